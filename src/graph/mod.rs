@@ -1,0 +1,379 @@
+//! The intermediate representation: a small SSA graph of nodes and values.
+//!
+//! Values and nodes lie in arenas and are named by index. Each value has at most one producer: a
+//! node's output, a graph input, or a constant. Subgraphs (the bodies of `If`, `Loop`, `Scan`) are
+//! graphs of their own inside an attribute; a value of an outer graph that a subgraph uses appears
+//! in the subgraph as a *capture* of the same name.
+
+mod dim;
+mod text;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+pub(crate) use dim::Dim;
+
+use crate::tensor::{ElementType, Tensor, ValueType};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct ValueId(pub(crate) u32);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct NodeId(pub(crate) u32);
+
+impl ValueId {
+    pub(crate) fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl NodeId {
+    pub(crate) fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What is known of a value before the model runs.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub(crate) struct Fact {
+    pub(crate) ty: Option<ValueType>,
+    /// The dimensions of a tensor; `None` while even the rank is unknown.
+    pub(crate) shape: Option<Vec<Dim>>,
+    /// The elements of a small integer tensor that holds shape arithmetic, row-major.
+    pub(crate) elements: Option<Vec<Dim>>,
+}
+
+impl Fact {
+    pub(crate) fn tensor(ty: ElementType, shape: Vec<Dim>) -> Self {
+        Fact { ty: Some(ValueType::Tensor(ty)), shape: Some(shape), elements: None }
+    }
+
+    pub(crate) fn element_type(&self) -> Option<ElementType> {
+        self.ty.as_ref()?.element()
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ValueInfo {
+    /// Unique in its graph and never empty.
+    pub(crate) name: String,
+    pub(crate) fact: Fact,
+    /// The tensor, for initializers and folded constants.
+    pub(crate) constant: Option<Arc<Tensor>>,
+}
+
+/// An operator's name as the model gives it, with the version of its operator set.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct OpName {
+    /// `""` stands for ai.onnx.
+    pub(crate) domain: String,
+    pub(crate) name: String,
+    /// The version of the domain's operator set that the model imports.
+    pub(crate) opset: i64,
+}
+
+impl std::fmt::Display for OpName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.domain.is_empty() {
+            f.write_str(&self.name)
+        } else {
+            write!(f, "{}.{}", self.domain, self.name)
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Node {
+    /// The model's name for it, or one made from its operator and first output; never empty.
+    pub(crate) name: String,
+    pub(crate) op: OpName,
+    pub(crate) attributes: Attributes,
+    /// `None` where an optional input is left out.
+    pub(crate) inputs: Vec<Option<ValueId>>,
+    /// `None` where an optional output is not wanted.
+    pub(crate) outputs: Vec<Option<ValueId>>,
+}
+
+/// A node's attributes, by name.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Attributes(pub(crate) Vec<(String, Attribute)>);
+
+#[derive(Clone, Debug)]
+pub(crate) enum Attribute {
+    Int(i64),
+    Float(f32),
+    String(Vec<u8>),
+    Tensor(Arc<Tensor>),
+    SparseTensor(Arc<SparseTensor>),
+    Graph(Arc<Graph>),
+    Type(ValueType),
+    Ints(Vec<i64>),
+    Floats(Vec<f32>),
+    Strings(Vec<Vec<u8>>),
+    Tensors(Vec<Arc<Tensor>>),
+    Graphs(Vec<Arc<Graph>>),
+    /// In a function's body: the value of the caller's attribute of this name.
+    Reference(String),
+}
+
+/// A tensor given by the values at some positions, zero elsewhere.
+#[derive(Clone, Debug)]
+pub(crate) struct SparseTensor {
+    pub(crate) values: Tensor,
+    /// `[count]` linear or `[count, rank]` coordinates.
+    pub(crate) indices: Tensor,
+    pub(crate) shape: Vec<usize>,
+}
+
+impl Attributes {
+    pub(crate) fn get(&self, name: &str) -> Option<&Attribute> {
+        self.0.iter().find(|(n, _)| n == name).map(|(_, a)| a)
+    }
+
+    pub(crate) fn set(&mut self, name: &str, value: Attribute) {
+        match self.0.iter_mut().find(|(n, _)| n == name) {
+            Some((_, a)) => *a = value,
+            None => self.0.push((name.to_owned(), value)),
+        }
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Graph {
+    pub(crate) name: String,
+    values: Vec<ValueInfo>,
+    /// In no particular order; `order` sorts them. A removed node is `None`.
+    nodes: Vec<Option<Node>>,
+    pub(crate) inputs: Vec<ValueId>,
+    pub(crate) outputs: Vec<ValueId>,
+    /// Values of enclosing graphs that this one uses, under their outer names. Only in subgraphs.
+    pub(crate) captures: Vec<ValueId>,
+    names: HashMap<String, ValueId>,
+}
+
+impl Graph {
+    pub(crate) fn new(name: &str) -> Self {
+        Graph { name: name.to_owned(), ..Graph::default() }
+    }
+
+    /// Adds a value. A name that is taken (or empty) gets a suffix.
+    pub(crate) fn add_value(&mut self, name: &str, fact: Fact) -> ValueId {
+        let mut unique = name.to_owned();
+        let mut suffix = self.values.len();
+        while unique.is_empty() || self.names.contains_key(&unique) {
+            unique = format!("{}_{suffix}", if name.is_empty() { "value" } else { name });
+            suffix += 1;
+        }
+        let id = ValueId(self.values.len() as u32);
+        self.names.insert(unique.clone(), id);
+        self.values.push(ValueInfo { name: unique, fact, constant: None });
+        id
+    }
+
+    /// Adds a constant with its fact.
+    pub(crate) fn add_constant(&mut self, name: &str, tensor: Arc<Tensor>) -> ValueId {
+        let id = self.add_value(name, Fact::default());
+        self.set_constant(id, tensor);
+        id
+    }
+
+    /// Makes a value a constant.
+    pub(crate) fn set_constant(&mut self, id: ValueId, tensor: Arc<Tensor>) {
+        let value = &mut self.values[id.index()];
+        value.fact = Fact::tensor(tensor.ty(), tensor.shape().iter().map(|&d| Dim::from(d)).collect());
+        value.constant = Some(tensor);
+    }
+
+    pub(crate) fn add_node(&mut self, node: Node) -> NodeId {
+        self.nodes.push(Some(node));
+        NodeId(self.nodes.len() as u32 - 1)
+    }
+
+    pub(crate) fn remove_node(&mut self, id: NodeId) -> Option<Node> {
+        self.nodes.get_mut(id.index())?.take()
+    }
+
+    pub(crate) fn value(&self, id: ValueId) -> &ValueInfo {
+        &self.values[id.index()]
+    }
+
+    pub(crate) fn value_mut(&mut self, id: ValueId) -> &mut ValueInfo {
+        &mut self.values[id.index()]
+    }
+
+    pub(crate) fn value_count(&self) -> usize {
+        self.values.len()
+    }
+
+    pub(crate) fn find_value(&self, name: &str) -> Option<ValueId> {
+        self.names.get(name).copied()
+    }
+
+    /// The node; ids of removed nodes must not be used.
+    pub(crate) fn node(&self, id: NodeId) -> &Node {
+        self.nodes[id.index()].as_ref().expect("the id of a node that is there")
+    }
+
+    pub(crate) fn node_mut(&mut self, id: NodeId) -> &mut Node {
+        self.nodes[id.index()].as_mut().expect("the id of a node that is there")
+    }
+
+    pub(crate) fn node_ids(&self) -> impl Iterator<Item = NodeId> + '_ {
+        self.nodes.iter().enumerate().filter(|(_, n)| n.is_some()).map(|(i, _)| NodeId(i as u32))
+    }
+
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = (NodeId, &Node)> + '_ {
+        self.nodes.iter().enumerate().filter_map(|(i, n)| Some((NodeId(i as u32), n.as_ref()?)))
+    }
+
+    /// The node that makes each value.
+    pub(crate) fn producers(&self) -> Vec<Option<NodeId>> {
+        let mut producers = vec![None; self.values.len()];
+        for (id, node) in self.nodes() {
+            for output in node.outputs.iter().flatten() {
+                producers[output.index()] = Some(id);
+            }
+        }
+        producers
+    }
+
+    /// How often each value is used: by nodes (captures of their subgraphs counted) and as an output.
+    pub(crate) fn use_counts(&self) -> Vec<usize> {
+        let mut counts = vec![0; self.values.len()];
+        for (_, node) in self.nodes() {
+            for input in node.inputs.iter().flatten() {
+                counts[input.index()] += 1;
+            }
+            for capture in self.captures_of(node) {
+                counts[capture.index()] += 1;
+            }
+        }
+        for output in &self.outputs {
+            counts[output.index()] += 1;
+        }
+        counts
+    }
+
+    /// The values of this graph that the node's subgraphs capture.
+    pub(crate) fn captures_of(&self, node: &Node) -> Vec<ValueId> {
+        let mut captures = Vec::new();
+        for (_, subgraph) in node.subgraphs() {
+            for &capture in &subgraph.captures {
+                if let Some(id) = self.find_value(&subgraph.value(capture).name)
+                    && !captures.contains(&id)
+                {
+                    captures.push(id);
+                }
+            }
+        }
+        captures
+    }
+
+    /// Makes every use of `from` (inputs, graph outputs, captures) a use of `to`.
+    pub(crate) fn replace_uses(&mut self, from: ValueId, to: ValueId) {
+        let new_name = self.value(to).name.clone();
+        let old_name = self.value(from).name.clone();
+        for node in self.nodes.iter_mut().flatten() {
+            for input in node.inputs.iter_mut().flatten() {
+                if *input == from {
+                    *input = to;
+                }
+            }
+            for (_, attribute) in &mut node.attributes.0 {
+                match attribute {
+                    Attribute::Graph(g) => Arc::make_mut(g).rename_capture(&old_name, &new_name),
+                    Attribute::Graphs(gs) => {
+                        gs.iter_mut().for_each(|g| Arc::make_mut(g).rename_capture(&old_name, &new_name));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        for output in &mut self.outputs {
+            if *output == from {
+                *output = to;
+            }
+        }
+    }
+
+    /// Renames a capture, in subgraphs of subgraphs as well; merges it when the new one is there.
+    pub(crate) fn rename_capture(&mut self, old: &str, new: &str) {
+        let Some(id) = self.captures.iter().copied().find(|&c| self.value(c).name == old) else { return };
+        if let Some(other) = self.captures.iter().copied().find(|&c| self.value(c).name == new) {
+            self.replace_uses(id, other);
+            self.captures.retain(|&c| c != id);
+            return;
+        }
+        if let Some(local) = self.find_value(new) {
+            // A value of the subgraph has that name: the local one steps aside.
+            let mut unique = format!("{new}_local");
+            while self.names.contains_key(&unique) {
+                unique.push('_');
+            }
+            self.rename_value(local, &unique);
+        }
+        self.rename_value(id, new);
+    }
+
+    fn rename_value(&mut self, id: ValueId, new: &str) {
+        let old = std::mem::replace(&mut self.values[id.index()].name, new.to_owned());
+        self.names.remove(&old);
+        self.names.insert(new.to_owned(), id);
+        for node in self.nodes.iter_mut().flatten() {
+            for (_, attribute) in &mut node.attributes.0 {
+                match attribute {
+                    Attribute::Graph(g) => Arc::make_mut(g).rename_capture(&old, new),
+                    Attribute::Graphs(gs) => {
+                        gs.iter_mut().for_each(|g| Arc::make_mut(g).rename_capture(&old, new));
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// The nodes sorted so that each comes after what it uses; ties keep the model's order.
+    /// `Err` names nodes that lie on a cycle.
+    pub(crate) fn order(&self) -> Result<Vec<NodeId>, Vec<NodeId>> {
+        let producers = self.producers();
+        let mut waiting = vec![0usize; self.nodes.len()];
+        let mut users: Vec<Vec<NodeId>> = vec![Vec::new(); self.nodes.len()];
+        for (id, node) in self.nodes() {
+            let captures = self.captures_of(node);
+            for value in node.inputs.iter().flatten().chain(&captures) {
+                if let Some(producer) = producers[value.index()] {
+                    waiting[id.index()] += 1;
+                    users[producer.index()].push(id);
+                }
+            }
+        }
+        let mut ready: std::collections::BTreeSet<NodeId> =
+            self.node_ids().filter(|id| waiting[id.index()] == 0).collect();
+        let mut order = Vec::with_capacity(self.nodes.len());
+        while let Some(id) = ready.pop_first() {
+            order.push(id);
+            for user in &users[id.index()] {
+                waiting[user.index()] -= 1;
+                if waiting[user.index()] == 0 {
+                    ready.insert(*user);
+                }
+            }
+        }
+        let left: Vec<NodeId> = self.node_ids().filter(|id| waiting[id.index()] != 0).collect();
+        if left.is_empty() { Ok(order) } else { Err(left) }
+    }
+}
+
+impl Node {
+    /// The subgraphs in its attributes, with the attribute's name.
+    pub(crate) fn subgraphs(&self) -> impl Iterator<Item = (&str, &Arc<Graph>)> {
+        self.attributes.0.iter().flat_map(|(name, attribute)| {
+            let graphs: &[Arc<Graph>] = match attribute {
+                Attribute::Graph(g) => std::slice::from_ref(g),
+                Attribute::Graphs(gs) => gs,
+                _ => &[],
+            };
+            graphs.iter().map(move |g| (name.as_str(), g))
+        })
+    }
+}

@@ -1,0 +1,211 @@
+//! Reading a node's attributes: typed, with defaults, and nothing left over.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use crate::graph::{Attribute, Attributes, Graph, SparseTensor};
+use crate::tensor::{ElementType, Tensor};
+
+use super::OpError;
+
+/// The attributes of one node. Each accessor marks its attribute as read; `finish` refuses the rest.
+pub(crate) struct AttributeReader<'a> {
+    attributes: &'a Attributes,
+    opset: i64,
+    inputs: usize,
+    outputs: usize,
+    read: RefCell<Vec<String>>,
+}
+
+impl<'a> AttributeReader<'a> {
+    pub(crate) fn new(attributes: &'a Attributes, opset: i64, inputs: usize, outputs: usize) -> Self {
+        AttributeReader { attributes, opset, inputs, outputs, read: RefCell::default() }
+    }
+
+    /// The version of the operator's domain that the model imports.
+    pub(crate) fn opset(&self) -> i64 {
+        self.opset
+    }
+
+    /// The number of inputs of the node, trailing omitted ones not counted.
+    pub(crate) fn inputs(&self) -> usize {
+        self.inputs
+    }
+
+    /// The number of outputs of the node.
+    pub(crate) fn outputs(&self) -> usize {
+        self.outputs
+    }
+
+    fn get(&self, name: &str) -> Option<&'a Attribute> {
+        self.read.borrow_mut().push(name.to_owned());
+        self.attributes.get(name)
+    }
+
+    fn wrong(&self, name: &str, want: &str) -> OpError {
+        OpError::attribute(name, format!("it must be {want}"))
+    }
+
+    pub(crate) fn optional_int(&self, name: &str) -> Result<Option<i64>, OpError> {
+        match self.get(name) {
+            None => Ok(None),
+            Some(Attribute::Int(n)) => Ok(Some(*n)),
+            Some(_) => Err(self.wrong(name, "an integer")),
+        }
+    }
+
+    pub(crate) fn int(&self, name: &str, default: i64) -> Result<i64, OpError> {
+        Ok(self.optional_int(name)?.unwrap_or(default))
+    }
+
+    pub(crate) fn required_int(&self, name: &str) -> Result<i64, OpError> {
+        self.optional_int(name)?.ok_or_else(|| OpError::attribute(name, "it is required, and missing"))
+    }
+
+    /// An integer that stands for yes (non-zero) or no.
+    pub(crate) fn flag(&self, name: &str, default: bool) -> Result<bool, OpError> {
+        Ok(self.int(name, default as i64)? != 0)
+    }
+
+    pub(crate) fn optional_float(&self, name: &str) -> Result<Option<f32>, OpError> {
+        match self.get(name) {
+            None => Ok(None),
+            Some(Attribute::Float(x)) => Ok(Some(*x)),
+            Some(_) => Err(self.wrong(name, "a float")),
+        }
+    }
+
+    pub(crate) fn float(&self, name: &str, default: f32) -> Result<f32, OpError> {
+        Ok(self.optional_float(name)?.unwrap_or(default))
+    }
+
+    pub(crate) fn ints(&self, name: &str) -> Result<Option<&'a [i64]>, OpError> {
+        match self.get(name) {
+            None => Ok(None),
+            Some(Attribute::Ints(v)) => Ok(Some(v)),
+            // An empty list may come without its type.
+            Some(Attribute::Floats(v)) if v.is_empty() => Ok(Some(&[])),
+            Some(_) => Err(self.wrong(name, "a list of integers")),
+        }
+    }
+
+    pub(crate) fn floats(&self, name: &str) -> Result<Option<&'a [f32]>, OpError> {
+        match self.get(name) {
+            None => Ok(None),
+            Some(Attribute::Floats(v)) => Ok(Some(v)),
+            Some(Attribute::Ints(v)) if v.is_empty() => Ok(Some(&[])),
+            Some(_) => Err(self.wrong(name, "a list of floats")),
+        }
+    }
+
+    pub(crate) fn optional_string(&self, name: &str) -> Result<Option<&'a str>, OpError> {
+        match self.get(name) {
+            None => Ok(None),
+            Some(Attribute::String(s)) => {
+                std::str::from_utf8(s).map(Some).map_err(|_| self.wrong(name, "a string in UTF-8"))
+            }
+            Some(_) => Err(self.wrong(name, "a string")),
+        }
+    }
+
+    pub(crate) fn string(&self, name: &str, default: &'a str) -> Result<&'a str, OpError> {
+        Ok(self.optional_string(name)?.unwrap_or(default))
+    }
+
+    /// The value of a string attribute among `choices`, each with its meaning.
+    pub(crate) fn choice<T: Copy>(
+        &self,
+        name: &str,
+        default: &'a str,
+        choices: &[(&str, T)],
+    ) -> Result<T, OpError> {
+        let given = self.string(name, default)?;
+        choices.iter().find(|(text, _)| *text == given).map(|(_, value)| *value).ok_or_else(|| {
+            let allowed: Vec<&str> = choices.iter().map(|(text, _)| *text).collect();
+            OpError::attribute(name, format!("\"{given}\" is not known; allowed are {}", allowed.join(", ")))
+        })
+    }
+
+    pub(crate) fn strings(&self, name: &str) -> Result<Option<Vec<&'a str>>, OpError> {
+        match self.get(name) {
+            None => Ok(None),
+            Some(Attribute::Strings(v)) => v
+                .iter()
+                .map(|s| std::str::from_utf8(s).map_err(|_| self.wrong(name, "strings in UTF-8")))
+                .collect::<Result<_, _>>()
+                .map(Some),
+            Some(Attribute::Ints(v)) if v.is_empty() => Ok(Some(Vec::new())),
+            Some(_) => Err(self.wrong(name, "a list of strings")),
+        }
+    }
+
+    pub(crate) fn tensor(&self, name: &str) -> Result<Option<&'a Arc<Tensor>>, OpError> {
+        match self.get(name) {
+            None => Ok(None),
+            Some(Attribute::Tensor(t)) => Ok(Some(t)),
+            Some(_) => Err(self.wrong(name, "a tensor")),
+        }
+    }
+
+    pub(crate) fn sparse_tensor(&self, name: &str) -> Result<Option<&'a Arc<SparseTensor>>, OpError> {
+        match self.get(name) {
+            None => Ok(None),
+            Some(Attribute::SparseTensor(t)) => Ok(Some(t)),
+            Some(_) => Err(self.wrong(name, "a sparse tensor")),
+        }
+    }
+
+    pub(crate) fn graph(&self, name: &str) -> Result<&'a Arc<Graph>, OpError> {
+        match self.get(name) {
+            Some(Attribute::Graph(g)) => Ok(g),
+            Some(_) => Err(self.wrong(name, "a graph")),
+            None => Err(OpError::attribute(name, "it is required, and missing")),
+        }
+    }
+
+    pub(crate) fn type_proto(&self, name: &str) -> Result<Option<&'a crate::tensor::ValueType>, OpError> {
+        match self.get(name) {
+            None => Ok(None),
+            Some(Attribute::Type(t)) => Ok(Some(t)),
+            Some(_) => Err(self.wrong(name, "a type")),
+        }
+    }
+
+    /// An integer attribute that names an element type.
+    pub(crate) fn element_type(&self, name: &str) -> Result<Option<ElementType>, OpError> {
+        self.optional_int(name)?
+            .map(|n| {
+                i32::try_from(n).ok().and_then(ElementType::from_onnx).ok_or_else(|| {
+                    OpError::attribute(
+                        name,
+                        format!("{n} is no element type; allowed are 1 (float) to 26 (int2)"),
+                    )
+                })
+            })
+            .transpose()
+    }
+
+    /// Marks an attribute as read that has no meaning for inference.
+    pub(crate) fn ignore(&self, name: &str) {
+        self.read.borrow_mut().push(name.to_owned());
+    }
+
+    /// Refuses attributes that the operator does not have.
+    pub(crate) fn finish(self) -> Result<(), OpError> {
+        let read = self.read.borrow();
+        for (name, _) in &self.attributes.0 {
+            // `consumed_inputs` is a memory hint of opset 1 without meaning.
+            if !read.contains(name) && name != "consumed_inputs" {
+                let mut known: Vec<&str> = read.iter().map(String::as_str).collect();
+                known.sort();
+                known.dedup();
+                let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+                return Err(OpError::attribute(
+                    name,
+                    format!("the operator has no such attribute; it has {known}"),
+                ));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,3 @@
+use super::Declaration;
+
+pub(super) const DECLARATIONS: &[Declaration] = &[];

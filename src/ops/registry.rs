@@ -1,0 +1,131 @@
+//! All declared operators, and how a node finds its own.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use crate::graph::Node;
+
+use super::signature::Signature;
+use super::{AttributeReader, Declaration, OpError, Operator};
+
+/// Every family's table.
+const FAMILIES: &[&[Declaration]] = &[
+    super::attention::DECLARATIONS,
+    super::binary::DECLARATIONS,
+    super::cast::DECLARATIONS,
+    super::control::DECLARATIONS,
+    super::conv::DECLARATIONS,
+    super::gather::DECLARATIONS,
+    super::generate::DECLARATIONS,
+    super::matmul::DECLARATIONS,
+    super::movement::DECLARATIONS,
+    super::norm::DECLARATIONS,
+    super::pool::DECLARATIONS,
+    super::quantize::DECLARATIONS,
+    super::reduce::DECLARATIONS,
+    super::resize::DECLARATIONS,
+    super::rnn::DECLARATIONS,
+    super::sequence::DECLARATIONS,
+    super::shape::DECLARATIONS,
+    super::softmax::DECLARATIONS,
+    super::unary::DECLARATIONS,
+];
+
+/// The newest ai.onnx operator set that is understood.
+pub(crate) const NEWEST_OPSET: i64 = 28;
+
+/// A declaration with its parsed signature.
+pub(crate) struct Registered {
+    pub(crate) declaration: &'static Declaration,
+    pub(crate) signature: Signature,
+}
+
+/// By domain, then by name.
+type Registry = HashMap<&'static str, HashMap<&'static str, Registered>>;
+
+fn registry() -> &'static Registry {
+    static REGISTRY: OnceLock<Registry> = OnceLock::new();
+    REGISTRY.get_or_init(|| {
+        let mut registry = Registry::new();
+        for declaration in declarations() {
+            // A signature that does not parse leaves its operator out; a test finds it.
+            if let Ok(signature) = Signature::parse(declaration.signature, declaration.types) {
+                let domain = registry.entry(declaration.domain).or_default();
+                domain.insert(declaration.name, Registered { declaration, signature });
+            }
+        }
+        registry
+    })
+}
+
+/// Every declaration.
+pub(crate) fn declarations() -> impl Iterator<Item = &'static Declaration> {
+    FAMILIES.iter().flat_map(|family| family.iter())
+}
+
+/// The declaration of an operator.
+pub(crate) fn find(domain: &str, name: &str) -> Option<&'static Registered> {
+    registry().get(domain)?.get(name)
+}
+
+/// The typed operator of a node, its attributes checked.
+pub(crate) fn resolve(node: &Node) -> Result<(&'static Registered, Arc<dyn Operator>), OpError> {
+    let op = &node.op;
+    let registered = find(&op.domain, &op.name).ok_or_else(|| unknown(node))?;
+    let first = registered.declaration.since.first().copied().unwrap_or(1);
+    if op.opset < first {
+        return Err(OpError::Unknown(format!(
+            "operator {op} exists since opset {first}; the model imports opset {}",
+            op.opset
+        )));
+    }
+    let inputs = node.inputs.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
+    let reader = AttributeReader::new(&node.attributes, op.opset, inputs, node.outputs.len());
+    let operator = (registered.declaration.parse)(&reader)?;
+    reader.finish()?;
+    Ok((registered, operator))
+}
+
+fn unknown(node: &Node) -> OpError {
+    let op = &node.op;
+    let domain = if op.domain.is_empty() { "ai.onnx" } else { &op.domain };
+    if declarations().any(|d| d.domain == op.domain) {
+        OpError::Unknown(format!("operator {} is not known in domain {domain} (opset {})", op.name, op.opset))
+    } else {
+        let mut domains: Vec<&str> =
+            declarations().map(|d| if d.domain.is_empty() { "ai.onnx" } else { d.domain }).collect();
+        domains.sort();
+        domains.dedup();
+        OpError::Unknown(format!(
+            "operator {} is of domain {domain}, which is not known; known are {}",
+            op.name,
+            domains.join(", ")
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_declaration_is_well_formed() {
+        let mut seen = std::collections::HashSet::new();
+        for d in declarations() {
+            assert!(seen.insert((d.domain, d.name)), "{} is declared twice", d.name);
+            let signature =
+                Signature::parse(d.signature, d.types).unwrap_or_else(|e| panic!("{}: {e}", d.name));
+            assert!(!d.since.is_empty() && d.since.is_sorted(), "{}: since", d.name);
+            assert!(
+                d.since.iter().all(|&v| v >= 1 && (!d.domain.is_empty() || v <= NEWEST_OPSET)),
+                "{}",
+                d.name
+            );
+            assert!(
+                d.shape_inputs.iter().all(|&i| Signature::parameter(&signature.inputs, i).is_some()),
+                "{}",
+                d.name
+            );
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Runs one node on values: for constant folding, for shape arithmetic, and in tests.
+
+use crate::graph::{Dim, Fact, Node};
+use crate::ops::{self, Infer, OpError, Unknowns};
+use crate::tensor::{Shape, Tensor, TensorView, TensorViewMut, Value, ValueRef, ValueType};
+use crate::threads::Pool;
+
+use super::kernel::{Argument, CpuKernel, KernelContext, NodeContext};
+
+/// The outputs of a node for these inputs, one value for each output of the node.
+pub(crate) fn evaluate(node: &Node, inputs: &[Option<&Value>], pool: &Pool) -> Result<Vec<Value>, OpError> {
+    let (registered, op) = ops::resolve(node)?;
+    let aligned: Vec<Option<Value>> = inputs
+        .iter()
+        .map(|v| {
+            Ok(match v {
+                Some(Value::Tensor(t)) => Some(Value::Tensor(t.aligned()?)),
+                other => other.cloned(),
+            })
+        })
+        .collect::<Result<_, OpError>>()?;
+    let facts: Vec<Option<Fact>> = aligned.iter().map(|v| v.as_ref().map(fact_of)).collect();
+    let fact_refs: Vec<Option<&Fact>> = facts.iter().map(Option::as_ref).collect();
+    let constants: Vec<Option<&Tensor>> =
+        aligned.iter().map(|v| v.as_ref().and_then(Value::as_tensor)).collect();
+    let mut unknowns = Unknowns::default();
+    let mut cx =
+        Infer::new(&registered.signature, &fact_refs, &constants, node.outputs.len(), &mut unknowns)?;
+    op.infer(&mut cx)?;
+    let outputs = cx.into_outputs();
+
+    let input_types: Vec<Option<ValueType>> =
+        facts.iter().map(|f| f.as_ref().and_then(|f| f.ty.clone())).collect();
+    let output_types: Vec<Option<ValueType>> = outputs.iter().map(|f| f.ty.clone()).collect();
+    let context = NodeContext {
+        domain: &node.op.domain,
+        name: &node.op.name,
+        opset: node.op.opset,
+        op: &*op,
+        input_types: &input_types,
+        output_types: &output_types,
+        constants: &vec![None; inputs.len()],
+        pool,
+    };
+    match super::build(&context)? {
+        CpuKernel::Value(kernel) => {
+            let refs: Vec<Option<ValueRef<'_>>> =
+                aligned.iter().map(|v| v.as_ref().map(ValueRef::Value)).collect();
+            kernel.run(&KernelContext::new(pool, None), &refs)
+        }
+        CpuKernel::Tensor(kernel) => run_tensor_kernel(&*kernel, &aligned, &outputs, pool),
+    }
+}
+
+fn run_tensor_kernel(
+    kernel: &dyn super::Kernel,
+    inputs: &[Option<Value>],
+    outputs: &[Fact],
+    pool: &Pool,
+) -> Result<Vec<Value>, OpError> {
+    let views: Vec<Option<TensorView<'_>>> =
+        inputs.iter().map(|v| v.as_ref().and_then(|v| ValueRef::Value(v).view())).collect();
+    let results: Vec<Tensor> = outputs
+        .iter()
+        .map(|fact| {
+            let shape =
+                known_shape(fact).ok_or_else(|| OpError::Data("an output's shape stays unknown".into()))?;
+            let ty =
+                fact.element_type().ok_or_else(|| OpError::Data("an output's type stays unknown".into()))?;
+            Ok(Tensor::zeros(ty, &shape)?)
+        })
+        .collect::<Result<_, OpError>>()?;
+    let arguments: Vec<Option<Argument<'_>>> =
+        views.iter().map(|v| v.map(|v| Argument { ty: v.ty(), shape: v.shape(), value: Some(v) })).collect();
+    let shapes: Vec<Option<&[usize]>> = results.iter().map(|t| Some(t.shape())).collect();
+    let prepared = kernel.prepare(&arguments, &shapes)?;
+    let scratch = crate::tensor::Buffer::zeroed(prepared.scratch)?;
+    // SAFETY: the buffer was made for this call, holds `scratch` bytes and is aligned to 64.
+    let cx = unsafe {
+        KernelContext::new(pool, None).with_prepared(
+            prepared.state.as_deref(),
+            scratch.as_ptr(),
+            prepared.scratch,
+        )
+    };
+    {
+        // SAFETY: the results were just made; nothing else holds them.
+        let mut out: Vec<Option<TensorViewMut<'_>>> =
+            results.iter().map(|t| Some(unsafe { t.view_mut() })).collect();
+        kernel.run(&cx, &views, &mut out)?;
+    }
+    Ok(results.into_iter().map(Value::Tensor).collect())
+}
+
+/// What a value tells of itself.
+pub(crate) fn fact_of(value: &Value) -> Fact {
+    match value {
+        Value::Tensor(t) => Fact::tensor(t.ty(), t.shape().iter().map(|&d| Dim::from(d)).collect()),
+        other => Fact { ty: Some(other.ty()), shape: None, elements: None },
+    }
+}
+
+/// The shape, when every dimension is known and none is negative.
+pub(crate) fn known_shape(fact: &Fact) -> Option<Shape> {
+    fact.shape.as_ref()?.iter().map(|d| usize::try_from(d.known()?).ok()).collect()
+}

@@ -1,0 +1,190 @@
+//! The contract between a plan and a CPU kernel.
+
+use std::any::Any;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::ops::{OpError, Operator};
+use crate::tensor::{ElementType, Tensor, TensorView, TensorViewMut, Value, ValueRef, ValueType};
+use crate::threads::Pool;
+
+/// A kernel, made once for a node and used by any number of runs at a time.
+pub(crate) enum CpuKernel {
+    /// Writes into outputs whose shapes inference told; for everything without strings.
+    Tensor(Box<dyn Kernel>),
+    /// Returns values of its own: data-dependent shapes, strings, sequences, maps, optionals.
+    Value(Box<dyn ValueKernel>),
+}
+
+/// A kernel over planned memory. It must not allocate in `run`; what it needs for given shapes it
+/// makes in `prepare`, and temporary memory it asks for with `Prepared::scratch`.
+pub(crate) trait Kernel: Send + Sync {
+    /// Computes the outputs, each of which has the type and shape that inference told. Every element
+    /// must be written. Outputs that the node does not want are `None`, as are omitted inputs.
+    ///
+    /// Shapes were checked by inference; *values* (indices, divisors) must be checked here.
+    fn run(
+        &self,
+        cx: &KernelContext<'_>,
+        inputs: &[Option<TensorView<'_>>],
+        outputs: &mut [Option<TensorViewMut<'_>>],
+    ) -> Result<(), OpError>;
+
+    /// What depends on shapes alone, made once for each signature of shapes. `inputs` have their
+    /// values where the plan knows them (constants and shape arithmetic), else only their shapes.
+    fn prepare(
+        &self,
+        _inputs: &[Option<Argument<'_>>],
+        _outputs: &[Option<&[usize]>],
+    ) -> Result<Prepared, OpError> {
+        Ok(Prepared::default())
+    }
+
+    /// Inputs whose memory output 0 may take when nobody needs the input afterwards. If the plan does
+    /// so, `inputs[i]` is `None` in `run` and output 0 holds that input's elements. Only where type
+    /// and element count are equal, which the plan checks.
+    fn in_place(&self) -> &[usize] {
+        &[]
+    }
+
+    /// Whether the kernel made a copy of this constant input (packed weights) and does not read it in
+    /// `run`, where it is `None` then.
+    fn consumes(&self, _input: usize) -> bool {
+        false
+    }
+}
+
+/// What `Kernel::prepare` knows of an input.
+#[derive(Clone, Copy)]
+pub(crate) struct Argument<'a> {
+    pub(crate) ty: ElementType,
+    pub(crate) shape: &'a [usize],
+    pub(crate) value: Option<TensorView<'a>>,
+}
+
+/// What a kernel keeps for one signature of shapes.
+#[derive(Default)]
+pub(crate) struct Prepared {
+    /// Handed back as [`KernelContext::state`].
+    pub(crate) state: Option<Box<dyn Any + Send + Sync>>,
+    /// Bytes of temporary memory for `run`, aligned to 64; its content is unspecified.
+    pub(crate) scratch: usize,
+}
+
+/// A kernel over values.
+pub(crate) trait ValueKernel: Send + Sync {
+    /// Computes the outputs, one for each output of the node, wanted or not. Everything, shapes
+    /// included, must be checked here.
+    fn run(&self, cx: &KernelContext<'_>, inputs: &[Option<ValueRef<'_>>]) -> Result<Vec<Value>, OpError>;
+}
+
+/// What a run lends its kernels.
+pub(crate) struct KernelContext<'a> {
+    pub(crate) pool: &'a Pool,
+    pub(crate) state: Option<&'a (dyn Any + Send + Sync)>,
+    scratch: *mut u8,
+    scratch_len: usize,
+    cancel: Option<&'a AtomicBool>,
+}
+
+// SAFETY: the scratch pointer is used by the thread that runs the kernel, which hands out disjoint
+// parts of it to others.
+unsafe impl Sync for KernelContext<'_> {}
+
+impl<'a> KernelContext<'a> {
+    /// A context without prepared state or scratch.
+    pub(crate) fn new(pool: &'a Pool, cancel: Option<&'a AtomicBool>) -> Self {
+        KernelContext { pool, state: None, scratch: std::ptr::null_mut(), scratch_len: 0, cancel }
+    }
+
+    /// Adds what `Kernel::prepare` asked for.
+    ///
+    /// # Safety
+    /// `scratch` must be valid for `len` bytes, aligned to 64 and used by nothing else, while the
+    /// context lives.
+    pub(crate) unsafe fn with_prepared(
+        mut self,
+        state: Option<&'a (dyn Any + Send + Sync)>,
+        scratch: *mut u8,
+        len: usize,
+    ) -> Self {
+        self.state = state;
+        self.scratch = scratch;
+        self.scratch_len = len;
+        self
+    }
+
+    /// The state that `prepare` made; its absence is a defect of the library and panics.
+    pub(crate) fn state<T: 'static>(&self) -> &'a T {
+        self.state.and_then(|s| s.downcast_ref()).expect("the state this kernel prepared")
+    }
+
+    /// The temporary memory as elements; to be taken once in a run.
+    #[allow(clippy::mut_from_ref)]
+    pub(crate) fn scratch<T: crate::tensor::Element>(&self) -> &'a mut [T] {
+        if self.scratch.is_null() {
+            return &mut [];
+        }
+        // SAFETY: `with_prepared`'s promise; every bit pattern of an Element is valid, and a run
+        // takes it once.
+        unsafe { std::slice::from_raw_parts_mut(self.scratch.cast(), self.scratch_len / size_of::<T>()) }
+    }
+
+    /// Whether the caller wants the run to end; long kernels ask now and then.
+    pub(crate) fn cancelled(&self) -> bool {
+        self.cancel.is_some_and(|flag| flag.load(Ordering::Relaxed))
+    }
+}
+
+/// What a kernel is made from.
+pub(crate) struct NodeContext<'a> {
+    pub(crate) domain: &'a str,
+    pub(crate) name: &'a str,
+    pub(crate) opset: i64,
+    pub(crate) op: &'a dyn Operator,
+    /// `None` where an input is omitted.
+    pub(crate) input_types: &'a [Option<ValueType>],
+    /// `None` where an output is not wanted.
+    pub(crate) output_types: &'a [Option<ValueType>],
+    /// Inputs that are constants. They may be misaligned: `Tensor::aligned` before a view.
+    pub(crate) constants: &'a [Option<&'a Tensor>],
+    pub(crate) pool: &'a Pool,
+}
+
+impl<'a> NodeContext<'a> {
+    /// The typed operator. The registry pairs names and types, so another type is a defect.
+    pub(crate) fn op<T: Operator>(&self) -> &'a T {
+        self.op.downcast().expect("the operator type of this declaration")
+    }
+
+    /// The element type of a tensor input.
+    pub(crate) fn input(&self, i: usize) -> Option<ElementType> {
+        self.input_types.get(i)?.as_ref()?.element()
+    }
+
+    /// The element type of a tensor output.
+    pub(crate) fn output(&self, i: usize) -> Option<ElementType> {
+        self.output_types.get(i)?.as_ref()?.element()
+    }
+
+    pub(crate) fn has_input(&self, i: usize) -> bool {
+        self.input_types.get(i).is_some_and(Option::is_some)
+    }
+
+    pub(crate) fn constant(&self, i: usize) -> Option<&'a Tensor> {
+        self.constants.get(i).copied().flatten()
+    }
+
+    /// The error for a type that has no kernel.
+    pub(crate) fn no_kernel(&self) -> OpError {
+        let types: Vec<String> = self
+            .input_types
+            .iter()
+            .map(|t| t.as_ref().map_or_else(|| "-".to_owned(), ToString::to_string))
+            .collect();
+        OpError::Unsupported(format!(
+            "the CPU provider has no kernel for {} with inputs ({})",
+            self.name,
+            types.join(", ")
+        ))
+    }
+}

@@ -1,0 +1,54 @@
+//! Helpers for the tests of kernels: a node in one line, its outputs as vectors.
+
+use crate::graph::{Attribute, Attributes, Node, OpName};
+use crate::ops::OpError;
+use crate::tensor::{Element, Tensor, Value};
+use crate::threads::Pool;
+
+use super::evaluate;
+
+/// Runs an operator of ai.onnx with `outputs` outputs on two threads.
+pub(super) fn run(
+    name: &str,
+    opset: i64,
+    attributes: &[(&str, Attribute)],
+    inputs: &[Option<Value>],
+    outputs: usize,
+) -> Result<Vec<Value>, OpError> {
+    run_in("", name, opset, attributes, inputs, outputs)
+}
+
+/// Runs an operator of any domain.
+pub(super) fn run_in(
+    domain: &str,
+    name: &str,
+    opset: i64,
+    attributes: &[(&str, Attribute)],
+    inputs: &[Option<Value>],
+    outputs: usize,
+) -> Result<Vec<Value>, OpError> {
+    let node = Node {
+        name: "test".into(),
+        op: OpName { domain: domain.into(), name: name.into(), opset },
+        attributes: Attributes(attributes.iter().map(|(n, a)| (n.to_string(), a.clone())).collect()),
+        inputs: inputs
+            .iter()
+            .enumerate()
+            .map(|(i, v)| v.as_ref().map(|_| crate::graph::ValueId(i as u32)))
+            .collect(),
+        outputs: (0..outputs).map(|i| Some(crate::graph::ValueId(100 + i as u32))).collect(),
+    };
+    let refs: Vec<Option<&Value>> = inputs.iter().map(Option::as_ref).collect();
+    evaluate(&node, &refs, &Pool::new(2))
+}
+
+/// A tensor as an input.
+pub(super) fn t<T: Element>(shape: &[usize], elements: &[T]) -> Option<Value> {
+    Some(Value::Tensor(Tensor::from_slice(shape, elements).expect("memory for a test")))
+}
+
+/// The shape and the elements of a tensor output.
+pub(super) fn elements<T: Element>(value: &Value) -> (Vec<usize>, Vec<T>) {
+    let tensor = value.as_tensor().expect("a tensor");
+    (tensor.shape().to_vec(), tensor.view().slice::<T>().to_vec())
+}

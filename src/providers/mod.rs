@@ -1,0 +1,3 @@
+//! How operators run: one folder for each kind of device.
+
+pub(crate) mod cpu;

@@ -1,0 +1,148 @@
+//! A span of bytes with shared ownership: owned and aligned, mapped from a file, or foreign.
+
+use std::alloc::Layout;
+use std::any::Any;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+/// Alignment of every buffer the library allocates, in bytes: a cache line, and the widest vector.
+pub(crate) const ALIGNMENT: usize = 64;
+
+/// A reference-counted span of bytes. Cloning and slicing share the memory; the owner is released
+/// with the last clone.
+#[derive(Clone)]
+pub(crate) struct Buffer {
+    ptr: NonNull<u8>,
+    len: usize,
+    /// Keeps the memory alive. `None` for an empty buffer.
+    owner: Option<Arc<dyn Any + Send + Sync>>,
+}
+
+// SAFETY: the bytes are plain memory kept alive by a Send + Sync owner; writing goes through
+// `bytes_mut`, whose contract is exclusive access.
+unsafe impl Send for Buffer {}
+// SAFETY: as above.
+unsafe impl Sync for Buffer {}
+
+impl Buffer {
+    /// `len` zeroed bytes, aligned to 64.
+    pub(crate) fn zeroed(len: usize) -> Result<Self, AllocError> {
+        Ok(Self::from_owned(OwnedBytes::new(len)?))
+    }
+
+    /// A copy of `bytes`, aligned to 64.
+    pub(crate) fn copy_of(bytes: &[u8]) -> Result<Self, AllocError> {
+        let owned = OwnedBytes::new(bytes.len())?;
+        // SAFETY: the new allocation holds `bytes.len()` bytes and overlaps nothing.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), owned.ptr.as_ptr(), bytes.len()) };
+        Ok(Self::from_owned(owned))
+    }
+
+    fn from_owned(owned: OwnedBytes) -> Self {
+        Buffer { ptr: owned.ptr, len: owned.layout.size(), owner: Some(Arc::new(owned)) }
+    }
+
+    /// Shares the bytes of a `Bytes` (a piece of a mapped or read file).
+    pub(crate) fn from_bytes(bytes: bytes::Bytes) -> Self {
+        let ptr = NonNull::new(bytes.as_ptr().cast_mut()).unwrap_or(NonNull::dangling());
+        Buffer { ptr, len: bytes.len(), owner: Some(Arc::new(bytes)) }
+    }
+
+    /// Memory that `owner` keeps alive.
+    ///
+    /// # Safety
+    /// `ptr` must be valid for reads (and for writes, if the buffer is ever written) of `len` bytes
+    /// until `owner` is dropped.
+    pub(crate) unsafe fn foreign(ptr: NonNull<u8>, len: usize, owner: Arc<dyn Any + Send + Sync>) -> Self {
+        Buffer { ptr, len, owner: Some(owner) }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(crate) fn as_ptr(&self) -> *mut u8 {
+        self.ptr.as_ptr()
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        // SAFETY: `ptr` is valid for `len` bytes while `owner` lives.
+        unsafe { std::slice::from_raw_parts(self.ptr.as_ptr(), self.len) }
+    }
+
+    /// The bytes for writing.
+    ///
+    /// # Safety
+    /// The memory must be writable, and nothing else may read or write it while the slice lives.
+    #[allow(clippy::mut_from_ref)]
+    pub(crate) unsafe fn bytes_mut(&self) -> &mut [u8] {
+        // SAFETY: valid for `len` bytes; exclusivity is the caller's promise.
+        unsafe { std::slice::from_raw_parts_mut(self.ptr.as_ptr(), self.len) }
+    }
+
+    /// The bytes `start..start + len`, sharing the memory; `None` when they do not lie inside.
+    pub(crate) fn slice(&self, start: usize, len: usize) -> Option<Self> {
+        if start.checked_add(len)? > self.len {
+            return None;
+        }
+        // SAFETY: the offset lies inside the buffer or one past its end.
+        let ptr = unsafe { self.ptr.add(start) };
+        Some(Buffer { ptr, len, owner: self.owner.clone() })
+    }
+
+    /// Whether nobody else holds this memory.
+    pub(crate) fn is_unique(&self) -> bool {
+        self.owner.as_ref().is_none_or(|owner| Arc::strong_count(owner) == 1)
+    }
+}
+
+impl std::fmt::Debug for Buffer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Buffer({} bytes)", self.len)
+    }
+}
+
+/// The host could not give the memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct AllocError {
+    /// Bytes asked for.
+    pub(crate) bytes: usize,
+}
+
+impl std::fmt::Display for AllocError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "out of host memory: {} bytes were asked for", self.bytes)
+    }
+}
+
+/// Zeroed memory of its own, aligned to [`ALIGNMENT`]; large blocks come as untouched pages.
+struct OwnedBytes {
+    ptr: NonNull<u8>,
+    layout: Layout,
+}
+
+// SAFETY: plain memory without thread affinity.
+unsafe impl Send for OwnedBytes {}
+// SAFETY: as above.
+unsafe impl Sync for OwnedBytes {}
+
+impl OwnedBytes {
+    fn new(len: usize) -> Result<Self, AllocError> {
+        let layout = Layout::from_size_align(len, ALIGNMENT).map_err(|_| AllocError { bytes: len })?;
+        if len == 0 {
+            return Ok(OwnedBytes { ptr: NonNull::<u64>::dangling().cast(), layout });
+        }
+        // SAFETY: the layout's size is not zero.
+        let ptr = unsafe { std::alloc::alloc_zeroed(layout) };
+        NonNull::new(ptr).map(|ptr| OwnedBytes { ptr, layout }).ok_or(AllocError { bytes: len })
+    }
+}
+
+impl Drop for OwnedBytes {
+    fn drop(&mut self) {
+        if self.layout.size() != 0 {
+            // SAFETY: allocated by `new` with this layout.
+            unsafe { std::alloc::dealloc(self.ptr.as_ptr(), self.layout) };
+        }
+    }
+}
