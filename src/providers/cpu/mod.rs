@@ -5,6 +5,7 @@
 
 mod evaluate;
 mod kernel;
+mod number;
 
 mod attention;
 mod binary;
