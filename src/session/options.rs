@@ -1,0 +1,259 @@
+//! Options of a session and of a run, each also a key and a value of text.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use crate::error::{Result, fail};
+
+/// How a model file comes into memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Load {
+    /// Mapped: pages are read when needed and shared between processes. The file must not shrink
+    /// while the session lives.
+    Map,
+    /// Read in whole.
+    Read,
+}
+
+/// How far the graph is rewritten before it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Optimization {
+    /// Only what running needs: functions are inlined.
+    None,
+    /// Constant and shape folding, removal of identities and dead code.
+    Basic,
+    /// Fusions as well.
+    All,
+}
+
+/// What to do with a node that the wanted providers cannot take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fallback {
+    Cpu,
+    Error,
+}
+
+/// Which kind of device runs nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ProviderKind {
+    Cpu,
+    Hip,
+}
+
+/// Every name a provider is known by; the first is its own.
+const PROVIDER_NAMES: &[(ProviderKind, &[&str])] = &[
+    (ProviderKind::Cpu, &["cpu", "CPUExecutionProvider"]),
+    (ProviderKind::Hip, &["hip", "ROCMExecutionProvider", "MIGraphXExecutionProvider"]),
+];
+
+impl ProviderKind {
+    /// The provider's own name.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            ProviderKind::Cpu => "cpu",
+            ProviderKind::Hip => "hip",
+        }
+    }
+
+    pub(crate) fn parse(name: &str) -> Result<Self> {
+        match PROVIDER_NAMES.iter().find(|(_, names)| names.contains(&name)) {
+            Some((kind, _)) => Ok(*kind),
+            None => {
+                let known: Vec<&str> =
+                    PROVIDER_NAMES.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+                fail!(InvalidArgument, "provider \"{name}\" is not known; known are {}", known.join(", "))
+            }
+        }
+    }
+}
+
+/// How a session is made.
+#[derive(Clone, Debug)]
+pub(crate) struct SessionOptions {
+    /// In order of preference; empty means the CPU. The CPU always comes last when `fallback` allows.
+    pub(crate) providers: Vec<(ProviderKind, BTreeMap<String, String>)>,
+    pub(crate) load: Load,
+    pub(crate) optimization: Optimization,
+    pub(crate) fallback: Fallback,
+    /// Threads of the session's own pool; `None`: the environment's pool.
+    pub(crate) threads: Option<usize>,
+    /// Record every run for `profile`.
+    pub(crate) profiling: bool,
+    /// Fixed values for symbolic dimensions, by name.
+    pub(crate) dimensions: BTreeMap<String, usize>,
+    /// How many plans for different input shapes are kept.
+    pub(crate) plan_cache: usize,
+}
+
+impl Default for SessionOptions {
+    fn default() -> Self {
+        SessionOptions {
+            providers: Vec::new(),
+            load: Load::Map,
+            optimization: Optimization::All,
+            fallback: Fallback::Cpu,
+            threads: None,
+            profiling: false,
+            dimensions: BTreeMap::new(),
+            plan_cache: 64,
+        }
+    }
+}
+
+/// The keys, with what each may be.
+const KEYS: &[(&str, &str)] = &[
+    ("fallback", "cpu or error"),
+    ("intra_op_threads", "0 (the environment's threads) or a number up to 1024"),
+    ("load", "map or read"),
+    ("optimization", "none, basic or all"),
+    ("plan_cache", "a number from 1 to 65536"),
+    ("profiling", "0 or 1"),
+];
+
+/// Prefix of the keys that fix a symbolic dimension: `dim.batch` = 4.
+const DIMENSION_PREFIX: &str = "dim.";
+
+impl SessionOptions {
+    /// Sets an option by name.
+    pub(crate) fn set(&mut self, key: &str, value: &str) -> Result<()> {
+        if let Some(name) = key.strip_prefix(DIMENSION_PREFIX) {
+            let Ok(size) = value.parse() else {
+                fail!(
+                    InvalidArgument,
+                    "option \"{key}\": \"{value}\" is not allowed; allowed is a number from 0"
+                )
+            };
+            return self.set_dimension(name, size);
+        }
+        let Some((_, allowed)) = KEYS.iter().find(|(k, _)| *k == key) else {
+            let known: Vec<&str> = KEYS.iter().map(|(k, _)| *k).collect();
+            fail!(
+                InvalidArgument,
+                "session option \"{key}\" is not known; known are {}, and {DIMENSION_PREFIX}NAME for a symbolic dimension",
+                known.join(", ")
+            );
+        };
+        if self.set_known(key, value).is_none() {
+            fail!(
+                InvalidArgument,
+                "session option \"{key}\": \"{value}\" is not allowed; allowed is {allowed}"
+            );
+        }
+        Ok(())
+    }
+
+    /// `None` when the value is not allowed.
+    fn set_known(&mut self, key: &str, value: &str) -> Option<()> {
+        match key {
+            "fallback" => {
+                self.fallback = choose(value, &[("cpu", Fallback::Cpu), ("error", Fallback::Error)])?
+            }
+            "load" => self.load = choose(value, &[("map", Load::Map), ("read", Load::Read)])?,
+            "optimization" => self.optimization = choose(value, OPTIMIZATIONS)?,
+            "profiling" => self.profiling = choose(value, &[("0", false), ("1", true)])?,
+            "plan_cache" => self.plan_cache = value.parse().ok().filter(|n| (1..=65536).contains(n))?,
+            "intra_op_threads" => {
+                let n: usize = value.parse().ok().filter(|n| *n <= 1024)?;
+                self.threads = (n > 0).then_some(n);
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// Every option with its value, in a form that `set` takes.
+    pub(crate) fn entries(&self) -> Vec<(String, String)> {
+        let name = |o: Optimization| OPTIMIZATIONS.iter().find(|(_, v)| *v == o).map_or("all", |(n, _)| n);
+        let mut entries = vec![
+            ("fallback".to_owned(), if self.fallback == Fallback::Cpu { "cpu" } else { "error" }.to_owned()),
+            ("intra_op_threads".to_owned(), self.threads.unwrap_or(0).to_string()),
+            ("load".to_owned(), if self.load == Load::Map { "map" } else { "read" }.to_owned()),
+            ("optimization".to_owned(), name(self.optimization).to_owned()),
+            ("plan_cache".to_owned(), self.plan_cache.to_string()),
+            ("profiling".to_owned(), (self.profiling as u8).to_string()),
+        ];
+        entries
+            .extend(self.dimensions.iter().map(|(n, v)| (format!("{DIMENSION_PREFIX}{n}"), v.to_string())));
+        entries
+    }
+
+    /// Fixes a symbolic dimension of the model.
+    pub(crate) fn set_dimension(&mut self, name: &str, size: usize) -> Result<()> {
+        if name.is_empty() {
+            fail!(InvalidArgument, "a symbolic dimension needs a name; none was given");
+        }
+        self.dimensions.insert(name.to_owned(), size);
+        Ok(())
+    }
+
+    /// Adds a provider by any of its names, less preferred than those before it. Options of the CPU
+    /// provider: none.
+    pub(crate) fn add_provider(&mut self, name: &str, options: BTreeMap<String, String>) -> Result<()> {
+        let kind = ProviderKind::parse(name)?;
+        if kind == ProviderKind::Cpu
+            && let Some(key) = options.keys().next()
+        {
+            fail!(
+                InvalidArgument,
+                "provider \"{name}\": option \"{key}\" is not known; the CPU provider has no options"
+            );
+        }
+        if self.providers.iter().any(|(k, _)| *k == kind) {
+            fail!(InvalidArgument, "provider \"{}\" was added before; each may be added once", kind.name());
+        }
+        self.providers.push((kind, options));
+        Ok(())
+    }
+}
+
+const OPTIMIZATIONS: &[(&str, Optimization)] =
+    &[("none", Optimization::None), ("basic", Optimization::Basic), ("all", Optimization::All)];
+
+fn choose<T: Copy>(value: &str, choices: &[(&str, T)]) -> Option<T> {
+    choices.iter().find(|(name, _)| *name == value).map(|(_, v)| *v)
+}
+
+/// How one run behaves. Clones share the cancel flag, so that another thread can end the run.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RunOptions {
+    pub(crate) cancel: Arc<AtomicBool>,
+    /// A name for the run in the profile.
+    pub(crate) tag: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_entries_tell_can_be_set_again() {
+        let mut options = SessionOptions::default();
+        for (key, value) in
+            [("load", "read"), ("dim.batch", "4"), ("intra_op_threads", "3"), ("optimization", "basic")]
+        {
+            options.set(key, value).unwrap();
+        }
+        let mut copy = SessionOptions::default();
+        for (key, value) in options.entries() {
+            copy.set(&key, &value).unwrap();
+        }
+        assert_eq!(copy.entries(), options.entries());
+        assert_eq!(copy.entries().len(), KEYS.len() + 1);
+    }
+
+    #[test]
+    fn wrong_options_say_what_is_allowed() {
+        for (key, value, part) in [
+            ("load", "mmap", "\"mmap\" is not allowed; allowed is map or read"),
+            ("lod", "map", "\"lod\" is not known; known are fallback"),
+            ("dim.", "3", "needs a name"),
+            ("dim.x", "-3", "allowed is a number from 0"),
+            ("intra_op_threads", "5000", "up to 1024"),
+        ] {
+            let error = SessionOptions::default().set(key, value).unwrap_err();
+            assert!(error.message.contains(part), "{error}");
+        }
+        assert!(ProviderKind::parse("CUDA").unwrap_err().message.contains("ROCMExecutionProvider"));
+    }
+}
