@@ -15,6 +15,9 @@ pub(crate) use dim::Dim;
 
 use crate::tensor::{ElementType, Tensor, ValueType};
 
+/// The newest ai.onnx operator set that is understood.
+pub(crate) const NEWEST_OPSET: i64 = 28;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct ValueId(pub(crate) u32);
 
@@ -136,6 +139,15 @@ impl Attributes {
             None => self.0.push((name.to_owned(), value)),
         }
     }
+}
+
+/// A function that the model defines: a node that calls it stands for the nodes of its body.
+#[derive(Clone, Debug)]
+pub(crate) struct Function {
+    /// Its inputs and outputs are the body's, by position.
+    pub(crate) body: Graph,
+    /// Attributes that a call may leave out, with their values then.
+    pub(crate) defaults: Attributes,
 }
 
 #[derive(Clone, Debug, Default)]

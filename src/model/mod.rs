@@ -1,1 +1,145 @@
-//! model
+//! Bytes in, a checked graph out: the ONNX protobuf and its external data.
+
+mod attribute;
+mod build;
+mod external;
+mod file;
+mod function;
+mod proto;
+mod tensor;
+mod types;
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use bytes::Bytes;
+use prost::Message;
+
+use crate::error::{Result, fail};
+use crate::graph::{Function, Graph, NEWEST_OPSET};
+
+pub(crate) use file::Counters;
+pub(crate) use types::is_unnamed;
+
+/// Where a model comes from.
+#[derive(Clone, Copy)]
+pub(crate) enum Source<'a> {
+    Path(&'a Path),
+    /// The bytes of a `.onnx` file; they are copied, and external data are not allowed.
+    Bytes(&'a [u8]),
+}
+
+/// A model as the file tells it, checked, and nothing rewritten.
+pub(crate) struct Model {
+    pub(crate) graph: Graph,
+    /// The functions that the model defines, by domain and name (and overload).
+    pub(crate) functions: HashMap<(String, String), Function>,
+    pub(crate) metadata: Metadata,
+    pub(crate) counters: Counters,
+}
+
+/// What a model tells of itself.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Metadata {
+    pub(crate) ir_version: i64,
+    pub(crate) producer_name: String,
+    pub(crate) producer_version: String,
+    pub(crate) domain: String,
+    pub(crate) graph_name: String,
+    pub(crate) description: String,
+    pub(crate) model_version: i64,
+    /// Domain (`""` stands for ai.onnx) and version of each operator set.
+    pub(crate) opsets: Vec<(String, i64)>,
+    pub(crate) properties: Vec<(String, String)>,
+}
+
+/// Opens a model; `map` maps files where the other way reads them in.
+pub(crate) fn open(source: Source<'_>, map: bool) -> Result<Model> {
+    let mut files = file::Files::new(map);
+    let (bytes, origin) = match source {
+        Source::Path(path) => (files.open(path)?, format!("model file \"{}\"", path.display())),
+        Source::Bytes(bytes) => (files.copy(bytes), "the model in memory".to_owned()),
+    };
+    let proto = decode(bytes, &origin)?;
+    let metadata = metadata(&proto);
+    check_opsets(&metadata)?;
+    let folder = match source {
+        Source::Path(path) => path.parent(),
+        Source::Bytes(_) => None,
+    };
+    let mut external = external::ExternalData::new(folder, files);
+    let functions = function::functions(&proto, &mut external)?;
+    let Some(graph) = &proto.graph else {
+        fail!(InvalidModel, "{origin} has no graph; a model needs one");
+    };
+    let graph = build::graph(graph, &opset_map(&metadata.opsets), &mut external)?;
+    Ok(Model { graph, functions, metadata, counters: external.into_counters() })
+}
+
+fn decode(bytes: Bytes, origin: &str) -> Result<proto::ModelProto> {
+    if bytes.is_empty() {
+        fail!(InvalidModel, "{origin} is empty; an ONNX model is a protobuf message");
+    }
+    let start = bytes.slice(..bytes.len().min(512));
+    let proto = match proto::ModelProto::decode(bytes) {
+        Ok(proto) => proto,
+        Err(e) if start.iter().all(|&b| b.is_ascii_graphic() || b.is_ascii_whitespace()) => {
+            fail!(InvalidModel, "{origin} is a text file, not an ONNX model (a protobuf message): {e}")
+        }
+        Err(e) => fail!(InvalidModel, "{origin} is no ONNX model, or was cut short: {e}"),
+    };
+    if proto.ir_version < 1 || (proto.graph.is_none() && proto.functions.is_empty()) {
+        fail!(
+            InvalidModel,
+            "{origin} is no ONNX model: its IR version is {} and it has {} graph; allowed are IR versions from 1, and one graph",
+            proto.ir_version,
+            if proto.graph.is_some() { "a" } else { "no" }
+        );
+    }
+    Ok(proto)
+}
+
+fn metadata(proto: &proto::ModelProto) -> Metadata {
+    let mut opsets: Vec<(String, i64)> =
+        proto.opset_import.iter().map(|o| (normal_domain(&o.domain).to_owned(), o.version)).collect();
+    if !opsets.iter().any(|(domain, _)| domain.is_empty()) && proto.ir_version < 3 {
+        // Before IR 3 the operator set was not written; it is the first.
+        opsets.push((String::new(), 1));
+    }
+    Metadata {
+        ir_version: proto.ir_version,
+        producer_name: proto.producer_name.clone(),
+        producer_version: proto.producer_version.clone(),
+        domain: proto.domain.clone(),
+        graph_name: proto.graph.as_ref().map(|g| g.name.clone()).unwrap_or_default(),
+        description: proto.doc_string.clone(),
+        model_version: proto.model_version,
+        opsets,
+        properties: proto.metadata_props.iter().map(|p| (p.key.clone(), p.value.clone())).collect(),
+    }
+}
+
+fn check_opsets(metadata: &Metadata) -> Result<()> {
+    for (domain, version) in &metadata.opsets {
+        if *version < 1 || (domain.is_empty() && *version > NEWEST_OPSET) {
+            fail!(
+                InvalidModel,
+                "the model imports opset {version} of domain {}; allowed are 1 to {NEWEST_OPSET}",
+                if domain.is_empty() { "ai.onnx" } else { domain }
+            );
+        }
+    }
+    Ok(())
+}
+
+/// `ai.onnx` has two names; inside it is `""`.
+fn normal_domain(domain: &str) -> &str {
+    if domain == "ai.onnx" { "" } else { domain }
+}
+
+/// Opset versions by domain.
+type Opsets = HashMap<String, i64>;
+
+fn opset_map(opsets: &[(String, i64)]) -> Opsets {
+    opsets.iter().cloned().collect()
+}

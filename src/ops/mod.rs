@@ -31,6 +31,8 @@ pub(crate) mod unary;
 use std::any::Any;
 use std::sync::Arc;
 
+use crate::error::{Error, Status};
+
 pub(crate) use attributes::AttributeReader;
 pub(crate) use infer::{Infer, Unknowns, broadcast, normalize_axis};
 pub(crate) use registry::{Registered, declarations, find, resolve};
@@ -133,6 +135,20 @@ pub(crate) enum OpError {
 impl OpError {
     pub(crate) fn attribute(name: &str, reason: impl Into<String>) -> Self {
         OpError::Attribute { name: name.to_owned(), reason: reason.into() }
+    }
+
+    /// This failure as it leaves the library, with the node it happened at. `input` is the status for
+    /// what is wrong with the node's inputs: the model's fault when it is opened, the caller's in a run.
+    pub(crate) fn at(self, node: &str, op: &str, input: Status) -> Error {
+        let status = match &self {
+            OpError::Unknown(_) | OpError::Attribute { .. } => Status::InvalidModel,
+            OpError::Input { .. } => input,
+            OpError::Unsupported(_) => Status::Unsupported,
+            OpError::Data(_) => Status::InvalidData,
+            OpError::OutOfMemory { .. } => Status::OutOfMemory,
+            OpError::Cancelled => Status::Cancelled,
+        };
+        Error::new(status, format!("node \"{node}\" ({op}): {self}"))
     }
 }
 

@@ -31,9 +31,6 @@ const FAMILIES: &[&[Declaration]] = &[
     super::unary::DECLARATIONS,
 ];
 
-/// The newest ai.onnx operator set that is understood.
-pub(crate) const NEWEST_OPSET: i64 = 28;
-
 /// A declaration with its parsed signature.
 pub(crate) struct Registered {
     pub(crate) declaration: &'static Declaration,
@@ -107,6 +104,7 @@ fn unknown(node: &Node) -> OpError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::graph::NEWEST_OPSET;
 
     #[test]
     fn every_declaration_is_well_formed() {

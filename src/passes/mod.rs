@@ -1,1 +1,53 @@
-//! passes
+//! Graph in, better graph out. One file a pass; none changes what the model means.
+//!
+//! The order: functions are inlined, then types and shapes inferred; constants and shape arithmetic
+//! are folded and identities removed until nothing changes; last, dead code goes.
+
+mod dead;
+mod fold;
+mod identity;
+mod infer;
+mod inline;
+
+#[cfg(test)]
+mod testing;
+
+use std::collections::HashMap;
+
+use crate::error::Result;
+use crate::graph::{Function, Graph, Node};
+use crate::ops::OpError;
+use crate::tensor::Value;
+
+/// Computes one node on values. The session lends the CPU provider for it, so that passes know no
+/// provider.
+pub(crate) trait Evaluate {
+    /// The node's outputs; `inputs` as the node has them, all known.
+    fn evaluate(&self, node: &Node, inputs: &[Option<&Value>]) -> std::result::Result<Vec<Value>, OpError>;
+}
+
+/// The rewrites that every provider profits from. With `optimize` unset, only those that running
+/// needs: inlining and inference.
+pub(crate) fn canonicalise(
+    graph: &mut Graph,
+    functions: &HashMap<(String, String), Function>,
+    optimize: bool,
+    evaluate: &dyn Evaluate,
+) -> Result<()> {
+    inline::inline(graph, functions)?;
+    infer::infer(graph)?;
+    if !optimize {
+        return Ok(());
+    }
+    // Folding makes shapes known, and known shapes make more foldable: a few rounds suffice.
+    const ROUNDS: usize = 8;
+    for _ in 0..ROUNDS {
+        let changed = fold::fold(graph, evaluate) | identity::remove(graph);
+        if !changed {
+            break;
+        }
+        infer::infer(graph)?;
+    }
+    dead::remove(graph);
+    Ok(())
+}

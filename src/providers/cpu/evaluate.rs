@@ -5,7 +5,7 @@ use crate::ops::{self, Infer, OpError, Unknowns};
 use crate::tensor::{Shape, Tensor, TensorView, TensorViewMut, Value, ValueRef, ValueType};
 use crate::threads::Pool;
 
-use super::kernel::{Argument, CpuKernel, KernelContext, NodeContext};
+use super::kernel::{Argument, CpuKernel, Kernel, KernelContext, NodeContext};
 
 /// The outputs of a node for these inputs, one value for each output of the node.
 pub(crate) fn evaluate(node: &Node, inputs: &[Option<&Value>], pool: &Pool) -> Result<Vec<Value>, OpError> {
@@ -48,18 +48,22 @@ pub(crate) fn evaluate(node: &Node, inputs: &[Option<&Value>], pool: &Pool) -> R
                 aligned.iter().map(|v| v.as_ref().map(ValueRef::Value)).collect();
             kernel.run(&KernelContext::new(pool, None), &refs)
         }
-        CpuKernel::Tensor(kernel) => run_tensor_kernel(&*kernel, &aligned, &outputs, pool),
+        CpuKernel::Tensor(kernel) => {
+            let views: Vec<Option<TensorView<'_>>> =
+                aligned.iter().map(|v| v.as_ref().and_then(|v| ValueRef::Value(v).view())).collect();
+            let results = run_kernel(&*kernel, &views, &outputs, &KernelContext::new(pool, None))?;
+            Ok(results.into_iter().map(Value::Tensor).collect())
+        }
     }
 }
 
-fn run_tensor_kernel(
-    kernel: &dyn super::Kernel,
-    inputs: &[Option<Value>],
+/// Runs a kernel once, on memory made for this call. `outputs` must have known shapes.
+pub(crate) fn run_kernel(
+    kernel: &dyn Kernel,
+    inputs: &[Option<TensorView<'_>>],
     outputs: &[Fact],
-    pool: &Pool,
-) -> Result<Vec<Value>, OpError> {
-    let views: Vec<Option<TensorView<'_>>> =
-        inputs.iter().map(|v| v.as_ref().and_then(|v| ValueRef::Value(v).view())).collect();
+    cx: &KernelContext<'_>,
+) -> Result<Vec<Tensor>, OpError> {
     let results: Vec<Tensor> = outputs
         .iter()
         .map(|fact| {
@@ -71,25 +75,18 @@ fn run_tensor_kernel(
         })
         .collect::<Result<_, OpError>>()?;
     let arguments: Vec<Option<Argument<'_>>> =
-        views.iter().map(|v| v.map(|v| Argument { ty: v.ty(), shape: v.shape(), value: Some(v) })).collect();
+        inputs.iter().map(|v| v.map(|v| Argument { ty: v.ty(), shape: v.shape(), value: Some(v) })).collect();
     let shapes: Vec<Option<&[usize]>> = results.iter().map(|t| Some(t.shape())).collect();
     let prepared = kernel.prepare(&arguments, &shapes)?;
     let scratch = crate::tensor::Buffer::zeroed(prepared.scratch)?;
     // SAFETY: the buffer was made for this call, holds `scratch` bytes and is aligned to 64.
-    let cx = unsafe {
-        KernelContext::new(pool, None).with_prepared(
-            prepared.state.as_deref(),
-            scratch.as_ptr(),
-            prepared.scratch,
-        )
-    };
-    {
-        // SAFETY: the results were just made; nothing else holds them.
-        let mut out: Vec<Option<TensorViewMut<'_>>> =
-            results.iter().map(|t| Some(unsafe { t.view_mut() })).collect();
-        kernel.run(&cx, &views, &mut out)?;
-    }
-    Ok(results.into_iter().map(Value::Tensor).collect())
+    let cx = unsafe { cx.prepared(prepared.state.as_deref(), scratch.as_ptr(), prepared.scratch) };
+    // SAFETY: the results were just made; nothing else holds them.
+    let mut views: Vec<Option<TensorViewMut<'_>>> =
+        results.iter().map(|t| Some(unsafe { t.view_mut() })).collect();
+    kernel.run(&cx, inputs, &mut views)?;
+    drop(views);
+    Ok(results)
 }
 
 /// What a value tells of itself.

@@ -46,6 +46,12 @@ pub(crate) trait Kernel: Send + Sync {
         &[]
     }
 
+    /// Whether output 0 is input 0 under another shape (Reshape): a plan may then let both share their
+    /// memory and not run the kernel at all.
+    fn reshapes(&self) -> bool {
+        false
+    }
+
     /// Whether the kernel made a copy of this constant input (packed weights) and does not read it in
     /// `run`, where it is `None` then.
     fn consumes(&self, _input: usize) -> bool {
@@ -96,21 +102,21 @@ impl<'a> KernelContext<'a> {
         KernelContext { pool, state: None, scratch: std::ptr::null_mut(), scratch_len: 0, cancel }
     }
 
-    /// Adds what `Kernel::prepare` asked for.
+    /// This context with what `Kernel::prepare` asked for.
     ///
     /// # Safety
     /// `scratch` must be valid for `len` bytes, aligned to 64 and used by nothing else, while the
-    /// context lives.
-    pub(crate) unsafe fn with_prepared(
-        mut self,
-        state: Option<&'a (dyn Any + Send + Sync)>,
+    /// new context lives.
+    pub(crate) unsafe fn prepared<'b>(
+        &self,
+        state: Option<&'b (dyn Any + Send + Sync)>,
         scratch: *mut u8,
         len: usize,
-    ) -> Self {
-        self.state = state;
-        self.scratch = scratch;
-        self.scratch_len = len;
-        self
+    ) -> KernelContext<'b>
+    where
+        'a: 'b,
+    {
+        KernelContext { pool: self.pool, state, scratch, scratch_len: len, cancel: self.cancel }
     }
 
     /// The state that `prepare` made; its absence is a defect of the library and panics.

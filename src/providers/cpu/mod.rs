@@ -29,7 +29,7 @@ mod unary;
 #[cfg(test)]
 mod testing;
 
-pub(crate) use evaluate::{evaluate, fact_of, known_shape};
+pub(crate) use evaluate::{evaluate, fact_of, known_shape, run_kernel};
 pub(crate) use kernel::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared, ValueKernel};
 
 use crate::ops::OpError;

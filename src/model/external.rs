@@ -1,0 +1,115 @@
+//! Weights in files beside the model.
+
+use std::collections::HashMap;
+use std::path::{Component, Path, PathBuf};
+
+use bytes::Bytes;
+
+use crate::error::{Error, Result, Status, fail};
+
+use super::file::{Counters, Files};
+use super::proto::TensorProto;
+
+/// Opens each external file once.
+pub(crate) struct ExternalData {
+    /// The folder of the model; `None` for a model from memory.
+    folder: Option<PathBuf>,
+    files: Files,
+    open: HashMap<PathBuf, Bytes>,
+}
+
+impl ExternalData {
+    pub(crate) fn new(folder: Option<&Path>, files: Files) -> Self {
+        ExternalData { folder: folder.map(Path::to_owned), files, open: HashMap::new() }
+    }
+
+    pub(crate) fn into_counters(self) -> Counters {
+        self.files.counters
+    }
+
+    /// Counts a weight that had to be copied.
+    pub(crate) fn count_copy(&mut self, bytes: usize) {
+        self.files.counters.copied_bytes += bytes as u64;
+        self.files.counters.copied_weights += 1;
+    }
+
+    /// The bytes of an external tensor, `expected` of them.
+    pub(crate) fn bytes(&mut self, tensor: &TensorProto, expected: usize) -> Result<Bytes> {
+        let name = &tensor.name;
+        let entry = |key: &str| tensor.external_data.iter().find(|e| e.key == key).map(|e| e.value.as_str());
+        let Some(location) = entry("location") else {
+            fail!(InvalidModel, "tensor \"{name}\": its external data name no location");
+        };
+        let number = |key: &str| -> Result<Option<usize>> {
+            match entry(key).map(|text| (text, text.trim().parse::<usize>())) {
+                None => Ok(None),
+                Some((_, Ok(n))) => Ok(Some(n)),
+                Some((text, Err(_))) => {
+                    fail!(
+                        InvalidModel,
+                        "tensor \"{name}\": external data {key} \"{text}\" is no number of bytes"
+                    )
+                }
+            }
+        };
+        let offset = number("offset")?.unwrap_or(0);
+        let length = number("length")?.unwrap_or(expected);
+        if length != expected {
+            fail!(
+                InvalidModel,
+                "tensor \"{name}\": its external data have {length} bytes, its shape needs {expected}"
+            );
+        }
+        let path = self.resolve(name, location)?;
+        let file = match self.open.get(&path) {
+            Some(bytes) => bytes.clone(),
+            None => {
+                let bytes = self.files.open(&path).map_err(|e| {
+                    Error::new(e.status, format!("tensor \"{name}\": external data: {}", e.message))
+                })?;
+                self.open.insert(path.clone(), bytes.clone());
+                bytes
+            }
+        };
+        match offset.checked_add(length) {
+            Some(end) if end <= file.len() => Ok(file.slice(offset..end)),
+            _ => fail!(
+                InvalidModel,
+                "tensor \"{name}\": its external data are bytes {offset} to {offset}+{length} of \"{location}\", which has {}",
+                file.len()
+            ),
+        }
+    }
+
+    /// The path of an external file, which must lie in the model's folder.
+    fn resolve(&self, tensor: &str, location: &str) -> Result<PathBuf> {
+        let Some(folder) = &self.folder else {
+            fail!(
+                Unsupported,
+                "tensor \"{tensor}\" has external data in \"{location}\", but the model was opened from memory; open it from its file"
+            );
+        };
+        let relative = Path::new(location);
+        let inside = relative.components().all(|c| matches!(c, Component::Normal(_) | Component::CurDir));
+        let refused = || {
+            Error::new(
+                Status::InvalidModel,
+                format!(
+                    "tensor \"{tensor}\": external data \"{location}\" lie outside the model's folder; allowed are files inside it"
+                ),
+            )
+        };
+        if !inside || location.is_empty() {
+            return Err(refused());
+        }
+        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        let path = folder.join(relative);
+        // A symbolic link must not lead out either. A missing file is reported when it is opened.
+        if let (Ok(real), Ok(root)) = (path.canonicalize(), folder.canonicalize())
+            && !real.starts_with(&root)
+        {
+            return Err(refused());
+        }
+        Ok(path)
+    }
+}

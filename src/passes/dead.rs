@@ -1,0 +1,33 @@
+//! Removes nodes whose outputs nobody uses, and outputs of nodes that nobody uses.
+
+use std::sync::Arc;
+
+use crate::graph::{Attribute, Graph, NodeId};
+
+pub(super) fn remove(graph: &mut Graph) {
+    let mut order = graph.order().unwrap_or_default();
+    let mut uses = graph.use_counts();
+    // From the last node to the first, so that one walk is enough.
+    while let Some(id) = order.pop() {
+        let node = graph.node(id);
+        if node.outputs.iter().flatten().all(|v| uses[v.index()] == 0) {
+            for value in node.inputs.iter().flatten().copied().chain(graph.captures_of(node)) {
+                uses[value.index()] -= 1;
+            }
+            graph.remove_node(id);
+        } else {
+            clean_subgraphs(graph, id);
+        }
+    }
+}
+
+fn clean_subgraphs(graph: &mut Graph, id: NodeId) {
+    for (_, attribute) in &mut graph.node_mut(id).attributes.0 {
+        if let Attribute::Graph(body) = attribute {
+            let body = Arc::make_mut(body);
+            remove(body);
+            let uses = body.use_counts();
+            body.captures.retain(|c| uses[c.index()] > 0);
+        }
+    }
+}

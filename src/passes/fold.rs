@@ -1,0 +1,131 @@
+//! Computes once what every run would compute alike: nodes over constants, and shape arithmetic
+//! whose result is known.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::graph::{Attribute, Fact, Graph, Node, NodeId, ValueId};
+use crate::tensor::{ElementType, Tensor, Value};
+
+use super::Evaluate;
+
+/// A result above this size is kept as the nodes that make it, unless it is no larger than what it
+/// was made from: a model of a few bytes must not become gigabytes.
+const LARGEST: usize = 1 << 20;
+
+/// Nodes that answer differently each time, or must run for another reason.
+const NEVER: &[&str] = &[
+    "RandomNormal",
+    "RandomNormalLike",
+    "RandomUniform",
+    "RandomUniformLike",
+    "Bernoulli",
+    "Multinomial",
+    "Dropout",
+];
+
+/// Folds what can be folded, in subgraphs as well; tells whether something changed. A node that
+/// cannot be computed stays: it fails when it runs, if it runs.
+pub(super) fn fold(graph: &mut Graph, evaluate: &dyn Evaluate) -> bool {
+    let mut changed = false;
+    let mut cache: HashMap<ValueId, Value> = HashMap::new();
+    for id in graph.order().unwrap_or_default() {
+        changed |= fold_subgraphs(graph, id, evaluate);
+        let node = graph.node(id);
+        if NEVER.contains(&node.op.name.as_str()) || node.subgraphs().next().is_some() {
+            continue;
+        }
+        if let Some(tensors) =
+            known_elements(graph, node).or_else(|| compute(graph, node, evaluate, &mut cache))
+        {
+            let outputs = graph.node(id).outputs.clone();
+            for (output, tensor) in outputs.into_iter().zip(tensors) {
+                if let Some(output) = output {
+                    graph.set_constant(output, tensor);
+                }
+            }
+            graph.remove_node(id);
+            changed = true;
+        }
+    }
+    changed
+}
+
+fn fold_subgraphs(graph: &mut Graph, id: NodeId, evaluate: &dyn Evaluate) -> bool {
+    let mut changed = false;
+    for (_, attribute) in &mut graph.node_mut(id).attributes.0 {
+        if let Attribute::Graph(body) = attribute {
+            changed |= fold(Arc::make_mut(body), evaluate);
+        }
+    }
+    changed
+}
+
+/// The single output of a node whose elements inference already knows.
+fn known_elements(graph: &Graph, node: &Node) -> Option<Vec<Arc<Tensor>>> {
+    let [Some(output)] = node.outputs[..] else { return None };
+    let fact = &graph.value(output).fact;
+    let ints: Vec<i64> = fact.elements.as_ref()?.iter().map(|d| d.known()).collect::<Option<_>>()?;
+    let shape = known_shape(fact)?;
+    let tensor = match fact.element_type()? {
+        _ if shape.iter().product::<usize>() != ints.len() => return None,
+        ElementType::I64 => Tensor::from_slice(&shape, &ints).ok()?,
+        ElementType::I32 => {
+            let ints: Vec<i32> = ints.iter().map(|&n| i32::try_from(n).ok()).collect::<Option<_>>()?;
+            Tensor::from_slice(&shape, &ints).ok()?
+        }
+        _ => return None,
+    };
+    Some(vec![Arc::new(tensor)])
+}
+
+fn compute(
+    graph: &Graph,
+    node: &Node,
+    evaluate: &dyn Evaluate,
+    cache: &mut HashMap<ValueId, Value>,
+) -> Option<Vec<Arc<Tensor>>> {
+    if let ("Constant", Some(Attribute::Tensor(tensor))) =
+        (node.op.name.as_str(), node.attributes.get("value"))
+    {
+        // Shared as it is: it may be large, and mapped.
+        return Some(vec![tensor.clone()]);
+    }
+    if !node.inputs.iter().flatten().all(|&v| graph.value(v).constant.is_some()) {
+        return None;
+    }
+    let input_bytes: usize =
+        node.inputs.iter().flatten().map(|&v| bytes(graph.value(v).constant.as_deref())).sum();
+    for output in node.outputs.iter().flatten() {
+        let fact = &graph.value(*output).fact;
+        let size = fact.element_type()?.size();
+        let shape = known_shape(fact);
+        let known = shape.and_then(|s| s.iter().try_fold(size, |n, &d| n.checked_mul(d)));
+        // An unknown size (NonZero of a constant) is bounded by a few times the input's.
+        if known.unwrap_or(input_bytes.saturating_mul(16)) > LARGEST.max(input_bytes) {
+            return None;
+        }
+    }
+    for &input in node.inputs.iter().flatten() {
+        if let Some(tensor) = &graph.value(input).constant {
+            cache.entry(input).or_insert_with(|| Value::Tensor((**tensor).clone()));
+        }
+    }
+    let inputs: Vec<Option<&Value>> = node.inputs.iter().map(|v| v.and_then(|v| cache.get(&v))).collect();
+    let outputs = evaluate.evaluate(node, &inputs).ok()?;
+    outputs
+        .into_iter()
+        .map(|v| match v {
+            Value::Tensor(t) => Some(Arc::new(t)),
+            _ => None,
+        })
+        .collect()
+}
+
+fn known_shape(fact: &Fact) -> Option<Vec<usize>> {
+    fact.shape.as_ref()?.iter().map(|d| usize::try_from(d.known()?).ok()).collect()
+}
+
+fn bytes(tensor: Option<&Tensor>) -> usize {
+    tensor.and_then(Tensor::buffer).map_or(0, |b| b.len())
+}

@@ -1,0 +1,61 @@
+//! Removes nodes that give back what they got: Identity, casts to the same type, reshapes and
+//! expansions to the same shape, transposes that keep the order, Dropout without its mask.
+
+use std::sync::Arc;
+
+use crate::graph::{Attribute, Graph, Node, NodeId, ValueId};
+
+/// Removes identities, in subgraphs as well; tells whether something changed.
+pub(super) fn remove(graph: &mut Graph) -> bool {
+    let mut changed = false;
+    let ids: Vec<NodeId> = graph.node_ids().collect();
+    for id in ids {
+        for (_, attribute) in &mut graph.node_mut(id).attributes.0 {
+            if let Attribute::Graph(body) = attribute {
+                changed |= remove(Arc::make_mut(body));
+            }
+        }
+        let Some((input, output)) = identity(graph, graph.node(id)) else { continue };
+        if !replaceable(graph, input, output) {
+            continue;
+        }
+        graph.remove_node(id);
+        graph.replace_uses(output, input);
+        changed = true;
+    }
+    changed
+}
+
+/// A graph output keeps its name and its producer: it may not become an input, a constant, a capture
+/// or a second name of another output.
+fn replaceable(graph: &Graph, input: ValueId, output: ValueId) -> bool {
+    !graph.outputs.contains(&output)
+        || !(graph.inputs.contains(&input)
+            || graph.captures.contains(&input)
+            || graph.outputs.contains(&input)
+            || graph.value(input).constant.is_some())
+}
+
+/// Input and output of a node that changes nothing.
+fn identity(graph: &Graph, node: &Node) -> Option<(ValueId, ValueId)> {
+    if !node.op.domain.is_empty() || node.outputs.iter().flatten().count() != 1 {
+        return None;
+    }
+    let (input, output) = ((*node.inputs.first()?)?, (*node.outputs.first()?)?);
+    let (from, to) = (&graph.value(input).fact, &graph.value(output).fact);
+    let same_type = from.ty.is_some() && from.ty == to.ty;
+    let same_shape = from.shape.is_some() && from.shape == to.shape;
+    let nothing = match node.op.name.as_str() {
+        "Identity" => true,
+        "Cast" | "CastLike" => same_type,
+        "Reshape" | "Expand" | "Flatten" | "Squeeze" | "Unsqueeze" => same_shape,
+        "Concat" => node.inputs.len() == 1,
+        "Transpose" => match node.attributes.get("perm") {
+            Some(Attribute::Ints(perm)) => perm.iter().enumerate().all(|(i, &p)| p == i as i64),
+            _ => from.shape.as_ref().is_some_and(|s| s.len() <= 1),
+        },
+        "Dropout" => node.op.opset < 12 || node.inputs.get(2).is_none_or(|training| training.is_none()),
+        _ => false,
+    };
+    nothing.then_some((input, output))
+}

@@ -1,0 +1,153 @@
+//! Puts a function's body in the place of each call to it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::error::{Result, fail};
+use crate::graph::{Attribute, Attributes, Fact, Function, Graph, Node, NodeId, ValueId};
+
+type Functions = HashMap<(String, String), Function>;
+
+/// Inlines all calls, in subgraphs and in the bodies of what was inlined as well. Functions do not
+/// recurse (`model` refuses that), so this ends.
+pub(super) fn inline(graph: &mut Graph, functions: &Functions) -> Result<()> {
+    if functions.is_empty() {
+        return Ok(());
+    }
+    let mut waiting: Vec<NodeId> = graph.node_ids().collect();
+    while let Some(id) = waiting.pop() {
+        let node = graph.node(id);
+        let key = (node.op.domain.clone(), node.op.name.clone());
+        if let Some(function) = functions.get(&key) {
+            waiting.extend(inline_call(graph, id, function)?);
+        } else {
+            for (_, attribute) in &mut graph.node_mut(id).attributes.0 {
+                for_each_graph(attribute, &mut |g| inline(g, functions))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Replaces one call; gives the nodes that stand in its place.
+fn inline_call(graph: &mut Graph, id: NodeId, function: &Function) -> Result<Vec<NodeId>> {
+    let Some(call) = graph.remove_node(id) else { return Ok(Vec::new()) };
+    let body = &function.body;
+    if call.inputs.len() > body.inputs.len() || call.outputs.len() > body.outputs.len() {
+        fail!(
+            InvalidModel,
+            "node \"{}\" ({}): it has {} inputs and {} outputs, the function has {} and {}",
+            call.name,
+            call.op,
+            call.inputs.len(),
+            call.outputs.len(),
+            body.inputs.len(),
+            body.outputs.len()
+        );
+    }
+    // The caller's value for each value of the body; inputs that the call omits stay omitted.
+    let mut values: HashMap<ValueId, Option<ValueId>> = HashMap::new();
+    for (i, &input) in body.inputs.iter().enumerate() {
+        values.insert(input, call.inputs.get(i).copied().flatten());
+    }
+    let produced: Vec<ValueId> =
+        body.nodes().flat_map(|(_, n)| n.outputs.iter().copied().flatten()).collect();
+    for &value in &produced {
+        let outer = body
+            .outputs
+            .iter()
+            .position(|&o| o == value)
+            .and_then(|i| call.outputs.get(i).copied().flatten());
+        let outer = outer.unwrap_or_else(|| {
+            graph.add_value(&format!("{}/{}", call.name, body.value(value).name), Fact::default())
+        });
+        values.insert(value, Some(outer));
+    }
+    let mut added = Vec::new();
+    for (_, inner) in body.nodes() {
+        let attributes = bind_attributes(&inner.attributes, &call, &function.defaults, &|name| {
+            let id = body.find_value(name)?;
+            values.get(&id).copied().flatten().map(|outer| graph.value(outer).name.clone())
+        })?;
+        let map = |v: &Option<ValueId>| v.and_then(|v| values.get(&v).copied().flatten());
+        let node = Node {
+            name: format!("{}/{}", call.name, inner.name),
+            op: inner.op.clone(),
+            attributes,
+            inputs: inner.inputs.iter().map(map).collect(),
+            outputs: inner.outputs.iter().map(map).collect(),
+        };
+        added.push(graph.add_node(node));
+    }
+    // An output that is an input passed through, or that several call outputs share, is made by no
+    // node of its own: every use of the call's output becomes a use of that value.
+    for (i, &output) in body.outputs.iter().enumerate() {
+        let Some(Some(outer)) = call.outputs.get(i).copied() else { continue };
+        match values.get(&output).copied().flatten() {
+            Some(source) if source == outer => {}
+            Some(source) => graph.replace_uses(outer, source),
+            None => fail!(
+                InvalidModel,
+                "node \"{}\" ({}): output {i} is an input that the call leaves out",
+                call.name,
+                call.op
+            ),
+        }
+    }
+    Ok(added)
+}
+
+/// A body node's attributes in this call: references replaced by the caller's values, captures of
+/// subgraphs by the caller's names (which `outer_name` tells).
+fn bind_attributes(
+    attributes: &Attributes,
+    call: &Node,
+    defaults: &Attributes,
+    outer_name: &dyn Fn(&str) -> Option<String>,
+) -> Result<Attributes> {
+    let mut bound = Attributes::default();
+    for (name, attribute) in &attributes.0 {
+        let mut value = match attribute {
+            Attribute::Reference(reference) => {
+                // Without a value on either side the attribute stays unset.
+                match call.attributes.get(reference).or_else(|| defaults.get(reference)) {
+                    Some(value) => value.clone(),
+                    None => continue,
+                }
+            }
+            other => other.clone(),
+        };
+        for_each_graph(&mut value, &mut |graph| {
+            bind_graph(graph, call, defaults)?;
+            let captures: Vec<String> = graph.captures.iter().map(|&c| graph.value(c).name.clone()).collect();
+            for capture in captures {
+                match outer_name(&capture) {
+                    Some(outer) if outer != capture => graph.rename_capture(&capture, &outer),
+                    _ => {}
+                }
+            }
+            Ok(())
+        })?;
+        bound.0.push((name.clone(), value));
+    }
+    Ok(bound)
+}
+
+/// Replaces the references inside a subgraph of a function's body.
+fn bind_graph(graph: &mut Graph, call: &Node, defaults: &Attributes) -> Result<()> {
+    let ids: Vec<NodeId> = graph.node_ids().collect();
+    for id in ids {
+        let attributes = std::mem::take(&mut graph.node_mut(id).attributes);
+        graph.node_mut(id).attributes = bind_attributes(&attributes, call, defaults, &|_| None)?;
+    }
+    Ok(())
+}
+
+/// Calls `f` with each graph in an attribute.
+fn for_each_graph(attribute: &mut Attribute, f: &mut dyn FnMut(&mut Graph) -> Result<()>) -> Result<()> {
+    match attribute {
+        Attribute::Graph(g) => f(Arc::make_mut(g)),
+        Attribute::Graphs(gs) => gs.iter_mut().try_for_each(|g| f(Arc::make_mut(g))),
+        _ => Ok(()),
+    }
+}
