@@ -1,1 +1,15 @@
-//! plan
+//! Graph in, executable plan out.
+//!
+//! A [`Program`] knows no concrete shape: its steps, kernels with packed weights, and which value is
+//! used last where. A [`ShapedPlan`] is made from it for each signature of input shapes: what is
+//! known without running, where each value lies in one block of memory, and which steps only a run
+//! can shape.
+
+mod compile;
+mod layout;
+mod program;
+mod shaped;
+
+pub(crate) use compile::{CompileContext, compile};
+pub(crate) use program::{Body, Control, PlacementRow, Program, Step, StepBody};
+pub(crate) use shaped::{PlannedStep, ShapedPlan, State, StepPlan};

@@ -1,7 +1,257 @@
 //! Opening a model and running it.
 
+mod binding;
+mod control;
 mod environment;
+mod open;
 mod options;
+mod profile;
+mod run;
 
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use crate::error::{Result, fail};
+use crate::graph::Dim;
+use crate::plan::Program;
+use crate::tensor::{Value, ValueRef, ValueType};
+use crate::threads::Pool;
+
+pub(crate) use crate::model::{Metadata, Source};
+pub(crate) use crate::plan::PlacementRow;
+pub(crate) use binding::Binding;
 pub(crate) use environment::{Environment, Level, Log, thread_count};
+pub(crate) use open::NO_HIP;
 pub(crate) use options::{Fallback, Load, Optimization, ProviderKind, RunOptions, SessionOptions};
+
+use binding::BoundOutput;
+use profile::Recorder;
+use run::{Output, RunContext};
+
+/// An opened model. Runs may go on in many threads at once.
+pub(crate) struct Session {
+    environment: Arc<Environment>,
+    pool: Arc<Pool>,
+    program: Program,
+    inputs: Vec<Port>,
+    outputs: Vec<Port>,
+    metadata: Metadata,
+    placement: Vec<PlacementRow>,
+    counters: LoadCounters,
+    recorder: Option<Recorder>,
+}
+
+/// An input or output of a model.
+#[derive(Clone, Debug)]
+pub(crate) struct Port {
+    pub(crate) name: String,
+    pub(crate) ty: ValueType,
+    /// The dimensions of a tensor, where its rank is known.
+    pub(crate) shape: Option<Vec<Dim>>,
+}
+
+/// What opening a model took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LoadCounters {
+    /// Bytes of files that are mapped.
+    pub(crate) mapped_bytes: u64,
+    /// Bytes of files that were read in, or copied from the caller.
+    pub(crate) read_bytes: u64,
+    /// Bytes of weights that were copied to align or to unpack them, and how many weights.
+    pub(crate) copied_bytes: u64,
+    pub(crate) copied_weights: u64,
+    /// Bytes of weights that kernels packed into a layout of their own.
+    pub(crate) packed_bytes: u64,
+}
+
+impl Session {
+    /// Opens a model.
+    pub(crate) fn open(
+        environment: Arc<Environment>,
+        source: Source<'_>,
+        options: &SessionOptions,
+    ) -> Result<Self> {
+        open::open(environment, source, options)
+    }
+
+    pub(crate) fn environment(&self) -> &Arc<Environment> {
+        &self.environment
+    }
+
+    pub(crate) fn inputs(&self) -> &[Port] {
+        &self.inputs
+    }
+
+    pub(crate) fn outputs(&self) -> &[Port] {
+        &self.outputs
+    }
+
+    pub(crate) fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+
+    /// Where each node runs, and why there.
+    pub(crate) fn placement(&self) -> &[PlacementRow] {
+        &self.placement
+    }
+
+    pub(crate) fn load_counters(&self) -> LoadCounters {
+        self.counters
+    }
+
+    /// The runs so far as a Chrome trace; `None` when the session does not record.
+    pub(crate) fn profile(&self) -> Option<String> {
+        self.recorder.as_ref().map(Recorder::json)
+    }
+
+    /// Runs the model. Each input is given once, by index; the wanted outputs come back in the order
+    /// asked for.
+    pub(crate) fn run(
+        &self,
+        options: &RunOptions,
+        inputs: &[(usize, Value)],
+        outputs: &[usize],
+    ) -> Result<Vec<Value>> {
+        let mut given: Vec<Option<&Value>> = vec![None; self.inputs.len()];
+        for (index, value) in inputs {
+            let Some(slot) = given.get_mut(*index) else {
+                fail!(InvalidArgument, "input {index} is not there: the model has {}", self.inputs.len());
+            };
+            if slot.replace(value).is_some() {
+                fail!(InvalidArgument, "input \"{}\" is given twice", self.inputs[*index].name);
+            }
+        }
+        if let Some(index) = outputs.iter().find(|&&i| i >= self.outputs.len()) {
+            fail!(InvalidArgument, "output {index} is not there: the model has {}", self.outputs.len());
+        }
+        let mut slots: Vec<Output> = self.outputs.iter().map(|_| Output::Allocate(None)).collect();
+        self.execute(options, given.into_iter(), &mut slots)?;
+        let mut results: Vec<Option<Value>> = slots
+            .into_iter()
+            .map(|slot| match slot {
+                Output::Allocate(value) => value,
+                Output::Bound(_) => None,
+            })
+            .collect();
+        outputs
+            .iter()
+            .enumerate()
+            .map(|(i, &index)| {
+                // The same output may be asked for twice.
+                let again = outputs[i + 1..].contains(&index);
+                let value = if again { results[index].clone() } else { results[index].take() };
+                match value {
+                    Some(value) => Ok(value),
+                    None => fail!(Internal, "output \"{}\" was not made", self.outputs[index].name),
+                }
+            })
+            .collect()
+    }
+
+    /// Runs the model on what is bound. When every output is bound to memory and shapes do not change,
+    /// nothing is allocated after the first run.
+    pub(crate) fn run_bound(&self, options: &RunOptions, binding: &mut Binding) -> Result<()> {
+        if binding.inputs.len() != self.inputs.len() || binding.outputs.len() != self.outputs.len() {
+            fail!(InvalidArgument, "the binding was made for another session");
+        }
+        let mut slots = std::mem::take(&mut binding.scratch);
+        slots.clear();
+        slots.extend(binding.outputs.iter().map(|output| match output {
+            BoundOutput::Memory(Value::Tensor(tensor)) => Output::Bound(tensor.clone()),
+            _ => Output::Allocate(None),
+        }));
+        let result = self.execute(options, binding.inputs.iter().map(Option::as_ref), &mut slots);
+        for (output, slot) in binding.outputs.iter_mut().zip(slots.drain(..)) {
+            if let (BoundOutput::Allocated(value), Output::Allocate(made)) = (output, slot) {
+                *value = made;
+            }
+        }
+        binding.scratch = slots;
+        result
+    }
+
+    fn execute<'v>(
+        &self,
+        options: &RunOptions,
+        inputs: impl Iterator<Item = Option<&'v Value>>,
+        outputs: &mut [Output],
+    ) -> Result<()> {
+        let start = self.recorder.as_ref().map(Recorder::now);
+        let mut symbols: Symbols<'_> = SmallVec::new();
+        // Foreign memory may be misaligned for its type; such an input is copied.
+        let mut copies: SmallVec<[(usize, Value); 1]> = SmallVec::new();
+        let mut values: SmallVec<[ValueRef<'_>; 32]> = SmallVec::new();
+        for (index, (port, value)) in self.inputs.iter().zip(inputs).enumerate() {
+            let Some(value) = value else {
+                fail!(InvalidInput, "input \"{}\" is missing; the model needs it", port.name);
+            };
+            check_input(port, value, &mut symbols)?;
+            if let Value::Tensor(tensor) = value
+                && !tensor.is_aligned()
+            {
+                copies.push((index, Value::Tensor(tensor.aligned()?)));
+            }
+            values.push(ValueRef::Value(value));
+        }
+        for (index, value) in &copies {
+            values[*index] = ValueRef::Value(value);
+        }
+        let cx = RunContext { pool: &self.pool, cancel: &options.cancel, recorder: self.recorder.as_ref() };
+        let result = run::run(cx, &self.program, &values, outputs);
+        if let (Some(recorder), Some(start)) = (&self.recorder, start) {
+            recorder.span(if options.tag.is_empty() { "run" } else { &options.tag }, start);
+        }
+        result
+    }
+}
+
+/// Symbolic dimensions with the size they have in this run, and the input that said so.
+type Symbols<'a> = SmallVec<[(&'a str, usize, &'a str); 8]>;
+
+/// Whether a value fits an input: type, rank, dimensions, and that a name stands for one size.
+fn check_input<'a>(port: &'a Port, value: &Value, symbols: &mut Symbols<'a>) -> Result<()> {
+    let name = &port.name;
+    let Value::Tensor(tensor) = value else {
+        let ty = value.ty();
+        if ty != port.ty {
+            fail!(InvalidInput, "input \"{name}\" is {ty}; the model needs {}", port.ty);
+        }
+        return Ok(());
+    };
+    if port.ty.element() != Some(tensor.ty()) {
+        fail!(InvalidInput, "input \"{name}\" is tensor({}); the model needs {}", tensor.ty(), port.ty);
+    }
+    let Some(wanted) = &port.shape else { return Ok(()) };
+    let given = tensor.shape();
+    if given.len() != wanted.len() {
+        fail!(
+            InvalidInput,
+            "input \"{name}\" has rank {} (shape {given:?}); the model needs rank {} (shape {wanted:?})",
+            given.len(),
+            wanted.len()
+        );
+    }
+    for (i, (&size, want)) in given.iter().zip(wanted).enumerate() {
+        if let Some(known) = want.known() {
+            if Dim::from(size) != Dim::from(known) {
+                fail!(
+                    InvalidInput,
+                    "input \"{name}\": dimension {i} is {size}; the model needs {known} (shape {wanted:?})"
+                );
+            }
+        } else if let Some(symbol) = want.as_symbol() {
+            match symbols.iter().find(|(s, ..)| *s == symbol) {
+                Some((_, other, first)) if *other != size => {
+                    fail!(
+                        InvalidInput,
+                        "input \"{name}\": dimension {i} ({symbol}) is {size}, but {symbol} is {other} in input \"{first}\"; both must be equal"
+                    );
+                }
+                Some(_) => {}
+                None => symbols.push((symbol, size, name)),
+            }
+        }
+    }
+    Ok(())
+}

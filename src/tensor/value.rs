@@ -236,6 +236,15 @@ impl<'a> ValueRef<'a> {
         }
     }
 
+    /// The element type of any tensor.
+    pub(crate) fn ty(self) -> Option<ElementType> {
+        match self {
+            ValueRef::Tensor(view) => Some(view.ty()),
+            ValueRef::Value(Value::Tensor(t)) => Some(t.ty()),
+            ValueRef::Value(_) => None,
+        }
+    }
+
     /// A value that outlives the borrow: planned memory is copied, everything else shared.
     pub(crate) fn to_value(self) -> Result<Value, AllocError> {
         match self {

@@ -1,0 +1,138 @@
+//! The steps of a model, before shapes are known.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::graph::Fact;
+use crate::memory::ContextPool;
+use crate::ops::{Operator, Registered};
+use crate::providers::cpu::CpuKernel;
+use crate::tensor::{Tensor, ValueType};
+
+use super::shaped::{InputSignature, ShapedPlan};
+
+/// An executable graph. Shared by any number of runs at a time.
+pub(crate) struct Program {
+    /// All values, by index.
+    pub(crate) values: Vec<ProgramValue>,
+    /// The graph's inputs, then the values captured from outside.
+    pub(crate) inputs: Vec<u32>,
+    /// How many of `inputs` are captures; they come last.
+    pub(crate) captures: usize,
+    pub(crate) outputs: Vec<u32>,
+    pub(crate) steps: Vec<Step>,
+    /// For each step, the values that no later step uses and that are not outputs.
+    pub(crate) last_used: Vec<Vec<u32>>,
+    /// Memory for runs.
+    pub(crate) contexts: ContextPool,
+    /// Most recently used first.
+    plans: Mutex<Vec<Arc<ShapedPlan>>>,
+    plan_limit: usize,
+}
+
+pub(crate) struct ProgramValue {
+    pub(crate) name: String,
+    pub(crate) ty: Option<ValueType>,
+    /// A constant that some step reads while running, aligned.
+    pub(crate) constant: Option<Tensor>,
+    /// What is known of a constant, also when nobody reads it any more.
+    pub(crate) fact: Fact,
+}
+
+/// One node.
+pub(crate) struct Step {
+    pub(crate) node: String,
+    pub(crate) op_name: String,
+    /// Inputs of the node; for control flow, the captures of its bodies after them.
+    pub(crate) inputs: Vec<Option<u32>>,
+    pub(crate) outputs: Vec<Option<u32>>,
+    pub(crate) op: Arc<dyn Operator>,
+    pub(crate) registered: &'static Registered,
+    pub(crate) body: StepBody,
+}
+
+pub(crate) enum StepBody {
+    Kernel(CpuKernel),
+    Control(Control),
+}
+
+/// Control flow over nested programs. The inputs of a body's program are its formal inputs, then its
+/// captures; `captures` tells where each capture stands among the step's inputs.
+pub(crate) enum Control {
+    If { then_branch: Body, else_branch: Body },
+    Loop(Body),
+    Scan(Body),
+    SequenceMap(Body),
+}
+
+pub(crate) struct Body {
+    pub(crate) program: Program,
+    /// Positions in the step's inputs.
+    pub(crate) captures: Vec<usize>,
+}
+
+/// Where a node runs, and why there.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct PlacementRow {
+    pub(crate) node: String,
+    pub(crate) operator: String,
+    pub(crate) provider: &'static str,
+    pub(crate) reason: String,
+}
+
+impl Program {
+    pub(super) fn new(
+        values: Vec<ProgramValue>,
+        inputs: Vec<u32>,
+        captures: usize,
+        outputs: Vec<u32>,
+        steps: Vec<Step>,
+        plan_limit: usize,
+    ) -> Self {
+        let last_used = last_used(values.len(), &steps, &outputs);
+        Program {
+            values,
+            inputs,
+            captures,
+            outputs,
+            steps,
+            last_used,
+            contexts: ContextPool::default(),
+            plans: Mutex::default(),
+            plan_limit,
+        }
+    }
+
+    /// The plan for these inputs, if it was made before. The lock is held for the look-up alone.
+    pub(crate) fn find_plan(&self, signature: &InputSignature<'_>) -> Option<Arc<ShapedPlan>> {
+        let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = plans.iter().position(|plan| plan.matches(signature))?;
+        plans[..=at].rotate_right(1);
+        Some(plans[0].clone())
+    }
+
+    /// Keeps a plan, and drops the one that was not used for longest when there are too many.
+    pub(crate) fn keep_plan(&self, plan: Arc<ShapedPlan>) {
+        let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
+        plans.truncate(self.plan_limit.max(1) - 1);
+        plans.insert(0, plan);
+    }
+}
+
+fn last_used(values: usize, steps: &[Step], outputs: &[u32]) -> Vec<Vec<u32>> {
+    let mut last: Vec<Option<usize>> = vec![None; values];
+    for (i, step) in steps.iter().enumerate() {
+        for &value in step.inputs.iter().chain(&step.outputs).flatten() {
+            last[value as usize] = Some(i);
+        }
+    }
+    for &output in outputs {
+        last[output as usize] = None;
+    }
+    let mut result = vec![Vec::new(); steps.len()];
+    for (value, step) in last.into_iter().enumerate() {
+        if let Some(step) = step {
+            result[step].push(value as u32);
+        }
+    }
+    result
+}

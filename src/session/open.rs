@@ -1,0 +1,169 @@
+//! Opening a model: read, rewrite, compile.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::error::{Result, fail};
+use crate::graph::{Dim, Graph, Node};
+use crate::model::{self, Source};
+use crate::ops::OpError;
+use crate::passes::{self, Evaluate};
+use crate::plan::{CompileContext, compile};
+use crate::providers::cpu;
+use crate::tensor::{Value, ValueType};
+use crate::threads::Pool;
+
+use super::environment::{Environment, Level, thread_count};
+use super::options::{Fallback, Optimization, ProviderKind, SessionOptions};
+use super::profile::Recorder;
+use super::{LoadCounters, Port, Session};
+
+/// Why there is no HIP device; the HIP provider is not in this version.
+pub(crate) const NO_HIP: &str = "no HIP device: this version of rukh has no GPU kernels";
+
+/// Lends the CPU provider to the passes.
+struct CpuEvaluate<'a>(&'a Pool);
+
+impl Evaluate for CpuEvaluate<'_> {
+    fn evaluate(&self, node: &Node, inputs: &[Option<&Value>]) -> std::result::Result<Vec<Value>, OpError> {
+        cpu::evaluate(node, inputs, self.0)
+    }
+}
+
+pub(super) fn open(
+    environment: Arc<Environment>,
+    source: Source<'_>,
+    options: &SessionOptions,
+) -> Result<Session> {
+    let pool = match options.threads {
+        Some(threads) => Arc::new(Pool::new(thread_count(threads))),
+        None => environment.pool.clone(),
+    };
+    let recorder = options.profiling.then(Recorder::new);
+    let fallback_reason = check_providers(&environment, options)?;
+    let load_start = recorder.as_ref().map(Recorder::now);
+    let model = model::open(source, options.load == super::Load::Map)?;
+    let mut graph = model.graph;
+    fix_dimensions(&mut graph, options)?;
+    // The model's own names for the outputs' dimensions, before inference replaces them.
+    let declared: Vec<Option<Vec<Dim>>> =
+        graph.outputs.iter().map(|&v| graph.value(v).fact.shape.clone()).collect();
+    let optimize = options.optimization >= Optimization::Basic;
+    passes::canonicalise(&mut graph, &model.functions, optimize, &CpuEvaluate(&pool))?;
+    let (inputs, outputs) = ports(&graph, &declared)?;
+    let mut cx = CompileContext {
+        pool: &pool,
+        plan_limit: options.plan_cache,
+        fallback_reason: &fallback_reason,
+        placement: Vec::new(),
+        packed_bytes: 0,
+        copied_bytes: 0,
+        copied_weights: 0,
+    };
+    let program = compile(&graph, &mut cx)?;
+    let counters = LoadCounters {
+        mapped_bytes: model.counters.mapped_bytes,
+        read_bytes: model.counters.read_bytes,
+        copied_bytes: model.counters.copied_bytes + cx.copied_bytes,
+        copied_weights: model.counters.copied_weights + cx.copied_weights,
+        packed_bytes: cx.packed_bytes,
+    };
+    let placement = cx.placement;
+    if let (Some(recorder), Some(start)) = (&recorder, load_start) {
+        recorder.span("open", start);
+    }
+    environment.log.write(
+        Level::Info,
+        &format!(
+            "opened model \"{}\": {} nodes after optimization",
+            model.metadata.graph_name,
+            placement.len()
+        ),
+    );
+    Ok(Session {
+        environment,
+        pool,
+        program,
+        inputs,
+        outputs,
+        metadata: model.metadata,
+        placement,
+        counters,
+        recorder,
+    })
+}
+
+/// Why nodes run on the CPU, for the placement report; an error when they must not.
+fn check_providers(environment: &Environment, options: &SessionOptions) -> Result<String> {
+    let hip = options.providers.iter().position(|(kind, _)| *kind == ProviderKind::Hip);
+    let cpu = options.providers.iter().position(|(kind, _)| *kind == ProviderKind::Cpu);
+    let Some(hip) = hip else {
+        return Ok("the CPU is the wanted provider".to_owned());
+    };
+    if cpu.is_some_and(|cpu| cpu < hip) {
+        return Ok("the CPU is preferred to hip".to_owned());
+    }
+    if options.fallback == Fallback::Error {
+        fail!(
+            Device,
+            "provider \"hip\": {NO_HIP}, and option \"fallback\" is \"error\"; allow it with \"cpu\", or add the provider \"cpu\" alone"
+        );
+    }
+    environment.log.write(Level::Warning, &format!("provider \"hip\": {NO_HIP}; the model runs on the CPU"));
+    Ok(NO_HIP.to_owned())
+}
+
+/// Replaces the symbolic dimensions that the options fix.
+fn fix_dimensions(graph: &mut Graph, options: &SessionOptions) -> Result<()> {
+    if options.dimensions.is_empty() {
+        return Ok(());
+    }
+    let mut known = BTreeSet::new();
+    for &input in &graph.inputs {
+        let symbols = graph.value(input).fact.shape.iter().flatten().filter_map(Dim::as_symbol);
+        known.extend(symbols.filter(|s| !model::is_unnamed(s)).map(str::to_owned));
+    }
+    if let Some(name) = options.dimensions.keys().find(|name| !known.contains(*name)) {
+        let known: Vec<String> = known.into_iter().collect();
+        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        fail!(
+            InvalidArgument,
+            "option \"dim.{name}\": the model's inputs have no dimension of this name; they have {known}"
+        );
+    }
+    let size = |name: &str| options.dimensions.get(name).map(|&n| Dim::from(n).known().unwrap_or(i64::MAX));
+    for value in graph.inputs.iter().chain(&graph.outputs).copied().collect::<Vec<_>>() {
+        if let Some(shape) = &mut graph.value_mut(value).fact.shape {
+            shape.iter_mut().for_each(|d| *d = d.substitute(&size));
+        }
+    }
+    Ok(())
+}
+
+/// What the model takes and gives. An output has the dimensions that the model declares, where it
+/// names them.
+fn ports(graph: &Graph, declared: &[Option<Vec<Dim>>]) -> Result<(Vec<Port>, Vec<Port>)> {
+    let port = |id, declared: Option<&Option<Vec<Dim>>>| {
+        let info = graph.value(id);
+        let Some(ty) = info.fact.ty.clone() else {
+            fail!(InvalidModel, "the type of output \"{}\" is not known", info.name);
+        };
+        let inferred = info.fact.shape.clone();
+        let shape = match (declared.cloned().flatten(), inferred) {
+            (Some(declared), Some(inferred)) if declared.len() == inferred.len() => {
+                let choose = |(d, i): (Dim, Dim)| {
+                    let unnamed = d.as_symbol().is_some_and(model::is_unnamed);
+                    if i.known().is_some() || unnamed { i } else { d }
+                };
+                Some(declared.into_iter().zip(inferred).map(choose).collect())
+            }
+            (declared, inferred) => inferred.or(declared),
+        };
+        let shape = if matches!(ty, ValueType::Tensor(_)) { shape } else { None };
+        Ok(Port { name: info.name.clone(), ty, shape })
+    };
+    let inputs = graph.inputs.iter().map(|&v| port(v, None)).collect::<Result<_>>()?;
+    let outputs =
+        graph.outputs.iter().zip(declared).map(|(&v, d)| port(v, Some(d))).collect::<Result<_>>()?;
+    Ok((inputs, outputs))
+}

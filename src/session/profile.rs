@@ -1,0 +1,120 @@
+//! What ran when, as a Chrome trace.
+
+use std::fmt::Write;
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+/// Collects events of all runs of a session. Times are from the session's opening, in nanoseconds.
+pub(super) struct Recorder {
+    start: Instant,
+    events: Mutex<Vec<Event>>,
+}
+
+struct Event {
+    name: String,
+    /// The operator; empty for a whole run or for loading.
+    op: String,
+    category: &'static str,
+    thread: u64,
+    start_ns: u64,
+    duration_ns: u64,
+}
+
+impl Recorder {
+    pub(super) fn new() -> Self {
+        Recorder { start: Instant::now(), events: Mutex::default() }
+    }
+
+    /// The time now, to be given to `step` or `span`.
+    pub(super) fn now(&self) -> u64 {
+        u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    /// A node ran since `start`.
+    pub(super) fn step(&self, node: &str, op: &str, start: u64) {
+        self.add(node, op, "node", start);
+    }
+
+    /// Something else took place since `start`.
+    pub(super) fn span(&self, name: &str, start: u64) {
+        self.add(name, "", "session", start);
+    }
+
+    fn add(&self, name: &str, op: &str, category: &'static str, start_ns: u64) {
+        let event = Event {
+            name: name.to_owned(),
+            op: op.to_owned(),
+            category,
+            thread: thread_number(),
+            start_ns,
+            duration_ns: self.now().saturating_sub(start_ns),
+        };
+        self.events.lock().unwrap_or_else(PoisonError::into_inner).push(event);
+    }
+
+    /// The trace so far, in the JSON array format of Chrome's trace viewer (and Perfetto); times in
+    /// microseconds.
+    pub(super) fn json(&self) -> String {
+        let events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut text = String::from("[");
+        for (i, e) in events.iter().enumerate() {
+            let comma = if i == 0 { "" } else { "," };
+            // Writing to a string cannot fail.
+            let _ = write!(
+                text,
+                "{comma}\n{{\"ph\":\"X\",\"cat\":\"{}\",\"pid\":{},\"tid\":{},\"ts\":{:.3},\"dur\":{:.3},\"name\":{},\"args\":{{\"op\":{},\"provider\":\"cpu\"}}}}",
+                e.category,
+                std::process::id(),
+                e.thread,
+                e.start_ns as f64 / 1e3,
+                e.duration_ns as f64 / 1e3,
+                quote(&e.name),
+                quote(&e.op)
+            );
+        }
+        text.push_str("\n]\n");
+        text
+    }
+}
+
+/// A number for the calling thread; the system's thread id.
+fn thread_number() -> u64 {
+    // SAFETY: gettid has no arguments and cannot fail.
+    let id = unsafe { libc::syscall(libc::SYS_gettid) };
+    u64::try_from(id).unwrap_or(0)
+}
+
+/// A JSON string.
+fn quote(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len() + 2);
+    quoted.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => quoted.push_str("\\\""),
+            '\\' => quoted.push_str("\\\\"),
+            c if (c as u32) < 0x20 => {
+                let _ = write!(quoted, "\\u{:04x}", c as u32);
+            }
+            c => quoted.push(c),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_trace_is_json_with_escaped_names() {
+        let recorder = Recorder::new();
+        let start = recorder.now();
+        recorder.step("a\"b\\c\n", "Conv", start);
+        recorder.span("run", start);
+        let json = recorder.json();
+        assert!(json.starts_with('[') && json.trim_end().ends_with(']'));
+        assert!(json.contains(r#""name":"a\"b\\c\u000a","args":{"op":"Conv""#), "{json}");
+        assert_eq!(json.matches("\"ph\":\"X\"").count(), 2);
+    }
+}

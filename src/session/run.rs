@@ -1,0 +1,423 @@
+//! Runs a program: the loop over its steps.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::error::{Error, Result, Status, fail};
+use crate::graph::{Dim, Fact};
+use crate::memory::RunMemory;
+use crate::ops::{Infer, OpError, Unknowns};
+use crate::plan::{PlannedStep, Program, ShapedPlan, State, Step, StepBody, StepPlan};
+use crate::providers::cpu::{CpuKernel, KernelContext, fact_of, known_shape, run_kernel};
+use crate::tensor::{Tensor, TensorView, TensorViewMut, Value, ValueRef};
+use crate::threads::Pool;
+
+use super::control;
+use super::profile::Recorder;
+
+/// What a run needs besides its values.
+#[derive(Clone, Copy)]
+pub(super) struct RunContext<'a> {
+    pub(super) pool: &'a Pool,
+    pub(super) cancel: &'a AtomicBool,
+    pub(super) recorder: Option<&'a Recorder>,
+}
+
+/// Where an output of a run goes.
+pub(super) enum Output {
+    /// Into memory that the caller gave; its type and shape must be those the run gives.
+    Bound(Tensor),
+    /// Into memory made by the run, which is left here.
+    Allocate(Option<Value>),
+}
+
+/// Runs a program on its inputs (captures after them).
+pub(super) fn run(
+    cx: RunContext<'_>,
+    program: &Program,
+    inputs: &[ValueRef<'_>],
+    outputs: &mut [Output],
+) -> Result<()> {
+    let plan = match program.find_plan(inputs) {
+        Some(plan) => plan,
+        None => {
+            let plan = Arc::new(ShapedPlan::new(program, inputs, cx.pool)?);
+            program.keep_plan(plan.clone());
+            plan
+        }
+    };
+    let mut memory = program.contexts.take();
+    let result = Run { cx, program, plan: &plan, inputs, memory: &mut memory }.run(outputs);
+    memory.dynamic.iter_mut().for_each(|v| *v = None);
+    program.contexts.give_back(memory);
+    result
+}
+
+struct Run<'a, 'm> {
+    cx: RunContext<'a>,
+    program: &'a Program,
+    plan: &'a ShapedPlan,
+    inputs: &'a [ValueRef<'a>],
+    memory: &'m mut RunMemory,
+}
+
+impl Run<'_, '_> {
+    fn run(&mut self, outputs: &mut [Output]) -> Result<()> {
+        let block = self.memory.block(self.plan.block)?;
+        let deferred = self.set_spans(block, outputs)?;
+        for (i, step) in self.program.steps.iter().enumerate() {
+            if self.cx.cancel.load(Ordering::Relaxed) {
+                fail!(Cancelled, "the run was cancelled before node \"{}\" ({})", step.node, step.op_name);
+            }
+            let start = self.cx.recorder.map(Recorder::now);
+            match &self.plan.steps[i] {
+                StepPlan::Skip => continue,
+                StepPlan::Planned(planned) => self.planned_step(step, planned, block),
+                StepPlan::Dynamic => self.dynamic_step(step),
+            }
+            .map_err(|e| match e {
+                StepError::Op(e) => e.at(&step.node, &step.op_name, Status::InvalidInput),
+                StepError::Nested(e) => e,
+            })?;
+            if let (Some(recorder), Some(start)) = (self.cx.recorder, start) {
+                recorder.step(&step.node, &step.op_name, start);
+            }
+            for &value in &self.program.last_used[i] {
+                if let Some(slot) = self.memory.dynamic.get_mut(value as usize) {
+                    *slot = None;
+                }
+            }
+        }
+        self.finish(outputs, deferred)
+    }
+
+    /// Tells where each planned value lies in this run. Gives outputs whose bound memory overlaps an
+    /// input's: they are written elsewhere first.
+    fn set_spans(&mut self, block: *mut u8, outputs: &mut [Output]) -> Result<Vec<(usize, Tensor)>> {
+        let states = &self.plan.states;
+        let mut deferred = Vec::new();
+        self.memory.spans.clear();
+        self.memory.spans.resize(states.len(), (std::ptr::null_mut(), 0));
+        self.memory.dynamic.resize_with(states.len(), || None);
+        for (value, state) in states.iter().enumerate() {
+            self.memory.spans[value] = match state {
+                State::Known(tensor) => {
+                    tensor.buffer().map_or((std::ptr::null_mut(), 0), |b| (b.as_ptr(), b.len()))
+                }
+                State::Input { index, .. } => {
+                    let bytes = self.inputs[*index].view().map_or(&[][..], |v| v.bytes());
+                    (bytes.as_ptr().cast_mut(), bytes.len())
+                }
+                // SAFETY: the plan placed the value inside the block.
+                State::Block { offset, ty, shape } => {
+                    (unsafe { block.add(*offset) }, byte_len(shape, ty.size()))
+                }
+                State::Output { index, ty, shape } => {
+                    let tensor = match &mut outputs[*index] {
+                        Output::Bound(tensor) => {
+                            self.check_bound(*index, tensor, *ty, shape)?;
+                            if self.overlaps_input(tensor) && !self.taken_in_place(*index, tensor) {
+                                let temporary = Tensor::zeros(*ty, shape)?;
+                                deferred.push((*index, temporary.clone()));
+                                temporary
+                            } else {
+                                tensor.clone()
+                            }
+                        }
+                        Output::Allocate(slot) => {
+                            let tensor = Tensor::zeros(*ty, shape)?;
+                            *slot = Some(Value::Tensor(tensor.clone()));
+                            tensor
+                        }
+                    };
+                    tensor.buffer().map_or((std::ptr::null_mut(), 0), |b| (b.as_ptr(), b.len()))
+                }
+                State::Alias { .. } | State::Absent | State::Dynamic => (std::ptr::null_mut(), 0),
+            };
+            if let (State::Dynamic, Some(constant)) = (state, &self.program.values[value].constant) {
+                self.memory.dynamic[value] = Some(Value::Tensor(constant.clone()));
+            }
+        }
+        for (value, state) in states.iter().enumerate() {
+            if let State::Alias { of, .. } = state {
+                self.memory.spans[value] = self.memory.spans[*of as usize];
+            }
+        }
+        Ok(deferred)
+    }
+
+    fn check_bound(
+        &self,
+        index: usize,
+        tensor: &Tensor,
+        ty: crate::tensor::ElementType,
+        shape: &[usize],
+    ) -> Result<()> {
+        if tensor.ty() != ty || tensor.shape() != shape {
+            let name = &self.program.values[self.program.outputs[index] as usize].name;
+            fail!(
+                InvalidInput,
+                "output \"{name}\" is bound to a tensor of {}{:?}; the run gives {ty}{shape:?}",
+                tensor.ty(),
+                tensor.shape()
+            );
+        }
+        Ok(())
+    }
+
+    fn overlaps_input(&self, tensor: &Tensor) -> bool {
+        let Some(buffer) = tensor.buffer() else { return false };
+        let (start, end) = (buffer.as_ptr().addr(), buffer.as_ptr().addr() + buffer.len());
+        self.inputs.iter().filter_map(|v| v.view()).any(|v| {
+            let at = v.bytes().as_ptr().addr();
+            at < end && start < at + v.bytes().len()
+        })
+    }
+
+    /// Whether the step that makes this output works in place on the input bound to the same memory.
+    fn taken_in_place(&self, index: usize, tensor: &Tensor) -> bool {
+        let value = self.program.outputs[index];
+        self.program.steps.iter().zip(&self.plan.steps).any(|(step, plan)| {
+            let (Some(Some(first)), StepPlan::Planned(planned)) = (step.outputs.first(), plan) else {
+                return false;
+            };
+            *first == value && planned.in_place_if_bound.is_some_and(|i| self.is_bound_input(step, i, tensor))
+        })
+    }
+
+    fn is_bound_input(&self, step: &Step, i: usize, tensor: &Tensor) -> bool {
+        let Some(State::Input { index, .. }) = step.inputs[i].map(|v| &self.plan.states[v as usize]) else {
+            return false;
+        };
+        let same = |v: TensorView<'_>| {
+            tensor
+                .buffer()
+                .is_some_and(|b| std::ptr::eq(b.as_ptr(), v.bytes().as_ptr()) && b.len() == v.bytes().len())
+        };
+        self.inputs[*index].view().is_some_and(same)
+    }
+
+    fn planned_step(
+        &mut self,
+        step: &Step,
+        planned: &PlannedStep,
+        block: *mut u8,
+    ) -> std::result::Result<(), StepError> {
+        let StepBody::Kernel(CpuKernel::Tensor(kernel)) = &step.body else {
+            return Err(OpError::Data("a step without a kernel was planned".into()).into());
+        };
+        let RunMemory { spans, lists, .. } = &mut *self.memory;
+        let first_output = step.outputs.first().copied().flatten().map(|v| spans[v as usize].0);
+        let views = lists.views();
+        for (i, input) in step.inputs.iter().enumerate() {
+            let view = match input {
+                Some(v) if planned.in_place != Some(i) => {
+                    let span = spans[*v as usize];
+                    // The caller bound this run's output to the input's own memory.
+                    let shared = planned.in_place_if_bound == Some(i) && Some(span.0) == first_output;
+                    // SAFETY: `set_spans` set the span of every planned value; an output that shares
+                    // it is never viewed together with it.
+                    if shared { None } else { unsafe { view(&self.plan.states[*v as usize], span) } }
+                }
+                _ => None,
+            };
+            views.inputs.push(view);
+        }
+        for output in &step.outputs {
+            // SAFETY: as above; the plan gives each live value memory of its own.
+            views.outputs.push(
+                output.and_then(|v| unsafe { view_mut(&self.plan.states[v as usize], spans[v as usize]) }),
+            );
+        }
+        let cx = KernelContext::new(self.cx.pool, Some(self.cx.cancel));
+        // SAFETY: the plan placed the scratch memory inside the block, apart from what lives now.
+        let cx = unsafe {
+            cx.prepared(
+                planned.prepared.state.as_deref(),
+                block.add(planned.scratch),
+                planned.prepared.scratch,
+            )
+        };
+        Ok(kernel.run(&cx, views.inputs, views.outputs)?)
+    }
+
+    /// A value as a step sees it.
+    fn value(&self, value: u32) -> Option<ValueRef<'_>> {
+        let index = value as usize;
+        if let Some(value) = &self.memory.dynamic[index] {
+            return Some(ValueRef::Value(value));
+        }
+        if let State::Dynamic = self.plan.states[index] {
+            let position = self.program.inputs.iter().position(|&v| v == value)?;
+            return Some(self.inputs[position]);
+        }
+        // SAFETY: the span was set by `set_spans`; the value is not written while it is viewed.
+        unsafe { view(&self.plan.states[index], self.memory.spans[index]) }.map(ValueRef::Tensor)
+    }
+
+    fn dynamic_step(&mut self, step: &Step) -> std::result::Result<(), StepError> {
+        let inputs: Vec<Option<ValueRef<'_>>> =
+            step.inputs.iter().map(|v| v.and_then(|v| self.value(v))).collect();
+        let results = match &step.body {
+            StepBody::Control(body) => {
+                control::run(self.cx, step, body, &inputs).map_err(StepError::Nested)?
+            }
+            StepBody::Kernel(CpuKernel::Value(kernel)) => {
+                kernel.run(&KernelContext::new(self.cx.pool, Some(self.cx.cancel)), &inputs)?
+            }
+            StepBody::Kernel(CpuKernel::Tensor(kernel)) => {
+                let facts = infer(step, &inputs)?;
+                let views: Vec<Option<TensorView<'_>>> =
+                    inputs.iter().map(|v| v.and_then(|v| v.view())).collect();
+                let cx = KernelContext::new(self.cx.pool, Some(self.cx.cancel));
+                run_kernel(&**kernel, &views, &facts, &cx)?.into_iter().map(Value::Tensor).collect()
+            }
+        };
+        drop(inputs);
+        for (output, value) in step.outputs.iter().zip(results) {
+            if let Some(output) = output {
+                self.memory.dynamic[*output as usize] = Some(value);
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts those outputs in place that no step wrote there.
+    fn finish(&mut self, outputs: &mut [Output], deferred: Vec<(usize, Tensor)>) -> Result<()> {
+        for (index, (&value, output)) in self.program.outputs.iter().zip(outputs.iter_mut()).enumerate() {
+            if matches!(self.plan.states[value as usize], State::Output { index: i, .. } if i == index) {
+                continue;
+            }
+            let name = &self.program.values[value as usize].name;
+            let Some(result) = self.value(value) else {
+                fail!(Internal, "output \"{name}\" was not made");
+            };
+            match output {
+                Output::Allocate(slot) => *slot = Some(result.to_value()?),
+                Output::Bound(tensor) => {
+                    let Some(view) = result.view() else {
+                        fail!(
+                            InvalidInput,
+                            "output \"{name}\" is bound to memory, but it is no plain tensor"
+                        );
+                    };
+                    self.check_bound(index, tensor, view.ty(), view.shape())?;
+                    copy(view.bytes(), tensor);
+                }
+            }
+        }
+        for (index, temporary) in deferred {
+            if let (Output::Bound(tensor), Some(buffer)) = (&outputs[index], temporary.buffer()) {
+                copy(buffer.bytes(), tensor);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Copies into a bound tensor of the same size, which may overlap the source.
+fn copy(from: &[u8], to: &Tensor) {
+    if let Some(buffer) = to.buffer() {
+        // SAFETY: the bound memory is the caller's to write during the run, and holds as many bytes;
+        // `copy` allows overlap.
+        unsafe { std::ptr::copy(from.as_ptr(), buffer.as_ptr(), from.len().min(buffer.len())) };
+    }
+}
+
+/// What a step with values of unknown shape gives, now that its inputs are there.
+fn infer(step: &Step, inputs: &[Option<ValueRef<'_>>]) -> std::result::Result<Vec<Fact>, OpError> {
+    let fact = |v: ValueRef<'_>| match v.shape().zip(v.ty()) {
+        Some((shape, ty)) => Fact::tensor(ty, shape.iter().map(|&d| Dim::from(d)).collect()),
+        None => match v {
+            ValueRef::Value(v) => fact_of(v),
+            ValueRef::Tensor(_) => Fact::default(),
+        },
+    };
+    let facts: Vec<Option<Fact>> = inputs.iter().map(|v| v.map(fact)).collect();
+    let values: Vec<Option<Tensor>> = inputs
+        .iter()
+        .enumerate()
+        .map(|(i, v)| match v {
+            Some(v) if step.registered.declaration.shape_inputs.contains(&i) => {
+                v.to_value().map(|v| v.as_tensor().cloned())
+            }
+            _ => Ok(None),
+        })
+        .collect::<std::result::Result<_, _>>()?;
+    let refs: Vec<Option<&Fact>> = facts.iter().map(Option::as_ref).collect();
+    let constants: Vec<Option<&Tensor>> = values.iter().map(Option::as_ref).collect();
+    let mut unknowns = Unknowns::default();
+    let mut cx =
+        Infer::new(&step.registered.signature, &refs, &constants, step.outputs.len(), &mut unknowns)?;
+    step.op.infer(&mut cx)?;
+    let outputs = cx.into_outputs();
+    for (i, fact) in outputs.iter().enumerate() {
+        if known_shape(fact).is_none() {
+            return Err(OpError::Data(format!(
+                "the shape of output {i} comes out as {:?}; allowed are dimensions from 0",
+                fact.shape
+            )));
+        }
+    }
+    Ok(outputs)
+}
+
+/// A planned value.
+///
+/// # Safety
+/// The span must be valid for reads of its length, and not be written, while the view lives.
+unsafe fn view<'a>(state: &'a State, span: (*mut u8, usize)) -> Option<TensorView<'a>> {
+    let (ty, shape) = state.layout()?;
+    // SAFETY: the caller's promise; an empty span may have no address.
+    let bytes = unsafe { span_bytes(span) };
+    Some(TensorView::new(ty, shape, bytes))
+}
+
+/// A planned value to write.
+///
+/// # Safety
+/// The span must be valid for writes of its length, and not be used otherwise, while the view lives.
+unsafe fn view_mut<'a>(state: &'a State, span: (*mut u8, usize)) -> Option<TensorViewMut<'a>> {
+    let (ty, shape) = state.layout()?;
+    let bytes: &mut [u8] = if span.1 == 0 {
+        aligned_empty()
+    } else {
+        // SAFETY: the caller's promise.
+        unsafe { std::slice::from_raw_parts_mut(span.0, span.1) }
+    };
+    Some(TensorViewMut::new(ty, shape, bytes))
+}
+
+/// # Safety
+/// As for `view`.
+unsafe fn span_bytes<'a>(span: (*mut u8, usize)) -> &'a [u8] {
+    if span.1 == 0 {
+        aligned_empty()
+    } else {
+        // SAFETY: the caller's promise.
+        unsafe { std::slice::from_raw_parts(span.0, span.1) }
+    }
+}
+
+/// No bytes, at an address that suits every element.
+fn aligned_empty<'a>() -> &'a mut [u8] {
+    // SAFETY: a slice of length 0 needs only a non-null, aligned address.
+    unsafe { std::slice::from_raw_parts_mut(std::ptr::NonNull::<u128>::dangling().as_ptr().cast(), 0) }
+}
+
+fn byte_len(shape: &[usize], size: usize) -> usize {
+    // The plan checked that this does not overflow.
+    shape.iter().product::<usize>() * size
+}
+
+/// Why a step failed: by itself, or inside a nested program, which named its node already.
+enum StepError {
+    Op(OpError),
+    Nested(Error),
+}
+
+impl From<OpError> for StepError {
+    fn from(e: OpError) -> Self {
+        StepError::Op(e)
+    }
+}
