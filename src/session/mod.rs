@@ -3,6 +3,8 @@
 mod binding;
 mod control;
 mod environment;
+#[cfg(test)]
+mod node_cases;
 mod open;
 mod options;
 mod profile;
