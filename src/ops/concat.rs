@@ -105,20 +105,21 @@ impl Split {
             }
             return Ok(vec![whole.floor_div(&n); self.outputs]);
         }
+        if let Some(whole) = whole.known() {
+            return Ok(self.equal_lengths(whole as usize).into_iter().map(Dim::from).collect());
+        }
+        // Only the last part is shorter, unless the axis is very short.
         let part = whole.ceil_div(&n);
-        // Only the last part is shorter, unless the axis is so short that nothing is left for others.
-        let mut left = whole.clone();
-        Ok((0..self.outputs)
-            .map(|i| {
-                let this = match left.known() {
-                    Some(_) => part.min_of(&left),
-                    None if i + 1 == self.outputs => left.clone(),
-                    None => part.clone(),
-                };
-                left = left.sub(&this);
-                this
-            })
-            .collect())
+        let last = whole.sub(&part.mul(&Dim::from(self.outputs - 1)));
+        let mut parts = vec![part; self.outputs - 1];
+        parts.push(last);
+        Ok(parts)
+    }
+
+    /// The lengths of equal parts of an axis: what is missing at the end is missing in the last ones.
+    pub(crate) fn equal_lengths(&self, whole: usize) -> Vec<usize> {
+        let part = whole.div_ceil(self.outputs);
+        (0..self.outputs).map(|i| part.min(whole.saturating_sub(i * part))).collect()
     }
 }
 
