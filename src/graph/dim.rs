@@ -45,6 +45,16 @@ impl Dim {
         }
     }
 
+    /// Whether this cannot be negative as long as every symbol stands for a dimension.
+    pub(crate) fn is_nonnegative(&self) -> bool {
+        match self {
+            Dim::Known(n) => *n >= 0,
+            Dim::Sum(terms) => {
+                terms.iter().all(|(atoms, &c)| c >= 0 && atoms.iter().all(Atom::is_nonnegative))
+            }
+        }
+    }
+
     /// The name, when this is one plain symbol.
     pub(crate) fn as_symbol(&self) -> Option<&str> {
         let Dim::Sum(terms) = self else { return None };
@@ -191,6 +201,16 @@ impl Dim {
             sum = sum.add(&product);
         }
         sum
+    }
+}
+
+impl Atom {
+    fn is_nonnegative(&self) -> bool {
+        match self {
+            Atom::Symbol(_) => true,
+            Atom::FloorDiv(a, b) | Atom::Min(a, b) => a.is_nonnegative() && b.is_nonnegative(),
+            Atom::Max(a, b) => a.is_nonnegative() || b.is_nonnegative(),
+        }
     }
 }
 

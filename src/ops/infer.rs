@@ -196,6 +196,11 @@ pub(crate) fn broadcast(a: &[Dim], b: &[Dim], unknowns: &mut Unknowns) -> Result
 }
 
 impl Infer<'_> {
+    /// The broadcast of two shapes; an error is told of input `i`.
+    pub(crate) fn broadcast_with(&mut self, i: usize, a: &[Dim], b: &[Dim]) -> Result<Vec<Dim>, OpError> {
+        broadcast(a, b, self.unknowns).map_err(|reason| self.input_error(i, reason))
+    }
+
     /// The broadcast of the shapes of inputs; `None` while a rank is unknown.
     pub(crate) fn broadcast_inputs(&mut self, inputs: &[usize]) -> Result<Option<Vec<Dim>>, OpError> {
         let mut result: Vec<Dim> = Vec::new();

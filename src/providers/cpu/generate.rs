@@ -1,3 +1,176 @@
-use super::Entry;
+//! Constant, ConstantOfShape, Range and EyeLike.
 
-pub(super) const KERNELS: &[Entry] = &[];
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use num_traits::{AsPrimitive, One};
+
+use crate::ops::OpError;
+use crate::ops::generate::{Constant, ConstantOfShape, EyeLike};
+use crate::tensor::{
+    Bool, Element, ElementType, Tensor, TensorView, TensorViewMut, Value, ValueRef, bf16, f16,
+};
+
+use super::ints::Ints;
+use super::item::{Item, dispatch_item};
+use super::number::{Float, dispatch};
+use super::parallel::{GRAIN, split_mut};
+use super::{CpuKernel, Entry, Kernel, KernelContext, NodeContext, ValueKernel};
+
+pub(super) const KERNELS: &[Entry] = &[
+    Entry::new("Constant", |node| {
+        Ok(CpuKernel::Value(Box::new(Share { value: node.op::<Constant>().value.clone() })))
+    }),
+    Entry::new("ConstantOfShape", constant_of_shape),
+    Entry::new("Range", range),
+    Entry::new("EyeLike", eye_like),
+];
+
+/// A constant is shared, not copied.
+struct Share {
+    value: Arc<Tensor>,
+}
+
+impl ValueKernel for Share {
+    fn run(&self, _: &KernelContext<'_>, _: &[Option<ValueRef<'_>>]) -> Result<Vec<Value>, OpError> {
+        Ok(vec![Value::Tensor((*self.value).clone())])
+    }
+}
+
+fn constant_of_shape(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
+    let value = &node.op::<ConstantOfShape>().value;
+    if let Some(strings) = value.strings() {
+        return Ok(CpuKernel::Value(Box::new(FillStrings { value: strings[0].clone() })));
+    }
+    let bytes = value.buffer().map(|b| b.bytes().to_vec()).unwrap_or_default();
+    Ok(CpuKernel::Tensor(Box::new(Fill { bytes, size: value.ty() })))
+}
+
+/// Writes the bytes of one element everywhere.
+struct Fill {
+    bytes: Vec<u8>,
+    size: ElementType,
+}
+
+impl Kernel for Fill {
+    fn run(
+        &self,
+        cx: &KernelContext<'_>,
+        _: &[Option<TensorView<'_>>],
+        outputs: &mut [Option<TensorViewMut<'_>>],
+    ) -> Result<(), OpError> {
+        let Some(output) = &mut outputs[0] else { return Ok(()) };
+        dispatch_item!(self.size, T => {
+            if let (Some(value), Some(output)) = (T::of_bytes(&self.bytes), T::of_view(output)) {
+                split_mut(cx.pool, output, 1, 4 * GRAIN, |_, part| part.fill(value.clone()));
+            }
+        });
+        Ok(())
+    }
+}
+
+struct FillStrings {
+    value: String,
+}
+
+impl ValueKernel for FillStrings {
+    fn run(&self, _: &KernelContext<'_>, inputs: &[Option<ValueRef<'_>>]) -> Result<Vec<Value>, OpError> {
+        let shape = Ints::required(inputs[0].and_then(ValueRef::view), "the shape")?;
+        let shape: Vec<usize> = shape
+            .iter()
+            .map(|d| usize::try_from(d).map_err(|_| OpError::Data(format!("{d} is no dimension"))))
+            .collect::<Result<_, _>>()?;
+        let count = crate::tensor::element_count(&shape)
+            .ok_or_else(|| OpError::Data(format!("shape {shape:?} is too large")))?;
+        Ok(vec![Value::Tensor(Tensor::from_strings(&shape, vec![self.value.clone(); count]))])
+    }
+}
+
+fn range(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
+    fn ints<T: Element + num_traits::WrappingAdd + num_traits::WrappingMul>() -> CpuKernel
+    where
+        usize: AsPrimitive<T>,
+    {
+        let step: Step<T> = |start, delta, i| start.wrapping_add(&delta.wrapping_mul(&i.as_()));
+        CpuKernel::Tensor(Box::new(Range { step, _element: PhantomData }))
+    }
+    fn floats<T: Float>() -> CpuKernel {
+        let step: Step<T> = |start, delta, i| T::down(start.up() + T::constant(i as f64) * delta.up());
+        CpuKernel::Tensor(Box::new(Range { step, _element: PhantomData }))
+    }
+    Ok(match node.input(0) {
+        Some(ElementType::I16) => ints::<i16>(),
+        Some(ElementType::I32) => ints::<i32>(),
+        Some(ElementType::I64) => ints::<i64>(),
+        other => {
+            dispatch!(other, T in [f32, f64, f16, bf16] => floats::<T>(), else return Err(node.no_kernel()))
+        }
+    })
+}
+
+/// `start + i · delta`.
+type Step<T> = fn(T, T, usize) -> T;
+
+struct Range<T> {
+    step: Step<T>,
+    _element: PhantomData<fn(T)>,
+}
+
+impl<T: Element> Kernel for Range<T> {
+    fn run(
+        &self,
+        cx: &KernelContext<'_>,
+        inputs: &[Option<TensorView<'_>>],
+        outputs: &mut [Option<TensorViewMut<'_>>],
+    ) -> Result<(), OpError> {
+        let (Some(start), Some(delta), Some(output)) = (inputs[0], inputs[2], &mut outputs[0]) else {
+            return Ok(());
+        };
+        let (start, delta) = (start.slice::<T>()[0], delta.slice::<T>()[0]);
+        split_mut(cx.pool, output.slice::<T>(), 1, GRAIN, |range, part| {
+            range.zip(part).for_each(|(i, y)| *y = (self.step)(start, delta, i));
+        });
+        Ok(())
+    }
+}
+
+fn eye_like(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
+    let ty = node.output(0);
+    let one = dispatch!(
+        ty,
+        T in [f32, f64, f16, bf16, u8, u16, u32, u64, i8, i16, i32, i64] => Tensor::from_slice(&[], &[T::one()])?,
+        else match ty {
+            Some(ElementType::Bool) => Tensor::from_slice(&[], &[Bool(1)])?,
+            _ => return Err(node.no_kernel()),
+        }
+    );
+    Ok(CpuKernel::Tensor(Box::new(Eye { k: node.op::<EyeLike>().k, one })))
+}
+
+struct Eye {
+    k: i64,
+    one: Tensor,
+}
+
+impl Kernel for Eye {
+    fn run(
+        &self,
+        _: &KernelContext<'_>,
+        _: &[Option<TensorView<'_>>],
+        outputs: &mut [Option<TensorViewMut<'_>>],
+    ) -> Result<(), OpError> {
+        let Some(output) = &mut outputs[0] else { return Ok(()) };
+        let &[rows, columns] = output.shape() else { return Ok(()) };
+        let (size, one) = (output.ty().size(), self.one.view());
+        let bytes = output.bytes();
+        bytes.fill(0);
+        for r in 0..rows {
+            let c = (r as i64).saturating_add(self.k);
+            if (0..columns as i64).contains(&c) {
+                let at = (r * columns + c as usize) * size;
+                bytes[at..at + size].copy_from_slice(one.bytes());
+            }
+        }
+        Ok(())
+    }
+}

@@ -10,21 +10,35 @@ mod number;
 mod attention;
 mod binary;
 mod cast;
+mod concat;
 mod conv;
 mod gather;
 mod generate;
+mod ints;
+mod item;
+mod mapped;
 mod matmul;
 mod movement;
+mod mover;
 mod norm;
+mod order;
+mod pad;
+mod parallel;
 mod pool;
 mod quantize;
 mod reduce;
+mod reshape;
 mod resize;
 mod rnn;
+mod scatter;
+mod select;
 mod sequence;
 mod shape;
 mod softmax;
+mod strided;
+mod topk;
 mod unary;
+mod unique;
 
 #[cfg(test)]
 mod testing;
@@ -57,20 +71,27 @@ const FAMILIES: &[&[Entry]] = &[
     binary::KERNELS,
     cast::KERNELS,
     conv::KERNELS,
+    concat::KERNELS,
     gather::KERNELS,
     generate::KERNELS,
     matmul::KERNELS,
     movement::KERNELS,
     norm::KERNELS,
+    pad::KERNELS,
     pool::KERNELS,
     quantize::KERNELS,
     reduce::KERNELS,
     resize::KERNELS,
+    reshape::KERNELS,
     rnn::KERNELS,
+    scatter::KERNELS,
+    select::KERNELS,
     sequence::KERNELS,
     shape::KERNELS,
     softmax::KERNELS,
+    topk::KERNELS,
     unary::KERNELS,
+    unique::KERNELS,
 ];
 
 /// Makes the kernel of a node. `OpError::Unsupported` says that the CPU provider lacks it.

@@ -1,3 +1,207 @@
-use super::Entry;
+//! Transpose, Expand, Tile, DepthToSpace, SpaceToDepth, Slice and Trilu.
 
-pub(super) const KERNELS: &[Entry] = &[];
+use crate::ops::OpError;
+use crate::ops::movement::Movement;
+use crate::ops::slice::{Slice, cuts};
+use crate::tensor::Shape;
+
+use super::ints::{Ints, int_list, required_ints, shape_input};
+use super::item::Item;
+use super::mover::{self, Inputs, Mover, Outputs};
+use super::parallel::{GRAIN, split_mut};
+use super::strided::{Strided, strides_of};
+use super::{Argument, CpuKernel, Entry, KernelContext, NodeContext};
+
+pub(super) const KERNELS: &[Entry] = &[
+    Entry::new("Transpose", build),
+    Entry::new("Expand", build),
+    Entry::new("Tile", build),
+    Entry::new("DepthToSpace", build),
+    Entry::new("SpaceToDepth", build),
+    Entry::new("Trilu", build),
+    Entry::new("Slice", |node| mover::build::<Slice, _>(node, SliceMover(node.op::<Slice>().clone()))),
+];
+
+fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
+    let op = node.op::<Movement>().clone();
+    match op {
+        Movement::Trilu { upper } => mover::build::<Movement, _>(node, Trilu { upper }),
+        op => mover::build::<Movement, _>(node, Move(op)),
+    }
+}
+
+/// The shape of the input that is moved, which is always there when a run is planned.
+pub(super) fn data_shape<'a>(inputs: &[Option<Argument<'a>>]) -> Result<&'a [usize], OpError> {
+    let first = inputs.first().copied().flatten();
+    Ok(first.ok_or_else(|| OpError::Data("input 0 is missing".to_owned()))?.shape)
+}
+
+/// Runs a strided copy from input 0 to output 0.
+fn run_strided<T: Item>(
+    plan: &Strided,
+    cx: &KernelContext<'_>,
+    inputs: Inputs<'_>,
+    outputs: &mut Outputs<'_, '_>,
+) {
+    if let (Some(input), Some(output)) = (inputs.items::<T>(0), outputs.items::<T>(0)) {
+        plan.run(cx.pool, input, output);
+    }
+}
+
+/// Every movement that is one strided copy. Bound: one read and one write of the output.
+struct Move(Movement);
+
+impl Mover for Move {
+    type Plan = Strided;
+
+    fn plan(&self, inputs: &[Option<Argument<'_>>], _: &[Option<&[usize]>]) -> Result<Strided, OpError> {
+        let shape = data_shape(inputs)?;
+        Ok(match &self.0 {
+            Movement::Transpose { perm } => {
+                Strided::permuted(shape, &Movement::permutation(perm.as_deref(), shape.len())?)
+            }
+            Movement::Expand => expand(shape, &shape_input(inputs, 1)?.unwrap_or_default()),
+            Movement::Tile => tile(shape, &shape_input(inputs, 1)?.unwrap_or_default()),
+            &Movement::DepthToSpace { block: b, column_row_depth } => {
+                let (n, c, h, w) = (shape[0], shape[1] / (b * b), shape[2], shape[3]);
+                if column_row_depth {
+                    Strided::permuted(&[n, c, b, b, h, w], &[0, 1, 4, 2, 5, 3])
+                } else {
+                    Strided::permuted(&[n, b, b, c, h, w], &[0, 3, 4, 1, 5, 2])
+                }
+            }
+            &Movement::SpaceToDepth { block: b, column_row_depth } => {
+                let blocks = [shape[0], shape[1], shape[2] / b, b, shape[3] / b, b];
+                let perm = if column_row_depth { [0, 1, 3, 5, 2, 4] } else { [0, 3, 5, 1, 2, 4] };
+                Strided::permuted(&blocks, &perm)
+            }
+            Movement::Trilu { .. } => return Err(OpError::Data("Trilu is no strided copy".to_owned())),
+        })
+    }
+
+    fn run<T: Item>(
+        &self,
+        plan: &Strided,
+        cx: &KernelContext<'_>,
+        inputs: Inputs<'_>,
+        outputs: &mut Outputs<'_, '_>,
+    ) -> Result<(), OpError> {
+        run_strided::<T>(plan, cx, inputs, outputs);
+        Ok(())
+    }
+}
+
+fn expand(shape: &[usize], target: &[i64]) -> Strided {
+    let rank = shape.len().max(target.len());
+    let strides = strides_of(shape);
+    let mut dims = Shape::new();
+    let mut steps = Vec::with_capacity(rank);
+    for k in 0..rank {
+        let own = (k + shape.len()).checked_sub(rank);
+        let d = own.map_or(1, |i| shape[i]);
+        let t = (k + target.len()).checked_sub(rank).map_or(1, |i| target[i] as usize);
+        dims.push(if d == 1 { t } else { d });
+        steps.push(own.filter(|_| d != 1).map_or(0, |i| strides[i]));
+    }
+    Strided::new(&dims, &steps, 0)
+}
+
+fn tile(shape: &[usize], repeats: &[i64]) -> Strided {
+    let strides = strides_of(shape);
+    let mut dims = Vec::with_capacity(shape.len() * 2);
+    let mut steps = Vec::with_capacity(shape.len() * 2);
+    for (k, &r) in repeats.iter().enumerate().take(shape.len()) {
+        dims.extend([r as usize, shape[k]]);
+        steps.extend([0, strides[k]]);
+    }
+    Strided::new(&dims, &steps, 0)
+}
+
+struct SliceMover(Slice);
+
+impl Mover for SliceMover {
+    type Plan = Strided;
+
+    fn plan(&self, inputs: &[Option<Argument<'_>>], _: &[Option<&[usize]>]) -> Result<Strided, OpError> {
+        let shape = data_shape(inputs)?;
+        let starts = required_ints(&self.0.starts, inputs)?;
+        let ends = required_ints(&self.0.ends, inputs)?;
+        let axes = int_list(&self.0.axes, inputs)?;
+        let steps = int_list(&self.0.steps, inputs)?;
+        let cuts = cuts(shape, &starts, &ends, axes.as_deref(), steps.as_deref())?;
+        let strides = strides_of(shape);
+        let dims: Vec<usize> = cuts.iter().map(|c| c.count).collect();
+        // A cut of one position may come with a step that no stride can hold.
+        let step = |c: &crate::ops::slice::Cut| if c.count > 1 { c.step as isize } else { 1 };
+        let steps: Vec<isize> = cuts.iter().zip(&strides).map(|(c, s)| step(c) * s).collect();
+        let offset = cuts.iter().zip(&strides).map(|(c, s)| c.start * *s as usize).sum();
+        Ok(Strided::new(&dims, &steps, offset))
+    }
+
+    fn run<T: Item>(
+        &self,
+        plan: &Strided,
+        cx: &KernelContext<'_>,
+        inputs: Inputs<'_>,
+        outputs: &mut Outputs<'_, '_>,
+    ) -> Result<(), OpError> {
+        run_strided::<T>(plan, cx, inputs, outputs);
+        Ok(())
+    }
+}
+
+/// Rows and columns of the matrices.
+struct Trilu {
+    upper: bool,
+}
+
+impl Mover for Trilu {
+    type Plan = (usize, usize);
+
+    fn plan(
+        &self,
+        inputs: &[Option<Argument<'_>>],
+        _: &[Option<&[usize]>],
+    ) -> Result<(usize, usize), OpError> {
+        match data_shape(inputs)? {
+            [.., rows, columns] => Ok((*rows, *columns)),
+            shape => Err(OpError::Data(format!("the input has rank {}; at least 2 is needed", shape.len()))),
+        }
+    }
+
+    fn run<T: Item>(
+        &self,
+        &(rows, columns): &(usize, usize),
+        cx: &KernelContext<'_>,
+        inputs: Inputs<'_>,
+        outputs: &mut Outputs<'_, '_>,
+    ) -> Result<(), OpError> {
+        let k = match inputs.view(1) {
+            None => 0,
+            Some(view) => match Ints::required(Some(view), "k")? {
+                k if k.len() == 1 => k.get(0),
+                k => return Err(OpError::Data(format!("k has {} elements; allowed is 1", k.len()))),
+            },
+        };
+        let input = inputs.items::<T>(0);
+        let Some(output) = outputs.items::<T>(0) else { return Ok(()) };
+        split_mut(cx.pool, output, columns, (GRAIN / columns.max(1)).max(1), |range, output| {
+            for (r, y) in range.zip(output.chunks_exact_mut(columns)) {
+                // The first column on or above the diagonal; above it for the lower triangle.
+                let diagonal = ((r % rows) as i64).saturating_add(k).saturating_add(!self.upper as i64);
+                let cut = diagonal.clamp(0, columns as i64) as usize;
+                let (keep, clear) = if self.upper { (cut..columns, 0..cut) } else { (0..cut, cut..columns) };
+                if let Some(input) = input {
+                    let x = &input[r * columns..(r + 1) * columns];
+                    y[keep.clone()].clone_from_slice(&x[keep]);
+                }
+                y[clear].fill(T::default());
+            }
+        });
+        Ok(())
+    }
+
+    fn in_place(&self) -> &[usize] {
+        &[0]
+    }
+}

@@ -1,0 +1,148 @@
+//! Joining and cutting along an axis: Concat and Split.
+
+use std::sync::Arc;
+
+use crate::graph::Dim;
+
+use super::int_list::IntList;
+use super::movement::axis_of;
+use super::{Declaration, Infer, OpError, Operator, Types};
+
+/// Joins its inputs along an axis.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Concat {
+    pub(crate) axis: i64,
+}
+
+impl Operator for Concat {
+    fn infer(&self, cx: &mut Infer<'_>) -> Result<(), OpError> {
+        let count = cx.input_count();
+        let Some(rank) = (0..count).find_map(|i| cx.shape(i).map(<[Dim]>::len)) else { return Ok(()) };
+        let axis = axis_of(self.axis, rank)?;
+        let mut result: Vec<Option<Dim>> = vec![None; rank];
+        let mut length = Some(Dim::Known(0));
+        for i in 0..count {
+            let Some(shape) = cx.shape_of_rank(i, rank)? else {
+                length = None;
+                continue;
+            };
+            for (k, d) in shape.iter().enumerate().filter(|(k, _)| *k != axis) {
+                match &result[k] {
+                    Some(r) if r.known().is_some() && d.known().is_some() && r != d => {
+                        let reason = format!("its shape {shape:?} differs from the others at axis {k}: {r}");
+                        return Err(cx.input_error(i, reason));
+                    }
+                    Some(r) if r.known().is_some() => {}
+                    _ if result[k].is_some() && d.known().is_none() => {}
+                    _ => result[k] = Some(d.clone()),
+                }
+            }
+            length = length.map(|n| n.add(&shape[axis]));
+        }
+        result[axis] = length;
+        let shape = result.into_iter().map(|d| d.unwrap_or_else(|| cx.unknown())).collect();
+        cx.set_shape(0, shape);
+        if rank == 1 {
+            let parts: Option<Vec<Vec<Dim>>> = (0..count).map(|i| cx.ints(i)).collect();
+            cx.set_elements(0, parts.map(|parts| parts.concat()));
+        }
+        Ok(())
+    }
+}
+
+/// Cuts its input along an axis.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Split {
+    pub(crate) axis: i64,
+    /// The length of each part. Without it the parts are equal.
+    pub(crate) lengths: IntList,
+    /// Whether the last of equal parts may be shorter (since opset 18).
+    pub(crate) uneven: bool,
+    pub(crate) outputs: usize,
+}
+
+impl Operator for Split {
+    fn infer(&self, cx: &mut Infer<'_>) -> Result<(), OpError> {
+        let Some(shape) = cx.shape(0) else { return Ok(()) };
+        let axis = axis_of(self.axis, shape.len())?;
+        let whole = &shape[axis];
+        let lengths =
+            if self.lengths.given(cx) { self.lengths.dims(cx) } else { Some(self.equal_parts(cx, whole)?) };
+        let lengths = lengths.unwrap_or_else(|| (0..self.outputs).map(|_| cx.unknown()).collect());
+        if lengths.len() != self.outputs {
+            let reason = format!("it has {} numbers for {} outputs", lengths.len(), self.outputs);
+            return Err(self.lengths.error(cx, reason));
+        }
+        let sum = lengths.iter().fold(Dim::Known(0), |n, d| n.add(d));
+        let negative = lengths.iter().any(|d| d.known().is_some_and(|d| d < 0));
+        if negative || whole.known().is_some_and(|w| sum.known().is_some_and(|s| s != w)) {
+            let reason = format!("the parts {lengths:?} do not add up to {whole}, the length of axis {axis}");
+            return Err(self.lengths.error(cx, reason));
+        }
+        let elements = if shape.len() == 1 { cx.ints(0) } else { None };
+        let mut start = 0;
+        for (i, length) in lengths.iter().enumerate() {
+            let mut part = shape.to_vec();
+            part[axis] = length.clone();
+            cx.set_shape(i, part);
+            if let (Some(elements), Some(n)) = (&elements, length.known()) {
+                let end = start + n as usize;
+                cx.set_elements(i, elements.get(start..end).map(<[Dim]>::to_vec));
+                start = end;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Split {
+    fn equal_parts(&self, cx: &Infer<'_>, whole: &Dim) -> Result<Vec<Dim>, OpError> {
+        let n = Dim::from(self.outputs);
+        if !self.uneven {
+            if whole.known().is_some_and(|w| w % self.outputs as i64 != 0) {
+                let reason = format!("axis of length {whole} cannot be cut into {n} equal parts");
+                return Err(cx.input_error(0, reason));
+            }
+            return Ok(vec![whole.floor_div(&n); self.outputs]);
+        }
+        if let Some(whole) = whole.known() {
+            return Ok(self.equal_lengths(whole as usize).into_iter().map(Dim::from).collect());
+        }
+        // Only the last part is shorter, unless the axis is very short.
+        let part = whole.ceil_div(&n);
+        let last = whole.sub(&part.mul(&Dim::from(self.outputs - 1)));
+        let mut parts = vec![part; self.outputs - 1];
+        parts.push(last);
+        Ok(parts)
+    }
+
+    /// The lengths of equal parts of an axis: what is missing at the end is missing in the last ones.
+    pub(crate) fn equal_lengths(&self, whole: usize) -> Vec<usize> {
+        let part = whole.div_ceil(self.outputs);
+        (0..self.outputs).map(|i| part.min(whole.saturating_sub(i * part))).collect()
+    }
+}
+
+const T: &[(&str, Types)] = &[("T", Types::TENSOR)];
+
+pub(super) const DECLARATIONS: &[Declaration] = &[
+    Declaration::new("Concat", &[1, 4, 11, 13], "inputs+:T -> concat_result:T", T, |a| {
+        let axis = if a.opset() < 4 { a.int("axis", 1)? } else { a.required_int("axis")? };
+        Ok(Arc::new(Concat { axis }))
+    }),
+    Declaration::new("Split", &[2, 11, 13, 18], "input:T, split?:int64 -> outputs+:T", T, |a| {
+        let outputs = a.outputs();
+        let mut uneven = false;
+        if a.opset() >= 18
+            && let Some(n) = a.optional_int("num_outputs")?
+        {
+            uneven = true;
+            if n != outputs as i64 {
+                return Err(OpError::attribute("num_outputs", format!("{n}, but the node has {outputs}")));
+            }
+        }
+        let lengths = IntList::read(a, "split", 1, 13)?;
+        Ok(Arc::new(Split { axis: a.int("axis", 0)?, lengths, uneven, outputs }))
+    })
+    .shape_inputs(&[1]),
+];

@@ -1,0 +1,110 @@
+//! Integers that older opsets give as an attribute and newer ones as an input (`axes`, `pads`, …).
+
+use crate::graph::Dim;
+
+use super::{AttributeReader, Infer, OpError, normalize_axis};
+
+/// Where an operator's list of integers comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum IntList {
+    /// `None` when the attribute is left out.
+    Attribute(&'static str, Option<Vec<i64>>),
+    /// The input of this index, which the node may leave out.
+    Input(usize),
+}
+
+impl IntList {
+    /// The input `input` since opset `since`, the attribute `name` before.
+    pub(crate) fn read(
+        a: &AttributeReader<'_>,
+        name: &'static str,
+        input: usize,
+        since: i64,
+    ) -> Result<Self, OpError> {
+        if a.opset() >= since {
+            return Ok(IntList::Input(input));
+        }
+        Ok(IntList::Attribute(name, a.ints(name)?.map(<[i64]>::to_vec)))
+    }
+
+    /// An attribute that must be there before opset `since`.
+    pub(crate) fn required(
+        a: &AttributeReader<'_>,
+        name: &'static str,
+        input: usize,
+        since: i64,
+    ) -> Result<Self, OpError> {
+        let list = Self::read(a, name, input, since)?;
+        match list {
+            IntList::Attribute(name, None) => Err(OpError::attribute(name, "it is required, and missing")),
+            _ => Ok(list),
+        }
+    }
+
+    /// Whether the node gives the list.
+    pub(crate) fn given(&self, cx: &Infer<'_>) -> bool {
+        match self {
+            IntList::Attribute(_, values) => values.is_some(),
+            IntList::Input(i) => cx.has(*i),
+        }
+    }
+
+    /// The integers, known or symbolic. `None` when they are left out or not known yet.
+    pub(crate) fn dims(&self, cx: &Infer<'_>) -> Option<Vec<Dim>> {
+        match self {
+            IntList::Attribute(_, values) => Some(values.as_ref()?.iter().map(|&v| v.into()).collect()),
+            IntList::Input(i) => cx.ints(*i),
+        }
+    }
+
+    /// The integers when all of them are known.
+    pub(crate) fn known(&self, cx: &Infer<'_>) -> Option<Vec<i64>> {
+        match self {
+            IntList::Attribute(_, values) => values.clone(),
+            IntList::Input(i) => cx.known_ints(*i),
+        }
+    }
+
+    /// How many integers there are, when that is known.
+    pub(crate) fn count(&self, cx: &Infer<'_>) -> Option<usize> {
+        if let Some(dims) = self.dims(cx) {
+            return Some(dims.len());
+        }
+        match (self, cx) {
+            (IntList::Input(i), cx) => match cx.shape(*i)? {
+                [] => Some(1),
+                [n] => usize::try_from(n.known()?).ok(),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// The list as axes counted from the front, each at most once.
+    pub(crate) fn axes(&self, cx: &Infer<'_>, rank: usize) -> Result<Option<Vec<usize>>, OpError> {
+        self.known(cx)
+            .map(|axes| unique_axes(&axes, rank).map_err(|e| self.error(cx, e.to_string())))
+            .transpose()
+    }
+
+    /// An error about the list, named as the node gives it.
+    pub(crate) fn error(&self, cx: &Infer<'_>, reason: impl Into<String>) -> OpError {
+        match self {
+            IntList::Attribute(name, _) => OpError::attribute(name, reason),
+            IntList::Input(i) => cx.input_error(*i, reason),
+        }
+    }
+}
+
+/// Axes counted from the front; a repeated one is an error.
+pub(crate) fn unique_axes(axes: &[i64], rank: usize) -> Result<Vec<usize>, OpError> {
+    let mut result = Vec::with_capacity(axes.len());
+    for &axis in axes {
+        let axis = normalize_axis("axes", axis, rank)?;
+        if result.contains(&axis) {
+            return Err(OpError::attribute("axes", format!("axis {axis} is given twice in {axes:?}")));
+        }
+        result.push(axis);
+    }
+    Ok(result)
+}

@@ -1,0 +1,203 @@
+//! Operators that give the same elements another shape: Reshape, Flatten, Squeeze, Unsqueeze, Identity.
+
+use std::sync::Arc;
+
+use crate::graph::Dim;
+
+use super::int_list::{IntList, unique_axes};
+use super::shape::product;
+use super::{Declaration, Infer, OpError, Operator, Types, normalize_axis};
+
+/// How the output's shape comes from the input's. Elements stay as they are, in their order.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Reshape {
+    /// The dimensions given; one may be −1 (what is left). 0 means the input's dimension at that
+    /// place, unless `allow_zero`.
+    To {
+        shape: IntList,
+        allow_zero: bool,
+    },
+    /// A matrix: the product of the dimensions before the axis, and of those from it on.
+    Flatten {
+        axis: i64,
+    },
+    /// Without the axes, whose dimensions are 1; without an axis list, without all dimensions of 1.
+    Squeeze {
+        axes: IntList,
+    },
+    /// With dimensions of 1 at these axes of the output.
+    Unsqueeze {
+        axes: IntList,
+    },
+    Identity,
+}
+
+impl Operator for Reshape {
+    fn infer(&self, cx: &mut Infer<'_>) -> Result<(), OpError> {
+        let shape = match self {
+            Reshape::To { shape, allow_zero } => reshape(cx, shape, *allow_zero)?,
+            Reshape::Flatten { axis } => flatten(cx, *axis)?,
+            Reshape::Squeeze { axes } => squeeze(cx, axes)?,
+            Reshape::Unsqueeze { axes } => unsqueeze(cx, axes)?,
+            Reshape::Identity => {
+                cx.copy_fact(0, 0);
+                return Ok(());
+            }
+        };
+        if let Some(shape) = shape {
+            cx.set_shape(0, shape);
+        }
+        cx.set_elements(0, cx.ints(0));
+        Ok(())
+    }
+}
+
+fn reshape(cx: &mut Infer<'_>, list: &IntList, allow_zero: bool) -> Result<Option<Vec<Dim>>, OpError> {
+    let input = cx.shape(0);
+    let Some(mut shape) = list.dims(cx) else {
+        return Ok(list.count(cx).map(|rank| (0..rank).map(|_| cx.unknown()).collect()));
+    };
+    if let IntList::Input(i) = list {
+        cx.shape_of_rank(*i, 1)?;
+    }
+    let mut rest = None;
+    for i in 0..shape.len() {
+        match shape[i].known() {
+            Some(-1) if rest.is_none() => rest = Some(i),
+            Some(0) if !allow_zero => {
+                shape[i] = match input {
+                    Some(input) => input.get(i).cloned().ok_or_else(|| {
+                        let rank = input.len();
+                        list.error(cx, format!("dimension {i} is 0 (copy), but the input has rank {rank}"))
+                    })?,
+                    None => cx.unknown(),
+                };
+            }
+            Some(d) if d < 0 => {
+                let allowed = "allowed are -1 (once), 0 and positive numbers";
+                return Err(list.error(cx, format!("dimension {i} of {shape:?} is {d}; {allowed}")));
+            }
+            _ => {}
+        }
+    }
+    let Some(input) = input else {
+        if let Some(i) = rest {
+            shape[i] = cx.unknown();
+        }
+        return Ok(Some(shape));
+    };
+    let total = product(input);
+    match rest {
+        Some(i) => {
+            shape[i] = Dim::Known(1);
+            let others = product(&shape);
+            let quotient = match (total.known(), others.known()) {
+                (Some(_), Some(0)) => None,
+                (Some(t), Some(o)) => (t % o == 0).then(|| Dim::Known(t / o)),
+                _ => Some(total.exact_div(&others).unwrap_or_else(|| total.floor_div(&others))),
+            };
+            shape[i] = quotient.ok_or_else(|| {
+                shape[i] = Dim::Known(-1);
+                list.error(cx, format!("the input of shape {input:?} cannot take the shape {shape:?}"))
+            })?;
+        }
+        None => {
+            if let (Some(have), Some(want)) = (total.known(), product(&shape).known())
+                && have != want
+            {
+                return Err(list.error(
+                    cx,
+                    format!("shape {shape:?} has {want} elements, the input of shape {input:?} has {have}"),
+                ));
+            }
+        }
+    }
+    Ok(Some(shape))
+}
+
+fn flatten(cx: &mut Infer<'_>, axis: i64) -> Result<Option<Vec<Dim>>, OpError> {
+    let Some(shape) = cx.shape(0) else { return Ok(Some(vec![cx.unknown(), cx.unknown()])) };
+    // The axis may also be the rank: everything before it.
+    let axis = match axis {
+        a if a == shape.len() as i64 => shape.len(),
+        a => normalize_axis("axis", a, shape.len())?,
+    };
+    Ok(Some(vec![product(&shape[..axis]), product(&shape[axis..])]))
+}
+
+fn squeeze(cx: &mut Infer<'_>, axes: &IntList) -> Result<Option<Vec<Dim>>, OpError> {
+    let Some(shape) = cx.shape(0) else { return Ok(None) };
+    let keep: Vec<bool> = if axes.given(cx) {
+        match axes.axes(cx, shape.len())? {
+            Some(axes) => (0..shape.len()).map(|i| !axes.contains(&i)).collect(),
+            None => {
+                let rank = axes.count(cx).and_then(|n| shape.len().checked_sub(n));
+                return Ok(rank.map(|rank| (0..rank).map(|_| cx.unknown()).collect()));
+            }
+        }
+    } else if shape.iter().all(|d| d.known().is_some()) {
+        shape.iter().map(|d| d.known() != Some(1)).collect()
+    } else {
+        // Which dimensions are 1 is not known yet.
+        return Ok(None);
+    };
+    for (i, d) in shape.iter().enumerate() {
+        if !keep[i] && d.known().is_some_and(|d| d != 1) {
+            return Err(axes.error(cx, format!("axis {i} of shape {shape:?} is {d}; only 1 can be squeezed")));
+        }
+    }
+    Ok(Some(shape.iter().zip(keep).filter(|(_, keep)| *keep).map(|(d, _)| d.clone()).collect()))
+}
+
+fn unsqueeze(cx: &mut Infer<'_>, axes: &IntList) -> Result<Option<Vec<Dim>>, OpError> {
+    let Some(shape) = cx.shape(0) else { return Ok(None) };
+    let Some(count) = axes.count(cx) else { return Ok(None) };
+    let rank = shape.len() + count;
+    let Some(known) = axes.known(cx) else {
+        return Ok(Some((0..rank).map(|_| cx.unknown()).collect()));
+    };
+    let new = unique_axes(&known, rank).map_err(|e| axes.error(cx, e.to_string()))?;
+    let mut old = shape.iter();
+    let one = Dim::Known(1);
+    Ok(Some(
+        (0..rank).map_while(|i| if new.contains(&i) { Some(&one) } else { old.next() }).cloned().collect(),
+    ))
+}
+
+const T: &[(&str, Types)] = &[("T", Types::TENSOR)];
+
+pub(super) const DECLARATIONS: &[Declaration] = &[
+    Declaration::new(
+        "Reshape",
+        &[1, 5, 13, 14, 19, 21, 23, 24, 25],
+        "data:T, shape?:int64 -> reshaped:T",
+        T,
+        |a| {
+            let allow_zero = a.opset() >= 14 && a.flag("allowzero", false)?;
+            Ok(Arc::new(Reshape::To { shape: IntList::required(a, "shape", 1, 5)?, allow_zero }))
+        },
+    )
+    .shape_inputs(&[1]),
+    Declaration::new("Flatten", &[1, 9, 11, 13, 21, 23, 24, 25], "input:T -> output:T", T, |a| {
+        Ok(Arc::new(Reshape::Flatten { axis: a.int("axis", 1)? }))
+    }),
+    Declaration::new("Squeeze", &[1, 11, 13, 21, 23, 24, 25], "data:T, axes?:int64 -> squeezed:T", T, |a| {
+        Ok(Arc::new(Reshape::Squeeze { axes: IntList::read(a, "axes", 1, 13)? }))
+    })
+    .shape_inputs(&[1]),
+    Declaration::new(
+        "Unsqueeze",
+        &[1, 11, 13, 21, 23, 24, 25],
+        "data:T, axes?:int64 -> expanded:T",
+        T,
+        |a| Ok(Arc::new(Reshape::Unsqueeze { axes: IntList::required(a, "axes", 1, 13)? })),
+    )
+    .shape_inputs(&[1]),
+    Declaration::new(
+        "Identity",
+        &[1, 13, 14, 16, 19, 21, 23, 24, 25],
+        "input:V -> output:V",
+        &[("V", Types::VALUE)],
+        |_| Ok(Arc::new(Reshape::Identity)),
+    ),
+];
