@@ -3,6 +3,7 @@
 //! Each family is one file with a table of [`Declaration`]s. An operator is declared once; the
 //! provider that runs it receives the typed operator ([`resolve`]) and never parses an attribute.
 
+pub(crate) mod activation;
 mod attributes;
 mod infer;
 mod registry;
