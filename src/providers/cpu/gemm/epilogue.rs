@@ -31,37 +31,44 @@ pub(in crate::providers::cpu) trait Store: Element {
     type Compute: Compute;
     /// Whether stored and computed type are the same.
     const SAME: bool;
+    /// Whether packing a constant operand saves work.
+    const PACK: bool;
     fn load(self) -> Self::Compute;
     fn store(x: Self::Compute) -> Self;
     /// The slice as the computed type, when it is the same type.
-    fn same(slice: &mut [Self]) -> Option<&mut [Self::Compute]>;
+    fn same(slice: &[Self]) -> Option<&[Self::Compute]>;
+    fn same_mut(slice: &mut [Self]) -> Option<&mut [Self::Compute]>;
 }
 
 macro_rules! store {
-    ($($ty:ty),*) => {$(
+    ($($ty:ty => $pack:literal),*) => {$(
         impl Store for $ty {
             type Compute = $ty;
             const SAME: bool = true;
+            const PACK: bool = $pack;
             #[inline(always)]
             fn load(self) -> $ty { self }
             #[inline(always)]
             fn store(x: $ty) -> $ty { x }
-            fn same(slice: &mut [$ty]) -> Option<&mut [$ty]> { Some(slice) }
+            fn same(slice: &[$ty]) -> Option<&[$ty]> { Some(slice) }
+            fn same_mut(slice: &mut [$ty]) -> Option<&mut [$ty]> { Some(slice) }
         }
     )*};
 }
-store!(f32, f64, i32, i64, u32, u64);
+store!(f32 => true, f64 => false, i32 => false, i64 => false, u32 => false, u64 => false);
 
 macro_rules! store_half {
     ($($ty:ty),*) => {$(
         impl Store for $ty {
             type Compute = f32;
             const SAME: bool = false;
+            const PACK: bool = true;
             #[inline(always)]
             fn load(self) -> f32 { self.to_f32() }
             #[inline(always)]
             fn store(x: f32) -> $ty { <$ty>::from_f32(x) }
-            fn same(_: &mut [$ty]) -> Option<&mut [f32]> { None }
+            fn same(_: &[$ty]) -> Option<&[f32]> { None }
+            fn same_mut(_: &mut [$ty]) -> Option<&mut [f32]> { None }
         }
     )*};
 }
@@ -134,7 +141,7 @@ impl<O: Store> Sink<O::Compute> for Epilogue<'_, O> {
         }
         let start = (batch * self.m + rows.start) * self.n;
         // SAFETY: the rows are not in use, by the caller's promise.
-        O::same(unsafe { self.out.range(start..start + rows.len() * self.n) })
+        O::same_mut(unsafe { self.out.range(start..start + rows.len() * self.n) })
     }
 
     fn write(&self, batch: usize, row: usize, start: usize, values: &mut [O::Compute]) {

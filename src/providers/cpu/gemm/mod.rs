@@ -24,7 +24,7 @@ pub(in crate::providers::cpu) use activate::activate;
 pub(in crate::providers::cpu) use compute::Compute;
 pub(in crate::providers::cpu) use epilogue::{Addend, Epilogue, Sink, Store};
 pub(in crate::providers::cpu) use packed::{PackedA, PackedB};
-pub(in crate::providers::cpu) use source::{Converted, Source};
+pub(in crate::providers::cpu) use source::{InMemory, Source};
 pub(in crate::providers::cpu) use tiles::multiply;
 
 /// A matrix in memory. Its extent is that of the product it takes part in.

@@ -1,6 +1,6 @@
 //! Constant operands, packed once: cut into the blocks that tiles of the product use.
 
-use super::{Compute, Matrix};
+use super::{Compute, Matrix, Store};
 
 /// Left operands, one or more matrices of equal size.
 pub(in crate::providers::cpu) struct PackedA<C: Compute> {
@@ -44,6 +44,20 @@ impl<C: Compute> PackedA<C> {
         PackedA { rows, row_blocks, depth_blocks, blocks }
     }
 
+    /// Packs `count` row-major matrices that lie one after the other, converting them.
+    pub(in crate::providers::cpu) fn of<T: Store<Compute = C>>(
+        data: &[T],
+        count: usize,
+        m: usize,
+        k: usize,
+        threads: usize,
+    ) -> Self {
+        with_converted(data, |data| {
+            let matrices: Vec<_> = (0..count).map(|i| Matrix::new(&data[i * m * k..], k)).collect();
+            Self::new(&matrices, m, k, threads)
+        })
+    }
+
     pub(super) fn block(&self, matrix: usize, row_block: usize, depth_block: usize) -> &C::PackedA {
         &self.blocks[(matrix * self.row_blocks + row_block) * self.depth_blocks + depth_block]
     }
@@ -71,7 +85,33 @@ impl<C: Compute> PackedB<C> {
         PackedB { columns, column_blocks, depth_blocks, blocks }
     }
 
+    /// Packs `count` matrices that lie one after the other, row-major or each transposed, converting
+    /// them.
+    pub(in crate::providers::cpu) fn of<T: Store<Compute = C>>(
+        data: &[T],
+        transposed: bool,
+        count: usize,
+        k: usize,
+        n: usize,
+        threads: usize,
+    ) -> Self {
+        with_converted(data, |data| {
+            let matrix = |i: usize| {
+                let data = &data[i * k * n..];
+                if transposed { Matrix::transposed(data, k) } else { Matrix::new(data, n) }
+            };
+            Self::new(&(0..count).map(matrix).collect::<Vec<_>>(), k, n, threads)
+        })
+    }
+
     pub(super) fn block(&self, matrix: usize, column_block: usize, depth_block: usize) -> &C::PackedB {
         &self.blocks[(matrix * self.column_blocks + column_block) * self.depth_blocks + depth_block]
+    }
+}
+
+fn with_converted<T: Store, R>(data: &[T], body: impl FnOnce(&[T::Compute]) -> R) -> R {
+    match T::same(data) {
+        Some(data) => body(data),
+        None => body(&data.iter().map(|x| x.load()).collect::<Vec<_>>()),
     }
 }

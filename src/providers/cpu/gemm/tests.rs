@@ -98,11 +98,11 @@ fn half_types_convert_on_the_way() {
     let want = reference(1, m, n, k, &a, &b);
     let a: Vec<f16> = a.iter().map(|&x| f16::from_f64(x)).collect();
     let b: Vec<f16> = transpose(&b, 1, k, n).iter().map(|&x| f16::from_f64(x)).collect();
-    let a = Converted { matrix: Matrix::new(&a, k), offsets: Offsets::Stride(0) };
-    let b = Converted { matrix: Matrix::transposed(&b, k), offsets: Offsets::Stride(0) };
+    let a = InMemory { matrix: Matrix::new(&a, k), offsets: Offsets::Stride(0) };
+    let b = InMemory { matrix: Matrix::transposed(&b, k), offsets: Offsets::Stride(0) };
     let mut out = vec![bf16::ZERO; m * n];
     let epilogue = Epilogue::new(&mut out, m, n);
-    multiply(&pool, &Product { batch: 1, m, n, k, a: Left::Source(&a), b: Right::Source(&b) }, &epilogue);
+    multiply(&pool, &Product { batch: 1, m, n, k, a: a.left(), b: b.right() }, &epilogue);
     let want: Vec<bf16> = want.iter().map(|&x| bf16::from_f64(x)).collect();
     assert_eq!(out, want);
 }
