@@ -28,6 +28,7 @@ pub(crate) mod sequence;
 pub(crate) mod shape;
 pub(crate) mod softmax;
 pub(crate) mod unary;
+pub(crate) mod window;
 
 use std::any::Any;
 use std::sync::Arc;

@@ -65,3 +65,14 @@ pub(super) fn elements<T: Element>(value: &Value) -> (Vec<usize>, Vec<T>) {
     let tensor = value.as_tensor().expect("a tensor");
     (tensor.shape().to_vec(), tensor.view().slice::<T>().to_vec())
 }
+
+/// `count` small integers, 0, 1, … modulo 7 less 3, which every numeric type holds exactly.
+pub(super) fn ramp<T: num_traits::FromPrimitive>(count: usize) -> Vec<T> {
+    (0..count).map(|i| T::from_i64(i as i64 % 7 - 3).expect("a small integer")).collect()
+}
+
+/// The sum of the elements, the i-th times `i % 11 - 5`: notices wrong and misplaced elements.
+pub(super) fn checksum<T: Copy + num_traits::ToPrimitive>(elements: &[T]) -> f64 {
+    let term = |(i, x): (usize, &T)| x.to_f64().unwrap_or(f64::NAN) * ((i % 11) as f64 - 5.0);
+    elements.iter().enumerate().map(term).sum()
+}

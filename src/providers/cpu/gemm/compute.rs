@@ -44,6 +44,8 @@ pub(in crate::providers::cpu) trait Compute: Element {
     fn product(out: &mut [Self], extent: Extent, a: BlockA<'_, Self>, b: BlockB<'_, Self>, add: bool);
 
     fn sum(self, other: Self) -> Self;
+    /// `self + a · b`
+    fn multiply_add(self, a: Self, b: Self) -> Self;
     fn scaled(self, factor: f32) -> Self;
     fn activate(activation: Activation, values: &mut [Self]);
 }
@@ -67,10 +69,17 @@ impl Compute for f32 {
         single::product(out, extent, a, b, add);
     }
 
+    #[inline(always)]
     fn sum(self, other: f32) -> f32 {
         self + other
     }
 
+    #[inline(always)]
+    fn multiply_add(self, a: f32, b: f32) -> f32 {
+        self + a * b
+    }
+
+    #[inline(always)]
     fn scaled(self, factor: f32) -> f32 {
         self * factor
     }
@@ -105,13 +114,20 @@ macro_rules! plain {
                     BlockB::Plain(b) => b,
                     BlockB::Packed(b) => Matrix::new(b, extent.columns),
                 };
-                plain::product(out, extent, a, b, add, $multiply_add);
+                plain::product(out, extent, a, b, add);
             }
 
+            #[inline(always)]
             fn sum(self, other: $ty) -> $ty {
                 ($sum)(self, other)
             }
 
+            #[inline(always)]
+            fn multiply_add(self, a: $ty, b: $ty) -> $ty {
+                ($multiply_add)(self, a, b)
+            }
+
+            #[inline(always)]
             fn scaled(self, factor: f32) -> $ty {
                 if factor == 1.0 { self } else { (self as f64 * factor as f64) as $ty }
             }

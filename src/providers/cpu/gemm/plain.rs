@@ -2,17 +2,16 @@
 
 use crate::tensor::Element;
 
-use super::Matrix;
 use super::compute::Extent;
+use super::{Compute, Matrix};
 
 /// `out = a · b` or `out += a · b`; the rows of `b` must be contiguous.
-pub(super) fn product<C: Element>(
+pub(super) fn product<C: Compute>(
     out: &mut [C],
     extent: Extent,
     a: Matrix<'_, C>,
     b: Matrix<'_, C>,
     add: bool,
-    multiply_add: impl Fn(C, C, C) -> C,
 ) {
     let Extent { rows, columns, depth } = extent;
     if !add {
@@ -31,14 +30,13 @@ pub(super) fn product<C: Element>(
             let (a0, a1, a2, a3) = (at(k), at(k + 1), at(k + 2), at(k + 3));
             let lines = line(k).iter().zip(line(k + 1)).zip(line(k + 2)).zip(line(k + 3));
             for (y, (((&b0, &b1), &b2), &b3)) in row.iter_mut().zip(lines) {
-                let sum = multiply_add(multiply_add(*y, a0, b0), a1, b1);
-                *y = multiply_add(multiply_add(sum, a2, b2), a3, b3);
+                *y = y.multiply_add(a0, b0).multiply_add(a1, b1).multiply_add(a2, b2).multiply_add(a3, b3);
             }
             k += 4;
         }
         for k in k..depth {
             let a0 = at(k);
-            row.iter_mut().zip(line(k)).for_each(|(y, &b0)| *y = multiply_add(*y, a0, b0));
+            row.iter_mut().zip(line(k)).for_each(|(y, &b0)| *y = y.multiply_add(a0, b0));
         }
     }
 }
