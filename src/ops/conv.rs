@@ -1,3 +1,92 @@
-use super::Declaration;
+//! Convolution, plain and fused.
 
-pub(super) const DECLARATIONS: &[Declaration] = &[];
+use std::sync::Arc;
+
+use crate::graph::Dim;
+
+use super::activation::Activation;
+use super::window::{Window, spatial};
+use super::{Declaration, Infer, OpError, Operator, Types};
+
+/// `activation(W ∗ X + B + residual)`. The residual is input 3, which only the fused forms have.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Conv {
+    pub(crate) window: Window,
+    pub(crate) group: usize,
+    pub(crate) activation: Activation,
+}
+
+impl Operator for Conv {
+    fn infer(&self, cx: &mut Infer<'_>) -> Result<(), OpError> {
+        infer_conv(&self.window, self.group, cx, 1)?;
+        if let (Some(bias), Some(w)) = (cx.shape_of_rank(2, 1)?, cx.shape(1)) {
+            cx.equal(2, "its length", &w[0], &bias[0])?;
+        }
+        Ok(())
+    }
+}
+
+/// The shape rule of a convolution of input 0 with the weight at input `weight`.
+pub(crate) fn infer_conv(
+    window: &Window,
+    group: usize,
+    cx: &mut Infer<'_>,
+    weight: usize,
+) -> Result<(), OpError> {
+    let (Some(space), w) = (spatial(cx)?, cx.shape(weight)) else { return Ok(()) };
+    let batch_and_channels = cx.shape(0).map(|x| (x[0].clone(), x[1].clone()));
+    let Some((batch, channels)) = batch_and_channels else { return Ok(()) };
+    let Some(w) = w else {
+        let out_channels = cx.unknown();
+        let kernel: Vec<Dim> = window.kernel.iter().map(|&k| Dim::Known(k)).collect();
+        let space = match kernel.len() == space.len() {
+            true => window.output(space, &kernel)?,
+            false => space.iter().map(|_| cx.unknown()).collect(),
+        };
+        cx.set_shape(0, [vec![batch, out_channels], space].concat());
+        return Ok(());
+    };
+    if w.len() != space.len() + 2 {
+        let reason = format!("its rank is {}; allowed is that of X, {}", w.len(), space.len() + 2);
+        return Err(cx.input_error(weight, reason));
+    }
+    for (i, &k) in window.kernel.iter().enumerate().take(space.len()) {
+        cx.equal(weight, "the kernel of W", &Dim::Known(k), &w[i + 2])?;
+    }
+    let groups = Dim::from(group);
+    cx.equal(weight, "the channels of X that W takes, times group", &channels, &w[1].mul(&groups))?;
+    if let Some(m) = w[0].known()
+        && m % group as i64 != 0
+    {
+        let reason = format!("{m} output channels cannot be split into {group} groups");
+        return Err(cx.input_error(weight, reason));
+    }
+    let space = window.output(space, &w[2..])?;
+    cx.set_shape(0, [vec![batch, w[0].clone()], space].concat());
+    Ok(())
+}
+
+/// Reads `group`.
+pub(crate) fn read_group(a: &super::AttributeReader<'_>) -> Result<usize, OpError> {
+    let group = a.int("group", 1)?;
+    usize::try_from(group).ok().filter(|&g| g > 0 && g <= i32::MAX as usize).ok_or_else(|| {
+        OpError::attribute("group", format!("{group} is not allowed; allowed is 1 to 2147483647"))
+    })
+}
+
+fn parse_fused(a: &super::AttributeReader<'_>) -> Result<Arc<dyn Operator>, OpError> {
+    let activation = Activation::read(a)?;
+    Ok(Arc::new(Conv { window: Window::read(a)?, group: read_group(a)?, activation }))
+}
+
+pub(super) const DECLARATIONS: &[Declaration] = &[
+    Declaration::new("Conv", &[1, 11, 22], "X:T, W:T, B?:T -> Y:T", &[("T", Types::FLOAT)], |a| {
+        Ok(Arc::new(Conv {
+            window: Window::read(a)?,
+            group: read_group(a)?,
+            activation: Activation::Identity,
+        }))
+    }),
+    Declaration::new("FusedConv", &[1], "X:T, W:T, B?:T, Z?:T -> Y:T", &[("T", Types::FLOAT)], parse_fused)
+        .domain("com.microsoft"),
+];

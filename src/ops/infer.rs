@@ -201,6 +201,22 @@ impl Infer<'_> {
         broadcast(a, b, self.unknowns).map_err(|reason| self.input_error(i, reason))
     }
 
+    /// The broadcast of two shapes; see [`broadcast`].
+    pub(crate) fn broadcast(&mut self, a: &[Dim], b: &[Dim]) -> Result<Vec<Dim>, String> {
+        broadcast(a, b, self.unknowns)
+    }
+
+    /// Two dimensions that must be equal: the one that is known, or an error where both are and differ.
+    pub(crate) fn equal(&self, input: usize, what: &str, a: &Dim, b: &Dim) -> Result<Dim, OpError> {
+        match (a.known(), b.known()) {
+            (Some(x), Some(y)) if x != y => {
+                Err(self.input_error(input, format!("{what} is {y}; allowed is {x}")))
+            }
+            (None, Some(_)) => Ok(b.clone()),
+            _ => Ok(a.clone()),
+        }
+    }
+
     /// The broadcast of the shapes of inputs; `None` while a rank is unknown.
     pub(crate) fn broadcast_inputs(&mut self, inputs: &[usize]) -> Result<Option<Vec<Dim>>, OpError> {
         let mut result: Vec<Dim> = Vec::new();

@@ -3,6 +3,7 @@
 //! Each family is one file with a table of [`Declaration`]s. An operator is declared once; the
 //! provider that runs it receives the typed operator ([`resolve`]) and never parses an attribute.
 
+pub(crate) mod activation;
 mod attributes;
 mod infer;
 mod registry;
@@ -34,6 +35,7 @@ pub(crate) mod shape;
 pub(crate) mod slice;
 pub(crate) mod softmax;
 pub(crate) mod unary;
+pub(crate) mod window;
 
 use std::any::Any;
 use std::sync::Arc;

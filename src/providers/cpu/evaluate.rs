@@ -9,6 +9,17 @@ use super::kernel::{Argument, CpuKernel, Kernel, KernelContext, NodeContext};
 
 /// The outputs of a node for these inputs, one value for each output of the node.
 pub(crate) fn evaluate(node: &Node, inputs: &[Option<&Value>], pool: &Pool) -> Result<Vec<Value>, OpError> {
+    evaluate_with(node, inputs, &[], pool)
+}
+
+/// Like [`evaluate`]; the kernel is told that the inputs in `constants` are constants, so that it may
+/// pack them.
+pub(super) fn evaluate_with(
+    node: &Node,
+    inputs: &[Option<&Value>],
+    constants: &[usize],
+    pool: &Pool,
+) -> Result<Vec<Value>, OpError> {
     let (registered, op) = ops::resolve(node)?;
     let aligned: Vec<Option<Value>> = inputs
         .iter()
@@ -21,11 +32,12 @@ pub(crate) fn evaluate(node: &Node, inputs: &[Option<&Value>], pool: &Pool) -> R
         .collect::<Result<_, OpError>>()?;
     let facts: Vec<Option<Fact>> = aligned.iter().map(|v| v.as_ref().map(fact_of)).collect();
     let fact_refs: Vec<Option<&Fact>> = facts.iter().map(Option::as_ref).collect();
-    let constants: Vec<Option<&Tensor>> =
+    let tensors: Vec<Option<&Tensor>> =
         aligned.iter().map(|v| v.as_ref().and_then(Value::as_tensor)).collect();
+    let constants: Vec<Option<&Tensor>> =
+        tensors.iter().enumerate().map(|(i, t)| t.filter(|_| constants.contains(&i))).collect();
     let mut unknowns = Unknowns::default();
-    let mut cx =
-        Infer::new(&registered.signature, &fact_refs, &constants, node.outputs.len(), &mut unknowns)?;
+    let mut cx = Infer::new(&registered.signature, &fact_refs, &tensors, node.outputs.len(), &mut unknowns)?;
     op.infer(&mut cx)?;
     let outputs = cx.into_outputs();
 
@@ -39,7 +51,7 @@ pub(crate) fn evaluate(node: &Node, inputs: &[Option<&Value>], pool: &Pool) -> R
         op: &*op,
         input_types: &input_types,
         output_types: &output_types,
-        constants: &vec![None; inputs.len()],
+        constants: &constants,
         pool,
     };
     match super::build(&context)? {
@@ -78,6 +90,8 @@ pub(crate) fn run_kernel(
         inputs.iter().map(|v| v.map(|v| Argument { ty: v.ty(), shape: v.shape(), value: Some(v) })).collect();
     let shapes: Vec<Option<&[usize]>> = results.iter().map(|t| Some(t.shape())).collect();
     let prepared = kernel.prepare(&arguments, &shapes)?;
+    let views: Vec<Option<TensorView<'_>>> =
+        views.iter().enumerate().map(|(i, v)| v.filter(|_| !kernel.consumes(i))).collect();
     let scratch = crate::tensor::Buffer::zeroed(prepared.scratch)?;
     // SAFETY: the buffer was made for this call, holds `scratch` bytes and is aligned to 64.
     let cx = unsafe { cx.prepared(prepared.state.as_deref(), scratch.as_ptr(), prepared.scratch) };

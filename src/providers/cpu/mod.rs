@@ -4,8 +4,11 @@
 //! operator and its inputs' types and makes a kernel, or says why it cannot.
 
 mod evaluate;
+mod gemm;
 mod kernel;
 mod number;
+mod parallel;
+mod scratch;
 
 mod attention;
 mod binary;

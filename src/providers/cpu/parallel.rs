@@ -46,6 +46,10 @@ impl<'a, T> Parts<'a, T> {
         Parts { start: slice.as_mut_ptr(), len: slice.len(), _borrow: PhantomData }
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
     /// The elements of `range`, which must lie inside; checked.
     ///
     /// # Safety

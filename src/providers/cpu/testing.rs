@@ -5,7 +5,7 @@ use crate::ops::OpError;
 use crate::tensor::{Element, Tensor, Value};
 use crate::threads::Pool;
 
-use super::evaluate;
+use super::evaluate::evaluate_with;
 
 /// Runs an operator of ai.onnx with `outputs` outputs on two threads.
 pub(super) fn run(
@@ -27,6 +27,19 @@ pub(super) fn run_in(
     inputs: &[Option<Value>],
     outputs: usize,
 ) -> Result<Vec<Value>, OpError> {
+    run_constant(domain, name, opset, attributes, inputs, &[], outputs)
+}
+
+/// Runs an operator of any domain, some of whose inputs are constants that it may pack.
+pub(super) fn run_constant(
+    domain: &str,
+    name: &str,
+    opset: i64,
+    attributes: &[(&str, Attribute)],
+    inputs: &[Option<Value>],
+    constants: &[usize],
+    outputs: usize,
+) -> Result<Vec<Value>, OpError> {
     let node = Node {
         name: "test".into(),
         op: OpName { domain: domain.into(), name: name.into(), opset },
@@ -39,7 +52,7 @@ pub(super) fn run_in(
         outputs: (0..outputs).map(|i| Some(crate::graph::ValueId(100 + i as u32))).collect(),
     };
     let refs: Vec<Option<&Value>> = inputs.iter().map(Option::as_ref).collect();
-    evaluate(&node, &refs, &Pool::new(2))
+    evaluate_with(&node, &refs, constants, &Pool::new(2))
 }
 
 /// A tensor as an input.
@@ -51,4 +64,15 @@ pub(super) fn t<T: Element>(shape: &[usize], elements: &[T]) -> Option<Value> {
 pub(super) fn elements<T: Element>(value: &Value) -> (Vec<usize>, Vec<T>) {
     let tensor = value.as_tensor().expect("a tensor");
     (tensor.shape().to_vec(), tensor.view().slice::<T>().to_vec())
+}
+
+/// `count` small integers, 0, 1, … modulo 7 less 3, which every numeric type holds exactly.
+pub(super) fn ramp<T: num_traits::FromPrimitive>(count: usize) -> Vec<T> {
+    (0..count).map(|i| T::from_i64(i as i64 % 7 - 3).expect("a small integer")).collect()
+}
+
+/// The sum of the elements, the i-th times `i % 11 - 5`: notices wrong and misplaced elements.
+pub(super) fn checksum<T: Copy + num_traits::ToPrimitive>(elements: &[T]) -> f64 {
+    let term = |(i, x): (usize, &T)| x.to_f64().unwrap_or(f64::NAN) * ((i % 11) as f64 - 5.0);
+    elements.iter().enumerate().map(term).sum()
 }

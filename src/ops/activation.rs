@@ -1,0 +1,68 @@
+//! Activation functions that a product or a convolution applies to its result before storing it.
+
+use super::{AttributeReader, OpError};
+
+/// A function of one element, with its constants.
+#[derive(Clone, Copy, Debug, PartialEq, Default)]
+pub(crate) enum Activation {
+    #[default]
+    Identity,
+    Relu,
+    /// `x < 0 ? alpha·x : x`
+    LeakyRelu {
+        alpha: f32,
+    },
+    Clip {
+        min: f32,
+        max: f32,
+    },
+    Sigmoid,
+    Tanh,
+    /// `max(0, min(1, alpha·x + beta))`
+    HardSigmoid {
+        alpha: f32,
+        beta: f32,
+    },
+    /// `x · max(0, min(1, x/6 + 1/2))`
+    HardSwish,
+    /// `x · sigmoid(x)`
+    Silu,
+    /// `alpha·x + beta`
+    Affine {
+        alpha: f32,
+        beta: f32,
+    },
+}
+
+impl Activation {
+    /// The function with the name and constants that fused operators carry as attributes.
+    pub(crate) fn parse(name: &str, constants: &[f32]) -> Result<Self, OpError> {
+        let at = |i: usize, default: f32| constants.get(i).copied().unwrap_or(default);
+        Ok(match name {
+            "" => Activation::Identity,
+            "Relu" => Activation::Relu,
+            "LeakyRelu" => Activation::LeakyRelu { alpha: at(0, 0.01) },
+            "Clip" => Activation::Clip { min: at(0, f32::MIN), max: at(1, f32::MAX) },
+            "Sigmoid" => Activation::Sigmoid,
+            "Tanh" => Activation::Tanh,
+            "HardSigmoid" => Activation::HardSigmoid { alpha: at(0, 0.2), beta: at(1, 0.5) },
+            "HardSwish" => Activation::HardSwish,
+            "Silu" => Activation::Silu,
+            "Affine" => Activation::Affine { alpha: at(0, 1.0), beta: at(1, 0.0) },
+            other => {
+                return Err(OpError::attribute(
+                    "activation",
+                    format!(
+                        "\"{other}\" is not known; allowed are Relu, LeakyRelu, Clip, Sigmoid, Tanh, HardSigmoid, \
+                         HardSwish, Silu, Affine"
+                    ),
+                ));
+            }
+        })
+    }
+
+    /// Reads the attributes `activation` and `activation_params`.
+    pub(crate) fn read(a: &AttributeReader<'_>) -> Result<Self, OpError> {
+        Self::parse(a.string("activation", "")?, a.floats("activation_params")?.unwrap_or(&[]))
+    }
+}

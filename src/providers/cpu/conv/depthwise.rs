@@ -1,0 +1,58 @@
+//! Depthwise convolution: each output channel reads one input channel. Bound by memory, so the
+//! window is applied directly, one output line at a time.
+
+use crate::threads::Pool;
+
+use super::super::gemm::{Compute, Epilogue, Sink, Store};
+use super::super::scratch::with_scratch;
+use super::patches::PatchTable;
+
+/// Multiplications worth handing to another thread.
+const GRAIN: usize = 1 << 16;
+
+/// Convolves each of `images · group` planes with its `multiplier` kernels of `volume` elements.
+pub(super) fn depthwise<T: Store>(
+    pool: &Pool,
+    table: &PatchTable,
+    planes: &[T],
+    weight: &[T],
+    (images, group, multiplier, volume): (usize, usize, usize, usize),
+    epilogue: &Epilogue<'_, T>,
+) {
+    let (lines, line) = (table.lines(), table.line());
+    let work = lines * line * volume;
+    pool.split(images * group * multiplier, GRAIN.div_ceil(work.max(1)), |range| {
+        with_scratch([line], |[sums]: [&mut [T::Compute]; 1]| {
+            for plane in range {
+                let (batch, row) = (plane / multiplier, plane % multiplier);
+                let image = &planes[batch * table.plane()..][..table.plane()];
+                let kernel = &weight[(batch % group * multiplier + row) * volume..][..volume];
+                for y in 0..lines {
+                    sums.fill(T::Compute::default());
+                    one_line(table, y, image, kernel, sums);
+                    epilogue.write(batch, row, y * line, sums);
+                }
+            }
+        });
+    });
+}
+
+/// Adds the products of one output line.
+fn one_line<T: Store>(table: &PatchTable, y: usize, image: &[T], kernel: &[T], sums: &mut [T::Compute]) {
+    let stride = table.stride();
+    table.taps(y, |k, start, range, at| {
+        if range.is_empty() {
+            return;
+        }
+        let w = kernel[k].load();
+        let from = &image[(start as isize + range.start as isize * stride as isize + at) as usize..];
+        let sums = &mut sums[range.clone()];
+        if stride == 1 {
+            sums.iter_mut().zip(from).for_each(|(s, &x)| *s = s.multiply_add(w, x.load()));
+        } else {
+            sums.iter_mut()
+                .zip(from.iter().step_by(stride))
+                .for_each(|(s, &x)| *s = s.multiply_add(w, x.load()));
+        }
+    });
+}

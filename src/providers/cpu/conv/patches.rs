@@ -1,0 +1,181 @@
+//! The patches of an image as the right operand of a matrix product (im2col, never whole).
+//!
+//! Row `(channel, kernel position)`, column `output position`. Each block is copied along the last
+//! axis of the image: runs of one output line for one kernel position are contiguous in the image
+//! when the stride is 1.
+
+use std::ops::Range;
+
+use crate::ops::window::Geometry;
+
+use super::super::gemm::Source;
+
+/// Where the window's positions lie in the image; depends on shapes only.
+pub(in crate::providers::cpu) struct PatchTable {
+    /// Elements of one channel of the image.
+    plane: usize,
+    /// Kernel positions of all axes but the last.
+    outer_kernel: usize,
+    /// Kernel positions of the last axis.
+    inner_kernel: usize,
+    /// Output positions of all axes but the last: lines.
+    lines: usize,
+    /// Output positions of the last axis.
+    line: usize,
+    stride: usize,
+    /// For each kernel position of the outer axes and each line: the start of the image's line, or
+    /// `OUTSIDE` where it lies in the padding.
+    starts: Vec<usize>,
+    /// For each kernel position of the last axis: the output positions inside the image, and the
+    /// image's position for output position 0, which may lie before the image.
+    spans: Vec<(Range<usize>, isize)>,
+}
+
+const OUTSIDE: usize = usize::MAX;
+
+impl PatchTable {
+    pub(in crate::providers::cpu) fn new(g: &Geometry) -> Self {
+        let last = g.input.len() - 1;
+        let (outer_kernel, lines) = (g.kernel[..last].iter().product(), g.output[..last].iter().product());
+        let mut starts = Vec::with_capacity(outer_kernel * lines);
+        for k in 0..outer_kernel {
+            for line in 0..lines {
+                starts.push(line_start(g, k, line));
+            }
+        }
+        let spans = (0..g.kernel[last]).map(|k| span(g, last, k)).collect();
+        PatchTable {
+            plane: g.input.iter().product(),
+            outer_kernel,
+            inner_kernel: g.kernel[last],
+            lines,
+            line: g.output[last],
+            stride: g.strides[last],
+            starts,
+            spans,
+        }
+    }
+
+    pub(in crate::providers::cpu) fn plane(&self) -> usize {
+        self.plane
+    }
+
+    pub(in crate::providers::cpu) fn lines(&self) -> usize {
+        self.lines
+    }
+
+    pub(in crate::providers::cpu) fn line(&self) -> usize {
+        self.line
+    }
+
+    /// Calls `f` with each kernel position (in the weight's order), the start of the image's line and
+    /// the span of the last axis, for kernel positions whose line lies inside the image.
+    pub(in crate::providers::cpu) fn taps(
+        &self,
+        line: usize,
+        mut f: impl FnMut(usize, usize, &Range<usize>, isize),
+    ) {
+        for outer in 0..self.outer_kernel {
+            let start = self.starts[outer * self.lines + line];
+            if start == OUTSIDE {
+                continue;
+            }
+            for (inner, (range, at)) in self.spans.iter().enumerate() {
+                f(outer * self.inner_kernel + inner, start, range, *at);
+            }
+        }
+    }
+
+    pub(in crate::providers::cpu) fn stride(&self) -> usize {
+        self.stride
+    }
+}
+
+/// The start of the image's line that kernel position `k` of the outer axes reads for an output line.
+fn line_start(g: &Geometry, mut k: usize, mut line: usize) -> usize {
+    let last = g.input.len() - 1;
+    let (mut start, mut stride) = (0, g.input[last]);
+    for axis in (0..last).rev() {
+        let (o, p) = (line % g.output[axis], k % g.kernel[axis]);
+        (line, k) = (line / g.output[axis], k / g.kernel[axis]);
+        let Some(at) = (o * g.strides[axis] + p * g.dilations[axis]).checked_sub(g.pads_begin[axis]) else {
+            return OUTSIDE;
+        };
+        if at >= g.input[axis] {
+            return OUTSIDE;
+        }
+        start += at * stride;
+        stride *= g.input[axis];
+    }
+    start
+}
+
+/// The output positions of an axis for which kernel position `k` lies inside the image, and the image
+/// position of output position 0.
+pub(in crate::providers::cpu) fn span(g: &Geometry, axis: usize, k: usize) -> (Range<usize>, isize) {
+    let (stride, output) = (g.strides[axis], g.output[axis]);
+    let (tap, pad) = (k * g.dilations[axis], g.pads_begin[axis]);
+    let first = pad.saturating_sub(tap).div_ceil(stride).min(output);
+    let end = (g.input[axis] + pad).saturating_sub(tap).div_ceil(stride).clamp(first, output);
+    (first..end, tap as isize - pad as isize)
+}
+
+/// Patches of a batch of images of `channels` channels each, their elements mapped by `load`.
+pub(in crate::providers::cpu) struct Patches<'a, T, F> {
+    pub(in crate::providers::cpu) table: &'a PatchTable,
+    pub(in crate::providers::cpu) images: &'a [T],
+    pub(in crate::providers::cpu) channels: usize,
+    pub(in crate::providers::cpu) load: F,
+}
+
+impl<T: Copy + Sync, C: Copy + Default, F: Fn(T) -> C + Sync> Source<C> for Patches<'_, T, F> {
+    fn fill(&self, batch: usize, rows: Range<usize>, columns: Range<usize>, out: &mut [C]) {
+        let t = self.table;
+        let volume = t.outer_kernel * t.inner_kernel;
+        let image = &self.images[batch * self.channels * t.plane..][..self.channels * t.plane];
+        for (row, out) in rows.zip(out.chunks_exact_mut(columns.len())) {
+            let (channel, k) = (row / volume, row % volume);
+            let (outer, inner) = (k / t.inner_kernel, k % t.inner_kernel);
+            let plane = &image[channel * t.plane..][..t.plane];
+            let starts = &t.starts[outer * t.lines..][..t.lines];
+            let (span, at) = &t.spans[inner];
+            let mut done = 0;
+            while done < out.len() {
+                let position = columns.start + done;
+                let (line, x) = (position / t.line, position % t.line);
+                let len = (t.line - x).min(out.len() - done);
+                let part = &mut out[done..done + len];
+                match starts[line] {
+                    OUTSIDE => part.fill(C::default()),
+                    start => self.copy(&plane[start..], x, span, *at, part),
+                }
+                done += len;
+            }
+        }
+    }
+}
+
+impl<T: Copy, C: Copy + Default, F: Fn(T) -> C> Patches<'_, T, F> {
+    /// Writes output positions `x..x + out.len()` of a line.
+    #[inline]
+    fn copy(&self, line: &[T], x: usize, span: &Range<usize>, at: isize, out: &mut [C]) {
+        let end = x + out.len();
+        let first = span.start.clamp(x, end);
+        let last = span.end.clamp(first, end);
+        let (before, rest) = out.split_at_mut(first - x);
+        let (inside, after) = rest.split_at_mut(last - first);
+        before.fill(C::default());
+        after.fill(C::default());
+        if inside.is_empty() {
+            return;
+        }
+        let stride = self.table.stride;
+        // Inside the span, so not negative.
+        let from = &line[(first as isize * stride as isize + at) as usize..];
+        if stride == 1 {
+            inside.iter_mut().zip(from).for_each(|(y, &x)| *y = (self.load)(x));
+        } else {
+            inside.iter_mut().zip(from.iter().step_by(stride)).for_each(|(y, &x)| *y = (self.load)(x));
+        }
+    }
+}

@@ -1,0 +1,82 @@
+use super::super::testing::{checksum, elements, ramp, run_constant, t};
+use crate::graph::Attribute;
+use crate::tensor::{Element, Value, f16};
+
+struct Case {
+    x: &'static [usize],
+    w: &'static [usize],
+    pads: &'static [i64],
+    strides: &'static [i64],
+    dilations: &'static [i64],
+    group: i64,
+    y: &'static [usize],
+    /// Of torch's result for ramps as input, weight and bias.
+    checksum: f64,
+}
+
+#[rustfmt::skip]
+const CASES: &[Case] = &[
+    Case { x: &[2, 3, 10], w: &[4, 3, 3], pads: &[1, 1], strides: &[2], dilations: &[1], group: 1, y: &[2, 4, 5], checksum: 88.0 },
+    Case { x: &[1, 4, 9, 8], w: &[6, 4, 3, 3], pads: &[1, 1, 1, 1], strides: &[1, 1], dilations: &[1, 1], group: 1, y: &[1, 6, 9, 8], checksum: -418.0 },
+    Case { x: &[2, 4, 9, 8], w: &[6, 2, 3, 2], pads: &[0, 1, 2, 1], strides: &[2, 1], dilations: &[1, 2], group: 2, y: &[2, 6, 5, 8], checksum: 210.0 },
+    Case { x: &[1, 6, 12, 13], w: &[6, 1, 3, 3], pads: &[1, 1, 1, 1], strides: &[2, 2], dilations: &[1, 1], group: 6, y: &[1, 6, 6, 7], checksum: 51.0 },
+    Case { x: &[2, 3, 7, 6], w: &[6, 1, 5, 5], pads: &[4, 4, 4, 4], strides: &[1, 1], dilations: &[2, 2], group: 3, y: &[2, 6, 7, 6], checksum: 842.0 },
+    Case { x: &[2, 5, 4, 4], w: &[7, 5, 1, 1], pads: &[], strides: &[], dilations: &[], group: 1, y: &[2, 7, 4, 4], checksum: -112.0 },
+    Case { x: &[1, 5, 4, 4], w: &[7, 5, 1, 1], pads: &[], strides: &[2, 2], dilations: &[], group: 1, y: &[1, 7, 2, 2], checksum: 62.0 },
+    Case { x: &[1, 70, 40, 40], w: &[130, 70, 3, 3], pads: &[1, 1, 1, 1], strides: &[], dilations: &[], group: 1, y: &[1, 130, 40, 40], checksum: -2494.0 },
+    Case { x: &[1, 2, 5, 6, 7], w: &[3, 2, 2, 3, 3], pads: &[1, 0, 1, 0, 1, 1], strides: &[1, 2, 1], dilations: &[2, 1, 1], group: 1, y: &[1, 3, 4, 3, 7], checksum: -128.0 },
+];
+
+fn check<T: Element + num_traits::FromPrimitive + num_traits::ToPrimitive>() {
+    for case in CASES {
+        let input = |shape: &[usize]| t(shape, &ramp::<T>(shape.iter().product()));
+        let inputs = [input(case.x), input(case.w), input(&case.w[..1])];
+        let ints = |list: &[i64]| Attribute::Ints(list.to_vec());
+        let mut attributes = vec![("group", Attribute::Int(case.group))];
+        for (name, list) in [("pads", case.pads), ("strides", case.strides), ("dilations", case.dilations)] {
+            if !list.is_empty() {
+                attributes.push((name, ints(list)));
+            }
+        }
+        for constants in [&[][..], &[1, 2]] {
+            let out = run_constant("", "Conv", 22, &attributes, &inputs, constants, 1).unwrap();
+            let (shape, y) = elements::<T>(&out[0]);
+            assert_eq!(
+                (shape.as_slice(), checksum(&y)),
+                (case.y, case.checksum),
+                "{:?} {:?}",
+                case.x,
+                case.w
+            );
+        }
+    }
+}
+
+#[test]
+fn as_torch_does() {
+    check::<f32>();
+    check::<f64>();
+    // Sums of these cases stay where half precision is exact.
+    check::<f16>();
+}
+
+#[test]
+fn fused_residual_and_activation() {
+    // 1×1 with weight 2: 2·x + bias 1 + residual, then Relu.
+    let inputs: Vec<Option<Value>> = vec![
+        t(&[1, 1, 1, 3], &[1.0f32, -2.0, 3.0]),
+        t(&[1, 1, 1, 1], &[2.0f32]),
+        t(&[1], &[1.0f32]),
+        t(&[1, 1, 1, 3], &[0.5f32, 1.0, -10.0]),
+    ];
+    let attributes = [("activation", Attribute::String(b"Relu".to_vec()))];
+    let out = run_constant("com.microsoft", "FusedConv", 1, &attributes, &inputs, &[1], 1).unwrap();
+    assert_eq!(elements::<f32>(&out[0]).1, [3.5, 0.0, 0.0]);
+}
+
+#[test]
+fn wrong_channels_are_named() {
+    let inputs = [t(&[1, 3, 4, 4], &[0.0f32; 48]), t(&[2, 4, 1, 1], &[0.0f32; 8])];
+    let error = run_constant("", "Conv", 22, &[], &inputs, &[], 1).unwrap_err().to_string();
+    assert!(error.contains("input 1 (W)") && error.contains("allowed is 3"), "{error}");
+}

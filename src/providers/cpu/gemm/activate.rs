@@ -1,0 +1,91 @@
+//! Activation functions over a row of floats.
+
+use num_traits::Float;
+use rten_simd::SimdUnaryOp;
+
+use crate::ops::activation::Activation;
+
+/// A float that activations can be applied to.
+pub(in crate::providers::cpu) trait Activate: Float + 'static {
+    fn of(x: f32) -> Self;
+
+    /// Applies the functions that need an exponential to all of `values`.
+    fn sigmoid(values: &mut [Self]) {
+        let one = Self::one();
+        values.iter_mut().for_each(|x| *x = one / (one + (-*x).exp()));
+    }
+
+    fn tanh_all(values: &mut [Self]) {
+        values.iter_mut().for_each(|x| *x = x.tanh());
+    }
+
+    fn silu(values: &mut [Self]) {
+        let one = Self::one();
+        values.iter_mut().for_each(|x| *x = *x / (one + (-*x).exp()));
+    }
+}
+
+impl Activate for f64 {
+    fn of(x: f32) -> f64 {
+        x as f64
+    }
+}
+
+impl Activate for f32 {
+    fn of(x: f32) -> f32 {
+        x
+    }
+
+    fn sigmoid(values: &mut [f32]) {
+        rten_vecmath::Sigmoid {}.map_mut(values);
+    }
+
+    fn tanh_all(values: &mut [f32]) {
+        rten_vecmath::Tanh {}.map_mut(values);
+    }
+
+    fn silu(values: &mut [f32]) {
+        rten_vecmath::Silu {}.map_mut(values);
+    }
+}
+
+/// Applies a function to each value.
+pub(in crate::providers::cpu) fn activate<F: Activate>(activation: Activation, values: &mut [F]) {
+    let (zero, one) = (F::zero(), F::one());
+    match activation {
+        Activation::Identity => {}
+        // Written so that NaN stays NaN.
+        Activation::Relu => each(values, |x| if x < zero { zero } else { x }),
+        Activation::LeakyRelu { alpha } => {
+            let alpha = F::of(alpha);
+            each(values, |x| if x < zero { alpha * x } else { x });
+        }
+        Activation::Clip { min, max } => {
+            let (min, max) = (F::of(min), F::of(max));
+            each(values, |x| {
+                let x = if x < min { min } else { x };
+                if x > max { max } else { x }
+            });
+        }
+        Activation::Sigmoid => F::sigmoid(values),
+        Activation::Tanh => F::tanh_all(values),
+        Activation::HardSigmoid { alpha, beta } => {
+            let (alpha, beta) = (F::of(alpha), F::of(beta));
+            each(values, |x| (alpha * x + beta).max(zero).min(one));
+        }
+        Activation::HardSwish => {
+            let (sixth, half) = (one / F::of(6.0), F::of(0.5));
+            each(values, |x| x * (x * sixth + half).max(zero).min(one));
+        }
+        Activation::Silu => F::silu(values),
+        Activation::Affine { alpha, beta } => {
+            let (alpha, beta) = (F::of(alpha), F::of(beta));
+            each(values, |x| alpha * x + beta);
+        }
+    }
+}
+
+#[inline(always)]
+fn each<F: Copy>(values: &mut [F], f: impl Fn(F) -> F) {
+    values.iter_mut().for_each(|x| *x = f(*x));
+}

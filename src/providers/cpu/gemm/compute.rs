@@ -1,0 +1,155 @@
+//! What a type must offer so that products can be computed in it.
+
+use crate::ops::activation::Activation;
+use crate::tensor::Element;
+
+use super::{Matrix, plain, single};
+
+/// The left operand of one block.
+pub(super) enum BlockA<'a, C: Compute> {
+    Plain(Matrix<'a, C>),
+    Packed(&'a C::PackedA),
+}
+
+/// The right operand of one block.
+pub(super) enum BlockB<'a, C: Compute> {
+    Plain(Matrix<'a, C>),
+    Packed(&'a C::PackedB),
+}
+
+/// Extent of one block: `rows × depth` times `depth × columns`.
+#[derive(Clone, Copy)]
+pub(super) struct Extent {
+    pub(super) rows: usize,
+    pub(super) columns: usize,
+    pub(super) depth: usize,
+}
+
+/// A type that products are computed in.
+#[allow(private_interfaces)]
+pub(in crate::providers::cpu) trait Compute: Element {
+    type PackedA: Send + Sync;
+    type PackedB: Send + Sync;
+
+    /// Depth of a block: packed operands are cut into pieces of this depth, which must divide a
+    /// product's depth in the same places.
+    const DEPTH: usize = 256;
+    /// Whether a right operand may have any strides; else its rows must be contiguous.
+    const ANY_STRIDES: bool = false;
+
+    fn pack_a(a: Matrix<'_, Self>, rows: usize, depth: usize) -> Self::PackedA;
+    fn pack_b(b: Matrix<'_, Self>, depth: usize, columns: usize) -> Self::PackedB;
+
+    /// Writes the product of one block to `out` (row-major without gaps), or adds it. On this thread.
+    fn product(out: &mut [Self], extent: Extent, a: BlockA<'_, Self>, b: BlockB<'_, Self>, add: bool);
+
+    fn sum(self, other: Self) -> Self;
+    /// `self + a · b`
+    fn multiply_add(self, a: Self, b: Self) -> Self;
+    fn scaled(self, factor: f32) -> Self;
+    fn activate(activation: Activation, values: &mut [Self]);
+}
+
+#[allow(private_interfaces)]
+impl Compute for f32 {
+    type PackedA = single::PackedA;
+    type PackedB = single::PackedB;
+
+    const ANY_STRIDES: bool = true;
+
+    fn pack_a(a: Matrix<'_, f32>, rows: usize, depth: usize) -> Self::PackedA {
+        single::pack_a(a, rows, depth)
+    }
+
+    fn pack_b(b: Matrix<'_, f32>, depth: usize, columns: usize) -> Self::PackedB {
+        single::pack_b(b, depth, columns)
+    }
+
+    fn product(out: &mut [f32], extent: Extent, a: BlockA<'_, f32>, b: BlockB<'_, f32>, add: bool) {
+        single::product(out, extent, a, b, add);
+    }
+
+    #[inline(always)]
+    fn sum(self, other: f32) -> f32 {
+        self + other
+    }
+
+    #[inline(always)]
+    fn multiply_add(self, a: f32, b: f32) -> f32 {
+        self + a * b
+    }
+
+    #[inline(always)]
+    fn scaled(self, factor: f32) -> f32 {
+        self * factor
+    }
+
+    fn activate(activation: Activation, values: &mut [f32]) {
+        super::activate(activation, values);
+    }
+}
+
+/// Types whose blocks plain loops multiply; a packed operand is a row-major copy.
+macro_rules! plain {
+    ($($ty:ty, $sum:expr, $multiply_add:expr, $activate:expr);* $(;)?) => {$(
+        #[allow(private_interfaces)]
+        impl Compute for $ty {
+            type PackedA = Vec<$ty>;
+            type PackedB = Vec<$ty>;
+
+            fn pack_a(a: Matrix<'_, $ty>, rows: usize, depth: usize) -> Vec<$ty> {
+                plain::copy(a, rows, depth)
+            }
+
+            fn pack_b(b: Matrix<'_, $ty>, depth: usize, columns: usize) -> Vec<$ty> {
+                plain::copy(b, depth, columns)
+            }
+
+            fn product(out: &mut [$ty], extent: Extent, a: BlockA<'_, $ty>, b: BlockB<'_, $ty>, add: bool) {
+                let a = match a {
+                    BlockA::Plain(a) => a,
+                    BlockA::Packed(a) => Matrix::new(a, extent.depth),
+                };
+                let b = match b {
+                    BlockB::Plain(b) => b,
+                    BlockB::Packed(b) => Matrix::new(b, extent.columns),
+                };
+                plain::product(out, extent, a, b, add);
+            }
+
+            #[inline(always)]
+            fn sum(self, other: $ty) -> $ty {
+                ($sum)(self, other)
+            }
+
+            #[inline(always)]
+            fn multiply_add(self, a: $ty, b: $ty) -> $ty {
+                ($multiply_add)(self, a, b)
+            }
+
+            #[inline(always)]
+            fn scaled(self, factor: f32) -> $ty {
+                if factor == 1.0 { self } else { (self as f64 * factor as f64) as $ty }
+            }
+
+            fn activate(activation: Activation, values: &mut [$ty]) {
+                ($activate)(activation, values);
+            }
+        }
+    )*};
+}
+
+/// Integers only know the activations that keep them integers.
+fn activate_integers<T: Element + PartialOrd>(activation: Activation, values: &mut [T]) {
+    if activation == Activation::Relu {
+        values.iter_mut().filter(|x| **x < T::default()).for_each(|x| *x = T::default());
+    }
+}
+
+plain! {
+    f64, |a, b| a + b, |acc: f64, a: f64, b: f64| acc + a * b, super::activate;
+    i32, i32::wrapping_add, |acc: i32, a: i32, b: i32| acc.wrapping_add(a.wrapping_mul(b)), activate_integers;
+    i64, i64::wrapping_add, |acc: i64, a: i64, b: i64| acc.wrapping_add(a.wrapping_mul(b)), activate_integers;
+    u32, u32::wrapping_add, |acc: u32, a: u32, b: u32| acc.wrapping_add(a.wrapping_mul(b)), activate_integers;
+    u64, u64::wrapping_add, |acc: u64, a: u64, b: u64| acc.wrapping_add(a.wrapping_mul(b)), activate_integers;
+}

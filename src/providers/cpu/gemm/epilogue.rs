@@ -1,0 +1,158 @@
+//! What happens to a product's result on its way to memory.
+
+use std::ops::Range;
+
+use crate::ops::activation::Activation;
+use crate::tensor::{Element, bf16, f16};
+
+use super::super::parallel::Parts;
+use super::{Compute, Offsets};
+
+/// Takes the rows of a product's result. Each element is given once, from any thread.
+pub(in crate::providers::cpu) trait Sink<C>: Sync {
+    /// Memory of these whole rows, contiguous, to compute in place. What is computed there is handed
+    /// to `write` all the same, as the very slice.
+    ///
+    /// # Safety
+    /// The rows must not be in use.
+    unsafe fn rows(&self, _batch: usize, _rows: Range<usize>) -> Option<&mut [C]> {
+        None
+    }
+
+    /// Takes columns `start..start + values.len()` of one row, computed outside of `rows`.
+    fn write(&self, batch: usize, row: usize, start: usize, values: &mut [C]);
+
+    /// Finishes one whole row that was computed in place.
+    fn finish(&self, _batch: usize, _row: usize, _values: &mut [C]) {}
+}
+
+/// An element that results are stored as.
+pub(in crate::providers::cpu) trait Store: Element {
+    type Compute: Compute;
+    /// Whether stored and computed type are the same.
+    const SAME: bool;
+    /// Whether packing a constant operand saves work.
+    const PACK: bool;
+    fn load(self) -> Self::Compute;
+    fn store(x: Self::Compute) -> Self;
+    /// The slice as the computed type, when it is the same type.
+    fn same(slice: &[Self]) -> Option<&[Self::Compute]>;
+    fn same_mut(slice: &mut [Self]) -> Option<&mut [Self::Compute]>;
+}
+
+macro_rules! store {
+    ($($ty:ty => $pack:literal),*) => {$(
+        impl Store for $ty {
+            type Compute = $ty;
+            const SAME: bool = true;
+            const PACK: bool = $pack;
+            #[inline(always)]
+            fn load(self) -> $ty { self }
+            #[inline(always)]
+            fn store(x: $ty) -> $ty { x }
+            fn same(slice: &[$ty]) -> Option<&[$ty]> { Some(slice) }
+            fn same_mut(slice: &mut [$ty]) -> Option<&mut [$ty]> { Some(slice) }
+        }
+    )*};
+}
+store!(f32 => true, f64 => false, i32 => false, i64 => false, u32 => false, u64 => false);
+
+macro_rules! store_half {
+    ($($ty:ty),*) => {$(
+        impl Store for $ty {
+            type Compute = f32;
+            const SAME: bool = false;
+            const PACK: bool = true;
+            #[inline(always)]
+            fn load(self) -> f32 { self.to_f32() }
+            #[inline(always)]
+            fn store(x: f32) -> $ty { <$ty>::from_f32(x) }
+            fn same(_: &[$ty]) -> Option<&[f32]> { None }
+            fn same_mut(_: &mut [$ty]) -> Option<&mut [f32]> { None }
+        }
+    )*};
+}
+store_half!(f16, bf16);
+
+/// Something added to each element of the result: a bias by row or column, a residual, Gemm's C.
+#[derive(Clone, Copy)]
+pub(in crate::providers::cpu) struct Addend<'a, O> {
+    pub(in crate::providers::cpu) data: &'a [O],
+    /// Where the batch's part begins.
+    pub(in crate::providers::cpu) offsets: Offsets<'a>,
+    /// 0 repeats one row for all.
+    pub(in crate::providers::cpu) row_stride: usize,
+    /// 1, or 0 to repeat one element along the row.
+    pub(in crate::providers::cpu) column_stride: usize,
+    pub(in crate::providers::cpu) scale: f32,
+}
+
+/// `activation(alpha · product + addends)`, rounded once and stored in the row-major `m × n` matrices
+/// of `out`, one for each of the batch.
+pub(in crate::providers::cpu) struct Epilogue<'a, O: Store> {
+    out: Parts<'a, O>,
+    m: usize,
+    n: usize,
+    pub(in crate::providers::cpu) alpha: f32,
+    pub(in crate::providers::cpu) addends: [Option<Addend<'a, O>>; 2],
+    pub(in crate::providers::cpu) activation: Activation,
+}
+
+impl<'a, O: Store> Epilogue<'a, O> {
+    /// Stores the product as it is; refined by setting the other fields.
+    pub(in crate::providers::cpu) fn new(out: &'a mut [O], m: usize, n: usize) -> Self {
+        Epilogue {
+            out: Parts::new(out),
+            m,
+            n,
+            alpha: 1.0,
+            addends: [None, None],
+            activation: Activation::Identity,
+        }
+    }
+
+    fn apply(&self, batch: usize, row: usize, start: usize, values: &mut [O::Compute]) {
+        if self.alpha != 1.0 {
+            values.iter_mut().for_each(|x| *x = x.scaled(self.alpha));
+        }
+        for addend in self.addends.iter().flatten() {
+            let at = addend.offsets.at(batch) + row * addend.row_stride + start * addend.column_stride;
+            let term = |x: O| if addend.scale == 1.0 { x.load() } else { x.load().scaled(addend.scale) };
+            if addend.column_stride == 0 {
+                let x = term(addend.data[at]);
+                values.iter_mut().for_each(|y| *y = y.sum(x));
+            } else {
+                let from = &addend.data[at..][..values.len()];
+                if addend.scale == 1.0 {
+                    values.iter_mut().zip(from).for_each(|(y, &x)| *y = y.sum(x.load()));
+                } else {
+                    values.iter_mut().zip(from).for_each(|(y, &x)| *y = y.sum(term(x)));
+                }
+            }
+        }
+        O::Compute::activate(self.activation, values);
+    }
+}
+
+impl<O: Store> Sink<O::Compute> for Epilogue<'_, O> {
+    unsafe fn rows(&self, batch: usize, rows: Range<usize>) -> Option<&mut [O::Compute]> {
+        if !O::SAME {
+            return None;
+        }
+        let start = (batch * self.m + rows.start) * self.n;
+        // SAFETY: the rows are not in use, by the caller's promise.
+        O::same_mut(unsafe { self.out.get(start..start + rows.len() * self.n) })
+    }
+
+    fn write(&self, batch: usize, row: usize, start: usize, values: &mut [O::Compute]) {
+        self.apply(batch, row, start, values);
+        let at = (batch * self.m + row) * self.n + start;
+        // SAFETY: a product writes each element of its result once, so nobody else has this part.
+        let out = unsafe { self.out.get(at..at + values.len()) };
+        out.iter_mut().zip(values).for_each(|(y, x)| *y = O::store(*x));
+    }
+
+    fn finish(&self, batch: usize, row: usize, values: &mut [O::Compute]) {
+        self.apply(batch, row, 0, values);
+    }
+}

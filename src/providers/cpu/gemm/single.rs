@@ -1,0 +1,63 @@
+//! The product of a block in `f32`, by the crate `rten-gemm`: the only file that names it for floats.
+//!
+//! `rten-gemm` uses the threads of rayon's current pool. The library keeps that pool at one thread
+//! (see `threads`), and avoids the crate's path for a single row times an unpacked matrix, which goes
+//! through rayon even so.
+
+use rten_gemm::{GemmExecutor, GemmInputA, GemmInputB, GemmOptions, PackedAMatrix, PackedBMatrix};
+use rten_tensor::NdTensorView;
+
+use super::compute::{BlockA, BlockB, Extent};
+use super::{Matrix, vector};
+
+pub(super) type PackedA = PackedAMatrix<f32>;
+pub(super) type PackedB = PackedBMatrix<f32>;
+
+thread_local! {
+    /// The kernels for this processor. The crate does not let threads share them.
+    static EXECUTOR: GemmExecutor = GemmExecutor::default();
+}
+
+pub(super) fn pack_a(a: Matrix<'_, f32>, rows: usize, depth: usize) -> PackedA {
+    EXECUTOR.with(|e| e.prepack_a(view(a, rows, depth)))
+}
+
+pub(super) fn pack_b(b: Matrix<'_, f32>, depth: usize, columns: usize) -> PackedB {
+    EXECUTOR.with(|e| e.prepack_b(view(b, depth, columns)))
+}
+
+pub(super) fn product(out: &mut [f32], extent: Extent, a: BlockA<'_, f32>, b: BlockB<'_, f32>, add: bool) {
+    let Extent { rows, columns, depth } = extent;
+    if rows == 0 || columns == 0 {
+        return;
+    }
+    match (&a, &b) {
+        (BlockA::Plain(a), BlockB::Plain(b)) if rows == 1 => {
+            return vector::times_matrix(out, a.data, a.column_stride, *b, depth, add);
+        }
+        // A column: the transposed product has one row.
+        (BlockA::Plain(a), BlockB::Plain(b)) if columns == 1 => {
+            let a = Matrix { data: a.data, row_stride: a.column_stride, column_stride: a.row_stride };
+            return vector::times_matrix(out, b.data, b.row_stride, a, depth, add);
+        }
+        _ => {}
+    }
+    let a = match a {
+        BlockA::Plain(a) => GemmInputA::Unpacked(view(a, rows, depth)),
+        BlockA::Packed(a) => GemmInputA::Packed(a),
+    };
+    let b = match b {
+        BlockB::Plain(b) => GemmInputB::Unpacked(view(b, depth, columns)),
+        BlockB::Packed(b) => GemmInputB::Packed(b),
+    };
+    let options = GemmOptions { beta: if add { 1.0 } else { 0.0 }, ..GemmOptions::default() };
+    if let Err(error) = EXECUTOR.with(|e| e.gemm(&mut out[..rows * columns], a, b, options)) {
+        // Extents and packing are ours: an error is a defect of the library.
+        panic!("a product of {rows} × {depth} × {columns}: {error}");
+    }
+}
+
+fn view<'a>(m: Matrix<'a, f32>, rows: usize, columns: usize) -> NdTensorView<'a, f32, 2> {
+    NdTensorView::from_slice_with_strides([rows, columns], m.data, [m.row_stride, m.column_stride])
+        .unwrap_or_else(|e| panic!("a matrix of {rows} × {columns}: {e:?}"))
+}

@@ -1,0 +1,56 @@
+//! Operands that are written block by block when they are needed.
+
+use std::ops::Range;
+
+use super::{Left, Matrix, Offsets, Right, Store};
+
+/// A virtual matrix.
+pub(in crate::providers::cpu) trait Source<C>: Sync {
+    /// Writes the block `rows × columns` of the batch's matrix to `out`, row-major without gaps.
+    fn fill(&self, batch: usize, rows: Range<usize>, columns: Range<usize>, out: &mut [C]);
+}
+
+/// An operand in memory, of any type that products take: used as it is, or converted on the way.
+pub(in crate::providers::cpu) struct InMemory<'a, T> {
+    pub(in crate::providers::cpu) matrix: Matrix<'a, T>,
+    pub(in crate::providers::cpu) offsets: Offsets<'a>,
+}
+
+impl<T: Store> InMemory<'_, T> {
+    pub(in crate::providers::cpu) fn left(&self) -> Left<'_, T::Compute> {
+        match self.same() {
+            Some(matrix) => Left::Plain(matrix, self.offsets),
+            None => Left::Source(self),
+        }
+    }
+
+    pub(in crate::providers::cpu) fn right(&self) -> Right<'_, T::Compute> {
+        match self.same() {
+            Some(matrix) => Right::Plain(matrix, self.offsets),
+            None => Right::Source(self),
+        }
+    }
+
+    fn same(&self) -> Option<Matrix<'_, T::Compute>> {
+        let Matrix { data, row_stride, column_stride } = self.matrix;
+        Some(Matrix { data: T::same(data)?, row_stride, column_stride })
+    }
+}
+
+impl<T: Store> Source<T::Compute> for InMemory<'_, T> {
+    fn fill(&self, batch: usize, rows: Range<usize>, columns: Range<usize>, out: &mut [T::Compute]) {
+        if columns.is_empty() {
+            return;
+        }
+        let m = &self.matrix;
+        let start = self.offsets.at(batch);
+        for (row, line) in rows.zip(out.chunks_exact_mut(columns.len())) {
+            let from = start + row * m.row_stride + columns.start * m.column_stride;
+            if m.column_stride == 1 {
+                line.iter_mut().zip(&m.data[from..][..columns.len()]).for_each(|(y, &x)| *y = x.load());
+            } else {
+                line.iter_mut().enumerate().for_each(|(j, y)| *y = m.data[from + j * m.column_stride].load());
+            }
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Products of every kind of operand against the definition, summed in f64.
+
+use super::*;
+use crate::ops::activation::Activation;
+use crate::tensor::{bf16, f16};
+use crate::threads::Pool;
+
+/// Small integers, so that every type computes exactly.
+fn numbers(count: usize, seed: usize) -> Vec<f64> {
+    (0..count).map(|i| ((i * 7 + seed * 13 + i / 11) % 9) as f64 - 4.0).collect()
+}
+
+fn reference(batch: usize, m: usize, n: usize, k: usize, a: &[f64], b: &[f64]) -> Vec<f64> {
+    let mut out = vec![0.0; batch * m * n];
+    for t in 0..batch {
+        for i in 0..m {
+            for j in 0..n {
+                out[(t * m + i) * n + j] =
+                    (0..k).map(|p| a[(t * m + i) * k + p] * b[(t * k + p) * n + j]).sum();
+            }
+        }
+    }
+    out
+}
+
+fn transpose(x: &[f64], batch: usize, rows: usize, columns: usize) -> Vec<f64> {
+    let mut out = vec![0.0; x.len()];
+    for t in 0..batch {
+        for i in 0..rows {
+            for j in 0..columns {
+                out[(t * columns + j) * rows + i] = x[(t * rows + i) * columns + j];
+            }
+        }
+    }
+    out
+}
+
+const SIZES: [(usize, usize, usize, usize); 9] = [
+    (1, 1, 1, 1),
+    (2, 3, 5, 7),
+    (1, 1, 700, 300),
+    (1, 300, 1, 520),
+    (1, 130, 1100, 257),
+    (3, 20, 70, 40),
+    (1, 5, 6, 0),
+    (1, 0, 6, 3),
+    (1, 1000, 33, 64),
+];
+
+fn check<C: Compute + Store<Compute = C> + num_traits::AsPrimitive<f64>>(from: impl Fn(f64) -> C + Copy) {
+    let pool = Pool::new(2);
+    for (batch, m, n, k) in SIZES {
+        let (a, b) = (numbers(batch * m * k, 1), numbers(batch * k * n, 2));
+        let want = reference(batch, m, n, k, &a, &b);
+        let cast = |v: &[f64]| v.iter().map(|&x| from(x)).collect::<Vec<C>>();
+        let (a_rows, b_rows) = (cast(&a), cast(&b));
+        let (a_cols, b_cols) = (cast(&transpose(&a, batch, m, k)), cast(&transpose(&b, batch, k, n)));
+        let (sa, sb) = (Offsets::Stride(m * k), Offsets::Stride(k * n));
+        let matrices_a: Vec<_> = (0..batch).map(|t| Matrix::new(&a_rows[t * m * k..], k)).collect();
+        let matrices_b: Vec<_> = (0..batch).map(|t| Matrix::transposed(&b_cols[t * k * n..], k)).collect();
+        let packed_a = PackedA::new(&matrices_a, m, k, 2);
+        let packed_b = PackedB::new(&matrices_b, k, n, 2);
+        let lefts = [
+            Left::Plain(Matrix::new(&a_rows, k), sa),
+            Left::Plain(Matrix::transposed(&a_cols, m), sa),
+            Left::Packed(&packed_a, Offsets::Stride(1)),
+        ];
+        let rights = [
+            Right::Plain(Matrix::new(&b_rows, n), sb),
+            Right::Plain(Matrix::transposed(&b_cols, k), sb),
+            Right::Packed(&packed_b, Offsets::Stride(1)),
+        ];
+        for (x, a) in lefts.into_iter().enumerate() {
+            for (y, b) in rights.into_iter().enumerate() {
+                let mut out = vec![from(99.0); batch * m * n];
+                let epilogue = Epilogue::new(&mut out, m, n);
+                multiply(&pool, &Product { batch, m, n, k, a, b }, &epilogue);
+                let out: Vec<f64> = out.iter().map(|x| x.as_()).collect();
+                assert_eq!(out, want, "{batch} × {m} × {n} × {k}, operands {x} and {y}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_pair_of_operands() {
+    check::<f32>(|x| x as f32);
+    check::<f64>(|x| x);
+    check::<i32>(|x| x as i32);
+    check::<i64>(|x| x as i64);
+}
+
+#[test]
+fn half_types_convert_on_the_way() {
+    let pool = Pool::new(2);
+    let (m, n, k) = (30, 600, 300);
+    let (a, b) = (numbers(m * k, 1), numbers(k * n, 2));
+    let want = reference(1, m, n, k, &a, &b);
+    let a: Vec<f16> = a.iter().map(|&x| f16::from_f64(x)).collect();
+    let b: Vec<f16> = transpose(&b, 1, k, n).iter().map(|&x| f16::from_f64(x)).collect();
+    let a = InMemory { matrix: Matrix::new(&a, k), offsets: Offsets::Stride(0) };
+    let b = InMemory { matrix: Matrix::transposed(&b, k), offsets: Offsets::Stride(0) };
+    let mut out = vec![bf16::ZERO; m * n];
+    let epilogue = Epilogue::new(&mut out, m, n);
+    multiply(&pool, &Product { batch: 1, m, n, k, a: a.left(), b: b.right() }, &epilogue);
+    let want: Vec<bf16> = want.iter().map(|&x| bf16::from_f64(x)).collect();
+    assert_eq!(out, want);
+}
+
+#[test]
+fn epilogue_scales_adds_and_activates() {
+    let pool = Pool::new(2);
+    let (a, b) = ([1.0f32, -2.0, 3.0, 4.0], [1.0f32, 0.0, 2.0, -1.0]);
+    // The product is [[-3, 2], [11, -4]].
+    let (bias, residual) = ([10.0f32, 20.0], [1.0f32, 2.0, 3.0, 4.0]);
+    let mut out = [0.0f32; 4];
+    let mut epilogue = Epilogue::new(&mut out, 2, 2);
+    epilogue.alpha = 2.0;
+    let whole = Offsets::Stride(0);
+    epilogue.addends = [
+        Some(Addend { data: &bias, offsets: whole, row_stride: 1, column_stride: 0, scale: 1.0 }),
+        Some(Addend { data: &residual, offsets: whole, row_stride: 2, column_stride: 1, scale: -1.0 }),
+    ];
+    epilogue.activation = Activation::Clip { min: 4.0, max: 30.0 };
+    let product = Product {
+        batch: 1,
+        m: 2,
+        n: 2,
+        k: 2,
+        a: Left::Plain(Matrix::new(&a, 2), whole),
+        b: Right::Plain(Matrix::new(&b, 2), whole),
+    };
+    multiply(&pool, &product, &epilogue);
+    assert_eq!(out, [4.0, 12.0, 30.0, 8.0]);
+}
