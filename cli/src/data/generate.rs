@@ -11,7 +11,10 @@ use super::{Kind, Port, Tensor, Value};
 /// are empty. Open dimensions that are not in `chosen` become 1.
 pub fn generate(port: &Port, chosen: &BTreeMap<String, usize>, seed: u64) -> Result<Value, String> {
     let (Kind::Tensor, Some(element)) = (port.kind, port.element) else {
-        return Err(format!("\"{}\": only tensors can be generated, and this is a {:?}", port.name, port.kind));
+        return Err(format!(
+            "\"{}\": only tensors can be generated, and this is a {:?}",
+            port.name, port.kind
+        ));
     };
     let dims = port.concrete(chosen, Some(1))?;
     let count = dims.iter().fold(1usize, |n, &d| n.saturating_mul(d));
@@ -30,7 +33,9 @@ pub fn generate(port: &Port, chosen: &BTreeMap<String, usize>, seed: u64) -> Res
             "float16" => bytes.extend(f16::from_f64(random.normal()).to_le_bytes()),
             "bfloat16" => bytes.extend(bf16::from_f64(random.normal()).to_le_bytes()),
             "complex64" => {
-                bytes.extend([random.normal(), random.normal()].iter().flat_map(|v| (*v as f32).to_le_bytes()));
+                bytes.extend(
+                    [random.normal(), random.normal()].iter().flat_map(|v| (*v as f32).to_le_bytes()),
+                );
             }
             "complex128" => {
                 bytes.extend([random.normal(), random.normal()].iter().flat_map(|v| v.to_le_bytes()));

@@ -46,13 +46,15 @@ pub fn read_npy(bytes: &[u8]) -> Result<Tensor, String> {
 pub fn write_npy(tensor: &Tensor) -> Vec<u8> {
     let (descr, body) = match &tensor.data {
         Data::Bytes(bytes) => {
-            let descr = tensor.element.numpy().unwrap_or(if tensor.element.size() == 2 { "<u2" } else { "|u1" });
+            let descr =
+                tensor.element.numpy().unwrap_or(if tensor.element.size() == 2 { "<u2" } else { "|u1" });
             (descr.to_owned(), bytes.clone())
         }
         Data::Strings(strings) => unicode(strings),
     };
     let dims: String = tensor.dims.iter().map(|d| format!("{d}, ")).collect();
-    let mut header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({}), }}", dims.trim_end());
+    let mut header =
+        format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({}), }}", dims.trim_end());
     // The data start at a multiple of 64 bytes; the header ends with a newline.
     while !(MAGIC.len() + 4 + header.len() + 1).is_multiple_of(64) {
         header.push(' ');
@@ -120,7 +122,8 @@ fn text(cell: &[u8], descr: &str, big_endian: bool) -> Vec<u8> {
 
 /// Strings as a fixed-width array of UTF-32.
 fn unicode(strings: &[Vec<u8>]) -> (String, Vec<u8>) {
-    let texts: Vec<Vec<char>> = strings.iter().map(|s| String::from_utf8_lossy(s).chars().collect()).collect();
+    let texts: Vec<Vec<char>> =
+        strings.iter().map(|s| String::from_utf8_lossy(s).chars().collect()).collect();
     let width = texts.iter().map(Vec::len).max().unwrap_or(0).max(1);
     let mut body = Vec::with_capacity(texts.len() * width * 4);
     for text in &texts {

@@ -190,8 +190,14 @@ mod tests {
 
     #[test]
     fn typed_and_raw_fields_agree() {
-        let raw = TensorProto { dims: vec![3], data_type: 22, raw_data: Some(vec![0xf1, 0x07]), ..Default::default() };
-        let typed = TensorProto { dims: vec![3], data_type: 22, int32_data: vec![0xf1, 7], ..Default::default() };
+        let raw = TensorProto {
+            dims: vec![3],
+            data_type: 22,
+            raw_data: Some(vec![0xf1, 0x07]),
+            ..Default::default()
+        };
+        let typed =
+            TensorProto { dims: vec![3], data_type: 22, int32_data: vec![0xf1, 7], ..Default::default() };
         for proto in [raw, typed] {
             let Value::Tensor(tensor) = read_protobuf(&proto.encode_to_vec(), Kind::Tensor).unwrap() else {
                 panic!("a tensor")
@@ -199,7 +205,8 @@ mod tests {
             assert_eq!(tensor.numbers(), [1.0, -1.0, 7.0]);
         }
         // float16 1.0 is 0x3c00, stored in the low bytes of an int32.
-        let half = TensorProto { dims: vec![1], data_type: 10, int32_data: vec![0x3c00], ..Default::default() };
+        let half =
+            TensorProto { dims: vec![1], data_type: 10, int32_data: vec![0x3c00], ..Default::default() };
         assert_eq!(tensor(half).unwrap().numbers(), [1.0]);
     }
 
