@@ -42,7 +42,10 @@ def write(case, folder: pathlib.Path) -> None:
     for number, (inputs, outputs) in enumerate(case.data_sets):
         data = folder / f"test_data_set_{number}"
         data.mkdir()
-        for kind, values, infos in (("input", inputs, case.model.graph.input), ("output", outputs, case.model.graph.output)):
+        for kind, values, infos in (
+            ("input", inputs, case.model.graph.input),
+            ("output", outputs, case.model.graph.output),
+        ):
             for i, (value, info) in enumerate(zip(values, infos)):
                 (data / f"{kind}_{i}.pb").write_bytes(proto(value, info).SerializeToString())
 

@@ -77,12 +77,25 @@ def train(net, images, labels):
 def export(net, path):
     batch = torch.export.Dim("batch")
     program = torch.onnx.export(
-        net, (torch.zeros(2, 1, 8, 8),), input_names=["image"], output_names=["scores"],
-        dynamic_shapes=({0: batch},), opset_version=18, dynamo=True, external_data=False, verbose=False,
+        net,
+        (torch.zeros(2, 1, 8, 8),),
+        input_names=["image"],
+        output_names=["scores"],
+        dynamic_shapes=({0: batch},),
+        opset_version=18,
+        dynamo=True,
+        external_data=False,
+        verbose=False,
     )
     # The exporter notes beside every node where in the source it came from; programs need none of it.
     model = program.model_proto
-    for item in (*model.graph.node, *model.graph.input, *model.graph.output, *model.graph.value_info, model.graph):
+    for item in (
+        *model.graph.node,
+        *model.graph.input,
+        *model.graph.output,
+        *model.graph.value_info,
+        model.graph,
+    ):
         del item.metadata_props[:]
         item.ClearField("doc_string")
     onnx.checker.check_model(model, full_check=True)
