@@ -1,0 +1,127 @@
+# The commands of the project. `make help` lists them.
+#
+# Made for Debian 12 or Ubuntu 22.04 and later with cargo from rustup. Debian packages are installed
+# when they are missing (as root or by sudo); everything else goes under build/ and target/.
+
+BUILD := $(CURDIR)/build
+PREFIX ?= /usr/local
+CARGO ?= cargo
+JOBS ?= $(shell nproc)
+export CARGO_TERM_COLOR ?= auto
+
+# cargo-c installs a Rust library the way C libraries are installed. This version is the newest that
+# rustc 1.95 builds.
+CARGO_C_VERSION := 0.10.24+cargo-0.98.0
+CARGO_CAPI ?= $(BUILD)/tools/bin/cargo-capi
+VENV := $(BUILD)/venv
+PYTHON := $(VENV)/bin/python
+
+# Where the library is installed for the example and the tests.
+STAGE := $(BUILD)/prefix
+LIB_PATH := $(STAGE)/lib
+
+RUN_PACKAGES := build-essential cmake ninja-build pkg-config libssl-dev
+TEST_PACKAGES := $(RUN_PACKAGES) python3 python3-venv abigail-tools valgrind
+
+.DEFAULT_GOAL := help
+.PHONY: help run test test-full bench install stage models check lint test-rust test-c conformance \
+	test-docs test-models fuzz tools run-tools format clean distclean
+
+help: ## list the commands
+	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | awk -F '\t' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+run: stage ## build and install the library under build/, build the digits example in C and C++, run both
+	$(MAKE) -C examples/digits run PREFIX=$(STAGE) BUILD=$(BUILD)/examples/digits
+
+test: tools ## install what the tests need and run every test that takes minutes
+	$(MAKE) lint
+	$(MAKE) test-rust
+	$(MAKE) test-c
+	$(MAKE) conformance
+	$(MAKE) test-docs
+
+test-full: test ## also export the large models (2.5 GB), compare with torch's outputs, and fuzz
+	$(MAKE) test-models
+	$(MAKE) fuzz
+
+bench: build/models/.exported ## time the exported models
+	$(CARGO) build --release -p rukh-cli
+	for model in $(BUILD)/models/*/model.onnx; do echo "$$model"; target/release/rukh bench "$$model" || exit 1; done
+
+install: run-tools ## install library, header, pkg-config and CMake files under PREFIX (default /usr/local)
+	$(CARGO_CAPI) capi install --release --prefix=$(PREFIX) --libdir=$(PREFIX)/lib $(if $(DESTDIR),--destdir=$(DESTDIR))
+
+stage: run-tools
+	$(CARGO_CAPI) capi install --release --prefix=$(STAGE) --libdir=$(LIB_PATH)
+
+models: build/models/.exported ## export the 14 test models into build/models (needs torch, 2.5 GB)
+
+# --- the parts of `make test` -------------------------------------------------------------------
+
+lint: ## formatting, clippy, documentation, all without a warning
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items
+
+test-rust: ## unit tests and tests of the command
+	$(CARGO) test --workspace
+
+test-c: stage ## the C and C++ tests against the installed library, and the ABI check
+	capi-tests/run.sh $(STAGE)
+	scripts/abi.sh check
+
+conformance: build/onnx-data/VERSION ## the ONNX standard's own test cases
+	RUKH_ONNX_DATA=$(BUILD)/onnx-data $(CARGO) test -p rukh-cli --test conformance -- --nocapture
+
+test-docs: stage ## build and run the code that the documentation shows
+	scripts/test_docs.sh $(STAGE)
+
+test-models: build/models/.exported
+	RUKH_MODELS=$(BUILD)/models $(CARGO) test --release -p rukh-cli --test models -- --nocapture
+
+fuzz: ## fuzz the model loader and shape inference (FUZZ_SECONDS each, default 600)
+	scripts/fuzz.sh $(or $(FUZZ_SECONDS),600)
+
+# --- what they need -----------------------------------------------------------------------------
+
+run-tools:
+	@scripts/install_packages.sh $(RUN_PACKAGES)
+	@$(MAKE) --no-print-directory $(CARGO_CAPI)
+
+tools:
+	@scripts/install_packages.sh $(TEST_PACKAGES)
+	@$(MAKE) --no-print-directory $(CARGO_CAPI) $(VENV)/.test
+
+# Unoptimised it builds in less than half the time, and it only runs the compiler.
+$(BUILD)/tools/bin/cargo-capi:
+	CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_TARGET_DIR=$(BUILD)/tools/target \
+		$(CARGO) install cargo-c --version $(CARGO_C_VERSION) --locked --bin cargo-capi --root $(BUILD)/tools
+	rm -rf $(BUILD)/tools/target
+
+$(VENV)/.test: scripts/requirements.txt
+	python3 -m venv $(VENV)
+	$(PYTHON) -m pip install --quiet --requirement scripts/requirements.txt
+	touch $@
+
+$(VENV)/.full: scripts/requirements-full.txt $(VENV)/.test
+	$(PYTHON) -m pip install --quiet --requirement scripts/requirements-full.txt
+	touch $@
+
+build/onnx-data/VERSION: scripts/onnx_cases.py $(VENV)/.test
+	$(PYTHON) scripts/onnx_cases.py $(BUILD)/onnx-data
+
+build/models/.exported: scripts/models/*.py $(VENV)/.full
+	$(PYTHON) scripts/models/export.py --out $(BUILD)/models
+	touch $@
+
+# --- care ---------------------------------------------------------------------------------------
+
+format: ## format the Rust sources
+	$(CARGO) fmt --all
+
+clean: ## remove what was built, but keep tools and downloaded data
+	$(CARGO) clean
+	rm -rf $(BUILD)/prefix $(BUILD)/examples $(BUILD)/capi-tests $(BUILD)/docs
+
+distclean: clean ## remove everything that is not in the repository
+	rm -rf $(BUILD)

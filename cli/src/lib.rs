@@ -1,0 +1,5 @@
+//! The parts of the `rukh` command, as a library so that its tests share them.
+//!
+//! The command is a client of the C API and uses nothing else of the library.
+
+pub mod data;
