@@ -90,15 +90,15 @@ pub(crate) fn run_kernel(
         inputs.iter().map(|v| v.map(|v| Argument { ty: v.ty(), shape: v.shape(), value: Some(v) })).collect();
     let shapes: Vec<Option<&[usize]>> = results.iter().map(|t| Some(t.shape())).collect();
     let prepared = kernel.prepare(&arguments, &shapes)?;
-    let views: Vec<Option<TensorView<'_>>> =
-        views.iter().enumerate().map(|(i, v)| v.filter(|_| !kernel.consumes(i))).collect();
+    let inputs: Vec<Option<TensorView<'_>>> =
+        inputs.iter().enumerate().map(|(i, v)| v.filter(|_| !kernel.consumes(i))).collect();
     let scratch = crate::tensor::Buffer::zeroed(prepared.scratch)?;
     // SAFETY: the buffer was made for this call, holds `scratch` bytes and is aligned to 64.
     let cx = unsafe { cx.prepared(prepared.state.as_deref(), scratch.as_ptr(), prepared.scratch) };
     // SAFETY: the results were just made; nothing else holds them.
     let mut views: Vec<Option<TensorViewMut<'_>>> =
         results.iter().map(|t| Some(unsafe { t.view_mut() })).collect();
-    kernel.run(&cx, inputs, &mut views)?;
+    kernel.run(&cx, &inputs, &mut views)?;
     drop(views);
     Ok(results)
 }

@@ -26,7 +26,6 @@ mod mover;
 mod norm;
 mod order;
 mod pad;
-mod parallel;
 mod pool;
 mod quantize;
 mod reduce;
