@@ -29,6 +29,7 @@ mod pad;
 mod pool;
 mod quantize;
 mod reduce;
+mod resample;
 mod reshape;
 mod resize;
 mod rnn;

@@ -1,3 +1,307 @@
-use super::Entry;
+//! Resize and Upsample.
+//!
+//! Nearest neighbours are a copy through one map for each axis. Interpolation is separable: one pass
+//! over the tensor for each axis that changes, those that shrink first.
 
-pub(super) const KERNELS: &[Entry] = &[];
+use std::marker::PhantomData;
+
+use num_traits::AsPrimitive;
+
+use crate::ops::OpError;
+use crate::ops::resize::{Axis, Mode, ROI_INPUT, Resize, SIZES_INPUT, Scales};
+use crate::tensor::{Element, ElementType, TensorView, TensorViewMut, bf16, f16};
+
+use super::item::Item;
+use super::mapped::Mapped;
+use super::movement::data_shape;
+use super::mover::{self, Inputs, Mover, Outputs};
+use super::number::{Float, dispatch};
+use super::parallel::{GRAIN, split_mut};
+use super::resample::{Taps, interpolation, is_identity, nearest};
+use super::{Argument, CpuKernel, Entry, Kernel, KernelContext, NodeContext, Prepared};
+
+pub(super) const KERNELS: &[Entry] = &[Entry::new("Resize", build), Entry::new("Upsample", build)];
+
+fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
+    let op = node.op::<Resize>().clone();
+    if op.mode == Mode::Nearest {
+        let fill = match (op.extrapolation, node.input(0)) {
+            (value, Some(ty)) if value != 0.0 => number_bytes(value, ty),
+            _ => None,
+        };
+        return mover::build::<Resize, _>(node, Nearest { op, fill });
+    }
+    dispatch!(
+        node.input(0),
+        T in [f32, f64, f16, bf16, u8, u16, u32, u64, i8, i16, i32, i64] =>
+            Ok(CpuKernel::Tensor(Box::new(Interpolate::<T> { op, _element: PhantomData }))),
+        else Err(node.no_kernel())
+    )
+}
+
+/// What becomes of each axis, from the inputs' values.
+fn geometry(op: &Resize, inputs: &[Option<Argument<'_>>]) -> Result<Vec<Axis>, OpError> {
+    let floats = |i: usize| -> Result<Option<Vec<f64>>, OpError> {
+        let Some(argument) = inputs.get(i).copied().flatten() else { return Ok(None) };
+        if argument.shape.contains(&0) {
+            return Ok(None);
+        }
+        let unknown = || OpError::Data(format!("the value of input {i} is needed when a run is planned"));
+        let view = argument.value.ok_or_else(unknown)?;
+        let values = dispatch!(
+            Some(view.ty()),
+            T in [f32, f64, f16, bf16] => view.slice::<T>().iter().map(|x| x.up().as_()).collect(),
+            else return Err(OpError::Data(format!("input {i} is {}, where floats are needed", view.ty())))
+        );
+        Ok(Some(values))
+    };
+    let scales = match &op.scales {
+        Scales::Attribute(scales) => Some(scales.clone()),
+        Scales::Input(i) => floats(*i)?.map(|v| v.into_iter().map(|x| x as f32).collect()),
+    };
+    let (mut roi, mut sizes) = (None, None);
+    if op.has_roi {
+        roi = floats(ROI_INPUT)?;
+        sizes = super::ints::shape_input(inputs, SIZES_INPUT)?.filter(|s| !s.is_empty());
+    }
+    op.geometry(data_shape(inputs)?, roi.as_deref(), scales.as_deref(), sizes.as_deref())
+}
+
+struct Nearest {
+    op: Resize,
+    /// The bytes of the extrapolation value, where it is not zero.
+    fill: Option<Vec<u8>>,
+}
+
+impl Mover for Nearest {
+    type Plan = Mapped;
+
+    fn plan(&self, inputs: &[Option<Argument<'_>>], _: &[Option<&[usize]>]) -> Result<Mapped, OpError> {
+        let maps: Vec<Vec<isize>> =
+            geometry(&self.op, inputs)?.iter().map(|axis| nearest(&self.op, axis)).collect();
+        Ok(Mapped::new(data_shape(inputs)?, &maps))
+    }
+
+    fn run<T: Item>(
+        &self,
+        plan: &Mapped,
+        cx: &KernelContext<'_>,
+        inputs: Inputs<'_>,
+        outputs: &mut Outputs<'_, '_>,
+    ) -> Result<(), OpError> {
+        if let (Some(input), Some(output)) = (inputs.items::<T>(0), outputs.items::<T>(0)) {
+            let fill = self.fill.as_deref().and_then(T::of_bytes).unwrap_or_default();
+            plan.run(cx.pool, input, &fill, output);
+        }
+        Ok(())
+    }
+}
+
+/// A number as the bytes of an element of a numeric type.
+fn number_bytes(value: f32, ty: ElementType) -> Option<Vec<u8>> {
+    dispatch!(
+        Some(ty),
+        T in [f32, f64, f16, bf16, u8, u16, u32, u64, i8, i16, i32, i64] => {
+            let element = T::store(<T as Sample>::Compute::from(value));
+            crate::tensor::Tensor::from_slice(&[], &[element]).ok()?.buffer().map(|b| b.bytes().to_vec())
+        },
+        else None
+    )
+}
+
+/// An element that can be interpolated; integers are rounded to the nearest, and saturate.
+trait Sample: Element {
+    type Compute: Sample<Compute = Self::Compute>
+        + num_traits::Float
+        + num_traits::NumAssign
+        + From<f32>
+        + Default;
+    fn load(self) -> Self::Compute;
+    fn store(x: Self::Compute) -> Self;
+    fn weight(x: f64) -> Self::Compute;
+}
+
+macro_rules! samples {
+    ($($ty:ty => $compute:ty: $load:expr, $store:expr);* $(;)?) => {$(
+        impl Sample for $ty {
+            type Compute = $compute;
+            #[inline(always)]
+            fn load(self) -> $compute { ($load)(self) }
+            #[inline(always)]
+            fn store(x: $compute) -> Self { ($store)(x) }
+            fn weight(x: f64) -> $compute { x as $compute }
+        }
+    )*};
+}
+macro_rules! integer_samples {
+    ($($ty:ty => $compute:ty),*) => { samples! { $($ty => $compute: |x| x as $compute, |x: $compute| x.round_ties_even() as $ty);* } };
+}
+samples! {
+    f32 => f32: |x| x, |x| x;
+    f64 => f64: |x| x, |x| x;
+    f16 => f32: f16::to_f32, f16::from_f32;
+    bf16 => f32: bf16::to_f32, bf16::from_f32;
+}
+integer_samples!(u8 => f32, i8 => f32, u16 => f32, i16 => f32, u32 => f64, i32 => f64, u64 => f64, i64 => f64);
+
+struct Interpolate<T> {
+    op: Resize,
+    _element: PhantomData<fn(T)>,
+}
+
+/// One axis of a tensor `[outer, from, inner]` that becomes `[outer, to, inner]`.
+struct Pass<C> {
+    outer: usize,
+    from: usize,
+    to: usize,
+    inner: usize,
+    taps: Taps,
+    weights: Vec<C>,
+}
+
+struct Plan<C> {
+    passes: Vec<Pass<C>>,
+    /// Elements of each of the two intermediate tensors.
+    middle: usize,
+}
+
+impl<T: Sample> Kernel for Interpolate<T> {
+    fn run(
+        &self,
+        cx: &KernelContext<'_>,
+        inputs: &[Option<TensorView<'_>>],
+        outputs: &mut [Option<TensorViewMut<'_>>],
+    ) -> Result<(), OpError> {
+        let plan: &Plan<T::Compute> = cx.state();
+        let (Some(input), Some(output)) = (inputs[0], &mut outputs[0]) else { return Ok(()) };
+        let (input, output) = (input.slice::<T>(), output.slice::<T>());
+        let value = <T::Compute as From<f32>>::from(self.op.extrapolation);
+        let (first, rest) = match &plan.passes[..] {
+            [] => {
+                output.copy_from_slice(input);
+                return Ok(());
+            }
+            [only] => {
+                only.run(cx, input, output, value);
+                return Ok(());
+            }
+            [first, rest @ ..] => (first, rest),
+        };
+        // Intermediate tensors are kept in the type computed in, so that only the result is rounded.
+        let (mut front, mut back) = cx.scratch::<T::Compute>().split_at_mut(plan.middle);
+        first.run(cx, input, &mut front[..first.size()], value);
+        let mut size = first.size();
+        for (i, pass) in rest.iter().enumerate() {
+            if i + 1 == rest.len() {
+                pass.run(cx, &front[..size], output, value);
+            } else {
+                pass.run(cx, &front[..size], &mut back[..pass.size()], value);
+                std::mem::swap(&mut front, &mut back);
+                size = pass.size();
+            }
+        }
+        Ok(())
+    }
+
+    fn prepare(&self, inputs: &[Option<Argument<'_>>], _: &[Option<&[usize]>]) -> Result<Prepared, OpError> {
+        let axes = geometry(&self.op, inputs)?;
+        let mut shape = data_shape(inputs)?.to_vec();
+        let mut order: Vec<usize> = (0..axes.len()).filter(|&k| !is_identity(&axes[k])).collect();
+        order.sort_by(|&a, &b| axes[a].scale.total_cmp(&axes[b].scale));
+        let mut passes: Vec<Pass<T::Compute>> = Vec::with_capacity(order.len());
+        for k in order {
+            let taps = interpolation(&self.op, &axes[k]);
+            let weights = taps.weights.iter().map(|&w| T::weight(w)).collect();
+            passes.push(Pass {
+                outer: shape[..k].iter().product(),
+                from: shape[k],
+                to: axes[k].output,
+                inner: shape[k + 1..].iter().product(),
+                taps,
+                weights,
+            });
+            shape[k] = axes[k].output;
+        }
+        let between = passes.len().saturating_sub(1);
+        let middle = passes[..between].iter().map(Pass::size).max().unwrap_or(0);
+        let scratch = middle * 2 * size_of::<T::Compute>();
+        Ok(Prepared { state: Some(Box::new(Plan { passes, middle })), scratch })
+    }
+}
+
+impl<C: Sample<Compute = C> + num_traits::Float + num_traits::NumAssign> Pass<C> {
+    fn size(&self) -> usize {
+        self.outer * self.to * self.inner
+    }
+
+    fn run<A, B>(&self, cx: &KernelContext<'_>, input: &[A], output: &mut [B], extrapolation: C)
+    where
+        A: Sample<Compute = C>,
+        B: Sample<Compute = C>,
+    {
+        let (from, to, inner, count) = (self.from, self.to, self.inner, self.taps.count);
+        if self.size() == 0 {
+            return;
+        }
+        // Rows of output for one (outer, position) pair; for inner = 1 whole axes.
+        let unit = if inner == 1 { to } else { inner };
+        let grain = (GRAIN / (unit * count)).max(1);
+        split_mut(cx.pool, output, unit, grain, |units, output| {
+            for (u, y) in units.zip(output.chunks_exact_mut(unit)) {
+                if inner == 1 {
+                    let x = &input[u * from..(u + 1) * from];
+                    self.along(x, y, extrapolation);
+                } else {
+                    let (o, p) = (u / to, u % to);
+                    if self.taps.outside[p] {
+                        y.fill(B::store(extrapolation));
+                        continue;
+                    }
+                    let taps = p * count..(p + 1) * count;
+                    let row = |position: usize| &input[(o * from + position) * inner..][..inner];
+                    across(&self.taps.positions[taps.clone()], &self.weights[taps], row, y);
+                }
+            }
+        });
+    }
+
+    /// Resamples one contiguous axis.
+    fn along<A, B>(&self, x: &[A], y: &mut [B], extrapolation: C)
+    where
+        A: Sample<Compute = C>,
+        B: Sample<Compute = C>,
+    {
+        let count = self.taps.count;
+        let taps = self.taps.positions.chunks_exact(count).zip(self.weights.chunks_exact(count));
+        for (i, (y, (positions, weights))) in y.iter_mut().zip(taps).enumerate() {
+            let mut sum = C::zero();
+            for (&p, &w) in positions.iter().zip(weights) {
+                sum += w * x[p].load();
+            }
+            *y = B::store(if self.taps.outside[i] { extrapolation } else { sum });
+        }
+    }
+}
+
+/// The weighted sum of rows.
+fn across<'a, A, B, C>(positions: &[usize], weights: &[C], row: impl Fn(usize) -> &'a [A], y: &mut [B])
+where
+    A: Sample<Compute = C>,
+    B: Sample<Compute = C>,
+    C: num_traits::Float + num_traits::NumAssign,
+{
+    /// Sums are kept on the stack for this many columns at a time.
+    const WIDTH: usize = 64;
+    for (block, y) in y.chunks_mut(WIDTH).enumerate() {
+        let columns = block * WIDTH..block * WIDTH + y.len();
+        let mut sums = [C::zero(); WIDTH];
+        for (&p, &w) in positions.iter().zip(weights) {
+            for (sum, x) in sums.iter_mut().zip(&row(p)[columns.clone()]) {
+                *sum += w * x.load();
+            }
+        }
+        for (y, &sum) in y.iter_mut().zip(&sums) {
+            *y = B::store(sum);
+        }
+    }
+}
