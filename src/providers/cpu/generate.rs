@@ -43,13 +43,13 @@ fn constant_of_shape(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
         return Ok(CpuKernel::Value(Box::new(FillStrings { value: strings[0].clone() })));
     }
     let bytes = value.buffer().map(|b| b.bytes().to_vec()).unwrap_or_default();
-    Ok(CpuKernel::Tensor(Box::new(Fill { bytes, size: value.ty() })))
+    Ok(CpuKernel::Tensor(Box::new(Fill { bytes, ty: value.ty() })))
 }
 
 /// Writes the bytes of one element everywhere.
 struct Fill {
     bytes: Vec<u8>,
-    size: ElementType,
+    ty: ElementType,
 }
 
 impl Kernel for Fill {
@@ -60,12 +60,14 @@ impl Kernel for Fill {
         outputs: &mut [Option<TensorViewMut<'_>>],
     ) -> Result<(), OpError> {
         let Some(output) = &mut outputs[0] else { return Ok(()) };
-        dispatch_item!(self.size, T => {
-            if let (Some(value), Some(output)) = (T::of_bytes(&self.bytes), T::of_view(output)) {
-                split_mut(cx.pool, output, 1, 4 * GRAIN, |_, part| part.fill(value.clone()));
-            }
-        });
+        dispatch_item!(self.ty, T => fill::<T>(cx, T::of_bytes(&self.bytes), T::of_view(output)));
         Ok(())
+    }
+}
+
+fn fill<T: Item>(cx: &KernelContext<'_>, value: Option<T>, output: Option<&mut [T]>) {
+    if let (Some(value), Some(output)) = (value, output) {
+        split_mut(cx.pool, output, 1, 4 * GRAIN, |_, part| part.fill(value.clone()));
     }
 }
 

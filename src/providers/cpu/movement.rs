@@ -156,6 +156,7 @@ struct Trilu {
 }
 
 impl Mover for Trilu {
+    const IN_PLACE: &'static [usize] = &[0];
     type Plan = (usize, usize);
 
     fn plan(
@@ -199,9 +200,5 @@ impl Mover for Trilu {
             }
         });
         Ok(())
-    }
-
-    fn in_place(&self) -> &[usize] {
-        &[0]
     }
 }

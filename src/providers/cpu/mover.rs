@@ -18,6 +18,8 @@ use super::kernel::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Pre
 /// `DATA`'s type; other inputs (indices) are read through [`Inputs::view`].
 pub(super) trait Mover: Send + Sync + 'static {
     const DATA: usize = 0;
+    /// See [`Kernel::in_place`]; `Inputs::items` gives `None` for an input whose memory was taken.
+    const IN_PLACE: &'static [usize] = &[];
     /// What depends on shapes (and on the values of shape inputs) alone.
     type Plan: Send + Sync + 'static;
 
@@ -34,11 +36,6 @@ pub(super) trait Mover: Send + Sync + 'static {
         inputs: Inputs<'_>,
         outputs: &mut Outputs<'_, '_>,
     ) -> Result<(), OpError>;
-
-    /// See [`Kernel::in_place`]; `Inputs::items` gives `None` for an input whose memory was taken.
-    fn in_place(&self) -> &[usize] {
-        &[]
-    }
 }
 
 /// The kernel of a node whose typed operator is `O`.
@@ -127,7 +124,7 @@ impl<M: Mover, T: Item> Kernel for Plain<M, T> {
     }
 
     fn in_place(&self) -> &[usize] {
-        self.mover.in_place()
+        M::IN_PLACE
     }
 }
 

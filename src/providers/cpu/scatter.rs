@@ -104,6 +104,7 @@ struct Replace {
 }
 
 impl Mover for Replace {
+    const IN_PLACE: &'static [usize] = &[0];
     type Plan = Plan;
 
     fn plan(&self, inputs: &[Option<Argument<'_>>], _: &[Option<&[usize]>]) -> Result<Plan, OpError> {
@@ -121,10 +122,6 @@ impl Mover for Replace {
         copy_data(cx, inputs.items::<T>(0), output);
         let updates = inputs.items::<T>(2).unwrap_or_default();
         plan.scatter(inputs.view(1), updates, output, |y, x| y.clone_from(x))
-    }
-
-    fn in_place(&self) -> &[usize] {
-        &[0]
     }
 }
 
@@ -213,6 +210,7 @@ struct CachePlan {
 }
 
 impl Mover for Cache {
+    const IN_PLACE: &'static [usize] = &[0];
     type Plan = CachePlan;
 
     fn plan(&self, inputs: &[Option<Argument<'_>>], _: &[Option<&[usize]>]) -> Result<CachePlan, OpError> {
@@ -258,9 +256,5 @@ impl Mover for Cache {
             }
         }
         Ok(())
-    }
-
-    fn in_place(&self) -> &[usize] {
-        &[0]
     }
 }

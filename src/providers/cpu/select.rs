@@ -5,7 +5,7 @@ use num_traits::AsPrimitive;
 use crate::ops::OpError;
 use crate::ops::movement::axis_of;
 use crate::ops::select::{Compress, OneHot};
-use crate::tensor::{Bool, C64, C128, Element, ElementType, Tensor, TensorView, Value, ValueRef, bf16, f16};
+use crate::tensor::{Bool, C64, C128, ElementType, Tensor, TensorView, Value, ValueRef, bf16, f16};
 
 use super::item::{Item, dispatch_item, items, shape_of, type_of};
 use super::mover::{self, Inputs, Mover, Outputs};
@@ -57,9 +57,10 @@ impl Mover for OneHotMover {
         dispatch!(
             Some(indices.ty()),
             I in [u8, u16, u32, u64, i8, i16, i32, i64, f16, bf16, f32, f64] =>
-                Ok(set_hot(plan, indices.slice::<I>(), on, output)),
-            else Err(OpError::Unsupported(format!("indices of type {}", indices.ty())))
-        )
+                set_hot(plan, indices.slice::<I>(), on, output),
+            else return Err(OpError::Unsupported(format!("indices of type {}", indices.ty())))
+        );
+        Ok(())
     }
 }
 

@@ -183,11 +183,6 @@ impl<'a> Walk<'a> {
         Walk { dims, strides, index, position: position as usize }
     }
 
-    /// The coordinate of the current index along a dimension.
-    pub(super) fn at(&self, k: usize) -> usize {
-        self.index[k]
-    }
-
     /// Steps to the next index; after the last one comes the first.
     pub(super) fn next(&mut self) {
         for k in (0..self.dims.len()).rev() {
