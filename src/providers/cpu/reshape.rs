@@ -48,6 +48,10 @@ impl Kernel for Copy {
         Ok(())
     }
 
+    fn reshapes(&self) -> bool {
+        true
+    }
+
     fn in_place(&self) -> &[usize] {
         &[0]
     }
