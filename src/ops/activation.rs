@@ -32,6 +32,23 @@ pub(crate) enum Activation {
         alpha: f32,
         beta: f32,
     },
+    /// `x < alpha ? 0 : x`
+    ThresholdedRelu {
+        alpha: f32,
+    },
+    /// `alpha·tanh(beta·x)`
+    ScaledTanh {
+        alpha: f32,
+        beta: f32,
+    },
+    /// `x < 0 ? alpha·(e^x - 1) : x`
+    Elu {
+        alpha: f32,
+    },
+    /// `x / (1 + |x|)`
+    Softsign,
+    /// `log(1 + e^x)`
+    Softplus,
 }
 
 impl Activation {
@@ -49,16 +66,30 @@ impl Activation {
             "HardSwish" => Activation::HardSwish,
             "Silu" => Activation::Silu,
             "Affine" => Activation::Affine { alpha: at(0, 1.0), beta: at(1, 0.0) },
+            "ThresholdedRelu" => Activation::ThresholdedRelu { alpha: at(0, 1.0) },
+            "ScaledTanh" => Activation::ScaledTanh { alpha: at(0, 1.0), beta: at(1, 1.0) },
+            "Elu" => Activation::Elu { alpha: at(0, 1.0) },
+            "Softsign" => Activation::Softsign,
+            "Softplus" => Activation::Softplus,
             other => {
                 return Err(OpError::attribute(
                     "activation",
                     format!(
                         "\"{other}\" is not known; allowed are Relu, LeakyRelu, Clip, Sigmoid, Tanh, HardSigmoid, \
-                         HardSwish, Silu, Affine"
+                         HardSwish, Silu, Affine, ThresholdedRelu, ScaledTanh, Elu, Softsign, Softplus"
                     ),
                 ));
             }
         })
+    }
+
+    /// How many constants the function has: alpha, or alpha and beta.
+    pub(crate) fn constants(name: &str) -> usize {
+        match name {
+            "LeakyRelu" | "ThresholdedRelu" | "Elu" => 1,
+            "HardSigmoid" | "Affine" | "ScaledTanh" | "Clip" => 2,
+            _ => 0,
+        }
     }
 
     /// Reads the attributes `activation` and `activation_params`.

@@ -1,3 +1,166 @@
-use super::Entry;
+//! Pooling over windows. Bound by reading the input, for small windows.
 
-pub(super) const KERNELS: &[Entry] = &[];
+mod fold;
+mod global;
+mod indices;
+
+use std::marker::PhantomData;
+
+use crate::ops::OpError;
+use crate::ops::pool::{Pool, Reduction};
+use crate::ops::window::{Geometry, Window};
+use crate::tensor::{Element, TensorView, TensorViewMut, bf16, f16};
+
+use super::conv::PatchTable;
+use super::number::dispatch;
+use super::parallel::SharedSlice;
+use super::scratch::with_scratch;
+use super::{Argument, CpuKernel, Entry, Kernel, KernelContext, NodeContext, Prepared};
+use fold::{Fold, Max, Mean, Norm};
+
+pub(super) const KERNELS: &[Entry] = &[
+    Entry::new("MaxPool", build_max),
+    Entry::new("AveragePool", build),
+    Entry::new("LpPool", build),
+    Entry::new("GlobalMaxPool", global::build),
+    Entry::new("GlobalAveragePool", global::build),
+    Entry::new("GlobalLpPool", global::build),
+];
+
+fn build_max(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
+    let op = node.op::<Pool>().clone();
+    dispatch!(node.input(0), T in [f32, f64, f16, bf16, i8, u8] => {
+        Ok(CpuKernel::Tensor(if node.output(1).is_some() {
+            Box::new(indices::MaxIndices::<T> { op, _element: PhantomData })
+        } else {
+            Windowed::<T, _>::boxed(op, Max)
+        }))
+    }, else Err(node.no_kernel()))
+}
+
+fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
+    let op = node.op::<Pool>().clone();
+    dispatch!(node.input(0), T in [f32, f64, f16, bf16] => {
+        Ok(CpuKernel::Tensor(match op.reduction {
+            Reduction::Norm { p } => Windowed::<T, _>::boxed(op, Norm::<T>::new(p)),
+            _ => Windowed::<T, _>::boxed(op, Mean::<T>(PhantomData)),
+        }))
+    }, else Err(node.no_kernel()))
+}
+
+struct Windowed<T, F> {
+    op: Pool,
+    fold: F,
+    _element: PhantomData<fn(T)>,
+}
+
+struct State {
+    table: PatchTable,
+    /// The number of elements of each window; empty where the reduction does not ask.
+    counts: Vec<usize>,
+}
+
+impl<T: Element, F: Fold<T>> Windowed<T, F> {
+    fn boxed(op: Pool, fold: F) -> Box<dyn Kernel> {
+        Box::new(Windowed { op, fold, _element: PhantomData })
+    }
+}
+
+impl<T: Element, F: Fold<T>> Kernel for Windowed<T, F> {
+    fn prepare(
+        &self,
+        inputs: &[Option<Argument<'_>>],
+        _outputs: &[Option<&[usize]>],
+    ) -> Result<Prepared, OpError> {
+        let Some(x) = &inputs[0] else { return Ok(Prepared::default()) };
+        let g = geometry(&self.op.window, x.shape)?;
+        let counts = match self.op.reduction {
+            Reduction::Average { count_padding } => counts(&g, count_padding),
+            _ => Vec::new(),
+        };
+        let state = State { table: PatchTable::new(&g), counts };
+        Ok(Prepared { state: Some(Box::new(state)), scratch: 0 })
+    }
+
+    fn run(
+        &self,
+        cx: &KernelContext<'_>,
+        inputs: &[Option<TensorView<'_>>],
+        outputs: &mut [Option<TensorViewMut<'_>>],
+    ) -> Result<(), OpError> {
+        let (Some(x), Some(y)) = (inputs[0], &mut outputs[0]) else { return Ok(()) };
+        let State { table, counts } = cx.state::<State>();
+        let (x, line) = (x.slice::<T>(), table.line());
+        let out = table.lines() * line;
+        let planes = y.len() / out.max(1);
+        let y = SharedSlice::new(y.slice::<T>());
+        cx.pool.split(planes, (1 << 15) / out.max(1) + 1, |range| {
+            with_scratch([line], |[sums]: [&mut [F::Sum]; 1]| {
+                for plane in range {
+                    let image = &x[plane * table.plane()..][..table.plane()];
+                    // SAFETY: each plane is written by one piece of the split.
+                    let y = unsafe { y.range(plane * out..(plane + 1) * out) };
+                    for (i, y) in y.chunks_mut(line).enumerate() {
+                        sums.fill(self.fold.start());
+                        self.add_line(table, i, image, sums);
+                        let count = |j: usize| counts.get(i * line + j).copied().unwrap_or(1);
+                        for (j, (y, &sum)) in y.iter_mut().zip(&*sums).enumerate() {
+                            *y = self.fold.finish(sum, count(j));
+                        }
+                    }
+                }
+            });
+        });
+        Ok(())
+    }
+}
+
+impl<T: Element, F: Fold<T>> Windowed<T, F> {
+    /// Adds every element of the windows of one output line.
+    fn add_line(&self, table: &PatchTable, i: usize, image: &[T], sums: &mut [F::Sum]) {
+        let stride = table.stride();
+        table.taps(i, |_, start, range, at| {
+            if range.is_empty() {
+                return;
+            }
+            let from = &image[(start as isize + (range.start * stride) as isize + at) as usize..];
+            let sums = &mut sums[range.clone()];
+            if stride == 1 {
+                sums.iter_mut().zip(from).for_each(|(s, &x)| *s = self.fold.add(*s, x));
+            } else {
+                sums.iter_mut()
+                    .zip(from.iter().step_by(stride))
+                    .for_each(|(s, &x)| *s = self.fold.add(*s, x));
+            }
+        });
+    }
+}
+
+/// The window over an input `[batch, channels, spatial…]`.
+fn geometry(window: &Window, x: &[usize]) -> Result<Geometry, OpError> {
+    let kernel: Vec<usize> = window.kernel.iter().map(|&k| k as usize).collect();
+    window.geometry(&x[2..], &kernel)
+}
+
+/// The number of elements in each window: those inside the input, or inside its padding as well. A
+/// window that hangs over the padding's end (`ceil_mode`) does not count what is beyond.
+fn counts(g: &Geometry, padding: bool) -> Vec<usize> {
+    let mut all = vec![1usize];
+    for axis in 0..g.input.len() {
+        let begin = g.pads_begin[axis];
+        let (low, high) = match padding {
+            true => (0, begin + g.input[axis] + g.pads_end[axis]),
+            false => (begin, begin + g.input[axis]),
+        };
+        let inside = |o: usize| {
+            let taps = (0..g.kernel[axis]).map(|k| o * g.strides[axis] + k * g.dilations[axis]);
+            taps.filter(|at| (low..high).contains(at)).count()
+        };
+        let axis_counts: Vec<usize> = (0..g.output[axis]).map(inside).collect();
+        all = all.iter().flat_map(|&n| axis_counts.iter().map(move |&m| n * m)).collect();
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests;

@@ -82,6 +82,21 @@ pub(in crate::providers::cpu) fn activate<F: Activate>(activation: Activation, v
             let (alpha, beta) = (F::of(alpha), F::of(beta));
             each(values, |x| alpha * x + beta);
         }
+        Activation::ThresholdedRelu { alpha } => {
+            let alpha = F::of(alpha);
+            each(values, |x| if x < alpha { zero } else { x });
+        }
+        Activation::ScaledTanh { alpha, beta } => {
+            let (alpha, beta) = (F::of(alpha), F::of(beta));
+            each(values, |x| alpha * (beta * x).tanh());
+        }
+        Activation::Elu { alpha } => {
+            let alpha = F::of(alpha);
+            each(values, |x| if x < zero { alpha * x.exp_m1() } else { x });
+        }
+        Activation::Softsign => each(values, |x| x / (one + x.abs())),
+        // In the form that does not overflow.
+        Activation::Softplus => each(values, |x| x.max(zero) + (-x.abs()).exp().ln_1p()),
     }
 }
 

@@ -28,7 +28,7 @@ pub(in crate::providers::cpu) trait Sink<C>: Sync {
 
 /// An element that results are stored as.
 pub(in crate::providers::cpu) trait Store: Element {
-    type Compute: Compute;
+    type Compute: Compute + Store<Compute = Self::Compute>;
     /// Whether stored and computed type are the same.
     const SAME: bool;
     /// Whether packing a constant operand saves work.

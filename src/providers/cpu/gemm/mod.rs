@@ -20,7 +20,7 @@ mod source;
 mod tiles;
 mod vector;
 
-pub(in crate::providers::cpu) use activate::activate;
+pub(in crate::providers::cpu) use activate::{Activate, activate};
 pub(in crate::providers::cpu) use compute::Compute;
 pub(in crate::providers::cpu) use epilogue::{Addend, Epilogue, Sink, Store};
 pub(in crate::providers::cpu) use packed::{PackedA, PackedB};
