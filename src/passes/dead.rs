@@ -31,3 +31,22 @@ fn clean_subgraphs(graph: &mut Graph, id: NodeId) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{GraphBuilder, assert_lines};
+    use super::*;
+
+    #[test]
+    fn what_no_output_needs_goes() {
+        let mut graph = GraphBuilder::new()
+            .input("x", &["3"])
+            .node("Relu", &["x"], &["a"])
+            .node("Relu", &["a"], &["b"])
+            .node("Relu", &["x"], &["y"])
+            .output("y")
+            .0;
+        remove(&mut graph);
+        assert_lines(&graph, &["y = Relu(x)", "return y"]);
+    }
+}

@@ -129,3 +129,66 @@ fn known_shape(fact: &Fact) -> Option<Vec<usize>> {
 fn bytes(tensor: Option<&Tensor>) -> usize {
     tensor.and_then(Tensor::buffer).map_or(0, |b| b.len())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Cpu, GraphBuilder, assert_lines};
+    use super::super::{dead, infer};
+    use super::*;
+
+    fn folded(builder: GraphBuilder) -> Graph {
+        let mut graph = builder.0;
+        for _ in 0..4 {
+            infer::infer(&mut graph).unwrap();
+            fold(&mut graph, &Cpu::new());
+        }
+        dead::remove(&mut graph);
+        graph
+    }
+
+    #[test]
+    fn nodes_over_constants_become_constants() {
+        let graph = folded(
+            GraphBuilder::new()
+                .input("x", &["2"])
+                .floats("a", &[2], &[-1.0, 2.0])
+                .node("Relu", &["a"], &["r"])
+                .node("MatMul", &["x", "r"], &["y"])
+                .output("y"),
+        );
+        assert_lines(&graph, &["y: float[] = MatMul(x, r)", "return y"]);
+        let r = graph.value(graph.find_value("r").unwrap());
+        assert_eq!(r.constant.as_ref().unwrap().view().slice::<f32>(), [0.0, 2.0]);
+    }
+
+    #[test]
+    fn shape_arithmetic_folds_when_the_shape_is_known() {
+        let chain = |batch| {
+            GraphBuilder::new()
+                .input("x", &[batch, "3", "4"])
+                .ints("two", &[], &[2])
+                .ints("minus", &[1], &[-1])
+                .ints("axis", &[1], &[0])
+                .node("Shape", &["x"], &["s"])
+                .node("Gather", &["s", "two"], &["g"])
+                .node("Unsqueeze", &["g", "axis"], &["u"])
+                .node_with("Concat", &[("axis", Attribute::Int(0))], &["minus", "u"], &["c"])
+                .node("Reshape", &["x", "c"], &["y"])
+                .output("y")
+        };
+        assert_lines(&folded(chain("2")), &["y: float[6, 4] = Reshape(x, c)", "return y"]);
+        // With a symbolic batch only the part that does not depend on it is known, which is all here.
+        assert_lines(&folded(chain("batch")), &["y: float[3*batch, 4] = Reshape(x, c)", "return y"]);
+    }
+
+    #[test]
+    fn random_and_large_results_stay() {
+        let graph = folded(
+            GraphBuilder::new()
+                .ints("shape", &[2], &[4096, 4096])
+                .node("ConstantOfShape", &["shape"], &["y"])
+                .output("y"),
+        );
+        assert_lines(&graph, &["y: float[4096, 4096] = ConstantOfShape(shape)", "return y"]);
+    }
+}

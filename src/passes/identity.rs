@@ -59,3 +59,30 @@ fn identity(graph: &Graph, node: &Node) -> Option<(ValueId, ValueId)> {
     };
     nothing.then_some((input, output))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{GraphBuilder, assert_lines};
+    use super::super::{dead, infer};
+    use super::*;
+
+    #[test]
+    fn identities_go_and_outputs_keep_their_names() {
+        let perm = Attribute::Ints(vec![0, 1]);
+        let mut graph = GraphBuilder::new()
+            .input("x", &["n", "3"])
+            .node("Identity", &["x"], &["a"])
+            .node_with("Transpose", &[("perm", perm)], &["a"], &["b"])
+            .node_with("Cast", &[("to", Attribute::Int(1))], &["b"], &["c"])
+            .node("Relu", &["c"], &["d"])
+            .node("Identity", &["d"], &["y"])
+            .node("Identity", &["x"], &["z"])
+            .output("y")
+            .output("z")
+            .0;
+        infer::infer(&mut graph).unwrap();
+        assert!(remove(&mut graph));
+        dead::remove(&mut graph);
+        assert_lines(&graph, &["z: float[n, 3] = Identity(x)", "d: float[n, 3] = Relu(x)", "return d, z"]);
+    }
+}

@@ -151,3 +151,52 @@ fn for_each_graph(attribute: &mut Attribute, f: &mut dyn FnMut(&mut Graph) -> Re
         _ => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::GraphBuilder;
+    use super::*;
+
+    #[test]
+    fn a_call_becomes_the_body_with_the_callers_attributes() {
+        let inner = GraphBuilder::new()
+            .input("v", &[])
+            .node_with("LeakyRelu", &[("alpha", Attribute::Reference("slope".into()))], &["v"], &["w"])
+            .node("Relu", &["w"], &["u"])
+            .output("u");
+        let outer = GraphBuilder::new().input("p", &[]).node("my.Inner", &["p"], &["q"]).output("q");
+        let defaults = Attributes(vec![("slope".into(), Attribute::Float(0.5))]);
+        let functions = HashMap::from([
+            (("my".to_owned(), "Inner".to_owned()), Function { body: inner.0, defaults }),
+            (
+                ("my".to_owned(), "Outer".to_owned()),
+                Function { body: outer.0, defaults: Attributes::default() },
+            ),
+        ]);
+        let mut graph = GraphBuilder::new()
+            .input("x", &["2"])
+            .node_with("my.Inner", &[("slope", Attribute::Float(0.25))], &["x"], &["a"])
+            .node("my.Outer", &["a"], &["y"])
+            .output("y")
+            .0;
+        inline(&mut graph, &functions).unwrap();
+        let text = graph.to_string();
+        assert!(
+            text.contains("LeakyRelu<alpha=0.25>(x)") && text.contains("LeakyRelu<alpha=0.5>(a)"),
+            "{text}"
+        );
+        assert_eq!(text.matches("= Relu(").count(), 2, "{text}");
+        assert_eq!(graph.value(graph.outputs[0]).name, "y");
+    }
+
+    #[test]
+    fn too_many_arguments_are_refused() {
+        let body = GraphBuilder::new().input("v", &[]).node("Relu", &["v"], &["w"]).output("w").0;
+        let function = Function { body, defaults: Attributes::default() };
+        let functions = HashMap::from([(("my".to_owned(), "F".to_owned()), function)]);
+        let mut graph =
+            GraphBuilder::new().input("x", &["2"]).node("my.F", &["x", "x"], &["y"]).output("y").0;
+        let error = inline(&mut graph, &functions).unwrap_err();
+        assert!(error.message.contains("\"F_node\" (my.F): it has 2 inputs"), "{error}");
+    }
+}
