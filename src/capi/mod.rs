@@ -1,1 +1,67 @@
-//! capi
+//! The C API: the library's one front door. `include/rukh/rukh.h` is made from these files.
+//!
+//! An exported function is a signature, a comment that is its contract, and a body that runs inside
+//! `guard`, which stops panics and turns errors into statuses. Handles are checked by `handles`,
+//! pointers by `args`. The same functions may be called from Rust, under the contract of C.
+#![allow(non_camel_case_types)]
+// What a pointer argument must be is said once for all functions at the top of the header.
+#![allow(clippy::missing_safety_doc)]
+
+mod args;
+mod asynchronous;
+mod binding;
+mod containers;
+mod devices;
+mod dlpack;
+mod dlpack_layout;
+mod environment;
+mod error;
+mod guard;
+mod handles;
+mod model_info;
+mod options;
+mod panics;
+mod ports;
+mod run;
+mod run_options;
+mod session;
+mod session_options;
+mod strings;
+mod types;
+mod values;
+mod version;
+
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+pub use asynchronous::*;
+pub use binding::*;
+pub use containers::*;
+pub use devices::*;
+pub use dlpack::*;
+pub use dlpack_layout::{DLManagedTensor, DLManagedTensorVersioned};
+pub use environment::*;
+pub use error::*;
+pub use model_info::*;
+pub use ports::*;
+pub use run::*;
+pub use run_options::*;
+pub use session::*;
+pub use session_options::*;
+pub use strings::*;
+pub use types::*;
+pub use values::*;
+pub use version::*;
+
+// A panic while a lock was held poisons the handle; the lock itself has nothing to add.
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
+    lock.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
+    lock.write().unwrap_or_else(PoisonError::into_inner)
+}

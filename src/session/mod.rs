@@ -2,6 +2,7 @@
 
 mod binding;
 mod control;
+mod devices;
 mod environment;
 #[cfg(test)]
 mod node_cases;
@@ -23,6 +24,7 @@ use crate::threads::Pool;
 pub(crate) use crate::model::{Metadata, Source};
 pub(crate) use crate::plan::PlacementRow;
 pub(crate) use binding::Binding;
+pub(crate) use devices::{devices, missing as missing_device};
 pub(crate) use environment::{Environment, Level, Log, thread_count};
 pub(crate) use open::NO_HIP;
 pub(crate) use options::{Fallback, Load, Optimization, ProviderKind, RunOptions, SessionOptions};

@@ -90,6 +90,14 @@ impl Tensor {
         }
     }
 
+    /// The strings of a string tensor, to change; copied first when other tensors share them.
+    pub(crate) fn strings_mut(&mut self) -> Option<&mut [String]> {
+        match &mut self.data {
+            Data::Strings(strings) => Some(Arc::<Vec<String>>::make_mut(strings).as_mut_slice()),
+            Data::Plain(_) => None,
+        }
+    }
+
     /// Whether the elements lie where a view needs them.
     pub(crate) fn is_aligned(&self) -> bool {
         match &self.data {

@@ -1,0 +1,1855 @@
+/*
+ * rukh: runs ONNX models on AMD GPUs, NVIDIA GPUs and any CPU.
+ *
+ * This file is made from the library's source. Everything a function needs to be told is in its
+ * comment; what holds for all of them is here.
+ *
+ * Errors. Functions return a rukh_status; RUKH_OK is 0. The last argument, `error`, may be NULL; else
+ *   it receives NULL on success and on failure an object with code and message, which the caller
+ *   destroys with rukh_error_destroy. There is no thread-local "last error".
+ * Handles are opaque pointers, made by rukh_..._create and such, destroyed by rukh_..._destroy. Where
+ *   a function makes a handle, `*out` is NULL unless it succeeds. What depends on a handle keeps it
+ *   alive, so they may be destroyed in any order. Every function that takes a handle may return the
+ *   handle errors: RUKH_ERROR_INVALID_ARGUMENT for NULL, RUKH_ERROR_INVALID_HANDLE for a pointer that
+ *   is no live handle of the kind (destroyed, of another kind, or anything else),
+ *   RUKH_ERROR_POISONED after a defect of the library was met while the handle was in use, and
+ *   RUKH_ERROR_FORKED in the child of a fork for handles made before it. Destroying such a pointer
+ *   does nothing (a poisoned handle is destroyed).
+ * Threads. All functions may be called from any thread. A parameter that points to const is only read:
+ *   calls that only read an object may run at the same time. Calls that change an object must not run
+ *   at the same time as other calls on it, unless the comment allows it ("Threads: any").
+ * Texts. In: NUL-terminated UTF-8, copied. Out, borrowed: `const char **`, valid until the handle they
+ *   are borrowed from is destroyed. Out, built: `(char *buf, size_t cap, size_t *needed)`: `needed`,
+ *   which may be NULL, receives the bytes the text takes with its NUL; `buf` may be NULL with `cap` 0,
+ *   to ask for `needed` alone; a buffer that is too small receives "" and the call is
+ *   RUKH_ERROR_INVALID_ARGUMENT.
+ * Arrays are a pointer and a length; NULL is allowed with length 0 only.
+ * Enums are int32_t with defined values; an unknown value is an error.
+ * Shapes are arrays of int64_t, the outermost dimension first, in elements. Elements lie in row-major
+ *   order without gaps. Sizes are in bytes where the name says so.
+ * Callbacks receive a `void *user` that the library only passes on. No lock is held while one runs, so
+ *   it may call the library.
+ */
+
+
+#ifndef RUKH_H
+#define RUKH_H
+
+
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* DLPack's own structs; their definition is in dlpack.h, which is needed only to look inside. */
+struct DLManagedTensor;
+struct DLManagedTensorVersioned;
+
+
+/**
+ * The version of the binary interface: `major * 1000000 + minor * 1000 + patch`. A program built with
+ * one header works with every library of the same major and minor (while major is 0, else of the same
+ * major) whose version is not smaller.
+ */
+#define RUKH_ABI_VERSION 1000
+
+/**
+ * A device that can run models.
+ */
+typedef struct rukh_device rukh_device;
+
+/**
+ * What sessions share: threads and the log.
+ */
+typedef struct rukh_environment rukh_environment;
+
+/**
+ * How an environment is made.
+ */
+typedef struct rukh_environment_options rukh_environment_options;
+
+/**
+ * Why a call failed: a code and a message. Owned by who received it.
+ */
+typedef struct rukh_error rukh_error;
+
+/**
+ * What runs of one session read and write, kept between runs.
+ */
+typedef struct rukh_io_binding rukh_io_binding;
+
+/**
+ * How one run behaves; cancels it from another thread.
+ */
+typedef struct rukh_run_options rukh_run_options;
+
+/**
+ * A model, ready to run.
+ */
+typedef struct rukh_session rukh_session;
+
+/**
+ * How a session is made.
+ */
+typedef struct rukh_session_options rukh_session_options;
+
+/**
+ * A tensor, sequence, map or optional.
+ */
+typedef struct rukh_value rukh_value;
+
+/**
+ * What a function returns: `RUKH_OK` or one of the `RUKH_ERROR_…` codes. The numbers never change.
+ */
+typedef int32_t rukh_status;
+
+/**
+ * How much a log message matters.
+ */
+typedef int32_t rukh_log_level;
+
+/**
+ * Receives a log message, a NUL-terminated text that is valid during the call. Called from any
+ * thread, from several at the same time, and with no lock held, so it may call the library. It must
+ * return normally: no C++ exception, no `longjmp`.
+ */
+typedef void (*rukh_log_callback)(void *user,
+                                  rukh_log_level level,
+                                  const char *message);
+
+/**
+ * Releases what `user` stands for; called once, from any thread, when the library will not use `user`
+ * again. It must return normally.
+ */
+typedef void (*rukh_release)(void *user);
+
+/**
+ * How a model file comes into memory.
+ */
+typedef int32_t rukh_load_mode;
+
+/**
+ * How far the model's graph is rewritten before it runs. No level changes what the model means.
+ */
+typedef int32_t rukh_optimization;
+
+/**
+ * What happens to a node that none of the wanted providers can take.
+ */
+typedef int32_t rukh_fallback;
+
+/**
+ * What a value is.
+ */
+typedef int32_t rukh_kind;
+
+/**
+ * The type of a tensor's elements. The numbers are those of ONNX's `TensorProto.DataType`.
+ *
+ * Elements narrower than a byte (`INT4`, `UINT4`, `INT2`, `UINT2`, `FLOAT4E2M1`) take one byte each in
+ * memory, sign-extended where signed. A `BOOL` is one byte; any byte but 0 is true.
+ */
+typedef int32_t rukh_element_type;
+
+/**
+ * A text that the model file carries about itself.
+ */
+typedef int32_t rukh_model_text;
+
+/**
+ * A count of what opening a session did.
+ */
+typedef int32_t rukh_load_counter;
+
+/**
+ * Releases memory that a tensor was laid over; called once, from any thread, when the last value, run
+ * and session that use the memory are done with it. It must return normally.
+ */
+typedef void (*rukh_deleter)(void *data,
+                             void *user);
+
+/**
+ * Receives the result of `rukh_session_run_async`, once, on a thread of the library.
+ *
+ * On success `status` is `RUKH_OK`, `error` is NULL and `outputs` holds `output_count` values, in the
+ * order of the names that were asked for. On failure `outputs` is NULL, `output_count` is 0 and
+ * `error` says why. The array is valid during the call; the values in it and the error belong to the
+ * callback, which destroys them (then or later). It may call every function of the library, also to
+ * run again and to destroy the session. It must return normally.
+ */
+typedef void (*rukh_run_callback)(void *user,
+                                  rukh_status status,
+                                  struct rukh_value *const *outputs,
+                                  size_t output_count,
+                                  struct rukh_error *error);
+
+/**
+ * Success.
+ */
+#define RUKH_OK 0
+
+/**
+ * An argument has a value that is not allowed (NULL where it must not be, an unknown enum value).
+ */
+#define RUKH_ERROR_INVALID_ARGUMENT 1
+
+/**
+ * A handle is of another kind, was destroyed, or never was one.
+ */
+#define RUKH_ERROR_INVALID_HANDLE 2
+
+/**
+ * A file or a name is not there.
+ */
+#define RUKH_ERROR_NOT_FOUND 3
+
+/**
+ * The operating system refused to read or write.
+ */
+#define RUKH_ERROR_IO 4
+
+/**
+ * The model breaks the ONNX standard.
+ */
+#define RUKH_ERROR_INVALID_MODEL 5
+
+/**
+ * The model is valid, but something in it cannot be run.
+ */
+#define RUKH_ERROR_UNSUPPORTED 6
+
+/**
+ * An input has the wrong type, rank or dimensions.
+ */
+#define RUKH_ERROR_INVALID_INPUT 7
+
+/**
+ * The data given are not allowed: an index out of range, an integer division by zero.
+ */
+#define RUKH_ERROR_INVALID_DATA 8
+
+/**
+ * Host or device memory is exhausted.
+ */
+#define RUKH_ERROR_OUT_OF_MEMORY 9
+
+/**
+ * The run was cancelled.
+ */
+#define RUKH_ERROR_CANCELLED 10
+
+/**
+ * There is no device, or it failed.
+ */
+#define RUKH_ERROR_DEVICE 11
+
+/**
+ * An earlier failure left this handle unusable; it can only be destroyed.
+ */
+#define RUKH_ERROR_POISONED 12
+
+/**
+ * The handle was made before `fork`, and this is the child.
+ */
+#define RUKH_ERROR_FORKED 13
+
+/**
+ * A defect of the library. The message says where.
+ */
+#define RUKH_ERROR_INTERNAL 14
+
+/**
+ * No type: where there is none to tell, or none to give.
+ */
+#define RUKH_ELEMENT_UNDEFINED 0
+
+#define RUKH_ELEMENT_FLOAT 1
+
+#define RUKH_ELEMENT_UINT8 2
+
+#define RUKH_ELEMENT_INT8 3
+
+#define RUKH_ELEMENT_UINT16 4
+
+#define RUKH_ELEMENT_INT16 5
+
+#define RUKH_ELEMENT_INT32 6
+
+#define RUKH_ELEMENT_INT64 7
+
+#define RUKH_ELEMENT_STRING 8
+
+#define RUKH_ELEMENT_BOOL 9
+
+#define RUKH_ELEMENT_FLOAT16 10
+
+#define RUKH_ELEMENT_DOUBLE 11
+
+#define RUKH_ELEMENT_UINT32 12
+
+#define RUKH_ELEMENT_UINT64 13
+
+#define RUKH_ELEMENT_COMPLEX64 14
+
+#define RUKH_ELEMENT_COMPLEX128 15
+
+#define RUKH_ELEMENT_BFLOAT16 16
+
+#define RUKH_ELEMENT_FLOAT8E4M3FN 17
+
+#define RUKH_ELEMENT_FLOAT8E4M3FNUZ 18
+
+#define RUKH_ELEMENT_FLOAT8E5M2 19
+
+#define RUKH_ELEMENT_FLOAT8E5M2FNUZ 20
+
+#define RUKH_ELEMENT_UINT4 21
+
+#define RUKH_ELEMENT_INT4 22
+
+#define RUKH_ELEMENT_FLOAT4E2M1 23
+
+#define RUKH_ELEMENT_FLOAT8E8M0 24
+
+#define RUKH_ELEMENT_UINT2 25
+
+#define RUKH_ELEMENT_INT2 26
+
+/**
+ * Not known before the model runs.
+ */
+#define RUKH_KIND_UNDEFINED 0
+
+/**
+ * Elements of one type in a rectangle of any rank.
+ */
+#define RUKH_KIND_TENSOR 1
+
+/**
+ * Values of one type in order.
+ */
+#define RUKH_KIND_SEQUENCE 2
+
+/**
+ * Integer or string keys, each with a value.
+ */
+#define RUKH_KIND_MAP 3
+
+/**
+ * A value or none.
+ */
+#define RUKH_KIND_OPTIONAL 4
+
+#define RUKH_LOG_DEBUG 0
+
+#define RUKH_LOG_INFO 1
+
+#define RUKH_LOG_WARNING 2
+
+#define RUKH_LOG_ERROR 3
+
+/**
+ * Mapped: pages are read when needed and shared between processes. The file must not shrink while the
+ * session lives; a file that does ends the process with SIGBUS.
+ */
+#define RUKH_LOAD_MAP 0
+
+/**
+ * Read in whole: the file may change afterwards.
+ */
+#define RUKH_LOAD_READ 1
+
+/**
+ * Only what running needs.
+ */
+#define RUKH_OPTIMIZATION_NONE 0
+
+/**
+ * Constants and shapes are folded, dead code is removed.
+ */
+#define RUKH_OPTIMIZATION_BASIC 1
+
+/**
+ * Fusions as well. The default.
+ */
+#define RUKH_OPTIMIZATION_ALL 2
+
+/**
+ * The CPU runs it. The default.
+ */
+#define RUKH_FALLBACK_CPU 0
+
+/**
+ * The session is refused with an error that names the node.
+ */
+#define RUKH_FALLBACK_ERROR 1
+
+#define RUKH_MODEL_PRODUCER_NAME 0
+
+#define RUKH_MODEL_PRODUCER_VERSION 1
+
+#define RUKH_MODEL_DOMAIN 2
+
+#define RUKH_MODEL_GRAPH_NAME 3
+
+#define RUKH_MODEL_DESCRIPTION 4
+
+/**
+ * Bytes of files that were mapped.
+ */
+#define RUKH_LOAD_MAPPED_BYTES 0
+
+/**
+ * Bytes of files that were read into memory.
+ */
+#define RUKH_LOAD_READ_BYTES 1
+
+/**
+ * Bytes of weights that were copied because they were not aligned or had to be converted.
+ */
+#define RUKH_LOAD_COPIED_BYTES 2
+
+/**
+ * Bytes of weights in a layout made for a kernel.
+ */
+#define RUKH_LOAD_PACKED_BYTES 3
+
+/**
+ * The number of weights that were copied.
+ */
+#define RUKH_LOAD_COPIED_WEIGHTS 4
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/**
+ * The version of the library as `major * 1000000 + minor * 1000 + patch`.
+ *
+ * Never fails. Threads: any, at the same time.
+ */
+uint32_t rukh_version(void);
+
+/**
+ * The version of the library as text, such as "0.1.0".
+ *
+ * The text is static: never NULL, never freed. Never fails. Threads: any, at the same time.
+ */
+const char *rukh_version_string(void);
+
+/**
+ * The `RUKH_ABI_VERSION` of the library that runs. A program that loads the library by hand compares
+ * it with the `RUKH_ABI_VERSION` of its header.
+ *
+ * Never fails. Threads: any, at the same time.
+ */
+uint32_t rukh_abi_version(void);
+
+/**
+ * The status code of an error.
+ *
+ * `error`: NULL gives `RUKH_OK`; a pointer that is no live error gives what is wrong with it, such as
+ * `RUKH_ERROR_INVALID_HANDLE`. Threads: any, at the same time.
+ */
+rukh_status rukh_error_code(const struct rukh_error *error);
+
+/**
+ * The message of an error: it names the thing, the value that was given and what is allowed.
+ *
+ * Never NULL. The text is UTF-8, borrowed from the error and valid until the error is destroyed.
+ * `error`: NULL gives ""; a pointer that is no live error gives a static text that says so. Threads:
+ * any, at the same time.
+ */
+const char *rukh_error_message(const struct rukh_error *error);
+
+/**
+ * Destroys an error. NULL, and a pointer that is no live error, is left alone.
+ *
+ * Threads: any; the error must not be in use by another thread.
+ */
+void rukh_error_destroy(struct rukh_error *error);
+
+/**
+ * The name of a status code, such as "RUKH_ERROR_NOT_FOUND"; "unknown" for a code that this version
+ * does not know.
+ *
+ * Never NULL; the text is static. Never fails. Threads: any, at the same time.
+ */
+const char *rukh_status_name(rukh_status status);
+
+/**
+ * Makes options for an environment, all at their defaults.
+ *
+ * Keys of `rukh_environment_options_set`: "threads" (threads of the pool that computes, the calling
+ * one included; 0, the default, for all that the process may use) and "log_level" ("debug", "info",
+ * "warning", the default, or "error").
+ *
+ * `out`: not NULL; receives the options, which the caller destroys; NULL on failure. `error`: may be
+ * NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, `RUKH_ERROR_OUT_OF_MEMORY`.
+ */
+rukh_status rukh_environment_options_create(struct rukh_environment_options **out,
+                                            struct rukh_error **error);
+
+/**
+ * Destroys options. Environments made from them stay. NULL, and a pointer that is no live handle of
+ * this kind, is left alone.
+ *
+ * Threads: any.
+ */
+void rukh_environment_options_destroy(struct rukh_environment_options *options);
+
+/**
+ * Sets an option by its name.
+ *
+ * `options`, `key`, `value`: not NULL; the texts are copied. `error`: may be NULL. Threads: any.
+ * Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown key or a value that is not allowed (the option
+ * keeps its value), and the handle errors.
+ */
+rukh_status rukh_environment_options_set(struct rukh_environment_options *options,
+                                         const char *key,
+                                         const char *value,
+                                         struct rukh_error **error);
+
+/**
+ * The value of an option, in a form that `rukh_environment_options_set` takes.
+ *
+ * `options`, `key`: not NULL. `buf`, `cap`, `needed`: see "Texts" at the top of this header. `error`:
+ * may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown
+ * key or a buffer that is too small, and the handle errors.
+ */
+rukh_status rukh_environment_options_get(const struct rukh_environment_options *options,
+                                         const char *key,
+                                         char *buf,
+                                         size_t cap,
+                                         size_t *needed,
+                                         struct rukh_error **error);
+
+/**
+ * The name of the option at `index`; together with `rukh_environment_options_get` this lists them all.
+ *
+ * `options`: not NULL. `index`: from 0; one past the last is `RUKH_ERROR_INVALID_ARGUMENT`. `buf`,
+ * `cap`, `needed`: see "Texts" at the top of this header. `error`: may be NULL. Threads: any, at the
+ * same time. Errors: also the handle errors.
+ */
+rukh_status rukh_environment_options_key(const struct rukh_environment_options *options,
+                                         size_t index,
+                                         char *buf,
+                                         size_t cap,
+                                         size_t *needed,
+                                         struct rukh_error **error);
+
+/**
+ * Sets who receives log messages of `level` and above. Without a callback nothing is logged: the
+ * library never writes to stdout or stderr.
+ *
+ * `options`: not NULL. `level`: one of `RUKH_LOG_…`. `callback`: NULL for none. `user`: passed to the
+ * callback as it is; may be NULL. `release`: may be NULL; else called once with `user` when these
+ * options and all environments and sessions made from them are gone, also when this call fails.
+ * `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown level, and
+ * the handle errors.
+ */
+rukh_status rukh_environment_options_set_log(struct rukh_environment_options *options,
+                                             rukh_log_level level,
+                                             rukh_log_callback callback,
+                                             void *user,
+                                             rukh_release release,
+                                             struct rukh_error **error);
+
+/**
+ * Makes an environment: the threads and the log that sessions share. Most programs need one.
+ *
+ * `options`: NULL for the defaults; copied. `out`: not NULL; receives the environment, which the
+ * caller destroys; NULL on failure. `error`: may be NULL. Threads: any. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT`, `RUKH_ERROR_OUT_OF_MEMORY`, and the handle errors.
+ */
+rukh_status rukh_environment_create(const struct rukh_environment_options *options,
+                                    struct rukh_environment **out,
+                                    struct rukh_error **error);
+
+/**
+ * Destroys an environment. Its sessions stay usable and keep the threads; they end with the last
+ * session. NULL, and a pointer that is no live handle of this kind, is left alone.
+ *
+ * Threads: any.
+ */
+void rukh_environment_destroy(struct rukh_environment *environment);
+
+/**
+ * The number of threads that compute for one run, the calling one included.
+ *
+ * `environment`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
+ */
+rukh_status rukh_environment_thread_count(const struct rukh_environment *environment,
+                                          size_t *count,
+                                          struct rukh_error **error);
+
+/**
+ * The number of devices of this machine that can run models. The CPU is one, and the last.
+ *
+ * `environment`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
+ */
+rukh_status rukh_environment_device_count(const struct rukh_environment *environment,
+                                          size_t *count,
+                                          struct rukh_error **error);
+
+/**
+ * A description of the device at `index`.
+ *
+ * `environment`: not NULL. `index`: from 0. `out`: not NULL; receives a handle that the caller
+ * destroys; NULL on failure. `error`: may be NULL. Threads: any, at the same time. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there, and the handle errors.
+ */
+rukh_status rukh_environment_device(const struct rukh_environment *environment,
+                                    size_t index,
+                                    struct rukh_device **out,
+                                    struct rukh_error **error);
+
+/**
+ * Destroys a device description. NULL, and a pointer that is no live handle of this kind, is left
+ * alone.
+ *
+ * Threads: any.
+ */
+void rukh_device_destroy(struct rukh_device *device);
+
+/**
+ * The name of the provider that runs nodes on the device: "cpu" or "hip".
+ *
+ * `device`, `provider`: not NULL; the text is borrowed from the device. `error`: may be NULL. Threads:
+ * any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
+ */
+rukh_status rukh_device_provider(const struct rukh_device *device,
+                                 const char **provider,
+                                 struct rukh_error **error);
+
+/**
+ * The device's name as its maker gives it.
+ *
+ * `device`, `name`: not NULL; the text is borrowed from the device. `error`: may be NULL. Threads: any,
+ * at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
+ */
+rukh_status rukh_device_name(const struct rukh_device *device,
+                             const char **name,
+                             struct rukh_error **error);
+
+/**
+ * The architecture whose machine code the device runs, such as "x86_64" or "gfx942".
+ *
+ * `device`, `arch`: not NULL; the text is borrowed from the device. `error`: may be NULL. Threads: any,
+ * at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
+ */
+rukh_status rukh_device_arch(const struct rukh_device *device,
+                             const char **arch,
+                             struct rukh_error **error);
+
+/**
+ * All the memory of the device in bytes, used or not; 0 when it is not known.
+ *
+ * `device`, `bytes`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
+ */
+rukh_status rukh_device_memory(const struct rukh_device *device,
+                               uint64_t *bytes,
+                               struct rukh_error **error);
+
+/**
+ * The number of further facts about the device, each a key and a value of text.
+ *
+ * A CPU has "threads" (that the process may use) and "vector_extensions". A GPU has "compute_units",
+ * "wave_size" (lanes), "lds_bytes" (for each workgroup), "pci_id", "runtime_path" and
+ * "runtime_version". Later versions may add keys.
+ *
+ * `device`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
+ */
+rukh_status rukh_device_property_count(const struct rukh_device *device,
+                                       size_t *count,
+                                       struct rukh_error **error);
+
+/**
+ * The fact at `index`; see `rukh_device_property_count`.
+ *
+ * `device`, `key`, `value`: not NULL; the texts are borrowed from the device. `index`: from 0. `error`:
+ * may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that
+ * is not there, and the handle errors.
+ */
+rukh_status rukh_device_property(const struct rukh_device *device,
+                                 size_t index,
+                                 const char **key,
+                                 const char **value,
+                                 struct rukh_error **error);
+
+/**
+ * The number of providers this version knows, with or without a device.
+ *
+ * `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT` for NULL.
+ */
+rukh_status rukh_provider_count(size_t *count,
+                                struct rukh_error **error);
+
+/**
+ * The name of the provider at `index`: "hip" or "cpu".
+ *
+ * `index`: from 0. `buf`, `cap`, `needed`: see "Texts" at the top of this header. `error`: may be NULL.
+ * Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there
+ * or a buffer that is too small.
+ */
+rukh_status rukh_provider_name(size_t index,
+                               char *buf,
+                               size_t cap,
+                               size_t *needed,
+                               struct rukh_error **error);
+
+/**
+ * Why a provider has no device on this machine, for people; "" when it has one.
+ *
+ * `environment`: not NULL. `provider`: not NULL; any name of a provider, such as "hip" or
+ * "ROCMExecutionProvider". `buf`, `cap`, `needed`: see "Texts" at the top of this header. `error`: may
+ * be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown
+ * provider or a buffer that is too small, and the handle errors.
+ */
+rukh_status rukh_environment_provider_reason(const struct rukh_environment *environment,
+                                             const char *provider,
+                                             char *buf,
+                                             size_t cap,
+                                             size_t *needed,
+                                             struct rukh_error **error);
+
+/**
+ * Makes options for a session, all at their defaults.
+ *
+ * Keys of `rukh_session_options_set`: "fallback" ("cpu" or "error"), "intra_op_threads" (threads of a
+ * pool of the session's own; 0, the default, for the environment's), "load" ("map" or "read"),
+ * "optimization" ("none", "basic" or "all"), "plan_cache" (plans for different input shapes that are
+ * kept, 64), "profiling" ("0" or "1"), and "dim.NAME" (a number that the model's symbolic dimension
+ * NAME is fixed to).
+ *
+ * `out`: not NULL; receives the options, which the caller destroys; NULL on failure. `error`: may be
+ * NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, `RUKH_ERROR_OUT_OF_MEMORY`.
+ */
+rukh_status rukh_session_options_create(struct rukh_session_options **out,
+                                        struct rukh_error **error);
+
+/**
+ * Makes a copy of options; later changes to one do not touch the other.
+ *
+ * `options`: not NULL. `out`: not NULL; receives the copy, which the caller destroys; NULL on failure.
+ * `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL,
+ * `RUKH_ERROR_OUT_OF_MEMORY`, and the handle errors.
+ */
+rukh_status rukh_session_options_clone(const struct rukh_session_options *options,
+                                       struct rukh_session_options **out,
+                                       struct rukh_error **error);
+
+/**
+ * Destroys options. Sessions made from them stay. NULL, and a pointer that is no live handle of this
+ * kind, is left alone.
+ *
+ * Threads: any.
+ */
+void rukh_session_options_destroy(struct rukh_session_options *options);
+
+/**
+ * Sets an option by its name; `rukh_session_options_create` lists them.
+ *
+ * `options`, `key`, `value`: not NULL; the texts are copied. `error`: may be NULL. Threads: any.
+ * Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown key or a value that is not allowed (the option
+ * keeps its value), and the handle errors.
+ */
+rukh_status rukh_session_options_set(struct rukh_session_options *options,
+                                     const char *key,
+                                     const char *value,
+                                     struct rukh_error **error);
+
+/**
+ * The value of an option, in a form that `rukh_session_options_set` takes.
+ *
+ * `options`, `key`: not NULL. `buf`, `cap`, `needed`: see "Texts" at the top of this header. `error`:
+ * may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for a key that is
+ * unknown or not set, or a buffer that is too small, and the handle errors.
+ */
+rukh_status rukh_session_options_get(const struct rukh_session_options *options,
+                                     const char *key,
+                                     char *buf,
+                                     size_t cap,
+                                     size_t *needed,
+                                     struct rukh_error **error);
+
+/**
+ * The name of the option at `index`; together with `rukh_session_options_get` this lists them all.
+ *
+ * `options`: not NULL. `index`: from 0; one past the last is `RUKH_ERROR_INVALID_ARGUMENT`. `buf`,
+ * `cap`, `needed`: see "Texts" at the top of this header. `error`: may be NULL. Threads: any, at the
+ * same time. Errors: also the handle errors.
+ */
+rukh_status rukh_session_options_key(const struct rukh_session_options *options,
+                                     size_t index,
+                                     char *buf,
+                                     size_t cap,
+                                     size_t *needed,
+                                     struct rukh_error **error);
+
+/**
+ * Sets how the model file comes into memory; the default is `RUKH_LOAD_MAP`. The same as key "load".
+ *
+ * `options`: not NULL. `mode`: one of `RUKH_LOAD_…`. `error`: may be NULL. Threads: any. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT` for an unknown mode, and the handle errors.
+ */
+rukh_status rukh_session_options_set_load(struct rukh_session_options *options,
+                                          rukh_load_mode mode,
+                                          struct rukh_error **error);
+
+/**
+ * Sets how far the graph is rewritten; the default is `RUKH_OPTIMIZATION_ALL`. The same as key
+ * "optimization".
+ *
+ * `options`: not NULL. `optimization`: one of `RUKH_OPTIMIZATION_…`. `error`: may be NULL. Threads:
+ * any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown value, and the handle errors.
+ */
+rukh_status rukh_session_options_set_optimization(struct rukh_session_options *options,
+                                                  rukh_optimization optimization,
+                                                  struct rukh_error **error);
+
+/**
+ * Sets what happens to a node that no wanted provider can take; the default is `RUKH_FALLBACK_CPU`.
+ * The same as key "fallback".
+ *
+ * `options`: not NULL. `fallback`: one of `RUKH_FALLBACK_…`. `error`: may be NULL. Threads: any.
+ * Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown value, and the handle errors.
+ */
+rukh_status rukh_session_options_set_fallback(struct rukh_session_options *options,
+                                              rukh_fallback fallback,
+                                              struct rukh_error **error);
+
+/**
+ * Switches the recording of runs for `rukh_session_profile` on (1) or off (0, the default). The same
+ * as key "profiling".
+ *
+ * `options`: not NULL. `on`: 0 or 1. `error`: may be NULL. Threads: any. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT` for another value of `on`, and the handle errors.
+ */
+rukh_status rukh_session_options_set_profiling(struct rukh_session_options *options,
+                                               int32_t on,
+                                               struct rukh_error **error);
+
+/**
+ * Gives the session a pool of `threads` threads of its own, the calling one included; 0, the default,
+ * has it use the environment's. The same as key "intra_op_threads".
+ *
+ * `options`: not NULL. `threads`: 0 to 1024. `error`: may be NULL. Threads: any. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT` for a number that is too large, and the handle errors.
+ */
+rukh_status rukh_session_options_set_threads(struct rukh_session_options *options,
+                                             size_t threads,
+                                             struct rukh_error **error);
+
+/**
+ * Fixes a symbolic dimension of the model to a size, wherever its name appears. The same as key
+ * "dim.NAME".
+ *
+ * `options`: not NULL. `name`: not NULL and not empty; copied. A name that the model does not have is
+ * no error. `size`: elements, 0 or more. `error`: may be NULL. Threads: any. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT` for an empty name or a negative size, and the handle errors.
+ */
+rukh_status rukh_session_options_set_dimension(struct rukh_session_options *options,
+                                               const char *name,
+                                               int64_t size,
+                                               struct rukh_error **error);
+
+/**
+ * Adds a provider, less preferred than those added before. Without any the CPU runs everything.
+ *
+ * `options`: not NULL. `provider`: not NULL; "cpu" (or "CPUExecutionProvider") or "hip" (or
+ * "ROCMExecutionProvider", "MIGraphXExecutionProvider"). `keys`, `values`: arrays of `count` texts, the
+ * provider's options; NULL allowed with 0; copied. `error`: may be NULL. Threads: any. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT` for an unknown provider or option, and for one that was added before;
+ * the handle errors. Whether there is a device is found out when the session is made.
+ */
+rukh_status rukh_session_options_add_provider(struct rukh_session_options *options,
+                                              const char *provider,
+                                              const char *const *keys,
+                                              const char *const *values,
+                                              size_t count,
+                                              struct rukh_error **error);
+
+/**
+ * The number of providers that were added.
+ *
+ * `options`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
+ */
+rukh_status rukh_session_options_provider_count(const struct rukh_session_options *options,
+                                                size_t *count,
+                                                struct rukh_error **error);
+
+/**
+ * The name of the provider that was added at `index`: "cpu" or "hip".
+ *
+ * `options`: not NULL. `index`: from 0. `buf`, `cap`, `needed`: see "Texts" at the top of this header.
+ * `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an
+ * index that is not there or a buffer that is too small, and the handle errors.
+ */
+rukh_status rukh_session_options_provider_name(const struct rukh_session_options *options,
+                                               size_t index,
+                                               char *buf,
+                                               size_t cap,
+                                               size_t *needed,
+                                               struct rukh_error **error);
+
+/**
+ * The name of an option that was given to the provider at `provider`; `rukh_session_options_provider_get`
+ * gives its value.
+ *
+ * `options`: not NULL. `provider`, `index`: from 0; an index past the last is
+ * `RUKH_ERROR_INVALID_ARGUMENT`. `buf`, `cap`, `needed`: see "Texts" at the top of this header.
+ * `error`: may be NULL. Threads: any, at the same time. Errors: also the handle errors.
+ */
+rukh_status rukh_session_options_provider_key(const struct rukh_session_options *options,
+                                              size_t provider,
+                                              size_t index,
+                                              char *buf,
+                                              size_t cap,
+                                              size_t *needed,
+                                              struct rukh_error **error);
+
+/**
+ * The value of an option that was given to the provider at `provider`.
+ *
+ * `options`, `key`: not NULL. `provider`: from 0. `buf`, `cap`, `needed`: see "Texts" at the top of
+ * this header. `error`: may be NULL. Threads: any, at the same time. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT` for a provider or key that is not there or a buffer that is too small,
+ * and the handle errors.
+ */
+rukh_status rukh_session_options_provider_get(const struct rukh_session_options *options,
+                                              size_t provider,
+                                              const char *key,
+                                              char *buf,
+                                              size_t cap,
+                                              size_t *needed,
+                                              struct rukh_error **error);
+
+/**
+ * Opens a model file (ONNX) and makes it ready to run. Nothing is compiled.
+ *
+ * `environment`: not NULL; kept alive by the session. `path`: not NULL; a file name, UTF-8 or what the
+ * system uses. External data are read from the model's folder. `options`: NULL for the defaults;
+ * copied. `out`: not NULL; receives the session, which the caller destroys; NULL on failure. `error`:
+ * may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_NOT_FOUND` and `RUKH_ERROR_IO` for
+ * the file, `RUKH_ERROR_INVALID_MODEL` for a model that breaks the standard (the message names the
+ * node), `RUKH_ERROR_UNSUPPORTED` for what cannot be run, `RUKH_ERROR_DEVICE` for a wanted provider
+ * without a device, `RUKH_ERROR_OUT_OF_MEMORY`, and the handle errors.
+ */
+rukh_status rukh_session_create(const struct rukh_environment *environment,
+                                const char *path,
+                                const struct rukh_session_options *options,
+                                struct rukh_session **out,
+                                struct rukh_error **error);
+
+/**
+ * Makes a session from the bytes of a model file in memory. The model must not have external data.
+ *
+ * `environment`: not NULL; kept alive by the session. `data`: `size` bytes; copied. `options`: NULL for
+ * the defaults; copied. `out`: not NULL; receives the session, which the caller destroys; NULL on
+ * failure. `error`: may be NULL. Threads: any, at the same time. Errors: as `rukh_session_create`, but
+ * for the file.
+ */
+rukh_status rukh_session_create_from_memory(const struct rukh_environment *environment,
+                                            const void *data,
+                                            size_t size,
+                                            const struct rukh_session_options *options,
+                                            struct rukh_session **out,
+                                            struct rukh_error **error);
+
+/**
+ * Destroys a session. Runs that are under way and io bindings keep what they need. NULL, and a pointer
+ * that is no live handle of this kind, is left alone.
+ *
+ * Threads: any; a run's callback may call it too.
+ */
+void rukh_session_destroy(struct rukh_session *session);
+
+/**
+ * The number of the model's inputs.
+ *
+ * `session`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
+ */
+rukh_status rukh_session_input_count(const struct rukh_session *session,
+                                     size_t *count,
+                                     struct rukh_error **error);
+
+/**
+ * The name of an input.
+ *
+ * `session`, `name`: not NULL; the text is borrowed from the session. `index`: from 0. `error`: may be
+ * NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not
+ * there, and the handle errors.
+ */
+rukh_status rukh_session_input_name(const struct rukh_session *session,
+                                    size_t index,
+                                    const char **name,
+                                    struct rukh_error **error);
+
+/**
+ * The position of an input by its name.
+ *
+ * `session`, `name`, `index`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
+ * `RUKH_ERROR_NOT_FOUND` for a name that the model does not have, `RUKH_ERROR_INVALID_ARGUMENT`, and
+ * the handle errors.
+ */
+rukh_status rukh_session_input_index(const struct rukh_session *session,
+                                     const char *name,
+                                     size_t *index,
+                                     struct rukh_error **error);
+
+/**
+ * What an input is, and its element type: of a tensor, or of the tensors inside another kind.
+ *
+ * `session`: not NULL. `index`: from 0. `kind`, `element`: may be NULL. `error`: may be NULL. Threads:
+ * any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there, and the
+ * handle errors.
+ */
+rukh_status rukh_session_input_type(const struct rukh_session *session,
+                                    size_t index,
+                                    rukh_kind *kind,
+                                    rukh_element_type *element,
+                                    struct rukh_error **error);
+
+/**
+ * The type and shape of an input for people: "tensor(float)[batch, 3, 224, 224]".
+ *
+ * `session`: not NULL. `index`: from 0. `buf`, `cap`, `needed`: see "Texts" at the top of this header.
+ * `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an
+ * index that is not there or a buffer that is too small, and the handle errors.
+ */
+rukh_status rukh_session_input_type_text(const struct rukh_session *session,
+                                         size_t index,
+                                         char *buf,
+                                         size_t cap,
+                                         size_t *needed,
+                                         struct rukh_error **error);
+
+/**
+ * The shape of an input.
+ *
+ * `session`: not NULL. `index`: from 0. `dims`: room for `cap` dimensions, which receives them in
+ * elements, -1 for one that is not known before the model runs; NULL allowed with 0, to ask for the rank
+ * alone. `rank`: may be NULL; receives the number of dimensions, -1 when that is not known. `error`: may
+ * be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is
+ * not there or too little room, and the handle errors.
+ */
+rukh_status rukh_session_input_shape(const struct rukh_session *session,
+                                     size_t index,
+                                     int64_t *dims,
+                                     size_t cap,
+                                     int64_t *rank,
+                                     struct rukh_error **error);
+
+/**
+ * The name of a dimension of an input that is not known before the model runs, or its formula over such
+ * names ("2*batch").
+ *
+ * `session`, `name`: not NULL; the text is borrowed from the session, NULL for a dimension that is known
+ * or has no name. `index`, `axis`: from 0. `error`: may be NULL. Threads: any, at the same time. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT` for an index or axis that is not there, and the handle errors.
+ */
+rukh_status rukh_session_input_dim_name(const struct rukh_session *session,
+                                        size_t index,
+                                        size_t axis,
+                                        const char **name,
+                                        struct rukh_error **error);
+
+/**
+ * The number of the model's outputs.
+ *
+ * `session`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
+ */
+rukh_status rukh_session_output_count(const struct rukh_session *session,
+                                      size_t *count,
+                                      struct rukh_error **error);
+
+/**
+ * The name of an output.
+ *
+ * `session`, `name`: not NULL; the text is borrowed from the session. `index`: from 0. `error`: may be
+ * NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not
+ * there, and the handle errors.
+ */
+rukh_status rukh_session_output_name(const struct rukh_session *session,
+                                     size_t index,
+                                     const char **name,
+                                     struct rukh_error **error);
+
+/**
+ * The position of an output by its name.
+ *
+ * `session`, `name`, `index`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
+ * `RUKH_ERROR_NOT_FOUND` for a name that the model does not have, `RUKH_ERROR_INVALID_ARGUMENT`, and
+ * the handle errors.
+ */
+rukh_status rukh_session_output_index(const struct rukh_session *session,
+                                      const char *name,
+                                      size_t *index,
+                                      struct rukh_error **error);
+
+/**
+ * What an output is, and its element type: of a tensor, or of the tensors inside another kind.
+ *
+ * `session`: not NULL. `index`: from 0. `kind`, `element`: may be NULL. `error`: may be NULL. Threads:
+ * any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there, and the
+ * handle errors.
+ */
+rukh_status rukh_session_output_type(const struct rukh_session *session,
+                                     size_t index,
+                                     rukh_kind *kind,
+                                     rukh_element_type *element,
+                                     struct rukh_error **error);
+
+/**
+ * The type and shape of an output for people: "tensor(float)[batch, 3, 224, 224]".
+ *
+ * `session`: not NULL. `index`: from 0. `buf`, `cap`, `needed`: see "Texts" at the top of this header.
+ * `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an
+ * index that is not there or a buffer that is too small, and the handle errors.
+ */
+rukh_status rukh_session_output_type_text(const struct rukh_session *session,
+                                          size_t index,
+                                          char *buf,
+                                          size_t cap,
+                                          size_t *needed,
+                                          struct rukh_error **error);
+
+/**
+ * The shape of an output.
+ *
+ * `session`: not NULL. `index`: from 0. `dims`: room for `cap` dimensions, which receives them in
+ * elements, -1 for one that is not known before the model runs; NULL allowed with 0, to ask for the rank
+ * alone. `rank`: may be NULL; receives the number of dimensions, -1 when that is not known. `error`: may
+ * be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is
+ * not there or too little room, and the handle errors.
+ */
+rukh_status rukh_session_output_shape(const struct rukh_session *session,
+                                      size_t index,
+                                      int64_t *dims,
+                                      size_t cap,
+                                      int64_t *rank,
+                                      struct rukh_error **error);
+
+/**
+ * The name of a dimension of an output that is not known before the model runs, or its formula over such
+ * names ("2*batch").
+ *
+ * `session`, `name`: not NULL; the text is borrowed from the session, NULL for a dimension that is known
+ * or has no name. `index`, `axis`: from 0. `error`: may be NULL. Threads: any, at the same time. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT` for an index or axis that is not there, and the handle errors.
+ */
+rukh_status rukh_session_output_dim_name(const struct rukh_session *session,
+                                         size_t index,
+                                         size_t axis,
+                                         const char **name,
+                                         struct rukh_error **error);
+
+/**
+ * A text that the model file carries about itself; "" when it has none.
+ *
+ * `session`, `text`: not NULL; the text is borrowed from the session. `which`: one of `RUKH_MODEL_…`.
+ * `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an
+ * unknown `which`, and the handle errors.
+ */
+rukh_status rukh_session_model_text(const struct rukh_session *session,
+                                    rukh_model_text which,
+                                    const char **text,
+                                    struct rukh_error **error);
+
+/**
+ * The version of the model as its maker counts, and the version of the file format.
+ *
+ * `session`: not NULL. `model_version`, `ir_version`: may be NULL. `error`: may be NULL. Threads: any, at
+ * the same time. Errors: the handle errors.
+ */
+rukh_status rukh_session_model_version(const struct rukh_session *session,
+                                       int64_t *model_version,
+                                       int64_t *ir_version,
+                                       struct rukh_error **error);
+
+/**
+ * The number of properties (keys and values) that the model's maker added to the file.
+ *
+ * `session`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
+ */
+rukh_status rukh_session_property_count(const struct rukh_session *session,
+                                        size_t *count,
+                                        struct rukh_error **error);
+
+/**
+ * A property that the model's maker added to the file.
+ *
+ * `session`, `key`, `value`: not NULL; the texts are borrowed from the session. `index`: from 0. `error`:
+ * may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that
+ * is not there, and the handle errors.
+ */
+rukh_status rukh_session_property(const struct rukh_session *session,
+                                  size_t index,
+                                  const char **key,
+                                  const char **value,
+                                  struct rukh_error **error);
+
+/**
+ * The number of operator sets that the model imports.
+ *
+ * `session`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
+ */
+rukh_status rukh_session_opset_count(const struct rukh_session *session,
+                                     size_t *count,
+                                     struct rukh_error **error);
+
+/**
+ * An operator set that the model imports.
+ *
+ * `session`: not NULL. `index`: from 0. `domain`: not NULL; receives its domain, borrowed from the
+ * session; "" stands for ai.onnx. `version`: not NULL. `error`: may be NULL. Threads: any, at the same
+ * time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there, and the handle errors.
+ */
+rukh_status rukh_session_opset(const struct rukh_session *session,
+                               size_t index,
+                               const char **domain,
+                               int64_t *version,
+                               struct rukh_error **error);
+
+/**
+ * The number of nodes that run, after the graph was rewritten.
+ *
+ * `session`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
+ */
+rukh_status rukh_session_placement_count(const struct rukh_session *session,
+                                         size_t *count,
+                                         struct rukh_error **error);
+
+/**
+ * Where a node runs, and why there.
+ *
+ * `session`: not NULL. `index`: from 0. `node` (its name), `operator_name`, `provider` ("cpu" or "hip"),
+ * `reason` (for people): each may be NULL; the texts are borrowed from the session. `error`: may be NULL.
+ * Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there,
+ * and the handle errors.
+ */
+rukh_status rukh_session_placement(const struct rukh_session *session,
+                                   size_t index,
+                                   const char **node,
+                                   const char **operator_name,
+                                   const char **provider,
+                                   const char **reason,
+                                   struct rukh_error **error);
+
+/**
+ * What opening the session did with the model's bytes.
+ *
+ * `session`, `value`: not NULL. `which`: one of `RUKH_LOAD_…_BYTES` and `RUKH_LOAD_COPIED_WEIGHTS`.
+ * `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an
+ * unknown `which`, and the handle errors.
+ */
+rukh_status rukh_session_load_counter(const struct rukh_session *session,
+                                      rukh_load_counter which,
+                                      uint64_t *value,
+                                      struct rukh_error **error);
+
+/**
+ * What the runs so far did, as a Chrome trace in JSON (chrome://tracing and Perfetto show it; times in
+ * microseconds). The session must have been made with profiling on.
+ *
+ * `session`: not NULL. `buf`, `cap`, `needed`: see "Texts" at the top of this header; a run that ends
+ * between two calls makes the text longer, so ask until it fits. `error`: may be NULL. Threads: any, at
+ * the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` without profiling or for a buffer that is too
+ * small, and the handle errors.
+ */
+rukh_status rukh_session_profile(const struct rukh_session *session,
+                                 char *buf,
+                                 size_t cap,
+                                 size_t *needed,
+                                 struct rukh_error **error);
+
+/**
+ * Makes a tensor of zeros (or empty strings) in memory of its own, aligned to 64 bytes.
+ *
+ * `element`: one of `RUKH_ELEMENT_…`. `shape`: `rank` dimensions in elements, each 0 or more; NULL
+ * allowed with rank 0, a scalar. `out`: not NULL; receives the value, which the caller destroys; NULL
+ * on failure. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown
+ * type or a bad dimension, `RUKH_ERROR_OUT_OF_MEMORY`.
+ */
+rukh_status rukh_value_create_tensor(rukh_element_type element,
+                                     const int64_t *shape,
+                                     size_t rank,
+                                     struct rukh_value **out,
+                                     struct rukh_error **error);
+
+/**
+ * Makes a tensor in memory of its own with a copy of the caller's elements.
+ *
+ * `element`: one of `RUKH_ELEMENT_…` but `STRING`. `shape`: `rank` dimensions in elements; NULL allowed
+ * with rank 0. `data`: `bytes` bytes, the elements in row-major order without gaps, at any alignment;
+ * NULL allowed with 0. `bytes`: what the shape takes, checked. `out`: not NULL; receives the value,
+ * which the caller destroys; NULL on failure. `error`: may be NULL. Threads: any. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT` for an unknown type, a bad dimension or a wrong size,
+ * `RUKH_ERROR_OUT_OF_MEMORY`.
+ */
+rukh_status rukh_value_create_tensor_copy(rukh_element_type element,
+                                          const int64_t *shape,
+                                          size_t rank,
+                                          const void *data,
+                                          size_t bytes,
+                                          struct rukh_value **out,
+                                          struct rukh_error **error);
+
+/**
+ * Makes a tensor over the caller's memory, without a copy. The memory must stay as it is until
+ * `deleter` is called, and is written when the value is bound as an output.
+ *
+ * `element`: one of `RUKH_ELEMENT_…` but `STRING`. `shape`: `rank` dimensions in elements; NULL allowed
+ * with rank 0. `data`: `bytes` bytes, the elements in row-major order without gaps, aligned to the
+ * element's size (to 8 bytes at the most); NULL allowed with 0. `bytes`: what the shape takes, checked.
+ * `deleter`: may be NULL; called once with `data` and `user` when nothing uses the memory any more,
+ * also when this call fails. `out`: not NULL; receives the value, which the caller destroys; NULL on
+ * failure. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown
+ * type, a bad dimension, a wrong size or alignment, `RUKH_ERROR_OUT_OF_MEMORY`.
+ */
+rukh_status rukh_value_create_tensor_over(rukh_element_type element,
+                                          const int64_t *shape,
+                                          size_t rank,
+                                          void *data,
+                                          size_t bytes,
+                                          rukh_deleter deleter,
+                                          void *user,
+                                          struct rukh_value **out,
+                                          struct rukh_error **error);
+
+/**
+ * Makes another handle of the same value; the elements are shared, not copied.
+ *
+ * `value`: not NULL. `out`: not NULL; receives the handle, which the caller destroys; NULL on failure.
+ * `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL,
+ * `RUKH_ERROR_OUT_OF_MEMORY`, and the handle errors.
+ */
+rukh_status rukh_value_clone(const struct rukh_value *value,
+                             struct rukh_value **out,
+                             struct rukh_error **error);
+
+/**
+ * Makes a tensor of another shape over the elements of this one, which are shared.
+ *
+ * `value`: not NULL; a tensor. `shape`: `rank` dimensions with as many elements together as the tensor
+ * has; NULL allowed with rank 0. `out`: not NULL; receives the value, which the caller destroys; NULL on
+ * failure. `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT`
+ * for a shape that does not fit or a value that is no tensor, and the handle errors.
+ */
+rukh_status rukh_value_reshape(const struct rukh_value *value,
+                               const int64_t *shape,
+                               size_t rank,
+                               struct rukh_value **out,
+                               struct rukh_error **error);
+
+/**
+ * Destroys a value. Memory that other values, bindings or runs share stays until they are done. NULL,
+ * and a pointer that is no live handle of this kind, is left alone.
+ *
+ * Threads: any.
+ */
+void rukh_value_destroy(struct rukh_value *value);
+
+/**
+ * What the value is: one of `RUKH_KIND_…`.
+ *
+ * `value`, `kind`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
+ */
+rukh_status rukh_value_kind(const struct rukh_value *value,
+                            rukh_kind *kind,
+                            struct rukh_error **error);
+
+/**
+ * The element type of a tensor, or of the tensors inside a sequence, map or optional.
+ *
+ * `value`, `element`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
+ */
+rukh_status rukh_value_element_type(const struct rukh_value *value,
+                                    rukh_element_type *element,
+                                    struct rukh_error **error);
+
+/**
+ * The type of the value as the ONNX standard writes it: "tensor(float)", "seq(tensor(int64))".
+ *
+ * `value`: not NULL. `buf`, `cap`, `needed`: see "Texts" at the top of this header. `error`: may be
+ * NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for a buffer that is too
+ * small, and the handle errors.
+ */
+rukh_status rukh_value_type_text(const struct rukh_value *value,
+                                 char *buf,
+                                 size_t cap,
+                                 size_t *needed,
+                                 struct rukh_error **error);
+
+/**
+ * The shape of a tensor.
+ *
+ * `value`: not NULL; a tensor. `dims`: room for `cap` dimensions, which receives them in elements; NULL
+ * allowed with 0, to ask for the rank alone. `rank`: may be NULL; receives the number of dimensions.
+ * `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for a
+ * value that is no tensor or too little room, and the handle errors.
+ */
+rukh_status rukh_value_shape(const struct rukh_value *value,
+                             int64_t *dims,
+                             size_t cap,
+                             size_t *rank,
+                             struct rukh_error **error);
+
+/**
+ * The number of elements of a tensor; the product of its dimensions.
+ *
+ * `value`, `count`: not NULL; the value a tensor. `error`: may be NULL. Threads: any, at the same time.
+ * Errors: `RUKH_ERROR_INVALID_ARGUMENT` for a value that is no tensor, and the handle errors.
+ */
+rukh_status rukh_value_element_count(const struct rukh_value *value,
+                                     size_t *count,
+                                     struct rukh_error **error);
+
+/**
+ * The elements of a tensor, to read: in row-major order without gaps.
+ *
+ * `value`: not NULL; a tensor of anything but strings. `data`: not NULL; receives the address, borrowed
+ * from the value; not NULL even when there are no elements. `bytes`: may be NULL; receives the size of
+ * all elements in bytes. `error`: may be NULL. Threads: any, at the same time, while nobody writes the
+ * elements. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for strings and what is no tensor, and the handle
+ * errors.
+ */
+rukh_status rukh_value_data(const struct rukh_value *value,
+                            const void **data,
+                            size_t *bytes,
+                            struct rukh_error **error);
+
+/**
+ * The elements of a tensor, to write: in row-major order without gaps. Every value that shares them sees
+ * what is written.
+ *
+ * `value`: not NULL; a tensor of anything but strings. `data`: not NULL; receives the address, borrowed
+ * from the value. `bytes`: may be NULL; receives the size of all elements in bytes. `error`: may be
+ * NULL. Threads: any; the elements must not be in use by a run or another thread while they are
+ * written. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for strings and what is no tensor, and the handle
+ * errors.
+ */
+rukh_status rukh_value_data_mut(struct rukh_value *value,
+                                void **data,
+                                size_t *bytes,
+                                struct rukh_error **error);
+
+/**
+ * Makes a tensor of strings.
+ *
+ * `shape`: `rank` dimensions in elements; NULL allowed with rank 0. `strings`: `count` texts, one an
+ * element in row-major order; UTF-8; copied; NULL allowed with 0. `lengths`: NULL when the texts end
+ * with a NUL; else `count` lengths in bytes, and a text may then hold NULs. `count`: what the shape
+ * takes, checked. `out`: not NULL; receives the value, which the caller destroys; NULL on failure.
+ * `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for a text that is NULL or
+ * no UTF-8, a bad dimension or a wrong count, `RUKH_ERROR_OUT_OF_MEMORY`.
+ */
+rukh_status rukh_value_create_strings(const int64_t *shape,
+                                      size_t rank,
+                                      const char *const *strings,
+                                      const size_t *lengths,
+                                      size_t count,
+                                      struct rukh_value **out,
+                                      struct rukh_error **error);
+
+/**
+ * One string of a tensor.
+ *
+ * `value`: not NULL; a tensor of strings. `index`: of the element in row-major order, from 0. `buf`,
+ * `cap`, `needed`: see "Texts" at the top of this header; a string may hold NULs, its length is
+ * `*needed - 1`. `error`: may be NULL. Threads: any, at the same time. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT` for what is no tensor of strings, an index that is not there or a
+ * buffer that is too small, and the handle errors.
+ */
+rukh_status rukh_value_string(const struct rukh_value *value,
+                              size_t index,
+                              char *buf,
+                              size_t cap,
+                              size_t *needed,
+                              struct rukh_error **error);
+
+/**
+ * Replaces one string of a tensor. Other values that share the tensor keep theirs.
+ *
+ * `value`: not NULL; a tensor of strings. `index`: of the element in row-major order, from 0. `string`:
+ * not NULL; UTF-8 that ends with a NUL; copied. `error`: may be NULL. Threads: any. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT` for what is no tensor of strings, an index that is not there, or a text
+ * that is no UTF-8; and the handle errors.
+ */
+rukh_status rukh_value_set_string(struct rukh_value *value,
+                                  size_t index,
+                                  const char *string,
+                                  struct rukh_error **error);
+
+/**
+ * Makes a sequence of values, which it shares.
+ *
+ * `items`: `count` values of one type; NULL allowed with 0; the handles stay the caller's. `element`:
+ * for an empty sequence the element type of the tensors it could hold; else ignored. `out`: not NULL;
+ * receives the value, which the caller destroys; NULL on failure. `error`: may be NULL. Threads: any.
+ * Errors: `RUKH_ERROR_INVALID_ARGUMENT` for items of different types or an unknown type, and the handle
+ * errors.
+ */
+rukh_status rukh_value_create_sequence(const struct rukh_value *const *items,
+                                       size_t count,
+                                       rukh_element_type element,
+                                       struct rukh_value **out,
+                                       struct rukh_error **error);
+
+/**
+ * Makes a map from keys to values, which it shares.
+ *
+ * `keys`: not NULL; a tensor of rank 1, of integers or strings without duplicates; copied. `values`:
+ * `count` values of one type, in the order of the keys; NULL allowed with 0; the handles stay the
+ * caller's. `element`: for an empty map the element type of the tensors it could hold; else ignored.
+ * `out`: not NULL; receives the value, which the caller destroys; NULL on failure. `error`: may be
+ * NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for keys of another type or rank, twice the
+ * same key, another number of values than keys, or values of different types; and the handle errors.
+ */
+rukh_status rukh_value_create_map(const struct rukh_value *keys,
+                                  const struct rukh_value *const *values,
+                                  size_t count,
+                                  rukh_element_type element,
+                                  struct rukh_value **out,
+                                  struct rukh_error **error);
+
+/**
+ * Makes an optional that holds a value, which it shares, or none.
+ *
+ * `value`: NULL for none; the handle stays the caller's. `element`: without a value the element type of
+ * the tensor it could hold; else ignored. `out`: not NULL; receives the optional, which the caller
+ * destroys; NULL on failure. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`
+ * for an unknown type, and the handle errors.
+ */
+rukh_status rukh_value_create_optional(const struct rukh_value *value,
+                                       rukh_element_type element,
+                                       struct rukh_value **out,
+                                       struct rukh_error **error);
+
+/**
+ * How many values a sequence, map or optional holds; for an optional 0 or 1.
+ *
+ * `value`, `count`: not NULL; the value no tensor. `error`: may be NULL. Threads: any, at the same time.
+ * Errors: `RUKH_ERROR_INVALID_ARGUMENT` for a tensor, and the handle errors.
+ */
+rukh_status rukh_value_item_count(const struct rukh_value *value,
+                                  size_t *count,
+                                  struct rukh_error **error);
+
+/**
+ * The value at `index` of a sequence, map (in the order of its keys) or optional (at 0), shared.
+ *
+ * `value`: not NULL; no tensor. `index`: from 0. `out`: not NULL; receives the value, which the caller
+ * destroys; NULL on failure. `error`: may be NULL. Threads: any, at the same time. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT` for a tensor or an index that is not there, and the handle errors.
+ */
+rukh_status rukh_value_item(const struct rukh_value *value,
+                            size_t index,
+                            struct rukh_value **out,
+                            struct rukh_error **error);
+
+/**
+ * The keys of a map: a tensor of rank 1, of integers or strings.
+ *
+ * `value`: not NULL; a map. `out`: not NULL; receives the tensor, which the caller destroys; NULL on
+ * failure. `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT`
+ * for what is no map, `RUKH_ERROR_OUT_OF_MEMORY`, and the handle errors.
+ */
+rukh_status rukh_value_map_keys(const struct rukh_value *value,
+                                struct rukh_value **out,
+                                struct rukh_error **error);
+
+/**
+ * Gives a tensor to another library as a versioned DLPack tensor that shares its elements.
+ *
+ * `value`: not NULL; a tensor of numbers or booleans. `out`: not NULL; receives the DLPack tensor on the
+ * CPU, row-major, which its receiver releases by its `deleter`; NULL on failure. It keeps the elements
+ * alive; the value may be destroyed. `error`: may be NULL. Threads: any, at the same time; the `deleter`
+ * on any thread. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for what is no tensor,
+ * `RUKH_ERROR_UNSUPPORTED` for strings and element types narrower than a byte, and the handle errors.
+ */
+rukh_status rukh_value_to_dlpack(const struct rukh_value *value,
+                                 struct DLManagedTensorVersioned **out,
+                                 struct rukh_error **error);
+
+/**
+ * As `rukh_value_to_dlpack`, in the layout of DLPack before 1.0.
+ *
+ * `value`: not NULL; a tensor of numbers or booleans. `out`: not NULL; receives the DLPack tensor, which
+ * its receiver releases by its `deleter`; NULL on failure. `error`: may be NULL. Threads: any, at the
+ * same time. Errors: as `rukh_value_to_dlpack`.
+ */
+rukh_status rukh_value_to_dlpack_legacy(const struct rukh_value *value,
+                                        struct DLManagedTensor **out,
+                                        struct rukh_error **error);
+
+/**
+ * Takes a versioned DLPack tensor from another library; its elements are shared when they lie in
+ * row-major order without gaps, aligned, and may be written, else copied.
+ *
+ * `managed`: not NULL; on the CPU (or in host memory pinned for a GPU). On success the value owns it and
+ * calls its `deleter`, on any thread, when nothing uses the elements any more (after a copy: at once).
+ * On failure it stays the caller's. `out`: not NULL; receives the value, which the caller destroys;
+ * NULL on failure. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for a
+ * malformed tensor, `RUKH_ERROR_UNSUPPORTED` for a version above 1, another device or an element type
+ * without an ONNX counterpart, `RUKH_ERROR_OUT_OF_MEMORY`.
+ */
+rukh_status rukh_value_from_dlpack(struct DLManagedTensorVersioned *managed,
+                                   struct rukh_value **out,
+                                   struct rukh_error **error);
+
+/**
+ * As `rukh_value_from_dlpack`, from the layout of DLPack before 1.0.
+ *
+ * `managed`: not NULL; on success the value owns it, on failure the caller. `out`: not NULL; receives
+ * the value, which the caller destroys; NULL on failure. `error`: may be NULL. Threads: any. Errors: as
+ * `rukh_value_from_dlpack`.
+ */
+rukh_status rukh_value_from_dlpack_legacy(struct DLManagedTensor *managed,
+                                          struct rukh_value **out,
+                                          struct rukh_error **error);
+
+/**
+ * Makes options for runs, all at their defaults. One object may serve many runs, also at once.
+ *
+ * Key of `rukh_run_options_set`: "tag" (a name for the run in the profile).
+ *
+ * `out`: not NULL; receives the options, which the caller destroys; NULL on failure. `error`: may be
+ * NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, `RUKH_ERROR_OUT_OF_MEMORY`.
+ */
+rukh_status rukh_run_options_create(struct rukh_run_options **out,
+                                    struct rukh_error **error);
+
+/**
+ * Destroys options; runs that use them go on. NULL, and a pointer that is no live handle of this kind,
+ * is left alone.
+ *
+ * Threads: any.
+ */
+void rukh_run_options_destroy(struct rukh_run_options *options);
+
+/**
+ * Sets an option by its name; `rukh_run_options_create` lists them. Runs that have begun keep theirs.
+ *
+ * `options`, `key`, `value`: not NULL; the texts are copied. `error`: may be NULL. Threads: any.
+ * Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown key, and the handle errors.
+ */
+rukh_status rukh_run_options_set(struct rukh_run_options *options,
+                                 const char *key,
+                                 const char *value,
+                                 struct rukh_error **error);
+
+/**
+ * The value of an option, in a form that `rukh_run_options_set` takes.
+ *
+ * `options`, `key`: not NULL. `buf`, `cap`, `needed`: see "Texts" at the top of this header. `error`:
+ * may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown
+ * key or a buffer that is too small, and the handle errors.
+ */
+rukh_status rukh_run_options_get(const struct rukh_run_options *options,
+                                 const char *key,
+                                 char *buf,
+                                 size_t cap,
+                                 size_t *needed,
+                                 struct rukh_error **error);
+
+/**
+ * The name of the option at `index`; together with `rukh_run_options_get` this lists them all.
+ *
+ * `options`: not NULL. `index`: from 0; one past the last is `RUKH_ERROR_INVALID_ARGUMENT`. `buf`,
+ * `cap`, `needed`: see "Texts" at the top of this header. `error`: may be NULL. Threads: any, at the
+ * same time. Errors: also the handle errors.
+ */
+rukh_status rukh_run_options_key(const struct rukh_run_options *options,
+                                 size_t index,
+                                 char *buf,
+                                 size_t cap,
+                                 size_t *needed,
+                                 struct rukh_error **error);
+
+/**
+ * Ends every run that uses these options, now and later, with `RUKH_ERROR_CANCELLED`, soon but not at
+ * once. `rukh_run_options_reset` allows runs again.
+ *
+ * `options`: not NULL. `error`: may be NULL. Threads: any, above all another one than the run's.
+ * Errors: the handle errors.
+ */
+rukh_status rukh_run_options_cancel(struct rukh_run_options *options,
+                                    struct rukh_error **error);
+
+/**
+ * Takes `rukh_run_options_cancel` back for runs that begin from now on. Those already cancelled stay
+ * cancelled.
+ *
+ * `options`: not NULL. `error`: may be NULL. Threads: any. Errors: the handle errors.
+ */
+rukh_status rukh_run_options_reset(struct rukh_run_options *options,
+                                   struct rukh_error **error);
+
+/**
+ * Runs the model.
+ *
+ * `session`: not NULL. `options`: NULL for the defaults. `input_names`: `input_count` names; NULL for
+ * the first `input_count` inputs in the model's order. `inputs`: as many values, which the run shares
+ * and which must not be written meanwhile; the handles stay the caller's. `output_names`:
+ * `output_count` names of outputs that are wanted; NULL for the first `output_count` outputs in the
+ * model's order. `outputs`: room for `output_count` handles; receives new values, which the caller
+ * destroys; all NULL on failure. `error`: may be NULL. Threads: any, at the same time; one session may be
+ * run by many threads at once. Returns when the run has ended. Errors: `RUKH_ERROR_NOT_FOUND` for a name
+ * that the model does not have, `RUKH_ERROR_INVALID_INPUT` for a missing input, a wrong type, rank or
+ * dimension, `RUKH_ERROR_INVALID_DATA` for data that an operator refuses (the message names the node),
+ * `RUKH_ERROR_CANCELLED`, `RUKH_ERROR_OUT_OF_MEMORY`, `RUKH_ERROR_INVALID_ARGUMENT`, and the handle
+ * errors.
+ */
+rukh_status rukh_session_run(const struct rukh_session *session,
+                             const struct rukh_run_options *options,
+                             const char *const *input_names,
+                             const struct rukh_value *const *inputs,
+                             size_t input_count,
+                             const char *const *output_names,
+                             size_t output_count,
+                             struct rukh_value **outputs,
+                             struct rukh_error **error);
+
+/**
+ * Runs the model on a thread of the environment and returns at once.
+ *
+ * `session`: not NULL; kept alive until the callback has returned. `options`: NULL for the defaults;
+ * `rukh_run_options_cancel` on them ends the run. `input_names`, `inputs`, `input_count`,
+ * `output_names`, `output_count`: as for `rukh_session_run`; names are copied, values shared until the run
+ * has ended. `callback`: not NULL; called once when the run has ended, if and only if this call returns
+ * `RUKH_OK`. `user`: passed to the callback as it is; may be NULL. `error`: may be NULL. Threads: any, at
+ * the same time. At most as many runs as the environment has threads are under way; further ones wait
+ * their turn. Errors: of this call for arguments, `RUKH_ERROR_OUT_OF_MEMORY` when no thread can be had,
+ * and the handle errors; those of the run go to the callback.
+ */
+rukh_status rukh_session_run_async(const struct rukh_session *session,
+                                   const struct rukh_run_options *options,
+                                   const char *const *input_names,
+                                   const struct rukh_value *const *inputs,
+                                   size_t input_count,
+                                   const char *const *output_names,
+                                   size_t output_count,
+                                   rukh_run_callback callback,
+                                   void *user,
+                                   struct rukh_error **error);
+
+/**
+ * Makes a binding for runs of a session: values stay bound from run to run, and a run with all outputs
+ * bound to values allocates nothing once it has seen the shapes.
+ *
+ * `session`: not NULL; kept alive by the binding. `out`: not NULL; receives the binding, which the caller
+ * destroys; NULL on failure. `error`: may be NULL. Threads: any; one session may have many bindings, each
+ * is used by one call at a time (another gets `RUKH_ERROR_INVALID_ARGUMENT`). Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
+ */
+rukh_status rukh_io_binding_create(const struct rukh_session *session,
+                                   struct rukh_io_binding **out,
+                                   struct rukh_error **error);
+
+/**
+ * Destroys a binding; the values that were bound lose one owner. NULL, and a pointer that is no live
+ * handle of this kind, is left alone.
+ *
+ * Threads: any.
+ */
+void rukh_io_binding_destroy(struct rukh_io_binding *binding);
+
+/**
+ * Binds a value to an input, in place of what was bound before. What is written into the value's elements
+ * later, between runs, is what later runs read.
+ *
+ * `binding`, `name`, `value`: not NULL; the value is shared, its handle stays the caller's. `error`: may
+ * be NULL. Threads: any, one at a time. Errors: `RUKH_ERROR_NOT_FOUND` for a name that the model does not
+ * have, `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors. Type and shape are checked by the run.
+ */
+rukh_status rukh_io_binding_bind_input(struct rukh_io_binding *binding,
+                                       const char *name,
+                                       const struct rukh_value *value,
+                                       struct rukh_error **error);
+
+/**
+ * Binds the memory of a tensor to an output: runs write there. It may be the memory that an input is
+ * bound to, when the model may update it in place.
+ *
+ * `binding`, `name`: not NULL. `value`: not NULL; a tensor of the output's type and shape, but not of
+ * strings; shared, its handle stays the caller's. `error`: may be NULL. Threads: any, one at a time.
+ * Errors: `RUKH_ERROR_NOT_FOUND` for a name that the model does not have, `RUKH_ERROR_INVALID_ARGUMENT`
+ * for a value that is no tensor of plain elements, and the handle errors. Type and shape are checked by
+ * the run.
+ */
+rukh_status rukh_io_binding_bind_output(struct rukh_io_binding *binding,
+                                        const char *name,
+                                        const struct rukh_value *value,
+                                        struct rukh_error **error);
+
+/**
+ * Binds an output to memory that the library allocates at each run: for outputs whose shape is not known
+ * before, and for strings, sequences, maps and optionals.
+ *
+ * `binding`, `name`: not NULL. `error`: may be NULL. Threads: any, one at a time. Errors:
+ * `RUKH_ERROR_NOT_FOUND` for a name that the model does not have, `RUKH_ERROR_INVALID_ARGUMENT`, and the
+ * handle errors.
+ */
+rukh_status rukh_io_binding_bind_output_allocated(struct rukh_io_binding *binding,
+                                                  const char *name,
+                                                  struct rukh_error **error);
+
+/**
+ * Unbinds all inputs.
+ *
+ * `binding`: not NULL. `error`: may be NULL. Threads: any, one at a time. Errors: the handle errors.
+ */
+rukh_status rukh_io_binding_clear_inputs(struct rukh_io_binding *binding,
+                                         struct rukh_error **error);
+
+/**
+ * Unbinds all outputs.
+ *
+ * `binding`: not NULL. `error`: may be NULL. Threads: any, one at a time. Errors: the handle errors.
+ */
+rukh_status rukh_io_binding_clear_outputs(struct rukh_io_binding *binding,
+                                          struct rukh_error **error);
+
+/**
+ * Runs the session with what is bound; only outputs that are bound are computed.
+ *
+ * `binding`: not NULL. `options`: NULL for the defaults. `error`: may be NULL. Threads: any, one at a time
+ * for each binding. Errors: as `rukh_session_run`, and `RUKH_ERROR_INVALID_INPUT` for an input that is
+ * not bound or an output bound to a tensor of another type or shape.
+ */
+rukh_status rukh_io_binding_run(struct rukh_io_binding *binding,
+                                const struct rukh_run_options *options,
+                                struct rukh_error **error);
+
+/**
+ * The value of an output after a run: the one that was bound, or the one the run allocated.
+ *
+ * `binding`, `name`: not NULL. `out`: not NULL; receives a value that shares the elements and that the
+ * caller destroys; NULL on failure. `error`: may be NULL. Threads: any, one at a time. Errors:
+ * `RUKH_ERROR_NOT_FOUND` for a name that the model does not have, or an output that is not bound or has
+ * no value yet; `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
+ */
+rukh_status rukh_io_binding_output(const struct rukh_io_binding *binding,
+                                   const char *name,
+                                   struct rukh_value **out,
+                                   struct rukh_error **error);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* RUKH_H */

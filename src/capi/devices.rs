@@ -1,0 +1,207 @@
+//! Devices and providers.
+
+use std::ffi::{CString, c_char};
+
+use super::args::{self, c_text};
+use super::guard::{call, call_on, create_on, destroy};
+use super::handles::{Handle, Kind};
+use super::types::*;
+use crate::session::{ProviderKind, devices, missing_device};
+
+pub(super) struct DeviceObject {
+    provider: CString,
+    name: CString,
+    arch: CString,
+    memory: u64,
+    properties: Vec<(CString, CString)>,
+}
+
+impl Handle for rukh_device {
+    type Object = DeviceObject;
+    const KIND: Kind = Kind::Device;
+    const NAME: &'static str = "rukh_device";
+}
+
+const PROVIDERS: [ProviderKind; 2] = [ProviderKind::Hip, ProviderKind::Cpu];
+
+/// The number of devices of this machine that can run models. The CPU is one, and the last.
+///
+/// `environment`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
+/// `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rukh_environment_device_count(
+    environment: *const rukh_environment,
+    count: *mut usize,
+    error: *mut *mut rukh_error,
+) -> rukh_status {
+    call_on(environment, error, |_| args::put(count, "count", devices().len()))
+}
+
+/// A description of the device at `index`.
+///
+/// `environment`: not NULL. `index`: from 0. `out`: not NULL; receives a handle that the caller
+/// destroys; NULL on failure. `error`: may be NULL. Threads: any, at the same time. Errors:
+/// `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there, and the handle errors.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rukh_environment_device(
+    environment: *const rukh_environment,
+    index: usize,
+    out: *mut *mut rukh_device,
+    error: *mut *mut rukh_error,
+) -> rukh_status {
+    create_on(environment, out, error, |_| {
+        let all = devices();
+        let device = args::item(&all, index, "device")?;
+        Ok(DeviceObject {
+            provider: c_text(device.provider.name()),
+            name: c_text(&device.name),
+            arch: c_text(&device.arch),
+            memory: device.memory,
+            properties: device.properties.iter().map(|(k, v)| (c_text(k), c_text(v))).collect(),
+        })
+    })
+}
+
+/// Destroys a device description. NULL, and a pointer that is no live handle of this kind, is left
+/// alone.
+///
+/// Threads: any.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rukh_device_destroy(device: *mut rukh_device) {
+    destroy(device);
+}
+
+/// The name of the provider that runs nodes on the device: "cpu" or "hip".
+///
+/// `device`, `provider`: not NULL; the text is borrowed from the device. `error`: may be NULL. Threads:
+/// any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rukh_device_provider(
+    device: *const rukh_device,
+    provider: *mut *const c_char,
+    error: *mut *mut rukh_error,
+) -> rukh_status {
+    call_on(device, error, |device| args::put(provider, "provider", device.provider.as_ptr()))
+}
+
+/// The device's name as its maker gives it.
+///
+/// `device`, `name`: not NULL; the text is borrowed from the device. `error`: may be NULL. Threads: any,
+/// at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rukh_device_name(
+    device: *const rukh_device,
+    name: *mut *const c_char,
+    error: *mut *mut rukh_error,
+) -> rukh_status {
+    call_on(device, error, |device| args::put(name, "name", device.name.as_ptr()))
+}
+
+/// The architecture whose machine code the device runs, such as "x86_64" or "gfx942".
+///
+/// `device`, `arch`: not NULL; the text is borrowed from the device. `error`: may be NULL. Threads: any,
+/// at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rukh_device_arch(
+    device: *const rukh_device,
+    arch: *mut *const c_char,
+    error: *mut *mut rukh_error,
+) -> rukh_status {
+    call_on(device, error, |device| args::put(arch, "arch", device.arch.as_ptr()))
+}
+
+/// All the memory of the device in bytes, used or not; 0 when it is not known.
+///
+/// `device`, `bytes`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
+/// `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rukh_device_memory(
+    device: *const rukh_device,
+    bytes: *mut u64,
+    error: *mut *mut rukh_error,
+) -> rukh_status {
+    call_on(device, error, |device| args::put(bytes, "bytes", device.memory))
+}
+
+/// The number of further facts about the device, each a key and a value of text.
+///
+/// A CPU has "threads" (that the process may use) and "vector_extensions". A GPU has "compute_units",
+/// "wave_size" (lanes), "lds_bytes" (for each workgroup), "pci_id", "runtime_path" and
+/// "runtime_version". Later versions may add keys.
+///
+/// `device`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
+/// `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rukh_device_property_count(
+    device: *const rukh_device,
+    count: *mut usize,
+    error: *mut *mut rukh_error,
+) -> rukh_status {
+    call_on(device, error, |device| args::put(count, "count", device.properties.len()))
+}
+
+/// The fact at `index`; see `rukh_device_property_count`.
+///
+/// `device`, `key`, `value`: not NULL; the texts are borrowed from the device. `index`: from 0. `error`:
+/// may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that
+/// is not there, and the handle errors.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rukh_device_property(
+    device: *const rukh_device,
+    index: usize,
+    key: *mut *const c_char,
+    value: *mut *const c_char,
+    error: *mut *mut rukh_error,
+) -> rukh_status {
+    call_on(device, error, |device| {
+        let (k, v) = args::item(&device.properties, index, "property")?;
+        args::put(key, "key", k.as_ptr())?;
+        args::put(value, "value", v.as_ptr())
+    })
+}
+
+/// The number of providers this version knows, with or without a device.
+///
+/// `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
+/// `RUKH_ERROR_INVALID_ARGUMENT` for NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rukh_provider_count(count: *mut usize, error: *mut *mut rukh_error) -> rukh_status {
+    call(error, || args::put(count, "count", PROVIDERS.len()))
+}
+
+/// The name of the provider at `index`: "hip" or "cpu".
+///
+/// `index`: from 0. `buf`, `cap`, `needed`: see "Texts" at the top of this header. `error`: may be NULL.
+/// Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there
+/// or a buffer that is too small.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rukh_provider_name(
+    index: usize,
+    buf: *mut c_char,
+    cap: usize,
+    needed: *mut usize,
+    error: *mut *mut rukh_error,
+) -> rukh_status {
+    call(error, || args::put_text(args::item(&PROVIDERS, index, "provider")?.name(), buf, cap, needed))
+}
+
+/// Why a provider has no device on this machine, for people; "" when it has one.
+///
+/// `environment`: not NULL. `provider`: not NULL; any name of a provider, such as "hip" or
+/// "ROCMExecutionProvider". `buf`, `cap`, `needed`: see "Texts" at the top of this header. `error`: may
+/// be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown
+/// provider or a buffer that is too small, and the handle errors.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rukh_environment_provider_reason(
+    environment: *const rukh_environment,
+    provider: *const c_char,
+    buf: *mut c_char,
+    cap: usize,
+    needed: *mut usize,
+    error: *mut *mut rukh_error,
+) -> rukh_status {
+    call_on(environment, error, |_| {
+        let kind = ProviderKind::parse(args::text(provider, "provider")?)?;
+        args::put_text(&missing_device(kind).unwrap_or_default(), buf, cap, needed)
+    })
+}

@@ -1,0 +1,145 @@
+//! Options of a run, and cancelling it.
+
+use std::ffi::c_char;
+use std::sync::Mutex;
+use std::sync::atomic::Ordering;
+
+use super::guard::{call_on, create, destroy};
+use super::handles::{self, Handle, Kind};
+use super::locked;
+use super::options::{self, TextOptions};
+use super::types::*;
+use crate::error::{Result, fail};
+use crate::session::RunOptions;
+
+impl TextOptions for RunOptions {
+    fn set(&mut self, key: &str, value: &str) -> Result<()> {
+        match key {
+            "tag" => self.tag = value.to_owned(),
+            _ => fail!(InvalidArgument, "run option \"{key}\" is not known; known is tag"),
+        }
+        Ok(())
+    }
+
+    fn entries(&self) -> Vec<(String, String)> {
+        vec![("tag".to_owned(), self.tag.clone())]
+    }
+}
+
+impl Handle for rukh_run_options {
+    type Object = Mutex<RunOptions>;
+    const KIND: Kind = Kind::RunOptions;
+    const NAME: &'static str = "rukh_run_options";
+}
+
+/// The options a run was given, or the defaults for NULL.
+pub(super) fn run_options(options: *const rukh_run_options) -> Result<RunOptions> {
+    if options.is_null() {
+        return Ok(RunOptions::default());
+    }
+    let options = handles::pin(options)?;
+    let copy = locked(&options).clone();
+    Ok(copy)
+}
+
+/// Makes options for runs, all at their defaults. One object may serve many runs, also at once.
+///
+/// Key of `rukh_run_options_set`: "tag" (a name for the run in the profile).
+///
+/// `out`: not NULL; receives the options, which the caller destroys; NULL on failure. `error`: may be
+/// NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, `RUKH_ERROR_OUT_OF_MEMORY`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rukh_run_options_create(
+    out: *mut *mut rukh_run_options,
+    error: *mut *mut rukh_error,
+) -> rukh_status {
+    create(out, error, || Ok(Mutex::default()))
+}
+
+/// Destroys options; runs that use them go on. NULL, and a pointer that is no live handle of this kind,
+/// is left alone.
+///
+/// Threads: any.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rukh_run_options_destroy(options: *mut rukh_run_options) {
+    destroy(options);
+}
+
+/// Sets an option by its name; `rukh_run_options_create` lists them. Runs that have begun keep theirs.
+///
+/// `options`, `key`, `value`: not NULL; the texts are copied. `error`: may be NULL. Threads: any.
+/// Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown key, and the handle errors.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rukh_run_options_set(
+    options: *mut rukh_run_options,
+    key: *const c_char,
+    value: *const c_char,
+    error: *mut *mut rukh_error,
+) -> rukh_status {
+    call_on(options, error, |options| options::set(&mut *locked(options), key, value))
+}
+
+/// The value of an option, in a form that `rukh_run_options_set` takes.
+///
+/// `options`, `key`: not NULL. `buf`, `cap`, `needed`: see "Texts" at the top of this header. `error`:
+/// may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown
+/// key or a buffer that is too small, and the handle errors.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rukh_run_options_get(
+    options: *const rukh_run_options,
+    key: *const c_char,
+    buf: *mut c_char,
+    cap: usize,
+    needed: *mut usize,
+    error: *mut *mut rukh_error,
+) -> rukh_status {
+    call_on(options, error, |options| options::get(&*locked(options), key, buf, cap, needed))
+}
+
+/// The name of the option at `index`; together with `rukh_run_options_get` this lists them all.
+///
+/// `options`: not NULL. `index`: from 0; one past the last is `RUKH_ERROR_INVALID_ARGUMENT`. `buf`,
+/// `cap`, `needed`: see "Texts" at the top of this header. `error`: may be NULL. Threads: any, at the
+/// same time. Errors: also the handle errors.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rukh_run_options_key(
+    options: *const rukh_run_options,
+    index: usize,
+    buf: *mut c_char,
+    cap: usize,
+    needed: *mut usize,
+    error: *mut *mut rukh_error,
+) -> rukh_status {
+    call_on(options, error, |options| options::key(&*locked(options), index, buf, cap, needed))
+}
+
+/// Ends every run that uses these options, now and later, with `RUKH_ERROR_CANCELLED`, soon but not at
+/// once. `rukh_run_options_reset` allows runs again.
+///
+/// `options`: not NULL. `error`: may be NULL. Threads: any, above all another one than the run's.
+/// Errors: the handle errors.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rukh_run_options_cancel(
+    options: *mut rukh_run_options,
+    error: *mut *mut rukh_error,
+) -> rukh_status {
+    call_on(options, error, |options| {
+        locked(options).cancel.store(true, Ordering::Relaxed);
+        Ok(())
+    })
+}
+
+/// Takes `rukh_run_options_cancel` back for runs that begin from now on. Those already cancelled stay
+/// cancelled.
+///
+/// `options`: not NULL. `error`: may be NULL. Threads: any. Errors: the handle errors.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rukh_run_options_reset(
+    options: *mut rukh_run_options,
+    error: *mut *mut rukh_error,
+) -> rukh_status {
+    call_on(options, error, |options| {
+        locked(options).cancel = Default::default();
+        Ok(())
+    })
+}

@@ -1,0 +1,156 @@
+//! Sessions: opening a model, and what it takes and gives.
+
+use std::ffi::{CString, OsStr, c_char, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use super::args::{self, c_text};
+use super::guard::{create_on, destroy};
+use super::handles::{self, Handle, Kind, Pin};
+use super::locked;
+use super::model_info::ModelTexts;
+use super::session_options::{Defect, SessionOptionsObject};
+use super::types::*;
+use crate::error::{Result, fail};
+use crate::session::{Log, Port, Session, Source};
+
+pub(super) struct SessionObject {
+    /// Dropped before the environment, whose threads it uses.
+    pub(super) session: Session,
+    pub(super) environment: Pin<rukh_environment>,
+    pub(super) inputs: Vec<PortTexts>,
+    pub(super) outputs: Vec<PortTexts>,
+    pub(super) texts: ModelTexts,
+    defect: Option<Defect>,
+}
+
+impl Handle for rukh_session {
+    type Object = SessionObject;
+    const KIND: Kind = Kind::Session;
+    const NAME: &'static str = "rukh_session";
+
+    fn log(object: &SessionObject) -> Option<Log> {
+        Some(object.log())
+    }
+}
+
+/// The names of an input or output as C reads them.
+pub(super) struct PortTexts {
+    pub(super) name: CString,
+    /// For each dimension its name or formula; `None` for one that is known or nameless.
+    pub(super) dims: Vec<Option<CString>>,
+}
+
+impl PortTexts {
+    fn new(port: &Port) -> Self {
+        let dims = port.shape.iter().flatten().map(|dim| {
+            let nameless = dim.known().is_some() || dim.to_string().contains('?');
+            (!nameless).then(|| c_text(&dim.to_string()))
+        });
+        PortTexts { name: c_text(&port.name), dims: dims.collect() }
+    }
+}
+
+impl SessionObject {
+    fn open(
+        environment: &Pin<rukh_environment>,
+        source: Source<'_>,
+        options: *const rukh_session_options,
+    ) -> Result<Self> {
+        let SessionOptionsObject { options, defect } = if options.is_null() {
+            SessionOptionsObject::default()
+        } else {
+            let options = handles::pin(options)?;
+            let copy = locked(&options).clone();
+            copy
+        };
+        let session = Session::open(environment.environment.clone(), source, &options)?;
+        Ok(SessionObject {
+            inputs: session.inputs().iter().map(PortTexts::new).collect(),
+            outputs: session.outputs().iter().map(PortTexts::new).collect(),
+            texts: ModelTexts::new(&session),
+            session,
+            environment: environment.keep()?,
+            defect,
+        })
+    }
+
+    pub(super) fn log(&self) -> Log {
+        self.environment.environment.log.clone()
+    }
+
+    /// The panic that a test ordered; see `Defect`.
+    pub(super) fn meet_defect(&self) {
+        match self.defect {
+            None => {}
+            Some(Defect::Caller) => panic!("a panic was ordered"),
+            Some(Defect::Worker) => {
+                self.environment.environment.pool.for_each(64, &|_| panic!("a panic was ordered"))
+            }
+        }
+    }
+}
+
+/// The position of an input or output among `ports` by its name.
+pub(super) fn position(ports: &[Port], name: &str, what: &str) -> Result<usize> {
+    match ports.iter().position(|port| port.name == name) {
+        Some(index) => Ok(index),
+        None => {
+            let names: Vec<&str> = ports.iter().map(|port| port.name.as_str()).collect();
+            fail!(NotFound, "{what} \"{name}\" is not there; the model has {}", names.join(", "))
+        }
+    }
+}
+
+/// Opens a model file (ONNX) and makes it ready to run. Nothing is compiled.
+///
+/// `environment`: not NULL; kept alive by the session. `path`: not NULL; a file name, UTF-8 or what the
+/// system uses. External data are read from the model's folder. `options`: NULL for the defaults;
+/// copied. `out`: not NULL; receives the session, which the caller destroys; NULL on failure. `error`:
+/// may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_NOT_FOUND` and `RUKH_ERROR_IO` for
+/// the file, `RUKH_ERROR_INVALID_MODEL` for a model that breaks the standard (the message names the
+/// node), `RUKH_ERROR_UNSUPPORTED` for what cannot be run, `RUKH_ERROR_DEVICE` for a wanted provider
+/// without a device, `RUKH_ERROR_OUT_OF_MEMORY`, and the handle errors.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rukh_session_create(
+    environment: *const rukh_environment,
+    path: *const c_char,
+    options: *const rukh_session_options,
+    out: *mut *mut rukh_session,
+    error: *mut *mut rukh_error,
+) -> rukh_status {
+    create_on(environment, out, error, |environment| {
+        let path = args::bytes_of_text(path, "path")?;
+        SessionObject::open(environment, Source::Path(Path::new(OsStr::from_bytes(path))), options)
+    })
+}
+
+/// Makes a session from the bytes of a model file in memory. The model must not have external data.
+///
+/// `environment`: not NULL; kept alive by the session. `data`: `size` bytes; copied. `options`: NULL for
+/// the defaults; copied. `out`: not NULL; receives the session, which the caller destroys; NULL on
+/// failure. `error`: may be NULL. Threads: any, at the same time. Errors: as `rukh_session_create`, but
+/// for the file.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rukh_session_create_from_memory(
+    environment: *const rukh_environment,
+    data: *const c_void,
+    size: usize,
+    options: *const rukh_session_options,
+    out: *mut *mut rukh_session,
+    error: *mut *mut rukh_error,
+) -> rukh_status {
+    create_on(environment, out, error, |environment| {
+        let bytes = args::array(data.cast::<u8>(), size, "data")?;
+        SessionObject::open(environment, Source::Bytes(bytes), options)
+    })
+}
+
+/// Destroys a session. Runs that are under way and io bindings keep what they need. NULL, and a pointer
+/// that is no live handle of this kind, is left alone.
+///
+/// Threads: any; a run's callback may call it too.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rukh_session_destroy(session: *mut rukh_session) {
+    destroy(session);
+}

@@ -1,0 +1,367 @@
+//! Options of a session.
+
+use std::collections::BTreeMap;
+use std::ffi::c_char;
+use std::sync::Mutex;
+
+use super::args;
+use super::guard::{call_on, create, create_on, destroy};
+use super::handles::{Handle, Kind};
+use super::locked;
+use super::options::{self, TextOptions};
+use super::types::*;
+use crate::error::{Result, fail};
+use crate::session::SessionOptions;
+
+/// The options, and what the library's own tests ask of a session.
+#[derive(Clone, Default)]
+pub(super) struct SessionOptionsObject {
+    pub(super) options: SessionOptions,
+    pub(super) defect: Option<Defect>,
+}
+
+/// A panic that the tests of the C API order with the reserved key [`DEFECT_KEY`], to see that one
+/// poisons its session and nothing else.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Defect {
+    /// Runs panic on the thread that called.
+    Caller,
+    /// Runs panic on a thread of the pool.
+    Worker,
+}
+
+/// Not among the entries, and of no use but to test the library.
+const DEFECT_KEY: &str = "rukh.test.panic";
+
+impl TextOptions for SessionOptionsObject {
+    fn set(&mut self, key: &str, value: &str) -> Result<()> {
+        match (key, value) {
+            (DEFECT_KEY, "caller") => self.defect = Some(Defect::Caller),
+            (DEFECT_KEY, "worker") => self.defect = Some(Defect::Worker),
+            _ => return self.options.set(key, value),
+        }
+        Ok(())
+    }
+
+    fn entries(&self) -> Vec<(String, String)> {
+        self.options.entries()
+    }
+}
+
+impl Handle for rukh_session_options {
+    type Object = Mutex<SessionOptionsObject>;
+    const KIND: Kind = Kind::SessionOptions;
+    const NAME: &'static str = "rukh_session_options";
+}
+
+/// Makes options for a session, all at their defaults.
+///
+/// Keys of `rukh_session_options_set`: "fallback" ("cpu" or "error"), "intra_op_threads" (threads of a
+/// pool of the session's own; 0, the default, for the environment's), "load" ("map" or "read"),
+/// "optimization" ("none", "basic" or "all"), "plan_cache" (plans for different input shapes that are
+/// kept, 64), "profiling" ("0" or "1"), and "dim.NAME" (a number that the model's symbolic dimension
+/// NAME is fixed to).
+///
+/// `out`: not NULL; receives the options, which the caller destroys; NULL on failure. `error`: may be
+/// NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, `RUKH_ERROR_OUT_OF_MEMORY`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rukh_session_options_create(
+    out: *mut *mut rukh_session_options,
+    error: *mut *mut rukh_error,
+) -> rukh_status {
+    create(out, error, || Ok(Mutex::default()))
+}
+
+/// Makes a copy of options; later changes to one do not touch the other.
+///
+/// `options`: not NULL. `out`: not NULL; receives the copy, which the caller destroys; NULL on failure.
+/// `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL,
+/// `RUKH_ERROR_OUT_OF_MEMORY`, and the handle errors.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rukh_session_options_clone(
+    options: *const rukh_session_options,
+    out: *mut *mut rukh_session_options,
+    error: *mut *mut rukh_error,
+) -> rukh_status {
+    create_on(options, out, error, |options| Ok(Mutex::new(locked(options).clone())))
+}
+
+/// Destroys options. Sessions made from them stay. NULL, and a pointer that is no live handle of this
+/// kind, is left alone.
+///
+/// Threads: any.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rukh_session_options_destroy(options: *mut rukh_session_options) {
+    destroy(options);
+}
+
+/// Sets an option by its name; `rukh_session_options_create` lists them.
+///
+/// `options`, `key`, `value`: not NULL; the texts are copied. `error`: may be NULL. Threads: any.
+/// Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown key or a value that is not allowed (the option
+/// keeps its value), and the handle errors.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rukh_session_options_set(
+    options: *mut rukh_session_options,
+    key: *const c_char,
+    value: *const c_char,
+    error: *mut *mut rukh_error,
+) -> rukh_status {
+    call_on(options, error, |options| options::set(&mut *locked(options), key, value))
+}
+
+/// The value of an option, in a form that `rukh_session_options_set` takes.
+///
+/// `options`, `key`: not NULL. `buf`, `cap`, `needed`: see "Texts" at the top of this header. `error`:
+/// may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for a key that is
+/// unknown or not set, or a buffer that is too small, and the handle errors.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rukh_session_options_get(
+    options: *const rukh_session_options,
+    key: *const c_char,
+    buf: *mut c_char,
+    cap: usize,
+    needed: *mut usize,
+    error: *mut *mut rukh_error,
+) -> rukh_status {
+    call_on(options, error, |options| options::get(&*locked(options), key, buf, cap, needed))
+}
+
+/// The name of the option at `index`; together with `rukh_session_options_get` this lists them all.
+///
+/// `options`: not NULL. `index`: from 0; one past the last is `RUKH_ERROR_INVALID_ARGUMENT`. `buf`,
+/// `cap`, `needed`: see "Texts" at the top of this header. `error`: may be NULL. Threads: any, at the
+/// same time. Errors: also the handle errors.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rukh_session_options_key(
+    options: *const rukh_session_options,
+    index: usize,
+    buf: *mut c_char,
+    cap: usize,
+    needed: *mut usize,
+    error: *mut *mut rukh_error,
+) -> rukh_status {
+    call_on(options, error, |options| options::key(&*locked(options), index, buf, cap, needed))
+}
+
+/// Sets how the model file comes into memory; the default is `RUKH_LOAD_MAP`. The same as key "load".
+///
+/// `options`: not NULL. `mode`: one of `RUKH_LOAD_…`. `error`: may be NULL. Threads: any. Errors:
+/// `RUKH_ERROR_INVALID_ARGUMENT` for an unknown mode, and the handle errors.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rukh_session_options_set_load(
+    options: *mut rukh_session_options,
+    mode: rukh_load_mode,
+    error: *mut *mut rukh_error,
+) -> rukh_status {
+    set_named(options, "load", mode, &["map", "read"], error)
+}
+
+/// Sets how far the graph is rewritten; the default is `RUKH_OPTIMIZATION_ALL`. The same as key
+/// "optimization".
+///
+/// `options`: not NULL. `optimization`: one of `RUKH_OPTIMIZATION_…`. `error`: may be NULL. Threads:
+/// any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown value, and the handle errors.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rukh_session_options_set_optimization(
+    options: *mut rukh_session_options,
+    optimization: rukh_optimization,
+    error: *mut *mut rukh_error,
+) -> rukh_status {
+    set_named(options, "optimization", optimization, &["none", "basic", "all"], error)
+}
+
+/// Sets what happens to a node that no wanted provider can take; the default is `RUKH_FALLBACK_CPU`.
+/// The same as key "fallback".
+///
+/// `options`: not NULL. `fallback`: one of `RUKH_FALLBACK_…`. `error`: may be NULL. Threads: any.
+/// Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown value, and the handle errors.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rukh_session_options_set_fallback(
+    options: *mut rukh_session_options,
+    fallback: rukh_fallback,
+    error: *mut *mut rukh_error,
+) -> rukh_status {
+    set_named(options, "fallback", fallback, &["cpu", "error"], error)
+}
+
+/// Switches the recording of runs for `rukh_session_profile` on (1) or off (0, the default). The same
+/// as key "profiling".
+///
+/// `options`: not NULL. `on`: 0 or 1. `error`: may be NULL. Threads: any. Errors:
+/// `RUKH_ERROR_INVALID_ARGUMENT` for another value of `on`, and the handle errors.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rukh_session_options_set_profiling(
+    options: *mut rukh_session_options,
+    on: i32,
+    error: *mut *mut rukh_error,
+) -> rukh_status {
+    set_named(options, "profiling", on, &["0", "1"], error)
+}
+
+/// Gives the session a pool of `threads` threads of its own, the calling one included; 0, the default,
+/// has it use the environment's. The same as key "intra_op_threads".
+///
+/// `options`: not NULL. `threads`: 0 to 1024. `error`: may be NULL. Threads: any. Errors:
+/// `RUKH_ERROR_INVALID_ARGUMENT` for a number that is too large, and the handle errors.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rukh_session_options_set_threads(
+    options: *mut rukh_session_options,
+    threads: usize,
+    error: *mut *mut rukh_error,
+) -> rukh_status {
+    call_on(options, error, |options| locked(options).options.set("intra_op_threads", &threads.to_string()))
+}
+
+/// Fixes a symbolic dimension of the model to a size, wherever its name appears. The same as key
+/// "dim.NAME".
+///
+/// `options`: not NULL. `name`: not NULL and not empty; copied. A name that the model does not have is
+/// no error. `size`: elements, 0 or more. `error`: may be NULL. Threads: any. Errors:
+/// `RUKH_ERROR_INVALID_ARGUMENT` for an empty name or a negative size, and the handle errors.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rukh_session_options_set_dimension(
+    options: *mut rukh_session_options,
+    name: *const c_char,
+    size: i64,
+    error: *mut *mut rukh_error,
+) -> rukh_status {
+    call_on(options, error, |options| {
+        let name = args::text(name, "name")?;
+        let Ok(size) = usize::try_from(size) else {
+            fail!(
+                InvalidArgument,
+                "size: {size} is not allowed for dimension \"{name}\"; allowed is 0 or more"
+            )
+        };
+        locked(options).options.set_dimension(name, size)
+    })
+}
+
+/// Adds a provider, less preferred than those added before. Without any the CPU runs everything.
+///
+/// `options`: not NULL. `provider`: not NULL; "cpu" (or "CPUExecutionProvider") or "hip" (or
+/// "ROCMExecutionProvider", "MIGraphXExecutionProvider"). `keys`, `values`: arrays of `count` texts, the
+/// provider's options; NULL allowed with 0; copied. `error`: may be NULL. Threads: any. Errors:
+/// `RUKH_ERROR_INVALID_ARGUMENT` for an unknown provider or option, and for one that was added before;
+/// the handle errors. Whether there is a device is found out when the session is made.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rukh_session_options_add_provider(
+    options: *mut rukh_session_options,
+    provider: *const c_char,
+    keys: *const *const c_char,
+    values: *const *const c_char,
+    count: usize,
+    error: *mut *mut rukh_error,
+) -> rukh_status {
+    call_on(options, error, |options| {
+        let provider = args::text(provider, "provider")?;
+        let keys = args::array(keys, count, "keys")?;
+        let values = args::array(values, count, "values")?;
+        let mut entries = BTreeMap::new();
+        for (&key, &value) in keys.iter().zip(values) {
+            let key = args::text(key, "key")?;
+            if entries.insert(key.to_owned(), args::text(value, "value")?.to_owned()).is_some() {
+                fail!(InvalidArgument, "provider \"{provider}\": option \"{key}\" was given twice");
+            }
+        }
+        locked(options).options.add_provider(provider, entries)
+    })
+}
+
+/// The number of providers that were added.
+///
+/// `options`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
+/// `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rukh_session_options_provider_count(
+    options: *const rukh_session_options,
+    count: *mut usize,
+    error: *mut *mut rukh_error,
+) -> rukh_status {
+    call_on(options, error, |options| args::put(count, "count", locked(options).options.providers.len()))
+}
+
+/// The name of the provider that was added at `index`: "cpu" or "hip".
+///
+/// `options`: not NULL. `index`: from 0. `buf`, `cap`, `needed`: see "Texts" at the top of this header.
+/// `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an
+/// index that is not there or a buffer that is too small, and the handle errors.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rukh_session_options_provider_name(
+    options: *const rukh_session_options,
+    index: usize,
+    buf: *mut c_char,
+    cap: usize,
+    needed: *mut usize,
+    error: *mut *mut rukh_error,
+) -> rukh_status {
+    call_on(options, error, |options| {
+        let options = locked(options);
+        let (kind, _) = args::item(&options.options.providers, index, "provider")?;
+        args::put_text(kind.name(), buf, cap, needed)
+    })
+}
+
+/// The name of an option that was given to the provider at `provider`; `rukh_session_options_provider_get`
+/// gives its value.
+///
+/// `options`: not NULL. `provider`, `index`: from 0; an index past the last is
+/// `RUKH_ERROR_INVALID_ARGUMENT`. `buf`, `cap`, `needed`: see "Texts" at the top of this header.
+/// `error`: may be NULL. Threads: any, at the same time. Errors: also the handle errors.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rukh_session_options_provider_key(
+    options: *const rukh_session_options,
+    provider: usize,
+    index: usize,
+    buf: *mut c_char,
+    cap: usize,
+    needed: *mut usize,
+    error: *mut *mut rukh_error,
+) -> rukh_status {
+    call_on(options, error, |options| {
+        let entries = provider_entries(&locked(options).options, provider)?;
+        args::put_text(&args::item(&entries, index, "provider option")?.0, buf, cap, needed)
+    })
+}
+
+/// The value of an option that was given to the provider at `provider`.
+///
+/// `options`, `key`: not NULL. `provider`: from 0. `buf`, `cap`, `needed`: see "Texts" at the top of
+/// this header. `error`: may be NULL. Threads: any, at the same time. Errors:
+/// `RUKH_ERROR_INVALID_ARGUMENT` for a provider or key that is not there or a buffer that is too small,
+/// and the handle errors.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rukh_session_options_provider_get(
+    options: *const rukh_session_options,
+    provider: usize,
+    key: *const c_char,
+    buf: *mut c_char,
+    cap: usize,
+    needed: *mut usize,
+    error: *mut *mut rukh_error,
+) -> rukh_status {
+    call_on(options, error, |options| {
+        let entries = provider_entries(&locked(options).options, provider)?;
+        options::value_of(&entries, args::text(key, "key")?, buf, cap, needed)
+    })
+}
+
+fn provider_entries(options: &SessionOptions, provider: usize) -> Result<Vec<(String, String)>> {
+    let (_, entries) = args::item(&options.providers, provider, "provider")?;
+    Ok(entries.iter().map(|(k, v)| (k.clone(), v.clone())).collect())
+}
+
+/// Sets the option `key` to the name that stands at `number`.
+fn set_named(
+    options: *mut rukh_session_options,
+    key: &str,
+    number: i32,
+    names: &[&str],
+    error: *mut *mut rukh_error,
+) -> rukh_status {
+    call_on(options, error, |options| match usize::try_from(number).ok().and_then(|i| names.get(i)) {
+        Some(name) => locked(options).options.set(key, name),
+        None => fail!(InvalidArgument, "{key}: {number} is not known; known are 0 to {}", names.len() - 1),
+    })
+}

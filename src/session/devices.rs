@@ -1,0 +1,90 @@
+//! The devices of this machine that can run models.
+
+use super::ProviderKind;
+
+/// A device and what is known of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Device {
+    pub(crate) provider: ProviderKind,
+    /// What people call it.
+    pub(crate) name: String,
+    /// The instruction set it runs: `x86_64`, `gfx942`.
+    pub(crate) arch: String,
+    /// All its memory, in bytes; 0 when unknown.
+    pub(crate) memory: u64,
+    /// Further facts by name; which there are depends on the provider.
+    pub(crate) properties: Vec<(&'static str, String)>,
+}
+
+/// Every device, the CPU last.
+pub(crate) fn devices() -> Vec<Device> {
+    vec![cpu()]
+}
+
+/// Why a provider has no device; `None` when it has one.
+pub(crate) fn missing(provider: ProviderKind) -> Option<String> {
+    match provider {
+        ProviderKind::Cpu => None,
+        ProviderKind::Hip => Some(super::NO_HIP.to_owned()),
+    }
+}
+
+fn cpu() -> Device {
+    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let arch = std::env::consts::ARCH;
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    Device {
+        provider: ProviderKind::Cpu,
+        name: model_name(&info).unwrap_or(arch).to_owned(),
+        arch: arch.to_owned(),
+        memory: physical_memory(),
+        properties: vec![("threads", threads.to_string()), ("vector_extensions", vector_extensions())],
+    }
+}
+
+/// The first processor's model in the text of `/proc/cpuinfo`.
+fn model_name(cpuinfo: &str) -> Option<&str> {
+    cpuinfo.lines().find_map(|line| {
+        let (key, value) = line.split_once(':')?;
+        (key.trim() == "model name").then(|| value.trim())
+    })
+}
+
+fn physical_memory() -> u64 {
+    // SAFETY: sysconf only reads; an unknown name gives -1.
+    let (pages, size) = unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
+    u64::try_from(pages).unwrap_or(0).saturating_mul(u64::try_from(size).unwrap_or(0))
+}
+
+/// The vector instructions that speed up the CPU's kernels, widest last.
+fn vector_extensions() -> String {
+    #[cfg(target_arch = "x86_64")]
+    let found: &[(&str, bool)] = &[
+        ("sse4.1", is_x86_feature_detected!("sse4.1")),
+        ("avx", is_x86_feature_detected!("avx")),
+        ("fma", is_x86_feature_detected!("fma")),
+        ("avx2", is_x86_feature_detected!("avx2")),
+        ("avx512f", is_x86_feature_detected!("avx512f")),
+        ("avx512vnni", is_x86_feature_detected!("avx512vnni")),
+    ];
+    #[cfg(target_arch = "aarch64")]
+    let found: &[(&str, bool)] = &[("neon", true)];
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    let found: &[(&str, bool)] = &[];
+    let names: Vec<&str> = found.iter().filter(|(_, there)| *there).map(|(name, _)| *name).collect();
+    names.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_model_is_read_from_cpuinfo() {
+        let text = "processor\t: 0\nmodel name\t: AMD EPYC 9354 32-Core Processor\nprocessor\t: 1\n";
+        assert_eq!(model_name(text), Some("AMD EPYC 9354 32-Core Processor"));
+        assert_eq!(model_name("Processor : ARMv7"), None);
+        let all = devices();
+        assert!(all.iter().all(|d| !d.name.is_empty() && !d.arch.is_empty() && d.memory > 0));
+    }
+}
