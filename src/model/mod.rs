@@ -7,6 +7,8 @@ mod file;
 mod function;
 mod proto;
 mod tensor;
+#[cfg(test)]
+pub(crate) mod testing;
 mod types;
 
 use std::collections::HashMap;

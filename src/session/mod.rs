@@ -10,6 +10,8 @@ mod open;
 mod options;
 mod profile;
 mod run;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
