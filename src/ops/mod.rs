@@ -9,9 +9,11 @@ mod infer;
 mod registry;
 mod signature;
 
+pub(crate) mod along;
 pub(crate) mod attention;
 pub(crate) mod binary;
 pub(crate) mod cast;
+pub(crate) mod choose;
 pub(crate) mod concat;
 pub(crate) mod control;
 pub(crate) mod conv;
@@ -21,6 +23,7 @@ pub(crate) mod int_list;
 pub(crate) mod matmul;
 pub(crate) mod movement;
 pub(crate) mod norm;
+pub(crate) mod norm_axes;
 pub(crate) mod pad;
 pub(crate) mod pool;
 pub(crate) mod quantize;
@@ -35,6 +38,7 @@ pub(crate) mod shape;
 pub(crate) mod slice;
 pub(crate) mod softmax;
 pub(crate) mod unary;
+pub(crate) mod variadic;
 pub(crate) mod window;
 
 use std::any::Any;

@@ -10,6 +10,7 @@ use super::{AttributeReader, Declaration, OpError, Operator};
 
 /// Every family's table.
 const FAMILIES: &[&[Declaration]] = &[
+    super::along::DECLARATIONS,
     super::attention::DECLARATIONS,
     super::binary::DECLARATIONS,
     super::cast::DECLARATIONS,
@@ -22,6 +23,7 @@ const FAMILIES: &[&[Declaration]] = &[
     super::movement::DECLARATIONS,
     super::norm::DECLARATIONS,
     super::pad::DECLARATIONS,
+    super::norm_axes::DECLARATIONS,
     super::pool::DECLARATIONS,
     super::quantize::DECLARATIONS,
     super::reduce::DECLARATIONS,
@@ -30,11 +32,13 @@ const FAMILIES: &[&[Declaration]] = &[
     super::rnn::DECLARATIONS,
     super::scatter::DECLARATIONS,
     super::select::DECLARATIONS,
+    super::choose::DECLARATIONS,
     super::sequence::DECLARATIONS,
     super::shape::DECLARATIONS,
     super::slice::DECLARATIONS,
     super::softmax::DECLARATIONS,
     super::unary::DECLARATIONS,
+    super::variadic::DECLARATIONS,
 ];
 
 /// A declaration with its parsed signature.

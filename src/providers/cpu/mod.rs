@@ -3,15 +3,29 @@
 //! A family's file has a table of [`Entry`]s: which operator, and a function that looks at the typed
 //! operator and its inputs' types and makes a kernel, or says why it cannot.
 
+mod accumulate;
+mod along;
+mod choose;
+mod convert;
 mod evaluate;
 mod gemm;
 mod kernel;
+mod lanes;
+mod layer_norm;
+mod map;
 mod number;
 mod parallel;
+mod power;
 mod scratch;
+mod simd;
+mod statistics;
+mod variadic;
+mod vector;
+mod zip;
 
 mod attention;
 mod binary;
+mod broadcast;
 mod cast;
 mod concat;
 mod conv;
@@ -24,9 +38,11 @@ mod matmul;
 mod movement;
 mod mover;
 mod norm;
+mod norm_axes;
 mod order;
 mod pad;
 mod pool;
+mod quantised;
 mod quantize;
 mod reduce;
 mod resample;
@@ -70,6 +86,7 @@ impl Entry {
 }
 
 const FAMILIES: &[&[Entry]] = &[
+    along::KERNELS,
     attention::KERNELS,
     binary::KERNELS,
     cast::KERNELS,
@@ -77,10 +94,12 @@ const FAMILIES: &[&[Entry]] = &[
     concat::KERNELS,
     gather::KERNELS,
     generate::KERNELS,
+    layer_norm::KERNELS,
     matmul::KERNELS,
     movement::KERNELS,
     norm::KERNELS,
     pad::KERNELS,
+    norm_axes::KERNELS,
     pool::KERNELS,
     quantize::KERNELS,
     reduce::KERNELS,
@@ -89,12 +108,14 @@ const FAMILIES: &[&[Entry]] = &[
     rnn::KERNELS,
     scatter::KERNELS,
     select::KERNELS,
+    choose::KERNELS,
     sequence::KERNELS,
     shape::KERNELS,
     softmax::KERNELS,
     topk::KERNELS,
     unary::KERNELS,
     unique::KERNELS,
+    variadic::KERNELS,
 ];
 
 /// Makes the kernel of a node. `OpError::Unsupported` says that the CPU provider lacks it.

@@ -1,3 +1,332 @@
-use super::Entry;
+//! `QuantizeLinear`, `DequantizeLinear`, `DynamicQuantizeLinear`.
 
-pub(super) const KERNELS: &[Entry] = &[];
+use std::marker::PhantomData;
+use std::ops::Range;
+
+use rten_simd::SimdOp;
+use rten_vecmath::MinMax;
+
+use crate::ops::OpError;
+use crate::ops::quantize::{Dequantize, Granularity, Layout, Quantize, check_scale};
+use crate::tensor::{
+    Element, ElementType, F4E2M1, F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, I2, I4, TensorView,
+    TensorViewMut, U2, U4, bf16, f16,
+};
+
+use super::convert::reader;
+use super::lanes::{Lanes, RUN};
+use super::number::dispatch;
+use super::parallel::{GRAIN, split_mut};
+use super::quantised::{Quantised, round_to};
+use super::{Argument, CpuKernel, Entry, Kernel, KernelContext, NodeContext, Prepared};
+
+pub(super) const KERNELS: &[Entry] = &[
+    Entry::new("QuantizeLinear", build_quantize),
+    Entry::new("DequantizeLinear", build_dequantize),
+    Entry::new("DynamicQuantizeLinear", build_dynamic),
+    Entry::new("QuantizeLinear", build_quantize).domain("com.microsoft"),
+    Entry::new("DequantizeLinear", build_dequantize).domain("com.microsoft"),
+];
+
+fn build_quantize(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
+    let op = *node.op::<Quantize>();
+    let load = loader(node.input(0)).ok_or_else(|| node.no_kernel())?;
+    let precision = op.precision.or(node.input(1)).ok_or_else(|| node.no_kernel())?;
+    let kernel: Box<dyn Kernel> = dispatch!(node.output(0), Q in [
+            u8, i8, u16, i16, U4, I4, U2, I2, F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, F4E2M1
+        ] => Box::new(QuantizeKernel::<Q> { op, load, precision, _type: PhantomData }),
+        else return Err(node.no_kernel()));
+    Ok(CpuKernel::Tensor(kernel))
+}
+
+/// Reads elements of a range as f32.
+type Load = fn(&TensorView<'_>, Range<usize>, &mut [f32]);
+
+fn loader(ty: Option<ElementType>) -> Option<Load> {
+    fn float<T: Lanes<Wide = f32>>(x: &TensorView<'_>, range: Range<usize>, to: &mut [f32]) {
+        T::copy(&x.slice::<T>()[range], to);
+    }
+    fn integer(x: &TensorView<'_>, range: Range<usize>, to: &mut [f32]) {
+        to.iter_mut().zip(&x.slice::<i32>()[range]).for_each(|(to, &x)| *to = x as f32);
+    }
+    match ty {
+        Some(ElementType::I32) => Some(integer),
+        ty => dispatch!(ty, T in [f32, f16, bf16] => Some(float::<T> as Load), else None),
+    }
+}
+
+/// Scales and zero points in f32, in the scratch memory.
+struct Parameters<'a> {
+    scales: &'a [f32],
+    /// One for each scale, or one.
+    zeros: &'a [f32],
+}
+
+impl<'a> Parameters<'a> {
+    fn new(
+        scratch: &'a mut [f32],
+        scale: &TensorView<'_>,
+        zero: Option<&TensorView<'_>>,
+    ) -> Result<Self, OpError> {
+        let (scales, rest) = scratch.split_at_mut(scale.len());
+        read(scale, scales);
+        scales.iter().try_for_each(|&s| check_scale(s))?;
+        let zeros: &[f32] = match zero {
+            Some(zero) => {
+                let zeros = &mut rest[..zero.len()];
+                read(zero, zeros);
+                zeros
+            }
+            None => &[0.0],
+        };
+        Ok(Parameters { scales, zeros })
+    }
+
+    fn scratch(inputs: &[Option<Argument<'_>>]) -> usize {
+        let count =
+            |i: usize| inputs.get(i).copied().flatten().map_or(0, |a| a.shape.iter().product::<usize>());
+        (count(1) + count(2)) * size_of::<f32>()
+    }
+
+    fn scale(&self, range: Range<usize>) -> &[f32] {
+        &self.scales[range]
+    }
+
+    fn zero(&self, range: Range<usize>) -> &[f32] {
+        if self.zeros.len() == 1 { self.zeros } else { &self.zeros[range] }
+    }
+}
+
+fn read(from: &TensorView<'_>, to: &mut [f32]) {
+    let Some(read) = reader(from.ty()) else { return };
+    let (mut wide, size) = ([0.0f64; RUN], from.ty().size());
+    for (to, from_bytes) in to.chunks_mut(RUN).zip(from.bytes().chunks(RUN * size)) {
+        let shape = [to.len()];
+        let wide = &mut wide[..to.len()];
+        read(&TensorView::new(from.ty(), &shape, from_bytes), wide);
+        to.iter_mut().zip(wide).for_each(|(to, x)| *to = *x as f32);
+    }
+}
+
+/// The layout and how work on it is cut: units of elements that start with a fresh scale.
+struct Cut {
+    layout: Layout,
+    unit: usize,
+}
+
+impl Cut {
+    fn prepare(granularity: Granularity, inputs: &[Option<Argument<'_>>]) -> Result<Prepared, OpError> {
+        let (Some(x), Some(scale)) = (inputs[0], inputs[1]) else { return Ok(Prepared::default()) };
+        let layout = granularity.layout(x.shape, scale.shape)?;
+        let unit = match layout {
+            Layout::PerTensor => 1,
+            Layout::PerAxis { axis, inner: 1, .. } | Layout::Blocked { axis, inner: 1, .. } => axis,
+            Layout::PerAxis { inner, .. } | Layout::Blocked { inner, .. } => inner,
+        };
+        let cut = Cut { layout, unit };
+        Ok(Prepared { state: Some(Box::new(cut)), scratch: Parameters::scratch(inputs) })
+    }
+
+    /// Calls `body` with runs of at most [`RUN`] elements of the units `units`, and the scales they
+    /// use: one for all, or one for each.
+    fn runs(&self, units: Range<usize>, mut body: impl FnMut(Range<usize>, Range<usize>)) {
+        let mut pieces = |elements: Range<usize>, scales: Range<usize>| {
+            for start in elements.clone().step_by(RUN) {
+                let end = (start + RUN).min(elements.end);
+                let skip = start - elements.start;
+                let scales = match scales.len() {
+                    1 => scales.clone(),
+                    _ => scales.start + skip..scales.start + skip + (end - start),
+                };
+                body(start..end, scales);
+            }
+        };
+        match self.layout {
+            Layout::PerTensor => pieces(units, 0..1),
+            Layout::PerAxis { axis, inner: 1, .. } => {
+                units.for_each(|u| pieces(u * axis..(u + 1) * axis, 0..axis));
+            }
+            Layout::PerAxis { axis, inner, .. } => {
+                units.for_each(|u| pieces(u * inner..(u + 1) * inner, u % axis..u % axis + 1));
+            }
+            Layout::Blocked { axis, inner: 1, block, .. } => {
+                let blocks = axis.div_ceil(block);
+                for u in units {
+                    for b in 0..blocks {
+                        let elements = u * axis + b * block..u * axis + ((b + 1) * block).min(axis);
+                        pieces(elements, u * blocks + b..u * blocks + b + 1);
+                    }
+                }
+            }
+            Layout::Blocked { axis, inner, block, .. } => {
+                let blocks = axis.div_ceil(block);
+                for u in units {
+                    let row = (u / axis * blocks + u % axis / block) * inner;
+                    pieces(u * inner..(u + 1) * inner, row..row + inner);
+                }
+            }
+        }
+    }
+
+    fn grain(&self) -> usize {
+        (GRAIN / self.unit.max(1)).max(1)
+    }
+}
+
+/// Bound: one read and one (narrower) write.
+struct QuantizeKernel<Q> {
+    op: Quantize,
+    load: Load,
+    /// The type to divide in.
+    precision: ElementType,
+    _type: PhantomData<fn(Q)>,
+}
+
+impl<Q: Quantised> Kernel for QuantizeKernel<Q> {
+    fn run(
+        &self,
+        cx: &KernelContext<'_>,
+        inputs: &[Option<TensorView<'_>>],
+        outputs: &mut [Option<TensorViewMut<'_>>],
+    ) -> Result<(), OpError> {
+        let (Some(output), Some(x), Some(scale)) = (&mut outputs[0], &inputs[0], &inputs[1]) else {
+            return Ok(());
+        };
+        let zero = inputs.get(2).and_then(Option::as_ref);
+        let parameters = Parameters::new(cx.scratch(), scale, zero)?;
+        let cut: &Cut = cx.state();
+        split_mut(cx.pool, output.slice::<Q>(), cut.unit, cut.grain(), |units, part| {
+            let start = units.start * cut.unit;
+            let mut wide = [0.0f32; RUN];
+            cut.runs(units, |elements, scales| {
+                let y = &mut part[elements.start - start..elements.end - start];
+                let wide = &mut wide[..y.len()];
+                (self.load)(x, elements, wide);
+                round_to(self.precision, wide);
+                let scale = parameters.scale(scales.clone());
+                match scale {
+                    &[scale] => wide.iter_mut().for_each(|x| *x /= scale),
+                    scale => wide.iter_mut().zip(scale).for_each(|(x, scale)| *x /= scale),
+                }
+                round_to(self.precision, wide);
+                Q::quantise(wide, parameters.zero(scales), self.op.saturate, y);
+            });
+        });
+        Ok(())
+    }
+
+    fn prepare(
+        &self,
+        inputs: &[Option<Argument<'_>>],
+        _outputs: &[Option<&[usize]>],
+    ) -> Result<Prepared, OpError> {
+        Cut::prepare(self.op.granularity, inputs)
+    }
+}
+
+fn build_dequantize(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
+    fn kernel<Q: Quantised>(
+        granularity: Granularity,
+        output: Option<ElementType>,
+    ) -> Option<Box<dyn Kernel>> {
+        Some(match output? {
+            ElementType::F32 => Box::new(DequantizeKernel::<Q, f32> { granularity, _types: PhantomData }),
+            ElementType::F16 => Box::new(DequantizeKernel::<Q, f16> { granularity, _types: PhantomData }),
+            ElementType::BF16 => Box::new(DequantizeKernel::<Q, bf16> { granularity, _types: PhantomData }),
+            _ => return None,
+        })
+    }
+    let granularity = node.op::<Dequantize>().granularity;
+    let kernel = dispatch!(node.input(0), Q in [
+            u8, i8, u16, i16, i32, U4, I4, U2, I2, F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, F4E2M1
+        ] => kernel::<Q>(granularity, node.output(0)), else None);
+    kernel.map(CpuKernel::Tensor).ok_or_else(|| node.no_kernel())
+}
+
+struct DequantizeKernel<Q, T> {
+    granularity: Granularity,
+    _types: PhantomData<fn(Q) -> T>,
+}
+
+impl<Q: Quantised, T: Lanes<Wide = f32>> Kernel for DequantizeKernel<Q, T> {
+    fn run(
+        &self,
+        cx: &KernelContext<'_>,
+        inputs: &[Option<TensorView<'_>>],
+        outputs: &mut [Option<TensorViewMut<'_>>],
+    ) -> Result<(), OpError> {
+        let (Some(output), Some(x), Some(scale)) = (&mut outputs[0], inputs[0], &inputs[1]) else {
+            return Ok(());
+        };
+        let zero = inputs.get(2).and_then(Option::as_ref);
+        let parameters = Parameters::new(cx.scratch(), scale, zero)?;
+        let cut: &Cut = cx.state();
+        let x = x.slice::<Q>();
+        split_mut(cx.pool, output.slice::<T>(), cut.unit, cut.grain(), |units, part| {
+            let start = units.start * cut.unit;
+            let mut buffer = [0.0f32; RUN];
+            cut.runs(units, |elements, scales| {
+                let y = &mut part[elements.start - start..elements.end - start];
+                T::store(y, &mut buffer, |y| {
+                    Q::dequantise(&x[elements], parameters.zero(scales.clone()), parameters.scale(scales), y);
+                });
+            });
+        });
+        Ok(())
+    }
+
+    fn prepare(
+        &self,
+        inputs: &[Option<Argument<'_>>],
+        _outputs: &[Option<&[usize]>],
+    ) -> Result<Prepared, OpError> {
+        Cut::prepare(self.granularity, inputs)
+    }
+}
+
+fn build_dynamic(_node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
+    Ok(CpuKernel::Tensor(Box::new(DynamicQuantize)))
+}
+
+struct DynamicQuantize;
+
+impl Kernel for DynamicQuantize {
+    fn run(
+        &self,
+        cx: &KernelContext<'_>,
+        inputs: &[Option<TensorView<'_>>],
+        outputs: &mut [Option<TensorViewMut<'_>>],
+    ) -> Result<(), OpError> {
+        let Some(x) = inputs[0].map(|x| x.slice::<f32>()) else { return Ok(()) };
+        let (min, max) = MinMax::new(x).dispatch();
+        // The range takes in zero, so that zero is exact.
+        let (min, max) = (min.min(0.0), max.max(0.0));
+        let scale = if x.iter().any(|x| x.is_nan()) {
+            f32::NAN
+        } else if min == max {
+            1.0
+        } else {
+            (max - min) / 255.0
+        };
+        check_scale(scale)?;
+        let zero = (-min / scale).clamp(0.0, 255.0).round_ties_even();
+        let [y, scale_out, zero_out, ..] = outputs else { return Ok(()) };
+        if let Some(scale_out) = scale_out {
+            scale_out.slice::<f32>().fill(scale);
+        }
+        if let Some(zero_out) = zero_out {
+            zero_out.slice::<u8>().fill(zero as u8);
+        }
+        if let Some(y) = y {
+            split_mut(cx.pool, y.slice::<u8>(), 1, GRAIN, |range, part| {
+                let mut wide = [0.0f32; RUN];
+                for (x, y) in x[range].chunks(RUN).zip(part.chunks_mut(RUN)) {
+                    let wide = &mut wide[..x.len()];
+                    wide.iter_mut().zip(x).for_each(|(w, x)| *w = x / scale);
+                    u8::quantise(wide, &[zero], true, y);
+                }
+            });
+        }
+        Ok(())
+    }
+}

@@ -1,3 +1,211 @@
-use super::Entry;
+//! Softmax and its relatives.
 
-pub(super) const KERNELS: &[Entry] = &[];
+use std::marker::PhantomData;
+use std::ops::Range;
+
+use num_traits::{Float, One, Zero};
+use rten_simd::SimdOp;
+
+use crate::ops::OpError;
+use crate::ops::softmax::{Normalizer, Softmax};
+use crate::tensor::{ElementType, TensorView, TensorViewMut, bf16, f16};
+
+use super::lanes::{Lanes, RUN};
+use super::number::dispatch;
+use super::parallel::{Parts, split_mut};
+use super::statistics::{Real, total};
+use super::{CpuKernel, Entry, Kernel, KernelContext, NodeContext};
+
+pub(super) const KERNELS: &[Entry] =
+    &[Entry::new("Softmax", build), Entry::new("LogSoftmax", build), Entry::new("Hardmax", build)];
+
+fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
+    let op = *node.op::<Softmax>();
+    Ok(CpuKernel::Tensor(match node.input(0) {
+        Some(ElementType::F32) if op.normalizer == Normalizer::Softmax => Box::new(Rows(op)),
+        ty => dispatch!(ty, T in [f32, f64, f16, bf16] =>
+            Box::new(General::<T> { op, _type: PhantomData }) as Box<dyn Kernel>,
+            else return Err(node.no_kernel())),
+    }))
+}
+
+/// Elements a piece of work has at least; an exponential takes about a nanosecond.
+const GRAIN: usize = 16 * 1024;
+
+/// Softmax of f32: rows in vectors, columns as in any type.
+struct Rows(Softmax);
+
+impl Kernel for Rows {
+    fn run(
+        &self,
+        cx: &KernelContext<'_>,
+        inputs: &[Option<TensorView<'_>>],
+        outputs: &mut [Option<TensorViewMut<'_>>],
+    ) -> Result<(), OpError> {
+        let Some(output) = &mut outputs[0] else { return Ok(()) };
+        let (_, along, inner) = self.0.split(output.shape())?;
+        if inner != 1 {
+            return General::<f32> { op: self.0, _type: PhantomData }.run(cx, inputs, outputs);
+        }
+        let x = inputs[0].map(|x| x.slice::<f32>());
+        split_mut(cx.pool, output.slice::<f32>(), along, (GRAIN / along.max(1)).max(1), |range, part| {
+            for (i, y) in range.zip(part.chunks_mut(along)) {
+                if let Some(x) = x {
+                    y.copy_from_slice(&x[i * along..][..along]);
+                }
+                rten_vecmath::Softmax::new_mut(y).dispatch();
+            }
+        });
+        Ok(())
+    }
+
+    fn in_place(&self) -> &[usize] {
+        &[0]
+    }
+}
+
+/// Any normaliser, type and axis. Exponentials are computed twice rather than kept in a half type.
+struct General<T> {
+    op: Softmax,
+    _type: PhantomData<fn(T)>,
+}
+
+/// Columns that are normalised at a time.
+const COLUMNS: usize = 128;
+
+impl<T: Lanes<Wide: Real>> Kernel for General<T> {
+    fn run(
+        &self,
+        cx: &KernelContext<'_>,
+        inputs: &[Option<TensorView<'_>>],
+        outputs: &mut [Option<TensorViewMut<'_>>],
+    ) -> Result<(), OpError> {
+        let Some(output) = &mut outputs[0] else { return Ok(()) };
+        let (outer, along, inner) = self.op.split(output.shape())?;
+        let y = output.slice::<T>();
+        if y.is_empty() {
+            return Ok(());
+        }
+        // In place or not, the kernel works on the output.
+        if let Some(x) = inputs[0] {
+            y.copy_from_slice(x.slice::<T>());
+        }
+        if inner == 1 {
+            split_mut(cx.pool, y, along, (GRAIN / along).max(1), |_, part| {
+                part.chunks_mut(along).for_each(|y| self.row(y));
+            });
+            return Ok(());
+        }
+        let blocks = inner.div_ceil(COLUMNS);
+        let parts = Parts::new(y);
+        cx.pool.split(outer * blocks, (GRAIN / (along * COLUMNS)).max(1), |units| {
+            for unit in units {
+                let (o, block) = (unit / blocks, unit % blocks);
+                let columns = block * COLUMNS..((block + 1) * COLUMNS).min(inner);
+                self.columns(&parts, o * along * inner, along, inner, columns);
+            }
+        });
+        Ok(())
+    }
+
+    fn in_place(&self) -> &[usize] {
+        &[0]
+    }
+}
+
+impl<T: Lanes<Wide: Real>> General<T> {
+    fn row(&self, y: &mut [T]) {
+        let mut buffer = [T::Wide::zero(); RUN];
+        let max = y.chunks(RUN).fold(T::Wide::neg_infinity(), |max, y| {
+            let here = T::Wide::largest(T::load(y, &mut buffer));
+            if max > here || max.is_nan() { max } else { here }
+        });
+        if self.op.normalizer == Normalizer::Hardmax {
+            return hard(y.iter_mut(), max);
+        }
+        let mut shifted = [T::Wide::zero(); RUN];
+        let sum = {
+            let shifted = std::cell::RefCell::new(&mut shifted);
+            total(y, |y| {
+                let mut shifted = shifted.borrow_mut();
+                let shifted = &mut shifted[..y.len()];
+                shifted.iter_mut().zip(y).for_each(|(s, &y)| *s = y - max);
+                T::Wide::exp_all(shifted);
+                T::Wide::sum(shifted)
+            })
+        };
+        let (log_sum, inverse) = (T::Wide::of(sum.ln()), T::Wide::of(1.0 / sum));
+        for y in y.chunks_mut(RUN) {
+            T::update(y, &mut buffer, |y| self.write(y, |_| max, |_| log_sum, |_| inverse));
+        }
+    }
+
+    /// Columns `columns` of the matrix `[along, inner]` that starts at `start`.
+    fn columns(&self, parts: &Parts<'_, T>, start: usize, along: usize, inner: usize, columns: Range<usize>) {
+        let width = columns.len();
+        // SAFETY: each call has columns of its own, and holds one row of them at a time.
+        let row = |k: usize| unsafe {
+            parts.get(start + k * inner + columns.start..start + k * inner + columns.end)
+        };
+        let (mut buffer, mut shifted) = ([T::Wide::zero(); RUN], [T::Wide::zero(); COLUMNS]);
+        let mut max = [T::Wide::neg_infinity(); COLUMNS];
+        for k in 0..along {
+            for (max, &x) in max.iter_mut().zip(T::load(row(k), &mut buffer)) {
+                *max = if *max > x || max.is_nan() { *max } else { x };
+            }
+        }
+        if self.op.normalizer == Normalizer::Hardmax {
+            for (column, &max) in max[..width].iter().enumerate() {
+                let mut found = false;
+                for k in 0..along {
+                    let y = &mut row(k)[column];
+                    let first = !found && (y.up() == max || max.is_nan());
+                    found |= first;
+                    *y = T::down(if first { T::Wide::one() } else { T::Wide::zero() });
+                }
+            }
+            return;
+        }
+        let mut sums = [0.0f64; COLUMNS];
+        for k in 0..along {
+            let x = T::load(row(k), &mut buffer);
+            for ((s, &x), &max) in shifted.iter_mut().zip(x).zip(&max) {
+                *s = x - max;
+            }
+            T::Wide::exp_all(&mut shifted[..width]);
+            sums.iter_mut().zip(&shifted[..width]).for_each(|(sum, s)| *sum += s.wide());
+        }
+        let log_sums = sums.map(|s| T::Wide::of(s.ln()));
+        let inverses = sums.map(|s| T::Wide::of(1.0 / s));
+        for k in 0..along {
+            T::update(row(k), &mut buffer, |y| self.write(y, |i| max[i], |i| log_sums[i], |i| inverses[i]));
+        }
+    }
+
+    /// Replaces elements by what they normalise to.
+    fn write(
+        &self,
+        y: &mut [T::Wide],
+        max: impl Fn(usize) -> T::Wide,
+        log_sum: impl Fn(usize) -> T::Wide,
+        inverse: impl Fn(usize) -> T::Wide,
+    ) {
+        y.iter_mut().enumerate().for_each(|(i, y)| *y = *y - max(i));
+        if self.op.normalizer == Normalizer::LogSoftmax {
+            y.iter_mut().enumerate().for_each(|(i, y)| *y = *y - log_sum(i));
+        } else {
+            T::Wide::exp_all(y);
+            y.iter_mut().enumerate().for_each(|(i, y)| *y = *y * inverse(i));
+        }
+    }
+}
+
+/// One at the first element that equals the largest, zero elsewhere.
+fn hard<'a, T: Lanes<Wide: Real>>(y: impl Iterator<Item = &'a mut T>, max: T::Wide) {
+    let mut found = false;
+    for y in y {
+        let first = !found && (y.up() == max || max.is_nan());
+        found |= first;
+        *y = T::down(if first { T::Wide::one() } else { T::Wide::zero() });
+    }
+}
