@@ -13,7 +13,7 @@ use crate::tensor::{Element, TensorView, TensorViewMut, bf16, f16};
 
 use super::conv::PatchTable;
 use super::number::dispatch;
-use super::parallel::SharedSlice;
+use super::parallel::Parts;
 use super::scratch::with_scratch;
 use super::{Argument, CpuKernel, Entry, Kernel, KernelContext, NodeContext, Prepared};
 use fold::{Fold, Max, Mean, Norm};
@@ -93,13 +93,13 @@ impl<T: Element, F: Fold<T>> Kernel for Windowed<T, F> {
         let (x, line) = (x.slice::<T>(), table.line());
         let out = table.lines() * line;
         let planes = y.len() / out.max(1);
-        let y = SharedSlice::new(y.slice::<T>());
+        let y = Parts::new(y.slice::<T>());
         cx.pool.split(planes, (1 << 15) / out.max(1) + 1, |range| {
             with_scratch([line], |[sums]: [&mut [F::Sum]; 1]| {
                 for plane in range {
                     let image = &x[plane * table.plane()..][..table.plane()];
                     // SAFETY: each plane is written by one piece of the split.
-                    let y = unsafe { y.range(plane * out..(plane + 1) * out) };
+                    let y = unsafe { y.get(plane * out..(plane + 1) * out) };
                     for (i, y) in y.chunks_mut(line).enumerate() {
                         sums.fill(self.fold.start());
                         self.add_line(table, i, image, sums);

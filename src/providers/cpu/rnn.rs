@@ -14,7 +14,7 @@ use super::gemm::{
     Activate, Compute, Epilogue, InMemory, Left, Matrix, Offsets, PackedB, Product, Right, Store, multiply,
 };
 use super::number::dispatch;
-use super::parallel::SharedSlice;
+use super::parallel::Parts;
 use super::{Argument, CpuKernel, Entry, Kernel, KernelContext, NodeContext, Prepared};
 use cell::Functions;
 
@@ -120,19 +120,19 @@ impl<T: Store<Compute: Activate>> Kernel for Layer<T> {
         }
         let mut slots = outputs.iter_mut();
         let mut shared =
-            || slots.next().and_then(Option::as_mut).map(|out| SharedSlice::new(out.slice::<T>()));
+            || slots.next().and_then(Option::as_mut).map(|out| Parts::new(out.slice::<T>()));
         let out = Outputs { y: shared(), h: shared(), c: shared() };
         if let Some(y) = &out.y
             && lengths.is_some()
         {
             // SAFETY: nothing else writes yet. Steps beyond a sequence's length stay zero.
-            unsafe { y.range(0..y.len()) }.fill(T::default());
+            unsafe { y.get(0..y.len()) }.fill(T::default());
         }
         let per_direction = sizes.scratch().iter().sum::<usize>();
-        let scratch = SharedSlice::new(cx.scratch::<T::Compute>());
+        let scratch = Parts::new(cx.scratch::<T::Compute>());
         cx.pool.for_each(self.op.directions.len(), &|d| {
             // SAFETY: each direction has its own part.
-            let scratch = unsafe { scratch.range(d * per_direction..(d + 1) * per_direction) };
+            let scratch = unsafe { scratch.get(d * per_direction..(d + 1) * per_direction) };
             self.direction(cx, d, sizes, inputs, lengths, &out, scratch);
         });
         Ok(())
@@ -144,9 +144,9 @@ impl<T: Store<Compute: Activate>> Kernel for Layer<T> {
 }
 
 struct Outputs<'a, T> {
-    y: Option<SharedSlice<'a, T>>,
-    h: Option<SharedSlice<'a, T>>,
-    c: Option<SharedSlice<'a, T>>,
+    y: Option<Parts<'a, T>>,
+    h: Option<Parts<'a, T>>,
+    c: Option<Parts<'a, T>>,
 }
 
 impl<T: Store<Compute: Activate>> Layer<T> {
@@ -246,7 +246,7 @@ impl<T: Store<Compute: Activate>> Layer<T> {
                         false => (t * directions + d) * batch + b,
                     };
                     // SAFETY: a row belongs to one direction.
-                    store(&h[b * n..][..n], unsafe { y.range(row * n..(row + 1) * n) });
+                    store(&h[b * n..][..n], unsafe { y.get(row * n..(row + 1) * n) });
                 }
             }
         }
@@ -255,7 +255,7 @@ impl<T: Store<Compute: Activate>> Layer<T> {
             for b in 0..batch {
                 let row = self.state_row(d, b, batch);
                 // SAFETY: a row belongs to one direction.
-                store(&state[b * n..][..n], unsafe { out.range(row * n..(row + 1) * n) });
+                store(&state[b * n..][..n], unsafe { out.get(row * n..(row + 1) * n) });
             }
         }
     }

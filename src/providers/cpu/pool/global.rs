@@ -7,7 +7,7 @@ use crate::ops::pool::{GlobalPool, Reduction};
 use crate::tensor::{Element, TensorView, TensorViewMut, bf16, f16};
 
 use super::super::number::dispatch;
-use super::super::parallel::SharedSlice;
+use super::super::parallel::Parts;
 use super::super::{CpuKernel, Kernel, KernelContext, NodeContext};
 use super::fold::{Fold, Max, Mean, Norm};
 
@@ -34,10 +34,10 @@ impl<T: Element, F: Fold<T>> Kernel for Global<T, F> {
         let (Some(x), Some(y)) = (inputs[0], &mut outputs[0]) else { return Ok(()) };
         let plane: usize = x.shape()[2..].iter().product();
         let x = x.slice::<T>();
-        let y = SharedSlice::new(y.slice::<T>());
+        let y = Parts::new(y.slice::<T>());
         cx.pool.split(y.len(), (1 << 16) / plane.max(1) + 1, |range| {
             // SAFETY: the ranges of a split do not overlap.
-            for (i, y) in range.clone().zip(unsafe { y.range(range) }) {
+            for (i, y) in range.clone().zip(unsafe { y.get(range) }) {
                 *y = self.reduce(&x[i * plane..][..plane]);
             }
         });

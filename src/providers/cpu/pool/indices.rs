@@ -4,7 +4,7 @@ use crate::ops::OpError;
 use crate::tensor::{TensorView, TensorViewMut};
 
 use super::super::conv::PatchTable;
-use super::super::parallel::SharedSlice;
+use super::super::parallel::Parts;
 use super::super::{Argument, Kernel, KernelContext, Prepared};
 use super::fold::{Fold, Max, Ordered};
 use super::geometry;
@@ -44,14 +44,14 @@ impl<T: Ordered> Kernel for MaxIndices<T> {
         let (x, line) = (x.slice::<T>(), table.line());
         let out = table.lines() * line;
         let count = y.len() / out.max(1);
-        let (y, indices) = (SharedSlice::new(y.slice::<T>()), SharedSlice::new(indices.slice::<i64>()));
+        let (y, indices) = (Parts::new(y.slice::<T>()), Parts::new(indices.slice::<i64>()));
         cx.pool.split(count, (1 << 15) / out.max(1) + 1, |range| {
             for plane in range {
                 let image = &x[plane * table.plane()..][..table.plane()];
                 // SAFETY: each plane is written by one piece of the split.
                 let (y, at) = unsafe {
                     let part = plane * out..(plane + 1) * out;
-                    (y.range(part.clone()), indices.range(part))
+                    (y.get(part.clone()), indices.get(part))
                 };
                 y.fill(T::LEAST);
                 at.fill(0);
