@@ -119,8 +119,7 @@ impl<T: Store<Compute: Activate>> Kernel for Layer<T> {
             )));
         }
         let mut slots = outputs.iter_mut();
-        let mut shared =
-            || slots.next().and_then(Option::as_mut).map(|out| Parts::new(out.slice::<T>()));
+        let mut shared = || slots.next().and_then(Option::as_mut).map(|out| Parts::new(out.slice::<T>()));
         let out = Outputs { y: shared(), h: shared(), c: shared() };
         if let Some(y) = &out.y
             && lengths.is_some()
