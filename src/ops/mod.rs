@@ -17,6 +17,7 @@ pub(crate) mod choose;
 pub(crate) mod concat;
 pub(crate) mod control;
 pub(crate) mod conv;
+pub(crate) mod conv_transpose;
 pub(crate) mod gather;
 pub(crate) mod generate;
 pub(crate) mod int_list;

@@ -16,6 +16,7 @@ const FAMILIES: &[&[Declaration]] = &[
     super::cast::DECLARATIONS,
     super::control::DECLARATIONS,
     super::conv::DECLARATIONS,
+    super::conv_transpose::DECLARATIONS,
     super::concat::DECLARATIONS,
     super::gather::DECLARATIONS,
     super::generate::DECLARATIONS,

@@ -5,6 +5,7 @@
 
 mod depthwise;
 mod patches;
+mod transpose;
 
 use crate::ops::OpError;
 use crate::ops::conv::Conv;
@@ -17,8 +18,11 @@ use super::{Argument, CpuKernel, Entry, Kernel, KernelContext, NodeContext, Prep
 
 pub(super) use patches::{PatchTable, Patches};
 
-pub(super) const KERNELS: &[Entry] =
-    &[Entry::new("Conv", build), Entry::new("FusedConv", build).domain("com.microsoft")];
+pub(super) const KERNELS: &[Entry] = &[
+    Entry::new("Conv", build),
+    Entry::new("FusedConv", build).domain("com.microsoft"),
+    Entry::new("ConvTranspose", transpose::build),
+];
 
 fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
     dispatch!(node.input(0), T in [f32, f16, bf16, f64] => {
@@ -27,7 +31,7 @@ fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
             // A depthwise kernel reads the weight as it is.
             Some(w) if T::PACK && !(op.group > 1 && w.shape()[1] == 1) => {
                 let (m, k) = (w.shape()[0] / op.group, w.shape()[1..].iter().product());
-                Some(PackedA::of(w.aligned()?.view().slice::<T>(), op.group, m, k, node.pool.threads()))
+                Some(PackedA::of(w.aligned()?.view().slice::<T>(), false, op.group, m, k, node.pool.threads()))
             }
             _ => None,
         };

@@ -44,17 +44,22 @@ impl<C: Compute> PackedA<C> {
         PackedA { rows, row_blocks, depth_blocks, blocks }
     }
 
-    /// Packs `count` row-major matrices that lie one after the other, converting them.
+    /// Packs `count` matrices that lie one after the other, row-major or each transposed, converting
+    /// them.
     pub(in crate::providers::cpu) fn of<T: Store<Compute = C>>(
         data: &[T],
+        transposed: bool,
         count: usize,
         m: usize,
         k: usize,
         threads: usize,
     ) -> Self {
         with_converted(data, |data| {
-            let matrices: Vec<_> = (0..count).map(|i| Matrix::new(&data[i * m * k..], k)).collect();
-            Self::new(&matrices, m, k, threads)
+            let matrix = |i: usize| {
+                let data = &data[i * m * k..];
+                if transposed { Matrix::transposed(data, m) } else { Matrix::new(data, k) }
+            };
+            Self::new(&(0..count).map(matrix).collect::<Vec<_>>(), m, k, threads)
         })
     }
 
