@@ -2,4 +2,8 @@
 //!
 //! The command is a client of the C API and uses nothing else of the library.
 
+pub mod api;
+pub mod arguments;
+pub mod commands;
 pub mod data;
+mod text;

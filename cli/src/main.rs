@@ -1,1 +1,24 @@
-fn main() {}
+//! The `rukh` command.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use rukh_cli::arguments::{Arguments, Command};
+use rukh_cli::commands;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let result = match &arguments.command {
+        Command::Run(arguments) => commands::run(arguments),
+        Command::Info(arguments) => commands::info(arguments),
+        Command::Devices(arguments) => commands::devices(arguments),
+        Command::Bench(arguments) => commands::bench(arguments),
+    };
+    match result {
+        Ok(code) => code,
+        Err(message) => {
+            eprintln!("error: {message}");
+            ExitCode::from(2)
+        }
+    }
+}

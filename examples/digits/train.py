@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Train the example's classifier and write digits.onnx and heldout.bin.
+"""Train the example's classifier and write digits.onnx, heldout.bin and sample.npz.
 
 The data are scikit-learn's bundled handwritten digits: 1797 images of 8×8 pixels, each 0 to 16
 (E. Alpaydin and C. Kaynak, Optical Recognition of Handwritten Digits, UCI Machine Learning
 Repository, 1998, CC BY 4.0). A fifth of them, 360, are held out of the training and stored for the
-example programs.
+example programs; sample.npz has eight of them with torch's scores.
 
     pip install torch scikit-learn onnx onnxscript
     python examples/digits/train.py
@@ -56,6 +56,8 @@ def main():
     print(f"{correct} of {len(test_y)} held-out images are right")
     export(net, HERE / "digits.onnx")
     store(test_x, test_y, HERE / "heldout.bin")
+    first = test_x[:8]
+    np.savez(HERE / "sample.npz", **{"in:image": first, "out:scores": net(torch.from_numpy(first)).numpy()})
 
 
 def train(net, images, labels):

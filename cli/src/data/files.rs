@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::{Port, Tensor, Value, read_npy, read_npz, read_protobuf, write_npy, write_npz};
+use super::{Kind, Port, Tensor, Value, read_npy, read_npz, read_protobuf, write_npy, write_npz};
 
 /// Reads what `argument` names, either `NAME=FILE` or `FILE`: values with the names of inputs.
 pub fn read_input(
@@ -123,7 +123,7 @@ fn read_one(path: &Path, port: &Port, dims: &BTreeMap<String, usize>) -> Result<
         "pb" => read_protobuf(&bytes, port.kind).map_err(named),
         "npz" => Err(named("an archive has names of its own; give it without NAME=".to_owned())),
         _ => {
-            let Some(element) = port.element else {
+            let (Kind::Tensor, Some(element)) = (port.kind, port.element) else {
                 return Err(named(format!("\"{}\" is not a tensor; give a .pb file", port.name)));
             };
             let dims = port.concrete(dims, None).map_err(named)?;
@@ -139,7 +139,7 @@ fn extension(path: &Path) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::{Dim, ElementType, Kind};
+    use crate::data::{Dim, ElementType};
 
     fn port(name: &str) -> Port {
         let shape = Some(vec![Dim::Symbol("n".into())]);

@@ -8,7 +8,7 @@ use super::{ElementType, Kind};
 pub struct Port {
     pub name: String,
     pub kind: Kind,
-    /// The element type of a tensor.
+    /// The element type of a tensor, or of the tensors in another kind of value.
     pub element: Option<ElementType>,
     /// The dimensions of a tensor; `None` when not even the rank is known.
     pub shape: Option<Vec<Dim>>,
@@ -53,9 +53,9 @@ impl Port {
         };
         match self.kind {
             Kind::Tensor => format!("{element}[{shape}]"),
-            Kind::Sequence => "sequence".to_owned(),
-            Kind::Map => "map".to_owned(),
-            Kind::Optional => "optional".to_owned(),
+            Kind::Sequence => format!("sequence of {element}"),
+            Kind::Map => format!("map to {element}"),
+            Kind::Optional => format!("optional {element}"),
         }
     }
 }

@@ -1,0 +1,136 @@
+//! The environment and the devices it sees.
+
+use std::ffi::{CStr, c_char, c_void};
+use std::ptr::null_mut;
+
+use rukh::capi::*;
+
+use super::call::{Result, borrowed, c_string, call, copy, get, make, text};
+
+/// Threads and log, shared by sessions.
+pub struct Environment(pub(super) *mut rukh_environment);
+
+// SAFETY: handles may be used from any thread.
+unsafe impl Send for Environment {}
+// SAFETY: a shared handle is only read, which the library allows from many threads at once.
+unsafe impl Sync for Environment {}
+
+impl Drop for Environment {
+    fn drop(&mut self) {
+        // SAFETY: the handle is ours and destroyed once.
+        unsafe { rukh_environment_destroy(self.0) };
+    }
+}
+
+/// What can run models.
+pub struct Device {
+    pub provider: String,
+    pub name: String,
+    pub arch: String,
+    /// Bytes; 0 when it is not known.
+    pub memory: u64,
+    pub properties: Vec<(String, String)>,
+}
+
+impl Environment {
+    /// `threads`: 0 for as many as the process may use. Messages of the library go to standard error:
+    /// warnings and errors, or everything when `verbose`.
+    pub fn new(threads: usize, verbose: bool) -> Result<Environment> {
+        // SAFETY: in this function, handles are live and locals are written to; the callback needs no
+        // user data.
+        let options = make(|out, error| unsafe { rukh_environment_options_create(out, error) })?;
+        let level = if verbose { RUKH_LOG_DEBUG } else { RUKH_LOG_WARNING };
+        let (key, value) = (c_string("threads"), c_string(&threads.to_string()));
+        // SAFETY: as above.
+        let made = call(|error| unsafe {
+            rukh_environment_options_set(options, key.as_ptr(), value.as_ptr(), error)
+        })
+        // SAFETY: as above.
+        .and_then(|()| {
+            call(|error| unsafe {
+                rukh_environment_options_set_log(options, level, Some(log), null_mut(), None, error)
+            })
+        })
+        // SAFETY: as above.
+        .and_then(|()| make(|out, error| unsafe { rukh_environment_create(options, out, error) }));
+        // SAFETY: as above; destroyed once.
+        unsafe { rukh_environment_options_destroy(options) };
+        made.map(Environment)
+    }
+
+    /// Every device that the library can use.
+    pub fn devices(&self) -> Result<Vec<Device>> {
+        // SAFETY: the handle is live and the place written to is a local.
+        let count: usize = get(|out, error| unsafe { rukh_environment_device_count(self.0, out, error) })?;
+        (0..count).map(|i| self.device(i)).collect()
+    }
+
+    fn device(&self, index: usize) -> Result<Device> {
+        // SAFETY: in this function, the handles are live and the places written to are locals.
+        let handle = make(|out, error| unsafe { rukh_environment_device(self.0, index, out, error) })?;
+        let device = (|| {
+            // SAFETY: as above.
+            let count: usize = get(|out, error| unsafe { rukh_device_property_count(handle, out, error) })?;
+            Ok(Device {
+                // SAFETY: as above.
+                provider: borrowed(|out, error| unsafe { rukh_device_provider(handle, out, error) })?,
+                // SAFETY: as above.
+                name: borrowed(|out, error| unsafe { rukh_device_name(handle, out, error) })?,
+                // SAFETY: as above.
+                arch: borrowed(|out, error| unsafe { rukh_device_arch(handle, out, error) })?,
+                // SAFETY: as above.
+                memory: get(|out, error| unsafe { rukh_device_memory(handle, out, error) })?,
+                properties: (0..count).map(|i| property(handle, i)).collect::<Result<_>>()?,
+            })
+        })();
+        // SAFETY: as above; destroyed once.
+        unsafe { rukh_device_destroy(handle) };
+        device
+    }
+
+    /// Each provider with the reason why it has no device here; "" when it has one.
+    pub fn providers(&self) -> Result<Vec<(String, String)>> {
+        // SAFETY: in this function, the handle is live, names are NUL-terminated, and the places written
+        // to are locals.
+        let count: usize = get(|out, error| unsafe { rukh_provider_count(out, error) })?;
+        (0..count)
+            .map(|i| {
+                // SAFETY: as above.
+                let name = text(|buf, cap, needed, error| unsafe {
+                    rukh_provider_name(i, buf, cap, needed, error)
+                })?;
+                let c_name = c_string(&name);
+                // SAFETY: as above.
+                let reason = text(|buf, cap, needed, error| unsafe {
+                    rukh_environment_provider_reason(self.0, c_name.as_ptr(), buf, cap, needed, error)
+                })?;
+                Ok((name, reason))
+            })
+            .collect()
+    }
+}
+
+/// The version of the library, as text.
+pub fn version() -> String {
+    // SAFETY: the text is static.
+    unsafe { CStr::from_ptr(rukh_version_string()) }.to_string_lossy().into_owned()
+}
+
+fn property(handle: *const rukh_device, index: usize) -> Result<(String, String)> {
+    let (mut key, mut value) = (std::ptr::null(), std::ptr::null());
+    // SAFETY: the handle is live and the places written to are locals.
+    call(|error| unsafe { rukh_device_property(handle, index, &mut key, &mut value, error) })?;
+    Ok((copy(key), copy(value)))
+}
+
+unsafe extern "C" fn log(_user: *mut c_void, level: rukh_log_level, message: *const c_char) {
+    let level = match level {
+        RUKH_LOG_DEBUG => "debug",
+        RUKH_LOG_INFO => "info",
+        RUKH_LOG_WARNING => "warning",
+        _ => "error",
+    };
+    // SAFETY: the library gives a text that is valid during the call.
+    let message = unsafe { CStr::from_ptr(message) }.to_string_lossy();
+    eprintln!("{level}: {message}");
+}

@@ -1,0 +1,15 @@
+//! A safe face of the C API, as far as the command needs it.
+
+mod call;
+mod environment;
+mod metadata;
+mod options;
+mod session;
+mod value;
+
+pub use call::{Error, Result};
+pub use environment::{Device, Environment, version};
+pub use metadata::{LoadCounters, Metadata, Placement};
+pub use options::{Options, Provider};
+pub use session::{Bound, Session};
+pub use value::Value;

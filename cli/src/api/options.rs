@@ -1,0 +1,75 @@
+//! How a session is opened.
+
+use std::ffi::CString;
+
+use rukh::capi::*;
+
+use super::call::{Result, c_string, call, make};
+
+/// Providers in order of preference, and session options by name.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    pub providers: Vec<Provider>,
+    pub settings: Vec<(String, String)>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Provider {
+    pub name: String,
+    pub options: Vec<(String, String)>,
+}
+
+impl Options {
+    /// Every node must run on this one provider.
+    pub fn only(provider: &str) -> Options {
+        Options {
+            providers: vec![Provider { name: provider.to_owned(), options: Vec::new() }],
+            settings: vec![("fallback".to_owned(), "error".to_owned())],
+        }
+    }
+}
+
+/// The library's options, destroyed with this.
+pub(super) struct Handle(pub(super) *mut rukh_session_options);
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        // SAFETY: the handle is ours and destroyed once.
+        unsafe { rukh_session_options_destroy(self.0) };
+    }
+}
+
+impl Handle {
+    pub(super) fn new(options: &Options) -> Result<Handle> {
+        // SAFETY: the place written to is a local.
+        let handle = Handle(make(|out, error| unsafe { rukh_session_options_create(out, error) })?);
+        for provider in &options.providers {
+            handle.add(provider)?;
+        }
+        for (key, value) in &options.settings {
+            let (key, value) = (c_string(key), c_string(value));
+            // SAFETY: the handle is live and the texts are NUL-terminated.
+            call(|error| unsafe { rukh_session_options_set(handle.0, key.as_ptr(), value.as_ptr(), error) })?;
+        }
+        Ok(handle)
+    }
+
+    fn add(&self, provider: &Provider) -> Result<()> {
+        let name = c_string(&provider.name);
+        let (keys, values): (Vec<CString>, Vec<CString>) =
+            provider.options.iter().map(|(k, v)| (c_string(k), c_string(v))).unzip();
+        let keys: Vec<_> = keys.iter().map(|k| k.as_ptr()).collect();
+        let values: Vec<_> = values.iter().map(|v| v.as_ptr()).collect();
+        // SAFETY: the handle is live, the texts are NUL-terminated, and there are `len` of each.
+        call(|error| unsafe {
+            rukh_session_options_add_provider(
+                self.0,
+                name.as_ptr(),
+                keys.as_ptr(),
+                values.as_ptr(),
+                keys.len(),
+                error,
+            )
+        })
+    }
+}

@@ -1,0 +1,221 @@
+//! What the command line may say.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::api::{Options, Provider};
+
+/// Run, inspect and time ONNX models.
+///
+/// Start with `rukh info MODEL` to see what a model takes and gives, and `rukh run MODEL --generate`
+/// to see it run on made-up inputs.
+#[derive(Parser)]
+#[command(name = "rukh", version)]
+pub struct Arguments {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    Run(RunArguments),
+    Info(InfoArguments),
+    Devices(DevicesArguments),
+    Bench(BenchArguments),
+}
+
+/// Run a model once: show its outputs, save them, or compare them with expected ones.
+///
+/// Exit codes: 0 when the model ran and its outputs are as expected; 1 when they differ from
+/// --expect; 2 when something could not be read or run.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  rukh run model.onnx --generate
+  rukh run model.onnx --input image=photo.npy --output results
+  rukh run model.onnx --input sample.npz --expect sample.npz
+  rukh run model.onnx --input test_data_set_0 --expect test_data_set_0
+  rukh run model.onnx --generate --dim batch=8 --provider cpu --threads 4")]
+pub struct RunArguments {
+    #[command(flatten)]
+    pub model: ModelArguments,
+    #[command(flatten)]
+    pub inputs: InputArguments,
+    /// Save the outputs: into one NumPy archive when PATH ends in .npz, else each as a .npy file into
+    /// the folder PATH
+    #[arg(long, value_name = "PATH")]
+    pub output: Option<PathBuf>,
+    /// Compare the outputs with those in PATH: an .npz (arrays NAME or out:NAME), a folder with
+    /// output_0.pb, output_1.pb, …, or one .npy or .pb for a model with one output
+    #[arg(long, value_name = "PATH")]
+    pub expect: Option<PathBuf>,
+    /// Allowed difference relative to the largest magnitude in the expected output
+    #[arg(long, value_name = "X", default_value_t = 1e-3)]
+    pub rtol: f64,
+    /// Allowed difference on top of that
+    #[arg(long, value_name = "X", default_value_t = 1e-7)]
+    pub atol: f64,
+}
+
+/// Show what a model takes, gives and consists of, and where each node would run.
+#[derive(Args)]
+pub struct InfoArguments {
+    #[command(flatten)]
+    pub model: ModelArguments,
+    /// List every node with the provider that runs it and why
+    #[arg(long)]
+    pub nodes: bool,
+    /// Run the model once on made-up inputs, to show how much memory that takes
+    #[arg(long)]
+    pub run: bool,
+    /// Print everything as one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// List the devices that can run models, and why other providers have none.
+#[derive(Args)]
+pub struct DevicesArguments {
+    /// Print a JSON array
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Time a model: latency, throughput, and which operators take the time.
+///
+/// Inputs are made up unless --input gives them. Times are of the whole call, from inputs in host
+/// memory to outputs in host memory.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  rukh bench model.onnx
+  rukh bench model.onnx --dim batch=8 --threads 2 --seconds 10
+  rukh bench model.onnx --first
+  rukh bench model.onnx --json > result.json")]
+pub struct BenchArguments {
+    #[command(flatten)]
+    pub model: ModelArguments,
+    #[command(flatten)]
+    pub inputs: InputArguments,
+    /// Time for at least this long
+    #[arg(long, value_name = "S", default_value_t = 5.0)]
+    pub seconds: f64,
+    /// Time this many runs, however long they take
+    #[arg(long, value_name = "N", conflicts_with = "seconds")]
+    pub runs: Option<usize>,
+    /// Runs before the timing begins
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub warmup: usize,
+    /// Only time opening the model and its first run
+    #[arg(long)]
+    pub first: bool,
+    /// Leave out the table of operators, which takes a second, recorded session
+    #[arg(long)]
+    pub no_operators: bool,
+    /// Save the recorded runs as a Chrome trace (for ui.perfetto.dev or chrome://tracing)
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["no_operators", "first"])]
+    pub trace: Option<PathBuf>,
+    /// Print everything as one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The model and how it is opened.
+#[derive(Args)]
+pub struct ModelArguments {
+    /// The model, an .onnx file
+    #[arg(value_name = "MODEL")]
+    pub path: PathBuf,
+    /// Provider to run on, with its options; given more than once, in order of preference
+    #[arg(long = "provider", value_name = "NAME[:KEY=VALUE,…]", value_parser = parse_provider)]
+    pub providers: Vec<Provider>,
+    /// Option of the session, such as load=read, optimization=none or fallback=error
+    #[arg(long = "option", value_name = "KEY=VALUE", value_parser = parse_pair)]
+    pub options: Vec<(String, String)>,
+    /// Choose the size of an open dimension; others become 1 in made-up inputs
+    #[arg(long = "dim", value_name = "NAME=N", value_parser = parse_dim)]
+    pub dims: Vec<(String, usize)>,
+    /// Threads that compute, 0 for all
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub threads: usize,
+    /// Show what the library logs
+    #[arg(long, short)]
+    pub verbose: bool,
+}
+
+/// Where inputs come from.
+#[derive(Args)]
+pub struct InputArguments {
+    /// Input from a file: NAME=FILE, or FILE alone for an .npz (arrays NAME or in:NAME), a folder with
+    /// input_0.pb, input_1.pb, …, or the only input. FILE is .npy, .pb, or raw little-endian elements
+    #[arg(long = "input", value_name = "[NAME=]FILE")]
+    pub files: Vec<String>,
+    /// Make up the inputs that no --input gives: normally distributed numbers; integers and booleans
+    /// are 0 or 1
+    #[arg(long)]
+    pub generate: bool,
+    /// Another seed makes up other inputs
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+}
+
+impl ModelArguments {
+    /// How to open the session.
+    pub fn session_options(&self) -> Options {
+        let dims = self.dims.iter().map(|(name, size)| (format!("dim.{name}"), size.to_string()));
+        Options {
+            providers: self.providers.clone(),
+            settings: self.options.iter().cloned().chain(dims).collect(),
+        }
+    }
+
+    pub fn dims(&self) -> BTreeMap<String, usize> {
+        self.dims.iter().cloned().collect()
+    }
+}
+
+fn parse_pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        _ => Err("it should be KEY=VALUE".to_owned()),
+    }
+}
+
+fn parse_dim(text: &str) -> Result<(String, usize), String> {
+    let (name, size) = text.rsplit_once('=').ok_or("it should be NAME=N")?;
+    let size = size.parse().map_err(|_| format!("\"{size}\" is not a number from 0"))?;
+    Ok((name.to_owned(), size))
+}
+
+fn parse_provider(text: &str) -> Result<Provider, String> {
+    let (name, options) = text.split_once(':').unwrap_or((text, ""));
+    let options = options.split(',').filter(|option| !option.is_empty()).map(parse_pair);
+    Ok(Provider { name: name.to_owned(), options: options.collect::<Result<_, _>>()? })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_definition_holds() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn providers_and_dims_parse() {
+        let provider = parse_provider("hip:device_id=1,gpu_mem_limit=5").unwrap();
+        assert_eq!(provider.name, "hip");
+        assert_eq!(
+            provider.options,
+            [("device_id".into(), "1".into()), ("gpu_mem_limit".into(), "5".into())]
+        );
+        assert!(parse_provider("hip:device_id").is_err());
+        assert_eq!(parse_dim("a=b=3"), Ok(("a=b".to_owned(), 3)));
+        assert!(parse_dim("batch=-1").unwrap_err().contains("\"-1\""));
+    }
+}
