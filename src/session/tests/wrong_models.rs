@@ -177,12 +177,6 @@ fn wrong_graphs() {
             &["\"w\"", "from memory"],
         ),
         (
-            "index out of range",
-            one("Gather", &["x", "i"]).initializer(ints("i", &[1], &[7])),
-            Status::InvalidModel,
-            &["the_Gather", "7"],
-        ),
-        (
             "function that calls itself",
             ModelBuilder::new()
                 .input("x", F32, &["2"])
