@@ -3,7 +3,7 @@
 use crate::ops::reduce::Reduction;
 use crate::tensor::Element;
 
-use super::simd::{Loop, widest};
+use super::simd::{Loop, run};
 
 /// A type that can be reduced, and the wider one it is accumulated in: f64 for floats (so that long
 /// sums stay exact to the last place), 64 bits for integers, where sums wrap.
@@ -92,8 +92,10 @@ pub(super) fn accumulator<W: Accumulate>(reduction: Reduction) -> Accumulator<W>
 fn pass<W: Accumulate, S: Step<W>>(start: W::Acc) -> Accumulator<W> {
     Accumulator {
         start,
-        row: |x, acc, _| widest(Row::<W, S> { x, acc, start: S::neutral(), _step: std::marker::PhantomData }),
-        column: |x, acc, _| widest(Column::<W, S> { x, acc, _step: std::marker::PhantomData }),
+        row: |x, acc, _| {
+            run::<_, false>(Row::<W, S> { x, acc, start: S::neutral(), _step: std::marker::PhantomData })
+        },
+        column: |x, acc, _| run::<_, false>(Column::<W, S> { x, acc, _step: std::marker::PhantomData }),
         second: None,
     }
 }

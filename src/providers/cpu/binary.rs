@@ -180,17 +180,17 @@ fn build_comparison(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
     let Elementwise { op, alignment } = *node.op::<Elementwise>();
     fn kernel<T: Element + PartialOrd>(op: Binary, alignment: Alignment) -> Option<Box<dyn Kernel>> {
         fn boxed<T: Element>(f: impl Fn(T, T) -> bool + Send + Sync + 'static) -> Box<dyn Combine<T, Bool>> {
-            Box::new(Pairwise::<_, true>(move |a, b| Bool::from(f(a, b))))
+            Box::new(Pairwise::<_, false>(move |a, b| Bool::from(f(a, b))))
         }
+        // a > b is b < a.
         let f = match op {
             Binary::Equal => boxed(|a: T, b| a == b),
-            Binary::Greater => boxed(|a: T, b| a > b),
-            Binary::GreaterOrEqual => boxed(|a: T, b| a >= b),
-            Binary::Less => boxed(|a: T, b| a < b),
-            Binary::LessOrEqual => boxed(|a: T, b| a <= b),
+            Binary::Greater | Binary::Less => boxed(|a: T, b| a < b),
+            Binary::GreaterOrEqual | Binary::LessOrEqual => boxed(|a: T, b| a <= b),
             _ => return None,
         };
-        Some(Box::new(ZipTo { f, alignment }))
+        let swap = matches!(op, Binary::Greater | Binary::GreaterOrEqual);
+        Some(Box::new(ZipTo { f, alignment, swap }))
     }
     let kernel = match (node.input(0), op) {
         (Some(ElementType::String), Binary::Equal) => {
@@ -198,7 +198,7 @@ fn build_comparison(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
         }
         (Some(ElementType::Bool), Binary::Equal) => {
             let f = Box::new(Pairwise::<_, false>(|a: Bool, b: Bool| Bool::from(a == b)));
-            Some(Box::new(ZipTo { f, alignment }) as Box<dyn Kernel>)
+            Some(Box::new(ZipTo { f, alignment, swap: false }) as Box<dyn Kernel>)
         }
         (ty, _) => dispatch!(ty, T in [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64] =>
             kernel::<T>(op, alignment), else None),

@@ -16,23 +16,24 @@ use super::{Argument, CpuKernel, Entry, Kernel, KernelContext, NodeContext, Prep
 pub(super) const KERNELS: &[Entry] = &[Entry::new("Where", build_where), Entry::new("Clip", build_clip)];
 
 fn build_where(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
-    use crate::tensor::{
-        C64, C128, F4E2M1, F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, F8E8M0, I2, I4, U2, U4,
+    let kernel: Box<dyn Kernel> = match node.input(1).map(ElementType::size) {
+        // Strings have no size.
+        Some(0) => return Ok(CpuKernel::Value(Box::new(WhereStrings))),
+        Some(1) => Box::new(Where::<1>),
+        Some(2) => Box::new(Where::<2>),
+        Some(4) => Box::new(Where::<4>),
+        Some(8) => Box::new(Where::<8>),
+        Some(16) => Box::new(Where::<16>),
+        _ => return Err(node.no_kernel()),
     };
-    if node.input(1) == Some(ElementType::String) {
-        return Ok(CpuKernel::Value(Box::new(WhereStrings)));
-    }
-    let kernel: Box<dyn Kernel> = dispatch!(node.input(1), T in [
-            f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, Bool, C64, C128,
-            F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, F8E8M0, F4E2M1, I4, U4, I2, U2
-        ] => Box::new(Where::<T>(std::marker::PhantomData)), else return Err(node.no_kernel()));
     Ok(CpuKernel::Tensor(kernel))
 }
 
 /// Chooses elements. Bound: a read of the condition and of both operands, and a write.
-struct Where<T>(std::marker::PhantomData<fn(T)>);
+/// Elements of `N` bytes are moved without a look at them.
+struct Where<const N: usize>;
 
-impl<T: Element> Kernel for Where<T> {
+impl<const N: usize> Kernel for Where<N> {
     fn run(
         &self,
         cx: &KernelContext<'_>,
@@ -41,9 +42,9 @@ impl<T: Element> Kernel for Where<T> {
     ) -> Result<(), OpError> {
         let (Some(output), Some(condition)) = (&mut outputs[0], inputs[0]) else { return Ok(()) };
         let condition = condition.slice::<Bool>();
-        let (x, y) = (inputs[1].map(|x| x.slice::<T>()), inputs[2].map(|y| y.slice::<T>()));
+        let (x, y) = (inputs[1].map(elements::<N>), inputs[2].map(elements::<N>));
         let walk: &Broadcast<3> = cx.state();
-        split_mut(cx.pool, output.slice::<T>(), 1, GRAIN, |range, part| {
+        split_mut(cx.pool, output.bytes().as_chunks_mut::<N>().0, 1, GRAIN, |range, part| {
             let start = range.start;
             walk.each(range, |out, [rc, rx, ry]| {
                 let to = &mut part[out.start - start..out.end - start];
@@ -79,6 +80,10 @@ impl<T: Element> Kernel for Where<T> {
     }
 }
 
+fn elements<const N: usize>(view: TensorView<'_>) -> &[[u8; N]] {
+    view.bytes().as_chunks().0
+}
+
 fn set<T: Copy>(to: &mut [T], from: &[T]) {
     match from {
         &[one] => to.fill(one),
@@ -94,41 +99,15 @@ fn choose<T: Copy>(to: &mut [T], condition: &[Bool], from: &[T], when: bool) {
                 set(to, from);
             }
         }
-        (c, &[one]) => widest(ChooseOne { to, c, one, when }),
-        (c, from) => widest(Choose { to, c, from, when }),
-    }
-}
-
-struct ChooseOne<'a, T> {
-    to: &'a mut [T],
-    c: &'a [Bool],
-    one: T,
-    when: bool,
-}
-
-impl<T: Copy> Loop for ChooseOne<'_, T> {
-    type Output = ();
-    #[inline(always)]
-    fn run(self) {
-        for (to, c) in self.to.iter_mut().zip(self.c) {
-            *to = if c.get() == self.when { self.one } else { *to };
+        (c, &[one]) => {
+            for (to, c) in to.iter_mut().zip(c) {
+                *to = if c.get() == when { one } else { *to };
+            }
         }
-    }
-}
-
-struct Choose<'a, T> {
-    to: &'a mut [T],
-    c: &'a [Bool],
-    from: &'a [T],
-    when: bool,
-}
-
-impl<T: Copy> Loop for Choose<'_, T> {
-    type Output = ();
-    #[inline(always)]
-    fn run(self) {
-        for ((to, c), from) in self.to.iter_mut().zip(self.c).zip(self.from) {
-            *to = if c.get() == self.when { *from } else { *to };
+        (c, from) => {
+            for ((to, c), from) in to.iter_mut().zip(c).zip(from) {
+                *to = if c.get() == when { *from } else { *to };
+            }
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::ops::OpError;
 use crate::tensor::{Element, TensorView, TensorViewMut, bf16, f16};
 
 use super::parallel::{GRAIN, split_mut};
-use super::simd::{Loop, widest};
+use super::simd::{Loop, run};
 use super::{Kernel, KernelContext};
 
 /// A function of one element, applied to many.
@@ -19,16 +19,16 @@ pub(super) trait Function<T>: Send + Sync {
     fn map_mut(&self, x: &mut [T]);
 }
 
-/// A closure that compilers can vectorise, or that need not be fast.
-pub(super) struct Plain<F>(pub(super) F);
+/// A closure; `WIDE` compiles its loops for several instruction sets.
+pub(super) struct Plain<F, const WIDE: bool>(pub(super) F);
 
-impl<T: Element, F: Fn(T) -> T + Send + Sync> Function<T> for Plain<F> {
+impl<T: Element, F: Fn(T) -> T + Send + Sync, const WIDE: bool> Function<T> for Plain<F, WIDE> {
     fn map(&self, x: &[T], y: &mut [T]) {
-        widest(Copying { x, y, f: &self.0 });
+        run::<_, WIDE>(Copying { x, y, f: &self.0 });
     }
 
     fn map_mut(&self, x: &mut [T]) {
-        widest(InPlace { x, f: &self.0 });
+        run::<_, WIDE>(InPlace { x, f: &self.0 });
     }
 }
 
@@ -193,7 +193,7 @@ impl<T: Element, U: Element, F: Fn(T) -> U + Send + Sync> Kernel for MapTo<T, U,
         let (Some(output), Some(x)) = (&mut outputs[0], inputs[0]) else { return Ok(()) };
         let x = x.slice::<T>();
         split_mut(cx.pool, output.slice::<U>(), 1, GRAIN, |range, y| {
-            widest(Copying { x: &x[range], y, f: &self.f });
+            run::<_, false>(Copying { x: &x[range], y, f: &self.f });
         });
         Ok(())
     }

@@ -4,6 +4,7 @@
 //! [`widest`] is compiled once more for each instruction set that rten-simd knows, and the one the
 //! machine has is chosen when it runs.
 
+#[cfg(not(debug_assertions))]
 use rten_simd::{Isa, SimdOp};
 
 /// A loop to be compiled for several instruction sets. `run` and what it calls in its inner loop
@@ -14,13 +15,29 @@ pub(super) trait Loop {
     fn run(self) -> Self::Output;
 }
 
-/// Runs a loop, compiled for the best instruction set of this machine.
+/// Runs a loop, compiled for the best instruction set of this machine. Debug builds compile it once,
+/// for the oldest: what it computes is the same.
+#[cfg(not(debug_assertions))]
 pub(super) fn widest<L: Loop>(body: L) -> L::Output {
     Vectorised(body).dispatch()
 }
 
+#[cfg(debug_assertions)]
+pub(super) fn widest<L: Loop>(body: L) -> L::Output {
+    body.run()
+}
+
+/// Runs a loop, compiled for several instruction sets only where that is worth its code: for the
+/// types that models compute in.
+#[inline(always)]
+pub(super) fn run<L: Loop, const WIDE: bool>(body: L) -> L::Output {
+    if WIDE { widest(body) } else { body.run() }
+}
+
+#[cfg(not(debug_assertions))]
 struct Vectorised<L>(L);
 
+#[cfg(not(debug_assertions))]
 impl<L: Loop> SimdOp for Vectorised<L> {
     type Output = L::Output;
 

@@ -6,7 +6,7 @@ use crate::tensor::{Bool, Element, ElementType, F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8
 
 use super::map::{Function, HalfMap, Map, MapTo, Plain, Vector};
 use super::number::dispatch;
-use super::vector;
+use super::vector as functions;
 use super::{CpuKernel, Entry, Kernel, NodeContext};
 
 pub(super) const KERNELS: &[Entry] = &[
@@ -64,7 +64,7 @@ fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
         Some(ElementType::F16) => function_f32(op).map(|f| Box::new(HalfMap::<f16>::new(f)) as _),
         Some(ElementType::BF16) => function_f32(op).map(|f| Box::new(HalfMap::<bf16>::new(f)) as _),
         Some(ElementType::Bool) if op == Unary::Not => {
-            Some(Box::new(Map::<Bool>(Box::new(Plain(|x: Bool| Bool((x.0 == 0) as u8))))))
+            Some(Box::new(Map::<Bool>(Box::new(Plain::<_, false>(|x: Bool| Bool((x.0 == 0) as u8))))))
         }
         ty => dispatch!(ty, T in [i8, i16, i32, i64, u8, u16, u32, u64] =>
             integer::<T>(op).map(|f| Box::new(Map(f)) as _), else None),
@@ -76,9 +76,9 @@ fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
 pub(super) fn function_f32(op: Unary) -> Option<Box<dyn Function<f32>>> {
     Some(match op {
         Unary::Elu { alpha } => Box::new(Vector(rten_vecmath::Elu { alpha })),
-        Unary::Erf => Box::new(Vector(vector::Erf)),
+        Unary::Erf => Box::new(Vector(functions::Erf)),
         Unary::Exp => Box::new(Vector(rten_vecmath::Exp {})),
-        Unary::Gelu { tanh: false } => Box::new(Vector(vector::Gelu)),
+        Unary::Gelu { tanh: false } => Box::new(Vector(functions::Gelu)),
         Unary::Gelu { tanh: true } => Box::new(Vector(rten_vecmath::ApproxGelu {})),
         Unary::Sigmoid => Box::new(Vector(rten_vecmath::Sigmoid {})),
         Unary::Swish { alpha } => Box::new(Vector(rten_vecmath::Swish { alpha })),
@@ -122,8 +122,14 @@ impl Real for f64 {
     }
 }
 
+/// A closure in one of the types.
 fn plain<T: Element>(f: impl Fn(T) -> T + Send + Sync + 'static) -> Option<Box<dyn Function<T>>> {
-    Some(Box::new(Plain(f)))
+    Some(Box::new(Plain::<_, false>(f)))
+}
+
+/// A closure whose loop has vector instructions, in f32.
+fn vector<T: Element>(f: impl Fn(T) -> T + Send + Sync + 'static) -> Option<Box<dyn Function<T>>> {
+    Some(Box::new(Plain::<_, true>(f)))
 }
 
 /// The function in a float type. Comparisons are written so that NaN stays NaN.
@@ -131,14 +137,14 @@ fn function<T: Real>(op: Unary) -> Option<Box<dyn Function<T>>> {
     let (zero, one) = (T::zero(), T::one());
     let of = |x: f32| T::of(x as f64);
     match op {
-        Unary::Abs => plain(|x: T| x.abs()),
+        Unary::Abs => vector(|x: T| x.abs()),
         Unary::Acos => plain(|x: T| x.acos()),
         Unary::Acosh => plain(|x: T| x.acosh()),
         Unary::Asin => plain(|x: T| x.asin()),
         Unary::Asinh => plain(|x: T| x.asinh()),
         Unary::Atan => plain(|x: T| x.atan()),
         Unary::Atanh => plain(|x: T| x.atanh()),
-        Unary::Ceil => plain(|x: T| x.ceil()),
+        Unary::Ceil => vector(|x: T| x.ceil()),
         Unary::Celu { alpha } => {
             let alpha = of(alpha);
             plain(move |x: T| if x < zero { alpha * (x / alpha).exp_m1() } else { x })
@@ -151,7 +157,7 @@ fn function<T: Real>(op: Unary) -> Option<Box<dyn Function<T>>> {
         }
         Unary::Erf => plain(|x: T| x.erf()),
         Unary::Exp => plain(|x: T| x.exp()),
-        Unary::Floor => plain(|x: T| x.floor()),
+        Unary::Floor => vector(|x: T| x.floor()),
         Unary::Gelu { tanh: false } => {
             let (half, root) = (T::of(0.5), T::of(std::f64::consts::FRAC_1_SQRT_2));
             plain(move |x: T| half * x * (one + (x * root).erf()))
@@ -163,15 +169,15 @@ fn function<T: Real>(op: Unary) -> Option<Box<dyn Function<T>>> {
         }
         Unary::HardSigmoid { alpha, beta } => {
             let (alpha, beta) = (of(alpha), of(beta));
-            plain(move |x| clamp_unit(alpha * x + beta))
+            vector(move |x| clamp_unit(alpha * x + beta))
         }
         Unary::HardSwish => {
             let (sixth, half) = (one / T::of(6.0), T::of(0.5));
-            plain(move |x| x * clamp_unit(x * sixth + half))
+            vector(move |x| x * clamp_unit(x * sixth + half))
         }
         Unary::LeakyRelu { alpha } => {
             let alpha = of(alpha);
-            plain(move |x| if x < zero { alpha * x } else { x })
+            vector(move |x| if x < zero { alpha * x } else { x })
         }
         Unary::Log => plain(|x: T| x.ln()),
         Unary::Mish => {
@@ -183,10 +189,10 @@ fn function<T: Real>(op: Unary) -> Option<Box<dyn Function<T>>> {
                 if x > limit { x } else { x * n / (n + two) }
             })
         }
-        Unary::Neg => plain(|x: T| -x),
-        Unary::Reciprocal => plain(move |x: T| one / x),
-        Unary::Relu => plain(move |x| if x < zero { zero } else { x }),
-        Unary::Round => plain(|x: T| x.round_ties_even()),
+        Unary::Neg => vector(|x: T| -x),
+        Unary::Reciprocal => vector(move |x: T| one / x),
+        Unary::Relu => vector(move |x| if x < zero { zero } else { x }),
+        Unary::Round => vector(|x: T| x.round_ties_even()),
         Unary::Selu { alpha, gamma } => {
             let (alpha, gamma) = (of(alpha), of(gamma));
             plain(move |x: T| gamma * if x < zero { alpha * x.exp_m1() } else { x })
@@ -217,8 +223,8 @@ fn function<T: Real>(op: Unary) -> Option<Box<dyn Function<T>>> {
         Unary::Sinh => plain(|x: T| x.sinh()),
         // log(1 + exp(x)) without overflow.
         Unary::Softplus => plain(move |x: T| (if x > zero { x } else { zero }) + (-x.abs()).exp().ln_1p()),
-        Unary::Softsign => plain(move |x: T| x / (one + x.abs())),
-        Unary::Sqrt => plain(|x: T| x.sqrt()),
+        Unary::Softsign => vector(move |x: T| x / (one + x.abs())),
+        Unary::Sqrt => vector(|x: T| x.sqrt()),
         Unary::Swish { alpha } => {
             let alpha = of(alpha);
             plain(move |x: T| x / (one + (-alpha * x).exp()))
@@ -227,7 +233,7 @@ fn function<T: Real>(op: Unary) -> Option<Box<dyn Function<T>>> {
         Unary::Tanh => plain(|x: T| x.tanh()),
         Unary::ThresholdedRelu { alpha } => {
             let alpha = of(alpha);
-            plain(move |x| if x > alpha { x } else { zero })
+            vector(move |x| if x > alpha { x } else { zero })
         }
         Unary::BitwiseNot | Unary::Not => None,
     }

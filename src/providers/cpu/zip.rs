@@ -9,7 +9,7 @@ use crate::tensor::{Element, Shape, TensorView, TensorViewMut};
 use super::broadcast::Broadcast;
 use super::map::{HALF_RUN, Half};
 use super::parallel::{GRAIN, split_mut};
-use super::simd::{Loop, widest};
+use super::simd::{Loop, run};
 use super::{Argument, Kernel, KernelContext, Prepared};
 
 /// A function of two elements, applied to many. A slice of one element stands for as many equal
@@ -60,10 +60,6 @@ impl<T: Copy + Send + Sync, F: Fn(T, T) -> T + Send + Sync, const WIDE: bool> Up
             a => run::<_, WIDE>(UpdateTwo { y, x: a, f: &|y, a| f(a, y) }),
         }
     }
-}
-
-fn run<L: Loop, const WIDE: bool>(body: L) -> L::Output {
-    if WIDE { widest(body) } else { body.run() }
 }
 
 struct One<'a, T, U, F> {
@@ -251,6 +247,8 @@ fn widen<H: Half>(from: Option<&[H]>, own: &[H], skip: usize, to: &mut [f32; HAL
 pub(super) struct ZipTo<T, U> {
     pub(super) f: Box<dyn Combine<T, U>>,
     pub(super) alignment: Alignment,
+    /// Whether the function takes the second operand first.
+    pub(super) swap: bool,
 }
 
 impl<T: Element, U: Element> Kernel for ZipTo<T, U> {
@@ -266,7 +264,8 @@ impl<T: Element, U: Element> Kernel for ZipTo<T, U> {
         split_mut(cx.pool, output.slice::<U>(), 1, GRAIN, |range, part| {
             let start = range.start;
             walk.each(range, |out, [ra, rb]| {
-                self.f.combine(&mut part[out.start - start..out.end - start], &a[ra], &b[rb]);
+                let (a, b) = if self.swap { (&b[rb], &a[ra]) } else { (&a[ra], &b[rb]) };
+                self.f.combine(&mut part[out.start - start..out.end - start], a, b);
             });
         });
         Ok(())
