@@ -13,35 +13,45 @@ mod scratch;
 mod attention;
 mod binary;
 mod cast;
+mod col2im;
 mod concat;
 mod conv;
+mod crop;
+mod detection;
+mod fourier;
 mod gather;
 mod generate;
+mod grid;
 mod ints;
 mod item;
 mod mapped;
 mod matmul;
 mod movement;
 mod mover;
+mod ngram;
 mod norm;
 mod order;
 mod pad;
 mod pool;
 mod quantize;
+mod random;
 mod reduce;
 mod resample;
 mod reshape;
 mod resize;
 mod rnn;
+mod sample;
 mod scatter;
 mod select;
 mod sequence;
 mod shape;
 mod softmax;
 mod strided;
+mod text;
 mod topk;
 mod unary;
 mod unique;
+mod window;
 
 #[cfg(test)]
 mod testing;
@@ -73,16 +83,23 @@ const FAMILIES: &[&[Entry]] = &[
     attention::KERNELS,
     binary::KERNELS,
     cast::KERNELS,
+    col2im::KERNELS,
     conv::KERNELS,
     concat::KERNELS,
+    crop::KERNELS,
+    detection::KERNELS,
+    fourier::KERNELS,
     gather::KERNELS,
     generate::KERNELS,
+    grid::KERNELS,
     matmul::KERNELS,
     movement::KERNELS,
+    ngram::KERNELS,
     norm::KERNELS,
     pad::KERNELS,
     pool::KERNELS,
     quantize::KERNELS,
+    random::KERNELS,
     reduce::KERNELS,
     resize::KERNELS,
     reshape::KERNELS,
@@ -92,9 +109,11 @@ const FAMILIES: &[&[Entry]] = &[
     sequence::KERNELS,
     shape::KERNELS,
     softmax::KERNELS,
+    text::KERNELS,
     topk::KERNELS,
     unary::KERNELS,
     unique::KERNELS,
+    window::KERNELS,
 ];
 
 /// Makes the kernel of a node. `OpError::Unsupported` says that the CPU provider lacks it.
