@@ -27,16 +27,22 @@ mod attention;
 mod binary;
 mod broadcast;
 mod cast;
+mod col2im;
 mod concat;
 mod conv;
+mod crop;
+mod detection;
+mod fourier;
 mod gather;
 mod generate;
+mod grid;
 mod ints;
 mod item;
 mod mapped;
 mod matmul;
 mod movement;
 mod mover;
+mod ngram;
 mod norm;
 mod norm_axes;
 mod order;
@@ -44,20 +50,24 @@ mod pad;
 mod pool;
 mod quantised;
 mod quantize;
+mod random;
 mod reduce;
 mod resample;
 mod reshape;
 mod resize;
 mod rnn;
+mod sample;
 mod scatter;
 mod select;
 mod sequence;
 mod shape;
 mod softmax;
 mod strided;
+mod text;
 mod topk;
 mod unary;
 mod unique;
+mod window;
 
 #[cfg(test)]
 mod testing;
@@ -90,18 +100,25 @@ const FAMILIES: &[&[Entry]] = &[
     attention::KERNELS,
     binary::KERNELS,
     cast::KERNELS,
+    col2im::KERNELS,
     conv::KERNELS,
     concat::KERNELS,
+    crop::KERNELS,
+    detection::KERNELS,
+    fourier::KERNELS,
     gather::KERNELS,
     generate::KERNELS,
     layer_norm::KERNELS,
+    grid::KERNELS,
     matmul::KERNELS,
     movement::KERNELS,
+    ngram::KERNELS,
     norm::KERNELS,
     pad::KERNELS,
     norm_axes::KERNELS,
     pool::KERNELS,
     quantize::KERNELS,
+    random::KERNELS,
     reduce::KERNELS,
     resize::KERNELS,
     reshape::KERNELS,
@@ -112,10 +129,12 @@ const FAMILIES: &[&[Entry]] = &[
     sequence::KERNELS,
     shape::KERNELS,
     softmax::KERNELS,
+    text::KERNELS,
     topk::KERNELS,
     unary::KERNELS,
     unique::KERNELS,
     variadic::KERNELS,
+    window::KERNELS,
 ];
 
 /// Makes the kernel of a node. `OpError::Unsupported` says that the CPU provider lacks it.

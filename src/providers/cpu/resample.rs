@@ -1,11 +1,12 @@
 //! The weights of resampling: which input positions make an output position, and how much.
 //!
-//! The formulas are those of the standard's Resize; cubic weights are Keys' convolution kernel
-//! (IEEE Trans. ASSP 29, 1981), and antialiasing stretches a filter by the inverse of the scale.
+//! The formulas are those of the standard's Resize; antialiasing stretches a filter by the inverse of
+//! the scale.
 
 use crate::ops::resize::{Axis, Coordinates, Mode, Resize, Rounding};
 
 use super::mapped::NOWHERE;
+use super::sample::cubic;
 
 /// For each output position a run of taps.
 #[derive(Debug)]
@@ -118,15 +119,4 @@ pub(super) fn interpolation(op: &Resize, axis: &Axis) -> Taps {
         taps.outside.push(outside);
     }
     taps
-}
-
-/// Keys' kernel at a distance.
-fn cubic(x: f64, a: f64) -> f64 {
-    if x <= 1.0 {
-        ((a + 2.0) * x - (a + 3.0)) * x * x + 1.0
-    } else if x < 2.0 {
-        ((a * x - 5.0 * a) * x + 8.0 * a) * x - 4.0 * a
-    } else {
-        0.0
-    }
 }

@@ -9,7 +9,7 @@ use num_traits::AsPrimitive;
 
 use crate::ops::OpError;
 use crate::ops::resize::{Axis, Mode, ROI_INPUT, Resize, SIZES_INPUT, Scales};
-use crate::tensor::{Element, ElementType, TensorView, TensorViewMut, bf16, f16};
+use crate::tensor::{ElementType, TensorView, TensorViewMut, bf16, f16};
 
 use super::item::Item;
 use super::mapped::Mapped;
@@ -18,6 +18,7 @@ use super::mover::{self, Inputs, Mover, Outputs};
 use super::number::{Float, dispatch};
 use super::parallel::{GRAIN, split_mut};
 use super::resample::{Taps, interpolation, is_identity, nearest};
+use super::sample::Sample;
 use super::{Argument, CpuKernel, Entry, Kernel, KernelContext, NodeContext, Prepared};
 
 pub(super) const KERNELS: &[Entry] = &[Entry::new("Resize", build), Entry::new("Upsample", build)];
@@ -108,41 +109,6 @@ fn number_bytes(value: f32, ty: ElementType) -> Option<Vec<u8>> {
         else None
     )
 }
-
-/// An element that can be interpolated; integers are rounded to the nearest, and saturate.
-trait Sample: Element {
-    type Compute: Sample<Compute = Self::Compute>
-        + num_traits::Float
-        + num_traits::NumAssign
-        + From<f32>
-        + Default;
-    fn load(self) -> Self::Compute;
-    fn store(x: Self::Compute) -> Self;
-    fn weight(x: f64) -> Self::Compute;
-}
-
-macro_rules! samples {
-    ($($ty:ty => $compute:ty: $load:expr, $store:expr);* $(;)?) => {$(
-        impl Sample for $ty {
-            type Compute = $compute;
-            #[inline(always)]
-            fn load(self) -> $compute { ($load)(self) }
-            #[inline(always)]
-            fn store(x: $compute) -> Self { ($store)(x) }
-            fn weight(x: f64) -> $compute { x as $compute }
-        }
-    )*};
-}
-macro_rules! integer_samples {
-    ($($ty:ty => $compute:ty),*) => { samples! { $($ty => $compute: |x| x as $compute, |x: $compute| x.round_ties_even() as $ty);* } };
-}
-samples! {
-    f32 => f32: |x| x, |x| x;
-    f64 => f64: |x| x, |x| x;
-    f16 => f32: f16::to_f32, f16::from_f32;
-    bf16 => f32: bf16::to_f32, bf16::from_f32;
-}
-integer_samples!(u8 => f32, i8 => f32, u16 => f32, i16 => f32, u32 => f64, i32 => f64, u64 => f64, i64 => f64);
 
 struct Interpolate<T> {
     op: Resize,
