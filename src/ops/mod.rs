@@ -24,6 +24,7 @@ pub(crate) mod movement;
 pub(crate) mod norm;
 pub(crate) mod pad;
 pub(crate) mod pool;
+pub(crate) mod qlinear;
 pub(crate) mod quantize;
 pub(crate) mod reduce;
 pub(crate) mod reshape;

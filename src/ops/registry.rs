@@ -24,6 +24,7 @@ const FAMILIES: &[&[Declaration]] = &[
     super::norm::DECLARATIONS,
     super::pad::DECLARATIONS,
     super::pool::DECLARATIONS,
+    super::qlinear::DECLARATIONS,
     super::quantize::DECLARATIONS,
     super::reduce::DECLARATIONS,
     super::reshape::DECLARATIONS,

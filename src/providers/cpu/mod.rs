@@ -27,6 +27,7 @@ mod norm;
 mod order;
 mod pad;
 mod pool;
+mod qlinear;
 mod quantize;
 mod reduce;
 mod reshape;
@@ -81,6 +82,7 @@ const FAMILIES: &[&[Entry]] = &[
     norm::KERNELS,
     pad::KERNELS,
     pool::KERNELS,
+    qlinear::KERNELS,
     quantize::KERNELS,
     reduce::KERNELS,
     resize::KERNELS,
