@@ -27,7 +27,7 @@ pub(in crate::providers::cpu) use epilogue::{Addend, Epilogue, Sink, Store};
 pub(in crate::providers::cpu) use exact::{Accumulate, multiply_exact};
 pub(in crate::providers::cpu) use packed::{PackedA, PackedB};
 pub(in crate::providers::cpu) use source::{InMemory, Source};
-pub(in crate::providers::cpu) use tiles::multiply;
+pub(in crate::providers::cpu) use tiles::{multiply, multiply_block};
 
 /// A matrix in memory. Its extent is that of the product it takes part in.
 #[derive(Clone, Copy)]
