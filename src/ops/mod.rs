@@ -16,6 +16,7 @@ pub(crate) mod concat;
 pub(crate) mod control;
 pub(crate) mod conv;
 pub(crate) mod conv_transpose;
+pub(crate) mod einsum;
 pub(crate) mod gather;
 pub(crate) mod generate;
 pub(crate) mod int_list;

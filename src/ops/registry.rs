@@ -17,6 +17,7 @@ const FAMILIES: &[&[Declaration]] = &[
     super::conv::DECLARATIONS,
     super::conv_transpose::DECLARATIONS,
     super::concat::DECLARATIONS,
+    super::einsum::DECLARATIONS,
     super::gather::DECLARATIONS,
     super::generate::DECLARATIONS,
     super::matmul::DECLARATIONS,

@@ -15,6 +15,7 @@ mod binary;
 mod cast;
 mod concat;
 mod conv;
+mod einsum;
 mod gather;
 mod generate;
 mod ints;
@@ -75,6 +76,7 @@ const FAMILIES: &[&[Entry]] = &[
     cast::KERNELS,
     conv::KERNELS,
     concat::KERNELS,
+    einsum::KERNELS,
     gather::KERNELS,
     generate::KERNELS,
     matmul::KERNELS,
