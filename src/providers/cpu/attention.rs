@@ -1,3 +1,188 @@
-use super::Entry;
+//! Attention of ai.onnx.
 
-pub(super) const KERNELS: &[Entry] = &[];
+mod flash;
+mod mask;
+mod rotary;
+
+use std::marker::PhantomData;
+
+use num_traits::AsPrimitive;
+
+use crate::ops::OpError;
+use crate::ops::attention::Attention;
+use crate::tensor::{TensorView, TensorViewMut, bf16, f16};
+
+use super::gemm::{Activate, Store};
+use super::number::dispatch;
+use super::parallel::{Parts, split_mut};
+use super::{Argument, CpuKernel, Entry, Kernel, KernelContext, NodeContext, Prepared};
+use flash::{Heads, Problem, ScoreOutput, attention, head_strides};
+use mask::{Mask, MaskTensor};
+
+pub(super) const KERNELS: &[Entry] = &[
+    Entry::new("Attention", build),
+    Entry::new("RotaryEmbedding", rotary::build),
+    Entry::new("RotaryEmbedding", rotary::build).domain("com.microsoft"),
+];
+
+fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
+    if node.input(0) != node.input(2) {
+        return Err(node.no_kernel());
+    }
+    dispatch!(node.input(0), T in [f32, f16, bf16, f64] => {
+        let op = node.op::<Attention>().clone();
+        Ok(CpuKernel::Tensor(Box::new(AttentionKernel::<T> { op, _element: PhantomData })))
+    }, else Err(node.no_kernel()))
+}
+
+struct AttentionKernel<T> {
+    op: Attention,
+    _element: PhantomData<fn(T)>,
+}
+
+/// Heads, rows and head size of an operand.
+fn sizes(shape: &[usize], heads: Option<usize>) -> [usize; 3] {
+    match (shape, heads) {
+        (&[_, heads, rows, size], _) => [heads, rows, size],
+        (&[_, rows, hidden], Some(heads)) => [heads, rows, hidden / heads],
+        _ => [1, 0, 0],
+    }
+}
+
+impl<T: Store<Compute: Activate + AsPrimitive<f64>>> Kernel for AttentionKernel<T> {
+    fn prepare(
+        &self,
+        inputs: &[Option<Argument<'_>>],
+        outputs: &[Option<&[usize]>],
+    ) -> Result<Prepared, OpError> {
+        // Past and new keys are joined in the outputs, or in temporary memory where those are not
+        // wanted.
+        let (Some(pk), Some(pv)) = (inputs.get(4).copied().flatten(), inputs.get(5).copied().flatten())
+        else {
+            return Ok(Prepared::default());
+        };
+        let kv_heads = self.op.heads.map(|h| h.1);
+        let mut scratch = 0;
+        for (past, new, output) in [(pk, inputs[1], 1), (pv, inputs[2], 2)] {
+            let wanted = outputs.get(output).is_some_and(Option::is_some);
+            if let (false, Some(new)) = (wanted, new) {
+                let [heads, rows, size] = sizes(new.shape, kv_heads);
+                scratch += past.shape[0] * heads * (past.shape[2] + rows) * size;
+            }
+        }
+        Ok(Prepared { state: None, scratch: scratch * size_of::<T>() })
+    }
+
+    fn run(
+        &self,
+        cx: &KernelContext<'_>,
+        inputs: &[Option<TensorView<'_>>],
+        outputs: &mut [Option<TensorViewMut<'_>>],
+    ) -> Result<(), OpError> {
+        let [Some(q), Some(k), Some(v), ..] = *inputs else { return Ok(()) };
+        let input = |i: usize| inputs.get(i).copied().flatten();
+        let (q_heads, kv_heads) = (self.op.heads.map(|h| h.0), self.op.heads.map(|h| h.1));
+        let [heads, queries, size] = sizes(q.shape(), q_heads);
+        let [kv_heads, new, _] = sizes(k.shape(), kv_heads);
+        let v_size = sizes(v.shape(), Some(kv_heads))[2];
+        let (batch, past) = (q.shape()[0], input(4).map_or(0, |past| past.shape()[2]));
+        let keys = past + new;
+        let lengths = input(6).map(|l| l.slice::<i64>());
+        if let Some(&length) = lengths.into_iter().flatten().find(|&&l| l < 0 || l as usize > keys) {
+            return Err(OpError::Data(format!(
+                "nonpad_kv_seqlen has {length}; allowed is 0 to {keys}, the length of the keys"
+            )));
+        }
+
+        let mut slots = outputs.iter_mut().map(Option::as_mut);
+        let (Some(Some(y)), key_out, value_out, scores) =
+            (slots.next(), slots.next().flatten(), slots.next().flatten(), slots.next().flatten())
+        else {
+            return Ok(());
+        };
+        // Joined keys and values without an output of their own lie in temporary memory.
+        let rest = if input(4).is_some() && key_out.is_none() { batch * kv_heads * keys * size } else { 0 };
+        let (key_scratch, value_scratch) = cx.scratch::<T>().split_at_mut(rest);
+        let k = Join { new: k, past: input(4), batch, heads: kv_heads, rows: new, size }.heads(
+            cx,
+            key_out.map(|out| out.slice()),
+            key_scratch,
+        );
+        let v = Join { new: v, past: input(5), batch, heads: kv_heads, rows: new, size: v_size }.heads(
+            cx,
+            value_out.map(|out| out.slice()),
+            value_scratch,
+        );
+        let problem = Problem {
+            batch,
+            heads,
+            kv_heads,
+            queries,
+            keys,
+            size,
+            v_size,
+            q: Heads { data: q.slice::<T>(), strides: head_strides(q.rank(), heads, queries, size) },
+            k,
+            v,
+            scale: self.op.scale.unwrap_or(1.0 / (size as f32).sqrt()),
+            softcap: self.op.softcap,
+            mask: Mask {
+                tensor: input(3).map(MaskTensor::new),
+                causal: self.op.causal,
+                window: self.op.window,
+                offset: past as isize,
+                lengths,
+                aligned_to_length: (lengths.is_some() && input(4).is_none()).then_some(queries),
+            },
+            y_strides: head_strides(q.rank(), heads, queries, v_size),
+        };
+        let scores =
+            scores.map(|out| ScoreOutput { stage: self.op.scores, data: Parts::new(out.slice::<T>()) });
+        attention(cx.pool, &problem, y.slice::<T>(), scores);
+        Ok(())
+    }
+}
+
+/// New keys (or values) and those of the past.
+struct Join<'a> {
+    new: TensorView<'a>,
+    past: Option<TensorView<'a>>,
+    batch: usize,
+    heads: usize,
+    rows: usize,
+    size: usize,
+}
+
+impl<'a> Join<'a> {
+    /// Past and new rows of each head one after the other, in the output when there is one, else in
+    /// temporary memory; without either, the new ones where they are.
+    fn heads<T: Store>(
+        &self,
+        cx: &KernelContext<'_>,
+        out: Option<&'a mut [T]>,
+        scratch: &'a mut [T],
+    ) -> Heads<'a, T> {
+        let &Join { new, past, batch, heads, rows, size } = self;
+        let (data, strides) = (new.slice::<T>(), head_strides(new.rank(), heads, rows, size));
+        let past_rows = past.map_or(0, |p| p.shape()[2]);
+        let plane = (past_rows + rows) * size;
+        let out = match (out, past) {
+            (Some(out), _) => out,
+            (None, Some(_)) => &mut scratch[..batch * heads * plane],
+            (None, None) => return Heads { data, strides },
+        };
+        let past = past.map_or(&[][..], |p| p.slice::<T>());
+        let [b, h, r] = strides;
+        split_mut(cx.pool, out, plane, (1 << 15) / plane.max(1) + 1, |range, out| {
+            for (i, out) in range.zip(out.chunks_exact_mut(plane.max(1))) {
+                let (before, after) = out.split_at_mut(past_rows * size);
+                before.copy_from_slice(&past[i * past_rows * size..][..past_rows * size]);
+                let start = i / heads * b + i % heads * h;
+                for (row, out) in (0..rows).zip(after.chunks_exact_mut(size.max(1))) {
+                    out.copy_from_slice(&data[start + row * r..][..size]);
+                }
+            }
+        });
+        Heads { data: out, strides: head_strides(4, heads, past_rows + rows, size) }
+    }
+}

@@ -42,21 +42,24 @@ struct MatMulKernel<T: Store> {
 }
 
 /// Sizes of the product, and for each of its batch where the operands begin.
-struct Layout {
-    m: usize,
-    n: usize,
-    k: usize,
-    batch: usize,
+pub(super) struct Layout {
+    pub(super) m: usize,
+    pub(super) n: usize,
+    pub(super) k: usize,
+    pub(super) batch: usize,
+    /// The batch dimensions.
+    pub(super) batch_shape: Vec<usize>,
     /// Elements between rows and between columns.
-    strides: [(usize, usize); 2],
+    pub(super) strides: [(usize, usize); 2],
     /// In elements.
-    offsets: [Vec<usize>; 2],
+    pub(super) offsets: [Vec<usize>; 2],
     /// For a packed right operand: the index of the matrix.
     packed: Vec<usize>,
 }
 
 impl Layout {
-    fn new(op: &MatMul, a: &[usize], b: &[usize]) -> Self {
+    /// The layout with a batch of its own; see `fold`.
+    pub(super) fn new(op: &MatMul, a: &[usize], b: &[usize]) -> Self {
         let (a_batch, m, k) = op.matrix(0, a, 1);
         let (b_batch, _, n) = op.matrix(1, b, 1);
         let rank = a_batch.len().max(b_batch.len());
@@ -70,7 +73,7 @@ impl Layout {
         let (b_batch_strides, b_strides) = memory_strides(op, 1, b);
         let walk = |shape: &[usize], strides: &[usize]| offsets(&batch_shape, shape, strides);
         let b_index = row_major(&b_batch);
-        let mut layout = Layout {
+        Layout {
             m,
             n,
             k,
@@ -78,9 +81,8 @@ impl Layout {
             strides: [a_strides, b_strides],
             offsets: [walk(&a_batch, &a_batch_strides), walk(&b_batch, &b_batch_strides)],
             packed: walk(&b_batch, &b_index),
-        };
-        layout.fold();
-        layout
+            batch_shape,
+        }
     }
 
     fn operand<'a, T: Store>(&'a self, view: TensorView<'a>, i: usize) -> InMemory<'a, T> {
@@ -118,7 +120,7 @@ fn memory_strides(op: &MatMul, operand: usize, shape: &[usize]) -> (Vec<usize>, 
 }
 
 /// The strides of a row-major tensor.
-fn row_major(shape: &[usize]) -> Vec<usize> {
+pub(super) fn row_major(shape: &[usize]) -> Vec<usize> {
     let mut strides = vec![1; shape.len()];
     for i in (1..shape.len()).rev() {
         strides[i - 1] = strides[i] * shape[i];
@@ -127,7 +129,7 @@ fn row_major(shape: &[usize]) -> Vec<usize> {
 }
 
 /// The offset of each element of `batch`, broadcast from `shape` with `strides`.
-fn offsets(batch: &[usize], shape: &[usize], strides: &[usize]) -> Vec<usize> {
+pub(super) fn offsets(batch: &[usize], shape: &[usize], strides: &[usize]) -> Vec<usize> {
     let skip = batch.len() - shape.len();
     let mut all = vec![0];
     for (i, &extent) in batch.iter().enumerate() {
@@ -144,8 +146,9 @@ impl<T: Store> Kernel for MatMulKernel<T> {
         _outputs: &[Option<&[usize]>],
     ) -> Result<Prepared, OpError> {
         let (Some(a), Some(b)) = (&inputs[0], &inputs[1]) else { return Ok(Prepared::default()) };
-        let state = Box::new(Layout::new(&self.op, a.shape, b.shape));
-        Ok(Prepared { state: Some(state), scratch: 0 })
+        let mut layout = Layout::new(&self.op, a.shape, b.shape);
+        layout.fold();
+        Ok(Prepared { state: Some(Box::new(layout)), scratch: 0 })
     }
 
     fn run(

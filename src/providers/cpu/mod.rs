@@ -33,6 +33,7 @@ mod conv;
 mod crop;
 mod detection;
 mod fourier;
+mod einsum;
 mod gather;
 mod generate;
 mod grid;
@@ -49,6 +50,7 @@ mod order;
 mod pad;
 mod pool;
 mod quantised;
+mod qlinear;
 mod quantize;
 mod random;
 mod reduce;
@@ -106,6 +108,7 @@ const FAMILIES: &[&[Entry]] = &[
     crop::KERNELS,
     detection::KERNELS,
     fourier::KERNELS,
+    einsum::KERNELS,
     gather::KERNELS,
     generate::KERNELS,
     layer_norm::KERNELS,
@@ -117,6 +120,7 @@ const FAMILIES: &[&[Entry]] = &[
     pad::KERNELS,
     norm_axes::KERNELS,
     pool::KERNELS,
+    qlinear::KERNELS,
     quantize::KERNELS,
     random::KERNELS,
     reduce::KERNELS,

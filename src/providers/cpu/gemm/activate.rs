@@ -8,6 +8,11 @@ use crate::ops::activation::Activation;
 /// A float that activations can be applied to.
 pub(in crate::providers::cpu) trait Activate: Float + 'static {
     fn of(x: f32) -> Self;
+    fn of_f64(x: f64) -> Self;
+
+    fn exp_all(values: &mut [Self]) {
+        values.iter_mut().for_each(|x| *x = x.exp());
+    }
 
     /// Applies the functions that need an exponential to all of `values`.
     fn sigmoid(values: &mut [Self]) {
@@ -29,11 +34,23 @@ impl Activate for f64 {
     fn of(x: f32) -> f64 {
         x as f64
     }
+
+    fn of_f64(x: f64) -> f64 {
+        x
+    }
 }
 
 impl Activate for f32 {
     fn of(x: f32) -> f32 {
         x
+    }
+
+    fn of_f64(x: f64) -> f32 {
+        x as f32
+    }
+
+    fn exp_all(values: &mut [f32]) {
+        rten_vecmath::Exp {}.map_mut(values);
     }
 
     fn sigmoid(values: &mut [f32]) {

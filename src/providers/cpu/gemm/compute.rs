@@ -31,6 +31,8 @@ pub(in crate::providers::cpu) trait Compute: Element {
     type PackedA: Send + Sync;
     type PackedB: Send + Sync;
 
+    const ONE: Self;
+
     /// Depth of a block: packed operands are cut into pieces of this depth, which must divide a
     /// product's depth in the same places.
     const DEPTH: usize = 256;
@@ -55,6 +57,7 @@ impl Compute for f32 {
     type PackedA = single::PackedA;
     type PackedB = single::PackedB;
 
+    const ONE: f32 = 1.0;
     const ANY_STRIDES: bool = true;
 
     fn pack_a(a: Matrix<'_, f32>, rows: usize, depth: usize) -> Self::PackedA {
@@ -96,6 +99,8 @@ macro_rules! plain {
         impl Compute for $ty {
             type PackedA = Vec<$ty>;
             type PackedB = Vec<$ty>;
+
+            const ONE: $ty = 1 as $ty;
 
             fn pack_a(a: Matrix<'_, $ty>, rows: usize, depth: usize) -> Vec<$ty> {
                 plain::copy(a, rows, depth)

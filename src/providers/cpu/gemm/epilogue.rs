@@ -57,6 +57,24 @@ macro_rules! store {
 }
 store!(f32 => true, f64 => false, i32 => false, i64 => false, u32 => false, u64 => false);
 
+/// Small integers wrap when they are stored, as sums in their own type would.
+macro_rules! store_small {
+    ($($ty:ty => $compute:ty),*) => {$(
+        impl Store for $ty {
+            type Compute = $compute;
+            const SAME: bool = false;
+            const PACK: bool = false;
+            #[inline(always)]
+            fn load(self) -> $compute { self as $compute }
+            #[inline(always)]
+            fn store(x: $compute) -> $ty { x as $ty }
+            fn same(_: &[$ty]) -> Option<&[$compute]> { None }
+            fn same_mut(_: &mut [$ty]) -> Option<&mut [$compute]> { None }
+        }
+    )*};
+}
+store_small!(i8 => i32, i16 => i32, u8 => u32, u16 => u32);
+
 macro_rules! store_half {
     ($($ty:ty),*) => {$(
         impl Store for $ty {

@@ -13,6 +13,7 @@
 mod activate;
 mod compute;
 mod epilogue;
+mod exact;
 mod packed;
 mod plain;
 mod single;
@@ -23,9 +24,10 @@ mod vector;
 pub(in crate::providers::cpu) use activate::{Activate, activate};
 pub(in crate::providers::cpu) use compute::Compute;
 pub(in crate::providers::cpu) use epilogue::{Addend, Epilogue, Sink, Store};
+pub(in crate::providers::cpu) use exact::{Accumulate, multiply_exact};
 pub(in crate::providers::cpu) use packed::{PackedA, PackedB};
 pub(in crate::providers::cpu) use source::{InMemory, Source};
-pub(in crate::providers::cpu) use tiles::multiply;
+pub(in crate::providers::cpu) use tiles::{multiply, multiply_block};
 
 /// A matrix in memory. Its extent is that of the product it takes part in.
 #[derive(Clone, Copy)]

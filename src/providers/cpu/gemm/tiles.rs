@@ -37,6 +37,19 @@ pub(in crate::providers::cpu) fn multiply<C: Compute>(
     });
 }
 
+/// Computes one product on this thread: `out = a · b` or `out += a · b`, `m × n`. The rows of `b` must
+/// be contiguous unless the type takes any strides.
+pub(in crate::providers::cpu) fn multiply_block<C: Compute>(
+    out: &mut [C],
+    (m, n, k): (usize, usize, usize),
+    a: super::Matrix<'_, C>,
+    b: super::Matrix<'_, C>,
+    add: bool,
+) {
+    let extent = Extent { rows: m, columns: n, depth: k };
+    C::product(&mut out[..m * n], extent, BlockA::Plain(a), BlockB::Plain(b), add);
+}
+
 /// Rows and columns of a tile: large, since an operand's block is packed anew for each tile that
 /// uses it, but enough tiles for all threads. Packed operands fix multiples.
 fn tile_size<C: Compute>(product: &Product<'_, C>, threads: usize) -> (usize, usize) {

@@ -1,0 +1,209 @@
+//! Attention in tiles: a block of queries meets the keys block by block, with a running maximum and
+//! sum of each row's softmax, so that the scores are never whole in memory.
+//!
+//! Source of the algorithm: Dao et al., "FlashAttention" (2022), with the running softmax of Milakov
+//! and Gimelshein (2018).
+
+use num_traits::{AsPrimitive, Float, Zero};
+
+use crate::ops::attention::Scores;
+use crate::threads::Pool;
+
+use super::super::gemm::{Activate, Compute, Matrix, Store, multiply_block};
+use super::super::parallel::Parts;
+use super::super::scratch::with_scratch;
+use super::mask::Mask;
+
+/// Queries of a tile.
+const QUERIES: usize = 64;
+/// Keys of a tile.
+const KEYS: usize = 256;
+
+/// A tensor `[batch, heads, rows, size]` somewhere in memory, its last dimension contiguous.
+#[derive(Clone, Copy)]
+pub(super) struct Heads<'a, T> {
+    pub(super) data: &'a [T],
+    /// Elements between batches, heads, rows.
+    pub(super) strides: [usize; 3],
+}
+
+impl<'a, T> Heads<'a, T> {
+    fn from(&self, batch: usize, head: usize, row: usize) -> &'a [T] {
+        let [b, h, r] = self.strides;
+        &self.data[(batch * b + head * h + row * r).min(self.data.len())..]
+    }
+}
+
+/// Strides of a tensor of rank 4, or of rank 3 with the heads side by side in a row.
+pub(super) fn head_strides(rank: usize, heads: usize, rows: usize, size: usize) -> [usize; 3] {
+    match rank {
+        4 => [heads * rows * size, rows * size, size],
+        _ => [rows * heads * size, size, heads * size],
+    }
+}
+
+/// One attention over a batch.
+pub(super) struct Problem<'a, T> {
+    pub(super) batch: usize,
+    pub(super) heads: usize,
+    pub(super) kv_heads: usize,
+    pub(super) queries: usize,
+    pub(super) keys: usize,
+    pub(super) size: usize,
+    pub(super) v_size: usize,
+    pub(super) q: Heads<'a, T>,
+    pub(super) k: Heads<'a, T>,
+    pub(super) v: Heads<'a, T>,
+    pub(super) scale: f32,
+    pub(super) softcap: f32,
+    pub(super) mask: Mask<'a>,
+    pub(super) y_strides: [usize; 3],
+}
+
+/// The scores to write, and at which stage.
+pub(super) struct ScoreOutput<'a, T> {
+    pub(super) stage: Scores,
+    pub(super) data: Parts<'a, T>,
+}
+
+/// Computes the attention into `y`, which has `y_strides`.
+pub(super) fn attention<T: Store<Compute: Activate + AsPrimitive<f64>>>(
+    pool: &Pool,
+    p: &Problem<'_, T>,
+    y: &mut [T],
+    scores: Option<ScoreOutput<'_, T>>,
+) {
+    let blocks = p.queries.div_ceil(QUERIES);
+    let y = Parts::new(y);
+    pool.for_each(p.batch * p.heads * blocks, &|task| {
+        let (block, rest) = (task % blocks, task / blocks);
+        let rows = block * QUERIES..((block + 1) * QUERIES).min(p.queries);
+        tile(p, rest / p.heads, rest % p.heads, rows, &y, scores.as_ref());
+    });
+}
+
+fn tile<T: Store<Compute: Activate + AsPrimitive<f64>>>(
+    p: &Problem<'_, T>,
+    batch: usize,
+    head: usize,
+    rows: std::ops::Range<usize>,
+    y: &Parts<'_, T>,
+    scores: Option<&ScoreOutput<'_, T>>,
+) {
+    let kv_head = head / (p.heads / p.kv_heads);
+    // Scores to be written are kept whole.
+    let step = if scores.is_some() { p.keys } else { KEYS.min(p.keys) }.max(1);
+    let (m, visible) = match scores {
+        Some(_) => (rows.len(), 0..p.keys),
+        None => (rows.len(), p.mask.visible(batch, rows.clone(), p.keys)),
+    };
+    let copies = if T::SAME && T::Compute::ANY_STRIDES { [0, 0] } else { [step * p.size, step * p.v_size] };
+    let lengths = [m * p.size, m * step, m * p.v_size, copies[0], copies[1], m, m];
+    with_scratch(lengths, |[q, s, o, k_copy, v_copy, max, sum]: [&mut [T::Compute]; 7]| {
+        load_queries(p, batch, head, rows.start, q);
+        o.fill(T::Compute::default());
+        max.fill(T::Compute::neg_infinity());
+        sum.fill(T::Compute::default());
+        for start in visible.clone().step_by(step) {
+            let n = step.min(visible.end - start);
+            let s = &mut s[..m * n];
+            let keys = p.k.from(batch, kv_head, start);
+            let k = match T::same(keys) {
+                Some(keys) if T::Compute::ANY_STRIDES => {
+                    Matrix { data: keys, row_stride: 1, column_stride: p.k.strides[2] }
+                }
+                _ => {
+                    for (j, row) in (0..n).map(|j| (j, &keys[j * p.k.strides[2]..][..p.size])) {
+                        row.iter().enumerate().for_each(|(i, x)| k_copy[i * n + j] = x.load());
+                    }
+                    Matrix::new(&*k_copy, n)
+                }
+            };
+            multiply_block(s, (m, n, p.size), Matrix::new(q, p.size), k, false);
+            for (i, row) in s.chunks_exact_mut(n).enumerate() {
+                let keep = |stage: Scores, row: &[T::Compute]| {
+                    if let Some(out) = scores.filter(|out| out.stage == stage) {
+                        let at = ((batch * p.heads + head) * p.queries + rows.start + i) * p.keys + start;
+                        // SAFETY: each row of the scores belongs to one tile.
+                        let out = unsafe { out.data.get(at..at + n) };
+                        out.iter_mut().zip(row).for_each(|(y, &x)| *y = T::store(x));
+                    }
+                };
+                keep(Scores::Raw, row);
+                if p.softcap != 0.0 {
+                    let cap = T::Compute::of(p.softcap);
+                    row.iter_mut().for_each(|x| *x = *x / cap);
+                    T::Compute::tanh_all(row);
+                    row.iter_mut().for_each(|x| *x = *x * cap);
+                }
+                keep(Scores::SoftCapped, row);
+                p.mask.add(batch, head, rows.start + i, start, row);
+                keep(Scores::Biased, row);
+                softmax_step(row, &mut max[i], &mut sum[i], &mut o[i * p.v_size..][..p.v_size]);
+                if scores.is_some_and(|out| out.stage == Scores::Probabilities) {
+                    let total = sum[i];
+                    let factor = if total > T::Compute::zero() { total.recip() } else { T::Compute::zero() };
+                    row.iter_mut().for_each(|x| *x = *x * factor);
+                    keep(Scores::Probabilities, row);
+                    row.iter_mut().for_each(|x| *x = *x * total);
+                }
+            }
+            let values = p.v.from(batch, kv_head, start);
+            let v = match T::same(values) {
+                Some(values) => Matrix { data: values, row_stride: p.v.strides[2], column_stride: 1 },
+                None => {
+                    for (j, out) in v_copy.chunks_exact_mut(p.v_size.max(1)).take(n).enumerate() {
+                        let row = &values[j * p.v.strides[2]..][..p.v_size];
+                        out.iter_mut().zip(row).for_each(|(y, x)| *y = x.load());
+                    }
+                    Matrix::new(&*v_copy, p.v_size)
+                }
+            };
+            multiply_block(o, (m, p.v_size, n), Matrix::new(s, n), v, true);
+        }
+        for (i, (o, &total)) in o.chunks_exact(p.v_size.max(1)).zip(&*sum).enumerate() {
+            let [b, h, r] = p.y_strides;
+            let at = batch * b + head * h + (rows.start + i) * r;
+            let factor = if total > T::Compute::zero() { total.recip() } else { T::Compute::zero() };
+            // SAFETY: each row of the output belongs to one tile.
+            let y = unsafe { y.get(at..at + p.v_size) };
+            y.iter_mut().zip(o).for_each(|(y, &x)| *y = T::store(x * factor));
+        }
+    });
+}
+
+/// The tile's queries, scaled.
+fn load_queries<T: Store<Compute: Activate>>(
+    p: &Problem<'_, T>,
+    batch: usize,
+    head: usize,
+    first: usize,
+    q: &mut [T::Compute],
+) {
+    let scale = T::Compute::of(p.scale);
+    for (i, out) in q.chunks_exact_mut(p.size.max(1)).enumerate() {
+        let row = &p.q.from(batch, head, first + i)[..p.size];
+        out.iter_mut().zip(row).for_each(|(y, x)| *y = x.load() * scale);
+    }
+}
+
+/// Turns a row's part of the scores into exponentials against the running maximum, and brings what
+/// was summed before to the new maximum.
+fn softmax_step<C: Activate>(row: &mut [C], max: &mut C, sum: &mut C, o: &mut [C]) {
+    let new = row.iter().fold(*max, |m, &x| if x > m { x } else { m });
+    if new == C::neg_infinity() {
+        // Nothing is visible yet.
+        row.fill(C::zero());
+        return;
+    }
+    row.iter_mut().for_each(|x| *x = *x - new);
+    C::exp_all(row);
+    let part = row.iter().fold(C::zero(), |a, &x| a + x);
+    if *max < new && *sum > C::zero() {
+        let factor = (*max - new).exp();
+        *sum = *sum * factor;
+        o.iter_mut().for_each(|x| *x = *x * factor);
+    }
+    *sum = *sum + part;
+    *max = new;
+}

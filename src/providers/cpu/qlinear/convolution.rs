@@ -1,0 +1,166 @@
+//! ConvInteger and QLinearConv.
+
+use std::ops::Range;
+
+use crate::ops::OpError;
+use crate::ops::qlinear::QuantizedConv;
+use crate::tensor::{ElementType, TensorView, TensorViewMut};
+
+use super::super::conv::{PatchTable, Patches};
+use super::super::gemm::{Offsets, Source, multiply_exact};
+use super::super::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared};
+use super::{Bytes, Requantize, Zeros, scales};
+
+pub(super) fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
+    Ok(CpuKernel::Tensor(Box::new(ConvKernel(node.op::<QuantizedConv>().clone()))))
+}
+
+struct ConvKernel(QuantizedConv);
+
+struct State {
+    images: usize,
+    channels: usize,
+    /// Output channels of a group.
+    m: usize,
+    n: usize,
+    k: usize,
+    table: PatchTable,
+    /// Elements between the weight's scales, and zero points, of neighbouring channels: 0 or 1.
+    strides: [usize; 2],
+}
+
+impl Kernel for ConvKernel {
+    fn prepare(
+        &self,
+        inputs: &[Option<Argument<'_>>],
+        _outputs: &[Option<&[usize]>],
+    ) -> Result<Prepared, OpError> {
+        let weight = self.0.weight();
+        let (Some(x), Some(w)) = (&inputs[0], &inputs[weight]) else { return Ok(Prepared::default()) };
+        let g = self.0.window.geometry(&x.shape[2..], &w.shape[2..])?;
+        let stride = |i: usize| -> Result<usize, OpError> {
+            let count = inputs.get(i).and_then(|a| a.as_ref()).map_or(1, |a| a.shape.iter().product());
+            match count {
+                1 => Ok(0),
+                count if count == w.shape[0] => Ok(1),
+                count => Err(OpError::Data(format!(
+                    "a scale or zero point of w has {count} elements; allowed are 1 and {}",
+                    w.shape[0]
+                ))),
+            }
+        };
+        let strides = if self.0.requantized { [stride(4)?, stride(5)?] } else { [0, stride(3)?] };
+        let state = State {
+            images: x.shape[0],
+            channels: w.shape[1],
+            m: w.shape[0] / self.0.group,
+            n: g.output.iter().product(),
+            k: w.shape[1..].iter().product(),
+            table: PatchTable::new(&g),
+            strides,
+        };
+        let scratch = match self.0.requantized {
+            true => state.images * w.shape[0] * state.n * size_of::<f64>(),
+            false => 0,
+        };
+        Ok(Prepared { state: Some(Box::new(state)), scratch })
+    }
+
+    fn run(
+        &self,
+        cx: &KernelContext<'_>,
+        inputs: &[Option<TensorView<'_>>],
+        outputs: &mut [Option<TensorViewMut<'_>>],
+    ) -> Result<(), OpError> {
+        let (Some(x), Some(w), Some(y)) = (inputs[0], inputs[self.0.weight()], &mut outputs[0]) else {
+            return Ok(());
+        };
+        let &State { images, channels, m, n, k, ref table, strides } = cx.state::<State>();
+        let input = |i: usize| inputs.get(i).copied().flatten();
+        let zero = |i: usize| input(i).map_or(0.0, |z| Bytes::new(z).at(0));
+        let (x_zero, w_zero) = if self.0.requantized { (zero(2), input(5)) } else { (zero(2), input(3)) };
+        let group = self.0.group;
+        let a = Weight {
+            data: Bytes::new(w),
+            k,
+            m,
+            group,
+            zeros: Zeros {
+                values: w_zero.map(Bytes::new),
+                offsets: Offsets::Cycle { period: group, stride: m * strides[1] },
+                stride: strides[1],
+            },
+        };
+        let sizes = (images * group, m, n, k);
+        let run = |sums: Sums<'_>| match x.ty() {
+            ElementType::I8 => {
+                let b = Patches { table, images: x.slice(), channels, load: |x: i8| x as f32 - x_zero };
+                sums.compute(cx, sizes, &a, &b);
+            }
+            _ => {
+                let b = Patches { table, images: x.slice(), channels, load: |x: u8| x as f32 - x_zero };
+                sums.compute(cx, sizes, &a, &b);
+            }
+        };
+        if !self.0.requantized {
+            run(Sums::Int(y.slice()));
+            return Ok(());
+        }
+        let (Some(x_scale), Some(w_scale), Some(y_scale)) = (input(1), input(4), input(6)) else {
+            return Ok(());
+        };
+        let sums = &mut cx.scratch::<f64>()[..images * group * m * n];
+        run(Sums::Wide(sums));
+        if let Some(bias) = input(8) {
+            let bias = bias.slice::<i32>();
+            for (row, sums) in sums.chunks_exact_mut(n.max(1)).enumerate() {
+                let bias = bias[row % bias.len()] as f64;
+                sums.iter_mut().for_each(|s| *s += bias);
+            }
+        }
+        let (w_scale, factor) = (scales(w_scale), scales(x_scale)(0) / scales(y_scale)(0));
+        let row = |t: usize, i: usize| w_scale((t % group * m + i) * strides[0]) * factor;
+        Requantize { row: &row, column: None, zero: zero(7), m, n }.store(cx.pool, sums, y);
+        Ok(())
+    }
+}
+
+/// Where sums go.
+enum Sums<'a> {
+    Int(&'a mut [i32]),
+    Wide(&'a mut [f64]),
+}
+
+impl Sums<'_> {
+    fn compute(
+        self,
+        cx: &KernelContext<'_>,
+        sizes: (usize, usize, usize, usize),
+        a: &dyn Source<f32>,
+        b: &dyn Source<f32>,
+    ) {
+        match self {
+            Sums::Int(out) => multiply_exact(cx.pool, sizes, a, b, out),
+            Sums::Wide(out) => multiply_exact(cx.pool, sizes, a, b, out),
+        }
+    }
+}
+
+/// The weight of a group, less its zero points.
+struct Weight<'a> {
+    data: Bytes<'a>,
+    m: usize,
+    k: usize,
+    group: usize,
+    zeros: Zeros<'a>,
+}
+
+impl Source<f32> for Weight<'_> {
+    fn fill(&self, batch: usize, rows: Range<usize>, columns: Range<usize>, out: &mut [f32]) {
+        let first = batch % self.group * self.m;
+        for (row, out) in rows.zip(out.chunks_exact_mut(columns.len())) {
+            let start = (first + row) * self.k + columns.start;
+            self.data.load(start, 1, self.zeros.at(batch, row), out);
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! MatMulInteger and QLinearMatMul.
+
+use std::ops::Range;
+
+use crate::ops::OpError;
+use crate::ops::matmul::MatMul;
+use crate::ops::qlinear::QuantizedMatMul;
+use crate::tensor::{TensorView, TensorViewMut};
+
+use super::super::gemm::{Offsets, Source, multiply_exact};
+use super::super::matmul::{Layout, offsets, row_major};
+use super::super::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared};
+use super::{Bytes, Requantize, Zeros, scales};
+
+pub(super) fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
+    Ok(CpuKernel::Tensor(Box::new(ProductKernel(*node.op::<QuantizedMatMul>()))))
+}
+
+struct ProductKernel(QuantizedMatMul);
+
+/// Where a scale or zero point for each row or column lies.
+struct Side {
+    offsets: Vec<usize>,
+    stride: usize,
+}
+
+struct State {
+    layout: Layout,
+    /// Of the left and the right operand: scale, zero point.
+    scales: [Side; 2],
+    zeros: [Side; 2],
+}
+
+impl State {
+    fn operand<'a>(&'a self, i: usize, view: TensorView<'a>, zero: Option<TensorView<'a>>) -> Operand<'a> {
+        let side = &self.zeros[i];
+        Operand {
+            data: Bytes::new(view),
+            strides: self.layout.strides[i],
+            offsets: Offsets::Table(&self.layout.offsets[i]),
+            zeros: Zeros { values: zero.map(Bytes::new), offsets: side.offsets(), stride: side.stride },
+            by_row: i == 0,
+        }
+    }
+}
+
+impl ProductKernel {
+    /// Inputs that are the scale and zero point of an operand.
+    fn scale_and_zero(&self, operand: usize) -> (Option<usize>, usize) {
+        match self.0 {
+            QuantizedMatMul::Sums => (None, 2 + operand),
+            QuantizedMatMul::Requantized => (Some(1 + 3 * operand), 2 + 3 * operand),
+        }
+    }
+}
+
+impl Side {
+    /// A parameter is one element for all, a vector with one for each row (or column), or a stack of
+    /// such vectors shaped like the operand.
+    fn new(shape: Option<&[usize]>, count: usize, layout: &Layout, operand: usize) -> Result<Self, OpError> {
+        let shape = shape.unwrap_or(&[]);
+        let same = Side { offsets: vec![0; layout.batch], stride: 0 };
+        if shape.iter().all(|&d| d == 1) {
+            return Ok(same);
+        }
+        let wanted = if operand == 0 { [count, 1] } else { [1, count] };
+        match shape {
+            [n] if *n == count => Ok(Side { stride: 1, ..same }),
+            [batch @ .., r, c] if [*r, *c] == wanted && fits(batch, &layout.batch_shape) => {
+                let strides = row_major(shape);
+                Ok(Side { offsets: offsets(&layout.batch_shape, batch, &strides), stride: 1 })
+            }
+            _ => Err(OpError::Data(format!(
+                "a scale or zero point has shape {shape:?}; allowed are one element, {count} elements, or \
+                 such vectors for each matrix"
+            ))),
+        }
+    }
+
+    fn offsets(&self) -> Offsets<'_> {
+        Offsets::Table(&self.offsets)
+    }
+}
+
+/// Whether a shape broadcasts to the batch.
+fn fits(shape: &[usize], batch: &[usize]) -> bool {
+    shape.len() <= batch.len()
+        && shape.iter().rev().zip(batch.iter().rev()).all(|(&d, &want)| d == 1 || d == want)
+}
+
+impl Kernel for ProductKernel {
+    fn prepare(
+        &self,
+        inputs: &[Option<Argument<'_>>],
+        _outputs: &[Option<&[usize]>],
+    ) -> Result<Prepared, OpError> {
+        let (Some(a), Some(b)) = (&inputs[0], &inputs[self.0.right()]) else {
+            return Ok(Prepared::default());
+        };
+        let layout = Layout::new(&MatMul::PLAIN, a.shape, b.shape);
+        let shape = |i: Option<usize>| inputs.get(i?).and_then(|a| a.as_ref()).map(|a| a.shape);
+        let side = |operand: usize| -> Result<(Side, Side), OpError> {
+            let count = if operand == 0 { layout.m } else { layout.n };
+            let (scale, zero) = self.scale_and_zero(operand);
+            let side = |i| Side::new(shape(i), count, &layout, operand);
+            Ok((side(scale)?, side(Some(zero))?))
+        };
+        let ((a_scale, a_zero), (b_scale, b_zero)) = (side(0)?, side(1)?);
+        let scratch = match self.0 {
+            QuantizedMatMul::Sums => 0,
+            QuantizedMatMul::Requantized => layout.batch * layout.m * layout.n * size_of::<f64>(),
+        };
+        let state = State { layout, scales: [a_scale, b_scale], zeros: [a_zero, b_zero] };
+        Ok(Prepared { state: Some(Box::new(state)), scratch })
+    }
+
+    fn run(
+        &self,
+        cx: &KernelContext<'_>,
+        inputs: &[Option<TensorView<'_>>],
+        outputs: &mut [Option<TensorViewMut<'_>>],
+    ) -> Result<(), OpError> {
+        let (Some(a), Some(b), Some(y)) = (inputs[0], inputs[self.0.right()], &mut outputs[0]) else {
+            return Ok(());
+        };
+        let state = cx.state::<State>();
+        let Layout { m, n, k, batch, .. } = state.layout;
+        let input = |i: usize| inputs.get(i).copied().flatten();
+        let zero = |i: usize| input(self.scale_and_zero(i).1);
+        let a = state.operand(0, a, zero(0));
+        let b = state.operand(1, b, zero(1));
+        if self.0 == QuantizedMatMul::Sums {
+            multiply_exact(cx.pool, (batch, m, n, k), &a, &b, y.slice::<i32>());
+            return Ok(());
+        }
+        let (Some(a_scale), Some(b_scale), Some(y_scale)) = (input(1), input(4), input(6)) else {
+            return Ok(());
+        };
+        let sums = &mut cx.scratch::<f64>()[..batch * m * n];
+        multiply_exact(cx.pool, (batch, m, n, k), &a, &b, sums);
+        let (a_scale, b_scale, y_scale) = (scales(a_scale), scales(b_scale), scales(y_scale)(0));
+        let [a_side, b_side] = &state.scales;
+        let row = |t: usize, i: usize| a_scale(a_side.offsets[t] + i * a_side.stride) / y_scale;
+        let column = |t: usize, j: usize| b_scale(b_side.offsets[t] + j * b_side.stride);
+        let zero = input(7).map_or(0.0, |z| Bytes::new(z).at(0));
+        Requantize { row: &row, column: Some(&column), zero, m, n }.store(cx.pool, sums, y);
+        Ok(())
+    }
+}
+
+/// An operand less its zero points.
+struct Operand<'a> {
+    data: Bytes<'a>,
+    strides: (usize, usize),
+    offsets: Offsets<'a>,
+    zeros: Zeros<'a>,
+    /// Whether zero points go by row.
+    by_row: bool,
+}
+
+impl Source<f32> for Operand<'_> {
+    fn fill(&self, batch: usize, rows: Range<usize>, columns: Range<usize>, out: &mut [f32]) {
+        if columns.is_empty() {
+            return;
+        }
+        for (row, out) in rows.zip(out.chunks_exact_mut(columns.len())) {
+            let start = self.offsets.at(batch) + row * self.strides.0 + columns.start * self.strides.1;
+            let zero = if self.by_row { self.zeros.at(batch, row) } else { self.zeros.at(batch, 0) };
+            if self.by_row || self.zeros.stride == 0 {
+                self.data.load(start, self.strides.1, zero, out);
+            } else {
+                self.data.load(start, self.strides.1, 0.0, out);
+                for (y, j) in out.iter_mut().zip(columns.clone()) {
+                    *y -= self.zeros.at(batch, j);
+                }
+            }
+        }
+    }
+}
