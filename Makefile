@@ -74,7 +74,8 @@ conformance: build/onnx-data/VERSION ## the ONNX standard's own test cases
 	RUKH_ONNX_DATA=$(BUILD)/onnx-data $(CARGO) test -p rukh-cli --test conformance -- --nocapture
 
 test-docs: stage ## build and run the code that the documentation shows
-	scripts/test_docs.sh $(STAGE)
+	$(CARGO) build -p rukh-cli
+	python3 scripts/test_docs.py $(STAGE) target/debug/rukh
 
 test-models: build/models/.exported
 	RUKH_MODELS=$(BUILD)/models $(CARGO) test --release -p rukh-cli --test models -- --nocapture

@@ -139,7 +139,7 @@ int main(int argc, char **argv) {
             printf("  this is a %zu%s\n\n", answer, answer == set.labels[i] ? "" : " (wrong)");
         }
     }
-    printf("%zu of %zu right: %.1f %%\n", right, set.count, 100.0 * (double)right / (double)set.count);
+    printf("%zu of %zu right: %g %%\n", right, set.count, 100.0 * (double)right / (double)set.count);
 
     rukh_value_destroy(scores);
     free(set.pixels);
