@@ -849,8 +849,8 @@ rukh_status rukh_session_options_set_threads(struct rukh_session_options *option
  * Fixes a symbolic dimension of the model to a size, wherever its name appears. The same as key
  * "dim.NAME".
  *
- * `options`: not NULL. `name`: not NULL and not empty; copied. A name that the model does not have is
- * no error. `size`: elements, 0 or more. `error`: may be NULL. Threads: any. Errors:
+ * `options`: not NULL. `name`: not NULL and not empty; copied. Opening a model whose inputs do not have
+ * the name is an error. `size`: elements, 0 or more. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for an empty name or a negative size, and the handle errors.
  */
 rukh_status rukh_session_options_set_dimension(struct rukh_session_options *options,

@@ -44,8 +44,9 @@ pub(super) struct PortTexts {
 impl PortTexts {
     fn new(port: &Port) -> Self {
         let dims = port.shape.iter().flatten().map(|dim| {
-            let nameless = dim.known().is_some() || dim.to_string().contains('?');
-            (!nameless).then(|| c_text(&dim.to_string()))
+            let text = dim.to_string();
+            // A `?` is in the symbols that the library made up, and in no formula without them.
+            (dim.known().is_none() && !text.contains('?')).then(|| c_text(&text))
         });
         PortTexts { name: c_text(&port.name), dims: dims.collect() }
     }

@@ -216,8 +216,8 @@ pub unsafe extern "C" fn rukh_session_options_set_threads(
 /// Fixes a symbolic dimension of the model to a size, wherever its name appears. The same as key
 /// "dim.NAME".
 ///
-/// `options`: not NULL. `name`: not NULL and not empty; copied. A name that the model does not have is
-/// no error. `size`: elements, 0 or more. `error`: may be NULL. Threads: any. Errors:
+/// `options`: not NULL. `name`: not NULL and not empty; copied. Opening a model whose inputs do not have
+/// the name is an error. `size`: elements, 0 or more. `error`: may be NULL. Threads: any. Errors:
 /// `RUKH_ERROR_INVALID_ARGUMENT` for an empty name or a negative size, and the handle errors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rukh_session_options_set_dimension(

@@ -1,0 +1,42 @@
+#!/bin/sh
+# Builds and runs the tests of the C API against an installed tree, in every variant:
+#
+#   capi-tests/run.sh PREFIX
+#
+# Needs cmake, ninja, pkg-config, valgrind and a C and C++ compiler. Builds under build/capi-tests.
+set -eu
+
+[ $# -eq 1 ] || { echo "usage: $0 PREFIX (where the library is installed)" >&2; exit 2; }
+prefix=$(cd "$1" && pwd)
+here=$(cd "$(dirname "$0")" && pwd)
+builds=${CAPI_TESTS_BUILD:-$here/../build/capi-tests}
+PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name rukh.pc | head -n 1)")
+export PKG_CONFIG_PATH
+
+# variant NAME CMAKE-ARGUMENTS...
+variant() {
+    name=$1
+    shift
+    echo "== $name"
+    # CMAKE_BUILD_RPATH serves the pkg-config variant, whose library is no CMake target.
+    cmake -S "$here" -B "$builds/$name" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" \
+        -DCMAKE_BUILD_RPATH="$(dirname "$PKG_CONFIG_PATH")" "$@" >"$builds/$name.log" 2>&1 \
+        && cmake --build "$builds/$name" >>"$builds/$name.log" 2>&1 \
+        || { cat "$builds/$name.log"; exit 1; }
+    (cd "$builds/$name" && ctest --output-on-failure --parallel 2 | tail -n +3)
+}
+
+mkdir -p "$builds"
+variant package-shared -DRUKH_BY=package -DRUKH_LINK=shared
+variant package-static -DRUKH_BY=package -DRUKH_LINK=static
+variant pkg-config-shared -DRUKH_BY=pkg-config -DRUKH_LINK=shared
+variant pkg-config-static -DRUKH_BY=pkg-config -DRUKH_LINK=static
+variant sanitized -DRUKH_BY=package -DRUKH_LINK=shared -DRUKH_SANITIZE=ON
+variant valgrind -DRUKH_BY=package -DRUKH_LINK=shared \
+    -DRUKH_WRAPPER="valgrind --quiet --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite,indirect --show-leak-kinds=definite,indirect"
+
+echo "== exported symbols"
+library=$(find "$prefix" -name librukh.so | head -n 1)
+foreign=$(nm -D --defined-only "$library" | awk '{ print $3 }' | grep -v '^rukh_' || true)
+[ -z "$foreign" ] || { echo "exported, but not rukh_*: $foreign" >&2; exit 1; }
+echo "only rukh_*"
