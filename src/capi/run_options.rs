@@ -15,14 +15,14 @@ use crate::session::RunOptions;
 impl TextOptions for RunOptions {
     fn set(&mut self, key: &str, value: &str) -> Result<()> {
         match key {
-            "tag" => self.tag = value.to_owned(),
+            "tag" => self.tag = (!value.is_empty()).then(|| value.into()),
             _ => fail!(InvalidArgument, "run option \"{key}\" is not known; known is tag"),
         }
         Ok(())
     }
 
     fn entries(&self) -> Vec<(String, String)> {
-        vec![("tag".to_owned(), self.tag.clone())]
+        vec![("tag".to_owned(), self.tag.as_deref().unwrap_or_default().to_owned())]
     }
 }
 
@@ -53,7 +53,7 @@ pub unsafe extern "C" fn rukh_run_options_create(
     out: *mut *mut rukh_run_options,
     error: *mut *mut rukh_error,
 ) -> rukh_status {
-    create(out, error, || Ok(Mutex::default()))
+    create(out, error, || Ok(Mutex::new(RunOptions::cancellable())))
 }
 
 /// Destroys options; runs that use them go on. NULL, and a pointer that is no live handle of this kind,
@@ -124,7 +124,7 @@ pub unsafe extern "C" fn rukh_run_options_cancel(
     error: *mut *mut rukh_error,
 ) -> rukh_status {
     call_on(options, error, |options| {
-        locked(options).cancel.store(true, Ordering::Relaxed);
+        locked(options).cancel_flag().store(true, Ordering::Relaxed);
         Ok(())
     })
 }
@@ -139,7 +139,7 @@ pub unsafe extern "C" fn rukh_run_options_reset(
     error: *mut *mut rukh_error,
 ) -> rukh_status {
     call_on(options, error, |options| {
-        locked(options).cancel = Default::default();
+        locked(options).cancel = RunOptions::cancellable().cancel;
         Ok(())
     })
 }

@@ -214,12 +214,26 @@ fn choose<T: Copy>(value: &str, choices: &[(&str, T)]) -> Option<T> {
     choices.iter().find(|(name, _)| *name == value).map(|(_, v)| *v)
 }
 
-/// How one run behaves. Clones share the cancel flag, so that another thread can end the run.
+/// How one run behaves. Clones share the cancel flag, so that another thread can end the run; making
+/// the default and cloning allocate nothing.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RunOptions {
-    pub(crate) cancel: Arc<AtomicBool>,
+    pub(crate) cancel: Option<Arc<AtomicBool>>,
     /// A name for the run in the profile.
-    pub(crate) tag: String,
+    pub(crate) tag: Option<Arc<str>>,
+}
+
+impl RunOptions {
+    /// Options whose run can be ended.
+    pub(crate) fn cancellable() -> Self {
+        RunOptions { cancel: Some(Arc::default()), tag: None }
+    }
+
+    /// The flag that ends the run when it is set.
+    pub(crate) fn cancel_flag(&self) -> &AtomicBool {
+        static NEVER: AtomicBool = AtomicBool::new(false);
+        self.cancel.as_deref().unwrap_or(&NEVER)
+    }
 }
 
 #[cfg(test)]

@@ -80,8 +80,8 @@ fn a_bound_output_of_another_shape_is_refused() {
 #[test]
 fn a_cancelled_run_says_where() {
     let session = open(&relu_chain()).unwrap();
-    let options = RunOptions::default();
-    options.cancel.store(true, Ordering::Relaxed);
+    let options = RunOptions::cancellable();
+    options.cancel_flag().store(true, Ordering::Relaxed);
     let error = session.run(&options, &[(0, t(&[1, 2], &[1.0f32, 1.0]))], &[0]).unwrap_err();
     assert_eq!(error.status, Status::Cancelled);
 }
