@@ -7,12 +7,15 @@ mod accumulate;
 mod along;
 mod choose;
 mod convert;
+mod dropout;
 mod evaluate;
 mod gemm;
 mod kernel;
 mod lanes;
 mod layer_norm;
+mod loss;
 mod map;
+mod mersenne;
 mod number;
 mod parallel;
 mod power;
@@ -113,6 +116,11 @@ const FAMILIES: &[&[Entry]] = &[
     generate::KERNELS,
     layer_norm::KERNELS,
     grid::KERNELS,
+    dropout::KERNELS,
+    gather::KERNELS,
+    generate::KERNELS,
+    layer_norm::KERNELS,
+    loss::KERNELS,
     matmul::KERNELS,
     movement::KERNELS,
     ngram::KERNELS,
