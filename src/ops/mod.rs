@@ -20,6 +20,7 @@ pub(crate) mod conv;
 pub(crate) mod conv_transpose;
 pub(crate) mod einsum;
 pub(crate) mod dropout;
+pub(crate) mod fused;
 pub(crate) mod gather;
 pub(crate) mod generate;
 pub(crate) mod image;

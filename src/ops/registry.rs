@@ -23,6 +23,7 @@ const FAMILIES: &[&[Declaration]] = &[
     super::generate::DECLARATIONS,
     super::image::DECLARATIONS,
     super::dropout::DECLARATIONS,
+    super::fused::DECLARATIONS,
     super::gather::DECLARATIONS,
     super::generate::DECLARATIONS,
     super::loss::DECLARATIONS,

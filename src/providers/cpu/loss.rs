@@ -7,6 +7,7 @@ use crate::ops::loss::{Loss, LossReduction};
 use crate::tensor::{TensorView, TensorViewMut, bf16, f16};
 
 use super::along::around;
+use super::ints::Ints;
 use super::lanes::Lanes;
 use super::number::dispatch;
 use super::statistics::Real;
@@ -35,6 +36,7 @@ impl<T: Lanes<Wide: Real>> Kernel for LossKernel<T> {
         outputs: &mut [Option<TensorViewMut<'_>>],
     ) -> Result<(), OpError> {
         let (Some(scores), Some(labels)) = (inputs[0], inputs[1]) else { return Ok(()) };
+        let indices = Ints::required(inputs[1], "labels")?;
         let weights = inputs.get(2).copied().flatten().map(|w| w.slice::<T>());
         let (_, classes, inner) = around(scores.shape(), 1);
         let scores = scores.slice::<T>();
@@ -53,7 +55,7 @@ impl<T: Lanes<Wide: Real>> Kernel for LossKernel<T> {
             if let Some(log) = &mut log_out {
                 (0..classes).for_each(|c| log[at(c)] = T::down(T::Wide::of(value(scores[at(c)]) - shift)));
             }
-            let label = label(&labels, i);
+            let label = indices.get(i);
             let (loss, weight) = if self.op.ignore_index == Some(label) {
                 (0.0, 0.0)
             } else {
@@ -81,10 +83,6 @@ impl<T: Lanes<Wide: Real>> Kernel for LossKernel<T> {
 
 fn value<T: Lanes<Wide: Real>>(x: T) -> f64 {
     x.up().wide()
-}
-
-fn label(labels: &TensorView<'_>, i: usize) -> i64 {
-    dispatch!(Some(labels.ty()), I in [i32, i64] => labels.slice::<I>()[i] as i64, else -1)
 }
 
 impl<T: Lanes<Wide: Real>> LossKernel<T> {

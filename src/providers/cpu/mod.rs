@@ -9,6 +9,7 @@ mod choose;
 mod convert;
 mod dropout;
 mod evaluate;
+mod fused;
 mod gemm;
 mod kernel;
 mod lanes;
@@ -117,6 +118,7 @@ const FAMILIES: &[&[Entry]] = &[
     layer_norm::KERNELS,
     grid::KERNELS,
     dropout::KERNELS,
+    fused::KERNELS,
     gather::KERNELS,
     generate::KERNELS,
     layer_norm::KERNELS,
