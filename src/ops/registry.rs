@@ -24,8 +24,6 @@ const FAMILIES: &[&[Declaration]] = &[
     super::image::DECLARATIONS,
     super::dropout::DECLARATIONS,
     super::fused::DECLARATIONS,
-    super::gather::DECLARATIONS,
-    super::generate::DECLARATIONS,
     super::loss::DECLARATIONS,
     super::matmul::DECLARATIONS,
     super::movement::DECLARATIONS,

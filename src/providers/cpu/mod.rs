@@ -36,8 +36,8 @@ mod concat;
 mod conv;
 mod crop;
 mod detection;
-mod fourier;
 mod einsum;
+mod fourier;
 mod gather;
 mod generate;
 mod grid;
@@ -53,8 +53,8 @@ mod norm_axes;
 mod order;
 mod pad;
 mod pool;
-mod quantised;
 mod qlinear;
+mod quantised;
 mod quantize;
 mod random;
 mod reduce;
@@ -119,9 +119,6 @@ const FAMILIES: &[&[Entry]] = &[
     grid::KERNELS,
     dropout::KERNELS,
     fused::KERNELS,
-    gather::KERNELS,
-    generate::KERNELS,
-    layer_norm::KERNELS,
     loss::KERNELS,
     matmul::KERNELS,
     movement::KERNELS,
