@@ -180,12 +180,13 @@ impl F4E2M1 {
         if self.0 & 8 != 0 { -magnitude } else { magnitude }
     }
 
-    /// Rounds to nearest even and saturates at ±6; NaN becomes 6 as the standard's saturating cast does.
+    /// Rounds to nearest even and saturates at ±6. The type has no NaN; as in the standard's reference
+    /// data it becomes −0.
     pub(crate) fn from_f32(x: f32) -> Self {
         let sign = if x.is_sign_negative() { 8 } else { 0 };
         let a = x.abs();
         if a.is_nan() {
-            return F4E2M1(sign | 7);
+            return F4E2M1(8);
         }
         // Midpoints between neighbours; a tie goes to the even code.
         const MID: [f32; 7] = [0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0];

@@ -25,7 +25,8 @@ const E5M2: Format = Format {
     bias: 15,
     max_code: 0x7b,
     infinity: Some(0x7c),
-    nan: 0x7f,
+    // Of the three codes, the one that the standard's reference data have.
+    nan: 0x7e,
     negative_zero: true,
 };
 const E5M2FNUZ: Format =

@@ -49,7 +49,7 @@ macro_rules! accumulate {
             fn mean(sum: $acc, count: usize) -> Self {
                 // Of no elements: NaN for a float, zero for an integer.
                 match count {
-                    0 => f64::NAN as $ty,
+                    0 => Self::finish_f64(f64::NAN),
                     n => (sum / n as $acc) as $ty,
                 }
             }
@@ -64,13 +64,16 @@ accumulate! {
     u64: u8, u16, u32, u64; u64::wrapping_add, u64::wrapping_mul, |x| x, |x| x, |x| x;
 }
 
+type RowLoop<W, A> = fn(&[W], A, A) -> A;
+type ColumnLoop<W, A> = fn(&[W], &mut [A], &[A]);
+
 /// One pass of a reduction.
 pub(super) struct Accumulator<W: Accumulate> {
     pub(super) start: W::Acc,
     /// Adds a row to a value; `shift` is what the pass before gave.
-    pub(super) row: fn(&[W], W::Acc, W::Acc) -> W::Acc,
+    pub(super) row: RowLoop<W, <W as Accumulate>::Acc>,
     /// Adds a row to a row of values; `shift` has as many, or none where it is not used.
-    pub(super) column: fn(&[W], &mut [W::Acc], &[W::Acc]),
+    pub(super) column: ColumnLoop<W, <W as Accumulate>::Acc>,
     /// The pass to follow, which takes this one's values as its shift.
     pub(super) second: Option<fn() -> Accumulator<W>>,
 }

@@ -6,6 +6,7 @@ use crate::ops::along::{ArgExtreme, Cumulative};
 use crate::ops::{OpError, normalize_axis};
 use crate::tensor::{Element, TensorView, TensorViewMut, bf16, f16};
 
+use super::ints::Ints;
 use super::lanes::Lanes;
 use super::number::dispatch;
 use super::parallel::{GRAIN, split_mut};
@@ -134,9 +135,11 @@ impl<T: Lanes<Wide: Ring>> Kernel for Running<T> {
         let (Some(output), Some(x), Some(axis)) = (&mut outputs[0], inputs[0], inputs[1]) else {
             return Ok(());
         };
-        let axis = dispatch!(Some(axis.ty()), A in [i32, i64] =>
-            axis.slice::<A>().first().map(|&a| a as i64), else None);
-        let axis = axis.ok_or_else(|| OpError::Data("the axis is empty; allowed is one integer".into()))?;
+        let axis = Ints::required(Some(axis), "the axis")?;
+        if axis.len() == 0 {
+            return Err(OpError::Data("the axis is empty; allowed is one integer".into()));
+        }
+        let axis = axis.get(0);
         // A scalar has one element to run over.
         let (_, along, inner) = match x.rank() {
             0 => (1, 1, 1),
@@ -158,10 +161,8 @@ impl<T: Lanes<Wide: Ring>> Running<T> {
     /// One column: every `step`-th element.
     fn column(&self, x: &[T], y: &mut [T], step: usize) {
         let count = x.len().div_ceil(step);
-        let (mut acc, join): (T::Wide, fn(T::Wide, T::Wide) -> T::Wide) = match self.op.product {
-            true => (T::Wide::one(), T::Wide::times),
-            false => (T::Wide::zero(), T::Wide::plus),
-        };
+        let mut acc = if self.op.product { T::Wide::one() } else { T::Wide::zero() };
+        let join = if self.op.product { T::Wide::times } else { T::Wide::plus };
         for i in 0..count {
             let at = step * if self.op.reverse { count - 1 - i } else { i };
             let before = acc;

@@ -234,3 +234,118 @@ impl ValueKernel for StringEqual {
         Ok(vec![Value::Tensor(Tensor::from_slice(&shape, &result)?)])
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::graph::Attribute;
+    use crate::ops::OpError;
+    use crate::tensor::{Bool, Tensor, Value, bf16, f16};
+
+    use super::super::testing::{elements, run, t};
+
+    #[test]
+    fn broadcasts_both_ways_in_every_kind_of_type() {
+        // numpy: [[1], [2]] op [10, 20, 30]
+        let want = [11.0f32, 21.0, 31.0, 12.0, 22.0, 32.0];
+        let out =
+            run("Add", 14, &[], &[t(&[2, 1], &[1.0f32, 2.0]), t(&[3], &[10.0f32, 20.0, 30.0])], 1).unwrap();
+        assert_eq!(elements::<f32>(&out[0]), (vec![2, 3], want.to_vec()));
+        let half = |x: [f32; 3]| x.map(f16::from_f32);
+        let a = t(&[2, 1], &half([1.0, 2.0, 0.0])[..2]);
+        let out = run("Add", 14, &[], &[a, t(&[3], &half([10.0, 20.0, 30.0]))], 1).unwrap();
+        assert_eq!(elements::<f16>(&out[0]), (vec![2, 3], want.map(f16::from_f32).to_vec()));
+        let out = run("Sub", 14, &[], &[t(&[3], &[bf16::ONE; 3]), t(&[], &[bf16::ONE])], 1).unwrap();
+        assert_eq!(elements::<bf16>(&out[0]), (vec![3], vec![bf16::ZERO; 3]));
+        let out = run("Mul", 14, &[], &[t(&[2, 1], &[100u8, 2]), t(&[2], &[3u8, 4])], 1).unwrap();
+        assert_eq!(elements::<u8>(&out[0]), (vec![2, 2], vec![44, 144, 6, 8]));
+        let out = run("Add", 14, &[], &[t::<f32>(&[0, 2], &[]), t(&[2], &[1.0f32, 2.0])], 1).unwrap();
+        assert_eq!(elements::<f32>(&out[0]), (vec![0, 2], vec![]));
+    }
+
+    #[test]
+    fn old_broadcasting_aligns_at_the_axis() {
+        let a = [0.0f32, 1.0, 2.0, 3.0, 4.0, 5.0];
+        let attributes = [("broadcast", Attribute::Int(1)), ("axis", Attribute::Int(0))];
+        let out = run("Add", 6, &attributes, &[t(&[2, 3], &a), t(&[2], &[10.0f32, 20.0])], 1).unwrap();
+        assert_eq!(elements::<f32>(&out[0]).1, [10.0, 11.0, 12.0, 23.0, 24.0, 25.0]);
+        let out =
+            run("Add", 6, &attributes[..1], &[t(&[2, 3], &a), t(&[3], &[10.0f32, 20.0, 30.0])], 1).unwrap();
+        assert_eq!(elements::<f32>(&out[0]).1, [10.0, 21.0, 32.0, 13.0, 24.0, 35.0]);
+        let wrong = run("Add", 6, &[], &[t(&[2, 3], &a), t(&[3], &[10.0f32, 20.0, 30.0])], 1);
+        assert!(matches!(wrong, Err(OpError::Input { index: 1, .. })), "{wrong:?}");
+    }
+
+    #[test]
+    fn division_and_remainder() {
+        let (a, b) = ([7i32, -7, 7, -7, i32::MIN], [2i32, 2, -2, -2, -1]);
+        for (name, fmod, want) in [
+            ("Div", None, [3, -3, -3, 3, i32::MIN]),
+            ("Mod", Some(0), [1, 1, -1, -1, 0]),
+            ("Mod", Some(1), [1, -1, 1, -1, 0]),
+        ] {
+            let attributes: Vec<_> = fmod.map(|f| ("fmod", Attribute::Int(f))).into_iter().collect();
+            let out = run(name, 14, &attributes, &[t(&[5], &a), t(&[5], &b)], 1).unwrap();
+            assert_eq!(elements::<i32>(&out[0]).1, want, "{name} {fmod:?}");
+        }
+        for name in ["Div", "Mod"] {
+            let zero = run(name, 14, &[], &[t(&[2], &[1i64, 2]), t(&[2], &[1i64, 0])], 1);
+            assert!(matches!(zero, Err(OpError::Data(_))), "{name}: {zero:?}");
+        }
+        // numpy.mod of floats has the divisor's sign.
+        let out = run(
+            "Mod",
+            28,
+            &[],
+            &[t(&[4], &[5.5f32, -5.5, 5.5, -4.0]), t(&[4], &[2.0f32, 2.0, -2.0, 2.0])],
+            1,
+        );
+        assert_eq!(elements::<f32>(&out.unwrap()[0]).1, [1.5, 0.5, -0.5, 0.0]);
+    }
+
+    #[test]
+    fn powers_of_mixed_types() {
+        let x = t(&[3], &[1.0f32, -2.0, 3.0]);
+        for (exponent, want) in
+            [(2i64, [1.0f32, 4.0, 9.0]), (3, [1.0, -8.0, 27.0]), (-1, [1.0, -0.5, 1.0 / 3.0])]
+        {
+            let out = run("Pow", 15, &[], &[x.clone(), t(&[], &[exponent])], 1).unwrap();
+            assert_eq!(elements::<f32>(&out[0]).1, want);
+        }
+        let out = run("Pow", 15, &[], &[t(&[3], &[2i32, -1, 10]), t(&[3], &[10.0f32, 3.0, 2.0])], 1).unwrap();
+        assert_eq!(elements::<i32>(&out[0]).1, [1024, -1, 100]);
+        let zero = run("Pow", 15, &[], &[t(&[1], &[0i32]), t(&[1], &[-1i32])], 1);
+        assert!(matches!(zero, Err(OpError::Data(_))), "{zero:?}");
+    }
+
+    #[test]
+    fn comparisons_and_strings() {
+        let (a, b) = (t(&[3], &[1.0f32, f32::NAN, 3.0]), t(&[3], &[2.0f32, 2.0, 3.0]));
+        for (name, want) in [
+            ("Equal", [0, 0, 1]),
+            ("Less", [1, 0, 0]),
+            ("LessOrEqual", [1, 0, 1]),
+            ("Greater", [0, 0, 0]),
+            ("GreaterOrEqual", [0, 0, 1]),
+        ] {
+            let out = run(name, 16, &[], &[a.clone(), b.clone()], 1).unwrap();
+            assert_eq!(elements::<Bool>(&out[0]).1, want.map(Bool), "{name}");
+        }
+        let strings = |shape: &[usize], s: &[&str]| {
+            Some(Value::Tensor(Tensor::from_strings(shape, s.iter().map(|s| s.to_string()).collect())))
+        };
+        let out = run("Equal", 19, &[], &[strings(&[2], &["a", "b"]), strings(&[], &["b"])], 1).unwrap();
+        assert_eq!(elements::<Bool>(&out[0]), (vec![2], vec![Bool(0), Bool(1)]));
+    }
+
+    #[test]
+    fn shifts_past_the_width() {
+        let x = t(&[4], &[-8i8, 8, -8, 1]);
+        for (direction, counts, want) in
+            [("RIGHT", [1i8, 1, 9, -1], [-4, 4, -1, 0]), ("LEFT", [1, 5, 8, 7], [-16, 0, 0, -128])]
+        {
+            let attributes = [("direction", Attribute::String(direction.into()))];
+            let out = run("BitShift", 28, &attributes, &[x.clone(), t(&[4], &counts)], 1).unwrap();
+            assert_eq!(elements::<i8>(&out[0]).1, want, "{direction}");
+        }
+    }
+}

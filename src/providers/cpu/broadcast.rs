@@ -53,11 +53,6 @@ impl<const N: usize> Broadcast<N> {
         Broadcast { outer: loops, run, advances: steps.map(|s| s != 0) }
     }
 
-    /// Whether tensor `t` advances inside a run (by one element), rather than repeating one.
-    pub(super) fn advances(&self, t: usize) -> bool {
-        self.advances[t]
-    }
-
     /// Calls `body` with the pieces of runs that make up the output elements `range`, in order: the
     /// output elements, and for each tensor the elements it reads (a single one where it does not
     /// advance).

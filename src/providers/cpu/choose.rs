@@ -2,9 +2,7 @@
 
 use crate::ops::OpError;
 use crate::ops::choose::Clip;
-use crate::tensor::{
-    Bool, Element, ElementType, Tensor, TensorView, TensorViewMut, Value, ValueRef, bf16, f16,
-};
+use crate::tensor::{Bool, ElementType, Tensor, TensorView, TensorViewMut, Value, ValueRef, bf16, f16};
 
 use super::broadcast::{Broadcast, shape_of};
 use super::lanes::{Lanes, RUN};

@@ -167,7 +167,7 @@ impl<'a, S: Copy> Parameter<'a, S> {
 }
 
 /// An output for one number a row, in any float type.
-enum Statistic<'a> {
+pub(super) enum Statistic<'a> {
     None,
     F32(Parts<'a, f32>),
     F64(Parts<'a, f64>),
@@ -176,7 +176,7 @@ enum Statistic<'a> {
 }
 
 impl<'a> Statistic<'a> {
-    fn new(view: Option<&'a mut TensorViewMut<'_>>) -> Self {
+    pub(super) fn new(view: Option<&'a mut TensorViewMut<'_>>) -> Self {
         let Some(view) = view else { return Statistic::None };
         match view.ty() {
             ElementType::F32 => Statistic::F32(Parts::new(view.slice())),
@@ -188,7 +188,7 @@ impl<'a> Statistic<'a> {
 
     /// # Safety
     /// No two threads set the same element.
-    unsafe fn set(&self, i: usize, x: f64) {
+    pub(super) unsafe fn set(&self, i: usize, x: f64) {
         // SAFETY: the caller's promise.
         unsafe {
             match self {

@@ -7,12 +7,16 @@ mod accumulate;
 mod along;
 mod choose;
 mod convert;
+mod dropout;
 mod evaluate;
+mod fused;
 mod gemm;
 mod kernel;
 mod lanes;
 mod layer_norm;
+mod loss;
 mod map;
+mod mersenne;
 mod number;
 mod parallel;
 mod power;
@@ -32,8 +36,8 @@ mod concat;
 mod conv;
 mod crop;
 mod detection;
-mod fourier;
 mod einsum;
+mod fourier;
 mod gather;
 mod generate;
 mod grid;
@@ -49,8 +53,8 @@ mod norm_axes;
 mod order;
 mod pad;
 mod pool;
-mod quantised;
 mod qlinear;
+mod quantised;
 mod quantize;
 mod random;
 mod reduce;
@@ -113,6 +117,9 @@ const FAMILIES: &[&[Entry]] = &[
     generate::KERNELS,
     layer_norm::KERNELS,
     grid::KERNELS,
+    dropout::KERNELS,
+    fused::KERNELS,
+    loss::KERNELS,
     matmul::KERNELS,
     movement::KERNELS,
     ngram::KERNELS,

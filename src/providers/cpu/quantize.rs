@@ -9,8 +9,8 @@ use rten_vecmath::MinMax;
 use crate::ops::OpError;
 use crate::ops::quantize::{Dequantize, Granularity, Layout, Quantize, check_scale};
 use crate::tensor::{
-    Element, ElementType, F4E2M1, F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, I2, I4, TensorView,
-    TensorViewMut, U2, U4, bf16, f16,
+    ElementType, F4E2M1, F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, I2, I4, TensorView, TensorViewMut, U2, U4,
+    bf16, f16,
 };
 
 use super::convert::reader;
@@ -328,5 +328,40 @@ impl Kernel for DynamicQuantize {
             });
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::ops::OpError;
+
+    use super::super::testing::{elements, run, t};
+
+    #[test]
+    fn a_bad_scale_is_an_error_that_says_so() {
+        for scale in [f32::NAN, 0.0, -1.0, f32::INFINITY] {
+            for (name, x) in
+                [("QuantizeLinear", t(&[2], &[1.0f32, 2.0])), ("DequantizeLinear", t(&[2], &[1u8, 2]))]
+            {
+                let result = run(name, 19, &[], &[x, t(&[], &[scale]), t(&[], &[0u8])], 1);
+                match result {
+                    Err(OpError::Input { index: 1, reason, .. }) => {
+                        assert!(reason.contains("scale"), "{reason}")
+                    }
+                    other => panic!("{name} with scale {scale}: {other:?}"),
+                }
+            }
+        }
+        let result = run("DynamicQuantizeLinear", 11, &[], &[t(&[2], &[1.0f32, f32::NAN])], 3);
+        assert!(matches!(result, Err(OpError::Data(_))), "{result:?}");
+    }
+
+    #[test]
+    fn rounds_to_even_saturates_and_accepts_all_zeros() {
+        let x = t(&[6], &[0.5f32, 1.5, -2.5, 1e9, -1e9, f32::NAN]);
+        let out = run("QuantizeLinear", 19, &[], &[x, t(&[], &[1.0f32]), t(&[], &[1i8])], 1).unwrap();
+        assert_eq!(elements::<i8>(&out[0]).1[..5], [1, 3, -1, 127, -128]);
+        let out = run("DynamicQuantizeLinear", 11, &[], &[t(&[2], &[0.0f32, 0.0])], 3).unwrap();
+        assert_eq!(elements::<u8>(&out[0]).1, [0, 0]);
     }
 }

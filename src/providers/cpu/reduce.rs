@@ -270,3 +270,93 @@ impl<T: Lanes<Wide: Accumulate>> ReduceKernel<T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::f32::consts::LN_2;
+
+    use crate::graph::Attribute;
+    use crate::tensor::Bool;
+
+    use super::super::testing::{elements, run, t};
+
+    #[test]
+    fn any_axes_as_attribute_and_as_input() {
+        let x: Vec<f32> = (0..24).map(|i| i as f32).collect();
+        // numpy.arange(24).reshape(2, 3, 4).sum(axes)
+        let cases: &[(&[i64], &[usize], &[f32])] = &[
+            (&[0, 1, 2], &[1, 1, 1], &[276.0]),
+            (&[2], &[2, 3, 1], &[6.0, 22.0, 38.0, 54.0, 70.0, 86.0]),
+            (&[-2], &[2, 1, 4], &[12.0, 15.0, 18.0, 21.0, 48.0, 51.0, 54.0, 57.0]),
+            (&[0, 2], &[1, 3, 1], &[60.0, 92.0, 124.0]),
+            (&[1, 0], &[1, 1, 4], &[60.0, 66.0, 72.0, 78.0]),
+        ];
+        for (axes, shape, want) in cases {
+            let attribute = [("axes", Attribute::Ints(axes.to_vec()))];
+            let out = run("ReduceSum", 11, &attribute, &[t(&[2, 3, 4], &x)], 1).unwrap();
+            assert_eq!(elements::<f32>(&out[0]), (shape.to_vec(), want.to_vec()));
+            let keep = [("keepdims", Attribute::Int(0))];
+            let inputs = [t(&[2, 3, 4], &x), t(&[axes.len()], axes)];
+            let out = run("ReduceSum", 13, &keep, &inputs, 1).unwrap();
+            let squeezed: Vec<usize> = shape.iter().copied().filter(|&d| d != 1).collect();
+            assert_eq!(elements::<f32>(&out[0]), (squeezed, want.to_vec()));
+        }
+    }
+
+    #[test]
+    fn every_reduction_over_rows_and_columns() {
+        // numpy over [[1, -2, 3], [0.5, 4, -1]], along the rows and along the columns.
+        let x = [1.0f32, -2.0, 3.0, 0.5, 4.0, -1.0];
+        let cases: &[(&str, [f32; 2], [f32; 3])] = &[
+            ("ReduceL1", [6.0, 5.5], [1.5, 6.0, 4.0]),
+            ("ReduceL2", [3.741_657_4, 4.153_312], [1.118_034, 4.472_136, 3.162_277_7]),
+            ("ReduceLogSum", [LN_2, 1.252_763], [0.405_465_1, LN_2, LN_2]),
+            ("ReduceLogSumExp", [3.132845, 4.03627], [1.474077, 4.002476, 3.01815]),
+            ("ReduceMax", [3.0, 4.0], [1.0, 4.0, 3.0]),
+            ("ReduceMean", [0.666_666_7, 1.166_666_6], [0.75, 1.0, 1.0]),
+            ("ReduceMin", [-2.0, -1.0], [0.5, -2.0, -1.0]),
+            ("ReduceProd", [-6.0, -2.0], [0.5, -8.0, -3.0]),
+            ("ReduceSum", [2.0, 3.5], [1.5, 2.0, 2.0]),
+            ("ReduceSumSquare", [14.0, 17.25], [1.25, 20.0, 10.0]),
+        ];
+        for (name, rows, columns) in cases {
+            for (axis, want) in [(1, rows.as_slice()), (0, columns.as_slice())] {
+                let out = run(name, 18, &[], &[t(&[2, 3], &x), t(&[1], &[axis as i64])], 1).unwrap();
+                for (got, want) in elements::<f32>(&out[0]).1.iter().zip(want) {
+                    assert!((got - want).abs() <= 2e-6 * want.abs().max(1.0), "{name} {axis}: {got} {want}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_integers_and_truth() {
+        for (name, want) in [
+            ("ReduceSum", 0.0),
+            ("ReduceProd", 1.0),
+            ("ReduceMax", f32::NEG_INFINITY),
+            ("ReduceMin", f32::INFINITY),
+            ("ReduceLogSumExp", f32::NEG_INFINITY),
+        ] {
+            let out = run(name, 20, &[], &[t::<f32>(&[2, 0], &[]), t(&[1], &[1i64])], 1).unwrap();
+            assert_eq!(elements::<f32>(&out[0]), (vec![2, 1], vec![want; 2]), "{name}");
+        }
+        let out = run("ReduceMean", 18, &[], &[t(&[4], &[1i32, 2, 3, 5])], 1).unwrap();
+        assert_eq!(elements::<i32>(&out[0]).1, [2]);
+        let out = run(
+            "ReduceMax",
+            20,
+            &[],
+            &[t(&[2, 2], &[Bool(0), Bool(2), Bool(0), Bool(0)]), t(&[1], &[1i64])],
+            1,
+        );
+        assert_eq!(elements::<Bool>(&out.unwrap()[0]).1, [Bool(1), Bool(0)]);
+    }
+
+    #[test]
+    fn long_sums_stay_exact() {
+        let x = vec![0.1f32; 3_000_000];
+        let out = run("ReduceSum", 13, &[], &[t(&[x.len()], &x)], 1).unwrap();
+        assert_eq!(elements::<f32>(&out[0]).1, [(0.1f32 as f64 * 3e6) as f32]);
+    }
+}

@@ -209,3 +209,33 @@ fn hard<'a, T: Lanes<Wide: Real>>(y: impl Iterator<Item = &'a mut T>, max: T::Wi
         *y = T::down(if first { T::Wide::one() } else { T::Wide::zero() });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::graph::Attribute;
+    use crate::tensor::f16;
+
+    use super::super::testing::{elements, run, t};
+
+    #[test]
+    fn rows_columns_and_flattened() {
+        let x: Vec<f32> = (0..12).map(|i| i as f32 / 4.0).collect();
+        // Opset 11 flattens [2, 3, 2] to [2, 6] at axis 1; numbers of another runtime.
+        let flat = [0.081_576_91, 0.104_746_83, 0.134_497_58, 0.172_698_32, 0.221_749_02, 0.284_731_4];
+        let logs = [-1.680_269_7f32, -1.680_269_7, -1.180_269_7, -1.180_269_7, -0.680_269_66, -0.680_269_66];
+        let axis = [("axis", Attribute::Int(1))];
+        for (name, opset, want) in [("Softmax", 11, flat), ("LogSoftmax", 13, logs)] {
+            let out = run(name, opset, &axis, &[t(&[2, 3, 2], &x)], 1).unwrap();
+            for (got, want) in elements::<f32>(&out[0]).1.iter().zip(want.iter().chain(&want)) {
+                assert!((got - want).abs() < 1e-6, "{name}: {got} {want}");
+            }
+            let half: Vec<f16> = x.iter().map(|&x| f16::from_f32(x)).collect();
+            let out = run(name, opset, &axis, &[t(&[2, 3, 2], &half)], 1).unwrap();
+            for (got, want) in elements::<f16>(&out[0]).1.iter().zip(want.iter().chain(&want)) {
+                assert_eq!(got.to_bits(), f16::from_f32(*want).to_bits(), "{name}: {got} {want}");
+            }
+        }
+        let out = run("Hardmax", 13, &axis, &[t(&[1, 3, 2], &[1.0f32, 5.0, 3.0, 5.0, 3.0, 0.0])], 1).unwrap();
+        assert_eq!(elements::<f32>(&out[0]).1, [0.0, 1.0, 1.0, 0.0, 0.0, 0.0]);
+    }
+}

@@ -1,7 +1,7 @@
 //! Sums, moments and exponentials of runs of floats: what softmax and normalisations are made of.
 
 use rten_simd::{SimdOp, SimdUnaryOp};
-use rten_vecmath::{Exp, MaxNum, Sum, SumAbs, SumSquare, SumSquareSub};
+use rten_vecmath::{Exp, MaxNum, Sum, SumSquare, SumSquareSub};
 
 use super::lanes::{Lanes, RUN};
 use super::simd::{Loop, widest};
@@ -11,7 +11,6 @@ pub(super) trait Real: num_traits::Float + Lanes<Wide = Self> {
     fn of(x: f64) -> Self;
     fn wide(self) -> f64;
     fn sum(x: &[Self]) -> f64;
-    fn sum_abs(x: &[Self]) -> f64;
     fn sum_squares(x: &[Self]) -> f64;
     /// The sum of (x − mean)².
     fn sum_squares_from(x: &[Self], mean: Self) -> f64;
@@ -31,9 +30,6 @@ impl Real for f32 {
     }
     fn sum(x: &[Self]) -> f64 {
         Sum::new(x).dispatch() as f64
-    }
-    fn sum_abs(x: &[Self]) -> f64 {
-        SumAbs::new(x).dispatch() as f64
     }
     fn sum_squares(x: &[Self]) -> f64 {
         SumSquare::new(x).dispatch() as f64
@@ -60,9 +56,6 @@ impl Real for f64 {
     }
     fn sum(x: &[Self]) -> f64 {
         x.iter().sum()
-    }
-    fn sum_abs(x: &[Self]) -> f64 {
-        x.iter().map(|x| x.abs()).sum()
     }
     fn sum_squares(x: &[Self]) -> f64 {
         x.iter().map(|x| x * x).sum()

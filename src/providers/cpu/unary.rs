@@ -88,7 +88,7 @@ pub(super) fn function_f32(op: Unary) -> Option<Box<dyn Function<f32>>> {
 }
 
 /// What f32 and f64 have beside `num_traits::Float`.
-trait Real: num_traits::Float + Element {
+pub(super) trait Real: num_traits::Float + Element {
     fn erf(self) -> Self;
     fn round_ties_even(self) -> Self;
     fn of(x: f64) -> Self;
@@ -133,7 +133,7 @@ fn vector<T: Element>(f: impl Fn(T) -> T + Send + Sync + 'static) -> Option<Box<
 }
 
 /// The function in a float type. Comparisons are written so that NaN stays NaN.
-fn function<T: Real>(op: Unary) -> Option<Box<dyn Function<T>>> {
+pub(super) fn function<T: Real>(op: Unary) -> Option<Box<dyn Function<T>>> {
     let (zero, one) = (T::zero(), T::one());
     let of = |x: f32| T::of(x as f64);
     match op {
@@ -330,3 +330,6 @@ fn build_predicate(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
         _ => return Err(node.no_kernel()),
     }))
 }
+
+#[cfg(test)]
+mod tests;
