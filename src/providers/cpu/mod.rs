@@ -41,6 +41,7 @@ mod ints;
 mod item;
 mod mapped;
 mod matmul;
+mod ml;
 mod movement;
 mod mover;
 mod ngram;
@@ -114,6 +115,11 @@ const FAMILIES: &[&[Entry]] = &[
     layer_norm::KERNELS,
     grid::KERNELS,
     matmul::KERNELS,
+    ml::FAMILIES[0],
+    ml::FAMILIES[1],
+    ml::FAMILIES[2],
+    ml::FAMILIES[3],
+    ml::FAMILIES[4],
     movement::KERNELS,
     ngram::KERNELS,
     norm::KERNELS,
