@@ -215,7 +215,7 @@ mod tests {
             name: "test".into(),
             op: OpName { domain: String::new(), name: op.into(), opset: 21 },
             attributes: Attributes::default(),
-            inputs: vec![Some(ValueId(0)), ints.map(|_| ValueId(1))],
+            inputs: std::iter::once(ValueId(0)).chain(ints.map(|_| ValueId(1))).map(Some).collect(),
             outputs: vec![Some(ValueId(2))],
         };
         let (_, typed) = resolve(&node)?;
@@ -224,7 +224,7 @@ mod tests {
             elements: Some(ints.to_vec()),
             ..Fact::tensor(ElementType::I64, vec![ints.len().into()])
         });
-        let facts = [Some(&data), ints.as_ref()];
+        let facts: Vec<Option<&Fact>> = std::iter::once(&data).chain(&ints).map(Some).collect();
         let mut unknowns = Unknowns::default();
         let signature = &find("", op).unwrap().signature;
         let mut cx = Infer::new(signature, &facts, &[None, None], 1, &mut unknowns)?;

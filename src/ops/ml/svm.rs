@@ -131,7 +131,7 @@ fn classifier(a: &AttributeReader<'_>) -> Result<Arc<dyn Operator>, OpError> {
         if svm.rho.is_empty() {
             return wrong("rho", 0, 1);
         }
-        return if svm.coefficients.len() % n == 0 {
+        return if svm.coefficients.len().is_multiple_of(n) {
             Ok(Arc::new(svm))
         } else {
             wrong("coefficients", svm.coefficients.len(), n)
@@ -151,7 +151,7 @@ fn classifier(a: &AttributeReader<'_>) -> Result<Arc<dyn Operator>, OpError> {
     {
         return wrong("prob_a and prob_b", a.len().min(b.len()), pairs);
     }
-    if svm.support.len() % vectors != 0 {
+    if !svm.support.len().is_multiple_of(vectors) {
         return wrong("support_vectors", svm.support.len(), vectors);
     }
     Ok(Arc::new(svm))
@@ -171,7 +171,7 @@ fn regressor(a: &AttributeReader<'_>) -> Result<Arc<dyn Operator>, OpError> {
     if svm.rho.is_empty() {
         return Err(OpError::attribute("rho", "it is empty; one number is needed"));
     }
-    if vectors > 0 && (svm.coefficients.len() != vectors || svm.support.len() % vectors != 0) {
+    if vectors > 0 && (svm.coefficients.len() != vectors || !svm.support.len().is_multiple_of(vectors)) {
         let reason = format!(
             "{} coefficients, {} support values for {vectors} vectors",
             svm.coefficients.len(),

@@ -217,7 +217,8 @@ mod tests {
     #[test]
     fn as_numpy() {
         let ints = |v: &[i64]| t(&[v.len()], v);
-        let cases: [(&str, Vec<Option<Value>>, &[usize], &[i32]); 8] = [
+        type Case<'a> = (&'a str, Vec<Option<Value>>, &'a [usize], &'a [i32]);
+        let cases: [Case<'_>; 8] = [
             // x[::-1, 2:0:-1]
             (
                 "Slice",

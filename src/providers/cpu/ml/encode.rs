@@ -83,16 +83,20 @@ impl ValueKernel for Table {
         let input = inputs.first().copied().flatten();
         let found = keys(input.ok_or_else(|| OpError::Data("input 0 is missing".to_owned()))?)?;
         let ty = self.values.ty();
-        let table =
-            [Some(Value::Tensor((*self.values).clone())), Some(Value::Tensor((*self.default).clone()))];
-        let table: Vec<Option<ValueRef<'_>>> =
-            table.iter().map(|v| v.as_ref().map(ValueRef::Value)).collect();
-        let result = dispatch_item!(ty, T => {
-            let (values, default) = (items::<T>(&table, 0)?, &items::<T>(&table, 1)?[0]);
-            let pick = |key: &Key| self.places.get(key).map_or(default, |&i| &values[i]).clone();
-            T::tensor(ty, shape_of(inputs, 0)?, found.iter().map(pick).collect())?
-        });
+        let table = [Value::Tensor((*self.values).clone()), Value::Tensor((*self.default).clone())];
+        let table: Vec<Option<ValueRef<'_>>> = table.iter().map(|v| Some(ValueRef::Value(v))).collect();
+        let shape = shape_of(inputs, 0)?;
+        let result = dispatch_item!(ty, T => T::tensor(ty, shape, self.pick::<T>(&found, &table)?)?);
         Ok(vec![Value::Tensor(result)])
+    }
+}
+
+impl Table {
+    /// What each key stands for; the table is values and default.
+    fn pick<T: Item>(&self, found: &[Key], table: &[Option<ValueRef<'_>>]) -> Result<Vec<T>, OpError> {
+        let (values, default) = (items::<T>(table, 0)?, &items::<T>(table, 1)?[0]);
+        let pick = |key: &Key| self.places.get(key).map_or(default, |&i| &values[i]).clone();
+        Ok(found.iter().map(pick).collect())
     }
 }
 
@@ -153,18 +157,19 @@ impl ValueKernel for Vectorize {
         let wrong = || OpError::Data("the values of the map must be numbers or strings".to_owned());
         let ty = value.element().ok_or_else(wrong)?;
         let values: Vec<Option<ValueRef<'_>>> = values.iter().map(|v| Some(ValueRef::Value(v))).collect();
-        let width = self.0.len();
-        let result = dispatch_item!(ty, T => {
-            let mut row = vec![T::default(); width];
-            for (i, y) in row.iter_mut().enumerate() {
-                if let Some(at) = place(i) {
-                    *y = items::<T>(&values, at)?.first().ok_or_else(wrong)?.clone();
-                }
-            }
-            T::tensor(ty, &[1, width], row)?
-        });
+        let places: Vec<Option<usize>> = (0..self.0.len()).map(place).collect();
+        let result = dispatch_item!(ty, T => T::tensor(ty, &[1, places.len()], row::<T>(&places, &values)?)?);
         Ok(vec![Value::Tensor(result)])
     }
+}
+
+/// The value at each place, and zero where there is none.
+fn row<T: Item>(places: &[Option<usize>], values: &[Option<ValueRef<'_>>]) -> Result<Vec<T>, OpError> {
+    let value = |at: usize| {
+        let first = items::<T>(values, at)?.first();
+        first.cloned().ok_or_else(|| OpError::Data("a value of the map is empty".to_owned()))
+    };
+    places.iter().map(|place| place.map_or(Ok(T::default()), value)).collect()
 }
 
 struct Zip(Labels);

@@ -119,10 +119,17 @@ fn extract(inputs: &[Option<ValueRef<'_>>]) -> Result<Value, OpError> {
     let mut result_shape = if shape.len() <= 1 { vec![1] } else { shape[..shape.len() - 1].to_vec() };
     result_shape.push(indices.len());
     Ok(Value::Tensor(dispatch_item!(ty, T => {
-        let data = items::<T>(inputs, 0)?;
-        let picks = |row: &[T]| (0..indices.len()).map(|i| row[indices.wrapped(i, width)].clone()).collect::<Vec<T>>();
-        T::tensor(ty, &result_shape, data.chunks_exact(width).flat_map(picks).collect())?
+        T::tensor(ty, &result_shape, pick(items::<T>(inputs, 0)?, width, indices))?
     })))
+}
+
+/// The indexed columns of every row.
+fn pick<T: Item>(data: &[T], width: usize, indices: Ints<'_>) -> Vec<T> {
+    let mut result = Vec::with_capacity(data.len() / width * indices.len());
+    for row in data.chunks_exact(width) {
+        result.extend((0..indices.len()).map(|i| row[indices.wrapped(i, width)].clone()));
+    }
+    result
 }
 
 fn join(inputs: &[Option<ValueRef<'_>>], widths: &[usize]) -> Result<Value, OpError> {
