@@ -27,6 +27,7 @@ pub(crate) mod image;
 pub(crate) mod int_list;
 pub(crate) mod loss;
 pub(crate) mod matmul;
+pub(crate) mod ml;
 pub(crate) mod movement;
 pub(crate) mod norm;
 pub(crate) mod norm_axes;

@@ -201,3 +201,68 @@ pub(super) const DECLARATIONS: &[Declaration] = &[
         |_| Ok(Arc::new(Reshape::Identity)),
     ),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Unknowns, find, resolve};
+    use super::*;
+    use crate::graph::{Attributes, Fact, Node, OpName, ValueId};
+    use crate::tensor::ElementType;
+
+    /// The shape that an operator gives for symbolic inputs, or its error.
+    fn shape_of(op: &str, data: &[Dim], ints: Option<&[Dim]>) -> Result<Vec<Dim>, OpError> {
+        let node = Node {
+            name: "test".into(),
+            op: OpName { domain: String::new(), name: op.into(), opset: 21 },
+            attributes: Attributes::default(),
+            inputs: std::iter::once(ValueId(0)).chain(ints.map(|_| ValueId(1))).map(Some).collect(),
+            outputs: vec![Some(ValueId(2))],
+        };
+        let (_, typed) = resolve(&node)?;
+        let data = Fact::tensor(ElementType::F32, data.to_vec());
+        let ints = ints.map(|ints| Fact {
+            elements: Some(ints.to_vec()),
+            ..Fact::tensor(ElementType::I64, vec![ints.len().into()])
+        });
+        let facts: Vec<Option<&Fact>> = std::iter::once(&data).chain(&ints).map(Some).collect();
+        let mut unknowns = Unknowns::default();
+        let signature = &find("", op).unwrap().signature;
+        let mut cx = Infer::new(signature, &facts, &[None, None], 1, &mut unknowns)?;
+        typed.infer(&mut cx)?;
+        Ok(cx.into_outputs().remove(0).shape.unwrap_or_default())
+    }
+
+    #[test]
+    fn symbolic_shapes() {
+        let (b, s, k) = (Dim::symbol("b"), Dim::symbol("s"), Dim::Known);
+        let hidden = [b.clone(), s.clone(), k(768)];
+        let rows = b.mul(&s);
+        for (op, ints, want) in [
+            ("Reshape", vec![k(0), k(0), k(12), k(64)], vec![b.clone(), s.clone(), k(12), k(64)]),
+            ("Reshape", vec![k(-1), k(768)], vec![rows.clone(), k(768)]),
+            ("Reshape", vec![b.clone(), k(-1)], vec![b.clone(), s.mul(&k(768))]),
+            ("Unsqueeze", vec![k(0), k(-1)], vec![k(1), b.clone(), s.clone(), k(768), k(1)]),
+            ("Flatten", vec![], vec![b.clone(), s.mul(&k(768))]),
+        ] {
+            let ints = (!ints.is_empty()).then_some(&ints[..]);
+            assert_eq!(shape_of(op, &hidden, ints), Ok(want), "{op} {ints:?}");
+        }
+        let one = [k(1), b.clone(), k(1)];
+        assert_eq!(shape_of("Squeeze", &one, Some(&[k(0)])), Ok(vec![b.clone(), k(1)]));
+    }
+
+    #[test]
+    fn wrong_shapes_are_named() {
+        let k = Dim::Known;
+        for (op, ints, want) in [
+            ("Reshape", vec![k(4), k(-1)], "the input of shape [2, 3] cannot take the shape [4, -1]"),
+            ("Reshape", vec![k(5)], "shape [5] has 5 elements, the input of shape [2, 3] has 6"),
+            ("Reshape", vec![k(-1), k(-1)], "is -1; allowed are -1 (once)"),
+            ("Squeeze", vec![k(0)], "axis 0 of shape [2, 3] is 2; only 1 can be squeezed"),
+            ("Unsqueeze", vec![k(4)], "4 is out of range for rank 3"),
+        ] {
+            let error = shape_of(op, &[k(2), k(3)], Some(&ints)).unwrap_err().to_string();
+            assert!(error.contains(want), "{op}: {error}");
+        }
+    }
+}

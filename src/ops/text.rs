@@ -211,7 +211,7 @@ fn cut<T: Clone>(pool: &[T], counts: &[i64]) -> Result<Vec<Vec<T>>, OpError> {
             None => pool.len(),
         };
         let part = pool.get(start..end).ok_or_else(wrong)?;
-        if part.len() % (i + 1) != 0 {
+        if !part.len().is_multiple_of(i + 1) {
             return Err(wrong());
         }
         grams.extend(part.chunks(i + 1).map(<[T]>::to_vec));

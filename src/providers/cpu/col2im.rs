@@ -79,7 +79,7 @@ fn block_of(axes: &[BlockAxis], at: &[usize], k: usize) -> Option<usize> {
         let offset = rest % axis.block * axis.dilation;
         rest /= axis.block;
         let from = (x + axis.pad).checked_sub(offset)?;
-        if from % axis.stride != 0 || from / axis.stride >= axis.count {
+        if !from.is_multiple_of(axis.stride) || from / axis.stride >= axis.count {
             return None;
         }
         column += from / axis.stride * scale;

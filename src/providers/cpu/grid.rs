@@ -121,7 +121,8 @@ impl<T> Sampler<T> {
         }
         // The edges that a reflection is at: pixel centres, or the outer edges of pixels.
         let (low, high) = if self.op.align_corners { (0.0, n - 1.0) } else { (-0.5, n - 0.5) };
-        if !(low..=high).contains(&x) {
+        // Cubic taps are brought inside one by one, as PyTorch does.
+        if self.op.mode != SampleMode::Cubic && !(low..=high).contains(&x) {
             x = match self.op.padding {
                 SamplePadding::Zeros => x,
                 SamplePadding::Border => x.clamp(0.0, n - 1.0),

@@ -45,6 +45,7 @@ mod ints;
 mod item;
 mod mapped;
 mod matmul;
+mod ml;
 mod movement;
 mod mover;
 mod ngram;
@@ -121,6 +122,11 @@ const FAMILIES: &[&[Entry]] = &[
     fused::KERNELS,
     loss::KERNELS,
     matmul::KERNELS,
+    ml::FAMILIES[0],
+    ml::FAMILIES[1],
+    ml::FAMILIES[2],
+    ml::FAMILIES[3],
+    ml::FAMILIES[4],
     movement::KERNELS,
     ngram::KERNELS,
     norm::KERNELS,

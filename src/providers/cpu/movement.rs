@@ -202,3 +202,74 @@ impl Mover for Trilu {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{elements, run, t};
+    use crate::graph::Attribute;
+    use crate::tensor::{Tensor, Value};
+
+    /// 0, 1, 2, … as int32.
+    fn count(shape: &[usize]) -> Option<Value> {
+        t(shape, &(0..shape.iter().product::<usize>() as i32).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn as_numpy() {
+        let ints = |v: &[i64]| t(&[v.len()], v);
+        type Case<'a> = (&'a str, Vec<Option<Value>>, &'a [usize], &'a [i32]);
+        let cases: [Case<'_>; 8] = [
+            // x[::-1, 2:0:-1]
+            (
+                "Slice",
+                vec![count(&[2, 3]), ints(&[-1, 2]), ints(&[i64::MIN, 0]), None, ints(&[-1, -1])],
+                &[2, 2],
+                &[5, 4, 2, 1],
+            ),
+            ("Slice", vec![count(&[3]), ints(&[2]), ints(&[1])], &[0], &[]),
+            ("Tile", vec![count(&[1, 2]), ints(&[2, 2])], &[2, 4], &[0, 1, 0, 1, 0, 1, 0, 1]),
+            (
+                "Expand",
+                vec![count(&[2, 1]), ints(&[2, 1, 3])],
+                &[2, 2, 3],
+                &[0, 0, 0, 1, 1, 1, 0, 0, 0, 1, 1, 1],
+            ),
+            ("Expand", vec![count(&[]), ints(&[0])], &[0], &[]),
+            ("Trilu", vec![count(&[2, 3]), t(&[], &[1i64])], &[2, 3], &[0, 1, 2, 0, 0, 5]),
+            ("Trilu", vec![count(&[2, 2]), t(&[], &[i64::MIN])], &[2, 2], &[0, 1, 2, 3]),
+            ("Transpose", vec![count(&[2, 3])], &[3, 2], &[0, 3, 1, 4, 2, 5]),
+        ];
+        for (op, inputs, shape, want) in cases {
+            let out = run(op, 21, &[], &inputs, 1).unwrap_or_else(|e| panic!("{op}: {e}"));
+            assert_eq!(elements::<i32>(&out[0]), (shape.to_vec(), want.to_vec()), "{op}");
+        }
+    }
+
+    #[test]
+    fn the_first_slice_has_attributes() {
+        let attributes = [
+            ("starts", Attribute::Ints(vec![1, -2])),
+            ("ends", Attribute::Ints(vec![9, -1])),
+            ("axes", Attribute::Ints(vec![0, 1])),
+        ];
+        let out = run("Slice", 9, &attributes, &[count(&[2, 3])], 1).unwrap();
+        assert_eq!(elements::<i32>(&out[0]), (vec![1, 1], vec![4]));
+    }
+
+    #[test]
+    fn strings_move_as_numbers_do() {
+        let words: Vec<String> = ["a", "b", "c", "d"].map(str::to_owned).to_vec();
+        let x = Some(Value::Tensor(Tensor::from_strings(&[2, 2], words)));
+        for (op, inputs, want) in [
+            ("Transpose", vec![x.clone()], vec!["a", "c", "b", "d"]),
+            ("Gather", vec![x.clone(), t(&[1], &[-1i64])], vec!["c", "d"]),
+            ("Concat", vec![x.clone()], vec!["a", "b", "c", "d"]),
+            ("Pad", vec![x, t(&[4], &[0i64, 1, 0, 0])], vec!["", "a", "b", "", "c", "d"]),
+        ] {
+            let attributes = [("axis", Attribute::Int(0))];
+            let attributes = if matches!(op, "Gather" | "Concat") { &attributes[..] } else { &[] };
+            let out = run(op, 13, attributes, &inputs, 1).unwrap();
+            assert_eq!(out[0].as_tensor().unwrap().strings().unwrap(), want, "{op}");
+        }
+    }
+}

@@ -271,3 +271,31 @@ where
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{elements, run, t};
+    use crate::graph::Attribute;
+
+    #[test]
+    fn every_version_by_its_own_rules() {
+        let x = || t(&[1, 1, 1, 4], &[1.0f32, 2.0, 3.0, 4.0]);
+        let linear = || ("mode", Attribute::String("linear".into()));
+        let scales = |s: f32| t(&[4], &[1.0f32, 1.0, 1.0, s]);
+        let attribute = ("scales", Attribute::Floats(vec![1.0, 1.0, 1.0, 2.0]));
+        // Results of ONNX Runtime.
+        let asymmetric = vec![1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.0];
+        let half_pixel = vec![1.0, 1.25, 1.75, 2.25, 2.75, 3.25, 3.75, 4.0];
+        for (op, opset, attributes, inputs, want) in [
+            ("Upsample", 7, vec![attribute, linear()], vec![x()], asymmetric.clone()),
+            ("Upsample", 9, vec![linear()], vec![x(), scales(2.0)], asymmetric.clone()),
+            ("Resize", 10, vec![linear()], vec![x(), scales(2.0)], asymmetric),
+            ("Resize", 10, vec![], vec![x(), scales(0.5)], vec![1.0, 3.0]),
+            ("Resize", 11, vec![linear()], vec![x(), t::<f32>(&[0], &[]), scales(2.0)], half_pixel),
+            ("Resize", 13, vec![], vec![x(), None, None, t(&[4], &[1i64, 1, 1, 2])], vec![1.0, 3.0]),
+        ] {
+            let out = run(op, opset, &attributes, &inputs, 1).unwrap_or_else(|e| panic!("{op} {opset}: {e}"));
+            assert_eq!(elements::<f32>(&out[0]).1, want, "{op} {opset}");
+        }
+    }
+}

@@ -258,3 +258,46 @@ impl Mover for Cache {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{elements, run, t};
+    use crate::graph::Attribute;
+
+    #[test]
+    fn reductions_in_the_order_of_the_indices() {
+        // numpy: y[i] = f(y[i], u) one after the other.
+        for (reduction, want) in [
+            ("none", [9.0f32, 2.0, 7.0]),
+            ("add", [14.0, 2.0, 10.0]),
+            ("mul", [36.0, 2.0, 21.0]),
+            ("max", [9.0, 2.0, 7.0]),
+            ("min", [1.0, 2.0, 3.0]),
+        ] {
+            let attributes = [("reduction", Attribute::String(reduction.into()))];
+            let (data, updates) = (t(&[3], &[1.0f32, 2.0, 3.0]), t(&[3], &[4.0f32, 7.0, 9.0]));
+            let elements_of = |op: &str, indices| {
+                let inputs = [data.clone(), indices, updates.clone()];
+                elements::<f32>(&run(op, 18, &attributes, &inputs, 1).unwrap()[0]).1
+            };
+            assert_eq!(elements_of("ScatterElements", t(&[3], &[0i64, -1, 0])), want, "{reduction}");
+            assert_eq!(elements_of("ScatterND", t(&[3, 1], &[0i64, -1, 0])), want, "{reduction}");
+        }
+    }
+
+    #[test]
+    fn indices_are_checked() {
+        for (op, indices) in [
+            ("ScatterElements", t(&[1], &[3i64])),
+            ("ScatterND", t(&[1, 1], &[-4i64])),
+            ("Gather", t(&[1], &[3i64])),
+        ] {
+            let mut inputs = vec![t(&[3], &[0u8; 3]), indices];
+            if op != "Gather" {
+                inputs.push(t(&[1], &[1u8]));
+            }
+            let error = run(op, 18, &[], &inputs, 1).unwrap_err().to_string();
+            assert!(error.contains("allowed are -3 to 2"), "{op}: {error}");
+        }
+    }
+}
