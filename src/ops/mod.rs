@@ -47,6 +47,7 @@ pub(crate) mod softmax;
 pub(crate) mod text;
 pub(crate) mod unary;
 pub(crate) mod variadic;
+pub(crate) mod unpool;
 pub(crate) mod window;
 
 use std::any::Any;

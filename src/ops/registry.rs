@@ -47,6 +47,7 @@ const FAMILIES: &[&[Declaration]] = &[
     super::text::DECLARATIONS,
     super::unary::DECLARATIONS,
     super::variadic::DECLARATIONS,
+    super::unpool::DECLARATIONS,
 ];
 
 /// A declaration with its parsed signature.
