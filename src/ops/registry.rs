@@ -17,6 +17,7 @@ const FAMILIES: &[&[Declaration]] = &[
     super::control::DECLARATIONS,
     super::conv::DECLARATIONS,
     super::conv_transpose::DECLARATIONS,
+    super::deform_conv::DECLARATIONS,
     super::concat::DECLARATIONS,
     super::einsum::DECLARATIONS,
     super::gather::DECLARATIONS,
@@ -40,6 +41,7 @@ const FAMILIES: &[&[Declaration]] = &[
     super::qlinear::DECLARATIONS,
     super::quantize::DECLARATIONS,
     super::random::DECLARATIONS,
+    super::recurrent_attention::DECLARATIONS,
     super::reduce::DECLARATIONS,
     super::reshape::DECLARATIONS,
     super::resize::DECLARATIONS,
@@ -55,6 +57,7 @@ const FAMILIES: &[&[Declaration]] = &[
     super::text::DECLARATIONS,
     super::unary::DECLARATIONS,
     super::variadic::DECLARATIONS,
+    super::unpool::DECLARATIONS,
 ];
 
 /// A declaration with its parsed signature.

@@ -1,6 +1,8 @@
 //! Attention of ai.onnx.
 
+mod causal_conv;
 mod flash;
+mod linear;
 mod mask;
 mod rotary;
 
@@ -22,6 +24,8 @@ use mask::{Mask, MaskTensor};
 pub(super) const KERNELS: &[Entry] = &[
     Entry::new("Attention", build),
     Entry::new("RotaryEmbedding", rotary::build),
+    Entry::new("LinearAttention", linear::build),
+    Entry::new("CausalConvWithState", causal_conv::build),
     Entry::new("RotaryEmbedding", rotary::build).domain("com.microsoft"),
 ];
 

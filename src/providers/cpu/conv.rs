@@ -3,6 +3,7 @@
 //! Three ways: a window of one element is a product with the image itself; a depthwise one is applied
 //! directly; every other goes through blocks of patches.
 
+mod deform;
 mod depthwise;
 mod patches;
 mod transpose;
@@ -22,6 +23,7 @@ pub(super) const KERNELS: &[Entry] = &[
     Entry::new("Conv", build),
     Entry::new("FusedConv", build).domain("com.microsoft"),
     Entry::new("ConvTranspose", transpose::build),
+    Entry::new("DeformConv", deform::build),
 ];
 
 fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {

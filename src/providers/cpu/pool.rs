@@ -3,6 +3,8 @@
 mod fold;
 mod global;
 mod indices;
+mod roi;
+mod unpool;
 
 use std::marker::PhantomData;
 
@@ -25,6 +27,9 @@ pub(super) const KERNELS: &[Entry] = &[
     Entry::new("GlobalMaxPool", global::build),
     Entry::new("GlobalAveragePool", global::build),
     Entry::new("GlobalLpPool", global::build),
+    Entry::new("MaxUnpool", unpool::build),
+    Entry::new("MaxRoiPool", roi::build),
+    Entry::new("RoiAlign", roi::build),
 ];
 
 fn build_max(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {

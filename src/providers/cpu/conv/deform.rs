@@ -1,0 +1,149 @@
+//! Deformable convolution: a product whose right operand samples the image multilinearly.
+
+use std::marker::PhantomData;
+use std::ops::Range;
+
+use num_traits::{Float as _, One, ToPrimitive, Zero};
+
+use crate::ops::OpError;
+use crate::ops::deform_conv::DeformConv;
+use crate::ops::window::Geometry;
+use crate::tensor::{TensorView, TensorViewMut, bf16, f16};
+
+use super::super::gemm::{
+    Activate, Addend, Epilogue, InMemory, Matrix, Offsets, Product, Right, Source, Store, multiply,
+};
+use super::super::number::dispatch;
+use super::super::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared};
+
+/// Spatial axes that are supported; the standard's reference has two.
+const AXES: usize = 4;
+
+pub(super) fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
+    dispatch!(node.input(0), T in [f32, f16, bf16, f64] => {
+        Ok(CpuKernel::Tensor(Box::new(Deform::<T>(node.op::<DeformConv>().clone(), PhantomData))))
+    }, else Err(node.no_kernel()))
+}
+
+struct Deform<T>(DeformConv, PhantomData<fn(T)>);
+
+impl<T: Store<Compute: Activate>> Kernel for Deform<T> {
+    fn prepare(
+        &self,
+        inputs: &[Option<Argument<'_>>],
+        _outputs: &[Option<&[usize]>],
+    ) -> Result<Prepared, OpError> {
+        let (Some(x), Some(w)) = (&inputs[0], &inputs[1]) else { return Ok(Prepared::default()) };
+        let geometry = self.0.window.geometry(&x.shape[2..], &w.shape[2..])?;
+        if geometry.input.len() > AXES {
+            let reason = format!("deformable convolution has at most {AXES} spatial axes on the CPU");
+            return Err(OpError::Unsupported(reason));
+        }
+        Ok(Prepared { state: Some(Box::new(geometry)), scratch: 0 })
+    }
+
+    fn run(
+        &self,
+        cx: &KernelContext<'_>,
+        inputs: &[Option<TensorView<'_>>],
+        outputs: &mut [Option<TensorViewMut<'_>>],
+    ) -> Result<(), OpError> {
+        let [Some(x), Some(w), Some(offset), ..] = *inputs else { return Ok(()) };
+        let Some(y) = &mut outputs[0] else { return Ok(()) };
+        let (geometry, group) = (cx.state::<Geometry>(), self.0.group);
+        let (m, k) = (w.shape()[0] / group, w.shape()[1..].iter().product());
+        let n = geometry.output.iter().product();
+        let input = |i: usize| inputs.get(i).copied().flatten().map(|v| v.slice::<T>());
+        let samples = Samples {
+            geometry,
+            x: x.slice::<T>(),
+            offset: offset.slice::<T>(),
+            mask: input(4),
+            group,
+            channels: w.shape()[1],
+            offset_group: self.0.offset_group,
+        };
+        let a = InMemory {
+            matrix: Matrix::new(w.slice::<T>(), k),
+            offsets: Offsets::Cycle { period: group, stride: m * k },
+        };
+        let mut epilogue = Epilogue::new(y.slice::<T>(), m, n);
+        epilogue.addends[0] = input(3).map(|data| Addend {
+            data,
+            offsets: Offsets::Cycle { period: group, stride: m },
+            row_stride: 1,
+            column_stride: 0,
+            scale: 1.0,
+        });
+        let batch = x.shape()[0] * group;
+        let product = Product { batch, m, n, k, a: a.left(), b: Right::Source(&samples) };
+        multiply(cx.pool, &product, &epilogue);
+        Ok(())
+    }
+}
+
+/// The moved patches of a group of channels.
+struct Samples<'a, T> {
+    geometry: &'a Geometry,
+    x: &'a [T],
+    offset: &'a [T],
+    mask: Option<&'a [T]>,
+    group: usize,
+    /// Channels of a group.
+    channels: usize,
+    offset_group: usize,
+}
+
+impl<T: Store<Compute: Activate>> Source<T::Compute> for Samples<'_, T> {
+    fn fill(&self, batch: usize, rows: Range<usize>, columns: Range<usize>, out: &mut [T::Compute]) {
+        let g = self.geometry;
+        let axes = g.input.len();
+        let (volume, positions): (usize, usize) = (g.kernel.iter().product(), g.output.iter().product());
+        let plane: usize = g.input.iter().product();
+        let (image, group) = (batch / self.group, batch % self.group);
+        let all_channels = self.channels * self.group;
+        for (row, out) in rows.zip(out.chunks_exact_mut(columns.len())) {
+            let (channel, tap) = (group * self.channels + row / volume, row % volume);
+            let offsets = channel / (all_channels / self.offset_group);
+            let x = &self.x[(image * all_channels + channel) * plane..][..plane];
+            let moved = (image * self.offset_group + offsets) * volume + tap;
+            for (y, position) in out.iter_mut().zip(columns.clone()) {
+                let mut point = [T::Compute::zero(); AXES];
+                let (mut o, mut t) = (position, tap);
+                for axis in (0..axes).rev() {
+                    let at = o % g.output[axis] * g.strides[axis] + t % g.kernel[axis] * g.dilations[axis];
+                    (o, t) = (o / g.output[axis], t / g.kernel[axis]);
+                    let by = self.offset[(moved * axes + axis) * positions + position].load();
+                    point[axis] = T::Compute::of_f64(at as f64 - g.pads_begin[axis] as f64) + by;
+                }
+                *y = multilinear(x, &g.input, &point[..axes]);
+                if let Some(mask) = self.mask {
+                    *y = *y * mask[moved * positions + position].load();
+                }
+            }
+        }
+    }
+}
+
+/// Interpolates between the corners of the cell a point lies in; corners outside count as zero.
+fn multilinear<T: Store<Compute: Activate>>(x: &[T], extent: &[usize], point: &[T::Compute]) -> T::Compute {
+    let mut sum = T::Compute::zero();
+    for corner in 0..1usize << point.len() {
+        let (mut at, mut weight, mut inside) = (0, T::Compute::one(), true);
+        for (axis, (&p, &extent)) in point.iter().zip(extent).enumerate() {
+            let low = p.floor();
+            let upper = corner >> axis & 1 == 1;
+            let fraction = p - low;
+            weight = weight * if upper { fraction } else { T::Compute::one() - fraction };
+            let index = low.to_f64().unwrap_or(-1.0) + if upper { 1.0 } else { 0.0 };
+            inside &= index >= 0.0 && index < extent as f64;
+            if inside {
+                at = at * extent + index as usize;
+            }
+        }
+        if inside && weight != T::Compute::zero() {
+            sum = sum + x[at].load() * weight;
+        }
+    }
+    sum
+}

@@ -1,0 +1,177 @@
+//! Pools regions of images to one size.
+
+use std::marker::PhantomData;
+
+use num_traits::Float as _;
+
+use crate::ops::OpError;
+use crate::ops::unpool::{RoiMode, RoiPool};
+use crate::tensor::{TensorView, TensorViewMut, bf16, f16};
+
+use super::super::number::{Float, dispatch};
+use super::super::parallel::split_mut;
+use super::super::{CpuKernel, Kernel, KernelContext, NodeContext};
+
+pub(super) fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
+    dispatch!(node.input(0), T in [f32, f64, f16, bf16] => {
+        Ok(CpuKernel::Tensor(Box::new(Roi::<T>(*node.op::<RoiPool>(), PhantomData))))
+    }, else Err(node.no_kernel()))
+}
+
+struct Roi<T>(RoiPool, PhantomData<fn(T)>);
+
+/// The image's extent, and one region: corners in elements.
+struct Region<C> {
+    height: usize,
+    width: usize,
+    /// x1, y1, x2, y2.
+    corners: [C; 4],
+}
+
+impl<T: Float> Kernel for Roi<T> {
+    fn run(
+        &self,
+        cx: &KernelContext<'_>,
+        inputs: &[Option<TensorView<'_>>],
+        outputs: &mut [Option<TensorViewMut<'_>>],
+    ) -> Result<(), OpError> {
+        let (Some(x), Some(rois), Some(y)) = (inputs[0], inputs[1], &mut outputs[0]) else { return Ok(()) };
+        let &[images, channels, height, width] = x.shape() else { return Ok(()) };
+        let columns = rois.shape()[1];
+        let (x, rois) = (x.slice::<T>(), rois.slice::<T>());
+        let given = inputs.get(2).copied().flatten().map(|b| b.slice::<i64>());
+        let image_of = |r: usize| match given {
+            Some(given) => given[r] as f64,
+            None => num_traits::AsPrimitive::<f64>::as_(rois[r * columns].up()),
+        };
+        for r in 0..rois.len() / columns.max(1) {
+            let image = image_of(r);
+            if !(0.0..images as f64).contains(&image) {
+                let reason =
+                    format!("region {r} is of image {image}; allowed are 0 to {}", images as i64 - 1);
+                return Err(OpError::Data(reason));
+            }
+        }
+        if height * width == 0 {
+            y.bytes().fill(0);
+            return Ok(());
+        }
+        let bins = self.0.height * self.0.width;
+        split_mut(cx.pool, y.slice::<T>(), bins, 1024 / bins + 1, |range, y| {
+            for (plane, y) in range.zip(y.chunks_exact_mut(bins)) {
+                let (r, channel) = (plane / channels, plane % channels);
+                let image = image_of(r) as usize;
+                let from = &x[(image * channels + channel) * height * width..][..height * width];
+                let roi = &rois[r * columns + columns - 4..][..4];
+                let corners = std::array::from_fn(|i| roi[i].up());
+                let region = Region { height, width, corners };
+                match self.0.mode {
+                    RoiMode::MaxElements => self.max_elements(&region, from, y),
+                    _ => self.sample(&region, from, y),
+                }
+            }
+        });
+        Ok(())
+    }
+}
+
+impl<T: Float> Roi<T> {
+    /// Corners are rounded to elements, and a bin is the elements it touches.
+    fn max_elements(&self, region: &Region<T::Compute>, x: &[T], y: &mut [T]) {
+        let scale = T::constant(self.0.scale as f64);
+        let [x1, y1, x2, y2] =
+            region.corners.map(|c| num_traits::AsPrimitive::<f64>::as_((c * scale).round()));
+        let bin = |low: f64, high: f64, bins: usize, i: usize, extent: usize| {
+            let size = (high - low + 1.0).max(1.0) / bins as f64;
+            let start = ((i as f64 * size).floor() + low).clamp(0.0, extent as f64) as usize;
+            let end = (((i + 1) as f64 * size).ceil() + low).clamp(0.0, extent as f64) as usize;
+            start..end
+        };
+        for (i, y) in y.iter_mut().enumerate() {
+            let rows = bin(y1, y2, self.0.height, i / self.0.width, region.height);
+            let columns = bin(x1, x2, self.0.width, i % self.0.width, region.width);
+            let max = rows
+                .flat_map(|r| columns.clone().map(move |c| r * region.width + c))
+                .map(|at| x[at].up())
+                .reduce(|a, b| if b > a { b } else { a });
+            *y = max.map_or_else(T::default, T::down);
+        }
+    }
+
+    /// Samples a grid in each bin bilinearly.
+    fn sample(&self, region: &Region<T::Compute>, x: &[T], y: &mut [T]) {
+        let zero = T::constant(0.0);
+        let (scale, shift) =
+            (T::constant(self.0.scale as f64), T::constant(if self.0.half_pixel { 0.5 } else { 0.0 }));
+        let [x1, y1, x2, y2] = region.corners.map(|c| c * scale - shift);
+        let (mut w, mut h) = (x2 - x1, y2 - y1);
+        if !self.0.half_pixel {
+            (w, h) = (w.max(T::constant(1.0)), h.max(T::constant(1.0)));
+        }
+        let (bin_w, bin_h) = (w / T::constant(self.0.width as f64), h / T::constant(self.0.height as f64));
+        // An adaptive grid of a huge region is bounded by the image: more samples see nothing new.
+        let grid = |bin: T::Compute, extent: usize| match self.0.sampling {
+            0 => (num_traits::AsPrimitive::<f64>::as_(bin.ceil()).max(0.0) as usize).min(4 * extent + 4),
+            n => n,
+        };
+        let (grid_h, grid_w) = (grid(bin_h, region.height), grid(bin_w, region.width));
+        for (i, y) in y.iter_mut().enumerate() {
+            let (row, column) = (i / self.0.width, i % self.0.width);
+            let at = |start: T::Compute, bin: T::Compute, i: usize, j: usize, grid: usize| {
+                start
+                    + T::constant(i as f64) * bin
+                    + T::constant(j as f64 + 0.5) * bin / T::constant(grid as f64)
+            };
+            let mut sum = zero;
+            let mut max: Option<T::Compute> = None;
+            for gy in 0..grid_h {
+                for gx in 0..grid_w {
+                    let parts = self.corners(
+                        region,
+                        x,
+                        at(y1, bin_h, row, gy, grid_h),
+                        at(x1, bin_w, column, gx, grid_w),
+                    );
+                    sum += parts.iter().fold(zero, |a, &b| a + b);
+                    let largest = parts.iter().fold(parts[0], |a, &b| a.max(b));
+                    max = Some(max.map_or(largest, |m| m.max(largest)));
+                }
+            }
+            let count = T::constant((grid_h * grid_w).max(1) as f64);
+            *y = T::down(if self.0.mode == RoiMode::Max { max.unwrap_or(zero) } else { sum / count });
+        }
+    }
+
+    /// The four neighbours of a point, each times its weight; zeros outside of the image.
+    fn corners(
+        &self,
+        region: &Region<T::Compute>,
+        x: &[T],
+        py: T::Compute,
+        px: T::Compute,
+    ) -> [T::Compute; 4] {
+        let (zero, one) = (T::constant(0.0), T::constant(1.0));
+        let inside = |p: T::Compute, extent: usize| p >= -one && p <= T::constant(extent as f64);
+        if !inside(py, region.height) || !inside(px, region.width) {
+            return [zero; 4];
+        }
+        let neighbours = |p: T::Compute, extent: usize| {
+            let p = p.max(zero);
+            let low = num_traits::AsPrimitive::<f64>::as_(p) as usize;
+            if low >= extent - 1 {
+                (extent - 1, extent - 1, zero)
+            } else {
+                (low, low + 1, p - T::constant(low as f64))
+            }
+        };
+        let (top, bottom, fy) = neighbours(py, region.height);
+        let (left, right, fx) = neighbours(px, region.width);
+        let at = |r: usize, c: usize| x[r * region.width + c].up();
+        [
+            (one - fy) * (one - fx) * at(top, left),
+            (one - fy) * fx * at(top, right),
+            fy * (one - fx) * at(bottom, left),
+            fy * fx * at(bottom, right),
+        ]
+    }
+}
