@@ -15,7 +15,7 @@ pub fn read_npz(path: &Path) -> Result<Vec<(String, Tensor)>, String> {
     let mut arrays = Vec::with_capacity(archive.len());
     for i in 0..archive.len() {
         let mut entry = archive.by_index(i).map_err(|e| e.to_string())?;
-        let name = entry.name().trim_end_matches(".npy").to_owned();
+        let name = entry.name().map_err(|e| e.to_string())?.trim_end_matches(".npy").to_owned();
         let mut bytes = Vec::new();
         entry.read_to_end(&mut bytes).map_err(|e| format!("array \"{name}\": {e}"))?;
         arrays.push((name.clone(), read_npy(&bytes).map_err(|e| format!("array \"{name}\": {e}"))?));

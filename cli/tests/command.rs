@@ -1,0 +1,134 @@
+//! Runs the `rukh` command as a user would.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn rukh(arguments: &[&str]) -> Output {
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/digits");
+    Command::new(env!("CARGO_BIN_EXE_rukh")).args(arguments).current_dir(example).output().unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// A folder of the test's own, removed with it.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("rukh-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.join(name).display().to_string()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn each_command_has_help() {
+    for command in ["run", "info", "devices", "bench"] {
+        let output = rukh(&[command, "--help"]);
+        assert!(output.status.success());
+        assert!(stdout(&output).contains("Usage: rukh"), "{command}");
+    }
+}
+
+#[test]
+fn run_saves_and_compares() {
+    let folder = Folder::new("run");
+    let saved = folder.path("outputs.npz");
+    let sample = ["run", "digits.onnx", "--input", "sample.npz"];
+    let output = rukh(&[&sample[..], &["--output", &saved]].concat());
+    assert!(output.status.success(), "{output:?}");
+
+    for expected in ["sample.npz", &saved] {
+        let output = rukh(&[&sample[..], &["--expect", expected]].concat());
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        assert!(stdout(&output).contains("scores: as expected; float[8, 10]"));
+    }
+    // Made-up inputs give something else.
+    let output = rukh(&["run", "digits.onnx", "--generate", "--dim", "batch=8", "--expect", "sample.npz"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(stdout(&output).contains("scores: DIFFERENT: "));
+
+    let files = folder.path("files");
+    let output = rukh(&["run", "digits.onnx", "--generate", "--output", &files]);
+    assert!(output.status.success(), "{output:?}");
+    assert!(folder.0.join("files/scores.npy").exists());
+}
+
+#[test]
+fn errors_name_the_thing() {
+    let folder = Folder::new("errors");
+    std::fs::write(folder.path("bad.onnx"), b"not a model").unwrap();
+    let bad = folder.path("bad.onnx");
+    let cases: &[(&[&str], &[&str])] = &[
+        (&["run", "none.onnx", "--generate"], &["none.onnx", "No such file"]),
+        (&["run", &bad, "--generate"], &["bad.onnx"]),
+        (&["run", "digits.onnx"], &["\"image\" (float[batch, 1, 8, 8])", "--generate"]),
+        (&["run", "digits.onnx", "--input", "picture=heldout.bin"], &["\"picture\"", "it has image"]),
+        (&["run", "digits.onnx", "--input", "image=heldout.bin"], &["--dim batch=N"]),
+        (&["run", "digits.onnx", "--input", "image=sample.npz"], &["sample.npz", "without NAME="]),
+        (&["run", "digits.onnx", "--generate", "--dim", "batsh=2"], &["batsh", "batch"]),
+        (&["run", "digits.onnx", "--generate", "--option", "lode=map"], &["\"lode\"", "load"]),
+        (&["run", "digits.onnx", "--generate", "--provider", "cuda"], &["\"cuda\"", "cpu"]),
+        (&["run", "digits.onnx", "--generate", "--expect", "heldout.bin"], &["heldout.bin"]),
+        (&["bench", "digits.onnx", "--seconds=-1"], &["--seconds", "from 0"]),
+    ];
+    for (arguments, parts) in cases {
+        let output = rukh(arguments);
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {message}");
+        for part in *parts {
+            assert!(message.contains(part), "{arguments:?}: {message}");
+        }
+    }
+}
+
+#[test]
+fn info_tells_what_is_in_a_model() {
+    let output = rukh(&["info", "digits.onnx", "--run", "--nodes"]);
+    assert!(output.status.success(), "{output:?}");
+    let text = stdout(&output);
+    for part in ["float[batch, 1, 8, 8]", "float[batch, 10]", "ai.onnx 18", "2 Conv", "peak after a run"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let json: serde_json::Value =
+        serde_json::from_slice(&rukh(&["info", "digits.onnx", "--json"]).stdout).unwrap();
+    assert_eq!(json["operators"]["Conv"], 2);
+    assert_eq!(json["inputs"][0]["type"], "float[batch, 1, 8, 8]");
+    assert_eq!(json["nodes"].as_array().unwrap()[0]["provider"], "cpu");
+}
+
+#[test]
+fn bench_times_and_tells() {
+    let folder = Folder::new("bench");
+    let trace = folder.path("trace.json");
+    let output = rukh(&["bench", "digits.onnx", "--runs", "3", "--json", "--trace", &trace]);
+    assert!(output.status.success(), "{output:?}");
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["runs"], 3);
+    assert!(json["latency_s"]["median"].as_f64().unwrap() > 0.0);
+    assert!(json["operators"].as_array().unwrap().iter().any(|row| row["operator"] == "Conv"));
+    assert!(std::fs::read_to_string(trace).unwrap().contains("\"Conv\""));
+
+    let output = rukh(&["bench", "digits.onnx", "--first"]);
+    assert!(stdout(&output).contains("first run"), "{output:?}");
+    assert!(!stdout(&output).contains("latency"), "{output:?}");
+}
+
+#[test]
+fn devices_lists_the_cpu() {
+    assert!(stdout(&rukh(&["devices"])).starts_with("cpu: "));
+    let json: serde_json::Value = serde_json::from_slice(&rukh(&["devices", "--json"]).stdout).unwrap();
+    assert_eq!(json[0]["provider"], "cpu");
+}
