@@ -4,13 +4,13 @@
 #   scripts/abi.sh check     fails on any change that is not an addition
 #   scripts/abi.sh update    writes abi/rukh.abi and abi/rukh.symbols anew
 #
-# Reads the development build, which has the types of all functions. What is no type (the numbers of
+# Reads a build with full debug information, which has the types of all functions. What is no type (the numbers of
 # codes, the sizes of typedefs) is asserted by capi-tests/src/codes.c. Needs abigail-tools.
 set -eu
 cd "$(dirname "$0")/.."
 
-library=${CARGO_TARGET_DIR:-target}/debug/librukh.so
-cargo build --lib --quiet
+library=${CARGO_TARGET_DIR:-target}/abi/librukh.so
+cargo build --lib --profile abi --quiet
 
 symbols() {
     nm -D --defined-only "$library" | awk '{ print $3 }' | LC_ALL=C sort
@@ -19,6 +19,7 @@ symbols() {
 types() {
     abidw --suppressions abi/suppressions.ini --no-show-locs --no-corpus-path --no-comp-dir-path \
         --no-elf-needed --out-file "$1" "$library"
+    grep -q '<function-decl' "$1" || { echo "$library has no debug information" >&2; exit 1; }
 }
 
 case ${1:-} in
