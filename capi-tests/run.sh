@@ -13,17 +13,23 @@ builds=${CAPI_TESTS_BUILD:-$here/../build/capi-tests}
 PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name rukh.pc | head -n 1)")
 export PKG_CONFIG_PATH
 
+failed=
+
 # variant NAME CMAKE-ARGUMENTS...
 variant() {
     name=$1
     shift
-    echo "== $name"
+    log=$builds/$name.log
     # CMAKE_BUILD_RPATH serves the pkg-config variant, whose library is no CMake target.
-    cmake -S "$here" -B "$builds/$name" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" \
-        -DCMAKE_BUILD_RPATH="$(dirname "$PKG_CONFIG_PATH")" "$@" >"$builds/$name.log" 2>&1 \
-        && cmake --build "$builds/$name" >>"$builds/$name.log" 2>&1 \
-        || { cat "$builds/$name.log"; exit 1; }
-    (cd "$builds/$name" && ctest --output-on-failure --parallel 2 | tail -n +3)
+    if cmake -S "$here" -B "$builds/$name" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" \
+        -DCMAKE_BUILD_RPATH="$(dirname "$PKG_CONFIG_PATH")" "$@" >"$log" 2>&1 \
+        && cmake --build "$builds/$name" >>"$log" 2>&1 \
+        && (cd "$builds/$name" && ctest --output-on-failure --parallel 2) >>"$log" 2>&1; then
+        echo "$name: $(grep 'tests passed' "$log") in $(awk '/Total Test time/ { print $6 }' "$log") s"
+    else
+        cat "$log"
+        failed="$failed $name"
+    fi
 }
 
 mkdir -p "$builds"
@@ -35,8 +41,13 @@ variant sanitized -DRUKH_BY=package -DRUKH_LINK=shared -DRUKH_SANITIZE=ON
 variant valgrind -DRUKH_BY=package -DRUKH_LINK=shared \
     -DRUKH_WRAPPER="valgrind --quiet --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite,indirect --show-leak-kinds=definite,indirect"
 
-echo "== exported symbols"
 library=$(find "$prefix" -name librukh.so | head -n 1)
 foreign=$(nm -D --defined-only "$library" | awk '{ print $3 }' | grep -v '^rukh_' || true)
-[ -z "$foreign" ] || { echo "exported, but not rukh_*: $foreign" >&2; exit 1; }
-echo "only rukh_*"
+if [ -n "$foreign" ]; then
+    echo "exported, but not rukh_*: $foreign"
+    failed="$failed symbols"
+else
+    echo "exported symbols: only rukh_*"
+fi
+
+[ -z "$failed" ] || { echo "failed:$failed" >&2; exit 1; }
