@@ -127,7 +127,14 @@ unsafe fn zeros(session: *const rukh_session, input: usize) -> *mut rukh_value {
     // SAFETY: the buffers are locals of the sizes given.
     unsafe {
         ok(rukh_session_input_type(session, input, &mut kind, &mut element, ptr::null_mut()));
-        ok(rukh_session_input_shape(session, input, shape.as_mut_ptr(), shape.len(), &mut rank, ptr::null_mut()));
+        ok(rukh_session_input_shape(
+            session,
+            input,
+            shape.as_mut_ptr(),
+            shape.len(),
+            &mut rank,
+            ptr::null_mut(),
+        ));
         let rank = usize::try_from(rank).expect("a known rank");
         let dims: Vec<i64> = shape[..rank].iter().map(|&d| if d < 0 { 1 } else { d }).collect();
         ok(rukh_value_create_tensor(element, dims.as_ptr(), rank, &mut value, ptr::null_mut()));

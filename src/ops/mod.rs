@@ -18,8 +18,8 @@ pub(crate) mod concat;
 pub(crate) mod control;
 pub(crate) mod conv;
 pub(crate) mod conv_transpose;
-pub(crate) mod dropout;
 pub(crate) mod deform_conv;
+pub(crate) mod dropout;
 pub(crate) mod einsum;
 pub(crate) mod fused;
 pub(crate) mod gather;
@@ -52,8 +52,8 @@ pub(crate) mod slice;
 pub(crate) mod softmax;
 pub(crate) mod text;
 pub(crate) mod unary;
-pub(crate) mod variadic;
 pub(crate) mod unpool;
+pub(crate) mod variadic;
 pub(crate) mod window;
 
 use std::any::Any;
@@ -63,7 +63,7 @@ use crate::error::{Error, Status};
 
 pub(crate) use attributes::AttributeReader;
 pub(crate) use infer::{Infer, Unknowns, broadcast, normalize_axis};
-pub(crate) use registry::{Registered, declarations, find, resolve};
+pub(crate) use registry::{Registered, declarations, find, is_repeatable, resolve};
 pub(crate) use signature::Types;
 
 /// The typed form of a node's operator: its attributes with defaults filled in and checked.

@@ -94,6 +94,21 @@ pub(crate) fn find(domain: &str, name: &str) -> Option<&'static Registered> {
     registry().get(domain)?.get(name)
 }
 
+/// Whether an operator gives the same outputs for the same inputs each time; those that draw random
+/// numbers do not.
+pub(crate) fn is_repeatable(name: &str) -> bool {
+    !matches!(
+        name,
+        "RandomNormal"
+            | "RandomNormalLike"
+            | "RandomUniform"
+            | "RandomUniformLike"
+            | "Bernoulli"
+            | "Multinomial"
+            | "Dropout"
+    )
+}
+
 /// The typed operator of a node, its attributes checked.
 pub(crate) fn resolve(node: &Node) -> Result<(&'static Registered, Arc<dyn Operator>), OpError> {
     let op = &node.op;

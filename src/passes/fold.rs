@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::graph::{Attribute, Fact, Graph, Node, NodeId, ValueId};
+use crate::ops;
 use crate::tensor::{ElementType, Tensor, Value};
 
 use super::Evaluate;
@@ -12,17 +13,6 @@ use super::Evaluate;
 /// A result above this size is kept as the nodes that make it, unless it is no larger than what it
 /// was made from: a model of a few bytes must not become gigabytes.
 const LARGEST: usize = 1 << 20;
-
-/// Nodes that answer differently each time, or must run for another reason.
-const NEVER: &[&str] = &[
-    "RandomNormal",
-    "RandomNormalLike",
-    "RandomUniform",
-    "RandomUniformLike",
-    "Bernoulli",
-    "Multinomial",
-    "Dropout",
-];
 
 /// Folds what can be folded, in subgraphs as well; tells whether something changed. A node that
 /// cannot be computed stays: it fails when it runs, if it runs.
@@ -32,7 +22,7 @@ pub(super) fn fold(graph: &mut Graph, evaluate: &dyn Evaluate) -> bool {
     for id in graph.order().unwrap_or_default() {
         changed |= fold_subgraphs(graph, id, evaluate);
         let node = graph.node(id);
-        if NEVER.contains(&node.op.name.as_str()) || node.subgraphs().next().is_some() {
+        if !ops::is_repeatable(&node.op.name) || node.subgraphs().next().is_some() {
             continue;
         }
         if let Some(tensors) =

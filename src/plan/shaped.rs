@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result, Status};
 use crate::graph::{Dim, Fact};
-use crate::ops::{Infer, OpError, Unknowns};
+use crate::ops::{self, Infer, OpError, Unknowns};
 use crate::providers::cpu::{Argument, CpuKernel, Kernel, KernelContext, Prepared, known_shape, run_kernel};
 use crate::tensor::{ElementType, Shape, Tensor, TensorView, ValueRef};
 use crate::threads::Pool;
@@ -276,7 +276,7 @@ impl<'p> Planner<'p> {
             && step.inputs.iter().flatten().all(|&v| matches!(self.states[v as usize], State::Known(_)));
         let small =
             facts.iter().zip(shapes).all(|(f, s)| byte_size(f.element_type(), s).is_ok_and(|b| b <= LARGEST));
-        if !known || !small || step.op_name.starts_with("Random") || step.op_name == "Dropout" {
+        if !known || !small || !ops::is_repeatable(step.registered.declaration.name) {
             return Ok(false);
         }
         let views = self.views(step);

@@ -203,7 +203,8 @@ impl Session {
         for (index, value) in &copies {
             values[*index] = ValueRef::Value(value);
         }
-        let cx = RunContext { pool: &self.pool, cancel: options.cancel_flag(), recorder: self.recorder.as_ref() };
+        let cx =
+            RunContext { pool: &self.pool, cancel: options.cancel_flag(), recorder: self.recorder.as_ref() };
         let result = run::run(cx, &self.program, &values, outputs);
         if let (Some(recorder), Some(start)) = (&self.recorder, start) {
             recorder.span(options.tag.as_deref().unwrap_or("run"), start);
