@@ -52,8 +52,8 @@ pub(crate) mod slice;
 pub(crate) mod softmax;
 pub(crate) mod text;
 pub(crate) mod unary;
-pub(crate) mod variadic;
 pub(crate) mod unpool;
+pub(crate) mod variadic;
 pub(crate) mod window;
 
 use std::any::Any;
