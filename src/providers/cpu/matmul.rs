@@ -274,7 +274,8 @@ mod tests {
     #[test]
     fn matmul_follows_numpy() {
         // Shapes, the product's shape, its sum and its last element (numpy.matmul).
-        let cases: &[(&[usize], &[usize], &[usize], f32, f32)] = &[
+        type Case<'a> = (&'a [usize], &'a [usize], &'a [usize], f32, f32);
+        let cases: &[Case<'_>] = &[
             (&[3], &[3], &[], 14.0, 14.0),
             (&[2, 3], &[3], &[2], 10.0, -4.0),
             (&[3], &[3, 4], &[4], 14.0, 5.0),
@@ -311,7 +312,8 @@ mod tests {
         let b = [1.0f32, 0.0, -1.0, 2.0, 1.0, 1.0];
         let int = Attribute::Int;
         // 0.5·A'·B' + 2·C with numpy.
-        let cases: &[(&[usize], i64, &[usize], i64, &[usize], &[f32], &[f32])] = &[
+        type Case<'a> = (&'a [usize], i64, &'a [usize], i64, &'a [usize], &'a [f32], &'a [f32]);
+        let cases: &[Case<'_>] = &[
             (&[2, 3], 0, &[3, 2], 0, &[], &[1.0], &[3.0, 5.5, 4.5, 10.0]),
             (&[3, 2], 1, &[2, 3], 1, &[2], &[1.0, -1.0], &[0.0, 3.0, 0.0, 5.0]),
             (&[2, 3], 0, &[2, 3], 1, &[2, 1], &[1.0, -1.0], &[1.0, 5.5, -3.0, 7.5]),

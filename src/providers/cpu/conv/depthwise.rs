@@ -5,6 +5,7 @@ use crate::threads::Pool;
 
 use super::super::gemm::{Compute, Epilogue, Sink, Store};
 use super::super::scratch::with_scratch;
+use super::super::simd::{Loop, widest};
 use super::patches::PatchTable;
 
 /// Multiplications worth handing to another thread.
@@ -29,7 +30,7 @@ pub(super) fn depthwise<T: Store>(
                 let kernel = &weight[(batch % group * multiplier + row) * volume..][..volume];
                 for y in 0..lines {
                     sums.fill(T::Compute::default());
-                    one_line(table, y, image, kernel, sums);
+                    widest(Line { table, y, image, kernel, sums: &mut *sums });
                     epilogue.write(batch, row, y * line, sums);
                 }
             }
@@ -38,21 +39,38 @@ pub(super) fn depthwise<T: Store>(
 }
 
 /// Adds the products of one output line.
-fn one_line<T: Store>(table: &PatchTable, y: usize, image: &[T], kernel: &[T], sums: &mut [T::Compute]) {
-    let stride = table.stride();
-    table.taps(y, |k, start, range, at| {
-        if range.is_empty() {
-            return;
-        }
-        let w = kernel[k].load();
-        let from = &image[(start as isize + range.start as isize * stride as isize + at) as usize..];
-        let sums = &mut sums[range.clone()];
-        if stride == 1 {
-            sums.iter_mut().zip(from).for_each(|(s, &x)| *s = s.multiply_add(w, x.load()));
-        } else {
-            sums.iter_mut()
-                .zip(from.iter().step_by(stride))
-                .for_each(|(s, &x)| *s = s.multiply_add(w, x.load()));
-        }
-    });
+struct Line<'a, T: Store> {
+    table: &'a PatchTable,
+    y: usize,
+    image: &'a [T],
+    kernel: &'a [T],
+    sums: &'a mut [T::Compute],
+}
+
+impl<T: Store> Loop for Line<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Line { table, y, image, kernel, sums } = self;
+        let stride = table.stride();
+        table.taps(
+            y,
+            #[inline(always)]
+            |k, start, range, at| {
+                if range.is_empty() {
+                    return;
+                }
+                let w = kernel[k].load();
+                let from = &image[(start as isize + (range.start * stride) as isize + at) as usize..];
+                let sums = &mut sums[range.clone()];
+                if stride == 1 {
+                    sums.iter_mut().zip(from).for_each(|(s, &x)| *s = s.multiply_add(w, x.load()));
+                } else {
+                    let from = from.iter().step_by(stride);
+                    sums.iter_mut().zip(from).for_each(|(s, &x)| *s = s.multiply_add(w, x.load()));
+                }
+            },
+        );
+    }
 }

@@ -70,6 +70,7 @@ impl PatchTable {
 
     /// Calls `f` with each kernel position (in the weight's order), the start of the image's line and
     /// the span of the last axis, for kernel positions whose line lies inside the image.
+    #[inline(always)]
     pub(in crate::providers::cpu) fn taps(
         &self,
         line: usize,

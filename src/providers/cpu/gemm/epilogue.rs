@@ -15,6 +15,7 @@ pub(in crate::providers::cpu) trait Sink<C>: Sync {
     ///
     /// # Safety
     /// The rows must not be in use.
+    #[allow(clippy::mut_from_ref)]
     unsafe fn rows(&self, _batch: usize, _rows: Range<usize>) -> Option<&mut [C]> {
         None
     }

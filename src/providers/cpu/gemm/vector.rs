@@ -1,5 +1,6 @@
 //! A row vector times a matrix, in `f32`. Bound by reading the matrix once.
 
+use super::super::simd::{Loop, widest};
 use super::Matrix;
 
 /// `out = x · b` or `out += x · b`, where `x` has `depth` elements at a stride and `b` has
@@ -15,23 +16,40 @@ pub(super) fn times_matrix(
     if !add {
         out.fill(0.0);
     }
-    if depth == 0 {
-        return;
+    if depth > 0 {
+        widest(TimesMatrix { out, x, stride, b, depth });
     }
-    if b.column_stride == 1 {
-        by_rows(out, x, stride, b, depth);
-    } else if b.row_stride == 1 && stride == 1 {
-        by_columns(out, &x[..depth], b);
-    } else {
-        for (j, y) in out.iter_mut().enumerate() {
-            let sum: f32 =
-                (0..depth).map(|k| x[k * stride] * b.data[k * b.row_stride + j * b.column_stride]).sum();
-            *y += sum;
+}
+
+struct TimesMatrix<'a> {
+    out: &'a mut [f32],
+    x: &'a [f32],
+    stride: usize,
+    b: Matrix<'a, f32>,
+    depth: usize,
+}
+
+impl Loop for TimesMatrix<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let TimesMatrix { out, x, stride, b, depth } = self;
+        if b.column_stride == 1 {
+            by_rows(out, x, stride, b, depth);
+        } else if b.row_stride == 1 && stride == 1 {
+            by_columns(out, &x[..depth], b);
+        } else {
+            for (j, y) in out.iter_mut().enumerate() {
+                let term = |k: usize| x[k * stride] * b.data[k * b.row_stride + j * b.column_stride];
+                *y += (0..depth).map(term).sum::<f32>();
+            }
         }
     }
 }
 
 /// Rows of the matrix are contiguous: add multiples of rows, four at a time.
+#[inline(always)]
 fn by_rows(out: &mut [f32], x: &[f32], stride: usize, b: Matrix<'_, f32>, depth: usize) {
     let n = out.len();
     let row = |k: usize| &b.data[k * b.row_stride..][..n];
@@ -51,6 +69,7 @@ fn by_rows(out: &mut [f32], x: &[f32], stride: usize, b: Matrix<'_, f32>, depth:
 }
 
 /// Columns of the matrix are contiguous: one dot product for each.
+#[inline(always)]
 fn by_columns(out: &mut [f32], x: &[f32], b: Matrix<'_, f32>) {
     for (j, y) in out.iter_mut().enumerate() {
         *y += dot(x, &b.data[j * b.column_stride..][..x.len()]);
@@ -58,7 +77,8 @@ fn by_columns(out: &mut [f32], x: &[f32], b: Matrix<'_, f32>) {
 }
 
 /// The scalar product, summed in sixteen lanes.
-pub(super) fn dot(a: &[f32], b: &[f32]) -> f32 {
+#[inline(always)]
+fn dot(a: &[f32], b: &[f32]) -> f32 {
     let (a_chunks, a_rest) = a.as_chunks::<16>();
     let (b_chunks, b_rest) = b.as_chunks::<16>();
     let mut lanes = [0.0f32; 16];
