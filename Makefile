@@ -31,18 +31,18 @@ help: ## list the commands
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | awk -F '\t' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 run: stage ## build and install the library under build/, build the digits example in C and C++, run both
-	$(MAKE) -C examples/digits run PREFIX=$(STAGE) BUILD=$(BUILD)/examples/digits
+	$(MAKE) --no-print-directory -C examples/digits run PREFIX=$(STAGE) BUILD=$(BUILD)/examples/digits
 
 test: tools ## install what the tests need and run every test that takes minutes
-	$(MAKE) lint
-	$(MAKE) test-rust
-	$(MAKE) test-c
-	$(MAKE) conformance
-	$(MAKE) test-docs
+	$(MAKE) --no-print-directory lint
+	$(MAKE) --no-print-directory test-rust
+	$(MAKE) --no-print-directory test-c
+	$(MAKE) --no-print-directory conformance
+	$(MAKE) --no-print-directory test-docs
 
 test-full: test ## also export the large models (2.5 GB), compare with torch's outputs, and fuzz
-	$(MAKE) test-models
-	$(MAKE) fuzz
+	$(MAKE) --no-print-directory test-models
+	$(MAKE) --no-print-directory fuzz
 
 bench: build/models/.exported ## time the exported models
 	$(CARGO) build --release -p rukh-cli
