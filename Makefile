@@ -1,12 +1,11 @@
 # The commands of the project. `make help` lists them.
 #
-# Made for Debian 12 or Ubuntu 22.04 and later with cargo from rustup. Debian packages are installed
+# Made for Debian 12 with cargo from rustup. Debian packages are installed
 # when they are missing (as root or by sudo); everything else goes under build/ and target/.
 
 BUILD := $(CURDIR)/build
 PREFIX ?= /usr/local
 CARGO ?= cargo
-JOBS ?= $(shell nproc)
 export CARGO_TERM_COLOR ?= auto
 
 # cargo-c installs a Rust library the way C libraries are installed. This version is the newest that
@@ -24,7 +23,7 @@ RUN_PACKAGES := build-essential cmake ninja-build pkg-config libssl-dev
 TEST_PACKAGES := $(RUN_PACKAGES) python3 python3-venv abigail-tools valgrind
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-full bench install stage models check lint test-rust test-c conformance \
+.PHONY: help run test test-full bench install stage models lint test-rust test-c conformance \
 	test-docs test-models fuzz tools run-tools format clean distclean
 
 help: ## list the commands
