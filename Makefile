@@ -1,12 +1,11 @@
 # The commands of the project. `make help` lists them.
 #
-# Made for Debian 12 or Ubuntu 22.04 and later with cargo from rustup. Debian packages are installed
+# Made for Debian 12 with cargo from rustup. Debian packages are installed
 # when they are missing (as root or by sudo); everything else goes under build/ and target/.
 
 BUILD := $(CURDIR)/build
 PREFIX ?= /usr/local
 CARGO ?= cargo
-JOBS ?= $(shell nproc)
 export CARGO_TERM_COLOR ?= auto
 
 # cargo-c installs a Rust library the way C libraries are installed. This version is the newest that
@@ -24,25 +23,25 @@ RUN_PACKAGES := build-essential cmake ninja-build pkg-config libssl-dev
 TEST_PACKAGES := $(RUN_PACKAGES) python3 python3-venv abigail-tools valgrind
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-full bench install stage models check lint test-rust test-c conformance \
+.PHONY: help run test test-full bench install stage models lint test-rust test-c conformance \
 	test-docs test-models fuzz tools run-tools format clean distclean
 
 help: ## list the commands
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | awk -F '\t' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 run: stage ## build and install the library under build/, build the digits example in C and C++, run both
-	$(MAKE) -C examples/digits run PREFIX=$(STAGE) BUILD=$(BUILD)/examples/digits
+	$(MAKE) --no-print-directory -C examples/digits run PREFIX=$(STAGE) BUILD=$(BUILD)/examples/digits
 
 test: tools ## install what the tests need and run every test that takes minutes
-	$(MAKE) lint
-	$(MAKE) test-rust
-	$(MAKE) test-c
-	$(MAKE) conformance
-	$(MAKE) test-docs
+	$(MAKE) --no-print-directory lint
+	$(MAKE) --no-print-directory test-rust
+	$(MAKE) --no-print-directory test-c
+	$(MAKE) --no-print-directory conformance
+	$(MAKE) --no-print-directory test-docs
 
 test-full: test ## also export the large models (2.5 GB), compare with torch's outputs, and fuzz
-	$(MAKE) test-models
-	$(MAKE) fuzz
+	$(MAKE) --no-print-directory test-models
+	$(MAKE) --no-print-directory fuzz
 
 bench: build/models/.exported ## time the exported models
 	$(CARGO) build --release -p rukh-cli
