@@ -62,8 +62,7 @@ impl SessionObject {
             SessionOptionsObject::default()
         } else {
             let options = handles::pin(options)?;
-            let copy = locked(&options).clone();
-            copy
+            SessionOptionsObject::clone(&locked(&options))
         };
         let session = Session::open(environment.environment.clone(), source, &options)?;
         Ok(SessionObject {

@@ -20,7 +20,7 @@ type Terms = BTreeMap<Vec<Atom>, i64>;
 
 /// What a polynomial is over.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-enum Atom {
+pub(crate) enum Atom {
     /// A dimension named by the model (`batch`), or an unknown made by inference (`?3`).
     Symbol(Arc<str>),
     /// Quotient rounded towards negative infinity.

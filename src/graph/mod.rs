@@ -132,13 +132,6 @@ impl Attributes {
     pub(crate) fn get(&self, name: &str) -> Option<&Attribute> {
         self.0.iter().find(|(n, _)| n == name).map(|(_, a)| a)
     }
-
-    pub(crate) fn set(&mut self, name: &str, value: Attribute) {
-        match self.0.iter_mut().find(|(n, _)| n == name) {
-            Some((_, a)) => *a = value,
-            None => self.0.push((name.to_owned(), value)),
-        }
-    }
 }
 
 /// A function that the model defines: a node that calls it stands for the nodes of its body.
@@ -179,13 +172,6 @@ impl Graph {
         let id = ValueId(self.values.len() as u32);
         self.names.insert(unique.clone(), id);
         self.values.push(ValueInfo { name: unique, fact, constant: None });
-        id
-    }
-
-    /// Adds a constant with its fact.
-    pub(crate) fn add_constant(&mut self, name: &str, tensor: Arc<Tensor>) -> ValueId {
-        let id = self.add_value(name, Fact::default());
-        self.set_constant(id, tensor);
         id
     }
 

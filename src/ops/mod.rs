@@ -62,8 +62,8 @@ use std::sync::Arc;
 use crate::error::{Error, Status};
 
 pub(crate) use attributes::AttributeReader;
-pub(crate) use infer::{Infer, Unknowns, broadcast, normalize_axis};
-pub(crate) use registry::{Registered, declarations, find, is_repeatable, resolve};
+pub(crate) use infer::{Infer, Unknowns, normalize_axis};
+pub(crate) use registry::{Registered, find, is_repeatable, resolve};
 pub(crate) use signature::Types;
 
 /// The typed form of a node's operator: its attributes with defaults filled in and checked.

@@ -29,13 +29,15 @@ impl GraphBuilder {
 
     pub(super) fn ints(mut self, name: &str, shape: &[usize], ints: &[i64]) -> Self {
         let tensor = Tensor::from_slice(shape, ints).expect("memory for a test");
-        self.0.add_constant(name, Arc::new(tensor));
+        let id = self.0.add_value(name, Fact::default());
+        self.0.set_constant(id, Arc::new(tensor));
         self
     }
 
     pub(super) fn floats(mut self, name: &str, shape: &[usize], floats: &[f32]) -> Self {
         let tensor = Tensor::from_slice(shape, floats).expect("memory for a test");
-        self.0.add_constant(name, Arc::new(tensor));
+        let id = self.0.add_value(name, Fact::default());
+        self.0.set_constant(id, Arc::new(tensor));
         self
     }
 

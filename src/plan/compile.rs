@@ -1,10 +1,12 @@
 //! A graph as a program: kernels made, constants packed or kept, placement told.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
 
 use crate::error::{Result, Status};
 use crate::graph::{Graph, Node, ValueId};
-use crate::ops::{self, Operator, Registered, control};
+use crate::ops::{self, Operator, control};
 use crate::providers::cpu::{self, CpuKernel, NodeContext};
 use crate::tensor::{Tensor, ValueType};
 use crate::threads::Pool;
@@ -58,15 +60,16 @@ fn values(graph: &Graph, read: &[bool], cx: &mut CompileContext<'_>) -> Result<V
             let info = graph.value(ValueId(i as u32));
             let constant = match &info.constant {
                 Some(tensor) if read[i] => {
-                    let key = std::sync::Arc::as_ptr(tensor);
-                    if !aligned.contains_key(&key) {
-                        if !tensor.is_aligned() {
-                            cx.copied_bytes += tensor.buffer().map_or(0, |b| b.len() as u64);
-                            cx.copied_weights += 1;
+                    Some(match aligned.entry(Arc::as_ptr(tensor)) {
+                        Entry::Occupied(entry) => entry.get().clone(),
+                        Entry::Vacant(entry) => {
+                            if !tensor.is_aligned() {
+                                cx.copied_bytes += tensor.buffer().map_or(0, |b| b.len() as u64);
+                                cx.copied_weights += 1;
+                            }
+                            entry.insert(tensor.aligned()?).clone()
                         }
-                        aligned.insert(key, tensor.aligned()?);
-                    }
-                    aligned.get(&key).cloned()
+                    })
                 }
                 _ => None,
             };
@@ -92,7 +95,7 @@ fn step(graph: &Graph, node: &Node, cx: &mut CompileContext<'_>) -> Result<Step>
             cx.placement[row].reason = "control flow: the session runs it".to_owned();
             StepBody::Control(control)
         }
-        None => StepBody::Kernel(kernel(graph, node, registered, &*op, cx)?),
+        None => StepBody::Kernel(kernel(graph, node, &*op, cx)?),
     };
     let outputs = node.outputs.iter().map(|v| v.map(|v| v.0)).collect();
     Ok(Step { node: node.name.clone(), op_name: name, inputs, outputs, op, registered, body })
@@ -101,7 +104,6 @@ fn step(graph: &Graph, node: &Node, cx: &mut CompileContext<'_>) -> Result<Step>
 fn kernel(
     graph: &Graph,
     node: &Node,
-    _registered: &Registered,
     op: &dyn Operator,
     cx: &mut CompileContext<'_>,
 ) -> Result<CpuKernel> {
@@ -113,7 +115,6 @@ fn kernel(
     let kernel = cpu::build(&NodeContext {
         domain: &node.op.domain,
         name: &node.op.name,
-        opset: node.op.opset,
         op,
         input_types: &types(&node.inputs),
         output_types: &types(&node.outputs),
@@ -140,7 +141,7 @@ fn control(
     inputs: &mut Vec<Option<u32>>,
     cx: &mut CompileContext<'_>,
 ) -> Result<Option<Control>> {
-    let mut body = |body: &Graph| -> Result<Body> {
+    let mut body = |body: &Graph| -> Result<Box<Body>> {
         let program = compile(body, cx)?;
         let captures = body
             .captures
@@ -151,7 +152,7 @@ fn control(
                 inputs.len() - 1
             })
             .collect();
-        Ok(Body { program, captures })
+        Ok(Box::new(Body { program, captures }))
     };
     Ok(if let Some(op) = op.downcast::<control::If>() {
         Some(Control::If { then_branch: body(&op.then_branch)?, else_branch: body(&op.else_branch)? })

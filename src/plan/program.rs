@@ -58,10 +58,10 @@ pub(crate) enum StepBody {
 /// Control flow over nested programs. The inputs of a body's program are its formal inputs, then its
 /// captures; `captures` tells where each capture stands among the step's inputs.
 pub(crate) enum Control {
-    If { then_branch: Body, else_branch: Body },
-    Loop(Body),
-    Scan(Body),
-    SequenceMap(Body),
+    If { then_branch: Box<Body>, else_branch: Box<Body> },
+    Loop(Box<Body>),
+    Scan(Box<Body>),
+    SequenceMap(Box<Body>),
 }
 
 pub(crate) struct Body {

@@ -392,7 +392,7 @@ impl<'p> Planner<'p> {
         let arguments: Vec<Option<Argument<'_>>> = facts
             .iter()
             .zip(&views)
-            .map(|(f, view)| f.as_ref().map(|(ty, shape)| Argument { ty: *ty, shape, value: *view }))
+            .map(|(f, view)| f.as_ref().map(|(_, shape)| Argument { shape, value: *view }))
             .collect();
         let outputs: Vec<Option<&[usize]>> =
             shapes.iter().zip(&step.outputs).map(|(s, o)| o.map(|_| &s[..])).collect();

@@ -27,7 +27,7 @@ pub(crate) use crate::model::{Metadata, Source};
 pub(crate) use crate::plan::PlacementRow;
 pub(crate) use binding::Binding;
 pub(crate) use devices::{devices, missing as missing_device};
-pub(crate) use environment::{Environment, Level, Log, thread_count};
+pub(crate) use environment::{Environment, Level, Log};
 pub(crate) use open::NO_HIP;
 pub(crate) use options::{Fallback, Load, Optimization, ProviderKind, RunOptions, SessionOptions};
 
@@ -37,7 +37,8 @@ use run::{Output, RunContext};
 
 /// An opened model. Runs may go on in many threads at once.
 pub(crate) struct Session {
-    environment: Arc<Environment>,
+    /// Kept alive for its log and its pool.
+    _environment: Arc<Environment>,
     pool: Arc<Pool>,
     program: Program,
     inputs: Vec<Port>,
@@ -79,10 +80,6 @@ impl Session {
         options: &SessionOptions,
     ) -> Result<Self> {
         open::open(environment, source, options)
-    }
-
-    pub(crate) fn environment(&self) -> &Arc<Environment> {
-        &self.environment
     }
 
     pub(crate) fn inputs(&self) -> &[Port] {

@@ -81,7 +81,7 @@ pub(super) fn open(
         ),
     );
     Ok(Session {
-        environment,
+        _environment: environment,
         pool,
         program,
         inputs,

@@ -108,8 +108,8 @@ impl Run<'_, '_> {
                     let bytes = self.inputs[*index].view().map_or(&[][..], |v| v.bytes());
                     (bytes.as_ptr().cast_mut(), bytes.len())
                 }
-                // SAFETY: the plan placed the value inside the block.
                 State::Block { offset, ty, shape } => {
+                    // SAFETY: the plan placed the value inside the block.
                     (unsafe { block.add(*offset) }, byte_len(shape, ty.size()))
                 }
                 State::Output { index, ty, shape } => {

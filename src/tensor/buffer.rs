@@ -15,7 +15,7 @@ pub(crate) struct Buffer {
     ptr: NonNull<u8>,
     len: usize,
     /// Keeps the memory alive. `None` for an empty buffer.
-    owner: Option<Arc<dyn Any + Send + Sync>>,
+    _owner: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 // SAFETY: the bytes are plain memory kept alive by a Send + Sync owner; writing goes through
@@ -39,13 +39,13 @@ impl Buffer {
     }
 
     fn from_owned(owned: OwnedBytes) -> Self {
-        Buffer { ptr: owned.ptr, len: owned.layout.size(), owner: Some(Arc::new(owned)) }
+        Buffer { ptr: owned.ptr, len: owned.layout.size(), _owner: Some(Arc::new(owned)) }
     }
 
     /// Shares the bytes of a `Bytes` (a piece of a mapped or read file).
     pub(crate) fn from_bytes(bytes: bytes::Bytes) -> Self {
         let ptr = NonNull::new(bytes.as_ptr().cast_mut()).unwrap_or(NonNull::dangling());
-        Buffer { ptr, len: bytes.len(), owner: Some(Arc::new(bytes)) }
+        Buffer { ptr, len: bytes.len(), _owner: Some(Arc::new(bytes)) }
     }
 
     /// Memory that `owner` keeps alive.
@@ -54,7 +54,7 @@ impl Buffer {
     /// `ptr` must be valid for reads (and for writes, if the buffer is ever written) of `len` bytes
     /// until `owner` is dropped.
     pub(crate) unsafe fn foreign(ptr: NonNull<u8>, len: usize, owner: Arc<dyn Any + Send + Sync>) -> Self {
-        Buffer { ptr, len, owner: Some(owner) }
+        Buffer { ptr, len, _owner: Some(owner) }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -80,20 +80,6 @@ impl Buffer {
         unsafe { std::slice::from_raw_parts_mut(self.ptr.as_ptr(), self.len) }
     }
 
-    /// The bytes `start..start + len`, sharing the memory; `None` when they do not lie inside.
-    pub(crate) fn slice(&self, start: usize, len: usize) -> Option<Self> {
-        if start.checked_add(len)? > self.len {
-            return None;
-        }
-        // SAFETY: the offset lies inside the buffer or one past its end.
-        let ptr = unsafe { self.ptr.add(start) };
-        Some(Buffer { ptr, len, owner: self.owner.clone() })
-    }
-
-    /// Whether nobody else holds this memory.
-    pub(crate) fn is_unique(&self) -> bool {
-        self.owner.as_ref().is_none_or(|owner| Arc::strong_count(owner) == 1)
-    }
 }
 
 impl std::fmt::Debug for Buffer {

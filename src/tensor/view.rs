@@ -24,10 +24,6 @@ impl<'a> TensorView<'a> {
         TensorView { ty, shape, bytes }
     }
 
-    pub(crate) fn of<T: Element>(shape: &'a [usize], elements: &'a [T]) -> Self {
-        Self::new(T::TYPE, shape, bytes_of(elements))
-    }
-
     pub(crate) fn ty(&self) -> ElementType {
         self.ty
     }
@@ -57,13 +53,6 @@ impl<'a> TensorView<'a> {
         unsafe { std::slice::from_raw_parts(self.bytes.as_ptr().cast(), self.len()) }
     }
 
-    /// The same elements under another shape of equal count.
-    pub(crate) fn reshaped<'b>(&self, shape: &'b [usize]) -> TensorView<'b>
-    where
-        'a: 'b,
-    {
-        TensorView::new(self.ty, shape, self.bytes)
-    }
 }
 
 impl<'a> TensorViewMut<'a> {
@@ -79,10 +68,6 @@ impl<'a> TensorViewMut<'a> {
 
     pub(crate) fn shape(&self) -> &'a [usize] {
         self.shape
-    }
-
-    pub(crate) fn rank(&self) -> usize {
-        self.shape.len()
     }
 
     /// The number of elements.
@@ -101,10 +86,6 @@ impl<'a> TensorViewMut<'a> {
         unsafe {
             std::slice::from_raw_parts_mut(self.bytes.as_mut_ptr().cast(), self.bytes.len() / size_of::<T>())
         }
-    }
-
-    pub(crate) fn as_view(&self) -> TensorView<'_> {
-        TensorView { ty: self.ty, shape: self.shape, bytes: self.bytes }
     }
 }
 

@@ -47,7 +47,6 @@ pub(super) fn evaluate_with(
     let context = NodeContext {
         domain: &node.op.domain,
         name: &node.op.name,
-        opset: node.op.opset,
         op: &*op,
         input_types: &input_types,
         output_types: &output_types,
@@ -87,7 +86,7 @@ pub(crate) fn run_kernel(
         })
         .collect::<Result<_, OpError>>()?;
     let arguments: Vec<Option<Argument<'_>>> =
-        inputs.iter().map(|v| v.map(|v| Argument { ty: v.ty(), shape: v.shape(), value: Some(v) })).collect();
+        inputs.iter().map(|v| v.map(|v| Argument { shape: v.shape(), value: Some(v) })).collect();
     let shapes: Vec<Option<&[usize]>> = results.iter().map(|t| Some(t.shape())).collect();
     let prepared = kernel.prepare(&arguments, &shapes)?;
     let inputs: Vec<Option<TensorView<'_>>> =

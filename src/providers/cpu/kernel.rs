@@ -62,7 +62,6 @@ pub(crate) trait Kernel: Send + Sync {
 /// What `Kernel::prepare` knows of an input.
 #[derive(Clone, Copy)]
 pub(crate) struct Argument<'a> {
-    pub(crate) ty: ElementType,
     pub(crate) shape: &'a [usize],
     pub(crate) value: Option<TensorView<'a>>,
 }
@@ -145,7 +144,6 @@ impl<'a> KernelContext<'a> {
 pub(crate) struct NodeContext<'a> {
     pub(crate) domain: &'a str,
     pub(crate) name: &'a str,
-    pub(crate) opset: i64,
     pub(crate) op: &'a dyn Operator,
     /// `None` where an input is omitted.
     pub(crate) input_types: &'a [Option<ValueType>],

@@ -153,11 +153,11 @@ impl<O: Operator, M: Mover> ValueKernel for Strings<O, M> {
 fn argument(value: ValueRef<'_>) -> Option<Argument<'_>> {
     match value {
         ValueRef::Value(Value::Tensor(t)) if t.ty() == ElementType::String => {
-            Some(Argument { ty: ElementType::String, shape: t.shape(), value: None })
+            Some(Argument { shape: t.shape(), value: None })
         }
         value => {
             let view = value.view()?;
-            Some(Argument { ty: view.ty(), shape: view.shape(), value: Some(view) })
+            Some(Argument { shape: view.shape(), value: Some(view) })
         }
     }
 }

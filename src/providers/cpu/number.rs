@@ -18,37 +18,7 @@ macro_rules! dispatch {
     };
 }
 
-/// Evaluates `$body` with `$T` standing for an unsigned integer as wide as an element of `$bytes`
-/// bytes: for kernels that only move elements.
-macro_rules! dispatch_size {
-    ($bytes:expr, $T:ident => $body:expr) => {
-        match $bytes {
-            1 => {
-                type $T = u8;
-                $body
-            }
-            2 => {
-                type $T = u16;
-                $body
-            }
-            4 => {
-                type $T = u32;
-                $body
-            }
-            8 => {
-                type $T = u64;
-                $body
-            }
-            16 => {
-                type $T = u128;
-                $body
-            }
-            other => unreachable!("no element has {other} bytes"),
-        }
-    };
-}
-
-pub(super) use {dispatch, dispatch_size};
+pub(super) use dispatch;
 
 /// A floating-point element. Half types compute in `f32` and round once, when stored.
 pub(super) trait Float: Element {
