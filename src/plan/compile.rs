@@ -59,18 +59,16 @@ fn values(graph: &Graph, read: &[bool], cx: &mut CompileContext<'_>) -> Result<V
         .map(|i| {
             let info = graph.value(ValueId(i as u32));
             let constant = match &info.constant {
-                Some(tensor) if read[i] => {
-                    Some(match aligned.entry(Arc::as_ptr(tensor)) {
-                        Entry::Occupied(entry) => entry.get().clone(),
-                        Entry::Vacant(entry) => {
-                            if !tensor.is_aligned() {
-                                cx.copied_bytes += tensor.buffer().map_or(0, |b| b.len() as u64);
-                                cx.copied_weights += 1;
-                            }
-                            entry.insert(tensor.aligned()?).clone()
+                Some(tensor) if read[i] => Some(match aligned.entry(Arc::as_ptr(tensor)) {
+                    Entry::Occupied(entry) => entry.get().clone(),
+                    Entry::Vacant(entry) => {
+                        if !tensor.is_aligned() {
+                            cx.copied_bytes += tensor.buffer().map_or(0, |b| b.len() as u64);
+                            cx.copied_weights += 1;
                         }
-                    })
-                }
+                        entry.insert(tensor.aligned()?).clone()
+                    }
+                }),
                 _ => None,
             };
             let fact = if info.constant.is_some() { info.fact.clone() } else { Default::default() };
@@ -101,12 +99,7 @@ fn step(graph: &Graph, node: &Node, cx: &mut CompileContext<'_>) -> Result<Step>
     Ok(Step { node: node.name.clone(), op_name: name, inputs, outputs, op, registered, body })
 }
 
-fn kernel(
-    graph: &Graph,
-    node: &Node,
-    op: &dyn Operator,
-    cx: &mut CompileContext<'_>,
-) -> Result<CpuKernel> {
+fn kernel(graph: &Graph, node: &Node, op: &dyn Operator, cx: &mut CompileContext<'_>) -> Result<CpuKernel> {
     let types = |values: &[Option<ValueId>]| -> Vec<Option<ValueType>> {
         values.iter().map(|v| v.and_then(|v| graph.value(v).fact.ty.clone())).collect()
     };

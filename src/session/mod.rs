@@ -29,7 +29,7 @@ pub(crate) use binding::Binding;
 pub(crate) use devices::{devices, missing as missing_device};
 pub(crate) use environment::{Environment, Level, Log};
 pub(crate) use open::NO_HIP;
-pub(crate) use options::{Fallback, Load, Optimization, ProviderKind, RunOptions, SessionOptions};
+pub(crate) use options::{Load, ProviderKind, RunOptions, SessionOptions};
 
 use binding::BoundOutput;
 use profile::Recorder;

@@ -79,7 +79,6 @@ impl Buffer {
         // SAFETY: valid for `len` bytes; exclusivity is the caller's promise.
         unsafe { std::slice::from_raw_parts_mut(self.ptr.as_ptr(), self.len) }
     }
-
 }
 
 impl std::fmt::Debug for Buffer {

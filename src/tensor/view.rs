@@ -52,7 +52,6 @@ impl<'a> TensorView<'a> {
         // SAFETY: `new` checked length and alignment; every bit pattern of an Element is valid.
         unsafe { std::slice::from_raw_parts(self.bytes.as_ptr().cast(), self.len()) }
     }
-
 }
 
 impl<'a> TensorViewMut<'a> {

@@ -81,7 +81,8 @@ fn values_that_are_not_allowed() {
         .output("y");
     let fill =
         ModelBuilder::new().input("s", I64, &["k"]).node("ConstantOfShape", &["s"], &["y"]).output("y");
-    let cases: &[(&str, &ModelBuilder, Vec<Value>, Status, &[&str])] = &[
+    type Case<'a> = (&'a str, &'a ModelBuilder, Vec<Value>, Status, &'a [&'a str]);
+    let cases: &[Case<'_>] = &[
         ("index", &gather, vec![t(&[2], &[0i64, 3])], Status::InvalidData, &["the_Gather", "3"]),
         ("negative index", &gather, vec![t(&[1], &[-4i64])], Status::InvalidData, &["the_Gather", "-4"]),
         (
