@@ -48,7 +48,10 @@ static void child(rukh_value *value) {
     run_once(opened);
     rukh_session_destroy(opened);
     rukh_environment_destroy(anew);
-    _exit(0);
+    /* Reached when all went well. A program in place of this one, so that valgrind does not count the
+     * memory of threads that the child does not have. */
+    execlp("true", "true", (char *)NULL);
+    _exit(1);
 }
 
 int main(int argc, char **argv) {
