@@ -145,13 +145,3 @@ type Opsets = HashMap<String, i64>;
 fn opset_map(opsets: &[(String, i64)]) -> Opsets {
     opsets.iter().cloned().collect()
 }
-
-#[cfg(test)]
-/// A `TensorProto` file's tensor, for tests.
-pub(crate) fn read_tensor(bytes: &[u8]) -> Result<crate::tensor::Tensor> {
-    let proto = match proto::TensorProto::decode(bytes) {
-        Ok(proto) => proto,
-        Err(e) => fail!(InvalidModel, "no TensorProto: {e}"),
-    };
-    tensor::tensor(&proto, &mut external::ExternalData::new(None, file::Files::new(false)))
-}

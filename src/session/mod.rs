@@ -4,8 +4,6 @@ mod binding;
 mod control;
 mod devices;
 mod environment;
-#[cfg(test)]
-mod node_cases;
 mod open;
 mod options;
 mod profile;
