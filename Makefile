@@ -77,7 +77,7 @@ test-docs: stage ## build and run the code that the documentation shows
 	python3 scripts/test_docs.py $(STAGE) target/debug/rukh
 
 test-models: build/models/.exported
-	RUKH_MODELS=$(BUILD)/models $(CARGO) test --release -p rukh-cli --test models -- --nocapture
+	RUKH_MODELS=$(BUILD)/models $(CARGO) test --release -p rukh-cli --test models --test allocations --test memory -- --nocapture
 
 fuzz: ## fuzz the model loader and shape inference (FUZZ_SECONDS each, default 600)
 	scripts/fuzz.sh $(or $(FUZZ_SECONDS),600)

@@ -7,6 +7,7 @@
 
 mod compile;
 mod layout;
+mod planner;
 mod program;
 mod shaped;
 

@@ -10,6 +10,7 @@ mod profile;
 mod run;
 #[cfg(test)]
 mod tests;
+mod views;
 
 use std::sync::Arc;
 

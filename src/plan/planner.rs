@@ -1,0 +1,390 @@
+//! Plans the steps of a program for given input shapes, and places their values in memory.
+
+use crate::error::{Error, Result, Status};
+use crate::graph::{Dim, Fact};
+use crate::ops::{self, Infer, OpError, Unknowns};
+use crate::providers::cpu::{Argument, CpuKernel, Kernel, KernelContext, Prepared, known_shape, run_kernel};
+use crate::tensor::{ElementType, Shape, Tensor, TensorView};
+use crate::threads::Pool;
+
+use super::layout::{Interval, place};
+use super::program::{Program, Step, StepBody};
+use super::shaped::{InputSignature, PlannedStep, State, StepPlan};
+
+/// Goes through a program's steps in order; each learns the shapes of its inputs from those before.
+pub(super) struct Planner<'p> {
+    program: &'p Program,
+    states: Vec<State>,
+    /// For each value, the value whose memory it shares; itself when it has its own.
+    roots: Vec<u32>,
+    /// For each root, when its memory is needed.
+    lives: Vec<(usize, usize)>,
+    /// The last step that uses each value; `usize::MAX` for outputs.
+    last: Vec<usize>,
+    unknowns: Unknowns,
+}
+
+impl<'p> Planner<'p> {
+    pub(super) fn new(program: &'p Program, inputs: &InputSignature<'_>) -> Self {
+        let count = program.values.len();
+        let mut states: Vec<State> = program
+            .values
+            .iter()
+            .map(|v| match &v.constant {
+                Some(tensor) if tensor.ty() != ElementType::String => State::Known(tensor.clone()),
+                Some(_) => State::Dynamic,
+                None => State::Absent,
+            })
+            .collect();
+        for (index, (&value, given)) in program.inputs.iter().zip(inputs).enumerate() {
+            states[value as usize] = match given.view() {
+                Some(view) => State::Input { index, ty: view.ty(), shape: view.shape().into() },
+                None => State::Dynamic,
+            };
+        }
+        let mut last = vec![0; count];
+        for (i, values) in program.last_used.iter().enumerate() {
+            values.iter().for_each(|&v| last[v as usize] = i);
+        }
+        program.outputs.iter().for_each(|&v| last[v as usize] = usize::MAX);
+        Planner {
+            program,
+            states,
+            roots: (0..count as u32).collect(),
+            lives: vec![(0, 0); count],
+            last,
+            unknowns: Unknowns::default(),
+        }
+    }
+
+    /// What a run does for this step; its outputs get their states.
+    pub(super) fn plan_step(
+        &mut self,
+        at: usize,
+        step: &Step,
+        pool: &Pool,
+    ) -> std::result::Result<StepPlan, OpError> {
+        let dynamic = |planner: &mut Self| {
+            for &output in step.outputs.iter().flatten() {
+                planner.states[output as usize] = State::Dynamic;
+            }
+            Ok(StepPlan::Dynamic)
+        };
+        let StepBody::Kernel(CpuKernel::Tensor(kernel)) = &step.body else { return dynamic(self) };
+        let is_dynamic = |v: &u32| matches!(self.states[*v as usize], State::Dynamic);
+        if step.registered.declaration.data_dependent || step.inputs.iter().flatten().any(is_dynamic) {
+            return dynamic(self);
+        }
+        let facts = self.infer(step)?;
+        let shapes: Option<Vec<Shape>> = facts
+            .iter()
+            .zip(&step.outputs)
+            .map(|(f, o)| if o.is_some() { known_shape(f) } else { Some(known_shape(f).unwrap_or_default()) })
+            .collect();
+        let (Some(shapes), true) =
+            (shapes, facts.iter().zip(&step.outputs).all(|(f, o)| o.is_none() || f.element_type().is_some()))
+        else {
+            return dynamic(self);
+        };
+        if self.fold(step, &**kernel, &facts, &shapes, pool)? {
+            return Ok(StepPlan::Skip);
+        }
+        let sizes = facts
+            .iter()
+            .zip(&shapes)
+            .map(|(f, s)| byte_size(f.element_type(), s))
+            .collect::<std::result::Result<Vec<usize>, OpError>>()?;
+        if kernel.reshapes() && self.alias(step, &facts, &shapes) {
+            return Ok(StepPlan::Skip);
+        }
+        let prepared = self.prepare(step, &**kernel, &shapes)?;
+        let mut planned = PlannedStep { prepared, scratch: 0, in_place: None, in_place_if_bound: None };
+        for (i, &output) in step.outputs.iter().enumerate() {
+            let Some(output) = output else { continue };
+            let Some(ty) = facts[i].element_type() else { continue };
+            let shape = shapes[i].clone();
+            let index = self.program.outputs.iter().position(|&o| o == output);
+            if i == 0 {
+                self.take_over(at, step, &**kernel, output, sizes[0], index.is_some(), &mut planned);
+                if planned.in_place.is_some() {
+                    let of = self.roots[output as usize];
+                    self.states[output as usize] = State::Alias { of, ty, shape };
+                    continue;
+                }
+            }
+            self.lives[output as usize] = (at, self.last[output as usize].max(at));
+            self.states[output as usize] = match index {
+                Some(index) => State::Output { index, ty, shape },
+                None => State::Block { offset: 0, ty, shape },
+            };
+        }
+        Ok(StepPlan::Planned(planned))
+    }
+
+    pub(super) fn into_states(self) -> Vec<State> {
+        self.states
+    }
+
+    fn infer(&mut self, step: &Step) -> std::result::Result<Vec<Fact>, OpError> {
+        let facts: Vec<Option<Fact>> = step
+            .inputs
+            .iter()
+            .map(|v| {
+                v.and_then(|v| {
+                    self.states[v as usize]
+                        .fact()
+                        .or_else(|| Some(self.program.values[v as usize].fact.clone()))
+                })
+            })
+            .collect();
+        let refs: Vec<Option<&Fact>> = facts.iter().map(Option::as_ref).collect();
+        let constants: Vec<Option<&Tensor>> = step
+            .inputs
+            .iter()
+            .map(|v| match v.map(|v| &self.states[v as usize]) {
+                Some(State::Known(tensor)) => Some(tensor),
+                _ => None,
+            })
+            .collect();
+        let mut cx = Infer::new(
+            &step.registered.signature,
+            &refs,
+            &constants,
+            step.outputs.len(),
+            &mut self.unknowns,
+        )?;
+        step.op.infer(&mut cx)?;
+        let outputs = cx.into_outputs();
+        for fact in &outputs {
+            if let Some(shape) = &fact.shape
+                && shape.iter().any(|d| d.known().is_some_and(|n| n < 0))
+            {
+                return Err(OpError::Data(format!(
+                    "an output's shape comes out as {shape:?}, with a negative dimension"
+                )));
+            }
+        }
+        Ok(outputs)
+    }
+
+    /// Computes a step now when its result depends on shapes alone and is small.
+    fn fold(
+        &mut self,
+        step: &Step,
+        kernel: &dyn Kernel,
+        facts: &[Fact],
+        shapes: &[Shape],
+        pool: &Pool,
+    ) -> std::result::Result<bool, OpError> {
+        /// Larger results are made by each run, in memory that others share.
+        const LARGEST: usize = 1 << 16;
+        if let ([Some(output)], [fact]) = (&step.outputs[..], facts)
+            && let Some(tensor) = known_elements(fact)?
+        {
+            self.states[*output as usize] = State::Known(tensor);
+            return Ok(true);
+        }
+        let known = !step.inputs.is_empty()
+            && step.inputs.iter().flatten().all(|&v| matches!(self.states[v as usize], State::Known(_)));
+        let small =
+            facts.iter().zip(shapes).all(|(f, s)| byte_size(f.element_type(), s).is_ok_and(|b| b <= LARGEST));
+        if !known || !small || !ops::is_repeatable(step.registered.declaration.name) {
+            return Ok(false);
+        }
+        let views = self.views(step);
+        let Ok(results) = run_kernel(kernel, &views, facts, &KernelContext::new(pool, None)) else {
+            // It fails again when the step runs, and is reported then.
+            return Ok(false);
+        };
+        for (output, tensor) in step.outputs.iter().zip(results) {
+            if let Some(output) = output {
+                self.states[*output as usize] = State::Known(tensor);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Views of the inputs that are known.
+    fn views(&self, step: &Step) -> Vec<Option<TensorView<'_>>> {
+        step.inputs
+            .iter()
+            .map(|v| match v.map(|v| &self.states[v as usize]) {
+                Some(State::Known(tensor)) => Some(tensor.view()),
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// Lets output 0 share the memory of input 0, when it is no output of the program.
+    fn alias(&mut self, step: &Step, facts: &[Fact], shapes: &[Shape]) -> bool {
+        let (Some(&Some(input)), Some(&Some(output))) = (step.inputs.first(), step.outputs.first()) else {
+            return false;
+        };
+        let (Some(ty), 1) = (facts[0].element_type(), step.outputs.len()) else { return false };
+        if self.program.outputs.contains(&output) || self.states[input as usize].layout().is_none() {
+            return false;
+        }
+        let root = self.roots[input as usize];
+        self.join(output, root);
+        self.states[output as usize] = State::Alias { of: root, ty, shape: shapes[0].clone() };
+        true
+    }
+
+    fn join(&mut self, value: u32, root: u32) {
+        self.roots[value as usize] = root;
+        let life = &mut self.lives[root as usize];
+        life.1 = life.1.max(self.last[value as usize]);
+    }
+
+    /// Lets output 0 take the memory of an input that nobody needs afterwards.
+    fn take_over(
+        &mut self,
+        at: usize,
+        step: &Step,
+        kernel: &dyn Kernel,
+        output: u32,
+        bytes: usize,
+        is_output: bool,
+        planned: &mut PlannedStep,
+    ) {
+        for &i in kernel.in_place() {
+            let Some(&Some(input)) = step.inputs.get(i) else { continue };
+            // The same value twice among the inputs would be read while it is written.
+            if step
+                .inputs
+                .iter()
+                .flatten()
+                .filter(|&&v| self.roots[v as usize] == self.roots[input as usize])
+                .count()
+                != 1
+            {
+                continue;
+            }
+            let root = self.roots[input as usize];
+            let Some((ty, shape)) = self.states[input as usize].layout() else { continue };
+            if byte_size(Some(ty), shape) != Ok(bytes) {
+                continue;
+            }
+            match self.states[root as usize] {
+                State::Block { .. } if !is_output && self.lives[root as usize].1 <= at => {
+                    self.join(output, root);
+                    planned.in_place = Some(i);
+                    return;
+                }
+                State::Input { .. } if is_output && self.last[input as usize] <= at && root == input => {
+                    planned.in_place_if_bound = Some(i);
+                    return;
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn prepare(
+        &self,
+        step: &Step,
+        kernel: &dyn Kernel,
+        shapes: &[Shape],
+    ) -> std::result::Result<Prepared, OpError> {
+        let facts: Vec<Option<(ElementType, Shape)>> = step
+            .inputs
+            .iter()
+            .map(|v| {
+                let v = (*v)? as usize;
+                match self.states[v].layout() {
+                    Some((ty, shape)) => Some((ty, shape.into())),
+                    None => Some((
+                        self.program.values[v].fact.element_type()?,
+                        known_shape(&self.program.values[v].fact)?,
+                    )),
+                }
+            })
+            .collect();
+        let views = self.views(step);
+        let arguments: Vec<Option<Argument<'_>>> = facts
+            .iter()
+            .zip(&views)
+            .map(|(f, view)| f.as_ref().map(|(_, shape)| Argument { shape, value: *view }))
+            .collect();
+        let outputs: Vec<Option<&[usize]>> =
+            shapes.iter().zip(&step.outputs).map(|(s, o)| o.map(|_| &s[..])).collect();
+        kernel.prepare(&arguments, &outputs)
+    }
+
+    /// Gives every block value and every scratch its offset; tells the size of the block.
+    pub(super) fn place(&mut self, steps: &mut [StepPlan]) -> Result<usize> {
+        let mut intervals = Vec::new();
+        let mut owners = Vec::new();
+        for (value, state) in self.states.iter().enumerate() {
+            if let State::Block { ty, shape, .. } = state {
+                let (first, last) = self.lives[value];
+                let bytes = shape.iter().product::<usize>() * ty.size();
+                intervals.push(Interval { first, last, bytes });
+                owners.push(Owner::Value(value));
+            }
+        }
+        for (i, step) in steps.iter().enumerate() {
+            if let StepPlan::Planned(planned) = step
+                && planned.prepared.scratch > 0
+            {
+                intervals.push(Interval { first: i, last: i, bytes: planned.prepared.scratch });
+                owners.push(Owner::Scratch(i));
+            }
+        }
+        let (offsets, block) = place(&intervals);
+        if block > isize::MAX as usize {
+            return Err(Error::new(
+                Status::OutOfMemory,
+                "the values of this model need more memory than there are addresses",
+            ));
+        }
+        for (owner, at) in owners.into_iter().zip(offsets) {
+            match owner {
+                Owner::Value(value) => {
+                    if let State::Block { offset, .. } = &mut self.states[value] {
+                        *offset = at;
+                    }
+                }
+                Owner::Scratch(step) => {
+                    if let StepPlan::Planned(planned) = &mut steps[step] {
+                        planned.scratch = at;
+                    }
+                }
+            }
+        }
+        Ok(block)
+    }
+}
+
+enum Owner {
+    Value(usize),
+    Scratch(usize),
+}
+
+/// A small integer tensor that inference knows in full.
+fn known_elements(fact: &Fact) -> std::result::Result<Option<Tensor>, OpError> {
+    let Some(ints) =
+        fact.elements.as_ref().and_then(|e| e.iter().map(Dim::known).collect::<Option<Vec<i64>>>())
+    else {
+        return Ok(None);
+    };
+    let Some(shape) = known_shape(fact).filter(|s| s.iter().product::<usize>() == ints.len()) else {
+        return Ok(None);
+    };
+    Ok(match fact.element_type() {
+        Some(ElementType::I64) => Some(Tensor::from_slice(&shape, &ints)?),
+        Some(ElementType::I32) => {
+            let ints: Option<Vec<i32>> = ints.iter().map(|&n| i32::try_from(n).ok()).collect();
+            ints.map(|ints| Tensor::from_slice(&shape, &ints)).transpose()?
+        }
+        _ => None,
+    })
+}
+
+fn byte_size(ty: Option<ElementType>, shape: &[usize]) -> std::result::Result<usize, OpError> {
+    let size = ty.map_or(0, ElementType::size);
+    crate::tensor::element_count(shape)
+        .and_then(|n| n.checked_mul(size))
+        .filter(|&n| n <= isize::MAX as usize)
+        .ok_or(OpError::OutOfMemory { bytes: usize::MAX })
+}
