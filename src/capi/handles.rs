@@ -1,23 +1,22 @@
 //! Handles: what a C pointer of the library stands for, and how a wrong one is found out.
 //!
 //! A handle is the address of a slot in a slab, with the slot's generation in the low six bits. Slots
-//! are never unmapped, a freed slot waits behind at least [`QUARANTINE`] others before it is used
+//! are never unmapped, a freed slot waits behind at least `slab::QUARANTINE` others before it is used
 //! again, and its generation then differs, so a pointer that was destroyed, is of another kind, or
-//! never was a handle is told for certain (a destroyed one until 64 × `QUARANTINE` more handles have
+//! never was a handle is told for certain (a destroyed one until 64 × that many handles have
 //! come and gone). Nothing is read through a pointer that does not lie in the slab.
 //!
 //! A call *pins* its handles: destroying one meanwhile, on another thread or in a callback, marks it
 //! dead, and the object goes with the last pin. Pinning is one compare-and-swap; there is no lock that
 //! a `fork` could leave locked. The free list has one, which the fork handlers hold across the fork.
 
-use std::alloc::Layout;
-use std::cell::UnsafeCell;
 use std::marker::PhantomData;
 use std::ops::Deref;
-use std::ptr::{NonNull, null_mut};
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Once};
+use std::ptr::null_mut;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
+use super::slab::{FORKS, Lists, SLAB, SLOT, Slot, find, watch_forks};
 use crate::error::{Result, fail};
 use crate::session::Log;
 
@@ -62,68 +61,12 @@ const KIND_NAMES: [&str; 10] = [
     "rukh_io_binding",
 ];
 
-/// Freed slots that wait before the first of them is used again.
-const QUARANTINE: usize = 4096;
-
-/// Slots in the first chunk; each further chunk doubles.
-const FIRST_CHUNK: usize = 256;
-const CHUNKS: usize = 32;
-
-/// Size and alignment of a slot in bytes; the low bits of a handle carry the generation.
-const SLOT: usize = 64;
-
-#[repr(align(64))]
-struct Slot {
-    /// Generation (32 bits), kind (8), alive (1), poisoned (1), pins (22).
-    state: AtomicU64,
-    /// From `Arc::into_raw`, while alive or pinned.
-    object: AtomicPtr<()>,
-    /// The value of [`FORKS`] when the handle was made.
-    forks: AtomicU32,
-    /// The next free slot; used under the slab's lock.
-    next: AtomicPtr<Slot>,
-}
-
-const _: () = assert!(size_of::<Slot>() == SLOT && align_of::<Slot>() == SLOT);
-
+// The bits of a slot's state: generation (32), kind (8), alive (1), poisoned (1), pins (22).
 const GENERATION_SHIFT: u32 = 32;
 const KIND_SHIFT: u32 = 24;
 const ALIVE: u64 = 1 << 23;
 const POISONED: u64 = 1 << 22;
 const PINS: u64 = POISONED - 1;
-
-/// How often this process is a fork's child since the library was loaded.
-static FORKS: AtomicU32 = AtomicU32::new(0);
-
-static CHUNK_BASES: [AtomicPtr<Slot>; CHUNKS] = [const { AtomicPtr::new(null_mut()) }; CHUNKS];
-
-static SLAB: Slab = Slab { locked: AtomicBool::new(false), lists: UnsafeCell::new(Lists::new()) };
-
-struct Slab {
-    /// A lock of our own, because the fork handlers take it in one call and release it in another.
-    /// Held for some nanoseconds (longer only to make a chunk), never around foreign code.
-    locked: AtomicBool,
-    lists: UnsafeCell<Lists>,
-}
-
-// SAFETY: `lists` is used under `locked` only.
-unsafe impl Sync for Slab {}
-
-struct Lists {
-    /// Freed slots, oldest first.
-    head: *mut Slot,
-    tail: *mut Slot,
-    free: usize,
-    /// The chunk being handed out, and how many of its slots are.
-    chunk: usize,
-    used: usize,
-}
-
-impl Lists {
-    const fn new() -> Self {
-        Lists { head: null_mut(), tail: null_mut(), free: 0, chunk: 0, used: 0 }
-    }
-}
 
 /// Makes a handle for `object`.
 pub(super) fn insert<H: Handle>(object: Arc<H::Object>) -> Result<*mut H> {
@@ -261,104 +204,75 @@ impl<H: Handle> Drop for Pin<H> {
     }
 }
 
-/// The slot that holds `address`, if the address lies in the slab.
-fn find(address: usize) -> Option<&'static Slot> {
-    for (i, base) in CHUNK_BASES.iter().enumerate() {
-        let base = NonNull::new(base.load(Ordering::Acquire))?;
-        let offset = address.wrapping_sub(base.addr().get());
-        if offset < chunk_len(i) * SLOT {
-            // SAFETY: inside the chunk, whose slots were all initialised and live for ever.
-            return Some(unsafe { base.add(offset / SLOT).as_ref() });
+#[cfg(test)]
+mod tests {
+    use super::super::slab::QUARANTINE;
+    use super::super::types::{rukh_run_options, rukh_value};
+    use super::*;
+    use crate::error::Status;
+
+    struct Probe;
+    struct Other;
+
+    impl Handle for Probe {
+        type Object = Arc<()>;
+        const KIND: Kind = Kind::Device;
+        const NAME: &'static str = "probe";
+    }
+
+    impl Handle for Other {
+        type Object = ();
+        const KIND: Kind = Kind::Error;
+        const NAME: &'static str = "other";
+    }
+
+    fn status<H: Handle>(handle: *const H) -> Option<Status> {
+        pin(handle).err().map(|e| e.status)
+    }
+
+    #[test]
+    fn wrong_handles_are_told_apart() {
+        let handle = insert::<Probe>(Arc::default()).unwrap();
+        assert_eq!(status(handle), None);
+        assert_eq!(status(handle.cast::<Other>()), Some(Status::InvalidHandle));
+        assert_eq!(status(handle.wrapping_byte_add(1)), Some(Status::InvalidHandle));
+        assert_eq!(status(std::ptr::null::<Probe>()), Some(Status::InvalidArgument));
+        assert_eq!(status(&0u64 as *const u64 as *const rukh_value), Some(Status::InvalidHandle));
+        assert_eq!(status(8 as *const rukh_run_options), Some(Status::InvalidHandle));
+        remove(handle.cast::<Other>());
+        assert_eq!(status(handle), None);
+        pin(handle).unwrap().poison();
+        assert_eq!(status(handle), Some(Status::Poisoned));
+        remove(handle);
+        assert_eq!(status(handle), Some(Status::InvalidHandle));
+        remove(handle);
+    }
+
+    #[test]
+    fn an_object_goes_with_its_last_pin() {
+        let object = Arc::new(());
+        let handle = insert::<Probe>(Arc::new(object.clone())).unwrap();
+        let first = pin(handle).unwrap();
+        let second = first.keep().unwrap();
+        remove(handle);
+        assert_eq!(status(handle), Some(Status::InvalidHandle));
+        drop(first);
+        assert_eq!(Arc::strong_count(&object), 2);
+        drop(second);
+        assert_eq!(Arc::strong_count(&object), 1);
+    }
+
+    #[test]
+    fn a_destroyed_handle_stays_told_while_slots_are_used_again() {
+        let old = insert::<Probe>(Arc::default()).unwrap();
+        remove(old);
+        let mut reused = 0;
+        for _ in 0..4 * QUARANTINE {
+            let handle = insert::<Probe>(Arc::default()).unwrap();
+            reused += usize::from(handle.addr() / SLOT == old.addr() / SLOT);
+            assert_eq!(status(old), Some(Status::InvalidHandle));
+            remove(handle);
         }
+        assert!(reused > 0);
     }
-    None
-}
-
-fn chunk_len(i: usize) -> usize {
-    FIRST_CHUNK << i
-}
-
-impl Slab {
-    fn with<T>(&self, f: impl FnOnce(&mut Lists) -> T) -> T {
-        self.lock();
-        // SAFETY: the lock is held.
-        let result = f(unsafe { &mut *self.lists.get() });
-        self.unlock();
-        result
-    }
-
-    fn lock(&self) {
-        while self.locked.swap(true, Ordering::Acquire) {
-            std::thread::yield_now();
-        }
-    }
-
-    fn unlock(&self) {
-        self.locked.store(false, Ordering::Release);
-    }
-}
-
-impl Lists {
-    /// A slot that stands for nothing: the oldest freed one once enough wait, else a new one.
-    fn take(&mut self) -> Option<&'static Slot> {
-        if self.free > QUARANTINE {
-            // SAFETY: the list holds slots, which live for ever.
-            let slot = unsafe { &*self.head };
-            self.head = slot.next.load(Ordering::Relaxed);
-            self.free -= 1;
-            return Some(slot);
-        }
-        if self.used == chunk_len(self.chunk) {
-            self.chunk += 1;
-            self.used = 0;
-        }
-        if self.used == 0 {
-            CHUNK_BASES.get(self.chunk)?.store(new_chunk(chunk_len(self.chunk))?, Ordering::Release);
-        }
-        let base = CHUNK_BASES[self.chunk].load(Ordering::Relaxed);
-        // SAFETY: `used` is below the chunk's length.
-        let slot = unsafe { &*base.add(self.used) };
-        self.used += 1;
-        Some(slot)
-    }
-
-    fn give_back(&mut self, slot: &'static Slot) {
-        let pointer = std::ptr::from_ref(slot).cast_mut();
-        slot.next.store(null_mut(), Ordering::Relaxed);
-        if self.free == 0 {
-            self.head = pointer;
-        } else {
-            // SAFETY: the list holds slots, which live for ever.
-            unsafe { &*self.tail }.next.store(pointer, Ordering::Relaxed);
-        }
-        self.tail = pointer;
-        self.free += 1;
-    }
-}
-
-fn new_chunk(len: usize) -> Option<*mut Slot> {
-    let layout = Layout::array::<Slot>(len).ok()?;
-    // SAFETY: the size is not zero, and zeroes are a valid slot: atomics, null pointers.
-    let chunk = unsafe { std::alloc::alloc_zeroed(layout) };
-    (!chunk.is_null()).then_some(chunk.cast())
-}
-
-/// Has the child of a fork know that it is one.
-fn watch_forks() {
-    extern "C" fn prepare() {
-        SLAB.lock();
-    }
-    extern "C" fn parent() {
-        SLAB.unlock();
-    }
-    extern "C" fn child() {
-        FORKS.fetch_add(1, Ordering::Relaxed);
-        SLAB.unlock();
-    }
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        // SAFETY: the handlers live as long as the library, which is never unloaded, and only touch
-        // atomics. A refusal (out of memory) leaves forks unwatched, which is no worse than before.
-        unsafe { libc::pthread_atfork(Some(prepare), Some(parent), Some(child)) };
-    });
 }

@@ -26,6 +26,7 @@ mod run;
 mod run_options;
 mod session;
 mod session_options;
+mod slab;
 mod strings;
 mod types;
 mod values;

@@ -6,10 +6,9 @@ use std::path::Path;
 
 use super::args::{self, c_text};
 use super::guard::{create_on, destroy};
-use super::handles::{self, Handle, Kind, Pin};
-use super::locked;
+use super::handles::{Handle, Kind, Pin};
 use super::model_info::ModelTexts;
-use super::session_options::{Defect, SessionOptionsObject};
+use super::session_options::{Defect, SessionOptionsObject, session_options};
 use super::types::*;
 use crate::error::{Result, fail};
 use crate::session::{Log, Port, Session, Source};
@@ -58,12 +57,7 @@ impl SessionObject {
         source: Source<'_>,
         options: *const rukh_session_options,
     ) -> Result<Self> {
-        let SessionOptionsObject { options, defect } = if options.is_null() {
-            SessionOptionsObject::default()
-        } else {
-            let options = handles::pin(options)?;
-            SessionOptionsObject::clone(&locked(&options))
-        };
+        let SessionOptionsObject { options, defect } = session_options(options)?;
         let session = Session::open(environment.environment.clone(), source, &options)?;
         Ok(SessionObject {
             inputs: session.inputs().iter().map(PortTexts::new).collect(),

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 
 use super::args;
 use super::guard::{call_on, create, create_on, destroy};
-use super::handles::{Handle, Kind};
+use super::handles::{self, Handle, Kind};
 use super::locked;
 use super::options::{self, TextOptions};
 use super::types::*;
@@ -52,6 +52,16 @@ impl Handle for rukh_session_options {
     type Object = Mutex<SessionOptionsObject>;
     const KIND: Kind = Kind::SessionOptions;
     const NAME: &'static str = "rukh_session_options";
+}
+
+/// A copy of the options a session was given, or the defaults for NULL.
+pub(super) fn session_options(options: *const rukh_session_options) -> Result<SessionOptionsObject> {
+    if options.is_null() {
+        return Ok(SessionOptionsObject::default());
+    }
+    let options = handles::pin(options)?;
+    let copy = locked(&options).clone();
+    Ok(copy)
 }
 
 /// Makes options for a session, all at their defaults.
