@@ -271,7 +271,11 @@ impl<'p> Planner<'p> {
                     planned.in_place = Some(i);
                     return;
                 }
-                State::Input { .. } if is_output && self.last[input as usize] <= at && root == input => {
+                State::Input { .. }
+                    if is_output
+                        && root == input
+                        && self.last[input as usize].max(self.lives[root as usize].1) <= at =>
+                {
                     planned.in_place_if_bound = Some(i);
                     return;
                 }

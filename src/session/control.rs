@@ -91,17 +91,7 @@ fn run_loop(
         condition = scalar_bool(next.as_ref().map(ValueRef::Value))
             .ok_or_else(|| wrong(step, "its body's condition must be a boolean tensor of one element"))?;
         state = results.by_ref().take(carried).collect();
-        for (list, value) in collected.iter_mut().zip(results) {
-            match value {
-                Value::Tensor(t) => list.push(t),
-                other => {
-                    return Err(wrong(
-                        step,
-                        &format!("a scan output of its body is {}; allowed are tensors", other.ty()),
-                    ));
-                }
-            }
-        }
+        collect(step, &mut collected, results)?;
         iteration += 1;
     }
     for (i, slices) in collected.into_iter().enumerate() {
@@ -215,17 +205,7 @@ fn scan_sequence(
         let arguments = state.iter().chain(&slices).map(ValueRef::Value).collect();
         let mut results = call(cx, step, body, arguments, inputs)?.into_iter();
         state = results.by_ref().take(states).collect();
-        for (list, value) in collected.iter_mut().zip(results) {
-            match value {
-                Value::Tensor(t) => list.push(t),
-                other => {
-                    return Err(wrong(
-                        step,
-                        &format!("a scan output of its body is {}; allowed are tensors", other.ty()),
-                    ));
-                }
-            }
-        }
+        collect(step, &mut collected, results)?;
     }
     for (i, mut slices) in collected.into_iter().enumerate() {
         if op.output_reversed.get(i).copied().unwrap_or(false) {
@@ -237,6 +217,20 @@ fn scan_sequence(
         state.push(Value::Tensor(stack(step, &slices, output_type(body, states + i), axis)?));
     }
     Ok(state)
+}
+
+/// Puts the scan outputs of one iteration to those before.
+fn collect(step: &Step, collected: &mut [Vec<Tensor>], results: impl Iterator<Item = Value>) -> Result<()> {
+    for (list, value) in collected.iter_mut().zip(results) {
+        match value {
+            Value::Tensor(t) => list.push(t),
+            other => {
+                let reason = format!("a scan output of its body is {}; allowed are tensors", other.ty());
+                return Err(wrong(step, &reason));
+            }
+        }
+    }
+    Ok(())
 }
 
 fn run_sequence_map(

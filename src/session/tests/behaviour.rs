@@ -67,6 +67,27 @@ fn a_bound_output_may_share_an_inputs_memory() {
 }
 
 #[test]
+fn an_input_that_is_still_needed_under_another_shape_is_not_overwritten() {
+    let model = ModelBuilder::new()
+        .input("x", F32, &["2"])
+        .initializer(ints("shape", &[2], &[2, 1]))
+        .node("Reshape", &["x", "shape"], &["column"])
+        .node("Relu", &["x"], &["y"])
+        .node("Neg", &["column"], &["z"])
+        .output("y")
+        .output("z");
+    let session = open(&model).unwrap();
+    let mut binding = Binding::new(&session);
+    let memory = t(&[2], &[-1.0f32, 2.0]);
+    binding.bind_input(0, memory.clone());
+    binding.bind_output(0, memory.clone());
+    binding.bind_output_allocated(1);
+    session.run_bound(&RunOptions::default(), &mut binding).unwrap();
+    assert_eq!(elements::<f32>(&memory), [0.0, 2.0]);
+    assert_eq!(elements::<f32>(binding.output(1).unwrap()), [1.0, -2.0]);
+}
+
+#[test]
 fn a_bound_output_of_another_shape_is_refused() {
     let session = open(&relu_chain()).unwrap();
     let mut binding = Binding::new(&session);
