@@ -51,6 +51,7 @@ pub(crate) mod signal;
 pub(crate) mod slice;
 pub(crate) mod softmax;
 pub(crate) mod text;
+pub(crate) mod training;
 pub(crate) mod unary;
 pub(crate) mod unpool;
 pub(crate) mod variadic;

@@ -55,6 +55,7 @@ const FAMILIES: &[&[Declaration]] = &[
     super::slice::DECLARATIONS,
     super::softmax::DECLARATIONS,
     super::text::DECLARATIONS,
+    super::training::DECLARATIONS,
     super::unary::DECLARATIONS,
     super::variadic::DECLARATIONS,
     super::unpool::DECLARATIONS,

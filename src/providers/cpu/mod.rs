@@ -72,6 +72,7 @@ mod softmax;
 mod strided;
 mod text;
 mod topk;
+mod training;
 mod unary;
 mod unique;
 mod window;
@@ -148,6 +149,7 @@ const FAMILIES: &[&[Entry]] = &[
     softmax::KERNELS,
     text::KERNELS,
     topk::KERNELS,
+    training::KERNELS,
     unary::KERNELS,
     unique::KERNELS,
     variadic::KERNELS,
