@@ -21,6 +21,7 @@ pub(crate) mod conv_transpose;
 pub(crate) mod deform_conv;
 pub(crate) mod dropout;
 pub(crate) mod einsum;
+pub(crate) mod flex_attention;
 pub(crate) mod fused;
 pub(crate) mod gather;
 pub(crate) mod generate;

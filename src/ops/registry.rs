@@ -22,6 +22,7 @@ const FAMILIES: &[&[Declaration]] = &[
     super::einsum::DECLARATIONS,
     super::gather::DECLARATIONS,
     super::generate::DECLARATIONS,
+    super::flex_attention::DECLARATIONS,
     super::image::DECLARATIONS,
     super::dropout::DECLARATIONS,
     super::fused::DECLARATIONS,

@@ -235,7 +235,7 @@ mod tests {
             let got = run_in(DOMAIN, name, 1, attributes, &single, outputs).unwrap();
             let got_double = run_in(DOMAIN, name, 1, attributes, &double, outputs).unwrap();
             for (i, (got, double)) in got.iter().zip(&got_double).enumerate() {
-                let got = elements::<f32>(got).1.into_iter().map(f64::from);
+                let got = elements::<f32>(got).1.into_iter().map(|x| x as f64);
                 for ((got, double), want) in got.zip(elements::<f64>(double).1).zip(want[i / 2]) {
                     assert!((got - want).abs() < 1e-5 * want.abs(), "{name}, float: {got}, want {want}");
                     assert!(
