@@ -26,6 +26,7 @@ pub(crate) mod fused;
 pub(crate) mod gather;
 pub(crate) mod generate;
 pub(crate) mod image;
+pub(crate) mod image_decoder;
 pub(crate) mod int_list;
 pub(crate) mod loss;
 pub(crate) mod matmul;

@@ -41,6 +41,7 @@ mod fourier;
 mod gather;
 mod generate;
 mod grid;
+mod image_decoder;
 mod ints;
 mod item;
 mod mapped;
@@ -119,6 +120,7 @@ const FAMILIES: &[&[Entry]] = &[
     generate::KERNELS,
     layer_norm::KERNELS,
     grid::KERNELS,
+    image_decoder::KERNELS,
     dropout::KERNELS,
     fused::KERNELS,
     loss::KERNELS,
