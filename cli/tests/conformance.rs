@@ -24,6 +24,10 @@ const RANDOM: &[&str] = &["test_bernoulli"];
 /// units in the last place of the largest magnitude are allowed.
 const CANCELLING: &[&str] = &["test_dft", "test_stft"];
 
+/// Cases that decode JPEG files, whose standard does not fix the decoder's arithmetic: two of 256 levels
+/// are allowed.
+const JPEG: &[&str] = &["test_image_decoder_decode_jpeg_"];
+
 #[test]
 fn onnx_cases() {
     let Some(root) = std::env::var_os("RUKH_ONNX_DATA") else {
@@ -116,6 +120,9 @@ fn for_case(tolerance: Tolerance, name: &str, expected: &data::Value) -> Toleran
     if CANCELLING.iter().any(|part| name.starts_with(part)) {
         let magnitude = tensor.numbers().iter().fold(0.0, |m: f64, v| m.max(v.abs()));
         tolerance.absolute = tolerance.absolute.max(2.0 * f64::from(f32::EPSILON) * magnitude);
+    }
+    if JPEG.iter().any(|part| name.starts_with(part)) {
+        tolerance.absolute = tolerance.absolute.max(2.0);
     }
     tolerance
 }

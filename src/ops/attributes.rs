@@ -155,12 +155,16 @@ impl<'a> AttributeReader<'a> {
         }
     }
 
-    pub(crate) fn graph(&self, name: &str) -> Result<&'a Arc<Graph>, OpError> {
+    pub(crate) fn optional_graph(&self, name: &str) -> Result<Option<&'a Arc<Graph>>, OpError> {
         match self.get(name) {
-            Some(Attribute::Graph(g)) => Ok(g),
+            None => Ok(None),
+            Some(Attribute::Graph(g)) => Ok(Some(g)),
             Some(_) => Err(self.wrong(name, "a graph")),
-            None => Err(OpError::attribute(name, "it is required, and missing")),
         }
+    }
+
+    pub(crate) fn graph(&self, name: &str) -> Result<&'a Arc<Graph>, OpError> {
+        self.optional_graph(name)?.ok_or_else(|| OpError::attribute(name, "it is required, and missing"))
     }
 
     pub(crate) fn type_proto(&self, name: &str) -> Result<Option<&'a crate::tensor::ValueType>, OpError> {

@@ -144,6 +144,13 @@ fn body_inputs(
             };
             (0..node.inputs.len()).map(|i| element(fact(i))).collect()
         }
+        "FlexAttention" => {
+            let resolved = ops::resolve(node).ok();
+            let op =
+                resolved.as_ref().and_then(|(_, op)| op.downcast::<ops::flex_attention::FlexAttention>());
+            let scores = op.and_then(|op| op.scores(&fact(0)?, &fact(1)?));
+            return HashMap::from([("score_mod", vec![scores.clone()]), ("prob_mod", vec![scores])]);
+        }
         _ => Vec::new(),
     };
     HashMap::from([("body", inputs)])

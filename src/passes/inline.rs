@@ -32,7 +32,17 @@ pub(super) fn inline(graph: &mut Graph, functions: &Functions) -> Result<()> {
 /// Replaces one call; gives the nodes that stand in its place.
 fn inline_call(graph: &mut Graph, id: NodeId, function: &Function) -> Result<Vec<NodeId>> {
     let Some(call) = graph.remove_node(id) else { return Ok(Vec::new()) };
-    let body = &function.body;
+    splice(graph, &call, &function.body, &function.defaults)
+}
+
+/// Adds the nodes of a body in the place of `call`, which is no node of the graph any more; gives the
+/// new ones. What the body captures must be values of the graph.
+pub(super) fn splice(
+    graph: &mut Graph,
+    call: &Node,
+    body: &Graph,
+    defaults: &Attributes,
+) -> Result<Vec<NodeId>> {
     if call.inputs.len() > body.inputs.len() || call.outputs.len() > body.outputs.len() {
         fail!(
             InvalidModel,
@@ -50,6 +60,17 @@ fn inline_call(graph: &mut Graph, id: NodeId, function: &Function) -> Result<Vec
     for (i, &input) in body.inputs.iter().enumerate() {
         values.insert(input, call.inputs.get(i).copied().flatten());
     }
+    for &capture in &body.captures {
+        values.insert(capture, graph.find_value(&body.value(capture).name));
+    }
+    for value in (0..body.value_count()).map(|i| ValueId(i as u32)) {
+        if let Some(tensor) = &body.value(value).constant {
+            let outer =
+                graph.add_value(&format!("{}/{}", call.name, body.value(value).name), Fact::default());
+            graph.set_constant(outer, tensor.clone());
+            values.insert(value, Some(outer));
+        }
+    }
     let produced: Vec<ValueId> =
         body.nodes().flat_map(|(_, n)| n.outputs.iter().copied().flatten()).collect();
     for &value in &produced {
@@ -65,7 +86,7 @@ fn inline_call(graph: &mut Graph, id: NodeId, function: &Function) -> Result<Vec
     }
     let mut added = Vec::new();
     for (_, inner) in body.nodes() {
-        let attributes = bind_attributes(&inner.attributes, &call, &function.defaults, &|name| {
+        let attributes = bind_attributes(&inner.attributes, call, defaults, &|name| {
             let id = body.find_value(name)?;
             values.get(&id).copied().flatten().map(|outer| graph.value(outer).name.clone())
         })?;

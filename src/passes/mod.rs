@@ -1,9 +1,11 @@
 //! Graph in, better graph out. One file a pass; none changes what the model means.
 //!
-//! The order: functions are inlined, then types and shapes inferred; constants and shape arithmetic
+//! The order: functions are inlined, types and shapes inferred, and operators replaced that no provider
+//! runs; constants and shape arithmetic
 //! are folded and identities removed until nothing changes; last, dead code goes.
 
 mod dead;
+mod flex_attention;
 mod fold;
 mod identity;
 mod infer;
@@ -27,7 +29,7 @@ pub(crate) trait Evaluate {
 }
 
 /// The rewrites that every provider profits from. With `optimize` unset, only those that running
-/// needs: inlining and inference.
+/// needs: inlining, inference and replacement.
 pub(crate) fn canonicalise(
     graph: &mut Graph,
     functions: &HashMap<(String, String), Function>,
@@ -36,6 +38,9 @@ pub(crate) fn canonicalise(
 ) -> Result<()> {
     inline::inline(graph, functions)?;
     infer::infer(graph)?;
+    while flex_attention::expand(graph)? {
+        infer::infer(graph)?;
+    }
     if !optimize {
         return Ok(());
     }

@@ -58,7 +58,7 @@ impl GraphBuilder {
         };
         let inputs = inputs.iter().map(&mut value).collect();
         let outputs: Vec<_> = outputs.iter().map(&mut value).collect();
-        let (domain, op) = op.split_once('.').unwrap_or(("", op));
+        let (domain, op) = op.rsplit_once('.').unwrap_or(("", op));
         self.0.add_node(Node {
             name: format!("{op}_node"),
             op: OpName { domain: domain.into(), name: op.into(), opset: 21 },

@@ -41,6 +41,7 @@ mod fourier;
 mod gather;
 mod generate;
 mod grid;
+mod image_decoder;
 mod ints;
 mod item;
 mod mapped;
@@ -72,6 +73,7 @@ mod softmax;
 mod strided;
 mod text;
 mod topk;
+mod training;
 mod unary;
 mod unique;
 mod window;
@@ -118,6 +120,7 @@ const FAMILIES: &[&[Entry]] = &[
     generate::KERNELS,
     layer_norm::KERNELS,
     grid::KERNELS,
+    image_decoder::KERNELS,
     dropout::KERNELS,
     fused::KERNELS,
     loss::KERNELS,
@@ -148,6 +151,7 @@ const FAMILIES: &[&[Entry]] = &[
     softmax::KERNELS,
     text::KERNELS,
     topk::KERNELS,
+    training::KERNELS,
     unary::KERNELS,
     unique::KERNELS,
     variadic::KERNELS,
