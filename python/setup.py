@@ -1,0 +1,66 @@
+"""Puts librukh into the wheel.
+
+The library is the one that RUKH_LIBRARY names, else what cargo makes of the source around this folder.
+Cargo keeps what it built in the repository's target folder, so that building again is quick.
+"""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+
+from setuptools import setup
+from setuptools.command.build_py import build_py
+from setuptools.command.bdist_wheel import bdist_wheel
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+class BuildWithLibrary(build_py):
+    """Copies librukh beside the modules; an editable install finds it there as well."""
+
+    def run(self):
+        super().run()
+        source = ROOT / "python" / "src" / "rukh" if self.editable_mode else pathlib.Path(self.build_lib, "rukh")
+        source.mkdir(parents=True, exist_ok=True)
+        target = source / "librukh.so"
+        target.unlink(missing_ok=True)
+        shutil.copyfile(find_library(), target)
+        # Line tables for backtraces are three quarters of the file.
+        if strip := shutil.which("strip"):
+            subprocess.run([strip, "--strip-debug", target], check=True)
+
+
+class PlatformWheel(bdist_wheel):
+    """The wheel holds machine code, but serves every Python 3."""
+
+    def finalize_options(self):
+        super().finalize_options()
+        self.root_is_pure = False
+
+    def get_tag(self):
+        return "py3", "none", super().get_tag()[2]
+
+
+def find_library() -> pathlib.Path:
+    """The shared library to ship."""
+    if named := os.environ.get("RUKH_LIBRARY"):
+        return pathlib.Path(named)
+    if not (ROOT / "Cargo.toml").exists():
+        raise SystemExit("the wheel is built in rukh's repository, or with RUKH_LIBRARY set to librukh.so")
+    command = [
+        os.environ.get("CARGO", "cargo"),
+        *("build", "--release", "--locked", "--package", "rukh", "--lib"),
+        "--message-format=json-render-diagnostics",
+    ]
+    built = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
+    for line in built.splitlines():
+        message = json.loads(line)
+        for name in message.get("filenames", []):
+            if name.endswith("/librukh.so"):
+                return pathlib.Path(name)
+    raise SystemExit("cargo built no librukh.so")
+
+
+setup(cmdclass={"build_py": BuildWithLibrary, "bdist_wheel": PlatformWheel})
