@@ -83,7 +83,7 @@ def export_tensor(handle: Handle, max_version: tuple[int, int] | None) -> Any:
     versioned = max_version is not None and max_version[0] >= 1
     managed = c_void_p()
     function = "value_to_dlpack" if versioned else "value_to_dlpack_legacy"
-    call(function, handle.pointer, byref(managed))
+    call(function, handle, byref(managed))
     name = _NAMES[_VERSIONED if versioned else _LEGACY]
     return _capsule_new(managed, name, ctypes.cast(_destroy_capsule, c_void_p))
 

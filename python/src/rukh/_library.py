@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 from ctypes import byref, c_char_p, c_int32, c_int64, c_size_t, c_uint32, c_void_p
-from typing import Any, Callable
+from typing import Any, Callable, Iterable
 
 from ._errors import RukhError, error_for
 
@@ -191,16 +191,25 @@ def count(name: str, *arguments: Any) -> int:
 
 
 class Handle:
-    """An object of the library, destroyed when nothing in Python uses it any more."""
+    """An object of the library, destroyed when nothing in Python uses it any more.
 
-    __slots__ = ("pointer", "_destroy", "__weakref__")
+    Calls take the handle itself, not its address, so that it lives until they return.
+    """
 
-    def __init__(self, kind: str, pointer: int) -> None:
-        self.pointer = pointer
+    __slots__ = ("_as_parameter_", "_destroy", "__weakref__")
+
+    def __init__(self, kind: str, address: int) -> None:
+        self._as_parameter_ = address
         self._destroy = _destroyers[kind]
 
     def __del__(self) -> None:
-        self._destroy(self.pointer)
+        self._destroy(self._as_parameter_)
+
+
+def addresses(handles: Iterable[Handle]) -> Any:
+    """A C array of handles; the caller keeps them alive while it is used."""
+    found = [handle._as_parameter_ for handle in handles]
+    return (c_void_p * len(found))(*found)
 
 
 def _destroyer(kind: str) -> Callable[[int], None]:

@@ -66,6 +66,10 @@ def element_of(dtype: object) -> int:
     raise TypeError(f"elements of type {dtype!r} have no ONNX type; allowed are {allowed}")
 
 
+# The bits of a byte that elements of types narrower than a byte take.
+NARROW_BITS = {21: 0x0F, 22: 0x0F, 23: 0x0F, 25: 0x03, 26: 0x03}
+
+
 class ValueType(NamedTuple):
     """The type of a value: what it is, and what is inside."""
 

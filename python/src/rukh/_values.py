@@ -1,7 +1,7 @@
 """Python objects into values of the library and back.
 
 Into: NumPy arrays lie under tensors without a copy when they are C-contiguous, aligned and of native
-byte order; else a copy does. The array is kept alive until the library is done with it. Back: arrays
+byte order, and their elements take a byte or more; else a copy does. The array is kept alive until the library is done with it. Back: arrays
 over the library's memory, which live as long as the array or any view of it.
 """
 
@@ -15,13 +15,14 @@ from typing import Any, Sequence
 import numpy as np
 
 from . import _dlpack
-from ._library import Handle, call, count, make, text
+from ._library import Handle, addresses, call, count, make, text
 from ._types import (
     DTYPE_OF,
     KIND_MAP,
     KIND_OPTIONAL,
     KIND_SEQUENCE,
     KIND_TENSOR,
+    NARROW_BITS,
     STRING,
     UNKNOWN,
     ValueType,
@@ -64,7 +65,16 @@ def tensor_over(array: np.ndarray) -> Handle:
         return _strings(array)
     if not (array.flags.c_contiguous and array.flags.aligned and array.dtype.isnative):
         array = np.array(array, dtype=DTYPE_OF[element], order="C")
+    if (mask := NARROW_BITS.get(element)) is not None:
+        array = _extended(array, mask)
     return memory_over(element, array.shape, array.ctypes.data, array.nbytes, array)
+
+
+def _extended(array: np.ndarray, mask: int) -> np.ndarray:
+    """Elements narrower than a byte as the library has them, with the sign in the upper bits of the byte;
+    NumPy's types leave those bits open."""
+    signed = array.dtype.name.startswith("int")
+    return array.astype(np.int8) if signed else array.view(np.uint8) & np.uint8(mask)
 
 
 def memory_over(
@@ -125,8 +135,7 @@ def _sequence(things: Any, declared: ValueType) -> Handle:
     if not isinstance(things, (list, tuple)):
         raise TypeError(f"a sequence is wanted and {type(things).__name__} was given; allowed are lists")
     items = [to_handle(thing, declared.inner or UNKNOWN) for thing in things]
-    pointers = _pointers(items)
-    return make("value", "value_create_sequence", pointers, len(items), declared.element or 1)
+    return make("value", "value_create_sequence", addresses(items), len(items), declared.element or 1)
 
 
 def _map(things: Any, declared: ValueType) -> Handle:
@@ -134,8 +143,8 @@ def _map(things: Any, declared: ValueType) -> Handle:
         raise TypeError(f"a map is wanted and {type(things).__name__} was given; allowed are dicts")
     keys = tensor_over(np.array(list(things), dtype=DTYPE_OF.get(declared.key)))
     items = [to_handle(thing, declared.inner or UNKNOWN) for thing in things.values()]
-    pointers = _pointers(items)
-    return make("value", "value_create_map", keys.pointer, pointers, len(items), declared.element or 1)
+    element = declared.element or 1
+    return make("value", "value_create_map", keys, addresses(items), len(items), element)
 
 
 def _optional(thing: Any, handle: Handle | None, inner: ValueType) -> Handle:
@@ -145,11 +154,7 @@ def _optional(thing: Any, handle: Handle | None, inner: ValueType) -> Handle:
         handle = to_handle(thing, inner)
     elif kind_of(handle) == KIND_OPTIONAL:
         return handle
-    return make("value", "value_create_optional", handle.pointer, inner.element or 1)
-
-
-def _pointers(handles: Sequence[Handle]) -> Any:
-    return (c_void_p * len(handles))(*(handle.pointer for handle in handles))
+    return make("value", "value_create_optional", handle, inner.element or 1)
 
 
 # --- back from the library ----------------------------------------------------------------------
@@ -162,13 +167,13 @@ def to_python(handle: Handle) -> Any:
     if kind == KIND_TENSOR:
         return to_numpy(handle)
     items = [
-        to_python(make("value", "value_item", handle.pointer, index))
-        for index in range(count("value_item_count", handle.pointer))
+        to_python(make("value", "value_item", handle, index))
+        for index in range(count("value_item_count", handle))
     ]
     if kind == KIND_OPTIONAL:
         return items[0] if items else None
     if kind == KIND_MAP:
-        keys = to_numpy(make("value", "value_map_keys", handle.pointer))
+        keys = to_numpy(make("value", "value_map_keys", handle))
         return dict(zip(keys.tolist(), items))
     return items
 
@@ -195,7 +200,7 @@ def to_numpy(handle: Handle) -> np.ndarray:
     if dtype == np.object_:
         array = np.empty(shape, dtype)
         array.reshape(-1)[:] = [
-            text("value_string", handle.pointer, index) for index in range(array.size)
+            text("value_string", handle, index) for index in range(array.size)
         ]
         return array
     address, size = data_of(handle)
@@ -206,26 +211,26 @@ def to_numpy(handle: Handle) -> np.ndarray:
 
 def kind_of(handle: Handle) -> int:
     kind = c_int32()
-    call("value_kind", handle.pointer, byref(kind))
+    call("value_kind", handle, byref(kind))
     return kind.value
 
 
 def element_type_of(handle: Handle) -> int:
     element = c_int32()
-    call("value_element_type", handle.pointer, byref(element))
+    call("value_element_type", handle, byref(element))
     return element.value
 
 
 def shape_of(handle: Handle) -> tuple[int, ...]:
     rank = c_size_t()
-    call("value_shape", handle.pointer, None, 0, byref(rank))
+    call("value_shape", handle, None, 0, byref(rank))
     dims = (c_int64 * rank.value)()
-    call("value_shape", handle.pointer, dims, rank.value, None)
+    call("value_shape", handle, dims, rank.value, None)
     return tuple(dims)
 
 
 def data_of(handle: Handle) -> tuple[int, int]:
     """Address and size in bytes of a tensor's elements."""
     data, size = c_void_p(), c_size_t()
-    call("value_data", handle.pointer, byref(data), byref(size))
+    call("value_data", handle, byref(data), byref(size))
     return data.value or 0, size.value

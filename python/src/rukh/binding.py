@@ -24,7 +24,7 @@ class IOBinding:
     def __init__(
         self, session: Handle, input_types: Mapping[str, ValueType], output_order: Sequence[str]
     ) -> None:
-        self._handle = make("io_binding", "io_binding_create", session.pointer)
+        self._handle = make("io_binding", "io_binding_create", session)
         self._input_types = input_types
         self._output_order = output_order
         self._bound_outputs: set[str] = set()
@@ -68,7 +68,7 @@ class IOBinding:
                 raise ValueError(f"output {name!r} is bound to an address; element_type and shape are needed")
             self._bind("output", name, _memory(element_type, shape, buffer_ptr))
         else:
-            call("io_binding_bind_output_allocated", self._handle.pointer, name.encode())
+            call("io_binding_bind_output_allocated", self._handle, name.encode())
             self._bound_outputs.add(name)
 
     def bind_cpu_output(self, name: str, arr_on_cpu: np.ndarray) -> None:
@@ -83,7 +83,7 @@ class IOBinding:
     def get_outputs(self) -> list[Value]:
         """The values of the bound outputs after a run, in the model's order."""
         return [
-            Value(make("value", "io_binding_output", self._handle.pointer, name.encode()))
+            Value(make("value", "io_binding_output", self._handle, name.encode()))
             for name in self._output_order
             if name in self._bound_outputs
         ]
@@ -93,10 +93,10 @@ class IOBinding:
         return [_copied(value.to_python()) for value in self.get_outputs()]
 
     def clear_binding_inputs(self) -> None:
-        call("io_binding_clear_inputs", self._handle.pointer)
+        call("io_binding_clear_inputs", self._handle)
 
     def clear_binding_outputs(self) -> None:
-        call("io_binding_clear_outputs", self._handle.pointer)
+        call("io_binding_clear_outputs", self._handle)
         self._bound_outputs.clear()
 
     def synchronize_inputs(self) -> None:
@@ -106,13 +106,13 @@ class IOBinding:
         """As `synchronize_inputs`."""
 
     def _bind(self, side: str, name: str, handle: Handle) -> None:
-        call(f"io_binding_bind_{side}", self._handle.pointer, name.encode(), handle.pointer)
+        call(f"io_binding_bind_{side}", self._handle, name.encode(), handle)
         if side == "output":
             self._bound_outputs.add(name)
 
     def _run(self, run_options: RunOptions | None) -> None:
-        options = None if run_options is None else run_options._handle.pointer
-        call("io_binding_run", self._handle.pointer, options)
+        options = None if run_options is None else run_options._handle
+        call("io_binding_run", self._handle, options)
 
 
 def _memory(element_type: Any, shape: Sequence[int], address: int) -> Handle:

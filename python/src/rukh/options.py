@@ -90,7 +90,7 @@ class SessionOptions:
                 return
             key, value = _TRANSLATED[key, value]
         # Tried at once, so that a wrong key or value is told where it was given.
-        call("session_options_set", self._handle().pointer, key.encode(), value.encode())
+        call("session_options_set", self._handle(), key.encode(), value.encode())
         self._entries[key] = value
 
     def get_session_config_entry(self, key: str) -> str:
@@ -109,7 +109,7 @@ class SessionOptions:
             ("profiling", "1" if self.enable_profiling else "0"),
             *self._entries.items(),
         ):
-            call("session_options_set", handle.pointer, key.encode(), value.encode())
+            call("session_options_set", handle, key.encode(), value.encode())
         return handle
 
 
@@ -131,7 +131,7 @@ def add_providers(
         array = c_char_p * len(keys)
         call(
             "session_options_add_provider",
-            handle.pointer,
+            handle,
             name.encode(),
             array(*keys),
             array(*values),
@@ -146,10 +146,10 @@ def _option_text(value: object) -> str:
 def list_providers(handle: Handle) -> dict[str, dict[str, str]]:
     """The providers that were added, with their options; the CPU comes last, wanted or not."""
     found: dict[str, dict[str, str]] = {}
-    for index in range(count("session_options_provider_count", handle.pointer)):
-        options = found[text("session_options_provider_name", handle.pointer, index)] = {}
+    for index in range(count("session_options_provider_count", handle)):
+        options = found[text("session_options_provider_name", handle, index)] = {}
         for key in _provider_keys(handle, index):
-            options[key] = text("session_options_provider_get", handle.pointer, index, key.encode())
+            options[key] = text("session_options_provider_get", handle, index, key.encode())
     found.setdefault("cpu", {})
     return found
 
@@ -159,7 +159,7 @@ def _provider_keys(handle: Handle, provider: int) -> list[str]:
     keys: list[str] = []
     while True:
         try:
-            keys.append(text("session_options_provider_key", handle.pointer, provider, len(keys)))
+            keys.append(text("session_options_provider_key", handle, provider, len(keys)))
         except ValueError:
             return keys
 
@@ -181,13 +181,13 @@ class RunOptions:
 
     @terminate.setter
     def terminate(self, value: bool) -> None:
-        call("run_options_cancel" if value else "run_options_reset", self._handle.pointer)
+        call("run_options_cancel" if value else "run_options_reset", self._handle)
         self._terminate = bool(value)
 
     @property
     def logid(self) -> str:
         """A name for the run in the profile."""
-        return text("run_options_get", self._handle.pointer, b"tag")
+        return text("run_options_get", self._handle, b"tag")
 
     @logid.setter
     def logid(self, value: str) -> None:
@@ -195,4 +195,4 @@ class RunOptions:
 
     def add_run_config_entry(self, key: str, value: str) -> None:
         """Sets an option of rukh by its name: "tag"."""
-        call("run_options_set", self._handle.pointer, key.encode(), value.encode())
+        call("run_options_set", self._handle, key.encode(), value.encode())

@@ -8,7 +8,7 @@ from ctypes import byref, c_char_p, c_int64, c_void_p
 from typing import Any, Iterable, Mapping, NamedTuple, Sequence
 
 from . import _values
-from ._library import Handle, borrowed, call, count, environment, make, text
+from ._library import Handle, addresses, borrowed, call, count, environment, make, text
 from ._types import ValueType, parse_type, plain_text
 from .binding import IOBinding
 from .options import Provider, RunOptions, SessionOptions, add_providers, list_providers
@@ -118,15 +118,14 @@ class InferenceSession:
         return self._options
 
     def get_modelmeta(self) -> ModelMetadata:
-        pointer = self._handle.pointer
         version = c_int64()
-        call("session_model_version", pointer, byref(version), None)
+        call("session_model_version", self._handle, byref(version), None)
         producer, producer_version, domain, graph, description = (
-            borrowed("session_model_text", pointer, which) or "" for which in range(5)
+            borrowed("session_model_text", self._handle, which) or "" for which in range(5)
         )
         properties = {}
-        for index in range(count("session_property_count", pointer)):
-            key, value = _texts(2, "session_property", pointer, index)
+        for index in range(count("session_property_count", self._handle)):
+            key, value = _texts(2, "session_property", self._handle, index)
             properties[key] = value
         return ModelMetadata(
             producer, producer_version, graph, domain, description, version.value, properties
@@ -134,10 +133,9 @@ class InferenceSession:
 
     def get_placements(self) -> list[Placement]:
         """Where each node runs after the graph was rewritten, and why there."""
-        pointer = self._handle.pointer
         return [
-            Placement(*_texts(4, "session_placement", pointer, index))
-            for index in range(count("session_placement_count", pointer))
+            Placement(*_texts(4, "session_placement", self._handle, index))
+            for index in range(count("session_placement_count", self._handle))
         ]
 
     def end_profiling(self) -> str:
@@ -145,7 +143,7 @@ class InferenceSession:
 
         The name begins with `SessionOptions.profile_file_prefix`. Needs `enable_profiling`.
         """
-        trace = text("session_profile", self._handle.pointer)
+        trace = text("session_profile", self._handle)
         stamp = time.strftime("%Y-%m-%d_%H-%M-%S")
         name = f"{self._options.profile_file_prefix}{stamp}_{os.getpid()}.json"
         with open(name, "w", encoding="utf-8") as file:
@@ -166,16 +164,16 @@ class InferenceSession:
         outputs = (c_void_p * len(names))()
         call(
             "session_run",
-            self._handle.pointer,
-            None if run_options is None else run_options._handle.pointer,
+            self._handle,
+            None if run_options is None else run_options._handle,
             _texts_array(feed),
-            (c_void_p * len(inputs))(*(handle.pointer for handle in inputs)),
+            addresses(inputs),
             len(inputs),
             _texts_array(names),
             len(names),
             outputs,
         )
-        return [Handle("value", pointer) for pointer in outputs]
+        return [Handle("value", address) for address in outputs]
 
 
 def get_available_providers() -> list[str]:
@@ -184,36 +182,36 @@ def get_available_providers() -> list[str]:
     return [
         name
         for name in names
-        if not text("environment_provider_reason", environment().pointer, name.encode())
+        if not text("environment_provider_reason", environment(), name.encode())
     ]
 
 
 def _open(path_or_bytes: Any, options: Handle) -> Handle:
-    owner = environment().pointer
+    owner = environment()
     if isinstance(path_or_bytes, (str, os.PathLike)):
         path = os.fsencode(path_or_bytes)
-        return make("session", "session_create", owner, path, options.pointer)
+        return make("session", "session_create", owner, path, options)
     data = bytes(path_or_bytes)
-    return make("session", "session_create_from_memory", owner, data, len(data), options.pointer)
+    return make("session", "session_create_from_memory", owner, data, len(data), options)
 
 
 def _arguments(handle: Handle, side: str) -> list[NodeArg]:
     """The inputs or outputs of a session."""
     found = []
-    for index in range(count(f"session_{side}_count", handle.pointer)):
-        name = borrowed(f"session_{side}_name", handle.pointer, index) or ""
-        type_text = text(f"session_{side}_type_text", handle.pointer, index)
+    for index in range(count(f"session_{side}_count", handle)):
+        name = borrowed(f"session_{side}_name", handle, index) or ""
+        type_text = text(f"session_{side}_type_text", handle, index)
         found.append(NodeArg(name, plain_text(type_text), _shape(handle, side, index)))
     return found
 
 
 def _shape(handle: Handle, side: str, index: int) -> list[int | str | None]:
     rank = c_int64()
-    call(f"session_{side}_shape", handle.pointer, index, None, 0, byref(rank))
+    call(f"session_{side}_shape", handle, index, None, 0, byref(rank))
     dims = (c_int64 * max(rank.value, 0))()
-    call(f"session_{side}_shape", handle.pointer, index, dims, len(dims), None)
+    call(f"session_{side}_shape", handle, index, dims, len(dims), None)
     return [
-        size if size >= 0 else borrowed(f"session_{side}_dim_name", handle.pointer, index, axis)
+        size if size >= 0 else borrowed(f"session_{side}_dim_name", handle, index, axis)
         for axis, size in enumerate(dims)
     ]
 

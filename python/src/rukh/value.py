@@ -81,7 +81,7 @@ class Value:
 
     def data_type(self) -> str:
         """The type as the standard writes it: "tensor(float)"."""
-        return text("value_type_text", self._rukh_handle.pointer)
+        return text("value_type_text", self._rukh_handle)
 
     def data_ptr(self) -> int:
         """The address of a tensor's elements."""
