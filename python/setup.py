@@ -11,8 +11,8 @@ import shutil
 import subprocess
 
 from setuptools import setup
-from setuptools.command.build_py import build_py
 from setuptools.command.bdist_wheel import bdist_wheel
+from setuptools.command.build_py import build_py
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -22,7 +22,9 @@ class BuildWithLibrary(build_py):
 
     def run(self):
         super().run()
-        source = ROOT / "python" / "src" / "rukh" if self.editable_mode else pathlib.Path(self.build_lib, "rukh")
+        source = (
+            ROOT / "python" / "src" / "rukh" if self.editable_mode else pathlib.Path(self.build_lib, "rukh")
+        )
         source.mkdir(parents=True, exist_ok=True)
         target = source / "librukh.so"
         target.unlink(missing_ok=True)

@@ -8,7 +8,11 @@ from rukh import _errors, _library, _types
 HEADER = (pathlib.Path(__file__).resolve().parents[2] / "include" / "rukh" / "rukh.h").read_text()
 CODE = re.sub(r"/\*.*?\*/", "", HEADER, flags=re.DOTALL)
 LETTERS = {
-    "size_t": "z", "int64_t": "l", "int32_t": "i", "rukh_element_type": "i", "rukh_model_text": "i",
+    "size_t": "z",
+    "int64_t": "l",
+    "int32_t": "i",
+    "rukh_element_type": "i",
+    "rukh_model_text": "i",
     "rukh_deleter": "p",
 }
 

@@ -50,8 +50,14 @@ def test_arguments_and_metadata():
         [info("y", ["batch", 3, None])],
     )
     proto = helper.make_model(
-        graph, producer_name="maker", producer_version="7", domain="org.example", model_version=3,
-        doc_string="text", opset_imports=[helper.make_opsetid("", 21)], ir_version=10,
+        graph,
+        producer_name="maker",
+        producer_version="7",
+        domain="org.example",
+        model_version=3,
+        doc_string="text",
+        opset_imports=[helper.make_opsetid("", 21)],
+        ir_version=10,
     )
     helper.set_model_props(proto, {"key": "value"})
     session = rukh.InferenceSession(proto.SerializeToString())
@@ -181,8 +187,12 @@ def test_the_gil_is_free_while_a_model_runs_and_runs_can_be_ended():
         [info("go_on", [], TensorProto.BOOL), info("w", [1])],
     )
     session = rukh.InferenceSession(
-        model([helper.make_node("Loop", ["", "go", "x"], ["y"], body=body)],
-              x=[1], go=(TensorProto.BOOL, []), y=[1])
+        model(
+            [helper.make_node("Loop", ["", "go", "x"], ["y"], body=body)],
+            x=[1],
+            go=(TensorProto.BOOL, []),
+            y=[1],
+        )
     )
     options = rukh.RunOptions()
     options.logid = "endless"

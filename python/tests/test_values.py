@@ -7,7 +7,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 import rukh
-from models import info, model
+from models import model
 from onnx import TensorProto, helper
 from rukh import _types, _values
 
@@ -43,7 +43,10 @@ def test_elements_narrower_than_a_byte(element, wide, values):
     session = rukh.InferenceSession(
         model(
             [helper.make_node("Cast", ["x"], ["y"], to=wide_element), ("Identity", ["x"], ["z"])],
-            opset=25, x=(element, [4]), y=(wide_element, [4]), z=(element, [4]),
+            opset=25,
+            x=(element, [4]),
+            y=(wide_element, [4]),
+            z=(element, [4]),
         )
     )
     array = np.array(values).astype(_types.DTYPE_OF[element])
@@ -57,7 +60,12 @@ def test_strings_go_in_and_out():
         model([("Identity", ["x"], ["y"])], x=(TensorProto.STRING, [2, 2]), y=(TensorProto.STRING, [2, 2]))
     )
     texts = [["", "a\0b"], ["grün", "x" * 1000]]
-    for array in (np.array(texts, object), texts, np.array(texts), np.array([["", b"a\0b"], texts[1]], object)):
+    for array in (
+        np.array(texts, object),
+        texts,
+        np.array(texts),
+        np.array([["", b"a\0b"], texts[1]], object),
+    ):
         (y,) = session.run(None, {"x": array})
         assert y.dtype == object and y.tolist() == texts
 
@@ -78,7 +86,9 @@ def test_sequences_maps_and_optionals():
 def test_sequences_and_optionals_through_a_model():
     tensor = helper.make_tensor_type_proto(TensorProto.FLOAT, None)
     sequence = helper.make_sequence_type_proto(tensor)
-    session = rukh.InferenceSession(model([("SequenceLength", ["s"], ["n"])], s=sequence, n=(TensorProto.INT64, [])))
+    session = rukh.InferenceSession(
+        model([("SequenceLength", ["s"], ["n"])], s=sequence, n=(TensorProto.INT64, []))
+    )
     assert session.get_inputs()[0].type == "seq(tensor(float))"
     for items in ([], [[1.0]], [np.ones(1, np.float32)] * 3):
         assert session.run(None, {"s": items})[0] == len(items)
@@ -100,7 +110,9 @@ ARRAYS = {
     "strided": np.arange(6, dtype=np.float32)[::2],
     "reversed": np.arange(3, dtype=np.float32)[::-1],
     "big-endian": np.arange(3, dtype=">f4"),
-    "unaligned": np.frombuffer(b"\0" + np.arange(3, dtype=np.float32).tobytes(), np.uint8)[1:].view(np.float32),
+    "unaligned": np.frombuffer(b"\0" + np.arange(3, dtype=np.float32).tobytes(), np.uint8)[1:].view(
+        np.float32
+    ),
 }
 
 
@@ -194,7 +206,9 @@ def test_dlpack_capsules():
 
 
 def test_io_binding_reads_and_writes_in_place():
-    session = rukh.InferenceSession(model([("Add", ["x", "x"], ["y"]), ("Neg", ["x"], ["z"])], x=["n"], y=["n"], z=["n"]))
+    session = rukh.InferenceSession(
+        model([("Add", ["x", "x"], ["y"]), ("Neg", ["x"], ["z"])], x=["n"], y=["n"], z=["n"])
+    )
     x, y = np.ones(3, np.float32), np.zeros(3, np.float32)
     binding = session.io_binding()
     binding.bind_cpu_input("x", x)

@@ -3,8 +3,19 @@
 from __future__ import annotations
 
 import ctypes
-from ctypes import POINTER, byref, c_char_p, c_int, c_int32, c_int64, c_uint8, c_uint16, c_uint32
-from ctypes import c_uint64, c_void_p
+from ctypes import (
+    POINTER,
+    byref,
+    c_char_p,
+    c_int,
+    c_int32,
+    c_int64,
+    c_uint8,
+    c_uint16,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+)
 from typing import Any
 
 from ._library import Handle, call, make
@@ -65,14 +76,15 @@ _capsule_pointer = _declare("PyCapsule_GetPointer", c_void_p, c_void_p, c_char_p
 _capsule_rename = _declare("PyCapsule_SetName", c_int, c_void_p, c_char_p)
 
 
-@ctypes.PYFUNCTYPE(None, c_void_p)
-def _destroy_capsule(capsule: int) -> None:
+def _release_untaken(capsule: int) -> None:
     """Releases the tensor of a capsule that nobody took; who takes one renames it."""
     for name, layout in _LAYOUTS.items():
         if _capsule_is_valid(capsule, _NAMES[name]):
             address = _capsule_pointer(capsule, _NAMES[name])
             layout.from_address(address).deleter(address)
 
+
+_destroy_capsule = ctypes.PYFUNCTYPE(None, c_void_p)(_release_untaken)
 
 # Capsules may outlive this module.
 ctypes.pythonapi.Py_IncRef(ctypes.py_object(_destroy_capsule))

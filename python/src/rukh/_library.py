@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections.abc import Iterable
 from ctypes import byref, c_char_p, c_int32, c_int64, c_size_t, c_uint32, c_void_p
-from typing import Any, Callable, Iterable
+from typing import Any
 
 from ._errors import RukhError, error_for
 
@@ -104,9 +105,7 @@ def _load() -> ctypes.CDLL:
             return ctypes.CDLL(candidate)
         except OSError as error:
             failures.append(str(error))
-    raise ImportError(
-        "librukh cannot be loaded (set RUKH_LIBRARY to its path): " + "; ".join(failures)
-    )
+    raise ImportError("librukh cannot be loaded (set RUKH_LIBRARY to its path): " + "; ".join(failures))
 
 
 def _check_version(library: ctypes.CDLL) -> None:
@@ -132,7 +131,8 @@ _library.rukh_error_destroy.argtypes = [c_void_p]
 
 def version() -> str:
     """The version of the library."""
-    return _library.rukh_version_string().decode()
+    text: bytes = _library.rukh_version_string()
+    return text.decode()
 
 
 def _error_of(status: int, error: c_void_p) -> RukhError:
@@ -196,7 +196,7 @@ class Handle:
     Calls take the handle itself, not its address, so that it lives until they return.
     """
 
-    __slots__ = ("_as_parameter_", "_destroy", "__weakref__")
+    __slots__ = ("__weakref__", "_as_parameter_", "_destroy")
 
     def __init__(self, kind: str, address: int) -> None:
         self._as_parameter_ = address
@@ -212,7 +212,7 @@ def addresses(handles: Iterable[Handle]) -> Any:
     return (c_void_p * len(found))(*found)
 
 
-def _destroyer(kind: str) -> Callable[[int], None]:
+def _destroyer(kind: str) -> Any:
     function = getattr(_library, f"rukh_{kind}_destroy")
     function.restype = None
     function.argtypes = [c_void_p]

@@ -58,7 +58,7 @@ def element_of(dtype: object) -> int:
     except TypeError:
         wanted = None
     if wanted is not None:
-        if wanted.kind in "US":
+        if wanted.kind in "UST":
             return STRING
         if (element := ELEMENT_OF.get(wanted.newbyteorder("="))) is not None:
             return element

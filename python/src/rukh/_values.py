@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+from collections.abc import Sequence
 from ctypes import byref, c_char_p, c_int32, c_int64, c_size_t, c_void_p
-from typing import Any, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -38,7 +39,7 @@ def to_handle(thing: Any, declared: ValueType = UNKNOWN) -> Handle:
     A dict becomes a map, None an empty optional, a list of arrays a sequence, what offers DLPack (and is
     no NumPy array) a tensor over the same memory, anything else a tensor by way of `np.asarray`.
     """
-    handle = getattr(thing, "_rukh_handle", None)
+    handle: Handle | None = getattr(thing, "_rukh_handle", None)
     if declared.kind == KIND_OPTIONAL:
         return _optional(thing, handle, declared.inner or UNKNOWN)
     if handle is not None:
@@ -77,9 +78,7 @@ def _extended(array: np.ndarray, mask: int) -> np.ndarray:
     return array.astype(np.int8) if signed else array.view(np.uint8) & np.uint8(mask)
 
 
-def memory_over(
-    element: int, shape: Sequence[int], address: int, size: int, owner: object = None
-) -> Handle:
+def memory_over(element: int, shape: Sequence[int], address: int, size: int, owner: object = None) -> Handle:
     """A tensor over `size` bytes at `address`; `owner` is kept alive while they are in use."""
     deleter, user = None, None
     if owner is not None:
@@ -87,9 +86,7 @@ def memory_over(
         _owners[user] = owner
         deleter = _release
     dims = (c_int64 * len(shape))(*shape)
-    return make(
-        "value", "value_create_tensor_over", element, dims, len(shape), address, size, deleter, user
-    )
+    return make("value", "value_create_tensor_over", element, dims, len(shape), address, size, deleter, user)
 
 
 # What lies under tensors of the library, until the library says that it is done.
@@ -97,10 +94,11 @@ _owners: dict[int, object] = {}
 _numbers = itertools.count(1)
 
 
-@ctypes.CFUNCTYPE(None, c_void_p, c_void_p)
-def _release(_data: int, user: int, pop: Any = _owners.pop) -> None:
+def _disown(_data: int, user: int, pop: Any = _owners.pop) -> None:
     pop(user, None)
 
+
+_release = ctypes.CFUNCTYPE(None, c_void_p, c_void_p)(_disown)
 
 # The library may call it as late as it likes, so that it must never be freed.
 ctypes.pythonapi.Py_IncRef(ctypes.py_object(_release))
@@ -111,9 +109,7 @@ def _strings(array: np.ndarray) -> Handle:
     texts = (c_char_p * len(encoded))(*encoded)
     lengths = (c_size_t * len(encoded))(*map(len, encoded))
     shape = (c_int64 * array.ndim)(*array.shape)
-    return make(
-        "value", "value_create_strings", shape, array.ndim, texts, lengths, len(encoded)
-    )
+    return make("value", "value_create_strings", shape, array.ndim, texts, lengths, len(encoded))
 
 
 def _encode(item: object) -> bytes:
@@ -126,8 +122,7 @@ def _encode(item: object) -> bytes:
 
 def _is_list_of_values(thing: object) -> bool:
     return isinstance(thing, (list, tuple)) and any(
-        isinstance(item, (np.ndarray, list, tuple, dict)) or hasattr(item, "_rukh_handle")
-        for item in thing
+        isinstance(item, (np.ndarray, list, tuple, dict)) or hasattr(item, "_rukh_handle") for item in thing
     )
 
 
@@ -199,9 +194,7 @@ def to_numpy(handle: Handle) -> np.ndarray:
     dtype = DTYPE_OF[element_type_of(handle)]
     if dtype == np.object_:
         array = np.empty(shape, dtype)
-        array.reshape(-1)[:] = [
-            text("value_string", handle, index) for index in range(array.size)
-        ]
+        array.reshape(-1)[:] = [text("value_string", handle, index) for index in range(array.size)]
         return array
     address, size = data_of(handle)
     if size == 0:

@@ -7,7 +7,8 @@ device that a call names does: "CPU", or "CUDA", as the ONNX standard's interfac
 from __future__ import annotations
 
 import os
-from typing import Any, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import onnx
@@ -66,9 +67,7 @@ class Backend(_Backend):
         return _chosen_provider() in (None, provider) and provider in get_available_providers()
 
     @classmethod
-    def prepare(
-        cls, model: onnx.ModelProto | bytes | str, device: str = "CPU", **kwargs: Any
-    ) -> BackendRep:
+    def prepare(cls, model: onnx.ModelProto | bytes | str, device: str = "CPU", **kwargs: Any) -> BackendRep:
         """A model (a message, its bytes or the name of a file), ready to run."""
         if isinstance(model, onnx.ModelProto):
             model = model.SerializeToString()

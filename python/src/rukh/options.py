@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import enum
 import warnings
+from collections.abc import Mapping, Sequence
 from ctypes import c_char_p
-from typing import Any, Mapping, Sequence, Tuple, Union
+from typing import Any, TypeAlias
 
 from ._library import Handle, call, count, make, text
 
-Provider = Union[str, Tuple[str, Mapping[str, Any]]]
+Provider: TypeAlias = "str | tuple[str, Mapping[str, Any]]"
 
 
 class GraphOptimizationLevel(enum.IntEnum):
@@ -30,8 +31,10 @@ class ExecutionMode(enum.IntEnum):
 
 
 # The one entry of ONNX Runtime that says what an option of rukh says.
-_TRANSLATED = {("session.disable_cpu_ep_fallback", "1"): ("fallback", "error"),
-               ("session.disable_cpu_ep_fallback", "0"): ("fallback", "cpu")}
+_TRANSLATED = {
+    ("session.disable_cpu_ep_fallback", "1"): ("fallback", "error"),
+    ("session.disable_cpu_ep_fallback", "0"): ("fallback", "cpu"),
+}
 _FOREIGN_PREFIXES = ("session.", "optimization.", "ep.", "mlas.")
 
 
@@ -44,20 +47,20 @@ class SessionOptions:
     """
 
     __slots__ = (
-        "intra_op_num_threads",
-        "graph_optimization_level",
-        "enable_profiling",
-        "profile_file_prefix",
-        "inter_op_num_threads",
-        "execution_mode",
+        "_entries",
+        "enable_cpu_mem_arena",
         "enable_mem_pattern",
         "enable_mem_reuse",
-        "enable_cpu_mem_arena",
-        "use_deterministic_compute",
+        "enable_profiling",
+        "execution_mode",
+        "graph_optimization_level",
+        "inter_op_num_threads",
+        "intra_op_num_threads",
         "log_severity_level",
         "log_verbosity_level",
         "logid",
-        "_entries",
+        "profile_file_prefix",
+        "use_deterministic_compute",
     )
 
     def __init__(self) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterable, Mapping, Sequence
 from ctypes import byref, c_char_p, c_int64, c_void_p
-from typing import Any, Iterable, Mapping, NamedTuple, Sequence
+from typing import Any, NamedTuple
 
 from . import _values
 from ._library import Handle, addresses, borrowed, call, count, environment, make, text
-from ._types import ValueType, parse_type, plain_text
+from ._types import UNKNOWN, ValueType, parse_type, plain_text
 from .binding import IOBinding
 from .options import Provider, RunOptions, SessionOptions, add_providers, list_providers
 from .value import Value
@@ -157,8 +158,7 @@ class InferenceSession:
         run_options: RunOptions | None,
     ) -> list[Handle]:
         inputs = [
-            _values.to_handle(thing, self._input_types.get(name, _values.UNKNOWN))
-            for name, thing in feed.items()
+            _values.to_handle(thing, self._input_types.get(name, UNKNOWN)) for name, thing in feed.items()
         ]
         names = [output.name for output in self._outputs] if output_names is None else list(output_names)
         outputs = (c_void_p * len(names))()
@@ -173,17 +173,13 @@ class InferenceSession:
             len(names),
             outputs,
         )
-        return [Handle("value", address) for address in outputs]
+        return [Handle("value", address or 0) for address in outputs]
 
 
 def get_available_providers() -> list[str]:
     """The providers that have a device on this machine, the most preferred first."""
     names = [text("provider_name", index) for index in range(count("provider_count"))]
-    return [
-        name
-        for name in names
-        if not text("environment_provider_reason", environment(), name.encode())
-    ]
+    return [name for name in names if not text("environment_provider_reason", environment(), name.encode())]
 
 
 def _open(path_or_bytes: Any, options: Handle) -> Handle:

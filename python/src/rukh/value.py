@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from ctypes import c_int64
-from typing import Any, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -34,9 +35,7 @@ class Value:
         """A tensor of zeros. `element_type`: a NumPy type, or a number or name as in ONNX."""
         check_device(device_type, device_id)
         dims = (c_int64 * len(shape))(*shape)
-        return Value(
-            make("value", "value_create_tensor", element_of(element_type), dims, len(shape))
-        )
+        return Value(make("value", "value_create_tensor", element_of(element_type), dims, len(shape)))
 
     @staticmethod
     def from_dlpack(thing: Any) -> Value:
@@ -92,9 +91,7 @@ class Value:
 
     def has_value(self) -> bool:
         """False for an empty optional."""
-        return not (
-            _values.kind_of(self._rukh_handle) == KIND_OPTIONAL and self.to_python() is None
-        )
+        return not (_values.kind_of(self._rukh_handle) == KIND_OPTIONAL and self.to_python() is None)
 
     def is_tensor(self) -> bool:
         return _values.kind_of(self._rukh_handle) == KIND_TENSOR
