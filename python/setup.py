@@ -10,11 +10,18 @@ import pathlib
 import shutil
 import subprocess
 
-from setuptools import setup
+from setuptools import Distribution, setup
 from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+class DistributionWithLibrary(Distribution):
+    """Has machine code, so that the wheel is one for a platform."""
+
+    def has_ext_modules(self):
+        return True
 
 
 class BuildWithLibrary(build_py):
@@ -35,11 +42,7 @@ class BuildWithLibrary(build_py):
 
 
 class PlatformWheel(bdist_wheel):
-    """The wheel holds machine code, but serves every Python 3."""
-
-    def finalize_options(self):
-        super().finalize_options()
-        self.root_is_pure = False
+    """The wheel serves every Python 3, for it has no code that is linked to one."""
 
     def get_tag(self):
         return "py3", "none", super().get_tag()[2]
@@ -65,4 +68,6 @@ def find_library() -> pathlib.Path:
     raise SystemExit("cargo built no librukh.so")
 
 
-setup(cmdclass={"build_py": BuildWithLibrary, "bdist_wheel": PlatformWheel})
+setup(
+    distclass=DistributionWithLibrary, cmdclass={"build_py": BuildWithLibrary, "bdist_wheel": PlatformWheel}
+)

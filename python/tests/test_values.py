@@ -263,3 +263,9 @@ def test_io_binding_errors():
     binding.bind_cpu_output("y", np.zeros(4, np.float32))
     with pytest.raises(rukh.InvalidInputError, match="y"):
         session.run_with_iobinding(binding)
+
+
+def test_shapes_of_every_rank():
+    for rank in (0, 1, 8, 9, 20):
+        value = rukh.Value(np.zeros([1] * rank, np.float32))
+        assert value.shape() == [1] * rank and value.numpy().shape == (1,) * rank
