@@ -24,7 +24,7 @@ TEST_PACKAGES := $(RUN_PACKAGES) python3 python3-venv abigail-tools valgrind
 
 .DEFAULT_GOAL := help
 .PHONY: help run test test-full bench install stage models lint test-rust test-c conformance \
-	test-docs test-models fuzz tools run-tools format clean distclean
+	test-docs test-python test-models fuzz tools run-tools format clean distclean
 
 help: ## list the commands
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | awk -F '\t' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -38,6 +38,7 @@ test: tools ## install what the tests need and run every test that takes minutes
 	$(MAKE) --no-print-directory test-c
 	$(MAKE) --no-print-directory conformance
 	$(MAKE) --no-print-directory test-docs
+	$(MAKE) --no-print-directory test-python
 
 test-full: test ## also export the large models (2.5 GB), compare with torch's outputs, and fuzz
 	$(MAKE) --no-print-directory test-models
@@ -75,6 +76,10 @@ conformance: build/onnx-data/VERSION ## the ONNX standard's own test cases
 test-docs: stage ## build and run the code that the documentation shows
 	$(CARGO) build -p rukh-cli
 	python3 scripts/test_docs.py $(STAGE) target/debug/rukh
+
+test-python: stage $(VENV)/.test ## build and install the Python package, run its tests and the ONNX standard's own suite
+	RUKH_LIBRARY=$(LIB_PATH)/librukh.so $(PYTHON) -m pip install --quiet --force-reinstall --no-deps ./python
+	$(PYTHON) -m pytest --quiet python/tests
 
 test-models: build/models/.exported
 	RUKH_MODELS=$(BUILD)/models $(CARGO) test --release -p rukh-cli --test models --test allocations --test memory -- --nocapture
@@ -121,7 +126,7 @@ format: ## format the Rust sources
 
 clean: ## remove what was built, but keep tools and downloaded data
 	$(CARGO) clean
-	rm -rf $(BUILD)/prefix $(BUILD)/examples $(BUILD)/capi-tests $(BUILD)/docs
+	rm -rf $(BUILD)/prefix $(BUILD)/examples $(BUILD)/capi-tests $(BUILD)/docs python/build
 
 distclean: clean ## remove everything that is not in the repository
 	rm -rf $(BUILD)

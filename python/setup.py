@@ -1,0 +1,73 @@
+"""Puts librukh into the wheel.
+
+The library is the one that RUKH_LIBRARY names, else what cargo makes of the source around this folder.
+Cargo keeps what it built in the repository's target folder, so that building again is quick.
+"""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+
+from setuptools import Distribution, setup
+from setuptools.command.bdist_wheel import bdist_wheel
+from setuptools.command.build_py import build_py
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+class DistributionWithLibrary(Distribution):
+    """Has machine code, so that the wheel is one for a platform."""
+
+    def has_ext_modules(self):
+        return True
+
+
+class BuildWithLibrary(build_py):
+    """Copies librukh beside the modules; an editable install finds it there as well."""
+
+    def run(self):
+        super().run()
+        source = (
+            ROOT / "python" / "src" / "rukh" if self.editable_mode else pathlib.Path(self.build_lib, "rukh")
+        )
+        source.mkdir(parents=True, exist_ok=True)
+        target = source / "librukh.so"
+        target.unlink(missing_ok=True)
+        shutil.copyfile(find_library(), target)
+        # Line tables for backtraces are three quarters of the file.
+        if strip := shutil.which("strip"):
+            subprocess.run([strip, "--strip-debug", target], check=True)
+
+
+class PlatformWheel(bdist_wheel):
+    """The wheel serves every Python 3, for it has no code that is linked to one."""
+
+    def get_tag(self):
+        return "py3", "none", super().get_tag()[2]
+
+
+def find_library() -> pathlib.Path:
+    """The shared library to ship."""
+    if named := os.environ.get("RUKH_LIBRARY"):
+        return pathlib.Path(named)
+    if not (ROOT / "Cargo.toml").exists():
+        raise SystemExit("the wheel is built in rukh's repository, or with RUKH_LIBRARY set to librukh.so")
+    command = [
+        os.environ.get("CARGO", "cargo"),
+        *("build", "--release", "--locked", "--package", "rukh", "--lib"),
+        "--message-format=json-render-diagnostics",
+    ]
+    built = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
+    for line in built.splitlines():
+        message = json.loads(line)
+        for name in message.get("filenames", []):
+            if name.endswith("/librukh.so"):
+                return pathlib.Path(name)
+    raise SystemExit("cargo built no librukh.so")
+
+
+setup(
+    distclass=DistributionWithLibrary, cmdclass={"build_py": BuildWithLibrary, "bdist_wheel": PlatformWheel}
+)

@@ -1,0 +1,105 @@
+"""Element types, their NumPy types, and the types of values as the ONNX standard writes them."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+import ml_dtypes
+import numpy as np
+
+KIND_UNDEFINED, KIND_TENSOR, KIND_SEQUENCE, KIND_MAP, KIND_OPTIONAL = range(5)
+STRING = 8
+
+# (number as in TensorProto.DataType, name as in "tensor(NAME)", NumPy type of an element in memory).
+# Types narrower than a byte take a byte each, in NumPy as in the library.
+_ELEMENTS = (
+    (1, "float", np.float32),
+    (2, "uint8", np.uint8),
+    (3, "int8", np.int8),
+    (4, "uint16", np.uint16),
+    (5, "int16", np.int16),
+    (6, "int32", np.int32),
+    (7, "int64", np.int64),
+    (8, "string", np.object_),
+    (9, "bool", np.bool_),
+    (10, "float16", np.float16),
+    (11, "double", np.float64),
+    (12, "uint32", np.uint32),
+    (13, "uint64", np.uint64),
+    (14, "complex64", np.complex64),
+    (15, "complex128", np.complex128),
+    (16, "bfloat16", ml_dtypes.bfloat16),
+    (17, "float8e4m3fn", ml_dtypes.float8_e4m3fn),
+    (18, "float8e4m3fnuz", ml_dtypes.float8_e4m3fnuz),
+    (19, "float8e5m2", ml_dtypes.float8_e5m2),
+    (20, "float8e5m2fnuz", ml_dtypes.float8_e5m2fnuz),
+    (21, "uint4", ml_dtypes.uint4),
+    (22, "int4", ml_dtypes.int4),
+    (23, "float4e2m1", ml_dtypes.float4_e2m1fn),
+    (24, "float8e8m0", ml_dtypes.float8_e8m0fnu),
+    (25, "uint2", ml_dtypes.uint2),
+    (26, "int2", ml_dtypes.int2),
+)
+
+DTYPE_OF = {number: np.dtype(dtype) for number, _, dtype in _ELEMENTS}
+ELEMENT_OF = {np.dtype(dtype): number for number, _, dtype in _ELEMENTS}
+ELEMENT_NAMED = {name: number for number, name, _ in _ELEMENTS}
+
+
+def element_of(dtype: object) -> int:
+    """The element type for a NumPy type, a name such as "float", or a number as in ONNX."""
+    if isinstance(dtype, (int, np.integer)) and int(dtype) in DTYPE_OF:
+        return int(dtype)
+    if isinstance(dtype, str) and dtype in ELEMENT_NAMED:
+        return ELEMENT_NAMED[dtype]
+    try:
+        wanted = np.dtype(dtype)  # type: ignore[call-overload]
+    except TypeError:
+        wanted = None
+    if wanted is not None:
+        if wanted.kind in "UST":
+            return STRING
+        if (element := ELEMENT_OF.get(wanted.newbyteorder("="))) is not None:
+            return element
+    allowed = ", ".join(str(d) for d in DTYPE_OF.values())
+    raise TypeError(f"elements of type {dtype!r} have no ONNX type; allowed are {allowed}")
+
+
+# The bits of a byte that elements of types narrower than a byte take.
+NARROW_BITS = {21: 0x0F, 22: 0x0F, 23: 0x0F, 25: 0x03, 26: 0x03}
+
+
+class ValueType(NamedTuple):
+    """The type of a value: what it is, and what is inside."""
+
+    kind: int
+    element: int  # of the tensors inside; 0 when it is not known
+    inner: ValueType | None = None  # of the items of a sequence, map or optional
+    key: int = 0  # element type of a map's keys
+
+
+UNKNOWN = ValueType(KIND_UNDEFINED, 0)
+
+
+def plain_text(text: str) -> str:
+    """A type text without shapes: "tensor(float)[batch, 3]" becomes "tensor(float)"."""
+    return re.sub(r"\[[^\]]*\]", "", text).replace(" ", "")
+
+
+def parse_type(text: str) -> ValueType:
+    """The type that a text such as "seq(tensor(int64))" stands for; UNKNOWN for any other text."""
+    match = re.fullmatch(r"(\w+)\((.*)\)", plain_text(text))
+    if match is None:
+        return UNKNOWN
+    word, inside = match.groups()
+    if word in ("tensor", "sparse_tensor"):
+        return ValueType(KIND_TENSOR, ELEMENT_NAMED.get(inside, 0))
+    if word in ("seq", "optional"):
+        inner = parse_type(inside)
+        return ValueType(KIND_SEQUENCE if word == "seq" else KIND_OPTIONAL, inner.element, inner)
+    if word == "map":
+        key, _, rest = inside.partition(",")
+        inner = parse_type(rest)
+        return ValueType(KIND_MAP, inner.element, inner, ELEMENT_NAMED.get(key, 0))
+    return UNKNOWN

@@ -1,0 +1,113 @@
+"""rukh as an `onnx.backend.base.Backend`; needs the package onnx.
+
+The environment variable RUKH_BACKEND_PROVIDER ("cpu" or "hip") chooses the provider. Without it the
+device that a call names does: "CPU", or "CUDA", as the ONNX standard's interface calls any GPU.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import helper
+from onnx.backend.base import Backend as _Backend
+from onnx.backend.base import BackendRep as _BackendRep
+
+from .session import InferenceSession, get_available_providers
+
+_PROVIDER_OF_DEVICE = {"CPU": "cpu", "CUDA": "hip", "HIP": "hip", "ROCM": "hip"}
+
+
+def _chosen_provider() -> str | None:
+    chosen = os.environ.get("RUKH_BACKEND_PROVIDER")
+    if chosen not in (None, "cpu", "hip"):
+        raise ValueError(f"RUKH_BACKEND_PROVIDER is {chosen!r}; allowed are 'cpu' and 'hip'")
+    return chosen
+
+
+def _provider_of(device: str) -> str:
+    name = device.split(":")[0].upper()
+    if name not in _PROVIDER_OF_DEVICE:
+        raise ValueError(f"device is {device!r}; allowed are {', '.join(_PROVIDER_OF_DEVICE)}")
+    return _PROVIDER_OF_DEVICE[name]
+
+
+class BackendRep(_BackendRep):
+    """A prepared model."""
+
+    def __init__(self, session: InferenceSession) -> None:
+        self.session = session
+        self._names = [argument.name for argument in session.get_inputs()]
+
+    def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """The outputs for inputs in the model's order, or by name."""
+        feed = inputs
+        if not isinstance(inputs, dict):
+            if not isinstance(inputs, (list, tuple)):
+                inputs = [inputs]
+            feed = dict(zip(self._names, inputs))
+        return tuple(self.session.run(None, feed))
+
+
+class Backend(_Backend):
+    """Runs ONNX models."""
+
+    @classmethod
+    def is_compatible(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> bool:
+        return cls.supports_device(device)
+
+    @classmethod
+    def supports_device(cls, device: str) -> bool:
+        if device.split(":")[0].upper() not in _PROVIDER_OF_DEVICE:
+            return False
+        provider = _provider_of(device)
+        return _chosen_provider() in (None, provider) and provider in get_available_providers()
+
+    @classmethod
+    def prepare(cls, model: onnx.ModelProto | bytes | str, device: str = "CPU", **kwargs: Any) -> BackendRep:
+        """A model (a message, its bytes or the name of a file), ready to run."""
+        if isinstance(model, onnx.ModelProto):
+            model = model.SerializeToString()
+        provider = _chosen_provider() or _provider_of(device)
+        return BackendRep(InferenceSession(model, providers=[provider]))
+
+    @classmethod
+    def run_model(
+        cls, model: onnx.ModelProto, inputs: Any, device: str = "CPU", **kwargs: Any
+    ) -> tuple[Any, ...]:
+        return cls.prepare(model, device).run(inputs)
+
+    @classmethod
+    def run_node(
+        cls,
+        node: onnx.NodeProto,
+        inputs: Sequence[Any],
+        device: str = "CPU",
+        outputs_info: Sequence[tuple[np.dtype, tuple[int, ...]]] | None = None,
+        **kwargs: Any,
+    ) -> tuple[Any, ...]:
+        """The outputs of one node for its inputs (tensors), of `opset_version` or the newest opset."""
+        names = [name for name in node.input if name]
+        arrays = [np.asarray(array) for array in inputs]
+        declared = [
+            helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
+            for name, array in zip(names, arrays)
+        ]
+        version = kwargs.get("opset_version") or onnx.defs.onnx_opset_version()
+        graph = helper.make_graph(
+            [node], "node", declared, [onnx.ValueInfoProto(name=name) for name in node.output if name]
+        )
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid(node.domain, version)])
+        model = onnx.shape_inference.infer_shapes(model)
+        return cls.run_model(model, dict(zip(names, arrays)), device)
+
+
+# The module itself serves as the backend, as the standard's test suite wants it.
+is_compatible = Backend.is_compatible
+supports_device = Backend.supports_device
+prepare = Backend.prepare
+run_model = Backend.run_model
+run_node = Backend.run_node
