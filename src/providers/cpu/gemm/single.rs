@@ -15,7 +15,28 @@ pub(super) type PackedB = PackedBMatrix<f32>;
 
 thread_local! {
     /// The kernels for this processor. The crate does not let threads share them.
-    static EXECUTOR: GemmExecutor = GemmExecutor::default();
+    static EXECUTOR: GemmExecutor = executor();
+}
+
+/// The kernels, after one product of the largest block that the crate packs at a time: its buffers on
+/// this thread have their final size then, and no later product allocates.
+fn executor() -> GemmExecutor {
+    // The crate's largest blocks of rows, depth and columns for `f32`.
+    const ROWS: usize = 64;
+    const DEPTH: usize = 256;
+    const COLUMNS: usize = 1024;
+    let executor = GemmExecutor::default();
+    let (left, right) = (vec![0.0; ROWS * DEPTH], vec![0.0; DEPTH * COLUMNS]);
+    // Both operands lie by columns, so that both are packed.
+    let a = Matrix { data: &left, row_stride: 1, column_stride: ROWS };
+    let b = Matrix { data: &right, row_stride: 1, column_stride: DEPTH };
+    let (a, b) = (view(a, ROWS, DEPTH), view(b, DEPTH, COLUMNS));
+    let mut out = vec![0.0; ROWS * COLUMNS];
+    let (a, b) = (GemmInputA::Unpacked(a), GemmInputB::Unpacked(b));
+    if let Err(error) = executor.gemm(&mut out, a, b, GemmOptions::default()) {
+        panic!("a product of {ROWS} × {DEPTH} × {COLUMNS}: {error}");
+    }
+    executor
 }
 
 pub(super) fn pack_a(a: Matrix<'_, f32>, rows: usize, depth: usize) -> PackedA {
