@@ -1,9 +1,14 @@
-//! Link arguments of the shared library, and the CMake version file that `cargo capi install` ships.
+//! Link arguments of the shared library, the GPU kernels, and the CMake version file that
+//! `cargo capi install` ships.
 
 use std::path::PathBuf;
 use std::{env, fs};
 
+#[path = "kernels/build.rs"]
+mod kernels;
+
 fn main() {
+    kernels::build();
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=Cargo.toml");
     if env::var("CARGO_CFG_TARGET_OS").as_deref() == Ok("linux") {

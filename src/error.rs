@@ -35,7 +35,7 @@ pub(crate) enum Status {
 }
 
 /// A failure, with a message that names the thing, the value given, and what is allowed.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Error {
     pub(crate) status: Status,
     pub(crate) message: String,

@@ -10,6 +10,7 @@ pub mod capi;
 
 mod error;
 mod graph;
+mod hip;
 mod memory;
 mod model;
 mod ops;

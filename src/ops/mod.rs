@@ -161,6 +161,8 @@ pub(crate) enum OpError {
     OutOfMemory { bytes: usize },
     /// The run was cancelled.
     Cancelled,
+    /// The device or its runtime failed.
+    Failed(Error),
 }
 
 impl OpError {
@@ -178,6 +180,7 @@ impl OpError {
             OpError::Data(_) => Status::InvalidData,
             OpError::OutOfMemory { .. } => Status::OutOfMemory,
             OpError::Cancelled => Status::Cancelled,
+            OpError::Failed(error) => error.status,
         };
         Error::new(status, format!("node \"{node}\" ({op}): {self}"))
     }
@@ -191,7 +194,14 @@ impl std::fmt::Display for OpError {
             OpError::Input { index, name, reason } => write!(f, "input {index} ({name}): {reason}"),
             OpError::OutOfMemory { bytes } => write!(f, "out of host memory: {bytes} bytes were asked for"),
             OpError::Cancelled => f.write_str("the run was cancelled"),
+            OpError::Failed(error) => error.fmt(f),
         }
+    }
+}
+
+impl From<Error> for OpError {
+    fn from(e: Error) -> Self {
+        OpError::Failed(e)
     }
 }
 

@@ -4,13 +4,16 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
-use crate::error::{Result, Status};
+use crate::error::{Result, Status, fail};
 use crate::graph::{Graph, Node, ValueId};
 use crate::ops::{self, Operator, control};
-use crate::providers::cpu::{self, CpuKernel, NodeContext};
-use crate::tensor::{Tensor, ValueType};
+use crate::providers::NodeContext;
+use crate::providers::cpu::{self, CpuKernel};
+use crate::providers::hip::{HipKernel, Provider};
+use crate::tensor::{Place, Tensor, ValueType};
 use crate::threads::Pool;
 
+use super::place::{NotOnDevice, Placement};
 use super::program::{Body, Control, PlacementRow, Program, ProgramValue, Step, StepBody};
 
 /// What compiling needs, and what it tells besides the program.
@@ -18,7 +21,11 @@ pub(crate) struct CompileContext<'a> {
     pub(crate) pool: &'a Pool,
     /// How many shaped plans a program keeps.
     pub(crate) plan_limit: usize,
-    /// Why nodes do not run on the provider that was asked for first; empty when they do.
+    /// The device that takes the nodes it can, when there is one.
+    pub(crate) device: Option<Arc<Provider>>,
+    /// Whether a node that the device cannot take is an error.
+    pub(crate) must_use_device: bool,
+    /// Why nodes run on the CPU when there is no device.
     pub(crate) fallback_reason: &'a str,
     pub(crate) placement: Vec<PlacementRow>,
     /// Bytes of constants that kernels packed for themselves.
@@ -30,32 +37,42 @@ pub(crate) struct CompileContext<'a> {
 
 /// Compiles a graph whose facts were inferred.
 pub(crate) fn compile(graph: &Graph, cx: &mut CompileContext<'_>) -> Result<Program> {
-    let order = graph.order().unwrap_or_default();
+    let order: Vec<&Node> = graph.order().unwrap_or_default().into_iter().map(|id| graph.node(id)).collect();
+    let mut placement = Placement::new(graph, &order, cx.device.clone());
     let mut steps = Vec::with_capacity(order.len());
+    for node in order {
+        step(graph, node, &mut placement, &mut steps, cx)?;
+    }
+    let outputs = graph
+        .outputs
+        .iter()
+        .map(|v| placement.at(v.0, Place::Host, &mut steps))
+        .collect::<Result<Vec<u32>>>()?;
     // Whether a constant is read while running.
-    let mut read = vec![false; graph.value_count()];
-    for id in order {
-        let node = graph.node(id);
-        let step = step(graph, node, cx)?;
+    let mut read = vec![false; graph.value_count() + placement.added.len()];
+    for step in &steps {
         for (i, value) in step.inputs.iter().enumerate() {
             let consumed = matches!(&step.body, StepBody::Kernel(CpuKernel::Tensor(k)) if k.consumes(i));
             if let (Some(value), false) = (value, consumed) {
                 read[*value as usize] = true;
             }
         }
-        steps.push(step);
     }
-    graph.outputs.iter().for_each(|v| read[v.index()] = true);
-    let values = values(graph, &read, cx)?;
+    outputs.iter().for_each(|&v| read[v as usize] = true);
+    let values = values(graph, &read, placement, cx)?;
     let inputs = graph.inputs.iter().chain(&graph.captures).map(|v| v.0).collect();
-    let outputs = graph.outputs.iter().map(|v| v.0).collect();
-    Ok(Program::new(values, inputs, graph.captures.len(), outputs, steps, cx.plan_limit))
+    Ok(Program::new(values, inputs, graph.captures.len(), outputs, steps, cx.plan_limit, cx.device.clone()))
 }
 
 /// The values, with those constants that are read while running.
-fn values(graph: &Graph, read: &[bool], cx: &mut CompileContext<'_>) -> Result<Vec<ProgramValue>> {
+fn values(
+    graph: &Graph,
+    read: &[bool],
+    placement: Placement<'_>,
+    cx: &mut CompileContext<'_>,
+) -> Result<Vec<ProgramValue>> {
     let mut aligned: HashMap<*const Tensor, Tensor> = HashMap::new();
-    (0..graph.value_count())
+    let mut values = (0..graph.value_count())
         .map(|i| {
             let info = graph.value(ValueId(i as u32));
             let constant = match &info.constant {
@@ -72,15 +89,24 @@ fn values(graph: &Graph, read: &[bool], cx: &mut CompileContext<'_>) -> Result<V
                 _ => None,
             };
             let fact = if info.constant.is_some() { info.fact.clone() } else { Default::default() };
-            Ok(ProgramValue { name: info.name.clone(), ty: info.fact.ty.clone(), constant, fact })
+            let (name, ty) = (info.name.clone(), info.fact.ty.clone());
+            Ok(ProgramValue { name, ty, constant, fact, place: placement.place(i as u32) })
         })
-        .collect()
+        .collect::<Result<Vec<ProgramValue>>>()?;
+    values.extend(placement.added);
+    Ok(values)
 }
 
-fn step(graph: &Graph, node: &Node, cx: &mut CompileContext<'_>) -> Result<Step> {
+/// Appends the step of a node, and before it the copies that it needs.
+fn step(
+    graph: &Graph,
+    node: &Node,
+    placement: &mut Placement<'_>,
+    steps: &mut Vec<Step>,
+    cx: &mut CompileContext<'_>,
+) -> Result<()> {
     let name = node.op.to_string();
     let (registered, op) = ops::resolve(node).map_err(|e| e.at(&node.name, &name, Status::InvalidModel))?;
-    let mut inputs: Vec<Option<u32>> = node.inputs.iter().map(|v| v.map(|v| v.0)).collect();
     let row = cx.placement.len();
     cx.placement.push(PlacementRow {
         node: node.name.clone(),
@@ -88,29 +114,107 @@ fn step(graph: &Graph, node: &Node, cx: &mut CompileContext<'_>) -> Result<Step>
         provider: "cpu",
         reason: cx.fallback_reason.to_owned(),
     });
-    let body = match control(graph, &*op, &mut inputs, cx)? {
-        Some(control) => {
-            cx.placement[row].reason = "control flow: the session runs it".to_owned();
-            StepBody::Control(control)
+    let outputs: Vec<Option<u32>> = node.outputs.iter().map(|v| v.map(|v| v.0)).collect();
+    let body = device_kernel(graph, node, &*op, placement, row, cx)?;
+    let (inputs, body) = match body {
+        Some(kernel) => {
+            let on_host = |i: usize| {
+                registered.declaration.shape_inputs.contains(&i) || kernel.host_inputs().contains(&i)
+            };
+            let inputs = node.inputs.iter().enumerate().map(|(i, v)| {
+                let place = if on_host(i) { Place::Host } else { Place::Device };
+                v.map(|v| placement.at(v.0, place, steps)).transpose()
+            });
+            let inputs = inputs.collect::<Result<Vec<Option<u32>>>>()?;
+            outputs.iter().flatten().for_each(|&v| placement.make(v, Place::Device));
+            (inputs, StepBody::Device(kernel))
         }
-        None => StepBody::Kernel(kernel(graph, node, &*op, cx)?),
+        None => {
+            let mut inputs: Vec<Option<u32>> = node.inputs.iter().map(|v| v.map(|v| v.0)).collect();
+            let control = control(graph, &*op, &mut inputs, cx)?;
+            let body = match control {
+                Some(control) => {
+                    cx.placement[row].reason = "control flow: the session runs it".to_owned();
+                    StepBody::Control(control)
+                }
+                None => StepBody::Kernel(kernel(graph, node, &*op, cx)?),
+            };
+            let inputs =
+                inputs.into_iter().map(|v| v.map(|v| placement.at(v, Place::Host, steps)).transpose());
+            (inputs.collect::<Result<Vec<Option<u32>>>>()?, body)
+        }
     };
-    let outputs = node.outputs.iter().map(|v| v.map(|v| v.0)).collect();
-    Ok(Step { node: node.name.clone(), op_name: name, inputs, outputs, op, registered, body })
+    steps.push(Step { node: node.name.clone(), op_name: name, inputs, outputs, op, registered, body });
+    Ok(())
 }
 
-fn kernel(graph: &Graph, node: &Node, op: &dyn Operator, cx: &mut CompileContext<'_>) -> Result<CpuKernel> {
-    let types = |values: &[Option<ValueId>]| -> Vec<Option<ValueType>> {
-        values.iter().map(|v| v.and_then(|v| graph.value(v).fact.ty.clone())).collect()
-    };
-    let constants: Vec<Option<&Tensor>> =
-        node.inputs.iter().map(|v| v.and_then(|v| graph.value(v).constant.as_deref())).collect();
-    let kernel = cpu::build(&NodeContext {
+/// The device's kernel for a node that it takes; the placement's row says where the node runs and why.
+fn device_kernel(
+    graph: &Graph,
+    node: &Node,
+    op: &dyn Operator,
+    placement: &Placement<'_>,
+    row: usize,
+    cx: &mut CompileContext<'_>,
+) -> Result<Option<Box<dyn HipKernel>>> {
+    if cx.device.is_none() {
+        return Ok(None);
+    }
+    let (inputs, outputs, constants) = facts(graph, node);
+    let context = NodeContext {
+        provider: "HIP",
         domain: &node.op.domain,
         name: &node.op.name,
         op,
-        input_types: &types(&node.inputs),
-        output_types: &types(&node.outputs),
+        input_types: &inputs,
+        output_types: &outputs,
+        constants: &constants,
+        pool: cx.pool,
+    };
+    let row = &mut cx.placement[row];
+    match placement.device_kernel(&context, node) {
+        Ok(kernel) => {
+            row.provider = "hip";
+            row.reason = String::new();
+            Ok(Some(kernel))
+        }
+        Err(NotOnDevice::Fallback(reason)) if cx.must_use_device => {
+            fail!(
+                Unsupported,
+                "node \"{}\" ({}): {reason}, and option \"fallback\" is \"error\"; allow it with \"cpu\"",
+                node.name,
+                node.op
+            )
+        }
+        Err(NotOnDevice::Fallback(reason) | NotOnDevice::ByNature(reason)) => {
+            row.reason = reason;
+            Ok(None)
+        }
+    }
+}
+
+/// Types of a node's inputs and outputs, and its constant inputs.
+#[allow(clippy::type_complexity)]
+fn facts<'g>(
+    graph: &'g Graph,
+    node: &Node,
+) -> (Vec<Option<ValueType>>, Vec<Option<ValueType>>, Vec<Option<&'g Tensor>>) {
+    let types = |values: &[Option<ValueId>]| -> Vec<Option<ValueType>> {
+        values.iter().map(|v| v.and_then(|v| graph.value(v).fact.ty.clone())).collect()
+    };
+    let constants = node.inputs.iter().map(|v| v.and_then(|v| graph.value(v).constant.as_deref())).collect();
+    (types(&node.inputs), types(&node.outputs), constants)
+}
+
+fn kernel(graph: &Graph, node: &Node, op: &dyn Operator, cx: &mut CompileContext<'_>) -> Result<CpuKernel> {
+    let (inputs, outputs, constants) = facts(graph, node);
+    let kernel = cpu::build(&NodeContext {
+        provider: "CPU",
+        domain: &node.op.domain,
+        name: &node.op.name,
+        op,
+        input_types: &inputs,
+        output_types: &outputs,
         constants: &constants,
         pool: cx.pool,
     })

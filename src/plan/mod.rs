@@ -7,10 +7,11 @@
 
 mod compile;
 mod layout;
+mod place;
 mod planner;
 mod program;
 mod shaped;
 
 pub(crate) use compile::{CompileContext, compile};
-pub(crate) use program::{Body, Control, PlacementRow, Program, Step, StepBody};
-pub(crate) use shaped::{PlannedStep, ShapedPlan, State, StepPlan};
+pub(crate) use program::{Body, Control, DevicePool, PlacementRow, Program, Step, StepBody};
+pub(crate) use shaped::{DeviceStep, PlannedStep, ShapedPlan, State, StepPlan};

@@ -3,13 +3,15 @@
 use crate::error::{Error, Result, Status};
 use crate::graph::{Dim, Fact};
 use crate::ops::{self, Infer, OpError, Unknowns};
-use crate::providers::cpu::{Argument, CpuKernel, Kernel, KernelContext, Prepared, known_shape, run_kernel};
-use crate::tensor::{ElementType, Shape, Tensor, TensorView};
+use crate::providers::Argument;
+use crate::providers::cpu::{CpuKernel, Kernel, KernelContext, Prepared, known_shape, run_kernel};
+use crate::providers::hip::{HipKernel, LaunchPlan, PlanBuilder};
+use crate::tensor::{ElementType, Place, Shape, Tensor, TensorView};
 use crate::threads::Pool;
 
-use super::layout::{Interval, place};
+use super::layout::{self, Interval};
 use super::program::{Program, Step, StepBody};
-use super::shaped::{InputSignature, PlannedStep, State, StepPlan};
+use super::shaped::{DeviceStep, InputSignature, PlannedStep, State, StepPlan};
 
 /// Goes through a program's steps in order; each learns the shapes of its inputs from those before.
 pub(super) struct Planner<'p> {
@@ -31,6 +33,7 @@ impl<'p> Planner<'p> {
             .values
             .iter()
             .map(|v| match &v.constant {
+                Some(tensor) if v.place == Place::Device => State::Resident(tensor.clone()),
                 Some(tensor) if tensor.ty() != ElementType::String => State::Known(tensor.clone()),
                 Some(_) => State::Dynamic,
                 None => State::Absent,
@@ -70,7 +73,12 @@ impl<'p> Planner<'p> {
             }
             Ok(StepPlan::Dynamic)
         };
-        let StepBody::Kernel(CpuKernel::Tensor(kernel)) = &step.body else { return dynamic(self) };
+        let kernel = match &step.body {
+            StepBody::Kernel(CpuKernel::Tensor(kernel)) => Planning::Host(&**kernel),
+            StepBody::Device(kernel) => Planning::Device(&**kernel),
+            StepBody::Copy(place) => return self.plan_copy(at, step, *place),
+            _ => return dynamic(self),
+        };
         let is_dynamic = |v: &u32| matches!(self.states[*v as usize], State::Dynamic);
         if step.registered.declaration.data_dependent || step.inputs.iter().flatten().any(is_dynamic) {
             return dynamic(self);
@@ -86,7 +94,7 @@ impl<'p> Planner<'p> {
         else {
             return dynamic(self);
         };
-        if self.fold(step, &**kernel, &facts, &shapes, pool)? {
+        if self.fold(step, kernel, &facts, &shapes, pool)? {
             return Ok(StepPlan::Skip);
         }
         let sizes = facts
@@ -97,28 +105,65 @@ impl<'p> Planner<'p> {
         if kernel.reshapes() && self.alias(step, &facts, &shapes) {
             return Ok(StepPlan::Skip);
         }
-        let prepared = self.prepare(step, &**kernel, &shapes)?;
-        let mut planned = PlannedStep { prepared, scratch: 0, in_place: None, in_place_if_bound: None };
+        let mut plan = match kernel {
+            Planning::Host(kernel) => {
+                let prepared = self.prepare(step, kernel, &shapes)?;
+                StepPlan::Planned(PlannedStep {
+                    prepared,
+                    scratch: 0,
+                    in_place: None,
+                    in_place_if_bound: None,
+                })
+            }
+            Planning::Device(kernel) => {
+                StepPlan::Device(DeviceStep { launches: self.launches(step, kernel, &shapes)?, scratch: 0 })
+            }
+        };
         for (i, &output) in step.outputs.iter().enumerate() {
             let Some(output) = output else { continue };
             let Some(ty) = facts[i].element_type() else { continue };
             let shape = shapes[i].clone();
             let index = self.program.outputs.iter().position(|&o| o == output);
-            if i == 0 {
-                self.take_over(at, step, &**kernel, output, sizes[0], index.is_some(), &mut planned);
-                if planned.in_place.is_some() {
-                    let of = self.roots[output as usize];
-                    self.states[output as usize] = State::Alias { of, ty, shape };
-                    continue;
-                }
+            if i == 0
+                && self.take_over(at, step, kernel.in_place(), output, sizes[0], index.is_some(), &mut plan)
+            {
+                let of = self.roots[output as usize];
+                self.states[output as usize] = State::Alias { of, ty, shape };
+                continue;
             }
-            self.lives[output as usize] = (at, self.last[output as usize].max(at));
-            self.states[output as usize] = match index {
-                Some(index) => State::Output { index, ty, shape },
-                None => State::Block { offset: 0, ty, shape },
-            };
+            self.settle(at, output, ty, shape);
         }
-        Ok(StepPlan::Planned(planned))
+        Ok(plan)
+    }
+
+    /// A copy to the other side; what is known needs none.
+    fn plan_copy(&mut self, at: usize, step: &Step, place: Place) -> std::result::Result<StepPlan, OpError> {
+        let (Some(&Some(input)), Some(&Some(output))) = (step.inputs.first(), step.outputs.first()) else {
+            return Ok(StepPlan::Skip);
+        };
+        let state = match &self.states[input as usize] {
+            State::Known(tensor) => State::Known(tensor.clone()),
+            state => match state.layout() {
+                Some((ty, shape)) => {
+                    let shape = shape.into();
+                    self.settle(at, output, ty, shape);
+                    return Ok(StepPlan::Copy(place));
+                }
+                None => State::Dynamic,
+            },
+        };
+        let plan = if matches!(state, State::Dynamic) { StepPlan::Dynamic } else { StepPlan::Skip };
+        self.states[output as usize] = state;
+        Ok(plan)
+    }
+
+    /// Gives an output memory of its own: the run's output, or a part of the block.
+    fn settle(&mut self, at: usize, output: u32, ty: ElementType, shape: Shape) {
+        self.lives[output as usize] = (at, self.last[output as usize].max(at));
+        self.states[output as usize] = match self.program.outputs.iter().position(|&o| o == output) {
+            Some(index) => State::Output { index, ty, shape },
+            None => State::Block { offset: 0, ty, shape },
+        };
     }
 
     pub(super) fn into_states(self) -> Vec<State> {
@@ -171,7 +216,7 @@ impl<'p> Planner<'p> {
     fn fold(
         &mut self,
         step: &Step,
-        kernel: &dyn Kernel,
+        kernel: Planning<'_>,
         facts: &[Fact],
         shapes: &[Shape],
         pool: &Pool,
@@ -184,6 +229,7 @@ impl<'p> Planner<'p> {
             self.states[*output as usize] = State::Known(tensor);
             return Ok(true);
         }
+        let Planning::Host(kernel) = kernel else { return Ok(false) };
         let known = !step.inputs.is_empty()
             && step.inputs.iter().flatten().all(|&v| matches!(self.states[v as usize], State::Known(_)));
         let small =
@@ -236,18 +282,18 @@ impl<'p> Planner<'p> {
         life.1 = life.1.max(self.last[value as usize]);
     }
 
-    /// Lets output 0 take the memory of an input that nobody needs afterwards.
+    /// Lets output 0 take the memory of an input that nobody needs afterwards; tells whether it did.
     fn take_over(
         &mut self,
         at: usize,
         step: &Step,
-        kernel: &dyn Kernel,
+        in_place: &[usize],
         output: u32,
         bytes: usize,
         is_output: bool,
-        planned: &mut PlannedStep,
-    ) {
-        for &i in kernel.in_place() {
+        plan: &mut StepPlan,
+    ) -> bool {
+        for &i in in_place {
             let Some(&Some(input)) = step.inputs.get(i) else { continue };
             // The same value twice among the inputs would be read while it is written.
             if step
@@ -266,22 +312,32 @@ impl<'p> Planner<'p> {
                 continue;
             }
             match self.states[root as usize] {
-                State::Block { .. } if !is_output && self.lives[root as usize].1 <= at => {
+                State::Block { .. }
+                    if !is_output
+                        && self.program.values[root as usize].place
+                            == self.program.values[output as usize].place
+                        && self.lives[root as usize].1 <= at =>
+                {
                     self.join(output, root);
-                    planned.in_place = Some(i);
-                    return;
+                    if let StepPlan::Planned(planned) = plan {
+                        planned.in_place = Some(i);
+                    }
+                    return true;
                 }
                 State::Input { .. }
                     if is_output
                         && root == input
                         && self.last[input as usize].max(self.lives[root as usize].1) <= at =>
                 {
-                    planned.in_place_if_bound = Some(i);
-                    return;
+                    if let StepPlan::Planned(planned) = plan {
+                        planned.in_place_if_bound = Some(i);
+                    }
+                    return false;
                 }
                 _ => {}
             }
         }
+        false
     }
 
     fn prepare(
@@ -290,17 +346,38 @@ impl<'p> Planner<'p> {
         kernel: &dyn Kernel,
         shapes: &[Shape],
     ) -> std::result::Result<Prepared, OpError> {
-        let facts: Vec<Option<(ElementType, Shape)>> = step
+        self.with_arguments(step, shapes, |inputs, outputs| kernel.prepare(inputs, outputs))
+    }
+
+    fn launches(
+        &self,
+        step: &Step,
+        kernel: &dyn HipKernel,
+        shapes: &[Shape],
+    ) -> std::result::Result<LaunchPlan, OpError> {
+        let Some(device) = &self.program.device else {
+            return Err(OpError::Data("a device step was planned without a device".to_owned()));
+        };
+        let mut plan = PlanBuilder::new(&device.provider);
+        self.with_arguments(step, shapes, |inputs, outputs| kernel.plan(&mut plan, inputs, outputs))?;
+        plan.finish()
+    }
+
+    /// Calls `f` with what is known of a step's inputs, and with the shapes of its wanted outputs.
+    fn with_arguments<T>(
+        &self,
+        step: &Step,
+        shapes: &[Shape],
+        f: impl FnOnce(&[Option<Argument<'_>>], &[Option<&[usize]>]) -> T,
+    ) -> T {
+        let facts: Vec<Option<Shape>> = step
             .inputs
             .iter()
             .map(|v| {
                 let v = (*v)? as usize;
                 match self.states[v].layout() {
-                    Some((ty, shape)) => Some((ty, shape.into())),
-                    None => Some((
-                        self.program.values[v].fact.element_type()?,
-                        known_shape(&self.program.values[v].fact)?,
-                    )),
+                    Some((_, shape)) => Some(shape.into()),
+                    None => known_shape(&self.program.values[v].fact),
                 }
             })
             .collect();
@@ -308,19 +385,27 @@ impl<'p> Planner<'p> {
         let arguments: Vec<Option<Argument<'_>>> = facts
             .iter()
             .zip(&views)
-            .map(|(f, view)| f.as_ref().map(|(_, shape)| Argument { shape, value: *view }))
+            .map(|(shape, view)| shape.as_ref().map(|shape| Argument { shape, value: *view }))
             .collect();
         let outputs: Vec<Option<&[usize]>> =
             shapes.iter().zip(&step.outputs).map(|(s, o)| o.map(|_| &s[..])).collect();
-        kernel.prepare(&arguments, &outputs)
+        f(&arguments, &outputs)
     }
 
-    /// Gives every block value and every scratch its offset; tells the size of the block.
-    pub(super) fn place(&mut self, steps: &mut [StepPlan]) -> Result<usize> {
+    /// Gives every block value and every scratch its offset; tells the sizes of the blocks on the host
+    /// and on the device.
+    pub(super) fn place(&mut self, steps: &mut [StepPlan]) -> Result<[usize; 2]> {
+        let host = self.place_on(Place::Host, steps)?;
+        Ok([host, self.place_on(Place::Device, steps)?])
+    }
+
+    fn place_on(&mut self, place: Place, steps: &mut [StepPlan]) -> Result<usize> {
         let mut intervals = Vec::new();
         let mut owners = Vec::new();
         for (value, state) in self.states.iter().enumerate() {
-            if let State::Block { ty, shape, .. } = state {
+            if let State::Block { ty, shape, .. } = state
+                && self.program.values[value].place == place
+            {
                 let (first, last) = self.lives[value];
                 let bytes = shape.iter().product::<usize>() * ty.size();
                 intervals.push(Interval { first, last, bytes });
@@ -328,14 +413,17 @@ impl<'p> Planner<'p> {
             }
         }
         for (i, step) in steps.iter().enumerate() {
-            if let StepPlan::Planned(planned) = step
-                && planned.prepared.scratch > 0
-            {
-                intervals.push(Interval { first: i, last: i, bytes: planned.prepared.scratch });
+            let bytes = match (step, place) {
+                (StepPlan::Planned(planned), Place::Host) => planned.prepared.scratch,
+                (StepPlan::Device(planned), Place::Device) => planned.launches.scratch,
+                _ => 0,
+            };
+            if bytes > 0 {
+                intervals.push(Interval { first: i, last: i, bytes });
                 owners.push(Owner::Scratch(i));
             }
         }
-        let (offsets, block) = place(&intervals);
+        let (offsets, block) = layout::place(&intervals);
         if block > isize::MAX as usize {
             return Err(Error::new(
                 Status::OutOfMemory,
@@ -349,14 +437,64 @@ impl<'p> Planner<'p> {
                         *offset = at;
                     }
                 }
-                Owner::Scratch(step) => {
-                    if let StepPlan::Planned(planned) = &mut steps[step] {
-                        planned.scratch = at;
-                    }
-                }
+                Owner::Scratch(step) => match &mut steps[step] {
+                    StepPlan::Planned(planned) => planned.scratch = at,
+                    StepPlan::Device(planned) => planned.scratch = at,
+                    _ => {}
+                },
             }
         }
         Ok(block)
+    }
+
+    /// Uploads what is known already and read by steps on the device.
+    pub(super) fn upload(&self, steps: &[StepPlan]) -> Result<Vec<(u32, Tensor)>> {
+        let Some(device) = &self.program.device else { return Ok(Vec::new()) };
+        let mut uploaded: Vec<(u32, Tensor)> = Vec::new();
+        for (step, plan) in self.program.steps.iter().zip(steps) {
+            let reads_device = matches!(
+                (&step.body, plan),
+                (
+                    StepBody::Device(_) | StepBody::Copy(Place::Host),
+                    StepPlan::Device(_) | StepPlan::Copy(_) | StepPlan::Dynamic
+                )
+            );
+            let inputs = step.inputs.iter().flatten().filter(|_| reads_device);
+            for value in inputs.map(|&v| self.roots[v as usize]) {
+                let on_device = self.program.values[value as usize].place == Place::Device;
+                if let (State::Known(tensor), true) = (&self.states[value as usize], on_device)
+                    && uploaded.iter().all(|(v, _)| *v != value)
+                {
+                    let buffer = device.provider.upload(tensor.view().bytes())?;
+                    let copy = Tensor::from_buffer(tensor.ty(), tensor.shape(), buffer);
+                    uploaded.extend(copy.map(|copy| (value, copy)));
+                }
+            }
+        }
+        Ok(uploaded)
+    }
+}
+
+/// The kernel of a step that is planned.
+#[derive(Clone, Copy)]
+enum Planning<'k> {
+    Host(&'k dyn Kernel),
+    Device(&'k dyn HipKernel),
+}
+
+impl Planning<'_> {
+    fn in_place(&self) -> &[usize] {
+        match self {
+            Planning::Host(kernel) => kernel.in_place(),
+            Planning::Device(kernel) => kernel.in_place(),
+        }
+    }
+
+    fn reshapes(&self) -> bool {
+        match self {
+            Planning::Host(kernel) => kernel.reshapes(),
+            Planning::Device(kernel) => kernel.reshapes(),
+        }
     }
 }
 

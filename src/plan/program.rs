@@ -2,11 +2,13 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::error::Result;
 use crate::graph::Fact;
 use crate::memory::ContextPool;
 use crate::ops::{Operator, Registered};
 use crate::providers::cpu::CpuKernel;
-use crate::tensor::{Tensor, ValueType};
+use crate::providers::hip::{DeviceContext, HipKernel, Provider};
+use crate::tensor::{Place, Tensor, ValueType};
 
 use super::shaped::{InputSignature, ShapedPlan};
 
@@ -24,6 +26,8 @@ pub(crate) struct Program {
     pub(crate) last_used: Vec<Vec<u32>>,
     /// Memory for runs.
     pub(crate) contexts: ContextPool,
+    /// Streams and device memory for runs, when steps run on a device.
+    pub(crate) device: Option<DevicePool>,
     /// Most recently used first.
     plans: Mutex<Vec<Arc<ShapedPlan>>>,
     plan_limit: usize,
@@ -36,6 +40,7 @@ pub(crate) struct ProgramValue {
     pub(crate) constant: Option<Tensor>,
     /// What is known of a constant, also when nobody reads it any more.
     pub(crate) fact: Fact,
+    pub(crate) place: Place,
 }
 
 /// One node.
@@ -53,6 +58,26 @@ pub(crate) struct Step {
 pub(crate) enum StepBody {
     Kernel(CpuKernel),
     Control(Control),
+    Device(Box<dyn HipKernel>),
+    /// Copies its input to this side.
+    Copy(Place),
+}
+
+/// The device of a program, and contexts of runs that are not running.
+pub(crate) struct DevicePool {
+    pub(crate) provider: Arc<Provider>,
+    idle: Mutex<Vec<DeviceContext>>,
+}
+
+impl DevicePool {
+    pub(crate) fn take(&self) -> Result<DeviceContext> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        idle.map_or_else(|| DeviceContext::new(&self.provider), Ok)
+    }
+
+    pub(crate) fn give_back(&self, context: DeviceContext) {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(context);
+    }
 }
 
 /// Control flow over nested programs. The inputs of a body's program are its formal inputs, then its
@@ -87,7 +112,10 @@ impl Program {
         outputs: Vec<u32>,
         steps: Vec<Step>,
         plan_limit: usize,
+        device: Option<Arc<Provider>>,
     ) -> Self {
+        let on_device = steps.iter().any(|step| matches!(step.body, StepBody::Device(_) | StepBody::Copy(_)));
+        let device = device.filter(|_| on_device);
         let last_used = last_used(values.len(), &steps, &outputs);
         Program {
             values,
@@ -97,6 +125,7 @@ impl Program {
             steps,
             last_used,
             contexts: ContextPool::default(),
+            device: device.map(|provider| DevicePool { provider, idle: Mutex::default() }),
             plans: Mutex::default(),
             plan_limit,
         }

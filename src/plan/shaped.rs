@@ -3,7 +3,8 @@
 use crate::error::{Result, Status};
 use crate::graph::{Dim, Fact};
 use crate::providers::cpu::Prepared;
-use crate::tensor::{ElementType, Shape, Tensor, ValueRef};
+use crate::providers::hip::LaunchPlan;
+use crate::tensor::{ElementType, Place, Shape, Tensor, ValueRef};
 use crate::threads::Pool;
 
 use super::planner::Planner;
@@ -20,8 +21,12 @@ pub(crate) struct ShapedPlan {
     pub(crate) states: Vec<State>,
     /// By step.
     pub(crate) steps: Vec<StepPlan>,
-    /// Bytes of the block.
+    /// Bytes of the block on the host.
     pub(crate) block: usize,
+    /// Bytes of the block on the device.
+    pub(crate) device_block: usize,
+    /// Values known without running that device steps read, by value.
+    pub(crate) uploaded: Vec<(u32, Tensor)>,
 }
 
 /// Where a value is during a run.
@@ -29,11 +34,13 @@ pub(crate) struct ShapedPlan {
 pub(crate) enum State {
     /// Nobody needs it: it is folded away or consumed by a kernel when it was made.
     Absent,
-    /// Known without running.
+    /// Known without running, on the host.
     Known(Tensor),
+    /// A constant in device memory.
+    Resident(Tensor),
     /// Input `index` of the run.
     Input { index: usize, ty: ElementType, shape: Shape },
-    /// In the block.
+    /// In the block of the side that its program value is made on.
     Block { offset: usize, ty: ElementType, shape: Shape },
     /// The memory of output `index` of the run.
     Output { index: usize, ty: ElementType, shape: Shape },
@@ -49,8 +56,18 @@ pub(crate) enum StepPlan {
     Skip,
     /// Runs the kernel on planned memory.
     Planned(PlannedStep),
+    /// Launches kernels on the device's memory.
+    Device(DeviceStep),
+    /// Copies planned memory to the other side.
+    Copy(Place),
     /// Infers shapes and allocates while running.
     Dynamic,
+}
+
+pub(crate) struct DeviceStep {
+    pub(crate) launches: LaunchPlan,
+    /// Offset of the scratch memory in the device's block.
+    pub(crate) scratch: usize,
 }
 
 pub(crate) struct PlannedStep {
@@ -68,7 +85,7 @@ impl State {
     /// Type and shape of a value whose shape is planned.
     pub(crate) fn layout(&self) -> Option<(ElementType, &[usize])> {
         match self {
-            State::Known(t) => Some((t.ty(), t.shape())),
+            State::Known(t) | State::Resident(t) => Some((t.ty(), t.shape())),
             State::Input { ty, shape, .. }
             | State::Block { ty, shape, .. }
             | State::Output { ty, shape, .. }
@@ -103,8 +120,9 @@ impl ShapedPlan {
                 .map_err(|e| e.at(&step.node, &step.op_name, Status::InvalidInput))?;
             steps.push(plan);
         }
-        let block = planner.place(&mut steps)?;
+        let [block, device_block] = planner.place(&mut steps)?;
+        let uploaded = planner.upload(&steps)?;
         let signature = inputs.iter().map(|v| v.view().map(|v| (v.ty(), v.shape().into()))).collect();
-        Ok(ShapedPlan { signature, states: planner.into_states(), steps, block })
+        Ok(ShapedPlan { signature, states: planner.into_states(), steps, block, device_block, uploaded })
     }
 }

@@ -1,3 +1,7 @@
 //! How operators run: one folder for each kind of device.
 
 pub(crate) mod cpu;
+pub(crate) mod hip;
+mod node;
+
+pub(crate) use node::{Argument, NodeContext};

@@ -1,5 +1,8 @@
 //! The devices of this machine that can run models.
 
+use crate::hip::{DeviceInfo, Platform, Runtime};
+use crate::providers::hip;
+
 use super::ProviderKind;
 
 /// A device and what is known of it.
@@ -16,16 +19,41 @@ pub(crate) struct Device {
     pub(crate) properties: Vec<(&'static str, String)>,
 }
 
-/// Every device, the CPU last.
+/// Every device, GPUs first and the CPU last. A GPU's place among those of its platform is its
+/// `device_id`.
 pub(crate) fn devices() -> Vec<Device> {
-    vec![cpu()]
+    let runtimes = Platform::ALL.iter().filter_map(|&platform| Runtime::get(platform).ok());
+    let gpus = runtimes.flat_map(|runtime| runtime.devices().iter().map(|info| gpu(runtime, info)));
+    gpus.chain([cpu()]).collect()
 }
 
 /// Why a provider has no device; `None` when it has one.
 pub(crate) fn missing(provider: ProviderKind) -> Option<String> {
     match provider {
         ProviderKind::Cpu => None,
-        ProviderKind::Hip => Some(super::NO_HIP.to_owned()),
+        ProviderKind::Hip => hip::missing(),
+    }
+}
+
+fn gpu(runtime: &Runtime, info: &DeviceInfo) -> Device {
+    let mut properties = vec![
+        ("platform", runtime.platform.name().to_owned()),
+        ("compute_units", info.compute_units.to_string()),
+        ("wave_size", info.wave.to_string()),
+        ("lds_bytes", info.lds.to_string()),
+        ("pci", info.pci.clone()),
+        ("runtime", runtime.path.display().to_string()),
+        ("runtime_version", runtime.version()),
+    ];
+    if let Ok(visible) = std::env::var("HIP_VISIBLE_DEVICES") {
+        properties.push(("HIP_VISIBLE_DEVICES", visible));
+    }
+    Device {
+        provider: ProviderKind::Hip,
+        name: info.name.clone(),
+        arch: info.arch.clone(),
+        memory: info.memory as u64,
+        properties,
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod binding;
 mod control;
+mod device_run;
 mod devices;
 mod environment;
 mod open;
@@ -27,7 +28,6 @@ pub(crate) use crate::plan::PlacementRow;
 pub(crate) use binding::Binding;
 pub(crate) use devices::{devices, missing as missing_device};
 pub(crate) use environment::{Environment, Level, Log};
-pub(crate) use open::NO_HIP;
 pub(crate) use options::{Load, ProviderKind, RunOptions, SessionOptions};
 
 use binding::BoundOutput;

@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::error::{Result, fail};
+use crate::error::{Result, Status, fail};
 use crate::graph::{Dim, Graph, Node};
 use crate::model::{self, Source};
 use crate::ops::OpError;
 use crate::passes::{self, Evaluate};
 use crate::plan::{CompileContext, compile};
 use crate::providers::cpu;
+use crate::providers::hip::Provider;
 use crate::tensor::{Value, ValueType};
 use crate::threads::Pool;
 
@@ -17,9 +18,6 @@ use super::environment::{Environment, Level, thread_count};
 use super::options::{Fallback, Optimization, ProviderKind, SessionOptions};
 use super::profile::Recorder;
 use super::{LoadCounters, Port, Session};
-
-/// Why there is no HIP device; the HIP provider is not in this version.
-pub(crate) const NO_HIP: &str = "no HIP device: this version of rukh has no GPU kernels";
 
 /// Lends the CPU provider to the passes.
 struct CpuEvaluate<'a>(&'a Pool);
@@ -40,7 +38,7 @@ pub(super) fn open(
         None => environment.pool.clone(),
     };
     let recorder = options.profiling.then(Recorder::new);
-    let fallback_reason = check_providers(&environment, options)?;
+    let (device, fallback_reason) = choose_provider(&environment, options)?;
     let load_start = recorder.as_ref().map(Recorder::now);
     let model = model::open(source, options.load == super::Load::Map)?;
     let mut graph = model.graph;
@@ -54,6 +52,8 @@ pub(super) fn open(
     let mut cx = CompileContext {
         pool: &pool,
         plan_limit: options.plan_cache,
+        device,
+        must_use_device: options.fallback == Fallback::Error,
         fallback_reason: &fallback_reason,
         placement: Vec::new(),
         packed_bytes: 0,
@@ -93,24 +93,32 @@ pub(super) fn open(
     })
 }
 
-/// Why nodes run on the CPU, for the placement report; an error when they must not.
-fn check_providers(environment: &Environment, options: &SessionOptions) -> Result<String> {
+/// The device that is wanted, or why nodes run on the CPU; an error when they must not.
+fn choose_provider(
+    environment: &Environment,
+    options: &SessionOptions,
+) -> Result<(Option<Arc<Provider>>, String)> {
     let hip = options.providers.iter().position(|(kind, _)| *kind == ProviderKind::Hip);
     let cpu = options.providers.iter().position(|(kind, _)| *kind == ProviderKind::Cpu);
     let Some(hip) = hip else {
-        return Ok("the CPU is the wanted provider".to_owned());
+        return Ok((None, "the CPU is the wanted provider".to_owned()));
     };
     if cpu.is_some_and(|cpu| cpu < hip) {
-        return Ok("the CPU is preferred to hip".to_owned());
+        return Ok((None, "the CPU is preferred to hip".to_owned()));
     }
+    let error = match Provider::open(0) {
+        Ok(provider) => return Ok((Some(provider), String::new())),
+        Err(error) if error.status != Status::Device => return Err(error),
+        Err(error) => error.message,
+    };
     if options.fallback == Fallback::Error {
         fail!(
             Device,
-            "provider \"hip\": {NO_HIP}, and option \"fallback\" is \"error\"; allow it with \"cpu\", or add the provider \"cpu\" alone"
+            "provider \"hip\": {error}, and option \"fallback\" is \"error\"; allow it with \"cpu\", or add the provider \"cpu\" alone"
         );
     }
-    environment.log.write(Level::Warning, &format!("provider \"hip\": {NO_HIP}; the model runs on the CPU"));
-    Ok(NO_HIP.to_owned())
+    environment.log.write(Level::Warning, &format!("provider \"hip\": {error}; the model runs on the CPU"));
+    Ok((None, error))
 }
 
 /// Replaces the symbolic dimensions that the options fix.

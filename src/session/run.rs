@@ -7,9 +7,10 @@ use crate::error::{Error, Result, Status, fail};
 use crate::graph::{Dim, Fact};
 use crate::memory::RunMemory;
 use crate::ops::{Infer, OpError, Unknowns};
-use crate::plan::{PlannedStep, Program, ShapedPlan, State, Step, StepBody, StepPlan};
+use crate::plan::{DevicePool, PlannedStep, Program, ShapedPlan, State, Step, StepBody, StepPlan};
 use crate::providers::cpu::{CpuKernel, KernelContext, fact_of, known_shape, run_kernel};
-use crate::tensor::{Tensor, TensorView, Value, ValueRef};
+use crate::providers::hip::DeviceContext;
+use crate::tensor::{Place, Tensor, TensorView, Value, ValueRef};
 use crate::threads::Pool;
 
 use super::control;
@@ -47,25 +48,38 @@ pub(super) fn run(
             plan
         }
     };
+    let mut device = program.device.as_ref().map(DevicePool::take).transpose()?;
     let mut memory = program.contexts.take();
-    let result = Run { cx, program, plan: &plan, inputs, memory: &mut memory }.run(outputs);
+    let mut run = Run { cx, program, plan: &plan, inputs, memory: &mut memory, device: device.as_mut() };
+    let result = run.run(outputs);
+    if let (Some(pool), Some(mut device)) = (&program.device, device) {
+        // A run that failed may have left copies into memory that is about to go.
+        if result.is_ok() || device.settle().is_ok() {
+            pool.give_back(device);
+        }
+    }
     memory.dynamic.iter_mut().for_each(|v| *v = None);
     program.contexts.give_back(memory);
     result
 }
 
-struct Run<'a, 'm> {
+pub(super) struct Run<'a, 'm> {
     cx: RunContext<'a>,
-    program: &'a Program,
-    plan: &'a ShapedPlan,
+    pub(super) program: &'a Program,
+    pub(super) plan: &'a ShapedPlan,
     inputs: &'a [ValueRef<'a>],
-    memory: &'m mut RunMemory,
+    pub(super) memory: &'m mut RunMemory,
+    pub(super) device: Option<&'m mut DeviceContext>,
 }
 
 impl Run<'_, '_> {
     fn run(&mut self, outputs: &mut [Output]) -> Result<()> {
         let block = self.memory.block(self.plan.block)?;
-        let deferred = self.set_spans(block, outputs)?;
+        let device_block = match &mut self.device {
+            Some(device) => device.block(self.plan.device_block)?,
+            None => 0,
+        };
+        let deferred = self.set_spans(block, device_block, outputs)?;
         for (i, step) in self.program.steps.iter().enumerate() {
             if self.cx.cancel.load(Ordering::Relaxed) {
                 fail!(Cancelled, "the run was cancelled before node \"{}\" ({})", step.node, step.op_name);
@@ -73,8 +87,16 @@ impl Run<'_, '_> {
             let start = self.cx.recorder.map(Recorder::now);
             match &self.plan.steps[i] {
                 StepPlan::Skip => continue,
-                StepPlan::Planned(planned) => self.planned_step(step, planned, block),
-                StepPlan::Dynamic => self.dynamic_step(step),
+                StepPlan::Planned(planned) => {
+                    self.settle().and_then(|()| self.planned_step(step, planned, block))
+                }
+                StepPlan::Device(planned) => self.device_step(step, planned, device_block),
+                StepPlan::Copy(place) => self.copy_step(step, *place),
+                StepPlan::Dynamic => match &step.body {
+                    StepBody::Device(kernel) => self.dynamic_device_step(step, &**kernel),
+                    StepBody::Copy(place) => self.dynamic_copy_step(step, *place),
+                    _ => self.settle().and_then(|()| self.dynamic_step(step)),
+                },
             }
             .map_err(|e| match e {
                 StepError::Op(e) => e.at(&step.node, &step.op_name, Status::InvalidInput),
@@ -89,12 +111,20 @@ impl Run<'_, '_> {
                 }
             }
         }
+        if let Some(device) = &mut self.device {
+            device.finish()?;
+        }
         self.finish(outputs, deferred)
     }
 
     /// Tells where each planned value lies in this run. Gives outputs whose bound memory overlaps an
     /// input's: they are written elsewhere first.
-    fn set_spans(&mut self, block: *mut u8, outputs: &mut [Output]) -> Result<Vec<(usize, Tensor)>> {
+    fn set_spans(
+        &mut self,
+        block: *mut u8,
+        device_block: u64,
+        outputs: &mut [Output],
+    ) -> Result<Vec<(usize, Tensor)>> {
         let states = &self.plan.states;
         let mut deferred = Vec::new();
         self.memory.spans.clear();
@@ -102,12 +132,21 @@ impl Run<'_, '_> {
         self.memory.dynamic.resize_with(states.len(), || None);
         for (value, state) in states.iter().enumerate() {
             self.memory.spans[value] = match state {
-                State::Known(tensor) => {
+                State::Known(_) if self.program.values[value].place == Place::Device => {
+                    let uploaded = self.plan.uploaded.iter().find(|(v, _)| *v as usize == value);
+                    let buffer = uploaded.and_then(|(_, tensor)| tensor.buffer());
+                    buffer.map_or((std::ptr::null_mut(), 0), |b| (b.as_ptr(), b.len()))
+                }
+                State::Known(tensor) | State::Resident(tensor) => {
                     tensor.buffer().map_or((std::ptr::null_mut(), 0), |b| (b.as_ptr(), b.len()))
                 }
                 State::Input { index, .. } => {
                     let bytes = self.inputs[*index].view().map_or(&[][..], |v| v.bytes());
                     (bytes.as_ptr().cast_mut(), bytes.len())
+                }
+                State::Block { offset, ty, shape } if self.program.values[value].place == Place::Device => {
+                    let address = device_block as usize + offset;
+                    (std::ptr::without_provenance_mut(address), byte_len(shape, ty.size()))
                 }
                 State::Block { offset, ty, shape } => {
                     // SAFETY: the plan placed the value inside the block.
@@ -243,7 +282,7 @@ impl Run<'_, '_> {
     }
 
     /// A value as a step sees it.
-    fn value(&self, value: u32) -> Option<ValueRef<'_>> {
+    pub(super) fn value(&self, value: u32) -> Option<ValueRef<'_>> {
         let index = value as usize;
         if let Some(value) = &self.memory.dynamic[index] {
             return Some(ValueRef::Value(value));
@@ -265,6 +304,9 @@ impl Run<'_, '_> {
             }
             StepBody::Kernel(CpuKernel::Value(kernel)) => {
                 kernel.run(&KernelContext::new(self.cx.pool, Some(self.cx.cancel)), &inputs)?
+            }
+            StepBody::Device(_) | StepBody::Copy(_) => {
+                return Err(OpError::Data("a device step came to the host".to_owned()).into());
             }
             StepBody::Kernel(CpuKernel::Tensor(kernel)) => {
                 let facts = infer(step, &inputs)?;
@@ -326,7 +368,7 @@ fn copy(from: &[u8], to: &Tensor) {
 }
 
 /// What a step with values of unknown shape gives, now that its inputs are there.
-fn infer(step: &Step, inputs: &[Option<ValueRef<'_>>]) -> std::result::Result<Vec<Fact>, OpError> {
+pub(super) fn infer(step: &Step, inputs: &[Option<ValueRef<'_>>]) -> std::result::Result<Vec<Fact>, OpError> {
     let fact = |v: ValueRef<'_>| match v.shape().zip(v.ty()) {
         Some((shape, ty)) => Fact::tensor(ty, shape.iter().map(|&d| Dim::from(d)).collect()),
         None => match v {
@@ -369,9 +411,15 @@ fn byte_len(shape: &[usize], size: usize) -> usize {
 }
 
 /// Why a step failed: by itself, or inside a nested program, which named its node already.
-enum StepError {
+pub(super) enum StepError {
     Op(OpError),
     Nested(Error),
+}
+
+impl From<Error> for StepError {
+    fn from(e: Error) -> Self {
+        StepError::Op(OpError::Failed(e))
+    }
 }
 
 impl From<OpError> for StepError {

@@ -8,12 +8,21 @@ use std::sync::Arc;
 /// Alignment of every buffer the library allocates, in bytes: a cache line, and the widest vector.
 pub(crate) const ALIGNMENT: usize = 64;
 
+/// Where bytes are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    Host,
+    /// In a device's memory, whose addresses mean nothing to the host.
+    Device,
+}
+
 /// A reference-counted span of bytes. Cloning and slicing share the memory; the owner is released
 /// with the last clone.
 #[derive(Clone)]
 pub(crate) struct Buffer {
     ptr: NonNull<u8>,
     len: usize,
+    place: Place,
     /// Keeps the memory alive. `None` for an empty buffer.
     _owner: Option<Arc<dyn Any + Send + Sync>>,
 }
@@ -39,13 +48,13 @@ impl Buffer {
     }
 
     fn from_owned(owned: OwnedBytes) -> Self {
-        Buffer { ptr: owned.ptr, len: owned.layout.size(), _owner: Some(Arc::new(owned)) }
+        Buffer { ptr: owned.ptr, len: owned.layout.size(), place: Place::Host, _owner: Some(Arc::new(owned)) }
     }
 
     /// Shares the bytes of a `Bytes` (a piece of a mapped or read file).
     pub(crate) fn from_bytes(bytes: bytes::Bytes) -> Self {
         let ptr = NonNull::new(bytes.as_ptr().cast_mut()).unwrap_or(NonNull::dangling());
-        Buffer { ptr, len: bytes.len(), _owner: Some(Arc::new(bytes)) }
+        Buffer { ptr, len: bytes.len(), place: Place::Host, _owner: Some(Arc::new(bytes)) }
     }
 
     /// Memory that `owner` keeps alive.
@@ -54,18 +63,34 @@ impl Buffer {
     /// `ptr` must be valid for reads (and for writes, if the buffer is ever written) of `len` bytes
     /// until `owner` is dropped.
     pub(crate) unsafe fn foreign(ptr: NonNull<u8>, len: usize, owner: Arc<dyn Any + Send + Sync>) -> Self {
-        Buffer { ptr, len, _owner: Some(owner) }
+        Buffer { ptr, len, place: Place::Host, _owner: Some(owner) }
+    }
+
+    /// Memory of a device that `owner` keeps alive.
+    ///
+    /// # Safety
+    /// `address` must be valid for `len` bytes on the device until `owner` is dropped.
+    pub(crate) unsafe fn on_device(address: u64, len: usize, owner: Arc<dyn Any + Send + Sync>) -> Self {
+        let ptr = NonNull::new(std::ptr::without_provenance_mut(address as usize));
+        Buffer { ptr: ptr.unwrap_or(NonNull::dangling()), len, place: Place::Device, _owner: Some(owner) }
+    }
+
+    pub(crate) fn place(&self) -> Place {
+        self.place
     }
 
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
+    /// The address, which the host may use only when the place is the host.
     pub(crate) fn as_ptr(&self) -> *mut u8 {
         self.ptr.as_ptr()
     }
 
+    /// The bytes of host memory; asking it of a device's is a defect and panics.
     pub(crate) fn bytes(&self) -> &[u8] {
+        assert_eq!(self.place, Place::Host, "the host reads host memory");
         // SAFETY: `ptr` is valid for `len` bytes while `owner` lives.
         unsafe { std::slice::from_raw_parts(self.ptr.as_ptr(), self.len) }
     }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use super::view::{align_of_type, bytes_of};
-use super::{AllocError, Buffer, Element, ElementType, Shape, TensorView, TensorViewMut, element_count};
+use super::{
+    AllocError, Buffer, Element, ElementType, Place, Shape, TensorView, TensorViewMut, element_count,
+};
 
 /// A tensor that owns (or shares) its elements. Cloning shares them.
 #[derive(Clone, Debug)]
@@ -241,6 +243,14 @@ impl<'a> ValueRef<'a> {
             ValueRef::Tensor(view) => Some(view.shape()),
             ValueRef::Value(Value::Tensor(t)) => Some(t.shape()),
             ValueRef::Value(_) => None,
+        }
+    }
+
+    /// Where the elements of a tensor of anything but strings are.
+    pub(crate) fn place(self) -> Option<Place> {
+        match self {
+            ValueRef::Tensor(_) => Some(Place::Host),
+            ValueRef::Value(value) => value.as_tensor()?.buffer().map(Buffer::place),
         }
     }
 

@@ -45,6 +45,7 @@ pub(super) fn evaluate_with(
         facts.iter().map(|f| f.as_ref().and_then(|f| f.ty.clone())).collect();
     let output_types: Vec<Option<ValueType>> = outputs.iter().map(|f| f.ty.clone()).collect();
     let context = NodeContext {
+        provider: "CPU",
         domain: &node.op.domain,
         name: &node.op.name,
         op: &*op,

@@ -3,9 +3,11 @@
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::ops::{OpError, Operator};
-use crate::tensor::{ElementType, Tensor, TensorView, TensorViewMut, Value, ValueRef, ValueType};
+use crate::ops::OpError;
+use crate::tensor::{TensorView, TensorViewMut, Value, ValueRef};
 use crate::threads::Pool;
+
+pub(crate) use crate::providers::{Argument, NodeContext};
 
 /// A kernel, made once for a node and used by any number of runs at a time.
 pub(crate) enum CpuKernel {
@@ -57,13 +59,6 @@ pub(crate) trait Kernel: Send + Sync {
     fn consumes(&self, _input: usize) -> bool {
         false
     }
-}
-
-/// What `Kernel::prepare` knows of an input.
-#[derive(Clone, Copy)]
-pub(crate) struct Argument<'a> {
-    pub(crate) shape: &'a [usize],
-    pub(crate) value: Option<TensorView<'a>>,
 }
 
 /// What a kernel keeps for one signature of shapes.
@@ -137,58 +132,5 @@ impl<'a> KernelContext<'a> {
     /// Whether the caller wants the run to end; long kernels ask now and then.
     pub(crate) fn cancelled(&self) -> bool {
         self.cancel.is_some_and(|flag| flag.load(Ordering::Relaxed))
-    }
-}
-
-/// What a kernel is made from.
-pub(crate) struct NodeContext<'a> {
-    pub(crate) domain: &'a str,
-    pub(crate) name: &'a str,
-    pub(crate) op: &'a dyn Operator,
-    /// `None` where an input is omitted.
-    pub(crate) input_types: &'a [Option<ValueType>],
-    /// `None` where an output is not wanted.
-    pub(crate) output_types: &'a [Option<ValueType>],
-    /// Inputs that are constants. They may be misaligned: `Tensor::aligned` before a view.
-    pub(crate) constants: &'a [Option<&'a Tensor>],
-    pub(crate) pool: &'a Pool,
-}
-
-impl<'a> NodeContext<'a> {
-    /// The typed operator. The registry pairs names and types, so another type is a defect.
-    pub(crate) fn op<T: Operator>(&self) -> &'a T {
-        self.op.downcast().expect("the operator type of this declaration")
-    }
-
-    /// The element type of a tensor input.
-    pub(crate) fn input(&self, i: usize) -> Option<ElementType> {
-        self.input_types.get(i)?.as_ref()?.element()
-    }
-
-    /// The element type of a tensor output.
-    pub(crate) fn output(&self, i: usize) -> Option<ElementType> {
-        self.output_types.get(i)?.as_ref()?.element()
-    }
-
-    pub(crate) fn has_input(&self, i: usize) -> bool {
-        self.input_types.get(i).is_some_and(Option::is_some)
-    }
-
-    pub(crate) fn constant(&self, i: usize) -> Option<&'a Tensor> {
-        self.constants.get(i).copied().flatten()
-    }
-
-    /// The error for a type that has no kernel.
-    pub(crate) fn no_kernel(&self) -> OpError {
-        let types: Vec<String> = self
-            .input_types
-            .iter()
-            .map(|t| t.as_ref().map_or_else(|| "-".to_owned(), ToString::to_string))
-            .collect();
-        OpError::Unsupported(format!(
-            "the CPU provider has no kernel for {} with inputs ({})",
-            self.name,
-            types.join(", ")
-        ))
     }
 }

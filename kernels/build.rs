@@ -1,0 +1,203 @@
+//! Compiles `kernels/*.hip` for every GPU target when a clang is there, and writes what the library
+//! embeds: `kernels.rs`, a table of compressed code objects by family and target.
+//!
+//! `RUKH_CLANG` names the compiler, `RUKH_GPU_TARGETS` the targets (comma-separated; `all`, the default:
+//! every one that the clang knows; `none`). Compiled kernels are cached by content, so that a build
+//! compiles only what changed. Nothing of ROCm or CUDA is needed.
+
+use std::collections::hash_map::DefaultHasher;
+use std::fmt::Write as _;
+use std::hash::{Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+use std::{env, fs, thread};
+
+/// The targets that are built by default. NVIDIA's are PTX, which the driver translates for later ones.
+const TARGETS: [&str; 16] = [
+    "gfx906", "gfx908", "gfx90a", "gfx942", "gfx950", "gfx1030", "gfx1100", "gfx1101", "gfx1102", "gfx1150",
+    "gfx1151", "gfx1200", "gfx1201", "sm_70", "sm_80", "sm_90",
+];
+
+/// Targets that only a newer clang knows; the others must compile.
+const MAY_BE_UNKNOWN: [&str; 1] = ["gfx950"];
+
+/// Compilers by preference; the first that runs is taken.
+const CLANGS: [&str; 5] = ["clang-20", "clang-19", "/opt/rocm/llvm/bin/clang", "clang", "clang-21"];
+
+/// Compiles everything and writes `OUT_DIR/kernels.rs`.
+pub fn build() {
+    println!("cargo::rerun-if-changed=kernels");
+    println!("cargo::rerun-if-env-changed=RUKH_CLANG");
+    println!("cargo::rerun-if-env-changed=RUKH_GPU_TARGETS");
+    let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets OUT_DIR"));
+    let targets = wanted_targets();
+    let clang = if targets.is_empty() { None } else { find_clang() };
+    let mut table = String::new();
+    let images = match &clang {
+        Some(clang) => compile_all(clang, &targets, &out),
+        None => {
+            if !targets.is_empty() {
+                println!(
+                    "cargo::warning=no clang of version 19 or later was found (RUKH_CLANG, {}): \
+                     rukh is built without GPU kernels and runs on the CPU only",
+                    CLANGS.join(", ")
+                );
+            }
+            Vec::new()
+        }
+    };
+    for Image { family, target, file, bytes } in &images {
+        writeln!(
+            table,
+            "    Image {{ family: {family:?}, target: {target:?}, bytes: {bytes}, packed: include_bytes!({file:?}) }},"
+        )
+        .expect("text grows");
+    }
+    let built: Vec<&str> =
+        targets.iter().map(String::as_str).filter(|t| images.iter().any(|i| i.target == *t)).collect();
+    let text = format!(
+        "pub(super) const IMAGES: &[Image] = &[\n{table}];\npub(super) const TARGETS: &[&str] = &{built:?};\n"
+    );
+    fs::write(out.join("kernels.rs"), text).expect("OUT_DIR can be written");
+}
+
+/// One compiled family for one target.
+struct Image {
+    family: String,
+    target: String,
+    /// The compressed image.
+    file: PathBuf,
+    /// Its size before compression.
+    bytes: usize,
+}
+
+fn wanted_targets() -> Vec<String> {
+    let wanted = env::var("RUKH_GPU_TARGETS").unwrap_or_default();
+    match wanted.trim() {
+        "" | "all" => TARGETS.map(str::to_owned).to_vec(),
+        "none" => Vec::new(),
+        list => list.split(',').map(|t| t.trim().to_owned()).filter(|t| !t.is_empty()).collect(),
+    }
+}
+
+/// The compiler, when it is new enough for the kernels.
+fn find_clang() -> Option<String> {
+    let named = env::var("RUKH_CLANG").ok().filter(|s| !s.is_empty());
+    let candidates: Vec<String> = match named {
+        Some(named) => vec![named],
+        None => CLANGS.map(str::to_owned).to_vec(),
+    };
+    candidates.into_iter().find(|clang| version(clang).is_some_and(|v| v >= 19))
+}
+
+/// The major version that the compiler tells of itself.
+fn version(clang: &str) -> Option<u32> {
+    let output = Command::new(clang).arg("--version").output().ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let after = text.split("clang version ").nth(1)?;
+    after.split('.').next()?.trim().parse().ok()
+}
+
+fn compile_all(clang: &str, targets: &[String], out: &Path) -> Vec<Image> {
+    let folder = PathBuf::from(env::var("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("kernels");
+    let families = files(&folder, "hip");
+    let mut seed = DefaultHasher::new();
+    Command::new(clang).arg("--version").output().ok().map(|o| o.stdout).hash(&mut seed);
+    for header in files(&folder.join("include/rukh"), "h") {
+        fs::read(&header).expect("a header can be read").hash(&mut seed);
+    }
+    let cache = cache_folder(out);
+    fs::create_dir_all(&cache).expect("the kernel cache can be made");
+    let mut jobs: Vec<(PathBuf, String)> = Vec::new();
+    for family in &families {
+        for target in targets {
+            jobs.push((family.clone(), target.clone()));
+        }
+    }
+    let (jobs, done) = (Mutex::new(jobs), Mutex::new(Vec::new()));
+    let workers = env::var("NUM_JOBS").ok().and_then(|n| n.parse().ok()).unwrap_or(1);
+    thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| {
+                loop {
+                    let Some((source, target)) = jobs.lock().expect("no job panics").pop() else { return };
+                    if let Some(image) = compile(clang, &folder, &source, &target, &cache, seed.clone()) {
+                        done.lock().expect("no job panics").push(image);
+                    }
+                }
+            });
+        }
+    });
+    let mut images = done.into_inner().expect("no job panics");
+    images.sort_by(|a, b| (&a.family, &a.target).cmp(&(&b.family, &b.target)));
+    images
+}
+
+/// Beside the build profiles, so that debug and release builds share what they compiled.
+fn cache_folder(out: &Path) -> PathBuf {
+    // OUT_DIR is TARGET/PROFILE/build/rukh-HASH/out.
+    out.ancestors().nth(4).unwrap_or(out).join("rukh-kernels")
+}
+
+fn compile(
+    clang: &str,
+    folder: &Path,
+    source: &Path,
+    target: &str,
+    cache: &Path,
+    mut key: DefaultHasher,
+) -> Option<Image> {
+    let family = source.file_stem().expect("a file").to_string_lossy().into_owned();
+    fs::read(source).expect("a kernel source can be read").hash(&mut key);
+    let mut command = Command::new(clang);
+    command.args(["-O3", "-std=c++17", "-Wall", "-Wextra", "-Werror"]).arg("-I").arg(folder.join("include"));
+    if target.starts_with("gfx") {
+        command.args(["-x", "hip", &format!("--offload-arch={target}"), "--no-gpu-bundle-output"]);
+        // Code objects of version 4 load on every runtime since ROCm 4.
+        command.args(["-nogpuinc", "-nogpulib", "-mcode-object-version=4"]);
+    } else {
+        command.args(["-x", "cuda", &format!("--cuda-gpu-arch={target}"), "-nocudainc", "-nocudalib", "-S"]);
+    }
+    command.args(["--cuda-device-only"]).arg(source);
+    format!("{command:?}").hash(&mut key);
+    let packed = cache.join(format!("{family}-{target}-{:016x}.deflate", key.finish()));
+    let size = packed.with_extension("size");
+    if let (true, Some(bytes)) =
+        (packed.exists(), fs::read_to_string(&size).ok().and_then(|text| text.parse().ok()))
+    {
+        return Some(Image { family, target: target.to_owned(), file: packed, bytes });
+    }
+    let image = packed.with_extension(format!("{}.tmp", std::process::id()));
+    let output = command.arg("-o").arg(&image).output().expect("the compiler runs");
+    if !output.status.success() {
+        let text = String::from_utf8_lossy(&output.stderr);
+        if MAY_BE_UNKNOWN.contains(&target) && version(clang).is_some_and(|v| v < 20) {
+            return None;
+        }
+        panic!("{clang} failed on {} for {target}:\n{text}", source.display());
+    }
+    let mut bytes = fs::read(&image).expect("the compiler wrote its output");
+    fs::remove_file(&image).expect("the image can be removed");
+    if !target.starts_with("gfx") {
+        // The driver takes PTX as a C string.
+        bytes.push(0);
+    }
+    let written = packed.with_extension(format!("{}.packed", std::process::id()));
+    fs::write(&written, miniz_oxide::deflate::compress_to_vec(&bytes, 9)).expect("the cache can be written");
+    fs::write(&size, bytes.len().to_string()).expect("the cache can be written");
+    fs::rename(&written, &packed).expect("the cache can be written");
+    Some(Image { family, target: target.to_owned(), file: packed, bytes: bytes.len() })
+}
+
+/// The files of a folder with this extension, in order.
+fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = fs::read_dir(folder)
+        .expect("the kernels folder can be read")
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|e| e == extension))
+        .collect();
+    found.sort();
+    found
+}

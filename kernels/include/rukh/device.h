@@ -1,0 +1,94 @@
+// What differs between GPUs: where a work item stands, barriers, wave operations, the number formats.
+//
+// No ROCm and no CUDA header is included; clang's builtins do for both. The wave size is a compile-time
+// fact of the target (32 or 64) and is used only through WAVE.
+#pragma once
+
+typedef signed char i8;
+typedef short i16;
+typedef int i32;
+typedef long long i64;
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef float f32;
+typedef double f64;
+typedef _Float16 f16;
+
+#define DEVICE static inline __attribute__((device, always_inline))
+#define SHARED __attribute__((shared))
+
+// A kernel whose workgroups have at most THREADS work items.
+#define KERNEL(THREADS) \
+  extern "C" __attribute__((global)) __attribute__((launch_bounds(THREADS))) void
+
+// Work items of a workgroup, unless a kernel says otherwise. The host launches with the same number
+// (`providers/hip/launch.rs`).
+constexpr u32 GROUP = 256;
+
+#if defined(__AMDGCN__)
+
+constexpr u32 WAVE = __AMDGCN_WAVEFRONT_SIZE;
+
+DEVICE u32 item_id() { return __builtin_amdgcn_workitem_id_x(); }
+DEVICE u32 group_id() { return __builtin_amdgcn_workgroup_id_x(); }
+DEVICE u32 group_id_y() { return __builtin_amdgcn_workgroup_id_y(); }
+DEVICE u32 group_id_z() { return __builtin_amdgcn_workgroup_id_z(); }
+
+// Every work item of the workgroup arrives, and sees what the others wrote before.
+DEVICE void barrier() {
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
+  __builtin_amdgcn_s_barrier();
+  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
+}
+
+// The value of the lane whose number differs in the bits of `mask`.
+DEVICE u32 lane_xor(u32 value, u32 mask) {
+  u32 lane = __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0));
+  return (u32)__builtin_amdgcn_ds_bpermute((int)((lane ^ mask) * 4), (int)value);
+}
+
+#else
+
+constexpr u32 WAVE = 32;
+
+DEVICE u32 item_id() { return __nvvm_read_ptx_sreg_tid_x(); }
+DEVICE u32 group_id() { return __nvvm_read_ptx_sreg_ctaid_x(); }
+DEVICE u32 group_id_y() { return __nvvm_read_ptx_sreg_ctaid_y(); }
+DEVICE u32 group_id_z() { return __nvvm_read_ptx_sreg_ctaid_z(); }
+
+DEVICE void barrier() { __syncthreads(); }
+
+DEVICE u32 lane_xor(u32 value, u32 mask) {
+  return (u32)__nvvm_shfl_sync_bfly_i32(0xffffffffu, (int)value, (int)mask, 0x1f);
+}
+
+#endif
+
+template <class To, class From> DEVICE To bits(From from) {
+  static_assert(sizeof(To) == sizeof(From), "the same size");
+  return __builtin_bit_cast(To, from);
+}
+
+DEVICE f32 lane_xor(f32 value, u32 mask) { return bits<f32>(lane_xor(bits<u32>(value), mask)); }
+
+// A division by a number that the host prepared: n / d = (mulhi(n, m) + n) >> s in 33 bits (Granlund
+// and Montgomery, "Division by Invariant Integers using Multiplication", 1994), for n below 2^31.
+struct Divider {
+  u32 divisor, multiplier, shift;
+};
+
+DEVICE u32 divide(u32 n, Divider d) {
+  return (u32)((((u64)n * d.multiplier >> 32) + n) >> d.shift);
+}
+
+// Sets bits of the run's error word. Plain stores may race; every writer writes a non-zero word, and
+// the host needs to know of one error.
+DEVICE void report(u64 word, u32 error) {
+  if (word) *(volatile u32 *)word = error;
+}
+
+// What the error word says (`providers/hip/errors.rs`).
+constexpr u32 ERROR_INDEX = 1;
+constexpr u32 ERROR_ZERO_DIVISION = 2;

@@ -1,0 +1,41 @@
+//! A thin safe layer over a GPU's runtime: devices, streams, events, memory, modules, launches.
+//!
+//! HIP is AMD's portable runtime. It has two platforms here: `amd`, which is `libamdhip64`, and `nvidia`,
+//! which is the CUDA driver. Both are opened while running and neither is needed to build.
+
+mod amd;
+mod error;
+mod event;
+mod library;
+mod memory;
+mod module;
+mod nvidia;
+mod runtime;
+mod stream;
+mod symbols;
+pub(crate) mod targets;
+
+pub(crate) use error::{HipError, HipErrorKind};
+pub(crate) use event::Event;
+pub(crate) use memory::{DeviceMemory, PinnedMemory};
+pub(crate) use module::{Function, Launch, Module};
+pub(crate) use runtime::{Device, DeviceInfo, NoDevice, Runtime};
+pub(crate) use stream::Stream;
+
+/// Whose runtime and machine code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Platform {
+    Amd,
+    Nvidia,
+}
+
+impl Platform {
+    pub(crate) const ALL: [Platform; 2] = [Platform::Amd, Platform::Nvidia];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Platform::Amd => "amd",
+            Platform::Nvidia => "nvidia",
+        }
+    }
+}

@@ -1,0 +1,358 @@
+//! An opened runtime and its devices.
+
+use std::ffi::{CStr, c_char, c_int};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use super::amd::{self, AmdFunctions};
+use super::error::{HipError, HipErrorKind};
+use super::library;
+use super::nvidia::NvidiaFunctions;
+use super::symbols::{Code, Functions, Raw};
+use super::{DeviceMemory, Platform};
+
+/// One platform's runtime library, opened once in a process and never closed.
+pub(crate) struct Runtime {
+    pub(crate) platform: Platform,
+    /// The file that was opened.
+    pub(crate) path: PathBuf,
+    pub(super) functions: Functions,
+    pub(super) own: Own,
+    /// As the runtime tells it.
+    version: c_int,
+    devices: Vec<DeviceInfo>,
+    /// Devices opened so far, by number.
+    opened: Mutex<Vec<Option<Arc<Device>>>>,
+}
+
+pub(super) enum Own {
+    Amd(AmdFunctions),
+    Nvidia(NvidiaFunctions),
+}
+
+/// What is known of a device before it is used.
+#[derive(Clone, Debug)]
+pub(crate) struct DeviceInfo {
+    pub(crate) name: String,
+    /// `gfx942`, `sm_90`.
+    pub(crate) arch: String,
+    /// Work items that run in lockstep.
+    pub(crate) wave: u32,
+    pub(crate) compute_units: u32,
+    /// Bytes of memory that a workgroup can share (LDS).
+    pub(crate) lds: usize,
+    /// Bytes of device memory.
+    pub(crate) memory: usize,
+    pub(crate) pci: String,
+}
+
+/// Why a platform has no device.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum NoDevice {
+    /// No library could be opened; each path that was tried.
+    NoRuntime(String),
+    /// The library is there and sees no device.
+    NoGpu(String),
+}
+
+impl std::fmt::Display for NoDevice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            NoDevice::NoRuntime(tried) => write!(f, "no runtime found; tried {tried}"),
+            NoDevice::NoGpu(text) => f.write_str(text),
+        }
+    }
+}
+
+/// The oldest HIP runtime whose functions rukh knows, as (major, minor).
+const OLDEST_HIP: (c_int, c_int) = (5, 0);
+
+static AMD: OnceLock<Result<Runtime, NoDevice>> = OnceLock::new();
+static NVIDIA: OnceLock<Result<Runtime, NoDevice>> = OnceLock::new();
+
+impl Runtime {
+    /// The platform's runtime, opened at the first call.
+    pub(crate) fn get(platform: Platform) -> Result<&'static Runtime, &'static NoDevice> {
+        let slot = match platform {
+            Platform::Amd => &AMD,
+            Platform::Nvidia => &NVIDIA,
+        };
+        slot.get_or_init(|| Runtime::open(platform)).as_ref()
+    }
+
+    fn open(platform: Platform) -> Result<Self, NoDevice> {
+        let opened = library::open(platform).map_err(NoDevice::NoRuntime)?;
+        let (path, library) = (opened.path, opened.library);
+        let missing = |name: &str| {
+            NoDevice::NoGpu(format!("the runtime {} is too old: it has no {name}", path.display()))
+        };
+        let functions = Functions::load(&library, platform).map_err(missing)?;
+        let own = match platform {
+            Platform::Amd => Own::Amd(AmdFunctions::load(&library).map_err(missing)?),
+            Platform::Nvidia => Own::Nvidia(NvidiaFunctions::load(&library).map_err(missing)?),
+        };
+        // The function pointers must stay valid for as long as the process runs.
+        std::mem::forget(library);
+        let mut runtime = Runtime {
+            platform,
+            path,
+            functions,
+            own,
+            version: 0,
+            devices: Vec::new(),
+            opened: Mutex::default(),
+        };
+        runtime.find_devices()?;
+        Ok(runtime)
+    }
+
+    fn find_devices(&mut self) -> Result<(), NoDevice> {
+        let (mut version, mut count) = (0, 0);
+        // SAFETY: the functions have the types of the headers; the out pointers are valid.
+        let (versioned, started, counted) = unsafe {
+            let started = (self.functions.init)(0);
+            let versioned = (self.functions.driver_version)(&mut version);
+            (versioned, started, (self.functions.device_count)(&mut count))
+        };
+        if versioned == 0 {
+            self.version = version;
+        }
+        let (major, minor) = self.version_pair();
+        if self.platform == Platform::Amd && versioned == 0 && (major, minor) < OLDEST_HIP {
+            return Err(NoDevice::NoGpu(format!(
+                "{} is too old; the oldest that works is {}.{}",
+                self.described(),
+                OLDEST_HIP.0,
+                OLDEST_HIP.1
+            )));
+        }
+        if started != 0 || counted != 0 || count <= 0 {
+            return Err(NoDevice::NoGpu(self.no_gpu(started, counted)));
+        }
+        for device in 0..count {
+            match self.describe(device) {
+                Ok(info) => self.devices.push(info),
+                Err(code) => {
+                    let text = self.error_name(code);
+                    return Err(NoDevice::NoGpu(format!(
+                        "{}, but device {device} cannot be asked: {text}",
+                        self.described()
+                    )));
+                }
+            }
+        }
+        self.opened = Mutex::new((0..count).map(|_| None).collect());
+        Ok(())
+    }
+
+    fn no_gpu(&self, started: Code, counted: Code) -> String {
+        let why = match self.platform {
+            Platform::Amd => amd::no_device_reason(),
+            Platform::Nvidia => "no NVIDIA GPU",
+        };
+        // 100 is "no device" on both platforms.
+        match [started, counted].into_iter().find(|&code| code != 0 && code != 100) {
+            Some(code) => format!("{}, {why} ({})", self.described(), self.error_name(code)),
+            None => format!("{}, {why}", self.described()),
+        }
+    }
+
+    /// "runtime 6.2 found (/opt/rocm/lib/libamdhip64.so.6)"
+    fn described(&self) -> String {
+        let (major, minor) = self.version_pair();
+        format!("runtime {major}.{minor} found ({})", self.path.display())
+    }
+
+    /// The version as (major, minor). HIP counts 10⁷ a major version and 10⁵ a minor one, CUDA 1000
+    /// and 10.
+    fn version_pair(&self) -> (c_int, c_int) {
+        match self.platform {
+            Platform::Amd => (self.version / 10_000_000, self.version / 100_000 % 100),
+            Platform::Nvidia => (self.version / 1000, self.version % 1000 / 10),
+        }
+    }
+
+    /// The runtime's version: "6.2".
+    pub(crate) fn version(&self) -> String {
+        let (major, minor) = self.version_pair();
+        format!("{major}.{minor}")
+    }
+
+    fn describe(&self, device: c_int) -> Result<DeviceInfo, Code> {
+        let facts = match &self.own {
+            Own::Amd(own) => own.facts(device)?,
+            Own::Nvidia(own) => own.facts(device)?,
+        };
+        let mut memory = 0;
+        let text = |get: unsafe extern "C" fn(*mut c_char, c_int, c_int) -> Code| {
+            let mut text = [0u8; 256];
+            // SAFETY: the buffer is as long as told.
+            let code = unsafe { get(text.as_mut_ptr().cast(), 255, device) };
+            let text = CStr::from_bytes_until_nul(&text).map_or("", |s| s.to_str().unwrap_or(""));
+            if code == 0 { text.to_owned() } else { String::new() }
+        };
+        // SAFETY: the out pointer is valid.
+        let code = unsafe { (self.functions.device_memory)(&mut memory, device) };
+        if code != 0 {
+            return Err(code);
+        }
+        Ok(DeviceInfo {
+            name: text(self.functions.device_name),
+            arch: facts.arch,
+            wave: facts.wave,
+            compute_units: facts.compute_units,
+            lds: facts.lds,
+            memory,
+            pci: text(self.functions.device_pci),
+        })
+    }
+
+    /// The devices, by number.
+    pub(crate) fn devices(&self) -> &[DeviceInfo] {
+        &self.devices
+    }
+
+    /// Opens a device whose number is in range.
+    pub(crate) fn device(&'static self, index: usize) -> Result<Arc<Device>, HipError> {
+        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(device) = &opened[index] {
+            return Ok(device.clone());
+        }
+        let context = match &self.own {
+            Own::Amd(_) => std::ptr::null_mut(),
+            Own::Nvidia(own) => {
+                own.context(index as c_int).map_err(|code| self.error("open the device", code))?
+            }
+        };
+        let info = self.devices[index].clone();
+        let device = Arc::new(Device {
+            runtime: self,
+            index: index as c_int,
+            info,
+            context,
+            poisoned: AtomicBool::new(false),
+        });
+        opened[index] = Some(device.clone());
+        Ok(device)
+    }
+
+    pub(super) fn error(&self, call: &'static str, code: Code) -> HipError {
+        HipError { call, kind: HipErrorKind::of(code), text: self.error_name(code) }
+    }
+
+    fn error_name(&self, code: Code) -> String {
+        match &self.own {
+            Own::Amd(own) => own.error_name(code),
+            Own::Nvidia(own) => own.error_name(code),
+        }
+    }
+}
+
+/// A device in use.
+pub(crate) struct Device {
+    pub(crate) runtime: &'static Runtime,
+    pub(crate) index: c_int,
+    pub(crate) info: DeviceInfo,
+    /// The primary context on NVIDIA.
+    context: Raw,
+    /// A sticky fault was met.
+    poisoned: AtomicBool,
+}
+
+// SAFETY: the context is a handle that any thread may use.
+unsafe impl Send for Device {}
+// SAFETY: as above; the runtime's functions may be called from many threads.
+unsafe impl Sync for Device {}
+
+impl Device {
+    /// Makes the device current for this thread until the guard is dropped, which brings the caller's
+    /// device back.
+    pub(super) fn enter(&self) -> Result<Current<'_>, HipError> {
+        if self.poisoned.load(Ordering::Relaxed) {
+            return Err(HipError {
+                call: "use the device",
+                kind: HipErrorKind::Sticky,
+                text: "an earlier kernel faulted".to_owned(),
+            });
+        }
+        match &self.runtime.own {
+            Own::Amd(own) => {
+                let mut before = self.index;
+                // SAFETY: the out pointer is valid; the index was checked when the device was opened.
+                let code = unsafe {
+                    match (own.get_device)(&mut before) {
+                        0 if before == self.index => 0,
+                        0 => (own.set_device)(self.index),
+                        code => code,
+                    }
+                };
+                self.check("make the device current", code)?;
+                Ok(Current { device: self, before })
+            }
+            Own::Nvidia(own) => {
+                // SAFETY: the context is retained for as long as the process runs.
+                self.check("make the device current", unsafe { (own.push_context)(self.context) })?;
+                Ok(Current { device: self, before: self.index })
+            }
+        }
+    }
+
+    /// `Err` for any code but 0; a sticky fault is remembered.
+    pub(super) fn check(&self, call: &'static str, code: Code) -> Result<(), HipError> {
+        if code == 0 {
+            return Ok(());
+        }
+        let error = self.runtime.error(call, code);
+        if error.kind == HipErrorKind::Sticky {
+            self.poisoned.store(true, Ordering::Relaxed);
+        }
+        Err(error)
+    }
+
+    /// Waits for everything that was given to the device.
+    pub(crate) fn synchronize(&self) -> Result<(), HipError> {
+        let _current = self.enter()?;
+        // SAFETY: the device is current.
+        self.check("wait for the device", unsafe { (self.runtime.functions.synchronize)() })
+    }
+
+    /// Free and total bytes of device memory.
+    pub(crate) fn memory_info(&self) -> Result<(usize, usize), HipError> {
+        let _current = self.enter()?;
+        let (mut free, mut total) = (0, 0);
+        // SAFETY: the out pointers are valid.
+        let code = unsafe { (self.runtime.functions.memory_info)(&mut free, &mut total) };
+        self.check("ask for free memory", code)?;
+        Ok((free, total))
+    }
+
+    /// Device memory straight from the runtime.
+    pub(crate) fn allocate(self: &Arc<Self>, bytes: usize) -> Result<DeviceMemory, HipError> {
+        DeviceMemory::new(self.clone(), bytes)
+    }
+}
+
+/// A device that is current for this thread.
+pub(super) struct Current<'a> {
+    device: &'a Device,
+    before: c_int,
+}
+
+impl Drop for Current<'_> {
+    fn drop(&mut self) {
+        match &self.device.runtime.own {
+            Own::Amd(own) => {
+                if self.before != self.device.index {
+                    // SAFETY: the number came from hipGetDevice.
+                    unsafe { (own.set_device)(self.before) };
+                }
+            }
+            Own::Nvidia(own) => {
+                let mut popped = std::ptr::null_mut();
+                // SAFETY: pops what `enter` pushed.
+                unsafe { (own.pop_context)(&mut popped) };
+            }
+        }
+    }
+}

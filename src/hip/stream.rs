@@ -1,0 +1,151 @@
+//! A queue of work for a device: copies, fills, launches.
+
+use std::sync::Arc;
+
+use super::error::HipError;
+use super::runtime::Device;
+use super::symbols::Raw;
+use super::{Event, Launch};
+
+/// A stream of a device: its own, or one that the user keeps. Work given to it runs in order.
+pub(crate) struct Stream {
+    device: Arc<Device>,
+    raw: Raw,
+    owned: bool,
+}
+
+// SAFETY: a stream handle may be used from any thread.
+unsafe impl Send for Stream {}
+// SAFETY: as above; the runtime orders what several threads give.
+unsafe impl Sync for Stream {}
+
+/// `hipStreamNonBlocking`: no implicit ordering with the default stream.
+const NON_BLOCKING: u32 = 1;
+
+impl Stream {
+    /// A new stream.
+    pub(crate) fn new(device: &Arc<Device>) -> Result<Self, HipError> {
+        let _current = device.enter()?;
+        let mut raw = std::ptr::null_mut();
+        // SAFETY: the out pointer is valid.
+        let code = unsafe { (device.runtime.functions.stream_create)(&mut raw, NON_BLOCKING) };
+        device.check("create a stream", code)?;
+        Ok(Stream { device: device.clone(), raw, owned: true })
+    }
+
+    pub(crate) fn device(&self) -> &Arc<Device> {
+        &self.device
+    }
+
+    /// The runtime's handle, as a number.
+    pub(crate) fn id(&self) -> u64 {
+        self.raw.addr() as u64
+    }
+
+    pub(super) fn raw(&self) -> Raw {
+        self.raw
+    }
+
+    /// Waits until everything given so far is done.
+    pub(crate) fn synchronize(&self) -> Result<(), HipError> {
+        let _current = self.device.enter()?;
+        // SAFETY: the stream lives.
+        let code = unsafe { (self.device.runtime.functions.stream_synchronize)(self.raw) };
+        self.device.check("wait for the stream", code)
+    }
+
+    /// Later work waits for the event.
+    pub(crate) fn wait(&self, event: &Event) -> Result<(), HipError> {
+        let _current = self.device.enter()?;
+        // SAFETY: stream and event live.
+        let code = unsafe { (self.device.runtime.functions.stream_wait_event)(self.raw, event.raw(), 0) };
+        self.device.check("let the stream wait for an event", code)
+    }
+
+    /// Copies bytes to device memory.
+    ///
+    /// # Safety
+    /// `to` must be valid for the bytes on the device, and `from` must stay as it is until the stream
+    /// has come past the copy.
+    pub(crate) unsafe fn copy_to_device(&self, to: u64, from: &[u8]) -> Result<(), HipError> {
+        if from.is_empty() {
+            return Ok(());
+        }
+        let _current = self.device.enter()?;
+        let copy = self.device.runtime.functions.copy_to_device;
+        // SAFETY: the caller's promise.
+        let code = unsafe { copy(to, from.as_ptr().cast(), from.len(), self.raw) };
+        self.device.check("copy to the device", code)
+    }
+
+    /// Copies bytes from device memory.
+    ///
+    /// # Safety
+    /// `from` must be valid for `len` bytes on the device and `to` on the host, until the stream has
+    /// come past the copy.
+    pub(crate) unsafe fn copy_to_host(&self, to: *mut u8, from: u64, len: usize) -> Result<(), HipError> {
+        if len == 0 {
+            return Ok(());
+        }
+        let _current = self.device.enter()?;
+        // SAFETY: the caller's promise.
+        let code = unsafe { (self.device.runtime.functions.copy_to_host)(to.cast(), from, len, self.raw) };
+        self.device.check("copy to the host", code)
+    }
+
+    /// Copies bytes within device memory; the two spans must not overlap.
+    ///
+    /// # Safety
+    /// Both spans must be valid on the device until the stream has come past the copy.
+    pub(crate) unsafe fn copy_on_device(&self, to: u64, from: u64, len: usize) -> Result<(), HipError> {
+        if len == 0 {
+            return Ok(());
+        }
+        let _current = self.device.enter()?;
+        // SAFETY: the caller's promise.
+        let code = unsafe { (self.device.runtime.functions.copy_on_device)(to, from, len, self.raw) };
+        self.device.check("copy on the device", code)
+    }
+
+    /// Sets bytes of device memory.
+    ///
+    /// # Safety
+    /// The span must be valid on the device until the stream has come past it.
+    pub(crate) unsafe fn set_bytes(&self, to: u64, value: u8, len: usize) -> Result<(), HipError> {
+        if len == 0 {
+            return Ok(());
+        }
+        let _current = self.device.enter()?;
+        // SAFETY: the caller's promise.
+        let code = unsafe { (self.device.runtime.functions.set_bytes)(to, value, len, self.raw) };
+        self.device.check("fill device memory", code)
+    }
+
+    /// Launches kernels in order. The device is made current once for all of them.
+    ///
+    /// # Safety
+    /// The parameters of each launch must be what its kernel takes, and every address in them valid
+    /// for what the kernel does with it, until the stream has come past the launches.
+    pub(crate) unsafe fn launch<'l>(
+        &self,
+        launches: impl Iterator<Item = Launch<'l>>,
+    ) -> Result<(), HipError> {
+        let _current = self.device.enter()?;
+        for launch in launches {
+            // SAFETY: the caller's promise.
+            unsafe { launch.submit(&self.device, self.raw)? };
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        if self.owned
+            && let Ok(_current) = self.device.enter()
+        {
+            // SAFETY: made by `new`, destroyed once.
+            unsafe { (self.device.runtime.functions.stream_destroy)(self.raw) };
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! The interpreter's parameters, as `kernels/map.hip` declares them, made from shapes.
+
+use std::mem::{offset_of, size_of};
+
+use bytemuck::{Pod, Zeroable};
+
+use crate::ops::OpError;
+
+use super::super::params::Divider;
+
+pub(super) const MAX_INPUTS: usize = 8;
+pub(super) const MAX_STEPS: usize = 24;
+const MAX_RANK: usize = 8;
+
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+pub(super) struct MapParams {
+    pub(super) out: u64,
+    pub(super) errors: u64,
+    count: u64,
+    out_type: u32,
+    rank: u32,
+    steps: u32,
+    whole_packs: u32,
+    dims: [Divider; MAX_RANK],
+    pub(super) inputs: [OperandParams; MAX_INPUTS],
+    program: [Instruction; MAX_STEPS],
+}
+
+const _: () = assert!(size_of::<MapParams>() == 1352);
+
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+pub(super) struct OperandParams {
+    pub(super) address: u64,
+    ty: u32,
+    layout: u32,
+    strides: [i64; MAX_RANK],
+}
+
+/// One operation of a program.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
+pub(super) struct Instruction {
+    pub(super) op: u32,
+    pub(super) source: u32,
+    /// Immediates, as the bits of the type that is computed in.
+    pub(super) a: u64,
+    pub(super) b: u64,
+}
+
+/// `Source` in the kernel.
+pub(super) const IMMEDIATE: u32 = 0;
+pub(super) const FROM_INPUT: u32 = 3;
+
+/// `Layout` in the kernel.
+const DENSE: u32 = 0;
+const SCALAR: u32 = 1;
+const STRIDED: u32 = 2;
+
+/// Offset of the address of input `i` in the parameters.
+pub(super) fn input_address(i: usize) -> usize {
+    offset_of!(MapParams, inputs) + i * size_of::<OperandParams>()
+}
+
+/// An input of a map: its shape, aligned at the output's last dimension, and its type's number.
+pub(super) struct MapInput {
+    pub(super) shape: Vec<usize>,
+    pub(super) ty: u32,
+}
+
+impl MapParams {
+    /// The parameters for an output of shape `out`, to which every input broadcasts. `pack` is the number
+    /// of elements that a work item takes.
+    pub(super) fn new(
+        out: &[usize],
+        out_type: u32,
+        inputs: &[MapInput],
+        program: &[Instruction],
+        pack: usize,
+    ) -> Result<Self, OpError> {
+        let mut params = MapParams::zeroed();
+        params.count = out.iter().product::<usize>() as u64;
+        params.out_type = out_type;
+        params.steps = program.len() as u32;
+        params.program[..program.len()].copy_from_slice(program);
+        let (dims, all_strides) = collapse(out, inputs);
+        if dims.len() > MAX_RANK {
+            return Err(OpError::Unsupported(format!(
+                "broadcasting over {} dimensions that cannot be joined; the GPU kernel takes {MAX_RANK}",
+                dims.len()
+            )));
+        }
+        params.rank = dims.len() as u32;
+        params.whole_packs = dims.last().is_some_and(|d| d % pack == 0) as u32;
+        for (to, &dim) in params.dims.iter_mut().zip(&dims) {
+            *to = Divider::new(dim);
+        }
+        let dense = strides(dims.len(), &dims);
+        for ((operand, input), strides) in params.inputs.iter_mut().zip(inputs).zip(&all_strides) {
+            operand.ty = input.ty;
+            operand.strides[..strides.len()].copy_from_slice(strides);
+            operand.layout = if strides.iter().all(|&s| s == 0) {
+                SCALAR
+            } else if *strides == dense {
+                DENSE
+            } else {
+                STRIDED
+            };
+        }
+        Ok(params)
+    }
+}
+
+/// The output's dimensions and each input's strides over them, with dimensions of size 1 left out and
+/// neighbours joined where every input goes on from one to the next.
+fn collapse(out: &[usize], inputs: &[MapInput]) -> (Vec<usize>, Vec<Vec<i64>>) {
+    let strides: Vec<Vec<i64>> = inputs.iter().map(|input| strides(out.len(), &input.shape)).collect();
+    let mut dims: Vec<usize> = Vec::new();
+    let mut joined: Vec<Vec<i64>> = vec![Vec::new(); inputs.len()];
+    for (d, &size) in out.iter().enumerate() {
+        if size == 1 {
+            continue;
+        }
+        let follows = |(have, all): (&Vec<i64>, &Vec<i64>)| {
+            have.last().is_some_and(|&outer| outer == all[d] * size as i64)
+        };
+        match dims.last_mut() {
+            Some(last) if joined.iter().zip(&strides).all(follows) => {
+                *last *= size;
+                joined.iter_mut().zip(&strides).for_each(|(have, all)| {
+                    if let Some(stride) = have.last_mut() {
+                        *stride = all[d];
+                    }
+                });
+            }
+            _ => {
+                dims.push(size);
+                joined.iter_mut().zip(&strides).for_each(|(have, all)| have.push(all[d]));
+            }
+        }
+    }
+    (dims, joined)
+}
+
+/// The strides of a dense tensor over an output of `rank` dimensions; 0 where it is broadcast.
+fn strides(rank: usize, shape: &[usize]) -> Vec<i64> {
+    let mut strides = vec![0; rank];
+    let mut step = 1;
+    for (d, &size) in shape.iter().enumerate().rev() {
+        if size != 1 {
+            strides[rank - shape.len() + d] = step;
+        }
+        step *= size as i64;
+    }
+    strides
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dimensions_are_joined() {
+        let input = |shape: &[usize]| MapInput { shape: shape.to_vec(), ty: 1 };
+        for (out, inputs, dims, strides) in [
+            (vec![2, 3, 4], vec![input(&[2, 3, 4])], vec![24], vec![vec![1]]),
+            (vec![2, 3, 4], vec![input(&[2, 3, 4]), input(&[4])], vec![6, 4], vec![vec![4, 1], vec![0, 1]]),
+            (
+                vec![2, 3, 4, 5],
+                vec![input(&[2, 3, 4, 5]), input(&[3, 1, 1])],
+                vec![2, 3, 20],
+                vec![vec![60, 20, 1], vec![0, 1, 0]],
+            ),
+            (vec![2, 1, 3], vec![input(&[]), input(&[2, 1, 3])], vec![6], vec![vec![0], vec![1]]),
+            (vec![], vec![input(&[])], vec![], vec![vec![]]),
+        ] {
+            assert_eq!(collapse(&out, &inputs), (dims, strides), "{out:?}");
+        }
+    }
+}

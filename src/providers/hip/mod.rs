@@ -1,0 +1,55 @@
+//! How operators run on a GPU: picks kernels, computes launches.
+//!
+//! A family's file has a table of [`Entry`]s, as in the CPU provider. A kernel here is a planner: for given
+//! shapes it appends launches of machine code, with parameters complete but for addresses, which each
+//! run fills in. Nothing is decided while a model runs.
+
+mod code;
+mod context;
+mod kernel;
+mod launch;
+mod map;
+mod params;
+mod provider;
+
+pub(crate) use context::DeviceContext;
+pub(crate) use kernel::HipKernel;
+pub(crate) use launch::{Addresses, LaunchPlan, PlanBuilder};
+pub(crate) use provider::{DeviceBuffer, Provider, missing};
+
+use crate::ops::OpError;
+
+use super::NodeContext;
+
+/// One operator that the HIP provider runs.
+pub(crate) struct Entry {
+    domain: &'static str,
+    name: &'static str,
+    build: fn(&NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpError>,
+}
+
+impl Entry {
+    const fn new(
+        name: &'static str,
+        build: fn(&NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpError>,
+    ) -> Self {
+        Entry { domain: "", name, build }
+    }
+
+    const fn domain(mut self, domain: &'static str) -> Self {
+        self.domain = domain;
+        self
+    }
+}
+
+const FAMILIES: &[&[Entry]] = &[map::KERNELS];
+
+/// Makes the kernel of a node. `OpError::Unsupported` says that the HIP provider lacks it.
+pub(crate) fn build(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpError> {
+    let entry =
+        FAMILIES.iter().flat_map(|f| f.iter()).find(|e| e.name == node.name && e.domain == node.domain);
+    match entry {
+        Some(entry) => (entry.build)(node),
+        None => Err(OpError::Unsupported(format!("the HIP provider has no kernel for {}", node.name))),
+    }
+}

@@ -1,0 +1,46 @@
+//! Parts of kernel parameters that several families share; `kernels/include/rukh` has their mirrors.
+
+use bytemuck::{Pod, Zeroable};
+
+/// `Divider` of `device.h`: a prepared division by a number from 1 to 2³¹.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+pub(super) struct Divider {
+    pub(super) divisor: u32,
+    multiplier: u32,
+    shift: u32,
+}
+
+impl Divider {
+    /// Granlund and Montgomery, "Division by Invariant Integers using Multiplication" (1994), for
+    /// dividends below 2³¹.
+    pub(super) fn new(divisor: usize) -> Self {
+        let divisor = u32::try_from(divisor.max(1)).unwrap_or(u32::MAX);
+        let shift = 32 - (divisor - 1).leading_zeros();
+        let multiplier = (1u64 << 32) * ((1u64 << shift) - divisor as u64) / divisor as u64 + 1;
+        Divider { divisor, multiplier: multiplier as u32, shift }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the device computes.
+    fn divide(n: u32, d: Divider) -> u32 {
+        (((n as u64 * d.multiplier as u64) >> 32) as u32).wrapping_add(n) >> d.shift
+    }
+
+    #[test]
+    fn divisions_are_exact() {
+        let interesting = [1u32, 2, 3, 5, 6, 7, 9, 10, 63, 64, 65, 1000, 4096, 65537, 1 << 30, (1 << 31) - 1];
+        for divisor in interesting {
+            let prepared = Divider::new(divisor as usize);
+            for base in interesting {
+                for n in [base - 1, base, base + 1, base.saturating_mul(7)].map(|n| n & 0x7fff_ffff) {
+                    assert_eq!(divide(n, prepared), n / divisor, "{n} / {divisor}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! What every provider is told of a node.
+
+use crate::ops::{OpError, Operator};
+use crate::tensor::{ElementType, Tensor, TensorView, ValueType};
+use crate::threads::Pool;
+
+/// What a kernel is made from.
+pub(crate) struct NodeContext<'a> {
+    /// The provider that is asked, for messages.
+    pub(crate) provider: &'static str,
+    pub(crate) domain: &'a str,
+    pub(crate) name: &'a str,
+    pub(crate) op: &'a dyn Operator,
+    /// `None` where an input is omitted.
+    pub(crate) input_types: &'a [Option<ValueType>],
+    /// `None` where an output is not wanted.
+    pub(crate) output_types: &'a [Option<ValueType>],
+    /// Inputs that are constants. They may be misaligned: `Tensor::aligned` before a view.
+    pub(crate) constants: &'a [Option<&'a Tensor>],
+    pub(crate) pool: &'a Pool,
+}
+
+impl<'a> NodeContext<'a> {
+    /// The typed operator. The registry pairs names and types, so another type is a defect.
+    pub(crate) fn op<T: Operator>(&self) -> &'a T {
+        self.op.downcast().expect("the operator type of this declaration")
+    }
+
+    /// The element type of a tensor input.
+    pub(crate) fn input(&self, i: usize) -> Option<ElementType> {
+        self.input_types.get(i)?.as_ref()?.element()
+    }
+
+    /// The element type of a tensor output.
+    pub(crate) fn output(&self, i: usize) -> Option<ElementType> {
+        self.output_types.get(i)?.as_ref()?.element()
+    }
+
+    pub(crate) fn has_input(&self, i: usize) -> bool {
+        self.input_types.get(i).is_some_and(Option::is_some)
+    }
+
+    pub(crate) fn constant(&self, i: usize) -> Option<&'a Tensor> {
+        self.constants.get(i).copied().flatten()
+    }
+
+    /// The error for a type that has no kernel.
+    pub(crate) fn no_kernel(&self) -> OpError {
+        let types: Vec<String> = self
+            .input_types
+            .iter()
+            .map(|t| t.as_ref().map_or_else(|| "-".to_owned(), ToString::to_string))
+            .collect();
+        OpError::Unsupported(format!(
+            "the {} provider has no kernel for {} with inputs ({})",
+            self.provider,
+            self.name,
+            types.join(", ")
+        ))
+    }
+}
+
+/// What a kernel that prepares for given shapes knows of an input.
+#[derive(Clone, Copy)]
+pub(crate) struct Argument<'a> {
+    pub(crate) shape: &'a [usize],
+    pub(crate) value: Option<TensorView<'a>>,
+}
