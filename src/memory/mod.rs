@@ -1,6 +1,6 @@
 //! Memory: of runs on the host, and the allocator of device memory. Knows no device.
 
 mod context;
-mod device;
+pub(crate) mod device;
 
 pub(crate) use context::{ContextPool, RunMemory};

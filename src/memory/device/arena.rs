@@ -79,8 +79,10 @@ impl Arena {
             Err(Refusal::Failed(error)) => return Err(error),
             Err(Refusal::NoMemory(refuser)) => refuser,
         };
-        inner.heap.statistics.num_alloc_retries += 1;
-        for wait in [false, true, false] {
+        // What can never be had is not worth the cache.
+        let steps: &[bool] = if size > self.limit { &[] } else { &[false, true, false] };
+        inner.heap.statistics.num_alloc_retries += u64::from(!steps.is_empty());
+        for &wait in steps {
             if wait {
                 drop(inner);
                 self.wait_for_streams()?;

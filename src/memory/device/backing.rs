@@ -7,8 +7,8 @@ use crate::error::{Error, Status};
 /// A device's memory and the order of its streams. A stream is known by its handle as a number; 0 is
 /// the default stream.
 ///
-/// The room may call every method from several threads at once, and holds its lock during all but
-/// `wait` and `synchronize`; so none may call back into the allocator.
+/// The room calls every method from several threads at once. It may hold its lock during all but `wait`
+/// and `synchronize`; so none may call back into the allocator.
 pub(crate) trait Backing: Send + Sync {
     /// The address of at least `bytes` (never 0), aligned to 256.
     fn allocate(&self, bytes: u64) -> Result<u64, BackingError>;

@@ -50,11 +50,16 @@ impl Fake {
     /// Queues work of `user` on addresses. It is an error when unfinished work of another user on
     /// another stream overlaps.
     pub(super) fn submit(&self, stream: u64, user: u64, range: Range<u64>) {
+        self.lend(stream, stream, user, range);
+    }
+
+    /// As `submit`, on a stream that was made to wait for what `owner` has queued so far.
+    pub(super) fn lend(&self, stream: u64, owner: u64, user: u64, range: Range<u64>) {
         let mut state = self.state();
         let clash = state
             .work
             .iter()
-            .find(|w| w.user != user && w.stream != stream && overlap(&w.range, &range))
+            .find(|w| w.user != user && ![stream, owner].contains(&w.stream) && overlap(&w.range, &range))
             .map(|w| {
                 format!("{range:x?} on stream {stream} while stream {} still uses {:x?}", w.stream, w.range)
             });

@@ -147,9 +147,12 @@ impl Heap {
             .collect();
         let mut regions = Vec::new();
         for address in passed {
-            match self.chunks.get(&address).map(|chunk| &chunk.state) {
-                Some(State::Awaiting { .. }) => regions.extend(self.end_block(address)),
-                // Not when it was joined meanwhile with a chunk that is not free yet.
+            match self.chunks.get_mut(&address).map(|chunk| &mut chunk.state) {
+                Some(State::Awaiting { owner, .. }) => {
+                    *owner = owner.filter(|&mark| !streams.is_done(mark));
+                    regions.extend(self.end_block(address));
+                }
+                // Not when it was joined meanwhile with a chunk whose stream is not past it.
                 Some(State::Free { owner: Some(mark) }) if streams.is_done(*mark) => {
                     if let Some((size, region, _)) = self.remove_free(address) {
                         self.insert_joined(address, size, region, None);

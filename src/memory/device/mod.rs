@@ -19,18 +19,18 @@
 // The HIP provider is the user of this room.
 #![cfg_attr(not(test), expect(dead_code))]
 
-mod allocator;
+pub(crate) mod allocator;
 mod arena;
-mod backing;
+pub(crate) mod backing;
 mod bins;
-mod config;
+pub(crate) mod config;
 mod direct;
 mod exhausted;
-mod external;
+pub(crate) mod external;
 mod growth;
 mod heap;
-mod snapshot;
-mod statistics;
+pub(crate) mod snapshot;
+pub(crate) mod statistics;
 mod streams;
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use super::allocator::{Block, DeviceAllocator};
 use super::config::{ArenaConfig, ExtendStrategy};
 use super::fake::Fake;
 use super::snapshot::BlockState;
+use super::statistics::Statistics;
 use crate::error::Status;
 
 /// Marsaglia's xorshift64.
@@ -62,16 +63,22 @@ fn configs() -> [ArenaConfig; 4] {
 
 #[test]
 fn random_use_over_streams() {
+    let (mut retries, mut failures, mut waits) = (0, 0, 0);
     for seed in seeds() {
         println!("RUKH_TEST_SEED={seed}");
         for config in configs() {
-            run(seed, &config);
+            let s = run(seed, &config);
+            retries += s.num_alloc_retries;
+            failures += s.num_ooms;
+            waits += s.num_sync_all_streams;
         }
     }
+    // The hard ways were gone, with success and without.
+    assert!(retries > failures && failures > 0 && waits > 0, "{retries} {failures} {waits}");
 }
 
 /// One run on one thread, with everything checked after each step.
-fn run(seed: u64, config: &ArenaConfig) {
+fn run(seed: u64, config: &ArenaConfig) -> Statistics {
     const STREAMS: u64 = 4;
     let mut random = Random(seed);
     let fake = Fake::new(3 << 19);
@@ -94,7 +101,8 @@ fn run(seed: u64, config: &ArenaConfig) {
             },
             45..60 => {
                 if let Some((block, user)) = pick(&live, &mut random) {
-                    fake.submit(stream, *user, block.address()..block.address() + block.capacity());
+                    let end = block.address() + block.capacity();
+                    fake.lend(stream, block.stream(), *user, block.address()..end);
                     block.record_stream(stream);
                 }
             }
@@ -121,6 +129,7 @@ fn run(seed: u64, config: &ArenaConfig) {
     assert_eq!(s.num_device_alloc, s.num_device_free);
     drop(allocator);
     fake.check_returned();
+    s
 }
 
 fn new_block(allocator: &DeviceAllocator, random: &mut Random, stream: u64) -> Option<Block> {
@@ -218,7 +227,8 @@ fn use_from_a_thread(thread: u64, fake: &Fake, allocator: &DeviceAllocator) {
             9..11 => {
                 if let Some((block, user)) = live.last() {
                     let other = (thread + 1) % 4;
-                    fake.submit(other, *user, block.address()..block.address() + block.capacity());
+                    let end = block.address() + block.capacity();
+                    fake.lend(other, thread, *user, block.address()..end);
                     block.record_stream(other);
                 }
             }
