@@ -133,7 +133,7 @@ impl Arena {
         }
         match place {
             Place::OwnRegion => {
-                let address = self.from_device(request.size)?;
+                let address = self.device_memory(request.size)?;
                 Ok(inner.heap.add_dedicated(address, request))
             }
             Place::Arena => {
@@ -165,7 +165,7 @@ impl Arena {
     /// A region of `size` bytes, or of less when the device refuses, down to `least`.
     fn region(&self, mut size: u64, least: u64) -> std::result::Result<(u64, u64), Refusal> {
         loop {
-            match self.from_device(size) {
+            match self.device_memory(size) {
                 Ok(address) => return Ok((address, size)),
                 Err(Refusal::NoMemory(refuser)) => match back_off(size, least) {
                     Some(less) => size = less,
@@ -176,7 +176,7 @@ impl Arena {
         }
     }
 
-    fn from_device(&self, size: u64) -> std::result::Result<u64, Refusal> {
+    fn device_memory(&self, size: u64) -> std::result::Result<u64, Refusal> {
         self.backing.allocate(size).map_err(|error| match error {
             BackingError::Exhausted => Refusal::NoMemory(Refuser::Device),
             failed => Refusal::Failed(failed.into()),

@@ -67,7 +67,7 @@ impl Direct {
     }
 
     /// From the device or the user, once more after the user's cache was emptied.
-    fn from_source(&self, size: u64) -> std::result::Result<u64, BackingError> {
+    fn take(&self, size: u64) -> std::result::Result<u64, BackingError> {
         let Some(functions) = &self.functions else { return self.backing.allocate(size) };
         match functions.allocate(size) {
             Err(BackingError::Exhausted) if functions.empty_cache() => {
@@ -78,7 +78,7 @@ impl Direct {
         }
     }
 
-    fn to_source(&self, address: u64) {
+    fn give_back(&self, address: u64) {
         match &self.functions {
             Some(functions) => functions.free(address),
             None => self.backing.free(address),
@@ -121,7 +121,7 @@ impl Core for Direct {
         }
         inner.claimed = inner.claimed.saturating_add(size);
         drop(inner);
-        let result = self.from_source(size);
+        let result = self.take(size);
         let mut inner = self.lock();
         inner.claimed = inner.claimed.saturating_sub(size);
         let address = match result {
@@ -137,7 +137,7 @@ impl Core for Direct {
         }
         if !address.is_multiple_of(GRANULARITY) {
             drop(inner);
-            self.to_source(address);
+            self.give_back(address);
             fail!(
                 InvalidData,
                 "{}: gpu_external_alloc returned {address:#x}; device memory must be aligned to {GRANULARITY} bytes",
@@ -189,7 +189,7 @@ impl Core for Direct {
         inner.trace.add(Action::FreeCompleted, address, size, streams.first().copied());
         inner.trace.add(Action::SegmentFree, address, size, streams.first().copied());
         drop(guard);
-        self.to_source(address);
+        self.give_back(address);
     }
 
     /// Nothing is kept that could be given back.

@@ -200,8 +200,7 @@ impl Heap {
             .regions
             .iter()
             .filter(|(address, region)| {
-                !region.dedicated
-                    && !(keep_first && region.first)
+                !(region.dedicated || keep_first && region.first)
                     && self
                         .chunks
                         .range(**address..**address + region.size)
