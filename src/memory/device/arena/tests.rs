@@ -292,6 +292,27 @@ fn a_forgotten_stream_owns_nothing() {
 }
 
 #[test]
+fn a_forgotten_stream_is_not_awaited_under_its_next_owner() {
+    let fake = Fake::new(0);
+    let arena = arena(&fake, &same_as_requested());
+    let block = arena.allocate(1024, 1).unwrap();
+    let address = block.address();
+    for stream in [2, 3] {
+        block.record_stream(stream);
+        fake.submit(stream, 1, address..address + 1024);
+    }
+    drop(block);
+    arena.forget_stream(2).unwrap();
+    arena.forget_stream(1).unwrap();
+    // The handles come again, for streams that free nothing.
+    let others = [arena.allocate(256, 2).unwrap(), arena.allocate(256, 1).unwrap()];
+    fake.complete(3);
+    assert_eq!(arena.allocate(1024, 4).unwrap().address(), address);
+    drop((others, arena));
+    fake.check_returned();
+}
+
+#[test]
 fn a_device_that_fails_is_named() {
     let fake = Fake::new(0);
     let arena = arena(&fake, &ArenaConfig::default());
