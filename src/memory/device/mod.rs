@@ -1,6 +1,6 @@
 //! Device memory: an arena, or the user's own functions, behind one interface.
 //!
-//! The room knows no device. It works over [`Backing`], which a HIP runtime implements: plain
+//! The room knows no device. It works over [`Backing`](backing::Backing), which a HIP runtime implements: plain
 //! allocation, and fences that tell when a stream has passed a point.
 //!
 //! ```text
