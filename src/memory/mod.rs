@@ -1,5 +1,6 @@
-//! Memory of runs. Knows no device.
+//! Memory: of runs on the host, and the allocator of device memory. Knows no device.
 
 mod context;
+pub(crate) mod device;
 
 pub(crate) use context::{ContextPool, RunMemory};
