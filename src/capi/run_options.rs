@@ -12,17 +12,35 @@ use super::types::*;
 use crate::error::{Result, fail};
 use crate::session::RunOptions;
 
+/// As ONNX Runtime calls it.
+const SHRINK: &str = "memory.enable_memory_arena_shrinkage";
+
 impl TextOptions for RunOptions {
     fn set(&mut self, key: &str, value: &str) -> Result<()> {
         match key {
             "tag" => self.tag = (!value.is_empty()).then(|| value.into()),
-            _ => fail!(InvalidArgument, "run option \"{key}\" is not known; known is tag"),
+            SHRINK => match value {
+                "" | "0" => self.shrink_arena = false,
+                "1" => self.shrink_arena = true,
+                // ONNX Runtime names the arenas: a device's among others.
+                _ if value.split(';').all(|arena| arena == "cpu:0" || arena.starts_with("gpu:")) => {
+                    self.shrink_arena = value.contains("gpu:");
+                }
+                _ => fail!(
+                    InvalidArgument,
+                    "run option \"{key}\": \"{value}\" is not allowed; allowed are 0, 1, and as in ONNX Runtime \"gpu:0\" or \"cpu:0;gpu:0\""
+                ),
+            },
+            _ => fail!(InvalidArgument, "run option \"{key}\" is not known; known are {SHRINK}, tag"),
         }
         Ok(())
     }
 
     fn entries(&self) -> Vec<(String, String)> {
-        vec![("tag".to_owned(), self.tag.as_deref().unwrap_or_default().to_owned())]
+        vec![
+            (SHRINK.to_owned(), (self.shrink_arena as u8).to_string()),
+            ("tag".to_owned(), self.tag.as_deref().unwrap_or_default().to_owned()),
+        ]
     }
 }
 
@@ -44,7 +62,9 @@ pub(super) fn run_options(options: *const rukh_run_options) -> Result<RunOptions
 
 /// Makes options for runs, all at their defaults. One object may serve many runs, also at once.
 ///
-/// Key of `rukh_run_options_set`: "tag" (a name for the run in the profile).
+/// Keys of `rukh_run_options_set`: "tag" (a name for the run in the profile) and
+/// "memory.enable_memory_arena_shrinkage" ("1", or "gpu:0" as in ONNX Runtime: after the run, device memory
+/// that nobody uses goes back to the runtime).
 ///
 /// `out`: not NULL; receives the options, which the caller destroys; NULL on failure. `error`: may be
 /// NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, `RUKH_ERROR_OUT_OF_MEMORY`.

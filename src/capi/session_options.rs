@@ -1,7 +1,7 @@
 //! Options of a session.
 
 use std::collections::BTreeMap;
-use std::ffi::c_char;
+use std::ffi::{c_char, c_void};
 use std::sync::Mutex;
 
 use super::args;
@@ -11,7 +11,7 @@ use super::locked;
 use super::options::{self, TextOptions};
 use super::types::*;
 use crate::error::{Result, fail};
-use crate::session::SessionOptions;
+use crate::session::{ExternalFunctions, SessionOptions};
 
 /// The options, and what the library's own tests ask of a session.
 #[derive(Clone, Default)]
@@ -276,6 +276,40 @@ pub unsafe extern "C" fn rukh_session_options_add_provider(
             }
         }
         locked(options).options.add_provider(provider, entries)
+    })
+}
+
+/// Lets the hip provider take device memory from functions of the caller's instead of its arena, which
+/// is then bypassed: the limit and the strategy have no effect.
+///
+/// `alloc` gets a number of bytes (never 0) and `user`, and returns an address in the memory of the
+/// provider's device, aligned to 256 bytes, or NULL when there is none; `release_memory` gets what `alloc`
+/// returned, when no stream uses it any more; `empty_cache`, which may be NULL, is asked to give back what
+/// nobody uses before an allocation is tried again. They are called from any thread, at the same time too,
+/// with no lock held, and must not throw. The provider options "gpu_external_alloc", "gpu_external_free"
+/// and "gpu_external_empty_cache" do the same with functions that take no `user`. Not to be used with a
+/// user's stream.
+///
+/// `options`, `alloc`, `release_memory`: not NULL. `user`: handed on as it is; it must stay valid until
+/// every session made with these options is destroyed. `error`: may be NULL. Threads: any. Errors:
+/// `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rukh_session_options_set_external_allocator(
+    options: *mut rukh_session_options,
+    alloc: rukh_device_alloc,
+    release_memory: rukh_device_free,
+    empty_cache: rukh_device_empty_cache,
+    user: *mut c_void,
+    error: *mut *mut rukh_error,
+) -> rukh_status {
+    call_on(options, error, |options| {
+        let (Some(alloc), Some(free)) = (alloc, release_memory) else {
+            fail!(InvalidArgument, "alloc, release_memory: NULL is not allowed; both functions are needed");
+        };
+        // SAFETY: the caller's promise, as the comment above demands it.
+        let functions = unsafe { ExternalFunctions::with_user(alloc, free, empty_cache, user) };
+        locked(options).options.external_allocator = Some(functions);
+        Ok(())
     })
 }
 

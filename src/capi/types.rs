@@ -180,6 +180,13 @@ pub type rukh_log_callback =
 /// again. It must return normally.
 pub type rukh_release = Option<unsafe extern "C" fn(user: *mut c_void)>;
 
+/// Allocates device memory for `rukh_session_options_set_external_allocator`.
+pub type rukh_device_alloc = Option<unsafe extern "C" fn(bytes: usize, user: *mut c_void) -> *mut c_void>;
+/// Frees device memory that a `rukh_device_alloc` gave.
+pub type rukh_device_free = Option<unsafe extern "C" fn(address: *mut c_void, user: *mut c_void)>;
+/// Gives back device memory that a caller's allocator keeps unused.
+pub type rukh_device_empty_cache = Option<unsafe extern "C" fn(user: *mut c_void)>;
+
 /// Releases memory that a tensor was laid over; called once, from any thread, when the last value, run
 /// and session that use the memory are done with it. It must return normally.
 pub type rukh_deleter = Option<unsafe extern "C" fn(data: *mut c_void, user: *mut c_void)>;

@@ -4,6 +4,7 @@
 //! which is the CUDA driver. Both are opened while running and neither is needed to build.
 
 mod amd;
+mod backing;
 mod error;
 mod event;
 mod library;
@@ -15,11 +16,10 @@ mod stream;
 mod symbols;
 pub(crate) mod targets;
 
-pub(crate) use error::{HipError, HipErrorKind};
-pub(crate) use event::Event;
-pub(crate) use memory::{DeviceMemory, PinnedMemory};
+pub(crate) use backing::DeviceBacking;
+pub(crate) use error::HipError;
 pub(crate) use module::{Function, Launch, Module};
-pub(crate) use runtime::{Device, DeviceInfo, NoDevice, Runtime};
+pub(crate) use runtime::{Device, DeviceInfo, Runtime};
 pub(crate) use stream::Stream;
 
 /// Whose runtime and machine code.

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use super::Platform;
 use super::amd::{self, AmdFunctions};
 use super::error::{HipError, HipErrorKind};
 use super::library;
 use super::nvidia::NvidiaFunctions;
 use super::symbols::{Code, Functions, Raw};
-use super::{DeviceMemory, Platform};
 
 /// One platform's runtime library, opened once in a process and never closed.
 pub(crate) struct Runtime {
@@ -225,11 +225,9 @@ impl Runtime {
                 own.context(index as c_int).map_err(|code| self.error("open the device", code))?
             }
         };
-        let info = self.devices[index].clone();
         let device = Arc::new(Device {
             runtime: self,
             index: index as c_int,
-            info,
             context,
             poisoned: AtomicBool::new(false),
         });
@@ -253,7 +251,6 @@ impl Runtime {
 pub(crate) struct Device {
     pub(crate) runtime: &'static Runtime,
     pub(crate) index: c_int,
-    pub(crate) info: DeviceInfo,
     /// The primary context on NVIDIA.
     context: Raw,
     /// A sticky fault was met.
@@ -325,11 +322,6 @@ impl Device {
         let code = unsafe { (self.runtime.functions.memory_info)(&mut free, &mut total) };
         self.check("ask for free memory", code)?;
         Ok((free, total))
-    }
-
-    /// Device memory straight from the runtime.
-    pub(crate) fn allocate(self: &Arc<Self>, bytes: usize) -> Result<DeviceMemory, HipError> {
-        DeviceMemory::new(self.clone(), bytes)
     }
 }
 

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use crate::error::{Error, fail};
+
+use super::Launch;
 use super::error::HipError;
 use super::runtime::Device;
 use super::symbols::Raw;
-use super::{Event, Launch};
 
 /// A stream of a device: its own, or one that the user keeps. Work given to it runs in order.
 pub(crate) struct Stream {
@@ -33,17 +35,30 @@ impl Stream {
         Ok(Stream { device: device.clone(), raw, owned: true })
     }
 
-    pub(crate) fn device(&self) -> &Arc<Device> {
-        &self.device
+    /// A stream that the user keeps; 0 is the default stream. The runtime tells streams of another device
+    /// where it can.
+    pub(crate) fn of_user(device: &Arc<Device>, address: u64) -> Result<Self, Error> {
+        let raw: Raw = std::ptr::with_exposed_provenance_mut(address as usize);
+        if let (Some(ask), false) = (device.runtime.functions.stream_device, raw.is_null()) {
+            let _current = device.enter()?;
+            let mut of = device.index;
+            // SAFETY: the user says that this is a stream; the out pointer is valid.
+            let code = unsafe { ask(raw, &mut of) };
+            device.check("ask a stream for its device", code)?;
+            if of != device.index {
+                fail!(
+                    InvalidArgument,
+                    "user_compute_stream {address:#x} is a stream of device {of}; device_id is {}, and both must be the same",
+                    device.index
+                );
+            }
+        }
+        Ok(Stream { device: device.clone(), raw, owned: false })
     }
 
     /// The runtime's handle, as a number.
     pub(crate) fn id(&self) -> u64 {
         self.raw.addr() as u64
-    }
-
-    pub(super) fn raw(&self) -> Raw {
-        self.raw
     }
 
     /// Waits until everything given so far is done.
@@ -52,14 +67,6 @@ impl Stream {
         // SAFETY: the stream lives.
         let code = unsafe { (self.device.runtime.functions.stream_synchronize)(self.raw) };
         self.device.check("wait for the stream", code)
-    }
-
-    /// Later work waits for the event.
-    pub(crate) fn wait(&self, event: &Event) -> Result<(), HipError> {
-        let _current = self.device.enter()?;
-        // SAFETY: stream and event live.
-        let code = unsafe { (self.device.runtime.functions.stream_wait_event)(self.raw, event.raw(), 0) };
-        self.device.check("let the stream wait for an event", code)
     }
 
     /// Copies bytes to device memory.
@@ -91,20 +98,6 @@ impl Stream {
         // SAFETY: the caller's promise.
         let code = unsafe { (self.device.runtime.functions.copy_to_host)(to.cast(), from, len, self.raw) };
         self.device.check("copy to the host", code)
-    }
-
-    /// Copies bytes within device memory; the two spans must not overlap.
-    ///
-    /// # Safety
-    /// Both spans must be valid on the device until the stream has come past the copy.
-    pub(crate) unsafe fn copy_on_device(&self, to: u64, from: u64, len: usize) -> Result<(), HipError> {
-        if len == 0 {
-            return Ok(());
-        }
-        let _current = self.device.enter()?;
-        // SAFETY: the caller's promise.
-        let code = unsafe { (self.device.runtime.functions.copy_on_device)(to, from, len, self.raw) };
-        self.device.check("copy on the device", code)
     }
 
     /// Sets bytes of device memory.

@@ -52,24 +52,18 @@ functions! {
         memory_info: fn(*mut usize, *mut usize) = "hipMemGetInfo", "cuMemGetInfo_v2";
         malloc: fn(*mut Address, usize) = "hipMalloc", "cuMemAlloc_v2";
         free: fn(Address) = "hipFree", "cuMemFree_v2";
-        host_malloc: fn(*mut *mut c_void, usize, c_uint) = "hipHostMalloc", "cuMemHostAlloc";
-        host_free: fn(*mut c_void) = "hipHostFree", "cuMemFreeHost";
         copy_to_device: fn(Address, *const c_void, usize, Raw) = "hipMemcpyHtoDAsync", "cuMemcpyHtoDAsync_v2";
         copy_to_host: fn(*mut c_void, Address, usize, Raw) = "hipMemcpyDtoHAsync", "cuMemcpyDtoHAsync_v2";
-        copy_on_device: fn(Address, Address, usize, Raw) = "hipMemcpyDtoDAsync", "cuMemcpyDtoDAsync_v2";
         set_bytes: fn(Address, u8, usize, Raw) = "hipMemsetD8Async", "cuMemsetD8Async";
         stream_create: fn(*mut Raw, c_uint) = "hipStreamCreateWithFlags", "cuStreamCreate";
         stream_destroy: fn(Raw) = "hipStreamDestroy", "cuStreamDestroy_v2";
         stream_synchronize: fn(Raw) = "hipStreamSynchronize", "cuStreamSynchronize";
-        stream_wait_event: fn(Raw, Raw, c_uint) = "hipStreamWaitEvent", "cuStreamWaitEvent";
         event_create: fn(*mut Raw, c_uint) = "hipEventCreateWithFlags", "cuEventCreate";
         event_record: fn(Raw, Raw) = "hipEventRecord", "cuEventRecord";
         event_query: fn(Raw) = "hipEventQuery", "cuEventQuery";
         event_synchronize: fn(Raw) = "hipEventSynchronize", "cuEventSynchronize";
-        event_elapsed: fn(*mut f32, Raw, Raw) = "hipEventElapsedTime", "cuEventElapsedTime";
         event_destroy: fn(Raw) = "hipEventDestroy", "cuEventDestroy_v2";
         module_load: fn(*mut Raw, *const c_void) = "hipModuleLoadData", "cuModuleLoadData";
-        module_unload: fn(Raw) = "hipModuleUnload", "cuModuleUnload";
         module_function: fn(*mut Raw, Raw, *const c_char) = "hipModuleGetFunction", "cuModuleGetFunction";
         launch: fn(
             Raw, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, Raw, *mut *mut c_void,
@@ -78,14 +72,6 @@ functions! {
     }
     optional {
         stream_device: fn(Raw, *mut c_int) = "hipStreamGetDevice", "cuStreamGetDevice";
-        begin_capture: fn(Raw, c_int) = "hipStreamBeginCapture", "cuStreamBeginCapture_v2";
-        end_capture: fn(Raw, *mut Raw) = "hipStreamEndCapture", "cuStreamEndCapture";
-        is_capturing: fn(Raw, *mut c_int) = "hipStreamIsCapturing", "cuStreamIsCapturing";
-        graph_instantiate: fn(*mut Raw, Raw, u64) =
-            "hipGraphInstantiateWithFlags", "cuGraphInstantiateWithFlags";
-        graph_launch: fn(Raw, Raw) = "hipGraphLaunch", "cuGraphLaunch";
-        graph_destroy: fn(Raw) = "hipGraphDestroy", "cuGraphDestroy";
-        graph_exec_destroy: fn(Raw) = "hipGraphExecDestroy", "cuGraphExecDestroy";
     }
 }
 

@@ -1,4 +1,4 @@
-//! The GPUs that rukh knows: what a card is called, its machine code, its wave size and matrix unit.
+//! The machine codes that rukh knows: their generation's name and matrix unit.
 
 /// What multiplies matrices on a GPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,46 +13,39 @@ pub(crate) enum MatrixUnit {
     Mma,
 }
 
-/// One machine code.
-pub(crate) struct Target {
-    /// LLVM's name: `gfx942`.
-    pub(crate) arch: &'static str,
-    /// The generation's code names.
-    pub(crate) code_names: &'static [&'static str],
-    /// Cards that run it.
-    pub(crate) cards: &'static [&'static str],
-    pub(crate) wave: u32,
-    pub(crate) matrix: MatrixUnit,
+impl MatrixUnit {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            MatrixUnit::None => "none",
+            MatrixUnit::Mfma => "MFMA",
+            MatrixUnit::Wmma => "WMMA",
+            MatrixUnit::Mma => "mma",
+        }
+    }
 }
 
-macro_rules! targets {
-    ($($arch:literal, $wave:literal, $matrix:ident, [$($code:literal),*], [$($card:literal),*];)*) => {
-        pub(crate) const TARGETS: &[Target] = &[$(Target {
-            arch: $arch,
-            code_names: &[$($code),*],
-            cards: &[$($card),*],
-            wave: $wave,
-            matrix: MatrixUnit::$matrix,
-        }),*];
-    };
-}
+/// One machine code: LLVM's name, the code name of its chips, and what multiplies matrices on them. From
+/// LLVM's AMDGPU usage guide and AMD's list of supported hardware.
+const TARGETS: &[(&str, &str, MatrixUnit)] = &[
+    ("gfx906", "Vega 20", MatrixUnit::None),
+    ("gfx908", "CDNA 1", MatrixUnit::Mfma),
+    ("gfx90a", "CDNA 2", MatrixUnit::Mfma),
+    ("gfx942", "CDNA 3", MatrixUnit::Mfma),
+    ("gfx950", "CDNA 4", MatrixUnit::Mfma),
+    ("gfx1030", "RDNA 2, Navi 21", MatrixUnit::None),
+    ("gfx1100", "RDNA 3, Navi 31", MatrixUnit::Wmma),
+    ("gfx1101", "RDNA 3, Navi 32", MatrixUnit::Wmma),
+    ("gfx1102", "RDNA 3, Navi 33", MatrixUnit::Wmma),
+    ("gfx1150", "RDNA 3.5, Strix Point", MatrixUnit::Wmma),
+    ("gfx1151", "RDNA 3.5, Strix Halo", MatrixUnit::Wmma),
+    ("gfx1200", "RDNA 4, Navi 44", MatrixUnit::Wmma),
+    ("gfx1201", "RDNA 4, Navi 48", MatrixUnit::Wmma),
+    ("sm_70", "Volta", MatrixUnit::Mma),
+    ("sm_80", "Ampere", MatrixUnit::Mma),
+    ("sm_90", "Hopper", MatrixUnit::Mma),
+];
 
-// From LLVM's AMDGPU usage guide and AMD's list of supported hardware.
-targets! {
-    "gfx906", 64, None, ["vega20"], ["mi50", "mi60", "radeon vii", "radeon pro vii"];
-    "gfx908", 64, Mfma, ["cdna1", "arcturus"], ["mi100"];
-    "gfx90a", 64, Mfma, ["cdna2", "aldebaran"], ["mi210", "mi250", "mi250x"];
-    "gfx942", 64, Mfma, ["cdna3", "aqua vanjaram"], ["mi300a", "mi300x", "mi325x"];
-    "gfx950", 64, Mfma, ["cdna4"], ["mi350x", "mi355x"];
-    "gfx1030", 32, None, ["rdna2", "navi21"], ["rx 6800", "rx 6800 xt", "rx 6900 xt", "rx 6950 xt", "pro w6800", "pro v620"];
-    "gfx1100", 32, Wmma, ["navi31"], ["rx 7900 xtx", "rx 7900 xt", "rx 7900 gre", "pro w7900", "pro w7800"];
-    "gfx1101", 32, Wmma, ["navi32"], ["rx 7800 xt", "rx 7700 xt", "pro w7700", "pro v710"];
-    "gfx1102", 32, Wmma, ["navi33"], ["rx 7600", "rx 7600 xt", "pro w7600", "pro w7500"];
-    "gfx1150", 32, Wmma, ["strix point"], ["radeon 890m", "radeon 880m"];
-    "gfx1151", 32, Wmma, ["strix halo"], ["radeon 8060s", "radeon 8050s"];
-    "gfx1200", 32, Wmma, ["navi44"], ["rx 9060 xt"];
-    "gfx1201", 32, Wmma, ["navi48"], ["rx 9070", "rx 9070 xt", "pro r9700"];
-    "sm_70", 32, Mma, ["volta"], ["v100"];
-    "sm_80", 32, Mma, ["ampere"], ["a100", "a30"];
-    "sm_90", 32, Mma, ["hopper"], ["h100", "h200", "gh200"];
+/// Code name and matrix unit of a machine code; `None` for one that rukh does not know.
+pub(crate) fn find(arch: &str) -> Option<(&'static str, MatrixUnit)> {
+    TARGETS.iter().find(|(name, ..)| *name == arch).map(|&(_, code_name, matrix)| (code_name, matrix))
 }

@@ -83,7 +83,7 @@ impl<'g> Placement<'g> {
         match &info.constant {
             Some(tensor) if place == Place::Device => {
                 let bytes = tensor.buffer().map_or(&[][..], |b| b.bytes());
-                let buffer = device.upload(bytes)?;
+                let buffer = device.upload(bytes)?.into_buffer(bytes.len());
                 added.constant = Tensor::from_buffer(tensor.ty(), tensor.shape(), buffer);
                 added.fact = info.fact.clone();
             }

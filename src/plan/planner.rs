@@ -465,7 +465,8 @@ impl<'p> Planner<'p> {
                 if let (State::Known(tensor), true) = (&self.states[value as usize], on_device)
                     && uploaded.iter().all(|(v, _)| *v != value)
                 {
-                    let buffer = device.provider.upload(tensor.view().bytes())?;
+                    let bytes = tensor.view().bytes();
+                    let buffer = device.provider.upload(bytes)?.into_buffer(bytes.len());
                     let copy = Tensor::from_buffer(tensor.ty(), tensor.shape(), buffer);
                     uploaded.extend(copy.map(|copy| (value, copy)));
                 }

@@ -75,6 +75,12 @@ impl DevicePool {
         idle.map_or_else(|| DeviceContext::new(&self.provider), Ok)
     }
 
+    /// Lets go of the contexts of runs that are not running, and so of their memory.
+    pub(crate) fn release(&self) {
+        let idle = std::mem::take(&mut *self.idle.lock().unwrap_or_else(PoisonError::into_inner));
+        drop(idle);
+    }
+
     pub(crate) fn give_back(&self, context: DeviceContext) {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(context);
     }

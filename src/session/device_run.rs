@@ -86,7 +86,7 @@ impl Run<'_, '_> {
             results.push(match (known_shape(fact), fact.element_type(), wanted) {
                 (Some(shape), Some(ty), Some(_)) => {
                     let bytes = shape.iter().product::<usize>() * ty.size();
-                    let buffer = device.provider.allocate(bytes)?.into_buffer(bytes);
+                    let buffer = device.provider.allocate(bytes, &device.stream)?.into_buffer(bytes);
                     Tensor::from_buffer(ty, &shape, buffer)
                 }
                 _ => None,
@@ -114,7 +114,7 @@ impl Run<'_, '_> {
         let inputs: Vec<u64> =
             values.iter().map(|v| address(v.as_ref().and_then(Value::as_tensor))).collect();
         let outputs: Vec<u64> = results.iter().map(|t| address(t.as_ref())).collect();
-        let scratch = device.provider.allocate(launches.scratch)?;
+        let scratch = device.provider.allocate(launches.scratch, &device.stream)?;
         let addresses = Addresses {
             inputs: &inputs,
             outputs: &outputs,
@@ -148,7 +148,8 @@ impl Run<'_, '_> {
         let device = context(&mut self.device)?;
         let copy = match to {
             Place::Device => {
-                Tensor::from_buffer(tensor.ty(), tensor.shape(), device.provider.upload(buffer.bytes())?)
+                let bytes = device.provider.upload(buffer.bytes())?.into_buffer(buffer.len());
+                Tensor::from_buffer(tensor.ty(), tensor.shape(), bytes)
             }
             Place::Host => {
                 let copy = Tensor::zeros(tensor.ty(), tensor.shape()).map_err(OpError::from)?;

@@ -1,6 +1,6 @@
 //! The devices of this machine that can run models.
 
-use crate::hip::{DeviceInfo, Platform, Runtime};
+use crate::hip::{DeviceInfo, Platform, Runtime, targets};
 use crate::providers::hip;
 
 use super::ProviderKind;
@@ -45,6 +45,10 @@ fn gpu(runtime: &Runtime, info: &DeviceInfo) -> Device {
         ("runtime", runtime.path.display().to_string()),
         ("runtime_version", runtime.version()),
     ];
+    if let Some((code_name, matrix)) = targets::find(&info.arch) {
+        properties.push(("code_name", code_name.to_owned()));
+        properties.push(("matrix_unit", matrix.name().to_owned()));
+    }
     if let Ok(visible) = std::env::var("HIP_VISIBLE_DEVICES") {
         properties.push(("HIP_VISIBLE_DEVICES", visible));
     }

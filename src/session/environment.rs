@@ -1,6 +1,9 @@
 //! What sessions share: the pool of threads and the log.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use crate::memory::device::allocator::DeviceAllocator;
+use crate::providers::hip::Provider;
 
 use crate::threads::Pool;
 
@@ -37,16 +40,32 @@ impl Log {
     }
 }
 
-/// Threads and log. Sessions keep their environment alive.
+/// Threads and log, and the devices in use. Sessions keep their environment alive.
 pub(crate) struct Environment {
     pub(crate) pool: Arc<Pool>,
     pub(crate) log: Log,
+    /// The HIP providers of its sessions.
+    providers: Mutex<Vec<Weak<Provider>>>,
 }
 
 impl Environment {
     /// `threads` counts the calling thread; 0 stands for as many as the process may use.
     pub(crate) fn new(threads: usize, log: Log) -> Self {
-        Environment { pool: Arc::new(Pool::new(thread_count(threads))), log }
+        Environment { pool: Arc::new(Pool::new(thread_count(threads))), log, providers: Mutex::default() }
+    }
+
+    /// Lets the provider's memory count in what is told of its device.
+    pub(crate) fn note_provider(&self, provider: &Arc<Provider>) {
+        let mut providers = self.providers.lock().unwrap_or_else(PoisonError::into_inner);
+        providers.retain(|p| p.strong_count() > 0);
+        providers.push(Arc::downgrade(provider));
+    }
+
+    /// The allocators of all sessions that use a device.
+    pub(crate) fn device_memory(&self, device_id: usize) -> Vec<DeviceAllocator> {
+        let providers = self.providers.lock().unwrap_or_else(PoisonError::into_inner);
+        let live = providers.iter().filter_map(Weak::upgrade);
+        live.filter(|p| p.device().index as usize == device_id).map(|p| p.memory().clone()).collect()
     }
 }
 

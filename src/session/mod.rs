@@ -5,6 +5,7 @@ mod control;
 mod device_run;
 mod devices;
 mod environment;
+mod memory;
 mod open;
 mod options;
 mod profile;
@@ -23,6 +24,7 @@ use crate::plan::Program;
 use crate::tensor::{Value, ValueRef, ValueType};
 use crate::threads::Pool;
 
+pub(crate) use crate::memory::device::external::ExternalFunctions;
 pub(crate) use crate::model::{Metadata, Source};
 pub(crate) use crate::plan::PlacementRow;
 pub(crate) use binding::Binding;
@@ -202,6 +204,10 @@ impl Session {
         let cx =
             RunContext { pool: &self.pool, cancel: options.cancel_flag(), recorder: self.recorder.as_ref() };
         let result = run::run(cx, &self.program, &values, outputs);
+        if let (true, Some(device)) = (options.shrink_arena, &self.program.device) {
+            device.release();
+            device.provider.memory().shrink()?;
+        }
         if let (Some(recorder), Some(start)) = (&self.recorder, start) {
             recorder.span(options.tag.as_deref().unwrap_or("run"), start);
         }

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use crate::error::{Result, Status, fail};
 use crate::graph::{Dim, Graph, Node};
+use crate::memory::device::external::ExternalFunctions;
 use crate::model::{self, Source};
 use crate::ops::OpError;
 use crate::passes::{self, Evaluate};
 use crate::plan::{CompileContext, compile};
 use crate::providers::cpu;
-use crate::providers::hip::Provider;
+use crate::providers::hip::{HipOptions, Provider};
 use crate::tensor::{Value, ValueType};
 use crate::threads::Pool;
 
@@ -106,8 +107,23 @@ fn choose_provider(
     if cpu.is_some_and(|cpu| cpu < hip) {
         return Ok((None, "the CPU is preferred to hip".to_owned()));
     }
-    let error = match Provider::open(0) {
-        Ok(provider) => return Ok((Some(provider), String::new())),
+    let hip_options = HipOptions::parse(&options.providers[hip].1)?;
+    let external = match &options.external_allocator {
+        Some(functions) => Some(*functions),
+        // SAFETY: whoever sets the options says that these are such functions; the header demands it.
+        None => unsafe {
+            ExternalFunctions::from_addresses(
+                hip_options.gpu_external_alloc,
+                hip_options.gpu_external_free,
+                hip_options.gpu_external_empty_cache,
+            )?
+        },
+    };
+    let error = match Provider::open(&hip_options, external) {
+        Ok(provider) => {
+            environment.note_provider(&provider);
+            return Ok((Some(provider), String::new()));
+        }
         Err(error) if error.status != Status::Device => return Err(error),
         Err(error) => error.message,
     };

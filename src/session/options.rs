@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use crate::error::{Result, fail};
+use crate::memory::device::external::ExternalFunctions;
+use crate::providers::hip::HipOptions;
 
 /// How a model file comes into memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,6 +86,8 @@ pub(crate) struct SessionOptions {
     pub(crate) dimensions: BTreeMap<String, usize>,
     /// How many plans for different input shapes are kept.
     pub(crate) plan_cache: usize,
+    /// The user's functions for device memory, instead of addresses among the hip provider's options.
+    pub(crate) external_allocator: Option<ExternalFunctions>,
 }
 
 impl Default for SessionOptions {
@@ -97,6 +101,7 @@ impl Default for SessionOptions {
             profiling: false,
             dimensions: BTreeMap::new(),
             plan_cache: 64,
+            external_allocator: None,
         }
     }
 }
@@ -202,6 +207,10 @@ impl SessionOptions {
         if self.providers.iter().any(|(k, _)| *k == kind) {
             fail!(InvalidArgument, "provider \"{}\" was added before; each may be added once", kind.name());
         }
+        let options = match kind {
+            ProviderKind::Cpu => options,
+            ProviderKind::Hip => HipOptions::parse(&options)?.entries(),
+        };
         self.providers.push((kind, options));
         Ok(())
     }
@@ -221,12 +230,14 @@ pub(crate) struct RunOptions {
     pub(crate) cancel: Option<Arc<AtomicBool>>,
     /// A name for the run in the profile.
     pub(crate) tag: Option<Arc<str>>,
+    /// Give device memory that nobody uses back after the run.
+    pub(crate) shrink_arena: bool,
 }
 
 impl RunOptions {
     /// Options whose run can be ended.
     pub(crate) fn cancellable() -> Self {
-        RunOptions { cancel: Some(Arc::default()), tag: None }
+        RunOptions { cancel: Some(Arc::default()), ..Self::default() }
     }
 
     /// The flag that ends the run when it is set.

@@ -20,6 +20,14 @@ pub struct Provider {
 }
 
 impl Options {
+    /// Nodes run on this provider where it can take them.
+    pub fn preferred(provider: &str) -> Options {
+        Options {
+            providers: vec![Provider { name: provider.to_owned(), options: Vec::new() }],
+            settings: Vec::new(),
+        }
+    }
+
     /// Every node must run on this one provider.
     pub fn only(provider: &str) -> Options {
         Options {

@@ -138,11 +138,13 @@ impl Block {
         self.bytes
     }
 
+    #[cfg(test)]
     /// What may be used, in bytes: `len` at the least.
     pub(crate) fn capacity(&self) -> u64 {
         self.grant.size
     }
 
+    #[cfg(test)]
     /// The stream that it was made for.
     pub(crate) fn stream(&self) -> u64 {
         self.stream

@@ -17,8 +17,10 @@ pub(crate) type UserFree = unsafe extern "C" fn(*mut c_void, *mut c_void);
 pub(crate) type UserEmptyCache = unsafe extern "C" fn(*mut c_void);
 
 /// Functions that give and take device memory.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct ExternalFunctions(Functions);
 
+#[derive(Clone, Copy, Debug)]
 enum Functions {
     Plain { alloc: PlainAlloc, free: PlainFree, empty_cache: Option<PlainEmptyCache> },
     WithUser { alloc: UserAlloc, free: UserFree, empty_cache: Option<UserEmptyCache>, user: *mut c_void },

@@ -16,8 +16,6 @@
 //! snapshot.rs    segments, blocks and a trace of events, as JSON
 //! config.rs      the settings, from and to text
 //! ```
-// The HIP provider is the user of this room.
-#![cfg_attr(not(test), expect(dead_code))]
 
 pub(crate) mod allocator;
 mod arena;

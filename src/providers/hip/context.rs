@@ -26,7 +26,7 @@ pub(crate) struct DeviceContext {
 impl DeviceContext {
     pub(crate) fn new(provider: &Arc<Provider>) -> Result<Self> {
         let stream = provider.stream()?;
-        let errors = provider.allocate(size_of::<u32>())?;
+        let errors = provider.allocate(size_of::<u32>(), &stream)?;
         // SAFETY: the word was just made, and stays with this context.
         unsafe { stream.set_bytes(errors.address(), 0, size_of::<u32>())? };
         Ok(DeviceContext {
@@ -47,7 +47,7 @@ impl DeviceContext {
             Some(block) if block.len() >= bytes => Ok(block.address()),
             _ => {
                 self.block = None;
-                let block = self.provider.allocate(bytes)?;
+                let block = self.provider.allocate(bytes, &self.stream)?;
                 let address = block.address();
                 self.block = Some(block);
                 Ok(address)
@@ -88,6 +88,17 @@ impl DeviceContext {
         // SAFETY: as in `new`.
         unsafe { self.stream.set_bytes(self.errors.address(), 0, size_of::<u32>())? };
         Err(Error::new(Status::InvalidData, meaning(word)))
+    }
+}
+
+impl Drop for DeviceContext {
+    fn drop(&mut self) {
+        self.block = None;
+        self.keep.clear();
+        if self.provider.owns(&self.stream) {
+            // The allocator waits for the stream, which ends now. A device that fails has failed for all.
+            let _ = self.provider.memory().forget_stream(self.stream.id());
+        }
     }
 }
 

@@ -4,10 +4,10 @@ use std::ffi::CStr;
 
 use bytemuck::{NoUninit, bytes_of, cast_slice};
 
-use crate::hip::{DeviceMemory, Function, HipError, Launch, Stream};
+use crate::hip::{Function, HipError, Launch, Stream};
 use crate::ops::OpError;
 
-use super::Provider;
+use super::{DeviceBuffer, Provider};
 
 /// Work items of a workgroup, as `GROUP` in `device.h`.
 pub(super) const GROUP: u32 = 256;
@@ -57,7 +57,7 @@ pub(crate) struct LaunchPlan {
     launches: Vec<PlannedLaunch>,
     params: Vec<u8>,
     patches: Vec<Patch>,
-    table: Option<DeviceMemory>,
+    table: Option<DeviceBuffer>,
     /// Bytes of temporary memory that the launches need.
     pub(crate) scratch: usize,
     /// Whether a launch may set the run's error word.
@@ -164,7 +164,7 @@ impl<'p> PlanBuilder<'p> {
     /// The finished plan; uploads its table.
     pub(crate) fn finish(mut self) -> Result<LaunchPlan, OpError> {
         if !self.table.is_empty() {
-            self.plan.table = Some(self.provider.upload_now(&self.table)?);
+            self.plan.table = Some(self.provider.upload(&self.table)?);
         }
         Ok(self.plan)
     }
@@ -194,7 +194,7 @@ impl LaunchPlan {
                 Operand::Input(i) => addresses.inputs[i],
                 Operand::Output(i) => addresses.outputs[i],
                 Operand::Scratch(at) => addresses.scratch + at as u64,
-                Operand::Table(at) => self.table.as_ref().map_or(0, DeviceMemory::address) + at as u64,
+                Operand::Table(at) => self.table.as_ref().map_or(0, DeviceBuffer::address) + at as u64,
                 Operand::Errors => addresses.errors,
             };
             params[patch.at..patch.at + 8].copy_from_slice(&(base + patch.offset).to_ne_bytes());

@@ -9,13 +9,15 @@ mod context;
 mod kernel;
 mod launch;
 mod map;
+mod options;
 mod params;
 mod provider;
 
 pub(crate) use context::DeviceContext;
 pub(crate) use kernel::HipKernel;
 pub(crate) use launch::{Addresses, LaunchPlan, PlanBuilder};
-pub(crate) use provider::{DeviceBuffer, Provider, missing};
+pub(crate) use options::HipOptions;
+pub(crate) use provider::{DeviceBuffer, Provider, check_device, memory_info, missing};
 
 use crate::ops::OpError;
 

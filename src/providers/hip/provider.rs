@@ -4,12 +4,15 @@ use std::collections::HashMap;
 use std::ffi::CStr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::error::{Error, Result, Status};
-use crate::hip::{Device, DeviceMemory, Function, Module, Platform, Runtime, Stream};
+use crate::error::{Error, Result, Status, fail};
+use crate::hip::{Device, DeviceBacking, Function, Module, Platform, Runtime, Stream};
+use crate::memory::device::allocator::{Block, DeviceAllocator};
+use crate::memory::device::external::ExternalFunctions;
 use crate::ops::OpError;
 use crate::tensor::Buffer;
 
 use super::code;
+use super::options::HipOptions;
 
 /// A device that runs nodes.
 pub(crate) struct Provider {
@@ -18,12 +21,15 @@ pub(crate) struct Provider {
     target: &'static str,
     /// By family; loaded when a plan first needs it.
     modules: Mutex<HashMap<&'static str, Module>>,
+    memory: DeviceAllocator,
     /// For copies while planning.
     uploads: Stream,
+    /// Where the user wants work to be ordered.
+    user_stream: Option<Arc<Stream>>,
 }
 
 /// Device memory that a provider gave; goes back to it when dropped.
-pub(crate) struct DeviceBuffer(Arc<DeviceMemory>);
+pub(crate) struct DeviceBuffer(Arc<Block>);
 
 impl DeviceBuffer {
     pub(crate) fn address(&self) -> u64 {
@@ -50,6 +56,30 @@ pub(crate) fn missing() -> Option<String> {
     }
 }
 
+/// Whether there is a device with this number.
+pub(crate) fn check_device(device_id: usize) -> Result<()> {
+    find_device(device_id).map(|_| ())
+}
+
+/// Free and total bytes of a device's memory.
+pub(crate) fn memory_info(device_id: usize) -> Result<(usize, usize)> {
+    Ok(find_device(device_id)?.device(device_id)?.memory_info()?)
+}
+
+/// The runtime, when it has a device with this number.
+fn find_device(device_id: usize) -> Result<&'static Runtime> {
+    let runtime = find_runtime().map_err(|reason| Error::new(Status::Device, reason))?;
+    let count = runtime.devices().len();
+    if device_id >= count {
+        fail!(
+            InvalidArgument,
+            "device_id {device_id} is not there: this machine has {count} (0 to {})",
+            count.saturating_sub(1)
+        );
+    }
+    Ok(runtime)
+}
+
 /// The first platform that has a device; `Err` says of each why it has none.
 fn find_runtime() -> std::result::Result<&'static Runtime, String> {
     let mut reasons = Vec::new();
@@ -62,30 +92,39 @@ fn find_runtime() -> std::result::Result<&'static Runtime, String> {
     Err(format!("no HIP device ({})", reasons.join("; ")))
 }
 
-impl Provider {
-    /// The device with this number of the first platform that has one. The error says, for each platform, why it
-    /// has none.
-    pub(crate) fn open(device_id: usize) -> Result<Arc<Self>> {
-        Self::open_on(find_runtime().map_err(|reason| Error::new(Status::Device, reason))?, device_id)
+impl Drop for Provider {
+    fn drop(&mut self) {
+        // Work of the user's stream may use the weights, which go now.
+        if let Some(stream) = &self.user_stream {
+            let _ = stream.synchronize();
+        }
     }
+}
 
-    fn open_on(runtime: &'static Runtime, device_id: usize) -> Result<Arc<Self>> {
-        let devices = runtime.devices();
-        let Some(info) = devices.get(device_id) else {
-            return Err(Error::new(
-                Status::InvalidArgument,
-                format!(
-                    "device_id {device_id} is not there: this machine has {} (0 to {})",
-                    devices.len(),
-                    devices.len().saturating_sub(1)
-                ),
-            ));
-        };
-        let target =
-            code::target_for(runtime.platform, info).map_err(|reason| Error::new(Status::Device, reason))?;
+impl Provider {
+    /// Opens the device that the options name. The error says, for each platform, why it has none.
+    /// `external` allocates instead of an arena.
+    pub(crate) fn open(options: &HipOptions, external: Option<ExternalFunctions>) -> Result<Arc<Self>> {
+        let device_id = options.device_id;
+        let runtime = find_device(device_id)?;
+        let target = code::target_for(runtime.platform, &runtime.devices()[device_id])
+            .map_err(|reason| Error::new(Status::Device, reason))?;
         let device = runtime.device(device_id)?;
         let uploads = Stream::new(&device)?;
-        Ok(Arc::new(Provider { device, target, modules: Mutex::default(), uploads }))
+        let user_stream =
+            options.user_stream().map(|s| Stream::of_user(&device, s)).transpose()?.map(Arc::new);
+        let backing = Arc::new(DeviceBacking(device.clone()));
+        let name = format!("hip:{device_id}");
+        let memory = match external {
+            Some(functions) => DeviceAllocator::external(&name, backing, functions),
+            None => DeviceAllocator::new(&name, backing, &options.arena()),
+        };
+        Ok(Arc::new(Provider { device, target, modules: Mutex::default(), memory, uploads, user_stream }))
+    }
+
+    /// The allocator of the device's memory.
+    pub(crate) fn memory(&self) -> &DeviceAllocator {
+        &self.memory
     }
 
     pub(crate) fn device(&self) -> &Arc<Device> {
@@ -111,34 +150,33 @@ impl Provider {
         module.function(name, lds).map_err(|e| OpError::Failed(e.into()))
     }
 
-    /// Device memory; its content is unspecified.
-    pub(crate) fn allocate(&self, bytes: usize) -> Result<DeviceBuffer> {
-        Ok(DeviceBuffer(Arc::new(self.device.allocate(bytes.max(1))?)))
+    /// Device memory for work on a stream; its content is unspecified.
+    pub(crate) fn allocate(&self, bytes: usize, stream: &Stream) -> Result<DeviceBuffer> {
+        Ok(DeviceBuffer(Arc::new(self.memory.allocate(bytes, stream.id())?)))
     }
 
-    /// Constant bytes on the device, there when the call returns.
-    pub(super) fn upload_now(&self, bytes: &[u8]) -> std::result::Result<DeviceMemory, OpError> {
-        let upload = || -> Result<DeviceMemory> {
-            let memory = self.device.allocate(bytes.len())?;
-            // SAFETY: the memory is as long as the bytes, which stay until the copy is waited for.
-            unsafe { self.uploads.copy_to_device(memory.address(), bytes)? };
-            self.uploads.synchronize()?;
-            Ok(memory)
-        };
-        upload().map_err(OpError::Failed)
-    }
-
-    /// A copy of host bytes as a tensor's memory on the device.
-    pub(crate) fn upload(&self, bytes: &[u8]) -> Result<Buffer> {
-        let memory = self.allocate(bytes.len())?;
-        // SAFETY: as in `upload_now`.
-        unsafe { self.uploads.copy_to_device(memory.address(), bytes)? };
+    /// A copy of host bytes on the device, there when the call returns; for what stays long.
+    pub(crate) fn upload(&self, bytes: &[u8]) -> Result<DeviceBuffer> {
+        let block = self.memory.reserve(bytes.len(), self.uploads.id())?;
+        if let Some(user) = &self.user_stream {
+            block.record_stream(user.id());
+        }
+        // SAFETY: the block is as long as the bytes, which stay until the copy is waited for.
+        unsafe { self.uploads.copy_to_device(block.address(), bytes)? };
         self.uploads.synchronize()?;
-        Ok(memory.into_buffer(bytes.len()))
+        Ok(DeviceBuffer(Arc::new(block)))
     }
 
-    /// A stream for a run.
+    /// Whether a stream is one that `stream` made.
+    pub(super) fn owns(&self, stream: &Arc<Stream>) -> bool {
+        self.user_stream.as_ref().is_none_or(|user| !Arc::ptr_eq(user, stream))
+    }
+
+    /// A stream for a run: the user's, or a new one.
     pub(super) fn stream(&self) -> Result<Arc<Stream>> {
-        Ok(Arc::new(Stream::new(&self.device)?))
+        match &self.user_stream {
+            Some(stream) => Ok(stream.clone()),
+            None => Ok(Arc::new(Stream::new(&self.device)?)),
+        }
     }
 }

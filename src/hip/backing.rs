@@ -1,0 +1,65 @@
+//! A device as the memory room sees it: plain memory, and fences in streams.
+
+use std::sync::Arc;
+
+use super::Device;
+use super::error::{HipError, HipErrorKind};
+use super::event::Event;
+use super::symbols::Raw;
+use crate::memory::device::backing::{Backing, BackingError, Fence};
+
+/// Memory and fences of a device. A fence is the address of a boxed event.
+pub(crate) struct DeviceBacking(pub(crate) Arc<Device>);
+
+impl From<HipError> for BackingError {
+    fn from(e: HipError) -> Self {
+        match e.kind {
+            HipErrorKind::OutOfMemory => BackingError::Exhausted,
+            _ => BackingError::Failed(e.to_string()),
+        }
+    }
+}
+
+impl Backing for DeviceBacking {
+    fn allocate(&self, bytes: u64) -> Result<u64, BackingError> {
+        let bytes = usize::try_from(bytes).map_err(|_| BackingError::Exhausted)?;
+        Ok(self.0.malloc(bytes)?)
+    }
+
+    fn free(&self, address: u64) {
+        self.0.free(address);
+    }
+
+    fn record(&self, stream: u64) -> Result<Fence, BackingError> {
+        let event = Event::new(&self.0)?;
+        event.record(raw(stream))?;
+        Ok(Fence::new(Box::into_raw(Box::new(event)).expose_provenance() as u64))
+    }
+
+    fn is_done(&self, fence: &Fence) -> Result<bool, BackingError> {
+        Ok(event(fence).is_done()?)
+    }
+
+    fn wait(&self, fence: &Fence) -> Result<(), BackingError> {
+        Ok(event(fence).synchronize()?)
+    }
+
+    fn release(&self, fence: Fence) {
+        let event = std::ptr::with_exposed_provenance_mut::<Event>(fence.handle() as usize);
+        // SAFETY: the number is that of a box that `record` gave up, and each fence comes here once.
+        drop(unsafe { Box::from_raw(event) });
+    }
+
+    fn synchronize(&self) -> Result<(), BackingError> {
+        Ok(self.0.synchronize()?)
+    }
+}
+
+fn raw(stream: u64) -> Raw {
+    std::ptr::with_exposed_provenance_mut(stream as usize)
+}
+
+fn event(fence: &Fence) -> &Event {
+    // SAFETY: the number is that of a box which lives until `release` takes the fence.
+    unsafe { &*std::ptr::with_exposed_provenance::<Event>(fence.handle() as usize) }
+}

@@ -1,0 +1,281 @@
+//! The provider's options, by the names and with the values of ONNX Runtime's ROCm provider.
+
+use std::collections::BTreeMap;
+
+use crate::error::{Result, fail};
+use crate::memory::device::config::{ArenaConfig, ExtendStrategy};
+use crate::memory::device::external::parse_address;
+
+/// Every option of the provider.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct HipOptions {
+    pub(crate) device_id: usize,
+    /// Bytes; `u64::MAX` is no limit.
+    gpu_mem_limit: u64,
+    arena_extend_strategy: ExtendStrategy,
+    /// Overrides the two above.
+    default_memory_arena_cfg: Option<ArenaConfig>,
+    /// The user's stream; with `has_user_compute_stream` and address 0, the default stream.
+    has_user_compute_stream: bool,
+    user_compute_stream: u64,
+    do_copy_in_default_stream: bool,
+    /// Addresses of functions, 0 for none.
+    pub(crate) gpu_external_alloc: usize,
+    pub(crate) gpu_external_free: usize,
+    pub(crate) gpu_external_empty_cache: usize,
+    miopen_conv_exhaustive_search: bool,
+    miopen_conv_use_max_workspace: bool,
+}
+
+impl Default for HipOptions {
+    fn default() -> Self {
+        HipOptions {
+            device_id: 0,
+            gpu_mem_limit: u64::MAX,
+            arena_extend_strategy: ExtendStrategy::NextPowerOfTwo,
+            default_memory_arena_cfg: None,
+            has_user_compute_stream: false,
+            user_compute_stream: 0,
+            do_copy_in_default_stream: true,
+            gpu_external_alloc: 0,
+            gpu_external_free: 0,
+            gpu_external_empty_cache: 0,
+            miopen_conv_exhaustive_search: false,
+            miopen_conv_use_max_workspace: true,
+        }
+    }
+}
+
+/// The keys, with what each may be.
+const KEYS: &[(&str, &str)] = &[
+    ("arena_extend_strategy", "kNextPowerOfTwo (0) or kSameAsRequested (1)"),
+    ("default_memory_arena_cfg", "key=value;key=value, or nothing"),
+    ("device_id", "a number from 0"),
+    ("do_copy_in_default_stream", "0 or 1"),
+    ("gpu_external_alloc", "an address, or 0"),
+    ("gpu_external_empty_cache", "an address, or 0"),
+    ("gpu_external_free", "an address, or 0"),
+    ("gpu_mem_limit", "a number of bytes"),
+    ("has_user_compute_stream", "0 or 1"),
+    ("miopen_conv_exhaustive_search", "0 or 1"),
+    ("miopen_conv_use_max_workspace", "0 or 1"),
+    ("user_compute_stream", "a stream's address, or 0"),
+];
+
+/// Switches of ONNX Runtime's provider that this version has only in the off position.
+const ONLY_OFF: &[&str] = &[
+    "bf16_enable",
+    "enable_hip_graph",
+    "fp16_enable",
+    "tunable_op_enable",
+    "tunable_op_max_tuning_duration_ms",
+    "tunable_op_tuning_enable",
+];
+
+impl HipOptions {
+    /// From keys and values, in any order; what is not named has its default.
+    pub(crate) fn parse(entries: &BTreeMap<String, String>) -> Result<Self> {
+        let mut options = HipOptions::default();
+        for (key, value) in entries {
+            options.set(key, value)?;
+        }
+        options.check()?;
+        Ok(options)
+    }
+
+    fn set(&mut self, key: &str, value: &str) -> Result<()> {
+        if ONLY_OFF.contains(&key) {
+            if matches!(value, "0" | "false" | "False") {
+                return Ok(());
+            }
+            fail!(
+                Unsupported,
+                "provider option \"{key}\": \"{value}\" is not supported by this version of rukh; allowed is 0"
+            );
+        }
+        let Some((_, allowed)) = KEYS.iter().find(|(k, _)| *k == key) else {
+            let known: Vec<&str> = KEYS.iter().map(|(k, _)| *k).chain(ONLY_OFF.iter().copied()).collect();
+            fail!(
+                InvalidArgument,
+                "Unknown provider option: \"{key}\". The hip provider has {}",
+                known.join(", ")
+            );
+        };
+        match self.set_known(key, value)? {
+            Some(()) => Ok(()),
+            None => fail!(
+                InvalidArgument,
+                "Failed to parse provider option \"{key}\": \"{value}\" is not allowed; allowed is {allowed}"
+            ),
+        }
+    }
+
+    /// `None` when the value is not allowed.
+    fn set_known(&mut self, key: &str, value: &str) -> Result<Option<()>> {
+        let flag = |to: &mut bool| truth(value).map(|on| *to = on);
+        Ok(match key {
+            "device_id" => value.parse().ok().map(|id| self.device_id = id),
+            "gpu_mem_limit" => value.parse().ok().map(|limit| self.gpu_mem_limit = limit),
+            "arena_extend_strategy" => {
+                self.arena_extend_strategy = ExtendStrategy::parse(value)?;
+                Some(())
+            }
+            "default_memory_arena_cfg" => {
+                let text = value.trim();
+                self.default_memory_arena_cfg =
+                    if text.is_empty() { None } else { Some(ArenaConfig::parse(text)?) };
+                Some(())
+            }
+            "has_user_compute_stream" => flag(&mut self.has_user_compute_stream),
+            "user_compute_stream" => {
+                self.user_compute_stream = parse_address(key, value)? as u64;
+                Some(())
+            }
+            "do_copy_in_default_stream" => flag(&mut self.do_copy_in_default_stream),
+            "gpu_external_alloc" => {
+                self.gpu_external_alloc = parse_address(key, value)?;
+                Some(())
+            }
+            "gpu_external_free" => {
+                self.gpu_external_free = parse_address(key, value)?;
+                Some(())
+            }
+            "gpu_external_empty_cache" => {
+                self.gpu_external_empty_cache = parse_address(key, value)?;
+                Some(())
+            }
+            "miopen_conv_exhaustive_search" => flag(&mut self.miopen_conv_exhaustive_search),
+            "miopen_conv_use_max_workspace" => flag(&mut self.miopen_conv_use_max_workspace),
+            _ => None,
+        })
+    }
+
+    fn check(&self) -> Result<()> {
+        if (self.gpu_external_alloc == 0) != (self.gpu_external_free == 0) {
+            fail!(
+                InvalidArgument,
+                "provider options \"gpu_external_alloc\" and \"gpu_external_free\" must be given together; one is 0"
+            );
+        }
+        if self.has_external_allocator() && self.user_stream().is_some() {
+            fail!(
+                InvalidArgument,
+                "provider options \"user_compute_stream\" and \"gpu_external_alloc\" cannot be used together; give one of them"
+            );
+        }
+        Ok(())
+    }
+
+    /// Every key with its value, as `parse` takes them.
+    pub(crate) fn entries(&self) -> BTreeMap<String, String> {
+        let limit = if self.gpu_mem_limit == u64::MAX { usize::MAX as u64 } else { self.gpu_mem_limit };
+        let arena = self.default_memory_arena_cfg.as_ref().map_or_else(String::new, ToString::to_string);
+        let flag = |on: bool| (on as u8).to_string();
+        let mut entries: BTreeMap<String, String> = [
+            ("arena_extend_strategy", self.arena_extend_strategy.name().to_owned()),
+            ("default_memory_arena_cfg", arena),
+            ("device_id", self.device_id.to_string()),
+            ("do_copy_in_default_stream", flag(self.do_copy_in_default_stream)),
+            ("gpu_external_alloc", self.gpu_external_alloc.to_string()),
+            ("gpu_external_empty_cache", self.gpu_external_empty_cache.to_string()),
+            ("gpu_external_free", self.gpu_external_free.to_string()),
+            ("gpu_mem_limit", limit.to_string()),
+            ("has_user_compute_stream", flag(self.user_stream().is_some())),
+            ("miopen_conv_exhaustive_search", flag(self.miopen_conv_exhaustive_search)),
+            ("miopen_conv_use_max_workspace", flag(self.miopen_conv_use_max_workspace)),
+            ("user_compute_stream", self.user_compute_stream.to_string()),
+        ]
+        .map(|(key, value)| (key.to_owned(), value))
+        .into();
+        entries.extend(ONLY_OFF.iter().map(|key| ((*key).to_owned(), "0".to_owned())));
+        entries
+    }
+
+    /// The stream that the user gave, 0 for the default stream.
+    pub(crate) fn user_stream(&self) -> Option<u64> {
+        (self.has_user_compute_stream || self.user_compute_stream != 0).then_some(self.user_compute_stream)
+    }
+
+    pub(crate) fn has_external_allocator(&self) -> bool {
+        self.gpu_external_alloc != 0
+    }
+
+    /// How the arena is to grow. `RUKH_NO_MEMORY_CACHING=1` in the environment switches it off.
+    pub(crate) fn arena(&self) -> ArenaConfig {
+        let mut config = self.default_memory_arena_cfg.clone().unwrap_or_else(|| ArenaConfig {
+            max_mem: self.gpu_mem_limit,
+            arena_extend_strategy: self.arena_extend_strategy,
+            ..ArenaConfig::default()
+        });
+        config.caching = std::env::var("RUKH_NO_MEMORY_CACHING").as_deref() != Ok("1");
+        config
+    }
+}
+
+fn truth(value: &str) -> Option<bool> {
+    match value {
+        "0" | "false" | "False" => Some(false),
+        "1" | "true" | "True" => Some(true),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(entries: &[(&str, &str)]) -> Result<HipOptions> {
+        HipOptions::parse(&entries.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect())
+    }
+
+    #[test]
+    fn what_entries_tell_can_be_parsed_again() {
+        for entries in [
+            &[][..],
+            &[
+                ("device_id", "2"),
+                ("gpu_mem_limit", "1048576"),
+                ("arena_extend_strategy", "kSameAsRequested"),
+            ],
+            &[("user_compute_stream", "4096"), ("do_copy_in_default_stream", "0")],
+            &[
+                ("gpu_external_alloc", "0x10"),
+                ("gpu_external_free", "32"),
+                ("gpu_external_empty_cache", "48"),
+            ],
+            &[("default_memory_arena_cfg", "max_mem=1024;arena_extend_strategy=1")],
+        ] {
+            let options = parse(entries).unwrap();
+            assert_eq!(HipOptions::parse(&options.entries()).unwrap(), options, "{entries:?}");
+            assert_eq!(options.entries().len(), KEYS.len() + ONLY_OFF.len());
+        }
+    }
+
+    #[test]
+    fn wrong_options_say_what_is_allowed() {
+        for (entries, part) in [
+            (&[("devce_id", "0")][..], "Unknown provider option: \"devce_id\". The hip provider has arena"),
+            (&[("device_id", "-1")], "Failed to parse provider option \"device_id\": \"-1\""),
+            (&[("do_copy_in_default_stream", "2")], "allowed is 0 or 1"),
+            (&[("gpu_external_alloc", "16")], "must be given together"),
+            (&[("gpu_external_alloc", "sixteen")], "not an address"),
+            (&[("default_memory_arena_cfg", "max_memory=4")], "max_mem"),
+            (&[("enable_hip_graph", "1")], "not supported by this version"),
+            (
+                &[("user_compute_stream", "16"), ("gpu_external_alloc", "16"), ("gpu_external_free", "16")],
+                "cannot be used together",
+            ),
+        ] {
+            let error = parse(entries).unwrap_err();
+            assert!(error.message.contains(part), "{entries:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn the_arena_configuration_overrides_limit_and_strategy() {
+        let alone = parse(&[("gpu_mem_limit", "4096"), ("arena_extend_strategy", "1")]).unwrap().arena();
+        assert_eq!((alone.max_mem, alone.arena_extend_strategy), (4096, ExtendStrategy::SameAsRequested));
+        let both = parse(&[("gpu_mem_limit", "4096"), ("default_memory_arena_cfg", "max_mem=512")]).unwrap();
+        assert_eq!(both.arena().max_mem, 512);
+    }
+}
