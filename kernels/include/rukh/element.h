@@ -38,7 +38,7 @@ template <class T, int V> struct alignas(sizeof(T) * V) Pack {
 };
 
 // Element `index` of type `type` at `address`, converted as C converts.
-template <class C> DEVICE C load_as(u64 address, u32 type, i64 index) {
+template <class C> CALLED C load_as(u64 address, u32 type, i64 index) {
   switch (type) {
   case F32: return (C)((const f32 *)address)[index];
   case F16: return (C)(f32)((const f16 *)address)[index];
@@ -71,7 +71,7 @@ DEVICE i64 to_int(i64 x) { return x; }
 DEVICE i64 to_int(u64 x) { return (i64)x; }
 DEVICE i64 to_int(i32 x) { return x; }
 
-template <class C> DEVICE void store_as(u64 address, u32 type, i64 index, C value) {
+template <class C> CALLED void store_as(u64 address, u32 type, i64 index, C value) {
   switch (type) {
   case F32: ((f32 *)address)[index] = (f32)value; break;
   case F16: ((f16 *)address)[index] = (f16)value; break;

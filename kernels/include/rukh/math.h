@@ -71,14 +71,14 @@ DEVICE f64 expm1_small(f64 r) {
   return fma_(p * r, r, r);
 }
 
-DEVICE f32 exp_(f32 x) {
+CALLED f32 exp_(f32 x) {
   if (x > 88.7228394f) return infinity(x);
   if (x < -103.972084f) return 0;
   if (x != x) return x;
   f32 n = round_(x * 1.44269504f);
   return scale(1 + expm1_small(reduce_ln2(x, n)), (i32)n);
 }
-DEVICE f64 exp_(f64 x) {
+CALLED f64 exp_(f64 x) {
   if (x > 709.782712893384) return infinity(x);
   if (x < -745.133219101941) return 0;
   if (x != x) return x;
@@ -87,7 +87,7 @@ DEVICE f64 exp_(f64 x) {
 }
 
 // e^x − 1 without cancellation near 0.
-template <class T> DEVICE T expm1_(T x) {
+template <class T> CALLED T expm1_(T x) {
   if (x > 80 || x != x) return exp_(x);
   if (x < -50) return -1;
   T n = round_(x * (T)1.4426950408889634);
@@ -142,21 +142,21 @@ template <class T> DEVICE T log_of(T x, T high, T low) {
   T m = split(x, e);
   return log_sum(m - 1, (T)0, e, high, low);
 }
-DEVICE f32 log_(f32 x) { return log_of(x, 0.693145752f, 1.42860677e-6f); }
-DEVICE f64 log_(f64 x) { return log_of(x, 6.93147180369123816490e-1, 1.90821492927058770002e-10); }
+CALLED f32 log_(f32 x) { return log_of(x, 0.693145752f, 1.42860677e-6f); }
+CALLED f64 log_(f64 x) { return log_of(x, 6.93147180369123816490e-1, 1.90821492927058770002e-10); }
 
 // log(1 + x) without cancellation near 0 (the rounding error of 1 + x is added back).
-template <class T> DEVICE T log1p_(T x) {
+template <class T> CALLED T log1p_(T x) {
   T u = 1 + x;
   if (!(u > 0) || u == infinity(x)) return log_(u);
   T lost = u - x >= 1 ? 1 - (u - x) : x - (u - 1);
   return log_(u) + lost / u;
 }
 
-DEVICE f32 pow_(f32 x, f32 y);
+CALLED f32 pow_(f32 x, f32 y);
 
 // x^y for f64: e^(y·log x) with the sign of an odd integer power.
-DEVICE f64 pow_(f64 x, f64 y) {
+CALLED f64 pow_(f64 x, f64 y) {
   if (y == 0 || x == 1) return 1;
   if (x != x || y != y) return not_a_number(x);
   bool integer = trunc_(y) == y, odd = integer && abs_(y) < 9007199254740992. && ((i64)y & 1);
@@ -177,7 +177,7 @@ DEVICE f64 pow_(f64 x, f64 y) {
   }
   return x < 0 || (x == 0 && 1 / x < 0) ? (odd ? -r : r) : r;
 }
-DEVICE f32 pow_(f32 x, f32 y) { return (f32)pow_((f64)x, (f64)y); }
+CALLED f32 pow_(f32 x, f32 y) { return (f32)pow_((f64)x, (f64)y); }
 
 // x − n·π/2 with the quadrant n mod 4; π/2 in two parts, good for |x| up to about 1e9.
 DEVICE f64 reduce_half_pi(f64 x, i32 &quadrant) {
@@ -228,18 +228,18 @@ template <class T> DEVICE T sin_from(T r, i32 quadrant) {
   T v = quadrant & 1 ? cos_small(r) : sin_small(r);
   return quadrant & 2 ? -v : v;
 }
-template <class T> DEVICE T sin_(T x) {
+template <class T> CALLED T sin_(T x) {
   i32 q;
   if (!(abs_(x) < infinity(x))) return not_a_number(x);
   return sin_from((T)reduce_half_pi((f64)x, q), q);
 }
-template <class T> DEVICE T cos_(T x) {
+template <class T> CALLED T cos_(T x) {
   i32 q;
   if (!(abs_(x) < infinity(x))) return not_a_number(x);
   T r = (T)reduce_half_pi((f64)x, q);
   return sin_from(r, q + 1);
 }
-template <class T> DEVICE T tan_(T x) {
+template <class T> CALLED T tan_(T x) {
   i32 q;
   if (!(abs_(x) < infinity(x))) return not_a_number(x);
   T r = (T)reduce_half_pi((f64)x, q);
@@ -257,30 +257,30 @@ template <class T> DEVICE T atan_positive(T x) {
   for (int k = last - 2; k >= 3; k -= 2) p = fma_(p, z, (T)1 / k * (k / 2 % 2 ? -1 : 1));
   return 4 * fma_(p * z, x, x);
 }
-template <class T> DEVICE T atan_(T x) {
+template <class T> CALLED T atan_(T x) {
   T a = abs_(x);
   T r = a > 1 ? (T)1.57079632679489661923 - atan_positive(1 / a) : atan_positive(a);
   return x != x ? x : copysign_(r, x);
 }
-template <class T> DEVICE T asin_(T x) {
+template <class T> CALLED T asin_(T x) {
   if (!(abs_(x) <= 1)) return not_a_number(x);
   T c = sqrt_((1 - x) * (1 + x));
   if (c == 0) return copysign_((T)1.57079632679489661923, x);
   return atan_(x / c);
 }
-template <class T> DEVICE T acos_(T x) {
+template <class T> CALLED T acos_(T x) {
   if (!(abs_(x) <= 1)) return not_a_number(x);
   if (x == -1) return (T)3.14159265358979323846;
   return 2 * atan_(sqrt_((1 - x) / (1 + x)));
 }
 
-template <class T> DEVICE T tanh_(T x) {
+template <class T> CALLED T tanh_(T x) {
   T a = abs_(x);
   if (a > 22) return copysign_((T)1, x);
   T e = expm1_(2 * a);
   return x != x ? x : copysign_(e / (e + 2), x);
 }
-template <class T> DEVICE T sinh_(T x) {
+template <class T> CALLED T sinh_(T x) {
   T a = abs_(x);
   if (a > 20) {
     // Halves of the exponent, so that the result overflows and nothing before it.
@@ -290,26 +290,26 @@ template <class T> DEVICE T sinh_(T x) {
   T e = expm1_(a);
   return x != x ? x : copysign_((e + e / (e + 1)) / 2, x);
 }
-template <class T> DEVICE T cosh_(T x) {
+template <class T> CALLED T cosh_(T x) {
   T h = exp_(abs_(x) / 2);
   return abs_(x) > 20 ? h / 2 * h : (h * h + 1 / (h * h)) / 2;
 }
-template <class T> DEVICE T asinh_(T x) {
+template <class T> CALLED T asinh_(T x) {
   T a = abs_(x);
   if (!(a < infinity(x))) return x;
   T r = a > (T)1e9 ? log_(a) + (T)0.69314718055994530942 : log1p_(a + a * a / (1 + sqrt_(fma_(a, a, (T)1))));
   return copysign_(r, x);
 }
-template <class T> DEVICE T acosh_(T x) {
+template <class T> CALLED T acosh_(T x) {
   if (x > (T)1e9) return log_(x) + (T)0.69314718055994530942;
   T t = x - 1;
   return log1p_(t + sqrt_(t * (x + 1)));
 }
-template <class T> DEVICE T atanh_(T x) { return log1p_(2 * x / (1 - x)) / 2; }
+template <class T> CALLED T atanh_(T x) { return log1p_(2 * x / (1 - x)) / 2; }
 
 // erf: its series up to 1; beyond, 1 − erfc with the Chebyshev fit of "Numerical Recipes" (Press et al.,
 // 2nd ed., 6.2), whose relative error of 1.2e-7 in erfc is far below an ulp of the result.
-DEVICE f32 erf_(f32 x) {
+CALLED f32 erf_(f32 x) {
   f32 a = abs_(x);
   if (a < 1) {
     f32 z = x * x, p = -1.f / 918086400;
@@ -338,7 +338,7 @@ DEVICE f32 erf_(f32 x) {
   return x != x ? x : copysign_(1 - t * exp_(p - a * a), x);
 }
 // For f64, the series up to 3 and the continued fraction of erfc beyond.
-DEVICE f64 erf_(f64 x) {
+CALLED f64 erf_(f64 x) {
   f64 a = abs_(x);
   if (a < 3) {
     // erf x = 2/sqrt π · e^(−x²) · Σ 2^n x^(2n+1) / (2n+1)!!: every term is positive.
@@ -351,9 +351,9 @@ DEVICE f64 erf_(f64 x) {
   return x != x ? x : copysign_(1 - exp_(-a * a) * 0.56418958354775628695 / (a + c), x);
 }
 
-template <class T> DEVICE T sigmoid_(T x) {
+template <class T> CALLED T sigmoid_(T x) {
   T e = exp_(-abs_(x));
   return (x < 0 ? e : (T)1) / (1 + e);
 }
 // log(1 + e^x) without overflow.
-template <class T> DEVICE T softplus_(T x) { return (x > 0 ? x : (T)0) + log1p_(exp_(-abs_(x))); }
+template <class T> CALLED T softplus_(T x) { return (x > 0 ? x : (T)0) + log1p_(exp_(-abs_(x))); }

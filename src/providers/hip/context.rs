@@ -12,7 +12,8 @@ pub(crate) struct DeviceContext {
     pub(crate) provider: Arc<Provider>,
     pub(crate) stream: Arc<Stream>,
     block: Option<DeviceBuffer>,
-    errors: DeviceBuffer,
+    /// `None` only while the context is dropped.
+    errors: Option<DeviceBuffer>,
     /// Parameters of the launches being submitted.
     pub(crate) params: Vec<u8>,
     /// What work in the stream may still use; dropped when the stream was waited for.
@@ -33,7 +34,7 @@ impl DeviceContext {
             provider: provider.clone(),
             stream,
             block: None,
-            errors,
+            errors: Some(errors),
             params: Vec::new(),
             keep: Vec::new(),
             pending: false,
@@ -57,7 +58,7 @@ impl DeviceContext {
 
     /// The address of the error word.
     pub(crate) fn errors(&self) -> u64 {
-        self.errors.address()
+        self.errors.as_ref().map_or(0, DeviceBuffer::address)
     }
 
     /// Waits for everything given to the stream, when copies may be going on.
@@ -76,7 +77,7 @@ impl DeviceContext {
         if self.may_have_errors {
             // SAFETY: the word outlives the copy, which is waited for right below.
             unsafe {
-                self.stream.copy_to_host((&raw mut word).cast(), self.errors.address(), size_of::<u32>())?;
+                self.stream.copy_to_host((&raw mut word).cast(), self.errors(), size_of::<u32>())?;
             }
             self.pending = true;
         }
@@ -86,14 +87,16 @@ impl DeviceContext {
         }
         self.may_have_errors = false;
         // SAFETY: as in `new`.
-        unsafe { self.stream.set_bytes(self.errors.address(), 0, size_of::<u32>())? };
+        unsafe { self.stream.set_bytes(self.errors(), 0, size_of::<u32>())? };
         Err(Error::new(Status::InvalidData, meaning(word)))
     }
 }
 
 impl Drop for DeviceContext {
     fn drop(&mut self) {
+        // Memory goes before its stream: freeing it may ask the stream how far it has come.
         self.block = None;
+        self.errors = None;
         self.keep.clear();
         if self.provider.owns(&self.stream) {
             // The allocator waits for the stream, which ends now. A device that fails has failed for all.

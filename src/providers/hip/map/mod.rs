@@ -1,4 +1,4 @@
-//! Elementwise operators: programs for the interpreter in `kernels/map.hip`.
+//! Elementwise operators: programs for the interpreter in `kernels/include/rukh/map.h`.
 
 mod ops;
 mod params;
@@ -41,13 +41,13 @@ impl Class {
     }
 
     fn kernel(self) -> KernelName {
-        let name = match self {
-            Class::F32 => c"map_f32",
-            Class::F64 => c"map_f64",
-            Class::I64 => c"map_i64",
-            Class::U64 => c"map_u64",
+        let (family, name) = match self {
+            Class::F32 => ("map_f32", c"map_f32"),
+            Class::F64 => ("map_f64", c"map_f64"),
+            Class::I64 => ("map_i64", c"map_i64"),
+            Class::U64 => ("map_u64", c"map_u64"),
         };
-        KernelName { family: "map", name }
+        KernelName { family, name }
     }
 
     /// Elements that a work item takes.

@@ -1,4 +1,4 @@
-//! The interpreter's parameters, as `kernels/map.hip` declares them, made from shapes.
+//! The interpreter's parameters, as `kernels/include/rukh/map.h` declares them, made from shapes.
 
 use std::mem::{offset_of, size_of};
 

@@ -4,9 +4,10 @@
 // Access: consecutive work items touch consecutive packs of V elements of the output and of every input
 // without broadcasting. Bound: bytes of all operands over the memory bandwidth; the program itself costs
 // about ten instructions an operation and V elements, and stays hidden up to six operations or so.
-#include "rukh/element.h"
-#include "rukh/map_ops.h"
-#include "rukh/math.h"
+#pragma once
+#include "element.h"
+#include "map_ops.h"
+#include "math.h"
 
 constexpr int MAX_INPUTS = 8;
 constexpr int MAX_RANK = 8;
@@ -237,7 +238,7 @@ DEVICE void apply(u32 op, C *acc, const C *x, C *t0, C *t1, C a, C b, u64 errors
     case MapBitOr: EACH(y | z);
     case MapBitXor: EACH(y ^ z);
     case MapShiftLeft: EACH(z >= 0 && z < 64 ? (u64)y << (u64)z : 0);
-    case MapShiftRight: EACH(z >= 0 && z < 64 ? y >> (u64)z : 0);
+    case MapShiftRight: EACH(z >= 0 && z < 64 ? y >> (u64)z : y < 0 ? ~(C)0 : 0);
     case MapBitNot: EACH(~y);
     case MapAbs: EACH(y < 0 ? (C)(0 - (u64)y) : y);
     case MapSign: EACH(y > 0 ? 1 : y < 0 ? -1 : 0);
@@ -319,9 +320,3 @@ template <class C, int V> DEVICE void map(const MapParams &p) {
   }
   store_dense<C, V>(p, at, acc, count);
 }
-
-// Packs are 16 bytes of the widest type that is common.
-KERNEL(GROUP) map_f32(MapParams p) { map<f32, 4>(p); }
-KERNEL(GROUP) map_f64(MapParams p) { map<f64, 2>(p); }
-KERNEL(GROUP) map_i64(MapParams p) { map<i64, 2>(p); }
-KERNEL(GROUP) map_u64(MapParams p) { map<u64, 2>(p); }
