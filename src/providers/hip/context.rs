@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use crate::error::{Error, Result, Status};
-use crate::hip::{HipError, Stream};
+use crate::hip::HipError;
 
+use super::provider::MemoryStream;
 use super::{DeviceBuffer, Provider};
 
 /// A stream, the block of planned values, the error word. One run uses it at a time.
 pub(crate) struct DeviceContext {
     pub(crate) provider: Arc<Provider>,
-    pub(crate) stream: Arc<Stream>,
+    pub(crate) stream: Arc<MemoryStream>,
     block: Option<DeviceBuffer>,
-    /// `None` only while the context is dropped.
-    errors: Option<DeviceBuffer>,
+    errors: DeviceBuffer,
     /// Parameters of the launches being submitted.
     pub(crate) params: Vec<u8>,
     /// What work in the stream may still use; dropped when the stream was waited for.
@@ -34,7 +34,7 @@ impl DeviceContext {
             provider: provider.clone(),
             stream,
             block: None,
-            errors: Some(errors),
+            errors,
             params: Vec::new(),
             keep: Vec::new(),
             pending: false,
@@ -58,7 +58,7 @@ impl DeviceContext {
 
     /// The address of the error word.
     pub(crate) fn errors(&self) -> u64 {
-        self.errors.as_ref().map_or(0, DeviceBuffer::address)
+        self.errors.address()
     }
 
     /// Waits for everything given to the stream, when copies may be going on.
@@ -89,19 +89,6 @@ impl DeviceContext {
         // SAFETY: as in `new`.
         unsafe { self.stream.set_bytes(self.errors(), 0, size_of::<u32>())? };
         Err(Error::new(Status::InvalidData, meaning(word)))
-    }
-}
-
-impl Drop for DeviceContext {
-    fn drop(&mut self) {
-        // Memory goes before its stream: freeing it may ask the stream how far it has come.
-        self.block = None;
-        self.errors = None;
-        self.keep.clear();
-        if self.provider.owns(&self.stream) {
-            // The allocator waits for the stream, which ends now. A device that fails has failed for all.
-            let _ = self.provider.memory().forget_stream(self.stream.id());
-        }
     }
 }
 

@@ -23,21 +23,59 @@ pub(crate) struct Provider {
     modules: Mutex<HashMap<&'static str, Module>>,
     memory: DeviceAllocator,
     /// For copies while planning.
-    uploads: Stream,
+    uploads: Arc<MemoryStream>,
     /// Where the user wants work to be ordered.
-    user_stream: Option<Arc<Stream>>,
+    user_stream: Option<Arc<MemoryStream>>,
+}
+
+/// A stream that memory is allocated for. Freeing that memory may ask the stream how far it has come, so
+/// each block keeps its stream, and a stream says good-bye to the allocator before it goes.
+pub(crate) struct MemoryStream {
+    stream: Stream,
+    memory: DeviceAllocator,
+}
+
+impl MemoryStream {
+    fn new(stream: Stream, memory: &DeviceAllocator) -> Arc<Self> {
+        Arc::new(MemoryStream { stream, memory: memory.clone() })
+    }
+}
+
+impl std::ops::Deref for MemoryStream {
+    type Target = Stream;
+
+    fn deref(&self) -> &Stream {
+        &self.stream
+    }
+}
+
+impl Drop for MemoryStream {
+    fn drop(&mut self) {
+        // The allocator waits for the stream. A device that fails here has failed for everyone.
+        let _ = self.memory.forget_stream(self.stream.id());
+    }
 }
 
 /// Device memory that a provider gave; goes back to it when dropped.
-pub(crate) struct DeviceBuffer(Arc<Block>);
+pub(crate) struct DeviceBuffer(Arc<Owned>);
+
+/// In this order they go.
+struct Owned {
+    block: Block,
+    _stream: Arc<MemoryStream>,
+}
 
 impl DeviceBuffer {
+    fn new(block: Block, stream: &Arc<MemoryStream>) -> Self {
+        DeviceBuffer(Arc::new(Owned { block, _stream: stream.clone() }))
+    }
+
     pub(crate) fn address(&self) -> u64 {
-        self.0.address()
+        self.0.block.address()
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.0.len()
+        self.0.block.len()
     }
 
     /// The first `len` bytes as a tensor's memory.
@@ -92,15 +130,6 @@ fn find_runtime() -> std::result::Result<&'static Runtime, String> {
     Err(format!("no HIP device ({})", reasons.join("; ")))
 }
 
-impl Drop for Provider {
-    fn drop(&mut self) {
-        // Work of the user's stream may use the weights, which go now.
-        if let Some(stream) = &self.user_stream {
-            let _ = stream.synchronize();
-        }
-    }
-}
-
 impl Provider {
     /// Opens the device that the options name. The error says, for each platform, why it has none.
     /// `external` allocates instead of an arena.
@@ -110,15 +139,15 @@ impl Provider {
         let target = code::target_for(runtime.platform, &runtime.devices()[device_id])
             .map_err(|reason| Error::new(Status::Device, reason))?;
         let device = runtime.device(device_id)?;
-        let uploads = Stream::new(&device)?;
-        let user_stream =
-            options.user_stream().map(|s| Stream::of_user(&device, s)).transpose()?.map(Arc::new);
         let backing = Arc::new(DeviceBacking(device.clone()));
         let name = format!("hip:{device_id}");
         let memory = match external {
             Some(functions) => DeviceAllocator::external(&name, backing, functions),
             None => DeviceAllocator::new(&name, backing, &options.arena()),
         };
+        let uploads = MemoryStream::new(Stream::new(&device)?, &memory);
+        let user_stream = options.user_stream().map(|s| Stream::of_user(&device, s)).transpose()?;
+        let user_stream = user_stream.map(|s| MemoryStream::new(s, &memory));
         Ok(Arc::new(Provider { device, target, modules: Mutex::default(), memory, uploads, user_stream }))
     }
 
@@ -151,8 +180,8 @@ impl Provider {
     }
 
     /// Device memory for work on a stream; its content is unspecified.
-    pub(crate) fn allocate(&self, bytes: usize, stream: &Stream) -> Result<DeviceBuffer> {
-        Ok(DeviceBuffer(Arc::new(self.memory.allocate(bytes, stream.id())?)))
+    pub(crate) fn allocate(&self, bytes: usize, stream: &Arc<MemoryStream>) -> Result<DeviceBuffer> {
+        Ok(DeviceBuffer::new(self.memory.allocate(bytes, stream.id())?, stream))
     }
 
     /// A copy of host bytes on the device, there when the call returns; for what stays long.
@@ -164,19 +193,14 @@ impl Provider {
         // SAFETY: the block is as long as the bytes, which stay until the copy is waited for.
         unsafe { self.uploads.copy_to_device(block.address(), bytes)? };
         self.uploads.synchronize()?;
-        Ok(DeviceBuffer(Arc::new(block)))
-    }
-
-    /// Whether a stream is one that `stream` made.
-    pub(super) fn owns(&self, stream: &Arc<Stream>) -> bool {
-        self.user_stream.as_ref().is_none_or(|user| !Arc::ptr_eq(user, stream))
+        Ok(DeviceBuffer::new(block, &self.uploads))
     }
 
     /// A stream for a run: the user's, or a new one.
-    pub(super) fn stream(&self) -> Result<Arc<Stream>> {
+    pub(super) fn stream(&self) -> Result<Arc<MemoryStream>> {
         match &self.user_stream {
             Some(stream) => Ok(stream.clone()),
-            None => Ok(Arc::new(Stream::new(&self.device)?)),
+            None => Ok(MemoryStream::new(Stream::new(&self.device)?, &self.memory)),
         }
     }
 }
