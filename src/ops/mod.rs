@@ -38,6 +38,8 @@ pub(crate) mod optional;
 pub(crate) mod pad;
 pub(crate) mod pool;
 pub(crate) mod qlinear;
+pub(crate) mod qlinear_elementwise;
+pub(crate) mod qlinear_pool;
 pub(crate) mod quantize;
 pub(crate) mod random;
 pub(crate) mod recurrent_attention;

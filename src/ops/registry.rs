@@ -41,6 +41,8 @@ const FAMILIES: &[&[Declaration]] = &[
     super::norm_axes::DECLARATIONS,
     super::pool::DECLARATIONS,
     super::qlinear::DECLARATIONS,
+    super::qlinear_elementwise::DECLARATIONS,
+    super::qlinear_pool::DECLARATIONS,
     super::quantize::DECLARATIONS,
     super::random::DECLARATIONS,
     super::recurrent_attention::DECLARATIONS,

@@ -298,18 +298,7 @@ impl Kernel for DynamicQuantize {
         outputs: &mut [Option<TensorViewMut<'_>>],
     ) -> Result<(), OpError> {
         let Some(x) = inputs[0].map(|x| x.slice::<f32>()) else { return Ok(()) };
-        let (min, max) = MinMax::new(x).dispatch();
-        // The range takes in zero, so that zero is exact.
-        let (min, max) = (min.min(0.0), max.max(0.0));
-        let scale = if x.iter().any(|x| x.is_nan()) {
-            f32::NAN
-        } else if min == max {
-            1.0
-        } else {
-            (max - min) / 255.0
-        };
-        check_scale(scale)?;
-        let zero = (-min / scale).clamp(0.0, 255.0).round_ties_even();
+        let (scale, zero) = dynamic_parameters(x)?;
         let [y, scale_out, zero_out, ..] = outputs else { return Ok(()) };
         if let Some(scale_out) = scale_out {
             scale_out.slice::<f32>().fill(scale);
@@ -329,6 +318,22 @@ impl Kernel for DynamicQuantize {
         }
         Ok(())
     }
+}
+
+/// Scale and zero point that map the range of `x` to 0…255.
+pub(super) fn dynamic_parameters(x: &[f32]) -> Result<(f32, f32), OpError> {
+    let (min, max) = MinMax::new(x).dispatch();
+    // The range takes in zero, so that zero is exact.
+    let (min, max) = (min.min(0.0), max.max(0.0));
+    let scale = if x.iter().any(|x| x.is_nan()) {
+        f32::NAN
+    } else if min == max {
+        1.0
+    } else {
+        (max - min) / 255.0
+    };
+    check_scale(scale)?;
+    Ok((scale, (-min / scale).clamp(0.0, 255.0).round_ties_even()))
 }
 
 #[cfg(test)]
