@@ -59,6 +59,7 @@ pub(crate) mod training;
 pub(crate) mod unary;
 pub(crate) mod unpool;
 pub(crate) mod variadic;
+pub(crate) mod weight_only;
 pub(crate) mod window;
 
 use std::any::Any;

@@ -63,6 +63,7 @@ const FAMILIES: &[&[Declaration]] = &[
     super::unary::DECLARATIONS,
     super::variadic::DECLARATIONS,
     super::unpool::DECLARATIONS,
+    super::weight_only::DECLARATIONS,
 ];
 
 /// A declaration with its parsed signature.
