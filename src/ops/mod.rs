@@ -40,6 +40,7 @@ pub(crate) mod pool;
 pub(crate) mod qlinear;
 pub(crate) mod qlinear_elementwise;
 pub(crate) mod qlinear_pool;
+pub(crate) mod qlinear_transformer;
 pub(crate) mod quantize;
 pub(crate) mod random;
 pub(crate) mod recurrent_attention;

@@ -43,6 +43,7 @@ const FAMILIES: &[&[Declaration]] = &[
     super::qlinear::DECLARATIONS,
     super::qlinear_elementwise::DECLARATIONS,
     super::qlinear_pool::DECLARATIONS,
+    super::qlinear_transformer::DECLARATIONS,
     super::quantize::DECLARATIONS,
     super::random::DECLARATIONS,
     super::recurrent_attention::DECLARATIONS,

@@ -2,8 +2,10 @@
 //! output is quantised, scaled and rounded.
 
 mod along;
+mod attention;
 mod convolution;
 mod elementwise;
+mod embed;
 mod gemm;
 mod parameter;
 mod pool;
@@ -29,6 +31,8 @@ pub(super) const KERNELS: &[Entry] = &[
     Entry::new("MatMulIntegerToFloat", product::build).domain(DOMAIN),
     Entry::new("DynamicQuantizeMatMul", product::build).domain(DOMAIN),
     Entry::new("QGemm", gemm::build).domain(DOMAIN),
+    Entry::new("QAttention", attention::build).domain(DOMAIN),
+    Entry::new("QEmbedLayerNormalization", embed::build).domain(DOMAIN),
     Entry::new("QLinearAdd", elementwise::build_binary).domain(DOMAIN),
     Entry::new("QLinearMul", elementwise::build_binary).domain(DOMAIN),
     Entry::new("QLinearSigmoid", elementwise::build_unary).domain(DOMAIN),
@@ -173,3 +177,5 @@ fn scales(view: TensorView<'_>) -> impl Fn(usize) -> f64 + Sync + '_ {
 mod tests;
 #[cfg(test)]
 mod tests_elementwise;
+#[cfg(test)]
+mod tests_transformer;

@@ -20,7 +20,7 @@ use super::number::dispatch;
 use super::parallel::Parts;
 use super::scratch::with_scratch;
 use super::simd::{Loop, widest};
-use super::{CpuKernel, Entry, Kernel, KernelContext, NodeContext};
+use super::{Argument, CpuKernel, Entry, Kernel, KernelContext, NodeContext, Prepared};
 use weights::{Codes, FP4, NBits, NF4, Weights, Zeros};
 
 pub(super) const KERNELS: &[Entry] = &[
@@ -33,6 +33,9 @@ const PIECE: usize = 256;
 
 /// Up to this many rows of A are multiplied with each unpacked piece.
 const FEW: usize = 8;
+
+/// Up to this many rows of A are multiplied with numbers that are unpacked in registers.
+const FEW_DOTS: usize = 16;
 
 fn build_nbits(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
     let op = *node.op::<MatMulNBits>();
@@ -64,8 +67,93 @@ impl<T: Store<Compute = f32>> Kernel for NBitsKernel<T> {
         let zeros = Zeros::new(input(3), self.op.bits);
         let weights = NBits { op: self.op, data: b.slice(), scales: scales.slice::<T>(), zeros, groups };
         let bias = input(5).map(|bias| bias.slice::<T>());
+        let m = y.len() / self.op.n;
+        if self.arranges(m, groups.is_some()) {
+            dots(cx, m, a.slice::<T>(), &weights, bias, y.slice::<T>());
+            return Ok(());
+        }
         product(cx.pool, (self.op.n, self.op.k), a.slice::<T>(), &weights, bias, y.slice::<T>());
         Ok(())
+    }
+
+    fn prepare(
+        &self,
+        inputs: &[Option<Argument<'_>>],
+        outputs: &[Option<&[usize]>],
+    ) -> Result<Prepared, OpError> {
+        let m = outputs[0].map_or(0, |y| y.iter().product::<usize>() / self.op.n);
+        let groups = inputs.get(4).is_some_and(Option::is_some);
+        let scratch = match self.arranges(m, groups) {
+            true => m * self.op.blocks() * self.op.block * size_of::<f32>(),
+            false => 0,
+        };
+        Ok(Prepared { state: None, scratch })
+    }
+}
+
+impl<T: Store<Compute = f32>> NBitsKernel<T> {
+    /// Whether `m` rows of A are arranged for the weight, in scratch memory.
+    fn arranges(&self, m: usize, groups: bool) -> bool {
+        m <= FEW_DOTS && NBits::<T>::has_dots(&self.op, groups)
+    }
+}
+
+/// `y = a · weights' + bias` for a few rows.
+fn dots<T: Store<Compute = f32>>(
+    cx: &KernelContext<'_>,
+    m: usize,
+    a: &[T],
+    weights: &NBits<'_, T>,
+    bias: Option<&[T]>,
+    y: &mut [T],
+) {
+    let MatMulNBits { n, k, .. } = weights.op;
+    let arranged = cx.scratch::<f32>();
+    weights.arrange(a, arranged);
+    let arranged = &*arranged;
+    let row = weights.op.blocks() * weights.op.block;
+    let sink = Transposed { out: Parts::new(y), n, bias };
+    cx.pool.split(n, (1 << 17) / (k * m).max(1) + 1, |columns| {
+        for j in columns {
+            let mut i = 0;
+            while i < m {
+                let rows = &arranged[i * row..];
+                let mut sums = [0.0; 4];
+                let count = match m - i {
+                    1 => {
+                        sums[..1].copy_from_slice(&widest(Dots::<T, 1> { weights, j, rows }));
+                        1
+                    }
+                    2 | 3 => {
+                        sums[..2].copy_from_slice(&widest(Dots::<T, 2> { weights, j, rows }));
+                        2
+                    }
+                    _ => {
+                        sums = widest(Dots::<T, 4> { weights, j, rows });
+                        4
+                    }
+                };
+                for (i, sum) in (i..).zip(&mut sums[..count]) {
+                    sink.write(0, j, i, std::slice::from_mut(sum));
+                }
+                i += count;
+            }
+        }
+    });
+}
+
+struct Dots<'a, T, const R: usize> {
+    weights: &'a NBits<'a, T>,
+    j: usize,
+    rows: &'a [f32],
+}
+
+impl<T: Store<Compute = f32>, const R: usize> Loop for Dots<'_, T, R> {
+    type Output = [f32; R];
+
+    #[inline(always)]
+    fn run(self) -> [f32; R] {
+        self.weights.dots(self.j, self.rows)
     }
 }
 

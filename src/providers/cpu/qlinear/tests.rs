@@ -5,7 +5,7 @@ pub(super) fn bytes(count: usize) -> Vec<u8> {
     (0..count).map(|i| (i * 37 % 251) as u8).collect()
 }
 
-fn signed(count: usize) -> Vec<i8> {
+pub(super) fn signed(count: usize) -> Vec<i8> {
     bytes(count).iter().map(|&x| x.wrapping_sub(128) as i8).collect()
 }
 

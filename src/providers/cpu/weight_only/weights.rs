@@ -101,17 +101,98 @@ impl<T: Store<Compute = f32>> Weights for NBits<'_, T> {
 /// `(q − zero)·scale` of the numbers in the bytes, `EACH` in one.
 #[inline(always)]
 fn spread<const EACH: usize>(data: &[u8], scale: f32, zero: f32, out: &mut [f32]) {
-    let bits = 8 / EACH;
-    let mask = u8::MAX >> (8 - bits);
-    let number = |byte: u8, i: usize| (((byte >> (i * bits)) & mask) as f32 - zero) * scale;
-    let (whole, rest) = out.as_chunks_mut::<EACH>();
-    let last = whole.len();
-    for (out, &byte) in whole.iter_mut().zip(data) {
-        for (i, y) in out.iter_mut().enumerate() {
-            *y = number(byte, i);
+    let runs = out.len() / (LANES * EACH);
+    let whole = &data.as_chunks::<LANES>().0[..runs];
+    for run in 0..runs {
+        let out = &mut out[run * LANES * EACH..][..LANES * EACH];
+        for p in 0..EACH {
+            let plane = plane::<EACH>(&whole[run], p, scale, zero);
+            for i in 0..LANES {
+                out[i * EACH + p] = plane[i];
+            }
         }
     }
-    rest.iter_mut().enumerate().for_each(|(i, y)| *y = number(data[last], i));
+    // A short block, or the end of one.
+    for i in runs * LANES * EACH..out.len() {
+        out[i] = number::<EACH>(data[i / EACH], i % EACH, scale, zero);
+    }
+}
+
+/// Bytes that are unpacked side by side.
+const LANES: usize = 16;
+
+/// The `p`-th number of each of the bytes.
+#[inline(always)]
+fn plane<const EACH: usize>(data: &[u8; LANES], p: usize, scale: f32, zero: f32) -> [f32; LANES] {
+    let mut plane = [0.0; LANES];
+    for i in 0..LANES {
+        plane[i] = number::<EACH>(data[i], p, scale, zero);
+    }
+    plane
+}
+
+#[inline(always)]
+fn number<const EACH: usize>(byte: u8, p: usize, scale: f32, zero: f32) -> f32 {
+    let bits = 8 / EACH;
+    (((byte >> (p * bits)) & (u8::MAX >> (8 - bits))) as f32 - zero) * scale
+}
+
+impl<T: Store<Compute = f32>> NBits<'_, T> {
+    /// Whether `dots` serves this weight: blocks of whole lanes.
+    pub(super) fn has_dots(op: &MatMulNBits, groups: bool) -> bool {
+        !groups && (op.block * op.bits / 8).is_multiple_of(LANES)
+    }
+
+    /// Rows of A in the order that `dots` reads: of each run of lanes first the numbers that meet the
+    /// first number of a byte, then those that meet the second. The last block is filled up with zeros.
+    pub(super) fn arrange(&self, a: &[T], arranged: &mut [f32]) {
+        let (each, filled) = (8 / self.op.bits, self.op.blocks() * self.op.block);
+        for (a, to) in a.chunks_exact(self.op.k).zip(arranged.chunks_exact_mut(filled)) {
+            for (run, to) in to.chunks_exact_mut(LANES * each).enumerate() {
+                for (i, to) in to.iter_mut().enumerate() {
+                    let (p, b) = (i / LANES, i % LANES);
+                    *to = a.get(run * LANES * each + b * each + p).map_or(0.0, |x| x.load());
+                }
+            }
+        }
+    }
+
+    /// The scalar products of a row of the weight with `R` arranged rows of A.
+    #[inline(always)]
+    pub(super) fn dots<const R: usize>(&self, row: usize, arranged: &[f32]) -> [f32; R] {
+        match self.op.bits {
+            2 => self.dots_of::<R, 4>(row, arranged),
+            4 => self.dots_of::<R, 2>(row, arranged),
+            _ => self.dots_of::<R, 1>(row, arranged),
+        }
+    }
+
+    #[inline(always)]
+    fn dots_of<const R: usize, const EACH: usize>(&self, row: usize, arranged: &[f32]) -> [f32; R] {
+        let (blocks, size) = (self.op.blocks(), self.op.block);
+        let (filled, bytes) = (blocks * size, size / EACH);
+        let data = self.data[row * blocks * bytes..][..blocks * bytes].as_chunks::<LANES>().0;
+        let arranged = arranged.as_chunks::<LANES>().0;
+        let (filled, runs) = (filled / LANES, bytes / LANES);
+        let mut sums = [[0.0f32; LANES]; R];
+        // Plain loops over indices: iterators' methods are not always inlined into what is compiled
+        // for the machine's vectors.
+        for block in 0..blocks {
+            let (scale, zero) = self.scale_and_zero(row, block);
+            for run in block * runs..(block + 1) * runs {
+                for p in 0..EACH {
+                    let w = plane::<EACH>(&data[run], p, scale, zero);
+                    for r in 0..R {
+                        let a = &arranged[r * filled + run * EACH + p];
+                        for i in 0..LANES {
+                            sums[r][i] += w[i] * a[i];
+                        }
+                    }
+                }
+            }
+        }
+        sums.map(|lanes| lanes.iter().sum())
+    }
 }
 
 /// The weight of MatMulBnb4.
