@@ -77,7 +77,8 @@ def compare_whole(path, feeds, reference):
         mean, ort_mean = (
             np.mean([measure(y - r) / measure(r) for y, r in zip(got, reference)]) for got in (own, other)
         )
-        print(f"  whole model, {label} error: rukh {mean:.5f}, ONNX Runtime {ort_mean:.5f} ({mean / ort_mean - 1:+.1%})")
+        ratio = f"{mean / ort_mean - 1:+.1%}"
+        print(f"  whole model, {label} error: rukh {mean:.5f}, ONNX Runtime {ort_mean:.5f} ({ratio})")
         if mean > ort_mean * (1 + MARGINS[label]):
             yield f"{label} error {mean:.5f}, ONNX Runtime's is {ort_mean:.5f}"
 

@@ -63,8 +63,9 @@ class SeededInputs(CalibrationDataReader):
 def write(name, variant, model, path):
     """Writes one variant; False where it does not apply to the model."""
     if variant == "dynamic":
-        # Without per-channel scales: with them MatMulInteger gets a vector of zero points.
-        quantize_dynamic(model, path, weight_type=QuantType.QInt8 if name == "bert_base" else QuantType.QUInt8)
+        # ONNX Runtime's ConvInteger takes unsigned weights only.
+        weights = QuantType.QInt8 if name == "bert_base" else QuantType.QUInt8
+        quantize_dynamic(model, path, weight_type=weights)
         return True
     if variant == "nbits":
         quantizer = MatMulNBitsQuantizer(onnx.load(model), bits=4, block_size=32, is_symmetric=False)

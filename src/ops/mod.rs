@@ -24,6 +24,7 @@ pub(crate) mod einsum;
 pub(crate) mod flex_attention;
 pub(crate) mod fused;
 pub(crate) mod gather;
+pub(crate) mod gather_quantized;
 pub(crate) mod generate;
 pub(crate) mod image;
 pub(crate) mod image_decoder;

@@ -21,6 +21,7 @@ const FAMILIES: &[&[Declaration]] = &[
     super::concat::DECLARATIONS,
     super::einsum::DECLARATIONS,
     super::gather::DECLARATIONS,
+    super::gather_quantized::DECLARATIONS,
     super::generate::DECLARATIONS,
     super::image::DECLARATIONS,
     super::image_decoder::DECLARATIONS,

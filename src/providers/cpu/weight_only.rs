@@ -5,6 +5,7 @@
 //! after a piece of it was unpacked; for many rows the weight is the left operand of a matrix product,
 //! which unpacks one block at a time into the thread's scratch.
 
+mod gather;
 mod weights;
 
 use std::marker::PhantomData;
@@ -26,6 +27,7 @@ use weights::{Codes, FP4, NBits, NF4, Weights, Zeros};
 pub(super) const KERNELS: &[Entry] = &[
     Entry::new("MatMulNBits", build_nbits).domain("com.microsoft"),
     Entry::new("MatMulBnb4", build_codes).domain("com.microsoft"),
+    Entry::new("GatherBlockQuantized", gather::build).domain("com.microsoft"),
 ];
 
 /// A row of the weight is unpacked in pieces of this many numbers.

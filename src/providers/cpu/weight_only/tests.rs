@@ -1,7 +1,7 @@
 use super::super::testing::{checksum, elements, run_in, t};
 use crate::graph::Attribute;
 use crate::ops::OpError;
-use crate::tensor::{Value, f16};
+use crate::tensor::{I4, U4, Value, f16};
 
 fn bytes(count: usize) -> Vec<u8> {
     (0..count).map(|i| (i * 37 % 251) as u8).collect()
@@ -158,6 +158,74 @@ fn four_bit_floats() {
         let (shape, y) = elements::<f32>(&out[0]);
         assert_eq!(shape, [2, 3]);
         assert!(y.iter().zip(want).all(|(y, want)| (y - want).abs() < 1e-5), "{y:?} {want:?}");
+    }
+}
+
+/// Checksums of ONNX Runtime's numbers.
+#[test]
+fn gather_from_a_quantised_table() {
+    let gather = |attributes: &[(&'static str, i64)], inputs: &[Option<Value>]| {
+        let attributes: Vec<_> = attributes.iter().map(|&(name, x)| (name, Attribute::Int(x))).collect();
+        run_in("com.microsoft", "GatherBlockQuantized", 1, &attributes, inputs, 1)
+            .map(|mut out| out.remove(0))
+    };
+    let scales = |shape: &[usize]| -> Option<Value> {
+        let count = shape.iter().product::<usize>();
+        t(shape, &(0..count).map(|i| ((i * 7 % 11) + 1) as f32 / 8.0).collect::<Vec<_>>())
+    };
+    for (bits, plain, shifted) in [(4, 52.625, -202.125), (8, -85.875, -176.125)] {
+        let blocks = 32 * 8 / bits / 16;
+        let zero_bytes = blocks * bits / 8;
+        let zeros = t(&[4, zero_bytes], &bytes(4 * zero_bytes));
+        for (zeros, want) in [(None, plain), (zeros, shifted)] {
+            let indices = t(&[2, 2], &[2i64, 0, 3, -1]);
+            let inputs = [t(&[4, 32], &bytes(128)), indices, scales(&[4, blocks]), zeros];
+            let y = gather(&[("bits", bits as i64), ("block_size", 16)], &inputs).unwrap();
+            let (shape, y) = elements::<f32>(&y);
+            assert_eq!((shape, checksum(&y)), (vec![2, 2, 32 * 8 / bits], want));
+        }
+    }
+    let indices = || t(&[2], &[1i64, -2]);
+    let fours = |count: usize| (0..count).map(|i| (i * 5 % 16) as i8).collect::<Vec<_>>();
+    let zeros = |count: usize| (0..count).map(|i| (i * 3 % 16) as i8).collect::<Vec<_>>();
+    let signed = |x: Vec<i8>| x.into_iter().map(|x| I4(x - 8)).collect::<Vec<_>>();
+    let unsigned = |x: Vec<i8>| x.into_iter().map(|x| U4(x as u8)).collect::<Vec<_>>();
+    let axes = |gather: i64, quantize: i64| {
+        [("gather_axis", gather), ("quantize_axis", quantize), ("block_size", 16)]
+    };
+    for (axes, inputs, shape, want) in [
+        (
+            axes(0, 1),
+            [t(&[3, 40], &signed(fours(120))), indices(), scales(&[3, 3]), t(&[3, 3], &signed(zeros(9)))],
+            vec![2, 40],
+            -25.5,
+        ),
+        (
+            axes(1, 0),
+            [t(&[40, 3], &unsigned(fours(120))), indices(), scales(&[3, 3]), t(&[3, 3], &unsigned(zeros(9)))],
+            vec![40, 2],
+            -280.875,
+        ),
+        (
+            axes(2, 1),
+            [t(&[2, 40, 3], &unsigned(fours(240))), indices(), scales(&[2, 3, 3]), None],
+            vec![2, 40, 2],
+            -328.125,
+        ),
+    ] {
+        let (got, y) = elements::<f32>(&gather(&axes, &inputs).unwrap());
+        assert_eq!((got, checksum(&y)), (shape, want));
+    }
+    let table = || [t(&[4, 32], &bytes(128)), t(&[1], &[4i64]), scales(&[4, 4])];
+    for (attributes, inputs, part) in [
+        (&[("block_size", 16)][..], table(), "4"),
+        (&[("block_size", 24)], table(), "powers of two"),
+        (&[("bits", 2)], table(), "4 and 8"),
+        (&[("block_size", 32)], table(), "input 2 (scales)"),
+        (&[("block_size", 16), ("quantize_axis", 0)], table(), "\"quantize_axis\""),
+    ] {
+        let error = gather(attributes, &inputs).unwrap_err().to_string();
+        assert!(error.contains(part), "{error}: {part}");
     }
 }
 
