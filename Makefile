@@ -24,7 +24,7 @@ TEST_PACKAGES := $(RUN_PACKAGES) python3 python3-venv abigail-tools valgrind
 
 .DEFAULT_GOAL := help
 .PHONY: help run test test-full bench install stage models lint test-rust test-c conformance \
-	test-docs test-python test-models fuzz tools run-tools format clean distclean
+	test-docs test-python test-models test-quantized fuzz tools run-tools format clean distclean
 
 help: ## list the commands
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | awk -F '\t' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -40,8 +40,9 @@ test: tools ## install what the tests need and run every test that takes minutes
 	$(MAKE) --no-print-directory test-docs
 	$(MAKE) --no-print-directory test-python
 
-test-full: test ## also export the large models (2.5 GB), compare with torch's outputs, and fuzz
+test-full: test ## also export the large models (2.5 GB), compare with torch's outputs and with ONNX Runtime, and fuzz
 	$(MAKE) --no-print-directory test-models
+	$(MAKE) --no-print-directory test-quantized
 	$(MAKE) --no-print-directory fuzz
 
 bench: build/models/.exported ## time the exported models
@@ -84,6 +85,10 @@ test-python: stage $(VENV)/.test ## build and install the Python package, run it
 test-models: build/models/.exported
 	RUKH_MODELS=$(BUILD)/models $(CARGO) test --release -p rukh-cli --test models --test allocations --test memory -- --nocapture
 
+test-quantized: stage build/quantized/.written ## compare quantized models with ONNX Runtime
+	RUKH_LIBRARY=$(LIB_PATH)/librukh.so PYTHONPATH=python/src $(PYTHON) scripts/models/compare_quantized.py \
+		--models $(BUILD)/models --quantized $(BUILD)/quantized
+
 fuzz: ## fuzz the model loader and shape inference (FUZZ_SECONDS each, default 600)
 	scripts/fuzz.sh $(or $(FUZZ_SECONDS),600)
 
@@ -117,6 +122,10 @@ build/onnx-data/VERSION: scripts/onnx_cases.py $(VENV)/.test
 
 build/models/.exported: scripts/models/*.py $(VENV)/.full
 	$(PYTHON) scripts/models/export.py --out $(BUILD)/models
+	touch $@
+
+build/quantized/.written: scripts/models/quantize.py build/models/.exported
+	$(PYTHON) scripts/models/quantize.py --models $(BUILD)/models --out $(BUILD)/quantized
 	touch $@
 
 # --- care ---------------------------------------------------------------------------------------

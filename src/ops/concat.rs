@@ -17,11 +17,32 @@ pub(crate) struct Concat {
 impl Operator for Concat {
     fn infer(&self, cx: &mut Infer<'_>) -> Result<(), OpError> {
         let count = cx.input_count();
-        let Some(rank) = (0..count).find_map(|i| cx.shape(i).map(<[Dim]>::len)) else { return Ok(()) };
+        let shapes: Vec<Option<&[Dim]>> = (0..count).map(|i| cx.shape(i)).collect();
+        let Some(shape) = self.joined(cx, &shapes, |i| i)? else { return Ok(()) };
+        let rank = shape.len();
+        cx.set_shape(0, shape);
+        if rank == 1 {
+            let parts: Option<Vec<Vec<Dim>>> = (0..count).map(|i| cx.ints(i)).collect();
+            cx.set_elements(0, parts.map(|parts| parts.concat()));
+        }
+        Ok(())
+    }
+}
+
+impl Concat {
+    /// The shape of the tensors `shapes` joined, the k-th being input `input(k)`; `None` while no rank
+    /// is known.
+    pub(crate) fn joined(
+        &self,
+        cx: &mut Infer<'_>,
+        shapes: &[Option<&[Dim]>],
+        input: impl Fn(usize) -> usize,
+    ) -> Result<Option<Vec<Dim>>, OpError> {
+        let Some(rank) = shapes.iter().find_map(|shape| shape.map(<[Dim]>::len)) else { return Ok(None) };
         let axis = axis_of(self.axis, rank)?;
         let mut result: Vec<Option<Dim>> = vec![None; rank];
         let mut length = Some(Dim::Known(0));
-        for i in 0..count {
+        for i in (0..shapes.len()).map(input) {
             let Some(shape) = cx.shape_of_rank(i, rank)? else {
                 length = None;
                 continue;
@@ -40,13 +61,7 @@ impl Operator for Concat {
             length = length.map(|n| n.add(&shape[axis]));
         }
         result[axis] = length;
-        let shape = result.into_iter().map(|d| d.unwrap_or_else(|| cx.unknown())).collect();
-        cx.set_shape(0, shape);
-        if rank == 1 {
-            let parts: Option<Vec<Vec<Dim>>> = (0..count).map(|i| cx.ints(i)).collect();
-            cx.set_elements(0, parts.map(|parts| parts.concat()));
-        }
-        Ok(())
+        Ok(Some(result.into_iter().map(|d| d.unwrap_or_else(|| cx.unknown())).collect()))
     }
 }
 

@@ -33,18 +33,29 @@ pub(crate) fn infer_conv(
     cx: &mut Infer<'_>,
     weight: usize,
 ) -> Result<(), OpError> {
-    let (Some(space), w) = (spatial(cx)?, cx.shape(weight)) else { return Ok(()) };
-    let batch_and_channels = cx.shape(0).map(|x| (x[0].clone(), x[1].clone()));
-    let Some((batch, channels)) = batch_and_channels else { return Ok(()) };
-    let Some(w) = w else {
+    let (Some(_), Some(x)) = (spatial(cx)?, cx.shape(0)) else { return Ok(()) };
+    let shape = conv_shape(window, group, cx, x, weight)?;
+    cx.set_shape(0, shape);
+    Ok(())
+}
+
+/// The output's shape for an input `[batch, channels, spatial…]`.
+pub(crate) fn conv_shape(
+    window: &Window,
+    group: usize,
+    cx: &mut Infer<'_>,
+    x: &[Dim],
+    weight: usize,
+) -> Result<Vec<Dim>, OpError> {
+    let (batch, channels, space) = (&x[0], &x[1], &x[2..]);
+    let Some(w) = cx.shape(weight) else {
         let out_channels = cx.unknown();
         let kernel: Vec<Dim> = window.kernel.iter().map(|&k| Dim::Known(k)).collect();
         let space = match kernel.len() == space.len() {
             true => window.output(space, &kernel)?,
             false => space.iter().map(|_| cx.unknown()).collect(),
         };
-        cx.set_shape(0, [vec![batch, out_channels], space].concat());
-        return Ok(());
+        return Ok([vec![batch.clone(), out_channels], space].concat());
     };
     if w.len() != space.len() + 2 {
         let reason = format!("its rank is {}; allowed is that of X, {}", w.len(), space.len() + 2);
@@ -54,7 +65,7 @@ pub(crate) fn infer_conv(
         cx.equal(weight, "the kernel of W", &Dim::Known(k), &w[i + 2])?;
     }
     let groups = Dim::from(group);
-    cx.equal(weight, "the channels of X that W takes, times group", &channels, &w[1].mul(&groups))?;
+    cx.equal(weight, "the channels of X that W takes, times group", channels, &w[1].mul(&groups))?;
     if let Some(m) = w[0].known()
         && m % group as i64 != 0
     {
@@ -62,8 +73,7 @@ pub(crate) fn infer_conv(
         return Err(cx.input_error(weight, reason));
     }
     let space = window.output(space, &w[2..])?;
-    cx.set_shape(0, [vec![batch, w[0].clone()], space].concat());
-    Ok(())
+    Ok([vec![batch.clone(), w[0].clone()], space].concat())
 }
 
 /// Reads `group`.

@@ -85,9 +85,14 @@ pub(crate) struct Gemm {
     pub(crate) activation: Activation,
 }
 
-impl Operator for Gemm {
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<(), OpError> {
-        let (a, b) = (cx.shape_of_rank(0, 2)?, cx.shape_of_rank(1, 2)?);
+impl Gemm {
+    /// The shape of the product of two inputs.
+    pub(crate) fn product_shape(
+        &self,
+        cx: &mut Infer<'_>,
+        operands: [usize; 2],
+    ) -> Result<Vec<Dim>, OpError> {
+        let (a, b) = (cx.shape_of_rank(operands[0], 2)?, cx.shape_of_rank(operands[1], 2)?);
         let pick = |shape: &[Dim], transposed: bool| {
             let (r, c) = (shape[0].clone(), shape[1].clone());
             if transposed { (c, r) } else { (r, c) }
@@ -95,22 +100,33 @@ impl Operator for Gemm {
         let a = a.map(|shape| pick(shape, self.transpose[0]));
         let b = b.map(|shape| pick(shape, self.transpose[1]));
         if let (Some((_, k)), Some((b_k, _))) = (&a, &b) {
-            cx.equal(1, "the dimension to sum over", k, b_k)?;
+            cx.equal(operands[1], "the dimension to sum over", k, b_k)?;
         }
         let m = a.map_or_else(|| cx.unknown(), |(m, _)| m);
         let n = b.map_or_else(|| cx.unknown(), |(_, n)| n);
-        let shape = vec![m, n];
-        if let Some(c) = cx.shape(2) {
-            let fits = c.len() <= 2
-                && c.iter().rev().zip(shape.iter().rev()).all(|(c, d)| match (c.known(), d.known()) {
-                    (Some(c), Some(d)) => c == 1 || c == d,
-                    _ => true,
-                });
-            if !fits {
-                let reason = format!("its shape {c:?} does not broadcast to that of the product, {shape:?}");
-                return Err(cx.input_error(2, reason));
-            }
-        }
+        Ok(vec![m, n])
+    }
+}
+
+/// Checks that an input broadcasts to the product it is added to.
+pub(crate) fn check_addend(cx: &Infer<'_>, input: usize, shape: &[Dim]) -> Result<(), OpError> {
+    let Some(c) = cx.shape(input) else { return Ok(()) };
+    let fits = c.len() <= 2
+        && c.iter().rev().zip(shape.iter().rev()).all(|(c, d)| match (c.known(), d.known()) {
+            (Some(c), Some(d)) => c == 1 || c == d,
+            _ => true,
+        });
+    if fits {
+        return Ok(());
+    }
+    let reason = format!("its shape {c:?} does not broadcast to that of the product, {shape:?}");
+    Err(cx.input_error(input, reason))
+}
+
+impl Operator for Gemm {
+    fn infer(&self, cx: &mut Infer<'_>) -> Result<(), OpError> {
+        let shape = self.product_shape(cx, [0, 1])?;
+        check_addend(cx, 2, &shape)?;
         cx.set_shape(0, shape);
         Ok(())
     }

@@ -31,9 +31,10 @@ pub(crate) struct Pool {
     pub(crate) column_major: bool,
 }
 
-impl Operator for Pool {
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<(), OpError> {
-        let (Some(space), Some(x)) = (spatial(cx)?, cx.shape(0)) else { return Ok(()) };
+impl Pool {
+    /// The output's shape for an input `[batch, channels, spatial…]`.
+    pub(crate) fn output(&self, x: &[Dim]) -> Result<Vec<Dim>, OpError> {
+        let space = &x[2..];
         if self.window.kernel.len() != space.len() {
             let reason = format!(
                 "it has {} entries; allowed is {} for {0} spatial axes",
@@ -43,7 +44,14 @@ impl Operator for Pool {
             return Err(OpError::attribute("kernel_shape", reason));
         }
         let kernel: Vec<Dim> = self.window.kernel.iter().map(|&k| Dim::Known(k)).collect();
-        let shape = [x[..2].to_vec(), self.window.output(space, &kernel)?].concat();
+        Ok([x[..2].to_vec(), self.window.output(space, &kernel)?].concat())
+    }
+}
+
+impl Operator for Pool {
+    fn infer(&self, cx: &mut Infer<'_>) -> Result<(), OpError> {
+        let (Some(_), Some(x)) = (spatial(cx)?, cx.shape(0)) else { return Ok(()) };
+        let shape = self.output(x)?;
         for output in 0..cx.output_count() {
             cx.set_shape(output, shape.clone());
         }
@@ -65,7 +73,7 @@ impl Operator for GlobalPool {
 }
 
 /// Reads the window, whose kernel is required.
-fn read_window(a: &AttributeReader<'_>) -> Result<Window, OpError> {
+pub(crate) fn read_window(a: &AttributeReader<'_>) -> Result<Window, OpError> {
     let mut window = Window::read(a)?;
     if window.kernel.is_empty() {
         // LpPool and AveragePool of opset 1 allow for a missing kernel in the text, never in practice.

@@ -84,6 +84,20 @@ impl Granularity {
     }
 }
 
+/// Checks a scale or zero point that a whole tensor shares: it has one element, and a constant scale
+/// is a positive number.
+pub(crate) fn check_parameter(cx: &Infer<'_>, i: usize) -> Result<(), OpError> {
+    if let Some(shape) = cx.shape(i)
+        && shape.iter().any(|d| d.known().is_some_and(|d| d != 1))
+    {
+        return Err(cx.input_error(i, format!("its shape is {shape:?}; allowed is one element")));
+    }
+    match cx.constant(i).and_then(bad_scale) {
+        Some(bad) => Err(cx.input_error(i, bad)),
+        None => Ok(()),
+    }
+}
+
 /// What is wrong with a constant scale.
 fn bad_scale(scale: &Tensor) -> Option<String> {
     let scale = scale.aligned().ok()?;

@@ -21,6 +21,7 @@ const FAMILIES: &[&[Declaration]] = &[
     super::concat::DECLARATIONS,
     super::einsum::DECLARATIONS,
     super::gather::DECLARATIONS,
+    super::gather_quantized::DECLARATIONS,
     super::generate::DECLARATIONS,
     super::image::DECLARATIONS,
     super::image_decoder::DECLARATIONS,
@@ -41,6 +42,9 @@ const FAMILIES: &[&[Declaration]] = &[
     super::norm_axes::DECLARATIONS,
     super::pool::DECLARATIONS,
     super::qlinear::DECLARATIONS,
+    super::qlinear_elementwise::DECLARATIONS,
+    super::qlinear_pool::DECLARATIONS,
+    super::qlinear_transformer::DECLARATIONS,
     super::quantize::DECLARATIONS,
     super::random::DECLARATIONS,
     super::recurrent_attention::DECLARATIONS,
@@ -61,6 +65,7 @@ const FAMILIES: &[&[Declaration]] = &[
     super::unary::DECLARATIONS,
     super::variadic::DECLARATIONS,
     super::unpool::DECLARATIONS,
+    super::weight_only::DECLARATIONS,
 ];
 
 /// A declaration with its parsed signature.

@@ -76,6 +76,7 @@ mod topk;
 mod training;
 mod unary;
 mod unique;
+mod weight_only;
 mod window;
 
 #[cfg(test)]
@@ -155,6 +156,7 @@ const FAMILIES: &[&[Entry]] = &[
     unary::KERNELS,
     unique::KERNELS,
     variadic::KERNELS,
+    weight_only::KERNELS,
     window::KERNELS,
 ];
 

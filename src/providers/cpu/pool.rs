@@ -80,7 +80,7 @@ impl<T: Element, F: Fold<T>> Kernel for Windowed<T, F> {
         let Some(x) = &inputs[0] else { return Ok(Prepared::default()) };
         let g = geometry(&self.op.window, x.shape)?;
         let counts = match self.op.reduction {
-            Reduction::Average { count_padding } => counts(&g, count_padding),
+            Reduction::Average { count_padding } => window_counts(&g, count_padding),
             _ => Vec::new(),
         };
         let state = State { table: PatchTable::new(&g), counts };
@@ -149,7 +149,7 @@ fn geometry(window: &Window, x: &[usize]) -> Result<Geometry, OpError> {
 
 /// The number of elements in each window: those inside the input, or inside its padding as well. A
 /// window that hangs over the padding's end (`ceil_mode`) does not count what is beyond.
-fn counts(g: &Geometry, padding: bool) -> Vec<usize> {
+pub(super) fn window_counts(g: &Geometry, padding: bool) -> Vec<usize> {
     let mut all = vec![1usize];
     for axis in 0..g.input.len() {
         let begin = g.pads_begin[axis];

@@ -1,7 +1,14 @@
 //! Products of 8-bit numbers: the numbers less their zero points, multiplied exactly; then, where the
 //! output is quantised, scaled and rounded.
 
+mod along;
+mod attention;
 mod convolution;
+mod elementwise;
+mod embed;
+mod gemm;
+mod parameter;
+mod pool;
 mod product;
 
 use crate::tensor::{
@@ -13,11 +20,30 @@ use super::Entry;
 use super::gemm::Offsets;
 use super::parallel::split_mut;
 
+const DOMAIN: &str = "com.microsoft";
+
 pub(super) const KERNELS: &[Entry] = &[
     Entry::new("MatMulInteger", product::build),
     Entry::new("QLinearMatMul", product::build),
     Entry::new("ConvInteger", convolution::build),
     Entry::new("QLinearConv", convolution::build),
+    Entry::new("QLinearConv", convolution::build).domain(DOMAIN),
+    Entry::new("MatMulIntegerToFloat", product::build).domain(DOMAIN),
+    Entry::new("DynamicQuantizeMatMul", product::build).domain(DOMAIN),
+    Entry::new("QGemm", gemm::build).domain(DOMAIN),
+    Entry::new("QAttention", attention::build).domain(DOMAIN),
+    Entry::new("QEmbedLayerNormalization", embed::build).domain(DOMAIN),
+    Entry::new("QLinearAdd", elementwise::build_binary).domain(DOMAIN),
+    Entry::new("QLinearMul", elementwise::build_binary).domain(DOMAIN),
+    Entry::new("QLinearSigmoid", elementwise::build_unary).domain(DOMAIN),
+    Entry::new("QLinearLeakyRelu", elementwise::build_unary).domain(DOMAIN),
+    Entry::new("QLinearWhere", elementwise::build_where).domain(DOMAIN),
+    Entry::new("QLinearSoftmax", along::build_softmax).domain(DOMAIN),
+    Entry::new("QLinearConcat", along::build_concat).domain(DOMAIN),
+    Entry::new("QLinearAveragePool", pool::build_pool).domain(DOMAIN),
+    Entry::new("NhwcMaxPool", pool::build_pool).domain(DOMAIN),
+    Entry::new("QLinearGlobalAveragePool", pool::build_mean).domain(DOMAIN),
+    Entry::new("QLinearReduceMean", pool::build_mean).domain(DOMAIN),
 ];
 
 /// Eight-bit numbers to read, each as the `f32` that equals it.
@@ -83,20 +109,24 @@ impl Zeros<'_> {
 /// A factor of each element of a result, from the index in the batch and the row or column.
 type Factor<'a> = &'a (dyn Fn(usize, usize) -> f64 + Sync);
 
-/// What becomes of the exact sums of a quantised output.
+/// What becomes of exact sums: `sum · row · column + bias + zero`.
 struct Requantize<'a> {
     row: Factor<'a>,
     column: Option<Factor<'a>>,
+    /// By column, in the output's units.
+    bias: Option<&'a (dyn Fn(usize) -> f64 + Sync)>,
     zero: f32,
     m: usize,
     n: usize,
 }
 
 impl Requantize<'_> {
-    /// Scales, adds the zero point, rounds half to even and saturates.
+    /// Stores floats, or integers rounded half to even and saturated.
     fn store(&self, pool: &Pool, sums: &[f64], y: &mut TensorViewMut<'_>) {
         let round = f64::round_ties_even;
         match y.ty() {
+            ElementType::F32 => self.store_as(pool, sums, y.slice(), |x| x as f32),
+            ElementType::F16 => self.store_as(pool, sums, y.slice(), f16::from_f64),
             ElementType::I8 => self.store_as(pool, sums, y.slice(), |x| round(x).clamp(-128.0, 127.0) as i8),
             ElementType::F8E4M3FN => {
                 self.store_as(pool, sums, y.slice(), |x| F8E4M3FN::from_f32(x as f32, true));
@@ -121,11 +151,13 @@ impl Requantize<'_> {
                 let batch = row / self.m;
                 let factor = (self.row)(batch, row % self.m);
                 let pairs = out.iter_mut().zip(&sums[row * n..][..n]);
-                match self.column {
-                    None => pairs.for_each(|(y, &sum)| *y = cast(sum * factor + zero)),
-                    Some(column) => pairs
-                        .enumerate()
-                        .for_each(|(j, (y, &sum))| *y = cast(sum * factor * column(batch, j) + zero)),
+                match (self.column, self.bias) {
+                    (None, None) => pairs.for_each(|(y, &sum)| *y = cast(sum * factor + zero)),
+                    (column, bias) => pairs.enumerate().for_each(|(j, (y, &sum))| {
+                        let column = column.map_or(1.0, |column| column(batch, j));
+                        let bias = bias.map_or(0.0, |bias| bias(j));
+                        *y = cast(sum * factor * column + bias + zero);
+                    }),
                 }
             }
         });
@@ -143,3 +175,7 @@ fn scales(view: TensorView<'_>) -> impl Fn(usize) -> f64 + Sync + '_ {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_elementwise;
+#[cfg(test)]
+mod tests_transformer;

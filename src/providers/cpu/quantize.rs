@@ -298,18 +298,7 @@ impl Kernel for DynamicQuantize {
         outputs: &mut [Option<TensorViewMut<'_>>],
     ) -> Result<(), OpError> {
         let Some(x) = inputs[0].map(|x| x.slice::<f32>()) else { return Ok(()) };
-        let (min, max) = MinMax::new(x).dispatch();
-        // The range takes in zero, so that zero is exact.
-        let (min, max) = (min.min(0.0), max.max(0.0));
-        let scale = if x.iter().any(|x| x.is_nan()) {
-            f32::NAN
-        } else if min == max {
-            1.0
-        } else {
-            (max - min) / 255.0
-        };
-        check_scale(scale)?;
-        let zero = (-min / scale).clamp(0.0, 255.0).round_ties_even();
+        let (scale, zero) = dynamic_parameters(x)?;
         let [y, scale_out, zero_out, ..] = outputs else { return Ok(()) };
         if let Some(scale_out) = scale_out {
             scale_out.slice::<f32>().fill(scale);
@@ -331,11 +320,29 @@ impl Kernel for DynamicQuantize {
     }
 }
 
+/// Scale and zero point that map the range of `x` to 0…255.
+pub(super) fn dynamic_parameters(x: &[f32]) -> Result<(f32, f32), OpError> {
+    let (min, max) = MinMax::new(x).dispatch();
+    // The range takes in zero, so that zero is exact.
+    let (min, max) = (min.min(0.0), max.max(0.0));
+    let scale = if x.iter().any(|x| x.is_nan()) {
+        f32::NAN
+    } else if min == max {
+        1.0
+    } else {
+        (max - min) / 255.0
+    };
+    check_scale(scale)?;
+    Ok((scale, (-min / scale).clamp(0.0, 255.0).round_ties_even()))
+}
+
 #[cfg(test)]
 mod tests {
     use crate::ops::OpError;
 
-    use super::super::testing::{elements, run, t};
+    use super::super::testing::{elements, run, run_in, t};
+    use crate::graph::Attribute;
+    use crate::tensor::{I4, Value};
 
     #[test]
     fn a_bad_scale_is_an_error_that_says_so() {
@@ -354,6 +361,32 @@ mod tests {
         }
         let result = run("DynamicQuantizeLinear", 11, &[], &[t(&[2], &[1.0f32, f32::NAN])], 3);
         assert!(matches!(result, Err(OpError::Data(_))), "{result:?}");
+    }
+
+    /// The forms of com.microsoft; numbers of ONNX Runtime.
+    #[test]
+    fn quantises_to_16_and_from_4_bits() {
+        let x = t(&[2, 4], &[-3.0f32, -0.26, 0.0, 0.24, 0.25, 0.75, 1.3, 900.0]);
+        let run = |name: &str, attributes: &[(&str, Attribute)], inputs: &[Option<Value>]| {
+            run_in("com.microsoft", name, 1, attributes, inputs, 1).unwrap().remove(0)
+        };
+        let hundredth = || t(&[], &[0.01f32]);
+        let y = run("QuantizeLinear", &[], &[x.clone(), hundredth(), t(&[], &[5i16])]);
+        assert_eq!(elements::<i16>(&y).1, [-295, -21, 5, 29, 30, 80, 135, 32767]);
+        let y = run("QuantizeLinear", &[], &[x.clone(), hundredth(), t(&[], &[500u16])]);
+        assert_eq!(elements::<u16>(&y).1, [200, 474, 500, 524, 525, 575, 630, 65535]);
+        let scales = t(&[2], &[0.01f32, 0.02]);
+        let y =
+            run("QuantizeLinear", &[("axis", Attribute::Int(0))], &[x.clone(), scales, t(&[2], &[5i8, -3])]);
+        assert_eq!(elements::<i8>(&y).1, [-128, -21, 5, 29, 9, 35, 62, 127]);
+        let y = run("QuantizeLinear", &[], &[x, hundredth()]);
+        assert_eq!(elements::<u8>(&y).1, [0, 0, 0, 24, 25, 75, 130, 255]);
+        let x = t(&[3], &[-300i16, 7, 32767]);
+        let y = run("DequantizeLinear", &[], &[x, hundredth(), t(&[], &[5i16])]);
+        assert_eq!(elements::<f32>(&y).1, [-3.05, 0.02, 327.62]);
+        let x = t(&[4], &[-8i8, -1, 0, 7].map(I4));
+        let y = run("DequantizeLinear", &[], &[x, t(&[], &[0.5f32]), t(&[], &[I4(2)])]);
+        assert_eq!(elements::<f32>(&y).1, [-5.0, -1.5, -1.0, 2.5]);
     }
 
     #[test]

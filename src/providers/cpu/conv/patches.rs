@@ -126,6 +126,8 @@ pub(in crate::providers::cpu) struct Patches<'a, T, F> {
     pub(in crate::providers::cpu) table: &'a PatchTable,
     pub(in crate::providers::cpu) images: &'a [T],
     pub(in crate::providers::cpu) channels: usize,
+    /// Where channels come last, the groups of channels of an image: each is an image of its own here.
+    pub(in crate::providers::cpu) interleaved: Option<usize>,
     pub(in crate::providers::cpu) load: F,
 }
 
@@ -133,11 +135,18 @@ impl<T: Copy + Sync, C: Copy + Default, F: Fn(T) -> C + Sync> Source<C> for Patc
     fn fill(&self, batch: usize, rows: Range<usize>, columns: Range<usize>, out: &mut [C]) {
         let t = self.table;
         let volume = t.outer_kernel * t.inner_kernel;
-        let image = &self.images[batch * self.channels * t.plane..][..self.channels * t.plane];
+        // Elements between neighbouring channels and neighbouring pixels, and the image's first.
+        let (own, pixel, first) = match self.interleaved {
+            None => (t.plane, 1, batch * self.channels * t.plane),
+            Some(groups) => {
+                let all = groups * self.channels;
+                (1, all, batch / groups * all * t.plane + batch % groups * self.channels)
+            }
+        };
         for (row, out) in rows.zip(out.chunks_exact_mut(columns.len())) {
             let (channel, k) = (row / volume, row % volume);
             let (outer, inner) = (k / t.inner_kernel, k % t.inner_kernel);
-            let plane = &image[channel * t.plane..][..t.plane];
+            let plane = &self.images[first + channel * own..];
             let starts = &t.starts[outer * t.lines..][..t.lines];
             let (span, at) = &t.spans[inner];
             let mut done = 0;
@@ -148,7 +157,7 @@ impl<T: Copy + Sync, C: Copy + Default, F: Fn(T) -> C + Sync> Source<C> for Patc
                 let part = &mut out[done..done + len];
                 match starts[line] {
                     OUTSIDE => part.fill(C::default()),
-                    start => self.copy(&plane[start..], x, span, *at, part),
+                    start => self.copy(&plane[start * pixel..], pixel, x, span, *at, part),
                 }
                 done += len;
             }
@@ -159,7 +168,7 @@ impl<T: Copy + Sync, C: Copy + Default, F: Fn(T) -> C + Sync> Source<C> for Patc
 impl<T: Copy, C: Copy + Default, F: Fn(T) -> C> Patches<'_, T, F> {
     /// Writes output positions `x..x + out.len()` of a line.
     #[inline]
-    fn copy(&self, line: &[T], x: usize, span: &Range<usize>, at: isize, out: &mut [C]) {
+    fn copy(&self, line: &[T], pixel: usize, x: usize, span: &Range<usize>, at: isize, out: &mut [C]) {
         let end = x + out.len();
         let first = span.start.clamp(x, end);
         let last = span.end.clamp(first, end);
@@ -172,7 +181,8 @@ impl<T: Copy, C: Copy + Default, F: Fn(T) -> C> Patches<'_, T, F> {
         }
         let stride = self.table.stride;
         // Inside the span, so not negative.
-        let from = &line[(first as isize * stride as isize + at) as usize..];
+        let from = &line[(first as isize * stride as isize + at) as usize * pixel..];
+        let stride = stride * pixel;
         if stride == 1 {
             inside.iter_mut().zip(from).for_each(|(y, &x)| *y = (self.load)(x));
         } else {

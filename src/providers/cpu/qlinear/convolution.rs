@@ -8,8 +8,10 @@ use crate::tensor::{ElementType, TensorView, TensorViewMut};
 
 use super::super::conv::{PatchTable, Patches};
 use super::super::gemm::{Offsets, Source, multiply_exact};
+use super::super::parallel::split_mut;
 use super::super::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared};
 use super::{Bytes, Requantize, Zeros, scales};
+use crate::threads::Pool;
 
 pub(super) fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
     Ok(CpuKernel::Tensor(Box::new(ConvKernel(node.op::<QuantizedConv>().clone()))))
@@ -37,7 +39,11 @@ impl Kernel for ConvKernel {
     ) -> Result<Prepared, OpError> {
         let weight = self.0.weight();
         let (Some(x), Some(w)) = (&inputs[0], &inputs[weight]) else { return Ok(Prepared::default()) };
-        let g = self.0.window.geometry(&x.shape[2..], &w.shape[2..])?;
+        let space = match self.0.channels_last {
+            true => &x.shape[1..x.shape.len() - 1],
+            false => &x.shape[2..],
+        };
+        let g = self.0.window.geometry(space, &w.shape[2..])?;
         let stride = |i: usize| -> Result<usize, OpError> {
             let count = inputs.get(i).and_then(|a| a.as_ref()).map_or(1, |a| a.shape.iter().product());
             match count {
@@ -92,13 +98,16 @@ impl Kernel for ConvKernel {
             },
         };
         let sizes = (images * group, m, n, k);
+        let interleaved = self.0.channels_last.then_some(group);
         let run = |sums: Sums<'_>| match x.ty() {
             ElementType::I8 => {
-                let b = Patches { table, images: x.slice(), channels, load: |x: i8| x as f32 - x_zero };
+                let load = |x: i8| x as f32 - x_zero;
+                let b = Patches { table, images: x.slice(), channels, interleaved, load };
                 sums.compute(cx, sizes, &a, &b);
             }
             _ => {
-                let b = Patches { table, images: x.slice(), channels, load: |x: u8| x as f32 - x_zero };
+                let load = |x: u8| x as f32 - x_zero;
+                let b = Patches { table, images: x.slice(), channels, interleaved, load };
                 sums.compute(cx, sizes, &a, &b);
             }
         };
@@ -120,9 +129,41 @@ impl Kernel for ConvKernel {
         }
         let (w_scale, factor) = (scales(w_scale), scales(x_scale)(0) / scales(y_scale)(0));
         let row = |t: usize, i: usize| w_scale((t % group * m + i) * strides[0]) * factor;
-        Requantize { row: &row, column: None, zero: zero(7), m, n }.store(cx.pool, sums, y);
+        if self.0.channels_last {
+            let factor = |c: usize| row(c / m, c % m);
+            let (sizes, to) = ((n, group * m), zero(7) as f64);
+            match y.ty() {
+                ElementType::I8 => store_pixels(cx.pool, sums, sizes, factor, y.slice::<i8>(), |x| {
+                    (x.round_ties_even() + to).clamp(-128.0, 127.0) as i8
+                }),
+                _ => store_pixels(cx.pool, sums, sizes, factor, y.slice::<u8>(), |x| {
+                    (x.round_ties_even() + to).clamp(0.0, 255.0) as u8
+                }),
+            }
+        } else {
+            Requantize { row: &row, column: None, bias: None, zero: zero(7), m, n }.store(cx.pool, sums, y);
+        }
         Ok(())
     }
+}
+
+/// Stores sums, `n` for each of the channels, with the channels of a pixel side by side.
+fn store_pixels<T: Send>(
+    pool: &Pool,
+    sums: &[f64],
+    (n, channels): (usize, usize),
+    factor: impl Fn(usize) -> f64 + Sync,
+    y: &mut [T],
+    cast: impl Fn(f64) -> T + Sync,
+) {
+    split_mut(pool, y, channels, 8192 / channels.max(1) + 1, |pixels, part| {
+        for (pixel, y) in pixels.zip(part.chunks_exact_mut(channels)) {
+            let sums = &sums[pixel / n * channels * n + pixel % n..];
+            for (c, (y, &sum)) in y.iter_mut().zip(sums.iter().step_by(n)).enumerate() {
+                *y = cast(sum * factor(c));
+            }
+        }
+    });
 }
 
 /// Where sums go.

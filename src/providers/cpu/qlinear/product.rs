@@ -1,4 +1,4 @@
-//! MatMulInteger and QLinearMatMul.
+//! MatMulInteger, QLinearMatMul, MatMulIntegerToFloat, DynamicQuantizeMatMul.
 
 use std::ops::Range;
 
@@ -9,6 +9,7 @@ use crate::tensor::{TensorView, TensorViewMut};
 
 use super::super::gemm::{Offsets, Source, multiply_exact};
 use super::super::matmul::{Layout, offsets, row_major};
+use super::super::quantize::dynamic_parameters;
 use super::super::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared};
 use super::{Bytes, Requantize, Zeros, scales};
 
@@ -42,14 +43,49 @@ impl State {
             by_row: i == 0,
         }
     }
+
+    /// The left operand of floats, quantised to 0…255.
+    fn dynamic<'a>(&'a self, data: &'a [f32]) -> Result<Quantised<'a>, OpError> {
+        let (scale, zero) = match data.is_empty() {
+            true => (1.0, 0.0),
+            false => dynamic_parameters(data)?,
+        };
+        let offsets = Offsets::Table(&self.layout.offsets[0]);
+        Ok(Quantised { data, strides: self.layout.strides[0], offsets, scale, zero })
+    }
+}
+
+/// An operand of floats that is quantised when it is read, less its zero point.
+struct Quantised<'a> {
+    data: &'a [f32],
+    strides: (usize, usize),
+    offsets: Offsets<'a>,
+    scale: f32,
+    zero: f32,
+}
+
+impl Source<f32> for Quantised<'_> {
+    fn fill(&self, batch: usize, rows: Range<usize>, columns: Range<usize>, out: &mut [f32]) {
+        let (low, high) = (-self.zero, 255.0 - self.zero);
+        for (row, out) in rows.zip(out.chunks_exact_mut(columns.len().max(1))) {
+            let start = self.offsets.at(batch) + row * self.strides.0 + columns.start * self.strides.1;
+            let from = self.data[start..].iter().step_by(self.strides.1.max(1));
+            out.iter_mut()
+                .zip(from)
+                .for_each(|(y, x)| *y = (x / self.scale).round_ties_even().clamp(low, high));
+        }
+    }
 }
 
 impl ProductKernel {
     /// Inputs that are the scale and zero point of an operand.
-    fn scale_and_zero(&self, operand: usize) -> (Option<usize>, usize) {
+    fn scale_and_zero(&self, operand: usize) -> (Option<usize>, Option<usize>) {
         match self.0 {
-            QuantizedMatMul::Sums => (None, 2 + operand),
-            QuantizedMatMul::Requantized => (Some(1 + 3 * operand), 2 + 3 * operand),
+            QuantizedMatMul::Sums => (None, Some(2 + operand)),
+            QuantizedMatMul::Requantized => (Some(1 + 3 * operand), Some(2 + 3 * operand)),
+            QuantizedMatMul::Float => (Some(2 + operand), Some(4 + operand)),
+            QuantizedMatMul::Dynamic if operand == 0 => (None, None),
+            QuantizedMatMul::Dynamic => (Some(2), Some(3)),
         }
     }
 }
@@ -103,12 +139,12 @@ impl Kernel for ProductKernel {
             let count = if operand == 0 { layout.m } else { layout.n };
             let (scale, zero) = self.scale_and_zero(operand);
             let side = |i| Side::new(shape(i), count, &layout, operand);
-            Ok((side(scale)?, side(Some(zero))?))
+            Ok((side(scale)?, side(zero)?))
         };
         let ((a_scale, a_zero), (b_scale, b_zero)) = (side(0)?, side(1)?);
         let scratch = match self.0 {
             QuantizedMatMul::Sums => 0,
-            QuantizedMatMul::Requantized => layout.batch * layout.m * layout.n * size_of::<f64>(),
+            _ => layout.batch * layout.m * layout.n * size_of::<f64>(),
         };
         let state = State { layout, scales: [a_scale, b_scale], zeros: [a_zero, b_zero] };
         Ok(Prepared { state: Some(Box::new(state)), scratch })
@@ -126,36 +162,53 @@ impl Kernel for ProductKernel {
         let state = cx.state::<State>();
         let Layout { m, n, k, batch, .. } = state.layout;
         let input = |i: usize| inputs.get(i).copied().flatten();
-        let zero = |i: usize| input(self.scale_and_zero(i).1);
-        let a = state.operand(0, a, zero(0));
+        let zero = |i: usize| self.scale_and_zero(i).1.and_then(input);
         let b = state.operand(1, b, zero(1));
+        let sizes = (batch, m, n, k);
         if self.0 == QuantizedMatMul::Sums {
-            multiply_exact(cx.pool, (batch, m, n, k), &a, &b, y.slice::<i32>());
+            multiply_exact(cx.pool, sizes, &state.operand(0, a, zero(0)), &b, y.slice::<i32>());
             return Ok(());
         }
-        let (Some(a_scale), Some(b_scale), Some(y_scale)) = (input(1), input(4), input(6)) else {
-            return Ok(());
-        };
         let sums = &mut cx.scratch::<f64>()[..batch * m * n];
-        multiply_exact(cx.pool, (batch, m, n, k), &a, &b, sums);
-        let (a_scale, b_scale, y_scale) = (scales(a_scale), scales(b_scale), scales(y_scale)(0));
+        let dynamic = match self.0 {
+            QuantizedMatMul::Dynamic => {
+                let a = state.dynamic(a.slice())?;
+                multiply_exact(cx.pool, sizes, &a, &b, sums);
+                a.scale as f64
+            }
+            _ => {
+                multiply_exact(cx.pool, sizes, &state.operand(0, a, zero(0)), &b, sums);
+                1.0
+            }
+        };
+        let requantized = self.0 == QuantizedMatMul::Requantized;
+        let y_scale = input(6).filter(|_| requantized).map_or(1.0, |scale| scales(scale)(0));
         let [a_side, b_side] = &state.scales;
-        let row = |t: usize, i: usize| a_scale(a_side.offsets[t] + i * a_side.stride) / y_scale;
-        let column = |t: usize, j: usize| b_scale(b_side.offsets[t] + j * b_side.stride);
-        let zero = input(7).map_or(0.0, |z| Bytes::new(z).at(0));
-        Requantize { row: &row, column: Some(&column), zero, m, n }.store(cx.pool, sums, y);
+        let scale = |operand: usize| self.scale_and_zero(operand).0.and_then(input).map(scales);
+        let (a_scale, b_scale) = (scale(0), scale(1));
+        let row = |t: usize, i: usize| {
+            let at = a_side.offsets[t] + i * a_side.stride;
+            a_scale.as_ref().map_or(dynamic, |scale| scale(at)) / y_scale
+        };
+        let column = |t: usize, j: usize| {
+            b_scale.as_ref().map_or(1.0, |scale| scale(b_side.offsets[t] + j * b_side.stride))
+        };
+        let bias = self.0.bias().and_then(input).map(scales);
+        let bias = bias.as_ref().map(|bias| bias as &(dyn Fn(usize) -> f64 + Sync));
+        let zero = input(7).filter(|_| requantized).map_or(0.0, |z| Bytes::new(z).at(0));
+        Requantize { row: &row, column: Some(&column), bias, zero, m, n }.store(cx.pool, sums, y);
         Ok(())
     }
 }
 
 /// An operand less its zero points.
-struct Operand<'a> {
-    data: Bytes<'a>,
-    strides: (usize, usize),
-    offsets: Offsets<'a>,
-    zeros: Zeros<'a>,
+pub(super) struct Operand<'a> {
+    pub(super) data: Bytes<'a>,
+    pub(super) strides: (usize, usize),
+    pub(super) offsets: Offsets<'a>,
+    pub(super) zeros: Zeros<'a>,
     /// Whether zero points go by row.
-    by_row: bool,
+    pub(super) by_row: bool,
 }
 
 impl Source<f32> for Operand<'_> {

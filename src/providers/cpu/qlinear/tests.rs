@@ -1,11 +1,11 @@
-use super::super::testing::{checksum, elements, run, t};
+use super::super::testing::{checksum, elements, run, run_in, t};
 use crate::graph::Attribute;
 
-fn bytes(count: usize) -> Vec<u8> {
+pub(super) fn bytes(count: usize) -> Vec<u8> {
     (0..count).map(|i| (i * 37 % 251) as u8).collect()
 }
 
-fn signed(count: usize) -> Vec<i8> {
+pub(super) fn signed(count: usize) -> Vec<i8> {
     bytes(count).iter().map(|&x| x.wrapping_sub(128) as i8).collect()
 }
 
@@ -56,6 +56,108 @@ fn conv_integer_and_qlinear_conv() {
     ];
     let out = run("QLinearConv", 10, &attributes, &inputs, 1).unwrap();
     assert_eq!(checksum(&elements::<i8>(&out[0]).1), QCONV);
+}
+
+/// Products of com.microsoft; the numbers are ONNX Runtime's.
+#[test]
+fn products_to_floats() {
+    let scale = |s: f32| t(&[], &[s]);
+    let close = |value: &crate::tensor::Value, want: &[f32]| {
+        let got = elements::<f32>(value).1;
+        assert_eq!(got.len(), want.len());
+        got.iter().zip(want).for_each(|(y, want)| assert!((y - want).abs() < 2e-5, "{got:?} {want:?}"));
+    };
+    let (a, b) = (t(&[2, 3, 5], &bytes(30)), t(&[5, 4], &signed(20)));
+    let columns = || (t(&[4], &[0.01f32, 0.02, 0.03, 0.04]), t(&[4], &[1i8, -2, 3, 0]));
+    let bias = t(&[4], &[1.0f32, -1.0, 0.5, 0.0]);
+    let inputs = [a.clone(), b.clone(), scale(0.02), scale(0.03), t(&[], &[100u8]), t(&[], &[3i8]), bias];
+    let out = run_in("com.microsoft", "MatMulIntegerToFloat", 1, &[], &inputs, 1).unwrap();
+    assert!((checksum(&elements::<f32>(&out[0]).1) + 189.964_591).abs() < 1e-3);
+    let inputs = [a, b, scale(0.02), columns().0, t(&[], &[100u8]), columns().1];
+    let out = run_in("com.microsoft", "MatMulIntegerToFloat", 1, &[], &inputs, 1).unwrap();
+    assert!((checksum(&elements::<f32>(&out[0]).1) + 75.459_993).abs() < 1e-3);
+
+    let x = t(&[3, 4], &[-1.25f32, 0.5, -0.75, 1.0, -0.25, 1.5, 0.25, -1.0, 0.75, -0.5, 1.25, 0.0]);
+    let w = signed(8);
+    let inputs = [x.clone(), t(&[4, 2], &w), scale(0.03), t(&[], &[2i8]), t(&[2], &[1.0f32, -1.0])];
+    let out = run_in("com.microsoft", "DynamicQuantizeMatMul", 1, &[], &inputs, 1).unwrap();
+    close(&out[0], &[7.4058824, -2.7088823, -3.1851764, 2.9176176, -0.4351765, -0.7592942]);
+    let w: Vec<u8> = w.iter().map(|&x| x as u8).collect();
+    let inputs = [x, t(&[4, 2], &w), t(&[2], &[0.03f32, 0.01]), t(&[2], &[2u8, 100])];
+    let out = run_in("com.microsoft", "DynamicQuantizeMatMul", 1, &[], &inputs, 1).unwrap();
+    close(&out[0], &[0.6082353, 0.5620784, 5.422353, 1.454_696, 0.5525882, -0.7367843]);
+}
+
+#[test]
+fn qgemm_scales_transposes_and_adds() {
+    let scale = |s: f32| t(&[], &[s]);
+    let (a, b) = (bytes(6), signed(12));
+    let c = [10i32, -20, 300, 4];
+    let alpha = ("alpha", Attribute::Float(1.5));
+    let inputs = |shape: &[usize], c: &[i32]| {
+        [
+            t(&[2, 3], &a),
+            scale(0.02),
+            t(&[], &[100u8]),
+            t(&[3, 4], &b),
+            scale(0.03),
+            t(&[], &[3i8]),
+            t(shape, c),
+            scale(0.5),
+            t(&[], &[110u8]),
+        ]
+    };
+    let gemm = |attributes: &[(&str, Attribute)], inputs: &[Option<crate::tensor::Value>]| {
+        run_in("com.microsoft", "QGemm", 1, attributes, inputs, 1).map(|mut out| out.remove(0))
+    };
+    let y = gemm(std::slice::from_ref(&alpha), &inputs(&[4], &c)).unwrap();
+    assert_eq!(elements::<u8>(&y).1, [136, 123, 111, 126, 96, 105, 115, 103]);
+    let hundreds: Vec<i32> = (0..8).map(|i| i * 100).collect();
+    let y = gemm(&[], &inputs(&[2, 4], &hundreds)).unwrap();
+    assert_eq!(elements::<u8>(&y).1, [127, 119, 111, 121, 101, 107, 114, 106]);
+    let transposed = |x: usize, rows: usize, columns: usize| x % rows * columns + x / rows;
+    let a_t: Vec<u8> = (0..6).map(|i| a[transposed(i, 2, 3)]).collect();
+    let b_t: Vec<i8> = (0..12).map(|i| b[transposed(i, 3, 4)]).collect();
+    let float = [
+        t(&[3, 2], &a_t),
+        scale(0.02),
+        t(&[], &[100u8]),
+        t(&[4, 3], &b_t),
+        t(&[4], &[0.01f32, 0.02, 0.03, 0.04]),
+        t(&[4], &[1i8, -2, 3, 0]),
+        t(&[1, 4], &c),
+    ];
+    let y = gemm(&[alpha, ("transA", Attribute::Int(1)), ("transB", Attribute::Int(1))], &float).unwrap();
+    let want = [4.1691, 3.7842, 0.5211, 10.2432, -2.2911, -1.1442, 2.7189, -4.2756];
+    let got = elements::<f32>(&y).1;
+    assert!(got.iter().zip(want).all(|(y, want)| (y - want).abs() < 2e-5), "{got:?}");
+    let error = gemm(&[], &inputs(&[4], &c)[..8]).unwrap_err().to_string();
+    assert!(error.contains("input 8 (y_zero_point)"), "{error}");
+}
+
+#[test]
+fn qlinear_conv_with_channels_last() {
+    let scale = |s: f32| t(&[], &[s]);
+    let attributes = [
+        ("group", Attribute::Int(2)),
+        ("pads", Attribute::Ints(vec![1, 1, 1, 1])),
+        ("strides", Attribute::Ints(vec![2, 1])),
+        ("channels_last", Attribute::Int(1)),
+    ];
+    let inputs = [
+        t(&[2, 7, 6, 4], &bytes(2 * 4 * 7 * 6)),
+        scale(0.02),
+        t(&[], &[100u8]),
+        t(&[6, 2, 3, 3], &signed(6 * 2 * 9)),
+        t(&[6], &[0.01f32, 0.02, 0.03, 0.04, 0.05, 0.06]),
+        t(&[6], &[0i8; 6]),
+        scale(0.5),
+        t(&[], &[7u8]),
+        t(&[6], &[1000i32, -1000, 0, 500, 20, -77]),
+    ];
+    let out = run_in("com.microsoft", "QLinearConv", 1, &attributes, &inputs, 1).unwrap();
+    let (shape, y) = elements::<u8>(&out[0]);
+    assert_eq!((shape, checksum(&y)), (vec![2, 4, 6, 6], -1675.0));
 }
 
 /// Checksums of numpy's and torch's results.

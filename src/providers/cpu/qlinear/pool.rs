@@ -1,0 +1,208 @@
+//! Poolings of quantised tensors and means over their axes. Sums are of integers, exact.
+
+use std::marker::PhantomData;
+
+use crate::ops::OpError;
+use crate::ops::pool::Reduction;
+use crate::ops::qlinear_pool::{QLinearMean, QLinearPool};
+use crate::tensor::{TensorView, TensorViewMut};
+
+use super::super::broadcast::Broadcast;
+use super::super::conv::PatchTable;
+use super::super::number::dispatch;
+use super::super::parallel::{Parts, split_mut};
+use super::super::pool::window_counts;
+use super::super::scratch::with_scratch;
+use super::super::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared};
+use super::parameter::{Byte, Linear};
+
+pub(super) fn build_pool(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
+    let op = node.op::<QLinearPool>().clone();
+    let kernel: Box<dyn Kernel> = dispatch!(node.input(0), Q in [u8, i8] =>
+        Box::new(PoolKernel::<Q> { op, _type: PhantomData }), else return Err(node.no_kernel()));
+    Ok(CpuKernel::Tensor(kernel))
+}
+
+struct PoolKernel<Q> {
+    op: QLinearPool,
+    _type: PhantomData<fn(Q)>,
+}
+
+struct State {
+    table: PatchTable,
+    /// The number of elements of each window; empty for the maximum.
+    counts: Vec<usize>,
+    /// Neighbouring elements that belong to different images: the channels where they come last.
+    lanes: usize,
+}
+
+impl<Q: Byte> Kernel for PoolKernel<Q> {
+    fn prepare(
+        &self,
+        inputs: &[Option<Argument<'_>>],
+        _outputs: &[Option<&[usize]>],
+    ) -> Result<Prepared, OpError> {
+        let Some(x) = &inputs[0] else { return Ok(Prepared::default()) };
+        let last = x.shape.len() - 1;
+        let (space, lanes) = match self.op.channels_last {
+            true => (&x.shape[1..last], x.shape[last]),
+            false => (&x.shape[2..], 1),
+        };
+        let window = &self.op.pool.window;
+        let kernel: Vec<usize> = window.kernel.iter().map(|&k| k as usize).collect();
+        let g = window.geometry(space, &kernel)?;
+        let counts = match self.op.pool.reduction {
+            Reduction::Average { count_padding } => window_counts(&g, count_padding),
+            _ => Vec::new(),
+        };
+        Ok(Prepared {
+            state: Some(Box::new(State { table: PatchTable::new(&g), counts, lanes })),
+            scratch: 0,
+        })
+    }
+
+    fn run(
+        &self,
+        cx: &KernelContext<'_>,
+        inputs: &[Option<TensorView<'_>>],
+        outputs: &mut [Option<TensorViewMut<'_>>],
+    ) -> Result<(), OpError> {
+        let (Some(x), Some(y)) = (inputs[0], &mut outputs[0]) else { return Ok(()) };
+        let State { table, counts, lanes } = cx.state::<State>();
+        let scales = match counts.is_empty() {
+            true => None,
+            false => Some((Linear::read(inputs, 1)?, Linear::read(inputs, 3)?)),
+        };
+        let (x, lanes, line) = (x.slice::<Q>(), *lanes, table.line());
+        let (image, lines) = (table.plane() * lanes, table.lines());
+        split_mut(cx.pool, y.slice::<Q>(), line * lanes, 4096 / (line * lanes).max(1) + 1, |rows, part| {
+            with_scratch([line * lanes], |[sums]: [&mut [i32]; 1]| {
+                for (row, y) in rows.zip(part.chunks_exact_mut(line * lanes)) {
+                    let x = &x[row / lines * image..][..image];
+                    let row = row % lines;
+                    match scales {
+                        None => {
+                            sums.fill(i32::MIN);
+                            windows(table, row, lanes, x, sums, |max, x: Q| max.max(x.int()));
+                            y.iter_mut().zip(&*sums).for_each(|(y, &x)| *y = Q::from_byte(x as u8));
+                        }
+                        Some((from, to)) => {
+                            sums.fill(0);
+                            let zero = from.zero as i32;
+                            windows(table, row, lanes, x, sums, |sum, x: Q| sum + (x.int() - zero));
+                            let (counts, pixels) = (&counts[row * line..][..line], sums.chunks(lanes));
+                            for ((sums, count), y) in pixels.zip(counts).zip(y.chunks_mut(lanes)) {
+                                let factor = from.scale / *count.max(&1) as f32;
+                                for (&sum, y) in sums.iter().zip(y.chunks_mut(1)) {
+                                    to.quantise(&mut [sum as f32 * factor], y);
+                                }
+                            }
+                        }
+                    }
+                }
+            });
+        });
+        Ok(())
+    }
+}
+
+/// Folds the elements of the windows of one line of the output.
+fn windows<Q: Byte>(
+    table: &PatchTable,
+    line: usize,
+    lanes: usize,
+    x: &[Q],
+    sums: &mut [i32],
+    fold: impl Fn(i32, Q) -> i32,
+) {
+    let stride = table.stride();
+    table.taps(line, |_, start, span, at| {
+        for o in span.clone() {
+            // Inside the span, so not negative.
+            let from = (start as isize + at + (o * stride) as isize) as usize * lanes;
+            let sums = &mut sums[o * lanes..][..lanes];
+            sums.iter_mut().zip(&x[from..from + lanes]).for_each(|(sum, &x)| *sum = fold(*sum, x));
+        }
+    });
+}
+
+pub(super) fn build_mean(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
+    let op = node.op::<QLinearMean>().clone();
+    let kernel: Box<dyn Kernel> = dispatch!(node.input(0), Q in [u8, i8] =>
+        Box::new(MeanKernel::<Q> { op, _type: PhantomData }), else return Err(node.no_kernel()));
+    Ok(CpuKernel::Tensor(kernel))
+}
+
+struct MeanKernel<Q> {
+    op: QLinearMean,
+    _type: PhantomData<fn(Q)>,
+}
+
+/// How input elements meet their sums; no sum has elements in two parts of the input.
+struct Sums {
+    walk: Broadcast<1>,
+    /// Independent parts, their elements and their sums.
+    parts: usize,
+    elements: usize,
+    sums: usize,
+}
+
+impl<Q: Byte> Kernel for MeanKernel<Q> {
+    fn prepare(
+        &self,
+        inputs: &[Option<Argument<'_>>],
+        _outputs: &[Option<&[usize]>],
+    ) -> Result<Prepared, OpError> {
+        let Some(x) = &inputs[0] else { return Ok(Prepared::default()) };
+        let reduced = self.op.reduced(x.shape.len())?;
+        // The leading axes that stay are parts.
+        let lead = reduced.iter().take_while(|&&reduced| !reduced).count();
+        let (parts, shape) = (x.shape[..lead].iter().product(), &x.shape[lead..]);
+        let kept: Vec<usize> =
+            shape.iter().zip(&reduced[lead..]).map(|(&d, &reduced)| if reduced { 1 } else { d }).collect();
+        let (elements, sums) = (shape.iter().product(), kept.iter().product());
+        let state = Sums { walk: Broadcast::new(shape, [&kept]), parts, elements, sums };
+        Ok(Prepared { scratch: parts * sums * size_of::<i64>(), state: Some(Box::new(state)) })
+    }
+
+    fn run(
+        &self,
+        cx: &KernelContext<'_>,
+        inputs: &[Option<TensorView<'_>>],
+        outputs: &mut [Option<TensorViewMut<'_>>],
+    ) -> Result<(), OpError> {
+        let (Some(x), Some(y)) = (inputs[0], &mut outputs[0]) else { return Ok(()) };
+        let &Sums { ref walk, parts, elements, sums: count } = cx.state::<Sums>();
+        if parts == 0 || count == 0 {
+            return Ok(());
+        }
+        let (from, to) = (Linear::read(inputs, 1)?, Linear::read(inputs, 3)?);
+        let (x, y) = (x.slice::<Q>(), Parts::new(y.slice::<Q>()));
+        let zero = from.zero as i64;
+        let factor = from.scale as f64 / (elements / count).max(1) as f64;
+        split_mut(
+            cx.pool,
+            &mut cx.scratch::<i64>()[..parts * count],
+            count,
+            8192 / elements.max(1) + 1,
+            |range, sums| {
+                for (i, sums) in range.zip(sums.chunks_exact_mut(count)) {
+                    let x = &x[i * elements..][..elements];
+                    sums.fill(0);
+                    walk.each(0..elements, |range, [at]| match at.len() {
+                        1 => sums[at.start] += x[range].iter().map(|x| x.int() as i64 - zero).sum::<i64>(),
+                        _ => {
+                            sums[at].iter_mut().zip(&x[range]).for_each(|(s, x)| *s += x.int() as i64 - zero)
+                        }
+                    });
+                    // SAFETY: each part is visited once.
+                    let y = unsafe { y.get(i * count..(i + 1) * count) };
+                    for (&sum, y) in sums.iter().zip(y.chunks_mut(1)) {
+                        to.quantise(&mut [(sum as f64 * factor) as f32], y);
+                    }
+                }
+            },
+        );
+        Ok(())
+    }
+}

@@ -1,0 +1,318 @@
+//! Products of floats with a weight of a few bits. Bound: for a few rows by reading the weight, for
+//! many by multiplications.
+//!
+//! The weight stays as it is in memory. A few rows are multiplied with each row of the weight right
+//! after a piece of it was unpacked; for many rows the weight is the left operand of a matrix product,
+//! which unpacks one block at a time into the thread's scratch.
+
+mod gather;
+mod weights;
+
+use std::marker::PhantomData;
+use std::ops::Range;
+
+use crate::ops::OpError;
+use crate::ops::weight_only::{FourBitFloat, MatMulBnb4, MatMulNBits};
+use crate::tensor::{TensorView, TensorViewMut, bf16, f16};
+use crate::threads::Pool;
+
+use super::gemm::{InMemory, Left, Matrix, Offsets, Product, Sink, Source, Store, multiply};
+use super::number::dispatch;
+use super::parallel::Parts;
+use super::scratch::with_scratch;
+use super::simd::{Loop, widest};
+use super::{Argument, CpuKernel, Entry, Kernel, KernelContext, NodeContext, Prepared};
+use weights::{Codes, FP4, NBits, NF4, Weights, Zeros};
+
+pub(super) const KERNELS: &[Entry] = &[
+    Entry::new("MatMulNBits", build_nbits).domain("com.microsoft"),
+    Entry::new("MatMulBnb4", build_codes).domain("com.microsoft"),
+    Entry::new("GatherBlockQuantized", gather::build).domain("com.microsoft"),
+];
+
+/// A row of the weight is unpacked in pieces of this many numbers.
+const PIECE: usize = 256;
+
+/// Up to this many rows of A are multiplied with each unpacked piece.
+const FEW: usize = 8;
+
+/// Up to this many rows of A are multiplied with numbers that are unpacked in registers.
+const FEW_DOTS: usize = 16;
+
+fn build_nbits(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
+    let op = *node.op::<MatMulNBits>();
+    let kernel: Box<dyn Kernel> = dispatch!(node.input(0), T in [f32, f16, bf16] =>
+        Box::new(NBitsKernel::<T> { op, _type: PhantomData }), else return Err(node.no_kernel()));
+    Ok(CpuKernel::Tensor(kernel))
+}
+
+struct NBitsKernel<T> {
+    op: MatMulNBits,
+    _type: PhantomData<fn(T)>,
+}
+
+impl<T: Store<Compute = f32>> Kernel for NBitsKernel<T> {
+    fn run(
+        &self,
+        cx: &KernelContext<'_>,
+        inputs: &[Option<TensorView<'_>>],
+        outputs: &mut [Option<TensorViewMut<'_>>],
+    ) -> Result<(), OpError> {
+        let input = |i: usize| inputs.get(i).copied().flatten();
+        let (Some(a), Some(b), Some(scales)) = (input(0), input(1), input(2)) else { return Ok(()) };
+        let Some(y) = &mut outputs[0] else { return Ok(()) };
+        let groups = input(4).map(|groups| &groups.slice::<i32>()[..self.op.k]);
+        let blocks = self.op.blocks();
+        if let Some(bad) = groups.and_then(|groups| groups.iter().find(|&&g| g < 0 || g as usize >= blocks)) {
+            return Err(OpError::Data(format!("g_idx has {bad}; allowed are 0 to {}", blocks - 1)));
+        }
+        let zeros = Zeros::new(input(3), self.op.bits);
+        let weights = NBits { op: self.op, data: b.slice(), scales: scales.slice::<T>(), zeros, groups };
+        let bias = input(5).map(|bias| bias.slice::<T>());
+        let m = y.len() / self.op.n;
+        if self.arranges(m, groups.is_some()) {
+            dots(cx, m, a.slice::<T>(), &weights, bias, y.slice::<T>());
+            return Ok(());
+        }
+        product(cx.pool, (self.op.n, self.op.k), a.slice::<T>(), &weights, bias, y.slice::<T>());
+        Ok(())
+    }
+
+    fn prepare(
+        &self,
+        inputs: &[Option<Argument<'_>>],
+        outputs: &[Option<&[usize]>],
+    ) -> Result<Prepared, OpError> {
+        let m = outputs[0].map_or(0, |y| y.iter().product::<usize>() / self.op.n);
+        let groups = inputs.get(4).is_some_and(Option::is_some);
+        let scratch = match self.arranges(m, groups) {
+            true => m * self.op.blocks() * self.op.block * size_of::<f32>(),
+            false => 0,
+        };
+        Ok(Prepared { state: None, scratch })
+    }
+}
+
+impl<T: Store<Compute = f32>> NBitsKernel<T> {
+    /// Whether `m` rows of A are arranged for the weight, in scratch memory.
+    fn arranges(&self, m: usize, groups: bool) -> bool {
+        m <= FEW_DOTS && NBits::<T>::has_dots(&self.op, groups)
+    }
+}
+
+/// `y = a · weights' + bias` for a few rows.
+fn dots<T: Store<Compute = f32>>(
+    cx: &KernelContext<'_>,
+    m: usize,
+    a: &[T],
+    weights: &NBits<'_, T>,
+    bias: Option<&[T]>,
+    y: &mut [T],
+) {
+    let MatMulNBits { n, k, .. } = weights.op;
+    let arranged = cx.scratch::<f32>();
+    weights.arrange(a, arranged);
+    let arranged = &*arranged;
+    let row = weights.op.blocks() * weights.op.block;
+    let sink = Transposed { out: Parts::new(y), n, bias };
+    cx.pool.split(n, (1 << 17) / (k * m).max(1) + 1, |columns| {
+        for j in columns {
+            let mut i = 0;
+            while i < m {
+                let rows = &arranged[i * row..];
+                let mut sums = [0.0; 4];
+                let count = match m - i {
+                    1 => {
+                        sums[..1].copy_from_slice(&widest(Dots::<T, 1> { weights, j, rows }));
+                        1
+                    }
+                    2 | 3 => {
+                        sums[..2].copy_from_slice(&widest(Dots::<T, 2> { weights, j, rows }));
+                        2
+                    }
+                    _ => {
+                        sums = widest(Dots::<T, 4> { weights, j, rows });
+                        4
+                    }
+                };
+                for (i, sum) in (i..).zip(&mut sums[..count]) {
+                    sink.write(0, j, i, std::slice::from_mut(sum));
+                }
+                i += count;
+            }
+        }
+    });
+}
+
+struct Dots<'a, T, const R: usize> {
+    weights: &'a NBits<'a, T>,
+    j: usize,
+    rows: &'a [f32],
+}
+
+impl<T: Store<Compute = f32>, const R: usize> Loop for Dots<'_, T, R> {
+    type Output = [f32; R];
+
+    #[inline(always)]
+    fn run(self) -> [f32; R] {
+        self.weights.dots(self.j, self.rows)
+    }
+}
+
+fn build_codes(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
+    let op = *node.op::<MatMulBnb4>();
+    let kernel: Box<dyn Kernel> = dispatch!(node.input(0), T in [f32, f16, bf16] =>
+        Box::new(CodesKernel::<T> { op, _type: PhantomData }), else return Err(node.no_kernel()));
+    Ok(CpuKernel::Tensor(kernel))
+}
+
+struct CodesKernel<T> {
+    op: MatMulBnb4,
+    _type: PhantomData<fn(T)>,
+}
+
+impl<T: Store<Compute = f32>> Kernel for CodesKernel<T> {
+    fn run(
+        &self,
+        cx: &KernelContext<'_>,
+        inputs: &[Option<TensorView<'_>>],
+        outputs: &mut [Option<TensorViewMut<'_>>],
+    ) -> Result<(), OpError> {
+        let (Some(a), Some(b), Some(factors), Some(y)) = (inputs[0], inputs[1], inputs[2], &mut outputs[0])
+        else {
+            return Ok(());
+        };
+        let MatMulBnb4 { n, k, block, code } = self.op;
+        let table = match code {
+            FourBitFloat::Fp4 => &FP4,
+            FourBitFloat::Nf4 => &NF4,
+        };
+        let weights = Codes { k, block, table, data: b.slice(), factors: factors.slice::<T>() };
+        product(cx.pool, (n, k), a.slice::<T>(), &weights, None, y.slice::<T>());
+        Ok(())
+    }
+}
+
+/// `y = a · weights' + bias`, rows of `k` and of `n` numbers.
+fn product<T: Store<Compute = f32>>(
+    pool: &Pool,
+    (n, k): (usize, usize),
+    a: &[T],
+    weights: &impl Weights,
+    bias: Option<&[T]>,
+    y: &mut [T],
+) {
+    let m = y.len() / n;
+    let sink = Transposed { out: Parts::new(y), n, bias };
+    if m > FEW {
+        // The transposed product: rows of the weight are contiguous, and so are its blocks.
+        let a = InMemory { matrix: Matrix::transposed(a, k), offsets: Offsets::Stride(0) };
+        let rows = Rows(weights);
+        let product = Product { batch: 1, m: n, n: m, k, a: Left::Source(&rows), b: a.right() };
+        return multiply(pool, &product, &sink);
+    }
+    // Some 20 µs of work a piece.
+    pool.split(n, (1 << 17) / (k * m).max(1) + 1, |columns| {
+        with_scratch([PIECE, PIECE], |[piece, wide]: [&mut [f32]; 2]| {
+            for j in columns {
+                let mut sums = [0.0; FEW];
+                for start in (0..k).step_by(PIECE) {
+                    let len = PIECE.min(k - start);
+                    let piece = &mut piece[..len];
+                    widest(Unpack { weights, row: j, depths: start..start + len, out: piece });
+                    for (i, sum) in sums[..m].iter_mut().enumerate() {
+                        let a = &a[i * k + start..][..len];
+                        let a = match T::same(a) {
+                            Some(a) => a,
+                            None => {
+                                wide[..len].iter_mut().zip(a).for_each(|(to, x)| *to = x.load());
+                                &wide[..len]
+                            }
+                        };
+                        *sum += widest(Dot { a, b: piece });
+                    }
+                }
+                sums[..m]
+                    .iter_mut()
+                    .enumerate()
+                    .for_each(|(i, sum)| sink.write(0, j, i, std::slice::from_mut(sum)));
+            }
+        });
+    });
+}
+
+struct Unpack<'a, W> {
+    weights: &'a W,
+    row: usize,
+    depths: Range<usize>,
+    out: &'a mut [f32],
+}
+
+impl<W: Weights> Loop for Unpack<'_, W> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        self.weights.unpack(self.row, self.depths, self.out);
+    }
+}
+
+/// The scalar product, summed in sixteen lanes.
+struct Dot<'a> {
+    a: &'a [f32],
+    b: &'a [f32],
+}
+
+impl Loop for Dot<'_> {
+    type Output = f32;
+
+    #[inline(always)]
+    fn run(self) -> f32 {
+        let (a_chunks, a_rest) = self.a.as_chunks::<16>();
+        let (b_chunks, b_rest) = self.b.as_chunks::<16>();
+        let mut lanes = [0.0f32; 16];
+        for (a, b) in a_chunks.iter().zip(b_chunks) {
+            for i in 0..16 {
+                lanes[i] += a[i] * b[i];
+            }
+        }
+        let rest: f32 = a_rest.iter().zip(b_rest).map(|(&a, &b)| a * b).sum();
+        lanes.iter().sum::<f32>() + rest
+    }
+}
+
+/// The rows of a weight as a left operand.
+struct Rows<'a, W>(&'a W);
+
+impl<W: Weights> Source<f32> for Rows<'_, W> {
+    fn fill(&self, _batch: usize, rows: Range<usize>, depths: Range<usize>, out: &mut [f32]) {
+        if depths.is_empty() {
+            return;
+        }
+        for (row, out) in rows.zip(out.chunks_exact_mut(depths.len())) {
+            widest(Unpack { weights: self.0, row, depths: depths.clone(), out });
+        }
+    }
+}
+
+/// Stores the transposed product, plus a bias for each of its rows.
+struct Transposed<'a, T> {
+    out: Parts<'a, T>,
+    n: usize,
+    bias: Option<&'a [T]>,
+}
+
+impl<T: Store<Compute = f32>> Sink<f32> for Transposed<'_, T> {
+    fn write(&self, _batch: usize, row: usize, start: usize, values: &mut [f32]) {
+        let bias = self.bias.map_or(0.0, |bias| bias[row].load());
+        for (i, x) in values.iter().enumerate() {
+            let at = (start + i) * self.n + row;
+            // SAFETY: a product writes each element of its result once.
+            let out = unsafe { self.out.get(at..at + 1) };
+            out[0] = T::store(x + bias);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,264 @@
+//! Weights of a few bits, as rows of numbers.
+
+use std::ops::Range;
+
+use crate::ops::weight_only::MatMulNBits;
+use crate::tensor::{TensorView, bf16, f16};
+
+use super::super::gemm::Store;
+
+/// A matrix whose rows are unpacked piece by piece.
+pub(super) trait Weights: Sync {
+    /// Writes a part of a row, which begins at a multiple of 16. Implementations are inlined, so that
+    /// their loops are compiled for the machine's vectors.
+    fn unpack(&self, row: usize, depths: Range<usize>, out: &mut [f32]);
+}
+
+/// The weight of MatMulNBits.
+pub(super) struct NBits<'a, T> {
+    pub(super) op: MatMulNBits,
+    pub(super) data: &'a [u8],
+    pub(super) scales: &'a [T],
+    pub(super) zeros: Zeros<'a>,
+    /// The block whose scale and zero point each depth takes, where it is not its own.
+    pub(super) groups: Option<&'a [i32]>,
+}
+
+/// The zero points of the blocks.
+pub(super) enum Zeros<'a> {
+    /// The middle of the range.
+    Middle(f32),
+    Packed(&'a [u8]),
+    F32(&'a [f32]),
+    F16(&'a [f16]),
+    BF16(&'a [bf16]),
+}
+
+impl<'a> Zeros<'a> {
+    pub(super) fn new(view: Option<TensorView<'a>>, bits: usize) -> Self {
+        use crate::tensor::ElementType as E;
+        match view {
+            None => Zeros::Middle((1 << (bits - 1)) as f32),
+            Some(view) if view.ty() == E::F32 => Zeros::F32(view.slice()),
+            Some(view) if view.ty() == E::F16 => Zeros::F16(view.slice()),
+            Some(view) if view.ty() == E::BF16 => Zeros::BF16(view.slice()),
+            Some(view) => Zeros::Packed(view.slice()),
+        }
+    }
+}
+
+impl<T: Store<Compute = f32>> NBits<'_, T> {
+    #[inline(always)]
+    fn scale_and_zero(&self, row: usize, block: usize) -> (f32, f32) {
+        let (op, at) = (&self.op, row * self.op.blocks() + block);
+        let zero = match self.zeros {
+            Zeros::Middle(zero) => zero,
+            Zeros::Packed(zeros) => {
+                let byte = zeros[row * op.zero_bytes() + block * op.bits / 8];
+                let mask = (1u16 << op.bits) - 1;
+                ((byte >> (block * op.bits % 8)) as u16 & mask) as f32
+            }
+            Zeros::F32(zeros) => zeros[at],
+            Zeros::F16(zeros) => zeros[at].to_f32(),
+            Zeros::BF16(zeros) => zeros[at].to_f32(),
+        };
+        (self.scales[at].load(), zero)
+    }
+}
+
+impl<T: Store<Compute = f32>> Weights for NBits<'_, T> {
+    #[inline(always)]
+    fn unpack(&self, row: usize, depths: Range<usize>, out: &mut [f32]) {
+        let MatMulNBits { block: size, bits, .. } = self.op;
+        let bytes = self.op.blocks() * size * bits / 8;
+        let data = &self.data[row * bytes..][..bytes];
+        let mut at = depths.start;
+        while at < depths.end {
+            let block = at / size;
+            let end = ((block + 1) * size).min(depths.end);
+            let (scale, zero) = match self.groups {
+                None => self.scale_and_zero(row, block),
+                Some(_) => (1.0, 0.0),
+            };
+            let out = &mut out[at - depths.start..end - depths.start];
+            let data = &data[at * bits / 8..];
+            match bits {
+                2 => spread::<4>(data, scale, zero, out),
+                4 => spread::<2>(data, scale, zero, out),
+                _ => spread::<1>(data, scale, zero, out),
+            }
+            at = end;
+        }
+        if let Some(groups) = self.groups {
+            for (y, &group) in out.iter_mut().zip(&groups[depths]) {
+                let (scale, zero) = self.scale_and_zero(row, group as usize);
+                *y = (*y - zero) * scale;
+            }
+        }
+    }
+}
+
+/// `(q − zero)·scale` of the numbers in the bytes, `EACH` in one.
+#[inline(always)]
+fn spread<const EACH: usize>(data: &[u8], scale: f32, zero: f32, out: &mut [f32]) {
+    let runs = out.len() / (LANES * EACH);
+    let whole = &data.as_chunks::<LANES>().0[..runs];
+    for run in 0..runs {
+        let out = &mut out[run * LANES * EACH..][..LANES * EACH];
+        for p in 0..EACH {
+            let plane = plane::<EACH>(&whole[run], p, scale, zero);
+            for i in 0..LANES {
+                out[i * EACH + p] = plane[i];
+            }
+        }
+    }
+    // A short block, or the end of one.
+    for i in runs * LANES * EACH..out.len() {
+        out[i] = number::<EACH>(data[i / EACH], i % EACH, scale, zero);
+    }
+}
+
+/// Bytes that are unpacked side by side.
+const LANES: usize = 16;
+
+/// The `p`-th number of each of the bytes.
+#[inline(always)]
+fn plane<const EACH: usize>(data: &[u8; LANES], p: usize, scale: f32, zero: f32) -> [f32; LANES] {
+    let mut plane = [0.0; LANES];
+    for i in 0..LANES {
+        plane[i] = number::<EACH>(data[i], p, scale, zero);
+    }
+    plane
+}
+
+#[inline(always)]
+fn number<const EACH: usize>(byte: u8, p: usize, scale: f32, zero: f32) -> f32 {
+    let bits = 8 / EACH;
+    (((byte >> (p * bits)) & (u8::MAX >> (8 - bits))) as f32 - zero) * scale
+}
+
+impl<T: Store<Compute = f32>> NBits<'_, T> {
+    /// Whether `dots` serves this weight: blocks of whole lanes.
+    pub(super) fn has_dots(op: &MatMulNBits, groups: bool) -> bool {
+        !groups && (op.block * op.bits / 8).is_multiple_of(LANES)
+    }
+
+    /// Rows of A in the order that `dots` reads: of each run of lanes first the numbers that meet the
+    /// first number of a byte, then those that meet the second. The last block is filled up with zeros.
+    pub(super) fn arrange(&self, a: &[T], arranged: &mut [f32]) {
+        let (each, filled) = (8 / self.op.bits, self.op.blocks() * self.op.block);
+        for (a, to) in a.chunks_exact(self.op.k).zip(arranged.chunks_exact_mut(filled)) {
+            for (run, to) in to.chunks_exact_mut(LANES * each).enumerate() {
+                for (i, to) in to.iter_mut().enumerate() {
+                    let (p, b) = (i / LANES, i % LANES);
+                    *to = a.get(run * LANES * each + b * each + p).map_or(0.0, |x| x.load());
+                }
+            }
+        }
+    }
+
+    /// The scalar products of a row of the weight with `R` arranged rows of A.
+    #[inline(always)]
+    pub(super) fn dots<const R: usize>(&self, row: usize, arranged: &[f32]) -> [f32; R] {
+        match self.op.bits {
+            2 => self.dots_of::<R, 4>(row, arranged),
+            4 => self.dots_of::<R, 2>(row, arranged),
+            _ => self.dots_of::<R, 1>(row, arranged),
+        }
+    }
+
+    #[inline(always)]
+    fn dots_of<const R: usize, const EACH: usize>(&self, row: usize, arranged: &[f32]) -> [f32; R] {
+        let (blocks, size) = (self.op.blocks(), self.op.block);
+        let (filled, bytes) = (blocks * size, size / EACH);
+        let data = self.data[row * blocks * bytes..][..blocks * bytes].as_chunks::<LANES>().0;
+        let arranged = arranged.as_chunks::<LANES>().0;
+        let (filled, runs) = (filled / LANES, bytes / LANES);
+        let mut sums = [[0.0f32; LANES]; R];
+        // Plain loops over indices: iterators' methods are not always inlined into what is compiled
+        // for the machine's vectors.
+        for block in 0..blocks {
+            let (scale, zero) = self.scale_and_zero(row, block);
+            for run in block * runs..(block + 1) * runs {
+                for p in 0..EACH {
+                    let w = plane::<EACH>(&data[run], p, scale, zero);
+                    for r in 0..R {
+                        let a = &arranged[r * filled + run * EACH + p];
+                        for i in 0..LANES {
+                            sums[r][i] += w[i] * a[i];
+                        }
+                    }
+                }
+            }
+        }
+        sums.map(|lanes| lanes.iter().sum())
+    }
+}
+
+/// The weight of MatMulBnb4.
+pub(super) struct Codes<'a, T> {
+    pub(super) k: usize,
+    pub(super) block: usize,
+    pub(super) table: &'a [f32; 16],
+    pub(super) data: &'a [u8],
+    pub(super) factors: &'a [T],
+}
+
+impl<T: Store<Compute = f32>> Weights for Codes<'_, T> {
+    #[inline(always)]
+    fn unpack(&self, row: usize, depths: Range<usize>, out: &mut [f32]) {
+        let first = row * self.k;
+        let mut at = first + depths.start;
+        let end = first + depths.end;
+        let mut out = out.iter_mut();
+        while at < end {
+            let next = ((at / self.block + 1) * self.block).min(end);
+            let factor = self.factors[at / self.block].load();
+            for (i, y) in (at..next).zip(&mut out) {
+                let code = self.data[i / 2] >> (if i % 2 == 0 { 4 } else { 0 }) & 15;
+                *y = self.table[code as usize] * factor;
+            }
+            at = next;
+        }
+    }
+}
+
+/// A sign, then three bits that stand for these magnitudes (bitsandbytes).
+pub(super) const FP4: [f32; 16] = [
+    0.0,
+    1.0 / 192.0,
+    2.0 / 3.0,
+    1.0,
+    1.0 / 3.0,
+    0.5,
+    1.0 / 6.0,
+    0.25,
+    -0.0,
+    -1.0 / 192.0,
+    -2.0 / 3.0,
+    -1.0,
+    -1.0 / 3.0,
+    -0.5,
+    -1.0 / 6.0,
+    -0.25,
+];
+
+/// Quantiles of the normal distribution, scaled to [-1, 1] (Dettmers et al., QLoRA, 2023, appendix E).
+pub(super) const NF4: [f32; 16] = [
+    -1.0,
+    -0.696_192_8,
+    -0.525_073_05,
+    -0.394_917_5,
+    -0.284_441_38,
+    -0.184_773_43,
+    -0.091_050_036,
+    0.0,
+    0.079_580_3,
+    0.160_930_2,
+    0.246_112_3,
+    0.337_915_24,
+    0.440_709_83,
+    0.562_617,
+    0.722_956_84,
+    1.0,
+];
