@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::graph::Dim;
 
-use super::{Declaration, Infer, OpError, Operator, Types, normalize_axis};
+use super::{AttributeReader, Declaration, Infer, OpError, Operator, Types, normalize_axis};
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Movement {
@@ -173,10 +173,13 @@ pub(super) const DECLARATIONS: &[Declaration] = &[
         let column_row_depth = a.opset() >= 28 && a.choice("mode", "DCR", MODES)?;
         Ok(Arc::new(Movement::SpaceToDepth { block: block_size(a)?, column_row_depth }))
     }),
-    Declaration::new("Trilu", &[14], "input:T, k?:int64 -> output:T", T, |a| {
-        Ok(Arc::new(Movement::Trilu { upper: a.flag("upper", true)? }))
-    }),
+    Declaration::new("Trilu", &[14], "input:T, k?:int64 -> output:T", T, parse_trilu),
+    Declaration::new("Trilu", &[1], "X:T, k?:int64 -> Y:T", T, parse_trilu).domain("com.microsoft"),
 ];
+
+fn parse_trilu(a: &AttributeReader<'_>) -> Result<Arc<dyn Operator>, OpError> {
+    Ok(Arc::new(Movement::Trilu { upper: a.flag("upper", true)? }))
+}
 
 /// The axis of an input of this rank, for operators that read it from an attribute named `axis`.
 pub(crate) fn axis_of(axis: i64, rank: usize) -> Result<usize, OpError> {

@@ -13,6 +13,7 @@ mod fused;
 mod gemm;
 mod kernel;
 mod lanes;
+mod language;
 mod layer_norm;
 mod loss;
 mod map;
@@ -43,10 +44,12 @@ mod generate;
 mod grid;
 mod image_decoder;
 mod ints;
+mod inverse;
 mod item;
 mod mapped;
 mod matmul;
 mod ml;
+mod moe;
 mod movement;
 mod mover;
 mod ngram;
@@ -118,6 +121,8 @@ const FAMILIES: &[&[Entry]] = &[
     einsum::KERNELS,
     gather::KERNELS,
     generate::KERNELS,
+    inverse::KERNELS,
+    language::KERNELS,
     layer_norm::KERNELS,
     grid::KERNELS,
     image_decoder::KERNELS,
@@ -130,6 +135,7 @@ const FAMILIES: &[&[Entry]] = &[
     ml::FAMILIES[2],
     ml::FAMILIES[3],
     ml::FAMILIES[4],
+    moe::KERNELS,
     movement::KERNELS,
     ngram::KERNELS,
     norm::KERNELS,

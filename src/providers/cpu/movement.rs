@@ -19,6 +19,7 @@ pub(super) const KERNELS: &[Entry] = &[
     Entry::new("DepthToSpace", build),
     Entry::new("SpaceToDepth", build),
     Entry::new("Trilu", build),
+    Entry::new("Trilu", build).domain("com.microsoft"),
     Entry::new("Slice", |node| mover::build::<Slice, _>(node, SliceMover(node.op::<Slice>().clone()))),
 ];
 
