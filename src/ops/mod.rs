@@ -70,6 +70,8 @@ use crate::error::{Error, Status};
 
 pub(crate) use attributes::AttributeReader;
 pub(crate) use infer::{Infer, Unknowns, normalize_axis};
+#[cfg(test)]
+pub(crate) use registry::declarations;
 pub(crate) use registry::{Registered, find, is_repeatable, resolve};
 pub(crate) use signature::Types;
 

@@ -12,20 +12,18 @@ mod padding;
 mod projected;
 mod rotary;
 
-use std::marker::PhantomData;
-
 use num_traits::AsPrimitive;
 
 use crate::ops::OpError;
 use crate::ops::attention::Attention;
-use crate::tensor::{TensorView, TensorViewMut, bf16, f16};
+use crate::tensor::{ElementType, TensorView, TensorViewMut, bf16, f16};
 
 use super::gemm::{Activate, Store};
 use super::number::dispatch;
 use super::parallel::Parts;
 use super::{Argument, CpuKernel, Entry, Kernel, KernelContext, NodeContext, Prepared};
 use flash::{Heads, Problem, ScoreOutput, attention, head_strides};
-use gather::{Operand, Past};
+use gather::{Convert, Operand, Past, Values, converted};
 use mask::{Lengths, Mask, MaskTensor};
 
 const MICROSOFT: &str = "com.microsoft";
@@ -43,18 +41,24 @@ pub(super) const KERNELS: &[Entry] = &[
 ];
 
 fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
-    if node.input(0) != node.input(2) {
-        return Err(node.no_kernel());
-    }
     dispatch!(node.input(0), T in [f32, f16, bf16, f64] => {
         let op = node.op::<Attention>().clone();
-        Ok(CpuKernel::Tensor(Box::new(AttentionKernel::<T> { op, _element: PhantomData })))
+        let convert = match node.input(2) {
+            same if same == node.input(0) => None,
+            Some(ElementType::F32) => Some(converted::<T, f32> as Convert<T>),
+            Some(ElementType::F16) => Some(converted::<T, f16> as Convert<T>),
+            Some(ElementType::BF16) => Some(converted::<T, bf16> as Convert<T>),
+            Some(ElementType::F64) => Some(converted::<T, f64> as Convert<T>),
+            _ => return Err(node.no_kernel()),
+        };
+        Ok(CpuKernel::Tensor(Box::new(AttentionKernel::<T> { op, convert })))
     }, else Err(node.no_kernel()))
 }
 
 struct AttentionKernel<T> {
     op: Attention,
-    _element: PhantomData<fn(T)>,
+    /// Brings values of another type than that of queries and keys into theirs.
+    convert: Option<Convert<T>>,
 }
 
 /// Heads, rows and head size of an operand.
@@ -73,18 +77,16 @@ impl<T: Store<Compute: Activate + AsPrimitive<f64>>> Kernel for AttentionKernel<
         outputs: &[Option<&[usize]>],
     ) -> Result<Prepared, OpError> {
         // Past and new keys are joined in the outputs, or in temporary memory where those are not
-        // wanted.
-        let (Some(pk), Some(pv)) = (inputs.get(4).copied().flatten(), inputs.get(5).copied().flatten())
-        else {
-            return Ok(Prepared::default());
-        };
+        // wanted; so are values of another type.
         let kv_heads = self.op.heads.map(|h| h.1);
         let mut scratch = 0;
-        for (past, new, output) in [(pk, inputs[1], 1), (pv, inputs[2], 2)] {
+        for (past, new, output) in [(4, 1, 1), (5, 2, 2)] {
+            let past = inputs.get(past).copied().flatten().map(|past| past.shape[2]);
             let wanted = outputs.get(output).is_some_and(Option::is_some);
-            if let (false, Some(new)) = (wanted, new) {
+            let converted = output == 2 && self.convert.is_some();
+            if let Some(new) = inputs[new].filter(|_| converted || (past.is_some() && !wanted)) {
                 let [heads, rows, size] = sizes(new.shape, kv_heads);
-                scratch += past.shape[0] * heads * (past.shape[2] + rows) * size;
+                scratch += new.shape[0] * heads * (past.unwrap_or(0) + rows) * size;
             }
         }
         Ok(Prepared { state: None, scratch: scratch * size_of::<T>() })
@@ -126,8 +128,17 @@ impl<T: Store<Compute: Activate + AsPrimitive<f64>>> Kernel for AttentionKernel<
         let k = operand(Heads { data: k.slice::<T>(), strides: k_strides }, size);
         let k = join(cx, k, input(4), key_out.map(|out| out.slice()), key_scratch);
         let v_strides = head_strides(v.rank(), kv_heads, new, v_size);
-        let v = operand(Heads { data: v.slice::<T>(), strides: v_strides }, v_size);
-        let v = join(cx, v, input(5), value_out.map(|out| out.slice()), value_scratch);
+        let v = match self.convert {
+            Some(convert) => {
+                let values =
+                    Values { new: v, past: input(5), batch, heads: kv_heads, rows: new, size: v_size };
+                convert(cx, values, value_out, value_scratch)
+            }
+            None => {
+                let v = operand(Heads { data: v.slice::<T>(), strides: v_strides }, v_size);
+                join(cx, v, input(5), value_out.map(|out| out.slice()), value_scratch)
+            }
+        };
         let problem = Problem {
             batch,
             heads,

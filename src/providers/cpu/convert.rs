@@ -9,8 +9,8 @@ use num_traits::AsPrimitive;
 
 use crate::ops::cast::RoundMode;
 use crate::tensor::{
-    Bool, Element, ElementType, F4E2M1, F6E2M3, F6E3M2, F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, F8E8M0, I2, I4, TensorView,
-    TensorViewMut, U2, U4, bf16, f16,
+    Bool, Element, ElementType, F4E2M1, F6E2M3, F6E3M2, F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, F8E8M0, I2,
+    I4, TensorView, TensorViewMut, U2, U4, bf16, f16,
 };
 
 use super::map::Half;

@@ -48,6 +48,7 @@ mod inverse;
 mod item;
 mod mapped;
 mod matmul;
+mod mixed_rms;
 mod ml;
 mod moe;
 mod movement;
@@ -81,6 +82,8 @@ mod unary;
 mod unique;
 mod window;
 
+#[cfg(test)]
+mod documentation;
 #[cfg(test)]
 mod testing;
 

@@ -327,7 +327,7 @@ mod tests {
         attributes.push(("expert_weight_bits", Attribute::Int(bits as i64)));
         attributes.push(("block_size", Attribute::Int(block as i64)));
         let size = 32;
-        let blocks = if block > 0 { size / block } else { 1 };
+        let blocks = size.checked_div(block).unwrap_or(1);
         let mut inputs = shared(size);
         let points_of = |k, n: usize| match block {
             0 => bytes(k, &[experts, (n * bits).div_ceil(8)]),

@@ -9,8 +9,8 @@ use rten_vecmath::MinMax;
 use crate::ops::OpError;
 use crate::ops::quantize::{Dequantize, Granularity, Layout, Quantize, check_scale};
 use crate::tensor::{
-    ElementType, F4E2M1, F6E2M3, F6E3M2, F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, I2, I4, TensorView, TensorViewMut, U2, U4,
-    bf16, f16,
+    ElementType, F4E2M1, F6E2M3, F6E3M2, F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, I2, I4, TensorView,
+    TensorViewMut, U2, U4, bf16, f16,
 };
 
 use super::convert::reader;

@@ -1,8 +1,12 @@
 //! Queries, keys and values brought to where attention reads them: after those of the past, with their
 //! bias, normalised and rotated.
 
+use num_traits::AsPrimitive;
+
+use crate::tensor::{TensorView, TensorViewMut};
 use crate::threads::Pool;
 
+use super::super::KernelContext;
 use super::super::gemm::{Activate, Store};
 use super::super::parallel::split_mut;
 use super::flash::{Heads, head_strides};
@@ -82,4 +86,60 @@ impl<T: Store<Compute: Activate>> Operand<'_, T> {
     pub(super) fn space(&self, capacity: usize) -> usize {
         self.batch * self.heads * capacity * self.size
     }
+}
+
+/// New values and those of the past, of whatever type.
+pub(super) struct Values<'a> {
+    pub(super) new: TensorView<'a>,
+    pub(super) past: Option<TensorView<'a>>,
+    pub(super) batch: usize,
+    pub(super) heads: usize,
+    pub(super) rows: usize,
+    pub(super) size: usize,
+}
+
+/// Brings values into the element type `T`, in the memory that comes last; the output, when there is
+/// one, takes them as they are.
+pub(super) type Convert<T> =
+    for<'a> fn(&KernelContext<'_>, Values<'_>, Option<&mut TensorViewMut<'_>>, &'a mut [T]) -> Heads<'a, T>;
+
+/// [`Convert`] from values of type `U`.
+pub(super) fn converted<'a, T, U>(
+    cx: &KernelContext<'_>,
+    values: Values<'_>,
+    out: Option<&mut TensorViewMut<'_>>,
+    scratch: &'a mut [T],
+) -> Heads<'a, T>
+where
+    T: Store<Compute: Activate>,
+    U: Store<Compute: Activate + AsPrimitive<f64>>,
+{
+    let Values { new, past, batch, heads, rows, size } = values;
+    let past_rows = past.map_or(0, |past| past.shape()[2]);
+    let capacity = past_rows + rows;
+    let strides = head_strides(new.rank(), heads, rows, size);
+    let rows_of = Heads { data: new.slice::<U>(), strides };
+    let past = past.map(|past| past.slice::<U>());
+    if let Some(out) = out {
+        let past_count = |_| past_rows;
+        let past = past.map(|data| Past { data, capacity: past_rows, rows: &past_count, whole: false });
+        let new = Operand { rows_of, batch, heads, rows, size, bias: None };
+        new.gather(cx.pool, past, None, capacity, out.slice());
+    }
+    let change = |x: &U| T::store(T::Compute::of_f64(x.load().as_()));
+    split_mut(cx.pool, scratch, size, (1 << 13) / size.max(1) + 1, |range, out| {
+        for (i, out) in range.zip(out.chunks_exact_mut(size)) {
+            let (plane, row) = (i / capacity, i % capacity);
+            let from = match (past, row.checked_sub(past_rows)) {
+                (Some(past), None) => &past[(plane * past_rows + row) * size..][..size],
+                (_, row) => {
+                    let [b, h, r] = strides;
+                    let at = plane / heads * b + plane % heads * h + row.unwrap_or(0) * r;
+                    &rows_of.data[at..at + size]
+                }
+            };
+            out.iter_mut().zip(from).for_each(|(y, x)| *y = change(x));
+        }
+    });
+    Heads { data: scratch, strides: head_strides(4, heads, capacity, size) }
 }

@@ -1,9 +1,9 @@
 //! com.microsoft's attention operators against ONNX Runtime.
 
 use crate::graph::Attribute;
-use crate::tensor::Value;
+use crate::tensor::{Value, f16};
 
-use super::super::testing::{checksum, elements, run_in, t};
+use super::super::testing::{checksum, elements, run, run_in, t};
 
 /// An input: omitted, floats of a pattern that differs from input to input, or given integers.
 #[derive(Clone, Copy)]
@@ -346,5 +346,29 @@ fn wrong_values_are_refused() {
         let inputs: Vec<Option<Value>> = inputs.iter().enumerate().map(value).collect();
         let error = run_in("com.microsoft", name, 1, &attributes(given), &inputs, 1).unwrap_err().to_string();
         assert!(error.contains(want), "{name}: {error}, not {want}");
+    }
+}
+
+/// Values of another type than queries and keys give what values of the same type give, rounded.
+#[test]
+fn values_of_another_type() {
+    let (q, k) = (pattern(0, &[2, 2, 3, 4]), pattern(1, &[2, 2, 5, 4]));
+    let (v, past) = (pattern(2, &[2, 2, 5, 3]), pattern(3, &[2, 2, 2, 3]));
+    let past_k = t(&[2, 2, 2, 4], &pattern(4, &[2, 2, 2, 4]));
+    let half = |x: &[f32]| x.iter().map(|&x| f16::from_f32(x)).collect::<Vec<_>>();
+    let attend = |v: Option<Value>, past: Option<Value>| {
+        let past_k = past_k.clone().filter(|_| past.is_some());
+        let inputs = [t(&[2, 2, 3, 4], &q), t(&[2, 2, 5, 4], &k), v, None, past_k, past];
+        run("Attention", 23, &[], &inputs, 3).unwrap()
+    };
+    let values = [t(&[2, 2, 5, 3], &v), t(&[2, 2, 5, 3], &half(&v))];
+    let pasts = [t(&[2, 2, 2, 3], &past), t(&[2, 2, 2, 3], &half(&past))];
+    for with_past in [false, true] {
+        let [same, other] = [0, 1].map(|i| attend(values[i].clone(), pasts[i].clone().filter(|_| with_past)));
+        // Eighths are exact in either type.
+        assert_eq!(elements::<f32>(&same[0]), elements::<f32>(&other[0]));
+        let present = elements::<f16>(&other[2]);
+        let (shape, want) = elements::<f32>(&same[2]);
+        assert_eq!(present, (shape, half(&want)));
     }
 }
