@@ -326,7 +326,7 @@ mod tests {
         }
         attributes.push(("expert_weight_bits", Attribute::Int(bits as i64)));
         attributes.push(("block_size", Attribute::Int(block as i64)));
-        let size = 32;
+        let size: usize = 32;
         let blocks = size.checked_div(block).unwrap_or(1);
         let mut inputs = shared(size);
         let points_of = |k, n: usize| match block {
