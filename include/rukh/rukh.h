@@ -145,8 +145,8 @@ typedef int32_t rukh_kind;
 /**
  * The type of a tensor's elements. The numbers are those of ONNX's `TensorProto.DataType`.
  *
- * Elements narrower than a byte (`INT4`, `UINT4`, `INT2`, `UINT2`, `FLOAT4E2M1`) take one byte each in
- * memory, sign-extended where signed. A `BOOL` is one byte; any byte but 0 is true.
+ * Elements narrower than a byte (`INT4`, `UINT4`, `INT2`, `UINT2`, `FLOAT4E2M1`, `FLOAT6E2M3`,
+ * `FLOAT6E3M2`) take one byte each in memory; integers are sign-extended where signed. A `BOOL` is one byte; any byte but 0 is true.
  */
 typedef int32_t rukh_element_type;
 
@@ -313,6 +313,10 @@ typedef void (*rukh_run_callback)(void *user,
 #define RUKH_ELEMENT_UINT2 25
 
 #define RUKH_ELEMENT_INT2 26
+
+#define RUKH_ELEMENT_FLOAT6E2M3 27
+
+#define RUKH_ELEMENT_FLOAT6E3M2 28
 
 /**
  * Not known before the model runs.

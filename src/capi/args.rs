@@ -125,7 +125,7 @@ pub(super) fn shape(dims: *const i64, rank: usize) -> Result<Shape> {
 pub(super) fn element_type(number: i32) -> Result<ElementType> {
     match ElementType::from_onnx(number) {
         Some(ty) => Ok(ty),
-        None => fail!(InvalidArgument, "element type {number} is not known; known are 1 to 26"),
+        None => fail!(InvalidArgument, "element type {number} is not known; known are 1 to 28"),
     }
 }
 

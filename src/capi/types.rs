@@ -46,8 +46,8 @@ pub const RUKH_ERROR_INTERNAL: rukh_status = 14;
 
 /// The type of a tensor's elements. The numbers are those of ONNX's `TensorProto.DataType`.
 ///
-/// Elements narrower than a byte (`INT4`, `UINT4`, `INT2`, `UINT2`, `FLOAT4E2M1`) take one byte each in
-/// memory, sign-extended where signed. A `BOOL` is one byte; any byte but 0 is true.
+/// Elements narrower than a byte (`INT4`, `UINT4`, `INT2`, `UINT2`, `FLOAT4E2M1`, `FLOAT6E2M3`,
+/// `FLOAT6E3M2`) take one byte each in memory; integers are sign-extended where signed. A `BOOL` is one byte; any byte but 0 is true.
 pub type rukh_element_type = i32;
 
 /// No type: where there is none to tell, or none to give.
@@ -78,6 +78,8 @@ pub const RUKH_ELEMENT_FLOAT4E2M1: rukh_element_type = 23;
 pub const RUKH_ELEMENT_FLOAT8E8M0: rukh_element_type = 24;
 pub const RUKH_ELEMENT_UINT2: rukh_element_type = 25;
 pub const RUKH_ELEMENT_INT2: rukh_element_type = 26;
+pub const RUKH_ELEMENT_FLOAT6E2M3: rukh_element_type = 27;
+pub const RUKH_ELEMENT_FLOAT6E3M2: rukh_element_type = 28;
 
 /// What a value is.
 pub type rukh_kind = i32;

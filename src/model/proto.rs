@@ -349,6 +349,8 @@ pub mod tensor_proto {
         Float8e8m0 = 24,
         Uint2 = 25,
         Int2 = 26,
+        Float6e2m3 = 27,
+        Float6e3m2 = 28,
     }
     impl DataType {
         /// String value of the enum field names used in the ProtoBuf definition.
@@ -384,6 +386,8 @@ pub mod tensor_proto {
                 Self::Float8e8m0 => "FLOAT8E8M0",
                 Self::Uint2 => "UINT2",
                 Self::Int2 => "INT2",
+                Self::Float6e2m3 => "FLOAT6E2M3",
+                Self::Float6e3m2 => "FLOAT6E3M2",
             }
         }
         /// Creates an enum from field names used in the ProtoBuf definition.
@@ -416,6 +420,8 @@ pub mod tensor_proto {
                 "FLOAT8E8M0" => Some(Self::Float8e8m0),
                 "UINT2" => Some(Self::Uint2),
                 "INT2" => Some(Self::Int2),
+                "FLOAT6E2M3" => Some(Self::Float6e2m3),
+                "FLOAT6E3M2" => Some(Self::Float6e3m2),
                 _ => None,
             }
         }

@@ -31,7 +31,11 @@ pub(super) fn tensor(proto: &TensorProto, external: &mut ExternalData) -> Result
     if ty == ElementType::String {
         return strings(proto, &shape, count);
     }
-    let file_bytes = count.div_ceil(8 / ty.file_bits().min(8)) * ty.file_bits().div_ceil(8);
+    // Narrow elements fill bytes; the count was checked to fit memory a byte each.
+    let file_bytes = match ty.file_bits() {
+        bits @ 0..8 => count / 8 * bits + (count % 8 * bits).div_ceil(8),
+        bits => count * (bits / 8),
+    };
     let raw = if proto.data_location == DataLocation::External as i32 {
         external.bytes(proto, file_bytes)?
     } else if !proto.raw_data.is_empty() || count == 0 {
@@ -155,6 +159,8 @@ fn typed_data(proto: &TensorProto, ty: ElementType, count: usize) -> Result<Vec<
         T::C128 => ("double_data", proto.double_data.len(), count * 2),
         T::I64 => ("int64_data", proto.int64_data.len(), count),
         T::U64 | T::U32 => ("uint64_data", proto.uint64_data.len(), count),
+        // A 6-bit element has an entry of its own.
+        T::F6E2M3 | T::F6E3M2 => ("int32_data", proto.int32_data.len(), count),
         _ if ty.file_bits() < 8 => ("int32_data", proto.int32_data.len(), count.div_ceil(8 / ty.file_bits())),
         _ => ("int32_data", proto.int32_data.len(), count),
     };
@@ -176,6 +182,7 @@ fn typed_data(proto: &TensorProto, ty: ElementType, count: usize) -> Result<Vec<
         T::I16 | T::U16 | T::F16 | T::BF16 => {
             proto.int32_data.iter().flat_map(|&x| (x as u16).to_ne_bytes()).collect()
         }
+        T::F6E2M3 | T::F6E3M2 => proto.int32_data.iter().map(|&x| x as u8 & 0x3f).collect(),
         _ => {
             let bytes: Bytes = proto.int32_data.iter().map(|&x| x as u8).collect();
             if ty.file_bits() < 8 { unpack(ty, &bytes, count) } else { bytes.to_vec() }
@@ -183,14 +190,16 @@ fn typed_data(proto: &TensorProto, ty: ElementType, count: usize) -> Result<Vec<
     })
 }
 
-/// Elements of two or four bits, one a byte: the first of a byte lies in its low bits.
+/// Elements of two, four or six bits, one a byte: they follow one another from the low bits of each byte
+/// on.
 fn unpack(ty: ElementType, packed: &[u8], count: usize) -> Vec<u8> {
     let bits = ty.file_bits();
-    let per_byte = 8 / bits;
     let mask = (1u8 << bits) - 1;
     (0..count)
         .map(|i| {
-            let code = (packed[i / per_byte] >> (i % per_byte * bits)) & mask;
+            let (byte, shift) = (i / 8 * bits + i % 8 * bits / 8, i * bits % 8);
+            let next = if shift + bits > 8 { packed[byte + 1] } else { 0 };
+            let code = (u16::from_le_bytes([packed[byte], next]) >> shift) as u8 & mask;
             let negative = ty.is_signed_integer() && code & (1 << (bits - 1)) != 0;
             if negative { code | !mask } else { code }
         })
@@ -205,6 +214,8 @@ mod tests {
     fn narrow_types_unpack_low_bits_first() {
         assert_eq!(unpack(ElementType::U4, &[0x21, 0x0f], 3), [1, 2, 15]);
         assert_eq!(unpack(ElementType::I4, &[0x8f], 2), [0xff, 0xf8]);
+        // 1, 63, 32, 5 and 9, as the standard lays them out.
+        assert_eq!(unpack(ElementType::F6E2M3, &[0xc1, 0x0f, 0x16, 0x09], 5), [1, 63, 32, 5, 9]);
         assert_eq!(unpack(ElementType::I2, &[0b11_10_01_00], 4), [0, 1, 0xfe, 0xff]);
     }
 }

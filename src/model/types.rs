@@ -42,7 +42,10 @@ pub(super) fn element_type(what: &str, number: i32) -> Result<ElementType> {
     match ElementType::from_onnx(number) {
         Some(ty) => Ok(ty),
         None => {
-            fail!(InvalidModel, "{what}: {number} is no element type; allowed are 1 (float) to 26 (int2)")
+            fail!(
+                InvalidModel,
+                "{what}: {number} is no element type; allowed are 1 (float) to 28 (float6e3m2)"
+            )
         }
     }
 }

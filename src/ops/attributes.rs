@@ -182,7 +182,7 @@ impl<'a> AttributeReader<'a> {
                 i32::try_from(n).ok().and_then(ElementType::from_onnx).ok_or_else(|| {
                     OpError::attribute(
                         name,
-                        format!("{n} is no element type; allowed are 1 (float) to 26 (int2)"),
+                        format!("{n} is no element type; allowed are 1 (float) to 28 (float6e3m2)"),
                     )
                 })
             })

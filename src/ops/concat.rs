@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::graph::Dim;
+use crate::tensor::ElementType::{self, F16, F32, F64};
 
 use super::int_list::IntList;
 use super::movement::axis_of;
@@ -139,13 +140,16 @@ impl Split {
 }
 
 const T: &[(&str, Types)] = &[("T", Types::TENSOR)];
+/// In opset 1 the lengths are floats.
+const SPLIT_TYPES: &[(&str, Types)] =
+    &[("T", Types::TENSOR), ("T2", Types::of(&[ElementType::I64, F32, F64, F16]))];
 
 pub(super) const DECLARATIONS: &[Declaration] = &[
     Declaration::new("Concat", &[1, 4, 11, 13], "inputs+:T -> concat_result:T", T, |a| {
         let axis = if a.opset() < 4 { a.int("axis", 1)? } else { a.required_int("axis")? };
         Ok(Arc::new(Concat { axis }))
     }),
-    Declaration::new("Split", &[2, 11, 13, 18], "input:T, split?:int64 -> outputs+:T", T, |a| {
+    Declaration::new("Split", &[1, 2, 11, 13, 18], "input:T, split?:T2 -> outputs+:T", SPLIT_TYPES, |a| {
         let outputs = a.outputs();
         let mut uneven = false;
         if a.opset() >= 18
@@ -156,7 +160,10 @@ pub(super) const DECLARATIONS: &[Declaration] = &[
                 return Err(OpError::attribute("num_outputs", format!("{n}, but the node has {outputs}")));
             }
         }
-        let lengths = IntList::read(a, "split", 1, 13)?;
+        let mut lengths = IntList::read(a, "split", 1, 13)?;
+        if a.opset() < 2 && a.inputs() > 1 {
+            lengths = IntList::Floats(1);
+        }
         Ok(Arc::new(Split { axis: a.int("axis", 0)?, lengths, uneven, outputs }))
     })
     .shape_inputs(&[1]),

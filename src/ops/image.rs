@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::graph::Dim;
 
 use super::shape::product;
-use super::{Declaration, Infer, OpError, Operator, Types};
+use super::{AttributeReader, Declaration, Infer, OpError, Operator, Types};
 
 /// Samples `[N, C, …]` at the places that a grid `[N, …, dimensions]` names, in −1…1 with x first.
 #[derive(Clone, Debug, PartialEq)]
@@ -221,41 +221,57 @@ impl Operator for Det {
     }
 }
 
+/// The inverse of each square matrix.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Inverse;
+
+impl Operator for Inverse {
+    fn infer(&self, cx: &mut Infer<'_>) -> Result<(), OpError> {
+        let Some(shape) = cx.shape(0) else { return Ok(()) };
+        let [.., a, b] = shape else {
+            return Err(cx.input_error(0, format!("its rank is {}; allowed are ranks from 2", shape.len())));
+        };
+        if a.known().zip(b.known()).is_some_and(|(a, b)| a != b) {
+            return Err(cx.input_error(0, format!("its shape is {shape:?}; its matrices must be square")));
+        }
+        cx.set_shape(0, shape.to_vec());
+        Ok(())
+    }
+}
+
+fn parse_sample(a: &AttributeReader<'_>) -> Result<Arc<dyn Operator>, OpError> {
+    let modes =
+        [("linear", SampleMode::Linear), ("nearest", SampleMode::Nearest), ("cubic", SampleMode::Cubic)];
+    // The names before opset 20, where images had two dimensions.
+    let early =
+        [("bilinear", SampleMode::Linear), ("nearest", SampleMode::Nearest), ("bicubic", SampleMode::Cubic)];
+    let mode = if a.opset() < 20 {
+        a.choice("mode", "bilinear", &early)?
+    } else {
+        a.choice("mode", "linear", &modes)?
+    };
+    let padding = a.choice(
+        "padding_mode",
+        "zeros",
+        &[
+            ("zeros", SamplePadding::Zeros),
+            ("border", SamplePadding::Border),
+            ("reflection", SamplePadding::Reflection),
+        ],
+    )?;
+    Ok(Arc::new(GridSample { mode, padding, align_corners: a.flag("align_corners", false)? }))
+}
+
 pub(super) const DECLARATIONS: &[Declaration] = &[
     Declaration::new(
         "GridSample",
         &[16, 20, 22],
         "X:T1, grid:T2 -> Y:T1",
         &[("T1", Types::NUMERIC), ("T2", Types::FLOAT)],
-        |a| {
-            let modes = [
-                ("linear", SampleMode::Linear),
-                ("nearest", SampleMode::Nearest),
-                ("cubic", SampleMode::Cubic),
-            ];
-            // The names before opset 20, where images had two dimensions.
-            let early = [
-                ("bilinear", SampleMode::Linear),
-                ("nearest", SampleMode::Nearest),
-                ("bicubic", SampleMode::Cubic),
-            ];
-            let mode = if a.opset() < 20 {
-                a.choice("mode", "bilinear", &early)?
-            } else {
-                a.choice("mode", "linear", &modes)?
-            };
-            let padding = a.choice(
-                "padding_mode",
-                "zeros",
-                &[
-                    ("zeros", SamplePadding::Zeros),
-                    ("border", SamplePadding::Border),
-                    ("reflection", SamplePadding::Reflection),
-                ],
-            )?;
-            Ok(Arc::new(GridSample { mode, padding, align_corners: a.flag("align_corners", false)? }))
-        },
+        parse_sample,
     ),
+    Declaration::new("GridSample", &[1], "X:T1, Grid:T1 -> Y:T1", &[("T1", Types::FLOAT)], parse_sample)
+        .domain("com.microsoft"),
     Declaration::new("AffineGrid", &[20], "theta:T1, size:int64 -> grid:T1", &[("T1", Types::FLOAT)], |a| {
         Ok(Arc::new(AffineGrid { align_corners: a.flag("align_corners", false)? }))
     })
@@ -284,5 +300,7 @@ pub(super) const DECLARATIONS: &[Declaration] = &[
         |a| Ok(Arc::new(NonMaxSuppression { center_point: a.flag("center_point_box", false)? })),
     )
     .data_dependent(),
+    Declaration::new("Inverse", &[1], "X:T -> Y:T", &[("T", Types::FLOAT)], |_| Ok(Arc::new(Inverse)))
+        .domain("com.microsoft"),
     Declaration::new("Det", &[11, 22], "X:T -> Y:T", &[("T", Types::FLOAT)], |_| Ok(Arc::new(Det))),
 ];

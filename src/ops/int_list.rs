@@ -1,6 +1,7 @@
 //! Integers that older opsets give as an attribute and newer ones as an input (`axes`, `pads`, …).
 
 use crate::graph::Dim;
+use crate::tensor::{ElementType, TensorView, f16};
 
 use super::{AttributeReader, Infer, OpError, normalize_axis};
 
@@ -11,6 +12,22 @@ pub(crate) enum IntList {
     Attribute(&'static str, Option<Vec<i64>>),
     /// The input of this index, which the node may leave out.
     Input(usize),
+    /// The input of this index, whose whole numbers are floats (opset 1).
+    Floats(usize),
+}
+
+/// The elements of a float tensor, when all are whole numbers.
+pub(crate) fn whole_numbers(view: TensorView<'_>) -> Option<Vec<i64>> {
+    let numbers: Vec<f64> = match view.ty() {
+        ElementType::F32 => view.slice::<f32>().iter().map(|&x| x as f64).collect(),
+        ElementType::F64 => view.slice::<f64>().to_vec(),
+        ElementType::F16 => view.slice::<f16>().iter().map(|x| x.to_f64()).collect(),
+        ElementType::I64 => return Some(view.slice::<i64>().to_vec()),
+        _ => return None,
+    };
+    // Whole and far from the ends of i64.
+    let whole = |x: &f64| x.fract() == 0.0 && x.abs() < 1e15;
+    numbers.iter().all(whole).then(|| numbers.iter().map(|&x| x as i64).collect())
 }
 
 impl IntList {
@@ -45,7 +62,7 @@ impl IntList {
     pub(crate) fn given(&self, cx: &Infer<'_>) -> bool {
         match self {
             IntList::Attribute(_, values) => values.is_some(),
-            IntList::Input(i) => cx.has(*i),
+            IntList::Input(i) | IntList::Floats(i) => cx.has(*i),
         }
     }
 
@@ -54,6 +71,7 @@ impl IntList {
         match self {
             IntList::Attribute(_, values) => Some(values.as_ref()?.iter().map(|&v| v.into()).collect()),
             IntList::Input(i) => cx.ints(*i),
+            IntList::Floats(_) => Some(self.known(cx)?.into_iter().map(Dim::from).collect()),
         }
     }
 
@@ -62,6 +80,7 @@ impl IntList {
         match self {
             IntList::Attribute(_, values) => values.clone(),
             IntList::Input(i) => cx.known_ints(*i),
+            IntList::Floats(i) => whole_numbers(cx.constant(*i)?.aligned().ok()?.view()),
         }
     }
 
@@ -71,7 +90,7 @@ impl IntList {
             return Some(dims.len());
         }
         match (self, cx) {
-            (IntList::Input(i), cx) => match cx.shape(*i)? {
+            (IntList::Input(i) | IntList::Floats(i), cx) => match cx.shape(*i)? {
                 [] => Some(1),
                 [n] => usize::try_from(n.known()?).ok(),
                 _ => None,
@@ -91,7 +110,7 @@ impl IntList {
     pub(crate) fn error(&self, cx: &Infer<'_>, reason: impl Into<String>) -> OpError {
         match self {
             IntList::Attribute(name, _) => OpError::attribute(name, reason),
-            IntList::Input(i) => cx.input_error(*i, reason),
+            IntList::Input(i) | IntList::Floats(i) => cx.input_error(*i, reason),
         }
     }
 }

@@ -26,13 +26,17 @@ pub(crate) mod fused;
 pub(crate) mod gather;
 pub(crate) mod gather_quantized;
 pub(crate) mod generate;
+pub(crate) mod group_query;
 pub(crate) mod image;
 pub(crate) mod image_decoder;
 pub(crate) mod int_list;
+pub(crate) mod language;
 pub(crate) mod loss;
 pub(crate) mod matmul;
 pub(crate) mod ml;
+pub(crate) mod moe;
 pub(crate) mod movement;
+pub(crate) mod multi_head;
 pub(crate) mod norm;
 pub(crate) mod norm_axes;
 pub(crate) mod optional;
@@ -71,6 +75,8 @@ use crate::error::{Error, Status};
 
 pub(crate) use attributes::AttributeReader;
 pub(crate) use infer::{Infer, Unknowns, normalize_axis};
+#[cfg(test)]
+pub(crate) use registry::declarations;
 pub(crate) use registry::{Registered, find, is_repeatable, resolve};
 pub(crate) use signature::Types;
 

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use crate::graph::Dim;
+use crate::tensor::ElementType::{self, F16, F32, F64};
 
-use super::{Declaration, Infer, OpError, Operator, Types, normalize_axis};
+use super::int_list::IntList;
+use super::{AttributeReader, Declaration, Infer, OpError, Operator, Types, normalize_axis};
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Movement {
@@ -14,6 +16,8 @@ pub(crate) enum Movement {
     Expand,
     /// Repeats each axis as often as input 1 says.
     Tile,
+    /// Tile of opset 1: input 1 copies along the axis in input 2, which hold floats.
+    TileAxis,
     /// Moves blocks of channels into space; `column_row_depth` is the mode CRD.
     DepthToSpace { block: usize, column_row_depth: bool },
     /// Moves blocks of space into channels; `column_row_depth` is the mode CRD.
@@ -55,6 +59,7 @@ impl Operator for Movement {
             }
             Movement::Expand => expand(cx),
             Movement::Tile => tile(cx),
+            Movement::TileAxis => tile_axis(cx),
             Movement::DepthToSpace { block, .. } => depth_to_space(cx, *block),
             Movement::SpaceToDepth { block, .. } => space_to_depth(cx, *block),
             Movement::Trilu { .. } => {
@@ -110,6 +115,26 @@ fn tile(cx: &mut Infer<'_>) -> Result<(), OpError> {
     Ok(())
 }
 
+fn tile_axis(cx: &mut Infer<'_>) -> Result<(), OpError> {
+    let Some(shape) = cx.shape(0) else { return Ok(()) };
+    let lists = [IntList::Floats(1), IntList::Floats(2)].map(|list| list.known(cx));
+    let [Some(tiles), Some(axis)] = lists else {
+        cx.set_rank(0, shape.len());
+        return Ok(());
+    };
+    let (&[tiles], &[axis]) = (&tiles[..], &axis[..]) else {
+        return Err(cx.input_error(1, "tiles and axis hold one number each"));
+    };
+    if tiles < 0 {
+        return Err(cx.input_error(1, format!("{tiles} is no number of repeats; allowed are 0 and above")));
+    }
+    let axis = normalize_axis("axis", axis, shape.len())?;
+    let mut tiled = shape.to_vec();
+    tiled[axis] = tiled[axis].mul(&tiles.into());
+    cx.set_shape(0, tiled);
+    Ok(())
+}
+
 fn depth_to_space(cx: &mut Infer<'_>, block: usize) -> Result<(), OpError> {
     let Some(shape) = cx.shape_of_rank(0, 4)? else {
         cx.set_rank(0, 4);
@@ -153,6 +178,10 @@ fn block_size(a: &super::AttributeReader<'_>) -> Result<usize, OpError> {
 const T: &[(&str, Types)] = &[("T", Types::TENSOR)];
 const MODES: &[(&str, bool)] = &[("DCR", false), ("CRD", true)];
 
+/// In opset 1 the number of copies is a float.
+const TILE_TYPES: &[(&str, Types)] =
+    &[("T", Types::TENSOR), ("T1", Types::of(&[ElementType::I64, F32, F64, F16]))];
+
 pub(super) const DECLARATIONS: &[Declaration] = &[
     Declaration::new("Transpose", &[1, 13, 21, 23, 24, 25], "data:T -> transposed:T", T, |a| {
         Ok(Arc::new(Movement::Transpose { perm: a.ints("perm")?.map(<[i64]>::to_vec) }))
@@ -161,10 +190,13 @@ pub(super) const DECLARATIONS: &[Declaration] = &[
         Ok(Arc::new(Movement::Expand))
     })
     .shape_inputs(&[1]),
-    Declaration::new("Tile", &[6, 13], "input:T, repeats:int64 -> output:T", T, |_| {
-        Ok(Arc::new(Movement::Tile))
+    Declaration::new("Tile", &[1, 6, 13], "input:T, repeats:T1, axis?:T -> output:T", TILE_TYPES, |a| {
+        if a.opset() >= 6 && a.inputs() > 2 {
+            return Err(OpError::Unknown("it has 3 inputs, where Tile takes 2 since opset 6".into()));
+        }
+        Ok(Arc::new(if a.opset() < 6 { Movement::TileAxis } else { Movement::Tile }))
     })
-    .shape_inputs(&[1]),
+    .shape_inputs(&[1, 2]),
     Declaration::new("DepthToSpace", &[1, 11, 13, 28], "input:T -> output:T", T, |a| {
         let column_row_depth = a.opset() >= 11 && a.choice("mode", "DCR", MODES)?;
         Ok(Arc::new(Movement::DepthToSpace { block: block_size(a)?, column_row_depth }))
@@ -173,10 +205,13 @@ pub(super) const DECLARATIONS: &[Declaration] = &[
         let column_row_depth = a.opset() >= 28 && a.choice("mode", "DCR", MODES)?;
         Ok(Arc::new(Movement::SpaceToDepth { block: block_size(a)?, column_row_depth }))
     }),
-    Declaration::new("Trilu", &[14], "input:T, k?:int64 -> output:T", T, |a| {
-        Ok(Arc::new(Movement::Trilu { upper: a.flag("upper", true)? }))
-    }),
+    Declaration::new("Trilu", &[14], "input:T, k?:int64 -> output:T", T, parse_trilu),
+    Declaration::new("Trilu", &[1], "X:T, k?:int64 -> Y:T", T, parse_trilu).domain("com.microsoft"),
 ];
+
+fn parse_trilu(a: &AttributeReader<'_>) -> Result<Arc<dyn Operator>, OpError> {
+    Ok(Arc::new(Movement::Trilu { upper: a.flag("upper", true)? }))
+}
 
 /// The axis of an input of this rank, for operators that read it from an attribute named `axis`.
 pub(crate) fn axis_of(axis: i64, rank: usize) -> Result<usize, OpError> {

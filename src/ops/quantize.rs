@@ -227,7 +227,7 @@ const F8: Types = Types::of(&[
     ElementType::F8E5M2,
     ElementType::F8E5M2FNUZ,
 ]);
-const QUANTISED: Types = F8.and(Types::NARROW).and(Types::of(&[
+const QUANTISED: Types = F8.and(Types::FLOAT6).and(Types::NARROW).and(Types::of(&[
     ElementType::I8,
     ElementType::U8,
     ElementType::I16,

@@ -47,6 +47,8 @@ impl Types {
         ElementType::F8E5M2FNUZ,
         ElementType::F8E8M0,
     ]);
+    /// Floats of six bits.
+    pub(crate) const FLOAT6: Types = Types::of(&[ElementType::F6E2M3, ElementType::F6E3M2]);
     /// Types of two and four bits.
     pub(crate) const NARROW: Types =
         Types::of(&[ElementType::U4, ElementType::I4, ElementType::F4E2M1, ElementType::U2, ElementType::I2]);
@@ -58,6 +60,7 @@ impl Types {
         .and(Types::STRING)
         .and(Types::COMPLEX)
         .and(Types::FLOAT8)
+        .and(Types::FLOAT6)
         .and(Types::NARROW);
     /// Every value: tensors, sequences, maps, optionals.
     pub(crate) const VALUE: Types = Types(Types::TENSOR.0 | Types::COMPOSITE);

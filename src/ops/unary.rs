@@ -143,7 +143,7 @@ pub(super) const DECLARATIONS: &[Declaration] = &[
     Declaration::new("Elu", &[1, 6, 22], SIGNATURE, FLOAT, |a| {
         Ok(Arc::new(Unary::Elu { alpha: a.float("alpha", 1.0)? }))
     }),
-    plain!("Erf", [9, 13], FLOAT, Erf),
+    plain!("Erf", [9, 13], NUMERIC, Erf),
     plain!("Exp", [1, 6, 13], FLOAT, Exp),
     plain!("Floor", [1, 6, 13], FLOAT, Floor),
     Declaration::new("Gelu", &[20], SIGNATURE, FLOAT, |a| {

@@ -1,6 +1,6 @@
 //! Element types: ONNX's `TensorProto.DataType`, and the Rust type that holds each.
 
-use super::{C64, C128, F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, F8E8M0, bf16, f16};
+use super::{C64, C128, F6E2M3, F6E3M2, F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, F8E8M0, bf16, f16};
 
 /// The type of a tensor's elements. The numbers are those of ONNX's `TensorProto.DataType`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -32,12 +32,14 @@ pub(crate) enum ElementType {
     F8E8M0 = 24,
     U2 = 25,
     I2 = 26,
+    F6E2M3 = 27,
+    F6E3M2 = 28,
 }
 
 use ElementType as T;
 
 /// Every element type with its ONNX name and its size in bytes (0 for strings).
-const TABLE: [(ElementType, &str, usize); 26] = [
+const TABLE: [(ElementType, &str, usize); 28] = [
     (T::F32, "float", 4),
     (T::U8, "uint8", 1),
     (T::I8, "int8", 1),
@@ -64,6 +66,8 @@ const TABLE: [(ElementType, &str, usize); 26] = [
     (T::F8E8M0, "float8e8m0", 1),
     (T::U2, "uint2", 1),
     (T::I2, "int2", 1),
+    (T::F6E2M3, "float6e2m3", 1),
+    (T::F6E3M2, "float6e3m2", 1),
 ];
 
 impl ElementType {
@@ -92,6 +96,7 @@ impl ElementType {
         match self {
             T::U4 | T::I4 | T::F4E2M1 => 4,
             T::U2 | T::I2 => 2,
+            T::F6E2M3 | T::F6E3M2 => 6,
             _ => self.size() * 8,
         }
     }
@@ -219,7 +224,7 @@ elements! {
     i8 => I8, i16 => I16, i32 => I32, i64 => I64,
     Bool => Bool, C64 => C64, C128 => C128,
     F8E4M3FN => F8E4M3FN, F8E4M3FNUZ => F8E4M3FNUZ, F8E5M2 => F8E5M2, F8E5M2FNUZ => F8E5M2FNUZ, F8E8M0 => F8E8M0,
-    U4 => U4, I4 => I4, F4E2M1 => F4E2M1, U2 => U2, I2 => I2,
+    U4 => U4, I4 => I4, F4E2M1 => F4E2M1, U2 => U2, I2 => I2, F6E2M3 => F6E2M3, F6E3M2 => F6E3M2,
 }
 
 #[cfg(test)]
@@ -241,7 +246,7 @@ mod tests {
             assert_eq!(ElementType::from_onnx(i as i32 + 1), Some(row.0));
         }
         assert_eq!(ElementType::from_onnx(0), None);
-        assert_eq!(ElementType::from_onnx(27), None);
+        assert_eq!(ElementType::from_onnx(29), None);
     }
 
     #[test]

@@ -1,8 +1,9 @@
-//! The 8-bit floating-point formats of ONNX: OCP e4m3fn, e5m2, e8m0 and the FNUZ variants.
+//! The floating-point formats of ONNX in 8 and 6 bits: OCP e4m3fn, e5m2, e8m0 and the FNUZ variants;
+//! e2m3 and e3m2.
 //!
 //! Source of the formats: the ONNX documents "Float stored in 8 bits" and OCP's OFP8 specification.
 
-/// What distinguishes one 8-bit float format from another.
+/// What distinguishes one format from another. Codes have their sign in bit 7.
 struct Format {
     mantissa_bits: u32,
     bias: i32,
@@ -31,6 +32,12 @@ const E5M2: Format = Format {
 };
 const E5M2FNUZ: Format =
     Format { mantissa_bits: 2, bias: 16, max_code: 0x7f, infinity: None, nan: 0x80, negative_zero: false };
+
+/// The 6-bit formats have neither infinity nor NaN, for which the standard's reference data have −0.
+const E2M3: Format =
+    Format { mantissa_bits: 3, bias: 1, max_code: 0x1f, infinity: None, nan: 0, negative_zero: true };
+const E3M2: Format =
+    Format { mantissa_bits: 2, bias: 3, max_code: 0x1f, infinity: None, nan: 0, negative_zero: true };
 
 fn decode(f: &Format, code: u8) -> f32 {
     if !f.negative_zero && code == f.nan {
@@ -104,6 +111,33 @@ macro_rules! float8 {
 }
 float8!(F8E4M3FN = E4M3FN, F8E4M3FNUZ = E4M3FNUZ, F8E5M2 = E5M2, F8E5M2FNUZ = E5M2FNUZ);
 
+macro_rules! float6 {
+    ($($name:ident = $format:ident),*) => {$(
+        /// Six bits, in the low ones of a byte: a sign, exponent, mantissa.
+        #[derive(Clone, Copy, Default, Debug, PartialEq)]
+        #[repr(transparent)]
+        pub(crate) struct $name(pub u8);
+
+        impl $name {
+            const SIGN: u8 = 0x20;
+
+            pub(crate) fn to_f32(self) -> f32 {
+                decode(&$format, (self.0 & Self::SIGN) << 2 | (self.0 & 0x1f))
+            }
+
+            /// Rounds to nearest even; beyond the largest value it becomes that.
+            pub(crate) fn from_f32(x: f32) -> Self {
+                if x.is_nan() {
+                    return $name(Self::SIGN);
+                }
+                let code = encode(&$format, x, true);
+                $name((code & 0x80) >> 2 | (code & 0x1f))
+            }
+        }
+    )*};
+}
+float6!(F6E2M3 = E2M3, F6E3M2 = E3M2);
+
 /// float8e8m0: an unsigned power of two, 2^(code − 127); 0xff is NaN.
 #[derive(Clone, Copy, Default, Debug, PartialEq)]
 #[repr(transparent)]
@@ -122,6 +156,30 @@ impl F8E8M0 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Numbers of ml_dtypes.
+    #[test]
+    fn float6_rounds_and_saturates() {
+        for (x, e2m3, e3m2) in [
+            (f32::NAN, 32, 32),
+            (f32::INFINITY, 31, 31),
+            (-100.0, 63, 63),
+            (-0.0, 32, 32),
+            (0.0625, 0, 1),
+            (0.1875, 2, 3),
+            (7.4, 31, 23),
+            (7.3, 31, 23),
+            (26.0, 31, 30),
+            (0.05, 0, 1),
+        ] {
+            assert_eq!((F6E2M3::from_f32(x).0, F6E3M2::from_f32(x).0), (e2m3, e3m2), "{x}");
+        }
+        assert_eq!((F6E2M3(63).to_f32(), F6E3M2(63).to_f32()), (-7.5, -28.0));
+        for code in 0..64 {
+            assert_eq!(F6E2M3::from_f32(F6E2M3(code).to_f32()).0, code);
+            assert_eq!(F6E3M2::from_f32(F6E3M2(code).to_f32()).0, code);
+        }
+    }
 
     #[test]
     fn every_finite_code_survives_a_round_trip() {

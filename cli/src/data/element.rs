@@ -7,7 +7,7 @@ use half::{bf16, f16};
 pub struct ElementType(pub i32);
 
 /// ONNX name, bytes in memory, NumPy's type string (empty where NumPy has none).
-const TABLE: [(&str, usize, &str); 26] = [
+const TABLE: [(&str, usize, &str); 28] = [
     ("float", 4, "<f4"),
     ("uint8", 1, "|u1"),
     ("int8", 1, "|i1"),
@@ -34,6 +34,8 @@ const TABLE: [(&str, usize, &str); 26] = [
     ("float8e8m0", 1, ""),
     ("uint2", 1, ""),
     ("int2", 1, ""),
+    ("float6e2m3", 1, ""),
+    ("float6e3m2", 1, ""),
 ];
 
 impl ElementType {
@@ -64,6 +66,7 @@ impl ElementType {
         match self.0 {
             21..=23 => 4,
             25 | 26 => 2,
+            27 | 28 => 6,
             _ => self.size() * 8,
         }
     }
@@ -74,7 +77,7 @@ impl ElementType {
 
     /// Floating point of any width, so that a comparison needs a tolerance.
     pub fn is_float(self) -> bool {
-        matches!(self.0, 1 | 10 | 11 | 14..=20 | 23 | 24)
+        matches!(self.0, 1 | 10 | 11 | 14..=20 | 23 | 24 | 27 | 28)
     }
 
     /// NumPy's type string, when NumPy has the type.
@@ -127,6 +130,8 @@ impl ElementType {
             }),
             20 => bytewise(|b| if b == 0x80 { f64::NAN } else { minifloat(b, 5, 2, 16) }),
             23 => bytewise(|b| minifloat((b & 8) << 4 | (b & 7), 2, 1, 1)),
+            27 => bytewise(|b| minifloat((b & 32) << 2 | (b & 31), 2, 3, 1)),
+            28 => bytewise(|b| minifloat((b & 32) << 2 | (b & 31), 3, 2, 3)),
             24 => bytewise(|b| if b == 255 { f64::NAN } else { 2f64.powi(i32::from(b) - 127) }),
             _ => Vec::new(),
         }
@@ -170,6 +175,8 @@ mod tests {
             (23, 0x0f, -6.0),
             (23, 0x01, 0.5),
             (24, 0x80, 2.0),
+            (27, 0x3f, -7.5),
+            (28, 0x1f, 28.0),
         ] {
             assert_eq!(ElementType(ty).numbers(&[bits]), [value], "type {ty}, bits {bits:#x}");
         }
@@ -180,7 +187,7 @@ mod tests {
 
     #[test]
     fn numpy_names_go_both_ways() {
-        for number in 1..=26 {
+        for number in 1..=28 {
             if let Some(descr) = ElementType(number).numpy() {
                 assert_eq!(ElementType::from_numpy(descr), Some(ElementType(number)));
             }

@@ -102,7 +102,8 @@ fn tensor(proto: TensorProto) -> Result<Tensor, String> {
     let bytes = match proto.raw_data {
         Some(raw) if element.packed_bits() < 8 => unpack(&raw, element, count),
         Some(raw) => raw,
-        None if element.packed_bits() < 8 => {
+        // An element of six bits has an entry of its own.
+        None if matches!(element.packed_bits(), 2 | 4) => {
             let raw: Vec<u8> = proto.int32_data.iter().map(|&v| v as u8).collect();
             unpack(&raw, element, count)
         }
@@ -127,14 +128,16 @@ fn typed(proto: &TensorProto, element: ElementType) -> Vec<u8> {
     }
 }
 
-/// Elements of two or four bits, lowest bits first, as one byte each.
+/// Elements of two, four or six bits, lowest bits first, as one byte each.
 fn unpack(raw: &[u8], element: ElementType, count: usize) -> Vec<u8> {
     let bits = element.packed_bits();
     let signed = matches!(element.name(), "int4" | "int2");
-    let (per_byte, spare) = (8 / bits, 8 - bits as u32);
+    let spare = 8 - bits as u32;
     (0..count)
         .map_while(|i| {
-            let cell = raw.get(i / per_byte)? >> (i % per_byte * bits) << spare;
+            let (byte, shift) = (i / 8 * bits + i % 8 * bits / 8, i * bits % 8);
+            let next = if shift + bits > 8 { *raw.get(byte + 1)? } else { 0 };
+            let cell = (u16::from_le_bytes([*raw.get(byte)?, next]) >> shift << spare) as u8;
             Some(if signed { (cell as i8 >> spare) as u8 } else { cell >> spare })
         })
         .collect()

@@ -40,6 +40,8 @@ _ELEMENTS = (
     (24, "float8e8m0", ml_dtypes.float8_e8m0fnu),
     (25, "uint2", ml_dtypes.uint2),
     (26, "int2", ml_dtypes.int2),
+    (27, "float6e2m3", ml_dtypes.float6_e2m3fn),
+    (28, "float6e3m2", ml_dtypes.float6_e3m2fn),
 )
 
 DTYPE_OF = {number: np.dtype(dtype) for number, _, dtype in _ELEMENTS}
@@ -67,7 +69,7 @@ def element_of(dtype: object) -> int:
 
 
 # The bits of a byte that elements of types narrower than a byte take.
-NARROW_BITS = {21: 0x0F, 22: 0x0F, 23: 0x0F, 25: 0x03, 26: 0x03}
+NARROW_BITS = {21: 0x0F, 22: 0x0F, 23: 0x0F, 25: 0x03, 26: 0x03, 27: 0x3F, 28: 0x3F}
 
 
 class ValueType(NamedTuple):

@@ -1,47 +1,64 @@
 //! Attention of ai.onnx.
 
 mod causal_conv;
+mod extent;
 mod flash;
+mod gather;
+mod group_query;
 mod linear;
 mod mask;
+mod multi_head;
+mod padding;
+mod projected;
 mod rotary;
-
-use std::marker::PhantomData;
 
 use num_traits::AsPrimitive;
 
 use crate::ops::OpError;
 use crate::ops::attention::Attention;
-use crate::tensor::{TensorView, TensorViewMut, bf16, f16};
+use crate::tensor::{ElementType, TensorView, TensorViewMut, bf16, f16};
 
 use super::gemm::{Activate, Store};
 use super::number::dispatch;
-use super::parallel::{Parts, split_mut};
+use super::parallel::Parts;
 use super::{Argument, CpuKernel, Entry, Kernel, KernelContext, NodeContext, Prepared};
 use flash::{Heads, Problem, ScoreOutput, attention, head_strides};
-use mask::{Mask, MaskTensor};
+use gather::{Convert, Operand, Past, Values, converted};
+use mask::{Lengths, Mask, MaskTensor};
+
+const MICROSOFT: &str = "com.microsoft";
 
 pub(super) const KERNELS: &[Entry] = &[
     Entry::new("Attention", build),
     Entry::new("RotaryEmbedding", rotary::build),
     Entry::new("LinearAttention", linear::build),
     Entry::new("CausalConvWithState", causal_conv::build),
-    Entry::new("RotaryEmbedding", rotary::build).domain("com.microsoft"),
+    Entry::new("RotaryEmbedding", rotary::build).domain(MICROSOFT),
+    Entry::new("Attention", projected::build).domain(MICROSOFT),
+    Entry::new("MultiHeadAttention", multi_head::build).domain(MICROSOFT),
+    Entry::new("DecoderMaskedMultiHeadAttention", multi_head::build).domain(MICROSOFT),
+    Entry::new("GroupQueryAttention", group_query::build).domain(MICROSOFT),
 ];
 
 fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
-    if node.input(0) != node.input(2) {
-        return Err(node.no_kernel());
-    }
     dispatch!(node.input(0), T in [f32, f16, bf16, f64] => {
         let op = node.op::<Attention>().clone();
-        Ok(CpuKernel::Tensor(Box::new(AttentionKernel::<T> { op, _element: PhantomData })))
+        let convert = match node.input(2) {
+            same if same == node.input(0) => None,
+            Some(ElementType::F32) => Some(converted::<T, f32> as Convert<T>),
+            Some(ElementType::F16) => Some(converted::<T, f16> as Convert<T>),
+            Some(ElementType::BF16) => Some(converted::<T, bf16> as Convert<T>),
+            Some(ElementType::F64) => Some(converted::<T, f64> as Convert<T>),
+            _ => return Err(node.no_kernel()),
+        };
+        Ok(CpuKernel::Tensor(Box::new(AttentionKernel::<T> { op, convert })))
     }, else Err(node.no_kernel()))
 }
 
 struct AttentionKernel<T> {
     op: Attention,
-    _element: PhantomData<fn(T)>,
+    /// Brings values of another type than that of queries and keys into theirs.
+    convert: Option<Convert<T>>,
 }
 
 /// Heads, rows and head size of an operand.
@@ -60,18 +77,16 @@ impl<T: Store<Compute: Activate + AsPrimitive<f64>>> Kernel for AttentionKernel<
         outputs: &[Option<&[usize]>],
     ) -> Result<Prepared, OpError> {
         // Past and new keys are joined in the outputs, or in temporary memory where those are not
-        // wanted.
-        let (Some(pk), Some(pv)) = (inputs.get(4).copied().flatten(), inputs.get(5).copied().flatten())
-        else {
-            return Ok(Prepared::default());
-        };
+        // wanted; so are values of another type.
         let kv_heads = self.op.heads.map(|h| h.1);
         let mut scratch = 0;
-        for (past, new, output) in [(pk, inputs[1], 1), (pv, inputs[2], 2)] {
+        for (past, new, output) in [(4, 1, 1), (5, 2, 2)] {
+            let past = inputs.get(past).copied().flatten().map(|past| past.shape[2]);
             let wanted = outputs.get(output).is_some_and(Option::is_some);
-            if let (false, Some(new)) = (wanted, new) {
+            let converted = output == 2 && self.convert.is_some();
+            if let Some(new) = inputs[new].filter(|_| converted || (past.is_some() && !wanted)) {
                 let [heads, rows, size] = sizes(new.shape, kv_heads);
-                scratch += past.shape[0] * heads * (past.shape[2] + rows) * size;
+                scratch += new.shape[0] * heads * (past.unwrap_or(0) + rows) * size;
             }
         }
         Ok(Prepared { state: None, scratch: scratch * size_of::<T>() })
@@ -107,16 +122,23 @@ impl<T: Store<Compute: Activate + AsPrimitive<f64>>> Kernel for AttentionKernel<
         // Joined keys and values without an output of their own lie in temporary memory.
         let rest = if input(4).is_some() && key_out.is_none() { batch * kv_heads * keys * size } else { 0 };
         let (key_scratch, value_scratch) = cx.scratch::<T>().split_at_mut(rest);
-        let k = Join { new: k, past: input(4), batch, heads: kv_heads, rows: new, size }.heads(
-            cx,
-            key_out.map(|out| out.slice()),
-            key_scratch,
-        );
-        let v = Join { new: v, past: input(5), batch, heads: kv_heads, rows: new, size: v_size }.heads(
-            cx,
-            value_out.map(|out| out.slice()),
-            value_scratch,
-        );
+        let operand =
+            |rows_of, size| Operand { rows_of, batch, heads: kv_heads, rows: new, size, bias: None };
+        let k_strides = head_strides(k.rank(), kv_heads, new, size);
+        let k = operand(Heads { data: k.slice::<T>(), strides: k_strides }, size);
+        let k = join(cx, k, input(4), key_out.map(|out| out.slice()), key_scratch);
+        let v_strides = head_strides(v.rank(), kv_heads, new, v_size);
+        let v = match self.convert {
+            Some(convert) => {
+                let values =
+                    Values { new: v, past: input(5), batch, heads: kv_heads, rows: new, size: v_size };
+                convert(cx, values, value_out, value_scratch)
+            }
+            None => {
+                let v = operand(Heads { data: v.slice::<T>(), strides: v_strides }, v_size);
+                join(cx, v, input(5), value_out.map(|out| out.slice()), value_scratch)
+            }
+        };
         let problem = Problem {
             batch,
             heads,
@@ -132,12 +154,14 @@ impl<T: Store<Compute: Activate + AsPrimitive<f64>>> Kernel for AttentionKernel<
             softcap: self.op.softcap,
             mask: Mask {
                 tensor: input(3).map(MaskTensor::new),
+                padding: None,
                 causal: self.op.causal,
                 window: self.op.window,
                 offset: past as isize,
-                lengths,
+                lengths: lengths.map(Lengths::Counts),
                 aligned_to_length: (lengths.is_some() && input(4).is_none()).then_some(queries),
             },
+            sink: None,
             y_strides: head_strides(q.rank(), heads, queries, v_size),
         };
         let scores =
@@ -147,46 +171,27 @@ impl<T: Store<Compute: Activate + AsPrimitive<f64>>> Kernel for AttentionKernel<
     }
 }
 
-/// New keys (or values) and those of the past.
-struct Join<'a> {
-    new: TensorView<'a>,
+/// Past and new rows of each head one after the other, in the output when there is one, else in
+/// temporary memory; without either, the new ones where they are.
+fn join<'a, T: Store<Compute: Activate>>(
+    cx: &KernelContext<'_>,
+    new: Operand<'a, T>,
     past: Option<TensorView<'a>>,
-    batch: usize,
-    heads: usize,
-    rows: usize,
-    size: usize,
+    out: Option<&'a mut [T]>,
+    scratch: &'a mut [T],
+) -> Heads<'a, T> {
+    let past_rows = past.map_or(0, |p| p.shape()[2]);
+    let capacity = past_rows + new.rows;
+    let space = new.space(capacity);
+    let out = match (out, past) {
+        (Some(out), _) => out,
+        (None, Some(_)) => &mut scratch[..space],
+        (None, None) => return new.rows_of,
+    };
+    let rows = |_| past_rows;
+    let past = past.map(|p| Past { data: p.slice::<T>(), capacity: past_rows, rows: &rows, whole: false });
+    new.gather(cx.pool, past, None, capacity, out)
 }
 
-impl<'a> Join<'a> {
-    /// Past and new rows of each head one after the other, in the output when there is one, else in
-    /// temporary memory; without either, the new ones where they are.
-    fn heads<T: Store>(
-        &self,
-        cx: &KernelContext<'_>,
-        out: Option<&'a mut [T]>,
-        scratch: &'a mut [T],
-    ) -> Heads<'a, T> {
-        let &Join { new, past, batch, heads, rows, size } = self;
-        let (data, strides) = (new.slice::<T>(), head_strides(new.rank(), heads, rows, size));
-        let past_rows = past.map_or(0, |p| p.shape()[2]);
-        let plane = (past_rows + rows) * size;
-        let out = match (out, past) {
-            (Some(out), _) => out,
-            (None, Some(_)) => &mut scratch[..batch * heads * plane],
-            (None, None) => return Heads { data, strides },
-        };
-        let past = past.map_or(&[][..], |p| p.slice::<T>());
-        let [b, h, r] = strides;
-        split_mut(cx.pool, out, plane, (1 << 15) / plane.max(1) + 1, |range, out| {
-            for (i, out) in range.zip(out.chunks_exact_mut(plane.max(1))) {
-                let (before, after) = out.split_at_mut(past_rows * size);
-                before.copy_from_slice(&past[i * past_rows * size..][..past_rows * size]);
-                let start = i / heads * b + i % heads * h;
-                for (row, out) in (0..rows).zip(after.chunks_exact_mut(size.max(1))) {
-                    out.copy_from_slice(&data[start + row * r..][..size]);
-                }
-            }
-        });
-        Heads { data: out, strides: head_strides(4, heads, past_rows + rows, size) }
-    }
-}
+#[cfg(test)]
+mod tests;

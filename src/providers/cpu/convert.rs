@@ -9,8 +9,8 @@ use num_traits::AsPrimitive;
 
 use crate::ops::cast::RoundMode;
 use crate::tensor::{
-    Bool, Element, ElementType, F4E2M1, F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, F8E8M0, I2, I4, TensorView,
-    TensorViewMut, U2, U4, bf16, f16,
+    Bool, Element, ElementType, F4E2M1, F6E2M3, F6E3M2, F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, F8E8M0, I2,
+    I4, TensorView, TensorViewMut, U2, U4, bf16, f16,
 };
 
 use super::map::Half;
@@ -147,6 +147,7 @@ to_f64! {
     F8E4M3FN: |x: F8E4M3FN| x.to_f32() as f64, F8E4M3FNUZ: |x: F8E4M3FNUZ| x.to_f32() as f64,
     F8E5M2: |x: F8E5M2| x.to_f32() as f64, F8E5M2FNUZ: |x: F8E5M2FNUZ| x.to_f32() as f64,
     F8E8M0: |x: F8E8M0| x.to_f32() as f64, F4E2M1: |x: F4E2M1| x.to_f32() as f64,
+    F6E2M3: |x: F6E2M3| x.to_f32() as f64, F6E3M2: |x: F6E3M2| x.to_f32() as f64,
     I4: |x: I4| x.0 as f64, U4: |x: U4| x.0 as f64, I2: |x: I2| x.0 as f64, U2: |x: U2| x.0 as f64,
 }
 
@@ -157,7 +158,7 @@ pub(super) fn reader(from: ElementType) -> Option<fn(&TensorView<'_>, &mut [f64]
     }
     dispatch!(Some(from), A in [
         f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, Bool,
-        F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, F8E8M0, F4E2M1, I4, U4, I2, U2
+        F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, F8E8M0, F4E2M1, F6E2M3, F6E3M2, I4, U4, I2, U2
     ] => Some(read::<A>), else None)
 }
 
@@ -190,6 +191,7 @@ from_f64! {
     F8E5M2FNUZ: |x, r| F8E5M2FNUZ::from_f32(x as f32, r.saturate),
     F8E8M0: to_power_of_two,
     F4E2M1: |x, _| F4E2M1::from_f32(x as f32),
+    F6E2M3: |x, _| F6E2M3::from_f32(x as f32), F6E3M2: |x, _| F6E3M2::from_f32(x as f32),
     I4: |x, _| I4::low_bits(x as i64), U4: |x, _| U4::low_bits(x as i64),
     I2: |x, _| I2::low_bits(x as i64), U2: |x, _| U2::low_bits(x as i64),
 }
@@ -201,7 +203,7 @@ pub(super) fn writer(to: ElementType) -> Option<fn(&[f64], &mut TensorViewMut<'_
     }
     dispatch!(Some(to), B in [
         f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, Bool,
-        F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, F8E8M0, F4E2M1, I4, U4, I2, U2
+        F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, F8E8M0, F4E2M1, F6E2M3, F6E3M2, I4, U4, I2, U2
     ] => Some(write::<B>), else None)
 }
 

@@ -15,7 +15,11 @@ use super::sample::{Sample, cubic};
 use super::strided::strides_of;
 use super::{CpuKernel, Entry, Kernel, KernelContext, NodeContext};
 
-pub(super) const KERNELS: &[Entry] = &[Entry::new("GridSample", sample), Entry::new("AffineGrid", affine)];
+pub(super) const KERNELS: &[Entry] = &[
+    Entry::new("GridSample", sample),
+    Entry::new("GridSample", sample).domain("com.microsoft"),
+    Entry::new("AffineGrid", affine),
+];
 
 fn sample(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
     let op = node.op::<GridSample>().clone();

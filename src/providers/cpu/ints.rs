@@ -1,7 +1,7 @@
 //! Reading index and shape inputs: int32 or int64, as int64.
 
 use crate::ops::OpError;
-use crate::ops::int_list::IntList;
+use crate::ops::int_list::{IntList, whole_numbers};
 use crate::tensor::{ElementType, TensorView};
 
 use super::Argument;
@@ -98,6 +98,14 @@ pub(super) fn int_list(list: &IntList, inputs: &[Option<Argument<'_>>]) -> Resul
     match list {
         IntList::Attribute(_, values) => Ok(values.clone()),
         IntList::Input(i) => shape_input(inputs, *i),
+        IntList::Floats(i) => {
+            let Some(argument) = inputs.get(*i).copied().flatten() else { return Ok(None) };
+            argument.value.and_then(whole_numbers).map(Some).ok_or_else(|| {
+                OpError::Data(format!(
+                    "input {i} must be known when a run is planned, and hold whole numbers"
+                ))
+            })
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use crate::tensor::{ElementType, TensorView, TensorViewMut, bf16, f16};
 
 use super::broadcast::Broadcast;
 use super::lanes::Lanes;
+use super::mixed_rms;
 use super::parallel::{GRAIN, Parts};
 use super::statistics::{Real, affine, moments, total};
 use super::{Argument, CpuKernel, Entry, Kernel, KernelContext, NodeContext, Prepared};
@@ -29,6 +30,10 @@ fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
         Box::new(LayerNormKernel::<T, S> { op, _types: PhantomData })
     }
     // Exporters keep the parameters of half-precision models in f32 now and then.
+    // The output of RMSNormalization has the scale's type.
+    if op.rms && node.output(0) != node.input(0) {
+        return mixed_rms::build(node);
+    }
     let kernel = match (node.input(0), node.input(1)) {
         _ if node.output(0) != node.input(0) || (node.has_input(2) && node.input(2) != node.input(1)) => {
             return Err(node.no_kernel());

@@ -13,6 +13,7 @@ mod fused;
 mod gemm;
 mod kernel;
 mod lanes;
+mod language;
 mod layer_norm;
 mod loss;
 mod map;
@@ -43,10 +44,13 @@ mod generate;
 mod grid;
 mod image_decoder;
 mod ints;
+mod inverse;
 mod item;
 mod mapped;
 mod matmul;
+mod mixed_rms;
 mod ml;
+mod moe;
 mod movement;
 mod mover;
 mod ngram;
@@ -79,6 +83,8 @@ mod unique;
 mod weight_only;
 mod window;
 
+#[cfg(test)]
+mod documentation;
 #[cfg(test)]
 mod testing;
 
@@ -119,6 +125,8 @@ const FAMILIES: &[&[Entry]] = &[
     einsum::KERNELS,
     gather::KERNELS,
     generate::KERNELS,
+    inverse::KERNELS,
+    language::KERNELS,
     layer_norm::KERNELS,
     grid::KERNELS,
     image_decoder::KERNELS,
@@ -131,6 +139,7 @@ const FAMILIES: &[&[Entry]] = &[
     ml::FAMILIES[2],
     ml::FAMILIES[3],
     ml::FAMILIES[4],
+    moe::KERNELS,
     movement::KERNELS,
     ngram::KERNELS,
     norm::KERNELS,

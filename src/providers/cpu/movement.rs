@@ -1,7 +1,9 @@
 //! Transpose, Expand, Tile, DepthToSpace, SpaceToDepth, Slice and Trilu.
 
 use crate::ops::OpError;
+use crate::ops::int_list::IntList;
 use crate::ops::movement::Movement;
+use crate::ops::normalize_axis;
 use crate::ops::slice::{Slice, cuts};
 use crate::tensor::Shape;
 
@@ -19,6 +21,7 @@ pub(super) const KERNELS: &[Entry] = &[
     Entry::new("DepthToSpace", build),
     Entry::new("SpaceToDepth", build),
     Entry::new("Trilu", build),
+    Entry::new("Trilu", build).domain("com.microsoft"),
     Entry::new("Slice", |node| mover::build::<Slice, _>(node, SliceMover(node.op::<Slice>().clone()))),
 ];
 
@@ -62,6 +65,14 @@ impl Mover for Move {
             }
             Movement::Expand => expand(shape, &shape_input(inputs, 1)?.unwrap_or_default()),
             Movement::Tile => tile(shape, &shape_input(inputs, 1)?.unwrap_or_default()),
+            Movement::TileAxis => {
+                let number = |i: usize| required_ints(&IntList::Floats(i), inputs);
+                let (tiles, axis) = (number(1)?, number(2)?);
+                let axis = normalize_axis("axis", axis.first().copied().unwrap_or(0), shape.len())?;
+                let mut repeats = vec![1; shape.len()];
+                repeats[axis] = tiles.first().copied().unwrap_or(1);
+                tile(shape, &repeats)
+            }
             &Movement::DepthToSpace { block: b, column_row_depth } => {
                 let (n, c, h, w) = (shape[0], shape[1] / (b * b), shape[2], shape[3]);
                 if column_row_depth {
@@ -254,6 +265,25 @@ mod tests {
         ];
         let out = run("Slice", 9, &attributes, &[count(&[2, 3])], 1).unwrap();
         assert_eq!(elements::<i32>(&out[0]), (vec![1, 1], vec![4]));
+    }
+
+    /// In opset 1, Tile and Split take their numbers as floats.
+    #[test]
+    fn the_first_versions_take_floats() {
+        let x = t(&[2, 2], &[1.0f32, 2.0, 3.0, 4.0]);
+        let number = |n: f32| t(&[1], &[n]);
+        let out = run("Tile", 1, &[], &[x.clone(), number(2.0), number(1.0)], 1).unwrap();
+        let want = vec![1.0, 2.0, 1.0, 2.0, 3.0, 4.0, 3.0, 4.0];
+        assert_eq!(elements::<f32>(&out[0]), (vec![2, 4], want));
+        assert!(run("Tile", 1, &[], &[x.clone(), number(0.5), number(1.0)], 1).is_err());
+        assert!(run("Tile", 6, &[], &[x.clone(), number(2.0), number(1.0)], 1).is_err());
+        let x = t(&[3], &[1.0f32, 2.0, 3.0]);
+        let out = run("Split", 1, &[], &[x.clone(), t(&[2], &[2.0f32, 1.0])], 2).unwrap();
+        assert_eq!(elements::<f32>(&out[0]).1, [1.0, 2.0]);
+        assert_eq!(elements::<f32>(&out[1]).1, [3.0]);
+        let lengths = [("split", Attribute::Ints(vec![1, 2]))];
+        let out = run("Split", 1, &lengths, &[x], 2).unwrap();
+        assert_eq!(elements::<f32>(&out[1]).1, [2.0, 3.0]);
     }
 
     #[test]

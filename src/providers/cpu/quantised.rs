@@ -1,7 +1,8 @@
 //! The types that quantisation goes to, and the loops to and from them.
 
 use crate::tensor::{
-    Element, ElementType, F4E2M1, F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, I2, I4, U2, U4, bf16, f16,
+    Element, ElementType, F4E2M1, F6E2M3, F6E3M2, F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, I2, I4, U2, U4,
+    bf16, f16,
 };
 
 use super::simd::{Loop, widest};
@@ -117,6 +118,8 @@ floats! {
     F8E5M2: F8E5M2::from_f32;
     F8E5M2FNUZ: F8E5M2FNUZ::from_f32;
     F4E2M1: |x, _| F4E2M1::from_f32(x);
+    F6E2M3: |x, _| F6E2M3::from_f32(x);
+    F6E3M2: |x, _| F6E3M2::from_f32(x);
 }
 
 /// Rounds to a half type and back, when it is one: what computing in that type gives.

@@ -9,8 +9,8 @@ use rten_vecmath::MinMax;
 use crate::ops::OpError;
 use crate::ops::quantize::{Dequantize, Granularity, Layout, Quantize, check_scale};
 use crate::tensor::{
-    ElementType, F4E2M1, F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, I2, I4, TensorView, TensorViewMut, U2, U4,
-    bf16, f16,
+    ElementType, F4E2M1, F6E2M3, F6E3M2, F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, I2, I4, TensorView,
+    TensorViewMut, U2, U4, bf16, f16,
 };
 
 use super::convert::reader;
@@ -33,7 +33,7 @@ fn build_quantize(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
     let load = loader(node.input(0)).ok_or_else(|| node.no_kernel())?;
     let precision = op.precision.or(node.input(1)).ok_or_else(|| node.no_kernel())?;
     let kernel: Box<dyn Kernel> = dispatch!(node.output(0), Q in [
-            u8, i8, u16, i16, U4, I4, U2, I2, F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, F4E2M1
+            u8, i8, u16, i16, U4, I4, U2, I2, F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, F4E2M1, F6E2M3, F6E3M2
         ] => Box::new(QuantizeKernel::<Q> { op, load, precision, _type: PhantomData }),
         else return Err(node.no_kernel()));
     Ok(CpuKernel::Tensor(kernel))
@@ -238,7 +238,7 @@ fn build_dequantize(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
     }
     let granularity = node.op::<Dequantize>().granularity;
     let kernel = dispatch!(node.input(0), Q in [
-            u8, i8, u16, i16, i32, U4, I4, U2, I2, F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, F4E2M1
+            u8, i8, u16, i16, i32, U4, I4, U2, I2, F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, F4E2M1, F6E2M3, F6E3M2
         ] => kernel::<Q>(granularity, node.output(0)), else None);
     kernel.map(CpuKernel::Tensor).ok_or_else(|| node.no_kernel())
 }

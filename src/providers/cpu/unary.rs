@@ -279,6 +279,8 @@ fn integer<T: Integer>(op: Unary) -> Option<Box<dyn Function<T>>> {
         Unary::Neg => plain(|x: T| x.wrapping_neg()),
         Unary::Relu => plain(move |x: T| x.max(zero)),
         Unary::BitwiseNot => plain(|x: T| !x),
+        // The whole part, as the standard's reference has it.
+        Unary::Erf => plain(|x: T| T::from_f64(libm::erf(x.as_f64()))),
         Unary::Sign => plain(move |x: T| {
             if x > zero {
                 T::one()

@@ -57,7 +57,25 @@ pub(super) struct Problem<'a, T> {
     pub(super) scale: f32,
     pub(super) softcap: f32,
     pub(super) mask: Mask<'a>,
+    pub(super) sink: Option<Sink<'a, T>>,
     pub(super) y_strides: [usize; 3],
+}
+
+/// One more score of each row, which takes its part of the softmax and has no value.
+#[derive(Clone, Copy)]
+pub(super) enum Sink<'a, T> {
+    Zero,
+    /// One for each head.
+    Heads(&'a [T]),
+}
+
+impl<T: Store<Compute: Activate>> Sink<'_, T> {
+    fn score(self, head: usize) -> T::Compute {
+        match self {
+            Sink::Zero => T::Compute::zero(),
+            Sink::Heads(scores) => scores[head].load(),
+        }
+    }
 }
 
 /// The scores to write, and at which stage.
@@ -104,6 +122,10 @@ fn tile<T: Store<Compute: Activate + AsPrimitive<f64>>>(
         o.fill(T::Compute::default());
         max.fill(T::Compute::neg_infinity());
         sum.fill(T::Compute::default());
+        if let Some(sink) = p.sink {
+            max.fill(sink.score(head));
+            sum.fill(T::Compute::of(1.0));
+        }
         for start in visible.clone().step_by(step) {
             let n = step.min(visible.end - start);
             let s = &mut s[..m * n];

@@ -7,19 +7,38 @@ use num_traits::Float;
 use crate::tensor::{Bool, ElementType, TensorView, bf16, f16};
 
 use super::super::gemm::Activate;
+use super::padding::Padding;
 
 /// A mask tensor with a causal limit, a window and valid lengths.
 pub(super) struct Mask<'a> {
     pub(super) tensor: Option<MaskTensor<'a>>,
+    pub(super) padding: Option<Padding<'a>>,
     pub(super) causal: bool,
     /// Keys to the left and right of a query's position.
     pub(super) window: [Option<usize>; 2],
     /// The position of query 0 among the keys; may be negative.
     pub(super) offset: isize,
     /// Valid keys of each sample; then the offset follows from them unless there is a past.
-    pub(super) lengths: Option<&'a [i64]>,
+    pub(super) lengths: Option<Lengths<'a>>,
     /// Whether positions are counted back from each sample's length, for this many queries.
     pub(super) aligned_to_length: Option<usize>,
+}
+
+/// Valid keys of each sample, checked to be between 0 and their number.
+#[derive(Clone, Copy)]
+pub(super) enum Lengths<'a> {
+    Counts(&'a [i64]),
+    /// Indices of the last valid key.
+    Last(&'a [i32]),
+}
+
+impl Lengths<'_> {
+    pub(super) fn get(self, batch: usize) -> usize {
+        match self {
+            Lengths::Counts(counts) => counts[batch].max(0) as usize,
+            Lengths::Last(last) => (last[batch] as i64 + 1).max(0) as usize,
+        }
+    }
 }
 
 /// A mask that broadcasts to `[batch, heads, queries, keys]`.
@@ -84,14 +103,15 @@ impl<'a> MaskTensor<'a> {
 impl Mask<'_> {
     /// The keys that one query may see by position.
     fn range(&self, batch: usize, query: usize, keys: usize) -> Range<usize> {
-        let length = self.lengths.map_or(keys, |l| (l[batch].max(0) as usize).min(keys));
+        // Of all keys; `keys` may be the first of them only.
+        let length = self.lengths.map_or(keys, |lengths| lengths.get(batch));
         let offset = match self.aligned_to_length {
             Some(queries) => length as isize - queries as isize,
             None => self.offset,
         };
         let position = query as isize + offset;
         let end = |limit: isize| limit.clamp(0, keys as isize) as usize;
-        let mut range = 0..length;
+        let mut range = 0..length.min(keys);
         if self.causal {
             range.end = range.end.min(end(position + 1));
         }
@@ -122,6 +142,9 @@ impl Mask<'_> {
     ) {
         if let Some(tensor) = &self.tensor {
             tensor.add([batch, head, query], start, row);
+        }
+        if let Some(padding) = &self.padding {
+            padding.add(batch, query, start, row);
         }
         let range = self.range(batch, query, start + row.len());
         let first = range.start.saturating_sub(start).min(row.len());

@@ -69,7 +69,8 @@ impl<T: Store<Compute: Activate>> Kernel for Rotary<T> {
                 };
                 let at = positions.row(b, s) * half;
                 let (c, sn) = (&cosines[at..at + half], &sines[at..at + half]);
-                rotate(op, &x[i * size..][..size], c, sn, rotated, y);
+                y.copy_from_slice(&x[i * size..][..size]);
+                rotate(op.interleaved, op.scale, c, sn, y);
             }
         });
         Ok(())
@@ -131,21 +132,20 @@ impl<'a> Positions<'a> {
     }
 }
 
-fn rotate<T: Store<Compute: Activate>>(
-    op: RotaryEmbedding,
-    x: &[T],
+/// Rotates the leading `2 · cosines.len()` elements of a head.
+pub(super) fn rotate<T: Store<Compute: Activate>>(
+    interleaved: bool,
+    scale: f32,
     cosines: &[T],
     sines: &[T],
-    rotated: usize,
     y: &mut [T],
 ) {
-    let half = rotated / 2;
-    let scale = T::Compute::of(op.scale);
+    let half = cosines.len();
+    let scale = T::Compute::of(scale);
     for i in 0..half {
-        let (first, second) = if op.interleaved { (2 * i, 2 * i + 1) } else { (i, half + i) };
-        let (a, b, c, s) = (x[first].load(), x[second].load(), cosines[i].load(), sines[i].load());
+        let (first, second) = if interleaved { (2 * i, 2 * i + 1) } else { (i, half + i) };
+        let (a, b, c, s) = (y[first].load(), y[second].load(), cosines[i].load(), sines[i].load());
         y[first] = T::store((c * a - s * b) * scale);
         y[second] = T::store((s * a + c * b) * scale);
     }
-    y[rotated..].copy_from_slice(&x[rotated..]);
 }

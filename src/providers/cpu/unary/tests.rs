@@ -133,3 +133,10 @@ fn empty_and_scalar() {
     let out = run("Exp", 13, &[], &[t(&[], &[0.0f32])], 1).unwrap();
     assert_eq!(elements::<f32>(&out[0]), (vec![], vec![1.0]));
 }
+
+#[test]
+fn erf_of_integers() {
+    // math.erf, its whole part.
+    let out = run("Erf", 9, &[], &[t(&[5], &[-9i32, -1, 0, 5, 6])], 1).unwrap();
+    assert_eq!(elements::<i32>(&out[0]).1, [-1, 0, 0, 0, 1]);
+}

@@ -1,0 +1,178 @@
+//! docs/operators.md is what the declarations and this provider's tables say. `RUKH_UPDATE=1 cargo test
+//! --lib documentation` writes it anew.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::Path;
+
+use crate::ops::{Declaration, Types, declarations};
+use crate::tensor::{ElementType, ValueType};
+
+use super::FAMILIES;
+
+/// Operators that the session runs itself, over nested graphs.
+const BY_SESSION: &[&str] = &["If", "Loop", "Scan", "SequenceMap"];
+
+/// Operators in whose place a pass puts those that they stand for.
+const REWRITTEN: &[&str] = &["FlexAttention"];
+
+/// Remarks by domain and operator. Each must name an operator that is declared.
+const NOTES: &[(&str, &str, &str)] = &[
+    ("", "Attention", "values of another type than queries and keys are brought into theirs"),
+    ("", "Bernoulli", "the numbers drawn are this library's own; their distribution is the standard's"),
+    ("", "Cast", "a NaN becomes −0 in types without NaN"),
+    ("", "Col2Im", "not for bool, string and complex elements"),
+    ("", "GridSample", "not for bool, string and complex elements"),
+    ("", "ImageDecoder", "pixels of JPEG files may differ by rounding from other decoders'"),
+    ("", "Multinomial", "the numbers drawn are this library's own; their distribution is the standard's"),
+    ("", "RandomNormal", "the numbers drawn are this library's own; their distribution is the standard's"),
+    (
+        "",
+        "RandomNormalLike",
+        "the numbers drawn are this library's own; their distribution is the standard's",
+    ),
+    ("", "RandomUniform", "the numbers drawn are this library's own; their distribution is the standard's"),
+    (
+        "",
+        "RandomUniformLike",
+        "the numbers drawn are this library's own; their distribution is the standard's",
+    ),
+    ("com.microsoft", "Attention", "without `do_rotary`"),
+    ("com.microsoft", "DecoderMaskedMultiHeadAttention", "without beams (`beam_width`, `cache_indirection`)"),
+    (
+        "com.microsoft",
+        "GroupQueryAttention",
+        "caches are floats (`k_quant_type`, `v_quant_type` NONE); without `sliding_window_cache`",
+    ),
+    ("com.microsoft", "MoE", "without `use_sparse_mixer`"),
+    ("com.microsoft", "MultiHeadAttention", "without `cache_indirection`"),
+    ("com.microsoft", "QMoE", "`quant_type` int; without `use_sparse_mixer`"),
+];
+
+/// Operators of the standard that are not there, and why.
+const ABSENT: &[(&str, &str, &str)] = &[(
+    "ai.onnx.preview.training",
+    "Gradient",
+    "it differentiates a graph, which a library that runs graphs as they are does not do; the standard's \
+     cases `test_gradient_of_add` and `test_gradient_of_add_and_mul` fail for it",
+)];
+
+#[test]
+fn the_page_is_up_to_date() {
+    let text = page();
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/operators.md");
+    if std::env::var_os("RUKH_UPDATE").is_some() {
+        std::fs::write(&path, text).unwrap();
+        return;
+    }
+    assert!(
+        std::fs::read_to_string(&path).unwrap_or_default() == text,
+        "docs/operators.md is not what the declarations say; write it anew with RUKH_UPDATE=1 cargo test --lib \
+         documentation"
+    );
+}
+
+#[test]
+fn every_note_has_its_operator() {
+    for (domain, name, _) in NOTES {
+        assert!(declarations().any(|d| d.domain == *domain && d.name == *name), "{domain} {name}");
+    }
+    for (domain, name, _) in ABSENT {
+        assert!(!declarations().any(|d| d.domain == *domain && d.name == *name), "{domain} {name}");
+    }
+    for entry in FAMILIES.iter().flat_map(|family| family.iter()) {
+        let declared = declarations().any(|d| d.domain == entry.domain && d.name == entry.name);
+        assert!(declared, "{} {} has a kernel and no declaration", entry.domain, entry.name);
+    }
+}
+
+fn page() -> String {
+    let mut domains: BTreeMap<&str, Vec<&Declaration>> = BTreeMap::new();
+    for declaration in declarations() {
+        let domain = if declaration.domain.is_empty() { "ai.onnx" } else { declaration.domain };
+        domains.entry(domain).or_default().push(declaration);
+    }
+    let mut page = String::from(
+        "# Operators\n\n\
+         <!-- Made from the source by `RUKH_UPDATE=1 cargo test --lib documentation`; a test compares. -->\n\n\
+         What the library runs, by domain. The versions are those in which an operator appeared or changed; an\n\
+         operator keeps its meaning up to the next one, and the newest operator set is 28. In a signature `?`\n\
+         marks what may be left out, `*` any number and `+` one or more; a type is a variable, an element type,\n\
+         `seq(…)`, `opt(…)`, or `any`. Types are those of all versions together; a version may allow fewer.\n\
+         An operator runs on a provider (cpu), or in the session, which runs nested graphs, or is rewritten to\n\
+         the operators that it stands for.\n\n\
+         Sets of types:\n\n",
+    );
+    for (name, types) in sets() {
+        let _ = writeln!(page, "* *{name}*: {types}");
+    }
+    for (domain, mut declarations) in domains {
+        declarations.sort_by_key(|d| d.name);
+        let _ = writeln!(page, "\n## {domain}\n\n{} operators.\n", declarations.len());
+        page.push_str("| operator | versions | inputs and outputs | types | runs on | notes |\n");
+        page.push_str("|---|---|---|---|---|---|\n");
+        for d in declarations {
+            let _ = writeln!(page, "{}", row(d));
+        }
+    }
+    page.push_str("\n## Not there\n\n");
+    for (domain, name, reason) in ABSENT {
+        let _ = writeln!(page, "* {domain}.{name}: {reason}.");
+    }
+    page
+}
+
+fn row(d: &Declaration) -> String {
+    let versions: Vec<String> = d.since.iter().map(i64::to_string).collect();
+    let types: Vec<String> =
+        d.types.iter().map(|(name, types)| format!("{name}: {}", describe(*types))).collect();
+    let has_kernel = FAMILIES.iter().flat_map(|f| f.iter()).any(|e| e.domain == d.domain && e.name == d.name);
+    let provider = match d.name {
+        name if BY_SESSION.contains(&name) => "session",
+        name if REWRITTEN.contains(&name) => "rewritten",
+        _ if has_kernel => "cpu",
+        _ => "nothing",
+    };
+    let notes: Vec<&str> = NOTES.iter().filter(|n| (n.0, n.1) == (d.domain, d.name)).map(|n| n.2).collect();
+    format!(
+        "| {} | {} | `{}` | {} | {provider} | {} |",
+        d.name,
+        versions.join(", "),
+        d.signature.split_whitespace().collect::<Vec<_>>().join(" "),
+        types.join("; "),
+        notes.join("; ")
+    )
+}
+
+/// Sets that have a name, the larger ones first.
+fn sets() -> [(&'static str, Types); 9] {
+    [
+        ("any value", Types::VALUE),
+        ("any tensor", Types::TENSOR),
+        ("numbers", Types::NUMERIC),
+        ("floats", Types::FLOAT),
+        ("integers", Types::INTEGER),
+        ("8-bit floats", Types::FLOAT8),
+        ("6-bit floats", Types::FLOAT6),
+        ("narrow types", Types::NARROW),
+        ("complex numbers", Types::COMPLEX),
+    ]
+}
+
+/// A set of types by the named sets inside it, and the types that are left.
+fn describe(types: Types) -> String {
+    let members = |set: Types| ElementType::all().filter(move |&ty| set.contains(&ValueType::Tensor(ty)));
+    if types == Types::VALUE {
+        return "*any value*".to_owned();
+    }
+    let mut rest: Vec<ElementType> = members(types).collect();
+    let mut parts = Vec::new();
+    for (name, set) in sets().into_iter().skip(1) {
+        if members(set).all(|ty| rest.contains(&ty)) {
+            parts.push(format!("*{name}*"));
+            rest.retain(|ty| !set.contains(&ValueType::Tensor(*ty)));
+        }
+    }
+    parts.extend(rest.iter().map(|ty| ty.name().to_owned()));
+    parts.join(", ")
+}
