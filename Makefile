@@ -19,15 +19,27 @@ PYTHON := $(VENV)/bin/python
 STAGE := $(BUILD)/prefix
 LIB_PATH := $(STAGE)/lib
 
-RUN_PACKAGES := build-essential cmake ninja-build pkg-config libssl-dev
-TEST_PACKAGES := $(RUN_PACKAGES) python3 python3-venv abigail-tools valgrind
+RUN_PACKAGES := build-essential cmake ninja-build pkg-config libssl-dev clang-19 lld-19
+TEST_PACKAGES := $(RUN_PACKAGES) python3 python3-venv abigail-tools valgrind llvm-19
+
+# An emulated AMD GPU, when its sources stand beside this tree: the HIP provider is tested on it.
+AMDEMU ?= $(wildcard $(CURDIR)/../shared/amdemu)
+AMDEMU_PACKAGES := clang-tools-19 libamdhip64-dev libhiprtc-builtins5 rocm-device-libs
+EMULATED := RUKH_HIP_LIBRARY=$(BUILD)/amdemu/lib/libamdhip64.so LD_LIBRARY_PATH=$(BUILD)/amdemu/lib
+
+# The GPU targets of the tests and of `make run`: one of each kind. `make install` builds all.
+TEST_GPU_TARGETS ?= gfx1100,gfx90a,sm_80
 
 .DEFAULT_GOAL := help
 .PHONY: help run test test-full bench install stage models lint test-rust test-c conformance \
-	test-docs test-python test-models test-quantized fuzz tools run-tools format clean distclean
+	test-docs test-python test-hip test-hip-full test-models test-quantized fuzz tools run-tools format clean distclean
 
 help: ## list the commands
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | awk -F '\t' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+install: export RUKH_GPU_TARGETS ?= all
+run stage test test-full bench lint test-rust test-c conformance test-docs test-python test-hip test-hip-full test-models: \
+	export RUKH_GPU_TARGETS ?= $(TEST_GPU_TARGETS)
 
 run: stage ## build and install the library under build/, build the digits example in C and C++, run both
 	$(MAKE) --no-print-directory -C examples/digits run PREFIX=$(STAGE) BUILD=$(BUILD)/examples/digits
@@ -39,6 +51,7 @@ test: tools ## install what the tests need and run every test that takes minutes
 	$(MAKE) --no-print-directory conformance
 	$(MAKE) --no-print-directory test-docs
 	$(MAKE) --no-print-directory test-python
+	$(MAKE) --no-print-directory test-hip
 
 test-full: test ## also export the large models (2.5 GB), compare with torch's outputs and with ONNX Runtime, and fuzz
 	$(MAKE) --no-print-directory test-models
@@ -81,6 +94,30 @@ test-docs: stage ## build and run the code that the documentation shows
 test-python: stage $(VENV)/.test ## build and install the Python package, run its tests and the ONNX standard's own suite
 	RUKH_LIBRARY=$(LIB_PATH)/librukh.so $(PYTHON) -m pip install --quiet --force-reinstall --no-deps ./python
 	$(PYTHON) -m pytest --quiet python/tests
+
+HIP_ARCHES := gfx1100 gfx90a
+HIP_SAMPLE ?= 600
+HIP_CONFORMANCE = RUKH_PROVIDER=hip RUKH_ONNX_DATA=$(BUILD)/onnx-data \
+	$(CARGO) test --quiet -p rukh-cli --test conformance -- --nocapture
+
+test-hip: $(if $(AMDEMU),$(BUILD)/amdemu/.built) build/onnx-data/VERSION ## the HIP provider on an emulated GPU: kernel tests, a sample of the standard's cases
+ifeq ($(AMDEMU),)
+	@echo "skipped: no emulated GPU beside this tree (AMDEMU names its folder)"; test -z "$$RUKH_REQUIRE_HIP"
+else
+	for arch in $(HIP_ARCHES); do \
+		AMDEMU_ARCH=$$arch RUKH_SAMPLE=$(HIP_SAMPLE) $(EMULATED) $(HIP_CONFORMANCE) || exit 1; \
+		AMDEMU_ARCH=$$arch $(EMULATED) $(CARGO) test --quiet --lib hip || exit 1; \
+	done
+	for mode in AMDEMU_RACECHECK=1 AMDEMU_SHUFFLE=7 AMDEMU_DEFER=1; do \
+		env $$mode $(EMULATED) $(CARGO) test --quiet --lib hip || exit 1; \
+		env $$mode RUKH_SAMPLE=150 $(EMULATED) $(HIP_CONFORMANCE) || exit 1; \
+	done
+endif
+
+test-hip-full: export RUKH_GPU_TARGETS := all
+test-hip-full: HIP_ARCHES := gfx1100 gfx90a gfx1030 gfx1201 gfx942
+test-hip-full: HIP_SAMPLE := 100000
+test-hip-full: test-hip ## as test-hip, all cases, more emulated GPUs, kernels for every target
 
 test-models: build/models/.exported
 	RUKH_MODELS=$(BUILD)/models $(CARGO) test --release -p rukh-cli --test models --test allocations --test memory -- --nocapture
@@ -126,6 +163,11 @@ build/models/.exported: scripts/models/*.py $(VENV)/.full
 
 build/quantized/.written: scripts/models/quantize.py build/models/.exported
 	$(PYTHON) scripts/models/quantize.py --models $(BUILD)/models --out $(BUILD)/quantized
+	touch $@
+
+$(BUILD)/amdemu/.built: $(wildcard $(AMDEMU)/src/* $(AMDEMU)/build.sh)
+	@scripts/install_packages.sh $(TEST_PACKAGES) $(AMDEMU_PACKAGES)
+	$(AMDEMU)/build.sh $(BUILD)/amdemu
 	touch $@
 
 # --- care ---------------------------------------------------------------------------------------

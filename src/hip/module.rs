@@ -7,7 +7,7 @@ use super::error::HipError;
 use super::runtime::{Device, Own};
 use super::symbols::Raw;
 
-/// Loaded machine code; never unloaded, since functions of it may be anywhere in queued work.
+/// Loaded machine code. Whoever drops it knows that no queued work uses it any more.
 pub(crate) struct Module {
     device: Arc<Device>,
     raw: Raw,
@@ -58,7 +58,16 @@ impl Module {
     }
 }
 
-/// A kernel of a loaded module.
+impl Drop for Module {
+    fn drop(&mut self) {
+        if let Ok(_current) = self.device.enter() {
+            // SAFETY: loaded by `load`, unloaded once.
+            unsafe { (self.device.runtime.functions.module_unload)(self.raw) };
+        }
+    }
+}
+
+/// A kernel of a loaded module, which must not outlive it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Function(Raw);
 

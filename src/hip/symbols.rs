@@ -64,6 +64,7 @@ functions! {
         event_synchronize: fn(Raw) = "hipEventSynchronize", "cuEventSynchronize";
         event_destroy: fn(Raw) = "hipEventDestroy", "cuEventDestroy_v2";
         module_load: fn(*mut Raw, *const c_void) = "hipModuleLoadData", "cuModuleLoadData";
+        module_unload: fn(Raw) = "hipModuleUnload", "cuModuleUnload";
         module_function: fn(*mut Raw, Raw, *const c_char) = "hipModuleGetFunction", "cuModuleGetFunction";
         launch: fn(
             Raw, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, Raw, *mut *mut c_void,

@@ -79,6 +79,7 @@ impl HipOptions {
         for (key, value) in entries {
             options.set(key, value)?;
         }
+        options.has_user_compute_stream |= options.user_compute_stream != 0;
         options.check()?;
         Ok(options)
     }
@@ -180,7 +181,7 @@ impl HipOptions {
             ("gpu_external_empty_cache", self.gpu_external_empty_cache.to_string()),
             ("gpu_external_free", self.gpu_external_free.to_string()),
             ("gpu_mem_limit", limit.to_string()),
-            ("has_user_compute_stream", flag(self.user_stream().is_some())),
+            ("has_user_compute_stream", flag(self.has_user_compute_stream)),
             ("miopen_conv_exhaustive_search", flag(self.miopen_conv_exhaustive_search)),
             ("miopen_conv_use_max_workspace", flag(self.miopen_conv_use_max_workspace)),
             ("user_compute_stream", self.user_compute_stream.to_string()),
@@ -193,7 +194,7 @@ impl HipOptions {
 
     /// The stream that the user gave, 0 for the default stream.
     pub(crate) fn user_stream(&self) -> Option<u64> {
-        (self.has_user_compute_stream || self.user_compute_stream != 0).then_some(self.user_compute_stream)
+        self.has_user_compute_stream.then_some(self.user_compute_stream)
     }
 
     pub(crate) fn has_external_allocator(&self) -> bool {

@@ -130,6 +130,13 @@ fn find_runtime() -> std::result::Result<&'static Runtime, String> {
     Err(format!("no HIP device ({})", reasons.join("; ")))
 }
 
+impl Drop for Provider {
+    fn drop(&mut self) {
+        // Queued work may use the kernels, which go now. A device that fails has failed for everyone.
+        let _ = self.device.synchronize();
+    }
+}
+
 impl Provider {
     /// Opens the device that the options name. The error says, for each platform, why it has none.
     /// `external` allocates instead of an arena.

@@ -1,0 +1,183 @@
+//! Holds the HIP layer to its contract with `libamdhip64`, against a stand-in that records each call and
+//! fails where it is told to: which functions are called, on which stream, with which sizes; that a failure
+//! becomes a clear error; that everything is given back; and what a session can do afterwards.
+//!
+//! A runtime is opened once in a process, so each case runs this program again as a child.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rukh_cli::api::{Environment, Error, Options, Provider, Session};
+use rukh_cli::data;
+
+/// Set in a child: the provider options, `key=value` a word.
+const CHILD: &str = "RUKH_CONTRACT_CHILD";
+
+/// What a child did.
+struct Outcome {
+    /// A line an action: `open: ok`, `run: …`.
+    actions: String,
+    /// A line a call of the stand-in.
+    calls: String,
+}
+
+impl Outcome {
+    fn count(&self, function: &str) -> usize {
+        self.calls.lines().filter(|line| line.split(' ').next() == Some(function)).count()
+    }
+
+    fn balance(&self) -> &str {
+        self.calls.lines().find(|line| line.starts_with("balance")).unwrap_or("no balance")
+    }
+}
+
+const BALANCED: &str = "balance allocations=0 streams=0 events=0 modules=0 device=0";
+
+#[test]
+fn calls_and_failures() {
+    if let Ok(options) = std::env::var(CHILD) {
+        return child(&options);
+    }
+    let library = stand_in("plain", &[]);
+    let run = |environment: &[(&str, &str)], options: &str| outcome(&library, environment, options);
+
+    let plain = run(&[], "");
+    if plain.actions.contains("this build of rukh has no") {
+        assert!(std::env::var_os("RUKH_REQUIRE_HIP").is_none(), "RUKH_REQUIRE_HIP: {}", plain.actions);
+        println!("skipped: {}", plain.actions);
+        return;
+    }
+    assert_eq!(plain.actions, "open: ok\nrun: ok\nrun: ok\n");
+    assert_eq!(plain.balance(), BALANCED, "{}", plain.calls);
+    let first: Vec<&str> = plain.calls.lines().take(3).collect();
+    assert_eq!(first, ["hipInit 0", "hipRuntimeGetVersion", "hipGetDeviceCount"]);
+    // Two runs of one launch: all on one stream, and each waited for once.
+    let on_stream = |function: &str| -> Vec<String> {
+        let lines = plain.calls.lines().filter(|line| line.starts_with(function));
+        lines.filter_map(|line| line.split(' ').next_back()).map(str::to_owned).collect()
+    };
+    let launches = on_stream("hipModuleLaunchKernel");
+    assert_eq!(launches.len(), 2);
+    assert_eq!(launches[0], launches[1]);
+    assert!(on_stream("hipMemcpyDtoHAsync").iter().all(|stream| *stream == launches[0]));
+    assert!(plain.calls.contains("hipMemcpyHtoDAsync 48 "), "the input has 12 floats:\n{}", plain.calls);
+    let waits = plain.calls.lines().filter(|line| *line == format!("hipStreamSynchronize {}", launches[0]));
+    assert!(waits.count() <= 4, "{}", plain.calls);
+
+    // What opening and two runs give: "ok", or the status (9 out of memory, 11 device, 12 poisoned).
+    for (fail, wanted) in [
+        // One refusal is met by giving back what is cached and trying again.
+        ("hipMalloc:1:2", "ok ok ok"),
+        ("hipMalloc:0:2", "ok 9 9"),
+        ("hipStreamCreateWithFlags:1:999", "11"),
+        ("hipStreamCreateWithFlags:2:999", "ok 11 ok"),
+        ("hipModuleLoadData:1:209", "ok 11 ok"),
+        ("hipModuleGetFunction:1:500", "ok 11 ok"),
+        ("hipMemsetD8Async:1:1", "ok 11 ok"),
+        ("hipMemcpyHtoDAsync:1:1", "ok 11 ok"),
+        ("hipMemcpyDtoHAsync:1:1", "ok 11 ok"),
+        ("hipModuleLaunchKernel:1:1", "ok 11 ok"),
+        // A fault stays: the device is not used again, so nothing can be given back to it.
+        ("hipModuleLaunchKernel:1:700", "ok 12 12"),
+        ("hipStreamSynchronize:1:700", "ok 12 12"),
+    ] {
+        let outcome = run(&[("STAND_IN_FAIL", fail)], "");
+        let statuses = outcome.actions.lines().filter_map(|line| line.split(' ').nth(1));
+        assert_eq!(statuses.collect::<Vec<_>>().join(" "), wanted, "{fail}: {}", outcome.actions);
+        let code = fail.rsplit(':').next().unwrap();
+        let told = wanted.starts_with("ok ok") || code == "2" || outcome.actions.contains(&format!("({code})"));
+        assert!(told, "{fail}: the error has the runtime's: {}", outcome.actions);
+        if !wanted.contains("12") {
+            assert_eq!(outcome.balance(), BALANCED, "{fail}:\n{}", outcome.calls);
+        }
+    }
+
+    for (environment, options, actions) in [
+        (("STAND_IN_DEVICES", "0"), "", "runtime 6.2 found"),
+        (("STAND_IN_DEVICES", "0"), "", "no AMD GPU"),
+        (("STAND_IN_VERSION", "40300000"), "", "too old; the oldest that works is 5.0"),
+        (("STAND_IN_DEVICES", "2"), "device_id=3", "device_id 3 is not there: this machine has 2 (0 to 1)"),
+        (("STAND_IN_DEVICES", "2"), "user_compute_stream=0xdead00", "is a stream of device 1; device_id is 0"),
+    ] {
+        let outcome = run(&[environment], options);
+        assert!(outcome.actions.starts_with("open: "), "{}", outcome.actions);
+        assert!(outcome.actions.contains(actions), "{environment:?} {options}: {}", outcome.actions);
+    }
+
+    // The caller's device stays current although the session uses another one.
+    let second = run(&[("STAND_IN_DEVICES", "2")], "device_id=1");
+    assert_eq!((second.actions.as_str(), second.balance()), ("open: ok\nrun: ok\nrun: ok\n", BALANCED));
+
+    // Work goes to the user's stream, and no stream is made for runs.
+    let users = run(&[], "user_compute_stream=4096");
+    assert_eq!(users.actions, "open: ok\nrun: ok\nrun: ok\n");
+    assert_eq!(users.count("hipStreamCreateWithFlags"), 1, "for uploads:\n{}", users.calls);
+    assert!(users.calls.contains("x 256 1 1 0x1000"), "{}", users.calls);
+
+    let without = stand_in("without_launch", &["-DWITHOUT_LAUNCH"]);
+    let old = outcome(&without, &[], "");
+    assert!(old.actions.contains("too old: it has no hipModuleLaunchKernel"), "{}", old.actions);
+    let without = stand_in("without_stream_device", &["-DWITHOUT_STREAM_DEVICE"]);
+    assert_eq!(outcome(&without, &[], "user_compute_stream=4096").actions, "open: ok\nrun: ok\nrun: ok\n");
+}
+
+/// Opens the model on the stand-in and runs it twice; prints what happened.
+fn child(options: &str) {
+    let environment = Environment::new(1, false).unwrap();
+    let pairs = options.split_whitespace().filter_map(|word| word.split_once('='));
+    let provider = Provider {
+        name: "hip".to_owned(),
+        options: pairs.map(|(k, v)| (k.to_owned(), v.to_owned())).collect(),
+    };
+    let options =
+        Options { providers: vec![provider], settings: vec![("fallback".to_owned(), "error".to_owned())] };
+    let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hip/relu.onnx");
+    let report = |action: &str, result: Result<(), Error>| match result {
+        Ok(()) => println!("{action}: ok"),
+        Err(error) => println!("{action}: {} {error}", error.status),
+    };
+    match Session::open(&environment, &model, &options) {
+        Ok(session) => {
+            report("open", Ok(()));
+            for seed in 0..2 {
+                let input = data::generate(&session.inputs()[0], &Default::default(), seed).unwrap();
+                let bound = session.bind(&[("x".to_owned(), input)]);
+                report("run", bound.and_then(|bound| session.run(&bound)).map(|_| ()));
+            }
+        }
+        Err(error) => report("open", Err(error)),
+    }
+}
+
+fn outcome(library: &Path, environment: &[(&str, &str)], options: &str) -> Outcome {
+    let log = library.with_extension("log");
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "calls_and_failures", "--nocapture"])
+        .env(CHILD, options)
+        .env("RUKH_HIP_LIBRARY", library)
+        .env("STAND_IN_LOG", &log)
+        .envs(environment.iter().copied())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{environment:?}: {}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let actions = text.lines().filter(|line| line.starts_with("open: ") || line.starts_with("run: "));
+    Outcome {
+        actions: actions.map(|line| format!("{line}\n")).collect(),
+        calls: std::fs::read_to_string(&log).unwrap_or_default(),
+    }
+}
+
+/// Compiles the stand-in.
+fn stand_in(name: &str, flags: &[&str]) -> PathBuf {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hip/stand_in.c");
+    let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("stand_in_{name}.so"));
+    let status = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()))
+        .args(["-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o"])
+        .args([&library, &source])
+        .args(flags)
+        .status()
+        .unwrap();
+    assert!(status.success(), "the stand-in compiles");
+    library
+}
