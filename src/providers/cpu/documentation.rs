@@ -44,8 +44,11 @@ const NOTES: &[(&str, &str, &str)] = &[
         "GroupQueryAttention",
         "caches are floats (`k_quant_type`, `v_quant_type` NONE); without `sliding_window_cache`",
     ),
+    ("com.microsoft", "MatMulBnb4", "`transB` 1"),
+    ("com.microsoft", "MatMulNBits", "without `weight_prepacked`; `accuracy_level` changes nothing"),
     ("com.microsoft", "MoE", "without `use_sparse_mixer`"),
     ("com.microsoft", "MultiHeadAttention", "without `cache_indirection`"),
+    ("com.microsoft", "QAttention", "in float; without `do_rotary`, `past_present_share_buffer`"),
     ("com.microsoft", "QMoE", "`quant_type` int; without `use_sparse_mixer`"),
 ];
 
