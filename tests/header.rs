@@ -9,6 +9,7 @@ const SOURCES: &[&str] = &[
     "error",
     "environment",
     "devices",
+    "memory",
     "session_options",
     "session",
     "ports",

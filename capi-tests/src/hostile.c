@@ -65,6 +65,7 @@ static void try_session_options(rukh_session_options *h, rukh_status wanted) {
     EXPECT(rukh_session_options_set_dimension(h, NULL, 0, &error));
     EXPECT(rukh_session_options_add_provider(h, NULL, NULL, NULL, 0, &error));
     EXPECT(rukh_session_options_add_provider(h, "cpu", NULL, NULL, 3, &error));
+    EXPECT(rukh_session_options_set_external_allocator(h, NULL, NULL, NULL, NULL, &error));
     EXPECT(rukh_session_options_provider_count(h, NULL, &error));
     EXPECT(rukh_session_options_provider_name(h, 0, NULL, 0, NULL, &error));
     EXPECT(rukh_session_options_provider_key(h, 0, 0, NULL, 0, NULL, &error));

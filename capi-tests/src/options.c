@@ -75,8 +75,11 @@ static void providers(void) {
     CHECK(count == 2);
     OK(rukh_session_options_provider_name(options, 0, text, sizeof text, NULL, &error));
     CHECK(strcmp(text, "hip") == 0);
+    /* Every option is told, those that were not given with their defaults. */
     OK(rukh_session_options_provider_key(options, 0, 0, text, sizeof text, NULL, &error));
-    CHECK(strcmp(text, "device_id") == 0);
+    CHECK(strcmp(text, "arena_extend_strategy") == 0);
+    OK(rukh_session_options_provider_get(options, 0, text, text, sizeof text, NULL, &error));
+    CHECK(strcmp(text, "kNextPowerOfTwo") == 0);
     OK(rukh_session_options_provider_get(options, 0, "device_id", text, sizeof text, NULL, &error));
     CHECK(strcmp(text, "0") == 0);
     FAILS(RUKH_ERROR_INVALID_ARGUMENT, "provider 2 is not there",

@@ -138,6 +138,23 @@ typedef int32_t rukh_optimization;
 typedef int32_t rukh_fallback;
 
 /**
+ * Allocates device memory for `rukh_session_options_set_external_allocator`.
+ */
+typedef void *(*rukh_device_alloc)(size_t bytes,
+                                   void *user);
+
+/**
+ * Frees device memory that a `rukh_device_alloc` gave.
+ */
+typedef void (*rukh_device_free)(void *address,
+                                 void *user);
+
+/**
+ * Gives back device memory that a caller's allocator keeps unused.
+ */
+typedef void (*rukh_device_empty_cache)(void *user);
+
+/**
  * What a value is.
  */
 typedef int32_t rukh_kind;
@@ -722,6 +739,99 @@ rukh_status rukh_environment_provider_reason(const struct rukh_environment *envi
                                              struct rukh_error **error);
 
 /**
+ * A statistic of a device's memory by name, summed over the arenas of all sessions of the environment.
+ *
+ * PyTorch's names: "allocated_bytes.all.current" (what sessions hold), "reserved_bytes.all.current" (what
+ * the arenas hold), and the same with "peak", "allocated" and "freed" for "current", "large_pool" and
+ * "small_pool" for "all"; "num_ooms", "num_alloc_retries", … ONNX Runtime's names: "Limit", "InUse",
+ * "TotalAllocated", "MaxInUse", "NumAllocs", … `rukh_environment_memory_statistic_name` lists them. Sizes
+ * are in bytes. Peaks of several sessions are added up, which may be more than was there at one time.
+ *
+ * `environment`, `name`, `value`: not NULL. `device_id`: as the hip provider's option. `error`: may be
+ * NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown name or
+ * device, `RUKH_ERROR_DEVICE` without one, and the handle errors.
+ */
+rukh_status rukh_environment_memory_statistic(const struct rukh_environment *environment,
+                                              size_t device_id,
+                                              const char *name,
+                                              uint64_t *value,
+                                              struct rukh_error **error);
+
+/**
+ * The name of the statistic at `index`.
+ *
+ * `environment`: not NULL. `index`: from 0; one past the last is `RUKH_ERROR_INVALID_ARGUMENT`. `buf`,
+ * `cap`, `needed`: see "Texts" at the top of this header. `error`: may be NULL. Threads: any, at the same
+ * time. Errors: `RUKH_ERROR_DEVICE` without a device, and the handle errors.
+ */
+rukh_status rukh_environment_memory_statistic_name(const struct rukh_environment *environment,
+                                                   size_t index,
+                                                   char *buf,
+                                                   size_t cap,
+                                                   size_t *needed,
+                                                   struct rukh_error **error);
+
+/**
+ * Free and total bytes of a device's memory, as its runtime tells: other processes count.
+ *
+ * `environment`, `free`, `total`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT` for an unknown device, `RUKH_ERROR_DEVICE`, and the handle errors.
+ */
+rukh_status rukh_environment_memory_info(const struct rukh_environment *environment,
+                                         size_t device_id,
+                                         uint64_t *free,
+                                         uint64_t *total,
+                                         struct rukh_error **error);
+
+/**
+ * Lets the peaks of a device's memory start again from what is there now.
+ *
+ * `environment`: not NULL. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for
+ * an unknown device, `RUKH_ERROR_DEVICE`, and the handle errors.
+ */
+rukh_status rukh_environment_memory_reset_peaks(const struct rukh_environment *environment,
+                                                size_t device_id,
+                                                struct rukh_error **error);
+
+/**
+ * Gives the device memory that no session uses back to the runtime. Waits for the streams that still use
+ * what was freed.
+ *
+ * `environment`: not NULL. `error`: may be NULL. Threads: any, also while sessions run. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT` for an unknown device, `RUKH_ERROR_DEVICE`, and the handle errors.
+ */
+rukh_status rukh_environment_memory_empty_cache(const struct rukh_environment *environment,
+                                                size_t device_id,
+                                                struct rukh_error **error);
+
+/**
+ * Lets each session that is open now keep the last `events` events of its device memory for snapshots; 0
+ * keeps none, as at first.
+ *
+ * `environment`: not NULL. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for
+ * an unknown device, `RUKH_ERROR_DEVICE`, and the handle errors.
+ */
+rukh_status rukh_environment_memory_record_history(const struct rukh_environment *environment,
+                                                   size_t device_id,
+                                                   size_t events,
+                                                   struct rukh_error **error);
+
+/**
+ * What a device's memory holds, as JSON: an array with an object for each session, which has "segments"
+ * with their "blocks" and the "trace" of recorded events, by PyTorch's names.
+ *
+ * `environment`: not NULL. `buf`, `cap`, `needed`: see "Texts" at the top of this header. `error`: may be
+ * NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown device or a
+ * buffer that is too small, `RUKH_ERROR_DEVICE`, and the handle errors.
+ */
+rukh_status rukh_environment_memory_snapshot(const struct rukh_environment *environment,
+                                             size_t device_id,
+                                             char *buf,
+                                             size_t cap,
+                                             size_t *needed,
+                                             struct rukh_error **error);
+
+/**
  * Makes options for a session, all at their defaults.
  *
  * Keys of `rukh_session_options_set`: "fallback" ("cpu" or "error"), "intra_op_threads" (threads of a
@@ -877,6 +987,29 @@ rukh_status rukh_session_options_add_provider(struct rukh_session_options *optio
                                               const char *const *values,
                                               size_t count,
                                               struct rukh_error **error);
+
+/**
+ * Lets the hip provider take device memory from functions of the caller's instead of its arena, which
+ * is then bypassed: the limit and the strategy have no effect.
+ *
+ * `alloc` gets a number of bytes (never 0) and `user`, and returns an address in the memory of the
+ * provider's device, aligned to 256 bytes, or NULL when there is none; `release_memory` gets what `alloc`
+ * returned, when no stream uses it any more; `empty_cache`, which may be NULL, is asked to give back what
+ * nobody uses before an allocation is tried again. They are called from any thread, at the same time too,
+ * with no lock held, and must not throw. The provider options "gpu_external_alloc", "gpu_external_free"
+ * and "gpu_external_empty_cache" do the same with functions that take no `user`. Not to be used with a
+ * user's stream.
+ *
+ * `options`, `alloc`, `release_memory`: not NULL. `user`: handed on as it is; it must stay valid until
+ * every session made with these options is destroyed. `error`: may be NULL. Threads: any. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
+ */
+rukh_status rukh_session_options_set_external_allocator(struct rukh_session_options *options,
+                                                        rukh_device_alloc alloc,
+                                                        rukh_device_free release_memory,
+                                                        rukh_device_empty_cache empty_cache,
+                                                        void *user,
+                                                        struct rukh_error **error);
 
 /**
  * The number of providers that were added.
@@ -1629,7 +1762,9 @@ rukh_status rukh_value_from_dlpack_legacy(struct DLManagedTensor *managed,
 /**
  * Makes options for runs, all at their defaults. One object may serve many runs, also at once.
  *
- * Key of `rukh_run_options_set`: "tag" (a name for the run in the profile).
+ * Keys of `rukh_run_options_set`: "tag" (a name for the run in the profile) and
+ * "memory.enable_memory_arena_shrinkage" ("1", or "gpu:0" as in ONNX Runtime: after the run, device memory
+ * that nobody uses goes back to the runtime).
  *
  * `out`: not NULL; receives the options, which the caller destroys; NULL on failure. `error`: may be
  * NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, `RUKH_ERROR_OUT_OF_MEMORY`.
