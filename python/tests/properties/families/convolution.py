@@ -18,6 +18,9 @@ def window(d: Draw, spatial: list[int], kernel: list[int], dilated: bool = True)
     mode = d.pick(["none", "pads", "pads", "SAME_UPPER", "SAME_LOWER", "VALID", "NOTSET"])
     if mode in ("SAME_UPPER", "SAME_LOWER", "VALID"):
         attributes["auto_pad"] = mode
+        if mode != "VALID" and "strides" in attributes:
+            # With larger steps the standard's formula gives negative pads, and nobody agrees what they mean.
+            attributes["strides"] = [min(s, k) for s, k in zip(attributes["strides"], kernel)]
     elif mode != "none":
         attributes["pads"] = [d.integer(0, max(k - 1, 0)) for k in kernel * 2]
         if mode == "NOTSET":

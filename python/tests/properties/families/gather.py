@@ -49,12 +49,13 @@ def compress(d: Draw) -> Case:
 
 @generator("OneHot")
 def one_hot(d: Draw) -> Case:
-    index_type, depth_type = d.type("T1"), d.type("T2")
-    shape = d.shape(0, 3)
+    kinds = [np.dtype(t) for t in (np.int32, np.int64, np.uint8, np.float32)]
+    index_type, depth_type = d.type("T1", kinds), d.type("T2", kinds[:3])
+    shape = d.shape(1, 3)
     depth = d.integer(1, 6)
     axis = d.integer(-len(shape) - 1, len(shape)) if d.chance(0.7) else None
     # Indices out of range are allowed: they set nothing.
-    low, high = (-depth - 2, depth + 2) if index_type.kind != "u" else (0, depth + 2)
+    low, high = (-depth - 2, depth + 2) if index_type.kind != "u" and d.version >= 11 else (0, depth + 2)
     indices = d.array(index_type, shape, low, high)
     if index_type.kind not in "iu":
         indices = indices.astype(np.float32).round().astype(index_type)

@@ -12,6 +12,9 @@ def pool(d: Draw) -> Case:
     spatial, kernel = sizes(d, d.pick([1, 2, 2, 3]))
     dilated = d.version >= {"MaxPool": 10, "AveragePool": 19, "LpPool": 18}[d.operator]
     attributes = {"kernel_shape": kernel, **window(d, spatial, kernel, dilated)}
+    if attributes.get("auto_pad", "").startswith("SAME"):
+        # How much SAME pads for a dilated window, the standard's rules and its references disagree on.
+        attributes.pop("dilations", None)
     if "pads" in attributes:
         attributes["pads"] = [d.integer(0, (k - 1) // 2) for k in kernel * 2]
     if d.version >= {"MaxPool": 10, "AveragePool": 10, "LpPool": 18}[d.operator] and "auto_pad" not in attributes:

@@ -56,6 +56,8 @@ def qlinear_matmul(d: Draw) -> Case:
     a_type, b_type, y_type = d.type("T1"), d.type("T2"), d.type("T3")
     a, b = _matrices(d)
     scale = d.type("TS", FLOATS) if d.version >= 21 else np.dtype(np.float32)
+    if not all(is_integer(t) for t in (a_type, b_type, y_type)):
+        a_type = b_type = y_type = np.dtype(np.int8)
     inputs = [
         d.whole(a_type, a),
         d.array(scale, [], 0.01, 0.1),

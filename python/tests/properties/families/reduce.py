@@ -13,7 +13,9 @@ _SUMS = ("ReduceSum", "ReduceMean", "ReduceSumSquare", "ReduceL1", "ReduceProd")
 )
 def reduce(d: Draw) -> Case:
     dtype = d.type("T")
-    shape = d.shape()
+    # Neither the mean of no integers is a number, nor the logarithm of their sum.
+    zero = 0 if is_integer(dtype) and d.operator in ("ReduceMean", "ReduceLogSum", "ReduceLogSumExp") else 0.04
+    shape = d.shape(zero=zero)
     if d.operator in ("ReduceLogSum",):
         x = d.array(dtype, shape, 1, 9)
     elif d.operator == "ReduceProd":
@@ -74,12 +76,16 @@ def top_k(d: Draw) -> Case:
     dtype = d.type("T")
     shape = d.shape(1)
     axis = d.axis(len(shape), d.version >= 11) if d.chance(0.8) else None
-    k = d.integer(0 if d.version >= 11 else 1, shape[-1 if axis is None else axis] or 0) if shape[-1 if axis is None else axis] else 0
+    where = -1 if axis is None else axis
+    shape[where] = max(shape[where], 1)
+    k = d.integer(0 if d.version >= 11 else 1, shape[where])
     attributes = {"axis": axis}
     if d.version >= 11:
         attributes["largest"] = d.pick([None, 0, 1])
         attributes["sorted"] = d.pick([None, 1])
     values = d.distinct(dtype, shape) if np.prod(shape) < 200 else d.array(dtype, shape)
+    if d.version < 10:
+        return Case([values], {**attributes, "k": k}, outputs=2)
     return Case([values, np.array([k], I64)], attributes, outputs=2)
 
 

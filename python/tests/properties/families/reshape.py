@@ -26,11 +26,9 @@ def reshape(d: Draw) -> Case:
     if not zeros:
         # 0 copies the size of the same axis.
         target = [0 if i < len(shape) and t == shape[i] and d.chance(0.3) else t for i, t in enumerate(target)]
-        assert count or 0 in target or True
-    known = int(np.prod([shape[i] if t == 0 and not zeros else t for i, t in enumerate(target)]))
-    if known != count:
-        # Only an empty tensor comes here: name its shape as it is.
-        target, known = list(shape), count
+    if not count:
+        # Of an empty tensor: its own shape, which copies every 0.
+        target = list(shape)
     if target and count and d.chance(0.4):
         target[d.integer(0, len(target) - 1)] = -1
     attributes = {"allowzero": int(zeros)} if zeros else {}
