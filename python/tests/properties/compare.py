@@ -32,7 +32,7 @@ def difference(
         return f"shape {found.shape}, expected {expected.shape}"
     if dtype == STRING:
         # The reference fills arrays of strings with the number 0 where the empty string is meant.
-        wanted = ["" if isinstance(b, (int, float)) else str(b) for b in expected.ravel()]
+        wanted = [str(b) if isinstance(b, str) else "" for b in expected.ravel()]
         equal = np.asarray([str(a) == b for a, b in zip(found.ravel(), wanted)], bool)
         return _report(equal.reshape(found.shape), found, expected)
     with np.errstate(all="ignore"):

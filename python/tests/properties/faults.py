@@ -52,6 +52,7 @@ _FAULTS = [
     (("AveragePool", "LpPool"), lambda _d, case: case.attributes.get("ceil_mode"), "pads the wrong end where sizes round up"),
     (("AveragePool", "LpPool", "MaxPool"), _dilated, "ignores dilations where padding is automatic"),
     (("MaxPool",), _always, "pads only images of two dimensions, and too little where padding is automatic"),
+    (("Shape",), lambda _d, case: (case.attributes.get("end") or 0) < -_rank(case), "counts twice from the back"),
     (("LRN",), _always, "leaves the last channel of a window out"),
     (("GridSample",), lambda _d, case: "cubic" in case.attributes["mode"], "clips the place before it is weighted"),
     (("QLinearConv",), lambda _d, case: _rank(case) != 4, "broadcasts the zero point to four dimensions"),
