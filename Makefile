@@ -32,7 +32,7 @@ TEST_GPU_TARGETS ?= gfx1100,gfx90a,sm_80
 
 .DEFAULT_GOAL := help
 .PHONY: help run test test-full bench install stage models lint test-rust test-c conformance \
-	test-docs test-python test-hip test-hip-full test-models test-quantized fuzz tools run-tools format clean distclean
+	test-docs test-python test-properties test-hip test-hip-full test-models test-quantized fuzz tools run-tools format clean distclean
 
 help: ## list the commands
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | awk -F '\t' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -53,7 +53,8 @@ test: tools ## install what the tests need and run every test that takes minutes
 	$(MAKE) --no-print-directory test-python
 	$(MAKE) --no-print-directory test-hip
 
-test-full: test ## also export the large models (2.5 GB), compare with torch's outputs and with ONNX Runtime, and fuzz
+test-full: test ## also draw many random cases, export the large models (2.5 GB), compare with torch's outputs and with ONNX Runtime, and fuzz
+	$(MAKE) --no-print-directory test-properties
 	$(MAKE) --no-print-directory test-models
 	$(MAKE) --no-print-directory test-quantized
 	$(MAKE) --no-print-directory fuzz
@@ -95,6 +96,9 @@ test-python: stage $(VENV)/.test ## build and install the Python package, run it
 	RUKH_LIBRARY=$(LIB_PATH)/librukh.so $(PYTHON) -m pip install --quiet --force-reinstall --no-deps ./python
 	$(PYTHON) -m pytest --quiet python/tests
 
+test-properties: test-python ## as many random cases of each operator as take minutes (PROPERTY_DRAWS, default 2000)
+	RUKH_PROPERTY_DRAWS=$(or $(PROPERTY_DRAWS),2000) $(PYTHON) -m pytest --quiet -rP python/tests/properties
+
 HIP_ARCHES := gfx1100 gfx90a
 HIP_SAMPLE ?= 600
 HIP_CONFORMANCE = RUKH_PROVIDER=hip RUKH_ONNX_DATA=$(BUILD)/onnx-data \
@@ -126,7 +130,7 @@ test-quantized: stage build/quantized/.written ## compare quantized models with 
 	RUKH_LIBRARY=$(LIB_PATH)/librukh.so PYTHONPATH=python/src $(PYTHON) scripts/models/compare_quantized.py \
 		--models $(BUILD)/models --quantized $(BUILD)/quantized
 
-fuzz: ## fuzz the model loader and shape inference (FUZZ_SECONDS each, default 600)
+fuzz: ## fuzz the model loader, shape inference and the kernels (FUZZ_SECONDS each, default 600)
 	scripts/fuzz.sh $(or $(FUZZ_SECONDS),600)
 
 # --- what they need -----------------------------------------------------------------------------

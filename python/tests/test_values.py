@@ -28,6 +28,15 @@ def test_every_element_type_goes_in_and_out(element):
     assert y.tobytes() == array.tobytes()
 
 
+@pytest.mark.parametrize("element", [TensorProto.UINT4, TensorProto.INT4, TensorProto.FLOAT4E2M1])
+def test_a_scalar_narrower_than_a_byte(element):
+    session = rukh.InferenceSession(
+        model([helper.make_node("Cast", ["x"], ["y"], to=TensorProto.FLOAT)], opset=25, x=(element, []), y=[])
+    )
+    for value in (0, 1, 2, 4):
+        assert session.run(None, {"x": np.asarray(value).astype(_types.DTYPE_OF[element])})[0] == value
+
+
 @pytest.mark.parametrize(
     "element, wide, values",
     [

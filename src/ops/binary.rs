@@ -164,9 +164,19 @@ fn of_integers(op: &Binary, x: &Dim, y: &Dim) -> Option<Dim> {
     let truth = |b: bool| Some(Dim::Known(b as i64));
     let known = x.known().zip(y.known());
     match op {
-        Binary::Add => Some(x.add(y)),
-        Binary::Sub => Some(x.sub(y)),
-        Binary::Mul => Some(x.mul(y)),
+        // Data that overflow wrap around, which a dimension does not: the kernel computes them.
+        Binary::Add => match known {
+            Some((a, b)) => a.checked_add(b).map(Dim::Known),
+            None => Some(x.add(y)),
+        },
+        Binary::Sub => match known {
+            Some((a, b)) => a.checked_sub(b).map(Dim::Known),
+            None => Some(x.sub(y)),
+        },
+        Binary::Mul => match known {
+            Some((a, b)) => a.checked_mul(b).map(Dim::Known),
+            None => Some(x.mul(y)),
+        },
         // Known integers divide towards zero. Dimensions are not negative, so for symbols that is
         // the quotient rounded down.
         Binary::Div => match known {

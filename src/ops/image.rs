@@ -280,7 +280,7 @@ pub(super) const DECLARATIONS: &[Declaration] = &[
         "Col2Im",
         &[18],
         "input:T, image_shape:int64, block_shape:int64 -> output:T",
-        &[("T", Types::NUMERIC)],
+        &[("T", Types::NUMERIC.and(Types::COMPLEX))],
         |a| {
             let list = |name: &str| Ok::<_, OpError>(a.ints(name)?.unwrap_or_default().to_vec());
             Ok(Arc::new(Col2Im {

@@ -104,7 +104,15 @@ impl Operator for Reduce {
 impl Reduce {
     fn of_integers(&self, elements: &[Dim]) -> Option<Dim> {
         let all = |start: Dim, f: fn(&Dim, &Dim) -> Dim| elements.iter().fold(start, |acc, d| f(&acc, d));
+        let known: Option<Vec<i64>> = elements.iter().map(Dim::known).collect();
         match self.reduction {
+            // Data that overflow wrap around, which a dimension does not: the kernel computes them.
+            Reduction::Sum if known.is_some() => {
+                known?.into_iter().try_fold(0, i64::checked_add).map(Dim::Known)
+            }
+            Reduction::Prod if known.is_some() => {
+                known?.into_iter().try_fold(1, i64::checked_mul).map(Dim::Known)
+            }
             Reduction::Sum => Some(all(Dim::Known(0), Dim::add)),
             Reduction::Prod => Some(all(Dim::Known(1), Dim::mul)),
             Reduction::Max => Some(all(elements.first()?.clone(), Dim::max_of)),

@@ -89,6 +89,8 @@ impl Operator for Unary {
         }
         if *self == Unary::Neg
             && let Some(elements) = cx.ints(0)
+            // Its negative is itself in 64 bits.
+            && elements.iter().all(|d| d.known() != Some(i64::MIN))
         {
             cx.set_elements(0, Some(elements.iter().map(|d| d.neg()).collect()));
         }

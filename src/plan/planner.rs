@@ -83,6 +83,15 @@ impl<'p> Planner<'p> {
         if step.registered.declaration.data_dependent || step.inputs.iter().flatten().any(is_dynamic) {
             return dynamic(self);
         }
+        // Where broadcasting or an empty list leaves no choice, a shape may be known without the value that
+        // decides it (Expand of [4] by one number), but a kernel prepares from the value.
+        let is_unknown = |&i: &usize| {
+            let value = step.inputs.get(i).copied().flatten();
+            value.is_some_and(|v| !matches!(self.states[v as usize], State::Known(_)))
+        };
+        if !kernel.reshapes() && step.registered.declaration.shape_inputs.iter().any(is_unknown) {
+            return dynamic(self);
+        }
         let facts = self.infer(step)?;
         let shapes: Option<Vec<Shape>> = facts
             .iter()

@@ -81,7 +81,8 @@ def _extended(array: np.ndarray, mask: int) -> np.ndarray:
     """Elements narrower than a byte as the library has them, with the sign in the upper bits of the byte;
     NumPy's types leave those bits open."""
     signed = array.dtype.name.startswith("int")
-    return array.astype(np.int8) if signed else array.view(np.uint8) & np.uint8(mask)
+    # `&` gives a number, which owns no memory, for an array of rank 0.
+    return array.astype(np.int8) if signed else np.asarray(array.view(np.uint8) & np.uint8(mask))
 
 
 def memory_over(element: int, shape: Sequence[int], address: int, size: int, owner: object = None) -> Handle:

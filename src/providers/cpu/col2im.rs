@@ -6,12 +6,11 @@ use smallvec::SmallVec;
 
 use crate::ops::OpError;
 use crate::ops::image::{BlockAxis, Col2Im};
-use crate::tensor::{TensorView, TensorViewMut, bf16, f16};
+use crate::tensor::{C64, C128, Element, TensorView, TensorViewMut, bf16, f16};
 
 use super::ints::shape_input;
 use super::number::dispatch;
 use super::parallel::{GRAIN, split_mut};
-use super::sample::Sample;
 use super::{Argument, CpuKernel, Entry, Kernel, KernelContext, NodeContext, Prepared};
 
 pub(super) const KERNELS: &[Entry] = &[Entry::new("Col2Im", build)];
@@ -20,7 +19,7 @@ fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
     let op = node.op::<Col2Im>().clone();
     dispatch!(
         node.input(0),
-        T in [f32, f64, f16, bf16, u8, u16, u32, u64, i8, i16, i32, i64] =>
+        T in [f32, f64, f16, bf16, u8, u16, u32, u64, i8, i16, i32, i64, C64, C128] =>
             Ok(CpuKernel::Tensor(Box::new(Sum::<T> { op, _element: PhantomData }))),
         else Err(node.no_kernel())
     )
@@ -31,7 +30,38 @@ struct Sum<T> {
     _element: PhantomData<fn(T)>,
 }
 
-impl<T: Sample> Kernel for Sum<T> {
+/// An element, and how many are summed up: half types in f32, integers with wrapping.
+trait Term: Element {
+    type Total: Copy + Default;
+    fn add(total: Self::Total, x: Self) -> Self::Total;
+    fn total(total: Self::Total) -> Self;
+}
+
+macro_rules! terms {
+    ($($ty:ty => $total:ty: $add:expr, $store:expr);* $(;)?) => {$(
+        impl Term for $ty {
+            type Total = $total;
+            #[inline(always)]
+            fn add(total: $total, x: Self) -> $total { ($add)(total, x) }
+            #[inline(always)]
+            fn total(total: $total) -> Self { ($store)(total) }
+        }
+    )*};
+}
+terms! {
+    f32 => f32: |t, x| t + x, |t| t;
+    f64 => f64: |t, x| t + x, |t| t;
+    f16 => f32: |t, x: f16| t + x.to_f32(), f16::from_f32;
+    bf16 => f32: |t, x: bf16| t + x.to_f32(), bf16::from_f32;
+    C64 => C64: |t, x| t + x, |t| t;
+    C128 => C128: |t, x| t + x, |t| t;
+}
+macro_rules! integer_terms {
+    ($($ty:ty)*) => { terms! { $($ty => $ty: <$ty>::wrapping_add, |t| t);* } };
+}
+integer_terms!(u8 u16 u32 u64 i8 i16 i32 i64);
+
+impl<T: Term> Kernel for Sum<T> {
     fn run(
         &self,
         cx: &KernelContext<'_>,
@@ -53,13 +83,13 @@ impl<T: Sample> Kernel for Sum<T> {
                     rest /= axis.image;
                 }
                 let columns = &input[i / plane * block * count..][..block * count];
-                let mut sum = T::weight(0.0);
+                let mut sum = T::Total::default();
                 for k in 0..block {
                     if let Some(column) = block_of(axes, &at, k) {
-                        sum += columns[k * count + column].load();
+                        sum = T::add(sum, columns[k * count + column]);
                     }
                 }
-                *y = T::store(sum);
+                *y = T::total(sum);
             }
         });
         Ok(())
@@ -86,4 +116,25 @@ fn block_of(axes: &[BlockAxis], at: &[usize], k: usize) -> Option<usize> {
         scale *= axis.count;
     }
     Some(column)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{elements, run, t};
+    use super::*;
+
+    /// The results of the standard's reference implementation.
+    #[test]
+    fn every_kind_of_element() {
+        // Columns of two, over an image of three: the one in the middle is in both.
+        let shapes = [t::<i64>(&[1], &[3]), t::<i64>(&[1], &[2])];
+        let sum = |x| run("Col2Im", 18, &[], &[x, shapes[0].clone(), shapes[1].clone()], 1).unwrap();
+        let c = C64::new;
+        let out = sum(t::<C64>(&[1, 2, 2], &[c(1.0, 2.0), c(3.0, 4.0), c(5.0, 6.0), c(7.0, 8.0)]));
+        assert_eq!(elements::<C64>(&out[0]), (vec![1, 1, 3], vec![c(1.0, 2.0), c(8.0, 10.0), c(7.0, 8.0)]));
+        let out = sum(t::<i64>(&[1, 2, 2], &[1, 1 << 60, 1, 7]));
+        assert_eq!(elements::<i64>(&out[0]).1, [1, (1 << 60) + 1, 7]);
+        let out = sum(t::<u8>(&[1, 2, 2], &[1, 200, 100, 7]));
+        assert_eq!(elements::<u8>(&out[0]).1, [1, 44, 7]);
+    }
 }

@@ -2,8 +2,8 @@
 //!
 //! The ten plain types (f32, f64, integers of 8 bits and more) convert directly, and so do f32 and
 //! the half types. All other pairs go through f64, which holds every value of every type but large
-//! 64-bit integers, so that there is one rounding; integers on their way into two or four bits go
-//! through i64, since they keep their low bits.
+//! 64-bit integers, so that there is one rounding; integers on their way into or out of two or four bits
+//! go through i64, since they keep their low bits.
 
 use num_traits::AsPrimitive;
 
@@ -46,6 +46,9 @@ impl Conversion {
             (T::F16, T::F32) => Some(Conversion::Direct(widen::<f16>)),
             (T::BF16, T::F32) => Some(Conversion::Direct(widen::<bf16>)),
             (_, T::I4 | T::U4 | T::I2 | T::U2) if from.is_integer() => {
+                Some(Conversion::Integer(integer_reader(from)?, integer_writer(to)?))
+            }
+            (T::I4 | T::U4 | T::I2 | T::U2, to) if to.is_integer() => {
                 Some(Conversion::Integer(integer_reader(from)?, integer_writer(to)?))
             }
             _ => dispatch!(Some(from), A in [f32, f64, i8, i16, i32, i64, u8, u16, u32, u64] =>
@@ -272,8 +275,15 @@ fn integer_reader(from: ElementType) -> Option<fn(&TensorView<'_>, &mut [i64])> 
 }
 
 fn integer_writer(to: ElementType) -> Option<fn(&[i64], &mut TensorViewMut<'_>)> {
-    fn write<B: Narrow>(x: &[i64], y: &mut TensorViewMut<'_>) {
+    fn plain<B: Element>(x: &[i64], y: &mut TensorViewMut<'_>)
+    where
+        i64: AsPrimitive<B>,
+    {
+        y.slice::<B>().iter_mut().zip(x).for_each(|(y, &x)| *y = x.as_());
+    }
+    fn narrow<B: Narrow>(x: &[i64], y: &mut TensorViewMut<'_>) {
         y.slice::<B>().iter_mut().zip(x).for_each(|(y, &x)| *y = B::low_bits(x));
     }
-    dispatch!(Some(to), B in [I4, U4, I2, U2] => Some(write::<B>), else None)
+    dispatch!(Some(to), B in [i8, i16, i32, i64, u8, u16, u32, u64] => Some(plain::<B>),
+        else dispatch!(Some(to), B in [I4, U4, I2, U2] => Some(narrow::<B>), else None))
 }

@@ -134,9 +134,11 @@ fn empty_and_scalar() {
     assert_eq!(elements::<f32>(&out[0]), (vec![], vec![1.0]));
 }
 
+/// The results of the standard's reference implementation.
 #[test]
 fn erf_of_integers() {
-    // math.erf, its whole part.
-    let out = run("Erf", 9, &[], &[t(&[5], &[-9i32, -1, 0, 5, 6])], 1).unwrap();
-    assert_eq!(elements::<i32>(&out[0]).1, [-1, 0, 0, 0, 1]);
+    let out = run("Erf", 13, &[], &[t::<i16>(&[6], &[-9, -4, -3, 0, 3, 4])], 1).unwrap();
+    assert_eq!(elements::<i16>(&out[0]).1, [-1, -1, 0, 0, 0, 1]);
+    let out = run("Erf", 13, &[], &[t::<u8>(&[3], &[0, 3, 200])], 1).unwrap();
+    assert_eq!(elements::<u8>(&out[0]).1, [0, 0, 1]);
 }

@@ -1,0 +1,43 @@
+"""The generators, one module for each family of operators."""
+
+from . import (
+    attention,
+    binary,
+    convolution,
+    gather,
+    generate,
+    image,
+    movement,
+    norm,
+    pool,
+    product,
+    quantize,
+    recurrent,
+    reduce,
+    reshape,
+    scatter,
+    select,
+    signal,
+    unary,
+)
+
+__all__ = [
+    "attention",
+    "binary",
+    "convolution",
+    "gather",
+    "generate",
+    "image",
+    "movement",
+    "norm",
+    "pool",
+    "product",
+    "quantize",
+    "recurrent",
+    "reduce",
+    "reshape",
+    "scatter",
+    "select",
+    "signal",
+    "unary",
+]

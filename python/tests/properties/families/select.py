@@ -1,0 +1,23 @@
+"""Operators whose outputs' sizes depend on values."""
+
+import numpy as np
+
+from ..draw import Case, Draw, generator, is_integer
+
+
+@generator("NonZero")
+def non_zero(d: Draw) -> Case:
+    dtype = d.type()
+    bounds = (-1, 1) if is_integer(dtype) else ()
+    return Case([d.array(dtype, d.shape(), *bounds)])
+
+
+@generator("Unique")
+def unique(d: Draw) -> Case:
+    dtype = d.type()
+    shape = d.shape(1)
+    axis = d.axis(len(shape)) if d.chance(0.5) else None
+    x = d.array(dtype, shape, 0, 3) if dtype.kind in "iu" else d.array(dtype, shape)
+    if dtype.kind == "f" or dtype.kind == "V":
+        x = x.astype(np.float32).round().astype(dtype) + dtype.type(0)
+    return Case([x], {"axis": axis, "sorted": d.pick([None, 0, 1])}, d.integer(1, 4))

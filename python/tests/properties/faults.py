@@ -1,0 +1,63 @@
+"""Known faults of the references, each with its reason; such cases are judged by the other one."""
+
+from __future__ import annotations
+
+from .draw import Case, Draw
+
+
+
+def reference_fault(draw: Draw, case: Case) -> str | None:
+    """Why the standard's reference implementation cannot be trusted with this case."""
+    for operators, applies, reason in _FAULTS:
+        if draw.operator in operators and applies(draw, case):
+            return reason
+    return None
+
+
+def computes_in_single(draw: Draw, case: Case) -> bool:
+    """Whether the reference implementation computes this operator in float32, or with constants of that
+    type, whatever its inputs' types."""
+    return draw.operator in _SINGLE
+
+
+_SINGLE = {
+    *("AffineGrid", "Attention", "DeformConv", "Erf", "Gelu", "GridSample", "GroupNormalization", "HardSwish"),
+    *("LayerNormalization", "RMSNormalization", "Resize", "Selu", "RotaryEmbedding"),
+}
+
+
+def _always(_draw: Draw, _case: Case) -> bool:
+    return True
+
+
+def _older(version: int):
+    return lambda draw, _case: draw.version < version
+
+
+def _rank(case: Case) -> int:
+    return case.inputs[0].ndim
+
+
+def _dilated(_draw: Draw, case: Case) -> bool:
+    return any(step > 1 for step in case.attributes.get("dilations") or ())
+
+
+# (operators, to which cases it applies, what is wrong with the reference implementation)
+_FAULTS = [
+    (("Softmax", "LogSoftmax", "Hardmax"), _older(13), "knows no coercion to two dimensions, the rule before 13"),
+    (("BatchNormalization",), _older(14), "recomputes mean and variance from the batch"),
+    (("GRU", "LSTM", "RNN"), _always, "ignores activations, clip and sequence_lens"),
+    (("GlobalMaxPool",), lambda _d, case: _rank(case) != 4, "gives an output of four dimensions"),
+    (("LpNormalization",), lambda _d, case: case.attributes["p"] == 1, "sums without taking absolute values"),
+    (("AveragePool", "LpPool"), lambda _d, case: case.attributes.get("ceil_mode"), "pads the wrong end where sizes round up"),
+    (("AveragePool", "LpPool", "MaxPool"), _dilated, "ignores dilations where padding is automatic"),
+    (("MaxPool",), _always, "pads only images of two dimensions, and too little where padding is automatic"),
+    (("Shape",), lambda _d, case: (case.attributes.get("end") or 0) < -_rank(case), "counts twice from the back"),
+    (("LRN",), _always, "leaves the last channel of a window out"),
+    (("GridSample",), lambda _d, case: "cubic" in case.attributes["mode"], "clips the place before it is weighted"),
+    (("QLinearConv",), lambda _d, case: _rank(case) != 4, "broadcasts the zero point to four dimensions"),
+    (("RoiAlign",), _older(16), "uses half_pixel, where versions before 16 do not"),
+    (("Unsqueeze",), _older(13), "inserts the axes in the order given, not in ascending order"),
+    (("Unique",), lambda _d, case: case.attributes["sorted"] == 0, "sorts nevertheless"),
+    (("ConvTranspose",), lambda _d, case: (case.attributes["group"] or 1) > 1, "adds the bias of the first group"),
+]
