@@ -2,6 +2,7 @@
 
 pub(crate) mod cpu;
 pub(crate) mod hip;
+mod ints;
 mod node;
 
 pub(crate) use node::{Argument, NodeContext};

@@ -93,6 +93,8 @@ pub(crate) use kernel::{Argument, CpuKernel, Kernel, KernelContext, NodeContext,
 
 use crate::ops::OpError;
 
+use super::ints;
+
 /// One operator that the CPU provider runs.
 pub(crate) struct Entry {
     domain: &'static str,

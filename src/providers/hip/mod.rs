@@ -6,6 +6,8 @@
 
 mod code;
 mod context;
+mod copy;
+mod fill;
 mod kernel;
 mod launch;
 mod map;
@@ -44,7 +46,7 @@ impl Entry {
     }
 }
 
-const FAMILIES: &[&[Entry]] = &[map::KERNELS];
+const FAMILIES: &[&[Entry]] = &[copy::KERNELS, fill::KERNELS, map::KERNELS];
 
 /// Makes the kernel of a node. `OpError::Unsupported` says that the HIP provider lacks it.
 pub(crate) fn build(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpError> {

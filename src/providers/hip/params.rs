@@ -2,6 +2,8 @@
 
 use bytemuck::{Pod, Zeroable};
 
+use crate::tensor::ElementType;
+
 /// `Divider` of `device.h`: a prepared division by a number from 1 to 2³¹.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
@@ -20,6 +22,13 @@ impl Divider {
         let multiplier = (1u64 << 32) * ((1u64 << shift) - divisor as u64) / divisor as u64 + 1;
         Divider { divisor, multiplier: multiplier as u32, shift }
     }
+}
+
+/// Whether kernels read elements of this type as numbers (`Type` in `element.h`).
+pub(super) fn is_number(ty: ElementType) -> bool {
+    use ElementType as E;
+    let plain = ty.is_integer() && !matches!(ty, E::U4 | E::I4 | E::U2 | E::I2);
+    plain || ty.is_float() || ty == E::Bool
 }
 
 #[cfg(test)]
