@@ -8,12 +8,17 @@ mod code;
 mod context;
 mod copy;
 mod fill;
+mod gather;
 mod kernel;
 mod launch;
 mod map;
 mod options;
+mod order;
 mod params;
 mod provider;
+mod sample;
+mod scan;
+mod scatter;
 
 pub(crate) use context::DeviceContext;
 pub(crate) use kernel::HipKernel;
@@ -46,7 +51,8 @@ impl Entry {
     }
 }
 
-const FAMILIES: &[&[Entry]] = &[copy::KERNELS, fill::KERNELS, map::KERNELS];
+const FAMILIES: &[&[Entry]] =
+    &[copy::KERNELS, fill::KERNELS, gather::KERNELS, map::KERNELS, order::KERNELS, scan::KERNELS, scatter::KERNELS];
 
 /// Makes the kernel of a node. `OpError::Unsupported` says that the HIP provider lacks it.
 pub(crate) fn build(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpError> {
