@@ -4,5 +4,6 @@ pub(crate) mod cpu;
 pub(crate) mod hip;
 mod ints;
 mod node;
+mod resample;
 
 pub(crate) use node::{Argument, NodeContext};

@@ -64,7 +64,6 @@ mod quantised;
 mod quantize;
 mod random;
 mod reduce;
-mod resample;
 mod reshape;
 mod resize;
 mod rnn;
@@ -93,7 +92,7 @@ pub(crate) use kernel::{Argument, CpuKernel, Kernel, KernelContext, NodeContext,
 
 use crate::ops::OpError;
 
-use super::ints;
+use super::{ints, resample};
 
 /// One operator that the CPU provider runs.
 pub(crate) struct Entry {

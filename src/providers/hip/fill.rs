@@ -9,7 +9,7 @@ use crate::ops::generate::{ConstantOfShape, EyeLike, Scalar, scalar_of};
 use crate::ops::movement::{Movement, axis_of};
 use crate::ops::select::OneHot;
 use crate::providers::{Argument, NodeContext};
-use crate::tensor::ElementType;
+use crate::tensor::{ElementType, bf16, f16};
 
 use super::copy::{element_size, halved};
 use super::launch::{GROUP, KernelName, Operand};
@@ -38,6 +38,26 @@ impl Fill {
         let mut bytes = [0u8; 16];
         bytes.iter_mut().zip(element.iter().cycle()).for_each(|(to, from)| *to = *from);
         Fill { address: 0, pattern: bytemuck::cast(bytes) }
+    }
+
+    /// A number as an element of a numeric type: rounded to the nearest, and saturated, in integers.
+    pub(super) fn of_number(value: f32, ty: ElementType) -> Option<Self> {
+        let whole = value.round_ties_even();
+        Some(match ty {
+            ElementType::F32 => Fill::of(&value.to_ne_bytes()),
+            ElementType::F64 => Fill::of(&(value as f64).to_ne_bytes()),
+            ElementType::F16 => Fill::of(&f16::from_f32(value).to_ne_bytes()),
+            ElementType::BF16 => Fill::of(&bf16::from_f32(value).to_ne_bytes()),
+            ElementType::U8 => Fill::of(&(whole as u8).to_ne_bytes()),
+            ElementType::I8 => Fill::of(&(whole as i8).to_ne_bytes()),
+            ElementType::U16 => Fill::of(&(whole as u16).to_ne_bytes()),
+            ElementType::I16 => Fill::of(&(whole as i16).to_ne_bytes()),
+            ElementType::U32 => Fill::of(&(whole as u32).to_ne_bytes()),
+            ElementType::I32 => Fill::of(&(whole as i32).to_ne_bytes()),
+            ElementType::U64 => Fill::of(&(whole as u64).to_ne_bytes()),
+            ElementType::I64 => Fill::of(&(whole as i64).to_ne_bytes()),
+            _ => return None,
+        })
     }
 }
 
@@ -196,8 +216,8 @@ fn eye(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpError> {
     let one: &[u8] = match node.output(0) {
         Some(E::F32) => &1f32.to_ne_bytes(),
         Some(E::F64) => &1f64.to_ne_bytes(),
-        Some(E::F16) => &crate::tensor::f16::ONE.to_ne_bytes(),
-        Some(E::BF16) => &crate::tensor::bf16::ONE.to_ne_bytes(),
+        Some(E::F16) => &f16::ONE.to_ne_bytes(),
+        Some(E::BF16) => &bf16::ONE.to_ne_bytes(),
         Some(E::U8 | E::I8 | E::Bool) => &[1],
         Some(E::U16 | E::I16) => &1u16.to_ne_bytes(),
         Some(E::U32 | E::I32) => &1u32.to_ne_bytes(),

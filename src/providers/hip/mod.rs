@@ -7,6 +7,7 @@
 mod code;
 mod context;
 mod copy;
+mod dropout;
 mod fill;
 mod gather;
 mod kernel;
@@ -51,8 +52,17 @@ impl Entry {
     }
 }
 
-const FAMILIES: &[&[Entry]] =
-    &[copy::KERNELS, fill::KERNELS, gather::KERNELS, map::KERNELS, order::KERNELS, scan::KERNELS, scatter::KERNELS];
+const FAMILIES: &[&[Entry]] = &[
+    copy::KERNELS,
+    dropout::KERNELS,
+    fill::KERNELS,
+    gather::KERNELS,
+    map::KERNELS,
+    order::KERNELS,
+    sample::KERNELS,
+    scan::KERNELS,
+    scatter::KERNELS,
+];
 
 /// Makes the kernel of a node. `OpError::Unsupported` says that the HIP provider lacks it.
 pub(crate) fn build(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpError> {

@@ -5,7 +5,6 @@ use crate::ops::pad::{AXES_INPUT, Pad, PadMode, amounts};
 use crate::ops::sequence::CenterCropPad;
 use crate::providers::ints::{required_ints, shape_input};
 use crate::providers::{Argument, NodeContext};
-use crate::tensor::{ElementType, bf16, f16};
 
 use super::super::fill::Fill;
 use super::super::{HipKernel, PlanBuilder};
@@ -15,22 +14,13 @@ use super::{element_size, shape_of};
 pub(super) fn pad(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpError> {
     let op = node.op::<Pad>().clone();
     let fill = match (op.value, node.input(0)) {
-        (Some(value), Some(ty)) if value != 0.0 => float_fill(value, ty).ok_or_else(|| node.no_kernel())?,
+        (Some(value), Some(ty)) if value != 0.0 => {
+            Fill::of_number(value, ty).ok_or_else(|| node.no_kernel())?
+        }
         _ => Fill::default(),
     };
     let fill_input = node.has_input(2).then_some(2);
     Ok(Box::new(PadKernel { op, fill, fill_input, size: element_size(node, 0)? }))
-}
-
-/// A number as a fill value of a floating-point type.
-fn float_fill(value: f32, ty: ElementType) -> Option<Fill> {
-    Some(match ty {
-        ElementType::F32 => Fill::of(&value.to_ne_bytes()),
-        ElementType::F64 => Fill::of(&(value as f64).to_ne_bytes()),
-        ElementType::F16 => Fill::of(&f16::from_f32(value).to_ne_bytes()),
-        ElementType::BF16 => Fill::of(&bf16::from_f32(value).to_ne_bytes()),
-        _ => return None,
-    })
 }
 
 struct PadKernel {
