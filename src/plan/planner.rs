@@ -83,6 +83,11 @@ impl<'p> Planner<'p> {
         if step.registered.declaration.data_dependent || step.inputs.iter().flatten().any(is_dynamic) {
             return dynamic(self);
         }
+        if let Planning::Device(kernel) = kernel
+            && kernel.host_inputs().iter().any(|&i| !self.is_known(step, i))
+        {
+            return dynamic(self);
+        }
         let facts = self.infer(step)?;
         let shapes: Option<Vec<Shape>> = facts
             .iter()
@@ -134,6 +139,12 @@ impl<'p> Planner<'p> {
             self.settle(at, output, ty, shape);
         }
         Ok(plan)
+    }
+
+    /// Whether the plan knows the value of an input, or the input is omitted.
+    fn is_known(&self, step: &Step, input: usize) -> bool {
+        let value = step.inputs.get(input).copied().flatten();
+        value.is_none_or(|v| matches!(self.states[v as usize], State::Known(_)))
     }
 
     /// A copy to the other side; what is known needs none.

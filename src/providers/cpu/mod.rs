@@ -43,7 +43,6 @@ mod gather;
 mod generate;
 mod grid;
 mod image_decoder;
-mod ints;
 mod inverse;
 mod item;
 mod mapped;

@@ -20,6 +20,8 @@ mod provider;
 mod sample;
 mod scan;
 mod scatter;
+#[cfg(test)]
+mod testing;
 
 pub(crate) use context::DeviceContext;
 pub(crate) use kernel::HipKernel;

@@ -3,10 +3,10 @@
 use crate::graph::{Attribute, Attributes, Node, OpName, ValueId};
 use crate::ops::{self, OpError};
 use crate::providers::{Argument, NodeContext, cpu};
-use crate::tensor::{Buffer, ElementType, Place, Tensor, Value, ValueType};
+use crate::tensor::{Buffer, ElementType, Tensor, Value, ValueType};
 use crate::threads::Pool;
 
-use super::{Addresses, DeviceContext, PlanBuilder, Provider, missing};
+use super::{Addresses, DeviceBuffer, DeviceContext, HipOptions, PlanBuilder, Provider, missing};
 
 /// The outputs of a node of ai.onnx on the device and on the CPU.
 pub(super) struct Both {
@@ -30,7 +30,8 @@ impl Both {
     pub(super) fn assert_close(&self, what: &str, relative: f64) {
         for (i, (device, cpu)) in self.device.iter().zip(&self.cpu).enumerate() {
             for (at, (a, b)) in numbers(device).into_iter().zip(numbers(cpu)).enumerate() {
-                let close = (a - b).abs() <= relative * b.abs().max(1.0) || a == b || (a.is_nan() && b.is_nan());
+                let close =
+                    (a - b).abs() <= relative * b.abs().max(1.0) || a == b || (a.is_nan() && b.is_nan());
                 assert!(close, "{what}: output {i} is {a} at {at}, on the CPU {b}");
             }
         }
@@ -56,9 +57,8 @@ fn numbers(tensor: &Tensor) -> Vec<f64> {
 /// `count` elements of a type, with bytes that differ from element to element.
 pub(super) fn pattern(ty: ElementType, shape: &[usize]) -> Option<Value> {
     let count = shape.iter().product::<usize>() * ty.size();
-    let bytes: Vec<u8> =
-        (0..count as u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
-    let buffer = Buffer::from_bytes(&bytes).expect("memory for a test");
+    let bytes: Vec<u8> = (0..count as u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let buffer = Buffer::copy_of(&bytes).expect("memory for a test");
     Some(Value::Tensor(Tensor::from_buffer(ty, shape, buffer).expect("the bytes of the shape")))
 }
 
@@ -91,7 +91,7 @@ pub(super) fn both(
 /// The outputs of a node on the device; their types and shapes are those of `like`.
 fn on_device(node: &Node, inputs: &[Option<Value>], like: &[Tensor]) -> Result<Vec<Tensor>, OpError> {
     let (registered, op) = ops::resolve(node)?;
-    let provider = Provider::open(0)?;
+    let provider = Provider::open(&HipOptions::default(), None)?;
     let tensors: Vec<Option<&Tensor>> =
         inputs.iter().map(|v| v.as_ref().and_then(Value::as_tensor)).collect();
     let ty = |t: &Tensor| ValueType::Tensor(t.ty());
@@ -119,15 +119,14 @@ fn on_device(node: &Node, inputs: &[Option<Value>], like: &[Tensor]) -> Result<V
     let uploaded = tensors
         .iter()
         .map(|t| t.map(|t| provider.upload(bytes(t))).transpose())
-        .collect::<Result<Vec<Option<Buffer>>, _>>()?;
-    let made = like.iter().map(|t| provider.allocate(bytes(t).len())).collect::<Result<Vec<_>, _>>()?;
-    let scratch = provider.allocate(launches.scratch)?;
+        .collect::<Result<Vec<Option<DeviceBuffer>>, _>>()?;
     let mut context = DeviceContext::new(&provider)?;
+    let stream = context.stream.clone();
+    let made =
+        like.iter().map(|t| provider.allocate(bytes(t).len(), &stream)).collect::<Result<Vec<_>, _>>()?;
+    let scratch = provider.allocate(launches.scratch, &stream)?;
     let addresses = Addresses {
-        inputs: &uploaded
-            .iter()
-            .map(|b| b.as_ref().map_or(0, |b| b.as_ptr().addr() as u64))
-            .collect::<Vec<_>>(),
+        inputs: &uploaded.iter().map(|b| b.as_ref().map_or(0, DeviceBuffer::address)).collect::<Vec<_>>(),
         outputs: &made.iter().map(|b| b.address()).collect::<Vec<_>>(),
         scratch: scratch.address(),
         errors: context.errors(),
@@ -136,14 +135,13 @@ fn on_device(node: &Node, inputs: &[Option<Value>], like: &[Tensor]) -> Result<V
     context.pending = true;
     let mut params = Vec::new();
     // SAFETY: the launches were planned for these shapes; everything stays until the context has waited.
-    unsafe { launches.submit(&context.stream, &addresses, &mut params) }.map_err(crate::error::Error::from)?;
+    unsafe { launches.submit(&stream, &addresses, &mut params) }.map_err(crate::error::Error::from)?;
     let mut results = Vec::new();
     for (t, memory) in like.iter().zip(&made) {
         let host = Tensor::zeros(t.ty(), t.shape())?;
         if let Some(buffer) = host.buffer() {
-            debug_assert!(buffer.place() == Place::Host);
             // SAFETY: both sides hold as many bytes, and the context waits below.
-            unsafe { context.stream.copy_to_host(buffer.as_ptr(), memory.address(), buffer.len()) }
+            unsafe { stream.copy_to_host(buffer.as_ptr(), memory.address(), buffer.len()) }
                 .map_err(crate::error::Error::from)?;
         }
         results.push(host);

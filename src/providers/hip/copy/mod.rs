@@ -4,9 +4,12 @@
 mod mapped;
 mod pad;
 mod strided;
+#[cfg(test)]
+mod tests;
 
 use crate::ops::OpError;
 use crate::ops::concat::{Concat, Split};
+use crate::ops::int_list::IntList;
 use crate::ops::movement::{Movement, axis_of};
 use crate::ops::slice::{Cut, Slice, cuts};
 use crate::providers::ints::{int_list, required_ints, shape_input};
@@ -142,6 +145,14 @@ fn moved(movement: &Movement, inputs: &[Option<Argument<'_>>], size: usize) -> R
         }
         Movement::Expand => expanded(shape, &shape_input(inputs, 1)?.unwrap_or_default(), size),
         Movement::Tile => tiled(shape, &shape_input(inputs, 1)?.unwrap_or_default(), size),
+        Movement::TileAxis => {
+            let number = |i: usize| required_ints(&IntList::Floats(i), inputs);
+            let (tiles, axis) = (number(1)?, number(2)?);
+            let axis = axis_of(axis.first().copied().unwrap_or(0), shape.len())?;
+            let mut repeats = vec![1; shape.len()];
+            repeats[axis] = tiles.first().copied().unwrap_or(1);
+            tiled(shape, &repeats, size)
+        }
         &Movement::DepthToSpace { block: b, column_row_depth } => {
             let (n, c, h, w) = (shape[0], shape[1] / (b * b), shape[2], shape[3]);
             if column_row_depth {
