@@ -179,7 +179,8 @@ struct MappedParams {
   u64 count;
   u32 rank;
   u32 unit, size;
-  u32 unused;
+  // Bytes of the element that fills: 16 where `size` is half of it.
+  u32 fill_size;
   AxisRule axes[MAPPED_RANK];
 };
 static_assert(sizeof(MappedParams) == 552, "the mirror in providers/hip/copy/mapped.rs");
@@ -221,5 +222,5 @@ KERNEL(GROUP) copy_mapped(MappedParams p) {
   }
   u64 to = p.to + index * p.unit;
   if (inside) move_unit(to, from, p.unit, p.size);
-  else store_unit(to, pattern(p.fill, p.size), p.unit, p.size);
+  else store_unit(to, pattern(p.fill, p.fill_size), p.unit, p.size);
 }

@@ -39,7 +39,7 @@ DEVICE Unit16 pattern(Fill fill, u32 size) {
   case 2: x = *(const u16 *)fill.address * 0x0001000100010001ull; break;
   case 4: x = *(const u32 *)fill.address * 0x0000000100000001ull; break;
   case 8: x = *(const u64 *)fill.address; break;
-  default: return *(const Unit16 *)fill.address;
+  default: return (Unit16){((const u64 *)fill.address)[0], ((const u64 *)fill.address)[1]};
   }
   return (Unit16){x, x};
 }
@@ -58,7 +58,7 @@ DEVICE void store_bytes(u64 to, Unit16 x, u32 size) {
 // Writes `unit` bytes of a pattern of elements of `size` bytes.
 DEVICE void store_unit(u64 to, Unit16 x, u32 unit, u32 size) {
   if ((to & (unit - 1)) == 0) return store_bytes(to, x, unit);
-  for (u32 at = 0; at < unit; at += size) store_bytes(to + at, x, size);
+  for (u32 at = 0; at < unit; at += size) store_bytes(to + at, at & 8 ? (Unit16){x.y, x.y} : x, size);
 }
 
 // An index from memory: int32 or int64, by its size.

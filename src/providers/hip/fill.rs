@@ -13,7 +13,7 @@ use crate::tensor::{ElementType, bf16, f16};
 
 use super::copy::{element_size, halved};
 use super::launch::{GROUP, KernelName, Operand};
-use super::params::{Divider, is_number};
+use super::params::{Divider, divider, is_number};
 use super::{Entry, HipKernel, PlanBuilder};
 
 pub(super) const KERNELS: &[Entry] = &[
@@ -275,8 +275,8 @@ impl HipKernel for Triangle {
             shift: self.shift,
             count: count as u64,
             one: self.one.unwrap_or_default(),
-            rows: Divider::new(rows),
-            columns: Divider::new(columns),
+            rows: divider(rows)?,
+            columns: divider(columns)?,
             size: self.size as u32,
             upper: self.upper as u32,
             ..TriangleParams::zeroed()
@@ -322,8 +322,8 @@ impl HipKernel for OneHotKernel {
         let (size, parts) = halved(self.size);
         let params = OneHotParams {
             count: count as u64,
-            depth: Divider::new(shape[axis]),
-            inner: Divider::new(shape[axis + 1..].iter().product()),
+            depth: divider(shape[axis])?,
+            inner: divider(shape[axis + 1..].iter().product())?,
             index_type: self.index_type as u32,
             parts: parts as u32,
             size: size as u32,

@@ -13,7 +13,7 @@ use crate::providers::{Argument, NodeContext};
 use super::copy::{element_size, halved, shape_of, strides_of};
 use super::fill::groups;
 use super::launch::{KernelName, Operand};
-use super::params::Divider;
+use super::params::{Divider, divider};
 use super::{Entry, HipKernel, PlanBuilder};
 
 pub(super) const KERNELS: &[Entry] = &[
@@ -131,7 +131,8 @@ impl ElementsParams {
             ..ElementsParams::zeroed()
         };
         for (k, (&dim, stride)) in indices.iter().zip(strides_of(data)).enumerate() {
-            params.dims[k] = Divider::new(dim);
+            // The outermost length is not divided by.
+            params.dims[k] = if k == 0 { Divider::new(dim) } else { divider(dim)? };
             if k == axis {
                 params.along = stride;
             } else {
@@ -158,7 +159,7 @@ impl TuplesParams {
         let indexed = &data[batch..batch + depth];
         let mut params = TuplesParams {
             count: outer.iter().product::<usize>() as u64,
-            batch: Divider::new(outer[batch..].iter().product()),
+            batch: divider(outer[batch..].iter().product())?,
             batch_slices: indexed.iter().product::<usize>() as u64,
             index_size: index as u32,
             depth: depth as u32,
@@ -222,8 +223,8 @@ impl GatherKernel {
         let params = GatherParams {
             count: count as u64,
             length: data[axis] as u64,
-            index_count: Divider::new(index_count),
-            inner: Divider::new(inner),
+            index_count: divider(index_count)?,
+            inner: divider(inner)?,
             index_size: self.index as u32,
             unit: unit as u32,
             size: halved(self.size).0 as u32,
@@ -276,7 +277,7 @@ impl GatherKernel {
     ) -> Result<(), OpError> {
         let (mut params, slice) = TuplesParams::new(data, indices, batch, self.index)?;
         let (unit, inner) = units(slice, self.size);
-        params.inner = Divider::new(inner);
+        params.inner = divider(inner)?;
         params.count *= inner as u64;
         (params.unit, params.size) = (unit as u32, halved(self.size).0 as u32);
         check_empty(data.iter().product(), params.count as usize)?;
@@ -330,8 +331,8 @@ impl HipKernel for ReverseKernel {
         let count = first * second * inner;
         let params = ReverseParams {
             count: count as u64,
-            second: Divider::new(*second),
-            inner: Divider::new(inner),
+            second: divider(*second)?,
+            inner: divider(inner)?,
             time_length: shape[self.time_axis] as u32,
             time_first: (self.time_axis == 0) as u32,
             index_size: self.index as u32,

@@ -10,6 +10,8 @@ mod copy;
 mod dropout;
 mod fill;
 mod gather;
+#[cfg(test)]
+mod index_tests;
 mod kernel;
 mod launch;
 mod map;

@@ -14,7 +14,7 @@ use crate::tensor::ElementType;
 use super::copy::shape_of;
 use super::fill::groups;
 use super::launch::{KernelName, Operand};
-use super::params::{Divider, is_number};
+use super::params::{Divider, divider, is_number};
 use super::{Entry, HipKernel, PlanBuilder};
 
 pub(super) const KERNELS: &[Entry] =
@@ -91,7 +91,7 @@ pub(super) fn plan_sort(
 ) -> Result<Sorted, OpError> {
     let params = OrderParams {
         rows: 1,
-        inner: Divider::new(1),
+        inner: divider(1)?,
         length: numbered(count)?,
         ty: ElementType::U64 as u32,
         size: 8,
@@ -157,7 +157,7 @@ impl HipKernel for TopKernel {
         let length = shape[axis];
         let mut params = OrderParams {
             rows: rows as u64,
-            inner: Divider::new(inner),
+            inner: divider(inner)?,
             length: numbered(length)?,
             padded: length.next_power_of_two() as u32,
             k: k as u32,
@@ -212,7 +212,7 @@ impl HipKernel for ExtremeKernel {
         }
         let params = ExtremeParams {
             rows: rows as u64,
-            inner: Divider::new(inner),
+            inner: divider(inner)?,
             length: numbered(shape[axis])?,
             ty: self.ty as u32,
             maximum: self.op.max as u32,

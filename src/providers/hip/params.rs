@@ -2,6 +2,7 @@
 
 use bytemuck::{Pod, Zeroable};
 
+use crate::ops::OpError;
 use crate::tensor::ElementType;
 
 /// `Divider` of `device.h`: a prepared division by a number from 1 to 2³¹.
@@ -22,6 +23,16 @@ impl Divider {
         let multiplier = (1u64 << 32) * ((1u64 << shift) - divisor as u64) / divisor as u64 + 1;
         Divider { divisor, multiplier: multiplier as u32, shift }
     }
+}
+
+/// The division by a number that may be too large for one.
+pub(super) fn divider(divisor: usize) -> Result<Divider, OpError> {
+    /// What a `Divider` takes.
+    const LARGEST: usize = 1 << 31;
+    if divisor <= LARGEST {
+        return Ok(Divider::new(divisor));
+    }
+    Err(OpError::Unsupported(format!("a dimension of {divisor} elements; the GPU kernel takes {LARGEST}")))
 }
 
 /// Whether kernels read elements of this type as numbers (`Type` in `element.h`).

@@ -14,7 +14,7 @@ use crate::tensor::ElementType;
 use super::copy::shape_of;
 use super::fill::groups;
 use super::launch::{KernelName, Operand};
-use super::params::{Divider, is_number};
+use super::params::{Divider, divider, is_number};
 use super::{Entry, HipKernel, PlanBuilder};
 
 pub(super) const KERNELS: &[Entry] = &[Entry::new("CumProd", build), Entry::new("CumSum", build)];
@@ -71,7 +71,7 @@ impl HipKernel for ScanKernel {
         let params = ScanParams {
             lines: lines as u64,
             length: shape[axis] as u64,
-            inner: Divider::new(inner),
+            inner: divider(inner)?,
             ty: self.ty as u32,
             product: self.op.product as u32,
             exclusive: self.op.exclusive as u32,

@@ -16,7 +16,7 @@ use super::fill::groups;
 use super::gather::{self, ElementsParams, TuplesParams, check_empty, units};
 use super::launch::{KernelName, Operand};
 use super::order::plan_sort;
-use super::params::{Divider, is_number};
+use super::params::{Divider, divider, is_number};
 use super::{Entry, HipKernel, PlanBuilder};
 
 pub(super) const KERNELS: &[Entry] = &[
@@ -247,7 +247,7 @@ impl ScatterKernel {
         let (unit, inner) = units(places.slice, self.size);
         let params = WriteParams {
             count: (places.count * inner) as u64,
-            inner: Divider::new(inner),
+            inner: divider(inner)?,
             unit: unit as u32,
             size: halved(self.size).0 as u32,
             ..WriteParams::zeroed()
@@ -297,7 +297,7 @@ impl ScatterKernel {
         let total = places.count * places.slice;
         let params = ReduceParams {
             count: total as u64,
-            inner: Divider::new(places.slice),
+            inner: divider(places.slice)?,
             ty: self.ty as u32,
             reduction: match reduction {
                 Reduction::Replace => 0,
@@ -345,9 +345,9 @@ impl ScatterKernel {
             .map_err(|_| OpError::Unsupported(format!("a cache of {} positions", data[axis])))?;
         let params = CacheParams {
             count: count as u64,
-            block: Divider::new(block),
-            update: Divider::new(update[axis]),
-            prefix: Divider::new(prefix),
+            block: divider(block)?,
+            update: divider(update[axis])?,
+            prefix: divider(prefix)?,
             length,
             circular: circular as u32,
             unit: unit as u32,

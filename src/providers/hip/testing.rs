@@ -49,6 +49,7 @@ fn numbers(tensor: &Tensor) -> Vec<f64> {
         ElementType::F64 => view.slice::<f64>().to_vec(),
         ElementType::F16 => view.slice::<crate::tensor::f16>().iter().map(|x| x.to_f64()).collect(),
         ElementType::BF16 => view.slice::<crate::tensor::bf16>().iter().map(|x| x.to_f64()).collect(),
+        ElementType::I8 => view.slice::<i8>().iter().map(|&x| x as f64).collect(),
         ElementType::I64 => view.slice::<i64>().iter().map(|&x| x as f64).collect(),
         _ => bytes(tensor).iter().map(|&x| x as f64).collect(),
     }

@@ -10,7 +10,7 @@ use crate::ops::OpError;
 use super::super::PlanBuilder;
 use super::super::fill::Fill;
 use super::super::launch::{GROUP, KernelName, Operand};
-use super::super::params::Divider;
+use super::super::params::{Divider, divider};
 use super::strided::{halved, strides_of};
 
 const MAX_RANK: usize = 10;
@@ -40,7 +40,7 @@ struct MappedParams {
     rank: u32,
     unit: u32,
     size: u32,
-    unused: u32,
+    fill_size: u32,
     axes: [AxisRule; MAX_RANK],
 }
 
@@ -88,13 +88,14 @@ impl AxisMap {
 pub(in super::super) struct MappedCopy {
     /// The input's axes (neighbours that stay as they are joined), their strides in bytes.
     axes: Vec<(AxisMap, usize, i64)>,
-    /// Bytes.
+    /// Bytes of what is moved, and of an element, which may have two of them.
     size: usize,
+    element: usize,
 }
 
 impl MappedCopy {
-    pub(in super::super) fn new(shape: &[usize], maps: &[AxisMap], size: usize) -> Self {
-        let (size, parts) = halved(size);
+    pub(in super::super) fn new(shape: &[usize], maps: &[AxisMap], element: usize) -> Self {
+        let (size, parts) = halved(element);
         let mut axes: Vec<(AxisMap, usize, i64)> = Vec::new();
         let strides = strides_of(shape);
         for ((map, &length), stride) in maps.iter().zip(shape).zip(strides) {
@@ -111,7 +112,7 @@ impl MappedCopy {
         if parts > 1 {
             axes.push((AxisMap::same(parts), parts, size as i64));
         }
-        MappedCopy { axes, size }
+        MappedCopy { axes, size, element }
     }
 
     /// Appends the launch; `fill_input` is an input that has the fill value, else it is `fill`.
@@ -128,7 +129,7 @@ impl MappedCopy {
         }
         let unit = self.unit();
         (params.unit, params.size, params.rank) = (unit as u32, self.size as u32, self.axes.len() as u32);
-        params.fill = fill;
+        (params.fill, params.fill_size) = (fill, self.element as u32);
         let mut lists: Vec<i32> = Vec::new();
         let mut count = 1;
         for (d, (map, length, stride)) in self.axes.iter().enumerate() {
@@ -140,7 +141,8 @@ impl MappedCopy {
                 output = output * self.size / unit;
                 axis.stride = unit as i64;
             }
-            axis.dim = Divider::new(output);
+            // The outermost length is not divided by.
+            axis.dim = if d == 0 { Divider::new(output) } else { divider(output)? };
             match map {
                 AxisMap::Shifted { before, rule, .. } => (axis.before, axis.rule) = (*before, *rule as u32),
                 AxisMap::Listed(list) => {

@@ -48,7 +48,7 @@ fn movements() {
             }
             let mut inputs = vec![pattern(ty, shape)];
             inputs.extend(argument.map(Some));
-            let Some(result) = both(op, 13, &attributes, &inputs, 1) else { return };
+            let Some(result) = both(op, 14, &attributes, &inputs, 1) else { return };
             result.assert_equal(&format!("{op} {ty} {shape:?}"));
         }
     }

@@ -12,7 +12,7 @@ use crate::tensor::ElementType;
 
 use super::super::fill::groups;
 use super::super::launch::Operand;
-use super::super::params::Divider;
+use super::super::params::{Divider, divider};
 use super::super::{HipKernel, PlanBuilder};
 use super::{is_wide, name};
 
@@ -89,9 +89,9 @@ impl HipKernel for ColumnsKernel {
         };
         for (to, axis) in params.axes.iter_mut().zip(&axes) {
             *to = AxisParams {
-                image: Divider::new(axis.image),
-                block: Divider::new(axis.block),
-                stride: Divider::new(axis.stride),
+                image: divider(axis.image)?,
+                block: divider(axis.block)?,
+                stride: divider(axis.stride)?,
                 dilation: axis.dilation as u32,
                 pad: axis.pad as u32,
                 count: axis.count as u32,

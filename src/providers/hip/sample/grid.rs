@@ -12,7 +12,7 @@ use crate::tensor::ElementType;
 use super::super::copy::shape_of;
 use super::super::fill::groups;
 use super::super::launch::Operand;
-use super::super::params::Divider;
+use super::super::params::{Divider, divider};
 use super::super::{HipKernel, PlanBuilder};
 use super::{is_wide, name};
 
@@ -85,8 +85,8 @@ impl HipKernel for GridKernel {
             count: count as u64,
             plane: plane as u64,
             channels: channels as u32,
-            points: Divider::new(points),
-            chunks: Divider::new(chunks),
+            points: divider(points)?,
+            chunks: divider(chunks)?,
             ty: self.ty as u32,
             grid_type: self.grid_type as u32,
             dimensions: space.len() as u32,

@@ -3,6 +3,8 @@
 mod col2im;
 mod grid;
 mod resize;
+#[cfg(test)]
+mod tests;
 
 use std::ffi::CStr;
 

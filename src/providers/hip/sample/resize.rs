@@ -13,7 +13,7 @@ use crate::tensor::ElementType;
 use super::super::copy::{AxisMap, MappedCopy, element_size, shape_of, strides_of};
 use super::super::fill::{Fill, groups};
 use super::super::launch::Operand;
-use super::super::params::Divider;
+use super::super::params::{Divider, divider};
 use super::super::{HipKernel, PlanBuilder};
 use super::{is_wide, name};
 
@@ -157,7 +157,7 @@ impl Interpolation {
             if !is_active && !last_active {
                 // Joined with the axis before, which stays as it is too.
                 let before = &mut params.axes[rank - 1];
-                before.output = Divider::new(before.output.divisor as usize * wanted[k]);
+                before.output = divider(before.output.divisor as usize * wanted[k])?;
                 before.stride = stride as u64;
                 continue;
             }
@@ -165,7 +165,7 @@ impl Interpolation {
                 return Err(OpError::Unsupported(format!("more than {MAX_RANK} axes to resize on a GPU")));
             }
             let axis = &mut params.axes[rank];
-            (axis.stride, axis.output) = (stride as u64, Divider::new(wanted[k]));
+            (axis.stride, axis.output) = (stride as u64, divider(wanted[k])?);
             if is_active {
                 let taps = interpolation(&self.op, &axes[k]);
                 (axis.taps, axis.table) = (taps.count as u32, positions.len() as u32);
