@@ -93,11 +93,12 @@ pub(crate) enum Scalar {
 
 /// The only element of a tensor, which may be misaligned; `None` for other counts and types.
 pub(crate) fn scalar(t: &Tensor) -> Option<Scalar> {
-    let bytes = t.buffer()?.bytes();
-    if t.len() != 1 {
-        return None;
-    }
-    Some(match t.ty() {
+    scalar_of(t.ty(), t.buffer()?.bytes())
+}
+
+/// An element from its bytes; `None` for another count and for types that Range does not take.
+pub(crate) fn scalar_of(ty: ElementType, bytes: &[u8]) -> Option<Scalar> {
+    Some(match ty {
         ElementType::F32 => Scalar::Float(f32::from_ne_bytes(bytes.try_into().ok()?) as f64),
         ElementType::F64 => Scalar::Float(f64::from_ne_bytes(bytes.try_into().ok()?)),
         ElementType::F16 => Scalar::Float(f16::from_ne_bytes(bytes.try_into().ok()?).to_f64()),

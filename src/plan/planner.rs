@@ -85,11 +85,12 @@ impl<'p> Planner<'p> {
         }
         // Where broadcasting or an empty list leaves no choice, a shape may be known without the value that
         // decides it (Expand of [4] by one number), but a kernel prepares from the value.
-        let is_unknown = |&i: &usize| {
-            let value = step.inputs.get(i).copied().flatten();
-            value.is_some_and(|v| !matches!(self.states[v as usize], State::Known(_)))
+        let shape_inputs = step.registered.declaration.shape_inputs.iter();
+        let host_inputs = match kernel {
+            Planning::Host(_) => &[],
+            Planning::Device(kernel) => kernel.host_inputs(),
         };
-        if !kernel.reshapes() && step.registered.declaration.shape_inputs.iter().any(is_unknown) {
+        if !kernel.reshapes() && shape_inputs.chain(host_inputs).any(|&i| !self.is_known(step, i)) {
             return dynamic(self);
         }
         let facts = self.infer(step)?;
@@ -143,6 +144,12 @@ impl<'p> Planner<'p> {
             self.settle(at, output, ty, shape);
         }
         Ok(plan)
+    }
+
+    /// Whether the plan knows the value of an input, or the input is omitted.
+    fn is_known(&self, step: &Step, input: usize) -> bool {
+        let value = step.inputs.get(input).copied().flatten();
+        value.is_none_or(|v| matches!(self.states[v as usize], State::Known(_)))
     }
 
     /// A copy to the other side; what is known needs none.

@@ -2,6 +2,8 @@
 
 pub(crate) mod cpu;
 pub(crate) mod hip;
+mod ints;
 mod node;
+mod resample;
 
 pub(crate) use node::{Argument, NodeContext};

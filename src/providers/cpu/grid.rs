@@ -11,7 +11,8 @@ use crate::tensor::{ElementType, TensorView, TensorViewMut, bf16, f16};
 
 use super::number::{Float, dispatch};
 use super::parallel::{GRAIN, Parts, split_mut};
-use super::sample::{Sample, cubic};
+use super::resample::cubic;
+use super::sample::Sample;
 use super::strided::strides_of;
 use super::{CpuKernel, Entry, Kernel, KernelContext, NodeContext};
 

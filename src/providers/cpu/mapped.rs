@@ -7,8 +7,7 @@ use super::item::Item;
 use super::parallel::{GRAIN, split_mut};
 use super::strided::strides_of;
 
-/// The input coordinate of an output coordinate that has none: the fill value stands there.
-pub(super) const NOWHERE: isize = -1;
+pub(super) use super::resample::NOWHERE;
 
 /// `output[i, j, …] = input[map₀[i], map₁[j], …]`, or the fill value where one of them is nowhere.
 #[derive(Clone, Debug)]

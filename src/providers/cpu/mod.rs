@@ -43,7 +43,6 @@ mod gather;
 mod generate;
 mod grid;
 mod image_decoder;
-mod ints;
 mod inverse;
 mod item;
 mod mapped;
@@ -64,7 +63,6 @@ mod quantised;
 mod quantize;
 mod random;
 mod reduce;
-mod resample;
 mod reshape;
 mod resize;
 mod rnn;
@@ -92,6 +90,8 @@ pub(crate) use evaluate::{evaluate, fact_of, known_shape, run_kernel};
 pub(crate) use kernel::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared, ValueKernel};
 
 use crate::ops::OpError;
+
+use super::{ints, resample};
 
 /// One operator that the CPU provider runs.
 pub(crate) struct Entry {

@@ -5,19 +5,17 @@
 
 use std::marker::PhantomData;
 
-use num_traits::AsPrimitive;
-
 use crate::ops::OpError;
-use crate::ops::resize::{Axis, Mode, ROI_INPUT, Resize, SIZES_INPUT, Scales};
+use crate::ops::resize::{Mode, Resize};
 use crate::tensor::{ElementType, TensorView, TensorViewMut, bf16, f16};
 
 use super::item::Item;
 use super::mapped::Mapped;
 use super::movement::data_shape;
 use super::mover::{self, Inputs, Mover, Outputs};
-use super::number::{Float, dispatch};
+use super::number::dispatch;
 use super::parallel::{GRAIN, split_mut};
-use super::resample::{Taps, interpolation, is_identity, nearest};
+use super::resample::{Taps, geometry, interpolation, is_identity, nearest};
 use super::sample::Sample;
 use super::{Argument, CpuKernel, Entry, Kernel, KernelContext, NodeContext, Prepared};
 
@@ -40,34 +38,6 @@ fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
     )
 }
 
-/// What becomes of each axis, from the inputs' values.
-fn geometry(op: &Resize, inputs: &[Option<Argument<'_>>]) -> Result<Vec<Axis>, OpError> {
-    let floats = |i: usize| -> Result<Option<Vec<f64>>, OpError> {
-        let Some(argument) = inputs.get(i).copied().flatten() else { return Ok(None) };
-        if argument.shape.contains(&0) {
-            return Ok(None);
-        }
-        let unknown = || OpError::Data(format!("the value of input {i} is needed when a run is planned"));
-        let view = argument.value.ok_or_else(unknown)?;
-        let values = dispatch!(
-            Some(view.ty()),
-            T in [f32, f64, f16, bf16] => view.slice::<T>().iter().map(|x| x.up().as_()).collect(),
-            else return Err(OpError::Data(format!("input {i} is {}, where floats are needed", view.ty())))
-        );
-        Ok(Some(values))
-    };
-    let scales = match &op.scales {
-        Scales::Attribute(scales) => Some(scales.clone()),
-        Scales::Input(i) => floats(*i)?.map(|v| v.into_iter().map(|x| x as f32).collect()),
-    };
-    let (mut roi, mut sizes) = (None, None);
-    if op.has_roi {
-        roi = floats(ROI_INPUT)?;
-        sizes = super::ints::shape_input(inputs, SIZES_INPUT)?.filter(|s| !s.is_empty());
-    }
-    op.geometry(data_shape(inputs)?, roi.as_deref(), scales.as_deref(), sizes.as_deref())
-}
-
 struct Nearest {
     op: Resize,
     /// The bytes of the extrapolation value, where it is not zero.
@@ -78,8 +48,10 @@ impl Mover for Nearest {
     type Plan = Mapped;
 
     fn plan(&self, inputs: &[Option<Argument<'_>>], _: &[Option<&[usize]>]) -> Result<Mapped, OpError> {
-        let maps: Vec<Vec<isize>> =
-            geometry(&self.op, inputs)?.iter().map(|axis| nearest(&self.op, axis)).collect();
+        let maps: Vec<Vec<isize>> = geometry(&self.op, data_shape(inputs)?, inputs)?
+            .iter()
+            .map(|axis| nearest(&self.op, axis))
+            .collect();
         Ok(Mapped::new(data_shape(inputs)?, &maps))
     }
 
@@ -170,7 +142,7 @@ impl<T: Sample> Kernel for Interpolate<T> {
     }
 
     fn prepare(&self, inputs: &[Option<Argument<'_>>], _: &[Option<&[usize]>]) -> Result<Prepared, OpError> {
-        let axes = geometry(&self.op, inputs)?;
+        let axes = geometry(&self.op, data_shape(inputs)?, inputs)?;
         let mut shape = data_shape(inputs)?.to_vec();
         let mut order: Vec<usize> = (0..axes.len()).filter(|&k| !is_identity(&axes[k])).collect();
         order.sort_by(|&a, &b| axes[a].scale.total_cmp(&axes[b].scale));

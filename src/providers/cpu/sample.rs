@@ -1,4 +1,4 @@
-//! Elements that can be interpolated, and the cubic kernel that does so.
+//! Elements that can be interpolated.
 
 use crate::tensor::{Element, bf16, f16};
 
@@ -39,14 +39,3 @@ samples! {
     bf16 => f32: bf16::to_f32, bf16::from_f32;
 }
 integer_samples!(u8 => f32, i8 => f32, u16 => f32, i16 => f32, u32 => f64, i32 => f64, u64 => f64, i64 => f64);
-
-/// Keys' cubic convolution kernel (IEEE Trans. ASSP 29, 1981) with parameter `a`, at a distance.
-pub(super) fn cubic(x: f64, a: f64) -> f64 {
-    if x <= 1.0 {
-        ((a + 2.0) * x - (a + 3.0)) * x * x + 1.0
-    } else if x < 2.0 {
-        ((a * x - 5.0 * a) * x + 8.0 * a) * x - 4.0 * a
-    } else {
-        0.0
-    }
-}

@@ -6,12 +6,24 @@
 
 mod code;
 mod context;
+mod copy;
+mod dropout;
+mod fill;
+mod gather;
+#[cfg(test)]
+mod index_tests;
 mod kernel;
 mod launch;
 mod map;
 mod options;
+mod order;
 mod params;
 mod provider;
+mod sample;
+mod scan;
+mod scatter;
+#[cfg(test)]
+mod testing;
 
 pub(crate) use context::DeviceContext;
 pub(crate) use kernel::HipKernel;
@@ -44,7 +56,17 @@ impl Entry {
     }
 }
 
-const FAMILIES: &[&[Entry]] = &[map::KERNELS];
+const FAMILIES: &[&[Entry]] = &[
+    copy::KERNELS,
+    dropout::KERNELS,
+    fill::KERNELS,
+    gather::KERNELS,
+    map::KERNELS,
+    order::KERNELS,
+    sample::KERNELS,
+    scan::KERNELS,
+    scatter::KERNELS,
+];
 
 /// Makes the kernel of a node. `OpError::Unsupported` says that the HIP provider lacks it.
 pub(crate) fn build(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpError> {

@@ -2,6 +2,9 @@
 
 use bytemuck::{Pod, Zeroable};
 
+use crate::ops::OpError;
+use crate::tensor::ElementType;
+
 /// `Divider` of `device.h`: a prepared division by a number from 1 to 2³¹.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
@@ -20,6 +23,23 @@ impl Divider {
         let multiplier = (1u64 << 32) * ((1u64 << shift) - divisor as u64) / divisor as u64 + 1;
         Divider { divisor, multiplier: multiplier as u32, shift }
     }
+}
+
+/// The division by a number that may be too large for one.
+pub(super) fn divider(divisor: usize) -> Result<Divider, OpError> {
+    /// What a `Divider` takes.
+    const LARGEST: usize = 1 << 31;
+    if divisor <= LARGEST {
+        return Ok(Divider::new(divisor));
+    }
+    Err(OpError::Unsupported(format!("a dimension of {divisor} elements; the GPU kernel takes {LARGEST}")))
+}
+
+/// Whether kernels read elements of this type as numbers (`Type` in `element.h`).
+pub(super) fn is_number(ty: ElementType) -> bool {
+    use ElementType as E;
+    let plain = ty.is_integer() && !matches!(ty, E::U4 | E::I4 | E::U2 | E::I2);
+    plain || ty.is_float() || ty == E::Bool
 }
 
 #[cfg(test)]

@@ -3,22 +3,60 @@
 //! The formulas are those of the standard's Resize; antialiasing stretches a filter by the inverse of
 //! the scale.
 
-use crate::ops::resize::{Axis, Coordinates, Mode, Resize, Rounding};
+use crate::ops::OpError;
+use crate::ops::generate::{Scalar, scalar_of};
+use crate::ops::resize::{Axis, Coordinates, Mode, ROI_INPUT, Resize, Rounding, SIZES_INPUT, Scales};
 
-use super::mapped::NOWHERE;
-use super::sample::cubic;
+use super::Argument;
+use super::ints::shape_input;
+
+/// The input coordinate of an output coordinate that has none: the fill value stands there.
+pub(crate) const NOWHERE: isize = -1;
+
+/// What becomes of each axis of `shape`, from the inputs' values.
+pub(crate) fn geometry(
+    op: &Resize,
+    shape: &[usize],
+    inputs: &[Option<Argument<'_>>],
+) -> Result<Vec<Axis>, OpError> {
+    let scales = match &op.scales {
+        Scales::Attribute(scales) => Some(scales.clone()),
+        Scales::Input(i) => floats(inputs, *i)?.map(|v| v.into_iter().map(|x| x as f32).collect()),
+    };
+    let (mut roi, mut sizes) = (None, None);
+    if op.has_roi {
+        roi = floats(inputs, ROI_INPUT)?;
+        sizes = shape_input(inputs, SIZES_INPUT)?.filter(|s| !s.is_empty());
+    }
+    op.geometry(shape, roi.as_deref(), scales.as_deref(), sizes.as_deref())
+}
+
+/// The numbers of an input that is not empty.
+fn floats(inputs: &[Option<Argument<'_>>], i: usize) -> Result<Option<Vec<f64>>, OpError> {
+    let Some(argument) = inputs.get(i).copied().flatten() else { return Ok(None) };
+    if argument.shape.contains(&0) {
+        return Ok(None);
+    }
+    let unknown = || OpError::Data(format!("the value of input {i} is needed when a run is planned"));
+    let view = argument.value.ok_or_else(unknown)?;
+    let float = |bytes| match scalar_of(view.ty(), bytes) {
+        Some(Scalar::Float(x)) => Ok(x),
+        _ => Err(OpError::Data(format!("input {i} is {}, where floats are needed", view.ty()))),
+    };
+    view.bytes().chunks(view.ty().size().max(1)).map(float).collect::<Result<_, _>>().map(Some)
+}
 
 /// For each output position a run of taps.
 #[derive(Debug)]
-pub(super) struct Taps {
+pub(crate) struct Taps {
     /// Taps of each output position.
-    pub(super) count: usize,
+    pub(crate) count: usize,
     /// `[output, count]`: input positions, clamped to the axis.
-    pub(super) positions: Vec<usize>,
+    pub(crate) positions: Vec<usize>,
     /// `[output, count]`.
-    pub(super) weights: Vec<f64>,
+    pub(crate) weights: Vec<f64>,
     /// Output positions whose value is the extrapolation value.
-    pub(super) outside: Vec<bool>,
+    pub(crate) outside: Vec<bool>,
 }
 
 /// The input coordinate of each output position, and whether it lies outside the input.
@@ -52,12 +90,12 @@ fn coordinates(op: &Resize, axis: &Axis) -> Vec<(f64, bool)> {
 }
 
 /// Whether the axis stays as it is.
-pub(super) fn is_identity(axis: &Axis) -> bool {
+pub(crate) fn is_identity(axis: &Axis) -> bool {
     axis.length == axis.output && (axis.scale - 1.0).abs() < 1e-9 && axis.roi == (0.0, 1.0)
 }
 
 /// The nearest input position of each output position.
-pub(super) fn nearest(op: &Resize, axis: &Axis) -> Vec<isize> {
+pub(crate) fn nearest(op: &Resize, axis: &Axis) -> Vec<isize> {
     if is_identity(axis) {
         return (0..axis.length as isize).collect();
     }
@@ -78,7 +116,7 @@ pub(super) fn nearest(op: &Resize, axis: &Axis) -> Vec<isize> {
 }
 
 /// The taps of linear or cubic interpolation.
-pub(super) fn interpolation(op: &Resize, axis: &Axis) -> Taps {
+pub(crate) fn interpolation(op: &Resize, axis: &Axis) -> Taps {
     let filter_scale = if op.antialias { axis.scale.min(1.0) } else { 1.0 };
     let radius = if op.mode == Mode::Cubic { 2.0 } else { 1.0 };
     // The first tap, relative to the position left of the coordinate; there are as many to the right.
@@ -119,4 +157,15 @@ pub(super) fn interpolation(op: &Resize, axis: &Axis) -> Taps {
         taps.outside.push(outside);
     }
     taps
+}
+
+/// Keys' cubic convolution kernel (IEEE Trans. ASSP 29, 1981) with parameter `a`, at a distance.
+pub(crate) fn cubic(x: f64, a: f64) -> f64 {
+    if x <= 1.0 {
+        ((a + 2.0) * x - (a + 3.0)) * x * x + 1.0
+    } else if x < 2.0 {
+        ((a * x - 5.0 * a) * x + 8.0 * a) * x - 4.0 * a
+    } else {
+        0.0
+    }
 }

@@ -8,13 +8,13 @@ use super::Argument;
 
 /// An int32 or int64 tensor.
 #[derive(Clone, Copy)]
-pub(super) enum Ints<'a> {
+pub(crate) enum Ints<'a> {
     I32(&'a [i32]),
     I64(&'a [i64]),
 }
 
 impl<'a> Ints<'a> {
-    pub(super) fn of(view: TensorView<'a>) -> Option<Self> {
+    pub(crate) fn of(view: TensorView<'a>) -> Option<Self> {
         match view.ty() {
             ElementType::I32 => Some(Ints::I32(view.slice())),
             ElementType::I64 => Some(Ints::I64(view.slice())),
@@ -23,11 +23,11 @@ impl<'a> Ints<'a> {
     }
 
     /// The indices of an operator that has checked by its signature that they are there.
-    pub(super) fn required(view: Option<TensorView<'a>>, what: &str) -> Result<Self, OpError> {
+    pub(crate) fn required(view: Option<TensorView<'a>>, what: &str) -> Result<Self, OpError> {
         view.and_then(Self::of).ok_or_else(|| OpError::Data(format!("{what} must be int32 or int64")))
     }
 
-    pub(super) fn len(self) -> usize {
+    pub(crate) fn len(self) -> usize {
         match self {
             Ints::I32(v) => v.len(),
             Ints::I64(v) => v.len(),
@@ -35,31 +35,31 @@ impl<'a> Ints<'a> {
     }
 
     #[inline]
-    pub(super) fn get(self, i: usize) -> i64 {
+    pub(crate) fn get(self, i: usize) -> i64 {
         match self {
             Ints::I32(v) => v[i] as i64,
             Ints::I64(v) => v[i],
         }
     }
 
-    pub(super) fn iter(self) -> impl Iterator<Item = i64> + 'a {
+    pub(crate) fn iter(self) -> impl Iterator<Item = i64> + 'a {
         (0..self.len()).map(move |i| self.get(i))
     }
 
-    pub(super) fn to_vec(self) -> Vec<i64> {
+    pub(crate) fn to_vec(self) -> Vec<i64> {
         self.iter().collect()
     }
 
     /// The index at `i` into an axis of this length; negative ones count from the back. For indices
     /// that `check` has seen.
     #[inline]
-    pub(super) fn wrapped(self, i: usize, length: usize) -> usize {
+    pub(crate) fn wrapped(self, i: usize, length: usize) -> usize {
         let index = self.get(i);
         (if index < 0 { index + length as i64 } else { index }) as usize
     }
 
     /// Every index must lie in −length…length−1.
-    pub(super) fn check(self, length: usize) -> Result<(), OpError> {
+    pub(crate) fn check(self, length: usize) -> Result<(), OpError> {
         match self.iter().find(|&i| !in_axis(i, length)) {
             None => Ok(()),
             Some(i) => Err(out_of_range(i, length)),
@@ -68,11 +68,11 @@ impl<'a> Ints<'a> {
 }
 
 #[inline]
-pub(super) fn in_axis(index: i64, length: usize) -> bool {
+pub(crate) fn in_axis(index: i64, length: usize) -> bool {
     (-(length as i64)..length as i64).contains(&index)
 }
 
-pub(super) fn out_of_range(index: i64, length: usize) -> OpError {
+pub(crate) fn out_of_range(index: i64, length: usize) -> OpError {
     if length == 0 {
         return OpError::Data(format!("index {index} is out of range: the axis is empty"));
     }
@@ -85,7 +85,7 @@ pub(super) fn out_of_range(index: i64, length: usize) -> OpError {
 }
 
 /// The value of a shape input, which the plan knows; `None` when the node omits it.
-pub(super) fn shape_input(inputs: &[Option<Argument<'_>>], i: usize) -> Result<Option<Vec<i64>>, OpError> {
+pub(crate) fn shape_input(inputs: &[Option<Argument<'_>>], i: usize) -> Result<Option<Vec<i64>>, OpError> {
     let Some(argument) = inputs.get(i).copied().flatten() else { return Ok(None) };
     let view = argument
         .value
@@ -94,7 +94,7 @@ pub(super) fn shape_input(inputs: &[Option<Argument<'_>>], i: usize) -> Result<O
 }
 
 /// The integers of a list that is an attribute or a shape input.
-pub(super) fn int_list(list: &IntList, inputs: &[Option<Argument<'_>>]) -> Result<Option<Vec<i64>>, OpError> {
+pub(crate) fn int_list(list: &IntList, inputs: &[Option<Argument<'_>>]) -> Result<Option<Vec<i64>>, OpError> {
     match list {
         IntList::Attribute(_, values) => Ok(values.clone()),
         IntList::Input(i) => shape_input(inputs, *i),
@@ -110,6 +110,6 @@ pub(super) fn int_list(list: &IntList, inputs: &[Option<Argument<'_>>]) -> Resul
 }
 
 /// A list that inference has found to be there.
-pub(super) fn required_ints(list: &IntList, inputs: &[Option<Argument<'_>>]) -> Result<Vec<i64>, OpError> {
+pub(crate) fn required_ints(list: &IntList, inputs: &[Option<Argument<'_>>]) -> Result<Vec<i64>, OpError> {
     int_list(list, inputs)?.ok_or_else(|| OpError::Data(format!("{list:?} is required, and missing")))
 }

@@ -1,0 +1,151 @@
+// Copies by index: Gather, GatherElements, GatherND, ReverseSequence, and the writing half of the Scatter
+// family.
+//
+// Access: consecutive work items write consecutive units of the output, and read runs of a slice. Bound: bytes
+// of the output read and written (and of the indices) over the memory bandwidth, unless slices are shorter
+// than a cache line.
+#include "rukh/element.h"
+#include "rukh/move.h"
+
+constexpr int MAX_RANK = 8;
+
+struct GatherParams {
+  u64 to, from, indices;
+  u64 errors;
+  // Units of the output, which is [outer, indices, inner].
+  u64 count;
+  // The axis of the input.
+  u64 length;
+  Divider index_count, inner;
+  u32 index_size;
+  u32 unit, size;
+  u32 unused;
+};
+static_assert(sizeof(GatherParams) == 88, "the mirror in providers/hip/gather.rs");
+
+KERNEL(GROUP) gather_slices(GatherParams p) {
+  u64 i = (u64)group_id() * GROUP + item_id();
+  if (i >= p.count) return;
+  u64 slice = divide_wide(i, p.inner);
+  u64 inner = i - slice * p.inner.divisor;
+  u64 outer = divide_wide(slice, p.index_count);
+  i64 index = load_index(p.indices, p.index_size, slice - outer * p.index_count.divisor);
+  u64 at = outer * p.length + wrap_index(index, p.length, p.errors);
+  move_unit(p.to + i * p.unit, p.from + (at * p.inner.divisor + inner) * p.unit, p.unit, p.size);
+}
+
+struct ElementsParams {
+  u64 to, from, indices;
+  u64 errors;
+  u64 count;
+  u64 length;
+  // Elements between neighbours of the indexed axis.
+  i64 along;
+  u32 rank;
+  u32 index_size;
+  u32 size, parts;
+  // The indices' axes, and the data's strides over them: 0 for the indexed one.
+  Divider dims[MAX_RANK];
+  i64 strides[MAX_RANK];
+};
+static_assert(sizeof(ElementsParams) == 232, "the mirror in providers/hip/gather.rs");
+
+// Where the data's element for index `i` lies.
+DEVICE u64 element_of(const ElementsParams &p, u64 i) {
+  u64 rest = i;
+  i64 at = (i64)wrap_index(load_index(p.indices, p.index_size, i), p.length, p.errors) * p.along;
+  for (i32 d = (i32)p.rank - 1; d >= 0; d--) {
+    u64 outer = d ? divide_wide(rest, p.dims[d]) : 0;
+    at += (i64)(rest - outer * p.dims[d].divisor) * p.strides[d];
+    rest = outer;
+  }
+  return (u64)at;
+}
+
+KERNEL(GROUP) gather_elements(ElementsParams p) {
+  u64 i = (u64)group_id() * GROUP + item_id();
+  if (i >= p.count) return;
+  u64 to = p.to + i * p.parts * p.size, from = p.from + element_of(p, i) * p.parts * p.size;
+  for (u32 part = 0; part < p.parts; part++) move_bytes(to + part * p.size, from + part * p.size, p.size);
+}
+
+struct TuplesParams {
+  u64 to, from, indices;
+  u64 errors;
+  // Units of the output, which is [tuples, inner].
+  u64 count;
+  Divider inner;
+  // Tuples of one batch.
+  Divider batch;
+  // Slices of one batch of the data.
+  u64 batch_slices;
+  u32 index_size;
+  u32 depth;
+  u32 unit, size;
+  // Of the indexed axes: lengths, and slices between neighbours.
+  u64 lengths[MAX_RANK];
+  u64 strides[MAX_RANK];
+};
+static_assert(sizeof(TuplesParams) == 216, "the mirror in providers/hip/gather.rs");
+
+// The slice of the data that a tuple of indices names.
+DEVICE u64 slice_of(const TuplesParams &p, u64 tuple) {
+  u64 slice = divide_wide(tuple, p.batch) * p.batch_slices;
+  for (u32 k = 0; k < p.depth; k++) {
+    i64 index = load_index(p.indices, p.index_size, tuple * p.depth + k);
+    slice += wrap_index(index, p.lengths[k], p.errors) * p.strides[k];
+  }
+  return slice;
+}
+
+KERNEL(GROUP) gather_tuples(TuplesParams p) {
+  u64 i = (u64)group_id() * GROUP + item_id();
+  if (i >= p.count) return;
+  u64 tuple = divide_wide(i, p.inner);
+  u64 inner = i - tuple * p.inner.divisor;
+  u64 from = p.from + (slice_of(p, tuple) * p.inner.divisor + inner) * p.unit;
+  move_unit(p.to + i * p.unit, from, p.unit, p.size);
+}
+
+// Where each index or tuple of a Scatter leads, as a slice number of the data: `to` is a list of u64.
+KERNEL(GROUP) place_elements(ElementsParams p) {
+  u64 i = (u64)group_id() * GROUP + item_id();
+  if (i < p.count) ((u64 *)p.to)[i] = element_of(p, i);
+}
+
+KERNEL(GROUP) place_tuples(TuplesParams p) {
+  u64 i = (u64)group_id() * GROUP + item_id();
+  if (i < p.count) ((u64 *)p.to)[i] = slice_of(p, i);
+}
+
+struct ReverseParams {
+  u64 to, from, lengths;
+  u64 errors;
+  // Units; the tensor is [first, second, inner].
+  u64 count;
+  Divider second, inner;
+  u32 time_length;
+  u32 time_first;
+  u32 index_size;
+  u32 unit, size;
+  u32 unused;
+};
+static_assert(sizeof(ReverseParams) == 88, "the mirror in providers/hip/gather.rs");
+
+KERNEL(GROUP) reverse_sequences(ReverseParams p) {
+  u64 i = (u64)group_id() * GROUP + item_id();
+  if (i >= p.count) return;
+  u64 line = divide_wide(i, p.inner);
+  u64 inner = i - line * p.inner.divisor;
+  u64 first = divide_wide(line, p.second);
+  u64 second = line - first * p.second.divisor;
+  u64 time = p.time_first ? first : second, batch = p.time_first ? second : first;
+  i64 length = load_index(p.lengths, p.index_size, batch);
+  if (length < 0 || length > (i64)p.time_length) {
+    report(p.errors, ERROR_INDEX);
+    length = 0;
+  }
+  u64 source = (i64)time < length ? (u64)length - 1 - time : time;
+  u64 from = p.time_first ? source * p.second.divisor + batch : batch * p.second.divisor + source;
+  move_unit(p.to + i * p.unit, p.from + (from * p.inner.divisor + inner) * p.unit, p.unit, p.size);
+}
