@@ -4,7 +4,7 @@
 // Every operand has "lines", the rows of A or the columns of B, along each of which K runs. `along_k` and
 // `along_lines` read V elements in either direction; what lies beyond the matrix reads as 0.
 #pragma once
-#include "element.h"
+#include "gemm.h"
 
 template <class T, class C> DEVICE C as(T x) {
   if constexpr (sizeof(T) == sizeof(C)) return bits<C>(x);
@@ -88,3 +88,11 @@ struct Bytes {
     }
   }
 };
+
+// The operands of a plain product.
+template <class T, int V> DEVICE Strided<T> operand_a(const GemmParams &p, const Tile &t) {
+  return Strided<T>::make(t.a, p.a_row, p.a_column, p.m, t.k_end, V);
+}
+template <class T, int V> DEVICE Strided<T> operand_b(const GemmParams &p, const Tile &t) {
+  return Strided<T>::make(t.b, p.b_column, p.b_row, p.n, t.k_end, V);
+}

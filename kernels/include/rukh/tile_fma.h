@@ -93,3 +93,13 @@ template <class C, int BM, int BN, int BK, int V> struct FmaTile {
         finish<T, C, V>(p, tile, tile.row + row(item, i), tile.column + column(item, j), &sums[i][j]);
   }
 };
+
+// A plain product of elements T with sums C.
+template <class T, class C, int BM, int BN, int BK, int V> DEVICE void product(const GemmParams &p) {
+  typedef FmaTile<C, BM, BN, BK, V> Own;
+  SHARED typename Own::Buffers lds;
+  Tile tile = find_tile(p, BM, BN, sizeof(T), sizeof(T), sizeof(T));
+  C sums[Own::TM][Own::TN];
+  Own::multiply(lds, operand_a<T, V>(p, tile), operand_b<T, V>(p, tile), tile, sums);
+  Own::template store<T>(p, tile, sums);
+}

@@ -282,4 +282,25 @@ template <class T, int BM, int BN, int BK, int ROWS, int COLUMNS, int STAGES> st
   }
 };
 
+// A plain product.
+#if defined(HAS_MMA_SYNC)
+extern SHARED Chunk dynamic_lds[];
+#endif
+
+template <class T, class Own> DEVICE void product_in(char *lds, const GemmParams &p, u32 bm, u32 bn) {
+  Tile tile = find_tile(p, bm, bn, 2, 2, 2);
+  Own own;
+  own.multiply(lds, operand_a<T, 8>(p, tile), operand_b<T, 8>(p, tile), tile);
+  own.store(lds, p, tile);
+}
+template <class T, int BM, int BN, int ROWS, int STAGES> DEVICE void product_mma(const GemmParams &p) {
+  typedef MmaTile<T, BM, BN, 32, ROWS, GROUP / WAVE / ROWS, STAGES> Own;
+#if defined(HAS_MMA_SYNC)
+  product_in<T, Own>((char *)dynamic_lds, p, BM, BN);
+#else
+  SHARED Chunk lds[Own::BYTES / 16];
+  product_in<T, Own>((char *)lds, p, BM, BN);
+#endif
+}
+
 #endif

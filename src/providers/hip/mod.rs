@@ -6,12 +6,16 @@
 
 mod code;
 mod context;
+mod conv;
+mod gemm;
 mod kernel;
 mod launch;
 mod map;
 mod options;
 mod params;
 mod provider;
+#[cfg(test)]
+mod testing;
 
 pub(crate) use context::DeviceContext;
 pub(crate) use kernel::HipKernel;
@@ -44,7 +48,7 @@ impl Entry {
     }
 }
 
-const FAMILIES: &[&[Entry]] = &[map::KERNELS];
+const FAMILIES: &[&[Entry]] = &[conv::KERNELS, gemm::KERNELS, map::KERNELS];
 
 /// Makes the kernel of a node. `OpError::Unsupported` says that the HIP provider lacks it.
 pub(crate) fn build(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpError> {
