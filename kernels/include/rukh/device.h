@@ -17,6 +17,8 @@ typedef double f64;
 typedef _Float16 f16;
 
 #define DEVICE static inline __attribute__((device, always_inline))
+// For member functions that are not static.
+#define METHOD inline __attribute__((device, always_inline))
 #define SHARED __attribute__((shared))
 
 // A function that is called and not inlined where the driver compiles PTX while a program starts: it takes
@@ -27,9 +29,20 @@ typedef _Float16 f16;
 #define CALLED static __attribute__((device, noinline, unused))
 #endif
 
-// A kernel whose workgroups have at most THREADS work items.
-#define KERNEL(THREADS) \
-  extern "C" __attribute__((global)) __attribute__((launch_bounds(THREADS))) void
+
+// A kernel whose workgroups have at most THREADS work items. The bound sets how many registers each may use;
+// clang heeds AMD's own attribute alone there.
+#if defined(__AMDGCN__)
+#define BOUNDS(THREADS) __attribute__((amdgpu_flat_work_group_size(1, THREADS)))
+#define BOUNDS_OF_TWO(THREADS) BOUNDS(THREADS) __attribute__((amdgpu_waves_per_eu(1, 2)))
+#else
+#define BOUNDS(THREADS) __attribute__((launch_bounds(THREADS)))
+#define BOUNDS_OF_TWO(THREADS) __attribute__((launch_bounds(THREADS, 2)))
+#endif
+#define KERNEL(THREADS) extern "C" __attribute__((global)) BOUNDS(THREADS) void
+
+// A kernel that lives from registers: it takes half of a processor's, or of an AMD vector unit's.
+#define KERNEL_OF_REGISTERS(THREADS) extern "C" __attribute__((global)) BOUNDS_OF_TWO(THREADS) void
 
 // Work items of a workgroup, unless a kernel says otherwise. The host launches with the same number
 // (`providers/hip/launch.rs`).

@@ -13,7 +13,7 @@ use super::{DeviceBuffer, Provider};
 pub(super) const GROUP: u32 = 256;
 
 /// A kernel of the embedded code.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct KernelName {
     /// The file in `kernels/`, without its extension.
     pub(super) family: &'static str,
@@ -114,6 +114,19 @@ impl<'p> PlanBuilder<'p> {
         params: &P,
         addresses: &[(usize, Operand)],
     ) -> Result<(), OpError> {
+        self.launch_bytes(kernel, grid, block, lds, bytes_of(params), addresses)
+    }
+
+    /// Like `launch_with`, with the bytes of a parameter structure that is put together from several.
+    pub(super) fn launch_bytes(
+        &mut self,
+        kernel: KernelName,
+        grid: [usize; 3],
+        block: u32,
+        lds: u32,
+        params: &[u8],
+        addresses: &[(usize, Operand)],
+    ) -> Result<(), OpError> {
         if grid.contains(&0) {
             return Ok(());
         }
@@ -125,7 +138,7 @@ impl<'p> PlanBuilder<'p> {
         }
         let function = self.provider.function(kernel.family, kernel.name, lds)?;
         let (first, first_patch) = (self.plan.params.len(), self.plan.patches.len());
-        self.plan.params.extend_from_slice(bytes_of(params));
+        self.plan.params.extend_from_slice(params);
         // The next launch's parameters start aligned, as the runtimes copy them in words.
         let end = self.plan.params.len();
         self.plan.params.resize(end.next_multiple_of(16), 0);

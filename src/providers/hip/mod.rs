@@ -12,6 +12,8 @@ mod fill;
 mod gather;
 #[cfg(test)]
 mod index_tests;
+mod conv;
+mod gemm;
 mod kernel;
 mod launch;
 mod map;
@@ -57,10 +59,12 @@ impl Entry {
 }
 
 const FAMILIES: &[&[Entry]] = &[
+    conv::KERNELS,
     copy::KERNELS,
     dropout::KERNELS,
     fill::KERNELS,
     gather::KERNELS,
+    gemm::KERNELS,
     map::KERNELS,
     order::KERNELS,
     sample::KERNELS,

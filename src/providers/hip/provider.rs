@@ -12,6 +12,7 @@ use crate::ops::OpError;
 use crate::tensor::Buffer;
 
 use super::code;
+use super::gemm::Unit;
 use super::options::HipOptions;
 
 /// A device that runs nodes.
@@ -165,6 +166,17 @@ impl Provider {
 
     pub(crate) fn device(&self) -> &Arc<Device> {
         &self.device
+    }
+
+    /// What a choice among kernels depends on.
+    pub(super) fn unit(&self) -> Unit {
+        let info = &self.device.runtime.devices()[self.device.index as usize];
+        let number = self.target.strip_prefix("sm_").and_then(|n| n.parse::<u32>().ok());
+        Unit {
+            wave: info.wave as usize,
+            mma_sync: number.is_some_and(|n| n >= 80),
+            compute_units: info.compute_units.max(1) as usize,
+        }
     }
 
     /// A kernel of the embedded code, its module loaded when needed.

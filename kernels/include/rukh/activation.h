@@ -1,0 +1,29 @@
+// Activation functions that products and convolutions apply before they store.
+#pragma once
+#include "math.h"
+
+// The numbers of `providers/hip/gemm/epilogue.rs`.
+enum Activation : u32 {
+  ACT_NONE = 0, ACT_SIGMOID, ACT_TANH, ACT_HARD_SIGMOID, ACT_HARD_SWISH, ACT_SILU, ACT_AFFINE,
+  ACT_THRESHOLDED_RELU, ACT_SCALED_TANH, ACT_ELU, ACT_SOFTSIGN, ACT_SOFTPLUS,
+};
+
+template <class C> DEVICE C clamp_(C x, C low, C high) { return x < low ? low : x > high ? high : x; }
+
+// `kind` is the same for a whole launch.
+template <class C> DEVICE C activate(C x, u32 kind, C a, C b) {
+  switch (kind) {
+  case ACT_SIGMOID: return sigmoid_(x);
+  case ACT_TANH: return tanh_(x);
+  case ACT_HARD_SIGMOID: return clamp_(fma_(a, x, b), (C)0, (C)1);
+  case ACT_HARD_SWISH: return x * clamp_(x / 6 + (C)0.5, (C)0, (C)1);
+  case ACT_SILU: return x * sigmoid_(x);
+  case ACT_AFFINE: return fma_(a, x, b);
+  case ACT_THRESHOLDED_RELU: return x < a ? (C)0 : x;
+  case ACT_SCALED_TANH: return a * tanh_(b * x);
+  case ACT_ELU: return x < 0 ? a * expm1_(x) : x;
+  case ACT_SOFTSIGN: return x / (1 + abs_(x));
+  case ACT_SOFTPLUS: return softplus_(x);
+  default: return x;
+  }
+}

@@ -1,0 +1,30 @@
+//! Products of matrices: MatMul, Gemm and their fused forms.
+
+mod epilogue;
+mod matmul;
+mod params;
+mod product;
+mod tiles;
+
+use super::Entry;
+
+pub(super) use epilogue::Epilogue;
+pub(super) use params::GemmParams;
+pub(super) use product::{Axis, Extra, Matrix, Product};
+pub(super) use tiles::{TileKernel, Unit, pick, supports};
+
+pub(super) const KERNELS: &[Entry] = &[
+    Entry::new("FusedGemm", matmul::build_gemm).domain("com.microsoft"),
+    Entry::new("FusedMatMul", matmul::build_matmul).domain("com.microsoft"),
+    Entry::new("Gemm", matmul::build_gemm),
+    Entry::new("MatMul", matmul::build_matmul),
+];
+
+/// The strides of a row-major tensor.
+pub(super) fn row_major(shape: &[usize]) -> Vec<usize> {
+    let mut strides = vec![1; shape.len()];
+    for i in (1..shape.len()).rev() {
+        strides[i - 1] = strides[i] * shape[i];
+    }
+    strides
+}

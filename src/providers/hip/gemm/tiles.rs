@@ -1,0 +1,172 @@
+//! Which kernel multiplies: by type, shape and device.
+
+use std::ffi::CStr;
+
+use crate::tensor::ElementType;
+
+use super::super::launch::KernelName;
+
+/// A kernel with the part of the result that one workgroup computes.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) struct TileKernel {
+    pub(in super::super) kernel: KernelName,
+    pub(in super::super) rows: usize,
+    pub(in super::super) columns: usize,
+    /// Bytes of dynamic workgroup memory.
+    pub(in super::super) lds: u32,
+}
+
+/// What a choice depends on.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) struct Shape {
+    pub(in super::super) m: usize,
+    pub(in super::super) n: usize,
+    pub(in super::super) batch: usize,
+    /// Whether B's rows, and B's columns, are contiguous.
+    pub(in super::super) b_rows: bool,
+    pub(in super::super) b_columns: bool,
+}
+
+/// What a choice must know of the device.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) struct Unit {
+    pub(in super::super) wave: usize,
+    /// NVIDIA's tensor cores with asynchronous copies (sm_80 and later), whose kernels take dynamic
+    /// workgroup memory.
+    pub(in super::super) mma_sync: bool,
+    pub(in super::super) compute_units: usize,
+}
+
+/// Rows that the kernels for few rows take.
+pub(super) const FEW: usize = 4;
+
+/// Bytes of four stages of 32 half-precision columns of both operands.
+fn stages(rows: usize, columns: usize) -> u32 {
+    ((rows + columns) * 32 * 2 * 4) as u32
+}
+
+/// The kernels of a type: large, small, few rows with contiguous rows of B, with contiguous columns, and
+/// the one that adds the parts of a split K.
+struct Names {
+    family: &'static str,
+    wide: Option<&'static CStr>,
+    large: Option<&'static CStr>,
+    small: &'static CStr,
+    few: Option<[&'static CStr; 2]>,
+    parts: Option<&'static CStr>,
+}
+
+fn names(ty: ElementType) -> Option<Names> {
+    let names = |family, small| Names { family, wide: None, large: None, small, few: None, parts: None };
+    Some(match ty {
+        ElementType::F32 => Names {
+            large: Some(c"gemm_f32_large"),
+            few: Some([c"gemm_f32_few", c"gemm_f32_few_by_k"]),
+            parts: Some(c"gemm_f32_parts"),
+            ..names("gemm", c"gemm_f32_small")
+        },
+        ElementType::F16 => Names {
+            wide: Some(c"gemm_f16_wide"),
+            large: Some(c"gemm_f16_large"),
+            few: Some([c"gemm_f16_few", c"gemm_f16_few_by_k"]),
+            parts: Some(c"gemm_f16_parts"),
+            ..names("gemm_half", c"gemm_f16_small")
+        },
+        ElementType::BF16 => Names {
+            wide: Some(c"gemm_bf16_wide"),
+            large: Some(c"gemm_bf16_large"),
+            few: Some([c"gemm_bf16_few", c"gemm_bf16_few_by_k"]),
+            parts: Some(c"gemm_bf16_parts"),
+            ..names("gemm_half", c"gemm_bf16_small")
+        },
+        ElementType::F64 => Names { parts: Some(c"gemm_f64_parts"), ..names("gemm", c"gemm_f64_small") },
+        ElementType::I32 | ElementType::U32 => names("gemm", c"gemm_i32_small"),
+        ElementType::I64 | ElementType::U64 => names("gemm", c"gemm_i64_small"),
+        _ => return None,
+    })
+}
+
+/// Whether products of this type have kernels.
+pub(in super::super) fn supports(ty: ElementType) -> bool {
+    names(ty).is_some()
+}
+
+/// The kernel that adds the parts of a split K and finishes.
+pub(super) fn parts_kernel(ty: ElementType) -> Option<KernelName> {
+    let names = names(ty)?;
+    Some(KernelName { family: names.family, name: names.parts? })
+}
+
+/// Tiles by decreasing size, of which the first that keeps the device busy is taken.
+pub(in super::super) fn pick(
+    unit: Unit,
+    half: bool,
+    m: usize,
+    n: usize,
+    batch: usize,
+    have: [bool; 2],
+) -> (usize, usize, u32) {
+    let groups = |rows: usize, columns: usize| m.div_ceil(rows) * n.div_ceil(columns) * batch;
+    let lds = |rows, columns| if half && unit.mma_sync { stages(rows, columns) } else { 0 };
+    // A workgroup of the widest form fills a processor by itself.
+    if have[0] && half && unit.mma_sync && groups(128, 256) >= unit.compute_units {
+        return (128, 256, lds(128, 256));
+    }
+    // Tiles that would be mostly empty cost more than small ones that read their operands twice.
+    let fits = m > 64 && n > 64;
+    if have[1] && fits && groups(128, 128) >= unit.compute_units {
+        return (128, 128, lds(128, 128));
+    }
+    (64, 64, lds(64, 64))
+}
+
+/// The kernel for a product of this type.
+pub(super) fn choose(ty: ElementType, shape: Shape, unit: Unit) -> Option<TileKernel> {
+    let names = names(ty)?;
+    let kernel = |name| KernelName { family: names.family, name };
+    let half = ty.size() == 2;
+    if let (Some([by_rows, by_columns]), true) = (names.few, shape.m <= FEW) {
+        let pack = 16 / ty.size();
+        if shape.b_rows {
+            let columns = unit.wave * pack;
+            return Some(TileKernel { kernel: kernel(by_rows), rows: FEW, columns, lds: 0 });
+        }
+        if shape.b_columns {
+            let columns = 256 / unit.wave;
+            return Some(TileKernel { kernel: kernel(by_columns), rows: FEW, columns, lds: 0 });
+        }
+    }
+    let have = [names.wide.is_some(), names.large.is_some()];
+    let (rows, columns, lds) = pick(unit, half, shape.m, shape.n, shape.batch, have);
+    let name = match (rows, columns) {
+        (128, 256) => names.wide,
+        (128, 128) => names.large,
+        _ => Some(names.small),
+    };
+    Some(TileKernel { kernel: kernel(name?), rows, columns, lds })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes_choose_tiles() {
+        let h200 = Unit { wave: 32, mma_sync: true, compute_units: 132 };
+        let rdna = Unit { wave: 32, mma_sync: false, compute_units: 96 };
+        let shape = |m, n| Shape { m, n, batch: 1, b_rows: true, b_columns: false };
+        for (unit, ty, m, n, name, lds) in [
+            (h200, ElementType::F16, 4096, 4096, c"gemm_f16_wide", 98304),
+            (h200, ElementType::F16, 1024, 2048, c"gemm_f16_small", 32768),
+            (h200, ElementType::BF16, 2048, 2048, c"gemm_bf16_large", 65536),
+            (h200, ElementType::F16, 1, 4096, c"gemm_f16_few", 0),
+            (rdna, ElementType::F16, 4096, 4096, c"gemm_f16_large", 0),
+            (rdna, ElementType::F32, 4096, 4096, c"gemm_f32_large", 0),
+            (rdna, ElementType::F32, 100, 100, c"gemm_f32_small", 0),
+            (rdna, ElementType::F64, 4096, 4096, c"gemm_f64_small", 0),
+        ] {
+            let tile = choose(ty, shape(m, n), unit).unwrap();
+            assert_eq!((tile.kernel.name, tile.lds), (name, lds), "{ty:?} {m}x{n}");
+        }
+    }
+}
