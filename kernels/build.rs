@@ -158,6 +158,9 @@ fn compile(
         command.args(["-nogpuinc", "-nogpulib", "-mcode-object-version=4"]);
     } else {
         command.args(["-x", "cuda", &format!("--cuda-gpu-arch={target}"), "-nocudainc", "-nocudalib", "-S"]);
+        // The oldest PTX that has each architecture's instructions.
+        let ptx = ["sm_70", "sm_80"].iter().position(|t| *t == target).map_or("78", |i| ["60", "70"][i]);
+        command.arg(format!("--cuda-feature=+ptx{ptx}"));
     }
     command.args(["--cuda-device-only"]).arg(source);
     format!("{command:?}").hash(&mut key);

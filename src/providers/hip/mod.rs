@@ -9,9 +9,15 @@ mod context;
 mod kernel;
 mod launch;
 mod map;
+<<<<<<< HEAD
 mod options;
+=======
+mod norm;
+>>>>>>> bc21428 (Reduce, normalise and take softmax on a GPU)
 mod params;
 mod provider;
+mod reduce;
+mod softmax;
 
 pub(crate) use context::DeviceContext;
 pub(crate) use kernel::HipKernel;
@@ -44,7 +50,8 @@ impl Entry {
     }
 }
 
-const FAMILIES: &[&[Entry]] = &[map::KERNELS];
+const FAMILIES: &[&[Entry]] =
+    &[map::KERNELS, norm::BATCH_KERNELS, norm::KERNELS, reduce::KERNELS, softmax::KERNELS];
 
 /// Makes the kernel of a node. `OpError::Unsupported` says that the HIP provider lacks it.
 pub(crate) fn build(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpError> {
