@@ -9,15 +9,16 @@ mod context;
 mod kernel;
 mod launch;
 mod map;
-<<<<<<< HEAD
-mod options;
-=======
 mod norm;
->>>>>>> bc21428 (Reduce, normalise and take softmax on a GPU)
+mod options;
 mod params;
+mod pool;
 mod provider;
+mod quantize;
 mod reduce;
 mod softmax;
+#[cfg(test)]
+mod testing;
 
 pub(crate) use context::DeviceContext;
 pub(crate) use kernel::HipKernel;
@@ -50,8 +51,16 @@ impl Entry {
     }
 }
 
-const FAMILIES: &[&[Entry]] =
-    &[map::KERNELS, norm::BATCH_KERNELS, norm::KERNELS, reduce::KERNELS, softmax::KERNELS];
+const FAMILIES: &[&[Entry]] = &[
+    map::KERNELS,
+    norm::BATCH_KERNELS,
+    norm::KERNELS,
+    pool::KERNELS,
+    quantize::CAST_KERNELS,
+    quantize::KERNELS,
+    reduce::KERNELS,
+    softmax::KERNELS,
+];
 
 /// Makes the kernel of a node. `OpError::Unsupported` says that the HIP provider lacks it.
 pub(crate) fn build(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpError> {

@@ -16,7 +16,7 @@ use params::{FROM_INPUT, IMMEDIATE, Instruction, MAX_INPUTS, MAX_STEPS};
 
 pub(super) use ops::MapOp;
 pub(super) use program::{MapTensor, Program};
-pub(super) use programs::KERNELS;
+pub(super) use programs::{KERNELS, cast};
 
 /// The type that a program computes in.
 #[derive(Clone, Copy, Debug, PartialEq)]

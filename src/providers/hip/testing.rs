@@ -1,0 +1,154 @@
+//! Helpers for the tests of kernels: one node on the device and on the CPU.
+
+use crate::graph::{Attribute, Attributes, Node, OpName, ValueId};
+use crate::ops::{self, OpError};
+use crate::providers::{Argument, NodeContext, cpu};
+use crate::tensor::{Buffer, ElementType, Tensor, Value, ValueType};
+use crate::threads::Pool;
+
+use super::{Addresses, DeviceBuffer, DeviceContext, HipOptions, PlanBuilder, Provider, missing};
+
+/// The outputs of a node of ai.onnx on the device and on the CPU.
+pub(super) struct Both {
+    pub(super) device: Vec<Tensor>,
+    pub(super) cpu: Vec<Tensor>,
+}
+
+impl Both {
+    /// Every output must have the same bytes on either side.
+    pub(super) fn assert_equal(&self, what: &str) {
+        for (i, (device, cpu)) in self.device.iter().zip(&self.cpu).enumerate() {
+            let (device, cpu) = (bytes(device), bytes(cpu));
+            if let Some(at) = device.iter().zip(cpu).position(|(a, b)| a != b) {
+                panic!("{what}: output {i} differs at byte {at} of {}", cpu.len());
+            }
+        }
+    }
+
+    /// Every number of the outputs must be within `relative` of the CPU's, of the larger magnitude of
+    /// 1 and its own.
+    pub(super) fn assert_close(&self, what: &str, relative: f64) {
+        for (i, (device, cpu)) in self.device.iter().zip(&self.cpu).enumerate() {
+            for (at, (a, b)) in numbers(device).into_iter().zip(numbers(cpu)).enumerate() {
+                let close = (a - b).abs() <= relative * b.abs().max(1.0) || a == b || (a.is_nan() && b.is_nan());
+                assert!(close, "{what}: output {i} is {a} at {at}, on the CPU {b}");
+            }
+        }
+    }
+}
+
+fn bytes(tensor: &Tensor) -> &[u8] {
+    tensor.buffer().map_or(&[], |b| b.bytes())
+}
+
+fn numbers(tensor: &Tensor) -> Vec<f64> {
+    let view = tensor.view();
+    match tensor.ty() {
+        ElementType::F32 => view.slice::<f32>().iter().map(|&x| x as f64).collect(),
+        ElementType::F64 => view.slice::<f64>().to_vec(),
+        ElementType::F16 => view.slice::<crate::tensor::f16>().iter().map(|x| x.to_f64()).collect(),
+        ElementType::BF16 => view.slice::<crate::tensor::bf16>().iter().map(|x| x.to_f64()).collect(),
+        ElementType::I64 => view.slice::<i64>().iter().map(|&x| x as f64).collect(),
+        _ => bytes(tensor).iter().map(|&x| x as f64).collect(),
+    }
+}
+
+/// `count` elements of a type, with bytes that differ from element to element.
+pub(super) fn pattern(ty: ElementType, shape: &[usize]) -> Option<Value> {
+    let count = shape.iter().product::<usize>() * ty.size();
+    let bytes: Vec<u8> =
+        (0..count as u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let buffer = Buffer::copy_of(&bytes).expect("memory for a test");
+    Some(Value::Tensor(Tensor::from_buffer(ty, shape, buffer).expect("the bytes of the shape")))
+}
+
+/// Runs a node on both sides. `None`, with a word on the output, where there is no device.
+pub(super) fn both(
+    name: &str,
+    opset: i64,
+    attributes: &[(&str, Attribute)],
+    inputs: &[Option<Value>],
+    outputs: usize,
+) -> Option<Both> {
+    if let Some(reason) = missing() {
+        println!("skipped: no HIP device: {reason}");
+        return None;
+    }
+    let node = Node {
+        name: "test".into(),
+        op: OpName { domain: String::new(), name: name.into(), opset },
+        attributes: Attributes(attributes.iter().map(|(n, a)| (n.to_string(), a.clone())).collect()),
+        inputs: inputs.iter().enumerate().map(|(i, v)| v.as_ref().map(|_| ValueId(i as u32))).collect(),
+        outputs: (0..outputs).map(|i| Some(ValueId(100 + i as u32))).collect(),
+    };
+    let refs: Vec<Option<&Value>> = inputs.iter().map(Option::as_ref).collect();
+    let cpu = cpu::evaluate(&node, &refs, &Pool::new(2)).unwrap_or_else(|e| panic!("{name}: CPU: {e}"));
+    let cpu: Vec<Tensor> = cpu.iter().map(|v| v.as_tensor().expect("a tensor").clone()).collect();
+    let device = on_device(&node, inputs, &cpu).unwrap_or_else(|e| panic!("{name}: device: {e}"));
+    Some(Both { device, cpu })
+}
+
+/// The outputs of a node on the device; their types and shapes are those of `like`.
+fn on_device(node: &Node, inputs: &[Option<Value>], like: &[Tensor]) -> Result<Vec<Tensor>, OpError> {
+    let (registered, op) = ops::resolve(node)?;
+    let provider = Provider::open(&HipOptions::default(), None)?;
+    let tensors: Vec<Option<&Tensor>> =
+        inputs.iter().map(|v| v.as_ref().and_then(Value::as_tensor)).collect();
+    let ty = |t: &Tensor| ValueType::Tensor(t.ty());
+    let kernel = super::build(&NodeContext {
+        provider: "HIP",
+        domain: "",
+        name: &node.op.name,
+        op: &*op,
+        input_types: &tensors.iter().map(|t| t.map(ty)).collect::<Vec<_>>(),
+        output_types: &like.iter().map(|t| Some(ty(t))).collect::<Vec<_>>(),
+        constants: &vec![None; inputs.len()],
+        pool: &Pool::new(1),
+    })?;
+    let mut plan = PlanBuilder::new(&provider);
+    let on_host =
+        |i: usize| registered.declaration.shape_inputs.contains(&i) || kernel.host_inputs().contains(&i);
+    let arguments: Vec<Option<Argument<'_>>> = tensors
+        .iter()
+        .enumerate()
+        .map(|(i, t)| t.map(|t| Argument { shape: t.shape(), value: on_host(i).then(|| t.view()) }))
+        .collect();
+    let shapes: Vec<Option<&[usize]>> = like.iter().map(|t| Some(t.shape())).collect();
+    kernel.plan(&mut plan, &arguments, &shapes)?;
+    let launches = plan.finish()?;
+    let uploaded = tensors
+        .iter()
+        .map(|t| t.map(|t| provider.upload(bytes(t))).transpose())
+        .collect::<Result<Vec<Option<DeviceBuffer>>, _>>()?;
+    let mut context = DeviceContext::new(&provider)?;
+    let stream = context.stream.clone();
+    let made =
+        like.iter().map(|t| provider.allocate(bytes(t).len(), &stream)).collect::<Result<Vec<_>, _>>()?;
+    let scratch = provider.allocate(launches.scratch, &stream)?;
+    let addresses = Addresses {
+        inputs: &uploaded
+            .iter()
+            .map(|b| b.as_ref().map_or(0, DeviceBuffer::address))
+            .collect::<Vec<_>>(),
+        outputs: &made.iter().map(|b| b.address()).collect::<Vec<_>>(),
+        scratch: scratch.address(),
+        errors: context.errors(),
+    };
+    context.may_have_errors = launches.reports_errors;
+    context.pending = true;
+    let mut params = Vec::new();
+    // SAFETY: the launches were planned for these shapes; everything stays until the context has waited.
+    unsafe { launches.submit(&stream, &addresses, &mut params) }.map_err(crate::error::Error::from)?;
+    let mut results = Vec::new();
+    for (t, memory) in like.iter().zip(&made) {
+        let host = Tensor::zeros(t.ty(), t.shape())?;
+        if let Some(buffer) = host.buffer() {
+            // SAFETY: both sides hold as many bytes, and the context waits below.
+            unsafe { stream.copy_to_host(buffer.as_ptr(), memory.address(), buffer.len()) }
+                .map_err(crate::error::Error::from)?;
+        }
+        results.push(host);
+    }
+    context.finish()?;
+    Ok(results)
+}
