@@ -85,7 +85,8 @@ fn calls_and_failures() {
         let statuses = outcome.actions.lines().filter_map(|line| line.split(' ').nth(1));
         assert_eq!(statuses.collect::<Vec<_>>().join(" "), wanted, "{fail}: {}", outcome.actions);
         let code = fail.rsplit(':').next().unwrap();
-        let told = wanted.starts_with("ok ok") || code == "2" || outcome.actions.contains(&format!("({code})"));
+        let told =
+            wanted.starts_with("ok ok") || code == "2" || outcome.actions.contains(&format!("({code})"));
         assert!(told, "{fail}: the error has the runtime's: {}", outcome.actions);
         if !wanted.contains("12") {
             assert_eq!(outcome.balance(), BALANCED, "{fail}:\n{}", outcome.calls);
@@ -97,7 +98,11 @@ fn calls_and_failures() {
         (("STAND_IN_DEVICES", "0"), "", "no AMD GPU"),
         (("STAND_IN_VERSION", "40300000"), "", "too old; the oldest that works is 5.0"),
         (("STAND_IN_DEVICES", "2"), "device_id=3", "device_id 3 is not there: this machine has 2 (0 to 1)"),
-        (("STAND_IN_DEVICES", "2"), "user_compute_stream=0xdead00", "is a stream of device 1; device_id is 0"),
+        (
+            ("STAND_IN_DEVICES", "2"),
+            "user_compute_stream=0xdead00",
+            "is a stream of device 1; device_id is 0",
+        ),
     ] {
         let outcome = run(&[environment], options);
         assert!(outcome.actions.starts_with("open: "), "{}", outcome.actions);

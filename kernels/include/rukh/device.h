@@ -113,3 +113,4 @@ DEVICE void report(u64 word, u32 error) {
 // What the error word says (`providers/hip/errors.rs`).
 constexpr u32 ERROR_INDEX = 1;
 constexpr u32 ERROR_ZERO_DIVISION = 2;
+constexpr u32 ERROR_SCALE = 3;

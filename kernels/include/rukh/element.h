@@ -56,20 +56,38 @@ template <class C> CALLED C load_as(u64 address, u32 type, i64 index) {
   }
 }
 
-// A number as an integer of N bits: truncated as C does where that is defined, wrapped beyond (as
-// numpy does), 0 for NaN.
-DEVICE i64 to_int(f32 x) {
-  if (!(x > -9.2233720e18f && x < 9.2233720e18f)) return x != x ? 0 : x < 0 ? (i64)(1ull << 63) : (i64)~(1ull << 63);
-  return (i64)x;
-}
+// A number as an integer: towards zero, stopping at the limits of 64 bits, 0 for NaN.
 DEVICE i64 to_int(f64 x) {
   if (!(x > -9.2233720368547748e18 && x < 9.2233720368547748e18))
     return x != x ? 0 : x < 0 ? (i64)(1ull << 63) : (i64)~(1ull << 63);
   return (i64)x;
 }
-DEVICE i64 to_int(i64 x) { return x; }
-DEVICE i64 to_int(u64 x) { return (i64)x; }
-DEVICE i64 to_int(i32 x) { return x; }
+DEVICE i64 to_int(f32 x) {
+  if (!(x > -9.2233720e18f && x < 9.2233720e18f)) return to_int((f64)x);
+  return (i64)x;
+}
+
+template <class C> constexpr bool is_float = (C)0.5 != (C)0;
+
+// A number in the integer type `type`: floats stop at its limits, integers keep their low bits.
+template <class C> DEVICE u64 to_integer(C x, u32 type) {
+  if constexpr (!is_float<C>) {
+    return (u64)x;
+  } else {
+    if (type == U64) return x >= (C)9223372036854775808. ? x < (C)18446744073709551616. ? (u64)x : ~0ull : x > 0 ? (u64)(i64)x : 0;
+    i64 low = 0, high = 0, value = to_int(x);
+    switch (type) {
+    case U8: high = 255; break;
+    case I8: low = -128, high = 127; break;
+    case U16: high = 65535; break;
+    case I16: low = -32768, high = 32767; break;
+    case U32: high = 4294967295ll; break;
+    case I32: low = -2147483648ll, high = 2147483647; break;
+    default: return (u64)value;
+    }
+    return (u64)(value < low ? low : value > high ? high : value);
+  }
+}
 
 template <class C> CALLED void store_as(u64 address, u32 type, i64 index, C value) {
   switch (type) {
@@ -77,11 +95,10 @@ template <class C> CALLED void store_as(u64 address, u32 type, i64 index, C valu
   case F16: ((f16 *)address)[index] = (f16)value; break;
   case BF16: ((u16 *)address)[index] = to_bf16((f32)value); break;
   case F64: ((f64 *)address)[index] = (f64)value; break;
-  case U8: case I8: ((u8 *)address)[index] = (u8)to_int(value); break;
-  case U16: case I16: ((u16 *)address)[index] = (u16)to_int(value); break;
-  case U32: case I32: ((u32 *)address)[index] = (u32)to_int(value); break;
-  case I64: ((i64 *)address)[index] = to_int(value); break;
-  case U64: ((u64 *)address)[index] = (u64)to_int(value); break;
+  case U8: case I8: ((u8 *)address)[index] = (u8)to_integer(value, type); break;
+  case U16: case I16: ((u16 *)address)[index] = (u16)to_integer(value, type); break;
+  case U32: case I32: ((u32 *)address)[index] = (u32)to_integer(value, type); break;
+  case I64: case U64: ((u64 *)address)[index] = to_integer(value, type); break;
   default: ((u8 *)address)[index] = value != (C)0; break;
   }
 }

@@ -5,9 +5,9 @@
 // without broadcasting. Bound: bytes of all operands over the memory bandwidth; the program itself costs
 // about ten instructions an operation and V elements, and stays hidden up to six operations or so.
 #pragma once
-#include "element.h"
 #include "map_ops.h"
 #include "math.h"
+#include "pack.h"
 
 constexpr int MAX_INPUTS = 8;
 constexpr int MAX_RANK = 8;
@@ -47,31 +47,10 @@ struct MapParams {
 };
 static_assert(sizeof(MapParams) == 1352, "the mirror in providers/hip/map/params.rs");
 
-template <class T, int V> DEVICE bool aligned(u64 address) { return address % (sizeof(T) * V) == 0; }
-
-// Loads the pack of V elements that starts at `at`, all of which are there.
-template <class C, class T, int V> DEVICE void load_pack(C *to, u64 address, i64 at) {
-  auto pack = *(const Pack<T, V> *)(address + (u64)at * sizeof(T));
-  for (int v = 0; v < V; v++) to[v] = (C)pack.at[v];
-}
-
-// Elements beyond the end count as 1, which no operation objects to.
-template <class C, int V> DEVICE void load_dense(C *to, const Operand &in, u64 at, int count) {
-  if (count == V) {
-    if (in.type == F32 && aligned<f32, V>(in.address)) return load_pack<C, f32, V>(to, in.address, at);
-    if (in.type == F16 && aligned<f16, V>(in.address)) return load_pack<C, f16, V>(to, in.address, at);
-    if (in.type == BF16 && aligned<u16, V>(in.address)) {
-      auto pack = *(const Pack<u16, V> *)(in.address + at * 2);
-      for (int v = 0; v < V; v++) to[v] = (C)from_bf16(pack.at[v]);
-      return;
-    }
-  }
-  for (int v = 0; v < V; v++) to[v] = v < count ? load_as<C>(in.address, in.type, at + v) : (C)1;
-}
-
 template <class C, int V>
 DEVICE void load_operand(C *to, const MapParams &p, const Operand &in, u64 at, int count) {
-  if (in.layout == DENSE) return load_dense<C, V>(to, in, at, count);
+  // Elements beyond the end count as 1, which no operation objects to.
+  if (in.layout == DENSE) return load_dense<C, V>(to, in.address, in.type, at, count, (C)1);
   if (in.layout == SCALAR) {
     C x = load_as<C>(in.address, in.type, 0);
     for (int v = 0; v < V; v++) to[v] = x;
@@ -278,30 +257,6 @@ DEVICE void apply(u32 op, C *acc, const C *x, C *t0, C *t1, C a, C b, u64 errors
 #undef EACH
 }
 
-template <class C, int V> DEVICE void store_dense(const MapParams &p, u64 at, const C *from, int count) {
-  if (count == V) {
-    if (p.out_type == F32 && aligned<f32, V>(p.out)) {
-      Pack<f32, V> pack;
-      for (int v = 0; v < V; v++) pack.at[v] = (f32)from[v];
-      *(Pack<f32, V> *)(p.out + at * 4) = pack;
-      return;
-    }
-    if (p.out_type == F16 && aligned<f16, V>(p.out)) {
-      Pack<f16, V> pack;
-      for (int v = 0; v < V; v++) pack.at[v] = (f16)(f32)from[v];
-      *(Pack<f16, V> *)(p.out + at * 2) = pack;
-      return;
-    }
-    if (p.out_type == BF16 && aligned<u16, V>(p.out)) {
-      Pack<u16, V> pack;
-      for (int v = 0; v < V; v++) pack.at[v] = to_bf16((f32)from[v]);
-      *(Pack<u16, V> *)(p.out + at * 2) = pack;
-      return;
-    }
-  }
-  for (int v = 0; v < count; v++) store_as(p.out, p.out_type, at + v, from[v]);
-}
-
 template <class C, int V> DEVICE void map(const MapParams &p) {
   u64 at = ((u64)group_id() * GROUP + item_id()) * V;
   if (at >= p.count) return;
@@ -318,5 +273,5 @@ template <class C, int V> DEVICE void map(const MapParams &p) {
     }
     apply<C, V>(step.op, acc, x, t0, t1, a, immediate<C>(step.b), p.errors);
   }
-  store_dense<C, V>(p, at, acc, count);
+  store_dense<C, V>(p.out, p.out_type, at, acc, count);
 }

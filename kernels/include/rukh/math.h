@@ -71,20 +71,24 @@ DEVICE f64 expm1_small(f64 r) {
   return fma_(p * r, r, r);
 }
 
-CALLED f32 exp_(f32 x) {
+// e^x, unfolded in place for loops that consist of it.
+DEVICE f32 exp_inline(f32 x) {
   if (x > 88.7228394f) return infinity(x);
   if (x < -103.972084f) return 0;
   if (x != x) return x;
   f32 n = round_(x * 1.44269504f);
   return scale(1 + expm1_small(reduce_ln2(x, n)), (i32)n);
 }
-CALLED f64 exp_(f64 x) {
+DEVICE f64 exp_inline(f64 x) {
   if (x > 709.782712893384) return infinity(x);
   if (x < -745.133219101941) return 0;
   if (x != x) return x;
   f64 n = round_(x * 1.4426950408889634);
   return scale(1 + expm1_small(reduce_ln2(x, n)), (i32)n);
 }
+
+CALLED f32 exp_(f32 x) { return exp_inline(x); }
+CALLED f64 exp_(f64 x) { return exp_inline(x); }
 
 // e^x − 1 without cancellation near 0.
 template <class T> CALLED T expm1_(T x) {

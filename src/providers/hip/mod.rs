@@ -6,24 +6,29 @@
 
 mod code;
 mod context;
+mod conv;
 mod copy;
 mod dropout;
 mod fill;
 mod gather;
+mod gemm;
 #[cfg(test)]
 mod index_tests;
-mod conv;
-mod gemm;
 mod kernel;
 mod launch;
 mod map;
+mod norm;
 mod options;
 mod order;
 mod params;
+mod pool;
 mod provider;
+mod quantize;
+mod reduce;
 mod sample;
 mod scan;
 mod scatter;
+mod softmax;
 #[cfg(test)]
 mod testing;
 
@@ -66,10 +71,17 @@ const FAMILIES: &[&[Entry]] = &[
     gather::KERNELS,
     gemm::KERNELS,
     map::KERNELS,
+    norm::BATCH_KERNELS,
+    norm::KERNELS,
     order::KERNELS,
+    pool::KERNELS,
+    quantize::CAST_KERNELS,
+    quantize::KERNELS,
+    reduce::KERNELS,
     sample::KERNELS,
     scan::KERNELS,
     scatter::KERNELS,
+    softmax::KERNELS,
 ];
 
 /// Makes the kernel of a node. `OpError::Unsupported` says that the HIP provider lacks it.

@@ -42,6 +42,46 @@ pub(super) fn is_number(ty: ElementType) -> bool {
     plain || ty.is_float() || ty == E::Bool
 }
 
+const AXES_RANK: usize = 8;
+
+/// `Axes` of `layout.h`: a dense index space over a tensor of any strides.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+pub(super) struct Axes {
+    dims: [Divider; AXES_RANK],
+    rank: u32,
+    unused: u32,
+    strides: [i64; AXES_RANK],
+}
+
+const _: () = assert!(size_of::<Axes>() == 168);
+
+impl Axes {
+    /// From (size, stride in elements) of each dimension, outermost first.
+    pub(super) fn new(loops: &[(usize, usize)]) -> Result<Self, OpError> {
+        // The outermost dimension needs no division.
+        if loops.len() > AXES_RANK || loops.iter().skip(1).any(|l| l.0 > 1 << 31) {
+            return Err(OpError::Unsupported(format!(
+                "a GPU kernel takes {AXES_RANK} dimensions of up to 2^31 elements; here are {loops:?}"
+            )));
+        }
+        let mut axes = Axes { rank: loops.len() as u32, ..Axes::default() };
+        for (i, &(size, stride)) in loops.iter().enumerate() {
+            axes.dims[i] = Divider::new(size);
+            axes.strides[i] = stride as i64;
+        }
+        Ok(axes)
+    }
+}
+
+/// The power of two that is not below `n`, between 1 and `most` (itself a power of two).
+pub(super) fn power_of_two(n: usize, most: usize) -> usize {
+    if n >= most { most } else { n.next_power_of_two() }
+}
+
+/// Workgroups that keep a large device busy; work is cut finer while there are fewer.
+pub(super) const MANY_GROUPS: usize = 1024;
+
 #[cfg(test)]
 mod tests {
     use super::*;

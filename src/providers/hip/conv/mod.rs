@@ -109,7 +109,10 @@ pub(super) fn weight_times_patches(
         bias: None,
         residual: None,
         batch: vec![
-            Axis { size: x[0], strides: [0, image * group as i64, out * group as i64, 0, out * group as i64] },
+            Axis {
+                size: x[0],
+                strides: [0, image * group as i64, out * group as i64, 0, out * group as i64],
+            },
             Axis { size: group, strides: [(m * k) as i64, image, out, m as i64, out] },
         ],
         epilogue: Epilogue::default(),

@@ -94,7 +94,10 @@ pub(in super::super) fn image_params(
             for y in 0..kernel[1] {
                 for x in 0..kernel[2] {
                     let at = [z, y, x];
-                    taps.push(Tap { channel, at: std::array::from_fn(|i| at[i].saturating_mul(dilation[i])) });
+                    taps.push(Tap {
+                        channel,
+                        at: std::array::from_fn(|i| at[i].saturating_mul(dilation[i])),
+                    });
                 }
             }
         }

@@ -16,9 +16,7 @@ use super::params::WindowParams;
 
 pub(super) fn build(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpError> {
     match node.input(0).and_then(|ty| Some((ty, super::names(ty)?))) {
-        Some((ty, names)) => {
-            Ok(Box::new(Transposed { op: node.op::<ConvTranspose>().clone(), ty, names }))
-        }
+        Some((ty, names)) => Ok(Box::new(Transposed { op: node.op::<ConvTranspose>().clone(), ty, names })),
         None => Err(node.no_kernel()),
     }
 }

@@ -86,9 +86,8 @@ pub(super) fn build_gemm(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, O
         Some(ElementType::F32 | ElementType::F16 | ElementType::BF16 | ElementType::F64)
     );
     // Integers are not scaled on the GPU.
-    let plain = op.alpha == 1.0
-        && (op.beta == 1.0 || !node.has_input(2))
-        && op.activation == Activation::Identity;
+    let plain =
+        op.alpha == 1.0 && (op.beta == 1.0 || !node.has_input(2)) && op.activation == Activation::Identity;
     match node.input(0).filter(|ty| supports(*ty) && (float || plain)) {
         Some(ty) => Ok(Box::new(GemmKernel { op, ty })),
         None => Err(node.no_kernel()),
@@ -133,11 +132,7 @@ impl HipKernel for GemmKernel {
             bias,
             residual: None,
             batch: Vec::new(),
-            epilogue: Epilogue {
-                alpha: self.op.alpha,
-                beta: self.op.beta,
-                activation: self.op.activation,
-            },
+            epilogue: Epilogue { alpha: self.op.alpha, beta: self.op.beta, activation: self.op.activation },
         };
         product.plan(plan, self.ty)
     }

@@ -110,7 +110,11 @@ impl Product {
     }
 
     /// Appends the launches for elements of this type.
-    pub(in super::super) fn plan(mut self, plan: &mut PlanBuilder<'_>, ty: ElementType) -> Result<(), OpError> {
+    pub(in super::super) fn plan(
+        mut self,
+        plan: &mut PlanBuilder<'_>,
+        ty: ElementType,
+    ) -> Result<(), OpError> {
         if self.m == 0 || self.n == 0 || self.batch_count() == 0 {
             return Ok(());
         }
@@ -173,7 +177,8 @@ impl Product {
         let finish = tiles::parts_kernel(ty);
         let may_split = finish.is_some() && extra.groups.is_none();
         let wanted = if may_split { (2 * unit.compute_units).div_ceil(groups) } else { 1 };
-        let k_part = self.k.div_ceil(wanted.min(self.k / PART).max(1)).next_multiple_of(PART_STEP).max(PART_STEP);
+        let k_part =
+            self.k.div_ceil(wanted.min(self.k / PART).max(1)).next_multiple_of(PART_STEP).max(PART_STEP);
         let parts = self.k.div_ceil(k_part).max(1);
         let mut params = self.params(ty)?;
         (params.k_part, params.parts) = (k_part as u32, parts as u32);
@@ -230,8 +235,7 @@ impl Product {
                 OpError::Unsupported(format!("a dimension of a GPU product is {n}; the limit is 2147483647"))
             })
         };
-        (p.m, p.n, p.k, p.batch) =
-            (size(self.m)?, size(self.n)?, size(self.k)?, size(self.batch_count())?);
+        (p.m, p.n, p.k, p.batch) = (size(self.m)?, size(self.n)?, size(self.k)?, size(self.batch_count())?);
         if self.batch.len() > MAX_AXES {
             return Err(OpError::Unsupported(format!(
                 "a batch of {} dimensions that cannot be joined; the GPU kernel takes {MAX_AXES}",

@@ -2,25 +2,25 @@
 
 mod ops;
 mod params;
+mod program;
 mod programs;
-
-use std::mem::offset_of;
 
 use crate::ops::OpError;
 use crate::ops::binary::Alignment;
 use crate::providers::Argument;
 use crate::tensor::ElementType;
 
-use super::launch::{GROUP, KernelName, Operand};
+use super::launch::{KernelName, Operand};
 use super::{HipKernel, PlanBuilder};
-use ops::MapOp;
-use params::{FROM_INPUT, IMMEDIATE, Instruction, MAX_INPUTS, MAX_STEPS, MapInput, MapParams};
+use params::{FROM_INPUT, IMMEDIATE, Instruction, MAX_INPUTS, MAX_STEPS};
 
-pub(super) use programs::KERNELS;
+pub(super) use ops::MapOp;
+pub(super) use program::{MapTensor, Program};
+pub(super) use programs::{KERNELS, cast};
 
 /// The type that a program computes in.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Class {
+pub(super) enum Class {
     F32,
     F64,
     I64,
@@ -29,7 +29,7 @@ enum Class {
 
 impl Class {
     /// The class that computes with elements of this type as the standard wants.
-    fn of(ty: ElementType) -> Option<Self> {
+    pub(super) fn of(ty: ElementType) -> Option<Self> {
         Some(match ty {
             ElementType::F32 | ElementType::F16 | ElementType::BF16 => Class::F32,
             ElementType::F64 => Class::F64,
@@ -56,7 +56,7 @@ impl Class {
     }
 
     /// An immediate as this class's bits.
-    fn bits(self, x: f64) -> u64 {
+    pub(super) fn bits(self, x: f64) -> u64 {
         match self {
             Class::F32 => (x as f32).to_bits() as u64,
             Class::F64 => x.to_bits(),
@@ -164,22 +164,13 @@ impl HipKernel for Map {
             if self.parts > 1 {
                 shape.push(self.parts);
             }
-            operands.push(MapInput { shape, ty: ty as u32 });
+            operands.push(MapTensor { operand: Operand::Input(input), ty, shape });
         }
         if self.parts > 1 {
             out.push(self.parts);
         }
-        let count: usize = out.iter().product();
-        let pack = self.class.pack();
-        let params = MapParams::new(&out, self.out as u32, &operands, &self.program, pack)?;
-        let mut addresses = vec![(offset_of!(MapParams, out), Operand::Output(0))];
-        if matches!(self.class, Class::I64 | Class::U64) {
-            addresses.push((offset_of!(MapParams, errors), Operand::Errors));
-        }
-        let inputs = self.inputs.iter().enumerate();
-        addresses.extend(inputs.map(|(at, &(input, _))| (params::input_address(at), Operand::Input(input))));
-        let groups = count.div_ceil(pack * GROUP as usize);
-        plan.launch(self.class.kernel(), [groups, 1, 1], &params, &addresses)
+        let out = MapTensor { operand: Operand::Output(0), ty: self.out, shape: out };
+        program::launch(plan, self.class, &self.program, &out, &operands)
     }
 
     fn in_place(&self) -> &[usize] {

@@ -4,7 +4,7 @@ macro_rules! ops {
     ($($name:ident = $number:literal),* $(,)?) => {
         #[derive(Clone, Copy, Debug, PartialEq)]
         #[repr(u32)]
-        pub(super) enum MapOp {
+        pub(in super::super) enum MapOp {
             $($name = $number),*
         }
 
@@ -14,7 +14,7 @@ macro_rules! ops {
 }
 
 ops! {
-    Load = 0, Save0 = 1, Add = 3, Sub = 4, Mul = 6, Div = 7, Pow = 9, Min = 10, Max = 11, FloorMod = 12,
+    Load = 0, Save0 = 1, Add = 3, Sub = 4, ReverseSub = 5, Mul = 6, Div = 7, ReverseDiv = 8, Pow = 9, Min = 10, Max = 11, FloorMod = 12,
     TruncMod = 13, Equal = 14, Less = 15, LessOrEqual = 16, Greater = 17, GreaterOrEqual = 18, And = 19,
     Or = 20, Xor = 21, Select = 22, PRelu = 23, BitAnd = 24, BitOr = 25, BitXor = 26, ShiftLeft = 27,
     ShiftRight = 28, BitNot = 29, Not = 30, Abs = 31, Neg = 32, Sign = 33, Relu = 34, Shrink = 35, Ceil = 36,

@@ -51,6 +51,7 @@ pub(super) struct Instruction {
 
 /// `Source` in the kernel.
 pub(super) const IMMEDIATE: u32 = 0;
+pub(super) const FROM_T0: u32 = 1;
 pub(super) const FROM_INPUT: u32 = 3;
 
 /// `Layout` in the kernel.

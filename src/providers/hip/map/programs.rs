@@ -2,15 +2,18 @@
 
 use crate::ops::OpError;
 use crate::ops::binary::{Alignment, Binary, Elementwise};
-use crate::ops::cast::Cast;
+use crate::ops::cast::BitCast;
 use crate::ops::choose::Clip;
+use crate::ops::fused::BiasActivation;
 use crate::ops::unary::{Predicate, Unary};
 use crate::ops::variadic::Variadic;
 use crate::providers::NodeContext;
 use crate::tensor::ElementType;
 
-use super::super::{Entry, HipKernel};
+use super::super::{Entry, HipKernel, quantize};
 use super::{Class, Map, MapOp};
+
+const MICROSOFT: &str = "com.microsoft";
 
 pub(in super::super) const KERNELS: &[Entry] = &[
     Entry::new("Abs", unary),
@@ -22,13 +25,14 @@ pub(in super::super) const KERNELS: &[Entry] = &[
     Entry::new("Asinh", unary),
     Entry::new("Atan", unary),
     Entry::new("Atanh", unary),
+    Entry::new("BiasAdd", bias).domain(MICROSOFT),
+    Entry::new("BiasGelu", bias).domain(MICROSOFT),
+    Entry::new("BitCast", bit_cast),
     Entry::new("BitShift", binary),
     Entry::new("BitwiseAnd", binary),
     Entry::new("BitwiseNot", unary),
     Entry::new("BitwiseOr", binary),
     Entry::new("BitwiseXor", binary),
-    Entry::new("Cast", cast),
-    Entry::new("CastLike", cast),
     Entry::new("Ceil", unary),
     Entry::new("Celu", unary),
     Entry::new("Clip", clip),
@@ -39,10 +43,11 @@ pub(in super::super) const KERNELS: &[Entry] = &[
     Entry::new("Equal", binary),
     Entry::new("Erf", unary),
     Entry::new("Exp", unary),
+    Entry::new("FastGelu", bias).domain(MICROSOFT),
     Entry::new("Flatten", reshape),
     Entry::new("Floor", unary),
     Entry::new("Gelu", unary),
-    Entry::new("Gelu", unary).domain("com.microsoft"),
+    Entry::new("Gelu", unary).domain(MICROSOFT),
     Entry::new("Greater", binary),
     Entry::new("GreaterOrEqual", binary),
     Entry::new("HardSigmoid", unary),
@@ -65,7 +70,7 @@ pub(in super::super) const KERNELS: &[Entry] = &[
     Entry::new("Or", binary),
     Entry::new("PRelu", binary),
     Entry::new("Pow", binary),
-    Entry::new("QuickGelu", unary).domain("com.microsoft"),
+    Entry::new("QuickGelu", unary).domain(MICROSOFT),
     Entry::new("Reciprocal", unary),
     Entry::new("Relu", unary),
     Entry::new("Reshape", reshape),
@@ -82,6 +87,7 @@ pub(in super::super) const KERNELS: &[Entry] = &[
     Entry::new("Squeeze", reshape),
     Entry::new("Sub", binary),
     Entry::new("Sum", variadic),
+    Entry::new("SwiGLU", binary),
     Entry::new("Swish", unary),
     Entry::new("Tan", unary),
     Entry::new("Tanh", unary),
@@ -154,6 +160,9 @@ fn unary(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpError> {
 }
 
 fn predicate(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpError> {
+    if node.input(0).is_some_and(quantize::converts) {
+        return quantize::predicate(node, *node.op::<Predicate>());
+    }
     let (ty, class) = input(node, 0)?;
     let map = Map::new(class, ElementType::Bool).with_input(MapOp::Load, 0, ty);
     let map = match *node.op::<Predicate>() {
@@ -193,7 +202,13 @@ fn binary(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpError> {
         Binary::BitShift { left: true } => MapOp::ShiftLeft,
         Binary::BitShift { left: false } => MapOp::ShiftRight,
         Binary::PRelu => MapOp::PRelu,
-        Binary::SwiGlu { .. } => return Err(node.no_kernel()),
+        Binary::SwiGlu { alpha } => {
+            return Map::new(class, out)
+                .with_input(MapOp::Load, 0, a)
+                .with(MapOp::Swish, alpha as f64, 0.0)
+                .with_input(MapOp::Mul, 1, b)
+                .boxed();
+        }
     };
     let mut map = Map::new(class, out).with_input(MapOp::Load, 0, a).with_input(op, 1, b);
     map.alignment = alignment;
@@ -245,9 +260,13 @@ fn choose(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpError> {
         .boxed()
 }
 
-fn cast(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpError> {
-    let ((from, class), to) = (input(node, 0)?, node.output(0).ok_or_else(|| node.no_kernel())?);
-    let _: &Cast = node.op();
+/// Between the types that programs compute with, and from a type to itself.
+pub(in super::super) fn cast(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpError> {
+    let to = node.output(0).ok_or_else(|| node.no_kernel())?;
+    if node.input(0) == Some(to) {
+        return reshape(node);
+    }
+    let (from, class) = input(node, 0)?;
     if Class::of(to).is_none() {
         return Err(node.no_kernel());
     }
@@ -272,4 +291,32 @@ fn same_size(ty: ElementType) -> Option<ElementType> {
         8 => ElementType::U64,
         _ => return None,
     })
+}
+
+/// `activation(x + bias)`, or `x + bias + skip`.
+fn bias(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpError> {
+    let (ty, class) = input(node, 0)?;
+    let mut map = Map::new(class, ty).with_input(MapOp::Load, 0, ty);
+    for i in [1, 2] {
+        if node.has_input(i) {
+            map = map.with_input(MapOp::Add, i, ty);
+        }
+    }
+    match node.op::<BiasActivation>().activation {
+        None => map.boxed(),
+        Some(Unary::Gelu { tanh: true }) => map.with(MapOp::GeluTanh, 0.0, 0.0).boxed(),
+        Some(Unary::Gelu { tanh: false }) => map.with(MapOp::GeluErf, 0.0, 0.0).boxed(),
+        Some(_) => Err(node.no_kernel()),
+    }
+}
+
+/// The same bytes as another type of the same size; narrow types are stored one a byte, and change
+/// their extension.
+fn bit_cast(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpError> {
+    let from = node.input(0).ok_or_else(|| node.no_kernel())?;
+    let BitCast { to } = *node.op::<BitCast>();
+    if from.file_bits() < 8 || from.size() != to.size() || to == ElementType::Bool {
+        return Err(node.no_kernel());
+    }
+    reshape(node)
 }

@@ -1,0 +1,123 @@
+// Pooling over windows, and normalisation by neighbouring channels (LRN), which sums over windows too.
+//
+// Access: a work item computes one output; neighbouring items read neighbouring windows, which overlap in
+// the cache. Bound: one read of the input and one write of the output over the memory bandwidth, for
+// windows of up to about twenty elements; the cache's bandwidth beyond.
+#include "rukh/math.h"
+#include "rukh/pack.h"
+
+enum PoolOp : u32 { MAX, AVERAGE, NORM };
+
+// Three spatial dimensions, innermost last; those that the input lacks have one element.
+struct PoolParams {
+  u64 x, y;
+  // The index of each maximum in the whole input; 0: not wanted.
+  u64 indices;
+  u64 count;
+  f64 power;
+  u32 type, op;
+  // Whether indices count along the first dimension first; whether padding counts as elements.
+  u32 column_major, count_padding;
+  Divider out[3];
+  u32 in[3], kernel[3], stride[3], dilation[3], begin[3], end[3];
+  u32 unused;
+};
+static_assert(sizeof(PoolParams) == 168, "the mirror in providers/hip/pool.rs");
+
+// The elements of a window along one dimension.
+struct Taps {
+  // Position of the first tap inside the input, and the number of those inside.
+  i64 at;
+  u32 inside;
+  // Taps inside the input or its padding.
+  u32 padded;
+};
+
+DEVICE Taps taps(const PoolParams &p, int d, u32 o) {
+  i64 start = (i64)o * p.stride[d] - p.begin[d], step = p.dilation[d], kernel = p.kernel[d];
+  auto below = [&](i64 limit) {
+    i64 n = limit > start ? (limit - start + step - 1) / step : 0;
+    return n < kernel ? n : kernel;
+  };
+  i64 first = below(0), last = below(p.in[d]);
+  return {start + first * step, (u32)(last - first), (u32)below((i64)p.in[d] + p.end[d])};
+}
+
+template <class C> DEVICE void pool(const PoolParams &p) {
+  u64 index = (u64)group_id() * GROUP + item_id();
+  if (index >= p.count) return;
+  u64 rest = index;
+  Taps t[3];
+  for (int d = 2; d >= 0; d--) {
+    u64 outer = rest >> 31 ? rest / p.out[d].divisor : divide((u32)rest, p.out[d]);
+    t[d] = taps(p, d, (u32)(rest - outer * p.out[d].divisor));
+    rest = outer;
+  }
+  u64 plane = rest * p.in[0] * p.in[1] * p.in[2];
+  C acc = p.op == MAX ? (p.type == I8 ? (C)-128 : p.type == U8 ? (C)0 : -infinity((C)0)) : (C)0;
+  u64 best = 0;
+  for (u32 a = 0; a < t[0].inside; a++) {
+    u64 slab = (u64)(t[0].at + (i64)a * p.dilation[0]) * p.in[1];
+    for (u32 b = 0; b < t[1].inside; b++) {
+      u64 row = (slab + (u64)(t[1].at + (i64)b * p.dilation[1])) * p.in[2] + t[2].at;
+      for (u32 c = 0; c < t[2].inside; c++) {
+        u64 at = row + (u64)c * p.dilation[2];
+        C x = load_as<C>(p.x, p.type, plane + at);
+        if (p.op == AVERAGE) acc += x;
+        else if (p.op == NORM) acc += p.power == 1 ? abs_(x) : p.power == 2 ? x * x : pow_(abs_(x), (C)p.power);
+        else if (x > acc || (x != x && acc == acc)) acc = x, best = at;
+      }
+    }
+  }
+  if (p.op == AVERAGE) {
+    u64 n = p.count_padding ? (u64)t[0].padded * t[1].padded * t[2].padded
+                            : (u64)t[0].inside * t[1].inside * t[2].inside;
+    acc /= (C)n;
+  } else if (p.op == NORM && p.power != 1) {
+    acc = p.power == 2 ? sqrt_(acc) : pow_(acc, (C)(1 / p.power));
+  }
+  store_as(p.y, p.type, index, acc);
+  if (p.indices) {
+    if (p.column_major) {
+      u64 w = best % p.in[2], h = best / p.in[2] % p.in[1], d = best / p.in[2] / p.in[1];
+      best = d + (h + w * p.in[1]) * p.in[0];
+    }
+    ((i64 *)p.indices)[index] = (i64)(plane + best);
+  }
+}
+
+KERNEL(GROUP) pool_f32(PoolParams p) { pool<f32>(p); }
+KERNEL(GROUP) pool_f64(PoolParams p) { pool<f64>(p); }
+
+struct LrnParams {
+  u64 x, y;
+  // [batch, channels, inner].
+  u64 count;
+  f64 alpha, beta, bias;
+  Divider inner, channels;
+  // Channels before and after one that count.
+  u32 below, above;
+  u32 type, unused;
+};
+static_assert(sizeof(LrnParams) == 88, "the mirror in providers/hip/pool.rs");
+
+// y = x / (bias + alpha·Σ x²)^beta over the neighbouring channels.
+template <class C> DEVICE void lrn(const LrnParams &p) {
+  u64 index = (u64)group_id() * GROUP + item_id();
+  if (index >= p.count) return;
+  u64 line = index >> 31 ? index / p.inner.divisor : divide((u32)index, p.inner);
+  u64 sample = line >> 31 ? line / p.channels.divisor : divide((u32)line, p.channels);
+  u32 channel = (u32)(line - sample * p.channels.divisor);
+  u32 first = channel > p.below ? channel - p.below : 0, last = channel + p.above;
+  if (last >= p.channels.divisor) last = p.channels.divisor - 1;
+  C sum = 0;
+  for (u32 c = first; c <= last; c++) {
+    C x = load_as<C>(p.x, p.type, (i64)index + ((i64)c - channel) * p.inner.divisor);
+    sum += x * x;
+  }
+  C x = load_as<C>(p.x, p.type, index);
+  store_as(p.y, p.type, index, x / pow_((C)p.bias + (C)p.alpha * sum, (C)p.beta));
+}
+
+KERNEL(GROUP) lrn_f32(LrnParams p) { lrn<f32>(p); }
+KERNEL(GROUP) lrn_f64(LrnParams p) { lrn<f64>(p); }

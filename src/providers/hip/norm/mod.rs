@@ -1,0 +1,186 @@
+//! Normalisations of rows: by mean and variance, or by the root mean square.
+
+mod batch;
+mod ops;
+mod params;
+
+use std::mem::offset_of;
+
+use bytemuck::Zeroable;
+
+use crate::ops::OpError;
+use crate::tensor::ElementType;
+
+use super::PlanBuilder;
+use super::launch::{GROUP, KernelName, Operand};
+use super::params::{Axes, Divider, MANY_GROUPS};
+use super::softmax::row_team;
+use params::{Lie, NormParams, ParameterParams};
+
+pub(super) use batch::KERNELS as BATCH_KERNELS;
+pub(super) use ops::KERNELS;
+
+/// Elements of a pack, and packs that a work item keeps, as in the kernel.
+const PACK: usize = 4;
+const PACKS: usize = 8;
+
+/// A scale or shift and its place beside the rows.
+struct Parameter {
+    operand: Operand,
+    ty: ElementType,
+    lie: Lie,
+    axes: Axes,
+}
+
+impl Parameter {
+    fn new(operand: Operand, ty: ElementType, lie: Lie) -> Self {
+        Parameter { operand, ty, lie, axes: Axes::default() }
+    }
+
+    /// A parameter of shape `given` beside an input of `shape`, of which all dimensions from `axis` on
+    /// make a row.
+    fn broadcast(
+        operand: Operand,
+        ty: ElementType,
+        given: &[usize],
+        shape: &[usize],
+        axis: usize,
+    ) -> Result<Self, OpError> {
+        let (count, row): (usize, usize) = (given.iter().product(), shape[axis..].iter().product());
+        if count == 1 {
+            return Ok(Self::new(operand, ty, Lie::One));
+        }
+        // One row, whatever ones stand before its shape.
+        if count == row && given.ends_with(&shape[axis..]) {
+            return Ok(Self::new(operand, ty, Lie::PerElement));
+        }
+        let mut loops: Vec<(usize, usize)> = Vec::new();
+        let mut stride = 1;
+        for (back, &size) in shape.iter().rev().enumerate() {
+            let own = given.len().checked_sub(back + 1).map_or(1, |d| given[d]);
+            let step = if own == 1 { 0 } else { stride };
+            stride *= own;
+            match loops.last_mut() {
+                // The dimension goes on where the one inside it ends.
+                Some(last) if step == last.0 * last.1 => last.0 *= size,
+                _ => loops.push((size, step)),
+            }
+        }
+        loops.reverse();
+        Ok(Parameter { operand, ty, lie: Lie::Any, axes: Axes::new(&loops)? })
+    }
+
+    fn params(&self) -> ParameterParams {
+        ParameterParams { address: 0, ty: self.ty as u32, lie: self.lie as u32, axes: self.axes }
+    }
+}
+
+/// A normalisation of `rows` rows of `along` elements.
+struct Norm {
+    rows: usize,
+    along: usize,
+    epsilon: f32,
+    rms: bool,
+    x: (Operand, ElementType),
+    y: (Operand, ElementType),
+    scale: Option<Parameter>,
+    shift: Option<Parameter>,
+    /// Added to x first: rows that repeat after so many, and one row for all.
+    skip: Option<(Operand, usize)>,
+    bias: Option<Operand>,
+    /// Where the sum goes, and the statistics.
+    sum: Option<Operand>,
+    mean: Option<Operand>,
+    deviation: Option<Operand>,
+    stat_type: ElementType,
+    /// For parameters by group: elements that share one, groups, parameters of a group.
+    by_group: (usize, usize, usize),
+}
+
+impl Norm {
+    fn new(rows: usize, along: usize, epsilon: f32, ty: ElementType, out: ElementType) -> Self {
+        Norm {
+            rows,
+            along,
+            epsilon,
+            rms: false,
+            x: (Operand::Input(0), ty),
+            y: (Operand::Output(0), out),
+            scale: None,
+            shift: None,
+            skip: None,
+            bias: None,
+            sum: None,
+            mean: None,
+            deviation: None,
+            stat_type: ElementType::F32,
+            by_group: (1, 1, 1),
+        }
+    }
+
+    fn launch(&self, plan: &mut PlanBuilder<'_>) -> Result<(), OpError> {
+        let (rows, along) = (self.rows, self.along);
+        if rows * along == 0 {
+            return Ok(());
+        }
+        let mut params = NormParams::zeroed();
+        let mut addresses =
+            vec![(offset_of!(NormParams, x), self.x.0), (offset_of!(NormParams, y), self.y.0)];
+        params.rows = rows as u64;
+        params.along = along as u64;
+        params.epsilon = self.epsilon as f64;
+        params.ty = self.x.1 as u32;
+        params.out_type = self.y.1 as u32;
+        params.stat_type = self.stat_type as u32;
+        params.rms = self.rms as u32;
+        let (inner, groups, per_group) = self.by_group;
+        params.inner = Divider::new(inner);
+        params.groups = groups as u32;
+        params.per_group = per_group as u32;
+        if let Some(scale) = &self.scale {
+            params.scale = scale.params();
+            addresses.push((offset_of!(NormParams, scale.address), scale.operand));
+        }
+        if let Some(shift) = &self.shift {
+            params.shift = shift.params();
+            addresses.push((offset_of!(NormParams, shift.address), shift.operand));
+        }
+        params.skip_rows = self.skip.map_or(1, |(_, rows)| rows as u64);
+        for (at, operand) in [
+            (offset_of!(NormParams, skip), self.skip.map(|(skip, _)| skip)),
+            (offset_of!(NormParams, bias), self.bias),
+            (offset_of!(NormParams, sum), self.sum),
+            (offset_of!(NormParams, mean), self.mean),
+            (offset_of!(NormParams, deviation), self.deviation),
+        ] {
+            addresses.extend(operand.map(|operand| (at, operand)));
+        }
+        let wide = self.x.1 == ElementType::F64;
+        let name = |f32, f64| match wide {
+            true => KernelName { family: "norm_f64", name: f64 },
+            false => KernelName { family: "norm_f32", name: f32 },
+        };
+        let most = GROUP as usize * PACKS * PACK;
+        if along <= most {
+            let team = row_team(rows, along);
+            params.team = team as u32;
+            let groups = rows.div_ceil(GROUP as usize / team);
+            return plan.launch(
+                name(c"norm_rows_f32", c"norm_rows_f64"),
+                [groups, 1, 1],
+                &params,
+                &addresses,
+            );
+        }
+        let wanted = (MANY_GROUPS / rows).clamp(along.div_ceil(most), along.div_ceil(GROUP as usize * PACK));
+        let chunk = along.div_ceil(wanted).next_multiple_of(PACK);
+        let splits = along.div_ceil(chunk);
+        params.chunk = chunk as u64;
+        params.splits = splits as u32;
+        let partials = plan.scratch(rows * splits * 2 * size_of::<f64>());
+        addresses.push((offset_of!(NormParams, partials), partials));
+        let grid = [rows * splits, 1, 1];
+        plan.launch(name(c"norm_parts_f32", c"norm_parts_f64"), grid, &params, &addresses)?;
+        plan.launch(name(c"norm_apply_f32", c"norm_apply_f64"), grid, &params, &addresses)
+    }
+}

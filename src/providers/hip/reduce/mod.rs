@@ -1,0 +1,157 @@
+//! Reductions over any axes, for the Reduce operators and for what is built on them.
+
+mod layout;
+mod ops;
+mod params;
+
+use std::mem::offset_of;
+
+use bytemuck::Zeroable;
+
+use crate::ops::OpError;
+use crate::tensor::ElementType;
+
+use super::PlanBuilder;
+use super::launch::{GROUP, KernelName, Operand};
+use super::map::Class;
+use super::params::{Axes, Divider, MANY_GROUPS, power_of_two};
+use params::ReduceParams;
+
+pub(super) use layout::Layout;
+pub(super) use ops::KERNELS;
+pub(super) use params::{Finish, Op};
+
+/// A reduction of a tensor.
+pub(super) struct Reduction<'a> {
+    /// The type that is computed in.
+    pub(super) class: Class,
+    pub(super) op: Op,
+    pub(super) finish: Finish,
+    /// The exponent of SumPower.
+    pub(super) power: f64,
+    pub(super) layout: &'a Layout,
+    pub(super) from: (Operand, ElementType),
+    /// Subtracted from each element first: a value for each output, of the class's own type.
+    pub(super) center: Option<Operand>,
+    pub(super) to: (Operand, ElementType),
+}
+
+/// Elements of a pack, as `PACK` in the kernel.
+const PACK: usize = 4;
+
+#[derive(Clone, Copy)]
+enum Kernel {
+    Rows,
+    Columns,
+    Join,
+}
+
+fn kernel(class: Class, kernel: Kernel) -> KernelName {
+    let (family, names) = match class {
+        Class::F32 => ("reduce_f32", [c"reduce_rows_f32", c"reduce_columns_f32", c"reduce_join_f32"]),
+        Class::F64 => ("reduce_f64", [c"reduce_rows_f64", c"reduce_columns_f64", c"reduce_join_f64"]),
+        Class::I64 => ("reduce_i64", [c"reduce_rows_i64", c"reduce_columns_i64", c"reduce_join_i64"]),
+        Class::U64 => ("reduce_u64", [c"reduce_rows_u64", c"reduce_columns_u64", c"reduce_join_u64"]),
+    };
+    KernelName { family, name: names[kernel as usize] }
+}
+
+impl Reduction<'_> {
+    /// Appends the launches: one, or two where outputs are too few to fill the device.
+    pub(super) fn launch(&self, plan: &mut PlanBuilder<'_>) -> Result<(), OpError> {
+        let layout = self.layout;
+        let mut params = ReduceParams::zeroed();
+        params.outputs = layout.outputs as u64;
+        params.count = layout.count as u64;
+        params.divisor = layout.count as f64;
+        params.power = self.power;
+        params.neutral = self.neutral();
+        params.ty = self.from.1 as u32;
+        params.out_type = self.to.1 as u32;
+        params.op = self.op as u32;
+        params.finish = self.finish as u32;
+        params.kept = Axes::new(&layout.kept)?;
+        params.reduced = Axes::new(&layout.reduced)?;
+        let (first, groups, pieces) = match layout.row {
+            None => {
+                let team = self.team();
+                params.team = team as u32;
+                let run = layout.reduced.last().map_or(1, |l| l.0);
+                params.whole_packs = run.is_multiple_of(PACK) as u32;
+                let pieces = if team == GROUP as usize { layout.count.div_ceil(16 * team) } else { 1 };
+                (Kernel::Rows, layout.outputs.div_ceil(GROUP as usize / team), pieces)
+            }
+            Some(row) => {
+                let side = (GROUP as usize / power_of_two(layout.count, GROUP as usize)).max(32);
+                let lanes = power_of_two(row.div_ceil(PACK), side);
+                params.team = lanes as u32;
+                params.row = row as u64;
+                let tiles = row.div_ceil(lanes * PACK);
+                params.tiles = Divider::new(tiles);
+                let pieces = layout.count.div_ceil(16 * (GROUP as usize / lanes));
+                (Kernel::Columns, layout.outputs / row.max(1) * tiles, pieces)
+            }
+        };
+        let wanted = (MANY_GROUPS / groups.max(1)).clamp(1, pieces.max(1));
+        // Whole packs, so that those of every part start aligned.
+        let chunk = layout.count.div_ceil(wanted).next_multiple_of(PACK).max(PACK);
+        let splits = layout.count.div_ceil(chunk).max(1);
+        params.chunk = chunk as u64;
+        params.splits = splits as u32;
+        let out = (offset_of!(ReduceParams, out), self.to.0);
+        let mut addresses = vec![(offset_of!(ReduceParams, input), self.from.0), out];
+        if let Some(center) = self.center {
+            addresses.push((offset_of!(ReduceParams, center), center));
+        }
+        if splits == 1 {
+            return plan.launch(kernel(self.class, first), [groups, 1, 1], &params, &addresses);
+        }
+        let size = if self.class == Class::F32 { 4 } else { 8 };
+        let partials = plan.scratch(splits * layout.outputs * 2 * size);
+        let partials = (offset_of!(ReduceParams, partials), partials);
+        addresses.push(partials);
+        plan.launch(kernel(self.class, first), [groups, splits, 1], &params, &addresses)?;
+        let team = power_of_two(splits.div_ceil(4), GROUP as usize);
+        params.team = team as u32;
+        let groups = layout.outputs.div_ceil(GROUP as usize / team);
+        plan.launch(kernel(self.class, Kernel::Join), [groups, 1, 1], &params, &[out, partials])
+    }
+
+    /// Work items for an output of the rows kernel: 16 elements each, fewer while that leaves a large
+    /// device idle.
+    fn team(&self) -> usize {
+        let (outputs, count, most) = (self.layout.outputs, self.layout.count, GROUP as usize);
+        let mut team = power_of_two(count.div_ceil(16), most);
+        while outputs * team < MANY_GROUPS * most / 2 && team < power_of_two(count.div_ceil(PACK), most) {
+            team *= 2;
+        }
+        team
+    }
+
+    /// The bits of what changes nothing when it is put together with an element.
+    fn neutral(&self) -> u64 {
+        let (class, ty) = (self.class, self.from.1);
+        let limit = |high: bool| match class {
+            Class::F32 | Class::F64 => class.bits(if high { f64::INFINITY } else { f64::NEG_INFINITY }),
+            _ => integer_limit(ty, high) as u64,
+        };
+        match self.op {
+            Op::Sum | Op::SumAbs | Op::SumSquare | Op::SumPower => 0,
+            Op::Prod => class.bits(1.0),
+            Op::Max | Op::LogSumExp => limit(false),
+            Op::Min | Op::MinMax => limit(true),
+        }
+    }
+}
+
+/// The smallest or largest value of an integer type.
+fn integer_limit(ty: ElementType, high: bool) -> i64 {
+    let bits = 8 * ty.size() as u32;
+    match (ty, ty.is_signed_integer(), high) {
+        (ElementType::Bool, _, high) => high as i64,
+        (_, true, true) => i64::MAX >> (64 - bits),
+        (_, true, false) => i64::MIN >> (64 - bits),
+        (_, false, true) => (u64::MAX >> (64 - bits)) as i64,
+        (_, false, false) => 0,
+    }
+}
