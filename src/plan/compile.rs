@@ -160,15 +160,15 @@ fn device_kernel(
     if cx.device.is_none() {
         return Ok(None);
     }
-    let (inputs, outputs, constants) = facts(graph, node);
+    let facts = NodeFacts::new(graph, node);
     let context = NodeContext {
         provider: "HIP",
         domain: &node.op.domain,
         name: &node.op.name,
         op,
-        input_types: &inputs,
-        output_types: &outputs,
-        constants: &constants,
+        input_types: &facts.inputs,
+        output_types: &facts.outputs,
+        constants: &facts.constants,
         pool: cx.pool,
     };
     let row = &mut cx.placement[row];
@@ -194,33 +194,41 @@ fn device_kernel(
 }
 
 /// Types of a node's inputs and outputs, and its constant inputs.
-#[allow(clippy::type_complexity)]
-fn facts<'g>(
-    graph: &'g Graph,
-    node: &Node,
-) -> (Vec<Option<ValueType>>, Vec<Option<ValueType>>, Vec<Option<&'g Tensor>>) {
-    let types = |values: &[Option<ValueId>]| -> Vec<Option<ValueType>> {
-        values.iter().map(|v| v.and_then(|v| graph.value(v).fact.ty.clone())).collect()
-    };
-    let constants = node.inputs.iter().map(|v| v.and_then(|v| graph.value(v).constant.as_deref())).collect();
-    (types(&node.inputs), types(&node.outputs), constants)
+struct NodeFacts<'g> {
+    inputs: Vec<Option<ValueType>>,
+    outputs: Vec<Option<ValueType>>,
+    constants: Vec<Option<&'g Tensor>>,
+}
+
+impl<'g> NodeFacts<'g> {
+    fn new(graph: &'g Graph, node: &Node) -> Self {
+        let types = |values: &[Option<ValueId>]| -> Vec<Option<ValueType>> {
+            values.iter().map(|v| v.and_then(|v| graph.value(v).fact.ty.clone())).collect()
+        };
+        let constant = |v: &Option<ValueId>| v.and_then(|v| graph.value(v).constant.as_deref());
+        NodeFacts {
+            inputs: types(&node.inputs),
+            outputs: types(&node.outputs),
+            constants: node.inputs.iter().map(constant).collect(),
+        }
+    }
 }
 
 fn kernel(graph: &Graph, node: &Node, op: &dyn Operator, cx: &mut CompileContext<'_>) -> Result<CpuKernel> {
-    let (inputs, outputs, constants) = facts(graph, node);
+    let facts = NodeFacts::new(graph, node);
     let kernel = cpu::build(&NodeContext {
         provider: "CPU",
         domain: &node.op.domain,
         name: &node.op.name,
         op,
-        input_types: &inputs,
-        output_types: &outputs,
-        constants: &constants,
+        input_types: &facts.inputs,
+        output_types: &facts.outputs,
+        constants: &facts.constants,
         pool: cx.pool,
     })
     .map_err(|e| e.at(&node.name, &node.op.to_string(), Status::InvalidModel))?;
     if let CpuKernel::Tensor(kernel) = &kernel {
-        for (i, constant) in constants.iter().enumerate() {
+        for (i, constant) in facts.constants.iter().enumerate() {
             if let Some(tensor) = constant
                 && kernel.consumes(i)
             {

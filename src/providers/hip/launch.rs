@@ -33,6 +33,9 @@ pub(super) enum Operand {
     Errors,
 }
 
+/// A kernel's parameters as bytes, with the offset of each address in them and what it stands for.
+pub(super) type AddressedParams = (Vec<u8>, Vec<(usize, Operand)>);
+
 /// An address to fill in.
 #[derive(Clone, Copy, Debug)]
 struct Patch {

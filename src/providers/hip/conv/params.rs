@@ -9,7 +9,7 @@ use crate::ops::window::Geometry;
 
 use super::super::PlanBuilder;
 use super::super::gemm::GemmParams;
-use super::super::launch::Operand;
+use super::super::launch::AddressedParams;
 
 /// What one column of the weight multiplies: a channel, and how far from the window's begin along each axis.
 #[repr(C)]
@@ -76,7 +76,7 @@ pub(in super::super) fn image_params(
     plan: &mut PlanBuilder<'_>,
     g: &Geometry,
     channels: usize,
-) -> Result<(Vec<u8>, Vec<(usize, Operand)>), OpError> {
+) -> Result<AddressedParams, OpError> {
     let (kernel, dilation) = (three(&g.kernel, 1)?, three(&g.dilations, 1)?);
     let params = ImageParams {
         taps: 0,

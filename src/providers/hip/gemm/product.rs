@@ -8,7 +8,7 @@ use crate::ops::OpError;
 use crate::tensor::ElementType;
 
 use super::super::PlanBuilder;
-use super::super::launch::{GROUP, Operand};
+use super::super::launch::{AddressedParams, GROUP, Operand};
 use super::epilogue::Epilogue;
 use super::params::{AxisParams, GemmParams, MAX_AXES};
 use super::tiles::{self, FEW, Shape, TileKernel, Unit};
@@ -262,7 +262,7 @@ impl Product {
 #[derive(Default)]
 pub(in super::super) struct Extra {
     /// Bytes that follow them, and the addresses within.
-    pub(in super::super) params: Option<(Vec<u8>, Vec<(usize, Operand)>)>,
+    pub(in super::super) params: Option<AddressedParams>,
     /// Workgroups, where a kernel has no tiles; then K stays whole.
     pub(in super::super) groups: Option<usize>,
 }
