@@ -36,10 +36,11 @@ def strip(model_path, folder):
                 "positive": bool((array > 0).all()),
             }
         )
-        tensor.ClearField("raw_data")
         tensor.ClearField("float_data")
+        # onnx marks as external only what has raw data.
+        tensor.raw_data = b"0"
         external_data_helper.set_external_data(tensor, "weights.bin", offset=offset, length=array.nbytes)
-        tensor.data_location = TensorProto.EXTERNAL
+        tensor.ClearField("raw_data")
         offset += array.nbytes + -array.nbytes % 64
     (folder / "weights.json").write_text(json.dumps(weights))
     (folder / "model.onnx").write_bytes(model.SerializeToString())

@@ -56,6 +56,9 @@ impl<'g> Placement<'g> {
             return Err(NotOnDevice::ByNature("control flow: the session runs it".to_owned()));
         }
         let outputs = at.outputs.iter().flatten();
+        if node.domain.is_empty() && matches!(node.name, "Shape" | "Size") {
+            return Err(NotOnDevice::ByNature("it is known from the shape alone".to_owned()));
+        }
         if at.outputs.iter().any(Option::is_some) && outputs.clone().all(|v| self.shapes[v.index()]) {
             return Err(NotOnDevice::ByNature("shape arithmetic stays on the host".to_owned()));
         }

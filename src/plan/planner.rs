@@ -408,6 +408,26 @@ impl<'p> Planner<'p> {
         f(&arguments, &outputs)
     }
 
+    /// Leaves copies out that no step of the run reads: `Shape` of a value on the device, for instance, is
+    /// known without the value.
+    pub(super) fn drop_copies(&mut self, steps: &mut [StepPlan]) {
+        let mut read = vec![false; self.states.len()];
+        for (step, plan) in self.program.steps.iter().zip(steps.iter()) {
+            if !matches!(plan, StepPlan::Skip | StepPlan::Copy(_)) {
+                step.inputs.iter().flatten().for_each(|&v| read[self.roots[v as usize] as usize] = true);
+            }
+        }
+        self.program.outputs.iter().for_each(|&v| read[self.roots[v as usize] as usize] = true);
+        for (step, plan) in self.program.steps.iter().zip(steps) {
+            if let (StepPlan::Copy(_), Some(&Some(copy))) = (&plan, step.outputs.first())
+                && !read[copy as usize]
+            {
+                *plan = StepPlan::Skip;
+                self.states[copy as usize] = State::Absent;
+            }
+        }
+    }
+
     /// Gives every block value and every scratch its offset; tells the sizes of the blocks on the host
     /// and on the device.
     pub(super) fn place(&mut self, steps: &mut [StepPlan]) -> Result<[usize; 2]> {

@@ -120,6 +120,7 @@ impl ShapedPlan {
                 .map_err(|e| e.at(&step.node, &step.op_name, Status::InvalidInput))?;
             steps.push(plan);
         }
+        planner.drop_copies(&mut steps);
         let [block, device_block] = planner.place(&mut steps)?;
         let uploaded = planner.upload(&steps)?;
         let signature = inputs.iter().map(|v| v.view().map(|v| (v.ty(), v.shape().into()))).collect();
