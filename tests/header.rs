@@ -15,6 +15,7 @@ const SOURCES: &[&str] = &[
     "ports",
     "model_info",
     "values",
+    "device_values",
     "strings",
     "containers",
     "dlpack",

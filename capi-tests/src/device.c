@@ -7,6 +7,8 @@
 /* Without a device every function says so, and why. */
 static void without(rukh_environment *environment) {
     const char *part = "no HIP device";
+    const int64_t shape[] = {2};
+    rukh_value *made;
     uint64_t value;
     size_t needed;
     char text[64];
@@ -15,6 +17,8 @@ static void without(rukh_environment *environment) {
     FAILS(RUKH_ERROR_DEVICE, part, rukh_environment_memory_reset_peaks(environment, 0, &error));
     FAILS(RUKH_ERROR_DEVICE, part, rukh_environment_memory_empty_cache(environment, 0, &error));
     FAILS(RUKH_ERROR_DEVICE, part, rukh_environment_memory_record_history(environment, 0, 10, &error));
+    FAILS(RUKH_ERROR_DEVICE, part,
+          rukh_value_create_device_tensor(environment, 0, RUKH_ELEMENT_FLOAT, shape, 1, &made, &error));
     FAILS(RUKH_ERROR_DEVICE, part,
           rukh_environment_memory_snapshot(environment, 0, text, sizeof text, &needed, &error));
 }
@@ -46,6 +50,62 @@ static void with(rukh_environment *environment) {
     OK(rukh_environment_memory_empty_cache(environment, 0, &error));
 }
 
+/* Tensors on the device as inputs and outputs of a run: y = a + a, z = a * a. */
+static void tensors(rukh_environment *environment) {
+    enum { COUNT = 1000 };
+    static float data[COUNT];
+    const int64_t shape[] = {COUNT};
+    rukh_session_options *options;
+    rukh_session *session;
+    rukh_io_binding *binding;
+    rukh_value *host, *a, *outputs[2];
+    const float *result;
+    const void *pointer;
+    int32_t on_device;
+    uint64_t address;
+    size_t i, device;
+    const char *names[2];
+    for (i = 0; i < COUNT; i++) data[i] = (float)i;
+    OK(rukh_session_options_create(&options, &error));
+    OK(rukh_session_options_set(options, "fallback", "error", &error));
+    OK(rukh_session_options_add_provider(options, "hip", NULL, NULL, 0, &error));
+    OK(rukh_session_create(environment, model_path("add"), options, &session, &error));
+    rukh_session_options_destroy(options);
+    host = floats(data, COUNT);
+    OK(rukh_value_create_device_tensor(environment, 0, RUKH_ELEMENT_FLOAT, shape, 1, &a, &error));
+    OK(rukh_value_device(a, &on_device, &device, &address, &error));
+    CHECK(on_device == 1 && device == 0 && address != 0);
+    FAILS(RUKH_ERROR_INVALID_ARGUMENT, "in device memory", rukh_value_data(a, &pointer, NULL, &error));
+    OK(rukh_value_copy(host, a, &error));
+    OK(rukh_io_binding_create(session, &binding, &error));
+    for (i = 0; i < 2; i++) {
+        OK(rukh_session_input_name(session, i, &names[0], &error));
+        OK(rukh_session_output_name(session, i, &names[1], &error));
+        OK(rukh_value_create_device_tensor(environment, 0, RUKH_ELEMENT_FLOAT, shape, 1, &outputs[i], &error));
+        OK(rukh_io_binding_bind_input(binding, names[0], a, &error));
+        OK(rukh_io_binding_bind_output(binding, names[1], outputs[i], &error));
+    }
+    OK(rukh_io_binding_run(binding, NULL, &error));
+    OK(rukh_io_binding_run(binding, NULL, &error));
+    for (i = 0; i < 2; i++) {
+        size_t k;
+        OK(rukh_value_copy(outputs[i], host, &error));
+        OK(rukh_value_data(host, &pointer, NULL, &error));
+        result = pointer;
+        for (k = 0; k < COUNT; k++) CHECK(result[k] == (i == 0 ? 2 * data[k] : data[k] * data[k]));
+    }
+    /* An output in its input's own memory. */
+    OK(rukh_io_binding_bind_output(binding, names[1], a, &error));
+    OK(rukh_io_binding_run(binding, NULL, &error));
+    OK(rukh_value_copy(a, host, &error));
+    CHECK(floats_of(host, COUNT)[7] == 49.0f);
+    rukh_io_binding_destroy(binding);
+    rukh_session_destroy(session);
+    rukh_value_destroy(host);
+    rukh_value_destroy(a);
+    for (i = 0; i < 2; i++) rukh_value_destroy(outputs[i]);
+}
+
 /* The options of the hip provider, which are checked before there is a device. */
 static void options(void) {
     rukh_session_options *options;
@@ -65,13 +125,15 @@ static void options(void) {
     rukh_session_options_destroy(options);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
     rukh_environment *environment = new_environment("1");
     char reason[1024];
     size_t needed;
+    if (argc > 1) model_folder = argv[1];
     OK(rukh_environment_provider_reason(environment, "hip", reason, sizeof reason, &needed, &error));
     if (reason[0] == '\0') {
         with(environment);
+        tensors(environment);
     } else {
         without(environment);
     }

@@ -1585,6 +1585,73 @@ rukh_status rukh_value_data_mut(struct rukh_value *value,
                                 struct rukh_error **error);
 
 /**
+ * Makes a tensor in the memory of a device; its elements are unspecified.
+ *
+ * Bound to inputs and outputs of a session on that device, it is read and written where it is: nothing is
+ * copied. `rukh_value_copy` fills and reads it.
+ *
+ * `environment`: not NULL. `device_id`: as the hip provider's option. `element`: one of `RUKH_ELEMENT_…` but
+ * `STRING`. `shape`: `rank` dimensions in elements; NULL allowed with rank 0. `out`: not NULL; receives the
+ * value, which the caller destroys when no run uses it; NULL on failure. `error`: may be NULL. Threads: any.
+ * Errors: `RUKH_ERROR_INVALID_ARGUMENT`, `RUKH_ERROR_DEVICE` without a device, `RUKH_ERROR_OUT_OF_MEMORY`.
+ */
+rukh_status rukh_value_create_device_tensor(const struct rukh_environment *environment,
+                                            size_t device_id,
+                                            rukh_element_type element,
+                                            const int64_t *shape,
+                                            size_t rank,
+                                            struct rukh_value **out,
+                                            struct rukh_error **error);
+
+/**
+ * Makes a tensor over device memory of the caller's (of `hipMalloc`, or of another library's tensor).
+ *
+ * `environment`: not NULL. `device_id`: whose memory it is. `element`, `shape`, `rank`: as in
+ * `rukh_value_create_device_tensor`. `address`: the elements in row-major order without gaps, aligned to the
+ * element; not NULL. `bytes`: what the shape takes, checked. `deleter`: called with `address` and `user` when
+ * the last owner is gone; may be NULL. `out`: not NULL; receives the value, which the caller destroys; NULL
+ * on failure, and then the deleter is not called. `error`: may be NULL. Threads: any. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT`, `RUKH_ERROR_DEVICE`.
+ */
+rukh_status rukh_value_create_device_tensor_over(const struct rukh_environment *environment,
+                                                 size_t device_id,
+                                                 rukh_element_type element,
+                                                 const int64_t *shape,
+                                                 size_t rank,
+                                                 void *address,
+                                                 size_t bytes,
+                                                 rukh_deleter deleter,
+                                                 void *user,
+                                                 struct rukh_value **out,
+                                                 struct rukh_error **error);
+
+/**
+ * Copies the elements of a tensor into another of the same type and shape, from and to host or device
+ * memory, and waits for it.
+ *
+ * `from`, `to`: not NULL; tensors of anything but strings. `error`: may be NULL. Threads: any; `to` must not
+ * be in use meanwhile. Errors: `RUKH_ERROR_INVALID_ARGUMENT` when types or shapes differ,
+ * `RUKH_ERROR_DEVICE`, and the handle errors.
+ */
+rukh_status rukh_value_copy(const struct rukh_value *from,
+                            struct rukh_value *to,
+                            struct rukh_error **error);
+
+/**
+ * Where the elements of a tensor are: the address in a device's memory, and which device.
+ *
+ * `value`: not NULL; a tensor of anything but strings. `on_device`: not NULL; receives 1, or 0 for host
+ * memory, whose address `rukh_value_data` tells. `device_id`, `address`: may be NULL; receive 0 for host
+ * memory. `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, and
+ * the handle errors.
+ */
+rukh_status rukh_value_device(const struct rukh_value *value,
+                              int32_t *on_device,
+                              size_t *device_id,
+                              uint64_t *address,
+                              struct rukh_error **error);
+
+/**
  * Makes a tensor of strings.
  *
  * `shape`: `rank` dimensions in elements; NULL allowed with rank 0. `strings`: `count` texts, one an

@@ -99,6 +99,12 @@ fn export<M: Managed>(tensor: &Tensor) -> Result<*mut M> {
     let Some(buffer) = tensor.buffer() else {
         fail!(Unsupported, "a tensor of {} has no DLPack form", tensor.ty());
     };
+    if buffer.device().is_some() {
+        fail!(
+            Unsupported,
+            "a tensor in device memory is not exported; copy it to the host with rukh_value_copy"
+        );
+    }
     let data = buffer.as_ptr().cast();
     let shape: Vec<i64> = tensor.shape().iter().map(|&d| d as i64).collect();
     let mut exported = Box::new(Exported {

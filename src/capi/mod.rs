@@ -11,6 +11,7 @@ mod args;
 mod asynchronous;
 mod binding;
 mod containers;
+mod device_values;
 mod devices;
 mod dlpack;
 mod dlpack_layout;
@@ -38,6 +39,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockW
 pub use asynchronous::*;
 pub use binding::*;
 pub use containers::*;
+pub use device_values::*;
 pub use devices::*;
 pub use dlpack::*;
 pub use dlpack_layout::{DLManagedTensor, DLManagedTensorVersioned};

@@ -59,10 +59,10 @@ pub(super) fn innermost(ty: &ValueType) -> ElementType {
 }
 
 /// Releases the caller's memory with the last tensor over it.
-struct Foreign {
-    data: *mut c_void,
-    user: *mut c_void,
-    deleter: rukh_deleter,
+pub(super) struct Foreign {
+    pub(super) data: *mut c_void,
+    pub(super) user: *mut c_void,
+    pub(super) deleter: rukh_deleter,
 }
 
 // SAFETY: the header demands that the deleter may be called from any thread.
@@ -365,8 +365,13 @@ pub unsafe extern "C" fn rukh_value_data_mut(
     })
 }
 
+/// The elements of a tensor in host memory.
 fn memory(value: &Value) -> Result<&Buffer> {
     match tensor(value)?.buffer() {
+        Some(buffer) if buffer.device().is_some() => fail!(
+            InvalidArgument,
+            "the tensor is in device memory; rukh_value_copy brings it to the host, rukh_value_device tells its address"
+        ),
         Some(buffer) => Ok(buffer),
         None => fail!(
             InvalidArgument,

@@ -56,6 +56,10 @@ impl Stream {
         Ok(Stream { device: device.clone(), raw, owned: false })
     }
 
+    pub(crate) fn device(&self) -> &Arc<Device> {
+        &self.device
+    }
+
     /// The runtime's handle, as a number.
     pub(crate) fn id(&self) -> u64 {
         self.raw.addr() as u64
@@ -98,6 +102,20 @@ impl Stream {
         // SAFETY: the caller's promise.
         let code = unsafe { (self.device.runtime.functions.copy_to_host)(to.cast(), from, len, self.raw) };
         self.device.check("copy to the host", code)
+    }
+
+    /// Copies bytes within device memory; the two spans must not overlap.
+    ///
+    /// # Safety
+    /// Both spans must be valid on the device until the stream has come past the copy.
+    pub(crate) unsafe fn copy_on_device(&self, to: u64, from: u64, len: usize) -> Result<(), HipError> {
+        if len == 0 {
+            return Ok(());
+        }
+        let _current = self.device.enter()?;
+        // SAFETY: the caller's promise.
+        let code = unsafe { (self.device.runtime.functions.copy_on_device)(to, from, len, self.raw) };
+        self.device.check("copy on the device", code)
     }
 
     /// Sets bytes of device memory.

@@ -54,6 +54,7 @@ functions! {
         free: fn(Address) = "hipFree", "cuMemFree_v2";
         copy_to_device: fn(Address, *const c_void, usize, Raw) = "hipMemcpyHtoDAsync", "cuMemcpyHtoDAsync_v2";
         copy_to_host: fn(*mut c_void, Address, usize, Raw) = "hipMemcpyDtoHAsync", "cuMemcpyDtoHAsync_v2";
+        copy_on_device: fn(Address, Address, usize, Raw) = "hipMemcpyDtoDAsync", "cuMemcpyDtoDAsync_v2";
         set_bytes: fn(Address, u8, usize, Raw) = "hipMemsetD8Async", "cuMemsetD8Async";
         stream_create: fn(*mut Raw, c_uint) = "hipStreamCreateWithFlags", "cuStreamCreate";
         stream_destroy: fn(Raw) = "hipStreamDestroy", "cuStreamDestroy_v2";

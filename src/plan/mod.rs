@@ -14,4 +14,4 @@ mod shaped;
 
 pub(crate) use compile::{CompileContext, compile};
 pub(crate) use program::{Body, Control, DevicePool, PlacementRow, Program, Step, StepBody};
-pub(crate) use shaped::{DeviceStep, PlannedStep, ShapedPlan, State, StepPlan};
+pub(crate) use shaped::{DeviceStep, OutputPlace, PlannedStep, ShapedPlan, Signature, State, StepPlan};

@@ -11,11 +11,14 @@ use crate::threads::Pool;
 
 use super::layout::{self, Interval};
 use super::program::{Program, Step, StepBody};
-use super::shaped::{DeviceStep, InputSignature, PlannedStep, State, StepPlan};
+use super::shaped::{DeviceStep, OutputPlace, PlannedStep, Signature, State, StepPlan};
 
 /// Goes through a program's steps in order; each learns the shapes of its inputs from those before.
 pub(super) struct Planner<'p> {
     program: &'p Program,
+    outputs: &'p [OutputPlace],
+    /// Inputs of the run that were given on the device, by value.
+    given_on_device: Vec<bool>,
     states: Vec<State>,
     /// For each value, the value whose memory it shares; itself when it has its own.
     roots: Vec<u32>,
@@ -27,7 +30,7 @@ pub(super) struct Planner<'p> {
 }
 
 impl<'p> Planner<'p> {
-    pub(super) fn new(program: &'p Program, inputs: &InputSignature<'_>) -> Self {
+    pub(super) fn new(program: &'p Program, signature: Signature<'p>) -> Self {
         let count = program.values.len();
         let mut states: Vec<State> = program
             .values
@@ -39,9 +42,13 @@ impl<'p> Planner<'p> {
                 None => State::Absent,
             })
             .collect();
-        for (index, (&value, given)) in program.inputs.iter().zip(inputs).enumerate() {
-            states[value as usize] = match given.view() {
-                Some(view) => State::Input { index, ty: view.ty(), shape: view.shape().into() },
+        let mut given_on_device = vec![false; count];
+        for (index, (&value, given)) in program.inputs.iter().zip(signature.inputs).enumerate() {
+            states[value as usize] = match given.layout() {
+                Some((ty, shape, place)) => {
+                    given_on_device[value as usize] = place == Place::Device;
+                    State::Input { index, ty, shape: shape.into() }
+                }
                 None => State::Dynamic,
             };
         }
@@ -52,6 +59,8 @@ impl<'p> Planner<'p> {
         program.outputs.iter().for_each(|&v| last[v as usize] = usize::MAX);
         Planner {
             program,
+            outputs: signature.outputs,
+            given_on_device,
             states,
             roots: (0..count as u32).collect(),
             lives: vec![(0, 0); count],
@@ -157,6 +166,14 @@ impl<'p> Planner<'p> {
         let (Some(&Some(input)), Some(&Some(output))) = (step.inputs.first(), step.outputs.first()) else {
             return Ok(StepPlan::Skip);
         };
+        if self.given_on_device[input as usize]
+            && let Some((ty, shape)) = self.states[input as usize].layout()
+        {
+            let shape = shape.into();
+            self.join(output, input);
+            self.states[output as usize] = State::Alias { of: input, ty, shape };
+            return Ok(StepPlan::Skip);
+        }
         let state = match &self.states[input as usize] {
             State::Known(tensor) => State::Known(tensor.clone()),
             state => match state.layout() {
@@ -176,10 +193,51 @@ impl<'p> Planner<'p> {
     /// Gives an output memory of its own: the run's output, or a part of the block.
     fn settle(&mut self, at: usize, output: u32, ty: ElementType, shape: Shape) {
         self.lives[output as usize] = (at, self.last[output as usize].max(at));
-        self.states[output as usize] = match self.program.outputs.iter().position(|&o| o == output) {
+        let index = self.program.outputs.iter().position(|&o| o == output);
+        self.states[output as usize] = match index.filter(|&i| self.outputs[i] == OutputPlace::Host) {
             Some(index) => State::Output { index, ty, shape },
             None => State::Block { offset: 0, ty, shape },
         };
+    }
+
+    /// Lets the device write outputs that are wanted there right where they are wanted.
+    pub(super) fn bind_device_outputs(&mut self, steps: &mut [StepPlan]) {
+        for (step, plan) in self.program.steps.iter().zip(steps) {
+            let (StepPlan::Copy(Place::Host), Some(&Some(from)), Some(&Some(to))) =
+                (&plan, step.inputs.first(), step.outputs.first())
+            else {
+                continue;
+            };
+            let index = self.program.outputs.iter().position(|&o| o == to);
+            let Some(index) = index.filter(|&i| self.outputs[i] == OutputPlace::Device) else { continue };
+            // A value that works in place on another's memory is written where that one is.
+            let root = self.roots[from as usize] as usize;
+            let layout = self.states[from as usize].layout().map(|(ty, shape)| (ty, Shape::from(shape)));
+            if let (Some((ty, shape)), State::Block { .. }) = (layout, &self.states[root])
+                && self.states[root].layout() == Some((ty, &shape[..]))
+            {
+                self.states[root] = State::Output { index, ty, shape };
+                self.states[to as usize] = State::Absent;
+                *plan = StepPlan::Skip;
+            }
+        }
+    }
+
+    /// The inputs of the run that were given on the device although a step reads them on the host.
+    pub(super) fn needed_on_host(&self, steps: &[StepPlan]) -> Vec<usize> {
+        let mut needed = vec![false; self.states.len()];
+        for (step, plan) in self.program.steps.iter().zip(steps) {
+            let on_host = !matches!(step.body, StepBody::Device(_) | StepBody::Copy(_));
+            if on_host && !matches!(plan, StepPlan::Skip) {
+                step.inputs.iter().flatten().for_each(|&v| needed[self.roots[v as usize] as usize] = true);
+            }
+        }
+        self.program.outputs.iter().for_each(|&v| needed[self.roots[v as usize] as usize] = true);
+        let inputs = self.program.inputs.iter().enumerate();
+        inputs
+            .filter(|(_, v)| self.given_on_device[**v as usize] && needed[**v as usize])
+            .map(|(i, _)| i)
+            .collect()
     }
 
     pub(super) fn into_states(self) -> Vec<State> {

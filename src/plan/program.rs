@@ -10,7 +10,7 @@ use crate::providers::cpu::CpuKernel;
 use crate::providers::hip::{DeviceContext, HipKernel, Provider};
 use crate::tensor::{Place, Tensor, ValueType};
 
-use super::shaped::{InputSignature, ShapedPlan};
+use super::shaped::{ShapedPlan, Signature};
 
 /// An executable graph. Shared by any number of runs at a time.
 pub(crate) struct Program {
@@ -138,7 +138,7 @@ impl Program {
     }
 
     /// The plan for these inputs, if it was made before. The lock is held for the look-up alone.
-    pub(crate) fn find_plan(&self, signature: &InputSignature<'_>) -> Option<Arc<ShapedPlan>> {
+    pub(crate) fn find_plan(&self, signature: Signature<'_>) -> Option<Arc<ShapedPlan>> {
         let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
         let at = plans.iter().position(|plan| plan.matches(signature))?;
         plans[..=at].rotate_right(1);

@@ -10,13 +10,30 @@ use crate::threads::Pool;
 use super::planner::Planner;
 use super::program::Program;
 
-/// The inputs of a run, as far as they decide its plan.
-pub(crate) type InputSignature<'a> = [ValueRef<'a>];
+/// The inputs of a run and where its outputs go, as far as they decide its plan.
+#[derive(Clone, Copy)]
+pub(crate) struct Signature<'a> {
+    pub(crate) inputs: &'a [ValueRef<'a>],
+    pub(crate) outputs: &'a [OutputPlace],
+}
+
+/// Where an output of a run is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OutputPlace {
+    Host,
+    /// In device memory that the caller bound.
+    Device,
+    /// In device memory that an input of the run shares, so that it is written last.
+    DeviceShared,
+}
 
 /// A plan for one signature of input shapes.
 pub(crate) struct ShapedPlan {
-    /// Type and shape of each input; `None` for one that is no plain tensor.
-    signature: Vec<Option<(ElementType, Shape)>>,
+    /// Type, shape and place of each input; `None` for one that is no plain tensor.
+    inputs: Vec<Option<(ElementType, Shape, Place)>>,
+    outputs: Vec<OutputPlace>,
+    /// Inputs that were given on the device although steps read them on the host.
+    pub(crate) needed_on_host: Vec<usize>,
     /// By value.
     pub(crate) states: Vec<State>,
     /// By step.
@@ -101,18 +118,19 @@ impl State {
 }
 
 impl ShapedPlan {
-    pub(crate) fn matches(&self, signature: &InputSignature<'_>) -> bool {
-        self.signature.len() == signature.len()
-            && self.signature.iter().zip(signature).all(|(have, given)| match (have, given.view()) {
-                (Some((ty, shape)), Some(view)) => *ty == view.ty() && shape[..] == *view.shape(),
+    pub(crate) fn matches(&self, signature: Signature<'_>) -> bool {
+        self.outputs == signature.outputs
+            && self.inputs.len() == signature.inputs.len()
+            && self.inputs.iter().zip(signature.inputs).all(|(have, given)| match (have, given.layout()) {
+                (Some((ty, shape, place)), Some(given)) => (*ty, &shape[..], *place) == given,
                 (None, None) => true,
                 _ => false,
             })
     }
 
     /// Plans a run on inputs like these.
-    pub(crate) fn new(program: &Program, inputs: &InputSignature<'_>, pool: &Pool) -> Result<Self> {
-        let mut planner = Planner::new(program, inputs);
+    pub(crate) fn new(program: &Program, signature: Signature<'_>, pool: &Pool) -> Result<Self> {
+        let mut planner = Planner::new(program, signature);
         let mut steps = Vec::with_capacity(program.steps.len());
         for (i, step) in program.steps.iter().enumerate() {
             let plan = planner
@@ -120,10 +138,20 @@ impl ShapedPlan {
                 .map_err(|e| e.at(&step.node, &step.op_name, Status::InvalidInput))?;
             steps.push(plan);
         }
+        planner.bind_device_outputs(&mut steps);
         planner.drop_copies(&mut steps);
         let [block, device_block] = planner.place(&mut steps)?;
         let uploaded = planner.upload(&steps)?;
-        let signature = inputs.iter().map(|v| v.view().map(|v| (v.ty(), v.shape().into()))).collect();
-        Ok(ShapedPlan { signature, states: planner.into_states(), steps, block, device_block, uploaded })
+        let layout = |v: &ValueRef<'_>| v.layout().map(|(ty, shape, place)| (ty, shape.into(), place));
+        Ok(ShapedPlan {
+            inputs: signature.inputs.iter().map(layout).collect(),
+            outputs: signature.outputs.to_vec(),
+            needed_on_host: planner.needed_on_host(&steps),
+            states: planner.into_states(),
+            steps,
+            block,
+            device_block,
+            uploaded,
+        })
     }
 }

@@ -179,7 +179,7 @@ impl Run<'_, '_> {
         {
             let (ptr, len) = self.memory.spans[index];
             // SAFETY: the run keeps planned device memory until it ends, which is after the step.
-            let buffer = unsafe { Buffer::on_device(ptr.addr() as u64, len, std::sync::Arc::new(())) };
+            let buffer = unsafe { Buffer::on_device(0, ptr.addr() as u64, len, std::sync::Arc::new(())) };
             if let Some(tensor) = Tensor::from_buffer(ty, shape, buffer) {
                 return Ok(Value::Tensor(tensor));
             }

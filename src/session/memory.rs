@@ -1,8 +1,12 @@
 //! What is told of the memory of a device, over all sessions of an environment.
 
+use std::any::Any;
+use std::sync::Arc;
+
 use crate::error::Result;
 use crate::memory::device::statistics::Statistics;
 use crate::providers::hip;
+use crate::tensor::{Buffer, Place, Tensor};
 
 use super::Environment;
 
@@ -57,4 +61,40 @@ impl Environment {
 fn memory_statistics_of(statistics: &Statistics) -> Vec<(String, u64)> {
     let arena = statistics.arena_entries().map(|(name, value)| (name.to_owned(), value));
     statistics.entries().into_iter().chain(arena).collect()
+}
+
+/// Memory of a device, of unspecified content.
+pub(crate) fn device_buffer(device_id: usize, bytes: usize) -> Result<Buffer> {
+    hip::allocate_on(device_id, bytes)
+}
+
+/// Memory of a device that belongs to someone else.
+///
+/// # Safety
+/// `address` must be valid for `bytes` on the device until `owner` is dropped.
+pub(crate) unsafe fn foreign_device_buffer(
+    device_id: usize,
+    address: u64,
+    bytes: usize,
+    owner: impl Any + Send + Sync,
+) -> Result<Buffer> {
+    hip::check_device(device_id)?;
+    // SAFETY: the caller's promise.
+    Ok(unsafe { Buffer::on_device(device_id as u32, address, bytes, Arc::new(owner)) })
+}
+
+/// Copies the elements of a tensor into another of as many bytes, wherever they are, and waits for it.
+pub(crate) fn copy_tensor(from: &Tensor, to: &Tensor) -> Result<()> {
+    let (Some(from), Some(to)) = (from.buffer(), to.buffer()) else {
+        return Err(crate::error::Error::new(
+            crate::error::Status::InvalidArgument,
+            "tensors of strings cannot be copied",
+        ));
+    };
+    if from.place() == Place::Host && to.place() == Place::Host {
+        // SAFETY: both hold as many bytes; `copy` allows overlap, and nobody else writes `to` meanwhile.
+        unsafe { std::ptr::copy(from.as_ptr(), to.as_ptr(), from.len()) };
+        return Ok(());
+    }
+    hip::copy_bytes(from, to)
 }

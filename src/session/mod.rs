@@ -21,7 +21,7 @@ use smallvec::SmallVec;
 use crate::error::{Result, fail};
 use crate::graph::Dim;
 use crate::plan::Program;
-use crate::tensor::{Value, ValueRef, ValueType};
+use crate::tensor::{Buffer, Tensor, Value, ValueRef, ValueType};
 use crate::threads::Pool;
 
 pub(crate) use crate::memory::device::external::ExternalFunctions;
@@ -30,6 +30,7 @@ pub(crate) use crate::plan::PlacementRow;
 pub(crate) use binding::Binding;
 pub(crate) use devices::{devices, missing as missing_device};
 pub(crate) use environment::{Environment, Level, Log};
+pub(crate) use memory::{copy_tensor, device_buffer, foreign_device_buffer};
 pub(crate) use options::{Load, ProviderKind, RunOptions, SessionOptions};
 
 use binding::BoundOutput;
@@ -159,6 +160,11 @@ impl Session {
         if binding.inputs.len() != self.inputs.len() || binding.outputs.len() != self.outputs.len() {
             fail!(InvalidArgument, "the binding was made for another session");
         }
+        for (port, output) in self.outputs.iter().zip(&binding.outputs) {
+            if let BoundOutput::Memory(value) = output {
+                self.check_device("output", &port.name, value)?;
+            }
+        }
         let mut slots = std::mem::take(&mut binding.scratch);
         slots.clear();
         slots.extend(binding.outputs.iter().map(|output| match output {
@@ -173,6 +179,25 @@ impl Session {
         }
         binding.scratch = slots;
         result
+    }
+
+    /// Whether memory of a device is of the device that the session uses.
+    fn check_device(&self, what: &str, name: &str, value: &Value) -> Result<()> {
+        let Some(device) = value.as_tensor().and_then(Tensor::buffer).and_then(Buffer::device) else {
+            return Ok(());
+        };
+        match &self.program.device {
+            Some(pool) if pool.provider.device().index as u32 == device => Ok(()),
+            Some(pool) => fail!(
+                InvalidInput,
+                "{what} \"{name}\" is in the memory of device {device}; the session uses device {}",
+                pool.provider.device().index
+            ),
+            None => fail!(
+                InvalidInput,
+                "{what} \"{name}\" is in device memory; the session runs on the CPU and needs host memory"
+            ),
+        }
     }
 
     fn execute<'v>(
@@ -191,6 +216,7 @@ impl Session {
                 fail!(InvalidInput, "input \"{}\" is missing; the model needs it", port.name);
             };
             check_input(port, value, &mut symbols)?;
+            self.check_device("input", &port.name, value)?;
             if let Value::Tensor(tensor) = value
                 && !tensor.is_aligned()
             {

@@ -3,11 +3,15 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use smallvec::SmallVec;
+
 use crate::error::{Error, Result, Status, fail};
 use crate::graph::{Dim, Fact};
 use crate::memory::RunMemory;
 use crate::ops::{Infer, OpError, Unknowns};
-use crate::plan::{DevicePool, PlannedStep, Program, ShapedPlan, State, Step, StepBody, StepPlan};
+use crate::plan::{
+    DevicePool, OutputPlace, PlannedStep, Program, ShapedPlan, Signature, State, Step, StepBody, StepPlan,
+};
 use crate::providers::cpu::{CpuKernel, KernelContext, fact_of, known_shape, run_kernel};
 use crate::providers::hip::DeviceContext;
 use crate::tensor::{Place, Tensor, TensorView, Value, ValueRef};
@@ -40,14 +44,19 @@ pub(super) fn run(
     inputs: &[ValueRef<'_>],
     outputs: &mut [Output],
 ) -> Result<()> {
-    let plan = match program.find_plan(inputs) {
+    let places: SmallVec<[OutputPlace; 8]> = outputs.iter().map(|o| o.place(inputs)).collect();
+    let signature = Signature { inputs, outputs: &places };
+    let plan = match program.find_plan(signature) {
         Some(plan) => plan,
         None => {
-            let plan = Arc::new(ShapedPlan::new(program, inputs, cx.pool)?);
+            let plan = Arc::new(ShapedPlan::new(program, signature, cx.pool)?);
             program.keep_plan(plan.clone());
             plan
         }
     };
+    if !plan.needed_on_host.is_empty() {
+        return run_with_host_inputs(cx, program, inputs, outputs, &plan.needed_on_host);
+    }
     let mut device = program.device.as_ref().map(DevicePool::take).transpose()?;
     let mut memory = program.contexts.take();
     let mut run = Run { cx, program, plan: &plan, inputs, memory: &mut memory, device: device.as_mut() };
@@ -61,6 +70,50 @@ pub(super) fn run(
     memory.dynamic.iter_mut().for_each(|v| *v = None);
     program.contexts.give_back(memory);
     result
+}
+
+impl Output {
+    /// Where the output is wanted.
+    fn place(&self, inputs: &[ValueRef<'_>]) -> OutputPlace {
+        let Output::Bound(tensor) = self else { return OutputPlace::Host };
+        let Some(buffer) = tensor.buffer().filter(|b| b.place() == Place::Device) else {
+            return OutputPlace::Host;
+        };
+        let (start, end) = (buffer.as_ptr().addr(), buffer.as_ptr().addr() + buffer.len());
+        let shared = inputs.iter().any(|v| {
+            let (at, bytes) = v.span();
+            v.place() == Some(Place::Device) && at.addr() < end && start < at.addr() + bytes
+        });
+        if shared { OutputPlace::DeviceShared } else { OutputPlace::Device }
+    }
+}
+
+/// Runs with those inputs copied to the host that steps read there.
+fn run_with_host_inputs(
+    cx: RunContext<'_>,
+    program: &Program,
+    inputs: &[ValueRef<'_>],
+    outputs: &mut [Output],
+    needed: &[usize],
+) -> Result<()> {
+    let Some(pool) = &program.device else {
+        fail!(InvalidInput, "an input is in device memory, and no node of this session runs on a device");
+    };
+    let mut copies = Vec::with_capacity(needed.len());
+    for &index in needed {
+        let Some((ty, shape, _)) = inputs[index].layout() else { continue };
+        let copy = Tensor::zeros(ty, shape)?;
+        let (from, bytes) = inputs[index].span();
+        if let Some(buffer) = copy.buffer() {
+            pool.provider.download(from.addr() as u64, buffer.as_ptr(), bytes)?;
+        }
+        copies.push((index, Value::Tensor(copy)));
+    }
+    let mut inputs = inputs.to_vec();
+    for (index, copy) in &copies {
+        inputs[*index] = ValueRef::Value(copy);
+    }
+    run(cx, program, &inputs, outputs)
 }
 
 pub(super) struct Run<'a, 'm> {
@@ -140,10 +193,7 @@ impl Run<'_, '_> {
                 State::Known(tensor) | State::Resident(tensor) => {
                     tensor.buffer().map_or((std::ptr::null_mut(), 0), |b| (b.as_ptr(), b.len()))
                 }
-                State::Input { index, .. } => {
-                    let bytes = self.inputs[*index].view().map_or(&[][..], |v| v.bytes());
-                    (bytes.as_ptr().cast_mut(), bytes.len())
-                }
+                State::Input { index, .. } => self.inputs[*index].span(),
                 State::Block { offset, ty, shape } if self.program.values[value].place == Place::Device => {
                     let address = device_block as usize + offset;
                     (std::ptr::without_provenance_mut(address), byte_len(shape, ty.size()))
@@ -331,6 +381,12 @@ impl Run<'_, '_> {
             if matches!(self.plan.states[value as usize], State::Output { index: i, .. } if i == index) {
                 continue;
             }
+            let on_device =
+                matches!(output, Output::Bound(t) if t.buffer().is_some_and(|b| b.place() == Place::Device));
+            if on_device && matches!(self.plan.states[value as usize], State::Absent) {
+                // The device wrote it where it is wanted.
+                continue;
+            }
             let name = &self.program.values[value as usize].name;
             let Some(result) = self.value(value) else {
                 fail!(Internal, "output \"{name}\" was not made");
@@ -345,7 +401,12 @@ impl Run<'_, '_> {
                         );
                     };
                     self.check_bound(index, tensor, view.ty(), view.shape())?;
-                    copy(view.bytes(), tensor);
+                    match (&self.program.device, tensor.buffer()) {
+                        (Some(pool), Some(buffer)) if on_device => {
+                            pool.provider.overwrite(buffer.as_ptr().addr() as u64, view.bytes())?;
+                        }
+                        _ => copy(view.bytes(), tensor),
+                    }
                 }
             }
         }

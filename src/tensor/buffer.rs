@@ -23,6 +23,8 @@ pub(crate) struct Buffer {
     ptr: NonNull<u8>,
     len: usize,
     place: Place,
+    /// Which device, for memory of one.
+    device: u32,
     /// Keeps the memory alive. `None` for an empty buffer.
     _owner: Option<Arc<dyn Any + Send + Sync>>,
 }
@@ -48,13 +50,19 @@ impl Buffer {
     }
 
     fn from_owned(owned: OwnedBytes) -> Self {
-        Buffer { ptr: owned.ptr, len: owned.layout.size(), place: Place::Host, _owner: Some(Arc::new(owned)) }
+        Buffer {
+            ptr: owned.ptr,
+            len: owned.layout.size(),
+            place: Place::Host,
+            device: 0,
+            _owner: Some(Arc::new(owned)),
+        }
     }
 
     /// Shares the bytes of a `Bytes` (a piece of a mapped or read file).
     pub(crate) fn from_bytes(bytes: bytes::Bytes) -> Self {
         let ptr = NonNull::new(bytes.as_ptr().cast_mut()).unwrap_or(NonNull::dangling());
-        Buffer { ptr, len: bytes.len(), place: Place::Host, _owner: Some(Arc::new(bytes)) }
+        Buffer { ptr, len: bytes.len(), place: Place::Host, device: 0, _owner: Some(Arc::new(bytes)) }
     }
 
     /// Memory that `owner` keeps alive.
@@ -63,20 +71,36 @@ impl Buffer {
     /// `ptr` must be valid for reads (and for writes, if the buffer is ever written) of `len` bytes
     /// until `owner` is dropped.
     pub(crate) unsafe fn foreign(ptr: NonNull<u8>, len: usize, owner: Arc<dyn Any + Send + Sync>) -> Self {
-        Buffer { ptr, len, place: Place::Host, _owner: Some(owner) }
+        Buffer { ptr, len, place: Place::Host, device: 0, _owner: Some(owner) }
     }
 
     /// Memory of a device that `owner` keeps alive.
     ///
     /// # Safety
     /// `address` must be valid for `len` bytes on the device until `owner` is dropped.
-    pub(crate) unsafe fn on_device(address: u64, len: usize, owner: Arc<dyn Any + Send + Sync>) -> Self {
+    pub(crate) unsafe fn on_device(
+        device: u32,
+        address: u64,
+        len: usize,
+        owner: Arc<dyn Any + Send + Sync>,
+    ) -> Self {
         let ptr = NonNull::new(std::ptr::without_provenance_mut(address as usize));
-        Buffer { ptr: ptr.unwrap_or(NonNull::dangling()), len, place: Place::Device, _owner: Some(owner) }
+        Buffer {
+            ptr: ptr.unwrap_or(NonNull::dangling()),
+            len,
+            place: Place::Device,
+            device,
+            _owner: Some(owner),
+        }
     }
 
     pub(crate) fn place(&self) -> Place {
         self.place
+    }
+
+    /// The number of the device that the bytes are on; `None` on the host.
+    pub(crate) fn device(&self) -> Option<u32> {
+        (self.place == Place::Device).then_some(self.device)
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -103,7 +103,10 @@ impl Tensor {
     /// Whether the elements lie where a view needs them.
     pub(crate) fn is_aligned(&self) -> bool {
         match &self.data {
-            Data::Plain(buffer) => buffer.as_ptr().addr().is_multiple_of(align_of_type(self.ty)),
+            Data::Plain(buffer) => {
+                buffer.place() == Place::Device
+                    || buffer.as_ptr().addr().is_multiple_of(align_of_type(self.ty))
+            }
             Data::Strings(_) => true,
         }
     }
@@ -220,12 +223,28 @@ pub(crate) enum ValueRef<'a> {
 }
 
 impl<'a> ValueRef<'a> {
-    /// The tensor as a view; `None` for strings and other kinds of value.
+    /// The tensor as a view; `None` for strings, other kinds of value and device memory.
     pub(crate) fn view(self) -> Option<TensorView<'a>> {
         match self {
             ValueRef::Tensor(view) => Some(view),
-            ValueRef::Value(Value::Tensor(t)) if t.ty() != ElementType::String => Some(t.view()),
+            ValueRef::Value(Value::Tensor(t)) if self.place() == Some(Place::Host) => Some(t.view()),
             ValueRef::Value(_) => None,
+        }
+    }
+
+    /// Type, shape and place of a plain tensor, wherever it is.
+    pub(crate) fn layout(self) -> Option<(ElementType, &'a [usize], Place)> {
+        Some((self.ty()?, self.shape()?, self.place()?))
+    }
+
+    /// Address and bytes of a plain tensor, wherever it is.
+    pub(crate) fn span(self) -> (*mut u8, usize) {
+        match self {
+            ValueRef::Tensor(view) => (view.bytes().as_ptr().cast_mut(), view.bytes().len()),
+            ValueRef::Value(value) => {
+                let buffer = value.as_tensor().and_then(Tensor::buffer);
+                buffer.map_or((std::ptr::null_mut(), 0), |b| (b.as_ptr(), b.len()))
+            }
         }
     }
 

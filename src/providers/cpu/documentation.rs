@@ -21,7 +21,7 @@ const NOTES: &[(&str, &str, &str)] = &[
     ("", "Attention", "values of another type than queries and keys are brought into theirs"),
     ("", "Bernoulli", "the numbers drawn are this library's own; their distribution is the standard's"),
     ("", "Cast", "a NaN becomes −0 in types without NaN"),
-    ("", "Col2Im", "not for bool, string and complex elements"),
+    ("", "Col2Im", "not for bool and string elements"),
     ("", "GridSample", "not for bool, string and complex elements"),
     ("", "ImageDecoder", "pixels of JPEG files may differ by rounding from other decoders'"),
     ("", "Multinomial", "the numbers drawn are this library's own; their distribution is the standard's"),

@@ -31,12 +31,14 @@ mod scatter;
 mod softmax;
 #[cfg(test)]
 mod testing;
+mod transfer;
 
 pub(crate) use context::DeviceContext;
 pub(crate) use kernel::HipKernel;
 pub(crate) use launch::{Addresses, LaunchPlan, PlanBuilder};
 pub(crate) use options::HipOptions;
 pub(crate) use provider::{DeviceBuffer, Provider, check_device, memory_info, missing};
+pub(crate) use transfer::{allocate_on, copy_bytes};
 
 use crate::ops::OpError;
 

@@ -63,12 +63,14 @@ pub(crate) struct DeviceBuffer(Arc<Owned>);
 /// In this order they go.
 struct Owned {
     block: Block,
+    device: u32,
     _stream: Arc<MemoryStream>,
 }
 
 impl DeviceBuffer {
     fn new(block: Block, stream: &Arc<MemoryStream>) -> Self {
-        DeviceBuffer(Arc::new(Owned { block, _stream: stream.clone() }))
+        let device = stream.device().index as u32;
+        DeviceBuffer(Arc::new(Owned { block, device, _stream: stream.clone() }))
     }
 
     pub(crate) fn address(&self) -> u64 {
@@ -83,7 +85,7 @@ impl DeviceBuffer {
     pub(crate) fn into_buffer(self, len: usize) -> Buffer {
         let address = self.address();
         // SAFETY: the device memory lives as long as its owner, which the buffer keeps.
-        unsafe { Buffer::on_device(address, len, self.0) }
+        unsafe { Buffer::on_device(self.0.device, address, len, self.0) }
     }
 }
 
@@ -106,7 +108,7 @@ pub(crate) fn memory_info(device_id: usize) -> Result<(usize, usize)> {
 }
 
 /// The runtime, when it has a device with this number.
-fn find_device(device_id: usize) -> Result<&'static Runtime> {
+pub(super) fn find_device(device_id: usize) -> Result<&'static Runtime> {
     let runtime = find_runtime().map_err(|reason| Error::new(Status::Device, reason))?;
     let count = runtime.devices().len();
     if device_id >= count {
@@ -213,6 +215,20 @@ impl Provider {
         unsafe { self.uploads.copy_to_device(block.address(), bytes)? };
         self.uploads.synchronize()?;
         Ok(DeviceBuffer::new(block, &self.uploads))
+    }
+
+    /// Copies device memory to the host, and waits for it.
+    pub(crate) fn download(&self, from: u64, to: *mut u8, len: usize) -> Result<()> {
+        // SAFETY: both sides are tensors of the caller's with `len` bytes, which stay during the call.
+        unsafe { self.uploads.copy_to_host(to, from, len)? };
+        Ok(self.uploads.synchronize()?)
+    }
+
+    /// Copies host bytes over device memory, and waits for it.
+    pub(crate) fn overwrite(&self, to: u64, from: &[u8]) -> Result<()> {
+        // SAFETY: as in `download`.
+        unsafe { self.uploads.copy_to_device(to, from)? };
+        Ok(self.uploads.synchronize()?)
     }
 
     /// A stream for a run: the user's, or a new one.
