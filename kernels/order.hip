@@ -52,9 +52,14 @@ struct OrderParams {
   // Of the step of a sort through global memory: the length of what is being merged, and the distance
   // of the elements compared.
   u32 merged, distance;
+  // Of a selection in two launches: pieces of a row, each of which leaves k candidates as `keys` and
+  // `order`; 1 where one launch does.
+  u32 pieces;
+  // Whether it is the second one, which selects among the candidates.
+  u32 last;
   u32 unused;
 };
-static_assert(sizeof(OrderParams) == 96, "the mirror in providers/hip/order.rs");
+static_assert(sizeof(OrderParams) == 104, "the mirror in providers/hip/order.rs");
 
 DEVICE u64 ranked(const OrderParams &p, u64 at) {
   u64 key = key_of(p.from, p.type, at);
@@ -117,46 +122,70 @@ KERNEL(GROUP) order_short(OrderParams p) {
   for (u32 i = item_id(); i < p.k; i += GROUP) emit(p, row, i, order[i]);
 }
 
-// The first k (1024 at most) of a long row for each workgroup: candidates that come before the k-th best
-// so far are gathered, and sorted when there is no room for more.
+struct Candidate {
+  u64 key;
+  u32 index;
+};
+
+// The first k (1024 at most) of a long row, or of a piece of it, for each workgroup: candidates that come
+// before the k-th best so far are gathered, and sorted when there is no room for more.
 KERNEL(GROUP) order_select(OrderParams p) {
   SHARED static u64 keys[BLOCK];
   SHARED static u32 order[BLOCK];
   SHARED static u32 filled;
   constexpr u32 PER_ITEM = 4;
   u64 row = group_id();
-  u64 start = row_start(p, row, p.length);
-  u64 limit = ~0ull;
-  u32 limit_index = EMPTY;
+  u64 begin = 0, end = p.length;
+  if (p.last) {
+    end = (u64)p.pieces * p.k;
+  } else if (p.pieces > 1) {
+    row = group_id() / p.pieces;
+    u64 piece = group_id() - row * p.pieces, length = (p.length + p.pieces - 1) / p.pieces;
+    begin = piece * length;
+    end = begin + length < p.length ? begin + length : p.length;
+  }
+  u64 start = p.last ? row * end : row_start(p, row, p.length);
+  Candidate limit = {~0ull, EMPTY};
   if (item_id() == 0) filled = 0;
-  for (u64 first = 0; first < p.length; first += GROUP * PER_ITEM) {
+  for (u64 first = begin; first < end; first += GROUP * PER_ITEM) {
     barrier();
-    u64 key[PER_ITEM];
+    Candidate loaded[PER_ITEM];
+#pragma unroll
     for (u32 v = 0; v < PER_ITEM; v++) {
       u64 i = first + v * GROUP + item_id();
-      key[v] = i < p.length ? ranked(p, start + i * p.inner.divisor) : ~0ull;
+      loaded[v] = {~0ull, EMPTY};
+      if (i >= end) continue;
+      if (p.last) loaded[v] = {((const u64 *)p.keys)[start + i], ((const u32 *)p.order)[start + i]};
+      else loaded[v] = {ranked(p, start + i * p.inner.divisor), (u32)i};
     }
+#pragma unroll
     for (u32 v = 0; v < PER_ITEM; v++) {
-      u64 i = first + v * GROUP + item_id();
-      if (i >= p.length || key[v] > limit || (key[v] == limit && (u32)i > limit_index)) continue;
+      Candidate one = loaded[v];
+      if (one.index == EMPTY || one.key > limit.key || (one.key == limit.key && one.index > limit.index)) continue;
       u32 place = __scoped_atomic_fetch_add(&filled, 1, __ATOMIC_RELAXED, __MEMORY_SCOPE_WRKGRP);
-      keys[place] = key[v];
-      order[place] = (u32)i;
+      keys[place] = one.key;
+      order[place] = one.index;
     }
     barrier();
     u32 count = filled;
     barrier();
-    if (count <= BLOCK - GROUP * PER_ITEM && first + GROUP * PER_ITEM < p.length) continue;
+    if (count <= BLOCK - GROUP * PER_ITEM && first + GROUP * PER_ITEM < end) continue;
     for (u32 i = count + item_id(); i < BLOCK; i += GROUP) keys[i] = ~0ull, order[i] = EMPTY;
     sort_block(keys, order, BLOCK, 0);
-    if (count >= p.k) {
-      limit = keys[p.k - 1];
-      limit_index = order[p.k - 1];
-    }
+    if (count >= p.k) limit = {keys[p.k - 1], order[p.k - 1]};
     if (item_id() == 0) filled = count < p.k ? count : p.k;
   }
   barrier();
-  for (u32 i = item_id(); i < p.k; i += GROUP) emit(p, row, i, order[i]);
+  bool partial = p.pieces > 1 && !p.last;
+  for (u32 i = item_id(); i < p.k; i += GROUP) {
+    if (!partial) {
+      emit(p, row, i, order[i]);
+      continue;
+    }
+    u64 at = (u64)group_id() * p.k + i;
+    ((u64 *)p.keys)[at] = keys[i];
+    ((u32 *)p.order)[at] = order[i];
+  }
 }
 
 // Rows of keys and indices in global memory, padded.
@@ -204,6 +233,8 @@ KERNEL(GROUP) order_emit(OrderParams p) {
 struct ExtremeParams {
   // The input is [outer, length, inner]; `to` has an int64 for each row.
   u64 to, from;
+  // Of each piece of a row the best: a rank (u64) and an index (u32).
+  u64 ranks, indices;
   u64 rows;
   Divider inner;
   u32 length;
@@ -212,8 +243,11 @@ struct ExtremeParams {
   // Of equal extremes, the last.
   u32 last;
   u32 floating;
+  u32 pieces;
+  // Whether the pieces' bests are compared.
+  u32 finish;
 };
-static_assert(sizeof(ExtremeParams) == 56, "the mirror in providers/hip/order.rs");
+static_assert(sizeof(ExtremeParams) == 80, "the mirror in providers/hip/order.rs");
 
 struct Best {
   u64 rank;
@@ -235,15 +269,26 @@ DEVICE bool better(const ExtremeParams &p, Best a, Best b) {
   return p.last && !nan ? a.index > b.index : a.index < b.index;
 }
 
-// One workgroup a row; rows are contiguous.
+// One workgroup a row, which is contiguous, or a piece of one.
 KERNEL(GROUP) extreme_rows(ExtremeParams p) {
   SHARED static u64 ranks[GROUP];
   SHARED static u32 indices[GROUP];
   u64 row = group_id();
   Best best = {~0ull, EMPTY};
-  for (u64 i = item_id(); i < p.length; i += GROUP) {
-    Best one = {extreme_rank(p, row * p.length + i), (u32)i};
-    if (better(p, one, best)) best = one;
+  if (p.finish) {
+    for (u32 i = item_id(); i < p.pieces; i += GROUP) {
+      u64 at = row * p.pieces + i;
+      Best one = {((const u64 *)p.ranks)[at], ((const u32 *)p.indices)[at]};
+      if (better(p, one, best)) best = one;
+    }
+  } else {
+    row = group_id() / p.pieces;
+    u64 piece = group_id() - row * p.pieces, length = (p.length + p.pieces - 1) / p.pieces;
+    u64 end = (piece + 1) * length < p.length ? (piece + 1) * length : p.length;
+    for (u64 i = piece * length + item_id(); i < end; i += GROUP) {
+      Best one = {extreme_rank(p, row * p.length + i), (u32)i};
+      if (better(p, one, best)) best = one;
+    }
   }
   ranks[item_id()] = best.rank;
   indices[item_id()] = best.index;
@@ -256,7 +301,13 @@ KERNEL(GROUP) extreme_rows(ExtremeParams p) {
     ranks[item_id()] = best.rank;
     indices[item_id()] = best.index;
   }
-  if (item_id() == 0) ((i64 *)p.to)[row] = best.index;
+  if (item_id() != 0) return;
+  if (p.pieces == 1 || p.finish) {
+    ((i64 *)p.to)[row] = best.index;
+  } else {
+    ((u64 *)p.ranks)[group_id()] = best.rank;
+    ((u32 *)p.indices)[group_id()] = best.index;
+  }
 }
 
 // One work item a row; neighbours read neighbours.
