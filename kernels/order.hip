@@ -30,7 +30,7 @@ DEVICE u64 key_of(u64 address, u32 type, u64 at) {
   switch (type) {
   case F32: case F16: case BF16: return float_key(load_as<f32>(address, type, (i64)at));
   case F64: return float_key(load_as<f64>(address, type, (i64)at));
-  case U64: return ((const u64 *)address)[at];
+  case U64: return ((const GLOBAL u64 *)address)[at];
   default: return (u64)load_as<i64>(address, type, (i64)at) ^ 1ull << 63;
   }
 }
@@ -74,7 +74,7 @@ DEVICE u64 row_start(const OrderParams &p, u64 row, u32 length) {
 
 DEVICE void emit(const OrderParams &p, u64 row, u32 place, u32 index) {
   u64 to = row_start(p, row, p.k) + (u64)place * p.inner.divisor;
-  if (p.indices) ((i64 *)p.indices)[to] = index;
+  if (p.indices) ((GLOBAL i64 *)p.indices)[to] = index;
   if (p.values) {
     u64 at = row_start(p, row, p.length) + (u64)index * p.inner.divisor;
     move_bytes(p.values + to * p.size, p.from + at * p.size, p.size);
@@ -82,7 +82,7 @@ DEVICE void emit(const OrderParams &p, u64 row, u32 place, u32 index) {
 }
 
 // Puts the elements of two places in order: the first before the second when `up`.
-DEVICE void exchange(u64 *keys, u32 *order, u64 a, u64 b, bool up) {
+template <class Keys, class Order> DEVICE void exchange(Keys keys, Order order, u64 a, u64 b, bool up) {
   u64 x = keys[a], y = keys[b];
   u32 i = order[a], j = order[b];
   bool less = y < x || (y == x && j < i);
@@ -155,7 +155,7 @@ KERNEL(GROUP) order_select(OrderParams p) {
       u64 i = first + v * GROUP + item_id();
       loaded[v] = {~0ull, EMPTY};
       if (i >= end) continue;
-      if (p.last) loaded[v] = {((const u64 *)p.keys)[start + i], ((const u32 *)p.order)[start + i]};
+      if (p.last) loaded[v] = {((const GLOBAL u64 *)p.keys)[start + i], ((const GLOBAL u32 *)p.order)[start + i]};
       else loaded[v] = {ranked(p, start + i * p.inner.divisor), (u32)i};
     }
 #pragma unroll
@@ -183,8 +183,8 @@ KERNEL(GROUP) order_select(OrderParams p) {
       continue;
     }
     u64 at = (u64)group_id() * p.k + i;
-    ((u64 *)p.keys)[at] = keys[i];
-    ((u32 *)p.order)[at] = order[i];
+    ((GLOBAL u64 *)p.keys)[at] = keys[i];
+    ((GLOBAL u32 *)p.order)[at] = order[i];
   }
 }
 
@@ -194,8 +194,8 @@ KERNEL(GROUP) order_fill(OrderParams p) {
   if (at >= p.rows * p.padded) return;
   u64 row = at / p.padded;
   u32 i = (u32)at & (p.padded - 1);
-  ((u64 *)p.keys)[at] = i < p.length ? ranked(p, row_start(p, row, p.length) + (u64)i * p.inner.divisor) : ~0ull;
-  ((u32 *)p.order)[at] = i < p.length ? i : EMPTY;
+  ((GLOBAL u64 *)p.keys)[at] = i < p.length ? ranked(p, row_start(p, row, p.length) + (u64)i * p.inner.divisor) : ~0ull;
+  ((GLOBAL u32 *)p.order)[at] = i < p.length ? i : EMPTY;
 }
 
 // Blocks of 2048: sorted, when `merged` is 0, or with the last steps of a merge done.
@@ -203,8 +203,8 @@ KERNEL(GROUP) order_block(OrderParams p) {
   SHARED static u64 keys[BLOCK];
   SHARED static u32 order[BLOCK];
   u64 start = (u64)group_id() * BLOCK;
-  u64 *all_keys = (u64 *)p.keys + start;
-  u32 *all_order = (u32 *)p.order + start;
+  GLOBAL u64 *all_keys = (GLOBAL u64 *)p.keys + start;
+  GLOBAL u32 *all_order = (GLOBAL u32 *)p.order + start;
   u32 base = (u32)start & (p.padded - 1);
   for (u32 i = item_id(); i < BLOCK; i += GROUP) keys[i] = all_keys[i], order[i] = all_order[i];
   if (p.merged) merge_block(keys, order, BLOCK, base, p.merged, BLOCK / 2);
@@ -218,7 +218,7 @@ KERNEL(GROUP) order_step(OrderParams p) {
   u64 t = (u64)group_id() * GROUP + item_id();
   if (t >= p.rows * (p.padded / 2)) return;
   u64 a = 2 * t - (t & (p.distance - 1));
-  exchange((u64 *)p.keys, (u32 *)p.order, a, a + p.distance, (a & (p.padded - 1) & p.merged) == 0);
+  exchange((GLOBAL u64 *)p.keys, (GLOBAL u32 *)p.order, a, a + p.distance, (a & (p.padded - 1) & p.merged) == 0);
 }
 
 // The first k of each sorted row.
@@ -227,7 +227,7 @@ KERNEL(GROUP) order_emit(OrderParams p) {
   if (at >= p.rows * p.k) return;
   u64 row = at / p.k;
   u32 i = (u32)(at - row * p.k);
-  emit(p, row, i, ((const u32 *)p.order)[row * p.padded + i]);
+  emit(p, row, i, ((const GLOBAL u32 *)p.order)[row * p.padded + i]);
 }
 
 struct ExtremeParams {
@@ -278,7 +278,7 @@ KERNEL(GROUP) extreme_rows(ExtremeParams p) {
   if (p.finish) {
     for (u32 i = item_id(); i < p.pieces; i += GROUP) {
       u64 at = row * p.pieces + i;
-      Best one = {((const u64 *)p.ranks)[at], ((const u32 *)p.indices)[at]};
+      Best one = {((const GLOBAL u64 *)p.ranks)[at], ((const GLOBAL u32 *)p.indices)[at]};
       if (better(p, one, best)) best = one;
     }
   } else {
@@ -303,10 +303,10 @@ KERNEL(GROUP) extreme_rows(ExtremeParams p) {
   }
   if (item_id() != 0) return;
   if (p.pieces == 1 || p.finish) {
-    ((i64 *)p.to)[row] = best.index;
+    ((GLOBAL i64 *)p.to)[row] = best.index;
   } else {
-    ((u64 *)p.ranks)[group_id()] = best.rank;
-    ((u32 *)p.indices)[group_id()] = best.index;
+    ((GLOBAL u64 *)p.ranks)[group_id()] = best.rank;
+    ((GLOBAL u32 *)p.indices)[group_id()] = best.index;
   }
 }
 
@@ -321,5 +321,5 @@ KERNEL(GROUP) extreme_lines(ExtremeParams p) {
     Best one = {extreme_rank(p, start + (u64)i * p.inner.divisor), i};
     if (better(p, one, best)) best = one;
   }
-  ((i64 *)p.to)[row] = best.index;
+  ((GLOBAL i64 *)p.to)[row] = best.index;
 }

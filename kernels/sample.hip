@@ -22,7 +22,7 @@ template <class C> DEVICE void store_rounded(u64 address, u32 type, u64 at, C x)
     constexpr C HALF = (C)9223372036854775808.;
     x = round_(x);
     u64 whole = x >= 2 * HALF ? ~0ull : x >= HALF ? (u64)(i64)(x - HALF) + (1ull << 63) : x > 0 ? (u64)(i64)x : 0;
-    ((u64 *)address)[at] = whole;
+    ((GLOBAL u64 *)address)[at] = whole;
     return;
   }
   default: store_as<C>(address, type, (i64)at, x); return;
@@ -85,8 +85,8 @@ template <class C> DEVICE void resize(const ResizeParams &p) {
     }
     active++;
   }
-  const i32 *positions = (const i32 *)p.positions;
-  const C *weights = (const C *)p.weights;
+  const GLOBAL i32 *positions = (const GLOBAL i32 *)p.positions;
+  const GLOBAL C *weights = (const GLOBAL C *)p.weights;
   for (u32 k = 0; k < MAX_ACTIVE; k++)
     if (k < active && positions[first[k]] < 0) return store_rounded<C>(p.to, p.to_type, index, (C)p.extrapolation);
   C sum2 = 0;
@@ -202,7 +202,7 @@ template <class C> DEVICE void sample(const GridParams &p) {
   for (u32 d = 0; d < 3; d++) {
     if (d < p.dimensions) {
       u64 at = (n * p.points.divisor + point) * p.dimensions + d;
-      f64 x = p.grid_type == F64 ? ((const f64 *)p.grid)[at] : (f64)load_as<f32>(p.grid, p.grid_type, (i64)at);
+      f64 x = p.grid_type == F64 ? ((const GLOBAL f64 *)p.grid)[at] : (f64)load_as<f32>(p.grid, p.grid_type, (i64)at);
       axis_taps(p, x, p.lengths[d], taps[d]);
     } else {
       for (u32 k = 0; k < 4; k++) taps[d].positions[k] = k ? -1 : 0, taps[d].weights[k] = 1;
