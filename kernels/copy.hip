@@ -44,10 +44,10 @@ template <class U> DEVICE void copy(const CopyParams &p) {
   for (int k = 0; k < PER_ITEM; k++) {
     to[k] += (i64)rest[k] * p.to_strides[0];
     from[k] += (i64)rest[k] * p.from_strides[0];
-    if (first + k * GROUP < p.count) moved[k] = *(const U *)from[k];
+    if (first + k * GROUP < p.count) moved[k] = *(const GLOBAL U *)from[k];
   }
   for (int k = 0; k < PER_ITEM; k++)
-    if (first + k * GROUP < p.count) *(U *)to[k] = moved[k];
+    if (first + k * GROUP < p.count) *(GLOBAL U *)to[k] = moved[k];
 }
 
 // A copy between addresses that are not aligned to the units.
@@ -109,7 +109,7 @@ DEVICE void transpose_tile(const TransposeParams &p, u32 (*tile)[TILE][TILE + 1]
   u32 lane = item_id() % TILE, first = item_id() / TILE;
   for (u32 k = first; k < TILE; k += STEP) {
     if (row + k >= p.rows || column + lane >= p.columns) continue;
-    T x = *(const T *)(from + (i64)(row + k) * p.from_row + (u64)(column + lane) * sizeof(T));
+    T x = *(const GLOBAL T *)(from + (i64)(row + k) * p.from_row + (u64)(column + lane) * sizeof(T));
     if constexpr (sizeof(T) < 4) {
       tile[0][k][lane] = x;
     } else {
@@ -120,7 +120,7 @@ DEVICE void transpose_tile(const TransposeParams &p, u32 (*tile)[TILE][TILE + 1]
   barrier();
   for (u32 k = first; k < TILE; k += STEP) {
     if (row + lane >= p.rows || column + k >= p.columns) continue;
-    T *place = (T *)(to + (i64)(column + k) * p.to_column + (u64)(row + lane) * sizeof(T));
+    GLOBAL T *place = (GLOBAL T *)(to + (i64)(column + k) * p.to_column + (u64)(row + lane) * sizeof(T));
     if constexpr (sizeof(T) < 4) {
       *place = (T)tile[0][lane][k];
     } else {
@@ -187,7 +187,7 @@ static_assert(sizeof(MappedParams) == 552, "the mirror in providers/hip/copy/map
 
 // The input's coordinate, -1 where there is none.
 DEVICE i64 source(const AxisRule &axis, u64 table, i64 at) {
-  if (axis.rule == LISTED) return ((const i32 *)table)[axis.list + at];
+  if (axis.rule == LISTED) return ((const GLOBAL i32 *)table)[axis.list + at];
   i64 x = at - axis.before, n = axis.length;
   if (axis.rule == SAME || (x >= 0 && x < n)) return x;
   switch (axis.rule) {

@@ -62,7 +62,7 @@ static_assert(sizeof(TriangleParams) == 96, "the mirror in providers/hip/fill.rs
 KERNEL(GROUP) fill_triangle(TriangleParams p) {
   u64 i = (u64)group_id() * GROUP + item_id();
   if (i >= p.count) return;
-  i64 shift = p.shift_address ? *(const i64 *)p.shift_address : p.shift;
+  i64 shift = p.shift_address ? *(const GLOBAL i64 *)p.shift_address : p.shift;
   // Beyond any dimension it makes no difference.
   constexpr i64 FAR = 1ll << 40;
   shift = shift < -FAR ? -FAR : shift > FAR ? FAR : shift;

@@ -110,12 +110,12 @@ KERNEL(GROUP) gather_tuples(TuplesParams p) {
 // Where each index or tuple of a Scatter leads, as a slice number of the data: `to` is a list of u64.
 KERNEL(GROUP) place_elements(ElementsParams p) {
   u64 i = (u64)group_id() * GROUP + item_id();
-  if (i < p.count) ((u64 *)p.to)[i] = element_of(p, i);
+  if (i < p.count) ((GLOBAL u64 *)p.to)[i] = element_of(p, i);
 }
 
 KERNEL(GROUP) place_tuples(TuplesParams p) {
   u64 i = (u64)group_id() * GROUP + item_id();
-  if (i < p.count) ((u64 *)p.to)[i] = slice_of(p, i);
+  if (i < p.count) ((GLOBAL u64 *)p.to)[i] = slice_of(p, i);
 }
 
 struct ReverseParams {

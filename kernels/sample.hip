@@ -1,4 +1,4 @@
-// Weighted sums of neighbours: Resize by interpolation, GridSample, Col2Im.
+// Weighted sums of neighbours: Resize by interpolation, GridSample and its AffineGrid, Col2Im.
 //
 // Access: consecutive work items write consecutive elements and read neighbouring places of the input, which
 // stay in the caches. Bound: one read of the input and one write of the output over the memory bandwidth for
@@ -22,7 +22,7 @@ template <class C> DEVICE void store_rounded(u64 address, u32 type, u64 at, C x)
     constexpr C HALF = (C)9223372036854775808.;
     x = round_(x);
     u64 whole = x >= 2 * HALF ? ~0ull : x >= HALF ? (u64)(i64)(x - HALF) + (1ull << 63) : x > 0 ? (u64)(i64)x : 0;
-    ((u64 *)address)[at] = whole;
+    ((GLOBAL u64 *)address)[at] = whole;
     return;
   }
   default: store_as<C>(address, type, (i64)at, x); return;
@@ -85,8 +85,8 @@ template <class C> DEVICE void resize(const ResizeParams &p) {
     }
     active++;
   }
-  const i32 *positions = (const i32 *)p.positions;
-  const C *weights = (const C *)p.weights;
+  const GLOBAL i32 *positions = (const GLOBAL i32 *)p.positions;
+  const GLOBAL C *weights = (const GLOBAL C *)p.weights;
   for (u32 k = 0; k < MAX_ACTIVE; k++)
     if (k < active && positions[first[k]] < 0) return store_rounded<C>(p.to, p.to_type, index, (C)p.extrapolation);
   C sum2 = 0;
@@ -202,7 +202,7 @@ template <class C> DEVICE void sample(const GridParams &p) {
   for (u32 d = 0; d < 3; d++) {
     if (d < p.dimensions) {
       u64 at = (n * p.points.divisor + point) * p.dimensions + d;
-      f64 x = p.grid_type == F64 ? ((const f64 *)p.grid)[at] : (f64)load_as<f32>(p.grid, p.grid_type, (i64)at);
+      f64 x = p.grid_type == F64 ? ((const GLOBAL f64 *)p.grid)[at] : (f64)load_as<f32>(p.grid, p.grid_type, (i64)at);
       axis_taps(p, x, p.lengths[d], taps[d]);
     } else {
       for (u32 k = 0; k < 4; k++) taps[d].positions[k] = k ? -1 : 0, taps[d].weights[k] = 1;
@@ -293,3 +293,41 @@ template <class C> DEVICE void columns_to_image(const ColumnsParams &p) {
 
 KERNEL(GROUP) columns_to_image_f32(ColumnsParams p) { columns_to_image<f32>(p); }
 KERNEL(GROUP) columns_to_image_f64(ColumnsParams p) { columns_to_image<f64>(p); }
+
+struct AffineParams {
+  // [batch, points, dimensions]; [batch, dimensions, dimensions + 1].
+  u64 to, maps;
+  // Points of all batches.
+  u64 count;
+  u32 type;
+  u32 dimensions;
+  // The image, its last axis first, and 1 for missing axes.
+  Divider lengths[3];
+  u32 align_corners;
+};
+static_assert(sizeof(AffineParams) == 72, "the mirror in providers/hip/sample/affine.rs");
+
+// Where an affine map takes each point of a regular grid over −1…1.
+KERNEL(GROUP) affine_grid(AffineParams p) {
+  u64 index = (u64)group_id() * GROUP + item_id();
+  if (index >= p.count) return;
+  u64 rest = index;
+  f64 at[3];
+#pragma unroll
+  for (u32 d = 0; d < 3; d++) {
+    u64 outer = divide_wide(rest, p.lengths[d]);
+    f64 i = (f64)(rest - outer * p.lengths[d].divisor), n = p.lengths[d].divisor;
+    at[d] = p.align_corners ? (n == 1 ? -1 : 2 * i / (n - 1) - 1) : (2 * i + 1) / n - 1;
+    rest = outer;
+  }
+  // What is left of the index is the batch.
+  for (u32 row = 0; row < p.dimensions; row++) {
+    u64 first = (rest * p.dimensions + row) * (p.dimensions + 1);
+    f64 sum = 0;
+#pragma unroll
+    for (u32 d = 0; d < 3; d++)
+      if (d < p.dimensions) sum += load_as<f64>(p.maps, p.type, (i64)(first + d)) * at[d];
+    sum += load_as<f64>(p.maps, p.type, (i64)(first + p.dimensions));
+    store_as<f64>(p.to, p.type, (i64)(index * p.dimensions + row), sum);
+  }
+}

@@ -26,7 +26,7 @@ static_assert(sizeof(ClaimParams) == 32, "the mirror in providers/hip/scatter.rs
 KERNEL(GROUP) scatter_claim(ClaimParams p) {
   u64 i = (u64)group_id() * GROUP + item_id();
   if (i >= p.count) return;
-  u32 *slot = (u32 *)p.slots + ((const u64 *)p.places)[i];
+  GLOBAL u32 *slot = (GLOBAL u32 *)p.slots + ((const GLOBAL u64 *)p.places)[i];
   if (p.clear) *slot = 0;
   else __scoped_atomic_fetch_max(slot, (u32)i + 1, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);
 }
@@ -47,8 +47,8 @@ KERNEL(GROUP) scatter_write(WriteParams p) {
   if (i >= p.count) return;
   u64 update = divide_wide(i, p.inner);
   u64 inner = i - update * p.inner.divisor;
-  u64 place = ((const u64 *)p.places)[update];
-  if (((const u32 *)p.slots)[place] != (u32)update + 1) return;
+  u64 place = ((const GLOBAL u64 *)p.places)[update];
+  if (((const GLOBAL u32 *)p.slots)[place] != (u32)update + 1) return;
   move_unit(p.to + (place * p.inner.divisor + inner) * p.unit, p.updates + i * p.unit, p.unit, p.size);
 }
 
@@ -67,7 +67,7 @@ constexpr u32 NONE = ~0u;
 KERNEL(GROUP) scatter_chain(ChainParams p) {
   SHARED static u64 tile[GROUP];
   u32 i = group_id() * GROUP + item_id();
-  const u64 *places = (const u64 *)p.places;
+  const GLOBAL u64 *places = (const GLOBAL u64 *)p.places;
   u64 own = i < p.count ? places[i] : 0;
   u32 next = NONE, first = 1;
   for (u32 start = 0; start < p.count; start += GROUP) {
@@ -83,8 +83,8 @@ KERNEL(GROUP) scatter_chain(ChainParams p) {
     }
   }
   if (i >= p.count) return;
-  ((u32 *)p.next)[i] = next;
-  ((u32 *)p.first)[i] = first;
+  ((GLOBAL u32 *)p.next)[i] = next;
+  ((GLOBAL u32 *)p.first)[i] = first;
 }
 
 struct SortedParams {
@@ -100,11 +100,11 @@ static_assert(sizeof(SortedParams) == 40, "the mirror in providers/hip/scatter.r
 KERNEL(GROUP) scatter_chain_sorted(SortedParams p) {
   u32 k = group_id() * GROUP + item_id();
   if (k >= p.count) return;
-  const u64 *places = (const u64 *)p.places;
-  const u32 *order = (const u32 *)p.order;
+  const GLOBAL u64 *places = (const GLOBAL u64 *)p.places;
+  const GLOBAL u32 *order = (const GLOBAL u32 *)p.order;
   u32 i = order[k];
-  ((u32 *)p.next)[i] = k + 1 < p.count && places[k + 1] == places[k] ? order[k + 1] : NONE;
-  ((u32 *)p.first)[i] = k == 0 || places[k - 1] != places[k];
+  ((GLOBAL u32 *)p.next)[i] = k + 1 < p.count && places[k + 1] == places[k] ? order[k + 1] : NONE;
+  ((GLOBAL u32 *)p.first)[i] = k == 0 || places[k - 1] != places[k];
 }
 
 struct ReduceParams {
@@ -135,10 +135,10 @@ template <class C> DEVICE void reduce(const ReduceParams &p) {
   if (i >= p.count) return;
   u64 update = divide_wide(i, p.inner);
   u64 inner = i - update * p.inner.divisor;
-  if (!((const u32 *)p.first)[update]) return;
-  u64 at = ((const u64 *)p.places)[update] * p.inner.divisor + inner;
+  if (!((const GLOBAL u32 *)p.first)[update]) return;
+  u64 at = ((const GLOBAL u64 *)p.places)[update] * p.inner.divisor + inner;
   C y = load_as<C>(p.to, p.type, at);
-  for (u32 j = (u32)update; j != NONE; j = ((const u32 *)p.next)[j])
+  for (u32 j = (u32)update; j != NONE; j = ((const GLOBAL u32 *)p.next)[j])
     y = combine(p.reduction, y, load_as<C>(p.updates, p.type, (u64)j * p.inner.divisor + inner));
   store_as<C>(p.to, p.type, at, y);
 }
@@ -170,7 +170,7 @@ KERNEL(GROUP) scatter_cache(CacheParams p) {
   u64 inner = i - row * p.block.divisor;
   u64 lane = divide_wide(row, p.update);
   u64 step = row - lane * p.update.divisor;
-  i64 start = p.starts ? ((const i64 *)p.starts)[divide_wide(lane, p.prefix)] : 0;
+  i64 start = p.starts ? ((const GLOBAL i64 *)p.starts)[divide_wide(lane, p.prefix)] : 0;
   if (start < 0 || (!p.circular && start > (i64)(p.length - p.update.divisor))) {
     report(p.errors, ERROR_INDEX);
     start = 0;

@@ -20,6 +20,8 @@ typedef _Float16 f16;
 // For member functions that are not static.
 #define METHOD inline __attribute__((device, always_inline))
 #define SHARED __attribute__((shared))
+// What a pointer made from a number points into: device memory.
+#define GLOBAL __attribute__((address_space(1)))
 
 // A function that is called and not inlined where the driver compiles PTX while a program starts: it takes
 // seconds for what several elements of each function unfold to. On AMD a call costs registers instead.

@@ -40,19 +40,19 @@ template <class T, int V> struct alignas(sizeof(T) * V) Pack {
 // Element `index` of type `type` at `address`, converted as C converts.
 template <class C> CALLED C load_as(u64 address, u32 type, i64 index) {
   switch (type) {
-  case F32: return (C)((const f32 *)address)[index];
-  case F16: return (C)(f32)((const f16 *)address)[index];
-  case BF16: return (C)from_bf16(((const u16 *)address)[index]);
-  case F64: return (C)((const f64 *)address)[index];
-  case U8: return (C)((const u8 *)address)[index];
-  case I8: return (C)((const i8 *)address)[index];
-  case U16: return (C)((const u16 *)address)[index];
-  case I16: return (C)((const i16 *)address)[index];
-  case I32: return (C)((const i32 *)address)[index];
-  case U32: return (C)((const u32 *)address)[index];
-  case I64: return (C)((const i64 *)address)[index];
-  case U64: return (C)((const u64 *)address)[index];
-  default: return (C)(((const u8 *)address)[index] != 0);
+  case F32: return (C)((const GLOBAL f32 *)address)[index];
+  case F16: return (C)(f32)((const GLOBAL f16 *)address)[index];
+  case BF16: return (C)from_bf16(((const GLOBAL u16 *)address)[index]);
+  case F64: return (C)((const GLOBAL f64 *)address)[index];
+  case U8: return (C)((const GLOBAL u8 *)address)[index];
+  case I8: return (C)((const GLOBAL i8 *)address)[index];
+  case U16: return (C)((const GLOBAL u16 *)address)[index];
+  case I16: return (C)((const GLOBAL i16 *)address)[index];
+  case I32: return (C)((const GLOBAL i32 *)address)[index];
+  case U32: return (C)((const GLOBAL u32 *)address)[index];
+  case I64: return (C)((const GLOBAL i64 *)address)[index];
+  case U64: return (C)((const GLOBAL u64 *)address)[index];
+  default: return (C)(((const GLOBAL u8 *)address)[index] != 0);
   }
 }
 
@@ -91,14 +91,14 @@ template <class C> DEVICE u64 to_integer(C x, u32 type) {
 
 template <class C> CALLED void store_as(u64 address, u32 type, i64 index, C value) {
   switch (type) {
-  case F32: ((f32 *)address)[index] = (f32)value; break;
-  case F16: ((f16 *)address)[index] = (f16)value; break;
-  case BF16: ((u16 *)address)[index] = to_bf16((f32)value); break;
-  case F64: ((f64 *)address)[index] = (f64)value; break;
-  case U8: case I8: ((u8 *)address)[index] = (u8)to_integer(value, type); break;
-  case U16: case I16: ((u16 *)address)[index] = (u16)to_integer(value, type); break;
-  case U32: case I32: ((u32 *)address)[index] = (u32)to_integer(value, type); break;
-  case I64: case U64: ((u64 *)address)[index] = to_integer(value, type); break;
-  default: ((u8 *)address)[index] = value != (C)0; break;
+  case F32: ((GLOBAL f32 *)address)[index] = (f32)value; break;
+  case F16: ((GLOBAL f16 *)address)[index] = (f16)value; break;
+  case BF16: ((GLOBAL u16 *)address)[index] = to_bf16((f32)value); break;
+  case F64: ((GLOBAL f64 *)address)[index] = (f64)value; break;
+  case U8: case I8: ((GLOBAL u8 *)address)[index] = (u8)to_integer(value, type); break;
+  case U16: case I16: ((GLOBAL u16 *)address)[index] = (u16)to_integer(value, type); break;
+  case U32: case I32: ((GLOBAL u32 *)address)[index] = (u32)to_integer(value, type); break;
+  case I64: case U64: ((GLOBAL u64 *)address)[index] = to_integer(value, type); break;
+  default: ((GLOBAL u8 *)address)[index] = value != (C)0; break;
   }
 }

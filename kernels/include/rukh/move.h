@@ -11,11 +11,11 @@ DEVICE u64 divide_wide(u64 n, Divider d) { return n >> 31 ? n / d.divisor : divi
 // Copies `size` bytes (1, 2, 4, 8 or 16), to which both addresses are aligned.
 DEVICE void move_bytes(u64 to, u64 from, u32 size) {
   switch (size) {
-  case 1: *(u8 *)to = *(const u8 *)from; break;
-  case 2: *(u16 *)to = *(const u16 *)from; break;
-  case 4: *(u32 *)to = *(const u32 *)from; break;
-  case 8: *(u64 *)to = *(const u64 *)from; break;
-  default: *(Unit16 *)to = *(const Unit16 *)from; break;
+  case 1: *(GLOBAL u8 *)to = *(const GLOBAL u8 *)from; break;
+  case 2: *(GLOBAL u16 *)to = *(const GLOBAL u16 *)from; break;
+  case 4: *(GLOBAL u32 *)to = *(const GLOBAL u32 *)from; break;
+  case 8: *(GLOBAL u64 *)to = *(const GLOBAL u64 *)from; break;
+  default: *(GLOBAL Unit16 *)to = *(const GLOBAL Unit16 *)from; break;
   }
 }
 
@@ -35,11 +35,11 @@ DEVICE Unit16 pattern(Fill fill, u32 size) {
   if (!fill.address) return (Unit16){fill.low, fill.high};
   u64 x;
   switch (size) {
-  case 1: x = *(const u8 *)fill.address * 0x0101010101010101ull; break;
-  case 2: x = *(const u16 *)fill.address * 0x0001000100010001ull; break;
-  case 4: x = *(const u32 *)fill.address * 0x0000000100000001ull; break;
-  case 8: x = *(const u64 *)fill.address; break;
-  default: return (Unit16){((const u64 *)fill.address)[0], ((const u64 *)fill.address)[1]};
+  case 1: x = *(const GLOBAL u8 *)fill.address * 0x0101010101010101ull; break;
+  case 2: x = *(const GLOBAL u16 *)fill.address * 0x0001000100010001ull; break;
+  case 4: x = *(const GLOBAL u32 *)fill.address * 0x0000000100000001ull; break;
+  case 8: x = *(const GLOBAL u64 *)fill.address; break;
+  default: return (Unit16){((const GLOBAL u64 *)fill.address)[0], ((const GLOBAL u64 *)fill.address)[1]};
   }
   return (Unit16){x, x};
 }
@@ -47,11 +47,11 @@ DEVICE Unit16 pattern(Fill fill, u32 size) {
 // Writes the first `size` bytes of a pattern (1, 2, 4, 8 or 16) to an address that is aligned to them.
 DEVICE void store_bytes(u64 to, Unit16 x, u32 size) {
   switch (size) {
-  case 1: *(u8 *)to = (u8)x.x; break;
-  case 2: *(u16 *)to = (u16)x.x; break;
-  case 4: *(u32 *)to = (u32)x.x; break;
-  case 8: *(u64 *)to = x.x; break;
-  default: *(Unit16 *)to = x; break;
+  case 1: *(GLOBAL u8 *)to = (u8)x.x; break;
+  case 2: *(GLOBAL u16 *)to = (u16)x.x; break;
+  case 4: *(GLOBAL u32 *)to = (u32)x.x; break;
+  case 8: *(GLOBAL u64 *)to = x.x; break;
+  default: *(GLOBAL Unit16 *)to = x; break;
   }
 }
 
@@ -63,7 +63,7 @@ DEVICE void store_unit(u64 to, Unit16 x, u32 unit, u32 size) {
 
 // An index from memory: int32 or int64, by its size.
 DEVICE i64 load_index(u64 address, u32 size, u64 at) {
-  return size == 4 ? (i64)((const i32 *)address)[at] : ((const i64 *)address)[at];
+  return size == 4 ? (i64)((const GLOBAL i32 *)address)[at] : ((const GLOBAL i64 *)address)[at];
 }
 
 // An index into an axis; negative ones count from the back. One that is out of range is reported, and 0

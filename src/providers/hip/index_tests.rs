@@ -146,6 +146,26 @@ fn orders() {
 }
 
 #[test]
+fn long_rows_are_cut() {
+    let x: Vec<f32> = (0..60_000).map(|i| ((i * 7919 + 13) % 20_011) as f32 - 500.0).collect();
+    for shape in [&[60_000][..], &[2, 30_000]] {
+        let axis = shape.len() as i64 - 1;
+        for k in [1i64, 50, 256] {
+            let inputs = [t(shape, &x), t(&[1], &[k])];
+            let Some(result) = both("TopK", 11, &[("axis", Attribute::Int(axis))], &inputs, 2) else {
+                return;
+            };
+            result.assert_equal(&format!("TopK {shape:?} {k}"));
+        }
+        for last in [0, 1] {
+            let attributes = [("axis", Attribute::Int(axis)), ("select_last_index", Attribute::Int(last))];
+            let Some(result) = both("ArgMax", 13, &attributes, &[t(shape, &x)], 1) else { return };
+            result.assert_equal(&format!("ArgMax {shape:?} {last}"));
+        }
+    }
+}
+
+#[test]
 fn scans() {
     let floats: Vec<f32> = (0..6000).map(|i| ((i * 7919 + 13) % 1009) as f32 / 4.0 - 120.0).collect();
     let ints: Vec<i32> = (0..6000).map(|i| i * 7919).collect();

@@ -43,16 +43,20 @@ struct OrderParams {
     descending: u32,
     merged: u32,
     distance: u32,
+    pieces: u32,
+    last: u32,
     unused: u32,
 }
 
-const _: () = assert!(size_of::<OrderParams>() == 96);
+const _: () = assert!(size_of::<OrderParams>() == 104);
 
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
 struct ExtremeParams {
     to: u64,
     from: u64,
+    ranks: u64,
+    indices: u64,
     rows: u64,
     inner: Divider,
     length: u32,
@@ -60,12 +64,23 @@ struct ExtremeParams {
     maximum: u32,
     last: u32,
     floating: u32,
+    pieces: u32,
+    finish: u32,
 }
 
-const _: () = assert!(size_of::<ExtremeParams>() == 56);
+const _: () = assert!(size_of::<ExtremeParams>() == 80);
 
 fn name(name: &'static std::ffi::CStr) -> KernelName {
     KernelName { family: "order", name }
+}
+
+/// Into how many pieces rows are cut so that a workgroup for each fills a device.
+fn pieces(rows: usize, length: usize) -> usize {
+    /// Workgroups enough for any device.
+    const WANTED: usize = 256;
+    /// A piece must be worth a workgroup.
+    const SHORTEST: usize = 8192;
+    (WANTED / rows.max(1)).min(length / SHORTEST).max(1)
 }
 
 /// A length that the kernels can number.
@@ -177,6 +192,16 @@ impl HipKernel for TopKernel {
             return plan.launch(name(c"order_short"), [rows, 1, 1], &params, &addresses);
         }
         if k <= MOST_SELECTED {
+            // The second launch should have little to do.
+            let pieces = if k <= MOST_SELECTED / 4 { pieces(rows, length) } else { 1 };
+            params.pieces = pieces as u32;
+            if pieces > 1 {
+                let candidates = rows * pieces * k;
+                addresses.push((offset_of!(OrderParams, keys), plan.scratch(candidates * 8)));
+                addresses.push((offset_of!(OrderParams, order), plan.scratch(candidates * 4)));
+                plan.launch(name(c"order_select"), [rows * pieces, 1, 1], &params, &addresses)?;
+                params.last = 1;
+            }
             return plan.launch(name(c"order_select"), [rows, 1, 1], &params, &addresses);
         }
         let sorted = sort_rows(plan, params, Operand::Input(0))?;
@@ -210,7 +235,8 @@ impl HipKernel for ExtremeKernel {
         if shape[axis] == 0 && rows > 0 {
             return Err(OpError::Data("the axis has no elements; allowed is one or more".into()));
         }
-        let params = ExtremeParams {
+        let pieces = if inner == 1 { pieces(rows, shape[axis]) } else { 1 };
+        let mut params = ExtremeParams {
             rows: rows as u64,
             inner: divider(inner)?,
             length: numbered(shape[axis])?,
@@ -218,20 +244,22 @@ impl HipKernel for ExtremeKernel {
             maximum: self.op.max as u32,
             last: self.op.last as u32,
             floating: self.ty.is_float() as u32,
+            pieces: pieces as u32,
             ..ExtremeParams::zeroed()
         };
-        let (kernel, grid) = match inner {
-            1 => (name(c"extreme_rows"), [rows, 1, 1]),
-            _ => (name(c"extreme_lines"), groups(rows)),
-        };
-        plan.launch(
-            kernel,
-            grid,
-            &params,
-            &[
-                (offset_of!(ExtremeParams, to), Operand::Output(0)),
-                (offset_of!(ExtremeParams, from), Operand::Input(0)),
-            ],
-        )
+        let mut addresses = vec![
+            (offset_of!(ExtremeParams, to), Operand::Output(0)),
+            (offset_of!(ExtremeParams, from), Operand::Input(0)),
+        ];
+        if inner > 1 {
+            return plan.launch(name(c"extreme_lines"), groups(rows), &params, &addresses);
+        }
+        if pieces > 1 {
+            addresses.push((offset_of!(ExtremeParams, ranks), plan.scratch(rows * pieces * 8)));
+            addresses.push((offset_of!(ExtremeParams, indices), plan.scratch(rows * pieces * 4)));
+            plan.launch(name(c"extreme_rows"), [rows * pieces, 1, 1], &params, &addresses)?;
+            params.finish = 1;
+        }
+        plan.launch(name(c"extreme_rows"), [rows, 1, 1], &params, &addresses)
     }
 }

@@ -1,5 +1,6 @@
-//! Weighted sums of neighbours: Resize, GridSample, Col2Im; launches of `kernels/sample.hip`.
+//! Weighted sums of neighbours: Resize, GridSample, AffineGrid, Col2Im; launches of `kernels/sample.hip`.
 
+mod affine;
 mod col2im;
 mod grid;
 mod resize;
@@ -15,6 +16,7 @@ use super::launch::KernelName;
 use super::params::is_number;
 
 pub(super) const KERNELS: &[Entry] = &[
+    Entry::new("AffineGrid", affine::build),
     Entry::new("Col2Im", col2im::build),
     Entry::new("GridSample", grid::build),
     Entry::new("Resize", resize::build),

@@ -76,6 +76,22 @@ fn grids() {
 }
 
 #[test]
+fn affine_grids() {
+    for (maps, size) in [(&[2, 2, 3][..], &[2i64, 3, 5, 7][..]), (&[2, 3, 4], &[2, 1, 4, 1, 6])] {
+        let x: Vec<f32> = numbers(maps.iter().product()).iter().map(|x| x / 30.0).collect();
+        let halves: Vec<f16> = x.iter().map(|&x| f16::from_f32(x)).collect();
+        for align in [0, 1] {
+            let attributes = [("align_corners", Attribute::Int(align))];
+            for (theta, close) in [(t(maps, &x), 1e-6), (t(maps, &halves), 1e-3)] {
+                let inputs = [theta, t(&[size.len()], size)];
+                let Some(result) = both("AffineGrid", 20, &attributes, &inputs, 1) else { return };
+                result.assert_close(&format!("AffineGrid {size:?} {align}"), close);
+            }
+        }
+    }
+}
+
+#[test]
 fn columns() {
     let x = numbers(2 * 3 * 6 * 12);
     let attributes = [
