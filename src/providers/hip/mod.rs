@@ -16,6 +16,7 @@ mod gemm;
 mod index_tests;
 mod kernel;
 mod launch;
+mod loss;
 mod map;
 mod norm;
 mod options;
@@ -25,12 +26,15 @@ mod pool;
 mod provider;
 mod quantize;
 mod reduce;
+mod roi;
 mod sample;
 mod scan;
 mod scatter;
 mod softmax;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod testing_data;
 
 pub(crate) use context::DeviceContext;
 pub(crate) use kernel::HipKernel;
@@ -70,6 +74,7 @@ const FAMILIES: &[&[Entry]] = &[
     fill::KERNELS,
     gather::KERNELS,
     gemm::KERNELS,
+    loss::KERNELS,
     map::KERNELS,
     norm::BATCH_KERNELS,
     norm::KERNELS,
@@ -78,6 +83,7 @@ const FAMILIES: &[&[Entry]] = &[
     quantize::CAST_KERNELS,
     quantize::KERNELS,
     reduce::KERNELS,
+    roi::KERNELS,
     sample::KERNELS,
     scan::KERNELS,
     scatter::KERNELS,

@@ -2,6 +2,8 @@
 
 mod convert;
 mod params;
+#[cfg(test)]
+mod tests;
 
 use std::mem::offset_of;
 
