@@ -70,7 +70,6 @@ fn functions_are_exact_to_two_units() {
         let Some(both) = both(name, opset, &[], &[tensor(&[x.len()], x.iter().copied())], 1) else { return };
         let worst = x.iter().zip(elements(&both.device[0])).map(|(&x, &y)| (error(y, f(x as f64)), x, y));
         let worst = worst.max_by(|a, b| a.0.total_cmp(&b.0)).expect("there are numbers");
-        println!("{name}: {worst:?}");
         if worst.0 > LIMIT {
             bad.push((name, worst));
         }
