@@ -35,6 +35,7 @@ mod softmax;
 mod testing;
 #[cfg(test)]
 mod testing_data;
+mod unpool;
 
 pub(crate) use context::DeviceContext;
 pub(crate) use kernel::HipKernel;
@@ -88,6 +89,7 @@ const FAMILIES: &[&[Entry]] = &[
     scan::KERNELS,
     scatter::KERNELS,
     softmax::KERNELS,
+    unpool::KERNELS,
 ];
 
 /// Makes the kernel of a node. `OpError::Unsupported` says that the HIP provider lacks it.
