@@ -53,10 +53,13 @@ fn elements(tensor: &Tensor) -> &[f32] {
     tensor.view().slice::<f32>()
 }
 
+/// An operator with its version, the function, and the numbers to try.
+type Case = (&'static str, i64, fn(f64) -> f64, Vec<f32>);
+
 #[test]
 fn functions_are_exact_to_two_units() {
     let special = [0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, 1.0, -1.0];
-    let cases: [(&str, i64, fn(f64) -> f64, Vec<f32>); 6] = [
+    let cases: [Case; 6] = [
         ("Exp", 13, f64::exp, [range(-105.0, 90.0), magnitudes(-40, 7)].concat()),
         ("Log", 13, f64::ln, [range(0.5, 2.0), magnitudes(-148, 128)].concat()),
         ("Tanh", 13, f64::tanh, [range(-10.0, 10.0), magnitudes(-126, 6)].concat()),
