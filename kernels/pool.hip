@@ -121,3 +121,44 @@ template <class C> DEVICE void lrn(const LrnParams &p) {
 
 KERNEL(GROUP) lrn_f32(LrnParams p) { lrn<f32>(p); }
 KERNEL(GROUP) lrn_f64(LrnParams p) { lrn<f64>(p); }
+
+struct UnpoolParams {
+  u64 x, indices, y;
+  u64 errors;
+  u64 count;
+  // Elements that indices may name.
+  u64 limit;
+  // Bytes of an element.
+  u32 size;
+  // Dimensions of what the indices refer to, and of the output, when these differ; innermost last.
+  u32 rank;
+  Divider from[8];
+  u32 to[8];
+};
+static_assert(sizeof(UnpoolParams) == 184, "the mirror in providers/hip/unpool.rs");
+
+// Puts pooled maxima back where they were, into an output of zeros.
+KERNEL(GROUP) unpool(UnpoolParams p) {
+  u64 i = (u64)group_id() * GROUP + item_id();
+  if (i >= p.count) return;
+  i64 index = ((const i64 *)p.indices)[i];
+  if (index < 0 || (u64)index >= p.limit) {
+    report(p.errors, ERROR_INDEX);
+    return;
+  }
+  u64 rest = (u64)index, at = 0, stride = 1;
+  for (u32 d = p.rank; d-- > 0;) {
+    u64 outer = rest >> 31 ? rest / p.from[d].divisor : divide((u32)rest, p.from[d]);
+    u64 coordinate = rest - outer * p.from[d].divisor;
+    if (coordinate >= p.to[d]) return;
+    at += coordinate * stride;
+    stride *= p.to[d];
+    rest = outer;
+  }
+  if (p.rank == 0) at = rest;
+  switch (p.size) {
+  case 2: ((u16 *)p.y)[at] = ((const u16 *)p.x)[i]; break;
+  case 4: ((u32 *)p.y)[at] = ((const u32 *)p.x)[i]; break;
+  default: ((u64 *)p.y)[at] = ((const u64 *)p.x)[i]; break;
+  }
+}

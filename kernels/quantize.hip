@@ -65,6 +65,7 @@ DEVICE u32 quantized(u32 type, f32 x, f32 zero, bool saturate) {
   case U2: low = 0, high = 3; break;
   case I2: low = -2, high = 1; break;
   case F4E2M1: return to_float4(x + zero);
+  case F6E2M3: case F6E3M2: return to_float6(type, x + zero);
   default: return to_float8(type, x + zero, saturate);
   }
   f32 y = round_(x) + zero;

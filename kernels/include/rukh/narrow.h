@@ -1,15 +1,15 @@
-// Element types of one byte and less: 8-bit floats, float4e2m1, integers of four and two bits, which are
-// stored one a byte. The formats: ONNX's "Float stored in 8 bits" and OCP's OFP8 specification.
+// Element types of one byte and less: floats of 8, 6 and 4 bits, integers of four and two bits, all of which
+// are stored one a byte. The formats: ONNX's "Float stored in 8 bits" and OCP's OFP8 specification.
 #pragma once
 #include "element.h"
 #include "math.h"
 
 enum NarrowType : u32 {
   F8E4M3FN = 17, F8E4M3FNUZ = 18, F8E5M2 = 19, F8E5M2FNUZ = 20, U4 = 21, I4 = 22, F4E2M1 = 23, F8E8M0 = 24,
-  U2 = 25, I2 = 26,
+  U2 = 25, I2 = 26, F6E2M3 = 27, F6E3M2 = 28,
 };
 
-// What distinguishes an 8-bit float format: bits, bias, the largest finite code, the code of infinity (0:
+// What distinguishes a float format, whose sign is in bit 7: bits of the mantissa, bias, the largest finite code, the code of infinity (0:
 // there is none), the code written for NaN, and whether there is a negative zero.
 struct Format {
   u32 mantissa;
@@ -22,6 +22,8 @@ DEVICE Format format_of(u32 type) {
   case F8E4M3FN: return {3, 7, 0x7e, 0, 0x7f, true};
   case F8E4M3FNUZ: return {3, 8, 0x7f, 0, 0x80, false};
   case F8E5M2: return {2, 15, 0x7b, 0x7c, 0x7e, true};
+  case F6E2M3: return {3, 1, 0x1f, 0, 0, true};
+  case F6E3M2: return {2, 3, 0x1f, 0, 0, true};
   default: return {2, 16, 0x7f, 0, 0x80, false};
   }
 }
@@ -56,6 +58,14 @@ DEVICE u32 to_float8(u32 type, f32 x, bool saturate) {
   u32 code = digits < one ? digits : ((u32)(exponent + f.bias) << f.mantissa) + (digits - one);
   if (code > f.largest) return beyond;
   return code == 0 && !f.negative_zero ? 0 : sign | code;
+}
+
+// Six bits have neither infinity nor NaN, which becomes −0, as in the standard's reference data.
+DEVICE f32 from_float6(u32 type, u32 code) { return from_float8(type, (code & 0x20) << 2 | (code & 0x1f)); }
+DEVICE u32 to_float6(u32 type, f32 x) {
+  if (x != x) return 0x20;
+  u32 code = to_float8(type, x, true);
+  return (code & 0x80) >> 2 | (code & 0x1f);
 }
 
 DEVICE f32 from_float4(u32 code) {
@@ -96,6 +106,7 @@ template <class C> CALLED C load_any(u64 address, u32 type, i64 index) {
   u32 code = ((const u8 *)address)[index];
   switch (type) {
   case F4E2M1: return (C)from_float4(code);
+  case F6E2M3: case F6E3M2: return (C)from_float6(type, code);
   case F8E8M0: return (C)from_power8(code);
   // The stored bytes are sign-extended.
   case I4: case I2: return (C)(i8)code;
@@ -110,6 +121,7 @@ template <class C> CALLED void store_any(u64 address, Target to, i64 index, C va
   u32 code;
   switch (to.type) {
   case F4E2M1: code = to_float4((f32)value); break;
+  case F6E2M3: case F6E3M2: code = to_float6(to.type, (f32)value); break;
   case F8E8M0: code = to_power8((f64)value, to.rounding, to.saturate); break;
   case U4: code = (u32)to_integer(value, I64) & 15; break;
   case I4: code = (u32)((i32)((u32)to_integer(value, I64) << 28) >> 28); break;

@@ -16,6 +16,7 @@ mod gemm;
 mod index_tests;
 mod kernel;
 mod launch;
+mod loss;
 mod map;
 mod norm;
 mod options;
@@ -25,13 +26,17 @@ mod pool;
 mod provider;
 mod quantize;
 mod reduce;
+mod roi;
 mod sample;
 mod scan;
 mod scatter;
 mod softmax;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod testing_data;
 mod transfer;
+mod unpool;
 
 pub(crate) use context::DeviceContext;
 pub(crate) use kernel::HipKernel;
@@ -72,6 +77,7 @@ const FAMILIES: &[&[Entry]] = &[
     fill::KERNELS,
     gather::KERNELS,
     gemm::KERNELS,
+    loss::KERNELS,
     map::KERNELS,
     norm::BATCH_KERNELS,
     norm::KERNELS,
@@ -80,10 +86,12 @@ const FAMILIES: &[&[Entry]] = &[
     quantize::CAST_KERNELS,
     quantize::KERNELS,
     reduce::KERNELS,
+    roi::KERNELS,
     sample::KERNELS,
     scan::KERNELS,
     scatter::KERNELS,
     softmax::KERNELS,
+    unpool::KERNELS,
 ];
 
 /// Makes the kernel of a node. `OpError::Unsupported` says that the HIP provider lacks it.

@@ -8,7 +8,7 @@ use crate::threads::Pool;
 
 use super::{Addresses, DeviceBuffer, DeviceContext, HipOptions, PlanBuilder, Provider, missing};
 
-/// The outputs of a node of ai.onnx on the device and on the CPU.
+/// The outputs of a node on the device and on the CPU.
 pub(super) struct Both {
     pub(super) device: Vec<Tensor>,
     pub(super) cpu: Vec<Tensor>,
@@ -63,8 +63,20 @@ pub(super) fn pattern(ty: ElementType, shape: &[usize]) -> Option<Value> {
     Some(Value::Tensor(Tensor::from_buffer(ty, shape, buffer).expect("the bytes of the shape")))
 }
 
-/// Runs a node on both sides. `None`, with a word on the output, where there is no device.
+/// Runs a node of ai.onnx on both sides. `None`, with a word on the output, where there is no device.
 pub(super) fn both(
+    name: &str,
+    opset: i64,
+    attributes: &[(&str, Attribute)],
+    inputs: &[Option<Value>],
+    outputs: usize,
+) -> Option<Both> {
+    both_in("", name, opset, attributes, inputs, outputs)
+}
+
+/// Runs a node of any domain on both sides.
+pub(super) fn both_in(
+    domain: &str,
     name: &str,
     opset: i64,
     attributes: &[(&str, Attribute)],
@@ -77,7 +89,7 @@ pub(super) fn both(
     }
     let node = Node {
         name: "test".into(),
-        op: OpName { domain: String::new(), name: name.into(), opset },
+        op: OpName { domain: domain.into(), name: name.into(), opset },
         attributes: Attributes(attributes.iter().map(|(n, a)| (n.to_string(), a.clone())).collect()),
         inputs: inputs.iter().enumerate().map(|(i, v)| v.as_ref().map(|_| ValueId(i as u32))).collect(),
         outputs: (0..outputs).map(|i| Some(ValueId(100 + i as u32))).collect(),
@@ -98,7 +110,7 @@ fn on_device(node: &Node, inputs: &[Option<Value>], like: &[Tensor]) -> Result<V
     let ty = |t: &Tensor| ValueType::Tensor(t.ty());
     let kernel = super::build(&NodeContext {
         provider: "HIP",
-        domain: "",
+        domain: &node.op.domain,
         name: &node.op.name,
         op: &*op,
         input_types: &tensors.iter().map(|t| t.map(ty)).collect::<Vec<_>>(),

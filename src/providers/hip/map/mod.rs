@@ -1,5 +1,7 @@
 //! Elementwise operators: programs for the interpreter in `kernels/include/rukh/map.h`.
 
+#[cfg(test)]
+mod accuracy;
 mod ops;
 mod params;
 mod program;

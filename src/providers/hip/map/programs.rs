@@ -139,8 +139,11 @@ fn unary(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpError> {
         Unary::Relu => MapOp::Relu,
         Unary::Round => MapOp::Round,
         Unary::Selu { alpha, gamma } => return map.with(MapOp::Selu, f(alpha), f(gamma)).boxed(),
-        // An integer would need immediates with fractions.
-        Unary::Shrink { .. } if !ty.is_float() => return Err(node.no_kernel()),
+        // Integers are computed with fractions, then cut.
+        Unary::Shrink { bias, lambd } if !ty.is_float() => {
+            let map = Map::new(Class::F64, ty).with_input(MapOp::Load, 0, ty);
+            return map.with(MapOp::Shrink, f(bias), f(lambd)).boxed();
+        }
         Unary::Shrink { bias, lambd } => return map.with(MapOp::Shrink, f(bias), f(lambd)).boxed(),
         Unary::Sigmoid => MapOp::Sigmoid,
         Unary::Sign => MapOp::Sign,

@@ -3,6 +3,8 @@
 mod batch;
 mod ops;
 mod params;
+#[cfg(test)]
+mod tests;
 
 use std::mem::offset_of;
 

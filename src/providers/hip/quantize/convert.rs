@@ -34,8 +34,8 @@ fn cast(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpError> {
         return map::cast(node);
     }
     let op = node.op::<Cast>();
-    let narrow_integer = to.is_integer() && converts(to);
-    let name = if from.is_integer() && narrow_integer {
+    // Integers keep their low bits.
+    let name = if from.is_integer() && to.is_integer() {
         c"convert_i64"
     } else if from.size() >= 4 && from != ElementType::F32 {
         c"convert_f64"

@@ -2,6 +2,8 @@
 
 mod convert;
 mod params;
+#[cfg(test)]
+mod tests;
 
 use std::mem::offset_of;
 
@@ -61,6 +63,8 @@ fn is_quantised(ty: ElementType) -> bool {
             | T::F8E5M2
             | T::F8E5M2FNUZ
             | T::F4E2M1
+            | T::F6E2M3
+            | T::F6E3M2
     )
 }
 

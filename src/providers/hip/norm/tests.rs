@@ -1,0 +1,101 @@
+//! Normalisations and softmax of short and long rows against the CPU.
+
+use crate::graph::Attribute;
+use crate::tensor::ElementType::{BF16, F16, F32, F64};
+
+use super::super::testing::{both, both_in};
+use super::super::testing_data::{mixed, tolerance};
+
+#[test]
+fn softmax_of_rows_and_columns() {
+    let cases: [(&[usize], i64); 9] = [
+        (&[3, 1], -1),
+        (&[300, 10], -1),
+        (&[5, 1000], -1),
+        (&[2, 8192], -1),
+        (&[2, 20_001], -1),
+        (&[2, 70, 33], 1),
+        (&[2, 513, 3], 1),
+        (&[3, 4, 5, 6], 0),
+        (&[2, 9001, 2], 1),
+    ];
+    for (shape, axis) in cases {
+        for ty in [F32, F16, BF16, F64] {
+            for name in ["Softmax", "LogSoftmax", "Hardmax"] {
+                let attributes = [("axis", Attribute::Int(axis))];
+                let Some(both) = both(name, 13, &attributes, &[mixed(ty, shape)], 1) else { return };
+                both.assert_close(&format!("{name} of {ty} {shape:?}"), tolerance(ty));
+            }
+        }
+    }
+}
+
+#[test]
+fn layer_norm_of_any_row() {
+    for shape in [[3, 5], [40, 100], [3, 8192], [2, 30_001]] {
+        for ty in [F32, F16, BF16, F64] {
+            let inputs = [mixed(ty, &shape), mixed(ty, &shape[1..]), mixed(ty, &shape[1..])];
+            let Some(device) = both("LayerNormalization", 17, &[], &inputs, 3) else { return };
+            device.assert_close(&format!("LayerNormalization of {ty} {shape:?}"), 4.0 * tolerance(ty));
+            let Some(device) = both("RMSNormalization", 23, &[], &inputs[..2], 1) else { return };
+            device.assert_close(&format!("RMSNormalization of {ty} {shape:?}"), 4.0 * tolerance(ty));
+        }
+    }
+    // Parameters that broadcast in every other way.
+    for given in [&[2usize, 1, 4][..], &[3, 1], &[1], &[2, 3, 4], &[1, 1, 4]] {
+        let inputs = [mixed(F32, &[2, 3, 4]), mixed(F32, given), mixed(F32, given)];
+        let Some(device) = both("LayerNormalization", 17, &[], &inputs, 1) else { return };
+        device.assert_close(&format!("LayerNormalization by {given:?}"), 1e-5);
+    }
+}
+
+#[test]
+fn what_is_added_before() {
+    for shape in [[2, 3, 20], [2, 2, 9000]] {
+        for ty in [F32, F16] {
+            let row = || mixed(ty, &shape[2..]);
+            let inputs = [mixed(ty, &shape), mixed(ty, &shape[1..]), row(), row(), row()];
+            for (name, count) in [("SkipLayerNormalization", 5), ("SkipSimplifiedLayerNormalization", 4)] {
+                let Some(device) = both_in("com.microsoft", name, 1, &[], &inputs[..count], 4) else {
+                    return;
+                };
+                device.assert_close(&format!("{name} of {ty} {shape:?}"), 4.0 * tolerance(ty));
+            }
+        }
+    }
+}
+
+#[test]
+fn groups_and_batches() {
+    let groups = [("num_groups", Attribute::Int(2))];
+    for shape in [[2, 6, 7], [1, 4, 5000], [2, 4, 64]] {
+        for ty in [F32, BF16, F64] {
+            let channels = || mixed(ty, &shape[1..2]);
+            let inputs = [mixed(ty, &shape), channels(), channels()];
+            for (name, opset, attributes) in
+                [("GroupNormalization", 21, &groups[..]), ("InstanceNormalization", 6, &[][..])]
+            {
+                let Some(device) = both(name, opset, attributes, &inputs, 1) else { return };
+                device.assert_close(&format!("{name} of {ty} {shape:?}"), 4.0 * tolerance(ty));
+            }
+            let Some(device) = both("LpNormalization", 22, &[], &inputs[..1], 1) else { return };
+            device.assert_close("LpNormalization", tolerance(ty));
+            let axes = [("axes", Attribute::Ints(vec![0, 2]))];
+            let Some(device) = both("MeanVarianceNormalization", 13, &axes, &inputs[..1], 1) else { return };
+            device.assert_close("MeanVarianceNormalization", 4.0 * tolerance(ty));
+        }
+    }
+}
+
+#[test]
+fn batch_norm_trains() {
+    let channels = || mixed(F32, &[6]);
+    let positive = super::super::testing_data::tensor(&[6], (1..7).map(|i| i as f32));
+    let inputs = [mixed(F32, &[3, 6, 50]), channels(), channels(), channels(), positive];
+    for training in [0, 1] {
+        let attributes = [("training_mode", Attribute::Int(training))];
+        let outputs = if training == 1 { 3 } else { 1 };
+        let Some(device) = both("BatchNormalization", 15, &attributes, &inputs, outputs) else { return };
+        device.assert_close("BatchNormalization", 1e-5);
+    }
+}

@@ -1,0 +1,40 @@
+//! Numbers for the tests of kernels.
+
+use crate::tensor::{Element, ElementType, Tensor, Value, bf16, f16};
+
+/// A tensor of any type that programs compute with: numbers between −2 and 2 for floats, −8 to 7 for
+/// signed integers, 0 to 15 for unsigned ones, in no order.
+pub(super) fn mixed(ty: ElementType, shape: &[usize]) -> Option<Value> {
+    let count = shape.iter().product::<usize>() as u32;
+    // Knuth's multiplicative hash, as a fraction.
+    let all = (0..count).map(|i| i.wrapping_mul(2_654_435_761) as f64 / 4294967296.0);
+    let float = all.clone().map(|x| 4.0 * x - 2.0);
+    let integer = all.map(move |x| (16.0 * x) as i64 - if ty.is_signed_integer() { 8 } else { 0 });
+    match ty {
+        ElementType::F32 => tensor(shape, float.map(|x| x as f32)),
+        ElementType::F64 => tensor(shape, float),
+        ElementType::F16 => tensor(shape, float.map(f16::from_f64)),
+        ElementType::BF16 => tensor(shape, float.map(bf16::from_f64)),
+        ElementType::I8 => tensor(shape, integer.map(|x| x as i8)),
+        ElementType::U8 => tensor(shape, integer.map(|x| x as u8)),
+        ElementType::I32 => tensor(shape, integer.map(|x| x as i32)),
+        ElementType::U64 => tensor(shape, integer.map(|x| x as u64)),
+        _ => tensor(shape, integer),
+    }
+}
+
+/// A tensor of these elements.
+pub(super) fn tensor<T: Element>(shape: &[usize], elements: impl Iterator<Item = T>) -> Option<Value> {
+    let elements: Vec<T> = elements.collect();
+    Some(Value::Tensor(Tensor::from_slice(shape, &elements).expect("memory for a test")))
+}
+
+/// How far a result may be off: a few roundings of the type.
+pub(super) fn tolerance(ty: ElementType) -> f64 {
+    match ty {
+        ElementType::F16 => 4e-3,
+        ElementType::BF16 => 3e-2,
+        ElementType::F32 => 2e-5,
+        _ => 1e-12,
+    }
+}
