@@ -11,6 +11,11 @@ use super::signature::{Parameter, Signature};
 pub(crate) struct Unknowns(usize);
 
 impl Unknowns {
+    /// Names that inference of a graph does not reach: for one node beside an inferred graph.
+    pub(crate) fn apart() -> Self {
+        Unknowns(usize::MAX / 2)
+    }
+
     pub(crate) fn fresh(&mut self) -> Dim {
         self.0 += 1;
         Dim::symbol(&format!("?{}", self.0))
