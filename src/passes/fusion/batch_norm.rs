@@ -80,14 +80,15 @@ pub(super) fn into_convolution(rw: &mut Rewriter<'_>, root: NodeId) -> Option<()
     rw.replace(root, new).then_some(())
 }
 
-/// After Gemm, and after MatMul with a matrix on its right.
+/// After Gemm, and after MatMul with a matrix on its right, its bias in between or not.
 pub(super) fn into_product(rw: &mut Rewriter<'_>, root: NodeId) -> Option<()> {
     let output = rw.output(root)?;
     let axis = rw.shape(output)?.len().checked_sub(1)?;
     let affine = affine(rw, root, output, axis)?;
     let gemm = rw.private(affine.x, "Gemm");
-    let product = gemm.or_else(|| rw.private(affine.x, "MatMul"))?;
-    if gemm.is_none() && !affine.scales() {
+    let fused = rw.private(affine.x, "rukh.MatMul").filter(|&id| rw.node(id).attributes.0.is_empty());
+    let product = gemm.or(fused).or_else(|| rw.private(affine.x, "MatMul"))?;
+    if (gemm.is_none() && fused.is_none() && !affine.scales()) || rw.input(product, 3).is_some() {
         return None;
     }
     let w = rw.input(product, 1)?;
@@ -111,18 +112,18 @@ pub(super) fn into_product(rw: &mut Rewriter<'_>, root: NodeId) -> Option<()> {
         None
     };
     let ty = rw.element_type(w)?;
-    let bias = match rw.input(product, 2).filter(|_| gemm.is_some()) {
+    let bias = match rw.input(product, 2) {
         Some(c) => {
             let shape = rw.constant(c)?.shape();
             let row = matches!(*shape, [] | [_] | [1, _]);
-            let (c, beta) = (rw.floats(c).filter(|_| row)?, gemm_op?.beta as f64);
+            let (c, beta) = (rw.floats(c).filter(|_| row)?, gemm_op.map_or(1.0, |op| op.beta as f64));
             Some((0..n).map(|i| beta * if c.len() == 1 { c[0] } else { c[i] }).collect::<Vec<_>>())
         }
         None => None,
     };
     let name = rw.node(root).name.clone();
     let mut new = rw.node(product).clone();
-    if gemm.is_none() && affine.shifts() {
+    if gemm.is_none() && fused.is_none() && affine.shifts() {
         new = rw.draft(root, "Gemm", &[], &new.inputs);
     }
     if let Some(elements) = weight {
@@ -198,7 +199,6 @@ mod tests {
 
     use super::super::super::testing::GraphBuilder;
     use super::super::testing::assert_fused;
-    use super::*;
 
     /// Numbers without a pattern, from 0.5 to 1.5.
     fn some(count: usize) -> Vec<f32> {

@@ -4,6 +4,7 @@
 //! rules run one after the other, each over the whole graph in execution order.
 
 mod batch_norm;
+mod epilogue;
 mod rewriter;
 
 #[cfg(test)]
@@ -35,7 +36,15 @@ pub(crate) trait Target {
 /// Looks for its pattern with the node as the last one; tells whether it replaced it.
 type Rule = fn(&mut Rewriter<'_>, NodeId) -> Option<()>;
 
-const RULES: &[Rule] = &[batch_norm::into_convolution, batch_norm::into_product];
+const RULES: &[Rule] = &[
+    batch_norm::into_convolution,
+    batch_norm::into_product,
+    epilogue::bias,
+    // A product may have its bias between itself and a scale.
+    batch_norm::into_product,
+    epilogue::residual,
+    epilogue::activation,
+];
 
 /// Fuses what the target can run fused, in subgraphs as well. Types and shapes must be inferred; they are
 /// afterwards.
