@@ -5,6 +5,8 @@
 
 mod batch_norm;
 mod epilogue;
+mod gelu;
+mod layer_norm;
 mod rewriter;
 
 #[cfg(test)]
@@ -37,11 +39,17 @@ pub(crate) trait Target {
 type Rule = fn(&mut Rewriter<'_>, NodeId) -> Option<()>;
 
 const RULES: &[Rule] = &[
+    gelu::gelu,
+    gelu::swish,
+    gelu::hard_swish,
+    layer_norm::normalisation,
+    layer_norm::shift,
     batch_norm::into_convolution,
     batch_norm::into_product,
     epilogue::bias,
     // A product may have its bias between itself and a scale.
     batch_norm::into_product,
+    layer_norm::skip,
     epilogue::residual,
     epilogue::activation,
 ];
