@@ -194,6 +194,9 @@ pub(crate) fn broadcast(a: &[Dim], b: &[Dim], unknowns: &mut Unknowns) -> Result
                 }
                 (Some(_), None) => Ok(x),
                 (None, Some(_)) => Ok(y),
+                // min(n, 512) beside n: they fit only where both are n.
+                (None, None) if y.is_limited(&x) => Ok(x),
+                (None, None) if x.is_limited(&y) => Ok(y),
                 (None, None) => Ok(unknowns.fresh()),
             }
         })

@@ -3,6 +3,7 @@
 //! Each rule looks at one node and upwards from it, and puts one node in the place of what it found. The
 //! rules run one after the other, each over the whole graph in execution order.
 
+mod attention;
 mod batch_norm;
 mod epilogue;
 mod gelu;
@@ -44,6 +45,8 @@ const RULES: &[Rule] = &[
     gelu::hard_swish,
     layer_norm::normalisation,
     layer_norm::shift,
+    attention::attention,
+    attention::beside,
     batch_norm::into_convolution,
     batch_norm::into_product,
     epilogue::bias,

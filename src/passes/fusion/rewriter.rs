@@ -171,6 +171,35 @@ impl<'a> Rewriter<'a> {
         }
     }
 
+    /// A new node with one output, which `root` is about to use: its operator must be one that is there
+    /// already, or that the target runs.
+    pub(super) fn insert(
+        &mut self,
+        root: NodeId,
+        op: &str,
+        attributes: &[(&str, Attribute)],
+        inputs: &[Option<ValueId>],
+    ) -> Option<ValueId> {
+        let mut node = self.draft(root, op, attributes, inputs);
+        node.outputs = vec![None];
+        let fact = self.infer(&node)?.pop()?;
+        let types = |values: &[Option<ValueId>]| -> Vec<Option<ValueType>> {
+            values.iter().map(|v| v.and_then(|v| self.graph.value(v).fact.ty.clone())).collect()
+        };
+        let (_, op) = ops::resolve(&node).ok()?;
+        if !self.target.runs(&node, &*op, &types(inputs), &[fact.ty.clone()]) {
+            return None;
+        }
+        let value = self.graph.add_value(&format!("{}/{}", node.name, node.op.name), fact);
+        node.outputs = vec![Some(value)];
+        inputs.iter().flatten().for_each(|v| self.uses[v.index()] += 1);
+        let id = self.graph.add_node(node);
+        self.producers.resize(self.graph.value_count(), None);
+        self.uses.resize(self.graph.value_count(), 0);
+        self.producers[value.index()] = Some(id);
+        Some(value)
+    }
+
     /// Puts a node in the place of `root` and of the other nodes that make its outputs; what nobody uses
     /// then goes. Nothing happens, and the answer is `false`, when the target lacks the operator (unless
     /// the new node only replaces its like), or when an output would have another type or shape.
@@ -208,8 +237,8 @@ impl<'a> Rewriter<'a> {
         true
     }
 
-    /// Whether the new node may stand there.
-    fn check(&mut self, root: NodeId, new: &Node) -> Option<()> {
+    /// What a node's outputs would be.
+    fn infer(&mut self, new: &Node) -> Option<Vec<Fact>> {
         let (registered, op) = ops::resolve(new).ok()?;
         let facts: Vec<Option<&Fact>> =
             new.inputs.iter().map(|v| v.map(|v| &self.graph.value(v).fact)).collect();
@@ -219,7 +248,14 @@ impl<'a> Rewriter<'a> {
             Infer::new(&registered.signature, &facts, &constants, new.outputs.len(), &mut self.unknowns)
                 .ok()?;
         op.infer(&mut cx).ok()?;
-        for (output, fact) in new.outputs.iter().zip(cx.into_outputs()) {
+        Some(cx.into_outputs())
+    }
+
+    /// Whether the new node may stand there.
+    fn check(&mut self, root: NodeId, new: &Node) -> Option<()> {
+        let facts = self.infer(new)?;
+        let (_, op) = ops::resolve(new).ok()?;
+        for (output, fact) in new.outputs.iter().zip(facts) {
             let Some(output) = output else { continue };
             let old = &self.graph.value(*output).fact;
             if old.shape.is_none() || old.shape != fact.shape || old.ty != fact.ty {
