@@ -5,10 +5,13 @@
 
 mod attention;
 mod batch_norm;
+mod common;
 mod epilogue;
 mod gelu;
 mod layer_norm;
+mod moves;
 mod rewriter;
+mod scale;
 
 #[cfg(test)]
 mod testing;
@@ -40,6 +43,7 @@ pub(crate) trait Target {
 type Rule = fn(&mut Rewriter<'_>, NodeId) -> Option<()>;
 
 const RULES: &[Rule] = &[
+    scale::constants,
     gelu::gelu,
     gelu::swish,
     gelu::hard_swish,
@@ -47,11 +51,14 @@ const RULES: &[Rule] = &[
     layer_norm::shift,
     attention::attention,
     attention::beside,
+    moves::transposes,
+    moves::reshapes,
     batch_norm::into_convolution,
     batch_norm::into_product,
     epilogue::bias,
     // A product may have its bias between itself and a scale.
     batch_norm::into_product,
+    scale::product,
     layer_norm::skip,
     epilogue::residual,
     epilogue::activation,
@@ -73,6 +80,7 @@ fn fuse_graph(graph: &mut Graph, target: &dyn Target) {
             }
         }
     }
+    once(graph, target);
     for rule in RULES {
         apply(graph, target, *rule);
     }
@@ -84,6 +92,18 @@ fn apply(graph: &mut Graph, target: &dyn Target, rule: Rule) {
     for id in order {
         if rewriter.graph.has_node(id) {
             rule(&mut rewriter, id);
+        }
+    }
+}
+
+/// Computes once what is computed alike.
+fn once(graph: &mut Graph, target: &dyn Target) {
+    let order = graph.order().unwrap_or_default();
+    let mut rewriter = Rewriter::new(graph, target);
+    let mut seen = common::Seen::default();
+    for id in order {
+        if rewriter.graph.has_node(id) {
+            common::common(&mut rewriter, &mut seen, id);
         }
     }
 }
