@@ -32,12 +32,11 @@ pub(super) fn attention(rw: &mut Rewriter<'_>, root: NodeId) -> Option<()> {
     let key = key(rw, rw.input(node, 1)?, &mut scale)?;
     let q_heads = rw.shape(q)?.get(1)?.clone();
     let keys = rw.shape(v)?[2].clone();
-    if let Some(mask) = mask
-        // A mask of one column stands for all keys here, for the first one to the operator.
-        && rw.shape(mask)?.last()? != &keys
-    {
-        return None;
-    }
+    // A mask of one column stands for all keys here, for the first one to the standard's operator.
+    let name = match mask {
+        Some(mask) if rw.shape(mask)?.last()? != &keys => "rukh.Attention",
+        _ => "Attention",
+    };
     let mut k = match key {
         Key::Rows(k) => k,
         Key::Heads(k) => {
@@ -55,7 +54,7 @@ pub(super) fn attention(rw: &mut Rewriter<'_>, root: NodeId) -> Option<()> {
     let attributes = [("scale", Attribute::Float(scale as f32))];
     let mut inputs = vec![Some(q), Some(k), Some(v)];
     inputs.extend(mask.map(Some));
-    let new = rw.draft(root, "Attention", &attributes, &inputs);
+    let new = rw.draft(root, name, &attributes, &inputs);
     rw.replace(root, new).then_some(())
 }
 
@@ -68,7 +67,9 @@ pub(super) fn beside(rw: &mut Rewriter<'_>, root: NodeId) -> Option<()> {
     let output = rw.output(root)?;
     let transposed = rw.input(root, 0)?;
     let transpose = rw.private(transposed, "Transpose").filter(|&id| permutes(rw, id, &[0, 2, 1, 3]))?;
-    let node = rw.private(rw.input(transpose, 0)?, "Attention")?;
+    let attended = rw.input(transpose, 0)?;
+    let name = ["Attention", "rukh.Attention"].into_iter().find(|op| rw.private(attended, op).is_some())?;
+    let node = rw.private(attended, name)?;
     let inputs = rw.node(node).inputs.clone();
     if rw.node(node).attributes.get("q_num_heads").is_some() || inputs.len() > 4 {
         return None;
@@ -89,7 +90,7 @@ pub(super) fn beside(rw: &mut Rewriter<'_>, root: NodeId) -> Option<()> {
     let mut new_inputs = vec![Some(q), Some(k), Some(v)];
     new_inputs.extend(inputs.get(3));
     if rw.shape(output)?.len() == 3 && rw.shape(output)?[..2] == out_shape {
-        let new = rw.draft(root, "Attention", &attributes, &new_inputs);
+        let new = rw.draft(root, name, &attributes, &new_inputs);
         return rw.replace(root, new).then_some(());
     }
     // The result goes on in another shape, which must not ask for a dimension of the old one.
@@ -99,7 +100,7 @@ pub(super) fn beside(rw: &mut Rewriter<'_>, root: NodeId) -> Option<()> {
     if !elements.into_iter().all(|n| free(&Dim::from(n))) {
         return None;
     }
-    let rows = rw.insert(root, "Attention", &attributes, &new_inputs)?;
+    let rows = rw.insert(root, name, &attributes, &new_inputs)?;
     let mut new = rw.node(root).clone();
     new.inputs[0] = Some(rows);
     rw.replace(root, new).then_some(())
@@ -313,25 +314,18 @@ mod tests {
     }
 
     #[test]
-    fn a_mask_of_one_column_stays_outside() {
-        let builder = inputs()
-            .input("column", &["n", "1", "5", "1"])
-            .node_with("Transpose", &perm(&[0, 1, 3, 2]), &["k"], &["t"])
-            .node("MatMul", &["q", "t"], &["p"])
-            .node("Add", &["p", "column"], &["scores"])
-            .node("Softmax", &["scores"], &["w"])
-            .node("MatMul", &["w", "v"], &["y"])
-            .output("y");
-        assert_fused(
-            builder,
-            &[
-                "t: float[n, 4, 8, s] = Transpose<perm=[0, 1, 3, 2]>(k)",
-                "p: float[n, 4, 5, s] = MatMul(q, t)",
-                "scores: float[n, 4, 5, s] = Add(p, column)",
-                "w: float[n, 4, 5, s] = Softmax(scores)",
-                "y: float[n, 4, 5, 6] = MatMul(w, v)",
-                "return y",
-            ],
-        );
+    fn a_mask_of_one_column_stands_for_all_keys() {
+        for columns in ["1", "t"] {
+            let builder = inputs()
+                .input("column", &["n", "1", "5", columns])
+                .node_with("Transpose", &perm(&[0, 1, 3, 2]), &["k"], &["t"])
+                .node("MatMul", &["q", "t"], &["p"])
+                .node("Add", &["p", "column"], &["scores"])
+                .node("Softmax", &["scores"], &["w"])
+                .node("MatMul", &["w", "v"], &["y"])
+                .output("y");
+            let line = "y: float[n, 4, 5, 6] = rukh.Attention<scale=1.0>(q, k, v, column)";
+            assert_fused(builder, &[line, "return y"]);
+        }
     }
 }

@@ -7,6 +7,7 @@ mod attention;
 mod batch_norm;
 mod common;
 mod epilogue;
+mod flat;
 mod gelu;
 mod layer_norm;
 mod moves;
@@ -55,6 +56,7 @@ const RULES: &[Rule] = &[
     moves::reshapes,
     batch_norm::into_convolution,
     batch_norm::into_product,
+    flat::flat,
     epilogue::bias,
     // A product may have its bias between itself and a scale.
     batch_norm::into_product,
