@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
-use crate::graph::{Attribute, NodeId, ValueId};
+use crate::graph::{Attribute, Dim, NodeId, ValueId};
 use crate::ops;
+use crate::tensor::ElementType;
 
 use super::rewriter::Rewriter;
 
@@ -15,6 +16,8 @@ const SMALL: usize = 256;
 pub(super) struct Seen {
     nodes: HashMap<(String, Vec<Option<ValueId>>), NodeId>,
     constants: HashMap<(String, Vec<u8>), ValueId>,
+    /// Small integers whose elements are known as expressions of the dimensions.
+    sizes: HashMap<(Option<ElementType>, Option<Vec<Dim>>, Vec<Dim>), ValueId>,
 }
 
 /// Replaces the node by an earlier one that gives the same.
@@ -34,6 +37,17 @@ pub(super) fn common(rw: &mut Rewriter<'_>, seen: &mut Seen, id: NodeId) {
     if !ops::is_repeatable(&node.op.name) || !node.attributes.0.iter().all(|(_, a)| plain(a)) {
         return;
     }
+    if let Some(output) = rw.output(id)
+        && let fact = rw.fact(output)
+        && let Some(elements) = &fact.elements
+    {
+        let key = (fact.element_type(), fact.shape.clone(), elements.clone());
+        let first = *seen.sizes.entry(key).or_insert(output);
+        if first != output && rw.bypass(id, first) {
+            return;
+        }
+    }
+    let node = rw.node(id);
     let mut attributes = node.attributes.0.clone();
     attributes.sort_by(|(a, _), (b, _)| a.cmp(b));
     let key = format!("{:?} {} {attributes:?}", node.op, node.outputs.len());
@@ -86,6 +100,30 @@ mod tests {
                 "c: float[n, 4] = Div(two, x)",
                 "d: float[n, 4] = Exp(a)",
                 "y: float[n, 4] = Max(d, d, c)",
+                "return y",
+            ],
+        );
+    }
+
+    #[test]
+    fn sizes_are_known_by_their_dimensions() {
+        let builder = GraphBuilder::new()
+            .input("x", &["n", "4"])
+            .node("Exp", &["x"], &["e"])
+            .node("Shape", &["x"], &["a"])
+            .node("Shape", &["e"], &["b"])
+            .node("Expand", &["e", "a"], &["c"])
+            .node("Expand", &["c", "b"], &["d"])
+            .node("Neg", &["d"], &["y"])
+            .output("y");
+        assert_fused(
+            builder,
+            &[
+                "e: float[n, 4] = Exp(x)",
+                "a: int64[2] = Shape(x)",
+                "c: float[n, 4] = Expand(e, a)",
+                "d: float[n, 4] = Expand(c, a)",
+                "y: float[n, 4] = Neg(d)",
                 "return y",
             ],
         );

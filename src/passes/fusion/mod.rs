@@ -9,6 +9,7 @@ mod common;
 mod epilogue;
 mod flat;
 mod gelu;
+mod group_norm;
 mod layer_norm;
 mod moves;
 mod rewriter;
@@ -50,6 +51,7 @@ const RULES: &[Rule] = &[
     gelu::hard_swish,
     layer_norm::normalisation,
     layer_norm::shift,
+    group_norm::group_norm,
     attention::attention,
     attention::beside,
     moves::transposes,
