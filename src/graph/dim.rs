@@ -172,6 +172,20 @@ impl Dim {
         }
     }
 
+    /// Whether this is the minimum of `other` and a number above 1.
+    pub(crate) fn is_limited(&self, other: &Dim) -> bool {
+        let Dim::Sum(terms) = self else { return false };
+        let mut terms = terms.iter();
+        let limit = |d: &Dim| d.known().is_some_and(|n| n > 1);
+        match (terms.next(), terms.next()) {
+            (Some((atoms, 1)), None) => match &atoms[..] {
+                [Atom::Min(a, b)] => (a == other && limit(b)) || (b == other && limit(a)),
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
     pub(crate) fn max_of(&self, other: &Dim) -> Dim {
         match (self, other) {
             (Dim::Known(a), Dim::Known(b)) => Dim::Known(*a.max(b)),

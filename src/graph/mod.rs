@@ -207,6 +207,11 @@ impl Graph {
         self.names.get(name).copied()
     }
 
+    /// Whether the node was not removed.
+    pub(crate) fn has_node(&self, id: NodeId) -> bool {
+        self.nodes.get(id.index()).is_some_and(Option::is_some)
+    }
+
     /// The node; ids of removed nodes must not be used.
     pub(crate) fn node(&self, id: NodeId) -> &Node {
         self.nodes[id.index()].as_ref().expect("the id of a node that is there")

@@ -27,6 +27,10 @@ pub(crate) enum Activation {
     HardSwish,
     /// `x · sigmoid(x)`
     Silu,
+    /// `x·Φ(x)`; `tanh` chooses the approximation by tanh.
+    Gelu {
+        tanh: bool,
+    },
     /// `alpha·x + beta`
     Affine {
         alpha: f32,
@@ -65,6 +69,8 @@ impl Activation {
             "HardSigmoid" => Activation::HardSigmoid { alpha: at(0, 0.2), beta: at(1, 0.5) },
             "HardSwish" => Activation::HardSwish,
             "Silu" => Activation::Silu,
+            "Gelu" => Activation::Gelu { tanh: false },
+            "GeluTanh" => Activation::Gelu { tanh: true },
             "Affine" => Activation::Affine { alpha: at(0, 1.0), beta: at(1, 0.0) },
             "ThresholdedRelu" => Activation::ThresholdedRelu { alpha: at(0, 1.0) },
             "ScaledTanh" => Activation::ScaledTanh { alpha: at(0, 1.0), beta: at(1, 1.0) },
@@ -76,7 +82,7 @@ impl Activation {
                     "activation",
                     format!(
                         "\"{other}\" is not known; allowed are Relu, LeakyRelu, Clip, Sigmoid, Tanh, HardSigmoid, \
-                         HardSwish, Silu, Affine, ThresholdedRelu, ScaledTanh, Elu, Softsign, Softplus"
+                         HardSwish, Silu, Gelu, GeluTanh, Affine, ThresholdedRelu, ScaledTanh, Elu, Softsign, Softplus"
                     ),
                 ));
             }

@@ -30,6 +30,8 @@ pub(crate) struct Attention {
     pub(crate) scores: Scores,
     /// Keys to the left and to the right of a query that it sees; `None` is all.
     pub(crate) window: [Option<usize>; 2],
+    /// Whether a mask of one column stands for all keys (`rukh.Attention`), not for the first one.
+    pub(crate) mask_broadcasts: bool,
 }
 
 fn read_heads(a: &AttributeReader<'_>, name: &str) -> Result<Option<usize>, OpError> {
@@ -40,7 +42,7 @@ fn read_heads(a: &AttributeReader<'_>, name: &str) -> Result<Option<usize>, OpEr
     }
 }
 
-fn parse_attention(a: &AttributeReader<'_>) -> Result<Arc<dyn Operator>, OpError> {
+fn parse_attention(a: &AttributeReader<'_>) -> Result<Attention, OpError> {
     let heads = match (read_heads(a, "q_num_heads")?, read_heads(a, "kv_num_heads")?) {
         (Some(q), Some(kv)) => Some((q, kv)),
         (None, None) => None,
@@ -65,14 +67,15 @@ fn parse_attention(a: &AttributeReader<'_>) -> Result<Arc<dyn Operator>, OpError
             n => Err(OpError::attribute(name, format!("{n} is not allowed; allowed are numbers from -1"))),
         }
     };
-    Ok(Arc::new(Attention {
+    Ok(Attention {
         causal: a.flag("is_causal", false)?,
         heads,
         scale: a.optional_float("scale")?,
         softcap: a.float("softcap", 0.0)?,
         scores,
         window: [window("left_window_size")?, window("right_window_size")?],
-    }))
+        mask_broadcasts: false,
+    })
 }
 
 /// Batch, heads, sequence and head size of an operand of rank 3 or 4.
@@ -230,8 +233,17 @@ pub(super) const DECLARATIONS: &[Declaration] = &[
         "Q:T1, K:T1, V:T2, attn_mask?:U, past_key?:T1, past_value?:T2, nonpad_kv_seqlen?:int64 \
          -> Y:T1, present_key?:T1, present_value?:T2, qk_matmul_output?:T1",
         &[("T1", Types::FLOAT), ("T2", Types::FLOAT), ("U", MASKS)],
-        parse_attention,
+        |a| Ok(Arc::new(parse_attention(a)?)),
     ),
+    // What the fusions of this library make where the mask may have one column.
+    Declaration::new(
+        "Attention",
+        &[1],
+        "Q:T1, K:T1, V:T2, attn_mask?:U -> Y:T1",
+        &[("T1", Types::FLOAT), ("T2", Types::FLOAT), ("U", MASKS)],
+        |a| Ok(Arc::new(Attention { mask_broadcasts: true, ..parse_attention(a)? })),
+    )
+    .domain("rukh"),
     Declaration::new(
         "RotaryEmbedding",
         &[23],

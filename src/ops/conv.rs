@@ -22,6 +22,15 @@ impl Operator for Conv {
         if let (Some(bias), Some(w)) = (cx.shape_of_rank(2, 1)?, cx.shape(1)) {
             cx.equal(2, "its length", &w[0], &bias[0])?;
         }
+        if let (Some(x), Some(residual)) = (cx.shape(0), cx.shape(3)) {
+            let shape = conv_shape(&self.window, self.group, cx, x, 1)?;
+            if residual.len() != shape.len() {
+                return Err(cx.input_error(3, format!("its shape is {residual:?}; allowed is {shape:?}")));
+            }
+            for (want, given) in shape.iter().zip(residual) {
+                cx.equal(3, "its dimension", want, given)?;
+            }
+        }
         Ok(())
     }
 }

@@ -11,6 +11,11 @@ use super::signature::{Parameter, Signature};
 pub(crate) struct Unknowns(usize);
 
 impl Unknowns {
+    /// Names that inference of a graph does not reach: for one node beside an inferred graph.
+    pub(crate) fn apart() -> Self {
+        Unknowns(usize::MAX / 2)
+    }
+
     pub(crate) fn fresh(&mut self) -> Dim {
         self.0 += 1;
         Dim::symbol(&format!("?{}", self.0))
@@ -189,6 +194,9 @@ pub(crate) fn broadcast(a: &[Dim], b: &[Dim], unknowns: &mut Unknowns) -> Result
                 }
                 (Some(_), None) => Ok(x),
                 (None, Some(_)) => Ok(y),
+                // min(n, 512) beside n: they fit only where both are n.
+                (None, None) if y.is_limited(&x) => Ok(x),
+                (None, None) if x.is_limited(&y) => Ok(y),
                 (None, None) => Ok(unknowns.fresh()),
             }
         })

@@ -6,9 +6,11 @@ use crate::graph::Dim;
 use crate::tensor::ElementType;
 
 use super::activation::Activation;
-use super::{Declaration, Infer, OpError, Operator, Types};
+use super::{AttributeReader, Declaration, Infer, OpError, Operator, Types};
 
-/// Numpy's product of stacks of matrices, with the options of `com.microsoft.FusedMatMul`.
+/// `activation(alpha · A' · B' + bias + residual)` of stacks of matrices: numpy's product with the options
+/// of `com.microsoft.FusedMatMul`. Only `rukh.MatMul` has a bias (input 2, along the last dimension), a
+/// residual (input 3, of the product's shape) and an activation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct MatMul {
     pub(crate) alpha: f32,
@@ -16,11 +18,16 @@ pub(crate) struct MatMul {
     pub(crate) transpose: [bool; 2],
     /// Whether an operand `[M, batch…, K]` has its batch moved to the front first.
     pub(crate) transpose_batch: [bool; 2],
+    pub(crate) activation: Activation,
 }
 
 impl MatMul {
-    pub(crate) const PLAIN: MatMul =
-        MatMul { alpha: 1.0, transpose: [false; 2], transpose_batch: [false; 2] };
+    pub(crate) const PLAIN: MatMul = MatMul {
+        alpha: 1.0,
+        transpose: [false; 2],
+        transpose_batch: [false; 2],
+        activation: Activation::Identity,
+    };
 
     /// The batch dimensions, rows and columns of an operand, as the product sees it. A vector is a
     /// row on the left (`operand` 0) and a column on the right.
@@ -44,11 +51,20 @@ impl MatMul {
 impl Operator for MatMul {
     fn infer(&self, cx: &mut Infer<'_>) -> Result<(), OpError> {
         let (Some(a), Some(b)) = (cx.shape(0), cx.shape(1)) else { return Ok(()) };
-        set_product_shape(self, cx, 0, a, 1, b)
+        let shape = set_product_shape(self, cx, 0, a, 1, b)?;
+        if let (Some(bias), Some(last)) = (cx.shape_of_rank(2, 1)?, shape.last()) {
+            cx.equal(2, "its length", last, &bias[0])?;
+        }
+        if let Some(residual) = cx.shape_of_rank(3, shape.len())? {
+            for (want, given) in shape.iter().zip(residual) {
+                cx.equal(3, "its dimension", want, given)?;
+            }
+        }
+        Ok(())
     }
 }
 
-/// Sets output 0 to the shape of the product of two inputs.
+/// Sets output 0 to the shape of the product of two inputs, and gives it.
 pub(crate) fn set_product_shape(
     op: &MatMul,
     cx: &mut Infer<'_>,
@@ -56,7 +72,7 @@ pub(crate) fn set_product_shape(
     a: &[Dim],
     b_input: usize,
     b: &[Dim],
-) -> Result<(), OpError> {
+) -> Result<Vec<Dim>, OpError> {
     for (input, shape) in [(a_input, a), (b_input, b)] {
         if shape.is_empty() {
             return Err(cx.input_error(input, "its rank is 0; allowed are ranks from 1"));
@@ -72,8 +88,8 @@ pub(crate) fn set_product_shape(
     if b.len() > 1 {
         shape.push(n);
     }
-    cx.set_shape(0, shape);
-    Ok(())
+    cx.set_shape(0, shape.clone());
+    Ok(shape)
 }
 
 /// `activation(alpha · A' · B' + beta · C)` for matrices A and B.
@@ -132,6 +148,15 @@ impl Operator for Gemm {
     }
 }
 
+fn read_fused(a: &AttributeReader<'_>) -> Result<MatMul, OpError> {
+    Ok(MatMul {
+        alpha: a.float("alpha", 1.0)?,
+        transpose: [a.flag("transA", false)?, a.flag("transB", false)?],
+        transpose_batch: [a.flag("transBatchA", false)?, a.flag("transBatchB", false)?],
+        activation: Activation::Identity,
+    })
+}
+
 const NUMBERS: Types =
     Types::FLOAT.and(Types::of(&[ElementType::I32, ElementType::I64, ElementType::U32, ElementType::U64]));
 
@@ -152,13 +177,14 @@ pub(super) const DECLARATIONS: &[Declaration] = &[
         }))
     }),
     Declaration::new("FusedMatMul", &[1], "A:T, B:T -> Y:T", &[("T", Types::FLOAT)], |a| {
-        Ok(Arc::new(MatMul {
-            alpha: a.float("alpha", 1.0)?,
-            transpose: [a.flag("transA", false)?, a.flag("transB", false)?],
-            transpose_batch: [a.flag("transBatchA", false)?, a.flag("transBatchB", false)?],
-        }))
+        Ok(Arc::new(read_fused(a)?))
     })
     .domain("com.microsoft"),
+    // What the fusions of this library make.
+    Declaration::new("MatMul", &[1], "A:T, B:T, bias?:T, residual?:T -> Y:T", &[("T", Types::FLOAT)], |a| {
+        Ok(Arc::new(MatMul { activation: Activation::read(a)?, ..read_fused(a)? }))
+    })
+    .domain("rukh"),
     Declaration::new("FusedGemm", &[1], "A:T, B:T, C?:T -> Y:T", &[("T", Types::FLOAT)], |a| {
         let constants = ["activation_alpha", "activation_beta", "activation_gamma"];
         let mut given = Vec::new();

@@ -53,7 +53,7 @@ impl Operator for QuantizedMatMul {
         {
             cx.equal(input, "its length", columns, &bias[0])?;
         }
-        set_product_shape(&MatMul::PLAIN, cx, 0, a, self.right(), b)
+        set_product_shape(&MatMul::PLAIN, cx, 0, a, self.right(), b).map(|_| ())
     }
 }
 

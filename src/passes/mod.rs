@@ -1,12 +1,13 @@
 //! Graph in, better graph out. One file a pass; none changes what the model means.
 //!
 //! The order: functions are inlined, types and shapes inferred, and operators replaced that no provider
-//! runs; constants and shape arithmetic
-//! are folded and identities removed until nothing changes; last, dead code goes.
+//! runs; constants and shape arithmetic are folded and identities removed until nothing changes; dead code
+//! goes. Then come the fusions that the chosen provider can run.
 
 mod dead;
 mod flex_attention;
 mod fold;
+mod fusion;
 mod identity;
 mod infer;
 mod inline;
@@ -20,6 +21,8 @@ use crate::error::Result;
 use crate::graph::{Function, Graph, Node};
 use crate::ops::OpError;
 use crate::tensor::Value;
+
+pub(crate) use fusion::{Target, fuse};
 
 /// Computes one node on values. The session lends the CPU provider for it, so that passes know no
 /// provider.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::graph::{Attribute, Attributes, Dim, Fact, Graph, Node, OpName};
+use crate::graph::{Attribute, Attributes, Dim, Fact, Graph, NEWEST_OPSET, Node, OpName};
 use crate::ops::OpError;
 use crate::providers::cpu;
 use crate::tensor::{ElementType, Tensor, Value};
@@ -61,7 +61,7 @@ impl GraphBuilder {
         let (domain, op) = op.rsplit_once('.').unwrap_or(("", op));
         self.0.add_node(Node {
             name: format!("{op}_node"),
-            op: OpName { domain: domain.into(), name: op.into(), opset: 21 },
+            op: OpName { domain: domain.into(), name: op.into(), opset: NEWEST_OPSET },
             attributes: Attributes(attributes.iter().map(|(n, a)| (n.to_string(), a.clone())).collect()),
             inputs,
             outputs,

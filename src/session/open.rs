@@ -7,11 +7,11 @@ use crate::error::{Result, Status, fail};
 use crate::graph::{Dim, Graph, Node};
 use crate::memory::device::external::ExternalFunctions;
 use crate::model::{self, Source};
-use crate::ops::OpError;
-use crate::passes::{self, Evaluate};
+use crate::ops::{OpError, Operator};
+use crate::passes::{self, Evaluate, Target};
 use crate::plan::{CompileContext, compile};
-use crate::providers::cpu;
-use crate::providers::hip::{HipOptions, Provider};
+use crate::providers::hip::{self, HipOptions, Provider};
+use crate::providers::{NodeContext, cpu};
 use crate::tensor::{Value, ValueType};
 use crate::threads::Pool;
 
@@ -26,6 +26,35 @@ struct CpuEvaluate<'a>(&'a Pool);
 impl Evaluate for CpuEvaluate<'_> {
     fn evaluate(&self, node: &Node, inputs: &[Option<&Value>]) -> std::result::Result<Vec<Value>, OpError> {
         cpu::evaluate(node, inputs, self.0)
+    }
+}
+
+/// Tells the fusions what the provider of the model's nodes can run.
+struct NodesOf<'a> {
+    pool: &'a Pool,
+    on_device: bool,
+}
+
+impl Target for NodesOf<'_> {
+    fn runs(
+        &self,
+        node: &Node,
+        op: &dyn Operator,
+        inputs: &[Option<ValueType>],
+        outputs: &[Option<ValueType>],
+    ) -> bool {
+        let node = NodeContext {
+            provider: if self.on_device { "HIP" } else { "CPU" },
+            domain: &node.op.domain,
+            name: &node.op.name,
+            op,
+            input_types: inputs,
+            output_types: outputs,
+            // Nothing is packed for a question.
+            constants: &[],
+            pool: self.pool,
+        };
+        if self.on_device { hip::build(&node).is_ok() } else { cpu::build(&node).is_ok() }
     }
 }
 
@@ -49,6 +78,9 @@ pub(super) fn open(
         graph.outputs.iter().map(|&v| graph.value(v).fact.shape.clone()).collect();
     let optimize = options.optimization >= Optimization::Basic;
     passes::canonicalise(&mut graph, &model.functions, optimize, &CpuEvaluate(&pool))?;
+    if options.optimization == Optimization::All {
+        passes::fuse(&mut graph, &NodesOf { pool: &pool, on_device: device.is_some() })?;
+    }
     let (inputs, outputs) = ports(&graph, &declared)?;
     let mut cx = CompileContext {
         pool: &pool,

@@ -6,6 +6,7 @@
 enum Activation : u32 {
   ACT_NONE = 0, ACT_SIGMOID, ACT_TANH, ACT_HARD_SIGMOID, ACT_HARD_SWISH, ACT_SILU, ACT_AFFINE,
   ACT_THRESHOLDED_RELU, ACT_SCALED_TANH, ACT_ELU, ACT_SOFTSIGN, ACT_SOFTPLUS,
+  ACT_GELU, ACT_GELU_TANH,
 };
 
 template <class C> DEVICE C clamp_(C x, C low, C high) { return x < low ? low : x > high ? high : x; }
@@ -24,6 +25,9 @@ template <class C> DEVICE C activate(C x, u32 kind, C a, C b) {
   case ACT_ELU: return x < 0 ? a * expm1_(x) : x;
   case ACT_SOFTSIGN: return x / (1 + abs_(x));
   case ACT_SOFTPLUS: return softplus_(x);
+  case ACT_GELU: return (C)0.5 * x * (1 + erf_(x * (C)0.70710678118654752440));
+  case ACT_GELU_TANH:
+    return (C)0.5 * x * (1 + tanh_((C)0.79788456080286535588 * (x + (C)0.044715 * x * x * x)));
   default: return x;
   }
 }

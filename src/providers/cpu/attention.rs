@@ -30,6 +30,7 @@ const MICROSOFT: &str = "com.microsoft";
 
 pub(super) const KERNELS: &[Entry] = &[
     Entry::new("Attention", build),
+    Entry::new("Attention", build).domain("rukh"),
     Entry::new("RotaryEmbedding", rotary::build),
     Entry::new("LinearAttention", linear::build),
     Entry::new("CausalConvWithState", causal_conv::build),
@@ -153,7 +154,10 @@ impl<T: Store<Compute: Activate + AsPrimitive<f64>>> Kernel for AttentionKernel<
             scale: self.op.scale.unwrap_or(1.0 / (size as f32).sqrt()),
             softcap: self.op.softcap,
             mask: Mask {
-                tensor: input(3).map(MaskTensor::new),
+                tensor: input(3).map(MaskTensor::new).map(|mask| match self.op.mask_broadcasts {
+                    true => mask.repeating(),
+                    false => mask,
+                }),
                 padding: None,
                 causal: self.op.causal,
                 window: self.op.window,

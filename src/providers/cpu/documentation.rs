@@ -50,6 +50,8 @@ const NOTES: &[(&str, &str, &str)] = &[
     ("com.microsoft", "MultiHeadAttention", "without `cache_indirection`"),
     ("com.microsoft", "QAttention", "in float; without `do_rotary`, `past_present_share_buffer`"),
     ("com.microsoft", "QMoE", "`quant_type` int; without `use_sparse_mixer`"),
+    ("rukh", "Attention", "made by fusions: ai.onnx's, where a mask of one column stands for all keys"),
+    ("rukh", "MatMul", "made by fusions: FusedMatMul with a bias, a residual and an activation"),
 ];
 
 /// Operators of the standard that are not there, and why.

@@ -14,6 +14,7 @@ use super::{Argument, CpuKernel, Entry, Kernel, KernelContext, NodeContext, Prep
 pub(super) const KERNELS: &[Entry] = &[
     Entry::new("MatMul", build_matmul),
     Entry::new("FusedMatMul", build_matmul).domain("com.microsoft"),
+    Entry::new("MatMul", build_matmul).domain("rukh"),
     Entry::new("Gemm", build_gemm),
     Entry::new("FusedGemm", build_gemm).domain("com.microsoft"),
 ];
@@ -169,6 +170,12 @@ impl<T: Store> Kernel for MatMulKernel<T> {
         let &Layout { batch, m, n, k, .. } = layout;
         let mut epilogue = Epilogue::new(y.slice::<T>(), m, n);
         epilogue.alpha = self.op.alpha;
+        epilogue.activation = self.op.activation;
+        let addend = |input: usize, matrix: usize, row_stride: usize| {
+            let data = inputs.get(input).copied().flatten()?.slice::<T>();
+            Some(Addend { data, offsets: Offsets::Stride(matrix), row_stride, column_stride: 1, scale: 1.0 })
+        };
+        epilogue.addends = [addend(2, 0, 0), addend(3, m * n, n)];
         multiply(cx.pool, &Product { batch, m, n, k, a: a.left(), b }, &epilogue);
         Ok(())
     }

@@ -48,6 +48,8 @@ pub(super) struct MaskTensor<'a> {
     strides: [usize; 3],
     /// Keys it has; others are not seen.
     keys: usize,
+    /// Whether its one column stands for every key.
+    repeats: bool,
 }
 
 impl<'a> MaskTensor<'a> {
@@ -60,12 +62,28 @@ impl<'a> MaskTensor<'a> {
             strides[at] = if extent == 1 { 0 } else { stride };
             stride *= extent;
         }
-        MaskTensor { view, strides, keys }
+        MaskTensor { view, strides, keys, repeats: false }
+    }
+
+    /// The mask where a single column stands for every key.
+    pub(super) fn repeating(self) -> Self {
+        MaskTensor { repeats: self.keys == 1, ..self }
     }
 
     /// Adds the mask to the scores of a query from key `start`.
     fn add<C: Activate>(&self, at: [usize; 3], start: usize, row: &mut [C]) {
         let base: usize = at.iter().zip(self.strides).map(|(i, s)| i * s).sum();
+        if self.repeats {
+            let mut one = [C::zero()];
+            self.add_columns(base, 0, &mut one);
+            row.iter_mut().for_each(|y| *y = *y + one[0]);
+        } else {
+            self.add_columns(base, start, row);
+        }
+    }
+
+    /// Adds the columns from `start` of the row at `base`; keys beyond them are hidden.
+    fn add_columns<C: Activate>(&self, base: usize, start: usize, row: &mut [C]) {
         let present = self.keys.saturating_sub(start).min(row.len());
         let (row, beyond) = row.split_at_mut(present);
         beyond.fill(C::neg_infinity());

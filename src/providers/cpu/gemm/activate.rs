@@ -4,6 +4,10 @@ use num_traits::Float;
 use rten_simd::SimdUnaryOp;
 
 use crate::ops::activation::Activation;
+use crate::ops::unary::Unary;
+
+use super::super::unary::function;
+use super::super::vector;
 
 /// A float that activations can be applied to.
 pub(in crate::providers::cpu) trait Activate: Float + 'static {
@@ -28,6 +32,8 @@ pub(in crate::providers::cpu) trait Activate: Float + 'static {
         let one = Self::one();
         values.iter_mut().for_each(|x| *x = *x / (one + (-*x).exp()));
     }
+
+    fn gelu(values: &mut [Self], tanh: bool);
 }
 
 impl Activate for f64 {
@@ -37,6 +43,12 @@ impl Activate for f64 {
 
     fn of_f64(x: f64) -> f64 {
         x
+    }
+
+    fn gelu(values: &mut [f64], tanh: bool) {
+        if let Some(f) = function::<f64>(Unary::Gelu { tanh }) {
+            f.map_mut(values);
+        }
     }
 }
 
@@ -63,6 +75,13 @@ impl Activate for f32 {
 
     fn silu(values: &mut [f32]) {
         rten_vecmath::Silu {}.map_mut(values);
+    }
+
+    fn gelu(values: &mut [f32], tanh: bool) {
+        match tanh {
+            true => rten_vecmath::ApproxGelu {}.map_mut(values),
+            false => vector::Gelu.map_mut(values),
+        }
     }
 }
 
@@ -95,6 +114,7 @@ pub(in crate::providers::cpu) fn activate<F: Activate>(activation: Activation, v
             each(values, |x| x * (x * sixth + half).max(zero).min(one));
         }
         Activation::Silu => F::silu(values),
+        Activation::Gelu { tanh } => F::gelu(values, tanh),
         Activation::Affine { alpha, beta } => {
             let (alpha, beta) = (F::of(alpha), F::of(beta));
             each(values, |x| alpha * x + beta);

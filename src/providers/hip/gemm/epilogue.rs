@@ -52,6 +52,8 @@ impl Function {
             Activation::Elu { alpha } => number(9, alpha, 0.0),
             Activation::Softsign => number(10, 0.0, 0.0),
             Activation::Softplus => number(11, 0.0, 0.0),
+            Activation::Gelu { tanh: false } => number(12, 0.0, 0.0),
+            Activation::Gelu { tanh: true } => number(13, 0.0, 0.0),
         }
     }
 }
@@ -87,6 +89,7 @@ mod tests {
             (Activation::Affine { alpha: 1.0, beta: 0.0 }, "ACT_AFFINE"),
             (Activation::Elu { alpha: 1.0 }, "ACT_ELU"),
             (Activation::Softplus, "ACT_SOFTPLUS"),
+            (Activation::Gelu { tanh: true }, "ACT_GELU_TANH"),
         ] {
             assert_eq!(names[Function::of(activation).number as usize], name);
         }

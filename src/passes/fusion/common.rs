@@ -1,0 +1,142 @@
+//! Computes once what several nodes compute alike.
+
+use std::collections::HashMap;
+
+use crate::graph::{Attribute, Dim, NodeId, ValueId};
+use crate::ops;
+use crate::tensor::ElementType;
+
+use super::rewriter::Rewriter;
+
+/// Constants up to this many bytes are compared; larger ones are the same only as one value.
+const SMALL: usize = 256;
+
+/// Nodes by what they compute: operator, attributes, inputs.
+#[derive(Default)]
+pub(super) struct Seen {
+    nodes: HashMap<(String, Vec<Option<ValueId>>), NodeId>,
+    constants: HashMap<(String, Vec<u8>), ValueId>,
+    /// Small integers whose elements are known as expressions of the dimensions.
+    sizes: HashMap<(Option<ElementType>, Option<Vec<Dim>>, Vec<Dim>), ValueId>,
+}
+
+/// Replaces the node by an earlier one that gives the same.
+pub(super) fn common(rw: &mut Rewriter<'_>, seen: &mut Seen, id: NodeId) {
+    let node = rw.node(id);
+    let plain = |a: &Attribute| {
+        matches!(
+            a,
+            Attribute::Int(_)
+                | Attribute::Float(_)
+                | Attribute::String(_)
+                | Attribute::Ints(_)
+                | Attribute::Floats(_)
+                | Attribute::Strings(_)
+        )
+    };
+    if !ops::is_repeatable(&node.op.name) || !node.attributes.0.iter().all(|(_, a)| plain(a)) {
+        return;
+    }
+    if let Some(output) = rw.output(id)
+        && let fact = rw.fact(output)
+        && let Some(elements) = &fact.elements
+    {
+        let key = (fact.element_type(), fact.shape.clone(), elements.clone());
+        let first = *seen.sizes.entry(key).or_insert(output);
+        if first != output && rw.bypass(id, first) {
+            return;
+        }
+    }
+    let node = rw.node(id);
+    let mut attributes = node.attributes.0.clone();
+    attributes.sort_by(|(a, _), (b, _)| a.cmp(b));
+    let key = format!("{:?} {} {attributes:?}", node.op, node.outputs.len());
+    let inputs = node.inputs.clone();
+    let inputs: Vec<_> = inputs.into_iter().map(|v| v.map(|v| canonical(rw, seen, v))).collect();
+    match seen.nodes.entry((key, inputs)) {
+        std::collections::hash_map::Entry::Vacant(entry) => {
+            entry.insert(id);
+        }
+        std::collections::hash_map::Entry::Occupied(entry) => {
+            let first = *entry.get();
+            if let (Some(value), Some(_)) = (rw.output(first), rw.output(id)) {
+                rw.bypass(id, value);
+            }
+        }
+    }
+}
+
+/// The first constant with the same elements.
+fn canonical(rw: &Rewriter<'_>, seen: &mut Seen, value: ValueId) -> ValueId {
+    let Some(tensor) = rw.constant(value) else { return value };
+    let Some(buffer) = tensor.buffer().filter(|b| b.len() <= SMALL) else { return value };
+    let key = (format!("{} {:?}", tensor.ty(), tensor.shape()), buffer.bytes().to_vec());
+    *seen.constants.entry(key).or_insert(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::testing::GraphBuilder;
+    use super::super::testing::assert_fused;
+
+    #[test]
+    fn the_same_is_computed_once() {
+        let builder = GraphBuilder::new()
+            .input("x", &["n", "4"])
+            .floats("one", &[1], &[1.5])
+            .floats("uno", &[1], &[1.5])
+            .floats("two", &[1], &[2.0])
+            .node("Div", &["one", "x"], &["a"])
+            .node("Div", &["uno", "x"], &["b"])
+            .node("Div", &["two", "x"], &["c"])
+            .node("Exp", &["a"], &["d"])
+            .node("Exp", &["b"], &["e"])
+            .node("Max", &["d", "e", "c"], &["y"])
+            .output("y");
+        assert_fused(
+            builder,
+            &[
+                "a: float[n, 4] = Div(one, x)",
+                "c: float[n, 4] = Div(two, x)",
+                "d: float[n, 4] = Exp(a)",
+                "y: float[n, 4] = Max(d, d, c)",
+                "return y",
+            ],
+        );
+    }
+
+    #[test]
+    fn sizes_are_known_by_their_dimensions() {
+        let builder = GraphBuilder::new()
+            .input("x", &["n", "4"])
+            .node("Exp", &["x"], &["e"])
+            .node("Shape", &["x"], &["a"])
+            .node("Shape", &["e"], &["b"])
+            .node("Expand", &["e", "a"], &["c"])
+            .node("Expand", &["c", "b"], &["d"])
+            .node("Neg", &["d"], &["y"])
+            .output("y");
+        assert_fused(
+            builder,
+            &[
+                "e: float[n, 4] = Exp(x)",
+                "a: int64[2] = Shape(x)",
+                "c: float[n, 4] = Expand(e, a)",
+                "d: float[n, 4] = Expand(c, a)",
+                "y: float[n, 4] = Neg(d)",
+                "return y",
+            ],
+        );
+    }
+
+    #[test]
+    fn outputs_keep_their_names_and_random_numbers_differ() {
+        let builder = GraphBuilder::new()
+            .input("x", &["n"])
+            .node("Exp", &["x"], &["a"])
+            .node("Exp", &["x"], &["b"])
+            .output("a")
+            .output("b");
+        assert_fused(builder, &["a: float[n] = Exp(x)", "b: float[n] = Exp(x)", "return a, b"]);
+    }
+}
