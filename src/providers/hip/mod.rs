@@ -4,6 +4,7 @@
 //! shapes it appends launches of machine code, with parameters complete but for addresses, which each
 //! run fills in. Nothing is decided while a model runs.
 
+mod attention;
 mod code;
 mod context;
 mod conv;
@@ -64,6 +65,7 @@ impl Entry {
 }
 
 const FAMILIES: &[&[Entry]] = &[
+    attention::KERNELS,
     conv::KERNELS,
     copy::KERNELS,
     dropout::KERNELS,

@@ -1,6 +1,8 @@
 //! Convolutions as implicit products, depthwise ones directly, and transposed ones.
 
 mod params;
+#[cfg(test)]
+mod tests;
 mod transpose;
 
 use std::ffi::CStr;
