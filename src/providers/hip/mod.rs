@@ -5,6 +5,7 @@
 //! run fills in. Nothing is decided while a model runs.
 
 mod attention;
+mod bytes;
 mod code;
 mod context;
 mod conv;
@@ -66,6 +67,7 @@ impl Entry {
 
 const FAMILIES: &[&[Entry]] = &[
     attention::KERNELS,
+    bytes::KERNELS,
     conv::KERNELS,
     copy::KERNELS,
     dropout::KERNELS,

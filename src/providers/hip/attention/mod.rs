@@ -1,5 +1,6 @@
 //! Attention: products on the matrix cores with a masked softmax between them.
 
+mod flash;
 mod heads;
 mod params;
 mod rotary;

@@ -78,3 +78,21 @@ pub(super) struct RotaryParams {
 }
 
 const _: () = assert!(size_of::<RotaryParams>() == 96);
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+pub(super) struct FlashParams {
+    pub(super) softmax: SoftmaxParams,
+    pub(super) q: u64,
+    pub(super) k: u64,
+    pub(super) v: u64,
+    pub(super) y: u64,
+    /// Of queries, keys, values and the result: elements between batches, heads and rows.
+    pub(super) strides: [[i64; 3]; 4],
+    pub(super) group: u32,
+    pub(super) kv_heads: u32,
+    pub(super) size: u32,
+    pub(super) v_size: u32,
+}
+
+const _: () = assert!(size_of::<FlashParams>() == 304);

@@ -24,7 +24,7 @@ const SCRATCH: usize = 256 << 20;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MaskTensor {
     at: Operand,
-    ty: ElementType,
+    pub(super) ty: ElementType,
     /// Elements between batches, heads, queries; 0 where it broadcasts.
     strides: [i64; 3],
     /// Keys it has; others are not seen.
@@ -117,6 +117,9 @@ impl Problem {
         if self.batch * self.q.heads * self.q.rows == 0 {
             return Ok(());
         }
+        if let Some(kernel) = self.flash_kernel(plan.provider.unit()) {
+            return self.plan_flash(plan, kernel, group);
+        }
         // Rows of probabilities begin aligned.
         let row = keys.next_multiple_of(8);
         let wide = if self.ty == ElementType::F64 { 8 } else { 4 };
@@ -191,29 +194,12 @@ impl Problem {
         scores: Operand,
         (probabilities, row): (Operand, usize),
     ) -> Result<(), OpError> {
-        let limit = |n: Option<usize>| n.map_or(-1, |n| i32::try_from(n).unwrap_or(i32::MAX));
-        let mut p = SoftmaxParams::zeroed();
+        let (mut p, mut addresses) = self.mask_params();
         p.out_row = row as i64;
         p.first = [part.first[0], part.first[1] * group, part.first[2]].map(|n| n as u32);
         p.part = [part.size[0], part.size[1] * group, part.size[2]].map(|n| n as u32);
-        (p.all_heads, p.all_queries) = (self.q.heads as u32, self.q.rows as u32);
-        p.keys = self.k.rows as u32;
-        (p.offset, p.by_length, p.causal) =
-            (self.offset as i32, u32::from(self.by_length), u32::from(self.causal));
-        (p.left, p.right) = (limit(self.window[0]), limit(self.window[1]));
-        (p.scale, p.softcap) = (self.scale, self.softcap);
-        let mut addresses = vec![
-            (offset_of!(SoftmaxParams, scores), scores),
-            (offset_of!(SoftmaxParams, out), probabilities),
-        ];
-        if let Some(mask) = self.mask {
-            (p.mask_type, p.mask_keys, p.mask_strides) = (mask.ty as u32, mask.keys as u32, mask.strides);
-            addresses.push((offset_of!(SoftmaxParams, mask), mask.at));
-        }
-        if let Some(lengths) = self.lengths {
-            addresses.push((offset_of!(SoftmaxParams, lengths), lengths));
-            addresses.push((offset_of!(SoftmaxParams, errors), Operand::Errors));
-        }
+        addresses.push((offset_of!(SoftmaxParams, scores), scores));
+        addresses.push((offset_of!(SoftmaxParams, out), probabilities));
         if let Some((kept, stage)) = self.kept {
             p.stage = stage;
             addresses.push((offset_of!(SoftmaxParams, kept), kept));
@@ -224,6 +210,28 @@ impl Problem {
         let wide = self.k.rows >= 1024 && rows < 8 * unit.compute_units;
         let per_group = if wide { 1 } else { GROUP as usize / unit.wave };
         plan.launch(kernel(self.ty, wide), [rows.div_ceil(per_group), 1, 1], &p, &addresses)
+    }
+
+    /// What decides which keys a query sees, and the addresses that it takes.
+    pub(super) fn mask_params(&self) -> (SoftmaxParams, Vec<(usize, Operand)>) {
+        let limit = |n: Option<usize>| n.map_or(-1, |n| i32::try_from(n).unwrap_or(i32::MAX));
+        let mut p = SoftmaxParams::zeroed();
+        let mut addresses = Vec::new();
+        (p.all_heads, p.all_queries) = (self.q.heads as u32, self.q.rows as u32);
+        p.keys = self.k.rows as u32;
+        (p.offset, p.by_length, p.causal) =
+            (self.offset as i32, u32::from(self.by_length), u32::from(self.causal));
+        (p.left, p.right) = (limit(self.window[0]), limit(self.window[1]));
+        (p.scale, p.softcap) = (self.scale, self.softcap);
+        if let Some(mask) = self.mask {
+            (p.mask_type, p.mask_keys, p.mask_strides) = (mask.ty as u32, mask.keys as u32, mask.strides);
+            addresses.push((offset_of!(SoftmaxParams, mask), mask.at));
+        }
+        if let Some(lengths) = self.lengths {
+            addresses.push((offset_of!(SoftmaxParams, lengths), lengths));
+            addresses.push((offset_of!(SoftmaxParams, errors), Operand::Errors));
+        }
+        (p, addresses)
     }
 }
 

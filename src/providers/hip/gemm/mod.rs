@@ -12,7 +12,8 @@ mod tiles;
 use super::Entry;
 
 pub(super) use epilogue::Epilogue;
-pub(super) use params::GemmParams;
+pub(super) use matmul::stacked;
+pub(super) use params::{GemmParams, MAX_AXES};
 pub(super) use product::{Axis, Extra, Matrix, Product};
 pub(super) use tiles::{TileKernel, Unit, pick, supports};
 
