@@ -470,19 +470,19 @@ impl<'p> Planner<'p> {
     /// known without the value.
     pub(super) fn drop_copies(&mut self, steps: &mut [StepPlan]) {
         let mut read = vec![false; self.states.len()];
-        for (step, plan) in self.program.steps.iter().zip(steps.iter()) {
-            if !matches!(plan, StepPlan::Skip | StepPlan::Copy(_)) {
-                step.inputs.iter().flatten().for_each(|&v| read[self.roots[v as usize] as usize] = true);
-            }
-        }
         self.program.outputs.iter().for_each(|&v| read[self.roots[v as usize] as usize] = true);
-        for (step, plan) in self.program.steps.iter().zip(steps) {
-            if let (StepPlan::Copy(_), Some(&Some(copy))) = (&plan, step.outputs.first())
-                && !read[copy as usize]
-            {
-                *plan = StepPlan::Skip;
-                self.states[copy as usize] = State::Absent;
+        // From the last step on, so that whoever reads a copy is known before it.
+        for (step, plan) in self.program.steps.iter().zip(steps).rev() {
+            match (&plan, step.outputs.first()) {
+                (StepPlan::Skip, _) => continue,
+                (StepPlan::Copy(_), Some(&Some(copy))) if !read[copy as usize] => {
+                    *plan = StepPlan::Skip;
+                    self.states[copy as usize] = State::Absent;
+                    continue;
+                }
+                _ => {}
             }
+            step.inputs.iter().flatten().for_each(|&v| read[self.roots[v as usize] as usize] = true);
         }
     }
 

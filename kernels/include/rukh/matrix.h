@@ -1,9 +1,9 @@
 // Matrix cores behind one interface: fragments of A and B with 16 numbers along k for each of their SIDE
 // lines, and sums of SIDE × SIDE.
 //
-//   load(fragment, lines)       from workgroup memory, where k is contiguous within a line
-//   multiply(sums, a, b)        sums += a · bᵀ over the fragments' k
-//   row(lane, i), column(...)   where the i-th sum of a lane lies
+//   load_a, load_b(fragment, line, stride)   from workgroup memory, where k is contiguous within a line
+//   multiply(sums, a, b)                     sums += a · bᵀ over the fragments' k
+//   row(lane, i), column(lane, i)            where the i-th sum of a lane lies
 //
 // MFMA on gfx908, gfx90a, gfx942 and gfx950; WMMA on RDNA 3, where both halves of a wave hold the whole of
 // A and B, and on RDNA 4, where each half holds half of k; mma.sync on sm_80 and later. HAS_MATRIX is 0
@@ -59,10 +59,11 @@ template <class T> struct MatrixBase {
   DEVICE u32 row(u32 lane, u32 i) { return i / 4 * 8 + lane / 32 * 4 + i % 4; }
   DEVICE u32 column(u32 lane, u32) { return lane % 32; }
   // `line` is the first of 32 lines, `stride` elements apart.
-  DEVICE void load(Fragment &to, const T *line, u32 stride) {
+  DEVICE void load_a(Fragment &to, const T *line, u32 stride) {
     u32 lane = lane_id();
     to.chunk = *(const Chunk *)(line + lane % 32 * stride + lane / 32 * 8);
   }
+  DEVICE void load_b(Fragment &to, const T *line, u32 stride) { load_a(to, line, stride); }
 };
 template <> struct Matrix<f16> : MatrixBase<f16> {
   DEVICE void multiply(Sums &sums, const Fragment &a, const Fragment &b) {
@@ -98,7 +99,7 @@ template <class T> struct MatrixBase {
     Chunk chunk;
   };
   DEVICE u32 row(u32 lane, u32 i) { return lane / 16 * 8 + i; }
-  DEVICE void load(Fragment &to, const T *line, u32 stride) {
+  DEVICE void load_a(Fragment &to, const T *line, u32 stride) {
     u32 lane = lane_id();
     to.chunk = *(const Chunk *)(line + lane % 16 * stride + lane / 16 * 8);
   }
@@ -107,12 +108,13 @@ template <class T> struct MatrixBase {
     Chunk chunk[2];
   };
   DEVICE u32 row(u32 lane, u32 i) { return i * 2 + lane / 16; }
-  DEVICE void load(Fragment &to, const T *line, u32 stride) {
+  DEVICE void load_a(Fragment &to, const T *line, u32 stride) {
     auto *from = (const Chunk *)(line + lane_id() % 16 * stride);
     to.chunk[0] = from[0];
     to.chunk[1] = from[1];
   }
 #endif
+  DEVICE void load_b(Fragment &to, const T *line, u32 stride) { load_a(to, line, stride); }
 };
 template <> struct Matrix<f16> : MatrixBase<f16> {
   DEVICE void multiply(Sums &sums, const Fragment &a, const Fragment &b) {
@@ -178,11 +180,19 @@ template <class T> struct MatrixBase {
   typedef Chunk Fragment;
   struct Sums {
     f32 at[8];
-    METHOD f32 operator[](int i) const { return at[i]; }
+    METHOD f32 &operator[](int i) { return at[i]; }
   };
   static constexpr int COUNT = 8;
   DEVICE u32 row(u32 lane, u32 i) { return lane / 4 + i / 2 % 2 * 8; }
   DEVICE u32 column(u32 lane, u32 i) { return i / 4 * 8 + lane % 4 * 2 + i % 2; }
+  DEVICE void load_a(Fragment &to, const T *line, u32 stride) {
+    u32 lane = lane_id();
+    to = load_blocks(shared_address(line + lane % 16 * stride + lane / 16 * 8));
+  }
+  DEVICE void load_b(Fragment &to, const T *line, u32 stride) {
+    u32 lane = lane_id();
+    to = load_blocks(shared_address(line + (lane % 8 + lane / 16 * 8) * stride + lane / 8 % 2 * 8));
+  }
 };
 template <> struct Matrix<f16> : MatrixBase<f16> {
   DEVICE void multiply(Sums &sums, const Fragment &a, const Fragment &b) {

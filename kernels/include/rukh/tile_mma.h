@@ -105,9 +105,9 @@ template <class T, int BM, int BN, int BK, int ROWS, int COLUMNS, int STAGES> st
       for (int step = 0; step < BK; step += 16) {
         typename M::Fragment x[FM], y[FN];
 #pragma unroll
-        for (int i = 0; i < FM; i++) M::load(x[i], from_a + i * SIDE * LINE + step, LINE);
+        for (int i = 0; i < FM; i++) M::load_a(x[i], from_a + i * SIDE * LINE + step, LINE);
 #pragma unroll
-        for (int j = 0; j < FN; j++) M::load(y[j], from_b + j * SIDE * LINE + step, LINE);
+        for (int j = 0; j < FN; j++) M::load_b(y[j], from_b + j * SIDE * LINE + step, LINE);
 #pragma unroll
         for (int i = 0; i < FM; i++)
 #pragma unroll

@@ -4,6 +4,8 @@
 //! shapes it appends launches of machine code, with parameters complete but for addresses, which each
 //! run fills in. Nothing is decided while a model runs.
 
+mod attention;
+mod bytes;
 mod code;
 mod context;
 mod conv;
@@ -71,6 +73,8 @@ impl Entry {
 }
 
 const FAMILIES: &[&[Entry]] = &[
+    attention::KERNELS,
+    bytes::KERNELS,
     conv::KERNELS,
     copy::KERNELS,
     dropout::KERNELS,

@@ -5,6 +5,7 @@ use std::ffi::CStr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::{Error, Result, Status, fail};
+use crate::hip::targets::{self, MatrixUnit};
 use crate::hip::{Device, DeviceBacking, Function, Module, Platform, Runtime, Stream};
 use crate::memory::device::allocator::{Block, DeviceAllocator};
 use crate::memory::device::external::ExternalFunctions;
@@ -174,10 +175,13 @@ impl Provider {
     pub(super) fn unit(&self) -> Unit {
         let info = &self.device.runtime.devices()[self.device.index as usize];
         let number = self.target.strip_prefix("sm_").and_then(|n| n.parse::<u32>().ok());
+        let mma_sync = number.is_some_and(|n| n >= 80);
+        let amd = number.is_none().then(|| targets::find(self.target)).flatten();
         Unit {
             wave: info.wave as usize,
-            mma_sync: number.is_some_and(|n| n >= 80),
+            mma_sync,
             compute_units: info.compute_units.max(1) as usize,
+            matrix: mma_sync || amd.is_some_and(|(_, matrix)| matrix != MatrixUnit::None),
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::graph::{Attribute, Attributes, Node, OpName, ValueId};
 use crate::ops::{self, OpError};
 use crate::providers::{Argument, NodeContext, cpu};
-use crate::tensor::{Buffer, ElementType, Tensor, Value, ValueType};
+use crate::tensor::{Buffer, ElementType, Tensor, Value, ValueType, bf16, f16};
 use crate::threads::Pool;
 
 use super::{Addresses, DeviceBuffer, DeviceContext, HipOptions, PlanBuilder, Provider, missing};
@@ -47,9 +47,10 @@ fn numbers(tensor: &Tensor) -> Vec<f64> {
     match tensor.ty() {
         ElementType::F32 => view.slice::<f32>().iter().map(|&x| x as f64).collect(),
         ElementType::F64 => view.slice::<f64>().to_vec(),
-        ElementType::F16 => view.slice::<crate::tensor::f16>().iter().map(|x| x.to_f64()).collect(),
-        ElementType::BF16 => view.slice::<crate::tensor::bf16>().iter().map(|x| x.to_f64()).collect(),
         ElementType::I8 => view.slice::<i8>().iter().map(|&x| x as f64).collect(),
+        ElementType::F16 => view.slice::<f16>().iter().map(|x| x.to_f64()).collect(),
+        ElementType::BF16 => view.slice::<bf16>().iter().map(|x| x.to_f64()).collect(),
+        ElementType::I32 => view.slice::<i32>().iter().map(|&x| x as f64).collect(),
         ElementType::I64 => view.slice::<i64>().iter().map(|&x| x as f64).collect(),
         _ => bytes(tensor).iter().map(|&x| x as f64).collect(),
     }
@@ -61,6 +62,25 @@ pub(super) fn pattern(ty: ElementType, shape: &[usize]) -> Option<Value> {
     let bytes: Vec<u8> = (0..count as u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
     let buffer = Buffer::copy_of(&bytes).expect("memory for a test");
     Some(Value::Tensor(Tensor::from_buffer(ty, shape, buffer).expect("the bytes of the shape")))
+}
+
+/// Small integers, exact in every type, whose sums stay exact too in f32.
+pub(super) fn small_integers(ty: ElementType, shape: &[usize]) -> Option<Value> {
+    let count: usize = shape.iter().product();
+    let at = |i: usize| ((i * 7 + i / 13) % 5) as f32 - 2.0;
+    let tensor = match ty {
+        ElementType::F16 => {
+            Tensor::from_slice(shape, &(0..count).map(|i| f16::from_f32(at(i))).collect::<Vec<_>>())
+        }
+        ElementType::BF16 => {
+            Tensor::from_slice(shape, &(0..count).map(|i| bf16::from_f32(at(i))).collect::<Vec<_>>())
+        }
+        ElementType::F64 => Tensor::from_slice(shape, &(0..count).map(|i| at(i) as f64).collect::<Vec<_>>()),
+        ElementType::I32 => Tensor::from_slice(shape, &(0..count).map(|i| at(i) as i32).collect::<Vec<_>>()),
+        ElementType::I64 => Tensor::from_slice(shape, &(0..count).map(|i| at(i) as i64).collect::<Vec<_>>()),
+        _ => Tensor::from_slice(shape, &(0..count).map(at).collect::<Vec<_>>()),
+    };
+    Some(Value::Tensor(tensor.expect("memory for a test")))
 }
 
 /// Runs a node of ai.onnx on both sides. `None`, with a word on the output, where there is no device.

@@ -1,6 +1,8 @@
 //! Convolutions as implicit products, depthwise ones directly, and transposed ones.
 
 mod params;
+#[cfg(test)]
+mod tests;
 mod transpose;
 
 use std::ffi::CStr;
@@ -80,7 +82,7 @@ struct ConvKernel {
 }
 
 /// Output channels of a group up to which each result is computed by itself.
-const FEW_CHANNELS: usize = 4;
+pub(super) const FEW_CHANNELS: usize = 4;
 
 /// Whether output positions are input positions.
 fn is_pointwise(g: &Geometry) -> bool {

@@ -1,19 +1,24 @@
-//! Products of matrices: MatMul, Gemm and their fused forms.
+//! Products of matrices: MatMul, Gemm and their fused forms, Einsum.
 
+mod einsum;
 mod epilogue;
 mod matmul;
 mod params;
 mod product;
+#[cfg(test)]
+mod tests;
 mod tiles;
 
 use super::Entry;
 
 pub(super) use epilogue::Epilogue;
-pub(super) use params::GemmParams;
+pub(super) use matmul::stacked;
+pub(super) use params::{GemmParams, MAX_AXES};
 pub(super) use product::{Axis, Extra, Matrix, Product};
 pub(super) use tiles::{TileKernel, Unit, pick, supports};
 
 pub(super) const KERNELS: &[Entry] = &[
+    Entry::new("Einsum", einsum::build),
     Entry::new("FusedGemm", matmul::build_gemm).domain("com.microsoft"),
     Entry::new("FusedMatMul", matmul::build_matmul).domain("com.microsoft"),
     Entry::new("Gemm", matmul::build_gemm),

@@ -35,6 +35,8 @@ pub(in super::super) struct Unit {
     /// workgroup memory.
     pub(in super::super) mma_sync: bool,
     pub(in super::super) compute_units: usize,
+    /// Whether the kernels of half-precision numbers use matrix cores.
+    pub(in super::super) matrix: bool,
 }
 
 /// Rows that the kernels for few rows take.
@@ -152,8 +154,8 @@ mod tests {
 
     #[test]
     fn shapes_choose_tiles() {
-        let h200 = Unit { wave: 32, mma_sync: true, compute_units: 132 };
-        let rdna = Unit { wave: 32, mma_sync: false, compute_units: 96 };
+        let h200 = Unit { wave: 32, mma_sync: true, compute_units: 132, matrix: true };
+        let rdna = Unit { wave: 32, mma_sync: false, compute_units: 96, matrix: true };
         let shape = |m, n| Shape { m, n, batch: 1, b_rows: true, b_columns: false };
         for (unit, ty, m, n, name, lds) in [
             (h200, ElementType::F16, 4096, 4096, c"gemm_f16_wide", 98304),

@@ -1,0 +1,76 @@
+//! Attention in one launch on matrix cores, where the scores need not be kept.
+
+use std::mem::offset_of;
+
+use crate::ops::OpError;
+use crate::tensor::ElementType;
+
+use super::super::PlanBuilder;
+use super::super::gemm::Unit;
+use super::super::launch::KernelName;
+use super::params::FlashParams;
+use super::scores::Problem;
+
+/// Work items of the kernel's workgroups, and the rows that each takes.
+const ITEMS: u32 = 128;
+const ROWS: usize = 64;
+
+/// Rows of a key head from which its workgroup is not mostly idle; fewer are products with few rows, which
+/// split the keys among workgroups.
+const ENOUGH: usize = 16;
+
+impl Problem {
+    /// The kernel for these heads, where there is one.
+    pub(super) fn flash_kernel(&self, unit: Unit) -> Option<KernelName> {
+        let rows = self.q.heads / self.k.heads.max(1) * self.q.rows;
+        let mask = self
+            .mask
+            .is_none_or(|m| m.ty == ElementType::Bool || m.ty == ElementType::F32 || m.ty == self.ty);
+        let size = self.q.size.max(self.v.size);
+        if !unit.matrix || self.kept.is_some() || !mask || rows < ENOUGH || size > 128 {
+            return None;
+        }
+        let name = match (self.ty, size <= 64) {
+            (ElementType::F16, true) => c"flash_f16_64",
+            (ElementType::F16, false) => c"flash_f16_128",
+            (ElementType::BF16, true) => c"flash_bf16_64",
+            (ElementType::BF16, false) => c"flash_bf16_128",
+            _ => return None,
+        };
+        Some(KernelName { family: "flash", name })
+    }
+
+    pub(super) fn plan_flash(
+        &self,
+        plan: &mut PlanBuilder<'_>,
+        kernel: KernelName,
+        group: usize,
+    ) -> Result<(), OpError> {
+        // The mask's parameters come first, so that their addresses stay where they are.
+        const { assert!(offset_of!(FlashParams, softmax) == 0) };
+        let (softmax, mut addresses) = self.mask_params();
+        let operands = [self.q, self.k, self.v, self.y];
+        let params = FlashParams {
+            softmax,
+            q: 0,
+            k: 0,
+            v: 0,
+            y: 0,
+            strides: operands.map(|x| x.strides.map(|s| s as i64)),
+            group: group as u32,
+            kv_heads: self.k.heads as u32,
+            size: self.q.size as u32,
+            v_size: self.v.size as u32,
+        };
+        let fields = [
+            offset_of!(FlashParams, q),
+            offset_of!(FlashParams, k),
+            offset_of!(FlashParams, v),
+            offset_of!(FlashParams, y),
+        ];
+        addresses.extend(fields.into_iter().zip(operands.map(|x| x.at)));
+        let tiles = (group * self.q.rows).div_ceil(ROWS);
+        let groups = self.batch * self.k.heads * tiles;
+        plan.launch_with(kernel, [groups, 1, 1], ITEMS, 0, &params, &addresses)
+    }
+}

@@ -1,0 +1,111 @@
+//! Attention: products on the matrix cores with a masked softmax between them.
+
+mod flash;
+mod heads;
+mod params;
+mod rotary;
+mod scores;
+#[cfg(test)]
+mod tests;
+
+use crate::ops::OpError;
+use crate::ops::attention::{Attention, Scores};
+use crate::providers::{Argument, NodeContext};
+use crate::tensor::ElementType;
+
+use super::launch::Operand;
+use super::{Entry, HipKernel, PlanBuilder};
+use heads::Heads;
+use scores::{MaskTensor, Problem};
+
+pub(super) const KERNELS: &[Entry] = &[
+    Entry::new("Attention", build),
+    Entry::new("RotaryEmbedding", rotary::build),
+    Entry::new("RotaryEmbedding", rotary::build).domain("com.microsoft"),
+];
+
+fn is_float(ty: ElementType) -> bool {
+    matches!(ty, ElementType::F32 | ElementType::F16 | ElementType::BF16 | ElementType::F64)
+}
+
+fn build(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpError> {
+    match node.input(0).filter(|ty| is_float(*ty) && node.input(2) == Some(*ty)) {
+        Some(ty) => {
+            let mask = node.input(3);
+            Ok(Box::new(AttentionKernel { op: node.op::<Attention>().clone(), ty, mask }))
+        }
+        None => Err(node.no_kernel()),
+    }
+}
+
+struct AttentionKernel {
+    op: Attention,
+    ty: ElementType,
+    mask: Option<ElementType>,
+}
+
+impl HipKernel for AttentionKernel {
+    fn plan(
+        &self,
+        plan: &mut PlanBuilder<'_>,
+        inputs: &[Option<Argument<'_>>],
+        outputs: &[Option<&[usize]>],
+    ) -> Result<(), OpError> {
+        let [Some(q), Some(k), Some(v), ..] = *inputs else { return Ok(()) };
+        let input = |i: usize| inputs.get(i).copied().flatten();
+        let wanted = |i: usize| outputs.get(i).is_some_and(Option::is_some);
+        let (q_heads, kv_heads) = (self.op.heads.map(|h| h.0), self.op.heads.map(|h| h.1));
+        let batch = q.shape[0];
+        let queries = Heads::new(Operand::Input(0), q.shape, q_heads);
+        let mut keys = Heads::new(Operand::Input(1), k.shape, kv_heads);
+        let mut values = Heads::new(Operand::Input(2), v.shape, Some(keys.heads));
+        let past = input(4).map_or(0, |past| past.shape[2]);
+        for (operand, past_input, output) in [(&mut keys, 4, 1), (&mut values, 5, 2)] {
+            let past = input(past_input).map(|past| (Operand::Input(past_input), past.shape[2]));
+            if past.is_none() && !wanted(output) {
+                continue;
+            }
+            let rows = past.map_or(0, |p| p.1) + operand.rows;
+            let out = match wanted(output) {
+                true => Operand::Output(output),
+                false => plan.scratch(batch * operand.heads * rows * operand.size * self.ty.size()),
+            };
+            *operand = operand.join(plan, self.ty, batch, past, out)?;
+        }
+        let y_rank_3 = q.shape.len() == 3;
+        let (heads, rows, size) = (queries.heads, queries.rows, values.size);
+        let mut y = Heads::dense(Operand::Output(0), heads, rows, size);
+        if y_rank_3 {
+            y.strides = [rows * heads * size, size, heads * size];
+        }
+        let by_length = input(6).is_some() && input(4).is_none();
+        let problem = Problem {
+            ty: self.ty,
+            batch,
+            q: queries,
+            k: keys,
+            v: values,
+            y,
+            scale: self.op.scale.unwrap_or(1.0 / (queries.size as f32).sqrt()),
+            softcap: self.op.softcap,
+            causal: self.op.causal,
+            window: self.op.window,
+            offset: past as isize,
+            lengths: input(6).map(|_| Operand::Input(6)),
+            by_length,
+            mask: input(3).zip(self.mask).map(|(m, ty)| MaskTensor::new(Operand::Input(3), ty, m.shape)),
+            kept: wanted(3).then_some((Operand::Output(3), stage(self.op.scores))),
+        };
+        problem.plan(plan)
+    }
+}
+
+/// The kernel's number of what the output of scores holds.
+fn stage(scores: Scores) -> u32 {
+    match scores {
+        Scores::Raw => 1,
+        Scores::SoftCapped => 2,
+        Scores::Biased => 3,
+        Scores::Probabilities => 4,
+    }
+}

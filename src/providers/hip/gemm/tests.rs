@@ -1,0 +1,99 @@
+//! Products on a device against the CPU's: shapes beyond a tile, odd sizes, every type and transposition.
+
+use crate::graph::Attribute;
+use crate::tensor::ElementType;
+
+use super::super::testing::{both, both_in, small_integers as numbers};
+
+const FLOATS: [ElementType; 4] = [ElementType::F32, ElementType::F16, ElementType::BF16, ElementType::F64];
+
+/// Rounding to the type, once.
+fn tolerance(ty: ElementType) -> f64 {
+    match ty {
+        ElementType::F16 => 1e-3,
+        ElementType::BF16 => 8e-3,
+        _ => 1e-6,
+    }
+}
+
+#[test]
+fn products_of_any_shape() {
+    let shapes: &[(&[usize], &[usize])] = &[
+        (&[1, 300], &[300, 70]),
+        (&[3, 2100], &[2100, 33]),
+        (&[70, 130], &[130, 3]),
+        (&[65, 63], &[63, 129]),
+        (&[128, 64], &[64, 136]),
+        (&[2, 5, 17, 40], &[5, 40, 24]),
+        (&[40], &[2, 40, 8]),
+    ];
+    for ty in FLOATS.into_iter().chain([ElementType::I32, ElementType::I64]) {
+        for (a, b) in shapes {
+            let Some(out) = both("MatMul", 13, &[], &[numbers(ty, a), numbers(ty, b)], 1) else { return };
+            out.assert_close(&format!("{ty} {a:?} · {b:?}"), tolerance(ty));
+        }
+    }
+}
+
+#[test]
+fn large_tiles() {
+    // More tiles of 128 × 128 than the emulated device has compute units.
+    let (m, n, k) = (700, 900, 72);
+    for ty in [ElementType::F32, ElementType::F16, ElementType::BF16] {
+        for (trans_a, trans_b) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+            let shape = |t: i64, r: usize, c: usize| if t == 1 { [c, r] } else { [r, c] };
+            let inputs =
+                [numbers(ty, &shape(trans_a, m, k)), numbers(ty, &shape(trans_b, k, n)), numbers(ty, &[n])];
+            let attributes = [
+                ("transA", Attribute::Int(trans_a)),
+                ("transB", Attribute::Int(trans_b)),
+                ("alpha", Attribute::Float(0.5)),
+                ("beta", Attribute::Float(2.0)),
+            ];
+            let Some(out) = both("Gemm", 13, &attributes, &inputs, 1) else { return };
+            out.assert_close(&format!("{ty} transposed {trans_a} {trans_b}"), tolerance(ty));
+        }
+    }
+}
+
+#[test]
+fn fused_products() {
+    for ty in FLOATS {
+        for activation in ["Relu", "Tanh", "LeakyRelu", "Silu", "HardSigmoid"] {
+            let inputs = [numbers(ty, &[30, 20]), numbers(ty, &[20, 50]), numbers(ty, &[30, 1])];
+            let attributes = [
+                ("activation", Attribute::String(activation.as_bytes().into())),
+                ("alpha", Attribute::Float(0.125)),
+            ];
+            let Some(out) = both_in("com.microsoft", "FusedGemm", 1, &attributes, &inputs, 1) else { return };
+            out.assert_close(&format!("{ty} {activation}"), tolerance(ty));
+        }
+        let attributes = [("transA", Attribute::Int(1)), ("transBatchB", Attribute::Int(1))];
+        let inputs = [numbers(ty, &[3, 9, 6]), numbers(ty, &[9, 3, 10])];
+        let Some(out) = both_in("com.microsoft", "FusedMatMul", 1, &attributes, &inputs, 1) else { return };
+        out.assert_close(&format!("{ty} FusedMatMul"), tolerance(ty));
+    }
+}
+
+#[test]
+fn equations() {
+    let equations: &[(&str, &[&[usize]])] = &[
+        ("bij,bjk->bik", &[&[3, 20, 30], &[3, 30, 10]]),
+        ("bhqd,bkhd->bhqk", &[&[2, 3, 5, 8], &[2, 7, 3, 8]]),
+        ("ij->ji", &[&[40, 30]]),
+        ("ii->i", &[&[9, 9]]),
+        ("ijk->j", &[&[4, 5, 6]]),
+        ("aibj,bjc->iac", &[&[3, 4, 5, 6], &[5, 6, 7]]),
+        ("ijab,bajk->ik", &[&[3, 4, 5, 6], &[6, 5, 4, 2]]),
+        ("i,j->ij", &[&[11], &[13]]),
+        ("i,i", &[&[100], &[100]]),
+        ("ij,jk,kl->il", &[&[3, 4], &[4, 5], &[5, 6]]),
+        ("...i,...i->...", &[&[2, 3, 8], &[3, 8]]),
+    ];
+    for (equation, shapes) in equations {
+        let inputs: Vec<_> = shapes.iter().map(|s| numbers(ElementType::F32, s)).collect();
+        let attributes = [("equation", Attribute::String(equation.as_bytes().into()))];
+        let Some(out) = both("Einsum", 12, &attributes, &inputs, 1) else { return };
+        out.assert_close(equation, 1e-6);
+    }
+}
