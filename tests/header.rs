@@ -23,6 +23,7 @@ const SOURCES: &[&str] = &[
     "run",
     "asynchronous",
     "binding",
+    "completion",
 ];
 
 #[test]

@@ -12,6 +12,7 @@ static void without(rukh_environment *environment) {
     uint64_t value;
     size_t needed;
     char text[64];
+    FAILS(RUKH_ERROR_DEVICE, part, rukh_environment_create_arena(environment, 0, NULL, &error));
     FAILS(RUKH_ERROR_DEVICE, part, rukh_environment_memory_statistic(environment, 0, "InUse", &value, &error));
     FAILS(RUKH_ERROR_DEVICE, part, rukh_environment_memory_info(environment, 0, &value, &value, &error));
     FAILS(RUKH_ERROR_DEVICE, part, rukh_environment_memory_reset_peaks(environment, 0, &error));
@@ -106,6 +107,84 @@ static void tensors(rukh_environment *environment) {
     for (i = 0; i < 2; i++) rukh_value_destroy(outputs[i]);
 }
 
+/* A session of add.onnx on the device alone, with one option of the provider. */
+static rukh_session *opened(rukh_environment *environment, const char *key, const char *value, int shared) {
+    rukh_session_options *options;
+    rukh_session *session;
+    OK(rukh_session_options_create(&options, &error));
+    OK(rukh_session_options_set(options, "fallback", "error", &error));
+    OK(rukh_session_options_set(options, "use_env_allocators", shared ? "1" : "0", &error));
+    OK(rukh_session_options_add_provider(options, "hip", &key, &value, 1, &error));
+    OK(rukh_session_create(environment, model_path("add"), options, &session, &error));
+    rukh_session_options_destroy(options);
+    return session;
+}
+
+/* sum = a + a over many runs, whose results must not depend on how the device is given its work: with graphs,
+   with copies apart, queued, in a stream of the run's, in an arena that is shared. */
+static void ways(rukh_environment *environment) {
+    enum { COUNT = 1000, RUNS = 6 };
+    static const struct { const char *key, *value; int shared; } all[] = {
+        {"do_copy_in_default_stream", "1", 0}, {"do_copy_in_default_stream", "0", 0},
+        {"enable_hip_graph", "1", 0},          {"gpu_mem_limit", "100000", 1},
+        {"has_user_compute_stream", "1", 0},
+    };
+    static float data[COUNT];
+    const int64_t shape[] = {COUNT};
+    size_t way, i, k;
+    for (i = 0; i < COUNT; i++) data[i] = (float)i;
+    FAILS(RUKH_ERROR_INVALID_ARGUMENT, "max_mem", rukh_environment_create_arena(environment, 0, "max=1", &error));
+    OK(rukh_environment_create_arena(environment, 0, "max_mem=1048576;arena_extend_strategy=1", &error));
+    FAILS(RUKH_ERROR_INVALID_ARGUMENT, "already", rukh_environment_create_arena(environment, 0, NULL, &error));
+    for (way = 0; way < sizeof all / sizeof *all; way++) {
+        rukh_session *session = opened(environment, all[way].key, all[way].value, all[way].shared);
+        rukh_io_binding *binding;
+        rukh_run_options *options;
+        rukh_value *input, *output, *host = floats(data, COUNT), *device_input;
+        uint64_t event;
+        int32_t done;
+        OK(rukh_run_options_create(&options, &error));
+        OK(rukh_run_options_set(options, "compute_stream", "0", &error));
+        OK(rukh_io_binding_create(session, &binding, &error));
+        OK(rukh_value_create_device_tensor(environment, 0, RUKH_ELEMENT_FLOAT, shape, 1, &output, &error));
+        OK(rukh_value_create_device_tensor(environment, 0, RUKH_ELEMENT_FLOAT, shape, 1, &device_input, &error));
+        for (i = 0; i < RUNS; i++) {
+            rukh_completion *completion = NULL;
+            const float *result;
+            for (k = 0; k < COUNT; k++) data[k] = (float)(k + i);
+            input = floats(data, COUNT);
+            if (i % 2) OK(rukh_value_copy(input, device_input, &error));
+            OK(rukh_io_binding_bind_input(binding, "a", i % 2 ? device_input : input, &error));
+            OK(rukh_io_binding_bind_input(binding, "b", i % 2 ? device_input : input, &error));
+            OK(rukh_io_binding_bind_output(binding, "sum", output, &error));
+            if (i < 4) {
+                OK(rukh_io_binding_run_queued(binding, i < 2 ? NULL : options, &completion, &error));
+                OK(rukh_completion_event(completion, &event, &error));
+                CHECK(event != 0);
+                OK(rukh_completion_is_done(completion, &done, &error));
+                OK(rukh_completion_wait(completion, &error));
+                OK(rukh_completion_is_done(completion, &done, &error));
+                CHECK(done == 1);
+                rukh_completion_destroy(completion);
+            } else {
+                OK(rukh_io_binding_bind_output(binding, "sum", host, &error));
+                OK(rukh_io_binding_run(binding, NULL, &error));
+            }
+            if (i < 4) OK(rukh_value_copy(output, host, &error));
+            result = floats_of(host, COUNT);
+            for (k = 0; k < COUNT; k++) CHECK(result[k] == 2 * data[k]);
+            rukh_value_destroy(input);
+        }
+        rukh_run_options_destroy(options);
+        rukh_io_binding_destroy(binding);
+        rukh_session_destroy(session);
+        rukh_value_destroy(output);
+        rukh_value_destroy(device_input);
+        rukh_value_destroy(host);
+    }
+    CHECK(statistic(environment, "Limit") >= 1048576);
+}
+
 /* The options of the hip provider, which are checked before there is a device. */
 static void options(void) {
     rukh_session_options *options;
@@ -134,6 +213,7 @@ int main(int argc, char **argv) {
     if (reason[0] == '\0') {
         with(environment);
         tensors(environment);
+        ways(environment);
     } else {
         without(environment);
     }

@@ -53,6 +53,11 @@ struct DLManagedTensorVersioned;
 #define RUKH_ABI_VERSION 1000
 
 /**
+ * A run whose work is queued on a device.
+ */
+typedef struct rukh_completion rukh_completion;
+
+/**
  * A device that can run models.
  */
 typedef struct rukh_device rukh_device;
@@ -737,6 +742,20 @@ rukh_status rukh_environment_provider_reason(const struct rukh_environment *envi
                                              size_t cap,
                                              size_t *needed,
                                              struct rukh_error **error);
+
+/**
+ * Makes an arena for a device that sessions of the environment share: those with session option
+ * "use_env_allocators" set to 1. Their own arena options then have no effect.
+ *
+ * `environment`: not NULL; owns the arena. `device_id`: as the hip provider's option; one arena for each
+ * device. `config`: "key=value;key=value" as the hip provider's `default_memory_arena_cfg`; NULL for the
+ * defaults. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown key or
+ * device, or a second arena; `RUKH_ERROR_DEVICE` without a device, and the handle errors.
+ */
+rukh_status rukh_environment_create_arena(struct rukh_environment *environment,
+                                          size_t device_id,
+                                          const char *config,
+                                          struct rukh_error **error);
 
 /**
  * A statistic of a device's memory by name, summed over the arenas of all sessions of the environment.
@@ -1829,9 +1848,12 @@ rukh_status rukh_value_from_dlpack_legacy(struct DLManagedTensor *managed,
 /**
  * Makes options for runs, all at their defaults. One object may serve many runs, also at once.
  *
- * Keys of `rukh_run_options_set`: "tag" (a name for the run in the profile) and
+ * Keys of `rukh_run_options_set`: "tag" (a name for the run in the profile),
  * "memory.enable_memory_arena_shrinkage" ("1", or "gpu:0" as in ONNX Runtime: after the run, device memory
- * that nobody uses goes back to the runtime).
+ * that nobody uses goes back to the runtime) and "compute_stream" (the address of a `hipStream_t` of the
+ * session's device, decimal or 0x…, 0 for the default stream, "" for none: the run's work on the device comes
+ * after what that stream was given before and before what it is given later; outputs in device memory are
+ * ordered in it, and the call does not wait for them).
  *
  * `out`: not NULL; receives the options, which the caller destroys; NULL on failure. `error`: may be
  * NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, `RUKH_ERROR_OUT_OF_MEMORY`.
@@ -2053,6 +2075,64 @@ rukh_status rukh_io_binding_output(const struct rukh_io_binding *binding,
                                    const char *name,
                                    struct rukh_value **out,
                                    struct rukh_error **error);
+
+/**
+ * Queues a run of what is bound and returns without waiting for the device.
+ *
+ * Nothing is waited for when all inputs and outputs that the run uses are in device memory and no node runs on
+ * the CPU; else the call waits for what the host must read, as `rukh_io_binding_run` does. The values that are
+ * bound stay alive until the run is done and must not be written meanwhile, except by work that the caller
+ * orders after it: in the stream of run option "compute_stream" or of the provider's `user_compute_stream`, or
+ * behind `rukh_completion_event`.
+ *
+ * `binding`: not NULL; free again when the call returns. `options`: NULL for the defaults. `out`: not NULL;
+ * receives the completion, which the caller destroys; NULL on failure. `error`: may be NULL. Threads: any, one
+ * at a time for each binding. Errors: as `rukh_io_binding_run`; what kernels find wrong with the data is told
+ * by `rukh_completion_wait`.
+ */
+rukh_status rukh_io_binding_run_queued(struct rukh_io_binding *binding,
+                                       const struct rukh_run_options *options,
+                                       struct rukh_completion **out,
+                                       struct rukh_error **error);
+
+/**
+ * Destroys a completion, and waits for its run first. NULL, and a pointer that is no live handle of this kind,
+ * is left alone.
+ *
+ * Threads: any.
+ */
+void rukh_completion_destroy(struct rukh_completion *completion);
+
+/**
+ * Whether the run is done; does not wait.
+ *
+ * `completion`: not NULL. `done`: not NULL; receives 1 or 0. `error`: may be NULL. Threads: any, at the same
+ * time. Errors: `RUKH_ERROR_DEVICE` and `RUKH_ERROR_POISONED` when the device failed, and the handle errors.
+ */
+rukh_status rukh_completion_is_done(const struct rukh_completion *completion,
+                                    int32_t *done,
+                                    struct rukh_error **error);
+
+/**
+ * Waits until the run is done.
+ *
+ * `completion`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
+ * `RUKH_ERROR_INVALID_DATA` for data that a kernel refused (told once), `RUKH_ERROR_DEVICE`,
+ * `RUKH_ERROR_POISONED`, and the handle errors.
+ */
+rukh_status rukh_completion_wait(const struct rukh_completion *completion,
+                                 struct rukh_error **error);
+
+/**
+ * The event behind the run's work, for streams of the caller's to wait for (`hipStreamWaitEvent`).
+ *
+ * `completion`: not NULL; owns the event. `event`: not NULL; receives the `hipEvent_t` (`CUevent` on the
+ * nvidia platform) as a number, 0 when the run left nothing queued. `error`: may be NULL. Threads: any, at the
+ * same time. Errors: the handle errors.
+ */
+rukh_status rukh_completion_event(const struct rukh_completion *completion,
+                                  uint64_t *event,
+                                  struct rukh_error **error);
 
 #ifdef __cplusplus
 }  // extern "C"

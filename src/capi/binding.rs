@@ -28,7 +28,7 @@ impl Handle for rukh_io_binding {
 impl BindingObject {
     /// The binding, unless a run or another call has it: waiting could be for a run that waits for this
     /// very call.
-    fn take(&self) -> Result<MutexGuard<'_, Binding>> {
+    pub(super) fn take(&self) -> Result<MutexGuard<'_, Binding>> {
         match self.binding.try_lock() {
             Ok(binding) => Ok(binding),
             Err(TryLockError::Poisoned(binding)) => Ok(binding.into_inner()),
@@ -37,6 +37,10 @@ impl BindingObject {
                 "the rukh_io_binding is in use by another call; one at a time is allowed"
             ),
         }
+    }
+
+    pub(super) fn session(&self) -> &Pin<rukh_session> {
+        &self.session
     }
 
     fn input(&self, name: *const c_char) -> Result<usize> {

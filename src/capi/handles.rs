@@ -33,6 +33,7 @@ pub(super) enum Kind {
     Value,
     RunOptions,
     IoBinding,
+    Completion,
 }
 
 /// A C handle type and the object it stands for.
@@ -48,7 +49,7 @@ pub(super) trait Handle {
     }
 }
 
-const KIND_NAMES: [&str; 10] = [
+const KIND_NAMES: [&str; 11] = [
     "nothing",
     "rukh_error",
     "rukh_environment_options",
@@ -59,6 +60,7 @@ const KIND_NAMES: [&str; 10] = [
     "rukh_value",
     "rukh_run_options",
     "rukh_io_binding",
+    "rukh_completion",
 ];
 
 // The bits of a slot's state: generation (32), kind (8), alive (1), poisoned (1), pins (22).

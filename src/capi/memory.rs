@@ -6,6 +6,28 @@ use super::args::{self, put_text};
 use super::guard::call_on;
 use super::types::*;
 use crate::error::fail;
+use crate::session::ArenaConfig;
+
+/// Makes an arena for a device that sessions of the environment share: those with session option
+/// "use_env_allocators" set to 1. Their own arena options then have no effect.
+///
+/// `environment`: not NULL; owns the arena. `device_id`: as the hip provider's option; one arena for each
+/// device. `config`: "key=value;key=value" as the hip provider's `default_memory_arena_cfg`; NULL for the
+/// defaults. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown key or
+/// device, or a second arena; `RUKH_ERROR_DEVICE` without a device, and the handle errors.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rukh_environment_create_arena(
+    environment: *mut rukh_environment,
+    device_id: usize,
+    config: *const c_char,
+    error: *mut *mut rukh_error,
+) -> rukh_status {
+    call_on(environment, error, |object| {
+        let text = if config.is_null() { "" } else { args::text(config, "config")? };
+        let config = if text.trim().is_empty() { ArenaConfig::default() } else { ArenaConfig::parse(text)? };
+        object.environment.create_device_arena(device_id, &config)
+    })
+}
 
 /// A statistic of a device's memory by name, summed over the arenas of all sessions of the environment.
 ///

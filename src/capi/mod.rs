@@ -10,6 +10,7 @@
 mod args;
 mod asynchronous;
 mod binding;
+mod completion;
 mod containers;
 mod device_values;
 mod devices;

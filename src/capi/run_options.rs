@@ -10,7 +10,10 @@ use super::locked;
 use super::options::{self, TextOptions};
 use super::types::*;
 use crate::error::{Result, fail};
-use crate::session::RunOptions;
+use crate::session::{RunOptions, parse_address};
+
+/// The run's stream.
+const STREAM: &str = "compute_stream";
 
 /// As ONNX Runtime calls it.
 const SHRINK: &str = "memory.enable_memory_arena_shrinkage";
@@ -18,6 +21,10 @@ const SHRINK: &str = "memory.enable_memory_arena_shrinkage";
 impl TextOptions for RunOptions {
     fn set(&mut self, key: &str, value: &str) -> Result<()> {
         match key {
+            STREAM => match (value.is_empty(), parse_address(key, value)) {
+                (true, _) => self.compute_stream = None,
+                (false, stream) => self.compute_stream = Some(stream? as u64),
+            },
             "tag" => self.tag = (!value.is_empty()).then(|| value.into()),
             SHRINK => match value {
                 "" | "0" => self.shrink_arena = false,
@@ -31,13 +38,17 @@ impl TextOptions for RunOptions {
                     "run option \"{key}\": \"{value}\" is not allowed; allowed are 0, 1, and as in ONNX Runtime \"gpu:0\" or \"cpu:0;gpu:0\""
                 ),
             },
-            _ => fail!(InvalidArgument, "run option \"{key}\" is not known; known are {SHRINK}, tag"),
+            _ => {
+                fail!(InvalidArgument, "run option \"{key}\" is not known; known are {STREAM}, {SHRINK}, tag")
+            }
         }
         Ok(())
     }
 
     fn entries(&self) -> Vec<(String, String)> {
+        let stream = self.compute_stream.map_or_else(String::new, |stream| stream.to_string());
         vec![
+            (STREAM.to_owned(), stream),
             (SHRINK.to_owned(), (self.shrink_arena as u8).to_string()),
             ("tag".to_owned(), self.tag.as_deref().unwrap_or_default().to_owned()),
         ]
@@ -62,9 +73,12 @@ pub(super) fn run_options(options: *const rukh_run_options) -> Result<RunOptions
 
 /// Makes options for runs, all at their defaults. One object may serve many runs, also at once.
 ///
-/// Keys of `rukh_run_options_set`: "tag" (a name for the run in the profile) and
+/// Keys of `rukh_run_options_set`: "tag" (a name for the run in the profile),
 /// "memory.enable_memory_arena_shrinkage" ("1", or "gpu:0" as in ONNX Runtime: after the run, device memory
-/// that nobody uses goes back to the runtime).
+/// that nobody uses goes back to the runtime) and "compute_stream" (the address of a `hipStream_t` of the
+/// session's device, decimal or 0x…, 0 for the default stream, "" for none: the run's work on the device comes
+/// after what that stream was given before and before what it is given later; outputs in device memory are
+/// ordered in it, and the call does not wait for them).
 ///
 /// `out`: not NULL; receives the options, which the caller destroys; NULL on failure. `error`: may be
 /// NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, `RUKH_ERROR_OUT_OF_MEMORY`.

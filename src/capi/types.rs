@@ -172,6 +172,9 @@ pub struct rukh_run_options(());
 /// What runs of one session read and write, kept between runs.
 pub struct rukh_io_binding(());
 
+/// A run whose work is queued on a device.
+pub struct rukh_completion(());
+
 /// Receives a log message, a NUL-terminated text that is valid during the call. Called from any
 /// thread, from several at the same time, and with no lock held, so it may call the library. It must
 /// return normally: no C++ exception, no `longjmp`.

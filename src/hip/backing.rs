@@ -55,6 +55,41 @@ impl Backing for DeviceBacking {
     }
 }
 
+/// Pinned memory of the host for copies from and to a device, with that device's fences.
+pub(crate) struct PinnedBacking(pub(crate) DeviceBacking);
+
+impl Backing for PinnedBacking {
+    fn allocate(&self, bytes: u64) -> Result<u64, BackingError> {
+        let bytes = usize::try_from(bytes).map_err(|_| BackingError::Exhausted)?;
+        let missing = || BackingError::Failed("this runtime has no pinned memory".to_owned());
+        self.0.0.host_malloc(bytes)?.ok_or_else(missing)
+    }
+
+    fn free(&self, address: u64) {
+        self.0.0.host_free(address);
+    }
+
+    fn record(&self, stream: u64) -> Result<Fence, BackingError> {
+        self.0.record(stream)
+    }
+
+    fn is_done(&self, fence: &Fence) -> Result<bool, BackingError> {
+        self.0.is_done(fence)
+    }
+
+    fn wait(&self, fence: &Fence) -> Result<(), BackingError> {
+        self.0.wait(fence)
+    }
+
+    fn release(&self, fence: Fence) {
+        self.0.release(fence);
+    }
+
+    fn synchronize(&self) -> Result<(), BackingError> {
+        self.0.synchronize()
+    }
+}
+
 fn raw(stream: u64) -> Raw {
     std::ptr::with_exposed_provenance_mut(stream as usize)
 }

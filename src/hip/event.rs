@@ -7,7 +7,7 @@ use super::runtime::Device;
 use super::symbols::Raw;
 
 /// A point in a stream's work.
-pub(super) struct Event {
+pub(crate) struct Event {
     device: Arc<Device>,
     raw: Raw,
 }
@@ -22,13 +22,22 @@ const NO_TIMING: u32 = 2;
 
 impl Event {
     /// An event for ordering; its time cannot be asked.
-    pub(super) fn new(device: &Arc<Device>) -> Result<Self, HipError> {
+    pub(crate) fn new(device: &Arc<Device>) -> Result<Self, HipError> {
         let _current = device.enter()?;
         let mut raw = std::ptr::null_mut();
         // SAFETY: the out pointer is valid.
         let code = unsafe { (device.runtime.functions.event_create)(&mut raw, NO_TIMING) };
         device.check("create an event", code)?;
         Ok(Event { device: device.clone(), raw })
+    }
+
+    /// The runtime's handle, as a number.
+    pub(crate) fn id(&self) -> u64 {
+        self.raw.addr() as u64
+    }
+
+    pub(super) fn raw(&self) -> Raw {
+        self.raw
     }
 
     /// Marks the point that the stream has come to with what it was given so far.
@@ -40,7 +49,7 @@ impl Event {
     }
 
     /// Whether the stream has come past the mark.
-    pub(super) fn is_done(&self) -> Result<bool, HipError> {
+    pub(crate) fn is_done(&self) -> Result<bool, HipError> {
         let _current = self.device.enter()?;
         // SAFETY: the event lives.
         let code = unsafe { (self.device.runtime.functions.event_query)(self.raw) };
@@ -52,7 +61,7 @@ impl Event {
     }
 
     /// Waits until the stream has come past the mark.
-    pub(super) fn synchronize(&self) -> Result<(), HipError> {
+    pub(crate) fn synchronize(&self) -> Result<(), HipError> {
         let _current = self.device.enter()?;
         // SAFETY: the event lives.
         let code = unsafe { (self.device.runtime.functions.event_synchronize)(self.raw) };

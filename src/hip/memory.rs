@@ -3,6 +3,9 @@
 use super::error::HipError;
 use super::runtime::Device;
 
+/// `hipHostMallocPortable`: pinned for every device.
+const PORTABLE: u32 = 1;
+
 impl Device {
     /// Memory on the device, for whoever frees it.
     pub(super) fn malloc(&self, bytes: usize) -> Result<u64, HipError> {
@@ -12,6 +15,25 @@ impl Device {
         let code = unsafe { (self.runtime.functions.malloc)(&mut address, bytes) };
         self.check("allocate device memory", code)?;
         Ok(address)
+    }
+
+    /// Memory of the host that the device can copy from and to by itself; `None` when the runtime has none.
+    pub(super) fn host_malloc(&self, bytes: usize) -> Result<Option<u64>, HipError> {
+        let Some(allocate) = self.runtime.functions.host_malloc else { return Ok(None) };
+        let _current = self.enter()?;
+        let mut address = std::ptr::null_mut();
+        // SAFETY: the out pointer is valid.
+        let code = unsafe { allocate(&mut address, bytes, PORTABLE) };
+        self.check("allocate pinned host memory", code)?;
+        Ok(Some(address.expose_provenance() as u64))
+    }
+
+    /// Frees what `host_malloc` gave, which no queued work uses any more.
+    pub(super) fn host_free(&self, address: u64) {
+        if let (Some(free), Ok(_current)) = (self.runtime.functions.host_free, self.enter()) {
+            // SAFETY: the address came from `host_malloc`. A failure is the device's, and its next call tells.
+            unsafe { free(std::ptr::with_exposed_provenance_mut(address as usize)) };
+        }
     }
 
     /// Frees what `malloc` gave, which no queued work uses any more.

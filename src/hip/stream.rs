@@ -6,6 +6,7 @@ use crate::error::{Error, fail};
 
 use super::Launch;
 use super::error::HipError;
+use super::event::Event;
 use super::runtime::Device;
 use super::symbols::Raw;
 
@@ -71,6 +72,29 @@ impl Stream {
         // SAFETY: the stream lives.
         let code = unsafe { (self.device.runtime.functions.stream_synchronize)(self.raw) };
         self.device.check("wait for the stream", code)
+    }
+
+    /// Marks the point that this stream has come to with what it was given so far.
+    pub(crate) fn record(&self, event: &Event) -> Result<(), HipError> {
+        event.record(self.raw)
+    }
+
+    /// Lets what is given from now on wait for the point that an event marks; the caller does not wait.
+    pub(crate) fn wait_for(&self, event: &Event) -> Result<(), HipError> {
+        let _current = self.device.enter()?;
+        // SAFETY: stream and event live; the runtime keeps what it needs of the event.
+        let code = unsafe { (self.device.runtime.functions.stream_wait)(self.raw, event.raw(), 0) };
+        self.device.check("let a stream wait for an event", code)
+    }
+
+    /// Lets what is given from now on wait for everything that `other` was given so far.
+    pub(crate) fn wait_for_stream(&self, other: &Stream, mark: &Event) -> Result<(), HipError> {
+        other.record(mark)?;
+        self.wait_for(mark)
+    }
+
+    pub(super) fn raw(&self) -> Raw {
+        self.raw
     }
 
     /// Copies bytes to device memory.

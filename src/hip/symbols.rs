@@ -59,6 +59,7 @@ functions! {
         stream_create: fn(*mut Raw, c_uint) = "hipStreamCreateWithFlags", "cuStreamCreate";
         stream_destroy: fn(Raw) = "hipStreamDestroy", "cuStreamDestroy_v2";
         stream_synchronize: fn(Raw) = "hipStreamSynchronize", "cuStreamSynchronize";
+        stream_wait: fn(Raw, Raw, c_uint) = "hipStreamWaitEvent", "cuStreamWaitEvent";
         event_create: fn(*mut Raw, c_uint) = "hipEventCreateWithFlags", "cuEventCreate";
         event_record: fn(Raw, Raw) = "hipEventRecord", "cuEventRecord";
         event_query: fn(Raw) = "hipEventQuery", "cuEventQuery";
@@ -74,6 +75,14 @@ functions! {
     }
     optional {
         stream_device: fn(Raw, *mut c_int) = "hipStreamGetDevice", "cuStreamGetDevice";
+        host_malloc: fn(*mut *mut c_void, usize, c_uint) = "hipHostMalloc", "cuMemHostAlloc";
+        host_free: fn(*mut c_void) = "hipHostFree", "cuMemFreeHost";
+        capture_begin: fn(Raw, c_int) = "hipStreamBeginCapture", "cuStreamBeginCapture_v2";
+        capture_end: fn(Raw, *mut Raw) = "hipStreamEndCapture", "cuStreamEndCapture";
+        graph_destroy: fn(Raw) = "hipGraphDestroy", "cuGraphDestroy";
+        graph_instantiate: fn(*mut Raw, Raw, u64) = "hipGraphInstantiateWithFlags", "cuGraphInstantiateWithFlags";
+        graph_launch: fn(Raw, Raw) = "hipGraphLaunch", "cuGraphLaunch";
+        graph_exec_destroy: fn(Raw) = "hipGraphExecDestroy", "cuGraphExecDestroy";
     }
 }
 

@@ -48,6 +48,9 @@ pub(crate) fn compile(graph: &Graph, cx: &mut CompileContext<'_>) -> Result<Prog
         .iter()
         .map(|v| placement.at(v.0, Place::Host, &mut steps))
         .collect::<Result<Vec<u32>>>()?;
+    if cx.device.is_some() {
+        copies_apart(graph, &outputs, &mut steps);
+    }
     // Whether a constant is read while running.
     let mut read = vec![false; graph.value_count() + placement.added.len()];
     for step in &steps {
@@ -62,6 +65,22 @@ pub(crate) fn compile(graph: &Graph, cx: &mut CompileContext<'_>) -> Result<Prog
     let values = values(graph, &read, placement, cx)?;
     let inputs = graph.inputs.iter().chain(&graph.captures).map(|v| v.0).collect();
     Ok(Program::new(values, inputs, graph.captures.len(), outputs, steps, cx.plan_limit, cx.device.clone()))
+}
+
+/// Puts copies of the graph's inputs first and copies to its outputs last, so that the device gets the work
+/// between them in one go.
+fn copies_apart(graph: &Graph, outputs: &[u32], steps: &mut Vec<Step>) {
+    let read: std::collections::HashSet<u32> =
+        steps.iter().flat_map(|s| s.inputs.iter().flatten().copied()).collect();
+    let from_input = |step: &Step| {
+        matches!(step.body, StepBody::Copy(Place::Device))
+            && step.inputs[0].is_some_and(|v| graph.inputs.iter().any(|input| input.0 == v))
+    };
+    let to_output = |step: &Step| {
+        matches!(step.body, StepBody::Copy(Place::Host))
+            && step.outputs[0].is_some_and(|v| outputs.contains(&v) && !read.contains(&v))
+    };
+    steps.sort_by_key(|step| if from_input(step) { 0 } else { 1 + to_output(step) as u8 });
 }
 
 /// The values, with those constants that are read while running.

@@ -200,27 +200,70 @@ impl<'p> Planner<'p> {
         };
     }
 
-    /// Lets the device write outputs that are wanted there right where they are wanted.
-    pub(super) fn bind_device_outputs(&mut self, steps: &mut [StepPlan]) {
-        for (step, plan) in self.program.steps.iter().zip(steps) {
+    /// Lets the device write outputs that are wanted there right where they are wanted. Gives those values
+    /// that must be copied there at the end instead, with the outputs they go to.
+    pub(super) fn bind_device_outputs(&mut self, steps: &mut [StepPlan]) -> Vec<(u32, usize)> {
+        let mut copied_last = Vec::new();
+        for at in 0..steps.len() {
+            let step = &self.program.steps[at];
             let (StepPlan::Copy(Place::Host), Some(&Some(from)), Some(&Some(to))) =
-                (&plan, step.inputs.first(), step.outputs.first())
+                (&steps[at], step.inputs.first(), step.outputs.first())
             else {
                 continue;
             };
             let index = self.program.outputs.iter().position(|&o| o == to);
-            let Some(index) = index.filter(|&i| self.outputs[i] == OutputPlace::Device) else { continue };
-            // A value that works in place on another's memory is written where that one is.
-            let root = self.roots[from as usize] as usize;
-            let layout = self.states[from as usize].layout().map(|(ty, shape)| (ty, Shape::from(shape)));
-            if let (Some((ty, shape)), State::Block { .. }) = (layout, &self.states[root])
-                && self.states[root].layout() == Some((ty, &shape[..]))
-            {
-                self.states[root] = State::Output { index, ty, shape };
-                self.states[to as usize] = State::Absent;
-                *plan = StepPlan::Skip;
+            let Some(index) = index.filter(|&i| self.outputs[i] != OutputPlace::Host) else { continue };
+            if self.read_later(to, at) || self.program.outputs.iter().filter(|&&o| o == to).count() > 1 {
+                // It is made on the host as well, and goes to the device from there.
+                continue;
             }
+            let root = self.roots[from as usize] as usize;
+            if self.can_be_bound(from, self.outputs[index])
+                && let Some((ty, shape)) = self.states[root].layout()
+            {
+                self.states[root] = State::Output { index, ty, shape: shape.into() };
+            } else {
+                // Nothing may take its memory until then.
+                self.lives[root].1 = usize::MAX;
+                copied_last.push((from, index));
+            }
+            self.states[to as usize] = State::Absent;
+            steps[at] = StepPlan::Skip;
         }
+        copied_last
+    }
+
+    /// Whether a value of the device can be made in the memory of an output that is wanted there.
+    fn can_be_bound(&self, value: u32, wanted: OutputPlace) -> bool {
+        let root = self.roots[value as usize] as usize;
+        // A value that works in place on another's memory is written where that one is.
+        let whole = matches!(self.states[root], State::Block { .. })
+            && self.program.values[root].place == Place::Device
+            && self.states[root].layout() == self.states[value as usize].layout();
+        let exactly = match wanted {
+            OutputPlace::Host => return false,
+            OutputPlace::Device => return whole,
+            OutputPlace::DeviceShared { exactly } => exactly,
+        };
+        // The step that makes it may work in place on the input, when that is read for the last time there.
+        let makes = |s: &Step| s.outputs.first() == Some(&Some(root as u32));
+        let (Some(at), Some(exactly)) = (self.program.steps.iter().position(makes), exactly) else {
+            return false;
+        };
+        let step = &self.program.steps[at];
+        let StepBody::Device(kernel) = &step.body else { return false };
+        let input = self.program.inputs[exactly];
+        let mut readers = (0..self.states.len() as u32).filter(|&v| self.roots[v as usize] == input);
+        let in_place = kernel.in_place().iter().any(|&i| {
+            step.inputs.get(i).copied().flatten().is_some_and(|v| self.roots[v as usize] == input)
+                && step.inputs.iter().flatten().filter(|&&v| self.roots[v as usize] == input).count() == 1
+        });
+        whole && in_place && readers.all(|v| self.last[v as usize] <= at)
+    }
+
+    /// Whether a step after this one reads a value.
+    fn read_later(&self, value: u32, at: usize) -> bool {
+        self.program.steps[at + 1..].iter().any(|step| step.inputs.contains(&Some(value)))
     }
 
     /// The inputs of the run that were given on the device although a step reads them on the host.

@@ -64,9 +64,10 @@ pub(crate) enum StepBody {
 }
 
 /// The device of a program, and contexts of runs that are not running.
+#[derive(Clone)]
 pub(crate) struct DevicePool {
     pub(crate) provider: Arc<Provider>,
-    idle: Mutex<Vec<DeviceContext>>,
+    idle: Arc<Mutex<Vec<DeviceContext>>>,
 }
 
 impl DevicePool {
@@ -131,10 +132,15 @@ impl Program {
             steps,
             last_used,
             contexts: ContextPool::default(),
-            device: device.map(|provider| DevicePool { provider, idle: Mutex::default() }),
+            device: device.map(|provider| DevicePool { provider, idle: Arc::default() }),
             plans: Mutex::default(),
             plan_limit,
         }
+    }
+
+    /// Whether runs put their work on a device into a stream that the user gave the session.
+    pub(crate) fn is_in_user_stream(&self) -> bool {
+        self.device.as_ref().is_some_and(|device| device.provider.is_in_user_stream())
     }
 
     /// The plan for these inputs, if it was made before. The lock is held for the look-up alone.

@@ -1,5 +1,7 @@
 //! A program for given input shapes: what is known, where values lie, what a run must still do.
 
+use std::ops::Range;
+
 use crate::error::{Result, Status};
 use crate::graph::{Dim, Fact};
 use crate::providers::cpu::Prepared;
@@ -23,8 +25,10 @@ pub(crate) enum OutputPlace {
     Host,
     /// In device memory that the caller bound.
     Device,
-    /// In device memory that an input of the run shares, so that it is written last.
-    DeviceShared,
+    /// In device memory that inputs of the run share. `exactly`: the input of just this memory.
+    DeviceShared {
+        exactly: Option<usize>,
+    },
 }
 
 /// A plan for one signature of input shapes.
@@ -34,6 +38,10 @@ pub(crate) struct ShapedPlan {
     outputs: Vec<OutputPlace>,
     /// Inputs that were given on the device although steps read them on the host.
     pub(crate) needed_on_host: Vec<usize>,
+    /// Values on the device that are copied to bound outputs at the end, and which outputs.
+    pub(crate) copied_last: Vec<(u32, usize)>,
+    /// The steps that a graph can stand for: nothing but launches.
+    pub(crate) launches: Range<usize>,
     /// By value.
     pub(crate) states: Vec<State>,
     /// By step.
@@ -138,7 +146,7 @@ impl ShapedPlan {
                 .map_err(|e| e.at(&step.node, &step.op_name, Status::InvalidInput))?;
             steps.push(plan);
         }
-        planner.bind_device_outputs(&mut steps);
+        let copied_last = planner.bind_device_outputs(&mut steps);
         planner.drop_copies(&mut steps);
         let [block, device_block] = planner.place(&mut steps)?;
         let uploaded = planner.upload(&steps)?;
@@ -147,6 +155,8 @@ impl ShapedPlan {
             inputs: signature.inputs.iter().map(layout).collect(),
             outputs: signature.outputs.to_vec(),
             needed_on_host: planner.needed_on_host(&steps),
+            copied_last,
+            launches: launches(&steps),
             states: planner.into_states(),
             steps,
             block,
@@ -154,4 +164,15 @@ impl ShapedPlan {
             uploaded,
         })
     }
+}
+
+/// From the first launch to the last, when nothing but launches is between them; else nothing.
+fn launches(steps: &[StepPlan]) -> Range<usize> {
+    let is_launch = |step: &StepPlan| matches!(step, StepPlan::Device(_));
+    let (Some(first), Some(last)) = (steps.iter().position(is_launch), steps.iter().rposition(is_launch))
+    else {
+        return 0..0;
+    };
+    let only = steps[first..=last].iter().all(|step| is_launch(step) || matches!(step, StepPlan::Skip));
+    if only { first..last + 1 } else { 0..0 }
 }

@@ -57,6 +57,12 @@ impl Binding {
         self.outputs.iter_mut().for_each(|v| *v = BoundOutput::None);
     }
 
+    /// Every value that is bound.
+    pub(super) fn values(&self) -> Vec<Value> {
+        let outputs = (0..self.outputs.len()).filter_map(|i| self.output(i));
+        self.inputs.iter().flatten().chain(outputs).cloned().collect()
+    }
+
     /// A bound output, after a run.
     pub(crate) fn output(&self, index: usize) -> Option<&Value> {
         match self.outputs.get(index)? {

@@ -5,7 +5,7 @@ use crate::ops::{control, normalize_axis};
 use crate::plan::{Body, Control, Step};
 use crate::tensor::{Buffer, ElementType, Tensor, TensorView, Value, ValueRef, ValueType};
 
-use super::run::{self, Output, RunContext};
+use super::run::{self, Ending, Output, RunContext};
 
 /// Runs a control-flow step; `inputs` are the node's, then the captures of its bodies.
 pub(super) fn run(
@@ -42,7 +42,9 @@ fn call<'v>(
         }
     }
     let mut outputs: Vec<Output> = body.program.outputs.iter().map(|_| Output::Allocate(None)).collect();
-    run::run(cx, &body.program, &arguments, &mut outputs)?;
+    // The work of a body is done when it ends: a run's stream orders the run's own.
+    let cx = RunContext { stream: None, ..cx };
+    run::run(cx, &body.program, &arguments, &mut outputs, &mut Ending::Ordered)?;
     outputs
         .into_iter()
         .map(|output| match output {

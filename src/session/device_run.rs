@@ -1,17 +1,23 @@
 //! Steps of a run on a device: launches on planned memory, copies, and steps whose shapes only the run
 //! tells.
 
+use std::any::Any;
+use std::ops::Range;
+use std::sync::Arc;
+
 use smallvec::SmallVec;
 
 use crate::error::{Error, Status};
+use crate::hip::Graph;
 use crate::ops::OpError;
-use crate::plan::{DeviceStep, Step};
+use crate::plan::{DeviceStep, Step, StepPlan};
 use crate::providers::Argument;
 use crate::providers::cpu::known_shape;
-use crate::providers::hip::{Addresses, DeviceContext, HipKernel, PlanBuilder};
+use crate::providers::hip::{Addresses, DeviceContext, HipKernel, PlanBuilder, Recorded};
 use crate::tensor::{Buffer, Place, Shape, Tensor, Value, ValueRef};
 
-use super::run::{Run, StepError, infer};
+use super::environment::Level;
+use super::run::{Output, Run, StepError, check_bound, infer};
 
 type Result<T> = std::result::Result<T, StepError>;
 
@@ -30,6 +36,7 @@ impl Run<'_, '_> {
         let inputs: SmallVec<[u64; 16]> = step.inputs.iter().map(address).collect();
         let outputs: SmallVec<[u64; 8]> = step.outputs.iter().map(address).collect();
         let device = context(&mut self.device)?;
+        device.before_work().map_err(Error::from)?;
         let addresses = Addresses {
             inputs: &inputs,
             outputs: &outputs,
@@ -59,14 +66,102 @@ impl Run<'_, '_> {
         let copied = unsafe {
             match to {
                 Place::Device if bytes == 0 => Ok(()),
-                Place::Device => device
-                    .stream
-                    .copy_to_device(target.addr() as u64, std::slice::from_raw_parts(from, bytes)),
-                Place::Host => device.stream.copy_to_host(target, from.addr() as u64, bytes),
+                Place::Device => {
+                    device.copy_to_device(target.addr() as u64, std::slice::from_raw_parts(from, bytes))
+                }
+                Place::Host => device.copy_to_host(target, from.addr() as u64, bytes),
             }
         };
-        device.pending = true;
         Ok(copied.map_err(Error::from)?)
+    }
+
+    /// Gives the plan's launches to the device as one graph, when the options want that and it is recorded;
+    /// tells whether it did.
+    pub(super) fn launch_graph(&mut self, block: u64, outputs: &[Output]) -> crate::error::Result<bool> {
+        let steps = self.plan.launches.clone();
+        let Some(device) = &mut self.device else { return Ok(false) };
+        if steps.is_empty() || !device.provider.uses_graphs() {
+            return Ok(false);
+        }
+        let mut addresses: SmallVec<[u64; 16]> = SmallVec::new();
+        addresses.extend([block, device.errors()]);
+        let on_device = |v: &ValueRef<'_>| v.place() == Some(Place::Device);
+        addresses.extend(self.inputs.iter().filter(|v| on_device(v)).map(|v| v.span().0.addr() as u64));
+        addresses.extend(outputs.iter().filter_map(Output::device_address));
+        let plan: Arc<dyn Any + Send + Sync> = self.plan.clone();
+        // The graphs leave the context while the run works with both.
+        let mut graphs = std::mem::take(&mut device.graphs);
+        let launched = match graphs.find(&plan, &addresses) {
+            Recorded::New => Ok(false),
+            Recorded::Ready(graph) => self.submit_graph(graph).map(|()| true),
+            Recorded::Again(slot) => self.record_graph(steps, block).and_then(|graph| match graph {
+                Some(graph) => {
+                    let graph = slot.insert(graph);
+                    self.submit_graph(graph).map(|()| true)
+                }
+                None => Ok(false),
+            }),
+        };
+        if let Some(device) = &mut self.device {
+            device.graphs = graphs;
+        }
+        launched
+    }
+
+    fn submit_graph(&mut self, graph: &Graph) -> crate::error::Result<()> {
+        let Some(device) = &mut self.device else { return Ok(()) };
+        device.before_work()?;
+        let steps = &self.plan.steps[self.plan.launches.clone()];
+        device.may_have_errors |=
+            steps.iter().any(|s| matches!(s, StepPlan::Device(planned) if planned.launches.reports_errors));
+        // SAFETY: the graph was recorded for this plan and these addresses, which the run keeps until its work
+        // is done.
+        Ok(unsafe { graph.launch(&device.stream)? })
+    }
+
+    /// Records the launches of these steps. `None`: the runtime cannot; that is told once.
+    fn record_graph(&mut self, steps: Range<usize>, block: u64) -> crate::error::Result<Option<Graph>> {
+        let Some(device) = &mut self.device else { return Ok(None) };
+        // What a recorded stream waits for must be recorded as well.
+        device.before_work()?;
+        let (stream, provider) = (device.stream.clone(), device.provider.clone());
+        let graph = Graph::capture(&stream, || {
+            for i in steps {
+                if let StepPlan::Device(planned) = &self.plan.steps[i] {
+                    let step = &self.program.steps[i];
+                    self.device_step(step, planned, block).map_err(|e| e.at(step))?;
+                }
+            }
+            Ok::<(), Error>(())
+        })?;
+        if graph.is_none() {
+            provider.give_graphs_up();
+            self.cx.log.write(
+                Level::Warning,
+                "provider \"hip\": enable_hip_graph has no effect: this runtime cannot record the stream",
+            );
+        }
+        Ok(graph)
+    }
+
+    /// Copies those outputs that are bound to device memory and could not be made there.
+    pub(super) fn copy_last(&mut self, outputs: &[Output]) -> crate::error::Result<()> {
+        for &(value, index) in &self.plan.copied_last {
+            let (from, bytes) = self.memory.spans[value as usize];
+            let (Some(device), Output::Bound(tensor)) = (&mut self.device, &outputs[index]) else { continue };
+            if let Some((ty, shape)) = self.plan.states[value as usize].layout() {
+                check_bound(self.program, index, tensor, ty, shape)?;
+            }
+            let Some(to) = outputs[index].device_address() else { continue };
+            device.before_work()?;
+            let from = from.addr() as u64;
+            if from != to {
+                // SAFETY: both are memory of the device with as many bytes. They do not overlap: the value is
+                // in the block, in a constant, or in an input of other memory than the output's.
+                unsafe { device.stream.copy_on_device(to, from, bytes)? };
+            }
+        }
+        Ok(())
     }
 
     /// Infers shapes, allocates, plans and launches.
@@ -122,11 +217,12 @@ impl Run<'_, '_> {
             errors: device.errors(),
         };
         device.may_have_errors |= launches.reports_errors;
+        device.before_work().map_err(Error::from)?;
         // SAFETY: the launches were just planned for these values, which stay until the stream was
         // waited for, right below.
         unsafe { launches.submit(&device.stream, &addresses, &mut device.params) }.map_err(Error::from)?;
-        device.pending = true;
-        device.settle().map_err(Error::from)?;
+        // The plan and its scratch memory go when this returns.
+        device.wait().map_err(Error::from)?;
         for (output, tensor) in step.outputs.iter().zip(results) {
             if let (Some(output), Some(tensor)) = (output, tensor) {
                 self.memory.dynamic[*output as usize] = Some(Value::Tensor(tensor));
@@ -156,10 +252,8 @@ impl Run<'_, '_> {
                 if let Some(host) = copy.buffer() {
                     let from = buffer.as_ptr().addr() as u64;
                     // SAFETY: both sides hold as many bytes, and the copy is waited for right below.
-                    unsafe { device.stream.copy_to_host(host.as_ptr(), from, buffer.len()) }
-                        .map_err(Error::from)?;
+                    unsafe { device.copy_to_host(host.as_ptr(), from, buffer.len()) }.map_err(Error::from)?;
                 }
-                device.pending = true;
                 device.settle().map_err(Error::from)?;
                 Some(copy)
             }

@@ -1,10 +1,13 @@
 //! What sessions share: the pool of threads and the log.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use crate::error::{Result, fail};
 use crate::memory::device::allocator::DeviceAllocator;
-use crate::providers::hip::Provider;
-
+use crate::memory::device::config::ArenaConfig;
+use crate::providers::hip::{self, Provider};
 use crate::threads::Pool;
 
 /// How much a log message matters. The numbers are the C API's.
@@ -46,12 +49,19 @@ pub(crate) struct Environment {
     pub(crate) log: Log,
     /// The HIP providers of its sessions.
     providers: Mutex<Vec<Weak<Provider>>>,
+    /// Arenas of its own that sessions can share, by device.
+    arenas: Mutex<BTreeMap<usize, DeviceAllocator>>,
 }
 
 impl Environment {
     /// `threads` counts the calling thread; 0 stands for as many as the process may use.
     pub(crate) fn new(threads: usize, log: Log) -> Self {
-        Environment { pool: Arc::new(Pool::new(thread_count(threads))), log, providers: Mutex::default() }
+        Environment {
+            pool: Arc::new(Pool::new(thread_count(threads))),
+            log,
+            providers: Mutex::default(),
+            arenas: Mutex::default(),
+        }
     }
 
     /// Lets the provider's memory count in what is told of its device.
@@ -61,11 +71,42 @@ impl Environment {
         providers.push(Arc::downgrade(provider));
     }
 
-    /// The allocators of all sessions that use a device.
+    /// Makes the arena of a device that its sessions can share.
+    pub(crate) fn create_device_arena(&self, device_id: usize, config: &ArenaConfig) -> Result<()> {
+        let arena = hip::shared_arena(device_id, config)?;
+        match self.arenas.lock().unwrap_or_else(PoisonError::into_inner).entry(device_id) {
+            Entry::Vacant(entry) => entry.insert(arena),
+            Entry::Occupied(_) => fail!(
+                InvalidArgument,
+                "the environment has an arena for device {device_id} already; one for each device is allowed"
+            ),
+        };
+        Ok(())
+    }
+
+    /// The arena of a device that its sessions can share.
+    pub(super) fn device_arena(&self, device_id: usize) -> Result<DeviceAllocator> {
+        match self.arenas.lock().unwrap_or_else(PoisonError::into_inner).get(&device_id) {
+            Some(arena) => Ok(arena.clone()),
+            None => fail!(
+                InvalidArgument,
+                "option \"use_env_allocators\" is 1, and the environment has no arena for device {device_id}; make one with rukh_environment_create_arena first"
+            ),
+        }
+    }
+
+    /// The allocators that its sessions use on a device, each once.
     pub(crate) fn device_memory(&self, device_id: usize) -> Vec<DeviceAllocator> {
+        let arenas = self.arenas.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all: Vec<DeviceAllocator> = arenas.get(&device_id).cloned().into_iter().collect();
         let providers = self.providers.lock().unwrap_or_else(PoisonError::into_inner);
         let live = providers.iter().filter_map(Weak::upgrade);
-        live.filter(|p| p.device().index as usize == device_id).map(|p| p.memory().clone()).collect()
+        for provider in live.filter(|p| p.device().index as usize == device_id) {
+            if all.iter().all(|memory| !memory.is(provider.memory())) {
+                all.push(provider.memory().clone());
+            }
+        }
+        all
     }
 }
 

@@ -9,6 +9,7 @@ mod memory;
 mod open;
 mod options;
 mod profile;
+mod queued;
 mod run;
 #[cfg(test)]
 mod tests;
@@ -24,7 +25,8 @@ use crate::plan::Program;
 use crate::tensor::{Buffer, Tensor, Value, ValueRef, ValueType};
 use crate::threads::Pool;
 
-pub(crate) use crate::memory::device::external::ExternalFunctions;
+pub(crate) use crate::memory::device::config::ArenaConfig;
+pub(crate) use crate::memory::device::external::{ExternalFunctions, parse_address};
 pub(crate) use crate::model::{Metadata, Source};
 pub(crate) use crate::plan::PlacementRow;
 pub(crate) use binding::Binding;
@@ -32,15 +34,15 @@ pub(crate) use devices::{devices, missing as missing_device};
 pub(crate) use environment::{Environment, Level, Log};
 pub(crate) use memory::{copy_tensor, device_buffer, foreign_device_buffer};
 pub(crate) use options::{Load, ProviderKind, RunOptions, SessionOptions};
+pub(crate) use queued::Queued;
 
 use binding::BoundOutput;
 use profile::Recorder;
-use run::{Output, RunContext};
+use run::{Ending, Output, RunContext};
 
 /// An opened model. Runs may go on in many threads at once.
 pub(crate) struct Session {
-    /// Kept alive for its log and its pool.
-    _environment: Arc<Environment>,
+    environment: Arc<Environment>,
     pool: Arc<Pool>,
     program: Program,
     inputs: Vec<Port>,
@@ -131,7 +133,7 @@ impl Session {
             fail!(InvalidArgument, "output {index} is not there: the model has {}", self.outputs.len());
         }
         let mut slots: Vec<Output> = self.outputs.iter().map(|_| Output::Allocate(None)).collect();
-        self.execute(options, given.into_iter(), &mut slots)?;
+        self.execute(options, given.into_iter(), &mut slots, &mut Ending::Ordered)?;
         let mut results: Vec<Option<Value>> = slots
             .into_iter()
             .map(|slot| match slot {
@@ -157,6 +159,24 @@ impl Session {
     /// Runs the model on what is bound. When every output is bound to memory and shapes do not change,
     /// nothing is allocated after the first run.
     pub(crate) fn run_bound(&self, options: &RunOptions, binding: &mut Binding) -> Result<()> {
+        self.run_bound_until(options, binding, &mut Ending::Ordered)
+    }
+
+    /// Like `run_bound`, but leaves work for a device queued. `None`: it is done already.
+    pub(crate) fn queue_bound(&self, options: &RunOptions, binding: &mut Binding) -> Result<Option<Queued>> {
+        let mut ending = Ending::Queued(None);
+        self.run_bound_until(options, binding, &mut ending)?;
+        let Ending::Queued(Some(mut queued)) = ending else { return Ok(None) };
+        queued.keep(binding.values());
+        Ok(Some(queued))
+    }
+
+    fn run_bound_until(
+        &self,
+        options: &RunOptions,
+        binding: &mut Binding,
+        ending: &mut Ending,
+    ) -> Result<()> {
         if binding.inputs.len() != self.inputs.len() || binding.outputs.len() != self.outputs.len() {
             fail!(InvalidArgument, "the binding was made for another session");
         }
@@ -171,7 +191,7 @@ impl Session {
             BoundOutput::Memory(Value::Tensor(tensor)) => Output::Bound(tensor.clone()),
             _ => Output::Allocate(None),
         }));
-        let result = self.execute(options, binding.inputs.iter().map(Option::as_ref), &mut slots);
+        let result = self.execute(options, binding.inputs.iter().map(Option::as_ref), &mut slots, ending);
         for (output, slot) in binding.outputs.iter_mut().zip(slots.drain(..)) {
             if let (BoundOutput::Allocated(value), Output::Allocate(made)) = (output, slot) {
                 *value = made;
@@ -205,6 +225,7 @@ impl Session {
         options: &RunOptions,
         inputs: impl Iterator<Item = Option<&'v Value>>,
         outputs: &mut [Output],
+        ending: &mut Ending,
     ) -> Result<()> {
         let start = self.recorder.as_ref().map(Recorder::now);
         let mut symbols: Symbols<'_> = SmallVec::new();
@@ -227,9 +248,22 @@ impl Session {
         for (index, value) in &copies {
             values[*index] = ValueRef::Value(value);
         }
-        let cx =
-            RunContext { pool: &self.pool, cancel: options.cancel_flag(), recorder: self.recorder.as_ref() };
-        let result = run::run(cx, &self.program, &values, outputs);
+        let stream = match (options.compute_stream, &self.program.device) {
+            (Some(address), Some(device)) => Some(device.provider.stream_of_user(address)?),
+            (Some(address), None) => fail!(
+                InvalidArgument,
+                "run option \"compute_stream\" {address:#x}: no node of this session runs on a device"
+            ),
+            _ => None,
+        };
+        let cx = RunContext {
+            pool: &self.pool,
+            cancel: options.cancel_flag(),
+            recorder: self.recorder.as_ref(),
+            log: &self.environment.log,
+            stream: stream.as_ref(),
+        };
+        let result = run::run(cx, &self.program, &values, outputs, ending);
         if let (true, Some(device)) = (options.shrink_arena, &self.program.device) {
             device.release();
             device.provider.memory().shrink()?;

@@ -10,7 +10,7 @@ use crate::model::{self, Source};
 use crate::ops::{OpError, Operator};
 use crate::passes::{self, Evaluate, Target};
 use crate::plan::{CompileContext, compile};
-use crate::providers::hip::{self, HipOptions, Provider};
+use crate::providers::hip::{self, HipOptions, MemorySource, Provider};
 use crate::providers::{NodeContext, cpu};
 use crate::tensor::{Value, ValueType};
 use crate::threads::Pool;
@@ -114,7 +114,7 @@ pub(super) fn open(
         ),
     );
     Ok(Session {
-        _environment: environment,
+        environment,
         pool,
         program,
         inputs,
@@ -151,7 +151,16 @@ fn choose_provider(
             )?
         },
     };
-    let error = match Provider::open(&hip_options, external) {
+    let source = match (external, options.use_env_allocators) {
+        (Some(_), true) => fail!(
+            InvalidArgument,
+            "option \"use_env_allocators\" and an external allocator cannot be used together; give one of them"
+        ),
+        (Some(functions), false) => MemorySource::External(functions),
+        (None, true) => MemorySource::Shared(environment.device_arena(hip_options.device_id)?),
+        (None, false) => MemorySource::Arena,
+    };
+    let error = match Provider::open(&hip_options, source) {
         Ok(provider) => {
             environment.note_provider(&provider);
             return Ok((Some(provider), String::new()));

@@ -88,6 +88,8 @@ pub(crate) struct SessionOptions {
     pub(crate) plan_cache: usize,
     /// The user's functions for device memory, instead of addresses among the hip provider's options.
     pub(crate) external_allocator: Option<ExternalFunctions>,
+    /// Take device memory from the environment's arena instead of one of the session's own.
+    pub(crate) use_env_allocators: bool,
 }
 
 impl Default for SessionOptions {
@@ -102,6 +104,7 @@ impl Default for SessionOptions {
             dimensions: BTreeMap::new(),
             plan_cache: 64,
             external_allocator: None,
+            use_env_allocators: false,
         }
     }
 }
@@ -114,6 +117,7 @@ const KEYS: &[(&str, &str)] = &[
     ("optimization", "none, basic or all"),
     ("plan_cache", "a number from 1 to 65536"),
     ("profiling", "0 or 1"),
+    ("use_env_allocators", "0 or 1"),
 ];
 
 /// Prefix of the keys that fix a symbolic dimension: `dim.batch` = 4.
@@ -157,6 +161,7 @@ impl SessionOptions {
             "load" => self.load = choose(value, &[("map", Load::Map), ("read", Load::Read)])?,
             "optimization" => self.optimization = choose(value, OPTIMIZATIONS)?,
             "profiling" => self.profiling = choose(value, &[("0", false), ("1", true)])?,
+            "use_env_allocators" => self.use_env_allocators = choose(value, &[("0", false), ("1", true)])?,
             "plan_cache" => self.plan_cache = value.parse().ok().filter(|n| (1..=65536).contains(n))?,
             "intra_op_threads" => {
                 let n: usize = value.parse().ok().filter(|n| *n <= 1024)?;
@@ -177,6 +182,7 @@ impl SessionOptions {
             ("optimization".to_owned(), name(self.optimization).to_owned()),
             ("plan_cache".to_owned(), self.plan_cache.to_string()),
             ("profiling".to_owned(), (self.profiling as u8).to_string()),
+            ("use_env_allocators".to_owned(), (self.use_env_allocators as u8).to_string()),
         ];
         entries
             .extend(self.dimensions.iter().map(|(n, v)| (format!("{DIMENSION_PREFIX}{n}"), v.to_string())));
@@ -232,6 +238,8 @@ pub(crate) struct RunOptions {
     pub(crate) tag: Option<Arc<str>>,
     /// Give device memory that nobody uses back after the run.
     pub(crate) shrink_arena: bool,
+    /// The user's stream (`hipStream_t`) that the run's work on a device is ordered in.
+    pub(crate) compute_stream: Option<u64>,
 }
 
 impl RunOptions {

@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 
 use crate::error::{Error, Result, Status, fail};
 use crate::graph::{Dim, Fact};
+use crate::hip::Stream;
 use crate::memory::RunMemory;
 use crate::ops::{Infer, OpError, Unknowns};
 use crate::plan::{
@@ -14,11 +15,13 @@ use crate::plan::{
 };
 use crate::providers::cpu::{CpuKernel, KernelContext, fact_of, known_shape, run_kernel};
 use crate::providers::hip::DeviceContext;
-use crate::tensor::{Place, Tensor, TensorView, Value, ValueRef};
+use crate::tensor::{ElementType, Place, Tensor, TensorView, Value, ValueRef};
 use crate::threads::Pool;
 
 use super::control;
+use super::environment::Log;
 use super::profile::Recorder;
+use super::queued::Queued;
 use super::views::{view, view_mut};
 
 /// What a run needs besides its values.
@@ -27,6 +30,17 @@ pub(super) struct RunContext<'a> {
     pub(super) pool: &'a Pool,
     pub(super) cancel: &'a AtomicBool,
     pub(super) recorder: Option<&'a Recorder>,
+    pub(super) log: &'a Log,
+    /// The user's stream that the run's work on a device is ordered in, when the run was given one.
+    pub(super) stream: Option<&'a Stream>,
+}
+
+/// How a run ends on a device.
+pub(super) enum Ending {
+    /// With its work done; or only queued, when that is ordered in a stream of the user's.
+    Ordered,
+    /// With its work queued. What is needed to wait for it is left here.
+    Queued(Option<Queued>),
 }
 
 /// Where an output of a run goes.
@@ -43,6 +57,7 @@ pub(super) fn run(
     program: &Program,
     inputs: &[ValueRef<'_>],
     outputs: &mut [Output],
+    ending: &mut Ending,
 ) -> Result<()> {
     let places: SmallVec<[OutputPlace; 8]> = outputs.iter().map(|o| o.place(inputs)).collect();
     let signature = Signature { inputs, outputs: &places };
@@ -55,16 +70,22 @@ pub(super) fn run(
         }
     };
     if !plan.needed_on_host.is_empty() {
-        return run_with_host_inputs(cx, program, inputs, outputs, &plan.needed_on_host);
+        return run_with_host_inputs(cx, program, inputs, outputs, &plan.needed_on_host, ending);
     }
     let mut device = program.device.as_ref().map(DevicePool::take).transpose()?;
     let mut memory = program.contexts.take();
     let mut run = Run { cx, program, plan: &plan, inputs, memory: &mut memory, device: device.as_mut() };
-    let result = run.run(outputs);
+    let wait = matches!(ending, Ending::Ordered) && cx.stream.is_none() && !program.is_in_user_stream();
+    let mut result = run.run(outputs, wait);
     if let (Some(pool), Some(mut device)) = (&program.device, device) {
-        // A run that failed may have left copies into memory that is about to go.
-        if result.is_ok() || device.settle().is_ok() {
-            pool.give_back(device);
+        match (ending, &result) {
+            (Ending::Queued(queued), Ok(())) => match Queued::new(device, pool) {
+                Ok(made) => *queued = Some(made),
+                Err(e) => result = Err(e),
+            },
+            // A run that failed may have left copies into memory that is about to go.
+            _ if result.is_ok() || device.settle().is_ok() => pool.give_back(device),
+            _ => {}
         }
     }
     memory.dynamic.iter_mut().for_each(|v| *v = None);
@@ -73,18 +94,30 @@ pub(super) fn run(
 }
 
 impl Output {
+    /// Where it is bound in device memory.
+    pub(super) fn device_address(&self) -> Option<u64> {
+        let Output::Bound(tensor) = self else { return None };
+        let buffer = tensor.buffer().filter(|b| b.place() == Place::Device)?;
+        Some(buffer.as_ptr().addr() as u64)
+    }
+
     /// Where the output is wanted.
     fn place(&self, inputs: &[ValueRef<'_>]) -> OutputPlace {
         let Output::Bound(tensor) = self else { return OutputPlace::Host };
-        let Some(buffer) = tensor.buffer().filter(|b| b.place() == Place::Device) else {
+        let (Some(buffer), Some(_)) = (tensor.buffer(), self.device_address()) else {
             return OutputPlace::Host;
         };
         let (start, end) = (buffer.as_ptr().addr(), buffer.as_ptr().addr() + buffer.len());
-        let shared = inputs.iter().any(|v| {
-            let (at, bytes) = v.span();
-            v.place() == Some(Place::Device) && at.addr() < end && start < at.addr() + bytes
-        });
-        if shared { OutputPlace::DeviceShared } else { OutputPlace::Device }
+        let span = |v: &ValueRef<'_>| v.span().0.addr()..v.span().0.addr() + v.span().1;
+        let mut sharing = inputs
+            .iter()
+            .enumerate()
+            .filter(|(_, v)| v.place() == Some(Place::Device) && span(v).start < end && start < span(v).end);
+        match (sharing.next(), sharing.next()) {
+            (None, _) => OutputPlace::Device,
+            (Some((i, v)), None) if span(v) == (start..end) => OutputPlace::DeviceShared { exactly: Some(i) },
+            _ => OutputPlace::DeviceShared { exactly: None },
+        }
     }
 }
 
@@ -95,6 +128,7 @@ fn run_with_host_inputs(
     inputs: &[ValueRef<'_>],
     outputs: &mut [Output],
     needed: &[usize],
+    ending: &mut Ending,
 ) -> Result<()> {
     let Some(pool) = &program.device else {
         fail!(InvalidInput, "an input is in device memory, and no node of this session runs on a device");
@@ -113,27 +147,42 @@ fn run_with_host_inputs(
     for (index, copy) in &copies {
         inputs[*index] = ValueRef::Value(copy);
     }
-    run(cx, program, &inputs, outputs)
+    run(cx, program, &inputs, outputs, ending)
 }
 
 pub(super) struct Run<'a, 'm> {
-    cx: RunContext<'a>,
+    pub(super) cx: RunContext<'a>,
     pub(super) program: &'a Program,
-    pub(super) plan: &'a ShapedPlan,
-    inputs: &'a [ValueRef<'a>],
+    pub(super) plan: &'a Arc<ShapedPlan>,
+    pub(super) inputs: &'a [ValueRef<'a>],
     pub(super) memory: &'m mut RunMemory,
     pub(super) device: Option<&'m mut DeviceContext>,
 }
 
 impl Run<'_, '_> {
-    fn run(&mut self, outputs: &mut [Output]) -> Result<()> {
-        let block = self.memory.block(self.plan.block)?;
+    fn run(&mut self, outputs: &mut [Output], wait: bool) -> Result<()> {
+        let pinned = self.device.as_mut().and_then(|device| device.host_block(self.plan.block));
+        let block = match pinned.filter(|_| self.plan.block > 0) {
+            Some(block) => block,
+            None => self.memory.block(self.plan.block)?,
+        };
         let device_block = match &mut self.device {
-            Some(device) => device.block(self.plan.device_block)?,
+            Some(device) => {
+                device.begin(self.plan.clone(), self.cx.stream)?;
+                device.block(self.plan.device_block)?
+            }
             None => 0,
         };
         let deferred = self.set_spans(block, device_block, outputs)?;
+        let mut done = 0..0;
         for (i, step) in self.program.steps.iter().enumerate() {
+            if done.contains(&i) {
+                continue;
+            }
+            if i == self.plan.launches.start && self.launch_graph(device_block, outputs)? {
+                done = self.plan.launches.clone();
+                continue;
+            }
             if self.cx.cancel.load(Ordering::Relaxed) {
                 fail!(Cancelled, "the run was cancelled before node \"{}\" ({})", step.node, step.op_name);
             }
@@ -151,10 +200,7 @@ impl Run<'_, '_> {
                     _ => self.settle().and_then(|()| self.dynamic_step(step)),
                 },
             }
-            .map_err(|e| match e {
-                StepError::Op(e) => e.at(&step.node, &step.op_name, Status::InvalidInput),
-                StepError::Nested(e) => e,
-            })?;
+            .map_err(|e| e.at(step))?;
             if let (Some(recorder), Some(start)) = (self.cx.recorder, start) {
                 recorder.step(&step.node, &step.op_name, start);
             }
@@ -164,8 +210,12 @@ impl Run<'_, '_> {
                 }
             }
         }
+        self.copy_last(outputs)?;
         if let Some(device) = &mut self.device {
-            device.finish()?;
+            device.finish(wait)?;
+            if let Some(stream) = self.cx.stream {
+                device.order_before(stream)?;
+            }
         }
         self.finish(outputs, deferred)
     }
@@ -205,7 +255,13 @@ impl Run<'_, '_> {
                 State::Output { index, ty, shape } => {
                     let tensor = match &mut outputs[*index] {
                         Output::Bound(tensor) => {
-                            self.check_bound(*index, tensor, *ty, shape)?;
+                            check_bound(self.program, *index, tensor, *ty, shape)?;
+                            if tensor.buffer().is_some_and(|b| b.place() == Place::Device) {
+                                let buffer = tensor.buffer();
+                                self.memory.spans[value] =
+                                    buffer.map_or((std::ptr::null_mut(), 0), |b| (b.as_ptr(), b.len()));
+                                continue;
+                            }
                             if self.overlaps_input(tensor) && !self.taken_in_place(*index, tensor) {
                                 let temporary = Tensor::zeros(*ty, shape)?;
                                 deferred.push((*index, temporary.clone()));
@@ -234,25 +290,6 @@ impl Run<'_, '_> {
             }
         }
         Ok(deferred)
-    }
-
-    fn check_bound(
-        &self,
-        index: usize,
-        tensor: &Tensor,
-        ty: crate::tensor::ElementType,
-        shape: &[usize],
-    ) -> Result<()> {
-        if tensor.ty() != ty || tensor.shape() != shape {
-            let name = &self.program.values[self.program.outputs[index] as usize].name;
-            fail!(
-                InvalidInput,
-                "output \"{name}\" is bound to a tensor of {}{:?}; the run gives {ty}{shape:?}",
-                tensor.ty(),
-                tensor.shape()
-            );
-        }
-        Ok(())
     }
 
     fn overlaps_input(&self, tensor: &Tensor) -> bool {
@@ -400,7 +437,7 @@ impl Run<'_, '_> {
                             "output \"{name}\" is bound to memory, but it is no plain tensor"
                         );
                     };
-                    self.check_bound(index, tensor, view.ty(), view.shape())?;
+                    check_bound(self.program, index, tensor, view.ty(), view.shape())?;
                     match (&self.program.device, tensor.buffer()) {
                         (Some(pool), Some(buffer)) if on_device => {
                             pool.provider.overwrite(buffer.as_ptr().addr() as u64, view.bytes())?;
@@ -417,6 +454,26 @@ impl Run<'_, '_> {
         }
         Ok(())
     }
+}
+
+/// Whether what an output is bound to fits what the run gives.
+pub(super) fn check_bound(
+    program: &Program,
+    index: usize,
+    tensor: &Tensor,
+    ty: ElementType,
+    shape: &[usize],
+) -> Result<()> {
+    if tensor.ty() != ty || tensor.shape() != shape {
+        let name = &program.values[program.outputs[index] as usize].name;
+        fail!(
+            InvalidInput,
+            "output \"{name}\" is bound to a tensor of {}{:?}; the run gives {ty}{shape:?}",
+            tensor.ty(),
+            tensor.shape()
+        );
+    }
+    Ok(())
 }
 
 /// Copies into a bound tensor of the same size, which may overlap the source.
@@ -475,6 +532,16 @@ fn byte_len(shape: &[usize], size: usize) -> usize {
 pub(super) enum StepError {
     Op(OpError),
     Nested(Error),
+}
+
+impl StepError {
+    /// The error of this step, which it names.
+    pub(super) fn at(self, step: &Step) -> Error {
+        match self {
+            StepError::Op(e) => e.at(&step.node, &step.op_name, Status::InvalidInput),
+            StepError::Nested(e) => e,
+        }
+    }
 }
 
 impl From<Error> for StepError {

@@ -133,6 +133,11 @@ int hipEventCreateWithFlags(void **event, unsigned flags) {
   return 0;
 }
 int hipEventRecord(void *event, void *stream) { (void)event; CALL("hipEventRecord %p", stream); return 0; }
+int hipStreamWaitEvent(void *stream, void *event, unsigned flags) {
+  (void)event, (void)flags;
+  CALL("hipStreamWaitEvent %p", stream);
+  return 0;
+}
 int hipEventQuery(void *event) { (void)event; CALL("hipEventQuery"); return 0; }
 int hipEventSynchronize(void *event) { (void)event; CALL("hipEventSynchronize"); return 0; }
 int hipEventDestroy(void *event) { CALL("hipEventDestroy"); events--; free(event); return 0; }

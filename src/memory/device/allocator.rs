@@ -53,6 +53,11 @@ impl DeviceAllocator {
         DeviceAllocator(Arc::new(Direct::external(name, backing, functions)))
     }
 
+    /// Whether both are the same allocator.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// A block for work on `stream`, which may use it at once. No bytes take no memory.
     pub(crate) fn allocate(&self, bytes: usize, stream: u64) -> Result<Block> {
         self.block(bytes, stream, |core, bytes| core.allocate(bytes, stream))

@@ -1,10 +1,12 @@
 //! What one run needs on the device, kept from run to run.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use crate::error::{Error, Result, Status};
-use crate::hip::HipError;
+use crate::hip::{Event, HipError, Stream};
 
+use super::graphs::Graphs;
 use super::provider::MemoryStream;
 use super::{DeviceBuffer, Provider};
 
@@ -12,33 +14,61 @@ use super::{DeviceBuffer, Provider};
 pub(crate) struct DeviceContext {
     pub(crate) provider: Arc<Provider>,
     pub(crate) stream: Arc<MemoryStream>,
+    copies: Option<CopyStreams>,
     block: Option<DeviceBuffer>,
+    /// The block on the host's side, pinned, so that copies between the two go without the host.
+    host_block: Option<DeviceBuffer>,
     errors: DeviceBuffer,
     /// Parameters of the launches being submitted.
     pub(crate) params: Vec<u8>,
-    /// What work in the stream may still use; dropped when the stream was waited for.
-    pub(crate) keep: Vec<DeviceBuffer>,
+    /// Work that was recorded.
+    pub(crate) graphs: Graphs,
     /// Whether copies between host and device may still be going on.
-    pub(crate) pending: bool,
+    pending: bool,
+    /// Whether the stream was given work that nobody has waited for.
+    queued: bool,
     /// Whether the error word may have been set.
     pub(crate) may_have_errors: bool,
+    /// Orders streams; each use marks it anew.
+    mark: Event,
+    /// What queued work may still use: the plan of the last run.
+    keep: Option<Arc<dyn Any + Send + Sync>>,
+}
+
+/// Streams for copies alone, so that they go on beside the kernels.
+struct CopyStreams {
+    up: Stream,
+    down: Stream,
+    /// Whether kernels given from now on could overwrite what `down` still reads.
+    reading: bool,
 }
 
 impl DeviceContext {
     pub(crate) fn new(provider: &Arc<Provider>) -> Result<Self> {
         let stream = provider.stream()?;
+        let device = provider.device();
+        let copies = if provider.copies_apart() {
+            Some(CopyStreams { up: Stream::new(device)?, down: Stream::new(device)?, reading: false })
+        } else {
+            None
+        };
         let errors = provider.allocate(size_of::<u32>(), &stream)?;
         // SAFETY: the word was just made, and stays with this context.
         unsafe { stream.set_bytes(errors.address(), 0, size_of::<u32>())? };
         Ok(DeviceContext {
             provider: provider.clone(),
             stream,
+            copies,
             block: None,
+            host_block: None,
             errors,
             params: Vec::new(),
-            keep: Vec::new(),
+            graphs: Graphs::default(),
             pending: false,
+            queued: false,
             may_have_errors: false,
+            mark: Event::new(device)?,
+            keep: None,
         })
     }
 
@@ -47,6 +77,7 @@ impl DeviceContext {
         match &self.block {
             Some(block) if block.len() >= bytes => Ok(block.address()),
             _ => {
+                self.graphs.clear();
                 self.block = None;
                 let block = self.provider.allocate(bytes, &self.stream)?;
                 let address = block.address();
@@ -56,32 +87,135 @@ impl DeviceContext {
         }
     }
 
+    /// Pinned memory of the host of at least `bytes`; its content is unspecified. `None` where there is none.
+    pub(crate) fn host_block(&mut self, bytes: usize) -> Option<*mut u8> {
+        if self.host_block.as_ref().is_none_or(|block| block.len() < bytes) {
+            self.host_block = None;
+            self.host_block = Some(self.provider.allocate_pinned(bytes, &self.stream).ok()?);
+        }
+        let address = self.host_block.as_ref()?.address();
+        Some(std::ptr::with_exposed_provenance_mut(address as usize))
+    }
+
     /// The address of the error word.
     pub(crate) fn errors(&self) -> u64 {
         self.errors.address()
     }
 
-    /// Waits for everything given to the stream, when copies may be going on.
-    pub(crate) fn settle(&mut self) -> std::result::Result<(), HipError> {
-        if self.pending {
-            self.stream.synchronize()?;
-            self.pending = false;
-            self.keep.clear();
+    /// Begins a run: keeps what its queued work will use, and orders it after what `stream` was given.
+    pub(crate) fn begin(&mut self, keep: Arc<dyn Any + Send + Sync>, after: Option<&Stream>) -> Result<()> {
+        if self.queued {
+            // The work of the run before may use what was kept for it.
+            match &self.keep {
+                Some(kept) if Arc::ptr_eq(kept, &keep) => {}
+                Some(_) => self.wait()?,
+                None => {}
+            }
+        }
+        self.keep = Some(keep);
+        if let Some(after) = after {
+            self.stream.wait_for_stream(after, &self.mark)?;
         }
         Ok(())
     }
 
-    /// Ends a run: waits for it, and tells what its kernels found wrong with the data.
-    pub(crate) fn finish(&mut self) -> Result<()> {
+    /// Orders what `stream` is given from now on after this run.
+    pub(crate) fn order_before(&mut self, stream: &Stream) -> Result<()> {
+        Ok(stream.wait_for_stream(&self.stream, &self.mark)?)
+    }
+
+    /// To be called before launches are given to the stream.
+    pub(crate) fn before_work(&mut self) -> std::result::Result<(), HipError> {
+        self.queued = true;
+        match &mut self.copies {
+            Some(copies) if copies.reading => {
+                copies.reading = false;
+                self.stream.wait_for_stream(&copies.down, &self.mark)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Copies host bytes to the device, ordered with the stream's work.
+    ///
+    /// # Safety
+    /// `to` must be valid for the bytes on the device; the host's side must stay as it is until `settle`.
+    pub(crate) unsafe fn copy_to_device(
+        &mut self,
+        to: u64,
+        from: &[u8],
+    ) -> std::result::Result<(), HipError> {
+        self.before_work()?;
+        self.pending = true;
+        let Some(copies) = &self.copies else {
+            // SAFETY: the caller's promise.
+            return unsafe { self.stream.copy_to_device(to, from) };
+        };
+        // Kernels given before may still use the memory that is written here.
+        copies.up.wait_for_stream(&self.stream, &self.mark)?;
+        // SAFETY: the caller's promise.
+        unsafe { copies.up.copy_to_device(to, from)? };
+        self.stream.wait_for_stream(&copies.up, &self.mark)
+    }
+
+    /// Copies device memory to the host, where it is after `settle`.
+    ///
+    /// # Safety
+    /// Both sides must be valid for `len` bytes until `settle`.
+    pub(crate) unsafe fn copy_to_host(
+        &mut self,
+        to: *mut u8,
+        from: u64,
+        len: usize,
+    ) -> std::result::Result<(), HipError> {
+        self.pending = true;
+        self.queued = true;
+        let Some(copies) = &mut self.copies else {
+            // SAFETY: the caller's promise.
+            return unsafe { self.stream.copy_to_host(to, from, len) };
+        };
+        copies.down.wait_for_stream(&self.stream, &self.mark)?;
+        copies.reading = true;
+        // SAFETY: the caller's promise.
+        unsafe { copies.down.copy_to_host(to, from, len) }
+    }
+
+    /// Waits until copies between host and device are done.
+    pub(crate) fn settle(&mut self) -> std::result::Result<(), HipError> {
+        if !self.pending {
+            return Ok(());
+        }
+        match &mut self.copies {
+            Some(copies) => {
+                copies.up.synchronize()?;
+                copies.down.synchronize()?;
+                copies.reading = false;
+            }
+            None => {
+                self.stream.synchronize()?;
+                self.queued = false;
+            }
+        }
+        self.pending = false;
+        Ok(())
+    }
+
+    /// Ends a run: its copies are done, and with `wait` everything is; then what its kernels found wrong with
+    /// the data is told. Without `wait` that is told by the next run that waits.
+    pub(crate) fn finish(&mut self, wait: bool) -> Result<()> {
+        if !wait && !self.pending {
+            return Ok(());
+        }
         let mut word = 0u32;
         if self.may_have_errors {
+            let errors = self.errors();
             // SAFETY: the word outlives the copy, which is waited for right below.
-            unsafe {
-                self.stream.copy_to_host((&raw mut word).cast(), self.errors(), size_of::<u32>())?;
-            }
-            self.pending = true;
+            unsafe { self.copy_to_host((&raw mut word).cast(), errors, size_of::<u32>())? };
         }
         self.settle()?;
+        if wait {
+            self.wait()?;
+        }
         if word == 0 {
             return Ok(());
         }
@@ -89,6 +223,15 @@ impl DeviceContext {
         // SAFETY: as in `new`.
         unsafe { self.stream.set_bytes(self.errors(), 0, size_of::<u32>())? };
         Err(Error::new(Status::InvalidData, meaning(word)))
+    }
+
+    /// Waits for everything that the stream was given.
+    pub(crate) fn wait(&mut self) -> std::result::Result<(), HipError> {
+        if self.queued {
+            self.stream.synchronize()?;
+            self.queued = false;
+        }
+        Ok(())
     }
 }
 

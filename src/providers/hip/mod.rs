@@ -14,6 +14,7 @@ mod dropout;
 mod fill;
 mod gather;
 mod gemm;
+mod graphs;
 #[cfg(test)]
 mod index_tests;
 mod kernel;
@@ -41,10 +42,13 @@ mod transfer;
 mod unpool;
 
 pub(crate) use context::DeviceContext;
+pub(crate) use graphs::Recorded;
 pub(crate) use kernel::HipKernel;
 pub(crate) use launch::{Addresses, LaunchPlan, PlanBuilder};
 pub(crate) use options::HipOptions;
-pub(crate) use provider::{DeviceBuffer, Provider, check_device, memory_info, missing};
+pub(crate) use provider::{
+    DeviceBuffer, MemorySource, Provider, check_device, memory_info, missing, shared_arena,
+};
 pub(crate) use transfer::{allocate_on, copy_bytes};
 
 use crate::ops::OpError;

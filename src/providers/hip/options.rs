@@ -18,7 +18,8 @@ pub(crate) struct HipOptions {
     /// The user's stream; with `has_user_compute_stream` and address 0, the default stream.
     has_user_compute_stream: bool,
     user_compute_stream: u64,
-    do_copy_in_default_stream: bool,
+    pub(super) do_copy_in_default_stream: bool,
+    pub(super) enable_hip_graph: bool,
     /// Addresses of functions, 0 for none.
     pub(crate) gpu_external_alloc: usize,
     pub(crate) gpu_external_free: usize,
@@ -37,6 +38,7 @@ impl Default for HipOptions {
             has_user_compute_stream: false,
             user_compute_stream: 0,
             do_copy_in_default_stream: true,
+            enable_hip_graph: false,
             gpu_external_alloc: 0,
             gpu_external_free: 0,
             gpu_external_empty_cache: 0,
@@ -52,6 +54,7 @@ const KEYS: &[(&str, &str)] = &[
     ("default_memory_arena_cfg", "key=value;key=value, or nothing"),
     ("device_id", "a number from 0"),
     ("do_copy_in_default_stream", "0 or 1"),
+    ("enable_hip_graph", "0 or 1"),
     ("gpu_external_alloc", "an address, or 0"),
     ("gpu_external_empty_cache", "an address, or 0"),
     ("gpu_external_free", "an address, or 0"),
@@ -65,7 +68,6 @@ const KEYS: &[(&str, &str)] = &[
 /// Switches of ONNX Runtime's provider that this version has only in the off position.
 const ONLY_OFF: &[&str] = &[
     "bf16_enable",
-    "enable_hip_graph",
     "fp16_enable",
     "tunable_op_enable",
     "tunable_op_max_tuning_duration_ms",
@@ -133,6 +135,7 @@ impl HipOptions {
                 Some(())
             }
             "do_copy_in_default_stream" => flag(&mut self.do_copy_in_default_stream),
+            "enable_hip_graph" => flag(&mut self.enable_hip_graph),
             "gpu_external_alloc" => {
                 self.gpu_external_alloc = parse_address(key, value)?;
                 Some(())
@@ -177,6 +180,7 @@ impl HipOptions {
             ("default_memory_arena_cfg", arena),
             ("device_id", self.device_id.to_string()),
             ("do_copy_in_default_stream", flag(self.do_copy_in_default_stream)),
+            ("enable_hip_graph", flag(self.enable_hip_graph)),
             ("gpu_external_alloc", self.gpu_external_alloc.to_string()),
             ("gpu_external_empty_cache", self.gpu_external_empty_cache.to_string()),
             ("gpu_external_free", self.gpu_external_free.to_string()),
@@ -201,16 +205,21 @@ impl HipOptions {
         self.gpu_external_alloc != 0
     }
 
-    /// How the arena is to grow. `RUKH_NO_MEMORY_CACHING=1` in the environment switches it off.
+    /// How the arena is to grow.
     pub(crate) fn arena(&self) -> ArenaConfig {
         let mut config = self.default_memory_arena_cfg.clone().unwrap_or_else(|| ArenaConfig {
             max_mem: self.gpu_mem_limit,
             arena_extend_strategy: self.arena_extend_strategy,
             ..ArenaConfig::default()
         });
-        config.caching = std::env::var("RUKH_NO_MEMORY_CACHING").as_deref() != Ok("1");
+        config.caching = caching();
         config
     }
+}
+
+/// Whether arenas keep memory. `RUKH_NO_MEMORY_CACHING=1` in the environment switches that off.
+pub(super) fn caching() -> bool {
+    std::env::var("RUKH_NO_MEMORY_CACHING").as_deref() != Ok("1")
 }
 
 fn truth(value: &str) -> Option<bool> {
@@ -238,7 +247,7 @@ mod tests {
                 ("gpu_mem_limit", "1048576"),
                 ("arena_extend_strategy", "kSameAsRequested"),
             ],
-            &[("user_compute_stream", "4096"), ("do_copy_in_default_stream", "0")],
+            &[("user_compute_stream", "4096"), ("enable_hip_graph", "1"), ("do_copy_in_default_stream", "0")],
             &[
                 ("gpu_external_alloc", "0x10"),
                 ("gpu_external_free", "32"),
@@ -261,7 +270,7 @@ mod tests {
             (&[("gpu_external_alloc", "16")], "must be given together"),
             (&[("gpu_external_alloc", "sixteen")], "not an address"),
             (&[("default_memory_arena_cfg", "max_memory=4")], "max_mem"),
-            (&[("enable_hip_graph", "1")], "not supported by this version"),
+            (&[("fp16_enable", "1")], "not supported by this version"),
             (
                 &[("user_compute_stream", "16"), ("gpu_external_alloc", "16"), ("gpu_external_free", "16")],
                 "cannot be used together",

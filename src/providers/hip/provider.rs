@@ -2,12 +2,14 @@
 
 use std::collections::HashMap;
 use std::ffi::CStr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::{Error, Result, Status, fail};
 use crate::hip::targets::{self, MatrixUnit};
-use crate::hip::{Device, DeviceBacking, Function, Module, Platform, Runtime, Stream};
+use crate::hip::{Device, DeviceBacking, Function, Module, PinnedBacking, Platform, Runtime, Stream};
 use crate::memory::device::allocator::{Block, DeviceAllocator};
+use crate::memory::device::config::{ArenaConfig, ExtendStrategy};
 use crate::memory::device::external::ExternalFunctions;
 use crate::ops::OpError;
 use crate::tensor::Buffer;
@@ -24,22 +26,28 @@ pub(crate) struct Provider {
     /// By family; loaded when a plan first needs it.
     modules: Mutex<HashMap<&'static str, Module>>,
     memory: DeviceAllocator,
+    /// Pinned memory of the host.
+    pinned: DeviceAllocator,
     /// For copies while planning.
     uploads: Arc<MemoryStream>,
     /// Where the user wants work to be ordered.
     user_stream: Option<Arc<MemoryStream>>,
+    /// Whether copies get streams of their own.
+    copies_apart: bool,
+    /// Whether runs are to be recorded as graphs. Given up when the runtime cannot.
+    graphs: AtomicBool,
 }
 
 /// A stream that memory is allocated for. Freeing that memory may ask the stream how far it has come, so
 /// each block keeps its stream, and a stream says good-bye to the allocator before it goes.
 pub(crate) struct MemoryStream {
     stream: Stream,
-    memory: DeviceAllocator,
+    memories: [DeviceAllocator; 2],
 }
 
 impl MemoryStream {
-    fn new(stream: Stream, memory: &DeviceAllocator) -> Arc<Self> {
-        Arc::new(MemoryStream { stream, memory: memory.clone() })
+    fn new(stream: Stream, memories: [&DeviceAllocator; 2]) -> Arc<Self> {
+        Arc::new(MemoryStream { stream, memories: memories.map(DeviceAllocator::clone) })
     }
 }
 
@@ -53,8 +61,10 @@ impl std::ops::Deref for MemoryStream {
 
 impl Drop for MemoryStream {
     fn drop(&mut self) {
-        // The allocator waits for the stream. A device that fails here has failed for everyone.
-        let _ = self.memory.forget_stream(self.stream.id());
+        // The allocators wait for the stream. A device that fails here has failed for everyone.
+        for memory in &self.memories {
+            let _ = memory.forget_stream(self.stream.id());
+        }
     }
 }
 
@@ -88,6 +98,27 @@ impl DeviceBuffer {
         // SAFETY: the device memory lives as long as its owner, which the buffer keeps.
         unsafe { Buffer::on_device(self.0.device, address, len, self.0) }
     }
+}
+
+/// Where a provider's memory comes from.
+pub(crate) enum MemorySource {
+    /// An arena of its own, as its options say.
+    Arena,
+    /// The user's functions.
+    External(ExternalFunctions),
+    /// An arena that providers share.
+    Shared(DeviceAllocator),
+}
+
+/// An arena that providers of one device can share.
+pub(crate) fn shared_arena(device_id: usize, config: &ArenaConfig) -> Result<DeviceAllocator> {
+    let backing = DeviceBacking(find_device(device_id)?.device(device_id)?);
+    let config = ArenaConfig { caching: super::options::caching(), ..config.clone() };
+    Ok(DeviceAllocator::new(&arena_name(device_id), Arc::new(backing), &config))
+}
+
+fn arena_name(device_id: usize) -> String {
+    format!("hip:{device_id}")
 }
 
 /// Why there is no device for the provider; `None` when there is one.
@@ -143,23 +174,42 @@ impl Drop for Provider {
 
 impl Provider {
     /// Opens the device that the options name. The error says, for each platform, why it has none.
-    /// `external` allocates instead of an arena.
-    pub(crate) fn open(options: &HipOptions, external: Option<ExternalFunctions>) -> Result<Arc<Self>> {
+    /// `source` is where its memory comes from.
+    pub(crate) fn open(options: &HipOptions, source: MemorySource) -> Result<Arc<Self>> {
         let device_id = options.device_id;
         let runtime = find_device(device_id)?;
         let target = code::target_for(runtime.platform, &runtime.devices()[device_id])
             .map_err(|reason| Error::new(Status::Device, reason))?;
         let device = runtime.device(device_id)?;
         let backing = Arc::new(DeviceBacking(device.clone()));
-        let name = format!("hip:{device_id}");
-        let memory = match external {
-            Some(functions) => DeviceAllocator::external(&name, backing, functions),
-            None => DeviceAllocator::new(&name, backing, &options.arena()),
+        let memory = match source {
+            MemorySource::External(functions) => {
+                DeviceAllocator::external(&arena_name(device_id), backing, functions)
+            }
+            MemorySource::Shared(memory) => memory,
+            MemorySource::Arena => DeviceAllocator::new(&arena_name(device_id), backing, &options.arena()),
         };
-        let uploads = MemoryStream::new(Stream::new(&device)?, &memory);
+        let pinned = Arc::new(PinnedBacking(DeviceBacking(device.clone())));
+        let arena = ArenaConfig {
+            arena_extend_strategy: ExtendStrategy::SameAsRequested,
+            caching: options.arena().caching,
+            ..ArenaConfig::default()
+        };
+        let pinned = DeviceAllocator::new(&format!("hip_pinned:{device_id}"), pinned, &arena);
+        let uploads = MemoryStream::new(Stream::new(&device)?, [&memory, &pinned]);
         let user_stream = options.user_stream().map(|s| Stream::of_user(&device, s)).transpose()?;
-        let user_stream = user_stream.map(|s| MemoryStream::new(s, &memory));
-        Ok(Arc::new(Provider { device, target, modules: Mutex::default(), memory, uploads, user_stream }))
+        let user_stream = user_stream.map(|s| MemoryStream::new(s, [&memory, &pinned]));
+        Ok(Arc::new(Provider {
+            device,
+            target,
+            modules: Mutex::default(),
+            memory,
+            pinned,
+            uploads,
+            user_stream,
+            copies_apart: !options.do_copy_in_default_stream,
+            graphs: AtomicBool::new(options.enable_hip_graph),
+        }))
     }
 
     /// The allocator of the device's memory.
@@ -209,6 +259,11 @@ impl Provider {
         Ok(DeviceBuffer::new(self.memory.allocate(bytes, stream.id())?, stream))
     }
 
+    /// Pinned memory of the host for copies in a stream; its content is unspecified.
+    pub(super) fn allocate_pinned(&self, bytes: usize, stream: &Arc<MemoryStream>) -> Result<DeviceBuffer> {
+        Ok(DeviceBuffer::new(self.pinned.allocate(bytes, stream.id())?, stream))
+    }
+
     /// A copy of host bytes on the device, there when the call returns; for what stays long.
     pub(crate) fn upload(&self, bytes: &[u8]) -> Result<DeviceBuffer> {
         let block = self.memory.reserve(bytes.len(), self.uploads.id())?;
@@ -235,11 +290,36 @@ impl Provider {
         Ok(self.uploads.synchronize()?)
     }
 
+    /// Whether copies between host and device get streams of their own.
+    pub(super) fn copies_apart(&self) -> bool {
+        self.copies_apart
+    }
+
+    /// Whether runs are to be recorded as graphs.
+    pub(crate) fn uses_graphs(&self) -> bool {
+        self.graphs.load(Ordering::Relaxed)
+    }
+
+    /// Runs without graphs from now on.
+    pub(crate) fn give_graphs_up(&self) {
+        self.graphs.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether work goes to a stream that the user gave.
+    pub(crate) fn is_in_user_stream(&self) -> bool {
+        self.user_stream.is_some()
+    }
+
+    /// A stream that the user keeps; an error when it belongs to another device.
+    pub(crate) fn stream_of_user(&self, address: u64) -> Result<Stream> {
+        Stream::of_user(&self.device, address)
+    }
+
     /// A stream for a run: the user's, or a new one.
     pub(super) fn stream(&self) -> Result<Arc<MemoryStream>> {
         match &self.user_stream {
             Some(stream) => Ok(stream.clone()),
-            None => Ok(MemoryStream::new(Stream::new(&self.device)?, &self.memory)),
+            None => Ok(MemoryStream::new(Stream::new(&self.device)?, [&self.memory, &self.pinned])),
         }
     }
 }

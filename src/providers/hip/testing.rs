@@ -6,7 +6,9 @@ use crate::providers::{Argument, NodeContext, cpu};
 use crate::tensor::{Buffer, ElementType, Tensor, Value, ValueType, bf16, f16};
 use crate::threads::Pool;
 
-use super::{Addresses, DeviceBuffer, DeviceContext, HipOptions, PlanBuilder, Provider, missing};
+use super::{
+    Addresses, DeviceBuffer, DeviceContext, HipOptions, MemorySource, PlanBuilder, Provider, missing,
+};
 
 /// The outputs of a node on the device and on the CPU.
 pub(super) struct Both {
@@ -124,7 +126,7 @@ pub(super) fn both_in(
 /// The outputs of a node on the device; their types and shapes are those of `like`.
 fn on_device(node: &Node, inputs: &[Option<Value>], like: &[Tensor]) -> Result<Vec<Tensor>, OpError> {
     let (registered, op) = ops::resolve(node)?;
-    let provider = Provider::open(&HipOptions::default(), None)?;
+    let provider = Provider::open(&HipOptions::default(), MemorySource::Arena)?;
     let tensors: Vec<Option<&Tensor>> =
         inputs.iter().map(|v| v.as_ref().and_then(Value::as_tensor)).collect();
     let ty = |t: &Tensor| ValueType::Tensor(t.ty());
@@ -165,7 +167,7 @@ fn on_device(node: &Node, inputs: &[Option<Value>], like: &[Tensor]) -> Result<V
         errors: context.errors(),
     };
     context.may_have_errors = launches.reports_errors;
-    context.pending = true;
+    context.before_work().map_err(crate::error::Error::from)?;
     let mut params = Vec::new();
     // SAFETY: the launches were planned for these shapes; everything stays until the context has waited.
     unsafe { launches.submit(&stream, &addresses, &mut params) }.map_err(crate::error::Error::from)?;
@@ -174,11 +176,11 @@ fn on_device(node: &Node, inputs: &[Option<Value>], like: &[Tensor]) -> Result<V
         let host = Tensor::zeros(t.ty(), t.shape())?;
         if let Some(buffer) = host.buffer() {
             // SAFETY: both sides hold as many bytes, and the context waits below.
-            unsafe { stream.copy_to_host(buffer.as_ptr(), memory.address(), buffer.len()) }
+            unsafe { context.copy_to_host(buffer.as_ptr(), memory.address(), buffer.len()) }
                 .map_err(crate::error::Error::from)?;
         }
         results.push(host);
     }
-    context.finish()?;
+    context.finish(true)?;
     Ok(results)
 }
