@@ -193,7 +193,7 @@ impl<T: Element, U: Element, F: Fn(T) -> U + Send + Sync> Kernel for MapTo<T, U,
         let (Some(output), Some(x)) = (&mut outputs[0], inputs[0]) else { return Ok(()) };
         let x = x.slice::<T>();
         split_mut(cx.pool, output.slice::<U>(), 1, GRAIN, |range, y| {
-            run::<_, false>(Copying { x: &x[range], y, f: &self.f });
+            run::<_, true>(Copying { x: &x[range], y, f: &self.f });
         });
         Ok(())
     }

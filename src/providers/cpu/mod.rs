@@ -38,6 +38,7 @@ mod conv;
 mod crop;
 mod detection;
 mod einsum;
+mod elementary;
 mod fourier;
 mod gather;
 mod generate;
