@@ -43,7 +43,8 @@ def main() -> int:
     slow = 0
     print(f"{'family':26}{'operator':22}{'rukh':>9}{'ORT':>9}{'':>14}{'ratio':>7}")
     for line in TABLE.read_text().splitlines():
-        if line.startswith("#") or arguments.operators and line.split("|")[1] not in arguments.operators:
+        name = line.split("|")[1].rpartition(".")[2] if "|" in line else ""
+        if line.startswith("#") or arguments.operators and name not in arguments.operators:
             continue
         ratio = report(line, arguments.threads, arguments.seconds)
         slow += arguments.limit is not None and ratio is not None and ratio > arguments.limit
@@ -113,10 +114,11 @@ def build(operator: str, opset: int, attributes: str, inputs: str) -> tuple[byte
     outputs = [f"y{i}" for i in range(values.get("num_outputs", 2 if operator == "TopK" else 1))]
     if operator == "DynamicQuantizeLinear":
         outputs = ["y0", "y1", "y2"]
-    node = helper.make_node(operator, names, outputs, **values)
+    domain, _, operator = operator.rpartition(".")
+    node = helper.make_node(operator, names, outputs, domain=domain, **values)
     results = [onnx.ValueInfoProto(name=output) for output in outputs]
     graph = helper.make_graph([node], operator, infos, results, constants)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid(domain, opset)], ir_version=10)
     return onnx.shape_inference.infer_shapes(model).SerializeToString(), feed
 
 

@@ -126,6 +126,7 @@ fn encode(row: &Row, outputs: usize) -> Vec<u8> {
         }
     }
     node.bytes(4, row.operator.as_bytes());
+    node.bytes(7, row.domain.as_bytes());
     row.attributes.iter().for_each(|(name, value)| node.message(5, attribute(name, value)));
     for i in 0..outputs {
         let name = format!("y{i}");
@@ -137,6 +138,7 @@ fn encode(row: &Row, outputs: usize) -> Vec<u8> {
     graph.message(1, node);
     graph.bytes(2, b"graph");
     let mut opset = Message::default();
+    opset.bytes(1, row.domain.as_bytes());
     opset.int(2, row.opset);
     let mut model = Message::default();
     model.int(1, 10);
@@ -160,6 +162,10 @@ fn attribute(name: &str, value: &Attribute) -> Message {
         Attribute::String(text) => {
             proto.bytes(4, text.as_bytes());
             3
+        }
+        Attribute::Floats(list) => {
+            list.iter().for_each(|&x| proto.float(7, x));
+            6
         }
         Attribute::Ints(list) => {
             list.iter().for_each(|&n| proto.int(8, n));

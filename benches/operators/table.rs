@@ -3,6 +3,8 @@
 /// A row: one operator on given inputs.
 pub struct Row {
     pub family: String,
+    /// Empty for the standard's.
+    pub domain: String,
     pub operator: String,
     pub opset: i64,
     pub attributes_text: String,
@@ -16,6 +18,7 @@ pub enum Attribute {
     Int(i64),
     Float(f32),
     Ints(Vec<i64>),
+    Floats(Vec<f32>),
     String(String),
 }
 
@@ -57,8 +60,10 @@ fn row(line: &str) -> Row {
     let &[family, operator, opset, attributes, inputs, work] = columns.as_slice() else {
         panic!("{line:?} has not six columns");
     };
+    let (domain, operator) = operator.rsplit_once('.').unwrap_or(("", operator));
     Row {
         family: family.into(),
+        domain: domain.into(),
         operator: operator.into(),
         opset: number(opset),
         attributes_text: attributes.into(),
@@ -71,7 +76,11 @@ fn row(line: &str) -> Row {
 fn attribute(text: &str) -> (String, Attribute) {
     let (name, value) = text.split_once('=').unwrap_or_else(|| panic!("{text:?} has no ="));
     let value = if let Some(list) = value.strip_prefix('[') {
-        Attribute::Ints(list.trim_end_matches(']').split(',').map(number).collect())
+        let numbers = list.trim_end_matches(']').split(',');
+        match list.contains('.') {
+            true => Attribute::Floats(numbers.map(number).collect()),
+            false => Attribute::Ints(numbers.map(number).collect()),
+        }
     } else if value.starts_with('"') {
         Attribute::String(value.trim_matches('"').into())
     } else if value.contains('.') {

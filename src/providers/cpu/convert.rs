@@ -297,7 +297,8 @@ mod tests {
     /// NumPy's results with ml_dtypes: integers keep their low bits, those below 0 with their sign.
     #[test]
     fn integers_of_four_bits_wrap() {
-        let cast = |x, to: ElementType| run("Cast", 21, &[("to", Attribute::Int(to as i64))], &[x], 1).unwrap();
+        let cast =
+            |x, to: ElementType| run("Cast", 21, &[("to", Attribute::Int(to as i64))], &[x], 1).unwrap();
         let x = || t(&[3], &[I4(-1), I4(-8), I4(7)]);
         assert_eq!(elements::<u8>(&cast(x(), ElementType::U8)[0]).1, [255, 248, 7]);
         assert_eq!(elements::<u64>(&cast(x(), ElementType::U64)[0]).1, [u64::MAX, u64::MAX - 7, 7]);

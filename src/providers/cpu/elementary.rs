@@ -1,10 +1,10 @@
-//! Logarithm and arctangent over vectors of f32.
+//! Logarithm, arctangent, sine and cosine over vectors of f32.
 //!
 //! The coefficients are minimax fits made for these intervals (least squares on Chebyshev nodes, reweighted).
 
-use std::f32::consts::{FRAC_PI_2, SQRT_2};
+use std::f32::consts::{FRAC_2_PI, FRAC_PI_2, SQRT_2};
 
-use rten_simd::ops::{BitOps, FloatOps, IntOps, NumOps, ToFloat};
+use rten_simd::ops::{BitOps, FloatOps, IntOps, MaskOps, NumOps, ToFloat};
 use rten_simd::{Isa, Simd, SimdUnaryOp};
 
 /// The natural logarithm, within 1 ulp.
@@ -14,6 +14,22 @@ pub(super) struct Log;
 /// The arctangent, within 2 ulp.
 #[derive(Default)]
 pub(super) struct Atan;
+
+/// The sine, or the cosine: within 1e-7, and within 2 ulp of results above 0.01 for arguments up to [`REDUCED`].
+#[derive(Default)]
+pub(super) struct Wave<const COSINE: bool>;
+
+/// Larger arguments are left to the C library, one at a time.
+const REDUCED: f32 = 1024.0;
+
+/// π/2 in three parts, the first with so few bits that multiples up to [`REDUCED`] are exact (after Cody and Waite).
+const QUARTER: [f32; 3] = [1.570_312_5, 4.837_513e-4, 7.549_79e-8];
+
+/// `(sin(r) / r − 1) / r²` over r² for r up to π/4.
+const SINE: [f32; 4] = [-1.666_666_7e-1, 8.333_329e-3, -1.983_925_8e-4, 2.717_568_1e-6];
+
+/// `(cos(r) − 1 + r²/2) / r⁴` over r² for r up to π/4.
+const COSINE: [f32; 3] = [4.166_664_6e-2, -1.388_730_6e-3, 2.443_124e-5];
 
 /// `(log(1 + f) − f + f²/2) / f³` for 1 + f from √½ to √2.
 const LOG: [f32; 9] = [
@@ -46,10 +62,10 @@ const ATAN: [f32; 9] = [
 
 /// A polynomial by Horner's rule, the constant term first.
 #[inline(always)]
-fn polynomial<I: Isa>(isa: I, x: I::F32, coefficients: &[f32; 9]) -> I::F32 {
+fn polynomial<I: Isa, const N: usize>(isa: I, x: I::F32, coefficients: &[f32; N]) -> I::F32 {
     let ops = isa.f32();
-    let mut y = ops.splat(coefficients[8]);
-    for i in (0..8).rev() {
+    let mut y = ops.splat(coefficients[N - 1]);
+    for i in (0..N - 1).rev() {
         y = ops.mul_add(y, x, ops.splat(coefficients[i]));
     }
     y
@@ -100,6 +116,36 @@ impl SimdUnaryOp<f32> for Atan {
     }
 }
 
+impl<const IS_COSINE: bool> SimdUnaryOp<f32> for Wave<IS_COSINE> {
+    #[inline(always)]
+    fn eval<I: Isa>(&self, isa: I, x: I::F32) -> I::F32 {
+        let (ops, ints) = (isa.f32(), isa.i32());
+        if !isa.m32().all(ops.le(ops.abs(x), ops.splat(REDUCED))) {
+            let mut y = x.to_array();
+            for i in 0..ops.len() {
+                y[i] = if IS_COSINE { y[i].cos() } else { y[i].sin() };
+            }
+            return ops.load(y.as_ref());
+        }
+        // x = r + quarter·π/2 with r from −π/4 to π/4.
+        let quarter = ops.round_ties_even(ops.mul(x, ops.splat(FRAC_2_PI)));
+        let r = QUARTER.iter().fold(x, |r, &part| ops.mul_sub_from(quarter, ops.splat(part), r));
+        let square = ops.mul(r, r);
+        let sine = ops.mul_add(ops.mul(polynomial(isa, square, &SINE), square), r, r);
+        let cosine = ops.mul_add(square, ops.splat(-0.5), ops.one());
+        let cosine = ops.mul_add(ops.mul(polynomial(isa, square, &COSINE), square), square, cosine);
+        // The cosine is the sine a quarter later; odd quarters swap the two, the second pair is negative.
+        let count = ops.to_int_round(quarter);
+        let count = if IS_COSINE { ints.add(count, ints.one()) } else { count };
+        let odd: I::F32 = ints.to_float(ints.and(count, ints.one()));
+        let y = ops.select(cosine, sine, ops.gt(odd, ops.zero()));
+        let second: I::F32 = ints.to_float(ints.and(count, ints.splat(2)));
+        let y = ops.select(ops.neg(y), y, ops.gt(second, ops.zero()));
+        // The sine of numbers this small is the number, also of −0.
+        if IS_COSINE { y } else { ops.select(x, y, ops.lt(ops.abs(x), ops.splat(2e-4))) }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -142,5 +188,24 @@ mod tests {
         assert_eq!(Atan.scalar_eval(f32::NEG_INFINITY), -FRAC_PI_2);
         assert!(Atan.scalar_eval(-0.0).is_sign_negative());
         assert!(Atan.scalar_eval(f32::NAN).is_nan());
+    }
+
+    #[test]
+    fn sine_and_cosine_are_close() {
+        let check = |got: f32, want: f64, x: f32| {
+            assert!((got as f64 - want).abs() <= 1e-7, "{x}: {got} {want}");
+            assert!(want.abs() < 0.01 || ulps(got, want) <= 2.0, "{x}: {got} {want}");
+        };
+        for i in -400_000..=400_000i32 {
+            let x = i as f32 * 2.5e-3;
+            check(Wave::<false>.scalar_eval(x), libm::sin(x as f64), x);
+            check(Wave::<true>.scalar_eval(x), libm::cos(x as f64), x);
+        }
+        // Beyond what is reduced here, and no numbers.
+        check(Wave::<false>.scalar_eval(1e10), libm::sin(1e10), 1e10);
+        assert!(
+            Wave::<true>.scalar_eval(f32::INFINITY).is_nan() && Wave::<false>.scalar_eval(f32::NAN).is_nan()
+        );
+        assert!(Wave::<false>.scalar_eval(-0.0).is_sign_negative());
     }
 }

@@ -57,7 +57,9 @@ impl Mapped {
                 let copy = |row: &mut [T], range: std::ops::Range<usize>| {
                     if block == 1 {
                         for (y, &offset) in row[range.clone()].iter_mut().zip(&inner[range]) {
-                            y.clone_from(usize::try_from(offset).map_or(fill, |offset| &input[base + offset]));
+                            y.clone_from(
+                                usize::try_from(offset).map_or(fill, |offset| &input[base + offset]),
+                            );
                         }
                         return;
                     }

@@ -43,6 +43,7 @@ mod fourier;
 mod gather;
 mod generate;
 mod grid;
+mod halves;
 mod image_decoder;
 mod inverse;
 mod item;

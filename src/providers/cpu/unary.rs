@@ -77,14 +77,14 @@ fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
 pub(super) fn function_f32(op: Unary) -> Option<Box<dyn Function<f32>>> {
     Some(match op {
         Unary::Atan => Box::new(Vector(elementary::Atan)),
-        Unary::Cos => Box::new(Vector(rten_vecmath::Cos::new())),
+        Unary::Cos => Box::new(Vector(elementary::Wave::<true>)),
         Unary::Elu { alpha } => Box::new(Vector(rten_vecmath::Elu { alpha })),
         Unary::Erf => Box::new(Vector(functions::Erf)),
         Unary::Exp => Box::new(Vector(rten_vecmath::Exp {})),
         Unary::Gelu { tanh: false } => Box::new(Vector(functions::Gelu)),
         Unary::Gelu { tanh: true } => Box::new(Vector(rten_vecmath::ApproxGelu {})),
         Unary::Log => Box::new(Vector(elementary::Log)),
-        Unary::Sin => Box::new(Vector(rten_vecmath::Sin::new())),
+        Unary::Sin => Box::new(Vector(elementary::Wave::<false>)),
         Unary::Sigmoid => Box::new(Vector(rten_vecmath::Sigmoid {})),
         Unary::Swish { alpha } => Box::new(Vector(rten_vecmath::Swish { alpha })),
         Unary::Tanh => Box::new(Vector(rten_vecmath::Tanh {})),
