@@ -8,6 +8,7 @@ mod along;
 mod choose;
 mod convert;
 mod dropout;
+mod dynamic_quantize;
 mod evaluate;
 mod fused;
 mod gemm;
@@ -149,6 +150,7 @@ const FAMILIES: &[&[Entry]] = &[
     norm_axes::KERNELS,
     pool::KERNELS,
     qlinear::KERNELS,
+    dynamic_quantize::KERNELS,
     quantize::KERNELS,
     random::KERNELS,
     reduce::KERNELS,

@@ -46,6 +46,27 @@ impl<Q: Quantised> Loop for Dequantise<'_, Q> {
     }
 }
 
+/// Divides by one scale, or by as many as there are numbers.
+pub(super) fn divide(x: &mut [f32], scale: &[f32]) {
+    widest(Divide { x, scale });
+}
+
+struct Divide<'a> {
+    x: &'a mut [f32],
+    scale: &'a [f32],
+}
+
+impl Loop for Divide<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        match self.scale {
+            &[scale] => self.x.iter_mut().for_each(|x| *x /= scale),
+            scale => self.x.iter_mut().zip(scale).for_each(|(x, scale)| *x /= scale),
+        }
+    }
+}
+
 /// Rounds to an integer, shifts and limits.
 struct Round<'a, Q, F> {
     x: &'a [f32],

@@ -84,6 +84,7 @@ pub(super) fn function_f32(op: Unary) -> Option<Box<dyn Function<f32>>> {
         Unary::Gelu { tanh: false } => Box::new(Vector(functions::Gelu)),
         Unary::Gelu { tanh: true } => Box::new(Vector(rten_vecmath::ApproxGelu {})),
         Unary::Log => Box::new(Vector(elementary::Log)),
+        Unary::Selu { alpha, gamma } => Box::new(Vector(functions::Selu { alpha, gamma })),
         Unary::Sin => Box::new(Vector(elementary::Wave::<false>)),
         Unary::Sigmoid => Box::new(Vector(rten_vecmath::Sigmoid {})),
         Unary::Swish { alpha } => Box::new(Vector(rten_vecmath::Swish { alpha })),

@@ -18,6 +18,7 @@ const DEPTH: usize = 256;
 /// A type that adds up parts of sums.
 pub(in crate::providers::cpu) trait Accumulate: Element {
     fn added(self, part: f32) -> Self;
+    fn of(sum: i32) -> Self;
 }
 
 impl Accumulate for i32 {
@@ -27,12 +28,22 @@ impl Accumulate for i32 {
         // vector instruction, since it saturates.
         self.wrapping_add((part as f64 + 6_755_399_441_055_744.0).to_bits() as i32)
     }
+
+    #[inline(always)]
+    fn of(sum: i32) -> i32 {
+        sum
+    }
 }
 
 impl Accumulate for f64 {
     #[inline(always)]
     fn added(self, part: f32) -> f64 {
         self + part as f64
+    }
+
+    #[inline(always)]
+    fn of(sum: i32) -> f64 {
+        sum as f64
     }
 }
 
