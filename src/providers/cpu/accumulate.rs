@@ -167,7 +167,7 @@ fn smaller<W: Accumulate>(a: W::Acc, b: W::Acc) -> W::Acc {
 }
 
 /// Independent partial results, so that a row of floats can be reduced in vectors.
-const LANES: usize = 16;
+const LANES: usize = 32;
 
 struct Row<'a, W: Accumulate, S> {
     x: &'a [W],
@@ -188,7 +188,15 @@ impl<W: Accumulate, S: Step<W>> Loop for Row<'_, W, S> {
                 *lane = S::join(*lane, S::lift(x));
             }
         }
-        let acc = lanes.into_iter().fold(self.acc, |a, b| S::join(a, b));
+        // Halves joined with halves: a chain over all lanes would take as long as the loop.
+        let mut width = LANES / 2;
+        while width > 0 {
+            for i in 0..width {
+                lanes[i] = S::join(lanes[i], lanes[i + width]);
+            }
+            width /= 2;
+        }
+        let acc = S::join(self.acc, lanes[0]);
         rest.iter().fold(acc, |a, &x| S::join(a, S::lift(x)))
     }
 }

@@ -74,10 +74,14 @@ impl<T: Term> Kernel for Sum<T> {
         let input = input.slice::<T>();
         let count: usize = axes.iter().map(|a| a.count).product();
         let block: usize = axes.iter().map(|a| a.block).product();
-        let Some((last, outer)) = axes.split_last() else { return Ok(()) };
+        let output = output.slice::<T>();
+        let Some((last, outer)) = axes.split_last() else {
+            output.copy_from_slice(input);
+            return Ok(());
+        };
         let lines: usize = outer.iter().map(|a| a.image).product();
         let work = (last.image * block).max(1);
-        split_mut(cx.pool, output.slice::<T>(), last.image, (GRAIN / work).max(1), |range, part| {
+        split_mut(cx.pool, output, last.image, (GRAIN / work).max(1), |range, part| {
             let mut at: SmallVec<[usize; 4]> = SmallVec::from_elem(0, outer.len());
             with_scratch([last.image], |[sums]: [&mut [T::Total]; 1]| {
                 for (i, y) in range.zip(part.chunks_exact_mut(last.image)) {

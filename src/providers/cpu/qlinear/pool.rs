@@ -95,7 +95,10 @@ impl<Q: Byte> Kernel for PoolKernel<Q> {
                             let means = bytemuck::cast_slice_mut::<i32, f32>(means);
                             for ((sums, count), means) in pixels.zip(counts).zip(means.chunks_mut(lanes)) {
                                 let factor = from.scale / *count.max(&1) as f32;
-                                means.iter_mut().zip(sums).for_each(|(mean, &sum)| *mean = sum as f32 * factor);
+                                means
+                                    .iter_mut()
+                                    .zip(sums)
+                                    .for_each(|(mean, &sum)| *mean = sum as f32 * factor);
                             }
                             to.quantise(means, y);
                         }
