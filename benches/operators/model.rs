@@ -233,6 +233,7 @@ fn bytes(input: &Input) -> Vec<u8> {
         let x = match &input.values {
             Values::Given(values) => values[i],
             Values::Below(n) => (random() % n) as f64,
+            Values::Positive => (random() % 4096 + 1) as f64 / 4096.0,
             Values::Any if input.kind.element == BOOL => (random() % 2) as f64,
             Values::Any => (random() % 4096) as f64 / 1024.0 - 2.0,
         };

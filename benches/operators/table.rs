@@ -34,6 +34,8 @@ pub enum Values {
     Given(Vec<f64>),
     /// Whole numbers below this.
     Below(u64),
+    /// Above 0.
+    Positive,
     /// Between −2 and 2.
     Any,
 }
@@ -105,12 +107,17 @@ fn input(text: &str) -> Input {
     }
     let (constant, text) = text.strip_prefix("w:").map_or((false, text), |rest| (true, rest));
     let (text, below) = text.split_once('<').map_or((text, None), |(text, n)| (text, Some(number(n))));
+    let (text, positive) = text.strip_suffix('+').map_or((text, false), |rest| (rest, true));
     let (kind, shape) = text.split_once('[').unwrap_or_else(|| panic!("{text:?} has no shape"));
     Input {
         kind: self::kind(kind),
         shape: shape.trim_end_matches(']').split(',').map(number).collect(),
         constant,
-        values: below.map_or(Values::Any, Values::Below),
+        values: match below {
+            Some(below) => Values::Below(below),
+            None if positive => Values::Positive,
+            None => Values::Any,
+        },
     }
 }
 

@@ -86,7 +86,10 @@ fn onnx_cases() {
     }
     if provider == "hip" && filter.is_empty() && !sampled {
         let alone = node_cases - helped.len();
-        assert!(alone * 100 >= node_cases * 85, "{alone} of {node_cases} node cases ran without help: below 85%");
+        assert!(
+            alone * 100 >= node_cases * 85,
+            "{alone} of {node_cases} node cases ran without help: below 85%"
+        );
     }
     let known = known_failures(&provider);
     let new: Vec<&String> = failed.keys().filter(|name| !known.contains(*name)).collect();
