@@ -41,9 +41,10 @@ def main() -> int:
     parser.add_argument("operators", nargs="*")
     arguments = parser.parse_args()
     slow = 0
-    print(f"{'family':26}{'operator':22}{'rukh':>9}{'ORT':>9}{'':>14}{'ratio':>7}")
+    print(f"{'family':26}{'operator':34}{'rukh':>9}{'ORT':>9}{'':>14}{'ratio':>7}")
     for line in TABLE.read_text().splitlines():
-        if line.startswith("#") or arguments.operators and line.split("|")[1] not in arguments.operators:
+        name = line.split("|")[1].rpartition(".")[2] if "|" in line else ""
+        if line.startswith("#") or arguments.operators and name not in arguments.operators:
             continue
         ratio = report(line, arguments.threads, arguments.seconds)
         slow += arguments.limit is not None and ratio is not None and ratio > arguments.limit
@@ -69,10 +70,10 @@ def report(line: str, threads: int, seconds: float) -> float | None:
     else:
         rate = f"{float(work) / best[0] / 1e9:.1f} GFLOP/s"
     ratio = best[0] / best[1] if theirs else None
-    name = f"{operator} {attributes}"[:21]
+    name = f"{operator.rpartition('.')[2]} {attributes}"[:33]
     theirs_text = f"{best[1] * 1e6:9.0f}" if theirs else f"{'-':>9}"
     ratio_text = f"{ratio:7.2f}" if ratio else f"{'-':>7}"
-    print(f"{family:26}{name:22}{best[0] * 1e6:9.0f}{theirs_text}{rate:>14}{ratio_text}", flush=True)
+    print(f"{family:26}{name:34}{best[0] * 1e6:9.0f}{theirs_text}{rate:>14}{ratio_text}", flush=True)
     return ratio
 
 
@@ -113,10 +114,11 @@ def build(operator: str, opset: int, attributes: str, inputs: str) -> tuple[byte
     outputs = [f"y{i}" for i in range(values.get("num_outputs", 2 if operator == "TopK" else 1))]
     if operator == "DynamicQuantizeLinear":
         outputs = ["y0", "y1", "y2"]
-    node = helper.make_node(operator, names, outputs, **values)
+    domain, _, operator = operator.rpartition(".")
+    node = helper.make_node(operator, names, outputs, domain=domain, **values)
     results = [onnx.ValueInfoProto(name=output) for output in outputs]
     graph = helper.make_graph([node], operator, infos, results, constants)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid(domain, opset)], ir_version=10)
     return onnx.shape_inference.infer_shapes(model).SerializeToString(), feed
 
 
@@ -125,15 +127,17 @@ def parse(text: str) -> tuple[np.ndarray, bool]:
     if match := re.fullmatch(r"(\w+)(\(\))?=(.*)", text):
         numbers = [float(number) for number in match[3].split(",")]
         return np.array(numbers[0] if match[2] else numbers).astype(DTYPES[match[1]]), True
-    match = re.fullmatch(r"(w:)?(\w+)\[(.*)\](?:<(\d+))?", text)
+    match = re.fullmatch(r"(w:)?(\w+)\[(.*)\](?:<(\d+)|(\+))?", text)
     if match is None:
         raise ValueError(f"{text!r} is no input; see the head of {TABLE}")
-    constant, kind, shape, below = match.groups()
+    constant, kind, shape, below, positive = match.groups()
     sizes = [int(size) for size in shape.split(",")]
     if kind == "bool":
         array = _RANDOM.random(sizes) < 0.5
     elif below:
         array = _RANDOM.integers(0, int(below), sizes)
+    elif positive:
+        array = _RANDOM.random(sizes) + 0.01
     else:
         array = _RANDOM.normal(size=sizes)
     return np.asarray(array).astype(DTYPES[kind]), bool(constant)

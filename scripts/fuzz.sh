@@ -33,7 +33,15 @@ export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}allocator_may_return_null=1:
 for target; do
     case $target in
     open_model) set -- "$seeds" -max_len=65536 ;;
-    *) set -- -max_len=1024 -malloc_limit_mb=0 ;;
+    *)
+        # Nodes are drawn from some hundred bytes, to which short inputs grow slowly.
+        if [ -z "$(ls "fuzz/corpus/$target")" ]; then
+            for i in $(seq 200); do
+                head -c $((i * 3)) /dev/urandom >"fuzz/corpus/$target/random$i"
+            done
+        fi
+        set -- -max_len=1024 -len_control=0 -malloc_limit_mb=0
+        ;;
     esac
     "$tool" fuzz run "$target" "fuzz/corpus/$target" -- "$@" \
         -max_total_time="$seconds" -timeout=20 -rss_limit_mb=4096 -print_final_stats=1

@@ -2,5 +2,7 @@
 
 mod context;
 pub(crate) mod device;
+mod outputs;
 
 pub(crate) use context::{ContextPool, RunMemory};
+pub(crate) use outputs::OutputPool;

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::Result;
 use crate::graph::Fact;
-use crate::memory::ContextPool;
+use crate::memory::{ContextPool, OutputPool};
 use crate::ops::{Operator, Registered};
 use crate::providers::cpu::CpuKernel;
 use crate::providers::hip::{DeviceContext, HipKernel, Provider};
@@ -26,6 +26,8 @@ pub(crate) struct Program {
     pub(crate) last_used: Vec<Vec<u32>>,
     /// Memory for runs.
     pub(crate) contexts: ContextPool,
+    /// Memory of outputs that the caller let go of.
+    pub(crate) output_memory: Arc<OutputPool>,
     /// Streams and device memory for runs, when steps run on a device.
     pub(crate) device: Option<DevicePool>,
     /// Most recently used first.
@@ -132,6 +134,7 @@ impl Program {
             steps,
             last_used,
             contexts: ContextPool::default(),
+            output_memory: Arc::default(),
             device: device.map(|provider| DevicePool { provider, idle: Arc::default() }),
             plans: Mutex::default(),
             plan_limit,

@@ -271,7 +271,9 @@ impl Run<'_, '_> {
                             }
                         }
                         Output::Allocate(slot) => {
-                            let tensor = Tensor::zeros(*ty, shape)?;
+                            let tensor = Tensor::unwritten(*ty, shape, |bytes| {
+                                self.program.output_memory.take(bytes)
+                            })?;
                             *slot = Some(Value::Tensor(tensor.clone()));
                             tensor
                         }

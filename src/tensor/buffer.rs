@@ -41,6 +41,21 @@ impl Buffer {
         Ok(Self::from_owned(OwnedBytes::new(len)?))
     }
 
+    /// Memory aligned to 64 whose content is unspecified.
+    pub(crate) fn unspecified(len: usize) -> Result<Self, AllocError> {
+        let buffer = Self::zeroed(len)?;
+        buffer.mark_unspecified();
+        Ok(buffer)
+    }
+
+    /// To be called by the only owner, whose content nobody needs: in debug builds it is overwritten, so that
+    /// tests notice elements that are read or handed out before they are written.
+    pub(crate) fn mark_unspecified(&self) {
+        #[cfg(debug_assertions)]
+        // SAFETY: the caller is the only owner.
+        unsafe { self.bytes_mut() }.fill(0xA5);
+    }
+
     /// A copy of `bytes`, aligned to 64.
     pub(crate) fn copy_of(bytes: &[u8]) -> Result<Self, AllocError> {
         let owned = OwnedBytes::new(bytes.len())?;

@@ -140,6 +140,7 @@ pub(crate) unsafe trait Element:
 pub(crate) struct Bool(pub u8);
 
 impl Bool {
+    #[inline(always)]
     pub(crate) fn get(self) -> bool {
         self.0 != 0
     }
@@ -152,6 +153,7 @@ impl PartialEq for Bool {
 }
 
 impl From<bool> for Bool {
+    #[inline(always)]
     fn from(b: bool) -> Self {
         Bool(b as u8)
     }

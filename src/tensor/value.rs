@@ -32,6 +32,20 @@ impl Tensor {
         Ok(Tensor { ty, shape: shape.into(), data: Data::Plain(Buffer::zeroed(bytes)?) })
     }
 
+    /// Elements to be written in memory that `memory` gives (or empty strings).
+    pub(crate) fn unwritten(
+        ty: ElementType,
+        shape: &[usize],
+        memory: impl FnOnce(usize) -> Result<Buffer, AllocError>,
+    ) -> Result<Self, AllocError> {
+        if ty == ElementType::String {
+            return Self::zeros(ty, shape);
+        }
+        let bytes = element_count(shape).and_then(|count| count.checked_mul(ty.size()));
+        let buffer = memory(bytes.ok_or(AllocError { bytes: usize::MAX })?)?;
+        Ok(Tensor { ty, shape: shape.into(), data: Data::Plain(buffer) })
+    }
+
     /// A copy of `elements`, whose number must be that of `shape`.
     pub(crate) fn from_slice<T: Element>(shape: &[usize], elements: &[T]) -> Result<Self, AllocError> {
         assert_eq!(element_count(shape), Some(elements.len()), "elements of shape {shape:?}");

@@ -24,10 +24,12 @@ pub(super) trait Accumulate: Element {
     fn mean(sum: Self::Acc, count: usize) -> Self;
     fn finish(acc: Self::Acc) -> Self;
     fn finish_f64(x: f64) -> Self;
+    /// Runs a loop over elements of this type: with the widest vectors for those that models compute in.
+    fn run<L: Loop>(body: L) -> L::Output;
 }
 
 macro_rules! accumulate {
-    ($($acc:ty: $($ty:ty),*; $add:expr, $mul:expr, $abs:expr, $low:expr, $high:expr);* $(;)?) => {$($(
+    ($wide:literal; $($acc:ty: $($ty:ty),*; $add:expr, $mul:expr, $abs:expr, $low:expr, $high:expr);* $(;)?) => {$($(
         impl Accumulate for $ty {
             type Acc = $acc;
             #[inline(always)]
@@ -55,11 +57,16 @@ macro_rules! accumulate {
             }
             fn finish(acc: $acc) -> Self { acc as $ty }
             fn finish_f64(x: f64) -> Self { x as $ty }
+            fn run<L: Loop>(body: L) -> L::Output { run::<L, $wide>(body) }
         }
     )*)*};
 }
 accumulate! {
+    true;
     f64: f32, f64; |a, b| a + b, |a, b| a * b, f64::abs, |_| f64::NEG_INFINITY, |_| f64::INFINITY;
+}
+accumulate! {
+    false;
     i64: i8, i16, i32, i64; i64::wrapping_add, i64::wrapping_mul, i64::wrapping_abs, |x| x, |x| x;
     u64: u8, u16, u32, u64; u64::wrapping_add, u64::wrapping_mul, |x| x, |x| x, |x| x;
 }
@@ -95,10 +102,8 @@ pub(super) fn accumulator<W: Accumulate>(reduction: Reduction) -> Accumulator<W>
 fn pass<W: Accumulate, S: Step<W>>(start: W::Acc) -> Accumulator<W> {
     Accumulator {
         start,
-        row: |x, acc, _| {
-            run::<_, false>(Row::<W, S> { x, acc, start: S::neutral(), _step: std::marker::PhantomData })
-        },
-        column: |x, acc, _| run::<_, false>(Column::<W, S> { x, acc, _step: std::marker::PhantomData }),
+        row: |x, acc, _| W::run(Row::<W, S> { x, acc, start: S::neutral(), _step: std::marker::PhantomData }),
+        column: |x, acc, _| W::run(Column::<W, S> { x, acc, _step: std::marker::PhantomData }),
         second: None,
     }
 }
@@ -162,7 +167,7 @@ fn smaller<W: Accumulate>(a: W::Acc, b: W::Acc) -> W::Acc {
 }
 
 /// Independent partial results, so that a row of floats can be reduced in vectors.
-const LANES: usize = 16;
+const LANES: usize = 32;
 
 struct Row<'a, W: Accumulate, S> {
     x: &'a [W],
@@ -183,7 +188,15 @@ impl<W: Accumulate, S: Step<W>> Loop for Row<'_, W, S> {
                 *lane = S::join(*lane, S::lift(x));
             }
         }
-        let acc = lanes.into_iter().fold(self.acc, |a, b| S::join(a, b));
+        // Halves joined with halves: a chain over all lanes would take as long as the loop.
+        let mut width = LANES / 2;
+        while width > 0 {
+            for i in 0..width {
+                lanes[i] = S::join(lanes[i], lanes[i + width]);
+            }
+            width /= 2;
+        }
+        let acc = S::join(self.acc, lanes[0]);
         rest.iter().fold(acc, |a, &x| S::join(a, S::lift(x)))
     }
 }

@@ -9,7 +9,7 @@ use crate::tensor::{Element, TensorView, TensorViewMut, bf16, f16};
 use super::ints::Ints;
 use super::lanes::Lanes;
 use super::number::dispatch;
-use super::parallel::{GRAIN, split_mut};
+use super::parallel::{GRAIN, Parts, split_mut};
 use super::{CpuKernel, Entry, Kernel, KernelContext, NodeContext};
 
 pub(super) const KERNELS: &[Entry] = &[
@@ -87,6 +87,9 @@ fn build_cumulative(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
     Ok(CpuKernel::Tensor(kernel))
 }
 
+/// Columns that are run down at a time.
+const COLUMNS: usize = 128;
+
 struct Running<T> {
     op: Cumulative,
     _type: PhantomData<fn(T)>,
@@ -146,11 +149,15 @@ impl<T: Lanes<Wide: Ring>> Kernel for Running<T> {
             rank => around(x.shape(), normalize_axis("axis", axis, rank)?),
         };
         let x = x.slice::<T>();
+        if inner > 1 {
+            self.across(cx, (along, inner), x, output.slice::<T>());
+            return Ok(());
+        }
         let unit = along * inner;
         split_mut(cx.pool, output.slice::<T>(), unit, (GRAIN / unit.max(1)).max(1), |range, part| {
             let x = &x[range.start * unit..range.end * unit];
             for (x, y) in x.chunks(unit).zip(part.chunks_mut(unit)) {
-                (0..inner).for_each(|column| self.column(&x[column..], &mut y[column..], inner));
+                self.row(x, y);
             }
         });
         Ok(())
@@ -158,16 +165,48 @@ impl<T: Lanes<Wide: Ring>> Kernel for Running<T> {
 }
 
 impl<T: Lanes<Wide: Ring>> Running<T> {
-    /// One column: every `step`-th element.
-    fn column(&self, x: &[T], y: &mut [T], step: usize) {
-        let count = x.len().div_ceil(step);
-        let mut acc = if self.op.product { T::Wide::one() } else { T::Wide::zero() };
-        let join = if self.op.product { T::Wide::times } else { T::Wide::plus };
-        for i in 0..count {
-            let at = step * if self.op.reverse { count - 1 - i } else { i };
+    fn start(&self) -> T::Wide {
+        if self.op.product { T::Wide::one() } else { T::Wide::zero() }
+    }
+
+    #[inline(always)]
+    fn join(&self, acc: T::Wide, x: T) -> T::Wide {
+        if self.op.product { acc.times(x.up()) } else { acc.plus(x.up()) }
+    }
+
+    /// Along elements that lie side by side.
+    fn row(&self, x: &[T], y: &mut [T]) {
+        let mut acc = self.start();
+        for i in 0..x.len() {
+            let at = if self.op.reverse { x.len() - 1 - i } else { i };
             let before = acc;
-            acc = join(acc, x[at].up());
+            acc = self.join(acc, x[at]);
             y[at] = T::down(if self.op.exclusive { before } else { acc });
         }
+    }
+
+    /// Over matrices `[along, inner]`, down their columns: a block of columns at a time, row by row.
+    fn across(&self, cx: &KernelContext<'_>, (along, inner): (usize, usize), x: &[T], y: &mut [T]) {
+        let blocks = inner.div_ceil(COLUMNS);
+        let matrices = x.len() / (along * inner).max(1);
+        let parts = Parts::new(y);
+        cx.pool.split(matrices * blocks, (GRAIN / (along * COLUMNS).max(1)).max(1), |units| {
+            for unit in units {
+                let first = unit % blocks * COLUMNS;
+                let width = COLUMNS.min(inner - first);
+                let mut acc = [self.start(); COLUMNS];
+                for i in 0..along {
+                    let row = if self.op.reverse { along - 1 - i } else { i };
+                    let at = (unit / blocks * along + row) * inner + first;
+                    // SAFETY: each unit has columns of its own, and holds one row of them at a time.
+                    let y = unsafe { parts.get(at..at + width) };
+                    for ((y, &x), acc) in y.iter_mut().zip(&x[at..at + width]).zip(&mut acc) {
+                        let before = *acc;
+                        *acc = self.join(before, x);
+                        *y = T::down(if self.op.exclusive { before } else { *acc });
+                    }
+                }
+            }
+        });
     }
 }

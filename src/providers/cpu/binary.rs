@@ -97,8 +97,8 @@ fn floor_mod<T: num_traits::Float>(a: T, b: T) -> T {
 }
 
 fn logic(op: Binary) -> Option<Box<dyn Update<Bool>>> {
-    fn boxed(f: fn(bool, bool) -> bool) -> Option<Box<dyn Update<Bool>>> {
-        Some(Box::new(Pairwise::<_, false>(move |a: Bool, b: Bool| Bool::from(f(a.get(), b.get())))))
+    fn boxed(f: impl Fn(bool, bool) -> bool + Send + Sync + 'static) -> Option<Box<dyn Update<Bool>>> {
+        Some(Box::new(Pairwise::<_, true>(move |a: Bool, b: Bool| Bool::from(f(a.get(), b.get())))))
     }
     match op {
         Binary::And => boxed(|a, b| a & b),

@@ -11,6 +11,7 @@ use crate::tensor::{C64, C128, Element, TensorView, TensorViewMut, bf16, f16};
 use super::ints::shape_input;
 use super::number::dispatch;
 use super::parallel::{GRAIN, split_mut};
+use super::scratch::with_scratch;
 use super::{Argument, CpuKernel, Entry, Kernel, KernelContext, NodeContext, Prepared};
 
 pub(super) const KERNELS: &[Entry] = &[Entry::new("Col2Im", build)];
@@ -32,7 +33,7 @@ struct Sum<T> {
 
 /// An element, and how many are summed up: half types in f32, integers with wrapping.
 trait Term: Element {
-    type Total: Copy + Default;
+    type Total: Element;
     fn add(total: Self::Total, x: Self) -> Self::Total;
     fn total(total: Self::Total) -> Self;
 }
@@ -73,24 +74,34 @@ impl<T: Term> Kernel for Sum<T> {
         let input = input.slice::<T>();
         let count: usize = axes.iter().map(|a| a.count).product();
         let block: usize = axes.iter().map(|a| a.block).product();
-        let plane: usize = axes.iter().map(|a| a.image).product();
-        split_mut(cx.pool, output.slice::<T>(), 1, (GRAIN / block).max(1), |range, part| {
-            let mut at: SmallVec<[usize; 4]> = SmallVec::from_elem(0, axes.len());
-            for (i, y) in range.zip(part) {
-                let mut rest = i % plane;
-                for (x, axis) in at.iter_mut().zip(axes).rev() {
-                    *x = rest % axis.image;
-                    rest /= axis.image;
-                }
-                let columns = &input[i / plane * block * count..][..block * count];
-                let mut sum = T::Total::default();
-                for k in 0..block {
-                    if let Some(column) = block_of(axes, &at, k) {
-                        sum = T::add(sum, columns[k * count + column]);
+        let output = output.slice::<T>();
+        let Some((last, outer)) = axes.split_last() else {
+            output.copy_from_slice(input);
+            return Ok(());
+        };
+        let lines: usize = outer.iter().map(|a| a.image).product();
+        let work = (last.image * block).max(1);
+        split_mut(cx.pool, output, last.image, (GRAIN / work).max(1), |range, part| {
+            let mut at: SmallVec<[usize; 4]> = SmallVec::from_elem(0, outer.len());
+            with_scratch([last.image], |[sums]: [&mut [T::Total]; 1]| {
+                for (i, y) in range.zip(part.chunks_exact_mut(last.image)) {
+                    let mut rest = i % lines;
+                    for (x, axis) in at.iter_mut().zip(outer).rev() {
+                        *x = rest % axis.image;
+                        rest /= axis.image;
                     }
+                    let columns = &input[i / lines * block * count..][..block * count];
+                    sums.fill(T::Total::default());
+                    for k in 0..block / last.block {
+                        let Some(line) = block_of(outer, &at, k) else { continue };
+                        for inner in 0..last.block {
+                            let from = &columns[(k * last.block + inner) * count + line * last.count..];
+                            add_line(last, inner, &from[..last.count], sums);
+                        }
+                    }
+                    y.iter_mut().zip(&*sums).for_each(|(y, &sum)| *y = T::total(sum));
                 }
-                *y = T::total(sum);
-            }
+            });
         });
         Ok(())
     }
@@ -99,6 +110,23 @@ impl<T: Term> Kernel for Sum<T> {
         let image = shape_input(inputs, 1)?.unwrap_or_default();
         let block = shape_input(inputs, 2)?.unwrap_or_default();
         Ok(Prepared { state: Some(Box::new(self.op.axes(&image, &block)?)), scratch: 0 })
+    }
+}
+
+/// Adds the elements `k` of a line of blocks where they lie in the image.
+fn add_line<T: Term>(axis: &BlockAxis, k: usize, blocks: &[T], sums: &mut [T::Total]) {
+    let offset = k * axis.dilation;
+    // Block `b` puts its element at `b · stride + offset − pad`.
+    let first = axis.pad.saturating_sub(offset).div_ceil(axis.stride);
+    let Some(start) = (first * axis.stride + offset).checked_sub(axis.pad) else { return };
+    if first >= blocks.len() || start >= sums.len() {
+        return;
+    }
+    let (sums, blocks) = (&mut sums[start..], &blocks[first..]);
+    if axis.stride == 1 {
+        sums.iter_mut().zip(blocks).for_each(|(sum, &x)| *sum = T::add(*sum, x));
+    } else {
+        sums.iter_mut().step_by(axis.stride).zip(blocks).for_each(|(sum, &x)| *sum = T::add(*sum, x));
     }
 }
 

@@ -156,7 +156,9 @@ impl<T: Store> Kernel for ConvKernel<T> {
                 multiply(cx.pool, &Product { batch, m, n, k, a, b: image.right() }, &epilogue);
             }
             Way::Depthwise(table) | Way::Patches(table) => {
-                let patches = Patches { table, images: x, channels, interleaved: None, load: T::load };
+                let padding = T::Compute::default();
+                let patches =
+                    Patches { table, images: x, channels, interleaved: None, load: T::load, padding };
                 let b = super::gemm::Right::Source(&patches);
                 multiply(cx.pool, &Product { batch, m, n, k, a, b }, &epilogue);
             }

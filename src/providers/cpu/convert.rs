@@ -287,3 +287,23 @@ fn integer_writer(to: ElementType) -> Option<fn(&[i64], &mut TensorViewMut<'_>)>
     dispatch!(Some(to), B in [i8, i16, i32, i64, u8, u16, u32, u64] => Some(plain::<B>),
         else dispatch!(Some(to), B in [I4, U4, I2, U2] => Some(narrow::<B>), else None))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{elements, run, t};
+    use super::*;
+    use crate::graph::Attribute;
+
+    /// NumPy's results with ml_dtypes: integers keep their low bits, those below 0 with their sign.
+    #[test]
+    fn integers_of_four_bits_wrap() {
+        let cast =
+            |x, to: ElementType| run("Cast", 21, &[("to", Attribute::Int(to as i64))], &[x], 1).unwrap();
+        let x = || t(&[3], &[I4(-1), I4(-8), I4(7)]);
+        assert_eq!(elements::<u8>(&cast(x(), ElementType::U8)[0]).1, [255, 248, 7]);
+        assert_eq!(elements::<u64>(&cast(x(), ElementType::U64)[0]).1, [u64::MAX, u64::MAX - 7, 7]);
+        assert_eq!(elements::<i16>(&cast(x(), ElementType::I16)[0]).1, [-1, -8, 7]);
+        assert_eq!(elements::<U4>(&cast(x(), ElementType::U4)[0]).1, [U4(15), U4(8), U4(7)]);
+        assert_eq!(elements::<I4>(&cast(t(&[2], &[200u8, 7]), ElementType::I4)[0]).1, [I4(-8), I4(7)]);
+    }
+}

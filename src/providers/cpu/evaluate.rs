@@ -2,7 +2,7 @@
 
 use crate::graph::{Dim, Fact, Node};
 use crate::ops::{self, Infer, OpError, Unknowns};
-use crate::tensor::{Shape, Tensor, TensorView, TensorViewMut, Value, ValueRef, ValueType};
+use crate::tensor::{Buffer, Shape, Tensor, TensorView, TensorViewMut, Value, ValueRef, ValueType};
 use crate::threads::Pool;
 
 use super::kernel::{Argument, CpuKernel, Kernel, KernelContext, NodeContext};
@@ -83,7 +83,7 @@ pub(crate) fn run_kernel(
                 known_shape(fact).ok_or_else(|| OpError::Data("an output's shape stays unknown".into()))?;
             let ty =
                 fact.element_type().ok_or_else(|| OpError::Data("an output's type stays unknown".into()))?;
-            Ok(Tensor::zeros(ty, &shape)?)
+            Ok(Tensor::unwritten(ty, &shape, Buffer::unspecified)?)
         })
         .collect::<Result<_, OpError>>()?;
     let arguments: Vec<Option<Argument<'_>>> =
@@ -92,7 +92,7 @@ pub(crate) fn run_kernel(
     let prepared = kernel.prepare(&arguments, &shapes)?;
     let inputs: Vec<Option<TensorView<'_>>> =
         inputs.iter().enumerate().map(|(i, v)| v.filter(|_| !kernel.consumes(i))).collect();
-    let scratch = crate::tensor::Buffer::zeroed(prepared.scratch)?;
+    let scratch = Buffer::unspecified(prepared.scratch)?;
     // SAFETY: the buffer was made for this call, holds `scratch` bytes and is aligned to 64.
     let cx = unsafe { cx.prepared(prepared.state.as_deref(), scratch.as_ptr(), prepared.scratch) };
     // SAFETY: the results were just made; nothing else holds them.

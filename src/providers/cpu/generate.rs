@@ -15,6 +15,7 @@ use super::ints::Ints;
 use super::item::{Item, dispatch_item};
 use super::number::{Float, dispatch};
 use super::parallel::{GRAIN, split_mut};
+use super::simd::{Loop, widest};
 use super::{CpuKernel, Entry, Kernel, KernelContext, NodeContext, ValueKernel};
 
 pub(super) const KERNELS: &[Entry] = &[
@@ -93,11 +94,11 @@ fn range(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
     where
         usize: AsPrimitive<T>,
     {
-        let step: Step<T> = |start, delta, i| start.wrapping_add(&delta.wrapping_mul(&i.as_()));
+        let step = |start: T, delta: T, i: usize| start.wrapping_add(&delta.wrapping_mul(&i.as_()));
         CpuKernel::Tensor(Box::new(Range { step, _element: PhantomData }))
     }
     fn floats<T: Float>() -> CpuKernel {
-        let step: Step<T> = |start, delta, i| T::down(start.up() + T::constant(i as f64) * delta.up());
+        let step = |start: T, delta: T, i: usize| T::down(start.up() + T::constant(i as f64) * delta.up());
         CpuKernel::Tensor(Box::new(Range { step, _element: PhantomData }))
     }
     Ok(match node.input(0) {
@@ -110,15 +111,32 @@ fn range(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
     })
 }
 
-/// `start + i · delta`.
-type Step<T> = fn(T, T, usize) -> T;
-
-struct Range<T> {
-    step: Step<T>,
+/// A range whose element `i` is `step(start, delta, i)`.
+struct Range<T, F> {
+    step: F,
     _element: PhantomData<fn(T)>,
 }
 
-impl<T: Element> Kernel for Range<T> {
+/// The elements of a part of a range.
+struct Steps<'a, T, F> {
+    start: T,
+    delta: T,
+    first: usize,
+    output: &'a mut [T],
+    step: &'a F,
+}
+
+impl<T: Element, F: Fn(T, T, usize) -> T> Loop for Steps<'_, T, F> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        for (i, y) in self.output.iter_mut().enumerate() {
+            *y = (self.step)(self.start, self.delta, self.first + i);
+        }
+    }
+}
+
+impl<T: Element, F: Fn(T, T, usize) -> T + Send + Sync> Kernel for Range<T, F> {
     fn run(
         &self,
         cx: &KernelContext<'_>,
@@ -130,7 +148,7 @@ impl<T: Element> Kernel for Range<T> {
         };
         let (start, delta) = (start.slice::<T>()[0], delta.slice::<T>()[0]);
         split_mut(cx.pool, output.slice::<T>(), 1, GRAIN, |range, part| {
-            range.zip(part).for_each(|(i, y)| *y = (self.step)(start, delta, i));
+            widest(Steps { start, delta, first: range.start, output: part, step: &self.step });
         });
         Ok(())
     }

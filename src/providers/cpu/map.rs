@@ -8,6 +8,7 @@ use rten_simd::SimdUnaryOp;
 use crate::ops::OpError;
 use crate::tensor::{Element, TensorView, TensorViewMut, bf16, f16};
 
+use super::halves;
 use super::parallel::{GRAIN, split_mut};
 use super::simd::{Loop, run};
 use super::{Kernel, KernelContext};
@@ -113,19 +114,23 @@ pub(super) trait Half: Element {
     fn narrow(from: &[f32], to: &mut [Self]);
 }
 
-macro_rules! half {
-    ($($ty:ty),*) => {$(
-        impl Half for $ty {
-            fn widen(from: &[Self], to: &mut [f32]) {
-                from.convert_to_f32_slice(to);
-            }
-            fn narrow(from: &[f32], to: &mut [Self]) {
-                to.convert_from_f32_slice(from);
-            }
-        }
-    )*};
+impl Half for f16 {
+    fn widen(from: &[Self], to: &mut [f32]) {
+        halves::widen(from, to);
+    }
+    fn narrow(from: &[f32], to: &mut [Self]) {
+        halves::narrow(from, to);
+    }
 }
-half!(f16, bf16);
+
+impl Half for bf16 {
+    fn widen(from: &[Self], to: &mut [f32]) {
+        from.convert_to_f32_slice(to);
+    }
+    fn narrow(from: &[f32], to: &mut [Self]) {
+        to.convert_from_f32_slice(from);
+    }
+}
 
 /// Elements of a half type that are computed in f32 at a time.
 pub(super) const HALF_RUN: usize = 512;
@@ -193,7 +198,7 @@ impl<T: Element, U: Element, F: Fn(T) -> U + Send + Sync> Kernel for MapTo<T, U,
         let (Some(output), Some(x)) = (&mut outputs[0], inputs[0]) else { return Ok(()) };
         let x = x.slice::<T>();
         split_mut(cx.pool, output.slice::<U>(), 1, GRAIN, |range, y| {
-            run::<_, false>(Copying { x: &x[range], y, f: &self.f });
+            run::<_, true>(Copying { x: &x[range], y, f: &self.f });
         });
         Ok(())
     }

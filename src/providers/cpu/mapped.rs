@@ -55,6 +55,14 @@ impl Mapped {
                     continue;
                 };
                 let copy = |row: &mut [T], range: std::ops::Range<usize>| {
+                    if block == 1 {
+                        for (y, &offset) in row[range.clone()].iter_mut().zip(&inner[range]) {
+                            y.clone_from(
+                                usize::try_from(offset).map_or(fill, |offset| &input[base + offset]),
+                            );
+                        }
+                        return;
+                    }
                     for (y, &offset) in
                         row[range.start * block..range.end * block].chunks_exact_mut(block).zip(&inner[range])
                     {

@@ -8,6 +8,7 @@ mod along;
 mod choose;
 mod convert;
 mod dropout;
+mod dynamic_quantize;
 mod evaluate;
 mod fused;
 mod gemm;
@@ -38,10 +39,12 @@ mod conv;
 mod crop;
 mod detection;
 mod einsum;
+mod elementary;
 mod fourier;
 mod gather;
 mod generate;
 mod grid;
+mod halves;
 mod image_decoder;
 mod inverse;
 mod item;
@@ -147,6 +150,7 @@ const FAMILIES: &[&[Entry]] = &[
     norm_axes::KERNELS,
     pool::KERNELS,
     qlinear::KERNELS,
+    dynamic_quantize::KERNELS,
     quantize::KERNELS,
     random::KERNELS,
     reduce::KERNELS,

@@ -17,6 +17,7 @@ use super::conv::PatchTable;
 use super::number::dispatch;
 use super::parallel::Parts;
 use super::scratch::with_scratch;
+use super::simd::{Loop, widest};
 use super::{Argument, CpuKernel, Entry, Kernel, KernelContext, NodeContext, Prepared};
 use fold::{Fold, Max, Mean, Norm};
 
@@ -129,15 +130,43 @@ impl<T: Element, F: Fold<T>> Windowed<T, F> {
                 return;
             }
             let from = &image[(start as isize + (range.start * stride) as isize + at) as usize..];
-            let sums = &mut sums[range.clone()];
-            if stride == 1 {
-                sums.iter_mut().zip(from).for_each(|(s, &x)| *s = self.fold.add(*s, x));
-            } else {
-                sums.iter_mut()
-                    .zip(from.iter().step_by(stride))
-                    .for_each(|(s, &x)| *s = self.fold.add(*s, x));
-            }
+            widest(AddTap { fold: &self.fold, sums: &mut sums[range.clone()], from, stride });
         });
+    }
+}
+
+/// Adds an element to each sum, at a stride.
+struct AddTap<'a, T, F: Fold<T>> {
+    fold: &'a F,
+    sums: &'a mut [F::Sum],
+    from: &'a [T],
+    stride: usize,
+}
+
+impl<T: Element, F: Fold<T>> Loop for AddTap<'_, T, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let AddTap { fold, sums, from, stride } = self;
+        match stride {
+            1 => sums.iter_mut().zip(from).for_each(|(sum, &x)| *sum = fold.add(*sum, x)),
+            2 => {
+                // Pairs are loaded as vectors, single elements at a stride are not.
+                let (pairs, rest) = from.as_chunks::<2>();
+                let whole = pairs.len().min(sums.len());
+                for i in 0..whole {
+                    sums[i] = fold.add(sums[i], pairs[i][0]);
+                }
+                if let (Some(sum), Some(&x)) = (sums.get_mut(whole), rest.first()) {
+                    *sum = fold.add(*sum, x);
+                }
+            }
+            _ => sums
+                .iter_mut()
+                .zip(from.iter().step_by(stride))
+                .for_each(|(sum, &x)| *sum = fold.add(*sum, x)),
+        }
     }
 }
 

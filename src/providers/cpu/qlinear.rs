@@ -19,6 +19,8 @@ use crate::threads::Pool;
 use super::Entry;
 use super::gemm::Offsets;
 use super::parallel::split_mut;
+use super::scratch::with_scratch;
+use super::simd::{Loop, widest};
 
 const DOMAIN: &str = "com.microsoft";
 
@@ -90,6 +92,33 @@ impl<'a> Bytes<'a> {
     }
 }
 
+impl Bytes<'_> {
+    /// Whether these are integers, and signed ones.
+    fn signed(self) -> Option<bool> {
+        match self {
+            Bytes::U8(_) => Some(false),
+            Bytes::I8(_) => Some(true),
+            _ => None,
+        }
+    }
+
+    /// Writes the integers from `start` at a stride as signed or unsigned ones, which are 128 apart.
+    fn load_bytes(self, start: usize, stride: usize, signed: bool, out: &mut [u8]) {
+        let (bytes, own): (&[u8], bool) = match self {
+            Bytes::I8(x) => (bytemuck::cast_slice(x), true),
+            Bytes::U8(x) => (x, false),
+            _ => return,
+        };
+        let from = &bytes[start..];
+        let flip = if own == signed { 0 } else { 128 };
+        match stride {
+            1 if flip == 0 => out.copy_from_slice(&from[..out.len()]),
+            1 => out.iter_mut().zip(from).for_each(|(y, &x)| *y = x ^ flip),
+            _ => out.iter_mut().zip(from.iter().step_by(stride.max(1))).for_each(|(y, &x)| *y = x ^ flip),
+        }
+    }
+}
+
 /// One number for all, or one for each row or column.
 #[derive(Clone, Copy)]
 struct Zeros<'a> {
@@ -103,6 +132,16 @@ struct Zeros<'a> {
 impl Zeros<'_> {
     fn at(&self, batch: usize, i: usize) -> f32 {
         self.values.map_or(0.0, |v| v.at(self.offsets.at(batch) + i * self.stride))
+    }
+
+    /// The same of integers, as a signed or an unsigned byte; `own` tells what the operand's are.
+    fn byte(&self, batch: usize, i: usize, own: bool, signed: bool) -> u8 {
+        let flip = if signed { 128 } else { 0 };
+        match self.values {
+            Some(Bytes::U8(x)) => x[self.offsets.at(batch) + i * self.stride] ^ flip,
+            Some(Bytes::I8(x)) => x[self.offsets.at(batch) + i * self.stride] as u8 ^ (flip ^ 128),
+            _ => u8::from(own != signed) << 7,
+        }
     }
 }
 
@@ -123,11 +162,10 @@ struct Requantize<'a> {
 impl Requantize<'_> {
     /// Stores floats, or integers rounded half to even and saturated.
     fn store(&self, pool: &Pool, sums: &[f64], y: &mut TensorViewMut<'_>) {
-        let round = f64::round_ties_even;
         match y.ty() {
             ElementType::F32 => self.store_as(pool, sums, y.slice(), |x| x as f32),
             ElementType::F16 => self.store_as(pool, sums, y.slice(), f16::from_f64),
-            ElementType::I8 => self.store_as(pool, sums, y.slice(), |x| round(x).clamp(-128.0, 127.0) as i8),
+            ElementType::I8 => self.store_as(pool, sums, y.slice(), |x| nearest(x, -128.0, 127.0) as i8),
             ElementType::F8E4M3FN => {
                 self.store_as(pool, sums, y.slice(), |x| F8E4M3FN::from_f32(x as f32, true));
             }
@@ -140,28 +178,61 @@ impl Requantize<'_> {
             ElementType::F8E5M2FNUZ => {
                 self.store_as(pool, sums, y.slice(), |x| F8E5M2FNUZ::from_f32(x as f32, true));
             }
-            _ => self.store_as(pool, sums, y.slice(), |x| round(x).clamp(0.0, 255.0) as u8),
+            _ => self.store_as(pool, sums, y.slice(), |x| nearest(x, 0.0, 255.0) as u8),
         }
     }
 
     fn store_as<T: Send>(&self, pool: &Pool, sums: &[f64], y: &mut [T], cast: impl Fn(f64) -> T + Sync) {
         let (n, zero) = (self.n, self.zero as f64);
         split_mut(pool, y, n, 8192 / n.max(1) + 1, |rows, out| {
-            for (row, out) in rows.zip(out.chunks_exact_mut(n.max(1))) {
-                let batch = row / self.m;
-                let factor = (self.row)(batch, row % self.m);
-                let pairs = out.iter_mut().zip(&sums[row * n..][..n]);
-                match (self.column, self.bias) {
-                    (None, None) => pairs.for_each(|(y, &sum)| *y = cast(sum * factor + zero)),
-                    (column, bias) => pairs.enumerate().for_each(|(j, (y, &sum))| {
-                        let column = column.map_or(1.0, |column| column(batch, j));
-                        let bias = bias.map_or(0.0, |bias| bias(j));
-                        *y = cast(sum * factor * column + bias + zero);
-                    }),
+            with_scratch([n, n], |[columns, biases]: [&mut [f64]; 2]| {
+                columns.fill(1.0);
+                biases.fill(zero);
+                if let Some(bias) = self.bias {
+                    biases.iter_mut().enumerate().for_each(|(j, y)| *y = bias(j) + zero);
                 }
-            }
+                let mut ready = None;
+                for (row, y) in rows.zip(out.chunks_exact_mut(n.max(1))) {
+                    let batch = row / self.m;
+                    if let Some(column) = self.column.filter(|_| ready != Some(batch)) {
+                        columns.iter_mut().enumerate().for_each(|(j, y)| *y = column(batch, j));
+                        ready = Some(batch);
+                    }
+                    let factor = (self.row)(batch, row % self.m);
+                    widest(Scaled { y, sums: &sums[row * n..][..n], factor, columns, biases, cast: &cast });
+                }
+            });
         });
     }
+}
+
+/// A row of results.
+struct Scaled<'a, T, F> {
+    y: &'a mut [T],
+    sums: &'a [f64],
+    factor: f64,
+    columns: &'a [f64],
+    biases: &'a [f64],
+    cast: &'a F,
+}
+
+impl<T, F: Fn(f64) -> T> Loop for Scaled<'_, T, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let numbers = self.sums.iter().zip(self.columns).zip(self.biases);
+        for (y, ((&sum, &column), &bias)) in self.y.iter_mut().zip(numbers) {
+            *y = (self.cast)(sum * self.factor * column + bias);
+        }
+    }
+}
+
+/// The nearest integer, ties to even, limited. Beside 1.5·2⁵² an f64 has no room for fractions: the number lies
+/// in its last bits. A cast is no vector instruction, since it saturates.
+#[inline(always)]
+fn nearest(x: f64, low: f64, high: f64) -> i32 {
+    (x.max(low).min(high) + 6_755_399_441_055_744.0).to_bits() as i32
 }
 
 /// The elements of a tensor of scales.

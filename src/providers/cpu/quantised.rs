@@ -46,6 +46,27 @@ impl<Q: Quantised> Loop for Dequantise<'_, Q> {
     }
 }
 
+/// Divides by one scale, or by as many as there are numbers.
+pub(super) fn divide(x: &mut [f32], scale: &[f32]) {
+    widest(Divide { x, scale });
+}
+
+struct Divide<'a> {
+    x: &'a mut [f32],
+    scale: &'a [f32],
+}
+
+impl Loop for Divide<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        match self.scale {
+            &[scale] => self.x.iter_mut().for_each(|x| *x /= scale),
+            scale => self.x.iter_mut().zip(scale).for_each(|(x, scale)| *x /= scale),
+        }
+    }
+}
+
 /// Rounds to an integer, shifts and limits.
 struct Round<'a, Q, F> {
     x: &'a [f32],
@@ -73,6 +94,13 @@ impl<Q, F: Fn(f32) -> Q> Loop for Round<'_, Q, F> {
     }
 }
 
+/// A whole number of at most 22 bits, whose low bits are the result's. Beside 1.5·2²³ a float has no room for
+/// fractions, so the number lies in its last bits; a cast is no vector instruction, since it saturates.
+#[inline(always)]
+fn whole(x: f32) -> i32 {
+    (x + 12_582_912.0).to_bits() as i32
+}
+
 macro_rules! integers {
     ($($ty:ty: $low:expr, $high:expr, $of:expr, $value:expr);* $(;)?) => {$(
         impl Quantised for $ty {
@@ -86,10 +114,10 @@ macro_rules! integers {
     )*};
 }
 integers! {
-    u8: u8::MIN, u8::MAX, |x| x as i32 as u8, |x| x as f32;
-    i8: i8::MIN, i8::MAX, |x| x as i32 as i8, |x| x as f32;
-    u16: u16::MIN, u16::MAX, |x| x as i32 as u16, |x| x as f32;
-    i16: i16::MIN, i16::MAX, |x| x as i32 as i16, |x| x as f32;
+    u8: u8::MIN, u8::MAX, |x| whole(x) as u8, |x| x as f32;
+    i8: i8::MIN, i8::MAX, |x| whole(x) as i8, |x| x as f32;
+    u16: u16::MIN, u16::MAX, |x| whole(x) as u16, |x| x as f32;
+    i16: i16::MIN, i16::MAX, |x| whole(x) as i16, |x| x as f32;
     i32: i32::MIN, i32::MAX, |x| x as i32, |x| x as f32;
     U4: U4::MIN, U4::MAX, |x| U4(x as u8), |x: U4| x.0 as f32;
     I4: I4::MIN, I4::MAX, |x| I4(x as i8), |x: I4| x.0 as f32;

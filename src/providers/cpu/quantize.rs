@@ -1,10 +1,7 @@
-//! `QuantizeLinear`, `DequantizeLinear`, `DynamicQuantizeLinear`.
+//! `QuantizeLinear`, `DequantizeLinear`.
 
 use std::marker::PhantomData;
 use std::ops::Range;
-
-use rten_simd::SimdOp;
-use rten_vecmath::MinMax;
 
 use crate::ops::OpError;
 use crate::ops::quantize::{Dequantize, Granularity, Layout, Quantize, check_scale};
@@ -17,13 +14,12 @@ use super::convert::reader;
 use super::lanes::{Lanes, RUN};
 use super::number::dispatch;
 use super::parallel::{GRAIN, split_mut};
-use super::quantised::{Quantised, round_to};
+use super::quantised::{Quantised, divide, round_to};
 use super::{Argument, CpuKernel, Entry, Kernel, KernelContext, NodeContext, Prepared};
 
 pub(super) const KERNELS: &[Entry] = &[
     Entry::new("QuantizeLinear", build_quantize),
     Entry::new("DequantizeLinear", build_dequantize),
-    Entry::new("DynamicQuantizeLinear", build_dynamic),
     Entry::new("QuantizeLinear", build_quantize).domain("com.microsoft"),
     Entry::new("DequantizeLinear", build_dequantize).domain("com.microsoft"),
 ];
@@ -204,10 +200,7 @@ impl<Q: Quantised> Kernel for QuantizeKernel<Q> {
                 (self.load)(x, elements, wide);
                 round_to(self.precision, wide);
                 let scale = parameters.scale(scales.clone());
-                match scale {
-                    &[scale] => wide.iter_mut().for_each(|x| *x /= scale),
-                    scale => wide.iter_mut().zip(scale).for_each(|(x, scale)| *x /= scale),
-                }
+                divide(wide, scale);
                 round_to(self.precision, wide);
                 Q::quantise(wide, parameters.zero(scales), self.op.saturate, y);
             });
@@ -282,58 +275,6 @@ impl<Q: Quantised, T: Lanes<Wide = f32>> Kernel for DequantizeKernel<Q, T> {
     ) -> Result<Prepared, OpError> {
         Cut::prepare(self.granularity, inputs)
     }
-}
-
-fn build_dynamic(_node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
-    Ok(CpuKernel::Tensor(Box::new(DynamicQuantize)))
-}
-
-struct DynamicQuantize;
-
-impl Kernel for DynamicQuantize {
-    fn run(
-        &self,
-        cx: &KernelContext<'_>,
-        inputs: &[Option<TensorView<'_>>],
-        outputs: &mut [Option<TensorViewMut<'_>>],
-    ) -> Result<(), OpError> {
-        let Some(x) = inputs[0].map(|x| x.slice::<f32>()) else { return Ok(()) };
-        let (scale, zero) = dynamic_parameters(x)?;
-        let [y, scale_out, zero_out, ..] = outputs else { return Ok(()) };
-        if let Some(scale_out) = scale_out {
-            scale_out.slice::<f32>().fill(scale);
-        }
-        if let Some(zero_out) = zero_out {
-            zero_out.slice::<u8>().fill(zero as u8);
-        }
-        if let Some(y) = y {
-            split_mut(cx.pool, y.slice::<u8>(), 1, GRAIN, |range, part| {
-                let mut wide = [0.0f32; RUN];
-                for (x, y) in x[range].chunks(RUN).zip(part.chunks_mut(RUN)) {
-                    let wide = &mut wide[..x.len()];
-                    wide.iter_mut().zip(x).for_each(|(w, x)| *w = x / scale);
-                    u8::quantise(wide, &[zero], true, y);
-                }
-            });
-        }
-        Ok(())
-    }
-}
-
-/// Scale and zero point that map the range of `x` to 0…255.
-pub(super) fn dynamic_parameters(x: &[f32]) -> Result<(f32, f32), OpError> {
-    let (min, max) = MinMax::new(x).dispatch();
-    // The range takes in zero, so that zero is exact.
-    let (min, max) = (min.min(0.0), max.max(0.0));
-    let scale = if x.iter().any(|x| x.is_nan()) {
-        f32::NAN
-    } else if min == max {
-        1.0
-    } else {
-        (max - min) / 255.0
-    };
-    check_scale(scale)?;
-    Ok((scale, (-min / scale).clamp(0.0, 255.0).round_ties_even()))
 }
 
 #[cfg(test)]

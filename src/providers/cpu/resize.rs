@@ -209,14 +209,46 @@ impl<C: Sample<Compute = C> + num_traits::Float + num_traits::NumAssign> Pass<C>
         A: Sample<Compute = C>,
         B: Sample<Compute = C>,
     {
+        match self.taps.count {
+            2 => self.along_taps::<A, B, 2>(x, y),
+            4 => self.along_taps::<A, B, 4>(x, y),
+            _ => self.along_any(x, y),
+        }
+        for (y, _) in y.iter_mut().zip(&self.taps.outside).filter(|(_, outside)| **outside) {
+            *y = B::store(extrapolation);
+        }
+    }
+
+    /// With a number of taps that the compiler knows: those of linear and cubic interpolation.
+    fn along_taps<A, B, const N: usize>(&self, x: &[A], y: &mut [B])
+    where
+        A: Sample<Compute = C>,
+        B: Sample<Compute = C>,
+    {
+        let (positions, _) = self.taps.positions.as_chunks::<N>();
+        let (weights, _) = self.weights.as_chunks::<N>();
+        for ((y, positions), weights) in y.iter_mut().zip(positions).zip(weights) {
+            let mut sum = weights[0] * x[positions[0]].load();
+            for k in 1..N {
+                sum += weights[k] * x[positions[k]].load();
+            }
+            *y = B::store(sum);
+        }
+    }
+
+    fn along_any<A, B>(&self, x: &[A], y: &mut [B])
+    where
+        A: Sample<Compute = C>,
+        B: Sample<Compute = C>,
+    {
         let count = self.taps.count;
         let taps = self.taps.positions.chunks_exact(count).zip(self.weights.chunks_exact(count));
-        for (i, (y, (positions, weights))) in y.iter_mut().zip(taps).enumerate() {
+        for (y, (positions, weights)) in y.iter_mut().zip(taps) {
             let mut sum = C::zero();
             for (&p, &w) in positions.iter().zip(weights) {
                 sum += w * x[p].load();
             }
-            *y = B::store(if self.taps.outside[i] { extrapolation } else { sum });
+            *y = B::store(sum);
         }
     }
 }

@@ -87,14 +87,20 @@ impl<T: Lanes<Wide: Real>> Kernel for General<T> {
             return Ok(());
         }
         // In place or not, the kernel works on the output.
-        if let Some(x) = inputs[0] {
-            y.copy_from_slice(x.slice::<T>());
-        }
+        let x = inputs[0].map(|x| x.slice::<T>());
         if inner == 1 {
-            split_mut(cx.pool, y, along, (GRAIN / along).max(1), |_, part| {
-                part.chunks_mut(along).for_each(|y| self.row(y));
+            split_mut(cx.pool, y, along, (GRAIN / along).max(1), |range, part| {
+                for (i, y) in range.zip(part.chunks_mut(along)) {
+                    if let Some(x) = x {
+                        y.copy_from_slice(&x[i * along..][..along]);
+                    }
+                    self.row(y);
+                }
             });
             return Ok(());
+        }
+        if let Some(x) = x {
+            y.copy_from_slice(x);
         }
         let blocks = inner.div_ceil(COLUMNS);
         let parts = Parts::new(y);

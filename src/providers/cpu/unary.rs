@@ -4,6 +4,7 @@ use crate::ops::OpError;
 use crate::ops::unary::{Predicate, Unary};
 use crate::tensor::{Bool, Element, ElementType, F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, bf16, f16};
 
+use super::elementary;
 use super::map::{Function, HalfMap, Map, MapTo, Plain, Vector};
 use super::number::dispatch;
 use super::vector as functions;
@@ -75,11 +76,16 @@ fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
 /// The function in f32: over vectors where there is one, else as in any float.
 pub(super) fn function_f32(op: Unary) -> Option<Box<dyn Function<f32>>> {
     Some(match op {
+        Unary::Atan => Box::new(Vector(elementary::Atan)),
+        Unary::Cos => Box::new(Vector(elementary::Wave::<true>)),
         Unary::Elu { alpha } => Box::new(Vector(rten_vecmath::Elu { alpha })),
         Unary::Erf => Box::new(Vector(functions::Erf)),
         Unary::Exp => Box::new(Vector(rten_vecmath::Exp {})),
         Unary::Gelu { tanh: false } => Box::new(Vector(functions::Gelu)),
         Unary::Gelu { tanh: true } => Box::new(Vector(rten_vecmath::ApproxGelu {})),
+        Unary::Log => Box::new(Vector(elementary::Log)),
+        Unary::Selu { alpha, gamma } => Box::new(Vector(functions::Selu { alpha, gamma })),
+        Unary::Sin => Box::new(Vector(elementary::Wave::<false>)),
         Unary::Sigmoid => Box::new(Vector(rten_vecmath::Sigmoid {})),
         Unary::Swish { alpha } => Box::new(Vector(rten_vecmath::Swish { alpha })),
         Unary::Tanh => Box::new(Vector(rten_vecmath::Tanh {})),
@@ -312,7 +318,10 @@ fn integer<T: Integer>(op: Unary) -> Option<Box<dyn Function<T>>> {
 }
 
 fn build_predicate(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
-    fn kernel<T: Element>(op: Predicate, value: fn(T) -> f32) -> Box<dyn Kernel> {
+    fn kernel<T: Element>(
+        op: Predicate,
+        value: impl Fn(T) -> f32 + Send + Sync + 'static,
+    ) -> Box<dyn Kernel> {
         match op {
             Predicate::IsNan => MapTo::boxed(move |x: T| Bool::from(value(x).is_nan())),
             Predicate::IsInf { negative, positive } => MapTo::boxed(move |x: T| {

@@ -96,8 +96,13 @@ fn group<T: Ordered>(layout: Layout, data: &[T], sorted: bool) -> Groups {
     };
     let mut order: Vec<usize> = (0..layout.length).collect();
     // The sort is stable, so each group begins with its first occurrence.
-    order.sort_by(compare);
-    let mut groups: Vec<&[usize]> = order.chunk_by(|a, b| compare(a, b).is_eq()).collect();
+    let mut groups: Vec<&[usize]> = if layout.outer == 1 && layout.inner == 1 {
+        order.sort_by(|&a, &b| data[a].order(&data[b]));
+        order.chunk_by(|&a, &b| data[a].order(&data[b]).is_eq()).collect()
+    } else {
+        order.sort_by(compare);
+        order.chunk_by(|a, b| compare(a, b).is_eq()).collect()
+    };
     if !sorted {
         groups.sort_by_key(|group| group[0]);
     }

@@ -4,7 +4,7 @@ use std::f32::consts::FRAC_1_SQRT_2;
 
 use rten_simd::ops::{BitOps, FloatOps, NumOps};
 use rten_simd::{Isa, SimdUnaryOp};
-use rten_vecmath::Exp;
+use rten_vecmath::{Elu, Exp};
 
 /// The error function, within 2 ulp.
 #[derive(Default)]
@@ -49,6 +49,20 @@ fn parts<I: Isa>(isa: I, x: I::F32) -> (I::F32, I::F32) {
     }
     let beyond = ops.ge(t, ops.splat(4.0));
     (near, ops.select(ops.zero(), Exp::apply(isa, far), beyond))
+}
+
+/// `gamma · x`, below zero `gamma · alpha · (exp(x) − 1)`.
+pub(super) struct Selu {
+    pub(super) alpha: f32,
+    pub(super) gamma: f32,
+}
+
+impl SimdUnaryOp<f32> for Selu {
+    #[inline(always)]
+    fn eval<I: Isa>(&self, isa: I, x: I::F32) -> I::F32 {
+        let ops = isa.f32();
+        ops.mul(Elu { alpha: self.alpha }.eval(isa, x), ops.splat(self.gamma))
+    }
 }
 
 impl SimdUnaryOp<f32> for Erf {

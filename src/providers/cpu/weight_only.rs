@@ -5,6 +5,7 @@
 //! after a piece of it was unpacked; for many rows the weight is the left operand of a matrix product,
 //! which unpacks one block at a time into the thread's scratch.
 
+mod dots;
 mod gather;
 mod weights;
 
@@ -22,6 +23,7 @@ use super::parallel::Parts;
 use super::scratch::with_scratch;
 use super::simd::{Loop, widest};
 use super::{Argument, CpuKernel, Entry, Kernel, KernelContext, NodeContext, Prepared};
+use dots::{arrange, arranged_size, blocks_of_runs};
 use weights::{Codes, FP4, NBits, NF4, Weights, Zeros};
 
 pub(super) const KERNELS: &[Entry] = &[
@@ -70,7 +72,7 @@ impl<T: Store<Compute = f32>> Kernel for NBitsKernel<T> {
         let weights = NBits { op: self.op, data: b.slice(), scales: scales.slice::<T>(), zeros, groups };
         let bias = input(5).map(|bias| bias.slice::<T>());
         let m = y.len() / self.op.n;
-        if self.arranges(m, groups.is_some()) {
+        if arranges(m, groups.is_some()) {
             dots(cx, m, a.slice::<T>(), &weights, bias, y.slice::<T>());
             return Ok(());
         }
@@ -85,19 +87,14 @@ impl<T: Store<Compute = f32>> Kernel for NBitsKernel<T> {
     ) -> Result<Prepared, OpError> {
         let m = outputs[0].map_or(0, |y| y.iter().product::<usize>() / self.op.n);
         let groups = inputs.get(4).is_some_and(Option::is_some);
-        let scratch = match self.arranges(m, groups) {
-            true => m * self.op.blocks() * self.op.block * size_of::<f32>(),
-            false => 0,
-        };
+        let scratch = if arranges(m, groups) { m * arranged_size(&self.op) * size_of::<f32>() } else { 0 };
         Ok(Prepared { state: None, scratch })
     }
 }
 
-impl<T: Store<Compute = f32>> NBitsKernel<T> {
-    /// Whether `m` rows of A are arranged for the weight, in scratch memory.
-    fn arranges(&self, m: usize, groups: bool) -> bool {
-        m <= FEW_DOTS && NBits::<T>::has_dots(&self.op, groups)
-    }
+/// Whether `m` rows of A are arranged for the weight, in scratch memory.
+fn arranges(m: usize, groups: bool) -> bool {
+    m <= FEW_DOTS && !groups
 }
 
 /// `y = a · weights' + bias` for a few rows.
@@ -109,54 +106,45 @@ fn dots<T: Store<Compute = f32>>(
     bias: Option<&[T]>,
     y: &mut [T],
 ) {
-    let MatMulNBits { n, k, .. } = weights.op;
-    let arranged = cx.scratch::<f32>();
-    weights.arrange(a, arranged);
-    let arranged = &*arranged;
-    let row = weights.op.blocks() * weights.op.block;
-    let sink = Transposed { out: Parts::new(y), n, bias };
-    cx.pool.split(n, (1 << 17) / (k * m).max(1) + 1, |columns| {
-        for j in columns {
-            let mut i = 0;
-            while i < m {
-                let rows = &arranged[i * row..];
-                let mut sums = [0.0; 4];
-                let count = match m - i {
-                    1 => {
-                        sums[..1].copy_from_slice(&widest(Dots::<T, 1> { weights, j, rows }));
-                        1
-                    }
-                    2 | 3 => {
-                        sums[..2].copy_from_slice(&widest(Dots::<T, 2> { weights, j, rows }));
-                        2
-                    }
-                    _ => {
-                        sums = widest(Dots::<T, 4> { weights, j, rows });
-                        4
-                    }
-                };
-                for (i, sum) in (i..).zip(&mut sums[..count]) {
-                    sink.write(0, j, i, std::slice::from_mut(sum));
-                }
-                i += count;
-            }
-        }
-    });
-}
-
-struct Dots<'a, T, const R: usize> {
-    weights: &'a NBits<'a, T>,
-    j: usize,
-    rows: &'a [f32],
-}
-
-impl<T: Store<Compute = f32>, const R: usize> Loop for Dots<'_, T, R> {
-    type Output = [f32; R];
-
-    #[inline(always)]
-    fn run(self) -> [f32; R] {
-        self.weights.dots(self.j, self.rows)
+    let op = &weights.op;
+    let MatMulNBits { n, k, .. } = *op;
+    let (size, blocks) = (arranged_size(op), blocks_of_runs(op));
+    let arranged = &mut cx.scratch::<f32>()[..m * size];
+    for (a, to) in a.chunks_exact(k).zip(arranged.chunks_exact_mut(size)) {
+        arrange(op, |i| a[i].load(), to);
     }
+    let arranged = &*arranged;
+    let sink = Transposed { out: Parts::new(y), n, bias };
+    cx.pool.split(n, (1 << 18) / (k * m).max(1) + 1, |columns| {
+        with_scratch([blocks, blocks], |[scales, zeros]: [&mut [f32]; 2]| {
+            for j in columns {
+                let row = weights.row(j, scales, zeros);
+                let mut i = 0;
+                while i < m {
+                    let rows = &arranged[i * size..];
+                    let mut sums = [0.0; 4];
+                    let count = match m - i {
+                        1 => {
+                            sums[..1].copy_from_slice(&row.dots::<1>(rows));
+                            1
+                        }
+                        2 | 3 => {
+                            sums[..2].copy_from_slice(&row.dots::<2>(rows));
+                            2
+                        }
+                        _ => {
+                            sums = row.dots::<4>(rows);
+                            4
+                        }
+                    };
+                    for (i, sum) in (i..).zip(&mut sums[..count]) {
+                        sink.write(0, j, i, std::slice::from_mut(sum));
+                    }
+                    i += count;
+                }
+            }
+        });
+    });
 }
 
 fn build_codes(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {

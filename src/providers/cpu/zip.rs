@@ -35,8 +35,8 @@ impl<T: Copy + Send + Sync, U, F: Fn(T, T) -> U + Send + Sync, const WIDE: bool>
     fn combine(&self, y: &mut [U], a: &[T], b: &[T]) {
         let f = &self.0;
         match (a, b) {
-            (&[a], b) if b.len() == y.len() => run::<_, WIDE>(One { y, x: b, f: &|b| f(a, b) }),
-            (a, &[b]) => run::<_, WIDE>(One { y, x: a, f: &|a| f(a, b) }),
+            (&[a], b) if b.len() == y.len() => run::<_, WIDE>(One { y, x: b, f: &move |b| f(a, b) }),
+            (a, &[b]) => run::<_, WIDE>(One { y, x: a, f: &move |a| f(a, b) }),
             (a, b) => run::<_, WIDE>(Two { y, a, b, f }),
         }
     }
@@ -48,16 +48,16 @@ impl<T: Copy + Send + Sync, F: Fn(T, T) -> T + Send + Sync, const WIDE: bool> Up
     fn update_left(&self, y: &mut [T], b: &[T]) {
         let f = &self.0;
         match b {
-            &[b] => run::<_, WIDE>(UpdateOne { y, f: &|y| f(y, b) }),
-            b => run::<_, WIDE>(UpdateTwo { y, x: b, f: &|y, b| f(y, b) }),
+            &[b] => run::<_, WIDE>(UpdateOne { y, f: &move |y| f(y, b) }),
+            b => run::<_, WIDE>(UpdateTwo { y, x: b, f: &move |y, b| f(y, b) }),
         }
     }
 
     fn update_right(&self, y: &mut [T], a: &[T]) {
         let f = &self.0;
         match a {
-            &[a] => run::<_, WIDE>(UpdateOne { y, f: &|y| f(a, y) }),
-            a => run::<_, WIDE>(UpdateTwo { y, x: a, f: &|y, a| f(a, y) }),
+            &[a] => run::<_, WIDE>(UpdateOne { y, f: &move |y| f(a, y) }),
+            a => run::<_, WIDE>(UpdateTwo { y, x: a, f: &move |y, a| f(a, y) }),
         }
     }
 }

@@ -244,3 +244,49 @@ fn without_a_gpu_nodes_fall_back_or_are_refused() {
     assert_eq!(error.status, Status::Device);
     assert!(error.message.contains("no HIP device"), "{error}");
 }
+
+/// Broadcasting leaves no choice but the shape [3], whatever the value; the kernel needs it nevertheless.
+#[test]
+fn a_shape_that_is_known_before_the_value_that_decides_it() {
+    let model = ModelBuilder::new()
+        .input("x", F32, &["3"])
+        .input("shape", I64, &["1"])
+        .node("Expand", &["x", "shape"], &["y"])
+        .output("y");
+    let session = open(&model).unwrap();
+    for shape in [1i64, 3] {
+        let out = run(&session, &[t(&[3], &[1.0f32, 2.0, 3.0]), t(&[1], &[shape])]).unwrap();
+        assert_eq!(elements::<f32>(&out[0]), [1.0, 2.0, 3.0]);
+    }
+    let model = ModelBuilder::new()
+        .input("x", F32, &[])
+        .input("repeats", I64, &["0"])
+        .node("Tile", &["x", "repeats"], &["y"])
+        .output("y");
+    let out = run(&open(&model).unwrap(), &[t(&[], &[7.0f32]), t::<i64>(&[0], &[])]).unwrap();
+    assert_eq!(elements::<f32>(&out[0]), [7.0]);
+}
+
+/// NumPy's results: what is known while a model is opened overflows as data do.
+#[test]
+fn integers_wrap_while_a_model_is_opened() {
+    const BIG: i64 = i64::MAX - 1;
+    for (op, inputs, want) in [
+        ("Add", vec!["a", "a"], -4),
+        ("Sub", vec!["b", "a"], 4),
+        ("Mul", vec!["a", "a"], 4),
+        ("Neg", vec!["c"], i64::MIN),
+        ("ReduceSum", vec!["d"], -3),
+        ("ReduceProd", vec!["d"], i64::MIN + 2),
+    ] {
+        let model = ModelBuilder::new()
+            .initializer(ints("a", &[1], &[BIG]))
+            .initializer(ints("b", &[1], &[i64::MIN + 2]))
+            .initializer(ints("c", &[1], &[i64::MIN]))
+            .initializer(ints("d", &[2], &[BIG, i64::MAX]))
+            .node(op, &inputs, &["y"])
+            .output("y");
+        let out = run(&open(&model).unwrap(), &[]).unwrap();
+        assert_eq!(elements::<i64>(&out[0]), [want], "{op}");
+    }
+}

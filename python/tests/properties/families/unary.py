@@ -47,7 +47,9 @@ def hard_sigmoid(d: Draw) -> Case:
 
 @generator("Gelu")
 def gelu(d: Draw) -> Case:
-    return Case([_values(d, d.type())], {"approximate": d.pick([None, "none", "tanh"])}, tolerance=20)
+    # Further below 0 the reference's function of float32 cancels.
+    x = d.array(d.type(), d.shape(), -2.5, 6)
+    return Case([x], {"approximate": d.pick([None, "none", "tanh"])}, tolerance=20)
 
 
 @generator("Shrink")

@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use num_traits::{Float as _, One, ToPrimitive, Zero};
+use num_traits::{One, Zero};
 
 use crate::ops::OpError;
 use crate::ops::deform_conv::DeformConv;
@@ -94,56 +94,93 @@ struct Samples<'a, T> {
     offset_group: usize,
 }
 
+/// Positions whose corners are worked out at a time, for all channels that move alike.
+const RUN: usize = 64;
+
+/// Where a position samples: the corners of its cell with their weights, 0 outside the image, and the mask.
+#[derive(Clone, Copy)]
+struct Cell<C> {
+    corners: [(usize, C); 1 << AXES],
+    mask: C,
+}
+
 impl<T: Store<Compute: Activate>> Source<T::Compute> for Samples<'_, T> {
     fn fill(&self, batch: usize, rows: Range<usize>, columns: Range<usize>, out: &mut [T::Compute]) {
         let g = self.geometry;
-        let axes = g.input.len();
-        let (volume, positions): (usize, usize) = (g.kernel.iter().product(), g.output.iter().product());
-        let plane: usize = g.input.iter().product();
+        let volume: usize = g.kernel.iter().product();
+        let (plane, corners) = (g.input.iter().product::<usize>(), 1 << g.input.len());
         let (image, group) = (batch / self.group, batch % self.group);
         let all_channels = self.channels * self.group;
-        for (row, out) in rows.zip(out.chunks_exact_mut(columns.len())) {
-            let (channel, tap) = (group * self.channels + row / volume, row % volume);
-            let offsets = channel / (all_channels / self.offset_group);
-            let x = &self.x[(image * all_channels + channel) * plane..][..plane];
-            let moved = (image * self.offset_group + offsets) * volume + tap;
-            for (y, position) in out.iter_mut().zip(columns.clone()) {
-                let mut point = [T::Compute::zero(); AXES];
-                let (mut o, mut t) = (position, tap);
-                for axis in (0..axes).rev() {
-                    let at = o % g.output[axis] * g.strides[axis] + t % g.kernel[axis] * g.dilations[axis];
-                    (o, t) = (o / g.output[axis], t / g.kernel[axis]);
-                    let by = self.offset[(moved * axes + axis) * positions + position].load();
-                    point[axis] = T::Compute::of_f64(at as f64 - g.pads_begin[axis] as f64) + by;
-                }
-                *y = multilinear(x, &g.input, &point[..axes]);
-                if let Some(mask) = self.mask {
-                    *y = *y * mask[moved * positions + position].load();
+        let zero = T::Compute::zero();
+        let mut cells = [Cell { corners: [(0, zero); 1 << AXES], mask: T::Compute::one() }; RUN];
+        for first in rows.clone().take(volume) {
+            for start in columns.clone().step_by(RUN) {
+                let end = (start + RUN).min(columns.end);
+                let mut known = None;
+                for row in (first..rows.end).step_by(volume) {
+                    let (channel, tap) = (group * self.channels + row / volume, row % volume);
+                    let offsets = channel / (all_channels / self.offset_group);
+                    let moved = (image * self.offset_group + offsets) * volume + tap;
+                    if known != Some(moved) {
+                        cells
+                            .iter_mut()
+                            .zip(start..end)
+                            .for_each(|(cell, at)| self.sample(moved, tap, at, cell));
+                        known = Some(moved);
+                    }
+                    let x = &self.x[(image * all_channels + channel) * plane..][..plane];
+                    let at = (row - rows.start) * columns.len() + start - columns.start;
+                    for (y, cell) in out[at..at + end - start].iter_mut().zip(&cells) {
+                        let mut sum = zero;
+                        for &(at, weight) in &cell.corners[..corners] {
+                            if weight != zero {
+                                sum = sum + x[at].load() * weight;
+                            }
+                        }
+                        *y = sum * cell.mask;
+                    }
                 }
             }
         }
     }
 }
 
-/// Interpolates between the corners of the cell a point lies in; corners outside count as zero.
-fn multilinear<T: Store<Compute: Activate>>(x: &[T], extent: &[usize], point: &[T::Compute]) -> T::Compute {
-    let mut sum = T::Compute::zero();
-    for corner in 0..1usize << point.len() {
-        let (mut at, mut weight, mut inside) = (0, T::Compute::one(), true);
-        for (axis, (&p, &extent)) in point.iter().zip(extent).enumerate() {
-            let low = p.floor();
-            let upper = corner >> axis & 1 == 1;
-            let fraction = p - low;
-            weight = weight * if upper { fraction } else { T::Compute::one() - fraction };
-            let index = low.to_f64().unwrap_or(-1.0) + if upper { 1.0 } else { 0.0 };
-            inside &= index >= 0.0 && index < extent as f64;
-            if inside {
-                at = at * extent + index as usize;
-            }
+impl<T: Store<Compute: Activate>> Samples<'_, T> {
+    /// The cell that `tap` of an output position samples, moved by the offsets `moved`.
+    fn sample(&self, moved: usize, tap: usize, position: usize, cell: &mut Cell<T::Compute>) {
+        let g = self.geometry;
+        let (axes, positions) = (g.input.len(), g.output.iter().product::<usize>());
+        let mut point = [T::Compute::zero(); AXES];
+        let (mut o, mut t) = (position, tap);
+        for axis in (0..axes).rev() {
+            let at = o % g.output[axis] * g.strides[axis] + t % g.kernel[axis] * g.dilations[axis];
+            (o, t) = (o / g.output[axis], t / g.kernel[axis]);
+            let by = self.offset[(moved * axes + axis) * positions + position].load();
+            point[axis] = T::Compute::of_f64(at as f64 - g.pads_begin[axis] as f64) + by;
         }
-        if inside && weight != T::Compute::zero() {
-            sum = sum + x[at].load() * weight;
+        if let Some(mask) = self.mask {
+            cell.mask = mask[moved * positions + position].load();
+        }
+        for (corner, to) in cell.corners[..1 << axes].iter_mut().enumerate() {
+            *to = corner_of(corner, &g.input, &point[..axes]);
         }
     }
-    sum
+}
+
+/// Where a corner of the cell that a point lies in is, and its weight in the interpolation; those outside count
+/// as zero.
+fn corner_of<C: Activate>(corner: usize, extent: &[usize], point: &[C]) -> (usize, C) {
+    let (mut at, mut weight) = (0, C::one());
+    for (axis, (&p, &extent)) in point.iter().zip(extent).enumerate() {
+        let low = p.floor();
+        let upper = corner >> axis & 1 == 1;
+        let fraction = p - low;
+        weight = weight * if upper { fraction } else { C::one() - fraction };
+        let index = low.to_f64().unwrap_or(-1.0) + if upper { 1.0 } else { 0.0 };
+        if !(index >= 0.0 && index < extent as f64) {
+            return (0, C::zero());
+        }
+        at = at * extent + index as usize;
+    }
+    (at, weight)
 }

@@ -122,16 +122,18 @@ pub(in crate::providers::cpu) fn span(g: &Geometry, axis: usize, k: usize) -> (R
 }
 
 /// Patches of a batch of images of `channels` channels each, their elements mapped by `load`.
-pub(in crate::providers::cpu) struct Patches<'a, T, F> {
+pub(in crate::providers::cpu) struct Patches<'a, T, C, F> {
     pub(in crate::providers::cpu) table: &'a PatchTable,
     pub(in crate::providers::cpu) images: &'a [T],
     pub(in crate::providers::cpu) channels: usize,
     /// Where channels come last, the groups of channels of an image: each is an image of its own here.
     pub(in crate::providers::cpu) interleaved: Option<usize>,
     pub(in crate::providers::cpu) load: F,
+    /// What lies around an image.
+    pub(in crate::providers::cpu) padding: C,
 }
 
-impl<T: Copy + Sync, C: Copy + Default, F: Fn(T) -> C + Sync> Source<C> for Patches<'_, T, F> {
+impl<T: Copy + Sync, C: Copy + Sync, F: Fn(T) -> C + Sync> Source<C> for Patches<'_, T, C, F> {
     fn fill(&self, batch: usize, rows: Range<usize>, columns: Range<usize>, out: &mut [C]) {
         let t = self.table;
         let volume = t.outer_kernel * t.inner_kernel;
@@ -156,7 +158,7 @@ impl<T: Copy + Sync, C: Copy + Default, F: Fn(T) -> C + Sync> Source<C> for Patc
                 let len = (t.line - x).min(out.len() - done);
                 let part = &mut out[done..done + len];
                 match starts[line] {
-                    OUTSIDE => part.fill(C::default()),
+                    OUTSIDE => part.fill(self.padding),
                     start => self.copy(&plane[start * pixel..], pixel, x, span, *at, part),
                 }
                 done += len;
@@ -165,7 +167,7 @@ impl<T: Copy + Sync, C: Copy + Default, F: Fn(T) -> C + Sync> Source<C> for Patc
     }
 }
 
-impl<T: Copy, C: Copy + Default, F: Fn(T) -> C> Patches<'_, T, F> {
+impl<T: Copy, C: Copy, F: Fn(T) -> C> Patches<'_, T, C, F> {
     /// Writes output positions `x..x + out.len()` of a line.
     #[inline]
     fn copy(&self, line: &[T], pixel: usize, x: usize, span: &Range<usize>, at: isize, out: &mut [C]) {
@@ -174,8 +176,8 @@ impl<T: Copy, C: Copy + Default, F: Fn(T) -> C> Patches<'_, T, F> {
         let last = span.end.clamp(first, end);
         let (before, rest) = out.split_at_mut(first - x);
         let (inside, after) = rest.split_at_mut(last - first);
-        before.fill(C::default());
-        after.fill(C::default());
+        before.fill(self.padding);
+        after.fill(self.padding);
         if inside.is_empty() {
             return;
         }

@@ -10,6 +10,7 @@ use crate::tensor::Element;
 use crate::threads::Pool;
 
 use super::super::parallel::Parts;
+use super::super::simd::{Loop, widest};
 use super::{Left, Product, Right, Sink, Source, multiply};
 
 const DEPTH: usize = 256;
@@ -17,12 +18,20 @@ const DEPTH: usize = 256;
 /// A type that adds up parts of sums.
 pub(in crate::providers::cpu) trait Accumulate: Element {
     fn added(self, part: f32) -> Self;
+    fn of(sum: i32) -> Self;
 }
 
 impl Accumulate for i32 {
     #[inline(always)]
     fn added(self, part: f32) -> i32 {
-        self.wrapping_add(part as i32)
+        // Beside 1.5·2⁵² an f64 has no room for fractions: the number lies in its last bits. A cast is no
+        // vector instruction, since it saturates.
+        self.wrapping_add((part as f64 + 6_755_399_441_055_744.0).to_bits() as i32)
+    }
+
+    #[inline(always)]
+    fn of(sum: i32) -> i32 {
+        sum
     }
 }
 
@@ -30,6 +39,11 @@ impl Accumulate for f64 {
     #[inline(always)]
     fn added(self, part: f32) -> f64 {
         self + part as f64
+    }
+
+    #[inline(always)]
+    fn of(sum: i32) -> f64 {
+        sum as f64
     }
 }
 
@@ -85,6 +99,19 @@ impl<S: Accumulate> Sink<f32> for Sums<'_, S> {
         let at = (batch * self.m + row) * self.n + start;
         // SAFETY: a product writes each element of its result once.
         let out = unsafe { self.out.get(at..at + values.len()) };
-        out.iter_mut().zip(values).for_each(|(y, &mut x)| *y = y.added(x));
+        widest(AddUp { out, parts: values });
+    }
+}
+
+struct AddUp<'a, S> {
+    out: &'a mut [S],
+    parts: &'a [f32],
+}
+
+impl<S: Accumulate> Loop for AddUp<'_, S> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        self.out.iter_mut().zip(self.parts).for_each(|(y, &x)| *y = y.added(x));
     }
 }

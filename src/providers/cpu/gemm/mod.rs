@@ -11,6 +11,7 @@
 //! tiles of the result.
 
 mod activate;
+mod bytes;
 mod compute;
 mod epilogue;
 mod exact;
@@ -22,9 +23,10 @@ mod tiles;
 mod vector;
 
 pub(in crate::providers::cpu) use activate::{Activate, activate};
+pub(in crate::providers::cpu) use bytes::{ByteMatrix, multiply_bytes};
 pub(in crate::providers::cpu) use compute::Compute;
 pub(in crate::providers::cpu) use epilogue::{Addend, Epilogue, Sink, Store};
-pub(in crate::providers::cpu) use exact::multiply_exact;
+pub(in crate::providers::cpu) use exact::{Accumulate, multiply_exact};
 pub(in crate::providers::cpu) use packed::{PackedA, PackedB};
 pub(in crate::providers::cpu) use source::{InMemory, Source};
 pub(in crate::providers::cpu) use tiles::{multiply, multiply_block};

@@ -9,6 +9,8 @@ use crate::tensor::{ElementType, TensorView, TensorViewMut};
 
 use super::super::number::dispatch;
 use super::super::parallel::{GRAIN, Parts};
+use super::super::quantised::divide;
+use super::super::scratch::with_scratch;
 use super::super::{CpuKernel, Kernel, KernelContext, NodeContext};
 use super::parameter::{Byte, Linear};
 
@@ -37,6 +39,22 @@ impl<Q: Byte> Kernel for SoftmaxKernel<Q> {
         // By the distance from the largest element, which the zero point does not change.
         let exp: [f32; 256] = std::array::from_fn(|d| (-(d as f32) * from.scale).exp());
         let (x, y) = (x.slice::<Q>(), Parts::new(y.slice::<Q>()));
+        if inner == 1 {
+            let row = |row: usize, terms: &mut [f32]| {
+                let elements = row * along..(row + 1) * along;
+                let x = &x[elements.clone()];
+                let max = x.iter().map(|x| x.int()).max().unwrap_or(0);
+                terms.iter_mut().zip(x).for_each(|(term, x)| *term = exp[(max - x.int()) as usize]);
+                let sum: f32 = terms.iter().sum();
+                divide(terms, &[sum]);
+                // SAFETY: each row belongs to one thread.
+                to.quantise(terms, unsafe { y.get(elements) });
+            };
+            cx.pool.split(outer, (GRAIN / along.max(1)).max(1), |rows| {
+                with_scratch([along], |[terms]: [&mut [f32]; 1]| rows.for_each(|i| row(i, terms)));
+            });
+            return Ok(());
+        }
         cx.pool.split(outer * inner, (GRAIN / along.max(1)).max(1), |rows| {
             for row in rows {
                 let start = row / inner * along * inner + row % inner;

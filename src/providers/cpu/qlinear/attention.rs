@@ -4,13 +4,13 @@ use crate::ops::OpError;
 use crate::ops::qlinear_transformer::QAttention;
 use crate::tensor::{ElementType, TensorView, TensorViewMut};
 
-use super::super::gemm::{Matrix, Offsets, multiply_block, multiply_exact};
+use super::super::gemm::{Matrix, Offsets, multiply_block};
 use super::super::parallel::Parts;
 use super::super::scratch::with_scratch;
 use super::super::statistics::Real;
 use super::super::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared};
 use super::parameter::Linear;
-use super::product::Operand;
+use super::product::{Operand, multiply};
 use super::{Bytes, Zeros, scales};
 
 pub(super) fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
@@ -103,7 +103,7 @@ fn project<'a>(
     a.zeros.values = zero(6).map(Bytes::new);
     let mut b = operand(w, columns, zero(7), false);
     b.zeros.values = zero(7).map(Bytes::new);
-    multiply_exact(cx.pool, (1, rows, columns, sizes.depth), &a, &b, sums);
+    multiply(cx.pool, (1, rows, columns, sizes.depth), &a, &b, sums);
     let (bias, stride) = (bias.slice::<f32>(), usize::from(scale.len() > 1));
     let scale = scales(scale);
     for row in sums.chunks_exact_mut(columns.max(1)) {

@@ -7,7 +7,7 @@ use crate::ops::qlinear::QuantizedConv;
 use crate::tensor::{ElementType, TensorView, TensorViewMut};
 
 use super::super::conv::{PatchTable, Patches};
-use super::super::gemm::{Offsets, Source, multiply_exact};
+use super::super::gemm::{ByteMatrix, Offsets, Source, multiply_bytes};
 use super::super::parallel::split_mut;
 use super::super::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared};
 use super::{Bytes, Requantize, Zeros, scales};
@@ -84,7 +84,7 @@ impl Kernel for ConvKernel {
         let &State { images, channels, m, n, k, ref table, strides } = cx.state::<State>();
         let input = |i: usize| inputs.get(i).copied().flatten();
         let zero = |i: usize| input(i).map_or(0.0, |z| Bytes::new(z).at(0));
-        let (x_zero, w_zero) = if self.0.requantized { (zero(2), input(5)) } else { (zero(2), input(3)) };
+        let w_zero = if self.0.requantized { input(5) } else { input(3) };
         let group = self.0.group;
         let a = Weight {
             data: Bytes::new(w),
@@ -99,27 +99,26 @@ impl Kernel for ConvKernel {
         };
         let sizes = (images * group, m, n, k);
         let interleaved = self.0.channels_last.then_some(group);
-        let run = |sums: Sums<'_>| match x.ty() {
-            ElementType::I8 => {
-                let load = |x: i8| x as f32 - x_zero;
-                let b = Patches { table, images: x.slice(), channels, interleaved, load };
-                sums.compute(cx, sizes, &a, &b);
-            }
-            _ => {
-                let load = |x: u8| x as f32 - x_zero;
-                let b = Patches { table, images: x.slice(), channels, interleaved, load };
-                sums.compute(cx, sizes, &a, &b);
-            }
+        // Bytes of the image as the product asks for them: signed ones.
+        let flip = if x.ty() == ElementType::I8 { 0 } else { 128 };
+        let patches = Patches {
+            table,
+            images: x.bytes(),
+            channels,
+            interleaved,
+            load: |x: u8| x ^ flip,
+            padding: input(2).and_then(|zero| zero.bytes().first().copied()).unwrap_or(0) ^ flip,
         };
+        let b = Pixels(&patches);
         if !self.0.requantized {
-            run(Sums::Int(y.slice()));
+            multiply_bytes(cx.pool, sizes, &a, &b, y.slice::<i32>());
             return Ok(());
         }
         let (Some(x_scale), Some(w_scale), Some(y_scale)) = (input(1), input(4), input(6)) else {
             return Ok(());
         };
         let sums = &mut cx.scratch::<f64>()[..images * group * m * n];
-        run(Sums::Wide(sums));
+        multiply_bytes(cx.pool, sizes, &a, &b, sums);
         if let Some(bias) = input(8) {
             let bias = bias.slice::<i32>();
             for (row, sums) in sums.chunks_exact_mut(n.max(1)).enumerate() {
@@ -166,24 +165,19 @@ fn store_pixels<T: Send>(
     });
 }
 
-/// Where sums go.
-enum Sums<'a> {
-    Int(&'a mut [i32]),
-    Wide(&'a mut [f64]),
-}
+/// The patches as the right operand: signed bytes.
+struct Pixels<'a, F>(&'a Patches<'a, u8, u8, F>);
 
-impl Sums<'_> {
-    fn compute(
-        self,
-        cx: &KernelContext<'_>,
-        sizes: (usize, usize, usize, usize),
-        a: &dyn Source<f32>,
-        b: &dyn Source<f32>,
-    ) {
-        match self {
-            Sums::Int(out) => multiply_exact(cx.pool, sizes, a, b, out),
-            Sums::Wide(out) => multiply_exact(cx.pool, sizes, a, b, out),
+impl<F: Fn(u8) -> u8 + Sync> ByteMatrix for Pixels<'_, F> {
+    fn fill(&self, batch: usize, rows: Range<usize>, columns: Range<usize>, signed: bool, out: &mut [u8]) {
+        self.0.fill(batch, rows, columns, out);
+        if !signed {
+            out.iter_mut().for_each(|x| *x ^= 128);
         }
+    }
+
+    fn zero(&self, _batch: usize, _column: usize, signed: bool) -> u8 {
+        self.0.padding ^ if signed { 0 } else { 128 }
     }
 }
 
@@ -196,12 +190,15 @@ struct Weight<'a> {
     zeros: Zeros<'a>,
 }
 
-impl Source<f32> for Weight<'_> {
-    fn fill(&self, batch: usize, rows: Range<usize>, columns: Range<usize>, out: &mut [f32]) {
+impl ByteMatrix for Weight<'_> {
+    fn fill(&self, batch: usize, rows: Range<usize>, columns: Range<usize>, signed: bool, out: &mut [u8]) {
         let first = batch % self.group * self.m;
-        for (row, out) in rows.zip(out.chunks_exact_mut(columns.len())) {
-            let start = (first + row) * self.k + columns.start;
-            self.data.load(start, 1, self.zeros.at(batch, row), out);
+        for (row, out) in rows.zip(out.chunks_exact_mut(columns.len().max(1))) {
+            self.data.load_bytes((first + row) * self.k + columns.start, 1, signed, out);
         }
+    }
+
+    fn zero(&self, batch: usize, row: usize, signed: bool) -> u8 {
+        self.zeros.byte(batch, row, self.data.signed() == Some(true), signed)
     }
 }

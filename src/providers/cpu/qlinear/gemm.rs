@@ -4,9 +4,9 @@ use crate::ops::OpError;
 use crate::ops::qlinear::QuantizedGemm;
 use crate::tensor::{TensorView, TensorViewMut};
 
-use super::super::gemm::{Offsets, multiply_exact};
+use super::super::gemm::Offsets;
 use super::super::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared};
-use super::product::Operand;
+use super::product::{Operand, multiply};
 use super::{Bytes, Requantize, Zeros, scales};
 
 pub(super) fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
@@ -61,7 +61,7 @@ impl Kernel for GemmKernel {
         let k = a.shape()[usize::from(!self.0.transpose[0])];
         let sums = &mut cx.scratch::<f64>()[..m * n];
         let (a, b) = (self.operand(0, a, input(2)), self.operand(1, b, input(5)));
-        multiply_exact(cx.pool, (1, m, n, k), &a, &b, sums);
+        multiply(cx.pool, (1, m, n, k), &a, &b, sums);
         if let Some(c) = input(6) {
             let (rows, columns) = match *c.shape() {
                 [.., rows, columns] => (rows, columns),

@@ -4,7 +4,7 @@ use crate::ops::OpError;
 use crate::ops::quantize::check_scale;
 use crate::tensor::TensorView;
 
-use super::super::quantised::Quantised;
+use super::super::quantised::{Quantised, divide};
 use super::Bytes;
 
 /// `real = (byte − zero)·scale`.
@@ -35,7 +35,7 @@ impl Linear {
 
     /// Numbers to bytes: scaled, rounded half to even, shifted, saturated.
     pub(super) fn quantise<Q: Quantised>(self, x: &mut [f32], y: &mut [Q]) {
-        x.iter_mut().for_each(|x| *x /= self.scale);
+        divide(x, &[self.scale]);
         Q::quantise(x, &[self.zero], true, y);
     }
 

@@ -13,6 +13,7 @@ use super::super::number::dispatch;
 use super::super::parallel::{Parts, split_mut};
 use super::super::pool::window_counts;
 use super::super::scratch::with_scratch;
+use super::super::simd::{Loop, widest};
 use super::super::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared};
 use super::parameter::{Byte, Linear};
 
@@ -76,7 +77,7 @@ impl<Q: Byte> Kernel for PoolKernel<Q> {
         let (x, lanes, line) = (x.slice::<Q>(), *lanes, table.line());
         let (image, lines) = (table.plane() * lanes, table.lines());
         split_mut(cx.pool, y.slice::<Q>(), line * lanes, 4096 / (line * lanes).max(1) + 1, |rows, part| {
-            with_scratch([line * lanes], |[sums]: [&mut [i32]; 1]| {
+            with_scratch([line * lanes; 2], |[sums, means]: [&mut [i32]; 2]| {
                 for (row, y) in rows.zip(part.chunks_exact_mut(line * lanes)) {
                     let x = &x[row / lines * image..][..image];
                     let row = row % lines;
@@ -91,12 +92,15 @@ impl<Q: Byte> Kernel for PoolKernel<Q> {
                             let zero = from.zero as i32;
                             windows(table, row, lanes, x, sums, |sum, x: Q| sum + (x.int() - zero));
                             let (counts, pixels) = (&counts[row * line..][..line], sums.chunks(lanes));
-                            for ((sums, count), y) in pixels.zip(counts).zip(y.chunks_mut(lanes)) {
+                            let means = bytemuck::cast_slice_mut::<i32, f32>(means);
+                            for ((sums, count), means) in pixels.zip(counts).zip(means.chunks_mut(lanes)) {
                                 let factor = from.scale / *count.max(&1) as f32;
-                                for (&sum, y) in sums.iter().zip(y.chunks_mut(1)) {
-                                    to.quantise(&mut [sum as f32 * factor], y);
-                                }
+                                means
+                                    .iter_mut()
+                                    .zip(sums)
+                                    .for_each(|(mean, &sum)| *mean = sum as f32 * factor);
                             }
+                            to.quantise(means, y);
                         }
                     }
                 }
@@ -117,6 +121,12 @@ fn windows<Q: Byte>(
 ) {
     let stride = table.stride();
     table.taps(line, |_, start, span, at| {
+        if lanes == 1 && !span.is_empty() {
+            // Inside the span, so not negative.
+            let from = &x[(start as isize + at + (span.start * stride) as isize) as usize..];
+            let sums = sums[span.clone()].iter_mut();
+            return sums.zip(from.iter().step_by(stride)).for_each(|(sum, &x)| *sum = fold(*sum, x));
+        }
         for o in span.clone() {
             // Inside the span, so not negative.
             let from = (start as isize + at + (o * stride) as isize) as usize * lanes;
@@ -124,6 +134,26 @@ fn windows<Q: Byte>(
             sums.iter_mut().zip(&x[from..from + lanes]).for_each(|(sum, &x)| *sum = fold(*sum, x));
         }
     });
+}
+
+/// In pieces whose sums fit into 32 bits.
+fn sum<Q: Byte>(x: &[Q]) -> i64 {
+    x.chunks(1 << 20).map(|x| i64::from(widest(Total(x)))).sum()
+}
+
+struct Total<'a, Q>(&'a [Q]);
+
+impl<Q: Byte> Loop for Total<'_, Q> {
+    type Output = i32;
+
+    #[inline(always)]
+    fn run(self) -> i32 {
+        let mut total = 0;
+        for x in self.0 {
+            total += x.int();
+        }
+        total
+    }
 }
 
 pub(super) fn build_mean(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
@@ -190,7 +220,7 @@ impl<Q: Byte> Kernel for MeanKernel<Q> {
                     let x = &x[i * elements..][..elements];
                     sums.fill(0);
                     walk.each(0..elements, |range, [at]| match at.len() {
-                        1 => sums[at.start] += x[range].iter().map(|x| x.int() as i64 - zero).sum::<i64>(),
+                        1 => sums[at.start] += sum(&x[range.clone()]) - zero * range.len() as i64,
                         _ => {
                             sums[at].iter_mut().zip(&x[range]).for_each(|(s, x)| *s += x.int() as i64 - zero)
                         }

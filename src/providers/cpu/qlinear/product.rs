@@ -6,10 +6,11 @@ use crate::ops::OpError;
 use crate::ops::matmul::MatMul;
 use crate::ops::qlinear::QuantizedMatMul;
 use crate::tensor::{TensorView, TensorViewMut};
+use crate::threads::Pool;
 
-use super::super::gemm::{Offsets, Source, multiply_exact};
+use super::super::dynamic_quantize::quantise;
+use super::super::gemm::{Accumulate, ByteMatrix, Offsets, Source, multiply_bytes, multiply_exact};
 use super::super::matmul::{Layout, offsets, row_major};
-use super::super::quantize::dynamic_parameters;
 use super::super::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared};
 use super::{Bytes, Requantize, Zeros, scales};
 
@@ -41,38 +42,6 @@ impl State {
             offsets: Offsets::Table(&self.layout.offsets[i]),
             zeros: Zeros { values: zero.map(Bytes::new), offsets: side.offsets(), stride: side.stride },
             by_row: i == 0,
-        }
-    }
-
-    /// The left operand of floats, quantised to 0…255.
-    fn dynamic<'a>(&'a self, data: &'a [f32]) -> Result<Quantised<'a>, OpError> {
-        let (scale, zero) = match data.is_empty() {
-            true => (1.0, 0.0),
-            false => dynamic_parameters(data)?,
-        };
-        let offsets = Offsets::Table(&self.layout.offsets[0]);
-        Ok(Quantised { data, strides: self.layout.strides[0], offsets, scale, zero })
-    }
-}
-
-/// An operand of floats that is quantised when it is read, less its zero point.
-struct Quantised<'a> {
-    data: &'a [f32],
-    strides: (usize, usize),
-    offsets: Offsets<'a>,
-    scale: f32,
-    zero: f32,
-}
-
-impl Source<f32> for Quantised<'_> {
-    fn fill(&self, batch: usize, rows: Range<usize>, columns: Range<usize>, out: &mut [f32]) {
-        let (low, high) = (-self.zero, 255.0 - self.zero);
-        for (row, out) in rows.zip(out.chunks_exact_mut(columns.len().max(1))) {
-            let start = self.offsets.at(batch) + row * self.strides.0 + columns.start * self.strides.1;
-            let from = self.data[start..].iter().step_by(self.strides.1.max(1));
-            out.iter_mut()
-                .zip(from)
-                .for_each(|(y, x)| *y = (x / self.scale).round_ties_even().clamp(low, high));
         }
     }
 }
@@ -146,6 +115,11 @@ impl Kernel for ProductKernel {
             QuantizedMatMul::Sums => 0,
             _ => layout.batch * layout.m * layout.n * size_of::<f64>(),
         };
+        // And the left operand as bytes.
+        let scratch = match self.0 {
+            QuantizedMatMul::Dynamic => scratch + a.shape.iter().product::<usize>().next_multiple_of(8),
+            _ => scratch,
+        };
         let state = State { layout, scales: [a_scale, b_scale], zeros: [a_zero, b_zero] };
         Ok(Prepared { state: Some(Box::new(state)), scratch })
     }
@@ -166,21 +140,28 @@ impl Kernel for ProductKernel {
         let b = state.operand(1, b, zero(1));
         let sizes = (batch, m, n, k);
         if self.0 == QuantizedMatMul::Sums {
-            multiply_exact(cx.pool, sizes, &state.operand(0, a, zero(0)), &b, y.slice::<i32>());
+            multiply(cx.pool, sizes, &state.operand(0, a, zero(0)), &b, y.slice::<i32>());
             return Ok(());
         }
-        let sums = &mut cx.scratch::<f64>()[..batch * m * n];
-        let dynamic = match self.0 {
-            QuantizedMatMul::Dynamic => {
-                let a = state.dynamic(a.slice())?;
-                multiply_exact(cx.pool, sizes, &a, &b, sums);
-                a.scale as f64
-            }
-            _ => {
-                multiply_exact(cx.pool, sizes, &state.operand(0, a, zero(0)), &b, sums);
-                1.0
-            }
-        };
+        let (sums, rest) = cx.scratch::<f64>().split_at_mut(batch * m * n);
+        let mut dynamic = 1.0;
+        if self.0 == QuantizedMatMul::Dynamic {
+            let x = a.slice::<f32>();
+            let quantised = &mut bytemuck::cast_slice_mut(rest)[..x.len()];
+            let (scale, zero) = quantise(cx.pool, x, quantised)?;
+            dynamic = scale as f64;
+            let side = &state.zeros[0];
+            let a = Operand {
+                data: Bytes::U8(quantised),
+                strides: state.layout.strides[0],
+                offsets: Offsets::Table(&state.layout.offsets[0]),
+                zeros: Zeros { values: Some(Bytes::U8(&[zero])), offsets: side.offsets(), stride: 0 },
+                by_row: true,
+            };
+            multiply(cx.pool, sizes, &a, &b, sums);
+        } else {
+            multiply(cx.pool, sizes, &state.operand(0, a, zero(0)), &b, sums);
+        }
         let requantized = self.0 == QuantizedMatMul::Requantized;
         let y_scale = input(6).filter(|_| requantized).map_or(1.0, |scale| scales(scale)(0));
         let [a_side, b_side] = &state.scales;
@@ -198,6 +179,20 @@ impl Kernel for ProductKernel {
         let zero = input(7).filter(|_| requantized).map_or(0.0, |z| Bytes::new(z).at(0));
         Requantize { row: &row, column: Some(&column), bias, zero, m, n }.store(cx.pool, sums, y);
         Ok(())
+    }
+}
+
+/// The product of two operands, by their bytes where both have integers.
+pub(super) fn multiply<S: Accumulate>(
+    pool: &Pool,
+    sizes: (usize, usize, usize, usize),
+    a: &Operand<'_>,
+    b: &Operand<'_>,
+    out: &mut [S],
+) {
+    match (a.data.signed(), b.data.signed()) {
+        (Some(_), Some(_)) => multiply_bytes(pool, sizes, a, b, out),
+        _ => multiply_exact(pool, sizes, a, b, out),
     }
 }
 
@@ -228,5 +223,19 @@ impl Source<f32> for Operand<'_> {
                 }
             }
         }
+    }
+}
+
+impl ByteMatrix for Operand<'_> {
+    fn fill(&self, batch: usize, rows: Range<usize>, columns: Range<usize>, signed: bool, out: &mut [u8]) {
+        let (down, along) = self.strides;
+        for (row, out) in rows.zip(out.chunks_exact_mut(columns.len().max(1))) {
+            let start = self.offsets.at(batch) + row * down + columns.start * along;
+            self.data.load_bytes(start, along, signed, out);
+        }
+    }
+
+    fn zero(&self, batch: usize, at: usize, signed: bool) -> u8 {
+        self.zeros.byte(batch, at, self.data.signed() == Some(true), signed)
     }
 }

@@ -6,6 +6,7 @@ use crate::ops::weight_only::MatMulNBits;
 use crate::tensor::{TensorView, bf16, f16};
 
 use super::super::gemm::Store;
+use super::dots::PackedRow;
 
 /// A matrix whose rows are unpacked piece by piece.
 pub(super) trait Weights: Sync {
@@ -138,60 +139,19 @@ fn number<const EACH: usize>(byte: u8, p: usize, scale: f32, zero: f32) -> f32 {
 }
 
 impl<T: Store<Compute = f32>> NBits<'_, T> {
-    /// Whether `dots` serves this weight: blocks of whole lanes.
-    pub(super) fn has_dots(op: &MatMulNBits, groups: bool) -> bool {
-        !groups && (op.block * op.bits / 8).is_multiple_of(LANES)
-    }
-
-    /// Rows of A in the order that `dots` reads: of each run of lanes first the numbers that meet the
-    /// first number of a byte, then those that meet the second. The last block is filled up with zeros.
-    pub(super) fn arrange(&self, a: &[T], arranged: &mut [f32]) {
-        let (each, filled) = (8 / self.op.bits, self.op.blocks() * self.op.block);
-        for (a, to) in a.chunks_exact(self.op.k).zip(arranged.chunks_exact_mut(filled)) {
-            for (run, to) in to.chunks_exact_mut(LANES * each).enumerate() {
-                for (i, to) in to.iter_mut().enumerate() {
-                    let (p, b) = (i / LANES, i % LANES);
-                    *to = a.get(run * LANES * each + b * each + p).map_or(0.0, |x| x.load());
-                }
-            }
+    /// A row, whose scales and zero points are written to the slices; what is left of them is zero.
+    pub(super) fn row<'b>(
+        &'b self,
+        row: usize,
+        scales: &'b mut [f32],
+        zeros: &'b mut [f32],
+    ) -> PackedRow<'b> {
+        let blocks = self.op.blocks();
+        for (block, (scale, zero)) in scales.iter_mut().zip(zeros.iter_mut()).enumerate() {
+            (*scale, *zero) = if block < blocks { self.scale_and_zero(row, block) } else { (0.0, 0.0) };
         }
-    }
-
-    /// The scalar products of a row of the weight with `R` arranged rows of A.
-    #[inline(always)]
-    pub(super) fn dots<const R: usize>(&self, row: usize, arranged: &[f32]) -> [f32; R] {
-        match self.op.bits {
-            2 => self.dots_of::<R, 4>(row, arranged),
-            4 => self.dots_of::<R, 2>(row, arranged),
-            _ => self.dots_of::<R, 1>(row, arranged),
-        }
-    }
-
-    #[inline(always)]
-    fn dots_of<const R: usize, const EACH: usize>(&self, row: usize, arranged: &[f32]) -> [f32; R] {
-        let (blocks, size) = (self.op.blocks(), self.op.block);
-        let (filled, bytes) = (blocks * size, size / EACH);
-        let data = self.data[row * blocks * bytes..][..blocks * bytes].as_chunks::<LANES>().0;
-        let arranged = arranged.as_chunks::<LANES>().0;
-        let (filled, runs) = (filled / LANES, bytes / LANES);
-        let mut sums = [[0.0f32; LANES]; R];
-        // Plain loops over indices: iterators' methods are not always inlined into what is compiled
-        // for the machine's vectors.
-        for block in 0..blocks {
-            let (scale, zero) = self.scale_and_zero(row, block);
-            for run in block * runs..(block + 1) * runs {
-                for p in 0..EACH {
-                    let w = plane::<EACH>(&data[run], p, scale, zero);
-                    for r in 0..R {
-                        let a = &arranged[r * filled + run * EACH + p];
-                        for i in 0..LANES {
-                            sums[r][i] += w[i] * a[i];
-                        }
-                    }
-                }
-            }
-        }
-        sums.map(|lanes| lanes.iter().sum())
+        let bytes = blocks * self.op.block * self.op.bits / 8;
+        PackedRow { op: &self.op, data: &self.data[row * bytes..][..bytes], scales, zeros }
     }
 }
 

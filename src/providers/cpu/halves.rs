@@ -1,0 +1,88 @@
+//! Runs of float16 to and from f32, with the machine's vectors.
+//!
+//! rten-simd has a float16 of its own; it and the half crate's are both an integer of 16 bits in memory.
+
+use half::slice::HalfFloatSliceExt;
+use rten_simd::ops::{BitOps, Extend, NarrowSaturate};
+use rten_simd::{Isa, SimdOp};
+
+use crate::tensor::f16;
+
+/// Rounds to nearest even; `from` and `to` are equally long.
+pub(super) fn narrow(from: &[f32], to: &mut [f16]) {
+    Narrow { from, to }.dispatch();
+}
+
+/// `from` and `to` are equally long.
+pub(super) fn widen(from: &[f16], to: &mut [f32]) {
+    Widen { from, to }.dispatch();
+}
+
+struct Narrow<'a> {
+    from: &'a [f32],
+    to: &'a mut [f16],
+}
+
+impl SimdOp for Narrow<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn eval<I: Isa>(self, isa: I) {
+        let (wide, half) = (isa.f32(), isa.f16());
+        let step = wide.len();
+        let mut to = self.to.chunks_exact_mut(2 * step);
+        let mut from = self.from.chunks_exact(2 * step);
+        for (to, from) in to.by_ref().zip(from.by_ref()) {
+            let (low, high) = (wide.load(&from[..step]), wide.load(&from[step..]));
+            // SAFETY: `to` holds as many elements as the vector, each of 16 bits as in both crates' types.
+            unsafe { half.store_ptr(wide.narrow_saturate(low, high), to.as_mut_ptr().cast()) };
+        }
+        to.into_remainder().convert_from_f32_slice(from.remainder());
+    }
+}
+
+struct Widen<'a> {
+    from: &'a [f16],
+    to: &'a mut [f32],
+}
+
+impl SimdOp for Widen<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn eval<I: Isa>(self, isa: I) {
+        let (wide, half) = (isa.f32(), isa.f16());
+        let step = wide.len();
+        let mut to = self.to.chunks_exact_mut(2 * step);
+        let mut from = self.from.chunks_exact(2 * step);
+        for (to, from) in to.by_ref().zip(from.by_ref()) {
+            // SAFETY: `from` holds as many elements as the vector, each of 16 bits as in both crates' types.
+            let x = unsafe { half.load_ptr(from.as_ptr().cast()) };
+            wide.store(half.extend_low(x), &mut to[..step]);
+            wide.store(half.extend_high(x), &mut to[step..]);
+        }
+        from.remainder().convert_to_f32_slice(to.into_remainder());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As the half crate converts one number at a time.
+    #[test]
+    fn every_number_and_every_length() {
+        let all: Vec<f16> = (0..=u16::MAX).map(f16::from_bits).collect();
+        let mut wide = vec![0.0; all.len()];
+        widen(&all, &mut wide);
+        let same = |a: f32, b: f32| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan();
+        assert!(all.iter().zip(&wide).all(|(&h, &w)| same(h.to_f32(), w)));
+        let numbers: Vec<f32> = (0..100_003u32).map(|i| f32::from_bits(i.wrapping_mul(42_949))).collect();
+        let mut halves = vec![f16::ZERO; numbers.len()];
+        for length in [0, 1, 15, 33, 100, numbers.len()] {
+            narrow(&numbers[..length], &mut halves[..length]);
+            let equal = |(&x, &h): (&f32, &f16)| same(f16::from_f32(x).to_f32(), h.to_f32());
+            assert!(numbers[..length].iter().zip(&halves).all(equal));
+        }
+    }
+}
