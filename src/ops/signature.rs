@@ -132,6 +132,14 @@ impl Signature {
         parameters.get(index).or_else(|| parameters.last().filter(|p| matches!(p.arity, Arity::Variadic(_))))
     }
 
+    /// Whether an input may be of this type as well as of others.
+    pub(crate) fn takes(&self, input: usize, ty: ElementType) -> bool {
+        let Some(Pattern::Variable(name)) = Self::parameter(&self.inputs, input).map(|p| &p.pattern) else {
+            return false;
+        };
+        self.types.iter().any(|(n, types)| n == name && types.contains(&ValueType::Tensor(ty)))
+    }
+
     /// Checks number and types of a node's inputs and gives the types of its outputs, as far as the
     /// inputs' types are known and the signature determines them.
     pub(crate) fn check(

@@ -34,7 +34,7 @@ fn infer_graph(graph: &mut Graph, unknowns: &mut Unknowns) -> Result<()> {
     Ok(())
 }
 
-fn infer_node(
+pub(super) fn infer_node(
     graph: &Graph,
     node: &Node,
     unknowns: &mut Unknowns,

@@ -2,7 +2,7 @@
 //!
 //! The order: functions are inlined, types and shapes inferred, and operators replaced that no provider
 //! runs; constants and shape arithmetic are folded and identities removed until nothing changes; dead code
-//! goes. Then come the fusions that the chosen provider can run.
+//! goes. Then come the fusions that the chosen provider can run, and half precision where it is wanted.
 
 mod dead;
 mod flex_attention;
@@ -11,6 +11,7 @@ mod fusion;
 mod identity;
 mod infer;
 mod inline;
+mod precision;
 
 #[cfg(test)]
 mod testing;
@@ -23,6 +24,7 @@ use crate::ops::OpError;
 use crate::tensor::Value;
 
 pub(crate) use fusion::{Target, fuse};
+pub(crate) use precision::lower;
 
 /// Computes one node on values. The session lends the CPU provider for it, so that passes know no
 /// provider.

@@ -12,7 +12,7 @@ use crate::passes::{self, Evaluate, Target};
 use crate::plan::{CompileContext, compile};
 use crate::providers::hip::{self, HipOptions, MemorySource, Provider};
 use crate::providers::{NodeContext, cpu};
-use crate::tensor::{Value, ValueType};
+use crate::tensor::{ElementType, Value, ValueType};
 use crate::threads::Pool;
 
 use super::environment::{Environment, Level, thread_count};
@@ -81,6 +81,10 @@ pub(super) fn open(
     if options.optimization == Optimization::All {
         passes::fuse(&mut graph, &NodesOf { pool: &pool, on_device: device.is_some() })?;
     }
+    let half = precision(options)?;
+    if half != ElementType::F32 {
+        passes::lower(&mut graph, half, &NodesOf { pool: &pool, on_device: device.is_some() })?;
+    }
     let (inputs, outputs) = ports(&graph, &declared)?;
     let mut cx = CompileContext {
         pool: &pool,
@@ -123,6 +127,26 @@ pub(super) fn open(
         placement,
         counters,
         recorder,
+    })
+}
+
+/// What floats compute in: as the session's option says, else the provider's, else the environment.
+fn precision(options: &SessionOptions) -> Result<ElementType> {
+    if let Some(precision) = options.precision {
+        return Ok(precision);
+    }
+    let hip = options.providers.iter().find(|(kind, _)| *kind == ProviderKind::Hip);
+    let (fp16, bf16) = match hip {
+        Some((_, entries)) => {
+            let options = HipOptions::parse(entries)?;
+            (options.fp16_enable, options.bf16_enable)
+        }
+        None => (hip::wants_fp16(), false),
+    };
+    Ok(match (fp16, bf16) {
+        (true, _) => ElementType::F16,
+        (_, true) => ElementType::BF16,
+        _ => ElementType::F32,
     })
 }
 

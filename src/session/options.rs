@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicBool;
 use crate::error::{Result, fail};
 use crate::memory::device::external::ExternalFunctions;
 use crate::providers::hip::HipOptions;
+use crate::tensor::ElementType;
 
 /// How a model file comes into memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,6 +91,8 @@ pub(crate) struct SessionOptions {
     pub(crate) external_allocator: Option<ExternalFunctions>,
     /// Take device memory from the environment's arena instead of one of the session's own.
     pub(crate) use_env_allocators: bool,
+    /// What floats compute in; `None`: as the provider's options and the environment say.
+    pub(crate) precision: Option<ElementType>,
 }
 
 impl Default for SessionOptions {
@@ -105,9 +108,17 @@ impl Default for SessionOptions {
             plan_cache: 64,
             external_allocator: None,
             use_env_allocators: false,
+            precision: None,
         }
     }
 }
+
+const PRECISIONS: &[(&str, Option<ElementType>)] = &[
+    ("auto", None),
+    ("f32", Some(ElementType::F32)),
+    ("f16", Some(ElementType::F16)),
+    ("bf16", Some(ElementType::BF16)),
+];
 
 /// The keys, with what each may be.
 const KEYS: &[(&str, &str)] = &[
@@ -116,6 +127,7 @@ const KEYS: &[(&str, &str)] = &[
     ("load", "map or read"),
     ("optimization", "none, basic or all"),
     ("plan_cache", "a number from 1 to 65536"),
+    ("precision", "f32, f16, bf16 or auto"),
     ("profiling", "0 or 1"),
     ("use_env_allocators", "0 or 1"),
 ];
@@ -161,6 +173,7 @@ impl SessionOptions {
             "load" => self.load = choose(value, &[("map", Load::Map), ("read", Load::Read)])?,
             "optimization" => self.optimization = choose(value, OPTIMIZATIONS)?,
             "profiling" => self.profiling = choose(value, &[("0", false), ("1", true)])?,
+            "precision" => self.precision = choose(value, PRECISIONS)?,
             "use_env_allocators" => self.use_env_allocators = choose(value, &[("0", false), ("1", true)])?,
             "plan_cache" => self.plan_cache = value.parse().ok().filter(|n| (1..=65536).contains(n))?,
             "intra_op_threads" => {
@@ -175,12 +188,14 @@ impl SessionOptions {
     /// Every option with its value, in a form that `set` takes.
     pub(crate) fn entries(&self) -> Vec<(String, String)> {
         let name = |o: Optimization| OPTIMIZATIONS.iter().find(|(_, v)| *v == o).map_or("all", |(n, _)| n);
+        let precision = PRECISIONS.iter().find(|(_, v)| *v == self.precision).map_or("auto", |(n, _)| n);
         let mut entries = vec![
             ("fallback".to_owned(), if self.fallback == Fallback::Cpu { "cpu" } else { "error" }.to_owned()),
             ("intra_op_threads".to_owned(), self.threads.unwrap_or(0).to_string()),
             ("load".to_owned(), if self.load == Load::Map { "map" } else { "read" }.to_owned()),
             ("optimization".to_owned(), name(self.optimization).to_owned()),
             ("plan_cache".to_owned(), self.plan_cache.to_string()),
+            ("precision".to_owned(), precision.to_owned()),
             ("profiling".to_owned(), (self.profiling as u8).to_string()),
             ("use_env_allocators".to_owned(), (self.use_env_allocators as u8).to_string()),
         ];

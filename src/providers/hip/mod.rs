@@ -45,7 +45,7 @@ pub(crate) use context::DeviceContext;
 pub(crate) use graphs::Recorded;
 pub(crate) use kernel::HipKernel;
 pub(crate) use launch::{Addresses, LaunchPlan, PlanBuilder};
-pub(crate) use options::HipOptions;
+pub(crate) use options::{HipOptions, wants_fp16};
 pub(crate) use provider::{
     DeviceBuffer, MemorySource, Provider, check_device, memory_info, missing, shared_arena,
 };

@@ -20,6 +20,8 @@ pub(crate) struct HipOptions {
     user_compute_stream: u64,
     pub(super) do_copy_in_default_stream: bool,
     pub(super) enable_hip_graph: bool,
+    pub(crate) fp16_enable: bool,
+    pub(crate) bf16_enable: bool,
     /// Addresses of functions, 0 for none.
     pub(crate) gpu_external_alloc: usize,
     pub(crate) gpu_external_free: usize,
@@ -39,6 +41,8 @@ impl Default for HipOptions {
             user_compute_stream: 0,
             do_copy_in_default_stream: true,
             enable_hip_graph: false,
+            fp16_enable: false,
+            bf16_enable: false,
             gpu_external_alloc: 0,
             gpu_external_free: 0,
             gpu_external_empty_cache: 0,
@@ -51,10 +55,12 @@ impl Default for HipOptions {
 /// The keys, with what each may be.
 const KEYS: &[(&str, &str)] = &[
     ("arena_extend_strategy", "kNextPowerOfTwo (0) or kSameAsRequested (1)"),
+    ("bf16_enable", "0 or 1"),
     ("default_memory_arena_cfg", "key=value;key=value, or nothing"),
     ("device_id", "a number from 0"),
     ("do_copy_in_default_stream", "0 or 1"),
     ("enable_hip_graph", "0 or 1"),
+    ("fp16_enable", "0 or 1"),
     ("gpu_external_alloc", "an address, or 0"),
     ("gpu_external_empty_cache", "an address, or 0"),
     ("gpu_external_free", "an address, or 0"),
@@ -66,13 +72,8 @@ const KEYS: &[(&str, &str)] = &[
 ];
 
 /// Switches of ONNX Runtime's provider that this version has only in the off position.
-const ONLY_OFF: &[&str] = &[
-    "bf16_enable",
-    "fp16_enable",
-    "tunable_op_enable",
-    "tunable_op_max_tuning_duration_ms",
-    "tunable_op_tuning_enable",
-];
+const ONLY_OFF: &[&str] =
+    &["tunable_op_enable", "tunable_op_max_tuning_duration_ms", "tunable_op_tuning_enable"];
 
 impl HipOptions {
     /// From keys and values, in any order; what is not named has its default.
@@ -80,6 +81,9 @@ impl HipOptions {
         let mut options = HipOptions::default();
         for (key, value) in entries {
             options.set(key, value)?;
+        }
+        if !entries.contains_key("fp16_enable") && !entries.contains_key("bf16_enable") {
+            options.fp16_enable = wants_fp16();
         }
         options.has_user_compute_stream |= options.user_compute_stream != 0;
         options.check()?;
@@ -136,6 +140,8 @@ impl HipOptions {
             }
             "do_copy_in_default_stream" => flag(&mut self.do_copy_in_default_stream),
             "enable_hip_graph" => flag(&mut self.enable_hip_graph),
+            "fp16_enable" => flag(&mut self.fp16_enable),
+            "bf16_enable" => flag(&mut self.bf16_enable),
             "gpu_external_alloc" => {
                 self.gpu_external_alloc = parse_address(key, value)?;
                 Some(())
@@ -161,6 +167,12 @@ impl HipOptions {
                 "provider options \"gpu_external_alloc\" and \"gpu_external_free\" must be given together; one is 0"
             );
         }
+        if self.fp16_enable && self.bf16_enable {
+            fail!(
+                InvalidArgument,
+                "provider options \"fp16_enable\" and \"bf16_enable\" are both 1; give one of them"
+            );
+        }
         if self.has_external_allocator() && self.user_stream().is_some() {
             fail!(
                 InvalidArgument,
@@ -181,6 +193,8 @@ impl HipOptions {
             ("device_id", self.device_id.to_string()),
             ("do_copy_in_default_stream", flag(self.do_copy_in_default_stream)),
             ("enable_hip_graph", flag(self.enable_hip_graph)),
+            ("fp16_enable", flag(self.fp16_enable)),
+            ("bf16_enable", flag(self.bf16_enable)),
             ("gpu_external_alloc", self.gpu_external_alloc.to_string()),
             ("gpu_external_empty_cache", self.gpu_external_empty_cache.to_string()),
             ("gpu_external_free", self.gpu_external_free.to_string()),
@@ -215,6 +229,13 @@ impl HipOptions {
         config.caching = caching();
         config
     }
+}
+
+/// Whether the environment asks for half precision where no option says what to do.
+pub(crate) fn wants_fp16() -> bool {
+    ["RUKH_FP16_ENABLE", "ORT_MIGRAPHX_FP16_ENABLE"]
+        .iter()
+        .any(|name| std::env::var(name).as_deref() == Ok("1"))
 }
 
 /// Whether arenas keep memory. `RUKH_NO_MEMORY_CACHING=1` in the environment switches that off.
@@ -270,7 +291,7 @@ mod tests {
             (&[("gpu_external_alloc", "16")], "must be given together"),
             (&[("gpu_external_alloc", "sixteen")], "not an address"),
             (&[("default_memory_arena_cfg", "max_memory=4")], "max_mem"),
-            (&[("fp16_enable", "1")], "not supported by this version"),
+            (&[("fp16_enable", "1"), ("bf16_enable", "1")], "give one of them"),
             (
                 &[("user_compute_stream", "16"), ("gpu_external_alloc", "16"), ("gpu_external_free", "16")],
                 "cannot be used together",
