@@ -55,6 +55,9 @@ impl Operator for Reshape {
 fn reshape(cx: &mut Infer<'_>, list: &IntList, allow_zero: bool) -> Result<Option<Vec<Dim>>, OpError> {
     let input = cx.shape(0);
     let Some(mut shape) = list.dims(cx) else {
+        if let (Some(0), Some(input)) = (list.count(cx), input) {
+            check_single(input)?;
+        }
         return Ok(list.count(cx).map(|rank| (0..rank).map(|_| cx.unknown()).collect()));
     };
     if let IntList::Input(i) = list {
@@ -132,6 +135,9 @@ fn squeeze(cx: &mut Infer<'_>, axes: &IntList) -> Result<Option<Vec<Dim>>, OpErr
             Some(axes) => (0..shape.len()).map(|i| !axes.contains(&i)).collect(),
             None => {
                 let rank = axes.count(cx).and_then(|n| shape.len().checked_sub(n));
+                if rank == Some(0) {
+                    check_single(shape)?;
+                }
                 return Ok(rank.map(|rank| (0..rank).map(|_| cx.unknown()).collect()));
             }
         }
@@ -147,6 +153,16 @@ fn squeeze(cx: &mut Infer<'_>, axes: &IntList) -> Result<Option<Vec<Dim>>, OpErr
         }
     }
     Ok(Some(shape.iter().zip(keep).filter(|(_, keep)| *keep).map(|(d, _)| d.clone()).collect()))
+}
+
+/// A result without dimensions has one element, whatever the list that is not known yet will say.
+fn check_single(shape: &[Dim]) -> Result<(), OpError> {
+    match shape.iter().find(|d| d.known().is_some_and(|d| d != 1)) {
+        Some(d) => {
+            Err(OpError::Data(format!("shape {shape:?} has a dimension of {d}; a scalar has one element")))
+        }
+        None => Ok(()),
+    }
 }
 
 fn unsqueeze(cx: &mut Infer<'_>, axes: &IntList) -> Result<Option<Vec<Dim>>, OpError> {

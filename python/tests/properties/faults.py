@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import onnx
+
 from .draw import Case, Draw
 
 
@@ -42,6 +44,11 @@ def _dilated(_draw: Draw, case: Case) -> bool:
     return any(step > 1 for step in case.attributes.get("dilations") or ())
 
 
+def _to_power_unsaturated(draw: Draw, case: Case) -> bool:
+    target = case.attributes.get("to") if draw.operator == "Cast" else str(case.inputs[1].dtype)
+    return case.attributes.get("saturate") == 0 and target in (onnx.TensorProto.FLOAT8E8M0, "float8_e8m0fnu")
+
+
 # (operators, to which cases it applies, what is wrong with the reference implementation)
 _FAULTS = [
     (("Softmax", "LogSoftmax", "Hardmax"), _older(13), "knows no coercion to two dimensions, the rule before 13"),
@@ -57,6 +64,7 @@ _FAULTS = [
     (("GridSample",), lambda _d, case: "cubic" in case.attributes["mode"], "clips the place before it is weighted"),
     (("QLinearConv",), lambda _d, case: _rank(case) != 4, "broadcasts the zero point to four dimensions"),
     (("RoiAlign",), _older(16), "uses half_pixel, where versions before 16 do not"),
+    (("Cast", "CastLike"), _to_power_unsaturated, "gives float8e8m0's least number for 0, where it should be NaN"),
     (("Unsqueeze",), _older(13), "inserts the axes in the order given, not in ascending order"),
     (("Unique",), lambda _d, case: case.attributes["sorted"] == 0, "sorts nevertheless"),
     (("ConvTranspose",), lambda _d, case: (case.attributes["group"] or 1) > 1, "adds the bias of the first group"),

@@ -1,9 +1,10 @@
 //! The inner loops of reductions: a row into one value, and rows into a row of values.
 
 use crate::ops::reduce::Reduction;
-use crate::tensor::Element;
+use crate::tensor::{Element, ElementType};
 
 use super::simd::{Loop, run};
+use super::statistics::Real as _;
 
 /// A type that can be reduced, and the wider one it is accumulated in: f64 for floats (so that long
 /// sums stay exact to the last place), 64 bits for integers, where sums wrap.
@@ -26,6 +27,8 @@ pub(super) trait Accumulate: Element {
     fn finish_f64(x: f64) -> Self;
     /// Runs a loop over elements of this type: with the widest vectors for those that models compute in.
     fn run<L: Loop>(body: L) -> L::Output;
+    /// The elements, when they are of this type.
+    fn singles(x: &[Self]) -> Option<&[f32]>;
 }
 
 macro_rules! accumulate {
@@ -58,6 +61,9 @@ macro_rules! accumulate {
             fn finish(acc: $acc) -> Self { acc as $ty }
             fn finish_f64(x: f64) -> Self { x as $ty }
             fn run<L: Loop>(body: L) -> L::Output { run::<L, $wide>(body) }
+            fn singles(x: &[Self]) -> Option<&[f32]> {
+                (Self::TYPE == ElementType::F32).then(|| bytemuck::cast_slice(x))
+            }
         }
     )*)*};
 }
@@ -108,14 +114,30 @@ fn pass<W: Accumulate, S: Step<W>>(start: W::Acc) -> Accumulator<W> {
     }
 }
 
-/// The sum of exp(x − shift). Not a hot path: plain f64.
+/// The sum of exp(x − shift), over vectors.
+fn exponentials_of_singles(x: &[f32], shift: f32) -> f64 {
+    let mut shifted = [0.0f32; 256];
+    let mut sum = 0.0;
+    for x in x.chunks(shifted.len()) {
+        let shifted = &mut shifted[..x.len()];
+        shifted.iter_mut().zip(x).for_each(|(y, &x)| *y = x - shift);
+        f32::exp_all(shifted);
+        sum += f32::sum(shifted);
+    }
+    sum
+}
+
+/// The sum of exp(x − shift); in f64 but for rows of f32.
 fn exponentials<W: Accumulate>() -> Accumulator<W> {
     fn term<W: Accumulate>(x: W, shift: W::Acc) -> W::Acc {
         W::of_f64((W::as_f64(x.lift()) - W::as_f64(shift)).exp())
     }
     Accumulator {
         start: W::zero(),
-        row: |x, acc, shift| x.iter().fold(acc, |acc, &x| W::add(acc, term(x, shift))),
+        row: |x, acc, shift| match W::singles(x) {
+            Some(x) => W::add(acc, W::of_f64(exponentials_of_singles(x, W::as_f64(shift) as f32))),
+            None => x.iter().fold(acc, |acc, &x| W::add(acc, term(x, shift))),
+        },
         column: |x, acc, shift| {
             for ((acc, &x), &shift) in acc.iter_mut().zip(x).zip(shift) {
                 *acc = W::add(*acc, term(x, shift));
@@ -167,7 +189,7 @@ fn smaller<W: Accumulate>(a: W::Acc, b: W::Acc) -> W::Acc {
 }
 
 /// Independent partial results, so that a row of floats can be reduced in vectors.
-const LANES: usize = 32;
+const LANES: usize = 16;
 
 struct Row<'a, W: Accumulate, S> {
     x: &'a [W],
@@ -189,14 +211,16 @@ impl<W: Accumulate, S: Step<W>> Loop for Row<'_, W, S> {
             }
         }
         // Halves joined with halves: a chain over all lanes would take as long as the loop.
-        let mut width = LANES / 2;
-        while width > 0 {
-            for i in 0..width {
-                lanes[i] = S::join(lanes[i], lanes[i + width]);
-            }
-            width /= 2;
+        // Of constant lengths, so that the lanes stay in registers.
+        let mut half = [self.start; LANES / 2];
+        for i in 0..LANES / 2 {
+            half[i] = S::join(lanes[i], lanes[i + LANES / 2]);
         }
-        let acc = S::join(self.acc, lanes[0]);
+        let mut quarter = [self.start; LANES / 4];
+        for i in 0..LANES / 4 {
+            quarter[i] = S::join(half[i], half[i + LANES / 4]);
+        }
+        let acc = quarter.into_iter().fold(self.acc, |a, b| S::join(a, b));
         rest.iter().fold(acc, |a, &x| S::join(a, S::lift(x)))
     }
 }

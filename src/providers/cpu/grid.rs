@@ -13,6 +13,7 @@ use super::number::{Float, dispatch};
 use super::parallel::{GRAIN, Parts, split_mut};
 use super::resample::cubic;
 use super::sample::Sample;
+use super::scratch::with_scratch;
 use super::strided::strides_of;
 use super::{CpuKernel, Entry, Kernel, KernelContext, NodeContext};
 
@@ -226,22 +227,32 @@ impl<T: Float> Kernel for Affine<T> {
             (true, _) => 2.0 * i as f64 / (n - 1) as f64 - 1.0,
             (false, _) => (2 * i + 1) as f64 / n as f64 - 1.0,
         };
-        split_mut(cx.pool, output.slice::<T>(), d, GRAIN / 8, |range, part| {
-            for (place, y) in range.zip(part.chunks_exact_mut(d)) {
-                // The coordinates, the last axis (x) first.
-                let mut at = [0.0; 3];
-                let mut rest = place % points;
-                for (at, &n) in at.iter_mut().zip(space.iter().rev()) {
-                    *at = centre(rest % n, n);
-                    rest /= n;
+        // A line of the last axis (x) at a time.
+        let line = space[d - 1];
+        let lines = points.checked_div(line).unwrap_or(0);
+        let value = |x: T| -> f64 { x.up().as_() };
+        split_mut(cx.pool, output.slice::<T>(), line * d, GRAIN / 8 / line.max(1) + 1, |range, part| {
+            with_scratch([line], |[x]: [&mut [f64]; 1]| {
+                x.iter_mut().enumerate().for_each(|(i, x)| *x = centre(i, line));
+                for (place, y) in range.zip(part.chunks_exact_mut(line * d)) {
+                    let map = &theta[place / lines * d * (d + 1)..][..d * (d + 1)];
+                    for (axis, row) in map.chunks_exact(d + 1).enumerate() {
+                        // What the other axes add, the last but one first.
+                        let mut others = [0.0; 2];
+                        let mut rest = place % lines;
+                        for ((other, &m), &n) in
+                            others.iter_mut().zip(&row[1..d]).zip(space.iter().rev().skip(1))
+                        {
+                            *other = value(m) * centre(rest % n, n);
+                            rest /= n;
+                        }
+                        let (along, shift) = (value(row[0]), value(row[d]));
+                        for (y, x) in y[axis..].iter_mut().step_by(d).zip(&*x) {
+                            *y = T::down(T::constant(along * x + others[0] + others[1] + shift));
+                        }
+                    }
                 }
-                let map = &theta[place / points * d * (d + 1)..][..d * (d + 1)];
-                for (y, row) in y.iter_mut().zip(map.chunks_exact(d + 1)) {
-                    let value = |x: T| -> f64 { x.up().as_() };
-                    let sum: f64 = row.iter().zip(&at[..d]).map(|(&m, a)| value(m) * a).sum();
-                    *y = T::down(T::constant(sum + value(row[d])));
-                }
-            }
+            });
         });
         Ok(())
     }

@@ -2,13 +2,15 @@
 
 use std::marker::PhantomData;
 
+use num_traits::{Float as _, Zero};
+
 use crate::ops::OpError;
 use crate::ops::loss::{Loss, LossReduction};
 use crate::tensor::{TensorView, TensorViewMut, bf16, f16};
 
 use super::along::around;
 use super::ints::Ints;
-use super::lanes::Lanes;
+use super::lanes::{Lanes, RUN};
 use super::number::dispatch;
 use super::statistics::Real;
 use super::{CpuKernel, Entry, Kernel, KernelContext, NodeContext};
@@ -51,7 +53,11 @@ impl<T: Lanes<Wide: Real>> Kernel for LossKernel<T> {
             // The scores of sample i are every `inner`-th element from here on.
             let start = i / inner * classes * inner + i % inner;
             let at = |c: usize| start + c * inner;
-            let shift = if self.op.softmax { self.log_sum(scores, at, classes) } else { 0.0 };
+            let shift = match (self.op.softmax, inner) {
+                (false, _) => 0.0,
+                (true, 1) => log_sum_of(&scores[start..start + classes]),
+                (true, _) => self.log_sum(scores, at, classes),
+            };
             if let Some(log) = &mut log_out {
                 (0..classes).for_each(|c| log[at(c)] = T::down(T::Wide::of(value(scores[at(c)]) - shift)));
             }
@@ -83,6 +89,23 @@ impl<T: Lanes<Wide: Real>> Kernel for LossKernel<T> {
 
 fn value<T: Lanes<Wide: Real>>(x: T) -> f64 {
     x.up().wide()
+}
+
+/// log(Σ exp(score)) of scores side by side, over vectors.
+fn log_sum_of<T: Lanes<Wide: Real>>(scores: &[T]) -> f64 {
+    let (mut buffer, mut shifted) = ([T::Wide::zero(); RUN], [T::Wide::zero(); RUN]);
+    let max = scores.chunks(RUN).fold(T::Wide::neg_infinity(), |max, x| {
+        let here = T::Wide::largest(T::load(x, &mut buffer));
+        if max > here || max.is_nan() { max } else { here }
+    });
+    let mut sum = 0.0;
+    for x in scores.chunks(RUN) {
+        let shifted = &mut shifted[..x.len()];
+        shifted.iter_mut().zip(T::load(x, &mut buffer)).for_each(|(y, &x)| *y = x - max);
+        T::Wide::exp_all(shifted);
+        sum += T::Wide::sum(shifted);
+    }
+    max.wide() + sum.ln()
 }
 
 impl<T: Lanes<Wide: Real>> LossKernel<T> {

@@ -66,7 +66,9 @@ impl<T: Lanes<Wide: Real>> Kernel for BatchNormKernel<T> {
             return Ok(());
         };
         let (channels, inner) = self.layout(shape);
-        let (factors, offsets) = cx.scratch::<T::Wide>().split_at_mut(channels);
+        let (factors, rest) = cx.scratch::<T::Wide>().split_at_mut(channels);
+        let (offsets, centers) = rest.split_at_mut(channels);
+        let training = self.op.training;
         for c in 0..channels {
             let (center, spread) = match x {
                 Some(x) if self.op.training => {
@@ -78,21 +80,30 @@ impl<T: Lanes<Wide: Real>> Kernel for BatchNormKernel<T> {
             };
             let factor = parameter(scale, c) / (spread + self.op.epsilon as f64).sqrt();
             factors[c] = T::Wide::of(factor);
-            offsets[c] = T::Wide::of(parameter(bias, c) - center * factor);
+            // The batch's own mean is taken off first: its deviations may be small beside it.
+            let (first, then) = if training { (center, 0.0) } else { (0.0, center * factor) };
+            centers[c] = T::Wide::of(first);
+            offsets[c] = T::Wide::of(parameter(bias, c) - then);
         }
         let Some(output) = &mut outputs[0] else { return Ok(()) };
         let (zero, one) = (T::Wide::of(0.0), T::Wide::of(1.0));
-        let (factors, offsets) = (&*factors, &offsets[..channels]);
+        let (factors, offsets, centers) = (&*factors, &*offsets, &centers[..channels]);
         // With one element a channel (a matrix), a sample is a run; else a channel of a sample is.
         let unit = if inner == 1 { channels } else { inner };
         split_mut(cx.pool, output.slice::<T>(), unit, (GRAIN / unit.max(1)).max(1), |range, part| {
             for (i, y) in range.zip(part.chunks_mut(unit)) {
                 let x = x.map(|x| &x[i * unit..][..unit]);
                 match inner {
+                    1 if training => {
+                        for c in 0..channels {
+                            let x = x.map(|x| &x[c..=c]);
+                            affine(x, &mut y[c..=c], centers[c], factors[c], &[one], &offsets[c..=c]);
+                        }
+                    }
                     1 => affine(x, y, zero, one, factors, offsets),
                     _ => {
                         let c = i % channels;
-                        affine(x, y, zero, factors[c], &[one], &offsets[c..=c]);
+                        affine(x, y, centers[c], factors[c], &[one], &offsets[c..=c]);
                     }
                 }
             }
@@ -106,7 +117,7 @@ impl<T: Lanes<Wide: Real>> Kernel for BatchNormKernel<T> {
         _outputs: &[Option<&[usize]>],
     ) -> Result<Prepared, OpError> {
         let channels = inputs[0].map_or(0, |x| self.layout(x.shape).0);
-        Ok(Prepared { state: None, scratch: 2 * channels * size_of::<T::Wide>() })
+        Ok(Prepared { state: None, scratch: 3 * channels * size_of::<T::Wide>() })
     }
 
     fn in_place(&self) -> &[usize] {

@@ -16,6 +16,7 @@ use crate::tensor::{Bool, Element, TensorView, TensorViewMut, bf16, f16};
 
 use super::number::{Float, dispatch};
 use super::parallel::{GRAIN, split_mut};
+use super::scratch::with_scratch;
 use super::{CpuKernel, Entry, Kernel, KernelContext, NodeContext};
 
 pub(super) const KERNELS: &[Entry] = &[
@@ -217,20 +218,22 @@ where
         }
         let numbers = self.seeds.numbers();
         let rows = input.slice::<P>().chunks_exact(classes).zip(output.chunks_exact_mut(samples));
-        for (r, (row, y)) in rows.enumerate() {
-            let value = |x: &P| -> f64 { x.up().as_() };
-            let top = row.iter().map(value).fold(f64::NEG_INFINITY, f64::max);
-            let total: f64 = row.iter().map(|x| (value(x) - top).exp()).sum();
-            for (s, y) in y.iter_mut().enumerate() {
-                let mut left = numbers.unit((r * samples + s) as u64) * total;
-                let chosen = row.iter().position(|x| {
-                    left -= (value(x) - top).exp();
-                    left < 0.0
-                });
-                // Rounding may leave a rest behind the last class.
-                *y = chosen.unwrap_or(classes - 1).as_();
+        with_scratch([classes], |[sums]: [&mut [f64]; 1]| {
+            for (r, (row, y)) in rows.enumerate() {
+                let value = |x: &P| -> f64 { x.up().as_() };
+                let top = row.iter().map(value).fold(f64::NEG_INFINITY, f64::max);
+                let mut total = 0.0;
+                for (sum, x) in sums.iter_mut().zip(row) {
+                    total += (value(x) - top).exp();
+                    *sum = total;
+                }
+                for (s, y) in y.iter_mut().enumerate() {
+                    let place = numbers.unit((r * samples + s) as u64) * total;
+                    // Rounding may leave a rest behind the last class.
+                    *y = sums.partition_point(|&sum| sum <= place).min(classes - 1).as_();
+                }
             }
-        }
+        });
         Ok(())
     }
 }

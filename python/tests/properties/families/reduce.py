@@ -112,4 +112,6 @@ def loss(d: Draw) -> Case:
     if d.chance(0.3) and not np.all(labels == ignored):
         attributes["ignore_index"] = ignored
     outputs = d.integer(1, 2) if d.operator == "SoftmaxCrossEntropyLoss" else 1
-    return Case([d.array(dtype, shape), labels, weight], attributes, outputs, tolerance=2)
+    # Of one sign, where they are summed as they are: the reference sums in the type itself.
+    scores = d.array(dtype, shape, 0.1, 3) if d.operator == "NegativeLogLikelihoodLoss" else d.array(dtype, shape)
+    return Case([scores, labels, weight], attributes, outputs, tolerance=2)

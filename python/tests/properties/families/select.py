@@ -20,4 +20,7 @@ def unique(d: Draw) -> Case:
     x = d.array(dtype, shape, 0, 3) if dtype.kind in "iu" else d.array(dtype, shape)
     if dtype.kind == "f" or dtype.kind == "V":
         x = x.astype(np.float32).round().astype(dtype) + dtype.type(0)
-    return Case([x], {"axis": axis, "sorted": d.pick([None, 0, 1])}, d.integer(1, 4))
+    order = d.pick([None, 0, 1])
+    if x.size == 0 and order == 0:
+        order = 1  # ONNX Runtime, which judges what is not sorted, ends the process at empty tensors
+    return Case([x], {"axis": axis, "sorted": order}, d.integer(1, 4))

@@ -161,26 +161,32 @@ impl<T: Store<Compute: Activate>> Samples<'_, T> {
         if let Some(mask) = self.mask {
             cell.mask = mask[moved * positions + position].load();
         }
+        // The two neighbours along each axis.
+        let mut pairs = [[(None, T::Compute::zero()); 2]; AXES];
+        for ((pair, &p), &extent) in pairs.iter_mut().zip(&point[..axes]).zip(&g.input) {
+            *pair = neighbours(p, extent);
+        }
         for (corner, to) in cell.corners[..1 << axes].iter_mut().enumerate() {
-            *to = corner_of(corner, &g.input, &point[..axes]);
+            let (mut at, mut weight) = (Some(0), T::Compute::one());
+            for (axis, pair) in pairs[..axes].iter().enumerate() {
+                let (index, part) = pair[corner >> axis & 1];
+                at = at.zip(index).map(|(at, index)| at * g.input[axis] + index);
+                weight = weight * part;
+            }
+            *to = at.map_or((0, T::Compute::zero()), |at| (at, weight));
         }
     }
 }
 
-/// Where a corner of the cell that a point lies in is, and its weight in the interpolation; those outside count
-/// as zero.
-fn corner_of<C: Activate>(corner: usize, extent: &[usize], point: &[C]) -> (usize, C) {
-    let (mut at, mut weight) = (0, C::one());
-    for (axis, (&p, &extent)) in point.iter().zip(extent).enumerate() {
-        let low = p.floor();
-        let upper = corner >> axis & 1 == 1;
-        let fraction = p - low;
-        weight = weight * if upper { fraction } else { C::one() - fraction };
-        let index = low.to_f64().unwrap_or(-1.0) + if upper { 1.0 } else { 0.0 };
-        if !(index >= 0.0 && index < extent as f64) {
-            return (0, C::zero());
-        }
-        at = at * extent + index as usize;
-    }
-    (at, weight)
+/// The elements of an axis on both sides of a point, `None` outside, with their weights.
+fn neighbours<C: Activate>(point: C, extent: usize) -> [(Option<usize>, C); 2] {
+    // By way of an integer: rounding down is a call on older processors.
+    let whole = point.to_f64().filter(|p| p.abs() < 1e15).map(|p| {
+        let towards_zero = p as i64;
+        towards_zero - i64::from((towards_zero as f64) > p)
+    });
+    let Some(low) = whole else { return [(None, C::zero()); 2] };
+    let fraction = point - C::of_f64(low as f64);
+    let inside = |at: i64| usize::try_from(at).ok().filter(|&at| at < extent);
+    [(inside(low), C::one() - fraction), (inside(low + 1), fraction)]
 }

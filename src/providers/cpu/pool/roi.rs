@@ -6,10 +6,11 @@ use num_traits::Float as _;
 
 use crate::ops::OpError;
 use crate::ops::unpool::{RoiMode, RoiPool};
-use crate::tensor::{TensorView, TensorViewMut, bf16, f16};
+use crate::tensor::{Element, TensorView, TensorViewMut, bf16, f16};
 
 use super::super::number::{Float, dispatch};
 use super::super::parallel::split_mut;
+use super::super::scratch::with_scratch;
 use super::super::{CpuKernel, Kernel, KernelContext, NodeContext};
 
 pub(super) fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
@@ -28,7 +29,7 @@ struct Region<C> {
     corners: [C; 4],
 }
 
-impl<T: Float> Kernel for Roi<T> {
+impl<T: Float<Compute: Element>> Kernel for Roi<T> {
     fn run(
         &self,
         cx: &KernelContext<'_>,
@@ -57,25 +58,33 @@ impl<T: Float> Kernel for Roi<T> {
             return Ok(());
         }
         let bins = self.0.height * self.0.width;
-        split_mut(cx.pool, y.slice::<T>(), bins, 1024 / bins + 1, |range, y| {
-            for (plane, y) in range.zip(y.chunks_exact_mut(bins)) {
-                let (r, channel) = (plane / channels, plane % channels);
-                let image = image_of(r) as usize;
-                let from = &x[(image * channels + channel) * height * width..][..height * width];
-                let roi = &rois[r * columns + columns - 4..][..4];
-                let corners = std::array::from_fn(|i| roi[i].up());
-                let region = Region { height, width, corners };
-                match self.0.mode {
-                    RoiMode::MaxElements => self.max_elements(&region, from, y),
-                    _ => self.sample(&region, from, y),
+        let area = height * width;
+        split_mut(
+            cx.pool,
+            y.slice::<T>(),
+            channels * bins,
+            1024 / (channels * bins).max(1) + 1,
+            |range, y| {
+                for (r, y) in range.zip(y.chunks_exact_mut(channels * bins)) {
+                    let from = &x[image_of(r) as usize * channels * area..][..channels * area];
+                    let roi = &rois[r * columns + columns - 4..][..4];
+                    let corners = std::array::from_fn(|i| roi[i].up());
+                    let region = Region { height, width, corners };
+                    match self.0.mode {
+                        RoiMode::MaxElements => {
+                            let planes = from.chunks_exact(area).zip(y.chunks_exact_mut(bins));
+                            planes.for_each(|(from, y)| self.max_elements(&region, from, y));
+                        }
+                        _ => self.sample(&region, from, y),
+                    }
                 }
-            }
-        });
+            },
+        );
         Ok(())
     }
 }
 
-impl<T: Float> Roi<T> {
+impl<T: Float<Compute: Element>> Roi<T> {
     /// Corners are rounded to elements, and a bin is the elements it touches.
     fn max_elements(&self, region: &Region<T::Compute>, x: &[T], y: &mut [T]) {
         let scale = T::constant(self.0.scale as f64);
@@ -98,7 +107,7 @@ impl<T: Float> Roi<T> {
         }
     }
 
-    /// Samples a grid in each bin bilinearly.
+    /// Samples a grid in each bin bilinearly, all channels at each place.
     fn sample(&self, region: &Region<T::Compute>, x: &[T], y: &mut [T]) {
         let zero = T::constant(0.0);
         let (scale, shift) =
@@ -115,63 +124,71 @@ impl<T: Float> Roi<T> {
             n => n,
         };
         let (grid_h, grid_w) = (grid(bin_h, region.height), grid(bin_w, region.width));
-        for (i, y) in y.iter_mut().enumerate() {
-            let (row, column) = (i / self.0.width, i % self.0.width);
-            let at = |start: T::Compute, bin: T::Compute, i: usize, j: usize, grid: usize| {
-                start
-                    + T::constant(i as f64) * bin
-                    + T::constant(j as f64 + 0.5) * bin / T::constant(grid as f64)
-            };
-            let mut sum = zero;
-            let mut max: Option<T::Compute> = None;
-            for gy in 0..grid_h {
-                for gx in 0..grid_w {
-                    let parts = self.corners(
-                        region,
-                        x,
-                        at(y1, bin_h, row, gy, grid_h),
-                        at(x1, bin_w, column, gx, grid_w),
-                    );
-                    sum += parts.iter().fold(zero, |a, &b| a + b);
-                    let largest = parts.iter().fold(parts[0], |a, &b| a.max(b));
-                    max = Some(max.map_or(largest, |m| m.max(largest)));
+        let (area, bins) = (region.height * region.width, self.0.height * self.0.width);
+        let (channels, count) = (x.len() / area, T::constant((grid_h * grid_w).max(1) as f64));
+        with_scratch([channels], |[totals]: [&mut [T::Compute]; 1]| {
+            for i in 0..bins {
+                let (row, column) = (i / self.0.width, i % self.0.width);
+                let at = |start: T::Compute, bin: T::Compute, i: usize, j: usize, grid: usize| {
+                    start
+                        + T::constant(i as f64) * bin
+                        + T::constant(j as f64 + 0.5) * bin / T::constant(grid as f64)
+                };
+                totals.fill(zero);
+                for g in 0..grid_h * grid_w {
+                    let (gy, gx) = (g / grid_w, g % grid_w);
+                    let place = (at(y1, bin_h, row, gy, grid_h), at(x1, bin_w, column, gx, grid_w));
+                    let corners = corners::<T>(region, place.0, place.1);
+                    for (total, x) in totals.iter_mut().zip(x.chunks_exact(area)) {
+                        let [a, b, c, d] = match corners {
+                            Some(corners) => corners.map(|(at, weight)| weight * x[at].up()),
+                            None => [zero; 4],
+                        };
+                        *total = match self.0.mode {
+                            RoiMode::Max if g == 0 => a.max(b).max(c).max(d),
+                            RoiMode::Max => total.max(a.max(b).max(c).max(d)),
+                            _ => *total + (a + b + c + d),
+                        };
+                    }
                 }
+                let divisor = if self.0.mode == RoiMode::Max { T::constant(1.0) } else { count };
+                y[i..]
+                    .iter_mut()
+                    .step_by(bins)
+                    .zip(&*totals)
+                    .for_each(|(y, &total)| *y = T::down(total / divisor));
             }
-            let count = T::constant((grid_h * grid_w).max(1) as f64);
-            *y = T::down(if self.0.mode == RoiMode::Max { max.unwrap_or(zero) } else { sum / count });
-        }
+        });
     }
+}
 
-    /// The four neighbours of a point, each times its weight; zeros outside of the image.
-    fn corners(
-        &self,
-        region: &Region<T::Compute>,
-        x: &[T],
-        py: T::Compute,
-        px: T::Compute,
-    ) -> [T::Compute; 4] {
-        let (zero, one) = (T::constant(0.0), T::constant(1.0));
-        let inside = |p: T::Compute, extent: usize| p >= -one && p <= T::constant(extent as f64);
-        if !inside(py, region.height) || !inside(px, region.width) {
-            return [zero; 4];
-        }
-        let neighbours = |p: T::Compute, extent: usize| {
-            let p = p.max(zero);
-            let low = num_traits::AsPrimitive::<f64>::as_(p) as usize;
-            if low >= extent - 1 {
-                (extent - 1, extent - 1, zero)
-            } else {
-                (low, low + 1, p - T::constant(low as f64))
-            }
-        };
-        let (top, bottom, fy) = neighbours(py, region.height);
-        let (left, right, fx) = neighbours(px, region.width);
-        let at = |r: usize, c: usize| x[r * region.width + c].up();
-        [
-            (one - fy) * (one - fx) * at(top, left),
-            (one - fy) * fx * at(top, right),
-            fy * (one - fx) * at(bottom, left),
-            fy * fx * at(bottom, right),
-        ]
+/// The four neighbours of a point with their weights; none outside of the image.
+fn corners<T: Float>(
+    region: &Region<T::Compute>,
+    py: T::Compute,
+    px: T::Compute,
+) -> Option<[(usize, T::Compute); 4]> {
+    let (zero, one) = (T::constant(0.0), T::constant(1.0));
+    let inside = |p: T::Compute, extent: usize| p >= -one && p <= T::constant(extent as f64);
+    if !inside(py, region.height) || !inside(px, region.width) {
+        return None;
     }
+    let neighbours = |p: T::Compute, extent: usize| {
+        let p = p.max(zero);
+        let low = num_traits::AsPrimitive::<f64>::as_(p) as usize;
+        if low >= extent - 1 {
+            (extent - 1, extent - 1, zero)
+        } else {
+            (low, low + 1, p - T::constant(low as f64))
+        }
+    };
+    let (top, bottom, fy) = neighbours(py, region.height);
+    let (left, right, fx) = neighbours(px, region.width);
+    let at = |r: usize, c: usize| r * region.width + c;
+    Some([
+        (at(top, left), (one - fy) * (one - fx)),
+        (at(top, right), (one - fy) * fx),
+        (at(bottom, left), fy * (one - fx)),
+        (at(bottom, right), fy * fx),
+    ])
 }

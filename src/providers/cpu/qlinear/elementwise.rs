@@ -12,6 +12,7 @@ use super::super::lanes::RUN;
 use super::super::map::Function;
 use super::super::number::dispatch;
 use super::super::parallel::{GRAIN, split_mut};
+use super::super::simd::{Loop, widest};
 use super::super::unary::function_f32;
 use super::super::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared};
 use super::parameter::{Byte, Linear};
@@ -50,8 +51,17 @@ impl<Q: Byte> Kernel for BinaryKernel<Q> {
             let (start, mut wide) = (range.start, [[0.0f32; RUN]; 2]);
             walk.each(range, |elements, [at_a, at_b]| {
                 let part = &mut part[elements.start - start..elements.end - start];
+                let total = part.len();
                 for (k, y) in part.chunks_mut(RUN).enumerate() {
                     let [left, right] = &mut wide;
+                    if self.op == QLinearBinary::Add && at_a.len() == total && at_b.len() == total {
+                        let (x, z) =
+                            (&a[at_a.start + k * RUN..][..y.len()], &b[at_b.start + k * RUN..][..y.len()]);
+                        let left = &mut left[..y.len()];
+                        widest(Total { x, z, from: [from_a, from_b], y: left });
+                        to.quantise(left, y);
+                        continue;
+                    }
                     let left = widen(a, at_a.clone(), k, y.len(), from_a, left);
                     let right = widen(b, at_b.clone(), k, y.len(), from_b, right);
                     let pairs = left.iter_mut().zip(&*right);
@@ -72,6 +82,26 @@ impl<Q: Byte> Kernel for BinaryKernel<Q> {
         outputs: &[Option<&[usize]>],
     ) -> Result<Prepared, OpError> {
         prepare(inputs, outputs, [0, 3])
+    }
+}
+
+/// The sums of the numbers that two rows of bytes stand for.
+struct Total<'a, Q> {
+    x: &'a [Q],
+    z: &'a [Q],
+    from: [Linear; 2],
+    y: &'a mut [f32],
+}
+
+impl<Q: Byte> Loop for Total<'_, Q> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let [a, b] = self.from;
+        for ((y, &x), &z) in self.y.iter_mut().zip(self.x).zip(self.z) {
+            *y = (x.value() - a.zero) * a.scale + (z.value() - b.zero) * b.scale;
+        }
     }
 }
 

@@ -89,6 +89,19 @@ impl<T: Store<Compute = f32>> Kernel for GatherKernel<T> {
                     let start = (o * count + at) * inner;
                     // SAFETY: each index has rows of its own in the output.
                     let y = unsafe { y.get(start..start + inner) };
+                    if let (1, Numbers::Packed(data, bits @ (4 | 8))) = (after, numbers) {
+                        let row_bytes = (along * bits).div_ceil(8);
+                        let first = (o * rows + index) * (inner / along.max(1));
+                        for (before, y) in (first..).zip(y.chunks_exact_mut(along.max(1))) {
+                            let data = &data[before * row_bytes..][..row_bytes];
+                            for (b, y) in y.chunks_mut(self.op.block).enumerate() {
+                                let zero = zeros.map_or(middle, |zeros| zeros.at(before, blocks, b));
+                                let scale = scales[before * blocks + b].load();
+                                unpack(&data[b * self.op.block * bits / 8..], bits, zero, scale, y);
+                            }
+                        }
+                        continue;
+                    }
                     for (i, y) in y.iter_mut().enumerate() {
                         let flat = (o * rows + index) * inner + i;
                         let (before, k, rest) = (flat / (along * after), flat / after % along, flat % after);
@@ -109,5 +122,19 @@ impl<T: Store<Compute = f32>> Kernel for GatherKernel<T> {
             }
         });
         Ok(())
+    }
+}
+
+/// Numbers of 4 or 8 bits that share a scale and a zero point.
+fn unpack<T: Store<Compute = f32>>(data: &[u8], bits: usize, zero: f32, scale: f32, y: &mut [T]) {
+    let store = |number: u8| T::store((number as f32 - zero) * scale);
+    if bits == 8 {
+        return y.iter_mut().zip(data).for_each(|(y, &x)| *y = store(x));
+    }
+    for (y, &x) in y.chunks_mut(2).zip(data) {
+        y[0] = store(x & 15);
+        if let Some(y) = y.get_mut(1) {
+            *y = store(x >> 4);
+        }
     }
 }
