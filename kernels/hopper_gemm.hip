@@ -14,53 +14,55 @@ static_assert(BM * SUM_ROW * 4 <= STAGES * STAGE_BYTES, "the sums fit in");
 
 extern SHARED Chunk dynamic_lds[];
 
-// One operand's way to workgroup memory: this work item's COUNT chunks of each step. BY_K: k runs along the
-// lines of panels; else a line of a panel is 64 columns of one k, and there are LINES / 64 panels.
-template <class T, u32 LINES, bool BY_K> struct Feed {
-  static constexpr u32 COUNT = LINES * 8 / GROUP;
+// One operand's way to workgroup memory: this work item's COUNT chunks of each step, of which neighbours lie
+// `stride` apart. BY_K: k runs along the lines of panels; else a line of a panel is 64 columns of one k, and
+// there are LINES / 64 panels. COPIED: cp.async moves everything.
+template <class T, u32 LINES, bool BY_K, bool COPIED> struct Feed {
+  static constexpr u32 COUNT = LINES * 8 / GROUP, ACROSS = BY_K ? 8 : LINES / 8, DOWN = GROUP / ACROSS;
+  static_assert(DOWN % 8 == 0, "the permutation is the same for all chunks of a work item");
   Strided<T> from;
-  u32 line;
-  bool copies;
+  const T *first;
+  i64 stride;
+  // The line and the k of the first chunk, and where it goes.
+  u32 line, k, to;
 
-  METHOD void place(u32 u, u32 k, u32 &to, u32 &at_line, u32 &at_k) const {
-    u32 unit = item_id() + u * GROUP;
-    if constexpr (BY_K) {
-      u32 i = unit / 8, chunk = unit % 8;
-      to = place_in_panel(i, chunk);
-      at_line = line + i, at_k = k + chunk * 8;
-    } else {
-      u32 i = unit / (LINES / 8), chunk = unit % (LINES / 8);
-      to = chunk / 8 * (BK * PANEL_LINE) + place_in_panel(i, chunk % 8);
-      at_line = line + chunk * 8, at_k = k + i;
-    }
+  METHOD void begin(const Strided<T> &operand, u32 first_line) {
+    u32 down = item_id() / ACROSS, chunk = item_id() % ACROSS;
+    from = operand;
+    line = first_line + (BY_K ? down : chunk * 8);
+    k = BY_K ? chunk * 8 : down;
+    first = from.at + line * from.line_stride + k * from.k_stride;
+    stride = DOWN * (BY_K ? from.line_stride : from.k_stride);
+    to = chunk / 8 * (BK * PANEL_LINE) + place_in_panel(down, chunk % 8);
   }
-  METHOD void start(char *lds, u32 base, u32 k) const {
+  // The step whose k begins at `at`.
+  METHOD void start(char *lds, u32 base, u32 at) const {
+    u32 limit = BY_K ? from.k_end : from.lines, along = BY_K ? at + k : line;
+    u32 bytes = along >= limit ? 0 : limit - along < 8 ? (limit - along) * 2 : 16;
 #pragma unroll
     for (u32 u = 0; u < COUNT; u++) {
-      u32 to, at_line, at_k;
-      place(u, k, to, at_line, at_k);
-      if (copies) {
-        bool inside = at_line < from.lines && at_k < from.k_end;
-        u32 left = BY_K ? from.k_end - at_k : from.lines - at_line;
-        const T *source = from.at + (BY_K ? at_line * from.line_stride + at_k : at_k * from.k_stride + at_line);
-        copy_async(base + to, inside ? source : from.at, !inside ? 0 : left < 8 ? left * 2 : 16);
+      u32 place = to + u * DOWN * PANEL_LINE;
+      if constexpr (COPIED) {
+        bool inside = BY_K ? line + u * DOWN < from.lines : at + k + u * DOWN < from.k_end;
+        const T *source = first + u * stride + at * from.k_stride;
+        copy_async(base + place, inside && bytes ? source : from.at, inside ? bytes : 0);
       } else {
         T x[8];
-        if (BY_K) from.template along_k<T, 8>(x, at_line, at_k);
-        else from.template along_lines<T, 8>(x, at_line, at_k);
+        if (BY_K) from.template along_k<T, 8>(x, line + u * DOWN, at + k);
+        else from.template along_lines<T, 8>(x, line, at + k + u * DOWN);
         Chunk c;
         for (int i = 0; i < 4; i++) c.word[i] = bits<u16>(x[2 * i]) | (u32)bits<u16>(x[2 * i + 1]) << 16;
-        *(Chunk *)(lds + to) = c;
+        *(Chunk *)(lds + place) = c;
       }
     }
   }
 };
 
-template <class T, bool B_BY_K> DEVICE void run(const GemmParams &p, const Tile &tile, char *lds) {
-  Feed<T, BM, true> a = {operand_a<T, 8>(p, tile), tile.row, false};
-  Feed<T, BN, B_BY_K> b = {operand_b<T, 8>(p, tile), tile.column, false};
-  a.copies = a.from.packs_along_k;
-  b.copies = B_BY_K ? b.from.packs_along_k : b.from.packs_along_lines;
+template <class T, bool B_BY_K, bool COPIED> DEVICE void run(const GemmParams &p, const Tile &tile, char *lds) {
+  Feed<T, BM, true, COPIED> a;
+  Feed<T, BN, B_BY_K, COPIED> b;
+  a.begin(operand_a<T, 8>(p, tile), tile.row);
+  b.begin(operand_b<T, 8>(p, tile), tile.column);
   u32 base = shared_address(lds), own_a = base + item_id() / WAVE_GROUP * 64 * PANEL_LINE;
   u32 steps = (tile.k_end - tile.k_begin + BK - 1) / BK;
   auto start = [&](u32 index) __attribute__((always_inline)) {
@@ -119,8 +121,11 @@ template <class T, bool B_BY_K> DEVICE void run(const GemmParams &p, const Tile 
 template <class T> DEVICE void product_hopper(const GemmParams &p) {
   Tile tile = find_tile(p, BM, BN, 2, 2, 2);
   char *lds = (char *)dynamic_lds + (1024 - shared_address(dynamic_lds) % 1024) % 1024;
-  if (p.b_row == 1) run<T, true>(p, tile, lds);
-  else run<T, false>(p, tile, lds);
+  auto b = operand_b<T, 8>(p, tile);
+  bool copied = operand_a<T, 8>(p, tile).packs_along_k;
+  if (b.packs_along_k && copied) run<T, true, true>(p, tile, lds);
+  else if (b.packs_along_lines && copied) run<T, false, true>(p, tile, lds);
+  else run<T, false, false>(p, tile, lds);
 }
 
 KERNEL(GROUP) gemm_f16_hopper(GemmParams p) { product_hopper<f16>(p); }

@@ -78,6 +78,17 @@ template <int N> DEVICE void pin(f32 (&sums)[N]) {
 DEFINE_PRODUCTS(f16, "f16")
 DEFINE_PRODUCTS(bf16, "bf16")
 
+// Two numbers side by side, the first in the low half.
+DEVICE u32 narrow_two(f16, f32 a, f32 b) {
+  u32 r;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(b), "f"(a));
+  return r;
+}
+DEVICE u32 narrow_two(bf16, f32 a, f32 b) {
+  u32 r;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(b), "f"(a));
+  return r;
+}
 // Where sum i of an item of a group lies among 64 rows.
 DEVICE u32 sum_row(u32 item, u32 i) { return item / WAVE % 4 * 16 + item % 32 / 4 + i / 2 % 2 * 8; }
 DEVICE u32 sum_column(u32 item, u32 i) { return i / 4 * 8 + item % 4 * 2 + i % 2; }
