@@ -55,6 +55,12 @@ template <int N> DEVICE void pin(f32 (&sums)[N]) {
                  : SUMS_32(c, 0), SUMS_32(c, 32), SUMS_32(c, 64), SUMS_32(c, 96)                               \
                  : "l"(a), "l"(b), "r"(add), "n"(ACROSS ? 1 : 0));                                                     \
   }                                                                                                            \
+  template <bool ACROSS> DEVICE void multiply(T, f32 (&c)[96], u64 a, u64 b, u32 add) {                        \
+    asm volatile("{.reg .pred p; setp.ne.b32 p, %98, 0;" PRODUCT(192, type)                                    \
+                 NAMES_0 ", " NAMES_32 ", " NAMES_64 "}, %96, %97, p, 1, 1, 0, %99;}"                          \
+                 : SUMS_32(c, 0), SUMS_32(c, 32), SUMS_32(c, 64)                                               \
+                 : "l"(a), "l"(b), "r"(add), "n"(ACROSS ? 1 : 0));                                             \
+  }                                                                                                            \
   template <bool ACROSS> DEVICE void multiply(T, f32 (&c)[64], u64 a, u64 b, u32 add) {                        \
     asm volatile("{.reg .pred p; setp.ne.b32 p, %66, 0;" PRODUCT(128, type)                                    \
                  NAMES_0 ", " NAMES_32 "}, %64, %65, p, 1, 1, 0, %67;}"                                        \
@@ -89,6 +95,34 @@ DEVICE u32 narrow_two(bf16, f32 a, f32 b) {
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(b), "f"(a));
   return r;
 }
+// Barriers in workgroup memory, 8 bytes each: a phase ends when `count` arrivals have come. Phases are told apart
+// by their parity, beginning with 0.
+DEVICE void phases_begin(u32 barrier, u32 count) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(count) : "memory");
+}
+DEVICE void arrive(u32 barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+// Arrives when what this work item copied so far has come.
+DEVICE void arrive_with_copies(u32 barrier) {
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
+}
+DEVICE void wait_phase(u32 barrier, u32 parity) {
+  asm volatile("{.reg .pred p; again%=: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1; @!p bra again%=;}" ::"r"(barrier),
+               "r"(parity)
+               : "memory");
+}
+// The barrier `number` of `items` work items of the workgroup; 0 is everybody's.
+DEVICE void barrier_of(u32 number, u32 items) {
+  asm volatile("bar.sync %0, %1;" ::"r"(number), "r"(items) : "memory");
+}
+// A kernel whose groups of waves move registers between them.
+#define KERNEL_OF_GROUPS(THREADS)                                                                              \
+  extern "C" __attribute__((global)) __attribute__((launch_bounds(THREADS, 1))) void
+// Moves registers between groups of waves; what a group has must be a multiple of 8.
+template <u32 N> DEVICE void keep_registers() { asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(N)); }
+template <u32 N> DEVICE void take_registers() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(N)); }
+
 // Where sum i of an item of a group lies among 64 rows.
 DEVICE u32 sum_row(u32 item, u32 i) { return item / WAVE % 4 * 16 + item % 32 / 4 + i / 2 % 2 * 8; }
 DEVICE u32 sum_column(u32 item, u32 i) { return i / 4 * 8 + item % 4 * 2 + i % 2; }
