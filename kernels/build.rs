@@ -19,6 +19,9 @@ const TARGETS: [&str; 16] = [
     "gfx1151", "gfx1200", "gfx1201", "sm_70", "sm_80", "sm_90",
 ];
 
+/// Families with this prefix use what sm_90 alone has, and are built for nothing else.
+const HOPPER: &str = "hopper_";
+
 /// Targets that only a newer clang knows; the others must compile.
 const MAY_BE_UNKNOWN: [&str; 1] = ["gfx950"];
 
@@ -111,7 +114,8 @@ fn compile_all(clang: &str, targets: &[String], out: &Path) -> Vec<Image> {
     fs::create_dir_all(&cache).expect("the kernel cache can be made");
     let mut jobs: Vec<(PathBuf, String)> = Vec::new();
     for family in &families {
-        for target in targets {
+        let hopper = family.file_name().is_some_and(|name| name.to_string_lossy().starts_with(HOPPER));
+        for target in targets.iter().filter(|t| !hopper || *t == "sm_90") {
             jobs.push((family.clone(), target.clone()));
         }
     }
@@ -157,9 +161,16 @@ fn compile(
         // Code objects of version 4 load on every runtime since ROCm 4.
         command.args(["-nogpuinc", "-nogpulib", "-mcode-object-version=4"]);
     } else {
-        command.args(["-x", "cuda", &format!("--cuda-gpu-arch={target}"), "-nocudainc", "-nocudalib", "-S"]);
+        // `a`: instructions that later architectures lack.
+        let arch = if family.starts_with(HOPPER) { format!("{target}a") } else { target.to_owned() };
+        command.args(["-x", "cuda", &format!("--cuda-gpu-arch={arch}"), "-nocudainc", "-nocudalib", "-S"]);
         // The oldest PTX that has each architecture's instructions.
-        let ptx = ["sm_70", "sm_80"].iter().position(|t| *t == target).map_or("78", |i| ["60", "70"][i]);
+        let ptx = match arch.as_str() {
+            "sm_70" => "60",
+            "sm_80" => "70",
+            "sm_90" => "78",
+            _ => "80",
+        };
         command.arg(format!("--cuda-feature=+ptx{ptx}"));
     }
     command.args(["--cuda-device-only"]).arg(source);

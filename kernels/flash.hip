@@ -6,48 +6,12 @@
 // keys pass through workgroup memory, the next one on its way in registers meanwhile. Access: rows of keys
 // and values in 16-byte packs. Bound: the matrix cores and, per score, one exponential and its way through
 // workgroup memory from the layout of sums to that of operands.
-#include "rukh/attention.h"
-#include "rukh/matrix.h"
-
-struct FlashParams {
-  // Scores, output and part are not used.
-  SoftmaxParams softmax;
-  u64 q, k, v, y;
-  // Elements between batches, heads and rows.
-  i64 q_strides[3], k_strides[3], v_strides[3], y_strides[3];
-  // Heads that share keys, key heads, and the sizes of a head of keys and values.
-  u32 group, kv_heads, size, v_size;
-};
-static_assert(sizeof(FlashParams) == 304, "the mirror in providers/hip/attention/params.rs");
+#include "rukh/flash.h"
 
 #if HAS_MATRIX
 
 constexpr u32 ITEMS = 128;
 
-// Eight elements of a row from `at` on; those from `limit` on are 0.
-template <class T> DEVICE Chunk load_eight(const T *row, u32 at, u32 limit, bool whole) {
-  Chunk c = {};
-  if (at >= limit) return c;
-  if (at + 8 <= limit && whole && (u64)(row + at) % 16 == 0) return *(const Chunk *)(row + at);
-#pragma unroll
-  for (u32 i = 0; i < 8; i++)
-    if (at + i < limit) c.word[i / 2] |= (u32)bits<u16>(row[at + i]) << i % 2 * 16;
-  return c;
-}
-// A score of a key of this query: capped and masked. Masks are bool, f32 or T here.
-template <class T>
-DEVICE f32 score(const SoftmaxParams &p, const Visible &seen, i64 mask, u32 key, f32 x) {
-  f32 none = -infinity(0.f);
-  // tanh through one exponential: off by 1e-7 of the cap at most.
-  if (p.softcap != 0) x = p.softcap * (1 - 2 / (exp_(2 * x / p.softcap) + 1));
-  if (p.mask) {
-    if (key >= p.mask_keys) x = none;
-    else if (p.mask_type == BOOL) x = ((const u8 *)p.mask)[mask + key] ? x : none;
-    else if (p.mask_type == F32) x += ((const f32 *)p.mask)[mask + key];
-    else x += widen(((const T *)p.mask)[mask + key]);
-  }
-  return (i64)key < seen.first || (i64)key >= seen.last ? none : x;
-}
 DEVICE u32 half_of(const Chunk &c, u32 i) { return c.word[i / 2] >> i % 2 * 16 & 0xffff; }
 
 // D: the size of a head, rounded up.
@@ -76,7 +40,7 @@ template <class T, int D> DEVICE void flash(const FlashParams &f) {
     u32 r = unit / CHUNKS, at = unit % CHUNKS * 8, row = first_row + r;
     u32 query = row % p.all_queries, head = kv_head * f.group + row / p.all_queries;
     const T *from = (const T *)f.q + batch * f.q_strides[0] + head * f.q_strides[1] + query * f.q_strides[2];
-    *(Chunk *)(lds_k + r * K_LINE + at) = row < rows ? load_eight(from, at, f.size, true) : Chunk{};
+    *(Chunk *)(lds_k + r * K_LINE + at) = row < rows ? load_eight(from, at, f.size) : Chunk{};
   }
   barrier();
   typename M::Fragment queries[D / 16];
@@ -112,7 +76,7 @@ template <class T, int D> DEVICE void flash(const FlashParams &f) {
 #pragma unroll
     for (int i = 0; i < K_UNITS; i++) {
       u32 unit = item + i * ITEMS, key = block + unit / CHUNKS;
-      next_k[i] = key < p.keys ? load_eight(keys + key * f.k_strides[2], unit % CHUNKS * 8, f.size, true) : Chunk{};
+      next_k[i] = key < p.keys ? load_eight(keys + key * f.k_strides[2], unit % CHUNKS * 8, f.size) : Chunk{};
     }
 #pragma unroll
     for (int i = 0; i < V_UNITS; i++) {
@@ -120,7 +84,7 @@ template <class T, int D> DEVICE void flash(const FlashParams &f) {
 #pragma unroll
       for (u32 j = 0; j < 2; j++) {
         u32 key = block + unit / 4 % (KEYS / 2) * 2 + j;
-        next_v[i][j] = key < p.keys ? load_eight(values + key * f.v_strides[2], at, f.v_size, true) : Chunk{};
+        next_v[i][j] = key < p.keys ? load_eight(values + key * f.v_strides[2], at, f.v_size) : Chunk{};
       }
     }
   };
@@ -181,11 +145,11 @@ template <class T, int D> DEVICE void flash(const FlashParams &f) {
     highest = most > highest ? most : highest;
     // Where nothing is visible yet there is nothing to bring to the new maximum.
     bool empty = highest == -infinity(0.f);
-    f32 factor = empty ? 1.f : exp_(most - highest), sum = 0;
+    f32 factor = empty ? 1.f : exp_near(most - highest), sum = 0;
     u32 packed[KEYS / 4];
 #pragma unroll
     for (u32 i = 0; i < KEYS / 2; i++) {
-      f32 e = empty ? 0.f : exp_(x[i] - highest);
+      f32 e = empty ? 0.f : exp_near(x[i] - highest);
       sum += e;
       u32 half = bits<u16>(narrow<T>(e));
       packed[i / 2] = i % 2 ? packed[i / 2] | half << 16 : half;

@@ -29,6 +29,7 @@ mod pool;
 mod provider;
 mod quantize;
 mod reduce;
+mod rnn;
 mod roi;
 mod sample;
 mod scan;
@@ -94,6 +95,7 @@ const FAMILIES: &[&[Entry]] = &[
     quantize::CAST_KERNELS,
     quantize::KERNELS,
     reduce::KERNELS,
+    rnn::KERNELS,
     roi::KERNELS,
     sample::KERNELS,
     scan::KERNELS,

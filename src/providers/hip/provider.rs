@@ -230,6 +230,7 @@ impl Provider {
         Unit {
             wave: info.wave as usize,
             mma_sync,
+            wgmma: self.target == "sm_90" && info.arch == "sm_90",
             compute_units: info.compute_units.max(1) as usize,
             matrix: mma_sync || amd.is_some_and(|(_, matrix)| matrix != MatrixUnit::None),
         }

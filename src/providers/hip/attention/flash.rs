@@ -11,9 +11,15 @@ use super::super::launch::KernelName;
 use super::params::FlashParams;
 use super::scores::Problem;
 
-/// Work items of the kernel's workgroups, and the rows that each takes.
-const ITEMS: u32 = 128;
-const ROWS: usize = 64;
+/// A kernel, and how it is launched.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FlashKernel {
+    kernel: KernelName,
+    /// Work items of a workgroup, the rows that each takes, and bytes of dynamic workgroup memory.
+    items: u32,
+    rows: usize,
+    lds: u32,
+}
 
 /// Rows of a key head from which its workgroup is not mostly idle; fewer are products with few rows, which
 /// split the keys among workgroups.
@@ -21,7 +27,7 @@ const ENOUGH: usize = 16;
 
 impl Problem {
     /// The kernel for these heads, where there is one.
-    pub(super) fn flash_kernel(&self, unit: Unit) -> Option<KernelName> {
+    pub(super) fn flash_kernel(&self, unit: Unit) -> Option<FlashKernel> {
         let rows = self.q.heads / self.k.heads.max(1) * self.q.rows;
         let mask = self
             .mask
@@ -37,13 +43,25 @@ impl Problem {
             (ElementType::BF16, false) => c"flash_bf16_128",
             _ => return None,
         };
-        Some(KernelName { family: "flash", name })
+        if !unit.wgmma {
+            return Some(FlashKernel {
+                kernel: KernelName { family: "flash", name },
+                items: 128,
+                rows: 64,
+                lds: 0,
+            });
+        }
+        let general = self.mask.is_some() || self.softcap != 0.0 || self.scale < 0.0;
+        let family = if general { "hopper_flash_masked" } else { "hopper_flash" };
+        // Queries, two blocks of keys and of values, all of 128 rows; what aligns them; eight barriers.
+        let lds = 5 * 128 * 2 * if size <= 64 { 64 } else { 128 } + 1024 + 64;
+        Some(FlashKernel { kernel: KernelName { family, name }, items: 384, rows: 128, lds })
     }
 
     pub(super) fn plan_flash(
         &self,
         plan: &mut PlanBuilder<'_>,
-        kernel: KernelName,
+        kernel: FlashKernel,
         group: usize,
     ) -> Result<(), OpError> {
         // The mask's parameters come first, so that their addresses stay where they are.
@@ -69,8 +87,8 @@ impl Problem {
             offset_of!(FlashParams, y),
         ];
         addresses.extend(fields.into_iter().zip(operands.map(|x| x.at)));
-        let tiles = (group * self.q.rows).div_ceil(ROWS);
+        let tiles = (group * self.q.rows).div_ceil(kernel.rows);
         let groups = self.batch * self.k.heads * tiles;
-        plan.launch_with(kernel, [groups, 1, 1], ITEMS, 0, &params, &addresses)
+        plan.launch_with(kernel.kernel, [groups, 1, 1], kernel.items, kernel.lds, &params, &addresses)
     }
 }

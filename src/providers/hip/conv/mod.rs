@@ -148,7 +148,8 @@ impl HipKernel for ConvKernel {
         let params = image_params(plan, &g, w.shape[1])?;
         let kernel = |name| KernelName { family: self.names.family, name };
         if direct {
-            let tile = TileKernel { kernel: kernel(self.names.direct), rows: 1, columns: 1, lds: 0 };
+            let tile =
+                TileKernel { kernel: kernel(self.names.direct), rows: 1, columns: 1, lds: 0, items: GROUP };
             let groups = Some(results.div_ceil(GROUP as usize));
             return product.launch(plan, self.ty, tile, unit, &Extra { params: Some(params), groups });
         }
@@ -157,7 +158,7 @@ impl HipKernel for ConvKernel {
         let (rows, columns, lds) = pick(unit, half, product.m, product.n, batch, have);
         let name = if rows == 128 { self.names.large } else { None };
         let kernel = kernel(name.unwrap_or(self.names.small));
-        let tile = TileKernel { kernel, rows, columns, lds };
+        let tile = TileKernel { kernel, rows, columns, lds, items: GROUP };
         product.launch(plan, self.ty, tile, unit, &Extra { params: Some(params), groups: None })
     }
 }

@@ -1,5 +1,7 @@
 //! What becomes of a product's sums before they are stored.
 
+use bytemuck::{Pod, Zeroable};
+
 use crate::ops::activation::Activation;
 
 use super::params::GemmParams;
@@ -20,8 +22,9 @@ impl Default for Epilogue {
 
 /// A function as the kernels take it: a slope below zero with bounds, which every kernel applies, or a number
 /// of `activation.h` with constants, which `add_parts` applies.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Function {
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
+pub(in super::super) struct Function {
     slope: f32,
     low: f32,
     high: f32,
@@ -34,7 +37,7 @@ impl Function {
     const NONE: Function =
         Function { slope: 1.0, low: f32::NEG_INFINITY, high: f32::INFINITY, number: 0, a: 0.0, b: 0.0 };
 
-    fn of(activation: Activation) -> Self {
+    pub(in super::super) fn of(activation: Activation) -> Self {
         let number = |number: u32, a: f32, b: f32| Function { number, a, b, ..Self::NONE };
         match activation {
             Activation::Identity => Self::NONE,

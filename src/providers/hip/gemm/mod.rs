@@ -11,7 +11,7 @@ mod tiles;
 
 use super::Entry;
 
-pub(super) use epilogue::Epilogue;
+pub(super) use epilogue::{Epilogue, Function};
 pub(super) use matmul::stacked;
 pub(super) use params::{GemmParams, MAX_AXES};
 pub(super) use product::{Axis, Extra, Matrix, Product};

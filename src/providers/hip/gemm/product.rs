@@ -152,6 +152,7 @@ impl Product {
             m: self.m,
             n: self.n,
             batch: self.batch_count(),
+            a_rows: self.a.strides[1] == 1,
             b_rows: self.b.strides[1] == 1,
             b_columns: self.b.strides[0] == 1,
         };
@@ -176,7 +177,9 @@ impl Product {
         let groups = extra.groups.unwrap_or_else(|| self.groups(tile));
         let finish = tiles::parts_kernel(ty);
         let may_split = finish.is_some() && extra.groups.is_none();
-        let wanted = if may_split { (2 * unit.compute_units).div_ceil(groups) } else { 1 };
+        // Two workgroups for each processor, but for those that have one to themselves.
+        let busy = if tile.rows * tile.columns < 128 * 256 { 2 } else { 1 };
+        let wanted = if may_split { (busy * unit.compute_units).div_ceil(groups) } else { 1 };
         let k_part =
             self.k.div_ceil(wanted.min(self.k / PART).max(1)).next_multiple_of(PART_STEP).max(PART_STEP);
         let parts = self.k.div_ceil(k_part).max(1);
@@ -206,13 +209,13 @@ impl Product {
         extra: &Extra,
     ) -> Result<(), OpError> {
         match &extra.params {
-            None => plan.launch_with(tile.kernel, [groups, 1, 1], GROUP, tile.lds, params, addresses),
+            None => plan.launch_with(tile.kernel, [groups, 1, 1], tile.items, tile.lds, params, addresses),
             Some((more, at)) => {
                 let mut all = bytemuck::bytes_of(params).to_vec();
                 all.extend_from_slice(more);
                 let shifted = at.iter().map(|&(offset, o)| (size_of::<GemmParams>() + offset, o));
                 let addresses: Vec<_> = addresses.iter().copied().chain(shifted).collect();
-                plan.launch_bytes(tile.kernel, [groups, 1, 1], GROUP, tile.lds, &all, &addresses)
+                plan.launch_bytes(tile.kernel, [groups, 1, 1], tile.items, tile.lds, &all, &addresses)
             }
         }
     }

@@ -4,7 +4,7 @@ use std::ffi::CStr;
 
 use crate::tensor::ElementType;
 
-use super::super::launch::KernelName;
+use super::super::launch::{GROUP, KernelName};
 
 /// A kernel with the part of the result that one workgroup computes.
 #[derive(Clone, Copy, Debug)]
@@ -14,6 +14,8 @@ pub(in super::super) struct TileKernel {
     pub(in super::super) columns: usize,
     /// Bytes of dynamic workgroup memory.
     pub(in super::super) lds: u32,
+    /// Work items of a workgroup.
+    pub(in super::super) items: u32,
 }
 
 /// What a choice depends on.
@@ -22,6 +24,8 @@ pub(in super::super) struct Shape {
     pub(in super::super) m: usize,
     pub(in super::super) n: usize,
     pub(in super::super) batch: usize,
+    /// Whether A's rows are contiguous.
+    pub(in super::super) a_rows: bool,
     /// Whether B's rows, and B's columns, are contiguous.
     pub(in super::super) b_rows: bool,
     pub(in super::super) b_columns: bool,
@@ -34,6 +38,8 @@ pub(in super::super) struct Unit {
     /// NVIDIA's tensor cores with asynchronous copies (sm_80 and later), whose kernels take dynamic
     /// workgroup memory.
     pub(in super::super) mma_sync: bool,
+    /// The matrix units of sm_90 alone.
+    pub(in super::super) wgmma: bool,
     pub(in super::super) compute_units: usize,
     /// Whether the kernels of half-precision numbers use matrix cores.
     pub(in super::super) matrix: bool,
@@ -131,12 +137,15 @@ pub(super) fn choose(ty: ElementType, shape: Shape, unit: Unit) -> Option<TileKe
         let pack = 16 / ty.size();
         if shape.b_rows {
             let columns = unit.wave * pack;
-            return Some(TileKernel { kernel: kernel(by_rows), rows: FEW, columns, lds: 0 });
+            return Some(TileKernel { kernel: kernel(by_rows), rows: FEW, columns, lds: 0, items: GROUP });
         }
         if shape.b_columns {
             let columns = 256 / unit.wave;
-            return Some(TileKernel { kernel: kernel(by_columns), rows: FEW, columns, lds: 0 });
+            return Some(TileKernel { kernel: kernel(by_columns), rows: FEW, columns, lds: 0, items: GROUP });
         }
+    }
+    if let Some(tile) = hopper(ty, shape, unit) {
+        return Some(tile);
     }
     let have = [names.wide.is_some(), names.large.is_some()];
     let (rows, columns, lds) = pick(unit, half, shape.m, shape.n, shape.batch, have);
@@ -145,7 +154,24 @@ pub(super) fn choose(ty: ElementType, shape: Shape, unit: Unit) -> Option<TileKe
         (128, 128) => names.large,
         _ => Some(names.small),
     };
-    Some(TileKernel { kernel: kernel(name?), rows, columns, lds })
+    Some(TileKernel { kernel: kernel(name?), rows, columns, lds, items: GROUP })
+}
+
+/// The kernel of `kernels/hopper_gemm.hip`, whose workgroups fill a processor each.
+fn hopper(ty: ElementType, shape: Shape, unit: Unit) -> Option<TileKernel> {
+    let name = match ty {
+        ElementType::F16 => c"gemm_f16_hopper",
+        ElementType::BF16 => c"gemm_bf16_hopper",
+        _ => return None,
+    };
+    let (rows, columns) = (128, 256);
+    let groups = shape.m.div_ceil(rows) * shape.n.div_ceil(columns) * shape.batch;
+    let contiguous = shape.a_rows && (shape.b_rows || shape.b_columns);
+    let fits = shape.m > 64 && shape.n > 128 && groups >= unit.compute_units / 2;
+    // Four stages of 64 columns, what aligns them, and two barriers of 8 bytes for each.
+    let lds = (4 * (rows + columns) * 64 * 2 + 1024 + 64) as u32;
+    let kernel = KernelName { family: "hopper_gemm", name };
+    (unit.wgmma && contiguous && fits).then_some(TileKernel { kernel, rows, columns, lds, items: 384 })
 }
 
 #[cfg(test)]
@@ -154,13 +180,15 @@ mod tests {
 
     #[test]
     fn shapes_choose_tiles() {
-        let h200 = Unit { wave: 32, mma_sync: true, compute_units: 132, matrix: true };
-        let rdna = Unit { wave: 32, mma_sync: false, compute_units: 96, matrix: true };
-        let shape = |m, n| Shape { m, n, batch: 1, b_rows: true, b_columns: false };
+        let h200 = Unit { wave: 32, mma_sync: true, wgmma: true, compute_units: 132, matrix: true };
+        let later = Unit { wgmma: false, ..h200 };
+        let rdna = Unit { wave: 32, mma_sync: false, wgmma: false, compute_units: 96, matrix: true };
+        let shape = |m, n| Shape { m, n, batch: 1, a_rows: true, b_rows: true, b_columns: false };
         for (unit, ty, m, n, name, lds) in [
-            (h200, ElementType::F16, 4096, 4096, c"gemm_f16_wide", 98304),
+            (h200, ElementType::F16, 4096, 4096, c"gemm_f16_hopper", 197696),
+            (later, ElementType::F16, 4096, 4096, c"gemm_f16_wide", 98304),
             (h200, ElementType::F16, 1024, 2048, c"gemm_f16_small", 32768),
-            (h200, ElementType::BF16, 2048, 2048, c"gemm_bf16_large", 65536),
+            (later, ElementType::BF16, 2048, 2048, c"gemm_bf16_large", 65536),
             (h200, ElementType::F16, 1, 4096, c"gemm_f16_few", 0),
             (rdna, ElementType::F16, 4096, 4096, c"gemm_f16_large", 0),
             (rdna, ElementType::F32, 4096, 4096, c"gemm_f32_large", 0),

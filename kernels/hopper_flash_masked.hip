@@ -1,0 +1,7 @@
+// Attention on Hopper with a mask in memory, or with capped scores; see flash_hopper.h.
+#include "rukh/flash_hopper.h"
+
+KERNEL_OF_GROUPS(ITEMS) flash_f16_64(FlashParams p) { flash<f16, 64, true>(p); }
+KERNEL_OF_GROUPS(ITEMS) flash_f16_128(FlashParams p) { flash<f16, 128, true>(p); }
+KERNEL_OF_GROUPS(ITEMS) flash_bf16_64(FlashParams p) { flash<bf16, 64, true>(p); }
+KERNEL_OF_GROUPS(ITEMS) flash_bf16_128(FlashParams p) { flash<bf16, 128, true>(p); }
