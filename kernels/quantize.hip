@@ -81,7 +81,9 @@ DEVICE void store_codes(u64 address, u32 type, u64 at, const u32 *codes, int cou
         (codes[0] & 255) | (codes[1] & 255) << 8 | (codes[2] & 255) << 16 | codes[3] << 24;
     return;
   }
-  for (int v = 0; v < count; v++) {
+#pragma unroll
+  for (int v = 0; v < V; v++) {
+    if (v >= count) continue;
     if (wide) ((u16 *)address)[at + v] = (u16)codes[v];
     else ((u8 *)address)[at + v] = (u8)codes[v];
   }
@@ -97,6 +99,7 @@ KERNEL(GROUP) quantize(QuantizeParams p) {
   u32 codes[V];
   load_dense<f32, V>(x, p.x, p.type, at, count, 0.f);
   f32 scale = 1, zero = 0;
+#pragma unroll
   for (int v = 0; v < V; v++) {
     if (v < count && (v == 0 || p.granularity != PER_TENSOR)) {
       u64 index = scale_index(p, at + v);

@@ -41,6 +41,7 @@ mod testing;
 mod testing_data;
 mod transfer;
 mod unpool;
+mod weight;
 
 pub(crate) use context::DeviceContext;
 pub(crate) use graphs::Recorded;
@@ -102,6 +103,7 @@ const FAMILIES: &[&[Entry]] = &[
     scatter::KERNELS,
     softmax::KERNELS,
     unpool::KERNELS,
+    weight::KERNELS,
 ];
 
 /// Makes the kernel of a node. `OpError::Unsupported` says that the HIP provider lacks it.
