@@ -96,8 +96,9 @@ test-python: stage $(VENV)/.test ## build and install the Python package, run it
 	RUKH_LIBRARY=$(LIB_PATH)/librukh.so $(PYTHON) -m pip install --quiet --force-reinstall --no-deps ./python
 	$(PYTHON) -m pytest --quiet python/tests
 
-test-properties: test-python ## as many random cases of each operator as take minutes (PROPERTY_DRAWS, default 2000)
-	RUKH_PROPERTY_DRAWS=$(or $(PROPERTY_DRAWS),2000) $(PYTHON) -m pytest --quiet -rP python/tests/properties
+test-properties: test-python ## as many random cases of each operator as take minutes (PROPERTY_DRAWS, default 2000; PROPERTY_SEED)
+	RUKH_PROPERTY_DRAWS=$(or $(PROPERTY_DRAWS),2000) RUKH_PROPERTY_SEED=$(or $(PROPERTY_SEED),random) \
+		$(PYTHON) -m pytest --quiet -rP python/tests/properties
 
 HIP_ARCHES := gfx1100 gfx90a
 HIP_SAMPLE ?= 600

@@ -227,19 +227,23 @@ mod tests {
 
     /// The shape that an operator gives for symbolic inputs, or its error.
     fn shape_of(op: &str, data: &[Dim], ints: Option<&[Dim]>) -> Result<Vec<Dim>, OpError> {
-        let node = Node {
-            name: "test".into(),
-            op: OpName { domain: String::new(), name: op.into(), opset: 21 },
-            attributes: Attributes::default(),
-            inputs: std::iter::once(ValueId(0)).chain(ints.map(|_| ValueId(1))).map(Some).collect(),
-            outputs: vec![Some(ValueId(2))],
-        };
-        let (_, typed) = resolve(&node)?;
-        let data = Fact::tensor(ElementType::F32, data.to_vec());
         let ints = ints.map(|ints| Fact {
             elements: Some(ints.to_vec()),
             ..Fact::tensor(ElementType::I64, vec![ints.len().into()])
         });
+        shape_by(op, data, ints)
+    }
+
+    fn shape_by(op: &str, data: &[Dim], ints: Option<Fact>) -> Result<Vec<Dim>, OpError> {
+        let node = Node {
+            name: "test".into(),
+            op: OpName { domain: String::new(), name: op.into(), opset: 21 },
+            attributes: Attributes::default(),
+            inputs: std::iter::once(ValueId(0)).chain(ints.as_ref().map(|_| ValueId(1))).map(Some).collect(),
+            outputs: vec![Some(ValueId(2))],
+        };
+        let (_, typed) = resolve(&node)?;
+        let data = Fact::tensor(ElementType::F32, data.to_vec());
         let facts: Vec<Option<&Fact>> = std::iter::once(&data).chain(&ints).map(Some).collect();
         let mut unknowns = Unknowns::default();
         let signature = &find("", op).unwrap().signature;
@@ -279,6 +283,29 @@ mod tests {
         ] {
             let error = shape_of(op, &[k(2), k(3)], Some(&ints)).unwrap_err().to_string();
             assert!(error.contains(want), "{op}: {error}");
+        }
+    }
+    /// The list's length alone, before its elements are known, says that the result is a scalar.
+    #[test]
+    fn scalars_have_one_element() {
+        let (b, k) = (Dim::symbol("b"), Dim::Known);
+        for (op, data, length, want) in [
+            ("Squeeze", vec![k(1), k(3)], 2, Err("has a dimension of 3; a scalar has one element")),
+            ("Squeeze", vec![k(0)], 1, Err("has a dimension of 0; a scalar has one element")),
+            ("Squeeze", vec![k(1), b.clone()], 2, Ok(0)),
+            ("Squeeze", vec![k(1), k(3)], 1, Ok(1)),
+            ("Reshape", vec![k(2)], 0, Err("has a dimension of 2; a scalar has one element")),
+            ("Reshape", vec![b, k(1)], 0, Ok(0)),
+        ] {
+            let list = Fact::tensor(ElementType::I64, vec![k(length)]);
+            let found = shape_by(op, &data, Some(list));
+            match want {
+                Ok(rank) => assert_eq!(found.map(|shape| shape.len()), Ok(rank), "{op} {data:?}"),
+                Err(want) => {
+                    let error = found.unwrap_err().to_string();
+                    assert!(error.contains(want), "{op} {data:?}: {error}");
+                }
+            }
         }
     }
 }

@@ -59,7 +59,9 @@ def _close(
     finite = np.abs(b[np.isfinite(b)])
     largest = finite.max() if finite.size else 0.0
     with np.errstate(all="ignore"):
-        close = np.abs(a - b) <= factor * (relative * np.abs(b) + absolute * largest) + _FLOOR.get(dtype, 1e-30)
+        close = np.abs(a - b) <= factor * (relative * np.abs(b) + absolute * largest) + _FLOOR.get(
+            dtype, 1e-30
+        )
     return close | (a == b) | (np.isnan(a) & np.isnan(b))
 
 

@@ -185,7 +185,9 @@ class Draw:
 
 
 def is_integer(dtype: np.dtype) -> bool:
-    return dtype.kind in "iu" or dtype in [DTYPE_NAMED[f"tensor({n})"] for n in ("int4", "uint4", "int2", "uint2")]
+    return dtype.kind in "iu" or dtype in [
+        DTYPE_NAMED[f"tensor({n})"] for n in ("int4", "uint4", "int2", "uint2")
+    ]
 
 
 Generator = Callable[[Draw], Case]

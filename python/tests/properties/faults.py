@@ -7,7 +7,6 @@ import onnx
 from .draw import Case, Draw
 
 
-
 def reference_fault(draw: Draw, case: Case) -> str | None:
     """Why the standard's reference implementation cannot be trusted with this case."""
     for operators, applies, reason in _FAULTS:
@@ -23,7 +22,16 @@ def computes_in_single(draw: Draw, case: Case) -> bool:
 
 
 _SINGLE = {
-    *("AffineGrid", "Attention", "DeformConv", "Erf", "Gelu", "GridSample", "GroupNormalization", "HardSwish"),
+    *(
+        "AffineGrid",
+        "Attention",
+        "DeformConv",
+        "Erf",
+        "Gelu",
+        "GridSample",
+        "GroupNormalization",
+        "HardSwish",
+    ),
     *("LayerNormalization", "RMSNormalization", "Resize", "Selu", "RotaryEmbedding"),
 }
 
@@ -49,23 +57,57 @@ def _to_power_unsaturated(draw: Draw, case: Case) -> bool:
     return case.attributes.get("saturate") == 0 and target in (onnx.TensorProto.FLOAT8E8M0, "float8_e8m0fnu")
 
 
+def _centred(_draw: Draw, case: Case) -> bool:
+    return case.attributes.get("coordinate_transformation_mode") == "half_pixel_symmetric"
+
+
 # (operators, to which cases it applies, what is wrong with the reference implementation)
 _FAULTS = [
-    (("Softmax", "LogSoftmax", "Hardmax"), _older(13), "knows no coercion to two dimensions, the rule before 13"),
+    (
+        ("Softmax", "LogSoftmax", "Hardmax"),
+        _older(13),
+        "knows no coercion to two dimensions, the rule before 13",
+    ),
     (("BatchNormalization",), _older(14), "recomputes mean and variance from the batch"),
     (("GRU", "LSTM", "RNN"), _always, "ignores activations, clip and sequence_lens"),
     (("GlobalMaxPool",), lambda _d, case: _rank(case) != 4, "gives an output of four dimensions"),
     (("LpNormalization",), lambda _d, case: case.attributes["p"] == 1, "sums without taking absolute values"),
-    (("AveragePool", "LpPool"), lambda _d, case: case.attributes.get("ceil_mode"), "pads the wrong end where sizes round up"),
+    (
+        ("AveragePool", "LpPool"),
+        lambda _d, case: case.attributes.get("ceil_mode"),
+        "pads the wrong end where sizes round up",
+    ),
     (("AveragePool", "LpPool", "MaxPool"), _dilated, "ignores dilations where padding is automatic"),
     (("MaxPool",), _always, "pads only images of two dimensions, and too little where padding is automatic"),
-    (("Shape",), lambda _d, case: (case.attributes.get("end") or 0) < -_rank(case), "counts twice from the back"),
+    (
+        ("Shape",),
+        lambda _d, case: (case.attributes.get("end") or 0) < -_rank(case),
+        "counts twice from the back",
+    ),
     (("LRN",), _always, "leaves the last channel of a window out"),
-    (("GridSample",), lambda _d, case: "cubic" in case.attributes["mode"], "clips the place before it is weighted"),
+    (
+        ("GridSample",),
+        lambda _d, case: "cubic" in case.attributes["mode"],
+        "clips the place before it is weighted",
+    ),
     (("QLinearConv",), lambda _d, case: _rank(case) != 4, "broadcasts the zero point to four dimensions"),
     (("RoiAlign",), _older(16), "uses half_pixel, where versions before 16 do not"),
-    (("Cast", "CastLike"), _to_power_unsaturated, "gives float8e8m0's least number for 0, where it should be NaN"),
+    (
+        ("Cast", "CastLike"),
+        _to_power_unsaturated,
+        "gives float8e8m0's least number for 0, where it should be NaN",
+    ),
     (("Unsqueeze",), _older(13), "inserts the axes in the order given, not in ascending order"),
     (("Unique",), lambda _d, case: case.attributes["sorted"] == 0, "sorts nevertheless"),
-    (("ConvTranspose",), lambda _d, case: (case.attributes["group"] or 1) > 1, "adds the bias of the first group"),
+    (
+        ("ConvTranspose",),
+        lambda _d, case: (case.attributes["group"] or 1) > 1,
+        "adds the bias of the first group",
+    ),
+    # Of five columns to nine by 7/4, the middle one is at 2 + 2^-51: a fraction for the weights, 2 for the window.
+    (
+        ("Resize",),
+        _centred,
+        "takes the window one too low where a place differs from a whole number by rounding",
+    ),
 ]

@@ -1,7 +1,8 @@
 """Every operator that has a generator: random cases, compared with a reference.
 
-RUKH_PROPERTY_SEED: the seed, random and printed without it. RUKH_PROPERTY_DRAWS: comparisons for each
-operator (default 200). RUKH_PROPERTY_CASE: the index of a single case to repeat, as a failure names it.
+RUKH_PROPERTY_SEED: the seed, 1 without it; "random" draws a new one. It is printed.
+RUKH_PROPERTY_DRAWS: comparisons for each operator (default 200).
+RUKH_PROPERTY_CASE: the index of a single case to repeat, as a failure names it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from .compare import difference
 from .draw import GENERATORS, Case, Draw, opsets_of
 from .reference import NoReference, build, compute, infer
 
-SEED = int(os.environ.get("RUKH_PROPERTY_SEED") or random.SystemRandom().randrange(1 << 32))
+_SEED = os.environ.get("RUKH_PROPERTY_SEED") or "1"
+SEED = random.SystemRandom().randrange(1 << 32) if _SEED == "random" else int(_SEED)
 DRAWS = int(os.environ.get("RUKH_PROPERTY_DRAWS") or 200)
 ONLY = os.environ.get("RUKH_PROPERTY_CASE")
 
@@ -44,7 +46,7 @@ def test_operator(operator, record_property):
     by = collections.Counter()
     for (_version, who), count in compared.items():
         by[who] += count
-    print(f"{operator}: " + ", ".join(f"{count} by {who}" for who, count in sorted(by.items())))
+    print(f"{operator}, seed {SEED}: " + ", ".join(f"{count} by {who}" for who, count in sorted(by.items())))
     for reason, count in redrawn.most_common():
         print(f"    redrawn {count}: {reason}")
     if ONLY:
@@ -82,8 +84,6 @@ def check(draw: Draw, index: int) -> str:
         if wrong:
             pytest.fail(f"output {output}, by {who}: {wrong}\n{where}\nrukh: {ours}\nexpected: {theirs}")
     return who
-
-
 
 
 def _declared_shape(draw: Draw):

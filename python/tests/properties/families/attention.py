@@ -29,7 +29,12 @@ def attention(d: Draw) -> Case:
         if kind == bool:
             # Every row sees something: what a row without keys gives is left open.
             mask[..., 0] = True
-    inputs = [tensor(heads, rows, size), tensor(kv_heads, keys, size), tensor(kv_heads, keys, value_size), mask]
+    inputs = [
+        tensor(heads, rows, size),
+        tensor(kv_heads, keys, size),
+        tensor(kv_heads, keys, value_size),
+        mask,
+    ]
     if cached:
         inputs += [d.array(dtype, [batch, kv_heads, past, w]) for w in (size, value_size)]
     attributes = {

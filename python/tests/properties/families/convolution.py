@@ -10,9 +10,7 @@ def window(d: Draw, spatial: list[int], kernel: list[int], dilated: bool = True)
     rank = len(spatial)
     attributes: dict = {}
     if dilated and d.chance(0.4):
-        attributes["dilations"] = [
-            d.integer(1, 2) if (k - 1) * 2 < s else 1 for k, s in zip(kernel, spatial)
-        ]
+        attributes["dilations"] = [d.integer(1, 2) if (k - 1) * 2 < s else 1 for k, s in zip(kernel, spatial)]
     if d.chance(0.6):
         attributes["strides"] = [d.integer(1, 3) for _ in range(rank)]
     mode = d.pick(["none", "pads", "pads", "SAME_UPPER", "SAME_LOWER", "VALID", "NOTSET"])
@@ -124,7 +122,9 @@ def deform_conv(d: Draw) -> Case:
     group, offset_group = d.integer(1, 2), d.integer(1, 2)
     channels, maps = 2 * d.integer(1, 2), group * d.integer(1, 2)
     strides, pads = [d.integer(1, 2) for _ in spatial], [d.integer(0, 1) for _ in range(4)]
-    out = [(s + pads[i] + pads[i + 2] - k) // t + 1 for i, (s, k, t) in enumerate(zip(spatial, kernel, strides))]
+    out = [
+        (s + pads[i] + pads[i + 2] - k) // t + 1 for i, (s, k, t) in enumerate(zip(spatial, kernel, strides))
+    ]
     batch, taps = d.integer(1, 2), kernel[0] * kernel[1]
     inputs = [
         d.array(dtype, [batch, channels, *spatial]),

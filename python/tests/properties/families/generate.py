@@ -1,7 +1,6 @@
 """Operators that make tensors out of little."""
 
 import numpy as np
-
 from onnx import numpy_helper
 
 from ..draw import FLOATS, I64, Case, Draw, element_of, generator, is_integer

@@ -27,7 +27,9 @@ def resize(d: Draw) -> Case:
         transforms.append("half_pixel_symmetric")
     attributes["coordinate_transformation_mode"] = d.pick(transforms)
     if mode == "nearest":
-        attributes["nearest_mode"] = d.pick([None, "round_prefer_floor", "round_prefer_ceil", "floor", "ceil"])
+        attributes["nearest_mode"] = d.pick(
+            [None, "round_prefer_floor", "round_prefer_ceil", "floor", "ceil"]
+        )
     if mode == "cubic":
         attributes["cubic_coeff_a"] = d.pick([None, -0.5])
         attributes["exclude_outside"] = d.pick([None, 0, 1])

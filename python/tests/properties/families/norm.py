@@ -62,7 +62,11 @@ def layer(d: Draw) -> Case:
     dtype, shape = d.type("T", FLOATS), d.shape(1, 4, 8, zero=0)
     axis = d.axis(len(shape)) if d.chance(0.7) else None
     normal = shape[-1 if axis is None else axis :]
-    inputs = [d.array(dtype, shape), d.array(dtype, normal), d.array(dtype, normal) if d.chance(0.5) else None]
+    inputs = [
+        d.array(dtype, shape),
+        d.array(dtype, normal),
+        d.array(dtype, normal) if d.chance(0.5) else None,
+    ]
     return Case(inputs, {"axis": axis, "epsilon": _epsilon(d)}, d.pick([1, 1, 3]), tolerance=50)
 
 
@@ -72,7 +76,9 @@ def rms(d: Draw) -> Case:
     axis = d.axis(len(shape)) if d.chance(0.7) else None
     normal = shape[-1 if axis is None else axis :]
     # The scale has the input's type here: the output has the scale's.
-    return Case([d.array(dtype, shape), d.array(dtype, normal)], {"axis": axis, "epsilon": _epsilon(d)}, tolerance=4)
+    return Case(
+        [d.array(dtype, shape), d.array(dtype, normal)], {"axis": axis, "epsilon": _epsilon(d)}, tolerance=4
+    )
 
 
 @generator("LRN")

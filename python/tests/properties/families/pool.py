@@ -17,7 +17,10 @@ def pool(d: Draw) -> Case:
         attributes.pop("dilations", None)
     if "pads" in attributes:
         attributes["pads"] = [d.integer(0, (k - 1) // 2) for k in kernel * 2]
-    if d.version >= {"MaxPool": 10, "AveragePool": 10, "LpPool": 18}[d.operator] and "auto_pad" not in attributes:
+    if (
+        d.version >= {"MaxPool": 10, "AveragePool": 10, "LpPool": 18}[d.operator]
+        and "auto_pad" not in attributes
+    ):
         attributes["ceil_mode"] = d.pick([None, 0, 1])
     outputs = 1
     if d.operator == "AveragePool":

@@ -73,7 +73,16 @@ def qlinear_matmul(d: Draw) -> Case:
 
 _EQUATIONS = (
     *("ij,jk->ik", "ij,jk", "bij,bjk->bik", "...ij,...jk->...ik", "i,j->ij", "ij->ji", "ii->i", "ii", "ij->"),
-    *("ij,ij->", "i,i", "bhqd,bhkd->bhqk", "ij,jk,kl->il", "ijk->kj", "...i->...", "a...,a...->...a", "ij,kj"),
+    *(
+        "ij,ij->",
+        "i,i",
+        "bhqd,bhkd->bhqk",
+        "ij,jk,kl->il",
+        "ijk->kj",
+        "...i->...",
+        "a...,a...->...a",
+        "ij,kj",
+    ),
     *("b i j , b j k -> b i k", "iji->j", "ij,ij,ij->ij", "i...,i...->...", "abc,cd->abd", "ab,cd->abcd"),
 )
 

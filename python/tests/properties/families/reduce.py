@@ -14,7 +14,9 @@ _SUMS = ("ReduceSum", "ReduceMean", "ReduceSumSquare", "ReduceL1", "ReduceProd")
 def reduce(d: Draw) -> Case:
     dtype = d.type("T")
     # Neither the mean of no integers is a number, nor the logarithm of their sum.
-    zero = 0 if is_integer(dtype) and d.operator in ("ReduceMean", "ReduceLogSum", "ReduceLogSumExp") else 0.04
+    zero = (
+        0 if is_integer(dtype) and d.operator in ("ReduceMean", "ReduceLogSum", "ReduceLogSumExp") else 0.04
+    )
     shape = d.shape(zero=zero)
     if d.operator in ("ReduceLogSum",):
         x = d.array(dtype, shape, 1, 9)
@@ -113,5 +115,7 @@ def loss(d: Draw) -> Case:
         attributes["ignore_index"] = ignored
     outputs = d.integer(1, 2) if d.operator == "SoftmaxCrossEntropyLoss" else 1
     # Of one sign, where they are summed as they are: the reference sums in the type itself.
-    scores = d.array(dtype, shape, 0.1, 3) if d.operator == "NegativeLogLikelihoodLoss" else d.array(dtype, shape)
+    scores = (
+        d.array(dtype, shape, 0.1, 3) if d.operator == "NegativeLogLikelihoodLoss" else d.array(dtype, shape)
+    )
     return Case([scores, labels, weight], attributes, outputs, tolerance=2)

@@ -25,7 +25,9 @@ def reshape(d: Draw) -> Case:
     zeros = d.version >= 14 and d.chance(0.3)
     if not zeros:
         # 0 copies the size of the same axis.
-        target = [0 if i < len(shape) and t == shape[i] and d.chance(0.3) else t for i, t in enumerate(target)]
+        target = [
+            0 if i < len(shape) and t == shape[i] and d.chance(0.3) else t for i, t in enumerate(target)
+        ]
     if not count:
         # Of an empty tensor: its own shape, which copies every 0.
         target = list(shape)

@@ -71,7 +71,9 @@ def clip(d: Draw) -> Case:
     low, high = (None if d.chance(0.3) else d.array(dtype, [], -2, 4) for _ in range(2))
     if d.version >= 11:
         return Case([x, low, high])
-    return Case([x], {"min": None if low is None else float(low), "max": None if high is None else float(high)})
+    return Case(
+        [x], {"min": None if low is None else float(low), "max": None if high is None else float(high)}
+    )
 
 
 @generator("Dropout")
@@ -146,7 +148,18 @@ def _values(d: Draw, dtype: np.dtype) -> np.ndarray:
     values = d.array(dtype, d.shape())
     if dtype in (F32, F64, F16, BF16):
         values = (values * dtype.type(2)).astype(dtype)
-        if d.operator in ("IsNaN", "IsInf", "Relu", "Neg", "Abs", "Identity", "Sigmoid", "Tanh", "Exp", "Erf"):
+        if d.operator in (
+            "IsNaN",
+            "IsInf",
+            "Relu",
+            "Neg",
+            "Abs",
+            "Identity",
+            "Sigmoid",
+            "Tanh",
+            "Exp",
+            "Erf",
+        ):
             spoiled = d.rng.random(values.shape) < 0.2
             specials = np.asarray(d.rng.choice([np.nan, np.inf, -np.inf, 0.0, -0.0], values.shape))
             values = np.where(spoiled, specials.astype(dtype), values)
