@@ -4,6 +4,7 @@
 //!
 //! A runtime is opened once in a process, so each case runs this program again as a child.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -19,6 +20,8 @@ struct Outcome {
     actions: String,
     /// A line a call of the stand-in.
     calls: String,
+    /// The shared libraries in the process at its end, a path a line.
+    libraries: String,
 }
 
 impl Outcome {
@@ -74,6 +77,9 @@ fn calls_and_failures() {
         ("hipModuleLoadData:1:209", "ok 11 ok"),
         ("hipModuleGetFunction:1:500", "ok 11 ok"),
         ("hipMemsetD8Async:1:1", "ok 11 ok"),
+        ("hipEventCreateWithFlags:1:999", "ok 11 ok"),
+        // Without pinned memory copies go through the host's own.
+        ("hipHostMalloc:0:2", "ok ok ok"),
         ("hipMemcpyHtoDAsync:1:1", "ok 11 ok"),
         ("hipMemcpyDtoHAsync:1:1", "ok 11 ok"),
         ("hipModuleLaunchKernel:1:1", "ok 11 ok"),
@@ -119,11 +125,58 @@ fn calls_and_failures() {
     assert_eq!(users.count("hipStreamCreateWithFlags"), 1, "for uploads:\n{}", users.calls);
     assert!(users.calls.contains("x 256 1 1 0x1000"), "{}", users.calls);
 
+    // Copies apart: three streams, each ordered after the one that it needs.
+    let apart = run(&[], "do_copy_in_default_stream=0");
+    assert_eq!((apart.actions.as_str(), apart.balance()), ("open: ok\nrun: ok\nrun: ok\n", BALANCED));
+    let stream_of = |function: &str| {
+        let line = apart.calls.lines().find(|line| line.starts_with(function)).unwrap_or_default();
+        line.split(' ').next_back().unwrap_or_default().to_owned()
+    };
+    let streams = ["hipMemcpyHtoDAsync 48", "hipModuleLaunchKernel", "hipMemcpyDtoHAsync"].map(stream_of);
+    assert!(
+        streams[0] != streams[1] && streams[1] != streams[2] && streams[0] != streams[2],
+        "{}",
+        apart.calls
+    );
+    for stream in &streams {
+        assert!(apart.calls.contains(&format!("hipStreamWaitEvent {stream}")), "{stream}:\n{}", apart.calls);
+    }
+    for fail in ["hipStreamWaitEvent:1:1", "hipEventRecord:1:1"] {
+        let outcome = run(&[("STAND_IN_FAIL", fail)], "do_copy_in_default_stream=0");
+        assert!(outcome.actions.starts_with("open: ok\nrun: 11 "), "{fail}: {}", outcome.actions);
+        assert!(outcome.actions.ends_with("run: ok\n"), "{fail}: {}", outcome.actions);
+        assert_eq!(outcome.balance(), BALANCED, "{fail}:\n{}", outcome.calls);
+    }
+    // A runtime that cannot record graphs runs without them.
+    let graphs = run(&[], "enable_hip_graph=1");
+    assert_eq!((graphs.actions.as_str(), graphs.balance()), ("open: ok\nrun: ok\nrun: ok\n", BALANCED));
+
+    // No compiler is opened, neither by rukh nor for it.
+    let opened: Vec<&str> = plain.libraries.lines().collect();
+    assert!(opened.iter().any(|name| name.contains("stand_in_plain")), "{opened:?}");
+    let compilers = ["rtc", "comgr", "LLVM", "clang", "lld", "nvvm"];
+    assert!(!opened.iter().any(|name| compilers.iter().any(|part| name.contains(part))), "{opened:?}");
+
     let without = stand_in("without_launch", &["-DWITHOUT_LAUNCH"]);
     let old = outcome(&without, &[], "");
     assert!(old.actions.contains("too old: it has no hipModuleLaunchKernel"), "{}", old.actions);
     let without = stand_in("without_stream_device", &["-DWITHOUT_STREAM_DEVICE"]);
     assert_eq!(outcome(&without, &[], "user_compute_stream=4096").actions, "open: ok\nrun: ok\nrun: ok\n");
+}
+
+/// AMD's own runtime, as Debian packages it, where there is no GPU.
+#[test]
+fn the_real_runtime_finds_no_gpu() {
+    let library = Path::new("/usr/lib/x86_64-linux-gnu/libamdhip64.so.5");
+    if !library.exists() || Path::new("/dev/kfd").exists() {
+        let needed = std::env::var_os("RUKH_REQUIRE_HIP").is_some() && !Path::new("/dev/kfd").exists();
+        assert!(!needed, "RUKH_REQUIRE_HIP is set, and {} is not there", library.display());
+        println!("skipped: {} is not there, or this machine has a GPU", library.display());
+        return;
+    }
+    let outcome = outcome(library, &[], "");
+    let wanted = ["open: 11 ", "runtime 5.2 found", "no AMD GPU", "option \"fallback\" is \"error\""];
+    assert!(wanted.iter().all(|part| outcome.actions.contains(part)), "{}", outcome.actions);
 }
 
 /// Opens the model on the stand-in and runs it twice; prints what happened.
@@ -152,6 +205,10 @@ fn child(options: &str) {
         }
         Err(error) => report("open", Err(error)),
     }
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    let files = maps.lines().filter_map(|line| line.split_whitespace().nth(5));
+    let libraries: BTreeSet<&str> = files.filter(|file| file.contains(".so")).collect();
+    libraries.iter().for_each(|file| println!("library: {file}"));
 }
 
 fn outcome(library: &Path, environment: &[(&str, &str)], options: &str) -> Outcome {
@@ -170,6 +227,11 @@ fn outcome(library: &Path, environment: &[(&str, &str)], options: &str) -> Outco
     Outcome {
         actions: actions.map(|line| format!("{line}\n")).collect(),
         calls: std::fs::read_to_string(&log).unwrap_or_default(),
+        libraries: text
+            .lines()
+            .filter_map(|line| line.strip_prefix("library: "))
+            .map(|l| format!("{l}\n"))
+            .collect(),
     }
 }
 

@@ -103,6 +103,13 @@ int hipMalloc(void **address, size_t bytes) {
   return 0;
 }
 int hipFree(void *address) { CALL("hipFree"); allocations -= address != NULL; free(address); return 0; }
+int hipHostMalloc(void **address, size_t bytes, unsigned flags) {
+  CALL("hipHostMalloc %zu %u", bytes, flags);
+  if (posix_memalign(address, 256, bytes ? bytes : 1)) return 2;
+  allocations++;
+  return 0;
+}
+int hipHostFree(void *address) { CALL("hipHostFree"); allocations -= address != NULL; free(address); return 0; }
 int hipMemcpyHtoDAsync(void *to, const void *from, size_t bytes, void *stream) {
   CALL("hipMemcpyHtoDAsync %zu %p", bytes, stream);
   memcpy(to, from, bytes);
