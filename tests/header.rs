@@ -24,6 +24,7 @@ const SOURCES: &[&str] = &[
     "asynchronous",
     "binding",
     "completion",
+    "tuning",
 ];
 
 #[test]

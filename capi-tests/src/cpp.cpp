@@ -79,6 +79,7 @@ static void sessions() {
     CHECK(outputs[0].data<float>().value()[1] == 4 && outputs[1].data<float>().value()[0] == 2);
     CHECK(session.run({{"a", &a}}, {"sum"}).error().status == RUKH_ERROR_INVALID_INPUT);
     CHECK(!session.profile().value().empty());
+    CHECK(!session.tuning_results() && !session.add_tuning_results("rukh tuning results 1\n"));
 
     std::mutex mutex;
     std::condition_variable changed;

@@ -2,6 +2,7 @@
 
 #include "check.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Without a device every function says so, and why. */
@@ -185,6 +186,51 @@ static void ways(rukh_environment *environment) {
     CHECK(statistic(environment, "Limit") >= 1048576);
 }
 
+/* What tuning finds is given as text and taken again; a text that does not hold here is left alone. */
+static void tuning(rukh_environment *environment) {
+    const float x[] = {1, 2, 3, 4, -1, 0, 1, 0};
+    const int64_t shape[] = {2, 4};
+    const char *keys[] = {"tunable_op_enable", "tunable_op_tuning_enable"}, *values[] = {"1", "1"};
+    const char *names[] = {"x"};
+    rukh_session_options *options;
+    rukh_session *session;
+    rukh_value *input, *output;
+    char *text, *again;
+    size_t needed, needed_again, taken = 0, results = 0;
+    const char *at;
+    OK(rukh_session_options_create(&options, &error));
+    OK(rukh_session_options_add_provider(options, "hip", keys, values, 2, &error));
+    OK(rukh_session_create(environment, model_path("linear"), options, &session, &error));
+    rukh_session_options_destroy(options);
+    OK(rukh_value_create_tensor_copy(RUKH_ELEMENT_FLOAT, shape, 2, x, sizeof x, &input, &error));
+    OK(rukh_session_run(session, NULL, names, (const rukh_value *const *)&input, 1, NULL, 1, &output, &error));
+    OK(rukh_session_tuning_results(session, NULL, 0, &needed, &error));
+    text = (char *)malloc(needed);
+    FAILS(RUKH_ERROR_INVALID_ARGUMENT, "bytes are too few",
+          rukh_session_tuning_results(session, text, 4, NULL, &error));
+    OK(rukh_session_tuning_results(session, text, needed, NULL, &error));
+    CHECK(strlen(text) + 1 == needed && strncmp(text, "rukh tuning results ", 20) == 0);
+    for (at = text; (at = strstr(at, "\nresult ")) != NULL; at++) results++;
+    OK(rukh_session_add_tuning_results(session, text, &taken, &error));
+    CHECK(taken == results);
+    OK(rukh_session_add_tuning_results(session, "", &taken, &error));
+    CHECK(taken == 0);
+    FAILS(RUKH_ERROR_INVALID_ARGUMENT, "UTF-8", rukh_session_add_tuning_results(session, "\xff", NULL, &error));
+    OK(rukh_session_add_tuning_results(session, text + 1, NULL, &error));
+    FAILS(RUKH_ERROR_INVALID_ARGUMENT, "text", rukh_session_add_tuning_results(session, NULL, NULL, &error));
+    rukh_value_destroy(output);
+    OK(rukh_session_run(session, NULL, names, (const rukh_value *const *)&input, 1, NULL, 1, &output, &error));
+    OK(rukh_session_tuning_results(session, NULL, 0, &needed_again, &error));
+    again = (char *)malloc(needed_again);
+    OK(rukh_session_tuning_results(session, again, needed_again, NULL, &error));
+    CHECK(needed == needed_again && strcmp(text, again) == 0);
+    free(text);
+    free(again);
+    rukh_value_destroy(input);
+    rukh_value_destroy(output);
+    rukh_session_destroy(session);
+}
+
 /* The options of the hip provider, which are checked before there is a device. */
 static void options(void) {
     rukh_session_options *options;
@@ -214,6 +260,7 @@ int main(int argc, char **argv) {
         with(environment);
         tensors(environment);
         ways(environment);
+        tuning(environment);
     } else {
         without(environment);
     }

@@ -97,6 +97,9 @@ static void try_session(rukh_session *h, rukh_status wanted) {
     EXPECT(rukh_session_placement(h, SIZE_MAX, NULL, NULL, NULL, NULL, &error));
     EXPECT(rukh_session_load_counter(h, 0, NULL, &error));
     EXPECT(rukh_session_profile(h, NULL, 0, NULL, &error));
+    EXPECT(rukh_session_tuning_results(h, NULL, 0, NULL, &error));
+    EXPECT(rukh_session_tuning_results(h, NULL, 5, NULL, &error));
+    EXPECT(rukh_session_add_tuning_results(h, NULL, NULL, &error));
     EXPECT(rukh_session_run(h, NULL, NULL, NULL, 2, NULL, 0, NULL, &error));
     EXPECT(rukh_session_run(h, NULL, NULL, NULL, SIZE_MAX, NULL, 0, NULL, &error));
     EXPECT(rukh_session_run(h, NULL, NULL, NULL, 0, NULL, SIZE_MAX, &out, &error));
@@ -153,7 +156,7 @@ static void try_binding(rukh_io_binding *h, rukh_status wanted) {
 
 static void try_makers(void) {
     const rukh_status wanted = RUKH_ERROR_INVALID_ARGUMENT;
-    const int32_t types[] = {-1, 0, 27, INT32_MIN, INT32_MAX};
+    const int32_t types[] = {-1, 0, 29, INT32_MIN, INT32_MAX};
     rukh_value *out;
     size_t i;
     EXPECT(rukh_environment_options_create(NULL, &error));

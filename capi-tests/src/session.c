@@ -68,6 +68,10 @@ static void about(void) {
     CHECK(bytes > 0);
     FAILS(RUKH_ERROR_INVALID_ARGUMENT, "which: -1", rukh_session_load_counter(session, -1, &bytes, &error));
     FAILS(RUKH_ERROR_INVALID_ARGUMENT, "\"profiling\"", rukh_session_profile(session, NULL, 0, NULL, &error));
+    FAILS(RUKH_ERROR_INVALID_ARGUMENT, "\"tunable_op_enable\"",
+          rukh_session_tuning_results(session, NULL, 0, &count, &error));
+    FAILS(RUKH_ERROR_INVALID_ARGUMENT, "\"tunable_op_enable\"",
+          rukh_session_add_tuning_results(session, "", &count, &error));
     rukh_session_destroy(session);
 }
 

@@ -4,6 +4,8 @@
 //!
 //! A runtime is opened once in a process, so each case runs this program again as a child.
 
+mod hip;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -237,14 +239,5 @@ fn outcome(library: &Path, environment: &[(&str, &str)], options: &str) -> Outco
 
 /// Compiles the stand-in.
 fn stand_in(name: &str, flags: &[&str]) -> PathBuf {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hip/stand_in.c");
-    let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("stand_in_{name}.so"));
-    let status = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()))
-        .args(["-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o"])
-        .args([&library, &source])
-        .args(flags)
-        .status()
-        .unwrap();
-    assert!(status.success(), "the stand-in compiles");
-    library
+    hip::library("stand_in.c", name, flags)
 }

@@ -2134,6 +2134,38 @@ rukh_status rukh_completion_event(const struct rukh_completion *completion,
                                   uint64_t *event,
                                   struct rukh_error **error);
 
+/**
+ * The results of tuning so far: a line for each problem that was measured or taken from elsewhere, after
+ * lines that tell under which conditions they hold. `rukh_session_add_tuning_results` takes the text again.
+ *
+ * `session`: not NULL; made with the hip provider's option "tunable_op_enable" set to "1". `buf`, `cap`,
+ * `needed`: see "Texts" at the top of this header; a run that ends between two calls may make the text
+ * longer, so ask until it fits. `error`: may be NULL. Threads: any, at the same time. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT` for a session that does not choose among kernels or a buffer that is too
+ * small, and the handle errors.
+ */
+rukh_status rukh_session_tuning_results(const struct rukh_session *session,
+                                        char *buf,
+                                        size_t cap,
+                                        size_t *needed,
+                                        struct rukh_error **error);
+
+/**
+ * Lets a session use results of tuning, in addition to those it has and over those for the same problem.
+ * Runs that begin later follow them. A text that was made by another version of the library or of its
+ * kernels, on another device, with another runtime or other libraries is ignored, as are lines that cannot
+ * be read; the log tells why.
+ *
+ * `session`: not NULL; made with the hip provider's option "tunable_op_enable" set to "1". `text`: not NULL;
+ * copied. `taken`: may be NULL; receives how many results were taken. `error`: may be NULL. Threads: any, at
+ * the same time, also while the session runs. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for a session that does
+ * not choose among kernels, and the handle errors.
+ */
+rukh_status rukh_session_add_tuning_results(const struct rukh_session *session,
+                                            const char *text,
+                                            size_t *taken,
+                                            struct rukh_error **error);
+
 #ifdef __cplusplus
 }  // extern "C"
 #endif  // __cplusplus

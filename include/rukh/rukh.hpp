@@ -247,6 +247,22 @@ class Session : public detail::Handle<rukh_session, rukh_session_destroy> {
     });
   }
 
+  Result<std::string> tuning_results() const {
+    return detail::text([&](char *buf, std::size_t cap, std::size_t *needed, rukh_error **error) {
+      return rukh_session_tuning_results(get(), buf, cap, needed, error);
+    });
+  }
+
+  /// How many results were taken.
+  Result<std::size_t> add_tuning_results(const std::string &text) const {
+    std::size_t taken = 0;
+    Result<void> result = detail::call([&](rukh_error **error) {
+      return rukh_session_add_tuning_results(get(), text.c_str(), &taken, error);
+    });
+    if (!result) return result.error();
+    return taken;
+  }
+
  private:
   /// A run's arguments as C takes them; borrows from the vectors it is made from.
   struct Request {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::error::{HipError, HipErrorKind};
 use super::runtime::Device;
+use super::stream::Stream;
 use super::symbols::Raw;
 
 /// A point in a stream's work.
@@ -23,10 +24,19 @@ const NO_TIMING: u32 = 2;
 impl Event {
     /// An event for ordering; its time cannot be asked.
     pub(crate) fn new(device: &Arc<Device>) -> Result<Self, HipError> {
+        Self::with_flags(device, NO_TIMING)
+    }
+
+    /// An event whose time can be compared with another's.
+    pub(super) fn timed(device: &Arc<Device>) -> Result<Self, HipError> {
+        Self::with_flags(device, 0)
+    }
+
+    fn with_flags(device: &Arc<Device>, flags: u32) -> Result<Self, HipError> {
         let _current = device.enter()?;
         let mut raw = std::ptr::null_mut();
         // SAFETY: the out pointer is valid.
-        let code = unsafe { (device.runtime.functions.event_create)(&mut raw, NO_TIMING) };
+        let code = unsafe { (device.runtime.functions.event_create)(&mut raw, flags) };
         device.check("create an event", code)?;
         Ok(Event { device: device.clone(), raw })
     }
@@ -60,6 +70,23 @@ impl Event {
         }
     }
 
+    /// Milliseconds from an earlier event to this one; both are timed, and the stream has come past both.
+    pub(super) fn since(&self, earlier: &Event) -> Result<f32, HipError> {
+        let _current = self.device.enter()?;
+        let Some(elapsed) = self.device.runtime.functions.event_elapsed else {
+            return Err(HipError {
+                call: "measure time",
+                kind: HipErrorKind::NotSupported,
+                text: "the runtime has no function for it".to_owned(),
+            });
+        };
+        let mut milliseconds = 0.0;
+        // SAFETY: both events live; the out pointer is valid.
+        let code = unsafe { elapsed(&mut milliseconds, earlier.raw, self.raw) };
+        self.device.check("measure time", code)?;
+        Ok(milliseconds)
+    }
+
     /// Waits until the stream has come past the mark.
     pub(crate) fn synchronize(&self) -> Result<(), HipError> {
         let _current = self.device.enter()?;
@@ -75,5 +102,28 @@ impl Drop for Event {
             // SAFETY: made by `new`, destroyed once.
             unsafe { (self.device.runtime.functions.event_destroy)(self.raw) };
         }
+    }
+}
+
+/// Measures how long a stream takes for what it is given between two calls.
+pub(crate) struct Stopwatch {
+    start: Event,
+    end: Event,
+}
+
+impl Stopwatch {
+    pub(crate) fn new(device: &Arc<Device>) -> Result<Self, HipError> {
+        Ok(Stopwatch { start: Event::timed(device)?, end: Event::timed(device)? })
+    }
+
+    pub(crate) fn start(&self, stream: &Stream) -> Result<(), HipError> {
+        self.start.record(stream.raw())
+    }
+
+    /// Waits for the stream. Milliseconds since `start`.
+    pub(crate) fn stop(&self, stream: &Stream) -> Result<f32, HipError> {
+        self.end.record(stream.raw())?;
+        self.end.synchronize()?;
+        self.end.since(&self.start)
     }
 }

@@ -1,4 +1,5 @@
-//! Finds and opens the runtime libraries: `libamdhip64` over its sonames, and `libcuda`.
+//! Finds and opens libraries of the platforms: `libamdhip64` over its sonames, `libcuda`, and the libraries
+//! of kernels that may stand beside them.
 
 use std::path::{Path, PathBuf};
 
@@ -18,13 +19,28 @@ pub(super) struct Opened {
     pub(super) path: PathBuf,
 }
 
-/// Opens the first library of the platform that is there; `Err` lists each path that was tried, with
-/// what the loader said.
+/// Opens the platform's runtime; `Err` lists each path that was tried, with what the loader said.
 pub(super) fn open(platform: Platform) -> Result<Opened, String> {
+    open_first(match platform {
+        Platform::Nvidia => vec!["libcuda.so.1".into()],
+        Platform::Amd => candidates(platform, LIBRARY_VARIABLE, &AMD_SONAMES),
+    })
+}
+
+/// Opens a library of kernels by its names, the newest first, or the file that a variable names. A variable
+/// that is set to nothing keeps the library away.
+pub(super) fn open_kernels(platform: Platform, file: &str, names: &[&str]) -> Result<Opened, String> {
+    if std::env::var_os(file).is_some_and(|value| value.is_empty()) {
+        return Err(format!("{file} is empty"));
+    }
+    open_first(candidates(platform, file, names))
+}
+
+fn open_first(paths: Vec<PathBuf>) -> Result<Opened, String> {
     let mut tried = Vec::new();
-    for path in candidates(platform) {
-        // SAFETY: loading runs the library's initialisers; it is the GPU's runtime, or the one that
-        // the user named.
+    for path in paths {
+        // SAFETY: loading runs the library's initialisers; it is one of the GPU's, or the one that the
+        // user named.
         match unsafe { Library::new(&path) } {
             Ok(library) => return Ok(Opened { path: loaded_path(&path), library }),
             Err(e) => tried.push(format!("{} ({})", path.display(), reason(&e))),
@@ -33,31 +49,33 @@ pub(super) fn open(platform: Platform) -> Result<Opened, String> {
     Err(tried.join(", "))
 }
 
-fn candidates(platform: Platform) -> Vec<PathBuf> {
-    if platform == Platform::Nvidia {
-        return vec!["libcuda.so.1".into()];
-    }
-    if let Some(path) = variable(LIBRARY_VARIABLE) {
+/// The file that the variable names, or the names on the loader's paths and then in the platform's folders.
+fn candidates(platform: Platform, file: &str, names: &[&str]) -> Vec<PathBuf> {
+    if let Some(path) = variable(file) {
         return vec![path];
     }
-    let mut folders: Vec<PathBuf> =
-        ["ROCM_PATH", "HIP_PATH"].iter().filter_map(|name| Some(variable(name)?.join("lib"))).collect();
-    let mut found: Vec<PathBuf> = AMD_SONAMES.iter().map(PathBuf::from).collect();
-    folders.extend(rocm_folders());
+    let (variables, below, prefix): (&[&str], _, _) = match platform {
+        Platform::Amd => (&["ROCM_PATH", "HIP_PATH"], "/opt", "rocm"),
+        Platform::Nvidia => (&["CUDA_PATH", "CUDA_HOME"], "/usr/local", "cuda"),
+    };
+    let mut folders: Vec<PathBuf> = variables.iter().filter_map(|name| variable(name)).collect();
+    folders.extend(versions(below, prefix));
+    let mut found: Vec<PathBuf> = names.iter().map(PathBuf::from).collect();
     for folder in folders {
-        found.extend(AMD_SONAMES.iter().map(|name| folder.join(name)).filter(|path| path.exists()));
+        let inside = names.iter().flat_map(|name| ["lib", "lib64"].map(|lib| folder.join(lib).join(name)));
+        found.extend(inside.filter(|path| path.exists()));
     }
     found
 }
 
-/// `/opt/rocm/lib` and `/opt/rocm-*/lib`, the newest version first.
-fn rocm_folders() -> Vec<PathBuf> {
-    let mut found: Vec<PathBuf> = std::fs::read_dir("/opt")
+/// `/opt/rocm` and `/opt/rocm-*`, or what stands for them, the newest version first.
+fn versions(below: &str, prefix: &str) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = std::fs::read_dir(below)
         .into_iter()
         .flatten()
         .flatten()
-        .filter(|entry| entry.file_name().to_string_lossy().starts_with("rocm"))
-        .map(|entry| entry.path().join("lib"))
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with(prefix))
+        .map(|entry| entry.path())
         .collect();
     found.sort_by(|a, b| b.cmp(a));
     found

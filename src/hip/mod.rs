@@ -5,6 +5,7 @@
 
 mod amd;
 mod backing;
+pub(crate) mod blas;
 mod error;
 mod event;
 mod graph;
@@ -19,7 +20,7 @@ pub(crate) mod targets;
 
 pub(crate) use backing::{DeviceBacking, PinnedBacking};
 pub(crate) use error::HipError;
-pub(crate) use event::Event;
+pub(crate) use event::{Event, Stopwatch};
 pub(crate) use graph::Graph;
 pub(crate) use module::{Function, Launch, Module};
 pub(crate) use runtime::{Device, DeviceInfo, Runtime};

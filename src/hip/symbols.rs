@@ -74,6 +74,7 @@ functions! {
         ) = "hipModuleLaunchKernel", "cuLaunchKernel";
     }
     optional {
+        event_elapsed: fn(*mut f32, Raw, Raw) = "hipEventElapsedTime", "cuEventElapsedTime";
         stream_device: fn(Raw, *mut c_int) = "hipStreamGetDevice", "cuStreamGetDevice";
         host_malloc: fn(*mut *mut c_void, usize, c_uint) = "hipHostMalloc", "cuMemHostAlloc";
         host_free: fn(*mut c_void) = "hipHostFree", "cuMemFreeHost";

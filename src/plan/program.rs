@@ -146,10 +146,16 @@ impl Program {
         self.device.as_ref().is_some_and(|device| device.provider.is_in_user_stream())
     }
 
+    /// Which recorded choices among kernels hold now; plans that were made under others are outdated.
+    pub(super) fn tuning(&self) -> u64 {
+        self.device.as_ref().map_or(0, |device| device.provider.tuner().generation())
+    }
+
     /// The plan for these inputs, if it was made before. The lock is held for the look-up alone.
     pub(crate) fn find_plan(&self, signature: Signature<'_>) -> Option<Arc<ShapedPlan>> {
         let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
-        let at = plans.iter().position(|plan| plan.matches(signature))?;
+        let tuning = self.tuning();
+        let at = plans.iter().position(|plan| plan.tuning == tuning && plan.matches(signature))?;
         plans[..=at].rotate_right(1);
         Some(plans[0].clone())
     }
@@ -157,6 +163,7 @@ impl Program {
     /// Keeps a plan, and drops the one that was not used for longest when there are too many.
     pub(crate) fn keep_plan(&self, plan: Arc<ShapedPlan>) {
         let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
+        plans.retain(|other| other.tuning == plan.tuning);
         plans.truncate(self.plan_limit.max(1) - 1);
         plans.insert(0, plan);
     }

@@ -33,6 +33,8 @@ pub(crate) enum OutputPlace {
 
 /// A plan for one signature of input shapes.
 pub(crate) struct ShapedPlan {
+    /// The recorded choices among kernels that it was made under.
+    pub(super) tuning: u64,
     /// Type, shape and place of each input; `None` for one that is no plain tensor.
     inputs: Vec<Option<(ElementType, Shape, Place)>>,
     outputs: Vec<OutputPlace>,
@@ -138,6 +140,7 @@ impl ShapedPlan {
 
     /// Plans a run on inputs like these.
     pub(crate) fn new(program: &Program, signature: Signature<'_>, pool: &Pool) -> Result<Self> {
+        let tuning = program.tuning();
         let mut planner = Planner::new(program, signature);
         let mut steps = Vec::with_capacity(program.steps.len());
         for (i, step) in program.steps.iter().enumerate() {
@@ -152,6 +155,7 @@ impl ShapedPlan {
         let uploaded = planner.upload(&steps)?;
         let layout = |v: &ValueRef<'_>| v.layout().map(|(ty, shape, place)| (ty, shape.into(), place));
         Ok(ShapedPlan {
+            tuning,
             inputs: signature.inputs.iter().map(layout).collect(),
             outputs: signature.outputs.to_vec(),
             needed_on_host: planner.needed_on_host(&steps),

@@ -13,6 +13,7 @@ mod queued;
 mod run;
 #[cfg(test)]
 mod tests;
+mod tuning;
 mod views;
 
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use smallvec::SmallVec;
 use crate::error::{Result, fail};
 use crate::graph::Dim;
 use crate::plan::Program;
+use crate::providers::hip::Provider;
 use crate::tensor::{Buffer, Tensor, Value, ValueRef, ValueType};
 use crate::threads::Pool;
 
@@ -51,6 +53,8 @@ pub(crate) struct Session {
     placement: Vec<PlacementRow>,
     counters: LoadCounters,
     recorder: Option<Recorder>,
+    /// The device's provider, when it chooses among kernels.
+    tuned: Option<Arc<Provider>>,
 }
 
 /// An input or output of a model.
@@ -268,6 +272,7 @@ impl Session {
             device.release();
             device.provider.memory().shrink()?;
         }
+        self.report_tuning();
         if let (Some(recorder), Some(start)) = (&self.recorder, start) {
             recorder.span(options.tag.as_deref().unwrap_or("run"), start);
         }

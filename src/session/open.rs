@@ -86,6 +86,7 @@ pub(super) fn open(
         passes::lower(&mut graph, half, &NodesOf { pool: &pool, on_device: device.is_some() })?;
     }
     let (inputs, outputs) = ports(&graph, &declared)?;
+    let tuned = device.clone().filter(|provider| provider.tuner().is_enabled());
     let mut cx = CompileContext {
         pool: &pool,
         plan_limit: options.plan_cache,
@@ -117,7 +118,7 @@ pub(super) fn open(
             placement.len()
         ),
     );
-    Ok(Session {
+    let session = Session {
         environment,
         pool,
         program,
@@ -127,7 +128,10 @@ pub(super) fn open(
         placement,
         counters,
         recorder,
-    })
+        tuned,
+    };
+    session.report_tuning();
+    Ok(session)
 }
 
 /// What floats compute in: as the session's option says, else the provider's, else the environment.

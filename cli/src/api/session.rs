@@ -106,6 +106,23 @@ impl Session {
         text(|buf, cap, needed, error| unsafe { rukh_session_profile(self.handle, buf, cap, needed, error) })
     }
 
+    /// What tuning found so far; an error unless the session chooses among kernels.
+    pub fn tuning_results(&self) -> Result<String> {
+        // SAFETY: as above.
+        text(|buf, cap, needed, error| unsafe {
+            rukh_session_tuning_results(self.handle, buf, cap, needed, error)
+        })
+    }
+
+    /// Lets the session use results of tuning; how many it took.
+    pub fn add_tuning_results(&self, results: &str) -> Result<usize> {
+        let results = c_string(results);
+        // SAFETY: the session is live, the text is NUL-terminated and the place written to is a local.
+        get(|out, error| unsafe {
+            rukh_session_add_tuning_results(self.handle, results.as_ptr(), out, error)
+        })
+    }
+
     fn ports(&self, functions: &PortFunctions) -> Result<Vec<Port>> {
         // SAFETY: the session is live and the place written to is a local.
         let count: usize = get(|out, error| unsafe { (functions.count)(self.handle, out, error) })?;

@@ -53,3 +53,11 @@ pub(super) fn image(family: &str, target: &str) -> Result<Vec<u8>> {
         _ => fail!(Internal, "the embedded kernels \"{family}\" for {target} are damaged"),
     }
 }
+
+/// FNV-1a of 64 bits over a target's kernels: another number for other kernels.
+pub(super) fn digest(target: &str) -> u64 {
+    let images = IMAGES.iter().filter(|i| i.target == target);
+    images.flat_map(|i| i.packed).fold(0xcbf2_9ce4_8422_2325, |hash: u64, &byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+    })
+}

@@ -1,9 +1,11 @@
 //! The launches of one node for given shapes: complete but for addresses.
 
 use std::ffi::CStr;
+use std::sync::Arc;
 
 use bytemuck::{NoUninit, bytes_of, cast_slice};
 
+use crate::hip::blas::{Algorithm, GemmAddresses};
 use crate::hip::{Function, HipError, Launch, Stream};
 use crate::ops::OpError;
 
@@ -47,13 +49,32 @@ struct Patch {
 }
 
 struct PlannedLaunch {
-    function: Function,
-    grid: [u32; 3],
-    block: u32,
-    lds: u32,
+    work: Work,
     params: std::ops::Range<usize>,
     patches: std::ops::Range<usize>,
 }
+
+/// What a launch gives to the stream.
+enum Work {
+    Kernel { function: Function, grid: [u32; 3], block: u32, lds: u32 },
+    Library(LibraryLaunch),
+}
+
+/// A product by the platform's library; its parameters are the addresses of [`LIBRARY_OPERANDS`]. Of the
+/// launches that follow, `rest` belong to it, and the next `otherwise` do the same work for operands that are
+/// aligned less than the algorithm needs.
+struct LibraryLaunch {
+    algorithm: Arc<dyn Algorithm>,
+    alignment: u64,
+    rest: usize,
+    otherwise: usize,
+}
+
+/// What libraries want their temporary memory aligned to.
+const WORKSPACE_ALIGNMENT: u64 = 256;
+
+/// Addresses of a library's product: A, B, C, D, bias, workspace.
+const LIBRARY_OPERANDS: usize = 6;
 
 /// Launches, ready for any run on these shapes.
 pub(crate) struct LaunchPlan {
@@ -140,6 +161,47 @@ impl<'p> PlanBuilder<'p> {
             )));
         }
         let function = self.provider.function(kernel.family, kernel.name, lds)?;
+        let grid = grid.map(|n| n as u32);
+        self.push(Work::Kernel { function, grid, block, lds }, params, addresses);
+        Ok(())
+    }
+
+    /// Appends a product by the platform's library, with its operands (A, B, C, D, bias; those that it has)
+    /// and their offsets in bytes; `rest` appends what belongs to it, and `otherwise` what does the same for
+    /// operands whose addresses are no multiple of `alignment`.
+    pub(super) fn library(
+        &mut self,
+        algorithm: Arc<dyn Algorithm>,
+        operands: [Option<(Operand, u64)>; LIBRARY_OPERANDS - 1],
+        alignment: u32,
+        rest: impl FnOnce(&mut Self) -> Result<(), OpError>,
+        otherwise: impl FnOnce(&mut Self) -> Result<(), OpError>,
+    ) -> Result<(), OpError> {
+        let workspace = match algorithm.workspace() {
+            0 => None,
+            bytes => Some((self.scratch(bytes + WORKSPACE_ALIGNMENT as usize), 0)),
+        };
+        let (mut offsets, mut addresses) = ([0u64; LIBRARY_OPERANDS], Vec::new());
+        for (i, operand) in operands.into_iter().chain([workspace]).enumerate() {
+            if let Some((operand, offset)) = operand {
+                offsets[i] = offset;
+                addresses.push((i * size_of::<u64>(), operand));
+            }
+        }
+        let at = self.plan.launches.len();
+        let launch = LibraryLaunch { algorithm, alignment: alignment.into(), rest: 0, otherwise: 0 };
+        self.push(Work::Library(launch), bytes_of(&offsets), &addresses);
+        rest(self)?;
+        let rest = self.plan.launches.len() - at - 1;
+        otherwise(self)?;
+        let otherwise = self.plan.launches.len() - at - 1 - rest;
+        if let Work::Library(launch) = &mut self.plan.launches[at].work {
+            (launch.rest, launch.otherwise) = (rest, otherwise);
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, work: Work, params: &[u8], addresses: &[(usize, Operand)]) {
         let (first, first_patch) = (self.plan.params.len(), self.plan.patches.len());
         self.plan.params.extend_from_slice(params);
         // The next launch's parameters start aligned, as the runtimes copy them in words.
@@ -151,15 +213,8 @@ impl<'p> PlanBuilder<'p> {
             self.plan.patches.push(Patch { at: first + at, operand, offset });
             self.plan.reports_errors |= operand == Operand::Errors;
         }
-        self.plan.launches.push(PlannedLaunch {
-            function,
-            grid: grid.map(|n| n as u32),
-            block,
-            lds,
-            params: first..end,
-            patches: first_patch..self.plan.patches.len(),
-        });
-        Ok(())
+        let patches = first_patch..self.plan.patches.len();
+        self.plan.launches.push(PlannedLaunch { work, params: first..end, patches });
     }
 
     /// Temporary memory for the launches of this node, aligned to 256 bytes.
@@ -215,18 +270,41 @@ impl LaunchPlan {
             };
             params[patch.at..patch.at + 8].copy_from_slice(&(base + patch.offset).to_ne_bytes());
         }
-        for launch in &self.launches {
+        let mut at = 0;
+        // Where to go on when the launches of a library's product are done.
+        let mut jump = None;
+        while let Some(launch) = self.launches.get(at) {
+            at += 1;
             debug_assert!(launch.patches.end <= self.patches.len());
-            let launch = Launch {
-                function: launch.function,
-                grid: launch.grid,
-                block: launch.block,
-                lds: launch.lds,
-                params: &mut params[launch.params.clone()],
-            };
-            // SAFETY: the parameters are the kernel's own structure, made by its planner; the addresses
-            // are the caller's promise.
-            unsafe { stream.launch(std::iter::once(launch))? };
+            let params = &mut params[launch.params.clone()];
+            match &launch.work {
+                &Work::Kernel { function, grid, block, lds } => {
+                    let launch = Launch { function, grid, block, lds, params };
+                    // SAFETY: the parameters are the kernel's own structure, made by its planner; the
+                    // addresses are the caller's promise.
+                    unsafe { stream.launch(std::iter::once(launch))? };
+                }
+                Work::Library(library) => {
+                    let mut operands = [0u64; LIBRARY_OPERANDS];
+                    bytemuck::bytes_of_mut(&mut operands).copy_from_slice(params);
+                    let [a, b, c, d, bias, workspace] = operands;
+                    if operands.iter().all(|address| address.is_multiple_of(library.alignment)) {
+                        let workspace = workspace.next_multiple_of(WORKSPACE_ALIGNMENT);
+                        let operands = GemmAddresses { a, b, c, d, bias, workspace };
+                        // SAFETY: the addresses are those of the operands that the product was described
+                        // with, as the caller promises.
+                        unsafe { library.algorithm.multiply(&operands, stream)? };
+                        if library.otherwise > 0 {
+                            jump = Some((at + library.rest, at + library.rest + library.otherwise));
+                        }
+                    } else {
+                        at += library.rest;
+                    }
+                }
+            }
+            if let Some((_, to)) = jump.take_if(|(from, _)| *from == at) {
+                at = to;
+            }
         }
         Ok(())
     }

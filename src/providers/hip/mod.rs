@@ -40,6 +40,7 @@ mod testing;
 #[cfg(test)]
 mod testing_data;
 mod transfer;
+mod tuning;
 mod unpool;
 mod weight;
 
@@ -52,6 +53,7 @@ pub(crate) use provider::{
     DeviceBuffer, MemorySource, Provider, check_device, memory_info, missing, shared_arena,
 };
 pub(crate) use transfer::{allocate_on, copy_bytes};
+pub(crate) use tuning::Tuner;
 
 use crate::ops::OpError;
 

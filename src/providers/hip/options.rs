@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::error::{Result, fail};
+use crate::error::{Error, Result, fail};
 use crate::memory::device::config::{ArenaConfig, ExtendStrategy};
 use crate::memory::device::external::parse_address;
+
+use super::tuning::TuningOptions;
 
 /// Every option of the provider.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,6 +30,7 @@ pub(crate) struct HipOptions {
     pub(crate) gpu_external_empty_cache: usize,
     miopen_conv_exhaustive_search: bool,
     miopen_conv_use_max_workspace: bool,
+    tuning: TuningOptions,
 }
 
 impl Default for HipOptions {
@@ -48,6 +51,7 @@ impl Default for HipOptions {
             gpu_external_empty_cache: 0,
             miopen_conv_exhaustive_search: false,
             miopen_conv_use_max_workspace: true,
+            tuning: TuningOptions::default(),
         }
     }
 }
@@ -68,17 +72,45 @@ const KEYS: &[(&str, &str)] = &[
     ("has_user_compute_stream", "0 or 1"),
     ("miopen_conv_exhaustive_search", "0 or 1"),
     ("miopen_conv_use_max_workspace", "0 or 1"),
+    ("tunable_op_enable", "0 or 1"),
+    ("tunable_op_file", "a file's name, or nothing"),
+    ("tunable_op_max_tuning_duration_ms", "a number of milliseconds, or 0"),
+    ("tunable_op_tuning_enable", "0 or 1"),
     ("user_compute_stream", "a stream's address, or 0"),
 ];
 
-/// Switches of ONNX Runtime's provider that this version has only in the off position.
-const ONLY_OFF: &[&str] =
-    &["tunable_op_enable", "tunable_op_max_tuning_duration_ms", "tunable_op_tuning_enable"];
+/// Keys that the environment may give a value, less binding than an option that is set. The first variable
+/// that is there counts; those of ONNX Runtime are its own.
+const VARIABLES: &[(&str, &[&str])] = &[
+    ("tunable_op_enable", &["RUKH_TUNABLE_OP_ENABLE", "ORT_ROCM_TUNABLE_OP_ENABLE"]),
+    ("tunable_op_file", &["RUKH_TUNABLE_OP_FILE"]),
+    (
+        "tunable_op_max_tuning_duration_ms",
+        &["RUKH_TUNABLE_OP_MAX_TUNING_DURATION_MS", "ORT_ROCM_TUNABLE_OP_MAX_TUNING_DURATION_MS"],
+    ),
+    ("tunable_op_tuning_enable", &["RUKH_TUNABLE_OP_TUNING_ENABLE", "ORT_ROCM_TUNABLE_OP_TUNING_ENABLE"]),
+];
 
 impl HipOptions {
-    /// From keys and values, in any order; what is not named has its default.
+    /// From keys and values, in any order; what is not named has the environment's value, or its default.
     pub(crate) fn parse(entries: &BTreeMap<String, String>) -> Result<Self> {
+        Self::parse_in(entries, &|name| std::env::var(name).ok())
+    }
+
+    fn parse_in(
+        entries: &BTreeMap<String, String>,
+        variable: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Self> {
         let mut options = HipOptions::default();
+        for (key, names) in VARIABLES.iter().filter(|(key, _)| !entries.contains_key(*key)) {
+            let found = names.iter().find_map(|name| Some((name, variable(name)?)));
+            if let Some((name, value)) = found {
+                options.set(key, &value).map_err(|e| {
+                    let message = format!("environment variable {name}: {}", e.message);
+                    Error::new(e.status, message)
+                })?;
+            }
+        }
         for (key, value) in entries {
             options.set(key, value)?;
         }
@@ -91,17 +123,8 @@ impl HipOptions {
     }
 
     fn set(&mut self, key: &str, value: &str) -> Result<()> {
-        if ONLY_OFF.contains(&key) {
-            if matches!(value, "0" | "false" | "False") {
-                return Ok(());
-            }
-            fail!(
-                Unsupported,
-                "provider option \"{key}\": \"{value}\" is not supported by this version of rukh; allowed is 0"
-            );
-        }
         let Some((_, allowed)) = KEYS.iter().find(|(k, _)| *k == key) else {
-            let known: Vec<&str> = KEYS.iter().map(|(k, _)| *k).chain(ONLY_OFF.iter().copied()).collect();
+            let known: Vec<&str> = KEYS.iter().map(|(k, _)| *k).collect();
             fail!(
                 InvalidArgument,
                 "Unknown provider option: \"{key}\". The hip provider has {}",
@@ -156,6 +179,15 @@ impl HipOptions {
             }
             "miopen_conv_exhaustive_search" => flag(&mut self.miopen_conv_exhaustive_search),
             "miopen_conv_use_max_workspace" => flag(&mut self.miopen_conv_use_max_workspace),
+            "tunable_op_enable" => flag(&mut self.tuning.enable),
+            "tunable_op_tuning_enable" => flag(&mut self.tuning.tune),
+            "tunable_op_max_tuning_duration_ms" => {
+                value.parse().ok().map(|ms| self.tuning.max_duration_ms = ms)
+            }
+            "tunable_op_file" => {
+                self.tuning.file = Some(value).filter(|name| !name.is_empty()).map(Into::into);
+                Some(())
+            }
             _ => None,
         })
     }
@@ -187,7 +219,8 @@ impl HipOptions {
         let limit = if self.gpu_mem_limit == u64::MAX { usize::MAX as u64 } else { self.gpu_mem_limit };
         let arena = self.default_memory_arena_cfg.as_ref().map_or_else(String::new, ToString::to_string);
         let flag = |on: bool| (on as u8).to_string();
-        let mut entries: BTreeMap<String, String> = [
+        let file = self.tuning.file.as_ref().map_or_else(String::new, |f| f.to_string_lossy().into_owned());
+        [
             ("arena_extend_strategy", self.arena_extend_strategy.name().to_owned()),
             ("default_memory_arena_cfg", arena),
             ("device_id", self.device_id.to_string()),
@@ -202,12 +235,14 @@ impl HipOptions {
             ("has_user_compute_stream", flag(self.has_user_compute_stream)),
             ("miopen_conv_exhaustive_search", flag(self.miopen_conv_exhaustive_search)),
             ("miopen_conv_use_max_workspace", flag(self.miopen_conv_use_max_workspace)),
+            ("tunable_op_enable", flag(self.tuning.enable)),
+            ("tunable_op_file", file),
+            ("tunable_op_max_tuning_duration_ms", self.tuning.max_duration_ms.to_string()),
+            ("tunable_op_tuning_enable", flag(self.tuning.tune)),
             ("user_compute_stream", self.user_compute_stream.to_string()),
         ]
         .map(|(key, value)| (key.to_owned(), value))
-        .into();
-        entries.extend(ONLY_OFF.iter().map(|key| ((*key).to_owned(), "0".to_owned())));
-        entries
+        .into()
     }
 
     /// The stream that the user gave, 0 for the default stream.
@@ -217,6 +252,11 @@ impl HipOptions {
 
     pub(crate) fn has_external_allocator(&self) -> bool {
         self.gpu_external_alloc != 0
+    }
+
+    /// How to choose among several ways to compute the same.
+    pub(crate) fn tuning(&self) -> TuningOptions {
+        self.tuning.clone()
     }
 
     /// How the arena is to grow.
@@ -275,10 +315,15 @@ mod tests {
                 ("gpu_external_empty_cache", "48"),
             ],
             &[("default_memory_arena_cfg", "max_mem=1024;arena_extend_strategy=1")],
+            &[
+                ("tunable_op_enable", "True"),
+                ("tunable_op_file", "results.txt"),
+                ("tunable_op_max_tuning_duration_ms", "30"),
+            ],
         ] {
             let options = parse(entries).unwrap();
             assert_eq!(HipOptions::parse(&options.entries()).unwrap(), options, "{entries:?}");
-            assert_eq!(options.entries().len(), KEYS.len() + ONLY_OFF.len());
+            assert_eq!(options.entries().len(), KEYS.len());
         }
     }
 
@@ -292,6 +337,8 @@ mod tests {
             (&[("gpu_external_alloc", "sixteen")], "not an address"),
             (&[("default_memory_arena_cfg", "max_memory=4")], "max_mem"),
             (&[("fp16_enable", "1"), ("bf16_enable", "1")], "give one of them"),
+            (&[("tunable_op_enable", "yes")], "\"yes\" is not allowed; allowed is 0 or 1"),
+            (&[("tunable_op_max_tuning_duration_ms", "-1")], "allowed is a number of milliseconds, or 0"),
             (
                 &[("user_compute_stream", "16"), ("gpu_external_alloc", "16"), ("gpu_external_free", "16")],
                 "cannot be used together",
@@ -308,5 +355,26 @@ mod tests {
         assert_eq!((alone.max_mem, alone.arena_extend_strategy), (4096, ExtendStrategy::SameAsRequested));
         let both = parse(&[("gpu_mem_limit", "4096"), ("default_memory_arena_cfg", "max_mem=512")]).unwrap();
         assert_eq!(both.arena().max_mem, 512);
+    }
+
+    #[test]
+    fn what_is_set_binds_more_than_the_environment() {
+        let there = |name: &str| {
+            let all = [
+                ("RUKH_TUNABLE_OP_ENABLE", "1"),
+                ("ORT_ROCM_TUNABLE_OP_ENABLE", "0"),
+                ("ORT_ROCM_TUNABLE_OP_TUNING_ENABLE", "1"),
+            ];
+            all.iter().find(|(n, _)| *n == name).map(|(_, value)| (*value).to_owned())
+        };
+        let parse = |entries: &[(&str, &str)]| {
+            let entries = entries.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+            HipOptions::parse_in(&entries, &there).unwrap().tuning()
+        };
+        assert_eq!((parse(&[]).enable, parse(&[]).tune), (true, true));
+        assert!(!parse(&[("tunable_op_enable", "0")]).enable);
+        let wrong = |name: &str| (name == "RUKH_TUNABLE_OP_ENABLE").then(|| "on".to_owned());
+        let error = HipOptions::parse_in(&BTreeMap::new(), &wrong).unwrap_err();
+        assert!(error.message.starts_with("environment variable RUKH_TUNABLE_OP_ENABLE: "), "{error}");
     }
 }

@@ -17,6 +17,7 @@ use crate::tensor::Buffer;
 use super::code;
 use super::gemm::Unit;
 use super::options::HipOptions;
+use super::tuning::Tuner;
 
 /// A device that runs nodes.
 pub(crate) struct Provider {
@@ -36,6 +37,7 @@ pub(crate) struct Provider {
     copies_apart: bool,
     /// Whether runs are to be recorded as graphs. Given up when the runtime cannot.
     graphs: AtomicBool,
+    tuner: Tuner,
 }
 
 /// A stream that memory is allocated for. Freeing that memory may ask the stream how far it has come, so
@@ -199,6 +201,7 @@ impl Provider {
         let uploads = MemoryStream::new(Stream::new(&device)?, [&memory, &pinned]);
         let user_stream = options.user_stream().map(|s| Stream::of_user(&device, s)).transpose()?;
         let user_stream = user_stream.map(|s| MemoryStream::new(s, [&memory, &pinned]));
+        let tuner = Tuner::new(options.tuning(), &device, target);
         Ok(Arc::new(Provider {
             device,
             target,
@@ -209,7 +212,18 @@ impl Provider {
             user_stream,
             copies_apart: !options.do_copy_in_default_stream,
             graphs: AtomicBool::new(options.enable_hip_graph),
+            tuner,
         }))
+    }
+
+    /// How it chooses among several ways to compute the same.
+    pub(crate) fn tuner(&self) -> &Tuner {
+        &self.tuner
+    }
+
+    /// The stream for copies and measurements while planning.
+    pub(super) fn uploads(&self) -> &Arc<MemoryStream> {
+        &self.uploads
     }
 
     /// The allocator of the device's memory.

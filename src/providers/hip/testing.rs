@@ -1,5 +1,7 @@
 //! Helpers for the tests of kernels: one node on the device and on the CPU.
 
+use std::sync::Arc;
+
 use crate::graph::{Attribute, Attributes, Node, OpName, ValueId};
 use crate::ops::{self, OpError};
 use crate::providers::{Argument, NodeContext, cpu};
@@ -105,10 +107,31 @@ pub(super) fn both_in(
     inputs: &[Option<Value>],
     outputs: usize,
 ) -> Option<Both> {
+    let provider = provider(&[])?;
+    Some(both_on(&provider, domain, name, opset, attributes, inputs, outputs))
+}
+
+/// A provider with these options. `None`, with a word on the output, where there is no device.
+pub(super) fn provider(options: &[(&str, &str)]) -> Option<Arc<Provider>> {
     if let Some(reason) = missing() {
         println!("skipped: no HIP device: {reason}");
         return None;
     }
+    let entries = options.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+    let options = HipOptions::parse(&entries).expect("options");
+    Some(Provider::open(&options, MemorySource::Arena).expect("a provider"))
+}
+
+/// Runs a node on a provider and on the CPU.
+pub(super) fn both_on(
+    provider: &Arc<Provider>,
+    domain: &str,
+    name: &str,
+    opset: i64,
+    attributes: &[(&str, Attribute)],
+    inputs: &[Option<Value>],
+    outputs: usize,
+) -> Both {
     let node = Node {
         name: "test".into(),
         op: OpName { domain: domain.into(), name: name.into(), opset },
@@ -119,14 +142,18 @@ pub(super) fn both_in(
     let refs: Vec<Option<&Value>> = inputs.iter().map(Option::as_ref).collect();
     let cpu = cpu::evaluate(&node, &refs, &Pool::new(2)).unwrap_or_else(|e| panic!("{name}: CPU: {e}"));
     let cpu: Vec<Tensor> = cpu.iter().map(|v| v.as_tensor().expect("a tensor").clone()).collect();
-    let device = on_device(&node, inputs, &cpu).unwrap_or_else(|e| panic!("{name}: device: {e}"));
-    Some(Both { device, cpu })
+    let device = on_device(provider, &node, inputs, &cpu).unwrap_or_else(|e| panic!("{name}: device: {e}"));
+    Both { device, cpu }
 }
 
 /// The outputs of a node on the device; their types and shapes are those of `like`.
-fn on_device(node: &Node, inputs: &[Option<Value>], like: &[Tensor]) -> Result<Vec<Tensor>, OpError> {
+fn on_device(
+    provider: &Arc<Provider>,
+    node: &Node,
+    inputs: &[Option<Value>],
+    like: &[Tensor],
+) -> Result<Vec<Tensor>, OpError> {
     let (registered, op) = ops::resolve(node)?;
-    let provider = Provider::open(&HipOptions::default(), MemorySource::Arena)?;
     let tensors: Vec<Option<&Tensor>> =
         inputs.iter().map(|v| v.as_ref().and_then(Value::as_tensor)).collect();
     let ty = |t: &Tensor| ValueType::Tensor(t.ty());
@@ -140,7 +167,7 @@ fn on_device(node: &Node, inputs: &[Option<Value>], like: &[Tensor]) -> Result<V
         constants: &vec![None; inputs.len()],
         pool: &Pool::new(1),
     })?;
-    let mut plan = PlanBuilder::new(&provider);
+    let mut plan = PlanBuilder::new(provider);
     let on_host =
         |i: usize| registered.declaration.shape_inputs.contains(&i) || kernel.host_inputs().contains(&i);
     let arguments: Vec<Option<Argument<'_>>> = tensors
@@ -155,7 +182,7 @@ fn on_device(node: &Node, inputs: &[Option<Value>], like: &[Tensor]) -> Result<V
         .iter()
         .map(|t| t.map(|t| provider.upload(bytes(t))).transpose())
         .collect::<Result<Vec<Option<DeviceBuffer>>, _>>()?;
-    let mut context = DeviceContext::new(&provider)?;
+    let mut context = DeviceContext::new(provider)?;
     let stream = context.stream.clone();
     let made =
         like.iter().map(|t| provider.allocate(bytes(t).len(), &stream)).collect::<Result<Vec<_>, _>>()?;

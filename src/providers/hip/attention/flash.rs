@@ -26,14 +26,18 @@ pub(super) struct FlashKernel {
 const ENOUGH: usize = 16;
 
 impl Problem {
+    /// Whether a key head has enough rows for one launch to pay.
+    pub(super) fn has_enough_rows(&self) -> bool {
+        self.q.heads / self.k.heads.max(1) * self.q.rows >= ENOUGH
+    }
+
     /// The kernel for these heads, where there is one.
     pub(super) fn flash_kernel(&self, unit: Unit) -> Option<FlashKernel> {
-        let rows = self.q.heads / self.k.heads.max(1) * self.q.rows;
         let mask = self
             .mask
             .is_none_or(|m| m.ty == ElementType::Bool || m.ty == ElementType::F32 || m.ty == self.ty);
         let size = self.q.size.max(self.v.size);
-        if !unit.matrix || self.kept.is_some() || !mask || rows < ENOUGH || size > 128 {
+        if !unit.matrix || self.kept.is_some() || !mask || size > 128 {
             return None;
         }
         let name = match (self.ty, size <= 64) {

@@ -7,6 +7,7 @@ mod rotary;
 mod scores;
 #[cfg(test)]
 mod tests;
+mod tuned;
 
 use crate::ops::OpError;
 use crate::ops::attention::{Attention, Scores};

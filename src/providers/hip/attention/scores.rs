@@ -23,12 +23,12 @@ const SCRATCH: usize = 256 << 20;
 /// A mask that broadcasts to `[batch, heads, queries, keys]`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MaskTensor {
-    at: Operand,
+    pub(super) at: Operand,
     pub(super) ty: ElementType,
     /// Elements between batches, heads, queries; 0 where it broadcasts.
-    strides: [i64; 3],
+    pub(super) strides: [i64; 3],
     /// Keys it has; others are not seen.
-    keys: usize,
+    pub(super) keys: usize,
 }
 
 impl MaskTensor {
@@ -113,13 +113,19 @@ fn kernel(ty: ElementType, wide: bool) -> KernelName {
 impl Problem {
     pub(super) fn plan(&self, plan: &mut PlanBuilder<'_>) -> Result<(), OpError> {
         let group = self.q.heads / self.k.heads.max(1);
-        let keys = self.k.rows;
         if self.batch * self.q.heads * self.q.rows == 0 {
             return Ok(());
         }
-        if let Some(kernel) = self.flash_kernel(plan.provider.unit()) {
-            return self.plan_flash(plan, kernel, group);
+        match self.flash_kernel(plan.provider.unit()) {
+            Some(kernel) if plan.provider.tuner().is_enabled() => self.plan_tuned(plan, kernel),
+            Some(kernel) if self.has_enough_rows() => self.plan_flash(plan, kernel, group),
+            _ => self.plan_scores(plan, group),
         }
+    }
+
+    /// As products with a softmax between them.
+    pub(super) fn plan_scores(&self, plan: &mut PlanBuilder<'_>, group: usize) -> Result<(), OpError> {
+        let keys = self.k.rows;
         // Rows of probabilities begin aligned.
         let row = keys.next_multiple_of(8);
         let wide = if self.ty == ElementType::F64 { 8 } else { 4 };

@@ -4,6 +4,7 @@ mod params;
 #[cfg(test)]
 mod tests;
 mod transpose;
+mod tuned;
 
 use std::ffi::CStr;
 
@@ -13,7 +14,7 @@ use crate::ops::window::Geometry;
 use crate::providers::{Argument, NodeContext};
 use crate::tensor::ElementType;
 
-use super::gemm::{Axis, Epilogue, Extra, Matrix, Product, TileKernel, pick};
+use super::gemm::{Axis, Epilogue, Extra, Matrix, Product, TileKernel, Unit, pick};
 use super::launch::{GROUP, KernelName, Operand};
 use super::{Entry, HipKernel, PlanBuilder};
 pub(super) use params::image_params;
@@ -144,21 +145,61 @@ impl HipKernel for ConvKernel {
         if is_pointwise(&g) && !direct {
             return product.plan(plan, self.ty);
         }
-        let unit = plan.provider.unit();
-        let params = image_params(plan, &g, w.shape[1])?;
-        let kernel = |name| KernelName { family: self.names.family, name };
-        if direct {
-            let tile =
-                TileKernel { kernel: kernel(self.names.direct), rows: 1, columns: 1, lds: 0, items: GROUP };
-            let groups = Some(results.div_ceil(GROUP as usize));
-            return product.launch(plan, self.ty, tile, unit, &Extra { params: Some(params), groups });
+        let implicit = Implicit { conv: self, product, g, channels: w.shape[1], direct };
+        match plan.provider.tuner().is_enabled() {
+            true => tuned::plan(&implicit, plan, inputs),
+            false => {
+                let (tile, wanted) = implicit.default_way(plan.provider.unit());
+                implicit.launch(plan, tile, wanted)
+            }
         }
-        let half = self.ty.size() == 2;
-        let have = [false, self.names.large.is_some()];
-        let (rows, columns, lds) = pick(unit, half, product.m, product.n, batch, have);
-        let name = if rows == 128 { self.names.large } else { None };
-        let kernel = kernel(name.unwrap_or(self.names.small));
+    }
+}
+
+/// A convolution as a product whose right operand is read from the image.
+struct Implicit<'c> {
+    conv: &'c ConvKernel,
+    product: Product,
+    g: Geometry,
+    /// Of a group's input.
+    channels: usize,
+    /// Whether each result is computed by itself unless something else is found faster.
+    direct: bool,
+}
+
+impl Implicit<'_> {
+    fn kernel(&self, name: &'static CStr) -> KernelName {
+        KernelName { family: self.conv.names.family, name }
+    }
+
+    fn results(&self) -> usize {
+        self.product.batch_count() * self.product.m * self.product.n
+    }
+
+    /// The kernel that computes each result by itself.
+    fn direct_kernel(&self) -> TileKernel {
+        TileKernel { kernel: self.kernel(self.conv.names.direct), rows: 1, columns: 1, lds: 0, items: GROUP }
+    }
+
+    /// The kernel, and how many parts of K are wanted.
+    fn default_way(&self, unit: Unit) -> (TileKernel, usize) {
+        if self.direct {
+            return (self.direct_kernel(), 1);
+        }
+        let Product { m, n, .. } = self.product;
+        let half = self.conv.ty.size() == 2;
+        let have = [false, self.conv.names.large.is_some()];
+        let (rows, columns, lds) = pick(unit, half, m, n, self.product.batch_count(), have);
+        let name = if rows == 128 { self.conv.names.large } else { None };
+        let kernel = self.kernel(name.unwrap_or(self.conv.names.small));
         let tile = TileKernel { kernel, rows, columns, lds, items: GROUP };
-        product.launch(plan, self.ty, tile, unit, &Extra { params: Some(params), groups: None })
+        (tile, self.product.wanted_parts(tile, unit, &Extra::default()))
+    }
+
+    fn launch(&self, plan: &mut PlanBuilder<'_>, tile: TileKernel, wanted: usize) -> Result<(), OpError> {
+        let params = Some(image_params(plan, &self.g, self.channels)?);
+        let direct = tile.kernel.name == self.conv.names.direct;
+        let groups = direct.then(|| self.results().div_ceil(GROUP as usize));
+        self.product.launch_in_parts(plan, self.conv.ty, tile, wanted, &Extra { params, groups })
     }
 }

@@ -2,12 +2,14 @@
 
 mod einsum;
 mod epilogue;
+mod library;
 mod matmul;
 mod params;
 mod product;
 #[cfg(test)]
 mod tests;
 mod tiles;
+mod ways;
 
 use super::Entry;
 
@@ -15,7 +17,8 @@ pub(super) use epilogue::{Epilogue, Function};
 pub(super) use matmul::stacked;
 pub(super) use params::{GemmParams, MAX_AXES};
 pub(super) use product::{Axis, Extra, Matrix, Product};
-pub(super) use tiles::{TileKernel, Unit, pick, supports};
+pub(super) use tiles::{TileKernel, Unit, pick, stages, supports};
+pub(super) use ways::{splits, tile_name};
 
 pub(super) const KERNELS: &[Entry] = &[
     Entry::new("Einsum", einsum::build),

@@ -5,13 +5,15 @@ use std::mem::{offset_of, size_of};
 use bytemuck::Zeroable;
 
 use crate::ops::OpError;
+use crate::ops::activation::Activation;
 use crate::tensor::ElementType;
 
 use super::super::PlanBuilder;
-use super::super::launch::{AddressedParams, GROUP, Operand};
+use super::super::launch::{AddressedParams, GROUP, KernelName, Operand};
 use super::epilogue::Epilogue;
 use super::params::{AxisParams, GemmParams, MAX_AXES};
 use super::tiles::{self, FEW, Shape, TileKernel, Unit};
+use super::ways;
 
 /// A matrix in memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -63,12 +65,18 @@ const PART: usize = 256;
 const PART_STEP: usize = 64;
 
 impl Product {
-    fn matrices(&self) -> [Option<Matrix>; 5] {
+    pub(super) fn matrices(&self) -> [Option<Matrix>; 5] {
         [Some(self.a), Some(self.b), Some(self.out), self.bias, self.residual]
     }
 
-    fn batch_count(&self) -> usize {
+    pub(in super::super) fn batch_count(&self) -> usize {
         self.batch.iter().map(|a| a.size).product()
+    }
+
+    /// Whether the sums are the results.
+    pub(super) fn is_plain(&self) -> bool {
+        let none = self.bias.is_none() && self.residual.is_none();
+        none && self.epilogue.alpha == 1.0 && self.epilogue.activation == Activation::Identity
     }
 
     /// Exchanges rows and columns: Cᵀ = Bᵀ · Aᵀ.
@@ -122,9 +130,13 @@ impl Product {
         if self.n <= FEW && self.m > self.n {
             self.transpose();
         }
-        let unit = plan.provider.unit();
-        let tile = self.tile(ty, unit)?;
-        self.launch(plan, ty, tile, unit, &Extra::default())
+        match plan.provider.tuner().is_enabled() {
+            true => ways::plan_tuned(&self, plan, ty),
+            false => {
+                let unit = plan.provider.unit();
+                self.launch(plan, ty, self.tile(ty, unit)?, unit, &Extra::default())
+            }
+        }
     }
 
     /// Appends the launch that leaves the sums as they are computed, in `f32` (`f64` for that type), as
@@ -147,20 +159,23 @@ impl Product {
         self.launch_tiles(plan, tile, self.groups(tile), &params, &addresses, &Extra::default())
     }
 
-    fn tile(&self, ty: ElementType, unit: Unit) -> Result<TileKernel, OpError> {
-        let shape = Shape {
+    pub(super) fn shape(&self) -> Shape {
+        Shape {
             m: self.m,
             n: self.n,
             batch: self.batch_count(),
             a_rows: self.a.strides[1] == 1,
             b_rows: self.b.strides[1] == 1,
             b_columns: self.b.strides[0] == 1,
-        };
-        tiles::choose(ty, shape, unit)
+        }
+    }
+
+    pub(super) fn tile(&self, ty: ElementType, unit: Unit) -> Result<TileKernel, OpError> {
+        tiles::choose(ty, self.shape(), unit)
             .ok_or_else(|| OpError::Unsupported(format!("the GPU has no product of {ty}")))
     }
 
-    fn groups(&self, tile: TileKernel) -> usize {
+    pub(super) fn groups(&self, tile: TileKernel) -> usize {
         self.m.div_ceil(tile.rows) * self.n.div_ceil(tile.columns) * self.batch_count()
     }
 
@@ -173,30 +188,79 @@ impl Product {
         unit: Unit,
         extra: &Extra,
     ) -> Result<(), OpError> {
-        let batch = self.batch_count();
-        let groups = extra.groups.unwrap_or_else(|| self.groups(tile));
-        let finish = tiles::parts_kernel(ty);
-        let may_split = finish.is_some() && extra.groups.is_none();
+        self.launch_in_parts(plan, ty, tile, self.wanted_parts(tile, unit, extra), extra)
+    }
+
+    /// Parts of K with which a kernel fills the device.
+    pub(in super::super) fn wanted_parts(&self, tile: TileKernel, unit: Unit, extra: &Extra) -> usize {
         // Two workgroups for each processor, but for those that have one to themselves.
         let busy = if tile.rows * tile.columns < 128 * 256 { 2 } else { 1 };
-        let wanted = if may_split { (busy * unit.compute_units).div_ceil(groups) } else { 1 };
-        let k_part =
-            self.k.div_ceil(wanted.min(self.k / PART).max(1)).next_multiple_of(PART_STEP).max(PART_STEP);
-        let parts = self.k.div_ceil(k_part).max(1);
+        (busy * unit.compute_units).div_ceil(extra.groups.unwrap_or_else(|| self.groups(tile)))
+    }
+
+    /// Elements of K in a part when so many parts are wanted, and how many parts that gives.
+    pub(in super::super) fn parts(&self, ty: ElementType, wanted: usize, extra: &Extra) -> (usize, usize) {
+        let may_split = tiles::parts_kernel(ty).is_some() && extra.groups.is_none();
+        let wanted = if may_split { wanted.min(self.k / PART).max(1) } else { 1 };
+        let k_part = self.k.div_ceil(wanted).next_multiple_of(PART_STEP).max(PART_STEP);
+        (k_part, self.k.div_ceil(k_part).max(1))
+    }
+
+    /// Launches a kernel in about so many parts of K.
+    pub(in super::super) fn launch_in_parts(
+        &self,
+        plan: &mut PlanBuilder<'_>,
+        ty: ElementType,
+        tile: TileKernel,
+        wanted: usize,
+        extra: &Extra,
+    ) -> Result<(), OpError> {
+        let groups = extra.groups.unwrap_or_else(|| self.groups(tile));
+        let (k_part, parts) = self.parts(ty, wanted, extra);
         let mut params = self.params(ty)?;
         (params.k_part, params.parts) = (k_part as u32, parts as u32);
         let mut addresses = self.addresses();
-        match finish {
+        match tiles::parts_kernel(ty) {
             Some(finish) if parts > 1 || self.epilogue.needs_second_launch() => {
-                let width = if ty == ElementType::F64 { 8 } else { 4 };
-                let partial = plan.scratch(parts * batch * self.m * self.n * width);
+                let partial = self.sums(plan, ty, parts);
                 addresses.push((offset_of!(GemmParams, partial), partial));
                 self.launch_tiles(plan, tile, groups * parts, &params, &addresses, extra)?;
-                let count = batch * self.m * self.n;
-                plan.launch(finish, [count.div_ceil(GROUP as usize), 1, 1], &params, &addresses)
+                self.finish(plan, finish, &params, &addresses)
             }
             _ => self.launch_tiles(plan, tile, groups, &params, &addresses, extra),
         }
+    }
+
+    /// Temporary memory for the sums of so many parts, as they are computed.
+    pub(super) fn sums(&self, plan: &mut PlanBuilder<'_>, ty: ElementType, parts: usize) -> Operand {
+        let width = if ty == ElementType::F64 { 8 } else { 4 };
+        plan.scratch(parts * self.batch_count() * self.m * self.n * width)
+    }
+
+    /// Launches what makes results of sums that something else left at `sums`, in one part.
+    pub(super) fn finish_sums(
+        &self,
+        plan: &mut PlanBuilder<'_>,
+        ty: ElementType,
+        sums: Operand,
+    ) -> Result<(), OpError> {
+        let Some(finish) = tiles::parts_kernel(ty) else { return Ok(()) };
+        let mut params = self.params(ty)?;
+        (params.k_part, params.parts) = (params.k.max(1), 1);
+        let mut addresses = self.addresses();
+        addresses.push((offset_of!(GemmParams, partial), sums));
+        self.finish(plan, finish, &params, &addresses)
+    }
+
+    fn finish(
+        &self,
+        plan: &mut PlanBuilder<'_>,
+        kernel: KernelName,
+        params: &GemmParams,
+        addresses: &[(usize, Operand)],
+    ) -> Result<(), OpError> {
+        let count = self.batch_count() * self.m * self.n;
+        plan.launch(kernel, [count.div_ceil(GROUP as usize), 1, 1], params, addresses)
     }
 
     fn launch_tiles(

@@ -49,7 +49,7 @@ pub(in super::super) struct Unit {
 pub(super) const FEW: usize = 4;
 
 /// Bytes of four stages of 32 half-precision columns of both operands.
-fn stages(rows: usize, columns: usize) -> u32 {
+pub(in super::super) fn stages(rows: usize, columns: usize) -> u32 {
     ((rows + columns) * 32 * 2 * 4) as u32
 }
 
@@ -131,33 +131,62 @@ pub(in super::super) fn pick(
 /// The kernel for a product of this type.
 pub(super) fn choose(ty: ElementType, shape: Shape, unit: Unit) -> Option<TileKernel> {
     let names = names(ty)?;
-    let kernel = |name| KernelName { family: names.family, name };
-    let half = ty.size() == 2;
-    if let (Some([by_rows, by_columns]), true) = (names.few, shape.m <= FEW) {
-        let pack = 16 / ty.size();
-        if shape.b_rows {
-            let columns = unit.wave * pack;
-            return Some(TileKernel { kernel: kernel(by_rows), rows: FEW, columns, lds: 0, items: GROUP });
-        }
-        if shape.b_columns {
-            let columns = 256 / unit.wave;
-            return Some(TileKernel { kernel: kernel(by_columns), rows: FEW, columns, lds: 0, items: GROUP });
-        }
+    if let Some(few) = few(&names, ty, shape, unit) {
+        return Some(few);
     }
-    if let Some(tile) = hopper(ty, shape, unit) {
+    if let Some(tile) = hopper(ty, shape, unit).filter(|tile| fills(tile, shape, unit)) {
         return Some(tile);
     }
     let have = [names.wide.is_some(), names.large.is_some()];
-    let (rows, columns, lds) = pick(unit, half, shape.m, shape.n, shape.batch, have);
+    let (rows, columns, lds) = pick(unit, ty.size() == 2, shape.m, shape.n, shape.batch, have);
     let name = match (rows, columns) {
         (128, 256) => names.wide,
         (128, 128) => names.large,
         _ => Some(names.small),
     };
-    Some(TileKernel { kernel: kernel(name?), rows, columns, lds, items: GROUP })
+    Some(TileKernel {
+        kernel: KernelName { family: names.family, name: name? },
+        rows,
+        columns,
+        lds,
+        items: GROUP,
+    })
 }
 
-/// The kernel of `kernels/hopper_gemm.hip`, whose workgroups fill a processor each.
+/// Every kernel that can compute a product of this type, whatever its speed.
+pub(super) fn all(ty: ElementType, shape: Shape, unit: Unit) -> Vec<TileKernel> {
+    let Some(names) = names(ty) else { return Vec::new() };
+    let staged = ty.size() == 2 && unit.mma_sync;
+    let sizes =
+        [(names.wide.filter(|_| staged), 128, 256), (names.large, 128, 128), (Some(names.small), 64, 64)];
+    let tiles = sizes.into_iter().filter_map(|(name, rows, columns)| {
+        let lds = if staged { stages(rows, columns) } else { 0 };
+        let kernel = KernelName { family: names.family, name: name? };
+        Some(TileKernel { kernel, rows, columns, lds, items: GROUP })
+    });
+    let special = few(&names, ty, shape, unit).into_iter().chain(hopper(ty, shape, unit));
+    special.chain(tiles).collect()
+}
+
+/// The kernel for few rows, where it takes the shape.
+fn few(names: &Names, ty: ElementType, shape: Shape, unit: Unit) -> Option<TileKernel> {
+    let [by_rows, by_columns] = names.few.filter(|_| shape.m <= FEW)?;
+    let kernel = |name| KernelName { family: names.family, name };
+    if shape.b_rows {
+        let columns = unit.wave * (16 / ty.size());
+        return Some(TileKernel { kernel: kernel(by_rows), rows: FEW, columns, lds: 0, items: GROUP });
+    }
+    let columns = 256 / unit.wave;
+    shape.b_columns.then(|| TileKernel {
+        kernel: kernel(by_columns),
+        rows: FEW,
+        columns,
+        lds: 0,
+        items: GROUP,
+    })
+}
+
+/// The kernel of `kernels/hopper_gemm.hip`, whose workgroups fill a processor each, where it takes the shape.
 fn hopper(ty: ElementType, shape: Shape, unit: Unit) -> Option<TileKernel> {
     let name = match ty {
         ElementType::F16 => c"gemm_f16_hopper",
@@ -165,13 +194,17 @@ fn hopper(ty: ElementType, shape: Shape, unit: Unit) -> Option<TileKernel> {
         _ => return None,
     };
     let (rows, columns) = (128, 256);
-    let groups = shape.m.div_ceil(rows) * shape.n.div_ceil(columns) * shape.batch;
     let contiguous = shape.a_rows && (shape.b_rows || shape.b_columns);
-    let fits = shape.m > 64 && shape.n > 128 && groups >= unit.compute_units / 2;
     // Four stages of 64 columns, what aligns them, and two barriers of 8 bytes for each.
     let lds = (4 * (rows + columns) * 64 * 2 + 1024 + 64) as u32;
     let kernel = KernelName { family: "hopper_gemm", name };
-    (unit.wgmma && contiguous && fits).then_some(TileKernel { kernel, rows, columns, lds, items: 384 })
+    (unit.wgmma && contiguous).then_some(TileKernel { kernel, rows, columns, lds, items: 384 })
+}
+
+/// Whether a tile for whole processors is worth it.
+fn fills(tile: &TileKernel, shape: Shape, unit: Unit) -> bool {
+    let groups = shape.m.div_ceil(tile.rows) * shape.n.div_ceil(tile.columns) * shape.batch;
+    shape.m > 64 && shape.n > 128 && groups >= unit.compute_units / 2
 }
 
 #[cfg(test)]

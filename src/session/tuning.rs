@@ -1,0 +1,42 @@
+//! What tuning found: given, taken, and reported.
+
+use crate::error::{Result, fail};
+use crate::providers::hip::Tuner;
+
+use super::{Level, Session};
+
+impl Session {
+    /// The results so far, as text.
+    pub(crate) fn tuning_results(&self) -> Result<String> {
+        Ok(self.tuner()?.text())
+    }
+
+    /// Takes results in addition to those that are there; runs from now on use them. How many were taken:
+    /// what does not hold here is told in the log.
+    pub(crate) fn add_tuning_results(&self, text: &str) -> Result<usize> {
+        let taken = self.tuner()?.add(text, "from the caller");
+        self.report_tuning();
+        Ok(taken)
+    }
+
+    /// Writes what tuning has to tell into the log, and new results into their file.
+    pub(super) fn report_tuning(&self) {
+        let Some(provider) = self.tuned.as_ref().filter(|provider| provider.tuner().has_news()) else {
+            return;
+        };
+        for note in provider.tuner().take_news() {
+            let level = if note.warning { Level::Warning } else { Level::Info };
+            self.environment.log.write(level, &note.text);
+        }
+    }
+
+    fn tuner(&self) -> Result<&Tuner> {
+        match &self.tuned {
+            Some(provider) => Ok(provider.tuner()),
+            None => fail!(
+                InvalidArgument,
+                "the session does not choose among kernels; open it on a GPU with the hip provider's option \"tunable_op_enable\" set to \"1\""
+            ),
+        }
+    }
+}
