@@ -81,7 +81,7 @@ DEVICE void store_codes(u64 address, u32 type, u64 at, const u32 *codes, int cou
         (codes[0] & 255) | (codes[1] & 255) << 8 | (codes[2] & 255) << 16 | codes[3] << 24;
     return;
   }
-#pragma unroll
+  UNFOLD
   for (int v = 0; v < V; v++) {
     if (v >= count) continue;
     if (wide) ((u16 *)address)[at + v] = (u16)codes[v];
@@ -99,7 +99,7 @@ KERNEL(GROUP) quantize(QuantizeParams p) {
   u32 codes[V];
   load_dense<f32, V>(x, p.x, p.type, at, count, 0.f);
   f32 scale = 1, zero = 0;
-#pragma unroll
+  UNFOLD
   for (int v = 0; v < V; v++) {
     if (v < count && (v == 0 || p.granularity != PER_TENSOR)) {
       u64 index = scale_index(p, at + v);

@@ -32,6 +32,14 @@ typedef _Float16 f16;
 #endif
 
 
+// Before a loop over a work item's few elements: it unfolds, so that they stay in registers. AMD's compiler
+// decides by itself; told to, it takes minutes for functions that are all inlined.
+#if defined(__AMDGCN__)
+#define UNFOLD
+#else
+#define UNFOLD _Pragma("unroll")
+#endif
+
 // A kernel whose workgroups have at most THREADS work items. The bound sets how many registers each may use;
 // clang heeds AMD's own attribute alone there.
 #if defined(__AMDGCN__)

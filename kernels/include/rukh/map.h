@@ -53,11 +53,11 @@ DEVICE void load_operand(C *to, const MapParams &p, const Operand &in, u64 at, i
   if (in.layout == DENSE) return load_dense<C, V>(to, in.address, in.type, at, count, (C)1);
   if (in.layout == SCALAR) {
     C x = load_as<C>(in.address, in.type, 0);
-#pragma unroll
+    UNFOLD
     for (int v = 0; v < V; v++) to[v] = x;
     return;
   }
-#pragma unroll
+  UNFOLD
   for (int v = 0; v < V; v++) {
     if (v > 0 && p.whole_packs) {
       // The row goes on: only the innermost coordinate moves, by one.
@@ -74,10 +74,10 @@ DEVICE void load_operand(C *to, const MapParams &p, const Operand &in, u64 at, i
       i64 step = in.strides[p.rank - 1];
       if (step == 0) {
         C x = load_as<C>(in.address, in.type, offset);
-#pragma unroll
+        UNFOLD
         for (int w = 0; w < V; w++) to[w] = x;
       } else {
-#pragma unroll
+        UNFOLD
         for (int w = 0; w < V; w++) to[w] = load_as<C>(in.address, in.type, offset + w * step);
       }
     } else {
@@ -156,7 +156,7 @@ template <class C> DEVICE C int_pow(C x, C y) {
 template <class C, int V>
 DEVICE void apply(u32 op, C *acc, const C *x, C *t0, C *t1, C a, C b, u64 errors) {
 #define EACH(expression)                \
-  _Pragma("unroll")                     \
+  UNFOLD                                \
   for (int v = 0; v < V; v++) {         \
     C y = acc[v], z = x[v];             \
     (void)y, (void)z;                   \
@@ -232,11 +232,11 @@ DEVICE void apply(u32 op, C *acc, const C *x, C *t0, C *t1, C a, C b, u64 errors
   switch (op) {
   case MapLoad: EACH(z);
   case MapSave0:
-#pragma unroll
+    UNFOLD
     for (int v = 0; v < V; v++) t0[v] = acc[v];
     break;
   case MapSave1:
-#pragma unroll
+    UNFOLD
     for (int v = 0; v < V; v++) t1[v] = acc[v];
     break;
   case MapAdd: EACH(y + z);
@@ -276,7 +276,7 @@ template <class C, int V> DEVICE void map(const MapParams &p) {
     if (step.source >= FROM_INPUT) {
       load_operand<C, V>(x, p, p.in[step.source - FROM_INPUT], at, count);
     } else {
-#pragma unroll
+      UNFOLD
       for (int v = 0; v < V; v++) x[v] = step.source == FROM_T0 ? t0[v] : step.source == FROM_T1 ? t1[v] : a;
     }
     apply<C, V>(step.op, acc, x, t0, t1, a, immediate<C>(step.b), p.errors);

@@ -57,27 +57,27 @@ DEVICE int count_at(u64 at, u64 end) { return at >= end ? 0 : end - at < PACK ? 
 
 template <class C>
 DEVICE void load_parameter(C *to, const NormParams &p, const Parameter &q, u64 row, u64 at, int count, C absent) {
-#pragma unroll
+  UNFOLD
   for (int v = 0; v < PACK; v++) to[v] = absent;
   if (q.lie == PER_ELEMENT) {
     load_dense<C, PACK>(to, q.address, q.type, at, count, absent);
   } else if (q.lie == ONE) {
     C x = load_as<C>(q.address, q.type, 0);
-#pragma unroll
+    UNFOLD
     for (int v = 0; v < PACK; v++) to[v] = x;
   } else if (q.lie == BY_GROUP) {
     u64 first = row % p.groups * p.per_group;
     if (p.inner.divisor % PACK == 0) {
       C x = load_as<C>(q.address, q.type, first + divide64(at, p.inner));
-#pragma unroll
+      UNFOLD
       for (int v = 0; v < PACK; v++) to[v] = x;
     } else {
-#pragma unroll
+      UNFOLD
       for (int v = 0; v < PACK; v++)
         if (v < count) to[v] = load_as<C>(q.address, q.type, first + divide64(at + v, p.inner));
     }
   } else if (q.lie == ANY) {
-#pragma unroll
+    UNFOLD
     for (int v = 0; v < PACK; v++)
       if (v < count) to[v] = load_as<C>(q.address, q.type, offset_of(q.axes, row * p.along + at + v));
   }
@@ -89,12 +89,12 @@ template <class C> DEVICE void load_sum(C *x, const NormParams &p, u64 row, u64 
   C other[PACK];
   if (p.skip) {
     load_dense<C, PACK>(other, p.skip, p.type, row % p.skip_rows * p.along + at, count, (C)0);
-#pragma unroll
+    UNFOLD
     for (int v = 0; v < PACK; v++) x[v] += other[v];
   }
   if (p.bias) {
     load_dense<C, PACK>(other, p.bias, p.type, at, count, (C)0);
-#pragma unroll
+    UNFOLD
     for (int v = 0; v < PACK; v++) x[v] += other[v];
   }
 }
@@ -104,7 +104,7 @@ DEVICE void store_row(const NormParams &p, u64 row, u64 at, C *x, int count, C m
   C scale[PACK], shift[PACK];
   load_parameter<C>(scale, p, p.scale, row, at, count, (C)1);
   load_parameter<C>(shift, p, p.shift, row, at, count, (C)0);
-#pragma unroll
+  UNFOLD
   for (int v = 0; v < PACK; v++) x[v] = (x[v] - mean) * factor * scale[v] + shift[v];
   store_dense<C, PACK>(p.y, p.out_type, row * p.along + at, x, count);
 }
@@ -120,16 +120,16 @@ DEVICE Moments<C> moments(const C (*x)[PACK], const NormParams &p, u64 n, u32 te
   auto add = [](C a, C b) { return a + b; };
   Moments<C> m{0, 0};
   if (!p.rms) {
-#pragma unroll
+    UNFOLD
     for (int k = 0; k < PACKS; k++)
-#pragma unroll
+      UNFOLD
       for (int v = 0; v < PACK; v++) m.mean += x[k][v];
     m.mean = team_join(m.mean, team, lds, add) / (C)(n ? n : 1);
   }
-#pragma unroll
+  UNFOLD
   for (int k = 0; k < PACKS; k++) {
     int count = count_at(((u64)k * team + lane) * PACK, n);
-#pragma unroll
+    UNFOLD
     for (int v = 0; v < PACK; v++)
       if (v < count) m.squares += (x[k][v] - m.mean) * (x[k][v] - m.mean);
   }
@@ -143,7 +143,7 @@ template <class C> DEVICE void norm_rows(const NormParams &p) {
   u64 row = (u64)group_id() * (GROUP / team) + item_id() / team;
   u64 n = row < p.rows ? p.along : 0;
   C x[PACKS][PACK] = {};
-#pragma unroll
+  UNFOLD
   for (int k = 0; k < PACKS; k++) {
     u64 at = ((u64)k * team + lane) * PACK;
     int count = count_at(at, n);
@@ -155,23 +155,23 @@ template <class C> DEVICE void norm_rows(const NormParams &p) {
   C factor = 1 / sqrt_(m.squares / (C)p.along + (C)p.epsilon);
   auto dense = [](const Parameter &q) { return q.lie == ABSENT || q.lie == PER_ELEMENT; };
   if (dense(p.scale) && dense(p.shift)) {
-#pragma unroll
+    UNFOLD
     for (int k = 0; k < PACKS; k++) {
       u64 at = ((u64)k * team + lane) * PACK;
       int count = count_at(at, n);
       C scale[PACK] = {1, 1, 1, 1}, shift[PACK] = {};
       if (count && p.scale.lie) load_dense<C, PACK>(scale, p.scale.address, p.scale.type, at, count, (C)1);
       if (count && p.shift.lie) load_dense<C, PACK>(shift, p.shift.address, p.shift.type, at, count, (C)0);
-#pragma unroll
+      UNFOLD
       for (int v = 0; v < PACK; v++) x[k][v] = (x[k][v] - m.mean) * factor * scale[v] + shift[v];
       if (count) store_dense<C, PACK>(p.y, p.out_type, row * p.along + at, x[k], count);
     }
   } else {
     // An array of its own, so that only this way through needs memory for it.
     C kept[PACKS][PACK];
-#pragma unroll
+    UNFOLD
     for (int k = 0; k < PACKS; k++)
-#pragma unroll
+      UNFOLD
       for (int v = 0; v < PACK; v++) kept[k][v] = x[k][v];
 #pragma unroll 1
     for (int k = 0; k < PACKS; k++) {
@@ -190,7 +190,7 @@ template <class C> DEVICE void norm_parts(const NormParams &p) {
   u64 row = group_id() / p.splits, first = (group_id() - row * p.splits) * p.chunk;
   u64 n = first + p.chunk < p.along ? p.chunk : p.along - first;
   C x[PACKS][PACK] = {};
-#pragma unroll
+  UNFOLD
   for (int k = 0; k < PACKS; k++) {
     u64 at = ((u64)k * GROUP + item_id()) * PACK;
     int count = count_at(at, n);

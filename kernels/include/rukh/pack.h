@@ -8,7 +8,7 @@ template <class T, int V> DEVICE bool packed(u64 address) { return address % (si
 // Loads the pack of V elements that starts at `at`, all of which are there.
 template <class C, class T, int V> DEVICE void load_pack(C *to, u64 address) {
   auto pack = *(const Pack<T, V> *)address;
-#pragma unroll
+  UNFOLD
   for (int v = 0; v < V; v++) to[v] = (C)pack.at[v];
 }
 
@@ -21,12 +21,12 @@ DEVICE void load_dense(C *to, u64 address, u32 type, u64 at, int count, C fill) 
     if (type == F16 && packed<f16, V>(half)) return load_pack<C, f16, V>(to, half);
     if (type == BF16 && packed<u16, V>(half)) {
       auto pack = *(const Pack<u16, V> *)half;
-#pragma unroll
+      UNFOLD
       for (int v = 0; v < V; v++) to[v] = (C)from_bf16(pack.at[v]);
       return;
     }
   }
-#pragma unroll
+  UNFOLD
   for (int v = 0; v < V; v++) to[v] = v < count ? load_as<C>(address, type, at + v) : fill;
 }
 
@@ -36,27 +36,27 @@ DEVICE void store_dense(u64 address, u32 type, u64 at, const C *from, int count)
     u64 half = address + at * 2, word = address + at * 4;
     if (type == F32 && packed<f32, V>(word)) {
       Pack<f32, V> pack;
-#pragma unroll
+      UNFOLD
       for (int v = 0; v < V; v++) pack.at[v] = (f32)from[v];
       *(Pack<f32, V> *)word = pack;
       return;
     }
     if (type == F16 && packed<f16, V>(half)) {
       Pack<f16, V> pack;
-#pragma unroll
+      UNFOLD
       for (int v = 0; v < V; v++) pack.at[v] = (f16)(f32)from[v];
       *(Pack<f16, V> *)half = pack;
       return;
     }
     if (type == BF16 && packed<u16, V>(half)) {
       Pack<u16, V> pack;
-#pragma unroll
+      UNFOLD
       for (int v = 0; v < V; v++) pack.at[v] = to_bf16((f32)from[v]);
       *(Pack<u16, V> *)half = pack;
       return;
     }
   }
-#pragma unroll
+  UNFOLD
   for (int v = 0; v < V; v++)
     if (v < count) store_as(address, type, at + v, from[v]);
 }

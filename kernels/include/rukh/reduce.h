@@ -93,7 +93,7 @@ template <class C> DEVICE Acc<C> join(u32 op, Acc<C> x, Acc<C> y) {
 // Takes in the first `count` of V elements.
 template <class C, int V> DEVICE void take(const ReduceParams &p, Acc<C> &acc, const C *x, int count) {
 #define EACH(expression)              \
-  _Pragma("unroll")                   \
+  UNFOLD                              \
   for (int v = 0; v < V; v++) {       \
     C y = x[v];                       \
     if (v < count) acc.a = expression; \
@@ -108,18 +108,18 @@ template <class C, int V> DEVICE void take(const ReduceParams &p, Acc<C> &acc, c
   case MIN: EACH(minimum(acc.a, y));
   case SUM_POWER: EACH(acc.a + power(y, p.power));
   case MIN_MAX:
-#pragma unroll
+    UNFOLD
     for (int v = 0; v < V; v++)
       if (v < count) acc = {minimum(acc.a, x[v]), maximum(acc.b, x[v])};
     return;
   case LOG_SUM_EXP:
     if constexpr (is_float<C>) {
       C m = acc.a;
-#pragma unroll
+      UNFOLD
       for (int v = 0; v < V; v++)
         if (v < count) m = maximum(m, x[v]);
       acc.b *= shifted_exp(acc.a, m);
-#pragma unroll
+      UNFOLD
       for (int v = 0; v < V; v++)
         if (v < count) acc.b += shifted_exp(x[v], m);
       acc.a = m;
@@ -178,7 +178,7 @@ template <class C> DEVICE void reduce_rows(const ReduceParams &p) {
     for (u64 i = first + lane * PACK; i < end; i += (u64)team * PACK * AHEAD) {
       C x[AHEAD][PACK];
       int count[AHEAD];
-#pragma unroll
+      UNFOLD
       for (int k = 0; k < AHEAD; k++) {
         u64 at = i + (u64)k * team * PACK;
         count[k] = at >= end ? 0 : end - at < PACK ? (int)(end - at) : PACK;
@@ -187,15 +187,15 @@ template <class C> DEVICE void reduce_rows(const ReduceParams &p) {
           u64 from = base + (dense ? (i64)at : offset_of(p.reduced, at));
           load_dense<C, PACK>(x[k], p.in, p.type, from, count[k], (C)0);
         } else {
-#pragma unroll
+          UNFOLD
           for (int v = 0; v < PACK; v++)
             if (v < count[k]) x[k][v] = load_as<C>(p.in, p.type, base + offset_of(p.reduced, at + v));
         }
         if (p.center)
-#pragma unroll
+          UNFOLD
           for (int v = 0; v < PACK; v++) x[k][v] -= center;
       }
-#pragma unroll
+      UNFOLD
       for (int k = 0; k < AHEAD; k++)
         if (count[k]) take<C, PACK>(p, acc, x[k], count[k]);
     }
@@ -215,12 +215,12 @@ template <class C> DEVICE void reduce_columns(const ReduceParams &p) {
   int count = column >= p.row ? 0 : p.row - column < PACK ? (int)(p.row - column) : PACK;
   u64 output = outer * p.row + column;
   Acc<C> acc[PACK];
-#pragma unroll
+  UNFOLD
   for (int v = 0; v < PACK; v++) acc[v] = start<C>(p);
   if (count) {
     C center[PACK] = {};
     if (p.center)
-#pragma unroll
+      UNFOLD
       for (int v = 0; v < PACK; v++)
         if (v < count) center[v] = ((const C *)p.center)[output + v];
     u64 base = offset_of(p.kept, outer) + column, first = group_id_y() * p.chunk;
@@ -229,26 +229,26 @@ template <class C> DEVICE void reduce_columns(const ReduceParams &p) {
     for (u64 i = first + slice; i < end; i += slices) {
       C x[PACK];
       load_dense<C, PACK>(x, p.in, p.type, base + offset_of(p.reduced, i), count, (C)0);
-#pragma unroll
+      UNFOLD
       for (int v = 0; v < PACK; v++) {
         x[v] -= center[v];
         take<C, 1>(p, acc[v], &x[v], 1);
       }
     }
   }
-#pragma unroll
+  UNFOLD
   for (int v = 0; v < PACK; v++) lds[item_id() * PACK + v] = acc[v];
   for (u32 half = slices / 2; half; half /= 2) {
     barrier();
     if (slice < half)
-#pragma unroll
+      UNFOLD
       for (int v = 0; v < PACK; v++) {
         u32 at = item_id() * PACK + v;
         lds[at] = join(p.op, lds[at], lds[at + half * lanes * PACK]);
       }
   }
   if (slice == 0)
-#pragma unroll
+    UNFOLD
     for (int v = 0; v < PACK; v++)
       if (v < count) put(p, output + v, group_id_y(), lds[item_id() * PACK + v]);
 }

@@ -45,10 +45,10 @@ template <class C> DEVICE Sum<C> join(Sum<C> x, Sum<C> y) {
 
 template <class C> DEVICE void take(Sum<C> &acc, const C *x) {
   C m = acc.max;
-#pragma unroll
+  UNFOLD
   for (int v = 0; v < PACK; v++) m = larger(m, x[v]);
   acc.sum *= shifted_exp(acc.max, m);
-#pragma unroll
+  UNFOLD
   for (int v = 0; v < PACK; v++) acc.sum += shifted_exp(x[v], m);
   acc.max = m;
 }
@@ -70,38 +70,38 @@ template <class C> DEVICE void softmax_rows(const SoftmaxParams &p) {
   u64 n = active ? p.along : 0, base = row * p.along;
   C x[PACKS][PACK];
   C max = -infinity((C)0);
-#pragma unroll
+  UNFOLD
   for (int k = 0; k < PACKS; k++) {
     u64 at = ((u64)k * team + lane) * PACK;
     int count = count_at(at, n);
-#pragma unroll
+    UNFOLD
     for (int v = 0; v < PACK; v++) x[k][v] = -infinity((C)0);
     if (count) load_dense<C, PACK>(x[k], p.in, p.type, base + at, count, -infinity((C)0));
-#pragma unroll
+    UNFOLD
     for (int v = 0; v < PACK; v++) max = larger(max, x[k][v]);
   }
   max = team_join(max, team, lds, [](C a, C b) { return larger(a, b); });
   if (p.mode == HARDMAX) {
     u32 first = ~0u;
-#pragma unroll
+    UNFOLD
     for (int k = PACKS - 1; k >= 0; k--)
-#pragma unroll
+      UNFOLD
       for (int v = PACK - 1; v >= 0; v--) {
         u32 at = ((u32)k * team + lane) * PACK + v;
         if (x[k][v] == max && at < n) first = at;
       }
     first = team_join(first, team, first_lds, [](u32 a, u32 b) { return a < b ? a : b; });
-#pragma unroll
+    UNFOLD
     for (int k = 0; k < PACKS; k++)
-#pragma unroll
+      UNFOLD
       for (int v = 0; v < PACK; v++) x[k][v] = ((u32)k * team + lane) * PACK + v == first ? 1 : 0;
   } else {
     C sum = 0;
-#pragma unroll
+    UNFOLD
     for (int k = 0; k < PACKS; k++) {
       // Uniform: no lane of the team has such a pack.
       if ((u64)k * team * PACK >= p.along) break;
-#pragma unroll
+      UNFOLD
       for (int v = 0; v < PACK; v++) {
         C e = exp_inline(x[k][v] - max);
         sum += e;
@@ -110,12 +110,12 @@ template <class C> DEVICE void softmax_rows(const SoftmaxParams &p) {
     }
     sum = team_join(sum, team, lds, [](C a, C b) { return a + b; });
     C last = last_of(p.mode, sum);
-#pragma unroll
+    UNFOLD
     for (int k = 0; k < PACKS; k++)
-#pragma unroll
+      UNFOLD
       for (int v = 0; v < PACK; v++) x[k][v] = p.mode == LOG_SOFTMAX ? x[k][v] - last : x[k][v] * last;
   }
-#pragma unroll
+  UNFOLD
   for (int k = 0; k < PACKS; k++) {
     u64 at = ((u64)k * team + lane) * PACK;
     int count = count_at(at, n);
@@ -153,7 +153,7 @@ template <class C> DEVICE void softmax_apply(const SoftmaxParams &p) {
     C x[PACK];
     int count = count_at(at, end);
     load_dense<C, PACK>(x, p.in, p.type, row * p.along + at, count, (C)0);
-#pragma unroll
+    UNFOLD
     for (int v = 0; v < PACK; v++) x[v] = result(p.mode, x[v], acc.max, last);
     store_dense<C, PACK>(p.out, p.out_type, row * p.along + at, x, count);
   }
@@ -168,14 +168,14 @@ template <class C> DEVICE void softmax_columns(const SoftmaxParams &p) {
   int count = count_at(column, p.inner);
   u64 base = outer * p.along * p.inner + column;
   Sum<C> acc[PACK];
-#pragma unroll
+  UNFOLD
   for (int v = 0; v < PACK; v++) acc[v] = {-infinity((C)0), 0};
   if (count) {
 #pragma unroll 2
     for (u64 i = slice; i < p.along; i += slices) {
       C x[PACK];
       load_dense<C, PACK>(x, p.in, p.type, base + i * p.inner, count, (C)0);
-#pragma unroll
+      UNFOLD
       for (int v = 0; v < PACK; v++) {
         // One exponential: of the two numbers, the larger one stays.
         C m = larger(acc[v].max, x[v]), e = shifted_exp(acc[v].max < x[v] ? acc[v].max : x[v], m);
@@ -183,12 +183,12 @@ template <class C> DEVICE void softmax_columns(const SoftmaxParams &p) {
       }
     }
   }
-#pragma unroll
+  UNFOLD
   for (int v = 0; v < PACK; v++) lds[item_id() * PACK + v] = acc[v];
   for (u32 half = slices / 2; half; half /= 2) {
     barrier();
     if (slice < half)
-#pragma unroll
+      UNFOLD
       for (int v = 0; v < PACK; v++) {
         u32 at = item_id() * PACK + v;
         lds[at] = join(lds[at], lds[at + half * lanes * PACK]);
@@ -197,7 +197,7 @@ template <class C> DEVICE void softmax_columns(const SoftmaxParams &p) {
   barrier();
   if (!count) return;
   C max[PACK], last[PACK];
-#pragma unroll
+  UNFOLD
   for (int v = 0; v < PACK; v++) {
     max[v] = lds[lane * PACK + v].max;
     last[v] = last_of(p.mode, lds[lane * PACK + v].sum);
@@ -205,7 +205,7 @@ template <class C> DEVICE void softmax_columns(const SoftmaxParams &p) {
   for (u64 i = slice; i < p.along; i += slices) {
     C x[PACK];
     load_dense<C, PACK>(x, p.in, p.type, base + i * p.inner, count, (C)0);
-#pragma unroll
+    UNFOLD
     for (int v = 0; v < PACK; v++) x[v] = result(p.mode, x[v], max[v], last[v]);
     store_dense<C, PACK>(p.out, p.out_type, base + i * p.inner, x, count);
   }
