@@ -13,7 +13,7 @@ use crate::session::Queued;
 
 pub(super) struct CompletionObject {
     /// `None`: everything was done when the run returned. Goes before the session that it belongs to.
-    queued: Mutex<Option<Queued>>,
+    queued: Mutex<Option<Box<Queued>>>,
     _session: Pin<rukh_session>,
 }
 
@@ -74,7 +74,7 @@ pub unsafe extern "C" fn rukh_completion_is_done(
     error: *mut *mut rukh_error,
 ) -> rukh_status {
     call_on(completion, error, |completion| {
-        let is_done = locked(&completion.queued).as_ref().map_or(Ok(true), Queued::is_done)?;
+        let is_done = locked(&completion.queued).as_ref().map_or(Ok(true), |queued| queued.is_done())?;
         args::put(done, "done", is_done as i32)
     })
 }
@@ -89,7 +89,9 @@ pub unsafe extern "C" fn rukh_completion_wait(
     completion: *const rukh_completion,
     error: *mut *mut rukh_error,
 ) -> rukh_status {
-    call_on(completion, error, |completion| locked(&completion.queued).as_mut().map_or(Ok(()), Queued::wait))
+    call_on(completion, error, |completion| {
+        locked(&completion.queued).as_mut().map_or(Ok(()), |queued| queued.wait())
+    })
 }
 
 /// The event behind the run's work, for streams of the caller's to wait for (`hipStreamWaitEvent`).
@@ -104,6 +106,6 @@ pub unsafe extern "C" fn rukh_completion_event(
     error: *mut *mut rukh_error,
 ) -> rukh_status {
     call_on(completion, error, |completion| {
-        args::put(event, "event", locked(&completion.queued).as_ref().map_or(0, Queued::event))
+        args::put(event, "event", locked(&completion.queued).as_ref().map_or(0, |queued| queued.event()))
     })
 }

@@ -70,6 +70,9 @@ pub(crate) fn lower(graph: &mut Graph, half: ElementType, target: &dyn Target) -
     infer::infer(graph)
 }
 
+/// The inputs of a node that are to be halves, by position, and what its outputs are then.
+type Lowered = (Vec<(usize, ValueId)>, Vec<Fact>);
+
 struct Lowering<'t> {
     half: ElementType,
     target: &'t dyn Target,
@@ -114,7 +117,7 @@ impl Lowering<'_> {
     }
 
     /// The inputs that are to be halves, and what the outputs are then. `None`: the node stays as it is.
-    fn lowered(&mut self, graph: &mut Graph, node: &Node) -> Option<(Vec<(usize, ValueId)>, Vec<Fact>)> {
+    fn lowered(&mut self, graph: &mut Graph, node: &Node) -> Option<Lowered> {
         if node.subgraphs().next().is_some() || KEPT.contains(&node.op.name.as_str()) {
             return None;
         }

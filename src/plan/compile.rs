@@ -69,7 +69,7 @@ pub(crate) fn compile(graph: &Graph, cx: &mut CompileContext<'_>) -> Result<Prog
 
 /// Puts copies of the graph's inputs first and copies to its outputs last, so that the device gets the work
 /// between them in one go.
-fn copies_apart(graph: &Graph, outputs: &[u32], steps: &mut Vec<Step>) {
+fn copies_apart(graph: &Graph, outputs: &[u32], steps: &mut [Step]) {
     let read: std::collections::HashSet<u32> =
         steps.iter().flat_map(|s| s.inputs.iter().flatten().copied()).collect();
     let from_input = |step: &Step| {

@@ -204,10 +204,10 @@ impl<'p> Planner<'p> {
     /// that must be copied there at the end instead, with the outputs they go to.
     pub(super) fn bind_device_outputs(&mut self, steps: &mut [StepPlan]) -> Vec<(u32, usize)> {
         let mut copied_last = Vec::new();
-        for at in 0..steps.len() {
+        for (at, plan) in steps.iter_mut().enumerate() {
             let step = &self.program.steps[at];
             let (StepPlan::Copy(Place::Host), Some(&Some(from)), Some(&Some(to))) =
-                (&steps[at], step.inputs.first(), step.outputs.first())
+                (&plan, step.inputs.first(), step.outputs.first())
             else {
                 continue;
             };
@@ -228,7 +228,7 @@ impl<'p> Planner<'p> {
                 copied_last.push((from, index));
             }
             self.states[to as usize] = State::Absent;
-            steps[at] = StepPlan::Skip;
+            *plan = StepPlan::Skip;
         }
         copied_last
     }

@@ -116,7 +116,8 @@ impl Run<'_, '_> {
             steps.iter().any(|s| matches!(s, StepPlan::Device(planned) if planned.launches.reports_errors));
         // SAFETY: the graph was recorded for this plan and these addresses, which the run keeps until its work
         // is done.
-        Ok(unsafe { graph.launch(&device.stream)? })
+        unsafe { graph.launch(&device.stream)? };
+        Ok(())
     }
 
     /// Records the launches of these steps. `None`: the runtime cannot; that is told once.

@@ -167,7 +167,11 @@ impl Session {
     }
 
     /// Like `run_bound`, but leaves work for a device queued. `None`: it is done already.
-    pub(crate) fn queue_bound(&self, options: &RunOptions, binding: &mut Binding) -> Result<Option<Queued>> {
+    pub(crate) fn queue_bound(
+        &self,
+        options: &RunOptions,
+        binding: &mut Binding,
+    ) -> Result<Option<Box<Queued>>> {
         let mut ending = Ending::Queued(None);
         self.run_bound_until(options, binding, &mut ending)?;
         let Ending::Queued(Some(mut queued)) = ending else { return Ok(None) };

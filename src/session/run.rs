@@ -40,7 +40,7 @@ pub(super) enum Ending {
     /// With its work done; or only queued, when that is ordered in a stream of the user's.
     Ordered,
     /// With its work queued. What is needed to wait for it is left here.
-    Queued(Option<Queued>),
+    Queued(Option<Box<Queued>>),
 }
 
 /// Where an output of a run goes.
@@ -80,7 +80,7 @@ pub(super) fn run(
     if let (Some(pool), Some(mut device)) = (&program.device, device) {
         match (ending, &result) {
             (Ending::Queued(queued), Ok(())) => match Queued::new(device, pool) {
-                Ok(made) => *queued = Some(made),
+                Ok(made) => *queued = Some(Box::new(made)),
                 Err(e) => result = Err(e),
             },
             // A run that failed may have left copies into memory that is about to go.

@@ -1,6 +1,7 @@
 //! Computes once what several nodes compute alike.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use crate::graph::{Attribute, Dim, NodeId, ValueId};
 use crate::ops;
@@ -17,8 +18,11 @@ pub(super) struct Seen {
     nodes: HashMap<(String, Vec<Option<ValueId>>), NodeId>,
     constants: HashMap<(String, Vec<u8>), ValueId>,
     /// Small integers whose elements are known as expressions of the dimensions.
-    sizes: HashMap<(Option<ElementType>, Option<Vec<Dim>>, Vec<Dim>), ValueId>,
+    sizes: HashMap<Size, ValueId>,
 }
+
+/// Type, shape and elements.
+type Size = (Option<ElementType>, Option<Vec<Dim>>, Vec<Dim>);
 
 /// Replaces the node by an earlier one that gives the same.
 pub(super) fn common(rw: &mut Rewriter<'_>, seen: &mut Seen, id: NodeId) {
@@ -42,7 +46,12 @@ pub(super) fn common(rw: &mut Rewriter<'_>, seen: &mut Seen, id: NodeId) {
         && let Some(elements) = &fact.elements
     {
         let key = (fact.element_type(), fact.shape.clone(), elements.clone());
-        let first = *seen.sizes.entry(key).or_insert(output);
+        let first = seen.sizes.entry(key).or_insert(output);
+        // What nobody used any more after an earlier replacement is gone.
+        if !rw.producer(*first).is_some_and(|producer| rw.graph.has_node(producer)) {
+            *first = output;
+        }
+        let first = *first;
         if first != output && rw.bypass(id, first) {
             return;
         }
@@ -54,11 +63,15 @@ pub(super) fn common(rw: &mut Rewriter<'_>, seen: &mut Seen, id: NodeId) {
     let inputs = node.inputs.clone();
     let inputs: Vec<_> = inputs.into_iter().map(|v| v.map(|v| canonical(rw, seen, v))).collect();
     match seen.nodes.entry((key, inputs)) {
-        std::collections::hash_map::Entry::Vacant(entry) => {
+        Entry::Vacant(entry) => {
             entry.insert(id);
         }
-        std::collections::hash_map::Entry::Occupied(entry) => {
+        Entry::Occupied(mut entry) => {
             let first = *entry.get();
+            if !rw.graph.has_node(first) {
+                entry.insert(id);
+                return;
+            }
             if let (Some(value), Some(_)) = (rw.output(first), rw.output(id)) {
                 rw.bypass(id, value);
             }
@@ -76,8 +89,12 @@ fn canonical(rw: &Rewriter<'_>, seen: &mut Seen, value: ValueId) -> ValueId {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::infer;
     use super::super::super::testing::GraphBuilder;
-    use super::super::testing::assert_fused;
+    use super::super::fuse;
+    use super::super::testing::{CpuTarget, assert_fused};
+    use crate::graph::Attribute;
+    use crate::threads::Pool;
 
     #[test]
     fn the_same_is_computed_once() {
@@ -127,6 +144,36 @@ mod tests {
                 "return y",
             ],
         );
+    }
+
+    /// The first `Shape` goes with the only node that uses it, before the third one comes.
+    #[test]
+    fn what_is_gone_is_no_model() {
+        let zero = [0i64];
+        let builder = GraphBuilder::new()
+            .input("x", &["n", "4"])
+            .ints("zero", &[1], &zero)
+            .node("Shape", &["x"], &["a"])
+            .node("Exp", &["x"], &["e"])
+            .node_with("Shape", &[("end", Attribute::Int(1))], &["e"], &["rows"])
+            .node("Gather", &["a", "zero"], &["first"])
+            .node("Expand", &["e", "rows"], &["c"])
+            .node("Expand", &["c", "first"], &["d"])
+            .node("Shape", &["d"], &["b"])
+            .node("Expand", &["d", "b"], &["y"])
+            .output("y");
+        let mut graph = builder.0;
+        infer::infer(&mut graph).unwrap();
+        fuse(&mut graph, &CpuTarget(Pool::new(1))).unwrap();
+        let made: Vec<_> = graph.nodes().flat_map(|(_, n)| n.outputs.iter().flatten().copied()).collect();
+        for (_, node) in graph.nodes() {
+            for &input in node.inputs.iter().flatten() {
+                let there = made.contains(&input)
+                    || graph.inputs.contains(&input)
+                    || graph.value(input).constant.is_some();
+                assert!(there, "{} of {} is made\n{graph}", graph.value(input).name, node.name);
+            }
+        }
     }
 
     #[test]

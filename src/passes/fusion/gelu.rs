@@ -152,7 +152,7 @@ mod tests {
             .floats("six", &[], &[6.0])
             .floats("zero", &[], &[0.0])
             .floats("root2", &[], &[std::f32::consts::SQRT_2])
-            .floats("rootpi", &[], &[0.797_884_56])
+            .floats("rootpi", &[], &[0.797_884_6])
             .floats("cubic", &[], &[0.044715])
             .floats("quick", &[], &[1.702])
             .floats("sixth", &[], &[1.0 / 6.0])

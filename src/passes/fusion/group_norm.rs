@@ -15,7 +15,7 @@ pub(super) fn group_norm(rw: &mut Rewriter<'_>, root: NodeId) -> Option<()> {
         return None;
     }
     let output = rw.output(root)?;
-    let &[_, ref channels, ..] = rw.shape(output)? else { return None };
+    let [_, channels, ..] = rw.shape(output)? else { return None };
     let channels = usize::try_from(channels.known()?).ok()?;
     let rank = rw.shape(output)?.len();
     let (x, groups, epsilon, scale, shift) = rw.operands(root).into_iter().find_map(|[scaled, shift]| {

@@ -187,7 +187,7 @@ impl<'a> Rewriter<'a> {
             values.iter().map(|v| v.and_then(|v| self.graph.value(v).fact.ty.clone())).collect()
         };
         let (_, op) = ops::resolve(&node).ok()?;
-        if !self.target.runs(&node, &*op, &types(inputs), &[fact.ty.clone()]) {
+        if !self.target.runs(&node, &*op, &types(inputs), std::slice::from_ref(&fact.ty)) {
             return None;
         }
         let value = self.graph.add_value(&format!("{}/{}", node.name, node.op.name), fact);

@@ -85,9 +85,9 @@ impl<const R: usize, const BITS: i32> SimdOp for Dots<'_, R, BITS> {
                 for p in 0..each {
                     let w = ops.sub(ints.to_float(ints.and(word, mask)), zero);
                     word = ints.shift_right::<BITS>(word);
-                    for r in 0..R {
+                    for (r, part) in parts.iter_mut().enumerate() {
                         let at = ((r * runs + run) * each + p) * LANES + lane;
-                        parts[r] = ops.mul_add(w, ops.load(&self.rows[at..at + step]), parts[r]);
+                        *part = ops.mul_add(w, ops.load(&self.rows[at..at + step]), *part);
                     }
                 }
                 let scale = ops.load(&scales[lane..lane + step]);
