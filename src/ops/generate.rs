@@ -157,7 +157,8 @@ impl Operator for EyeLike {
 fn constant(a: &AttributeReader<'_>) -> Result<Arc<dyn Operator>, OpError> {
     let mut found: Vec<Arc<Tensor>> = Vec::new();
     if let Some(t) = a.tensor("value")? {
-        found.push(t.clone());
+        // In the file it may lie anywhere.
+        found.push(if t.is_aligned() { t.clone() } else { Arc::new(t.aligned()?) });
     }
     if a.opset() >= 11
         && let Some(sparse) = a.sparse_tensor("sparse_value")?
