@@ -72,10 +72,8 @@ fn coordinates(op: &Resize, axis: &Axis) -> Vec<(f64, bool)> {
                 Coordinates::HalfPixel => (i + 0.5) / scale - 0.5,
                 Coordinates::PytorchHalfPixel if exact == 1.0 => -0.5,
                 Coordinates::PytorchHalfPixel => (i + 0.5) / scale - 0.5,
-                Coordinates::HalfPixelSymmetric => {
-                    let offset = length as f64 / 2.0 * (1.0 - output as f64 / exact);
-                    offset + (i + 0.5) / scale - 0.5
-                }
+                // From centre to centre: halves are exact, so whole positions stay whole.
+                Coordinates::HalfPixelSymmetric => last / 2.0 + (i - (output as f64 - 1.0) / 2.0) / scale,
                 Coordinates::AlignCorners if exact == 1.0 => 0.0,
                 Coordinates::AlignCorners => i * last / (exact - 1.0),
                 Coordinates::Asymmetric => i / scale,

@@ -12,7 +12,7 @@ from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from .draw import BF16, F16, F32, F64, Case, Draw, element_of
-from .faults import computes_in_single, reference_fault
+from .faults import computes_in_single, reference_fault, unstable
 
 # The newest operator set that this version of ONNX Runtime knows.
 RUNTIME_OPSET = 26
@@ -72,6 +72,8 @@ def infer(draw: Draw, case: Case) -> list[np.dtype]:
 
 def compute(draw: Draw, case: Case) -> tuple[list[np.ndarray], str]:
     """The outputs, and who computed them. Half types are computed in float32."""
+    if reason := unstable(draw, case):
+        raise NoReference(reason)
     wide = case
     if case.widen:
         widened = [

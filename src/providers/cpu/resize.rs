@@ -302,4 +302,29 @@ mod tests {
             assert_eq!(elements::<f32>(&out[0]).1, want, "{op} {opset}");
         }
     }
+
+    /// Coordinates that are whole (0 and 2) where 1/2 of 3 and 1/3 of 6 are not rounded on the way: results
+    /// of the formula in rational numbers.
+    #[test]
+    fn symmetric_places_stay_whole() {
+        for (width, sizes, rounding, want) in [
+            (3, [1, 2], "ceil", vec![0.0, 2.0]),
+            (3, [1, 2], "floor", vec![0.0, 2.0]),
+            (6, [1, 2], "floor", vec![1.0, 4.0]),
+            (6, [1, 2], "ceil", vec![1.0, 4.0]),
+        ] {
+            let policy = if width == 3 { "not_larger" } else { "stretch" };
+            let text = |name, value: &str| (name, Attribute::String(value.into()));
+            let attributes = vec![
+                text("coordinate_transformation_mode", "half_pixel_symmetric"),
+                text("keep_aspect_ratio_policy", policy),
+                text("nearest_mode", rounding),
+            ];
+            let height = if width == 3 { 2 } else { 1 };
+            let x: Vec<f32> = (0..height * width).map(|i| (i % width) as f32).collect();
+            let inputs = [t(&[height, width], &x), None, None, t(&[2], &sizes.map(i64::from))];
+            let out = run("Resize", 19, &attributes, &inputs, 1).unwrap();
+            assert_eq!(elements::<f32>(&out[0]).1, want, "{width} {rounding}");
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..draw import Case, Draw, generator, is_integer
+from ..draw import STRING, Case, Draw, generator, is_integer
 
 
 @generator("NonZero")
@@ -15,7 +15,8 @@ def non_zero(d: Draw) -> Case:
 @generator("Unique")
 def unique(d: Draw) -> Case:
     dtype = d.type()
-    shape = d.shape(1)
+    # Of empty tensors of strings the reference fails, and ONNX Runtime ends the process.
+    shape = d.shape(1, zero=0 if dtype == STRING else 0.04)
     axis = d.axis(len(shape)) if d.chance(0.5) else None
     x = d.array(dtype, shape, 0, 3) if dtype.kind in "iu" else d.array(dtype, shape)
     if dtype.kind == "f" or dtype.kind == "V":
