@@ -32,7 +32,7 @@ TEST_GPU_TARGETS ?= gfx1100,gfx90a,sm_80
 
 .DEFAULT_GOAL := help
 .PHONY: help run test test-full bench install stage models lint test-rust test-c conformance \
-	test-docs test-python test-properties test-hip test-hip-full test-models test-quantized fuzz tools run-tools format clean distclean
+	test-docs test-python test-properties test-hip test-hip-full test-hiprtc test-models test-quantized fuzz tools run-tools format clean distclean
 
 help: ## list the commands
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | awk -F '\t' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -57,6 +57,8 @@ test-full: test ## also draw many random cases, export the large models (2.5 GB)
 	$(MAKE) --no-print-directory test-properties
 	$(MAKE) --no-print-directory test-models
 	$(MAKE) --no-print-directory test-quantized
+	$(MAKE) --no-print-directory test-hip-full
+	$(MAKE) --no-print-directory test-hiprtc
 	$(MAKE) --no-print-directory fuzz
 
 bench: build/models/.exported ## time the exported models
@@ -123,6 +125,10 @@ test-hip-full: export RUKH_GPU_TARGETS := all
 test-hip-full: HIP_ARCHES := gfx1100 gfx90a gfx1030 gfx1201 gfx942
 test-hip-full: HIP_SAMPLE := 100000
 test-hip-full: test-hip ## as test-hip, all cases, more emulated GPUs, kernels for every target
+
+test-hiprtc: ## compile every kernel with the HIP runtime's own compiler (Debian's libamdhip64-5)
+	scripts/install_packages.sh $(AMDEMU_PACKAGES)
+	python3 scripts/compile_with_hiprtc.py
 
 test-models: build/models/.exported
 	RUKH_MODELS=$(BUILD)/models $(CARGO) test --release -p rukh-cli --test models --test allocations --test memory -- --nocapture
