@@ -162,7 +162,7 @@ KERNEL(GROUP) order_select(OrderParams p) {
     for (u32 v = 0; v < PER_ITEM; v++) {
       Candidate one = loaded[v];
       if (one.index == EMPTY || one.key > limit.key || (one.key == limit.key && one.index > limit.index)) continue;
-      u32 place = __scoped_atomic_fetch_add(&filled, 1, __ATOMIC_RELAXED, __MEMORY_SCOPE_WRKGRP);
+      u32 place = ATOMIC_IN_GROUP(fetch_add, &filled, 1);
       keys[place] = one.key;
       order[place] = one.index;
     }

@@ -28,7 +28,7 @@ KERNEL(GROUP) scatter_claim(ClaimParams p) {
   if (i >= p.count) return;
   GLOBAL u32 *slot = (GLOBAL u32 *)p.slots + ((const GLOBAL u64 *)p.places)[i];
   if (p.clear) *slot = 0;
-  else __scoped_atomic_fetch_max(slot, (u32)i + 1, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);
+  else ATOMIC_ON_DEVICE(fetch_max, slot, (u32)i + 1);
 }
 
 struct WriteParams {

@@ -97,6 +97,16 @@ DEVICE u32 lane_xor(u32 value, u32 mask) {
 
 #endif
 
+// Relaxed atomics, ordered with the workgroup alone or with the whole device. hipRTC's older compilers have
+// HIP's names for them only.
+#if defined(__AMDGCN__)
+#define ATOMIC_IN_GROUP(what, ...) __hip_atomic_##what(__VA_ARGS__, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_WORKGROUP)
+#define ATOMIC_ON_DEVICE(what, ...) __hip_atomic_##what(__VA_ARGS__, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT)
+#else
+#define ATOMIC_IN_GROUP(what, ...) __scoped_atomic_##what(__VA_ARGS__, __ATOMIC_RELAXED, __MEMORY_SCOPE_WRKGRP)
+#define ATOMIC_ON_DEVICE(what, ...) __scoped_atomic_##what(__VA_ARGS__, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE)
+#endif
+
 template <class To, class From> DEVICE To bits(From from) {
   static_assert(sizeof(To) == sizeof(From), "the same size");
   return __builtin_bit_cast(To, from);
