@@ -99,12 +99,18 @@ fn info_tells_what_is_in_a_model() {
     let output = rukh(&["info", "digits.onnx", "--run", "--nodes"]);
     assert!(output.status.success(), "{output:?}");
     let text = stdout(&output);
-    for part in ["float[batch, 1, 8, 8]", "float[batch, 10]", "ai.onnx 18", "2 Conv", "peak after a run"] {
+    for part in [
+        "float[batch, 1, 8, 8]",
+        "float[batch, 10]",
+        "ai.onnx 18",
+        "2 com.microsoft.FusedConv",
+        "peak after a run",
+    ] {
         assert!(text.contains(part), "{part}: {text}");
     }
     let json: serde_json::Value =
         serde_json::from_slice(&rukh(&["info", "digits.onnx", "--json"]).stdout).unwrap();
-    assert_eq!(json["operators"]["Conv"], 2);
+    assert_eq!(json["operators"]["com.microsoft.FusedConv"], 2);
     assert_eq!(json["inputs"][0]["type"], "float[batch, 1, 8, 8]");
     assert_eq!(json["nodes"].as_array().unwrap()[0]["provider"], "cpu");
 }
@@ -118,8 +124,10 @@ fn bench_times_and_tells() {
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(json["runs"], 3);
     assert!(json["latency_s"]["median"].as_f64().unwrap() > 0.0);
-    assert!(json["operators"].as_array().unwrap().iter().any(|row| row["operator"] == "Conv"));
-    assert!(std::fs::read_to_string(trace).unwrap().contains("\"Conv\""));
+    assert!(
+        json["operators"].as_array().unwrap().iter().any(|row| row["operator"] == "com.microsoft.FusedConv")
+    );
+    assert!(std::fs::read_to_string(trace).unwrap().contains("\"com.microsoft.FusedConv\""));
 
     let output = rukh(&["bench", "digits.onnx", "--first"]);
     assert!(stdout(&output).contains("first run"), "{output:?}");
