@@ -50,7 +50,7 @@ static void bound_runs(rukh_environment *environment) {
     rukh_io_binding *binding;
     rukh_run_options *options;
     rukh_value *vx, *vy;
-    int i;
+    int i, round;
     for (i = 0; i < 64 * 4; i++) x[i] = (float)(i % 5);
     OK(rukh_value_create_tensor_over(RUKH_ELEMENT_FLOAT, in, 2, x, sizeof x, NULL, NULL, &vx, &error));
     OK(rukh_value_create_tensor_over(RUKH_ELEMENT_FLOAT, out, 2, y, sizeof y, NULL, NULL, &vy, &error));
@@ -61,13 +61,18 @@ static void bound_runs(rukh_environment *environment) {
     OK(rukh_io_binding_bind_output(binding, "y", vy, &error));
     for (i = 0; i < 3; i++) OK(rukh_io_binding_run(binding, NULL, &error));
 
-    __atomic_store_n(&counting, 1, __ATOMIC_RELAXED);
-    for (i = 0; i < 100; i++) {
-        y[0] = -1;
-        OK(rukh_io_binding_run(binding, i % 2 == 0 ? NULL : options, &error));
-        CHECK(y[0] >= 0);
+    /* A thread of the pool that comes late makes its buffers then: one of three rounds must be without. */
+    for (round = 0; round < 3; round++) {
+        __atomic_store_n(&count, 0, __ATOMIC_RELAXED);
+        __atomic_store_n(&counting, 1, __ATOMIC_RELAXED);
+        for (i = 0; i < 100; i++) {
+            y[0] = -1;
+            OK(rukh_io_binding_run(binding, i % 2 == 0 ? NULL : options, &error));
+            CHECK(y[0] >= 0);
+        }
+        __atomic_store_n(&counting, 0, __ATOMIC_RELAXED);
+        if (count == 0) break;
     }
-    __atomic_store_n(&counting, 0, __ATOMIC_RELAXED);
     if (count != 0) {
         fprintf(stderr, "100 bound runs allocated %d times\n", count);
         abort();
