@@ -1,12 +1,13 @@
 //! Compiles `kernels/*.hip` for every GPU target when a clang is there, and writes what the library
-//! embeds: `kernels.rs`, a table of compressed code objects by family and target.
+//! embeds: `kernels.rs`, a table of packs. A pack is one family for all targets of a generation, whose code is
+//! much alike, compressed as one: of the code of five targets that takes little more than of one's.
 //!
 //! `RUKH_CLANG` names the compiler, `RUKH_GPU_TARGETS` the targets (comma-separated; `all`, the default:
 //! every one that the clang knows; `none`). Compiled kernels are cached by content, so that a build
 //! compiles only what changed. Nothing of ROCm or CUDA is needed.
 
+use std::collections::BTreeMap;
 use std::collections::hash_map::DefaultHasher;
-use std::fmt::Write as _;
 use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -36,7 +37,6 @@ pub fn build() {
     let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets OUT_DIR"));
     let targets = wanted_targets();
     let clang = if targets.is_empty() { None } else { find_clang() };
-    let mut table = String::new();
     let images = match &clang {
         Some(clang) => compile_all(clang, &targets, &out),
         None => {
@@ -50,17 +50,11 @@ pub fn build() {
             Vec::new()
         }
     };
-    for Image { family, target, file, bytes } in &images {
-        writeln!(
-            table,
-            "    Image {{ family: {family:?}, target: {target:?}, bytes: {bytes}, packed: include_bytes!({file:?}) }},"
-        )
-        .expect("text grows");
-    }
+    let table: String = pack_all(&images, &out).iter().map(Pack::entry).collect();
     let built: Vec<&str> =
         targets.iter().map(String::as_str).filter(|t| images.iter().any(|i| i.target == *t)).collect();
     let text = format!(
-        "pub(super) const IMAGES: &[Image] = &[\n{table}];\npub(super) const TARGETS: &[&str] = &{built:?};\n"
+        "pub(super) const PACKS: &[Pack] = &[\n{table}];\npub(super) const TARGETS: &[&str] = &{built:?};\n"
     );
     fs::write(out.join("kernels.rs"), text).expect("OUT_DIR can be written");
 }
@@ -69,10 +63,113 @@ pub fn build() {
 struct Image {
     family: String,
     target: String,
-    /// The compressed image.
+    /// Code object or PTX, compressed by itself.
     file: PathBuf,
-    /// Its size before compression.
-    bytes: usize,
+}
+
+/// One family for the targets of a generation.
+struct Pack {
+    family: String,
+    /// Name, size and digest of each image, in the order in which they were put together.
+    images: Vec<(String, usize, u64)>,
+    /// The images, compressed together.
+    file: PathBuf,
+}
+
+impl Pack {
+    /// Its line in the table that the library includes.
+    fn entry(&self) -> String {
+        let Pack { family, images, file } = self;
+        let images: String = images
+            .iter()
+            .map(|(target, bytes, digest)| {
+                format!("Image {{ target: {target:?}, bytes: {bytes}, digest: {digest:#x} }}, ")
+            })
+            .collect();
+        format!("    Pack {{ family: {family:?}, images: &[{images}], packed: include_bytes!({file:?}) }},\n")
+    }
+}
+
+/// Which targets' code is alike: AMD's of one major version, and all PTX.
+fn generation(target: &str) -> &str {
+    match target.strip_prefix("gfx") {
+        // The last two digits are minor version and stepping.
+        Some(number) => &number[..number.len().saturating_sub(2)],
+        None => "ptx",
+    }
+}
+
+/// Puts the images together. The newest target comes first: who reads a pack decodes all that comes before.
+fn pack_all(images: &[Image], out: &Path) -> Vec<Pack> {
+    let mut groups: BTreeMap<(&str, &str), Vec<&Image>> = BTreeMap::new();
+    for image in images.iter().rev() {
+        groups.entry((&image.family, generation(&image.target))).or_default().push(image);
+    }
+    let groups = Mutex::new(groups.into_values().collect::<Vec<_>>());
+    let packs = Mutex::new(Vec::new());
+    parallel(|| {
+        let Some(group) = groups.lock().expect("no job panics").pop() else { return false };
+        let pack = pack(&group, &cache_folder(out));
+        packs.lock().expect("no job panics").push(pack);
+        true
+    });
+    let mut packs = packs.into_inner().expect("no job panics");
+    packs.sort_by(|a, b| (&a.family, &a.images).cmp(&(&b.family, &b.images)));
+    packs
+}
+
+fn pack(group: &[&Image], cache: &Path) -> Pack {
+    /// The highest that needs no unusual memory to decode.
+    const LEVEL: i32 = 19;
+    let read = |image: &&Image| {
+        let packed = fs::read(&image.file).expect("the cache can be read");
+        zstd::decode_all(packed.as_slice()).expect("the cache is whole")
+    };
+    let images: Vec<Vec<u8>> = group.iter().map(read).collect();
+    let digests: Vec<u64> = images.iter().map(|image| fnv1a(image)).collect();
+    let mut key = DefaultHasher::new();
+    (LEVEL, &digests).hash(&mut key);
+    let family = &group[0].family;
+    let file = cache.join(format!("{family}-{}-{:016x}.pack", generation(&group[0].target), key.finish()));
+    if !file.exists() {
+        let whole = images.concat();
+        let mut encoder = zstd::bulk::Compressor::new(LEVEL).expect("the level exists");
+        // Reaches from one image to the next.
+        encoder.long_distance_matching(true).expect("a known parameter");
+        encoder.window_log(whole.len().next_power_of_two().ilog2().clamp(10, 27)).expect("in range");
+        write_whole(&file, &encoder.compress(&whole).expect("memory compresses"));
+    }
+    let described = group.iter().zip(&images).zip(&digests);
+    Pack {
+        family: family.clone(),
+        images: described.map(|((i, bytes), &digest)| (i.target.clone(), bytes.len(), digest)).collect(),
+        file,
+    }
+}
+
+/// FNV-1a of 64 bits.
+fn fnv1a(bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
+}
+
+/// Writes a file so that nobody sees it half.
+fn write_whole(file: &Path, bytes: &[u8]) {
+    let mut name = file.as_os_str().to_owned();
+    name.push(format!(".{}", std::process::id()));
+    fs::write(&name, bytes).expect("the cache can be written");
+    fs::rename(&name, file).expect("the cache can be written");
+}
+
+/// Calls `job` on as many threads as cargo allows until it says that nothing is left.
+fn parallel(job: impl Fn() -> bool + Sync) {
+    let workers = env::var("NUM_JOBS").ok().and_then(|n| n.parse().ok()).unwrap_or(1);
+    thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| while job() {});
+        }
+    });
 }
 
 fn wanted_targets() -> Vec<String> {
@@ -120,18 +217,12 @@ fn compile_all(clang: &str, targets: &[String], out: &Path) -> Vec<Image> {
         }
     }
     let (jobs, done) = (Mutex::new(jobs), Mutex::new(Vec::new()));
-    let workers = env::var("NUM_JOBS").ok().and_then(|n| n.parse().ok()).unwrap_or(1);
-    thread::scope(|scope| {
-        for _ in 0..workers {
-            scope.spawn(|| {
-                loop {
-                    let Some((source, target)) = jobs.lock().expect("no job panics").pop() else { return };
-                    if let Some(image) = compile(clang, &folder, &source, &target, &cache, seed.clone()) {
-                        done.lock().expect("no job panics").push(image);
-                    }
-                }
-            });
+    parallel(|| {
+        let Some((source, target)) = jobs.lock().expect("no job panics").pop() else { return false };
+        if let Some(image) = compile(clang, &folder, &source, &target, &cache, seed.clone()) {
+            done.lock().expect("no job panics").push(image);
         }
+        true
     });
     let mut images = done.into_inner().expect("no job panics");
     images.sort_by(|a, b| (&a.family, &a.target).cmp(&(&b.family, &b.target)));
@@ -175,14 +266,11 @@ fn compile(
     }
     command.args(["--cuda-device-only"]).arg(source);
     format!("{command:?}").hash(&mut key);
-    let packed = cache.join(format!("{family}-{target}-{:016x}.deflate", key.finish()));
-    let size = packed.with_extension("size");
-    if let (true, Some(bytes)) =
-        (packed.exists(), fs::read_to_string(&size).ok().and_then(|text| text.parse().ok()))
-    {
-        return Some(Image { family, target: target.to_owned(), file: packed, bytes });
+    let file = cache.join(format!("{family}-{target}-{:016x}.zst", key.finish()));
+    if file.exists() {
+        return Some(Image { family, target: target.to_owned(), file });
     }
-    let image = packed.with_extension(format!("{}.tmp", std::process::id()));
+    let image = file.with_extension(format!("{}.tmp", std::process::id()));
     let output = command.arg("-o").arg(&image).output().expect("the compiler runs");
     if !output.status.success() {
         let text = String::from_utf8_lossy(&output.stderr);
@@ -197,11 +285,8 @@ fn compile(
         // The driver takes PTX as a C string.
         bytes.push(0);
     }
-    let written = packed.with_extension(format!("{}.packed", std::process::id()));
-    fs::write(&written, miniz_oxide::deflate::compress_to_vec(&bytes, 9)).expect("the cache can be written");
-    fs::write(&size, bytes.len().to_string()).expect("the cache can be written");
-    fs::rename(&written, &packed).expect("the cache can be written");
-    Some(Image { family, target: target.to_owned(), file: packed, bytes: bytes.len() })
+    write_whole(&file, &zstd::encode_all(bytes.as_slice(), 3).expect("memory compresses"));
+    Some(Image { family, target: target.to_owned(), file })
 }
 
 /// The files of a folder with this extension, in order.

@@ -1,17 +1,25 @@
 //! The machine code that the build embedded, by family and target.
 
-use miniz_oxide::inflate::decompress_to_vec_with_limit;
+use std::io::{self, Read};
+
+use ruzstd::decoding::StreamingDecoder;
 
 use crate::error::{Result, fail};
 use crate::hip::{DeviceInfo, Platform};
 
-/// A family's kernels for one target, compressed.
-pub(super) struct Image {
+/// A family's kernels for the targets of one generation, compressed together (kernels/build.rs).
+pub(super) struct Pack {
     family: &'static str,
-    target: &'static str,
-    /// Size before compression.
-    bytes: usize,
+    images: &'static [Image],
     packed: &'static [u8],
+}
+
+/// A code object (or PTX) in a pack.
+pub(super) struct Image {
+    target: &'static str,
+    bytes: usize,
+    /// FNV-1a of 64 bits over the image.
+    digest: u64,
 }
 
 include!(concat!(env!("OUT_DIR"), "/kernels.rs"));
@@ -45,19 +53,33 @@ pub(super) fn target_for(
 
 /// A family's code object (or PTX) for a target.
 pub(super) fn image(family: &str, target: &str) -> Result<Vec<u8>> {
-    let Some(image) = IMAGES.iter().find(|i| i.family == family && i.target == target) else {
+    let found = PACKS.iter().filter(|pack| pack.family == family).find_map(|pack| {
+        let at = pack.images.iter().position(|image| image.target == target)?;
+        Some((pack, at))
+    });
+    let Some((pack, at)) = found else {
         fail!(Internal, "the kernels \"{family}\" are not embedded for {target}");
     };
-    match decompress_to_vec_with_limit(image.packed, image.bytes) {
-        Ok(bytes) if bytes.len() == image.bytes => Ok(bytes),
-        _ => fail!(Internal, "the embedded kernels \"{family}\" for {target} are damaged"),
+    match pack.image(at) {
+        Ok(bytes) => Ok(bytes),
+        Err(error) => fail!(Internal, "the embedded kernels \"{family}\" for {target} are damaged: {error}"),
     }
 }
 
-/// FNV-1a of 64 bits over a target's kernels: another number for other kernels.
+impl Pack {
+    /// Decodes up to the image, and the image.
+    fn image(&self, at: usize) -> io::Result<Vec<u8>> {
+        let mut decoder = StreamingDecoder::new(self.packed).map_err(io::Error::other)?;
+        let before: usize = self.images[..at].iter().map(|image| image.bytes).sum();
+        io::copy(&mut decoder.by_ref().take(before as u64), &mut io::sink())?;
+        let mut bytes = vec![0; self.images[at].bytes];
+        decoder.read_exact(&mut bytes)?;
+        Ok(bytes)
+    }
+}
+
+/// A number for a target's kernels: another one for other kernels.
 pub(super) fn digest(target: &str) -> u64 {
-    let images = IMAGES.iter().filter(|i| i.target == target);
-    images.flat_map(|i| i.packed).fold(0xcbf2_9ce4_8422_2325, |hash: u64, &byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
-    })
+    let images = PACKS.iter().flat_map(|pack| pack.images).filter(|image| image.target == target);
+    images.fold(0, |all: u64, image| all.rotate_left(5) ^ image.digest)
 }
