@@ -1,6 +1,8 @@
 //! How operators run: one folder for each kind of device.
 
 pub(crate) mod cpu;
+#[cfg(test)]
+mod documentation;
 pub(crate) mod hip;
 mod ints;
 mod node;

@@ -85,8 +85,6 @@ mod weight_only;
 mod window;
 
 #[cfg(test)]
-mod documentation;
-#[cfg(test)]
 mod testing;
 
 pub(crate) use evaluate::{evaluate, fact_of, known_shape, run_kernel};
@@ -181,4 +179,10 @@ pub(crate) fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
         Some(entry) => (entry.build)(node),
         None => Err(OpError::Unsupported(format!("the CPU provider has no kernel for {}", node.name))),
     }
+}
+
+/// Domain and name of each operator that has a kernel.
+#[cfg(test)]
+pub(super) fn operators() -> impl Iterator<Item = (&'static str, &'static str)> {
+    FAMILIES.iter().flat_map(|family| family.iter()).map(|entry| (entry.domain, entry.name))
 }

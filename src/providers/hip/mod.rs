@@ -50,7 +50,7 @@ pub(crate) use kernel::HipKernel;
 pub(crate) use launch::{Addresses, LaunchPlan, PlanBuilder};
 pub(crate) use options::{HipOptions, wants_fp16};
 pub(crate) use provider::{
-    DeviceBuffer, MemorySource, Provider, check_device, memory_info, missing, shared_arena,
+    DeviceBuffer, MemorySource, Provider, check_device, memory_info, missing, platform_of, shared_arena,
 };
 pub(crate) use transfer::{allocate_on, copy_bytes};
 pub(crate) use tuning::Tuner;
@@ -116,4 +116,10 @@ pub(crate) fn build(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpErro
         Some(entry) => (entry.build)(node),
         None => Err(OpError::Unsupported(format!("the HIP provider has no kernel for {}", node.name))),
     }
+}
+
+/// Domain and name of each operator that has a kernel.
+#[cfg(test)]
+pub(super) fn operators() -> impl Iterator<Item = (&'static str, &'static str)> {
+    FAMILIES.iter().flat_map(|family| family.iter()).map(|entry| (entry.domain, entry.name))
 }

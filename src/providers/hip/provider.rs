@@ -136,6 +136,11 @@ pub(crate) fn check_device(device_id: usize) -> Result<()> {
     find_device(device_id).map(|_| ())
 }
 
+/// Whose runtime a device is reached by.
+pub(crate) fn platform_of(device_id: usize) -> Result<Platform> {
+    Ok(find_device(device_id)?.platform)
+}
+
 /// Free and total bytes of a device's memory.
 pub(crate) fn memory_info(device_id: usize) -> Result<(usize, usize)> {
     Ok(find_device(device_id)?.device(device_id)?.memory_info()?)

@@ -1,4 +1,4 @@
-//! docs/operators.md is what the declarations and this provider's tables say. `RUKH_UPDATE=1 cargo test
+//! docs/operators.md is what the declarations and the providers' tables say. `RUKH_UPDATE=1 cargo test
 //! --lib documentation` writes it anew.
 
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use std::path::Path;
 use crate::ops::{Declaration, Types, declarations};
 use crate::tensor::{ElementType, ValueType};
 
-use super::FAMILIES;
+use super::{cpu, hip};
 
 /// Operators that the session runs itself, over nested graphs.
 const BY_SESSION: &[&str] = &["If", "Loop", "Scan", "SequenceMap"];
@@ -85,9 +85,9 @@ fn every_note_has_its_operator() {
     for (domain, name, _) in ABSENT {
         assert!(!declarations().any(|d| d.domain == *domain && d.name == *name), "{domain} {name}");
     }
-    for entry in FAMILIES.iter().flat_map(|family| family.iter()) {
-        let declared = declarations().any(|d| d.domain == entry.domain && d.name == entry.name);
-        assert!(declared, "{} {} has a kernel and no declaration", entry.domain, entry.name);
+    for (domain, name) in cpu::operators().chain(hip::operators()) {
+        let declared = declarations().any(|d| (d.domain, d.name) == (domain, name));
+        assert!(declared, "{domain} {name} has a kernel and no declaration");
     }
 }
 
@@ -104,8 +104,8 @@ fn page() -> String {
          operator keeps its meaning up to the next one, and the newest operator set is 28. In a signature `?`\n\
          marks what may be left out, `*` any number and `+` one or more; a type is a variable, an element type,\n\
          `seq(…)`, `opt(…)`, or `any`. Types are those of all versions together; a version may allow fewer.\n\
-         An operator runs on a provider (cpu), or in the session, which runs nested graphs, or is rewritten to\n\
-         the operators that it stands for.\n\n\
+         An operator runs on a provider (cpu, hip; hip may have it for fewer types, and leaves the others to\n\
+         cpu), or in the session, which runs nested graphs, or is rewritten to the operators that it stands for.\n\n\
          Sets of types:\n\n",
     );
     for (name, types) in sets() {
@@ -131,12 +131,14 @@ fn row(d: &Declaration) -> String {
     let versions: Vec<String> = d.since.iter().map(i64::to_string).collect();
     let types: Vec<String> =
         d.types.iter().map(|(name, types)| format!("{name}: {}", describe(*types))).collect();
-    let has_kernel = FAMILIES.iter().flat_map(|f| f.iter()).any(|e| e.domain == d.domain && e.name == d.name);
-    let provider = match d.name {
-        name if BY_SESSION.contains(&name) => "session",
-        name if REWRITTEN.contains(&name) => "rewritten",
-        _ if has_kernel => "cpu",
-        _ => "nothing",
+    let operator = (d.domain, d.name);
+    let provider = match (cpu::operators().any(|o| o == operator), hip::operators().any(|o| o == operator)) {
+        _ if BY_SESSION.contains(&d.name) => "session",
+        _ if REWRITTEN.contains(&d.name) => "rewritten",
+        (true, true) => "cpu, hip",
+        (true, false) => "cpu",
+        (false, true) => "hip",
+        (false, false) => "nothing",
     };
     let notes: Vec<&str> = NOTES.iter().filter(|n| (n.0, n.1) == (d.domain, d.name)).map(|n| n.2).collect();
     format!(
