@@ -1,0 +1,301 @@
+#!/usr/bin/env python3
+"""Time rukh beside other engines on whole models, in turns, on the CPU.
+
+    bench.py --models DIR [--quantized DIR] [--engines rukh,onnxruntime,openvino,rten] [--threads N]
+             [--rounds N] [--turn MS] [--rten PROGRAM] [--out DIR] [ROW…]
+
+A row is a model and a sample of its inputs in one precision: `resnet50`, `resnet50:8` (batch 8), `resnet50:bf16`,
+`resnet50_qdq:int8`; without names all that DIR has. Every engine is a process (worker.py, benches/rten); they take
+turns, in another order each round, with the same number of threads. The outputs are compared with torch's, those
+of quantized models with ONNX Runtime's. The bound is what the row's multiplications and additions would take at
+the speed of a large matrix product on this machine, or its weights at the speed of a copy, whichever is longer.
+
+Prints Markdown, and writes it with all times to DIR/results.md and DIR/results.json. Ends with 1 when an output is
+wrong. What an engine cannot run is told with its reason.
+"""
+
+import argparse
+import json
+import math
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+import cost
+
+HERE = pathlib.Path(__file__).resolve().parent
+PEERS = ("onnxruntime", "openvino", "rten")
+# The largest difference of an output from its reference, over the reference's largest magnitude.
+LIMITS = {"f32": 1e-3, "bf16": 1e-1, "int8": 1e-1}
+
+
+@dataclass
+class Row:
+    name: str
+    model: pathlib.Path
+    sample: pathlib.Path
+    precision: str
+
+    def engines(self, wanted):
+        """Those that have this precision."""
+        lacking = {"bf16": ("onnxruntime", "rten")}.get(self.precision, ())
+        return [engine for engine in wanted if engine not in lacking]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--models", type=pathlib.Path, required=True)
+    parser.add_argument("--quantized", type=pathlib.Path)
+    parser.add_argument("--engines", default="rukh,onnxruntime,openvino,rten")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=12)
+    parser.add_argument("--turn", type=float, default=400, help="milliseconds of a turn (default 400)")
+    parser.add_argument("--rten", type=pathlib.Path, default=HERE.parents[1] / "benches/rten/target/release/bench-rten")
+    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("build/bench"))
+    parser.add_argument("rows", nargs="*")
+    arguments = parser.parse_args()
+    rows = find_rows(arguments)
+    machine = cost.machine()
+    print(f"{arguments.threads} threads; a product {machine.gflops:.0f} GFLOP/s, a copy {machine.gbytes:.0f} GB/s\n")
+    results = []
+    for row in rows:
+        result = measure(row, arguments)
+        result["bound_ms"] = cost.bound(row.model, inputs(row.sample), machine)
+        results.append(result)
+        print(latency_line(result), flush=True)
+    text = "\n".join([*latency_table(results), "", *ratio_table(results), "", *start_table(results)])
+    print("\n" + text)
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    (arguments.out / "results.md").write_text(text + "\n")
+    (arguments.out / "results.json").write_text(json.dumps({"machine": machine.__dict__, "rows": results}, indent=1))
+    return any(engine.get("wrong") for result in results for engine in result["engines"].values())
+
+
+def find_rows(arguments):
+    rows = []
+    for model in sorted(arguments.models.glob("*/model.onnx")):
+        name, folder = model.parent.name, model.parent
+        rows.append(Row(name, model, folder / "sample.npz", "f32"))
+        if (folder / "sample_b8.npz").exists():
+            rows.append(Row(f"{name}:8", model, folder / "sample_b8.npz", "f32"))
+        rows.append(Row(f"{name}:bf16", model, folder / "sample.npz", "bf16"))
+    for model in sorted(arguments.quantized.glob("*.onnx") if arguments.quantized else []):
+        original = max((r.name for r in rows if model.stem.startswith(r.name)), key=len, default=None)
+        if original:
+            rows.append(Row(f"{model.stem}:int8", model, arguments.models / original / "sample.npz", "int8"))
+    if not arguments.rows:
+        return rows
+    unknown = set(arguments.rows) - {row.name for row in rows}
+    if unknown:
+        sys.exit(f"no such row: {', '.join(sorted(unknown))}; there are {', '.join(row.name for row in rows)}")
+    return [row for row in rows if row.name in arguments.rows]
+
+
+def inputs(sample):
+    with np.load(sample) as stored:
+        return {key[3:]: stored[key] for key in stored.files if key.startswith("in:")}
+
+
+def references(row):
+    """Torch's outputs, in order; of a quantized model there are none."""
+    if row.precision == "int8":
+        return None
+    with np.load(row.sample) as stored:
+        return [stored[key] for key in stored.files if key.startswith("out:")]
+
+
+def measure(row, arguments):
+    """All engines on one row: {"row", "engines": {name: figures}}."""
+    workers, engines = {}, {}
+    with tempfile.TemporaryDirectory() as scratch:
+        for engine in row.engines(arguments.engines.split(",")):
+            folder = pathlib.Path(scratch) / engine
+            folder.mkdir()
+            worker = Worker(engine, row, folder, arguments)
+            engines[engine] = worker.figures
+            if worker.error:
+                continue
+            workers[engine] = worker
+        compare(row, workers)
+        order = list(workers)
+        for i in range(arguments.rounds):
+            for engine in order[i % len(order) :] + order[: i % len(order)]:
+                workers[engine].turn(arguments.turn)
+        for worker in workers.values():
+            worker.close()
+    return {"row": row.name, "engines": engines}
+
+
+class Worker:
+    """An engine's process."""
+
+    def __init__(self, engine, row, folder, arguments):
+        self.engine, self.folder = engine, folder
+        feed = inputs(row.sample)
+        if engine == "rten":
+            write_raw(folder, feed)
+            command = [arguments.rten, row.model, folder, arguments.threads]
+        else:
+            np.savez(folder / "inputs.npz", **feed)
+            precision = "f32" if row.precision == "int8" else row.precision
+            command = [sys.executable, HERE / "worker.py", engine, row.model, folder, arguments.threads, precision]
+        with (folder / "log").open("w") as log:
+            self.process = subprocess.Popen(
+                [str(word) for word in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True
+            )
+        line = self.process.stdout.readline()
+        self.error = not line
+        if self.error:
+            self.process.wait()
+            lines = (folder / "log").read_text().strip().splitlines() or [f"ended with {self.process.returncode}"]
+            self.figures = {"error": lines[-1][:200]}
+            return
+        self.figures = json.loads(line) | {"times": []}
+
+    def turn(self, milliseconds):
+        # What the engine before left running (threads that wait for work by turning round) comes to rest.
+        time.sleep(0.05)
+        self.process.stdin.write(f"{milliseconds}\n")
+        self.process.stdin.flush()
+        self.figures["times"].append(json.loads(self.process.stdout.readline()))
+
+    def outputs(self):
+        if self.engine == "rten":
+            return read_raw(self.folder)
+        with np.load(self.folder / "outputs.npz") as stored:
+            return [stored[f"{i}"] for i in range(len(stored.files))]
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def write_raw(folder, feed):
+    lines = []
+    for i, (name, array) in enumerate(feed.items()):
+        array = array.astype(np.float32 if array.dtype.kind == "f" else np.int32)
+        array.tofile(folder / f"input{i}.bin")
+        kind = "f32" if array.dtype == np.float32 else "i32"
+        lines.append(f"{kind} {'x'.join(map(str, array.shape))} input{i}.bin {name}\n")
+    (folder / "inputs.txt").write_text("".join(lines))
+
+
+def read_raw(folder):
+    arrays = []
+    for line in (folder / "outputs.txt").read_text().splitlines():
+        _, dims, file = line.split(" ")
+        shape = [int(d) for d in dims.split("x") if d]
+        arrays.append(np.fromfile(folder / file, np.float32).reshape(shape))
+    return arrays
+
+
+def compare(row, workers):
+    reference = references(row)
+    if reference is None and "onnxruntime" in workers:
+        reference = workers["onnxruntime"].outputs()
+    for worker in workers.values():
+        if reference is None:
+            continue
+        difference = 0.0
+        for output, expected in zip(worker.outputs(), reference, strict=True):
+            expected = expected.astype(np.float64)
+            if output.shape != expected.shape:
+                difference = math.inf
+            elif expected.size:
+                scale = max(np.abs(expected).max(), 1e-30)
+                difference = max(difference, np.abs(output.astype(np.float64) - expected).max() / scale)
+        worker.figures["difference"] = float(difference)
+        worker.figures["wrong"] = not difference <= LIMITS[row.precision]
+
+
+# --- tables --------------------------------------------------------------------------------------
+
+
+def median(figures):
+    return statistics.median(t for turn in figures["times"] for t in turn)
+
+
+def best(figures):
+    return min(t for turn in figures["times"] for t in turn)
+
+
+def ratio(result, peer):
+    """How many times as fast as the peer rukh is: the median over the rounds of the turns' medians."""
+    own, other = (result["engines"].get(engine, {}).get("times") for engine in ("rukh", peer))
+    if not own or not other:
+        return None
+    return statistics.median(statistics.median(b) / statistics.median(a) for a, b in zip(own, other, strict=True))
+
+
+def latency_line(result):
+    cells = []
+    for figures in (result["engines"].get(engine) for engine in ("rukh", *PEERS)):
+        if not figures:
+            cells.append("")
+        elif "error" in figures:
+            cells.append("fails")
+        else:
+            wrong = " WRONG" if figures.get("wrong") else ""
+            cells.append(f"{median(figures):.2f} / {best(figures):.2f}{wrong}")
+    return f"| {result['row']} | {result['bound_ms']:.2f} | {' | '.join(cells)} |"
+
+
+def latency_table(results):
+    return [
+        "| row | bound, ms | rukh, median / best ms | ONNX Runtime | OpenVINO | rten |",
+        "|---|---|---|---|---|---|",
+        *map(latency_line, results),
+    ]
+
+
+def ratio_table(results):
+    lines = ["| row | to ONNX Runtime | to OpenVINO | to rten | of the bound |", "|---|---|---|---|---|"]
+    groups = {"f32": [], "bf16": [], "int8": []}
+    for result in results:
+        ratios = [ratio(result, peer) for peer in PEERS]
+        own = result["engines"].get("rukh", {})
+        share = f"{result['bound_ms'] / best(own):.2f}" if own.get("times") else ""
+        lines.append(f"| {result['row']} | {' | '.join(f'{r:.2f}' if r else '' for r in ratios)} | {share} |")
+        tail = result["row"].rpartition(":")[2]
+        # Means over models at batch 1.
+        if tail != "8":
+            groups[tail if tail in groups else "f32"].append(ratios)
+    for name, members in groups.items():
+        if members:
+            means = [geometric_mean([r for r in column if r]) for column in zip(*members, strict=True)]
+            lines.append(f"| geometric mean, {name} | {' | '.join(f'{m:.2f}' if m else '' for m in means)} | |")
+    return lines
+
+
+def start_table(results):
+    lines = [
+        "| row | load, ms: rukh, ONNX Runtime, OpenVINO, rten | first output, ms | anonymous memory, MB | peak, MB |",
+        "|---|---|---|---|---|",
+    ]
+    starts = []
+    for result in results:
+        engines = [result["engines"].get(engine, {}) for engine in ("rukh", *PEERS)]
+        if len(engines[0]) > 1 and engines[1].get("first_ms"):
+            starts.append(engines[1]["first_ms"] / engines[0]["first_ms"])
+        cells = [
+            ", ".join(f"{e[key]:.0f}" if key in e else "–" for e in engines)
+            for key in ("load_ms", "first_ms", "anonymous_mb", "peak_mb")
+        ]
+        lines.append(f"| {result['row']} | {' | '.join(cells)} |")
+    if starts:
+        lines.append(f"| ONNX Runtime's over rukh's, geometric mean | | {geometric_mean(starts):.2f} | | |")
+    return lines
+
+
+def geometric_mean(numbers):
+    return math.exp(statistics.fmean(map(math.log, numbers))) if numbers else None
+
+
+if __name__ == "__main__":
+    sys.exit(main())

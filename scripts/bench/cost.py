@@ -1,0 +1,93 @@
+"""What a model computes and reads, and what this machine can do: the bound of a model's time."""
+
+import json
+import math
+import pathlib
+import tempfile
+import time
+from dataclasses import dataclass
+
+import numpy as np
+import onnx
+import onnxruntime
+
+
+@dataclass
+class Machine:
+    # Of a large matrix product in f32, on all cores.
+    gflops: float
+    # Read, of a copy between large arrays.
+    gbytes: float
+
+
+def machine():
+    """Measured, the best of several."""
+    n, megabytes = 2048, 256
+    a = np.ones((n, n), np.float32)
+    source = np.ones(megabytes << 18, np.float32)
+    target = np.empty_like(source)
+    product = min(timed(lambda: a @ a) for _ in range(5))
+    copy = min(timed(lambda: np.copyto(target, source)) for _ in range(5))
+    return Machine(2 * n**3 / product / 1e9, source.nbytes / copy / 1e9)
+
+
+def timed(run):
+    begin = time.perf_counter()
+    run()
+    return time.perf_counter() - begin
+
+
+def bound(model, feed, machine):
+    """Milliseconds below which one run cannot be, in f32."""
+    arithmetic = flops(model, feed) / machine.gflops / 1e6
+    memory = weight_bytes(model) / machine.gbytes / 1e6
+    return max(arithmetic, memory)
+
+
+def weight_bytes(model):
+    graph = onnx.load(model, load_external_data=False).graph
+    return sum(
+        math.prod(tensor.dims) * onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type).itemsize
+        for tensor in graph.initializer
+        if len(tensor.dims) > 1
+    )
+
+
+def flops(model, feed):
+    """Multiplications and additions of products, convolutions and recurrent layers, with the shapes that
+    ONNX Runtime saw in a run without optimizations."""
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.enable_profiling = True
+    with tempfile.TemporaryDirectory() as scratch:
+        options.profile_file_prefix = str(pathlib.Path(scratch) / "profile")
+        session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+        session.run(None, feed)
+        events = json.loads(pathlib.Path(session.end_profiling()).read_text())
+    nodes = (event["args"] for event in events if event.get("name", "").endswith("_kernel_time"))
+    return sum(node_flops(node) for node in nodes)
+
+
+def node_flops(node):
+    shapes = [next(iter(entry.values())) for entry in node["input_type_shape"]]
+    out = [next(iter(entry.values())) for entry in node["output_type_shape"]]
+    match node["op_name"]:
+        case "MatMul" | "MatMulInteger" | "QLinearMatMul" | "DynamicQuantizeMatMul":
+            return 2 * math.prod(out[0]) * shapes[0][-1]
+        case "Gemm":
+            # M·N, and K from M·K · K·N / M·N: transposed or not.
+            m_n = math.prod(out[0])
+            k = math.isqrt(math.prod(shapes[0]) * math.prod(shapes[1]) // max(m_n, 1))
+            return 2 * m_n * k
+        case "Conv" | "ConvInteger":
+            return 2 * math.prod(out[0]) * math.prod(shapes[1][1:])
+        case "QLinearConv":
+            return 2 * math.prod(out[0]) * math.prod(shapes[3][1:])
+        case "ConvTranspose":
+            return 2 * math.prod(shapes[0]) * math.prod(shapes[1][1:])
+        case "LSTM" | "GRU":
+            steps, batch, _ = shapes[0]
+            return 2 * steps * batch * (math.prod(shapes[1]) + math.prod(shapes[2]))
+        case _:
+            return 0
+
