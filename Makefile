@@ -61,9 +61,10 @@ test-full: test ## also draw many random cases, export the large models (2.5 GB)
 	$(MAKE) --no-print-directory test-hiprtc
 	$(MAKE) --no-print-directory fuzz
 
-bench: build/models/.exported ## time the exported models
-	$(CARGO) build --release -p rukh-cli
-	for model in $(BUILD)/models/*/model.onnx; do echo "$$model"; target/release/rukh bench "$$model" || exit 1; done
+bench: stage build/models/.exported build/quantized/.written $(VENV)/.bench ## time the exported models beside ONNX Runtime, OpenVINO and rten, in turns
+	$(CARGO) build --release --manifest-path benches/rten/Cargo.toml
+	RUKH_LIBRARY=$(LIB_PATH)/librukh.so PYTHONPATH=python/src $(PYTHON) scripts/bench/bench.py --models $(BUILD)/models \
+		--quantized $(BUILD)/quantized --out $(BUILD)/bench $(BENCH)
 
 install: run-tools ## install library, header, pkg-config and CMake files under PREFIX (default /usr/local)
 	$(CARGO_CAPI) capi install --release --prefix=$(PREFIX) --libdir=$(PREFIX)/lib $(if $(DESTDIR),--destdir=$(DESTDIR))
@@ -107,7 +108,7 @@ HIP_SAMPLE ?= 600
 HIP_CONFORMANCE = RUKH_PROVIDER=hip RUKH_ONNX_DATA=$(BUILD)/onnx-data \
 	$(CARGO) test --quiet -p rukh-cli --test conformance -- --nocapture
 
-test-hip: $(if $(AMDEMU),$(BUILD)/amdemu/.built) build/onnx-data/VERSION ## the HIP provider on an emulated GPU: kernel tests, a sample of the standard's cases
+test-hip: $(if $(AMDEMU),$(BUILD)/amdemu/.built) build/onnx-data/VERSION stage ## the HIP provider on an emulated GPU: kernel tests, a sample of the standard's cases
 ifeq ($(AMDEMU),)
 	@echo "skipped: no emulated GPU beside this tree (AMDEMU names its folder)"; test -z "$$RUKH_REQUIRE_HIP"
 else
@@ -115,6 +116,10 @@ else
 		AMDEMU_ARCH=$$arch RUKH_SAMPLE=$(HIP_SAMPLE) $(EMULATED) $(HIP_CONFORMANCE) || exit 1; \
 		AMDEMU_ARCH=$$arch $(EMULATED) $(CARGO) test --quiet --lib hip || exit 1; \
 	done
+	cmake -S capi-tests -B $(BUILD)/capi-tests/device -G Ninja -DCMAKE_PREFIX_PATH=$(STAGE) >/dev/null
+	cmake --build $(BUILD)/capi-tests/device --target device >/dev/null
+	cd capi-tests && $(EMULATED) $(BUILD)/capi-tests/device/device models
+	RUKH_LIBRARY=$(LIB_PATH)/librukh.so PYTHONPATH=python/src $(EMULATED) $(PYTHON) -m pytest --quiet python/tests/test_device.py
 	for mode in AMDEMU_RACECHECK=1 AMDEMU_SHUFFLE=7 AMDEMU_DEFER=1; do \
 		env $$mode $(EMULATED) $(CARGO) test --quiet --lib hip || exit 1; \
 		env $$mode RUKH_SAMPLE=150 $(EMULATED) $(HIP_CONFORMANCE) || exit 1; \
@@ -163,6 +168,10 @@ $(VENV)/.test: scripts/requirements.txt
 
 $(VENV)/.full: scripts/requirements-full.txt $(VENV)/.test
 	$(PYTHON) -m pip install --quiet --requirement scripts/requirements-full.txt
+	touch $@
+
+$(VENV)/.bench: scripts/requirements-bench.txt $(VENV)/.full
+	$(PYTHON) -m pip install --quiet --requirement scripts/requirements-bench.txt
 	touch $@
 
 build/onnx-data/VERSION: scripts/onnx_cases.py $(VENV)/.test

@@ -1,6 +1,7 @@
 /* The memory of devices, with a device and without one. */
 
 #include "check.h"
+#include "dlpack.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -106,6 +107,50 @@ static void tensors(rukh_environment *environment) {
     rukh_value_destroy(host);
     rukh_value_destroy(a);
     for (i = 0; i < 2; i++) rukh_value_destroy(outputs[i]);
+}
+
+/* DLPack shares device memory; what must not be written is copied there. */
+static void dlpack(rukh_environment *environment) {
+    static float data[] = {1, 2, 3};
+    const int64_t shape[] = {3};
+    rukh_value *host = floats(data, 3), *device, *other;
+    struct DLManagedTensorVersioned *managed;
+    struct DLManagedTensor *legacy;
+    uint64_t address, there;
+    int32_t on_device, kind;
+    size_t number;
+    OK(rukh_value_create_device_tensor(environment, 0, RUKH_ELEMENT_FLOAT, shape, 1, &device, &error));
+    OK(rukh_value_copy(host, device, &error));
+    OK(rukh_value_device(device, &on_device, &number, &address, &error));
+    OK(rukh_value_to_dlpack_legacy(device, &legacy, &error));
+    kind = legacy->tensor.device.device_type;
+    CHECK(kind == 10 || kind == 2);
+    CHECK(legacy->tensor.device.device_id == 0 && (uint64_t)(uintptr_t)legacy->tensor.data == address);
+    OK(rukh_value_from_dlpack_legacy(legacy, &other, &error));
+    OK(rukh_value_device(other, &on_device, &number, &there, &error));
+    CHECK(on_device == 1 && there == address);
+    rukh_value_destroy(other);
+
+    OK(rukh_value_to_dlpack(device, &managed, &error));
+    managed->tensor.device.device_type = 7;
+    FAILS(RUKH_ERROR_UNSUPPORTED, "device type 7", rukh_value_from_dlpack(managed, &other, &error));
+    /* The other GPU platform's. */
+    managed->tensor.device.device_type = 12 - kind;
+    FAILS(RUKH_ERROR_UNSUPPORTED, "is reached by", rukh_value_from_dlpack(managed, &other, &error));
+    managed->tensor.device.device_type = kind;
+    managed->tensor.strides[0] = 2;
+    FAILS(RUKH_ERROR_UNSUPPORTED, "row-major order", rukh_value_from_dlpack(managed, &other, &error));
+    managed->tensor.strides[0] = 1;
+    managed->flags = 1;
+    OK(rukh_value_from_dlpack(managed, &other, &error));
+    OK(rukh_value_device(other, &on_device, &number, &there, &error));
+    CHECK(on_device == 1 && there != address);
+    rukh_value_destroy(device);
+    memset(data, 0, sizeof data);
+    OK(rukh_value_copy(other, host, &error));
+    CHECK(floats_of(host, 3)[2] == 3.0f);
+    rukh_value_destroy(other);
+    rukh_value_destroy(host);
 }
 
 /* A session of add.onnx on the device alone, with one option of the provider. */
@@ -259,6 +304,7 @@ int main(int argc, char **argv) {
     if (reason[0] == '\0') {
         with(environment);
         tensors(environment);
+        dlpack(environment);
         ways(environment);
         tuning(environment);
     } else {

@@ -180,8 +180,8 @@ def test_value_describes_itself():
     assert scalar.numpy() == 4
     with pytest.raises(ValueError, match="float64"):
         scalar.update_inplace(np.array(4.0))
-    with pytest.raises(ValueError, match="cuda"):
-        rukh.Value.ortvalue_from_numpy(np.zeros(1), "cuda")
+    with pytest.raises(ValueError, match="abacus"):
+        rukh.Value.ortvalue_from_numpy(np.zeros(1), "abacus")
     assert rukh.Value.ortvalue_from_shape_and_type([1], "bfloat16").numpy().dtype == ml_dtypes.bfloat16
 
 
@@ -264,8 +264,8 @@ def test_io_binding_errors():
     fixed.flags.writeable = False
     with pytest.raises(ValueError, match="writeable"):
         binding.bind_cpu_output("y", fixed)
-    with pytest.raises(ValueError, match="cuda"):
-        binding.bind_output("y", "cuda")
+    with pytest.raises(ValueError, match="abacus"):
+        binding.bind_output("y", "abacus")
     with pytest.raises(ValueError, match="element_type and shape"):
         binding.bind_output("y", buffer_ptr=fixed.ctypes.data)
     binding.bind_cpu_input("x", np.zeros(3, np.float32))

@@ -12,14 +12,16 @@ use super::types::*;
 use super::values::{laid_over, tensor};
 use super::{args, read};
 use crate::error::{Result, fail};
-use crate::tensor::{Buffer, Shape, Tensor, Value, element_count};
+use crate::session::{copy_tensor, device_buffer, foreign_device_buffer, is_rocm};
+use crate::tensor::{Buffer, ElementType, Shape, Tensor, Value, element_count};
 
 /// Gives a tensor to another library as a versioned DLPack tensor that shares its elements.
 ///
-/// `value`: not NULL; a tensor of numbers or booleans. `out`: not NULL; receives the DLPack tensor on the
-/// CPU, row-major, which its receiver releases by its `deleter`; NULL on failure. It keeps the elements
-/// alive; the value may be destroyed. `error`: may be NULL. Threads: any, at the same time; the `deleter`
-/// on any thread. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for what is no tensor,
+/// `value`: not NULL; a tensor of numbers or booleans, on the host or a device. `out`: not NULL; receives the
+/// DLPack tensor, row-major, on the CPU or on `device_id` of ROCm or CUDA, which its receiver releases by its
+/// `deleter`; NULL on failure. It keeps the elements alive; the value may be destroyed. What was queued on the
+/// elements must be done, or ordered before what the receiver does. `error`: may be NULL. Threads: any, at the
+/// same time; the `deleter` on any thread. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for what is no tensor,
 /// `RUKH_ERROR_UNSUPPORTED` for strings and element types narrower than a byte, and the handle errors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rukh_value_to_dlpack(
@@ -55,9 +57,10 @@ pub unsafe extern "C" fn rukh_value_to_dlpack_legacy(
 /// Takes a versioned DLPack tensor from another library; its elements are shared when they lie in
 /// row-major order without gaps, aligned, and may be written, else copied.
 ///
-/// `managed`: not NULL; on the CPU (or in host memory pinned for a GPU). On success the value owns it and
-/// calls its `deleter`, on any thread, when nothing uses the elements any more (after a copy: at once).
-/// On failure it stays the caller's. `out`: not NULL; receives the value, which the caller destroys;
+/// `managed`: not NULL; on the CPU, in host memory pinned for a GPU, or in the memory of a GPU that this library
+/// reaches (ROCm, or CUDA where that is the platform), where the elements must lie in row-major order. On success
+/// the value owns it and calls its `deleter`, on any thread, when nothing uses the elements any more (after a
+/// copy: at once). On failure it stays the caller's. `out`: not NULL; receives the value, which the caller destroys;
 /// NULL on failure. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for a
 /// malformed tensor, `RUKH_ERROR_UNSUPPORTED` for a version above 1, another device or an element type
 /// without an ONNX counterpart, `RUKH_ERROR_OUT_OF_MEMORY`.
@@ -99,12 +102,10 @@ fn export<M: Managed>(tensor: &Tensor) -> Result<*mut M> {
     let Some(buffer) = tensor.buffer() else {
         fail!(Unsupported, "a tensor of {} has no DLPack form", tensor.ty());
     };
-    if buffer.device().is_some() {
-        fail!(
-            Unsupported,
-            "a tensor in device memory is not exported; copy it to the host with rukh_value_copy"
-        );
-    }
+    let device = match buffer.device() {
+        Some(id) => DLDevice { device_type: device_type_of(id as usize)?, device_id: id as i32 },
+        None => DLDevice { device_type: DL_CPU, device_id: 0 },
+    };
     let data = buffer.as_ptr().cast();
     let shape: Vec<i64> = tensor.shape().iter().map(|&d| d as i64).collect();
     let mut exported = Box::new(Exported {
@@ -115,7 +116,7 @@ fn export<M: Managed>(tensor: &Tensor) -> Result<*mut M> {
     });
     *exported.managed.tensor_mut() = DLTensor {
         data,
-        device: DLDevice { device_type: DL_CPU, device_id: 0 },
+        device,
         ndim: exported.shape.len() as i32,
         dtype,
         shape: exported.shape.as_mut_ptr(),
@@ -167,13 +168,7 @@ fn import<M: Managed>(managed: *mut M) -> Result<RwLock<Value>> {
     let source = unsafe { &*managed };
     source.check_version()?;
     let dl = source.tensor();
-    if !HOST_DEVICES.contains(&dl.device.device_type) {
-        fail!(
-            Unsupported,
-            "managed: device type {} is not supported; supported are CPU (1) and host memory pinned by CUDA (3) or ROCm (11)",
-            dl.device.device_type
-        );
-    }
+    let device = device_of(dl.device)?;
     let DLDataType { code, bits, lanes } = dl.dtype;
     let Some(element) = element_of(dl.dtype) else {
         fail!(
@@ -196,6 +191,21 @@ fn import<M: Managed>(managed: *mut M) -> Result<RwLock<Value>> {
     }
     let aligned = start.addr().is_multiple_of(element.size().clamp(1, 8));
     let dense = strides.is_none_or(|strides| is_row_major(&shape, strides));
+    if let Some(device_id) = device {
+        if bytes > 0 && !(dense && aligned) {
+            fail!(
+                Unsupported,
+                "managed: a tensor in device memory must lie in row-major order, aligned to its elements; \
+                 make it contiguous first"
+            );
+        }
+        let read_only = source.is_read_only();
+        // SAFETY: DLPack promises the elements of the shape until the deleter is called, which is when
+        // the owner is dropped.
+        let shared =
+            unsafe { foreign_device_buffer(device_id, start.addr() as u64, bytes, Imported(managed))? };
+        return if read_only { copied(element, &shape, shared) } else { laid_over(element, &shape, shared) };
+    }
     if bytes > 0 && dense && aligned && !source.is_read_only() {
         let Some(pointer) = NonNull::new(start) else {
             fail!(InvalidArgument, "managed: data and byte_offset add up to NULL")
@@ -214,6 +224,44 @@ fn import<M: Managed>(managed: *mut M) -> Result<RwLock<Value>> {
     }
     drop(Imported(managed));
     laid_over(element, &shape, buffer)
+}
+
+/// The number of the GPU that a tensor is on; `None` on the host.
+fn device_of(device: DLDevice) -> Result<Option<usize>> {
+    let DLDevice { device_type, device_id } = device;
+    if HOST_DEVICES.contains(&device_type) {
+        return Ok(None);
+    }
+    let (DL_CUDA | DL_ROCM, Ok(id)) = (device_type, usize::try_from(device_id)) else {
+        fail!(
+            Unsupported,
+            "managed: device type {device_type}, number {device_id}, is not supported; supported are CPU (1), \
+             CUDA (2), ROCm (10) and host memory pinned by CUDA (3) or ROCm (11)"
+        );
+    };
+    let own = device_type_of(id)?;
+    if device_type != own {
+        fail!(
+            Unsupported,
+            "managed: device type {device_type} is not what device {id} is reached by here, {own} (2 is CUDA, \
+             10 ROCm)"
+        );
+    }
+    Ok(Some(id))
+}
+
+fn device_type_of(device_id: usize) -> Result<i32> {
+    Ok(if is_rocm(device_id)? { DL_ROCM } else { DL_CUDA })
+}
+
+/// A tensor of its own on the device, with the elements of one that must not be written.
+fn copied(element: ElementType, shape: &[usize], from: Buffer) -> Result<RwLock<Value>> {
+    let own = device_buffer(from.device().unwrap_or(0) as usize, from.len())?;
+    let tensors = [from, own.clone()].map(|buffer| Tensor::from_buffer(element, shape, buffer));
+    if let [Some(from), Some(to)] = &tensors {
+        copy_tensor(from, to)?;
+    }
+    laid_over(element, shape, own)
 }
 
 /// Strides in elements of a row-major tensor.

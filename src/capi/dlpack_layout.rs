@@ -7,6 +7,9 @@ use crate::error::{Result, fail};
 use crate::tensor::ElementType::{self, *};
 
 pub(super) const DL_CPU: i32 = 1;
+/// Memory of a GPU, by the runtime that knows its addresses.
+pub(super) const DL_CUDA: i32 = 2;
+pub(super) const DL_ROCM: i32 = 10;
 /// The CPU, and host memory that CUDA or ROCm pinned.
 pub(super) const HOST_DEVICES: [i32; 3] = [DL_CPU, 3, 11];
 

@@ -4,6 +4,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use crate::error::Result;
+use crate::hip::Platform;
 use crate::memory::device::statistics::Statistics;
 use crate::providers::hip;
 use crate::tensor::{Buffer, Place, Tensor};
@@ -81,6 +82,11 @@ pub(crate) unsafe fn foreign_device_buffer(
     hip::check_device(device_id)?;
     // SAFETY: the caller's promise.
     Ok(unsafe { Buffer::on_device(device_id as u32, address, bytes, Arc::new(owner)) })
+}
+
+/// Whether a device's memory is ROCm's, not CUDA's.
+pub(crate) fn is_rocm(device_id: usize) -> Result<bool> {
+    Ok(hip::platform_of(device_id)? == Platform::Amd)
 }
 
 /// Copies the elements of a tensor into another of as many bytes, wherever they are, and waits for it.

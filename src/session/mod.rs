@@ -34,7 +34,7 @@ pub(crate) use crate::plan::PlacementRow;
 pub(crate) use binding::Binding;
 pub(crate) use devices::{devices, missing as missing_device};
 pub(crate) use environment::{Environment, Level, Log};
-pub(crate) use memory::{copy_tensor, device_buffer, foreign_device_buffer};
+pub(crate) use memory::{copy_tensor, device_buffer, foreign_device_buffer, is_rocm};
 pub(crate) use options::{Load, ProviderKind, RunOptions, SessionOptions};
 pub(crate) use queued::Queued;
 

@@ -18,6 +18,7 @@ from ctypes import (
 )
 from typing import Any
 
+from . import _device
 from ._library import Handle, call, make
 
 CPU_DEVICE = (1, 0)
@@ -98,6 +99,19 @@ def export_tensor(handle: Handle, max_version: tuple[int, int] | None) -> Any:
     call(function, handle, byref(managed))
     name = _NAMES[_VERSIONED if versioned else _LEGACY]
     return _capsule_new(managed, name, ctypes.cast(_destroy_capsule, c_void_p))
+
+
+def device_of(handle: Handle) -> tuple[int, int]:
+    """DLPack's numbers for where a tensor's elements are: the kind of device, and which."""
+    device = _device.of(handle)
+    if device is None:
+        return CPU_DEVICE
+    managed = ctypes.POINTER(_DLManagedTensor)()
+    call("value_to_dlpack_legacy", handle, byref(managed))
+    found = managed.contents.dl_tensor
+    result = (found.device_type, found.device_id)
+    managed.contents.deleter(ctypes.cast(managed, c_void_p))
+    return result
 
 
 def import_tensor(thing: Any) -> Handle:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _dlpack
+from . import _device, _dlpack
 from ._errors import InvalidArgumentError
 from ._library import Handle, addresses, call, count, make, text
 from ._types import (
@@ -196,13 +196,19 @@ class _Memory:
 
 
 def to_numpy(handle: Handle) -> np.ndarray:
-    """An array over the elements of a tensor; of Python strings for a tensor of strings."""
+    """An array over the elements of a tensor; of Python strings for a tensor of strings; over a copy of what
+    is in device memory."""
     shape = shape_of(handle)
     dtype = DTYPE_OF[element_type_of(handle)]
     if dtype == np.object_:
         array = np.empty(shape, dtype)
         array.reshape(-1)[:] = [text("value_string", handle, index) for index in range(array.size)]
         return array
+    if _device.of(handle):
+        dims = (c_int64 * len(shape))(*shape)
+        host = make("value", "value_create_tensor", element_type_of(handle), dims, len(shape))
+        _device.copy(handle, host)
+        handle = host
     address, size = data_of(handle)
     if size == 0:
         return np.empty(shape, dtype)

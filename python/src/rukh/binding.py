@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from . import _values
+from . import _device, _values
 from ._library import Handle, call, make
 from ._types import DTYPE_OF, UNKNOWN, ValueType, element_of
 from .options import RunOptions
-from .value import Value, check_device
+from .value import Value
 
 
 class IOBinding:
@@ -45,9 +45,10 @@ class IOBinding:
         shape: Sequence[int],
         buffer_ptr: int,
     ) -> None:
-        """Binds memory by its address, which must stay valid while it is bound."""
-        check_device(device_type, device_id)
-        self._bind("input", name, _memory(element_type, shape, buffer_ptr))
+        """Binds memory of the host ("cpu") or of a GPU ("hip") by its address, which must stay valid while it
+        is bound."""
+        device = _device.number(device_type, device_id)
+        self._bind("input", name, _memory(element_type, shape, device, buffer_ptr))
 
     def bind_ortvalue_input(self, name: str, ortvalue: Value) -> None:
         self._bind("input", name, ortvalue._rukh_handle)
@@ -62,12 +63,14 @@ class IOBinding:
         buffer_ptr: int | None = None,
     ) -> None:
         """Binds an output to memory by its address, which must stay valid while it is bound, or, without
-        an address, to memory that the library allocates at each run."""
-        check_device(device_type, device_id)
-        if buffer_ptr is not None:
+        an address, to memory of the library's: on the host ("cpu") allocated at each run, on a GPU ("hip")
+        once, here, for which the shape is needed."""
+        device = _device.number(device_type, device_id)
+        if buffer_ptr is not None or device is not None:
             if element_type is None or shape is None:
-                raise ValueError(f"output {name!r} is bound to an address; element_type and shape are needed")
-            self._bind("output", name, _memory(element_type, shape, buffer_ptr))
+                what = "an address" if buffer_ptr is not None else "a GPU"
+                raise ValueError(f"output {name!r} is bound to {what}; element_type and shape are needed")
+            self._bind("output", name, _memory(element_type, shape, device, buffer_ptr))
         else:
             call("io_binding_bind_output_allocated", self._handle, name.encode())
             self._bound_outputs.add(name)
@@ -101,7 +104,7 @@ class IOBinding:
         self._bound_outputs.clear()
 
     def synchronize_inputs(self) -> None:
-        """Nothing to wait for: values lie in the memory of the host, and a run ends when it is done."""
+        """Nothing to wait for: a run ends when its outputs are there."""
 
     def synchronize_outputs(self) -> None:
         """As `synchronize_inputs`."""
@@ -116,8 +119,13 @@ class IOBinding:
         call("io_binding_run", self._handle, options)
 
 
-def _memory(element_type: Any, shape: Sequence[int], address: int) -> Handle:
+def _memory(element_type: Any, shape: Sequence[int], device: int | None, address: int | None) -> Handle:
     element = element_of(element_type)
+    if device is not None:
+        if address is None:
+            return _device.tensor(element, shape, device)
+        return _device.tensor_over(element, shape, device, address)
+    assert address is not None
     size = math.prod(shape) * DTYPE_OF[element].itemsize
     return _values.memory_over(element, shape, address, size)
 

@@ -139,6 +139,15 @@ class InferenceSession:
             for index in range(count("session_placement_count", self._handle))
         ]
 
+    def get_tuning_results(self) -> str:
+        """What the hip provider measured or was given, as text. Needs its option "tunable_op_enable"."""
+        return text("session_tuning_results", self._handle)
+
+    def set_tuning_results(self, results: str) -> int:
+        """Takes such a text; how many results were taken. One of another device or version is ignored, and the
+        log tells why."""
+        return count("session_add_tuning_results", self._handle, results.encode())
+
     def end_profiling(self) -> str:
         """Writes what the runs so far did as a Chrome trace; the name of the file.
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from . import _dlpack, _values
+from . import _device, _dlpack, _values
 from ._library import Handle, make, text
-from ._types import KIND_OPTIONAL, KIND_SEQUENCE, KIND_TENSOR, element_of
+from ._types import DTYPE_OF, KIND_OPTIONAL, KIND_SEQUENCE, KIND_TENSOR, STRING, element_of
 
 
 class Value:
@@ -24,16 +24,25 @@ class Value:
 
     @staticmethod
     def ortvalue_from_numpy(array: Any, device_type: str = "cpu", device_id: int = 0) -> Value:
-        """A tensor over the array's memory where that allows it; else over that of a copy."""
-        check_device(device_type, device_id)
-        return Value(_values.tensor_over(np.asarray(array)))
+        """A tensor over the array's memory where that allows it, else over that of a copy; for a GPU ("hip")
+        a copy in its memory."""
+        host = Value(_values.tensor_over(np.asarray(array)))
+        device = _device.number(device_type, device_id)
+        if device is None:
+            return host
+        there = Value(_device.tensor(host.element_type(), host.shape(), device))
+        _device.copy(host._rukh_handle, there._rukh_handle)
+        return there
 
     @staticmethod
     def ortvalue_from_shape_and_type(
         shape: Sequence[int], element_type: Any = np.float32, device_type: str = "cpu", device_id: int = 0
     ) -> Value:
-        """A tensor of zeros. `element_type`: a NumPy type, or a number or name as in ONNX."""
-        check_device(device_type, device_id)
+        """A tensor of zeros; on a GPU ("hip") of unspecified content. `element_type`: a NumPy type, or a
+        number or name as in ONNX."""
+        device = _device.number(device_type, device_id)
+        if device is not None:
+            return Value(_device.tensor(element_of(element_type), shape, device))
         dims = (c_int64 * len(shape))(*shape)
         return Value(make("value", "value_create_tensor", element_of(element_type), dims, len(shape)))
 
@@ -50,20 +59,27 @@ class Value:
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> Any:
-        """A capsule for another library, which shares the elements."""
-        if stream is not None:
+        """A capsule for another library, which shares the elements. On a GPU nothing is queued on them when
+        this returns, so that any `stream` may use them."""
+        own = self.__dlpack_device__()
+        if stream is not None and own == _dlpack.CPU_DEVICE:
             raise ValueError(f"stream is {stream!r}; for the CPU only None is allowed")
-        if dl_device is not None and tuple(dl_device) != _dlpack.CPU_DEVICE:
-            raise BufferError(f"dl_device is {dl_device}; allowed is {_dlpack.CPU_DEVICE}, the CPU")
-        if copy:
+        if dl_device is not None and tuple(dl_device) not in (own, _dlpack.CPU_DEVICE):
+            raise BufferError(f"dl_device is {dl_device}; allowed are {own} and the CPU, {_dlpack.CPU_DEVICE}")
+        to_host = dl_device is not None and tuple(dl_device) != own
+        if to_host and copy is False:
+            raise BufferError(f"dl_device is {dl_device} and copy is False; the tensor is on {own}")
+        if copy and not to_host and own != _dlpack.CPU_DEVICE:
+            return Value.ortvalue_from_numpy(self.numpy(), "hip", own[1]).__dlpack__(max_version=max_version)
+        if copy or to_host:
             return Value(self.numpy().copy()).__dlpack__(max_version=max_version)
         return _dlpack.export_tensor(self._rukh_handle, max_version)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return _dlpack.CPU_DEVICE
+        return _dlpack.device_of(self._rukh_handle)
 
     def numpy(self) -> np.ndarray:
-        """A tensor's elements, without a copy (but for strings)."""
+        """A tensor's elements, without a copy (but for strings and what is on a GPU)."""
         return _values.to_numpy(self._rukh_handle)
 
     def to_python(self) -> Any:
@@ -83,11 +99,13 @@ class Value:
         return text("value_type_text", self._rukh_handle)
 
     def data_ptr(self) -> int:
-        """The address of a tensor's elements."""
-        return _values.data_of(self._rukh_handle)[0]
+        """The address of a tensor's elements, in the memory of the device that it is on."""
+        device = _device.of(self._rukh_handle)
+        return device[1] if device else _values.data_of(self._rukh_handle)[0]
 
     def device_name(self) -> str:
-        return "cpu"
+        """ "hip" for a tensor in the memory of a GPU, else "cpu"."""
+        return "hip" if self.is_tensor() and self._device() else "cpu"
 
     def has_value(self) -> bool:
         """False for an empty optional."""
@@ -101,13 +119,20 @@ class Value:
 
     def update_inplace(self, array: np.ndarray) -> None:
         """Writes the elements of an array of the same type and shape into the tensor's memory."""
-        own = self.numpy()
-        if array.shape != own.shape or array.dtype != own.dtype:
+        shape, dtype = tuple(self.shape()), DTYPE_OF[self.element_type()]
+        if array.shape != shape or array.dtype != dtype:
             raise ValueError(
-                f"an array of {array.dtype} {array.shape} was given for a tensor of {own.dtype} "
-                f"{own.shape}; allowed is the same type and shape"
+                f"an array of {array.dtype} {array.shape} was given for a tensor of {dtype} "
+                f"{shape}; allowed is the same type and shape"
             )
-        own[...] = array
+        if self._device():
+            _device.copy(_values.tensor_over(array), self._rukh_handle)
+        else:
+            self.numpy()[...] = array
+
+    def _device(self) -> tuple[int, int] | None:
+        # Strings are on no device.
+        return None if self.element_type() == STRING else _device.of(self._rukh_handle)
 
     def __repr__(self) -> str:
         shape = self.shape() if self.is_tensor() else ""
@@ -116,8 +141,3 @@ class Value:
 
 OrtValue = Value
 
-
-def check_device(device_type: str, device_id: int) -> None:
-    """Values lie in the memory of the host."""
-    if device_type.lower() != "cpu" or device_id != 0:
-        raise ValueError(f"device {device_type!r} {device_id} was given; allowed is 'cpu' 0")

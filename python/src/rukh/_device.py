@@ -1,0 +1,57 @@
+"""Tensors in the memory of a GPU."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from ctypes import byref, c_int32, c_int64, c_size_t, c_uint64
+
+from ._library import Handle, call, environment, make
+from ._types import DTYPE_OF, STRING
+
+# What people call the one kind of device that is not the host.
+_NAMES = ("hip", "rocm", "cuda", "gpu")
+
+
+def number(device_type: str, device_id: int) -> int | None:
+    """The number of a GPU; None for the host."""
+    name = device_type.lower()
+    if name in _NAMES:
+        return device_id
+    if name != "cpu" or device_id != 0:
+        raise ValueError(
+            f"device {device_type!r} {device_id} was given; allowed are 'cpu' 0, and "
+            f"{', '.join(map(repr, _NAMES))} with the number of a GPU"
+        )
+    return None
+
+
+def tensor(element: int, shape: Sequence[int], device: int) -> Handle:
+    """A tensor on a GPU, of unspecified content."""
+    if element == STRING:
+        raise ValueError("a tensor of strings cannot be in device memory; allowed are numbers and booleans")
+    dims = (c_int64 * len(shape))(*shape)
+    return make("value", "value_create_device_tensor", environment(), device, element, dims, len(shape))
+
+
+def tensor_over(element: int, shape: Sequence[int], device: int, address: int) -> Handle:
+    """A tensor over memory of a GPU that the caller keeps alive."""
+    dims = (c_int64 * len(shape))(*shape)
+    size = math.prod(shape) * DTYPE_OF[element].itemsize
+    return make(
+        "value",
+        "value_create_device_tensor_over",
+        *(environment(), device, element, dims, len(shape), address, size, None, None),
+    )
+
+
+def of(handle: Handle) -> tuple[int, int] | None:
+    """The number of the GPU that a tensor is on, and its address there; None for the host."""
+    on_device, device, address = c_int32(), c_size_t(), c_uint64()
+    call("value_device", handle, byref(on_device), byref(device), byref(address))
+    return (device.value, address.value) if on_device.value else None
+
+
+def copy(source: Handle, target: Handle) -> None:
+    """Copies the elements between tensors of one type and shape, wherever they are."""
+    call("value_copy", source, target)
