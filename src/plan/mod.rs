@@ -6,7 +6,9 @@
 //! can shape.
 
 mod compile;
+mod crossing;
 mod layout;
+mod memory;
 mod place;
 mod planner;
 mod program;

@@ -1,6 +1,5 @@
-//! Plans the steps of a program for given input shapes, and places their values in memory.
+//! Plans the steps of a program for given input shapes.
 
-use crate::error::{Error, Result, Status};
 use crate::graph::{Dim, Fact};
 use crate::ops::{self, Infer, OpError, Unknowns};
 use crate::providers::Argument;
@@ -9,24 +8,23 @@ use crate::providers::hip::{HipKernel, LaunchPlan, PlanBuilder};
 use crate::tensor::{ElementType, Place, Shape, Tensor, TensorView};
 use crate::threads::Pool;
 
-use super::layout::{self, Interval};
 use super::program::{Program, Step, StepBody};
 use super::shaped::{DeviceStep, OutputPlace, PlannedStep, Signature, State, StepPlan};
 
 /// Goes through a program's steps in order; each learns the shapes of its inputs from those before.
 pub(super) struct Planner<'p> {
-    program: &'p Program,
-    outputs: &'p [OutputPlace],
+    pub(super) program: &'p Program,
+    pub(super) outputs: &'p [OutputPlace],
     /// Inputs of the run that were given on the device, by value.
-    given_on_device: Vec<bool>,
-    states: Vec<State>,
+    pub(super) given_on_device: Vec<bool>,
+    pub(super) states: Vec<State>,
     /// For each value, the value whose memory it shares; itself when it has its own.
-    roots: Vec<u32>,
+    pub(super) roots: Vec<u32>,
     /// For each root, when its memory is needed.
-    lives: Vec<(usize, usize)>,
+    pub(super) lives: Vec<(usize, usize)>,
     /// The last step that uses each value; `usize::MAX` for outputs.
-    last: Vec<usize>,
-    unknowns: Unknowns,
+    pub(super) last: Vec<usize>,
+    pub(super) unknowns: Unknowns,
 }
 
 impl<'p> Planner<'p> {
@@ -200,89 +198,6 @@ impl<'p> Planner<'p> {
         };
     }
 
-    /// Lets the device write outputs that are wanted there right where they are wanted. Gives those values
-    /// that must be copied there at the end instead, with the outputs they go to.
-    pub(super) fn bind_device_outputs(&mut self, steps: &mut [StepPlan]) -> Vec<(u32, usize)> {
-        let mut copied_last = Vec::new();
-        for (at, plan) in steps.iter_mut().enumerate() {
-            let step = &self.program.steps[at];
-            let (StepPlan::Copy(Place::Host), Some(&Some(from)), Some(&Some(to))) =
-                (&plan, step.inputs.first(), step.outputs.first())
-            else {
-                continue;
-            };
-            let index = self.program.outputs.iter().position(|&o| o == to);
-            let Some(index) = index.filter(|&i| self.outputs[i] != OutputPlace::Host) else { continue };
-            if self.read_later(to, at) || self.program.outputs.iter().filter(|&&o| o == to).count() > 1 {
-                // It is made on the host as well, and goes to the device from there.
-                continue;
-            }
-            let root = self.roots[from as usize] as usize;
-            if self.can_be_bound(from, self.outputs[index])
-                && let Some((ty, shape)) = self.states[root].layout()
-            {
-                self.states[root] = State::Output { index, ty, shape: shape.into() };
-            } else {
-                // Nothing may take its memory until then.
-                self.lives[root].1 = usize::MAX;
-                copied_last.push((from, index));
-            }
-            self.states[to as usize] = State::Absent;
-            *plan = StepPlan::Skip;
-        }
-        copied_last
-    }
-
-    /// Whether a value of the device can be made in the memory of an output that is wanted there.
-    fn can_be_bound(&self, value: u32, wanted: OutputPlace) -> bool {
-        let root = self.roots[value as usize] as usize;
-        // A value that works in place on another's memory is written where that one is.
-        let whole = matches!(self.states[root], State::Block { .. })
-            && self.program.values[root].place == Place::Device
-            && self.states[root].layout() == self.states[value as usize].layout();
-        let exactly = match wanted {
-            OutputPlace::Host => return false,
-            OutputPlace::Device => return whole,
-            OutputPlace::DeviceShared { exactly } => exactly,
-        };
-        // The step that makes it may work in place on the input, when that is read for the last time there.
-        let makes = |s: &Step| s.outputs.first() == Some(&Some(root as u32));
-        let (Some(at), Some(exactly)) = (self.program.steps.iter().position(makes), exactly) else {
-            return false;
-        };
-        let step = &self.program.steps[at];
-        let StepBody::Device(kernel) = &step.body else { return false };
-        let input = self.program.inputs[exactly];
-        let mut readers = (0..self.states.len() as u32).filter(|&v| self.roots[v as usize] == input);
-        let in_place = kernel.in_place().iter().any(|&i| {
-            step.inputs.get(i).copied().flatten().is_some_and(|v| self.roots[v as usize] == input)
-                && step.inputs.iter().flatten().filter(|&&v| self.roots[v as usize] == input).count() == 1
-        });
-        whole && in_place && readers.all(|v| self.last[v as usize] <= at)
-    }
-
-    /// Whether a step after this one reads a value.
-    fn read_later(&self, value: u32, at: usize) -> bool {
-        self.program.steps[at + 1..].iter().any(|step| step.inputs.contains(&Some(value)))
-    }
-
-    /// The inputs of the run that were given on the device although a step reads them on the host.
-    pub(super) fn needed_on_host(&self, steps: &[StepPlan]) -> Vec<usize> {
-        let mut needed = vec![false; self.states.len()];
-        for (step, plan) in self.program.steps.iter().zip(steps) {
-            let on_host = !matches!(step.body, StepBody::Device(_) | StepBody::Copy(_));
-            if on_host && !matches!(plan, StepPlan::Skip) {
-                step.inputs.iter().flatten().for_each(|&v| needed[self.roots[v as usize] as usize] = true);
-            }
-        }
-        self.program.outputs.iter().for_each(|&v| needed[self.roots[v as usize] as usize] = true);
-        let inputs = self.program.inputs.iter().enumerate();
-        inputs
-            .filter(|(_, v)| self.given_on_device[**v as usize] && needed[**v as usize])
-            .map(|(i, _)| i)
-            .collect()
-    }
-
     pub(super) fn into_states(self) -> Vec<State> {
         self.states
     }
@@ -378,85 +293,6 @@ impl<'p> Planner<'p> {
             .collect()
     }
 
-    /// Lets output 0 share the memory of input 0, when it is no output of the program.
-    fn alias(&mut self, step: &Step, facts: &[Fact], shapes: &[Shape]) -> bool {
-        let (Some(&Some(input)), Some(&Some(output))) = (step.inputs.first(), step.outputs.first()) else {
-            return false;
-        };
-        let (Some(ty), 1) = (facts[0].element_type(), step.outputs.len()) else { return false };
-        if self.program.outputs.contains(&output) || self.states[input as usize].layout().is_none() {
-            return false;
-        }
-        let root = self.roots[input as usize];
-        self.join(output, root);
-        self.states[output as usize] = State::Alias { of: root, ty, shape: shapes[0].clone() };
-        true
-    }
-
-    fn join(&mut self, value: u32, root: u32) {
-        self.roots[value as usize] = root;
-        let life = &mut self.lives[root as usize];
-        life.1 = life.1.max(self.last[value as usize]);
-    }
-
-    /// Lets output 0 take the memory of an input that nobody needs afterwards; tells whether it did.
-    fn take_over(
-        &mut self,
-        at: usize,
-        step: &Step,
-        in_place: &[usize],
-        output: u32,
-        bytes: usize,
-        is_output: bool,
-        plan: &mut StepPlan,
-    ) -> bool {
-        for &i in in_place {
-            let Some(&Some(input)) = step.inputs.get(i) else { continue };
-            // The same value twice among the inputs would be read while it is written.
-            if step
-                .inputs
-                .iter()
-                .flatten()
-                .filter(|&&v| self.roots[v as usize] == self.roots[input as usize])
-                .count()
-                != 1
-            {
-                continue;
-            }
-            let root = self.roots[input as usize];
-            let Some((ty, shape)) = self.states[input as usize].layout() else { continue };
-            if byte_size(Some(ty), shape) != Ok(bytes) {
-                continue;
-            }
-            match self.states[root as usize] {
-                State::Block { .. }
-                    if !is_output
-                        && self.program.values[root as usize].place
-                            == self.program.values[output as usize].place
-                        && self.lives[root as usize].1 <= at =>
-                {
-                    self.join(output, root);
-                    if let StepPlan::Planned(planned) = plan {
-                        planned.in_place = Some(i);
-                    }
-                    return true;
-                }
-                State::Input { .. }
-                    if is_output
-                        && root == input
-                        && self.last[input as usize].max(self.lives[root as usize].1) <= at =>
-                {
-                    if let StepPlan::Planned(planned) = plan {
-                        planned.in_place_if_bound = Some(i);
-                    }
-                    return false;
-                }
-                _ => {}
-            }
-        }
-        false
-    }
-
     fn prepare(
         &self,
         step: &Step,
@@ -508,109 +344,6 @@ impl<'p> Planner<'p> {
             shapes.iter().zip(&step.outputs).map(|(s, o)| o.map(|_| &s[..])).collect();
         f(&arguments, &outputs)
     }
-
-    /// Leaves copies out that no step of the run reads: `Shape` of a value on the device, for instance, is
-    /// known without the value.
-    pub(super) fn drop_copies(&mut self, steps: &mut [StepPlan]) {
-        let mut read = vec![false; self.states.len()];
-        self.program.outputs.iter().for_each(|&v| read[self.roots[v as usize] as usize] = true);
-        // From the last step on, so that whoever reads a copy is known before it.
-        for (step, plan) in self.program.steps.iter().zip(steps).rev() {
-            match (&plan, step.outputs.first()) {
-                (StepPlan::Skip, _) => continue,
-                (StepPlan::Copy(_), Some(&Some(copy))) if !read[copy as usize] => {
-                    *plan = StepPlan::Skip;
-                    self.states[copy as usize] = State::Absent;
-                    continue;
-                }
-                _ => {}
-            }
-            step.inputs.iter().flatten().for_each(|&v| read[self.roots[v as usize] as usize] = true);
-        }
-    }
-
-    /// Gives every block value and every scratch its offset; tells the sizes of the blocks on the host
-    /// and on the device.
-    pub(super) fn place(&mut self, steps: &mut [StepPlan]) -> Result<[usize; 2]> {
-        let host = self.place_on(Place::Host, steps)?;
-        Ok([host, self.place_on(Place::Device, steps)?])
-    }
-
-    fn place_on(&mut self, place: Place, steps: &mut [StepPlan]) -> Result<usize> {
-        let mut intervals = Vec::new();
-        let mut owners = Vec::new();
-        for (value, state) in self.states.iter().enumerate() {
-            if let State::Block { ty, shape, .. } = state
-                && self.program.values[value].place == place
-            {
-                let (first, last) = self.lives[value];
-                let bytes = shape.iter().product::<usize>() * ty.size();
-                intervals.push(Interval { first, last, bytes });
-                owners.push(Owner::Value(value));
-            }
-        }
-        for (i, step) in steps.iter().enumerate() {
-            let bytes = match (step, place) {
-                (StepPlan::Planned(planned), Place::Host) => planned.prepared.scratch,
-                (StepPlan::Device(planned), Place::Device) => planned.launches.scratch,
-                _ => 0,
-            };
-            if bytes > 0 {
-                intervals.push(Interval { first: i, last: i, bytes });
-                owners.push(Owner::Scratch(i));
-            }
-        }
-        let (offsets, block) = layout::place(&intervals);
-        if block > isize::MAX as usize {
-            return Err(Error::new(
-                Status::OutOfMemory,
-                "the values of this model need more memory than there are addresses",
-            ));
-        }
-        for (owner, at) in owners.into_iter().zip(offsets) {
-            match owner {
-                Owner::Value(value) => {
-                    if let State::Block { offset, .. } = &mut self.states[value] {
-                        *offset = at;
-                    }
-                }
-                Owner::Scratch(step) => match &mut steps[step] {
-                    StepPlan::Planned(planned) => planned.scratch = at,
-                    StepPlan::Device(planned) => planned.scratch = at,
-                    _ => {}
-                },
-            }
-        }
-        Ok(block)
-    }
-
-    /// Uploads what is known already and read by steps on the device.
-    pub(super) fn upload(&self, steps: &[StepPlan]) -> Result<Vec<(u32, Tensor)>> {
-        let Some(device) = &self.program.device else { return Ok(Vec::new()) };
-        let mut uploaded: Vec<(u32, Tensor)> = Vec::new();
-        for (step, plan) in self.program.steps.iter().zip(steps) {
-            let reads_device = matches!(
-                (&step.body, plan),
-                (
-                    StepBody::Device(_) | StepBody::Copy(Place::Host),
-                    StepPlan::Device(_) | StepPlan::Copy(_) | StepPlan::Dynamic
-                )
-            );
-            let inputs = step.inputs.iter().flatten().filter(|_| reads_device);
-            for value in inputs.map(|&v| self.roots[v as usize]) {
-                let on_device = self.program.values[value as usize].place == Place::Device;
-                if let (State::Known(tensor), true) = (&self.states[value as usize], on_device)
-                    && uploaded.iter().all(|(v, _)| *v != value)
-                {
-                    let bytes = tensor.view().bytes();
-                    let buffer = device.provider.upload(bytes)?.into_buffer(bytes.len());
-                    let copy = Tensor::from_buffer(tensor.ty(), tensor.shape(), buffer);
-                    uploaded.extend(copy.map(|copy| (value, copy)));
-                }
-            }
-        }
-        Ok(uploaded)
-    }
 }
 
 /// The kernel of a step that is planned.
@@ -636,11 +369,6 @@ impl Planning<'_> {
     }
 }
 
-enum Owner {
-    Value(usize),
-    Scratch(usize),
-}
-
 /// A small integer tensor that inference knows in full.
 fn known_elements(fact: &Fact) -> std::result::Result<Option<Tensor>, OpError> {
     let Some(ints) =
@@ -661,7 +389,7 @@ fn known_elements(fact: &Fact) -> std::result::Result<Option<Tensor>, OpError> {
     })
 }
 
-fn byte_size(ty: Option<ElementType>, shape: &[usize]) -> std::result::Result<usize, OpError> {
+pub(super) fn byte_size(ty: Option<ElementType>, shape: &[usize]) -> std::result::Result<usize, OpError> {
     let size = ty.map_or(0, ElementType::size);
     crate::tensor::element_count(shape)
         .and_then(|n| n.checked_mul(size))

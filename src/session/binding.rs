@@ -2,7 +2,7 @@
 
 use crate::tensor::Value;
 
-use super::run::Output;
+use super::output::Output;
 
 /// The inputs and outputs of runs of one session. Values stay bound until they are replaced.
 pub(crate) struct Binding {

@@ -5,7 +5,8 @@ use crate::ops::{control, normalize_axis};
 use crate::plan::{Body, Control, Step};
 use crate::tensor::{Buffer, ElementType, Tensor, TensorView, Value, ValueRef, ValueType};
 
-use super::run::{self, Ending, Output, RunContext};
+use super::output::Output;
+use super::run::{self, Ending, RunContext};
 
 /// Runs a control-flow step; `inputs` are the node's, then the captures of its bodies.
 pub(super) fn run(

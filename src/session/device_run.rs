@@ -17,7 +17,9 @@ use crate::providers::hip::{Addresses, DeviceContext, HipKernel, PlanBuilder, Re
 use crate::tensor::{Buffer, Place, Shape, Tensor, Value, ValueRef};
 
 use super::environment::Level;
-use super::run::{Output, Run, StepError, check_bound, infer};
+use super::output::{Output, check_bound};
+use super::run::Run;
+use super::step::{StepError, infer};
 
 type Result<T> = std::result::Result<T, StepError>;
 

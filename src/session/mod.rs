@@ -8,9 +8,11 @@ mod environment;
 mod memory;
 mod open;
 mod options;
+mod output;
 mod profile;
 mod queued;
 mod run;
+mod step;
 #[cfg(test)]
 mod tests;
 mod tuning;
@@ -39,8 +41,9 @@ pub(crate) use options::{Load, ProviderKind, RunOptions, SessionOptions};
 pub(crate) use queued::Queued;
 
 use binding::BoundOutput;
+use output::Output;
 use profile::Recorder;
-use run::{Ending, Output, RunContext};
+use run::{Ending, RunContext};
 
 /// An opened model. Runs may go on in many threads at once.
 pub(crate) struct Session {

@@ -5,23 +5,24 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use smallvec::SmallVec;
 
-use crate::error::{Error, Result, Status, fail};
-use crate::graph::{Dim, Fact};
+use crate::error::{Result, fail};
 use crate::hip::Stream;
 use crate::memory::RunMemory;
-use crate::ops::{Infer, OpError, Unknowns};
+use crate::ops::OpError;
 use crate::plan::{
     DevicePool, OutputPlace, PlannedStep, Program, ShapedPlan, Signature, State, Step, StepBody, StepPlan,
 };
-use crate::providers::cpu::{CpuKernel, KernelContext, fact_of, known_shape, run_kernel};
+use crate::providers::cpu::{CpuKernel, KernelContext, run_kernel};
 use crate::providers::hip::DeviceContext;
-use crate::tensor::{ElementType, Place, Tensor, TensorView, Value, ValueRef};
+use crate::tensor::{Place, Tensor, TensorView, Value, ValueRef};
 use crate::threads::Pool;
 
 use super::control;
 use super::environment::Log;
+use super::output::{Output, check_bound};
 use super::profile::Recorder;
 use super::queued::Queued;
+use super::step::{StepError, infer};
 use super::views::{view, view_mut};
 
 /// What a run needs besides its values.
@@ -41,14 +42,6 @@ pub(super) enum Ending {
     Ordered,
     /// With its work queued. What is needed to wait for it is left here.
     Queued(Option<Box<Queued>>),
-}
-
-/// Where an output of a run goes.
-pub(super) enum Output {
-    /// Into memory that the caller gave; its type and shape must be those the run gives.
-    Bound(Tensor),
-    /// Into memory made by the run, which is left here.
-    Allocate(Option<Value>),
 }
 
 /// Runs a program on its inputs (captures after them).
@@ -91,34 +84,6 @@ pub(super) fn run(
     memory.dynamic.iter_mut().for_each(|v| *v = None);
     program.contexts.give_back(memory);
     result
-}
-
-impl Output {
-    /// Where it is bound in device memory.
-    pub(super) fn device_address(&self) -> Option<u64> {
-        let Output::Bound(tensor) = self else { return None };
-        let buffer = tensor.buffer().filter(|b| b.place() == Place::Device)?;
-        Some(buffer.as_ptr().addr() as u64)
-    }
-
-    /// Where the output is wanted.
-    fn place(&self, inputs: &[ValueRef<'_>]) -> OutputPlace {
-        let Output::Bound(tensor) = self else { return OutputPlace::Host };
-        let (Some(buffer), Some(_)) = (tensor.buffer(), self.device_address()) else {
-            return OutputPlace::Host;
-        };
-        let (start, end) = (buffer.as_ptr().addr(), buffer.as_ptr().addr() + buffer.len());
-        let span = |v: &ValueRef<'_>| v.span().0.addr()..v.span().0.addr() + v.span().1;
-        let mut sharing = inputs
-            .iter()
-            .enumerate()
-            .filter(|(_, v)| v.place() == Some(Place::Device) && span(v).start < end && start < span(v).end);
-        match (sharing.next(), sharing.next()) {
-            (None, _) => OutputPlace::Device,
-            (Some((i, v)), None) if span(v) == (start..end) => OutputPlace::DeviceShared { exactly: Some(i) },
-            _ => OutputPlace::DeviceShared { exactly: None },
-        }
-    }
 }
 
 /// Runs with those inputs copied to the host that steps read there.
@@ -413,147 +378,9 @@ impl Run<'_, '_> {
         }
         Ok(())
     }
-
-    /// Puts those outputs in place that no step wrote there.
-    fn finish(&mut self, outputs: &mut [Output], deferred: Vec<(usize, Tensor)>) -> Result<()> {
-        for (index, (&value, output)) in self.program.outputs.iter().zip(outputs.iter_mut()).enumerate() {
-            if matches!(self.plan.states[value as usize], State::Output { index: i, .. } if i == index) {
-                continue;
-            }
-            let on_device =
-                matches!(output, Output::Bound(t) if t.buffer().is_some_and(|b| b.place() == Place::Device));
-            if on_device && matches!(self.plan.states[value as usize], State::Absent) {
-                // The device wrote it where it is wanted.
-                continue;
-            }
-            let name = &self.program.values[value as usize].name;
-            let Some(result) = self.value(value) else {
-                fail!(Internal, "output \"{name}\" was not made");
-            };
-            match output {
-                Output::Allocate(slot) => *slot = Some(result.to_value()?),
-                Output::Bound(tensor) => {
-                    let Some(view) = result.view() else {
-                        fail!(
-                            InvalidInput,
-                            "output \"{name}\" is bound to memory, but it is no plain tensor"
-                        );
-                    };
-                    check_bound(self.program, index, tensor, view.ty(), view.shape())?;
-                    match (&self.program.device, tensor.buffer()) {
-                        (Some(pool), Some(buffer)) if on_device => {
-                            pool.provider.overwrite(buffer.as_ptr().addr() as u64, view.bytes())?;
-                        }
-                        _ => copy(view.bytes(), tensor),
-                    }
-                }
-            }
-        }
-        for (index, temporary) in deferred {
-            if let (Output::Bound(tensor), Some(buffer)) = (&outputs[index], temporary.buffer()) {
-                copy(buffer.bytes(), tensor);
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Whether what an output is bound to fits what the run gives.
-pub(super) fn check_bound(
-    program: &Program,
-    index: usize,
-    tensor: &Tensor,
-    ty: ElementType,
-    shape: &[usize],
-) -> Result<()> {
-    if tensor.ty() != ty || tensor.shape() != shape {
-        let name = &program.values[program.outputs[index] as usize].name;
-        fail!(
-            InvalidInput,
-            "output \"{name}\" is bound to a tensor of {}{:?}; the run gives {ty}{shape:?}",
-            tensor.ty(),
-            tensor.shape()
-        );
-    }
-    Ok(())
-}
-
-/// Copies into a bound tensor of the same size, which may overlap the source.
-fn copy(from: &[u8], to: &Tensor) {
-    if let Some(buffer) = to.buffer() {
-        // SAFETY: the bound memory is the caller's to write during the run, and holds as many bytes;
-        // `copy` allows overlap.
-        unsafe { std::ptr::copy(from.as_ptr(), buffer.as_ptr(), from.len().min(buffer.len())) };
-    }
-}
-
-/// What a step with values of unknown shape gives, now that its inputs are there.
-pub(super) fn infer(step: &Step, inputs: &[Option<ValueRef<'_>>]) -> std::result::Result<Vec<Fact>, OpError> {
-    let fact = |v: ValueRef<'_>| match v.shape().zip(v.ty()) {
-        Some((shape, ty)) => Fact::tensor(ty, shape.iter().map(|&d| Dim::from(d)).collect()),
-        None => match v {
-            ValueRef::Value(v) => fact_of(v),
-            ValueRef::Tensor(_) => Fact::default(),
-        },
-    };
-    let facts: Vec<Option<Fact>> = inputs.iter().map(|v| v.map(fact)).collect();
-    let values: Vec<Option<Tensor>> = inputs
-        .iter()
-        .enumerate()
-        .map(|(i, v)| match v {
-            Some(v) if step.registered.declaration.shape_inputs.contains(&i) => {
-                v.to_value().map(|v| v.as_tensor().cloned())
-            }
-            _ => Ok(None),
-        })
-        .collect::<std::result::Result<_, _>>()?;
-    let refs: Vec<Option<&Fact>> = facts.iter().map(Option::as_ref).collect();
-    let constants: Vec<Option<&Tensor>> = values.iter().map(Option::as_ref).collect();
-    let mut unknowns = Unknowns::default();
-    let mut cx =
-        Infer::new(&step.registered.signature, &refs, &constants, step.outputs.len(), &mut unknowns)?;
-    step.op.infer(&mut cx)?;
-    let outputs = cx.into_outputs();
-    for (i, fact) in outputs.iter().enumerate() {
-        if known_shape(fact).is_none() {
-            return Err(OpError::Data(format!(
-                "the shape of output {i} comes out as {:?}; allowed are dimensions from 0",
-                fact.shape
-            )));
-        }
-    }
-    Ok(outputs)
 }
 
 fn byte_len(shape: &[usize], size: usize) -> usize {
     // The plan checked that this does not overflow.
     shape.iter().product::<usize>() * size
-}
-
-/// Why a step failed: by itself, or inside a nested program, which named its node already.
-pub(super) enum StepError {
-    Op(OpError),
-    Nested(Error),
-}
-
-impl StepError {
-    /// The error of this step, which it names.
-    pub(super) fn at(self, step: &Step) -> Error {
-        match self {
-            StepError::Op(e) => e.at(&step.node, &step.op_name, Status::InvalidInput),
-            StepError::Nested(e) => e,
-        }
-    }
-}
-
-impl From<Error> for StepError {
-    fn from(e: Error) -> Self {
-        StepError::Op(OpError::Failed(e))
-    }
-}
-
-impl From<OpError> for StepError {
-    fn from(e: OpError) -> Self {
-        StepError::Op(e)
-    }
 }
