@@ -39,8 +39,9 @@ pub(in crate::providers::cpu) trait Compute: Element {
     /// Whether a right operand may have any strides; else its rows must be contiguous.
     const ANY_STRIDES: bool = false;
 
-    fn pack_a(a: Matrix<'_, Self>, rows: usize, depth: usize) -> Self::PackedA;
-    fn pack_b(b: Matrix<'_, Self>, depth: usize, columns: usize) -> Self::PackedB;
+    /// `brain`: all numbers of the product are bfloat16's.
+    fn pack_a(a: Matrix<'_, Self>, rows: usize, depth: usize, brain: bool) -> Self::PackedA;
+    fn pack_b(b: Matrix<'_, Self>, depth: usize, columns: usize, brain: bool) -> Self::PackedB;
 
     /// Writes the product of one block to `out` (row-major without gaps), or adds it. On this thread.
     fn product(out: &mut [Self], extent: Extent, a: BlockA<'_, Self>, b: BlockB<'_, Self>, add: bool);
@@ -60,12 +61,12 @@ impl Compute for f32 {
     const ONE: f32 = 1.0;
     const ANY_STRIDES: bool = true;
 
-    fn pack_a(a: Matrix<'_, f32>, rows: usize, depth: usize) -> Self::PackedA {
-        single::pack_a(a, rows, depth)
+    fn pack_a(a: Matrix<'_, f32>, rows: usize, depth: usize, brain: bool) -> Self::PackedA {
+        single::pack_a(a, rows, depth, brain)
     }
 
-    fn pack_b(b: Matrix<'_, f32>, depth: usize, columns: usize) -> Self::PackedB {
-        single::pack_b(b, depth, columns)
+    fn pack_b(b: Matrix<'_, f32>, depth: usize, columns: usize, brain: bool) -> Self::PackedB {
+        single::pack_b(b, depth, columns, brain)
     }
 
     fn product(out: &mut [f32], extent: Extent, a: BlockA<'_, f32>, b: BlockB<'_, f32>, add: bool) {
@@ -102,11 +103,11 @@ macro_rules! plain {
 
             const ONE: $ty = 1 as $ty;
 
-            fn pack_a(a: Matrix<'_, $ty>, rows: usize, depth: usize) -> Vec<$ty> {
+            fn pack_a(a: Matrix<'_, $ty>, rows: usize, depth: usize, _brain: bool) -> Vec<$ty> {
                 plain::copy(a, rows, depth)
             }
 
-            fn pack_b(b: Matrix<'_, $ty>, depth: usize, columns: usize) -> Vec<$ty> {
+            fn pack_b(b: Matrix<'_, $ty>, depth: usize, columns: usize, _brain: bool) -> Vec<$ty> {
                 plain::copy(b, depth, columns)
             }
 

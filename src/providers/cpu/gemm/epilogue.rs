@@ -34,6 +34,8 @@ pub(in crate::providers::cpu) trait Store: Element {
     const SAME: bool;
     /// Whether packing a constant operand saves work.
     const PACK: bool;
+    /// Whether it is bfloat16, for which processors have products.
+    const BRAIN: bool = false;
     fn load(self) -> Self::Compute;
     fn store(x: Self::Compute) -> Self;
     /// The slice as the computed type, when it is the same type.
@@ -77,11 +79,12 @@ macro_rules! store_small {
 store_small!(i8 => i32, i16 => i32, u8 => u32, u16 => u32);
 
 macro_rules! store_half {
-    ($($ty:ty),*) => {$(
+    ($($ty:ty => $brain:literal),*) => {$(
         impl Store for $ty {
             type Compute = f32;
             const SAME: bool = false;
             const PACK: bool = true;
+            const BRAIN: bool = $brain;
             #[inline(always)]
             fn load(self) -> f32 { self.to_f32() }
             #[inline(always)]
@@ -91,7 +94,7 @@ macro_rules! store_half {
         }
     )*};
 }
-store_half!(f16, bf16);
+store_half!(f16 => false, bf16 => true);
 
 /// Something added to each element of the result: a bias by row or column, a residual, Gemm's C.
 #[derive(Clone, Copy)]

@@ -7,7 +7,8 @@
 //! an activation and rounds to the output's type.
 //!
 //! The product of one block is computed by [`Compute`]: for `f32` by the crate `rten-gemm`, which can
-//! be exchanged there, for the other types by plain loops. The split over threads is done here, in
+//! be exchanged there, for bfloat16 by the processor's own products where it has them, for the other types by
+//! plain loops. The split over threads is done here, in
 //! tiles of the result.
 
 mod activate;
@@ -15,6 +16,7 @@ mod bytes;
 mod compute;
 mod epilogue;
 mod exact;
+mod halves;
 mod packed;
 mod plain;
 mod single;

@@ -23,12 +23,14 @@ pub(in crate::providers::cpu) struct PackedB<C: Compute> {
 }
 
 impl<C: Compute> PackedA<C> {
-    /// Packs `m × k` matrices for products that `threads` threads share.
+    /// Packs `m × k` matrices for products that `threads` threads share. `brain`: they and what they will be
+    /// multiplied with hold bfloat16 numbers.
     pub(in crate::providers::cpu) fn new(
         matrices: &[Matrix<'_, C>],
         m: usize,
         k: usize,
         threads: usize,
+        brain: bool,
     ) -> Self {
         // Multiples of 12 fill the register tiles of the kernels (6 rows, 12 on some).
         let rows = m.div_ceil(threads).next_multiple_of(12).max(96);
@@ -37,7 +39,7 @@ impl<C: Compute> PackedA<C> {
         for matrix in matrices {
             for i in (0..m).step_by(rows) {
                 for p in (0..k).step_by(C::DEPTH) {
-                    blocks.push(C::pack_a(matrix.at(i, p), rows.min(m - i), C::DEPTH.min(k - p)));
+                    blocks.push(C::pack_a(matrix.at(i, p), rows.min(m - i), C::DEPTH.min(k - p), brain));
                 }
             }
         }
@@ -45,7 +47,7 @@ impl<C: Compute> PackedA<C> {
     }
 
     /// Packs `count` matrices that lie one after the other, row-major or each transposed, converting
-    /// them.
+    /// them. `same`: the other operand of their products holds numbers of the same type, no more exact ones.
     pub(in crate::providers::cpu) fn of<T: Store<Compute = C>>(
         data: &[T],
         transposed: bool,
@@ -53,13 +55,14 @@ impl<C: Compute> PackedA<C> {
         m: usize,
         k: usize,
         threads: usize,
+        same: bool,
     ) -> Self {
         with_converted(data, |data| {
             let matrix = |i: usize| {
                 let data = &data[i * m * k..];
                 if transposed { Matrix::transposed(data, m) } else { Matrix::new(data, k) }
             };
-            Self::new(&(0..count).map(matrix).collect::<Vec<_>>(), m, k, threads)
+            Self::new(&(0..count).map(matrix).collect::<Vec<_>>(), m, k, threads, same && T::BRAIN)
         })
     }
 
@@ -69,12 +72,13 @@ impl<C: Compute> PackedA<C> {
 }
 
 impl<C: Compute> PackedB<C> {
-    /// Packs `k × n` matrices for products that `threads` threads share.
+    /// Packs `k × n` matrices for products that `threads` threads share. `brain`: as for left operands.
     pub(in crate::providers::cpu) fn new(
         matrices: &[Matrix<'_, C>],
         k: usize,
         n: usize,
         threads: usize,
+        brain: bool,
     ) -> Self {
         // Two blocks a thread, so that an uneven start evens out.
         let columns = n.div_ceil(2 * threads).next_multiple_of(64).clamp(128, 512);
@@ -83,7 +87,7 @@ impl<C: Compute> PackedB<C> {
         for matrix in matrices {
             for j in (0..n).step_by(columns) {
                 for p in (0..k).step_by(C::DEPTH) {
-                    blocks.push(C::pack_b(matrix.at(p, j), C::DEPTH.min(k - p), columns.min(n - j)));
+                    blocks.push(C::pack_b(matrix.at(p, j), C::DEPTH.min(k - p), columns.min(n - j), brain));
                 }
             }
         }
@@ -91,7 +95,7 @@ impl<C: Compute> PackedB<C> {
     }
 
     /// Packs `count` matrices that lie one after the other, row-major or each transposed, converting
-    /// them.
+    /// them. `same`: the other operand of their products holds numbers of the same type, no more exact ones.
     pub(in crate::providers::cpu) fn of<T: Store<Compute = C>>(
         data: &[T],
         transposed: bool,
@@ -99,13 +103,14 @@ impl<C: Compute> PackedB<C> {
         k: usize,
         n: usize,
         threads: usize,
+        same: bool,
     ) -> Self {
         with_converted(data, |data| {
             let matrix = |i: usize| {
                 let data = &data[i * k * n..];
                 if transposed { Matrix::transposed(data, k) } else { Matrix::new(data, n) }
             };
-            Self::new(&(0..count).map(matrix).collect::<Vec<_>>(), k, n, threads)
+            Self::new(&(0..count).map(matrix).collect::<Vec<_>>(), k, n, threads, same && T::BRAIN)
         })
     }
 

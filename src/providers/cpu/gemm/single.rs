@@ -1,4 +1,5 @@
-//! The product of a block in `f32`, by the crate `rten-gemm`: the only file that names it for floats.
+//! The product of a block in `f32`, by the crate `rten-gemm`: the only file that names it for floats. Operands
+//! that were packed as bfloat16 numbers go to `halves`.
 //!
 //! `rten-gemm` uses the threads of rayon's current pool. The library keeps that pool at one thread
 //! (see `threads`), and avoids the crate's path for a single row times an unpacked matrix, which goes
@@ -8,10 +9,41 @@ use rten_gemm::{GemmExecutor, GemmInputA, GemmInputB, GemmOptions, PackedAMatrix
 use rten_tensor::NdTensorView;
 
 use super::compute::{BlockA, BlockB, Extent};
+use super::halves;
 use super::{Matrix, vector};
 
-pub(super) type PackedA = PackedAMatrix<f32>;
-pub(super) type PackedB = PackedBMatrix<f32>;
+pub(in crate::providers::cpu) enum PackedA {
+    Floats(PackedAMatrix<f32>),
+    Halves(halves::PackedA),
+}
+
+pub(in crate::providers::cpu) enum PackedB {
+    Floats(PackedBMatrix<f32>),
+    Halves(halves::PackedB),
+}
+
+/// What a packed operand holds, which is what those who made the product packed it for.
+macro_rules! parts {
+    ($packed:ident, $floats:ident) => {
+        impl $packed {
+            fn floats(&self) -> &$floats<f32> {
+                match self {
+                    $packed::Floats(packed) => packed,
+                    $packed::Halves(_) => panic!("the operands of a product are packed for different types"),
+                }
+            }
+
+            pub(super) fn halves(&self) -> &halves::$packed {
+                match self {
+                    $packed::Halves(packed) => packed,
+                    $packed::Floats(_) => panic!("the operands of a product are packed for different types"),
+                }
+            }
+        }
+    };
+}
+parts!(PackedA, PackedAMatrix);
+parts!(PackedB, PackedBMatrix);
 
 thread_local! {
     /// The kernels for this processor. The crate does not let threads share them.
@@ -39,12 +71,18 @@ fn executor() -> GemmExecutor {
     executor
 }
 
-pub(super) fn pack_a(a: Matrix<'_, f32>, rows: usize, depth: usize) -> PackedA {
-    EXECUTOR.with(|e| e.prepack_a(view(a, rows, depth)))
+pub(super) fn pack_a(a: Matrix<'_, f32>, rows: usize, depth: usize, brain: bool) -> PackedA {
+    if brain && halves::available() {
+        return PackedA::Halves(halves::pack_a(a, rows, depth));
+    }
+    PackedA::Floats(EXECUTOR.with(|e| e.prepack_a(view(a, rows, depth))))
 }
 
-pub(super) fn pack_b(b: Matrix<'_, f32>, depth: usize, columns: usize) -> PackedB {
-    EXECUTOR.with(|e| e.prepack_b(view(b, depth, columns)))
+pub(super) fn pack_b(b: Matrix<'_, f32>, depth: usize, columns: usize, brain: bool) -> PackedB {
+    if brain && halves::available() {
+        return PackedB::Halves(halves::pack_b(b, depth, columns));
+    }
+    PackedB::Floats(EXECUTOR.with(|e| e.prepack_b(view(b, depth, columns))))
 }
 
 pub(super) fn product(out: &mut [f32], extent: Extent, a: BlockA<'_, f32>, b: BlockB<'_, f32>, add: bool) {
@@ -63,13 +101,17 @@ pub(super) fn product(out: &mut [f32], extent: Extent, a: BlockA<'_, f32>, b: Bl
         }
         _ => {}
     }
+    let in_halves = matches!(a, BlockA::Packed(PackedA::Halves(_)));
+    if in_halves || matches!(b, BlockB::Packed(PackedB::Halves(_))) {
+        return halves::product(out, extent, a, b, add);
+    }
     let a = match a {
         BlockA::Plain(a) => GemmInputA::Unpacked(view(a, rows, depth)),
-        BlockA::Packed(a) => GemmInputA::Packed(a),
+        BlockA::Packed(a) => GemmInputA::Packed(a.floats()),
     };
     let b = match b {
         BlockB::Plain(b) => GemmInputB::Unpacked(view(b, depth, columns)),
-        BlockB::Packed(b) => GemmInputB::Packed(b),
+        BlockB::Packed(b) => GemmInputB::Packed(b.floats()),
     };
     let options = GemmOptions { beta: if add { 1.0 } else { 0.0 }, ..GemmOptions::default() };
     if let Err(error) = EXECUTOR.with(|e| e.gemm(&mut out[..rows * columns], a, b, options)) {
