@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
@@ -63,7 +64,7 @@ pub fn build() {
 struct Image {
     family: String,
     target: String,
-    /// Code object or PTX, compressed by itself.
+    /// Code object or PTX.
     file: PathBuf,
 }
 
@@ -121,11 +122,8 @@ fn pack_all(images: &[Image], out: &Path) -> Vec<Pack> {
 fn pack(group: &[&Image], cache: &Path) -> Pack {
     /// The highest that needs no unusual memory to decode.
     const LEVEL: i32 = 19;
-    let read = |image: &&Image| {
-        let packed = fs::read(&image.file).expect("the cache can be read");
-        zstd::decode_all(packed.as_slice()).expect("the cache is whole")
-    };
-    let images: Vec<Vec<u8>> = group.iter().map(read).collect();
+    let images: Vec<Vec<u8>> =
+        group.iter().map(|image| fs::read(&image.file).expect("the cache can be read")).collect();
     let digests: Vec<u64> = images.iter().map(|image| fnv1a(image)).collect();
     let mut key = DefaultHasher::new();
     (LEVEL, &digests).hash(&mut key);
@@ -266,12 +264,12 @@ fn compile(
     }
     command.args(["--cuda-device-only"]).arg(source);
     format!("{command:?}").hash(&mut key);
-    let file = cache.join(format!("{family}-{target}-{:016x}.zst", key.finish()));
+    let file = cache.join(format!("{family}-{target}-{:016x}.image", key.finish()));
     if file.exists() {
         return Some(Image { family, target: target.to_owned(), file });
     }
-    let image = file.with_extension(format!("{}.tmp", std::process::id()));
-    let output = command.arg("-o").arg(&image).output().expect("the compiler runs");
+    let made = file.with_extension(format!("{}.tmp", std::process::id()));
+    let output = command.arg("-o").arg(&made).output().expect("the compiler runs");
     if !output.status.success() {
         let text = String::from_utf8_lossy(&output.stderr);
         if MAY_BE_UNKNOWN.contains(&target) && version(clang).is_some_and(|v| v < 20) {
@@ -279,13 +277,12 @@ fn compile(
         }
         panic!("{clang} failed on {} for {target}:\n{text}", source.display());
     }
-    let mut bytes = fs::read(&image).expect("the compiler wrote its output");
-    fs::remove_file(&image).expect("the image can be removed");
     if !target.starts_with("gfx") {
         // The driver takes PTX as a C string.
-        bytes.push(0);
+        let terminated = fs::OpenOptions::new().append(true).open(&made).and_then(|mut f| f.write_all(&[0]));
+        terminated.expect("the compiler's output can be written");
     }
-    write_whole(&file, &zstd::encode_all(bytes.as_slice(), 3).expect("memory compresses"));
+    fs::rename(&made, &file).expect("the cache can be written");
     Some(Image { family, target: target.to_owned(), file })
 }
 

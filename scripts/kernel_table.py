@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Write docs/kernels.md: what AMD's compiler made of each kernel, read from the machine code.
 
-    kernel_table.py [--cache target/rukh-kernels] [--targets gfx90a,gfx942,gfx1100,gfx1201]
+    kernel_table.py [--cache target/rukh-kernels] [--targets gfx90a,gfx1100]
 
 Build the library first (`RUKH_GPU_TARGETS=all cargo build` for every target): its newest image of each family
 is read. Needs llvm-readelf and llvm-objdump (Debian's llvm-19).
@@ -12,8 +12,6 @@ import pathlib
 import re
 import subprocess
 import sys
-import tempfile
-import zlib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TARGETS = "gfx906,gfx908,gfx90a,gfx942,gfx1030,gfx1100,gfx1101,gfx1102,gfx1150,gfx1151,gfx1200,gfx1201"
@@ -35,31 +33,30 @@ def main():
     parser.add_argument("--targets", default=TARGETS)
     arguments = parser.parse_args()
     newest = {}
-    for packed in sorted(arguments.cache.glob("*-gfx*.deflate"), key=lambda file: file.stat().st_mtime):
-        family, target, _ = packed.stem.rsplit("-", 2)
-        newest[target, family] = packed
-    text = INTRODUCTION
+    for image in sorted(arguments.cache.glob("*-gfx*.image"), key=lambda file: file.stat().st_mtime):
+        family, target, _ = image.stem.rsplit("-", 2)
+        newest[target, family] = image
     families = {file.stem for file in (ROOT / "kernels").glob("*.hip")}
+    # Targets for which the compiler made the same share a table.
+    tables = {}
     for target in arguments.targets.split(","):
         rows = [
             row
-            for (of, family), packed in sorted(newest.items())
+            for (of, family), image in sorted(newest.items())
             if of == target and family in families
-            for row in kernels(family, packed)
+            for row in kernels(family, image)
         ]
         if rows:
-            head = "| kernel | VGPRs | SGPRs | LDS | spills | load | matrix |\n|---|---|---|---|---|---|---|\n"
-            text += f"\n## {target}\n\n{head}" + "".join(rows)
-    (ROOT / "docs/kernels.md").write_text(text)
+            tables.setdefault("".join(rows), []).append(target)
+    head = "| kernel | VGPRs | SGPRs | LDS | spills | load | matrix |\n|---|---|---|---|---|---|---|\n"
+    sections = [f"\n## {', '.join(targets)}\n\n{head}{rows}" for rows, targets in tables.items()]
+    (ROOT / "docs/kernels.md").write_text(INTRODUCTION + "".join(sections))
 
 
-def kernels(family, packed):
+def kernels(family, image):
     """The rows of one image."""
-    with tempfile.NamedTemporaryFile(suffix=".co") as image:
-        image.write(zlib.decompress(packed.read_bytes(), -15))
-        image.flush()
-        notes = tool("llvm-readelf-19", "--notes", image.name)
-        code = tool("llvm-objdump-19", "-d", "--no-show-raw-insn", "--no-leading-addr", image.name)
+    notes = tool("llvm-readelf-19", "--notes", image)
+    code = tool("llvm-objdump-19", "-d", "--no-show-raw-insn", "--no-leading-addr", image)
     bodies = dict(re.findall(r"^<(\w+)>:\n(.*?)(?=^<|\Z)", code, re.S | re.M))
     for entry in notes.split("  - .a")[1:]:
         fact = dict(re.findall(r"\.(\w+): +(\S+)", ".a" + entry))
