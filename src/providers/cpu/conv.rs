@@ -33,7 +33,7 @@ fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
             // A depthwise kernel reads the weight as it is.
             Some(w) if T::PACK && !(op.group > 1 && w.shape()[1] == 1) => {
                 let (m, k) = (w.shape()[0] / op.group, w.shape()[1..].iter().product());
-                Some(PackedA::of(w.aligned()?.view().slice::<T>(), false, op.group, m, k, node.pool.threads(), true))
+                Some(PackedA::of(w.aligned()?.view().slice::<T>(), false, op.group, m, k, node.pool, true))
             }
             _ => None,
         };

@@ -31,7 +31,7 @@ fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
             let rows = rows.start * all_rows / op.cell.gates()..rows.end * all_rows / op.cell.gates();
             let pack = |direction: &[T]| {
                 let rows = &direction[rows.start * k..rows.end * k];
-                PackedB::of(rows, true, 1, k, rows.len() / k.max(1), node.pool.threads(), false)
+                PackedB::of(rows, true, 1, k, rows.len() / k.max(1), node.pool, false)
             };
             Ok(Some(w.view().slice::<T>().chunks((all_rows * k).max(1)).map(pack).collect()))
         };

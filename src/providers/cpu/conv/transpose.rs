@@ -21,8 +21,7 @@ pub(super) fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
             Some(w) if T::PACK => {
                 let (k, m) = (w.shape()[0] / op.group, w.shape()[1..].iter().product());
                 let w = w.aligned()?;
-                let threads = node.pool.threads();
-                Some(PackedA::of(w.view().slice::<T>(), true, op.group, m, k, threads, true))
+                Some(PackedA::of(w.view().slice::<T>(), true, op.group, m, k, node.pool, true))
             }
             _ => None,
         };

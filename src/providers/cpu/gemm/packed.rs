@@ -1,5 +1,9 @@
 //! Constant operands, packed once: cut into the blocks that tiles of the product use.
 
+use std::sync::OnceLock;
+
+use crate::threads::Pool;
+
 use super::{Compute, Matrix, Store};
 
 /// Left operands, one or more matrices of equal size.
@@ -23,26 +27,24 @@ pub(in crate::providers::cpu) struct PackedB<C: Compute> {
 }
 
 impl<C: Compute> PackedA<C> {
-    /// Packs `m × k` matrices for products that `threads` threads share. `brain`: they and what they will be
+    /// Packs `m × k` matrices for products that the threads of `pool` share, which pack them as well. `brain`: they and what they will be
     /// multiplied with hold bfloat16 numbers.
     pub(in crate::providers::cpu) fn new(
         matrices: &[Matrix<'_, C>],
         m: usize,
         k: usize,
-        threads: usize,
+        pool: &Pool,
         brain: bool,
     ) -> Self {
         // Multiples of 12 fill the register tiles of the kernels (6 rows, 12 on some).
-        let rows = m.div_ceil(threads).next_multiple_of(12).max(96);
+        let rows = m.div_ceil(pool.threads()).next_multiple_of(12).max(96);
         let (row_blocks, depth_blocks) = (m.div_ceil(rows), k.div_ceil(C::DEPTH));
-        let mut blocks = Vec::with_capacity(matrices.len() * row_blocks * depth_blocks);
-        for matrix in matrices {
-            for i in (0..m).step_by(rows) {
-                for p in (0..k).step_by(C::DEPTH) {
-                    blocks.push(C::pack_a(matrix.at(i, p), rows.min(m - i), C::DEPTH.min(k - p), brain));
-                }
-            }
-        }
+        let blocks = in_parallel(pool, matrices.len() * row_blocks * depth_blocks, rows * C::DEPTH, |at| {
+            let (block, p) = (at / depth_blocks, at % depth_blocks * C::DEPTH);
+            let i = block % row_blocks * rows;
+            let matrix = &matrices[block / row_blocks];
+            C::pack_a(matrix.at(i, p), rows.min(m - i), C::DEPTH.min(k - p), brain)
+        });
         PackedA { rows, row_blocks, depth_blocks, blocks }
     }
 
@@ -54,7 +56,7 @@ impl<C: Compute> PackedA<C> {
         count: usize,
         m: usize,
         k: usize,
-        threads: usize,
+        pool: &Pool,
         same: bool,
     ) -> Self {
         with_converted(data, |data| {
@@ -62,7 +64,7 @@ impl<C: Compute> PackedA<C> {
                 let data = &data[i * m * k..];
                 if transposed { Matrix::transposed(data, m) } else { Matrix::new(data, k) }
             };
-            Self::new(&(0..count).map(matrix).collect::<Vec<_>>(), m, k, threads, same && T::BRAIN)
+            Self::new(&(0..count).map(matrix).collect::<Vec<_>>(), m, k, pool, same && T::BRAIN)
         })
     }
 
@@ -72,25 +74,24 @@ impl<C: Compute> PackedA<C> {
 }
 
 impl<C: Compute> PackedB<C> {
-    /// Packs `k × n` matrices for products that `threads` threads share. `brain`: as for left operands.
+    /// Packs `k × n` matrices for products that the threads of `pool` share, which pack them as well. `brain`: as for left operands.
     pub(in crate::providers::cpu) fn new(
         matrices: &[Matrix<'_, C>],
         k: usize,
         n: usize,
-        threads: usize,
+        pool: &Pool,
         brain: bool,
     ) -> Self {
         // Two blocks a thread, so that an uneven start evens out.
-        let columns = n.div_ceil(2 * threads).next_multiple_of(64).clamp(128, 512);
+        let columns = n.div_ceil(2 * pool.threads()).next_multiple_of(64).clamp(128, 512);
         let (column_blocks, depth_blocks) = (n.div_ceil(columns), k.div_ceil(C::DEPTH));
-        let mut blocks = Vec::with_capacity(matrices.len() * column_blocks * depth_blocks);
-        for matrix in matrices {
-            for j in (0..n).step_by(columns) {
-                for p in (0..k).step_by(C::DEPTH) {
-                    blocks.push(C::pack_b(matrix.at(p, j), C::DEPTH.min(k - p), columns.min(n - j), brain));
-                }
-            }
-        }
+        let blocks =
+            in_parallel(pool, matrices.len() * column_blocks * depth_blocks, columns * C::DEPTH, |at| {
+                let (block, p) = (at / depth_blocks, at % depth_blocks * C::DEPTH);
+                let j = block % column_blocks * columns;
+                let matrix = &matrices[block / column_blocks];
+                C::pack_b(matrix.at(p, j), C::DEPTH.min(k - p), columns.min(n - j), brain)
+            });
         PackedB { columns, column_blocks, depth_blocks, blocks }
     }
 
@@ -102,7 +103,7 @@ impl<C: Compute> PackedB<C> {
         count: usize,
         k: usize,
         n: usize,
-        threads: usize,
+        pool: &Pool,
         same: bool,
     ) -> Self {
         with_converted(data, |data| {
@@ -110,13 +111,31 @@ impl<C: Compute> PackedB<C> {
                 let data = &data[i * k * n..];
                 if transposed { Matrix::transposed(data, k) } else { Matrix::new(data, n) }
             };
-            Self::new(&(0..count).map(matrix).collect::<Vec<_>>(), k, n, threads, same && T::BRAIN)
+            Self::new(&(0..count).map(matrix).collect::<Vec<_>>(), k, n, pool, same && T::BRAIN)
         })
     }
 
     pub(super) fn block(&self, matrix: usize, column_block: usize, depth_block: usize) -> &C::PackedB {
         &self.blocks[(matrix * self.column_blocks + column_block) * self.depth_blocks + depth_block]
     }
+}
+
+/// Makes blocks of about `size` elements on the threads of the pool.
+fn in_parallel<P: Send + Sync>(
+    pool: &Pool,
+    count: usize,
+    size: usize,
+    make: impl Fn(usize) -> P + Sync,
+) -> Vec<P> {
+    /// Elements worth handing to another thread: about 20 µs of work.
+    const GRAIN: usize = 1 << 16;
+    let made: Vec<OnceLock<P>> = (0..count).map(|_| OnceLock::new()).collect();
+    pool.split(count, GRAIN.div_ceil(size), |range| {
+        for i in range {
+            made[i].get_or_init(|| make(i));
+        }
+    });
+    made.into_iter().filter_map(OnceLock::into_inner).collect()
 }
 
 fn with_converted<T: Store, R>(data: &[T], body: impl FnOnce(&[T::Compute]) -> R) -> R {

@@ -58,8 +58,8 @@ fn check<C: Compute + Store<Compute = C> + num_traits::AsPrimitive<f64>>(from: i
         let (sa, sb) = (Offsets::Stride(m * k), Offsets::Stride(k * n));
         let matrices_a: Vec<_> = (0..batch).map(|t| Matrix::new(&a_rows[t * m * k..], k)).collect();
         let matrices_b: Vec<_> = (0..batch).map(|t| Matrix::transposed(&b_cols[t * k * n..], k)).collect();
-        let packed_a = PackedA::new(&matrices_a, m, k, 2, false);
-        let packed_b = PackedB::new(&matrices_b, k, n, 2, false);
+        let packed_a = PackedA::new(&matrices_a, m, k, &pool, false);
+        let packed_b = PackedB::new(&matrices_b, k, n, &pool, false);
         let lefts = [
             Left::Plain(Matrix::new(&a_rows, k), sa),
             Left::Plain(Matrix::transposed(&a_cols, m), sa),
