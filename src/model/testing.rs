@@ -28,6 +28,12 @@ impl ModelBuilder {
         })
     }
 
+    /// Operators of another domain.
+    pub(crate) fn import(mut self, domain: &str, version: i64) -> Self {
+        self.0.opset_import.push(OperatorSetIdProto { domain: domain.into(), version });
+        self
+    }
+
     fn graph(&mut self) -> &mut GraphProto {
         self.0.graph.get_or_insert_default()
     }
@@ -85,7 +91,7 @@ impl ModelBuilder {
 }
 
 pub(crate) fn node(op: &str, attributes: &[AttributeProto], inputs: &[&str], outputs: &[&str]) -> NodeProto {
-    let (domain, op) = op.split_once('.').unwrap_or(("", op));
+    let (domain, op) = op.rsplit_once('.').unwrap_or(("", op));
     let names = |names: &[&str]| names.iter().map(|n| n.to_string()).collect();
     NodeProto {
         name: format!("the_{op}"),

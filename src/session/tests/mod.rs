@@ -1,6 +1,7 @@
 //! Sessions on small models: wrong models and wrong inputs, runs, bindings, control flow.
 
 mod behaviour;
+mod caches;
 mod wrong_inputs;
 mod wrong_models;
 

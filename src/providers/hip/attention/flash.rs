@@ -72,12 +72,13 @@ impl Problem {
         const { assert!(offset_of!(FlashParams, softmax) == 0) };
         let (softmax, mut addresses) = self.mask_params();
         let operands = [self.q, self.k, self.v, self.y];
+        let [q, k, v, y] = operands.map(|x| (x.offset * self.ty.size()) as u64);
         let params = FlashParams {
             softmax,
-            q: 0,
-            k: 0,
-            v: 0,
-            y: 0,
+            q,
+            k,
+            v,
+            y,
             strides: operands.map(|x| x.strides.map(|s| s as i64)),
             group: group as u32,
             kv_heads: self.k.heads as u32,

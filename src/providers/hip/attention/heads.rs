@@ -16,6 +16,8 @@ use super::params::JoinParams;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Heads {
     pub(super) at: Operand,
+    /// Elements from the operand's begin.
+    pub(super) offset: usize,
     pub(super) heads: usize,
     pub(super) rows: usize,
     pub(super) size: usize,
@@ -30,20 +32,25 @@ impl Heads {
             (&[_, heads, rows, size], _) => Heads::dense(at, heads, rows, size),
             (&[_, rows, hidden], Some(heads)) => {
                 let size = hidden / heads;
-                Heads { at, heads, rows, size, strides: [rows * hidden, size, hidden] }
+                Heads { at, offset: 0, heads, rows, size, strides: [rows * hidden, size, hidden] }
             }
             _ => Heads::dense(at, 1, 0, 0),
         }
     }
 
     pub(super) fn dense(at: Operand, heads: usize, rows: usize, size: usize) -> Self {
-        Heads { at, heads, rows, size, strides: [heads * rows * size, rows * size, size] }
+        Heads { at, offset: 0, heads, rows, size, strides: [heads * rows * size, rows * size, size] }
+    }
+
+    /// From another element of the operand on.
+    pub(super) fn from(self, offset: usize) -> Self {
+        Heads { offset, ..self }
     }
 
     /// One head as a matrix, from a batch, head and row on.
     pub(super) fn matrix(&self, first: [usize; 3]) -> Matrix {
-        let offset = first.iter().zip(self.strides).map(|(i, s)| i * s).sum();
-        Matrix { offset, ..Matrix::new(self.at, self.strides[2], 1) }
+        let within: usize = first.iter().zip(self.strides).map(|(i, s)| i * s).sum();
+        Matrix { offset: self.offset + within, ..Matrix::new(self.at, self.strides[2], 1) }
     }
 
     /// Rows of the past, if there are any, and these in one tensor without gaps.
@@ -63,6 +70,7 @@ impl Heads {
         let width = [16, 8, 4, 2].into_iter().find(|w| bytes.is_multiple_of(*w)).unwrap_or(2);
         let words = |elements: usize| elements * ty.size() / width;
         let params = JoinParams {
+            fresh: (self.offset * ty.size()) as u64,
             count: words(count) as u64,
             strides: self.strides.map(|s| words(s) as i64),
             heads: self.heads as u32,

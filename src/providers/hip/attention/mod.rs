@@ -1,8 +1,15 @@
 //! Attention: products on the matrix cores with a masked softmax between them.
 
 mod flash;
+mod gather;
+mod group_query;
 mod heads;
+#[cfg(test)]
+mod microsoft_tests;
+mod multi_head;
+mod padding;
 mod params;
+mod projected;
 mod rotary;
 mod scores;
 #[cfg(test)]
@@ -21,6 +28,10 @@ use scores::{MaskTensor, Problem};
 
 pub(super) const KERNELS: &[Entry] = &[
     Entry::new("Attention", build),
+    Entry::new("Attention", projected::build).domain("com.microsoft"),
+    Entry::new("DecoderMaskedMultiHeadAttention", multi_head::build).domain("com.microsoft"),
+    Entry::new("GroupQueryAttention", group_query::build).domain("com.microsoft"),
+    Entry::new("MultiHeadAttention", multi_head::build).domain("com.microsoft"),
     Entry::new("RotaryEmbedding", rotary::build),
     Entry::new("RotaryEmbedding", rotary::build).domain("com.microsoft"),
 ];

@@ -1,4 +1,4 @@
-//! Parameters of the attention kernels, as `kernels/attention.hip` declares them.
+//! Parameters of the attention kernels, as `kernels/attention.hip` and `kernels/heads.hip` declare them.
 
 use std::mem::size_of;
 
@@ -96,3 +96,68 @@ pub(super) struct FlashParams {
 }
 
 const _: () = assert!(size_of::<FlashParams>() == 304);
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+pub(super) struct GatherPart {
+    pub(super) past: u64,
+    pub(super) fresh: u64,
+    pub(super) bias: u64,
+    pub(super) weight: u64,
+    pub(super) out: u64,
+    pub(super) count: u64,
+    pub(super) strides: [i64; 3],
+    pub(super) heads: u32,
+    pub(super) size: u32,
+    pub(super) capacity: u32,
+    pub(super) past_rows: u32,
+    pub(super) rows: u32,
+    pub(super) used: u32,
+    pub(super) flags: u32,
+    pub(super) step: u32,
+}
+
+const _: () = assert!(size_of::<GatherPart>() == 104);
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+pub(super) struct GatherParams {
+    pub(super) parts: [GatherPart; 3],
+    pub(super) last: u64,
+    pub(super) lengths: u64,
+    pub(super) cosines: u64,
+    pub(super) sines: u64,
+    pub(super) positions: u64,
+    pub(super) errors: u64,
+    pub(super) start: u32,
+    pub(super) prompt: u32,
+    pub(super) least: u32,
+    pub(super) most: u32,
+    pub(super) half: u32,
+    pub(super) cache_rows: u32,
+    pub(super) interleaved: u32,
+    pub(super) epsilon: f32,
+}
+
+const _: () = assert!(size_of::<GatherParams>() == 392);
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+pub(super) struct PaddingParams {
+    pub(super) mask: u64,
+    pub(super) bias: u64,
+    pub(super) out: u64,
+    pub(super) count: u64,
+    pub(super) mask_strides: [i64; 2],
+    pub(super) bias_strides: [i64; 3],
+    pub(super) batch: u32,
+    pub(super) heads: u32,
+    pub(super) queries: u32,
+    pub(super) keys: u32,
+    pub(super) kind: u32,
+    pub(super) bias_type: u32,
+    pub(super) filter: f32,
+    pub(super) unused: u32,
+}
+
+const _: () = assert!(size_of::<PaddingParams>() == 104);

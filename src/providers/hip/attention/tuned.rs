@@ -59,10 +59,10 @@ impl Problem {
             }
         };
         let own = Problem {
-            q: Heads { at: Operand::Input(0), ..self.q },
-            k: Heads { at: Operand::Input(1), ..self.k },
-            v: Heads { at: Operand::Input(2), ..self.v },
-            y: Heads { at: Operand::Output(0), ..self.y },
+            q: Heads { at: Operand::Input(0), offset: 0, ..self.q },
+            k: Heads { at: Operand::Input(1), offset: 0, ..self.k },
+            v: Heads { at: Operand::Input(2), offset: 0, ..self.v },
+            y: Heads { at: Operand::Output(0), offset: 0, ..self.y },
             mask: self.mask.map(|mask| MaskTensor { at: Operand::Input(3), ..mask }),
             ..*self
         };
