@@ -53,10 +53,14 @@ template <class T, class C, u32 ITEMS> DEVICE void softmax(const SoftmaxParams &
     }
     if (k < seen.first || (i64)k >= seen.last) x = none;
     if (p.stage == STAGE_BIASED) kept[k] = round_to<T>(x);
+    if (p.stage == STAGE_SEEN) kept[k] = round_to<T>(x == none ? (C)0 : x);
     scores[k] = x;
     most = x > most ? x : most;
   }
   most = over_row<ITEMS>(most, true, lds);
+  bool sinks = p.sinks || p.smooth;
+  C sink = p.sinks ? load_one<T, C>(p.sinks, head) : (C)0;
+  if (sinks && sink > most) most = sink;
   // Nothing is visible: every probability is 0.
   bool empty = most == none;
   C sum = 0;
@@ -66,6 +70,7 @@ template <class T, class C, u32 ITEMS> DEVICE void softmax(const SoftmaxParams &
     sum += x;
   }
   sum = over_row<ITEMS>(sum, false, lds);
+  if (sinks && !empty) sum += exp_(sink - most);
   C factor = empty ? (C)0 : 1 / sum;
   for (u32 k = item; k < p.keys; k += ITEMS) {
     T x = round_to<T>(scores[k] * factor);

@@ -2,8 +2,8 @@
 #pragma once
 #include "gemm.h"
 
-// What the optional output of scores holds.
-enum Stage : u32 { STAGE_NONE = 0, STAGE_RAW, STAGE_CAPPED, STAGE_BIASED, STAGE_PROBABILITIES };
+// What the optional output of scores holds; the last one is biased scores with 0 for keys that are not seen.
+enum Stage : u32 { STAGE_NONE = 0, STAGE_RAW, STAGE_CAPPED, STAGE_BIASED, STAGE_PROBABILITIES, STAGE_SEEN };
 
 struct SoftmaxParams {
   // Products of queries and keys, [batch][head][query][key], as C; they become masked scores.
@@ -13,6 +13,8 @@ struct SoftmaxParams {
   // Scores to keep, of T, without gaps; 0 for none. Also [batch][head][query][key], but of the whole.
   u64 kept;
   u64 mask, lengths, errors;
+  // One more score for each head, of T, that takes its part of the softmax; 0 for none.
+  u64 sinks;
   i64 out_row;
   // Elements of the mask between batches, heads and queries.
   i64 mask_strides[3];
@@ -27,9 +29,10 @@ struct SoftmaxParams {
   // Keys to the left and right that a query sees; negative for all.
   i32 left, right;
   f32 scale, softcap;
-  u32 unused;
+  // Whether there is one more score that is 0 for every head.
+  u32 smooth;
 };
-static_assert(sizeof(SoftmaxParams) == 160, "the mirror in providers/hip/attention/params.rs");
+static_assert(sizeof(SoftmaxParams) == 168, "the mirror in providers/hip/attention/params.rs");
 
 // Keys from `first` to before `last` that a query sees.
 struct Visible {

@@ -12,7 +12,7 @@ struct FlashParams {
   // Heads that share keys, key heads, and the sizes of a head of keys and values.
   u32 group, kv_heads, size, v_size;
 };
-static_assert(sizeof(FlashParams) == 304, "the mirror in providers/hip/attention/params.rs");
+static_assert(sizeof(FlashParams) == 312, "the mirror in providers/hip/attention/params.rs");
 
 // Eight elements of a row from `at` on; those from `limit` on are 0.
 template <class T> DEVICE Chunk load_eight(const T *row, u32 at, u32 limit) {

@@ -37,7 +37,7 @@ impl Problem {
             .mask
             .is_none_or(|m| m.ty == ElementType::Bool || m.ty == ElementType::F32 || m.ty == self.ty);
         let size = self.q.size.max(self.v.size);
-        if !unit.matrix || self.kept.is_some() || !mask || size > 128 {
+        if !unit.matrix || self.kept.is_some() || self.sink.is_some() || !mask || size > 128 {
             return None;
         }
         let name = match (self.ty, size <= 64) {

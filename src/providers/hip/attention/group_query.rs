@@ -11,14 +11,13 @@ use super::super::{HipKernel, PlanBuilder};
 use super::gather::{Gather, Lengths, Part, Rotation};
 use super::heads::Heads;
 use super::multi_head::y;
-use super::scores::{MaskTensor, Problem};
+use super::scores::{MaskTensor, Problem, SEEN, Sink};
 use super::{is_float, stage};
 
 pub(super) fn build(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpError> {
     let op = *node.op::<GroupQueryAttention>();
-    // One more score in the softmax, and scores without those of hidden keys, are the CPU's.
-    let scores = node.output(3).is_none() || op.scores == Some(Scores::Probabilities);
-    let plain = !op.smooth && !node.has_input(11) && scores;
+    // The CPU leaves an output of scores as it was where no attribute says what it holds.
+    let plain = node.output(3).is_none() || op.scores.is_some();
     match node.input(0).filter(|ty| is_float(*ty) && plain) {
         Some(ty) => Ok(Box::new(GroupQuery { op, ty })),
         None => Err(node.no_kernel()),
@@ -116,7 +115,14 @@ impl HipKernel for GroupQuery {
             lengths: Some(lengths.out),
             by_length: !prompt,
             mask: input(10).map(|m| MaskTensor::new(Operand::Input(10), self.ty, m.shape)),
-            kept: output(3).and(self.op.scores).map(|scores| (Operand::Output(3), stage(scores))),
+            sink: match input(11) {
+                Some(_) => Some(Sink::Heads(Operand::Input(11))),
+                None => self.op.smooth.then_some(Sink::Zero),
+            },
+            kept: output(3).and(self.op.scores).map(|scores| match scores {
+                Scores::Biased => (Operand::Output(3), SEEN),
+                scores => (Operand::Output(3), stage(scores)),
+            }),
         }
         .plan(plan)
     }

@@ -108,6 +108,7 @@ fn grouped_queries_with_caches() {
         ("rows", &TWO, Grouped { rows: 20, lengths: [131, 77], rotary: Some(true), ..far }),
         ("odd", &ALL, Grouped { heads: [6, 3], size: 10, rotary: Some(true), ..step }),
         ("long", &TWO, Grouped { heads: [4, 1], rows: 70, lengths: [70, 33], total: 70, size: 64, ..PROMPT }),
+        ("sink of zero", &TWO, Grouped { more: &[("smooth_softmax", 1.0)], ..far }),
         ("both ways", &TWO, Grouped { more: &[("causal", 0.0), ("scale", 0.4)], ..PROMPT }),
     ];
     for (what, types, case) in cases {
@@ -118,12 +119,18 @@ fn grouped_queries_with_caches() {
     for ty in TWO {
         // Without outputs for the caches.
         check("y alone", ty, "GroupQueryAttention", &far.attributes(), &far.inputs(ty), 1);
-        // Positions, a bias, probabilities, normalised queries and keys.
-        let case = Grouped { rotary: Some(false), more: &[("qk_output", 2.0)], ..step };
-        let mut inputs = case.inputs(ty);
-        inputs.extend([tensor(&[2, 1], [7i64, 2].into_iter()), mixed(ty, &[2, 1, 1, 6]), None, None, None]);
-        inputs.extend([mixed(ty, &[16]), mixed(ty, &[16])]);
-        check("everything", ty, "GroupQueryAttention", &case.attributes(), &inputs, 4);
+        // Positions, a bias, sinks, scores, normalised queries and keys.
+        for more in [&[("qk_output", 1.0)], &[("qk_output", 2.0)]] {
+            let case = Grouped { rotary: Some(false), more, ..step };
+            let mut inputs = case.inputs(ty);
+            inputs.extend([
+                tensor(&[2, 1], [7i64, 2].into_iter()),
+                mixed(ty, &[2, 1, 1, 6]),
+                mixed(ty, &[4]),
+            ]);
+            inputs.extend([None, None, mixed(ty, &[16]), mixed(ty, &[16])]);
+            check("everything", ty, "GroupQueryAttention", &case.attributes(), &inputs, 4);
+        }
     }
 }
 

@@ -106,6 +106,7 @@ impl HipKernel for AttentionKernel {
             lengths: input(6).map(|_| Operand::Input(6)),
             by_length,
             mask: input(3).zip(self.mask).map(|(m, ty)| MaskTensor::new(Operand::Input(3), ty, m.shape)),
+            sink: None,
             kept: wanted(3).then_some((Operand::Output(3), stage(self.op.scores))),
         };
         problem.plan(plan)

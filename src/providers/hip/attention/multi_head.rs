@@ -116,6 +116,7 @@ impl HipKernel for MultiHead {
             by_length: false,
             mask: input(at.attention_bias)
                 .map(|m| MaskTensor::new(Operand::Input(at.attention_bias), self.ty, m.shape)),
+            sink: None,
             kept: wanted(3).then_some((Operand::Output(3), stage(Scores::Biased))),
         };
         if let Some(mask) = input(at.mask) {

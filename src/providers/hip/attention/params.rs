@@ -13,6 +13,7 @@ pub(super) struct SoftmaxParams {
     pub(super) mask: u64,
     pub(super) lengths: u64,
     pub(super) errors: u64,
+    pub(super) sinks: u64,
     pub(super) out_row: i64,
     pub(super) mask_strides: [i64; 3],
     /// Batch, head and query at which the launch's part begins.
@@ -32,10 +33,10 @@ pub(super) struct SoftmaxParams {
     pub(super) right: i32,
     pub(super) scale: f32,
     pub(super) softcap: f32,
-    pub(super) unused: u32,
+    pub(super) smooth: u32,
 }
 
-const _: () = assert!(size_of::<SoftmaxParams>() == 160);
+const _: () = assert!(size_of::<SoftmaxParams>() == 168);
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
@@ -95,7 +96,7 @@ pub(super) struct FlashParams {
     pub(super) v_size: u32,
 }
 
-const _: () = assert!(size_of::<FlashParams>() == 304);
+const _: () = assert!(size_of::<FlashParams>() == 312);
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]

@@ -122,6 +122,7 @@ impl HipKernel for Projected {
             lengths: None,
             by_length: false,
             mask: input(5).map(|m| MaskTensor::new(Operand::Input(5), self.ty, m.shape)),
+            sink: None,
             kept: None,
         };
         if let Some(mask) = input(3) {

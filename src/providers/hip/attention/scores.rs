@@ -20,6 +20,9 @@ use super::params::SoftmaxParams;
 /// Bytes of temporary memory for scores that parts aim at.
 const SCRATCH: usize = 256 << 20;
 
+/// The kernel's number of biased scores that are 0 for keys that are not seen.
+pub(super) const SEEN: u32 = 5;
+
 /// A mask that broadcasts to `[batch, heads, queries, keys]`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MaskTensor {
@@ -44,6 +47,14 @@ impl MaskTensor {
     }
 }
 
+/// One more score of each row, which takes its part of the softmax and has no value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Sink {
+    Zero,
+    /// One for each head.
+    Heads(Operand),
+}
+
 /// One attention over a batch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Problem {
@@ -65,6 +76,7 @@ pub(super) struct Problem {
     /// Whether positions are counted back from each sample's length.
     pub(super) by_length: bool,
     pub(super) mask: Option<MaskTensor>,
+    pub(super) sink: Option<Sink>,
     /// Scores to keep, and the kernel's number of what they are.
     pub(super) kept: Option<(Operand, u32)>,
 }
@@ -232,6 +244,11 @@ impl Problem {
         if let Some(mask) = self.mask {
             (p.mask_type, p.mask_keys, p.mask_strides) = (mask.ty as u32, mask.keys as u32, mask.strides);
             addresses.push((offset_of!(SoftmaxParams, mask), mask.at));
+        }
+        match self.sink {
+            Some(Sink::Zero) => p.smooth = 1,
+            Some(Sink::Heads(at)) => addresses.push((offset_of!(SoftmaxParams, sinks), at)),
+            None => (),
         }
         if let Some(lengths) = self.lengths {
             addresses.push((offset_of!(SoftmaxParams, lengths), lengths));
