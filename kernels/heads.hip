@@ -4,6 +4,7 @@
 // Access: 16 bytes a work item, neighbours beside each other, wherever rows come as they are; elements one by
 // one where they change, which are the new rows alone. Bound: the bytes of the cache.
 #include "rukh/gemm.h"
+#include "rukh/move.h"
 
 struct GatherPart {
   // Rows before the new ones, [batch][head][past_rows][size]; new rows; what is added to each head's rows and
@@ -119,9 +120,10 @@ template <class T, class C> DEVICE void gather(const GatherParams &p) {
   }
   if (!is_new || !(g.bias || g.weight || g.flags & GATHER_ROTATE)) {
     constexpr u32 PACK = 16 / sizeof(T);
-    typedef Pack<u64, 2> Whole;
     if (g.step == PACK && ((u64)out | (u64)from) % 16 == 0) {
-      *(Whole *)out = from ? *(const Whole *)from : Whole{};
+      Unit16 unit = {};
+      if (from) unit = *(const GLOBAL Unit16 *)from;
+      *(GLOBAL Unit16 *)out = unit;
       return;
     }
     for (u32 i = 0; i < g.step; i++) out[i] = from ? from[i] : T{};

@@ -108,6 +108,11 @@ fn grouped_queries_with_caches() {
         ("rows", &TWO, Grouped { rows: 20, lengths: [131, 77], rotary: Some(true), ..far }),
         ("odd", &ALL, Grouped { heads: [6, 3], size: 10, rotary: Some(true), ..step }),
         ("long", &TWO, Grouped { heads: [4, 1], rows: 70, lengths: [70, 33], total: 70, size: 64, ..PROMPT }),
+        (
+            "very far",
+            &TWO,
+            Grouped { past: Some(1100), lengths: [1101, 900], total: 1101, rotary: None, ..far },
+        ),
         ("sink of zero", &TWO, Grouped { more: &[("smooth_softmax", 1.0)], ..far }),
         ("both ways", &TWO, Grouped { more: &[("causal", 0.0), ("scale", 0.4)], ..PROMPT }),
     ];
