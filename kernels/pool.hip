@@ -1,10 +1,11 @@
 // Pooling over windows, and normalisation by neighbouring channels (LRN), which sums over windows too.
 //
-// Access: a work item computes one output; neighbouring items read neighbouring windows, which overlap in
-// the cache. Bound: one read of the input and one write of the output over the memory bandwidth, for
+// Access: a work item computes one output, or four that lie a workgroup's width apart, so that several loads are
+// on their way; neighbouring items read neighbouring windows, which overlap in the cache. Bound: one read of the input and one write of the output over the memory bandwidth, for
 // windows of up to about twenty elements; the cache's bandwidth beyond.
 #include "rukh/math.h"
 #include "rukh/pack.h"
+#include "rukh/rows.h"
 
 enum PoolOp : u32 { MAX, AVERAGE, NORM };
 
@@ -84,6 +85,68 @@ template <class C> DEVICE void pool(const PoolParams &p) {
     }
     ((i64 *)p.indices)[index] = (i64)(plane + best);
   }
+}
+
+// Outputs of a work item of `pool_planes`.
+constexpr u32 OUTPUTS = 4;
+
+// Taps along a dimension that count for an average, from the first one's position.
+DEVICE u32 taps_of(const PoolParams &p, u32 d, u32 start) {
+  u32 count = 0;
+  for (u32 c = 0; c < p.kernel[d]; c++, start += p.dilation[d])
+    count += p.count_padding ? (i32)start < (i32)(p.in[d] + p.end[d]) : start < p.in[d];
+  return count;
+}
+
+// Maxima and averages over windows of two dimensions, of fewer than 2^31 elements. Taps outside the input read
+// an element inside and count as the neutral one, so that no load waits for a branch.
+template <class T> DEVICE void pool_planes_of(const PoolParams &p) {
+  u32 first = group_id() * (GROUP * OUTPUTS) + item_id(), last = (u32)p.count - 1;
+  u32 height = p.in[1], width = p.in[2];
+  bool average = p.op == AVERAGE;
+  f32 neutral = average ? 0 : -infinity(0.f), acc[OUTPUTS];
+  u32 top[OUTPUTS], left[OUTPUTS], plane[OUTPUTS];
+  UNROLL
+  for (u32 k = 0; k < OUTPUTS; k++) {
+    u32 index = first + k * GROUP < last ? first + k * GROUP : last;
+    u32 line = divide(index, p.out[2]), q = divide(line, p.out[1]);
+    // Positions before the input are large numbers.
+    left[k] = (index - line * p.out[2].divisor) * p.stride[2] - p.begin[2];
+    top[k] = (line - q * p.out[1].divisor) * p.stride[1] - p.begin[1];
+    plane[k] = q * height * width;
+    acc[k] = neutral;
+  }
+  for (u32 b = 0; b < p.kernel[1]; b++) {
+    for (u32 c = 0; c < p.kernel[2]; c++) {
+      u32 down = b * p.dilation[1], along = c * p.dilation[2];
+      f32 x[OUTPUTS];
+      UNROLL
+      for (u32 k = 0; k < OUTPUTS; k++) {
+        u32 row = top[k] + down, column = left[k] + along;
+        bool inside = row < height && column < width;
+        x[k] = load_one<T>(p.x, plane[k] + (inside ? row * width + column : 0));
+        x[k] = inside ? x[k] : neutral;
+      }
+      UNROLL
+      for (u32 k = 0; k < OUTPUTS; k++) {
+        // NaN stays.
+        f32 larger = x[k] > acc[k] || x[k] != x[k] ? x[k] : acc[k];
+        acc[k] = average ? acc[k] + x[k] : larger;
+      }
+    }
+  }
+  if (average)
+    UNROLL
+    for (u32 k = 0; k < OUTPUTS; k++) acc[k] /= (f32)(taps_of(p, 1, top[k]) * taps_of(p, 2, left[k]));
+  UNROLL
+  for (u32 k = 0; k < OUTPUTS; k++)
+    if (first + k * GROUP <= last) store_number(p.y, p.type, first + k * GROUP, acc[k]);
+}
+
+KERNEL_RESIDENT(GROUP, 4) pool_planes(PoolParams p) {
+  if (p.type == F32) pool_planes_of<f32>(p);
+  else if (p.type == F16) pool_planes_of<f16>(p);
+  else pool_planes_of<bf16>(p);
 }
 
 KERNEL(GROUP) pool_f32(PoolParams p) { pool<f32>(p); }
