@@ -2,4 +2,4 @@
 #include "rukh/map_wide.h"
 
 KERNEL(GROUP) map_f32(MapParams p) { map<f32, 4>(p); }
-KERNEL(GROUP) map_wide_f32(MapParams p) { map_wide(p); }
+KERNEL_RESIDENT(GROUP, 3) map_wide_f32(MapParams p) { map_wide(p); }

@@ -89,6 +89,8 @@ template <class C> DEVICE void pool(const PoolParams &p) {
 
 // Outputs of a work item of `pool_planes`.
 constexpr u32 OUTPUTS = 4;
+// Taps of each that are on their way at once.
+constexpr u32 AHEAD = 4;
 
 // Taps along a dimension that count for an average, from the first one's position.
 DEVICE u32 taps_of(const PoolParams &p, u32 d, u32 start) {
@@ -116,24 +118,31 @@ template <class T> DEVICE void pool_planes_of(const PoolParams &p) {
     plane[k] = q * height * width;
     acc[k] = neutral;
   }
-  for (u32 b = 0; b < p.kernel[1]; b++) {
-    for (u32 c = 0; c < p.kernel[2]; c++) {
+  u32 taps = p.kernel[1] * p.kernel[2], b = 0, c = 0;
+  for (u32 done = 0; done < taps; done += AHEAD) {
+    f32 x[AHEAD][OUTPUTS];
+    u32 mask[AHEAD][OUTPUTS];
+    UNROLL
+    for (u32 j = 0; j < AHEAD; j++) {
       u32 down = b * p.dilation[1], along = c * p.dilation[2];
-      f32 x[OUTPUTS];
+      bool there = done + j < taps;
+      if (++c == p.kernel[2]) c = 0, b++;
       UNROLL
       for (u32 k = 0; k < OUTPUTS; k++) {
         u32 row = top[k] + down, column = left[k] + along;
-        bool inside = row < height && column < width;
-        x[k] = load_one<T>(p.x, plane[k] + (inside ? row * width + column : 0));
-        x[k] = inside ? x[k] : neutral;
-      }
-      UNROLL
-      for (u32 k = 0; k < OUTPUTS; k++) {
-        // NaN stays.
-        f32 larger = x[k] > acc[k] || x[k] != x[k] ? x[k] : acc[k];
-        acc[k] = average ? acc[k] + x[k] : larger;
+        mask[j][k] = opaque(there && row < height && column < width ? ~0u : 0);
+        x[j][k] = load_one<T>(p.x, plane[k] + ((row * width + column) & mask[j][k]));
       }
     }
+    UNROLL
+    for (u32 j = 0; j < AHEAD; j++)
+      UNROLL
+      for (u32 k = 0; k < OUTPUTS; k++) {
+        f32 y = bits<f32>((bits<u32>(x[j][k]) & mask[j][k]) | (bits<u32>(neutral) & ~mask[j][k]));
+        // NaN stays.
+        f32 larger = y > acc[k] || y != y ? y : acc[k], sum = acc[k] + y;
+        acc[k] = average ? sum : larger;
+      }
   }
   if (average)
     UNROLL

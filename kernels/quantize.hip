@@ -95,35 +95,31 @@ DEVICE void store_codes(u64 address, u32 type, u64 at, const u32 *codes, int cou
 
 DEVICE int count_at(u64 at, u64 end) { return end - at < V ? (int)(end - at) : V; }
 
-// x / scale to the last bit, with scale's inverse: two steps of Newton's method by the residual (Markstein, "IA-64
-// and Elementary Functions", 2000). Beyond what any integer holds the residual may overflow; the first
-// approximation does there.
-DEVICE f32 divide_by(f32 x, f32 scale, f32 inverse) {
-  f32 first = x * inverse;
-  f32 q = fma_(fma_(-first, scale, x), inverse, first);
-  q = fma_(fma_(-q, scale, x), inverse, q);
-  return abs_(first) < 1e6f ? q : first;
-}
-
 // Full packs of f32 or a half type to eight-bit integers, with one scale.
-template <class T> DEVICE void quantize_packs(const QuantizeParams &p, u64 at) {
+//
+// x / scale is exact to the last bit: two steps of Newton's method by the residual (Markstein, "IA-64 and Elementary
+// Functions", 2000), for x that is limited to what no integer here reaches. Numbers become integers by an addition
+// of 1.5·2^23, which leaves them in the low bits.
+template <class T, bool HALF> DEVICE void quantize_packs(const QuantizeParams &p, u64 at, f32 scale, f32 zero) {
+  constexpr f32 ROUND = 12582912.f;
   f32 x[PACKS][V];
   UNROLL
   for (u32 k = 0; k < PACKS; k++) load_four<T>(x[k], p.x + (at + k * GROUP * V) * sizeof(T));
-  f32 scale = scale_at(p, 0), zero = zero_at(p, 0), inverse = 1 / scale;
-  // Where the residuals are exact.
-  bool usual = scale > 1e-30f && scale < 1e30f;
+  f32 inverse = 1 / scale, limit = 1e5f * scale;
   f32 low = p.out_type == U8 ? 0 : -128, high = p.out_type == U8 ? 255 : 127;
   UNROLL
   for (u32 k = 0; k < PACKS; k++) {
     u32 word = 0;
     UNROLL
     for (int v = 0; v < V; v++) {
-      f32 y = usual ? divide_by(x[k][v], scale, inverse) : x[k][v] / scale;
-      y = round_(round_to(p.precision, y)) + zero;
       // NaN becomes the lowest.
-      y = __builtin_fminf(__builtin_fmaxf(y, low), high);
-      word |= ((u32)(i32)y & 255) << v * 8;
+      f32 a = __builtin_fminf(__builtin_fmaxf(x[k][v], -limit), limit), q = a * inverse;
+      q = fma_(fma_(-q, scale, a), inverse, q);
+      q = fma_(fma_(-q, scale, a), inverse, q);
+      if constexpr (HALF) q = widen(narrow<T>(q));
+      f32 y = (q + ROUND) - ROUND + zero;
+      y = __builtin_fminf(__builtin_fmaxf(y, low), high) + ROUND;
+      word |= (bits<u32>(y) & 255) << v * 8;
     }
     *(GLOBAL u32 *)(p.y + at + k * GROUP * V) = word;
   }
@@ -162,9 +158,14 @@ KERNEL(GROUP) quantize(QuantizeParams p) {
   // A value of a wider type than it is computed in is rounded first, which `quantize_packs` leaves out.
   bool exact = p.precision == F32 || p.precision == p.type;
   if (exact && plain(p, first + GROUP * V * PACKS, p.x, p.type, p.y, p.out_type)) {
-    if (p.type == F32) return quantize_packs<f32>(p, at);
-    if (p.type == F16) return quantize_packs<f16>(p, at);
-    return quantize_packs<bf16>(p, at);
+    f32 scale = scale_at(p, 0), zero = zero_at(p, 0);
+    // Where the residuals are exact.
+    if (scale > 1e-30f && scale < 1e30f) {
+      bool half = p.precision != F32;
+      if (p.type == F32) return quantize_packs<f32, false>(p, at, scale, zero);
+      if (p.type == F16) return half ? quantize_packs<f16, true>(p, at, scale, zero) : quantize_packs<f16, false>(p, at, scale, zero);
+      return half ? quantize_packs<bf16, true>(p, at, scale, zero) : quantize_packs<bf16, false>(p, at, scale, zero);
+    }
   }
 #pragma unroll 1
   for (u32 k = 0; k < PACKS && at < p.count; k++, at += GROUP * V) quantize_pack(p, at);

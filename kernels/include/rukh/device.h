@@ -43,6 +43,16 @@ typedef _Float16 f16;
 // As UNFOLD, on AMD too: for bodies of a few instructions.
 #define UNROLL _Pragma("unroll")
 
+// Keeps the compiler from knowing where a dword comes from: arithmetic with it does not become a branch.
+DEVICE u32 opaque(u32 x) {
+#if defined(__AMDGCN__)
+  asm("" : "+v"(x));
+#else
+  asm("" : "+r"(x));
+#endif
+  return x;
+}
+
 // A kernel whose workgroups have at most THREADS work items. The bound sets how many registers each may use;
 // clang heeds AMD's own attribute alone there.
 #if defined(__AMDGCN__)

@@ -40,14 +40,13 @@ struct MapParams {
   u32 steps;
   // Whether the innermost dimension is a multiple of V, so that a pack lies within one row.
   u32 whole_packs;
-  // For map_wide.h: elements of a pack, and chunks of a workgroup.
-  u32 unit, chunks;
-  u32 inputs, unused;
+  // For map_wide.h: elements of a pack.
+  u32 unit, inputs;
   Divider dims[MAX_RANK];
   Operand in[MAX_INPUTS];
   Instruction program[MAX_STEPS];
 };
-static_assert(sizeof(MapParams) == 1368, "the mirror in providers/hip/map/params.rs");
+static_assert(sizeof(MapParams) == 1360, "the mirror in providers/hip/map/params.rs");
 
 template <class C, int V>
 DEVICE void load_operand(C *to, const MapParams &p, const Operand &in, u64 at, int count) {

@@ -70,13 +70,15 @@ template <class C> DEVICE C int_pow(C x, C y) {
 }
 
 #define EACH(expression)                \
-  UNFOLD                                \
+  {                                     \
+  UNROLL                                \
   for (int v = 0; v < V; v++) {         \
     C y = acc[v], z = x[v];             \
     (void)y, (void)z;                   \
     acc[v] = (C)(expression);           \
   }                                     \
-  break
+  return;                               \
+  }
 
 // One instruction of those that many elements at a time go through. `half`: whether the result is of half
 // precision. `op` is the same for the whole launch, so no lanes part ways.
@@ -88,7 +90,9 @@ template <class C, int V> DEVICE void apply_light(u32 op, C *acc, const C *x, C 
     case MapErf: EACH(erf_inline(y));
     case MapSigmoid: EACH(sigmoid_inline(y));
     case MapSwish: EACH(y * sigmoid_inline(a * y));
-    case MapGeluErf: EACH(gelu_inline(y, half));
+    case MapGeluErf:
+      if (half) EACH(gelu_half_inline(y))
+      EACH(gelu_inline(y));
     case MapGeluTanh: EACH(gelu_tanh_inline(y));
     default: break;
     }

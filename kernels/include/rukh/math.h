@@ -204,8 +204,8 @@ DEVICE f32 tanh_inline(f32 x) {
   p = fma_(p, z, -0.0537866838f);
   p = fma_(p, z, 0.133319587f);
   p = fma_(p, z, -0.333332986f);
-  f32 large = fma_(-2.f, fast_inverse(exp_inline(2 * a) + 1), 1.f);
-  return a < 0.6f ? fma_(p * z, x, x) : copysign_(large, x);
+  f32 small = fma_(p * z, x, x), large = copysign_(fma_(-2.f, fast_inverse(exp_inline(2 * a) + 1), 1.f), x);
+  return a < 0.6f ? small : large;
 }
 CALLED f32 tanh_(f32 x) { return tanh_inline(x); }
 CALLED f64 tanh_(f64 x) {
@@ -259,7 +259,9 @@ DEVICE f32 erf_inline(f32 x) {
   q = fma_(q, a, -0.919742882f);
   q = fma_(q, a, -1.62660241f);
   q = fma_(q, a, -0.000353079231f);
-  return a < 0.95f ? fma_(p, x, x) : copysign_(1 - fast_exp2(q), x);
+  // Both are there before the choice, which would else become a branch that few waves take as one.
+  f32 small = fma_(p, x, x), large = copysign_(1 - fast_exp2(q), x);
+  return a < 0.95f ? small : large;
 }
 CALLED f32 erf_(f32 x) { return erf_inline(x); }
 // For f64, the series up to 3 and the continued fraction of erfc beyond.
@@ -286,10 +288,11 @@ CALLED f64 sigmoid_(f64 x) {
   return (x < 0 ? e : 1.) / (1 + e);
 }
 
-// x·Φ(x). For results of half precision log2 Φ(−|x|) is a polynomial, of a relative error below 6e-5 in Φ(−|x|)
-// where that is a half-precision number, and below 3e-6 in what remains for positive x.
-DEVICE f32 gelu_inline(f32 x, bool half) {
-  if (!half) return 0.5f * x * (1 + erf_inline(x * 0.707106769f));
+// x·Φ(x).
+DEVICE f32 gelu_inline(f32 x) { return 0.5f * x * (1 + erf_inline(x * 0.707106769f)); }
+// For results of half precision: log2 Φ(−|x|) is a polynomial, of a relative error below 6e-5 in Φ(−|x|) where that is
+// a half-precision number, and below 3e-6 in what remains for positive x.
+DEVICE f32 gelu_half_inline(f32 x) {
   f32 a = abs_(x), q = 4.23625615e-8f;
   a = __builtin_fminf(a, 20);
   q = fma_(q, a, -2.63556672e-6f);

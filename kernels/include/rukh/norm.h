@@ -63,11 +63,11 @@ struct Piece {
   bool whole;
 };
 
-DEVICE Piece piece_of(const NormParams &p, u64 row, u64 first, u64 n, u32 pack) {
+DEVICE Piece piece_of(const NormParams &p, u64 row, u64 first, u64 n) {
   u64 all = p.x | p.y | p.skip | p.bias | p.sum;
   if (p.scale.lie == PER_ELEMENT) all |= p.scale.address;
   if (p.shift.lie == PER_ELEMENT) all |= p.shift.address;
-  return {row, first, (u32)n, whole_packs(all, p.along, pack) && p.chunk % pack == 0};
+  return {row, first, (u32)n, whole_packs(all, p.along, p.pack) && p.chunk % p.pack == 0};
 }
 
 // Where a piece begins in a tensor of rows.
@@ -75,22 +75,34 @@ DEVICE u64 start_of(const NormParams &p, const Piece &piece, u64 address, u32 ty
   return address + (row * p.along + piece.first) * size_of(type);
 }
 
-DEVICE bool dense(const Parameter &q) { return q.lie == ABSENT || q.lie == PER_ELEMENT; }
-
 // Group g of a parameter. Beyond the row's end, `absent` or anything.
-template <class C, bool FAST>
+template <class C>
 DEVICE void load_parameter(C (*to)[8], const NormParams &p, const Parameter &q, Team t, Piece piece, u32 g, C absent) {
   if (q.lie == PER_ELEMENT) {
     u64 address = q.address + piece.first * size_of(q.type);
-    return load_groups<C, 1, false>(to, address, q.type, t, g, piece.n, FAST || piece.whole, absent);
+    return load_groups<C, 1, false>(to, address, q.type, t, g, piece.n, piece.whole, absent);
   }
-  C one = !FAST && q.lie == ONE ? load_number<C>(q.address, q.type, 0) : absent;
+  C one = q.lie == ONE ? load_number<C>(q.address, q.type, 0) : absent;
   UNROLL
   for (int v = 0; v < 8; v++) to[0][v] = one;
-  if (FAST || q.lie <= PER_ELEMENT) return;
+  if (q.lie <= PER_ELEMENT) return;
+  constexpr u32 PACK = sizeof(C) == 8 ? 2 : 4;
+  if (q.lie == BY_GROUP && p.inner.divisor % PACK == 0 && piece.first % PACK == 0) {
+    // One element for a pack.
+    UNROLL
+    for (int v = 0; v < 8; v += PACK) {
+      u32 in_piece = t.at<C>(g, v);
+      if (in_piece >= piece.n) break;
+      u64 index = piece.row % p.groups * p.per_group + divide64(piece.first + in_piece, p.inner);
+      C x = load_number<C>(q.address, q.type, index);
+      UNROLL
+      for (u32 w = 0; w < PACK; w++) to[0][v + w] = x;
+    }
+    return;
+  }
 #pragma unroll 1
   for (int v = 0; v < 8; v++) {
-    u32 in_piece = t.at(g, v);
+    u32 in_piece = t.at<C>(g, v);
     if (in_piece >= piece.n) break;
     u64 at = piece.first + in_piece;
     u64 index = q.lie == BY_GROUP ? piece.row % p.groups * p.per_group + divide64(at, p.inner)
@@ -101,9 +113,9 @@ DEVICE void load_parameter(C (*to)[8], const NormParams &p, const Parameter &q, 
 
 // What is normalised, in group g: x with what is added to it, and zeros beyond the end. Stores the sum where it
 // is wanted.
-template <class C, bool FAST>
+template <class C>
 DEVICE void add_group(C (*x)[8], const NormParams &p, Team t, Piece piece, u32 g, bool store) {
-  bool whole = FAST || piece.whole;
+  bool whole = piece.whole;
   C other[1][8];
   if (p.skip) {
     u64 from = start_of(p, piece, p.skip, p.type, piece.row % p.skip_rows);
@@ -122,20 +134,20 @@ DEVICE void add_group(C (*x)[8], const NormParams &p, Team t, Piece piece, u32 g
 }
 
 // Normalises group g and stores it.
-template <class C, bool FAST>
+template <class C>
 DEVICE void store_normal(C (*x)[8], const NormParams &p, Team t, Piece piece, u32 g, C mean, C factor) {
   C scale[1][8], shift[1][8];
-  load_parameter<C, FAST>(scale, p, p.scale, t, piece, g, (C)1);
-  load_parameter<C, FAST>(shift, p, p.shift, t, piece, g, (C)0);
+  load_parameter<C>(scale, p, p.scale, t, piece, g, (C)1);
+  load_parameter<C>(shift, p, p.shift, t, piece, g, (C)0);
   UNROLL
   for (int v = 0; v < 8; v++) x[0][v] = (x[0][v] - mean) * factor * scale[0][v] + shift[0][v];
   u64 address = start_of(p, piece, p.y, p.out_type, piece.row);
-  store_groups<C, 1>(address, p.out_type, t, g, piece.n, FAST || piece.whole, x);
+  store_groups<C, 1>(address, p.out_type, t, g, piece.n, piece.whole, x);
 }
 
 template <class C> DEVICE void store_statistics(const NormParams &p, u64 row, C mean, C factor) {
-  if (p.mean) store_number(p.mean, p.stat_type, row, mean);
-  if (p.deviation) store_number(p.deviation, p.stat_type, row, factor);
+  if (p.mean) store_as(p.mean, p.stat_type, row, mean);
+  if (p.deviation) store_as(p.deviation, p.stat_type, row, factor);
 }
 
 template <class C> DEVICE C sum_of(const C *x) {
@@ -146,79 +158,60 @@ template <class C> DEVICE C sum_of(const C *x) {
 }
 template <class C> DEVICE C squares_of(const C *x, C mean, Team t, u32 g, u32 n) {
   C sum = 0;
+  bool full = t.fills(g, n);
   UNROLL
   for (int v = 0; v < 8; v++) {
     C d = x[v] - mean;
-    sum += t.at(g, v) < n ? d * d : (C)0;
+    sum += full || t.at<C>(g, v) < n ? d * d : (C)0;
   }
   return sum;
 }
 
-// The groups of a piece, in registers where FAST; elsewhere loops stay loops, for the code's size.
-#define EACH_GROUP                                            \
-  _Pragma("unroll") for (int g = 0; g < (FAST ? GROUPS : 1); g++) \
-  _Pragma("unroll 1") for (int h = FAST ? g : 0; h < (FAST ? g + 1 : GROUPS); h++)
-
-// Loads a piece into x and takes its moments; every work item of the workgroup arrives.
-template <class C, bool FAST>
+// Loads a piece into x and takes its moments; every work item of the workgroup arrives. Loops stay loops, for
+// the code's size.
+template <class C>
 DEVICE Moments<C> take(C (*x)[8], const NormParams &p, Team t, Piece piece, C (*lds)[MAX_WAVES], bool store) {
   auto add = [](C a, C b) { return a + b; };
   u32 n = piece.n;
   u64 from = start_of(p, piece, p.x, p.type, piece.row);
-  if constexpr (FAST) load_groups<C, GROUPS>(x, from, p.type, t, 0, n, true, (C)0);
   Moments<C> m{0, 0};
-  EACH_GROUP {
-    if (!FAST) load_groups<C, 1>(x + h, from, p.type, t, h, n, piece.whole, (C)0);
-    if (t.reaches(h, n)) add_group<C, FAST>(x + h, p, t, piece, h, store);
-    m.mean += sum_of(x[h]);
+#pragma unroll 1
+  for (u32 g = 0; g < GROUPS && t.reaches(g, n); g++) {
+    load_groups<C, 1>(x + g, from, p.type, t, g, n, piece.whole, (C)0);
+    add_group<C>(x + g, p, t, piece, g, store);
+    m.mean += sum_of(x[g]);
   }
   m.mean = p.rms ? (C)0 : team_join(m.mean, t.size, lds[0], add) / (C)n;
-  EACH_GROUP m.squares += squares_of(x[h], m.mean, t, h, n);
+#pragma unroll 1
+  for (u32 g = 0; g < GROUPS && t.reaches(g, n); g++) m.squares += squares_of(x[g], m.mean, t, g, n);
   m.squares = team_join(m.squares, t.size, lds[1], add);
   return m;
 }
 
-template <class C, bool FAST> DEVICE void norm_row(const NormParams &p, Team t, Piece piece, bool active) {
+template <class C> DEVICE void norm_row(const NormParams &p, Team t, Piece piece, bool active) {
   SHARED static C lds[2][MAX_WAVES];
   C x[GROUPS][8];
-  Moments<C> m = take<C, FAST>(x, p, t, piece, lds, active);
+  Moments<C> m = take<C>(x, p, t, piece, lds, active);
   if (!active) return;
   C factor = 1 / sqrt_(m.squares / (C)p.along + (C)p.epsilon);
-  EACH_GROUP if (t.reaches(h, piece.n)) store_normal<C, FAST>(x + h, p, t, piece, h, m.mean, factor);
+#pragma unroll 1
+  for (u32 g = 0; g < GROUPS && t.reaches(g, piece.n); g++)
+    store_normal<C>(x + g, p, t, piece, g, m.mean, factor);
   if (t.lane == 0) store_statistics(p, piece.row, m.mean, factor);
-}
-
-template <class C> DEVICE void norm_rows(const NormParams &p) {
-  Team t{p.team, item_id() % p.team, sizeof(C) == 8 ? 2 : p.pack};
-  u64 row = (u64)group_id() * (GROUP / p.team) + item_id() / p.team;
-  // Teams beyond the last row take it too, and store nothing.
-  bool active = row < p.rows;
-  Piece piece = piece_of(p, active ? row : p.rows - 1, 0, p.along, t.pack);
-  if (piece.whole && dense(p.scale) && dense(p.shift)) norm_row<C, true>(p, t, piece, active);
-  else norm_row<C, false>(p, t, piece, active);
 }
 
 // A workgroup takes a chunk of at most GROUP · GROUPS · 8 elements; all chunks of a row are neighbours in the
 // grid.
-template <class C> DEVICE Piece chunk_of(const NormParams &p, u32 pack) {
+DEVICE Piece chunk_of(const NormParams &p) {
   u64 row = group_id() / p.splits, first = (group_id() - row * p.splits) * p.chunk;
-  return piece_of(p, row, first, first + p.chunk < p.along ? p.chunk : p.along - first, pack);
-}
-
-template <class C> DEVICE void norm_parts(const NormParams &p) {
-  SHARED static C lds[2][MAX_WAVES];
-  Team t{GROUP, item_id(), sizeof(C) == 8 ? 2 : p.pack};
-  Piece piece = chunk_of<C>(p, t.pack);
-  C x[GROUPS][8];
-  Moments<C> m = piece.whole ? take<C, true>(x, p, t, piece, lds, true) : take<C, false>(x, p, t, piece, lds, true);
-  if (item_id() == 0) ((Moments<C> *)p.partials)[group_id()] = m;
+  return piece_of(p, row, first, first + p.chunk < p.along ? p.chunk : p.along - first);
 }
 
 template <class C> DEVICE void norm_apply(const NormParams &p) {
   SHARED static C lds[2][MAX_WAVES];
   auto add = [](C a, C b) { return a + b; };
-  Team t{GROUP, item_id(), sizeof(C) == 8 ? 2 : p.pack};
-  Piece piece = chunk_of<C>(p, t.pack);
+  Team t = Team::of(GROUP, p.pack);
+  Piece piece = chunk_of(p);
   const Moments<C> *parts = (const Moments<C> *)p.partials + piece.row * p.splits;
   auto weight = [&](u32 s) { return (C)(s + 1 < p.splits ? p.chunk : p.along - s * p.chunk); };
   // Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample
@@ -235,8 +228,8 @@ template <class C> DEVICE void norm_apply(const NormParams &p) {
     C x[1][8];
     u64 from = start_of(p, piece, p.x, p.type, piece.row);
     load_groups<C, 1>(x, from, p.type, t, g, piece.n, piece.whole, (C)0);
-    add_group<C, false>(x, p, t, piece, g, false);
-    store_normal<C, false>(x, p, t, piece, g, mean, factor);
+    add_group<C>(x, p, t, piece, g, false);
+    store_normal<C>(x, p, t, piece, g, mean, factor);
   }
   if (piece.first == 0 && item_id() == 0) store_statistics(p, piece.row, mean, factor);
 }

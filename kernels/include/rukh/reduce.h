@@ -14,8 +14,8 @@ template <class C> DEVICE void reduce_rows(const ReduceParams &p) {
   SHARED static Acc<C> lds[MAX_WAVES];
   // Packs that are loaded before any is used.
   constexpr int AHEAD = sizeof(C) == 4 ? 2 : 4;
-  u32 team = p.team, lane = item_id() % team;
-  u64 output = (u64)group_id() * (GROUP / team) + item_id() / team;
+  u32 team = p.team, lane = lane_in_team(team);
+  u64 output = (u64)group_id() * teams_of_group(team) + team_of_item(team);
   Acc<C> acc = start<C>(p);
   if (output < p.outputs) {
     i64 base = offset_of(p.kept, output);
@@ -68,7 +68,7 @@ template <class C> DEVICE void reduce_rows(const ReduceParams &p) {
 // workgroup's GROUP / team rows of lanes share the reduced elements. Grid: tiles of columns by splits.
 template <class C> DEVICE void reduce_columns(const ReduceParams &p) {
   SHARED static Acc<C> lds[GROUP * PACK];
-  u32 lanes = p.team, lane = item_id() % lanes, slice = item_id() / lanes, slices = GROUP / lanes;
+  u32 lanes = p.team, lane = lane_in_team(lanes), slice = team_of_item(lanes), slices = teams_of_group(lanes);
   u64 outer = divide64(group_id(), p.tiles);
   u64 column = ((group_id() - outer * p.tiles.divisor) * lanes + lane) * PACK;
   int count = column >= p.row ? 0 : p.row - column < PACK ? (int)(p.row - column) : PACK;
@@ -102,7 +102,7 @@ template <class C> DEVICE void reduce_columns(const ReduceParams &p) {
         end = first;
       }
     }
-#pragma unroll 2
+#pragma unroll 1
     for (u64 i = first + slice; i < end; i += slices) {
       C x[PACK];
       load_dense<C, PACK>(x, p.in, p.type, base + offset_of(p.reduced, i), count, (C)0);
@@ -133,8 +133,8 @@ template <class C> DEVICE void reduce_columns(const ReduceParams &p) {
 // Joins the parts of each output by a team.
 template <class C> DEVICE void reduce_join(ReduceParams p) {
   SHARED static Acc<C> lds[MAX_WAVES];
-  u32 team = p.team, lane = item_id() % team;
-  u64 output = (u64)group_id() * (GROUP / team) + item_id() / team;
+  u32 team = p.team, lane = lane_in_team(team);
+  u64 output = (u64)group_id() * teams_of_group(team) + team_of_item(team);
   Acc<C> acc = start<C>(p);
   u32 op = p.op;
   if (output < p.outputs)

@@ -28,7 +28,7 @@ template <int V> DEVICE f32 take_light(u32 op, f32 acc, const f32 *x) {
 
 // Elements `first` to `end` of a dense run from `address` on, both multiples of a unit, in steps of a team.
 template <class T> DEVICE f32 reduce_run(u32 op, f32 acc, u64 address, u64 first, u64 end, u32 team, u32 lane) {
-  constexpr u32 AHEAD = 4, PER_UNIT = 16 / sizeof(T), UNITS = sizeof(T) / 2;
+  constexpr u32 AHEAD = 2 * sizeof(T), PER_UNIT = 16 / sizeof(T), UNITS = sizeof(T) / 2;
   u64 at = first + lane * PER_UNIT, step = (u64)team * PER_UNIT;
   for (; at + (AHEAD - 1) * step < end; at += AHEAD * step) {
     Unit raw[AHEAD];
@@ -56,7 +56,7 @@ template <class T> DEVICE f32 reduce_run(u32 op, f32 acc, u64 address, u64 first
 
 // Every `slices`-th of `count` rows from `slice` on, `stride` bytes apart; acc has four columns.
 template <class T> DEVICE void reduce_strip(u32 op, f32 *acc, u64 address, u64 slice, u64 count, u32 slices, i64 stride) {
-  constexpr u32 AHEAD = 8;
+  constexpr u32 AHEAD = 4;
   u64 i = slice;
   for (; i + (AHEAD - 1) * slices < count; i += AHEAD * slices) {
     f32 x[AHEAD][4], column[AHEAD];

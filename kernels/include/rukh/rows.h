@@ -4,19 +4,26 @@
 // row in packs: neighbouring lanes have neighbouring packs. The host chooses the pack: 8 where an operand is of
 // a half type, 4 where all are f32, 2 for f64.
 #pragma once
+#include "team.h"
 #include "unit.h"
 
 struct Team {
-  u32 size, lane, pack;
+  // Elements of a group of all lanes; where this lane's packs begin in it; from a pack to the lane's next, of 4
+  // elements (of 2 for f64); work items.
+  u32 all, first, next, size, lane;
 
-  // The place in the row of element v of group g.
-  METHOD u32 at(u32 g, u32 v) const {
-    if (pack == 8) return (g * size + lane) * 8 + v;
-    if (pack == 4) return ((2 * g + v / 4) * size + lane) * 4 + v % 4;
-    return ((4 * g + v / 2) * size + lane) * 2 + v % 2;
+  DEVICE Team of(u32 size, u32 pack) {
+    u32 lane = lane_in_team(size);
+    return {8 * size, lane * pack, pack == 8 ? 4 : size * pack, size, lane};
   }
-  // Whether any lane has elements of group g, of a row of n elements.
-  METHOD bool reaches(u32 g, u32 n) const { return 8 * g * size < n; }
+  // The place in the row of element v of group g, of elements of C.
+  template <class C> METHOD u32 at(u32 g, u32 v) const {
+    constexpr u32 PACK = sizeof(C) == 8 ? 2 : 4;
+    return g * all + first + v / PACK * next + v % PACK;
+  }
+  // Whether any lane has elements of group g of a row of n, and whether all have all.
+  METHOD bool reaches(u32 g, u32 n) const { return g * all < n; }
+  METHOD bool fills(u32 g, u32 n) const { return (g + 1) * all <= n; }
 };
 
 // Whether packs are aligned to units of 16 bytes at this address, and in every row behind it.
@@ -45,25 +52,25 @@ DEVICE void load_whole(C (*x)[8], u64 address, Team t, u32 first, u32 n, C fill)
   UNROLL
   for (int g = 0; g < GROUPS; g++) {
     if (!t.reaches(first + g, n)) continue;
+    bool full = t.fills(first + g, n);
     UNROLL
     for (int k = 0; k < UNITS; k++) {
-      u32 at = t.at(first + g, k * PER_UNIT);
+      u32 at = t.at<C>(first + g, k * PER_UNIT);
       // Lanes beyond the end read the row's start, so that none has to wait for a branch.
-      raw[g * UNITS + k] = load_unit(address + (at < n ? at : 0) * (u64)sizeof(T));
+      raw[g * UNITS + k] = load_unit(address + (full || at < n ? at : 0) * (u64)sizeof(T));
     }
   }
   UNROLL
   for (int g = 0; g < GROUPS; g++) {
-    bool there = t.reaches(first + g, n);
-    if (there) widen_units<T>(x[g], raw + g * UNITS);
-    if (!FILLS) continue;
-    UNROLL
-    for (int k = 0; k < UNITS; k++) {
-      bool inside = there && t.at(first + g, k * PER_UNIT) < n;
-      UNROLL
-      for (int v = 0; v < PER_UNIT; v++)
-        if (!inside) x[g][k * PER_UNIT + v] = fill;
+    if (t.reaches(first + g, n)) {
+      widen_units<T>(x[g], raw + g * UNITS);
+      if (!FILLS || t.fills(first + g, n)) continue;
+    } else if (!FILLS) {
+      continue;
     }
+    UNROLL
+    for (int v = 0; v < 8; v++)
+      if (t.at<C>(first + g, v) >= n) x[g][v] = fill;
   }
 }
 
@@ -76,7 +83,7 @@ DEVICE void load_groups(C (*x)[8], u64 address, u32 type, Team t, u32 first, u32
     for (int g = 0; g < GROUPS; g++)
       UNROLL
       for (int v = 0; v < 8; v++) {
-        u32 at = t.at(first + g, v);
+        u32 at = t.at<C>(first + g, v);
         x[g][v] = at < n ? load_number<C>(address, type, at) : fill;
       }
     return;
@@ -97,8 +104,8 @@ DEVICE void store_whole(u64 address, Team t, u32 first, u32 n, const C (*x)[8]) 
     narrow_units<T>(raw, x[g]);
     UNROLL
     for (int k = 0; k < UNITS; k++) {
-      u32 at = t.at(first + g, k * PER_UNIT);
-      if (at < n) store_unit(address + at * (u64)sizeof(T), raw[k]);
+      u32 at = t.at<C>(first + g, k * PER_UNIT);
+      if (t.fills(first + g, n) || at < n) store_unit(address + at * (u64)sizeof(T), raw[k]);
     }
   }
 }
@@ -110,7 +117,7 @@ DEVICE void store_groups(u64 address, u32 type, Team t, u32 first, u32 n, bool w
     for (int g = 0; g < GROUPS; g++)
       UNROLL
       for (int v = 0; v < 8; v++) {
-        u32 at = t.at(first + g, v);
+        u32 at = t.at<C>(first + g, v);
         if (at < n) store_number<C>(address, type, at, x[g][v]);
       }
     return;

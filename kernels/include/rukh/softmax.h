@@ -70,40 +70,42 @@ DEVICE int count_at(u64 at, u64 end) { return at >= end ? 0 : end - at < PACK ? 
 template <class C> DEVICE void softmax_rows(const SoftmaxParams &p) {
   SHARED static C lds[2][MAX_WAVES];
   SHARED static u32 first_lds[MAX_WAVES];
-  Team t{p.team, item_id() % p.team, sizeof(C) == 8 ? 2 : p.pack};
-  u64 row = (u64)group_id() * (GROUP / p.team) + item_id() / p.team;
+  Team t = Team::of(p.team, p.pack);
+  u64 row = (u64)group_id() * teams_of_group(p.team) + team_of_item(p.team);
   // Teams beyond the last row take it too, and store nothing.
   bool active = row < p.rows;
   if (!active) row = p.rows - 1;
   u32 n = (u32)p.along;
-  bool whole = whole_packs(p.in | p.out, p.along, t.pack);
+  bool whole = whole_packs(p.in | p.out, p.along, p.pack);
   C x[GROUPS][8], lowest = -infinity((C)0), max = lowest;
   load_groups<C, GROUPS>(x, p.in + row * p.along * size_of(p.type), p.type, t, 0, n, whole, lowest);
-  UNFOLD
-  for (int g = 0; g < GROUPS; g++)
-    UNFOLD
+  UNROLL
+  for (int g = 0; g < GROUPS; g++) {
+    if (!t.reaches(g, n)) break;
+    UNROLL
     for (int v = 0; v < 8; v++) max = largest(max, x[g][v]);
+  }
   max = team_join(max, t.size, lds[0], [](C a, C b) { return largest(a, b); });
   if (p.mode == HARDMAX) {
     u32 first = ~0u;
-    UNFOLD
+    UNROLL
     for (int g = GROUPS - 1; g >= 0; g--)
-      UNFOLD
+      UNROLL
       for (int v = 7; v >= 0; v--) {
-        u32 at = t.at(g, v);
+        u32 at = t.at<C>(g, v);
         if (x[g][v] == max && at < n && at < first) first = at;
       }
     first = team_join(first, t.size, first_lds, [](u32 a, u32 b) { return a < b ? a : b; });
-    UNFOLD
+    UNROLL
     for (int g = 0; g < GROUPS; g++)
-      UNFOLD
-      for (int v = 0; v < 8; v++) x[g][v] = t.at(g, v) == first ? 1 : 0;
+      UNROLL
+      for (int v = 0; v < 8; v++) x[g][v] = t.at<C>(g, v) == first ? 1 : 0;
   } else {
     C sum = 0;
-    UNFOLD
+    UNROLL
     for (int g = 0; g < GROUPS; g++) {
       if (!t.reaches(g, n)) break;
-      UNFOLD
+      UNROLL
       for (int v = 0; v < 8; v++) {
         C e = exp_inline(x[g][v] - max);
         sum += e;
@@ -112,10 +114,12 @@ template <class C> DEVICE void softmax_rows(const SoftmaxParams &p) {
     }
     sum = team_join(sum, t.size, lds[1], [](C a, C b) { return a + b; });
     C last = last_of(p.mode, sum);
-    UNFOLD
-    for (int g = 0; g < GROUPS; g++)
-      UNFOLD
+    UNROLL
+    for (int g = 0; g < GROUPS; g++) {
+      if (!t.reaches(g, n)) break;
+      UNROLL
       for (int v = 0; v < 8; v++) x[g][v] = p.mode == LOG_SOFTMAX ? x[g][v] - last : x[g][v] * last;
+    }
   }
   if (active)
     store_groups<C, GROUPS>(p.out + row * p.along * size_of(p.out_type), p.out_type, t, 0, n, whole, x);
@@ -160,7 +164,7 @@ template <class C> DEVICE void softmax_apply(const SoftmaxParams &p) {
 // `team` lanes lie side by side, each with PACK columns; GROUP / team rows of lanes share the dimension.
 template <class C> DEVICE void softmax_columns(const SoftmaxParams &p) {
   SHARED static Sum<C> lds[GROUP * PACK];
-  u32 lanes = p.team, lane = item_id() % lanes, slice = item_id() / lanes, slices = GROUP / lanes;
+  u32 lanes = p.team, lane = lane_in_team(lanes), slice = team_of_item(lanes), slices = teams_of_group(lanes);
   u64 outer = group_id() / p.tiles.divisor;
   u64 column = ((group_id() - outer * p.tiles.divisor) * lanes + lane) * PACK;
   int count = count_at(column, p.inner);

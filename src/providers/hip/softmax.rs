@@ -134,9 +134,9 @@ pub(super) fn softmax(
         vec![(offset_of!(SoftmaxParams, input), from.0), (offset_of!(SoftmaxParams, out), to.0)];
     let most = GROUP as usize;
     if inner == 1 && along <= most * KEPT {
-        let team = row_team(outer, along);
-        params.team = team as u32;
         params.pack = row_pack([from.1, to.1]);
+        let team = row_team(outer, along, params.pack);
+        params.team = team as u32;
         let groups = outer.div_ceil(most / team);
         return plan.launch(kernel(class, Kernel::Rows), [groups, 1, 1], &params, &addresses);
     }
@@ -164,10 +164,10 @@ pub(super) fn softmax(
 
 /// Work items that keep a row of `along` elements in registers: four packs each, one while that leaves
 /// a large device idle.
-pub(super) fn row_team(rows: usize, along: usize) -> usize {
-    let most = GROUP as usize;
-    let mut team = power_of_two(along.div_ceil(4 * PACK), most);
-    while rows * team < MANY_GROUPS * most / 2 && team < power_of_two(along.div_ceil(PACK), most) {
+pub(super) fn row_team(rows: usize, along: usize, pack: u32) -> usize {
+    let (most, pack) = (GROUP as usize, pack as usize);
+    let mut team = power_of_two(along.div_ceil(4 * pack), most);
+    while rows * team < MANY_GROUPS * most / 2 && team < power_of_two(along.div_ceil(pack), most) {
         team *= 2;
     }
     team

@@ -8,7 +8,7 @@ use crate::ops::OpError;
 use crate::tensor::ElementType;
 
 use super::super::launch::GROUP;
-use super::super::params::{Divider, MANY_GROUPS};
+use super::super::params::Divider;
 use super::MapOp;
 
 pub(super) const MAX_INPUTS: usize = 8;
@@ -26,15 +26,13 @@ pub(super) struct MapParams {
     steps: u32,
     whole_packs: u32,
     unit: u32,
-    chunks: u32,
     input_count: u32,
-    unused: u32,
     dims: [Divider; MAX_RANK],
     pub(super) inputs: [OperandParams; MAX_INPUTS],
     program: [Instruction; MAX_STEPS],
 }
 
-const _: () = assert!(size_of::<MapParams>() == 1368);
+const _: () = assert!(size_of::<MapParams>() == 1360);
 
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -67,9 +65,8 @@ const DENSE: u32 = 0;
 const SCALAR: u32 = 1;
 const STRIDED: u32 = 2;
 
-/// Elements of a chunk that a workgroup of `map_wide` takes, and chunks of one.
-const WIDE_CHUNK: usize = 8 * GROUP as usize;
-const MOST_CHUNKS: usize = 4;
+/// Elements that a workgroup of `map_wide` takes.
+const WIDE_TILE: usize = 16 * GROUP as usize;
 /// Below this, `map` has more work items to hide the memory's latency with.
 const LEAST_WIDE: u64 = 1 << 20;
 
@@ -192,9 +189,8 @@ impl MapParams {
         if !fits {
             return None;
         }
-        let chunks = (self.count as usize / WIDE_CHUNK / MANY_GROUPS).clamp(1, MOST_CHUNKS);
-        (self.unit, self.chunks) = (unit, chunks as u32);
-        Some((self.count as usize).div_ceil(chunks * WIDE_CHUNK))
+        self.unit = unit;
+        Some((self.count as usize).div_ceil(WIDE_TILE))
     }
 }
 

@@ -167,7 +167,7 @@ impl Norm {
         params.pack = row_pack(parameters.chain([self.x.1, self.y.1]));
         let most = GROUP as usize * KEPT;
         if along <= most {
-            let team = row_team(rows, along);
+            let team = row_team(rows, along, params.pack);
             params.team = team as u32;
             let groups = rows.div_ceil(GROUP as usize / team);
             return plan.launch(

@@ -121,12 +121,12 @@ impl Reduction<'_> {
         plan.launch(kernel(self.class, Kernel::Join), [groups, 1, 1], &params, &[out, partials])
     }
 
-    /// Work items for an output of the rows kernel: 16 elements each, fewer while that leaves a large
+    /// Work items for an output of the rows kernel: 64 elements each, fewer while that leaves a large
     /// device idle.
     fn team(&self) -> usize {
         let (outputs, count, most) = (self.layout.outputs, self.layout.count, GROUP as usize);
-        let mut team = power_of_two(count.div_ceil(16), most);
-        while outputs * team < MANY_GROUPS * most / 2 && team < power_of_two(count.div_ceil(PACK), most) {
+        let mut team = power_of_two(count.div_ceil(64), most);
+        while outputs * team < MANY_GROUPS * most && team < power_of_two(count.div_ceil(PACK), most) {
             team *= 2;
         }
         team
