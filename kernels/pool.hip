@@ -1,8 +1,9 @@
 // Pooling over windows, and normalisation by neighbouring channels (LRN), which sums over windows too.
 //
 // Access: a work item computes one output, or four that lie a workgroup's width apart, so that several loads are
-// on their way; neighbouring items read neighbouring windows, which overlap in the cache. Bound: one read of the input and one write of the output over the memory bandwidth, for
-// windows of up to about twenty elements; the cache's bandwidth beyond.
+// on their way; neighbouring items read neighbouring windows, which overlap in the cache. Bound: one read of the
+// input and one write of the output over the memory bandwidth, for windows of up to about twenty elements; the
+// cache's bandwidth beyond.
 #include "rukh/math.h"
 #include "rukh/pack.h"
 #include "rukh/rows.h"

@@ -163,8 +163,10 @@ KERNEL(GROUP) quantize(QuantizeParams p) {
     if (scale > 1e-30f && scale < 1e30f) {
       bool half = p.precision != F32;
       if (p.type == F32) return quantize_packs<f32, false>(p, at, scale, zero);
-      if (p.type == F16) return half ? quantize_packs<f16, true>(p, at, scale, zero) : quantize_packs<f16, false>(p, at, scale, zero);
-      return half ? quantize_packs<bf16, true>(p, at, scale, zero) : quantize_packs<bf16, false>(p, at, scale, zero);
+      if (p.type == F16 && half) return quantize_packs<f16, true>(p, at, scale, zero);
+      if (p.type == F16) return quantize_packs<f16, false>(p, at, scale, zero);
+      if (half) return quantize_packs<bf16, true>(p, at, scale, zero);
+      return quantize_packs<bf16, false>(p, at, scale, zero);
     }
   }
 #pragma unroll 1

@@ -53,8 +53,13 @@ DEVICE void fetch(Unit *to, const MapParams &p, const Operand &in, Spread s) {
   }
   UNROLL
   for (u32 k = 0; k < UNITS; k++) {
-    if (in.type == F32) to[k] = same ? (Unit)(*(const GLOBAL u32 *)(in.address + (u64)offset[k] * 4)) : load_unit(in.address + (u64)offset[k] * 4);
-    else if (k % 2 == 0) to[k / 2] = same ? (Unit)(*(const GLOBAL u16 *)(in.address + (u64)offset[k] * 2) * 0x10001u) : load_unit(in.address + (u64)offset[k] * 2);
+    if (in.type == F32) {
+      u64 from = in.address + (u64)offset[k] * 4;
+      to[k] = same ? (Unit)(*(const GLOBAL u32 *)from) : load_unit(from);
+    } else if (k % 2 == 0) {
+      u64 from = in.address + (u64)offset[k] * 2;
+      to[k / 2] = same ? (Unit)(*(const GLOBAL u16 *)from * 0x10001u) : load_unit(from);
+    }
   }
 }
 

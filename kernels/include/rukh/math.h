@@ -290,8 +290,8 @@ CALLED f64 sigmoid_(f64 x) {
 
 // x·Φ(x).
 DEVICE f32 gelu_inline(f32 x) { return 0.5f * x * (1 + erf_inline(x * 0.707106769f)); }
-// For results of half precision: log2 Φ(−|x|) is a polynomial, of a relative error below 6e-5 in Φ(−|x|) where that is
-// a half-precision number, and below 3e-6 in what remains for positive x.
+// For results of half precision: log2 Φ(−|x|) is a polynomial, of a relative error below 6e-5 in Φ(−|x|) where
+// that is a half-precision number, and below 3e-6 in what remains for positive x.
 DEVICE f32 gelu_half_inline(f32 x) {
   f32 a = abs_(x), q = 4.23625615e-8f;
   a = __builtin_fminf(a, 20);

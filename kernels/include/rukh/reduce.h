@@ -138,6 +138,7 @@ template <class C> DEVICE void reduce_join(ReduceParams p) {
   Acc<C> acc = start<C>(p);
   u32 op = p.op;
   if (output < p.outputs)
+#pragma unroll 4
     for (u32 s = lane; s < p.splits; s += team)
       acc = join(op, acc, ((const Acc<C> *)p.partials)[s * p.outputs + output]);
   acc = team_join(acc, team, lds, [op](Acc<C> x, Acc<C> y) { return join(op, x, y); });

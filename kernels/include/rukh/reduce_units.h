@@ -55,7 +55,8 @@ template <class T> DEVICE f32 reduce_run(u32 op, f32 acc, u64 address, u64 first
 }
 
 // Every `slices`-th of `count` rows from `slice` on, `stride` bytes apart; acc has four columns.
-template <class T> DEVICE void reduce_strip(u32 op, f32 *acc, u64 address, u64 slice, u64 count, u32 slices, i64 stride) {
+template <class T>
+DEVICE void reduce_strip(u32 op, f32 *acc, u64 address, u64 slice, u64 count, u32 slices, i64 stride) {
   constexpr u32 AHEAD = 4;
   u64 i = slice;
   for (; i + (AHEAD - 1) * slices < count; i += AHEAD * slices) {

@@ -36,7 +36,8 @@ DEVICE u32 size_of(u32 type) { return type == F64 ? 8 : type == F32 ? 4 : 2; }
 // An element of f32 or a half type as f32, or of f64.
 template <class C> DEVICE C load_number(u64 address, u32 type, u64 at) {
   if constexpr (sizeof(C) == 8) return ((const GLOBAL f64 *)address)[at];
-  else return type == F32 ? load_one<f32>(address, at) : type == F16 ? load_one<f16>(address, at) : load_one<bf16>(address, at);
+  else if (type == F32) return load_one<f32>(address, at);
+  else return type == F16 ? load_one<f16>(address, at) : load_one<bf16>(address, at);
 }
 template <class C> DEVICE void store_number(u64 address, u32 type, u64 at, C x) {
   if constexpr (sizeof(C) == 8) ((GLOBAL f64 *)address)[at] = x;
