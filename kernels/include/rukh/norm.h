@@ -67,7 +67,7 @@ DEVICE Piece piece_of(const NormParams &p, u64 row, u64 first, u64 n) {
   u64 all = p.x | p.y | p.skip | p.bias | p.sum;
   if (p.scale.lie == PER_ELEMENT) all |= p.scale.address;
   if (p.shift.lie == PER_ELEMENT) all |= p.shift.address;
-  return {row, first, (u32)n, whole_packs(all, p.along, p.pack) && p.chunk % p.pack == 0};
+  return {row, first, (u32)n, whole_packs(all, p.along, p.pack) && ((u32)p.chunk & (p.pack - 1)) == 0};
 }
 
 // Where a piece begins in a tensor of rows.

@@ -28,7 +28,7 @@ struct Team {
 
 // Whether packs are aligned to units of 16 bytes at this address, and in every row behind it.
 DEVICE bool whole_packs(u64 address, u64 along, u32 pack) {
-  return address % sizeof(Unit) == 0 && along % pack == 0;
+  return address % sizeof(Unit) == 0 && ((u32)along & (pack - 1)) == 0;
 }
 
 DEVICE u32 size_of(u32 type) { return type == F64 ? 8 : type == F32 ? 4 : 2; }
