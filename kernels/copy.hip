@@ -2,7 +2,7 @@
 // nearest element, and their kin.
 //
 // Elements are moved in units of 1 to 16 bytes, whatever their type. Access: consecutive work items write
-// consecutive units; copy_transpose reads and writes rows of 32 elements through workgroup memory. Bound:
+// consecutive units; copy_transpose reads and writes rows of 32 or 64 elements through workgroup memory. Bound:
 // bytes read and written over the memory bandwidth.
 #include "rukh/move.h"
 
@@ -92,16 +92,27 @@ struct TransposeParams {
   // The matrices.
   Divider dims[MAX_RANK];
   i64 to_strides[MAX_RANK], from_strides[MAX_RANK];
+  // Whether tiles are wide: every stride, offset and dimension a multiple of 16 bytes.
+  u32 wide, unused;
 };
-static_assert(sizeof(TransposeParams) == 408, "the mirror in providers/hip/copy/strided.rs");
+static_assert(sizeof(TransposeParams) == 416, "the mirror in providers/hip/copy/strided.rs");
+
+// 16 bytes as dwords.
+typedef u32 Quad __attribute__((ext_vector_type(4)));
 
 constexpr u32 TILE = 32;
 constexpr u32 STEP = GROUP / TILE;
 
+// One matrix of a transposition, as in its parameters.
+struct Matrix {
+  u32 rows, columns;
+  i64 from_row, to_column;
+};
+
 // A tile of 32 x 32 elements, each in W dwords. A row has one dword more, so that neither rows nor columns
 // meet in one bank.
 template <class T, int W>
-DEVICE void transpose_tile(const TransposeParams &p, u32 (*tile)[TILE][TILE + 1], u64 to, u64 from, u32 row,
+DEVICE void transpose_tile(Matrix p, u32 (*tile)[TILE][TILE + 1], u64 to, u64 from, u32 row,
                            u32 column) {
   struct Words {
     u32 at[W];
@@ -131,12 +142,75 @@ DEVICE void transpose_tile(const TransposeParams &p, u32 (*tile)[TILE][TILE + 1]
   }
 }
 
+// Edge of a tile of elements of two or four bytes whose rows and columns are whole units of 16 bytes.
+constexpr u32 WIDE = 64;
+
+// A wide tile of elements of four bytes. Units are of a row, in workgroup memory they lie dword by dword, and
+// units of a column leave; a row has one dword more.
+DEVICE void transpose_words(Matrix p, u32 *tile, u64 to, u64 from, u32 row, u32 column) {
+  constexpr u32 PITCH = WIDE + 1, LINES = GROUP / 16, STEPS = WIDE / LINES;
+  u32 lane = item_id() % 16 * 4, line = item_id() / 16;
+  Quad x[STEPS];
+  UNROLL
+  for (u32 k = 0; k < STEPS; k++) {
+    u32 r = line + k * LINES;
+    if (row + r < p.rows && column + lane < p.columns)
+      x[k] = *(const GLOBAL Quad *)(from + (i64)(row + r) * p.from_row + (u64)(column + lane) * 4);
+  }
+  UNROLL
+  for (u32 k = 0; k < STEPS; k++)
+    UNROLL
+    for (u32 v = 0; v < 4; v++) tile[(line + k * LINES) * PITCH + lane + v] = x[k][v];
+  barrier();
+  UNROLL
+  for (u32 k = 0; k < STEPS; k++) {
+    u32 c = line + k * LINES;
+    Quad y;
+    UNROLL
+    for (u32 v = 0; v < 4; v++) y[v] = tile[(lane + v) * PITCH + c];
+    if (row + lane < p.rows && column + c < p.columns)
+      *(GLOBAL Quad *)(to + (i64)(column + c) * p.to_column + (u64)(row + lane) * 4) = y;
+  }
+}
+
+// A wide tile of elements of two bytes. A work item reads units of two neighbouring rows; a dword in workgroup
+// memory has two rows of one column.
+DEVICE void transpose_halves(Matrix p, u32 *tile, u64 to, u64 from, u32 row, u32 column) {
+  constexpr u32 PITCH = WIDE / 2 + 1, LINES = GROUP / 8, STEPS = WIDE / LINES;
+  u32 lane = item_id() % 8 * 8, line = item_id() / 8;
+  Quad x[2];
+  UNROLL
+  for (u32 k = 0; k < 2; k++) {
+    u32 r = line * 2 + k;
+    x[k] = (Quad)0;
+    if (row + r < p.rows && column + lane < p.columns)
+      x[k] = *(const GLOBAL Quad *)(from + (i64)(row + r) * p.from_row + (u64)(column + lane) * 2);
+  }
+  UNROLL
+  for (u32 v = 0; v < 4; v++) {
+    tile[(lane + 2 * v) * PITCH + line] = (x[0][v] & 0xffff) | x[1][v] << 16;
+    tile[(lane + 2 * v + 1) * PITCH + line] = x[0][v] >> 16 | (x[1][v] & 0xffff0000u);
+  }
+  barrier();
+  UNROLL
+  for (u32 k = 0; k < STEPS; k++) {
+    u32 c = line + k * LINES;
+    Quad y;
+    UNROLL
+    for (u32 v = 0; v < 4; v++) y[v] = tile[c * PITCH + lane / 2 + v];
+    if (row + lane < p.rows && column + c < p.columns)
+      *(GLOBAL Quad *)(to + (i64)(column + c) * p.to_column + (u64)(row + lane) * 2) = y;
+  }
+}
+
 KERNEL(GROUP) copy_transpose(TransposeParams p) {
-  SHARED static u32 tile[2][TILE][TILE + 1];
+  SHARED static u32 words[WIDE * (WIDE + 1)];
+  u32(*tile)[TILE][TILE + 1] = (u32(*)[TILE][TILE + 1]) words;
+  u32 edge = p.wide ? WIDE : TILE;
   u32 outer = divide(group_id(), p.row_tiles);
-  u32 row = (group_id() - outer * p.row_tiles.divisor) * TILE;
+  u32 row = (group_id() - outer * p.row_tiles.divisor) * edge;
   u32 rest = divide(outer, p.column_tiles);
-  u32 column = (outer - rest * p.column_tiles.divisor) * TILE;
+  u32 column = (outer - rest * p.column_tiles.divisor) * edge;
   u64 to = p.to, from = p.from;
   for (i32 d = (i32)p.rank - 1; d >= 0; d--) {
     u32 next = d ? divide(rest, p.dims[d]) : 0;
@@ -145,11 +219,22 @@ KERNEL(GROUP) copy_transpose(TransposeParams p) {
     from += at * p.from_strides[d];
     rest = next;
   }
-  switch (p.size) {
-  case 1: return transpose_tile<u8, 1>(p, tile, to, from, row, column);
-  case 2: return transpose_tile<u16, 1>(p, tile, to, from, row, column);
-  case 4: return transpose_tile<u32, 1>(p, tile, to, from, row, column);
-  default: return transpose_tile<u64, 2>(p, tile, to, from, row, column);
+  Matrix m{p.rows, p.columns, p.from_row, p.to_column};
+  if (p.wide && (p.to | p.from) % sizeof(Quad) == 0) {
+    if (p.size == 4) transpose_words(m, words, to, from, row, column);
+    else transpose_halves(m, words, to, from, row, column);
+    return;
+  }
+#pragma unroll 1
+  for (u32 part = 0; part < edge * edge; part += TILE * TILE) {
+    u32 r = row + part / (TILE * edge) * TILE, c = column + part / TILE % edge;
+    switch (p.size) {
+    case 1: transpose_tile<u8, 1>(m, tile, to, from, r, c); break;
+    case 2: transpose_tile<u16, 1>(m, tile, to, from, r, c); break;
+    case 4: transpose_tile<u32, 1>(m, tile, to, from, r, c); break;
+    default: transpose_tile<u64, 2>(m, tile, to, from, r, c); break;
+    }
+    barrier();
   }
 }
 

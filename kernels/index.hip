@@ -23,15 +23,51 @@ struct GatherParams {
 };
 static_assert(sizeof(GatherParams) == 88, "the mirror in providers/hip/gather.rs");
 
+// Units of a work item, a workgroup's width apart: several loads are in flight before the first store.
+constexpr u32 PER_ITEM = 4;
+
+template <class U> DEVICE void gather(const GatherParams &p, u64 first) {
+  u64 from[PER_ITEM];
+  U moved[PER_ITEM];
+  UNROLL
+  for (u32 k = 0; k < PER_ITEM; k++) {
+    u64 i = first + k * GROUP < p.count ? first + k * GROUP : first;
+    u64 slice = divide_wide(i, p.inner);
+    u64 outer = divide_wide(slice, p.index_count);
+    i64 index = load_index(p.indices, p.index_size, slice - outer * p.index_count.divisor);
+    u64 at = outer * p.length + wrap_index(index, p.length, p.errors);
+    from[k] = p.from + (at * p.inner.divisor + i - slice * p.inner.divisor) * sizeof(U);
+  }
+  UNROLL
+  for (u32 k = 0; k < PER_ITEM; k++) moved[k] = *(const GLOBAL U *)from[k];
+  UNROLL
+  for (u32 k = 0; k < PER_ITEM; k++)
+    if (first + k * GROUP < p.count) ((GLOBAL U *)p.to)[first + k * GROUP] = moved[k];
+}
+
+// Units that are not aligned.
+DEVICE void gather_elements_of(const GatherParams &p, u64 first) {
+  for (u64 i = first; i < first + PER_ITEM * GROUP && i < p.count; i += GROUP) {
+    u64 slice = divide_wide(i, p.inner);
+    u64 outer = divide_wide(slice, p.index_count);
+    i64 index = load_index(p.indices, p.index_size, slice - outer * p.index_count.divisor);
+    u64 at = outer * p.length + wrap_index(index, p.length, p.errors);
+    u64 from = (at * p.inner.divisor + i - slice * p.inner.divisor) * p.unit;
+    move_unit(p.to + i * p.unit, p.from + from, p.unit, p.size);
+  }
+}
+
 KERNEL(GROUP) gather_slices(GatherParams p) {
-  u64 i = (u64)group_id() * GROUP + item_id();
-  if (i >= p.count) return;
-  u64 slice = divide_wide(i, p.inner);
-  u64 inner = i - slice * p.inner.divisor;
-  u64 outer = divide_wide(slice, p.index_count);
-  i64 index = load_index(p.indices, p.index_size, slice - outer * p.index_count.divisor);
-  u64 at = outer * p.length + wrap_index(index, p.length, p.errors);
-  move_unit(p.to + i * p.unit, p.from + (at * p.inner.divisor + inner) * p.unit, p.unit, p.size);
+  u64 first = (u64)group_id() * (GROUP * PER_ITEM) + item_id();
+  if (first >= p.count) return;
+  if ((p.to | p.from) & (p.unit - 1)) return gather_elements_of(p, first);
+  switch (p.unit) {
+  case 1: return gather<u8>(p, first);
+  case 2: return gather<u16>(p, first);
+  case 4: return gather<u32>(p, first);
+  case 8: return gather<u64>(p, first);
+  default: return gather<Unit16>(p, first);
+  }
 }
 
 struct ElementsParams {

@@ -1,10 +1,12 @@
 // Pooling over windows, and normalisation by neighbouring channels (LRN), which sums over windows too.
 //
-// Access: a work item computes one output; neighbouring items read neighbouring windows, which overlap in
-// the cache. Bound: one read of the input and one write of the output over the memory bandwidth, for
-// windows of up to about twenty elements; the cache's bandwidth beyond.
+// Access: a work item computes one output, or four that lie a workgroup's width apart, so that several loads are
+// on their way; neighbouring items read neighbouring windows, which overlap in the cache. Bound: one read of the
+// input and one write of the output over the memory bandwidth, for windows of up to about twenty elements; the
+// cache's bandwidth beyond.
 #include "rukh/math.h"
 #include "rukh/pack.h"
+#include "rukh/rows.h"
 
 enum PoolOp : u32 { MAX, AVERAGE, NORM };
 
@@ -84,6 +86,77 @@ template <class C> DEVICE void pool(const PoolParams &p) {
     }
     ((i64 *)p.indices)[index] = (i64)(plane + best);
   }
+}
+
+// Outputs of a work item of `pool_planes`.
+constexpr u32 OUTPUTS = 4;
+// Taps of each that are on their way at once.
+constexpr u32 AHEAD = 4;
+
+// Taps along a dimension that count for an average, from the first one's position.
+DEVICE u32 taps_of(const PoolParams &p, u32 d, u32 start) {
+  u32 count = 0;
+  for (u32 c = 0; c < p.kernel[d]; c++, start += p.dilation[d])
+    count += p.count_padding ? (i32)start < (i32)(p.in[d] + p.end[d]) : start < p.in[d];
+  return count;
+}
+
+// Maxima and averages over windows of two dimensions, of fewer than 2^31 elements. Taps outside the input read
+// an element inside and count as the neutral one, so that no load waits for a branch.
+template <class T> DEVICE void pool_planes_of(const PoolParams &p) {
+  u32 first = group_id() * (GROUP * OUTPUTS) + item_id(), last = (u32)p.count - 1;
+  u32 height = p.in[1], width = p.in[2];
+  bool average = p.op == AVERAGE;
+  f32 neutral = average ? 0 : -infinity(0.f), acc[OUTPUTS];
+  u32 top[OUTPUTS], left[OUTPUTS], plane[OUTPUTS];
+  UNROLL
+  for (u32 k = 0; k < OUTPUTS; k++) {
+    u32 index = first + k * GROUP < last ? first + k * GROUP : last;
+    u32 line = divide(index, p.out[2]), q = divide(line, p.out[1]);
+    // Positions before the input are large numbers.
+    left[k] = (index - line * p.out[2].divisor) * p.stride[2] - p.begin[2];
+    top[k] = (line - q * p.out[1].divisor) * p.stride[1] - p.begin[1];
+    plane[k] = q * height * width;
+    acc[k] = neutral;
+  }
+  u32 taps = p.kernel[1] * p.kernel[2], b = 0, c = 0;
+  for (u32 done = 0; done < taps; done += AHEAD) {
+    f32 x[AHEAD][OUTPUTS];
+    u32 mask[AHEAD][OUTPUTS];
+    UNROLL
+    for (u32 j = 0; j < AHEAD; j++) {
+      u32 down = b * p.dilation[1], along = c * p.dilation[2];
+      bool there = done + j < taps;
+      if (++c == p.kernel[2]) c = 0, b++;
+      UNROLL
+      for (u32 k = 0; k < OUTPUTS; k++) {
+        u32 row = top[k] + down, column = left[k] + along;
+        mask[j][k] = opaque(there && row < height && column < width ? ~0u : 0);
+        x[j][k] = load_one<T>(p.x, plane[k] + ((row * width + column) & mask[j][k]));
+      }
+    }
+    UNROLL
+    for (u32 j = 0; j < AHEAD; j++)
+      UNROLL
+      for (u32 k = 0; k < OUTPUTS; k++) {
+        f32 y = bits<f32>((bits<u32>(x[j][k]) & mask[j][k]) | (bits<u32>(neutral) & ~mask[j][k]));
+        // NaN stays.
+        f32 larger = y > acc[k] || y != y ? y : acc[k], sum = acc[k] + y;
+        acc[k] = average ? sum : larger;
+      }
+  }
+  if (average)
+    UNROLL
+    for (u32 k = 0; k < OUTPUTS; k++) acc[k] /= (f32)(taps_of(p, 1, top[k]) * taps_of(p, 2, left[k]));
+  UNROLL
+  for (u32 k = 0; k < OUTPUTS; k++)
+    if (first + k * GROUP <= last) store_number(p.y, p.type, first + k * GROUP, acc[k]);
+}
+
+KERNEL_RESIDENT(GROUP, 4) pool_planes(PoolParams p) {
+  if (p.type == F32) pool_planes_of<f32>(p);
+  else if (p.type == F16) pool_planes_of<f16>(p);
+  else pool_planes_of<bf16>(p);
 }
 
 KERNEL(GROUP) pool_f32(PoolParams p) { pool<f32>(p); }

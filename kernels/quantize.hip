@@ -1,12 +1,16 @@
 // Linear quantisation, and conversions from and to types of one byte and less.
 //
 // Access: a work item takes four neighbouring elements, in one load and one store where type and address
-// allow it; scales come from the cache. Bound: one read of the input and one write of the output over the
+// allow it; with one scale for all it takes four such packs, a workgroup's width apart. Scales come from the
+// cache. Bound: one read of the input and one write of the output over the
 // memory bandwidth.
 #include "rukh/narrow.h"
 #include "rukh/pack.h"
+#include "rukh/unit.h"
 
 constexpr int V = 4;
+// Packs of a work item of `quantize` and `dequantize`, a workgroup's width apart.
+constexpr u32 PACKS = 4;
 
 enum Granularity : u32 { PER_TENSOR, PER_AXIS, BLOCKED };
 
@@ -91,9 +95,38 @@ DEVICE void store_codes(u64 address, u32 type, u64 at, const u32 *codes, int cou
 
 DEVICE int count_at(u64 at, u64 end) { return end - at < V ? (int)(end - at) : V; }
 
-KERNEL(GROUP) quantize(QuantizeParams p) {
-  u64 at = ((u64)group_id() * GROUP + item_id()) * V;
-  if (at >= p.count) return;
+// Full packs of f32 or a half type to eight-bit integers, with one scale.
+//
+// x / scale is exact to the last bit: two steps of Newton's method by the residual (Markstein, "IA-64 and Elementary
+// Functions", 2000), for x that is limited to what no integer here reaches. Numbers become integers by an addition
+// of 1.5·2^23, which leaves them in the low bits.
+template <class T, bool HALF> DEVICE void quantize_packs(const QuantizeParams &p, u64 at, f32 scale, f32 zero) {
+  constexpr f32 ROUND = 12582912.f;
+  f32 x[PACKS][V];
+  UNROLL
+  for (u32 k = 0; k < PACKS; k++) load_four<T>(x[k], p.x + (at + k * GROUP * V) * sizeof(T));
+  f32 inverse = 1 / scale, limit = 1e5f * scale;
+  f32 low = p.out_type == U8 ? 0 : -128, high = p.out_type == U8 ? 255 : 127;
+  UNROLL
+  for (u32 k = 0; k < PACKS; k++) {
+    u32 word = 0;
+    UNROLL
+    for (int v = 0; v < V; v++) {
+      // NaN becomes the lowest.
+      f32 a = __builtin_fminf(__builtin_fmaxf(x[k][v], -limit), limit), q = a * inverse;
+      q = fma_(fma_(-q, scale, a), inverse, q);
+      q = fma_(fma_(-q, scale, a), inverse, q);
+      if constexpr (HALF) q = widen(narrow<T>(q));
+      f32 y = (q + ROUND) - ROUND + zero;
+      y = __builtin_fminf(__builtin_fmaxf(y, low), high) + ROUND;
+      word |= (bits<u32>(y) & 255) << v * 8;
+    }
+    *(GLOBAL u32 *)(p.y + at + k * GROUP * V) = word;
+  }
+}
+
+// A pack, of any types.
+DEVICE void quantize_pack(const QuantizeParams &p, u64 at) {
   int count = count_at(at, p.count);
   f32 x[V];
   u32 codes[V];
@@ -111,9 +144,52 @@ KERNEL(GROUP) quantize(QuantizeParams p) {
   store_codes(p.y, p.out_type, at, codes, count);
 }
 
-KERNEL(GROUP) dequantize(QuantizeParams p) {
-  u64 at = ((u64)group_id() * GROUP + item_id()) * V;
-  if (at >= p.count) return;
+DEVICE bool is_short(u32 type) { return type == F32 || type == F16 || type == BF16; }
+
+// Whether a workgroup's packs are whole and one scale serves them; `wide` and `narrow` are the addresses of
+// elements of `type` and of eight bits.
+DEVICE bool plain(const QuantizeParams &p, u64 end, u64 wide, u32 type, u64 narrow, u32 bytes) {
+  return p.granularity == PER_TENSOR && end <= p.count && is_short(type) && (bytes == U8 || bytes == I8) &&
+         wide % (type == F32 ? 16 : 8) == 0 && narrow % 4 == 0;
+}
+
+KERNEL(GROUP) quantize(QuantizeParams p) {
+  u64 first = (u64)group_id() * (GROUP * V * PACKS), at = first + item_id() * V;
+  // A value of a wider type than it is computed in is rounded first, which `quantize_packs` leaves out.
+  bool exact = p.precision == F32 || p.precision == p.type;
+  if (exact && plain(p, first + GROUP * V * PACKS, p.x, p.type, p.y, p.out_type)) {
+    f32 scale = scale_at(p, 0), zero = zero_at(p, 0);
+    // Where the residuals are exact.
+    if (scale > 1e-30f && scale < 1e30f) {
+      bool half = p.precision != F32;
+      if (p.type == F32) return quantize_packs<f32, false>(p, at, scale, zero);
+      if (p.type == F16 && half) return quantize_packs<f16, true>(p, at, scale, zero);
+      if (p.type == F16) return quantize_packs<f16, false>(p, at, scale, zero);
+      if (half) return quantize_packs<bf16, true>(p, at, scale, zero);
+      return quantize_packs<bf16, false>(p, at, scale, zero);
+    }
+  }
+#pragma unroll 1
+  for (u32 k = 0; k < PACKS && at < p.count; k++, at += GROUP * V) quantize_pack(p, at);
+}
+
+DEVICE void dequantize_packs(const QuantizeParams &p, u64 at) {
+  u32 words[PACKS];
+  UNROLL
+  for (u32 k = 0; k < PACKS; k++) words[k] = *(const GLOBAL u32 *)(p.x + at + k * GROUP * V);
+  f32 scale = scale_at(p, 0), zero = zero_at(p, 0);
+  UNROLL
+  for (u32 k = 0; k < PACKS; k++) {
+    u32 flip = p.type == I8 ? 0x80808080u : 0;
+    f32 y[V], shift = p.type == I8 ? 128 : 0;
+    UNROLL
+    // A signed byte with its highest bit flipped is 128 more than its value.
+    for (int v = 0; v < V; v++) y[v] = ((f32)((words[k] ^ flip) >> v * 8 & 255) - shift - zero) * scale;
+    store_dense<f32, V>(p.y, p.out_type, at + k * GROUP * V, y, V);
+  }
+}
+
+DEVICE void dequantize_pack(const QuantizeParams &p, u64 at) {
   int count = count_at(at, p.count);
   f32 y[V], scale = 1, zero = 0;
   for (int v = 0; v < V; v++) {
@@ -125,6 +201,13 @@ KERNEL(GROUP) dequantize(QuantizeParams p) {
     y[v] = (load_any<f32>(p.x, p.type, at + v) - zero) * scale;
   }
   store_dense<f32, V>(p.y, p.out_type, at, y, count);
+}
+
+KERNEL(GROUP) dequantize(QuantizeParams p) {
+  u64 first = (u64)group_id() * (GROUP * V * PACKS), at = first + item_id() * V;
+  if (plain(p, first + GROUP * V * PACKS, p.y, p.out_type, p.x, p.type)) return dequantize_packs(p, at);
+#pragma unroll 1
+  for (u32 k = 0; k < PACKS && at < p.count; k++, at += GROUP * V) dequantize_pack(p, at);
 }
 
 struct DynamicParams {

@@ -40,19 +40,37 @@ typedef _Float16 f16;
 #define UNFOLD _Pragma("unroll")
 #endif
 
+// As UNFOLD, on AMD too: for bodies of a few instructions.
+#define UNROLL _Pragma("unroll")
+
+// Keeps the compiler from knowing where a dword comes from: arithmetic with it does not become a branch.
+DEVICE u32 opaque(u32 x) {
+#if defined(__AMDGCN__)
+  asm("" : "+v"(x));
+#else
+  asm("" : "+r"(x));
+#endif
+  return x;
+}
+
 // A kernel whose workgroups have at most THREADS work items. The bound sets how many registers each may use;
 // clang heeds AMD's own attribute alone there.
 #if defined(__AMDGCN__)
 #define BOUNDS(THREADS) __attribute__((amdgpu_flat_work_group_size(1, THREADS)))
 #define BOUNDS_OF_TWO(THREADS) BOUNDS(THREADS) __attribute__((amdgpu_waves_per_eu(1, 2)))
+#define BOUNDS_RESIDENT(THREADS, GROUPS) BOUNDS(THREADS)
 #else
 #define BOUNDS(THREADS) __attribute__((launch_bounds(THREADS)))
 #define BOUNDS_OF_TWO(THREADS) __attribute__((launch_bounds(THREADS, 2)))
+#define BOUNDS_RESIDENT(THREADS, GROUPS) __attribute__((launch_bounds(THREADS, GROUPS)))
 #endif
 #define KERNEL(THREADS) extern "C" __attribute__((global)) BOUNDS(THREADS) void
 
 // A kernel that lives from registers: it takes half of a processor's, or of an AMD vector unit's.
 #define KERNEL_OF_REGISTERS(THREADS) extern "C" __attribute__((global)) BOUNDS_OF_TWO(THREADS) void
+
+// A kernel that waits for memory: on NVIDIA a processor has room for so many of its workgroups at least.
+#define KERNEL_RESIDENT(THREADS, GROUPS) extern "C" __attribute__((global)) BOUNDS_RESIDENT(THREADS, GROUPS) void
 
 // Work items of a workgroup, unless a kernel says otherwise. The host launches with the same number
 // (`providers/hip/launch.rs`).

@@ -1,13 +1,13 @@
 // Normalisation of rows by mean and variance, or by the root mean square, with scale and shift: layer,
 // RMS, group and instance normalisation, with what is added before (skip and bias).
 //
-// Access: norm_rows keeps a row in the registers of its team: each operand is read once and written
+// Access: norm_rows keeps a row in the registers of its team (rows.h): each operand is read once and written
 // once, in packs. Longer rows are cut: norm_parts gives the moments of each chunk, norm_apply reads the
 // row again. Bound: these reads and writes over the memory bandwidth.
 #pragma once
 #include "layout.h"
 #include "math.h"
-#include "pack.h"
+#include "rows.h"
 #include "team.h"
 
 // Which element of scale or shift belongs to element i of row r.
@@ -38,14 +38,14 @@ struct NormParams {
   // For BY_GROUP: element i of row r has the number (r mod groups)·per_group + i / inner.
   Divider inner;
   u32 groups, per_group;
-  u32 unused;
+  // For rows.h.
+  u32 pack;
   Parameter scale, shift;
 };
 static_assert(sizeof(NormParams) == 520, "the mirror in providers/hip/norm/params.rs");
 
-constexpr int PACK = 4;
-// Packs of a row that a work item keeps.
-constexpr int PACKS = 8;
+// Groups of 8 elements of a row that a work item keeps.
+constexpr int GROUPS = 4;
 
 template <class C> struct Moments {
   C mean;
@@ -53,60 +53,96 @@ template <class C> struct Moments {
   C squares;
 };
 
-DEVICE int count_at(u64 at, u64 end) { return at >= end ? 0 : end - at < PACK ? (int)(end - at) : PACK; }
+// A piece of a row: the whole of it, or a chunk.
+struct Piece {
+  u64 row;
+  // Its first element in the row, and its elements.
+  u64 first;
+  u32 n;
+  // Whether packs of every operand are aligned.
+  bool whole;
+};
 
+DEVICE Piece piece_of(const NormParams &p, u64 row, u64 first, u64 n) {
+  u64 all = p.x | p.y | p.skip | p.bias | p.sum;
+  if (p.scale.lie == PER_ELEMENT) all |= p.scale.address;
+  if (p.shift.lie == PER_ELEMENT) all |= p.shift.address;
+  return {row, first, (u32)n, whole_packs(all, p.along, p.pack) && ((u32)p.chunk & (p.pack - 1)) == 0};
+}
+
+// Where a piece begins in a tensor of rows.
+DEVICE u64 start_of(const NormParams &p, const Piece &piece, u64 address, u32 type, u64 row) {
+  return address + (row * p.along + piece.first) * size_of(type);
+}
+
+// Group g of a parameter. Beyond the row's end, `absent` or anything.
 template <class C>
-DEVICE void load_parameter(C *to, const NormParams &p, const Parameter &q, u64 row, u64 at, int count, C absent) {
-  UNFOLD
-  for (int v = 0; v < PACK; v++) to[v] = absent;
+DEVICE void load_parameter(C (*to)[8], const NormParams &p, const Parameter &q, Team t, Piece piece, u32 g, C absent) {
   if (q.lie == PER_ELEMENT) {
-    load_dense<C, PACK>(to, q.address, q.type, at, count, absent);
-  } else if (q.lie == ONE) {
-    C x = load_as<C>(q.address, q.type, 0);
-    UNFOLD
-    for (int v = 0; v < PACK; v++) to[v] = x;
-  } else if (q.lie == BY_GROUP) {
-    u64 first = row % p.groups * p.per_group;
-    if (p.inner.divisor % PACK == 0) {
-      C x = load_as<C>(q.address, q.type, first + divide64(at, p.inner));
-      UNFOLD
-      for (int v = 0; v < PACK; v++) to[v] = x;
-    } else {
-      UNFOLD
-      for (int v = 0; v < PACK; v++)
-        if (v < count) to[v] = load_as<C>(q.address, q.type, first + divide64(at + v, p.inner));
+    u64 address = q.address + piece.first * size_of(q.type);
+    return load_groups<C, 1, false>(to, address, q.type, t, g, piece.n, piece.whole, absent);
+  }
+  C one = q.lie == ONE ? load_number<C>(q.address, q.type, 0) : absent;
+  UNROLL
+  for (int v = 0; v < 8; v++) to[0][v] = one;
+  if (q.lie <= PER_ELEMENT) return;
+  constexpr u32 PACK = sizeof(C) == 8 ? 2 : 4;
+  if (q.lie == BY_GROUP && p.inner.divisor % PACK == 0 && piece.first % PACK == 0) {
+    // One element for a pack.
+    UNROLL
+    for (int v = 0; v < 8; v += PACK) {
+      u32 in_piece = t.at<C>(g, v);
+      if (in_piece >= piece.n) break;
+      u64 index = piece.row % p.groups * p.per_group + divide64(piece.first + in_piece, p.inner);
+      C x = load_number<C>(q.address, q.type, index);
+      UNROLL
+      for (u32 w = 0; w < PACK; w++) to[0][v + w] = x;
     }
-  } else if (q.lie == ANY) {
-    UNFOLD
-    for (int v = 0; v < PACK; v++)
-      if (v < count) to[v] = load_as<C>(q.address, q.type, offset_of(q.axes, row * p.along + at + v));
+    return;
+  }
+#pragma unroll 1
+  for (int v = 0; v < 8; v++) {
+    u32 in_piece = t.at<C>(g, v);
+    if (in_piece >= piece.n) break;
+    u64 at = piece.first + in_piece;
+    u64 index = q.lie == BY_GROUP ? piece.row % p.groups * p.per_group + divide64(at, p.inner)
+                                  : (u64)offset_of(q.axes, piece.row * p.along + at);
+    to[0][v] = load_number<C>(q.address, q.type, index);
   }
 }
 
-// What is normalised: x with what is added to it. Beyond the count, zeros.
-template <class C> DEVICE void load_sum(C *x, const NormParams &p, u64 row, u64 at, int count) {
-  load_dense<C, PACK>(x, p.x, p.type, row * p.along + at, count, (C)0);
-  C other[PACK];
+// What is normalised, in group g: x with what is added to it, and zeros beyond the end. Stores the sum where it
+// is wanted.
+template <class C>
+DEVICE void add_group(C (*x)[8], const NormParams &p, Team t, Piece piece, u32 g, bool store) {
+  bool whole = piece.whole;
+  C other[1][8];
   if (p.skip) {
-    load_dense<C, PACK>(other, p.skip, p.type, row % p.skip_rows * p.along + at, count, (C)0);
-    UNFOLD
-    for (int v = 0; v < PACK; v++) x[v] += other[v];
+    u64 from = start_of(p, piece, p.skip, p.type, piece.row % p.skip_rows);
+    load_groups<C, 1>(other, from, p.type, t, g, piece.n, whole, (C)0);
+    UNROLL
+    for (int v = 0; v < 8; v++) x[0][v] += other[0][v];
   }
   if (p.bias) {
-    load_dense<C, PACK>(other, p.bias, p.type, at, count, (C)0);
-    UNFOLD
-    for (int v = 0; v < PACK; v++) x[v] += other[v];
+    u64 from = start_of(p, piece, p.bias, p.type, 0);
+    load_groups<C, 1>(other, from, p.type, t, g, piece.n, whole, (C)0);
+    UNROLL
+    for (int v = 0; v < 8; v++) x[0][v] += other[0][v];
   }
+  if (p.sum && store)
+    store_groups<C, 1>(start_of(p, piece, p.sum, p.type, piece.row), p.type, t, g, piece.n, whole, x);
 }
 
+// Normalises group g and stores it.
 template <class C>
-DEVICE void store_row(const NormParams &p, u64 row, u64 at, C *x, int count, C mean, C factor) {
-  C scale[PACK], shift[PACK];
-  load_parameter<C>(scale, p, p.scale, row, at, count, (C)1);
-  load_parameter<C>(shift, p, p.shift, row, at, count, (C)0);
-  UNFOLD
-  for (int v = 0; v < PACK; v++) x[v] = (x[v] - mean) * factor * scale[v] + shift[v];
-  store_dense<C, PACK>(p.y, p.out_type, row * p.along + at, x, count);
+DEVICE void store_normal(C (*x)[8], const NormParams &p, Team t, Piece piece, u32 g, C mean, C factor) {
+  C scale[1][8], shift[1][8];
+  load_parameter<C>(scale, p, p.scale, t, piece, g, (C)1);
+  load_parameter<C>(shift, p, p.shift, t, piece, g, (C)0);
+  UNROLL
+  for (int v = 0; v < 8; v++) x[0][v] = (x[0][v] - mean) * factor * scale[0][v] + shift[0][v];
+  u64 address = start_of(p, piece, p.y, p.out_type, piece.row);
+  store_groups<C, 1>(address, p.out_type, t, g, piece.n, piece.whole, x);
 }
 
 template <class C> DEVICE void store_statistics(const NormParams &p, u64 row, C mean, C factor) {
@@ -114,115 +150,86 @@ template <class C> DEVICE void store_statistics(const NormParams &p, u64 row, C 
   if (p.deviation) store_as(p.deviation, p.stat_type, row, factor);
 }
 
-// The moments of `n` elements in the team's registers; packs beyond them hold zeros.
+template <class C> DEVICE C sum_of(const C *x) {
+  C sum = 0;
+  UNROLL
+  for (int v = 0; v < 8; v++) sum += x[v];
+  return sum;
+}
+template <class C> DEVICE C squares_of(const C *x, C mean, Team t, u32 g, u32 n) {
+  C sum = 0;
+  bool full = t.fills(g, n);
+  UNROLL
+  for (int v = 0; v < 8; v++) {
+    C d = x[v] - mean;
+    sum += full || t.at<C>(g, v) < n ? d * d : (C)0;
+  }
+  return sum;
+}
+
+// Loads a piece into x and takes its moments; every work item of the workgroup arrives. Loops stay loops, for
+// the code's size.
 template <class C>
-DEVICE Moments<C> moments(const C (*x)[PACK], const NormParams &p, u64 n, u32 team, u32 lane, C *lds) {
+DEVICE Moments<C> take(C (*x)[8], const NormParams &p, Team t, Piece piece, C (*lds)[MAX_WAVES], bool store) {
   auto add = [](C a, C b) { return a + b; };
+  u32 n = piece.n;
+  u64 from = start_of(p, piece, p.x, p.type, piece.row);
   Moments<C> m{0, 0};
-  if (!p.rms) {
-    UNFOLD
-    for (int k = 0; k < PACKS; k++)
-      UNFOLD
-      for (int v = 0; v < PACK; v++) m.mean += x[k][v];
-    m.mean = team_join(m.mean, team, lds, add) / (C)(n ? n : 1);
+#pragma unroll 1
+  for (u32 g = 0; g < GROUPS && t.reaches(g, n); g++) {
+    load_groups<C, 1>(x + g, from, p.type, t, g, n, piece.whole, (C)0);
+    add_group<C>(x + g, p, t, piece, g, store);
+    m.mean += sum_of(x[g]);
   }
-  UNFOLD
-  for (int k = 0; k < PACKS; k++) {
-    int count = count_at(((u64)k * team + lane) * PACK, n);
-    UNFOLD
-    for (int v = 0; v < PACK; v++)
-      if (v < count) m.squares += (x[k][v] - m.mean) * (x[k][v] - m.mean);
-  }
-  m.squares = team_join(m.squares, team, lds, add);
+  m.mean = p.rms ? (C)0 : team_join(m.mean, t.size, lds[0], add) / (C)n;
+#pragma unroll 1
+  for (u32 g = 0; g < GROUPS && t.reaches(g, n); g++) m.squares += squares_of(x[g], m.mean, t, g, n);
+  m.squares = team_join(m.squares, t.size, lds[1], add);
   return m;
 }
 
-template <class C> DEVICE void norm_rows(const NormParams &p) {
-  SHARED static C lds[MAX_WAVES];
-  u32 team = p.team, lane = item_id() % team;
-  u64 row = (u64)group_id() * (GROUP / team) + item_id() / team;
-  u64 n = row < p.rows ? p.along : 0;
-  C x[PACKS][PACK] = {};
-  UNFOLD
-  for (int k = 0; k < PACKS; k++) {
-    u64 at = ((u64)k * team + lane) * PACK;
-    int count = count_at(at, n);
-    if (!count) continue;
-    load_sum(x[k], p, row, at, count);
-    if (p.sum) store_dense<C, PACK>(p.sum, p.type, row * p.along + at, x[k], count);
-  }
-  Moments<C> m = moments<C>(x, p, n, team, lane, lds);
+template <class C> DEVICE void norm_row(const NormParams &p, Team t, Piece piece, bool active) {
+  SHARED static C lds[2][MAX_WAVES];
+  C x[GROUPS][8];
+  Moments<C> m = take<C>(x, p, t, piece, lds, active);
+  if (!active) return;
   C factor = 1 / sqrt_(m.squares / (C)p.along + (C)p.epsilon);
-  auto dense = [](const Parameter &q) { return q.lie == ABSENT || q.lie == PER_ELEMENT; };
-  if (dense(p.scale) && dense(p.shift)) {
-    UNFOLD
-    for (int k = 0; k < PACKS; k++) {
-      u64 at = ((u64)k * team + lane) * PACK;
-      int count = count_at(at, n);
-      C scale[PACK] = {1, 1, 1, 1}, shift[PACK] = {};
-      if (count && p.scale.lie) load_dense<C, PACK>(scale, p.scale.address, p.scale.type, at, count, (C)1);
-      if (count && p.shift.lie) load_dense<C, PACK>(shift, p.shift.address, p.shift.type, at, count, (C)0);
-      UNFOLD
-      for (int v = 0; v < PACK; v++) x[k][v] = (x[k][v] - m.mean) * factor * scale[v] + shift[v];
-      if (count) store_dense<C, PACK>(p.y, p.out_type, row * p.along + at, x[k], count);
-    }
-  } else {
-    // An array of its own, so that only this way through needs memory for it.
-    C kept[PACKS][PACK];
-    UNFOLD
-    for (int k = 0; k < PACKS; k++)
-      UNFOLD
-      for (int v = 0; v < PACK; v++) kept[k][v] = x[k][v];
 #pragma unroll 1
-    for (int k = 0; k < PACKS; k++) {
-      u64 at = ((u64)k * team + lane) * PACK;
-      int count = count_at(at, n);
-      if (count) store_row(p, row, at, kept[k], count, m.mean, factor);
-    }
-  }
-  if (n && lane == 0) store_statistics(p, row, m.mean, factor);
+  for (u32 g = 0; g < GROUPS && t.reaches(g, piece.n); g++)
+    store_normal<C>(x + g, p, t, piece, g, m.mean, factor);
+  if (t.lane == 0) store_statistics(p, piece.row, m.mean, factor);
 }
 
-// A workgroup takes a chunk of at most GROUP · PACKS · PACK elements; all chunks of a row are
-// neighbours in the grid.
-template <class C> DEVICE void norm_parts(const NormParams &p) {
-  SHARED static C lds[MAX_WAVES];
+// A workgroup takes a chunk of at most GROUP · GROUPS · 8 elements; all chunks of a row are neighbours in the
+// grid.
+DEVICE Piece chunk_of(const NormParams &p) {
   u64 row = group_id() / p.splits, first = (group_id() - row * p.splits) * p.chunk;
-  u64 n = first + p.chunk < p.along ? p.chunk : p.along - first;
-  C x[PACKS][PACK] = {};
-  UNFOLD
-  for (int k = 0; k < PACKS; k++) {
-    u64 at = ((u64)k * GROUP + item_id()) * PACK;
-    int count = count_at(at, n);
-    if (!count) continue;
-    load_sum(x[k], p, row, first + at, count);
-    if (p.sum) store_dense<C, PACK>(p.sum, p.type, row * p.along + first + at, x[k], count);
-  }
-  Moments<C> m = moments<C>(x, p, n, GROUP, item_id(), lds);
-  if (item_id() == 0) ((Moments<C> *)p.partials)[group_id()] = m;
+  return piece_of(p, row, first, first + p.chunk < p.along ? p.chunk : p.along - first);
 }
 
 template <class C> DEVICE void norm_apply(const NormParams &p) {
-  SHARED static C lds[MAX_WAVES];
+  SHARED static C lds[2][MAX_WAVES];
   auto add = [](C a, C b) { return a + b; };
-  u64 row = group_id() / p.splits, split = group_id() - row * p.splits, first = split * p.chunk;
-  u64 n = first + p.chunk < p.along ? p.chunk : p.along - first;
-  const Moments<C> *parts = (const Moments<C> *)p.partials + row * p.splits;
+  Team t = Team::of(GROUP, p.pack);
+  Piece piece = chunk_of(p);
+  const Moments<C> *parts = (const Moments<C> *)p.partials + piece.row * p.splits;
   auto weight = [&](u32 s) { return (C)(s + 1 < p.splits ? p.chunk : p.along - s * p.chunk); };
   // Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample
   // variances" (1979).
   C mean = 0, squares = 0;
   for (u32 s = item_id(); s < p.splits; s += GROUP) mean += parts[s].mean * weight(s);
-  mean = team_join(mean, GROUP, lds, add) / (C)p.along;
+  mean = team_join(mean, GROUP, lds[0], add) / (C)p.along;
   for (u32 s = item_id(); s < p.splits; s += GROUP)
     squares += parts[s].squares + (parts[s].mean - mean) * (parts[s].mean - mean) * weight(s);
-  squares = team_join(squares, GROUP, lds, add);
+  squares = team_join(squares, GROUP, lds[1], add);
   C factor = 1 / sqrt_(squares / (C)p.along + (C)p.epsilon);
-  for (u64 at = item_id() * PACK; at < n; at += GROUP * PACK) {
-    C x[PACK];
-    int count = count_at(at, n);
-    load_sum(x, p, row, first + at, count);
-    store_row(p, row, first + at, x, count, mean, factor);
+#pragma unroll 1
+  for (u32 g = 0; t.reaches(g, piece.n); g++) {
+    C x[1][8];
+    u64 from = start_of(p, piece, p.x, p.type, piece.row);
+    load_groups<C, 1>(x, from, p.type, t, g, piece.n, piece.whole, (C)0);
+    add_group<C>(x, p, t, piece, g, false);
+    store_normal<C>(x, p, t, piece, g, mean, factor);
   }
-  if (split == 0 && item_id() == 0) store_statistics(p, row, mean, factor);
+  if (piece.first == 0 && item_id() == 0) store_statistics(p, piece.row, mean, factor);
 }

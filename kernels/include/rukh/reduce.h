@@ -5,159 +5,7 @@
 // reduce_columns reads packs along a kept axis. Bound: one read of the input over the memory bandwidth
 // (reductions that need an exponential or a power an element: the arithmetic of that).
 #pragma once
-#include "layout.h"
-#include "math.h"
-#include "pack.h"
-#include "team.h"
-
-enum ReduceOp : u32 {
-  SUM, SUM_ABS, SUM_SQUARE, PROD, MAX, MIN, LOG_SUM_EXP, SUM_POWER, MIN_MAX,
-};
-// What becomes of the joined value.
-enum Finish : u32 { PLAIN, MEAN, ROOT, LOG, LOG_EXP, ROOT_P };
-
-struct ReduceParams {
-  u64 in, out;
-  // Parts of split outputs; 0: the launch finishes.
-  u64 partials;
-  // What is subtracted from each element first, one for each output, in the type computed in; 0: nothing.
-  u64 center;
-  u64 outputs;
-  // Elements that become one output, and how many of them a split takes.
-  u64 count, chunk;
-  // For MEAN; for powers.
-  f64 divisor, power;
-  // The neutral element, as bits of the type computed in.
-  u64 neutral;
-  u32 type, out_type, op, finish;
-  // Work items of an output (rows), or side by side in a workgroup (columns).
-  u32 team, splits;
-  // Whether a run of reduced elements is a whole number of packs (rows), or of kept ones (columns).
-  u32 whole_packs, unused;
-  // For columns: the innermost kept dimension, of which `kept` has none.
-  u64 row;
-  Divider tiles;
-  u32 unused2;
-  Axes kept, reduced;
-};
-static_assert(sizeof(ReduceParams) == 472, "the mirror in providers/hip/reduce/params.rs");
-
-// A value that is being reduced; LOG_SUM_EXP has the sum of exp(x − a) in b, MIN_MAX the maximum.
-template <class C> struct Acc {
-  C a, b;
-};
-
-template <class C> DEVICE C minimum(C a, C b) { return a < b || a != a ? a : b; }
-template <class C> DEVICE C maximum(C a, C b) { return a > b || a != a ? a : b; }
-
-template <class C> DEVICE C power(C x, f64 p) {
-  if constexpr (is_float<C>) return pow_(abs_(x), (C)p);
-  else return x;
-}
-template <class C> DEVICE C absolute(C x) {
-  if constexpr (is_float<C>) return abs_(x);
-  else return x < 0 ? (C)(0 - (u64)x) : x;
-}
-
-template <class C> DEVICE Acc<C> start(const ReduceParams &p) {
-  C neutral;
-  if constexpr (sizeof(C) == 4) neutral = bits<C>((u32)p.neutral);
-  else neutral = bits<C>(p.neutral);
-  Acc<C> acc{neutral, 0};
-  if constexpr (is_float<C>)
-    if (p.op == MIN_MAX) acc.b = -infinity(neutral);
-  return acc;
-}
-
-// exp(x − shift), where a shift of −∞ stands for no element yet.
-template <class C> DEVICE C shifted_exp(C x, C shift) {
-  return shift == -infinity(shift) ? (C)0 : exp_(x - shift);
-}
-
-template <class C> DEVICE Acc<C> join(u32 op, Acc<C> x, Acc<C> y) {
-  switch (op) {
-  case PROD: return {x.a * y.a, 0};
-  case MAX: return {maximum(x.a, y.a), 0};
-  case MIN: return {minimum(x.a, y.a), 0};
-  case MIN_MAX: return {minimum(x.a, y.a), maximum(x.b, y.b)};
-  case LOG_SUM_EXP:
-    if constexpr (is_float<C>) {
-      C m = maximum(x.a, y.a);
-      return {m, x.b * shifted_exp(x.a, m) + y.b * shifted_exp(y.a, m)};
-    }
-    return x;
-  default: return {x.a + y.a, 0};
-  }
-}
-
-// Takes in the first `count` of V elements.
-template <class C, int V> DEVICE void take(const ReduceParams &p, Acc<C> &acc, const C *x, int count) {
-#define EACH(expression)              \
-  UNFOLD                              \
-  for (int v = 0; v < V; v++) {       \
-    C y = x[v];                       \
-    if (v < count) acc.a = expression; \
-  }                                   \
-  return
-  switch (p.op) {
-  case SUM: EACH(acc.a + y);
-  case SUM_ABS: EACH(acc.a + absolute(y));
-  case SUM_SQUARE: EACH(acc.a + y * y);
-  case PROD: EACH(acc.a * y);
-  case MAX: EACH(maximum(acc.a, y));
-  case MIN: EACH(minimum(acc.a, y));
-  case SUM_POWER: EACH(acc.a + power(y, p.power));
-  case MIN_MAX:
-    UNFOLD
-    for (int v = 0; v < V; v++)
-      if (v < count) acc = {minimum(acc.a, x[v]), maximum(acc.b, x[v])};
-    return;
-  case LOG_SUM_EXP:
-    if constexpr (is_float<C>) {
-      C m = acc.a;
-      UNFOLD
-      for (int v = 0; v < V; v++)
-        if (v < count) m = maximum(m, x[v]);
-      acc.b *= shifted_exp(acc.a, m);
-      UNFOLD
-      for (int v = 0; v < V; v++)
-        if (v < count) acc.b += shifted_exp(x[v], m);
-      acc.a = m;
-    }
-    return;
-  default: return;
-  }
-#undef EACH
-}
-
-template <class C> DEVICE void finish(const ReduceParams &p, u64 output, Acc<C> acc) {
-  if constexpr (is_float<C>) {
-    C x = acc.a;
-    switch (p.finish) {
-    case MEAN: x = x / (C)p.divisor; break;
-    case ROOT: x = sqrt_(x); break;
-    case LOG: x = log_(x); break;
-    // Nothing, all −∞, or ∞ or NaN among the elements: the maximum is the result.
-    case LOG_EXP: x = abs_(x) < infinity(x) ? x + log_(acc.b) : x; break;
-    case ROOT_P: x = pow_(x, (C)(1 / p.power)); break;
-    default: break;
-    }
-    store_as(p.out, p.out_type, output, x);
-    if (p.op == MIN_MAX) store_as(p.out, p.out_type, p.outputs + output, acc.b);
-  } else {
-    switch (p.finish) {
-    case MEAN: store_as(p.out, p.out_type, output, p.divisor == 0 ? (C)0 : acc.a / (C)p.divisor); break;
-    case ROOT: store_as(p.out, p.out_type, output, sqrt_((f64)acc.a)); break;
-    case LOG: store_as(p.out, p.out_type, output, log_((f64)acc.a)); break;
-    default: store_as(p.out, p.out_type, output, acc.a); break;
-    }
-  }
-}
-
-template <class C> DEVICE void put(const ReduceParams &p, u64 output, u32 split, Acc<C> acc) {
-  if (p.partials) ((Acc<C> *)p.partials)[split * p.outputs + output] = acc;
-  else finish(p, output, acc);
-}
+#include "reduce_units.h"
 
 constexpr int PACK = 4;
 
@@ -165,9 +13,9 @@ constexpr int PACK = 4;
 template <class C> DEVICE void reduce_rows(const ReduceParams &p) {
   SHARED static Acc<C> lds[MAX_WAVES];
   // Packs that are loaded before any is used.
-  constexpr int AHEAD = 4;
-  u32 team = p.team, lane = item_id() % team;
-  u64 output = (u64)group_id() * (GROUP / team) + item_id() / team;
+  constexpr int AHEAD = sizeof(C) == 4 ? 2 : 4;
+  u32 team = p.team, lane = lane_in_team(team);
+  u64 output = (u64)group_id() * teams_of_group(team) + team_of_item(team);
   Acc<C> acc = start<C>(p);
   if (output < p.outputs) {
     i64 base = offset_of(p.kept, output);
@@ -175,10 +23,21 @@ template <class C> DEVICE void reduce_rows(const ReduceParams &p) {
     u64 end = first + p.chunk < p.count ? first + p.chunk : p.count;
     C center = p.center ? ((const C *)p.center)[output] : (C)0;
     bool dense = p.reduced.rank <= 1 && (p.reduced.rank == 0 || p.reduced.strides[0] == 1);
+    if constexpr (sizeof(C) == 4) {
+      u32 size = p.type == F32 ? 4 : 2;
+      u64 from = p.in + base * size;
+      // Whole units: the chunks are, where the row is.
+      if (dense && is_light(p.op) && is_short(p.type) && !p.center && (from | p.count * size) % sizeof(Unit) == 0) {
+        if (size == 4) acc.a = reduce_run<f32>(p.op, acc.a, from, first, end, team, lane);
+        else if (p.type == F16) acc.a = reduce_run<f16>(p.op, acc.a, from, first, end, team, lane);
+        else acc.a = reduce_run<bf16>(p.op, acc.a, from, first, end, team, lane);
+        end = first;
+      }
+    }
     for (u64 i = first + lane * PACK; i < end; i += (u64)team * PACK * AHEAD) {
       C x[AHEAD][PACK];
       int count[AHEAD];
-      UNFOLD
+      UNROLL
       for (int k = 0; k < AHEAD; k++) {
         u64 at = i + (u64)k * team * PACK;
         count[k] = at >= end ? 0 : end - at < PACK ? (int)(end - at) : PACK;
@@ -195,7 +54,7 @@ template <class C> DEVICE void reduce_rows(const ReduceParams &p) {
           UNFOLD
           for (int v = 0; v < PACK; v++) x[k][v] -= center;
       }
-      UNFOLD
+      UNROLL
       for (int k = 0; k < AHEAD; k++)
         if (count[k]) take<C, PACK>(p, acc, x[k], count[k]);
     }
@@ -209,7 +68,7 @@ template <class C> DEVICE void reduce_rows(const ReduceParams &p) {
 // workgroup's GROUP / team rows of lanes share the reduced elements. Grid: tiles of columns by splits.
 template <class C> DEVICE void reduce_columns(const ReduceParams &p) {
   SHARED static Acc<C> lds[GROUP * PACK];
-  u32 lanes = p.team, lane = item_id() % lanes, slice = item_id() / lanes, slices = GROUP / lanes;
+  u32 lanes = p.team, lane = lane_in_team(lanes), slice = team_of_item(lanes), slices = teams_of_group(lanes);
   u64 outer = divide64(group_id(), p.tiles);
   u64 column = ((group_id() - outer * p.tiles.divisor) * lanes + lane) * PACK;
   int count = column >= p.row ? 0 : p.row - column < PACK ? (int)(p.row - column) : PACK;
@@ -225,7 +84,25 @@ template <class C> DEVICE void reduce_columns(const ReduceParams &p) {
         if (v < count) center[v] = ((const C *)p.center)[output + v];
     u64 base = offset_of(p.kept, outer) + column, first = group_id_y() * p.chunk;
     u64 end = first + p.chunk < p.count ? first + p.chunk : p.count;
-#pragma unroll 4
+    if constexpr (sizeof(C) == 4) {
+      u32 size = p.type == F32 ? 4 : 2;
+      u64 from = p.in + base * size;
+      if (is_light(p.op) && is_short(p.type) && !p.center && count == PACK && p.reduced.rank == 1 &&
+          (from | p.reduced.strides[0] * size) % (PACK * size) == 0) {
+        i64 stride = p.reduced.strides[0] * size;
+        u64 start = from + first * stride, rows = end - first;
+        f32 sums[PACK];
+        UNROLL
+        for (int v = 0; v < PACK; v++) sums[v] = acc[v].a;
+        if (size == 4) reduce_strip<f32>(p.op, sums, start, slice, rows, slices, stride);
+        else if (p.type == F16) reduce_strip<f16>(p.op, sums, start, slice, rows, slices, stride);
+        else reduce_strip<bf16>(p.op, sums, start, slice, rows, slices, stride);
+        UNROLL
+        for (int v = 0; v < PACK; v++) acc[v].a = sums[v];
+        end = first;
+      }
+    }
+#pragma unroll 1
     for (u64 i = first + slice; i < end; i += slices) {
       C x[PACK];
       load_dense<C, PACK>(x, p.in, p.type, base + offset_of(p.reduced, i), count, (C)0);
@@ -256,11 +133,12 @@ template <class C> DEVICE void reduce_columns(const ReduceParams &p) {
 // Joins the parts of each output by a team.
 template <class C> DEVICE void reduce_join(ReduceParams p) {
   SHARED static Acc<C> lds[MAX_WAVES];
-  u32 team = p.team, lane = item_id() % team;
-  u64 output = (u64)group_id() * (GROUP / team) + item_id() / team;
+  u32 team = p.team, lane = lane_in_team(team);
+  u64 output = (u64)group_id() * teams_of_group(team) + team_of_item(team);
   Acc<C> acc = start<C>(p);
   u32 op = p.op;
   if (output < p.outputs)
+#pragma unroll 4
     for (u32 s = lane; s < p.splits; s += team)
       acc = join(op, acc, ((const Acc<C> *)p.partials)[s * p.outputs + output]);
   acc = team_join(acc, team, lds, [op](Acc<C> x, Acc<C> y) { return join(op, x, y); });

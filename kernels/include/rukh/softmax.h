@@ -7,6 +7,7 @@
 #pragma once
 #include "math.h"
 #include "pack.h"
+#include "rows.h"
 #include "team.h"
 
 enum Mode : u32 { SOFTMAX, LOG_SOFTMAX, HARDMAX };
@@ -22,12 +23,14 @@ struct SoftmaxParams {
   // Work items of a row, or lanes side by side over columns.
   u32 team, splits;
   Divider tiles;
+  // For rows.h.
+  u32 pack, unused;
 };
-static_assert(sizeof(SoftmaxParams) == 88, "the mirror in providers/hip/softmax.rs");
+static_assert(sizeof(SoftmaxParams) == 96, "the mirror in providers/hip/softmax.rs");
 
 constexpr int PACK = 4;
-// Packs of a row that a work item keeps.
-constexpr int PACKS = 8;
+// Groups of 8 elements of a row that a work item keeps.
+constexpr int GROUPS = 4;
 
 // A maximum, and the sum of exp(x − max).
 template <class C> struct Sum {
@@ -35,6 +38,9 @@ template <class C> struct Sum {
 };
 
 template <class C> DEVICE C larger(C a, C b) { return a > b || a != a ? a : b; }
+// Without heed of NaN, which a row's sum shows.
+DEVICE f32 largest(f32 a, f32 b) { return __builtin_fmaxf(a, b); }
+DEVICE f64 largest(f64 a, f64 b) { return __builtin_fmax(a, b); }
 template <class C> DEVICE C shifted_exp(C x, C shift) {
   return shift == -infinity(shift) ? (C)0 : exp_inline(x - shift);
 }
@@ -62,65 +68,61 @@ template <class C> DEVICE C last_of(u32 mode, C sum) { return mode == LOG_SOFTMA
 DEVICE int count_at(u64 at, u64 end) { return at >= end ? 0 : end - at < PACK ? (int)(end - at) : PACK; }
 
 template <class C> DEVICE void softmax_rows(const SoftmaxParams &p) {
-  SHARED static C lds[MAX_WAVES];
+  SHARED static C lds[2][MAX_WAVES];
   SHARED static u32 first_lds[MAX_WAVES];
-  u32 team = p.team, lane = item_id() % team;
-  u64 row = (u64)group_id() * (GROUP / team) + item_id() / team;
+  Team t = Team::of(p.team, p.pack);
+  u64 row = (u64)group_id() * teams_of_group(p.team) + team_of_item(p.team);
+  // Teams beyond the last row take it too, and store nothing.
   bool active = row < p.rows;
-  u64 n = active ? p.along : 0, base = row * p.along;
-  C x[PACKS][PACK];
-  C max = -infinity((C)0);
-  UNFOLD
-  for (int k = 0; k < PACKS; k++) {
-    u64 at = ((u64)k * team + lane) * PACK;
-    int count = count_at(at, n);
-    UNFOLD
-    for (int v = 0; v < PACK; v++) x[k][v] = -infinity((C)0);
-    if (count) load_dense<C, PACK>(x[k], p.in, p.type, base + at, count, -infinity((C)0));
-    UNFOLD
-    for (int v = 0; v < PACK; v++) max = larger(max, x[k][v]);
+  if (!active) row = p.rows - 1;
+  u32 n = (u32)p.along;
+  bool whole = whole_packs(p.in | p.out, p.along, p.pack);
+  C x[GROUPS][8], lowest = -infinity((C)0), max = lowest;
+  load_groups<C, GROUPS>(x, p.in + row * p.along * size_of(p.type), p.type, t, 0, n, whole, lowest);
+  UNROLL
+  for (int g = 0; g < GROUPS; g++) {
+    if (!t.reaches(g, n)) break;
+    UNROLL
+    for (int v = 0; v < 8; v++) max = largest(max, x[g][v]);
   }
-  max = team_join(max, team, lds, [](C a, C b) { return larger(a, b); });
+  max = team_join(max, t.size, lds[0], [](C a, C b) { return largest(a, b); });
   if (p.mode == HARDMAX) {
     u32 first = ~0u;
-    UNFOLD
-    for (int k = PACKS - 1; k >= 0; k--)
-      UNFOLD
-      for (int v = PACK - 1; v >= 0; v--) {
-        u32 at = ((u32)k * team + lane) * PACK + v;
-        if (x[k][v] == max && at < n) first = at;
+    UNROLL
+    for (int g = GROUPS - 1; g >= 0; g--)
+      UNROLL
+      for (int v = 7; v >= 0; v--) {
+        u32 at = t.at<C>(g, v);
+        if (x[g][v] == max && at < n && at < first) first = at;
       }
-    first = team_join(first, team, first_lds, [](u32 a, u32 b) { return a < b ? a : b; });
-    UNFOLD
-    for (int k = 0; k < PACKS; k++)
-      UNFOLD
-      for (int v = 0; v < PACK; v++) x[k][v] = ((u32)k * team + lane) * PACK + v == first ? 1 : 0;
+    first = team_join(first, t.size, first_lds, [](u32 a, u32 b) { return a < b ? a : b; });
+    UNROLL
+    for (int g = 0; g < GROUPS; g++)
+      UNROLL
+      for (int v = 0; v < 8; v++) x[g][v] = t.at<C>(g, v) == first ? 1 : 0;
   } else {
     C sum = 0;
-    UNFOLD
-    for (int k = 0; k < PACKS; k++) {
-      // Uniform: no lane of the team has such a pack.
-      if ((u64)k * team * PACK >= p.along) break;
-      UNFOLD
-      for (int v = 0; v < PACK; v++) {
-        C e = exp_inline(x[k][v] - max);
+    UNROLL
+    for (int g = 0; g < GROUPS; g++) {
+      if (!t.reaches(g, n)) break;
+      UNROLL
+      for (int v = 0; v < 8; v++) {
+        C e = exp_inline(x[g][v] - max);
         sum += e;
-        x[k][v] = p.mode == LOG_SOFTMAX ? x[k][v] - max : e;
+        x[g][v] = p.mode == LOG_SOFTMAX ? x[g][v] - max : e;
       }
     }
-    sum = team_join(sum, team, lds, [](C a, C b) { return a + b; });
+    sum = team_join(sum, t.size, lds[1], [](C a, C b) { return a + b; });
     C last = last_of(p.mode, sum);
-    UNFOLD
-    for (int k = 0; k < PACKS; k++)
-      UNFOLD
-      for (int v = 0; v < PACK; v++) x[k][v] = p.mode == LOG_SOFTMAX ? x[k][v] - last : x[k][v] * last;
+    UNROLL
+    for (int g = 0; g < GROUPS; g++) {
+      if (!t.reaches(g, n)) break;
+      UNROLL
+      for (int v = 0; v < 8; v++) x[g][v] = p.mode == LOG_SOFTMAX ? x[g][v] - last : x[g][v] * last;
+    }
   }
-  UNFOLD
-  for (int k = 0; k < PACKS; k++) {
-    u64 at = ((u64)k * team + lane) * PACK;
-    int count = count_at(at, n);
-    if (count) store_dense<C, PACK>(p.out, p.out_type, base + at, x[k], count);
-  }
+  if (active)
+    store_groups<C, GROUPS>(p.out + row * p.along * size_of(p.out_type), p.out_type, t, 0, n, whole, x);
 }
 
 // A workgroup takes a chunk of a row; all chunks of a row are neighbours in the grid.
@@ -162,7 +164,7 @@ template <class C> DEVICE void softmax_apply(const SoftmaxParams &p) {
 // `team` lanes lie side by side, each with PACK columns; GROUP / team rows of lanes share the dimension.
 template <class C> DEVICE void softmax_columns(const SoftmaxParams &p) {
   SHARED static Sum<C> lds[GROUP * PACK];
-  u32 lanes = p.team, lane = item_id() % lanes, slice = item_id() / lanes, slices = GROUP / lanes;
+  u32 lanes = p.team, lane = lane_in_team(lanes), slice = team_of_item(lanes), slices = teams_of_group(lanes);
   u64 outer = group_id() / p.tiles.divisor;
   u64 column = ((group_id() - outer * p.tiles.divisor) * lanes + lane) * PACK;
   int count = count_at(column, p.inner);

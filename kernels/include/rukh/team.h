@@ -3,6 +3,11 @@
 #pragma once
 #include "device.h"
 
+// Which of the workgroup's teams a work item is in, and which of the team's lanes it is.
+DEVICE u32 team_of_item(u32 team) { return item_id() >> __builtin_ctz(team); }
+DEVICE u32 lane_in_team(u32 team) { return item_id() & (team - 1); }
+DEVICE u32 teams_of_group(u32 team) { return GROUP >> __builtin_ctz(team); }
+
 // The value of the lane whose number differs in the bits of `mask`, for any type of whole dwords.
 template <class T> DEVICE T shuffle(T value, u32 mask) {
   struct Words {
@@ -20,7 +25,7 @@ template <class T, class Join> DEVICE T team_join(T value, u32 team, T *lds, Joi
   u32 within = team < WAVE ? team : WAVE;
   for (u32 mask = 1; mask < within; mask *= 2) value = join(value, shuffle(value, mask));
   if (team > WAVE) {
-    u32 waves = team / WAVE, first = item_id() / team * waves;
+    u32 waves = team / WAVE, first = team_of_item(team) * waves;
     // An earlier join may still be read.
     barrier();
     if (item_id() % WAVE == 0) lds[item_id() / WAVE] = value;

@@ -25,6 +25,9 @@ pub(super) const KERNELS: &[Entry] = &[
 
 pub(super) const MAX_RANK: usize = 8;
 
+/// Units that a work item of `gather_slices` moves.
+const SLICE_UNITS: usize = 4;
+
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
 struct GatherParams {
@@ -233,7 +236,7 @@ impl GatherKernel {
         check_empty(data[axis], count)?;
         plan.launch(
             name(c"gather_slices"),
-            groups(count),
+            groups(count.div_ceil(SLICE_UNITS)),
             &params,
             &[
                 (offset_of!(GatherParams, to), Operand::Output(0)),

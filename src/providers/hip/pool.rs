@@ -21,6 +21,9 @@ pub(super) const KERNELS: &[Entry] = &[
     Entry::new("MaxPool", build),
 ];
 
+/// Outputs of a work item of `pool_planes`.
+const PLANE_OUTPUTS: usize = 4;
+
 /// Spatial dimensions that the kernel takes.
 const DIMS: usize = 3;
 
@@ -111,8 +114,16 @@ impl HipKernel for Pool {
         if wanted(1) {
             addresses.push((offset_of!(PoolParams, indices), Operand::Output(1)));
         }
-        let name = if self.ty == ElementType::F64 { c"pool_f64" } else { c"pool_f32" };
-        let groups = (params.count as usize).div_ceil(GROUP as usize);
+        let flat = params.input[0] == 1 && params.kernel[0] == 1 && params.begin[0] + params.end[0] == 0;
+        let small = x.shape.iter().product::<usize>().max(params.count as usize) < 1 << 31;
+        let number = matches!(self.ty, ElementType::F32 | ElementType::F16 | ElementType::BF16);
+        let simple = !wanted(1) && !matches!(self.op.reduction, Reduction::Norm { .. });
+        let (name, outputs) = match self.ty {
+            ElementType::F64 => (c"pool_f64", 1),
+            _ if flat && small && number && simple => (c"pool_planes", PLANE_OUTPUTS),
+            _ => (c"pool_f32", 1),
+        };
+        let groups = (params.count as usize).div_ceil(GROUP as usize * outputs);
         plan.launch(KernelName { family: "pool", name }, [groups, 1, 1], &params, &addresses)
     }
 }

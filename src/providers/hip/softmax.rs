@@ -33,13 +33,16 @@ struct SoftmaxParams {
     team: u32,
     splits: u32,
     tiles: Divider,
+    pack: u32,
+    unused: u32,
 }
 
-const _: () = assert!(size_of::<SoftmaxParams>() == 88);
+const _: () = assert!(size_of::<SoftmaxParams>() == 96);
 
-/// Elements of a pack, and packs that a work item keeps, as in the kernel.
+/// Elements of a pack, as in the kernel.
 const PACK: usize = 4;
-const PACKS: usize = 8;
+/// Elements of a row that a work item keeps.
+const KEPT: usize = 32;
 
 #[derive(Clone, Copy)]
 enum Kernel {
@@ -130,8 +133,9 @@ pub(super) fn softmax(
     let mut addresses =
         vec![(offset_of!(SoftmaxParams, input), from.0), (offset_of!(SoftmaxParams, out), to.0)];
     let most = GROUP as usize;
-    if inner == 1 && along <= most * PACKS * PACK {
-        let team = row_team(outer, along);
+    if inner == 1 && along <= most * KEPT {
+        params.pack = row_pack([from.1, to.1]);
+        let team = row_team(outer, along, params.pack);
         params.team = team as u32;
         let groups = outer.div_ceil(most / team);
         return plan.launch(kernel(class, Kernel::Rows), [groups, 1, 1], &params, &addresses);
@@ -160,11 +164,17 @@ pub(super) fn softmax(
 
 /// Work items that keep a row of `along` elements in registers: four packs each, one while that leaves
 /// a large device idle.
-pub(super) fn row_team(rows: usize, along: usize) -> usize {
-    let most = GROUP as usize;
-    let mut team = power_of_two(along.div_ceil(4 * PACK), most);
-    while rows * team < MANY_GROUPS * most / 2 && team < power_of_two(along.div_ceil(PACK), most) {
+pub(super) fn row_team(rows: usize, along: usize, pack: u32) -> usize {
+    let (most, pack) = (GROUP as usize, pack as usize);
+    let mut team = power_of_two(along.div_ceil(4 * pack), most);
+    while rows * team < MANY_GROUPS * most / 2 && team < power_of_two(along.div_ceil(pack), most) {
         team *= 2;
     }
     team
+}
+
+/// Elements of a pack for operands of these types, as `rows.h` wants.
+pub(super) fn row_pack(types: impl IntoIterator<Item = ElementType>) -> u32 {
+    let smallest = types.into_iter().map(ElementType::size).min();
+    smallest.map_or(4, |size| 16 / size as u32)
 }

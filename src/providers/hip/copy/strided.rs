@@ -15,8 +15,9 @@ const MAX_RANK: usize = 12;
 const PER_ITEM: usize = 4;
 /// Units that one launch moves at most.
 const MOST_UNITS: usize = (1 << 31) - 1;
-/// The edge of a tile of `copy_transpose`.
+/// The edge of a tile of `copy_transpose`, and of a wide one.
 const TILE: usize = 32;
+const WIDE: usize = 64;
 /// Dimensions below this are not worth a tile.
 const LEAST_TILED: usize = 8;
 
@@ -52,9 +53,11 @@ struct TransposeParams {
     dims: [Divider; MAX_RANK],
     to_strides: [i64; MAX_RANK],
     from_strides: [i64; MAX_RANK],
+    wide: u32,
+    unused: u32,
 }
 
-const _: () = assert!(size_of::<TransposeParams>() == 408);
+const _: () = assert!(size_of::<TransposeParams>() == 416);
 
 /// One dimension of a copy: its length, and the elements between neighbours on either side.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -209,7 +212,10 @@ impl StridedCopy {
         (params.rows, params.columns) = (row.length as u32, column.length as u32);
         (params.from_row, params.to_column) = (row.from * size, column.to * size);
         params.size = self.size as u32;
-        let (row_tiles, column_tiles) = (row.length.div_ceil(TILE), column.length.div_ceil(TILE));
+        let wide = self.whole_units(t);
+        params.wide = wide as u32;
+        let edge = if wide { WIDE } else { TILE };
+        let (row_tiles, column_tiles) = (row.length.div_ceil(edge), column.length.div_ceil(edge));
         (params.row_tiles, params.column_tiles) = (Divider::new(row_tiles), Divider::new(column_tiles));
         let mut groups = row_tiles * column_tiles;
         for (d, axis) in self.axes.iter().enumerate().filter(|&(d, _)| d != t && d != last) {
@@ -225,6 +231,18 @@ impl StridedCopy {
             &params,
             &[(offset_of!(TransposeParams, to), to), (offset_of!(TransposeParams, from), from)],
         )
+    }
+
+    /// Whether both sides of a transposition of the dimension `t` are whole units of 16 bytes, of elements of
+    /// two or four bytes.
+    fn whole_units(&self, t: usize) -> bool {
+        let last = self.axes.len() - 1;
+        let whole = |elements: i64| elements * self.size as i64 % 16 == 0;
+        let strides = self.axes.iter().enumerate().all(|(d, axis)| {
+            let (to, from) = (d == last || whole(axis.to), d == t || whole(axis.from));
+            to && from && (d != last && d != t || whole(axis.length as i64) && axis.length >= WIDE)
+        });
+        matches!(self.size, 2 | 4) && strides && whole(self.to_offset) && whole(self.from_offset)
     }
 
     /// This copy in two parts, cut at its outermost dimension.

@@ -14,9 +14,14 @@ fn ints(values: &[i64]) -> Option<Value> {
 #[test]
 fn movements() {
     for ty in TYPES {
-        let cases: [(&str, &[usize], Option<Attribute>); 11] = [
+        let cases: [(&str, &[usize], Option<Attribute>); 15] = [
             ("perm", &[37, 70], None),
             ("perm", &[33, 9, 8], None),
+            // Whole units of 16 bytes in both directions, with tiles that are not full.
+            ("perm", &[72, 136], None),
+            ("perm", &[2, 64, 200], Some(Attribute::Ints(vec![0, 2, 1]))),
+            ("perm", &[80, 3, 104], Some(Attribute::Ints(vec![2, 1, 0]))),
+            ("perm", &[68, 100], None),
             ("perm", &[3, 40, 50], Some(Attribute::Ints(vec![0, 2, 1]))),
             ("perm", &[2, 5, 3, 16], Some(Attribute::Ints(vec![0, 2, 1, 3]))),
             ("perm", &[2, 5, 3, 7], Some(Attribute::Ints(vec![0, 2, 1, 3]))),

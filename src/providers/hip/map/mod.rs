@@ -6,6 +6,8 @@ mod ops;
 mod params;
 mod program;
 mod programs;
+#[cfg(test)]
+mod wide_tests;
 
 use crate::ops::OpError;
 use crate::ops::binary::Alignment;

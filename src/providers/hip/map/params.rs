@@ -5,8 +5,11 @@ use std::mem::{offset_of, size_of};
 use bytemuck::{Pod, Zeroable};
 
 use crate::ops::OpError;
+use crate::tensor::ElementType;
 
+use super::super::launch::GROUP;
 use super::super::params::Divider;
+use super::MapOp;
 
 pub(super) const MAX_INPUTS: usize = 8;
 pub(super) const MAX_STEPS: usize = 24;
@@ -22,12 +25,14 @@ pub(super) struct MapParams {
     rank: u32,
     steps: u32,
     whole_packs: u32,
+    unit: u32,
+    input_count: u32,
     dims: [Divider; MAX_RANK],
     pub(super) inputs: [OperandParams; MAX_INPUTS],
     program: [Instruction; MAX_STEPS],
 }
 
-const _: () = assert!(size_of::<MapParams>() == 1352);
+const _: () = assert!(size_of::<MapParams>() == 1360);
 
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -52,12 +57,53 @@ pub(super) struct Instruction {
 /// `Source` in the kernel.
 pub(super) const IMMEDIATE: u32 = 0;
 pub(super) const FROM_T0: u32 = 1;
+const FROM_T1: u32 = 2;
 pub(super) const FROM_INPUT: u32 = 3;
 
 /// `Layout` in the kernel.
 const DENSE: u32 = 0;
 const SCALAR: u32 = 1;
 const STRIDED: u32 = 2;
+
+/// Elements that a workgroup of `map_wide` takes.
+const WIDE_TILE: usize = 16 * GROUP as usize;
+/// Below this, `map` has more work items to hide the memory's latency with.
+const LEAST_WIDE: u64 = 1 << 20;
+
+/// The instructions of `apply_light` in the kernel.
+const LIGHT: [MapOp; 31] = [
+    MapOp::Load,
+    MapOp::Add,
+    MapOp::Sub,
+    MapOp::ReverseSub,
+    MapOp::Mul,
+    MapOp::Div,
+    MapOp::ReverseDiv,
+    MapOp::Min,
+    MapOp::Max,
+    MapOp::Equal,
+    MapOp::Less,
+    MapOp::LessOrEqual,
+    MapOp::Greater,
+    MapOp::GreaterOrEqual,
+    MapOp::PRelu,
+    MapOp::Not,
+    MapOp::Neg,
+    MapOp::Abs,
+    MapOp::Relu,
+    MapOp::Sqrt,
+    MapOp::Reciprocal,
+    MapOp::LeakyRelu,
+    MapOp::HardSigmoid,
+    MapOp::HardSwish,
+    MapOp::Exp,
+    MapOp::Tanh,
+    MapOp::Erf,
+    MapOp::Sigmoid,
+    MapOp::Swish,
+    MapOp::GeluErf,
+    MapOp::GeluTanh,
+];
 
 /// Offset of the address of input `i` in the parameters.
 pub(super) fn input_address(i: usize) -> usize {
@@ -83,6 +129,7 @@ impl MapParams {
         let mut params = MapParams::zeroed();
         params.count = out.iter().product::<usize>() as u64;
         params.out_type = out_type;
+        params.input_count = inputs.len() as u32;
         params.steps = program.len() as u32;
         params.program[..program.len()].copy_from_slice(program);
         let (dims, all_strides) = collapse(out, inputs);
@@ -110,6 +157,40 @@ impl MapParams {
             };
         }
         Ok(params)
+    }
+
+    /// The grid of `map_wide` when this program and these operands are for it, which the parameters then say:
+    /// many elements of f32 or the half types, instructions that are light, and operands whose packs of 16
+    /// bytes are whole.
+    pub(super) fn widen(&mut self) -> Option<usize> {
+        let number = |ty: u32| ty == ElementType::F32 as u32;
+        let half = |ty: u32| ty == ElementType::F16 as u32 || ty == ElementType::BF16 as u32;
+        let inputs = &self.inputs[..self.input_count as usize];
+        let program = &self.program[..self.steps as usize];
+        let unit = if half(self.out_type) || inputs.iter().any(|x| half(x.ty)) { 8 } else { 4 };
+        let rank = self.rank as usize;
+        let packed = |x: &OperandParams| {
+            let (last, outer) = match x.strides[..rank].split_last() {
+                Some((&last, outer)) => (last, outer),
+                None => (0, &[][..]),
+            };
+            let whole = self.dims[..rank].last().is_some_and(|d| d.divisor.is_multiple_of(unit));
+            let follows = last == 0 || last == 1 && outer.iter().all(|s| s % unit as i64 == 0);
+            x.layout != STRIDED || whole && follows && self.count < 1 << 31
+        };
+        let light = |step: &Instruction| {
+            LIGHT.iter().any(|&op| op as u32 == step.op) && ![FROM_T0, FROM_T1].contains(&step.source)
+        };
+        let fits = self.count >= LEAST_WIDE
+            && (number(self.out_type) || half(self.out_type) || self.out_type == ElementType::Bool as u32)
+            && inputs.iter().all(|x| (number(x.ty) || half(x.ty)) && packed(x))
+            && program.iter().all(light)
+            && program.first().is_some_and(|s| s.op == MapOp::Load as u32 && s.source >= FROM_INPUT);
+        if !fits {
+            return None;
+        }
+        self.unit = unit;
+        Some((self.count as usize).div_ceil(WIDE_TILE))
     }
 }
 

@@ -6,9 +6,11 @@ use crate::ops::OpError;
 use crate::tensor::ElementType;
 
 use super::super::PlanBuilder;
-use super::super::launch::{GROUP, Operand};
+use super::super::launch::{GROUP, KernelName, Operand};
 use super::params::{self, FROM_INPUT, FROM_T0, IMMEDIATE, Instruction, MapInput, MapParams};
 use super::{Class, MapOp};
+
+const WIDE: KernelName = KernelName { family: "map_f32", name: c"map_wide_f32" };
 
 /// A tensor that a program reads or writes.
 pub(in super::super) struct MapTensor {
@@ -75,12 +77,15 @@ pub(super) fn launch(
     let pack = class.pack();
     let operands: Vec<MapInput> =
         inputs.iter().map(|x| MapInput { shape: x.shape.clone(), ty: x.ty as u32 }).collect();
-    let params = MapParams::new(&out.shape, out.ty as u32, &operands, steps, pack)?;
+    let mut params = MapParams::new(&out.shape, out.ty as u32, &operands, steps, pack)?;
     let mut addresses = vec![(offset_of!(MapParams, out), out.operand)];
     if matches!(class, Class::I64 | Class::U64) {
         addresses.push((offset_of!(MapParams, errors), Operand::Errors));
     }
     addresses.extend(inputs.iter().enumerate().map(|(at, x)| (params::input_address(at), x.operand)));
+    if let Some(groups) = params.widen().filter(|_| class == Class::F32) {
+        return plan.launch(WIDE, [groups, 1, 1], &params, &addresses);
+    }
     let count: usize = out.shape.iter().product();
     let groups = count.div_ceil(pack * GROUP as usize);
     plan.launch(class.kernel(), [groups, 1, 1], &params, &addresses)

@@ -16,15 +16,16 @@ use crate::tensor::ElementType;
 use super::PlanBuilder;
 use super::launch::{GROUP, KernelName, Operand};
 use super::params::{Axes, Divider, MANY_GROUPS};
-use super::softmax::row_team;
+use super::softmax::{row_pack, row_team};
 use params::{Lie, NormParams, ParameterParams};
 
 pub(super) use batch::KERNELS as BATCH_KERNELS;
 pub(super) use ops::KERNELS;
 
-/// Elements of a pack, and packs that a work item keeps, as in the kernel.
-const PACK: usize = 4;
-const PACKS: usize = 8;
+/// Elements of a row that a work item keeps: four groups of 8.
+const KEPT: usize = 32;
+/// Elements that every pack divides.
+const PACK: usize = 8;
 
 /// A scale or shift and its place beside the rows.
 struct Parameter {
@@ -162,9 +163,11 @@ impl Norm {
             true => KernelName { family: "norm_f64", name: f64 },
             false => KernelName { family: "norm_f32", name: f32 },
         };
-        let most = GROUP as usize * PACKS * PACK;
+        let parameters = [&self.scale, &self.shift].into_iter().flatten().map(|p| p.ty);
+        params.pack = row_pack(parameters.chain([self.x.1, self.y.1]));
+        let most = GROUP as usize * KEPT;
         if along <= most {
-            let team = row_team(rows, along);
+            let team = row_team(rows, along, params.pack);
             params.team = team as u32;
             let groups = rows.div_ceil(GROUP as usize / team);
             return plan.launch(

@@ -48,7 +48,7 @@ pub(super) struct NormParams {
     pub(super) inner: Divider,
     pub(super) groups: u32,
     pub(super) per_group: u32,
-    pub(super) unused: u32,
+    pub(super) pack: u32,
     pub(super) scale: ParameterParams,
     pub(super) shift: ParameterParams,
 }

@@ -36,6 +36,8 @@ pub(super) const KERNELS: &[Entry] = &[
 
 /// Elements that a work item takes.
 const PACK: usize = 4;
+/// Packs of a work item of `quantize` and `dequantize`.
+const PACKS: usize = 4;
 
 fn kernel(name: &'static std::ffi::CStr) -> KernelName {
     KernelName { family: "quantize", name }
@@ -160,7 +162,7 @@ impl HipKernel for Linear {
         if zero.is_some() {
             addresses.push((offset_of!(QuantizeParams, zero), Operand::Input(2)));
         }
-        plan.launch(kernel(self.name), groups(count), &params, &addresses)
+        plan.launch(kernel(self.name), groups(count.div_ceil(PACKS)), &params, &addresses)
     }
 }
 

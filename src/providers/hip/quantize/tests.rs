@@ -76,3 +76,38 @@ fn scales_of_every_granularity() {
         device.assert_equal(&format!("DynamicQuantizeLinear of {count}"));
     }
 }
+
+#[test]
+fn one_scale_for_many() {
+    // Halves between two integers, numbers beyond all of them, and what no tile of whole packs takes.
+    let count = 9001;
+    let numbers = |i: usize| match i % 64 {
+        0 => f32::NAN,
+        1 => f32::INFINITY,
+        2 => f32::NEG_INFINITY,
+        3 => 3e38,
+        4 => -3e38,
+        5 => 1e-42,
+        _ => (i as f32 - 4500.0) * 0.0625 + if i.is_multiple_of(7) { 1e-6 } else { 0.0 },
+    };
+    for (scale, zero) in [(0.125, 3u8), (0.1, 128), (1e-3, 0), (1e-35, 7), (3e36, 7), (1.7, 255)] {
+        for ty in [F32, F16, BF16] {
+            let of = |all: Vec<f32>, shape: &[usize]| match ty {
+                F16 => tensor(shape, all.into_iter().map(crate::tensor::f16::from_f32)),
+                BF16 => tensor(shape, all.into_iter().map(crate::tensor::bf16::from_f32)),
+                _ => tensor(shape, all.into_iter()),
+            };
+            // Half precision has no such scales.
+            if ty == F16 && !(1e-3..1e3).contains(&scale) {
+                continue;
+            }
+            let x = of((0..count).map(numbers).collect(), &[count]);
+            let inputs = [x, of(vec![scale], &[]), tensor(&[], [zero].into_iter())];
+            let Some(device) = both("QuantizeLinear", 21, &[], &inputs, 1) else { return };
+            device.assert_equal(&format!("QuantizeLinear of {ty} by {scale}"));
+            let inputs = [pattern(U8, &[count]), of(vec![scale], &[]), tensor(&[], [zero].into_iter())];
+            let Some(device) = both("DequantizeLinear", 21, &[], &inputs, 1) else { return };
+            device.assert_equal(&format!("DequantizeLinear to {ty} by {scale}"));
+        }
+    }
+}

@@ -40,6 +40,8 @@ pub(super) struct Reduction<'a> {
 
 /// Elements of a pack, as `PACK` in the kernel.
 const PACK: usize = 4;
+/// Elements of 16 bytes, at most.
+const UNIT: usize = 8;
 
 #[derive(Clone, Copy)]
 enum Kernel {
@@ -95,8 +97,8 @@ impl Reduction<'_> {
             }
         };
         let wanted = (MANY_GROUPS / groups.max(1)).clamp(1, pieces.max(1));
-        // Whole packs, so that those of every part start aligned.
-        let chunk = layout.count.div_ceil(wanted).next_multiple_of(PACK).max(PACK);
+        // Whole units, so that those of every part start aligned.
+        let chunk = layout.count.div_ceil(wanted).next_multiple_of(UNIT).max(UNIT);
         let splits = layout.count.div_ceil(chunk).max(1);
         params.chunk = chunk as u64;
         params.splits = splits as u32;
@@ -119,12 +121,12 @@ impl Reduction<'_> {
         plan.launch(kernel(self.class, Kernel::Join), [groups, 1, 1], &params, &[out, partials])
     }
 
-    /// Work items for an output of the rows kernel: 16 elements each, fewer while that leaves a large
+    /// Work items for an output of the rows kernel: 64 elements each, fewer while that leaves a large
     /// device idle.
     fn team(&self) -> usize {
         let (outputs, count, most) = (self.layout.outputs, self.layout.count, GROUP as usize);
-        let mut team = power_of_two(count.div_ceil(16), most);
-        while outputs * team < MANY_GROUPS * most / 2 && team < power_of_two(count.div_ceil(PACK), most) {
+        let mut team = power_of_two(count.div_ceil(64), most);
+        while outputs * team < MANY_GROUPS * most && team < power_of_two(count.div_ceil(PACK), most) {
             team *= 2;
         }
         team

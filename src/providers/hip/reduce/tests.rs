@@ -67,6 +67,21 @@ fn types_and_reductions() {
 }
 
 #[test]
+fn whole_units() {
+    for ty in [F32, F16, BF16] {
+        for (shape, axis) in
+            [([7, 4096], 1i64), ([3, 9000], 1), ([1, 70_000], 1), ([700, 136], 0), ([9000, 8], 0)]
+        {
+            for name in ["ReduceMean", "ReduceMax", "ReduceL1", "ReduceL2"] {
+                let inputs = [mixed(ty, &shape), tensor(&[1], [axis].into_iter())];
+                let Some(both) = both(name, 18, &[], &inputs, 1) else { return };
+                both.assert_close(&format!("{name} of {ty} {shape:?}"), 4.0 * tolerance(ty));
+            }
+        }
+    }
+}
+
+#[test]
 fn nothing_and_infinities() {
     let minus = f32::NEG_INFINITY;
     for elements in [vec![], vec![minus, minus], vec![f32::INFINITY, 1.0], vec![f32::NAN, 1.0, minus]] {

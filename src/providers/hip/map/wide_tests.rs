@@ -1,0 +1,58 @@
+//! Elementwise operators on tensors that are large enough for `map_wide`, against the CPU.
+
+use crate::graph::Attribute;
+use crate::tensor::ElementType::{self, BF16, F16, F32};
+
+use super::super::testing::both;
+use super::super::testing_data::{mixed, tolerance};
+
+/// A little more than `map_wide` wants, with a last tile that is not full.
+const ROWS: usize = 1031;
+
+fn check(name: &str, ty: ElementType, shapes: &[&[usize]], attributes: &[(&str, Attribute)]) -> bool {
+    let inputs: Vec<_> = shapes.iter().map(|shape| mixed(ty, shape)).collect();
+    let Some(result) = both(name, 22, attributes, &inputs, 1) else { return false };
+    result.assert_close(&format!("{name} of {ty} {shapes:?}"), tolerance(ty));
+    true
+}
+
+#[test]
+fn functions() {
+    let x: &[usize] = &[ROWS, 1024];
+    for (name, ty) in [
+        ("Gelu", F32),
+        ("Gelu", F16),
+        ("Sigmoid", BF16),
+        ("Tanh", F32),
+        ("Erf", F16),
+        ("Exp", F32),
+        ("Relu", F16),
+        ("HardSwish", F32),
+    ] {
+        if !check(name, ty, &[x], &[]) {
+            return;
+        }
+    }
+    check("Gelu", F16, &[x], &[("approximate", Attribute::String("tanh".into()))]);
+    check("LeakyRelu", F32, &[x], &[("alpha", Attribute::Float(0.3))]);
+    check("Cast", F32, &[x], &[("to", Attribute::Int(F16 as i64))]);
+    check("Cast", BF16, &[x], &[("to", Attribute::Int(F32 as i64))]);
+}
+
+#[test]
+fn operands() {
+    let x: &[usize] = &[ROWS, 8, 128];
+    for ty in [F32, F16] {
+        for other in [&[ROWS, 8, 128][..], &[128], &[8, 1], &[ROWS, 1, 128], &[1], &[ROWS, 1, 1]] {
+            for name in ["Add", "Mul", "Less"] {
+                if !check(name, ty, &[x, other], &[]) {
+                    return;
+                }
+            }
+        }
+        // More than two, and both of the first two broadcast.
+        check("Sum", ty, &[&[ROWS, 1, 128], &[8, 1], x, &[1]], &[]);
+        // Rows of which no pack is whole.
+        check("Sub", ty, &[&[ROWS, 1021], &[1021]], &[]);
+    }
+}
