@@ -4,10 +4,19 @@
 //! the calling thread is the first worker, a loop is published through a fixed slot, and nothing is
 //! allocated after the pool is made. Several callers may loop at once; idle workers help whichever
 //! loop has work left.
+//!
+//! A model is a row of short loops. A worker that has nothing to do therefore looks for the next one for a
+//! little while before it sleeps, and a caller does so before it sleeps until the last worker has left:
+//! waking a thread takes longer than many a loop.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// How long a thread looks for work before it sleeps: more than the steps of a model that one thread
+/// computes alone usually take.
+const PATIENCE: Duration = Duration::from_micros(100);
 
 /// A fork-join pool. Dropping it ends its threads.
 pub(crate) struct Pool {
@@ -19,10 +28,14 @@ struct Shared {
     /// Loops with work left; at most one for each calling thread.
     queue: Mutex<Queue>,
     wake: Condvar,
+    /// Changes whenever something is put into the queue, or the pool ends.
+    news: AtomicUsize,
 }
 
 struct Queue {
     jobs: Vec<*const Job>,
+    /// Workers that wait for `wake`.
+    asleep: usize,
     stop: bool,
 }
 
@@ -47,8 +60,9 @@ impl Pool {
     pub(crate) fn new(threads: usize) -> Self {
         make_rayon_serial();
         let threads = threads.clamp(1, 1024);
-        let queue = Queue { jobs: Vec::with_capacity(64), stop: false };
-        let shared = Arc::new(Shared { queue: Mutex::new(queue), wake: Condvar::new() });
+        let queue = Queue { jobs: Vec::with_capacity(64), asleep: 0, stop: false };
+        let shared =
+            Arc::new(Shared { queue: Mutex::new(queue), wake: Condvar::new(), news: AtomicUsize::new(0) });
         let workers = (1..threads)
             .map_while(|i| {
                 let shared = shared.clone();
@@ -81,14 +95,21 @@ impl Pool {
             left: Condvar::new(),
             panicked: AtomicBool::new(false),
         };
-        lock(&self.shared.queue).jobs.push(&job);
-        if count > 2 {
-            self.shared.wake.notify_all();
-        } else {
-            self.shared.wake.notify_one();
+        let asleep = {
+            let mut queue = lock(&self.shared.queue);
+            queue.jobs.push(&job);
+            self.shared.news.fetch_add(1, Ordering::Relaxed);
+            queue.asleep
+        };
+        // Only then: waking is a call of the system even if nobody sleeps.
+        match asleep {
+            0 => {}
+            _ if count > 2 => self.shared.wake.notify_all(),
+            _ => self.shared.wake.notify_one(),
         }
         job.help();
         lock(&self.shared.queue).jobs.retain(|&other| !std::ptr::eq(other, &job));
+        patiently(|| *lock(&job.inside) == 0);
         let mut inside = lock(&job.inside);
         while *inside > 0 {
             inside = job.left.wait(inside).unwrap_or_else(PoisonError::into_inner);
@@ -116,7 +137,11 @@ impl Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        lock(&self.shared.queue).stop = true;
+        {
+            let mut queue = lock(&self.shared.queue);
+            queue.stop = true;
+            self.shared.news.fetch_add(1, Ordering::Relaxed);
+        }
         self.shared.wake.notify_all();
         for worker in self.workers.drain(..) {
             // A worker never panics: the bodies are caught.
@@ -156,7 +181,16 @@ fn work(shared: &Shared) {
             .map(|&job| unsafe { &*job })
             .find(|job| job.next.load(Ordering::Relaxed) < job.count);
         let Some(job) = job else {
-            queue = shared.wake.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            let known = shared.news.load(Ordering::Relaxed);
+            drop(queue);
+            patiently(|| shared.news.load(Ordering::Relaxed) != known);
+            queue = lock(&shared.queue);
+            // What came before the lock was taken is found now, what comes after it wakes this thread.
+            if shared.news.load(Ordering::Relaxed) == known {
+                queue.asleep += 1;
+                queue = shared.wake.wait(queue).unwrap_or_else(PoisonError::into_inner);
+                queue.asleep -= 1;
+            }
             continue;
         };
         *lock(&job.inside) += 1;
@@ -168,6 +202,19 @@ fn work(shared: &Shared) {
         job.left.notify_one();
         drop(inside);
         queue = lock(&shared.queue);
+    }
+}
+
+/// Waits until `done`, but not for long.
+fn patiently(mut done: impl FnMut() -> bool) {
+    let mut start = None;
+    while !done() {
+        for _ in 0..8 {
+            std::hint::spin_loop();
+        }
+        if start.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
+            return;
+        }
     }
 }
 

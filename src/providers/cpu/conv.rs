@@ -1,21 +1,22 @@
-//! Convolution as a matrix product `weight · patches`, with bias, residual and activation fused.
+//! Convolution, with bias, residual and activation fused.
 //!
-//! Three ways: a window of one element is a product with the image itself; a depthwise one is applied
-//! directly; every other goes through blocks of patches.
+//! `f32` with constant weights over one or two axes goes through `direct`: products in registers that read
+//! the image where it lies. Everything else goes through `general`.
 
 mod deform;
 mod depthwise;
+mod direct;
+mod general;
 mod patches;
 mod transpose;
 
 use crate::ops::OpError;
 use crate::ops::conv::Conv;
-use crate::ops::window::Geometry;
-use crate::tensor::{TensorView, TensorViewMut, bf16, f16};
+use crate::tensor::{ElementType, bf16, f16};
 
-use super::gemm::{Addend, Epilogue, InMemory, Left, Matrix, Offsets, PackedA, Product, Store, multiply};
+use super::gemm::{PackedA, Store};
 use super::number::dispatch;
-use super::{Argument, CpuKernel, Entry, Kernel, KernelContext, NodeContext, Prepared};
+use super::{CpuKernel, Entry, NodeContext};
 
 pub(super) use patches::{PatchTable, Patches};
 
@@ -27,8 +28,14 @@ pub(super) const KERNELS: &[Entry] = &[
 ];
 
 fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
+    let op = node.op::<Conv>();
+    if let (Some(ElementType::F32), Some(w)) = (node.input(0), node.constant(1))
+        && (3..=4).contains(&w.shape().len())
+    {
+        return Ok(CpuKernel::Tensor(Box::new(direct::DirectConv::new(op.clone(), w, node.pool.threads())?)));
+    }
     dispatch!(node.input(0), T in [f32, f16, bf16, f64] => {
-        let op = node.op::<Conv>().clone();
+        let op = op.clone();
         let packed = match node.constant(1) {
             // A depthwise kernel reads the weight as it is.
             Some(w) if T::PACK && !(op.group > 1 && w.shape()[1] == 1) => {
@@ -37,138 +44,8 @@ fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
             }
             _ => None,
         };
-        Ok(CpuKernel::Tensor(Box::new(ConvKernel::<T> { op, packed })))
+        Ok(CpuKernel::Tensor(Box::new(general::ConvKernel::<T> { op, packed })))
     }, else Err(node.no_kernel()))
-}
-
-struct ConvKernel<T: Store> {
-    op: Conv,
-    /// The weight of each group, when it is constant.
-    packed: Option<PackedA<T::Compute>>,
-}
-
-/// What depends on shapes.
-struct State {
-    /// Images in the batch.
-    images: usize,
-    /// Input channels of a group.
-    channels: usize,
-    /// Output channels of a group.
-    m: usize,
-    /// Kernel positions.
-    volume: usize,
-    /// Output positions.
-    n: usize,
-    way: Way,
-}
-
-enum Way {
-    /// The image is the right operand.
-    Pointwise,
-    Depthwise(PatchTable),
-    Patches(PatchTable),
-}
-
-impl State {
-    fn new(op: &Conv, x: &[usize], w: &[usize]) -> Result<Self, OpError> {
-        let g = op.window.geometry(&x[2..], &w[2..])?;
-        let way = if is_pointwise(&g) {
-            Way::Pointwise
-        } else if op.group > 1 && w[1] == 1 {
-            Way::Depthwise(PatchTable::new(&g))
-        } else {
-            Way::Patches(PatchTable::new(&g))
-        };
-        Ok(State {
-            images: x[0],
-            channels: w[1],
-            m: w[0] / op.group,
-            volume: g.kernel.iter().product(),
-            n: g.output.iter().product(),
-            way,
-        })
-    }
-}
-
-/// Whether output positions are input positions.
-fn is_pointwise(g: &Geometry) -> bool {
-    let all = |list: &[usize], x: usize| list.iter().all(|&y| y == x);
-    all(&g.kernel, 1) && all(&g.strides, 1) && all(&g.pads_begin, 0) && all(&g.pads_end, 0)
-}
-
-impl<T: Store> Kernel for ConvKernel<T> {
-    fn prepare(
-        &self,
-        inputs: &[Option<Argument<'_>>],
-        _outputs: &[Option<&[usize]>],
-    ) -> Result<Prepared, OpError> {
-        let (Some(x), Some(w)) = (&inputs[0], &inputs[1]) else { return Ok(Prepared::default()) };
-        let state = State::new(&self.op, x.shape, w.shape)?;
-        Ok(Prepared { state: Some(Box::new(state)), scratch: 0 })
-    }
-
-    fn run(
-        &self,
-        cx: &KernelContext<'_>,
-        inputs: &[Option<TensorView<'_>>],
-        outputs: &mut [Option<TensorViewMut<'_>>],
-    ) -> Result<(), OpError> {
-        let (Some(x), Some(y)) = (inputs[0], &mut outputs[0]) else { return Ok(()) };
-        let &State { images, channels, m, volume, n, ref way } = cx.state::<State>();
-        let (group, k) = (self.op.group, channels * volume);
-        let x = x.slice::<T>();
-        let mut epilogue = Epilogue::new(y.slice::<T>(), m, n);
-        epilogue.activation = self.op.activation;
-        let bias = inputs.get(2).copied().flatten().map(|bias| Addend {
-            data: bias.slice::<T>(),
-            offsets: Offsets::Cycle { period: group, stride: m },
-            row_stride: 1,
-            column_stride: 0,
-            scale: 1.0,
-        });
-        let residual = inputs.get(3).copied().flatten().map(|z| Addend {
-            data: z.slice::<T>(),
-            offsets: Offsets::Stride(m * n),
-            row_stride: n,
-            column_stride: 1,
-            scale: 1.0,
-        });
-        epilogue.addends = [bias, residual];
-
-        let weight = inputs[1].map(|w| w.slice::<T>());
-        if let (Way::Depthwise(table), Some(weight)) = (way, weight) {
-            depthwise::depthwise(cx.pool, table, x, weight, (images, group, m, volume), &epilogue);
-            return Ok(());
-        }
-        let plain = weight.map(|w| InMemory {
-            matrix: Matrix::new(w, k),
-            offsets: Offsets::Cycle { period: group, stride: m * k },
-        });
-        let a = match (&self.packed, &plain) {
-            (Some(packed), _) => Left::Packed(packed, Offsets::Cycle { period: group, stride: 1 }),
-            (None, Some(plain)) => plain.left(),
-            (None, None) => return Ok(()),
-        };
-        let batch = images * group;
-        match way {
-            Way::Pointwise => {
-                let image = InMemory { matrix: Matrix::new(x, n), offsets: Offsets::Stride(k * n) };
-                multiply(cx.pool, &Product { batch, m, n, k, a, b: image.right() }, &epilogue);
-            }
-            Way::Depthwise(table) | Way::Patches(table) => {
-                let padding = T::Compute::default();
-                let patches =
-                    Patches { table, images: x, channels, interleaved: None, load: T::load, padding };
-                let b = super::gemm::Right::Source(&patches);
-                multiply(cx.pool, &Product { batch, m, n, k, a, b }, &epilogue);
-            }
-        }
-        Ok(())
-    }
-
-    fn consumes(&self, input: usize) -> bool {
-        input == 1 && self.packed.is_some()
-    }
 }
 
 #[cfg(test)]

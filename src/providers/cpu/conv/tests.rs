@@ -2,20 +2,20 @@ use super::super::testing::{checksum, elements, ramp, run_constant, t};
 use crate::graph::Attribute;
 use crate::tensor::{Element, Value, f16};
 
-struct Case {
-    x: &'static [usize],
-    w: &'static [usize],
-    pads: &'static [i64],
-    strides: &'static [i64],
-    dilations: &'static [i64],
-    group: i64,
-    y: &'static [usize],
+pub(super) struct Case {
+    pub(super) x: &'static [usize],
+    pub(super) w: &'static [usize],
+    pub(super) pads: &'static [i64],
+    pub(super) strides: &'static [i64],
+    pub(super) dilations: &'static [i64],
+    pub(super) group: i64,
+    pub(super) y: &'static [usize],
     /// Of torch's result for ramps as input, weight and bias.
-    checksum: f64,
+    pub(super) checksum: f64,
 }
 
 #[rustfmt::skip]
-const CASES: &[Case] = &[
+pub(super) const CASES: &[Case] = &[
     Case { x: &[2, 3, 10], w: &[4, 3, 3], pads: &[1, 1], strides: &[2], dilations: &[1], group: 1, y: &[2, 4, 5], checksum: 88.0 },
     Case { x: &[1, 4, 9, 8], w: &[6, 4, 3, 3], pads: &[1, 1, 1, 1], strides: &[1, 1], dilations: &[1, 1], group: 1, y: &[1, 6, 9, 8], checksum: -418.0 },
     Case { x: &[2, 4, 9, 8], w: &[6, 2, 3, 2], pads: &[0, 1, 2, 1], strides: &[2, 1], dilations: &[1, 2], group: 2, y: &[2, 6, 5, 8], checksum: 210.0 },
@@ -25,6 +25,22 @@ const CASES: &[Case] = &[
     Case { x: &[1, 5, 4, 4], w: &[7, 5, 1, 1], pads: &[], strides: &[2, 2], dilations: &[], group: 1, y: &[1, 7, 2, 2], checksum: 62.0 },
     Case { x: &[1, 70, 40, 40], w: &[130, 70, 3, 3], pads: &[1, 1, 1, 1], strides: &[], dilations: &[], group: 1, y: &[1, 130, 40, 40], checksum: -2494.0 },
     Case { x: &[1, 2, 5, 6, 7], w: &[3, 2, 2, 3, 3], pads: &[1, 0, 1, 0, 1, 1], strides: &[1, 2, 1], dilations: &[2, 1, 1], group: 1, y: &[1, 3, 4, 3, 7], checksum: -128.0 },
+    Case { x: &[1, 3, 23, 19], w: &[9, 3, 7, 7], pads: &[3, 3, 3, 3], strides: &[2, 2], dilations: &[], group: 1, y: &[1, 9, 12, 10], checksum: 268.0 },
+    Case { x: &[2, 5, 7, 7], w: &[13, 5, 3, 3], pads: &[1, 1, 1, 1], strides: &[], dilations: &[], group: 1, y: &[2, 13, 7, 7], checksum: 1025.0 },
+    Case { x: &[1, 4, 1, 1], w: &[3, 4, 1, 1], pads: &[], strides: &[], dilations: &[], group: 1, y: &[1, 3, 1, 1], checksum: -28.0 },
+    Case { x: &[3, 21, 1, 1], w: &[19, 21, 1, 1], pads: &[], strides: &[], dilations: &[], group: 1, y: &[3, 19, 1, 1], checksum: -744.0 },
+    Case { x: &[1, 6, 9, 9], w: &[8, 3, 2, 2], pads: &[0, 0, 1, 1], strides: &[3, 2], dilations: &[1, 2], group: 2, y: &[1, 8, 3, 4], checksum: -96.0 },
+    Case { x: &[1, 4, 20, 20], w: &[4, 4, 3, 3], pads: &[2, 2, 2, 2], strides: &[], dilations: &[2, 2], group: 1, y: &[1, 4, 20, 20], checksum: -416.0 },
+    Case { x: &[2, 3, 1, 70], w: &[5, 3, 1, 9], pads: &[0, 4, 0, 4], strides: &[1, 3], dilations: &[], group: 1, y: &[2, 5, 1, 24], checksum: 445.0 },
+    Case { x: &[1, 2, 40], w: &[3, 2, 5], pads: &[2, 2], strides: &[], dilations: &[], group: 1, y: &[1, 3, 40], checksum: -205.0 },
+    Case { x: &[1, 1, 64, 6], w: &[2, 1, 3, 6], pads: &[1, 0, 1, 0], strides: &[], dilations: &[], group: 1, y: &[1, 2, 64, 1], checksum: -801.0 },
+    Case { x: &[1, 2, 3, 100], w: &[4, 2, 3, 90], pads: &[], strides: &[], dilations: &[], group: 1, y: &[1, 4, 1, 11], checksum: -1528.0 },
+    Case { x: &[2, 4, 33, 17], w: &[4, 1, 3, 3], pads: &[1, 1, 1, 1], strides: &[], dilations: &[], group: 4, y: &[2, 4, 33, 17], checksum: -157.0 },
+    Case { x: &[1, 5, 15, 15], w: &[10, 1, 5, 5], pads: &[2, 2, 2, 2], strides: &[2, 2], dilations: &[], group: 5, y: &[1, 10, 8, 8], checksum: 777.0 },
+    Case { x: &[1, 3, 9, 40], w: &[3, 1, 3, 3], pads: &[2, 2, 2, 2], strides: &[3, 1], dilations: &[2, 2], group: 3, y: &[1, 3, 3, 40], checksum: 276.0 },
+    Case { x: &[2, 7, 30], w: &[7, 1, 4], pads: &[1, 2], strides: &[], dilations: &[], group: 7, y: &[2, 7, 30], checksum: -370.0 },
+    Case { x: &[1, 4, 3, 3], w: &[4, 1, 1, 1], pads: &[1, 1, 1, 1], strides: &[2, 2], dilations: &[], group: 4, y: &[1, 4, 3, 3], checksum: 49.0 },
+    Case { x: &[1, 3, 2, 2], w: &[2, 3, 1, 1], pads: &[3, 3, 3, 3], strides: &[2, 2], dilations: &[], group: 1, y: &[1, 2, 4, 4], checksum: 51.0 },
 ];
 
 fn check<T: Element + num_traits::FromPrimitive + num_traits::ToPrimitive>() {

@@ -1,0 +1,242 @@
+//! What happens to sums on their way to memory: bias, residual, activation.
+
+use std::ops::Range;
+
+use rten_simd::ops::{BitOps, NumOps};
+use rten_simd::{Isa, SimdUnaryOp};
+
+use crate::ops::activation::Activation;
+
+use super::super::super::gemm::activate;
+use super::super::super::parallel::Parts;
+use super::function;
+use super::tile::Lines;
+
+/// The longest vector.
+pub(super) const LONGEST: usize = 16;
+
+/// Where sums go: a row-major matrix of a row for each output channel.
+#[derive(Clone, Copy)]
+pub(super) struct Finish<'a> {
+    /// An element for each row.
+    pub(super) bias: Option<&'a [f32]>,
+    /// Of the output's shape.
+    pub(super) residual: Option<&'a [f32]>,
+    pub(super) activation: Activation,
+    /// The outputs of all images.
+    pub(super) out: &'a Parts<'a, f32>,
+    /// Where this matrix begins there.
+    pub(super) start: usize,
+    /// Columns of the matrix.
+    pub(super) columns: usize,
+}
+
+/// Runs an expression with `$f` the function of a vector that an activation is; one that has no such form
+/// is left to `activate_rest`.
+macro_rules! with_activation {
+    ($activation:expr, $f:ident => $body:expr) => {
+        match $activation {
+            Activation::Relu => {
+                let $f = function::Relu;
+                $body
+            }
+            Activation::LeakyRelu { alpha } => {
+                let $f = function::LeakyRelu(alpha);
+                $body
+            }
+            Activation::Clip { min, max } => {
+                let $f = function::Clip(min, max);
+                $body
+            }
+            Activation::HardSigmoid { alpha, beta } => {
+                let $f = function::HardSigmoid(alpha, beta);
+                $body
+            }
+            Activation::HardSwish => {
+                let $f = function::HardSwish;
+                $body
+            }
+            Activation::Sigmoid => {
+                let $f = rten_vecmath::Sigmoid {};
+                $body
+            }
+            Activation::Silu => {
+                let $f = rten_vecmath::Silu {};
+                $body
+            }
+            _ => {
+                let $f = function::Identity;
+                $body
+            }
+        }
+    };
+}
+/// Applies to what is written the functions that `with_activation` has no form for.
+#[inline(always)]
+fn activate_rest(activation: Activation, written: &mut [f32]) {
+    use Activation::*;
+    match activation {
+        Identity
+        | Relu
+        | LeakyRelu { .. }
+        | Clip { .. }
+        | HardSigmoid { .. }
+        | HardSwish
+        | Sigmoid
+        | Silu => {}
+        other => activate(other, written),
+    }
+}
+
+/// The masks of the first elements of a vector, by their number.
+pub(super) struct Masks<I: Isa>([I::M32; LONGEST + 1]);
+
+impl<I: Isa> Masks<I> {
+    #[inline(always)]
+    pub(super) fn new(isa: I) -> Self {
+        let ops = isa.f32();
+        let mut masks = [ops.first_n_mask(0); LONGEST + 1];
+        for (i, mask) in masks.iter_mut().enumerate().take(ops.len() + 1) {
+            *mask = ops.first_n_mask(i);
+        }
+        Masks(masks)
+    }
+
+    #[inline(always)]
+    pub(super) fn first(&self, count: usize) -> I::M32 {
+        self.0[count]
+    }
+}
+
+/// A run of at most one vector inside one output line.
+#[derive(Clone, Copy, Default)]
+struct Segment {
+    from: usize,
+    to: usize,
+    len: usize,
+}
+
+/// The positions of a tile that are the output's.
+pub(super) struct Segments {
+    list: [Segment; 3 * LONGEST],
+    count: usize,
+}
+
+impl Segments {
+    /// Of positions `start..start + count`, in vectors of `len`.
+    #[inline(always)]
+    pub(super) fn new(lines: Lines, start: usize, count: usize, len: usize) -> Self {
+        let mut segments = Segments { list: [Segment::default(); 3 * LONGEST], count: 0 };
+        let (mut y, mut x) = (start / lines.pitch, start % lines.pitch);
+        let mut at = 0;
+        while at < count {
+            while x < lines.line && at < count {
+                let part = len.min(lines.line - x).min(count - at);
+                segments.list[segments.count] = Segment { from: at, to: y * lines.line + x, len: part };
+                segments.count += 1;
+                (at, x) = (at + part, x + part);
+            }
+            // Over the gap, to the next line.
+            at += lines.pitch - x;
+            (y, x) = (y + 1, 0);
+        }
+        segments
+    }
+
+    #[inline(always)]
+    fn list(&self) -> &[Segment] {
+        &self.list[..self.count]
+    }
+}
+
+impl Finish<'_> {
+    /// Writes rows of sums that are `width` apart.
+    #[inline(always)]
+    pub(super) fn rows<I: Isa>(
+        &self,
+        isa: I,
+        masks: &Masks<I>,
+        sums: &[f32],
+        width: usize,
+        rows: Range<usize>,
+        segments: &Segments,
+    ) {
+        with_activation!(self.activation, f => self.write(isa, masks, sums, width, rows, segments, f));
+    }
+
+    /// Adds the residual to a whole row that holds sums and the bias, and applies the activation. The row
+    /// begins at `at` of the outputs.
+    #[inline(always)]
+    pub(super) fn plane<I: Isa>(&self, isa: I, masks: &Masks<I>, at: usize, out: &mut [f32]) {
+        if self.residual.is_some() || self.activation != Activation::Identity {
+            with_activation!(self.activation, f => self.update(isa, masks, at, out, f));
+        }
+    }
+
+    #[inline(always)]
+    fn update<I: Isa>(&self, isa: I, masks: &Masks<I>, at: usize, out: &mut [f32], f: impl SimdUnaryOp<f32>) {
+        let ops = isa.f32();
+        let residual = self.residual.map(|residual| &residual[at..at + out.len()]);
+        for i in (0..out.len()).step_by(ops.len()) {
+            let mask = masks.first(ops.len().min(out.len() - i));
+            // SAFETY: the mask has no more elements than are left in either slice.
+            unsafe {
+                let mut x = ops.load_ptr_mask(out[i..].as_ptr(), mask);
+                if let Some(residual) = residual {
+                    x = ops.add(x, ops.load_ptr_mask(residual[i..].as_ptr(), mask));
+                }
+                ops.store_ptr_mask(f.eval(isa, x), out[i..].as_mut_ptr(), mask);
+            }
+        }
+        activate_rest(self.activation, out);
+    }
+
+    #[inline(always)]
+    fn write<I: Isa>(
+        &self,
+        isa: I,
+        masks: &Masks<I>,
+        sums: &[f32],
+        width: usize,
+        rows: Range<usize>,
+        segments: &Segments,
+        f: impl SimdUnaryOp<f32>,
+    ) {
+        let ops = isa.f32();
+        let len = ops.len();
+        let (Some(first), Some(last)) = (segments.list().first(), segments.list().last()) else { return };
+        let (begin, end) = (first.to, last.to + last.len);
+        assert!(rows.len() * width + len <= sums.len() && end <= self.columns);
+        for (i, row) in rows.enumerate() {
+            let at = self.start + row * self.columns;
+            // SAFETY: tiles do not overlap, and each is computed once.
+            let written = unsafe { self.out.get(at + begin..at + end) };
+            let out = written.as_mut_ptr();
+            let residual = self.residual.map(|residual| residual[at + begin..at + end].as_ptr());
+            let bias = ops.splat(self.bias.map_or(0.0, |bias| bias[row]));
+            for segment in segments.list() {
+                let to = segment.to - begin;
+                // SAFETY: the sums have room for a vector from any of their elements (asserted above); the
+                // first `segment.len` elements from `to` lie inside the slices.
+                unsafe {
+                    let x = ops.add(ops.load_ptr(sums.as_ptr().add(i * width + segment.from)), bias);
+                    if segment.len == len {
+                        let x = match residual {
+                            Some(residual) => ops.add(x, ops.load_ptr(residual.add(to))),
+                            None => x,
+                        };
+                        ops.store_ptr(f.eval(isa, x), out.add(to));
+                    } else {
+                        let mask = masks.first(segment.len);
+                        let x = match residual {
+                            Some(residual) => ops.add(x, ops.load_ptr_mask(residual.add(to), mask)),
+                            None => x,
+                        };
+                        ops.store_ptr_mask(f.eval(isa, x), out.add(to), mask);
+                    }
+                }
+            }
+            activate_rest(self.activation, written);
+        }
+    }
+}

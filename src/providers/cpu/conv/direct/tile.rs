@@ -1,0 +1,188 @@
+//! The product of a panel of weights with a run of output positions, in registers.
+//!
+//! For a row of the right operand, output positions are neighbours in memory, so the operand is read where
+//! it lies: at the row's offset plus the position. Nothing is packed.
+
+use std::ops::Range;
+
+use rten_simd::ops::{BitOps, NumOps};
+use rten_simd::{Isa, SimdOp};
+
+use super::finish::{Finish, LONGEST, Masks, Segments};
+
+/// Vectors of a tile's columns.
+pub(super) const VECTORS: usize = 3;
+/// Room for a tile, and for a vector that begins at its last element.
+const ROOM: usize = 8 * VECTORS * LONGEST + LONGEST;
+
+/// The sums of a tile.
+#[repr(align(64))]
+struct Sums([f32; ROOM]);
+
+/// The rows of a panel that this machine's registers hold the sums of: 8 with 32 registers, 4 with 16.
+pub(super) fn panel_rows() -> usize {
+    struct Rows;
+    impl SimdOp for Rows {
+        type Output = usize;
+        #[inline(always)]
+        fn eval<I: Isa>(self, isa: I) -> usize {
+            rows_of(isa)
+        }
+    }
+    Rows.dispatch()
+}
+
+#[inline(always)]
+pub(super) fn rows_of<I: Isa>(isa: I) -> usize {
+    // Vectors of 8 are those of AVX2, which has 16 registers.
+    if isa.f32().len() == 8 { 4 } else { 8 }
+}
+
+/// Elements of a vector on this machine.
+pub(super) fn vector_len() -> usize {
+    struct Len;
+    impl SimdOp for Len {
+        type Output = usize;
+        #[inline(always)]
+        fn eval<I: Isa>(self, isa: I) -> usize {
+            isa.f32().len()
+        }
+    }
+    Len.dispatch()
+}
+
+/// Output positions as a run with gaps: of every `pitch` positions, the first `line` are the output's.
+#[derive(Clone, Copy)]
+pub(super) struct Lines {
+    pub(super) line: usize,
+    pub(super) pitch: usize,
+}
+
+/// A part of a convolution for one thread.
+pub(super) struct Block<'a> {
+    /// Whole panels, each `taps.len()` times the rows of a panel.
+    pub(super) panels: &'a [f32],
+    /// Where each row of the right operand begins in `planes`.
+    pub(super) taps: &'a [usize],
+    pub(super) planes: &'a [f32],
+    /// Positions, gaps included.
+    pub(super) columns: Range<usize>,
+    pub(super) lines: Lines,
+    /// Output channels; the last panel may have fewer than others.
+    pub(super) rows: Range<usize>,
+    pub(super) finish: Finish<'a>,
+}
+
+impl SimdOp for Block<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn eval<I: Isa>(self, isa: I) {
+        if rows_of(isa) == 4 { self.run::<I, 4>(isa) } else { self.run::<I, 8>(isa) }
+    }
+}
+
+impl Block<'_> {
+    #[inline(always)]
+    fn run<I: Isa, const R: usize>(self, isa: I) {
+        let len = isa.f32().len();
+        let depth = self.taps.len();
+        assert!(self.panels.len() >= self.rows.len().div_ceil(R) * R * depth, "panels hold all rows");
+        let masks = Masks::new(isa);
+        let mut sums = Sums([0.0; ROOM]);
+        for start in self.columns.clone().step_by(VECTORS * len) {
+            let count = (VECTORS * len).min(self.columns.end - start);
+            let reach = reach(self.taps, start, count, self.planes.len());
+            let segments = Segments::new(self.lines, start, count, len);
+            for (i, row) in self.rows.clone().step_by(R).enumerate() {
+                let panel = &self.panels[i * R * depth..][..R * depth];
+                let tile = Tile { panel, taps: self.taps, planes: self.planes, start, count, reach };
+                match count.div_ceil(len) {
+                    1 => tile.compute::<I, R, 1>(isa, &mut sums),
+                    2 => tile.compute::<I, R, 2>(isa, &mut sums),
+                    _ => tile.compute::<I, R, VECTORS>(isa, &mut sums),
+                }
+                let width = count.next_multiple_of(len);
+                let rows = row..(row + R).min(self.rows.end);
+                self.finish.rows(isa, &masks, &sums.0, width, rows, &segments);
+            }
+        }
+    }
+}
+
+/// How many elements from the tile's start may be read for every tap. Panics where a tap's positions do
+/// not lie inside the planes.
+#[inline(always)]
+fn reach(taps: &[usize], start: usize, count: usize, planes: usize) -> usize {
+    let last = taps.iter().fold(0, |last, &tap| last.max(tap));
+    let reach = planes.saturating_sub(last + start);
+    assert!(taps.is_empty() || reach >= count, "a tile lies inside the planes");
+    reach
+}
+
+/// One tile.
+struct Tile<'a> {
+    panel: &'a [f32],
+    taps: &'a [usize],
+    planes: &'a [f32],
+    start: usize,
+    count: usize,
+    reach: usize,
+}
+
+impl Tile<'_> {
+    #[inline(always)]
+    fn compute<I: Isa, const R: usize, const V: usize>(&self, isa: I, sums: &mut Sums) {
+        assert!(self.panel.len() >= R * self.taps.len() && R * V * isa.f32().len() <= ROOM);
+        // SAFETY: the panel and the sums are large enough by the assertion; of every tap, `reach` elements
+        // from the start lie inside the planes, at least `count` of them (see `reach`), and more than that
+        // are read only without the mask.
+        unsafe {
+            if self.reach >= V * isa.f32().len() {
+                self.product::<I, R, V, false>(isa, sums);
+            } else {
+                self.product::<I, R, V, true>(isa, sums);
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn product<I: Isa, const R: usize, const V: usize, const MASKED: bool>(
+        &self,
+        isa: I,
+        sums: &mut Sums,
+    ) {
+        let ops = isa.f32();
+        let len = ops.len();
+        let mask = ops.first_n_mask(self.count - (V - 1) * len);
+        let mut acc = [[ops.zero(); V]; R];
+        // SAFETY: see `compute`.
+        unsafe {
+            let planes = self.planes.as_ptr().wrapping_add(self.start);
+            let mut weights = self.panel.as_ptr();
+            for &tap in self.taps {
+                let from = planes.add(tap);
+                let mut columns = [ops.zero(); V];
+                for v in 0..V {
+                    columns[v] = if MASKED && v == V - 1 {
+                        ops.load_ptr_mask(from.add(v * len), mask)
+                    } else {
+                        ops.load_ptr(from.add(v * len))
+                    };
+                }
+                for r in 0..R {
+                    let weight = ops.splat(*weights.add(r));
+                    for v in 0..V {
+                        acc[r][v] = ops.mul_add(weight, columns[v], acc[r][v]);
+                    }
+                }
+                weights = weights.add(R);
+            }
+            for r in 0..R {
+                for v in 0..V {
+                    ops.store_ptr(acc[r][v], sums.0.as_mut_ptr().add((r * V + v) * len));
+                }
+            }
+        }
+    }
+}
