@@ -22,7 +22,7 @@ use super::super::parallel::{GRAIN as COPY_GRAIN, Parts, split_mut};
 use super::super::scratch::with_scratch;
 use super::super::{Argument, Kernel, KernelContext, Prepared};
 use super::general;
-use depthwise::{Depthwise, Slot, slots};
+use depthwise::Depthwise;
 use finish::{Finish, LONGEST};
 use panels::Panels;
 use planes::{CopyChannels, Planes};
@@ -42,10 +42,7 @@ pub(super) struct DirectConv {
 /// What depends on shapes.
 enum State {
     Tiles(Tiles),
-    Depthwise {
-        planes: Planes,
-        slots: Vec<Slot>,
-    },
+    Depthwise(Planes),
     /// The output has one position, and each input channel one element.
     Vector,
     General(general::State),
@@ -81,8 +78,7 @@ impl DirectConv {
             return Ok(State::General(general::State::new(&self.op, x, w)?));
         };
         let Some(panels) = &self.panels else {
-            let slots = slots(&planes, vector_len());
-            return Ok(State::Depthwise { planes, slots });
+            return Ok(State::Depthwise(planes));
         };
         if planes.positions == 1 && planes.image() == 1 && self.op.group == 1 {
             return Ok(State::Vector);
@@ -161,7 +157,7 @@ impl Kernel for DirectConv {
         };
         let x = x.slice::<f32>();
         match (state, &self.panels) {
-            (State::Depthwise { planes, slots }, None) => {
+            (State::Depthwise(planes), None) => {
                 let kernels = inputs[1].map_or(&[][..], |w| w.slice::<f32>());
                 let work = (columns * planes.taps.len()).max(planes.size()).max(1);
                 cx.pool.split(images * rows, GRAIN.div_ceil(4 * work), |outputs| {
@@ -169,7 +165,6 @@ impl Kernel for DirectConv {
                         let multiplier = rows / channels;
                         let work = Depthwise {
                             planes,
-                            slots,
                             images: x,
                             kernels,
                             channels,
@@ -246,20 +241,23 @@ impl DirectConv {
         let (row_blocks, column_blocks) = (m.div_ceil(tiles.rows), planes.positions.div_ceil(tiles.columns));
         let work = tiles.rows.min(m) * tiles.columns.min(planes.positions) * tiles.taps.len();
         cx.pool.split(groups * row_blocks * column_blocks, GRAIN.div_ceil(work.max(1)), |range| {
-            for i in range {
-                let (column, rest) = (i % column_blocks * tiles.columns, i / column_blocks);
-                let (row, g) = (rest % row_blocks * tiles.rows, rest / row_blocks);
-                let block = Block {
-                    panels: panels.from(g, row),
-                    taps: &tiles.taps,
-                    planes: &source[g * group..][..group],
-                    columns: column..(column + tiles.columns).min(planes.positions),
-                    lines: planes.lines,
-                    rows: g * m + row..g * m + (row + tiles.rows).min(m),
-                    finish,
-                };
-                block.dispatch();
-            }
+            with_scratch([panels.rows() * tiles.taps.len()], |[room]: [&mut [f32]; 1]| {
+                for i in range {
+                    let (column, rest) = (i % column_blocks * tiles.columns, i / column_blocks);
+                    let (row, g) = (rest % row_blocks * tiles.rows, rest / row_blocks);
+                    let block = Block {
+                        panels: panels.from(g, row),
+                        taps: &tiles.taps,
+                        planes: &source[g * group..][..group],
+                        columns: column..(column + tiles.columns).min(planes.positions),
+                        lines: planes.lines,
+                        rows: g * m + row..g * m + (row + tiles.rows).min(m),
+                        finish,
+                        room: &mut *room,
+                    };
+                    block.dispatch();
+                }
+            });
         });
     }
 }

@@ -7,36 +7,14 @@ use rten_simd::{Isa, SimdOp};
 
 use super::finish::{Finish, Masks};
 use super::planes::Planes;
+use super::tile::Lines;
 
-/// Sums that are computed at a time, to hide the latency of an addition.
-const SUMS: usize = 4;
-
-/// A vector of outputs: where it is read for tap 0, where it is written, how much of it.
-pub(super) struct Slot {
-    from: usize,
-    to: usize,
-    len: usize,
-}
-
-/// The vectors of all output lines, `len` long: from top to bottom in groups of `SUMS` lines, from left to
-/// right in a group; then those of the lines that are left.
-pub(super) fn slots(planes: &Planes, len: usize) -> Vec<Slot> {
-    let (line, pitch) = (planes.lines.line, planes.lines.pitch);
-    let lines = planes.positions.div_ceil(pitch);
-    let slot = move |x: usize, y: usize| Slot { from: y * pitch + x, to: y * line + x, len: len.min(line - x) };
-    let group = |first: usize| {
-        let below = move |x: usize| (first..first + SUMS).map(move |y| slot(x, y));
-        (0..line).step_by(len).flat_map(below)
-    };
-    let grouped = lines / SUMS * SUMS;
-    let rest = (grouped..lines).flat_map(|y| (0..line).step_by(len).map(move |x| slot(x, y)));
-    (0..grouped).step_by(SUMS).flat_map(group).chain(rest).collect()
-}
+/// Output lines that are computed at a time.
+const LINES: usize = 4;
 
 /// Some output planes.
 pub(super) struct Depthwise<'a> {
     pub(super) planes: &'a Planes,
-    pub(super) slots: &'a [Slot],
     /// All images.
     pub(super) images: &'a [f32],
     /// All kernels.
@@ -58,11 +36,13 @@ impl SimdOp for Depthwise<'_> {
     #[inline(always)]
     fn eval<I: Isa>(self, isa: I) {
         let masks = Masks::new(isa);
-        let taps = self.planes.taps.as_slice();
+        let Planes { taps, lines, positions, .. } = self.planes;
         let (image, size, room) = (self.planes.image(), self.planes.size(), self.room);
         let last = taps.iter().fold(0, |last, &tap| last.max(tap));
-        let reach = self.slots.iter().fold(0, |reach, slot| reach.max(slot.from)) + last + isa.f32().len();
-        assert!(room.len() >= reach.max(size), "room for the planes of one channel");
+        assert!(
+            room.len() >= (last + positions + isa.f32().len()).max(size),
+            "room for the planes of one channel"
+        );
         let mut copied = None;
         for output in self.outputs {
             let channel = output / self.multiplier;
@@ -76,11 +56,12 @@ impl SimdOp for Depthwise<'_> {
             // SAFETY: each plane of the output is computed once.
             let out = unsafe { self.finish.out.get(at..at + self.finish.columns) };
             let kernel = &self.kernels[row * taps.len()..][..taps.len()];
-            let plane = Plane { kernel, taps, slots: self.slots, plane: room, bias: self.finish.bias.map_or(0.0, |b| b[row]) };
+            let bias = self.finish.bias.map_or(0.0, |bias| bias[row]);
+            let plane = Plane { kernel, taps, lines: *lines, plane: room, bias };
             match self.planes.kernel() {
-                Some([3, 3]) => plane.of_kernel::<I, 3, 3, 9>(isa, &masks, out),
-                Some([5, 5]) => plane.of_kernel::<I, 5, 5, 25>(isa, &masks, out),
-                _ => plane.of_taps(isa, &masks, out),
+                Some([3, 3]) => plane.lines(isa, &masks, out, &Kernel::<3, 3> { pitch: self.planes.pitch }),
+                Some([5, 5]) => plane.lines(isa, &masks, out, &Kernel::<5, 5> { pitch: self.planes.pitch }),
+                _ => plane.lines(isa, &masks, out, &Taps),
             }
             self.finish.plane(isa, &masks, at, out);
         }
@@ -91,108 +72,134 @@ impl SimdOp for Depthwise<'_> {
 struct Plane<'a> {
     kernel: &'a [f32],
     taps: &'a [usize],
-    slots: &'a [Slot],
+    lines: Lines,
     plane: &'a [f32],
     bias: f32,
 }
 
+/// How sums are computed.
+trait Sum {
+    /// The sums of `N` vectors below each other, of which the first is read at `from`; each in two parts,
+    /// so that additions need not wait for each other.
+    ///
+    /// # Safety
+    /// From the position in each line, a vector from any tap must lie inside the plane.
+    unsafe fn sum<I: Isa, const N: usize>(&self, isa: I, plane: &Plane<'_>, from: usize) -> [[I::F32; 2]; N];
+}
+
 impl Plane<'_> {
     #[inline(always)]
-    fn of_taps<I: Isa>(&self, isa: I, masks: &Masks<I>, out: &mut [f32]) {
-        let (groups, rest) = self.slots.as_chunks::<SUMS>();
-        for slots in groups {
-            self.add_taps(isa, masks, slots, out);
-        }
-        for slot in rest {
-            self.add_taps(isa, masks, std::array::from_ref(slot), out);
-        }
-    }
-
-    /// The sums of `N` vectors.
-    #[inline(always)]
-    fn add_taps<I: Isa, const N: usize>(&self, isa: I, masks: &Masks<I>, slots: &[Slot; N], out: &mut [f32]) {
-        let ops = isa.f32();
-        let mut sums = [ops.splat(self.bias); N];
-        for (&weight, &tap) in self.kernel.iter().zip(self.taps) {
-            let weight = ops.splat(weight);
-            for i in 0..N {
-                // SAFETY: `Depthwise::eval` asserts that a vector from any slot's position and any tap
-                // lies inside the plane.
-                let x = unsafe { ops.load_ptr(self.plane.as_ptr().add(tap + slots[i].from)) };
-                sums[i] = ops.mul_add(weight, x, sums[i]);
-            }
-        }
-        for i in 0..N {
-            slots[i].write(isa, masks, sums[i], out);
-        }
-    }
-
-    /// A kernel of `H × W` elements with strides and dilations of 1: what one line of the image
-    /// contributes to the lines around it is read once.
-    #[inline(always)]
-    fn of_kernel<I: Isa, const H: usize, const W: usize, const HW: usize>(
-        &self,
-        isa: I,
-        masks: &Masks<I>,
-        out: &mut [f32],
-    ) {
-        let ops = isa.f32();
-        let mut weights = [ops.zero(); HW];
-        for (weight, &x) in weights.iter_mut().zip(self.kernel) {
-            *weight = ops.splat(x);
-        }
-        let (groups, rest) = self.slots.as_chunks::<SUMS>();
-        for slots in groups {
-            self.add_lines::<I, H, W, HW, SUMS>(isa, masks, &weights, slots, out);
-        }
-        for slot in rest {
-            self.add_lines::<I, H, W, HW, 1>(isa, masks, &weights, std::array::from_ref(slot), out);
-        }
-    }
-
-    /// The sums of `N` vectors below each other.
-    #[inline(always)]
-    fn add_lines<I: Isa, const H: usize, const W: usize, const HW: usize, const N: usize>(
-        &self,
-        isa: I,
-        masks: &Masks<I>,
-        weights: &[I::F32; HW],
-        slots: &[Slot; N],
-        out: &mut [f32],
-    ) {
-        let ops = isa.f32();
-        let mut sums = [ops.splat(self.bias); N];
-        // The first tap of each of the kernel's lines tells how far these are apart.
-        let pitch = self.taps[W * (H - 1)] / (H - 1);
-        for line in 0..N + H - 1 {
-            for k in 0..W {
-                // SAFETY: the position of the last slot that uses it and its tap, see `add_taps`.
-                let x = unsafe { ops.load_ptr(self.plane.as_ptr().add(slots[0].from + line * pitch + k)) };
-                for i in 0..N {
-                    if line >= i && line - i < H {
-                        sums[i] = ops.mul_add(weights[(line - i) * W + k], x, sums[i]);
-                    }
+    fn lines<I: Isa>(&self, isa: I, masks: &Masks<I>, out: &mut [f32], sum: &impl Sum) {
+        let count = out.len() / self.lines.line;
+        for y in (0..count).step_by(LINES) {
+            for x in (0..self.lines.line).step_by(isa.f32().len()) {
+                match (count - y).min(LINES) {
+                    1 => self.vectors::<I, 1>(isa, masks, out, sum, x, y),
+                    2 => self.vectors::<I, 2>(isa, masks, out, sum, x, y),
+                    3 => self.vectors::<I, 3>(isa, masks, out, sum, x, y),
+                    _ => self.vectors::<I, LINES>(isa, masks, out, sum, x, y),
                 }
             }
         }
-        for i in 0..N {
-            slots[i].write(isa, masks, sums[i], out);
+    }
+
+    /// Writes `N` vectors below each other.
+    #[inline(always)]
+    fn vectors<I: Isa, const N: usize>(
+        &self,
+        isa: I,
+        masks: &Masks<I>,
+        out: &mut [f32],
+        sum: &impl Sum,
+        x: usize,
+        y: usize,
+    ) {
+        let ops = isa.f32();
+        let Lines { line, pitch } = self.lines;
+        // SAFETY: these are positions of the output; see `Depthwise::eval`.
+        let sums = unsafe { sum.sum::<I, N>(isa, self, y * pitch + x) };
+        let (len, bias) = (ops.len().min(line - x), ops.splat(self.bias));
+        for (i, [first, second]) in sums.into_iter().enumerate() {
+            let sum = ops.add(ops.add(first, bias), second);
+            let to = &mut out[(y + i) * line + x..][..len];
+            // SAFETY: a vector when the slice has as many elements, else as many of it as the mask.
+            unsafe {
+                if len == ops.len() {
+                    ops.store_ptr(sum, to.as_mut_ptr());
+                } else {
+                    ops.store_ptr_mask(sum, to.as_mut_ptr(), masks.first(len));
+                }
+            }
         }
     }
 }
 
-impl Slot {
+/// Any kernel.
+struct Taps;
+
+impl Sum for Taps {
     #[inline(always)]
-    fn write<I: Isa>(&self, isa: I, masks: &Masks<I>, x: I::F32, out: &mut [f32]) {
+    unsafe fn sum<I: Isa, const N: usize>(&self, isa: I, plane: &Plane<'_>, from: usize) -> [[I::F32; 2]; N] {
         let ops = isa.f32();
-        let out = &mut out[self.to..self.to + self.len];
-        // SAFETY: a vector when the slice has as many elements, else as many of it as the mask.
+        let mut sums = [[ops.zero(); 2]; N];
+        let start = plane.plane.as_ptr().wrapping_add(from);
+        let (kernel, taps) = (plane.kernel.as_chunks::<2>(), plane.taps.as_chunks::<2>());
+        // SAFETY: the caller's promise.
         unsafe {
-            if out.len() == ops.len() {
-                ops.store_ptr(x, out.as_mut_ptr());
-            } else {
-                ops.store_ptr_mask(x, out.as_mut_ptr(), masks.first(self.len));
+            for (weights, taps) in kernel.0.iter().zip(taps.0) {
+                for part in 0..2 {
+                    let weight = ops.splat(weights[part]);
+                    for i in 0..N {
+                        let x = ops.load_ptr(start.add(taps[part] + i * plane.lines.pitch));
+                        sums[i][part] = ops.mul_add(weight, x, sums[i][part]);
+                    }
+                }
+            }
+            for (&weight, &tap) in kernel.1.iter().zip(taps.1) {
+                let weight = ops.splat(weight);
+                for i in 0..N {
+                    let x = ops.load_ptr(start.add(tap + i * plane.lines.pitch));
+                    sums[i][0] = ops.mul_add(weight, x, sums[i][0]);
+                }
             }
         }
+        sums
+    }
+}
+
+/// A kernel of `H × W` elements with strides and dilations of 1: what a line of the image contributes to
+/// the output lines around it is read once.
+struct Kernel<const H: usize, const W: usize> {
+    pitch: usize,
+}
+
+impl<const H: usize, const W: usize> Sum for Kernel<H, W> {
+    #[inline(always)]
+    unsafe fn sum<I: Isa, const N: usize>(&self, isa: I, plane: &Plane<'_>, from: usize) -> [[I::F32; 2]; N] {
+        let ops = isa.f32();
+        let mut sums = [[ops.zero(); 2]; N];
+        let start = plane.plane.as_ptr().wrapping_add(from);
+        let weights = &plane.kernel[..H * W];
+        // The lines that a column of the kernel reads, of which those of neighbouring outputs overlap.
+        let mut column = [[ops.zero(); H]; N];
+        for k in 0..W {
+            for i in 0..N {
+                for h in 0..H {
+                    // SAFETY: the position of an output line and one of its taps.
+                    column[i][h] = match i {
+                        0 => unsafe { ops.load_ptr(start.add(h * self.pitch + k)) },
+                        _ if h + 1 < H => column[i - 1][h + 1],
+                        _ => unsafe { ops.load_ptr(start.add((i + h) * self.pitch + k)) },
+                    };
+                }
+            }
+            for h in 0..H {
+                let weight = ops.splat(weights[h * W + k]);
+                for i in 0..N {
+                    sums[i][h % 2] = ops.mul_add(weight, column[i][h], sums[i][h % 2]);
+                }
+            }
+        }
+        sums
     }
 }

@@ -57,11 +57,11 @@ macro_rules! with_activation {
                 $body
             }
             Activation::Sigmoid => {
-                let $f = rten_vecmath::Sigmoid {};
+                let $f = function::Sigmoid;
                 $body
             }
             Activation::Silu => {
-                let $f = rten_vecmath::Silu {};
+                let $f = function::Silu;
                 $body
             }
             _ => {

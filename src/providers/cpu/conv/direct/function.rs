@@ -1,7 +1,7 @@
 //! Activations as functions of one vector. Comparisons are written so that NaN stays NaN.
 
-use rten_simd::ops::{BitOps, NumOps};
-use rten_simd::{Isa, SimdUnaryOp};
+use rten_simd::ops::{BitOps, FloatOps, IntOps, NumOps};
+use rten_simd::{Isa, Simd, SimdUnaryOp};
 
 pub(super) struct Identity;
 pub(super) struct Relu;
@@ -13,6 +13,19 @@ pub(super) struct Clip(pub(super) f32, pub(super) f32);
 pub(super) struct HardSigmoid(pub(super) f32, pub(super) f32);
 /// `x · clamp(x/6 + 1/2, 0, 1)`
 pub(super) struct HardSwish;
+/// `1 / (1 + exp(-x))`
+pub(super) struct Sigmoid;
+/// `x · sigmoid(x)`
+pub(super) struct Silu;
+
+/// `(exp(r) − 1 − r) / r²`, a minimax fit on [−log(2)/2, log(2)/2] weighted by r²/exp(r); error 3e-9.
+const EXP: [f32; 5] = [4.999_999_4e-1, 1.666_652_1e-1, 4.166_839e-2, 8.368_717e-3, 1.381_459_9e-3];
+/// Beyond these the sigmoid is 0 or 1 in f32, and powers of two are normal numbers up to these.
+const LIMIT: f32 = 87.0;
+/// log(2) in two parts, of which the first has few enough bits for exact products with whole numbers.
+const LOG2: (f32, f32) = (0.693_359_4, -2.121_944_4e-4);
+/// Added and taken away again, it rounds to a whole number: 1.5 · 2²³.
+const ROUND: f32 = 12_582_912.0;
 
 impl SimdUnaryOp<f32> for Identity {
     #[inline(always)]
@@ -59,5 +72,57 @@ impl SimdUnaryOp<f32> for HardSwish {
     #[inline(always)]
     fn eval<I: Isa>(&self, isa: I, x: I::F32) -> I::F32 {
         isa.f32().mul(x, HardSigmoid(1.0 / 6.0, 0.5).eval(isa, x))
+    }
+}
+
+impl SimdUnaryOp<f32> for Sigmoid {
+    #[inline(always)]
+    fn eval<I: Isa>(&self, isa: I, x: I::F32) -> I::F32 {
+        isa.f32().div(isa.f32().one(), inverse_sigmoid(isa, x))
+    }
+}
+
+impl SimdUnaryOp<f32> for Silu {
+    #[inline(always)]
+    fn eval<I: Isa>(&self, isa: I, x: I::F32) -> I::F32 {
+        isa.f32().div(x, inverse_sigmoid(isa, x))
+    }
+}
+
+/// `1 + exp(-x)`: `exp` is a power of two times the exponential of a small rest. Shorter than that of
+/// rten-vecmath since nothing overflows between the limits.
+#[inline(always)]
+fn inverse_sigmoid<I: Isa>(isa: I, x: I::F32) -> I::F32 {
+    let (ops, ints) = (isa.f32(), isa.i32());
+    // The operands in this order let NaN through.
+    let x = ops.min(ops.splat(LIMIT), ops.max(ops.splat(-LIMIT), x));
+    let round = ops.splat(ROUND);
+    let k = ops.sub(ops.mul_add(x, ops.splat(-std::f32::consts::LOG2_E), round), round);
+    let r = ops.mul_add(k, ops.splat(-LOG2.0), ops.neg(x));
+    let r = ops.mul_add(k, ops.splat(-LOG2.1), r);
+    let mut sum = ops.splat(EXP[4]);
+    for i in (0..4).rev() {
+        sum = ops.mul_add(sum, r, ops.splat(EXP[i]));
+    }
+    let sum = ops.mul_add(ops.mul(sum, r), r, ops.add(r, ops.one()));
+    let power = ints.shift_left::<23>(ints.add(ops.to_int_trunc(k), ints.splat(127)));
+    ops.mul_add(sum, power.reinterpret_cast(), ops.one())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sigmoid_and_silu_are_close() {
+        for i in -30_000..=30_000i32 {
+            let x = i as f32 * 0.003_7;
+            let want = 1.0 / (1.0 + (-x as f64).exp());
+            let (sigmoid, silu) = (Sigmoid.scalar_eval(x) as f64, Silu.scalar_eval(x) as f64);
+            assert!((sigmoid - want).abs() <= 4e-7 * want + 1e-36, "{x}: {sigmoid} {want}");
+            assert!((silu - x as f64 * want).abs() <= 4e-7 * (x as f64 * want).abs() + 1e-34, "{x}: {silu}");
+        }
+        assert!(Sigmoid.scalar_eval(f32::NAN).is_nan() && Silu.scalar_eval(f32::NAN).is_nan());
+        assert_eq!([f32::INFINITY, f32::NEG_INFINITY].map(|x| Sigmoid.scalar_eval(x).round()), [1.0, 0.0]);
     }
 }

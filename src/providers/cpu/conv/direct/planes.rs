@@ -21,7 +21,7 @@ pub(super) struct Planes {
     /// Rows and columns of the image.
     image: [usize; 2],
     /// Elements from one row of a plane to the next, and of a whole plane.
-    pitch: usize,
+    pub(super) pitch: usize,
     plane: usize,
     strides: [usize; 2],
     /// The kernel's rows and columns, where strides and dilations are 1.
@@ -142,7 +142,14 @@ impl Planes {
 
     /// Copies one channel. What lies outside the image is written only if `border` says so.
     #[inline(always)]
-    pub(super) fn copy<I: Isa>(&self, isa: I, masks: &Masks<I>, image: &[f32], out: &mut [f32], border: bool) {
+    pub(super) fn copy<I: Isa>(
+        &self,
+        isa: I,
+        masks: &Masks<I>,
+        image: &[f32],
+        out: &mut [f32],
+        border: bool,
+    ) {
         if !self.copied() {
             return out.copy_from_slice(image);
         }

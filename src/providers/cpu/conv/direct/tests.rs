@@ -54,7 +54,6 @@ fn convolve<I: Isa>(isa: I, case: &Case) -> Option<Vec<f32>> {
     if groups > 1 && case.w[1] == 1 {
         let work = Depthwise {
             planes: &planes,
-            slots: &slots(&planes, len),
             images: &x,
             kernels: &w,
             channels,
@@ -83,6 +82,7 @@ fn convolve<I: Isa>(isa: I, case: &Case) -> Option<Vec<f32>> {
                     lines: planes.lines,
                     rows: g * m..(g + 1) * m,
                     finish: Finish { start: image * rows * columns, ..finish },
+                    room: &mut vec![0.0; 8 * taps.len()],
                 };
                 block.eval(isa);
             }
@@ -163,7 +163,6 @@ fn activations_are_those_of_products() {
             let finish = Finish { bias: None, residual, activation, out: &out, start: 0, columns: 37 };
             let window = Window { kernel: vec![], strides: vec![], dilations: vec![], padding: Padding::Valid, ceil: false };
             let planes = Planes::new(&window.geometry(&[37], &[1]).unwrap()).unwrap();
-            let slots = slots(&planes, isa.f32().len());
             let room = &mut vec![0.0; planes.size() + LONGEST];
             Depthwise { planes: &planes, slots: &slots, images: &x, kernels: &w, channels: 2, multiplier: 1, outputs: 0..2, room, finish }.eval(isa);
             assert!(close(&y), "{activation:?}: {y:?}");
@@ -179,6 +178,7 @@ fn activations_are_those_of_products() {
                     lines: planes.lines,
                     rows: row..row + 1,
                     finish: Finish { out: &out, ..finish },
+                    room: &mut [0.0; 8],
                 };
                 block.eval(isa);
             }

@@ -9,6 +9,7 @@ use rten_simd::ops::{BitOps, NumOps};
 use rten_simd::{Isa, SimdOp};
 
 use super::finish::{Finish, LONGEST, Masks, Segments};
+use super::vector::multiply;
 
 /// Vectors of a tile's columns.
 pub(super) const VECTORS: usize = 3;
@@ -71,6 +72,8 @@ pub(super) struct Block<'a> {
     /// Output channels; the last panel may have fewer than others.
     pub(super) rows: Range<usize>,
     pub(super) finish: Finish<'a>,
+    /// For one column, each element repeated for the rows of a panel.
+    pub(super) room: &'a mut [f32],
 }
 
 impl SimdOp for Block<'_> {
@@ -90,8 +93,14 @@ impl Block<'_> {
         assert!(self.panels.len() >= self.rows.len().div_ceil(R) * R * depth, "panels hold all rows");
         let masks = Masks::new(isa);
         let mut sums = Sums([0.0; ROOM]);
-        for start in self.columns.clone().step_by(VECTORS * len) {
-            let count = (VECTORS * len).min(self.columns.end - start);
+        let Range { start, end } = self.columns;
+        // One or two columns more than whole vectors are cheaper as vectors of rows.
+        let alone = match (end - start) % len {
+            rest @ 1..=2 if end - start > len => rest,
+            _ => 0,
+        };
+        for start in (start..end - alone).step_by(VECTORS * len) {
+            let count = (VECTORS * len).min(end - alone - start);
             let reach = reach(self.taps, start, count, self.planes.len());
             let segments = Segments::new(self.lines, start, count, len);
             for (i, row) in self.rows.clone().step_by(R).enumerate() {
@@ -105,6 +114,20 @@ impl Block<'_> {
                 let width = count.next_multiple_of(len);
                 let rows = row..(row + R).min(self.rows.end);
                 self.finish.rows(isa, &masks, &sums.0, width, rows, &segments);
+            }
+        }
+        for position in end - alone..end {
+            let column = &mut self.room[..R * depth];
+            let plane = &self.planes[position..];
+            for (to, &tap) in column.as_chunks_mut::<R>().0.iter_mut().zip(self.taps) {
+                *to = [plane[tap]; R];
+            }
+            let segments = Segments::new(self.lines, position, 1, len);
+            for (i, row) in self.rows.clone().step_by(R).enumerate() {
+                let panel = &self.panels[i * R * depth..][..R * depth];
+                multiply(isa, panel, column, &mut sums.0[..R]);
+                let rows = row..(row + R).min(self.rows.end);
+                self.finish.rows(isa, &masks, &sums.0, 1, rows, &segments);
             }
         }
     }

@@ -48,9 +48,9 @@ impl SimdOp for Vector<'_> {
     }
 }
 
-/// The products of elements, summed for every `out.len()`-th.
+/// The products of elements, summed for every `out.len()`-th. Those of a panel are the rows' sums.
 #[inline(always)]
-fn multiply<I: Isa>(isa: I, panel: &[f32], x: &[f32], out: &mut [f32]) {
+pub(super) fn multiply<I: Isa>(isa: I, panel: &[f32], x: &[f32], out: &mut [f32]) {
     let ops = isa.f32();
     let len = ops.len();
     let mut sums = [ops.zero(); SUMS];
@@ -66,6 +66,7 @@ fn multiply<I: Isa>(isa: I, panel: &[f32], x: &[f32], out: &mut [f32]) {
         ops.store(sum, all);
     }
     // All of these begin at a multiple of the rows.
+    out.fill(0.0);
     for (i, sum) in all[..SUMS * len].iter().enumerate() {
         out[i % out.len()] += sum;
     }
