@@ -1,7 +1,8 @@
 //! Convolution, with bias, residual and activation fused.
 //!
 //! `f32` with constant weights over one or two axes goes through `direct`: products in registers that read
-//! the image where it lies. Everything else goes through `general`.
+//! the image where it lies, or for kernels of 3 × 3 through Winograd's algorithm. Everything else goes through
+//! `general`.
 
 mod deform;
 mod depthwise;
@@ -32,6 +33,13 @@ fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
     if let (Some(ElementType::F32), Some(w)) = (node.input(0), node.constant(1))
         && (3..=4).contains(&w.shape().len())
     {
+        if direct::Conv3x3::suits(op, w.shape()) {
+            return Ok(CpuKernel::Tensor(Box::new(direct::Conv3x3::new(
+                op.clone(),
+                w,
+                node.pool.threads(),
+            )?)));
+        }
         return Ok(CpuKernel::Tensor(Box::new(direct::DirectConv::new(op.clone(), w, node.pool.threads())?)));
     }
     dispatch!(node.input(0), T in [f32, f16, bf16, f64] => {

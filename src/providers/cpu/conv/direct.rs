@@ -1,6 +1,7 @@
 //! Convolution in `f32` with constant weights, over one or two axes, without packing the image: see
 //! `planes` for how it is laid out and `tile` for the product.
 
+mod conv3x3;
 mod depthwise;
 mod finish;
 mod function;
@@ -8,6 +9,7 @@ mod panels;
 mod planes;
 mod tile;
 mod vector;
+mod winograd;
 
 use std::ops::Range;
 
@@ -22,8 +24,9 @@ use super::super::parallel::{GRAIN as COPY_GRAIN, Parts, split_mut};
 use super::super::scratch::with_scratch;
 use super::super::{Argument, Kernel, KernelContext, Prepared};
 use super::general;
-use depthwise::Depthwise;
-use finish::{Finish, LONGEST};
+pub(super) use conv3x3::Conv3x3;
+use depthwise::{Depthwise, Layout};
+use finish::Finish;
 use panels::Panels;
 use planes::{CopyChannels, Planes};
 use tile::{Block, VECTORS, panel_rows, vector_len};
@@ -31,6 +34,8 @@ use vector::Vector;
 
 /// Multiplications worth handing to another thread: about 5 µs of work.
 const GRAIN: usize = 1 << 18;
+/// Elements of the weight that stay in a processor's own cache beside what they are multiplied with.
+const CACHED: usize = 96 * 1024;
 
 pub(super) struct DirectConv {
     op: Conv,
@@ -42,7 +47,7 @@ pub(super) struct DirectConv {
 /// What depends on shapes.
 enum State {
     Tiles(Tiles),
-    Depthwise(Planes),
+    Depthwise(Layout),
     /// The output has one position, and each input channel one element.
     Vector,
     General(general::State),
@@ -74,12 +79,12 @@ impl DirectConv {
     fn state(&self, x: &[usize], w: &[usize]) -> Result<State, OpError> {
         let geometry = self.op.window.geometry(&x[2..], &w[2..])?;
         let empty = x.contains(&0) || w.contains(&0);
-        let Some(planes) = Planes::new(&geometry).filter(|_| !empty) else {
-            return Ok(State::General(general::State::new(&self.op, x, w)?));
+        let general = || Ok(State::General(general::State::new(&self.op, x, w)?));
+        let Some(panels) = self.panels.as_ref().filter(|_| !empty) else {
+            let layout = Layout::new(&geometry).filter(|_| !empty);
+            return layout.map_or_else(general, |layout| Ok(State::Depthwise(layout)));
         };
-        let Some(panels) = &self.panels else {
-            return Ok(State::Depthwise(planes));
-        };
+        let Some(planes) = Planes::new(&geometry) else { return general() };
         if planes.positions == 1 && planes.image() == 1 && self.op.group == 1 {
             return Ok(State::Vector);
         }
@@ -109,6 +114,10 @@ fn block(unit: usize, m: usize, n: usize, k: usize, groups: usize, threads: usiz
         } else {
             break;
         }
+    }
+    // The panels of a block stay in a processor's own cache while positions go by.
+    while rows * k > CACHED && rows > unit && n > 2 * width {
+        rows = (rows / 2).next_multiple_of(unit);
     }
     (rows, columns)
 }
@@ -157,14 +166,14 @@ impl Kernel for DirectConv {
         };
         let x = x.slice::<f32>();
         match (state, &self.panels) {
-            (State::Depthwise(planes), None) => {
+            (State::Depthwise(layout), None) => {
                 let kernels = inputs[1].map_or(&[][..], |w| w.slice::<f32>());
-                let work = (columns * planes.taps.len()).max(planes.size()).max(1);
-                cx.pool.split(images * rows, GRAIN.div_ceil(4 * work), |outputs| {
-                    with_scratch([planes.size() + LONGEST], |[room]: [&mut [f32]; 1]| {
+                // A multiplication takes about four times as long as one of a product.
+                cx.pool.split(images * rows, GRAIN.div_ceil(4 * layout.work()), |outputs| {
+                    with_scratch([layout.room()], |[room]: [&mut [f32]; 1]| {
                         let multiplier = rows / channels;
                         let work = Depthwise {
-                            planes,
+                            layout,
                             images: x,
                             kernels,
                             channels,

@@ -41,6 +41,11 @@ pub(super) const CASES: &[Case] = &[
     Case { x: &[2, 7, 30], w: &[7, 1, 4], pads: &[1, 2], strides: &[], dilations: &[], group: 7, y: &[2, 7, 30], checksum: -370.0 },
     Case { x: &[1, 4, 3, 3], w: &[4, 1, 1, 1], pads: &[1, 1, 1, 1], strides: &[2, 2], dilations: &[], group: 4, y: &[1, 4, 3, 3], checksum: 49.0 },
     Case { x: &[1, 3, 2, 2], w: &[2, 3, 1, 1], pads: &[3, 3, 3, 3], strides: &[2, 2], dilations: &[], group: 1, y: &[1, 2, 4, 4], checksum: 51.0 },
+    Case { x: &[2, 33, 7, 9], w: &[35, 33, 3, 3], pads: &[1, 1, 1, 1], strides: &[], dilations: &[], group: 1, y: &[2, 35, 7, 9], checksum: -164.0 },
+    Case { x: &[1, 32, 12, 5], w: &[40, 32, 3, 3], pads: &[0, 1, 2, 1], strides: &[], dilations: &[], group: 1, y: &[1, 40, 12, 5], checksum: -17630.0 },
+    Case { x: &[1, 40, 1, 1], w: &[32, 40, 3, 3], pads: &[1, 1, 1, 1], strides: &[], dilations: &[], group: 1, y: &[1, 32, 1, 1], checksum: -317.0 },
+    Case { x: &[1, 32, 0, 3], w: &[32, 32, 3, 3], pads: &[2, 1, 2, 1], strides: &[], dilations: &[], group: 1, y: &[1, 32, 2, 3], checksum: -35.0 },
+    Case { x: &[1, 32, 40, 50], w: &[33, 32, 3, 3], pads: &[1, 1, 1, 1], strides: &[], dilations: &[], group: 1, y: &[1, 33, 40, 50], checksum: -1070.0 },
 ];
 
 fn check<T: Element + num_traits::FromPrimitive + num_traits::ToPrimitive>() {

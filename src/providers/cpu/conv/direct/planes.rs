@@ -67,6 +67,14 @@ impl Phase {
 impl Planes {
     /// `None` where the layout would waste memory or work, and for more than two axes.
     pub(super) fn new(g: &Geometry) -> Option<Self> {
+        let area: usize = g.output.iter().product();
+        let planes = Self::unlimited(g)?;
+        let waste = planes.positions > 2 * area + 64 || planes.size() > 4 * (area + planes.image()) + 4096;
+        (!waste).then_some(planes)
+    }
+
+    /// `None` for more than two axes, or without elements.
+    pub(super) fn unlimited(g: &Geometry) -> Option<Self> {
         let axes = g.input.len();
         if !(1..=2).contains(&axes) || [&g.input, &g.output, &g.kernel].iter().any(|list| list.contains(&0)) {
             return None;
@@ -109,10 +117,7 @@ impl Planes {
         let kernel = (strides == [1, 1] && dilations == [1, 1]).then_some(kernel);
         let positions = (output[0] - 1) * pitch + output[1];
         let area = output[0] * output[1];
-        let all = phases.len().max(1).checked_mul(size)?;
-        if positions > 2 * area + 64 || all > 4 * (area + image[0] * image[1]) + 4096 {
-            return None;
-        }
+        phases.len().max(1).checked_mul(size)?;
         let lines = match output[1] == pitch {
             true => Lines { line: area, pitch: area },
             false => Lines { line: output[1], pitch },

@@ -5,6 +5,7 @@ use rten_simd::ops::BitOps;
 
 use super::super::super::testing::{checksum, ramp};
 use super::super::tests::{CASES, Case};
+use super::finish::LONGEST;
 use super::*;
 use crate::ops::activation::Activation;
 use crate::ops::window::{Padding, Window};
@@ -32,16 +33,19 @@ macro_rules! each_instruction_set {
     }};
 }
 
-/// The convolution of ramps, in blocks of two tiles; `None` where the general way is taken.
-fn convolve<I: Isa>(isa: I, case: &Case) -> Option<Vec<f32>> {
-    let window = Window {
+fn window(case: &Case) -> Window {
+    Window {
         kernel: vec![],
         strides: case.strides.to_vec(),
         dilations: case.dilations.to_vec(),
         padding: Padding::Explicit(case.pads.to_vec()),
         ceil: false,
-    };
-    let planes = Planes::new(&window.geometry(&case.x[2..], &case.w[2..]).unwrap())?;
+    }
+}
+
+/// The convolution of ramps, in blocks of two tiles; `None` where the general way is taken.
+fn convolve<I: Isa>(isa: I, case: &Case) -> Option<Vec<f32>> {
+    let planes = Planes::new(&window(case).geometry(&case.x[2..], &case.w[2..]).unwrap())?;
     let (images, channels, groups) = (case.x[0], case.x[1], case.group as usize);
     let (rows, columns) = (case.w[0], case.y[2..].iter().product());
     let (x, w) = (ramp::<f32>(case.x.iter().product()), ramp::<f32>(case.w.iter().product()));
@@ -52,14 +56,15 @@ fn convolve<I: Isa>(isa: I, case: &Case) -> Option<Vec<f32>> {
     let finish = Finish { bias: Some(&bias), residual: None, activation, out: &out, start: 0, columns };
     let len = isa.f32().len();
     if groups > 1 && case.w[1] == 1 {
+        let layout = Layout::new(&window(case).geometry(&case.x[2..], &case.w[2..]).unwrap())?;
         let work = Depthwise {
-            planes: &planes,
+            layout: &layout,
             images: &x,
             kernels: &w,
             channels,
             multiplier: rows / channels,
             outputs: 0..images * rows,
-            room: &mut vec![99.0; planes.size() + LONGEST],
+            room: &mut vec![99.0; layout.room()],
             finish,
         };
         work.eval(isa);
@@ -101,6 +106,69 @@ fn as_torch_does_with_every_instruction_set() {
         });
     }
     assert!(direct > CASES.len());
+}
+
+/// The same by way of tiles' numbers; `None` where that way is not taken.
+fn convolve3x3<I: Isa>(isa: I, case: &Case) -> Option<Vec<f32>> {
+    use winograd::{NUMBERS, Outputs, Tiling, Transform};
+    let plain = [case.strides, case.dilations].iter().all(|list| list.iter().all(|&x| x == 1));
+    let (&[m, channels, 3, 3], true, 1) = (case.w, plain, case.group) else { return None };
+    let tiling = Tiling::new(&window(case).geometry(&case.x[2..], &[3, 3]).unwrap())?;
+    let columns: usize = case.y[2..].iter().product();
+    let (x, w) = (ramp::<f32>(case.x.iter().product()), ramp::<f32>(case.w.iter().product()));
+    let (bias, size) = (ramp::<f32>(m), tiling.planes.size());
+    let panels = winograd::panels(&w, tile::rows_of(isa), m, channels);
+    let mut y = vec![99.0; case.x[0] * m * columns];
+    let out = Parts::new(&mut y);
+    let activation = Activation::Identity;
+    let plain = Finish { bias: None, residual: None, activation, out: &out, start: 0, columns };
+    for (image, data) in x.chunks_exact(channels * tiling.planes.image()).enumerate() {
+        let mut room = vec![99.0; channels * size + LONGEST];
+        CopyChannels { planes: &tiling.planes, image: data, out: &mut room[..channels * size] }.eval(isa);
+        for lines in tiling.parts() {
+            let count = tiling.count(&lines);
+            let mut numbers = vec![99.0; NUMBERS * channels * count];
+            for channel in 0..channels {
+                let mut rows = numbers.chunks_exact_mut(count).skip(channel).step_by(channels);
+                let out = std::array::from_fn(|_| rows.next().unwrap());
+                let planes = &room[channel * size..];
+                Transform { tiling: &tiling, lines: lines.clone(), planes, out }.eval(isa);
+            }
+            let mut sums = vec![99.0; NUMBERS * m * count + LONGEST];
+            let parts = Parts::new(&mut sums);
+            for number in 0..NUMBERS {
+                let block = Block {
+                    panels: panels.from(number, 0),
+                    taps: &(0..channels).map(|c| c * count).collect::<Vec<_>>(),
+                    planes: &numbers[number * channels * count..][..channels * count],
+                    columns: 0..count,
+                    lines: tile::Lines { line: count, pitch: count },
+                    rows: 0..m,
+                    finish: Finish { out: &parts, start: number * m * count, columns: count, ..plain },
+                    room: &mut vec![0.0; 8 * channels],
+                };
+                block.eval(isa);
+            }
+            for row in 0..m {
+                let sums = std::array::from_fn(|i| &sums[(i * m + row) * count..]);
+                let finish = Finish { bias: Some(&bias), start: image * m * columns, ..plain };
+                Outputs { tiling: &tiling, lines: lines.clone(), sums, row, finish }.eval(isa);
+            }
+        }
+    }
+    Some(y)
+}
+
+#[test]
+fn winograd_as_torch_does_with_every_instruction_set() {
+    let mut count = 0;
+    for case in CASES.iter().filter(|case| case.x.len() == 4) {
+        each_instruction_set!(isa => if let Some(y) = convolve3x3(isa, case) {
+            assert_eq!(checksum(&y), case.checksum, "{:?} {:?} {} lanes", case.x, case.w, isa.f32().len());
+            count += 1;
+        });
+    }
+    assert!(count > 5);
 }
 
 #[test]
@@ -163,7 +231,8 @@ fn activations_are_those_of_products() {
             let finish = Finish { bias: None, residual, activation, out: &out, start: 0, columns: 37 };
             let window = Window { kernel: vec![], strides: vec![], dilations: vec![], padding: Padding::Valid, ceil: false };
             let planes = Planes::new(&window.geometry(&[37], &[1]).unwrap()).unwrap();
-            let room = &mut vec![0.0; planes.size() + LONGEST];
+            let layout = Layout::new(&window.geometry(&[37], &[1]).unwrap()).unwrap();
+            let room = &mut vec![0.0; layout.room()];
             Depthwise { planes: &planes, slots: &slots, images: &x, kernels: &w, channels: 2, multiplier: 1, outputs: 0..2, room, finish }.eval(isa);
             assert!(close(&y), "{activation:?}: {y:?}");
             let mut y = vec![99.0; x.len()];

@@ -16,6 +16,9 @@ pub(super) const VECTORS: usize = 3;
 /// Room for a tile, and for a vector that begins at its last element.
 const ROOM: usize = 8 * VECTORS * LONGEST + LONGEST;
 
+/// Elements of the right operand that all panels meet before others.
+const CACHED: usize = 16 * 1024;
+
 /// The sums of a tile.
 #[repr(align(64))]
 struct Sums([f32; ROOM]);
@@ -93,27 +96,34 @@ impl Block<'_> {
         assert!(self.panels.len() >= self.rows.len().div_ceil(R) * R * depth, "panels hold all rows");
         let masks = Masks::new(isa);
         let mut sums = Sums([0.0; ROOM]);
+        let last = self.taps.iter().fold(0, |last, &tap| last.max(tap));
         let Range { start, end } = self.columns;
         // One or two columns more than whole vectors are cheaper as vectors of rows.
         let alone = match (end - start) % len {
             rest @ 1..=2 if end - start > len => rest,
             _ => 0,
         };
-        for start in (start..end - alone).step_by(VECTORS * len) {
-            let count = (VECTORS * len).min(end - alone - start);
-            let reach = reach(self.taps, start, count, self.planes.len());
-            let segments = Segments::new(self.lines, start, count, len);
+        // So many columns of all taps stay in the processor's first cache or the second while panels go by.
+        let width = VECTORS * len;
+        let strip = (CACHED / (depth * width).max(1)).max(1) * width;
+        for strip in (start..end - alone).step_by(strip).map(|start| start..(start + strip).min(end - alone))
+        {
             for (i, row) in self.rows.clone().step_by(R).enumerate() {
                 let panel = &self.panels[i * R * depth..][..R * depth];
-                let tile = Tile { panel, taps: self.taps, planes: self.planes, start, count, reach };
-                match count.div_ceil(len) {
-                    1 => tile.compute::<I, R, 1>(isa, &mut sums),
-                    2 => tile.compute::<I, R, 2>(isa, &mut sums),
-                    _ => tile.compute::<I, R, VECTORS>(isa, &mut sums),
-                }
-                let width = count.next_multiple_of(len);
                 let rows = row..(row + R).min(self.rows.end);
-                self.finish.rows(isa, &masks, &sums.0, width, rows, &segments);
+                for start in strip.clone().step_by(width) {
+                    let count = width.min(strip.end - start);
+                    let reach = reach(last, start, count, self.planes.len());
+                    let segments = Segments::new(self.lines, start, count, len);
+                    let tile = Tile { panel, taps: self.taps, planes: self.planes, start, count, reach };
+                    match count.div_ceil(len) {
+                        1 => tile.compute::<I, R, 1>(isa, &mut sums),
+                        2 => tile.compute::<I, R, 2>(isa, &mut sums),
+                        _ => tile.compute::<I, R, VECTORS>(isa, &mut sums),
+                    }
+                    let width = count.next_multiple_of(len);
+                    self.finish.rows(isa, &masks, &sums.0, width, rows.clone(), &segments);
+                }
             }
         }
         for position in end - alone..end {
@@ -133,13 +143,12 @@ impl Block<'_> {
     }
 }
 
-/// How many elements from the tile's start may be read for every tap. Panics where a tap's positions do
-/// not lie inside the planes.
+/// How many elements from the tile's start may be read for every tap, of which `last` is the farthest.
+/// Panics where a tap's positions do not lie inside the planes.
 #[inline(always)]
-fn reach(taps: &[usize], start: usize, count: usize, planes: usize) -> usize {
-    let last = taps.iter().fold(0, |last, &tap| last.max(tap));
+fn reach(last: usize, start: usize, count: usize, planes: usize) -> usize {
     let reach = planes.saturating_sub(last + start);
-    assert!(taps.is_empty() || reach >= count, "a tile lies inside the planes");
+    assert!(reach >= count, "a tile lies inside the planes");
     reach
 }
 

@@ -1,0 +1,209 @@
+//! Convolution with kernels of 3 × 3 and stride 1 by Winograd's minimal filtering: 16 multiplications for
+//! 2 × 2 outputs of a channel instead of 36. Source: Lavin and Gray, "Fast Algorithms for Convolutional
+//! Neural Networks", F(2×2, 3×3).
+//!
+//! Every tile of 4 × 4 inputs, two apart, becomes 16 numbers, as every kernel does. For each of the 16 the
+//! sum over channels is a matrix product with a column for each tile. 16 sums become 2 × 2 outputs.
+
+use std::ops::Range;
+
+use rten_simd::ops::{BitOps, NumOps};
+use rten_simd::{Isa, SimdOp};
+
+use crate::ops::window::Geometry;
+
+use super::finish::{Finish, LONGEST, Masks};
+use super::panels::Panels;
+use super::planes::Planes;
+
+/// The numbers of a tile.
+pub(super) const NUMBERS: usize = 16;
+/// Tiles that are worked on at a time: what they become fits into the caches, and a product has enough
+/// columns.
+const TILES: usize = 256;
+
+/// Whether there are fewer multiplications in the end: transforming tiles takes time for each channel, which
+/// products over many channels win back.
+pub(super) fn pays_off(channels: usize, outputs: usize) -> bool {
+    channels >= 32 && outputs >= 32
+}
+
+/// The transformed weight `outputs × channels × 3 × 3`: for each number a matrix `outputs × channels`, in
+/// panels of `rows`.
+pub(super) fn panels(weight: &[f32], rows: usize, outputs: usize, channels: usize) -> Panels {
+    let mut numbers = vec![0.0; NUMBERS * outputs * channels];
+    for (i, kernel) in weight.as_chunks::<9>().0.iter().enumerate() {
+        // G · kernel · Gᵀ
+        let column = |j: usize| filter([kernel[j], kernel[j + 3], kernel[j + 6]]);
+        let columns = [column(0), column(1), column(2)];
+        for row in 0..4 {
+            let numbers_of_row = filter([columns[0][row], columns[1][row], columns[2][row]]);
+            for (j, x) in numbers_of_row.into_iter().enumerate() {
+                numbers[(row * 4 + j) * outputs * channels + i] = x;
+            }
+        }
+    }
+    Panels::new(&numbers, rows, NUMBERS, outputs, channels)
+}
+
+fn filter([a, b, c]: [f32; 3]) -> [f32; 4] {
+    [a, (a + b + c) * 0.5, (a - b + c) * 0.5, c]
+}
+
+/// The tiles of an image; depends on shapes only.
+pub(super) struct Tiling {
+    pub(super) planes: Planes,
+    /// Rows and columns of tiles, and of outputs.
+    tiles: [usize; 2],
+    output: [usize; 2],
+    /// Rows of tiles at a time.
+    lines: usize,
+}
+
+impl Tiling {
+    /// `None` for an image without elements, or an output without.
+    pub(super) fn new(g: &Geometry) -> Option<Self> {
+        let output = [g.output[0], g.output[1]];
+        let tiles = output.map(|n| n.div_ceil(2));
+        let window =
+            Geometry { kernel: vec![4, 4], strides: vec![2, 2], output: tiles.to_vec(), ..g.clone() };
+        let planes = Planes::unlimited(&window)?;
+        let parts = (tiles[0] * tiles[1]).div_ceil(TILES).min(tiles[0]);
+        Some(Tiling { planes, tiles, output, lines: tiles[0].div_ceil(parts) })
+    }
+
+    /// Tiles at a time.
+    pub(super) fn columns(&self) -> usize {
+        self.lines * self.tiles[1]
+    }
+
+    /// The ranges of rows of tiles that are worked on one after the other.
+    pub(super) fn parts(&self) -> impl Iterator<Item = Range<usize>> {
+        let (all, lines) = (self.tiles[0], self.lines);
+        (0..all).step_by(lines).map(move |first| first..(first + lines).min(all))
+    }
+
+    /// The number of tiles in some rows.
+    pub(super) fn count(&self, lines: &Range<usize>) -> usize {
+        lines.len() * self.tiles[1]
+    }
+}
+
+/// Turns the tiles of one channel into numbers.
+pub(super) struct Transform<'a> {
+    pub(super) tiling: &'a Tiling,
+    pub(super) lines: Range<usize>,
+    /// The planes of the channel, and a vector more.
+    pub(super) planes: &'a [f32],
+    /// For each number, the channel's row of the matrix.
+    pub(super) out: [&'a mut [f32]; NUMBERS],
+}
+
+impl SimdOp for Transform<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn eval<I: Isa>(self, isa: I) {
+        let ops = isa.f32();
+        let masks = Masks::new(isa);
+        let Planes { taps, pitch, .. } = &self.tiling.planes;
+        let width = self.tiling.tiles[1];
+        let mut done = 0;
+        for y in self.lines.clone() {
+            for x in (0..width).step_by(ops.len()) {
+                let from = &self.planes[y * pitch + x..];
+                let len = ops.len().min(width - x);
+                let mut rows = [[ops.zero(); 4]; 4];
+                for j in 0..4 {
+                    let at = |i: usize| ops.load(&from[taps[i * 4 + j]..]);
+                    let column = self::tile(isa, [at(0), at(1), at(2), at(3)]);
+                    for i in 0..4 {
+                        rows[i][j] = column[i];
+                    }
+                }
+                for i in 0..4 {
+                    let numbers = self::tile(isa, rows[i]);
+                    for j in 0..4 {
+                        let out = &mut self.out[i * 4 + j][done..done + len];
+                        // SAFETY: the mask has as many elements as the slice.
+                        unsafe { ops.store_ptr_mask(numbers[j], out.as_mut_ptr(), masks.first(len)) };
+                    }
+                }
+                done += len;
+            }
+        }
+    }
+}
+
+/// `Bᵀ` times a column.
+#[inline(always)]
+fn tile<I: Isa>(isa: I, [a, b, c, d]: [I::F32; 4]) -> [I::F32; 4] {
+    let ops = isa.f32();
+    [ops.sub(a, c), ops.add(b, c), ops.sub(c, b), ops.sub(b, d)]
+}
+
+/// Turns the sums of one output channel into outputs.
+pub(super) struct Outputs<'a> {
+    pub(super) tiling: &'a Tiling,
+    pub(super) lines: Range<usize>,
+    /// For each number, the channel's row of the matrix, and a vector more.
+    pub(super) sums: [&'a [f32]; NUMBERS],
+    pub(super) row: usize,
+    pub(super) finish: Finish<'a>,
+}
+
+impl SimdOp for Outputs<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn eval<I: Isa>(self, isa: I) {
+        let ops = isa.f32();
+        let len = ops.len();
+        let masks = Masks::new(isa);
+        let [height, width] = self.tiling.output;
+        let bias = ops.splat(self.finish.bias.map_or(0.0, |bias| bias[self.row]));
+        let rows = 2 * self.lines.start..(2 * self.lines.end).min(height);
+        let at = self.finish.start + self.row * self.finish.columns + rows.start * width;
+        // SAFETY: every part of an output channel is computed once.
+        let out = unsafe { self.finish.out.get(at..at + rows.len() * width) };
+        let mut done = 0;
+        for y in self.lines.clone() {
+            for x in (0..self.tiling.tiles[1]).step_by(len) {
+                let mut columns = [[ops.zero(); 4]; 2];
+                for j in 0..4 {
+                    let at = |i: usize| ops.load(&self.sums[i * 4 + j][done..]);
+                    let [first, second] = self::outputs(isa, [at(0), at(1), at(2), at(3)]);
+                    (columns[0][j], columns[1][j]) = (first, second);
+                }
+                for (i, columns) in columns.into_iter().enumerate().take(rows.end - 2 * y) {
+                    let [even, odd] = self::outputs(isa, columns);
+                    let (mut evens, mut odds) = ([0.0; LONGEST], [0.0; LONGEST]);
+                    ops.store(ops.add(even, bias), &mut evens);
+                    ops.store(ops.add(odd, bias), &mut odds);
+                    let mut both = [0.0; 2 * LONGEST];
+                    for k in 0..LONGEST {
+                        (both[2 * k], both[2 * k + 1]) = (evens[k], odds[k]);
+                    }
+                    let line = &mut out[(2 * y + i - rows.start) * width..][..width];
+                    for start in [2 * x, 2 * x + len].into_iter().filter(|&start| start < width) {
+                        let part = &mut line[start..(start + len).min(width)];
+                        let mask = masks.first(part.len());
+                        // SAFETY: the mask has as many elements as the slice.
+                        unsafe {
+                            ops.store_ptr_mask(ops.load(&both[start - 2 * x..]), part.as_mut_ptr(), mask);
+                        }
+                    }
+                }
+                done += len.min(self.tiling.tiles[1] - x);
+            }
+        }
+        self.finish.plane(isa, &masks, at, out);
+    }
+}
+
+/// `Aᵀ` times a column.
+#[inline(always)]
+fn outputs<I: Isa>(isa: I, [a, b, c, d]: [I::F32; 4]) -> [I::F32; 2] {
+    let ops = isa.f32();
+    [ops.add(ops.add(a, b), c), ops.sub(ops.sub(b, c), d)]
+}
