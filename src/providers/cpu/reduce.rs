@@ -162,7 +162,8 @@ impl<T: Lanes<Wide: Accumulate>> Kernel for ReduceKernel<T> {
             cx.pool.split(layout.rows(), grain, |rows| {
                 // SAFETY: the ranges that `split` hands out do not overlap.
                 let y = unsafe { parts.get(rows.clone()) };
-                y.iter_mut().zip(rows).for_each(|(y, i)| *y = self.one_row(layout, x, i));
+                let mut buffer = [T::Wide::default(); RUN];
+                y.iter_mut().zip(rows).for_each(|(y, i)| *y = self.one_row(layout, x, i, &mut buffer));
             });
         } else {
             let blocks = layout.row.div_ceil(COLUMNS);
@@ -205,13 +206,12 @@ type Acc<T> = <<T as Lanes>::Wide as Accumulate>::Acc;
 
 impl<T: Lanes<Wide: Accumulate>> ReduceKernel<T> {
     /// Rows that become one element.
-    fn one_row(&self, layout: &Layout, x: &[T], i: usize) -> T {
-        let mut buffer = [T::Wide::default(); RUN];
+    fn one_row(&self, layout: &Layout, x: &[T], i: usize, buffer: &mut [T::Wide; RUN]) -> T {
         let mut pass = |a: &Accumulator<T::Wide>, shift: Acc<T>| {
             let mut acc = a.start;
             layout.each_row(i, |start| {
                 for x in x[start..start + layout.row].chunks(RUN) {
-                    acc = (a.row)(T::load(x, &mut buffer), acc, shift);
+                    acc = (a.row)(T::load(x, buffer), acc, shift);
                 }
             });
             acc
