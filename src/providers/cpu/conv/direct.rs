@@ -5,6 +5,7 @@ mod conv3x3;
 mod depthwise;
 mod finish;
 mod function;
+mod lines;
 mod panels;
 mod planes;
 mod tile;

@@ -24,8 +24,6 @@ pub(super) struct Planes {
     pub(super) pitch: usize,
     plane: usize,
     strides: [usize; 2],
-    /// The kernel's rows and columns, where strides and dilations are 1.
-    kernel: Option<[usize; 2]>,
     /// What each plane takes of the image.
     phases: Vec<Phase>,
     /// Where each kernel position reads, for output position 0.
@@ -114,7 +112,6 @@ impl Planes {
         if in_place {
             phases.clear();
         }
-        let kernel = (strides == [1, 1] && dilations == [1, 1]).then_some(kernel);
         let positions = (output[0] - 1) * pitch + output[1];
         let area = output[0] * output[1];
         phases.len().max(1).checked_mul(size)?;
@@ -122,12 +119,7 @@ impl Planes {
             true => Lines { line: area, pitch: area },
             false => Lines { line: output[1], pitch },
         };
-        Some(Planes { image, pitch, plane: size, strides, kernel, phases, taps, lines, positions })
-    }
-
-    /// The kernel's rows and columns, where strides and dilations are 1.
-    pub(super) fn kernel(&self) -> Option<[usize; 2]> {
-        self.kernel
+        Some(Planes { image, pitch, plane: size, strides, phases, taps, lines, positions })
     }
 
     /// Whether the image has to be copied.
