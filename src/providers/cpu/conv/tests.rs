@@ -46,6 +46,10 @@ pub(super) const CASES: &[Case] = &[
     Case { x: &[1, 40, 1, 1], w: &[32, 40, 3, 3], pads: &[1, 1, 1, 1], strides: &[], dilations: &[], group: 1, y: &[1, 32, 1, 1], checksum: -317.0 },
     Case { x: &[1, 32, 0, 3], w: &[32, 32, 3, 3], pads: &[2, 1, 2, 1], strides: &[], dilations: &[], group: 1, y: &[1, 32, 2, 3], checksum: -35.0 },
     Case { x: &[1, 32, 40, 50], w: &[33, 32, 3, 3], pads: &[1, 1, 1, 1], strides: &[], dilations: &[], group: 1, y: &[1, 33, 40, 50], checksum: -1070.0 },
+    Case { x: &[1, 4, 9, 37], w: &[4, 1, 5, 5], pads: &[2, 2, 2, 2], strides: &[], dilations: &[], group: 4, y: &[1, 4, 9, 37], checksum: -1600.0 },
+    Case { x: &[1, 2, 20, 71], w: &[2, 1, 3, 3], pads: &[0, 1, 1, 0], strides: &[2, 2], dilations: &[], group: 2, y: &[1, 2, 10, 35], checksum: -106.0 },
+    Case { x: &[2, 3, 5, 6], w: &[3, 1, 5, 5], pads: &[4, 7, 3, 9], strides: &[1, 1], dilations: &[], group: 3, y: &[2, 3, 8, 18], checksum: -611.0 },
+    Case { x: &[1, 3, 0, 6], w: &[3, 1, 3, 3], pads: &[2, 1, 2, 1], strides: &[1, 1], dilations: &[], group: 3, y: &[1, 3, 2, 6], checksum: 26.0 },
 ];
 
 fn check<T: Element + num_traits::FromPrimitive + num_traits::ToPrimitive>() {

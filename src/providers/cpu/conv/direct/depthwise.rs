@@ -25,10 +25,10 @@ impl Layout {
         square.or_else(|| Planes::new(g).map(Layout::Copied))
     }
 
-    /// Multiplications of a plane, or elements copied, if there are more of them.
+    /// Multiplications of a plane, or elements copied, if there are more of them; at least 1.
     pub(super) fn work(&self) -> usize {
         match self {
-            Layout::Square(square) => square.work(),
+            Layout::Square(square) => square.work().max(1),
             Layout::Copied(planes) => (planes.positions * planes.taps.len()).max(planes.size()),
         }
     }

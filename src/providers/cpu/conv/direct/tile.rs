@@ -17,7 +17,7 @@ pub(super) const VECTORS: usize = 3;
 const ROOM: usize = 8 * VECTORS * LONGEST + LONGEST;
 
 /// Elements of the right operand that all panels meet before others.
-const CACHED: usize = 16 * 1024;
+const CACHED: usize = 4 * 1024;
 
 /// The sums of a tile.
 #[repr(align(64))]
@@ -103,7 +103,7 @@ impl Block<'_> {
             rest @ 1..=2 if end - start > len => rest,
             _ => 0,
         };
-        // So many columns of all taps stay in the processor's first cache or the second while panels go by.
+        // So many columns of all taps stay in the first cache while panels go by.
         let width = VECTORS * len;
         let strip = (CACHED / (depth * width).max(1)).max(1) * width;
         for strip in (start..end - alone).step_by(strip).map(|start| start..(start + strip).min(end - alone))
@@ -195,25 +195,23 @@ impl Tile<'_> {
             for &tap in self.taps {
                 let from = planes.add(tap);
                 let mut columns = [ops.zero(); V];
-                for v in 0..V {
-                    columns[v] = if MASKED && v == V - 1 {
+                for (v, column) in columns.iter_mut().enumerate() {
+                    *column = if MASKED && v == V - 1 {
                         ops.load_ptr_mask(from.add(v * len), mask)
                     } else {
                         ops.load_ptr(from.add(v * len))
                     };
                 }
-                for r in 0..R {
+                for (r, sums) in acc.iter_mut().enumerate() {
                     let weight = ops.splat(*weights.add(r));
-                    for v in 0..V {
-                        acc[r][v] = ops.mul_add(weight, columns[v], acc[r][v]);
+                    for (sum, &column) in sums.iter_mut().zip(&columns) {
+                        *sum = ops.mul_add(weight, column, *sum);
                     }
                 }
                 weights = weights.add(R);
             }
-            for r in 0..R {
-                for v in 0..V {
-                    ops.store_ptr(acc[r][v], sums.0.as_mut_ptr().add((r * V + v) * len));
-                }
+            for (i, &sum) in acc.as_flattened().iter().enumerate() {
+                ops.store_ptr(sum, sums.0.as_mut_ptr().add(i * len));
             }
         }
     }
