@@ -219,6 +219,10 @@ fn activations_are_those_of_products() {
     // A depthwise convolution and one of tiles, both with weight 1.
     let x: Vec<f32> = (0..2 * 37).map(|i| i as f32 * 0.25 - 9.0).collect();
     let (w, residual) = ([1.0, 1.0], vec![0.5; x.len()]);
+    let none = Vec::new;
+    let window =
+        Window { kernel: none(), strides: none(), dilations: none(), padding: Padding::Valid, ceil: false };
+    let geometry = window.geometry(&[37], &[1]).unwrap();
     for activation in activations {
         let mut want: Vec<f32> = x.iter().map(|x| x + 0.5).collect();
         super::super::super::gemm::activate(activation, &mut want);
@@ -229,11 +233,19 @@ fn activations_are_those_of_products() {
             let out = Parts::new(&mut y);
             let residual = Some(residual.as_slice());
             let finish = Finish { bias: None, residual, activation, out: &out, start: 0, columns: 37 };
-            let window = Window { kernel: vec![], strides: vec![], dilations: vec![], padding: Padding::Valid, ceil: false };
-            let planes = Planes::new(&window.geometry(&[37], &[1]).unwrap()).unwrap();
-            let layout = Layout::new(&window.geometry(&[37], &[1]).unwrap()).unwrap();
+            let layout = Layout::new(&geometry).unwrap();
             let room = &mut vec![0.0; layout.room()];
-            Depthwise { planes: &planes, slots: &slots, images: &x, kernels: &w, channels: 2, multiplier: 1, outputs: 0..2, room, finish }.eval(isa);
+            let work = Depthwise {
+                layout: &layout,
+                images: &x,
+                kernels: &w,
+                channels: 2,
+                multiplier: 1,
+                outputs: 0..2,
+                room,
+                finish,
+            };
+            work.eval(isa);
             assert!(close(&y), "{activation:?}: {y:?}");
             let mut y = vec![99.0; x.len()];
             let out = Parts::new(&mut y);
@@ -244,9 +256,9 @@ fn activations_are_those_of_products() {
                     taps: &[0],
                     planes: &x[row * 37..][..37],
                     columns: 0..37,
-                    lines: planes.lines,
+                    lines: tile::Lines { line: 37, pitch: 37 },
                     rows: row..row + 1,
-                    finish: Finish { out: &out, ..finish },
+                    finish: Finish { bias: None, residual, activation, out: &out, start: 0, columns: 37 },
                     room: &mut [0.0; 8],
                 };
                 block.eval(isa);
