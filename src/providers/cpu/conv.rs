@@ -34,13 +34,9 @@ fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
         && (3..=4).contains(&w.shape().len())
     {
         if direct::Conv3x3::suits(op, w.shape()) {
-            return Ok(CpuKernel::Tensor(Box::new(direct::Conv3x3::new(
-                op.clone(),
-                w,
-                node.pool.threads(),
-            )?)));
+            return Ok(CpuKernel::Tensor(Box::new(direct::Conv3x3::new(op.clone(), w, node.pool)?)));
         }
-        return Ok(CpuKernel::Tensor(Box::new(direct::DirectConv::new(op.clone(), w, node.pool.threads())?)));
+        return Ok(CpuKernel::Tensor(Box::new(direct::DirectConv::new(op.clone(), w, node.pool)?)));
     }
     dispatch!(node.input(0), T in [f32, f16, bf16, f64] => {
         let op = op.clone();

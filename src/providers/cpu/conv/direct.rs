@@ -19,6 +19,7 @@ use rten_simd::SimdOp;
 use crate::ops::OpError;
 use crate::ops::conv::Conv;
 use crate::tensor::{Tensor, TensorView, TensorViewMut};
+use crate::threads::Pool;
 
 use super::super::gemm::Left;
 use super::super::parallel::{GRAIN as COPY_GRAIN, Parts, split_mut};
@@ -65,16 +66,16 @@ struct Tiles {
 
 impl DirectConv {
     /// The weight has one or two spatial axes.
-    pub(super) fn new(op: Conv, weight: &Tensor, threads: usize) -> Result<Self, OpError> {
+    pub(super) fn new(op: Conv, weight: &Tensor, pool: &Pool) -> Result<Self, OpError> {
         let shape = weight.shape();
         let panels = if op.group > 1 && shape[1] == 1 {
             None
         } else {
             let (m, k) = (shape[0] / op.group, shape[1..].iter().product());
             let weight = weight.aligned()?;
-            Some(Panels::new(weight.view().slice::<f32>(), panel_rows(), op.group, m, k))
+            Some(Panels::new(weight.view().slice::<f32>(), panel_rows(), op.group, m, k, pool))
         };
-        Ok(DirectConv { op, panels, threads })
+        Ok(DirectConv { op, panels, threads: pool.threads() })
     }
 
     fn state(&self, x: &[usize], w: &[usize]) -> Result<State, OpError> {

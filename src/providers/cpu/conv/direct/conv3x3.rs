@@ -4,6 +4,7 @@
 use crate::ops::OpError;
 use crate::ops::conv::Conv;
 use crate::tensor::{Tensor, TensorView, TensorViewMut};
+use crate::threads::Pool;
 
 use rten_simd::SimdOp;
 
@@ -49,11 +50,11 @@ impl Conv3x3 {
             && ones(&op.window.dilations)
     }
 
-    pub(in super::super) fn new(op: Conv, weight: &Tensor, threads: usize) -> Result<Self, OpError> {
+    pub(in super::super) fn new(op: Conv, weight: &Tensor, pool: &Pool) -> Result<Self, OpError> {
         let (outputs, channels) = (weight.shape()[0], weight.shape()[1]);
         let weight = weight.aligned()?;
-        let panels = winograd::panels(weight.view().slice::<f32>(), panel_rows(), outputs, channels);
-        Ok(Conv3x3 { op, panels, outputs, channels, threads })
+        let panels = winograd::panels(weight.view().slice::<f32>(), panel_rows(), outputs, channels, pool);
+        Ok(Conv3x3 { op, panels, outputs, channels, threads: pool.threads() })
     }
 
     /// Elements of the copied image, of the tiles' numbers and of the sums, with room for vectors that begin

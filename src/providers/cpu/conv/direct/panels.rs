@@ -2,7 +2,10 @@
 
 use std::ops::Range;
 
+use crate::threads::Pool;
+
 use super::super::super::gemm::Source;
+use super::super::super::parallel::{GRAIN, split_mut};
 
 /// The weights of all groups. A panel holds, for each depth, the elements of its rows; missing rows are 0.
 pub(super) struct Panels {
@@ -16,19 +19,33 @@ pub(super) struct Panels {
 }
 
 impl Panels {
-    /// Packs `groups` row-major matrices of `m × k` that lie one after the other into panels of `rows`.
-    pub(super) fn new(weight: &[f32], rows: usize, groups: usize, m: usize, k: usize) -> Self {
-        let mut data = vec![0.0; groups * m.next_multiple_of(rows) * k];
-        let panel = (rows * k).max(1);
-        let mut panels = data.chunks_exact_mut(panel);
-        for matrix in weight.chunks_exact((m * k).max(1)).take(groups) {
-            for block in matrix.chunks(panel) {
-                let Some(panel) = panels.next() else { break };
-                for (r, row) in block.chunks_exact(k).enumerate() {
-                    panel[r..].iter_mut().step_by(rows).zip(row).for_each(|(to, &x)| *to = x);
+    /// Packs `groups` row-major matrices of `m × k` that lie one after the other into panels of `rows`, on
+    /// all threads of the pool.
+    pub(super) fn new(weight: &[f32], rows: usize, groups: usize, m: usize, k: usize, pool: &Pool) -> Self {
+        Self::filled(rows, groups, m, k, |data| {
+            let (panel, of_group) = (rows * k, m.div_ceil(rows));
+            split_mut(pool, data, panel, GRAIN.div_ceil(panel.max(1)), |range, part| {
+                for (i, panel) in range.zip(part.chunks_exact_mut(panel)) {
+                    let (group, first) = (i / of_group, i % of_group * rows);
+                    let block = &weight[(group * m + first) * k..][..rows.min(m - first) * k];
+                    for (r, row) in block.chunks_exact(k).enumerate() {
+                        panel[r..].iter_mut().step_by(rows).zip(row).for_each(|(to, &x)| *to = x);
+                    }
                 }
-            }
-        }
+            });
+        })
+    }
+
+    /// Panels of zeros, written by `fill`: by group, panel, depth and row.
+    pub(super) fn filled(
+        rows: usize,
+        groups: usize,
+        m: usize,
+        k: usize,
+        fill: impl FnOnce(&mut [f32]),
+    ) -> Self {
+        let mut data = vec![0.0; groups * m.next_multiple_of(rows) * k];
+        fill(&mut data);
         Panels { data, rows, groups, m, k }
     }
 

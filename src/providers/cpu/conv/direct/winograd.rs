@@ -11,7 +11,9 @@ use rten_simd::ops::{BitOps, NumOps};
 use rten_simd::{Isa, SimdOp};
 
 use crate::ops::window::Geometry;
+use crate::threads::Pool;
 
+use super::super::super::parallel::{GRAIN, Parts};
 use super::finish::{Finish, LONGEST, Masks};
 use super::panels::Panels;
 use super::planes::Planes;
@@ -29,21 +31,40 @@ pub(super) fn pays_off(channels: usize, outputs: usize) -> bool {
 }
 
 /// The transformed weight `outputs × channels × 3 × 3`: for each number a matrix `outputs × channels`, in
-/// panels of `rows`.
-pub(super) fn panels(weight: &[f32], rows: usize, outputs: usize, channels: usize) -> Panels {
-    let mut numbers = vec![0.0; NUMBERS * outputs * channels];
-    for (i, kernel) in weight.as_chunks::<9>().0.iter().enumerate() {
-        // G · kernel · Gᵀ
-        let column = |j: usize| filter([kernel[j], kernel[j + 3], kernel[j + 6]]);
-        let columns = [column(0), column(1), column(2)];
-        for row in 0..4 {
-            let numbers_of_row = filter([columns[0][row], columns[1][row], columns[2][row]]);
-            for (j, x) in numbers_of_row.into_iter().enumerate() {
-                numbers[(row * 4 + j) * outputs * channels + i] = x;
+/// panels of `rows`. On all threads of the pool.
+pub(super) fn panels(weight: &[f32], rows: usize, outputs: usize, channels: usize, pool: &Pool) -> Panels {
+    Panels::filled(rows, NUMBERS, outputs, channels, |data| {
+        let number = outputs.next_multiple_of(rows) * channels;
+        let (kernels, parts) = (weight.as_chunks::<9>().0, Parts::new(data));
+        let grain = GRAIN.div_ceil(NUMBERS * rows * channels);
+        pool.split(outputs.div_ceil(rows), grain, |range| {
+            for first in range.map(|panel| panel * rows) {
+                for channel in 0..channels {
+                    let mut numbers = [[0.0; LONGEST]; NUMBERS];
+                    for row in 0..rows.min(outputs - first) {
+                        let kernel = transformed(&kernels[(first + row) * channels + channel]);
+                        numbers.iter_mut().zip(kernel).for_each(|(numbers, x)| numbers[row] = x);
+                    }
+                    for (i, numbers) in numbers.iter().enumerate() {
+                        let at = i * number + first * channels + channel * rows;
+                        // SAFETY: rows of different panels, channels and numbers do not overlap.
+                        unsafe { parts.get(at..at + rows) }.copy_from_slice(&numbers[..rows]);
+                    }
+                }
             }
-        }
+        });
+    })
+}
+
+/// G · kernel · Gᵀ
+fn transformed(kernel: &[f32; 9]) -> [f32; NUMBERS] {
+    let column = |j: usize| filter([kernel[j], kernel[j + 3], kernel[j + 6]]);
+    let columns = [column(0), column(1), column(2)];
+    let mut numbers = [0.0; NUMBERS];
+    for (i, row) in numbers.as_chunks_mut::<4>().0.iter_mut().enumerate() {
+        *row = filter([columns[0][i], columns[1][i], columns[2][i]]);
     }
-    Panels::new(&numbers, rows, NUMBERS, outputs, channels)
+    numbers
 }
 
 fn filter([a, b, c]: [f32; 3]) -> [f32; 4] {
@@ -121,12 +142,11 @@ impl SimdOp for Transform<'_> {
                         rows[i][j] = column[i];
                     }
                 }
-                for i in 0..4 {
-                    let numbers = self::tile(isa, rows[i]);
-                    for j in 0..4 {
+                for (i, row) in rows.into_iter().enumerate() {
+                    for (j, number) in self::tile(isa, row).into_iter().enumerate() {
                         let out = &mut self.out[i * 4 + j][done..done + len];
                         // SAFETY: the mask has as many elements as the slice.
-                        unsafe { ops.store_ptr_mask(numbers[j], out.as_mut_ptr(), masks.first(len)) };
+                        unsafe { ops.store_ptr_mask(number, out.as_mut_ptr(), masks.first(len)) };
                     }
                 }
                 done += len;
@@ -169,14 +189,14 @@ impl SimdOp for Outputs<'_> {
         let mut done = 0;
         for y in self.lines.clone() {
             for x in (0..self.tiling.tiles[1]).step_by(len) {
-                let mut columns = [[ops.zero(); 4]; 2];
-                for j in 0..4 {
+                let mut columns = [[ops.zero(); 2]; 4];
+                for (j, column) in columns.iter_mut().enumerate() {
                     let at = |i: usize| ops.load(&self.sums[i * 4 + j][done..]);
-                    let [first, second] = self::outputs(isa, [at(0), at(1), at(2), at(3)]);
-                    (columns[0][j], columns[1][j]) = (first, second);
+                    *column = self::outputs(isa, [at(0), at(1), at(2), at(3)]);
                 }
-                for (i, columns) in columns.into_iter().enumerate().take(rows.end - 2 * y) {
-                    let [even, odd] = self::outputs(isa, columns);
+                for i in 0..2.min(rows.end - 2 * y) {
+                    let row = [columns[0][i], columns[1][i], columns[2][i], columns[3][i]];
+                    let [even, odd] = self::outputs(isa, row);
                     let (mut evens, mut odds) = ([0.0; LONGEST], [0.0; LONGEST]);
                     ops.store(ops.add(even, bias), &mut evens);
                     ops.store(ops.add(odd, bias), &mut odds);
