@@ -37,7 +37,7 @@ use vector::Vector;
 /// Multiplications worth handing to another thread: about 5 µs of work.
 const GRAIN: usize = 1 << 18;
 /// Elements of the weight that stay in a processor's own cache beside what they are multiplied with.
-const CACHED: usize = 128 * 1024;
+const CACHED: usize = 48 * 1024;
 
 pub(super) struct DirectConv {
     op: Conv,
