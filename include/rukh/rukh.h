@@ -1798,10 +1798,11 @@ rukh_status rukh_value_map_keys(const struct rukh_value *value,
 /**
  * Gives a tensor to another library as a versioned DLPack tensor that shares its elements.
  *
- * `value`: not NULL; a tensor of numbers or booleans. `out`: not NULL; receives the DLPack tensor on the
- * CPU, row-major, which its receiver releases by its `deleter`; NULL on failure. It keeps the elements
- * alive; the value may be destroyed. `error`: may be NULL. Threads: any, at the same time; the `deleter`
- * on any thread. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for what is no tensor,
+ * `value`: not NULL; a tensor of numbers or booleans, on the host or a device. `out`: not NULL; receives the
+ * DLPack tensor, row-major, on the CPU or on `device_id` of ROCm or CUDA, which its receiver releases by its
+ * `deleter`; NULL on failure. It keeps the elements alive; the value may be destroyed. What was queued on the
+ * elements must be done, or ordered before what the receiver does. `error`: may be NULL. Threads: any, at the
+ * same time; the `deleter` on any thread. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for what is no tensor,
  * `RUKH_ERROR_UNSUPPORTED` for strings and element types narrower than a byte, and the handle errors.
  */
 rukh_status rukh_value_to_dlpack(const struct rukh_value *value,
@@ -1823,9 +1824,10 @@ rukh_status rukh_value_to_dlpack_legacy(const struct rukh_value *value,
  * Takes a versioned DLPack tensor from another library; its elements are shared when they lie in
  * row-major order without gaps, aligned, and may be written, else copied.
  *
- * `managed`: not NULL; on the CPU (or in host memory pinned for a GPU). On success the value owns it and
- * calls its `deleter`, on any thread, when nothing uses the elements any more (after a copy: at once).
- * On failure it stays the caller's. `out`: not NULL; receives the value, which the caller destroys;
+ * `managed`: not NULL; on the CPU, in host memory pinned for a GPU, or in the memory of a GPU that this library
+ * reaches (ROCm, or CUDA where that is the platform), where the elements must lie in row-major order. On success
+ * the value owns it and calls its `deleter`, on any thread, when nothing uses the elements any more (after a
+ * copy: at once). On failure it stays the caller's. `out`: not NULL; receives the value, which the caller destroys;
  * NULL on failure. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for a
  * malformed tensor, `RUKH_ERROR_UNSUPPORTED` for a version above 1, another device or an element type
  * without an ONNX counterpart, `RUKH_ERROR_OUT_OF_MEMORY`.
