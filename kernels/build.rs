@@ -202,9 +202,6 @@ fn compile_all(clang: &str, targets: &[String], out: &Path) -> Vec<Image> {
     let families = files(&folder, "hip");
     let mut seed = DefaultHasher::new();
     Command::new(clang).arg("--version").output().ok().map(|o| o.stdout).hash(&mut seed);
-    for header in files(&folder.join("include/rukh"), "h") {
-        fs::read(&header).expect("a header can be read").hash(&mut seed);
-    }
     let cache = cache_folder(out);
     fs::create_dir_all(&cache).expect("the kernel cache can be made");
     let mut jobs: Vec<(PathBuf, String)> = Vec::new();
@@ -242,7 +239,9 @@ fn compile(
     mut key: DefaultHasher,
 ) -> Option<Image> {
     let family = source.file_stem().expect("a file").to_string_lossy().into_owned();
-    fs::read(source).expect("a kernel source can be read").hash(&mut key);
+    let mut sources = BTreeMap::new();
+    read_with_headers(source, &folder.join("include"), &mut sources);
+    sources.values().for_each(|text| text.hash(&mut key));
     let mut command = Command::new(clang);
     command.args(["-O3", "-std=c++17", "-Wall", "-Wextra", "-Werror"]).arg("-I").arg(folder.join("include"));
     if target.starts_with("gfx") {
@@ -289,6 +288,23 @@ fn compile(
     }
     fs::rename(&made, &file).expect("the cache can be written");
     Some(Image { family, target: target.to_owned(), file })
+}
+
+/// A source and the headers that it includes, and those that they include, by path.
+fn read_with_headers(file: &Path, include: &Path, found: &mut BTreeMap<PathBuf, String>) {
+    if found.contains_key(file) {
+        return;
+    }
+    let text = fs::read_to_string(file).expect("a kernel's source can be read");
+    let included: Vec<PathBuf> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("#include \"")?.split('"').next())
+        .map(|name| include.join(name))
+        .collect();
+    found.insert(file.to_owned(), text);
+    for header in included {
+        read_with_headers(&header, include, found);
+    }
 }
 
 /// The files of a folder with this extension, in order.

@@ -119,8 +119,8 @@ static void refused(void) {
     FAILS(RUKH_ERROR_UNSUPPORTED, "version 2.0", rukh_value_from_dlpack(&m, &value, &error));
     CHECK(value == NULL);
     m = managed(data, shape, NULL, 1);
-    m.tensor.device.device_type = 2;
-    FAILS(RUKH_ERROR_UNSUPPORTED, "device type 2", rukh_value_from_dlpack(&m, &value, &error));
+    m.tensor.device.device_type = 7;
+    FAILS(RUKH_ERROR_UNSUPPORTED, "device type 7", rukh_value_from_dlpack(&m, &value, &error));
     m = managed(data, shape, NULL, 1);
     m.tensor.dtype.lanes = 4;
     FAILS(RUKH_ERROR_UNSUPPORTED, "4 lanes", rukh_value_from_dlpack(&m, &value, &error));

@@ -1830,7 +1830,8 @@ rukh_status rukh_value_to_dlpack_legacy(const struct rukh_value *value,
  * copy: at once). On failure it stays the caller's. `out`: not NULL; receives the value, which the caller destroys;
  * NULL on failure. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for a
  * malformed tensor, `RUKH_ERROR_UNSUPPORTED` for a version above 1, another device or an element type
- * without an ONNX counterpart, `RUKH_ERROR_OUT_OF_MEMORY`.
+ * without an ONNX counterpart, `RUKH_ERROR_DEVICE` for one on a GPU where none is found,
+ * `RUKH_ERROR_OUT_OF_MEMORY`.
  */
 rukh_status rukh_value_from_dlpack(struct DLManagedTensorVersioned *managed,
                                    struct rukh_value **out,

@@ -63,7 +63,8 @@ pub unsafe extern "C" fn rukh_value_to_dlpack_legacy(
 /// copy: at once). On failure it stays the caller's. `out`: not NULL; receives the value, which the caller destroys;
 /// NULL on failure. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for a
 /// malformed tensor, `RUKH_ERROR_UNSUPPORTED` for a version above 1, another device or an element type
-/// without an ONNX counterpart, `RUKH_ERROR_OUT_OF_MEMORY`.
+/// without an ONNX counterpart, `RUKH_ERROR_DEVICE` for one on a GPU where none is found,
+/// `RUKH_ERROR_OUT_OF_MEMORY`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rukh_value_from_dlpack(
     managed: *mut DLManagedTensorVersioned,

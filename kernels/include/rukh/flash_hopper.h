@@ -228,7 +228,9 @@ template <class T, int D, bool GENERAL> DEVICE void attend(const FlashParams &f,
 #pragma unroll
     for (u32 r = 0; r < 2; r++) {
       u32 row = own_row(r);
-      mask_scores<T, GENERAL>(p, seen_by(row), w.place(f, p.mask_strides, row), block + item % 4 * 2, r, s);
+      // Rows beyond the last see no key, and read the last one's mask.
+      i64 mask = w.place(f, p.mask_strides, row < w.rows ? row : w.rows - 1);
+      mask_scores<T, GENERAL>(p, seen_by(row), mask, block + item % 4 * 2, r, s);
     }
     exponentials(s, LOG2_E, run, factor);
   };
