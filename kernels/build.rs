@@ -299,7 +299,7 @@ fn read_with_headers(file: &Path, include: &Path, found: &mut BTreeMap<PathBuf, 
     let included: Vec<PathBuf> = text
         .lines()
         .filter_map(|line| line.strip_prefix("#include \"")?.split('"').next())
-        .map(|name| include.join(name))
+        .filter_map(|name| [file.with_file_name(name), include.join(name)].into_iter().find(|f| f.exists()))
         .collect();
     found.insert(file.to_owned(), text);
     for header in included {
