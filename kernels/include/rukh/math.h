@@ -73,7 +73,12 @@ DEVICE f64 expm1_small(f64 r) {
 
 // 2^x and 1/x of the hardware, to about an ulp; results below the normal numbers are 0.
 #if defined(__AMDGCN__)
+#if __has_builtin(__builtin_amdgcn_exp2f)
 DEVICE f32 fast_exp2(f32 x) { return __builtin_amdgcn_exp2f(x); }
+#else
+// Before clang 18 this is the same instruction.
+DEVICE f32 fast_exp2(f32 x) { return __builtin_exp2f(x); }
+#endif
 DEVICE f32 fast_inverse(f32 x) { return __builtin_amdgcn_rcpf(x); }
 #else
 DEVICE f32 fast_exp2(f32 x) { return __nvvm_ex2_approx_ftz_f(x); }

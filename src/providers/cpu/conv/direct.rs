@@ -87,7 +87,8 @@ impl DirectConv {
             return layout.map_or_else(general, |layout| Ok(State::Depthwise(layout)));
         };
         let Some(planes) = Planes::new(&geometry) else { return general() };
-        if planes.positions == 1 && planes.image() == 1 && self.op.group == 1 {
+        let one = planes.positions == 1 && planes.image() == 1 && planes.taps.len() == 1;
+        if one && !planes.copied() && self.op.group == 1 {
             return Ok(State::Vector);
         }
         let taps = taps(&planes, w[1]);

@@ -50,6 +50,10 @@ pub(super) const CASES: &[Case] = &[
     Case { x: &[1, 2, 20, 71], w: &[2, 1, 3, 3], pads: &[0, 1, 1, 0], strides: &[2, 2], dilations: &[], group: 2, y: &[1, 2, 10, 35], checksum: -106.0 },
     Case { x: &[2, 3, 5, 6], w: &[3, 1, 5, 5], pads: &[4, 7, 3, 9], strides: &[1, 1], dilations: &[], group: 3, y: &[2, 3, 8, 18], checksum: -611.0 },
     Case { x: &[1, 3, 0, 6], w: &[3, 1, 3, 3], pads: &[2, 1, 2, 1], strides: &[1, 1], dilations: &[], group: 3, y: &[1, 3, 2, 6], checksum: 26.0 },
+    Case { x: &[1, 4, 1], w: &[5, 4, 3], pads: &[1, 1], strides: &[], dilations: &[], group: 1, y: &[1, 5, 1], checksum: 9.0 },
+    Case { x: &[2, 4, 1], w: &[5, 4, 5], pads: &[2, 2], strides: &[], dilations: &[], group: 1, y: &[2, 5, 1], checksum: 8.0 },
+    Case { x: &[1, 3, 1], w: &[2, 3, 1], pads: &[1, 1], strides: &[3], dilations: &[], group: 1, y: &[1, 2, 1], checksum: 23.0 },
+    Case { x: &[1, 3, 1, 1], w: &[4, 3, 3, 3], pads: &[1, 1, 1, 1], strides: &[], dilations: &[], group: 1, y: &[1, 4, 1, 1], checksum: 63.0 },
 ];
 
 fn check<T: Element + num_traits::FromPrimitive + num_traits::ToPrimitive>() {
