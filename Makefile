@@ -61,7 +61,7 @@ test-full: test ## also draw many random cases, export the large models (2.5 GB)
 	$(MAKE) --no-print-directory test-hiprtc
 	$(MAKE) --no-print-directory fuzz
 
-bench: stage build/models/.exported build/quantized/.written $(VENV)/.bench ## time the exported models beside ONNX Runtime, OpenVINO and rten, in turns
+bench: stage build/models/.exported build/quantized/.written $(VENV)/.bench ## time the exported models beside ONNX Runtime, OpenVINO and rten, in turns (BENCH: options and rows of scripts/bench/bench.py)
 	$(CARGO) build --release --manifest-path benches/rten/Cargo.toml
 	RUKH_LIBRARY=$(LIB_PATH)/librukh.so PYTHONPATH=python/src $(PYTHON) scripts/bench/bench.py --models $(BUILD)/models \
 		--quantized $(BUILD)/quantized --out $(BUILD)/bench $(BENCH)

@@ -1,6 +1,5 @@
 //! Compiles `kernels/*.hip` for every GPU target when a clang is there, and writes what the library
-//! embeds: `kernels.rs`, a table of packs. A pack is one family for all targets of a generation, whose code is
-//! much alike, compressed as one: of the code of five targets that takes little more than of one's.
+//! embeds: `kernels.rs`, a table of packs (`pack.rs`).
 //!
 //! `RUKH_CLANG` names the compiler, `RUKH_GPU_TARGETS` the targets (comma-separated; `all`, the default:
 //! every one that the clang knows; `none`). Compiled kernels are cached by content, so that a build
@@ -14,6 +13,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 use std::{env, fs, thread};
+
+mod pack;
 
 /// The targets that are built by default. NVIDIA's are PTX, which the driver translates for later ones.
 const TARGETS: [&str; 16] = [
@@ -51,7 +52,7 @@ pub fn build() {
             Vec::new()
         }
     };
-    let table: String = pack_all(&images, &out).iter().map(Pack::entry).collect();
+    let table: String = pack::pack_all(&images, &cache_folder(&out)).iter().map(pack::Pack::entry).collect();
     let built: Vec<&str> =
         targets.iter().map(String::as_str).filter(|t| images.iter().any(|i| i.target == *t)).collect();
     let text = format!(
@@ -66,98 +67,6 @@ struct Image {
     target: String,
     /// Code object or PTX.
     file: PathBuf,
-}
-
-/// One family for the targets of a generation.
-struct Pack {
-    family: String,
-    /// Name, size and digest of each image, in the order in which they were put together.
-    images: Vec<(String, usize, u64)>,
-    /// The images, compressed together.
-    file: PathBuf,
-}
-
-impl Pack {
-    /// Its line in the table that the library includes.
-    fn entry(&self) -> String {
-        let Pack { family, images, file } = self;
-        let images: String = images
-            .iter()
-            .map(|(target, bytes, digest)| {
-                format!("Image {{ target: {target:?}, bytes: {bytes}, digest: {digest:#x} }}, ")
-            })
-            .collect();
-        format!("    Pack {{ family: {family:?}, images: &[{images}], packed: include_bytes!({file:?}) }},\n")
-    }
-}
-
-/// Which targets' code is alike: AMD's of one major version, and all PTX.
-fn generation(target: &str) -> &str {
-    match target.strip_prefix("gfx") {
-        // The last two digits are minor version and stepping.
-        Some(number) => &number[..number.len().saturating_sub(2)],
-        None => "ptx",
-    }
-}
-
-/// Puts the images together. The newest target comes first: who reads a pack decodes all that comes before.
-fn pack_all(images: &[Image], out: &Path) -> Vec<Pack> {
-    let mut groups: BTreeMap<(&str, &str), Vec<&Image>> = BTreeMap::new();
-    for image in images.iter().rev() {
-        groups.entry((&image.family, generation(&image.target))).or_default().push(image);
-    }
-    let groups = Mutex::new(groups.into_values().collect::<Vec<_>>());
-    let packs = Mutex::new(Vec::new());
-    parallel(|| {
-        let Some(group) = groups.lock().expect("no job panics").pop() else { return false };
-        let pack = pack(&group, &cache_folder(out));
-        packs.lock().expect("no job panics").push(pack);
-        true
-    });
-    let mut packs = packs.into_inner().expect("no job panics");
-    packs.sort_by(|a, b| (&a.family, &a.images).cmp(&(&b.family, &b.images)));
-    packs
-}
-
-fn pack(group: &[&Image], cache: &Path) -> Pack {
-    /// The highest that needs no unusual memory to decode.
-    const LEVEL: i32 = 19;
-    let images: Vec<Vec<u8>> =
-        group.iter().map(|image| fs::read(&image.file).expect("the cache can be read")).collect();
-    let digests: Vec<u64> = images.iter().map(|image| fnv1a(image)).collect();
-    let mut key = DefaultHasher::new();
-    (LEVEL, &digests).hash(&mut key);
-    let family = &group[0].family;
-    let file = cache.join(format!("{family}-{}-{:016x}.pack", generation(&group[0].target), key.finish()));
-    if !file.exists() {
-        let whole = images.concat();
-        let mut encoder = zstd::bulk::Compressor::new(LEVEL).expect("the level exists");
-        // Reaches from one image to the next.
-        encoder.long_distance_matching(true).expect("a known parameter");
-        encoder.window_log(whole.len().next_power_of_two().ilog2().clamp(10, 27)).expect("in range");
-        write_whole(&file, &encoder.compress(&whole).expect("memory compresses"));
-    }
-    let described = group.iter().zip(&images).zip(&digests);
-    Pack {
-        family: family.clone(),
-        images: described.map(|((i, bytes), &digest)| (i.target.clone(), bytes.len(), digest)).collect(),
-        file,
-    }
-}
-
-/// FNV-1a of 64 bits.
-fn fnv1a(bytes: &[u8]) -> u64 {
-    bytes
-        .iter()
-        .fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
-}
-
-/// Writes a file so that nobody sees it half.
-fn write_whole(file: &Path, bytes: &[u8]) {
-    let mut name = file.as_os_str().to_owned();
-    name.push(format!(".{}", std::process::id()));
-    fs::write(&name, bytes).expect("the cache can be written");
-    fs::rename(&name, file).expect("the cache can be written");
 }
 
 /// Calls `job` on as many threads as cargo allows until it says that nothing is left.
@@ -243,7 +152,8 @@ fn compile(
     read_with_headers(source, &folder.join("include"), &mut sources);
     sources.values().for_each(|text| text.hash(&mut key));
     let mut command = Command::new(clang);
-    command.args(["-O3", "-std=c++17", "-Wall", "-Wextra", "-Werror"]).arg("-I").arg(folder.join("include"));
+    // Relative paths, so that what was compiled in one checkout serves another.
+    command.current_dir(folder).args(["-O3", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-Iinclude"]);
     if target.starts_with("gfx") {
         command.args(["-x", "hip", &format!("--offload-arch={target}"), "--no-gpu-bundle-output"]);
         // Code objects of version 4 load on every runtime since ROCm 4.
@@ -266,8 +176,8 @@ fn compile(
         };
         command.arg(format!("--cuda-feature=+ptx{ptx}"));
     }
-    command.args(["--cuda-device-only"]).arg(source);
-    format!("{command:?}").hash(&mut key);
+    command.arg("--cuda-device-only").args(source.file_name());
+    command.get_args().for_each(|argument| argument.hash(&mut key));
     let file = cache.join(format!("{family}-{target}-{:016x}.image", key.finish()));
     if file.exists() {
         return Some(Image { family, target: target.to_owned(), file });

@@ -10,7 +10,6 @@ milliseconds: one run that is not counted, and runs for that long; prints their 
 """
 
 import json
-import os
 import pathlib
 import sys
 import time
@@ -114,5 +113,4 @@ def openvino():
 ENGINES = {"rukh": rukh, "onnxruntime": onnxruntime, "openvino": openvino}
 
 if __name__ == "__main__":
-    os.environ.setdefault("OMP_NUM_THREADS", sys.argv[4])
     main()
