@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::graph::Dim;
 
 use super::activation::Activation;
-use super::window::{Window, spatial};
+use super::window::{Window, check_weight_rank, spatial};
 use super::{Declaration, Infer, OpError, Operator, Types};
 
 /// `activation(W ∗ X + B + residual)`. The residual is input 3, which only the fused forms have.
@@ -42,6 +42,7 @@ pub(crate) fn infer_conv(
     cx: &mut Infer<'_>,
     weight: usize,
 ) -> Result<(), OpError> {
+    check_weight_rank(cx, weight)?;
     let (Some(_), Some(x)) = (spatial(cx)?, cx.shape(0)) else { return Ok(()) };
     let shape = conv_shape(window, group, cx, x, weight)?;
     cx.set_shape(0, shape);
@@ -109,3 +110,35 @@ pub(super) const DECLARATIONS: &[Declaration] = &[
     Declaration::new("FusedConv", &[1], "X:T, W:T, B?:T, Z?:T -> Y:T", &[("T", Types::FLOAT)], parse_fused)
         .domain("com.microsoft"),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::{Attributes, Fact, Node, OpName, ValueId};
+    use crate::ops::{Unknowns, resolve};
+    use crate::tensor::{ElementType, ValueType};
+
+    #[test]
+    fn a_weight_of_too_low_a_rank_is_refused_for_any_image() {
+        for name in ["Conv", "ConvTranspose"] {
+            for shape in [vec![], vec![Dim::Known(4)], vec![Dim::Known(4); 2]] {
+                let node = Node {
+                    name: "test".into(),
+                    op: OpName { domain: String::new(), name: name.into(), opset: 22 },
+                    attributes: Attributes::default(),
+                    inputs: vec![Some(ValueId(0)), Some(ValueId(1))],
+                    outputs: vec![Some(ValueId(2))],
+                };
+                let (registered, op) = resolve(&node).unwrap();
+                let image =
+                    Fact { ty: Some(ValueType::Tensor(ElementType::F32)), shape: None, elements: None };
+                let weight = Fact::tensor(ElementType::F32, shape);
+                let (facts, mut unknowns) = ([Some(&image), Some(&weight)], Unknowns::default());
+                let mut cx =
+                    Infer::new(&registered.signature, &facts, &[None, None], 1, &mut unknowns).unwrap();
+                let error = op.infer(&mut cx).unwrap_err().to_string();
+                assert!(error.contains("input 1 (W)") && error.contains("ranks from 3"), "{error}");
+            }
+        }
+    }
+}

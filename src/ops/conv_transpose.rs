@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::graph::Dim;
 
 use super::conv::read_group;
-use super::window::{Geometry, Padding, Window, spatial};
+use super::window::{Geometry, Padding, Window, check_weight_rank, spatial};
 use super::{Declaration, Infer, OpError, Operator, Types};
 
 #[derive(Clone, Debug, PartialEq)]
@@ -88,6 +88,7 @@ impl ConvTranspose {
 
 impl Operator for ConvTranspose {
     fn infer(&self, cx: &mut Infer<'_>) -> Result<(), OpError> {
+        check_weight_rank(cx, 1)?;
         let (Some(space), Some(x), Some(w)) = (spatial(cx)?, cx.shape(0), cx.shape(1)) else { return Ok(()) };
         if w.len() != x.len() {
             let reason = format!("its rank is {}; allowed is that of X, {}", w.len(), x.len());

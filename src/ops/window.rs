@@ -197,6 +197,17 @@ pub(crate) fn spatial<'a>(cx: &Infer<'a>) -> Result<Option<&'a [Dim]>, OpError> 
     }
 }
 
+/// Refuses a weight whose rank no `[batch, channels, spatial…]` has. Kernels pack constant weights even where
+/// the rank of input 0 is unknown until it runs.
+pub(crate) fn check_weight_rank(cx: &Infer<'_>, weight: usize) -> Result<(), OpError> {
+    match cx.shape(weight) {
+        Some(shape) if shape.len() < 3 => {
+            Err(cx.input_error(weight, format!("its rank is {}; allowed are ranks from 3", shape.len())))
+        }
+        _ => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

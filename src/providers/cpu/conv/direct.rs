@@ -8,11 +8,10 @@ mod function;
 mod lines;
 mod panels;
 mod planes;
+mod products;
 mod tile;
 mod vector;
 mod winograd;
-
-use std::ops::Range;
 
 use rten_simd::SimdOp;
 
@@ -22,7 +21,7 @@ use crate::tensor::{Tensor, TensorView, TensorViewMut};
 use crate::threads::Pool;
 
 use super::super::gemm::Left;
-use super::super::parallel::{GRAIN as COPY_GRAIN, Parts, split_mut};
+use super::super::parallel::Parts;
 use super::super::scratch::with_scratch;
 use super::super::{Argument, Kernel, KernelContext, Prepared};
 use super::general;
@@ -30,14 +29,10 @@ pub(super) use conv3x3::Conv3x3;
 use depthwise::{Depthwise, Layout};
 use finish::Finish;
 use panels::Panels;
-use planes::{CopyChannels, Planes};
-use tile::{Block, VECTORS, panel_rows, vector_len};
+use planes::Planes;
+use products::{BlockSize, GRAIN, Products};
+use tile::panel_rows;
 use vector::Vector;
-
-/// Multiplications worth handing to another thread: about 5 µs of work.
-const GRAIN: usize = 1 << 18;
-/// Elements of the weight that stay in a processor's own cache beside what they are multiplied with.
-const CACHED: usize = 48 * 1024;
 
 pub(super) struct DirectConv {
     op: Conv,
@@ -59,9 +54,7 @@ struct Tiles {
     planes: Planes,
     /// Where the rows of the right operand begin, in the planes of a group's channels.
     taps: Vec<usize>,
-    /// Rows and positions of a block for one thread.
-    rows: usize,
-    columns: usize,
+    size: BlockSize,
 }
 
 impl DirectConv {
@@ -92,9 +85,8 @@ impl DirectConv {
             return Ok(State::Vector);
         }
         let taps = taps(&planes, w[1]);
-        let (m, groups) = (w[0] / self.op.group, self.op.group);
-        let (rows, columns) = block(panels.rows(), m, planes.positions, taps.len(), groups, self.threads);
-        Ok(State::Tiles(Tiles { planes, taps, rows, columns }))
+        let size = BlockSize::new(panels, planes.positions, self.threads);
+        Ok(State::Tiles(Tiles { planes, taps, size }))
     }
 }
 
@@ -102,27 +94,6 @@ impl DirectConv {
 fn taps(planes: &Planes, channels: usize) -> Vec<usize> {
     let of_channel = |c: usize| planes.taps.iter().map(move |tap| c * planes.size() + tap);
     (0..channels).flat_map(of_channel).collect()
-}
-
-/// Rows and positions of a block: enough blocks for all threads, if there is work for them.
-fn block(unit: usize, m: usize, n: usize, k: usize, groups: usize, threads: usize) -> (usize, usize) {
-    let wanted = (groups * m * n * k / GRAIN).clamp(1, threads * 4);
-    let width = VECTORS * vector_len();
-    let (mut rows, mut columns) = (m.next_multiple_of(unit), n.next_multiple_of(width));
-    while groups * m.div_ceil(rows) * n.div_ceil(columns) < wanted {
-        if columns > width && (columns >= rows || rows == unit) {
-            columns = (columns / 2).next_multiple_of(width);
-        } else if rows > unit {
-            rows = (rows / 2).next_multiple_of(unit);
-        } else {
-            break;
-        }
-    }
-    // The panels of a block stay in a processor's own cache while positions go by.
-    while rows * k > CACHED && rows > unit && n > 2 * width {
-        rows = (rows / 2).next_multiple_of(unit);
-    }
-    (rows, columns)
 }
 
 impl Kernel for DirectConv {
@@ -154,19 +125,11 @@ impl Kernel for DirectConv {
             return Ok(());
         }
         let (Some(x), Some(y)) = (inputs[0], &mut outputs[0]) else { return Ok(()) };
-        let optional = |i: usize| inputs.get(i).copied().flatten().map(|input| input.slice::<f32>());
         let (images, channels) = (x.shape()[0], x.shape()[1]);
         let rows = y.shape()[1];
         let columns = y.shape()[2..].iter().product();
         let out = Parts::new(y.slice::<f32>());
-        let finish = Finish {
-            bias: optional(2),
-            residual: optional(3),
-            activation: self.op.activation,
-            out: &out,
-            start: 0,
-            columns,
-        };
+        let finish = Finish::new(self.op.activation, inputs, &out, columns);
         let x = x.slice::<f32>();
         match (state, &self.panels) {
             (State::Depthwise(layout), None) => {
@@ -211,7 +174,7 @@ impl Kernel for DirectConv {
                     }
                     let image_data = &x[image * size..][..size];
                     let finish = Finish { start: image * rows * columns, ..finish };
-                    self.tiles(cx, tiles, panels, image_data, room, rows, finish);
+                    tiles.image(cx, panels, image_data, room, finish);
                 }
             }
             _ => {}
@@ -224,53 +187,35 @@ impl Kernel for DirectConv {
     }
 }
 
-impl DirectConv {
+impl Tiles {
     /// Convolves one image.
-    fn tiles(
+    fn image(
         &self,
         cx: &KernelContext<'_>,
-        tiles: &Tiles,
         panels: &Panels,
         image: &[f32],
         room: &mut [f32],
-        rows: usize,
         finish: Finish<'_>,
     ) {
-        let planes = &tiles.planes;
+        let planes = &self.planes;
         let source = if planes.copied() {
             let size = planes.size();
             let room = &mut room[..image.len() / planes.image() * size];
-            split_mut(cx.pool, room, size, COPY_GRAIN.div_ceil(size), |channels: Range<usize>, out| {
-                let image = &image[channels.start * planes.image()..channels.end * planes.image()];
-                CopyChannels { planes, image, out }.dispatch();
-            });
+            planes.copy_image(cx.pool, image, room);
             &*room
         } else {
             image
         };
-        let groups = self.op.group;
-        let (m, group) = (rows / groups, source.len() / groups);
-        let (row_blocks, column_blocks) = (m.div_ceil(tiles.rows), planes.positions.div_ceil(tiles.columns));
-        let work = tiles.rows.min(m) * tiles.columns.min(planes.positions) * tiles.taps.len();
-        cx.pool.split(groups * row_blocks * column_blocks, GRAIN.div_ceil(work.max(1)), |range| {
-            with_scratch([panels.rows() * tiles.taps.len()], |[room]: [&mut [f32]; 1]| {
-                for i in range {
-                    let (column, rest) = (i % column_blocks * tiles.columns, i / column_blocks);
-                    let (row, g) = (rest % row_blocks * tiles.rows, rest / row_blocks);
-                    let block = Block {
-                        panels: panels.from(g, row),
-                        taps: &tiles.taps,
-                        planes: &source[g * group..][..group],
-                        columns: column..(column + tiles.columns).min(planes.positions),
-                        lines: planes.lines,
-                        rows: g * m + row..g * m + (row + tiles.rows).min(m),
-                        finish,
-                        room: &mut *room,
-                    };
-                    block.dispatch();
-                }
-            });
-        });
+        let products = Products {
+            panels,
+            taps: &self.taps,
+            planes: source,
+            positions: planes.positions,
+            lines: planes.lines,
+            size: self.size,
+            finish,
+        };
+        products.compute(cx.pool);
     }
 }
 

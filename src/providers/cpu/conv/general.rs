@@ -111,24 +111,7 @@ pub(super) fn convolve<T: Store>(
     let &State { images, channels, m, volume, n, ref way } = state;
     let (group, k) = (op.group, channels * volume);
     let x = x.slice::<T>();
-    let mut epilogue = Epilogue::new(y.slice::<T>(), m, n);
-    epilogue.activation = op.activation;
-    let bias = inputs.get(2).copied().flatten().map(|bias| Addend {
-        data: bias.slice::<T>(),
-        offsets: Offsets::Cycle { period: group, stride: m },
-        row_stride: 1,
-        column_stride: 0,
-        scale: 1.0,
-    });
-    let residual = inputs.get(3).copied().flatten().map(|z| Addend {
-        data: z.slice::<T>(),
-        offsets: Offsets::Stride(m * n),
-        row_stride: n,
-        column_stride: 1,
-        scale: 1.0,
-    });
-    epilogue.addends = [bias, residual];
-
+    let epilogue = epilogue(op, m, n, inputs, y.slice::<T>());
     let weight = inputs[1].map(|w| w.slice::<T>());
     if let (Way::Depthwise(table), Some(weight)) = (way, weight) {
         return depthwise(cx.pool, table, x, weight, (images, group, m, volume), &epilogue);
@@ -155,4 +138,32 @@ pub(super) fn convolve<T: Store>(
             multiply(cx.pool, &Product { batch, m, n, k, a, b }, &epilogue);
         }
     }
+}
+
+/// What follows products of `m` output channels of a group and `n` positions: bias, residual, activation.
+pub(super) fn epilogue<'a, T: Store>(
+    op: &Conv,
+    m: usize,
+    n: usize,
+    inputs: &[Option<TensorView<'a>>],
+    y: &'a mut [T],
+) -> Epilogue<'a, T> {
+    let mut epilogue = Epilogue::new(y, m, n);
+    epilogue.activation = op.activation;
+    let bias = inputs.get(2).copied().flatten().map(|bias| Addend {
+        data: bias.slice::<T>(),
+        offsets: Offsets::Cycle { period: op.group, stride: m },
+        row_stride: 1,
+        column_stride: 0,
+        scale: 1.0,
+    });
+    let residual = inputs.get(3).copied().flatten().map(|z| Addend {
+        data: z.slice::<T>(),
+        offsets: Offsets::Stride(m * n),
+        row_stride: n,
+        column_stride: 1,
+        scale: 1.0,
+    });
+    epilogue.addends = [bias, residual];
+    epilogue
 }

@@ -10,15 +10,15 @@ use rten_simd::SimdOp;
 
 use crate::ops::activation::Activation;
 
-use super::super::super::parallel::{GRAIN as COPY_GRAIN, Parts, split_mut};
-use super::super::super::scratch::with_scratch;
+use super::super::super::gemm::{InMemory, Matrix, Offsets, Product, multiply};
+use super::super::super::parallel::{GRAIN, Parts};
 use super::super::super::{Argument, Kernel, KernelContext, Prepared};
+use super::super::general;
 use super::finish::{Finish, LONGEST};
 use super::panels::Panels;
-use super::planes::CopyChannels;
-use super::tile::{Block, Lines, panel_rows};
+use super::products::{BlockSize, Products};
+use super::tile::{Lines, panel_rows};
 use super::winograd::{self, NUMBERS, Outputs, Tiling, Transform};
-use super::{GRAIN, block};
 
 /// Elements of a weight up to which it is transformed: that takes 16/9 of its memory, which has to be read.
 const LARGEST: usize = 1 << 18;
@@ -36,8 +36,7 @@ struct State {
     tiling: Tiling,
     /// Where rows of numbers begin, for each of the parts' tile counts: the first ones' and the last one's.
     taps: [Vec<usize>; 2],
-    /// Output channels and tiles of a block for one thread.
-    block: (usize, usize),
+    block: BlockSize,
 }
 
 impl Conv3x3 {
@@ -81,8 +80,7 @@ impl Kernel for Conv3x3 {
             let columns = tiling.columns();
             let last = tiling.parts().last().map_or(0, |lines| tiling.count(&lines));
             let taps = |columns: usize| (0..self.channels).map(|c| c * columns).collect();
-            let block =
-                block(self.panels.rows(), self.outputs, columns, self.channels, NUMBERS, self.threads);
+            let block = BlockSize::new(&self.panels, columns, self.threads);
             State { taps: [taps(columns), taps(last)], block, tiling }
         });
         let elements: usize = state.as_ref().map_or(0, |state| self.room(&state.tiling).iter().sum());
@@ -96,37 +94,26 @@ impl Kernel for Conv3x3 {
         outputs: &mut [Option<TensorViewMut<'_>>],
     ) -> Result<(), OpError> {
         let (Some(x), Some(y)) = (inputs[0], &mut outputs[0]) else { return Ok(()) };
-        let optional = |i: usize| inputs.get(i).copied().flatten().map(|input| input.slice::<f32>());
         let images = x.shape()[0];
         let columns: usize = y.shape()[2..].iter().product();
         let (x, y) = (x.slice::<f32>(), y.slice::<f32>());
         let Some(state) = cx.state::<Option<State>>() else {
-            // Nothing but padding, if there are outputs at all.
-            y.fill(0.0);
-            let (bias, residual) = (optional(2), optional(3));
-            for (i, row) in y.chunks_exact_mut(columns.max(1)).enumerate() {
-                let bias = bias.map_or(0.0, |bias| bias[i % self.outputs]);
-                let residual = residual.map(|residual| &residual[i * columns..][..columns]);
-                row.iter_mut().enumerate().for_each(|(j, y)| *y = bias + residual.map_or(0.0, |z| z[j]));
-            }
-            super::super::super::gemm::activate(self.op.activation, y);
+            // Nothing but padding is read, if there are outputs at all: a product of depth 0.
+            let nothing = InMemory::<f32> { matrix: Matrix::new(&[], 0), offsets: Offsets::Stride(0) };
+            let (a, b) = (nothing.left(), nothing.right());
+            let product = Product { batch: images, m: self.outputs, n: columns, k: 0, a, b };
+            multiply(cx.pool, &product, &general::epilogue(&self.op, self.outputs, columns, inputs, y));
             return Ok(());
         };
         let out = Parts::new(y);
+        let finish = Finish::new(self.op.activation, inputs, &out, columns);
         let room = cx.scratch::<f32>();
         let size = x.len() / images.max(1);
         for image in 0..images {
             if cx.cancelled() {
                 return Err(OpError::Cancelled);
             }
-            let finish = Finish {
-                bias: optional(2),
-                residual: optional(3),
-                activation: self.op.activation,
-                out: &out,
-                start: image * self.outputs * columns,
-                columns,
-            };
+            let finish = Finish { start: image * self.outputs * columns, ..finish };
             self.image(cx, state, &x[image * size..][..size], room, finish);
         }
         Ok(())
@@ -152,16 +139,12 @@ impl Conv3x3 {
         let (copied, room) = room.split_at_mut(copied);
         let (numbers, sums) = room[..numbers + sums].split_at_mut(numbers);
         let size = planes.size();
-        let grain = COPY_GRAIN.div_ceil(size);
-        split_mut(cx.pool, &mut copied[..channels * size], size, grain, |channels, out| {
-            let image = &image[channels.start * planes.image()..channels.end * planes.image()];
-            CopyChannels { planes, image, out }.dispatch();
-        });
+        planes.copy_image(cx.pool, image, &mut copied[..channels * size]);
         let copied = &*copied;
         for lines in tiling.parts() {
             let count = tiling.count(&lines);
             // A tile takes about as long as so many elements take to be copied.
-            let grain = COPY_GRAIN.div_ceil(4 * NUMBERS * count);
+            let grain = GRAIN.div_ceil(4 * NUMBERS * count);
             let parts = Parts::new(&mut *numbers);
             cx.pool.split(channels, grain, |range| {
                 for channel in range {
@@ -176,7 +159,18 @@ impl Conv3x3 {
             });
             let taps = taps.iter().find(|taps| taps.get(1).is_none_or(|&tap| tap == count));
             let Some(taps) = taps else { return };
-            self.products(cx, numbers, sums, count, taps, *block);
+            // The sums over channels, for each number.
+            let out = Parts::new(&mut *sums);
+            let products = Products {
+                panels: &self.panels,
+                taps,
+                planes: &numbers[..NUMBERS * channels * count],
+                positions: count,
+                lines: Lines { line: count, pitch: count },
+                size: *block,
+                finish: Finish::new(Activation::Identity, &[], &out, count),
+            };
+            products.compute(cx.pool);
             let sums = &*sums;
             cx.pool.split(self.outputs, grain, |range| {
                 for row in range {
@@ -185,47 +179,5 @@ impl Conv3x3 {
                 }
             });
         }
-    }
-
-    /// The sums over channels, for each number.
-    fn products(
-        &self,
-        cx: &KernelContext<'_>,
-        numbers: &[f32],
-        sums: &mut [f32],
-        count: usize,
-        taps: &[usize],
-        (rows, columns): (usize, usize),
-    ) {
-        let (m, channels) = (self.outputs, self.channels);
-        let out = Parts::new(sums);
-        let (row_blocks, column_blocks) = (m.div_ceil(rows), count.div_ceil(columns));
-        let work = rows.min(m) * columns.min(count) * channels;
-        cx.pool.split(NUMBERS * row_blocks * column_blocks, GRAIN.div_ceil(work), |range| {
-            with_scratch([self.panels.rows() * channels], |[room]: [&mut [f32]; 1]| {
-                for i in range {
-                    let (column, rest) = (i % column_blocks * columns, i / column_blocks);
-                    let (row, number) = (rest % row_blocks * rows, rest / row_blocks);
-                    let block = Block {
-                        panels: self.panels.from(number, row),
-                        taps,
-                        planes: &numbers[number * channels * count..][..channels * count],
-                        columns: column..(column + columns).min(count),
-                        lines: Lines { line: count, pitch: count },
-                        rows: row..(row + rows).min(m),
-                        finish: Finish {
-                            bias: None,
-                            residual: None,
-                            activation: Activation::Identity,
-                            out: &out,
-                            start: number * m * count,
-                            columns: count,
-                        },
-                        room: &mut *room,
-                    };
-                    block.dispatch();
-                }
-            });
-        });
     }
 }

@@ -6,6 +6,7 @@ use rten_simd::ops::{BitOps, NumOps};
 use rten_simd::{Isa, SimdUnaryOp};
 
 use crate::ops::activation::Activation;
+use crate::tensor::TensorView;
 
 use super::super::super::gemm::activate;
 use super::super::super::parallel::Parts;
@@ -149,7 +150,18 @@ impl Segments {
     }
 }
 
-impl Finish<'_> {
+impl<'a> Finish<'a> {
+    /// That of the first image of a convolution, with its optional inputs.
+    pub(super) fn new(
+        activation: Activation,
+        inputs: &[Option<TensorView<'a>>],
+        out: &'a Parts<'a, f32>,
+        columns: usize,
+    ) -> Self {
+        let optional = |i: usize| inputs.get(i).copied().flatten().map(|input| input.slice::<f32>());
+        Finish { bias: optional(2), residual: optional(3), activation, out, start: 0, columns }
+    }
+
     /// Writes rows of sums that are `width` apart.
     #[inline(always)]
     pub(super) fn rows<I: Isa>(

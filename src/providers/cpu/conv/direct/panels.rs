@@ -54,6 +54,11 @@ impl Panels {
         self.rows
     }
 
+    /// Groups, rows of a group, depth.
+    pub(super) fn shape(&self) -> [usize; 3] {
+        [self.groups, self.m, self.k]
+    }
+
     /// Panels of a group from the one that holds row `first`.
     pub(super) fn from(&self, group: usize, first: usize) -> &[f32] {
         let size = self.m.next_multiple_of(self.rows) * self.k;

@@ -12,7 +12,9 @@ use rten_simd::ops::BitOps;
 use rten_simd::{Isa, SimdOp};
 
 use crate::ops::window::Geometry;
+use crate::threads::Pool;
 
+use super::super::super::parallel::{GRAIN, split_mut};
 use super::finish::Masks;
 use super::tile::Lines;
 
@@ -108,13 +110,14 @@ impl Planes {
             true => image[0].checked_mul(pitch)?,
             false => (plane[0] - 1).checked_mul(pitch)?.checked_add(plane[1])?,
         };
+        // Taps, too, lie inside all planes together.
+        phases.len().max(1).checked_mul(size)?;
         let taps = at.into_iter().map(|(index, y, x)| index * size + y * pitch + x).collect();
         if in_place {
             phases.clear();
         }
         let positions = (output[0] - 1) * pitch + output[1];
         let area = output[0] * output[1];
-        phases.len().max(1).checked_mul(size)?;
         let lines = match output[1] == pitch {
             true => Lines { line: area, pitch: area },
             false => Lines { line: output[1], pitch },
@@ -135,6 +138,15 @@ impl Planes {
     /// Elements of one channel of the image.
     pub(super) fn image(&self) -> usize {
         self.image[0] * self.image[1]
+    }
+
+    /// Copies the channels of an image, borders included, on all threads of the pool.
+    pub(super) fn copy_image(&self, pool: &Pool, image: &[f32], out: &mut [f32]) {
+        let size = self.size();
+        split_mut(pool, out, size, GRAIN.div_ceil(size), |channels, out| {
+            let image = &image[channels.start * self.image()..channels.end * self.image()];
+            CopyChannels { planes: self, image, out }.dispatch();
+        });
     }
 
     /// Copies one channel. What lies outside the image is written only if `border` says so.

@@ -6,6 +6,8 @@ use rten_simd::ops::BitOps;
 use super::super::super::testing::{checksum, ramp};
 use super::super::tests::{CASES, Case};
 use super::finish::LONGEST;
+use super::planes::CopyChannels;
+use super::tile::{Block, VECTORS};
 use super::*;
 use crate::ops::activation::Activation;
 use crate::ops::window::{Padding, Window};
