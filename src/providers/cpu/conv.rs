@@ -1,13 +1,14 @@
 //! Convolution, with bias, residual and activation fused.
 //!
 //! `f32` with constant weights over one or two axes goes through `direct`: products in registers that read
-//! the image where it lies, or for kernels of 3 × 3 through Winograd's algorithm. Everything else goes through
-//! `general`.
+//! the image where it lies, or for kernels of 3 × 3 through Winograd's algorithm; bfloat16 likewise, see `half`.
+//! Everything else goes through `general`.
 
 mod deform;
 mod depthwise;
 mod direct;
 mod general;
+mod half;
 mod patches;
 mod transpose;
 
@@ -19,6 +20,7 @@ use super::gemm::{PackedA, Store};
 use super::number::dispatch;
 use super::{CpuKernel, Entry, NodeContext};
 
+pub(super) use direct::{Image, Place, Requantized, WholeSums, WordPanels, WordPlan};
 pub(super) use patches::{PatchTable, Patches};
 
 pub(super) const KERNELS: &[Entry] = &[
@@ -37,6 +39,12 @@ fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
             return Ok(CpuKernel::Tensor(Box::new(direct::Conv3x3::new(op.clone(), w, node.pool)?)));
         }
         return Ok(CpuKernel::Tensor(Box::new(direct::DirectConv::new(op.clone(), w, node.pool)?)));
+    }
+    if let (Some(ElementType::BF16), Some(w)) = (node.input(0), node.constant(1))
+        && (3..=4).contains(&w.shape().len())
+        && let Some(kernel) = half::HalfConv::new(op, w, node.pool)?
+    {
+        return Ok(CpuKernel::Tensor(Box::new(kernel)));
     }
     dispatch!(node.input(0), T in [f32, f16, bf16, f64] => {
         let op = op.clone();

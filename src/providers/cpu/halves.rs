@@ -1,4 +1,4 @@
-//! Runs of float16 to and from f32, with the machine's vectors.
+//! Runs of float16 and bfloat16 to and from f32, with the machine's vectors.
 //!
 //! rten-simd has a float16 of its own; it and the half crate's are both an integer of 16 bits in memory.
 
@@ -6,7 +6,9 @@ use half::slice::HalfFloatSliceExt;
 use rten_simd::ops::{BitOps, Extend, NarrowSaturate};
 use rten_simd::{Isa, SimdOp};
 
-use crate::tensor::f16;
+use crate::tensor::{bf16, f16};
+
+use super::simd::{Loop, widest};
 
 /// Rounds to nearest even; `from` and `to` are equally long.
 pub(super) fn narrow(from: &[f32], to: &mut [f16]) {
@@ -16,6 +18,53 @@ pub(super) fn narrow(from: &[f32], to: &mut [f16]) {
 /// `from` and `to` are equally long.
 pub(super) fn widen(from: &[f16], to: &mut [f32]) {
     Widen { from, to }.dispatch();
+}
+
+/// Rounds to nearest even; `from` and `to` are equally long.
+pub(super) fn narrow_brain(from: &[f32], to: &mut [bf16]) {
+    widest(NarrowBrain { from, to });
+}
+
+/// `from` and `to` are equally long.
+pub(super) fn widen_brain(from: &[bf16], to: &mut [f32]) {
+    widest(WidenBrain { from, to });
+}
+
+/// The bits of the nearest bfloat16 number, ties to even, of those of an `f32`; a NaN stays one.
+#[inline(always)]
+pub(super) fn brain_bits(bits: u32) -> u16 {
+    let nearest = bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16;
+    let quiet = bits >> 16 | 0x40;
+    (if bits & 0x7fff_ffff > 0x7f80_0000 { quiet } else { nearest }) as u16
+}
+
+struct NarrowBrain<'a> {
+    from: &'a [f32],
+    to: &'a mut [bf16],
+}
+
+impl Loop for NarrowBrain<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        self.to.iter_mut().zip(self.from).for_each(|(y, x)| *y = bf16::from_bits(brain_bits(x.to_bits())));
+    }
+}
+
+struct WidenBrain<'a> {
+    from: &'a [bf16],
+    to: &'a mut [f32],
+}
+
+impl Loop for WidenBrain<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let wide = |x: &bf16| f32::from_bits(u32::from(x.to_bits()) << 16);
+        self.to.iter_mut().zip(self.from).for_each(|(y, x)| *y = wide(x));
+    }
 }
 
 struct Narrow<'a> {
@@ -77,12 +126,18 @@ mod tests {
         widen(&all, &mut wide);
         let same = |a: f32, b: f32| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan();
         assert!(all.iter().zip(&wide).all(|(&h, &w)| same(h.to_f32(), w)));
+        let all: Vec<bf16> = (0..=u16::MAX).map(bf16::from_bits).collect();
+        widen_brain(&all, &mut wide);
+        assert!(all.iter().zip(&wide).all(|(&h, &w)| same(h.to_f32(), w)));
         let numbers: Vec<f32> = (0..100_003u32).map(|i| f32::from_bits(i.wrapping_mul(42_949))).collect();
-        let mut halves = vec![f16::ZERO; numbers.len()];
+        let (mut halves, mut brains) = (vec![f16::ZERO; numbers.len()], vec![bf16::ZERO; numbers.len()]);
         for length in [0, 1, 15, 33, 100, numbers.len()] {
             narrow(&numbers[..length], &mut halves[..length]);
             let equal = |(&x, &h): (&f32, &f16)| same(f16::from_f32(x).to_f32(), h.to_f32());
             assert!(numbers[..length].iter().zip(&halves).all(equal));
+            narrow_brain(&numbers[..length], &mut brains[..length]);
+            let equal = |(&x, &h): (&f32, &bf16)| same(bf16::from_f32(x).to_f32(), h.to_f32());
+            assert!(numbers[..length].iter().zip(&brains).all(equal));
         }
     }
 }

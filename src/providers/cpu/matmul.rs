@@ -55,7 +55,7 @@ pub(super) struct Layout {
     /// In elements.
     pub(super) offsets: [Vec<usize>; 2],
     /// For a packed right operand: the index of the matrix.
-    packed: Vec<usize>,
+    pub(super) packed: Vec<usize>,
 }
 
 impl Layout {

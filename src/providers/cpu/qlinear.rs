@@ -6,6 +6,7 @@ mod attention;
 mod convolution;
 mod elementwise;
 mod embed;
+mod finish;
 mod gemm;
 mod parameter;
 mod pool;

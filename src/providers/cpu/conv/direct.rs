@@ -12,6 +12,7 @@ mod products;
 mod tile;
 mod vector;
 mod winograd;
+mod words;
 
 use rten_simd::SimdOp;
 
@@ -26,6 +27,7 @@ use super::super::scratch::with_scratch;
 use super::super::{Argument, Kernel, KernelContext, Prepared};
 use super::general;
 pub(super) use conv3x3::Conv3x3;
+pub(in crate::providers::cpu) use depthwise::DepthwisePlane;
 use depthwise::{Depthwise, Layout};
 use finish::Finish;
 use panels::Panels;
@@ -33,6 +35,9 @@ use planes::Planes;
 use products::{BlockSize, GRAIN, Products};
 use tile::panel_rows;
 use vector::Vector;
+pub(in crate::providers::cpu) use words::{
+    Image, Place, Requantized, RoundedToHalf, WholeSums, WordPanels, WordPlan,
+};
 
 pub(super) struct DirectConv {
     op: Conv,
@@ -85,7 +90,7 @@ impl DirectConv {
             return Ok(State::Vector);
         }
         let taps = taps(&planes, w[1]);
-        let size = BlockSize::new(panels, planes.positions, self.threads);
+        let size = BlockSize::new(panels.rows(), panels.shape(), planes.positions, self.threads);
         Ok(State::Tiles(Tiles { planes, taps, size }))
     }
 }
@@ -201,7 +206,7 @@ impl Tiles {
         let source = if planes.copied() {
             let size = planes.size();
             let room = &mut room[..image.len() / planes.image() * size];
-            planes.copy_image(cx.pool, image, room);
+            planes.copy_image(cx.pool, image, room, 0.0);
             &*room
         } else {
             image

@@ -1,6 +1,6 @@
 use super::super::testing::{checksum, elements, ramp, run_constant, t};
 use crate::graph::Attribute;
-use crate::tensor::{Element, Value, f16};
+use crate::tensor::{Element, Value, bf16, f16};
 
 pub(super) struct Case {
     pub(super) x: &'static [usize],
@@ -56,17 +56,23 @@ pub(super) const CASES: &[Case] = &[
     Case { x: &[1, 3, 1, 1], w: &[4, 3, 3, 3], pads: &[1, 1, 1, 1], strides: &[], dilations: &[], group: 1, y: &[1, 4, 1, 1], checksum: 63.0 },
 ];
 
+impl Case {
+    fn attributes(&self) -> Vec<(&'static str, Attribute)> {
+        let mut attributes = vec![("group", Attribute::Int(self.group))];
+        for (name, list) in [("pads", self.pads), ("strides", self.strides), ("dilations", self.dilations)] {
+            if !list.is_empty() {
+                attributes.push((name, Attribute::Ints(list.to_vec())));
+            }
+        }
+        attributes
+    }
+}
+
 fn check<T: Element + num_traits::FromPrimitive + num_traits::ToPrimitive>() {
     for case in CASES {
         let input = |shape: &[usize]| t(shape, &ramp::<T>(shape.iter().product()));
         let inputs = [input(case.x), input(case.w), input(&case.w[..1])];
-        let ints = |list: &[i64]| Attribute::Ints(list.to_vec());
-        let mut attributes = vec![("group", Attribute::Int(case.group))];
-        for (name, list) in [("pads", case.pads), ("strides", case.strides), ("dilations", case.dilations)] {
-            if !list.is_empty() {
-                attributes.push((name, ints(list)));
-            }
-        }
+        let attributes = case.attributes();
         for constants in [&[][..], &[1, 2]] {
             let out = run_constant("", "Conv", 22, &attributes, &inputs, constants, 1).unwrap();
             let (shape, y) = elements::<T>(&out[0]);
@@ -87,6 +93,58 @@ fn as_torch_does() {
     check::<f64>();
     // Sums of these cases stay where half precision is exact.
     check::<f16>();
+}
+
+/// Against `f32`, rounded: with the residual and an activation that make use of every sum.
+#[test]
+fn bfloat16_is_rounded_once() {
+    fn run<T: Element + num_traits::FromPrimitive>(case: &Case, constants: &[usize]) -> Vec<T> {
+        let input = |shape: &[usize]| t(shape, &ramp::<T>(shape.iter().product()));
+        let inputs = [input(case.x), input(case.w), input(&case.w[..1]), input(case.y)];
+        let mut attributes = case.attributes();
+        attributes.push(("activation", Attribute::String(b"LeakyRelu".to_vec())));
+        attributes.push(("activation_params", Attribute::Floats(vec![0.25])));
+        let out = run_constant("com.microsoft", "FusedConv", 1, &attributes, &inputs, constants, 1).unwrap();
+        elements::<T>(&out[0]).1
+    }
+    for case in CASES {
+        let want: Vec<bf16> = run::<f32>(case, &[]).into_iter().map(bf16::from_f32).collect();
+        for constants in [&[][..], &[1, 2]] {
+            assert_eq!(run::<bf16>(case, constants), want, "{:?} {:?} {constants:?}", case.x, case.w);
+        }
+    }
+}
+
+/// Images and weights of bytes about zero points, as ConvInteger takes them.
+#[test]
+fn integers_as_torch_does() {
+    fn run<X: Element, W: Element>(
+        case: &Case,
+        of_x: impl Fn(i64) -> X,
+        of_w: impl Fn(i64) -> W,
+        constants: &[usize],
+    ) {
+        let bytes = |shape: &[usize]| ramp::<i64>(shape.iter().product());
+        let x: Vec<X> = bytes(case.x).into_iter().map(&of_x).collect();
+        let w: Vec<W> = bytes(case.w).into_iter().map(&of_w).collect();
+        let inputs = [t(case.x, &x), t(case.w, &w), t(&[], &[of_x(0)]), t(&[], &[of_w(0)])];
+        let out = run_constant("", "ConvInteger", 10, &case.attributes(), &inputs, constants, 1).unwrap();
+        let (shape, mut y) = elements::<i32>(&out[0]);
+        assert_eq!(shape, case.y);
+        // The checksum is that of sums with a bias.
+        let (rows, columns) = (case.y[1], case.y[2..].iter().product::<usize>());
+        for (i, y) in y.chunks_exact_mut(columns).enumerate() {
+            y.iter_mut().for_each(|y| *y += ramp::<i32>(rows)[i % rows]);
+        }
+        assert_eq!(checksum(&y), case.checksum, "{:?} {:?} {constants:?}", case.x, case.w);
+    }
+    for case in CASES.iter().filter(|case| case.x[2..].len() < 3) {
+        for constants in [&[][..], &[1, 3]] {
+            run(case, |x| (x + 100) as u8, |w| w as i8, constants);
+            run(case, |x| (x - 100) as i8, |w| (w + 128) as u8, constants);
+            run(case, |x| (x + 3) as u8, |w| (w + 77) as u8, constants);
+        }
+    }
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Exact products of 8-bit integers: with the processor's scalar products of bytes, by the crate `rten-gemm`,
-//! or in `f32` where the processor's would saturate.
+//! Exact products of 8-bit integers: with the processor's scalar products of bytes where it is known to have them
+//! (see `dots`), else by the crate `rten-gemm`, or in `f32` where the processor's would saturate.
 
 use std::ops::Range;
 
@@ -12,6 +12,7 @@ use super::super::parallel::Parts;
 use super::super::scratch::with_scratch;
 use super::super::simd::{Loop, widest};
 use super::Source;
+use super::dots::{ByteSink, LONGEST, Right, byte_products, multiply_dots};
 use super::exact::{Accumulate, multiply_exact};
 
 /// A matrix of bytes less zero points: one for each row of a left operand, for each column of a right one.
@@ -28,9 +29,6 @@ pub(in crate::providers::cpu) trait ByteMatrix: Sync {
 const ROWS: usize = 256;
 const COLUMNS: usize = 512;
 const DEPTH: usize = 1024;
-
-/// Sums of this many products of two differences of bytes fit into 32 bits.
-const LONGEST: usize = 1 << 15;
 
 /// Multiplications worth handing to another thread: about 20 µs of work.
 const GRAIN: usize = 1 << 21;
@@ -67,7 +65,12 @@ pub(in crate::providers::cpu) fn multiply_bytes<S: Accumulate>(
     b: &dyn ByteMatrix,
     out: &mut [S],
 ) {
-    if sizes.3 > LONGEST || EXECUTOR.with(Executor::may_saturate) {
+    let (_, m, n, k) = sizes;
+    // A row alone is bound by reading the right operand, which packing does as well.
+    if m > 1 && byte_products(k) {
+        return multiply_dots(pool, sizes, a, &Right { matrix: b, packed: None }, &ByteSums::new(out, m, n));
+    }
+    if k > LONGEST || EXECUTOR.with(Executor::may_saturate) {
         let (a, b) = (Floats { bytes: a, left: true }, Floats { bytes: b, left: false });
         return multiply_exact(pool, sizes, &a, &b, out);
     }
@@ -250,6 +253,28 @@ impl Loop for Row<'_> {
                 sums[j] += i32::from(row[j]) * factor;
             }
         }
+    }
+}
+
+/// Stores sums as they are.
+pub(in crate::providers::cpu) struct ByteSums<'a, S> {
+    out: Parts<'a, S>,
+    m: usize,
+    n: usize,
+}
+
+impl<'a, S> ByteSums<'a, S> {
+    /// In row-major `m × n` matrices.
+    pub(in crate::providers::cpu) fn new(out: &'a mut [S], m: usize, n: usize) -> Self {
+        ByteSums { out: Parts::new(out), m, n }
+    }
+}
+
+impl<S: Accumulate> ByteSink for ByteSums<'_, S> {
+    fn write(&self, batch: usize, row: usize, start: usize, sums: &[i32]) {
+        let at = (batch * self.m + row) * self.n + start;
+        // SAFETY: a product gives each of its sums once.
+        widest(Store { out: unsafe { self.out.get(at..at + sums.len()) }, sums });
     }
 }
 

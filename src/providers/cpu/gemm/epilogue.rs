@@ -5,6 +5,7 @@ use std::ops::Range;
 use crate::ops::activation::Activation;
 use crate::tensor::{Element, bf16, f16};
 
+use super::super::halves::{narrow, narrow_brain, widen, widen_brain};
 use super::super::parallel::Parts;
 use super::{Compute, Offsets};
 
@@ -38,6 +39,14 @@ pub(in crate::providers::cpu) trait Store: Element {
     const BRAIN: bool = false;
     fn load(self) -> Self::Compute;
     fn store(x: Self::Compute) -> Self;
+    /// Stores equally many numbers.
+    fn store_all(from: &[Self::Compute], to: &mut [Self]) {
+        to.iter_mut().zip(from).for_each(|(y, &x)| *y = Self::store(x));
+    }
+    /// Loads equally many numbers.
+    fn load_all(from: &[Self], to: &mut [Self::Compute]) {
+        to.iter_mut().zip(from).for_each(|(y, &x)| *y = x.load());
+    }
     /// The slice as the computed type, when it is the same type.
     fn same(slice: &[Self]) -> Option<&[Self::Compute]>;
     fn same_mut(slice: &mut [Self]) -> Option<&mut [Self::Compute]>;
@@ -79,7 +88,7 @@ macro_rules! store_small {
 store_small!(i8 => i32, i16 => i32, u8 => u32, u16 => u32);
 
 macro_rules! store_half {
-    ($($ty:ty => $brain:literal),*) => {$(
+    ($($ty:ty => $brain:literal, $narrow:path, $widen:path);*) => {$(
         impl Store for $ty {
             type Compute = f32;
             const SAME: bool = false;
@@ -89,12 +98,14 @@ macro_rules! store_half {
             fn load(self) -> f32 { self.to_f32() }
             #[inline(always)]
             fn store(x: f32) -> $ty { <$ty>::from_f32(x) }
+            fn store_all(from: &[f32], to: &mut [$ty]) { $narrow(from, to) }
+            fn load_all(from: &[$ty], to: &mut [f32]) { $widen(from, to) }
             fn same(_: &[$ty]) -> Option<&[f32]> { None }
             fn same_mut(_: &mut [$ty]) -> Option<&mut [f32]> { None }
         }
     )*};
 }
-store_half!(f16 => false, bf16 => true);
+store_half!(f16 => false, narrow, widen; bf16 => true, narrow_brain, widen_brain);
 
 /// Something added to each element of the result: a bias by row or column, a residual, Gemm's C.
 #[derive(Clone, Copy)]
@@ -171,7 +182,7 @@ impl<O: Store> Sink<O::Compute> for Epilogue<'_, O> {
         let at = (batch * self.m + row) * self.n + start;
         // SAFETY: a product writes each element of its result once, so nobody else has this part.
         let out = unsafe { self.out.get(at..at + values.len()) };
-        out.iter_mut().zip(values).for_each(|(y, x)| *y = O::store(*x));
+        O::store_all(values, out);
     }
 
     fn finish(&self, batch: usize, row: usize, values: &mut [O::Compute]) {

@@ -14,6 +14,7 @@
 mod activate;
 mod bytes;
 mod compute;
+mod dots;
 mod epilogue;
 mod exact;
 mod halves;
@@ -23,15 +24,20 @@ mod single;
 mod source;
 mod tiles;
 mod vector;
+mod words;
 
 pub(in crate::providers::cpu) use activate::{Activate, activate};
-pub(in crate::providers::cpu) use bytes::{ByteMatrix, multiply_bytes};
+pub(in crate::providers::cpu) use bytes::{ByteMatrix, ByteSums, multiply_bytes};
 pub(in crate::providers::cpu) use compute::Compute;
+pub(in crate::providers::cpu) use dots::{
+    ByteSink, PackedBytes, Right as ByteRight, Weave, byte_products, multiply_dots,
+};
 pub(in crate::providers::cpu) use epilogue::{Addend, Epilogue, Sink, Store};
 pub(in crate::providers::cpu) use exact::{Accumulate, multiply_exact};
 pub(in crate::providers::cpu) use packed::{PackedA, PackedB};
 pub(in crate::providers::cpu) use source::{InMemory, Source};
 pub(in crate::providers::cpu) use tiles::{multiply, multiply_block};
+pub(in crate::providers::cpu) use words::{Bytes as ByteWord, Halves as HalfWord, VECTOR, Word};
 
 /// A matrix in memory. Its extent is that of the product it takes part in.
 #[derive(Clone, Copy)]

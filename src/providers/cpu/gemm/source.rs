@@ -47,7 +47,7 @@ impl<T: Store> Source<T::Compute> for InMemory<'_, T> {
         for (row, line) in rows.zip(out.chunks_exact_mut(columns.len())) {
             let from = start + row * m.row_stride + columns.start * m.column_stride;
             if m.column_stride == 1 {
-                line.iter_mut().zip(&m.data[from..][..columns.len()]).for_each(|(y, &x)| *y = x.load());
+                T::load_all(&m.data[from..][..columns.len()], line);
             } else {
                 line.iter_mut().enumerate().for_each(|(j, y)| *y = m.data[from + j * m.column_stride].load());
             }

@@ -1,23 +1,32 @@
 //! ConvInteger and QLinearConv.
 
+mod direct;
+
 use std::ops::Range;
 
 use crate::ops::OpError;
 use crate::ops::qlinear::QuantizedConv;
 use crate::tensor::{ElementType, TensorView, TensorViewMut};
 
-use super::super::conv::{PatchTable, Patches};
+use super::super::conv::{PatchTable, Patches, WordPlan};
 use super::super::gemm::{ByteMatrix, Offsets, Source, multiply_bytes};
 use super::super::parallel::split_mut;
 use super::super::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared};
 use super::{Bytes, Requantize, Zeros, scales};
 use crate::threads::Pool;
+use direct::{Packed, PackedRows};
 
 pub(super) fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
-    Ok(CpuKernel::Tensor(Box::new(ConvKernel(node.op::<QuantizedConv>().clone()))))
+    let op = node.op::<QuantizedConv>();
+    let packed = Packed::new(node, op)?;
+    Ok(CpuKernel::Tensor(Box::new(ConvKernel { op: op.clone(), packed, threads: node.pool.threads() })))
 }
 
-struct ConvKernel(QuantizedConv);
+struct ConvKernel {
+    op: QuantizedConv,
+    packed: Option<Packed>,
+    threads: usize,
+}
 
 struct State {
     images: usize,
@@ -29,6 +38,8 @@ struct State {
     table: PatchTable,
     /// Elements between the weight's scales, and zero points, of neighbouring channels: 0 or 1.
     strides: [usize; 2],
+    /// How the image is laid out in words, where it is.
+    plan: Option<WordPlan>,
 }
 
 impl Kernel for ConvKernel {
@@ -37,13 +48,13 @@ impl Kernel for ConvKernel {
         inputs: &[Option<Argument<'_>>],
         _outputs: &[Option<&[usize]>],
     ) -> Result<Prepared, OpError> {
-        let weight = self.0.weight();
+        let weight = self.op.weight();
         let (Some(x), Some(w)) = (&inputs[0], &inputs[weight]) else { return Ok(Prepared::default()) };
-        let space = match self.0.channels_last {
+        let space = match self.op.channels_last {
             true => &x.shape[1..x.shape.len() - 1],
             false => &x.shape[2..],
         };
-        let g = self.0.window.geometry(space, &w.shape[2..])?;
+        let g = self.op.window.geometry(space, &w.shape[2..])?;
         let stride = |i: usize| -> Result<usize, OpError> {
             let count = inputs.get(i).and_then(|a| a.as_ref()).map_or(1, |a| a.shape.iter().product());
             match count {
@@ -55,19 +66,25 @@ impl Kernel for ConvKernel {
                 ))),
             }
         };
-        let strides = if self.0.requantized { [stride(4)?, stride(5)?] } else { [0, stride(3)?] };
+        let strides = if self.op.requantized { [stride(4)?, stride(5)?] } else { [0, stride(3)?] };
+        let plan = match &self.packed {
+            Some(packed) => packed.plan(&self.op, x.shape, w.shape, self.threads)?,
+            None => None,
+        };
         let state = State {
             images: x.shape[0],
             channels: w.shape[1],
-            m: w.shape[0] / self.0.group,
+            m: w.shape[0] / self.op.group,
             n: g.output.iter().product(),
             k: w.shape[1..].iter().product(),
             table: PatchTable::new(&g),
             strides,
+            plan,
         };
-        let scratch = match self.0.requantized {
-            true => state.images * w.shape[0] * state.n * size_of::<f64>(),
-            false => 0,
+        let scratch = match (&self.packed, &state.plan) {
+            (Some(packed), Some(plan)) => packed.room(&self.op, plan, w.shape[0]) * size_of::<u32>(),
+            _ if self.op.requantized => state.images * w.shape[0] * state.n * size_of::<f64>(),
+            _ => 0,
         };
         Ok(Prepared { state: Some(Box::new(state)), scratch })
     }
@@ -78,27 +95,39 @@ impl Kernel for ConvKernel {
         inputs: &[Option<TensorView<'_>>],
         outputs: &mut [Option<TensorViewMut<'_>>],
     ) -> Result<(), OpError> {
-        let (Some(x), Some(w), Some(y)) = (inputs[0], inputs[self.0.weight()], &mut outputs[0]) else {
-            return Ok(());
-        };
-        let &State { images, channels, m, n, k, ref table, strides } = cx.state::<State>();
+        let (Some(x), Some(y)) = (inputs[0], &mut outputs[0]) else { return Ok(()) };
+        let &State { images, channels, m, n, k, ref table, strides, ref plan } = cx.state::<State>();
+        if let (Some(packed), Some(plan)) = (&self.packed, plan) {
+            return packed.run(cx, &self.op, plan, strides[0], inputs, y);
+        }
         let input = |i: usize| inputs.get(i).copied().flatten();
         let zero = |i: usize| input(i).map_or(0.0, |z| Bytes::new(z).at(0));
-        let w_zero = if self.0.requantized { input(5) } else { input(3) };
-        let group = self.0.group;
-        let a = Weight {
-            data: Bytes::new(w),
-            k,
-            m,
-            group,
-            zeros: Zeros {
-                values: w_zero.map(Bytes::new),
-                offsets: Offsets::Cycle { period: group, stride: m * strides[1] },
-                stride: strides[1],
-            },
+        let w_zero = if self.op.requantized { input(5) } else { input(3) };
+        let group = self.op.group;
+        let (plain, rows);
+        let a: &dyn ByteMatrix = match (&self.packed, input(self.op.weight())) {
+            (Some(packed), _) => {
+                rows = PackedRows { packed, group, m };
+                &rows
+            }
+            (None, Some(w)) => {
+                plain = Weight {
+                    data: Bytes::new(w),
+                    k,
+                    m,
+                    group,
+                    zeros: Zeros {
+                        values: w_zero.map(Bytes::new),
+                        offsets: Offsets::Cycle { period: group, stride: m * strides[1] },
+                        stride: strides[1],
+                    },
+                };
+                &plain
+            }
+            (None, None) => return Ok(()),
         };
         let sizes = (images * group, m, n, k);
-        let interleaved = self.0.channels_last.then_some(group);
+        let interleaved = self.op.channels_last.then_some(group);
         // Bytes of the image as the product asks for them: signed ones.
         let flip = if x.ty() == ElementType::I8 { 0 } else { 128 };
         let patches = Patches {
@@ -110,15 +139,15 @@ impl Kernel for ConvKernel {
             padding: input(2).and_then(|zero| zero.bytes().first().copied()).unwrap_or(0) ^ flip,
         };
         let b = Pixels(&patches);
-        if !self.0.requantized {
-            multiply_bytes(cx.pool, sizes, &a, &b, y.slice::<i32>());
+        if !self.op.requantized {
+            multiply_bytes(cx.pool, sizes, a, &b, y.slice::<i32>());
             return Ok(());
         }
         let (Some(x_scale), Some(w_scale), Some(y_scale)) = (input(1), input(4), input(6)) else {
             return Ok(());
         };
         let sums = &mut cx.scratch::<f64>()[..images * group * m * n];
-        multiply_bytes(cx.pool, sizes, &a, &b, sums);
+        multiply_bytes(cx.pool, sizes, a, &b, sums);
         if let Some(bias) = input(8) {
             let bias = bias.slice::<i32>();
             for (row, sums) in sums.chunks_exact_mut(n.max(1)).enumerate() {
@@ -128,7 +157,7 @@ impl Kernel for ConvKernel {
         }
         let (w_scale, factor) = (scales(w_scale), scales(x_scale)(0) / scales(y_scale)(0));
         let row = |t: usize, i: usize| w_scale((t % group * m + i) * strides[0]) * factor;
-        if self.0.channels_last {
+        if self.op.channels_last {
             let factor = |c: usize| row(c / m, c % m);
             let (sizes, to) = ((n, group * m), zero(7) as f64);
             match y.ty() {
@@ -143,6 +172,10 @@ impl Kernel for ConvKernel {
             Requantize { row: &row, column: None, bias: None, zero: zero(7), m, n }.store(cx.pool, sums, y);
         }
         Ok(())
+    }
+
+    fn consumes(&self, input: usize) -> bool {
+        input == self.op.weight() && self.packed.is_some()
     }
 }
 

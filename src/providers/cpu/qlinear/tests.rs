@@ -1,4 +1,4 @@
-use super::super::testing::{checksum, elements, run, run_in, t};
+use super::super::testing::{checksum, elements, run, run_constant, run_in, t};
 use crate::graph::Attribute;
 
 pub(super) fn bytes(count: usize) -> Vec<u8> {
@@ -56,6 +56,49 @@ fn conv_integer_and_qlinear_conv() {
     ];
     let out = run("QLinearConv", 10, &attributes, &inputs, 1).unwrap();
     assert_eq!(checksum(&elements::<i8>(&out[0]).1), QCONV);
+}
+
+/// A weight that is packed gives what one does that is not.
+#[test]
+fn constant_weights_change_nothing() {
+    let scale = |s: f32| t(&[], &[s]);
+    let attributes = [("group", Attribute::Int(2)), ("pads", Attribute::Ints(vec![2, 1, 1, 2]))];
+    for zero in [-128i8, 5] {
+        let inputs = [
+            t(&[2, 10, 9, 11], &bytes(2 * 10 * 9 * 11)),
+            scale(0.02),
+            t(&[], &[100u8]),
+            t(&[6, 5, 3, 3], &signed(6 * 5 * 9)),
+            t(&[6], &[0.01f32, 0.02, 0.03, 0.04, 0.05, 0.06]),
+            t(&[6], &[0i8; 6]),
+            scale(0.9),
+            t(&[], &[zero]),
+            t(&[6], &[1000i32, -1000, 0, 500, 20, -77]),
+        ];
+        let y = |constants: &[usize]| {
+            let out = run_constant("", "QLinearConv", 10, &attributes, &inputs, constants, 1).unwrap();
+            elements::<i8>(&out[0])
+        };
+        assert_eq!(y(&[]), y(&[3, 5]));
+    }
+    let column = |s: &[f32]| t(&[s.len()], s);
+    for rows in [1, 13] {
+        let inputs = [
+            t(&[2, rows, 70], &bytes(2 * rows * 70)),
+            scale(0.02),
+            t(&[], &[100u8]),
+            t(&[70, 33], &signed(70 * 33)),
+            column(&(0..33).map(|j| 0.01 + 0.001 * j as f32).collect::<Vec<_>>()),
+            t(&[33], &signed(33)),
+            scale(1.5),
+            t(&[], &[7u8]),
+        ];
+        let y = |constants: &[usize]| {
+            let out = run_constant("", "QLinearMatMul", 21, &[], &inputs, constants, 1).unwrap();
+            elements::<u8>(&out[0])
+        };
+        assert_eq!(y(&[]), y(&[3]), "{rows} rows");
+    }
 }
 
 /// Products of com.microsoft; the numbers are ONNX Runtime's.

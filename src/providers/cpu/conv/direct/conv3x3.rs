@@ -80,7 +80,7 @@ impl Kernel for Conv3x3 {
             let columns = tiling.columns();
             let last = tiling.parts().last().map_or(0, |lines| tiling.count(&lines));
             let taps = |columns: usize| (0..self.channels).map(|c| c * columns).collect();
-            let block = BlockSize::new(&self.panels, columns, self.threads);
+            let block = BlockSize::new(self.panels.rows(), self.panels.shape(), columns, self.threads);
             State { taps: [taps(columns), taps(last)], block, tiling }
         });
         let elements: usize = state.as_ref().map_or(0, |state| self.room(&state.tiling).iter().sum());
@@ -139,7 +139,7 @@ impl Conv3x3 {
         let (copied, room) = room.split_at_mut(copied);
         let (numbers, sums) = room[..numbers + sums].split_at_mut(numbers);
         let size = planes.size();
-        planes.copy_image(cx.pool, image, &mut copied[..channels * size]);
+        planes.copy_image(cx.pool, image, &mut copied[..channels * size], 0.0);
         let copied = &*copied;
         for lines in tiling.parts() {
             let count = tiling.count(&lines);

@@ -6,7 +6,9 @@ use std::ops::Range;
 use rten_simd::ops::{BitOps, NumOps};
 use rten_simd::{Isa, SimdOp};
 
+use crate::ops::activation::Activation;
 use crate::ops::window::Geometry;
+use crate::providers::cpu::parallel::Parts;
 
 use super::finish::{Finish, LONGEST, Masks};
 use super::lines::{Lines, Square};
@@ -105,7 +107,7 @@ impl Depthwise<'_> {
             let channel = output / self.multiplier;
             if copied != Some(channel) {
                 let from = &self.images[channel * image..][..image];
-                planes.copy(isa, masks, from, &mut self.room[..size], copied.is_none());
+                planes.copy(isa, masks, from, &mut self.room[..size], copied.is_none().then_some(0.0));
                 copied = Some(channel);
             }
             let (row, at) = self.place(output);
@@ -126,6 +128,56 @@ impl Depthwise<'_> {
     #[inline(always)]
     fn place(&self, output: usize) -> (usize, usize) {
         (output % (self.channels * self.multiplier), self.finish.start + output * self.finish.columns)
+    }
+}
+
+/// How one channel of a depthwise convolution is read, for those who convolve it alone.
+pub(in crate::providers::cpu) struct DepthwisePlane {
+    layout: Layout,
+    /// Elements of the channel, and of an output.
+    image: usize,
+    columns: usize,
+}
+
+impl DepthwisePlane {
+    /// `None` where that would waste memory or work, and for more than two axes.
+    pub(in crate::providers::cpu) fn new(g: &Geometry) -> Option<Self> {
+        let layout = Layout::new(g)?;
+        Some(DepthwisePlane { layout, image: g.input.iter().product(), columns: g.output.iter().product() })
+    }
+
+    pub(in crate::providers::cpu) fn image(&self) -> usize {
+        self.image
+    }
+
+    /// Multiplications for one output; at least 1.
+    pub(in crate::providers::cpu) fn work(&self) -> usize {
+        self.layout.work()
+    }
+
+    /// Elements of the room that a thread needs.
+    pub(in crate::providers::cpu) fn room(&self) -> usize {
+        self.layout.room()
+    }
+
+    /// Convolves the channel with as many kernels as `out` has planes; the bias has one element for each, the
+    /// residual `out`'s shape.
+    pub(in crate::providers::cpu) fn convolve(
+        &self,
+        image: &[f32],
+        kernels: &[f32],
+        bias: Option<&[f32]>,
+        residual: Option<&[f32]>,
+        activation: Activation,
+        room: &mut [f32],
+        out: &mut [f32],
+    ) {
+        let (columns, multiplier) = (self.columns, out.len() / self.columns);
+        let out = Parts::new(out);
+        let finish = Finish { bias, residual, activation, out: &out, start: 0, columns };
+        let (layout, outputs) = (&self.layout, 0..multiplier);
+        Depthwise { layout, images: image, kernels, channels: 1, multiplier, outputs, room, finish }
+            .dispatch();
     }
 }
 

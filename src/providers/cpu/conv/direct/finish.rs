@@ -111,14 +111,14 @@ impl<I: Isa> Masks<I> {
 
 /// A run of at most one vector inside one output line.
 #[derive(Clone, Copy, Default)]
-struct Segment {
-    from: usize,
-    to: usize,
-    len: usize,
+pub(in crate::providers::cpu) struct Segment {
+    pub(super) from: usize,
+    pub(super) to: usize,
+    pub(super) len: usize,
 }
 
 /// The positions of a tile that are the output's.
-pub(super) struct Segments {
+pub(in crate::providers::cpu) struct Segments {
     list: [Segment; 3 * LONGEST],
     count: usize,
 }
@@ -145,7 +145,7 @@ impl Segments {
     }
 
     #[inline(always)]
-    fn list(&self) -> &[Segment] {
+    pub(super) fn list(&self) -> &[Segment] {
         &self.list[..self.count]
     }
 }

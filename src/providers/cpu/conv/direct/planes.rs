@@ -140,16 +140,16 @@ impl Planes {
         self.image[0] * self.image[1]
     }
 
-    /// Copies the channels of an image, borders included, on all threads of the pool.
-    pub(super) fn copy_image(&self, pool: &Pool, image: &[f32], out: &mut [f32]) {
+    /// Copies the channels of an image on all threads of the pool; what lies outside the image is `border`.
+    pub(super) fn copy_image(&self, pool: &Pool, image: &[f32], out: &mut [f32], border: f32) {
         let size = self.size();
         split_mut(pool, out, size, GRAIN.div_ceil(size), |channels, out| {
             let image = &image[channels.start * self.image()..channels.end * self.image()];
-            CopyChannels { planes: self, image, out }.dispatch();
+            CopyChannels { planes: self, image, out, border }.dispatch();
         });
     }
 
-    /// Copies one channel. What lies outside the image is written only if `border` says so.
+    /// Copies one channel. What lies outside the image is written only if `border` says with what.
     #[inline(always)]
     pub(super) fn copy<I: Isa>(
         &self,
@@ -157,7 +157,7 @@ impl Planes {
         masks: &Masks<I>,
         image: &[f32],
         out: &mut [f32],
-        border: bool,
+        border: Option<f32>,
     ) {
         if !self.copied() {
             return out.copy_from_slice(image);
@@ -168,15 +168,15 @@ impl Planes {
             let mut done = 0;
             for row in rows {
                 let start = row * self.pitch + phase.columns.start;
-                if border {
-                    plane[done..start].fill(0.0);
+                if let Some(border) = border {
+                    plane[done..start].fill(border);
                 }
                 done = start + phase.columns.len();
                 copy_line(isa, masks, image, line, self.strides[1], &mut plane[start..done]);
                 line += self.strides[0] * self.image[1];
             }
-            if border {
-                plane[done..].fill(0.0);
+            if let Some(border) = border {
+                plane[done..].fill(border);
             }
         }
     }
@@ -230,11 +230,12 @@ fn every_second<const N: usize>(image: &[f32], start: usize, to: &mut [f32]) {
     }
 }
 
-/// Copies some channels, borders included.
+/// Copies some channels, with what lies outside the image.
 pub(super) struct CopyChannels<'a> {
     pub(super) planes: &'a Planes,
     pub(super) image: &'a [f32],
     pub(super) out: &'a mut [f32],
+    pub(super) border: f32,
 }
 
 impl SimdOp for CopyChannels<'_> {
@@ -245,7 +246,7 @@ impl SimdOp for CopyChannels<'_> {
         let masks = Masks::new(isa);
         let (from, to) = (self.planes.image(), self.planes.size());
         for (image, out) in self.image.chunks_exact(from).zip(self.out.chunks_exact_mut(to)) {
-            self.planes.copy(isa, &masks, image, out, true);
+            self.planes.copy(isa, &masks, image, out, Some(self.border));
         }
     }
 }

@@ -23,9 +23,9 @@ pub(super) struct BlockSize {
 
 impl BlockSize {
     /// Enough blocks for all threads, if there is work for them.
-    pub(super) fn new(panels: &Panels, positions: usize, threads: usize) -> Self {
-        let (unit, n) = (panels.rows(), positions);
-        let [groups, m, k] = panels.shape();
+    /// `unit` rows are a panel's; groups, rows of a group and depth are those of all panels.
+    pub(super) fn new(unit: usize, [groups, m, k]: [usize; 3], positions: usize, threads: usize) -> Self {
+        let n = positions;
         let wanted = (groups * m * n * k / GRAIN).clamp(1, threads * 4);
         let width = VECTORS * vector_len();
         let (mut rows, mut columns) = (m.next_multiple_of(unit), n.next_multiple_of(width));
@@ -43,6 +43,11 @@ impl BlockSize {
             rows = (rows / 2).next_multiple_of(unit);
         }
         BlockSize { rows, columns }
+    }
+
+    /// Rows, and positions.
+    pub(super) fn get(self) -> (usize, usize) {
+        (self.rows, self.columns)
     }
 }
 
@@ -64,7 +69,7 @@ pub(super) struct Products<'a> {
 impl Products<'_> {
     pub(super) fn compute(&self, pool: &Pool) {
         let &Products { panels, taps, planes, positions, lines, finish, .. } = self;
-        let BlockSize { rows, columns } = self.size;
+        let (rows, columns) = self.size.get();
         let [groups, m, _] = panels.shape();
         let group = planes.len() / groups;
         let (row_blocks, column_blocks) = (m.div_ceil(rows), positions.div_ceil(columns));

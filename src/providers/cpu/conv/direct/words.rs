@@ -1,0 +1,192 @@
+//! Convolution of words, as the processor's scalar products take them: of four bytes or of two bfloat16 numbers of
+//! neighbouring channels. Laid out like images of floats, see `planes`, with a plane for each word of channels.
+
+mod block;
+mod panels;
+mod store;
+
+use crate::ops::window::Geometry;
+use crate::tensor::{Element, bf16, bytes_of};
+use crate::threads::Pool;
+
+use super::planes::Planes;
+use super::products::{BlockSize, GRAIN};
+use crate::providers::cpu::gemm::{ByteWord, HalfWord, Weave, Word};
+use crate::providers::cpu::parallel::{GRAIN as COPY_GRAIN, split_mut};
+use crate::providers::cpu::scratch::with_scratch;
+use crate::providers::cpu::simd::{Loop, widest};
+use block::Block;
+pub(in crate::providers::cpu) use panels::WordPanels;
+pub(in crate::providers::cpu) use store::{Place, Requantized, RoundedToHalf, Store, WholeSums};
+
+/// Rows of a panel, whose sums with three vectors of positions registers hold.
+const ROWS: usize = 8;
+
+/// What depends on shapes.
+pub(in crate::providers::cpu) struct WordPlan {
+    planes: Planes,
+    /// Where the rows of the right operand begin, in the planes of a group.
+    taps: Vec<usize>,
+    size: BlockSize,
+    /// Channels of a group, and their planes of words.
+    channels: usize,
+    words: usize,
+}
+
+/// An element of an image that goes into words.
+pub(in crate::providers::cpu) trait Woven: Element {
+    type Word: Word;
+
+    /// Makes words of the lines of as many channels; the bits of `flip` are turned round in each byte.
+    fn weave(lines: &[&[Self]], flip: u8, out: &mut [u32]);
+}
+
+impl WordPlan {
+    /// `None` where the layout would waste memory or work, for more than two axes, and without elements.
+    pub(in crate::providers::cpu) fn new<W: Word>(
+        panels: &WordPanels<W>,
+        g: &Geometry,
+        channels: usize,
+        threads: usize,
+    ) -> Option<Self> {
+        let planes = Planes::new(g).filter(|_| channels > 0)?;
+        let words = channels.div_ceil(W::COUNT);
+        let of_word = |c: usize| planes.taps.iter().map(move |tap| (c, *tap));
+        let taps = (0..words).flat_map(of_word).map(|(c, tap)| c * planes.size() + tap).collect();
+        let size = BlockSize::new(ROWS, panels.shape(), planes.positions, threads);
+        Some(WordPlan { planes, taps, size, channels, words })
+    }
+
+    /// Channels of a group.
+    pub(in crate::providers::cpu) fn channels(&self) -> usize {
+        self.channels
+    }
+
+    /// Words of scratch for an image of `groups` groups.
+    pub(in crate::providers::cpu) fn room(&self, groups: usize) -> usize {
+        groups
+            * self.words
+            * (self.planes.image() + if self.planes.copied() { self.planes.size() } else { 0 })
+    }
+
+    /// Convolves one image: channels of a group follow one another.
+    pub(in crate::providers::cpu) fn image<T: Woven>(
+        &self,
+        pool: &Pool,
+        panels: &WordPanels<T::Word>,
+        image: &Image<'_, T>,
+        first: &[u32],
+        room: &mut [u32],
+        store: &dyn Store,
+    ) {
+        let [groups, m, depth] = panels.shape();
+        let (plane, words) = (self.planes.image(), groups * self.words);
+        let (woven, copied) = room.split_at_mut(words * plane);
+        image.weave(pool, self.words, plane, woven);
+        let source: &[u32] = if self.planes.copied() {
+            let copied = &mut copied[..words * self.planes.size()];
+            let (from, to) = (bytemuck::cast_slice(woven), bytemuck::cast_slice_mut(copied));
+            self.planes.copy_image(pool, from, to, f32::from_bits(image.border));
+            copied
+        } else {
+            woven
+        };
+        let group = source.len() / groups;
+        let (rows, columns) = self.size.get();
+        let positions = self.planes.positions;
+        let (row_blocks, column_blocks) = (m.div_ceil(rows), positions.div_ceil(columns));
+        let work = rows.min(m) * columns.min(positions) * depth;
+        pool.split(groups * row_blocks * column_blocks, GRAIN.div_ceil(work.max(1)), |range| {
+            with_scratch([ROWS * depth], |[room]: [&mut [u32]; 1]| {
+                for i in range {
+                    let (column, rest) = (i % column_blocks * columns, i / column_blocks);
+                    let (row, g) = (rest % row_blocks * rows, rest / row_blocks);
+                    let block = Block {
+                        panels: panels.from(g, row),
+                        first: &first[g * panels.padded_rows() + row..],
+                        taps: &self.taps,
+                        planes: &source[g * group..][..group],
+                        columns: column..(column + columns).min(positions),
+                        lines: self.planes.lines,
+                        rows: g * m + row..g * m + (row + rows).min(m),
+                        store,
+                        room: &mut *room,
+                    };
+                    block.compute::<T::Word>();
+                }
+            });
+        });
+    }
+}
+
+/// An image to convolve.
+pub(in crate::providers::cpu) struct Image<'a, T> {
+    /// All channels.
+    pub(in crate::providers::cpu) data: &'a [T],
+    /// Of a group.
+    pub(in crate::providers::cpu) channels: usize,
+    /// Bits of each byte that are turned round.
+    pub(in crate::providers::cpu) flip: u8,
+    /// The word of what lies around the image.
+    pub(in crate::providers::cpu) border: u32,
+}
+
+impl<T: Woven> Image<'_, T> {
+    /// Makes `words` planes of words for each group. The last one's missing channels are any: weights are zero there.
+    fn weave(&self, pool: &Pool, words: usize, plane: usize, out: &mut [u32]) {
+        let count = T::Word::COUNT;
+        if plane == 1 && self.channels.is_multiple_of(count) {
+            // Channels are neighbours in memory.
+            let bytes = bytemuck::cast_slice_mut::<u32, u8>(out);
+            return bytes.iter_mut().zip(bytes_of(self.data)).for_each(|(y, &x)| *y = x ^ self.flip);
+        }
+        split_mut(pool, out, plane, COPY_GRAIN.div_ceil(plane.max(1)), |range, out| {
+            for (i, out) in range.zip(out.chunks_exact_mut(plane.max(1))) {
+                let (group, word) = (i / words, i % words);
+                let line = |j: usize| {
+                    let channel = (word * count + j).min(self.channels - 1);
+                    &self.data[(group * self.channels + channel) * plane..][..plane]
+                };
+                let lines: [&[T]; 4] = std::array::from_fn(|j| line(j.min(count - 1)));
+                T::weave(&lines[..count], self.flip, out);
+            }
+        });
+    }
+}
+
+impl Woven for u8 {
+    type Word = ByteWord;
+
+    fn weave(lines: &[&[u8]], flip: u8, out: &mut [u32]) {
+        if let Some(&lines) = lines.first_chunk() {
+            widest(Weave { lines, flip, out });
+        }
+    }
+}
+
+impl Woven for bf16 {
+    type Word = HalfWord;
+
+    fn weave(lines: &[&[bf16]], _flip: u8, out: &mut [u32]) {
+        if let Some(&lines) = lines.first_chunk() {
+            widest(Pairs { lines, out });
+        }
+    }
+}
+
+struct Pairs<'a> {
+    lines: [&'a [bf16]; 2],
+    out: &'a mut [u32],
+}
+
+impl Loop for Pairs<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let [even, odd] = self.lines;
+        for ((word, even), odd) in self.out.iter_mut().zip(even).zip(odd) {
+            *word = u32::from(even.to_bits()) | u32::from(odd.to_bits()) << 16;
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Constant weights as words, cut into panels of the rows that a tile computes at a time.
+
+use std::marker::PhantomData;
+use std::ops::Range;
+
+use crate::tensor::bf16;
+use crate::threads::Pool;
+
+use super::ROWS;
+use crate::providers::cpu::gemm::{ByteWord, HalfWord, Source, Word};
+use crate::providers::cpu::parallel::{GRAIN, split_mut};
+
+/// The weights of all groups. A panel holds, for each word of channels and kernel position, the words of its rows;
+/// missing rows and channels are 0.
+pub(in crate::providers::cpu) struct WordPanels<W> {
+    data: Vec<u32>,
+    groups: usize,
+    /// Rows of a group.
+    m: usize,
+    /// Channels of a group, and kernel positions.
+    channels: usize,
+    volume: usize,
+    _word: PhantomData<W>,
+}
+
+impl WordPanels<ByteWord> {
+    /// Packs signed bytes `[groups · m, channels, volume]`, each with some bits turned round; `None` on a processor
+    /// that has no products of them.
+    pub(in crate::providers::cpu) fn of_bytes(
+        weight: &[u8],
+        flip: u8,
+        shape: [usize; 4],
+        pool: &Pool,
+    ) -> Option<Self> {
+        ByteWord::available().then(|| Self::packed(shape, pool, |at| u32::from(weight[at] ^ flip)))
+    }
+
+    /// The sum of each row's bytes, a group's padded to whole panels.
+    pub(in crate::providers::cpu) fn sums(&self) -> Vec<i32> {
+        let mut sums = vec![0; self.groups * self.padded_rows()];
+        let panel = ROWS * self.shape()[2];
+        for (sums, panel) in sums.chunks_exact_mut(ROWS).zip(self.data.chunks_exact(panel.max(1))) {
+            for (i, word) in panel.iter().enumerate() {
+                sums[i % ROWS] += word.to_le_bytes().iter().map(|&x| i32::from(x as i8)).sum::<i32>();
+            }
+        }
+        sums
+    }
+
+    /// A weight, by row of all groups and depth.
+    pub(in crate::providers::cpu) fn byte(&self, row: usize, depth: usize) -> u8 {
+        let (word, lane) = self.place(row / self.m, row % self.m, depth);
+        word.to_le_bytes()[lane]
+    }
+}
+
+impl WordPanels<HalfWord> {
+    /// Packs bfloat16 numbers; `None` on a processor that has no products of them.
+    pub(in crate::providers::cpu) fn of_halves(
+        weight: &[bf16],
+        shape: [usize; 4],
+        pool: &Pool,
+    ) -> Option<Self> {
+        HalfWord::available().then(|| Self::packed(shape, pool, |at| weight[at].to_bits().into()))
+    }
+}
+
+impl<W: Word> WordPanels<W> {
+    /// `bits` gives those of an element of the weight.
+    fn packed(
+        [groups, m, channels, volume]: [usize; 4],
+        pool: &Pool,
+        bits: impl Fn(usize) -> u32 + Sync,
+    ) -> Self {
+        let depth = channels.div_ceil(W::COUNT) * volume;
+        let mut data = vec![0; groups * m.next_multiple_of(ROWS) * depth];
+        let (panel, of_group) = (ROWS * depth, m.div_ceil(ROWS));
+        split_mut(pool, &mut data, panel, GRAIN.div_ceil(panel.max(1)), |range, part| {
+            for (i, panel) in range.zip(part.chunks_exact_mut(panel.max(1))) {
+                let (group, first) = (i / of_group, i % of_group * ROWS);
+                for (row, r) in (first..m).zip(0..ROWS) {
+                    for channel in 0..channels {
+                        let (word, shift) = (channel / W::COUNT, 32 / W::COUNT * (channel % W::COUNT));
+                        let from = ((group * m + row) * channels + channel) * volume;
+                        for tap in 0..volume {
+                            panel[(word * volume + tap) * ROWS + r] |= bits(from + tap) << shift;
+                        }
+                    }
+                }
+            }
+        });
+        WordPanels { data, groups, m, channels, volume, _word: PhantomData }
+    }
+
+    /// Rows of a group, filled up to whole panels.
+    pub(in crate::providers::cpu) fn padded_rows(&self) -> usize {
+        self.m.next_multiple_of(ROWS)
+    }
+
+    /// Groups, rows of a group, words of a row.
+    pub(super) fn shape(&self) -> [usize; 3] {
+        [self.groups, self.m, self.channels.div_ceil(W::COUNT) * self.volume]
+    }
+
+    /// Panels of a group from the one that holds row `first`, which begins a panel.
+    pub(super) fn from(&self, group: usize, first: usize) -> &[u32] {
+        let depth = self.shape()[2];
+        let size = self.padded_rows() * depth;
+        &self.data[group * size..][..size][first * depth..]
+    }
+
+    /// The word of an element of a group's row, and which of the word's numbers it is.
+    fn place(&self, group: usize, row: usize, depth: usize) -> (u32, usize) {
+        let (channel, tap) = (depth / self.volume, depth % self.volume);
+        let panel = self.from(group, row / ROWS * ROWS);
+        let word = panel[(channel / W::COUNT * self.volume + tap) * ROWS + row % ROWS];
+        (word, channel % W::COUNT)
+    }
+}
+
+/// As the left operand of a general product.
+impl Source<f32> for WordPanels<HalfWord> {
+    fn fill(&self, batch: usize, rows: Range<usize>, columns: Range<usize>, out: &mut [f32]) {
+        for (row, out) in rows.zip(out.chunks_exact_mut(columns.len().max(1))) {
+            for (depth, y) in columns.clone().zip(out) {
+                let (word, half) = self.place(batch % self.groups, row, depth);
+                *y = f32::from_bits(if half == 0 { word << 16 } else { word & 0xffff_0000 });
+            }
+        }
+    }
+}

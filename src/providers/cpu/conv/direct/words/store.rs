@@ -1,0 +1,156 @@
+//! What becomes of the sums of words on their way to memory.
+
+use std::ops::Range;
+
+use crate::ops::activation::Activation;
+use crate::tensor::{Element, bf16};
+
+use super::super::finish::{Segment, Segments};
+use crate::providers::cpu::gemm::{VECTOR, activate};
+use crate::providers::cpu::halves::brain_bits;
+use crate::providers::cpu::parallel::Parts;
+use crate::providers::cpu::simd::{Loop, widest};
+
+/// Takes the sums of a tile. Each is given once, from any thread.
+pub(in crate::providers::cpu) trait Store: Sync {
+    /// Rows of sums that are `width` apart, of which the segments are the output's; they may be changed, and a
+    /// vector may be read from each.
+    fn rows(&self, sums: &mut [u32], width: usize, rows: Range<usize>, segments: &Segments);
+}
+
+/// Where the sums of an image go: a row-major matrix of a row for each output channel.
+pub(in crate::providers::cpu) struct Place<'a, T> {
+    /// The outputs of all images.
+    pub(in crate::providers::cpu) out: &'a Parts<'a, T>,
+    /// Where this matrix begins there.
+    pub(in crate::providers::cpu) start: usize,
+    /// Columns of the matrix.
+    pub(in crate::providers::cpu) columns: usize,
+}
+
+impl<T: Element> Place<'_, T> {
+    /// Writes the segments of rows: `of` gives the elements of a vector of sums of a row, and of how many it needs.
+    #[inline(always)]
+    fn write(
+        &self,
+        sums: &[u32],
+        width: usize,
+        rows: Range<usize>,
+        segments: &Segments,
+        of: impl Fn(usize, &[u32; VECTOR]) -> [T; VECTOR],
+    ) {
+        for (i, row) in rows.enumerate() {
+            for &Segment { from, to, len } in segments.list() {
+                let Some(vector) = sums[i * width + from..].first_chunk() else { return };
+                let elements = of(row, vector);
+                let at = self.start + row * self.columns + to;
+                // SAFETY: tiles do not overlap, and each is given once.
+                let out = unsafe { self.out.get(at..at + len) };
+                match out.first_chunk_mut() {
+                    Some(out) => *out = elements,
+                    None => out.copy_from_slice(&elements[..len]),
+                }
+            }
+        }
+    }
+}
+
+/// Sums of bytes as they are.
+pub(in crate::providers::cpu) struct WholeSums<'a>(pub(in crate::providers::cpu) Place<'a, i32>);
+
+impl Store for WholeSums<'_> {
+    fn rows(&self, sums: &mut [u32], width: usize, rows: Range<usize>, segments: &Segments) {
+        self.0.write(sums, width, rows, segments, |_, sums| sums.map(|sum| sum as i32));
+    }
+}
+
+/// Sums of bytes times a factor for each row, as bytes: rounded to nearest even, shifted and limited.
+pub(in crate::providers::cpu) struct Requantized<'a> {
+    /// Bytes, whose bits are those of signed ones if `signed`.
+    pub(in crate::providers::cpu) place: Place<'a, u8>,
+    pub(in crate::providers::cpu) factors: &'a [f32],
+    pub(in crate::providers::cpu) zero: i32,
+    pub(in crate::providers::cpu) signed: bool,
+}
+
+impl Store for Requantized<'_> {
+    fn rows(&self, sums: &mut [u32], width: usize, rows: Range<usize>, segments: &Segments) {
+        widest(Requantize { store: self, sums, width, rows, segments });
+    }
+}
+
+struct Requantize<'a> {
+    store: &'a Requantized<'a>,
+    sums: &'a [u32],
+    width: usize,
+    rows: Range<usize>,
+    segments: &'a Segments,
+}
+
+impl Loop for Requantize<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let &Requantized { ref place, factors, zero, signed } = self.store;
+        let low = (if signed { -128 } else { 0 } - zero) as f32;
+        let (high, shift) = (low + 255.0, zero);
+        place.write(self.sums, self.width, self.rows, self.segments, |row, sums| {
+            let factor = factors[row];
+            // Beside 1.5·2²³ a float has no room for fractions: the number lies in its last bits.
+            sums.map(|sum| {
+                let x = (sum as i32 as f32 * factor).max(low).min(high) + 12_582_912.0;
+                (x.to_bits() as i32 + shift) as u8
+            })
+        });
+    }
+}
+
+/// Sums of bfloat16 numbers, with residual and activation, rounded to bfloat16.
+pub(in crate::providers::cpu) struct RoundedToHalf<'a> {
+    pub(in crate::providers::cpu) place: Place<'a, bf16>,
+    /// Of the outputs' shape.
+    pub(in crate::providers::cpu) residual: Option<&'a [bf16]>,
+    pub(in crate::providers::cpu) activation: Activation,
+}
+
+impl Store for RoundedToHalf<'_> {
+    fn rows(&self, sums: &mut [u32], width: usize, rows: Range<usize>, segments: &Segments) {
+        let floats: &mut [f32] = bytemuck::cast_slice_mut(sums);
+        if let Some(residual) = self.residual {
+            for (i, row) in rows.clone().enumerate() {
+                for &Segment { from, to, len } in segments.list() {
+                    let at = self.place.start + row * self.place.columns + to;
+                    let sums = &mut floats[i * width + from..][..len];
+                    sums.iter_mut().zip(&residual[at..at + len]).for_each(|(y, x)| *y += widened(*x));
+                }
+            }
+        }
+        activate(self.activation, &mut floats[..rows.len() * width]);
+        widest(Round { place: &self.place, sums, width, rows, segments });
+    }
+}
+
+#[inline(always)]
+fn widened(x: bf16) -> f32 {
+    f32::from_bits(u32::from(x.to_bits()) << 16)
+}
+
+struct Round<'a> {
+    place: &'a Place<'a, bf16>,
+    sums: &'a [u32],
+    width: usize,
+    rows: Range<usize>,
+    segments: &'a Segments,
+}
+
+impl Loop for Round<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        self.place.write(self.sums, self.width, self.rows, self.segments, |_, sums| {
+            sums.map(|bits| bf16::from_bits(brain_bits(bits)))
+        });
+    }
+}

@@ -1,0 +1,205 @@
+//! Convolution in bfloat16 with constant weights, over one or two axes: as words of two channels where the processor
+//! has products of them; depthwise in `f32`, a channel at a time.
+
+use crate::ops::OpError;
+use crate::ops::conv::Conv;
+use crate::tensor::{Tensor, TensorView, TensorViewMut, bf16};
+use crate::threads::Pool;
+
+use super::super::gemm::{HalfWord, Left};
+use super::super::halves::{narrow_brain, widen_brain};
+use super::super::parallel::Parts;
+use super::super::scratch::with_scratch;
+use super::super::{Argument, Kernel, KernelContext, Prepared};
+use super::direct::{DepthwisePlane, Image, Place, RoundedToHalf, WordPanels, WordPlan};
+use super::general;
+
+/// Multiplications of a plane worth handing to another thread: some 20 µs of work.
+const GRAIN: usize = 1 << 16;
+
+pub(super) struct HalfConv {
+    op: Conv,
+    weight: Weight,
+    threads: usize,
+}
+
+enum Weight {
+    Words(WordPanels<HalfWord>),
+    /// A kernel for each output channel.
+    Depthwise(Vec<f32>),
+}
+
+/// What depends on shapes.
+enum State {
+    Words(WordPlan),
+    Depthwise(DepthwisePlane),
+    General(general::State),
+}
+
+impl HalfConv {
+    /// `None` on a processor without products of bfloat16 numbers. The weight has one or two spatial axes.
+    pub(super) fn new(op: &Conv, weight: &Tensor, pool: &Pool) -> Result<Option<Self>, OpError> {
+        let shape = weight.shape();
+        let aligned = weight.aligned()?;
+        let elements = aligned.view().slice::<bf16>();
+        let sizes = [op.group, shape[0] / op.group, shape[1], shape[2..].iter().product()];
+        let Some(panels) = WordPanels::of_halves(elements, sizes, pool) else { return Ok(None) };
+        let weight = match op.group > 1 && shape[1] == 1 {
+            true => Weight::Depthwise(elements.iter().map(|x| x.to_f32()).collect()),
+            false => Weight::Words(panels),
+        };
+        Ok(Some(HalfConv { op: op.clone(), weight, threads: pool.threads() }))
+    }
+
+    fn state(&self, x: &[usize], w: &[usize]) -> Result<State, OpError> {
+        let geometry = self.op.window.geometry(&x[2..], &w[2..])?;
+        let empty = x.contains(&0) || w.contains(&0);
+        let state = match &self.weight {
+            _ if empty => None,
+            Weight::Words(panels) => WordPlan::new(panels, &geometry, w[1], self.threads).map(State::Words),
+            Weight::Depthwise(_) => DepthwisePlane::new(&geometry).map(State::Depthwise),
+        };
+        state.map_or_else(|| Ok(State::General(general::State::new(&self.op, x, w)?)), Ok)
+    }
+}
+
+impl Kernel for HalfConv {
+    fn prepare(
+        &self,
+        inputs: &[Option<Argument<'_>>],
+        _outputs: &[Option<&[usize]>],
+    ) -> Result<Prepared, OpError> {
+        let (Some(x), Some(w)) = (&inputs[0], &inputs[1]) else { return Ok(Prepared::default()) };
+        let state = self.state(x.shape, w.shape)?;
+        let words = match &state {
+            State::Words(plan) => match &self.weight {
+                Weight::Words(panels) => panels.padded_rows() * self.op.group + plan.room(self.op.group),
+                Weight::Depthwise(_) => 0,
+            },
+            // A bias in floats.
+            State::Depthwise(_) => w.shape[0],
+            State::General(_) => 0,
+        };
+        Ok(Prepared { state: Some(Box::new(state)), scratch: words * size_of::<u32>() })
+    }
+
+    fn run(
+        &self,
+        cx: &KernelContext<'_>,
+        inputs: &[Option<TensorView<'_>>],
+        outputs: &mut [Option<TensorViewMut<'_>>],
+    ) -> Result<(), OpError> {
+        match (cx.state::<State>(), &self.weight) {
+            (State::Words(plan), Weight::Words(panels)) => self.words(cx, plan, panels, inputs, outputs),
+            (State::Depthwise(plane), Weight::Depthwise(kernels)) => {
+                self.depthwise(cx, plane, kernels, inputs, outputs);
+                Ok(())
+            }
+            (State::General(state), weight) => {
+                let packed = match weight {
+                    Weight::Words(panels) => Some(Left::Source(panels)),
+                    Weight::Depthwise(_) => None,
+                };
+                general::convolve::<bf16>(cx, &self.op, state, packed, inputs, outputs);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn consumes(&self, input: usize) -> bool {
+        // The general way reads a depthwise weight.
+        input == 1 && matches!(self.weight, Weight::Words(_))
+    }
+}
+
+impl HalfConv {
+    fn words(
+        &self,
+        cx: &KernelContext<'_>,
+        plan: &WordPlan,
+        panels: &WordPanels<HalfWord>,
+        inputs: &[Option<TensorView<'_>>],
+        outputs: &mut [Option<TensorViewMut<'_>>],
+    ) -> Result<(), OpError> {
+        let (Some(x), Some(y)) = (inputs[0], &mut outputs[0]) else { return Ok(()) };
+        let optional = |i: usize| inputs.get(i).copied().flatten().map(|input| input.slice::<bf16>());
+        let (images, rows, group) = (x.shape()[0], y.shape()[1], self.op.group);
+        let columns = y.shape()[2..].iter().product();
+        let padded = panels.padded_rows();
+        let (first, room) = cx.scratch::<u32>().split_at_mut(group * padded);
+        first.fill(0);
+        if let Some(bias) = optional(2) {
+            let m = rows / group;
+            for (first, bias) in first.chunks_exact_mut(padded).zip(bias.chunks_exact(m)) {
+                first.iter_mut().zip(bias).for_each(|(y, x)| *y = u32::from(x.to_bits()) << 16);
+            }
+        }
+        let (x, size) = (x.slice::<bf16>(), x.len() / images);
+        let out = Parts::new(y.slice::<bf16>());
+        for i in 0..images {
+            if cx.cancelled() {
+                return Err(OpError::Cancelled);
+            }
+            let channels = plan.channels();
+            let image = Image { data: &x[i * size..][..size], channels, flip: 0, border: 0 };
+            let place = Place { out: &out, start: i * rows * columns, columns };
+            let store = RoundedToHalf { place, residual: optional(3), activation: self.op.activation };
+            plan.image(cx.pool, panels, &image, first, room, &store);
+        }
+        Ok(())
+    }
+
+    /// A channel becomes floats, and its outputs halves again.
+    fn depthwise(
+        &self,
+        cx: &KernelContext<'_>,
+        plane: &DepthwisePlane,
+        kernels: &[f32],
+        inputs: &[Option<TensorView<'_>>],
+        outputs: &mut [Option<TensorViewMut<'_>>],
+    ) {
+        let (Some(x), Some(y)) = (inputs[0], &mut outputs[0]) else { return };
+        let optional = |i: usize| inputs.get(i).copied().flatten().map(|input| input.slice::<bf16>());
+        let (images, channels, rows) = (x.shape()[0], x.shape()[1], y.shape()[1]);
+        let columns: usize = y.shape()[2..].iter().product();
+        let (multiplier, volume, size) = (rows / channels, kernels.len() / rows, plane.image());
+        let outputs = multiplier * columns;
+        let bias = optional(2).map(|bias| {
+            let floats = cx.scratch::<f32>();
+            widen_brain(bias, &mut floats[..rows]);
+            &floats[..rows]
+        });
+        let residual = optional(3);
+        let x = x.slice::<bf16>();
+        let out = Parts::new(y.slice::<bf16>());
+        let work = plane.work() * multiplier;
+        cx.pool.split(images * channels, GRAIN.div_ceil(work), |range| {
+            let added = if residual.is_some() { outputs } else { 0 };
+            with_scratch(
+                [size, outputs, added, plane.room()],
+                |[image, sums, added, room]: [&mut [f32]; 4]| {
+                    for i in range {
+                        let row = i % channels * multiplier;
+                        widen_brain(&x[i * size..][..size], image);
+                        if let Some(residual) = residual {
+                            widen_brain(&residual[i * outputs..][..outputs], added);
+                        }
+                        plane.convolve(
+                            image,
+                            &kernels[row * volume..][..multiplier * volume],
+                            bias.map(|bias| &bias[row..row + multiplier]),
+                            residual.map(|_| &*added),
+                            self.op.activation,
+                            room,
+                            sums,
+                        );
+                        // SAFETY: the outputs of a channel are written once.
+                        let out = unsafe { out.get(i * outputs..(i + 1) * outputs) };
+                        narrow_brain(sums, out);
+                    }
+                },
+            );
+        });
+    }
+}

@@ -1,0 +1,365 @@
+//! Products of words on AVX-512: what fills 32 bits, four bytes or two bfloat16 numbers, is multiplied and summed
+//! by one instruction, 16 words of it at a time.
+
+/// What a word holds. The functions ask for a processor for which `available` is true.
+pub(in crate::providers::cpu) trait Word: Send + Sync + 'static {
+    /// Numbers in a word.
+    const COUNT: usize;
+
+    /// Whether the processor has the instruction.
+    fn available() -> bool;
+
+    /// `R` rows of words at `a`, each `row` words from the next, times the panel `b` of `COLUMNS` columns: sums
+    /// to `out`, whose rows are `columns` apart; `width` columns are written, or added.
+    ///
+    /// # Safety
+    /// `available()`; `a` must have `R` rows of as many words as `b` has lines, `out` `R` rows of `width` (at
+    /// most `COLUMNS`) words.
+    unsafe fn rows<const R: usize>(
+        out: *mut u32,
+        columns: usize,
+        width: usize,
+        a: *const u32,
+        row: usize,
+        b: &[u32],
+        add: bool,
+    );
+
+    /// A panel of `R` rows, by depth, times `V` vectors of words at each of `taps` from `planes` on; sums begin
+    /// with `first`, one for each row, and go to `out`, a row after the other. Only the words in `mask` are read of
+    /// the last vector.
+    ///
+    /// # Safety
+    /// `available()`; `panel` must have `R` words for each tap, `first` `R` of them, `out` room for `R·V` vectors;
+    /// the words that are read must be valid.
+    unsafe fn tile<const R: usize, const V: usize>(
+        out: *mut u32,
+        first: *const u32,
+        panel: *const u32,
+        taps: &[usize],
+        planes: *const u32,
+        mask: u16,
+    );
+
+    /// The products of words at `a` and `b`, summed for every 8th, added to `sums`.
+    ///
+    /// # Safety
+    /// `available()`; both must have 8 times `depth` words.
+    unsafe fn column(sums: &mut [u32; 8], a: *const u32, b: *const u32, depth: usize);
+}
+
+/// Columns of a right operand's panel: two vectors.
+pub(in crate::providers::cpu) const COLUMNS: usize = 32;
+/// Words of a vector.
+pub(in crate::providers::cpu) const VECTOR: usize = 16;
+
+/// Four bytes: in left operands and planes unsigned ones, in the others signed ones. Sums are of `i32`
+/// (AVX512_VNNI's `vpdpbusd`).
+pub(in crate::providers::cpu) struct Bytes;
+
+/// Two bfloat16 numbers, the first in the lower half. Sums are of `f32` (AVX512_BF16's `vdpbf16ps`); those of pairs
+/// are rounded to nearest even, and what is smaller than the smallest normal number counts as zero.
+pub(in crate::providers::cpu) struct Halves;
+
+macro_rules! word {
+    ($word:ident, $count:literal, $feature:tt, $module:ident, $left_times_right:expr, $add:expr) => {
+        impl Word for $word {
+            const COUNT: usize = $count;
+
+            fn available() -> bool {
+                #[cfg(target_arch = "x86_64")]
+                {
+                    is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!($feature)
+                }
+                #[cfg(not(target_arch = "x86_64"))]
+                {
+                    false
+                }
+            }
+
+            #[cfg(target_arch = "x86_64")]
+            unsafe fn rows<const R: usize>(
+                out: *mut u32,
+                columns: usize,
+                width: usize,
+                a: *const u32,
+                row: usize,
+                b: &[u32],
+                add: bool,
+            ) {
+                // SAFETY: as the caller promises.
+                unsafe { $module::rows::<R>(out, columns, width, a, row, b, add) }
+            }
+
+            #[cfg(target_arch = "x86_64")]
+            unsafe fn tile<const R: usize, const V: usize>(
+                out: *mut u32,
+                first: *const u32,
+                panel: *const u32,
+                taps: &[usize],
+                planes: *const u32,
+                mask: u16,
+            ) {
+                // SAFETY: as the caller promises.
+                unsafe { $module::tile::<R, V>(out, first, panel, taps, planes, mask) }
+            }
+
+            #[cfg(target_arch = "x86_64")]
+            unsafe fn column(sums: &mut [u32; 8], a: *const u32, b: *const u32, depth: usize) {
+                // SAFETY: as the caller promises.
+                unsafe { $module::column(sums, a, b, depth) }
+            }
+
+            // Nothing calls these where `available` is false.
+            #[cfg(not(target_arch = "x86_64"))]
+            unsafe fn rows<const R: usize>(
+                _: *mut u32,
+                _: usize,
+                _: usize,
+                _: *const u32,
+                _: usize,
+                _: &[u32],
+                _: bool,
+            ) {
+            }
+
+            #[cfg(not(target_arch = "x86_64"))]
+            unsafe fn tile<const R: usize, const V: usize>(
+                _: *mut u32,
+                _: *const u32,
+                _: *const u32,
+                _: &[usize],
+                _: *const u32,
+                _: u16,
+            ) {
+            }
+
+            #[cfg(not(target_arch = "x86_64"))]
+            unsafe fn column(_: &mut [u32; 8], _: *const u32, _: *const u32, _: usize) {}
+        }
+
+        #[cfg(target_arch = "x86_64")]
+        mod $module {
+            use std::arch::x86_64::*;
+
+            use super::{COLUMNS, VECTOR};
+
+            /// See `Word::rows`.
+            #[target_feature(enable = "avx512f,avx512bw")]
+            #[target_feature(enable = $feature)]
+            pub(super) unsafe fn rows<const R: usize>(
+                out: *mut u32,
+                columns: usize,
+                width: usize,
+                a: *const u32,
+                row: usize,
+                b: &[u32],
+                add: bool,
+            ) {
+                let mut sums = [[_mm512_setzero_si512(); 2]; R];
+                for (p, line) in b.chunks_exact(COLUMNS).enumerate() {
+                    // SAFETY: a line has two vectors; each row of `a` has a word for it.
+                    unsafe {
+                        let right = [0, VECTOR].map(|j| _mm512_loadu_si512(line.as_ptr().add(j).cast()));
+                        for (r, sums) in sums.iter_mut().enumerate() {
+                            let left = _mm512_set1_epi32(*a.add(r * row + p) as i32);
+                            for (sum, right) in sums.iter_mut().zip(right) {
+                                *sum = $left_times_right(*sum, left, right);
+                            }
+                        }
+                    }
+                }
+                for (half, from) in [0, VECTOR].into_iter().enumerate().filter(|&(_, from)| from < width) {
+                    let mask = match width - from {
+                        VECTOR.. => !0,
+                        rest => (1u16 << rest) - 1,
+                    };
+                    for (r, sums) in sums.iter().enumerate() {
+                        // SAFETY: the mask leaves out what lies beyond the row.
+                        unsafe {
+                            let at = out.add(r * columns + from).cast();
+                            let sum = match add {
+                                true => $add(sums[half], _mm512_maskz_loadu_epi32(mask, at)),
+                                false => sums[half],
+                            };
+                            _mm512_mask_storeu_epi32(at, mask, sum);
+                        }
+                    }
+                }
+            }
+
+            /// See `Word::tile`.
+            #[target_feature(enable = "avx512f,avx512bw")]
+            #[target_feature(enable = $feature)]
+            pub(super) unsafe fn tile<const R: usize, const V: usize>(
+                out: *mut u32,
+                first: *const u32,
+                mut panel: *const u32,
+                taps: &[usize],
+                planes: *const u32,
+                mask: u16,
+            ) {
+                // SAFETY: as the caller promises.
+                unsafe {
+                    let mut sums: [[__m512i; V]; R] =
+                        std::array::from_fn(|r| [_mm512_set1_epi32(*first.add(r) as i32); V]);
+                    for &tap in taps {
+                        let from = planes.add(tap);
+                        let left: [__m512i; V] = std::array::from_fn(|v| match v + 1 == V {
+                            true => _mm512_maskz_loadu_epi32(mask, from.add(v * VECTOR).cast()),
+                            false => _mm512_loadu_si512(from.add(v * VECTOR).cast()),
+                        });
+                        for (r, sums) in sums.iter_mut().enumerate() {
+                            let right = _mm512_set1_epi32(*panel.add(r) as i32);
+                            for (sum, left) in sums.iter_mut().zip(left) {
+                                *sum = $left_times_right(*sum, left, right);
+                            }
+                        }
+                        panel = panel.add(R);
+                    }
+                    for (i, &sum) in sums.as_flattened().iter().enumerate() {
+                        _mm512_storeu_si512(out.add(i * VECTOR).cast(), sum);
+                    }
+                }
+            }
+
+            /// See `Word::column`.
+            #[target_feature(enable = "avx512f,avx512bw")]
+            #[target_feature(enable = $feature)]
+            pub(super) unsafe fn column(sums: &mut [u32; 8], a: *const u32, b: *const u32, depth: usize) {
+                let mut parts = [_mm512_setzero_si512(); 4];
+                for (i, at) in (0..8 * depth).step_by(VECTOR).enumerate() {
+                    let mask = if 8 * depth - at < VECTOR { 0xff } else { !0 };
+                    // SAFETY: the mask leaves out what lies beyond an odd depth.
+                    unsafe {
+                        let left = _mm512_maskz_loadu_epi32(mask, a.add(at).cast());
+                        let right = _mm512_maskz_loadu_epi32(mask, b.add(at).cast());
+                        parts[i % 4] = $left_times_right(parts[i % 4], left, right);
+                    }
+                }
+                let all = $add($add(parts[0], parts[1]), $add(parts[2], parts[3]));
+                let swapped = _mm512_shuffle_i64x2::<0b01_00_11_10>(all, all);
+                let both = $add(all, swapped);
+                // SAFETY: eight words to eight.
+                unsafe {
+                    let at = sums.as_mut_ptr().cast();
+                    let before = _mm512_maskz_loadu_epi32(0xff, at);
+                    _mm512_mask_storeu_epi32(at, 0xff, $add(both, before));
+                }
+            }
+        }
+    };
+}
+
+word!(
+    Bytes,
+    4,
+    "avx512vnni",
+    bytes,
+    |sum: __m512i, left: __m512i, right: __m512i| _mm512_dpbusd_epi32(sum, left, right),
+    |a: __m512i, b: __m512i| _mm512_add_epi32(a, b)
+);
+word!(
+    Halves,
+    2,
+    "avx512bf16",
+    halves,
+    |sum: __m512i, left: __m512i, right: __m512i| {
+        let sum = _mm512_castsi512_ps(sum);
+        let pairs = |x: __m512i| std::mem::transmute::<__m512i, __m512bh>(x);
+        _mm512_castps_si512(_mm512_dpbf16_ps(sum, pairs(left), pairs(right)))
+    },
+    |a: __m512i, b: __m512i| {
+        _mm512_castps_si512(_mm512_add_ps(_mm512_castsi512_ps(a), _mm512_castsi512_ps(b)))
+    }
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Against the definition, with numbers whose sums are exact in either type: `pack` makes a word of small
+    /// whole numbers, `value` a number of a sum.
+    fn check<W: Word>(pack: impl Fn(&[i32], bool) -> u32, value: impl Fn(u32) -> i64) {
+        if !W::available() {
+            println!("skipped: this processor has no such products");
+            return;
+        }
+        let number = |i: usize, seed: usize| ((i * 7919 + seed * 104_729) % 11) as i32;
+        let words = |count: usize, seed: usize, signed: bool| -> (Vec<i32>, Vec<u32>) {
+            let numbers: Vec<i32> =
+                (0..count * W::COUNT).map(|i| number(i, seed) - if signed { 5 } else { 0 }).collect();
+            let words = numbers.chunks(W::COUNT).map(|chunk| pack(chunk, signed)).collect();
+            (numbers, words)
+        };
+        let dot = |a: &[i32], i: usize, b: &[i32], j: usize| -> i64 {
+            let (a, b) = (&a[i * W::COUNT..], &b[j * W::COUNT..]);
+            (0..W::COUNT).map(|k| i64::from(a[k]) * i64::from(b[k])).sum()
+        };
+        for depth in [1, 2, 7, 64] {
+            // Rows times a panel, twice: written and added.
+            let ((a, aw), (b, bw)) = (words(3 * depth, 1, false), words(COLUMNS * depth, 2, true));
+            for width in [1, 16, 19, 32] {
+                let mut out = vec![0; 3 * width];
+                for add in [false, true] {
+                    // SAFETY: operands of these extents.
+                    unsafe { W::rows::<3>(out.as_mut_ptr(), width, width, aw.as_ptr(), depth, &bw, add) };
+                }
+                for (i, &sum) in out.iter().enumerate() {
+                    let (r, j) = (i / width, i % width);
+                    let want: i64 = (0..depth).map(|p| dot(&a, r * depth + p, &b, p * COLUMNS + j)).sum();
+                    assert_eq!(value(sum), 2 * want, "{depth} {width} {i}");
+                }
+            }
+            // A tile of planes, the last vector of 3 words.
+            let (planes, planes_words) = words(depth * 2 + VECTOR + 3, 3, false);
+            let (panel, panel_words) = words(depth * 8, 4, true);
+            let taps: Vec<usize> = (0..depth).map(|p| p * 2).collect();
+            let first: Vec<u32> = (0..8).map(|r| pack_sum::<W>(r)).collect();
+            let mut out = vec![0; 8 * 2 * VECTOR];
+            // SAFETY: operands of these extents.
+            unsafe {
+                W::tile::<8, 2>(
+                    out.as_mut_ptr(),
+                    first.as_ptr(),
+                    panel_words.as_ptr(),
+                    &taps,
+                    planes_words.as_ptr(),
+                    0b111,
+                );
+            }
+            for r in 0..8 {
+                for j in 0..VECTOR + 3 {
+                    let want: i64 = (0..depth).map(|p| dot(&planes, p * 2 + j, &panel, p * 8 + r)).sum();
+                    assert_eq!(value(out[r * 2 * VECTOR + j]), want + r as i64, "{depth} {r} {j}");
+                }
+            }
+            let (column, column_words) = words(depth * 8, 5, false);
+            let mut sums: [u32; 8] = std::array::from_fn(|r| pack_sum::<W>(r as i32));
+            // SAFETY: operands of these extents.
+            unsafe { W::column(&mut sums, column_words.as_ptr(), panel_words.as_ptr(), depth) };
+            for (r, &sum) in sums.iter().enumerate() {
+                let want: i64 = (0..depth).map(|p| dot(&column, p * 8 + r, &panel, p * 8 + r)).sum();
+                assert_eq!(value(sum), want + r as i64);
+            }
+        }
+    }
+
+    /// A sum that is a small whole number.
+    fn pack_sum<W: Word>(x: i32) -> u32 {
+        if W::COUNT == 4 { x as u32 } else { (x as f32).to_bits() }
+    }
+
+    #[test]
+    fn bytes() {
+        let pack = |numbers: &[i32], _: bool| u32::from_le_bytes(std::array::from_fn(|i| numbers[i] as u8));
+        check::<Bytes>(pack, |sum| i64::from(sum as i32));
+    }
+
+    #[test]
+    fn halves() {
+        let half = |x: i32| (x as f32).to_bits() >> 16;
+        let pack = |numbers: &[i32], _: bool| half(numbers[0]) | half(numbers[1]) << 16;
+        check::<Halves>(pack, |sum| f32::from_bits(sum) as i64);
+    }
+}

@@ -1,0 +1,149 @@
+//! Convolutions with a constant weight, of words of four channels.
+
+use std::ops::Range;
+
+use crate::ops::OpError;
+use crate::ops::qlinear::QuantizedConv;
+use crate::providers::cpu::conv::{Image, Place, Requantized, WholeSums, WordPanels, WordPlan};
+use crate::providers::cpu::gemm::{ByteMatrix, ByteWord};
+use crate::providers::cpu::parallel::Parts;
+use crate::providers::cpu::{KernelContext, NodeContext};
+use crate::tensor::{ElementType, TensorView, TensorViewMut};
+
+use super::super::{Bytes, scales};
+
+/// A weight without zero points, packed.
+pub(super) struct Packed {
+    panels: WordPanels<ByteWord>,
+    /// See `WordPanels::sums`.
+    sums: Vec<i32>,
+}
+
+impl Packed {
+    /// `None` where there is none: the weight or its zero point is not known or not zero, channels come last, there
+    /// are more than two axes, or the processor has no products of bytes.
+    pub(super) fn new(node: &NodeContext<'_>, op: &QuantizedConv) -> Result<Option<Self>, OpError> {
+        let (weight, zero) = (op.weight(), if op.requantized { 5 } else { 3 });
+        let Some(w) =
+            node.constant(weight).filter(|w| !op.channels_last && (3..=4).contains(&w.shape().len()))
+        else {
+            return Ok(None);
+        };
+        // Unsigned bytes and their zero points become signed ones.
+        let flip = if w.ty() == ElementType::U8 { 128 } else { 0 };
+        match (node.input(zero), node.constant(zero)) {
+            (None, _) if flip == 0 => {}
+            (Some(_), Some(zero)) if zero.aligned()?.view().bytes().iter().all(|&x| x == flip) => {}
+            _ => return Ok(None),
+        }
+        let w = w.aligned()?;
+        let (shape, weight) = (w.shape(), w.view().bytes());
+        let sizes = [op.group, shape[0] / op.group, shape[1], shape[2..].iter().product()];
+        let panels = WordPanels::of_bytes(weight, flip, sizes, node.pool);
+        Ok(panels.map(|panels| Packed { sums: panels.sums(), panels }))
+    }
+
+    pub(super) fn plan(
+        &self,
+        op: &QuantizedConv,
+        x: &[usize],
+        w: &[usize],
+        threads: usize,
+    ) -> Result<Option<WordPlan>, OpError> {
+        Ok(WordPlan::new(&self.panels, &op.window.geometry(&x[2..], &w[2..])?, w[1], threads))
+    }
+
+    /// Words of scratch.
+    pub(super) fn room(&self, op: &QuantizedConv, plan: &WordPlan, rows: usize) -> usize {
+        self.sums.len() + rows + plan.room(op.group)
+    }
+
+    pub(super) fn run(
+        &self,
+        cx: &KernelContext<'_>,
+        op: &QuantizedConv,
+        plan: &WordPlan,
+        stride: usize,
+        inputs: &[Option<TensorView<'_>>],
+        y: &mut TensorViewMut<'_>,
+    ) -> Result<(), OpError> {
+        let input = |i: usize| inputs.get(i).copied().flatten();
+        let Some(x) = input(0) else { return Ok(()) };
+        let (images, rows) = (x.shape()[0], y.shape()[1]);
+        let columns: usize = y.shape()[2..].iter().product();
+        let (first, rest) = cx.scratch::<u32>().split_at_mut(self.sums.len());
+        let (factors, room) = rest.split_at_mut(rows);
+        let factors: &mut [f32] = bytemuck::cast_slice_mut(factors);
+        // Signed bytes of the image become unsigned ones, which are 128 more.
+        let flip = if x.ty() == ElementType::I8 { 128 } else { 0 };
+        let zero = input(2).and_then(|zero| zero.bytes().first().copied()).unwrap_or(0) ^ flip;
+        let bias = if op.requantized { input(8).map(|bias| bias.slice::<i32>()) } else { None };
+        let (m, of_group) = (rows / op.group, self.sums.len() / op.group);
+        for (i, (first, &sum)) in first.iter_mut().zip(&self.sums).enumerate() {
+            let (group, row) = (i / of_group, i % of_group);
+            let bias = bias.filter(|_| row < m).map_or(0, |bias| bias[group * m + row]);
+            *first = bias.wrapping_sub(i32::from(zero).wrapping_mul(sum)) as u32;
+        }
+        let size = x.len() / images.max(1);
+        let image = |i: usize| Image {
+            data: &x.bytes()[i * size..][..size],
+            channels: x.shape()[1] / op.group,
+            flip,
+            border: u32::from_le_bytes([zero; 4]),
+        };
+        if !op.requantized {
+            let out = Parts::new(y.slice::<i32>());
+            return each(cx, images, |i| {
+                let store = WholeSums(Place { out: &out, start: i * rows * columns, columns });
+                plan.image(cx.pool, &self.panels, &image(i), first, room, &store);
+            });
+        }
+        let (Some(x_scale), Some(w_scale), Some(y_scale)) = (input(1), input(4), input(6)) else {
+            return Ok(());
+        };
+        let (w_scale, factor) = (scales(w_scale), scales(x_scale)(0) / scales(y_scale)(0));
+        factors.iter_mut().enumerate().for_each(|(i, y)| *y = (w_scale(i * stride) * factor) as f32);
+        let zero = input(7).map_or(0.0, |z| Bytes::new(z).at(0)) as i32;
+        let signed = y.ty() == ElementType::I8;
+        let out = Parts::new(y.bytes());
+        each(cx, images, |i| {
+            let place = Place { out: &out, start: i * rows * columns, columns };
+            let store = Requantized { place, factors, zero, signed };
+            plan.image(cx.pool, &self.panels, &image(i), first, room, &store);
+        })
+    }
+}
+
+/// Calls `body` for each image, until the run is cancelled.
+fn each(cx: &KernelContext<'_>, images: usize, mut body: impl FnMut(usize)) -> Result<(), OpError> {
+    for i in 0..images {
+        if cx.cancelled() {
+            return Err(OpError::Cancelled);
+        }
+        body(i);
+    }
+    Ok(())
+}
+
+/// The weight of a group, for a product with patches of the image.
+pub(super) struct PackedRows<'a> {
+    pub(super) packed: &'a Packed,
+    /// Groups, and rows of each.
+    pub(super) group: usize,
+    pub(super) m: usize,
+}
+
+impl ByteMatrix for PackedRows<'_> {
+    fn fill(&self, batch: usize, rows: Range<usize>, columns: Range<usize>, signed: bool, out: &mut [u8]) {
+        let flip = if signed { 0 } else { 128 };
+        let first = batch % self.group * self.m;
+        for (row, out) in rows.zip(out.chunks_exact_mut(columns.len().max(1))) {
+            let weights = columns.clone().map(|depth| self.packed.panels.byte(first + row, depth) ^ flip);
+            out.iter_mut().zip(weights).for_each(|(y, weight)| *y = weight);
+        }
+    }
+
+    fn zero(&self, _batch: usize, _row: usize, signed: bool) -> u8 {
+        if signed { 0 } else { 128 }
+    }
+}
