@@ -21,43 +21,43 @@ pub(super) fn widen(from: &[f16], to: &mut [f32]) {
 }
 
 /// Rounds to nearest even; `from` and `to` are equally long.
-pub(super) fn narrow_brain(from: &[f32], to: &mut [bf16]) {
-    widest(NarrowBrain { from, to });
+pub(super) fn narrow_bfloat16(from: &[f32], to: &mut [bf16]) {
+    widest(NarrowBfloat16 { from, to });
 }
 
 /// `from` and `to` are equally long.
-pub(super) fn widen_brain(from: &[bf16], to: &mut [f32]) {
-    widest(WidenBrain { from, to });
+pub(super) fn widen_bfloat16(from: &[bf16], to: &mut [f32]) {
+    widest(WidenBfloat16 { from, to });
 }
 
 /// The bits of the nearest bfloat16 number, ties to even, of those of an `f32`; a NaN stays one.
 #[inline(always)]
-pub(super) fn brain_bits(bits: u32) -> u16 {
+pub(super) fn bfloat16_bits(bits: u32) -> u16 {
     let nearest = bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16;
     let quiet = bits >> 16 | 0x40;
     (if bits & 0x7fff_ffff > 0x7f80_0000 { quiet } else { nearest }) as u16
 }
 
-struct NarrowBrain<'a> {
+struct NarrowBfloat16<'a> {
     from: &'a [f32],
     to: &'a mut [bf16],
 }
 
-impl Loop for NarrowBrain<'_> {
+impl Loop for NarrowBfloat16<'_> {
     type Output = ();
 
     #[inline(always)]
     fn run(self) {
-        self.to.iter_mut().zip(self.from).for_each(|(y, x)| *y = bf16::from_bits(brain_bits(x.to_bits())));
+        self.to.iter_mut().zip(self.from).for_each(|(y, x)| *y = bf16::from_bits(bfloat16_bits(x.to_bits())));
     }
 }
 
-struct WidenBrain<'a> {
+struct WidenBfloat16<'a> {
     from: &'a [bf16],
     to: &'a mut [f32],
 }
 
-impl Loop for WidenBrain<'_> {
+impl Loop for WidenBfloat16<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -127,17 +127,17 @@ mod tests {
         let same = |a: f32, b: f32| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan();
         assert!(all.iter().zip(&wide).all(|(&h, &w)| same(h.to_f32(), w)));
         let all: Vec<bf16> = (0..=u16::MAX).map(bf16::from_bits).collect();
-        widen_brain(&all, &mut wide);
+        widen_bfloat16(&all, &mut wide);
         assert!(all.iter().zip(&wide).all(|(&h, &w)| same(h.to_f32(), w)));
         let numbers: Vec<f32> = (0..100_003u32).map(|i| f32::from_bits(i.wrapping_mul(42_949))).collect();
-        let (mut halves, mut brains) = (vec![f16::ZERO; numbers.len()], vec![bf16::ZERO; numbers.len()]);
+        let (mut halves, mut bfloat16s) = (vec![f16::ZERO; numbers.len()], vec![bf16::ZERO; numbers.len()]);
         for length in [0, 1, 15, 33, 100, numbers.len()] {
             narrow(&numbers[..length], &mut halves[..length]);
             let equal = |(&x, &h): (&f32, &f16)| same(f16::from_f32(x).to_f32(), h.to_f32());
             assert!(numbers[..length].iter().zip(&halves).all(equal));
-            narrow_brain(&numbers[..length], &mut brains[..length]);
+            narrow_bfloat16(&numbers[..length], &mut bfloat16s[..length]);
             let equal = |(&x, &h): (&f32, &bf16)| same(bf16::from_f32(x).to_f32(), h.to_f32());
-            assert!(numbers[..length].iter().zip(&brains).all(equal));
+            assert!(numbers[..length].iter().zip(&bfloat16s).all(equal));
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::tensor::{Tensor, TensorView, TensorViewMut, bf16};
 use crate::threads::Pool;
 
 use super::super::gemm::{HalfWord, Left};
-use super::super::halves::{narrow_brain, widen_brain};
+use super::super::halves::{narrow_bfloat16, widen_bfloat16};
 use super::super::parallel::Parts;
 use super::super::scratch::with_scratch;
 use super::super::{Argument, Kernel, KernelContext, Prepared};
@@ -167,7 +167,7 @@ impl HalfConv {
         let outputs = multiplier * columns;
         let bias = optional(2).map(|bias| {
             let floats = cx.scratch::<f32>();
-            widen_brain(bias, &mut floats[..rows]);
+            widen_bfloat16(bias, &mut floats[..rows]);
             &floats[..rows]
         });
         let residual = optional(3);
@@ -181,9 +181,9 @@ impl HalfConv {
                 |[image, sums, added, room]: [&mut [f32]; 4]| {
                     for i in range {
                         let row = i % channels * multiplier;
-                        widen_brain(&x[i * size..][..size], image);
+                        widen_bfloat16(&x[i * size..][..size], image);
                         if let Some(residual) = residual {
-                            widen_brain(&residual[i * outputs..][..outputs], added);
+                            widen_bfloat16(&residual[i * outputs..][..outputs], added);
                         }
                         plane.convolve(
                             image,
@@ -196,7 +196,7 @@ impl HalfConv {
                         );
                         // SAFETY: the outputs of a channel are written once.
                         let out = unsafe { out.get(i * outputs..(i + 1) * outputs) };
-                        narrow_brain(sums, out);
+                        narrow_bfloat16(sums, out);
                     }
                 },
             );

@@ -68,7 +68,13 @@ pub(in crate::providers::cpu) fn multiply_bytes<S: Accumulate>(
     let (_, m, n, k) = sizes;
     // A row alone is bound by reading the right operand, which packing does as well.
     if m > 1 && byte_products(k) {
-        return multiply_dots(pool, sizes, a, &Right { matrix: b, packed: None }, &ByteSums::new(out, m, n));
+        return multiply_dots(
+            pool,
+            sizes,
+            a,
+            &Right { matrix: b, packed: None, bias: &[] },
+            &ByteSums::new(out, m, n),
+        );
     }
     if k > LONGEST || EXECUTOR.with(Executor::may_saturate) {
         let (a, b) = (Floats { bytes: a, left: true }, Floats { bytes: b, left: false });

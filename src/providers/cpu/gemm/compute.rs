@@ -2,8 +2,9 @@
 
 use crate::ops::activation::Activation;
 use crate::tensor::Element;
+use crate::threads::Pool;
 
-use super::{Matrix, plain, single};
+use super::{Matrix, Product, Sink, halves, plain, single};
 
 /// The left operand of one block.
 pub(super) enum BlockA<'a, C: Compute> {
@@ -39,12 +40,18 @@ pub(in crate::providers::cpu) trait Compute: Element {
     /// Whether a right operand may have any strides; else its rows must be contiguous.
     const ANY_STRIDES: bool = false;
 
-    /// `brain`: all numbers of the product are bfloat16's.
-    fn pack_a(a: Matrix<'_, Self>, rows: usize, depth: usize, brain: bool) -> Self::PackedA;
-    fn pack_b(b: Matrix<'_, Self>, depth: usize, columns: usize, brain: bool) -> Self::PackedB;
+    /// `bfloat16`: all numbers of the product are bfloat16's.
+    fn pack_a(a: Matrix<'_, Self>, rows: usize, depth: usize, bfloat16: bool) -> Self::PackedA;
+    fn pack_b(b: Matrix<'_, Self>, depth: usize, columns: usize, bfloat16: bool) -> Self::PackedB;
 
     /// Writes the product of one block to `out` (row-major without gaps), or adds it. On this thread.
     fn product(out: &mut [Self], extent: Extent, a: BlockA<'_, Self>, b: BlockB<'_, Self>, add: bool);
+
+    /// Computes a product without converting operands that are stored in another type, where there is a way; tells
+    /// whether it did.
+    fn multiply_as_stored(_pool: &Pool, _product: &Product<'_, Self>, _sink: &dyn Sink<Self>) -> bool {
+        false
+    }
 
     fn sum(self, other: Self) -> Self;
     /// `self + a · b`
@@ -61,16 +68,20 @@ impl Compute for f32 {
     const ONE: f32 = 1.0;
     const ANY_STRIDES: bool = true;
 
-    fn pack_a(a: Matrix<'_, f32>, rows: usize, depth: usize, brain: bool) -> Self::PackedA {
-        single::pack_a(a, rows, depth, brain)
+    fn pack_a(a: Matrix<'_, f32>, rows: usize, depth: usize, bfloat16: bool) -> Self::PackedA {
+        single::pack_a(a, rows, depth, bfloat16)
     }
 
-    fn pack_b(b: Matrix<'_, f32>, depth: usize, columns: usize, brain: bool) -> Self::PackedB {
-        single::pack_b(b, depth, columns, brain)
+    fn pack_b(b: Matrix<'_, f32>, depth: usize, columns: usize, bfloat16: bool) -> Self::PackedB {
+        single::pack_b(b, depth, columns, bfloat16)
     }
 
     fn product(out: &mut [f32], extent: Extent, a: BlockA<'_, f32>, b: BlockB<'_, f32>, add: bool) {
         single::product(out, extent, a, b, add);
+    }
+
+    fn multiply_as_stored(pool: &Pool, product: &Product<'_, f32>, sink: &dyn Sink<f32>) -> bool {
+        halves::multiply(pool, product, sink)
     }
 
     #[inline(always)]
@@ -103,11 +114,11 @@ macro_rules! plain {
 
             const ONE: $ty = 1 as $ty;
 
-            fn pack_a(a: Matrix<'_, $ty>, rows: usize, depth: usize, _brain: bool) -> Vec<$ty> {
+            fn pack_a(a: Matrix<'_, $ty>, rows: usize, depth: usize, _bfloat16: bool) -> Vec<$ty> {
                 plain::copy(a, rows, depth)
             }
 
-            fn pack_b(b: Matrix<'_, $ty>, depth: usize, columns: usize, _brain: bool) -> Vec<$ty> {
+            fn pack_b(b: Matrix<'_, $ty>, depth: usize, columns: usize, _bfloat16: bool) -> Vec<$ty> {
                 plain::copy(b, depth, columns)
             }
 

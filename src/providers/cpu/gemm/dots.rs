@@ -82,6 +82,8 @@ pub(in crate::providers::cpu) struct Right<'a> {
     pub(in crate::providers::cpu) matrix: &'a dyn ByteMatrix,
     /// With the index of each of the batch's matrices.
     pub(in crate::providers::cpu) packed: Option<(&'a PackedBytes, &'a [usize])>,
+    /// What is added to the sums of each column; empty: nothing.
+    pub(in crate::providers::cpu) bias: &'a [i32],
 }
 
 /// Computes the batch of products `a · b`, `m × n` each, on the threads of the pool. Asks for
@@ -175,6 +177,10 @@ impl Tile {
                         widest(Shift { sums, first: (own, column_sums), second: (rest, zeros) });
                     } else if own != 0 {
                         widest(Shift { sums, first: (own, column_sums), second: (0, column_sums) });
+                    }
+                    if !b.bias.is_empty() {
+                        let bias = &b.bias[self.columns.clone()];
+                        sums.iter_mut().zip(bias).for_each(|(sum, &x)| *sum = sum.wrapping_add(x));
                     }
                     sink.write(self.batch, row + r, self.columns.start, sums);
                 }

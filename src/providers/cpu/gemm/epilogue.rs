@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::ops::activation::Activation;
 use crate::tensor::{Element, bf16, f16};
 
-use super::super::halves::{narrow, narrow_brain, widen, widen_brain};
+use super::super::halves::{narrow, narrow_bfloat16, widen, widen_bfloat16};
 use super::super::parallel::Parts;
 use super::{Compute, Offsets};
 
@@ -36,7 +36,7 @@ pub(in crate::providers::cpu) trait Store: Element {
     /// Whether packing a constant operand saves work.
     const PACK: bool;
     /// Whether it is bfloat16, for which processors have products.
-    const BRAIN: bool = false;
+    const BFLOAT16: bool = false;
     fn load(self) -> Self::Compute;
     fn store(x: Self::Compute) -> Self;
     /// Stores equally many numbers.
@@ -46,6 +46,10 @@ pub(in crate::providers::cpu) trait Store: Element {
     /// Loads equally many numbers.
     fn load_all(from: &[Self], to: &mut [Self::Compute]) {
         to.iter_mut().zip(from).for_each(|(y, &x)| *y = x.load());
+    }
+    /// The slice as bfloat16 numbers, when it is of them.
+    fn halves(_slice: &[Self]) -> Option<&[bf16]> {
+        None
     }
     /// The slice as the computed type, when it is the same type.
     fn same(slice: &[Self]) -> Option<&[Self::Compute]>;
@@ -88,24 +92,25 @@ macro_rules! store_small {
 store_small!(i8 => i32, i16 => i32, u8 => u32, u16 => u32);
 
 macro_rules! store_half {
-    ($($ty:ty => $brain:literal, $narrow:path, $widen:path);*) => {$(
+    ($($ty:ty => $bfloat16:literal, $halves:expr, $narrow:path, $widen:path);*) => {$(
         impl Store for $ty {
             type Compute = f32;
             const SAME: bool = false;
             const PACK: bool = true;
-            const BRAIN: bool = $brain;
+            const BFLOAT16: bool = $bfloat16;
             #[inline(always)]
             fn load(self) -> f32 { self.to_f32() }
             #[inline(always)]
             fn store(x: f32) -> $ty { <$ty>::from_f32(x) }
             fn store_all(from: &[f32], to: &mut [$ty]) { $narrow(from, to) }
             fn load_all(from: &[$ty], to: &mut [f32]) { $widen(from, to) }
+            fn halves(slice: &[$ty]) -> Option<&[bf16]> { $halves(slice) }
             fn same(_: &[$ty]) -> Option<&[f32]> { None }
             fn same_mut(_: &mut [$ty]) -> Option<&mut [f32]> { None }
         }
     )*};
 }
-store_half!(f16 => false, narrow, widen; bf16 => true, narrow_brain, widen_brain);
+store_half!(f16 => false, |_| None, narrow, widen; bf16 => true, Some, narrow_bfloat16, widen_bfloat16);
 
 /// Something added to each element of the result: a bias by row or column, a residual, Gemm's C.
 #[derive(Clone, Copy)]

@@ -1,39 +1,32 @@
-//! The product of a block of bfloat16 numbers, summed in `f32`, with the processor's scalar products of pairs
-//! (AVX512_BF16's `vdpbf16ps`): twice the multiplications of an instruction on `f32`, and half the memory.
+//! Products of bfloat16 numbers, summed in `f32`, with the processor's scalar products of pairs (see `words`):
+//! twice the multiplications of an instruction on `f32`, and half the memory.
 //!
-//! Operands that are not packed come as `f32`; they hold bfloat16 numbers, so that rounding them changes
-//! nothing. Sums of pairs are rounded to nearest even, and what is smaller than the smallest normal number
-//! counts as zero (Intel's manual, VDPBF16PS).
+//! A left operand in memory is read as it is, row by row (`multiply`). Blocks of other operands that are not packed
+//! come as `f32`; they hold bfloat16 numbers, so that rounding them changes nothing (`product`).
+
+use std::ops::Range;
+
+use crate::tensor::bf16;
+use crate::threads::Pool;
 
 use super::super::scratch::with_scratch;
 use super::compute::{BlockA, BlockB, Extent};
-use super::{Compute, Matrix};
+use super::tiles::split;
+use super::words::{COLUMNS, Halves, Word};
+use super::{Compute, Left, Matrix, PackedB as PackedBlocks, Product, Right, Sink};
 
 /// The depth that a packed row has room for.
 const DEPTH: usize = <f32 as Compute>::DEPTH;
 /// Pairs of elements in a packed row; always that many, so that the rows of a tile are at fixed distances.
 const ROW: usize = DEPTH / 2;
-/// Rows and columns of a tile of sums in registers: 24 of the 32, two for the right operand.
+/// Rows of a tile of sums in registers: with two vectors of columns 24 of the 32, two for the right operand.
 const ROWS: usize = 12;
-const COLUMNS: usize = 32;
 
 /// A left operand: rows of pairs.
 pub(in crate::providers::cpu) struct PackedA(Vec<u32>);
 
 /// A right operand: panels of `COLUMNS` columns, in which the pairs of one depth follow one another.
 pub(in crate::providers::cpu) struct PackedB(Vec<u32>);
-
-/// Whether the processor multiplies bfloat16 numbers.
-pub(super) fn available() -> bool {
-    #[cfg(target_arch = "x86_64")]
-    {
-        is_x86_feature_detected!("avx512bf16") && is_x86_feature_detected!("avx512bw")
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    {
-        false
-    }
-}
 
 pub(super) fn pack_a(a: Matrix<'_, f32>, rows: usize, depth: usize) -> PackedA {
     let mut packed = vec![0; rows * ROW];
@@ -47,9 +40,9 @@ pub(super) fn pack_b(b: Matrix<'_, f32>, depth: usize, columns: usize) -> Packed
     PackedB(packed)
 }
 
-/// Writes the product of one block to `out` (row-major without gaps), or adds it. Asks for `available()`.
+/// Writes the product of one block to `out` (row-major without gaps), or adds it. Asks for `Halves::available()`.
 pub(super) fn product(out: &mut [f32], extent: Extent, a: BlockA<'_, f32>, b: BlockB<'_, f32>, add: bool) {
-    assert!(available(), "a product of bfloat16 numbers on a processor without them");
+    assert!(Halves::available(), "a product of bfloat16 numbers on a processor without them");
     let Extent { rows, columns, depth } = extent;
     let (pairs, panels) = (depth.div_ceil(2), columns.div_ceil(COLUMNS));
     let room = |plain: bool, len: usize| if plain { len } else { 0 };
@@ -76,10 +69,73 @@ pub(super) fn product(out: &mut [f32], extent: Extent, a: BlockA<'_, f32>, b: Bl
             };
             let out = &mut out[start * columns..][..count * columns];
             for (panel, b) in b.chunks_exact((pairs * COLUMNS).max(1)).take(panels).enumerate() {
-                tiles(out, (count, columns, panel * COLUMNS), strip, b, add);
+                tiles(out, (count, columns, panel * COLUMNS), (strip, ROW), b, add);
             }
         }
     });
+}
+
+/// Computes a product whose left operand lies in memory as bfloat16 numbers and whose right one is packed as such;
+/// tells whether it is one.
+pub(super) fn multiply(pool: &Pool, product: &Product<'_, f32>, sink: &dyn Sink<f32>) -> bool {
+    let (Left::Source(source), Right::Packed(b, b_offsets)) = (product.a, product.b) else { return false };
+    let Some((a, a_offsets)) = source.halves().filter(|_| b.is_of_halves()) else { return false };
+    split(pool, product, |batch, rows, columns| {
+        let start = a_offsets.at(batch);
+        let a = Matrix { data: &a.data[start.min(a.data.len())..], ..a };
+        strips(a, (b, b_offsets.at(batch)), product.k, batch, rows, columns, sink);
+    });
+    true
+}
+
+/// A tile of the result, strip by strip.
+fn strips(
+    a: Matrix<'_, bf16>,
+    (b, matrix): (&PackedBlocks<f32>, usize),
+    k: usize,
+    batch: usize,
+    rows: Range<usize>,
+    columns: Range<usize>,
+    sink: &dyn Sink<f32>,
+) {
+    let (stride, width) = (k.div_ceil(2), columns.len());
+    with_scratch([ROWS * stride, ROWS * width], |[strip, sums]: [&mut [u32]; 2]| {
+        let sums: &mut [f32] = bytemuck::cast_slice_mut(sums);
+        for row in rows.clone().step_by(ROWS) {
+            let count = ROWS.min(rows.end - row);
+            if k == 0 {
+                sums.fill(0.0);
+            }
+            for (i, words) in strip.chunks_exact_mut(stride.max(1)).enumerate().take(count) {
+                if let Some(last) = words.last_mut() {
+                    *last = 0;
+                }
+                let line = &a.data[(row + i) * a.row_stride..][..k];
+                bytemuck::cast_slice_mut::<u32, u16>(words)[..k].copy_from_slice(bf16_bits(line));
+            }
+            for (block, start) in (0..k).step_by(DEPTH).enumerate() {
+                let panels = &b.block(matrix, columns.start / b.columns, block).halves().0;
+                let pairs = DEPTH.min(k - start).div_ceil(2);
+                let strip = &strip[start / 2..];
+                for (panel, b) in panels.chunks_exact(pairs * COLUMNS).enumerate() {
+                    tiles(
+                        &mut sums[..count * width],
+                        (count, width, panel * COLUMNS),
+                        (strip, stride),
+                        b,
+                        start > 0,
+                    );
+                }
+            }
+            for (i, sums) in sums.chunks_exact_mut(width).enumerate().take(count) {
+                sink.write(batch, row + i, columns.start, sums);
+            }
+        }
+    });
+}
+
+fn bf16_bits(line: &[bf16]) -> &[u16] {
+    half::slice::HalfFloatSliceExt::reinterpret_cast(line)
 }
 
 /// Rounds rows into pairs; an odd depth ends with a zero.
@@ -136,10 +192,17 @@ fn pair_of(even: f32, odd: f32) -> u32 {
 }
 
 /// `rows` rows of pairs times one panel, to columns from `first` on.
-fn tiles(out: &mut [f32], (rows, columns, first): (usize, usize, usize), a: &[u32], b: &[u32], add: bool) {
+fn tiles(
+    out: &mut [f32],
+    (rows, columns, first): (usize, usize, usize),
+    (a, stride): (&[u32], usize),
+    b: &[u32],
+    add: bool,
+) {
     let mut row = 0;
     while row < rows {
-        let tile = Tile { out: &mut out[row * columns + first..], columns, a: &a[row * ROW..], b, add };
+        let out = &mut out[row * columns + first..];
+        let tile = Tile { out, columns, a: &a[row * stride..], row: stride, b, add };
         row += match rows - row {
             12.. => tile.sum::<12>(),
             8.. => tile.sum::<8>(),
@@ -156,6 +219,8 @@ struct Tile<'a> {
     out: &'a mut [f32],
     columns: usize,
     a: &'a [u32],
+    /// Words from a row of `a` to the next.
+    row: usize,
     b: &'a [u32],
     add: bool,
 }
@@ -164,74 +229,14 @@ impl Tile<'_> {
     /// Computes `R` rows, and tells their number.
     #[inline]
     fn sum<const R: usize>(self) -> usize {
-        let Tile { out, columns, a, b, add } = self;
+        let Tile { out, columns, a, row, b, add } = self;
         // The last row may end before the next would begin.
         let width = COLUMNS.min(columns - (columns - out.len() % columns) % columns);
-        assert!(a.len() >= R * ROW && b.len() <= ROW * COLUMNS && out.len() >= (R - 1) * columns + width);
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: `product` made sure that the processor has the instructions; the lengths were just checked.
-        unsafe {
-            avx512::sum::<R>(out.as_mut_ptr(), columns, width, a.as_ptr(), b, add)
-        };
-        #[cfg(not(target_arch = "x86_64"))]
-        unreachable!("{add}: not available");
+        assert!(a.len() >= (R - 1) * row + b.len() / COLUMNS && out.len() >= (R - 1) * columns + width);
+        // SAFETY: those who come here made sure that the processor has the instructions; the lengths were just
+        // checked.
+        unsafe { Halves::rows::<R>(out.as_mut_ptr().cast(), columns, width, a.as_ptr(), row, b, add) };
         R
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-mod avx512 {
-    use std::arch::x86_64::*;
-
-    use super::{COLUMNS, ROW};
-
-    /// `R` rows of `a`, at distances of `ROW`, times the panel `b`; writes or adds `width` columns.
-    ///
-    /// # Safety
-    /// The processor must have AVX512_BF16; `a` must have `R` rows of as many pairs as `b` has lines, `out` the
-    /// rows at distances of `columns`, each of `width` (at most `COLUMNS`) elements.
-    #[target_feature(enable = "avx512f,avx512bf16")]
-    pub(super) unsafe fn sum<const R: usize>(
-        out: *mut f32,
-        columns: usize,
-        width: usize,
-        a: *const u32,
-        b: &[u32],
-        add: bool,
-    ) {
-        let mut sums = [[_mm512_setzero_ps(); 2]; R];
-        for (p, line) in b.chunks_exact(COLUMNS).enumerate() {
-            // SAFETY: a line has 32 pairs; each row of `a` has a pair for it.
-            unsafe {
-                let right = [0, 16].map(|j| _mm512_loadu_si512(line.as_ptr().add(j).cast()));
-                for (r, sums) in sums.iter_mut().enumerate() {
-                    let left = _mm512_set1_epi32(*a.add(r * ROW + p) as i32);
-                    for (sum, right) in sums.iter_mut().zip(right) {
-                        *sum = _mm512_dpbf16_ps(*sum, pairs(left), pairs(right));
-                    }
-                }
-            }
-        }
-        for (half, from) in [0, 16].into_iter().enumerate().filter(|&(_, from)| from < width) {
-            let mask = match width - from {
-                16.. => !0,
-                rest => (1u16 << rest) - 1,
-            };
-            for (r, sums) in sums.iter().enumerate() {
-                // SAFETY: the mask leaves out what lies beyond the row.
-                unsafe {
-                    let at = out.add(r * columns + from);
-                    let before = if add { _mm512_maskz_loadu_ps(mask, at) } else { _mm512_setzero_ps() };
-                    _mm512_mask_storeu_ps(at, mask, _mm512_add_ps(sums[half], before));
-                }
-            }
-        }
-    }
-
-    #[target_feature(enable = "avx512f,avx512bf16")]
-    fn pairs(bits: __m512i) -> __m512bh {
-        // SAFETY: both are 512 bits without meaning of their own.
-        unsafe { std::mem::transmute(bits) }
     }
 }
 
@@ -244,7 +249,7 @@ mod tests {
     /// Against sums in f64 of the same numbers, which bfloat16 has.
     #[test]
     fn blocks_of_every_size_are_right() {
-        if !available() {
+        if !Halves::available() {
             println!("skipped: this processor does not multiply bfloat16 numbers");
             return;
         }

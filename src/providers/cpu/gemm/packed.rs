@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use crate::threads::Pool;
 
-use super::{Compute, Matrix, Store};
+use super::{Compute, Matrix, Store, single};
 
 /// Left operands, one or more matrices of equal size.
 pub(in crate::providers::cpu) struct PackedA<C: Compute> {
@@ -27,14 +27,14 @@ pub(in crate::providers::cpu) struct PackedB<C: Compute> {
 }
 
 impl<C: Compute> PackedA<C> {
-    /// Packs `m × k` matrices for products that the threads of `pool` share, which pack them as well. `brain`: they and what they will be
+    /// Packs `m × k` matrices for products that the threads of `pool` share, which pack them as well. `bfloat16`: they and what they will be
     /// multiplied with hold bfloat16 numbers.
     pub(in crate::providers::cpu) fn new(
         matrices: &[Matrix<'_, C>],
         m: usize,
         k: usize,
         pool: &Pool,
-        brain: bool,
+        bfloat16: bool,
     ) -> Self {
         // Multiples of 12 fill the register tiles of the kernels (6 rows, 12 on some).
         let rows = m.div_ceil(pool.threads()).next_multiple_of(12).max(96);
@@ -43,7 +43,7 @@ impl<C: Compute> PackedA<C> {
             let (block, p) = (at / depth_blocks, at % depth_blocks * C::DEPTH);
             let i = block % row_blocks * rows;
             let matrix = &matrices[block / row_blocks];
-            C::pack_a(matrix.at(i, p), rows.min(m - i), C::DEPTH.min(k - p), brain)
+            C::pack_a(matrix.at(i, p), rows.min(m - i), C::DEPTH.min(k - p), bfloat16)
         });
         PackedA { rows, row_blocks, depth_blocks, blocks }
     }
@@ -64,7 +64,7 @@ impl<C: Compute> PackedA<C> {
                 let data = &data[i * m * k..];
                 if transposed { Matrix::transposed(data, m) } else { Matrix::new(data, k) }
             };
-            Self::new(&(0..count).map(matrix).collect::<Vec<_>>(), m, k, pool, same && T::BRAIN)
+            Self::new(&(0..count).map(matrix).collect::<Vec<_>>(), m, k, pool, same && T::BFLOAT16)
         })
     }
 
@@ -74,13 +74,13 @@ impl<C: Compute> PackedA<C> {
 }
 
 impl<C: Compute> PackedB<C> {
-    /// Packs `k × n` matrices for products that the threads of `pool` share, which pack them as well. `brain`: as for left operands.
+    /// Packs `k × n` matrices for products that the threads of `pool` share, which pack them as well. `bfloat16`: as for left operands.
     pub(in crate::providers::cpu) fn new(
         matrices: &[Matrix<'_, C>],
         k: usize,
         n: usize,
         pool: &Pool,
-        brain: bool,
+        bfloat16: bool,
     ) -> Self {
         // Two blocks a thread, so that an uneven start evens out.
         let columns = n.div_ceil(2 * pool.threads()).next_multiple_of(64).clamp(128, 512);
@@ -90,7 +90,7 @@ impl<C: Compute> PackedB<C> {
                 let (block, p) = (at / depth_blocks, at % depth_blocks * C::DEPTH);
                 let j = block % column_blocks * columns;
                 let matrix = &matrices[block / column_blocks];
-                C::pack_b(matrix.at(p, j), C::DEPTH.min(k - p), columns.min(n - j), brain)
+                C::pack_b(matrix.at(p, j), C::DEPTH.min(k - p), columns.min(n - j), bfloat16)
             });
         PackedB { columns, column_blocks, depth_blocks, blocks }
     }
@@ -111,12 +111,19 @@ impl<C: Compute> PackedB<C> {
                 let data = &data[i * k * n..];
                 if transposed { Matrix::transposed(data, k) } else { Matrix::new(data, n) }
             };
-            Self::new(&(0..count).map(matrix).collect::<Vec<_>>(), k, n, pool, same && T::BRAIN)
+            Self::new(&(0..count).map(matrix).collect::<Vec<_>>(), k, n, pool, same && T::BFLOAT16)
         })
     }
 
     pub(super) fn block(&self, matrix: usize, column_block: usize, depth_block: usize) -> &C::PackedB {
         &self.blocks[(matrix * self.column_blocks + column_block) * self.depth_blocks + depth_block]
+    }
+}
+
+impl PackedB<f32> {
+    /// Whether it is packed as bfloat16 numbers.
+    pub(super) fn is_of_halves(&self) -> bool {
+        matches!(self.blocks.first(), Some(single::PackedB::Halves(_)))
     }
 }
 

@@ -10,6 +10,7 @@ use rten_tensor::NdTensorView;
 
 use super::compute::{BlockA, BlockB, Extent};
 use super::halves;
+use super::words::{Halves, Word};
 use super::{Matrix, vector};
 
 pub(in crate::providers::cpu) enum PackedA {
@@ -71,15 +72,15 @@ fn executor() -> GemmExecutor {
     executor
 }
 
-pub(super) fn pack_a(a: Matrix<'_, f32>, rows: usize, depth: usize, brain: bool) -> PackedA {
-    if brain && halves::available() {
+pub(super) fn pack_a(a: Matrix<'_, f32>, rows: usize, depth: usize, bfloat16: bool) -> PackedA {
+    if bfloat16 && Halves::available() {
         return PackedA::Halves(halves::pack_a(a, rows, depth));
     }
     PackedA::Floats(EXECUTOR.with(|e| e.prepack_a(view(a, rows, depth))))
 }
 
-pub(super) fn pack_b(b: Matrix<'_, f32>, depth: usize, columns: usize, brain: bool) -> PackedB {
-    if brain && halves::available() {
+pub(super) fn pack_b(b: Matrix<'_, f32>, depth: usize, columns: usize, bfloat16: bool) -> PackedB {
+    if bfloat16 && Halves::available() {
         return PackedB::Halves(halves::pack_b(b, depth, columns));
     }
     PackedB::Floats(EXECUTOR.with(|e| e.prepack_b(view(b, depth, columns))))

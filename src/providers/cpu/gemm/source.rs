@@ -2,12 +2,19 @@
 
 use std::ops::Range;
 
+use crate::tensor::bf16;
+
 use super::{Left, Matrix, Offsets, Right, Store};
 
 /// A virtual matrix.
 pub(in crate::providers::cpu) trait Source<C>: Sync {
     /// Writes the block `rows × columns` of the batch's matrix to `out`, row-major without gaps.
     fn fill(&self, batch: usize, rows: Range<usize>, columns: Range<usize>, out: &mut [C]);
+
+    /// The matrices, where they lie in memory as bfloat16 numbers with contiguous rows.
+    fn halves(&self) -> Option<(Matrix<'_, bf16>, Offsets<'_>)> {
+        None
+    }
 }
 
 /// An operand in memory, of any type that products take: used as it is, or converted on the way.
@@ -52,5 +59,11 @@ impl<T: Store> Source<T::Compute> for InMemory<'_, T> {
                 line.iter_mut().enumerate().for_each(|(j, y)| *y = m.data[from + j * m.column_stride].load());
             }
         }
+    }
+
+    fn halves(&self) -> Option<(Matrix<'_, bf16>, Offsets<'_>)> {
+        let Matrix { data, row_stride, column_stride } = self.matrix;
+        let data = T::halves(data).filter(|_| column_stride == 1)?;
+        Some((Matrix { data, row_stride, column_stride }, self.offsets))
     }
 }

@@ -21,6 +21,18 @@ pub(in crate::providers::cpu) fn multiply<C: Compute>(
     product: &Product<'_, C>,
     sink: &dyn Sink<C>,
 ) {
+    if C::multiply_as_stored(pool, product, sink) {
+        return;
+    }
+    split(pool, product, |batch, rows, columns| compute_tile(product, batch, rows, columns, sink));
+}
+
+/// Calls `body` for each tile of the result: with the index in the batch, the rows and the columns.
+pub(super) fn split<C: Compute>(
+    pool: &Pool,
+    product: &Product<'_, C>,
+    body: impl Fn(usize, Range<usize>, Range<usize>) + Sync,
+) {
     let &Product { batch, m, n, k, .. } = product;
     if batch == 0 || m == 0 || n == 0 {
         return;
@@ -32,7 +44,7 @@ pub(in crate::providers::cpu) fn multiply<C: Compute>(
         for tile in range {
             let (j, rest) = (tile % column_tiles * columns, tile / column_tiles);
             let (i, batch) = (rest % row_tiles * rows, rest / row_tiles);
-            compute_tile(product, batch, i..(i + rows).min(m), j..(j + columns).min(n), sink);
+            body(batch, i..(i + rows).min(m), j..(j + columns).min(n));
         }
     });
 }

@@ -227,6 +227,7 @@ impl ProductKernel {
         let right = ByteRight {
             matrix: b,
             packed: self.packed.as_ref().map(|packed| (packed, &state.layout.packed[..])),
+            bias: &[],
         };
         if self.op == QuantizedMatMul::Sums {
             return multiply_dots(pool, sizes, a, &right, &ByteSums::new(y.slice::<i32>(), m, n));

@@ -110,7 +110,7 @@ impl<I: Isa> Masks<I> {
 }
 
 /// A run of at most one vector inside one output line.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub(in crate::providers::cpu) struct Segment {
     pub(super) from: usize,
     pub(super) to: usize,
@@ -124,10 +124,13 @@ pub(in crate::providers::cpu) struct Segments {
 }
 
 impl Segments {
+    pub(super) const NONE: Segments =
+        Segments { list: [Segment { from: 0, to: 0, len: 0 }; 3 * LONGEST], count: 0 };
+
     /// Of positions `start..start + count`, in vectors of `len`.
     #[inline(always)]
     pub(super) fn new(lines: Lines, start: usize, count: usize, len: usize) -> Self {
-        let mut segments = Segments { list: [Segment::default(); 3 * LONGEST], count: 0 };
+        let mut segments = Self::NONE;
         let (mut y, mut x) = (start / lines.pitch, start % lines.pitch);
         let mut at = 0;
         while at < count {

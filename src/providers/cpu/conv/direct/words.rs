@@ -1,5 +1,7 @@
 //! Convolution of words, as the processor's scalar products take them: of four bytes or of two bfloat16 numbers of
-//! neighbouring channels. Laid out like images of floats, see `planes`, with a plane for each word of channels.
+//! neighbouring channels. Laid out like images of floats, see `planes`, with a plane for each word of channels; where
+//! lines are short, so that the gaps between them would cost too much, a run of positions for each row of the
+//! right operand.
 
 mod block;
 mod panels;
@@ -11,7 +13,8 @@ use crate::threads::Pool;
 
 use super::planes::Planes;
 use super::products::{BlockSize, GRAIN};
-use crate::providers::cpu::gemm::{ByteWord, HalfWord, Weave, Word};
+use super::tile::Lines;
+use crate::providers::cpu::gemm::{ByteWord, HalfWord, VECTOR, Weave, Word};
 use crate::providers::cpu::parallel::{GRAIN as COPY_GRAIN, split_mut};
 use crate::providers::cpu::scratch::with_scratch;
 use crate::providers::cpu::simd::{Loop, widest};
@@ -25,12 +28,21 @@ const ROWS: usize = 8;
 /// What depends on shapes.
 pub(in crate::providers::cpu) struct WordPlan {
     planes: Planes,
-    /// Where the rows of the right operand begin, in the planes of a group.
+    /// Whether the positions of each row of the right operand are gathered.
+    gathered: bool,
+    /// Where the rows of the right operand begin, in what a group's planes (or runs) are.
     taps: Vec<usize>,
+    lines: Lines,
+    positions: usize,
     size: BlockSize,
     /// Channels of a group, and their planes of words.
     channels: usize,
     words: usize,
+}
+
+/// How many vectors so many positions take, see `Block`: one or two beyond the last whole one a part of one.
+fn vectors(positions: usize) -> usize {
+    positions / VECTOR + usize::from(positions % VECTOR > 2)
 }
 
 /// An element of an image that goes into words.
@@ -51,10 +63,21 @@ impl WordPlan {
     ) -> Option<Self> {
         let planes = Planes::new(g).filter(|_| channels > 0)?;
         let words = channels.div_ceil(W::COUNT);
+        let (area, [_, m, depth]) = (g.output.iter().product(), panels.shape());
+        // To gather costs about as much as the products of a few rows.
+        let gain = vectors(planes.positions).saturating_sub(vectors(area)) * m;
+        let gathered = gain > 8 * vectors(area);
+        let (lines, positions) = match gathered {
+            true => (Lines { line: area, pitch: area }, area),
+            false => (planes.lines, planes.positions),
+        };
         let of_word = |c: usize| planes.taps.iter().map(move |tap| (c, *tap));
-        let taps = (0..words).flat_map(of_word).map(|(c, tap)| c * planes.size() + tap).collect();
-        let size = BlockSize::new(ROWS, panels.shape(), planes.positions, threads);
-        Some(WordPlan { planes, taps, size, channels, words })
+        let taps = match gathered {
+            true => (0..depth).map(|row| row * area).collect(),
+            false => (0..words).flat_map(of_word).map(|(c, tap)| c * planes.size() + tap).collect(),
+        };
+        let size = BlockSize::new(ROWS, panels.shape(), positions, threads);
+        Some(WordPlan { planes, gathered, taps, lines, positions, size, channels, words })
     }
 
     /// Channels of a group.
@@ -64,9 +87,31 @@ impl WordPlan {
 
     /// Words of scratch for an image of `groups` groups.
     pub(in crate::providers::cpu) fn room(&self, groups: usize) -> usize {
-        groups
-            * self.words
-            * (self.planes.image() + if self.planes.copied() { self.planes.size() } else { 0 })
+        let copied = if self.planes.copied() { self.planes.size() } else { 0 };
+        let gathered = if self.gathered { self.taps.len() * self.positions } else { 0 };
+        groups * (self.words * (self.planes.image() + copied) + gathered)
+    }
+
+    /// Writes the runs of the planes of all groups.
+    fn gather(&self, pool: &Pool, planes: &[u32], out: &mut [u32]) {
+        let (taps, size) = (&self.planes.taps, self.planes.size());
+        let Lines { line, pitch } = self.planes.lines;
+        let run = taps.len() * self.positions;
+        split_mut(pool, out, run, COPY_GRAIN.div_ceil(run), |words, out| {
+            for (plane, out) in planes[words.start * size..].chunks_exact(size).zip(out.chunks_exact_mut(run))
+            {
+                for (tap, out) in taps.iter().zip(out.chunks_exact_mut(self.positions)) {
+                    for (y, at) in (0..self.positions).step_by(line).enumerate() {
+                        let (from, to) = (&plane[tap + y * pitch..], &mut out[at..]);
+                        match (from.first_chunk::<VECTOR>(), to.first_chunk_mut::<VECTOR>()) {
+                            // What is too much is overwritten by the next line.
+                            (Some(from), Some(to)) if line <= VECTOR => *to = *from,
+                            _ => to[..line].copy_from_slice(&from[..line]),
+                        }
+                    }
+                }
+            }
+        });
     }
 
     /// Convolves one image: channels of a group follow one another.
@@ -81,19 +126,24 @@ impl WordPlan {
     ) {
         let [groups, m, depth] = panels.shape();
         let (plane, words) = (self.planes.image(), groups * self.words);
-        let (woven, copied) = room.split_at_mut(words * plane);
+        let (woven, rest) = room.split_at_mut(words * plane);
         image.weave(pool, self.words, plane, woven);
-        let source: &[u32] = if self.planes.copied() {
-            let copied = &mut copied[..words * self.planes.size()];
+        let copied = if self.planes.copied() { words * self.planes.size() } else { 0 };
+        let (copied, gathered) = rest.split_at_mut(copied);
+        let mut source: &[u32] = woven;
+        if self.planes.copied() {
             let (from, to) = (bytemuck::cast_slice(woven), bytemuck::cast_slice_mut(copied));
             self.planes.copy_image(pool, from, to, f32::from_bits(image.border));
-            copied
-        } else {
-            woven
-        };
+            source = copied;
+        }
+        if self.gathered {
+            let gathered = &mut gathered[..groups * depth * self.positions];
+            self.gather(pool, source, gathered);
+            source = gathered;
+        }
         let group = source.len() / groups;
         let (rows, columns) = self.size.get();
-        let positions = self.planes.positions;
+        let positions = self.positions;
         let (row_blocks, column_blocks) = (m.div_ceil(rows), positions.div_ceil(columns));
         let work = rows.min(m) * columns.min(positions) * depth;
         pool.split(groups * row_blocks * column_blocks, GRAIN.div_ceil(work.max(1)), |range| {
@@ -107,7 +157,7 @@ impl WordPlan {
                         taps: &self.taps,
                         planes: &source[g * group..][..group],
                         columns: column..(column + columns).min(positions),
-                        lines: self.planes.lines,
+                        lines: self.lines,
                         rows: g * m + row..g * m + (row + rows).min(m),
                         store,
                         room: &mut *room,

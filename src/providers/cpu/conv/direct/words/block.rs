@@ -10,8 +10,9 @@ use crate::providers::cpu::gemm::{VECTOR, Word};
 
 /// Vectors of a tile's columns.
 const VECTORS: usize = 3;
-/// Words of the right operand that all panels meet before others.
+/// Words of the right operand that all panels meet before others, and tiles of them at most.
 const CACHED: usize = 4 * 1024;
+const TILES: usize = 8;
 
 /// The sums of a tile, and room for a vector that begins at its last.
 #[repr(align(64))]
@@ -50,20 +51,23 @@ impl Block<'_> {
         let mut sums = Sums([0; ROWS * VECTORS * VECTOR + VECTOR]);
         // So many positions of all taps stay in the first cache while panels go by.
         let width = VECTORS * VECTOR;
-        let strip = (CACHED / (depth * width).max(1)).max(1) * width;
+        let strip = (CACHED / (depth * width).max(1)).clamp(1, TILES) * width;
         let whole = end - alone;
         for strip in (start..whole).step_by(strip).map(|start| start..(start + strip).min(whole)) {
+            let tiles = strip.clone().step_by(width).map(|start| (start, width.min(strip.end - start)));
+            let mut segments = [const { Segments::NONE }; TILES];
+            for (segments, (start, count)) in segments.iter_mut().zip(tiles.clone()) {
+                *segments = Segments::new(self.lines, start, count, VECTOR);
+            }
             for (i, row) in self.rows.clone().step_by(ROWS).enumerate() {
                 let rows = row..(row + ROWS).min(self.rows.end);
-                for start in strip.clone().step_by(width) {
-                    let count = width.min(strip.end - start);
+                for ((start, count), segments) in tiles.clone().zip(&segments) {
                     match count.div_ceil(VECTOR) {
                         1 => self.tile::<W, 1>(i, start, count, &mut sums),
                         2 => self.tile::<W, 2>(i, start, count, &mut sums),
                         _ => self.tile::<W, VECTORS>(i, start, count, &mut sums),
                     }
-                    let segments = Segments::new(self.lines, start, count, VECTOR);
-                    self.store.rows(&mut sums.0, count.next_multiple_of(VECTOR), rows.clone(), &segments);
+                    self.store.rows(&mut sums.0, count.next_multiple_of(VECTOR), rows.clone(), segments);
                 }
             }
         }

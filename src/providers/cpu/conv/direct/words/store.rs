@@ -7,7 +7,7 @@ use crate::tensor::{Element, bf16};
 
 use super::super::finish::{Segment, Segments};
 use crate::providers::cpu::gemm::{VECTOR, activate};
-use crate::providers::cpu::halves::brain_bits;
+use crate::providers::cpu::halves::bfloat16_bits;
 use crate::providers::cpu::parallel::Parts;
 use crate::providers::cpu::simd::{Loop, widest};
 
@@ -29,7 +29,7 @@ pub(in crate::providers::cpu) struct Place<'a, T> {
 }
 
 impl<T: Element> Place<'_, T> {
-    /// Writes the segments of rows: `of` gives the elements of a vector of sums of a row, and of how many it needs.
+    /// Writes the segments of rows: `of` makes elements of a vector of sums of a row.
     #[inline(always)]
     fn write(
         &self,
@@ -39,16 +39,22 @@ impl<T: Element> Place<'_, T> {
         segments: &Segments,
         of: impl Fn(usize, &[u32; VECTOR]) -> [T; VECTOR],
     ) {
+        let list = segments.list();
+        let (Some(first), Some(last)) = (list.first(), list.last()) else { return };
+        let (begin, end) = (first.to, last.to + last.len);
         for (i, row) in rows.enumerate() {
-            for &Segment { from, to, len } in segments.list() {
-                let Some(vector) = sums[i * width + from..].first_chunk() else { return };
+            let at = self.start + row * self.columns;
+            // SAFETY: tiles do not overlap, and each is given once.
+            let out = unsafe { self.out.get(at + begin..at + end) };
+            let sums = &sums[i * width..];
+            for &Segment { from, to, len } in list {
+                let Some(vector) = sums[from..].first_chunk() else { return };
                 let elements = of(row, vector);
-                let at = self.start + row * self.columns + to;
-                // SAFETY: tiles do not overlap, and each is given once.
-                let out = unsafe { self.out.get(at..at + len) };
+                let out = &mut out[to - begin..];
                 match out.first_chunk_mut() {
+                    // What is written too much belongs to the next segments.
                     Some(out) => *out = elements,
-                    None => out.copy_from_slice(&elements[..len]),
+                    None => out[..len].copy_from_slice(&elements[..len]),
                 }
             }
         }
@@ -99,8 +105,11 @@ impl Loop for Requantize<'_> {
             let factor = factors[row];
             // Beside 1.5·2²³ a float has no room for fractions: the number lies in its last bits.
             sums.map(|sum| {
-                let x = (sum as i32 as f32 * factor).max(low).min(high) + 12_582_912.0;
-                (x.to_bits() as i32 + shift) as u8
+                let x = sum as i32 as f32 * factor;
+                // One instruction each, which `f32::max` is not.
+                let x = if x > low { x } else { low };
+                let x = if x < high { x } else { high };
+                ((x + 12_582_912.0).to_bits() as i32 + shift) as u8
             })
         });
     }
@@ -150,7 +159,7 @@ impl Loop for Round<'_> {
     #[inline(always)]
     fn run(self) {
         self.place.write(self.sums, self.width, self.rows, self.segments, |_, sums| {
-            sums.map(|bits| bf16::from_bits(brain_bits(bits)))
+            sums.map(|bits| bf16::from_bits(bfloat16_bits(bits)))
         });
     }
 }
