@@ -2,7 +2,6 @@
 
 use std::marker::PhantomData;
 
-use half::slice::HalfFloatSliceExt;
 use rten_simd::SimdUnaryOp;
 
 use crate::ops::OpError;
@@ -125,10 +124,10 @@ impl Half for f16 {
 
 impl Half for bf16 {
     fn widen(from: &[Self], to: &mut [f32]) {
-        from.convert_to_f32_slice(to);
+        halves::widen_bfloat16(from, to);
     }
     fn narrow(from: &[f32], to: &mut [Self]) {
-        to.convert_from_f32_slice(from);
+        halves::narrow_bfloat16(from, to);
     }
 }
 

@@ -11,8 +11,10 @@ use crate::ops::softmax::{Normalizer, Softmax};
 use crate::tensor::{ElementType, TensorView, TensorViewMut, bf16, f16};
 
 use super::lanes::{Lanes, RUN};
+use super::map::Half;
 use super::number::dispatch;
 use super::parallel::{Parts, split_mut};
+use super::scratch::with_scratch;
 use super::statistics::{Real, total};
 use super::{CpuKernel, Entry, Kernel, KernelContext, NodeContext};
 
@@ -23,6 +25,10 @@ fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
     let op = *node.op::<Softmax>();
     Ok(CpuKernel::Tensor(match node.input(0) {
         Some(ElementType::F32) if op.normalizer == Normalizer::Softmax => Box::new(Rows(op)),
+        Some(ElementType::F16) if op.normalizer == Normalizer::Softmax => Box::new(HalfRows::<f16>::new(op)),
+        Some(ElementType::BF16) if op.normalizer == Normalizer::Softmax => {
+            Box::new(HalfRows::<bf16>::new(op))
+        }
         ty => dispatch!(ty, T in [f32, f64, f16, bf16] =>
             Box::new(General::<T> { op, _type: PhantomData }) as Box<dyn Kernel>,
             else return Err(node.no_kernel())),
@@ -55,6 +61,51 @@ impl Kernel for Rows {
                 }
                 rten_vecmath::Softmax::new_mut(y).dispatch();
             }
+        });
+        Ok(())
+    }
+
+    fn in_place(&self) -> &[usize] {
+        &[0]
+    }
+}
+
+/// Softmax of halves: rows as `f32`, rounded once.
+struct HalfRows<T> {
+    op: Softmax,
+    _type: PhantomData<fn(T)>,
+}
+
+impl<T> HalfRows<T> {
+    fn new(op: Softmax) -> Self {
+        HalfRows { op, _type: PhantomData }
+    }
+}
+
+impl<T: Half + Lanes<Wide: Real>> Kernel for HalfRows<T> {
+    fn run(
+        &self,
+        cx: &KernelContext<'_>,
+        inputs: &[Option<TensorView<'_>>],
+        outputs: &mut [Option<TensorViewMut<'_>>],
+    ) -> Result<(), OpError> {
+        let Some(output) = &mut outputs[0] else { return Ok(()) };
+        let (_, along, inner) = self.op.split(output.shape())?;
+        if inner != 1 {
+            return General::<T> { op: self.op, _type: PhantomData }.run(cx, inputs, outputs);
+        }
+        let x = inputs[0].map(|x| x.slice::<T>());
+        split_mut(cx.pool, output.slice::<T>(), along, (GRAIN / along.max(1)).max(1), |range, part| {
+            with_scratch([along], |[row]: [&mut [f32]; 1]| {
+                for (i, y) in range.zip(part.chunks_mut(along)) {
+                    match x {
+                        Some(x) => T::widen(&x[i * along..][..along], row),
+                        None => T::widen(y, row),
+                    }
+                    rten_vecmath::Softmax::new_mut(row).dispatch();
+                    T::narrow(row, y);
+                }
+            });
         });
         Ok(())
     }

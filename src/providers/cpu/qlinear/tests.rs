@@ -133,6 +133,12 @@ fn products_to_floats() {
 
 #[test]
 fn qgemm_scales_transposes_and_adds() {
+    // B as an input, and as a constant that is packed.
+    check_qgemm(&[]);
+    check_qgemm(&[3]);
+}
+
+fn check_qgemm(constants: &[usize]) {
     let scale = |s: f32| t(&[], &[s]);
     let (a, b) = (bytes(6), signed(12));
     let c = [10i32, -20, 300, 4];
@@ -151,7 +157,8 @@ fn qgemm_scales_transposes_and_adds() {
         ]
     };
     let gemm = |attributes: &[(&str, Attribute)], inputs: &[Option<crate::tensor::Value>]| {
-        run_in("com.microsoft", "QGemm", 1, attributes, inputs, 1).map(|mut out| out.remove(0))
+        run_constant("com.microsoft", "QGemm", 1, attributes, inputs, constants, 1)
+            .map(|mut out| out.remove(0))
     };
     let y = gemm(std::slice::from_ref(&alpha), &inputs(&[4], &c)).unwrap();
     assert_eq!(elements::<u8>(&y).1, [136, 123, 111, 126, 96, 105, 115, 103]);

@@ -23,10 +23,11 @@ pub(super) struct Block<'a> {
     pub(super) panels: &'a [u32],
     /// What sums begin with, for whole panels.
     pub(super) first: &'a [u32],
-    /// Where each row of the right operand begins in `planes`.
+    /// Where each row of the right operand begins in `planes`, for the position `base`.
     pub(super) taps: &'a [usize],
+    pub(super) base: usize,
     pub(super) planes: &'a [u32],
-    /// Positions, gaps included.
+    /// Positions from `base` on, gaps included.
     pub(super) columns: Range<usize>,
     pub(super) lines: Lines,
     /// Output channels; the last panel may have fewer than others.
@@ -42,7 +43,11 @@ impl Block<'_> {
         let panels = self.rows.len().div_ceil(ROWS);
         let farthest = self.taps.iter().fold(0, |last, &tap| last.max(tap));
         assert!(W::available() && self.panels.len() >= panels * ROWS * depth);
-        assert!(self.first.len() >= panels * ROWS && farthest + end <= self.planes.len());
+        assert!(
+            start >= self.base
+                && self.first.len() >= panels * ROWS
+                && farthest + end <= self.planes.len() + self.base
+        );
         // One or two positions more than whole vectors are cheaper as vectors of rows.
         let alone = match (end - start) % VECTOR {
             rest @ 1..=2 => rest,
@@ -74,7 +79,7 @@ impl Block<'_> {
         for position in whole..end {
             let room = &mut self.room[..ROWS * depth];
             for (to, &tap) in room.as_chunks_mut::<ROWS>().0.iter_mut().zip(self.taps) {
-                *to = [self.planes[tap + position]; ROWS];
+                *to = [self.planes[tap + position - self.base]; ROWS];
             }
             let segments = Segments::new(self.lines, position, 1, VECTOR);
             for (i, row) in self.rows.clone().step_by(ROWS).enumerate() {
@@ -101,7 +106,7 @@ impl Block<'_> {
                 self.first.as_ptr().add(i * ROWS),
                 self.panels.as_ptr().add(i * ROWS * depth),
                 self.taps,
-                self.planes.as_ptr().add(start),
+                self.planes.as_ptr().add(start - self.base),
                 mask,
             );
         }

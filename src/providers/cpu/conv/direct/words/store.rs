@@ -29,7 +29,8 @@ pub(in crate::providers::cpu) struct Place<'a, T> {
 }
 
 impl<T: Element> Place<'_, T> {
-    /// Writes the segments of rows: `of` makes elements of a vector of sums of a row.
+    /// Writes the segments of rows: `of` makes elements of a vector of sums, of a row and for a place in the outputs
+    /// of all images; what it makes beyond the segment does not count.
     #[inline(always)]
     fn write(
         &self,
@@ -37,7 +38,7 @@ impl<T: Element> Place<'_, T> {
         width: usize,
         rows: Range<usize>,
         segments: &Segments,
-        of: impl Fn(usize, &[u32; VECTOR]) -> [T; VECTOR],
+        of: impl Fn(usize, usize, &[u32; VECTOR]) -> [T; VECTOR],
     ) {
         let list = segments.list();
         let (Some(first), Some(last)) = (list.first(), list.last()) else { return };
@@ -49,7 +50,7 @@ impl<T: Element> Place<'_, T> {
             let sums = &sums[i * width..];
             for &Segment { from, to, len } in list {
                 let Some(vector) = sums[from..].first_chunk() else { return };
-                let elements = of(row, vector);
+                let elements = of(row, at + to, vector);
                 let out = &mut out[to - begin..];
                 match out.first_chunk_mut() {
                     // What is written too much belongs to the next segments.
@@ -66,7 +67,7 @@ pub(in crate::providers::cpu) struct WholeSums<'a>(pub(in crate::providers::cpu)
 
 impl Store for WholeSums<'_> {
     fn rows(&self, sums: &mut [u32], width: usize, rows: Range<usize>, segments: &Segments) {
-        self.0.write(sums, width, rows, segments, |_, sums| sums.map(|sum| sum as i32));
+        self.0.write(sums, width, rows, segments, |_, _, sums| sums.map(|sum| sum as i32));
     }
 }
 
@@ -101,7 +102,7 @@ impl Loop for Requantize<'_> {
         let &Requantized { ref place, factors, zero, signed } = self.store;
         let low = (if signed { -128 } else { 0 } - zero) as f32;
         let (high, shift) = (low + 255.0, zero);
-        place.write(self.sums, self.width, self.rows, self.segments, |row, sums| {
+        place.write(self.sums, self.width, self.rows, self.segments, |row, _, sums| {
             let factor = factors[row];
             // Beside 1.5·2²³ a float has no room for fractions: the number lies in its last bits.
             sums.map(|sum| {
@@ -125,41 +126,90 @@ pub(in crate::providers::cpu) struct RoundedToHalf<'a> {
 
 impl Store for RoundedToHalf<'_> {
     fn rows(&self, sums: &mut [u32], width: usize, rows: Range<usize>, segments: &Segments) {
-        let floats: &mut [f32] = bytemuck::cast_slice_mut(sums);
-        if let Some(residual) = self.residual {
-            for (i, row) in rows.clone().enumerate() {
-                for &Segment { from, to, len } in segments.list() {
-                    let at = self.place.start + row * self.place.columns + to;
-                    let sums = &mut floats[i * width + from..][..len];
-                    sums.iter_mut().zip(&residual[at..at + len]).for_each(|(y, x)| *y += widened(*x));
+        let &RoundedToHalf { ref place, residual, activation } = self;
+        match activation {
+            Activation::Identity => widest(Round { place, residual, sums, width, rows, segments, f: |x| x }),
+            Activation::Relu => {
+                // NaN stays NaN.
+                let f = |x| if x < 0.0 { 0.0 } else { x };
+                widest(Round { place, residual, sums, width, rows, segments, f });
+            }
+            _ => {
+                if let Some(residual) = residual {
+                    widest(Add { place, residual, sums: &mut *sums, width, rows: rows.clone(), segments });
                 }
+                activate(activation, bytemuck::cast_slice_mut::<u32, f32>(&mut sums[..rows.len() * width]));
+                widest(Round { place, residual: None, sums, width, rows, segments, f: |x| x });
             }
         }
-        activate(self.activation, &mut floats[..rows.len() * width]);
-        widest(Round { place: &self.place, sums, width, rows, segments });
     }
 }
 
+/// The numbers at `at`; where fewer than a vector follow, zeros after them.
 #[inline(always)]
-fn widened(x: bf16) -> f32 {
-    f32::from_bits(u32::from(x.to_bits()) << 16)
+fn vector_at(x: &[bf16], at: usize) -> [f32; VECTOR] {
+    let halves = match x[at..].first_chunk() {
+        Some(&halves) => halves,
+        None => {
+            let mut halves = [bf16::ZERO; VECTOR];
+            halves[..x.len() - at].copy_from_slice(&x[at..]);
+            halves
+        }
+    };
+    halves.map(|x| f32::from_bits(u32::from(x.to_bits()) << 16))
 }
 
-struct Round<'a> {
+/// Adds the residual to sums.
+struct Add<'a> {
     place: &'a Place<'a, bf16>,
-    sums: &'a [u32],
+    residual: &'a [bf16],
+    sums: &'a mut [u32],
     width: usize,
     rows: Range<usize>,
     segments: &'a Segments,
 }
 
-impl Loop for Round<'_> {
+impl Loop for Add<'_> {
     type Output = ();
 
     #[inline(always)]
     fn run(self) {
-        self.place.write(self.sums, self.width, self.rows, self.segments, |_, sums| {
-            sums.map(|bits| bf16::from_bits(bfloat16_bits(bits)))
-        });
+        for (i, row) in self.rows.enumerate() {
+            for &Segment { from, to, len } in self.segments.list() {
+                let x = vector_at(self.residual, self.place.start + row * self.place.columns + to);
+                let sums = &mut self.sums[i * self.width + from..][..len];
+                sums.iter_mut().zip(x).for_each(|(sum, x)| *sum = (f32::from_bits(*sum) + x).to_bits());
+            }
+        }
+    }
+}
+
+/// Stores sums with the residual and a function.
+struct Round<'a, F> {
+    place: &'a Place<'a, bf16>,
+    residual: Option<&'a [bf16]>,
+    sums: &'a [u32],
+    width: usize,
+    rows: Range<usize>,
+    segments: &'a Segments,
+    f: F,
+}
+
+impl<F: Fn(f32) -> f32> Loop for Round<'_, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Round { place, residual, sums, width, rows, segments, f } = self;
+        let round = |x: f32| bf16::from_bits(bfloat16_bits(f(x).to_bits()));
+        match residual {
+            Some(residual) => place.write(sums, width, rows, segments, |_, at, sums| {
+                let x = vector_at(residual, at);
+                std::array::from_fn(|i| round(f32::from_bits(sums[i]) + x[i]))
+            }),
+            None => place.write(sums, width, rows, segments, |_, _, sums| {
+                sums.map(|bits| round(f32::from_bits(bits)))
+            }),
+        }
     }
 }
