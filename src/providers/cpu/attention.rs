@@ -5,6 +5,7 @@ mod extent;
 mod flash;
 mod gather;
 mod group_query;
+mod halves;
 mod linear;
 mod mask;
 mod multi_head;

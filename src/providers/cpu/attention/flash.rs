@@ -12,6 +12,7 @@ use crate::threads::Pool;
 use super::super::gemm::{Activate, Compute, Matrix, Store, multiply_block};
 use super::super::parallel::Parts;
 use super::super::scratch::with_scratch;
+use super::halves;
 use super::mask::Mask;
 
 /// Queries of a tile.
@@ -28,7 +29,7 @@ pub(super) struct Heads<'a, T> {
 }
 
 impl<'a, T> Heads<'a, T> {
-    fn from(&self, batch: usize, head: usize, row: usize) -> &'a [T] {
+    pub(super) fn from(&self, batch: usize, head: usize, row: usize) -> &'a [T] {
         let [b, h, r] = self.strides;
         &self.data[(batch * b + head * h + row * r).min(self.data.len())..]
     }
@@ -93,6 +94,9 @@ pub(super) fn attention<T: Store<Compute: Activate + AsPrimitive<f64>>>(
 ) {
     let blocks = p.queries.div_ceil(QUERIES);
     let y = Parts::new(y);
+    if scores.is_none() && halves::attention(pool, p, &y) {
+        return;
+    }
     pool.for_each(p.batch * p.heads * blocks, &|task| {
         let (block, rest) = (task % blocks, task / blocks);
         let rows = block * QUERIES..((block + 1) * QUERIES).min(p.queries);
@@ -211,7 +215,7 @@ fn load_queries<T: Store<Compute: Activate>>(
 
 /// Turns a row's part of the scores into exponentials against the running maximum, and brings what
 /// was summed before to the new maximum.
-fn softmax_step<C: Activate>(row: &mut [C], max: &mut C, sum: &mut C, o: &mut [C]) {
+pub(super) fn softmax_step<C: Activate>(row: &mut [C], max: &mut C, sum: &mut C, o: &mut [C]) {
     let larger = |a: C, b: C| if b > a { b } else { a };
     let new = larger(*max, reduce(row, C::neg_infinity(), larger));
     if new == C::neg_infinity() {

@@ -37,16 +37,19 @@ enum State {
 }
 
 impl HalfConv {
-    /// `None` on a processor without products of bfloat16 numbers. The weight has one or two spatial axes.
+    /// `None` where it takes products that the processor does not have. The weight has one or two spatial axes.
     pub(super) fn new(op: &Conv, weight: &Tensor, pool: &Pool) -> Result<Option<Self>, OpError> {
         let shape = weight.shape();
         let aligned = weight.aligned()?;
         let elements = aligned.view().slice::<bf16>();
-        let sizes = [op.group, shape[0] / op.group, shape[1], shape[2..].iter().product()];
-        let Some(panels) = WordPanels::of_halves(elements, sizes, pool) else { return Ok(None) };
-        let weight = match op.group > 1 && shape[1] == 1 {
-            true => Weight::Depthwise(elements.iter().map(|x| x.to_f32()).collect()),
-            false => Weight::Words(panels),
+        let weight = if op.group > 1 && shape[1] == 1 {
+            Weight::Depthwise(elements.iter().map(|x| x.to_f32()).collect())
+        } else {
+            let sizes = [op.group, shape[0] / op.group, shape[1], shape[2..].iter().product()];
+            match WordPanels::of_halves(elements, sizes, pool) {
+                Some(panels) => Weight::Words(panels),
+                None => return Ok(None),
+            }
         };
         Ok(Some(HalfConv { op: op.clone(), weight, threads: pool.threads() }))
     }

@@ -51,6 +51,9 @@ pub(in crate::providers::cpu) trait Store: Element {
     fn halves(_slice: &[Self]) -> Option<&[bf16]> {
         None
     }
+    fn halves_mut(_slice: &mut [Self]) -> Option<&mut [bf16]> {
+        None
+    }
     /// The slice as the computed type, when it is the same type.
     fn same(slice: &[Self]) -> Option<&[Self::Compute]>;
     fn same_mut(slice: &mut [Self]) -> Option<&mut [Self::Compute]>;
@@ -92,7 +95,7 @@ macro_rules! store_small {
 store_small!(i8 => i32, i16 => i32, u8 => u32, u16 => u32);
 
 macro_rules! store_half {
-    ($($ty:ty => $bfloat16:literal, $halves:expr, $narrow:path, $widen:path);*) => {$(
+    ($($ty:ty => $bfloat16:literal, $some:expr, $narrow:path, $widen:path);*) => {$(
         impl Store for $ty {
             type Compute = f32;
             const SAME: bool = false;
@@ -104,7 +107,8 @@ macro_rules! store_half {
             fn store(x: f32) -> $ty { <$ty>::from_f32(x) }
             fn store_all(from: &[f32], to: &mut [$ty]) { $narrow(from, to) }
             fn load_all(from: &[$ty], to: &mut [f32]) { $widen(from, to) }
-            fn halves(slice: &[$ty]) -> Option<&[bf16]> { $halves(slice) }
+            fn halves(slice: &[$ty]) -> Option<&[bf16]> { $some(slice) }
+            fn halves_mut(slice: &mut [$ty]) -> Option<&mut [bf16]> { $some(slice) }
             fn same(_: &[$ty]) -> Option<&[f32]> { None }
             fn same_mut(_: &mut [$ty]) -> Option<&mut [f32]> { None }
         }

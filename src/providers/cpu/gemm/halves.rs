@@ -69,7 +69,7 @@ pub(super) fn product(out: &mut [f32], extent: Extent, a: BlockA<'_, f32>, b: Bl
             };
             let out = &mut out[start * columns..][..count * columns];
             for (panel, b) in b.chunks_exact((pairs * COLUMNS).max(1)).take(panels).enumerate() {
-                tiles(out, (count, columns, panel * COLUMNS), (strip, ROW), b, add);
+                panel_product(out, (count, columns, panel * COLUMNS), (strip, ROW), b, add);
             }
         }
     });
@@ -118,7 +118,7 @@ fn strips(
                 let pairs = DEPTH.min(k - start).div_ceil(2);
                 let strip = &strip[start / 2..];
                 for (panel, b) in panels.chunks_exact(pairs * COLUMNS).enumerate() {
-                    tiles(
+                    panel_product(
                         &mut sums[..count * width],
                         (count, width, panel * COLUMNS),
                         (strip, stride),
@@ -191,8 +191,9 @@ fn pair_of(even: f32, odd: f32) -> u32 {
     (even.to_bits() >> 16) | (odd.to_bits() & 0xffff_0000)
 }
 
-/// `rows` rows of pairs times one panel, to columns from `first` on.
-fn tiles(
+/// `rows` rows of pairs, `stride` apart, times one panel, to columns from `first` on of rows of `columns`. Asks for
+/// `Halves::available()`.
+pub(in crate::providers::cpu) fn panel_product(
     out: &mut [f32],
     (rows, columns, first): (usize, usize, usize),
     (a, stride): (&[u32], usize),

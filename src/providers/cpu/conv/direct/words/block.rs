@@ -9,7 +9,7 @@ use super::store::Store;
 use crate::providers::cpu::gemm::{VECTOR, Word};
 
 /// Vectors of a tile's columns.
-const VECTORS: usize = 3;
+pub(super) const VECTORS: usize = 3;
 /// Words of the right operand that all panels meet before others, and tiles of them at most.
 const CACHED: usize = 4 * 1024;
 const TILES: usize = 8;

@@ -6,6 +6,7 @@ use crate::ops::activation::Activation;
 use crate::tensor::{Element, bf16};
 
 use super::super::finish::{Segment, Segments};
+use super::block::VECTORS;
 use crate::providers::cpu::gemm::{VECTOR, activate};
 use crate::providers::cpu::halves::bfloat16_bits;
 use crate::providers::cpu::parallel::Parts;
@@ -28,9 +29,12 @@ pub(in crate::providers::cpu) struct Place<'a, T> {
     pub(in crate::providers::cpu) columns: usize,
 }
 
+/// Elements of a tile's row, and a vector beyond them.
+const ROW: usize = VECTORS * VECTOR + VECTOR;
+
 impl<T: Element> Place<'_, T> {
-    /// Writes the segments of rows: `of` makes elements of a vector of sums, of a row and for a place in the outputs
-    /// of all images; what it makes beyond the segment does not count.
+    /// Writes the segments of rows, whose elements `of` makes of all sums of a row: a run of a length that the compiler
+    /// does not know, which it makes vector code of.
     #[inline(always)]
     fn write(
         &self,
@@ -38,24 +42,23 @@ impl<T: Element> Place<'_, T> {
         width: usize,
         rows: Range<usize>,
         segments: &Segments,
-        of: impl Fn(usize, usize, &[u32; VECTOR]) -> [T; VECTOR],
+        of: impl Fn(usize, &[u32], &mut [T]),
     ) {
         let list = segments.list();
         let (Some(first), Some(last)) = (list.first(), list.last()) else { return };
         let (begin, end) = (first.to, last.to + last.len);
+        let mut elements = [T::default(); ROW];
         for (i, row) in rows.enumerate() {
+            of(row, &sums[i * width..][..width], &mut elements[..width]);
             let at = self.start + row * self.columns;
             // SAFETY: tiles do not overlap, and each is given once.
             let out = unsafe { self.out.get(at + begin..at + end) };
-            let sums = &sums[i * width..];
             for &Segment { from, to, len } in list {
-                let Some(vector) = sums[from..].first_chunk() else { return };
-                let elements = of(row, at + to, vector);
-                let out = &mut out[to - begin..];
-                match out.first_chunk_mut() {
+                let (from, out) = (&elements[from..], &mut out[to - begin..]);
+                match (from.first_chunk::<VECTOR>(), out.first_chunk_mut::<VECTOR>()) {
                     // What is written too much belongs to the next segments.
-                    Some(out) => *out = elements,
-                    None => out[..len].copy_from_slice(&elements[..len]),
+                    (Some(from), Some(out)) => *out = *from,
+                    _ => out[..len].copy_from_slice(&from[..len]),
                 }
             }
         }
@@ -67,7 +70,9 @@ pub(in crate::providers::cpu) struct WholeSums<'a>(pub(in crate::providers::cpu)
 
 impl Store for WholeSums<'_> {
     fn rows(&self, sums: &mut [u32], width: usize, rows: Range<usize>, segments: &Segments) {
-        self.0.write(sums, width, rows, segments, |_, _, sums| sums.map(|sum| sum as i32));
+        self.0.write(sums, width, rows, segments, |_, sums, out| {
+            out.iter_mut().zip(sums).for_each(|(y, &sum)| *y = sum as i32);
+        });
     }
 }
 
@@ -102,16 +107,16 @@ impl Loop for Requantize<'_> {
         let &Requantized { ref place, factors, zero, signed } = self.store;
         let low = (if signed { -128 } else { 0 } - zero) as f32;
         let (high, shift) = (low + 255.0, zero);
-        place.write(self.sums, self.width, self.rows, self.segments, |row, _, sums| {
+        place.write(self.sums, self.width, self.rows, self.segments, |row, sums, out| {
             let factor = factors[row];
-            // Beside 1.5·2²³ a float has no room for fractions: the number lies in its last bits.
-            sums.map(|sum| {
+            for (y, &sum) in out.iter_mut().zip(sums) {
                 let x = sum as i32 as f32 * factor;
                 // One instruction each, which `f32::max` is not.
                 let x = if x > low { x } else { low };
                 let x = if x < high { x } else { high };
-                ((x + 12_582_912.0).to_bits() as i32 + shift) as u8
-            })
+                // Beside 1.5·2²³ a float has no room for fractions: the number lies in its last bits.
+                *y = ((x + 12_582_912.0).to_bits() as i32 + shift) as u8;
+            }
         });
     }
 }
@@ -127,36 +132,22 @@ pub(in crate::providers::cpu) struct RoundedToHalf<'a> {
 impl Store for RoundedToHalf<'_> {
     fn rows(&self, sums: &mut [u32], width: usize, rows: Range<usize>, segments: &Segments) {
         let &RoundedToHalf { ref place, residual, activation } = self;
+        if let Some(residual) = residual {
+            widest(Add { place, residual, sums: &mut *sums, width, rows: rows.clone(), segments });
+        }
         match activation {
-            Activation::Identity => widest(Round { place, residual, sums, width, rows, segments, f: |x| x }),
+            Activation::Identity => widest(Round { place, sums, width, rows, segments, f: |x| x }),
             Activation::Relu => {
                 // NaN stays NaN.
                 let f = |x| if x < 0.0 { 0.0 } else { x };
-                widest(Round { place, residual, sums, width, rows, segments, f });
+                widest(Round { place, sums, width, rows, segments, f });
             }
             _ => {
-                if let Some(residual) = residual {
-                    widest(Add { place, residual, sums: &mut *sums, width, rows: rows.clone(), segments });
-                }
                 activate(activation, bytemuck::cast_slice_mut::<u32, f32>(&mut sums[..rows.len() * width]));
-                widest(Round { place, residual: None, sums, width, rows, segments, f: |x| x });
+                widest(Round { place, sums, width, rows, segments, f: |x| x });
             }
         }
     }
-}
-
-/// The numbers at `at`; where fewer than a vector follow, zeros after them.
-#[inline(always)]
-fn vector_at(x: &[bf16], at: usize) -> [f32; VECTOR] {
-    let halves = match x[at..].first_chunk() {
-        Some(&halves) => halves,
-        None => {
-            let mut halves = [bf16::ZERO; VECTOR];
-            halves[..x.len() - at].copy_from_slice(&x[at..]);
-            halves
-        }
-    };
-    halves.map(|x| f32::from_bits(u32::from(x.to_bits()) << 16))
 }
 
 /// Adds the residual to sums.
@@ -175,19 +166,21 @@ impl Loop for Add<'_> {
     #[inline(always)]
     fn run(self) {
         for (i, row) in self.rows.enumerate() {
+            let row = &self.residual[self.place.start + row * self.place.columns..][..self.place.columns];
             for &Segment { from, to, len } in self.segments.list() {
-                let x = vector_at(self.residual, self.place.start + row * self.place.columns + to);
                 let sums = &mut self.sums[i * self.width + from..][..len];
-                sums.iter_mut().zip(x).for_each(|(sum, x)| *sum = (f32::from_bits(*sum) + x).to_bits());
+                for (sum, x) in sums.iter_mut().zip(&row[to..to + len]) {
+                    let x = f32::from_bits(u32::from(x.to_bits()) << 16);
+                    *sum = (f32::from_bits(*sum) + x).to_bits();
+                }
             }
         }
     }
 }
 
-/// Stores sums with the residual and a function.
+/// Stores a function of sums.
 struct Round<'a, F> {
     place: &'a Place<'a, bf16>,
-    residual: Option<&'a [bf16]>,
     sums: &'a [u32],
     width: usize,
     rows: Range<usize>,
@@ -200,16 +193,11 @@ impl<F: Fn(f32) -> f32> Loop for Round<'_, F> {
 
     #[inline(always)]
     fn run(self) {
-        let Round { place, residual, sums, width, rows, segments, f } = self;
-        let round = |x: f32| bf16::from_bits(bfloat16_bits(f(x).to_bits()));
-        match residual {
-            Some(residual) => place.write(sums, width, rows, segments, |_, at, sums| {
-                let x = vector_at(residual, at);
-                std::array::from_fn(|i| round(f32::from_bits(sums[i]) + x[i]))
-            }),
-            None => place.write(sums, width, rows, segments, |_, _, sums| {
-                sums.map(|bits| round(f32::from_bits(bits)))
-            }),
-        }
+        let Round { place, sums, width, rows, segments, f } = self;
+        place.write(sums, width, rows, segments, |_, sums, out| {
+            for (y, &bits) in out.iter_mut().zip(sums) {
+                *y = bf16::from_bits(bfloat16_bits(f(f32::from_bits(bits)).to_bits()));
+            }
+        });
     }
 }
