@@ -56,6 +56,8 @@ pub(super) const CASES: &[Case] = &[
     Case { x: &[1, 3, 1, 1], w: &[4, 3, 3, 3], pads: &[1, 1, 1, 1], strides: &[], dilations: &[], group: 1, y: &[1, 4, 1, 1], checksum: 63.0 },
     Case { x: &[1, 6, 33, 20], w: &[10, 3, 1, 1], pads: &[], strides: &[], dilations: &[], group: 2, y: &[1, 10, 33, 20], checksum: 96.0 },
     Case { x: &[1, 9, 40, 31], w: &[11, 9, 1, 1], pads: &[], strides: &[], dilations: &[], group: 1, y: &[1, 11, 40, 31], checksum: 1369.0 },
+    Case { x: &[1, 6, 65, 33], w: &[9, 6, 1, 1], pads: &[], strides: &[2, 2], dilations: &[], group: 1, y: &[1, 9, 33, 17], checksum: 48.0 },
+    Case { x: &[2, 5, 9, 11], w: &[4, 5, 1, 1], pads: &[], strides: &[1, 3], dilations: &[], group: 1, y: &[2, 4, 9, 4], checksum: 89.0 },
 ];
 
 impl Case {

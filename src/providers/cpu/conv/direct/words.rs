@@ -6,8 +6,11 @@
 mod block;
 mod panels;
 mod store;
+mod thin;
 
 use std::ops::Range;
+
+use half::slice::HalfBitsSliceExt;
 
 use crate::ops::window::Geometry;
 use crate::tensor::{Element, bf16, bytes_of};
@@ -23,12 +26,15 @@ use crate::providers::cpu::simd::{Loop, widest};
 use block::Block;
 pub(in crate::providers::cpu) use panels::WordPanels;
 pub(in crate::providers::cpu) use store::{Place, Requantized, RoundedToHalf, Store, WholeSums};
+use thin::Thin;
 
 /// Rows of a panel, whose sums with three vectors of positions registers hold.
 const ROWS: usize = 8;
 
 /// What depends on shapes.
 pub(in crate::providers::cpu) struct WordPlan {
+    /// What is left of an image, where windows of one position step over elements; the rest is planned for that.
+    thin: Option<Thin>,
     planes: Planes,
     /// Whether the positions of each row of the right operand are gathered.
     gathered: bool,
@@ -60,6 +66,9 @@ pub(in crate::providers::cpu) trait Woven: Element {
 
     /// Makes words of the lines of as many channels; the bits of `flip` are turned round in each byte.
     fn weave(lines: &[&[Self]], flip: u8, out: &mut [u32]);
+
+    /// Room for elements.
+    fn of_words(words: &mut [u32]) -> &mut [Self];
 }
 
 impl WordPlan {
@@ -70,6 +79,8 @@ impl WordPlan {
         channels: usize,
         threads: usize,
     ) -> Option<Self> {
+        let thin = Thin::new(g);
+        let g = thin.as_ref().map_or(g, Thin::geometry);
         let planes = Planes::new(g).filter(|_| channels > 0)?;
         let words = channels.div_ceil(W::COUNT);
         let (area, [_, m, depth]) = (g.output.iter().product(), panels.shape());
@@ -90,7 +101,7 @@ impl WordPlan {
         let strip = (as_it_lies && positions >= SHORT * threads)
             .then(|| (STRIP / words).clamp(TILE, positions.div_ceil(4 * threads)).next_multiple_of(TILE));
         let taps = strip.map_or(taps, |strip| (0..words).map(|c| c * strip).collect());
-        Some(WordPlan { planes, gathered, taps, lines, positions, size, strip, channels, words })
+        Some(WordPlan { thin, planes, gathered, taps, lines, positions, size, strip, channels, words })
     }
 
     /// Channels of a group.
@@ -100,12 +111,15 @@ impl WordPlan {
 
     /// Words of scratch for an image of `groups` groups.
     pub(in crate::providers::cpu) fn room(&self, groups: usize) -> usize {
+        // Elements of at most half a word.
+        let thin =
+            self.thin.as_ref().map_or(0, |_| (groups * self.channels * self.planes.image()).div_ceil(2));
         if self.strip.is_some() {
-            return 0;
+            return thin;
         }
         let copied = if self.planes.copied() { self.planes.size() } else { 0 };
         let gathered = if self.gathered { self.taps.len() * self.positions } else { 0 };
-        groups * (self.words * (self.planes.image() + copied) + gathered)
+        thin + groups * (self.words * (self.planes.image() + copied) + gathered)
     }
 
     /// Writes the runs of the planes of all groups.
@@ -141,6 +155,17 @@ impl WordPlan {
         store: &dyn Store,
     ) {
         let [groups, m, depth] = panels.shape();
+        let (thinned, room) = match &self.thin {
+            Some(thin) => {
+                let elements = groups * self.channels * self.planes.image();
+                let (out, room) = room.split_at_mut(elements.div_ceil(2));
+                let out = &mut T::of_words(out)[..elements];
+                thin.copy(pool, image.data, out);
+                (Image { data: &*out, ..*image }, room)
+            }
+            None => (*image, room),
+        };
+        let image = &thinned;
         if let Some(strip) = self.strip {
             return self.strips(pool, panels, image, first, strip, store);
         }
@@ -231,6 +256,7 @@ impl WordPlan {
 }
 
 /// An image to convolve.
+#[derive(Clone, Copy)]
 pub(in crate::providers::cpu) struct Image<'a, T> {
     /// All channels.
     pub(in crate::providers::cpu) data: &'a [T],
@@ -278,6 +304,10 @@ impl Woven for u8 {
             widest(Weave { lines, flip, out });
         }
     }
+
+    fn of_words(words: &mut [u32]) -> &mut [u8] {
+        bytemuck::cast_slice_mut(words)
+    }
 }
 
 impl Woven for bf16 {
@@ -287,6 +317,10 @@ impl Woven for bf16 {
         if let Some(&lines) = lines.first_chunk() {
             widest(Pairs { lines, out });
         }
+    }
+
+    fn of_words(words: &mut [u32]) -> &mut [bf16] {
+        bytemuck::cast_slice_mut::<u32, u16>(words).reinterpret_cast_mut()
     }
 }
 

@@ -47,12 +47,18 @@ impl<T: Element> Place<'_, T> {
         let list = segments.list();
         let (Some(first), Some(last)) = (list.first(), list.last()) else { return };
         let (begin, end) = (first.to, last.to + last.len);
+        let gaps = end - begin != last.from + last.len;
         let mut elements = [T::default(); ROW];
         for (i, row) in rows.enumerate() {
-            of(row, &sums[i * width..][..width], &mut elements[..width]);
             let at = self.start + row * self.columns;
             // SAFETY: tiles do not overlap, and each is given once.
             let out = unsafe { self.out.get(at + begin..at + end) };
+            let sums = &sums[i * width..][..width];
+            if !gaps {
+                of(row, &sums[..out.len()], out);
+                continue;
+            }
+            of(row, sums, &mut elements[..width]);
             for &Segment { from, to, len } in list {
                 let (from, out) = (&elements[from..], &mut out[to - begin..]);
                 match (from.first_chunk::<VECTOR>(), out.first_chunk_mut::<VECTOR>()) {
