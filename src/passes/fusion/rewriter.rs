@@ -5,23 +5,25 @@ use std::sync::Arc;
 
 use crate::graph::{Attribute, Attributes, Dim, Fact, Graph, NEWEST_OPSET, Node, NodeId, OpName, ValueId};
 use crate::ops::{self, Infer, Unknowns};
-use crate::tensor::{ElementType, Tensor, ValueType, bf16, f16};
+use crate::tensor::{ElementType, Tensor, Value, ValueType, bf16, f16};
 
+use super::super::Evaluate;
 use super::Target;
 
 /// A graph whose facts were inferred, with what a fusion asks of it kept up to date.
 pub(super) struct Rewriter<'a> {
     pub(super) graph: &'a mut Graph,
     target: &'a dyn Target,
+    evaluate: &'a dyn Evaluate,
     producers: Vec<Option<NodeId>>,
     uses: Vec<usize>,
     unknowns: Unknowns,
 }
 
 impl<'a> Rewriter<'a> {
-    pub(super) fn new(graph: &'a mut Graph, target: &'a dyn Target) -> Self {
+    pub(super) fn new(graph: &'a mut Graph, target: &'a dyn Target, evaluate: &'a dyn Evaluate) -> Self {
         let (producers, uses) = (graph.producers(), graph.use_counts());
-        Rewriter { graph, target, producers, uses, unknowns: Unknowns::apart() }
+        Rewriter { graph, target, evaluate, producers, uses, unknowns: Unknowns::apart() }
     }
 
     pub(super) fn node(&self, id: NodeId) -> &Node {
@@ -180,19 +182,23 @@ impl<'a> Rewriter<'a> {
         attributes: &[(&str, Attribute)],
         inputs: &[Option<ValueId>],
     ) -> Option<ValueId> {
-        let mut node = self.draft(root, op, attributes, inputs);
+        self.insert_node(self.draft(root, op, attributes, inputs))
+    }
+
+    /// The same of a node that is made already, whose outputs do not matter.
+    pub(super) fn insert_node(&mut self, mut node: Node) -> Option<ValueId> {
         node.outputs = vec![None];
         let fact = self.infer(&node)?.pop()?;
         let types = |values: &[Option<ValueId>]| -> Vec<Option<ValueType>> {
             values.iter().map(|v| v.and_then(|v| self.graph.value(v).fact.ty.clone())).collect()
         };
         let (_, op) = ops::resolve(&node).ok()?;
-        if !self.target.runs(&node, &*op, &types(inputs), std::slice::from_ref(&fact.ty)) {
+        if !self.target.runs(&node, &*op, &types(&node.inputs), std::slice::from_ref(&fact.ty)) {
             return None;
         }
         let value = self.graph.add_value(&format!("{}/{}", node.name, node.op.name), fact);
         node.outputs = vec![Some(value)];
-        inputs.iter().flatten().for_each(|v| self.uses[v.index()] += 1);
+        node.inputs.iter().flatten().for_each(|v| self.uses[v.index()] += 1);
         let id = self.graph.add_node(node);
         self.producers.resize(self.graph.value_count(), None);
         self.uses.resize(self.graph.value_count(), 0);
@@ -235,6 +241,11 @@ impl<'a> Rewriter<'a> {
             self.release(&node);
         }
         true
+    }
+
+    /// What a node computes of these inputs.
+    pub(super) fn evaluate(&self, node: &Node, inputs: &[Option<&Value>]) -> Option<Vec<Value>> {
+        self.evaluate.evaluate(node, inputs).ok()
     }
 
     /// What a node's outputs would be.

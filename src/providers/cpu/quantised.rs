@@ -97,7 +97,7 @@ impl<Q, F: Fn(f32) -> Q> Loop for Round<'_, Q, F> {
 /// A whole number of at most 22 bits, whose low bits are the result's. Beside 1.5·2²³ a float has no room for
 /// fractions, so the number lies in its last bits; a cast is no vector instruction, since it saturates.
 #[inline(always)]
-fn whole(x: f32) -> i32 {
+pub(super) fn whole(x: f32) -> i32 {
     (x + 12_582_912.0).to_bits() as i32
 }
 
