@@ -2,7 +2,8 @@
 //!
 //! The order: functions are inlined, types and shapes inferred, and operators replaced that no provider
 //! runs; constants and shape arithmetic are folded and identities removed until nothing changes; dead code
-//! goes. Then come the fusions that the chosen provider can run, and half precision where it is wanted.
+//! goes. Then come the fusions that the chosen provider can run, those of quantised graphs first, after which
+//! weights that are still quantised become floats; and half precision where it is wanted.
 
 mod dead;
 mod flex_attention;

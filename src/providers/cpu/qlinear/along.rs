@@ -10,7 +10,6 @@ use crate::tensor::{ElementType, TensorView, TensorViewMut};
 use super::super::lookup::lookup;
 use super::super::number::dispatch;
 use super::super::parallel::{GRAIN, Parts};
-use super::super::quantised::divide;
 use super::super::scratch::with_scratch;
 use super::super::simd::{Loop, widest};
 use super::super::{CpuKernel, Kernel, KernelContext, NodeContext};
@@ -48,9 +47,9 @@ impl<Q: Byte> Kernel for SoftmaxKernel<Q> {
                     for row in rows {
                         let elements = row * along..(row + 1) * along;
                         widest(Distances { x: &x[elements.clone()], y: distances });
-                        let mut terms = exp;
-                        divide(&mut terms, &[sum(distances, &exp)]);
-                        let table = to.table::<Q>(terms).map(Q::byte);
+                        let mut table = [Q::default(); 256];
+                        Q::quantise_scaled(&exp, sum(distances, &exp) * to.scale, to.zero, true, &mut table);
+                        let table = table.map(Q::byte);
                         // SAFETY: each row belongs to one thread.
                         lookup(&table, distances, unsafe { bytes.get(elements) });
                     }
