@@ -186,24 +186,31 @@ impl<'a> Rewriter<'a> {
     }
 
     /// The same of a node that is made already, whose outputs do not matter.
-    pub(super) fn insert_node(&mut self, mut node: Node) -> Option<ValueId> {
-        node.outputs = vec![None];
-        let fact = self.infer(&node)?.pop()?;
+    pub(super) fn insert_node(&mut self, node: Node) -> Option<ValueId> {
+        self.insert_outputs(node, 1)?.pop()
+    }
+
+    /// The same with this many outputs.
+    pub(super) fn insert_outputs(&mut self, mut node: Node, count: usize) -> Option<Vec<ValueId>> {
+        node.outputs = vec![None; count];
+        let facts = self.infer(&node)?;
         let types = |values: &[Option<ValueId>]| -> Vec<Option<ValueType>> {
             values.iter().map(|v| v.and_then(|v| self.graph.value(v).fact.ty.clone())).collect()
         };
         let (_, op) = ops::resolve(&node).ok()?;
-        if !self.target.runs(&node, &*op, &types(&node.inputs), std::slice::from_ref(&fact.ty)) {
+        let made: Vec<Option<ValueType>> = facts.iter().map(|fact| fact.ty.clone()).collect();
+        if !self.target.runs(&node, &*op, &types(&node.inputs), &made) {
             return None;
         }
-        let value = self.graph.add_value(&format!("{}/{}", node.name, node.op.name), fact);
-        node.outputs = vec![Some(value)];
+        let name = format!("{}/{}", node.name, node.op.name);
+        let values: Vec<ValueId> = facts.into_iter().map(|fact| self.graph.add_value(&name, fact)).collect();
+        node.outputs = values.iter().copied().map(Some).collect();
         node.inputs.iter().flatten().for_each(|v| self.uses[v.index()] += 1);
         let id = self.graph.add_node(node);
         self.producers.resize(self.graph.value_count(), None);
         self.uses.resize(self.graph.value_count(), 0);
-        self.producers[value.index()] = Some(id);
-        Some(value)
+        values.iter().for_each(|v| self.producers[v.index()] = Some(id));
+        Some(values)
     }
 
     /// Puts a node in the place of `root` and of the other nodes that make its outputs; what nobody uses
@@ -227,6 +234,24 @@ impl<'a> Rewriter<'a> {
                 self.release(&node);
             }
         }
+        true
+    }
+
+    /// Puts a node for each output of `root` in its place, as `replace` does.
+    pub(super) fn replace_by(&mut self, root: NodeId, nodes: Vec<Node>) -> bool {
+        if nodes.is_empty() || nodes.iter().any(|new| self.check(root, new).is_none()) {
+            return false;
+        }
+        for input in nodes.iter().flat_map(|new| new.inputs.iter().flatten()) {
+            self.uses[input.index()] += 1;
+        }
+        let Some(old) = self.graph.remove_node(root) else { return false };
+        for new in nodes {
+            let outputs = new.outputs.clone();
+            let id = self.graph.add_node(new);
+            outputs.iter().flatten().for_each(|v| self.producers[v.index()] = Some(id));
+        }
+        self.release(&old);
         true
     }
 

@@ -95,6 +95,13 @@ impl Dequantized {
         Some(Dequantized { x, parameters, axis })
     }
 
+    /// The inputs of the node that makes floats of this.
+    fn inputs(self) -> Vec<Option<ValueId>> {
+        let mut inputs = vec![Some(self.x), Some(self.parameters.scale)];
+        inputs.extend(self.parameters.zero.map(Some));
+        inputs
+    }
+
     /// The numbers that a constant stands for, where it has one axis at most.
     fn numbers(self, rw: &Rewriter<'_>) -> Option<Vec<f64>> {
         let elements = ints(rw.constant(self.x)?)?;

@@ -1,8 +1,9 @@
 //! What only moves elements moves bytes as well as floats: DequantizeLinear goes below it, QuantizeLinear above
 //! it, and where the two meet with the same parameters, both go.
 
-use crate::graph::{Attribute, NodeId};
+use crate::graph::{Attribute, NodeId, ValueId};
 use crate::ops;
+use crate::ops::pad::Pad;
 use crate::ops::resize::{Coordinates, Mode, Resize};
 
 use super::super::rewriter::Rewriter;
@@ -25,6 +26,9 @@ pub(super) fn shape(rw: &mut Rewriter<'_>, root: NodeId) -> Option<()> {
 
 /// Moves DequantizeLinear below the node.
 pub(super) fn down(rw: &mut Rewriter<'_>, root: NodeId) -> Option<()> {
+    if rw.is(root, "Split") {
+        return below_split(rw, root);
+    }
     rw.output(root)?;
     if rw.is(root, "Concat") {
         return below_concat(rw, root);
@@ -38,8 +42,38 @@ pub(super) fn down(rw: &mut Rewriter<'_>, root: NodeId) -> Option<()> {
     }
     let mut moved = rw.node(root).clone();
     moved.inputs[0] = Some(d.x);
+    if rw.is(root, "Pad") {
+        moved.inputs.resize(moved.inputs.len().max(3), None);
+        moved.inputs[2] = Some(padding(rw, root, d.parameters)?);
+    }
     let x = rw.insert_node(moved)?;
     dequantize(rw, root, Dequantized { x, ..d })
+}
+
+/// What stands for zeros around bytes.
+fn padding(rw: &mut Rewriter<'_>, pad: NodeId, parameters: Parameters) -> Option<ValueId> {
+    let zero = match rw.input(pad, 2) {
+        Some(value) => rw.scalar(value)? == 0.0,
+        None => true,
+    };
+    let &[zero_point] = &parameters.zeros(rw).filter(|_| zero)?[..] else { return None };
+    super::byte(rw, parameters.ty, zero_point)
+}
+
+/// Below each output.
+fn below_split(rw: &mut Rewriter<'_>, root: NodeId) -> Option<()> {
+    let d = Dequantized::of_bytes(rw, rw.input(root, 0)?)?;
+    let outputs: Vec<ValueId> = rw.node(root).outputs.iter().copied().collect::<Option<_>>()?;
+    let mut moved = rw.node(root).clone();
+    moved.inputs[0] = Some(d.x);
+    let parts = rw.insert_outputs(moved, outputs.len())?;
+    let one = |(x, output)| {
+        let mut new = rw.draft(root, "DequantizeLinear", &[], &Dequantized { x, ..d }.inputs());
+        new.outputs = vec![Some(output)];
+        new
+    };
+    let nodes = parts.into_iter().zip(outputs).map(one).collect();
+    rw.replace_by(root, nodes).then_some(())
 }
 
 /// Where all that is joined is quantised alike.
@@ -58,9 +92,7 @@ fn below_concat(rw: &mut Rewriter<'_>, root: NodeId) -> Option<()> {
 
 fn dequantize(rw: &mut Rewriter<'_>, root: NodeId, d: Dequantized) -> Option<()> {
     let axis: Vec<_> = d.axis.iter().map(|&axis| ("axis", Attribute::Int(axis as i64))).collect();
-    let inputs = [Some(d.x), Some(d.parameters.scale), d.parameters.zero];
-    let given = if d.parameters.zero.is_some() { 3 } else { 2 };
-    let new = rw.draft(root, "DequantizeLinear", &axis, &inputs[..given]);
+    let new = rw.draft(root, "DequantizeLinear", &axis, &d.inputs());
     rw.replace(root, new).then_some(())
 }
 
@@ -112,6 +144,10 @@ fn keeps_elements(rw: &Rewriter<'_>, id: NodeId) -> bool {
         return true;
     }
     let Ok((_, op)) = ops::resolve(rw.node(id)) else { return false };
+    if op.downcast::<Pad>().is_some() {
+        // Since opset 11, where the constant is an input.
+        return rw.input(id, 1).is_some();
+    }
     // Cropping may put a number of its own beside the image.
     op.downcast::<Resize>()
         .is_some_and(|op| op.mode == Mode::Nearest && op.coordinates != Coordinates::CropAndResize)

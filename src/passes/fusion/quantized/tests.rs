@@ -50,6 +50,7 @@ fn bytes_move_as_floats_do() {
         ("Unsqueeze", vec![], vec!["one"], "[n, 1, 4, 6] = Unsqueeze(x_q, one)"),
         ("Slice", vec![], vec!["one", "two", "one"], "[n, 1, 6] = Slice(x_q, one, two, one)"),
         ("Gather", vec![("axis", Attribute::Int(1))], vec!["two"], "[n, 1, 6] = Gather<axis=1>(x_q, two)"),
+        ("Pad", vec![], vec!["around"], "[n, 5, 8] = Pad(x_q, around, byte)"),
         (
             "MaxPool",
             vec![ints("kernel_shape", &[3]), ints("pads", &[1, 1])],
@@ -60,6 +61,7 @@ fn bytes_move_as_floats_do() {
     for (op, attributes, rest, moved) in cases {
         let inputs: Vec<&str> = ["x_f"].into_iter().chain(rest).collect();
         let builder = start(&["n", "4", "6"])
+            .ints("around", &[6], &[0, 1, 0, 0, 0, 2])
             .ints("shape", &[2], &[-1, 24])
             .ints("one", &[1], &[1])
             .ints("two", &[1], &[2])
@@ -71,6 +73,29 @@ fn bytes_move_as_floats_do() {
         let expected = lines(first, &[&moved], &last);
         assert_fused(around(builder, "y", "s1", "z1").output("y_f"), &expected);
     }
+}
+
+#[test]
+fn parts_move_too() {
+    let builder = start(&["n", "4"]).node_with(
+        "Split",
+        &[("axis", Attribute::Int(1)), ("num_outputs", Attribute::Int(2))],
+        &["x_f"],
+        &["y", "z"],
+    );
+    let builder = around(around(builder, "y", "s1", "z1"), "z", "s2", "z2");
+    assert_fused(
+        builder.output("y_f").output("z_f"),
+        &[
+            "x_q: uint8[n, 4] = QuantizeLinear(x, s1, z1)",
+            "Split_node/Split: uint8[n, 2], Split_node/Split_17: uint8[n, 2] = \
+             Split<axis=1, num_outputs=2>(x_q)",
+            "y_f: float[n, 2] = DequantizeLinear(Split_node/Split, s1, z1)",
+            "z_q: uint8[n, 2] = rukh.Lookup(Split_node/Split_17, QuantizeLinear_node/table)",
+            "z_f: float[n, 2] = DequantizeLinear(z_q, s2, z2)",
+            "return y_f, z_f",
+        ],
+    );
 }
 
 #[test]
