@@ -1,5 +1,5 @@
 use super::super::super::testing::GraphBuilder;
-use super::super::testing::{assert_fused, assert_fused_within};
+use super::super::testing::{assert_fused, assert_fused_within, fused};
 use super::tests::{around, parameters, start};
 use crate::graph::Attribute;
 
@@ -31,6 +31,31 @@ fn convolutions() {
         let middle = format!("c_q: uint8[n, 4, 3] = QLinearConv(x_q, s1, z1, w_q, w_s, w_z, {inputs})");
         let lines = [FIRST, &middle, "c_f: float[n, 4, 3] = DequantizeLinear(c_q, s2, z1)", "return c_f"];
         assert_fused_within(around(conv(bias), "c", "s2", "z1").output("c_f"), &lines, 0.03);
+    }
+}
+
+#[test]
+fn convolutions_stay_that_others_use_or_that_no_integers_fit() {
+    // Somebody wants the floats as well.
+    let shared = around(conv(true).output("c"), "c", "s2", "z1").output("c_f");
+    // A scale for each channel of the image; and 16 bits.
+    let axis = [("axis", Attribute::Int(1))];
+    let weight = |builder: GraphBuilder| {
+        builder
+            .constant("w_q", &[4, 3, 3], &some(36, |i| i as i8))
+            .node("DequantizeLinear", &["w_q", "s2"], &["w"])
+            .node("Conv", &["x_f", "w"], &["c"])
+    };
+    let channels_differ = parameters(GraphBuilder::new().input("x", &["n", "3", "5"]))
+        .floats("s", &[3], &[0.02, 0.03, 0.01])
+        .node_with("QuantizeLinear", &axis, &["x", "s"], &["x_q"])
+        .node_with("DequantizeLinear", &axis, &["x_q", "s"], &["x_f"]);
+    let wide = parameters(GraphBuilder::new().input("x", &["n", "3", "5"])).constant("z", &[], &[300u16]);
+    let wide = around(wide, "x", "s1", "z");
+    let end = |builder| around(weight(builder), "c", "s2", "z1").output("c_f");
+    for builder in [shared, end(channels_differ), end(wide)] {
+        let text = fused(builder).to_string();
+        assert!(text.contains("= Conv(") && !text.contains("QLinearConv"), "{text}");
     }
 }
 
@@ -173,19 +198,19 @@ fn gemm() {
             .node_with("DequantizeLinear", &[("axis", Attribute::Int(0))], &["c_q", "c_s"], &["c"])
             .node_with("Gemm", &[("transB", Attribute::Int(1))], &["x_f", "w", "c"], &["y"])
     };
-    let fused = "com.microsoft.QGemm<transB=1>(x_q, s1, z1, w_q, w_s, byte, c_q";
+    let integer = "com.microsoft.QGemm<transB=1>(x_q, s1, z1, w_q, w_s, byte, c_q";
     let first = "x_q: uint8[n, 6] = QuantizeLinear(x, s1, z1)";
     assert_fused_within(
         around(builder(), "y", "s2", "z1").output("y_f"),
         &[
             first,
-            &format!("y_q: uint8[n, 4] = {fused}, s2, z1)"),
+            &format!("y_q: uint8[n, 4] = {integer}, s2, z1)"),
             "y_f: float[n, 4] = DequantizeLinear(y_q, s2, z1)",
             "return y_f",
         ],
         0.03,
     );
-    assert_fused(builder().output("y"), &[first, &format!("y: float[n, 4] = {fused})"), "return y"]);
+    assert_fused(builder().output("y"), &[first, &format!("y: float[n, 4] = {integer})"), "return y"]);
 }
 
 /// What the dynamic quantisers write: a product of bytes, as floats, by the product of both scales.
@@ -226,6 +251,6 @@ fn dynamic_products() {
     );
     // The sums themselves are an output: they stay.
     let graph = scaled(dynamic(), "1").output("p1").output("y1");
-    let text = super::super::testing::fused(graph).to_string();
+    let text = fused(graph).to_string();
     assert!(text.contains("= MatMulInteger(") && !text.contains("com.microsoft"), "{text}");
 }
