@@ -31,6 +31,7 @@ pub(crate) mod image;
 pub(crate) mod image_decoder;
 pub(crate) mod int_list;
 pub(crate) mod language;
+pub(crate) mod lookup;
 pub(crate) mod loss;
 pub(crate) mod matmul;
 pub(crate) mod ml;

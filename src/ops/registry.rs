@@ -30,6 +30,7 @@ const FAMILIES: &[&[Declaration]] = &[
     super::fused::DECLARATIONS,
     super::group_query::DECLARATIONS,
     super::language::DECLARATIONS,
+    super::lookup::DECLARATIONS,
     super::loss::DECLARATIONS,
     super::matmul::DECLARATIONS,
     super::ml::FAMILIES[0],

@@ -8,7 +8,7 @@ use crate::graph::{Attribute, Fact, Graph, Node, NodeId, ValueId};
 use crate::ops;
 use crate::tensor::{ElementType, Tensor, Value};
 
-use super::Evaluate;
+use super::{Evaluate, Weights};
 
 /// A result above this size is kept as the nodes that make it, unless it is no larger than what it
 /// was made from: a model of a few bytes must not become gigabytes.
@@ -16,13 +16,14 @@ const LARGEST: usize = 1 << 20;
 
 /// Folds what can be folded, in subgraphs as well; tells whether something changed. A node that
 /// cannot be computed stays: it fails when it runs, if it runs.
-pub(super) fn fold(graph: &mut Graph, evaluate: &dyn Evaluate) -> bool {
+pub(super) fn fold(graph: &mut Graph, evaluate: &dyn Evaluate, weights: Weights) -> bool {
     let mut changed = false;
     let mut cache: HashMap<ValueId, Value> = HashMap::new();
     for id in graph.order().unwrap_or_default() {
-        changed |= fold_subgraphs(graph, id, evaluate);
+        changed |= fold_subgraphs(graph, id, evaluate, weights);
         let node = graph.node(id);
-        if !ops::is_repeatable(&node.op.name) || node.subgraphs().next().is_some() {
+        let kept = node.op.name == "DequantizeLinear" && weights == Weights::Quantized;
+        if !ops::is_repeatable(&node.op.name) || node.subgraphs().next().is_some() || kept {
             continue;
         }
         if let Some(tensors) =
@@ -41,11 +42,11 @@ pub(super) fn fold(graph: &mut Graph, evaluate: &dyn Evaluate) -> bool {
     changed
 }
 
-fn fold_subgraphs(graph: &mut Graph, id: NodeId, evaluate: &dyn Evaluate) -> bool {
+fn fold_subgraphs(graph: &mut Graph, id: NodeId, evaluate: &dyn Evaluate, weights: Weights) -> bool {
     let mut changed = false;
     for (_, attribute) in &mut graph.node_mut(id).attributes.0 {
         if let Attribute::Graph(body) = attribute {
-            changed |= fold(Arc::make_mut(body), evaluate);
+            changed |= fold(Arc::make_mut(body), evaluate, weights);
         }
     }
     changed
@@ -86,6 +87,7 @@ fn compute(
     }
     let input_bytes: usize =
         node.inputs.iter().flatten().map(|&v| bytes(graph.value(v).constant.as_deref())).sum();
+    let input_bytes = input_bytes * growth(graph, node);
     for output in node.outputs.iter().flatten() {
         let fact = &graph.value(*output).fact;
         let size = fact.element_type()?.size();
@@ -112,6 +114,15 @@ fn compute(
         .collect()
 }
 
+/// By how much a large result may exceed what it is made from: every run would make floats of bytes again.
+fn growth(graph: &Graph, node: &Node) -> usize {
+    let ty = node.inputs.first().copied().flatten().and_then(|x| graph.value(x).fact.element_type());
+    match ty {
+        Some(ty) if node.op.name == "DequantizeLinear" && ty.file_bits() >= 8 => size_of::<f32>(),
+        _ => 1,
+    }
+}
+
 fn known_shape(fact: &Fact) -> Option<Vec<usize>> {
     fact.shape.as_ref()?.iter().map(|d| usize::try_from(d.known()?).ok()).collect()
 }
@@ -130,7 +141,7 @@ mod tests {
         let mut graph = builder.0;
         for _ in 0..4 {
             infer::infer(&mut graph).unwrap();
-            fold(&mut graph, &Cpu::new());
+            fold(&mut graph, &Cpu::new(), Weights::Dequantized);
         }
         dead::remove(&mut graph);
         graph

@@ -2,7 +2,8 @@
 //!
 //! The order: functions are inlined, types and shapes inferred, and operators replaced that no provider
 //! runs; constants and shape arithmetic are folded and identities removed until nothing changes; dead code
-//! goes. Then come the fusions that the chosen provider can run, and half precision where it is wanted.
+//! goes. Then come the fusions that the chosen provider can run, those of quantised graphs first, after which
+//! weights that are still quantised become floats; and half precision where it is wanted.
 
 mod dead;
 mod flex_attention;
@@ -33,12 +34,21 @@ pub(crate) trait Evaluate {
     fn evaluate(&self, node: &Node, inputs: &[Option<&Value>]) -> std::result::Result<Vec<Value>, OpError>;
 }
 
-/// The rewrites that every provider profits from. With `optimize` unset, only those that running
-/// needs: inlining, inference and replacement.
+/// What folding makes of DequantizeLinear of a constant.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Weights {
+    /// It stays, for fusions that compute with integers.
+    Quantized,
+    /// Floats.
+    Dequantized,
+}
+
+/// The rewrites that every provider profits from. Without `optimize`, only those that running needs: inlining,
+/// inference and replacement.
 pub(crate) fn canonicalise(
     graph: &mut Graph,
     functions: &HashMap<(String, String), Function>,
-    optimize: bool,
+    optimize: Option<Weights>,
     evaluate: &dyn Evaluate,
 ) -> Result<()> {
     inline::inline(graph, functions)?;
@@ -46,13 +56,18 @@ pub(crate) fn canonicalise(
     while flex_attention::expand(graph)? {
         infer::infer(graph)?;
     }
-    if !optimize {
-        return Ok(());
+    match optimize {
+        Some(weights) => simplify(graph, evaluate, weights),
+        None => Ok(()),
     }
+}
+
+/// Folds constants and shapes of a graph whose facts were inferred, and removes what has no effect.
+fn simplify(graph: &mut Graph, evaluate: &dyn Evaluate, weights: Weights) -> Result<()> {
     // Folding makes shapes known, and known shapes make more foldable: a few rounds suffice.
     const ROUNDS: usize = 8;
     for _ in 0..ROUNDS {
-        let changed = fold::fold(graph, evaluate) | identity::remove(graph);
+        let changed = fold::fold(graph, evaluate, weights) | identity::remove(graph);
         if !changed {
             break;
         }

@@ -31,6 +31,7 @@ const KEPT: &[&str] = &[
     "NegativeLogLikelihoodLoss",
     "NonMaxSuppression",
     "Pow",
+    "QLinearMatMul",
     "QuantizeLinear",
     "RandomNormalLike",
     "RandomUniformLike",
@@ -247,6 +248,10 @@ mod tests {
     impl Target for Anything {
         fn runs(&self, _: &Node, _: &dyn Operator, _: &[Option<ValueType>], _: &[Option<ValueType>]) -> bool {
             true
+        }
+
+        fn prefers_bytes(&self) -> bool {
+            false
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::graph::{Attribute, Attributes, Dim, Fact, Graph, NEWEST_OPSET, Node, OpName};
 use crate::ops::OpError;
 use crate::providers::cpu;
-use crate::tensor::{ElementType, Tensor, Value};
+use crate::tensor::{Element, ElementType, Tensor, Value};
 use crate::threads::Pool;
 
 use super::Evaluate;
@@ -27,15 +27,16 @@ impl GraphBuilder {
         self
     }
 
-    pub(super) fn ints(mut self, name: &str, shape: &[usize], ints: &[i64]) -> Self {
-        let tensor = Tensor::from_slice(shape, ints).expect("memory for a test");
-        let id = self.0.add_value(name, Fact::default());
-        self.0.set_constant(id, Arc::new(tensor));
-        self
+    pub(super) fn ints(self, name: &str, shape: &[usize], ints: &[i64]) -> Self {
+        self.constant(name, shape, ints)
     }
 
-    pub(super) fn floats(mut self, name: &str, shape: &[usize], floats: &[f32]) -> Self {
-        let tensor = Tensor::from_slice(shape, floats).expect("memory for a test");
+    pub(super) fn floats(self, name: &str, shape: &[usize], floats: &[f32]) -> Self {
+        self.constant(name, shape, floats)
+    }
+
+    pub(super) fn constant<T: Element>(mut self, name: &str, shape: &[usize], elements: &[T]) -> Self {
+        let tensor = Tensor::from_slice(shape, elements).expect("memory for a test");
         let id = self.0.add_value(name, Fact::default());
         self.0.set_constant(id, Arc::new(tensor));
         self

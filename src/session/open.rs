@@ -8,7 +8,7 @@ use crate::graph::{Dim, Graph, Node};
 use crate::memory::device::external::ExternalFunctions;
 use crate::model::{self, Source};
 use crate::ops::{OpError, Operator};
-use crate::passes::{self, Evaluate, Target};
+use crate::passes::{self, Evaluate, Target, Weights};
 use crate::plan::{CompileContext, compile};
 use crate::providers::hip::{self, HipOptions, MemorySource, Provider};
 use crate::providers::{NodeContext, cpu};
@@ -56,6 +56,10 @@ impl Target for NodesOf<'_> {
         };
         if self.on_device { hip::build(&node).is_ok() } else { cpu::build(&node).is_ok() }
     }
+
+    fn prefers_bytes(&self) -> bool {
+        !self.on_device
+    }
 }
 
 pub(super) fn open(
@@ -76,10 +80,15 @@ pub(super) fn open(
     // The model's own names for the outputs' dimensions, before inference replaces them.
     let declared: Vec<Option<Vec<Dim>>> =
         graph.outputs.iter().map(|&v| graph.value(v).fact.shape.clone()).collect();
-    let optimize = options.optimization >= Optimization::Basic;
-    passes::canonicalise(&mut graph, &model.functions, optimize, &CpuEvaluate(&pool))?;
+    let evaluate = CpuEvaluate(&pool);
+    let optimize = match options.optimization {
+        Optimization::None => None,
+        Optimization::Basic => Some(Weights::Dequantized),
+        Optimization::All => Some(Weights::Quantized),
+    };
+    passes::canonicalise(&mut graph, &model.functions, optimize, &evaluate)?;
     if options.optimization == Optimization::All {
-        passes::fuse(&mut graph, &NodesOf { pool: &pool, on_device: device.is_some() })?;
+        passes::fuse(&mut graph, &NodesOf { pool: &pool, on_device: device.is_some() }, &evaluate)?;
     }
     let half = precision(options)?;
     if half != ElementType::F32 {

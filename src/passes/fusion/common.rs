@@ -90,7 +90,7 @@ fn canonical(rw: &Rewriter<'_>, seen: &mut Seen, value: ValueId) -> ValueId {
 #[cfg(test)]
 mod tests {
     use super::super::super::infer;
-    use super::super::super::testing::GraphBuilder;
+    use super::super::super::testing::{Cpu, GraphBuilder};
     use super::super::fuse;
     use super::super::testing::{CpuTarget, assert_fused};
     use crate::graph::Attribute;
@@ -126,21 +126,24 @@ mod tests {
     fn sizes_are_known_by_their_dimensions() {
         let builder = GraphBuilder::new()
             .input("x", &["n", "4"])
+            .input("w", &["1", "4"])
             .node("Exp", &["x"], &["e"])
             .node("Shape", &["x"], &["a"])
             .node("Shape", &["e"], &["b"])
-            .node("Expand", &["e", "a"], &["c"])
-            .node("Expand", &["c", "b"], &["d"])
-            .node("Neg", &["d"], &["y"])
+            .node("Expand", &["w", "b"], &["c"])
+            .node("Sin", &["w"], &["s"])
+            .node("Expand", &["s", "a"], &["d"])
+            .node("Max", &["c", "d", "e"], &["y"])
             .output("y");
         assert_fused(
             builder,
             &[
                 "e: float[n, 4] = Exp(x)",
                 "a: int64[2] = Shape(x)",
-                "c: float[n, 4] = Expand(e, a)",
-                "d: float[n, 4] = Expand(c, a)",
-                "y: float[n, 4] = Neg(d)",
+                "c: float[n, 4] = Expand(w, a)",
+                "s: float[1, 4] = Sin(w)",
+                "d: float[n, 4] = Expand(s, a)",
+                "y: float[n, 4] = Max(c, d, e)",
                 "return y",
             ],
         );
@@ -164,7 +167,7 @@ mod tests {
             .output("y");
         let mut graph = builder.0;
         infer::infer(&mut graph).unwrap();
-        fuse(&mut graph, &CpuTarget(Pool::new(1))).unwrap();
+        fuse(&mut graph, &CpuTarget(Pool::new(1)), &Cpu::new()).unwrap();
         let made: Vec<_> = graph.nodes().flat_map(|(_, n)| n.outputs.iter().flatten().copied()).collect();
         for (_, node) in graph.nodes() {
             for &input in node.inputs.iter().flatten() {

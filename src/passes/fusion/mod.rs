@@ -12,6 +12,7 @@ mod gelu;
 mod group_norm;
 mod layer_norm;
 mod moves;
+mod quantized;
 mod rewriter;
 mod scale;
 
@@ -25,7 +26,7 @@ use crate::graph::{Attribute, Graph, Node, NodeId};
 use crate::ops::Operator;
 use crate::tensor::ValueType;
 
-use super::{dead, infer};
+use super::{Evaluate, Weights, dead, infer, simplify};
 use rewriter::Rewriter;
 
 /// What the provider that the model is meant for can run. The session lends it, so that passes know no
@@ -39,6 +40,9 @@ pub(crate) trait Target {
         inputs: &[Option<ValueType>],
         outputs: &[Option<ValueType>],
     ) -> bool;
+
+    /// Whether products of 8-bit integers are its fastest.
+    fn prefers_bytes(&self) -> bool;
 }
 
 /// Looks for its pattern with the node as the last one; tells whether it replaced it.
@@ -60,6 +64,7 @@ const RULES: &[Rule] = &[
     batch_norm::into_product,
     flat::flat,
     epilogue::bias,
+    quantized::bias,
     // A product may have its bias between itself and a scale.
     batch_norm::into_product,
     scale::product,
@@ -70,29 +75,42 @@ const RULES: &[Rule] = &[
 
 /// Fuses what the target can run fused, in subgraphs as well. Types and shapes must be inferred; they are
 /// afterwards.
-pub(crate) fn fuse(graph: &mut Graph, target: &dyn Target) -> Result<()> {
-    fuse_graph(graph, target);
+pub(crate) fn fuse(graph: &mut Graph, target: &dyn Target, evaluate: &dyn Evaluate) -> Result<()> {
+    let bytes: &[Rule] = if target.prefers_bytes() { quantized::RULES } else { &[] };
+    everywhere(graph, &mut |graph| {
+        once(graph, target, evaluate);
+        apply(graph, target, evaluate, bytes);
+    });
+    dead::remove(graph);
+    infer::infer(graph)?;
+    // What is still dequantised is computed with as floats.
+    simplify(graph, evaluate, Weights::Dequantized)?;
+    everywhere(graph, &mut |graph| apply(graph, target, evaluate, RULES));
     dead::remove(graph);
     infer::infer(graph)
 }
 
-fn fuse_graph(graph: &mut Graph, target: &dyn Target) {
+/// Calls `body` with the graph and those inside it, which come first.
+fn everywhere(graph: &mut Graph, body: &mut dyn FnMut(&mut Graph)) {
     for id in graph.node_ids().collect::<Vec<_>>() {
         for (_, attribute) in &mut graph.node_mut(id).attributes.0 {
-            if let Attribute::Graph(body) = attribute {
-                fuse_graph(Arc::make_mut(body), target);
+            if let Attribute::Graph(inner) = attribute {
+                everywhere(Arc::make_mut(inner), body);
             }
         }
     }
-    once(graph, target);
-    for rule in RULES {
-        apply(graph, target, *rule);
+    body(graph);
+}
+
+fn apply(graph: &mut Graph, target: &dyn Target, evaluate: &dyn Evaluate, rules: &[Rule]) {
+    for rule in rules {
+        apply_one(graph, target, evaluate, *rule);
     }
 }
 
-fn apply(graph: &mut Graph, target: &dyn Target, rule: Rule) {
+fn apply_one(graph: &mut Graph, target: &dyn Target, evaluate: &dyn Evaluate, rule: Rule) {
     let order = graph.order().unwrap_or_default();
-    let mut rewriter = Rewriter::new(graph, target);
+    let mut rewriter = Rewriter::new(graph, target, evaluate);
     for id in order {
         if rewriter.graph.has_node(id) {
             rule(&mut rewriter, id);
@@ -101,9 +119,9 @@ fn apply(graph: &mut Graph, target: &dyn Target, rule: Rule) {
 }
 
 /// Computes once what is computed alike.
-fn once(graph: &mut Graph, target: &dyn Target) {
+fn once(graph: &mut Graph, target: &dyn Target, evaluate: &dyn Evaluate) {
     let order = graph.order().unwrap_or_default();
-    let mut rewriter = Rewriter::new(graph, target);
+    let mut rewriter = Rewriter::new(graph, target, evaluate);
     let mut seen = common::Seen::default();
     for id in order {
         if rewriter.graph.has_node(id) {

@@ -5,23 +5,25 @@ use std::sync::Arc;
 
 use crate::graph::{Attribute, Attributes, Dim, Fact, Graph, NEWEST_OPSET, Node, NodeId, OpName, ValueId};
 use crate::ops::{self, Infer, Unknowns};
-use crate::tensor::{ElementType, Tensor, ValueType, bf16, f16};
+use crate::tensor::{ElementType, Tensor, Value, ValueType, bf16, f16};
 
+use super::super::Evaluate;
 use super::Target;
 
 /// A graph whose facts were inferred, with what a fusion asks of it kept up to date.
 pub(super) struct Rewriter<'a> {
     pub(super) graph: &'a mut Graph,
     target: &'a dyn Target,
+    evaluate: &'a dyn Evaluate,
     producers: Vec<Option<NodeId>>,
     uses: Vec<usize>,
     unknowns: Unknowns,
 }
 
 impl<'a> Rewriter<'a> {
-    pub(super) fn new(graph: &'a mut Graph, target: &'a dyn Target) -> Self {
+    pub(super) fn new(graph: &'a mut Graph, target: &'a dyn Target, evaluate: &'a dyn Evaluate) -> Self {
         let (producers, uses) = (graph.producers(), graph.use_counts());
-        Rewriter { graph, target, producers, uses, unknowns: Unknowns::apart() }
+        Rewriter { graph, target, evaluate, producers, uses, unknowns: Unknowns::apart() }
     }
 
     pub(super) fn node(&self, id: NodeId) -> &Node {
@@ -180,24 +182,35 @@ impl<'a> Rewriter<'a> {
         attributes: &[(&str, Attribute)],
         inputs: &[Option<ValueId>],
     ) -> Option<ValueId> {
-        let mut node = self.draft(root, op, attributes, inputs);
-        node.outputs = vec![None];
-        let fact = self.infer(&node)?.pop()?;
+        self.insert_node(self.draft(root, op, attributes, inputs))
+    }
+
+    /// The same of a node that is made already, whose outputs do not matter.
+    pub(super) fn insert_node(&mut self, node: Node) -> Option<ValueId> {
+        self.insert_outputs(node, 1)?.pop()
+    }
+
+    /// The same with this many outputs.
+    pub(super) fn insert_outputs(&mut self, mut node: Node, count: usize) -> Option<Vec<ValueId>> {
+        node.outputs = vec![None; count];
+        let facts = self.infer(&node)?;
         let types = |values: &[Option<ValueId>]| -> Vec<Option<ValueType>> {
             values.iter().map(|v| v.and_then(|v| self.graph.value(v).fact.ty.clone())).collect()
         };
         let (_, op) = ops::resolve(&node).ok()?;
-        if !self.target.runs(&node, &*op, &types(inputs), std::slice::from_ref(&fact.ty)) {
+        let made: Vec<Option<ValueType>> = facts.iter().map(|fact| fact.ty.clone()).collect();
+        if !self.target.runs(&node, &*op, &types(&node.inputs), &made) {
             return None;
         }
-        let value = self.graph.add_value(&format!("{}/{}", node.name, node.op.name), fact);
-        node.outputs = vec![Some(value)];
-        inputs.iter().flatten().for_each(|v| self.uses[v.index()] += 1);
+        let name = format!("{}/{}", node.name, node.op.name);
+        let values: Vec<ValueId> = facts.into_iter().map(|fact| self.graph.add_value(&name, fact)).collect();
+        node.outputs = values.iter().copied().map(Some).collect();
+        node.inputs.iter().flatten().for_each(|v| self.uses[v.index()] += 1);
         let id = self.graph.add_node(node);
         self.producers.resize(self.graph.value_count(), None);
         self.uses.resize(self.graph.value_count(), 0);
-        self.producers[value.index()] = Some(id);
-        Some(value)
+        values.iter().for_each(|v| self.producers[v.index()] = Some(id));
+        Some(values)
     }
 
     /// Puts a node in the place of `root` and of the other nodes that make its outputs; what nobody uses
@@ -224,6 +237,24 @@ impl<'a> Rewriter<'a> {
         true
     }
 
+    /// Puts a node for each output of `root` in its place, as `replace` does.
+    pub(super) fn replace_by(&mut self, root: NodeId, nodes: Vec<Node>) -> bool {
+        if nodes.is_empty() || nodes.iter().any(|new| self.check(root, new).is_none()) {
+            return false;
+        }
+        for input in nodes.iter().flat_map(|new| new.inputs.iter().flatten()) {
+            self.uses[input.index()] += 1;
+        }
+        let Some(old) = self.graph.remove_node(root) else { return false };
+        for new in nodes {
+            let outputs = new.outputs.clone();
+            let id = self.graph.add_node(new);
+            outputs.iter().flatten().for_each(|v| self.producers[v.index()] = Some(id));
+        }
+        self.release(&old);
+        true
+    }
+
     /// Makes every use of the output of `id` a use of `value`, and removes the node. Not for outputs of
     /// the graph.
     pub(super) fn bypass(&mut self, id: NodeId, value: ValueId) -> bool {
@@ -235,6 +266,11 @@ impl<'a> Rewriter<'a> {
             self.release(&node);
         }
         true
+    }
+
+    /// What a node computes of these inputs.
+    pub(super) fn evaluate(&self, node: &Node, inputs: &[Option<&Value>]) -> Option<Vec<Value>> {
+        self.evaluate.evaluate(node, inputs).ok()
     }
 
     /// What a node's outputs would be.

@@ -32,6 +32,10 @@ impl Target for CpuTarget {
         };
         cpu::build(&node).is_ok()
     }
+
+    fn prefers_bytes(&self) -> bool {
+        true
+    }
 }
 
 /// A provider without any operator.
@@ -41,29 +45,46 @@ impl Target for Nothing {
     fn runs(&self, _: &Node, _: &dyn Operator, _: &[Option<ValueType>], _: &[Option<ValueType>]) -> bool {
         false
     }
+
+    fn prefers_bytes(&self) -> bool {
+        true
+    }
 }
 
 /// Fuses for the CPU, compares the graph's lines with those expected, and its numbers before and after.
 pub(super) fn assert_fused(builder: GraphBuilder, expected: &[&str]) {
+    assert_fused_within(builder, expected, 0.0);
+}
+
+/// The same where numbers may change by `step`, too: what is rounded to a grid may go to the neighbour.
+pub(super) fn assert_fused_within(builder: GraphBuilder, expected: &[&str], step: f32) {
     let mut graph = builder.0;
     infer::infer(&mut graph).unwrap();
     let before = outputs(&graph);
-    fuse(&mut graph, &CpuTarget(Pool::new(1))).unwrap();
+    fuse(&mut graph, &CpuTarget(Pool::new(1)), &Cpu::new()).unwrap();
     assert_lines(&graph, expected);
     for (before, after) in before.iter().zip(outputs(&graph)) {
         assert_eq!(before.len(), after.len());
         let largest = before.iter().fold(1f32, |m, x| m.max(x.abs()));
         for (b, a) in before.iter().zip(after) {
-            assert!((b - a).abs() <= 2e-5 * largest, "{b} became {a} in\n{graph}");
+            assert!((b - a).abs() <= step + 2e-5 * largest, "{b} became {a} in\n{graph}");
         }
     }
+}
+
+/// Fuses for the CPU.
+pub(super) fn fused(builder: GraphBuilder) -> Graph {
+    let mut graph = builder.0;
+    infer::infer(&mut graph).unwrap();
+    fuse(&mut graph, &CpuTarget(Pool::new(1)), &Cpu::new()).unwrap();
+    graph
 }
 
 /// Fuses for a provider that has no operator.
 pub(super) fn fused_for_nothing(builder: GraphBuilder) -> Graph {
     let mut graph = builder.0;
     infer::infer(&mut graph).unwrap();
-    fuse(&mut graph, &Nothing).unwrap();
+    fuse(&mut graph, &Nothing, &Cpu::new()).unwrap();
     graph
 }
 

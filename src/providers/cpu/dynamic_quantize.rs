@@ -8,9 +8,8 @@ use crate::ops::quantize::check_scale;
 use crate::tensor::{TensorView, TensorViewMut};
 use crate::threads::Pool;
 
-use super::lanes::RUN;
 use super::parallel::{GRAIN, split_mut};
-use super::quantised::{Quantised, divide};
+use super::quantised::Quantised;
 use super::simd::{Loop, widest};
 use super::{CpuKernel, Entry, Kernel, KernelContext, NodeContext};
 
@@ -49,13 +48,7 @@ impl Kernel for DynamicQuantize {
 pub(super) fn quantise(pool: &Pool, x: &[f32], y: &mut [u8]) -> Result<(f32, u8), OpError> {
     let (scale, zero) = parameters(pool, x)?;
     split_mut(pool, y, 1, GRAIN, |range, part| {
-        let mut wide = [0.0f32; RUN];
-        for (x, y) in x[range].chunks(RUN).zip(part.chunks_mut(RUN)) {
-            let wide = &mut wide[..x.len()];
-            wide.copy_from_slice(x);
-            divide(wide, &[scale]);
-            u8::quantise(wide, &[zero.into()], true, y);
-        }
+        u8::quantise_scaled(&x[range], scale, zero.into(), true, part);
     });
     Ok((scale, zero))
 }

@@ -16,6 +16,7 @@ mod kernel;
 mod lanes;
 mod language;
 mod layer_norm;
+mod lookup;
 mod loss;
 mod map;
 mod mersenne;
@@ -133,6 +134,7 @@ const FAMILIES: &[&[Entry]] = &[
     image_decoder::KERNELS,
     dropout::KERNELS,
     fused::KERNELS,
+    lookup::KERNELS,
     loss::KERNELS,
     matmul::KERNELS,
     ml::FAMILIES[0],

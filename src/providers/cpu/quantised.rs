@@ -5,6 +5,7 @@ use crate::tensor::{
     bf16, f16,
 };
 
+use super::lanes::RUN;
 use super::simd::{Loop, widest};
 
 /// A type that numbers are quantised to.
@@ -12,6 +13,17 @@ pub(super) trait Quantised: Element {
     /// `y = saturate(round(x) + zero)` for an integer, the nearest value for a float; `zero` has one
     /// element, or as many as `x`. `saturate` has a meaning for 8-bit floats only.
     fn quantise(x: &[f32], zero: &[f32], saturate: bool, y: &mut [Self]);
+
+    /// The same of `x / scale`.
+    fn quantise_scaled(x: &[f32], scale: f32, zero: f32, saturate: bool, y: &mut [Self]) {
+        let mut wide = [0.0f32; RUN];
+        for (x, y) in x.chunks(RUN).zip(y.chunks_mut(RUN)) {
+            let wide = &mut wide[..x.len()];
+            wide.copy_from_slice(x);
+            divide(wide, &[scale]);
+            Self::quantise(wide, &[zero], saturate, y);
+        }
+    }
 
     fn value(self) -> f32;
 
@@ -67,9 +79,10 @@ impl Loop for Divide<'_> {
     }
 }
 
-/// Rounds to an integer, shifts and limits.
+/// Rounds to an integer, shifts and limits. Only one zero point may go with a scale other than 1.
 struct Round<'a, Q, F> {
     x: &'a [f32],
+    scale: f32,
     zero: &'a [f32],
     low: f32,
     high: f32,
@@ -83,9 +96,12 @@ impl<Q, F: Fn(f32) -> Q> Loop for Round<'_, Q, F> {
     fn run(self) {
         let (low, high) = (self.low, self.high);
         let one = |x: f32, zero: f32| (self.of)((x.round_ties_even() + zero).max(low).min(high));
-        match self.zero {
-            &[zero] => self.y.iter_mut().zip(self.x).for_each(|(y, &x)| *y = one(x, zero)),
-            zero => {
+        match (self.zero, self.scale) {
+            (&[zero], 1.0) => self.y.iter_mut().zip(self.x).for_each(|(y, &x)| *y = one(x, zero)),
+            (&[zero], scale) => {
+                self.y.iter_mut().zip(self.x).for_each(|(y, &x)| *y = one(x / scale, zero));
+            }
+            (zero, _) => {
                 for ((y, &x), &zero) in self.y.iter_mut().zip(self.x).zip(zero) {
                     *y = one(x, zero);
                 }
@@ -97,7 +113,7 @@ impl<Q, F: Fn(f32) -> Q> Loop for Round<'_, Q, F> {
 /// A whole number of at most 22 bits, whose low bits are the result's. Beside 1.5·2²³ a float has no room for
 /// fractions, so the number lies in its last bits; a cast is no vector instruction, since it saturates.
 #[inline(always)]
-fn whole(x: f32) -> i32 {
+pub(super) fn whole(x: f32) -> i32 {
     (x + 12_582_912.0).to_bits() as i32
 }
 
@@ -106,7 +122,11 @@ macro_rules! integers {
         impl Quantised for $ty {
             fn quantise(x: &[f32], zero: &[f32], _saturate: bool, y: &mut [Self]) {
                 let (low, high) = ($low as f32, $high as f32);
-                widest(Round { x, zero, low, high, y, of: $of });
+                widest(Round { x, scale: 1.0, zero, low, high, y, of: $of });
+            }
+            fn quantise_scaled(x: &[f32], scale: f32, zero: f32, _saturate: bool, y: &mut [Self]) {
+                let (low, high) = ($low as f32, $high as f32);
+                widest(Round { x, scale, zero: &[zero], low, high, y, of: $of });
             }
             #[inline(always)]
             fn value(self) -> f32 { ($value)(self) }

@@ -191,6 +191,14 @@ impl<Q: Quantised> Kernel for QuantizeKernel<Q> {
         let zero = inputs.get(2).and_then(Option::as_ref);
         let parameters = Parameters::new(cx.scratch(), scale, zero)?;
         let cut: &Cut = cx.state();
+        let plain = x.ty() == ElementType::F32 && self.precision == ElementType::F32;
+        if let (true, &[scale], &[zero]) = (plain, parameters.scales, parameters.zeros) {
+            let x = x.slice::<f32>();
+            split_mut(cx.pool, output.slice::<Q>(), 1, GRAIN, |range, y| {
+                Q::quantise_scaled(&x[range], scale, zero, self.op.saturate, y);
+            });
+            return Ok(());
+        }
         split_mut(cx.pool, output.slice::<Q>(), cut.unit, cut.grain(), |units, part| {
             let start = units.start * cut.unit;
             let mut wide = [0.0f32; RUN];

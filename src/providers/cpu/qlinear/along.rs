@@ -7,10 +7,11 @@ use crate::ops::normalize_axis;
 use crate::ops::qlinear_elementwise::{QLinearConcat, QLinearSoftmax};
 use crate::tensor::{ElementType, TensorView, TensorViewMut};
 
+use super::super::lookup::lookup;
 use super::super::number::dispatch;
 use super::super::parallel::{GRAIN, Parts};
-use super::super::quantised::divide;
 use super::super::scratch::with_scratch;
+use super::super::simd::{Loop, widest};
 use super::super::{CpuKernel, Kernel, KernelContext, NodeContext};
 use super::parameter::{Byte, Linear};
 
@@ -38,23 +39,25 @@ impl<Q: Byte> Kernel for SoftmaxKernel<Q> {
         let (from, to) = (Linear::read(inputs, 1)?, Linear::read(inputs, 3)?);
         // By the distance from the largest element, which the zero point does not change.
         let exp: [f32; 256] = std::array::from_fn(|d| (-(d as f32) * from.scale).exp());
-        let (x, y) = (x.slice::<Q>(), Parts::new(y.slice::<Q>()));
+        let x = x.slice::<Q>();
         if inner == 1 {
-            let row = |row: usize, terms: &mut [f32]| {
-                let elements = row * along..(row + 1) * along;
-                let x = &x[elements.clone()];
-                let max = x.iter().map(|x| x.int()).max().unwrap_or(0);
-                terms.iter_mut().zip(x).for_each(|(term, x)| *term = exp[(max - x.int()) as usize]);
-                let sum: f32 = terms.iter().sum();
-                divide(terms, &[sum]);
-                // SAFETY: each row belongs to one thread.
-                to.quantise(terms, unsafe { y.get(elements) });
-            };
+            let bytes = Parts::new(y.bytes());
             cx.pool.split(outer, (GRAIN / along.max(1)).max(1), |rows| {
-                with_scratch([along], |[terms]: [&mut [f32]; 1]| rows.for_each(|i| row(i, terms)));
+                with_scratch([along], |[distances]: [&mut [u8]; 1]| {
+                    for row in rows {
+                        let elements = row * along..(row + 1) * along;
+                        widest(Distances { x: &x[elements.clone()], y: distances });
+                        let mut table = [Q::default(); 256];
+                        Q::quantise_scaled(&exp, sum(distances, &exp) * to.scale, to.zero, true, &mut table);
+                        let table = table.map(Q::byte);
+                        // SAFETY: each row belongs to one thread.
+                        lookup(&table, distances, unsafe { bytes.get(elements) });
+                    }
+                });
             });
             return Ok(());
         }
+        let y = Parts::new(y.slice::<Q>());
         cx.pool.split(outer * inner, (GRAIN / along.max(1)).max(1), |rows| {
             for row in rows {
                 let start = row / inner * along * inner + row % inner;
@@ -71,6 +74,32 @@ impl<Q: Byte> Kernel for SoftmaxKernel<Q> {
         });
         Ok(())
     }
+}
+
+/// How far each element of a row is below the largest.
+struct Distances<'a, Q> {
+    x: &'a [Q],
+    y: &'a mut [u8],
+}
+
+impl<Q: Byte> Loop for Distances<'_, Q> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let max = self.x.iter().copied().fold(Q::from_byte(Q::LOW as i32 as u8), Q::max).byte();
+        self.y.iter_mut().zip(self.x).for_each(|(y, x)| *y = max.wrapping_sub(x.byte()));
+    }
+}
+
+/// The sum of the table's entries for these bytes, in several chains.
+fn sum(x: &[u8], table: &[f32; 256]) -> f32 {
+    let mut sums = [0.0f32; 8];
+    let (chunks, rest) = x.as_chunks::<8>();
+    for x in chunks {
+        sums.iter_mut().zip(x).for_each(|(sum, &x)| *sum += table[x as usize]);
+    }
+    sums.iter().chain(rest.iter().map(|&x| &table[x as usize])).sum()
 }
 
 pub(super) fn build_concat(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
@@ -96,7 +125,7 @@ impl<Q: Byte> Kernel for ConcatKernel<Q> {
         let axis = normalize_axis("axis", self.op.axis, y.shape().len())?;
         let row: usize = y.shape()[axis..].iter().product();
         let to = Linear::read(inputs, 0)?;
-        let y = Parts::new(y.slice::<Q>());
+        let y = Parts::new(y.bytes());
         let mut start = 0;
         for i in (2..inputs.len()).step_by(3) {
             let Some(x) = inputs[i] else { return Ok(()) };
@@ -105,14 +134,14 @@ impl<Q: Byte> Kernel for ConcatKernel<Q> {
                 ElementType::I8 => from.values::<i8>(),
                 _ => from.values::<u8>(),
             });
+            let table = table.map(Q::byte);
             let (own, x) = (x.shape()[axis..].iter().product::<usize>(), x.bytes());
             let rows = x.len().checked_div(own).unwrap_or(0);
             cx.pool.split(rows, (GRAIN / own.max(1)).max(1), |rows| {
                 for r in rows {
                     // SAFETY: tensors and rows have parts of their own in the output.
                     let y = unsafe { y.get(r * row + start..r * row + start + own) };
-                    let x = &x[r * own..][..own];
-                    y.iter_mut().zip(x).for_each(|(y, &x)| *y = table[x as usize]);
+                    lookup(&table, &x[r * own..][..own], y);
                 }
             });
             start += own;

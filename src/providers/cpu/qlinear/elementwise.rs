@@ -8,10 +8,11 @@ use crate::ops::qlinear_elementwise::{QLinearBinary, QLinearUnary};
 use crate::tensor::{Bool, TensorView, TensorViewMut};
 
 use super::super::broadcast::Broadcast;
-use super::super::lanes::RUN;
+use super::super::lookup::lookup;
 use super::super::map::Function;
 use super::super::number::dispatch;
 use super::super::parallel::{GRAIN, split_mut};
+use super::super::quantised::whole;
 use super::super::simd::{Loop, widest};
 use super::super::unary::function_f32;
 use super::super::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared};
@@ -38,39 +39,15 @@ impl<Q: Byte> Kernel for BinaryKernel<Q> {
         outputs: &mut [Option<TensorViewMut<'_>>],
     ) -> Result<(), OpError> {
         let (Some(a), Some(b), Some(y)) = (inputs[0], inputs[3], &mut outputs[0]) else { return Ok(()) };
-        let (mut from_a, mut from_b) = (Linear::read(inputs, 1)?, Linear::read(inputs, 4)?);
-        let mut to = Linear::read(inputs, 6)?;
-        let factor = from_a.scale * from_b.scale / to.scale;
-        if self.op == QLinearBinary::Mul {
-            // The product of the integers is exact and scaled once.
-            (from_a.scale, from_b.scale, to.scale) = (1.0, 1.0, 1.0);
-        }
+        let from = [Linear::read(inputs, 1)?, Linear::read(inputs, 4)?];
+        let to = Linear::read(inputs, 6)?;
         let (a, b) = (a.slice::<Q>(), b.slice::<Q>());
         let walk: &Broadcast<2> = cx.state();
         split_mut(cx.pool, y.slice::<Q>(), 1, GRAIN, |range, part| {
-            let (start, mut wide) = (range.start, [[0.0f32; RUN]; 2]);
+            let start = range.start;
             walk.each(range, |elements, [at_a, at_b]| {
-                let part = &mut part[elements.start - start..elements.end - start];
-                let total = part.len();
-                for (k, y) in part.chunks_mut(RUN).enumerate() {
-                    let [left, right] = &mut wide;
-                    if self.op == QLinearBinary::Add && at_a.len() == total && at_b.len() == total {
-                        let (x, z) =
-                            (&a[at_a.start + k * RUN..][..y.len()], &b[at_b.start + k * RUN..][..y.len()]);
-                        let left = &mut left[..y.len()];
-                        widest(Total { x, z, from: [from_a, from_b], y: left });
-                        to.quantise(left, y);
-                        continue;
-                    }
-                    let left = widen(a, at_a.clone(), k, y.len(), from_a, left);
-                    let right = widen(b, at_b.clone(), k, y.len(), from_b, right);
-                    let pairs = left.iter_mut().zip(&*right);
-                    match self.op {
-                        QLinearBinary::Add => pairs.for_each(|(x, y)| *x += y),
-                        QLinearBinary::Mul => pairs.for_each(|(x, y)| *x = *x * y * factor),
-                    }
-                    to.quantise(left, y);
-                }
+                let y = &mut part[elements.start - start..elements.end - start];
+                widest(Pairs { op: self.op, x: &a[at_a], z: &b[at_b], from, to, y });
             });
         });
         Ok(())
@@ -85,41 +62,53 @@ impl<Q: Byte> Kernel for BinaryKernel<Q> {
     }
 }
 
-/// The sums of the numbers that two rows of bytes stand for.
-struct Total<'a, Q> {
+/// The elements of two rows, either of which may be one element for all.
+struct Pairs<'a, Q> {
+    op: QLinearBinary,
     x: &'a [Q],
     z: &'a [Q],
     from: [Linear; 2],
-    y: &'a mut [f32],
+    to: Linear,
+    y: &'a mut [Q],
 }
 
-impl<Q: Byte> Loop for Total<'_, Q> {
-    type Output = ();
-
+impl<Q: Byte> Pairs<'_, Q> {
+    /// Rounds half to even, shifts and limits.
     #[inline(always)]
-    fn run(self) {
-        let [a, b] = self.from;
-        for ((y, &x), &z) in self.y.iter_mut().zip(self.x).zip(self.z) {
-            *y = (x.value() - a.zero) * a.scale + (z.value() - b.zero) * b.scale;
+    fn each(self, f: impl Fn(f32, f32) -> f32) {
+        let Pairs { x, z, from: [a, b], to, y, .. } = self;
+        // A zero point is whole, so limits may come before it.
+        let (low, high, zero) = (Q::LOW - to.zero, Q::HIGH - to.zero, to.zero as i32);
+        let one = |x: Q, z: Q| {
+            let y = f(x.value() - a.zero, z.value() - b.zero);
+            Q::from_byte((whole(y.max(low).min(high)) + zero) as u8)
+        };
+        match (x, z) {
+            (&[x], &[z]) => y.fill(one(x, z)),
+            (x, &[z]) => y.iter_mut().zip(x).for_each(|(y, &x)| *y = one(x, z)),
+            (&[x], z) => y.iter_mut().zip(z).for_each(|(y, &z)| *y = one(x, z)),
+            (x, z) => y.iter_mut().zip(x).zip(z).for_each(|((y, &x), &z)| *y = one(x, z)),
         }
     }
 }
 
-/// The `k`-th run of at most `count` numbers of the range, or its only one repeated.
-fn widen<'a, Q: Byte>(
-    x: &[Q],
-    range: std::ops::Range<usize>,
-    k: usize,
-    count: usize,
-    from: Linear,
-    wide: &'a mut [f32; RUN],
-) -> &'a mut [f32] {
-    let wide = &mut wide[..count];
-    match range.len() {
-        1 => wide.fill((x[range.start].value() - from.zero) * from.scale),
-        _ => Q::dequantise(&x[range.start + k * RUN..][..count], &[from.zero], &[from.scale], wide),
+impl<Q: Byte> Loop for Pairs<'_, Q> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        // Finite, so that a difference of 0 stays 0.
+        let [a, b] = self.from.map(|from| (from.scale / self.to.scale).min(f32::MAX / 1024.0));
+        match self.op {
+            QLinearBinary::Add => self.each(|x, z| x * a + z * b),
+            QLinearBinary::Mul => {
+                let scales = self.from.map(|from| from.scale);
+                let factor = (scales[0] * scales[1] / self.to.scale).min(f32::MAX / 65536.0);
+                // The product of the integers is exact and scaled once.
+                self.each(|x, z| x * z * factor);
+            }
+        }
     }
-    wide
 }
 
 fn prepare<const N: usize>(
@@ -154,11 +143,9 @@ impl<Q: Byte> Kernel for UnaryKernel<Q> {
         let (Some(x), Some(y)) = (inputs[0], &mut outputs[0]) else { return Ok(()) };
         let mut values = Linear::read(inputs, 1)?.values::<Q>();
         self.f.map_mut(&mut values);
-        let table = Linear::read(inputs, 3)?.table::<Q>(values);
-        let x = x.slice::<Q>();
-        split_mut(cx.pool, y.slice::<Q>(), 1, GRAIN, |range, y| {
-            y.iter_mut().zip(&x[range]).for_each(|(y, x)| *y = table[x.byte() as usize]);
-        });
+        let table = Linear::read(inputs, 3)?.table::<Q>(values).map(Q::byte);
+        let x = x.bytes();
+        split_mut(cx.pool, y.bytes(), 1, GRAIN, |range, y| lookup(&table, &x[range], y));
         Ok(())
     }
 }

@@ -48,7 +48,9 @@ impl Linear {
 }
 
 /// A quantised type of one byte.
-pub(super) trait Byte: Quantised {
+pub(super) trait Byte: Quantised + Ord {
+    const LOW: f32;
+    const HIGH: f32;
     fn byte(self) -> u8;
     fn from_byte(byte: u8) -> Self;
     fn int(self) -> i32;
@@ -57,6 +59,8 @@ pub(super) trait Byte: Quantised {
 macro_rules! bytes {
     ($($ty:ty),*) => {$(
         impl Byte for $ty {
+            const LOW: f32 = <$ty>::MIN as f32;
+            const HIGH: f32 = <$ty>::MAX as f32;
             #[inline(always)]
             fn byte(self) -> u8 { self as u8 }
             #[inline(always)]

@@ -9,6 +9,7 @@ use crate::tensor::{TensorView, TensorViewMut};
 
 use super::super::broadcast::Broadcast;
 use super::super::conv::PatchTable;
+use super::super::lanes::RUN;
 use super::super::number::dispatch;
 use super::super::parallel::{Parts, split_mut};
 use super::super::pool::window_counts;
@@ -215,8 +216,9 @@ impl<Q: Byte> Kernel for MeanKernel<Q> {
             &mut cx.scratch::<i64>()[..parts * count],
             count,
             8192 / elements.max(1) + 1,
-            |range, sums| {
-                for (i, sums) in range.zip(sums.chunks_exact_mut(count)) {
+            |range, all| {
+                let start = range.start * count;
+                for (i, sums) in range.zip(all.chunks_exact_mut(count)) {
                     let x = &x[i * elements..][..elements];
                     sums.fill(0);
                     walk.each(0..elements, |range, [at]| match at.len() {
@@ -225,11 +227,14 @@ impl<Q: Byte> Kernel for MeanKernel<Q> {
                             sums[at].iter_mut().zip(&x[range]).for_each(|(s, x)| *s += x.int() as i64 - zero)
                         }
                     });
+                }
+                let mut means = [0.0f32; RUN];
+                for (k, sums) in all.chunks(RUN).enumerate() {
+                    let means = &mut means[..sums.len()];
+                    means.iter_mut().zip(sums).for_each(|(mean, &sum)| *mean = (sum as f64 * factor) as f32);
+                    let at = start + k * RUN;
                     // SAFETY: each part is visited once.
-                    let y = unsafe { y.get(i * count..(i + 1) * count) };
-                    for (&sum, y) in sums.iter().zip(y.chunks_mut(1)) {
-                        to.quantise(&mut [(sum as f64 * factor) as f32], y);
-                    }
+                    to.quantise(means, unsafe { y.get(at..at + sums.len()) });
                 }
             },
         );
