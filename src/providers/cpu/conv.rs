@@ -20,7 +20,9 @@ use super::gemm::{PackedA, Store};
 use super::number::dispatch;
 use super::{CpuKernel, Entry, NodeContext};
 
-pub(super) use direct::{Image, Place, Requantized, WholeSums, WordPanels, WordPlan};
+pub(super) use direct::{
+    Channels, DepthwisePlane, Image, Place, Requantized, WholeSums, WordPanels, WordPlan,
+};
 pub(super) use patches::{PatchTable, Patches};
 
 pub(super) const KERNELS: &[Entry] = &[

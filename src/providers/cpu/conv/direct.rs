@@ -27,7 +27,7 @@ use super::super::scratch::with_scratch;
 use super::super::{Argument, Kernel, KernelContext, Prepared};
 use super::general;
 pub(super) use conv3x3::Conv3x3;
-pub(in crate::providers::cpu) use depthwise::DepthwisePlane;
+pub(in crate::providers::cpu) use depthwise::{Channels, DepthwisePlane};
 use depthwise::{Depthwise, Layout};
 use finish::Finish;
 use panels::Panels;

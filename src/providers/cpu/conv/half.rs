@@ -9,13 +9,9 @@ use crate::threads::Pool;
 use super::super::gemm::{HalfWord, Left};
 use super::super::halves::{narrow_bfloat16, widen_bfloat16};
 use super::super::parallel::Parts;
-use super::super::scratch::with_scratch;
 use super::super::{Argument, Kernel, KernelContext, Prepared};
-use super::direct::{DepthwisePlane, Image, Place, RoundedToHalf, WordPanels, WordPlan};
+use super::direct::{Channels, DepthwisePlane, Image, Place, RoundedToHalf, WordPanels, WordPlan};
 use super::general;
-
-/// Multiplications of a plane worth handing to another thread: some 20 µs of work.
-const GRAIN: usize = 1 << 16;
 
 pub(super) struct HalfConv {
     op: Conv,
@@ -165,44 +161,29 @@ impl HalfConv {
         let (Some(x), Some(y)) = (inputs[0], &mut outputs[0]) else { return };
         let optional = |i: usize| inputs.get(i).copied().flatten().map(|input| input.slice::<bf16>());
         let (images, channels, rows) = (x.shape()[0], x.shape()[1], y.shape()[1]);
-        let columns: usize = y.shape()[2..].iter().product();
-        let (multiplier, volume, size) = (rows / channels, kernels.len() / rows, plane.image());
-        let outputs = multiplier * columns;
+        let outputs = y.len() / (images * channels);
         let bias = optional(2).map(|bias| {
-            let floats = cx.scratch::<f32>();
-            widen_bfloat16(bias, &mut floats[..rows]);
-            &floats[..rows]
+            let floats = &mut cx.scratch::<f32>()[..rows];
+            widen_bfloat16(bias, floats);
+            &*floats
         });
-        let residual = optional(3);
+        let part = |of: Option<&[bf16]>, i: usize, out: &mut [f32]| {
+            if let Some(of) = of {
+                widen_bfloat16(&of[i * out.len()..][..out.len()], out);
+            }
+        };
+        let residual = |i: usize, out: &mut [f32]| part(optional(3), i, out);
+        let activation = self.op.activation;
+        let residual = optional(3).map(|_| &residual as &(dyn Fn(usize, &mut [f32]) + Sync));
         let x = x.slice::<bf16>();
         let out = Parts::new(y.slice::<bf16>());
-        let work = plane.work() * multiplier;
-        cx.pool.split(images * channels, GRAIN.div_ceil(work), |range| {
-            let added = if residual.is_some() { outputs } else { 0 };
-            with_scratch(
-                [size, outputs, added, plane.room()],
-                |[image, sums, added, room]: [&mut [f32]; 4]| {
-                    for i in range {
-                        let row = i % channels * multiplier;
-                        widen_bfloat16(&x[i * size..][..size], image);
-                        if let Some(residual) = residual {
-                            widen_bfloat16(&residual[i * outputs..][..outputs], added);
-                        }
-                        plane.convolve(
-                            image,
-                            &kernels[row * volume..][..multiplier * volume],
-                            bias.map(|bias| &bias[row..row + multiplier]),
-                            residual.map(|_| &*added),
-                            self.op.activation,
-                            room,
-                            sums,
-                        );
-                        // SAFETY: the outputs of a channel are written once.
-                        let out = unsafe { out.get(i * outputs..(i + 1) * outputs) };
-                        narrow_bfloat16(sums, out);
-                    }
-                },
-            );
-        });
+        let channels = Channels { images, channels, kernels, bias, residual, activation };
+        plane.convolve(
+            cx.pool,
+            &channels,
+            |i, image| part(Some(x), i, image),
+            // SAFETY: the outputs of a channel are written once.
+            |i, sums| narrow_bfloat16(sums, unsafe { out.get(i * outputs..(i + 1) * outputs) }),
+        );
     }
 }

@@ -1,5 +1,6 @@
 //! ConvInteger and QLinearConv.
 
+mod depthwise;
 mod direct;
 
 use std::ops::Range;
@@ -8,24 +9,43 @@ use crate::ops::OpError;
 use crate::ops::qlinear::QuantizedConv;
 use crate::tensor::{ElementType, TensorView, TensorViewMut};
 
-use super::super::conv::{PatchTable, Patches, WordPlan};
+use super::super::conv::{DepthwisePlane, PatchTable, Patches, WordPlan};
 use super::super::gemm::{ByteMatrix, Offsets, Source, multiply_bytes};
 use super::super::parallel::split_mut;
 use super::super::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared};
 use super::{Bytes, Requantize, Zeros, scales};
 use crate::threads::Pool;
+use depthwise::Kernels;
 use direct::{Packed, PackedRows};
 
 pub(super) fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
     let op = node.op::<QuantizedConv>();
-    let packed = Packed::new(node, op)?;
-    Ok(CpuKernel::Tensor(Box::new(ConvKernel { op: op.clone(), packed, threads: node.pool.threads() })))
+    let weight = match Kernels::new(node, op)? {
+        Some(kernels) => Weight::Depthwise(kernels),
+        None => Packed::new(node, op)?.map_or(Weight::Input, Weight::Packed),
+    };
+    Ok(CpuKernel::Tensor(Box::new(ConvKernel { op: op.clone(), weight, threads: node.pool.threads() })))
 }
 
 struct ConvKernel {
     op: QuantizedConv,
-    packed: Option<Packed>,
+    weight: Weight,
     threads: usize,
+}
+
+/// What the kernel keeps of the weight.
+enum Weight {
+    /// Nothing.
+    Input,
+    Packed(Packed),
+    Depthwise(Kernels),
+}
+
+/// The ways of a constant weight, as far as shapes allow.
+enum Way {
+    Words(WordPlan),
+    Depthwise(DepthwisePlane),
+    Patches,
 }
 
 struct State {
@@ -38,8 +58,7 @@ struct State {
     table: PatchTable,
     /// Elements between the weight's scales, and zero points, of neighbouring channels: 0 or 1.
     strides: [usize; 2],
-    /// How the image is laid out in words, where it is.
-    plan: Option<WordPlan>,
+    way: Way,
 }
 
 impl Kernel for ConvKernel {
@@ -67,10 +86,13 @@ impl Kernel for ConvKernel {
             }
         };
         let strides = if self.op.requantized { [stride(4)?, stride(5)?] } else { [0, stride(3)?] };
-        let plan = match &self.packed {
-            Some(packed) => packed.plan(&self.op, x.shape, w.shape, self.threads)?,
-            None => None,
+        let empty = x.shape.contains(&0) || w.shape.contains(&0);
+        let way = match &self.weight {
+            Weight::Packed(packed) => packed.plan(&g, w.shape[1], self.threads).map(Way::Words),
+            Weight::Depthwise(_) if !empty => DepthwisePlane::new(&g).map(Way::Depthwise),
+            _ => None,
         };
+        let way = way.unwrap_or(Way::Patches);
         let state = State {
             images: x.shape[0],
             channels: w.shape[1],
@@ -79,10 +101,13 @@ impl Kernel for ConvKernel {
             k: w.shape[1..].iter().product(),
             table: PatchTable::new(&g),
             strides,
-            plan,
+            way,
         };
-        let scratch = match (&self.packed, &state.plan) {
-            (Some(packed), Some(plan)) => packed.room(&self.op, plan, w.shape[0]) * size_of::<u32>(),
+        let scratch = match (&self.weight, &state.way) {
+            (Weight::Packed(packed), Way::Words(plan)) => {
+                packed.room(&self.op, plan, w.shape[0]) * size_of::<u32>()
+            }
+            (_, Way::Depthwise(_)) => Kernels::room(w.shape[0]) * size_of::<f32>(),
             _ if self.op.requantized => state.images * w.shape[0] * state.n * size_of::<f64>(),
             _ => 0,
         };
@@ -96,22 +121,29 @@ impl Kernel for ConvKernel {
         outputs: &mut [Option<TensorViewMut<'_>>],
     ) -> Result<(), OpError> {
         let (Some(x), Some(y)) = (inputs[0], &mut outputs[0]) else { return Ok(()) };
-        let &State { images, channels, m, n, k, ref table, strides, ref plan } = cx.state::<State>();
-        if let (Some(packed), Some(plan)) = (&self.packed, plan) {
-            return packed.run(cx, &self.op, plan, strides[0], inputs, y);
+        let &State { images, channels, m, n, k, ref table, strides, ref way } = cx.state::<State>();
+        match (&self.weight, way) {
+            (Weight::Packed(packed), Way::Words(plan)) => {
+                return packed.run(cx, &self.op, plan, strides[0], inputs, y);
+            }
+            (Weight::Depthwise(kernels), Way::Depthwise(plane)) => {
+                kernels.run(cx, &self.op, plane, strides[0], inputs, y);
+                return Ok(());
+            }
+            _ => {}
         }
         let input = |i: usize| inputs.get(i).copied().flatten();
         let zero = |i: usize| input(i).map_or(0.0, |z| Bytes::new(z).at(0));
         let w_zero = if self.op.requantized { input(5) } else { input(3) };
         let group = self.op.group;
         let (plain, rows);
-        let a: &dyn ByteMatrix = match (&self.packed, input(self.op.weight())) {
-            (Some(packed), _) => {
+        let a: &dyn ByteMatrix = match (&self.weight, input(self.op.weight())) {
+            (Weight::Packed(packed), _) => {
                 rows = PackedRows { packed, group, m };
                 &rows
             }
-            (None, Some(w)) => {
-                plain = Weight {
+            (_, Some(w)) => {
+                plain = Rows {
                     data: Bytes::new(w),
                     k,
                     m,
@@ -124,7 +156,7 @@ impl Kernel for ConvKernel {
                 };
                 &plain
             }
-            (None, None) => return Ok(()),
+            (_, None) => return Ok(()),
         };
         let sizes = (images * group, m, n, k);
         let interleaved = self.op.channels_last.then_some(group);
@@ -175,7 +207,7 @@ impl Kernel for ConvKernel {
     }
 
     fn consumes(&self, input: usize) -> bool {
-        input == self.op.weight() && self.packed.is_some()
+        input == self.op.weight() && matches!(self.weight, Weight::Packed(_))
     }
 }
 
@@ -215,7 +247,7 @@ impl<F: Fn(u8) -> u8 + Sync> ByteMatrix for Pixels<'_, F> {
 }
 
 /// The weight of a group, less its zero points.
-struct Weight<'a> {
+struct Rows<'a> {
     data: Bytes<'a>,
     m: usize,
     k: usize,
@@ -223,7 +255,7 @@ struct Weight<'a> {
     zeros: Zeros<'a>,
 }
 
-impl ByteMatrix for Weight<'_> {
+impl ByteMatrix for Rows<'_> {
     fn fill(&self, batch: usize, rows: Range<usize>, columns: Range<usize>, signed: bool, out: &mut [u8]) {
         let first = batch % self.group * self.m;
         for (row, out) in rows.zip(out.chunks_exact_mut(columns.len().max(1))) {

@@ -9,10 +9,15 @@ use rten_simd::{Isa, SimdOp};
 use crate::ops::activation::Activation;
 use crate::ops::window::Geometry;
 use crate::providers::cpu::parallel::Parts;
+use crate::providers::cpu::scratch::with_scratch;
+use crate::threads::Pool;
 
 use super::finish::{Finish, LONGEST, Masks};
 use super::lines::{Lines, Square};
 use super::planes::Planes;
+
+/// Multiplications of a channel worth handing to another thread: some 20 µs of work.
+const GRAIN: usize = 1 << 16;
 
 /// How one channel is read; depends on shapes only.
 pub(super) enum Layout {
@@ -131,54 +136,83 @@ impl Depthwise<'_> {
     }
 }
 
-/// How one channel of a depthwise convolution is read, for those who convolve it alone.
+/// How a channel of a depthwise convolution is read, where elements are no floats: each becomes floats by itself.
 pub(in crate::providers::cpu) struct DepthwisePlane {
     layout: Layout,
-    /// Elements of the channel, and of an output.
+    /// Elements of the channel, of an output and of a kernel.
     image: usize,
     columns: usize,
+    volume: usize,
 }
 
 impl DepthwisePlane {
     /// `None` where that would waste memory or work, and for more than two axes.
     pub(in crate::providers::cpu) fn new(g: &Geometry) -> Option<Self> {
         let layout = Layout::new(g)?;
-        Some(DepthwisePlane { layout, image: g.input.iter().product(), columns: g.output.iter().product() })
+        let [image, columns, volume] = [&g.input, &g.output, &g.kernel].map(|list| list.iter().product());
+        Some(DepthwisePlane { layout, image, columns, volume })
     }
 
-    pub(in crate::providers::cpu) fn image(&self) -> usize {
-        self.image
-    }
-
-    /// Multiplications for one output; at least 1.
-    pub(in crate::providers::cpu) fn work(&self) -> usize {
-        self.layout.work()
-    }
-
-    /// Elements of the room that a thread needs.
-    pub(in crate::providers::cpu) fn room(&self) -> usize {
-        self.layout.room()
-    }
-
-    /// Convolves the channel with as many kernels as `out` has planes; the bias has one element for each, the
-    /// residual `out`'s shape.
+    /// Convolves all channels of a batch: `load` writes one as floats, `store` takes what its outputs are.
     pub(in crate::providers::cpu) fn convolve(
         &self,
-        image: &[f32],
-        kernels: &[f32],
-        bias: Option<&[f32]>,
-        residual: Option<&[f32]>,
-        activation: Activation,
-        room: &mut [f32],
-        out: &mut [f32],
+        pool: &Pool,
+        channels: &Channels<'_>,
+        load: impl Fn(usize, &mut [f32]) + Sync,
+        store: impl Fn(usize, &[f32]) + Sync,
     ) {
-        let (columns, multiplier) = (self.columns, out.len() / self.columns);
-        let out = Parts::new(out);
-        let finish = Finish { bias, residual, activation, out: &out, start: 0, columns };
-        let (layout, outputs) = (&self.layout, 0..multiplier);
-        Depthwise { layout, images: image, kernels, channels: 1, multiplier, outputs, room, finish }
-            .dispatch();
+        let &Channels { images, channels, kernels, bias, residual, activation } = channels;
+        let (rows, columns) = (kernels.len() / self.volume, self.columns);
+        let multiplier = rows / channels;
+        let outputs = multiplier * columns;
+        let added = if residual.is_some() { outputs } else { 0 };
+        pool.split(images * channels, GRAIN.div_ceil(self.layout.work() * multiplier), |range| {
+            let lengths = [self.image, outputs, added, self.layout.room()];
+            with_scratch(lengths, |[image, sums, added, room]: [&mut [f32]; 4]| {
+                for i in range {
+                    let row = i % channels * multiplier;
+                    load(i, image);
+                    if let Some(residual) = residual {
+                        residual(i, added);
+                    }
+                    let out = Parts::new(&mut *sums);
+                    let finish = Finish {
+                        bias: bias.map(|bias| &bias[row..row + multiplier]),
+                        residual: residual.map(|_| &*added),
+                        activation,
+                        out: &out,
+                        start: 0,
+                        columns,
+                    };
+                    let work = Depthwise {
+                        layout: &self.layout,
+                        images: image,
+                        kernels: &kernels[row * self.volume..][..multiplier * self.volume],
+                        channels: 1,
+                        multiplier,
+                        outputs: 0..multiplier,
+                        room: &mut *room,
+                        finish,
+                    };
+                    work.dispatch();
+                    store(i, sums);
+                }
+            });
+        });
     }
+}
+
+/// The channels of a batch of images, one after the other, and what they are convolved with.
+pub(in crate::providers::cpu) struct Channels<'a> {
+    pub(in crate::providers::cpu) images: usize,
+    pub(in crate::providers::cpu) channels: usize,
+    /// As many for each channel as it has outputs.
+    pub(in crate::providers::cpu) kernels: &'a [f32],
+    /// One element for each kernel.
+    pub(in crate::providers::cpu) bias: Option<&'a [f32]>,
+    /// Writes what is added to a channel's outputs.
+    pub(in crate::providers::cpu) residual: Option<&'a (dyn Fn(usize, &mut [f32]) + Sync)>,
+    pub(in crate::providers::cpu) activation: Activation,
 }
 
 /// One copied plane, one kernel.

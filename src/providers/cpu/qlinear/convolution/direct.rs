@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use crate::ops::OpError;
 use crate::ops::qlinear::QuantizedConv;
+use crate::ops::window::Geometry;
 use crate::providers::cpu::conv::{Image, Place, Requantized, WholeSums, WordPanels, WordPlan};
 use crate::providers::cpu::gemm::{ByteMatrix, ByteWord};
 use crate::providers::cpu::parallel::Parts;
@@ -43,14 +44,9 @@ impl Packed {
         Ok(panels.map(|panels| Packed { sums: panels.sums(), panels }))
     }
 
-    pub(super) fn plan(
-        &self,
-        op: &QuantizedConv,
-        x: &[usize],
-        w: &[usize],
-        threads: usize,
-    ) -> Result<Option<WordPlan>, OpError> {
-        Ok(WordPlan::new(&self.panels, &op.window.geometry(&x[2..], &w[2..])?, w[1], threads))
+    /// `None` where there is no such way for images of this shape.
+    pub(super) fn plan(&self, g: &Geometry, channels: usize, threads: usize) -> Option<WordPlan> {
+        WordPlan::new(&self.panels, g, channels, threads)
     }
 
     /// Words of scratch.
