@@ -28,6 +28,9 @@ struct Shared {
     /// Loops with work left; at most one for each calling thread.
     queue: Mutex<Queue>,
     wake: Condvar,
+    /// Callers that sleep until the last worker has left their loop, and what wakes them.
+    callers: AtomicUsize,
+    left: Condvar,
     /// Changes whenever something is put into the queue, or the pool ends.
     news: AtomicUsize,
 }
@@ -48,9 +51,9 @@ struct Job {
     next: AtomicUsize,
     count: usize,
     body: *const (dyn Fn(usize) + Sync),
-    /// Workers inside this job; they are counted in under the queue's lock.
-    inside: Mutex<usize>,
-    left: Condvar,
+    /// Workers inside this job; they are counted in under the queue's lock. A worker that has counted itself out
+    /// does not touch the job any more.
+    inside: AtomicUsize,
     panicked: AtomicBool,
 }
 
@@ -61,8 +64,13 @@ impl Pool {
         make_rayon_serial();
         let threads = threads.clamp(1, 1024);
         let queue = Queue { jobs: Vec::with_capacity(64), asleep: 0, stop: false };
-        let shared =
-            Arc::new(Shared { queue: Mutex::new(queue), wake: Condvar::new(), news: AtomicUsize::new(0) });
+        let shared = Arc::new(Shared {
+            queue: Mutex::new(queue),
+            wake: Condvar::new(),
+            callers: AtomicUsize::new(0),
+            left: Condvar::new(),
+            news: AtomicUsize::new(0),
+        });
         let workers = (1..threads)
             .map_while(|i| {
                 let shared = shared.clone();
@@ -91,8 +99,7 @@ impl Pool {
             next: AtomicUsize::new(0),
             count,
             body,
-            inside: Mutex::new(0),
-            left: Condvar::new(),
+            inside: AtomicUsize::new(0),
             panicked: AtomicBool::new(false),
         };
         let asleep = {
@@ -109,12 +116,17 @@ impl Pool {
         }
         job.help();
         lock(&self.shared.queue).jobs.retain(|&other| !std::ptr::eq(other, &job));
-        patiently(|| *lock(&job.inside) == 0);
-        let mut inside = lock(&job.inside);
-        while *inside > 0 {
-            inside = job.left.wait(inside).unwrap_or_else(PoisonError::into_inner);
+        let alone = || job.inside.load(Ordering::SeqCst) == 0;
+        patiently(alone);
+        if !alone() {
+            let mut queue = lock(&self.shared.queue);
+            // Before `inside` is read again: whoever leaves after that sees it.
+            self.shared.callers.fetch_add(1, Ordering::SeqCst);
+            while !alone() {
+                queue = self.shared.left.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            }
+            self.shared.callers.fetch_sub(1, Ordering::SeqCst);
         }
-        drop(inside);
         if job.panicked.load(Ordering::Relaxed) {
             panic!("a kernel panicked on a worker thread");
         }
@@ -193,14 +205,19 @@ fn work(shared: &Shared) {
             }
             continue;
         };
-        *lock(&job.inside) += 1;
+        job.inside.fetch_add(1, Ordering::Relaxed);
+        let (known, others) = (shared.news.load(Ordering::Relaxed), queue.jobs.len() > 1);
         drop(queue);
         job.help();
-        let mut inside = lock(&job.inside);
-        *inside -= 1;
-        // Notified under the lock: the job may be gone as soon as it is released.
-        job.left.notify_one();
-        drop(inside);
+        if job.inside.fetch_sub(1, Ordering::SeqCst) == 1 && shared.callers.load(Ordering::SeqCst) > 0 {
+            // Under the lock: a caller that looked before this one left sleeps by now.
+            let _queue = lock(&shared.queue);
+            shared.left.notify_all();
+        }
+        if !others {
+            // The caller takes the lock now, to take the loop out of the queue.
+            patiently(|| shared.news.load(Ordering::Relaxed) != known);
+        }
         queue = lock(&shared.queue);
     }
 }
