@@ -83,6 +83,7 @@ mod training;
 mod unary;
 mod unique;
 mod weight_only;
+mod weights;
 mod window;
 
 #[cfg(test)]

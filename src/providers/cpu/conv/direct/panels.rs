@@ -6,10 +6,11 @@ use crate::threads::Pool;
 
 use super::super::super::gemm::Source;
 use super::super::super::parallel::{GRAIN, split_mut};
+use super::super::super::weights::Weights;
 
 /// The weights of all groups. A panel holds, for each depth, the elements of its rows; missing rows are 0.
 pub(super) struct Panels {
-    data: Vec<f32>,
+    data: Weights<f32>,
     /// Rows of a panel.
     rows: usize,
     groups: usize,
@@ -44,8 +45,7 @@ impl Panels {
         k: usize,
         fill: impl FnOnce(&mut [f32]),
     ) -> Self {
-        let mut data = vec![0.0; groups * m.next_multiple_of(rows) * k];
-        fill(&mut data);
+        let data = Weights::filled(groups * m.next_multiple_of(rows) * k, fill);
         Panels { data, rows, groups, m, k }
     }
 
