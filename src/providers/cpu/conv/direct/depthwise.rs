@@ -95,9 +95,14 @@ impl Depthwise<'_> {
                 zeros: self.room,
                 kernel: &self.kernels[row * taps..][..taps],
                 bias: self.finish.bias.map_or(0.0, |bias| bias[row]),
+                // Outputs of short lines are more quickly activated as a whole.
+                finish: (self.finish.residual.is_none() && square.is_wide()).then_some(self.finish),
             };
             lines.run(isa, masks, out);
-            self.finish.plane(isa, masks, at, out);
+            match lines.finish {
+                Some(finish) => finish.written(out),
+                None => self.finish.plane(isa, masks, at, out),
+            }
         }
     }
 

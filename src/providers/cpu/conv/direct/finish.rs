@@ -121,30 +121,46 @@ pub(in crate::providers::cpu) struct Segment {
 pub(in crate::providers::cpu) struct Segments {
     list: [Segment; 3 * LONGEST],
     count: usize,
+    /// The tile's first position and their number.
+    of: (usize, usize),
 }
 
 impl Segments {
     pub(super) const NONE: Segments =
-        Segments { list: [Segment { from: 0, to: 0, len: 0 }; 3 * LONGEST], count: 0 };
+        Segments { list: [Segment { from: 0, to: 0, len: 0 }; 3 * LONGEST], count: 0, of: (0, 0) };
 
-    /// Of positions `start..start + count`, in vectors of `len`.
+    /// Those of positions `start..start + count`, in vectors of `len`.
     #[inline(always)]
     pub(super) fn new(lines: Lines, start: usize, count: usize, len: usize) -> Self {
         let mut segments = Self::NONE;
-        let (mut y, mut x) = (start / lines.pitch, start % lines.pitch);
+        segments.set(lines, start, count, len);
+        segments
+    }
+
+    /// Sets those of positions `start..start + count`, in vectors of `len`.
+    #[inline(always)]
+    pub(super) fn set(&mut self, lines: Lines, start: usize, count: usize, len: usize) {
+        // Tiles of the next panel are at the same positions.
+        if self.of == (start, count) {
+            return;
+        }
+        (self.of, self.count) = ((start, count), 0);
+        let (mut y, mut x) = match lines.line == lines.pitch {
+            true => (0, start),
+            false => (start / lines.pitch, start % lines.pitch),
+        };
         let mut at = 0;
         while at < count {
             while x < lines.line && at < count {
                 let part = len.min(lines.line - x).min(count - at);
-                segments.list[segments.count] = Segment { from: at, to: y * lines.line + x, len: part };
-                segments.count += 1;
+                self.list[self.count] = Segment { from: at, to: y * lines.line + x, len: part };
+                self.count += 1;
                 (at, x) = (at + part, x + part);
             }
             // Over the gap, to the next line.
             at += lines.pitch - x;
             (y, x) = (y + 1, 0);
         }
-        segments
     }
 
     #[inline(always)]
@@ -177,6 +193,22 @@ impl<'a> Finish<'a> {
         segments: &Segments,
     ) {
         with_activation!(self.activation, f => self.write(isa, masks, sums, width, rows, segments, f));
+    }
+
+    /// Applies the activation to vectors; what is written of them is to be given to `written`.
+    #[inline(always)]
+    pub(super) fn vectors<I: Isa, const N: usize>(&self, isa: I, mut x: [I::F32; N]) -> [I::F32; N] {
+        with_activation!(self.activation, f => {
+            for x in &mut x {
+                *x = f.eval(isa, *x);
+            }
+        });
+        x
+    }
+
+    #[inline(always)]
+    pub(super) fn written(&self, out: &mut [f32]) {
+        activate_rest(self.activation, out);
     }
 
     /// Adds the residual to a whole row that holds sums and the bias, and applies the activation. The row
@@ -221,6 +253,8 @@ impl<'a> Finish<'a> {
         let len = ops.len();
         let (Some(first), Some(last)) = (segments.list().first(), segments.list().last()) else { return };
         let (begin, end) = (first.to, last.to + last.len);
+        // That of positions that follow one another, in whole vectors.
+        let whole = segments.count * len;
         assert!(rows.len() * width + len <= sums.len() && end <= self.columns);
         for (i, row) in rows.enumerate() {
             let at = self.start + row * self.columns;
@@ -229,6 +263,21 @@ impl<'a> Finish<'a> {
             let out = written.as_mut_ptr();
             let residual = self.residual.map(|residual| residual[at + begin..at + end].as_ptr());
             let bias = ops.splat(self.bias.map_or(0.0, |bias| bias[row]));
+            if end - begin == whole {
+                for v in (0..whole).step_by(len) {
+                    // SAFETY: the rows have `whole` elements, whole vectors, and the sums have as many.
+                    unsafe {
+                        let x = ops.add(ops.load_ptr(sums.as_ptr().add(i * width + v)), bias);
+                        let x = match residual {
+                            Some(residual) => ops.add(x, ops.load_ptr(residual.add(v))),
+                            None => x,
+                        };
+                        ops.store_ptr(f.eval(isa, x), out.add(v));
+                    }
+                }
+                activate_rest(self.activation, written);
+                continue;
+            }
             for segment in segments.list() {
                 let to = segment.to - begin;
                 // SAFETY: the sums have room for a vector from any of their elements (asserted above); the

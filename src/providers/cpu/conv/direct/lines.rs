@@ -6,7 +6,7 @@ use rten_simd::ops::{BitOps, MaskOps, NumOps};
 
 use crate::ops::window::Geometry;
 
-use super::finish::{LONGEST, Masks};
+use super::finish::{Finish, LONGEST, Masks};
 
 /// Output lines that are computed at a time.
 const LINES: usize = 4;
@@ -51,6 +51,11 @@ impl Square {
         self.image[1]
     }
 
+    /// Whether output lines are longer than vectors.
+    pub(super) fn is_wide(&self) -> bool {
+        self.output[1] > LONGEST
+    }
+
     /// Multiplications of one plane.
     pub(super) fn work(&self) -> usize {
         self.output[0] * self.output[1] * self.kernel * self.kernel
@@ -65,6 +70,8 @@ pub(super) struct Lines<'a> {
     pub(super) zeros: &'a [f32],
     pub(super) kernel: &'a [f32],
     pub(super) bias: f32,
+    /// Whose activation is applied before outputs are written.
+    pub(super) finish: Option<Finish<'a>>,
 }
 
 impl Lines<'_> {
@@ -133,6 +140,9 @@ impl Lines<'_> {
                 }
                 sums[i] = ops.load(&even);
             }
+        }
+        if let Some(finish) = &self.finish {
+            sums = finish.vectors(isa, sums);
         }
         for (i, sum) in sums.into_iter().enumerate() {
             let to = &mut out[i * line + x..][..len];

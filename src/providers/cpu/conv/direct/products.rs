@@ -75,7 +75,7 @@ impl Products<'_> {
         let (row_blocks, column_blocks) = (m.div_ceil(rows), positions.div_ceil(columns));
         let work = rows.min(m) * columns.min(positions) * taps.len();
         pool.split(groups * row_blocks * column_blocks, GRAIN.div_ceil(work.max(1)), |range| {
-            with_scratch([panels.rows() * taps.len()], |[room]: [&mut [f32]; 1]| {
+            with_scratch([2 * panels.rows() * taps.len()], |[room]: [&mut [f32]; 1]| {
                 for i in range {
                     let (column, rest) = (i % column_blocks * columns, i / column_blocks);
                     let (row, g) = (rest % row_blocks * rows, rest / row_blocks);

@@ -89,7 +89,7 @@ fn convolve<I: Isa>(isa: I, case: &Case) -> Option<Vec<f32>> {
                     lines: planes.lines,
                     rows: g * m..(g + 1) * m,
                     finish: Finish { start: image * rows * columns, ..finish },
-                    room: &mut vec![0.0; 8 * taps.len()],
+                    room: &mut vec![0.0; 16 * taps.len()],
                 };
                 block.eval(isa);
             }
@@ -148,7 +148,7 @@ fn convolve3x3<I: Isa>(isa: I, case: &Case) -> Option<Vec<f32>> {
                     lines: tile::Lines { line: count, pitch: count },
                     rows: 0..m,
                     finish: Finish { out: &parts, start: number * m * count, columns: count, ..plain },
-                    room: &mut vec![0.0; 8 * channels],
+                    room: &mut vec![0.0; 16 * channels],
                 };
                 block.eval(isa);
             }
@@ -262,7 +262,7 @@ fn activations_are_those_of_products() {
                     lines: tile::Lines { line: 37, pitch: 37 },
                     rows: row..row + 1,
                     finish: Finish { bias: None, residual, activation, out: &out, start: 0, columns: 37 },
-                    room: &mut [0.0; 8],
+                    room: &mut [0.0; 16],
                 };
                 block.eval(isa);
             }

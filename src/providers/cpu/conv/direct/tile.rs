@@ -18,6 +18,8 @@ const ROOM: usize = 8 * VECTORS * LONGEST + LONGEST;
 
 /// Elements of the right operand that all panels meet before others.
 const CACHED: usize = 4 * 1024;
+/// How far ahead weights are fetched, in elements: what finds them by itself stops where a page ends.
+const AHEAD: usize = 1024;
 
 /// The sums of a tile.
 #[repr(align(64))]
@@ -75,7 +77,7 @@ pub(super) struct Block<'a> {
     /// Output channels; the last panel may have fewer than others.
     pub(super) rows: Range<usize>,
     pub(super) finish: Finish<'a>,
-    /// For one column, each element repeated for the rows of a panel.
+    /// For each of two columns, its elements repeated for the rows of a panel.
     pub(super) room: &'a mut [f32],
 }
 
@@ -103,18 +105,27 @@ impl Block<'_> {
             rest @ 1..=2 if end - start > len => rest,
             _ => 0,
         };
+        let (room, _) = self.room.split_at_mut(alone * R * depth);
+        for (column, position) in room.chunks_exact_mut((R * depth).max(1)).zip(end - alone..) {
+            let plane = &self.planes[position..];
+            for (to, &tap) in column.as_chunks_mut::<R>().0.iter_mut().zip(self.taps) {
+                *to = [plane[tap]; R];
+            }
+        }
+        let mut segments = Segments::NONE;
         // So many columns of all taps stay in the first cache while panels go by.
         let width = VECTORS * len;
         let strip = (CACHED / (depth * width).max(1)).max(1) * width;
         for strip in (start..end - alone).step_by(strip).map(|start| start..(start + strip).min(end - alone))
         {
+            // In the last strip, while a panel is at hand.
+            let alone = if strip.end == end - alone { strip.end..end } else { end..end };
             for (i, row) in self.rows.clone().step_by(R).enumerate() {
                 let panel = &self.panels[i * R * depth..][..R * depth];
                 let rows = row..(row + R).min(self.rows.end);
                 for start in strip.clone().step_by(width) {
                     let count = width.min(strip.end - start);
                     let reach = reach(last, start, count, self.planes.len());
-                    let segments = Segments::new(self.lines, start, count, len);
                     let tile = Tile { panel, taps: self.taps, planes: self.planes, start, count, reach };
                     match count.div_ceil(len) {
                         1 => tile.compute::<I, R, 1>(isa, &mut sums),
@@ -122,22 +133,14 @@ impl Block<'_> {
                         _ => tile.compute::<I, R, VECTORS>(isa, &mut sums),
                     }
                     let width = count.next_multiple_of(len);
+                    segments.set(self.lines, start, count, len);
                     self.finish.rows(isa, &masks, &sums.0, width, rows.clone(), &segments);
                 }
-            }
-        }
-        for position in end - alone..end {
-            let column = &mut self.room[..R * depth];
-            let plane = &self.planes[position..];
-            for (to, &tap) in column.as_chunks_mut::<R>().0.iter_mut().zip(self.taps) {
-                *to = [plane[tap]; R];
-            }
-            let segments = Segments::new(self.lines, position, 1, len);
-            for (i, row) in self.rows.clone().step_by(R).enumerate() {
-                let panel = &self.panels[i * R * depth..][..R * depth];
-                multiply(isa, panel, column, &mut sums.0[..R]);
-                let rows = row..(row + R).min(self.rows.end);
-                self.finish.rows(isa, &masks, &sums.0, 1, rows, &segments);
+                for (column, position) in room.chunks_exact((R * depth).max(1)).zip(alone.clone()) {
+                    multiply(isa, panel, column, &mut sums.0[..R]);
+                    segments.set(self.lines, position, 1, len);
+                    self.finish.rows(isa, &masks, &sums.0, 1, rows.clone(), &segments);
+                }
             }
         }
     }
@@ -193,6 +196,7 @@ impl Tile<'_> {
             let planes = self.planes.as_ptr().wrapping_add(self.start);
             let mut weights = self.panel.as_ptr();
             for &tap in self.taps {
+                ops.prefetch(weights.wrapping_add(AHEAD));
                 let from = planes.add(tap);
                 let mut columns = [ops.zero(); V];
                 for (v, column) in columns.iter_mut().enumerate() {
