@@ -4,7 +4,7 @@ use crate::ops::activation::Activation;
 use crate::tensor::Element;
 use crate::threads::Pool;
 
-use super::{Matrix, Product, Sink, halves, plain, single};
+use super::{Matrix, Product, Sink, halves, panels, plain, single};
 
 /// The left operand of one block.
 pub(super) enum BlockA<'a, C: Compute> {
@@ -37,6 +37,8 @@ pub(in crate::providers::cpu) trait Compute: Element {
     /// Depth of a block: packed operands are cut into pieces of this depth, which must divide a
     /// product's depth in the same places.
     const DEPTH: usize = 256;
+    /// Columns of a packed block are a multiple of this.
+    const COLUMNS: usize = 64;
     /// Whether a right operand may have any strides; else its rows must be contiguous.
     const ANY_STRIDES: bool = false;
 
@@ -53,6 +55,28 @@ pub(in crate::providers::cpu) trait Compute: Element {
         false
     }
 
+    /// Elements of room for a `depth × columns` right operand that several products on one thread share.
+    fn shared_room(depth: usize, columns: usize) -> usize {
+        depth * columns
+    }
+
+    /// Writes such an operand for `shared_product`.
+    fn share(b: Matrix<'_, Self>, depth: usize, columns: usize, room: &mut [Self]) {
+        plain::copy_into(b, depth, columns, &mut room[..depth * columns]);
+    }
+
+    /// As `product`. `backwards`: the operand may be read from its end to its begin.
+    fn shared_product(
+        out: &mut [Self],
+        extent: Extent,
+        a: Matrix<'_, Self>,
+        b: &[Self],
+        add: bool,
+        _backwards: bool,
+    ) {
+        Self::product(out, extent, BlockA::Plain(a), BlockB::Plain(Matrix::new(b, extent.columns)), add);
+    }
+
     fn sum(self, other: Self) -> Self;
     /// `self + a · b`
     fn multiply_add(self, a: Self, b: Self) -> Self;
@@ -66,6 +90,7 @@ impl Compute for f32 {
     type PackedB = single::PackedB;
 
     const ONE: f32 = 1.0;
+    const COLUMNS: usize = panels::COLUMNS;
     const ANY_STRIDES: bool = true;
 
     fn pack_a(a: Matrix<'_, f32>, rows: usize, depth: usize, bfloat16: bool) -> Self::PackedA {
@@ -82,6 +107,25 @@ impl Compute for f32 {
 
     fn multiply_as_stored(pool: &Pool, product: &Product<'_, f32>, sink: &dyn Sink<f32>) -> bool {
         halves::multiply(pool, product, sink)
+    }
+
+    fn shared_room(depth: usize, columns: usize) -> usize {
+        panels::room(depth, columns)
+    }
+
+    fn share(b: Matrix<'_, f32>, depth: usize, columns: usize, room: &mut [f32]) {
+        panels::pack(b, depth, columns, room);
+    }
+
+    fn shared_product(
+        out: &mut [f32],
+        extent: Extent,
+        a: Matrix<'_, f32>,
+        b: &[f32],
+        add: bool,
+        backwards: bool,
+    ) {
+        panels::product(out, extent, a, b, add, backwards);
     }
 
     #[inline(always)]

@@ -19,6 +19,7 @@ mod epilogue;
 mod exact;
 mod halves;
 mod packed;
+mod panels;
 mod plain;
 mod single;
 mod source;
@@ -37,7 +38,7 @@ pub(in crate::providers::cpu) use exact::{Accumulate, multiply_exact};
 pub(in crate::providers::cpu) use halves::panel_product;
 pub(in crate::providers::cpu) use packed::{PackedA, PackedB};
 pub(in crate::providers::cpu) use source::{InMemory, Source};
-pub(in crate::providers::cpu) use tiles::{multiply, multiply_block};
+pub(in crate::providers::cpu) use tiles::{Shared, multiply, multiply_block};
 pub(in crate::providers::cpu) use words::{Bytes as ByteWord, COLUMNS, Halves as HalfWord, VECTOR, Word};
 
 /// A matrix in memory. Its extent is that of the product it takes part in.

@@ -83,7 +83,9 @@ impl<C: Compute> PackedB<C> {
         bfloat16: bool,
     ) -> Self {
         // Two blocks a thread, so that an uneven start evens out.
-        let columns = n.div_ceil(2 * pool.threads()).next_multiple_of(64).clamp(128, 512);
+        let unit = if bfloat16 { 64 } else { C::COLUMNS };
+        let columns =
+            n.div_ceil(2 * pool.threads()).next_multiple_of(unit).clamp(128 / unit * unit, 512 / unit * unit);
         let (column_blocks, depth_blocks) = (n.div_ceil(columns), k.div_ceil(C::DEPTH));
         let blocks =
             in_parallel(pool, matrices.len() * column_blocks * depth_blocks, columns * C::DEPTH, |at| {

@@ -1,15 +1,17 @@
-//! The product of a block in `f32`, by the crate `rten-gemm`: the only file that names it for floats. Operands
-//! that were packed as bfloat16 numbers go to `halves`.
+//! The product of a block in `f32`: by `panels` where the right operand is packed, else by the crate `rten-gemm`,
+//! which only this file names for floats. Operands that were packed as bfloat16 numbers go to `halves`.
 //!
 //! `rten-gemm` uses the threads of rayon's current pool. The library keeps that pool at one thread
 //! (see `threads`), and avoids the crate's path for a single row times an unpacked matrix, which goes
 //! through rayon even so.
 
-use rten_gemm::{GemmExecutor, GemmInputA, GemmInputB, GemmOptions, PackedAMatrix, PackedBMatrix};
+use rten_gemm::{GemmExecutor, GemmInputA, GemmInputB, GemmOptions, PackedAMatrix};
 use rten_tensor::NdTensorView;
 
+use super::super::scratch::with_scratch;
 use super::compute::{BlockA, BlockB, Extent};
 use super::halves;
+use super::panels::{self, Panels};
 use super::words::{Halves, Word};
 use super::{Matrix, vector};
 
@@ -19,15 +21,15 @@ pub(in crate::providers::cpu) enum PackedA {
 }
 
 pub(in crate::providers::cpu) enum PackedB {
-    Floats(PackedBMatrix<f32>),
+    Floats(Panels),
     Halves(halves::PackedB),
 }
 
 /// What a packed operand holds, which is what those who made the product packed it for.
 macro_rules! parts {
-    ($packed:ident, $floats:ident) => {
+    ($packed:ident, $floats:ty) => {
         impl $packed {
-            fn floats(&self) -> &$floats<f32> {
+            fn floats(&self) -> &$floats {
                 match self {
                     $packed::Floats(packed) => packed,
                     $packed::Halves(_) => panic!("the operands of a product are packed for different types"),
@@ -43,8 +45,8 @@ macro_rules! parts {
         }
     };
 }
-parts!(PackedA, PackedAMatrix);
-parts!(PackedB, PackedBMatrix);
+parts!(PackedA, PackedAMatrix<f32>);
+parts!(PackedB, Panels);
 
 thread_local! {
     /// The kernels for this processor. The crate does not let threads share them.
@@ -83,7 +85,7 @@ pub(super) fn pack_b(b: Matrix<'_, f32>, depth: usize, columns: usize, bfloat16:
     if bfloat16 && Halves::available() {
         return PackedB::Halves(halves::pack_b(b, depth, columns));
     }
-    PackedB::Floats(EXECUTOR.with(|e| e.prepack_b(view(b, depth, columns))))
+    PackedB::Floats(Panels::new(b, depth, columns))
 }
 
 pub(super) fn product(out: &mut [f32], extent: Extent, a: BlockA<'_, f32>, b: BlockB<'_, f32>, add: bool) {
@@ -106,14 +108,20 @@ pub(super) fn product(out: &mut [f32], extent: Extent, a: BlockA<'_, f32>, b: Bl
     if in_halves || matches!(b, BlockB::Packed(PackedB::Halves(_))) {
         return halves::product(out, extent, a, b, add);
     }
-    let a = match a {
-        BlockA::Plain(a) => GemmInputA::Unpacked(view(a, rows, depth)),
-        BlockA::Packed(a) => GemmInputA::Packed(a.floats()),
+    let (a, b) = match (a, b) {
+        (BlockA::Plain(a), BlockB::Packed(b)) => {
+            return panels::product(out, extent, a, b.floats().data(depth, columns), add, false);
+        }
+        (BlockA::Plain(a), BlockB::Plain(b)) => (GemmInputA::Unpacked(view(a, rows, depth)), b),
+        (BlockA::Packed(a), BlockB::Plain(b)) => (GemmInputA::Packed(a.floats()), b),
+        (a @ BlockA::Packed(_), BlockB::Packed(b)) => {
+            return with_scratch([depth * columns], |[rows]: [&mut [f32]; 1]| {
+                panels::unpack(b.floats().data(depth, columns), depth, columns, rows);
+                product(out, extent, a, BlockB::Plain(Matrix::new(rows, columns)), add);
+            });
+        }
     };
-    let b = match b {
-        BlockB::Plain(b) => GemmInputB::Unpacked(view(b, depth, columns)),
-        BlockB::Packed(b) => GemmInputB::Packed(b.floats()),
-    };
+    let b = GemmInputB::Unpacked(view(b, depth, columns));
     let options = GemmOptions { beta: if add { 1.0 } else { 0.0 }, ..GemmOptions::default() };
     if let Err(error) = EXECUTOR.with(|e| e.gemm(&mut out[..rows * columns], a, b, options)) {
         // Extents and packing are ours: an error is a defect of the library.

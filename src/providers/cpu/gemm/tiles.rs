@@ -12,6 +12,8 @@ use super::{Compute, Left, Product, Right, Sink, plain};
 const COLUMNS: usize = 512;
 /// Elements of a tile at most.
 const TILE: usize = 256 * 1024;
+/// That if the right operand is packed: nothing is packed anew then, and the tile stays in the L2 cache beside it.
+const PACKED_TILE: usize = 64 * 1024;
 /// Multiplications worth handing to another thread: about 20 µs of work.
 const GRAIN: usize = 1 << 19;
 
@@ -62,6 +64,60 @@ pub(in crate::providers::cpu) fn multiply_block<C: Compute>(
     C::product(&mut out[..m * n], extent, BlockA::Plain(a), BlockB::Plain(b), add);
 }
 
+/// A right operand that several products on one thread share, `depth × columns`.
+pub(in crate::providers::cpu) struct Shared<'a, C> {
+    room: &'a [C],
+    depth: usize,
+    columns: usize,
+}
+
+impl<'a, C: Compute> Shared<'a, C> {
+    /// Elements of its room.
+    pub(in crate::providers::cpu) fn room(depth: usize, columns: usize) -> usize {
+        C::shared_room(depth, columns)
+    }
+
+    pub(in crate::providers::cpu) fn new(
+        b: super::Matrix<'_, C>,
+        depth: usize,
+        columns: usize,
+        room: &'a mut [C],
+    ) -> Self {
+        C::share(b, depth, columns, room);
+        Shared { room, depth, columns }
+    }
+
+    /// One whose room `new` wrote before.
+    pub(in crate::providers::cpu) fn written(room: &'a [C], depth: usize, columns: usize) -> Self {
+        Shared { room, depth, columns }
+    }
+
+    /// As `multiply_block`, with `rows` rows.
+    pub(in crate::providers::cpu) fn multiply(
+        &self,
+        out: &mut [C],
+        rows: usize,
+        a: super::Matrix<'_, C>,
+        add: bool,
+    ) {
+        let extent = Extent { rows, columns: self.columns, depth: self.depth };
+        C::shared_product(&mut out[..rows * self.columns], extent, a, self.room, add, false);
+    }
+
+    /// Writes the product. Where an operand is used again and again and is about as large as a cache, its end is
+    /// still there after it was read: every second time it should be read `backwards`.
+    pub(in crate::providers::cpu) fn multiply_again(
+        &self,
+        out: &mut [C],
+        rows: usize,
+        a: super::Matrix<'_, C>,
+        backwards: bool,
+    ) {
+        let extent = Extent { rows, columns: self.columns, depth: self.depth };
+        C::shared_product(&mut out[..rows * self.columns], extent, a, self.room, false, backwards);
+    }
+}
+
 /// Rows and columns of a tile: large, since an operand's block is packed anew for each tile that
 /// uses it, but enough tiles for all threads. Packed operands fix multiples.
 fn tile_size<C: Compute>(product: &Product<'_, C>, threads: usize) -> (usize, usize) {
@@ -85,7 +141,8 @@ fn tile_size<C: Compute>(product: &Product<'_, C>, threads: usize) -> (usize, us
             break;
         }
     }
-    while rows * columns > TILE && rows > row_unit {
+    let most = if matches!(product.b, Right::Packed(..)) { PACKED_TILE } else { TILE };
+    while rows * columns > most && rows > row_unit {
         rows = (rows / 2).next_multiple_of(row_unit);
     }
     (rows, columns)
