@@ -9,14 +9,19 @@ use num_traits::{AsPrimitive, Float, Zero};
 use crate::ops::attention::Scores;
 use crate::threads::Pool;
 
-use super::super::gemm::{Activate, Compute, Matrix, Store, multiply_block};
+use super::super::gemm::{Activate, Compute, Matrix, Shared, Store, multiply_block};
 use super::super::parallel::Parts;
 use super::super::scratch::with_scratch;
+use super::super::simd::{Loop, widest};
 use super::halves;
 use super::mask::Mask;
 
 /// Queries of a tile.
 const QUERIES: usize = 64;
+/// Tiles of one head that a thread computes together, block of keys by block of keys: they share what is packed.
+const TILES: usize = 8;
+/// Queries from which on it pays off to pack keys and values.
+const PACKED: usize = 8;
 /// Keys of a tile.
 const KEYS: usize = 256;
 
@@ -92,19 +97,24 @@ pub(super) fn attention<T: Store<Compute: Activate + AsPrimitive<f64>>>(
     y: &mut [T],
     scores: Option<ScoreOutput<'_, T>>,
 ) {
-    let blocks = p.queries.div_ceil(QUERIES);
     let y = Parts::new(y);
     if scores.is_none() && halves::attention(pool, p, &y) {
         return;
     }
+    let tiles = p.queries.div_ceil(QUERIES);
+    // Enough tasks for all threads.
+    let together = (p.batch * p.heads * tiles / (pool.threads() * 4)).clamp(1, TILES.min(tiles.max(1)));
+    let queries = QUERIES * tiles.div_ceil(tiles.div_ceil(together).max(1));
+    let blocks = p.queries.div_ceil(queries.max(1));
     pool.for_each(p.batch * p.heads * blocks, &|task| {
         let (block, rest) = (task % blocks, task / blocks);
-        let rows = block * QUERIES..((block + 1) * QUERIES).min(p.queries);
-        tile(p, rest / p.heads, rest % p.heads, rows, &y, scores.as_ref());
+        let rows = block * queries..((block + 1) * queries).min(p.queries);
+        tiles_of(p, rest / p.heads, rest % p.heads, rows, &y, scores.as_ref());
     });
 }
 
-fn tile<T: Store<Compute: Activate + AsPrimitive<f64>>>(
+/// Computes the tiles of some queries.
+fn tiles_of<T: Store<Compute: Activate + AsPrimitive<f64>>>(
     p: &Problem<'_, T>,
     batch: usize,
     head: usize,
@@ -120,8 +130,12 @@ fn tile<T: Store<Compute: Activate + AsPrimitive<f64>>>(
         None => (rows.len(), p.mask.visible(batch, rows.clone(), p.keys)),
     };
     let copies = if T::SAME && T::Compute::ANY_STRIDES { [0, 0] } else { [step * p.size, step * p.v_size] };
-    let lengths = [m * p.size, m * step, m * p.v_size, copies[0], copies[1], m, m];
-    with_scratch(lengths, |[q, s, o, k_copy, v_copy, max, sum]: [&mut [T::Compute]; 7]| {
+    let packed = m > PACKED;
+    let room = |depth, columns| if packed { Shared::<T::Compute>::room(depth, columns) } else { 0 };
+    let shared = [room(p.size, step), room(step, p.v_size)];
+    let lengths =
+        [m * p.size, QUERIES.min(m) * step, m * p.v_size, copies[0], copies[1], shared[0], shared[1], m, m];
+    with_scratch(lengths, |[q, s, o, k_copy, v_copy, k_room, v_room, max, sum]: [&mut [T::Compute]; 9]| {
         load_queries(p, batch, head, rows.start, q);
         o.fill(T::Compute::default());
         max.fill(T::Compute::neg_infinity());
@@ -132,7 +146,6 @@ fn tile<T: Store<Compute: Activate + AsPrimitive<f64>>>(
         }
         for start in visible.clone().step_by(step) {
             let n = step.min(visible.end - start);
-            let s = &mut s[..m * n];
             let keys = p.k.from(batch, kv_head, start);
             let k = match T::same(keys) {
                 Some(keys) if T::Compute::ANY_STRIDES => {
@@ -145,35 +158,6 @@ fn tile<T: Store<Compute: Activate + AsPrimitive<f64>>>(
                     Matrix::new(&*k_copy, n)
                 }
             };
-            multiply_block(s, (m, n, p.size), Matrix::new(q, p.size), k, false);
-            for (i, row) in s.chunks_exact_mut(n).enumerate() {
-                let keep = |stage: Scores, row: &[T::Compute]| {
-                    if let Some(out) = scores.filter(|out| out.stage == stage) {
-                        let at = ((batch * p.heads + head) * p.queries + rows.start + i) * p.keys + start;
-                        // SAFETY: each row of the scores belongs to one tile.
-                        let out = unsafe { out.data.get(at..at + n) };
-                        out.iter_mut().zip(row).for_each(|(y, &x)| *y = T::store(x));
-                    }
-                };
-                keep(Scores::Raw, row);
-                if p.softcap != 0.0 {
-                    let cap = T::Compute::of(p.softcap);
-                    row.iter_mut().for_each(|x| *x = *x / cap);
-                    T::Compute::tanh_all(row);
-                    row.iter_mut().for_each(|x| *x = *x * cap);
-                }
-                keep(Scores::SoftCapped, row);
-                p.mask.add(batch, head, rows.start + i, start, row);
-                keep(Scores::Biased, row);
-                softmax_step(row, &mut max[i], &mut sum[i], &mut o[i * p.v_size..][..p.v_size]);
-                if scores.is_some_and(|out| out.stage == Scores::Probabilities) {
-                    let total = sum[i];
-                    let factor = if total > T::Compute::zero() { total.recip() } else { T::Compute::zero() };
-                    row.iter_mut().for_each(|x| *x = *x * factor);
-                    keep(Scores::Probabilities, row);
-                    row.iter_mut().for_each(|x| *x = *x * total);
-                }
-            }
             let values = p.v.from(batch, kv_head, start);
             let v = match T::same(values) {
                 Some(values) => Matrix { data: values, row_stride: p.v.strides[2], column_stride: 1 },
@@ -185,7 +169,56 @@ fn tile<T: Store<Compute: Activate + AsPrimitive<f64>>>(
                     Matrix::new(&*v_copy, p.v_size)
                 }
             };
-            multiply_block(o, (m, p.v_size, n), Matrix::new(s, n), v, true);
+            let shared_k = packed.then(|| Shared::new(k, p.size, n, k_room));
+            let shared_v = packed.then(|| Shared::new(v, n, p.v_size, v_room));
+            for tile in (0..m).step_by(QUERIES) {
+                let (first, m) = (rows.start + tile, QUERIES.min(m - tile));
+                let seen = p.mask.visible(batch, first..first + m, p.keys);
+                if scores.is_none() && (seen.end <= start || start + n <= seen.start) {
+                    continue;
+                }
+                let s = &mut s[..m * n];
+                let queries = Matrix::new(&q[tile * p.size..], p.size);
+                match &shared_k {
+                    Some(k) => k.multiply(s, m, queries, false),
+                    None => multiply_block(s, (m, n, p.size), queries, k, false),
+                }
+                let o = &mut o[tile * p.v_size..][..m * p.v_size];
+                let (max, sum) = (&mut max[tile..][..m], &mut sum[tile..][..m]);
+                for (i, row) in s.chunks_exact_mut(n).enumerate() {
+                    let keep = |stage: Scores, row: &[T::Compute]| {
+                        if let Some(out) = scores.filter(|out| out.stage == stage) {
+                            let at = ((batch * p.heads + head) * p.queries + first + i) * p.keys + start;
+                            // SAFETY: each row of the scores belongs to one tile.
+                            let out = unsafe { out.data.get(at..at + n) };
+                            out.iter_mut().zip(row).for_each(|(y, &x)| *y = T::store(x));
+                        }
+                    };
+                    keep(Scores::Raw, row);
+                    if p.softcap != 0.0 {
+                        let cap = T::Compute::of(p.softcap);
+                        row.iter_mut().for_each(|x| *x = *x / cap);
+                        T::Compute::tanh_all(row);
+                        row.iter_mut().for_each(|x| *x = *x * cap);
+                    }
+                    keep(Scores::SoftCapped, row);
+                    p.mask.add(batch, head, first + i, start, row);
+                    keep(Scores::Biased, row);
+                    softmax_step(row, &mut max[i], &mut sum[i], &mut o[i * p.v_size..][..p.v_size]);
+                    if scores.is_some_and(|out| out.stage == Scores::Probabilities) {
+                        let total = sum[i];
+                        let factor =
+                            if total > T::Compute::zero() { total.recip() } else { T::Compute::zero() };
+                        row.iter_mut().for_each(|x| *x = *x * factor);
+                        keep(Scores::Probabilities, row);
+                        row.iter_mut().for_each(|x| *x = *x * total);
+                    }
+                }
+                match &shared_v {
+                    Some(v) => v.multiply(o, m, Matrix::new(s, n), true),
+                    None => multiply_block(o, (m, p.v_size, n), Matrix::new(s, n), v, true),
+                }
+            }
         }
         for (i, (o, &total)) in o.chunks_exact(p.v_size.max(1)).zip(&*sum).enumerate() {
             let [b, h, r] = p.y_strides;
@@ -216,16 +249,15 @@ fn load_queries<T: Store<Compute: Activate>>(
 /// Turns a row's part of the scores into exponentials against the running maximum, and brings what
 /// was summed before to the new maximum.
 pub(super) fn softmax_step<C: Activate>(row: &mut [C], max: &mut C, sum: &mut C, o: &mut [C]) {
-    let larger = |a: C, b: C| if b > a { b } else { a };
-    let new = larger(*max, reduce(row, C::neg_infinity(), larger));
+    let new = widest(Largest(row, *max));
     if new == C::neg_infinity() {
         // Nothing is visible yet.
         row.fill(C::zero());
         return;
     }
-    row.iter_mut().for_each(|x| *x = *x - new);
+    widest(Less(row, new));
     C::exp_all(row);
-    let part = reduce(row, C::zero(), |a, b| a + b);
+    let part = widest(Sum(row));
     if *max < new && *sum > C::zero() {
         let factor = (*max - new).exp();
         *sum = *sum * factor;
@@ -233,6 +265,42 @@ pub(super) fn softmax_step<C: Activate>(row: &mut [C], max: &mut C, sum: &mut C,
     }
     *sum = *sum + part;
     *max = new;
+}
+
+/// The largest of a row's elements and another.
+struct Largest<'a, C>(&'a [C], C);
+
+impl<C: Activate> Loop for Largest<'_, C> {
+    type Output = C;
+
+    #[inline(always)]
+    fn run(self) -> C {
+        let larger = |a: C, b: C| if b > a { b } else { a };
+        larger(self.1, reduce(self.0, C::neg_infinity(), larger))
+    }
+}
+
+/// Takes a number from all elements.
+struct Less<'a, C>(&'a mut [C], C);
+
+impl<C: Activate> Loop for Less<'_, C> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        self.0.iter_mut().for_each(|x| *x = *x - self.1);
+    }
+}
+
+struct Sum<'a, C>(&'a [C]);
+
+impl<C: Activate> Loop for Sum<'_, C> {
+    type Output = C;
+
+    #[inline(always)]
+    fn run(self) -> C {
+        reduce(self.0, C::zero(), |a, b| a + b)
+    }
 }
 
 /// Folds a row in sixteen lanes, which vector instructions can do at once.

@@ -115,6 +115,14 @@ fn as_onnx_runtime() {
             ],
             &[5.93836, -7.75000, 1.12500, 40007.71875],
         ),
+        // Several tiles of queries and blocks of keys.
+        ("MultiHeadAttention", &[("num_heads", 2.0)], &[F(&[1, 600, 8]); 3], &[0.39330]),
+        (
+            "MultiHeadAttention",
+            &[("num_heads", 2.0), ("unidirectional", 1.0)],
+            &[F(&[1, 600, 8]); 3],
+            &[4.63260],
+        ),
         (
             "MultiHeadAttention",
             &[("num_heads", 2.0), ("unidirectional", 1.0)],
