@@ -8,13 +8,15 @@ use std::ops::Range;
 
 use crate::ops::OpError;
 use crate::ops::rnn::{Cell, Recurrent};
-use crate::tensor::{TensorView, TensorViewMut, bf16, f16};
+use crate::tensor::{Tensor, TensorView, TensorViewMut, bf16, f16};
 
 use super::gemm::{
-    Activate, Compute, Epilogue, InMemory, Left, Matrix, Offsets, PackedB, Product, Right, Store, multiply,
+    Activate, Compute, Epilogue, InMemory, Left, Matrix, Offsets, PackedB, Product, Right, Shared, Store,
+    multiply,
 };
 use super::number::dispatch;
-use super::parallel::Parts;
+use super::parallel::{Parts, split_mut};
+use super::weights::Weights;
 use super::{Argument, CpuKernel, Entry, Kernel, KernelContext, NodeContext, Prepared};
 use cell::Functions;
 
@@ -38,10 +40,32 @@ fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
         let gates = op.cell.gates();
         let split = split_gates(op.cell);
         let w = pack(1, 0..gates)?;
-        let r = pack(2, 0..split)?;
+        let small = match node.constant(2) {
+            Some(r) if split == gates && r.shape()[1] * r.shape()[2] < SMALL => small_weights::<T>(r)?,
+            _ => None,
+        };
+        let r = if small.is_none() { pack(2, 0..split)? } else { None };
         let r_rest = if split < gates { pack(2, split..gates)? } else { None };
-        Ok(CpuKernel::Tensor(Box::new(Layer::<T> { op, w, r, r_rest, _element: PhantomData })))
+        Ok(CpuKernel::Tensor(Box::new(Layer::<T> { op, w, small, r, r_rest, _element: PhantomData })))
     }, else Err(node.no_kernel()))
+}
+
+/// Elements of a direction's recurrence weight up to which threads would only wait for each other.
+const SMALL: usize = 1 << 20;
+/// Rows of a batch that a thread multiplies such a weight with.
+const ROWS: usize = 16;
+
+/// The recurrence weights of each direction as operands of `Shared`, for types that products are computed in.
+fn small_weights<T: Store>(r: &Tensor) -> Result<Option<Vec<Weights<T::Compute>>>, OpError> {
+    let (columns, k) = (r.shape()[1], r.shape()[2]);
+    let r = r.aligned()?;
+    let Some(r) = T::same(r.view().slice::<T>()) else { return Ok(None) };
+    let pack = |direction| {
+        Weights::filled(Shared::<T::Compute>::room(k, columns), |room| {
+            Shared::new(Matrix::transposed(direction, k), k, columns, room);
+        })
+    };
+    Ok(Some(r.chunks((columns * k).max(1)).map(pack).collect()))
 }
 
 /// The gates whose recurrent product is of the state itself; the others' is of the reset state.
@@ -56,6 +80,7 @@ struct Layer<T: Store> {
     op: Recurrent,
     /// The weights of each direction, when constant; the recurrence weight by its gates.
     w: Option<Vec<PackedB<T::Compute>>>,
+    small: Option<Vec<Weights<T::Compute>>>,
     r: Option<Vec<PackedB<T::Compute>>>,
     r_rest: Option<Vec<PackedB<T::Compute>>>,
     _element: PhantomData<fn(T)>,
@@ -138,7 +163,7 @@ impl<T: Store<Compute: Activate>> Kernel for Layer<T> {
     }
 
     fn consumes(&self, input: usize) -> bool {
-        input == 1 && self.w.is_some() || input == 2 && self.r.is_some()
+        input == 1 && self.w.is_some() || input == 2 && (self.r.is_some() || self.small.is_some())
     }
 }
 
@@ -200,7 +225,17 @@ impl<T: Store<Compute: Activate>> Layer<T> {
             let length = |b: usize| lengths.map_or(steps, |l| l[b] as usize);
             let time = |b: usize| if backward { length(b) - 1 - step } else { step };
             let active = (0..batch).filter(|&b| step < length(b));
-            r.multiply_state(cx, h, recurrent, batch, split, n);
+            match &self.small {
+                Some(small) => {
+                    let weight = Shared::written(&small[d], n, split);
+                    let (h, backwards) = (&*h, step % 2 == 1);
+                    split_mut(cx.pool, &mut recurrent[..batch * split], split, ROWS, |rows, out| {
+                        let states = Matrix::new(&h[rows.start * n..], n);
+                        weight.multiply_again(out, rows.len(), states, backwards);
+                    });
+                }
+                None => r.multiply_state(cx, h, recurrent, batch, split, n),
+            }
             for b in active.clone() {
                 let gates = &mut xw[row_of(time(b), b) * gates * n..][..gates * n];
                 let product = &recurrent[b * split..][..split];
