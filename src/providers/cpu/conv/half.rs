@@ -27,7 +27,7 @@ enum Weight {
 
 /// What depends on shapes.
 enum State {
-    Words(WordPlan),
+    Words(Box<WordPlan>),
     Depthwise(DepthwisePlane),
     General(general::State),
 }
@@ -55,7 +55,9 @@ impl HalfConv {
         let empty = x.contains(&0) || w.contains(&0);
         let state = match &self.weight {
             _ if empty => None,
-            Weight::Words(panels) => WordPlan::new(panels, &geometry, w[1], self.threads).map(State::Words),
+            Weight::Words(panels) => {
+                WordPlan::new(panels, &geometry, w[1], self.threads).map(|plan| State::Words(Box::new(plan)))
+            }
             Weight::Depthwise(_) => DepthwisePlane::new(&geometry).map(State::Depthwise),
         };
         state.map_or_else(|| Ok(State::General(general::State::new(&self.op, x, w)?)), Ok)

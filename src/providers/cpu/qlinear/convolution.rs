@@ -43,7 +43,7 @@ enum Weight {
 
 /// The ways of a constant weight, as far as shapes allow.
 enum Way {
-    Words(WordPlan),
+    Words(Box<WordPlan>),
     Depthwise(DepthwisePlane),
     Patches,
 }
@@ -88,7 +88,9 @@ impl Kernel for ConvKernel {
         let strides = if self.op.requantized { [stride(4)?, stride(5)?] } else { [0, stride(3)?] };
         let empty = x.shape.contains(&0) || w.shape.contains(&0);
         let way = match &self.weight {
-            Weight::Packed(packed) => packed.plan(&g, w.shape[1], self.threads).map(Way::Words),
+            Weight::Packed(packed) => {
+                packed.plan(&g, w.shape[1], self.threads).map(|plan| Way::Words(Box::new(plan)))
+            }
             Weight::Depthwise(_) if !empty => DepthwisePlane::new(&g).map(Way::Depthwise),
             _ => None,
         };

@@ -207,6 +207,9 @@ impl DepthwisePlane {
     }
 }
 
+/// Writes something of a channel as floats.
+pub(in crate::providers::cpu) type Load<'a> = dyn Fn(usize, &mut [f32]) + Sync + 'a;
+
 /// The channels of a batch of images, one after the other, and what they are convolved with.
 pub(in crate::providers::cpu) struct Channels<'a> {
     pub(in crate::providers::cpu) images: usize,
@@ -216,7 +219,7 @@ pub(in crate::providers::cpu) struct Channels<'a> {
     /// One element for each kernel.
     pub(in crate::providers::cpu) bias: Option<&'a [f32]>,
     /// Writes what is added to a channel's outputs.
-    pub(in crate::providers::cpu) residual: Option<&'a (dyn Fn(usize, &mut [f32]) + Sync)>,
+    pub(in crate::providers::cpu) residual: Option<&'a Load<'a>>,
     pub(in crate::providers::cpu) activation: Activation,
 }
 
