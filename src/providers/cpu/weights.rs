@@ -1,22 +1,25 @@
 //! Memory for weights that kernels packed: parts of larger pieces, which the system can back with large pages.
 //!
-//! A piece is given back when all its parts are; other sessions may have some of them.
+//! A piece is given back when all its parts are; sessions that were made on one thread may share it.
 
+use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::ops::Deref;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Weak};
 
 use crate::tensor::{ALIGNMENT, Buffer, Element};
 
 /// Bytes of a piece. A quarter of that, or more, gets memory of its own.
 const PIECE: usize = 8 << 20;
 
-/// The piece that parts are taken of, and how much of it is.
-static PIECES: Mutex<Option<(Buffer, usize)>> = Mutex::new(None);
+thread_local! {
+    /// The piece that this thread takes parts of while anybody has some, and how much of it is taken.
+    static PIECE: RefCell<(Weak<Buffer>, usize)> = const { RefCell::new((Weak::new(), 0)) };
+}
 
 /// Elements that do not change any more.
 pub(super) struct Weights<T> {
-    piece: Buffer,
+    piece: Arc<Buffer>,
     /// The first byte, and the number of elements.
     start: usize,
     len: usize,
@@ -47,18 +50,21 @@ impl<T: Element> Deref for Weights<T> {
 }
 
 /// A piece, and where a part of it begins that nobody else has, aligned to [`ALIGNMENT`].
-fn take(bytes: usize) -> (Buffer, usize) {
-    let new = |bytes: usize| Buffer::unwritten(bytes).unwrap_or_else(|e| panic!("{e}"));
+fn take(bytes: usize) -> (Arc<Buffer>, usize) {
+    let new = |bytes: usize| Arc::new(Buffer::unwritten(bytes).unwrap_or_else(|e| panic!("{e}")));
     if bytes == 0 || bytes >= PIECE / 4 {
         return (new(bytes), 0);
     }
-    let mut pieces = PIECES.lock().unwrap_or_else(PoisonError::into_inner);
-    let (piece, used) = match pieces.take() {
-        Some((piece, used)) if used + bytes <= piece.len() => (piece, used),
-        _ => (new(PIECE), 0),
-    };
-    *pieces = Some((piece.clone(), (used + bytes).next_multiple_of(ALIGNMENT)));
-    (piece, used)
+    PIECE.with_borrow_mut(|(shared, used)| {
+        let piece = shared.upgrade().filter(|piece| *used + bytes <= piece.len()).unwrap_or_else(|| {
+            let piece = new(PIECE);
+            (*shared, *used) = (Arc::downgrade(&piece), 0);
+            piece
+        });
+        let start = *used;
+        *used = (start + bytes).next_multiple_of(ALIGNMENT);
+        (piece, start)
+    })
 }
 
 #[cfg(test)]
