@@ -14,7 +14,7 @@ const PIECE: usize = 8 << 20;
 
 thread_local! {
     /// The piece that this thread takes parts of while anybody has some, and how much of it is taken.
-    static PIECE: RefCell<(Weak<Buffer>, usize)> = const { RefCell::new((Weak::new(), 0)) };
+    static SHARED: RefCell<(Weak<Buffer>, usize)> = const { RefCell::new((Weak::new(), 0)) };
 }
 
 /// Elements that do not change any more.
@@ -55,7 +55,7 @@ fn take(bytes: usize) -> (Arc<Buffer>, usize) {
     if bytes == 0 || bytes >= PIECE / 4 {
         return (new(bytes), 0);
     }
-    PIECE.with_borrow_mut(|(shared, used)| {
+    SHARED.with_borrow_mut(|(shared, used)| {
         let piece = shared.upgrade().filter(|piece| *used + bytes <= piece.len()).unwrap_or_else(|| {
             let piece = new(PIECE);
             (*shared, *used) = (Arc::downgrade(&piece), 0);
