@@ -119,6 +119,15 @@ fn bfloat16_is_rounded_once() {
     }
 }
 
+/// Infinity stays that where channels do not fill the words that they are multiplied in.
+#[test]
+fn infinity_beside_missing_channels() {
+    let x = [1.0, 2.0, f32::INFINITY].map(bf16::from_f32);
+    let inputs = [t(&[1, 3, 1, 1], &x), t(&[1, 3, 1, 1], &[bf16::ONE; 3])];
+    let out = run_constant("", "Conv", 22, &[], &inputs, &[1], 1).unwrap();
+    assert_eq!(elements::<bf16>(&out[0]).1, [bf16::INFINITY]);
+}
+
 /// Images and weights of bytes about zero points, as ConvInteger takes them.
 #[test]
 fn integers_as_torch_does() {

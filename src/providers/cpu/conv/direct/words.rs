@@ -269,7 +269,7 @@ pub(in crate::providers::cpu) struct Image<'a, T> {
 }
 
 impl<T: Woven> Image<'_, T> {
-    /// Makes `words` planes of words for each group. The last one's missing channels are any: weights are zero there.
+    /// Makes `words` planes of words for each group.
     fn weave(&self, pool: &Pool, words: usize, plane: usize, out: &mut [u32]) {
         let count = T::Word::COUNT;
         if plane == 1 && self.channels.is_multiple_of(count) {
@@ -284,7 +284,8 @@ impl<T: Woven> Image<'_, T> {
         });
     }
 
-    /// Makes the words of some positions of a group's channels, of `plane` elements each.
+    /// Makes the words of some positions of a group's channels, of `plane` elements each. Missing channels are 0:
+    /// weights are, too, but infinity times 0 is not.
     fn weave_word(&self, group: usize, word: usize, plane: usize, range: Range<usize>, out: &mut [u32]) {
         let count = T::Word::COUNT;
         let line = |j: usize| {
@@ -292,7 +293,13 @@ impl<T: Woven> Image<'_, T> {
             &self.data[(group * self.channels + channel) * plane..][range.clone()]
         };
         let lines: [&[T]; 4] = std::array::from_fn(line);
-        T::weave(&lines[..count], self.flip, &mut out[..range.len()]);
+        let out = &mut out[..range.len()];
+        T::weave(&lines[..count], self.flip, out);
+        let present = self.channels - word * count;
+        if present < count {
+            let mask = !(!0 << (32 / count * present));
+            out.iter_mut().for_each(|word| *word &= mask);
+        }
     }
 }
 
