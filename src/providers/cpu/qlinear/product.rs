@@ -211,6 +211,14 @@ impl Kernel for ProductKernel {
 }
 
 impl ProductKernel {
+    /// Scale and zero point of a quantised output; those that change nothing of another.
+    fn output(&self, inputs: &[Option<TensorView<'_>>]) -> (f64, f32) {
+        let requantized = self.op == QuantizedMatMul::Requantized;
+        let input = |i: usize| inputs.get(i).copied().flatten().filter(|_| requantized);
+        let scale = input(6).map_or(1.0, |scale| scales(scale)(0));
+        (scale, input(7).map_or(0.0, |zero| Bytes::new(zero).at(0)))
+    }
+
     /// Integers, with what becomes of sums done while they are in the processor's cache.
     fn multiply_bytes(
         &self,
@@ -244,8 +252,7 @@ impl ProductKernel {
         let columns = &columns[..count];
         let count = floats(self.op.bias().and_then(input), bias);
         let bias = &bias[..count];
-        let requantized = self.op == QuantizedMatMul::Requantized;
-        let y_scale = input(6).filter(|_| requantized).map_or(1.0, |scale| scales(scale)(0));
+        let (y_scale, zero) = self.output(inputs);
         let [a_side, b_side] = &state.scales;
         let a_scale = scale(0).map(scales);
         // One factor for all columns goes with those of the rows.
@@ -258,7 +265,6 @@ impl ProductKernel {
             let at = a_side.offsets[t] + i * a_side.stride;
             (a_scale.as_ref().map_or(dynamic as f64, |scale| scale(at)) * all / y_scale) as f32
         };
-        let zero = input(7).filter(|_| requantized).map_or(0.0, |z| Bytes::new(z).at(0));
         let finish = Finish { row: &row, columns, starts: &b_side.offsets, bias, zero, m, n };
         finish.with_sink(y, |sink| multiply_dots(pool, sizes, a, &right, sink));
     }
@@ -282,8 +288,7 @@ impl ProductKernel {
         let sums = &mut sums[..batch * m * n];
         multiply(pool, sizes, a, b, sums);
         let input = |i: usize| inputs.get(i).copied().flatten();
-        let requantized = self.op == QuantizedMatMul::Requantized;
-        let y_scale = input(6).filter(|_| requantized).map_or(1.0, |scale| scales(scale)(0));
+        let (y_scale, zero) = self.output(inputs);
         let [a_side, b_side] = &state.scales;
         let scale = |operand: usize| self.scale_and_zero(operand).0.and_then(input).map(scales);
         let (a_scale, b_scale) = (scale(0), scale(1));
@@ -296,7 +301,6 @@ impl ProductKernel {
         };
         let bias = self.op.bias().and_then(input).map(scales);
         let bias = bias.as_ref().map(|bias| bias as &(dyn Fn(usize) -> f64 + Sync));
-        let zero = input(7).filter(|_| requantized).map_or(0.0, |z| Bytes::new(z).at(0));
         Requantize { row: &row, column: Some(&column), bias, zero, m, n }.store(pool, sums, y);
     }
 }
