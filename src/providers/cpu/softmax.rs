@@ -8,7 +8,7 @@ use rten_simd::SimdOp;
 
 use crate::ops::OpError;
 use crate::ops::softmax::{Normalizer, Softmax};
-use crate::tensor::{ElementType, TensorView, TensorViewMut, bf16, f16};
+use crate::tensor::{TensorView, TensorViewMut, bf16, f16};
 
 use super::lanes::{Lanes, RUN};
 use super::map::Half;
@@ -23,25 +23,53 @@ pub(super) const KERNELS: &[Entry] =
 
 fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
     let op = *node.op::<Softmax>();
-    Ok(CpuKernel::Tensor(match node.input(0) {
-        Some(ElementType::F32) if op.normalizer == Normalizer::Softmax => Box::new(Rows(op)),
-        Some(ElementType::F16) if op.normalizer == Normalizer::Softmax => Box::new(HalfRows::<f16>::new(op)),
-        Some(ElementType::BF16) if op.normalizer == Normalizer::Softmax => {
-            Box::new(HalfRows::<bf16>::new(op))
-        }
-        ty => dispatch!(ty, T in [f32, f64, f16, bf16] =>
-            Box::new(General::<T> { op, _type: PhantomData }) as Box<dyn Kernel>,
-            else return Err(node.no_kernel())),
-    }))
+    if op.normalizer == Normalizer::Softmax {
+        dispatch!(node.input(0), T in [f32, f16, bf16] =>
+            return Ok(CpuKernel::Tensor(Box::new(Rows::<T>(op, PhantomData)))), else ());
+    }
+    dispatch!(node.input(0), T in [f32, f64, f16, bf16] =>
+        Ok(CpuKernel::Tensor(Box::new(General::<T> { op, _type: PhantomData }))),
+        else Err(node.no_kernel()))
 }
 
 /// Elements a piece of work has at least; an exponential takes about a nanosecond.
 const GRAIN: usize = 16 * 1024;
 
-/// Softmax of f32: rows in vectors, columns as in any type.
-struct Rows(Softmax);
+/// An element whose rows become their softmax in vectors of floats.
+trait Row: Lanes<Wide: Real> {
+    /// Writes the softmax of `x` to `y`, or of `y` itself.
+    fn softmax(x: Option<&[Self]>, y: &mut [Self]);
+}
 
-impl Kernel for Rows {
+impl Row for f32 {
+    fn softmax(x: Option<&[f32]>, y: &mut [f32]) {
+        if let Some(x) = x {
+            y.copy_from_slice(x);
+        }
+        rten_vecmath::Softmax::new_mut(y).dispatch();
+    }
+}
+
+/// Halves as `f32`, rounded once.
+macro_rules! halves {
+    ($($ty:ty),*) => {$(
+        impl Row for $ty {
+            fn softmax(x: Option<&[$ty]>, y: &mut [$ty]) {
+                with_scratch([y.len()], |[row]: [&mut [f32]; 1]| {
+                    <$ty>::widen(x.unwrap_or(y), row);
+                    rten_vecmath::Softmax::new_mut(row).dispatch();
+                    <$ty>::narrow(row, y);
+                });
+            }
+        }
+    )*};
+}
+halves!(f16, bf16);
+
+/// Softmax: rows in vectors, columns as in any type.
+struct Rows<T>(Softmax, PhantomData<fn(T)>);
+
+impl<T: Row> Kernel for Rows<T> {
     fn run(
         &self,
         cx: &KernelContext<'_>,
@@ -51,61 +79,13 @@ impl Kernel for Rows {
         let Some(output) = &mut outputs[0] else { return Ok(()) };
         let (_, along, inner) = self.0.split(output.shape())?;
         if inner != 1 {
-            return General::<f32> { op: self.0, _type: PhantomData }.run(cx, inputs, outputs);
-        }
-        let x = inputs[0].map(|x| x.slice::<f32>());
-        split_mut(cx.pool, output.slice::<f32>(), along, (GRAIN / along.max(1)).max(1), |range, part| {
-            for (i, y) in range.zip(part.chunks_mut(along)) {
-                if let Some(x) = x {
-                    y.copy_from_slice(&x[i * along..][..along]);
-                }
-                rten_vecmath::Softmax::new_mut(y).dispatch();
-            }
-        });
-        Ok(())
-    }
-
-    fn in_place(&self) -> &[usize] {
-        &[0]
-    }
-}
-
-/// Softmax of halves: rows as `f32`, rounded once.
-struct HalfRows<T> {
-    op: Softmax,
-    _type: PhantomData<fn(T)>,
-}
-
-impl<T> HalfRows<T> {
-    fn new(op: Softmax) -> Self {
-        HalfRows { op, _type: PhantomData }
-    }
-}
-
-impl<T: Half + Lanes<Wide: Real>> Kernel for HalfRows<T> {
-    fn run(
-        &self,
-        cx: &KernelContext<'_>,
-        inputs: &[Option<TensorView<'_>>],
-        outputs: &mut [Option<TensorViewMut<'_>>],
-    ) -> Result<(), OpError> {
-        let Some(output) = &mut outputs[0] else { return Ok(()) };
-        let (_, along, inner) = self.op.split(output.shape())?;
-        if inner != 1 {
-            return General::<T> { op: self.op, _type: PhantomData }.run(cx, inputs, outputs);
+            return General::<T> { op: self.0, _type: PhantomData }.run(cx, inputs, outputs);
         }
         let x = inputs[0].map(|x| x.slice::<T>());
         split_mut(cx.pool, output.slice::<T>(), along, (GRAIN / along.max(1)).max(1), |range, part| {
-            with_scratch([along], |[row]: [&mut [f32]; 1]| {
-                for (i, y) in range.zip(part.chunks_mut(along)) {
-                    match x {
-                        Some(x) => T::widen(&x[i * along..][..along], row),
-                        None => T::widen(y, row),
-                    }
-                    rten_vecmath::Softmax::new_mut(row).dispatch();
-                    T::narrow(row, y);
-                }
-            });
+            for (i, y) in range.zip(part.chunks_mut(along)) {
+                T::softmax(x.map(|x| &x[i * along..][..along]), y);
+            }
         });
         Ok(())
     }
