@@ -4,7 +4,7 @@
 //! [`widest`] is compiled once more for each instruction set that rten-simd knows, and the one the
 //! machine has is chosen when it runs.
 
-#[cfg(not(debug_assertions))]
+use rten_simd::ops::BitOps;
 use rten_simd::{Isa, SimdOp};
 
 /// A loop to be compiled for several instruction sets. `run` and what it calls in its inner loop
@@ -45,4 +45,17 @@ impl<L: Loop> SimdOp for Vectorised<L> {
     fn eval<I: Isa>(self, _isa: I) -> L::Output {
         self.0.run()
     }
+}
+
+/// Floats in a vector of this machine.
+pub(super) fn vector_len() -> usize {
+    struct Len;
+    impl SimdOp for Len {
+        type Output = usize;
+        #[inline(always)]
+        fn eval<I: Isa>(self, isa: I) -> usize {
+            isa.f32().len()
+        }
+    }
+    Len.dispatch()
 }

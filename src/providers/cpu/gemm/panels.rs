@@ -9,7 +9,7 @@ use std::ops::Range;
 use rten_simd::ops::{BitOps, NumOps};
 use rten_simd::{Isa, SimdOp};
 
-use super::super::simd::{Loop, widest};
+use super::super::simd::{Loop, vector_len, widest};
 use super::super::weights::Weights;
 use super::Matrix;
 use super::compute::Extent;
@@ -150,18 +150,6 @@ fn panels(columns: usize, len: usize) -> impl Iterator<Item = (usize, usize)> {
 fn panel(i: usize, columns: usize, len: usize) -> (usize, usize) {
     let start = i * VECTORS * len;
     (start, (VECTORS * len).min(columns.next_multiple_of(len) - start))
-}
-
-fn vector_len() -> usize {
-    struct Len;
-    impl SimdOp for Len {
-        type Output = usize;
-        #[inline(always)]
-        fn eval<I: Isa>(self, isa: I) -> usize {
-            isa.f32().len()
-        }
-    }
-    Len.dispatch()
 }
 
 /// Writes the product to `out` (row-major without gaps), or adds it. `backwards`: the last panel comes first.

@@ -1,6 +1,9 @@
 //! Products of words on AVX-512: what fills 32 bits, four bytes or two bfloat16 numbers, is multiplied and summed
 //! by one instruction, 16 words of it at a time.
 
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::*;
+
 /// What a word holds. The functions ask for a processor for which `available` is true.
 pub(in crate::providers::cpu) trait Word: Send + Sync + 'static {
     /// Numbers in a word.
@@ -23,7 +26,9 @@ pub(in crate::providers::cpu) trait Word: Send + Sync + 'static {
         row: usize,
         b: &[u32],
         add: bool,
-    );
+    ) {
+        missing((out, columns, width, a, row, b, add))
+    }
 
     /// A panel of `R` rows, by depth, times `V` vectors of words at each of `taps` from `planes` on; sums begin
     /// with `first`, one for each row, and go to `out`, a row after the other. Only the words in `mask` are read of
@@ -39,13 +44,22 @@ pub(in crate::providers::cpu) trait Word: Send + Sync + 'static {
         taps: &[usize],
         planes: *const u32,
         mask: u16,
-    );
+    ) {
+        missing((out, first, panel, taps, planes, mask))
+    }
 
     /// The products of words at `a` and `b`, summed for every 8th, added to `sums`.
     ///
     /// # Safety
     /// `available()`; both must have 8 times `depth` words.
-    unsafe fn column(sums: &mut [u32; 8], a: *const u32, b: *const u32, depth: usize);
+    unsafe fn column(sums: &mut [u32; 8], a: *const u32, b: *const u32, depth: usize) {
+        missing((sums, a, b, depth))
+    }
+}
+
+/// What functions do on a processor that has none of these products, where nobody may call them.
+fn missing<T>(_arguments: T) {
+    unreachable!("a product of words on a processor without such products")
 }
 
 /// Columns of a right operand's panel: two vectors.
@@ -62,92 +76,27 @@ pub(in crate::providers::cpu) struct Bytes;
 pub(in crate::providers::cpu) struct Halves;
 
 macro_rules! word {
-    ($word:ident, $count:literal, $feature:tt, $module:ident, $left_times_right:expr, $add:expr) => {
+    ($word:ident, $count:literal, $feature:tt, $left_times_right:expr, $add:expr) => {
+        #[cfg(not(target_arch = "x86_64"))]
         impl Word for $word {
             const COUNT: usize = $count;
 
             fn available() -> bool {
-                #[cfg(target_arch = "x86_64")]
-                {
-                    is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!($feature)
-                }
-                #[cfg(not(target_arch = "x86_64"))]
-                {
-                    false
-                }
+                false
             }
-
-            #[cfg(target_arch = "x86_64")]
-            unsafe fn rows<const R: usize>(
-                out: *mut u32,
-                columns: usize,
-                width: usize,
-                a: *const u32,
-                row: usize,
-                b: &[u32],
-                add: bool,
-            ) {
-                // SAFETY: as the caller promises.
-                unsafe { $module::rows::<R>(out, columns, width, a, row, b, add) }
-            }
-
-            #[cfg(target_arch = "x86_64")]
-            unsafe fn tile<const R: usize, const V: usize>(
-                out: *mut u32,
-                first: *const u32,
-                panel: *const u32,
-                taps: &[usize],
-                planes: *const u32,
-                mask: u16,
-            ) {
-                // SAFETY: as the caller promises.
-                unsafe { $module::tile::<R, V>(out, first, panel, taps, planes, mask) }
-            }
-
-            #[cfg(target_arch = "x86_64")]
-            unsafe fn column(sums: &mut [u32; 8], a: *const u32, b: *const u32, depth: usize) {
-                // SAFETY: as the caller promises.
-                unsafe { $module::column(sums, a, b, depth) }
-            }
-
-            // Nothing calls these where `available` is false.
-            #[cfg(not(target_arch = "x86_64"))]
-            unsafe fn rows<const R: usize>(
-                _: *mut u32,
-                _: usize,
-                _: usize,
-                _: *const u32,
-                _: usize,
-                _: &[u32],
-                _: bool,
-            ) {
-            }
-
-            #[cfg(not(target_arch = "x86_64"))]
-            unsafe fn tile<const R: usize, const V: usize>(
-                _: *mut u32,
-                _: *const u32,
-                _: *const u32,
-                _: &[usize],
-                _: *const u32,
-                _: u16,
-            ) {
-            }
-
-            #[cfg(not(target_arch = "x86_64"))]
-            unsafe fn column(_: &mut [u32; 8], _: *const u32, _: *const u32, _: usize) {}
         }
 
         #[cfg(target_arch = "x86_64")]
-        mod $module {
-            use std::arch::x86_64::*;
+        impl Word for $word {
+            const COUNT: usize = $count;
 
-            use super::{COLUMNS, VECTOR};
+            fn available() -> bool {
+                is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!($feature)
+            }
 
-            /// See `Word::rows`.
             #[target_feature(enable = "avx512f,avx512bw")]
             #[target_feature(enable = $feature)]
-            pub(super) unsafe fn rows<const R: usize>(
+            unsafe fn rows<const R: usize>(
                 out: *mut u32,
                 columns: usize,
                 width: usize,
@@ -188,10 +137,9 @@ macro_rules! word {
                 }
             }
 
-            /// See `Word::tile`.
             #[target_feature(enable = "avx512f,avx512bw")]
             #[target_feature(enable = $feature)]
-            pub(super) unsafe fn tile<const R: usize, const V: usize>(
+            unsafe fn tile<const R: usize, const V: usize>(
                 out: *mut u32,
                 first: *const u32,
                 mut panel: *const u32,
@@ -223,10 +171,9 @@ macro_rules! word {
                 }
             }
 
-            /// See `Word::column`.
             #[target_feature(enable = "avx512f,avx512bw")]
             #[target_feature(enable = $feature)]
-            pub(super) unsafe fn column(sums: &mut [u32; 8], a: *const u32, b: *const u32, depth: usize) {
+            unsafe fn column(sums: &mut [u32; 8], a: *const u32, b: *const u32, depth: usize) {
                 let mut parts = [_mm512_setzero_si512(); 4];
                 for (i, at) in (0..8 * depth).step_by(VECTOR).enumerate() {
                     let mask = if 8 * depth - at < VECTOR { 0xff } else { !0 };
@@ -255,7 +202,6 @@ word!(
     Bytes,
     4,
     "avx512vnni",
-    bytes,
     |sum: __m512i, left: __m512i, right: __m512i| _mm512_dpbusd_epi32(sum, left, right),
     |a: __m512i, b: __m512i| _mm512_add_epi32(a, b)
 );
@@ -263,7 +209,6 @@ word!(
     Halves,
     2,
     "avx512bf16",
-    halves,
     |sum: __m512i, left: __m512i, right: __m512i| {
         let sum = _mm512_castsi512_ps(sum);
         let pairs = |x: __m512i| std::mem::transmute::<__m512i, __m512bh>(x);

@@ -5,9 +5,10 @@ use rten_simd::SimdOp;
 use crate::threads::Pool;
 
 use super::super::super::scratch::with_scratch;
+use super::super::super::simd::vector_len;
 use super::finish::Finish;
 use super::panels::Panels;
-use super::tile::{Block, Lines, VECTORS, vector_len};
+use super::tile::{Block, Lines, VECTORS};
 
 /// Multiplications worth handing to another thread: about 5 µs of work.
 pub(super) const GRAIN: usize = 1 << 18;

@@ -44,19 +44,6 @@ pub(super) fn rows_of<I: Isa>(isa: I) -> usize {
     if isa.f32().len() == 8 { 4 } else { 8 }
 }
 
-/// Elements of a vector on this machine.
-pub(super) fn vector_len() -> usize {
-    struct Len;
-    impl SimdOp for Len {
-        type Output = usize;
-        #[inline(always)]
-        fn eval<I: Isa>(self, isa: I) -> usize {
-            isa.f32().len()
-        }
-    }
-    Len.dispatch()
-}
-
 /// Output positions as a run with gaps: of every `pitch` positions, the first `line` are the output's.
 #[derive(Clone, Copy)]
 pub(super) struct Lines {
