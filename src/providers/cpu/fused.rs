@@ -11,6 +11,7 @@ use super::layer_norm::Statistic;
 use super::map::Function;
 use super::number::dispatch;
 use super::parallel::{GRAIN, Parts, split_mut};
+use super::simd::{Loop, widest};
 use super::statistics::{Real, affine, moments, total};
 use super::unary::{function, function_f32};
 use super::{CpuKernel, Entry, Kernel, KernelContext, NodeContext};
@@ -86,7 +87,19 @@ impl<T: Lanes<Wide: Real>> Kernel for BiasKernel<T> {
 }
 
 fn add<W: Real>(y: &mut [W], x: &[W]) {
-    y.iter_mut().zip(x).for_each(|(y, &x)| *y = *y + x);
+    widest(Add(y, x));
+}
+
+/// Adds equally many numbers.
+struct Add<'a, W>(&'a mut [W], &'a [W]);
+
+impl<W: Real> Loop for Add<'_, W> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        self.0.iter_mut().zip(self.1).for_each(|(y, &x)| *y = *y + x);
+    }
 }
 
 fn build_skip(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {

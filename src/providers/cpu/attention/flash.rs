@@ -204,7 +204,8 @@ fn tiles_of<T: Store<Compute: Activate + AsPrimitive<f64>>>(
                     keep(Scores::SoftCapped, row);
                     p.mask.add(batch, head, first + i, start, row);
                     keep(Scores::Biased, row);
-                    softmax_step(row, &mut max[i], &mut sum[i], &mut o[i * p.v_size..][..p.v_size]);
+                    let o = &mut o[i * p.v_size..][..p.v_size];
+                    softmax_step(row, T::Compute::of(1.0), &mut max[i], &mut sum[i], o);
                     if scores.is_some_and(|out| out.stage == Scores::Probabilities) {
                         let total = sum[i];
                         let factor =
@@ -220,13 +221,14 @@ fn tiles_of<T: Store<Compute: Activate + AsPrimitive<f64>>>(
                 }
             }
         }
-        for (i, (o, &total)) in o.chunks_exact(p.v_size.max(1)).zip(&*sum).enumerate() {
+        for (i, (o, &total)) in o.chunks_exact_mut(p.v_size.max(1)).zip(&*sum).enumerate() {
             let [b, h, r] = p.y_strides;
             let at = batch * b + head * h + (rows.start + i) * r;
             let factor = if total > T::Compute::zero() { total.recip() } else { T::Compute::zero() };
             // SAFETY: each row of the output belongs to one tile.
             let y = unsafe { y.get(at..at + p.v_size) };
-            y.iter_mut().zip(o).for_each(|(y, &x)| *y = T::store(x * factor));
+            widest(Times(&mut *o, factor));
+            T::store_all(o, y);
         }
     });
 }
@@ -246,72 +248,64 @@ fn load_queries<T: Store<Compute: Activate>>(
     }
 }
 
-/// Turns a row's part of the scores into exponentials against the running maximum, and brings what
-/// was summed before to the new maximum.
-pub(super) fn softmax_step<C: Activate>(row: &mut [C], max: &mut C, sum: &mut C, o: &mut [C]) {
-    let new = widest(Largest(row, *max));
+/// Turns a row's part of the scores, multiplied with `scale`, into exponentials against the running maximum, and
+/// brings what was summed before to the new maximum.
+pub(super) fn softmax_step<C: Activate>(row: &mut [C], scale: C, max: &mut C, sum: &mut C, o: &mut [C]) {
+    let new = widest(Largest { row, scale, other: *max });
     if new == C::neg_infinity() {
         // Nothing is visible yet.
         row.fill(C::zero());
         return;
     }
-    widest(Less(row, new));
-    C::exp_all(row);
-    let part = widest(Sum(row));
+    let part = C::exponentials(row, scale, new);
     if *max < new && *sum > C::zero() {
         let factor = (*max - new).exp();
         *sum = *sum * factor;
-        o.iter_mut().for_each(|x| *x = *x * factor);
+        widest(Times(o, factor));
     }
     *sum = *sum + part;
     *max = new;
 }
 
-/// The largest of a row's elements and another.
-struct Largest<'a, C>(&'a [C], C);
+/// The largest of a row's elements, scaled, and another.
+struct Largest<'a, C> {
+    row: &'a [C],
+    scale: C,
+    other: C,
+}
 
 impl<C: Activate> Loop for Largest<'_, C> {
     type Output = C;
 
+    /// In sixteen lanes, which vector instructions can do at once.
     #[inline(always)]
     fn run(self) -> C {
+        let Largest { row, scale, other } = self;
         let larger = |a: C, b: C| if b > a { b } else { a };
-        larger(self.1, reduce(self.0, C::neg_infinity(), larger))
+        let (chunks, rest) = row.as_chunks::<16>();
+        let mut lanes = [C::neg_infinity(); 16];
+        for chunk in chunks {
+            for i in 0..16 {
+                lanes[i] = larger(lanes[i], chunk[i] * scale);
+            }
+        }
+        for half in [8, 4, 2, 1] {
+            for i in 0..half {
+                lanes[i] = larger(lanes[i], lanes[i + half]);
+            }
+        }
+        rest.iter().fold(larger(other, lanes[0]), |a, &b| larger(a, b * scale))
     }
 }
 
-/// Takes a number from all elements.
-struct Less<'a, C>(&'a mut [C], C);
+/// Multiplies all elements with a number.
+pub(super) struct Times<'a, C>(pub(super) &'a mut [C], pub(super) C);
 
-impl<C: Activate> Loop for Less<'_, C> {
+impl<C: Activate> Loop for Times<'_, C> {
     type Output = ();
 
     #[inline(always)]
     fn run(self) {
-        self.0.iter_mut().for_each(|x| *x = *x - self.1);
+        self.0.iter_mut().for_each(|x| *x = *x * self.1);
     }
-}
-
-struct Sum<'a, C>(&'a [C]);
-
-impl<C: Activate> Loop for Sum<'_, C> {
-    type Output = C;
-
-    #[inline(always)]
-    fn run(self) -> C {
-        reduce(self.0, C::zero(), |a, b| a + b)
-    }
-}
-
-/// Folds a row in sixteen lanes, which vector instructions can do at once.
-#[inline(always)]
-fn reduce<C: Copy>(row: &[C], start: C, f: impl Fn(C, C) -> C) -> C {
-    let (chunks, rest) = row.as_chunks::<16>();
-    let mut lanes = [start; 16];
-    for chunk in chunks {
-        for i in 0..16 {
-            lanes[i] = f(lanes[i], chunk[i]);
-        }
-    }
-    lanes.iter().chain(rest).fold(start, |a, &b| f(a, b))
 }

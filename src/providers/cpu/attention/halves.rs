@@ -10,11 +10,12 @@ use super::super::gemm::{Activate, COLUMNS, HalfWord, Store, Word, panel_product
 use super::super::halves::narrow_bfloat16;
 use super::super::parallel::Parts;
 use super::super::scratch::with_scratch;
-use super::flash::{Heads, Problem, Sink, softmax_step};
+use super::super::simd::{Loop, widest};
+use super::flash::{Heads, Problem, Sink, Times, softmax_step};
 
 /// Queries of a strip, and of a task at most.
 const ROWS: usize = 12;
-const QUERIES: usize = 32 * ROWS;
+const QUERIES: usize = 64 * ROWS;
 /// Keys that a strip meets at a time.
 const KEYS: usize = 256;
 /// Queries from which on packing keys and values pays off.
@@ -81,18 +82,23 @@ impl<T: Store> Task<'_, T> {
                     let panels = k[block * depth..].chunks_exact(COLUMNS * depth);
                     for (i, panel) in panels.enumerate().take(n.div_ceil(COLUMNS)) {
                         let out = &mut scores[..count * KEYS];
-                        panel_product(out, (count, KEYS, i * COLUMNS), (q, depth), panel, false);
+                        panel_product(out, (count, KEYS, i * COLUMNS), (q, depth), panel, panel, false);
                     }
                     for (r, (max, sum)) in running.iter_mut().enumerate().take(count) {
                         let scores = &mut scores[r * KEYS..][..n];
-                        scores.iter_mut().for_each(|x| *x *= p.scale);
+                        // Hiding may come before scaling by a positive number, what is added may not.
+                        let last = p.softcap == 0.0 && p.scale > 0.0 && p.mask.hides_only();
+                        let scale = if last { p.scale } else { 1.0 };
+                        if scale != p.scale {
+                            widest(Times(&mut *scores, p.scale));
+                        }
                         if p.softcap != 0.0 {
                             scores.iter_mut().for_each(|x| *x /= p.softcap);
                             f32::tanh_all(scores);
                             scores.iter_mut().for_each(|x| *x *= p.softcap);
                         }
                         p.mask.add(self.batch, self.head, row + r, first + block, scores);
-                        softmax_step(scores, max, sum, &mut o[r * width..][..width]);
+                        softmax_step(scores, scale, max, sum, &mut o[r * width..][..width]);
                         let weights = &mut weights[r * KEYS / 2..][..pairs_here];
                         weights[pairs_here - 1] = 0;
                         narrow_bfloat16(scores, &mut halves_of(weights)[..n]);
@@ -101,7 +107,14 @@ impl<T: Store> Task<'_, T> {
                     for (i, panel) in values.enumerate() {
                         let panel = &panel[block / 2 * COLUMNS..][..pairs_here * COLUMNS];
                         let out = &mut o[..count * width];
-                        panel_product(out, (count, width, i * COLUMNS), (weights, KEYS / 2), panel, true);
+                        panel_product(
+                            out,
+                            (count, width, i * COLUMNS),
+                            (weights, KEYS / 2),
+                            panel,
+                            &[],
+                            true,
+                        );
                     }
                 }
                 for (r, (_, total)) in running.iter().enumerate().take(count) {
@@ -109,7 +122,7 @@ impl<T: Store> Task<'_, T> {
                     let at = self.batch * b + self.head * h + (row + r) * at;
                     let o = &mut o[r * width..][..p.v_size];
                     let factor = if *total > 0.0 { total.recip() } else { 0.0 };
-                    o.iter_mut().for_each(|x| *x *= factor);
+                    widest(Times(&mut *o, factor));
                     // SAFETY: each row of the output belongs to one task.
                     if let Some(y) = T::halves_mut(unsafe { y.get(at..at + p.v_size) }) {
                         narrow_bfloat16(o, y);
@@ -143,30 +156,81 @@ impl<T: Store> Task<'_, T> {
 }
 
 /// Panels of keys: for each pair of a key's numbers those of all keys, the last panel filled up with zeros.
-fn pack_keys<'a>(keys: impl Iterator<Item = &'a [bf16]>, depth: usize, out: &mut [u32]) {
-    if let Some(start) = out.len().checked_sub(COLUMNS * depth) {
-        out[start..].fill(0);
+fn pack_keys<'a>(mut keys: impl Iterator<Item = &'a [bf16]>, depth: usize, out: &mut [u32]) {
+    for panel in out.chunks_exact_mut(COLUMNS * depth) {
+        let lines: [&[bf16]; COLUMNS] = std::array::from_fn(|_| keys.next().unwrap_or_default());
+        widest(Turn { lines, panel });
     }
-    for (i, key) in keys.enumerate() {
-        let panel = &mut out[i / COLUMNS * COLUMNS * depth..][..COLUMNS * depth];
-        for (word, pair) in panel[i % COLUMNS..].iter_mut().step_by(COLUMNS).zip(key.chunks(2)) {
-            *word = pair_of(pair[0], pair.get(1).copied().unwrap_or(bf16::ZERO));
+}
+
+/// Makes a panel of lines of equal length or none, a column of each: in squares of 8 × 8, which compile to shuffles.
+struct Turn<'a> {
+    lines: [&'a [bf16]; COLUMNS],
+    panel: &'a mut [u32],
+}
+
+impl Loop for Turn<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        const SIDE: usize = 8;
+        let (lines, _) = self.lines.as_chunks::<SIDE>();
+        for (first, lines) in lines.iter().enumerate().map(|(i, lines)| (i * SIDE, lines)) {
+            for (block, to) in self.panel.chunks_mut(SIDE * COLUMNS).enumerate() {
+                let mut square = [[0u32; SIDE]; SIDE];
+                for (j, line) in lines.iter().enumerate() {
+                    let from = line.get(block * 2 * SIDE..).unwrap_or_default();
+                    let mut words = [0u32; SIDE];
+                    if let Some(whole) = from.first_chunk::<{ 2 * SIDE }>() {
+                        words = bytemuck::cast(whole.map(bf16::to_bits));
+                    } else {
+                        for (word, pair) in words.iter_mut().zip(from.chunks(2)) {
+                            *word = pair_of(pair[0], pair.get(1).copied().unwrap_or(bf16::ZERO));
+                        }
+                    }
+                    for i in 0..SIDE {
+                        square[i][j] = words[i];
+                    }
+                }
+                for (row, to) in square.iter().zip(to.chunks_exact_mut(COLUMNS)) {
+                    to[first..][..SIDE].copy_from_slice(row);
+                }
+            }
         }
     }
 }
 
 /// Panels of columns: for each pair of values those of all columns; what is missing is zero.
 fn pack_values<'a>(mut values: impl Iterator<Item = &'a [bf16]>, size: usize, pairs: usize, out: &mut [u32]) {
-    let zeros = [bf16::ZERO; COLUMNS];
     for pair in 0..pairs {
-        let two = [values.next(), values.next()];
+        let [even, odd] = [(); 2].map(|()| values.next().unwrap_or_default());
         for first in (0..size).step_by(COLUMNS) {
-            let columns = first..(first + COLUMNS).min(size);
             let line = &mut out[(first / COLUMNS * pairs + pair) * COLUMNS..][..COLUMNS];
-            let [even, odd] = two.map(|row| row.map_or(&zeros[..columns.len()], |row| &row[columns.clone()]));
-            line[columns.len()..].fill(0);
-            line.iter_mut().zip(even).zip(odd).for_each(|((word, &even), &odd)| *word = pair_of(even, odd));
+            let of = |row: &'a [bf16]| &row[first.min(row.len())..(first + COLUMNS).min(row.len())];
+            widest(Pairs { even: of(even), odd: of(odd), out: line });
         }
+    }
+}
+
+/// Pairs of the numbers of two lines; what they lack is zero.
+struct Pairs<'a> {
+    even: &'a [bf16],
+    odd: &'a [bf16],
+    out: &'a mut [u32],
+}
+
+impl Loop for Pairs<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Pairs { even, odd, out } = self;
+        if even.len() == out.len() && odd.len() == out.len() {
+            return out.iter_mut().zip(even).zip(odd).for_each(|((word, &x), &y)| *word = pair_of(x, y));
+        }
+        let number = |line: &[bf16], i: usize| line.get(i).copied().unwrap_or(bf16::ZERO);
+        out.iter_mut().enumerate().for_each(|(i, word)| *word = pair_of(number(even, i), number(odd, i)));
     }
 }
 

@@ -119,6 +119,11 @@ impl<'a> MaskTensor<'a> {
 }
 
 impl Mask<'_> {
+    /// Whether `add` only hides keys.
+    pub(super) fn hides_only(&self) -> bool {
+        self.tensor.is_none() && self.padding.is_none()
+    }
+
     /// The keys that one query may see by position.
     fn range(&self, batch: usize, query: usize, keys: usize) -> Range<usize> {
         // Of all keys; `keys` may be the first of them only.

@@ -1,7 +1,7 @@
 //! Activation functions over a row of floats.
 
 use num_traits::Float;
-use rten_simd::SimdUnaryOp;
+use rten_simd::{SimdOp, SimdUnaryOp};
 
 use crate::ops::activation::Activation;
 use crate::ops::unary::Unary;
@@ -14,8 +14,14 @@ pub(in crate::providers::cpu) trait Activate: Float + 'static {
     fn of(x: f32) -> Self;
     fn of_f64(x: f64) -> Self;
 
-    fn exp_all(values: &mut [Self]) {
-        values.iter_mut().for_each(|x| *x = x.exp());
+    /// Turns scores into the exponentials of `score · scale − largest`, which no score exceeds, and sums them.
+    fn exponentials(scores: &mut [Self], scale: Self, largest: Self) -> Self {
+        let mut sum = Self::zero();
+        for x in scores {
+            *x = (*x * scale - largest).exp();
+            sum = sum + *x;
+        }
+        sum
     }
 
     /// Applies the functions that need an exponential to all of `values`.
@@ -61,8 +67,8 @@ impl Activate for f32 {
         x as f32
     }
 
-    fn exp_all(values: &mut [f32]) {
-        rten_vecmath::Exp {}.map_mut(values);
+    fn exponentials(scores: &mut [f32], scale: f32, largest: f32) -> f32 {
+        vector::Exponentials { scores, scale, largest }.dispatch()
     }
 
     fn sigmoid(values: &mut [f32]) {

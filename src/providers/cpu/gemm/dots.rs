@@ -9,7 +9,7 @@ use super::super::parallel::{Parts, split_mut};
 use super::super::scratch::with_scratch;
 use super::super::simd::{Loop, widest};
 use super::bytes::ByteMatrix;
-use super::words::{Bytes, COLUMNS, Word};
+use super::words::{Bytes, COLUMNS, Fetch, Sums, Word};
 
 /// Takes the sums of a product. Each is given once, from any thread.
 pub(in crate::providers::cpu) trait ByteSink: Sync {
@@ -266,18 +266,21 @@ fn products(sums: &mut [u32], width: usize, strip: &[u32], count: usize, panels:
     }
     assert!(strip.len() >= count * depth && sums.len() >= count * width && panels.len() >= depth * width);
     for (i, panel) in panels.chunks_exact(depth * COLUMNS).enumerate().take(width / COLUMNS) {
+        let next = panels.chunks_exact(depth * COLUMNS).nth(i + 1).unwrap_or_default();
+        let fetch = Fetch::part(next, 0, 1, depth);
         let mut row = 0;
         while row < count {
-            let out = sums[row * width + i * COLUMNS..].as_mut_ptr();
+            let at = sums[row * width + i * COLUMNS..].as_mut_ptr();
+            let out = Sums { at, columns: width, width: COLUMNS, add: false };
             let a = strip[row * depth..].as_ptr();
             // SAFETY: `multiply_dots` made sure of the instructions; rows and columns lie inside by the assertion.
             unsafe {
                 row += match count - row {
-                    12.. => rows::<12>(out, width, a, depth, panel),
-                    8.. => rows::<8>(out, width, a, depth, panel),
-                    4.. => rows::<4>(out, width, a, depth, panel),
-                    2.. => rows::<2>(out, width, a, depth, panel),
-                    _ => rows::<1>(out, width, a, depth, panel),
+                    12.. => rows::<12>(out, a, depth, panel, fetch),
+                    8.. => rows::<8>(out, a, depth, panel, fetch),
+                    4.. => rows::<4>(out, a, depth, panel, fetch),
+                    2.. => rows::<2>(out, a, depth, panel, fetch),
+                    _ => rows::<1>(out, a, depth, panel, fetch),
                 }
             }
         }
@@ -288,15 +291,9 @@ fn products(sums: &mut [u32], width: usize, strip: &[u32], count: usize, panels:
 ///
 /// # Safety
 /// As `Word::rows` of whole panels.
-unsafe fn rows<const R: usize>(
-    out: *mut u32,
-    width: usize,
-    a: *const u32,
-    depth: usize,
-    panel: &[u32],
-) -> usize {
+unsafe fn rows<const R: usize>(out: Sums, a: *const u32, depth: usize, panel: &[u32], fetch: Fetch) -> usize {
     // SAFETY: as the caller promises.
-    unsafe { Bytes::rows::<R>(out, width, COLUMNS, a, depth, panel, false) };
+    unsafe { Bytes::rows::<R>(out, a, depth, panel, fetch) };
     R
 }
 

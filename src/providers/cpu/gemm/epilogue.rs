@@ -7,6 +7,7 @@ use crate::tensor::{Element, bf16, f16};
 
 use super::super::halves::{narrow, narrow_bfloat16, widen, widen_bfloat16};
 use super::super::parallel::Parts;
+use super::super::simd::{Loop, widest};
 use super::{Compute, Offsets};
 
 /// Takes the rows of a product's result. Each element is given once, from any thread.
@@ -155,24 +156,65 @@ impl<'a, O: Store> Epilogue<'a, O> {
 
     fn apply(&self, batch: usize, row: usize, start: usize, values: &mut [O::Compute]) {
         if self.alpha != 1.0 {
-            values.iter_mut().for_each(|x| *x = x.scaled(self.alpha));
+            widest(Scale(values, self.alpha));
         }
         for addend in self.addends.iter().flatten() {
             let at = addend.offsets.at(batch) + row * addend.row_stride + start * addend.column_stride;
-            let term = |x: O| if addend.scale == 1.0 { x.load() } else { x.load().scaled(addend.scale) };
             if addend.column_stride == 0 {
-                let x = term(addend.data[at]);
-                values.iter_mut().for_each(|y| *y = y.sum(x));
+                widest(Add { values, terms: &[addend.data[at].load()], scale: addend.scale });
             } else {
-                let from = &addend.data[at..][..values.len()];
-                if addend.scale == 1.0 {
-                    values.iter_mut().zip(from).for_each(|(y, &x)| *y = y.sum(x.load()));
-                } else {
-                    values.iter_mut().zip(from).for_each(|(y, &x)| *y = y.sum(term(x)));
-                }
+                add(values, &addend.data[at..][..values.len()], addend.scale);
             }
         }
         O::Compute::activate(self.activation, values);
+    }
+}
+
+/// Adds multiples of stored numbers.
+fn add<O: Store>(values: &mut [O::Compute], terms: &[O], scale: f32) {
+    if let Some(terms) = O::same(terms) {
+        return widest(Add { values, terms, scale });
+    }
+    let mut loaded = [O::Compute::ONE; 256];
+    for (values, terms) in values.chunks_mut(loaded.len()).zip(terms.chunks(loaded.len())) {
+        O::load_all(terms, &mut loaded[..terms.len()]);
+        widest(Add { values, terms: &loaded[..terms.len()], scale });
+    }
+}
+
+/// Multiplies numbers with a factor.
+struct Scale<'a, C>(&'a mut [C], f32);
+
+impl<C: Compute> Loop for Scale<'_, C> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        self.0.iter_mut().for_each(|x| *x = x.scaled(self.1));
+    }
+}
+
+/// Adds multiples of equally many numbers, or of a single one.
+struct Add<'a, C> {
+    values: &'a mut [C],
+    terms: &'a [C],
+    scale: f32,
+}
+
+impl<C: Compute> Loop for Add<'_, C> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Add { values, terms, scale } = self;
+        match terms {
+            &[x] => {
+                let x = x.scaled(scale);
+                values.iter_mut().for_each(|y| *y = y.sum(x));
+            }
+            _ if scale == 1.0 => values.iter_mut().zip(terms).for_each(|(y, &x)| *y = y.sum(x)),
+            _ => values.iter_mut().zip(terms).for_each(|(y, &x)| *y = y.sum(x.scaled(scale))),
+        }
     }
 }
 

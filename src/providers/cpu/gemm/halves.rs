@@ -10,9 +10,10 @@ use crate::tensor::bf16;
 use crate::threads::Pool;
 
 use super::super::scratch::with_scratch;
+use super::super::weights::Weights;
 use super::compute::{BlockA, BlockB, Extent};
 use super::tiles::split;
-use super::words::{COLUMNS, Halves, Word};
+use super::words::{COLUMNS, Fetch, Halves, Sums, Word};
 use super::{Compute, Left, Matrix, PackedB as PackedBlocks, Product, Right, Sink};
 
 /// The depth that a packed row has room for.
@@ -26,7 +27,7 @@ const ROWS: usize = 12;
 pub(in crate::providers::cpu) struct PackedA(Vec<u32>);
 
 /// A right operand: panels of `COLUMNS` columns, in which the pairs of one depth follow one another.
-pub(in crate::providers::cpu) struct PackedB(Vec<u32>);
+pub(in crate::providers::cpu) struct PackedB(Weights<u32>);
 
 pub(super) fn pack_a(a: Matrix<'_, f32>, rows: usize, depth: usize) -> PackedA {
     let mut packed = vec![0; rows * ROW];
@@ -35,9 +36,8 @@ pub(super) fn pack_a(a: Matrix<'_, f32>, rows: usize, depth: usize) -> PackedA {
 }
 
 pub(super) fn pack_b(b: Matrix<'_, f32>, depth: usize, columns: usize) -> PackedB {
-    let mut packed = vec![0; columns.div_ceil(COLUMNS) * depth.div_ceil(2) * COLUMNS];
-    fill_b(b, depth, columns, &mut packed);
-    PackedB(packed)
+    let len = columns.div_ceil(COLUMNS) * depth.div_ceil(2) * COLUMNS;
+    PackedB(Weights::filled(len, |room| fill_b(b, depth, columns, room)))
 }
 
 /// Writes the product of one block to `out` (row-major without gaps), or adds it. Asks for `Halves::available()`.
@@ -69,7 +69,7 @@ pub(super) fn product(out: &mut [f32], extent: Extent, a: BlockA<'_, f32>, b: Bl
             };
             let out = &mut out[start * columns..][..count * columns];
             for (panel, b) in b.chunks_exact((pairs * COLUMNS).max(1)).take(panels).enumerate() {
-                panel_product(out, (count, columns, panel * COLUMNS), (strip, ROW), b, add);
+                panel_product(out, (count, columns, panel * COLUMNS), (strip, ROW), b, &[], add);
             }
         }
     });
@@ -83,13 +83,13 @@ pub(super) fn multiply(pool: &Pool, product: &Product<'_, f32>, sink: &dyn Sink<
     split(pool, product, |batch, rows, columns| {
         let start = a_offsets.at(batch);
         let a = Matrix { data: &a.data[start.min(a.data.len())..], ..a };
-        strips(a, (b, b_offsets.at(batch)), product.k, batch, rows, columns, sink);
+        tile(a, (b, b_offsets.at(batch)), product.k, batch, rows, columns, sink);
     });
     true
 }
 
-/// A tile of the result, strip by strip.
-fn strips(
+/// A tile of the result: panel by panel, all rows with one.
+fn tile(
     a: Matrix<'_, bf16>,
     (b, matrix): (&PackedBlocks<f32>, usize),
     k: usize,
@@ -98,40 +98,52 @@ fn strips(
     columns: Range<usize>,
     sink: &dyn Sink<f32>,
 ) {
-    let (stride, width) = (k.div_ceil(2), columns.len());
-    with_scratch([ROWS * stride, ROWS * width], |[strip, sums]: [&mut [u32]; 2]| {
+    let (count, width) = (rows.len(), columns.len());
+    let in_place = pairs_in_place(a, rows.start, k);
+    let stride = if in_place.is_some() { a.row_stride / 2 } else { k.div_ceil(2) };
+    let copied = if in_place.is_some() { 0 } else { count * stride };
+    with_scratch([copied, count * width], |[copy, sums]: [&mut [u32]; 2]| {
+        let left = in_place.unwrap_or_else(|| {
+            copy_pairs(a, rows.clone(), k, copy);
+            copy
+        });
         let sums: &mut [f32] = bytemuck::cast_slice_mut(sums);
-        for row in rows.clone().step_by(ROWS) {
-            let count = ROWS.min(rows.end - row);
-            if k == 0 {
-                sums.fill(0.0);
-            }
-            for (i, words) in strip.chunks_exact_mut(stride.max(1)).enumerate().take(count) {
-                if let Some(last) = words.last_mut() {
-                    *last = 0;
-                }
-                let line = &a.data[(row + i) * a.row_stride..][..k];
-                bytemuck::cast_slice_mut::<u32, u16>(words)[..k].copy_from_slice(bf16_bits(line));
-            }
-            for (block, start) in (0..k).step_by(DEPTH).enumerate() {
-                let panels = &b.block(matrix, columns.start / b.columns, block).halves().0;
-                let pairs = DEPTH.min(k - start).div_ceil(2);
-                let strip = &strip[start / 2..];
-                for (panel, b) in panels.chunks_exact(pairs * COLUMNS).enumerate() {
-                    panel_product(
-                        &mut sums[..count * width],
-                        (count, width, panel * COLUMNS),
-                        (strip, stride),
-                        b,
-                        start > 0,
-                    );
-                }
-            }
-            for (i, sums) in sums.chunks_exact_mut(width).enumerate().take(count) {
-                sink.write(batch, row + i, columns.start, sums);
+        if k == 0 {
+            sums.fill(0.0);
+        }
+        let panels = |block: usize| &*b.block(matrix, columns.start / b.columns, block).halves().0;
+        for (block, start) in (0..k).step_by(DEPTH).enumerate() {
+            let size = DEPTH.min(k - start).div_ceil(2) * COLUMNS;
+            for (panel, b) in panels(block).chunks_exact(size).enumerate() {
+                let rest = &panels(block)[(panel + 1) * size..];
+                let next = if rest.is_empty() && start + DEPTH < k { panels(block + 1) } else { rest };
+                let place = (count, width, panel * COLUMNS);
+                let next = &next[..size.min(next.len())];
+                panel_product(sums, place, (&left[start / 2..], stride), b, next, start > 0);
             }
         }
+        for (row, sums) in rows.zip(sums.chunks_exact_mut(width)) {
+            sink.write(batch, row, columns.start, sums);
+        }
     });
+}
+
+/// The matrix from a row on as pairs, where no pair crosses the end of a row.
+fn pairs_in_place(a: Matrix<'_, bf16>, row: usize, k: usize) -> Option<&[u32]> {
+    let whole = k.is_multiple_of(2) && a.row_stride.is_multiple_of(2);
+    let data = &bf16_bits(a.data)[(row * a.row_stride).min(a.data.len())..];
+    bytemuck::try_cast_slice(&data[..data.len() / 2 * 2]).ok().filter(|_| whole)
+}
+
+/// Writes rows of pairs; an odd depth ends with a zero.
+fn copy_pairs(a: Matrix<'_, bf16>, rows: Range<usize>, k: usize, copy: &mut [u32]) {
+    for (row, words) in rows.zip(copy.chunks_exact_mut(k.div_ceil(2).max(1))) {
+        if let Some(last) = words.last_mut() {
+            *last = 0;
+        }
+        let line = &a.data[row * a.row_stride..][..k];
+        bytemuck::cast_slice_mut::<u32, u16>(words)[..k].copy_from_slice(bf16_bits(line));
+    }
 }
 
 fn bf16_bits(line: &[bf16]) -> &[u16] {
@@ -191,19 +203,25 @@ fn pair_of(even: f32, odd: f32) -> u32 {
     (even.to_bits() >> 16) | (odd.to_bits() & 0xffff_0000)
 }
 
-/// `rows` rows of pairs, `stride` apart, times one panel, to columns from `first` on of rows of `columns`. Asks for
-/// `Halves::available()`.
+/// `rows` rows of pairs, `stride` apart, times one panel, to columns from `first` on of rows of `columns`; `next` is
+/// fetched into the cache meanwhile. Asks for `Halves::available()`.
 pub(in crate::providers::cpu) fn panel_product(
     out: &mut [f32],
     (rows, columns, first): (usize, usize, usize),
     (a, stride): (&[u32], usize),
     b: &[u32],
+    next: &[u32],
     add: bool,
 ) {
+    let (depth, tiles) = (b.len() / COLUMNS, rows.div_ceil(ROWS));
     let mut row = 0;
-    while row < rows {
+    for tile in 0.. {
+        if row == rows {
+            return;
+        }
         let out = &mut out[row * columns + first..];
-        let tile = Tile { out, columns, a: &a[row * stride..], row: stride, b, add };
+        let fetch = Fetch::part(next, tile, tiles, depth);
+        let tile = Tile { out, columns, a: &a[row * stride..], row: stride, b, fetch, add };
         row += match rows - row {
             12.. => tile.sum::<12>(),
             8.. => tile.sum::<8>(),
@@ -223,6 +241,7 @@ struct Tile<'a> {
     /// Words from a row of `a` to the next.
     row: usize,
     b: &'a [u32],
+    fetch: Fetch,
     add: bool,
 }
 
@@ -230,13 +249,14 @@ impl Tile<'_> {
     /// Computes `R` rows, and tells their number.
     #[inline]
     fn sum<const R: usize>(self) -> usize {
-        let Tile { out, columns, a, row, b, add } = self;
+        let Tile { out, columns, a, row, b, fetch, add } = self;
         // The last row may end before the next would begin.
         let width = COLUMNS.min(columns - (columns - out.len() % columns) % columns);
         assert!(a.len() >= (R - 1) * row + b.len() / COLUMNS && out.len() >= (R - 1) * columns + width);
+        let sums = Sums { at: out.as_mut_ptr().cast(), columns, width, add };
         // SAFETY: those who come here made sure that the processor has the instructions; the lengths were just
         // checked.
-        unsafe { Halves::rows::<R>(out.as_mut_ptr().cast(), columns, width, a.as_ptr(), row, b, add) };
+        unsafe { Halves::rows::<R>(sums, a.as_ptr(), row, b, fetch) };
         R
     }
 }

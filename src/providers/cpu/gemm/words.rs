@@ -13,21 +13,12 @@ pub(in crate::providers::cpu) trait Word: Send + Sync + 'static {
     fn available() -> bool;
 
     /// `R` rows of words at `a`, each `row` words from the next, times the panel `b` of `COLUMNS` columns: sums
-    /// to `out`, whose rows are `columns` apart; `width` columns are written, or added.
+    /// to `out`. `fetch` is what will be read next.
     ///
     /// # Safety
-    /// `available()`; `a` must have `R` rows of as many words as `b` has lines, `out` `R` rows of `width` (at
-    /// most `COLUMNS`) words.
-    unsafe fn rows<const R: usize>(
-        out: *mut u32,
-        columns: usize,
-        width: usize,
-        a: *const u32,
-        row: usize,
-        b: &[u32],
-        add: bool,
-    ) {
-        missing((out, columns, width, a, row, b, add))
+    /// `available()`; `a` must have `R` rows of as many words as `b` has lines, `out` `R` rows of its width.
+    unsafe fn rows<const R: usize>(out: Sums, a: *const u32, row: usize, b: &[u32], fetch: Fetch) {
+        missing((out, a, row, b, fetch))
     }
 
     /// A panel of `R` rows, by depth, times `V` vectors of words at each of `taps` from `planes` on; sums begin
@@ -54,6 +45,34 @@ pub(in crate::providers::cpu) trait Word: Send + Sync + 'static {
     /// `available()`; both must have 8 times `depth` words.
     unsafe fn column(sums: &mut [u32; 8], a: *const u32, b: *const u32, depth: usize) {
         missing((sums, a, b, depth))
+    }
+}
+
+/// Where a tile of sums goes.
+#[derive(Clone, Copy)]
+pub(in crate::providers::cpu) struct Sums {
+    pub(in crate::providers::cpu) at: *mut u32,
+    /// Words from a row to the next.
+    pub(in crate::providers::cpu) columns: usize,
+    /// Columns that are written, at most `COLUMNS`.
+    pub(in crate::providers::cpu) width: usize,
+    /// Whether what is there is added.
+    pub(in crate::providers::cpu) add: bool,
+}
+
+/// Memory that is fetched into the cache during a product: an address for its first line, and how many bytes
+/// farther for each of the next.
+#[derive(Clone, Copy)]
+pub(in crate::providers::cpu) struct Fetch {
+    from: *const u8,
+    step: usize,
+}
+
+impl Fetch {
+    /// The part of `next` for one of `tiles` tiles that take `depth` lines each.
+    pub(in crate::providers::cpu) fn part(next: &[u32], tile: usize, tiles: usize, depth: usize) -> Self {
+        let step = size_of_val(next).div_ceil(tiles * depth.max(1));
+        Fetch { from: next.as_ptr().cast::<u8>().wrapping_add(tile * depth * step), step }
     }
 }
 
@@ -97,16 +116,18 @@ macro_rules! word {
             #[target_feature(enable = "avx512f,avx512bw")]
             #[target_feature(enable = $feature)]
             unsafe fn rows<const R: usize>(
-                out: *mut u32,
-                columns: usize,
-                width: usize,
+                out: Sums,
                 a: *const u32,
                 row: usize,
                 b: &[u32],
-                add: bool,
+                mut fetch: Fetch,
             ) {
+                let Sums { at, columns, width, add } = out;
                 let mut sums = [[_mm512_setzero_si512(); 2]; R];
                 for (p, line) in b.chunks_exact(COLUMNS).enumerate() {
+                    // Nothing is read, wherever it points to.
+                    _mm_prefetch::<_MM_HINT_T0>(fetch.from.cast());
+                    fetch.from = fetch.from.wrapping_add(fetch.step);
                     // SAFETY: a line has two vectors; each row of `a` has a word for it.
                     unsafe {
                         let right = [0, VECTOR].map(|j| _mm512_loadu_si512(line.as_ptr().add(j).cast()));
@@ -126,7 +147,7 @@ macro_rules! word {
                     for (r, sums) in sums.iter().enumerate() {
                         // SAFETY: the mask leaves out what lies beyond the row.
                         unsafe {
-                            let at = out.add(r * columns + from).cast();
+                            let at = at.add(r * columns + from).cast();
                             let sum = match add {
                                 true => $add(sums[half], _mm512_maskz_loadu_epi32(mask, at)),
                                 false => sums[half],
@@ -247,8 +268,10 @@ mod tests {
             for width in [1, 16, 19, 32] {
                 let mut out = vec![0; 3 * width];
                 for add in [false, true] {
+                    let sums = Sums { at: out.as_mut_ptr(), columns: width, width, add };
+                    let fetch = Fetch::part(&bw, 0, 1, depth);
                     // SAFETY: operands of these extents.
-                    unsafe { W::rows::<3>(out.as_mut_ptr(), width, width, aw.as_ptr(), depth, &bw, add) };
+                    unsafe { W::rows::<3>(sums, aw.as_ptr(), depth, &bw, fetch) };
                 }
                 for (i, &sum) in out.iter().enumerate() {
                     let (r, j) = (i / width, i % width);
