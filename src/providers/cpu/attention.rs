@@ -12,6 +12,7 @@ mod multi_head;
 mod padding;
 mod projected;
 mod rotary;
+mod weights;
 
 use num_traits::AsPrimitive;
 

@@ -1,5 +1,6 @@
 //! Recurrent layers. The input's share of all steps is one matrix product; each step then multiplies
-//! the state by the recurrence weight. Directions run side by side.
+//! the state by the recurrence weight. Directions run side by side. Layers of bfloat16 numbers multiply the state
+//! rounded to such, and keep it as it is for the rest of a step.
 
 mod cell;
 
@@ -16,6 +17,8 @@ use super::gemm::{
 };
 use super::number::dispatch;
 use super::parallel::{Parts, split_mut};
+use super::scratch::with_scratch;
+use super::simd::{Loop, widest};
 use super::weights::Weights;
 use super::{Argument, CpuKernel, Entry, Kernel, KernelContext, NodeContext, Prepared};
 use cell::Functions;
@@ -33,7 +36,7 @@ fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
             let rows = rows.start * all_rows / op.cell.gates()..rows.end * all_rows / op.cell.gates();
             let pack = |direction: &[T]| {
                 let rows = &direction[rows.start * k..rows.end * k];
-                PackedB::of(rows, true, 1, k, rows.len() / k.max(1), node.pool, false)
+                PackedB::of(rows, true, 1, k, rows.len() / k.max(1), node.pool, T::BFLOAT16)
             };
             Ok(Some(w.view().slice::<T>().chunks((all_rows * k).max(1)).map(pack).collect()))
         };
@@ -347,6 +350,13 @@ impl<T: Store> Weight<'_, T> {
         n: usize,
         k: usize,
     ) {
+        if T::BFLOAT16 {
+            return with_scratch([m * k], |[rounded]: [&mut [T]; 1]| {
+                T::store_all(&state[..m * k], rounded);
+                let state = InMemory { matrix: Matrix::new(rounded, k), offsets: Offsets::Stride(0) };
+                self.multiply(cx, state.left(), out, m, n, k);
+            });
+        }
         self.multiply(cx, Left::Plain(Matrix::new(state, k), Offsets::Stride(0)), out, m, n, k);
     }
 }
@@ -367,15 +377,27 @@ fn add_bias<C: Compute + Activate>(gates: &mut [C], bias: &mut [C], n: usize, ce
 }
 
 fn add<C: Activate>(y: &mut [C], x: &[C]) {
-    y.iter_mut().zip(x).for_each(|(y, &x)| *y = *y + x);
+    widest(Add(y, x));
+}
+
+/// Adds equally many numbers.
+struct Add<'a, C>(&'a mut [C], &'a [C]);
+
+impl<C: Activate> Loop for Add<'_, C> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        self.0.iter_mut().zip(self.1).for_each(|(y, &x)| *y = *y + x);
+    }
 }
 
 fn load<T: Store>(from: &[T], to: &mut [T::Compute]) {
-    to.iter_mut().zip(from).for_each(|(y, &x)| *y = x.load());
+    T::load_all(from, to);
 }
 
 fn store<T: Store>(from: &[T::Compute], to: &mut [T]) {
-    to.iter_mut().zip(from).for_each(|(y, &x)| *y = T::store(x));
+    T::store_all(from, to);
 }
 
 #[cfg(test)]

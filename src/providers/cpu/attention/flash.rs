@@ -205,7 +205,9 @@ fn tiles_of<T: Store<Compute: Activate + AsPrimitive<f64>>>(
                     p.mask.add(batch, head, first + i, start, row);
                     keep(Scores::Biased, row);
                     let o = &mut o[i * p.v_size..][..p.v_size];
-                    softmax_step(row, T::Compute::of(1.0), &mut max[i], &mut sum[i], o);
+                    softmax_step(&mut max[i], &mut sum[i], o, row, T::Compute::of(1.0), |row, largest| {
+                        T::Compute::exponentials(row, T::Compute::of(1.0), largest)
+                    });
                     if scores.is_some_and(|out| out.stage == Scores::Probabilities) {
                         let total = sum[i];
                         let factor =
@@ -248,16 +250,23 @@ fn load_queries<T: Store<Compute: Activate>>(
     }
 }
 
-/// Turns a row's part of the scores, multiplied with `scale`, into exponentials against the running maximum, and
-/// brings what was summed before to the new maximum.
-pub(super) fn softmax_step<C: Activate>(row: &mut [C], scale: C, max: &mut C, sum: &mut C, o: &mut [C]) {
-    let new = widest(Largest { row, scale, other: *max });
+/// Has a row's part of the scores, multiplied with `scale`, turned into exponentials against the running maximum by
+/// `exponentials`, which gives their sum, and brings what was summed before to the new maximum. Scores of which none
+/// is visible yet become exponentials of −∞.
+pub(super) fn softmax_step<C: Activate>(
+    max: &mut C,
+    sum: &mut C,
+    o: &mut [C],
+    scores: &mut [C],
+    scale: C,
+    exponentials: impl FnOnce(&mut [C], C) -> C,
+) {
+    let new = widest(Largest { row: scores, scale, other: *max });
     if new == C::neg_infinity() {
-        // Nothing is visible yet.
-        row.fill(C::zero());
+        exponentials(scores, C::zero());
         return;
     }
-    let part = C::exponentials(row, scale, new);
+    let part = exponentials(scores, new);
     if *max < new && *sum > C::zero() {
         let factor = (*max - new).exp();
         *sum = *sum * factor;

@@ -12,6 +12,7 @@ use super::super::parallel::Parts;
 use super::super::scratch::with_scratch;
 use super::super::simd::{Loop, widest};
 use super::flash::{Heads, Problem, Sink, Times, softmax_step};
+use super::weights::weigh;
 
 /// Queries of a strip, and of a task at most.
 const ROWS: usize = 12;
@@ -98,10 +99,18 @@ impl<T: Store> Task<'_, T> {
                             scores.iter_mut().for_each(|x| *x *= p.softcap);
                         }
                         p.mask.add(self.batch, self.head, row + r, first + block, scores);
-                        softmax_step(scores, scale, max, sum, &mut o[r * width..][..width]);
-                        let weights = &mut weights[r * KEYS / 2..][..pairs_here];
-                        weights[pairs_here - 1] = 0;
-                        narrow_bfloat16(scores, &mut halves_of(weights)[..n]);
+                        let weights = &mut weights[r * KEYS / 2..][..KEYS / 2];
+                        softmax_step(
+                            max,
+                            sum,
+                            &mut o[r * width..][..width],
+                            scores,
+                            scale,
+                            |scores, largest| {
+                                // SAFETY: `attention` asked the processor.
+                                unsafe { weigh(scores, scale, largest, weights) }
+                            },
+                        );
                     }
                     let values = v.chunks_exact(pairs * COLUMNS);
                     for (i, panel) in values.enumerate() {

@@ -2,13 +2,16 @@
 
 use std::ops::Range;
 
+use rten_simd::SimdUnaryOp;
+
 use crate::ops::activation::Activation;
 use crate::tensor::{Element, bf16, f16};
 
 use super::super::halves::{narrow, narrow_bfloat16, widen, widen_bfloat16};
 use super::super::parallel::Parts;
 use super::super::simd::{Loop, widest};
-use super::{Compute, Offsets};
+use super::super::vector::RoughGelu;
+use super::{Compute, Offsets, activate};
 
 /// Takes the rows of a product's result. Each element is given once, from any thread.
 pub(in crate::providers::cpu) trait Sink<C>: Sync {
@@ -40,6 +43,10 @@ pub(in crate::providers::cpu) trait Store: Element {
     const BFLOAT16: bool = false;
     fn load(self) -> Self::Compute;
     fn store(x: Self::Compute) -> Self;
+    /// Applies a function to numbers that will be stored.
+    fn activate(activation: Activation, values: &mut [Self::Compute]) {
+        <Self::Compute as Compute>::activate(activation, values);
+    }
     /// Stores equally many numbers.
     fn store_all(from: &[Self::Compute], to: &mut [Self]) {
         to.iter_mut().zip(from).for_each(|(y, &x)| *y = Self::store(x));
@@ -96,7 +103,7 @@ macro_rules! store_small {
 store_small!(i8 => i32, i16 => i32, u8 => u32, u16 => u32);
 
 macro_rules! store_half {
-    ($($ty:ty => $bfloat16:literal, $some:expr, $narrow:path, $widen:path);*) => {$(
+    ($($ty:ty => $bfloat16:literal, $some:expr, $narrow:path, $widen:path, $activate:path);*) => {$(
         impl Store for $ty {
             type Compute = f32;
             const SAME: bool = false;
@@ -106,6 +113,7 @@ macro_rules! store_half {
             fn load(self) -> f32 { self.to_f32() }
             #[inline(always)]
             fn store(x: f32) -> $ty { <$ty>::from_f32(x) }
+            fn activate(activation: Activation, values: &mut [f32]) { $activate(activation, values) }
             fn store_all(from: &[f32], to: &mut [$ty]) { $narrow(from, to) }
             fn load_all(from: &[$ty], to: &mut [f32]) { $widen(from, to) }
             fn halves(slice: &[$ty]) -> Option<&[bf16]> { $some(slice) }
@@ -115,7 +123,18 @@ macro_rules! store_half {
         }
     )*};
 }
-store_half!(f16 => false, |_| None, narrow, widen; bf16 => true, Some, narrow_bfloat16, widen_bfloat16);
+store_half!(
+    f16 => false, |_| None, narrow, widen, activate;
+    bf16 => true, Some, narrow_bfloat16, widen_bfloat16, activate_roughly
+);
+
+/// As exactly as bfloat16 numbers need it.
+fn activate_roughly(activation: Activation, values: &mut [f32]) {
+    match activation {
+        Activation::Gelu { tanh: false } => RoughGelu.map_mut(values),
+        _ => activate(activation, values),
+    }
+}
 
 /// Something added to each element of the result: a bias by row or column, a residual, Gemm's C.
 #[derive(Clone, Copy)]
@@ -166,7 +185,7 @@ impl<'a, O: Store> Epilogue<'a, O> {
                 add(values, &addend.data[at..][..values.len()], addend.scale);
             }
         }
-        O::Compute::activate(self.activation, values);
+        O::activate(self.activation, values);
     }
 }
 

@@ -140,12 +140,11 @@ impl Planes {
         self.image[0] * self.image[1]
     }
 
-    /// Copies the channels of an image on all threads of the pool; what lies outside the image is `border`.
+    /// Copies the channels of an image on all threads of the pool, plane by plane; what lies outside the image is
+    /// `border`.
     pub(super) fn copy_image(&self, pool: &Pool, image: &[f32], out: &mut [f32], border: f32) {
-        let size = self.size();
-        split_mut(pool, out, size, GRAIN.div_ceil(size), |channels, out| {
-            let image = &image[channels.start * self.image()..channels.end * self.image()];
-            CopyChannels { planes: self, image, out, border }.dispatch();
+        split_mut(pool, out, self.plane, GRAIN.div_ceil(self.plane.max(1)), |range, out| {
+            CopyPlanes { planes: self, image, first: range.start, out, border }.dispatch();
         });
     }
 
@@ -163,21 +162,35 @@ impl Planes {
             return out.copy_from_slice(image);
         }
         for (phase, plane) in self.phases.iter().zip(out.chunks_exact_mut(self.plane)) {
-            let rows = if phase.columns.is_empty() { 0..0 } else { phase.rows.clone() };
-            let mut line = phase.first[0] * self.image[1] + phase.first[1];
-            let mut done = 0;
-            for row in rows {
-                let start = row * self.pitch + phase.columns.start;
-                if let Some(border) = border {
-                    plane[done..start].fill(border);
-                }
-                done = start + phase.columns.len();
-                copy_line(isa, masks, image, line, self.strides[1], &mut plane[start..done]);
-                line += self.strides[0] * self.image[1];
-            }
+            self.copy_plane(isa, masks, image, phase, plane, border);
+        }
+    }
+
+    /// Copies one plane of a channel.
+    #[inline(always)]
+    fn copy_plane<I: Isa>(
+        &self,
+        isa: I,
+        masks: &Masks<I>,
+        image: &[f32],
+        phase: &Phase,
+        plane: &mut [f32],
+        border: Option<f32>,
+    ) {
+        let rows = if phase.columns.is_empty() { 0..0 } else { phase.rows.clone() };
+        let mut line = phase.first[0] * self.image[1] + phase.first[1];
+        let mut done = 0;
+        for row in rows {
+            let start = row * self.pitch + phase.columns.start;
             if let Some(border) = border {
-                plane[done..].fill(border);
+                plane[done..start].fill(border);
             }
+            done = start + phase.columns.len();
+            copy_line(isa, masks, image, line, self.strides[1], &mut plane[start..done]);
+            line += self.strides[0] * self.image[1];
+        }
+        if let Some(border) = border {
+            plane[done..].fill(border);
         }
     }
 }
@@ -230,23 +243,26 @@ fn every_second<const N: usize>(image: &[f32], start: usize, to: &mut [f32]) {
     }
 }
 
-/// Copies some channels, with what lies outside the image.
-pub(super) struct CopyChannels<'a> {
+/// Copies planes, from the `first` one of all channels on, with what lies outside the image.
+pub(super) struct CopyPlanes<'a> {
     pub(super) planes: &'a Planes,
     pub(super) image: &'a [f32],
+    pub(super) first: usize,
     pub(super) out: &'a mut [f32],
     pub(super) border: f32,
 }
 
-impl SimdOp for CopyChannels<'_> {
+impl SimdOp for CopyPlanes<'_> {
     type Output = ();
 
     #[inline(always)]
     fn eval<I: Isa>(self, isa: I) {
+        let CopyPlanes { planes, image, first, out, border } = self;
         let masks = Masks::new(isa);
-        let (from, to) = (self.planes.image(), self.planes.size());
-        for (image, out) in self.image.chunks_exact(from).zip(self.out.chunks_exact_mut(to)) {
-            self.planes.copy(isa, &masks, image, out, Some(self.border));
+        for (i, plane) in (first..).zip(out.chunks_exact_mut(planes.plane)) {
+            let (channel, phase) = (i / planes.phases.len(), i % planes.phases.len());
+            let image = &image[channel * planes.image()..][..planes.image()];
+            planes.copy_plane(isa, &masks, image, &planes.phases[phase], plane, Some(border));
         }
     }
 }

@@ -6,7 +6,7 @@ use rten_simd::ops::BitOps;
 use super::super::super::testing::{checksum, ramp};
 use super::super::tests::{CASES, Case};
 use super::finish::LONGEST;
-use super::planes::CopyChannels;
+use super::planes::CopyPlanes;
 use super::tile::{Block, VECTORS};
 use super::*;
 use crate::ops::activation::Activation;
@@ -77,7 +77,9 @@ fn convolve<I: Isa>(isa: I, case: &Case) -> Option<Vec<f32>> {
     for image in 0..images {
         let data = &x[image * channels * planes.image()..][..channels * planes.image()];
         let mut room = vec![99.0; channels * planes.size()];
-        CopyChannels { planes: &planes, image: data, out: &mut room, border: 0.0 }.eval(isa);
+        if planes.copied() {
+            CopyPlanes { planes: &planes, image: data, first: 0, out: &mut room, border: 0.0 }.eval(isa);
+        }
         let source = if planes.copied() { &room } else { data };
         for g in 0..groups {
             for start in (0..planes.positions).step_by(2 * VECTORS * len) {
@@ -126,8 +128,8 @@ fn convolve3x3<I: Isa>(isa: I, case: &Case) -> Option<Vec<f32>> {
     let plain = Finish { bias: None, residual: None, activation, out: &out, start: 0, columns };
     for (image, data) in x.chunks_exact(channels * tiling.planes.image()).enumerate() {
         let mut room = vec![99.0; channels * size + LONGEST];
-        CopyChannels { planes: &tiling.planes, image: data, out: &mut room[..channels * size], border: 0.0 }
-            .eval(isa);
+        let out = &mut room[..channels * size];
+        CopyPlanes { planes: &tiling.planes, image: data, first: 0, out, border: 0.0 }.eval(isa);
         for lines in tiling.parts() {
             let count = tiling.count(&lines);
             let mut numbers = vec![99.0; NUMBERS * channels * count];
