@@ -4,6 +4,7 @@ use crate::ops::activation::Activation;
 use crate::tensor::Element;
 use crate::threads::Pool;
 
+use super::words::{self, Halves, Word};
 use super::{Matrix, Product, Sink, halves, panels, plain, single};
 
 /// The left operand of one block.
@@ -41,6 +42,12 @@ pub(in crate::providers::cpu) trait Compute: Element {
     const COLUMNS: usize = 64;
     /// Whether a right operand may have any strides; else its rows must be contiguous.
     const ANY_STRIDES: bool = false;
+
+    /// Columns of the parts that a product can take of a block packed as bfloat16 numbers; 0 for types that are
+    /// never packed as such, or on processors without products of them.
+    fn cut() -> usize {
+        0
+    }
 
     /// `bfloat16`: all numbers of the product are bfloat16's.
     fn pack_a(a: Matrix<'_, Self>, rows: usize, depth: usize, bfloat16: bool) -> Self::PackedA;
@@ -92,6 +99,10 @@ impl Compute for f32 {
     const ONE: f32 = 1.0;
     const COLUMNS: usize = panels::COLUMNS;
     const ANY_STRIDES: bool = true;
+
+    fn cut() -> usize {
+        if Halves::available() { 2 * words::COLUMNS } else { 0 }
+    }
 
     fn pack_a(a: Matrix<'_, f32>, rows: usize, depth: usize, bfloat16: bool) -> Self::PackedA {
         single::pack_a(a, rows, depth, bfloat16)

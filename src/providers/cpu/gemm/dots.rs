@@ -8,6 +8,7 @@ use crate::threads::Pool;
 use super::super::parallel::{Parts, split_mut};
 use super::super::scratch::with_scratch;
 use super::super::simd::{Loop, widest};
+use super::super::weights::Weights;
 use super::bytes::ByteMatrix;
 use super::words::{Bytes, COLUMNS, Fetch, Sums, Word};
 
@@ -29,7 +30,7 @@ const GRAIN: usize = 1 << 21;
 /// A constant right operand: signed bytes, in panels of `COLUMNS` columns in which the words of one depth follow one
 /// another, and the sums of the columns.
 pub(in crate::providers::cpu) struct PackedBytes {
-    words: Vec<u32>,
+    words: Weights<u32>,
     sums: Vec<i32>,
     k: usize,
     n: usize,
@@ -54,15 +55,17 @@ impl PackedBytes {
             return None;
         }
         let (panels, size) = (n.div_ceil(COLUMNS), k.div_ceil(4) * COLUMNS);
-        let (mut words, mut sums) = (vec![0; count * panels * size], vec![0; count * panels * COLUMNS]);
+        let mut sums = vec![0; count * panels * COLUMNS];
         let all = Parts::new(&mut sums);
-        split_mut(pool, &mut words, size, (1 << 16) / size.max(1) + 1, |range, out| {
-            for (i, out) in range.zip(out.chunks_exact_mut(size)) {
-                let first = i % panels * COLUMNS;
-                // SAFETY: each panel is packed once.
-                let sums = unsafe { all.get(i * COLUMNS..(i + 1) * COLUMNS) };
-                pack(matrix, i / panels, k, first..(first + COLUMNS).min(n), out, sums);
-            }
+        let words = Weights::filled(count * panels * size, |words| {
+            split_mut(pool, words, size, (1 << 16) / size.max(1) + 1, |range, out| {
+                for (i, out) in range.zip(out.chunks_exact_mut(size)) {
+                    let first = i % panels * COLUMNS;
+                    // SAFETY: each panel is packed once.
+                    let sums = unsafe { all.get(i * COLUMNS..(i + 1) * COLUMNS) };
+                    pack(matrix, i / panels, k, first..(first + COLUMNS).min(n), out, sums);
+                }
+            });
         });
         Some(PackedBytes { words, sums, k, n })
     }

@@ -103,14 +103,14 @@ macro_rules! store_small {
 store_small!(i8 => i32, i16 => i32, u8 => u32, u16 => u32);
 
 macro_rules! store_half {
-    ($($ty:ty => $bfloat16:literal, $some:expr, $narrow:path, $widen:path, $activate:path);*) => {$(
+    ($($ty:ty => $bfloat16:literal, $some:expr, $load:expr, $narrow:path, $widen:path, $activate:path);*) => {$(
         impl Store for $ty {
             type Compute = f32;
             const SAME: bool = false;
             const PACK: bool = true;
             const BFLOAT16: bool = $bfloat16;
             #[inline(always)]
-            fn load(self) -> f32 { self.to_f32() }
+            fn load(self) -> f32 { $load(self) }
             #[inline(always)]
             fn store(x: f32) -> $ty { <$ty>::from_f32(x) }
             fn activate(activation: Activation, values: &mut [f32]) { $activate(activation, values) }
@@ -124,8 +124,9 @@ macro_rules! store_half {
     )*};
 }
 store_half!(
-    f16 => false, |_| None, narrow, widen, activate;
-    bf16 => true, Some, narrow_bfloat16, widen_bfloat16, activate_roughly
+    f16 => false, |_| None, f16::to_f32, narrow, widen, activate;
+    bf16 => true, Some, |x: bf16| f32::from_bits(u32::from(x.to_bits()) << 16), narrow_bfloat16, widen_bfloat16,
+        activate_roughly
 );
 
 /// As exactly as bfloat16 numbers need it.
@@ -180,7 +181,7 @@ impl<'a, O: Store> Epilogue<'a, O> {
         for addend in self.addends.iter().flatten() {
             let at = addend.offsets.at(batch) + row * addend.row_stride + start * addend.column_stride;
             if addend.column_stride == 0 {
-                widest(Add { values, terms: &[addend.data[at].load()], scale: addend.scale });
+                widest(Add { values, terms: &addend.data[at..at + 1], scale: addend.scale });
             } else {
                 add(values, &addend.data[at..][..values.len()], addend.scale);
             }
@@ -191,9 +192,10 @@ impl<'a, O: Store> Epilogue<'a, O> {
 
 /// Adds multiples of stored numbers.
 fn add<O: Store>(values: &mut [O::Compute], terms: &[O], scale: f32) {
-    if let Some(terms) = O::same(terms) {
+    if O::SAME || O::BFLOAT16 {
         return widest(Add { values, terms, scale });
     }
+    // Vector code converts runs of these, not one.
     let mut loaded = [O::Compute::ONE; 256];
     for (values, terms) in values.chunks_mut(loaded.len()).zip(terms.chunks(loaded.len())) {
         O::load_all(terms, &mut loaded[..terms.len()]);
@@ -214,13 +216,13 @@ impl<C: Compute> Loop for Scale<'_, C> {
 }
 
 /// Adds multiples of equally many numbers, or of a single one.
-struct Add<'a, C> {
+struct Add<'a, C, O> {
     values: &'a mut [C],
-    terms: &'a [C],
+    terms: &'a [O],
     scale: f32,
 }
 
-impl<C: Compute> Loop for Add<'_, C> {
+impl<C: Compute, O: Store<Compute = C>> Loop for Add<'_, C, O> {
     type Output = ();
 
     #[inline(always)]
@@ -228,11 +230,11 @@ impl<C: Compute> Loop for Add<'_, C> {
         let Add { values, terms, scale } = self;
         match terms {
             &[x] => {
-                let x = x.scaled(scale);
+                let x = x.load().scaled(scale);
                 values.iter_mut().for_each(|y| *y = y.sum(x));
             }
-            _ if scale == 1.0 => values.iter_mut().zip(terms).for_each(|(y, &x)| *y = y.sum(x)),
-            _ => values.iter_mut().zip(terms).for_each(|(y, &x)| *y = y.sum(x.scaled(scale))),
+            _ if scale == 1.0 => values.iter_mut().zip(terms).for_each(|(y, &x)| *y = y.sum(x.load())),
+            _ => values.iter_mut().zip(terms).for_each(|(y, &x)| *y = y.sum(x.load().scaled(scale))),
         }
     }
 }

@@ -111,12 +111,18 @@ fn tile(
         if k == 0 {
             sums.fill(0.0);
         }
-        let panels = |block: usize| &*b.block(matrix, columns.start / b.columns, block).halves().0;
-        for (block, start) in (0..k).step_by(DEPTH).enumerate() {
+        // The panels of a block of depth, each of so many words.
+        let panels = |start: usize| {
             let size = DEPTH.min(k - start).div_ceil(2) * COLUMNS;
-            for (panel, b) in panels(block).chunks_exact(size).enumerate() {
-                let rest = &panels(block)[(panel + 1) * size..];
-                let next = if rest.is_empty() && start + DEPTH < k { panels(block + 1) } else { rest };
+            let all = &*b.block(matrix, columns.start / b.columns, start / DEPTH).halves().0;
+            let first = columns.start % b.columns / COLUMNS;
+            (&all[first * size..(first + width.div_ceil(COLUMNS)) * size], size)
+        };
+        for start in (0..k).step_by(DEPTH) {
+            let (here, size) = panels(start);
+            for (panel, b) in here.chunks_exact(size).enumerate() {
+                let rest = &here[(panel + 1) * size..];
+                let next = if rest.is_empty() && start + DEPTH < k { panels(start + DEPTH).0 } else { rest };
                 let place = (count, width, panel * COLUMNS);
                 let next = &next[..size.min(next.len())];
                 panel_product(sums, place, (&left[start / 2..], stride), b, next, start > 0);

@@ -20,6 +20,8 @@ pub(in crate::providers::cpu) struct PackedA<C: Compute> {
 pub(in crate::providers::cpu) struct PackedB<C: Compute> {
     /// Columns of a block; the last one may have fewer.
     pub(super) columns: usize,
+    /// Columns of the parts that tiles may take of a block: all, or those of a few panels.
+    pub(super) unit: usize,
     column_blocks: usize,
     depth_blocks: usize,
     /// By matrix, block of columns, block of depth.
@@ -82,10 +84,14 @@ impl<C: Compute> PackedB<C> {
         pool: &Pool,
         bfloat16: bool,
     ) -> Self {
-        // Two blocks a thread, so that an uneven start evens out.
-        let unit = if bfloat16 { 64 } else { C::COLUMNS };
-        let columns =
-            n.div_ceil(2 * pool.threads()).next_multiple_of(unit).clamp(128 / unit * unit, 512 / unit * unit);
+        let cut = if bfloat16 { C::cut() } else { 0 };
+        let unit = if cut > 0 { cut } else { C::COLUMNS };
+        let most = 512 / unit * unit;
+        let columns = match cut > 0 {
+            true => n.div_ceil(n.div_ceil(most).max(1)).next_multiple_of(unit).max(unit),
+            // Two blocks a thread, so that an uneven start evens out.
+            false => n.div_ceil(2 * pool.threads()).next_multiple_of(unit).clamp(128 / unit * unit, most),
+        };
         let (column_blocks, depth_blocks) = (n.div_ceil(columns), k.div_ceil(C::DEPTH));
         let blocks =
             in_parallel(pool, matrices.len() * column_blocks * depth_blocks, columns * C::DEPTH, |at| {
@@ -94,7 +100,7 @@ impl<C: Compute> PackedB<C> {
                 let matrix = &matrices[block / column_blocks];
                 C::pack_b(matrix.at(p, j), C::DEPTH.min(k - p), columns.min(n - j), bfloat16)
             });
-        PackedB { columns, column_blocks, depth_blocks, blocks }
+        PackedB { columns, unit: if cut > 0 { unit } else { columns }, column_blocks, depth_blocks, blocks }
     }
 
     /// Packs `count` matrices that lie one after the other, row-major or each transposed, converting

@@ -123,25 +123,28 @@ impl<'a, C: Compute> Shared<'a, C> {
 fn tile_size<C: Compute>(product: &Product<'_, C>, threads: usize) -> (usize, usize) {
     let &Product { batch, m, n, k, .. } = product;
     let wanted = (batch * m * n * k.max(1) / GRAIN).clamp(1, threads * 2);
-    let (column_unit, row_unit) = (64, if let Left::Packed(a, _) = product.a { a.rows } else { 12 });
-    let mut columns = match product.b {
-        Right::Packed(b, _) => b.columns,
-        _ => n.div_ceil(n.div_ceil(COLUMNS)).next_multiple_of(column_unit),
+    let row_unit = if let Left::Packed(a, _) = product.a { a.rows } else { 12 };
+    // Of a packed operand a tile takes whole units of one block.
+    let (packed, unit, mut columns) = match product.b {
+        Right::Packed(b, _) => (true, b.unit, b.columns),
+        _ => (false, 64, n.div_ceil(n.div_ceil(COLUMNS)).next_multiple_of(64)),
     };
     let mut rows = m.next_multiple_of(row_unit);
     let tiles = |rows: usize, columns: usize| batch * m.div_ceil(rows) * n.div_ceil(columns);
     while tiles(rows, columns) < wanted {
-        if columns > 128 && !matches!(product.b, Right::Packed(..)) {
-            columns = (columns / 2).next_multiple_of(column_unit);
+        // What is packed anew for each tile asks for many rows.
+        let wide = if packed { columns > unit && columns >= rows } else { columns > 2 * unit };
+        if wide {
+            columns = (columns / 2).next_multiple_of(unit);
         } else if rows > row_unit && rows > 48 {
             rows = (rows / 2).next_multiple_of(row_unit);
-        } else if columns > 2 * column_unit && !matches!(product.b, Right::Packed(..)) {
-            columns = (columns / 2).next_multiple_of(column_unit);
+        } else if columns > unit && packed {
+            columns = (columns / 2).next_multiple_of(unit);
         } else {
             break;
         }
     }
-    let most = if matches!(product.b, Right::Packed(..)) { PACKED_TILE } else { TILE };
+    let most = if packed { PACKED_TILE } else { TILE };
     while rows * columns > most && rows > row_unit {
         rows = (rows / 2).next_multiple_of(row_unit);
     }
