@@ -17,6 +17,8 @@ use std::time::{Duration, Instant};
 /// How long a thread looks for work before it sleeps: more than the steps of a model that one thread
 /// computes alone usually take.
 const PATIENCE: Duration = Duration::from_micros(100);
+/// How long it keeps its processor meanwhile; then others that have work may use it.
+const SELFISH: Duration = Duration::from_micros(10);
 
 /// A fork-join pool. Dropping it ends its threads.
 pub(crate) struct Pool {
@@ -229,8 +231,12 @@ fn patiently(mut done: impl FnMut() -> bool) {
         for _ in 0..8 {
             std::hint::spin_loop();
         }
-        if start.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
+        let waited = start.get_or_insert_with(Instant::now).elapsed();
+        if waited > PATIENCE {
             return;
+        }
+        if waited > SELFISH {
+            std::thread::yield_now();
         }
     }
 }
