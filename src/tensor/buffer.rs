@@ -36,18 +36,14 @@ unsafe impl Send for Buffer {}
 unsafe impl Sync for Buffer {}
 
 impl Buffer {
-    /// `len` zeroed bytes, aligned to 64.
+    /// `len` zeroed bytes, aligned to 64. Large ones are the system's: what is not written takes no room.
     pub(crate) fn zeroed(len: usize) -> Result<Self, AllocError> {
-        let buffer = Self::unwritten(len)?;
-        // SAFETY: nobody else has this memory yet.
-        unsafe { buffer.ptr.write_bytes(0, len) };
-        Ok(buffer)
-    }
-
-    /// `len` bytes aligned to 64, not to be read before they are written. Memory of the system's that is not
-    /// written takes no room.
-    pub(crate) fn unwritten(len: usize) -> Result<Self, AllocError> {
-        Ok(Self::from_owned(OwnedBytes::new(len)?))
+        let owned = OwnedBytes::new(len)?;
+        if !owned.mapped {
+            // SAFETY: nobody else has this memory yet.
+            unsafe { owned.ptr.write_bytes(0, len) };
+        }
+        Ok(Self::from_owned(owned))
     }
 
     /// Memory aligned to 64 whose content is unspecified.
@@ -177,6 +173,8 @@ impl std::fmt::Display for AllocError {
 struct OwnedBytes {
     ptr: NonNull<u8>,
     layout: Layout,
+    /// Whether the system gave it for this alone.
+    mapped: bool,
 }
 
 // SAFETY: plain memory without thread affinity.
@@ -188,37 +186,68 @@ impl OwnedBytes {
     fn new(len: usize) -> Result<Self, AllocError> {
         let layout = Layout::from_size_align(len, ALIGNMENT).map_err(|_| AllocError { bytes: len })?;
         if len == 0 {
-            return Ok(OwnedBytes { ptr: NonNull::<u64>::dangling().cast(), layout });
+            return Ok(OwnedBytes { ptr: NonNull::<u64>::dangling().cast(), layout, mapped: false });
+        }
+        if let Some(ptr) = map(len) {
+            return Ok(OwnedBytes { ptr, layout, mapped: true });
         }
         // SAFETY: the layout's size is not zero.
         let ptr = unsafe { std::alloc::alloc(layout) };
         let ptr = NonNull::new(ptr).ok_or(AllocError { bytes: len })?;
-        advise_large_pages(ptr, len);
-        Ok(OwnedBytes { ptr, layout })
+        Ok(OwnedBytes { ptr, layout, mapped: false })
     }
 }
 
-/// Asks for large pages, before the memory is first written: a run goes through megabytes of weights and
-/// activations, and finding where small pages lie takes up to a fifth of its time.
-fn advise_large_pages(ptr: NonNull<u8>, len: usize) {
-    /// Of x86-64, and of ARM with the usual pages. What lies outside whole ones keeps small pages.
+/// Zeros from the system in large pages, for what has room for some: a run goes through megabytes of weights and
+/// activations, and finding where small pages lie takes up to a fifth of its time. `None` where the system has no
+/// such pages to ask for, or no memory.
+#[cfg(target_os = "linux")]
+fn map(len: usize) -> Option<NonNull<u8>> {
+    /// Of x86-64, and of ARM with the usual pages. What follows the last whole one has small pages.
     const LARGE: usize = 2 << 20;
-    #[cfg(target_os = "linux")]
-    if len >= LARGE {
-        let (start, end) =
-            (ptr.addr().get().next_multiple_of(LARGE), (ptr.addr().get() + len) / LARGE * LARGE);
-        if start < end {
-            // SAFETY: the range lies inside the allocation, and the advice does not change its content. A
-            // system that refuses leaves it as it is.
-            unsafe { libc::madvise(ptr.as_ptr().with_addr(start).cast(), end - start, libc::MADV_HUGEPAGE) };
+    let room = len.checked_add(LARGE).filter(|_| len >= LARGE)?;
+    let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+    // SAFETY: new memory, of which the ends that are not used are given back; the advice does not change its
+    // content, and a system that refuses it leaves it as it is.
+    unsafe {
+        let start = libc::mmap(std::ptr::null_mut(), room, access, kind, -1, 0);
+        if start == libc::MAP_FAILED {
+            return None;
         }
+        let skipped = start.addr().next_multiple_of(LARGE) - start.addr();
+        let ptr = start.byte_add(skipped);
+        let end = (skipped + len).next_multiple_of(page()).min(room);
+        if skipped > 0 {
+            libc::munmap(start, skipped);
+        }
+        if end < room {
+            libc::munmap(start.byte_add(end), room - end);
+        }
+        libc::madvise(ptr, len / LARGE * LARGE, libc::MADV_HUGEPAGE);
+        NonNull::new(ptr.cast())
     }
-    #[cfg(not(target_os = "linux"))]
-    let _ = (ptr, len, LARGE);
+}
+
+#[cfg(not(target_os = "linux"))]
+fn map(_len: usize) -> Option<NonNull<u8>> {
+    None
+}
+
+/// Bytes of a page.
+#[cfg(target_os = "linux")]
+fn page() -> usize {
+    // SAFETY: a question about the system.
+    usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
 }
 
 impl Drop for OwnedBytes {
     fn drop(&mut self) {
+        #[cfg(target_os = "linux")]
+        if self.mapped {
+            // SAFETY: mapped by `new` with this length; the system counts whole pages.
+            unsafe { libc::munmap(self.ptr.as_ptr().cast(), self.layout.size()) };
+            return;
+        }
         if self.layout.size() != 0 {
             // SAFETY: allocated by `new` with this layout.
             unsafe { std::alloc::dealloc(self.ptr.as_ptr(), self.layout) };

@@ -30,12 +30,8 @@ impl<T: Element> Weights<T> {
     /// `len` elements, written by `fill` in the place of zeros. Panics when the host has no memory left.
     pub(super) fn filled(len: usize, fill: impl FnOnce(&mut [T])) -> Self {
         let (piece, start) = take(len * size_of::<T>());
-        // SAFETY: nobody else has this part of the piece yet; it is aligned to 64, and zero is an element.
-        fill(unsafe {
-            let part = piece.as_ptr().add(start).cast::<T>();
-            part.write_bytes(0, len);
-            std::slice::from_raw_parts_mut(part, len)
-        });
+        // SAFETY: nobody else has this part of the piece yet; it is aligned to 64, and its zeros are elements.
+        fill(unsafe { std::slice::from_raw_parts_mut(piece.as_ptr().add(start).cast::<T>(), len) });
         Weights { piece, start, len, _element: PhantomData }
     }
 }
@@ -49,9 +45,9 @@ impl<T: Element> Deref for Weights<T> {
     }
 }
 
-/// A piece, and where a part of it begins that nobody else has, aligned to [`ALIGNMENT`].
+/// A piece of zeros, and where a part of it begins that nobody had before, aligned to [`ALIGNMENT`].
 fn take(bytes: usize) -> (Arc<Buffer>, usize) {
-    let new = |bytes: usize| Arc::new(Buffer::unwritten(bytes).unwrap_or_else(|e| panic!("{e}")));
+    let new = |bytes: usize| Arc::new(Buffer::zeroed(bytes).unwrap_or_else(|e| panic!("{e}")));
     if bytes == 0 || bytes >= PIECE / 4 {
         return (new(bytes), 0);
     }
