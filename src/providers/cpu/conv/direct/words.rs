@@ -7,6 +7,8 @@ mod block;
 mod panels;
 mod store;
 mod thin;
+#[cfg(target_arch = "x86_64")]
+mod vectors;
 
 use std::ops::Range;
 
@@ -152,7 +154,7 @@ impl WordPlan {
         image: &Image<'_, T>,
         first: &[u32],
         room: &mut [u32],
-        store: &dyn Store,
+        store: &dyn Store<T::Word>,
     ) {
         let [groups, m, depth] = panels.shape();
         let (thinned, room) = match &self.thin {
@@ -204,10 +206,9 @@ impl WordPlan {
                         columns: column..(column + columns).min(positions),
                         lines: self.lines,
                         rows: g * m + row..g * m + (row + rows).min(m),
-                        store,
                         room: &mut *room,
                     };
-                    block.compute::<T::Word>();
+                    store.block(block);
                 }
             });
         });
@@ -223,7 +224,7 @@ impl WordPlan {
         image: &Image<'_, T>,
         first: &[u32],
         width: usize,
-        store: &dyn Store,
+        store: &dyn Store<T::Word>,
     ) {
         let [groups, m, depth] = panels.shape();
         let strips = self.positions.div_ceil(width);
@@ -245,10 +246,9 @@ impl WordPlan {
                         columns,
                         lines: self.lines,
                         rows: g * m..(g + 1) * m,
-                        store,
                         room,
                     };
-                    block.compute::<T::Word>();
+                    store.block(block);
                 }
             });
         });
