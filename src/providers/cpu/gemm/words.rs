@@ -22,7 +22,8 @@ pub(in crate::providers::cpu) trait Word: Send + Sync + 'static {
     }
 
     /// A panel of `R` rows, by depth, times `V` vectors of words at each of `taps` from `planes` on; sums begin
-    /// with `first`, one for each row, and go to `sink`. Only the words in `mask` are read of the last vector.
+    /// with `first`, one for each row, and go to `sink`. Only the words in `mask` are read of the last vector. What
+    /// lies `ahead` of each word of the panel is fetched.
     ///
     /// # Safety
     /// `available()`; `panel` must have `R` words for each tap, `first` `R` of them; the words that are read must
@@ -31,11 +32,12 @@ pub(in crate::providers::cpu) trait Word: Send + Sync + 'static {
         sink: &S,
         first: *const u32,
         panel: *const u32,
+        ahead: usize,
         taps: &[usize],
         planes: *const u32,
         mask: u16,
     ) {
-        missing((sink, first, panel, taps, planes, mask))
+        missing((sink, first, panel, ahead, taps, planes, mask))
     }
 
     /// The products of words at `a` and `b`, summed for every 8th: rows of one sum, which begin with `first`.
@@ -185,6 +187,7 @@ macro_rules! word {
                 sink: &S,
                 first: *const u32,
                 mut panel: *const u32,
+                ahead: usize,
                 taps: &[usize],
                 planes: *const u32,
                 mask: u16,
@@ -195,6 +198,7 @@ macro_rules! word {
                         std::array::from_fn(|r| [_mm512_set1_epi32(*first.add(r) as i32); V]);
                     for &tap in taps {
                         let from = planes.add(tap);
+                        _mm_prefetch::<_MM_HINT_T1>(panel.wrapping_add(ahead).cast());
                         let left: [__m512i; V] = std::array::from_fn(|v| match v + 1 == V {
                             true => _mm512_maskz_loadu_epi32(mask, from.add(v * VECTOR).cast()),
                             false => _mm512_loadu_si512(from.add(v * VECTOR).cast()),
@@ -324,6 +328,7 @@ mod tests {
                     &out,
                     first.as_ptr(),
                     panel_words.as_ptr(),
+                    0,
                     &taps,
                     planes_words.as_ptr(),
                     0b111,

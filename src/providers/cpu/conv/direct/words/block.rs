@@ -60,12 +60,14 @@ impl Block<'_> {
             }
             for (i, row) in self.rows.clone().step_by(ROWS).enumerate() {
                 let rows = row..(row + ROWS).min(self.rows.end);
-                for ((start, count), runs) in tiles.clone().zip(&runs) {
+                for (t, ((start, count), runs)) in tiles.clone().zip(&runs).enumerate() {
+                    // The first tile fetches the next panel, which may lie in memory.
+                    let ahead = if t == 0 { ROWS * depth } else { 0 };
                     let tile = Tile::<_, true> { store, rows: rows.clone(), runs };
                     if runs.gaps() {
-                        self.tile::<W, _>(i, start, count, &tile);
+                        self.tile::<W, _>((i, ahead), start, count, &tile);
                     } else {
-                        self.tile::<W, _>(i, start, count, &tile.without_gaps());
+                        self.tile::<W, _>((i, ahead), start, count, &tile.without_gaps());
                     }
                 }
             }
@@ -87,7 +89,7 @@ impl Block<'_> {
     }
 
     /// The sums of the panel `i` at `count` positions.
-    fn tile<W: Word, S: TileSink>(&self, i: usize, start: usize, count: usize, sink: &S) {
+    fn tile<W: Word, S: TileSink>(&self, (i, ahead): (usize, usize), start: usize, count: usize, sink: &S) {
         let depth = self.taps.len();
         // SAFETY: all panels, and what sums begin with, were asserted in `compute`.
         let (first, panel) =
@@ -99,9 +101,9 @@ impl Block<'_> {
         unsafe {
             let planes = self.planes.as_ptr().add(start - self.base);
             match vectors {
-                1 => W::tile::<S, ROWS, 1>(sink, first, panel, self.taps, planes, mask),
-                2 => W::tile::<S, ROWS, 2>(sink, first, panel, self.taps, planes, mask),
-                _ => W::tile::<S, ROWS, VECTORS>(sink, first, panel, self.taps, planes, mask),
+                1 => W::tile::<S, ROWS, 1>(sink, first, panel, ahead, self.taps, planes, mask),
+                2 => W::tile::<S, ROWS, 2>(sink, first, panel, ahead, self.taps, planes, mask),
+                _ => W::tile::<S, ROWS, VECTORS>(sink, first, panel, ahead, self.taps, planes, mask),
             }
         }
     }
