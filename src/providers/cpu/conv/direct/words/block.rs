@@ -18,11 +18,10 @@ pub(in crate::providers::cpu) struct Block<'a> {
     pub(super) panels: &'a [u32],
     /// What sums begin with, for whole panels.
     pub(super) first: &'a [u32],
-    /// Where each row of the right operand begins in `planes`, for the position `base`.
+    /// Where each row of the right operand begins in `planes`.
     pub(super) taps: &'a [usize],
-    pub(super) base: usize,
     pub(super) planes: &'a [u32],
-    /// Positions from `base` on, gaps included.
+    /// Positions, gaps included.
     pub(super) columns: Range<usize>,
     pub(super) lines: Lines,
     /// Output channels; the last panel may have fewer than others.
@@ -38,11 +37,7 @@ impl Block<'_> {
         let panels = self.rows.len().div_ceil(ROWS);
         let farthest = self.taps.iter().fold(0, |last, &tap| last.max(tap));
         assert!(W::available() && self.panels.len() >= panels * ROWS * depth);
-        assert!(
-            start >= self.base
-                && self.first.len() >= panels * ROWS
-                && farthest + end <= self.planes.len() + self.base
-        );
+        assert!(self.first.len() >= panels * ROWS && farthest + end <= self.planes.len());
         // One or two positions more than whole vectors are cheaper as vectors of rows.
         let alone = match (end - start) % VECTOR {
             rest @ 1..=2 => rest,
@@ -75,7 +70,7 @@ impl Block<'_> {
         for position in whole..end {
             let room = &mut self.room[..ROWS * depth];
             for (to, &tap) in room.as_chunks_mut::<ROWS>().0.iter_mut().zip(self.taps) {
-                *to = [self.planes[tap + position - self.base]; ROWS];
+                *to = [self.planes[tap + position]; ROWS];
             }
             let runs = Runs::new(self.lines, position, 1);
             for (i, row) in self.rows.clone().step_by(ROWS).enumerate() {
@@ -99,7 +94,7 @@ impl Block<'_> {
         // SAFETY: the instructions, and the farthest position of all taps, were asserted in `compute`; the mask
         // leaves out what follows the last position.
         unsafe {
-            let planes = self.planes.as_ptr().add(start - self.base);
+            let planes = self.planes.as_ptr().add(start);
             match vectors {
                 1 => W::tile::<S, ROWS, 1>(sink, first, panel, ahead, self.taps, planes, mask),
                 2 => W::tile::<S, ROWS, 2>(sink, first, panel, ahead, self.taps, planes, mask),
