@@ -40,6 +40,8 @@ pub(in crate::providers::cpu) use halves::panel_product;
 pub(in crate::providers::cpu) use packed::{PackedA, PackedB};
 pub(in crate::providers::cpu) use source::{InMemory, Source};
 pub(in crate::providers::cpu) use tiles::{Shared, multiply, multiply_block};
+#[cfg(not(target_arch = "x86_64"))]
+pub(in crate::providers::cpu) use words::missing;
 pub(in crate::providers::cpu) use words::{
     Bytes as ByteWord, COLUMNS, Halves as HalfWord, SumVector, TileSink, VECTOR, Word,
 };

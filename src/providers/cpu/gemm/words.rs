@@ -37,7 +37,9 @@ pub(in crate::providers::cpu) trait Word: Send + Sync + 'static {
         planes: *const u32,
         mask: u16,
     ) {
-        missing((sink, first, panel, ahead, taps, planes, mask))
+        let sums: [SumVector; V] = missing((S::SHORT, first, panel, ahead, taps, planes, mask));
+        // SAFETY: nobody comes here.
+        unsafe { sink.row(R, sums) }
     }
 
     /// The products of words at `a` and `b`, summed for every 8th: rows of one sum, which begin with `first`.
@@ -45,7 +47,8 @@ pub(in crate::providers::cpu) trait Word: Send + Sync + 'static {
     /// # Safety
     /// `available()`; `a` and `b` must have 8 times `depth` words, `first` 8.
     unsafe fn column<S: TileSink>(sink: &S, first: *const u32, a: *const u32, b: *const u32, depth: usize) {
-        missing((sink, first, a, b, depth))
+        // SAFETY: nobody comes here.
+        unsafe { sink.row(0, [missing((first, a, b, depth))]) }
     }
 }
 
@@ -97,7 +100,7 @@ pub(in crate::providers::cpu) trait TileSink {
 }
 
 /// What functions do on a processor that has none of these products, where nobody may call them.
-fn missing<T>(_arguments: T) {
+pub(in crate::providers::cpu) fn missing<T, R>(_arguments: T) -> R {
     unreachable!("a product of words on a processor without such products")
 }
 

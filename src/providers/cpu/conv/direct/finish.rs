@@ -90,6 +90,7 @@ pub(super) fn activate_rest(activation: Activation, written: &mut [f32]) {
 }
 
 /// Applies an activation to vectors.
+#[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(super) fn activate_vectors<I: Isa, const N: usize>(
     isa: I,

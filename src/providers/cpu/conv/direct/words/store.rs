@@ -25,10 +25,7 @@ pub(super) trait Rows: Sync {
     ///
     /// # Safety
     /// As of `TileSink::row`; sums at the same positions are given once.
-    unsafe fn row<const V: usize, const GAPS: bool>(&self, row: usize, runs: &Runs, sums: [SumVector; V]) {
-        let _ = (row, runs, sums);
-        unreachable!("sums of words on a processor that has no products of them")
-    }
+    unsafe fn row<const V: usize, const GAPS: bool>(&self, row: usize, runs: &Runs, sums: [SumVector; V]);
 }
 
 /// The positions of a tile that are the output's, where they follow one another.
@@ -195,16 +192,30 @@ pub(super) struct Rounded<'a, F>(pub(super) &'a RoundedToHalf<'a>, pub(super) F)
 #[cfg(not(target_arch = "x86_64"))]
 mod elsewhere {
     use super::*;
+    use crate::providers::cpu::gemm::missing;
 
-    impl Rows for WholeSums<'_> {
-        const SHORT: bool = false;
-    }
+    macro_rules! rows {
+        ($store:ty, $self:ident, $place:expr, $rest:expr) => {
+            impl Rows for $store {
+                const SHORT: bool = false;
 
-    impl Rows for Requantized<'_> {
-        const SHORT: bool = false;
+                unsafe fn row<const V: usize, const GAPS: bool>(
+                    &$self,
+                    row: usize,
+                    runs: &Runs,
+                    sums: [SumVector; V],
+                ) {
+                    missing(($place.range(row, runs), runs.lanes(0), runs.place::<GAPS>(0), sums, $rest))
+                }
+            }
+        };
     }
-
-    impl Rows for Rounded<'_, ()> {
-        const SHORT: bool = false;
-    }
+    rows!(WholeSums<'_>, self, self.0, self.0.out);
+    rows!(Requantized<'_>, self, self.place, (self.place.out, self.factors, self.zero, self.signed));
+    rows!(
+        Rounded<'_, ()>,
+        self,
+        self.0.place,
+        (self.0.place.out, self.0.residual, self.0.activation, self.1)
+    );
 }
