@@ -27,6 +27,8 @@ use block::Block;
 pub(in crate::providers::cpu) use panels::WordPanels;
 pub(in crate::providers::cpu) use store::{Place, Requantized, RoundedToHalf, Store, WholeSums};
 use thin::Thin;
+#[cfg(target_arch = "x86_64")]
+pub(super) use vectors::{Function, HardSwish, Identity, Other, Relu};
 
 /// Rows of a panel, whose sums with three vectors of positions registers hold.
 const ROWS: usize = 8;

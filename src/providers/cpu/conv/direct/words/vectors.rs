@@ -101,7 +101,7 @@ impl<F: Function> Rows for Rounded<'_, F> {
 }
 
 /// A function of sums. Its methods are to be `#[inline(always)]`.
-pub(super) trait Function: Sync {
+pub(in super::super) trait Function: Sync {
     /// See `TileSink`.
     const SHORT: bool;
 
@@ -110,10 +110,10 @@ pub(super) trait Function: Sync {
     unsafe fn eval<const V: usize>(&self, sums: [__m512; V]) -> [__m512; V];
 }
 
-pub(super) struct Identity;
-pub(super) struct Relu;
-pub(super) struct HardSwish;
-pub(super) struct Other(pub(super) Activation);
+pub(in super::super) struct Identity;
+pub(in super::super) struct Relu;
+pub(in super::super) struct HardSwish;
+pub(in super::super) struct Other(pub(in super::super) Activation);
 
 impl Function for Identity {
     const SHORT: bool = true;
