@@ -101,19 +101,13 @@ impl<T: Element, F: Fold<T>> Kernel for Windowed<T, F> {
         let planes = y.len() / out.max(1);
         let y = Parts::new(y.slice::<T>());
         cx.pool.split(planes, (1 << 15) / out.max(1) + 1, |range| {
-            with_scratch([line], |[sums]: [&mut [F::Sum]; 1]| {
+            with_scratch([line, table.width()], |[sums, columns]: [&mut [F::Sum]; 2]| {
                 for plane in range {
                     let image = &x[plane * table.plane()..][..table.plane()];
                     // SAFETY: each plane is written by one piece of the split.
                     let y = unsafe { y.get(plane * out..(plane + 1) * out) };
-                    for (i, y) in y.chunks_mut(line).enumerate() {
-                        sums.fill(self.fold.start());
-                        self.add_line(table, i, image, sums);
-                        let count = |j: usize| counts.get(i * line + j).copied().unwrap_or(1);
-                        for (j, (y, &sum)) in y.iter_mut().zip(&*sums).enumerate() {
-                            *y = self.fold.finish(sum, count(j));
-                        }
-                    }
+                    let sums = &mut *sums;
+                    widest(Plane { fold: &self.fold, table, counts, image, columns: &mut *columns, sums, y });
                 }
             });
         });
@@ -121,52 +115,67 @@ impl<T: Element, F: Fold<T>> Kernel for Windowed<T, F> {
     }
 }
 
-impl<T: Element, F: Fold<T>> Windowed<T, F> {
-    /// Adds every element of the windows of one output line.
-    fn add_line(&self, table: &PatchTable, i: usize, image: &[T], sums: &mut [F::Sum]) {
-        let stride = table.stride();
-        table.taps(i, |_, start, range, at| {
-            if range.is_empty() {
-                return;
-            }
-            let from = &image[(start as isize + (range.start * stride) as isize + at) as usize..];
-            widest(AddTap { fold: &self.fold, sums: &mut sums[range.clone()], from, stride });
-        });
-    }
-}
-
-/// Adds an element to each sum, at a stride.
-struct AddTap<'a, T, F: Fold<T>> {
+/// Pools one plane: for each output line the columns of its windows, then these along the line.
+struct Plane<'a, T, F: Fold<T>> {
     fold: &'a F,
+    table: &'a PatchTable,
+    counts: &'a [usize],
+    image: &'a [T],
+    /// A line of the image, and one of the output.
+    columns: &'a mut [F::Sum],
     sums: &'a mut [F::Sum],
-    from: &'a [T],
-    stride: usize,
+    y: &'a mut [T],
 }
 
-impl<T: Element, F: Fold<T>> Loop for AddTap<'_, T, F> {
+impl<T: Element, F: Fold<T>> Loop for Plane<'_, T, F> {
     type Output = ();
 
     #[inline(always)]
     fn run(self) {
-        let AddTap { fold, sums, from, stride } = self;
-        match stride {
-            1 => sums.iter_mut().zip(from).for_each(|(sum, &x)| *sum = fold.add(*sum, x)),
-            2 => {
-                // Pairs are loaded as vectors, single elements at a stride are not.
-                let (pairs, rest) = from.as_chunks::<2>();
-                let whole = pairs.len().min(sums.len());
-                for i in 0..whole {
-                    sums[i] = fold.add(sums[i], pairs[i][0]);
-                }
-                if let (Some(sum), Some(&x)) = (sums.get_mut(whole), rest.first()) {
-                    *sum = fold.add(*sum, x);
+        let Plane { fold, table, counts, image, columns, sums, y } = self;
+        let (line, stride) = (table.line(), table.stride());
+        for (i, y) in y.chunks_mut(line.max(1)).enumerate() {
+            columns.fill(fold.start());
+            for start in table.rows(i) {
+                let row = &image[start..][..columns.len()];
+                columns.iter_mut().zip(row).for_each(|(sum, &x)| *sum = fold.add(*sum, x));
+            }
+            sums.fill(fold.start());
+            for (range, at) in table.spans() {
+                if !range.is_empty() {
+                    let from = &columns[((range.start * stride) as isize + at) as usize..];
+                    join(fold, &mut sums[range.clone()], from, stride);
                 }
             }
-            _ => sums
-                .iter_mut()
-                .zip(from.iter().step_by(stride))
-                .for_each(|(sum, &x)| *sum = fold.add(*sum, x)),
+            match counts.get(i * line..(i + 1) * line) {
+                Some(counts) => {
+                    for ((y, &sum), &count) in y.iter_mut().zip(&*sums).zip(counts) {
+                        *y = fold.finish(sum, count);
+                    }
+                }
+                None => y.iter_mut().zip(&*sums).for_each(|(y, &sum)| *y = fold.finish(sum, 1)),
+            }
         }
+    }
+}
+
+/// Adds a part to each sum, at a stride.
+#[inline(always)]
+fn join<T: Element, F: Fold<T>>(fold: &F, sums: &mut [F::Sum], from: &[F::Sum], stride: usize) {
+    match stride {
+        1 => sums.iter_mut().zip(from).for_each(|(sum, &x)| *sum = fold.join(*sum, x)),
+        2 => {
+            // Pairs are loaded as vectors, single elements at a stride are not.
+            let (pairs, rest) = from.as_chunks::<2>();
+            let whole = pairs.len().min(sums.len());
+            for i in 0..whole {
+                sums[i] = fold.join(sums[i], pairs[i][0]);
+            }
+            if let (Some(sum), Some(&x)) = (sums.get_mut(whole), rest.first()) {
+                *sum = fold.join(*sum, x);
+            }
+        }
+        _ => sums.iter_mut().zip(from.iter().step_by(stride)).for_each(|(sum, &x)| *sum = fold.join(*sum, x)),
     }
 }
 

@@ -1,5 +1,5 @@
 //! Convolution in bfloat16 with constant weights, over one or two axes: as words of two channels where the processor
-//! has products of them; depthwise in `f32`, a channel at a time.
+//! has products of them; depthwise in `f32`, sixteen channels or one at a time.
 
 use crate::ops::OpError;
 use crate::ops::conv::Conv;
@@ -10,7 +10,10 @@ use super::super::gemm::{HalfWord, Left};
 use super::super::halves::{narrow_bfloat16, widen_bfloat16};
 use super::super::parallel::Parts;
 use super::super::{Argument, Kernel, KernelContext, Prepared};
-use super::direct::{Channels, DepthwisePlane, Image, Place, RoundedToHalf, WordPanels, WordPlan};
+use super::direct::{
+    ChannelImages, ChannelLanes, Channels, DepthwisePlane, Image, Place, RoundedToHalf, WordPanels, WordPlan,
+    lane_kernels,
+};
 use super::general;
 
 pub(super) struct HalfConv {
@@ -21,13 +24,20 @@ pub(super) struct HalfConv {
 
 enum Weight {
     Words(WordPanels<HalfWord>),
-    /// A kernel for each output channel.
-    Depthwise(Vec<f32>),
+    Depthwise(Kernels),
+}
+
+/// A kernel for each output channel.
+struct Kernels {
+    floats: Vec<f32>,
+    /// The same for sixteen channels at a time, where each has one output.
+    lanes: Option<Vec<f32>>,
 }
 
 /// What depends on shapes.
 enum State {
     Words(Box<WordPlan>),
+    Lanes(ChannelLanes),
     Depthwise(DepthwisePlane),
     General(general::State),
 }
@@ -39,7 +49,9 @@ impl HalfConv {
         let aligned = weight.aligned()?;
         let elements = aligned.view().slice::<bf16>();
         let weight = if op.group > 1 && shape[1] == 1 {
-            Weight::Depthwise(elements.iter().map(|x| x.to_f32()).collect())
+            let floats: Vec<f32> = elements.iter().map(|x| x.to_f32()).collect();
+            let lanes = (shape[0] == op.group).then(|| lane_kernels(&floats, shape[2..].iter().product()));
+            Weight::Depthwise(Kernels { floats, lanes })
         } else {
             let sizes = [op.group, shape[0] / op.group, shape[1], shape[2..].iter().product()];
             match WordPanels::of_halves(elements, sizes, pool) {
@@ -50,7 +62,8 @@ impl HalfConv {
         Ok(Some(HalfConv { op: op.clone(), weight, threads: pool.threads() }))
     }
 
-    fn state(&self, x: &[usize], w: &[usize]) -> Result<State, OpError> {
+    /// `residual`: whether something is added to the outputs.
+    fn state(&self, x: &[usize], w: &[usize], residual: bool) -> Result<State, OpError> {
         let geometry = self.op.window.geometry(&x[2..], &w[2..])?;
         let empty = x.contains(&0) || w.contains(&0);
         let state = match &self.weight {
@@ -58,7 +71,11 @@ impl HalfConv {
             Weight::Words(panels) => {
                 WordPlan::new(panels, &geometry, w[1], self.threads).map(|plan| State::Words(Box::new(plan)))
             }
-            Weight::Depthwise(_) => DepthwisePlane::new(&geometry).map(State::Depthwise),
+            Weight::Depthwise(kernels) => {
+                let lanes = kernels.lanes.as_ref().filter(|_| !residual);
+                let lanes = lanes.and_then(|_| ChannelLanes::new(&geometry)).map(State::Lanes);
+                lanes.or_else(|| DepthwisePlane::new(&geometry).map(State::Depthwise))
+            }
         };
         state.map_or_else(|| Ok(State::General(general::State::new(&self.op, x, w)?)), Ok)
     }
@@ -71,7 +88,7 @@ impl Kernel for HalfConv {
         _outputs: &[Option<&[usize]>],
     ) -> Result<Prepared, OpError> {
         let (Some(x), Some(w)) = (&inputs[0], &inputs[1]) else { return Ok(Prepared::default()) };
-        let state = self.state(x.shape, w.shape)?;
+        let state = self.state(x.shape, w.shape, matches!(inputs.get(3), Some(Some(_))))?;
         let words = match &state {
             State::Words(plan) => match &self.weight {
                 Weight::Words(panels) => panels.padded_rows() * self.op.group + plan.room(self.op.group),
@@ -79,7 +96,7 @@ impl Kernel for HalfConv {
             },
             // A bias in floats.
             State::Depthwise(_) => w.shape[0],
-            State::General(_) => 0,
+            State::Lanes(_) | State::General(_) => 0,
         };
         Ok(Prepared { state: Some(Box::new(state)), scratch: words * size_of::<u32>() })
     }
@@ -92,8 +109,12 @@ impl Kernel for HalfConv {
     ) -> Result<(), OpError> {
         match (cx.state::<State>(), &self.weight) {
             (State::Words(plan), Weight::Words(panels)) => self.words(cx, plan, panels, inputs, outputs),
+            (State::Lanes(lanes), Weight::Depthwise(Kernels { lanes: Some(kernels), .. })) => {
+                self.lanes(cx, lanes, kernels, inputs, outputs);
+                Ok(())
+            }
             (State::Depthwise(plane), Weight::Depthwise(kernels)) => {
-                self.depthwise(cx, plane, kernels, inputs, outputs);
+                self.depthwise(cx, plane, &kernels.floats, inputs, outputs);
                 Ok(())
             }
             (State::General(state), weight) => {
@@ -149,6 +170,22 @@ impl HalfConv {
             plan.image(cx.pool, panels, &image, first, room, &store);
         }
         Ok(())
+    }
+
+    fn lanes(
+        &self,
+        cx: &KernelContext<'_>,
+        lanes: &ChannelLanes,
+        kernels: &[f32],
+        inputs: &[Option<TensorView<'_>>],
+        outputs: &mut [Option<TensorViewMut<'_>>],
+    ) {
+        let (Some(x), Some(y)) = (inputs[0], &mut outputs[0]) else { return };
+        let bias = inputs.get(2).copied().flatten().map(|input| input.slice::<bf16>());
+        let (images, channels, activation) = (x.shape()[0], x.shape()[1], self.op.activation);
+        let (x, out) = (x.slice::<bf16>(), Parts::new(y.slice::<bf16>()));
+        let images = ChannelImages { x, images, channels, kernels, bias, activation, out: &out };
+        lanes.convolve(cx.pool, &images);
     }
 
     /// A channel becomes floats, and its outputs halves again.

@@ -23,6 +23,8 @@ pub(in crate::providers::cpu) struct PatchTable {
     /// Output positions of the last axis.
     line: usize,
     stride: usize,
+    /// Image positions of the last axis.
+    width: usize,
     /// For each kernel position of the outer axes and each line: the start of the image's line, or
     /// `OUTSIDE` where it lies in the padding.
     starts: Vec<usize>,
@@ -51,6 +53,7 @@ impl PatchTable {
             lines,
             line: g.output[last],
             stride: g.strides[last],
+            width: g.input[last],
             starts,
             spans,
         }
@@ -89,6 +92,24 @@ impl PatchTable {
 
     pub(in crate::providers::cpu) fn stride(&self) -> usize {
         self.stride
+    }
+
+    /// Elements of a line of the image.
+    pub(in crate::providers::cpu) fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Where the lines of the image begin that an output line reads.
+    #[inline(always)]
+    pub(in crate::providers::cpu) fn rows(&self, line: usize) -> impl Iterator<Item = usize> {
+        let starts = self.starts.iter().skip(line).step_by(self.lines);
+        starts.copied().filter(|&start| start != OUTSIDE)
+    }
+
+    /// For each kernel position of the last axis: the output positions inside the image, and the image's position
+    /// for output position 0.
+    pub(in crate::providers::cpu) fn spans(&self) -> &[(Range<usize>, isize)] {
+        &self.spans
     }
 }
 

@@ -40,7 +40,11 @@ pub(in crate::providers::cpu) use halves::panel_product;
 pub(in crate::providers::cpu) use packed::{PackedA, PackedB};
 pub(in crate::providers::cpu) use source::{InMemory, Source};
 pub(in crate::providers::cpu) use tiles::{Shared, multiply, multiply_block};
-pub(in crate::providers::cpu) use words::{Bytes as ByteWord, COLUMNS, Halves as HalfWord, VECTOR, Word};
+#[cfg(not(target_arch = "x86_64"))]
+pub(in crate::providers::cpu) use words::missing;
+pub(in crate::providers::cpu) use words::{
+    Bytes as ByteWord, COLUMNS, Halves as HalfWord, SumVector, TileSink, VECTOR, Word,
+};
 
 /// A matrix in memory. Its extent is that of the product it takes part in.
 #[derive(Clone, Copy)]

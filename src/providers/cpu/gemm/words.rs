@@ -22,29 +22,33 @@ pub(in crate::providers::cpu) trait Word: Send + Sync + 'static {
     }
 
     /// A panel of `R` rows, by depth, times `V` vectors of words at each of `taps` from `planes` on; sums begin
-    /// with `first`, one for each row, and go to `out`, a row after the other. Only the words in `mask` are read of
-    /// the last vector.
+    /// with `first`, one for each row, and go to `sink`. Only the words in `mask` are read of the last vector. What
+    /// lies `ahead` of each word of the panel is fetched.
     ///
     /// # Safety
-    /// `available()`; `panel` must have `R` words for each tap, `first` `R` of them, `out` room for `R·V` vectors;
-    /// the words that are read must be valid.
-    unsafe fn tile<const R: usize, const V: usize>(
-        out: *mut u32,
+    /// `available()`; `panel` must have `R` words for each tap, `first` `R` of them; the words that are read must
+    /// be valid.
+    unsafe fn tile<S: TileSink, const R: usize, const V: usize>(
+        sink: &S,
         first: *const u32,
         panel: *const u32,
+        ahead: usize,
         taps: &[usize],
         planes: *const u32,
         mask: u16,
     ) {
-        missing((out, first, panel, taps, planes, mask))
+        let sums: [SumVector; V] = missing((S::SHORT, first, panel, ahead, taps, planes, mask));
+        // SAFETY: nobody comes here.
+        unsafe { sink.row(R, sums) }
     }
 
-    /// The products of words at `a` and `b`, summed for every 8th, added to `sums`.
+    /// The products of words at `a` and `b`, summed for every 8th: rows of one sum, which begin with `first`.
     ///
     /// # Safety
-    /// `available()`; both must have 8 times `depth` words.
-    unsafe fn column(sums: &mut [u32; 8], a: *const u32, b: *const u32, depth: usize) {
-        missing((sums, a, b, depth))
+    /// `available()`; `a` and `b` must have 8 times `depth` words, `first` 8.
+    unsafe fn column<S: TileSink>(sink: &S, first: *const u32, a: *const u32, b: *const u32, depth: usize) {
+        // SAFETY: nobody comes here.
+        unsafe { sink.row(0, [missing((first, a, b, depth))]) }
     }
 }
 
@@ -76,8 +80,27 @@ impl Fetch {
     }
 }
 
+/// Sums in a register.
+#[cfg(target_arch = "x86_64")]
+pub(in crate::providers::cpu) type SumVector = __m512i;
+#[cfg(not(target_arch = "x86_64"))]
+pub(in crate::providers::cpu) type SumVector = [u32; VECTOR];
+
+/// Takes the sums of a tile. `row` is to be `#[inline(always)]`.
+pub(in crate::providers::cpu) trait TileSink {
+    /// Whether `row` takes few instructions, so that it can be compiled for each row of a tile; sums stay in
+    /// registers then.
+    const SHORT: bool;
+
+    /// Takes a row of sums. Of a single column they are in the first lane.
+    ///
+    /// # Safety
+    /// The processor has AVX512 F, BW, DQ and VL, and what the words ask for.
+    unsafe fn row<const V: usize>(&self, row: usize, sums: [SumVector; V]);
+}
+
 /// What functions do on a processor that has none of these products, where nobody may call them.
-fn missing<T>(_arguments: T) {
+pub(in crate::providers::cpu) fn missing<T, R>(_arguments: T) -> R {
     unreachable!("a product of words on a processor without such products")
 }
 
@@ -110,7 +133,10 @@ macro_rules! word {
             const COUNT: usize = $count;
 
             fn available() -> bool {
-                is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!($feature)
+                is_x86_feature_detected!("avx512bw")
+                    && is_x86_feature_detected!("avx512dq")
+                    && is_x86_feature_detected!("avx512vl")
+                    && is_x86_feature_detected!($feature)
             }
 
             #[target_feature(enable = "avx512f,avx512bw")]
@@ -158,12 +184,13 @@ macro_rules! word {
                 }
             }
 
-            #[target_feature(enable = "avx512f,avx512bw")]
+            #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
             #[target_feature(enable = $feature)]
-            unsafe fn tile<const R: usize, const V: usize>(
-                out: *mut u32,
+            unsafe fn tile<S: TileSink, const R: usize, const V: usize>(
+                sink: &S,
                 first: *const u32,
                 mut panel: *const u32,
+                ahead: usize,
                 taps: &[usize],
                 planes: *const u32,
                 mask: u16,
@@ -174,6 +201,7 @@ macro_rules! word {
                         std::array::from_fn(|r| [_mm512_set1_epi32(*first.add(r) as i32); V]);
                     for &tap in taps {
                         let from = planes.add(tap);
+                        _mm_prefetch::<_MM_HINT_T1>(panel.wrapping_add(ahead).cast());
                         let left: [__m512i; V] = std::array::from_fn(|v| match v + 1 == V {
                             true => _mm512_maskz_loadu_epi32(mask, from.add(v * VECTOR).cast()),
                             false => _mm512_loadu_si512(from.add(v * VECTOR).cast()),
@@ -186,15 +214,22 @@ macro_rules! word {
                         }
                         panel = panel.add(R);
                     }
-                    for (i, &sum) in sums.as_flattened().iter().enumerate() {
-                        _mm512_storeu_si512(out.add(i * VECTOR).cast(), sum);
+                    let sums = if S::SHORT { sums } else { std::hint::black_box(sums) };
+                    for (r, sums) in sums.into_iter().enumerate() {
+                        sink.row(r, sums);
                     }
                 }
             }
 
-            #[target_feature(enable = "avx512f,avx512bw")]
+            #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
             #[target_feature(enable = $feature)]
-            unsafe fn column(sums: &mut [u32; 8], a: *const u32, b: *const u32, depth: usize) {
+            unsafe fn column<S: TileSink>(
+                sink: &S,
+                first: *const u32,
+                a: *const u32,
+                b: *const u32,
+                depth: usize,
+            ) {
                 let mut parts = [_mm512_setzero_si512(); 4];
                 for (i, at) in (0..8 * depth).step_by(VECTOR).enumerate() {
                     let mask = if 8 * depth - at < VECTOR { 0xff } else { !0 };
@@ -207,12 +242,15 @@ macro_rules! word {
                 }
                 let all = $add($add(parts[0], parts[1]), $add(parts[2], parts[3]));
                 let swapped = _mm512_shuffle_i64x2::<0b01_00_11_10>(all, all);
-                let both = $add(all, swapped);
-                // SAFETY: eight words to eight.
+                let mut sums = [0; VECTOR];
+                // SAFETY: there are eight words to begin with.
                 unsafe {
-                    let at = sums.as_mut_ptr().cast();
-                    let before = _mm512_maskz_loadu_epi32(0xff, at);
-                    _mm512_mask_storeu_epi32(at, 0xff, $add(both, before));
+                    let sum = $add($add(all, swapped), _mm512_maskz_loadu_epi32(0xff, first.cast()));
+                    _mm512_storeu_si512(sums.as_mut_ptr().cast(), sum);
+                }
+                for (r, &sum) in sums[..8].iter().enumerate() {
+                    // SAFETY: the processor has what this function was compiled for.
+                    unsafe { sink.row(r, [_mm512_set1_epi32(sum)]) };
                 }
             }
         }
@@ -242,6 +280,8 @@ word!(
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+
     use super::*;
 
     /// Against the definition, with numbers whose sums are exact in either type: `pack` makes a word of small
@@ -284,13 +324,14 @@ mod tests {
             let (panel, panel_words) = words(depth * 8, 4, true);
             let taps: Vec<usize> = (0..depth).map(|p| p * 2).collect();
             let first: Vec<u32> = (0..8).map(|r| pack_sum::<W>(r)).collect();
-            let mut out = vec![0; 8 * 2 * VECTOR];
+            let out = Rows::default();
             // SAFETY: operands of these extents.
             unsafe {
-                W::tile::<8, 2>(
-                    out.as_mut_ptr(),
+                W::tile::<_, 8, 2>(
+                    &out,
                     first.as_ptr(),
                     panel_words.as_ptr(),
+                    0,
                     &taps,
                     planes_words.as_ptr(),
                     0b111,
@@ -299,17 +340,35 @@ mod tests {
             for r in 0..8 {
                 for j in 0..VECTOR + 3 {
                     let want: i64 = (0..depth).map(|p| dot(&planes, p * 2 + j, &panel, p * 8 + r)).sum();
-                    assert_eq!(value(out[r * 2 * VECTOR + j]), want + r as i64, "{depth} {r} {j}");
+                    assert_eq!(value(out.0.borrow()[r][j]), want + r as i64, "{depth} {r} {j}");
                 }
             }
             let (column, column_words) = words(depth * 8, 5, false);
-            let mut sums: [u32; 8] = std::array::from_fn(|r| pack_sum::<W>(r as i32));
+            let out = Rows::default();
             // SAFETY: operands of these extents.
-            unsafe { W::column(&mut sums, column_words.as_ptr(), panel_words.as_ptr(), depth) };
-            for (r, &sum) in sums.iter().enumerate() {
-                let want: i64 = (0..depth).map(|p| dot(&column, p * 8 + r, &panel, p * 8 + r)).sum();
-                assert_eq!(value(sum), want + r as i64);
+            unsafe {
+                W::column(&out, first.as_ptr(), column_words.as_ptr(), panel_words.as_ptr(), depth);
             }
+            for (r, sums) in out.0.borrow().iter().enumerate() {
+                let want: i64 = (0..depth).map(|p| dot(&column, p * 8 + r, &panel, p * 8 + r)).sum();
+                assert_eq!(value(sums[0]), want + r as i64);
+            }
+        }
+    }
+
+    /// The sums of each row, in the order that they are given in.
+    #[derive(Default)]
+    struct Rows(RefCell<Vec<Vec<u32>>>);
+
+    impl TileSink for Rows {
+        const SHORT: bool = false;
+
+        #[inline(always)]
+        unsafe fn row<const V: usize>(&self, row: usize, sums: [SumVector; V]) {
+            // SAFETY: any vector is so many words.
+            let words = sums.map(|sums| unsafe { std::mem::transmute::<SumVector, [u32; VECTOR]>(sums) });
+            assert_eq!(self.0.borrow().len(), row);
+            self.0.borrow_mut().push(words.concat());
         }
     }
 

@@ -8,6 +8,7 @@ use crate::tensor::{Element, TensorView, TensorViewMut, bf16, f16};
 
 use super::super::number::dispatch;
 use super::super::parallel::Parts;
+use super::super::simd::{Loop, widest};
 use super::super::{CpuKernel, Kernel, KernelContext, NodeContext};
 use super::fold::{Fold, Max, Mean, Norm};
 
@@ -37,26 +38,43 @@ impl<T: Element, F: Fold<T>> Kernel for Global<T, F> {
         let y = Parts::new(y.slice::<T>());
         cx.pool.split(y.len(), (1 << 16) / plane.max(1) + 1, |range| {
             // SAFETY: the ranges of a split do not overlap.
-            for (i, y) in range.clone().zip(unsafe { y.get(range) }) {
-                *y = self.reduce(&x[i * plane..][..plane]);
-            }
+            let y = unsafe { y.get(range.clone()) };
+            widest(Planes { fold: &self.0, planes: &x[range.start * plane..range.end * plane], plane, y });
         });
         Ok(())
     }
 }
 
-impl<T: Element, F: Fold<T>> Global<T, F> {
-    /// Sums in sixteen lanes.
-    fn reduce(&self, plane: &[T]) -> T {
-        let (chunks, rest) = plane.as_chunks::<16>();
-        let mut lanes = [self.0.start(); 16];
-        for chunk in chunks {
-            for i in 0..16 {
-                lanes[i] = self.0.add(lanes[i], chunk[i]);
-            }
+/// Reduces planes of `plane` elements.
+struct Planes<'a, T, F> {
+    fold: &'a F,
+    planes: &'a [T],
+    plane: usize,
+    y: &'a mut [T],
+}
+
+impl<T: Element, F: Fold<T>> Loop for Planes<'_, T, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        for (i, y) in self.y.iter_mut().enumerate() {
+            *y = reduce(self.fold, &self.planes[i * self.plane..][..self.plane]);
         }
-        let rest = rest.iter().fold(self.0.start(), |sum, &x| self.0.add(sum, x));
-        let sum = lanes.into_iter().fold(rest, |a, b| self.0.join(a, b));
-        self.0.finish(sum, plane.len())
     }
+}
+
+/// Sums in sixteen lanes.
+#[inline(always)]
+fn reduce<T: Element, F: Fold<T>>(fold: &F, plane: &[T]) -> T {
+    let (chunks, rest) = plane.as_chunks::<16>();
+    let mut lanes = [fold.start(); 16];
+    for chunk in chunks {
+        for i in 0..16 {
+            lanes[i] = fold.add(lanes[i], chunk[i]);
+        }
+    }
+    let rest = rest.iter().fold(fold.start(), |sum, &x| fold.add(sum, x));
+    let sum = lanes.into_iter().fold(rest, |a, b| fold.join(a, b));
+    fold.finish(sum, plane.len())
 }

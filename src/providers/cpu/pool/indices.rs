@@ -6,7 +6,7 @@ use crate::tensor::{TensorView, TensorViewMut};
 use super::super::conv::PatchTable;
 use super::super::parallel::Parts;
 use super::super::{Argument, Kernel, KernelContext, Prepared};
-use super::fold::{Fold, Max, Ordered};
+use super::fold::Ordered;
 use super::geometry;
 
 pub(super) struct MaxIndices<T> {
@@ -77,9 +77,8 @@ fn find<T: Ordered>(table: &PatchTable, i: usize, image: &[T], y: &mut [T], at: 
             let x = image[from];
             let larger = x > y[o] || (x.partial_cmp(&x).is_none() && y[o].partial_cmp(&y[o]).is_some());
             if larger {
-                at[o] = from as i64;
+                (y[o], at[o]) = (x, from as i64);
             }
-            y[o] = Max.add(y[o], x);
         }
     });
 }

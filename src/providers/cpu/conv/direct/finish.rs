@@ -74,7 +74,7 @@ macro_rules! with_activation {
 }
 /// Applies to what is written the functions that `with_activation` has no form for.
 #[inline(always)]
-fn activate_rest(activation: Activation, written: &mut [f32]) {
+pub(super) fn activate_rest(activation: Activation, written: &mut [f32]) {
     use Activation::*;
     match activation {
         Identity
@@ -87,6 +87,22 @@ fn activate_rest(activation: Activation, written: &mut [f32]) {
         | Silu => {}
         other => activate(other, written),
     }
+}
+
+/// Applies an activation to vectors.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub(super) fn activate_vectors<I: Isa, const N: usize>(
+    isa: I,
+    activation: Activation,
+    mut x: [I::F32; N],
+) -> [I::F32; N] {
+    with_activation!(activation, f => {
+        for x in &mut x {
+            *x = f.eval(isa, *x);
+        }
+    });
+    x
 }
 
 /// The masks of the first elements of a vector, by their number.

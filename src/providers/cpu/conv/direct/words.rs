@@ -7,8 +7,8 @@ mod block;
 mod panels;
 mod store;
 mod thin;
-
-use std::ops::Range;
+#[cfg(target_arch = "x86_64")]
+mod vectors;
 
 use half::slice::HalfBitsSliceExt;
 
@@ -27,6 +27,8 @@ use block::Block;
 pub(in crate::providers::cpu) use panels::WordPanels;
 pub(in crate::providers::cpu) use store::{Place, Requantized, RoundedToHalf, Store, WholeSums};
 use thin::Thin;
+#[cfg(target_arch = "x86_64")]
+pub(super) use vectors::{Function, HardSwish, Identity, Other, Relu};
 
 /// Rows of a panel, whose sums with three vectors of positions registers hold.
 const ROWS: usize = 8;
@@ -43,17 +45,10 @@ pub(in crate::providers::cpu) struct WordPlan {
     lines: Lines,
     positions: usize,
     size: BlockSize,
-    /// Where an image is read as it lies, a position at a time: so many positions become words when they are needed.
-    strip: Option<usize>,
     /// Channels of a group, and their planes of words.
     channels: usize,
     words: usize,
 }
-
-/// Positions of a tile, of a strip times its words, and for a thread of what is too short for strips.
-const TILE: usize = 48;
-const STRIP: usize = 16 * 1024;
-const SHORT: usize = 256;
 
 /// How many vectors so many positions take, see `Block`: one or two beyond the last whole one a part of one.
 fn vectors(positions: usize) -> usize {
@@ -97,11 +92,7 @@ impl WordPlan {
             false => (0..words).flat_map(of_word).map(|(c, tap)| c * planes.size() + tap).collect(),
         };
         let size = BlockSize::new(ROWS, panels.shape(), positions, threads);
-        let as_it_lies = !planes.copied() && planes.taps.len() == 1;
-        let strip = (as_it_lies && positions >= SHORT * threads)
-            .then(|| (STRIP / words).clamp(TILE, positions.div_ceil(4 * threads)).next_multiple_of(TILE));
-        let taps = strip.map_or(taps, |strip| (0..words).map(|c| c * strip).collect());
-        Some(WordPlan { thin, planes, gathered, taps, lines, positions, size, strip, channels, words })
+        Some(WordPlan { thin, planes, gathered, taps, lines, positions, size, channels, words })
     }
 
     /// Channels of a group.
@@ -114,9 +105,6 @@ impl WordPlan {
         // Elements of at most half a word.
         let thin =
             self.thin.as_ref().map_or(0, |_| (groups * self.channels * self.planes.image()).div_ceil(2));
-        if self.strip.is_some() {
-            return thin;
-        }
         let copied = if self.planes.copied() { self.planes.size() } else { 0 };
         let gathered = if self.gathered { self.taps.len() * self.positions } else { 0 };
         thin + groups * (self.words * (self.planes.image() + copied) + gathered)
@@ -152,7 +140,7 @@ impl WordPlan {
         image: &Image<'_, T>,
         first: &[u32],
         room: &mut [u32],
-        store: &dyn Store,
+        store: &dyn Store<T::Word>,
     ) {
         let [groups, m, depth] = panels.shape();
         let (thinned, room) = match &self.thin {
@@ -166,9 +154,6 @@ impl WordPlan {
             None => (*image, room),
         };
         let image = &thinned;
-        if let Some(strip) = self.strip {
-            return self.strips(pool, panels, image, first, strip, store);
-        }
         let (plane, words) = (self.planes.image(), groups * self.words);
         let (woven, rest) = room.split_at_mut(words * plane);
         image.weave(pool, self.words, plane, woven);
@@ -199,56 +184,13 @@ impl WordPlan {
                         panels: panels.from(g, row),
                         first: &first[g * panels.padded_rows() + row..],
                         taps: &self.taps,
-                        base: 0,
                         planes: &source[g * group..][..group],
                         columns: column..(column + columns).min(positions),
                         lines: self.lines,
                         rows: g * m + row..g * m + (row + rows).min(m),
-                        store,
                         room: &mut *room,
                     };
-                    block.compute::<T::Word>();
-                }
-            });
-        });
-    }
-}
-
-impl WordPlan {
-    /// Convolves an image with kernels of one position, a strip of `width` positions at a time.
-    fn strips<T: Woven>(
-        &self,
-        pool: &Pool,
-        panels: &WordPanels<T::Word>,
-        image: &Image<'_, T>,
-        first: &[u32],
-        width: usize,
-        store: &dyn Store,
-    ) {
-        let [groups, m, depth] = panels.shape();
-        let strips = self.positions.div_ceil(width);
-        let work = m * width.min(self.positions) * depth;
-        pool.split(groups * strips, GRAIN.div_ceil(work.max(1)), |range| {
-            with_scratch([depth * width, ROWS * depth], |[planes, room]: [&mut [u32]; 2]| {
-                for i in range {
-                    let (g, start) = (i / strips, i % strips * width);
-                    let columns = start..(start + width).min(self.positions);
-                    for (word, out) in planes.chunks_exact_mut(width).enumerate() {
-                        image.weave_word(g, word, self.planes.image(), columns.clone(), out);
-                    }
-                    let block = Block {
-                        panels: panels.from(g, 0),
-                        first: &first[g * panels.padded_rows()..],
-                        taps: &self.taps,
-                        base: start,
-                        planes,
-                        columns,
-                        lines: self.lines,
-                        rows: g * m..(g + 1) * m,
-                        store,
-                        room,
-                    };
-                    block.compute::<T::Word>();
+                    store.block(block);
                 }
             });
         });
@@ -279,21 +221,20 @@ impl<T: Woven> Image<'_, T> {
         }
         split_mut(pool, out, plane, COPY_GRAIN.div_ceil(plane.max(1)), |range, out| {
             for (i, out) in range.zip(out.chunks_exact_mut(plane.max(1))) {
-                self.weave_word(i / words, i % words, plane, 0..plane, out);
+                self.weave_word(i / words, i % words, plane, out);
             }
         });
     }
 
-    /// Makes the words of some positions of a group's channels, of `plane` elements each. Missing channels are 0:
+    /// Makes a plane of words of a group's channels, of `plane` elements each. Missing channels are 0:
     /// weights are, too, but infinity times 0 is not.
-    fn weave_word(&self, group: usize, word: usize, plane: usize, range: Range<usize>, out: &mut [u32]) {
+    fn weave_word(&self, group: usize, word: usize, plane: usize, out: &mut [u32]) {
         let count = T::Word::COUNT;
         let line = |j: usize| {
             let channel = (word * count + j.min(count - 1)).min(self.channels - 1);
-            &self.data[(group * self.channels + channel) * plane..][range.clone()]
+            &self.data[(group * self.channels + channel) * plane..][..plane]
         };
         let lines: [&[T]; 4] = std::array::from_fn(line);
-        let out = &mut out[..range.len()];
         T::weave(&lines[..count], self.flip, out);
         let present = self.channels - word * count;
         if present < count {

@@ -9,11 +9,12 @@ use crate::threads::Pool;
 use super::ROWS;
 use crate::providers::cpu::gemm::{ByteWord, HalfWord, Source, Word};
 use crate::providers::cpu::parallel::{GRAIN, split_mut};
+use crate::providers::cpu::weights::Weights;
 
 /// The weights of all groups. A panel holds, for each word of channels and kernel position, the words of its rows;
 /// missing rows and channels are 0.
 pub(in crate::providers::cpu) struct WordPanels<W> {
-    data: Vec<u32>,
+    data: Weights<u32>,
     groups: usize,
     /// Rows of a group.
     m: usize,
@@ -73,21 +74,22 @@ impl<W: Word> WordPanels<W> {
         bits: impl Fn(usize) -> u32 + Sync,
     ) -> Self {
         let depth = channels.div_ceil(W::COUNT) * volume;
-        let mut data = vec![0; groups * m.next_multiple_of(ROWS) * depth];
         let (panel, of_group) = (ROWS * depth, m.div_ceil(ROWS));
-        split_mut(pool, &mut data, panel, GRAIN.div_ceil(panel.max(1)), |range, part| {
-            for (i, panel) in range.zip(part.chunks_exact_mut(panel.max(1))) {
-                let (group, first) = (i / of_group, i % of_group * ROWS);
-                for (row, r) in (first..m).zip(0..ROWS) {
-                    for channel in 0..channels {
-                        let (word, shift) = (channel / W::COUNT, 32 / W::COUNT * (channel % W::COUNT));
-                        let from = ((group * m + row) * channels + channel) * volume;
-                        for tap in 0..volume {
-                            panel[(word * volume + tap) * ROWS + r] |= bits(from + tap) << shift;
+        let data = Weights::filled(groups * m.next_multiple_of(ROWS) * depth, |data| {
+            split_mut(pool, data, panel, GRAIN.div_ceil(panel.max(1)), |range, part| {
+                for (i, panel) in range.zip(part.chunks_exact_mut(panel.max(1))) {
+                    let (group, first) = (i / of_group, i % of_group * ROWS);
+                    for (row, r) in (first..m).zip(0..ROWS) {
+                        for channel in 0..channels {
+                            let (word, shift) = (channel / W::COUNT, 32 / W::COUNT * (channel % W::COUNT));
+                            let from = ((group * m + row) * channels + channel) * volume;
+                            for tap in 0..volume {
+                                panel[(word * volume + tap) * ROWS + r] |= bits(from + tap) << shift;
+                            }
                         }
                     }
                 }
-            }
+            });
         });
         WordPanels { data, groups, m, channels, volume, _word: PhantomData }
     }

@@ -3,20 +3,116 @@
 use std::ops::Range;
 
 use crate::ops::activation::Activation;
-use crate::tensor::{Element, bf16};
+use crate::tensor::bf16;
 
-use super::super::finish::{Segment, Segments};
-use super::block::VECTORS;
-use crate::providers::cpu::gemm::{VECTOR, activate};
-use crate::providers::cpu::halves::bfloat16_bits;
+use super::super::tile::Lines;
+use super::block::{Block, VECTORS};
+use crate::providers::cpu::gemm::{ByteWord, HalfWord, SumVector, TileSink, VECTOR, Word};
 use crate::providers::cpu::parallel::Parts;
-use crate::providers::cpu::simd::{Loop, widest};
 
-/// Takes the sums of a tile. Each is given once, from any thread.
-pub(in crate::providers::cpu) trait Store: Sync {
-    /// Rows of sums that are `width` apart, of which the segments are the output's; they may be changed, and a
-    /// vector may be read from each.
-    fn rows(&self, sums: &mut [u32], width: usize, rows: Range<usize>, segments: &Segments);
+/// Takes the sums of products of words `W`. Each is given once, from any thread.
+pub(in crate::providers::cpu) trait Store<W: Word>: Sync {
+    /// Computes a block and takes its sums.
+    fn block(&self, block: Block<'_>);
+}
+
+/// Takes sums row by row.
+pub(super) trait Rows: Sync {
+    /// See `TileSink`.
+    const SHORT: bool;
+
+    /// Takes the sums of an output channel. `GAPS`: some positions are not the output's.
+    ///
+    /// # Safety
+    /// As of `TileSink::row`; sums at the same positions are given once.
+    unsafe fn row<const V: usize, const GAPS: bool>(&self, row: usize, runs: &Runs, sums: [SumVector; V]);
+}
+
+/// The positions of a tile that are the output's, where they follow one another.
+pub(super) struct Runs {
+    /// The first of them, and their number.
+    begin: usize,
+    count: usize,
+    /// Of each vector the lanes that are the output's, and how many are in vectors before it.
+    lanes: [u16; VECTORS],
+    before: [usize; VECTORS],
+    gaps: bool,
+}
+
+impl Runs {
+    pub(super) const NONE: Runs =
+        Runs { begin: 0, count: 0, lanes: [0; VECTORS], before: [0; VECTORS], gaps: false };
+
+    /// Those of `count` positions from `start` on.
+    pub(super) fn new(lines: Lines, start: usize, count: usize) -> Self {
+        let (mut y, mut x) = match lines.line == lines.pitch {
+            true => (0, start),
+            false => (start / lines.pitch, start % lines.pitch),
+        };
+        let begin = y * lines.line + x.min(lines.line);
+        let (mut all, mut at) = (0u64, 0);
+        while at < count {
+            let run = lines.line.saturating_sub(x).min(count - at);
+            all |= !(!0 << run) << at;
+            // Over the gap, to the next line.
+            at += lines.pitch.max(lines.line) - x;
+            (y, x) = (y + 1, 0);
+        }
+        let lanes = std::array::from_fn(|v| (all >> (v * VECTOR)) as u16);
+        let before = std::array::from_fn(|v| (all & !(!0 << (v * VECTOR))).count_ones() as usize);
+        let kept = all.count_ones() as usize;
+        Runs { begin, count: kept, lanes, before, gaps: kept != count }
+    }
+
+    pub(super) fn gaps(&self) -> bool {
+        self.gaps
+    }
+
+    /// Where the outputs of a tile lie in a plane.
+    #[inline(always)]
+    pub(super) fn range(&self) -> Range<usize> {
+        self.begin..self.begin + self.count
+    }
+
+    /// The lanes of a vector that are the output's.
+    #[inline(always)]
+    pub(super) fn lanes(&self, v: usize) -> u16 {
+        self.lanes[v]
+    }
+
+    /// Where the outputs of a vector lie in those of the tile, and a mask of as many lanes.
+    #[inline(always)]
+    pub(super) fn place<const GAPS: bool>(&self, v: usize) -> (usize, u16) {
+        match GAPS {
+            true => (self.before[v], !(!0u32 << self.lanes[v].count_ones()) as u16),
+            false => (v * VECTOR, self.lanes[v]),
+        }
+    }
+}
+
+/// The rows of a tile, of which some may be missing at the end.
+pub(super) struct Tile<'a, S, const GAPS: bool> {
+    pub(super) store: &'a S,
+    pub(super) rows: Range<usize>,
+    pub(super) runs: &'a Runs,
+}
+
+impl<'a, S> Tile<'a, S, true> {
+    pub(super) fn without_gaps(&self) -> Tile<'a, S, false> {
+        Tile { store: self.store, rows: self.rows.clone(), runs: self.runs }
+    }
+}
+
+impl<S: Rows, const GAPS: bool> TileSink for Tile<'_, S, GAPS> {
+    const SHORT: bool = S::SHORT;
+
+    #[inline(always)]
+    unsafe fn row<const V: usize>(&self, row: usize, sums: [SumVector; V]) {
+        if row < self.rows.len() {
+            // SAFETY: as the caller promises.
+            unsafe { self.store.row::<V, GAPS>(self.rows.start + row, self.runs, sums) };
+        }
+    }
 }
 
 /// Where the sums of an image go: a row-major matrix of a row for each output channel.
@@ -29,56 +125,21 @@ pub(in crate::providers::cpu) struct Place<'a, T> {
     pub(in crate::providers::cpu) columns: usize,
 }
 
-/// Elements of a tile's row, and a vector beyond them.
-const ROW: usize = VECTORS * VECTOR + VECTOR;
-
-impl<T: Element> Place<'_, T> {
-    /// Writes the segments of rows, whose elements `of` makes of all sums of a row: a run of a length that the compiler
-    /// does not know, which it makes vector code of.
+impl<T> Place<'_, T> {
+    /// Where a tile's outputs of a row lie in all outputs.
     #[inline(always)]
-    fn write(
-        &self,
-        sums: &[u32],
-        width: usize,
-        rows: Range<usize>,
-        segments: &Segments,
-        of: impl Fn(usize, &[u32], &mut [T]),
-    ) {
-        let list = segments.list();
-        let (Some(first), Some(last)) = (list.first(), list.last()) else { return };
-        let (begin, end) = (first.to, last.to + last.len);
-        let gaps = end - begin != last.from + last.len;
-        let mut elements = [T::default(); ROW];
-        for (i, row) in rows.enumerate() {
-            let at = self.start + row * self.columns;
-            // SAFETY: tiles do not overlap, and each is given once.
-            let out = unsafe { self.out.get(at + begin..at + end) };
-            let sums = &sums[i * width..][..width];
-            if !gaps {
-                of(row, &sums[..out.len()], out);
-                continue;
-            }
-            of(row, sums, &mut elements[..width]);
-            for &Segment { from, to, len } in list {
-                let (from, out) = (&elements[from..], &mut out[to - begin..]);
-                match (from.first_chunk::<VECTOR>(), out.first_chunk_mut::<VECTOR>()) {
-                    // What is written too much belongs to the next segments.
-                    (Some(from), Some(out)) => *out = *from,
-                    _ => out[..len].copy_from_slice(&from[..len]),
-                }
-            }
-        }
+    pub(super) fn range(&self, row: usize, runs: &Runs) -> Range<usize> {
+        let (start, Range { start: from, end }) = (self.start + row * self.columns, runs.range());
+        start + from..start + end
     }
 }
 
 /// Sums of bytes as they are.
 pub(in crate::providers::cpu) struct WholeSums<'a>(pub(in crate::providers::cpu) Place<'a, i32>);
 
-impl Store for WholeSums<'_> {
-    fn rows(&self, sums: &mut [u32], width: usize, rows: Range<usize>, segments: &Segments) {
-        self.0.write(sums, width, rows, segments, |_, sums, out| {
-            out.iter_mut().zip(sums).for_each(|(y, &sum)| *y = sum as i32);
-        });
+impl Store<ByteWord> for WholeSums<'_> {
+    fn block(&self, block: Block<'_>) {
+        block.compute::<ByteWord, _>(self);
     }
 }
 
@@ -91,43 +152,14 @@ pub(in crate::providers::cpu) struct Requantized<'a> {
     pub(in crate::providers::cpu) signed: bool,
 }
 
-impl Store for Requantized<'_> {
-    fn rows(&self, sums: &mut [u32], width: usize, rows: Range<usize>, segments: &Segments) {
-        widest(Requantize { store: self, sums, width, rows, segments });
+impl Store<ByteWord> for Requantized<'_> {
+    fn block(&self, block: Block<'_>) {
+        block.compute::<ByteWord, _>(self);
     }
 }
 
-struct Requantize<'a> {
-    store: &'a Requantized<'a>,
-    sums: &'a [u32],
-    width: usize,
-    rows: Range<usize>,
-    segments: &'a Segments,
-}
-
-impl Loop for Requantize<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let &Requantized { ref place, factors, zero, signed } = self.store;
-        let low = (if signed { -128 } else { 0 } - zero) as f32;
-        let (high, shift) = (low + 255.0, zero);
-        place.write(self.sums, self.width, self.rows, self.segments, |row, sums, out| {
-            let factor = factors[row];
-            for (y, &sum) in out.iter_mut().zip(sums) {
-                let x = sum as i32 as f32 * factor;
-                // One instruction each, which `f32::max` is not.
-                let x = if x > low { x } else { low };
-                let x = if x < high { x } else { high };
-                // Beside 1.5·2²³ a float has no room for fractions: the number lies in its last bits.
-                *y = ((x + 12_582_912.0).to_bits() as i32 + shift) as u8;
-            }
-        });
-    }
-}
-
-/// Sums of bfloat16 numbers, with residual and activation, rounded to bfloat16.
+/// Sums of bfloat16 numbers, with residual and activation, rounded to bfloat16. What is smaller than the smallest
+/// normal number counts as zero.
 pub(in crate::providers::cpu) struct RoundedToHalf<'a> {
     pub(in crate::providers::cpu) place: Place<'a, bf16>,
     /// Of the outputs' shape.
@@ -135,75 +167,55 @@ pub(in crate::providers::cpu) struct RoundedToHalf<'a> {
     pub(in crate::providers::cpu) activation: Activation,
 }
 
-impl Store for RoundedToHalf<'_> {
-    fn rows(&self, sums: &mut [u32], width: usize, rows: Range<usize>, segments: &Segments) {
-        let &RoundedToHalf { ref place, residual, activation } = self;
-        if let Some(residual) = residual {
-            widest(Add { place, residual, sums: &mut *sums, width, rows: rows.clone(), segments });
+impl Store<HalfWord> for RoundedToHalf<'_> {
+    #[cfg(target_arch = "x86_64")]
+    fn block(&self, block: Block<'_>) {
+        use super::vectors::{HardSwish, Identity, Other, Relu};
+        match self.activation {
+            Activation::Identity => block.compute::<HalfWord, _>(&Rounded(self, Identity)),
+            Activation::Relu => block.compute::<HalfWord, _>(&Rounded(self, Relu)),
+            Activation::HardSwish => block.compute::<HalfWord, _>(&Rounded(self, HardSwish)),
+            other => block.compute::<HalfWord, _>(&Rounded(self, Other(other))),
         }
-        match activation {
-            Activation::Identity => widest(Round { place, sums, width, rows, segments, f: |x| x }),
-            Activation::Relu => {
-                // NaN stays NaN.
-                let f = |x| if x < 0.0 { 0.0 } else { x };
-                widest(Round { place, sums, width, rows, segments, f });
-            }
-            _ => {
-                activate(activation, bytemuck::cast_slice_mut::<u32, f32>(&mut sums[..rows.len() * width]));
-                widest(Round { place, sums, width, rows, segments, f: |x| x });
-            }
-        }
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    fn block(&self, block: Block<'_>) {
+        block.compute::<HalfWord, _>(&Rounded(self, ()));
     }
 }
 
-/// Adds the residual to sums.
-struct Add<'a> {
-    place: &'a Place<'a, bf16>,
-    residual: &'a [bf16],
-    sums: &'a mut [u32],
-    width: usize,
-    rows: Range<usize>,
-    segments: &'a Segments,
-}
+/// A store with its activation, as a function of its own.
+pub(super) struct Rounded<'a, F>(pub(super) &'a RoundedToHalf<'a>, pub(super) F);
 
-impl Loop for Add<'_> {
-    type Output = ();
+// Nobody has words there.
+#[cfg(not(target_arch = "x86_64"))]
+mod elsewhere {
+    use super::*;
+    use crate::providers::cpu::gemm::missing;
 
-    #[inline(always)]
-    fn run(self) {
-        for (i, row) in self.rows.enumerate() {
-            let row = &self.residual[self.place.start + row * self.place.columns..][..self.place.columns];
-            for &Segment { from, to, len } in self.segments.list() {
-                let sums = &mut self.sums[i * self.width + from..][..len];
-                for (sum, x) in sums.iter_mut().zip(&row[to..to + len]) {
-                    let x = f32::from_bits(u32::from(x.to_bits()) << 16);
-                    *sum = (f32::from_bits(*sum) + x).to_bits();
+    macro_rules! rows {
+        ($store:ty, $self:ident, $place:expr, $rest:expr) => {
+            impl Rows for $store {
+                const SHORT: bool = false;
+
+                unsafe fn row<const V: usize, const GAPS: bool>(
+                    &$self,
+                    row: usize,
+                    runs: &Runs,
+                    sums: [SumVector; V],
+                ) {
+                    missing(($place.range(row, runs), runs.lanes(0), runs.place::<GAPS>(0), sums, $rest))
                 }
             }
-        }
+        };
     }
-}
-
-/// Stores a function of sums.
-struct Round<'a, F> {
-    place: &'a Place<'a, bf16>,
-    sums: &'a [u32],
-    width: usize,
-    rows: Range<usize>,
-    segments: &'a Segments,
-    f: F,
-}
-
-impl<F: Fn(f32) -> f32> Loop for Round<'_, F> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let Round { place, sums, width, rows, segments, f } = self;
-        place.write(sums, width, rows, segments, |_, sums, out| {
-            for (y, &bits) in out.iter_mut().zip(sums) {
-                *y = bf16::from_bits(bfloat16_bits(f(f32::from_bits(bits)).to_bits()));
-            }
-        });
-    }
+    rows!(WholeSums<'_>, self, self.0, self.0.out);
+    rows!(Requantized<'_>, self, self.place, (self.place.out, self.factors, self.zero, self.signed));
+    rows!(
+        Rounded<'_, ()>,
+        self,
+        self.0.place,
+        (self.0.place.out, self.0.residual, self.0.activation, self.1)
+    );
 }

@@ -1,0 +1,182 @@
+//! What stores do with vectors of sums, where these are.
+
+use std::arch::x86_64::*;
+
+use rten_simd::isa::Avx512Isa;
+
+use super::super::finish::{activate_rest, activate_vectors};
+use super::store::{Requantized, Rounded, RoundedToHalf, Rows, Runs, WholeSums};
+use crate::ops::activation::Activation;
+use crate::providers::cpu::gemm::{SumVector, VECTOR};
+
+/// Calls `take` for each vector of sums that is the output's: with its number, that of outputs before it, a mask
+/// of as many lanes as are outputs, and the sums in these.
+macro_rules! each {
+    ($sums:ident, $runs:ident, $gaps:ident, $take:expr) => {
+        for (v, &sums) in $sums.iter().enumerate() {
+            let (before, mask) = $runs.place::<$gaps>(v);
+            let sums = if $gaps { _mm512_maskz_compress_epi32($runs.lanes(v), sums) } else { sums };
+            $take(v, before, mask, sums);
+        }
+    };
+}
+
+impl Rows for WholeSums<'_> {
+    const SHORT: bool = true;
+
+    #[inline(always)]
+    unsafe fn row<const V: usize, const GAPS: bool>(&self, row: usize, runs: &Runs, sums: [SumVector; V]) {
+        // SAFETY: the instructions as the caller promises, who gives each output once; masks leave out what is not
+        // the output's.
+        unsafe {
+            let out = self.0.out.get(self.0.range(row, runs)).as_mut_ptr();
+            each!(sums, runs, GAPS, |_, before, mask, sums| {
+                _mm512_mask_storeu_epi32(out.add(before).cast(), mask, sums);
+            });
+        }
+    }
+}
+
+impl Rows for Requantized<'_> {
+    const SHORT: bool = true;
+
+    #[inline(always)]
+    unsafe fn row<const V: usize, const GAPS: bool>(&self, row: usize, runs: &Runs, sums: [SumVector; V]) {
+        // SAFETY: as in `WholeSums`.
+        unsafe {
+            let out = self.place.out.get(self.place.range(row, runs)).as_mut_ptr();
+            let least = if self.signed { -128 } else { 0 } - self.zero;
+            let (low, high) = (_mm512_set1_ps(least as f32), _mm512_set1_ps((least + 255) as f32));
+            let (factor, zero) = (_mm512_set1_ps(self.factors[row]), _mm512_set1_epi32(self.zero));
+            each!(sums, runs, GAPS, |_, before, mask, sums| {
+                let x = _mm512_mul_ps(_mm512_cvtepi32_ps(sums), factor);
+                let x = _mm512_min_ps(_mm512_max_ps(x, low), high);
+                let bytes = _mm512_cvtepi32_epi8(_mm512_add_epi32(_mm512_cvtps_epi32(x), zero));
+                let to = out.add(before).cast();
+                match mask {
+                    0xffff => _mm_storeu_si128(to, bytes),
+                    _ => _mm_mask_storeu_epi8(to.cast(), mask, bytes),
+                }
+            });
+        }
+    }
+}
+
+impl<F: Function> Rows for Rounded<'_, F> {
+    const SHORT: bool = F::SHORT;
+
+    #[inline(always)]
+    unsafe fn row<const V: usize, const GAPS: bool>(&self, row: usize, runs: &Runs, sums: [SumVector; V]) {
+        let RoundedToHalf { place, residual, .. } = self.0;
+        let range = place.range(row, runs);
+        let residual = residual.map(|residual| residual[range.clone()].as_ptr());
+        // SAFETY: as in `WholeSums`; the residual has the outputs' shape.
+        unsafe {
+            let out = place.out.get(range).as_mut_ptr();
+            let mut floats = [_mm512_setzero_ps(); V];
+            each!(sums, runs, GAPS, |v: usize, before, mask, sums| {
+                floats[v] = _mm512_castsi512_ps(sums);
+                if let Some(residual) = residual {
+                    let from = residual.add(before).cast();
+                    let halves = match mask {
+                        0xffff => _mm256_loadu_si256(from),
+                        _ => _mm256_maskz_loadu_epi16(mask, from.cast()),
+                    };
+                    let x = _mm512_slli_epi32::<16>(_mm512_cvtepu16_epi32(halves));
+                    floats[v] = _mm512_add_ps(floats[v], _mm512_castsi512_ps(x));
+                }
+            });
+            let floats = self.1.eval(floats);
+            for (v, x) in floats.into_iter().enumerate() {
+                let (before, mask) = runs.place::<GAPS>(v);
+                let halves = std::mem::transmute::<__m256bh, __m256i>(_mm512_cvtneps_pbh(x));
+                let to = out.add(before).cast();
+                match mask {
+                    0xffff => _mm256_storeu_si256(to, halves),
+                    _ => _mm256_mask_storeu_epi16(to.cast(), mask, halves),
+                }
+            }
+        }
+    }
+}
+
+/// A function of sums. Its methods are to be `#[inline(always)]`.
+pub(in super::super) trait Function: Sync {
+    /// See `TileSink`.
+    const SHORT: bool;
+
+    /// # Safety
+    /// As of `TileSink::row`.
+    unsafe fn eval<const V: usize>(&self, sums: [__m512; V]) -> [__m512; V];
+}
+
+pub(in super::super) struct Identity;
+pub(in super::super) struct Relu;
+pub(in super::super) struct HardSwish;
+pub(in super::super) struct Other(pub(in super::super) Activation);
+
+impl Function for Identity {
+    const SHORT: bool = true;
+
+    #[inline(always)]
+    unsafe fn eval<const V: usize>(&self, sums: [__m512; V]) -> [__m512; V] {
+        sums
+    }
+}
+
+impl Function for Relu {
+    const SHORT: bool = true;
+
+    #[inline(always)]
+    unsafe fn eval<const V: usize>(&self, sums: [__m512; V]) -> [__m512; V] {
+        let mut out = sums;
+        for x in &mut out {
+            // SAFETY: as the caller promises. The operands in this order let NaN through.
+            *x = unsafe { _mm512_max_ps(_mm512_setzero_ps(), *x) };
+        }
+        out
+    }
+}
+
+impl Function for HardSwish {
+    const SHORT: bool = true;
+
+    #[inline(always)]
+    unsafe fn eval<const V: usize>(&self, sums: [__m512; V]) -> [__m512; V] {
+        let mut out = sums;
+        for x in &mut out {
+            // SAFETY: as the caller promises.
+            unsafe {
+                let gate = _mm512_fmadd_ps(*x, _mm512_set1_ps(1.0 / 6.0), _mm512_set1_ps(0.5));
+                let gate = _mm512_min_ps(_mm512_set1_ps(1.0), _mm512_max_ps(_mm512_setzero_ps(), gate));
+                *x = _mm512_mul_ps(*x, gate);
+            }
+        }
+        out
+    }
+}
+
+impl Function for Other {
+    const SHORT: bool = false;
+
+    #[inline(always)]
+    unsafe fn eval<const V: usize>(&self, sums: [__m512; V]) -> [__m512; V] {
+        // SAFETY: as the caller promises.
+        unsafe { activated(self.0, sums) }
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+#[inline(never)]
+unsafe fn activated<const V: usize>(activation: Activation, sums: [__m512; V]) -> [__m512; V] {
+    let Some(isa) = Avx512Isa::new() else { return sums };
+    let sums = activate_vectors(isa, activation, sums.map(|x| x.into()));
+    let mut floats = [[0.0; VECTOR]; V];
+    for (to, x) in floats.iter_mut().zip(sums) {
+        // SAFETY: a vector of floats.
+        unsafe { _mm512_storeu_ps(to.as_mut_ptr(), x.0) };
+    }
+    activate_rest(activation, floats.as_flattened_mut());
+    // SAFETY: as above.
+    floats.map(|from| unsafe { _mm512_loadu_ps(from.as_ptr()) })
+}
