@@ -12,7 +12,7 @@ use super::layer_norm::Statistic;
 use super::map::Function;
 use super::number::dispatch;
 use super::parallel::{GRAIN, Parts, split_mut};
-use super::simd::{Loop, widest};
+use super::simd::add;
 use super::statistics::{Real, affine, affine_wide, moments, total};
 use super::unary::{function, function_f32};
 use super::{CpuKernel, Entry, Kernel, KernelContext, NodeContext};
@@ -84,22 +84,6 @@ impl<T: Lanes<Wide: Real>> Kernel for BiasKernel<T> {
 
     fn in_place(&self) -> &[usize] {
         &[0]
-    }
-}
-
-fn add<W: Real>(y: &mut [W], x: &[W]) {
-    widest(Add(y, x));
-}
-
-/// Adds equally many numbers.
-struct Add<'a, W>(&'a mut [W], &'a [W]);
-
-impl<W: Real> Loop for Add<'_, W> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        self.0.iter_mut().zip(self.1).for_each(|(y, &x)| *y = *y + x);
     }
 }
 

@@ -18,7 +18,7 @@ use super::gemm::{
 use super::number::dispatch;
 use super::parallel::{Parts, split_mut};
 use super::scratch::with_scratch;
-use super::simd::{Loop, widest};
+use super::simd::add;
 use super::weights::Weights;
 use super::{Argument, CpuKernel, Entry, Kernel, KernelContext, NodeContext, Prepared};
 use cell::Functions;
@@ -373,22 +373,6 @@ fn add_bias<C: Compute + Activate>(gates: &mut [C], bias: &mut [C], n: usize, ce
     add(&mut input[..shared], &recurrent[..shared]);
     if width > 0 {
         gates.chunks_exact_mut(width).for_each(|row| add(row, input));
-    }
-}
-
-fn add<C: Activate>(y: &mut [C], x: &[C]) {
-    widest(Add(y, x));
-}
-
-/// Adds equally many numbers.
-struct Add<'a, C>(&'a mut [C], &'a [C]);
-
-impl<C: Activate> Loop for Add<'_, C> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        self.0.iter_mut().zip(self.1).for_each(|(y, &x)| *y = *y + x);
     }
 }
 

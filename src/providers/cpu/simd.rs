@@ -47,6 +47,22 @@ impl<L: Loop> SimdOp for Vectorised<L> {
     }
 }
 
+/// Adds equally many numbers.
+pub(super) fn add<T: Copy + std::ops::Add<Output = T>>(y: &mut [T], x: &[T]) {
+    widest(Add(y, x));
+}
+
+struct Add<'a, T>(&'a mut [T], &'a [T]);
+
+impl<T: Copy + std::ops::Add<Output = T>> Loop for Add<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        self.0.iter_mut().zip(self.1).for_each(|(y, &x)| *y = *y + x);
+    }
+}
+
 /// Floats in a vector of this machine.
 pub(super) fn vector_len() -> usize {
     struct Len;

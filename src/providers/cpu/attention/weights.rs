@@ -3,6 +3,9 @@
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
 
+#[cfg(target_arch = "x86_64")]
+use super::super::vector::ROUGH_POWER;
+
 /// Writes `exp(score · scale − largest)` of each score, rounded, two in a word, and gives the sum of what was
 /// rounded, within 1e-4 of itself. No score exceeds `largest` so scaled. The words that follow the last score up to
 /// a multiple of eight are zeros, for which there must be room.
@@ -14,8 +17,6 @@ use std::arch::x86_64::*;
 pub(super) unsafe fn weigh(scores: &[f32], scale: f32, largest: f32, words: &mut [u32]) -> f32 {
     /// Numbers in a vector.
     const LEN: usize = 16;
-    /// 2ʳ, a minimax fit on [−1/2, 1/2]; relative error 7.5e-5, a fiftieth of what rounding to bfloat16 makes.
-    const POWER: [f32; 4] = [0.999_928_06, 0.693_261, 0.242_611_13, 0.055_171_665];
     /// Below it a power of two is no normal number.
     const LOWEST: f32 = -126.0;
 
@@ -32,9 +33,9 @@ pub(super) unsafe fn weigh(scores: &[f32], scale: f32, largest: f32, words: &mut
             let x = _mm512_max_ps(_mm512_set1_ps(LOWEST), _mm512_fmsub_ps(x, factor, subtrahend));
             let k = _mm512_roundscale_ps::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(x);
             let r = _mm512_sub_ps(x, k);
-            let mut y = _mm512_set1_ps(POWER[3]);
+            let mut y = _mm512_set1_ps(ROUGH_POWER[3]);
             for i in [2, 1, 0] {
-                y = _mm512_fmadd_ps(y, r, _mm512_set1_ps(POWER[i]));
+                y = _mm512_fmadd_ps(y, r, _mm512_set1_ps(ROUGH_POWER[i]));
             }
             let y = _mm512_maskz_scalef_ps(mask, y, k);
             sum = _mm512_add_ps(sum, y);

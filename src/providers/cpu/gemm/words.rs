@@ -53,6 +53,7 @@ pub(in crate::providers::cpu) trait Word: Send + Sync + 'static {
 }
 
 /// Where a tile of sums goes.
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "what reads it is of x86-64"))]
 #[derive(Clone, Copy)]
 pub(in crate::providers::cpu) struct Sums {
     pub(in crate::providers::cpu) at: *mut u32,
@@ -66,6 +67,7 @@ pub(in crate::providers::cpu) struct Sums {
 
 /// Memory that is fetched into the cache during a product: an address for its first line, and how many bytes
 /// farther for each of the next.
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "what reads it is of x86-64"))]
 #[derive(Clone, Copy)]
 pub(in crate::providers::cpu) struct Fetch {
     from: *const u8,
