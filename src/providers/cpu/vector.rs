@@ -52,7 +52,7 @@ fn parts<I: Isa>(isa: I, x: I::F32) -> (I::F32, I::F32) {
 }
 
 /// `(exp(r) − 1 − r) / r²`, a minimax fit on [−log(2)/2, log(2)/2]; relative error of the exponential 3e-9.
-const EXP: [f32; 5] = [4.999_999_4e-1, 1.666_652e-1, 4.166_839_3e-2, 8.368_781e-3, 1.381_446_6e-3];
+pub(super) const EXP: [f32; 5] = [4.999_999_4e-1, 1.666_652e-1, 4.166_839_3e-2, 8.368_781e-3, 1.381_446_6e-3];
 /// log(2), in a part that has few digits and the rest.
 const LOG_2: [f32; 2] = [6.931_457_5e-1, 1.428_606_8e-6];
 /// Where the exponential is taken for 0, while it is still a normal number.

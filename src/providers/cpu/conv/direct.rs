@@ -45,6 +45,8 @@ pub(super) struct DirectConv {
     op: Conv,
     /// The weight; a depthwise one is used as it is.
     panels: Option<Panels>,
+    /// A depthwise one for sixteen channels at a time, where each has one output.
+    lanes: Option<Vec<f32>>,
     threads: usize,
 }
 
@@ -52,6 +54,7 @@ pub(super) struct DirectConv {
 enum State {
     Tiles(Tiles),
     Depthwise(Layout),
+    Lanes(ChannelLanes),
     /// The output has one position, and each input channel one element.
     Vector,
     General(general::State),
@@ -67,22 +70,28 @@ struct Tiles {
 impl DirectConv {
     /// The weight has one or two spatial axes.
     pub(super) fn new(op: Conv, weight: &Tensor, pool: &Pool) -> Result<Self, OpError> {
-        let shape = weight.shape();
-        let panels = if op.group > 1 && shape[1] == 1 {
-            None
-        } else {
+        let (shape, aligned) = (weight.shape(), weight.aligned()?);
+        let elements = aligned.view().slice::<f32>();
+        let (mut panels, mut lanes) = (None, None);
+        if op.group == 1 || shape[1] > 1 {
             let (m, k) = (shape[0] / op.group, shape[1..].iter().product());
-            let weight = weight.aligned()?;
-            Some(Panels::new(weight.view().slice::<f32>(), panel_rows(), op.group, m, k, pool))
-        };
-        Ok(DirectConv { op, panels, threads: pool.threads() })
+            panels = Some(Panels::new(elements, panel_rows(), op.group, m, k, pool));
+        } else if shape[0] == op.group {
+            lanes = Some(lane_kernels(elements, shape[2..].iter().product()));
+        }
+        Ok(DirectConv { op, panels, lanes, threads: pool.threads() })
     }
 
-    fn state(&self, x: &[usize], w: &[usize]) -> Result<State, OpError> {
+    /// `residual`: whether something is added to the outputs.
+    fn state(&self, x: &[usize], w: &[usize], residual: bool) -> Result<State, OpError> {
         let geometry = self.op.window.geometry(&x[2..], &w[2..])?;
         let empty = x.contains(&0) || w.contains(&0);
         let general = || Ok(State::General(general::State::new(&self.op, x, w)?));
         let Some(panels) = self.panels.as_ref().filter(|_| !empty) else {
+            let lanes = self.lanes.as_ref().filter(|_| !empty && !residual);
+            if let Some(lanes) = lanes.and_then(|_| ChannelLanes::new::<f32>(&geometry)) {
+                return Ok(State::Lanes(lanes));
+            }
             let layout = Layout::new(&geometry).filter(|_| !empty);
             return layout.map_or_else(general, |layout| Ok(State::Depthwise(layout)));
         };
@@ -110,7 +119,7 @@ impl Kernel for DirectConv {
         _outputs: &[Option<&[usize]>],
     ) -> Result<Prepared, OpError> {
         let (Some(x), Some(w)) = (&inputs[0], &inputs[1]) else { return Ok(Prepared::default()) };
-        let state = self.state(x.shape, w.shape)?;
+        let state = self.state(x.shape, w.shape, matches!(inputs.get(3), Some(Some(_))))?;
         let elements = match &state {
             State::Tiles(Tiles { planes, .. }) if planes.copied() => x.shape[1] * planes.size(),
             State::Vector => x.shape[1] * panel_rows(),
@@ -139,6 +148,12 @@ impl Kernel for DirectConv {
         let finish = Finish::new(self.op.activation, inputs, &out, columns);
         let x = x.slice::<f32>();
         match (state, &self.panels) {
+            (State::Lanes(lanes), None) => {
+                let (Some(kernels), activation) = (&self.lanes, self.op.activation) else { return Ok(()) };
+                let bias = inputs.get(2).copied().flatten().map(|bias| bias.slice::<f32>());
+                let all = ChannelImages { x, images, channels, kernels, bias, activation, out: &out };
+                lanes.convolve(cx.pool, &all);
+            }
             (State::Depthwise(layout), None) => {
                 let kernels = inputs[1].map_or(&[][..], |w| w.slice::<f32>());
                 // A multiplication takes about four times as long as one of a product.

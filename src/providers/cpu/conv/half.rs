@@ -73,7 +73,7 @@ impl HalfConv {
             }
             Weight::Depthwise(kernels) => {
                 let lanes = kernels.lanes.as_ref().filter(|_| !residual);
-                let lanes = lanes.and_then(|_| ChannelLanes::new(&geometry)).map(State::Lanes);
+                let lanes = lanes.and_then(|_| ChannelLanes::new::<bf16>(&geometry)).map(State::Lanes);
                 lanes.or_else(|| DepthwisePlane::new(&geometry).map(State::Depthwise))
             }
         };

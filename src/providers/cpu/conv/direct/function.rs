@@ -3,6 +3,8 @@
 use rten_simd::ops::{BitOps, FloatOps, IntOps, NumOps};
 use rten_simd::{Isa, Simd, SimdUnaryOp};
 
+use crate::providers::cpu::vector::EXP;
+
 pub(super) struct Identity;
 pub(super) struct Relu;
 /// The factor of negative numbers.
@@ -18,8 +20,6 @@ pub(super) struct Sigmoid;
 /// `x · sigmoid(x)`
 pub(super) struct Silu;
 
-/// `(exp(r) − 1 − r) / r²`, a minimax fit on [−log(2)/2, log(2)/2] weighted by r²/exp(r); error 3e-9.
-const EXP: [f32; 5] = [4.999_999_4e-1, 1.666_652_1e-1, 4.166_839e-2, 8.368_717e-3, 1.381_459_9e-3];
 /// Beyond these the sigmoid is 0 or 1 in f32, and powers of two are normal numbers up to these.
 const LIMIT: f32 = 87.0;
 /// log(2) in two parts, of which the first has few enough bits for exact products with whole numbers.

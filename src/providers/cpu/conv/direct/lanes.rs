@@ -1,6 +1,6 @@
-//! Depthwise convolution in bfloat16 with sixteen channels side by side in the lanes of a vector: no lane is lost at
-//! the edges of small planes, nor to strides. Some lines of the channels are turned into floats at a time, with what
-//! lies around the image as zeros, and their outputs turned back.
+//! Depthwise convolution with sixteen channels side by side in the lanes of a vector: no lane is lost at the edges of
+//! small planes, nor to strides. Some lines of the channels are turned at a time, bfloat16 numbers into floats, with
+//! what lies around the image as zeros, and their outputs turned back.
 
 #[cfg(target_arch = "x86_64")]
 mod vectors;
@@ -9,23 +9,40 @@ use std::ops::Range;
 
 use crate::ops::activation::Activation;
 use crate::ops::window::Geometry;
-use crate::providers::cpu::gemm::{HalfWord, VECTOR, Word};
+use crate::providers::cpu::gemm::VECTOR;
 use crate::providers::cpu::parallel::Parts;
 use crate::providers::cpu::scratch::with_scratch;
-use crate::tensor::bf16;
+use crate::tensor::Element;
 use crate::threads::Pool;
-
-#[cfg(target_arch = "x86_64")]
-use vectors::narrow_with;
 
 /// Multiplications of vectors worth handing to another thread: some 10 µs of work.
 const GRAIN: usize = 1 << 15;
 /// Floats of the image that are there at a time: a part of a processor's own cache.
 const ROOM: usize = 32 * 1024;
-/// Outputs in a line of which, with stride 1, vectors of one channel lose few lanes.
-const WIDE: usize = 32;
-/// Positions that are turned at a time: pairs of them in words.
+/// Positions that are turned at a time, at most: pairs of bfloat16 numbers in words.
 const TURNED: usize = 2 * VECTOR;
+
+/// An element of images that are convolved in lanes.
+pub(in crate::providers::cpu) trait LaneElement: Element + Into<f32> {
+    /// Whether the processor has what the functions ask for.
+    fn available() -> bool;
+
+    /// Whether a channel at a time takes longer, as was measured.
+    fn pays_off(lanes: &ChannelLanes) -> bool;
+
+    /// Writes lines of channels, each as long as others or empty, between the margins of an image of floats.
+    ///
+    /// # Safety
+    /// `available()`
+    unsafe fn turn(lanes: &ChannelLanes, from: &[&[Self]; VECTOR], image: &mut [f32]);
+
+    /// Applies the activation to sums and stores them: `count` for each lane, to where this one's go, if anywhere.
+    /// There are sums for a multiple of `TURNED`.
+    ///
+    /// # Safety
+    /// `available()`; pointers are null or have room.
+    unsafe fn store(activation: Activation, sums: &[f32], count: usize, to: [*mut Self; VECTOR]);
+}
 
 /// What depends on shapes. Pairs are of rows and columns.
 pub(in crate::providers::cpu) struct ChannelLanes {
@@ -42,15 +59,15 @@ pub(in crate::providers::cpu) struct ChannelLanes {
 }
 
 /// A batch of images to convolve, with as many outputs as channels.
-pub(in crate::providers::cpu) struct ChannelImages<'a> {
-    pub(in crate::providers::cpu) x: &'a [bf16],
+pub(in crate::providers::cpu) struct ChannelImages<'a, T> {
+    pub(in crate::providers::cpu) x: &'a [T],
     pub(in crate::providers::cpu) images: usize,
     pub(in crate::providers::cpu) channels: usize,
     /// See `lane_kernels`.
     pub(in crate::providers::cpu) kernels: &'a [f32],
-    pub(in crate::providers::cpu) bias: Option<&'a [bf16]>,
+    pub(in crate::providers::cpu) bias: Option<&'a [T]>,
     pub(in crate::providers::cpu) activation: Activation,
-    pub(in crate::providers::cpu) out: &'a Parts<'a, bf16>,
+    pub(in crate::providers::cpu) out: &'a Parts<'a, T>,
 }
 
 /// Kernels of `taps` elements for each channel as vectors: sixteen channels for each tap.
@@ -65,11 +82,11 @@ pub(in crate::providers::cpu) fn lane_kernels(kernels: &[f32], taps: usize) -> V
 }
 
 impl ChannelLanes {
-    /// `None` on a processor without products of bfloat16 numbers, for strides that differ or are more than 2, where
+    /// `None` on a processor that has not what images of such elements ask for, for strides that differ or are more than 2, where
     /// much memory would be needed or a channel at a time is as fast, for more than two axes, and without elements.
-    pub(in crate::providers::cpu) fn new(g: &Geometry) -> Option<Self> {
-        let lanes = if HalfWord::available() { Self::with_room(g, ROOM) } else { None };
-        lanes.filter(|lanes| lanes.stride > 1 || lanes.output[1] <= WIDE)
+    pub(in crate::providers::cpu) fn new<T: LaneElement>(g: &Geometry) -> Option<Self> {
+        let lanes = if T::available() { Self::with_room(g, ROOM) } else { None };
+        lanes.filter(T::pays_off)
     }
 
     fn with_room(g: &Geometry, room: usize) -> Option<Self> {
@@ -98,7 +115,11 @@ impl ChannelLanes {
     }
 
     /// Convolves all channels on all threads of the pool.
-    pub(in crate::providers::cpu) fn convolve(&self, pool: &Pool, all: &ChannelImages<'_>) {
+    pub(in crate::providers::cpu) fn convolve<T: LaneElement>(
+        &self,
+        pool: &Pool,
+        all: &ChannelImages<'_, T>,
+    ) {
         let ([height, width], [lines, line]) = (self.image, self.output);
         let blocks = all.channels.div_ceil(VECTOR);
         let taps = self.kernel[0] * self.kernel[1];
@@ -108,7 +129,7 @@ impl ChannelLanes {
                 && all.out.len() >= planes * lines * line
                 && all.kernels.len() >= blocks * taps * VECTOR
                 && all.bias.is_none_or(|bias| bias.len() >= all.channels)
-                && HalfWord::available()
+                && T::available()
         );
         let work = lines * line * taps + height * width;
         let lengths = [
@@ -131,9 +152,9 @@ impl ChannelLanes {
     }
 
     /// Convolves for some output lines channels of the image whose first plane is `first`.
-    fn band(
+    fn band<T: LaneElement>(
         &self,
-        all: &ChannelImages<'_>,
+        all: &ChannelImages<'_, T>,
         first: usize,
         channels: Range<usize>,
         band: Range<usize>,
@@ -150,7 +171,7 @@ impl ChannelLanes {
         image[end * self.pitch * VECTOR..].fill(0.0);
         // Not negative, unless nothing lies inside.
         let row = (top + begin).saturating_sub(self.pads[0]);
-        let from: [&[bf16]; VECTOR] = std::array::from_fn(|lane| match channels.start + lane {
+        let from: [&[T]; VECTOR] = std::array::from_fn(|lane| match channels.start + lane {
             channel if channel < channels.end => {
                 &all.x[((first + channel) * height + row) * width..][..(end - begin) * width]
             }
@@ -159,7 +180,7 @@ impl ChannelLanes {
         let outputs = band.len() * line;
         let mut bias = [0.0; VECTOR];
         if let Some(given) = all.bias {
-            bias.iter_mut().zip(&given[channels.clone()]).for_each(|(y, x)| *y = x.to_f32());
+            bias.iter_mut().zip(&given[channels.clone()]).for_each(|(y, &x)| *y = x.into());
         }
         let taps = self.kernel[0] * self.kernel[1];
         let kernel = &all.kernels[channels.start * taps..][..taps * VECTOR];
@@ -171,44 +192,59 @@ impl ChannelLanes {
         }
         // SAFETY: the instructions were asserted in `convolve`; lanes have as many outputs, or none.
         unsafe {
-            self.widen(&from, &mut image[begin * self.pitch * VECTOR..]);
+            T::turn(self, &from, &mut image[begin * self.pitch * VECTOR..]);
             if self.stride == 1 {
                 self.multiply::<1>(band.len(), image, kernel, &bias, sums);
             } else {
                 self.multiply::<2>(band.len(), image, kernel, &bias, sums);
             }
-            narrow_with(all.activation, sums, outputs, to);
+            T::store(all.activation, sums, outputs, to);
         }
     }
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-impl ChannelLanes {
-    unsafe fn widen(&self, _from: &[&[bf16]; VECTOR], _image: &mut [f32]) {}
+mod vectors {
+    //! No lanes: nobody comes here.
 
-    unsafe fn multiply<const S: usize>(
-        &self,
-        _: usize,
-        _: &[f32],
-        _: &[f32],
-        _: &[f32; VECTOR],
-        _: &mut [f32],
-    ) {
+    use super::*;
+
+    impl ChannelLanes {
+        pub(super) unsafe fn multiply<const S: usize>(
+            &self,
+            _: usize,
+            _: &[f32],
+            _: &[f32],
+            _: &[f32; VECTOR],
+            _: &mut [f32],
+        ) {
+        }
+    }
+
+    impl<T: Element + Into<f32>> LaneElement for T {
+        fn available() -> bool {
+            false
+        }
+
+        fn pays_off(_: &ChannelLanes) -> bool {
+            false
+        }
+
+        unsafe fn turn(_: &ChannelLanes, _: &[&[Self]; VECTOR], _: &mut [f32]) {}
+
+        unsafe fn store(_: Activation, _: &[f32], _: usize, _: [*mut Self; VECTOR]) {}
     }
 }
-
-#[cfg(not(target_arch = "x86_64"))]
-unsafe fn narrow_with(_: Activation, _: &[f32], _: usize, _: [*mut bf16; VECTOR]) {}
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tensor::bf16;
 
     /// Against the definition, with small whole numbers, whose sums are exact.
-    #[test]
-    fn shapes() {
-        if !HalfWord::available() {
-            println!("skipped: this processor has no such products");
+    fn shapes<T: LaneElement + PartialEq>(of: impl Fn(f32) -> T) {
+        if !T::available() {
+            println!("skipped: this processor has no such vectors");
             return;
         }
         let number = |i: usize| ((i * 7919) % 7) as f32 - 3.0;
@@ -238,21 +274,21 @@ mod tests {
             let x: Vec<f32> = (0..planes * size).map(number).collect();
             let kernels: Vec<f32> = (0..channels * taps).map(|i| number(3 * i + 1)).collect();
             let bias: Vec<f32> = (0..channels).map(|i| number(5 * i + 2)).collect();
-            let halves = |x: &[f32]| x.iter().map(|&x| bf16::from_f32(x)).collect::<Vec<_>>();
-            let mut y = vec![bf16::ZERO; planes * output[0] * output[1]];
+            let elements = |x: &[f32]| x.iter().map(|&x| of(x)).collect::<Vec<_>>();
+            let mut y = vec![of(0.0); planes * output[0] * output[1]];
             lanes.convolve(
                 &Pool::new(2),
                 &ChannelImages {
-                    x: &halves(&x),
+                    x: &elements(&x),
                     images: 2,
                     channels,
                     kernels: &lane_kernels(&kernels, taps),
-                    bias: Some(&halves(&bias)),
+                    bias: Some(&elements(&bias)),
                     activation: Activation::Relu,
                     out: &Parts::new(&mut y),
                 },
             );
-            for (i, y) in y.iter().enumerate() {
+            for (i, &y) in y.iter().enumerate() {
                 let (plane, row, column) =
                     (i / output[1] / output[0], i / output[1] % output[0], i % output[1]);
                 let channel = plane % channels;
@@ -266,8 +302,19 @@ mod tests {
                         want += kernels[channel * taps + tap] * x[plane * size + v * image[1] + h];
                     }
                 }
-                assert_eq!(y.to_f32(), bf16::from_f32(want.max(0.0)).to_f32(), "{image:?} {kernel:?}, {i}");
+                let want: f32 = of(want.max(0.0)).into();
+                assert_eq!(Into::<f32>::into(y), want, "{image:?} {kernel:?}, {i}");
             }
         }
+    }
+
+    #[test]
+    fn of_floats() {
+        shapes(|x| x);
+    }
+
+    #[test]
+    fn of_halves() {
+        shapes(bf16::from_f32);
     }
 }

@@ -1,54 +1,14 @@
-//! Sixteen channels as vectors: from planes of halves and back, and the products.
+//! Sixteen channels as vectors: from planes and back, and the products.
 
 use std::arch::x86_64::*;
 
 use super::super::words::{Function, HardSwish, Identity, Other, Relu};
-use super::{ChannelLanes, TURNED};
+use super::{ChannelLanes, LaneElement, TURNED};
 use crate::ops::activation::Activation;
-use crate::providers::cpu::gemm::VECTOR;
+use crate::providers::cpu::gemm::{HalfWord, VECTOR, Word};
 use crate::tensor::bf16;
 
 impl ChannelLanes {
-    /// Writes lines of channels, each as long as others or empty, between the margins of an image of floats.
-    ///
-    /// # Safety
-    /// The processor has AVX512 F and BW.
-    #[target_feature(enable = "avx512f,avx512bw")]
-    pub(super) unsafe fn widen(&self, from: &[&[bf16]; VECTOR], image: &mut [f32]) {
-        let ([_, width], pitch, count) = (self.image, self.pitch, from[0].len());
-        assert!(
-            image.len() >= count / width * pitch * VECTOR
-                && pitch >= width + self.pads[1]
-                && from.iter().all(|line| line.len() == count || line.is_empty())
-        );
-        let (mut x, mut at) = (0, self.pads[1]);
-        for start in (0..count).step_by(TURNED) {
-            let part = (count - start).min(TURNED);
-            let mask = (!0u64 >> (64 - part)) as u32;
-            let mut words = [_mm512_setzero_si512(); VECTOR];
-            for (words, line) in words.iter_mut().zip(from) {
-                let mask = if line.is_empty() { 0 } else { mask };
-                // SAFETY: the mask leaves out what follows the line.
-                *words = unsafe { _mm512_maskz_loadu_epi16(mask, line.as_ptr().wrapping_add(start).cast()) };
-            }
-            let words = turned(words);
-            for (j, words) in words.into_iter().enumerate() {
-                let high = _mm512_and_si512(words, _mm512_set1_epi32(0xffff_0000_u32 as i32));
-                for (j, x16) in [(2 * j, _mm512_slli_epi32::<16>(words)), (2 * j + 1, high)] {
-                    if j >= part {
-                        break;
-                    }
-                    // SAFETY: the position lies inside the image as asserted above.
-                    unsafe { _mm512_store_si512(image.as_mut_ptr().add(at * VECTOR).cast(), x16) };
-                    (x, at) = (x + 1, at + 1);
-                    if x == width {
-                        (x, at) = (0, at + pitch - width);
-                    }
-                }
-            }
-        }
-    }
-
     /// Writes the sums of output lines to `sums`.
     ///
     /// # Safety
@@ -126,45 +86,184 @@ impl ChannelLanes {
     }
 }
 
-/// Applies the activation to sums and rounds them: `count` for each lane, to where this one's go, if anywhere.
-///
-/// # Safety
-/// The processor has AVX512 F, BW, DQ, VL and BF16; pointers are null or have room.
-pub(super) unsafe fn narrow_with(
-    activation: Activation,
-    sums: &[f32],
-    count: usize,
-    to: [*mut bf16; VECTOR],
-) {
-    // SAFETY: as the caller promises.
-    unsafe {
-        match activation {
-            Activation::Identity => narrow(Identity, sums, count, to),
-            Activation::Relu => narrow(Relu, sums, count, to),
-            Activation::HardSwish => narrow(HardSwish, sums, count, to),
-            other => narrow(Other(other), sums, count, to),
+impl LaneElement for f32 {
+    fn available() -> bool {
+        is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512vl")
+    }
+
+    fn pays_off(lanes: &ChannelLanes) -> bool {
+        let ([_, width], taps) = (lanes.output, lanes.kernel[0] * lanes.kernel[1]);
+        width <= 8 || width <= 16 && taps > 9
+    }
+
+    #[target_feature(enable = "avx512f,avx512bw")]
+    unsafe fn turn(lanes: &ChannelLanes, from: &[&[f32]; VECTOR], image: &mut [f32]) {
+        let mut positions = Positions::new(lanes, from, image);
+        for start in (0..from[0].len()).step_by(VECTOR) {
+            let part = (from[0].len() - start).min(VECTOR);
+            let mask = (!0u32 >> (32 - part)) as u16;
+            let mut words = [_mm512_setzero_si512(); VECTOR];
+            for (words, line) in words.iter_mut().zip(from) {
+                let mask = if line.is_empty() { 0 } else { mask };
+                // SAFETY: the mask leaves out what follows the line.
+                *words = unsafe { _mm512_maskz_loadu_epi32(mask, line.as_ptr().wrapping_add(start).cast()) };
+            }
+            for words in turned(words).into_iter().take(part) {
+                // SAFETY: as many as the lines have positions.
+                unsafe { positions.put(words) };
+            }
+        }
+    }
+
+    unsafe fn store(activation: Activation, sums: &[f32], count: usize, to: [*mut f32; VECTOR]) {
+        /// # Safety
+        /// As of `LaneElement::store`.
+        #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+        unsafe fn floats<F: Function>(f: F, sums: &[f32], count: usize, to: [*mut f32; VECTOR]) {
+            assert!(sums.len() >= count.next_multiple_of(VECTOR) * VECTOR);
+            for start in (0..count).step_by(VECTOR) {
+                let mut words = [_mm512_setzero_si512(); VECTOR];
+                for (j, words) in words.as_chunks_mut::<STEP>().0.iter_mut().enumerate() {
+                    // SAFETY: inside by the assertion; the processor has what this function was compiled for.
+                    let x = unsafe { f.eval(load(sums, start + j * STEP)) };
+                    words.iter_mut().zip(x).for_each(|(word, x)| *word = _mm512_castps_si512(x));
+                }
+                let mask = (!0u32 >> (32 - (count - start).min(VECTOR))) as u16;
+                for (words, to) in turned(words).into_iter().zip(to).filter(|(_, to)| !to.is_null()) {
+                    // SAFETY: the mask leaves out what follows the last output.
+                    unsafe { _mm512_mask_storeu_epi32(to.add(start).cast(), mask, words) };
+                }
+            }
+        }
+        // SAFETY: as the caller promises.
+        unsafe {
+            match activation {
+                Activation::Identity => floats(Identity, sums, count, to),
+                Activation::Relu => floats(Relu, sums, count, to),
+                Activation::HardSwish => floats(HardSwish, sums, count, to),
+                other => floats(Other(other), sums, count, to),
+            }
         }
     }
 }
 
+impl LaneElement for bf16 {
+    fn available() -> bool {
+        f32::available() && HalfWord::available()
+    }
+
+    /// One channel at a time becomes floats and back as well.
+    fn pays_off(lanes: &ChannelLanes) -> bool {
+        lanes.stride > 1 || lanes.output[1] <= 32
+    }
+
+    #[target_feature(enable = "avx512f,avx512bw")]
+    unsafe fn turn(lanes: &ChannelLanes, from: &[&[bf16]; VECTOR], image: &mut [f32]) {
+        let mut positions = Positions::new(lanes, from, image);
+        for start in (0..from[0].len()).step_by(TURNED) {
+            let part = (from[0].len() - start).min(TURNED);
+            let mask = (!0u64 >> (64 - part)) as u32;
+            let mut words = [_mm512_setzero_si512(); VECTOR];
+            for (words, line) in words.iter_mut().zip(from) {
+                let mask = if line.is_empty() { 0 } else { mask };
+                // SAFETY: the mask leaves out what follows the line.
+                *words = unsafe { _mm512_maskz_loadu_epi16(mask, line.as_ptr().wrapping_add(start).cast()) };
+            }
+            for (j, words) in turned(words).into_iter().enumerate() {
+                let high = _mm512_and_si512(words, _mm512_set1_epi32(0xffff_0000_u32 as i32));
+                for (j, words) in [(2 * j, _mm512_slli_epi32::<16>(words)), (2 * j + 1, high)] {
+                    if j < part {
+                        // SAFETY: as many as the lines have positions.
+                        unsafe { positions.put(words) };
+                    }
+                }
+            }
+        }
+    }
+
+    unsafe fn store(activation: Activation, sums: &[f32], count: usize, to: [*mut bf16; VECTOR]) {
+        // SAFETY: as the caller promises.
+        unsafe {
+            match activation {
+                Activation::Identity => narrow(Identity, sums, count, to),
+                Activation::Relu => narrow(Relu, sums, count, to),
+                Activation::HardSwish => narrow(HardSwish, sums, count, to),
+                other => narrow(Other(other), sums, count, to),
+            }
+        }
+    }
+}
+
+/// Where the positions of lines go in an image of floats: one after the other, but for the margins.
+struct Positions {
+    to: *mut f32,
+    x: usize,
+    width: usize,
+    /// Floats from the end of a line to the next.
+    gap: usize,
+}
+
+impl Positions {
+    /// Asserts that there is room for all positions of `from`.
+    fn new<T>(lanes: &ChannelLanes, from: &[&[T]; VECTOR], image: &mut [f32]) -> Self {
+        let ([_, width], pitch, count) = (lanes.image, lanes.pitch, from[0].len());
+        assert!(
+            image.len() >= count / width * pitch * VECTOR
+                && pitch >= width + lanes.pads[1]
+                && from.iter().all(|line| line.len() == count || line.is_empty())
+        );
+        let to = image.as_mut_ptr().wrapping_add(lanes.pads[1] * VECTOR);
+        Positions { to, x: 0, width, gap: (pitch - width) * VECTOR }
+    }
+
+    /// Writes the next position.
+    ///
+    /// # Safety
+    /// There is one. The processor has AVX512F.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn put(&mut self, lanes: __m512i) {
+        // SAFETY: as the caller promises.
+        unsafe { _mm512_storeu_si512(self.to.cast(), lanes) };
+        self.x += 1;
+        self.to = self.to.wrapping_add(VECTOR);
+        if self.x == self.width {
+            (self.x, self.to) = (0, self.to.wrapping_add(self.gap));
+        }
+    }
+}
+
+/// Vectors that a function is called for.
+const STEP: usize = 8;
+
+/// The sums of positions from `start` on.
+///
 /// # Safety
-/// As of `narrow_with`.
+/// There are so many. The processor has AVX512F.
+#[inline]
+#[target_feature(enable = "avx512f")]
+unsafe fn load(sums: &[f32], start: usize) -> [__m512; STEP] {
+    let mut x = [_mm512_setzero_ps(); STEP];
+    for (i, x) in x.iter_mut().enumerate() {
+        // SAFETY: as the caller promises.
+        *x = unsafe { _mm512_loadu_ps(sums.as_ptr().add((start + i) * VECTOR)) };
+    }
+    x
+}
+
+/// # Safety
+/// As of `LaneElement::store`.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
 unsafe fn narrow<F: Function>(f: F, sums: &[f32], count: usize, to: [*mut bf16; VECTOR]) {
-    /// Vectors that a function is called for.
-    const STEP: usize = 8;
     assert!(sums.len() >= count.next_multiple_of(TURNED) * VECTOR);
     for start in (0..count).step_by(TURNED) {
         let mut words = [_mm512_setzero_si512(); VECTOR];
         for (j, words) in words.as_chunks_mut::<{ STEP / 2 }>().0.iter_mut().enumerate() {
-            let mut x = [_mm512_setzero_ps(); STEP];
-            for (i, x) in x.iter_mut().enumerate() {
-                let at = (start + j * STEP + i) * VECTOR;
-                // SAFETY: inside by the assertion.
-                *x = unsafe { _mm512_loadu_ps(sums.as_ptr().add(at)) };
-            }
-            // SAFETY: the processor has what this function was compiled for.
-            let x = unsafe { f.eval(x) };
+            // SAFETY: inside by the assertion; the processor has what this function was compiled for.
+            let x = unsafe { f.eval(load(sums, start + j * STEP)) };
             for (word, [low, high]) in words.iter_mut().zip(x.as_chunks::<2>().0) {
                 let [low, high] = [rounded(*low), rounded(*high)];
                 *word = _mm512_or_si512(low, _mm512_slli_epi32::<16>(high));
