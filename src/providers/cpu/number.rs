@@ -4,7 +4,7 @@ use num_traits::AsPrimitive;
 
 use crate::tensor::{Element, bf16, f16};
 
-use super::halves::bfloat16_bits;
+use super::halves::{bfloat16_bits, widened};
 
 /// Evaluates `$body` with `$T` standing for the Rust type of `$ty` (an `Option<ElementType>`) when it
 /// is in the list, else `$other`.
@@ -58,13 +58,6 @@ float! {
     f64, f64, |x| x, |x| x;
     f16, f32, f16::to_f32, f16::from_f32;
     bf16, f32, widened, rounded;
-}
-
-// The half crate's functions have branches for NaN, which keep loops from becoming vector code.
-
-#[inline(always)]
-fn widened(x: bf16) -> f32 {
-    f32::from_bits(u32::from(x.to_bits()) << 16)
 }
 
 #[inline(always)]

@@ -7,7 +7,7 @@ use rten_simd::SimdUnaryOp;
 use crate::ops::activation::Activation;
 use crate::tensor::{Element, bf16, f16};
 
-use super::super::halves::{narrow, narrow_bfloat16, widen, widen_bfloat16};
+use super::super::halves::{narrow, narrow_bfloat16, widen, widen_bfloat16, widened};
 use super::super::parallel::Parts;
 use super::super::simd::{Loop, widest};
 use super::super::vector::RoughGelu;
@@ -125,7 +125,7 @@ macro_rules! store_half {
 }
 store_half!(
     f16 => false, |_| None, f16::to_f32, narrow, widen, activate;
-    bf16 => true, Some, |x: bf16| f32::from_bits(u32::from(x.to_bits()) << 16), narrow_bfloat16, widen_bfloat16,
+    bf16 => true, Some, widened, narrow_bfloat16, widen_bfloat16,
         activate_roughly
 );
 
