@@ -1,6 +1,7 @@
 //! Attention of ai.onnx.
 
 mod causal_conv;
+mod exponentials;
 mod extent;
 mod flash;
 mod gather;
@@ -12,7 +13,6 @@ mod multi_head;
 mod padding;
 mod projected;
 mod rotary;
-mod weights;
 
 use num_traits::AsPrimitive;
 

@@ -1,7 +1,6 @@
 //! Operators of domain com.microsoft that stand for two or three of the standard's.
 
 use std::marker::PhantomData;
-use std::ops::Range;
 
 use crate::ops::OpError;
 use crate::ops::fused::{BiasActivation, SkipNorm};
@@ -12,8 +11,9 @@ use super::layer_norm::Statistic;
 use super::map::Function;
 use super::number::dispatch;
 use super::parallel::{GRAIN, Parts, split_mut};
+use super::scratch::with_scratch;
 use super::simd::add;
-use super::statistics::{Real, affine, affine_wide, moments, total};
+use super::statistics::{Real, affine, moments, total};
 use super::unary::{function, function_f32};
 use super::{CpuKernel, Entry, Kernel, KernelContext, NodeContext};
 
@@ -122,103 +122,41 @@ impl<T: Lanes<Wide: Real>> Kernel for SkipKernel<T> {
         let y = Parts::new(y.slice::<T>());
         let (mean_out, deviation_out) = (Statistic::new(output()), Statistic::new(output()));
         let sum_out = output().map(|sum| Parts::new(sum.slice::<T>()));
-        let rows = Rows { op: self.op, row, x, skip, bias, gamma, beta, y, mean_out, deviation_out, sum_out };
-        cx.pool.split(x.len() / row, (GRAIN / row).max(1), |range| match row {
-            ..=RUN => rows.short(range),
-            _ => rows.long(range),
+        cx.pool.split(x.len() / row, (GRAIN / row).max(1), |rows| {
+            with_scratch([row; 5], |[own, other, bias_room, gamma_room, beta_room]: [&mut [T::Wide]; 5]| {
+                let bias = bias.map(|x| T::load(x, bias_room));
+                let (gamma, beta) = (T::load(gamma, gamma_room), T::load(beta, beta_room));
+                for i in rows {
+                    let elements = i * row..(i + 1) * row;
+                    // SAFETY: each row belongs to one thread.
+                    let y = unsafe { y.get(elements.clone()) };
+                    y.copy_from_slice(&x[elements.clone()]);
+                    T::update(y, own, |y| {
+                        // A skip without batch serves every sample.
+                        add(y, T::load(&skip[i * row % skip.len()..][..row], other));
+                        if let Some(bias) = bias {
+                            add(y, bias);
+                        }
+                        if let Some(sum) = &sum_out {
+                            // SAFETY: as above.
+                            T::store(unsafe { sum.get(elements) }, other, |sum| sum.copy_from_slice(y));
+                        }
+                        let (mean, spread) = match self.op.rms {
+                            true => (0.0, total(y, T::Wide::sum_squares) / row as f64),
+                            false => moments(y),
+                        };
+                        let factor = 1.0 / (spread + self.op.epsilon as f64).sqrt();
+                        // SAFETY: as above, one element for each row.
+                        unsafe {
+                            mean_out.set(i, mean);
+                            deviation_out.set(i, factor);
+                        }
+                        affine(None, y, T::Wide::of(mean), T::Wide::of(factor), gamma, beta);
+                    });
+                }
+            });
         });
         Ok(())
-    }
-}
-
-/// Operands and results, by rows.
-struct Rows<'a, T> {
-    op: SkipNorm,
-    row: usize,
-    x: &'a [T],
-    /// One without batch serves every sample.
-    skip: &'a [T],
-    bias: Option<&'a [T]>,
-    gamma: &'a [T],
-    beta: &'a [T],
-    y: Parts<'a, T>,
-    mean_out: Statistic<'a>,
-    deviation_out: Statistic<'a>,
-    sum_out: Option<Parts<'a, T>>,
-}
-
-impl<T: Lanes<Wide: Real>> Rows<'_, T> {
-    /// Rows of which the computed type has room for one: converted once.
-    fn short(&self, rows: Range<usize>) {
-        let [mut own, mut other, mut bias, mut gamma, mut beta] = [[T::Wide::default(); RUN]; 5];
-        let bias = self.bias.map(|x| T::load(x, &mut bias));
-        let (gamma, beta) = (T::load(self.gamma, &mut gamma), T::load(self.beta, &mut beta));
-        let row = self.row;
-        for i in rows {
-            let elements = i * row..(i + 1) * row;
-            // SAFETY: each row belongs to one thread.
-            let y = unsafe { self.y.get(elements.clone()) };
-            y.copy_from_slice(&self.x[elements.clone()]);
-            T::update(y, &mut own, |y| {
-                add(y, T::load(&self.skip[i * row % self.skip.len()..][..row], &mut other));
-                if let Some(bias) = bias {
-                    add(y, bias);
-                }
-                if let Some(sum) = &self.sum_out {
-                    // SAFETY: as above.
-                    T::store(unsafe { sum.get(elements) }, &mut other, |sum| sum.copy_from_slice(y));
-                }
-                let (mean, spread) = match self.op.rms {
-                    true => (0.0, T::Wide::sum_squares(y) / row as f64),
-                    false => moments(y),
-                };
-                let factor = self.statistics(i, mean, spread);
-                affine_wide(y, T::Wide::of(mean), T::Wide::of(factor), gamma, beta);
-            });
-        }
-    }
-
-    /// Rows of any length, a run at a time; what is normalised is the stored sum.
-    fn long(&self, rows: Range<usize>) {
-        let (mut own, mut other) = ([T::Wide::default(); RUN], [T::Wide::default(); RUN]);
-        let row = self.row;
-        for i in rows {
-            let elements = i * row..(i + 1) * row;
-            // SAFETY: each row belongs to one thread.
-            let y = unsafe { self.y.get(elements.clone()) };
-            let skip = &self.skip[i * row % self.skip.len()..][..row];
-            y.copy_from_slice(&self.x[elements.clone()]);
-            for (k, y) in y.chunks_mut(RUN).enumerate() {
-                let (start, count) = (k * RUN, y.len());
-                T::update(y, &mut own, |y| {
-                    add(y, T::load(&skip[start..][..count], &mut other));
-                    if let Some(bias) = self.bias {
-                        add(y, T::load(&bias[start..][..count], &mut other));
-                    }
-                });
-            }
-            if let Some(sum) = &self.sum_out {
-                // SAFETY: as above.
-                unsafe { sum.get(elements) }.copy_from_slice(y);
-            }
-            let (mean, spread) = match self.op.rms {
-                true => (0.0, total(y, T::Wide::sum_squares) / row as f64),
-                false => moments(y),
-            };
-            let factor = self.statistics(i, mean, spread);
-            affine(None, y, T::Wide::of(mean), T::Wide::of(factor), self.gamma, self.beta);
-        }
-    }
-
-    /// Writes the statistics of a row; gives what its deviations are multiplied with.
-    fn statistics(&self, i: usize, mean: f64, spread: f64) -> f64 {
-        let factor = 1.0 / (spread + self.op.epsilon as f64).sqrt();
-        // SAFETY: one element for each row, which belongs to one thread.
-        unsafe {
-            self.mean_out.set(i, mean);
-            self.deviation_out.set(i, factor);
-        }
-        factor
     }
 }
 

@@ -11,18 +11,18 @@ pub(super) const RUN: usize = 1024;
 pub(super) trait Lanes: Element {
     type Wide: Element;
 
-    /// At most [`RUN`] elements in the wide type: where they are, or in `buffer`.
-    fn load<'a>(from: &'a [Self], buffer: &'a mut [Self::Wide; RUN]) -> &'a [Self::Wide];
+    /// Elements in the wide type: where they are, or in `buffer`, which has room for them.
+    fn load<'a>(from: &'a [Self], buffer: &'a mut [Self::Wide]) -> &'a [Self::Wide];
 
     /// Elements in the wide type, copied.
     fn copy(from: &[Self], to: &mut [Self::Wide]);
 
-    /// Lets `fill` write at most [`RUN`] elements in the wide type, and stores them; half types are
-    /// rounded once, to nearest even. What `fill` finds is unspecified.
-    fn store(to: &mut [Self], buffer: &mut [Self::Wide; RUN], fill: impl FnOnce(&mut [Self::Wide]));
+    /// Lets `fill` write elements in the wide type, and stores them; half types are rounded once, to nearest
+    /// even. What `fill` finds is unspecified. `buffer` has room for them.
+    fn store(to: &mut [Self], buffer: &mut [Self::Wide], fill: impl FnOnce(&mut [Self::Wide]));
 
     /// As `store`, where `change` finds the elements that are there.
-    fn update(to: &mut [Self], buffer: &mut [Self::Wide; RUN], change: impl FnOnce(&mut [Self::Wide]));
+    fn update(to: &mut [Self], buffer: &mut [Self::Wide], change: impl FnOnce(&mut [Self::Wide]));
 
     /// One element.
     fn up(self) -> Self::Wide;
@@ -34,18 +34,18 @@ macro_rules! themselves {
         impl Lanes for $ty {
             type Wide = $ty;
             #[inline(always)]
-            fn load<'a>(from: &'a [Self], _buffer: &'a mut [$ty; RUN]) -> &'a [$ty] {
+            fn load<'a>(from: &'a [Self], _buffer: &'a mut [$ty]) -> &'a [$ty] {
                 from
             }
             fn copy(from: &[Self], to: &mut [$ty]) {
                 to.copy_from_slice(from);
             }
             #[inline(always)]
-            fn store(to: &mut [Self], _buffer: &mut [$ty; RUN], fill: impl FnOnce(&mut [$ty])) {
+            fn store(to: &mut [Self], _buffer: &mut [$ty], fill: impl FnOnce(&mut [$ty])) {
                 fill(to);
             }
             #[inline(always)]
-            fn update(to: &mut [Self], _buffer: &mut [$ty; RUN], change: impl FnOnce(&mut [$ty])) {
+            fn update(to: &mut [Self], _buffer: &mut [$ty], change: impl FnOnce(&mut [$ty])) {
                 change(to);
             }
             #[inline(always)]
@@ -61,7 +61,7 @@ macro_rules! halves {
     ($($ty:ty),*) => {$(
         impl Lanes for $ty {
             type Wide = f32;
-            fn load<'a>(from: &'a [Self], buffer: &'a mut [f32; RUN]) -> &'a [f32] {
+            fn load<'a>(from: &'a [Self], buffer: &'a mut [f32]) -> &'a [f32] {
                 let to = &mut buffer[..from.len()];
                 <$ty as Half>::widen(from, to);
                 to
@@ -69,12 +69,12 @@ macro_rules! halves {
             fn copy(from: &[Self], to: &mut [f32]) {
                 <$ty as Half>::widen(from, to);
             }
-            fn store(to: &mut [Self], buffer: &mut [f32; RUN], fill: impl FnOnce(&mut [f32])) {
+            fn store(to: &mut [Self], buffer: &mut [f32], fill: impl FnOnce(&mut [f32])) {
                 let wide = &mut buffer[..to.len()];
                 fill(wide);
                 <$ty as Half>::narrow(wide, to);
             }
-            fn update(to: &mut [Self], buffer: &mut [f32; RUN], change: impl FnOnce(&mut [f32])) {
+            fn update(to: &mut [Self], buffer: &mut [f32], change: impl FnOnce(&mut [f32])) {
                 let wide = &mut buffer[..to.len()];
                 <$ty as Half>::widen(to, wide);
                 change(wide);
@@ -93,7 +93,7 @@ halves!(f16, bf16);
 impl Lanes for Bool {
     type Wide = u8;
 
-    fn load<'a>(from: &'a [Self], buffer: &'a mut [u8; RUN]) -> &'a [u8] {
+    fn load<'a>(from: &'a [Self], buffer: &'a mut [u8]) -> &'a [u8] {
         let to = &mut buffer[..from.len()];
         Self::copy(from, to);
         to
@@ -101,12 +101,12 @@ impl Lanes for Bool {
     fn copy(from: &[Self], to: &mut [u8]) {
         to.iter_mut().zip(from).for_each(|(to, from)| *to = from.get() as u8);
     }
-    fn store(to: &mut [Self], buffer: &mut [u8; RUN], fill: impl FnOnce(&mut [u8])) {
+    fn store(to: &mut [Self], buffer: &mut [u8], fill: impl FnOnce(&mut [u8])) {
         let wide = &mut buffer[..to.len()];
         fill(wide);
         to.iter_mut().zip(wide).for_each(|(to, from)| *to = Bool::from(*from != 0));
     }
-    fn update(to: &mut [Self], buffer: &mut [u8; RUN], change: impl FnOnce(&mut [u8])) {
+    fn update(to: &mut [Self], buffer: &mut [u8], change: impl FnOnce(&mut [u8])) {
         Self::copy(to, &mut buffer[..to.len()]);
         Self::store(to, buffer, change);
     }

@@ -107,15 +107,10 @@ pub(super) fn affine<T: Lanes<Wide: Real>, S: Lanes<Wide = T::Wide>>(
         };
         let scale = S::load(&scale[piece(scale, y.len())], &mut scales);
         let bias = S::load(&bias[piece(bias, y.len())], &mut biases);
-        T::update(y, &mut own, |y| affine_wide(y, center, factor, scale, bias));
-    }
-}
-
-/// `affine` of a run.
-pub(super) fn affine_wide<W: Real>(y: &mut [W], center: W, factor: W, scale: &[W], bias: &[W]) {
-    match (scale, bias) {
-        (&[scale], &[bias]) => widest(One { y, center, factor: factor * scale, bias }),
-        (scale, bias) => widest(Each { y, center, factor, scale, bias }),
+        T::update(y, &mut own, |y| match (scale, bias) {
+            (&[scale], &[bias]) => widest(One { y, center, factor: factor * scale, bias }),
+            (scale, bias) => widest(Each { y, center, factor, scale, bias }),
+        });
     }
 }
 

@@ -52,7 +52,7 @@ fn parts<I: Isa>(isa: I, x: I::F32) -> (I::F32, I::F32) {
 }
 
 /// `(exp(r) − 1 − r) / r²`, a minimax fit on [−log(2)/2, log(2)/2]; relative error of the exponential 3e-9.
-pub(super) const EXP: [f32; 5] = [4.999_999_4e-1, 1.666_652e-1, 4.166_839_3e-2, 8.368_781e-3, 1.381_446_6e-3];
+const EXP: [f32; 5] = [4.999_999_4e-1, 1.666_652e-1, 4.166_839_3e-2, 8.368_781e-3, 1.381_446_6e-3];
 /// log(2), in a part that has few digits and the rest.
 const LOG_2: [f32; 2] = [6.931_457_5e-1, 1.428_606_8e-6];
 /// Where the exponential is taken for 0, while it is still a normal number.
@@ -60,9 +60,9 @@ const LOWEST: f32 = -86.5;
 /// Added to a small float it leaves the nearest whole number in the lowest bits.
 const ROUND: f32 = 12_582_912.0;
 
-/// `exp(x)` of what is not above zero (a few thousandths more do no harm), within 1 ulp; 0 below `LOWEST`.
+/// Two factors of `exp(x)`, within 1 ulp, for `x` from `LOWEST` to 88; NaN stays NaN in their product.
 #[inline(always)]
-fn exp_below_zero<I: Isa>(isa: I, x: I::F32) -> I::F32 {
+pub(super) fn exp_factors<I: Isa>(isa: I, x: I::F32) -> (I::F32, I::F32) {
     let (ops, ints) = (isa.f32(), isa.i32());
     let rounded = ops.mul_add(x, ops.splat(LOG2_E), ops.splat(ROUND));
     let k = ops.sub(rounded, ops.splat(ROUND));
@@ -73,11 +73,16 @@ fn exp_below_zero<I: Isa>(isa: I, x: I::F32) -> I::F32 {
         y = ops.mul_add(y, r, ops.splat(EXP[i]));
     }
     let y = ops.mul_add(ops.mul_add(y, r, ops.one()), r, ops.one());
-    // Times 2ᵏ, by adding to the exponent.
-    let power: I::I32 = ints.shift_left::<23>(rounded.reinterpret_cast());
-    let y: I::F32 = ints.add(y.reinterpret_cast(), power).reinterpret_cast();
-    let y = ops.select(ops.zero(), y, ops.lt(x, ops.splat(LOWEST)));
-    ops.select(y, x, ops.eq(x, x))
+    let power = ints.shift_left::<23>(ints.add(rounded.reinterpret_cast(), ints.splat(127)));
+    (y, power.reinterpret_cast())
+}
+
+/// `exp(x)` of what is not above zero (a few thousandths more do no harm), within 1 ulp; 0 below `LOWEST`.
+#[inline(always)]
+fn exp_below_zero<I: Isa>(isa: I, x: I::F32) -> I::F32 {
+    let ops = isa.f32();
+    let (y, power) = exp_factors(isa, x);
+    ops.select(ops.zero(), ops.mul(y, power), ops.lt(x, ops.splat(LOWEST)))
 }
 
 /// `gamma · x`, below zero `gamma · alpha · (exp(x) − 1)`.
@@ -126,11 +131,9 @@ impl SimdUnaryOp<f32> for Gelu {
     }
 }
 
-/// `exp(score · scale − largest)` in the place of each score, none of which exceeds `largest` so scaled; gives
-/// their sum.
+/// `exp(score − largest)` in the place of each score, none of which exceeds `largest`; gives their sum.
 pub(super) struct Exponentials<'a> {
     pub(super) scores: &'a mut [f32],
-    pub(super) scale: f32,
     pub(super) largest: f32,
 }
 
@@ -141,14 +144,13 @@ impl SimdOp for Exponentials<'_> {
     fn eval<I: Isa>(self, isa: I) -> f32 {
         let ops = isa.f32();
         let len = ops.len();
-        let (scale, largest) = (ops.splat(self.scale), ops.splat(self.largest));
+        let largest = ops.splat(self.largest);
         // Four sums, so that none waits for the one before it.
         let mut sums = [ops.zero(); 4];
         let mut fours = self.scores.chunks_exact_mut(4 * len);
         for four in fours.by_ref() {
             for (sum, scores) in sums.iter_mut().zip(four.chunks_exact_mut(len)) {
-                let x = ops.sub(ops.mul(ops.load(scores), scale), largest);
-                let y = exp_below_zero(isa, x);
+                let y = exp_below_zero(isa, ops.sub(ops.load(scores), largest));
                 ops.store(y, scores);
                 *sum = ops.add(*sum, y);
             }
@@ -158,7 +160,7 @@ impl SimdOp for Exponentials<'_> {
             // SAFETY: the mask has as many elements as the slice.
             unsafe {
                 let x = ops.load_ptr_mask(scores.as_ptr(), mask);
-                let y = exp_below_zero(isa, ops.sub(ops.mul(x, scale), largest));
+                let y = exp_below_zero(isa, ops.sub(x, largest));
                 ops.store_ptr_mask(y, scores.as_mut_ptr(), mask);
                 sums[0] = ops.add(sums[0], ops.select(y, ops.zero(), mask));
             }
@@ -258,9 +260,9 @@ mod tests {
     fn exponentials_and_their_sum() {
         for count in [0, 1, 15, 16, 63, 64, 65, 200] {
             let scores: Vec<f32> = (0..count).map(|i| ((i * 37) % 101) as f32 * -0.4 + 7.0).collect();
-            let want: Vec<f64> = scores.iter().map(|&x| (f64::from(x) * 0.5 - 3.5).exp()).collect();
+            let want: Vec<f64> = scores.iter().map(|&x| (f64::from(x) - 7.0).exp()).collect();
             let mut got = scores.clone();
-            let sum = Exponentials { scores: &mut got, scale: 0.5, largest: 3.5 }.dispatch();
+            let sum = Exponentials { scores: &mut got, largest: 7.0 }.dispatch();
             for (got, want) in got.iter().zip(&want) {
                 assert!((f64::from(*got) - want).abs() <= 3e-7 * want, "{count}: {got} {want}");
             }
@@ -268,7 +270,7 @@ mod tests {
             assert!((f64::from(sum) - want).abs() <= 1e-6 * want, "{count}: {sum} {want}");
         }
         let mut special = [f32::NEG_INFINITY, f32::NAN, -1000.0, 0.0];
-        let sum = Exponentials { scores: &mut special, scale: 1.0, largest: 0.0 }.dispatch();
+        let sum = Exponentials { scores: &mut special, largest: 0.0 }.dispatch();
         assert!(sum.is_nan() && special[0] == 0.0 && special[1].is_nan() && special[2] == 0.0);
         assert_eq!(special[3], 1.0);
     }

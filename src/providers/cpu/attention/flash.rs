@@ -205,9 +205,8 @@ fn tiles_of<T: Store<Compute: Activate + AsPrimitive<f64>>>(
                     p.mask.add(batch, head, first + i, start, row);
                     keep(Scores::Biased, row);
                     let o = &mut o[i * p.v_size..][..p.v_size];
-                    softmax_step(&mut max[i], &mut sum[i], o, row, T::Compute::of(1.0), |row, largest| {
-                        T::Compute::exponentials(row, T::Compute::of(1.0), largest)
-                    });
+                    let one = T::Compute::of(1.0);
+                    softmax_step(&mut max[i], &mut sum[i], o, row, one, T::Compute::exponentials);
                     if scores.is_some_and(|out| out.stage == Scores::Probabilities) {
                         let total = sum[i];
                         let factor =

@@ -11,8 +11,8 @@ use super::super::halves::narrow_bfloat16;
 use super::super::parallel::Parts;
 use super::super::scratch::with_scratch;
 use super::super::simd::{Loop, widest};
+use super::exponentials::rounded_exponentials;
 use super::flash::{Heads, Problem, Sink, Times, softmax_step};
-use super::weights::weigh;
 
 /// Queries of a strip, and of a task at most.
 const ROWS: usize = 12;
@@ -83,7 +83,7 @@ impl<T: Store> Task<'_, T> {
                     let panels = k[block * depth..].chunks_exact(COLUMNS * depth);
                     for (i, panel) in panels.enumerate().take(n.div_ceil(COLUMNS)) {
                         let out = &mut scores[..count * KEYS];
-                        panel_product(out, (count, KEYS, i * COLUMNS), (q, depth), panel, panel, false);
+                        panel_product(out, (count, KEYS, i * COLUMNS), (q, depth), panel, &[], false);
                     }
                     for (r, (max, sum)) in running.iter_mut().enumerate().take(count) {
                         let scores = &mut scores[r * KEYS..][..n];
@@ -108,7 +108,7 @@ impl<T: Store> Task<'_, T> {
                             scale,
                             |scores, largest| {
                                 // SAFETY: `attention` asked the processor.
-                                unsafe { weigh(scores, scale, largest, weights) }
+                                unsafe { rounded_exponentials(scores, scale, largest, weights) }
                             },
                         );
                     }

@@ -14,11 +14,11 @@ pub(in crate::providers::cpu) trait Activate: Float + 'static {
     fn of(x: f32) -> Self;
     fn of_f64(x: f64) -> Self;
 
-    /// Turns scores into the exponentials of `score · scale − largest`, which no score exceeds, and sums them.
-    fn exponentials(scores: &mut [Self], scale: Self, largest: Self) -> Self {
+    /// Turns scores into the exponentials of `score − largest`, which no score exceeds, and sums them.
+    fn exponentials(scores: &mut [Self], largest: Self) -> Self {
         let mut sum = Self::zero();
         for x in scores {
-            *x = (*x * scale - largest).exp();
+            *x = (*x - largest).exp();
             sum = sum + *x;
         }
         sum
@@ -67,8 +67,8 @@ impl Activate for f32 {
         x as f32
     }
 
-    fn exponentials(scores: &mut [f32], scale: f32, largest: f32) -> f32 {
-        vector::Exponentials { scores, scale, largest }.dispatch()
+    fn exponentials(scores: &mut [f32], largest: f32) -> f32 {
+        vector::Exponentials { scores, largest }.dispatch()
     }
 
     fn sigmoid(values: &mut [f32]) {

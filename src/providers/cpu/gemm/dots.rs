@@ -269,7 +269,7 @@ fn products(sums: &mut [u32], width: usize, strip: &[u32], count: usize, panels:
     }
     assert!(strip.len() >= count * depth && sums.len() >= count * width && panels.len() >= depth * width);
     for (i, panel) in panels.chunks_exact(depth * COLUMNS).enumerate().take(width / COLUMNS) {
-        let next = panels.chunks_exact(depth * COLUMNS).nth(i + 1).unwrap_or_default();
+        let next = panels.chunks_exact(depth * COLUMNS).nth(i + 1).unwrap_or(panel);
         let fetch = Fetch::part(next, 0, 1, depth);
         let mut row = 0;
         while row < count {

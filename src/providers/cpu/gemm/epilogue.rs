@@ -125,8 +125,7 @@ macro_rules! store_half {
 }
 store_half!(
     f16 => false, |_| None, f16::to_f32, narrow, widen, activate;
-    bf16 => true, Some, widened, narrow_bfloat16, widen_bfloat16,
-        activate_roughly
+    bf16 => true, Some, widened, narrow_bfloat16, widen_bfloat16, activate_roughly
 );
 
 /// As exactly as bfloat16 numbers need it.

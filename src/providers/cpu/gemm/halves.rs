@@ -209,8 +209,8 @@ fn pair_of(even: f32, odd: f32) -> u32 {
     (even.to_bits() >> 16) | (odd.to_bits() & 0xffff_0000)
 }
 
-/// `rows` rows of pairs, `stride` apart, times one panel, to columns from `first` on of rows of `columns`; `next` is
-/// fetched into the cache meanwhile. Asks for `Halves::available()`.
+/// `rows` rows of pairs, `stride` apart, times one panel, to columns from `first` on of rows of `columns`; `next`, if
+/// not empty, is fetched into the cache meanwhile. Asks for `Halves::available()`.
 pub(in crate::providers::cpu) fn panel_product(
     out: &mut [f32],
     (rows, columns, first): (usize, usize, usize),
@@ -220,13 +220,12 @@ pub(in crate::providers::cpu) fn panel_product(
     add: bool,
 ) {
     let (depth, tiles) = (b.len() / COLUMNS, rows.div_ceil(ROWS));
+    // What is there already costs least.
+    let next = if next.is_empty() { b } else { next };
     let mut row = 0;
-    for tile in 0.. {
-        if row == rows {
-            return;
-        }
+    while row < rows {
         let out = &mut out[row * columns + first..];
-        let fetch = Fetch::part(next, tile, tiles, depth);
+        let fetch = Fetch::part(next, row / ROWS, tiles, depth);
         let tile = Tile { out, columns, a: &a[row * stride..], row: stride, b, fetch, add };
         row += match rows - row {
             12.. => tile.sum::<12>(),

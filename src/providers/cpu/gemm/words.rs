@@ -216,6 +216,7 @@ macro_rules! word {
                         }
                         panel = panel.add(R);
                     }
+                    // Through memory: a long `row` is not compiled for each row of the tile, which has its sums in registers.
                     let sums = if S::SHORT { sums } else { std::hint::black_box(sums) };
                     for (r, sums) in sums.into_iter().enumerate() {
                         sink.row(r, sums);

@@ -1,9 +1,9 @@
 //! Activations as functions of one vector. Comparisons are written so that NaN stays NaN.
 
-use rten_simd::ops::{BitOps, FloatOps, IntOps, NumOps};
-use rten_simd::{Isa, Simd, SimdUnaryOp};
+use rten_simd::ops::{BitOps, FloatOps, NumOps};
+use rten_simd::{Isa, SimdUnaryOp};
 
-use crate::providers::cpu::vector::EXP;
+use crate::providers::cpu::vector::exp_factors;
 
 pub(super) struct Identity;
 pub(super) struct Relu;
@@ -20,12 +20,8 @@ pub(super) struct Sigmoid;
 /// `x · sigmoid(x)`
 pub(super) struct Silu;
 
-/// Beyond these the sigmoid is 0 or 1 in f32, and powers of two are normal numbers up to these.
-const LIMIT: f32 = 87.0;
-/// log(2) in two parts, of which the first has few enough bits for exact products with whole numbers.
-const LOG2: (f32, f32) = (0.693_359_4, -2.121_944_4e-4);
-/// Added and taken away again, it rounds to a whole number: 1.5 · 2²³.
-const ROUND: f32 = 12_582_912.0;
+/// Beyond these the sigmoid is 0 or 1 in f32, but exponentials are normal numbers up to these.
+const LIMIT: f32 = 86.0;
 
 impl SimdUnaryOp<f32> for Identity {
     #[inline(always)]
@@ -89,24 +85,14 @@ impl SimdUnaryOp<f32> for Silu {
     }
 }
 
-/// `1 + exp(-x)`: `exp` is a power of two times the exponential of a small rest. Shorter than that of
-/// rten-vecmath since nothing overflows between the limits.
+/// `1 + exp(-x)`
 #[inline(always)]
 fn inverse_sigmoid<I: Isa>(isa: I, x: I::F32) -> I::F32 {
-    let (ops, ints) = (isa.f32(), isa.i32());
+    let ops = isa.f32();
     // The operands in this order let NaN through.
     let x = ops.min(ops.splat(LIMIT), ops.max(ops.splat(-LIMIT), x));
-    let round = ops.splat(ROUND);
-    let k = ops.sub(ops.mul_add(x, ops.splat(-std::f32::consts::LOG2_E), round), round);
-    let r = ops.mul_add(k, ops.splat(-LOG2.0), ops.neg(x));
-    let r = ops.mul_add(k, ops.splat(-LOG2.1), r);
-    let mut sum = ops.splat(EXP[4]);
-    for i in (0..4).rev() {
-        sum = ops.mul_add(sum, r, ops.splat(EXP[i]));
-    }
-    let sum = ops.mul_add(ops.mul(sum, r), r, ops.add(r, ops.one()));
-    let power = ints.shift_left::<23>(ints.add(ops.to_int_trunc(k), ints.splat(127)));
-    ops.mul_add(sum, power.reinterpret_cast(), ops.one())
+    let (exp, power) = exp_factors(isa, ops.neg(x));
+    ops.mul_add(exp, power, ops.one())
 }
 
 #[cfg(test)]

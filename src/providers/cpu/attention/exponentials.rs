@@ -14,7 +14,12 @@ use super::super::vector::ROUGH_POWER;
 /// The processor must have AVX512_BF16.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
-pub(super) unsafe fn weigh(scores: &[f32], scale: f32, largest: f32, words: &mut [u32]) -> f32 {
+pub(super) unsafe fn rounded_exponentials(
+    scores: &[f32],
+    scale: f32,
+    largest: f32,
+    words: &mut [u32],
+) -> f32 {
     /// Numbers in a vector.
     const LEN: usize = 16;
     /// Below it a power of two is no normal number.
@@ -51,7 +56,12 @@ pub(super) unsafe fn weigh(scores: &[f32], scale: f32, largest: f32, words: &mut
 /// # Safety
 /// None may call it.
 #[cfg(not(target_arch = "x86_64"))]
-pub(super) unsafe fn weigh(_scores: &[f32], _scale: f32, _largest: f32, _words: &mut [u32]) -> f32 {
+pub(super) unsafe fn rounded_exponentials(
+    _scores: &[f32],
+    _scale: f32,
+    _largest: f32,
+    _words: &mut [u32],
+) -> f32 {
     unreachable!("bfloat16 numbers on a processor without them")
 }
 
@@ -75,7 +85,7 @@ mod tests {
             }
             let mut words = vec![9u32; count.div_ceil(16) * 8];
             // SAFETY: the processor was asked.
-            let sum = unsafe { weigh(&scores, 0.5, largest, &mut words) };
+            let sum = unsafe { rounded_exponentials(&scores, 0.5, largest, &mut words) };
             let halves: &[u16] = bytemuck::cast_slice(&words);
             let want: Vec<f64> =
                 scores.iter().map(|&x| (f64::from(x) * 0.5 - f64::from(largest)).exp()).collect();
@@ -87,7 +97,7 @@ mod tests {
             assert!((f64::from(sum) - want).abs() <= 1e-4 * want, "{count}: {sum} {want}");
         }
         // SAFETY: the processor was asked.
-        let sum = unsafe { weigh(&[0.0, f32::NAN], 1.0, 0.0, &mut [0; 8]) };
+        let sum = unsafe { rounded_exponentials(&[0.0, f32::NAN], 1.0, 0.0, &mut [0; 8]) };
         assert!(sum.is_nan());
     }
 }
