@@ -1,24 +1,31 @@
 //! The pool of threads that kernels share: fork-join over an index range, the caller takes part.
 //!
 //! Why not rayon: a run must not allocate and must not hand its work to another thread first; here
-//! the calling thread is the first worker, a loop is published through a fixed slot, and nothing is
-//! allocated after the pool is made. Several callers may loop at once; idle workers help whichever
-//! loop has work left.
+//! the calling thread is the first worker, a loop is handed to each worker at its own seat, and nothing is
+//! allocated after the pool is made. Several callers may loop at once, with whichever workers are free.
 //!
-//! A model is a row of short loops. A worker that has nothing to do therefore looks for the next one for a
-//! little while before it sleeps, and a caller does so before it sleeps until the last worker has left:
-//! waking a thread takes longer than many a loop.
+//! What another core wrote last takes many times as long to read as one's own, and a model is a row of short
+//! loops. So a thread has the same part of every loop's range, by its number, and takes from others' parts only
+//! when its own is done; and what threads tell each other lies in as few cache lines as possible.
+//!
+//! A worker that has nothing to do looks for the next loop for a little while before it sleeps, and a caller does
+//! so before it sleeps until the last worker has left: waking a thread takes longer than many a loop.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How long a thread looks for work before it sleeps: more than the steps of a model that one thread
-/// computes alone usually take.
-const PATIENCE: Duration = Duration::from_micros(100);
+/// How long a thread looks for work before it sleeps: more than what a model lets one thread compute alone, and
+/// than what a program does between two runs.
+const PATIENCE: Duration = Duration::from_millis(1);
 /// How long it keeps its processor meanwhile; then others that have work may use it.
 const SELFISH: Duration = Duration::from_micros(10);
+/// How long a caller that has nothing left to do waits for workers to begin.
+const DELAY: Duration = Duration::from_micros(2);
+/// Parts of a loop's range; of more threads several begin with the same part.
+const PARTS: usize = 32;
 
 /// A fork-join pool. Dropping it ends its threads.
 pub(crate) struct Pool {
@@ -27,36 +34,49 @@ pub(crate) struct Pool {
 }
 
 struct Shared {
-    /// Loops with work left; at most one for each calling thread.
-    queue: Mutex<Queue>,
-    wake: Condvar,
-    /// Callers that sleep until the last worker has left their loop, and what wakes them.
-    callers: AtomicUsize,
+    seats: Vec<Seat>,
+    /// For callers that sleep until the last worker has left their loop.
+    sleep: Mutex<()>,
     left: Condvar,
-    /// Changes whenever something is put into the queue, or the pool ends.
-    news: AtomicUsize,
 }
 
-struct Queue {
-    jobs: Vec<*const Job>,
-    /// Workers that wait for `wake`.
-    asleep: usize,
-    stop: bool,
+/// Where one worker looks for work. Alone in its cache lines, of which processors fetch two at a time.
+#[repr(align(128))]
+struct Seat {
+    /// The part of a loop that the worker shall begin with, or one of the states below.
+    part: AtomicPtr<Part>,
 }
 
-// SAFETY: the pointers are to jobs that live until they have left the queue (see `for_each`).
-unsafe impl Send for Queue {}
+/// The worker looks.
+const FREE: *mut Part = ptr::null_mut();
+/// The worker sleeps, until it is unparked.
+const ASLEEP: *mut Part = ptr::without_provenance_mut(1);
+/// The worker is inside a loop.
+const BUSY: *mut Part = ptr::without_provenance_mut(2);
+/// The worker shall end.
+const STOP: *mut Part = ptr::without_provenance_mut(3);
 
 /// One loop. It lives on the stack of its caller, who returns only after every worker has left it.
 struct Job {
+    parts: [Part; PARTS],
+    /// Parts in use.
+    count: usize,
+    /// Workers that have left, and `SLEEPER`. A worker that has counted itself does not touch the job any more.
+    left: AtomicUsize,
+    panicked: AtomicBool,
+}
+
+/// The caller sleeps until the workers have left.
+const SLEEPER: usize = 1 << (usize::BITS - 1);
+
+/// A part of a loop's range, and all that a worker needs for it.
+#[repr(align(64))]
+struct Part {
     /// The next index to run.
     next: AtomicUsize,
-    count: usize,
+    end: usize,
     body: *const (dyn Fn(usize) + Sync),
-    /// Workers inside this job; they are counted in under the queue's lock. A worker that has counted itself out
-    /// does not touch the job any more.
-    inside: AtomicUsize,
-    panicked: AtomicBool,
+    job: *const Job,
 }
 
 impl Pool {
@@ -65,20 +85,18 @@ impl Pool {
     pub(crate) fn new(threads: usize) -> Self {
         make_rayon_serial();
         let threads = threads.clamp(1, 1024);
-        let queue = Queue { jobs: Vec::with_capacity(64), asleep: 0, stop: false };
-        let shared = Arc::new(Shared {
-            queue: Mutex::new(queue),
-            wake: Condvar::new(),
-            callers: AtomicUsize::new(0),
-            left: Condvar::new(),
-            news: AtomicUsize::new(0),
-        });
+        // A seat that nobody sits on is busy for ever.
+        let seats = (1..threads).map(|_| Seat { part: AtomicPtr::new(BUSY) }).collect();
+        let shared = Arc::new(Shared { seats, sleep: Mutex::new(()), left: Condvar::new() });
         let workers = (1..threads)
             .map_while(|i| {
                 let shared = shared.clone();
-                std::thread::Builder::new().name(format!("rukh-{i}")).spawn(move || work(&shared)).ok()
+                std::thread::Builder::new().name(format!("rukh-{i}")).spawn(move || work(&shared, i - 1)).ok()
             })
-            .collect();
+            .collect::<Vec<_>>();
+        for seat in &shared.seats[..workers.len()] {
+            seat.part.store(FREE, Ordering::Release);
+        }
         Pool { shared, workers }
     }
 
@@ -89,59 +107,65 @@ impl Pool {
 
     /// Calls `body(0)` … `body(count - 1)`, in any order and on several threads, and returns when all
     /// have returned. A panic in `body` is raised again here.
+    ///
+    /// A thread begins with the same fraction of the range in every loop: what it wrote in one is near when it
+    /// reads it in the next, if equal fractions of both ranges are about the same data.
     pub(crate) fn for_each(&self, count: usize, body: &(dyn Fn(usize) + Sync)) {
-        if count <= 1 || self.workers.is_empty() {
+        let free = |seat: &&Seat| matches!(seat.part.load(Ordering::Relaxed), FREE | ASLEEP);
+        let workers = self.shared.seats.iter().filter(free).take(count.saturating_sub(1)).count();
+        if workers == 0 {
             (0..count).for_each(body);
             return;
         }
-        // SAFETY: only the lifetime changes. The job is taken out of the queue and left by all
-        // workers before this function returns, so `body` outlives every use.
+        // SAFETY: only the lifetime changes. All workers have left the job before this function returns, so `body`
+        // outlives every use.
         let body: &'static (dyn Fn(usize) + Sync) = unsafe { std::mem::transmute(body) };
-        let job = Job {
-            next: AtomicUsize::new(0),
-            count,
-            body,
-            inside: AtomicUsize::new(0),
+        let parts = (workers + 1).min(PARTS);
+        let mut job = Job {
+            parts: std::array::from_fn(|i| Part {
+                next: AtomicUsize::new(count * i.min(parts) / parts),
+                end: count * (i + 1).min(parts) / parts,
+                body,
+                job: ptr::null(),
+            }),
+            count: parts,
+            left: AtomicUsize::new(0),
             panicked: AtomicBool::new(false),
         };
-        let asleep = {
-            let mut queue = lock(&self.shared.queue);
-            queue.jobs.push(&job);
-            self.shared.news.fetch_add(1, Ordering::Relaxed);
-            queue.asleep
-        };
-        // Only then: waking is a call of the system even if nobody sleeps.
-        match asleep {
-            0 => {}
-            _ if count > 2 => self.shared.wake.notify_all(),
-            _ => self.shared.wake.notify_one(),
+        let address = &raw const job;
+        job.parts.iter_mut().for_each(|part| part.job = address);
+        let job = &job;
+        let seats = self.shared.seats.iter().zip(&self.workers);
+        let mut inside = 0;
+        for (i, (seat, worker)) in seats.filter(|(seat, _)| free(seat)).take(workers).enumerate() {
+            inside += usize::from(seat.give(job.part(i + 1), worker));
         }
-        job.help();
-        lock(&self.shared.queue).jobs.retain(|&other| !std::ptr::eq(other, &job));
-        let alone = || job.inside.load(Ordering::SeqCst) == 0;
-        patiently(alone);
-        if !alone() {
-            let mut queue = lock(&self.shared.queue);
-            // Before `inside` is read again: whoever leaves after that sees it.
-            self.shared.callers.fetch_add(1, Ordering::SeqCst);
-            while !alone() {
-                queue = self.shared.left.wait(queue).unwrap_or_else(PoisonError::into_inner);
+        job.help(job.part(0));
+        let all_left = |inside| job.left.load(Ordering::Acquire) == inside;
+        if !wait_for(DELAY, || all_left(inside)) {
+            // Who has not begun yet need not any more.
+            inside -= self.shared.seats.iter().map(|seat| usize::from(seat.take_back(job))).sum::<usize>();
+            if !wait_for(PATIENCE, || all_left(inside)) {
+                let mut sleep = lock(&self.shared.sleep);
+                job.left.fetch_or(SLEEPER, Ordering::SeqCst);
+                while job.left.load(Ordering::SeqCst) != inside | SLEEPER {
+                    sleep = self.shared.left.wait(sleep).unwrap_or_else(PoisonError::into_inner);
+                }
             }
-            self.shared.callers.fetch_sub(1, Ordering::SeqCst);
         }
         if job.panicked.load(Ordering::Relaxed) {
             panic!("a kernel panicked on a worker thread");
         }
     }
 
-    /// Splits `0..count` into pieces of at least `grain` and calls `body` with each. Work below two
-    /// grains stays on the calling thread.
+    /// Splits `0..count` into pieces and calls `body` with each. `grain` is some 20 µs of work, for which a thread
+    /// that sleeps may be woken; mostly they look for work, and a quarter is worth handing over.
     pub(crate) fn split(&self, count: usize, grain: usize, body: impl Fn(std::ops::Range<usize>) + Sync) {
         if count == 0 {
             return;
         }
-        // Four pieces a thread, so that an uneven start or a busy core evens out.
-        let pieces = (count / grain.max(1)).clamp(1, self.threads() * 4);
+        // Eight pieces a thread, so that an uneven start or a busy core evens out.
+        let pieces = (4 * count / grain.max(1)).min(count).clamp(1, self.threads() * 8);
         if pieces == 1 || self.workers.is_empty() {
             return body(0..count);
         }
@@ -151,94 +175,137 @@ impl Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        {
-            let mut queue = lock(&self.shared.queue);
-            queue.stop = true;
-            self.shared.news.fetch_add(1, Ordering::Relaxed);
-        }
-        self.shared.wake.notify_all();
-        for worker in self.workers.drain(..) {
+        for (seat, worker) in self.shared.seats.iter().zip(self.workers.drain(..)) {
+            seat.part.store(STOP, Ordering::Release);
+            worker.thread().unpark();
             // A worker never panics: the bodies are caught.
             let _ = worker.join();
         }
     }
 }
 
-impl Job {
-    /// Runs indices until none is left.
-    fn help(&self) {
-        // SAFETY: see `for_each`: the body outlives the job's users.
-        let body = unsafe { &*self.body };
-        loop {
-            let i = self.next.fetch_add(1, Ordering::Relaxed);
-            if i >= self.count {
-                return;
+impl Seat {
+    /// Hands the part to the worker, unless it is busy.
+    fn give(&self, part: &Part, worker: &JoinHandle<()>) -> bool {
+        let part = ptr::from_ref(part).cast_mut();
+        let mut state = self.part.load(Ordering::Relaxed);
+        while matches!(state, FREE | ASLEEP) {
+            match self.part.compare_exchange_weak(state, part, Ordering::Release, Ordering::Relaxed) {
+                Ok(ASLEEP) => {
+                    worker.thread().unpark();
+                    return true;
+                }
+                Ok(_) => return true,
+                Err(other) => state = other,
             }
-            if std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| body(i))).is_err() {
-                self.panicked.store(true, Ordering::Relaxed);
-                self.next.store(self.count, Ordering::Relaxed);
+        }
+        false
+    }
+
+    /// Takes a part of the job back that the worker has not begun with.
+    fn take_back(&self, job: &Job) -> bool {
+        let state = self.part.load(Ordering::Relaxed);
+        job.parts.as_ptr_range().contains(&state.cast_const())
+            && self.part.compare_exchange(state, FREE, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+
+    /// Waits for a part; none if the pool ends.
+    fn wait(&self) -> Option<*const Part> {
+        loop {
+            let state = self.part.load(Ordering::Relaxed);
+            match state {
+                FREE => {
+                    let state = || self.part.load(Ordering::Relaxed);
+                    if !wait_for(PATIENCE, || state() != FREE)
+                        && self
+                            .part
+                            .compare_exchange(FREE, ASLEEP, Ordering::Relaxed, Ordering::Relaxed)
+                            .is_ok()
+                    {
+                        while state() == ASLEEP {
+                            std::thread::park();
+                        }
+                    }
+                }
+                // Before it has a first seat.
+                BUSY => std::thread::yield_now(),
+                STOP => return None,
+                _ => {
+                    if self.part.compare_exchange(state, BUSY, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+                        return Some(state);
+                    }
+                }
             }
         }
     }
 }
 
-fn work(shared: &Shared) {
-    let mut queue = lock(&shared.queue);
-    loop {
-        if queue.stop {
-            return;
-        }
-        // SAFETY: a job in the queue is alive, and `inside` is raised before the lock is released.
-        let job = queue
-            .jobs
-            .iter()
-            .map(|&job| unsafe { &*job })
-            .find(|job| job.next.load(Ordering::Relaxed) < job.count);
-        let Some(job) = job else {
-            let known = shared.news.load(Ordering::Relaxed);
-            drop(queue);
-            patiently(|| shared.news.load(Ordering::Relaxed) != known);
-            queue = lock(&shared.queue);
-            // What came before the lock was taken is found now, what comes after it wakes this thread.
-            if shared.news.load(Ordering::Relaxed) == known {
-                queue.asleep += 1;
-                queue = shared.wake.wait(queue).unwrap_or_else(PoisonError::into_inner);
-                queue.asleep -= 1;
+impl Job {
+    /// The part of a thread, of which the caller is number 0.
+    fn part(&self, thread: usize) -> &Part {
+        &self.parts[thread % self.count]
+    }
+
+    /// Runs indices until none is left, those of `first` first.
+    fn help(&self, first: &Part) {
+        // SAFETY: see `for_each`: the body outlives the job's users.
+        let body = unsafe { &*first.body };
+        // From that part on, round.
+        let start = (ptr::from_ref(first).addr() - self.parts.as_ptr().addr()) / size_of::<Part>();
+        for i in start..start + self.count {
+            while let Some(i) = self.part(i).claim() {
+                if std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| body(i))).is_err() {
+                    self.panicked.store(true, Ordering::Relaxed);
+                    self.parts.iter().for_each(|part| part.next.store(part.end, Ordering::Relaxed));
+                }
             }
-            continue;
-        };
-        job.inside.fetch_add(1, Ordering::Relaxed);
-        let (known, others) = (shared.news.load(Ordering::Relaxed), queue.jobs.len() > 1);
-        drop(queue);
-        job.help();
-        if job.inside.fetch_sub(1, Ordering::SeqCst) == 1 && shared.callers.load(Ordering::SeqCst) > 0 {
-            // Under the lock: a caller that looked before this one left sleeps by now.
-            let _queue = lock(&shared.queue);
+        }
+    }
+}
+
+impl Part {
+    fn claim(&self) -> Option<usize> {
+        // Looked at first: adding takes the cache line away from its owner.
+        if self.next.load(Ordering::Relaxed) >= self.end {
+            return None;
+        }
+        let i = self.next.fetch_add(1, Ordering::Relaxed);
+        (i < self.end).then_some(i)
+    }
+}
+
+fn work(shared: &Shared, index: usize) {
+    let seat = &shared.seats[index];
+    while let Some(part) = seat.wait() {
+        // SAFETY: the caller does not return before this worker has counted itself out, below.
+        let (part, job) = unsafe { (&*part, &*(*part).job) };
+        job.help(part);
+        // First, so that the caller finds this worker free when it has its next loop.
+        let _ = seat.part.compare_exchange(BUSY, FREE, Ordering::Relaxed, Ordering::Relaxed);
+        if job.left.fetch_add(1, Ordering::SeqCst) & SLEEPER != 0 {
+            // Under the lock: a caller that has looked before sleeps by now.
+            let _sleep = lock(&shared.sleep);
             shared.left.notify_all();
         }
-        if !others {
-            // The caller takes the lock now, to take the loop out of the queue.
-            patiently(|| shared.news.load(Ordering::Relaxed) != known);
-        }
-        queue = lock(&shared.queue);
     }
 }
 
-/// Waits until `done`, but not for long.
-fn patiently(mut done: impl FnMut() -> bool) {
+/// Waits until `done`, but not for longer than `patience`; whether it is.
+fn wait_for(patience: Duration, mut done: impl FnMut() -> bool) -> bool {
     let mut start = None;
     while !done() {
         for _ in 0..8 {
             std::hint::spin_loop();
         }
         let waited = start.get_or_insert_with(Instant::now).elapsed();
-        if waited > PATIENCE {
-            return;
+        if waited > patience {
+            return false;
         }
         if waited > SELFISH {
             std::thread::yield_now();
         }
     }
+    true
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -278,12 +345,11 @@ mod tests {
     #[test]
     fn split_covers_the_range() {
         let pool = Pool::new(3);
-        for (count, grain) in [(0, 1), (1, 10), (10, 3), (1000, 1), (1000, 400)] {
+        for (count, grain, pieces) in [(0, 1, 0), (1, 10, 1), (10, 3, 10), (1000, 1, 24), (1000, 400, 10)] {
             let sum = AtomicUsize::new(0);
             pool.split(count, grain, |range| {
                 sum.fetch_add(range.sum::<usize>() + 1, Ordering::Relaxed);
             });
-            let pieces = (count / grain).clamp(usize::from(count > 0), 12);
             assert_eq!(sum.into_inner(), (0..count).sum::<usize>() + pieces);
         }
     }
