@@ -34,7 +34,7 @@ use finish::Finish;
 pub(in crate::providers::cpu) use lanes::{ChannelImages, ChannelLanes, lane_kernels};
 use panels::Panels;
 use planes::Planes;
-use products::{BlockSize, GRAIN, Products};
+use products::{Blocks, GRAIN, Products};
 use tile::panel_rows;
 use vector::Vector;
 pub(in crate::providers::cpu) use words::{
@@ -64,7 +64,7 @@ struct Tiles {
     planes: Planes,
     /// Where the rows of the right operand begin, in the planes of a group's channels.
     taps: Vec<usize>,
-    size: BlockSize,
+    blocks: Blocks,
 }
 
 impl DirectConv {
@@ -101,8 +101,8 @@ impl DirectConv {
             return Ok(State::Vector);
         }
         let taps = taps(&planes, w[1]);
-        let size = BlockSize::new(panels.rows(), panels.shape(), planes.positions, self.threads);
-        Ok(State::Tiles(Tiles { planes, taps, size }))
+        let blocks = Blocks::new(panels.rows(), panels.shape(), planes.positions, self.threads);
+        Ok(State::Tiles(Tiles { planes, taps, blocks }))
     }
 }
 
@@ -235,7 +235,7 @@ impl Tiles {
             planes: source,
             positions: planes.positions,
             lines: planes.lines,
-            size: self.size,
+            blocks: self.blocks,
             finish,
         };
         products.compute(cx.pool);

@@ -16,7 +16,7 @@ use super::super::super::{Argument, Kernel, KernelContext, Prepared};
 use super::super::general;
 use super::finish::{Finish, LONGEST};
 use super::panels::Panels;
-use super::products::{BlockSize, Products};
+use super::products::{Blocks, Products};
 use super::tile::{Lines, panel_rows};
 use super::winograd::{self, NUMBERS, Outputs, Tiling, Transform};
 
@@ -36,7 +36,7 @@ struct State {
     tiling: Tiling,
     /// Where rows of numbers begin, for each of the parts' tile counts: the first ones' and the last one's.
     taps: [Vec<usize>; 2],
-    block: BlockSize,
+    blocks: Blocks,
 }
 
 impl Conv3x3 {
@@ -80,8 +80,8 @@ impl Kernel for Conv3x3 {
             let columns = tiling.columns();
             let last = tiling.parts().last().map_or(0, |lines| tiling.count(&lines));
             let taps = |columns: usize| (0..self.channels).map(|c| c * columns).collect();
-            let block = BlockSize::new(self.panels.rows(), self.panels.shape(), columns, self.threads);
-            State { taps: [taps(columns), taps(last)], block, tiling }
+            let blocks = Blocks::new(self.panels.rows(), self.panels.shape(), columns, self.threads);
+            State { taps: [taps(columns), taps(last)], blocks, tiling }
         });
         let elements: usize = state.as_ref().map_or(0, |state| self.room(&state.tiling).iter().sum());
         Ok(Prepared { state: Some(Box::new(state)), scratch: elements * size_of::<f32>() })
@@ -133,7 +133,7 @@ impl Conv3x3 {
         room: &mut [f32],
         finish: Finish<'_>,
     ) {
-        let State { tiling, taps, block } = state;
+        let State { tiling, taps, blocks } = state;
         let (planes, channels) = (&tiling.planes, self.channels);
         let [copied, numbers, sums] = self.room(tiling);
         let (copied, room) = room.split_at_mut(copied);
@@ -167,7 +167,7 @@ impl Conv3x3 {
                 planes: &numbers[..NUMBERS * channels * count],
                 positions: count,
                 lines: Lines { line: count, pitch: count },
-                size: *block,
+                blocks: *blocks,
                 finish: Finish::new(Activation::Identity, &[], &out, count),
             };
             products.compute(cx.pool);

@@ -179,6 +179,13 @@ impl Segments {
         }
     }
 
+    /// Where they begin if they follow one another in whole vectors.
+    #[inline(always)]
+    pub(super) fn run(&self, len: usize) -> Option<usize> {
+        let (first, last) = (self.list().first()?, self.list().last()?);
+        (last.to + last.len - first.to == self.count * len).then_some(first.to)
+    }
+
     #[inline(always)]
     pub(super) fn list(&self) -> &[Segment] {
         &self.list[..self.count]
@@ -209,6 +216,52 @@ impl<'a> Finish<'a> {
         segments: &Segments,
     ) {
         with_activation!(self.activation, f => self.write(isa, masks, sums, width, rows, segments, f));
+    }
+
+    /// Fetches what `vectors_of_rows` will add into the cache.
+    #[inline(always)]
+    pub(super) fn fetch<I: Isa, const R: usize, const V: usize>(&self, isa: I, row: usize, column: usize) {
+        let Some(residual) = self.residual else { return };
+        let ops = isa.f32();
+        for row in row..row + R {
+            let from = residual.as_ptr().wrapping_add(self.start + row * self.columns + column);
+            for v in 0..V {
+                ops.prefetch(from.wrapping_add(v * ops.len()));
+            }
+        }
+    }
+
+    /// Writes rows of sums, of each vectors that follow one another, from a row and a column on.
+    // Unoptimized, all its forms together would need more stack than a thread has.
+    #[cfg_attr(debug_assertions, inline(never))]
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(super) fn vectors_of_rows<I: Isa, const R: usize, const V: usize>(
+        &self,
+        isa: I,
+        sums: [[I::F32; V]; R],
+        row: usize,
+        column: usize,
+    ) {
+        let ops = isa.f32();
+        let (len, count) = (ops.len(), V * ops.len());
+        assert!(column + count <= self.columns);
+        with_activation!(self.activation, f => {
+            for (row, sums) in (row..).zip(sums) {
+                let at = self.start + row * self.columns + column;
+                // SAFETY: tiles do not overlap, and each is computed once.
+                let out = unsafe { self.out.get(at..at + count) };
+                let residual = self.residual.map(|residual| &residual[at..at + count]);
+                let bias = ops.splat(self.bias.map_or(0.0, |bias| bias[row]));
+                for (v, sum) in sums.into_iter().enumerate() {
+                    let mut x = ops.add(sum, bias);
+                    if let Some(residual) = residual {
+                        x = ops.add(x, ops.load(&residual[v * len..]));
+                    }
+                    ops.store(f.eval(isa, x), &mut out[v * len..]);
+                }
+                activate_rest(self.activation, out);
+            }
+        });
     }
 
     /// Applies the activation to vectors; what is written of them is to be given to `written`.

@@ -1,5 +1,7 @@
 //! The products of panels with planes on all threads: cut into blocks of rows and positions.
 
+use std::ops::Range;
+
 use rten_simd::SimdOp;
 
 use crate::threads::Pool;
@@ -8,48 +10,96 @@ use super::super::super::scratch::with_scratch;
 use super::super::super::simd::vector_len;
 use super::finish::Finish;
 use super::panels::Panels;
-use super::tile::{Block, Lines, VECTORS};
+use super::tile::{ALONE, Block, Lines, VECTORS};
 
 /// Multiplications worth handing to another thread: about 5 µs of work.
 pub(super) const GRAIN: usize = 1 << 18;
 /// Elements of the weight that stay in a processor's own cache beside what they are multiplied with.
 const CACHED: usize = 48 * 1024;
 
-/// Rows and positions of a block for one thread.
+/// How a product is cut into blocks, each for one thread: so many by rows of a group and by positions.
 #[derive(Clone, Copy)]
-pub(super) struct BlockSize {
+pub(super) struct Blocks {
     rows: usize,
     columns: usize,
+    /// Rows of a panel: blocks have whole ones.
+    unit: usize,
+    /// Whether a thread has the blocks of neighbouring rows, not those of neighbouring positions.
+    by_rows: bool,
 }
 
-impl BlockSize {
+impl Blocks {
     /// Enough blocks for all threads, if there is work for them.
     /// `unit` rows are a panel's; groups, rows of a group and depth are those of all panels.
     pub(super) fn new(unit: usize, [groups, m, k]: [usize; 3], positions: usize, threads: usize) -> Self {
-        let n = positions;
-        let wanted = (groups * m * n * k / GRAIN).clamp(1, threads * 4);
-        let width = VECTORS * vector_len();
-        let (mut rows, mut columns) = (m.next_multiple_of(unit), n.next_multiple_of(width));
-        while groups * m.div_ceil(rows) * n.div_ceil(columns) < wanted {
-            if columns > width && (columns >= rows || rows == unit) {
-                columns = (columns / 2).next_multiple_of(width);
-            } else if rows > unit {
-                rows = (rows / 2).next_multiple_of(unit);
-            } else {
-                break;
+        let wanted = (groups * m * positions * k / GRAIN).clamp(1, threads * 4).div_ceil(groups);
+        let (panels, tiles) = (m.div_ceil(unit), (positions / tile_width()).max(1));
+        // With more outputs than inputs each thread has channels of its own, which a depthwise convolution often
+        // takes on; also where that spares it more of the weight than the other spares it of the image. Else it has
+        // positions of its own, and need not read what another thread wrote.
+        let by_rows = m > k || m > positions;
+        let each = wanted.min(threads);
+        let (mut rows, mut columns) = if by_rows { (each.min(panels), 1) } else { (1, each.min(tiles)) };
+        while rows * columns < wanted {
+            let (cut_rows, cut_columns) = (2 * rows <= panels, 2 * columns <= tiles);
+            match positions / columns >= m / rows {
+                true if cut_columns => columns *= 2,
+                _ if cut_rows => rows *= 2,
+                _ if cut_columns => columns *= 2,
+                _ => break,
             }
         }
         // The panels of a block stay in a processor's own cache while positions go by.
-        while rows * k > CACHED && rows > unit && n > 2 * width {
-            rows = (rows / 2).next_multiple_of(unit);
+        while m * k > CACHED * rows && rows < panels && tiles > 2 {
+            rows = (2 * rows).min(panels);
         }
-        BlockSize { rows, columns }
+        Blocks { rows, columns, unit, by_rows }
     }
 
-    /// Rows, and positions.
-    pub(super) fn get(self) -> (usize, usize) {
-        (self.rows, self.columns)
+    /// Shares the blocks among the threads of the pool; `body` gets those of a piece. Groups, rows of a group and depth
+    /// as for `new`.
+    pub(super) fn split(
+        self,
+        pool: &Pool,
+        [groups, m, k]: [usize; 3],
+        positions: usize,
+        body: impl Fn(&mut dyn Iterator<Item = At>) + Sync,
+    ) {
+        let each = self.rows * self.columns;
+        let (unit, width) = (self.unit, tile_width());
+        let at = |i: usize| {
+            let (group, i) = (i / each, i % each);
+            let (row, column) = match self.by_rows {
+                true => (i / self.columns, i % self.columns),
+                false => (i % self.rows, i / self.rows),
+            };
+            At {
+                group,
+                rows: part(m, m.div_ceil(unit), unit, row, self.rows),
+                columns: part(positions, positions / width, width, column, self.columns),
+            }
+        };
+        let work = (m * positions * k / each).max(1);
+        pool.split(groups * each, GRAIN.div_ceil(work), |range| body(&mut range.map(at)));
     }
+}
+
+/// Positions of a tile.
+fn tile_width() -> usize {
+    VECTORS * vector_len()
+}
+
+/// The part `i` of `parts` of a range that has so many units, and maybe a rest.
+fn part(count: usize, units: usize, unit: usize, i: usize, parts: usize) -> Range<usize> {
+    let cut = |i: usize| if i == parts { count } else { units * i / parts * unit };
+    cut(i)..cut(i + 1)
+}
+
+/// Where a block lies: rows of its group, and positions.
+pub(super) struct At {
+    pub(super) group: usize,
+    pub(super) rows: Range<usize>,
+    pub(super) columns: Range<usize>,
 }
 
 /// For each group the product of its panels with its planes.
@@ -62,7 +112,7 @@ pub(super) struct Products<'a> {
     /// Positions, gaps included.
     pub(super) positions: usize,
     pub(super) lines: Lines,
-    pub(super) size: BlockSize,
+    pub(super) blocks: Blocks,
     /// The rows of all groups follow one another.
     pub(super) finish: Finish<'a>,
 }
@@ -70,23 +120,18 @@ pub(super) struct Products<'a> {
 impl Products<'_> {
     pub(super) fn compute(&self, pool: &Pool) {
         let &Products { panels, taps, planes, positions, lines, finish, .. } = self;
-        let (rows, columns) = self.size.get();
-        let [groups, m, _] = panels.shape();
+        let [groups, m, k] = panels.shape();
         let group = planes.len() / groups;
-        let (row_blocks, column_blocks) = (m.div_ceil(rows), positions.div_ceil(columns));
-        let work = rows.min(m) * columns.min(positions) * taps.len();
-        pool.split(groups * row_blocks * column_blocks, GRAIN.div_ceil(work.max(1)), |range| {
-            with_scratch([2 * panels.rows() * taps.len()], |[room]: [&mut [f32]; 1]| {
-                for i in range {
-                    let (column, rest) = (i % column_blocks * columns, i / column_blocks);
-                    let (row, g) = (rest % row_blocks * rows, rest / row_blocks);
+        self.blocks.split(pool, [groups, m, k], positions, |blocks| {
+            with_scratch([ALONE * panels.rows() * taps.len()], |[room]: [&mut [f32]; 1]| {
+                for At { group: g, rows, columns } in blocks {
                     let block = Block {
-                        panels: panels.from(g, row),
+                        panels: panels.from(g, rows.start),
                         taps,
                         planes: &planes[g * group..][..group],
-                        columns: column..(column + columns).min(positions),
+                        columns,
                         lines,
-                        rows: g * m + row..g * m + (row + rows).min(m),
+                        rows: g * m + rows.start..g * m + rows.end,
                         finish,
                         room: &mut *room,
                     };

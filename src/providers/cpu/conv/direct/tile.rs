@@ -18,6 +18,8 @@ const ROOM: usize = 8 * VECTORS * LONGEST + LONGEST;
 
 /// Elements of the right operand that all panels meet before others.
 const CACHED: usize = 4 * 1024;
+/// Columns after the last whole vector that are cheaper as vectors of rows, at most.
+pub(super) const ALONE: usize = 2;
 /// How far ahead weights are fetched, in elements: what finds them by itself stops where a page ends.
 const AHEAD: usize = 1024;
 
@@ -64,7 +66,7 @@ pub(super) struct Block<'a> {
     /// Output channels; the last panel may have fewer than others.
     pub(super) rows: Range<usize>,
     pub(super) finish: Finish<'a>,
-    /// For each of two columns, its elements repeated for the rows of a panel.
+    /// For each of `ALONE` columns, its elements repeated for the rows of a panel.
     pub(super) room: &'a mut [f32],
 }
 
@@ -87,9 +89,8 @@ impl Block<'_> {
         let mut sums = Sums([0.0; ROOM]);
         let last = self.taps.iter().fold(0, |last, &tap| last.max(tap));
         let Range { start, end } = self.columns;
-        // One or two columns more than whole vectors are cheaper as vectors of rows.
         let alone = match (end - start) % len {
-            rest @ 1..=2 if end - start > len => rest,
+            rest @ 1..=ALONE if end - start > len => rest,
             _ => 0,
         };
         let (room, _) = self.room.split_at_mut(alone * R * depth);
@@ -110,18 +111,25 @@ impl Block<'_> {
             for (i, row) in self.rows.clone().step_by(R).enumerate() {
                 let panel = &self.panels[i * R * depth..][..R * depth];
                 let rows = row..(row + R).min(self.rows.end);
+                // Of what the next strip reads from memory, one vector of each tap.
+                let ahead = if i < VECTORS { strip.len() + i * len } else { 0 };
                 for start in strip.clone().step_by(width) {
                     let count = width.min(strip.end - start);
                     let reach = reach(last, start, count, self.planes.len());
-                    let tile = Tile { panel, taps: self.taps, planes: self.planes, start, count, reach };
-                    match count.div_ceil(len) {
+                    segments.set(self.lines, start, count, len);
+                    let to = segments.run(len).filter(|_| rows.len() == R);
+                    let to = to.map(|column| (&self.finish, row, column));
+                    let tile =
+                        Tile { panel, taps: self.taps, planes: self.planes, start, count, reach, ahead, to };
+                    let written = match count.div_ceil(len) {
                         1 => tile.compute::<I, R, 1>(isa, &mut sums),
                         2 => tile.compute::<I, R, 2>(isa, &mut sums),
                         _ => tile.compute::<I, R, VECTORS>(isa, &mut sums),
+                    };
+                    if !written {
+                        let width = count.next_multiple_of(len);
+                        self.finish.rows(isa, &masks, &sums.0, width, rows.clone(), &segments);
                     }
-                    let width = count.next_multiple_of(len);
-                    segments.set(self.lines, start, count, len);
-                    self.finish.rows(isa, &masks, &sums.0, width, rows.clone(), &segments);
                 }
                 for (column, position) in room.chunks_exact((R * depth).max(1)).zip(alone.clone()) {
                     multiply(isa, panel, column, &mut sums.0[..R]);
@@ -150,30 +158,42 @@ struct Tile<'a> {
     start: usize,
     count: usize,
     reach: usize,
+    /// How far behind the tile's first elements lie those to fetch into the cache.
+    ahead: usize,
+    /// Where outputs go from registers: the first row and column. None if they are not whole vectors.
+    to: Option<(&'a Finish<'a>, usize, usize)>,
 }
 
 impl Tile<'_> {
+    /// Tells whether the outputs are written; else the sums are in `sums`.
     #[inline(always)]
-    fn compute<I: Isa, const R: usize, const V: usize>(&self, isa: I, sums: &mut Sums) {
+    fn compute<I: Isa, const R: usize, const V: usize>(&self, isa: I, sums: &mut Sums) -> bool {
         assert!(self.panel.len() >= R * self.taps.len() && R * V * isa.f32().len() <= ROOM);
         // SAFETY: the panel and the sums are large enough by the assertion; of every tap, `reach` elements
         // from the start lie inside the planes, at least `count` of them (see `reach`), and more than that
         // are read only without the mask.
         unsafe {
-            if self.reach >= V * isa.f32().len() {
-                self.product::<I, R, V, false>(isa, sums);
-            } else {
-                self.product::<I, R, V, true>(isa, sums);
+            if self.reach < V * isa.f32().len() {
+                store(isa, self.product::<I, R, V, true>(isa), sums);
+                return false;
+            }
+            if let Some((finish, row, column)) = self.to {
+                finish.fetch::<I, R, V>(isa, row, column);
+            }
+            let product = self.product::<I, R, V, false>(isa);
+            match self.to {
+                Some((finish, row, column)) => finish.vectors_of_rows(isa, product, row, column),
+                None => store(isa, product, sums),
             }
         }
+        self.to.is_some()
     }
 
     #[inline(always)]
     unsafe fn product<I: Isa, const R: usize, const V: usize, const MASKED: bool>(
         &self,
         isa: I,
-        sums: &mut Sums,
-    ) {
+    ) -> [[I::F32; V]; R] {
         let ops = isa.f32();
         let len = ops.len();
         let mask = ops.first_n_mask(self.count - (V - 1) * len);
@@ -185,6 +205,7 @@ impl Tile<'_> {
             for &tap in self.taps {
                 ops.prefetch(weights.wrapping_add(AHEAD));
                 let from = planes.add(tap);
+                ops.prefetch(from.wrapping_add(self.ahead));
                 let mut columns = [ops.zero(); V];
                 for (v, column) in columns.iter_mut().enumerate() {
                     *column = if MASKED && v == V - 1 {
@@ -201,9 +222,15 @@ impl Tile<'_> {
                 }
                 weights = weights.add(R);
             }
-            for (i, &sum) in acc.as_flattened().iter().enumerate() {
-                ops.store_ptr(sum, sums.0.as_mut_ptr().add(i * len));
-            }
         }
+        acc
+    }
+}
+
+#[inline(always)]
+fn store<I: Isa, const R: usize, const V: usize>(isa: I, product: [[I::F32; V]; R], sums: &mut Sums) {
+    let ops = isa.f32();
+    for (to, &sum) in sums.0.chunks_exact_mut(ops.len()).zip(product.as_flattened()) {
+        ops.store(sum, to);
     }
 }

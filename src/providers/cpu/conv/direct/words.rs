@@ -17,7 +17,7 @@ use crate::tensor::{Element, bf16, bytes_of};
 use crate::threads::Pool;
 
 use super::planes::Planes;
-use super::products::{BlockSize, GRAIN};
+use super::products::{At, Blocks};
 use super::tile::Lines;
 use crate::providers::cpu::gemm::{ByteWord, HalfWord, VECTOR, Weave, Word};
 use crate::providers::cpu::parallel::{GRAIN as COPY_GRAIN, split_mut};
@@ -28,7 +28,7 @@ pub(in crate::providers::cpu) use panels::WordPanels;
 pub(in crate::providers::cpu) use store::{Place, Requantized, RoundedToHalf, Store, WholeSums};
 use thin::Thin;
 #[cfg(target_arch = "x86_64")]
-pub(super) use vectors::{Function, HardSwish, Identity, Other, Relu};
+pub(super) use vectors::{Function, HardSwish, Identity, Other, Relu, with_function};
 
 /// Rows of a panel, whose sums with three vectors of positions registers hold.
 const ROWS: usize = 8;
@@ -44,7 +44,7 @@ pub(in crate::providers::cpu) struct WordPlan {
     taps: Vec<usize>,
     lines: Lines,
     positions: usize,
-    size: BlockSize,
+    blocks: Blocks,
     /// Channels of a group, and their planes of words.
     channels: usize,
     words: usize,
@@ -91,8 +91,8 @@ impl WordPlan {
             true => (0..depth).map(|row| row * area).collect(),
             false => (0..words).flat_map(of_word).map(|(c, tap)| c * planes.size() + tap).collect(),
         };
-        let size = BlockSize::new(ROWS, panels.shape(), positions, threads);
-        Some(WordPlan { thin, planes, gathered, taps, lines, positions, size, channels, words })
+        let blocks = Blocks::new(ROWS, panels.shape(), positions, threads);
+        Some(WordPlan { thin, planes, gathered, taps, lines, positions, blocks, channels, words })
     }
 
     /// Channels of a group.
@@ -171,23 +171,17 @@ impl WordPlan {
             source = gathered;
         }
         let group = source.len() / groups;
-        let (rows, columns) = self.size.get();
-        let positions = self.positions;
-        let (row_blocks, column_blocks) = (m.div_ceil(rows), positions.div_ceil(columns));
-        let work = rows.min(m) * columns.min(positions) * depth;
-        pool.split(groups * row_blocks * column_blocks, GRAIN.div_ceil(work.max(1)), |range| {
+        self.blocks.split(pool, [groups, m, depth], self.positions, |blocks| {
             with_scratch([ROWS * depth], |[room]: [&mut [u32]; 1]| {
-                for i in range {
-                    let (column, rest) = (i % column_blocks * columns, i / column_blocks);
-                    let (row, g) = (rest % row_blocks * rows, rest / row_blocks);
+                for At { group: g, rows, columns } in blocks {
                     let block = Block {
-                        panels: panels.from(g, row),
-                        first: &first[g * panels.padded_rows() + row..],
+                        panels: panels.from(g, rows.start),
+                        first: &first[g * panels.padded_rows() + rows.start..],
                         taps: &self.taps,
                         planes: &source[g * group..][..group],
-                        columns: column..(column + columns).min(positions),
+                        columns,
                         lines: self.lines,
-                        rows: g * m + row..g * m + (row + rows).min(m),
+                        rows: g * m + rows.start..g * m + rows.end,
                         room: &mut *room,
                     };
                     store.block(block);

@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::super::words::{Function, HardSwish, Identity, Other, Relu};
+use super::super::words::{Function, with_function};
 use super::{ChannelLanes, LaneElement, TURNED};
 use crate::ops::activation::Activation;
 use crate::providers::cpu::gemm::{HalfWord, VECTOR, Word};
@@ -139,14 +139,7 @@ impl LaneElement for f32 {
             }
         }
         // SAFETY: as the caller promises.
-        unsafe {
-            match activation {
-                Activation::Identity => floats(Identity, sums, count, to),
-                Activation::Relu => floats(Relu, sums, count, to),
-                Activation::HardSwish => floats(HardSwish, sums, count, to),
-                other => floats(Other(other), sums, count, to),
-            }
-        }
+        unsafe { with_function!(activation, f => floats(f, sums, count, to)) }
     }
 }
 
@@ -186,14 +179,7 @@ impl LaneElement for bf16 {
 
     unsafe fn store(activation: Activation, sums: &[f32], count: usize, to: [*mut bf16; VECTOR]) {
         // SAFETY: as the caller promises.
-        unsafe {
-            match activation {
-                Activation::Identity => narrow(Identity, sums, count, to),
-                Activation::Relu => narrow(Relu, sums, count, to),
-                Activation::HardSwish => narrow(HardSwish, sums, count, to),
-                other => narrow(Other(other), sums, count, to),
-            }
-        }
+        unsafe { with_function!(activation, f => narrow(f, sums, count, to)) }
     }
 }
 

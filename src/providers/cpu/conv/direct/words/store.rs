@@ -170,13 +170,7 @@ pub(in crate::providers::cpu) struct RoundedToHalf<'a> {
 impl Store<HalfWord> for RoundedToHalf<'_> {
     #[cfg(target_arch = "x86_64")]
     fn block(&self, block: Block<'_>) {
-        use super::vectors::{HardSwish, Identity, Other, Relu};
-        match self.activation {
-            Activation::Identity => block.compute::<HalfWord, _>(&Rounded(self, Identity)),
-            Activation::Relu => block.compute::<HalfWord, _>(&Rounded(self, Relu)),
-            Activation::HardSwish => block.compute::<HalfWord, _>(&Rounded(self, HardSwish)),
-            other => block.compute::<HalfWord, _>(&Rounded(self, Other(other))),
-        }
+        super::vectors::with_function!(self.activation, f => block.compute::<HalfWord, _>(&Rounded(self, f)));
     }
 
     #[cfg(not(target_arch = "x86_64"))]

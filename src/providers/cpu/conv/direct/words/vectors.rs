@@ -115,6 +115,31 @@ pub(in super::super) struct Relu;
 pub(in super::super) struct HardSwish;
 pub(in super::super) struct Other(pub(in super::super) Activation);
 
+/// Runs an expression with `$f` the function of an activation. Those of most models are compiled in.
+macro_rules! with_function {
+    ($activation:expr, $f:ident => $body:expr) => {
+        match $activation {
+            Activation::Identity => {
+                let $f = super::super::words::Identity;
+                $body
+            }
+            Activation::Relu => {
+                let $f = super::super::words::Relu;
+                $body
+            }
+            Activation::HardSwish => {
+                let $f = super::super::words::HardSwish;
+                $body
+            }
+            other => {
+                let $f = super::super::words::Other(other);
+                $body
+            }
+        }
+    };
+}
+pub(in super::super) use with_function;
+
 impl Function for Identity {
     const SHORT: bool = true;
 
