@@ -10,7 +10,7 @@ set -eu
 cd "$(dirname "$0")/.."
 
 library=${CARGO_TARGET_DIR:-target}/abi/librukh.so
-cargo build --lib --profile abi --quiet
+cargo rustc --lib --crate-type cdylib --profile abi --quiet
 
 symbols() {
     nm -D --defined-only "$library" | awk '{ print $3 }' | LC_ALL=C sort
