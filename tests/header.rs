@@ -11,6 +11,7 @@ const SOURCES: &[&str] = &[
     "devices",
     "memory",
     "session_options",
+    "session_providers",
     "session",
     "ports",
     "model_info",
