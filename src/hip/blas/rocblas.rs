@@ -1,14 +1,16 @@
 //! Products by rocBLAS.
 
-use std::ffi::{CStr, c_char, c_int, c_void};
+mod functions;
+
+use std::ffi::{CStr, c_int};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use libloading::Library;
-
 use crate::hip::error::HipError;
-use crate::hip::symbols::{Raw, find};
+use crate::hip::symbols::Raw;
 use crate::hip::{Device, Platform, Stream, library};
 use crate::tensor::ElementType;
+
+use functions::{Functions, Status};
 
 use super::{Algorithm, Blas, Gemm, GemmAddresses, WORKSPACE, failed};
 
@@ -18,106 +20,6 @@ const FILE: &str = "RUKH_ROCBLAS_LIBRARY";
 /// The newest first: ROCm 7, 6, 5.7, 5.
 const SONAMES: [&str; 5] =
     ["librocblas.so.5", "librocblas.so.4", "librocblas.so.3", "librocblas.so.0", "librocblas.so"];
-
-/// `rocblas_status`; 0 is success.
-type Status = c_int;
-
-/// `rocblas_gemm_strided_batched_ex`: handle, operations, sizes, alpha, A, B, beta, C, D, batch, compute type,
-/// algorithm, solution, flags.
-type Multiply = unsafe extern "C" fn(
-    Raw,
-    c_int,
-    c_int,
-    c_int,
-    c_int,
-    c_int,
-    *const c_void,
-    u64,
-    c_int,
-    c_int,
-    i64,
-    u64,
-    c_int,
-    c_int,
-    i64,
-    *const c_void,
-    u64,
-    c_int,
-    c_int,
-    i64,
-    u64,
-    c_int,
-    c_int,
-    i64,
-    c_int,
-    c_int,
-    c_int,
-    i32,
-    u32,
-) -> Status;
-
-/// `rocblas_gemm_strided_batched_ex_get_solutions`: the same up to the algorithm, flags, then the list.
-type Solutions = unsafe extern "C" fn(
-    Raw,
-    c_int,
-    c_int,
-    c_int,
-    c_int,
-    c_int,
-    *const c_void,
-    u64,
-    c_int,
-    c_int,
-    i64,
-    u64,
-    c_int,
-    c_int,
-    i64,
-    *const c_void,
-    u64,
-    c_int,
-    c_int,
-    i64,
-    u64,
-    c_int,
-    c_int,
-    i64,
-    c_int,
-    c_int,
-    c_int,
-    u32,
-    *mut c_int,
-    *mut c_int,
-) -> Status;
-
-struct Functions {
-    create: unsafe extern "C" fn(*mut Raw) -> Status,
-    destroy: unsafe extern "C" fn(Raw) -> Status,
-    set_stream: unsafe extern "C" fn(Raw, Raw) -> Status,
-    set_workspace: unsafe extern "C" fn(Raw, u64, usize) -> Status,
-    start_size_query: unsafe extern "C" fn(Raw) -> Status,
-    stop_size_query: unsafe extern "C" fn(Raw, *mut usize) -> Status,
-    version: unsafe extern "C" fn(*mut c_char, usize) -> Status,
-    multiply: Multiply,
-    /// Older libraries choose by themselves alone.
-    solutions: Option<Solutions>,
-}
-
-impl Functions {
-    fn load(library: &Library) -> Result<Self, &'static str> {
-        Ok(Functions {
-            create: find(library, "rocblas_create_handle")?,
-            destroy: find(library, "rocblas_destroy_handle")?,
-            set_stream: find(library, "rocblas_set_stream")?,
-            set_workspace: find(library, "rocblas_set_workspace")?,
-            start_size_query: find(library, "rocblas_start_device_memory_size_query")?,
-            stop_size_query: find(library, "rocblas_stop_device_memory_size_query")?,
-            version: find(library, "rocblas_get_version_string")?,
-            multiply: find(library, "rocblas_gemm_strided_batched_ex")?,
-            solutions: find(library, "rocblas_gemm_strided_batched_ex_get_solutions").ok(),
-        })
-    }
-}
 
 /// `rocblas_operation_none` and `…_transpose`.
 const OPERATION: [c_int; 2] = [111, 112];
