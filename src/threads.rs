@@ -121,10 +121,11 @@ impl Pool {
         // outlives every use.
         let body: &'static (dyn Fn(usize) + Sync) = unsafe { std::mem::transmute(body) };
         let parts = (workers + 1).min(PARTS);
+        let cut = |i: usize| if i < parts { count * i / parts } else { count };
         let mut job = Job {
             parts: std::array::from_fn(|i| Part {
-                next: AtomicUsize::new(count * i.min(parts) / parts),
-                end: count * (i + 1).min(parts) / parts,
+                next: AtomicUsize::new(cut(i)),
+                end: cut(i + 1),
                 body,
                 job: ptr::null(),
             }),
@@ -158,8 +159,8 @@ impl Pool {
         }
     }
 
-    /// Splits `0..count` into pieces and calls `body` with each. `grain` is some 20 µs of work, for which a thread
-    /// that sleeps may be woken; mostly they look for work, and a quarter is worth handing over.
+    /// Splits `0..count` into pieces and calls `body` with each. For less than `grain` no sleeping thread should be
+    /// woken; mostly threads look for work, and a quarter is worth handing over.
     pub(crate) fn split(&self, count: usize, grain: usize, body: impl Fn(std::ops::Range<usize>) + Sync) {
         if count == 0 {
             return;
