@@ -322,8 +322,6 @@ impl<'a> Finish<'a> {
         let len = ops.len();
         let (Some(first), Some(last)) = (segments.list().first(), segments.list().last()) else { return };
         let (begin, end) = (first.to, last.to + last.len);
-        // That of positions that follow one another, in whole vectors.
-        let whole = segments.count * len;
         assert!(rows.len() * width + len <= sums.len() && end <= self.columns);
         for (i, row) in rows.enumerate() {
             let at = self.start + row * self.columns;
@@ -332,21 +330,6 @@ impl<'a> Finish<'a> {
             let out = written.as_mut_ptr();
             let residual = self.residual.map(|residual| residual[at + begin..at + end].as_ptr());
             let bias = ops.splat(self.bias.map_or(0.0, |bias| bias[row]));
-            if end - begin == whole {
-                for v in (0..whole).step_by(len) {
-                    // SAFETY: the rows have `whole` elements, whole vectors, and the sums have as many.
-                    unsafe {
-                        let x = ops.add(ops.load_ptr(sums.as_ptr().add(i * width + v)), bias);
-                        let x = match residual {
-                            Some(residual) => ops.add(x, ops.load_ptr(residual.add(v))),
-                            None => x,
-                        };
-                        ops.store_ptr(f.eval(isa, x), out.add(v));
-                    }
-                }
-                activate_rest(self.activation, written);
-                continue;
-            }
             for segment in segments.list() {
                 let to = segment.to - begin;
                 // SAFETY: the sums have room for a vector from any of their elements (asserted above); the

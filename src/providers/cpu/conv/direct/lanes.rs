@@ -82,8 +82,9 @@ pub(in crate::providers::cpu) fn lane_kernels(kernels: &[f32], taps: usize) -> V
 }
 
 impl ChannelLanes {
-    /// `None` on a processor that has not what images of such elements ask for, for strides that differ or are more than 2, where
-    /// much memory would be needed or a channel at a time is as fast, for more than two axes, and without elements.
+    /// `None` on a processor that has not what images of such elements ask for, for strides that differ or are more
+    /// than 2, where much memory would be needed or a channel at a time is as fast, for more than two axes, and
+    /// without elements.
     pub(in crate::providers::cpu) fn new<T: LaneElement>(g: &Geometry) -> Option<Self> {
         let lanes = if T::available() { Self::with_room(g, ROOM) } else { None };
         lanes.filter(T::pays_off)
