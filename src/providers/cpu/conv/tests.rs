@@ -155,13 +155,20 @@ fn integers_as_torch_does() {
     fn run<X: Element, W: Element>(
         case: &Case,
         of_x: impl Fn(i64) -> X,
-        of_w: impl Fn(i64) -> W,
+        // With the output channel, which may have a zero point of its own.
+        of_w: impl Fn(i64, usize) -> W,
         constants: &[usize],
     ) {
         let bytes = |shape: &[usize]| ramp::<i64>(shape.iter().product());
         let x: Vec<X> = bytes(case.x).into_iter().map(&of_x).collect();
-        let w: Vec<W> = bytes(case.w).into_iter().map(&of_w).collect();
-        let inputs = [t(case.x, &x), t(case.w, &w), t(&[], &[of_x(0)]), t(&[], &[of_w(0)])];
+        let volume: usize = case.w[1..].iter().product();
+        let w: Vec<W> = bytes(case.w).into_iter().enumerate().map(|(i, w)| of_w(w, i / volume)).collect();
+        let zeros: Vec<W> = (0..case.w[0]).map(|row| of_w(0, row)).collect();
+        let zeros = match zeros.iter().all(|&zero| zero == zeros[0]) {
+            true => t(&[], &zeros[..1]),
+            false => t(&[zeros.len()], &zeros),
+        };
+        let inputs = [t(case.x, &x), t(case.w, &w), t(&[], &[of_x(0)]), zeros];
         let out = run_constant("", "ConvInteger", 10, &case.attributes(), &inputs, constants, 1).unwrap();
         let (shape, mut y) = elements::<i32>(&out[0]);
         assert_eq!(shape, case.y);
@@ -174,9 +181,10 @@ fn integers_as_torch_does() {
     }
     for case in CASES.iter().filter(|case| case.x[2..].len() < 3) {
         for constants in [&[][..], &[1, 3]] {
-            run(case, |x| (x + 100) as u8, |w| w as i8, constants);
-            run(case, |x| (x - 100) as i8, |w| (w + 128) as u8, constants);
-            run(case, |x| (x + 3) as u8, |w| (w + 77) as u8, constants);
+            run(case, |x| (x + 100) as u8, |w, _| w as i8, constants);
+            run(case, |x| (x - 100) as i8, |w, _| (w + 128) as u8, constants);
+            run(case, |x| (x + 3) as u8, |w, row| (w + 77 + row as i64) as u8, constants);
+            run(case, |x| (x - 3) as i8, |w, row| (w - 77 + row as i64) as i8, constants);
         }
     }
 }

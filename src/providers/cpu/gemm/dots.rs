@@ -232,18 +232,17 @@ fn pack(
                 false => line.fill(0),
             }
         }
-        widest(Weave { lines: lines.each_ref().map(|line| &line[..]), flip: 0, out });
+        widest(Weave { lines: lines.each_ref().map(|line| &line[..]), out });
         for line in &lines {
             sums.iter_mut().zip(line).for_each(|(sum, &x)| *sum += i32::from(x as i8));
         }
     }
 }
 
-/// Makes words of the bytes of four lines, each with some bits turned round.
-pub(in crate::providers::cpu) struct Weave<'a> {
-    pub(in crate::providers::cpu) lines: [&'a [u8]; 4],
-    pub(in crate::providers::cpu) flip: u8,
-    pub(in crate::providers::cpu) out: &'a mut [u32],
+/// Makes words of the bytes of four lines.
+struct Weave<'a> {
+    lines: [&'a [u8]; 4],
+    out: &'a mut [u32],
 }
 
 impl Loop for Weave<'_> {
@@ -251,13 +250,11 @@ impl Loop for Weave<'_> {
 
     #[inline(always)]
     fn run(self) {
-        let Weave { lines: [a, b, c, d], flip, out } = self;
-        let flip = u32::from_le_bytes([flip; 4]);
+        let Weave { lines: [a, b, c, d], out } = self;
         let n = out.len();
         let (a, b, c, d) = (&a[..n], &b[..n], &c[..n], &d[..n]);
         for j in 0..n {
-            let word = u32::from(a[j]) | u32::from(b[j]) << 8 | u32::from(c[j]) << 16 | u32::from(d[j]) << 24;
-            out[j] = word ^ flip;
+            out[j] = u32::from(a[j]) | u32::from(b[j]) << 8 | u32::from(c[j]) << 16 | u32::from(d[j]) << 24;
         }
     }
 }

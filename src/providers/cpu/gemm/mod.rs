@@ -32,7 +32,7 @@ pub(in crate::providers::cpu) use activate::{Activate, activate};
 pub(in crate::providers::cpu) use bytes::{ByteMatrix, ByteSums, multiply_bytes};
 pub(in crate::providers::cpu) use compute::Compute;
 pub(in crate::providers::cpu) use dots::{
-    ByteSink, PackedBytes, Right as ByteRight, Weave, byte_products, multiply_dots,
+    ByteSink, PackedBytes, Right as ByteRight, byte_products, multiply_dots,
 };
 pub(in crate::providers::cpu) use epilogue::{Addend, Epilogue, Sink, Store};
 pub(in crate::providers::cpu) use exact::{Accumulate, multiply_exact};
@@ -40,10 +40,8 @@ pub(in crate::providers::cpu) use halves::panel_product;
 pub(in crate::providers::cpu) use packed::{PackedA, PackedB};
 pub(in crate::providers::cpu) use source::{InMemory, Source};
 pub(in crate::providers::cpu) use tiles::{Shared, multiply, multiply_block};
-#[cfg(not(target_arch = "x86_64"))]
-pub(in crate::providers::cpu) use words::missing;
 pub(in crate::providers::cpu) use words::{
-    Bytes as ByteWord, COLUMNS, Halves as HalfWord, SumVector, TileSink, VECTOR, Word,
+    Bytes as ByteWord, COLUMNS, Halves as HalfWord, SumVector, TileSink, VECTOR, Word, missing,
 };
 
 /// A matrix in memory. Its extent is that of the product it takes part in.

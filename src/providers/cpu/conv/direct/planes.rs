@@ -24,7 +24,7 @@ pub(super) struct Planes {
     image: [usize; 2],
     /// Elements from one row of a plane to the next, and of a whole plane.
     pub(super) pitch: usize,
-    plane: usize,
+    pub(super) plane: usize,
     strides: [usize; 2],
     /// What each plane takes of the image.
     phases: Vec<Phase>,
@@ -130,9 +130,30 @@ impl Planes {
         !self.phases.is_empty()
     }
 
+    /// Planes of one channel.
+    pub(super) fn phases(&self) -> usize {
+        self.phases.len().max(1)
+    }
+
     /// Elements of the planes of one channel.
     pub(super) fn size(&self) -> usize {
-        self.phases.len().max(1) * self.plane
+        self.phases() * self.plane
+    }
+
+    /// Elements of a row of the image from one that a line of a plane takes to the next.
+    pub(super) fn stride(&self) -> usize {
+        self.strides[1]
+    }
+
+    /// The lines of a plane that lie inside the image: each with where it begins in a channel of that.
+    #[inline(always)]
+    pub(super) fn lines(&self, phase: usize) -> impl Iterator<Item = (Range<usize>, usize)> {
+        let Phase { rows, columns, first, .. } = &self.phases[phase];
+        let rows = if columns.is_empty() { 0..0 } else { rows.clone() };
+        rows.enumerate().map(move |(i, row)| {
+            let start = row * self.pitch + columns.start;
+            (start..start + columns.len(), (first[0] + i * self.strides[0]) * self.image[1] + first[1])
+        })
     }
 
     /// Elements of one channel of the image.
@@ -161,7 +182,7 @@ impl Planes {
         if !self.copied() {
             return out.copy_from_slice(image);
         }
-        for (phase, plane) in self.phases.iter().zip(out.chunks_exact_mut(self.plane)) {
+        for (phase, plane) in out.chunks_exact_mut(self.plane).enumerate() {
             self.copy_plane(isa, masks, image, phase, plane, border);
         }
     }
@@ -173,21 +194,17 @@ impl Planes {
         isa: I,
         masks: &Masks<I>,
         image: &[f32],
-        phase: &Phase,
+        phase: usize,
         plane: &mut [f32],
         border: Option<f32>,
     ) {
-        let rows = if phase.columns.is_empty() { 0..0 } else { phase.rows.clone() };
-        let mut line = phase.first[0] * self.image[1] + phase.first[1];
         let mut done = 0;
-        for row in rows {
-            let start = row * self.pitch + phase.columns.start;
+        for (to, from) in self.lines(phase) {
             if let Some(border) = border {
-                plane[done..start].fill(border);
+                plane[done..to.start].fill(border);
             }
-            done = start + phase.columns.len();
-            copy_line(isa, masks, image, line, self.strides[1], &mut plane[start..done]);
-            line += self.strides[0] * self.image[1];
+            done = to.end;
+            copy_line(isa, masks, image, from, self.strides[1], &mut plane[to]);
         }
         if let Some(border) = border {
             plane[done..].fill(border);
@@ -262,7 +279,7 @@ impl SimdOp for CopyPlanes<'_> {
         for (i, plane) in (first..).zip(out.chunks_exact_mut(planes.plane)) {
             let (channel, phase) = (i / planes.phases.len(), i % planes.phases.len());
             let image = &image[channel * planes.image()..][..planes.image()];
-            planes.copy_plane(isa, &masks, image, &planes.phases[phase], plane, Some(border));
+            planes.copy_plane(isa, &masks, image, phase, plane, Some(border));
         }
     }
 }

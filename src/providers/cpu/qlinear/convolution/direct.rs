@@ -13,7 +13,7 @@ use crate::tensor::{ElementType, TensorView, TensorViewMut};
 
 use super::super::{Bytes, scales};
 
-/// A weight without zero points, packed.
+/// A weight, packed.
 pub(super) struct Packed {
     panels: WordPanels<ByteWord>,
     /// See `WordPanels::sums`.
@@ -21,8 +21,8 @@ pub(super) struct Packed {
 }
 
 impl Packed {
-    /// `None` where there is none: the weight or its zero point is not known or not zero, channels come last, there
-    /// are more than two axes, or the processor has no products of bytes.
+    /// `None` where there is none: the weight or its zero points are not known, channels come last, there are more
+    /// than two axes, or the processor has no products of bytes.
     pub(super) fn new(node: &NodeContext<'_>, op: &QuantizedConv) -> Result<Option<Self>, OpError> {
         let (weight, zero) = (op.weight(), if op.requantized { 5 } else { 3 });
         let Some(w) =
@@ -32,15 +32,17 @@ impl Packed {
         };
         // Unsigned bytes and their zero points become signed ones.
         let flip = if w.ty() == ElementType::U8 { 128 } else { 0 };
-        match (node.input(zero), node.constant(zero)) {
-            (None, _) if flip == 0 => {}
-            (Some(_), Some(zero)) if zero.aligned()?.view().bytes().iter().all(|&x| x == flip) => {}
+        let zeros = match (node.input(zero), node.constant(zero)) {
+            (None, _) => vec![0],
+            (Some(_), Some(zeros)) if [1, w.shape()[0]].contains(&zeros.len()) => {
+                zeros.aligned()?.view().bytes().to_vec()
+            }
             _ => return Ok(None),
-        }
+        };
         let w = w.aligned()?;
         let (shape, weight) = (w.shape(), w.view().bytes());
         let sizes = [op.group, shape[0] / op.group, shape[1], shape[2..].iter().product()];
-        let panels = WordPanels::of_bytes(weight, flip, sizes, node.pool);
+        let panels = WordPanels::of_bytes(weight, &zeros, flip, sizes, node.pool);
         Ok(panels.map(|panels| Packed { sums: panels.sums(), panels }))
     }
 
@@ -139,7 +141,7 @@ impl ByteMatrix for PackedRows<'_> {
         }
     }
 
-    fn zero(&self, _batch: usize, _row: usize, signed: bool) -> u8 {
-        if signed { 0 } else { 128 }
+    fn zero(&self, batch: usize, row: usize, signed: bool) -> u8 {
+        self.packed.panels.zero(batch % self.group * self.m + row) ^ if signed { 0 } else { 128 }
     }
 }

@@ -1,14 +1,16 @@
 //! A part of a convolution of words for one thread: panels of weights times runs of output positions.
 
+use std::cell::Cell;
 use std::ops::Range;
 
 use super::super::tile::Lines;
 use super::ROWS;
-use super::store::{Rows, Runs, Tile};
+use super::store::{Less, Rows, Runs, Tile, Totals};
 use crate::providers::cpu::gemm::{TileSink, VECTOR, Word};
 
 /// Vectors of a tile's columns.
 pub(super) const VECTORS: usize = 3;
+pub(super) const WIDTH: usize = VECTORS * VECTOR;
 /// Words of the right operand that all panels meet before others, and tiles of them at most.
 const CACHED: usize = 4 * 1024;
 const TILES: usize = 8;
@@ -18,6 +20,8 @@ pub(in crate::providers::cpu) struct Block<'a> {
     pub(super) panels: &'a [u32],
     /// What sums begin with, for whole panels.
     pub(super) first: &'a [u32],
+    /// Zero points of the rows, for whole panels; none where all are 0.
+    pub(super) zeros: &'a [i32],
     /// Where each row of the right operand begins in `planes`.
     pub(super) taps: &'a [usize],
     pub(super) planes: &'a [u32],
@@ -30,6 +34,9 @@ pub(in crate::providers::cpu) struct Block<'a> {
     pub(super) room: &'a mut [u32],
 }
 
+/// A word whose products with others sum these.
+const ONES: u32 = 0x0101_0101;
+
 impl Block<'_> {
     /// Computes the sums, which go to `store`.
     pub(super) fn compute<W: Word, S: Rows>(self, store: &S) {
@@ -38,34 +45,20 @@ impl Block<'_> {
         let farthest = self.taps.iter().fold(0, |last, &tap| last.max(tap));
         assert!(W::available() && self.panels.len() >= panels * ROWS * depth);
         assert!(self.first.len() >= panels * ROWS && farthest + end <= self.planes.len());
+        assert!(self.zeros.is_empty() || self.zeros.len() >= panels * ROWS);
         // One or two positions more than whole vectors are cheaper as vectors of rows.
         let alone = match (end - start) % VECTOR {
             rest @ 1..=2 => rest,
             _ => 0,
         };
+        if shifted::<W>(self.zeros) {
+            self.room[..depth].fill(ONES);
+        }
         // So many positions of all taps stay in the first cache while panels go by.
-        let width = VECTORS * VECTOR;
-        let strip = (CACHED / (depth * width).max(1)).clamp(1, TILES) * width;
+        let strip = (CACHED / (depth * WIDTH).max(1)).clamp(1, TILES) * WIDTH;
         let whole = end - alone;
         for strip in (start..whole).step_by(strip).map(|start| start..(start + strip).min(whole)) {
-            let tiles = strip.clone().step_by(width).map(|start| (start, width.min(strip.end - start)));
-            let mut runs = [const { Runs::NONE }; TILES];
-            for (runs, (start, count)) in runs.iter_mut().zip(tiles.clone()) {
-                *runs = Runs::new(self.lines, start, count);
-            }
-            for (i, row) in self.rows.clone().step_by(ROWS).enumerate() {
-                let rows = row..(row + ROWS).min(self.rows.end);
-                for (t, ((start, count), runs)) in tiles.clone().zip(&runs).enumerate() {
-                    // The first tile fetches the next panel, which may lie in memory.
-                    let ahead = if t == 0 { ROWS * depth } else { 0 };
-                    let tile = Tile::<_, true> { store, rows: rows.clone(), runs };
-                    if runs.gaps() {
-                        self.tile::<W, _>((i, ahead), start, count, &tile);
-                    } else {
-                        self.tile::<W, _>((i, ahead), start, count, &tile.without_gaps());
-                    }
-                }
-            }
+            self.strip::<W, S>(store, strip);
         }
         for position in whole..end {
             let room = &mut self.room[..ROWS * depth];
@@ -73,22 +66,73 @@ impl Block<'_> {
                 *to = [self.planes[tap + position]; ROWS];
             }
             let runs = Runs::new(self.lines, position, 1);
+            let bytes = room.iter().step_by(ROWS).flat_map(|word| word.to_le_bytes());
+            let totals = [if shifted::<W>(self.zeros) { bytes.map(i32::from).sum() } else { 0 }; WIDTH];
             for (i, row) in self.rows.clone().step_by(ROWS).enumerate() {
                 let rows = row..(row + ROWS).min(self.rows.end);
                 let tile = Tile::<_, true> { store, rows, runs: &runs };
                 let (first, panel) = (&self.first[i * ROWS..], &self.panels[i * ROWS * depth..]);
+                let (first, room, panel) = (first.as_ptr(), room.as_ptr(), panel.as_ptr());
                 // SAFETY: the instructions were asserted above; both have `depth` words for each row.
-                unsafe { W::column(&tile, first.as_ptr(), room.as_ptr(), panel.as_ptr(), depth) };
+                unsafe {
+                    if shifted::<W>(self.zeros) {
+                        let sink = Less { sink: &tile, zeros: &self.zeros[i * ROWS..], totals: &totals };
+                        W::column(&sink, first, room, panel, depth);
+                    } else {
+                        W::column(&tile, first, room, panel, depth);
+                    }
+                }
             }
         }
     }
 
-    /// The sums of the panel `i` at `count` positions.
-    fn tile<W: Word, S: TileSink>(&self, (i, ahead): (usize, usize), start: usize, count: usize, sink: &S) {
+    /// The sums of all panels at a strip of positions.
+    fn strip<W: Word, S: Rows>(&self, store: &S, strip: Range<usize>) {
         let depth = self.taps.len();
-        // SAFETY: all panels, and what sums begin with, were asserted in `compute`.
-        let (first, panel) =
-            unsafe { (self.first.as_ptr().add(i * ROWS), self.panels.as_ptr().add(i * ROWS * depth)) };
+        let tiles = strip.clone().step_by(WIDTH).map(|start| (start, WIDTH.min(strip.end - start)));
+        let mut runs = [const { Runs::NONE }; TILES];
+        for (runs, (start, count)) in runs.iter_mut().zip(tiles.clone()) {
+            *runs = Runs::new(self.lines, start, count);
+        }
+        let totals = shifted::<W>(self.zeros).then(|| {
+            let mut all = [[0; WIDTH]; TILES];
+            for (totals, at) in all.iter_mut().zip(tiles.clone()) {
+                let ones = (&[0][..], &self.room[..depth]);
+                self.tile::<W, _, 1>(ones, 0, at, &Totals(Cell::from_mut(totals)));
+            }
+            all
+        });
+        for (i, row) in self.rows.clone().step_by(ROWS).enumerate() {
+            let rows = row..(row + ROWS).min(self.rows.end);
+            let panel = (&self.first[i * ROWS..][..ROWS], &self.panels[i * ROWS * depth..][..ROWS * depth]);
+            for (t, (at, runs)) in tiles.clone().zip(&runs).enumerate() {
+                // The first tile fetches the next panel, which may lie in memory.
+                let ahead = if t == 0 { ROWS * depth } else { 0 };
+                let tile = Tile::<_, true> { store, rows: rows.clone(), runs };
+                match &totals {
+                    Some(totals) if shifted::<W>(self.zeros) => {
+                        let (zeros, totals) = (&self.zeros[i * ROWS..], &totals[t]);
+                        let sink = Less { sink: &tile, zeros, totals };
+                        self.tile::<W, _, ROWS>(panel, ahead, at, &sink);
+                    }
+                    _ if runs.gaps() => self.tile::<W, _, ROWS>(panel, ahead, at, &tile),
+                    _ => self.tile::<W, _, ROWS>(panel, ahead, at, &tile.without_gaps()),
+                }
+            }
+        }
+    }
+
+    /// The sums of a panel of `R` rows, and what they begin with, at so many positions from one on. What lies
+    /// `ahead` of each word of the panel is fetched.
+    fn tile<W: Word, S: TileSink, const R: usize>(
+        &self,
+        (first, panel): (&[u32], &[u32]),
+        ahead: usize,
+        (start, count): (usize, usize),
+        sink: &S,
+    ) {
+        assert!(first.len() == R && panel.len() == R * self.taps.len());
+        let (first, panel) = (first.as_ptr(), panel.as_ptr());
         let vectors = count.div_ceil(VECTOR);
         let mask = !0 >> (vectors * VECTOR - count);
         // SAFETY: the instructions, and the farthest position of all taps, were asserted in `compute`; the mask
@@ -96,10 +140,16 @@ impl Block<'_> {
         unsafe {
             let planes = self.planes.as_ptr().add(start);
             match vectors {
-                1 => W::tile::<S, ROWS, 1>(sink, first, panel, ahead, self.taps, planes, mask),
-                2 => W::tile::<S, ROWS, 2>(sink, first, panel, ahead, self.taps, planes, mask),
-                _ => W::tile::<S, ROWS, VECTORS>(sink, first, panel, ahead, self.taps, planes, mask),
+                1 => W::tile::<S, R, 1>(sink, first, panel, ahead, self.taps, planes, mask),
+                2 => W::tile::<S, R, 2>(sink, first, panel, ahead, self.taps, planes, mask),
+                _ => W::tile::<S, R, VECTORS>(sink, first, panel, ahead, self.taps, planes, mask),
             }
         }
     }
+}
+
+/// Whether there are zero points. Only bytes have them: for other words, what follows is not compiled.
+#[inline(always)]
+fn shifted<W: Word>(zeros: &[i32]) -> bool {
+    W::COUNT == 4 && !zeros.is_empty()
 }

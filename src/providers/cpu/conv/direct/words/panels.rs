@@ -21,31 +21,55 @@ pub(in crate::providers::cpu) struct WordPanels<W> {
     /// Channels of a group, and kernel positions.
     channels: usize,
     volume: usize,
+    /// The zero point of each row, a group's padded to whole panels; none where all are 0.
+    zeros: Vec<i32>,
     _word: PhantomData<W>,
 }
 
 impl WordPanels<ByteWord> {
-    /// Packs signed bytes `[groups · m, channels, volume]`, each with some bits turned round; `None` on a processor
-    /// that has no products of them.
+    /// Packs signed bytes `[groups · m, channels, volume]` with zero points, one or one for each row; of both some
+    /// bits are turned round. `None` on a processor that has no products of them.
     pub(in crate::providers::cpu) fn of_bytes(
         weight: &[u8],
+        zeros: &[u8],
         flip: u8,
         shape: [usize; 4],
         pool: &Pool,
     ) -> Option<Self> {
-        ByteWord::available().then(|| Self::packed(shape, pool, |at| u32::from(weight[at] ^ flip)))
+        if !ByteWord::available() {
+            return None;
+        }
+        let mut panels = Self::packed(shape, pool, |at| u32::from(weight[at] ^ flip));
+        if zeros.iter().any(|&zero| zero != flip) {
+            let (m, padded) = (panels.m, panels.padded_rows());
+            let row = |i: usize| (i / padded, i % padded);
+            let zero = |i: usize| i32::from((zeros[if zeros.len() == 1 { 0 } else { i }] ^ flip) as i8);
+            let rows = (0..panels.groups * padded).map(row);
+            panels.zeros = rows.map(|(group, row)| if row < m { zero(group * m + row) } else { 0 }).collect();
+        }
+        Some(panels)
     }
 
-    /// The sum of each row's bytes, a group's padded to whole panels.
+    /// The sum of each row's bytes less its zero point, a group's padded to whole panels.
     pub(in crate::providers::cpu) fn sums(&self) -> Vec<i32> {
-        let mut sums = vec![0; self.groups * self.padded_rows()];
+        let count = (self.channels * self.volume) as i32;
+        let mut sums: Vec<i32> = match self.zeros.is_empty() {
+            true => vec![0; self.groups * self.padded_rows()],
+            false => self.zeros.iter().map(|zero| count.wrapping_mul(-zero)).collect(),
+        };
         let panel = ROWS * self.shape()[2];
         for (sums, panel) in sums.chunks_exact_mut(ROWS).zip(self.data.chunks_exact(panel.max(1))) {
             for (i, word) in panel.iter().enumerate() {
-                sums[i % ROWS] += word.to_le_bytes().iter().map(|&x| i32::from(x as i8)).sum::<i32>();
+                let sum = word.to_le_bytes().iter().map(|&x| i32::from(x as i8)).sum();
+                sums[i % ROWS] = sums[i % ROWS].wrapping_add(sum);
             }
         }
         sums
+    }
+
+    /// The zero point of a row of all groups, as a byte.
+    pub(in crate::providers::cpu) fn zero(&self, row: usize) -> u8 {
+        self.zeros.get(row / self.m * self.padded_rows() + row % self.m).map_or(0, |&zero| zero as u8)
     }
 
     /// A weight, by row of all groups and depth.
@@ -91,7 +115,7 @@ impl<W: Word> WordPanels<W> {
                 }
             });
         });
-        WordPanels { data, groups, m, channels, volume, _word: PhantomData }
+        WordPanels { data, groups, m, channels, volume, zeros: Vec::new(), _word: PhantomData }
     }
 
     /// Rows of a group, filled up to whole panels.
@@ -109,6 +133,11 @@ impl<W: Word> WordPanels<W> {
         let depth = self.shape()[2];
         let size = self.padded_rows() * depth;
         &self.data[group * size..][..size][first * depth..]
+    }
+
+    /// Zero points from that row on; none where all are 0.
+    pub(super) fn zeros_from(&self, group: usize, first: usize) -> &[i32] {
+        self.zeros.get(group * self.padded_rows() + first..).unwrap_or_default()
     }
 
     /// The word of an element of a group's row, and which of the word's numbers it is.

@@ -1,12 +1,13 @@
 //! What becomes of the sums of words on their way to memory.
 
+use std::cell::Cell;
 use std::ops::Range;
 
 use crate::ops::activation::Activation;
 use crate::tensor::bf16;
 
 use super::super::tile::Lines;
-use super::block::{Block, VECTORS};
+use super::block::{Block, VECTORS, WIDTH};
 use crate::providers::cpu::gemm::{ByteWord, HalfWord, SumVector, TileSink, VECTOR, Word};
 use crate::providers::cpu::parallel::Parts;
 
@@ -115,6 +116,16 @@ impl<S: Rows, const GAPS: bool> TileSink for Tile<'_, S, GAPS> {
     }
 }
 
+/// Keeps the sums of a tile of one row.
+pub(super) struct Totals<'a>(pub(super) &'a Cell<[i32; WIDTH]>);
+
+/// Takes from sums the zero point of the row times the total of what its weights were multiplied with.
+pub(super) struct Less<'a, S> {
+    pub(super) sink: &'a S,
+    pub(super) zeros: &'a [i32],
+    pub(super) totals: &'a [i32; WIDTH],
+}
+
 /// Where the sums of an image go: a row-major matrix of a row for each output channel.
 pub(in crate::providers::cpu) struct Place<'a, T> {
     /// The outputs of all images.
@@ -204,6 +215,24 @@ mod elsewhere {
             }
         };
     }
+    impl TileSink for Totals<'_> {
+        const SHORT: bool = true;
+
+        unsafe fn row<const V: usize>(&self, row: usize, sums: [SumVector; V]) {
+            missing((self.0, row, sums))
+        }
+    }
+
+    impl<S: TileSink> TileSink for Less<'_, S> {
+        const SHORT: bool = S::SHORT;
+
+        unsafe fn row<const V: usize>(&self, row: usize, sums: [SumVector; V]) {
+            let sums: [SumVector; V] = missing((self.zeros, self.totals, sums));
+            // SAFETY: nobody comes here.
+            unsafe { self.sink.row(row, sums) }
+        }
+    }
+
     rows!(WholeSums<'_>, self, self.0, self.0.out);
     rows!(Requantized<'_>, self, self.place, (self.place.out, self.factors, self.zero, self.signed));
     rows!(

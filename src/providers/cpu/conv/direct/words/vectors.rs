@@ -5,9 +5,9 @@ use std::arch::x86_64::*;
 use rten_simd::isa::Avx512Isa;
 
 use super::super::finish::{activate_rest, activate_vectors};
-use super::store::{Requantized, Rounded, RoundedToHalf, Rows, Runs, WholeSums};
+use super::store::{Less, Requantized, Rounded, RoundedToHalf, Rows, Runs, Totals, WholeSums};
 use crate::ops::activation::Activation;
-use crate::providers::cpu::gemm::{SumVector, VECTOR};
+use crate::providers::cpu::gemm::{SumVector, TileSink, VECTOR};
 
 /// Calls `take` for each vector of sums that is the output's: with its number, that of outputs before it, a mask
 /// of as many lanes as are outputs, and the sums in these.
@@ -19,6 +19,36 @@ macro_rules! each {
             $take(v, before, mask, sums);
         }
     };
+}
+
+impl TileSink for Totals<'_> {
+    const SHORT: bool = true;
+
+    #[inline(always)]
+    unsafe fn row<const V: usize>(&self, _row: usize, sums: [SumVector; V]) {
+        for (v, sums) in sums.into_iter().enumerate() {
+            // SAFETY: the instructions as the caller promises; a tile has no more vectors than there is room for.
+            unsafe { _mm512_storeu_si512(self.0.as_ptr().cast::<i32>().add(v * VECTOR).cast(), sums) };
+        }
+    }
+}
+
+impl<S: TileSink> TileSink for Less<'_, S> {
+    const SHORT: bool = S::SHORT;
+
+    #[inline(always)]
+    unsafe fn row<const V: usize>(&self, row: usize, sums: [SumVector; V]) {
+        let mut less = sums;
+        // SAFETY: as for `Totals`.
+        unsafe {
+            let zero = _mm512_set1_epi32(self.zeros[row]);
+            for (v, sums) in less.iter_mut().enumerate() {
+                let totals = _mm512_loadu_si512(self.totals.as_ptr().add(v * VECTOR).cast());
+                *sums = _mm512_sub_epi32(*sums, _mm512_mullo_epi32(zero, totals));
+            }
+            self.sink.row(row, less);
+        }
+    }
 }
 
 impl Rows for WholeSums<'_> {
