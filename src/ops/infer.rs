@@ -111,6 +111,11 @@ impl<'a> Infer<'a> {
         self.unknowns.fresh()
     }
 
+    /// The shape of an output as far as it was set.
+    pub(crate) fn output_shape(&self, output: usize) -> Option<&[Dim]> {
+        self.outputs.get(output)?.shape.as_deref()
+    }
+
     /// Sets the shape of an output; its type comes from the signature.
     pub(crate) fn set_shape(&mut self, output: usize, shape: Vec<Dim>) {
         if let Some(fact) = self.outputs.get_mut(output) {

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use crate::graph::Dim;
 use crate::tensor::ElementType;
 
 use super::activation::Activation;
@@ -91,6 +92,9 @@ impl Operator for QuantizedGemm {
     }
 }
 
+/// The input of `rukh.QLinearConv` that is added to the outputs.
+pub(crate) const RESIDUAL: usize = 9;
+
 /// A convolution of 8-bit numbers. ConvInteger has inputs x, w and their zero points and gives sums;
 /// QLinearConv has x and w each with scale and zero point, scale and zero point of the output, and a
 /// bias.
@@ -123,6 +127,13 @@ impl Operator for QuantizedConv {
             && let (Some(bias), Some(w)) = (cx.shape_of_rank(8, 1)?, cx.shape(3))
         {
             cx.equal(8, "its length", &w[0], &bias[0])?;
+        }
+        if let (Some(residual), Some(output)) = (cx.shape(RESIDUAL), cx.output_shape(0)) {
+            let same = |(a, b): (&Dim, &Dim)| a.known().zip(b.known()).is_none_or(|(a, b)| a == b);
+            if residual.len() != output.len() || !residual.iter().zip(output).all(same) {
+                let reason = format!("its shape is {residual:?}; allowed is {output:?}");
+                return Err(cx.input_error(RESIDUAL, reason));
+            }
         }
         Ok(())
     }
@@ -188,6 +199,17 @@ pub(super) const DECLARATIONS: &[Declaration] = &[
         },
     )
     .domain(DOMAIN),
+    // What the fusions of this library make: the outputs and the residual are added as QLinearAdd does.
+    Declaration::new(
+        "QLinearConv",
+        &[1],
+        "x:T1, x_scale:float, x_zero_point:T1, w:T2, w_scale:float, w_zero_point:T2, y_scale:float, \
+         y_zero_point:T3, B?:int32, residual?:T3, residual_scale?:float, residual_zero_point?:T3, sum_scale?:float, \
+         sum_zero_point?:T3 -> y:T3",
+        &[("T1", BYTES), ("T2", BYTES), ("T3", BYTES)],
+        |a| parse_conv(a, true),
+    )
+    .domain("rukh"),
     Declaration::new(
         "MatMulIntegerToFloat",
         &[1],

@@ -21,7 +21,7 @@ use super::number::dispatch;
 use super::{CpuKernel, Entry, NodeContext};
 
 pub(super) use direct::{
-    Channels, DepthwisePlane, Image, Place, Requantized, WholeSums, WordPanels, WordPlan,
+    Channels, DepthwisePlane, Image, Place, Requantized, Summed, WholeSums, WordPanels, WordPlan,
 };
 pub(super) use patches::{PatchTable, Patches};
 

@@ -31,6 +31,7 @@ pub(super) const KERNELS: &[Entry] = &[
     Entry::new("ConvInteger", convolution::build),
     Entry::new("QLinearConv", convolution::build),
     Entry::new("QLinearConv", convolution::build).domain(DOMAIN),
+    Entry::new("QLinearConv", convolution::build).domain("rukh"),
     Entry::new("MatMulIntegerToFloat", product::build).domain(DOMAIN),
     Entry::new("DynamicQuantizeMatMul", product::build).domain(DOMAIN),
     Entry::new("QGemm", gemm::build).domain(DOMAIN),

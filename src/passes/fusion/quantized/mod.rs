@@ -47,6 +47,7 @@ pub(super) const RULES: &[Rule] = &[
     pools::global,
     pools::average,
     pools::mean,
+    products::residual,
     products::float,
     dynamic::scaled,
     dynamic::quantizing,

@@ -28,6 +28,35 @@ pub(super) fn convolution(rw: &mut Rewriter<'_>, root: NodeId) -> Option<()> {
     rw.replace(root, new).then_some(())
 }
 
+/// QLinearAdd as the residual of a convolution.
+pub(super) fn residual(rw: &mut Rewriter<'_>, root: NodeId) -> Option<()> {
+    if !rw.is(root, "com.microsoft.QLinearAdd") {
+        return None;
+    }
+    let input = |rw: &Rewriter<'_>, i: usize| rw.input(root, i);
+    let (a, b) = (input(rw, 0)?, input(rw, 3)?);
+    if rw.shape(a)? != rw.shape(b)? {
+        return None;
+    }
+    [0, 3].into_iter().find_map(|at| {
+        let conv = rw.private(input(rw, at)?, "QLinearConv")?;
+        let parameters = |rw: &Rewriter<'_>, id: NodeId, scale: usize| {
+            let ty = rw.element_type(rw.output(conv)?)?;
+            Some(Parameters { scale: rw.input(id, scale)?, zero: rw.input(id, scale + 1), ty })
+        };
+        if !parameters(rw, root, at + 1)?.same(rw, parameters(rw, conv, 6)?) {
+            return None;
+        }
+        let mut inputs = rw.node(conv).inputs.clone();
+        inputs.resize(9, None);
+        let other = 3 - at;
+        inputs.extend([other, other + 1, other + 2, 6, 7].map(|i| input(rw, i)));
+        let mut new = rw.draft(root, "rukh.QLinearConv", &[], &inputs);
+        new.attributes = rw.node(conv).attributes.clone();
+        rw.replace(root, new).then_some(())
+    })
+}
+
 /// MatMul as QLinearMatMul.
 pub(super) fn matmul(rw: &mut Rewriter<'_>, root: NodeId) -> Option<()> {
     let to = Parameters::of_quantize(rw, root)?;

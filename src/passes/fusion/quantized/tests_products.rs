@@ -60,6 +60,38 @@ fn convolutions_stay_that_others_use_or_that_no_integers_fit() {
 }
 
 #[test]
+fn a_sum_becomes_the_residual_of_the_convolution_before_it() {
+    let residual = |zero: &str| {
+        let builder = around(conv(true), "c", "s2", "z1").input("r", &["n", "4", "3"]);
+        let builder = around(builder, "r", "s3", zero).node("Add", &["r_f", "c_f"], &["y"]);
+        around(builder, "y", "s1", "z2").output("y_f")
+    };
+    assert_fused_within(
+        residual("z2"),
+        &[
+            FIRST,
+            "r_q: uint8[n, 4, 3] = QuantizeLinear(r, s3, z2)",
+            "y_q: uint8[n, 4, 3] = \
+             rukh.QLinearConv(x_q, s1, z1, w_q, w_s, w_z, s2, z1, b_q, r_q, s3, z2, s1, z2)",
+            "y_f: float[n, 4, 3] = DequantizeLinear(y_q, s1, z2)",
+            "return y_f",
+        ],
+        0.03,
+    );
+    // Somebody else wants what the convolution gives; a row for all.
+    let shared = |builder: GraphBuilder| {
+        let builder = around(builder.node("Add", &["r_f", "c_f"], &["y"]), "y", "s1", "z2");
+        fused(builder.output("y_f")).to_string()
+    };
+    let both = around(conv(true), "c", "s2", "z1").input("r", &["n", "4", "3"]).output("c_f");
+    let row = around(conv(true), "c", "s2", "z1").input("r", &["1", "4", "3"]);
+    for builder in [both, row] {
+        let text = shared(around(builder, "r", "s3", "z2"));
+        assert!(text.contains("= QLinearConv(") && text.contains("com.microsoft.QLinearAdd("), "{text}");
+    }
+}
+
+#[test]
 fn limits_become_the_types_or_limits_of_bytes() {
     let limited = |op: &str, rest: &[&str], zero: &str| {
         let builder = conv(true).floats("six", &[], &[6.0]).floats("zero", &[], &[0.0]);

@@ -38,7 +38,7 @@ use products::{Blocks, GRAIN, Products};
 use tile::panel_rows;
 use vector::Vector;
 pub(in crate::providers::cpu) use words::{
-    Image, Place, Requantized, RoundedToHalf, WholeSums, WordPanels, WordPlan,
+    Image, Place, Requantized, RoundedToHalf, Summed, WholeSums, WordPanels, WordPlan,
 };
 
 pub(super) struct DirectConv {

@@ -42,13 +42,19 @@ pub(in crate::providers::cpu) trait Word: Send + Sync + 'static {
         unsafe { sink.row(R, sums) }
     }
 
-    /// The products of words at `a` and `b`, summed for every 8th: rows of one sum, which begin with `first`.
+    /// A panel of 8 rows, by depth, times a `column` of words: rows of one sum, which begin with `first`.
     ///
     /// # Safety
-    /// `available()`; `a` and `b` must have 8 times `depth` words, `first` 8.
-    unsafe fn column<S: TileSink>(sink: &S, first: *const u32, a: *const u32, b: *const u32, depth: usize) {
+    /// `available()`; `column` must have `depth` words, `panel` 8 times as many, `first` 8.
+    unsafe fn column<S: TileSink>(
+        sink: &S,
+        first: *const u32,
+        panel: *const u32,
+        column: *const u32,
+        depth: usize,
+    ) {
         // SAFETY: nobody comes here.
-        unsafe { sink.row(0, [missing((first, a, b, depth))]) }
+        unsafe { sink.row(0, [missing((first, panel, column, depth))]) }
     }
 }
 
@@ -229,18 +235,31 @@ macro_rules! word {
             unsafe fn column<S: TileSink>(
                 sink: &S,
                 first: *const u32,
-                a: *const u32,
-                b: *const u32,
+                panel: *const u32,
+                column: *const u32,
                 depth: usize,
             ) {
                 let mut parts = [_mm512_setzero_si512(); 4];
-                for (i, at) in (0..8 * depth).step_by(VECTOR).enumerate() {
-                    let mask = if 8 * depth - at < VECTOR { 0xff } else { !0 };
-                    // SAFETY: the mask leaves out what lies beyond an odd depth.
+                // Two words, each for the rows of a panel.
+                let halves = _mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1);
+                for at in (0..depth / 8 * 8).step_by(8) {
+                    for (i, part) in parts.iter_mut().enumerate() {
+                        let at = at + 2 * i;
+                        // SAFETY: both have as many words.
+                        unsafe {
+                            let pair = _mm512_castsi128_si512(_mm_loadl_epi64(column.add(at).cast()));
+                            let left = _mm512_permutexvar_epi32(halves, pair);
+                            let right = _mm512_loadu_si512(panel.add(8 * at).cast());
+                            *part = $left_times_right(*part, left, right);
+                        }
+                    }
+                }
+                for at in depth / 8 * 8..depth {
+                    // SAFETY: the mask leaves out what lies beyond; on both sides, as infinity times 0 is not 0.
                     unsafe {
-                        let left = _mm512_maskz_loadu_epi32(mask, a.add(at).cast());
-                        let right = _mm512_maskz_loadu_epi32(mask, b.add(at).cast());
-                        parts[i % 4] = $left_times_right(parts[i % 4], left, right);
+                        let left = _mm512_maskz_set1_epi32(0xff, *column.add(at) as i32);
+                        let right = _mm512_maskz_loadu_epi32(0xff, panel.add(8 * at).cast());
+                        parts[0] = $left_times_right(parts[0], left, right);
                     }
                 }
                 let all = $add($add(parts[0], parts[1]), $add(parts[2], parts[3]));
@@ -346,14 +365,14 @@ mod tests {
                     assert_eq!(value(out.0.borrow()[r][j]), want + r as i64, "{depth} {r} {j}");
                 }
             }
-            let (column, column_words) = words(depth * 8, 5, false);
+            let (column, column_words) = words(depth, 5, false);
             let out = Rows::default();
             // SAFETY: operands of these extents.
             unsafe {
-                W::column(&out, first.as_ptr(), column_words.as_ptr(), panel_words.as_ptr(), depth);
+                W::column(&out, first.as_ptr(), panel_words.as_ptr(), column_words.as_ptr(), depth);
             }
             for (r, sums) in out.0.borrow().iter().enumerate() {
-                let want: i64 = (0..depth).map(|p| dot(&column, p * 8 + r, &panel, p * 8 + r)).sum();
+                let want: i64 = (0..depth).map(|p| dot(&column, p, &panel, p * 8 + r)).sum();
                 assert_eq!(value(sums[0]), want + r as i64);
             }
         }

@@ -2,6 +2,7 @@
 
 mod depthwise;
 mod direct;
+mod residual;
 
 use std::ops::Range;
 
@@ -17,6 +18,7 @@ use super::{Bytes, Requantize, Zeros, scales};
 use crate::threads::Pool;
 use depthwise::Kernels;
 use direct::{Packed, PackedRows};
+use residual::Residual;
 
 pub(super) fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
     let op = node.op::<QuantizedConv>();
@@ -122,18 +124,38 @@ impl Kernel for ConvKernel {
         inputs: &[Option<TensorView<'_>>],
         outputs: &mut [Option<TensorViewMut<'_>>],
     ) -> Result<(), OpError> {
-        let (Some(x), Some(y)) = (inputs[0], &mut outputs[0]) else { return Ok(()) };
-        let &State { images, channels, m, n, k, ref table, strides, ref way } = cx.state::<State>();
+        let Some(y) = &mut outputs[0] else { return Ok(()) };
+        let &State { strides, ref way, .. } = cx.state::<State>();
         match (&self.weight, way) {
             (Weight::Packed(packed), Way::Words(plan)) => {
                 return packed.run(cx, &self.op, plan, strides[0], inputs, y);
             }
             (Weight::Depthwise(kernels), Way::Depthwise(plane)) => {
                 kernels.run(cx, &self.op, plane, strides[0], inputs, y);
-                return Ok(());
             }
-            _ => {}
+            _ => self.patches(cx, inputs, y)?,
         }
+        if let Some(residual) = Residual::read(inputs)? {
+            residual.add(cx.pool, y);
+        }
+        Ok(())
+    }
+
+    fn consumes(&self, input: usize) -> bool {
+        input == self.op.weight() && matches!(self.weight, Weight::Packed(_))
+    }
+}
+
+impl ConvKernel {
+    /// As a product of the weight and patches of the image.
+    fn patches(
+        &self,
+        cx: &KernelContext<'_>,
+        inputs: &[Option<TensorView<'_>>],
+        y: &mut TensorViewMut<'_>,
+    ) -> Result<(), OpError> {
+        let Some(x) = inputs[0] else { return Ok(()) };
+        let &State { images, channels, m, n, k, ref table, strides, .. } = cx.state::<State>();
         let input = |i: usize| inputs.get(i).copied().flatten();
         let zero = |i: usize| input(i).map_or(0.0, |z| Bytes::new(z).at(0));
         let w_zero = if self.op.requantized { input(5) } else { input(3) };
@@ -206,10 +228,6 @@ impl Kernel for ConvKernel {
             Requantize { row: &row, column: None, bias: None, zero: zero(7), m, n }.store(cx.pool, sums, y);
         }
         Ok(())
-    }
-
-    fn consumes(&self, input: usize) -> bool {
-        input == self.op.weight() && matches!(self.weight, Weight::Packed(_))
     }
 }
 

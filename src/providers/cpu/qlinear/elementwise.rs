@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 use crate::ops::OpError;
 use crate::ops::qlinear_elementwise::{QLinearBinary, QLinearUnary};
 use crate::tensor::{Bool, TensorView, TensorViewMut};
+use crate::threads::Pool;
 
 use super::super::broadcast::Broadcast;
 use super::super::lookup::lookup;
@@ -97,10 +98,11 @@ impl<Q: Byte> Loop for Pairs<'_, Q> {
 
     #[inline(always)]
     fn run(self) {
-        // Finite, so that a difference of 0 stays 0.
-        let [a, b] = self.from.map(|from| (from.scale / self.to.scale).min(f32::MAX / 1024.0));
         match self.op {
-            QLinearBinary::Add => self.each(|x, z| x * a + z * b),
+            QLinearBinary::Add => {
+                let [a, b] = sum_factors(self.from, self.to);
+                self.each(|x, z| x * a + z * b);
+            }
             QLinearBinary::Mul => {
                 let scales = self.from.map(|from| from.scale);
                 let factor = (scales[0] * scales[1] / self.to.scale).min(f32::MAX / 65536.0);
@@ -109,6 +111,23 @@ impl<Q: Byte> Loop for Pairs<'_, Q> {
             }
         }
     }
+}
+
+/// What the addends of a sum are multiplied with: finite, so that a difference of 0 stays 0.
+pub(super) fn sum_factors(from: [Linear; 2], to: Linear) -> [f32; 2] {
+    from.map(|from| (from.scale / to.scale).min(f32::MAX / 1024.0))
+}
+
+/// Adds as many elements to those of `y`.
+pub(super) fn add_to<Q: Byte>(pool: &Pool, y: &mut [Q], z: &[Q], from: [Linear; 2], to: Linear) {
+    split_mut(pool, y, 1, GRAIN, |range, y| {
+        let mut copy = [Q::default(); 1024];
+        for (y, z) in y.chunks_mut(copy.len()).zip(z[range].chunks(copy.len())) {
+            let x = &mut copy[..y.len()];
+            x.copy_from_slice(y);
+            widest(Pairs { op: QLinearBinary::Add, x, z, from, to, y });
+        }
+    });
 }
 
 fn prepare<const N: usize>(

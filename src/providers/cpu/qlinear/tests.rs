@@ -1,5 +1,6 @@
 use super::super::testing::{checksum, elements, run, run_constant, run_in, t};
 use crate::graph::Attribute;
+use crate::tensor::Element;
 
 pub(super) fn bytes(count: usize) -> Vec<u8> {
     (0..count).map(|i| (i * 37 % 251) as u8).collect()
@@ -99,6 +100,61 @@ fn constant_weights_change_nothing() {
         };
         assert_eq!(y(&[]), y(&[3]), "{rows} rows");
     }
+}
+
+/// With a residual, rounded twice: as QLinearConv and QLinearAdd one after the other.
+#[test]
+fn a_residual_is_added_as_by_an_operator_of_its_own() {
+    fn check<T: Element>(
+        case: (&[usize], &[usize], &[usize], i64),
+        of: impl Fn(u8) -> T,
+        constants: &[usize],
+    ) {
+        let (x, w, y, group) = case;
+        let count = |shape: &[usize]| shape.iter().product::<usize>();
+        let some = |shape: &[usize], step: usize| {
+            t(shape, &(0..count(shape)).map(|i| of((i * step % 251) as u8)).collect::<Vec<_>>())
+        };
+        let (scale, zero) = (|s: f32| t(&[], &[s]), |z: u8| t(&[], &[of(z)]));
+        let pads = vec![(w[2] / 2) as i64; 4];
+        let attributes = [("group", Attribute::Int(group)), ("pads", Attribute::Ints(pads))];
+        let weight = t(w, &signed(count(w)));
+        let mut inputs = vec![some(x, 37), scale(0.02), zero(100), weight, scale(0.003), t(&[], &[3i8])];
+        inputs.extend([scale(0.07), zero(9), t(&[w[0]], &vec![-300i32; w[0]])]);
+        let sums = run_constant("", "QLinearConv", 10, &attributes, &inputs, constants, 1).unwrap().remove(0);
+        let rest = [some(y, 53), scale(0.031), zero(200), scale(0.05), zero(77)];
+        let add: Vec<_> = [Some(sums), scale(0.07), zero(9)].into_iter().chain(rest.clone()).collect();
+        let want = run_in("com.microsoft", "QLinearAdd", 1, &[], &add, 1).unwrap().remove(0);
+        inputs.extend(rest);
+        let got =
+            run_constant("rukh", "QLinearConv", 1, &attributes, &inputs, constants, 1).unwrap().remove(0);
+        assert_eq!(elements::<T>(&got), elements::<T>(&want), "{case:?} {constants:?}");
+    }
+    type Case<'a> = (&'a [usize], &'a [usize], &'a [usize], i64);
+    let cases: [Case<'_>; 5] = [
+        (&[2, 10, 9, 11], &[12, 5, 3, 3], &[2, 12, 9, 11], 2),
+        (&[1, 64, 14, 14], &[72, 64, 1, 1], &[1, 72, 14, 14], 1),
+        (&[1, 16, 7, 7], &[9, 16, 3, 3], &[1, 9, 7, 7], 1),
+        (&[1, 5, 1, 1], &[4, 5, 1, 1], &[1, 4, 1, 1], 1),
+        (&[1, 6, 8, 8], &[6, 1, 3, 3], &[1, 6, 8, 8], 6),
+    ];
+    for case in cases {
+        for constants in [&[][..], &[3, 5]] {
+            check(case, |x| x, constants);
+            check(case, |x| x.wrapping_sub(128) as i8, constants);
+        }
+    }
+}
+
+#[test]
+fn a_residual_of_another_shape_is_an_error() {
+    let (scale, zero) = (|| t(&[], &[0.5f32]), || t(&[], &[3u8]));
+    let mut inputs =
+        vec![t(&[1, 4, 2, 2], &bytes(16)), scale(), zero(), t(&[3, 4, 1, 1], &signed(12)), scale()];
+    inputs.extend([t(&[], &[0i8]), scale(), zero(), None, t(&[1, 3, 2, 1], &bytes(6))]);
+    inputs.extend([scale(), zero(), scale(), zero()]);
+    let error = run_in("rukh", "QLinearConv", 1, &[], &inputs, 1).unwrap_err().to_string();
+    assert!(error.contains("input 9 (residual)") && error.contains("allowed is [1, 3, 2, 2]"), "{error}");
 }
 
 /// Products of com.microsoft; the numbers are ONNX Runtime's.

@@ -90,7 +90,7 @@ fn tile_width() -> usize {
 }
 
 /// The part `i` of `parts` of a range that has so many units, and maybe a rest.
-fn part(count: usize, units: usize, unit: usize, i: usize, parts: usize) -> Range<usize> {
+pub(super) fn part(count: usize, units: usize, unit: usize, i: usize, parts: usize) -> Range<usize> {
     let cut = |i: usize| if i == parts { count } else { units * i / parts * unit };
     cut(i)..cut(i + 1)
 }

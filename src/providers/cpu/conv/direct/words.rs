@@ -5,6 +5,7 @@
 
 mod arrange;
 mod block;
+mod layout;
 mod panels;
 mod store;
 #[cfg(target_arch = "x86_64")]
@@ -13,15 +14,14 @@ mod vectors;
 use crate::ops::window::Geometry;
 use crate::threads::Pool;
 
-use super::planes::Planes;
-use super::products::{At, Blocks};
-use super::tile::Lines;
-use crate::providers::cpu::gemm::{VECTOR, Word};
+use super::products::{At, Blocks, GRAIN};
+use crate::providers::cpu::gemm::Word;
 use crate::providers::cpu::scratch::with_scratch;
-use arrange::{Woven, arrange};
-use block::Block;
+use arrange::{Woven, arrange, arrange_units};
+use block::{BLOCK_ROOM, Block};
+use layout::Layout;
 pub(in crate::providers::cpu) use panels::WordPanels;
-pub(in crate::providers::cpu) use store::{Place, Requantized, RoundedToHalf, Store, WholeSums};
+pub(in crate::providers::cpu) use store::{Place, Requantized, RoundedToHalf, Store, Summed, WholeSums};
 #[cfg(target_arch = "x86_64")]
 pub(super) use vectors::{Function, HardSwish, Identity, Other, Relu, with_function};
 
@@ -29,23 +29,14 @@ pub(super) use vectors::{Function, HardSwish, Identity, Other, Relu, with_functi
 const ROWS: usize = 8;
 
 /// What depends on shapes.
-pub(in crate::providers::cpu) struct WordPlan {
-    planes: Planes,
-    /// Whether the positions of each row of the right operand are gathered.
-    gathered: bool,
-    /// Where the rows of the right operand begin, in what a group's planes (or runs) are.
-    taps: Vec<usize>,
-    lines: Lines,
-    positions: usize,
-    blocks: Blocks,
-    /// Channels of a group, and their planes of words.
-    channels: usize,
-    words: usize,
-}
+pub(in crate::providers::cpu) struct WordPlan(Share);
 
-/// How many vectors so many positions take, see `Block`: one or two beyond the last whole one a part of one.
-fn vectors(positions: usize) -> usize {
-    positions / VECTOR + usize::from(positions % VECTOR > 2)
+/// What threads have of the work.
+enum Share {
+    /// Blocks of output channels and positions, after all have arranged the image.
+    Blocks(Box<Layout>, Blocks),
+    /// Lines of the output, of which there are several parts; who has a part arranges what that reads.
+    Lines(Vec<Layout>),
 }
 
 impl WordPlan {
@@ -56,46 +47,28 @@ impl WordPlan {
         channels: usize,
         threads: usize,
     ) -> Option<Self> {
-        let planes = Planes::new(g).filter(|_| channels > 0)?;
-        let words = channels.div_ceil(W::COUNT);
-        let (area, [_, m, depth]) = (g.output.iter().product(), panels.shape());
-        // To gather costs about as much as the products of a few rows.
-        let gain = vectors(planes.positions).saturating_sub(vectors(area)) * m;
-        let gathered = gain > 8 * vectors(area);
-        let (lines, positions) = match gathered {
-            true => (Lines { line: area, pitch: area }, area),
-            false => (planes.lines, planes.positions),
-        };
-        let of_word = |c: usize| planes.taps.iter().map(move |tap| (c, *tap));
-        let taps: Vec<usize> = match gathered {
-            true => (0..depth).map(|row| row * area).collect(),
-            false => (0..words).flat_map(of_word).map(|(c, tap)| c * planes.size() + tap).collect(),
-        };
-        let blocks = Blocks::new(ROWS, panels.shape(), positions, threads);
-        Some(WordPlan { planes, gathered, taps, lines, positions, blocks, channels, words })
+        let whole = Layout::new(g, panels.shape()[1], channels, W::COUNT)?;
+        let parts = Layout::parts(g, panels.shape(), channels, W::COUNT, threads);
+        Some(WordPlan(parts.map(Share::Lines).unwrap_or_else(|| {
+            let blocks = Blocks::new(ROWS, panels.shape(), whole.positions, threads);
+            Share::Blocks(Box::new(whole), blocks)
+        })))
     }
 
     /// Channels of a group.
     pub(in crate::providers::cpu) fn channels(&self) -> usize {
-        self.channels
+        match &self.0 {
+            Share::Blocks(layout, _) => layout.channels,
+            Share::Lines(parts) => parts.first().map_or(0, |layout| layout.channels),
+        }
     }
 
     /// Words of scratch for an image of `groups` groups.
     pub(in crate::providers::cpu) fn room(&self, groups: usize) -> usize {
-        groups * self.words * self.run()
-    }
-
-    /// Words that products read of a word of channels.
-    fn run(&self) -> usize {
-        match self.gathered {
-            true => self.planes.taps.len() * self.positions,
-            false => self.planes.size(),
+        match &self.0 {
+            Share::Blocks(layout, _) => groups * layout.words * layout.run(),
+            Share::Lines(_) => 0,
         }
-    }
-
-    /// Words that are written one after the other by one thread.
-    fn unit(&self) -> usize {
-        if self.gathered { self.run() } else { self.planes.plane }
     }
 
     /// Convolves one image: channels of a group follow one another.
@@ -109,28 +82,49 @@ impl WordPlan {
         store: &dyn Store<T::Word>,
     ) {
         let [groups, m, depth] = panels.shape();
-        let source = &mut room[..self.room(groups)];
-        arrange(self, pool, image, source);
-        let source = &*source;
-        let group = source.len() / groups;
-        self.blocks.split(pool, [groups, m, depth], self.positions, |blocks| {
-            with_scratch([ROWS * depth], |[room]: [&mut [u32]; 1]| {
-                for At { group: g, rows, columns } in blocks {
-                    let block = Block {
-                        panels: panels.from(g, rows.start),
-                        first: &first[g * panels.padded_rows() + rows.start..],
-                        zeros: panels.zeros_from(g, rows.start),
-                        taps: &self.taps,
-                        planes: &source[g * group..][..group],
-                        columns,
-                        lines: self.lines,
-                        rows: g * m + rows.start..g * m + rows.end,
-                        room: &mut *room,
-                    };
-                    store.block(block);
-                }
+        let block = |layout: &Layout, at: At, source: &[u32], room: &mut [u32]| {
+            let (g, rows) = (at.group, at.rows);
+            let group = layout.words * layout.run();
+            store.block(Block {
+                panels: panels.from(g, rows.start),
+                first: &first[g * panels.padded_rows() + rows.start..],
+                zeros: panels.zeros_from(g, rows.start),
+                taps: &layout.taps,
+                planes: &source[g * group..][..group],
+                columns: at.columns,
+                lines: layout.lines,
+                before: layout.before,
+                rows: g * m + rows.start..g * m + rows.end,
+                room,
             });
-        });
+        };
+        match &self.0 {
+            Share::Blocks(layout, blocks) => {
+                let source = &mut room[..self.room(groups)];
+                arrange(layout, pool, image, source);
+                blocks.split(pool, [groups, m, depth], layout.positions, |blocks| {
+                    with_scratch([BLOCK_ROOM * depth], |[room]: [&mut [u32]; 1]| {
+                        blocks.for_each(|at| block(layout, at, source, room));
+                    });
+                });
+            }
+            Share::Lines(parts) => {
+                let work = groups * m * depth * parts[0].positions;
+                pool.split(parts.len(), GRAIN.div_ceil(work), |range| {
+                    for layout in &parts[range] {
+                        let lengths =
+                            [groups * layout.words * layout.run(), layout.room(), BLOCK_ROOM * depth];
+                        with_scratch(lengths, |[source, planes, room]: [&mut [u32]; 3]| {
+                            arrange_units(layout, image, 0, planes, source);
+                            for group in 0..groups {
+                                let at = At { group, rows: 0..m, columns: 0..layout.positions };
+                                block(layout, at, source, room);
+                            }
+                        });
+                    }
+                });
+            }
+        }
     }
 }
 

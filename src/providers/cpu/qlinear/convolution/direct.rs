@@ -5,13 +5,14 @@ use std::ops::Range;
 use crate::ops::OpError;
 use crate::ops::qlinear::QuantizedConv;
 use crate::ops::window::Geometry;
-use crate::providers::cpu::conv::{Image, Place, Requantized, WholeSums, WordPanels, WordPlan};
+use crate::providers::cpu::conv::{Image, Place, Requantized, Summed, WholeSums, WordPanels, WordPlan};
 use crate::providers::cpu::gemm::{ByteMatrix, ByteWord};
 use crate::providers::cpu::parallel::Parts;
 use crate::providers::cpu::{KernelContext, NodeContext};
 use crate::tensor::{ElementType, TensorView, TensorViewMut};
 
 use super::super::{Bytes, scales};
+use super::residual::Residual;
 
 /// A weight, packed.
 pub(super) struct Packed {
@@ -77,10 +78,12 @@ impl Packed {
         let zero = input(2).and_then(|zero| zero.bytes().first().copied()).unwrap_or(0) ^ flip;
         let bias = if op.requantized { input(8).map(|bias| bias.slice::<i32>()) } else { None };
         let (m, of_group) = (rows / op.group, self.sums.len() / op.group);
-        for (i, (first, &sum)) in first.iter_mut().zip(&self.sums).enumerate() {
-            let (group, row) = (i / of_group, i % of_group);
-            let bias = bias.filter(|_| row < m).map_or(0, |bias| bias[group * m + row]);
-            *first = bias.wrapping_sub(i32::from(zero).wrapping_mul(sum)) as u32;
+        for (first, &sum) in first.iter_mut().zip(&self.sums) {
+            *first = i32::from(zero).wrapping_mul(sum).wrapping_neg() as u32;
+        }
+        for (group, first) in first.chunks_exact_mut(of_group.max(1)).enumerate() {
+            let bias = bias.map_or(&[][..], |bias| &bias[group * m..][..m]);
+            first.iter_mut().zip(bias).for_each(|(first, &bias)| *first = first.wrapping_add(bias as u32));
         }
         let size = x.len() / images.max(1);
         let image = |i: usize| Image {
@@ -103,11 +106,20 @@ impl Packed {
         factors.iter_mut().enumerate().for_each(|(i, y)| *y = (w_scale(i * stride) * factor) as f32);
         let zero = input(7).map_or(0.0, |z| Bytes::new(z).at(0)) as i32;
         let signed = y.ty() == ElementType::I8;
+        let residual = Residual::read(inputs)?;
         let out = Parts::new(y.bytes());
         each(cx, images, |i| {
             let place = Place { out: &out, start: i * rows * columns, columns };
-            let store = Requantized { place, factors, zero, signed };
-            plan.image(cx.pool, &self.panels, &image(i), first, room, &store);
+            let sums = Requantized { place, factors: &*factors, zero, signed };
+            match &residual {
+                None => plan.image(cx.pool, &self.panels, &image(i), first, room, &sums),
+                Some(residual) => {
+                    let ([zero, to], factors) = (residual.zeros(), residual.factors());
+                    let store =
+                        Summed { sums, residual: residual.view.bytes(), zero, factors, to: to as i32 };
+                    plan.image(cx.pool, &self.panels, &image(i), first, room, &store);
+                }
+            }
         })
     }
 }

@@ -2,7 +2,6 @@
 
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
-use std::ops::Range;
 
 use crate::providers::cpu::gemm::{ByteWord, HalfWord, SumVector, VECTOR, Word, missing};
 use crate::providers::cpu::parallel::{GRAIN, split_mut};
@@ -11,7 +10,8 @@ use crate::tensor::{Element, bf16, bytes_of};
 use crate::threads::Pool;
 
 use super::super::tile::Lines;
-use super::{Image, WordPlan};
+use super::Image;
+use super::layout::Layout;
 
 /// An element of an image that goes into words.
 pub(in crate::providers::cpu) trait Woven: Element {
@@ -30,47 +30,55 @@ pub(in crate::providers::cpu) trait Woven: Element {
 }
 
 /// Writes what products read of all words of channels, on all threads of the pool.
-pub(super) fn arrange<T: Woven>(plan: &WordPlan, pool: &Pool, image: &Image<'_, T>, out: &mut [u32]) {
-    let unit = plan.unit();
-    if unit == 1 && !plan.planes.copied() && image.channels.is_multiple_of(T::Word::COUNT) {
+pub(super) fn arrange<T: Woven>(layout: &Layout, pool: &Pool, image: &Image<'_, T>, out: &mut [u32]) {
+    let unit = layout.unit();
+    if unit == 1 && !layout.planes.copied() && image.channels.is_multiple_of(T::Word::COUNT) {
         // Channels are neighbours in memory.
         let bytes = bytemuck::cast_slice_mut::<u32, u8>(out);
         return bytes.iter_mut().zip(bytes_of(image.data)).for_each(|(y, &x)| *y = x ^ image.flip);
     }
-    assert!(T::Word::available());
     split_mut(pool, out, unit, GRAIN.div_ceil(unit), |range, out| {
-        let room = if plan.gathered { plan.planes.size() } else { 0 };
-        with_scratch([room], |[room]: [&mut [u32]; 1]| {
-            // SAFETY: the processor has what words ask for.
-            unsafe { units(plan, image, range, room, out) }
+        with_scratch([layout.room()], |[room]: [&mut [u32]; 1]| {
+            arrange_units(layout, image, range.start, room, out);
         });
     });
 }
 
-/// Writes some units. A word's planes are made in `room` where they are gathered from there.
-///
+/// Writes units from the `first` one on. A word's planes are made in `room` where they are gathered from there.
+pub(super) fn arrange_units<T: Woven>(
+    layout: &Layout,
+    image: &Image<'_, T>,
+    first: usize,
+    room: &mut [u32],
+    out: &mut [u32],
+) {
+    assert!(T::Word::available());
+    // SAFETY: the processor has what words ask for.
+    unsafe { units(layout, image, first, room, out) }
+}
+
 /// # Safety
 /// `T::Word::available()`.
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl"))]
 unsafe fn units<T: Woven>(
-    plan: &WordPlan,
+    layout: &Layout,
     image: &Image<'_, T>,
-    range: Range<usize>,
+    first: usize,
     room: &mut [u32],
     out: &mut [u32],
 ) {
-    let phases = plan.planes.phases();
-    for (i, out) in range.zip(out.chunks_exact_mut(plan.unit())) {
+    let phases = layout.planes.phases();
+    for (i, out) in (first..).zip(out.chunks_exact_mut(layout.unit())) {
         // SAFETY: as the caller promises.
         unsafe {
-            if plan.gathered {
-                let channels = Channels::new(plan, image, i);
-                for (phase, plane) in room.chunks_exact_mut(plan.planes.plane).enumerate() {
-                    channels.plane(plan, phase, plane);
+            if layout.gathered {
+                let channels = Channels::new(layout, image, i);
+                for (phase, plane) in room.chunks_exact_mut(layout.planes.plane).enumerate() {
+                    channels.plane(layout, phase, plane);
                 }
-                gather(plan, room, out);
+                gather(layout, room, out);
             } else {
-                Channels::new(plan, image, i / phases).plane(plan, i % phases, out);
+                Channels::new(layout, image, i / phases).plane(layout, i % phases, out);
             }
         }
     }
@@ -89,15 +97,15 @@ struct Channels<'a, T> {
 
 impl<'a, T: Woven> Channels<'a, T> {
     #[inline(always)]
-    fn new(plan: &WordPlan, image: &Image<'a, T>, word: usize) -> Self {
-        let (count, plane) = (T::Word::COUNT, plan.planes.image());
-        let (group, first) = (word / plan.words, word % plan.words * count);
+    fn new(layout: &Layout, image: &Image<'a, T>, word: usize) -> Self {
+        let (count, plane) = (T::Word::COUNT, layout.planes.image());
+        let (group, first) = (word / layout.words, word % layout.words * count);
         let mut lines = [&image.data[..0]; 4];
         for (j, line) in lines.iter_mut().enumerate() {
-            let channel = group * plan.channels + (first + j.min(count - 1)).min(plan.channels - 1);
-            *line = &image.data[channel * plane..][..plane];
+            let channel = group * layout.channels + (first + j.min(count - 1)).min(layout.channels - 1);
+            *line = &image.data[channel * layout.channel + layout.skipped..][..plane];
         }
-        let present = !0 >> (32 / count * count.saturating_sub(plan.channels - first));
+        let present = !0 >> (32 / count * count.saturating_sub(layout.channels - first));
         Channels { lines, flip: u32::from_le_bytes([image.flip; 4]), present, border: image.border & present }
     }
 
@@ -106,17 +114,17 @@ impl<'a, T: Woven> Channels<'a, T> {
     /// # Safety
     /// As of `units`.
     #[inline(always)]
-    unsafe fn plane(&self, plan: &WordPlan, phase: usize, out: &mut [u32]) {
-        if !plan.planes.copied() {
+    unsafe fn plane(&self, layout: &Layout, phase: usize, out: &mut [u32]) {
+        if !layout.planes.copied() {
             // SAFETY: as the caller promises.
             return unsafe { self.line(0, 1, out) };
         }
         let mut done = 0;
-        for (to, from) in plan.planes.lines(phase) {
+        for (to, from) in layout.planes.lines(phase) {
             out[done..to.start].fill(self.border);
             done = to.end;
             // SAFETY: as the caller promises.
-            unsafe { self.line(from, plan.planes.stride(), &mut out[to]) };
+            unsafe { self.line(from, layout.planes.stride(), &mut out[to]) };
         }
         out[done..].fill(self.border);
     }
@@ -172,10 +180,10 @@ impl<'a, T: Woven> Channels<'a, T> {
 
 /// Writes the runs of a word's planes for all kernel positions.
 #[inline(always)]
-fn gather(plan: &WordPlan, planes: &[u32], out: &mut [u32]) {
-    let Lines { line, pitch } = plan.planes.lines;
-    for (tap, out) in plan.planes.taps.iter().zip(out.chunks_exact_mut(plan.positions)) {
-        for (y, at) in (0..plan.positions).step_by(line).enumerate() {
+fn gather(layout: &Layout, planes: &[u32], out: &mut [u32]) {
+    let Lines { line, pitch } = layout.planes.lines;
+    for (tap, out) in layout.planes.taps.iter().zip(out.chunks_exact_mut(layout.positions)) {
+        for (y, at) in (0..layout.positions).step_by(line).enumerate() {
             let (from, to) = (&planes[tap + y * pitch..], &mut out[at..]);
             match (from.first_chunk::<VECTOR>(), to.first_chunk_mut::<VECTOR>()) {
                 // What is too much is overwritten by the next line.

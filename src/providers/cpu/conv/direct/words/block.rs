@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::super::tile::Lines;
 use super::ROWS;
-use super::store::{Less, Rows, Runs, Tile, Totals};
+use super::store::{ALL, ANY, FIRST, Less, Rows, Runs, Tile, Totals};
 use crate::providers::cpu::gemm::{TileSink, VECTOR, Word};
 
 /// Vectors of a tile's columns.
@@ -14,6 +14,9 @@ pub(super) const WIDTH: usize = VECTORS * VECTOR;
 /// Words of the right operand that all panels meet before others, and tiles of them at most.
 const CACHED: usize = 4 * 1024;
 const TILES: usize = 8;
+
+/// Words of room for each word of depth.
+pub(super) const BLOCK_ROOM: usize = 3;
 
 pub(in crate::providers::cpu) struct Block<'a> {
     /// Whole panels.
@@ -28,9 +31,11 @@ pub(in crate::providers::cpu) struct Block<'a> {
     /// Positions, gaps included.
     pub(super) columns: Range<usize>,
     pub(super) lines: Lines,
+    /// Outputs of a channel before the first of these.
+    pub(super) before: usize,
     /// Output channels; the last panel may have fewer than others.
     pub(super) rows: Range<usize>,
-    /// For one column, each word repeated for the rows of a panel.
+    /// For ones, and for the words at two positions.
     pub(super) room: &'a mut [u32],
 }
 
@@ -51,72 +56,79 @@ impl Block<'_> {
             rest @ 1..=2 => rest,
             _ => 0,
         };
+        assert!(self.room.len() >= (1 + alone) * depth);
         if shifted::<W>(self.zeros) {
             self.room[..depth].fill(ONES);
         }
         // So many positions of all taps stay in the first cache while panels go by.
         let strip = (CACHED / (depth * WIDTH).max(1)).clamp(1, TILES) * WIDTH;
         let whole = end - alone;
-        for strip in (start..whole).step_by(strip).map(|start| start..(start + strip).min(whole)) {
-            self.strip::<W, S>(store, strip);
+        let columns = self.room[depth..].chunks_exact_mut(depth.max(1));
+        for (column, position) in columns.zip(whole..end) {
+            column.iter_mut().zip(self.taps).for_each(|(word, tap)| *word = self.planes[tap + position]);
         }
-        for position in whole..end {
-            let room = &mut self.room[..ROWS * depth];
-            for (to, &tap) in room.as_chunks_mut::<ROWS>().0.iter_mut().zip(self.taps) {
-                *to = [self.planes[tap + position]; ROWS];
-            }
-            let runs = Runs::new(self.lines, position, 1);
-            let bytes = room.iter().step_by(ROWS).flat_map(|word| word.to_le_bytes());
-            let totals = [if shifted::<W>(self.zeros) { bytes.map(i32::from).sum() } else { 0 }; WIDTH];
-            for (i, row) in self.rows.clone().step_by(ROWS).enumerate() {
-                let rows = row..(row + ROWS).min(self.rows.end);
-                let tile = Tile::<_, true> { store, rows, runs: &runs };
-                let (first, panel) = (&self.first[i * ROWS..], &self.panels[i * ROWS * depth..]);
-                let (first, room, panel) = (first.as_ptr(), room.as_ptr(), panel.as_ptr());
-                // SAFETY: the instructions were asserted above; both have `depth` words for each row.
-                unsafe {
-                    if shifted::<W>(self.zeros) {
-                        let sink = Less { sink: &tile, zeros: &self.zeros[i * ROWS..], totals: &totals };
-                        W::column(&sink, first, room, panel, depth);
-                    } else {
-                        W::column(&tile, first, room, panel, depth);
-                    }
-                }
+        let mut at = start;
+        loop {
+            let next = (at + strip).min(whole);
+            self.strip::<W, S>(store, at..next, if next == whole { whole..end } else { next..next });
+            at = next;
+            if at == whole {
+                break;
             }
         }
     }
 
-    /// The sums of all panels at a strip of positions.
-    fn strip<W: Word, S: Rows>(&self, store: &S, strip: Range<usize>) {
+    /// The sums of all panels at a strip of positions, and at some single ones.
+    fn strip<W: Word, S: Rows>(&self, store: &S, strip: Range<usize>, alone: Range<usize>) {
         let depth = self.taps.len();
         let tiles = strip.clone().step_by(WIDTH).map(|start| (start, WIDTH.min(strip.end - start)));
         let mut runs = [const { Runs::NONE }; TILES];
         for (runs, (start, count)) in runs.iter_mut().zip(tiles.clone()) {
-            *runs = Runs::new(self.lines, start, count);
+            *runs = Runs::new(self.lines, self.before, (start, count));
         }
+        let (ones, columns) = self.room.split_at(depth);
         let totals = shifted::<W>(self.zeros).then(|| {
             let mut all = [[0; WIDTH]; TILES];
             for (totals, at) in all.iter_mut().zip(tiles.clone()) {
-                let ones = (&[0][..], &self.room[..depth]);
-                self.tile::<W, _, 1>(ones, 0, at, &Totals(Cell::from_mut(totals)));
+                self.tile::<W, _, 1>((&[0], ones), 0, at, &Totals(Cell::from_mut(totals)));
             }
             all
         });
         for (i, row) in self.rows.clone().step_by(ROWS).enumerate() {
             let rows = row..(row + ROWS).min(self.rows.end);
-            let panel = (&self.first[i * ROWS..][..ROWS], &self.panels[i * ROWS * depth..][..ROWS * depth]);
+            let (first, panel) =
+                (&self.first[i * ROWS..][..ROWS], &self.panels[i * ROWS * depth..][..ROWS * depth]);
             for (t, (at, runs)) in tiles.clone().zip(&runs).enumerate() {
                 // The first tile fetches the next panel, which may lie in memory.
                 let ahead = if t == 0 { ROWS * depth } else { 0 };
-                let tile = Tile::<_, true> { store, rows: rows.clone(), runs };
+                let tile = Tile::<_, ANY> { store, rows: rows.clone(), runs };
                 match &totals {
                     Some(totals) if shifted::<W>(self.zeros) => {
                         let (zeros, totals) = (&self.zeros[i * ROWS..], &totals[t]);
                         let sink = Less { sink: &tile, zeros, totals };
-                        self.tile::<W, _, ROWS>(panel, ahead, at, &sink);
+                        self.tile::<W, _, ROWS>((first, panel), ahead, at, &sink);
                     }
-                    _ if runs.gaps() => self.tile::<W, _, ROWS>(panel, ahead, at, &tile),
-                    _ => self.tile::<W, _, ROWS>(panel, ahead, at, &tile.without_gaps()),
+                    _ => match runs.lanes_are() {
+                        ALL => self.tile::<W, _, ROWS>((first, panel), ahead, at, &tile.with::<ALL>()),
+                        FIRST => self.tile::<W, _, ROWS>((first, panel), ahead, at, &tile.with::<FIRST>()),
+                        _ => self.tile::<W, _, ROWS>((first, panel), ahead, at, &tile),
+                    },
+                }
+            }
+            for (column, position) in columns.chunks_exact(depth.max(1)).zip(alone.clone()) {
+                let runs = Runs::new(self.lines, self.before, (position, 1));
+                let tile = Tile::<_, ANY> { store, rows: rows.clone(), runs: &runs };
+                let (first, panel, words) = (first.as_ptr(), panel.as_ptr(), column.as_ptr());
+                // SAFETY: the instructions were asserted in `compute`; panel and column have `depth` words a row.
+                unsafe {
+                    if shifted::<W>(self.zeros) {
+                        let bytes = column.iter().flat_map(|word| word.to_le_bytes());
+                        let totals = &[bytes.map(i32::from).sum(); WIDTH];
+                        let sink = Less { sink: &tile, zeros: &self.zeros[i * ROWS..], totals };
+                        W::column(&sink, first, panel, words, depth);
+                    } else {
+                        W::column(&tile, first, panel, words, depth);
+                    }
                 }
             }
         }

@@ -22,12 +22,17 @@ pub(super) trait Rows: Sync {
     /// See `TileSink`.
     const SHORT: bool;
 
-    /// Takes the sums of an output channel. `GAPS`: some positions are not the output's.
+    /// Takes the sums of an output channel. `LANES` is what `Runs::lanes_are` says, or `ANY`.
     ///
     /// # Safety
     /// As of `TileSink::row`; sums at the same positions are given once.
-    unsafe fn row<const V: usize, const GAPS: bool>(&self, row: usize, runs: &Runs, sums: [SumVector; V]);
+    unsafe fn row<const V: usize, const LANES: u8>(&self, row: usize, runs: &Runs, sums: [SumVector; V]);
 }
+
+/// Which lanes of a tile's vectors are the output's: all, the first ones, or any.
+pub(super) const ALL: u8 = 0;
+pub(super) const FIRST: u8 = 1;
+pub(super) const ANY: u8 = 2;
 
 /// The positions of a tile that are the output's, where they follow one another.
 pub(super) struct Runs {
@@ -44,13 +49,13 @@ impl Runs {
     pub(super) const NONE: Runs =
         Runs { begin: 0, count: 0, lanes: [0; VECTORS], before: [0; VECTORS], gaps: false };
 
-    /// Those of `count` positions from `start` on.
-    pub(super) fn new(lines: Lines, start: usize, count: usize) -> Self {
+    /// Those of `count` positions from `start` on, after so many outputs `before` all positions.
+    pub(super) fn new(lines: Lines, before: usize, (start, count): (usize, usize)) -> Self {
         let (mut y, mut x) = match lines.line == lines.pitch {
             true => (0, start),
             false => (start / lines.pitch, start % lines.pitch),
         };
-        let begin = y * lines.line + x.min(lines.line);
+        let begin = before + y * lines.line + x.min(lines.line);
         let (mut all, mut at) = (0u64, 0);
         while at < count {
             let run = lines.line.saturating_sub(x).min(count - at);
@@ -60,13 +65,18 @@ impl Runs {
             (y, x) = (y + 1, 0);
         }
         let lanes = std::array::from_fn(|v| (all >> (v * VECTOR)) as u16);
-        let before = std::array::from_fn(|v| (all & !(!0 << (v * VECTOR))).count_ones() as usize);
+        let earlier = std::array::from_fn(|v| (all & !(!0 << (v * VECTOR))).count_ones() as usize);
         let kept = all.count_ones() as usize;
-        Runs { begin, count: kept, lanes, before, gaps: kept != count }
+        Runs { begin, count: kept, lanes, before: earlier, gaps: kept != count }
     }
 
-    pub(super) fn gaps(&self) -> bool {
-        self.gaps
+    /// `ALL`, `FIRST` or `ANY`.
+    pub(super) fn lanes_are(&self) -> u8 {
+        match self.gaps {
+            true => ANY,
+            false if self.count.is_multiple_of(VECTOR) => ALL,
+            false => FIRST,
+        }
     }
 
     /// Where the outputs of a tile lie in a plane.
@@ -83,35 +93,37 @@ impl Runs {
 
     /// Where the outputs of a vector lie in those of the tile, and a mask of as many lanes.
     #[inline(always)]
-    pub(super) fn place<const GAPS: bool>(&self, v: usize) -> (usize, u16) {
-        match GAPS {
-            true => (self.before[v], !(!0u32 << self.lanes[v].count_ones()) as u16),
-            false => (v * VECTOR, self.lanes[v]),
+    pub(super) fn place<const LANES: u8>(&self, v: usize) -> (usize, u16) {
+        match LANES {
+            ALL => (v * VECTOR, !0),
+            FIRST => (v * VECTOR, self.lanes[v]),
+            _ => (self.before[v], !(!0u32 << self.lanes[v].count_ones()) as u16),
         }
     }
 }
 
 /// The rows of a tile, of which some may be missing at the end.
-pub(super) struct Tile<'a, S, const GAPS: bool> {
+pub(super) struct Tile<'a, S, const LANES: u8> {
     pub(super) store: &'a S,
     pub(super) rows: Range<usize>,
     pub(super) runs: &'a Runs,
 }
 
-impl<'a, S> Tile<'a, S, true> {
-    pub(super) fn without_gaps(&self) -> Tile<'a, S, false> {
+impl<'a, S> Tile<'a, S, ANY> {
+    /// The same where lanes are known to be of another kind.
+    pub(super) fn with<const LANES: u8>(&self) -> Tile<'a, S, LANES> {
         Tile { store: self.store, rows: self.rows.clone(), runs: self.runs }
     }
 }
 
-impl<S: Rows, const GAPS: bool> TileSink for Tile<'_, S, GAPS> {
+impl<S: Rows, const LANES: u8> TileSink for Tile<'_, S, LANES> {
     const SHORT: bool = S::SHORT;
 
     #[inline(always)]
     unsafe fn row<const V: usize>(&self, row: usize, sums: [SumVector; V]) {
         if row < self.rows.len() {
             // SAFETY: as the caller promises.
-            unsafe { self.store.row::<V, GAPS>(self.rows.start + row, self.runs, sums) };
+            unsafe { self.store.row::<V, LANES>(self.rows.start + row, self.runs, sums) };
         }
     }
 }
@@ -169,6 +181,24 @@ impl Store<ByteWord> for Requantized<'_> {
     }
 }
 
+/// The same, then added to a residual of the outputs' shape and type: rounded, shifted and limited once more.
+pub(in crate::providers::cpu) struct Summed<'a> {
+    pub(in crate::providers::cpu) sums: Requantized<'a>,
+    pub(in crate::providers::cpu) residual: &'a [u8],
+    /// The residual's.
+    pub(in crate::providers::cpu) zero: f32,
+    /// Of what is rounded, and of the residual.
+    pub(in crate::providers::cpu) factors: [f32; 2],
+    /// Of the result.
+    pub(in crate::providers::cpu) to: i32,
+}
+
+impl Store<ByteWord> for Summed<'_> {
+    fn block(&self, block: Block<'_>) {
+        block.compute::<ByteWord, _>(self);
+    }
+}
+
 /// Sums of bfloat16 numbers, with residual and activation, rounded to bfloat16. What is smaller than the smallest
 /// normal number counts as zero.
 pub(in crate::providers::cpu) struct RoundedToHalf<'a> {
@@ -204,13 +234,13 @@ mod elsewhere {
             impl Rows for $store {
                 const SHORT: bool = false;
 
-                unsafe fn row<const V: usize, const GAPS: bool>(
+                unsafe fn row<const V: usize, const LANES: u8>(
                     &$self,
                     row: usize,
                     runs: &Runs,
                     sums: [SumVector; V],
                 ) {
-                    missing(($place.range(row, runs), runs.lanes(0), runs.place::<GAPS>(0), sums, $rest))
+                    missing(($place.range(row, runs), runs.lanes(0), runs.place::<LANES>(0), sums, $rest))
                 }
             }
         };
@@ -235,6 +265,12 @@ mod elsewhere {
 
     rows!(WholeSums<'_>, self, self.0, self.0.out);
     rows!(Requantized<'_>, self, self.place, (self.place.out, self.factors, self.zero, self.signed));
+    rows!(
+        Summed<'_>,
+        self,
+        self.sums.place,
+        (self.sums.factors, self.residual, self.zero, self.factors, self.to)
+    );
     rows!(
         Rounded<'_, ()>,
         self,

@@ -5,18 +5,19 @@ use std::arch::x86_64::*;
 use rten_simd::isa::Avx512Isa;
 
 use super::super::finish::{activate_rest, activate_vectors};
-use super::store::{Less, Requantized, Rounded, RoundedToHalf, Rows, Runs, Totals, WholeSums};
+use super::store::{ANY, Less, Requantized, Rounded, RoundedToHalf, Rows, Runs, Summed, Totals, WholeSums};
 use crate::ops::activation::Activation;
 use crate::providers::cpu::gemm::{SumVector, TileSink, VECTOR};
 
-/// Calls `take` for each vector of sums that is the output's: with its number, that of outputs before it, a mask
-/// of as many lanes as are outputs, and the sums in these.
+/// Runs a block for each vector of sums that is the output's: with its number, that of outputs before it, a mask of
+/// as many lanes as are outputs, and the sums in these. A block, as a closure may be compiled for other processors.
 macro_rules! each {
-    ($sums:ident, $runs:ident, $gaps:ident, $take:expr) => {
-        for (v, &sums) in $sums.iter().enumerate() {
-            let (before, mask) = $runs.place::<$gaps>(v);
-            let sums = if $gaps { _mm512_maskz_compress_epi32($runs.lanes(v), sums) } else { sums };
-            $take(v, before, mask, sums);
+    ($all:ident, $runs:ident, $lanes:ident, |$v:pat_param, $before:pat_param, $mask:pat_param, $sums:pat_param| $block:block) => {
+        for (v, &sums) in $all.iter().enumerate() {
+            let (before, mask) = $runs.place::<$lanes>(v);
+            let sums = if $lanes == ANY { _mm512_maskz_compress_epi32($runs.lanes(v), sums) } else { sums };
+            let ($v, $before, $mask, $sums) = (v, before, mask, sums);
+            $block
         }
     };
 }
@@ -55,12 +56,12 @@ impl Rows for WholeSums<'_> {
     const SHORT: bool = true;
 
     #[inline(always)]
-    unsafe fn row<const V: usize, const GAPS: bool>(&self, row: usize, runs: &Runs, sums: [SumVector; V]) {
+    unsafe fn row<const V: usize, const LANES: u8>(&self, row: usize, runs: &Runs, sums: [SumVector; V]) {
         // SAFETY: the instructions as the caller promises, who gives each output once; masks leave out what is not
         // the output's.
         unsafe {
             let out = self.0.out.get(self.0.range(row, runs)).as_mut_ptr();
-            each!(sums, runs, GAPS, |_, before, mask, sums| {
+            each!(sums, runs, LANES, |_, before, mask, sums| {
                 _mm512_mask_storeu_epi32(out.add(before).cast(), mask, sums);
             });
         }
@@ -71,23 +72,77 @@ impl Rows for Requantized<'_> {
     const SHORT: bool = true;
 
     #[inline(always)]
-    unsafe fn row<const V: usize, const GAPS: bool>(&self, row: usize, runs: &Runs, sums: [SumVector; V]) {
+    unsafe fn row<const V: usize, const LANES: u8>(&self, row: usize, runs: &Runs, sums: [SumVector; V]) {
         // SAFETY: as in `WholeSums`.
         unsafe {
             let out = self.place.out.get(self.place.range(row, runs)).as_mut_ptr();
-            let least = if self.signed { -128 } else { 0 } - self.zero;
-            let (low, high) = (_mm512_set1_ps(least as f32), _mm512_set1_ps((least + 255) as f32));
-            let (factor, zero) = (_mm512_set1_ps(self.factors[row]), _mm512_set1_epi32(self.zero));
-            each!(sums, runs, GAPS, |_, before, mask, sums| {
+            let (limits, factor) = (limits(self.zero, self.signed), _mm512_set1_ps(self.factors[row]));
+            each!(sums, runs, LANES, |_, before, mask, sums| {
                 let x = _mm512_mul_ps(_mm512_cvtepi32_ps(sums), factor);
-                let x = _mm512_min_ps(_mm512_max_ps(x, low), high);
-                let bytes = _mm512_cvtepi32_epi8(_mm512_add_epi32(_mm512_cvtps_epi32(x), zero));
-                let to = out.add(before).cast();
-                match mask {
-                    0xffff => _mm_storeu_si128(to, bytes),
-                    _ => _mm_mask_storeu_epi8(to.cast(), mask, bytes),
-                }
+                store_bytes(out.add(before), mask, limited(x, limits), self.zero);
             });
+        }
+    }
+}
+
+impl Rows for Summed<'_> {
+    const SHORT: bool = true;
+
+    #[inline(always)]
+    unsafe fn row<const V: usize, const LANES: u8>(&self, row: usize, runs: &Runs, sums: [SumVector; V]) {
+        let Summed { sums: Requantized { place, factors, zero, signed }, residual, .. } = self;
+        let range = place.range(row, runs);
+        let residual = residual[range.clone()].as_ptr();
+        // SAFETY: as in `WholeSums`; the residual has the outputs' shape.
+        unsafe {
+            let out = place.out.get(range).as_mut_ptr();
+            let (first, then) = (limits(*zero, *signed), limits(self.to, *signed));
+            let (factor, less) = (_mm512_set1_ps(factors[row]), _mm512_set1_ps(self.zero));
+            let [a, b] = self.factors;
+            each!(sums, runs, LANES, |_, before, mask, sums| {
+                let x = limited(_mm512_mul_ps(_mm512_cvtepi32_ps(sums), factor), first);
+                let x = _mm512_mul_ps(_mm512_roundscale_ps::<0>(x), _mm512_set1_ps(a));
+                let bytes = _mm_maskz_loadu_epi8(mask, residual.add(before).cast());
+                let whole = if *signed { _mm512_cvtepi8_epi32(bytes) } else { _mm512_cvtepu8_epi32(bytes) };
+                let z = _mm512_sub_ps(_mm512_cvtepi32_ps(whole), less);
+                let y = _mm512_add_ps(x, _mm512_mul_ps(z, _mm512_set1_ps(b)));
+                store_bytes(out.add(before), mask, limited(y, then), self.to);
+            });
+        }
+    }
+}
+
+/// Least and greatest number that a byte with a zero point stands for.
+///
+/// # Safety
+/// As of `TileSink::row`.
+#[inline(always)]
+unsafe fn limits(zero: i32, signed: bool) -> [__m512; 2] {
+    let least = if signed { -128 } else { 0 } - zero;
+    // SAFETY: as the caller promises.
+    unsafe { [_mm512_set1_ps(least as f32), _mm512_set1_ps((least + 255) as f32)] }
+}
+
+/// # Safety
+/// As of `TileSink::row`.
+#[inline(always)]
+unsafe fn limited(x: __m512, [low, high]: [__m512; 2]) -> __m512 {
+    // SAFETY: as the caller promises.
+    unsafe { _mm512_min_ps(_mm512_max_ps(x, low), high) }
+}
+
+/// Rounds to nearest even, and adds the zero point.
+///
+/// # Safety
+/// As of `TileSink::row`; `out` must be valid for what is in the mask.
+#[inline(always)]
+unsafe fn store_bytes(out: *mut u8, mask: u16, x: __m512, zero: i32) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        let bytes = _mm512_cvtepi32_epi8(_mm512_add_epi32(_mm512_cvtps_epi32(x), _mm512_set1_epi32(zero)));
+        match mask {
+            0xffff => _mm_storeu_si128(out.cast(), bytes),
+            _ => _mm_mask_storeu_epi8(out.cast(), mask, bytes),
         }
     }
 }
@@ -96,7 +151,7 @@ impl<F: Function> Rows for Rounded<'_, F> {
     const SHORT: bool = F::SHORT;
 
     #[inline(always)]
-    unsafe fn row<const V: usize, const GAPS: bool>(&self, row: usize, runs: &Runs, sums: [SumVector; V]) {
+    unsafe fn row<const V: usize, const LANES: u8>(&self, row: usize, runs: &Runs, sums: [SumVector; V]) {
         let RoundedToHalf { place, residual, .. } = self.0;
         let range = place.range(row, runs);
         let residual = residual.map(|residual| residual[range.clone()].as_ptr());
@@ -104,7 +159,7 @@ impl<F: Function> Rows for Rounded<'_, F> {
         unsafe {
             let out = place.out.get(range).as_mut_ptr();
             let mut floats = [_mm512_setzero_ps(); V];
-            each!(sums, runs, GAPS, |v: usize, before, mask, sums| {
+            each!(sums, runs, LANES, |v, before, mask, sums| {
                 floats[v] = _mm512_castsi512_ps(sums);
                 if let Some(residual) = residual {
                     let from = residual.add(before).cast();
@@ -118,7 +173,7 @@ impl<F: Function> Rows for Rounded<'_, F> {
             });
             let floats = self.1.eval(floats);
             for (v, x) in floats.into_iter().enumerate() {
-                let (before, mask) = runs.place::<GAPS>(v);
+                let (before, mask) = runs.place::<LANES>(v);
                 let halves = std::mem::transmute::<__m256bh, __m256i>(_mm512_cvtneps_pbh(x));
                 let to = out.add(before).cast();
                 match mask {
