@@ -53,6 +53,7 @@ const NOTES: &[(&str, &str, &str)] = &[
     ("rukh", "Attention", "made by fusions: ai.onnx's, where a mask of one column stands for all keys"),
     ("rukh", "Lookup", "made by fusions: what is computed of each byte of a tensor, as a table"),
     ("rukh", "MatMul", "made by fusions: FusedMatMul with a bias, a residual and an activation"),
+    ("rukh", "QLinearConv", "made by fusions: ai.onnx's, whose outputs QLinearAdd adds to a residual"),
 ];
 
 /// Operators of the standard that are not there, and why.

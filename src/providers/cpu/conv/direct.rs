@@ -224,7 +224,7 @@ impl Tiles {
         let source = if planes.copied() {
             let size = planes.size();
             let room = &mut room[..image.len() / planes.image() * size];
-            planes.copy_image(cx.pool, image, room, 0.0);
+            planes.copy_image(cx.pool, image, room);
             &*room
         } else {
             image

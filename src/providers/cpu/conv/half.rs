@@ -163,8 +163,7 @@ impl HalfConv {
             if cx.cancelled() {
                 return Err(OpError::Cancelled);
             }
-            let channels = plan.channels();
-            let image = Image { data: &x[i * size..][..size], channels, flip: 0, border: 0 };
+            let image = Image { data: &x[i * size..][..size], flip: 0, border: 0 };
             let place = Place { out: &out, start: i * rows * columns, columns };
             let store = RoundedToHalf { place, residual: optional(3), activation: self.op.activation };
             plan.image(cx.pool, panels, &image, first, room, &store);

@@ -139,7 +139,7 @@ impl Conv3x3 {
         let (copied, room) = room.split_at_mut(copied);
         let (numbers, sums) = room[..numbers + sums].split_at_mut(numbers);
         let size = planes.size();
-        planes.copy_image(cx.pool, image, &mut copied[..channels * size], 0.0);
+        planes.copy_image(cx.pool, image, &mut copied[..channels * size]);
         let copied = &*copied;
         for lines in tiling.parts() {
             let count = tiling.count(&lines);

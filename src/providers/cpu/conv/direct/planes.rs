@@ -161,11 +161,10 @@ impl Planes {
         self.image[0] * self.image[1]
     }
 
-    /// Copies the channels of an image on all threads of the pool, plane by plane; what lies outside the image is
-    /// `border`.
-    pub(super) fn copy_image(&self, pool: &Pool, image: &[f32], out: &mut [f32], border: f32) {
+    /// Copies the channels of an image on all threads of the pool, plane by plane; what lies outside the image is 0.
+    pub(super) fn copy_image(&self, pool: &Pool, image: &[f32], out: &mut [f32]) {
         split_mut(pool, out, self.plane, GRAIN.div_ceil(self.plane.max(1)), |range, out| {
-            CopyPlanes { planes: self, image, first: range.start, out, border }.dispatch();
+            CopyPlanes { planes: self, image, first: range.start, out }.dispatch();
         });
     }
 
@@ -266,7 +265,6 @@ pub(super) struct CopyPlanes<'a> {
     pub(super) image: &'a [f32],
     pub(super) first: usize,
     pub(super) out: &'a mut [f32],
-    pub(super) border: f32,
 }
 
 impl SimdOp for CopyPlanes<'_> {
@@ -274,12 +272,12 @@ impl SimdOp for CopyPlanes<'_> {
 
     #[inline(always)]
     fn eval<I: Isa>(self, isa: I) {
-        let CopyPlanes { planes, image, first, out, border } = self;
+        let CopyPlanes { planes, image, first, out } = self;
         let masks = Masks::new(isa);
         for (i, plane) in (first..).zip(out.chunks_exact_mut(planes.plane)) {
             let (channel, phase) = (i / planes.phases.len(), i % planes.phases.len());
             let image = &image[channel * planes.image()..][..planes.image()];
-            planes.copy_plane(isa, &masks, image, phase, plane, Some(border));
+            planes.copy_plane(isa, &masks, image, phase, plane, Some(0.0));
         }
     }
 }

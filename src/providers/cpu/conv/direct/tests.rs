@@ -78,7 +78,7 @@ fn convolve<I: Isa>(isa: I, case: &Case) -> Option<Vec<f32>> {
         let data = &x[image * channels * planes.image()..][..channels * planes.image()];
         let mut room = vec![99.0; channels * planes.size()];
         if planes.copied() {
-            CopyPlanes { planes: &planes, image: data, first: 0, out: &mut room, border: 0.0 }.eval(isa);
+            CopyPlanes { planes: &planes, image: data, first: 0, out: &mut room }.eval(isa);
         }
         let source = if planes.copied() { &room } else { data };
         for g in 0..groups {
@@ -129,7 +129,7 @@ fn convolve3x3<I: Isa>(isa: I, case: &Case) -> Option<Vec<f32>> {
     for (image, data) in x.chunks_exact(channels * tiling.planes.image()).enumerate() {
         let mut room = vec![99.0; channels * size + LONGEST];
         let out = &mut room[..channels * size];
-        CopyPlanes { planes: &tiling.planes, image: data, first: 0, out, border: 0.0 }.eval(isa);
+        CopyPlanes { planes: &tiling.planes, image: data, first: 0, out }.eval(isa);
         for lines in tiling.parts() {
             let count = tiling.count(&lines);
             let mut numbers = vec![99.0; NUMBERS * channels * count];

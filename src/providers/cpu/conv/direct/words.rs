@@ -55,14 +55,6 @@ impl WordPlan {
         })))
     }
 
-    /// Channels of a group.
-    pub(in crate::providers::cpu) fn channels(&self) -> usize {
-        match &self.0 {
-            Share::Blocks(layout, _) => layout.channels,
-            Share::Lines(parts) => parts.first().map_or(0, |layout| layout.channels),
-        }
-    }
-
     /// Words of scratch for an image of `groups` groups.
     pub(in crate::providers::cpu) fn room(&self, groups: usize) -> usize {
         match &self.0 {
@@ -133,8 +125,6 @@ impl WordPlan {
 pub(in crate::providers::cpu) struct Image<'a, T> {
     /// All channels.
     pub(in crate::providers::cpu) data: &'a [T],
-    /// Of a group.
-    pub(in crate::providers::cpu) channels: usize,
     /// Bits of each byte that are turned round.
     pub(in crate::providers::cpu) flip: u8,
     /// The word of what lies around the image.

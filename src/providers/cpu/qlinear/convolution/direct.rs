@@ -88,7 +88,6 @@ impl Packed {
         let size = x.len() / images.max(1);
         let image = |i: usize| Image {
             data: &x.bytes()[i * size..][..size],
-            channels: x.shape()[1] / op.group,
             flip,
             border: u32::from_le_bytes([zero; 4]),
         };
@@ -102,8 +101,10 @@ impl Packed {
         let (Some(x_scale), Some(w_scale), Some(y_scale)) = (input(1), input(4), input(6)) else {
             return Ok(());
         };
-        let (w_scale, factor) = (scales(w_scale), scales(x_scale)(0) / scales(y_scale)(0));
-        factors.iter_mut().enumerate().for_each(|(i, y)| *y = (w_scale(i * stride) * factor) as f32);
+        let (w_scale, factor) = (w_scale.slice::<f32>(), scales(x_scale)(0) / scales(y_scale)(0));
+        for (i, y) in factors.iter_mut().enumerate() {
+            *y = (f64::from(w_scale[i * stride]) * factor) as f32;
+        }
         let zero = input(7).map_or(0.0, |z| Bytes::new(z).at(0)) as i32;
         let signed = y.ty() == ElementType::I8;
         let residual = Residual::read(inputs)?;

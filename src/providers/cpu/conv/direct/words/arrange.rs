@@ -32,7 +32,7 @@ pub(in crate::providers::cpu) trait Woven: Element {
 /// Writes what products read of all words of channels, on all threads of the pool.
 pub(super) fn arrange<T: Woven>(layout: &Layout, pool: &Pool, image: &Image<'_, T>, out: &mut [u32]) {
     let unit = layout.unit();
-    if unit == 1 && !layout.planes.copied() && image.channels.is_multiple_of(T::Word::COUNT) {
+    if unit == 1 && !layout.planes.copied() && layout.channels.is_multiple_of(T::Word::COUNT) {
         // Channels are neighbours in memory.
         let bytes = bytemuck::cast_slice_mut::<u32, u8>(out);
         return bytes.iter_mut().zip(bytes_of(image.data)).for_each(|(y, &x)| *y = x ^ image.flip);
