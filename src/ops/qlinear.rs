@@ -112,6 +112,11 @@ impl QuantizedConv {
     pub(crate) fn weight(&self) -> usize {
         if self.requantized { 3 } else { 1 }
     }
+
+    /// The input that is its zero point.
+    pub(crate) fn weight_zero(&self) -> usize {
+        if self.requantized { 5 } else { 3 }
+    }
 }
 
 impl Operator for QuantizedConv {

@@ -87,7 +87,8 @@ impl Kernel for ConvKernel {
                 ))),
             }
         };
-        let strides = if self.op.requantized { [stride(4)?, stride(5)?] } else { [0, stride(3)?] };
+        let scale = if self.op.requantized { stride(4)? } else { 0 };
+        let strides = [scale, stride(self.op.weight_zero())?];
         let empty = x.shape.contains(&0) || w.shape.contains(&0);
         let way = match &self.weight {
             Weight::Packed(packed) => {
@@ -158,7 +159,7 @@ impl ConvKernel {
         let &State { images, channels, m, n, k, ref table, strides, .. } = cx.state::<State>();
         let input = |i: usize| inputs.get(i).copied().flatten();
         let zero = |i: usize| input(i).map_or(0.0, |z| Bytes::new(z).at(0));
-        let w_zero = if self.op.requantized { input(5) } else { input(3) };
+        let w_zero = input(self.op.weight_zero());
         let group = self.op.group;
         let (plain, rows);
         let a: &dyn ByteMatrix = match (&self.weight, input(self.op.weight())) {
@@ -228,6 +229,18 @@ impl ConvKernel {
             Requantize { row: &row, column: None, bias: None, zero: zero(7), m, n }.store(cx.pool, sums, y);
         }
         Ok(())
+    }
+}
+
+/// The zero points of a constant weight with so many rows, one or one for each; `None` where they are not known.
+fn known_zeros(node: &NodeContext<'_>, op: &QuantizedConv, rows: usize) -> Result<Option<Vec<u8>>, OpError> {
+    let at = op.weight_zero();
+    match (node.input(at), node.constant(at)) {
+        (None, _) => Ok(Some(vec![0])),
+        (Some(_), Some(zeros)) if [1, rows].contains(&zeros.len()) => {
+            Ok(Some(zeros.aligned()?.view().bytes().to_vec()))
+        }
+        _ => Ok(None),
     }
 }
 

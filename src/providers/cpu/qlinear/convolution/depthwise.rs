@@ -11,6 +11,7 @@ use crate::providers::cpu::{KernelContext, NodeContext};
 use crate::tensor::{ElementType, TensorView, TensorViewMut};
 
 use super::super::{Bytes, scales};
+use super::known_zeros;
 
 /// The kernels less their zero points.
 pub(super) struct Kernels(Vec<f32>);
@@ -21,26 +22,21 @@ const LARGEST: usize = 256;
 impl Kernels {
     /// `None` for other convolutions, and where the weight or its zero points are not known.
     pub(super) fn new(node: &NodeContext<'_>, op: &QuantizedConv) -> Result<Option<Self>, OpError> {
-        let (weight, zero) = (op.weight(), if op.requantized { 5 } else { 3 });
-        let Some(w) = node.constant(weight).filter(|w| (3..=4).contains(&w.shape().len())) else {
+        let Some(w) = node.constant(op.weight()).filter(|w| (3..=4).contains(&w.shape().len())) else {
             return Ok(None);
         };
         let volume: usize = w.shape()[2..].iter().product();
         if op.group == 1 || w.shape()[1] != 1 || op.channels_last || volume > LARGEST {
             return Ok(None);
         }
-        let zeros = match (node.input(zero), node.constant(zero)) {
-            (None, _) => None,
-            (Some(_), Some(zeros)) if [1, w.shape()[0]].contains(&zeros.len()) => Some(zeros.aligned()?),
-            _ => return Ok(None),
-        };
-        let (w, of_row) = (w.aligned()?, |row: usize, count: usize| if count == 1 { 0 } else { row });
+        let Some(zeros) = known_zeros(node, op, w.shape()[0])? else { return Ok(None) };
+        let w = w.aligned()?;
         let weights = Bytes::new(w.view());
-        let zeros = zeros.as_ref().map(|zeros| (Bytes::new(zeros.view()), zeros.len()));
-        let kernels = (0..w.len()).map(|i| {
-            let zero = zeros.map_or(0.0, |(zeros, count)| zeros.at(of_row(i / volume.max(1), count)));
-            weights.at(i) - zero
-        });
+        let zero = |row: usize| match (zeros[if zeros.len() == 1 { 0 } else { row }], w.ty()) {
+            (zero, ElementType::I8) => f32::from(zero as i8),
+            (zero, _) => f32::from(zero),
+        };
+        let kernels = (0..w.len()).map(|i| weights.at(i) - zero(i / volume.max(1)));
         Ok(Some(Kernels(kernels.collect())))
     }
 

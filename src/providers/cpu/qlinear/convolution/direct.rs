@@ -12,6 +12,7 @@ use crate::providers::cpu::{KernelContext, NodeContext};
 use crate::tensor::{ElementType, TensorView, TensorViewMut};
 
 use super::super::{Bytes, scales};
+use super::known_zeros;
 use super::residual::Residual;
 
 /// A weight, packed.
@@ -25,21 +26,13 @@ impl Packed {
     /// `None` where there is none: the weight or its zero points are not known, channels come last, there are more
     /// than two axes, or the processor has no products of bytes.
     pub(super) fn new(node: &NodeContext<'_>, op: &QuantizedConv) -> Result<Option<Self>, OpError> {
-        let (weight, zero) = (op.weight(), if op.requantized { 5 } else { 3 });
-        let Some(w) =
-            node.constant(weight).filter(|w| !op.channels_last && (3..=4).contains(&w.shape().len()))
-        else {
+        let known = node.constant(op.weight());
+        let Some(w) = known.filter(|w| !op.channels_last && (3..=4).contains(&w.shape().len())) else {
             return Ok(None);
         };
+        let Some(zeros) = known_zeros(node, op, w.shape()[0])? else { return Ok(None) };
         // Unsigned bytes and their zero points become signed ones.
         let flip = if w.ty() == ElementType::U8 { 128 } else { 0 };
-        let zeros = match (node.input(zero), node.constant(zero)) {
-            (None, _) => vec![0],
-            (Some(_), Some(zeros)) if [1, w.shape()[0]].contains(&zeros.len()) => {
-                zeros.aligned()?.view().bytes().to_vec()
-            }
-            _ => return Ok(None),
-        };
         let w = w.aligned()?;
         let (shape, weight) = (w.shape(), w.view().bytes());
         let sizes = [op.group, shape[0] / op.group, shape[1], shape[2..].iter().product()];
@@ -115,9 +108,9 @@ impl Packed {
             match &residual {
                 None => plan.image(cx.pool, &self.panels, &image(i), first, room, &sums),
                 Some(residual) => {
-                    let ([zero, to], factors) = (residual.zeros(), residual.factors());
-                    let store =
-                        Summed { sums, residual: residual.view.bytes(), zero, factors, to: to as i32 };
+                    let ([residual_zero, zero], factors) = (residual.zeros(), residual.factors());
+                    let (residual, zero) = (residual.view.bytes(), zero as i32);
+                    let store = Summed { sums, residual, residual_zero, factors, zero };
                     plan.image(cx.pool, &self.panels, &image(i), first, room, &store);
                 }
             }

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::super::tile::Lines;
 use super::ROWS;
-use super::store::{ALL, ANY, FIRST, Less, Rows, Runs, Tile, Totals};
+use super::store::{ALL, ANY, FIRST, LessZeros, Rows, Runs, Tile, Totals};
 use crate::providers::cpu::gemm::{TileSink, VECTOR, Word};
 
 /// Vectors of a tile's columns.
@@ -15,8 +15,10 @@ pub(super) const WIDTH: usize = VECTORS * VECTOR;
 const CACHED: usize = 4 * 1024;
 const TILES: usize = 8;
 
-/// Words of room for each word of depth.
-pub(super) const BLOCK_ROOM: usize = 3;
+/// So many positions beyond whole vectors are computed each by itself, see `Word::column`.
+const ALONE: usize = 2;
+/// Words of room for each word of depth: ones, and those at single positions.
+pub(super) const BLOCK_ROOM: usize = 1 + ALONE;
 
 pub(in crate::providers::cpu) struct Block<'a> {
     /// Whole panels.
@@ -35,7 +37,7 @@ pub(in crate::providers::cpu) struct Block<'a> {
     pub(super) before: usize,
     /// Output channels; the last panel may have fewer than others.
     pub(super) rows: Range<usize>,
-    /// For ones, and for the words at two positions.
+    /// `BLOCK_ROOM` times the depth.
     pub(super) room: &'a mut [u32],
 }
 
@@ -53,11 +55,11 @@ impl Block<'_> {
         assert!(self.zeros.is_empty() || self.zeros.len() >= panels * ROWS);
         // One or two positions more than whole vectors are cheaper as vectors of rows.
         let alone = match (end - start) % VECTOR {
-            rest @ 1..=2 => rest,
+            rest @ ..=ALONE => rest,
             _ => 0,
         };
-        assert!(self.room.len() >= (1 + alone) * depth);
-        if shifted::<W>(self.zeros) {
+        assert!(self.room.len() >= BLOCK_ROOM * depth);
+        if has_zeros::<W>(self.zeros) {
             self.room[..depth].fill(ONES);
         }
         // So many positions of all taps stay in the first cache while panels go by.
@@ -83,17 +85,28 @@ impl Block<'_> {
         let depth = self.taps.len();
         let tiles = strip.clone().step_by(WIDTH).map(|start| (start, WIDTH.min(strip.end - start)));
         let mut runs = [const { Runs::NONE }; TILES];
-        for (runs, (start, count)) in runs.iter_mut().zip(tiles.clone()) {
-            *runs = Runs::new(self.lines, self.before, (start, count));
+        for (runs, at) in runs.iter_mut().zip(tiles.clone()) {
+            *runs = Runs::new(self.lines, self.before, at);
+        }
+        let mut alone_runs = [const { Runs::NONE }; ALONE];
+        for (runs, position) in alone_runs.iter_mut().zip(alone.clone()) {
+            *runs = Runs::new(self.lines, self.before, (position, 1));
         }
         let (ones, columns) = self.room.split_at(depth);
-        let totals = shifted::<W>(self.zeros).then(|| {
+        let totals = has_zeros::<W>(self.zeros).then(|| {
             let mut all = [[0; WIDTH]; TILES];
             for (totals, at) in all.iter_mut().zip(tiles.clone()) {
                 self.tile::<W, _, 1>((&[0], ones), 0, at, &Totals(Cell::from_mut(totals)));
             }
             all
         });
+        let mut column_totals = [[0; WIDTH]; ALONE];
+        if has_zeros::<W>(self.zeros) {
+            for (totals, column) in column_totals.iter_mut().zip(columns.chunks_exact(depth.max(1))) {
+                let bytes = column.iter().flat_map(|word| word.to_le_bytes());
+                *totals = [bytes.map(i32::from).fold(0, i32::wrapping_add); WIDTH];
+            }
+        }
         for (i, row) in self.rows.clone().step_by(ROWS).enumerate() {
             let rows = row..(row + ROWS).min(self.rows.end);
             let (first, panel) =
@@ -103,9 +116,9 @@ impl Block<'_> {
                 let ahead = if t == 0 { ROWS * depth } else { 0 };
                 let tile = Tile::<_, ANY> { store, rows: rows.clone(), runs };
                 match &totals {
-                    Some(totals) if shifted::<W>(self.zeros) => {
+                    Some(totals) if has_zeros::<W>(self.zeros) => {
                         let (zeros, totals) = (&self.zeros[i * ROWS..], &totals[t]);
-                        let sink = Less { sink: &tile, zeros, totals };
+                        let sink = LessZeros { sink: &tile, zeros, totals };
                         self.tile::<W, _, ROWS>((first, panel), ahead, at, &sink);
                     }
                     _ => match runs.lanes_are() {
@@ -115,19 +128,18 @@ impl Block<'_> {
                     },
                 }
             }
-            for (column, position) in columns.chunks_exact(depth.max(1)).zip(alone.clone()) {
-                let runs = Runs::new(self.lines, self.before, (position, 1));
-                let tile = Tile::<_, ANY> { store, rows: rows.clone(), runs: &runs };
-                let (first, panel, words) = (first.as_ptr(), panel.as_ptr(), column.as_ptr());
+            for ((column, runs), totals) in
+                columns.chunks_exact(depth.max(1)).zip(&alone_runs[..alone.len()]).zip(&column_totals)
+            {
+                let tile = Tile::<_, ANY> { store, rows: rows.clone(), runs };
+                let (first, panel, column) = (first.as_ptr(), panel.as_ptr(), column.as_ptr());
                 // SAFETY: the instructions were asserted in `compute`; panel and column have `depth` words a row.
                 unsafe {
-                    if shifted::<W>(self.zeros) {
-                        let bytes = column.iter().flat_map(|word| word.to_le_bytes());
-                        let totals = &[bytes.map(i32::from).sum(); WIDTH];
-                        let sink = Less { sink: &tile, zeros: &self.zeros[i * ROWS..], totals };
-                        W::column(&sink, first, panel, words, depth);
+                    if has_zeros::<W>(self.zeros) {
+                        let sink = LessZeros { sink: &tile, zeros: &self.zeros[i * ROWS..], totals };
+                        W::column(&sink, first, panel, column, depth);
                     } else {
-                        W::column(&tile, first, panel, words, depth);
+                        W::column(&tile, first, panel, column, depth);
                     }
                 }
             }
@@ -162,6 +174,6 @@ impl Block<'_> {
 
 /// Whether there are zero points. Only bytes have them: for other words, what follows is not compiled.
 #[inline(always)]
-fn shifted<W: Word>(zeros: &[i32]) -> bool {
+fn has_zeros<W: Word>(zeros: &[i32]) -> bool {
     W::COUNT == 4 && !zeros.is_empty()
 }

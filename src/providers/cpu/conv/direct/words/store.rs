@@ -132,7 +132,7 @@ impl<S: Rows, const LANES: u8> TileSink for Tile<'_, S, LANES> {
 pub(super) struct Totals<'a>(pub(super) &'a Cell<[i32; WIDTH]>);
 
 /// Takes from sums the zero point of the row times the total of what its weights were multiplied with.
-pub(super) struct Less<'a, S> {
+pub(super) struct LessZeros<'a, S> {
     pub(super) sink: &'a S,
     pub(super) zeros: &'a [i32],
     pub(super) totals: &'a [i32; WIDTH],
@@ -185,12 +185,11 @@ impl Store<ByteWord> for Requantized<'_> {
 pub(in crate::providers::cpu) struct Summed<'a> {
     pub(in crate::providers::cpu) sums: Requantized<'a>,
     pub(in crate::providers::cpu) residual: &'a [u8],
-    /// The residual's.
-    pub(in crate::providers::cpu) zero: f32,
+    pub(in crate::providers::cpu) residual_zero: f32,
     /// Of what is rounded, and of the residual.
     pub(in crate::providers::cpu) factors: [f32; 2],
-    /// Of the result.
-    pub(in crate::providers::cpu) to: i32,
+    /// The zero point of the result.
+    pub(in crate::providers::cpu) zero: i32,
 }
 
 impl Store<ByteWord> for Summed<'_> {
@@ -253,7 +252,7 @@ mod elsewhere {
         }
     }
 
-    impl<S: TileSink> TileSink for Less<'_, S> {
+    impl<S: TileSink> TileSink for LessZeros<'_, S> {
         const SHORT: bool = S::SHORT;
 
         unsafe fn row<const V: usize>(&self, row: usize, sums: [SumVector; V]) {
@@ -269,7 +268,7 @@ mod elsewhere {
         Summed<'_>,
         self,
         self.sums.place,
-        (self.sums.factors, self.residual, self.zero, self.factors, self.to)
+        (self.sums.factors, self.residual, self.residual_zero, self.factors, self.zero)
     );
     rows!(
         Rounded<'_, ()>,

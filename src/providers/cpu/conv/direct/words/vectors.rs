@@ -5,7 +5,9 @@ use std::arch::x86_64::*;
 use rten_simd::isa::Avx512Isa;
 
 use super::super::finish::{activate_rest, activate_vectors};
-use super::store::{ANY, Less, Requantized, Rounded, RoundedToHalf, Rows, Runs, Summed, Totals, WholeSums};
+use super::store::{
+    ANY, LessZeros, Requantized, Rounded, RoundedToHalf, Rows, Runs, Summed, Totals, WholeSums,
+};
 use crate::ops::activation::Activation;
 use crate::providers::cpu::gemm::{SumVector, TileSink, VECTOR};
 
@@ -34,7 +36,7 @@ impl TileSink for Totals<'_> {
     }
 }
 
-impl<S: TileSink> TileSink for Less<'_, S> {
+impl<S: TileSink> TileSink for LessZeros<'_, S> {
     const SHORT: bool = S::SHORT;
 
     #[inline(always)]
@@ -96,8 +98,8 @@ impl Rows for Summed<'_> {
         // SAFETY: as in `WholeSums`; the residual has the outputs' shape.
         unsafe {
             let out = place.out.get(range).as_mut_ptr();
-            let (first, then) = (limits(*zero, *signed), limits(self.to, *signed));
-            let (factor, less) = (_mm512_set1_ps(factors[row]), _mm512_set1_ps(self.zero));
+            let (first, then) = (limits(*zero, *signed), limits(self.zero, *signed));
+            let (factor, less) = (_mm512_set1_ps(factors[row]), _mm512_set1_ps(self.residual_zero));
             let [a, b] = self.factors;
             each!(sums, runs, LANES, |_, before, mask, sums| {
                 let x = limited(_mm512_mul_ps(_mm512_cvtepi32_ps(sums), factor), first);
@@ -106,7 +108,7 @@ impl Rows for Summed<'_> {
                 let whole = if *signed { _mm512_cvtepi8_epi32(bytes) } else { _mm512_cvtepu8_epi32(bytes) };
                 let z = _mm512_sub_ps(_mm512_cvtepi32_ps(whole), less);
                 let y = _mm512_add_ps(x, _mm512_mul_ps(z, _mm512_set1_ps(b)));
-                store_bytes(out.add(before), mask, limited(y, then), self.to);
+                store_bytes(out.add(before), mask, limited(y, then), self.zero);
             });
         }
     }
