@@ -147,6 +147,15 @@ fn a_residual_is_added_as_by_an_operator_of_its_own() {
 }
 
 #[test]
+fn convolutions_without_output_channels() {
+    let inputs = [t(&[1, 4, 6, 6], &bytes(144)), t(&[0, 4, 3, 3], &[0i8; 0])];
+    for constants in [&[][..], &[1]] {
+        let out = run_constant("", "ConvInteger", 10, &[], &inputs, constants, 1).unwrap();
+        assert_eq!(elements::<i32>(&out[0]), (vec![1, 0, 4, 4], vec![]), "{constants:?}");
+    }
+}
+
+#[test]
 fn a_residual_of_another_shape_is_an_error() {
     let (scale, zero) = (|| t(&[], &[0.5f32]), || t(&[], &[3u8]));
     let mut inputs =

@@ -102,7 +102,7 @@ impl WordPlan {
             }
             Share::Lines(parts) => {
                 let work = groups * m * depth * parts[0].positions;
-                pool.split(parts.len(), GRAIN.div_ceil(work), |range| {
+                pool.split(parts.len(), GRAIN.div_ceil(work.max(1)), |range| {
                     for layout in &parts[range] {
                         let lengths =
                             [groups * layout.words * layout.run(), layout.room(), BLOCK_ROOM * depth];

@@ -10,6 +10,9 @@ use super::super::products::{GRAIN, part};
 use super::super::tile::Lines;
 use super::block::WIDTH;
 
+/// Words of a part that a thread keeps memory for.
+const LARGEST: usize = 1 << 20;
+
 pub(super) struct Layout {
     pub(super) planes: Planes,
     /// Whether the positions of each row of the right operand are gathered.
@@ -62,8 +65,8 @@ impl Layout {
         })
     }
 
-    /// Parts of the output, for threads to have some each; `None` where they had better share output channels. Groups,
-    /// rows of a group and depth are those of the panels, `count` as for `new`.
+    /// Parts of the output, for threads to have some each; `None` where they had better share output channels, or where
+    /// parts would be large. Groups, rows of a group and depth are those of the panels, `count` as for `new`.
     ///
     /// With a part a thread reads all of the weight, and of the image little more than what lies there, which it also
     /// wrote if the convolution before was shared out like this one.
@@ -96,11 +99,13 @@ impl Layout {
         let parts = parts
             .filter(|&parts| parts * unit <= lines && enough(parts))
             .find(|&parts| cost(parts) <= most)?;
-        cut(parts).map(|lines| Layout::part(&g, lines, m, channels, count)).collect()
+        let parts: Vec<_> =
+            cut(parts).map(|lines| Layout::of_lines(&g, lines, m, channels, count)).collect::<Option<_>>()?;
+        parts.iter().all(|part| groups * part.words * part.run() <= LARGEST).then_some(parts)
     }
 
     /// The layout for some lines of an output of two axes.
-    fn part(g: &Geometry, lines: Range<usize>, m: usize, channels: usize, count: usize) -> Option<Self> {
+    fn of_lines(g: &Geometry, lines: Range<usize>, m: usize, channels: usize, count: usize) -> Option<Self> {
         let (&[height, width], &[_, across]) = (&g.input[..], &g.output[..]) else { return None };
         // Rows of the image with its padding.
         let begin = lines.start * g.strides[0];
