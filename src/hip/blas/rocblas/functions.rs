@@ -9,73 +9,49 @@ use crate::hip::symbols::{Raw, find};
 /// `rocblas_status`; 0 is success.
 pub(super) type Status = c_int;
 
-/// `rocblas_gemm_strided_batched_ex`: handle, operations, sizes, alpha, A, B, beta, C, D, batch, compute type,
-/// algorithm, solution, flags.
-pub(super) type Multiply = unsafe extern "C" fn(
-    Raw,
-    c_int,
-    c_int,
-    c_int,
-    c_int,
-    c_int,
-    *const c_void,
-    u64,
-    c_int,
-    c_int,
-    i64,
-    u64,
-    c_int,
-    c_int,
-    i64,
-    *const c_void,
-    u64,
-    c_int,
-    c_int,
-    i64,
-    u64,
-    c_int,
-    c_int,
-    i64,
-    c_int,
-    c_int,
-    c_int,
-    i32,
-    u32,
-) -> Status;
+/// The type of a function with the parameters that both of the following have, and some more: handle, operations,
+/// sizes, alpha, A, B, beta, C, D (of each matrix its type, leading dimension and stride), batch, compute type,
+/// algorithm.
+macro_rules! product {
+    ($($more:ty),*) => {
+        unsafe extern "C" fn(
+            Raw,
+            c_int,
+            c_int,
+            c_int,
+            c_int,
+            c_int,
+            *const c_void,
+            u64,
+            c_int,
+            c_int,
+            i64,
+            u64,
+            c_int,
+            c_int,
+            i64,
+            *const c_void,
+            u64,
+            c_int,
+            c_int,
+            i64,
+            u64,
+            c_int,
+            c_int,
+            i64,
+            c_int,
+            c_int,
+            c_int,
+            $($more),*
+        ) -> Status
+    };
+}
 
-/// `rocblas_gemm_strided_batched_ex_get_solutions`: the same up to the algorithm, flags, then the list.
-pub(super) type Solutions = unsafe extern "C" fn(
-    Raw,
-    c_int,
-    c_int,
-    c_int,
-    c_int,
-    c_int,
-    *const c_void,
-    u64,
-    c_int,
-    c_int,
-    i64,
-    u64,
-    c_int,
-    c_int,
-    i64,
-    *const c_void,
-    u64,
-    c_int,
-    c_int,
-    i64,
-    u64,
-    c_int,
-    c_int,
-    i64,
-    c_int,
-    c_int,
-    c_int,
-    u32,
-    *mut c_int,
-    *mut c_int,
-) -> Status;
+/// `rocblas_gemm_strided_batched_ex`: solution, flags.
+pub(super) type Multiply = product!(i32, u32);
+
+/// `rocblas_gemm_strided_batched_ex_get_solutions`: flags, the list, its length.
+pub(super) type Solutions = product!(u32, *mut c_int, *mut c_int);
 
 pub(super) struct Functions {
     pub(super) create: unsafe extern "C" fn(*mut Raw) -> Status,

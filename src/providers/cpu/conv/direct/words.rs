@@ -10,6 +10,7 @@ mod panels;
 mod store;
 #[cfg(target_arch = "x86_64")]
 mod vectors;
+mod weave;
 
 use crate::ops::window::Geometry;
 use crate::threads::Pool;
@@ -17,13 +18,14 @@ use crate::threads::Pool;
 use super::products::{At, Blocks, GRAIN};
 use crate::providers::cpu::gemm::Word;
 use crate::providers::cpu::scratch::with_scratch;
-use arrange::{Woven, arrange, arrange_units};
+use arrange::{arrange, arrange_units};
 use block::{BLOCK_ROOM, Block};
 use layout::Layout;
 pub(in crate::providers::cpu) use panels::WordPanels;
 pub(in crate::providers::cpu) use store::{Place, Requantized, RoundedToHalf, Store, Summed, WholeSums};
 #[cfg(target_arch = "x86_64")]
 pub(super) use vectors::{Function, HardSwish, Identity, Other, Relu, with_function};
+use weave::Woven;
 
 /// Rows of a panel, whose sums with three vectors of positions registers hold.
 const ROWS: usize = 8;
