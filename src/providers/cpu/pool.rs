@@ -97,17 +97,31 @@ impl<T: Element, F: Fold<T>> Kernel for Windowed<T, F> {
         let (Some(x), Some(y)) = (inputs[0], &mut outputs[0]) else { return Ok(()) };
         let State { table, counts } = cx.state::<State>();
         let (x, line) = (x.slice::<T>(), table.line());
-        let out = table.lines() * line;
+        let (lines, out) = (table.lines(), table.lines() * line);
         let planes = y.len() / out.max(1);
         let y = Parts::new(y.slice::<T>());
-        cx.pool.split(planes, (1 << 15) / out.max(1) + 1, |range| {
+        // A thread has the same lines of all planes, as of convolutions.
+        let bands = cx.pool.threads().min(lines).max(1);
+        cx.pool.split(bands * planes, (1 << 15) / out.div_ceil(bands).max(1) + 1, |range| {
             with_scratch([line, table.width()], |[sums, columns]: [&mut [F::Sum]; 2]| {
-                for plane in range {
+                for i in range {
+                    let (band, plane) = (i / planes, i % planes);
+                    let lines = lines * band / bands..lines * (band + 1) / bands;
                     let image = &x[plane * table.plane()..][..table.plane()];
-                    // SAFETY: each plane is written by one piece of the split.
-                    let y = unsafe { y.get(plane * out..(plane + 1) * out) };
-                    let sums = &mut *sums;
-                    widest(Plane { fold: &self.fold, table, counts, image, columns: &mut *columns, sums, y });
+                    // SAFETY: each line is written by one piece of the split.
+                    let y =
+                        unsafe { y.get(plane * out + lines.start * line..plane * out + lines.end * line) };
+                    let (columns, sums) = (&mut *columns, &mut *sums);
+                    widest(Plane {
+                        fold: &self.fold,
+                        table,
+                        counts,
+                        first: lines.start,
+                        image,
+                        columns,
+                        sums,
+                        y,
+                    });
                 }
             });
         });
@@ -115,11 +129,13 @@ impl<T: Element, F: Fold<T>> Kernel for Windowed<T, F> {
     }
 }
 
-/// Pools one plane: for each output line the columns of its windows, then these along the line.
+/// Pools lines of one plane: for each the columns of its windows, then these along the line.
 struct Plane<'a, T, F: Fold<T>> {
     fold: &'a F,
     table: &'a PatchTable,
     counts: &'a [usize],
+    /// The first line.
+    first: usize,
     image: &'a [T],
     /// A line of the image, and one of the output.
     columns: &'a mut [F::Sum],
@@ -132,9 +148,9 @@ impl<T: Element, F: Fold<T>> Loop for Plane<'_, T, F> {
 
     #[inline(always)]
     fn run(self) {
-        let Plane { fold, table, counts, image, columns, sums, y } = self;
+        let Plane { fold, table, counts, first, image, columns, sums, y } = self;
         let (line, stride) = (table.line(), table.stride());
-        for (i, y) in y.chunks_mut(line.max(1)).enumerate() {
+        for (i, y) in (first..).zip(y.chunks_mut(line.max(1))) {
             columns.fill(fold.start());
             for start in table.rows(i) {
                 let row = &image[start..][..columns.len()];
