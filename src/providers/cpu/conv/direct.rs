@@ -10,7 +10,9 @@ mod lines;
 mod panels;
 mod planes;
 mod products;
+mod share;
 mod tile;
+mod tiles;
 mod vector;
 mod winograd;
 mod words;
@@ -33,9 +35,9 @@ use depthwise::{Depthwise, Layout};
 use finish::Finish;
 pub(in crate::providers::cpu) use lanes::{ChannelImages, ChannelLanes, lane_kernels};
 use panels::Panels;
-use planes::Planes;
-use products::{Blocks, GRAIN, Products};
+use products::GRAIN;
 use tile::panel_rows;
+use tiles::Tiles;
 use vector::Vector;
 pub(in crate::providers::cpu) use words::{
     Image, Place, Requantized, RoundedToHalf, Summed, WholeSums, WordPanels, WordPlan,
@@ -58,13 +60,6 @@ enum State {
     /// The output has one position, and each input channel one element.
     Vector,
     General(general::State),
-}
-
-struct Tiles {
-    planes: Planes,
-    /// Where the rows of the right operand begin, in the planes of a group's channels.
-    taps: Vec<usize>,
-    blocks: Blocks,
 }
 
 impl DirectConv {
@@ -95,21 +90,15 @@ impl DirectConv {
             let layout = Layout::new(&geometry).filter(|_| !empty);
             return layout.map_or_else(general, |layout| Ok(State::Depthwise(layout)));
         };
-        let Some(planes) = Planes::new(&geometry) else { return general() };
-        let one = planes.positions == 1 && planes.image() == 1 && planes.taps.len() == 1;
-        if one && !planes.copied() && self.op.group == 1 {
+        let ones = |list: &[usize]| list.iter().all(|&x| x == 1);
+        let pads = [&geometry.pads_begin, &geometry.pads_end];
+        let unpadded = pads.iter().all(|pads| pads.iter().all(|&x| x == 0));
+        if self.op.group == 1 && unpadded && ones(&geometry.input) && ones(&geometry.kernel) {
             return Ok(State::Vector);
         }
-        let taps = taps(&planes, w[1]);
-        let blocks = Blocks::new(panels.rows(), panels.shape(), planes.positions, self.threads);
-        Ok(State::Tiles(Tiles { planes, taps, blocks }))
+        Tiles::new(&geometry, panels, x[0], w[1], self.threads, residual)
+            .map_or_else(general, |tiles| Ok(State::Tiles(tiles)))
     }
-}
-
-/// Where the rows of the right operand begin, for a group of channels.
-fn taps(planes: &Planes, channels: usize) -> Vec<usize> {
-    let of_channel = |c: usize| planes.taps.iter().map(move |tap| c * planes.size() + tap);
-    (0..channels).flat_map(of_channel).collect()
 }
 
 impl Kernel for DirectConv {
@@ -121,7 +110,7 @@ impl Kernel for DirectConv {
         let (Some(x), Some(w)) = (&inputs[0], &inputs[1]) else { return Ok(Prepared::default()) };
         let state = self.state(x.shape, w.shape, matches!(inputs.get(3), Some(Some(_))))?;
         let elements = match &state {
-            State::Tiles(Tiles { planes, .. }) if planes.copied() => x.shape[1] * planes.size(),
+            State::Tiles(tiles) => tiles.room(x.shape[1]),
             State::Vector => x.shape[1] * panel_rows(),
             _ => 0,
         };
@@ -189,15 +178,9 @@ impl Kernel for DirectConv {
                 }
             }
             (State::Tiles(tiles), Some(panels)) => {
-                let room = cx.scratch::<f32>();
-                let size = channels * tiles.planes.image();
-                for image in 0..images {
-                    if cx.cancelled() {
-                        return Err(OpError::Cancelled);
-                    }
-                    let image_data = &x[image * size..][..size];
-                    let finish = Finish { start: image * rows * columns, ..finish };
-                    tiles.image(cx, panels, image_data, room, finish);
+                tiles.convolve(cx, panels, (x, x.len() / images), finish);
+                if cx.cancelled() {
+                    return Err(OpError::Cancelled);
                 }
             }
             _ => {}
@@ -207,38 +190,6 @@ impl Kernel for DirectConv {
 
     fn consumes(&self, input: usize) -> bool {
         input == 1 && self.panels.is_some()
-    }
-}
-
-impl Tiles {
-    /// Convolves one image.
-    fn image(
-        &self,
-        cx: &KernelContext<'_>,
-        panels: &Panels,
-        image: &[f32],
-        room: &mut [f32],
-        finish: Finish<'_>,
-    ) {
-        let planes = &self.planes;
-        let source = if planes.copied() {
-            let size = planes.size();
-            let room = &mut room[..image.len() / planes.image() * size];
-            planes.copy_image(cx.pool, image, room);
-            &*room
-        } else {
-            image
-        };
-        let products = Products {
-            panels,
-            taps: &self.taps,
-            planes: source,
-            positions: planes.positions,
-            lines: planes.lines,
-            blocks: self.blocks,
-            finish,
-        };
-        products.compute(cx.pool);
     }
 }
 

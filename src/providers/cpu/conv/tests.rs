@@ -209,3 +209,35 @@ fn wrong_channels_are_named() {
     let error = run_constant("", "Conv", 22, &[], &inputs, &[], 1).unwrap_err().to_string();
     assert!(error.contains("input 1 (W)") && error.contains("allowed is 3"), "{error}");
 }
+
+/// With a constant weight, threads have lines or images; without one the convolution is a product of patches.
+#[test]
+fn shared_out_by_lines_and_images() {
+    let ints = |list: &[i64]| Attribute::Ints(list.to_vec());
+    for (x, w, stride, pad, group) in [
+        ([1, 32, 40, 37], [40, 32, 3, 3], 1, 1, 1),
+        ([1, 64, 26, 28], [64, 64, 3, 3], 1, 1, 1),
+        ([2, 33, 9, 150], [32, 33, 3, 3], 1, 2, 1),
+        ([4, 64, 14, 14], [160, 64, 3, 3], 1, 1, 1),
+        ([1, 160, 7, 7], [64, 160, 3, 3], 1, 1, 1),
+        ([1, 3, 61, 50], [24, 3, 7, 7], 2, 3, 1),
+        ([3, 24, 33, 35], [20, 12, 3, 3], 2, 1, 2),
+        ([2, 24, 12, 14], [130, 24, 1, 1], 2, 0, 1),
+        ([2, 24, 12, 14], [20, 24, 1, 1], 1, 0, 1),
+        ([8, 2, 6, 5], [9, 2, 3, 3], 1, 1, 1),
+    ] {
+        let attributes = [
+            ("strides", ints(&[stride; 2])),
+            ("pads", ints(&[pad; 4])),
+            ("group", Attribute::Int(group)),
+            ("activation", Attribute::String(b"Relu".to_vec())),
+        ];
+        let tensor = |shape: &[usize]| t(shape, &ramp::<f32>(shape.iter().product()));
+        let inputs = [tensor(&x), tensor(&w), tensor(&[w[0]])];
+        let run = |constants: &[usize]| {
+            let out = run_constant("com.microsoft", "FusedConv", 1, &attributes, &inputs, constants, 1);
+            elements::<f32>(&out.unwrap()[0])
+        };
+        assert_eq!(run(&[1]), run(&[]), "{x:?} {w:?}");
+    }
+}

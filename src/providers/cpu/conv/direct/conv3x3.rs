@@ -1,27 +1,41 @@
-//! The convolution whose parts `winograd` computes: tiles to numbers, products, sums to outputs, each on all
-//! threads.
+//! The convolution whose steps `winograd` computes: tiles to numbers, products, sums to outputs. Threads have rows of
+//! tiles for all three, or, where the image has too few, all threads do one step after the other.
 
-use crate::ops::OpError;
-use crate::ops::conv::Conv;
-use crate::tensor::{Tensor, TensorView, TensorViewMut};
-use crate::threads::Pool;
+use std::ops::Range;
 
 use rten_simd::SimdOp;
 
+use crate::ops::OpError;
 use crate::ops::activation::Activation;
+use crate::ops::conv::Conv;
+use crate::ops::window::Geometry;
+use crate::tensor::{Tensor, TensorView, TensorViewMut};
+use crate::threads::Pool;
 
 use super::super::super::gemm::{InMemory, Matrix, Offsets, Product, multiply};
 use super::super::super::parallel::{GRAIN, Parts};
+use super::super::super::scratch::with_scratch;
+use super::super::super::simd::vector_len;
 use super::super::super::{Argument, Kernel, KernelContext, Prepared};
 use super::super::general;
 use super::finish::{Finish, LONGEST};
 use super::panels::Panels;
+use super::planes::CopyPlanes;
 use super::products::{Blocks, Products};
-use super::tile::{Lines, panel_rows};
+use super::share::{self, Part, vectors};
+use super::tile::{ALONE, Block, Lines, panel_rows};
 use super::winograd::{self, NUMBERS, Outputs, Tiling, Transform};
 
 /// Elements of a weight up to which it is transformed: that takes 16/9 of its memory, which has to be read.
-const LARGEST: usize = 1 << 18;
+const LARGEST_WEIGHT: usize = 1 << 18;
+/// Elements of the numbers, and of the weight, that stay in a processor's own cache; of sums half as many.
+const OWN: usize = 128 * 1024;
+/// Numbers that a thread keeps memory for.
+const LARGEST: usize = 1 << 20;
+/// Tiles for which it pays to read a larger weight.
+const FEW: usize = 64;
+/// Tiles that all threads work on at a time.
+const TILES: usize = 256;
 
 pub(in super::super) struct Conv3x3 {
     op: Conv,
@@ -31,19 +45,28 @@ pub(in super::super) struct Conv3x3 {
     threads: usize,
 }
 
-/// What depends on shapes.
+/// What depends on shapes: parts of the output, of which each is one thread's, or all threads' at a time.
 struct State {
+    parts: Vec<Tiles>,
+    alone: bool,
+}
+
+/// Some rows of tiles.
+struct Tiles {
     tiling: Tiling,
-    /// Where rows of numbers begin, for each of the parts' tile counts: the first ones' and the last one's.
-    taps: [Vec<usize>; 2],
+    /// Where rows of numbers begin.
+    taps: Vec<usize>,
     blocks: Blocks,
+    /// As of `share::Part`.
+    skipped: usize,
+    before: usize,
 }
 
 impl Conv3x3 {
     /// Whether this is the way to compute a convolution with such a weight.
     pub(in super::super) fn suits(op: &Conv, weight: &[usize]) -> bool {
         let ones = |list: &[i64]| list.iter().all(|&x| x == 1);
-        matches!(*weight, [m, c, 3, 3] if winograd::pays_off(c, m) && m * c <= LARGEST)
+        matches!(*weight, [m, c, 3, 3] if winograd::pays_off(c, m) && m * c <= LARGEST_WEIGHT)
             && op.group == 1
             && ones(&op.window.strides)
             && ones(&op.window.dilations)
@@ -56,14 +79,56 @@ impl Conv3x3 {
         Ok(Conv3x3 { op, panels, outputs, channels, threads: pool.threads() })
     }
 
-    /// Elements of the copied image, of the tiles' numbers and of the sums, with room for vectors that begin
-    /// at the last of them.
-    fn room(&self, tiling: &Tiling) -> [usize; 3] {
-        let columns = tiling.columns();
+    /// `None` for images without elements, or outputs without.
+    fn state(&self, g: &Geometry, images: usize) -> Option<State> {
+        let shares = share::threads_of_image(images, self.threads);
+        let alone = self.lines_alone(g, shares);
+        let (shares, threads) = if alone.is_some() { (shares, 1) } else { (1, self.threads) };
+        let (lines, across) = (g.output[0].div_ceil(2), g.output[1].div_ceil(2));
+        let tiles = |lines: Range<usize>| {
+            let lines = 2 * lines.start..(2 * lines.end).min(g.output[0]);
+            let Part { geometry, skipped, before } = Part::new(g, lines)?;
+            let tiling = Tiling::new(&geometry)?;
+            let count = tiling.count();
+            let taps = (0..self.channels).map(|c| c * count).collect();
+            let blocks = Blocks::new(self.panels.rows(), self.panels.shape(), count, threads, false);
+            Some(Tiles { tiling, taps, blocks, skipped, before })
+        };
+        let parts = cut(lines, shares, alone.unwrap_or((TILES / across.max(1)).max(1)));
+        Some(State { parts: parts.map(tiles).collect::<Option<_>>()?, alone: alone.is_some() })
+    }
+
+    /// Rows of tiles of a part, where each is one of so many threads'; `None` where all threads had better do each.
+    fn lines_alone(&self, g: &Geometry, threads: usize) -> Option<usize> {
+        let (lines, across) = (g.output[0].div_ceil(2), g.output[1].div_ceil(2));
+        let of_row = NUMBERS * self.channels * across;
+        let most = match NUMBERS * self.channels * self.outputs <= OWN {
+            true => OWN / of_row,
+            // Every part reads all of the weight.
+            false if threads == 1 => (OWN / of_row).max(FEW / across),
+            false => return None,
+        };
+        let vector = vector_len();
+        let cost = |lines: Range<usize>| vectors(lines.len() * across, vector);
+        let total = |rows: usize| cut(lines, threads, rows).map(cost).sum::<usize>();
+        let rows = (1..=most.clamp(1, lines)).rev().min_by_key(|&rows| total(rows))?;
+        let pays_off = lines >= threads && rows * of_row <= LARGEST && total(rows) <= cost(0..lines) * 9 / 8;
+        pays_off.then_some(rows)
+    }
+
+    /// Output channels whose sums there is room for at a time, on one thread.
+    fn rows_alone(&self, tiling: &Tiling) -> usize {
+        let unit = self.panels.rows();
+        (OWN / 2 / (NUMBERS * tiling.count() * unit)).max(1).saturating_mul(unit).min(self.outputs)
+    }
+
+    /// Elements of the copied image, of the tiles' numbers and of the sums of so many output channels, with room for
+    /// vectors that begin at the last of them.
+    fn room(&self, tiling: &Tiling, rows: usize) -> [usize; 3] {
         [
             self.channels * tiling.planes.size() + LONGEST,
-            NUMBERS * self.channels * columns,
-            NUMBERS * self.outputs * columns + LONGEST,
+            NUMBERS * tiling.step(self.channels),
+            NUMBERS * tiling.step(rows) + LONGEST,
         ]
     }
 }
@@ -76,14 +141,10 @@ impl Kernel for Conv3x3 {
     ) -> Result<Prepared, OpError> {
         let (Some(x), Some(w)) = (&inputs[0], &inputs[1]) else { return Ok(Prepared::default()) };
         let geometry = self.op.window.geometry(&x.shape[2..], &w.shape[2..])?;
-        let state = Tiling::new(&geometry).map(|tiling| {
-            let columns = tiling.columns();
-            let last = tiling.parts().last().map_or(0, |lines| tiling.count(&lines));
-            let taps = |columns: usize| (0..self.channels).map(|c| c * columns).collect();
-            let blocks = Blocks::new(self.panels.rows(), self.panels.shape(), columns, self.threads);
-            State { taps: [taps(columns), taps(last)], blocks, tiling }
-        });
-        let elements: usize = state.as_ref().map_or(0, |state| self.room(&state.tiling).iter().sum());
+        let state = self.state(&geometry, x.shape[0]);
+        let together = state.iter().filter(|state| !state.alone).flat_map(|state| &state.parts);
+        let rooms = together.map(|part| self.room(&part.tiling, self.outputs).iter().sum());
+        let elements = rooms.max().unwrap_or(0);
         Ok(Prepared { state: Some(Box::new(state)), scratch: elements * size_of::<f32>() })
     }
 
@@ -107,16 +168,27 @@ impl Kernel for Conv3x3 {
         };
         let out = Parts::new(y);
         let finish = Finish::new(self.op.activation, inputs, &out, columns);
-        let room = cx.scratch::<f32>();
         let size = x.len() / images.max(1);
-        for image in 0..images {
-            if cx.cancelled() {
-                return Err(OpError::Cancelled);
+        let image = |i: usize| {
+            let finish = Finish { start: i * self.outputs * columns, ..finish };
+            (&x[i * size..][..size], finish)
+        };
+        let parts = &state.parts;
+        if state.alone {
+            cx.pool.split(images * parts.len(), 1, |range| {
+                for i in range.take_while(|_| !cx.cancelled()) {
+                    let (image, finish) = image(i / parts.len());
+                    self.alone(&parts[i % parts.len()], image, finish);
+                }
+            });
+        } else {
+            let room = cx.scratch::<f32>();
+            for i in (0..images * parts.len()).take_while(|_| !cx.cancelled()) {
+                let (image, finish) = image(i / parts.len());
+                self.together(cx.pool, &parts[i % parts.len()], image, room, finish);
             }
-            let finish = Finish { start: image * self.outputs * columns, ..finish };
-            self.image(cx, state, &x[image * size..][..size], room, finish);
         }
-        Ok(())
+        if cx.cancelled() { Err(OpError::Cancelled) } else { Ok(()) }
     }
 
     fn consumes(&self, input: usize) -> bool {
@@ -125,59 +197,89 @@ impl Kernel for Conv3x3 {
 }
 
 impl Conv3x3 {
-    fn image(
+    /// A part on all threads of the pool.
+    fn together(&self, pool: &Pool, part: &Tiles, image: &[f32], room: &mut [f32], finish: Finish<'_>) {
+        let Tiles { tiling, taps, blocks, skipped, before } = part;
+        let (planes, count) = (&tiling.planes, tiling.count());
+        let [copied, numbers, sums] = self.room(tiling, self.outputs);
+        let (copied, room) = room.split_at_mut(copied);
+        let (numbers, room) = room.split_at_mut(numbers);
+        let sums = &mut room[..sums];
+        let (image, channel) = (&image[*skipped..], image.len() / self.channels);
+        planes.copy_image(pool, image, channel, &mut copied[..self.channels * planes.size()]);
+        let parts = Parts::new(&mut *numbers);
+        // A tile takes about as long as so many elements take to be copied.
+        let grain = GRAIN.div_ceil(4 * NUMBERS * count);
+        pool.split(self.channels, grain, |channels| {
+            Transform { tiling, planes: copied, channels, numbers: &parts }.dispatch();
+        });
+        // The sums over channels, for each number.
+        let out = Parts::new(&mut *sums);
+        let products = Products {
+            panels: &self.panels,
+            taps,
+            planes: numbers,
+            positions: count,
+            lines: Lines { line: count, pitch: count },
+            blocks: *blocks,
+            finish: Finish::new(Activation::Identity, &[], &out, count),
+        };
+        products.compute(pool);
+        let finish = Finish { start: finish.start + before, ..finish };
+        pool.split(self.outputs, grain, |rows| {
+            Outputs { tiling, sums, step: self.outputs * count, first: 0, rows, finish }.dispatch();
+        });
+    }
+
+    /// A part on this thread, some output channels at a time.
+    fn alone(&self, part: &Tiles, image: &[f32], finish: Finish<'_>) {
+        let [copied, numbers, sums] = self.room(&part.tiling, self.rows_alone(&part.tiling));
+        let lengths = [copied, numbers, sums, ALONE * self.panels.rows() * self.channels];
+        with_scratch(lengths, |room| self.alone_in(part, image, room, finish));
+    }
+
+    fn alone_in(
         &self,
-        cx: &KernelContext<'_>,
-        state: &State,
+        part: &Tiles,
         image: &[f32],
-        room: &mut [f32],
+        [copied, numbers, sums, room]: [&mut [f32]; 4],
         finish: Finish<'_>,
     ) {
-        let State { tiling, taps, blocks } = state;
-        let (planes, channels) = (&tiling.planes, self.channels);
-        let [copied, numbers, sums] = self.room(tiling);
-        let (copied, room) = room.split_at_mut(copied);
-        let (numbers, sums) = room[..numbers + sums].split_at_mut(numbers);
-        let size = planes.size();
-        planes.copy_image(cx.pool, image, &mut copied[..channels * size]);
-        let copied = &*copied;
-        for lines in tiling.parts() {
-            let count = tiling.count(&lines);
-            // A tile takes about as long as so many elements take to be copied.
-            let grain = GRAIN.div_ceil(4 * NUMBERS * count);
-            let parts = Parts::new(&mut *numbers);
-            cx.pool.split(channels, grain, |range| {
-                for channel in range {
-                    // SAFETY: rows of different channels and numbers do not overlap.
-                    let row = |i: usize| unsafe {
-                        parts.get((i * channels + channel) * count..(i * channels + channel + 1) * count)
-                    };
-                    let out = std::array::from_fn(row);
-                    let planes = &copied[channel * size..];
-                    Transform { tiling, lines: lines.clone(), planes, out }.dispatch();
-                }
-            });
-            let taps = taps.iter().find(|taps| taps.get(1).is_none_or(|&tap| tap == count));
-            let Some(taps) = taps else { return };
-            // The sums over channels, for each number.
+        let Tiles { tiling, taps, skipped, before, .. } = part;
+        let (planes, count) = (&tiling.planes, tiling.count());
+        let (image, channel) = (&image[*skipped..], image.len() / self.channels);
+        let out = &mut copied[..self.channels * planes.size()];
+        CopyPlanes { planes, image, channel, first: 0, out }.dispatch();
+        let parts = Parts::new(&mut *numbers);
+        Transform { tiling, planes: copied, channels: 0..self.channels, numbers: &parts }.dispatch();
+        let finish = Finish { start: finish.start + before, ..finish };
+        let each = self.rows_alone(tiling);
+        let step = tiling.step(each);
+        for first in (0..self.outputs).step_by(each) {
+            let rows = first..(first + each).min(self.outputs);
             let out = Parts::new(&mut *sums);
-            let products = Products {
-                panels: &self.panels,
-                taps,
-                planes: &numbers[..NUMBERS * channels * count],
-                positions: count,
-                lines: Lines { line: count, pitch: count },
-                blocks: *blocks,
-                finish: Finish::new(Activation::Identity, &[], &out, count),
-            };
-            products.compute(cx.pool);
-            let sums = &*sums;
-            cx.pool.split(self.outputs, grain, |range| {
-                for row in range {
-                    let sums = std::array::from_fn(|i| &sums[(i * self.outputs + row) * count..]);
-                    Outputs { tiling, lines: lines.clone(), sums, row, finish }.dispatch();
-                }
-            });
+            for (i, numbers) in numbers.chunks_exact(tiling.step(self.channels)).enumerate() {
+                let product = Block {
+                    panels: self.panels.from(i, rows.start),
+                    taps,
+                    planes: numbers,
+                    columns: 0..count,
+                    lines: Lines { line: count, pitch: count },
+                    rows: 0..rows.len(),
+                    finish: Finish { start: i * step, ..Finish::new(Activation::Identity, &[], &out, count) },
+                    room: &mut *room,
+                };
+                product.dispatch();
+            }
+            Outputs { tiling, sums, step, first, rows, finish }.dispatch();
         }
     }
+}
+
+/// Cuts so many lines into a share for each thread, and these into parts of so many.
+fn cut(lines: usize, shares: usize, part: usize) -> impl Iterator<Item = Range<usize>> {
+    let share = move |i: usize| lines * i / shares..lines * (i + 1) / shares;
+    (0..shares).map(share).flat_map(move |share| {
+        share.clone().step_by(part).map(move |start| start..(start + part).min(share.end))
+    })
 }

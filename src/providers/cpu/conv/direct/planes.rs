@@ -161,10 +161,11 @@ impl Planes {
         self.image[0] * self.image[1]
     }
 
-    /// Copies the channels of an image on all threads of the pool, plane by plane; what lies outside the image is 0.
-    pub(super) fn copy_image(&self, pool: &Pool, image: &[f32], out: &mut [f32]) {
+    /// Copies the channels of an image, so many elements from one to the next, on all threads of the pool, plane by
+    /// plane; what lies outside the image is 0.
+    pub(super) fn copy_image(&self, pool: &Pool, image: &[f32], channel: usize, out: &mut [f32]) {
         split_mut(pool, out, self.plane, GRAIN.div_ceil(self.plane.max(1)), |range, out| {
-            CopyPlanes { planes: self, image, first: range.start, out }.dispatch();
+            CopyPlanes { planes: self, image, channel, first: range.start, out }.dispatch();
         });
     }
 
@@ -263,6 +264,8 @@ fn every_second<const N: usize>(image: &[f32], start: usize, to: &mut [f32]) {
 pub(super) struct CopyPlanes<'a> {
     pub(super) planes: &'a Planes,
     pub(super) image: &'a [f32],
+    /// Elements from a channel to the next.
+    pub(super) channel: usize,
     pub(super) first: usize,
     pub(super) out: &'a mut [f32],
 }
@@ -272,11 +275,11 @@ impl SimdOp for CopyPlanes<'_> {
 
     #[inline(always)]
     fn eval<I: Isa>(self, isa: I) {
-        let CopyPlanes { planes, image, first, out } = self;
+        let CopyPlanes { planes, image, channel: step, first, out } = self;
         let masks = Masks::new(isa);
         for (i, plane) in (first..).zip(out.chunks_exact_mut(planes.plane)) {
             let (channel, phase) = (i / planes.phases.len(), i % planes.phases.len());
-            let image = &image[channel * planes.image()..][..planes.image()];
+            let image = &image[channel * step..][..planes.image()];
             planes.copy_plane(isa, &masks, image, phase, plane, Some(0.0));
         }
     }

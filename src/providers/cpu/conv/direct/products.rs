@@ -1,4 +1,4 @@
-//! The products of panels with planes on all threads: cut into blocks of rows and positions.
+//! The products of panels with planes: cut into blocks of rows and positions, on all threads or on one.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ use super::tile::{ALONE, Block, Lines, VECTORS};
 /// Multiplications worth handing to another thread: about 5 µs of work.
 pub(super) const GRAIN: usize = 1 << 18;
 /// Elements of the weight that stay in a processor's own cache beside what they are multiplied with.
-const CACHED: usize = 48 * 1024;
+pub(super) const CACHED: usize = 48 * 1024;
 
 /// How a product is cut into blocks, each for one thread: so many by rows of a group and by positions.
 #[derive(Clone, Copy)]
@@ -29,15 +29,22 @@ pub(super) struct Blocks {
 }
 
 impl Blocks {
-    /// Enough blocks for all threads, if there is work for them.
+    /// Enough blocks for all threads, if there is work for them; `residual`: whether something is added to the sums.
     /// `unit` rows are a panel's; groups, rows of a group and depth are those of all panels.
-    pub(super) fn new(unit: usize, [groups, m, k]: [usize; 3], positions: usize, threads: usize) -> Self {
-        let wanted = (groups * m * positions * k / GRAIN).clamp(1, threads * 4).div_ceil(groups);
+    pub(super) fn new(
+        unit: usize,
+        [groups, m, k]: [usize; 3],
+        positions: usize,
+        threads: usize,
+        residual: bool,
+    ) -> Self {
+        let most = if threads == 1 { 1 } else { threads * 4 };
+        let wanted = (groups * m * positions * k / GRAIN).clamp(1, most).div_ceil(groups);
         let (panels, tiles) = (m.div_ceil(unit), (positions / tile_width()).max(1));
-        // With more outputs than inputs each thread has channels of its own, which a depthwise convolution often
-        // takes on; also where that spares it more of the weight than the other spares it of the image. Else it has
-        // positions of its own, and need not read what another thread wrote.
-        let by_rows = m > k || m > positions;
+        // Each thread has positions of its own and need not read what another thread wrote; or channels, where that
+        // spares it more of the weight than the other spares it of the image, and also where there are more outputs
+        // than inputs, which a depthwise convolution often takes on, unless a residual ends a block of layers.
+        let by_rows = m > k.min(positions) && !(residual && m <= positions && m * k <= CACHED);
         let each = wanted.min(threads);
         let (mut rows, mut columns) = if by_rows { (each.min(panels), 1) } else { (1, each.min(tiles)) };
         while rows * columns < wanted {
@@ -61,26 +68,32 @@ impl Blocks {
     pub(super) fn split(
         self,
         pool: &Pool,
-        [groups, m, k]: [usize; 3],
+        shape: [usize; 3],
         positions: usize,
         body: impl Fn(&mut dyn Iterator<Item = At>) + Sync,
     ) {
-        let each = self.rows * self.columns;
-        let (unit, width) = (self.unit, tile_width());
-        let at = |i: usize| {
-            let (group, i) = (i / each, i % each);
-            let (row, column) = match self.by_rows {
-                true => (i / self.columns, i % self.columns),
-                false => (i % self.rows, i / self.rows),
-            };
-            At {
-                group,
-                rows: part(m, m.div_ceil(unit), unit, row, self.rows),
-                columns: part(positions, positions / width, width, column, self.columns),
-            }
-        };
-        let work = (m * positions * k / each).max(1);
-        pool.split(groups * each, GRAIN.div_ceil(work), |range| body(&mut range.map(at)));
+        let [groups, m, k] = shape;
+        let work = (m * positions * k / (self.rows * self.columns)).max(1);
+        pool.split(groups * self.rows * self.columns, GRAIN.div_ceil(work), |range| {
+            body(&mut range.map(|i| self.at(shape, positions, i)));
+        });
+    }
+
+    /// All of them.
+    fn list(self, shape: [usize; 3], positions: usize) -> impl Iterator<Item = At> {
+        (0..shape[0] * self.rows * self.columns).map(move |i| self.at(shape, positions, i))
+    }
+
+    fn at(self, [_, m, _]: [usize; 3], positions: usize, i: usize) -> At {
+        let Blocks { rows, columns, unit, by_rows } = self;
+        let width = tile_width();
+        let (group, i) = (i / (rows * columns), i % (rows * columns));
+        let (row, column) = if by_rows { (i / columns, i % columns) } else { (i % rows, i / rows) };
+        At {
+            group,
+            rows: part(m, m.div_ceil(unit), unit, row, rows),
+            columns: part(positions, positions / width, width, column, columns),
+        }
     }
 }
 
@@ -118,26 +131,40 @@ pub(super) struct Products<'a> {
 }
 
 impl Products<'_> {
+    /// Elements of room that a thread needs for products with these panels.
+    pub(super) fn room(panels: &Panels) -> usize {
+        let [_, _, k] = panels.shape();
+        ALONE * panels.rows() * k
+    }
+
+    /// On all threads of the pool.
     pub(super) fn compute(&self, pool: &Pool) {
-        let &Products { panels, taps, planes, positions, lines, finish, .. } = self;
-        let [groups, m, k] = panels.shape();
-        let group = planes.len() / groups;
-        self.blocks.split(pool, [groups, m, k], positions, |blocks| {
-            with_scratch([ALONE * panels.rows() * taps.len()], |[room]: [&mut [f32]; 1]| {
-                for At { group: g, rows, columns } in blocks {
-                    let block = Block {
-                        panels: panels.from(g, rows.start),
-                        taps,
-                        planes: &planes[g * group..][..group],
-                        columns,
-                        lines,
-                        rows: g * m + rows.start..g * m + rows.end,
-                        finish,
-                        room: &mut *room,
-                    };
-                    block.dispatch();
-                }
+        self.blocks.split(pool, self.panels.shape(), self.positions, |blocks| {
+            with_scratch([Self::room(self.panels)], |[room]: [&mut [f32]; 1]| {
+                blocks.for_each(|at| self.block(at, room));
             });
         });
+    }
+
+    /// On this thread.
+    pub(super) fn compute_alone(&self, room: &mut [f32]) {
+        self.blocks.list(self.panels.shape(), self.positions).for_each(|at| self.block(at, room));
+    }
+
+    fn block(&self, At { group, rows, columns }: At, room: &mut [f32]) {
+        let &Products { panels, taps, planes, lines, finish, .. } = self;
+        let [groups, m, _] = panels.shape();
+        let size = planes.len() / groups;
+        let block = Block {
+            panels: panels.from(group, rows.start),
+            taps,
+            planes: &planes[group * size..][..size],
+            columns,
+            lines,
+            rows: group * m + rows.start..group * m + rows.end,
+            finish,
+            room,
+        };
+        block.dispatch();
     }
 }

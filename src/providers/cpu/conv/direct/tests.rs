@@ -6,7 +6,7 @@ use rten_simd::ops::BitOps;
 use super::super::super::testing::{checksum, ramp};
 use super::super::tests::{CASES, Case};
 use super::finish::LONGEST;
-use super::planes::CopyPlanes;
+use super::planes::{CopyPlanes, Planes};
 use super::tile::{Block, VECTORS};
 use super::*;
 use crate::ops::activation::Activation;
@@ -72,13 +72,14 @@ fn convolve<I: Isa>(isa: I, case: &Case) -> Option<Vec<f32>> {
         work.eval(isa);
         return Some(y);
     }
-    let (m, taps) = (rows / groups, taps(&planes, case.w[1]));
+    let (m, taps) = (rows / groups, tiles::taps(&planes, case.w[1]));
     let panels = Panels::new(&w, tile::rows_of(isa), groups, m, taps.len(), &Pool::new(2));
     for image in 0..images {
         let data = &x[image * channels * planes.image()..][..channels * planes.image()];
         let mut room = vec![99.0; channels * planes.size()];
         if planes.copied() {
-            CopyPlanes { planes: &planes, image: data, first: 0, out: &mut room }.eval(isa);
+            CopyPlanes { planes: &planes, image: data, channel: planes.image(), first: 0, out: &mut room }
+                .eval(isa);
         }
         let source = if planes.copied() { &room } else { data };
         for g in 0..groups {
@@ -129,37 +130,29 @@ fn convolve3x3<I: Isa>(isa: I, case: &Case) -> Option<Vec<f32>> {
     for (image, data) in x.chunks_exact(channels * tiling.planes.image()).enumerate() {
         let mut room = vec![99.0; channels * size + LONGEST];
         let out = &mut room[..channels * size];
-        CopyPlanes { planes: &tiling.planes, image: data, first: 0, out }.eval(isa);
-        for lines in tiling.parts() {
-            let count = tiling.count(&lines);
-            let mut numbers = vec![99.0; NUMBERS * channels * count];
-            for channel in 0..channels {
-                let mut rows = numbers.chunks_exact_mut(count).skip(channel).step_by(channels);
-                let out = std::array::from_fn(|_| rows.next().unwrap());
-                let planes = &room[channel * size..];
-                Transform { tiling: &tiling, lines: lines.clone(), planes, out }.eval(isa);
-            }
-            let mut sums = vec![99.0; NUMBERS * m * count + LONGEST];
-            let parts = Parts::new(&mut sums);
-            for number in 0..NUMBERS {
-                let block = Block {
-                    panels: panels.from(number, 0),
-                    taps: &(0..channels).map(|c| c * count).collect::<Vec<_>>(),
-                    planes: &numbers[number * channels * count..][..channels * count],
-                    columns: 0..count,
-                    lines: tile::Lines { line: count, pitch: count },
-                    rows: 0..m,
-                    finish: Finish { out: &parts, start: number * m * count, columns: count, ..plain },
-                    room: &mut vec![0.0; 16 * channels],
-                };
-                block.eval(isa);
-            }
-            for row in 0..m {
-                let sums = std::array::from_fn(|i| &sums[(i * m + row) * count..]);
-                let finish = Finish { bias: Some(&bias), start: image * m * columns, ..plain };
-                Outputs { tiling: &tiling, lines: lines.clone(), sums, row, finish }.eval(isa);
-            }
+        CopyPlanes { planes: &tiling.planes, image: data, channel: tiling.planes.image(), first: 0, out }
+            .eval(isa);
+        let count = tiling.count();
+        let mut numbers = vec![99.0; NUMBERS * channels * count];
+        let parts = Parts::new(&mut numbers);
+        Transform { tiling: &tiling, planes: &room, channels: 0..channels, numbers: &parts }.eval(isa);
+        let mut sums = vec![99.0; NUMBERS * m * count + LONGEST];
+        let parts = Parts::new(&mut sums);
+        for number in 0..NUMBERS {
+            let block = Block {
+                panels: panels.from(number, 0),
+                taps: &(0..channels).map(|c| c * count).collect::<Vec<_>>(),
+                planes: &numbers[number * channels * count..][..channels * count],
+                columns: 0..count,
+                lines: tile::Lines { line: count, pitch: count },
+                rows: 0..m,
+                finish: Finish { out: &parts, start: number * m * count, columns: count, ..plain },
+                room: &mut vec![0.0; 16 * channels],
+            };
+            block.eval(isa);
         }
+        let finish = Finish { bias: Some(&bias), start: image * m * columns, ..plain };
+        Outputs { tiling: &tiling, sums: &sums, step: m * count, first: 0, rows: 0..m, finish }.eval(isa);
     }
     Some(y)
 }

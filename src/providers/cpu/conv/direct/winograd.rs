@@ -20,10 +20,6 @@ use super::planes::Planes;
 
 /// The numbers of a tile.
 pub(super) const NUMBERS: usize = 16;
-/// Tiles that are worked on at a time: what they become fits into the caches, and a product has enough
-/// columns.
-const TILES: usize = 256;
-
 /// Whether there are fewer multiplications in the end: transforming tiles takes time for each channel, which
 /// products over many channels win back.
 pub(super) fn pays_off(channels: usize, outputs: usize) -> bool {
@@ -77,8 +73,6 @@ pub(super) struct Tiling {
     /// Rows and columns of tiles, and of outputs.
     tiles: [usize; 2],
     output: [usize; 2],
-    /// Rows of tiles at a time.
-    lines: usize,
 }
 
 impl Tiling {
@@ -88,36 +82,30 @@ impl Tiling {
         let tiles = output.map(|n| n.div_ceil(2));
         let window =
             Geometry { kernel: vec![4, 4], strides: vec![2, 2], output: tiles.to_vec(), ..g.clone() };
-        let planes = Planes::unlimited(&window)?;
-        let parts = (tiles[0] * tiles[1]).div_ceil(TILES).min(tiles[0]);
-        Some(Tiling { planes, tiles, output, lines: tiles[0].div_ceil(parts) })
+        Some(Tiling { planes: Planes::unlimited(&window)?, tiles, output })
     }
 
-    /// Tiles at a time.
-    pub(super) fn columns(&self) -> usize {
-        self.lines * self.tiles[1]
+    /// Elements from a number's matrix of so many rows to the next: all of them at once are in different sets of a
+    /// cache, which an address's last twelve bits tell.
+    pub(super) fn step(&self, rows: usize) -> usize {
+        (rows * self.count()).next_multiple_of(1024) + 2 * LONGEST
     }
 
-    /// The ranges of rows of tiles that are worked on one after the other.
-    pub(super) fn parts(&self) -> impl Iterator<Item = Range<usize>> {
-        let (all, lines) = (self.tiles[0], self.lines);
-        (0..all).step_by(lines).map(move |first| first..(first + lines).min(all))
-    }
-
-    /// The number of tiles in some rows.
-    pub(super) fn count(&self, lines: &Range<usize>) -> usize {
-        lines.len() * self.tiles[1]
+    /// The number of tiles.
+    pub(super) fn count(&self) -> usize {
+        self.tiles[0] * self.tiles[1]
     }
 }
 
-/// Turns the tiles of one channel into numbers.
+/// Turns the tiles of channels into numbers.
 pub(super) struct Transform<'a> {
     pub(super) tiling: &'a Tiling,
-    pub(super) lines: Range<usize>,
-    /// The planes of the channel, and a vector more.
+    /// The planes of all channels, and a vector more.
     pub(super) planes: &'a [f32],
-    /// For each number, the channel's row of the matrix.
-    pub(super) out: [&'a mut [f32]; NUMBERS],
+    /// The channels to transform.
+    pub(super) channels: Range<usize>,
+    /// For each number, a matrix of a row for each channel.
+    pub(super) numbers: &'a Parts<'a, f32>,
 }
 
 impl SimdOp for Transform<'_> {
@@ -125,14 +113,30 @@ impl SimdOp for Transform<'_> {
 
     #[inline(always)]
     fn eval<I: Isa>(self, isa: I) {
-        let ops = isa.f32();
         let masks = Masks::new(isa);
+        let (size, count) = (self.tiling.planes.size(), self.tiling.count());
+        let of_number = self.numbers.len() / NUMBERS;
+        for channel in self.channels.clone() {
+            // SAFETY: rows of different channels and numbers do not overlap.
+            let row = |i: usize| unsafe {
+                let start = i * of_number + channel * count;
+                self.numbers.get(start..start + count)
+            };
+            self.channel(isa, &masks, &self.planes[channel * size..], std::array::from_fn(row));
+        }
+    }
+}
+
+impl Transform<'_> {
+    #[inline(always)]
+    fn channel<I: Isa>(&self, isa: I, masks: &Masks<I>, planes: &[f32], out: [&mut [f32]; NUMBERS]) {
+        let ops = isa.f32();
         let Planes { taps, pitch, .. } = &self.tiling.planes;
-        let width = self.tiling.tiles[1];
+        let [lines, width] = self.tiling.tiles;
         let mut done = 0;
-        for y in self.lines.clone() {
+        for y in 0..lines {
             for x in (0..width).step_by(ops.len()) {
-                let from = &self.planes[y * pitch + x..];
+                let from = &planes[y * pitch + x..];
                 let len = ops.len().min(width - x);
                 let mut rows = [[ops.zero(); 4]; 4];
                 for j in 0..4 {
@@ -144,7 +148,7 @@ impl SimdOp for Transform<'_> {
                 }
                 for (i, row) in rows.into_iter().enumerate() {
                     for (j, number) in self::tile(isa, row).into_iter().enumerate() {
-                        let out = &mut self.out[i * 4 + j][done..done + len];
+                        let out = &mut out[i * 4 + j][done..done + len];
                         // SAFETY: the mask has as many elements as the slice.
                         unsafe { ops.store_ptr_mask(number, out.as_mut_ptr(), masks.first(len)) };
                     }
@@ -162,13 +166,16 @@ fn tile<I: Isa>(isa: I, [a, b, c, d]: [I::F32; 4]) -> [I::F32; 4] {
     [ops.sub(a, c), ops.add(b, c), ops.sub(c, b), ops.sub(b, d)]
 }
 
-/// Turns the sums of one output channel into outputs.
+/// Turns the sums of output channels into outputs.
 pub(super) struct Outputs<'a> {
     pub(super) tiling: &'a Tiling,
-    pub(super) lines: Range<usize>,
-    /// For each number, the channel's row of the matrix, and a vector more.
-    pub(super) sums: [&'a [f32]; NUMBERS],
-    pub(super) row: usize,
+    /// For each number, a matrix of a row for each channel from the `first` on; and a vector more.
+    pub(super) sums: &'a [f32],
+    /// Elements from a number's matrix to the next.
+    pub(super) step: usize,
+    pub(super) first: usize,
+    /// The channels to write.
+    pub(super) rows: Range<usize>,
     pub(super) finish: Finish<'a>,
 }
 
@@ -177,24 +184,36 @@ impl SimdOp for Outputs<'_> {
 
     #[inline(always)]
     fn eval<I: Isa>(self, isa: I) {
+        let masks = Masks::new(isa);
+        for row in self.rows.clone() {
+            self.row(isa, &masks, row);
+        }
+    }
+}
+
+impl Outputs<'_> {
+    #[inline(always)]
+    fn row<I: Isa>(&self, isa: I, masks: &Masks<I>, row: usize) {
         let ops = isa.f32();
         let len = ops.len();
-        let masks = Masks::new(isa);
         let [height, width] = self.tiling.output;
-        let bias = ops.splat(self.finish.bias.map_or(0.0, |bias| bias[self.row]));
-        let rows = 2 * self.lines.start..(2 * self.lines.end).min(height);
-        let at = self.finish.start + self.row * self.finish.columns + rows.start * width;
+        let count = self.tiling.count();
+        let first = (row - self.first) * count;
+        let sums: [&[f32]; NUMBERS] = std::array::from_fn(|i| &self.sums[i * self.step + first..]);
+        let bias = ops.splat(self.finish.bias.map_or(0.0, |bias| bias[row]));
+        let at = self.finish.start + row * self.finish.columns;
         // SAFETY: every part of an output channel is computed once.
-        let out = unsafe { self.finish.out.get(at..at + rows.len() * width) };
+        let out = unsafe { self.finish.out.get(at..at + height * width) };
+        let [lines, tiles] = self.tiling.tiles;
         let mut done = 0;
-        for y in self.lines.clone() {
-            for x in (0..self.tiling.tiles[1]).step_by(len) {
+        for y in 0..lines {
+            for x in (0..tiles).step_by(len) {
                 let mut columns = [[ops.zero(); 2]; 4];
                 for (j, column) in columns.iter_mut().enumerate() {
-                    let at = |i: usize| ops.load(&self.sums[i * 4 + j][done..]);
+                    let at = |i: usize| ops.load(&sums[i * 4 + j][done..]);
                     *column = self::outputs(isa, [at(0), at(1), at(2), at(3)]);
                 }
-                for i in 0..2.min(rows.end - 2 * y) {
+                for i in 0..2.min(height - 2 * y) {
                     let row = [columns[0][i], columns[1][i], columns[2][i], columns[3][i]];
                     let [even, odd] = self::outputs(isa, row);
                     let (mut evens, mut odds) = ([0.0; LONGEST], [0.0; LONGEST]);
@@ -204,7 +223,7 @@ impl SimdOp for Outputs<'_> {
                     for k in 0..LONGEST {
                         (both[2 * k], both[2 * k + 1]) = (evens[k], odds[k]);
                     }
-                    let line = &mut out[(2 * y + i - rows.start) * width..][..width];
+                    let line = &mut out[(2 * y + i) * width..][..width];
                     for start in [2 * x, 2 * x + len].into_iter().filter(|&start| start < width) {
                         let part = &mut line[start..(start + len).min(width)];
                         let mask = masks.first(part.len());
@@ -214,10 +233,10 @@ impl SimdOp for Outputs<'_> {
                         }
                     }
                 }
-                done += len.min(self.tiling.tiles[1] - x);
+                done += len.min(tiles - x);
             }
         }
-        self.finish.plane(isa, &masks, at, out);
+        self.finish.plane(isa, masks, at, out);
     }
 }
 

@@ -52,7 +52,7 @@ impl WordPlan {
         let whole = Layout::new(g, panels.shape()[1], channels, W::COUNT)?;
         let parts = Layout::parts(g, panels.shape(), channels, W::COUNT, threads);
         Some(WordPlan(parts.map(Share::Lines).unwrap_or_else(|| {
-            let blocks = Blocks::new(ROWS, panels.shape(), whole.positions, threads);
+            let blocks = Blocks::new(ROWS, panels.shape(), whole.positions, threads, false);
             Share::Blocks(Box::new(whole), blocks)
         })))
     }
