@@ -100,6 +100,11 @@ impl Activation {
 
     /// Reads the attributes `activation` and `activation_params`.
     pub(crate) fn read(a: &AttributeReader<'_>) -> Result<Self, OpError> {
-        Self::parse(a.string("activation", "")?, a.floats("activation_params")?.unwrap_or(&[]))
+        Self::read_from(a, ["activation", "activation_params"])
+    }
+
+    /// Reads attributes with these names.
+    pub(crate) fn read_from(a: &AttributeReader<'_>, [name, constants]: [&str; 2]) -> Result<Self, OpError> {
+        Self::parse(a.string(name, "")?, a.floats(constants)?.unwrap_or(&[]))
     }
 }

@@ -35,6 +35,65 @@ impl Operator for Conv {
     }
 }
 
+/// A pointwise convolution (weight: input 1, bias: input 2) with an activation, and a depthwise one of what it gives
+/// (weight: input 3, bias: input 4).
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ConvPair {
+    pub(crate) first: Activation,
+    pub(crate) second: Conv,
+}
+
+impl ConvPair {
+    /// Whether a depthwise convolution with such a window may be the second.
+    pub(crate) fn allows(window: &Window) -> bool {
+        let all = |list: &[i64], allowed: &[i64]| {
+            allowed.iter().any(|x| list.iter().all(|y| x == y)) && list.len() <= 2
+        };
+        window.kernel.len() == 2
+            && all(&window.kernel, &[3, 5])
+            && all(&window.strides, &[1, 2])
+            && all(&window.dilations, &[1])
+    }
+
+    fn parse(a: &super::AttributeReader<'_>) -> Result<Arc<dyn Operator>, OpError> {
+        let (window, group, activation) = (Window::read(a)?, read_group(a)?, Activation::read(a)?);
+        if !Self::allows(&window) {
+            let reason = format!(
+                "a kernel of {:?} with strides {:?} and dilations {:?} is not allowed; allowed are kernels of 3 x 3 and \
+                 5 x 5 with strides of 1 or 2",
+                window.kernel, window.strides, window.dilations
+            );
+            return Err(OpError::attribute("kernel_shape", reason));
+        }
+        let first = Activation::read_from(a, ["first_activation", "first_activation_params"])?;
+        Ok(Arc::new(ConvPair { first, second: Conv { window, group, activation } }))
+    }
+}
+
+impl Operator for ConvPair {
+    fn infer(&self, cx: &mut Infer<'_>) -> Result<(), OpError> {
+        let (Some(x), Some(w)) = (cx.shape_of_rank(0, 4)?, cx.shape_of_rank(1, 4)?) else { return Ok(()) };
+        cx.equal(1, "the channels of X that W1 takes", &x[1], &w[1])?;
+        for kernel in &w[2..] {
+            cx.equal(1, "the kernel of W1", &Dim::Known(1), kernel)?;
+        }
+        let between = [&[x[0].clone(), w[0].clone()], &x[2..]].concat();
+        let group = Dim::from(self.second.group);
+        if let Some(w) = cx.shape_of_rank(3, 4)? {
+            cx.equal(3, "its output channels, of which each has a group", &group, &w[0])?;
+            cx.equal(3, "its channels of a group", &Dim::Known(1), &w[1])?;
+        }
+        for bias in [2, 4] {
+            if let Some(bias_shape) = cx.shape_of_rank(bias, 1)? {
+                cx.equal(bias, "its length", &group, &bias_shape[0])?;
+            }
+        }
+        let shape = conv_shape(&self.second.window, self.second.group, cx, &between, 3)?;
+        cx.set_shape(0, shape);
+        Ok(())
+    }
+}
+
 /// The shape rule of a convolution of input 0 with the weight at input `weight`.
 pub(crate) fn infer_conv(
     window: &Window,
@@ -109,6 +168,15 @@ pub(super) const DECLARATIONS: &[Declaration] = &[
     }),
     Declaration::new("FusedConv", &[1], "X:T, W:T, B?:T, Z?:T -> Y:T", &[("T", Types::FLOAT)], parse_fused)
         .domain("com.microsoft"),
+    // What the fusions of this library make.
+    Declaration::new(
+        "ConvPair",
+        &[1],
+        "X:T, W1:T, B1?:T, W2:T, B2?:T -> Y:T",
+        &[("T", Types::FLOAT)],
+        ConvPair::parse,
+    )
+    .domain("rukh"),
 ];
 
 #[cfg(test)]

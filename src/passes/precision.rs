@@ -253,6 +253,10 @@ mod tests {
         fn prefers_bytes(&self) -> bool {
             false
         }
+
+        fn keeps_floats(&self) -> bool {
+            false
+        }
     }
 
     #[test]

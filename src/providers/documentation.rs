@@ -51,6 +51,7 @@ const NOTES: &[(&str, &str, &str)] = &[
     ("com.microsoft", "QAttention", "in float; without `do_rotary`, `past_present_share_buffer`"),
     ("com.microsoft", "QMoE", "`quant_type` int; without `use_sparse_mixer`"),
     ("rukh", "Attention", "made by fusions: ai.onnx's, where a mask of one column stands for all keys"),
+    ("rukh", "ConvPair", "made by fusions: a pointwise FusedConv and a depthwise one of its outputs"),
     ("rukh", "Lookup", "made by fusions: what is computed of each byte of a tensor, as a table"),
     ("rukh", "MatMul", "made by fusions: FusedMatMul with a bias, a residual and an activation"),
     ("rukh", "QLinearConv", "made by fusions: ai.onnx's, whose outputs QLinearAdd adds to a residual"),

@@ -33,6 +33,7 @@ impl Evaluate for CpuEvaluate<'_> {
 struct NodesOf<'a> {
     pool: &'a Pool,
     on_device: bool,
+    precision: ElementType,
 }
 
 impl Target for NodesOf<'_> {
@@ -59,6 +60,10 @@ impl Target for NodesOf<'_> {
 
     fn prefers_bytes(&self) -> bool {
         !self.on_device
+    }
+
+    fn keeps_floats(&self) -> bool {
+        self.precision == ElementType::F32
     }
 }
 
@@ -87,12 +92,13 @@ pub(super) fn open(
         Optimization::All => Some(Weights::Quantized),
     };
     passes::canonicalise(&mut graph, &model.functions, optimize, &evaluate)?;
+    let precision = precision(options)?;
+    let target = NodesOf { pool: &pool, on_device: device.is_some(), precision };
     if options.optimization == Optimization::All {
-        passes::fuse(&mut graph, &NodesOf { pool: &pool, on_device: device.is_some() }, &evaluate)?;
+        passes::fuse(&mut graph, &target, &evaluate)?;
     }
-    let half = precision(options)?;
-    if half != ElementType::F32 {
-        passes::lower(&mut graph, half, &NodesOf { pool: &pool, on_device: device.is_some() })?;
+    if precision != ElementType::F32 {
+        passes::lower(&mut graph, precision, &target)?;
     }
     let (inputs, outputs) = ports(&graph, &declared)?;
     let tuned = device.clone().filter(|provider| provider.tuner().is_enabled());

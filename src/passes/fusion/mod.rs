@@ -12,6 +12,7 @@ mod gelu;
 mod group_norm;
 mod layer_norm;
 mod moves;
+mod pair;
 mod quantized;
 mod rewriter;
 mod scale;
@@ -43,6 +44,9 @@ pub(crate) trait Target {
 
     /// Whether products of 8-bit integers are its fastest.
     fn prefers_bytes(&self) -> bool;
+
+    /// Whether what the model computes in `f32` stays in `f32`.
+    fn keeps_floats(&self) -> bool;
 }
 
 /// Looks for its pattern with the node as the last one; tells whether it replaced it.
@@ -71,6 +75,7 @@ const RULES: &[Rule] = &[
     layer_norm::skip,
     epilogue::residual,
     epilogue::activation,
+    pair::depthwise,
 ];
 
 /// Fuses what the target can run fused, in subgraphs as well. Types and shapes must be inferred; they are

@@ -26,6 +26,11 @@ impl<'a> Rewriter<'a> {
         Rewriter { graph, target, evaluate, producers, uses, unknowns: Unknowns::apart() }
     }
 
+    /// Whether what is computed in `f32` stays in `f32`.
+    pub(super) fn keeps_floats(&self) -> bool {
+        self.target.keeps_floats()
+    }
+
     pub(super) fn node(&self, id: NodeId) -> &Node {
         self.graph.node(id)
     }

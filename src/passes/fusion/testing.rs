@@ -36,6 +36,10 @@ impl Target for CpuTarget {
     fn prefers_bytes(&self) -> bool {
         true
     }
+
+    fn keeps_floats(&self) -> bool {
+        true
+    }
 }
 
 /// A provider without any operator.
@@ -47,6 +51,10 @@ impl Target for Nothing {
     }
 
     fn prefers_bytes(&self) -> bool {
+        true
+    }
+
+    fn keeps_floats(&self) -> bool {
         true
     }
 }

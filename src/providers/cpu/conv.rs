@@ -28,6 +28,7 @@ pub(super) use patches::{PatchTable, Patches};
 pub(super) const KERNELS: &[Entry] = &[
     Entry::new("Conv", build),
     Entry::new("FusedConv", build).domain("com.microsoft"),
+    Entry::new("ConvPair", build_pair).domain("rukh"),
     Entry::new("ConvTranspose", transpose::build),
     Entry::new("DeformConv", deform::build),
 ];
@@ -60,6 +61,13 @@ fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
         };
         Ok(CpuKernel::Tensor(Box::new(general::ConvKernel::<T> { op, packed })))
     }, else Err(node.no_kernel()))
+}
+
+fn build_pair(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
+    match node.input(0) {
+        Some(ElementType::F32) => Ok(CpuKernel::Tensor(Box::new(direct::PairConv::new(node)?))),
+        _ => Err(node.no_kernel()),
+    }
 }
 
 #[cfg(test)]

@@ -88,7 +88,7 @@ impl Depthwise<'_> {
         for output in self.outputs.clone() {
             let (row, at) = self.place(output);
             // SAFETY: each plane of the output is computed once.
-            let out = unsafe { self.finish.out.get(at..at + self.finish.columns) };
+            let out = unsafe { self.finish.out.get(at..at + square.outputs()) };
             let lines = Lines {
                 shape: *square,
                 image: &self.images[output / self.multiplier * image..][..image],

@@ -115,6 +115,12 @@ impl ChannelLanes {
         (outputs - 1) * self.stride + (self.kernel[0] - 1) * self.dilations[0] + 1
     }
 
+    /// Elements of the two rooms that a thread needs.
+    pub(super) fn rooms(&self) -> [usize; 2] {
+        let sums = (self.band * self.output[1]).next_multiple_of(TURNED);
+        [self.lines(self.band) * self.pitch * VECTOR, sums * VECTOR]
+    }
+
     /// Convolves all channels on all threads of the pool.
     pub(in crate::providers::cpu) fn convolve<T: LaneElement>(
         &self,
@@ -123,33 +129,38 @@ impl ChannelLanes {
     ) {
         let ([height, width], [lines, line]) = (self.image, self.output);
         let blocks = all.channels.div_ceil(VECTOR);
-        let taps = self.kernel[0] * self.kernel[1];
+        let work = lines * line * self.kernel[0] * self.kernel[1] + height * width;
+        pool.split(all.images * blocks, GRAIN.div_ceil(work), |range| {
+            with_scratch(self.rooms(), |rooms| self.blocks(all, range, rooms));
+        });
+    }
+
+    /// Convolves sixteen channels of images at a time: some of all such blocks.
+    pub(super) fn blocks<T: LaneElement>(
+        &self,
+        all: &ChannelImages<'_, T>,
+        range: Range<usize>,
+        [image, sums]: [&mut [f32]; 2],
+    ) {
+        let ([height, width], [lines, line]) = (self.image, self.output);
+        let blocks = all.channels.div_ceil(VECTOR);
         let planes = all.images * all.channels;
         assert!(
             all.x.len() >= planes * height * width
                 && all.out.len() >= planes * lines * line
-                && all.kernels.len() >= blocks * taps * VECTOR
+                && all.kernels.len() >= blocks * self.kernel[0] * self.kernel[1] * VECTOR
                 && all.bias.is_none_or(|bias| bias.len() >= all.channels)
                 && T::available()
         );
-        let work = lines * line * taps + height * width;
-        let lengths = [
-            self.lines(self.band) * self.pitch * VECTOR,
-            (self.band * line).next_multiple_of(TURNED) * VECTOR,
-        ];
-        pool.split(all.images * blocks, GRAIN.div_ceil(work), |range| {
-            with_scratch(lengths, |[image, sums]: [&mut [f32]; 2]| {
-                image.fill(0.0);
-                for i in range {
-                    let (first, block) = (i / blocks * all.channels, i % blocks);
-                    let channels = block * VECTOR..((block + 1) * VECTOR).min(all.channels);
-                    for start in (0..lines).step_by(self.band) {
-                        let band = start..(start + self.band).min(lines);
-                        self.band(all, first, channels.clone(), band, image, sums);
-                    }
-                }
-            });
-        });
+        image.fill(0.0);
+        for i in range {
+            let (first, block) = (i / blocks * all.channels, i % blocks);
+            let channels = block * VECTOR..((block + 1) * VECTOR).min(all.channels);
+            for start in (0..lines).step_by(self.band) {
+                let band = start..(start + self.band).min(lines);
+                self.band(all, first, channels.clone(), band, image, sums);
+            }
+        }
     }
 
     /// Convolves for some output lines channels of the image whose first plane is `first`.
@@ -191,7 +202,7 @@ impl ChannelLanes {
             // SAFETY: each output is computed once.
             *to = unsafe { all.out.get(start..start + outputs) }.as_mut_ptr();
         }
-        // SAFETY: the instructions were asserted in `convolve`; lanes have as many outputs, or none.
+        // SAFETY: the instructions were asserted in `blocks`; lanes have as many outputs, or none.
         unsafe {
             T::turn(self, &from, &mut image[begin * self.pitch * VECTOR..]);
             if self.stride == 1 {

@@ -41,6 +41,11 @@ impl Square {
         self.image[0] * self.image[1]
     }
 
+    /// Outputs of a plane.
+    pub(super) fn outputs(&self) -> usize {
+        self.output[0] * self.output[1]
+    }
+
     /// Elements of a kernel.
     pub(super) fn taps(&self) -> usize {
         self.kernel * self.kernel
