@@ -81,6 +81,9 @@ impl Conv3x3 {
 
     /// `None` for images without elements, or outputs without.
     fn state(&self, g: &Geometry, images: usize) -> Option<State> {
+        if g.input.contains(&0) || g.output.contains(&0) {
+            return None;
+        }
         let shares = share::threads_of_image(images, self.threads);
         let alone = self.lines_alone(g, shares);
         let (shares, threads) = if alone.is_some() { (shares, 1) } else { (1, self.threads) };
@@ -94,7 +97,7 @@ impl Conv3x3 {
             let blocks = Blocks::new(self.panels.rows(), self.panels.shape(), count, threads, false);
             Some(Tiles { tiling, taps, blocks, skipped, before })
         };
-        let parts = cut(lines, shares, alone.unwrap_or((TILES / across.max(1)).max(1)));
+        let parts = cut(lines, shares, alone.unwrap_or((TILES / across).max(1)));
         Some(State { parts: parts.map(tiles).collect::<Option<_>>()?, alone: alone.is_some() })
     }
 
