@@ -1,7 +1,8 @@
 //! Convolution, with bias, residual and activation fused.
 //!
 //! `f32` with constant weights over one or two axes goes through `direct`: products in registers that read
-//! the image where it lies, or for kernels of 3 × 3 through Winograd's algorithm; bfloat16 likewise, see `half`.
+//! the image where it lies, or for kernels of 3 × 3 through Winograd's algorithm, or two convolutions as one;
+//! bfloat16 likewise, see `half`.
 //! Everything else goes through `general`.
 
 mod deform;
