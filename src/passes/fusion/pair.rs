@@ -24,9 +24,9 @@ pub(super) fn depthwise(rw: &mut Rewriter<'_>, root: NodeId) -> Option<()> {
     let between = rw.input(root, 0)?;
     let node = rw.private(between, "Conv").or_else(|| rw.private(between, FUSED))?;
     let first = convolution(rw, node)?;
-    let &[_, 1.., 1, 1] = rw.constant(rw.input(node, 1)?)?.shape() else { return None };
+    let &[_, channels, 1, 1] = rw.constant(rw.input(node, 1)?)?.shape() else { return None };
     let padded = matches!(&first.window.padding, Padding::Explicit(pads) if pads.iter().any(|&pad| pad != 0));
-    if first.group != 1 || padded || first.window.strides.iter().any(|&stride| stride != 1) {
+    if channels == 0 || first.group != 1 || padded || first.window.strides.iter().any(|&stride| stride != 1) {
         return None;
     }
     let inputs = [(node, 0), (node, 1), (node, 2), (root, 1), (root, 2)].map(|(id, i)| rw.input(id, i));

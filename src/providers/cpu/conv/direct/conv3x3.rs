@@ -1,5 +1,5 @@
 //! The convolution whose steps `winograd` computes: tiles to numbers, products, sums to outputs. Threads have rows of
-//! tiles for all three, or, where the image has too few, all threads do one step after the other.
+//! tiles for all three, or, where the image has too few or the weight is large, all threads do one step after the other.
 
 use std::ops::Range;
 

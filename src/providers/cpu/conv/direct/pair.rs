@@ -24,7 +24,7 @@ use super::share::{self, Part};
 use super::tile::{ALONE, Block, Lines, panel_rows};
 
 /// Elements between the convolutions that are worked on at a time, as many as fit into a processor's own cache beside
-/// what they are made of: of so many positions at most, for `VECTOR` channels or more.
+/// what they are made of: of so many positions, unless lines are long, for `VECTOR` channels or more.
 const ELEMENTS: usize = 16 * 1024;
 const POSITIONS: usize = 4096;
 
@@ -113,7 +113,10 @@ impl PairConv {
         }
         // Of a small image threads have channels.
         let threads = if area <= POSITIONS / 2 { 1 } else { share::threads_of_image(images, self.threads) };
-        let count = area.div_ceil(POSITIONS).next_multiple_of(threads).clamp(1, lines);
+        let wanted = area.div_ceil(POSITIONS).next_multiple_of(threads);
+        // Lines that two bands read are made twice: one of eight at most.
+        let shared = g.kernel[0].saturating_sub(g.strides[0]);
+        let count = wanted.min(lines * g.strides[0] / (8 * shared).max(1)).clamp(1, lines);
         let band = |i: usize| {
             let Part { geometry, skipped, before } =
                 Part::new(g, lines * i / count..lines * (i + 1) / count)?;
