@@ -152,7 +152,7 @@ run-tools:
 	@$(MAKE) --no-print-directory $(CARGO_CAPI)
 
 tools:
-	@scripts/install_packages.sh $(TEST_PACKAGES)
+	@scripts/install_packages.sh $(TEST_PACKAGES) $(if $(AMDEMU),$(AMDEMU_PACKAGES))
 	@$(MAKE) --no-print-directory $(CARGO_CAPI) $(VENV)/.test
 
 # Unoptimised it builds in less than half the time, and it only runs the compiler.
