@@ -179,11 +179,12 @@ impl Segments {
         }
     }
 
-    /// Where they begin if they follow one another in whole vectors.
+    /// Where they begin if they are the tile, and follow one another, in whole vectors.
     #[inline(always)]
     pub(super) fn run(&self, len: usize) -> Option<usize> {
-        let (first, last) = (self.list().first()?, self.list().last()?);
-        (last.to + last.len - first.to == self.count * len).then_some(first.to)
+        let (first, last, all) = (self.list().first()?, self.list().last()?, self.count * len);
+        let whole = first.from == 0 && last.from + last.len == all;
+        (whole && last.to + last.len - first.to == all).then_some(first.to)
     }
 
     #[inline(always)]

@@ -72,7 +72,7 @@ fn convolve<I: Isa>(isa: I, case: &Case) -> Option<Vec<f32>> {
         work.eval(isa);
         return Some(y);
     }
-    let (m, taps) = (rows / groups, tiles::taps(&planes, case.w[1]));
+    let (m, taps) = (rows / groups, tiles::taps(&planes, case.w[1], planes.size(), 0));
     let panels = Panels::new(&w, tile::rows_of(isa), groups, m, taps.len(), &Pool::new(2));
     for image in 0..images {
         let data = &x[image * channels * planes.image()..][..channels * planes.image()];

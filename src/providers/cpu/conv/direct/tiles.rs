@@ -29,7 +29,8 @@ pub(super) enum Tiles {
 /// What products read for some lines of an output.
 pub(super) struct Layout {
     planes: Planes,
-    /// Where the rows of the right operand begin, in the planes of a group's channels.
+    /// Where the rows of the right operand begin, in the planes of a group's channels, or in its images, if planes are not
+    /// copied: a part in the middle may have no padding where the whole has.
     taps: Arc<[usize]>,
     blocks: Blocks,
     /// As of `share::Part`.
@@ -68,9 +69,16 @@ impl Tiles {
                 let planes = Planes::new(&geometry)?;
                 // Most parts are alike.
                 let like = layouts.iter().find(|layout| {
-                    layout.planes.taps == planes.taps && layout.planes.size() == planes.size()
+                    let other = &layout.planes;
+                    planes.copied()
+                        && other.copied()
+                        && (&other.taps, other.size()) == (&planes.taps, planes.size())
                 });
-                let taps = like.map_or_else(|| taps(&planes, channels), |layout| layout.taps.clone());
+                let taps = match like {
+                    Some(layout) => layout.taps.clone(),
+                    None if planes.copied() => taps(&planes, channels, planes.size(), 0),
+                    None => taps(&planes, channels, g.input.iter().product(), skipped),
+                };
                 layouts.push(Layout { skipped, before, ..layout(planes, 1, taps) });
             }
             let small = |layout: &Layout| groups * channels * layout.planes.size() <= LARGEST;
@@ -79,7 +87,7 @@ impl Tiles {
         let lines = if planes.copied() { parts() } else { None };
         Some(lines.map(Tiles::Lines).unwrap_or_else(|| {
             let small = !planes.copied() || panels.shape()[0] * channels * planes.size() <= LARGEST;
-            let taps = taps(&planes, channels);
+            let taps = taps(&planes, channels, planes.size(), 0);
             let whole = layout(planes, threads, taps);
             if threads == 1 && small { Tiles::Lines(vec![whole]) } else { Tiles::Blocks(whole) }
         }))
@@ -152,8 +160,8 @@ impl Layout {
     }
 }
 
-/// Where the rows of the right operand begin, for a group of channels.
-pub(super) fn taps(planes: &Planes, channels: usize) -> Arc<[usize]> {
-    let of_channel = |c: usize| planes.taps.iter().map(move |tap| c * planes.size() + tap);
+/// Where the rows of the right operand begin, for a group of channels so far from one another.
+pub(super) fn taps(planes: &Planes, channels: usize, step: usize, first: usize) -> Arc<[usize]> {
+    let of_channel = |c: usize| planes.taps.iter().map(move |tap| first + c * step + tap);
     (0..channels).flat_map(of_channel).collect()
 }
