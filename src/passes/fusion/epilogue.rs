@@ -8,7 +8,7 @@ use crate::ops::unary::Unary;
 
 use super::rewriter::Rewriter;
 
-const CONV: &str = "com.microsoft.FusedConv";
+pub(super) const CONV: &str = "com.microsoft.FusedConv";
 const GEMM: &str = "com.microsoft.FusedGemm";
 const MATMUL: &str = "rukh.MatMul";
 

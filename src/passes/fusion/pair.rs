@@ -6,9 +6,8 @@ use crate::ops;
 use crate::ops::conv::{Conv, ConvPair};
 use crate::ops::window::Padding;
 
+use super::epilogue::CONV as FUSED_CONV;
 use super::rewriter::Rewriter;
-
-const FUSED: &str = "com.microsoft.FusedConv";
 
 /// `depthwise(activation(pointwise(x)))`
 pub(super) fn depthwise(rw: &mut Rewriter<'_>, root: NodeId) -> Option<()> {
@@ -22,7 +21,7 @@ pub(super) fn depthwise(rw: &mut Rewriter<'_>, root: NodeId) -> Option<()> {
         return None;
     }
     let between = rw.input(root, 0)?;
-    let node = rw.private(between, "Conv").or_else(|| rw.private(between, FUSED))?;
+    let node = rw.private(between, "Conv").or_else(|| rw.private(between, FUSED_CONV))?;
     let first = convolution(rw, node)?;
     let &[_, channels, 1, 1] = rw.constant(rw.input(node, 1)?)?.shape() else { return None };
     let padded = matches!(&first.window.padding, Padding::Explicit(pads) if pads.iter().any(|&pad| pad != 0));
@@ -44,7 +43,7 @@ pub(super) fn depthwise(rw: &mut Rewriter<'_>, root: NodeId) -> Option<()> {
 
 /// A convolution without residual.
 fn convolution(rw: &Rewriter<'_>, id: NodeId) -> Option<Conv> {
-    if !(rw.is(id, "Conv") || rw.is(id, FUSED)) || rw.input(id, 3).is_some() {
+    if !(rw.is(id, "Conv") || rw.is(id, FUSED_CONV)) || rw.input(id, 3).is_some() {
         return None;
     }
     let (_, op) = ops::resolve(rw.node(id)).ok()?;

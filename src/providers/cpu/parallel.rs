@@ -31,6 +31,12 @@ pub(super) fn split_mut<T: Send>(
     });
 }
 
+/// Among how many threads an image of a batch is shared out: just one has it where all threads have images of their own.
+pub(super) fn threads_of_image(images: usize, threads: usize) -> usize {
+    let own = images > 0 && (images.is_multiple_of(threads) || images >= 4 * threads);
+    if own { 1 } else { threads }
+}
+
 /// A slice whose parts several threads write at a time.
 pub(super) struct Parts<'a, T> {
     start: *mut T,

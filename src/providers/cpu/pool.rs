@@ -15,7 +15,7 @@ use crate::tensor::{Element, TensorView, TensorViewMut, bf16, f16};
 
 use super::conv::PatchTable;
 use super::number::dispatch;
-use super::parallel::Parts;
+use super::parallel::{Parts, threads_of_image};
 use super::scratch::with_scratch;
 use super::simd::{Loop, widest};
 use super::{Argument, CpuKernel, Entry, Kernel, KernelContext, NodeContext, Prepared};
@@ -96,12 +96,12 @@ impl<T: Element, F: Fold<T>> Kernel for Windowed<T, F> {
     ) -> Result<(), OpError> {
         let (Some(x), Some(y)) = (inputs[0], &mut outputs[0]) else { return Ok(()) };
         let State { table, counts } = cx.state::<State>();
-        let (x, line) = (x.slice::<T>(), table.line());
+        let (images, x, line) = (x.shape()[0], x.slice::<T>(), table.line());
         let (lines, out) = (table.lines(), table.lines() * line);
         let planes = y.len() / out.max(1);
         let y = Parts::new(y.slice::<T>());
-        // A thread has the same lines of all planes, as of convolutions.
-        let bands = cx.pool.threads().min(lines).max(1);
+        // A thread has images, or the same lines of all planes, as of convolutions.
+        let bands = threads_of_image(images, cx.pool.threads()).min(lines).max(1);
         cx.pool.split(bands * planes, (1 << 15) / out.div_ceil(bands).max(1) + 1, |range| {
             with_scratch([line, table.width()], |[sums, columns]: [&mut [F::Sum]; 2]| {
                 for i in range {

@@ -2,6 +2,7 @@
 //! tiles for all three, or, where the image has too few or the weight is large, all threads do one step after the other.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use rten_simd::SimdOp;
 
@@ -13,7 +14,7 @@ use crate::tensor::{Tensor, TensorView, TensorViewMut};
 use crate::threads::Pool;
 
 use super::super::super::gemm::{InMemory, Matrix, Offsets, Product, multiply};
-use super::super::super::parallel::{GRAIN, Parts};
+use super::super::super::parallel::{GRAIN, Parts, threads_of_image};
 use super::super::super::scratch::with_scratch;
 use super::super::super::simd::vector_len;
 use super::super::super::{Argument, Kernel, KernelContext, Prepared};
@@ -23,15 +24,13 @@ use super::panels::Panels;
 use super::planes::CopyPlanes;
 use super::products::{Blocks, Products};
 use super::share::{self, Part, vectors};
-use super::tile::{ALONE, Block, Lines, panel_rows};
+use super::tile::{Block, Lines, panel_rows};
 use super::winograd::{self, NUMBERS, Outputs, Tiling, Transform};
 
 /// Elements of a weight up to which it is transformed: that takes 16/9 of its memory, which has to be read.
 const LARGEST_WEIGHT: usize = 1 << 18;
 /// Elements of the numbers, and of the weight, that stay in a processor's own cache; of sums half as many.
 const OWN: usize = 128 * 1024;
-/// Numbers that a thread keeps memory for.
-const LARGEST: usize = 1 << 20;
 /// Tiles for which it pays to read a larger weight.
 const FEW: usize = 64;
 /// Tiles that all threads work on at a time.
@@ -45,18 +44,19 @@ pub(in super::super) struct Conv3x3 {
     threads: usize,
 }
 
-/// What depends on shapes: parts of the output, of which each is one thread's, or all threads' at a time.
+/// What depends on shapes.
 struct State {
-    parts: Vec<Tiles>,
-    alone: bool,
+    parts: Vec<TileRows>,
+    /// How all threads share out the products of a part, one part after the other; `None` where each part is one
+    /// thread's.
+    together: Option<Blocks>,
 }
 
 /// Some rows of tiles.
-struct Tiles {
+struct TileRows {
     tiling: Tiling,
     /// Where rows of numbers begin.
-    taps: Vec<usize>,
-    blocks: Blocks,
+    taps: Arc<[usize]>,
     /// As of `share::Part`.
     skipped: usize,
     before: usize,
@@ -84,21 +84,33 @@ impl Conv3x3 {
         if g.input.contains(&0) || g.output.contains(&0) {
             return None;
         }
-        let shares = share::threads_of_image(images, self.threads);
-        let alone = self.lines_alone(g, shares);
-        let (shares, threads) = if alone.is_some() { (shares, 1) } else { (1, self.threads) };
         let (lines, across) = (g.output[0].div_ceil(2), g.output[1].div_ceil(2));
-        let tiles = |lines: Range<usize>| {
+        let shares = threads_of_image(images, self.threads);
+        let (cuts, together) = match self.lines_alone(g, shares) {
+            Some(rows) => (cut(lines, shares, rows), None),
+            None => {
+                let rows = (TILES / across).clamp(1, lines);
+                let positions = rows * across;
+                let blocks =
+                    Blocks::new(self.panels.rows(), self.panels.shape(), positions, self.threads, false);
+                (cut(lines, 1, rows), Some(blocks))
+            }
+        };
+        let mut parts: Vec<TileRows> = Vec::new();
+        for lines in cuts {
             let lines = 2 * lines.start..(2 * lines.end).min(g.output[0]);
             let Part { geometry, skipped, before } = Part::new(g, lines)?;
             let tiling = Tiling::new(&geometry)?;
             let count = tiling.count();
-            let taps = (0..self.channels).map(|c| c * count).collect();
-            let blocks = Blocks::new(self.panels.rows(), self.panels.shape(), count, threads, false);
-            Some(Tiles { tiling, taps, blocks, skipped, before })
-        };
-        let parts = cut(lines, shares, alone.unwrap_or((TILES / across).max(1)));
-        Some(State { parts: parts.map(tiles).collect::<Option<_>>()?, alone: alone.is_some() })
+            // Most parts are alike.
+            let like = parts.iter().find(|part| part.tiling.count() == count);
+            let taps = match like {
+                Some(part) => part.taps.clone(),
+                None => (0..self.channels).map(|c| c * count).collect(),
+            };
+            parts.push(TileRows { tiling, taps, skipped, before });
+        }
+        Some(State { parts, together })
     }
 
     /// Rows of tiles of a part, where each is one of so many threads'; `None` where all threads had better do each.
@@ -115,7 +127,8 @@ impl Conv3x3 {
         let cost = |lines: Range<usize>| vectors(lines.len() * across, vector);
         let total = |rows: usize| cut(lines, threads, rows).map(cost).sum::<usize>();
         let rows = (1..=most.clamp(1, lines)).rev().min_by_key(|&rows| total(rows))?;
-        let pays_off = lines >= threads && rows * of_row <= LARGEST && total(rows) <= cost(0..lines) * 9 / 8;
+        let pays_off =
+            lines >= threads && rows * of_row <= share::KEPT && total(rows) <= cost(0..lines) * 9 / 8;
         pays_off.then_some(rows)
     }
 
@@ -145,7 +158,7 @@ impl Kernel for Conv3x3 {
         let (Some(x), Some(w)) = (&inputs[0], &inputs[1]) else { return Ok(Prepared::default()) };
         let geometry = self.op.window.geometry(&x.shape[2..], &w.shape[2..])?;
         let state = self.state(&geometry, x.shape[0]);
-        let together = state.iter().filter(|state| !state.alone).flat_map(|state| &state.parts);
+        let together = state.iter().filter(|state| state.together.is_some()).flat_map(|state| &state.parts);
         let rooms = together.map(|part| self.room(&part.tiling, self.outputs).iter().sum());
         let elements = rooms.max().unwrap_or(0);
         Ok(Prepared { state: Some(Box::new(state)), scratch: elements * size_of::<f32>() })
@@ -177,19 +190,19 @@ impl Kernel for Conv3x3 {
             (&x[i * size..][..size], finish)
         };
         let parts = &state.parts;
-        if state.alone {
+        if let Some(blocks) = state.together {
+            let room = cx.scratch::<f32>();
+            for i in (0..images * parts.len()).take_while(|_| !cx.cancelled()) {
+                let (image, finish) = image(i / parts.len());
+                self.together((cx.pool, blocks), &parts[i % parts.len()], image, room, finish);
+            }
+        } else {
             cx.pool.split(images * parts.len(), 1, |range| {
                 for i in range.take_while(|_| !cx.cancelled()) {
                     let (image, finish) = image(i / parts.len());
                     self.alone(&parts[i % parts.len()], image, finish);
                 }
             });
-        } else {
-            let room = cx.scratch::<f32>();
-            for i in (0..images * parts.len()).take_while(|_| !cx.cancelled()) {
-                let (image, finish) = image(i / parts.len());
-                self.together(cx.pool, &parts[i % parts.len()], image, room, finish);
-            }
         }
         if cx.cancelled() { Err(OpError::Cancelled) } else { Ok(()) }
     }
@@ -201,8 +214,15 @@ impl Kernel for Conv3x3 {
 
 impl Conv3x3 {
     /// A part on all threads of the pool.
-    fn together(&self, pool: &Pool, part: &Tiles, image: &[f32], room: &mut [f32], finish: Finish<'_>) {
-        let Tiles { tiling, taps, blocks, skipped, before } = part;
+    fn together(
+        &self,
+        (pool, blocks): (&Pool, Blocks),
+        part: &TileRows,
+        image: &[f32],
+        room: &mut [f32],
+        finish: Finish<'_>,
+    ) {
+        let TileRows { tiling, taps, skipped, before } = part;
         let (planes, count) = (&tiling.planes, tiling.count());
         let [copied, numbers, sums] = self.room(tiling, self.outputs);
         let (copied, room) = room.split_at_mut(copied);
@@ -224,7 +244,7 @@ impl Conv3x3 {
             planes: numbers,
             positions: count,
             lines: Lines { line: count, pitch: count },
-            blocks: *blocks,
+            blocks,
             finish: Finish::new(Activation::Identity, &[], &out, count),
         };
         products.compute(pool);
@@ -235,47 +255,39 @@ impl Conv3x3 {
     }
 
     /// A part on this thread, some output channels at a time.
-    fn alone(&self, part: &Tiles, image: &[f32], finish: Finish<'_>) {
-        let [copied, numbers, sums] = self.room(&part.tiling, self.rows_alone(&part.tiling));
-        let lengths = [copied, numbers, sums, ALONE * self.panels.rows() * self.channels];
-        with_scratch(lengths, |room| self.alone_in(part, image, room, finish));
-    }
-
-    fn alone_in(
-        &self,
-        part: &Tiles,
-        image: &[f32],
-        [copied, numbers, sums, room]: [&mut [f32]; 4],
-        finish: Finish<'_>,
-    ) {
-        let Tiles { tiling, taps, skipped, before, .. } = part;
-        let (planes, count) = (&tiling.planes, tiling.count());
+    fn alone(&self, part: &TileRows, image: &[f32], finish: Finish<'_>) {
+        let TileRows { tiling, taps, skipped, before } = part;
+        let (planes, count, each) = (&tiling.planes, tiling.count(), self.rows_alone(tiling));
         let (image, channel) = (&image[*skipped..], image.len() / self.channels);
-        let out = &mut copied[..self.channels * planes.size()];
-        CopyPlanes { planes, image, channel, first: 0, out }.dispatch();
-        let parts = Parts::new(&mut *numbers);
-        Transform { tiling, planes: copied, channels: 0..self.channels, numbers: &parts }.dispatch();
         let finish = Finish { start: finish.start + before, ..finish };
-        let each = self.rows_alone(tiling);
         let step = tiling.step(each);
-        for first in (0..self.outputs).step_by(each) {
-            let rows = first..(first + each).min(self.outputs);
-            let out = Parts::new(&mut *sums);
-            for (i, numbers) in numbers.chunks_exact(tiling.step(self.channels)).enumerate() {
-                let product = Block {
-                    panels: self.panels.from(i, rows.start),
-                    taps,
-                    planes: numbers,
-                    columns: 0..count,
-                    lines: Lines { line: count, pitch: count },
-                    rows: 0..rows.len(),
-                    finish: Finish { start: i * step, ..Finish::new(Activation::Identity, &[], &out, count) },
-                    room: &mut *room,
-                };
-                product.dispatch();
+        let [copied, numbers, sums] = self.room(tiling, each);
+        let lengths = [copied, numbers, sums, Products::room(&self.panels)];
+        with_scratch(lengths, |[copied, numbers, sums, room]: [&mut [f32]; 4]| {
+            let out = &mut copied[..self.channels * planes.size()];
+            CopyPlanes { planes, image, channel, first: 0, out }.dispatch();
+            let parts = Parts::new(&mut *numbers);
+            Transform { tiling, planes: copied, channels: 0..self.channels, numbers: &parts }.dispatch();
+            for first in (0..self.outputs).step_by(each) {
+                let rows = first..(first + each).min(self.outputs);
+                let out = Parts::new(&mut *sums);
+                let plain = Finish::new(Activation::Identity, &[], &out, count);
+                for (i, numbers) in numbers.chunks_exact(tiling.step(self.channels)).enumerate() {
+                    let product = Block {
+                        panels: self.panels.from(i, rows.start),
+                        taps,
+                        planes: numbers,
+                        columns: 0..count,
+                        lines: Lines { line: count, pitch: count },
+                        rows: 0..rows.len(),
+                        finish: Finish { start: i * step, ..plain },
+                        room: &mut *room,
+                    };
+                    product.dispatch();
+                }
+                Outputs { tiling, sums, step, first, rows, finish }.dispatch();
             }
-            Outputs { tiling, sums, step, first, rows, finish }.dispatch();
-        }
+        });
     }
 }
 

@@ -9,7 +9,7 @@ use crate::ops::OpError;
 use crate::ops::conv::ConvPair;
 use crate::ops::window::Geometry;
 use crate::providers::cpu::gemm::VECTOR;
-use crate::providers::cpu::parallel::Parts;
+use crate::providers::cpu::parallel::{Parts, threads_of_image};
 use crate::providers::cpu::scratch::with_scratch;
 use crate::providers::cpu::{Argument, Kernel, KernelContext, NodeContext, Prepared};
 use crate::tensor::{TensorView, TensorViewMut};
@@ -19,9 +19,9 @@ use super::depthwise::{Depthwise, Layout};
 use super::finish::Finish;
 use super::lanes::{ChannelImages, ChannelLanes, lane_kernels};
 use super::panels::Panels;
-use super::products::GRAIN;
-use super::share::{self, Part};
-use super::tile::{ALONE, Block, Lines, panel_rows};
+use super::products::{GRAIN, Products};
+use super::share::Part;
+use super::tile::{Block, Lines, panel_rows};
 
 /// Elements between the convolutions that are worked on at a time, as many as fit into a processor's own cache beside
 /// what they are made of: of so many positions, unless lines are long, for `VECTOR` channels or more.
@@ -31,12 +31,12 @@ const POSITIONS: usize = 4096;
 pub(in super::super) struct PairConv {
     op: ConvPair,
     /// Of constant weights.
-    weights: Option<Weights>,
+    weights: Option<PairWeights>,
     threads: usize,
 }
 
 /// The first weight, packed, and the second, for sixteen channels at a time.
-struct Weights {
+struct PairWeights {
     panels: Panels,
     lanes: Vec<f32>,
 }
@@ -68,11 +68,11 @@ enum Way {
     Lines(Layout),
 }
 
-impl Weights {
+impl PairWeights {
     fn new([w1, w2]: [TensorView<'_>; 2], pool: &Pool) -> Self {
         let (m, k) = (w1.shape()[0], w1.shape()[1]);
         let taps = w2.shape()[2..].iter().product();
-        Weights {
+        PairWeights {
             panels: Panels::new(w1.slice::<f32>(), panel_rows(), 1, m, k, pool),
             lanes: lane_kernels(w2.slice::<f32>(), taps),
         }
@@ -84,7 +84,7 @@ impl PairConv {
         let weights = match (node.constant(1), node.constant(3)) {
             (Some(w1), Some(w2)) => {
                 let (w1, w2) = (w1.aligned()?, w2.aligned()?);
-                Some(Weights::new([w1.view(), w2.view()], node.pool))
+                Some(PairWeights::new([w1.view(), w2.view()], node.pool))
             }
             _ => None,
         };
@@ -112,7 +112,7 @@ impl PairConv {
             return Some(Vec::new());
         }
         // Of a small image threads have channels.
-        let threads = if area <= POSITIONS / 2 { 1 } else { share::threads_of_image(images, self.threads) };
+        let threads = if area <= POSITIONS / 2 { 1 } else { threads_of_image(images, self.threads) };
         let wanted = area.div_ceil(POSITIONS).next_multiple_of(threads);
         // Lines that two bands read are made twice: one of eight at most.
         let shared = g.kernel[0].saturating_sub(g.strides[0]);
@@ -153,7 +153,7 @@ impl Kernel for PairConv {
         let weights = match (&self.weights, inputs[1]) {
             (Some(weights), _) => weights,
             (None, Some(w1)) => {
-                packed = Weights::new([w1, w2], cx.pool);
+                packed = PairWeights::new([w1, w2], cx.pool);
                 &packed
             }
             _ => return Ok(()),
@@ -180,7 +180,7 @@ impl Kernel for PairConv {
 /// One run.
 struct Pair<'a> {
     op: &'a ConvPair,
-    weights: &'a Weights,
+    weights: &'a PairWeights,
     /// The second weight as it is.
     kernels: &'a [f32],
     bias: [Option<&'a [f32]>; 2],
@@ -200,7 +200,7 @@ impl Pair<'_> {
                 Way::Lanes(way) => lanes = way.rooms(),
             }
         }
-        let column = ALONE * self.weights.panels.rows() * taps.len();
+        let column = Products::room(&self.weights.panels);
         let lengths = [rows * longest, column, zeros, lanes[0], lanes[1]];
         let work = rows * longest * (taps.len() + 4 * self.taps());
         cx.pool.split(images * bands.len() * blocks, GRAIN.div_ceil(work.max(1)), |range| {

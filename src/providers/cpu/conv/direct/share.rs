@@ -11,6 +11,9 @@ use crate::ops::window::Geometry;
 use super::products::{GRAIN, part};
 use super::tile::VECTORS;
 
+/// Elements that a thread keeps memory for, of 4 bytes: that memory is not counted as a session's, so it is bounded.
+pub(super) const KEPT: usize = 1 << 20;
+
 /// Some lines of an output of two axes.
 pub(super) struct Part {
     /// Of the lines, and of the rows of the image that they read.
@@ -39,12 +42,6 @@ impl Part {
         };
         Some(Part { geometry, skipped: rows.start * width, before: lines.start * across })
     }
-}
-
-/// Among how many threads an image is shared out: just one has it where all threads have images of their own.
-pub(super) fn threads_of_image(images: usize, threads: usize) -> usize {
-    let own = images > 0 && (images.is_multiple_of(threads) || images >= 4 * threads);
-    if own { 1 } else { threads }
 }
 
 /// Up to `each` parts for a thread, if there is work for them; `None` where threads had better share output channels.

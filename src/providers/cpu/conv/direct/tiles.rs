@@ -6,6 +6,7 @@ use rten_simd::SimdOp;
 
 use crate::ops::window::Geometry;
 use crate::providers::cpu::KernelContext;
+use crate::providers::cpu::parallel::threads_of_image;
 use crate::providers::cpu::scratch::with_scratch;
 use crate::providers::cpu::simd::vector_len;
 
@@ -14,9 +15,6 @@ use super::panels::Panels;
 use super::planes::{CopyPlanes, Planes};
 use super::products::{Blocks, CACHED, GRAIN, Products};
 use super::share::{self, Part};
-
-/// Elements of a part's planes that a thread keeps memory for.
-const LARGEST: usize = 1 << 20;
 
 /// What depends on shapes.
 pub(super) enum Tiles {
@@ -50,7 +48,9 @@ impl Tiles {
         residual: bool,
     ) -> Option<Self> {
         let planes = Planes::new(g)?;
-        let threads = share::threads_of_image(images, threads);
+        let threads = threads_of_image(images, threads);
+        let [groups, m, k] = panels.shape();
+        let small = |planes: &Planes| !planes.copied() || groups * channels * planes.size() <= share::KEPT;
         let layout = |planes: Planes, threads, taps| Layout {
             blocks: Blocks::new(panels.rows(), panels.shape(), planes.positions, threads, residual),
             planes,
@@ -59,7 +59,6 @@ impl Tiles {
             before: 0,
         };
         let parts = || {
-            let [groups, m, k] = panels.shape();
             // Each reads all of the weight.
             let each = if m * k <= CACHED { 4 } else { 1 };
             let mut layouts: Vec<Layout> = Vec::new();
@@ -81,15 +80,14 @@ impl Tiles {
                 };
                 layouts.push(Layout { skipped, before, ..layout(planes, 1, taps) });
             }
-            let small = |layout: &Layout| groups * channels * layout.planes.size() <= LARGEST;
-            layouts.iter().all(small).then_some(layouts)
+            layouts.iter().all(|layout| small(&layout.planes)).then_some(layouts)
         };
         let lines = if planes.copied() { parts() } else { None };
         Some(lines.map(Tiles::Lines).unwrap_or_else(|| {
-            let small = !planes.copied() || panels.shape()[0] * channels * planes.size() <= LARGEST;
+            let alone = threads == 1 && small(&planes);
             let taps = taps(&planes, channels, planes.size(), 0);
             let whole = layout(planes, threads, taps);
-            if threads == 1 && small { Tiles::Lines(vec![whole]) } else { Tiles::Blocks(whole) }
+            if alone { Tiles::Lines(vec![whole]) } else { Tiles::Blocks(whole) }
         }))
     }
 

@@ -20,6 +20,7 @@ use super::planes::Planes;
 
 /// The numbers of a tile.
 pub(super) const NUMBERS: usize = 16;
+
 /// Whether there are fewer multiplications in the end: transforming tiles takes time for each channel, which
 /// products over many channels win back.
 pub(super) fn pays_off(channels: usize, outputs: usize) -> bool {

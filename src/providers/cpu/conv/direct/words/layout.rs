@@ -7,9 +7,6 @@ use super::super::planes::Planes;
 use super::super::share::{self, Part, vectors};
 use super::super::tile::Lines;
 
-/// Words of a part that a thread keeps memory for.
-const LARGEST: usize = 1 << 20;
-
 pub(super) struct Layout {
     pub(super) planes: Planes,
     /// Whether the positions of each row of the right operand are gathered.
@@ -78,7 +75,7 @@ impl Layout {
         };
         let parts = share::parts(g, shape, (threads, 4), VECTOR)?;
         let parts: Vec<_> = parts.into_iter().map(layout).collect::<Option<_>>()?;
-        parts.iter().all(|part| shape[0] * part.words * part.run() <= LARGEST).then_some(parts)
+        parts.iter().all(|part| shape[0] * part.words * part.run() <= share::KEPT).then_some(parts)
     }
 
     /// Words that products read of a word of channels.
