@@ -39,8 +39,8 @@ fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
     if let (Some(ElementType::F32), Some(w)) = (node.input(0), node.constant(1))
         && (3..=4).contains(&w.shape().len())
     {
-        if direct::Conv3x3::suits(op, w.shape()) {
-            return Ok(CpuKernel::Tensor(Box::new(direct::Conv3x3::new(op.clone(), w, node.pool)?)));
+        if let Some(conv) = direct::Conv3x3::new(op, w, node.pool)? {
+            return Ok(CpuKernel::Tensor(Box::new(conv)));
         }
         return Ok(CpuKernel::Tensor(Box::new(direct::DirectConv::new(op.clone(), w, node.pool)?)));
     }

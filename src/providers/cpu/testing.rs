@@ -71,6 +71,16 @@ pub(super) fn ramp<T: num_traits::FromPrimitive>(count: usize) -> Vec<T> {
     (0..count).map(|i| T::from_i64(i as i64 % 7 - 3).expect("a small integer")).collect()
 }
 
+/// The whole numbers that these are but for rounding on the way.
+pub(super) fn whole<T: Copy + num_traits::ToPrimitive>(elements: &[T]) -> Vec<f64> {
+    let nearest = |x: &T| {
+        let x = x.to_f64().unwrap_or(f64::NAN);
+        assert!((x - x.round()).abs() < 0.01, "{x} is no whole number");
+        x.round()
+    };
+    elements.iter().map(nearest).collect()
+}
+
 /// The sum of the elements, the i-th times `i % 11 - 5`: notices wrong and misplaced elements.
 pub(super) fn checksum<T: Copy + num_traits::ToPrimitive>(elements: &[T]) -> f64 {
     let term = |(i, x): (usize, &T)| x.to_f64().unwrap_or(f64::NAN) * ((i % 11) as f64 - 5.0);

@@ -21,13 +21,12 @@ use super::super::super::{Argument, Kernel, KernelContext, Prepared};
 use super::super::general;
 use super::finish::{Finish, LONGEST};
 use super::panels::Panels;
-use super::planes::CopyPlanes;
 use super::products::{Blocks, Products};
 use super::share::{self, Part, vectors};
 use super::tile::{Block, Lines, panel_rows};
-use super::winograd::{self, NUMBERS, Outputs, Tiling, Transform};
+use super::winograd::{self, Inputs, Outputs, TileSize, Tiling};
 
-/// Elements of a weight up to which it is transformed: that takes 16/9 of its memory, which has to be read.
+/// Elements of a weight, of 9 each, up to which it is transformed: that takes 16/9 of its memory, which has to be read.
 const LARGEST_WEIGHT: usize = 1 << 18;
 /// Elements of the numbers, and of the weight, that stay in a processor's own cache; of sums half as many.
 const OWN: usize = 128 * 1024;
@@ -38,6 +37,7 @@ const TILES: usize = 256;
 
 pub(in super::super) struct Conv3x3 {
     op: Conv,
+    tile: TileSize,
     panels: Panels,
     outputs: usize,
     channels: usize,
@@ -63,20 +63,19 @@ struct TileRows {
 }
 
 impl Conv3x3 {
-    /// Whether this is the way to compute a convolution with such a weight.
-    pub(in super::super) fn suits(op: &Conv, weight: &[usize]) -> bool {
+    /// `None` where this is not the way to compute a convolution with such a weight.
+    pub(in super::super) fn new(op: &Conv, weight: &Tensor, pool: &Pool) -> Result<Option<Self>, OpError> {
+        let &[outputs, channels, 3, 3] = weight.shape() else { return Ok(None) };
         let ones = |list: &[i64]| list.iter().all(|&x| x == 1);
-        matches!(*weight, [m, c, 3, 3] if winograd::pays_off(c, m) && m * c <= LARGEST_WEIGHT)
-            && op.group == 1
-            && ones(&op.window.strides)
-            && ones(&op.window.dilations)
-    }
-
-    pub(in super::super) fn new(op: Conv, weight: &Tensor, pool: &Pool) -> Result<Self, OpError> {
-        let (outputs, channels) = (weight.shape()[0], weight.shape()[1]);
+        let plain = op.group == 1 && ones(&op.window.strides) && ones(&op.window.dilations);
+        let Some(tile) = TileSize::of(channels, outputs) else { return Ok(None) };
+        if !plain || outputs * channels > LARGEST_WEIGHT {
+            return Ok(None);
+        }
         let weight = weight.aligned()?;
-        let panels = winograd::panels(weight.view().slice::<f32>(), panel_rows(), outputs, channels, pool);
-        Ok(Conv3x3 { op, panels, outputs, channels, threads: pool.threads() })
+        let weight = weight.view().slice::<f32>();
+        let panels = winograd::panels(tile, weight, panel_rows(), [outputs, channels], pool);
+        Ok(Some(Conv3x3 { op: op.clone(), tile, panels, outputs, channels, threads: pool.threads() }))
     }
 
     /// `None` for images without elements, or outputs without.
@@ -84,7 +83,8 @@ impl Conv3x3 {
         if g.input.contains(&0) || g.output.contains(&0) {
             return None;
         }
-        let (lines, across) = (g.output[0].div_ceil(2), g.output[1].div_ceil(2));
+        let tile = self.tile.outputs();
+        let (lines, across) = (g.output[0].div_ceil(tile), g.output[1].div_ceil(tile));
         let shares = threads_of_image(images, self.threads);
         let (cuts, together) = match self.lines_alone(g, shares) {
             Some(rows) => (cut(lines, shares, rows), None),
@@ -98,9 +98,9 @@ impl Conv3x3 {
         };
         let mut parts: Vec<TileRows> = Vec::new();
         for lines in cuts {
-            let lines = 2 * lines.start..(2 * lines.end).min(g.output[0]);
+            let lines = tile * lines.start..(tile * lines.end).min(g.output[0]);
             let Part { geometry, skipped, before } = Part::new(g, lines)?;
-            let tiling = Tiling::new(&geometry)?;
+            let tiling = Tiling::new(self.tile, &geometry);
             let count = tiling.count();
             // Most parts are alike.
             let like = parts.iter().find(|part| part.tiling.count() == count);
@@ -115,12 +115,14 @@ impl Conv3x3 {
 
     /// Rows of tiles of a part, where each is one of so many threads'; `None` where all threads had better do each.
     fn lines_alone(&self, g: &Geometry, threads: usize) -> Option<usize> {
-        let (lines, across) = (g.output[0].div_ceil(2), g.output[1].div_ceil(2));
-        let of_row = NUMBERS * self.channels * across;
-        let most = match NUMBERS * self.channels * self.outputs <= OWN {
+        let (tile, numbers) = (self.tile.outputs(), self.tile.numbers());
+        let (lines, across) = (g.output[0].div_ceil(tile), g.output[1].div_ceil(tile));
+        let of_row = numbers * self.channels * across;
+        let weight = numbers * self.channels * self.outputs;
+        let most = match weight <= OWN {
             true => OWN / of_row,
             // Every part reads all of the weight.
-            false if threads == 1 => (OWN / of_row).max(FEW / across),
+            false if threads == 1 || weight <= 4 * OWN => (OWN / of_row).max(FEW / across),
             false => return None,
         };
         let vector = vector_len();
@@ -135,17 +137,17 @@ impl Conv3x3 {
     /// Output channels whose sums there is room for at a time, on one thread.
     fn rows_alone(&self, tiling: &Tiling) -> usize {
         let unit = self.panels.rows();
-        (OWN / 2 / (NUMBERS * tiling.count() * unit)).max(1).saturating_mul(unit).min(self.outputs)
+        (OWN / 2 / (self.tile.numbers() * tiling.count() * unit))
+            .max(1)
+            .saturating_mul(unit)
+            .min(self.outputs)
     }
 
-    /// Elements of the copied image, of the tiles' numbers and of the sums of so many output channels, with room for
-    /// vectors that begin at the last of them.
-    fn room(&self, tiling: &Tiling, rows: usize) -> [usize; 3] {
-        [
-            self.channels * tiling.planes.size() + LONGEST,
-            NUMBERS * tiling.step(self.channels),
-            NUMBERS * tiling.step(rows) + LONGEST,
-        ]
+    /// Elements of the tiles' numbers, and of the sums of so many output channels, with room for vectors that begin at
+    /// the last of them.
+    fn room(&self, tiling: &Tiling, rows: usize) -> [usize; 2] {
+        let numbers = self.tile.numbers();
+        [numbers * tiling.step(self.channels), numbers * tiling.step(rows) + LONGEST]
     }
 }
 
@@ -223,25 +225,26 @@ impl Conv3x3 {
         finish: Finish<'_>,
     ) {
         let TileRows { tiling, taps, skipped, before } = part;
-        let (planes, count) = (&tiling.planes, tiling.count());
-        let [copied, numbers, sums] = self.room(tiling, self.outputs);
-        let (copied, room) = room.split_at_mut(copied);
-        let (numbers, room) = room.split_at_mut(numbers);
-        let sums = &mut room[..sums];
+        let count = tiling.count();
+        let (numbers, room) = room.split_at_mut(self.room(tiling, self.outputs)[0]);
+        let sums = &mut room[..self.room(tiling, self.outputs)[1]];
+        let [of_inputs, of_outputs] = tiling.rooms();
         let (image, channel) = (&image[*skipped..], image.len() / self.channels);
-        planes.copy_image(pool, image, channel, &mut copied[..self.channels * planes.size()]);
         let parts = Parts::new(&mut *numbers);
         // A tile takes about as long as so many elements take to be copied.
-        let grain = GRAIN.div_ceil(4 * NUMBERS * count);
+        let grain = GRAIN.div_ceil(4 * self.tile.numbers() * count);
         pool.split(self.channels, grain, |channels| {
-            Transform { tiling, planes: copied, channels, numbers: &parts }.dispatch();
+            with_scratch([of_inputs], |[room]: [&mut [f32]; 1]| {
+                let step = self.channels * count;
+                Inputs { tiling, image, channel, channels, numbers: &parts, step, room }.dispatch();
+            });
         });
         // The sums over channels, for each number.
         let out = Parts::new(&mut *sums);
         let products = Products {
             panels: &self.panels,
             taps,
-            planes: numbers,
+            planes: &numbers[..self.tile.numbers() * self.channels * count],
             positions: count,
             lines: Lines { line: count, pitch: count },
             blocks,
@@ -250,29 +253,39 @@ impl Conv3x3 {
         products.compute(pool);
         let finish = Finish { start: finish.start + before, ..finish };
         pool.split(self.outputs, grain, |rows| {
-            Outputs { tiling, sums, step: self.outputs * count, first: 0, rows, finish }.dispatch();
+            with_scratch([of_outputs], |[room]: [&mut [f32]; 1]| {
+                let step = self.outputs * count;
+                Outputs { tiling, sums, step, first: 0, rows, finish, room }.dispatch();
+            });
         });
     }
 
     /// A part on this thread, some output channels at a time.
     fn alone(&self, part: &TileRows, image: &[f32], finish: Finish<'_>) {
         let TileRows { tiling, taps, skipped, before } = part;
-        let (planes, count, each) = (&tiling.planes, tiling.count(), self.rows_alone(tiling));
+        let (count, each) = (tiling.count(), self.rows_alone(tiling));
         let (image, channel) = (&image[*skipped..], image.len() / self.channels);
         let finish = Finish { start: finish.start + before, ..finish };
-        let step = tiling.step(each);
-        let [copied, numbers, sums] = self.room(tiling, each);
-        let lengths = [copied, numbers, sums, Products::room(&self.panels)];
-        with_scratch(lengths, |[copied, numbers, sums, room]: [&mut [f32]; 4]| {
-            let out = &mut copied[..self.channels * planes.size()];
-            CopyPlanes { planes, image, channel, first: 0, out }.dispatch();
-            let parts = Parts::new(&mut *numbers);
-            Transform { tiling, planes: copied, channels: 0..self.channels, numbers: &parts }.dispatch();
+        let (of_numbers, step) = (tiling.step(self.channels), tiling.step(each));
+        let ([numbers, sums], [of_inputs, of_outputs]) = (self.room(tiling, each), tiling.rooms());
+        let lengths = [numbers, sums, Products::room(&self.panels), of_inputs.max(of_outputs)];
+        with_scratch(lengths, |[numbers, sums, column, room]: [&mut [f32]; 4]| {
+            let (parts, channels) = (Parts::new(&mut *numbers), 0..self.channels);
+            let inputs = Inputs {
+                tiling,
+                image,
+                channel,
+                channels,
+                numbers: &parts,
+                step: of_numbers,
+                room: &mut *room,
+            };
+            inputs.dispatch();
             for first in (0..self.outputs).step_by(each) {
                 let rows = first..(first + each).min(self.outputs);
                 let out = Parts::new(&mut *sums);
                 let plain = Finish::new(Activation::Identity, &[], &out, count);
-                for (i, numbers) in numbers.chunks_exact(tiling.step(self.channels)).enumerate() {
+                for (i, numbers) in numbers.chunks_exact(of_numbers).enumerate() {
                     let product = Block {
                         panels: self.panels.from(i, rows.start),
                         taps,
@@ -281,11 +294,11 @@ impl Conv3x3 {
                         lines: Lines { line: count, pitch: count },
                         rows: 0..rows.len(),
                         finish: Finish { start: i * step, ..plain },
-                        room: &mut *room,
+                        room: &mut *column,
                     };
                     product.dispatch();
                 }
-                Outputs { tiling, sums, step, first, rows, finish }.dispatch();
+                Outputs { tiling, sums, step, first, rows, finish, room: &mut *room }.dispatch();
             }
         });
     }

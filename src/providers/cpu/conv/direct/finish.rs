@@ -286,19 +286,52 @@ impl<'a> Finish<'a> {
     #[inline(always)]
     pub(super) fn plane<I: Isa>(&self, isa: I, masks: &Masks<I>, at: usize, out: &mut [f32]) {
         if self.residual.is_some() || self.activation != Activation::Identity {
-            with_activation!(self.activation, f => self.update(isa, masks, at, out, f));
+            // SAFETY: the sums are the outputs themselves.
+            with_activation!(self.activation, f => unsafe {
+                self.update(isa, masks, (out.as_ptr(), 0.0), at, out, f);
+            });
         }
     }
 
+    /// Writes a part of row `row` from as many sums; it begins at `at` of the outputs.
     #[inline(always)]
-    fn update<I: Isa>(&self, isa: I, masks: &Masks<I>, at: usize, out: &mut [f32], f: impl SimdUnaryOp<f32>) {
+    pub(super) fn line<I: Isa>(
+        &self,
+        isa: I,
+        masks: &Masks<I>,
+        sums: &[f32],
+        row: usize,
+        at: usize,
+        out: &mut [f32],
+    ) {
+        assert!(sums.len() == out.len());
+        let bias = self.bias.map_or(0.0, |bias| bias[row]);
+        // SAFETY: there are as many sums as outputs.
+        with_activation!(self.activation, f => unsafe {
+            self.update(isa, masks, (sums.as_ptr(), bias), at, out, f);
+        });
+    }
+
+    /// # Safety
+    /// There are as many sums as outputs, and be it in the same place.
+    #[inline(always)]
+    unsafe fn update<I: Isa>(
+        &self,
+        isa: I,
+        masks: &Masks<I>,
+        (sums, bias): (*const f32, f32),
+        at: usize,
+        out: &mut [f32],
+        f: impl SimdUnaryOp<f32>,
+    ) {
         let ops = isa.f32();
+        let bias = ops.splat(bias);
         let residual = self.residual.map(|residual| &residual[at..at + out.len()]);
         for i in (0..out.len()).step_by(ops.len()) {
             let mask = masks.first(ops.len().min(out.len() - i));
-            // SAFETY: the mask has no more elements than are left in either slice.
+            // SAFETY: the mask has no more elements than are left in any of them.
             unsafe {
-                let mut x = ops.load_ptr_mask(out[i..].as_ptr(), mask);
+                let mut x = ops.add(ops.load_ptr_mask(sums.add(i), mask), bias);
                 if let Some(residual) = residual {
                     x = ops.add(x, ops.load_ptr_mask(residual[i..].as_ptr(), mask));
                 }

@@ -3,11 +3,12 @@
 use rten_simd::Isa;
 use rten_simd::ops::BitOps;
 
-use super::super::super::testing::{checksum, ramp};
+use super::super::super::testing::{checksum, ramp, whole};
 use super::super::tests::{CASES, Case};
 use super::finish::LONGEST;
 use super::planes::{CopyPlanes, Planes};
 use super::tile::{Block, VECTORS};
+use super::winograd::{Inputs, Outputs, TileSize, Tiling};
 use super::*;
 use crate::ops::activation::Activation;
 use crate::ops::window::{Padding, Window};
@@ -114,31 +115,31 @@ fn as_torch_does_with_every_instruction_set() {
 }
 
 /// The same by way of tiles' numbers; `None` where that way is not taken.
-fn convolve3x3<I: Isa>(isa: I, case: &Case) -> Option<Vec<f32>> {
-    use winograd::{NUMBERS, Outputs, Tiling, Transform};
+fn convolve3x3<I: Isa>(isa: I, size: TileSize, case: &Case) -> Option<Vec<f32>> {
     let plain = [case.strides, case.dilations].iter().all(|list| list.iter().all(|&x| x == 1));
     let (&[m, channels, 3, 3], true, 1) = (case.w, plain, case.group) else { return None };
-    let tiling = Tiling::new(&window(case).geometry(&case.x[2..], &[3, 3]).unwrap())?;
-    let columns: usize = case.y[2..].iter().product();
+    if case.x.contains(&0) || case.y.contains(&0) {
+        return None;
+    }
+    let tiling = &Tiling::new(size, &window(case).geometry(&case.x[2..], &[3, 3]).unwrap());
+    let (columns, channel) = (case.y[2..].iter().product(), case.x[2..].iter().product());
     let (x, w) = (ramp::<f32>(case.x.iter().product()), ramp::<f32>(case.w.iter().product()));
-    let (bias, size) = (ramp::<f32>(m), tiling.planes.size());
-    let panels = winograd::panels(&w, tile::rows_of(isa), m, channels, &Pool::new(2));
+    let bias = ramp::<f32>(m);
+    let panels = winograd::panels(size, &w, tile::rows_of(isa), [m, channels], &Pool::new(2));
     let mut y = vec![99.0; case.x[0] * m * columns];
     let out = Parts::new(&mut y);
     let activation = Activation::Identity;
     let plain = Finish { bias: None, residual: None, activation, out: &out, start: 0, columns };
-    for (image, data) in x.chunks_exact(channels * tiling.planes.image()).enumerate() {
-        let mut room = vec![99.0; channels * size + LONGEST];
-        let out = &mut room[..channels * size];
-        CopyPlanes { planes: &tiling.planes, image: data, channel: tiling.planes.image(), first: 0, out }
-            .eval(isa);
+    let [of_inputs, of_outputs] = tiling.rooms();
+    for (i, image) in x.chunks_exact(channels * channel).enumerate() {
         let count = tiling.count();
-        let mut numbers = vec![99.0; NUMBERS * channels * count];
-        let parts = Parts::new(&mut numbers);
-        Transform { tiling: &tiling, planes: &room, channels: 0..channels, numbers: &parts }.eval(isa);
-        let mut sums = vec![99.0; NUMBERS * m * count + LONGEST];
+        let mut numbers = vec![99.0; size.numbers() * channels * count];
+        let (parts, step, room) =
+            (Parts::new(&mut numbers), channels * count, &mut vec![f32::NAN; of_inputs]);
+        Inputs { tiling, image, channel, channels: 0..channels, numbers: &parts, step, room }.eval(isa);
+        let mut sums = vec![99.0; size.numbers() * m * count + LONGEST];
         let parts = Parts::new(&mut sums);
-        for number in 0..NUMBERS {
+        for number in 0..size.numbers() {
             let block = Block {
                 panels: panels.from(number, 0),
                 taps: &(0..channels).map(|c| c * count).collect::<Vec<_>>(),
@@ -151,22 +152,26 @@ fn convolve3x3<I: Isa>(isa: I, case: &Case) -> Option<Vec<f32>> {
             };
             block.eval(isa);
         }
-        let finish = Finish { bias: Some(&bias), start: image * m * columns, ..plain };
-        Outputs { tiling: &tiling, sums: &sums, step: m * count, first: 0, rows: 0..m, finish }.eval(isa);
+        let finish = Finish { bias: Some(&bias), start: i * m * columns, ..plain };
+        let (step, room) = (m * count, &mut vec![f32::NAN; of_outputs]);
+        Outputs { tiling, sums: &sums, step, first: 0, rows: 0..m, finish, room }.eval(isa);
     }
     Some(y)
 }
 
 #[test]
 fn winograd_as_torch_does_with_every_instruction_set() {
-    let mut count = 0;
-    for case in CASES.iter().filter(|case| case.x.len() == 4) {
-        each_instruction_set!(isa => if let Some(y) = convolve3x3(isa, case) {
-            assert_eq!(checksum(&y), case.checksum, "{:?} {:?} {} lanes", case.x, case.w, isa.f32().len());
-            count += 1;
-        });
+    for size in [TileSize::Small, TileSize::Large] {
+        let mut count = 0;
+        for case in CASES.iter().filter(|case| case.x.len() == 4) {
+            each_instruction_set!(isa => if let Some(y) = convolve3x3(isa, size, case) {
+                let what = format!("{size:?} {:?} {:?} {} lanes", case.x, case.w, isa.f32().len());
+                assert_eq!(checksum(&whole(&y)), case.checksum, "{what}");
+                count += 1;
+            });
+        }
+        assert!(count > 5);
     }
-    assert!(count > 5);
 }
 
 #[test]
