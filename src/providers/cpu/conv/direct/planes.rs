@@ -74,7 +74,7 @@ impl Planes {
     }
 
     /// `None` for more than two axes, or without elements.
-    pub(super) fn unlimited(g: &Geometry) -> Option<Self> {
+    fn unlimited(g: &Geometry) -> Option<Self> {
         let axes = g.input.len();
         if !(1..=2).contains(&axes) || [&g.input, &g.output, &g.kernel].iter().any(|list| list.contains(&0)) {
             return None;

@@ -60,7 +60,7 @@ impl Inputs<'_> {
         let Inputs { tiling, image, channel: from, channels, numbers, step, room } = self;
         let ops = isa.f32();
         let masks = Masks::new(isa);
-        let ([height, across], [down, tiles]) = (tiling.image, tiling.tiles);
+        let [height, across] = tiling.image;
         let (count, width, place) = (tiling.count(), width(tiling), place(tiling));
         let (lines, room) = room.split_at_mut(N * width);
         let (halves, places) = room.split_at_mut(N * width);
@@ -68,30 +68,9 @@ impl Inputs<'_> {
         lines.fill(0.0);
         for channel in channels {
             let image = &image[channel * from..][..height * across];
-            for y in 0..down {
+            for y in 0..tiling.tiles[0] {
                 columns::<I, M, N>(isa, &masks, tiling, image, y, lines);
-                // Tiles are two elements of a line apart, or four, which are two of every second.
-                if M == 4 {
-                    for i in 0..N {
-                        let (line, out) = (&lines[i * width..][..width], &mut halves[i * width..][..width]);
-                        for x in (0..M * tiles + 2).step_by(2 * LONGEST) {
-                            every_second(&line[x..], &mut out[x / 2 + 1..]);
-                            every_second(&line[x + 1..], &mut out[width / 2 + x / 2 + 1..]);
-                        }
-                    }
-                }
-                let from = if M == 4 { &*halves } else { &*lines };
-                for i in 0..N {
-                    for j in 0..N {
-                        let at = if M == 4 { j % 2 * width / 2 + j / 2 } else { j };
-                        let line = &from[i * width + at..];
-                        // What does not belong to the row of tiles is written over.
-                        let out = &mut places[(i * N + j) * place + y * tiles..];
-                        for x in (0..tiles).step_by(LONGEST) {
-                            every_second(&line[2 * x..], &mut out[x..]);
-                        }
-                    }
-                }
+                spread::<M, N>(tiling, y, lines, halves, places);
             }
             for i in 0..N {
                 let places = &places[i * N * place..][..N * place];
@@ -149,6 +128,40 @@ fn columns<I: Isa, const M: usize, const N: usize>(
         let column = transform(isa, column);
         for i in 0..N {
             ops.store(column[i], &mut out[i * width + 1 + before + x..]);
+        }
+    }
+}
+
+/// Of `N` lines, what the tiles of a row read at each place, in turn. Tiles are two elements of a line apart, or four:
+/// two of every second.
+#[inline(always)]
+fn spread<const M: usize, const N: usize>(
+    tiling: &Tiling,
+    y: usize,
+    lines: &[f32],
+    halves: &mut [f32],
+    places: &mut [f32],
+) {
+    let (tiles, width, place) = (tiling.tiles[1], width(tiling), place(tiling));
+    if M == 4 {
+        for i in 0..N {
+            let (line, out) = (&lines[i * width..][..width], &mut halves[i * width..][..width]);
+            for x in (0..M * tiles + 2).step_by(2 * LONGEST) {
+                every_second(&line[x..], &mut out[x / 2 + 1..]);
+                every_second(&line[x + 1..], &mut out[width / 2 + x / 2 + 1..]);
+            }
+        }
+    }
+    let from = if M == 4 { &*halves } else { lines };
+    for i in 0..N {
+        for j in 0..N {
+            let at = if M == 4 { j % 2 * width / 2 + j / 2 } else { j };
+            let line = &from[i * width + at..];
+            // What does not belong to the row of tiles is written over.
+            let out = &mut places[(i * N + j) * place + y * tiles..];
+            for x in (0..tiles).step_by(LONGEST) {
+                every_second(&line[2 * x..], &mut out[x..]);
+            }
         }
     }
 }
