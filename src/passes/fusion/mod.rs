@@ -11,6 +11,7 @@ mod flat;
 mod gelu;
 mod group_norm;
 mod layer_norm;
+mod mean;
 mod moves;
 mod pair;
 mod quantized;
@@ -60,6 +61,7 @@ const RULES: &[Rule] = &[
     layer_norm::normalisation,
     layer_norm::shift,
     group_norm::group_norm,
+    mean::of_image,
     attention::attention,
     attention::beside,
     moves::transposes,

@@ -1,7 +1,5 @@
 //! Elementwise operators of two inputs.
 
-use std::marker::PhantomData;
-
 use num_traits::{PrimInt, WrappingAdd, WrappingMul, WrappingSub, Zero};
 
 use crate::ops::OpError;
@@ -9,6 +7,7 @@ use crate::ops::binary::{Alignment, Binary, Elementwise};
 use crate::tensor::{Bool, Element, ElementType, Tensor, Value, ValueRef, bf16, f16};
 
 use super::broadcast::Broadcast;
+use super::halves::{bfloat16_bits, widened};
 use super::number::dispatch;
 use super::zip::{Check, Combine, HalfZip, Pairwise, Update, Zip, ZipTo};
 use super::{CpuKernel, Entry, Kernel, KernelContext, NodeContext, ValueKernel};
@@ -38,8 +37,8 @@ pub(super) const KERNELS: &[Entry] = &[
 
 fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
     let Elementwise { op, alignment } = *node.op::<Elementwise>();
-    fn half<H: super::map::Half>(f: Box<dyn Update<f32>>, alignment: Alignment) -> Box<dyn Kernel> {
-        Box::new(HalfZip::<H> { f, alignment, _type: PhantomData })
+    fn half(f: Box<dyn Update<f32>>, alignment: Alignment) -> Box<dyn Kernel> {
+        Box::new(HalfZip { f, alignment })
     }
     fn zip<T: Element>(
         f: Box<dyn Update<T>>,
@@ -49,10 +48,11 @@ fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
         Box::new(Zip { f, alignment, check })
     }
     let kernel: Option<Box<dyn Kernel>> = match node.input(0) {
-        Some(ElementType::F32) => float::<f32>(op).map(|f| zip(f, alignment, None)),
-        Some(ElementType::F64) => float::<f64>(op).map(|f| zip(f, alignment, None)),
-        Some(ElementType::F16) => float::<f32>(op).map(|f| half::<f16>(f, alignment)),
-        Some(ElementType::BF16) => float::<f32>(op).map(|f| half::<bf16>(f, alignment)),
+        Some(ElementType::F32) => float(op, same::<f32>, same).map(|f| zip(f, alignment, None)),
+        Some(ElementType::F64) => float(op, same::<f64>, same).map(|f| zip(f, alignment, None)),
+        Some(ElementType::F16) => float(op, same::<f32>, same).map(|f| half(f, alignment)),
+        // Some shifts away from floats, it needs no run of them in between.
+        Some(ElementType::BF16) => float(op, widened, narrowed).map(|f| zip(f, alignment, None)),
         Some(ElementType::Bool) => logic(op).map(|f| zip(f, alignment, None)),
         Some(ElementType::I32) => integer::<i32, true>(op).map(|f| zip(f, alignment, check(op))),
         Some(ElementType::I64) => integer::<i64, true>(op).map(|f| zip(f, alignment, check(op))),
@@ -66,19 +66,34 @@ fn wide<T: Element>(f: impl Fn(T, T) -> T + Send + Sync + 'static) -> Option<Box
     Some(Box::new(Pairwise::<_, true>(f)))
 }
 
-fn float<T: num_traits::Float + Element>(op: Binary) -> Option<Box<dyn Update<T>>> {
+#[inline(always)]
+fn same<T>(x: T) -> T {
+    x
+}
+
+#[inline(always)]
+fn narrowed(x: f32) -> bf16 {
+    bf16::from_bits(bfloat16_bits(x.to_bits()))
+}
+
+/// Computes in `T`; `up` and `down` are the ways there and back.
+fn float<T: num_traits::Float + Element, E: Element>(
+    op: Binary,
+    up: impl Fn(E) -> T + Copy + Send + Sync + 'static,
+    down: impl Fn(T) -> E + Copy + Send + Sync + 'static,
+) -> Option<Box<dyn Update<E>>> {
     let zero = T::zero();
     match op {
-        Binary::Add => wide(|a: T, b| a + b),
-        Binary::Sub => wide(|a: T, b| a - b),
-        Binary::Mul => wide(|a: T, b| a * b),
-        Binary::Div => wide(|a: T, b| a / b),
-        Binary::Mod { fmod: true } => wide(|a: T, b| a % b),
-        Binary::Mod { fmod: false } => wide(|a: T, b| floor_mod(a, b)),
-        Binary::PRelu => wide(move |a: T, b| if a < zero { a * b } else { a }),
+        Binary::Add => wide(move |a, b| down(up(a) + up(b))),
+        Binary::Sub => wide(move |a, b| down(up(a) - up(b))),
+        Binary::Mul => wide(move |a, b| down(up(a) * up(b))),
+        Binary::Div => wide(move |a, b| down(up(a) / up(b))),
+        Binary::Mod { fmod: true } => wide(move |a, b| down(up(a) % up(b))),
+        Binary::Mod { fmod: false } => wide(move |a, b| down(floor_mod(up(a), up(b)))),
+        Binary::PRelu => wide(move |a, b| if up(a) < zero { down(up(a) * up(b)) } else { a }),
         Binary::SwiGlu { alpha } => {
             let alpha = T::from(alpha)?;
-            wide(move |a: T, b| a / (T::one() + (-alpha * a).exp()) * b)
+            wide(move |a, b| down(up(a) / (T::one() + (-alpha * up(a)).exp()) * up(b)))
         }
         _ => None,
     }

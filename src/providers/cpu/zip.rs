@@ -1,10 +1,8 @@
 //! Kernels that combine the elements of two tensors, which broadcast.
 
-use std::marker::PhantomData;
-
 use crate::ops::OpError;
 use crate::ops::binary::Alignment;
-use crate::tensor::{Element, Shape, TensorView, TensorViewMut};
+use crate::tensor::{Element, Shape, TensorView, TensorViewMut, f16};
 
 use super::broadcast::Broadcast;
 use super::map::{HALF_RUN, Half};
@@ -178,14 +176,13 @@ impl<T: Element> Kernel for Zip<T> {
     }
 }
 
-/// Two tensors of a half type: computed in f32, rounded once.
-pub(super) struct HalfZip<H> {
+/// Two tensors of float16: computed in f32, rounded once.
+pub(super) struct HalfZip {
     pub(super) f: Box<dyn Update<f32>>,
     pub(super) alignment: Alignment,
-    pub(super) _type: PhantomData<fn(H)>,
 }
 
-impl<H: Half> Kernel for HalfZip<H> {
+impl Kernel for HalfZip {
     fn run(
         &self,
         cx: &KernelContext<'_>,
@@ -193,9 +190,9 @@ impl<H: Half> Kernel for HalfZip<H> {
         outputs: &mut [Option<TensorViewMut<'_>>],
     ) -> Result<(), OpError> {
         let Some(output) = &mut outputs[0] else { return Ok(()) };
-        let (a, b) = (inputs[0].map(|x| x.slice::<H>()), inputs[1].map(|x| x.slice::<H>()));
+        let (a, b) = (inputs[0].map(|x| x.slice::<f16>()), inputs[1].map(|x| x.slice::<f16>()));
         let walk: &Broadcast<2> = cx.state();
-        split_mut(cx.pool, output.slice::<H>(), 1, GRAIN, |range, part| {
+        split_mut(cx.pool, output.slice::<f16>(), 1, GRAIN, |range, part| {
             let start = range.start;
             let (mut wide_a, mut wide_b) = ([0.0f32; HALF_RUN], [0.0f32; HALF_RUN]);
             walk.each(range, |out, [ra, rb]| {
@@ -207,10 +204,10 @@ impl<H: Half> Kernel for HalfZip<H> {
                     // One of the two is as long as the output, or they would broadcast to less.
                     if left == count {
                         self.f.update_left(&mut wide_a[..count], &wide_b[..right]);
-                        H::narrow(&wide_a[..count], y);
+                        f16::narrow(&wide_a[..count], y);
                     } else {
                         self.f.update_right(&mut wide_b[..count], &wide_a[..left]);
-                        H::narrow(&wide_b[..count], y);
+                        f16::narrow(&wide_b[..count], y);
                     }
                 }
             });
@@ -233,13 +230,13 @@ impl<H: Half> Kernel for HalfZip<H> {
 
 /// The piece at `skip` of what an operand reads in a run, or of the output that holds the operand.
 /// Tells how many elements were converted.
-fn widen<H: Half>(from: Option<&[H]>, own: &[H], skip: usize, to: &mut [f32; HALF_RUN]) -> usize {
+fn widen(from: Option<&[f16]>, own: &[f16], skip: usize, to: &mut [f32; HALF_RUN]) -> usize {
     let piece = match from {
         Some([one]) => std::slice::from_ref(one),
         Some(many) => &many[skip..][..own.len()],
         None => own,
     };
-    H::widen(piece, &mut to[..piece.len()]);
+    f16::widen(piece, &mut to[..piece.len()]);
     piece.len()
 }
 

@@ -150,7 +150,7 @@ impl LaneElement for bf16 {
 
     /// One channel at a time becomes floats and back as well.
     fn pays_off(lanes: &ChannelLanes) -> bool {
-        lanes.stride > 1 || lanes.output[1] <= 32
+        lanes.output[1] <= 20
     }
 
     #[target_feature(enable = "avx512f,avx512bw")]
