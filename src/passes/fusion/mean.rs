@@ -1,7 +1,6 @@
 //! The mean of an image, as some exporters write it, is what pooling computes: one pass over whole planes.
 
 use crate::graph::NodeId;
-use crate::tensor::ElementType;
 
 use super::rewriter::Rewriter;
 
@@ -11,13 +10,9 @@ pub(super) fn of_image(rw: &mut Rewriter<'_>, root: NodeId) -> Option<()> {
         return None;
     }
     let (x, mean) = (rw.input(root, 0)?, rw.output(root)?);
-    let floats = matches!(
-        rw.element_type(x)?,
-        ElementType::F16 | ElementType::BF16 | ElementType::F32 | ElementType::F64
-    );
     let ([n, c, _, ..], [m, d, ones @ ..]) = (rw.shape(x)?, rw.shape(mean)?) else { return None };
     let whole = (n, c) == (m, d) && !ones.is_empty() && ones.iter().all(|one| one.known() == Some(1));
-    if !floats || !whole {
+    if !rw.element_type(x)?.is_float() || !whole {
         return None;
     }
     let new = rw.draft(root, "GlobalAveragePool", &[], &[Some(x)]);

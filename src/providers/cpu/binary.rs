@@ -7,8 +7,7 @@ use crate::ops::binary::{Alignment, Binary, Elementwise};
 use crate::tensor::{Bool, Element, ElementType, Tensor, Value, ValueRef, bf16, f16};
 
 use super::broadcast::Broadcast;
-use super::halves::{bfloat16_bits, widened};
-use super::number::dispatch;
+use super::number::{Float, dispatch};
 use super::zip::{Check, Combine, HalfZip, Pairwise, Update, Zip, ZipTo};
 use super::{CpuKernel, Entry, Kernel, KernelContext, NodeContext, ValueKernel};
 
@@ -37,9 +36,6 @@ pub(super) const KERNELS: &[Entry] = &[
 
 fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
     let Elementwise { op, alignment } = *node.op::<Elementwise>();
-    fn half(f: Box<dyn Update<f32>>, alignment: Alignment) -> Box<dyn Kernel> {
-        Box::new(HalfZip { f, alignment })
-    }
     fn zip<T: Element>(
         f: Box<dyn Update<T>>,
         alignment: Alignment,
@@ -48,11 +44,13 @@ fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
         Box::new(Zip { f, alignment, check })
     }
     let kernel: Option<Box<dyn Kernel>> = match node.input(0) {
-        Some(ElementType::F32) => float(op, same::<f32>, same).map(|f| zip(f, alignment, None)),
-        Some(ElementType::F64) => float(op, same::<f64>, same).map(|f| zip(f, alignment, None)),
-        Some(ElementType::F16) => float(op, same::<f32>, same).map(|f| half(f, alignment)),
-        // Some shifts away from floats, it needs no run of them in between.
-        Some(ElementType::BF16) => float(op, widened, narrowed).map(|f| zip(f, alignment, None)),
+        Some(ElementType::F32) => float::<f32>(op).map(|f| zip(f, alignment, None)),
+        Some(ElementType::F64) => float::<f64>(op).map(|f| zip(f, alignment, None)),
+        Some(ElementType::F16) => {
+            float::<f32>(op).map(|f| Box::new(HalfZip { f, alignment }) as Box<dyn Kernel>)
+        }
+        // A shift away from a float: it needs no run of floats in between.
+        Some(ElementType::BF16) => float::<bf16>(op).map(|f| zip(f, alignment, None)),
         Some(ElementType::Bool) => logic(op).map(|f| zip(f, alignment, None)),
         Some(ElementType::I32) => integer::<i32, true>(op).map(|f| zip(f, alignment, check(op))),
         Some(ElementType::I64) => integer::<i64, true>(op).map(|f| zip(f, alignment, check(op))),
@@ -66,34 +64,21 @@ fn wide<T: Element>(f: impl Fn(T, T) -> T + Send + Sync + 'static) -> Option<Box
     Some(Box::new(Pairwise::<_, true>(f)))
 }
 
-#[inline(always)]
-fn same<T>(x: T) -> T {
-    x
-}
-
-#[inline(always)]
-fn narrowed(x: f32) -> bf16 {
-    bf16::from_bits(bfloat16_bits(x.to_bits()))
-}
-
-/// Computes in `T`; `up` and `down` are the ways there and back.
-fn float<T: num_traits::Float + Element, E: Element>(
-    op: Binary,
-    up: impl Fn(E) -> T + Copy + Send + Sync + 'static,
-    down: impl Fn(T) -> E + Copy + Send + Sync + 'static,
-) -> Option<Box<dyn Update<E>>> {
-    let zero = T::zero();
+fn float<T: Float>(op: Binary) -> Option<Box<dyn Update<T>>> {
     match op {
-        Binary::Add => wide(move |a, b| down(up(a) + up(b))),
-        Binary::Sub => wide(move |a, b| down(up(a) - up(b))),
-        Binary::Mul => wide(move |a, b| down(up(a) * up(b))),
-        Binary::Div => wide(move |a, b| down(up(a) / up(b))),
-        Binary::Mod { fmod: true } => wide(move |a, b| down(up(a) % up(b))),
-        Binary::Mod { fmod: false } => wide(move |a, b| down(floor_mod(up(a), up(b)))),
-        Binary::PRelu => wide(move |a, b| if up(a) < zero { down(up(a) * up(b)) } else { a }),
+        Binary::Add => wide(|a: T, b| T::down(a.up() + b.up())),
+        Binary::Sub => wide(|a: T, b| T::down(a.up() - b.up())),
+        Binary::Mul => wide(|a: T, b| T::down(a.up() * b.up())),
+        Binary::Div => wide(|a: T, b| T::down(a.up() / b.up())),
+        Binary::Mod { fmod: true } => wide(|a: T, b| T::down(a.up() % b.up())),
+        Binary::Mod { fmod: false } => wide(|a: T, b| T::down(floor_mod(a.up(), b.up()))),
+        Binary::PRelu => {
+            let zero = T::constant(0.0);
+            wide(move |a: T, b| if a.up() < zero { T::down(a.up() * b.up()) } else { a })
+        }
         Binary::SwiGlu { alpha } => {
-            let alpha = T::from(alpha)?;
-            wide(move |a, b| down(up(a) / (T::one() + (-alpha * up(a)).exp()) * up(b)))
+            let (alpha, one) = (T::constant(alpha.into()), T::constant(1.0));
+            wide(move |a: T, b| T::down(a.up() / (one + num_traits::Float::exp(-alpha * a.up())) * b.up()))
         }
         _ => None,
     }

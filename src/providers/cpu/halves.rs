@@ -45,6 +45,12 @@ pub(super) fn bfloat16_bits(bits: u32) -> u16 {
     (if bits & 0x7fff_ffff > 0x7f80_0000 { quiet } else { nearest }) as u16
 }
 
+/// The nearest bfloat16 number.
+#[inline(always)]
+pub(super) fn narrowed(x: f32) -> bf16 {
+    bf16::from_bits(bfloat16_bits(x.to_bits()))
+}
+
 struct NarrowBfloat16<'a> {
     from: &'a [f32],
     to: &'a mut [bf16],
@@ -55,7 +61,7 @@ impl Loop for NarrowBfloat16<'_> {
 
     #[inline(always)]
     fn run(self) {
-        self.to.iter_mut().zip(self.from).for_each(|(y, x)| *y = bf16::from_bits(bfloat16_bits(x.to_bits())));
+        self.to.iter_mut().zip(self.from).for_each(|(y, x)| *y = narrowed(*x));
     }
 }
 

@@ -4,7 +4,7 @@ use num_traits::AsPrimitive;
 
 use crate::tensor::{Element, bf16, f16};
 
-use super::halves::{bfloat16_bits, widened};
+use super::halves::{narrowed, widened};
 
 /// Evaluates `$body` with `$T` standing for the Rust type of `$ty` (an `Option<ElementType>`) when it
 /// is in the list, else `$other`.
@@ -57,10 +57,5 @@ float! {
     f32, f32, |x| x, |x| x;
     f64, f64, |x| x, |x| x;
     f16, f32, f16::to_f32, f16::from_f32;
-    bf16, f32, widened, rounded;
-}
-
-#[inline(always)]
-fn rounded(x: f32) -> bf16 {
-    bf16::from_bits(bfloat16_bits(x.to_bits()))
+    bf16, f32, widened, narrowed;
 }
