@@ -288,7 +288,7 @@ impl<'a> Finish<'a> {
         if self.residual.is_some() || self.activation != Activation::Identity {
             // SAFETY: the sums are the outputs themselves.
             with_activation!(self.activation, f => unsafe {
-                self.update(isa, masks, (out.as_ptr(), 0.0), at, out, f);
+                self.update(isa, masks, (out.as_ptr(), None), at, out, f);
             });
         }
     }
@@ -305,7 +305,7 @@ impl<'a> Finish<'a> {
         out: &mut [f32],
     ) {
         assert!(sums.len() == out.len());
-        let bias = self.bias.map_or(0.0, |bias| bias[row]);
+        let bias = self.bias.map(|bias| bias[row]);
         // SAFETY: there are as many sums as outputs.
         with_activation!(self.activation, f => unsafe {
             self.update(isa, masks, (sums.as_ptr(), bias), at, out, f);
@@ -319,19 +319,22 @@ impl<'a> Finish<'a> {
         &self,
         isa: I,
         masks: &Masks<I>,
-        (sums, bias): (*const f32, f32),
+        (sums, bias): (*const f32, Option<f32>),
         at: usize,
         out: &mut [f32],
         f: impl SimdUnaryOp<f32>,
     ) {
         let ops = isa.f32();
-        let bias = ops.splat(bias);
+        let bias = bias.map(|bias| ops.splat(bias));
         let residual = self.residual.map(|residual| &residual[at..at + out.len()]);
         for i in (0..out.len()).step_by(ops.len()) {
             let mask = masks.first(ops.len().min(out.len() - i));
             // SAFETY: the mask has no more elements than are left in any of them.
             unsafe {
-                let mut x = ops.add(ops.load_ptr_mask(sums.add(i), mask), bias);
+                let mut x = ops.load_ptr_mask(sums.add(i), mask);
+                if let Some(bias) = bias {
+                    x = ops.add(x, bias);
+                }
                 if let Some(residual) = residual {
                     x = ops.add(x, ops.load_ptr_mask(residual[i..].as_ptr(), mask));
                 }

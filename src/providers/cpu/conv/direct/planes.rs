@@ -65,16 +65,8 @@ impl Phase {
 }
 
 impl Planes {
-    /// `None` where the layout would waste memory or work, and for more than two axes.
+    /// `None` where the layout would waste memory or work, for more than two axes, and without elements.
     pub(super) fn new(g: &Geometry) -> Option<Self> {
-        let area: usize = g.output.iter().product();
-        let planes = Self::unlimited(g)?;
-        let waste = planes.positions > 2 * area + 64 || planes.size() > 4 * (area + planes.image()) + 4096;
-        (!waste).then_some(planes)
-    }
-
-    /// `None` for more than two axes, or without elements.
-    fn unlimited(g: &Geometry) -> Option<Self> {
         let axes = g.input.len();
         if !(1..=2).contains(&axes) || [&g.input, &g.output, &g.kernel].iter().any(|list| list.contains(&0)) {
             return None;
@@ -122,7 +114,9 @@ impl Planes {
             true => Lines { line: area, pitch: area },
             false => Lines { line: output[1], pitch },
         };
-        Some(Planes { image, pitch, plane: size, strides, phases, taps, lines, positions })
+        let planes = Planes { image, pitch, plane: size, strides, phases, taps, lines, positions };
+        let waste = positions > 2 * area + 64 || planes.size() > 4 * (area + planes.image()) + 4096;
+        (!waste).then_some(planes)
     }
 
     /// Whether the image has to be copied.

@@ -148,7 +148,8 @@ impl LaneElement for bf16 {
         f32::available() && HalfWord::available()
     }
 
-    /// One channel at a time becomes floats and back as well.
+    /// One channel at a time becomes floats and back as well: on lines of 28 and more that takes half to nine tenths of
+    /// the time, on 14 and fewer up to twice.
     fn pays_off(lanes: &ChannelLanes) -> bool {
         lanes.output[1] <= 20
     }

@@ -26,8 +26,8 @@ pub(in super::super) struct Inputs<'a> {
 }
 
 pub(super) fn room(tiling: &Tiling) -> usize {
-    let n = tiling.size.outputs() + 2;
-    2 * n * width(tiling) + n * n * place(tiling)
+    let (m, n) = (tiling.size.outputs(), tiling.size.outputs() + 2);
+    m / 2 * n * width(tiling) + n * n * place(tiling)
 }
 
 /// Elements of a line with its padding, of one before, and of what vectors of tiles read after.
@@ -63,7 +63,7 @@ impl Inputs<'_> {
         let [height, across] = tiling.image;
         let (count, width, place) = (tiling.count(), width(tiling), place(tiling));
         let (lines, room) = room.split_at_mut(N * width);
-        let (halves, places) = room.split_at_mut(N * width);
+        let (halves, places) = room.split_at_mut((M / 2 - 1) * N * width);
         // What no image is written over is padding.
         lines.fill(0.0);
         for channel in channels {
@@ -133,7 +133,7 @@ fn columns<I: Isa, const M: usize, const N: usize>(
 }
 
 /// Of `N` lines, what the tiles of a row read at each place, in turn. Tiles are two elements of a line apart, or four:
-/// two of every second.
+/// two of every second, in halves of their own.
 #[inline(always)]
 fn spread<const M: usize, const N: usize>(
     tiling: &Tiling,
@@ -184,10 +184,10 @@ fn transform<I: Isa, const N: usize>(isa: I, x: [I::F32; N]) -> [I::F32; N] {
     let ops = isa.f32();
     let mut y = x;
     if N == 4 {
-        y[0] = ops.sub(x[0], x[2]);
+        y[0] = ops.sub(x[2], x[0]);
         y[1] = ops.add(x[1], x[2]);
         y[2] = ops.sub(x[2], x[1]);
-        y[3] = ops.sub(x[1], x[3]);
+        y[3] = ops.sub(x[3], x[1]);
         return y;
     }
     let (d, e) = (ops.sub(x[3], x[1]), ops.sub(x[4], x[2]));

@@ -103,7 +103,7 @@ fn transform<I: Isa, const N: usize, const M: usize>(isa: I, x: [I::F32; N]) -> 
     let mut y = [ops.zero(); M];
     if N == 4 {
         y[0] = ops.add(ops.add(x[0], x[1]), x[2]);
-        y[1] = ops.sub(ops.sub(x[1], x[2]), x[3]);
+        y[1] = ops.add(ops.sub(x[1], x[2]), x[3]);
         return y;
     }
     let (s, d) = (ops.add(x[1], x[2]), ops.sub(x[1], x[2]));
