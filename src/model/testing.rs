@@ -108,6 +108,15 @@ pub(crate) fn int(name: &str, i: i64) -> AttributeProto {
     AttributeProto { name: name.into(), i, r#type: AttributeType::Int as i32, ..Default::default() }
 }
 
+pub(crate) fn int_list(name: &str, list: &[i64]) -> AttributeProto {
+    AttributeProto {
+        name: name.into(),
+        ints: list.to_vec(),
+        r#type: AttributeType::Ints as i32,
+        ..Default::default()
+    }
+}
+
 pub(crate) fn graph_attribute(name: &str, graph: GraphProto) -> AttributeProto {
     AttributeProto {
         name: name.into(),

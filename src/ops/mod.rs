@@ -68,6 +68,7 @@ pub(crate) mod unpool;
 pub(crate) mod variadic;
 pub(crate) mod weight_only;
 pub(crate) mod window;
+pub(crate) mod woven;
 
 use std::any::Any;
 use std::sync::Arc;

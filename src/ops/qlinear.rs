@@ -7,11 +7,12 @@ use crate::graph::Dim;
 use crate::tensor::ElementType;
 
 use super::activation::Activation;
-use super::conv::{conv_shape, infer_conv, read_group};
+use super::conv::{conv_shape, read_group};
 use super::matmul::{Gemm, MatMul, check_addend, set_product_shape};
 use super::qlinear_pool::{channels_first, to_channels_last};
 use super::quantize::check_parameter;
-use super::window::Window;
+use super::window::{Window, check_weight_rank};
+use super::woven::{WORD, channels_of_woven, woven};
 use super::{Declaration, Infer, OpError, Operator, Types};
 
 /// The product of stacks of matrices of 8-bit numbers. MatMulInteger has inputs A, B and their zero
@@ -105,6 +106,8 @@ pub(crate) struct QuantizedConv {
     pub(crate) requantized: bool,
     /// Whether channels are the last dimension of x and y (of com.microsoft); w always has them second.
     pub(crate) channels_last: bool,
+    /// Whether the input is woven, and whether output and residual are (of rukh).
+    pub(crate) woven: [bool; 2],
 }
 
 impl QuantizedConv {
@@ -121,13 +124,31 @@ impl QuantizedConv {
 
 impl Operator for QuantizedConv {
     fn infer(&self, cx: &mut Infer<'_>) -> Result<(), OpError> {
-        if self.channels_last {
-            let Some(x) = channels_first(cx, true)? else { return Ok(()) };
-            let shape = conv_shape(&self.window, self.group, cx, &x, self.weight())?;
-            cx.set_shape(0, to_channels_last(shape));
-        } else {
-            infer_conv(&self.window, self.group, cx, self.weight())?;
+        check_weight_rank(cx, self.weight())?;
+        let x = match self.woven[0] {
+            true => channels_of_woven(cx)?,
+            false => channels_first(cx, self.channels_last)?,
+        };
+        let Some(x) = x else { return Ok(()) };
+        let shape = conv_shape(&self.window, self.group, cx, &x, self.weight())?;
+        if let Some(w) = cx.shape(self.weight()) {
+            let of_group = [w[1].clone(), w[0].floor_div(&Dim::from(self.group))];
+            for (i, channels) in of_group.iter().enumerate().filter(|&(i, _)| self.woven[i]) {
+                if channels.known().is_none_or(|channels| channels % WORD != 0) {
+                    let reason =
+                        format!("channels of a group are {channels}; allowed are multiples of {WORD}");
+                    return Err(OpError::attribute(["woven_input", "woven_output"][i], reason));
+                }
+            }
         }
+        cx.set_shape(
+            0,
+            match self.woven[1] {
+                _ if self.channels_last => to_channels_last(shape),
+                true => woven(&shape),
+                false => shape,
+            },
+        );
         if self.requantized
             && let (Some(bias), Some(w)) = (cx.shape_of_rank(8, 1)?, cx.shape(3))
         {
@@ -158,9 +179,9 @@ const DOMAIN: &str = "com.microsoft";
 const QLINEAR_CONV: &str = "x:T1, x_scale:float, x_zero_point:T1, w:T2, w_scale:float, w_zero_point:T2, \
     y_scale:float, y_zero_point:T3, B?:int32 -> y:T3";
 
-fn parse_conv(a: &super::AttributeReader<'_>, requantized: bool) -> Result<Arc<dyn Operator>, OpError> {
+fn read_conv(a: &super::AttributeReader<'_>, requantized: bool) -> Result<QuantizedConv, OpError> {
     let (window, group) = (Window::read(a)?, read_group(a)?);
-    Ok(Arc::new(QuantizedConv { window, group, requantized, channels_last: false }))
+    Ok(QuantizedConv { window, group, requantized, channels_last: false, woven: [false; 2] })
 }
 
 pub(super) const DECLARATIONS: &[Declaration] = &[
@@ -183,14 +204,14 @@ pub(super) const DECLARATIONS: &[Declaration] = &[
         &[10],
         "x:T1, w:T2, x_zero_point?:T1, w_zero_point?:T2 -> y:int32",
         &[("T1", BYTES), ("T2", BYTES)],
-        |a| parse_conv(a, false),
+        |a| Ok(Arc::new(read_conv(a, false)?)),
     ),
     Declaration::new(
         "QLinearConv",
         &[10],
         QLINEAR_CONV,
         &[("T1", BYTES), ("T2", BYTES), ("T3", BYTES)],
-        |a| parse_conv(a, true),
+        |a| Ok(Arc::new(read_conv(a, true)?)),
     ),
     Declaration::new(
         "QLinearConv",
@@ -198,13 +219,13 @@ pub(super) const DECLARATIONS: &[Declaration] = &[
         QLINEAR_CONV,
         &[("T1", BYTES), ("T2", BYTES), ("T3", BYTES)],
         |a| {
-            let (window, group) = (Window::read(a)?, read_group(a)?);
             let channels_last = a.flag("channels_last", false)?;
-            Ok(Arc::new(QuantizedConv { window, group, requantized: true, channels_last }))
+            Ok(Arc::new(QuantizedConv { channels_last, ..read_conv(a, true)? }))
         },
     )
     .domain(DOMAIN),
-    // What the fusions of this library make: the outputs and the residual are added as QLinearAdd does.
+    // What the passes of this library make: the outputs and the residual are added as QLinearAdd does; tensors may be
+    // woven.
     Declaration::new(
         "QLinearConv",
         &[1],
@@ -212,7 +233,10 @@ pub(super) const DECLARATIONS: &[Declaration] = &[
          y_zero_point:T3, B?:int32, residual?:T3, residual_scale?:float, residual_zero_point?:T3, sum_scale?:float, \
          sum_zero_point?:T3 -> y:T3",
         &[("T1", BYTES), ("T2", BYTES), ("T3", BYTES)],
-        |a| parse_conv(a, true),
+        |a| {
+            let woven = [a.flag("woven_input", false)?, a.flag("woven_output", false)?];
+            Ok(Arc::new(QuantizedConv { woven, ..read_conv(a, true)? }))
+        },
     )
     .domain("rukh"),
     Declaration::new(

@@ -3,7 +3,7 @@
 //! The order: functions are inlined, types and shapes inferred, and operators replaced that no provider
 //! runs; constants and shape arithmetic are folded and identities removed until nothing changes; dead code
 //! goes. Then come the fusions that the chosen provider can run, those of quantised graphs first, after which
-//! weights that are still quantised become floats; and half precision where it is wanted.
+//! weights that are still quantised become floats; half precision where it is wanted; and the layout of images.
 
 mod dead;
 mod flex_attention;
@@ -13,6 +13,7 @@ mod identity;
 mod infer;
 mod inline;
 mod precision;
+mod weave;
 
 #[cfg(test)]
 mod testing;
@@ -26,6 +27,7 @@ use crate::tensor::Value;
 
 pub(crate) use fusion::{Target, fuse};
 pub(crate) use precision::lower;
+pub(crate) use weave::weave;
 
 /// Computes one node on values. The session lends the CPU provider for it, so that passes know no
 /// provider.

@@ -254,6 +254,10 @@ mod tests {
             false
         }
 
+        fn weaves_bytes(&self) -> bool {
+            false
+        }
+
         fn keeps_floats(&self) -> bool {
             false
         }

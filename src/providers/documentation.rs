@@ -54,7 +54,11 @@ const NOTES: &[(&str, &str, &str)] = &[
     ("rukh", "ConvPair", "made by fusions: a pointwise FusedConv and a depthwise one of its outputs"),
     ("rukh", "Lookup", "made by fusions: what is computed of each byte of a tensor, as a table"),
     ("rukh", "MatMul", "made by fusions: FusedMatMul with a bias, a residual and an activation"),
-    ("rukh", "QLinearConv", "made by fusions: ai.onnx's, whose outputs QLinearAdd adds to a residual"),
+    (
+        "rukh",
+        "QLinearConv",
+        "made by fusions: ai.onnx's, whose outputs QLinearAdd adds to a residual; of tensors whose channels lie four in a word",
+    ),
 ];
 
 /// Operators of the standard that are not there, and why.

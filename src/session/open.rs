@@ -62,6 +62,10 @@ impl Target for NodesOf<'_> {
         !self.on_device
     }
 
+    fn weaves_bytes(&self) -> bool {
+        !self.on_device && cpu::weaves_bytes()
+    }
+
     fn keeps_floats(&self) -> bool {
         self.precision == ElementType::F32
     }
@@ -99,6 +103,9 @@ pub(super) fn open(
     }
     if precision != ElementType::F32 {
         passes::lower(&mut graph, precision, &target)?;
+    }
+    if options.optimization == Optimization::All {
+        passes::weave(&mut graph, &target)?;
     }
     let (inputs, outputs) = ports(&graph, &declared)?;
     let tuned = device.clone().filter(|provider| provider.tuner().is_enabled());

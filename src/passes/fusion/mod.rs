@@ -46,6 +46,9 @@ pub(crate) trait Target {
     /// Whether products of 8-bit integers are its fastest.
     fn prefers_bytes(&self) -> bool;
 
+    /// Whether its convolutions of bytes take and give woven channels, see `ops::woven`.
+    fn weaves_bytes(&self) -> bool;
+
     /// Whether what the model computes in `f32` stays in `f32`.
     fn keeps_floats(&self) -> bool;
 }

@@ -37,6 +37,10 @@ impl Target for CpuTarget {
         true
     }
 
+    fn weaves_bytes(&self) -> bool {
+        false
+    }
+
     fn keeps_floats(&self) -> bool {
         true
     }
@@ -52,6 +56,10 @@ impl Target for Nothing {
 
     fn prefers_bytes(&self) -> bool {
         true
+    }
+
+    fn weaves_bytes(&self) -> bool {
+        false
     }
 
     fn keeps_floats(&self) -> bool {

@@ -22,7 +22,8 @@ use super::number::dispatch;
 use super::{CpuKernel, Entry, NodeContext};
 
 pub(super) use direct::{
-    Channels, DepthwisePlane, Image, Place, Requantized, Summed, WholeSums, WordPanels, WordPlan,
+    Channels, DepthwisePlane, Given, Image, Images, Pixels, Place, Requantized, Store as WordStore, Summed,
+    WholeSums, WordPanels, WordPlan, Woven,
 };
 pub(super) use patches::{PatchTable, Patches};
 

@@ -174,6 +174,12 @@ const FAMILIES: &[&[Entry]] = &[
     window::KERNELS,
 ];
 
+/// Whether convolutions of bytes take and give woven channels, see `ops::woven`: where the processor has products of
+/// words.
+pub(crate) fn weaves_bytes() -> bool {
+    <gemm::ByteWord as gemm::Word>::available()
+}
+
 /// Makes the kernel of a node. `OpError::Unsupported` says that the CPU provider lacks it.
 pub(crate) fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
     let entry =

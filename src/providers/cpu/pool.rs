@@ -5,13 +5,14 @@ mod global;
 mod indices;
 mod roi;
 mod unpool;
+mod woven;
 
 use std::marker::PhantomData;
 
 use crate::ops::OpError;
 use crate::ops::pool::{Pool, Reduction};
 use crate::ops::window::{Geometry, Window};
-use crate::tensor::{Element, TensorView, TensorViewMut, bf16, f16};
+use crate::tensor::{Element, ElementType, TensorView, TensorViewMut, bf16, f16};
 
 use super::conv::PatchTable;
 use super::number::dispatch;
@@ -20,6 +21,7 @@ use super::scratch::with_scratch;
 use super::simd::{Loop, widest};
 use super::{Argument, CpuKernel, Entry, Kernel, KernelContext, NodeContext, Prepared};
 use fold::{Fold, Max, Mean, Norm};
+use woven::WovenMax;
 
 pub(super) const KERNELS: &[Entry] = &[
     Entry::new("MaxPool", build_max),
@@ -35,6 +37,15 @@ pub(super) const KERNELS: &[Entry] = &[
 
 fn build_max(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
     let op = node.op::<Pool>().clone();
+    let woven: Option<Box<dyn Kernel>> = match node.input(0) {
+        _ if node.output(1).is_some() => None,
+        Some(ElementType::U8) => WovenMax::<u8>::new(&op).map(|kernel| Box::new(kernel) as _),
+        Some(ElementType::I8) => WovenMax::<i8>::new(&op).map(|kernel| Box::new(kernel) as _),
+        _ => None,
+    };
+    if let Some(kernel) = woven {
+        return Ok(CpuKernel::Tensor(kernel));
+    }
     dispatch!(node.input(0), T in [f32, f64, f16, bf16, i8, u8] => {
         Ok(CpuKernel::Tensor(if node.output(1).is_some() {
             Box::new(indices::MaxIndices::<T> { op, _element: PhantomData })

@@ -252,3 +252,5 @@ mod tests;
 mod tests_elementwise;
 #[cfg(test)]
 mod tests_transformer;
+#[cfg(test)]
+mod tests_woven;

@@ -2,6 +2,7 @@
 
 mod behaviour;
 mod caches;
+mod woven;
 mod wrong_inputs;
 mod wrong_models;
 

@@ -42,7 +42,8 @@ use tile::panel_rows;
 use tiles::Tiles;
 use vector::Vector;
 pub(in crate::providers::cpu) use words::{
-    Image, Place, Requantized, RoundedToHalf, Summed, WholeSums, WordPanels, WordPlan,
+    Given, Image, Images, Pixels, Place, Requantized, RoundedToHalf, Store, Summed, WholeSums, WordPanels,
+    WordPlan, Woven,
 };
 
 pub(super) struct DirectConv {

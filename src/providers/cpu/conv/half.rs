@@ -11,8 +11,8 @@ use super::super::halves::{narrow_bfloat16, widen_bfloat16};
 use super::super::parallel::Parts;
 use super::super::{Argument, Kernel, KernelContext, Prepared};
 use super::direct::{
-    ChannelImages, ChannelLanes, Channels, DepthwisePlane, Image, Place, RoundedToHalf, WordPanels, WordPlan,
-    lane_kernels,
+    ChannelImages, ChannelLanes, Channels, DepthwisePlane, Given, Image, Images, Pixels, Place,
+    RoundedToHalf, WordPanels, WordPlan, lane_kernels,
 };
 use super::general;
 
@@ -66,11 +66,11 @@ impl HalfConv {
     fn state(&self, x: &[usize], w: &[usize], residual: bool) -> Result<State, OpError> {
         let geometry = self.op.window.geometry(&x[2..], &w[2..])?;
         let empty = x.contains(&0) || w.contains(&0);
+        let images = Images { given: Given::Channels, channels: w[1], must: false };
         let state = match &self.weight {
             _ if empty => None,
-            Weight::Words(panels) => {
-                WordPlan::new(panels, &geometry, w[1], self.threads).map(|plan| State::Words(Box::new(plan)))
-            }
+            Weight::Words(panels) => WordPlan::new(panels, &geometry, images, self.threads)
+                .map(|plan| State::Words(Box::new(plan))),
             Weight::Depthwise(kernels) => {
                 let lanes = kernels.lanes.as_ref().filter(|_| !residual);
                 let lanes = lanes.and_then(|_| ChannelLanes::new::<bf16>(&geometry)).map(State::Lanes);
@@ -163,7 +163,8 @@ impl HalfConv {
             if cx.cancelled() {
                 return Err(OpError::Cancelled);
             }
-            let image = Image { data: &x[i * size..][..size], flip: 0, border: 0 };
+            let pixels = Pixels::Channels(&x[i * size..][..size]);
+            let image = Image { pixels, flip: 0, border: 0 };
             let place = Place { out: &out, start: i * rows * columns, columns };
             let store = RoundedToHalf { place, residual: optional(3), activation: self.op.activation };
             plan.image(cx.pool, panels, &image, first, room, &store);

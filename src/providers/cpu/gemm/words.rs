@@ -37,9 +37,9 @@ pub(in crate::providers::cpu) trait Word: Send + Sync + 'static {
         planes: *const u32,
         mask: u16,
     ) {
-        let sums: [SumVector; V] = missing((S::SHORT, first, panel, ahead, taps, planes, mask));
+        let sums: [[SumVector; V]; R] = missing((S::SHORT, first, panel, ahead, taps, planes, mask));
         // SAFETY: nobody comes here.
-        unsafe { sink.row(R, sums) }
+        unsafe { sink.rows(sums) }
     }
 
     /// A panel of 8 rows, by depth, times a `column` of words: rows of one sum, which begin with `first`.
@@ -54,7 +54,7 @@ pub(in crate::providers::cpu) trait Word: Send + Sync + 'static {
         depth: usize,
     ) {
         // SAFETY: nobody comes here.
-        unsafe { sink.row(0, [missing((first, panel, column, depth))]) }
+        unsafe { sink.rows([[missing((first, panel, column, depth))]]) }
     }
 }
 
@@ -94,17 +94,17 @@ pub(in crate::providers::cpu) type SumVector = __m512i;
 #[cfg(not(target_arch = "x86_64"))]
 pub(in crate::providers::cpu) type SumVector = [u32; VECTOR];
 
-/// Takes the sums of a tile. `row` is to be `#[inline(always)]`.
+/// Takes the sums of a tile. `rows` is to be `#[inline(always)]`.
 pub(in crate::providers::cpu) trait TileSink {
-    /// Whether `row` takes few instructions, so that it can be compiled for each row of a tile; sums stay in
+    /// Whether a row takes few instructions, so that they can be compiled for each row of a tile; sums stay in
     /// registers then.
     const SHORT: bool;
 
-    /// Takes a row of sums. Of a single column they are in the first lane.
+    /// Takes rows of sums. Of a single column they are in the first lane.
     ///
     /// # Safety
     /// The processor has AVX512 F, BW, DQ and VL, and what the words ask for.
-    unsafe fn row<const V: usize>(&self, row: usize, sums: [SumVector; V]);
+    unsafe fn rows<const R: usize, const V: usize>(&self, sums: [[SumVector; V]; R]);
 }
 
 /// What functions do on a processor that has none of these products, where nobody may call them.
@@ -222,11 +222,9 @@ macro_rules! word {
                         }
                         panel = panel.add(R);
                     }
-                    // Through memory: a long `row` is not compiled for each row of the tile, which has its sums in registers.
-                    let sums = if S::SHORT { sums } else { std::hint::black_box(sums) };
-                    for (r, sums) in sums.into_iter().enumerate() {
-                        sink.row(r, sums);
-                    }
+                    // Through memory: what is long is not compiled for each row of the tile, which has its sums in
+                    // registers.
+                    sink.rows(if S::SHORT { sums } else { std::hint::black_box(sums) });
                 }
             }
 
@@ -270,10 +268,12 @@ macro_rules! word {
                     let sum = $add($add(all, swapped), _mm512_maskz_loadu_epi32(0xff, first.cast()));
                     _mm512_storeu_si512(sums.as_mut_ptr().cast(), sum);
                 }
-                for (r, &sum) in sums[..8].iter().enumerate() {
-                    // SAFETY: the processor has what this function was compiled for.
-                    unsafe { sink.row(r, [_mm512_set1_epi32(sum)]) };
+                let mut rows = [[all]; 8];
+                for (row, &sum) in rows.iter_mut().zip(&sums) {
+                    *row = [_mm512_set1_epi32(sum)];
                 }
+                // SAFETY: the processor has what this function was compiled for.
+                unsafe { sink.rows(rows) };
             }
         }
     };

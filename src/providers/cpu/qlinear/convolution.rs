@@ -26,6 +26,10 @@ pub(super) fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
         Some(kernels) => Weight::Depthwise(kernels),
         None => Packed::new(node, op)?.map_or(Weight::Input, Weight::Packed),
     };
+    let woven = op.woven.contains(&true);
+    if woven && !matches!(weight, Weight::Packed(_)) {
+        return Err(node.no_kernel());
+    }
     Ok(CpuKernel::Tensor(Box::new(ConvKernel { op: op.clone(), weight, threads: node.pool.threads() })))
 }
 
@@ -71,9 +75,11 @@ impl Kernel for ConvKernel {
     ) -> Result<Prepared, OpError> {
         let weight = self.op.weight();
         let (Some(x), Some(w)) = (&inputs[0], &inputs[weight]) else { return Ok(Prepared::default()) };
-        let space = match self.op.channels_last {
-            true => &x.shape[1..x.shape.len() - 1],
-            false => &x.shape[2..],
+        let last = x.shape.len() - 1;
+        let space = match (self.op.channels_last, self.op.woven[0]) {
+            (true, _) => &x.shape[1..last],
+            (_, true) => &x.shape[2..last],
+            _ => &x.shape[2..],
         };
         let g = self.op.window.geometry(space, &w.shape[2..])?;
         let stride = |i: usize| -> Result<usize, OpError> {
@@ -92,12 +98,21 @@ impl Kernel for ConvKernel {
         let empty = x.shape.contains(&0) || w.shape.contains(&0);
         let way = match &self.weight {
             Weight::Packed(packed) => {
-                packed.plan(&g, w.shape[1], self.threads).map(|plan| Way::Words(Box::new(plan)))
+                packed.plan(&self.op, &g, w.shape[1], self.threads).map(|plan| Way::Words(Box::new(plan)))
             }
             Weight::Depthwise(_) if !empty => DepthwisePlane::new(&g).map(Way::Depthwise),
             _ => None,
         };
         let way = way.unwrap_or(Way::Patches);
+        let outputs = x.shape[0] * w.shape[0] * g.output.iter().product::<usize>();
+        if matches!(way, Way::Patches) && self.op.woven.contains(&true) && outputs > 0 {
+            let reason = format!(
+                "an image of {:?} and a weight of {:?} are not allowed where channels are woven; allowed are those with \
+                 elements that fit into memory",
+                x.shape, w.shape
+            );
+            return Err(OpError::Data(reason));
+        }
         let state = State {
             images: x.shape[0],
             channels: w.shape[1],

@@ -142,6 +142,40 @@ fn sum<Q: Byte>(x: &[Q]) -> i64 {
     x.chunks(1 << 20).map(|x| i64::from(widest(Total(x)))).sum()
 }
 
+/// Of every fourth element from each of the first four on, less zero points.
+fn totals_of_four<Q: Byte>(x: &[Q], zero: i64) -> [i64; 4] {
+    let mut totals = [x.len() as i64 / 4 * -zero; 4];
+    for part in x.chunks(1 << 20) {
+        for (total, sum) in totals.iter_mut().zip(widest(TotalsOfFour(part))) {
+            *total += i64::from(sum);
+        }
+    }
+    totals
+}
+
+struct TotalsOfFour<'a, Q>(&'a [Q]);
+
+impl<Q: Byte> Loop for TotalsOfFour<'_, Q> {
+    type Output = [i32; 4];
+
+    #[inline(always)]
+    fn run(self) -> [i32; 4] {
+        const RUN: usize = 16;
+        let (whole, rest) = self.0.as_chunks::<RUN>();
+        let mut sums = [0; RUN];
+        for run in whole {
+            for (sum, x) in sums.iter_mut().zip(run) {
+                *sum += x.int();
+            }
+        }
+        let mut totals = [0; 4];
+        for (i, sum) in sums.into_iter().chain(rest.iter().map(|x| x.int())).enumerate() {
+            totals[i % 4] += sum;
+        }
+        totals
+    }
+}
+
 struct Total<'a, Q>(&'a [Q]);
 
 impl<Q: Byte> Loop for Total<'_, Q> {
@@ -176,6 +210,8 @@ struct Sums {
     parts: usize,
     elements: usize,
     sums: usize,
+    /// Whether the sums are of every fourth element: woven channels.
+    woven: bool,
 }
 
 impl<Q: Byte> Kernel for MeanKernel<Q> {
@@ -192,7 +228,8 @@ impl<Q: Byte> Kernel for MeanKernel<Q> {
         let kept: Vec<usize> =
             shape.iter().zip(&reduced[lead..]).map(|(&d, &reduced)| if reduced { 1 } else { d }).collect();
         let (elements, sums) = (shape.iter().product(), kept.iter().product());
-        let state = Sums { walk: Broadcast::new(shape, [&kept]), parts, elements, sums };
+        let woven = sums == 4 && kept.last() == Some(&4);
+        let state = Sums { walk: Broadcast::new(shape, [&kept]), parts, elements, sums, woven };
         Ok(Prepared { scratch: parts * sums * size_of::<i64>(), state: Some(Box::new(state)) })
     }
 
@@ -203,7 +240,7 @@ impl<Q: Byte> Kernel for MeanKernel<Q> {
         outputs: &mut [Option<TensorViewMut<'_>>],
     ) -> Result<(), OpError> {
         let (Some(x), Some(y)) = (inputs[0], &mut outputs[0]) else { return Ok(()) };
-        let &Sums { ref walk, parts, elements, sums: count } = cx.state::<Sums>();
+        let &Sums { ref walk, parts, elements, sums: count, woven } = cx.state::<Sums>();
         if parts == 0 || count == 0 {
             return Ok(());
         }
@@ -220,6 +257,10 @@ impl<Q: Byte> Kernel for MeanKernel<Q> {
                 let start = range.start * count;
                 for (i, sums) in range.zip(all.chunks_exact_mut(count)) {
                     let x = &x[i * elements..][..elements];
+                    if let (true, Ok(sums)) = (woven, <&mut [i64; 4]>::try_from(&mut *sums)) {
+                        *sums = totals_of_four(x, zero);
+                        continue;
+                    }
                     sums.fill(0);
                     walk.each(0..elements, |range, [at]| match at.len() {
                         1 => sums[at.start] += sum(&x[range.clone()]) - zero * range.len() as i64,

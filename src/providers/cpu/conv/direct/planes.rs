@@ -67,6 +67,14 @@ impl Phase {
 impl Planes {
     /// `None` where the layout would waste memory or work, for more than two axes, and without elements.
     pub(super) fn new(g: &Geometry) -> Option<Self> {
+        Self::of_any(g).filter(|planes| {
+            let area: usize = g.output.iter().product();
+            planes.positions <= 2 * area + 64 && planes.size() <= 4 * (area + planes.image()) + 4096
+        })
+    }
+
+    /// The same, whatever it wastes.
+    pub(super) fn of_any(g: &Geometry) -> Option<Self> {
         let axes = g.input.len();
         if !(1..=2).contains(&axes) || [&g.input, &g.output, &g.kernel].iter().any(|list| list.contains(&0)) {
             return None;
@@ -114,9 +122,7 @@ impl Planes {
             true => Lines { line: area, pitch: area },
             false => Lines { line: output[1], pitch },
         };
-        let planes = Planes { image, pitch, plane: size, strides, phases, taps, lines, positions };
-        let waste = positions > 2 * area + 64 || planes.size() > 4 * (area + planes.image()) + 4096;
-        (!waste).then_some(planes)
+        Some(Planes { image, pitch, plane: size, strides, phases, taps, lines, positions })
     }
 
     /// Whether the image has to be copied.

@@ -11,6 +11,7 @@ mod store;
 #[cfg(target_arch = "x86_64")]
 mod vectors;
 mod weave;
+mod woven;
 
 use crate::ops::window::Geometry;
 use crate::threads::Pool;
@@ -21,11 +22,13 @@ use crate::providers::cpu::scratch::with_scratch;
 use arrange::{arrange, arrange_units};
 use block::{BLOCK_ROOM, Block};
 use layout::Layout;
+pub(in crate::providers::cpu) use layout::{Given, Images};
 pub(in crate::providers::cpu) use panels::WordPanels;
 pub(in crate::providers::cpu) use store::{Place, Requantized, RoundedToHalf, Store, Summed, WholeSums};
 #[cfg(target_arch = "x86_64")]
 pub(super) use vectors::{Function, HardSwish, Identity, Other, Relu, with_function};
-use weave::Woven;
+use weave::Weave;
+pub(in crate::providers::cpu) use woven::Woven;
 
 /// Rows of a panel, whose sums with three vectors of positions registers hold.
 const ROWS: usize = 8;
@@ -42,15 +45,16 @@ enum Share {
 }
 
 impl WordPlan {
-    /// `None` where the layout would waste memory or work, for more than two axes, and without elements.
+    /// `None` for more than two axes, without elements, for woven channels that are not whole words, and, unless they
+    /// must, where words would waste memory or work.
     pub(in crate::providers::cpu) fn new<W: Word>(
         panels: &WordPanels<W>,
         g: &Geometry,
-        channels: usize,
+        images: Images,
         threads: usize,
     ) -> Option<Self> {
-        let whole = Layout::new(g, panels.shape()[1], channels, W::COUNT)?;
-        let parts = Layout::parts(g, panels.shape(), channels, W::COUNT, threads);
+        let whole = Layout::new(g, panels.shape()[1], W::COUNT, images)?;
+        let parts = Layout::parts(g, panels.shape(), W::COUNT, images, threads);
         Some(WordPlan(parts.map(Share::Lines).unwrap_or_else(|| {
             let blocks = Blocks::new(ROWS, panels.shape(), whole.positions, threads, false);
             Share::Blocks(Box::new(whole), blocks)
@@ -60,13 +64,13 @@ impl WordPlan {
     /// Words of scratch for an image of `groups` groups.
     pub(in crate::providers::cpu) fn room(&self, groups: usize) -> usize {
         match &self.0 {
-            Share::Blocks(layout, _) => groups * layout.words * layout.run(),
+            Share::Blocks(layout, _) => layout.memory(groups),
             Share::Lines(_) => 0,
         }
     }
 
     /// Convolves one image: channels of a group follow one another.
-    pub(in crate::providers::cpu) fn image<T: Woven>(
+    pub(in crate::providers::cpu) fn image<T: Weave>(
         &self,
         pool: &Pool,
         panels: &WordPanels<T::Word>,
@@ -78,13 +82,12 @@ impl WordPlan {
         let [groups, m, depth] = panels.shape();
         let block = |layout: &Layout, at: At, source: &[u32], room: &mut [u32]| {
             let (g, rows) = (at.group, at.rows);
-            let group = layout.words * layout.run();
             store.block(Block {
                 panels: panels.from(g, rows.start),
                 first: &first[g * panels.padded_rows() + rows.start..],
                 zeros: panels.zeros_from(g, rows.start),
                 taps: &layout.taps,
-                planes: &source[g * group..][..group],
+                planes: &source[g * layout.group()..],
                 columns: at.columns,
                 lines: layout.lines,
                 before: layout.before,
@@ -94,8 +97,14 @@ impl WordPlan {
         };
         match &self.0 {
             Share::Blocks(layout, blocks) => {
-                let source = &mut room[..self.room(groups)];
-                arrange(layout, pool, image, source);
+                let source = match image.pixels {
+                    Pixels::Words(words) if layout.in_place => words,
+                    _ => {
+                        let source = &mut room[..self.room(groups)];
+                        arrange(layout, pool, image, source);
+                        source
+                    }
+                };
                 blocks.split(pool, [groups, m, depth], layout.positions, |blocks| {
                     with_scratch([BLOCK_ROOM * depth], |[room]: [&mut [u32]; 1]| {
                         blocks.for_each(|at| block(layout, at, source, room));
@@ -106,10 +115,15 @@ impl WordPlan {
                 let work = groups * m * depth * parts[0].positions;
                 pool.split(parts.len(), GRAIN.div_ceil(work.max(1)), |range| {
                     for layout in &parts[range] {
-                        let lengths =
-                            [groups * layout.words * layout.run(), layout.room(), BLOCK_ROOM * depth];
+                        let lengths = [layout.memory(groups), layout.room(), BLOCK_ROOM * depth];
                         with_scratch(lengths, |[source, planes, room]: [&mut [u32]; 3]| {
-                            arrange_units(layout, image, 0, planes, source);
+                            let source = match image.pixels {
+                                Pixels::Words(words) if layout.in_place => &words[layout.skipped..],
+                                _ => {
+                                    arrange_units(layout, image, 0, planes, source);
+                                    source
+                                }
+                            };
                             for group in 0..groups {
                                 let at = At { group, rows: 0..m, columns: 0..layout.positions };
                                 block(layout, at, source, room);
@@ -125,10 +139,16 @@ impl WordPlan {
 /// An image to convolve.
 #[derive(Clone, Copy)]
 pub(in crate::providers::cpu) struct Image<'a, T> {
-    /// All channels.
-    pub(in crate::providers::cpu) data: &'a [T],
+    pub(in crate::providers::cpu) pixels: Pixels<'a, T>,
     /// Bits of each byte that are turned round.
     pub(in crate::providers::cpu) flip: u8,
     /// The word of what lies around the image.
     pub(in crate::providers::cpu) border: u32,
+}
+
+/// All channels of an image, as a plan was told that they are given.
+#[derive(Clone, Copy)]
+pub(in crate::providers::cpu) enum Pixels<'a, T> {
+    Channels(&'a [T]),
+    Words(&'a [u32]),
 }

@@ -76,7 +76,7 @@ fn check<W: Word>(pack: impl Fn(&[i32], bool) -> u32, value: impl Fn(u32) -> i64
     }
 }
 
-/// The sums of each row, in the order that they are given in.
+/// The sums of each row.
 #[derive(Default)]
 struct Rows(RefCell<Vec<Vec<u32>>>);
 
@@ -84,11 +84,12 @@ impl TileSink for Rows {
     const SHORT: bool = false;
 
     #[inline(always)]
-    unsafe fn row<const V: usize>(&self, row: usize, sums: [SumVector; V]) {
-        // SAFETY: any vector is so many words.
-        let words = sums.map(|sums| unsafe { std::mem::transmute::<SumVector, [u32; VECTOR]>(sums) });
-        assert_eq!(self.0.borrow().len(), row);
-        self.0.borrow_mut().push(words.concat());
+    unsafe fn rows<const R: usize, const V: usize>(&self, sums: [[SumVector; V]; R]) {
+        for sums in sums {
+            // SAFETY: any vector is so many words.
+            let words = sums.map(|sums| unsafe { std::mem::transmute::<SumVector, [u32; VECTOR]>(sums) });
+            self.0.borrow_mut().push(words.concat());
+        }
     }
 }
 

@@ -5,7 +5,10 @@ use std::ops::Range;
 use crate::ops::OpError;
 use crate::ops::qlinear::QuantizedConv;
 use crate::ops::window::Geometry;
-use crate::providers::cpu::conv::{Image, Place, Requantized, Summed, WholeSums, WordPanels, WordPlan};
+use crate::providers::cpu::conv::{
+    Given, Image, Images, Pixels, Place, Requantized, Summed, WholeSums, WordPanels, WordPlan, WordStore,
+    Woven,
+};
 use crate::providers::cpu::gemm::{ByteMatrix, ByteWord};
 use crate::providers::cpu::parallel::Parts;
 use crate::providers::cpu::{KernelContext, NodeContext};
@@ -17,6 +20,7 @@ use super::residual::Residual;
 
 /// A weight, packed.
 pub(super) struct Packed {
+    given: Given,
     panels: WordPanels<ByteWord>,
     /// See `WordPanels::sums`.
     sums: Vec<i32>,
@@ -37,12 +41,24 @@ impl Packed {
         let (shape, weight) = (w.shape(), w.view().bytes());
         let sizes = [op.group, shape[0] / op.group, shape[1], shape[2..].iter().product()];
         let panels = WordPanels::of_bytes(weight, &zeros, flip, sizes, node.pool);
-        Ok(panels.map(|panels| Packed { sums: panels.sums(), panels }))
+        let given = match (op.woven[0], node.input(0)) {
+            (false, _) => Given::Channels,
+            (true, Some(ElementType::U8)) => Given::Words,
+            (true, _) => Given::TurnedWords,
+        };
+        Ok(panels.map(|panels| Packed { given, sums: panels.sums(), panels }))
     }
 
     /// `None` where there is no such way for images of this shape.
-    pub(super) fn plan(&self, g: &Geometry, channels: usize, threads: usize) -> Option<WordPlan> {
-        WordPlan::new(&self.panels, g, channels, threads)
+    pub(super) fn plan(
+        &self,
+        op: &QuantizedConv,
+        g: &Geometry,
+        channels: usize,
+        threads: usize,
+    ) -> Option<WordPlan> {
+        let images = Images { given: self.given, channels, must: op.woven.contains(&true) };
+        WordPlan::new(&self.panels, g, images, threads)
     }
 
     /// Words of scratch.
@@ -61,8 +77,8 @@ impl Packed {
     ) -> Result<(), OpError> {
         let input = |i: usize| inputs.get(i).copied().flatten();
         let Some(x) = input(0) else { return Ok(()) };
-        let (images, rows) = (x.shape()[0], y.shape()[1]);
-        let columns: usize = y.shape()[2..].iter().product();
+        let (images, rows) = (x.shape()[0], self.panels.rows());
+        let columns = y.len() / (images * rows).max(1);
         let (first, rest) = cx.scratch::<u32>().split_at_mut(self.sums.len());
         let (factors, room) = rest.split_at_mut(rows);
         let factors: &mut [f32] = bytemuck::cast_slice_mut(factors);
@@ -79,8 +95,17 @@ impl Packed {
             first.iter_mut().zip(bias).for_each(|(first, &bias)| *first = first.wrapping_add(bias as u32));
         }
         let size = x.len() / images.max(1);
+        let woven = match self.given {
+            Given::Channels => None,
+            _ => Some(bytemuck::try_cast_slice::<u8, u32>(x.bytes()).map_err(|_| {
+                OpError::Data("input 0, of woven channels, does not begin at a multiple of 4 bytes".into())
+            })?),
+        };
         let image = |i: usize| Image {
-            data: &x.bytes()[i * size..][..size],
+            pixels: match woven {
+                Some(words) => Pixels::Words(&words[i * size / 4..][..size / 4]),
+                None => Pixels::Channels(&x.bytes()[i * size..][..size]),
+            },
             flip,
             border: u32::from_le_bytes([zero; 4]),
         };
@@ -105,13 +130,17 @@ impl Packed {
         each(cx, images, |i| {
             let place = Place { out: &out, start: i * rows * columns, columns };
             let sums = Requantized { place, factors: &*factors, zero, signed };
+            let mut convolve = |store: &dyn WordStore<ByteWord>| {
+                plan.image(cx.pool, &self.panels, &image(i), first, room, store);
+            };
             match &residual {
-                None => plan.image(cx.pool, &self.panels, &image(i), first, room, &sums),
+                None if op.woven[1] => convolve(&Woven(sums)),
+                None => convolve(&sums),
                 Some(residual) => {
                     let ([residual_zero, zero], factors) = (residual.zeros(), residual.factors());
                     let (residual, zero) = (residual.view.bytes(), zero as i32);
                     let store = Summed { sums, residual, residual_zero, factors, zero };
-                    plan.image(cx.pool, &self.panels, &image(i), first, room, &store);
+                    if op.woven[1] { convolve(&Woven(store)) } else { convolve(&store) }
                 }
             }
         })

@@ -7,17 +7,21 @@ use crate::tensor::bytes_of;
 use crate::threads::Pool;
 
 use super::super::tile::Lines;
-use super::Image;
 use super::layout::Layout;
-use super::weave::{Woven, store};
+use super::weave::{Weave, store};
+use super::{Image, Pixels};
 
 /// Writes what products read of all words of channels, on all threads of the pool.
-pub(super) fn arrange<T: Woven>(layout: &Layout, pool: &Pool, image: &Image<'_, T>, out: &mut [u32]) {
+pub(super) fn arrange<T: Weave>(layout: &Layout, pool: &Pool, image: &Image<'_, T>, out: &mut [u32]) {
     let unit = layout.unit();
-    if unit == 1 && !layout.planes.copied() && layout.channels.is_multiple_of(T::Word::COUNT) {
+    if let Pixels::Channels(data) = image.pixels
+        && unit == 1
+        && !layout.planes.copied()
+        && layout.channels.is_multiple_of(T::Word::COUNT)
+    {
         // Channels are neighbours in memory.
         let bytes = bytemuck::cast_slice_mut::<u32, u8>(out);
-        return bytes.iter_mut().zip(bytes_of(image.data)).for_each(|(y, &x)| *y = x ^ image.flip);
+        return bytes.iter_mut().zip(bytes_of(data)).for_each(|(y, &x)| *y = x ^ image.flip);
     }
     split_mut(pool, out, unit, GRAIN.div_ceil(unit), |range, out| {
         with_scratch([layout.room()], |[room]: [&mut [u32]; 1]| {
@@ -27,7 +31,7 @@ pub(super) fn arrange<T: Woven>(layout: &Layout, pool: &Pool, image: &Image<'_, 
 }
 
 /// Writes units from the `first` one on. A word's planes are made in `room` where they are gathered from there.
-pub(super) fn arrange_units<T: Woven>(
+pub(super) fn arrange_units<T: Weave>(
     layout: &Layout,
     image: &Image<'_, T>,
     first: usize,
@@ -42,7 +46,7 @@ pub(super) fn arrange_units<T: Woven>(
 /// # Safety
 /// `T::Word::available()`.
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl"))]
-unsafe fn units<T: Woven>(
+unsafe fn units<T: Weave>(
     layout: &Layout,
     image: &Image<'_, T>,
     first: usize,
@@ -68,7 +72,7 @@ unsafe fn units<T: Woven>(
 
 /// The channels of a word.
 struct Channels<'a, T> {
-    lines: [&'a [T]; 4],
+    lines: Lanes<'a, T>,
     /// Bits that are turned round.
     flip: u32,
     /// Bits of channels that there are. Those of others are 0: weights are, too, but infinity times 0 is not.
@@ -77,16 +81,23 @@ struct Channels<'a, T> {
     border: u32,
 }
 
-impl<'a, T: Woven> Channels<'a, T> {
+impl<'a, T: Weave> Channels<'a, T> {
     #[inline(always)]
     fn new(layout: &Layout, image: &Image<'a, T>, word: usize) -> Self {
         let (count, plane) = (T::Word::COUNT, layout.planes.image());
         let (group, first) = (word / layout.words, word % layout.words * count);
-        let mut lines = [&image.data[..0]; 4];
-        for (j, line) in lines.iter_mut().enumerate() {
-            let channel = group * layout.channels + (first + j.min(count - 1)).min(layout.channels - 1);
-            *line = &image.data[channel * layout.channel + layout.skipped..][..plane];
-        }
+        let lines = match image.pixels {
+            Pixels::Words(words) => Lanes::Word(&words[word * layout.channel + layout.skipped..][..plane]),
+            Pixels::Channels(data) => {
+                let mut lines = [&data[..0]; 4];
+                for (j, line) in lines.iter_mut().enumerate() {
+                    let channel =
+                        group * layout.channels + (first + j.min(count - 1)).min(layout.channels - 1);
+                    *line = &data[channel * layout.channel + layout.skipped..][..plane];
+                }
+                Lanes::Channels(lines)
+            }
+        };
         let present = !0 >> (32 / count * count.saturating_sub(layout.channels - first));
         Channels { lines, flip: u32::from_le_bytes([image.flip; 4]), present, border: image.border & present }
     }
@@ -117,15 +128,19 @@ impl<'a, T: Woven> Channels<'a, T> {
     /// As of `units`.
     #[inline(always)]
     unsafe fn line(&self, start: usize, stride: usize, out: &mut [u32]) {
+        let lines = match &self.lines {
+            Lanes::Channels(lines) => lines,
+            Lanes::Word(words) => return copy(&words[start..], stride, self.flip, out),
+        };
         // SAFETY: as the caller promises.
         unsafe {
             match stride {
-                1 => self.vectors::<1>(start, out),
-                2 => self.vectors::<2>(start, out),
+                1 => self.vectors::<1>(lines, start, out),
+                2 => self.vectors::<2>(lines, start, out),
                 _ => {
                     for (i, word) in out.iter_mut().enumerate() {
                         *word = 0;
-                        for (j, line) in self.lines[..T::Word::COUNT].iter().enumerate() {
+                        for (j, line) in lines[..T::Word::COUNT].iter().enumerate() {
                             *word |= line[start + i * stride].bits() << (32 / T::Word::COUNT * j);
                         }
                         *word = (*word ^ self.flip) & self.present;
@@ -138,9 +153,9 @@ impl<'a, T: Woven> Channels<'a, T> {
     /// # Safety
     /// As of `units`.
     #[inline(always)]
-    unsafe fn vectors<const STRIDE: usize>(&self, start: usize, out: &mut [u32]) {
+    unsafe fn vectors<const STRIDE: usize>(&self, lines: &[&[T]; 4], start: usize, out: &mut [u32]) {
         let Some(last) = out.len().checked_sub(1) else { return };
-        let [a, b, c, d] = self.lines;
+        let &[a, b, c, d] = lines;
         let end = start + STRIDE * last;
         assert!(end < a.len() && end < b.len() && end < c.len() && end < d.len());
         // The last vector overlaps another.
@@ -156,6 +171,41 @@ impl<'a, T: Woven> Channels<'a, T> {
                 store(T::weave::<STRIDE>(lines, count), self.flip, self.present, &mut out[at..at + count]);
             }
             at += VECTOR;
+        }
+    }
+}
+
+/// What there is of an image for the channels of a word.
+enum Lanes<'a, T> {
+    Channels([&'a [T]; 4]),
+    Word(&'a [u32]),
+}
+
+/// Copies every `stride`-th word, with bits turned round.
+#[inline(always)]
+fn copy(words: &[u32], stride: usize, flip: u32, out: &mut [u32]) {
+    match stride {
+        1 => {
+            for (y, x) in out.iter_mut().zip(words) {
+                *y = x ^ flip;
+            }
+        }
+        2 => {
+            // Pairs are loaded as vectors, single words at a stride are not.
+            let (pairs, rest) = words.as_chunks::<2>();
+            let last = rest.first().map(|&x| [x, 0]);
+            let (whole, end) = out.split_at_mut(pairs.len().min(out.len()));
+            for (y, [x, _]) in whole.iter_mut().zip(pairs) {
+                *y = x ^ flip;
+            }
+            for (y, [x, _]) in end.iter_mut().zip(last) {
+                *y = x ^ flip;
+            }
+        }
+        _ => {
+            for (y, x) in out.iter_mut().zip(words.iter().step_by(stride)) {
+                *y = x ^ flip;
+            }
         }
     }
 }

@@ -7,8 +7,31 @@ use super::super::planes::Planes;
 use super::super::share::{self, Part, vectors};
 use super::super::tile::Lines;
 
+/// How images are given.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(in crate::providers::cpu) enum Given {
+    /// Channel by channel.
+    Channels,
+    /// Woven: as words of channels, which products may read where they lie.
+    Words,
+    /// The same of bytes that have bits turned round first.
+    TurnedWords,
+}
+
+/// What is known of images.
+#[derive(Clone, Copy)]
+pub(in crate::providers::cpu) struct Images {
+    pub(in crate::providers::cpu) given: Given,
+    /// Channels of a group.
+    pub(in crate::providers::cpu) channels: usize,
+    /// Whether there is no other way than words, so that they may waste memory and work.
+    pub(in crate::providers::cpu) must: bool,
+}
+
 pub(super) struct Layout {
     pub(super) planes: Planes,
+    /// Whether the image is read where it lies.
+    pub(super) in_place: bool,
     /// Whether the positions of each row of the right operand are gathered.
     pub(super) gathered: bool,
     /// Where the rows of the right operand begin, in what a group's planes (or runs) are.
@@ -27,26 +50,36 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// For products of `m` rows, and words of `count` channels. `None` where the layout would waste memory or work,
-    /// for more than two axes, and without elements.
-    pub(super) fn new(g: &Geometry, m: usize, channels: usize, count: usize) -> Option<Self> {
-        let planes = Planes::new(g).filter(|_| channels > 0)?;
+    /// For products of `m` rows, and words of `count` channels. See `WordPlan::new`.
+    pub(super) fn new(g: &Geometry, m: usize, count: usize, images: Images) -> Option<Self> {
+        let part = Part { geometry: g.clone(), skipped: 0, before: 0 };
+        Self::of(part, g.input.iter().product(), m, count, images)
+    }
+
+    /// Of an image whose channels have so many elements.
+    fn of(part: Part, channel: usize, m: usize, count: usize, images: Images) -> Option<Self> {
+        let (Part { geometry: g, skipped, before }, Images { given, channels, must }) = (part, images);
+        let planes = if must { Planes::of_any(&g) } else { Planes::new(&g) };
+        let whole = given == Given::Channels || channels.is_multiple_of(count);
+        let planes = planes.filter(|_| channels > 0 && whole)?;
         let (words, area) = (channels.div_ceil(count), g.output.iter().product());
         // To gather costs about as much as the products of a few rows.
         let gain = vectors(planes.positions, VECTOR).saturating_sub(vectors(area, VECTOR)) * m;
         let gathered = gain > 8 * vectors(area, VECTOR);
+        let in_place = given == Given::Words && !gathered && !planes.copied();
         let (lines, positions) = match gathered {
             true => (Lines { line: area, pitch: area }, area),
             false => (planes.lines, planes.positions),
         };
+        let step = if in_place { channel } else { planes.size() };
         let of_word = |c: usize| planes.taps.iter().map(move |tap| (c, *tap));
         let taps = match gathered {
             true => (0..words * planes.taps.len()).map(|row| row * area).collect(),
-            false => (0..words).flat_map(of_word).map(|(c, tap)| c * planes.size() + tap).collect(),
+            false => (0..words).flat_map(of_word).map(|(c, tap)| c * step + tap).collect(),
         };
-        let channel = planes.image();
         Some(Layout {
             planes,
+            in_place,
             gathered,
             taps,
             lines,
@@ -54,8 +87,8 @@ impl Layout {
             channels,
             words,
             channel,
-            skipped: 0,
-            before: 0,
+            skipped,
+            before,
         })
     }
 
@@ -64,22 +97,29 @@ impl Layout {
     pub(super) fn parts(
         g: &Geometry,
         shape: [usize; 3],
-        channels: usize,
         count: usize,
+        images: Images,
         threads: usize,
     ) -> Option<Vec<Self>> {
         let channel = g.input.iter().product();
-        let layout = |Part { geometry, skipped, before }: Part| {
-            let layout = Layout::new(&geometry, shape[1], channels, count)?;
-            Some(Layout { channel, skipped, before, ..layout })
-        };
-        let parts = share::parts(g, shape, (threads, 4), VECTOR)?;
-        let parts: Vec<_> = parts.into_iter().map(layout).collect::<Option<_>>()?;
-        parts.iter().all(|part| shape[0] * part.words * part.run() <= share::KEPT).then_some(parts)
+        let parts = share::parts(g, shape, (threads, 4), VECTOR)?.into_iter();
+        let parts: Vec<_> =
+            parts.map(|part| Layout::of(part, channel, shape[1], count, images)).collect::<Option<_>>()?;
+        parts.iter().all(|part| part.memory(shape[0]) <= share::KEPT).then_some(parts)
     }
 
-    /// Words that products read of a word of channels.
-    pub(super) fn run(&self) -> usize {
+    /// Words that an image of so many groups is arranged in.
+    pub(super) fn memory(&self, groups: usize) -> usize {
+        if self.in_place { 0 } else { groups * self.group() }
+    }
+
+    /// Words from what products read of a group to the next.
+    pub(super) fn group(&self) -> usize {
+        self.words * if self.in_place { self.channel } else { self.run() }
+    }
+
+    /// Words that are made of a word of channels.
+    fn run(&self) -> usize {
         match self.gathered {
             true => self.planes.taps.len() * self.positions,
             false => self.planes.size(),

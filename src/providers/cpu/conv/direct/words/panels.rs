@@ -118,6 +118,11 @@ impl<W: Word> WordPanels<W> {
         WordPanels { data, groups, m, channels, volume, zeros: Vec::new(), _word: PhantomData }
     }
 
+    /// Rows of all groups.
+    pub(in crate::providers::cpu) fn rows(&self) -> usize {
+        self.groups * self.m
+    }
+
     /// Rows of a group, filled up to whole panels.
     pub(in crate::providers::cpu) fn padded_rows(&self) -> usize {
         self.m.next_multiple_of(ROWS)

@@ -17,16 +17,53 @@ pub(in crate::providers::cpu) trait Store<W: Word>: Sync {
     fn block(&self, block: Block<'_>);
 }
 
-/// Takes sums row by row.
+/// Takes the sums of tiles.
 pub(super) trait Rows: Sync {
     /// See `TileSink`.
     const SHORT: bool;
 
-    /// Takes the sums of an output channel. `LANES` is what `Runs::lanes_are` says, or `ANY`.
+    /// Takes the sums of some output channels; what `sums` has beyond them is nobody's. `LANES` is what
+    /// `Runs::lanes_are` says, or `ANY`.
     ///
     /// # Safety
-    /// As of `TileSink::row`; sums at the same positions are given once.
+    /// As of `TileSink::rows`; sums at the same positions are given once.
+    unsafe fn rows<const R: usize, const V: usize, const LANES: u8>(
+        &self,
+        rows: Range<usize>,
+        runs: &Runs,
+        sums: [[SumVector; V]; R],
+    );
+}
+
+/// Takes them row by row.
+pub(super) trait Row: Sync {
+    /// See `TileSink`.
+    const SHORT: bool;
+
+    /// Takes the sums of an output channel.
+    ///
+    /// # Safety
+    /// As of `Rows::rows`.
     unsafe fn row<const V: usize, const LANES: u8>(&self, row: usize, runs: &Runs, sums: [SumVector; V]);
+}
+
+impl<S: Row> Rows for S {
+    const SHORT: bool = S::SHORT;
+
+    #[inline(always)]
+    unsafe fn rows<const R: usize, const V: usize, const LANES: u8>(
+        &self,
+        rows: Range<usize>,
+        runs: &Runs,
+        sums: [[SumVector; V]; R],
+    ) {
+        for (r, sums) in sums.into_iter().enumerate() {
+            if r < rows.len() {
+                // SAFETY: as the caller promises.
+                unsafe { self.row::<V, LANES>(rows.start + r, runs, sums) };
+            }
+        }
+    }
 }
 
 /// Which lanes of a tile's vectors are the output's: all, the first ones, or any.
@@ -120,11 +157,9 @@ impl<S: Rows, const LANES: u8> TileSink for Tile<'_, S, LANES> {
     const SHORT: bool = S::SHORT;
 
     #[inline(always)]
-    unsafe fn row<const V: usize>(&self, row: usize, sums: [SumVector; V]) {
-        if row < self.rows.len() {
-            // SAFETY: as the caller promises.
-            unsafe { self.store.row::<V, LANES>(self.rows.start + row, self.runs, sums) };
-        }
+    unsafe fn rows<const R: usize, const V: usize>(&self, sums: [[SumVector; V]; R]) {
+        // SAFETY: as the caller promises.
+        unsafe { self.store.rows::<R, V, LANES>(self.rows.clone(), self.runs, sums) };
     }
 }
 
@@ -230,7 +265,7 @@ mod elsewhere {
 
     macro_rules! rows {
         ($store:ty, $self:ident, $place:expr, $rest:expr) => {
-            impl Rows for $store {
+            impl Row for $store {
                 const SHORT: bool = false;
 
                 unsafe fn row<const V: usize, const LANES: u8>(
@@ -247,18 +282,18 @@ mod elsewhere {
     impl TileSink for Totals<'_> {
         const SHORT: bool = true;
 
-        unsafe fn row<const V: usize>(&self, row: usize, sums: [SumVector; V]) {
-            missing((self.0, row, sums))
+        unsafe fn rows<const R: usize, const V: usize>(&self, sums: [[SumVector; V]; R]) {
+            missing((self.0, sums))
         }
     }
 
     impl<S: TileSink> TileSink for LessZeros<'_, S> {
         const SHORT: bool = S::SHORT;
 
-        unsafe fn row<const V: usize>(&self, row: usize, sums: [SumVector; V]) {
-            let sums: [SumVector; V] = missing((self.zeros, self.totals, sums));
+        unsafe fn rows<const R: usize, const V: usize>(&self, sums: [[SumVector; V]; R]) {
+            let sums: [[SumVector; V]; R] = missing((self.zeros, self.totals, sums));
             // SAFETY: nobody comes here.
-            unsafe { self.sink.row(row, sums) }
+            unsafe { self.sink.rows(sums) }
         }
     }
 

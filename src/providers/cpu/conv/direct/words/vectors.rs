@@ -5,8 +5,9 @@ use std::arch::x86_64::*;
 use rten_simd::isa::Avx512Isa;
 
 use super::super::finish::{activate_rest, activate_vectors};
+use super::block::VECTORS;
 use super::store::{
-    ANY, LessZeros, Requantized, Rounded, RoundedToHalf, Rows, Runs, Summed, Totals, WholeSums,
+    ANY, LessZeros, Requantized, Rounded, RoundedToHalf, Row, Runs, Summed, Totals, WholeSums,
 };
 use crate::ops::activation::Activation;
 use crate::providers::cpu::gemm::{SumVector, TileSink, VECTOR};
@@ -28,8 +29,8 @@ impl TileSink for Totals<'_> {
     const SHORT: bool = true;
 
     #[inline(always)]
-    unsafe fn row<const V: usize>(&self, _row: usize, sums: [SumVector; V]) {
-        for (v, sums) in sums.into_iter().enumerate() {
+    unsafe fn rows<const R: usize, const V: usize>(&self, sums: [[SumVector; V]; R]) {
+        for (v, sums) in sums.into_iter().flatten().enumerate().take(VECTORS) {
             // SAFETY: the instructions as the caller promises; a tile has no more vectors than there is room for.
             unsafe { _mm512_storeu_si512(self.0.as_ptr().cast::<i32>().add(v * VECTOR).cast(), sums) };
         }
@@ -40,21 +41,23 @@ impl<S: TileSink> TileSink for LessZeros<'_, S> {
     const SHORT: bool = S::SHORT;
 
     #[inline(always)]
-    unsafe fn row<const V: usize>(&self, row: usize, sums: [SumVector; V]) {
+    unsafe fn rows<const R: usize, const V: usize>(&self, sums: [[SumVector; V]; R]) {
         let mut less = sums;
         // SAFETY: as for `Totals`.
         unsafe {
-            let zero = _mm512_set1_epi32(self.zeros[row]);
-            for (v, sums) in less.iter_mut().enumerate() {
-                let totals = _mm512_loadu_si512(self.totals.as_ptr().add(v * VECTOR).cast());
-                *sums = _mm512_sub_epi32(*sums, _mm512_mullo_epi32(zero, totals));
+            for (row, less) in less.iter_mut().enumerate() {
+                let zero = _mm512_set1_epi32(self.zeros[row]);
+                for (v, sums) in less.iter_mut().enumerate() {
+                    let totals = _mm512_loadu_si512(self.totals.as_ptr().add(v * VECTOR).cast());
+                    *sums = _mm512_sub_epi32(*sums, _mm512_mullo_epi32(zero, totals));
+                }
             }
-            self.sink.row(row, less);
+            self.sink.rows(less);
         }
     }
 }
 
-impl Rows for WholeSums<'_> {
+impl Row for WholeSums<'_> {
     const SHORT: bool = true;
 
     #[inline(always)]
@@ -70,7 +73,7 @@ impl Rows for WholeSums<'_> {
     }
 }
 
-impl Rows for Requantized<'_> {
+impl Row for Requantized<'_> {
     const SHORT: bool = true;
 
     #[inline(always)]
@@ -87,7 +90,7 @@ impl Rows for Requantized<'_> {
     }
 }
 
-impl Rows for Summed<'_> {
+impl Row for Summed<'_> {
     const SHORT: bool = true;
 
     #[inline(always)]
@@ -117,18 +120,18 @@ impl Rows for Summed<'_> {
 /// Least and greatest number that a byte with a zero point stands for.
 ///
 /// # Safety
-/// As of `TileSink::row`.
+/// As of `TileSink::rows`.
 #[inline(always)]
-unsafe fn limits(zero: i32, signed: bool) -> [__m512; 2] {
+pub(super) unsafe fn limits(zero: i32, signed: bool) -> [__m512; 2] {
     let least = if signed { -128 } else { 0 } - zero;
     // SAFETY: as the caller promises.
     unsafe { [_mm512_set1_ps(least as f32), _mm512_set1_ps((least + 255) as f32)] }
 }
 
 /// # Safety
-/// As of `TileSink::row`.
+/// As of `TileSink::rows`.
 #[inline(always)]
-unsafe fn limited(x: __m512, [low, high]: [__m512; 2]) -> __m512 {
+pub(super) unsafe fn limited(x: __m512, [low, high]: [__m512; 2]) -> __m512 {
     // SAFETY: as the caller promises.
     unsafe { _mm512_min_ps(_mm512_max_ps(x, low), high) }
 }
@@ -136,7 +139,7 @@ unsafe fn limited(x: __m512, [low, high]: [__m512; 2]) -> __m512 {
 /// Rounds to nearest even, and adds the zero point.
 ///
 /// # Safety
-/// As of `TileSink::row`; `out` must be valid for what is in the mask.
+/// As of `TileSink::rows`; `out` must be valid for what is in the mask.
 #[inline(always)]
 unsafe fn store_bytes(out: *mut u8, mask: u16, x: __m512, zero: i32) {
     // SAFETY: as the caller promises.
@@ -149,7 +152,7 @@ unsafe fn store_bytes(out: *mut u8, mask: u16, x: __m512, zero: i32) {
     }
 }
 
-impl<F: Function> Rows for Rounded<'_, F> {
+impl<F: Function> Row for Rounded<'_, F> {
     const SHORT: bool = F::SHORT;
 
     #[inline(always)]
@@ -193,7 +196,7 @@ pub(in super::super) trait Function: Sync {
     const SHORT: bool;
 
     /// # Safety
-    /// As of `TileSink::row`.
+    /// As of `TileSink::rows`.
     unsafe fn eval<const V: usize>(&self, sums: [__m512; V]) -> [__m512; V];
 }
 

@@ -7,7 +7,7 @@ use crate::providers::cpu::gemm::{ByteWord, HalfWord, SumVector, VECTOR, Word, m
 use crate::tensor::{Element, bf16};
 
 /// An element of an image that goes into words.
-pub(in crate::providers::cpu) trait Woven: Element {
+pub(in crate::providers::cpu) trait Weave: Element {
     type Word: Word;
 
     fn bits(self) -> u32;
@@ -16,7 +16,7 @@ pub(in crate::providers::cpu) trait Woven: Element {
     /// of the vector are 0.
     ///
     /// # Safety
-    /// As of `TileSink::row`; the elements must be valid.
+    /// As of `TileSink::rows`; the elements must be valid.
     unsafe fn weave<const STRIDE: usize>(lines: [*const Self; 4], count: usize) -> SumVector {
         missing((lines, count))
     }
@@ -25,7 +25,7 @@ pub(in crate::providers::cpu) trait Woven: Element {
 /// Writes the first words of a vector.
 ///
 /// # Safety
-/// As of `TileSink::row`.
+/// As of `TileSink::rows`.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(super) unsafe fn store(words: SumVector, flip: u32, present: u32, out: &mut [u32]) {
@@ -59,7 +59,7 @@ fn first_of_pairs(count: usize) -> u32 {
     0x5555_5555 & (!0 >> (2 * (VECTOR - count)))
 }
 
-impl Woven for u8 {
+impl Weave for u8 {
     type Word = ByteWord;
 
     fn bits(self) -> u32 {
@@ -87,7 +87,7 @@ impl Woven for u8 {
 /// The bytes of a line.
 ///
 /// # Safety
-/// As of `Woven::weave`.
+/// As of `Weave::weave`.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 unsafe fn bytes<const STRIDE: usize>(line: *const u8, count: usize) -> __m128i {
@@ -100,7 +100,7 @@ unsafe fn bytes<const STRIDE: usize>(line: *const u8, count: usize) -> __m128i {
     }
 }
 
-impl Woven for bf16 {
+impl Weave for bf16 {
     type Word = HalfWord;
 
     fn bits(self) -> u32 {
@@ -122,7 +122,7 @@ impl Woven for bf16 {
 /// The halves of a line, each in the lower half of a word.
 ///
 /// # Safety
-/// As of `Woven::weave`.
+/// As of `Weave::weave`.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 unsafe fn halves<const STRIDE: usize>(line: *const bf16, count: usize) -> __m512i {

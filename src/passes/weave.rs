@@ -1,0 +1,311 @@
+//! Layout of quantised images: between convolutions that multiply words of four bytes, four channels lie side by side,
+//! as the next one reads them. Nobody takes channels apart and puts them together again, a word is written at once, and
+//! threads that have neighbouring positions share a quarter as many lines of cache.
+//!
+//! A value is woven where whoever makes and whoever uses it can: convolutions, and between them maxima and means over
+//! positions.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use crate::error::Result;
+use crate::graph::{Attribute, Attributes, Fact, Graph, NEWEST_OPSET, Node, NodeId, OpName, ValueId};
+use crate::ops;
+use crate::ops::pool::{Pool, Reduction};
+use crate::ops::qlinear::{QuantizedConv, RESIDUAL};
+use crate::ops::qlinear_pool::{MeanAxes, QLinearMean};
+use crate::ops::woven::WORD;
+use crate::tensor::{ElementType, Tensor};
+
+use super::{Target, infer};
+
+/// Rewrites a main graph whose facts were inferred, and infers it again.
+pub(crate) fn weave(graph: &mut Graph, target: &dyn Target) -> Result<()> {
+    if !target.weaves_bytes() {
+        return Ok(());
+    }
+    let roles: Vec<(NodeId, Role)> = graph.node_ids().map(|id| (id, Role::of(graph, id))).collect();
+    let woven = woven_values(graph, &roles);
+    for (id, role) in roles {
+        let node = graph.node(id);
+        let is_woven = |value: Option<&Option<ValueId>>| {
+            value.copied().flatten().is_some_and(|value| woven.contains(&value))
+        };
+        let [input, output] = [node.inputs.first(), node.outputs.first()].map(is_woven);
+        match role {
+            Role::Convolution { .. } => convolution(graph.node_mut(id), input, output),
+            Role::Maximum if input => maximum(graph.node_mut(id)),
+            Role::Mean if input => mean(graph, id)?,
+            _ => {}
+        }
+    }
+    infer::infer(graph)
+}
+
+/// What a node can do with woven values.
+enum Role {
+    /// Takes them as its image, and gives them, with a residual that is woven then.
+    Convolution {
+        takes: bool,
+        gives: bool,
+    },
+    /// Takes one and gives one.
+    Maximum,
+    /// Takes one.
+    Mean,
+    Other,
+}
+
+impl Role {
+    fn of(graph: &Graph, id: NodeId) -> Self {
+        Self::known(graph, id).unwrap_or(Role::Other)
+    }
+
+    fn known(graph: &Graph, id: NodeId) -> Option<Self> {
+        let node = graph.node(id);
+        let ty = graph.value((*node.inputs.first()?)?).fact.element_type();
+        if !matches!(ty, Some(ElementType::U8 | ElementType::I8)) {
+            return None;
+        }
+        let (_, op) = ops::resolve(node).ok()?;
+        if let Some(pool) = op.downcast::<Pool>() {
+            let alone = node.outputs.iter().flatten().count() == 1;
+            return (alone && pool.reduction == Reduction::Max).then_some(Role::Maximum);
+        }
+        if let Some(mean) = op.downcast::<QLinearMean>() {
+            return (mean.axes == MeanAxes::Spatial { channels_last: false }).then_some(Role::Mean);
+        }
+        let conv = op.downcast::<QuantizedConv>().filter(|conv| conv.requantized && !conv.channels_last)?;
+        let constant = |i: usize| graph.value((*node.inputs.get(i)?)?).constant.as_ref();
+        constant(conv.weight_zero())?;
+        let shape = constant(conv.weight())?.shape();
+        let (m, channels, group) = (shape[0], shape[1], conv.group);
+        let words = |count: usize| count > 0 && count.is_multiple_of(WORD as usize);
+        let by_channel = group > 1 && channels == 1;
+        (shape.len() <= 4 && !by_channel)
+            .then_some(Role::Convolution { takes: words(channels), gives: words(m / group) })
+    }
+}
+
+/// The values that are to be woven: all that somebody can make so, but for those that others do not take.
+fn woven_values(graph: &Graph, roles: &[(NodeId, Role)]) -> HashSet<ValueId> {
+    let captured = graph.nodes().flat_map(|(_, node)| graph.captures_of(node));
+    let kept: HashSet<ValueId> = captured.chain(graph.outputs.iter().copied()).collect();
+    let mut values = HashSet::new();
+    for (id, role) in roles {
+        if matches!(role, Role::Convolution { gives: true, .. } | Role::Maximum) {
+            values.extend(graph.node(*id).outputs.iter().flatten().filter(|value| !kept.contains(value)));
+        }
+    }
+    loop {
+        let count = values.len();
+        for (id, role) in roles {
+            let node = graph.node(*id);
+            let woven = |value: Option<ValueId>| value.is_some_and(|value| values.contains(&value));
+            let (made, given) =
+                (node.outputs.first().copied().flatten(), |i: usize| node.inputs.get(i).copied().flatten());
+            let gives = match role {
+                Role::Convolution { .. } => given(RESIDUAL).is_none() || woven(given(RESIDUAL)),
+                Role::Maximum => woven(given(0)),
+                _ => false,
+            };
+            let takes = |i: usize| match *role {
+                Role::Convolution { takes, .. } => (takes && i == 0) || (i == RESIDUAL && woven(made)),
+                Role::Maximum => i == 0 && woven(made),
+                Role::Mean => i == 0,
+                Role::Other => false,
+            };
+            let refused = (0..node.inputs.len()).filter(|&i| !takes(i)).filter_map(given);
+            let refused: Vec<ValueId> = refused.chain(made.filter(|_| !gives)).collect();
+            refused.iter().for_each(|value| {
+                values.remove(value);
+            });
+        }
+        if values.len() == count {
+            return values;
+        }
+    }
+}
+
+fn convolution(node: &mut Node, input: bool, output: bool) {
+    if input || output {
+        node.op = OpName { domain: "rukh".into(), name: "QLinearConv".into(), opset: 1 };
+        let woven =
+            [("woven_input", input), ("woven_output", output)].into_iter().filter(|(_, woven)| *woven);
+        node.attributes.0.extend(woven.map(|(name, _)| (name.to_owned(), Attribute::Int(1))));
+    }
+}
+
+/// MaxPool has one axis more, along which windows have one element.
+fn maximum(node: &mut Node) {
+    for (name, value) in &mut node.attributes.0 {
+        let Attribute::Ints(list) = value else { continue };
+        match name.as_str() {
+            "kernel_shape" | "strides" | "dilations" => list.push(1),
+            "pads" => {
+                list.insert(list.len() / 2, 0);
+                list.push(0);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A mean over all axes but those of words and what these hold, which then are channels again.
+fn mean(graph: &mut Graph, id: NodeId) -> Result<()> {
+    let Some(output) = graph.node(id).outputs.first().copied().flatten() else { return Ok(()) };
+    let Some([_, channels, space @ ..]) = graph.value(output).fact.shape.as_deref() else { return Ok(()) };
+    let axes: Vec<i64> = (0..space.len() as i64).map(|axis| 2 + axis).collect();
+    let ones = vec![1; space.len()];
+    let shape = [vec![0, channels.known().unwrap_or(-1)], ones].concat();
+    let words = graph.add_value("words", Fact::default());
+    let to = graph.add_value("shape", Fact::default());
+    graph.set_constant(to, Arc::new(Tensor::from_slice(&[shape.len()], &shape)?));
+    let node = graph.node_mut(id);
+    node.op = OpName { domain: "com.microsoft".into(), name: "QLinearReduceMean".into(), opset: 1 };
+    node.attributes =
+        Attributes(vec![("axes".into(), Attribute::Ints(axes)), ("keepdims".into(), Attribute::Int(0))]);
+    node.outputs = vec![Some(words)];
+    let channels = Node {
+        name: format!("{}/channels", node.name),
+        op: OpName { domain: String::new(), name: "Reshape".into(), opset: NEWEST_OPSET },
+        attributes: Attributes::default(),
+        inputs: vec![Some(words), Some(to)],
+        outputs: vec![Some(output)],
+    };
+    graph.add_node(channels);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{GraphBuilder, assert_lines};
+    use super::*;
+    use crate::graph::Graph;
+    use crate::ops::Operator;
+    use crate::tensor::ValueType;
+
+    struct Words;
+
+    impl Target for Words {
+        fn runs(&self, _: &Node, _: &dyn Operator, _: &[Option<ValueType>], _: &[Option<ValueType>]) -> bool {
+            true
+        }
+
+        fn prefers_bytes(&self) -> bool {
+            true
+        }
+
+        fn weaves_bytes(&self) -> bool {
+            true
+        }
+
+        fn keeps_floats(&self) -> bool {
+            true
+        }
+    }
+
+    fn ints(list: &[i64]) -> Attribute {
+        Attribute::Ints(list.to_vec())
+    }
+
+    /// A graph with a quantised image of three channels, and weights of so many channels each.
+    fn start(weights: &[(&str, [usize; 2])]) -> GraphBuilder {
+        let builder = GraphBuilder::new()
+            .input("x", &["n", "3", "8", "8"])
+            .floats("s", &[], &[0.02])
+            .constant("z", &[], &[5u8])
+            .constant("v", &[], &[0i8])
+            .node("QuantizeLinear", &["x", "s", "z"], &["q"]);
+        weights.iter().fold(builder, |builder, &(name, [m, c])| {
+            builder.constant(name, &[m, c, 1, 1], &vec![1i8; m * c])
+        })
+    }
+
+    /// A convolution of `x` by `w`.
+    fn conv(builder: GraphBuilder, x: &str, w: &str, y: &str) -> GraphBuilder {
+        builder.node("QLinearConv", &[x, "s", "z", w, "s", "v", "s", "z"], &[y])
+    }
+
+    fn woven(builder: GraphBuilder) -> Graph {
+        let mut graph = builder.0;
+        infer::infer(&mut graph).unwrap();
+        weave(&mut graph, &Words).unwrap();
+        graph
+    }
+
+    #[test]
+    fn between_convolutions_maxima_and_means() {
+        let pool =
+            [("kernel_shape", ints(&[3, 3])), ("strides", ints(&[2, 2])), ("pads", ints(&[1, 1, 0, 0]))];
+        let builder = conv(start(&[("w1", [8, 3]), ("w2", [8, 8])]), "q", "w1", "a").node_with(
+            "MaxPool",
+            &pool,
+            &["a"],
+            &["b"],
+        );
+        let residual = ["b", "s", "z", "w2", "s", "v", "s", "z", "", "b", "s", "z", "s", "z"];
+        let graph = woven(
+            builder
+                .node("rukh.QLinearConv", &residual, &["c"])
+                .node("com.microsoft.QLinearGlobalAveragePool", &["c", "s", "z", "s", "z"], &["d"])
+                .output("d"),
+        );
+        assert_lines(
+            &graph,
+            &[
+                "q: uint8[n, 3, 8, 8] = QuantizeLinear(x, s, z)",
+                "a: uint8[n, 2, 8, 8, 4] = rukh.QLinearConv<woven_output=1>(q, s, z, w1, s, v, s, z)",
+                "b: uint8[n, 2, 4, 4, 4] = MaxPool<kernel_shape=[3, 3, 1], strides=[2, 2, 1], \
+                 pads=[1, 1, 0, 0, 0, 0]>(a)",
+                "c: uint8[n, 2, 4, 4, 4] = rukh.QLinearConv<woven_input=1, woven_output=1>(b, s, z, w2, s, v, s, z, _, \
+                 b, s, z, s, z)",
+                "words: uint8[n, 2, 4] = com.microsoft.QLinearReduceMean<axes=[2, 3], keepdims=0>(c, s, z, s, z)",
+                "d: uint8[n, 8, 1, 1] = Reshape(words, shape)",
+                "return d",
+            ],
+        );
+    }
+
+    /// What cannot be woven, and what must not be for its sake.
+    #[test]
+    fn not_where_somebody_wants_channels() {
+        // By graphs: what stays. An output; channels that are no words; a residual, because the sum is an output; what
+        // is added elsewhere; and a maximum that something else reads.
+        let two =
+            |m: usize| conv(conv(start(&[("w1", [m, 3]), ("w2", [8, m])]), "q", "w1", "a"), "a", "w2", "b");
+        let residual = ["b", "s", "z", "w3", "s", "v", "s", "z", "", "a", "s", "z", "s", "z"];
+        let chain = conv(
+            conv(start(&[("w1", [8, 3]), ("w2", [8, 8]), ("w3", [8, 8])]), "q", "w1", "a"),
+            "a",
+            "w2",
+            "b",
+        );
+        let add = ["a", "s", "z", "b", "s", "z", "s", "z"];
+        let pool = [("kernel_shape", ints(&[2, 2]))];
+        for (builder, stay, go) in [
+            (two(8).output("b").output("a"), &["a", "b"][..], &[][..]),
+            (two(6).output("b"), &["a", "b"], &[]),
+            (chain.node("rukh.QLinearConv", &residual, &["c"]).output("c"), &["a", "c"], &["b"]),
+            (two(8).node("com.microsoft.QLinearAdd", &add, &["c"]).output("c"), &["a", "b", "c"], &[]),
+            (
+                two(8)
+                    .node_with("MaxPool", &pool, &["b"], &["c"])
+                    .node("Identity", &["c"], &["d"])
+                    .output("d"),
+                &["b", "c"],
+                &["a"],
+            ),
+        ] {
+            let graph = woven(builder);
+            let is_woven = |name: &str| {
+                let value = graph.find_value(name).unwrap();
+                graph.value(value).fact.shape.as_ref().unwrap().len() == 5
+            };
+            assert!(
+                !stay.iter().any(|name| is_woven(name)) && go.iter().all(|name| is_woven(name)),
+                "{graph}"
+            );
+        }
+    }
+}

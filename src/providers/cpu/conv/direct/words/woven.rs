@@ -1,0 +1,202 @@
+//! Woven outputs: sums of four neighbouring channels become the bytes of a word, as the next convolution reads them.
+
+use std::ops::Range;
+
+use super::block::Block;
+use super::store::{Requantized, Rows, Runs, Store, Summed};
+use crate::providers::cpu::gemm::{ByteWord, SumVector};
+
+/// What a store of bytes does, to woven outputs. A residual is woven too. Rows are those of whole words.
+pub(in crate::providers::cpu) struct Woven<S>(pub(in crate::providers::cpu) S);
+
+impl Store<ByteWord> for Woven<Requantized<'_>> {
+    fn block(&self, block: Block<'_>) {
+        block.compute::<ByteWord, _>(self);
+    }
+}
+
+impl Store<ByteWord> for Woven<Summed<'_>> {
+    fn block(&self, block: Block<'_>) {
+        block.compute::<ByteWord, _>(self);
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod vectors {
+    use std::arch::x86_64::*;
+
+    use super::super::store::{ANY, Place};
+    use super::super::vectors::{limited, limits};
+    use super::*;
+
+    /// Channels of a word.
+    const WORD: usize = 4;
+
+    impl Place<'_, u8> {
+        /// Where a tile's words lie in all outputs, of the word whose first channel is `row`.
+        #[inline(always)]
+        fn words(&self, row: usize, runs: &Runs) -> Range<usize> {
+            let (start, Range { start: from, end }) = (self.start + row * self.columns, runs.range());
+            start + WORD * from..start + WORD * end
+        }
+    }
+
+    impl Rows for Woven<Requantized<'_>> {
+        const SHORT: bool = true;
+
+        #[inline(always)]
+        unsafe fn rows<const R: usize, const V: usize, const LANES: u8>(
+            &self,
+            rows: Range<usize>,
+            runs: &Runs,
+            sums: [[SumVector; V]; R],
+        ) {
+            let &Requantized { ref place, factors, zero, signed } = &self.0;
+            for (word, row) in sums.as_chunks::<WORD>().0.iter().zip(rows.step_by(WORD)) {
+                let factors = &factors[row..row + WORD];
+                // SAFETY: the instructions as the caller promises, who gives each output once.
+                unsafe {
+                    let out = place.out.get(place.words(row, runs)).as_mut_ptr();
+                    for v in 0..V {
+                        put::<LANES>(out, runs, v, woven(scaled(word, v, factors), zero, signed));
+                    }
+                }
+            }
+        }
+    }
+
+    impl Rows for Woven<Summed<'_>> {
+        const SHORT: bool = true;
+
+        #[inline(always)]
+        unsafe fn rows<const R: usize, const V: usize, const LANES: u8>(
+            &self,
+            rows: Range<usize>,
+            runs: &Runs,
+            sums: [[SumVector; V]; R],
+        ) {
+            let Summed { sums: Requantized { place, factors, zero, signed }, residual, .. } = &self.0;
+            for (word, row) in sums.as_chunks::<WORD>().0.iter().zip(rows.step_by(WORD)) {
+                let factors = &factors[row..row + WORD];
+                let range = place.words(row, runs);
+                let residual = residual[range.clone()].as_ptr();
+                // SAFETY: as above; the residual has the outputs' shape.
+                unsafe {
+                    let out = place.out.get(range).as_mut_ptr();
+                    let first = limits(*zero, *signed);
+                    let less = _mm512_set1_ps(self.0.residual_zero + if *signed { 128.0 } else { 0.0 });
+                    let [a, b] = self.0.factors;
+                    for v in 0..V {
+                        let (before, mask) = runs.place::<LANES>(v);
+                        let bytes = _mm512_maskz_loadu_epi32(mask, residual.add(WORD * before).cast());
+                        let bytes = match LANES {
+                            ANY => _mm512_maskz_expand_epi32(runs.lanes(v), bytes),
+                            _ => bytes,
+                        };
+                        let mut bytes = turned(bytes, *signed);
+                        let mut numbers = scaled(word, v, factors);
+                        for x in &mut numbers {
+                            let sum = _mm512_roundscale_ps::<0>(limited(*x, first));
+                            let z = _mm512_and_si512(bytes, _mm512_set1_epi32(0xff));
+                            let z = _mm512_sub_ps(_mm512_cvtepi32_ps(z), less);
+                            let sum = _mm512_mul_ps(sum, _mm512_set1_ps(a));
+                            *x = _mm512_add_ps(sum, _mm512_mul_ps(z, _mm512_set1_ps(b)));
+                            bytes = _mm512_srli_epi32::<8>(bytes);
+                        }
+                        put::<LANES>(out, runs, v, woven(numbers, self.0.zero, *signed));
+                    }
+                }
+            }
+        }
+    }
+
+    /// The sums of a vector times the factor of each channel.
+    ///
+    /// # Safety
+    /// As of `TileSink::rows`.
+    #[inline(always)]
+    unsafe fn scaled<const V: usize>(
+        word: &[[SumVector; V]; WORD],
+        v: usize,
+        factors: &[f32],
+    ) -> [__m512; WORD] {
+        // SAFETY: as the caller promises.
+        unsafe {
+            let mut numbers = [_mm512_setzero_ps(); WORD];
+            for (j, x) in numbers.iter_mut().enumerate() {
+                *x = _mm512_mul_ps(_mm512_cvtepi32_ps(word[j][v]), _mm512_set1_ps(factors[j]));
+            }
+            numbers
+        }
+    }
+
+    /// Writes the words of a vector that are the output's.
+    ///
+    /// # Safety
+    /// As of `TileSink::rows`; `out` must be valid for what is in the mask.
+    #[inline(always)]
+    unsafe fn put<const LANES: u8>(out: *mut u8, runs: &Runs, v: usize, words: __m512i) {
+        let (before, mask) = runs.place::<LANES>(v);
+        // SAFETY: as the caller promises.
+        unsafe {
+            let words = match LANES {
+                ANY => _mm512_maskz_compress_epi32(runs.lanes(v), words),
+                _ => words,
+            };
+            _mm512_mask_storeu_epi32(out.add(WORD * before).cast(), mask, words);
+        }
+    }
+
+    /// The numbers of each channel as bytes of words: rounded to nearest even, shifted and limited. NaN is the least.
+    ///
+    /// # Safety
+    /// As of `TileSink::rows`.
+    #[inline(always)]
+    unsafe fn woven(x: [__m512; WORD], zero: i32, signed: bool) -> __m512i {
+        // SAFETY: as the caller promises.
+        unsafe {
+            let zero = _mm512_set1_epi16((zero + if signed { 128 } else { 0 }) as i16);
+            let high = _mm512_set1_ps(i16::MAX.into());
+            let mut whole = [_mm512_setzero_si512(); WORD];
+            for (whole, x) in whole.iter_mut().zip(x) {
+                // NaN goes through, to the least integer.
+                *whole = _mm512_cvtps_epi32(_mm512_min_ps(high, x));
+            }
+            let [a, b, c, d] = whole;
+            let ab = _mm512_adds_epi16(_mm512_packs_epi32(a, b), zero);
+            let cd = _mm512_adds_epi16(_mm512_packs_epi32(c, d), zero);
+            // Of each 128 bits: four bytes of every channel; then the bytes of each word.
+            let turn = _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+            let words = _mm512_shuffle_epi8(_mm512_packus_epi16(ab, cd), _mm512_broadcast_i32x4(turn));
+            turned(words, signed)
+        }
+    }
+
+    /// Signed bytes as unsigned ones that are 128 more, and back.
+    ///
+    /// # Safety
+    /// As of `TileSink::rows`.
+    #[inline(always)]
+    unsafe fn turned(words: __m512i, signed: bool) -> __m512i {
+        // SAFETY: as the caller promises.
+        unsafe { if signed { _mm512_xor_si512(words, _mm512_set1_epi8(-128)) } else { words } }
+    }
+}
+
+// Nobody has words there.
+#[cfg(not(target_arch = "x86_64"))]
+impl<S: Sync> Rows for Woven<S>
+where
+    Woven<S>: Store<ByteWord>,
+{
+    const SHORT: bool = false;
+
+    unsafe fn rows<const R: usize, const V: usize, const LANES: u8>(
+        &self,
+        rows: Range<usize>,
+        runs: &Runs,
+        sums: [[SumVector; V]; R],
+    ) {
+        crate::providers::cpu::gemm::missing((&self.0, rows, runs.lanes(0), sums))
+    }
+}

@@ -1,0 +1,163 @@
+//! Maxima of bytes over windows where four channels lie side by side, which a window does not reach across: pooling
+//! over three axes, the last of which has four elements. Bound by reading the input.
+
+use std::marker::PhantomData;
+
+use bytemuck::Pod;
+
+use crate::ops::OpError;
+use crate::ops::pool::Pool;
+use crate::ops::window::Geometry;
+use crate::ops::woven::WORD;
+use crate::tensor::{TensorView, TensorViewMut};
+
+use super::super::conv::PatchTable;
+use super::super::parallel::{Parts, threads_of_image};
+use super::super::scratch::with_scratch;
+use super::super::simd::{Loop, widest};
+use super::super::{Argument, Kernel, KernelContext, Prepared};
+use super::fold::{Max, Ordered};
+use super::{Windowed, geometry};
+
+/// Bytes of a word.
+const BYTES: usize = WORD as usize;
+
+pub(super) struct WovenMax<T> {
+    window: Pool,
+    /// For other last axes.
+    general: Box<dyn Kernel>,
+    _element: PhantomData<fn(T)>,
+}
+
+impl<T: Ordered + Ord + Pod> WovenMax<T> {
+    /// `None` for other windows.
+    pub(super) fn new(op: &Pool) -> Option<Self> {
+        let window = &op.window;
+        let alone = |list: &[i64]| list.last().is_none_or(|&x| x == 1);
+        let woven = window.kernel.len() == 3
+            && [&window.kernel, &window.strides, &window.dilations].into_iter().all(|list| alone(list));
+        let general = Windowed::<T, Max>::boxed(op.clone(), Max);
+        woven.then(|| WovenMax { window: op.clone(), general, _element: PhantomData })
+    }
+}
+
+impl<T: Ordered + Ord + Pod> Kernel for WovenMax<T> {
+    fn prepare(
+        &self,
+        inputs: &[Option<Argument<'_>>],
+        outputs: &[Option<&[usize]>],
+    ) -> Result<Prepared, OpError> {
+        let Some(x) = &inputs[0] else { return Ok(Prepared::default()) };
+        let g = geometry(&self.window.window, x.shape)?;
+        if g.input[2] != BYTES || g.output[2] != BYTES || g.pads_begin[2] != 0 {
+            return self.general.prepare(inputs, outputs);
+        }
+        let two = |list: &[usize]| list[..2].to_vec();
+        let table = PatchTable::new(&Geometry {
+            input: two(&g.input),
+            output: two(&g.output),
+            kernel: two(&g.kernel),
+            strides: two(&g.strides),
+            dilations: two(&g.dilations),
+            pads_begin: two(&g.pads_begin),
+            pads_end: two(&g.pads_end),
+        });
+        Ok(Prepared { state: Some(Box::new(Planes(table))), scratch: 0 })
+    }
+
+    fn run(
+        &self,
+        cx: &KernelContext<'_>,
+        inputs: &[Option<TensorView<'_>>],
+        outputs: &mut [Option<TensorViewMut<'_>>],
+    ) -> Result<(), OpError> {
+        let Some(Planes(table)) = cx.state.and_then(|state| state.downcast_ref()) else {
+            return self.general.run(cx, inputs, outputs);
+        };
+        let (Some(x), Some(y)) = (inputs[0], &mut outputs[0]) else { return Ok(()) };
+        let (images, x, lines) = (x.shape()[0], x.slice::<T>(), table.lines());
+        let (plane, line) = (BYTES * table.plane(), BYTES * table.line());
+        let planes = y.len() / (lines * line).max(1);
+        let y = Parts::new(y.slice::<T>());
+        // As in `Windowed`.
+        let bands = threads_of_image(images, cx.pool.threads()).min(lines).max(1);
+        cx.pool.split(bands * planes, (1 << 15) / (lines * line).div_ceil(bands).max(1) + 1, |range| {
+            with_scratch([table.width(), table.line()], |[columns, part]: [&mut [u32]; 2]| {
+                for i in range {
+                    let (band, at) = (i / planes, i % planes);
+                    let lines = lines * band / bands..lines * (band + 1) / bands;
+                    let out = at * table.lines() * line;
+                    // SAFETY: each line is written by one piece of the split.
+                    let y = unsafe { y.get(out + lines.start * line..out + lines.end * line) };
+                    let (columns, part, image) = (&mut *columns, &mut *part, &x[at * plane..][..plane]);
+                    widest(Lines { table, first: lines.start, image, columns, part, y });
+                }
+            });
+        });
+        Ok(())
+    }
+}
+
+/// The planes of words.
+struct Planes(PatchTable);
+
+/// Pools lines of one plane: for each the columns of its windows, then these along the line.
+struct Lines<'a, T> {
+    table: &'a PatchTable,
+    /// The first line.
+    first: usize,
+    image: &'a [T],
+    /// Words of a line of the image, and of the output.
+    columns: &'a mut [u32],
+    part: &'a mut [u32],
+    y: &'a mut [T],
+}
+
+impl<T: Ordered + Ord + Pod> Loop for Lines<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Lines { table, first, image, columns, part, y } = self;
+        let stride = table.stride();
+        for (i, y) in (first..).zip(y.chunks_mut((BYTES * table.line()).max(1))) {
+            let bytes: &mut [T] = bytemuck::cast_slice_mut(columns);
+            bytes.fill(T::LEAST);
+            for start in table.rows(i) {
+                join(bytes, &image[BYTES * start..]);
+            }
+            y.fill(T::LEAST);
+            for (range, at) in table.spans().iter().filter(|(range, _)| !range.is_empty()) {
+                let from = &columns[((range.start * stride) as isize + at) as usize..];
+                let part = &mut part[range.clone()];
+                match stride {
+                    // Pairs are loaded as vectors, single words at a stride are not.
+                    2 => {
+                        let (pairs, rest) = from.as_chunks::<2>();
+                        let whole = pairs.len().min(part.len());
+                        for (word, pair) in part.iter_mut().zip(pairs) {
+                            *word = pair[0];
+                        }
+                        if let (Some(word), Some(&x)) = (part.get_mut(whole), rest.first()) {
+                            *word = x;
+                        }
+                    }
+                    _ => {
+                        for (word, &x) in part.iter_mut().zip(from.iter().step_by(stride)) {
+                            *word = x;
+                        }
+                    }
+                }
+                join(&mut y[BYTES * range.start..], bytemuck::cast_slice(part));
+            }
+        }
+    }
+}
+
+/// The greater of neighbours.
+#[inline(always)]
+fn join<T: Copy + Ord>(y: &mut [T], x: &[T]) {
+    for (y, &x) in y.iter_mut().zip(x) {
+        *y = (*y).max(x);
+    }
+}
