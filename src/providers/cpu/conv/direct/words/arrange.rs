@@ -6,7 +6,7 @@ use crate::providers::cpu::scratch::with_scratch;
 use crate::tensor::bytes_of;
 use crate::threads::Pool;
 
-use super::super::tile::Lines;
+use super::super::tile;
 use super::layout::Layout;
 use super::weave::{Weave, store};
 use super::{Image, Pixels};
@@ -53,53 +53,57 @@ unsafe fn units<T: Weave>(
     room: &mut [u32],
     out: &mut [u32],
 ) {
-    let phases = layout.planes.phases();
-    for (i, out) in (first..).zip(out.chunks_exact_mut(layout.unit())) {
-        // SAFETY: as the caller promises.
-        unsafe {
-            if layout.gathered {
-                let channels = Channels::new(layout, image, i);
-                for (phase, plane) in room.chunks_exact_mut(layout.planes.plane).enumerate() {
-                    channels.plane(layout, phase, plane);
+    let places = (first..).zip(out.chunks_exact_mut(layout.unit()));
+    // SAFETY: as the caller promises.
+    unsafe {
+        match image.pixels {
+            Pixels::Channels(data) => {
+                for (i, out) in places {
+                    Channels::new(layout, image, data, word_of(layout, i)).unit(layout, i, room, out);
                 }
-                gather(layout, room, out);
-            } else {
-                Channels::new(layout, image, i / phases).plane(layout, i % phases, out);
+            }
+            Pixels::Words(words) => {
+                for (i, out) in places {
+                    Words::new(layout, image, words, word_of(layout, i)).unit(layout, i, room, out);
+                }
             }
         }
     }
 }
 
-/// The channels of a word.
-struct Channels<'a, T> {
-    lines: Lanes<'a, T>,
-    /// Bits that are turned round.
-    flip: u32,
-    /// Bits of channels that there are. Those of others are 0: weights are, too, but infinity times 0 is not.
-    present: u32,
-    /// The word of what lies around the image.
-    border: u32,
+/// The word of channels that a unit is of.
+fn word_of(layout: &Layout, unit: usize) -> usize {
+    if layout.gathered { unit } else { unit / layout.planes.phases() }
 }
 
-impl<'a, T: Weave> Channels<'a, T> {
+/// Where the words of a plane come from.
+trait Lines {
+    /// The word of what lies around the image.
+    fn border(&self) -> u32;
+
+    /// Makes words of every `stride`-th element from `start` on.
+    ///
+    /// # Safety
+    /// As of `units`.
+    unsafe fn line(&self, start: usize, stride: usize, out: &mut [u32]);
+
+    /// Writes a unit, whose planes are made in `room` where they are gathered from there.
+    ///
+    /// # Safety
+    /// As of `units`.
     #[inline(always)]
-    fn new(layout: &Layout, image: &Image<'a, T>, word: usize) -> Self {
-        let (count, plane) = (T::Word::COUNT, layout.planes.image());
-        let (group, first) = (word / layout.words, word % layout.words * count);
-        let lines = match image.pixels {
-            Pixels::Words(words) => Lanes::Word(&words[word * layout.channel + layout.skipped..][..plane]),
-            Pixels::Channels(data) => {
-                let mut lines = [&data[..0]; 4];
-                for (j, line) in lines.iter_mut().enumerate() {
-                    let channel =
-                        group * layout.channels + (first + j.min(count - 1)).min(layout.channels - 1);
-                    *line = &data[channel * layout.channel + layout.skipped..][..plane];
+    unsafe fn unit(&self, layout: &Layout, unit: usize, room: &mut [u32], out: &mut [u32]) {
+        // SAFETY: as the caller promises.
+        unsafe {
+            if layout.gathered {
+                for (phase, plane) in room.chunks_exact_mut(layout.planes.plane).enumerate() {
+                    self.plane(layout, phase, plane);
                 }
-                Lanes::Channels(lines)
+                gather(layout, room, out);
+            } else {
+                self.plane(layout, unit % layout.planes.phases(), out);
             }
-        };
-        let present = !0 >> (32 / count * count.saturating_sub(layout.channels - first));
-        Channels { lines, flip: u32::from_le_bytes([image.flip; 4]), present, border: image.border & present }
+        }
     }
 
     /// Makes a plane of words.
@@ -112,50 +116,47 @@ impl<'a, T: Weave> Channels<'a, T> {
             // SAFETY: as the caller promises.
             return unsafe { self.line(0, 1, out) };
         }
-        let mut done = 0;
+        let (mut done, border) = (0, self.border());
         for (to, from) in layout.planes.lines(phase) {
-            out[done..to.start].fill(self.border);
+            out[done..to.start].fill(border);
             done = to.end;
             // SAFETY: as the caller promises.
             unsafe { self.line(from, layout.planes.stride(), &mut out[to]) };
         }
-        out[done..].fill(self.border);
+        out[done..].fill(border);
     }
+}
 
-    /// Makes words of every `stride`-th element from `start` on.
-    ///
-    /// # Safety
-    /// As of `units`.
+/// The channels of a word.
+struct Channels<'a, T> {
+    lines: [&'a [T]; 4],
+    /// Bits that are turned round.
+    flip: u32,
+    /// Bits of channels that there are. Those of others are 0: weights are, too, but infinity times 0 is not.
+    present: u32,
+    border: u32,
+}
+
+impl<'a, T: Weave> Channels<'a, T> {
     #[inline(always)]
-    unsafe fn line(&self, start: usize, stride: usize, out: &mut [u32]) {
-        let lines = match &self.lines {
-            Lanes::Channels(lines) => lines,
-            Lanes::Word(words) => return copy(&words[start..], stride, self.flip, out),
-        };
-        // SAFETY: as the caller promises.
-        unsafe {
-            match stride {
-                1 => self.vectors::<1>(lines, start, out),
-                2 => self.vectors::<2>(lines, start, out),
-                _ => {
-                    for (i, word) in out.iter_mut().enumerate() {
-                        *word = 0;
-                        for (j, line) in lines[..T::Word::COUNT].iter().enumerate() {
-                            *word |= line[start + i * stride].bits() << (32 / T::Word::COUNT * j);
-                        }
-                        *word = (*word ^ self.flip) & self.present;
-                    }
-                }
-            }
+    fn new(layout: &Layout, image: &Image<'a, T>, data: &'a [T], word: usize) -> Self {
+        let (count, plane) = (T::Word::COUNT, layout.planes.image());
+        let (group, first) = (word / layout.words, word % layout.words * count);
+        let mut lines = [&data[..0]; 4];
+        for (j, line) in lines.iter_mut().enumerate() {
+            let channel = group * layout.channels + (first + j.min(count - 1)).min(layout.channels - 1);
+            *line = &data[channel * layout.channel + layout.skipped..][..plane];
         }
+        let present = !0 >> (32 / count * count.saturating_sub(layout.channels - first));
+        Channels { lines, flip: u32::from_le_bytes([image.flip; 4]), present, border: image.border & present }
     }
 
     /// # Safety
     /// As of `units`.
     #[inline(always)]
-    unsafe fn vectors<const STRIDE: usize>(&self, lines: &[&[T]; 4], start: usize, out: &mut [u32]) {
+    unsafe fn vectors<const STRIDE: usize>(&self, start: usize, out: &mut [u32]) {
         let Some(last) = out.len().checked_sub(1) else { return };
-        let &[a, b, c, d] = lines;
+        let [a, b, c, d] = self.lines;
         let end = start + STRIDE * last;
         assert!(end < a.len() && end < b.len() && end < c.len() && end < d.len());
         // The last vector overlaps another.
@@ -175,36 +176,79 @@ impl<'a, T: Weave> Channels<'a, T> {
     }
 }
 
-/// What there is of an image for the channels of a word.
-enum Lanes<'a, T> {
-    Channels([&'a [T]; 4]),
-    Word(&'a [u32]),
+impl<T: Weave> Lines for Channels<'_, T> {
+    #[inline(always)]
+    fn border(&self) -> u32 {
+        self.border
+    }
+
+    #[inline(always)]
+    unsafe fn line(&self, start: usize, stride: usize, out: &mut [u32]) {
+        // SAFETY: as the caller promises.
+        unsafe {
+            match stride {
+                1 => self.vectors::<1>(start, out),
+                2 => self.vectors::<2>(start, out),
+                _ => {
+                    for (i, word) in out.iter_mut().enumerate() {
+                        *word = 0;
+                        for (j, line) in self.lines[..T::Word::COUNT].iter().enumerate() {
+                            *word |= line[start + i * stride].bits() << (32 / T::Word::COUNT * j);
+                        }
+                        *word = (*word ^ self.flip) & self.present;
+                    }
+                }
+            }
+        }
+    }
 }
 
-/// Copies every `stride`-th word, with bits turned round.
-#[inline(always)]
-fn copy(words: &[u32], stride: usize, flip: u32, out: &mut [u32]) {
-    match stride {
-        1 => {
-            for (y, x) in out.iter_mut().zip(words) {
-                *y = x ^ flip;
+/// The same of an image of words.
+struct Words<'a> {
+    plane: &'a [u32],
+    flip: u32,
+    border: u32,
+}
+
+impl<'a> Words<'a> {
+    #[inline(always)]
+    fn new<T>(layout: &Layout, image: &Image<'a, T>, words: &'a [u32], word: usize) -> Self {
+        let plane = &words[word * layout.channel + layout.skipped..][..layout.planes.image()];
+        Words { plane, flip: u32::from_le_bytes([image.flip; 4]), border: image.border }
+    }
+}
+
+impl Lines for Words<'_> {
+    #[inline(always)]
+    fn border(&self) -> u32 {
+        self.border
+    }
+
+    #[inline(always)]
+    unsafe fn line(&self, start: usize, stride: usize, out: &mut [u32]) {
+        let (words, flip) = (&self.plane[start..], self.flip);
+        match stride {
+            1 => {
+                for (y, x) in out.iter_mut().zip(words) {
+                    *y = x ^ flip;
+                }
             }
-        }
-        2 => {
-            // Pairs are loaded as vectors, single words at a stride are not.
-            let (pairs, rest) = words.as_chunks::<2>();
-            let last = rest.first().map(|&x| [x, 0]);
-            let (whole, end) = out.split_at_mut(pairs.len().min(out.len()));
-            for (y, [x, _]) in whole.iter_mut().zip(pairs) {
-                *y = x ^ flip;
+            2 => {
+                // Pairs are loaded as vectors, single words at a stride are not.
+                let (pairs, rest) = words.as_chunks::<2>();
+                let last = rest.first().map(|&x| [x, 0]);
+                let (whole, end) = out.split_at_mut(pairs.len().min(out.len()));
+                for (y, [x, _]) in whole.iter_mut().zip(pairs) {
+                    *y = x ^ flip;
+                }
+                for (y, [x, _]) in end.iter_mut().zip(last) {
+                    *y = x ^ flip;
+                }
             }
-            for (y, [x, _]) in end.iter_mut().zip(last) {
-                *y = x ^ flip;
-            }
-        }
-        _ => {
-            for (y, x) in out.iter_mut().zip(words.iter().step_by(stride)) {
-                *y = x ^ flip;
+            _ => {
+                for (y, x) in out.iter_mut().zip(words.iter().step_by(stride)) {
+                    *y = x ^ flip;
+                }
             }
         }
     }
@@ -213,7 +257,7 @@ fn copy(words: &[u32], stride: usize, flip: u32, out: &mut [u32]) {
 /// Writes the runs of a word's planes for all kernel positions.
 #[inline(always)]
 fn gather(layout: &Layout, planes: &[u32], out: &mut [u32]) {
-    let Lines { line, pitch } = layout.planes.lines;
+    let tile::Lines { line, pitch } = layout.planes.lines;
     for (tap, out) in layout.planes.taps.iter().zip(out.chunks_exact_mut(layout.positions)) {
         for (y, at) in (0..layout.positions).step_by(line).enumerate() {
             let (from, to) = (&planes[tap + y * pitch..], &mut out[at..]);
