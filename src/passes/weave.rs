@@ -26,6 +26,9 @@ pub(crate) fn weave(graph: &mut Graph, target: &dyn Target) -> Result<()> {
     }
     let roles: Vec<(NodeId, Role)> = graph.node_ids().map(|id| (id, Role::of(graph, id))).collect();
     let woven = woven_values(graph, &roles);
+    if woven.is_empty() {
+        return Ok(());
+    }
     for (id, role) in roles {
         let node = graph.node(id);
         let is_woven = |value: Option<&Option<ValueId>>| {
@@ -73,16 +76,18 @@ impl Role {
             return (alone && pool.reduction == Reduction::Max).then_some(Role::Maximum);
         }
         if let Some(mean) = op.downcast::<QLinearMean>() {
-            return (mean.axes == MeanAxes::Spatial { channels_last: false }).then_some(Role::Mean);
+            let shaped = graph.value((*node.outputs.first()?)?).fact.shape.is_some();
+            let of_image = mean.axes == MeanAxes::Spatial { channels_last: false };
+            return (of_image && shaped).then_some(Role::Mean);
         }
         let conv = op.downcast::<QuantizedConv>().filter(|conv| conv.requantized && !conv.channels_last)?;
         let constant = |i: usize| graph.value((*node.inputs.get(i)?)?).constant.as_ref();
-        constant(conv.weight_zero())?;
         let shape = constant(conv.weight())?.shape();
+        let zeros = constant(conv.weight_zero())?.len();
         let (m, channels, group) = (shape[0], shape[1], conv.group);
         let words = |count: usize| count > 0 && count.is_multiple_of(WORD as usize);
         let by_channel = group > 1 && channels == 1;
-        (shape.len() <= 4 && !by_channel)
+        (shape.len() <= 4 && !by_channel && [1, m].contains(&zeros))
             .then_some(Role::Convolution { takes: words(channels), gives: words(m / group) })
     }
 }
