@@ -2,11 +2,13 @@
 //! many by multiplications.
 //!
 //! The weight stays as it is in memory. A few rows are multiplied with each row of the weight right
-//! after a piece of it was unpacked; for many rows the weight is the left operand of a matrix product,
-//! which unpacks one block at a time into the thread's scratch.
+//! after a piece of it was unpacked, or as it is unpacked in registers (`dots`); for many rows columns of the right
+//! operand of a product are unpacked at a time (`many`).
 
+mod columns;
 mod dots;
 mod gather;
+mod many;
 mod weights;
 
 use std::marker::PhantomData;
@@ -15,15 +17,15 @@ use std::ops::Range;
 use crate::ops::OpError;
 use crate::ops::weight_only::{FourBitFloat, MatMulBnb4, MatMulNBits};
 use crate::tensor::{TensorView, TensorViewMut, bf16, f16};
-use crate::threads::Pool;
 
-use super::gemm::{InMemory, Left, Matrix, Offsets, Product, Sink, Source, Store, multiply};
+use super::gemm::Store;
 use super::number::dispatch;
 use super::parallel::Parts;
 use super::scratch::with_scratch;
 use super::simd::{Loop, widest};
 use super::{Argument, CpuKernel, Entry, Kernel, KernelContext, NodeContext, Prepared};
 use dots::{arrange, arranged_size, blocks_of_runs};
+use many::many;
 use weights::{Codes, FP4, NBits, NF4, Weights, Zeros};
 
 pub(super) const KERNELS: &[Entry] = &[
@@ -76,7 +78,7 @@ impl<T: Store<Compute = f32>> Kernel for NBitsKernel<T> {
             dots(cx, m, a.slice::<T>(), &weights, bias, y.slice::<T>());
             return Ok(());
         }
-        product(cx.pool, (self.op.n, self.op.k), a.slice::<T>(), &weights, bias, y.slice::<T>());
+        product(cx, (self.op.n, self.op.k), a.slice::<T>(), &weights, bias, y.slice::<T>());
         Ok(())
     }
 
@@ -87,7 +89,10 @@ impl<T: Store<Compute = f32>> Kernel for NBitsKernel<T> {
     ) -> Result<Prepared, OpError> {
         let m = outputs[0].map_or(0, |y| y.iter().product::<usize>() / self.op.n);
         let groups = inputs.get(4).is_some_and(Option::is_some);
-        let scratch = if arranges(m, groups) { m * arranged_size(&self.op) * size_of::<f32>() } else { 0 };
+        let scratch = match arranges(m, groups) {
+            true => m * arranged_size(&self.op) * size_of::<f32>(),
+            false => product_room::<T>(m, self.op.k),
+        };
         Ok(Prepared { state: None, scratch })
     }
 }
@@ -114,7 +119,7 @@ fn dots<T: Store<Compute = f32>>(
         arrange(op, |i| a[i].load(), to);
     }
     let arranged = &*arranged;
-    let sink = Transposed { out: Parts::new(y), n, bias };
+    let sink = Columns { out: Parts::new(y), n, bias };
     cx.pool.split(n, (1 << 18) / (k * m).max(1) + 1, |columns| {
         with_scratch([blocks, blocks], |[scales, zeros]: [&mut [f32]; 2]| {
             for j in columns {
@@ -137,9 +142,7 @@ fn dots<T: Store<Compute = f32>>(
                             4
                         }
                     };
-                    for (i, sum) in (i..).zip(&mut sums[..count]) {
-                        sink.write(0, j, i, std::slice::from_mut(sum));
-                    }
+                    sink.write(j, i, &sums[..count]);
                     i += count;
                 }
             }
@@ -176,14 +179,28 @@ impl<T: Store<Compute = f32>> Kernel for CodesKernel<T> {
             FourBitFloat::Nf4 => &NF4,
         };
         let weights = Codes { k, block, table, data: b.slice(), factors: factors.slice::<T>() };
-        product(cx.pool, (n, k), a.slice::<T>(), &weights, None, y.slice::<T>());
+        product(cx, (n, k), a.slice::<T>(), &weights, None, y.slice::<T>());
         Ok(())
     }
+
+    fn prepare(
+        &self,
+        _inputs: &[Option<Argument<'_>>],
+        outputs: &[Option<&[usize]>],
+    ) -> Result<Prepared, OpError> {
+        let m = outputs[0].map_or(0, |y| y.iter().product::<usize>() / self.op.n);
+        Ok(Prepared { state: None, scratch: product_room::<T>(m, self.op.k) })
+    }
+}
+
+/// Bytes of scratch that `product` asks for.
+fn product_room<T: Store>(m: usize, k: usize) -> usize {
+    if m <= FEW || T::SAME { 0 } else { m * k * size_of::<f32>() }
 }
 
 /// `y = a · weights' + bias`, rows of `k` and of `n` numbers.
 fn product<T: Store<Compute = f32>>(
-    pool: &Pool,
+    cx: &KernelContext<'_>,
     (n, k): (usize, usize),
     a: &[T],
     weights: &impl Weights,
@@ -191,16 +208,17 @@ fn product<T: Store<Compute = f32>>(
     y: &mut [T],
 ) {
     let m = y.len() / n;
-    let sink = Transposed { out: Parts::new(y), n, bias };
     if m > FEW {
-        // The transposed product: rows of the weight are contiguous, and so are its blocks.
-        let a = InMemory { matrix: Matrix::transposed(a, k), offsets: Offsets::Stride(0) };
-        let rows = Rows(weights);
-        let product = Product { batch: 1, m: n, n: m, k, a: Left::Source(&rows), b: a.right() };
-        return multiply(pool, &product, &sink);
+        let a = T::same(a).unwrap_or_else(|| {
+            let wide = &mut cx.scratch::<f32>()[..a.len()];
+            T::load_all(a, wide);
+            wide
+        });
+        return many(cx.pool, (n, k), a, weights, bias, y);
     }
+    let sink = Columns { out: Parts::new(y), n, bias };
     // Some 20 µs of work a piece.
-    pool.split(n, (1 << 17) / (k * m).max(1) + 1, |columns| {
+    cx.pool.split(n, (1 << 17) / (k * m).max(1) + 1, |columns| {
         with_scratch([PIECE, PIECE], |[piece, wide]: [&mut [f32]; 2]| {
             for j in columns {
                 let mut sums = [0.0; FEW];
@@ -220,10 +238,7 @@ fn product<T: Store<Compute = f32>>(
                         *sum += widest(Dot { a, b: piece });
                     }
                 }
-                sums[..m]
-                    .iter_mut()
-                    .enumerate()
-                    .for_each(|(i, sum)| sink.write(0, j, i, std::slice::from_mut(sum)));
+                sink.write(j, 0, &sums[..m]);
             }
         });
     });
@@ -269,33 +284,20 @@ impl Loop for Dot<'_> {
     }
 }
 
-/// The rows of a weight as a left operand.
-struct Rows<'a, W>(&'a W);
-
-impl<W: Weights> Source<f32> for Rows<'_, W> {
-    fn fill(&self, _batch: usize, rows: Range<usize>, depths: Range<usize>, out: &mut [f32]) {
-        if depths.is_empty() {
-            return;
-        }
-        for (row, out) in rows.zip(out.chunks_exact_mut(depths.len())) {
-            widest(Unpack { weights: self.0, row, depths: depths.clone(), out });
-        }
-    }
-}
-
-/// Stores the transposed product, plus a bias for each of its rows.
-struct Transposed<'a, T> {
+/// Stores the products of a row of the weight: a column of the result, plus its bias.
+struct Columns<'a, T> {
     out: Parts<'a, T>,
     n: usize,
     bias: Option<&'a [T]>,
 }
 
-impl<T: Store<Compute = f32>> Sink<f32> for Transposed<'_, T> {
-    fn write(&self, _batch: usize, row: usize, start: usize, values: &mut [f32]) {
-        let bias = self.bias.map_or(0.0, |bias| bias[row].load());
-        for (i, x) in values.iter().enumerate() {
-            let at = (start + i) * self.n + row;
-            // SAFETY: a product writes each element of its result once.
+impl<T: Store<Compute = f32>> Columns<'_, T> {
+    /// From row `start` on. Each element is given once.
+    fn write(&self, column: usize, start: usize, values: &[f32]) {
+        let bias = self.bias.map_or(0.0, |bias| bias[column].load());
+        for (row, x) in (start..).zip(values) {
+            let at = row * self.n + column;
+            // SAFETY: each element is given once.
             let out = unsafe { self.out.get(at..at + 1) };
             out[0] = T::store(x + bias);
         }

@@ -61,10 +61,8 @@ pub(in super::super) fn bias(rw: &mut Rewriter<'_>, root: NodeId) -> Option<()> 
     }
     let last = rw.shape(rw.output(root)?)?.last()?.clone();
     rw.operands(root).into_iter().find_map(|[product, bias]| {
-        let (node, at) = rw
-            .private(product, FLOAT)
-            .map(|id| (id, 6))
-            .or_else(|| Some((rw.private(product, DYNAMIC)?, 4)))?;
+        let products = [(FLOAT, 6), (DYNAMIC, 4), ("com.microsoft.MatMulNBits", 5)];
+        let (node, at) = products.iter().find_map(|&(op, at)| Some((rw.private(product, op)?, at)))?;
         if rw.input(node, at).is_some() {
             return None;
         }

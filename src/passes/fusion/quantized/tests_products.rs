@@ -286,3 +286,19 @@ fn dynamic_products() {
     let text = fused(graph).to_string();
     assert!(text.contains("= MatMulInteger(") && !text.contains("com.microsoft"), "{text}");
 }
+
+#[test]
+fn weights_of_a_few_bits_take_a_bias() {
+    let sizes = [("K", 32), ("N", 4), ("block_size", 32)].map(|(name, size)| (name, Attribute::Int(size)));
+    let builder = GraphBuilder::new()
+        .input("x", &["n", "32"])
+        .constant("w", &[4, 1, 16], &some(64, |i| i as u8))
+        .floats("s", &[4], &[0.01, 0.02, 0.005, 0.012])
+        .floats("b", &[1, 4], &[0.5, -0.5, 0.25, 0.0])
+        .node_with("com.microsoft.MatMulNBits", &sizes, &["x", "w", "s"], &["p"])
+        .node("Add", &["b", "p"], &["y"])
+        .output("y");
+    let line =
+        "y: float[n, 4] = com.microsoft.MatMulNBits<K=32, N=4, block_size=32>(x, w, s, _, _, Add_node/bias)";
+    assert_fused(builder, &[line, "return y"]);
+}

@@ -140,6 +140,11 @@ fn transpose(b: &Matrix<'_, f32>, start: usize, count: usize, width: usize, pane
     }
 }
 
+/// The columns of each panel; of the last some may not be there.
+pub(super) fn columns(columns: usize) -> impl Iterator<Item = Range<usize>> {
+    panels(columns, vector_len()).map(|(start, width)| start..start + width)
+}
+
 /// Where panels begin, and how many columns they have room for.
 #[inline(always)]
 fn panels(columns: usize, len: usize) -> impl Iterator<Item = (usize, usize)> {

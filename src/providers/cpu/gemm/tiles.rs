@@ -6,7 +6,7 @@ use crate::threads::Pool;
 
 use super::super::scratch::with_scratch;
 use super::compute::{BlockA, BlockB, Extent};
-use super::{Compute, Left, Product, Right, Sink, plain};
+use super::{Compute, Left, Product, Right, Sink, panels, plain};
 
 /// Columns of a tile at most: with a block's depth of 256, its part of `b` stays in the L2 cache.
 const COLUMNS: usize = 512;
@@ -115,6 +115,22 @@ impl<'a, C: Compute> Shared<'a, C> {
     ) {
         let extent = Extent { rows, columns: self.columns, depth: self.depth };
         C::shared_product(&mut out[..rows * self.columns], extent, a, self.room, false, backwards);
+    }
+}
+
+impl<'a> Shared<'a, f32> {
+    /// One that `fill` writes: each panel by its columns, some of which may not be there; of each depth as many
+    /// numbers.
+    pub(in crate::providers::cpu) fn of_panels(
+        depth: usize,
+        columns: usize,
+        room: &'a mut [f32],
+        mut fill: impl FnMut(Range<usize>, &mut [f32]),
+    ) -> Self {
+        for panel in panels::columns(columns) {
+            fill(panel.clone(), &mut room[panel.start * depth..panel.end * depth]);
+        }
+        Shared { room, depth, columns }
     }
 }
 

@@ -116,11 +116,19 @@ fn every_form_of_the_weight() {
 #[test]
 fn many_rows_give_what_each_gives_alone() {
     let groups = Case { zero: Zero::Typed, groups: true, bias: true, ..PLAIN };
-    for case in [Case { m: 19, ..groups }, Case { m: 19, k: 700, n: 70, bits: 8, ..groups }] {
+    let packed = Case { zero: Zero::Packed, ..PLAIN };
+    for case in [
+        Case { m: 19, ..groups },
+        Case { m: 19, k: 700, n: 70, bits: 8, ..groups },
+        // Rows, columns and depths in several pieces; blocks that are longer than these.
+        Case { m: 270, k: 1100, n: 130, block: 32, ..packed },
+        Case { m: 17, k: 1500, n: 99, bits: 2, block: 1024, bias: true, ..packed },
+        Case { m: 40, k: 33, n: 1, bits: 8, ..packed },
+    ] {
         let (_, whole) = elements::<f32>(&case.run().unwrap());
         let mut inputs = case.inputs();
         let a = left(case.m, case.k);
-        for (row, want) in a.chunks(case.k).zip(whole.chunks(case.n)) {
+        for (row, want) in a.chunks(case.k).zip(whole.chunks(case.n)).step_by(1 + case.m / 20) {
             inputs[0] = t(&[case.k], row);
             let (shape, y) = elements::<f32>(&nbits(&case.attributes(), &inputs).unwrap());
             assert_eq!(shape, [case.n]);
@@ -137,9 +145,15 @@ fn half_precision() {
         let (shape, x) = elements::<f32>(inputs[i].as_ref().unwrap());
         inputs[i] = t(&shape, &x.iter().map(|&x| f16::from_f32(x)).collect::<Vec<_>>());
     }
-    let y = elements::<f16>(&nbits(&case.attributes(), &inputs).unwrap()).1;
-    let y: Vec<f32> = y.iter().map(|y| y.to_f32()).collect();
-    assert_eq!(y, [-3.75, 6.304_687_5, -0.921875, 0.421875, -1.613_281_3, 2.570_312_5]);
+    // Many rows are computed another way: the same two again and again.
+    let rows = elements::<f16>(inputs[0].as_ref().unwrap()).1;
+    for m in [2, 20] {
+        inputs[0] = t(&[m, case.k], &rows.repeat(m / 2));
+        let y = elements::<f16>(&nbits(&case.attributes(), &inputs).unwrap()).1;
+        let y: Vec<f32> = y.iter().map(|y| y.to_f32()).collect();
+        let want = [-3.75, 6.304_687_5, -0.921875, 0.421875, -1.613_281_3, 2.570_312_5];
+        assert_eq!(y, want.repeat(m / 2));
+    }
 }
 
 /// Numbers of ONNX Runtime.
@@ -147,17 +161,24 @@ fn half_precision() {
 fn four_bit_floats() {
     let (n, k, block) = (3usize, 50usize, 16usize);
     let factors: Vec<f32> = (0..(n * k).div_ceil(block)).map(|i| ((i * 7 % 11) + 1) as f32 / 8.0).collect();
-    let inputs = [t(&[2, k], &left(2, k)), t(&[75, 1], &bytes(75)), t(&[factors.len()], &factors)];
+    // Many rows are computed another way: the same two again and again.
+    let inputs = |m: usize| {
+        let rows = left(2, k).repeat(m / 2);
+        [t(&[m, k], &rows), t(&[75, 1], &bytes(75)), t(&[factors.len()], &factors)]
+    };
     for (code, want) in [
         (0, [0.0, -0.427_083, 0.043_619_7, -0.896_809_9, 4.654_459_5, -4.957_357]),
         (1, [0.530_679_35, -3.034_566_4, -2.548_606_6, 0.826_291_6, -5.816_727, 4.735_099f32]),
     ] {
         let attributes = [("N", 3), ("K", 50), ("block_size", 16), ("quant_type", code)]
             .map(|(name, x)| (name, Attribute::Int(x)));
-        let out = run_in("com.microsoft", "MatMulBnb4", 1, &attributes, &inputs, 1).unwrap();
-        let (shape, y) = elements::<f32>(&out[0]);
-        assert_eq!(shape, [2, 3]);
-        assert!(y.iter().zip(want).all(|(y, want)| (y - want).abs() < 1e-5), "{y:?} {want:?}");
+        for m in [2, 20] {
+            let out = run_in("com.microsoft", "MatMulBnb4", 1, &attributes, &inputs(m), 1).unwrap();
+            let (shape, y) = elements::<f32>(&out[0]);
+            assert_eq!(shape, [m, 3]);
+            let close = y.iter().zip(want.iter().cycle()).all(|(y, want)| (y - want).abs() < 1e-5);
+            assert!(close, "{y:?} {want:?}");
+        }
     }
 }
 

@@ -2,10 +2,14 @@
 
 use std::ops::Range;
 
+use rten_simd::SimdOp;
+
 use crate::ops::weight_only::MatMulNBits;
 use crate::tensor::{TensorView, bf16, f16};
 
 use super::super::gemm::Store;
+use super::super::simd::{Loop, widest};
+use super::columns::{Unpack, Words};
 use super::dots::PackedRow;
 
 /// A matrix whose rows are unpacked piece by piece.
@@ -13,6 +17,51 @@ pub(super) trait Weights: Sync {
     /// Writes a part of a row, which begins at a multiple of 16. Implementations are inlined, so that
     /// their loops are compiled for the machine's vectors.
     fn unpack(&self, row: usize, depths: Range<usize>, out: &mut [f32]);
+
+    /// Writes a part of some rows as columns: of each depth `width` numbers, of which those beyond the rows are
+    /// nobody's. The part begins at a multiple of 16.
+    fn panel(&self, rows: Range<usize>, depths: Range<usize>, width: usize, out: &mut [f32])
+    where
+        Self: Sized,
+    {
+        widest(Panel { weights: self, rows, depths, width, out });
+    }
+}
+
+/// Columns of which each comes from a row that was unpacked.
+struct Panel<'a, W> {
+    weights: &'a W,
+    rows: Range<usize>,
+    depths: Range<usize>,
+    width: usize,
+    out: &'a mut [f32],
+}
+
+impl<W: Weights> Loop for Panel<'_, W> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        const ROWS: usize = 16;
+        const RUN: usize = 64;
+        let Panel { weights, rows, depths, width, out } = self;
+        let mut unpacked = [[0.0; RUN]; ROWS];
+        for first in rows.clone().step_by(ROWS) {
+            let (column, count) = (first - rows.start, ROWS.min(rows.end - first));
+            for start in depths.clone().step_by(RUN) {
+                let run = start..(start + RUN).min(depths.end);
+                for (row, out) in (first..first + count).zip(&mut unpacked) {
+                    weights.unpack(row, run.clone(), &mut out[..run.len()]);
+                }
+                for (i, depth) in run.enumerate() {
+                    let out = &mut out[(depth - depths.start) * width + column..][..count];
+                    for (y, row) in out.iter_mut().zip(&unpacked) {
+                        *y = row[i];
+                    }
+                }
+            }
+        }
+    }
 }
 
 /// The weight of MatMulNBits.
@@ -65,6 +114,27 @@ impl<T: Store<Compute = f32>> NBits<'_, T> {
         };
         (self.scales[at].load(), zero)
     }
+
+    /// Writes those of some blocks of a row.
+    fn scales_and_zeros(&self, row: usize, blocks: Range<usize>, scales: &mut [f32], zeros: &mut [f32]) {
+        let (op, first) = (&self.op, row * self.op.blocks());
+        let at = first + blocks.start..first + blocks.end;
+        T::load_all(&self.scales[at.clone()], &mut scales[..at.len()]);
+        let zeros = &mut zeros[..at.len()];
+        match self.zeros {
+            Zeros::Middle(zero) => zeros.fill(zero),
+            Zeros::Packed(packed) => {
+                let packed = &packed[row * op.zero_bytes()..][..op.zero_bytes()];
+                let mask = (1u16 << op.bits) - 1;
+                for (zero, bit) in zeros.iter_mut().zip((blocks.start * op.bits..).step_by(op.bits)) {
+                    *zero = ((packed[bit / 8] >> (bit % 8)) as u16 & mask) as f32;
+                }
+            }
+            Zeros::F32(typed) => zeros.copy_from_slice(&typed[at]),
+            Zeros::F16(typed) => <f16 as Store>::load_all(&typed[at], zeros),
+            Zeros::BF16(typed) => <bf16 as Store>::load_all(&typed[at], zeros),
+        }
+    }
 }
 
 impl<T: Store<Compute = f32>> Weights for NBits<'_, T> {
@@ -95,6 +165,21 @@ impl<T: Store<Compute = f32>> Weights for NBits<'_, T> {
                 let (scale, zero) = self.scale_and_zero(row, group as usize);
                 *y = (*y - zero) * scale;
             }
+        }
+    }
+
+    fn panel(&self, rows: Range<usize>, depths: Range<usize>, width: usize, out: &mut [f32]) {
+        if self.groups.is_some() {
+            return widest(Panel { weights: self, rows, depths, width, out });
+        }
+        let blocks = |row: usize, blocks: Range<usize>, scales: &mut [f32], zeros: &mut [f32]| {
+            self.scales_and_zeros(row, blocks, scales, zeros);
+        };
+        let panel = Words { op: &self.op, data: self.data, blocks: &blocks, rows, depths, width, out };
+        match self.op.bits {
+            2 => Unpack::<2, _>(panel).dispatch(),
+            4 => Unpack::<4, _>(panel).dispatch(),
+            _ => Unpack::<8, _>(panel).dispatch(),
         }
     }
 }
@@ -147,9 +232,9 @@ impl<T: Store<Compute = f32>> NBits<'_, T> {
         zeros: &'b mut [f32],
     ) -> PackedRow<'b> {
         let blocks = self.op.blocks();
-        for (block, (scale, zero)) in scales.iter_mut().zip(zeros.iter_mut()).enumerate() {
-            (*scale, *zero) = if block < blocks { self.scale_and_zero(row, block) } else { (0.0, 0.0) };
-        }
+        self.scales_and_zeros(row, 0..blocks, scales, zeros);
+        scales[blocks..].fill(0.0);
+        zeros[blocks..].fill(0.0);
         let bytes = blocks * self.op.block * self.op.bits / 8;
         PackedRow { op: &self.op, data: &self.data[row * bytes..][..bytes], scales, zeros }
     }
