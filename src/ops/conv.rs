@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use crate::graph::Dim;
+use crate::tensor::ElementType;
 
 use super::activation::Activation;
 use super::window::{Window, check_weight_rank, spatial};
+use super::woven::{read_woven, woven_conv_shape};
 use super::{Declaration, Infer, OpError, Operator, Types};
 
 /// `activation(W ∗ X + B + residual)`. The residual is input 3, which only the fused forms have.
@@ -14,21 +16,33 @@ pub(crate) struct Conv {
     pub(crate) window: Window,
     pub(crate) group: usize,
     pub(crate) activation: Activation,
+    /// Whether the input is woven, and whether output and residual are (of rukh).
+    pub(crate) woven: [bool; 2],
 }
+
+/// The input of a convolution that is added to the outputs before the activation.
+pub(crate) const RESIDUAL: usize = 3;
 
 impl Operator for Conv {
     fn infer(&self, cx: &mut Infer<'_>) -> Result<(), OpError> {
-        infer_conv(&self.window, self.group, cx, 1)?;
+        if self.woven.contains(&true) {
+            check_weight_rank(cx, 1)?;
+            if let Some(shape) = woven_conv_shape(cx, &self.window, self.group, 1, self.woven)? {
+                cx.set_shape(0, shape);
+            }
+        } else {
+            infer_conv(&self.window, self.group, cx, 1)?;
+        }
         if let (Some(bias), Some(w)) = (cx.shape_of_rank(2, 1)?, cx.shape(1)) {
             cx.equal(2, "its length", &w[0], &bias[0])?;
         }
-        if let (Some(x), Some(residual)) = (cx.shape(0), cx.shape(3)) {
-            let shape = conv_shape(&self.window, self.group, cx, x, 1)?;
+        if let (Some(shape), Some(residual)) = (cx.output_shape(0), cx.shape(RESIDUAL)) {
             if residual.len() != shape.len() {
-                return Err(cx.input_error(3, format!("its shape is {residual:?}; allowed is {shape:?}")));
+                let reason = format!("its shape is {residual:?}; allowed is {shape:?}");
+                return Err(cx.input_error(RESIDUAL, reason));
             }
             for (want, given) in shape.iter().zip(residual) {
-                cx.equal(3, "its dimension", want, given)?;
+                cx.equal(RESIDUAL, "its dimension", want, given)?;
             }
         }
         Ok(())
@@ -66,7 +80,7 @@ impl ConvPair {
             return Err(OpError::attribute("kernel_shape", reason));
         }
         let first = Activation::read_from(a, ["first_activation", "first_activation_params"])?;
-        Ok(Arc::new(ConvPair { first, second: Conv { window, group, activation } }))
+        Ok(Arc::new(ConvPair { first, second: Conv { window, group, activation, woven: [false; 2] } }))
     }
 }
 
@@ -153,22 +167,33 @@ pub(crate) fn read_group(a: &super::AttributeReader<'_>) -> Result<usize, OpErro
     })
 }
 
+fn read_conv(a: &super::AttributeReader<'_>) -> Result<Conv, OpError> {
+    let (window, group) = (Window::read(a)?, read_group(a)?);
+    Ok(Conv { window, group, activation: Activation::Identity, woven: [false; 2] })
+}
+
 fn parse_fused(a: &super::AttributeReader<'_>) -> Result<Arc<dyn Operator>, OpError> {
-    let activation = Activation::read(a)?;
-    Ok(Arc::new(Conv { window: Window::read(a)?, group: read_group(a)?, activation }))
+    Ok(Arc::new(Conv { activation: Activation::read(a)?, ..read_conv(a)? }))
 }
 
 pub(super) const DECLARATIONS: &[Declaration] = &[
     Declaration::new("Conv", &[1, 11, 22], "X:T, W:T, B?:T -> Y:T", &[("T", Types::FLOAT)], |a| {
-        Ok(Arc::new(Conv {
-            window: Window::read(a)?,
-            group: read_group(a)?,
-            activation: Activation::Identity,
-        }))
+        Ok(Arc::new(read_conv(a)?))
     }),
     Declaration::new("FusedConv", &[1], "X:T, W:T, B?:T, Z?:T -> Y:T", &[("T", Types::FLOAT)], parse_fused)
         .domain("com.microsoft"),
-    // What the fusions of this library make.
+    // What the passes of this library make.
+    Declaration::new(
+        "FusedConv",
+        &[1],
+        "X:T, W:T, B?:T, Z?:T -> Y:T",
+        &[("T", Types::of(&[ElementType::BF16]))],
+        |a| {
+            let (activation, woven) = (Activation::read(a)?, read_woven(a)?);
+            Ok(Arc::new(Conv { activation, woven, ..read_conv(a)? }))
+        },
+    )
+    .domain("rukh"),
     Declaration::new(
         "ConvPair",
         &[1],

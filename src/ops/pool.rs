@@ -6,6 +6,7 @@ use crate::graph::Dim;
 use crate::tensor::ElementType;
 
 use super::window::{Window, spatial};
+use super::woven::woven_image_shape;
 use super::{AttributeReader, Declaration, Infer, OpError, Operator, Types};
 
 /// What a pooling computes of the elements of a window.
@@ -61,11 +62,20 @@ impl Operator for Pool {
 
 /// A pooling over all spatial axes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct GlobalPool(pub(crate) Reduction);
+pub(crate) struct GlobalPool {
+    pub(crate) reduction: Reduction,
+    /// Whether the input is woven (of rukh).
+    pub(crate) woven: bool,
+}
 
 impl Operator for GlobalPool {
     fn infer(&self, cx: &mut Infer<'_>) -> Result<(), OpError> {
-        if let (Some(space), Some(x)) = (spatial(cx)?, cx.shape(0)) {
+        if self.woven {
+            if let Some(mut shape) = woven_image_shape(cx)? {
+                shape[2..].fill(Dim::Known(1));
+                cx.set_shape(0, shape);
+            }
+        } else if let (Some(space), Some(x)) = (spatial(cx)?, cx.shape(0)) {
             cx.set_shape(0, x[..2].iter().cloned().chain(space.iter().map(|_| Dim::Known(1))).collect());
         }
         Ok(())
@@ -115,12 +125,21 @@ pub(super) const DECLARATIONS: &[Declaration] = &[
         Ok(Arc::new(Pool { window: read_window(a)?, reduction, column_major: false }))
     }),
     Declaration::new("GlobalMaxPool", &[1, 22], "X:T -> Y:T", &[("T", Types::FLOAT)], |_| {
-        Ok(Arc::new(GlobalPool(Reduction::Max)))
+        Ok(Arc::new(GlobalPool { reduction: Reduction::Max, woven: false }))
     }),
     Declaration::new("GlobalAveragePool", &[1, 22], "X:T -> Y:T", &[("T", Types::FLOAT)], |_| {
-        Ok(Arc::new(GlobalPool(Reduction::Average { count_padding: false })))
+        Ok(Arc::new(GlobalPool { reduction: Reduction::Average { count_padding: false }, woven: false }))
     }),
+    // What the passes of this library make, of woven images.
+    Declaration::new(
+        "GlobalAveragePool",
+        &[1],
+        "X:T -> Y:T",
+        &[("T", Types::of(&[ElementType::BF16]))],
+        |_| Ok(Arc::new(GlobalPool { reduction: Reduction::Average { count_padding: false }, woven: true })),
+    )
+    .domain("rukh"),
     Declaration::new("GlobalLpPool", &[1, 2, 22], "X:T -> Y:T", &[("T", Types::FLOAT)], |a| {
-        Ok(Arc::new(GlobalPool(Reduction::Norm { p: read_p(a)? })))
+        Ok(Arc::new(GlobalPool { reduction: Reduction::Norm { p: read_p(a)? }, woven: false }))
     }),
 ];

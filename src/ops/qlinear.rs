@@ -12,7 +12,7 @@ use super::matmul::{Gemm, MatMul, check_addend, set_product_shape};
 use super::qlinear_pool::{channels_first, to_channels_last};
 use super::quantize::check_parameter;
 use super::window::{Window, check_weight_rank};
-use super::woven::{WORD, channels_of_woven, woven};
+use super::woven::{read_woven, woven_conv_shape};
 use super::{Declaration, Infer, OpError, Operator, Types};
 
 /// The product of stacks of matrices of 8-bit numbers. MatMulInteger has inputs A, B and their zero
@@ -125,30 +125,16 @@ impl QuantizedConv {
 impl Operator for QuantizedConv {
     fn infer(&self, cx: &mut Infer<'_>) -> Result<(), OpError> {
         check_weight_rank(cx, self.weight())?;
-        let x = match self.woven[0] {
-            true => channels_of_woven(cx)?,
-            false => channels_first(cx, self.channels_last)?,
+        let shape = if self.woven.contains(&true) {
+            woven_conv_shape(cx, &self.window, self.group, self.weight(), self.woven)?
+        } else if let Some(x) = channels_first(cx, self.channels_last)? {
+            let shape = conv_shape(&self.window, self.group, cx, &x, self.weight())?;
+            Some(if self.channels_last { to_channels_last(shape) } else { shape })
+        } else {
+            None
         };
-        let Some(x) = x else { return Ok(()) };
-        let shape = conv_shape(&self.window, self.group, cx, &x, self.weight())?;
-        if let Some(w) = cx.shape(self.weight()) {
-            let of_group = [w[1].clone(), w[0].floor_div(&Dim::from(self.group))];
-            for (i, channels) in of_group.iter().enumerate().filter(|&(i, _)| self.woven[i]) {
-                if channels.known().is_none_or(|channels| channels % WORD != 0) {
-                    let reason =
-                        format!("channels of a group are {channels}; allowed are multiples of {WORD}");
-                    return Err(OpError::attribute(["woven_input", "woven_output"][i], reason));
-                }
-            }
-        }
-        cx.set_shape(
-            0,
-            match self.woven[1] {
-                _ if self.channels_last => to_channels_last(shape),
-                true => woven(&shape),
-                false => shape,
-            },
-        );
+        let Some(shape) = shape else { return Ok(()) };
+        cx.set_shape(0, shape);
         if self.requantized
             && let (Some(bias), Some(w)) = (cx.shape_of_rank(8, 1)?, cx.shape(3))
         {
@@ -233,10 +219,7 @@ pub(super) const DECLARATIONS: &[Declaration] = &[
          y_zero_point:T3, B?:int32, residual?:T3, residual_scale?:float, residual_zero_point?:T3, sum_scale?:float, \
          sum_zero_point?:T3 -> y:T3",
         &[("T1", BYTES), ("T2", BYTES), ("T3", BYTES)],
-        |a| {
-            let woven = [a.flag("woven_input", false)?, a.flag("woven_output", false)?];
-            Ok(Arc::new(QuantizedConv { woven, ..read_conv(a, true)? }))
-        },
+        |a| Ok(Arc::new(QuantizedConv { woven: read_woven(a)?, ..read_conv(a, true)? })),
     )
     .domain("rukh"),
     Declaration::new(

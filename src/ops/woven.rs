@@ -1,30 +1,80 @@
-//! Shapes of woven tensors of bytes: four neighbouring channels lie side by side, in a word as products of bytes take
-//! them. `[batch, channels, spatial…]` becomes `[batch, channels / 4, spatial…, 4]`.
+//! Woven images: neighbouring channels that fill 32 bits lie side by side, in a word as products of words take them.
+//! `[batch, channels, spatial…]` becomes `[batch, channels / count, spatial…, count]`.
 
 use crate::graph::Dim;
+use crate::tensor::ElementType;
 
-use super::{Infer, OpError};
+use super::conv::conv_shape;
+use super::window::{Window, spatial};
+use super::{AttributeReader, Infer, OpError};
 
-/// Channels of a word.
-pub(crate) const WORD: i64 = 4;
-
-/// The woven shape; channels must be whole words.
-pub(crate) fn woven(shape: &[Dim]) -> Vec<Dim> {
-    let words = shape[1].floor_div(&Dim::Known(WORD));
-    [&[shape[0].clone(), words], &shape[2..], &[Dim::Known(WORD)]].concat()
+/// Channels of a word; `None` for types of which products take no words.
+pub(crate) fn channels_of_word(ty: ElementType) -> Option<usize> {
+    match ty {
+        ElementType::U8 | ElementType::I8 => Some(4),
+        ElementType::BF16 => Some(2),
+        _ => None,
+    }
 }
 
-/// The shape `[batch, channels, spatial…]` of input 0, which is woven; `None` while its rank is unknown.
-pub(crate) fn channels_of_woven(cx: &Infer<'_>) -> Result<Option<Vec<Dim>>, OpError> {
-    let Some(x) = cx.shape(0) else { return Ok(None) };
-    let refused = || {
-        let reason = format!("its rank is {}; allowed are ranks from 4 where channels are woven", x.len());
-        cx.input_error(0, reason)
-    };
-    let [batch, words, space @ .., word] = x else { return Err(refused()) };
+/// Whether a convolution's image is woven, and whether its output and residual are.
+pub(crate) fn read_woven(a: &AttributeReader<'_>) -> Result<[bool; 2], OpError> {
+    Ok([a.flag("woven_input", false)?, a.flag("woven_output", false)?])
+}
+
+/// The shape `[batch, channels, spatial…]` of input 0, which is woven; `None` while a rank or type is unknown.
+pub(crate) fn woven_image_shape(cx: &Infer<'_>) -> Result<Option<Vec<Dim>>, OpError> {
+    let (Some(x), Some(count)) = (cx.shape(0), count(cx)?) else { return Ok(None) };
+    let [batch, words, space @ .., word] = x else { return Err(rank_of_woven(cx, x)) };
     if space.is_empty() {
-        return Err(refused());
+        return Err(rank_of_woven(cx, x));
     }
-    cx.equal(0, "its last dimension, the channels of a word", &Dim::Known(WORD), word)?;
-    Ok(Some([&[batch.clone(), words.mul(&Dim::Known(WORD))], space].concat()))
+    cx.equal(0, "its last dimension, the channels of a word", &count, word)?;
+    Ok(Some([&[batch.clone(), words.mul(&count)], space].concat()))
+}
+
+fn rank_of_woven(cx: &Infer<'_>, x: &[Dim]) -> OpError {
+    let reason = format!("its rank is {}; allowed are ranks from 4 where channels are woven", x.len());
+    cx.input_error(0, reason)
+}
+
+/// Channels of a word of input 0.
+fn count(cx: &Infer<'_>) -> Result<Option<Dim>, OpError> {
+    let Some(ty) = cx.element_type(0) else { return Ok(None) };
+    match channels_of_word(ty) {
+        Some(count) => Ok(Some(Dim::from(count))),
+        None => Err(cx.input_error(0, format!("its type is {ty}; allowed are uint8, int8 and bfloat16"))),
+    }
+}
+
+/// The output's shape of a convolution of input 0, of which it is known what is woven; `None` while a rank or type is
+/// unknown.
+pub(crate) fn woven_conv_shape(
+    cx: &mut Infer<'_>,
+    window: &Window,
+    group: usize,
+    weight: usize,
+    woven: [bool; 2],
+) -> Result<Option<Vec<Dim>>, OpError> {
+    let x = match woven[0] {
+        true => woven_image_shape(cx)?,
+        false => spatial(cx)?.and(cx.shape(0)).map(<[Dim]>::to_vec),
+    };
+    let (Some(x), Some(count)) = (x, count(cx)?) else { return Ok(None) };
+    let mut shape = conv_shape(window, group, cx, &x, weight)?;
+    if let Some(w) = cx.shape(weight) {
+        let of_group = [w[1].clone(), w[0].floor_div(&Dim::from(group))];
+        for (i, channels) in of_group.iter().enumerate().filter(|&(i, _)| woven[i]) {
+            let words = channels.floor_div(&count);
+            if channels.known().is_none() || words.mul(&count) != *channels {
+                let reason = format!("channels of a group are {channels}; allowed are multiples of {count}");
+                return Err(OpError::attribute(["woven_input", "woven_output"][i], reason));
+            }
+        }
+    }
+    if woven[1] {
+        shape[1] = shape[1].floor_div(&count);
+        shape.push(count);
+    }
+    Ok(Some(shape))
 }

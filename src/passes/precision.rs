@@ -254,7 +254,7 @@ mod tests {
             false
         }
 
-        fn weaves_bytes(&self) -> bool {
+        fn weaves(&self, _: ElementType) -> bool {
             false
         }
 

@@ -1,6 +1,6 @@
-//! Layout of quantised images: between convolutions that multiply words of four bytes, four channels lie side by side,
-//! as the next one reads them. Nobody takes channels apart and puts them together again, a word is written at once, and
-//! threads that have neighbouring positions share a quarter as many lines of cache.
+//! Layout of images in 8 bits and bfloat16: between convolutions that multiply words of 32 bits, the channels of a word
+//! lie side by side, as the next one reads them. Nobody takes channels apart and puts them together again, a word is
+//! written at once, and threads that have neighbouring positions share fewer lines of cache.
 //!
 //! A value is woven where whoever makes and whoever uses it can: convolutions, and between them maxima and means over
 //! positions.
@@ -11,20 +11,19 @@ use std::sync::Arc;
 use crate::error::Result;
 use crate::graph::{Attribute, Attributes, Fact, Graph, NEWEST_OPSET, Node, NodeId, OpName, ValueId};
 use crate::ops;
-use crate::ops::pool::{Pool, Reduction};
-use crate::ops::qlinear::{QuantizedConv, RESIDUAL};
+use crate::ops::conv::{self, Conv};
+use crate::ops::pool::{GlobalPool, Pool, Reduction};
+use crate::ops::qlinear::{self, QuantizedConv};
 use crate::ops::qlinear_pool::{MeanAxes, QLinearMean};
-use crate::ops::woven::WORD;
-use crate::tensor::{ElementType, Tensor};
+use crate::ops::woven::channels_of_word;
+use crate::tensor::Tensor;
 
 use super::{Target, infer};
 
 /// Rewrites a main graph whose facts were inferred, and infers it again.
 pub(crate) fn weave(graph: &mut Graph, target: &dyn Target) -> Result<()> {
-    if !target.weaves_bytes() {
-        return Ok(());
-    }
-    let roles: Vec<(NodeId, Role)> = graph.node_ids().map(|id| (id, Role::of(graph, id))).collect();
+    let role = |id: NodeId| (id, Role::of(graph, id, target).unwrap_or(Role::Other));
+    let roles: Vec<(NodeId, Role)> = graph.node_ids().map(role).collect();
     let woven = woven_values(graph, &roles);
     if woven.is_empty() {
         return Ok(());
@@ -47,10 +46,11 @@ pub(crate) fn weave(graph: &mut Graph, target: &dyn Target) -> Result<()> {
 
 /// What a node can do with woven values.
 enum Role {
-    /// Takes them as its image, and gives them, with a residual that is woven then.
+    /// Takes them as its image, and gives them, with a residual (at this input) that is woven then.
     Convolution {
         takes: bool,
         gives: bool,
+        residual: usize,
     },
     /// Takes one and gives one.
     Maximum,
@@ -60,35 +60,41 @@ enum Role {
 }
 
 impl Role {
-    fn of(graph: &Graph, id: NodeId) -> Self {
-        Self::known(graph, id).unwrap_or(Role::Other)
-    }
-
-    fn known(graph: &Graph, id: NodeId) -> Option<Self> {
+    fn of(graph: &Graph, id: NodeId, target: &dyn Target) -> Option<Self> {
         let node = graph.node(id);
-        let ty = graph.value((*node.inputs.first()?)?).fact.element_type();
-        if !matches!(ty, Some(ElementType::U8 | ElementType::I8)) {
-            return None;
-        }
+        let ty = graph.value((*node.inputs.first()?)?).fact.element_type()?;
+        let count = channels_of_word(ty).filter(|_| target.weaves(ty))?;
         let (_, op) = ops::resolve(node).ok()?;
         if let Some(pool) = op.downcast::<Pool>() {
             let alone = node.outputs.iter().flatten().count() == 1;
             return (alone && pool.reduction == Reduction::Max).then_some(Role::Maximum);
         }
-        if let Some(mean) = op.downcast::<QLinearMean>() {
+        let quantized = op.downcast::<QLinearMean>().map(|mean| &mean.axes);
+        let whole = op.downcast::<GlobalPool>().filter(|pool| !pool.woven).map(|pool| pool.reduction);
+        if quantized == Some(&MeanAxes::Spatial { channels_last: false })
+            || whole == Some(Reduction::Average { count_padding: false })
+        {
             let shaped = graph.value((*node.outputs.first()?)?).fact.shape.is_some();
-            let of_image = mean.axes == MeanAxes::Spatial { channels_last: false };
-            return (of_image && shaped).then_some(Role::Mean);
+            return shaped.then_some(Role::Mean);
         }
-        let conv = op.downcast::<QuantizedConv>().filter(|conv| conv.requantized && !conv.channels_last)?;
         let constant = |i: usize| graph.value((*node.inputs.get(i)?)?).constant.as_ref();
-        let shape = constant(conv.weight())?.shape();
-        let zeros = constant(conv.weight_zero())?.len();
-        let (m, channels, group) = (shape[0], shape[1], conv.group);
-        let words = |count: usize| count > 0 && count.is_multiple_of(WORD as usize);
+        let (weight, group, residual) = match (op.downcast::<QuantizedConv>(), op.downcast::<Conv>()) {
+            (Some(conv), _) if conv.requantized && !conv.channels_last && conv.woven == [false; 2] => {
+                let weight = constant(conv.weight())?;
+                let zeros = constant(conv.weight_zero())?.len();
+                [1, weight.shape()[0]].contains(&zeros).then_some((weight, conv.group, qlinear::RESIDUAL))?
+            }
+            (_, Some(conv)) if conv.woven == [false; 2] => (constant(1)?, conv.group, conv::RESIDUAL),
+            _ => return None,
+        };
+        let (&[m, channels, ..], rank) = (weight.shape(), weight.shape().len()) else { return None };
+        let words = |channels: usize| channels > 0 && channels.is_multiple_of(count);
         let by_channel = group > 1 && channels == 1;
-        (shape.len() <= 4 && !by_channel && [1, m].contains(&zeros))
-            .then_some(Role::Convolution { takes: words(channels), gives: words(m / group) })
+        (rank <= 4 && !by_channel).then_some(Role::Convolution {
+            takes: words(channels),
+            gives: words(m / group),
+            residual,
+        })
     }
 }
 
@@ -110,12 +116,14 @@ fn woven_values(graph: &Graph, roles: &[(NodeId, Role)]) -> HashSet<ValueId> {
             let (made, given) =
                 (node.outputs.first().copied().flatten(), |i: usize| node.inputs.get(i).copied().flatten());
             let gives = match role {
-                Role::Convolution { .. } => given(RESIDUAL).is_none() || woven(given(RESIDUAL)),
+                Role::Convolution { residual, .. } => given(*residual).is_none() || woven(given(*residual)),
                 Role::Maximum => woven(given(0)),
                 _ => false,
             };
             let takes = |i: usize| match *role {
-                Role::Convolution { takes, .. } => (takes && i == 0) || (i == RESIDUAL && woven(made)),
+                Role::Convolution { takes, residual, .. } => {
+                    (takes && i == 0) || (i == residual && woven(made))
+                }
                 Role::Maximum => i == 0 && woven(made),
                 Role::Mean => i == 0,
                 Role::Other => false,
@@ -134,7 +142,8 @@ fn woven_values(graph: &Graph, roles: &[(NodeId, Role)]) -> HashSet<ValueId> {
 
 fn convolution(node: &mut Node, input: bool, output: bool) {
     if input || output {
-        node.op = OpName { domain: "rukh".into(), name: "QLinearConv".into(), opset: 1 };
+        let name = if node.op.name == "QLinearConv" { "QLinearConv" } else { "FusedConv" };
+        node.op = OpName { domain: "rukh".into(), name: name.into(), opset: 1 };
         let woven =
             [("woven_input", input), ("woven_output", output)].into_iter().filter(|(_, woven)| *woven);
         node.attributes.0.extend(woven.map(|(name, _)| (name.to_owned(), Attribute::Int(1))));
@@ -156,8 +165,12 @@ fn maximum(node: &mut Node) {
     }
 }
 
-/// A mean over all axes but those of words and what these hold, which then are channels again.
+/// Of bytes a mean over all axes but those of words and what these hold, which then are channels again.
 fn mean(graph: &mut Graph, id: NodeId) -> Result<()> {
+    if graph.node(id).op.name == "GlobalAveragePool" {
+        graph.node_mut(id).op = OpName { domain: "rukh".into(), name: "GlobalAveragePool".into(), opset: 1 };
+        return Ok(());
+    }
     let Some(output) = graph.node(id).outputs.first().copied().flatten() else { return Ok(()) };
     let Some([_, channels, space @ ..]) = graph.value(output).fact.shape.as_deref() else { return Ok(()) };
     let axes: Vec<i64> = (0..space.len() as i64).map(|axis| 2 + axis).collect();
@@ -188,7 +201,7 @@ mod tests {
     use super::*;
     use crate::graph::Graph;
     use crate::ops::Operator;
-    use crate::tensor::ValueType;
+    use crate::tensor::{ElementType, ValueType, bf16};
 
     struct Words;
 
@@ -201,7 +214,7 @@ mod tests {
             true
         }
 
-        fn weaves_bytes(&self) -> bool {
+        fn weaves(&self, _: ElementType) -> bool {
             true
         }
 
@@ -267,6 +280,36 @@ mod tests {
                  b, s, z, s, z)",
                 "words: uint8[n, 2, 4] = com.microsoft.QLinearReduceMean<axes=[2, 3], keepdims=0>(c, s, z, s, z)",
                 "d: uint8[n, 8, 1, 1] = Reshape(words, shape)",
+                "return d",
+            ],
+        );
+    }
+
+    #[test]
+    fn images_of_halves() {
+        let to = [("to", Attribute::Int(16))];
+        let pool = [("kernel_shape", ints(&[2, 2]))];
+        let weight = |count: usize| vec![bf16::from_f32(0.5); count];
+        let graph = woven(
+            GraphBuilder::new()
+                .input("x", &["n", "3", "8", "8"])
+                .constant("w1", &[6, 3, 1, 1], &weight(18))
+                .constant("w2", &[6, 6, 1, 1], &weight(36))
+                .node_with("Cast", &to, &["x"], &["h"])
+                .node("Conv", &["h", "w1"], &["a"])
+                .node_with("MaxPool", &pool, &["a"], &["b"])
+                .node("com.microsoft.FusedConv", &["b", "w2", "", "b"], &["c"])
+                .node("GlobalAveragePool", &["c"], &["d"])
+                .output("d"),
+        );
+        assert_lines(
+            &graph,
+            &[
+                "h: bfloat16[n, 3, 8, 8] = Cast<to=16>(x)",
+                "a: bfloat16[n, 3, 8, 8, 2] = rukh.FusedConv<woven_output=1>(h, w1)",
+                "b: bfloat16[n, 3, 7, 7, 2] = MaxPool<kernel_shape=[2, 2, 1]>(a)",
+                "c: bfloat16[n, 3, 7, 7, 2] = rukh.FusedConv<woven_input=1, woven_output=1>(b, w2, _, b)",
+                "d: bfloat16[n, 6, 1, 1] = rukh.GlobalAveragePool(c)",
                 "return d",
             ],
         );

@@ -52,12 +52,14 @@ const NOTES: &[(&str, &str, &str)] = &[
     ("com.microsoft", "QMoE", "`quant_type` int; without `use_sparse_mixer`"),
     ("rukh", "Attention", "made by fusions: ai.onnx's, where a mask of one column stands for all keys"),
     ("rukh", "ConvPair", "made by fusions: a pointwise FusedConv and a depthwise one of its outputs"),
+    ("rukh", "FusedConv", "made by passes: com.microsoft's, of images whose channels lie two in a word"),
+    ("rukh", "GlobalAveragePool", "made by passes: ai.onnx's, of an image whose channels lie two in a word"),
     ("rukh", "Lookup", "made by fusions: what is computed of each byte of a tensor, as a table"),
     ("rukh", "MatMul", "made by fusions: FusedMatMul with a bias, a residual and an activation"),
     (
         "rukh",
         "QLinearConv",
-        "made by fusions: ai.onnx's, whose outputs QLinearAdd adds to a residual; of tensors whose channels lie four in a word",
+        "made by fusions: ai.onnx's, whose outputs QLinearAdd adds to a residual; of images whose channels lie four in a word",
     ),
 ];
 

@@ -62,8 +62,8 @@ impl Target for NodesOf<'_> {
         !self.on_device
     }
 
-    fn weaves_bytes(&self) -> bool {
-        !self.on_device && cpu::weaves_bytes()
+    fn weaves(&self, ty: ElementType) -> bool {
+        !self.on_device && cpu::weaves(ty)
     }
 
     fn keeps_floats(&self) -> bool {

@@ -26,7 +26,7 @@ use std::sync::Arc;
 use crate::error::Result;
 use crate::graph::{Attribute, Graph, Node, NodeId};
 use crate::ops::Operator;
-use crate::tensor::ValueType;
+use crate::tensor::{ElementType, ValueType};
 
 use super::{Evaluate, Weights, dead, infer, simplify};
 use rewriter::Rewriter;
@@ -46,8 +46,8 @@ pub(crate) trait Target {
     /// Whether products of 8-bit integers are its fastest.
     fn prefers_bytes(&self) -> bool;
 
-    /// Whether its convolutions of bytes take and give woven channels, see `ops::woven`.
-    fn weaves_bytes(&self) -> bool;
+    /// Whether its convolutions of this type take and give woven images, see `ops::woven`.
+    fn weaves(&self, ty: ElementType) -> bool;
 
     /// Whether what the model computes in `f32` stays in `f32`.
     fn keeps_floats(&self) -> bool;

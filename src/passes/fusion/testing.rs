@@ -37,7 +37,7 @@ impl Target for CpuTarget {
         true
     }
 
-    fn weaves_bytes(&self) -> bool {
+    fn weaves(&self, _: ElementType) -> bool {
         false
     }
 
@@ -58,7 +58,7 @@ impl Target for Nothing {
         true
     }
 
-    fn weaves_bytes(&self) -> bool {
+    fn weaves(&self, _: ElementType) -> bool {
         false
     }
 

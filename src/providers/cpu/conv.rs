@@ -23,13 +23,14 @@ use super::{CpuKernel, Entry, NodeContext};
 
 pub(super) use direct::{
     Channels, DepthwisePlane, Given, Image, Images, Pixels, Place, Requantized, Store as WordStore, Summed,
-    WholeSums, WordPanels, WordPlan, Woven,
+    WholeSums, WordPanels, WordPlan, Woven, words_needed,
 };
 pub(super) use patches::{PatchTable, Patches};
 
 pub(super) const KERNELS: &[Entry] = &[
     Entry::new("Conv", build),
     Entry::new("FusedConv", build).domain("com.microsoft"),
+    Entry::new("FusedConv", build_woven).domain("rukh"),
     Entry::new("ConvPair", build_pair).domain("rukh"),
     Entry::new("ConvTranspose", transpose::build),
     Entry::new("DeformConv", deform::build),
@@ -65,6 +66,19 @@ fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
     }, else Err(node.no_kernel()))
 }
 
+/// Of constant weights, in bfloat16, on processors that have products of its words.
+fn build_woven(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
+    let weight = node.constant(1).filter(|w| (3..=4).contains(&w.shape().len()));
+    let kernel = match (node.input(0), weight) {
+        (Some(ElementType::BF16), Some(w)) => half::HalfConv::new(node.op::<Conv>(), w, node.pool)?,
+        _ => None,
+    };
+    match kernel.filter(half::HalfConv::weaves) {
+        Some(kernel) => Ok(CpuKernel::Tensor(Box::new(kernel))),
+        None => Err(node.no_kernel()),
+    }
+}
+
 fn build_pair(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
     match node.input(0) {
         Some(ElementType::F32) => Ok(CpuKernel::Tensor(Box::new(direct::PairConv::new(node)?))),
@@ -74,3 +88,5 @@ fn build_pair(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_woven;

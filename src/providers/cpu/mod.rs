@@ -93,6 +93,7 @@ pub(crate) use evaluate::{evaluate, fact_of, known_shape, run_kernel};
 pub(crate) use kernel::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared, ValueKernel};
 
 use crate::ops::OpError;
+use crate::tensor::ElementType;
 
 use super::{ints, resample};
 
@@ -174,10 +175,14 @@ const FAMILIES: &[&[Entry]] = &[
     window::KERNELS,
 ];
 
-/// Whether convolutions of bytes take and give woven channels, see `ops::woven`: where the processor has products of
+/// Whether convolutions of this type take and give woven images, see `ops::woven`: where the processor has products of
 /// words.
-pub(crate) fn weaves_bytes() -> bool {
-    <gemm::ByteWord as gemm::Word>::available()
+pub(crate) fn weaves(ty: ElementType) -> bool {
+    match ty {
+        ElementType::U8 | ElementType::I8 => <gemm::ByteWord as gemm::Word>::available(),
+        ElementType::BF16 => <gemm::HalfWord as gemm::Word>::available(),
+        _ => false,
+    }
 }
 
 /// Makes the kernel of a node. `OpError::Unsupported` says that the CPU provider lacks it.

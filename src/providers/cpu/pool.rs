@@ -29,6 +29,7 @@ pub(super) const KERNELS: &[Entry] = &[
     Entry::new("LpPool", build),
     Entry::new("GlobalMaxPool", global::build),
     Entry::new("GlobalAveragePool", global::build),
+    Entry::new("GlobalAveragePool", global::build).domain("rukh"),
     Entry::new("GlobalLpPool", global::build),
     Entry::new("MaxUnpool", unpool::build),
     Entry::new("MaxRoiPool", roi::build),
@@ -41,6 +42,7 @@ fn build_max(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
         _ if node.output(1).is_some() => None,
         Some(ElementType::U8) => WovenMax::<u8>::new(&op).map(|kernel| Box::new(kernel) as _),
         Some(ElementType::I8) => WovenMax::<i8>::new(&op).map(|kernel| Box::new(kernel) as _),
+        Some(ElementType::BF16) => WovenMax::<bf16>::new(&op).map(|kernel| Box::new(kernel) as _),
         _ => None,
     };
     if let Some(kernel) = woven {

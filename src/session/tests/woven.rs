@@ -1,9 +1,9 @@
-//! A quantised network of convolutions gives the same whether its images are woven or not.
+//! A network of convolutions in 8 bits or bfloat16 gives the same whether its images are woven or not.
 
 use super::*;
 use crate::model::testing::{floats, int_list, raw};
 use crate::session::options::Optimization;
-use crate::tensor::ElementType::{F32, I8, U8};
+use crate::tensor::ElementType::{BF16, F32, I8, U8};
 
 /// A stem, pooling, and two blocks with residuals: of 8 channels, and, with stride 2, of 16. The second has a way of
 /// its own around it.
@@ -63,5 +63,48 @@ fn images_of_words_change_nothing() {
         let x = [t(&[n, 3, height, width], &image)];
         let [want, got] = [&plain, &woven].map(|session| elements::<f32>(&run(session, &x).unwrap()[0]));
         assert_eq!((got.len(), got), (16 * n, want), "{n} x {height} x {width}");
+    }
+}
+
+/// The same of floats, to be computed in bfloat16.
+fn floats_network() -> ModelBuilder {
+    let weight = |name: &str, dims: [i64; 4]| {
+        let count = dims.iter().product::<i64>();
+        floats(name, &dims, &(0..count).map(|i| (i * 37 % 251) as f32 / 1024.0 - 0.125).collect::<Vec<_>>())
+    };
+    let (pads, strides) = ([int_list("pads", &[1; 4])], [int_list("strides", &[2; 2])]);
+    let window = [&[int_list("kernel_shape", &[3, 3])], &strides[..], &pads[..]].concat();
+    ModelBuilder::new()
+        .input("x", F32, &["n", "3", "height", "width"])
+        .initializer(weight("w1", [8, 3, 3, 3]))
+        .initializer(weight("w2", [8, 8, 3, 3]))
+        .initializer(weight("w3", [16, 8, 1, 1]))
+        .node_with("Conv", &pads, &["x", "w1"], &["a"])
+        .node("Relu", &["a"], &["b"])
+        .node_with("MaxPool", &window, &["b"], &["c"])
+        .node_with("Conv", &pads, &["c", "w2"], &["d"])
+        .node("Add", &["d", "c"], &["e"])
+        .node("Relu", &["e"], &["f"])
+        .node_with("Conv", &strides, &["f", "w3"], &["g"])
+        .node("GlobalAveragePool", &["g"], &["y"])
+        .output("y")
+}
+
+#[test]
+fn images_of_pairs_change_little() {
+    let model = floats_network().bytes();
+    let open = |optimization| {
+        let options = SessionOptions { optimization, precision: Some(BF16), ..SessionOptions::default() };
+        Session::open(environment(), Source::Bytes(&model), &options).unwrap()
+    };
+    let (plain, woven) = (open(Optimization::None), open(Optimization::All));
+    for [n, height, width] in [[1, 32, 30], [2, 7, 9], [3, 1, 1]] {
+        let image: Vec<f32> =
+            (0..n * 3 * height * width).map(|i| (i * 37 % 251) as f32 / 50.0 - 2.0).collect();
+        let x = [t(&[n, 3, height, width], &image)];
+        let [want, got] = [&plain, &woven].map(|session| elements::<f32>(&run(session, &x).unwrap()[0]));
+        assert_eq!(got.len(), 16 * n);
+        let close = got.iter().zip(&want).all(|(y, want)| (y - want).abs() <= 0.02);
+        assert!(close, "{n} x {height} x {width}: {got:?} {want:?}");
     }
 }

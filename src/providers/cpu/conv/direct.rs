@@ -43,7 +43,7 @@ use tiles::Tiles;
 use vector::Vector;
 pub(in crate::providers::cpu) use words::{
     Given, Image, Images, Pixels, Place, Requantized, RoundedToHalf, Store, Summed, WholeSums, WordPanels,
-    WordPlan, Woven,
+    WordPlan, Woven, words_needed,
 };
 
 pub(super) struct DirectConv {

@@ -2,7 +2,7 @@
 //! has products of them; depthwise in `f32`, sixteen channels or one at a time.
 
 use crate::ops::OpError;
-use crate::ops::conv::Conv;
+use crate::ops::conv::{Conv, RESIDUAL};
 use crate::tensor::{Tensor, TensorView, TensorViewMut, bf16};
 use crate::threads::Pool;
 
@@ -12,7 +12,7 @@ use super::super::parallel::Parts;
 use super::super::{Argument, Kernel, KernelContext, Prepared};
 use super::direct::{
     ChannelImages, ChannelLanes, Channels, DepthwisePlane, Given, Image, Images, Pixels, Place,
-    RoundedToHalf, WordPanels, WordPlan, lane_kernels,
+    RoundedToHalf, WordPanels, WordPlan, Woven, lane_kernels, words_needed,
 };
 use super::general;
 
@@ -40,6 +40,8 @@ enum State {
     Lanes(ChannelLanes),
     Depthwise(DepthwisePlane),
     General(general::State),
+    /// There are no outputs.
+    Nothing,
 }
 
 impl HalfConv {
@@ -62,11 +64,19 @@ impl HalfConv {
         Ok(Some(HalfConv { op: op.clone(), weight, threads: pool.threads() }))
     }
 
+    /// Whether it takes and gives woven channels.
+    pub(super) fn weaves(&self) -> bool {
+        matches!(self.weight, Weight::Words(_))
+    }
+
     /// `residual`: whether something is added to the outputs.
     fn state(&self, x: &[usize], w: &[usize], residual: bool) -> Result<State, OpError> {
-        let geometry = self.op.window.geometry(&x[2..], &w[2..])?;
+        let [input, output] = self.op.woven;
+        let space = if input { &x[2..x.len() - 1] } else { &x[2..] };
+        let geometry = self.op.window.geometry(space, &w[2..])?;
         let empty = x.contains(&0) || w.contains(&0);
-        let images = Images { given: Given::Channels, channels: w[1], must: false };
+        let given = if input { Given::Words } else { Given::Channels };
+        let images = Images { given, channels: w[1], must: input || output };
         let state = match &self.weight {
             _ if empty => None,
             Weight::Words(panels) => WordPlan::new(panels, &geometry, images, self.threads)
@@ -77,7 +87,12 @@ impl HalfConv {
                 lanes.or_else(|| DepthwisePlane::new(&geometry).map(State::Depthwise))
             }
         };
-        state.map_or_else(|| Ok(State::General(general::State::new(&self.op, x, w)?)), Ok)
+        match state {
+            Some(state) => Ok(state),
+            None if !images.must => Ok(State::General(general::State::new(&self.op, x, w)?)),
+            None if x[0] * w[0] * geometry.output.iter().product::<usize>() == 0 => Ok(State::Nothing),
+            None => Err(words_needed(x, w)),
+        }
     }
 }
 
@@ -96,7 +111,7 @@ impl Kernel for HalfConv {
             },
             // A bias in floats.
             State::Depthwise(_) => w.shape[0],
-            State::Lanes(_) | State::General(_) => 0,
+            State::Lanes(_) | State::General(_) | State::Nothing => 0,
         };
         Ok(Prepared { state: Some(Box::new(state)), scratch: words * size_of::<u32>() })
     }
@@ -146,8 +161,8 @@ impl HalfConv {
     ) -> Result<(), OpError> {
         let (Some(x), Some(y)) = (inputs[0], &mut outputs[0]) else { return Ok(()) };
         let optional = |i: usize| inputs.get(i).copied().flatten().map(|input| input.slice::<bf16>());
-        let (images, rows, group) = (x.shape()[0], y.shape()[1], self.op.group);
-        let columns = y.shape()[2..].iter().product();
+        let (images, rows, group) = (x.shape()[0], panels.rows(), self.op.group);
+        let columns = y.len() / (images * rows);
         let padded = panels.padded_rows();
         let (first, room) = cx.scratch::<u32>().split_at_mut(group * padded);
         first.fill(0);
@@ -163,11 +178,17 @@ impl HalfConv {
             if cx.cancelled() {
                 return Err(OpError::Cancelled);
             }
-            let pixels = Pixels::Channels(&x[i * size..][..size]);
+            let pixels = match self.op.woven[0] {
+                true => Pixels::words(&x[i * size..][..size])?,
+                false => Pixels::Channels(&x[i * size..][..size]),
+            };
             let image = Image { pixels, flip: 0, border: 0 };
             let place = Place { out: &out, start: i * rows * columns, columns };
-            let store = RoundedToHalf { place, residual: optional(3), activation: self.op.activation };
-            plan.image(cx.pool, panels, &image, first, room, &store);
+            let store = RoundedToHalf { place, residual: optional(RESIDUAL), activation: self.op.activation };
+            match self.op.woven[1] {
+                true => plan.image(cx.pool, panels, &image, first, room, &Woven(store)),
+                false => plan.image(cx.pool, panels, &image, first, room, &store),
+            }
         }
         Ok(())
     }

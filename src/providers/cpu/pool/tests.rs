@@ -100,3 +100,30 @@ fn a_window_larger_than_its_input_is_refused() {
     let error = error.unwrap_err().to_string();
     assert!(error.contains("kernel_shape") && error.contains("covers 9"), "{error}");
 }
+
+/// Channels that lie beside each other in a word, as the last axis.
+#[test]
+fn maxima_of_woven_halves() {
+    let number = |i: usize| bf16::from_f32((i * 37 % 251) as f32 / 16.0 - 8.0);
+    let (channels, height, width) = (6, 9, 10);
+    let data: Vec<bf16> = (0..2 * channels * height * width).map(number).collect();
+    let weave = |data: &[bf16], space: usize| -> Vec<bf16> {
+        let at = |i: usize| data[(i / (2 * space) * 2 + i % 2) * space + i / 2 % space];
+        (0..data.len()).map(at).collect()
+    };
+    for (kernel, strides, pads) in [([3, 3], [2, 2], [1, 1, 1, 1]), ([2, 3], [1, 1], [0, 1, 1, 2])] {
+        let attributes =
+            [("kernel_shape", ints(&kernel)), ("strides", ints(&strides)), ("pads", ints(&pads))];
+        let x = t(&[2, channels, height, width], &data);
+        let (shape, want) = elements::<bf16>(&run("MaxPool", 22, &attributes, &[x], 1).unwrap()[0]);
+        let attributes = [
+            ("kernel_shape", ints(&[kernel[0], kernel[1], 1])),
+            ("strides", ints(&[strides[0], strides[1], 1])),
+            ("pads", ints(&[pads[0], pads[1], 0, pads[2], pads[3], 0])),
+        ];
+        let x = t(&[2, channels / 2, height, width, 2], &weave(&data, height * width));
+        let (woven, got) = elements::<bf16>(&run("MaxPool", 22, &attributes, &[x], 1).unwrap()[0]);
+        assert_eq!(woven, [shape[0], shape[1] / 2, shape[2], shape[3], 2]);
+        assert_eq!(got, weave(&want, shape[2] * shape[3]));
+    }
+}

@@ -1,5 +1,5 @@
-//! Maxima of bytes over windows where four channels lie side by side, which a window does not reach across: pooling
-//! over three axes, the last of which has four elements. Bound by reading the input.
+//! Maxima over windows where the channels of a word of 32 bits lie side by side, which a window does not reach across:
+//! pooling over three axes, of which the last has as many elements. Bound by reading the input.
 
 use std::marker::PhantomData;
 
@@ -8,7 +8,6 @@ use bytemuck::Pod;
 use crate::ops::OpError;
 use crate::ops::pool::Pool;
 use crate::ops::window::Geometry;
-use crate::ops::woven::WORD;
 use crate::tensor::{TensorView, TensorViewMut};
 
 use super::super::conv::PatchTable;
@@ -19,8 +18,10 @@ use super::super::{Argument, Kernel, KernelContext, Prepared};
 use super::fold::{Max, Ordered};
 use super::{Windowed, geometry};
 
-/// Bytes of a word.
-const BYTES: usize = WORD as usize;
+/// Elements of a word.
+const fn word<T>() -> usize {
+    size_of::<u32>() / size_of::<T>()
+}
 
 pub(super) struct WovenMax<T> {
     window: Pool,
@@ -29,7 +30,7 @@ pub(super) struct WovenMax<T> {
     _element: PhantomData<fn(T)>,
 }
 
-impl<T: Ordered + Ord + Pod> WovenMax<T> {
+impl<T: Ordered<Key: Ord + Pod>> WovenMax<T> {
     /// `None` for other windows.
     pub(super) fn new(op: &Pool) -> Option<Self> {
         let window = &op.window;
@@ -41,7 +42,7 @@ impl<T: Ordered + Ord + Pod> WovenMax<T> {
     }
 }
 
-impl<T: Ordered + Ord + Pod> Kernel for WovenMax<T> {
+impl<T: Ordered<Key: Ord + Pod>> Kernel for WovenMax<T> {
     fn prepare(
         &self,
         inputs: &[Option<Argument<'_>>],
@@ -49,7 +50,7 @@ impl<T: Ordered + Ord + Pod> Kernel for WovenMax<T> {
     ) -> Result<Prepared, OpError> {
         let Some(x) = &inputs[0] else { return Ok(Prepared::default()) };
         let g = geometry(&self.window.window, x.shape)?;
-        if g.input[2] != BYTES || g.output[2] != BYTES || g.pads_begin[2] != 0 {
+        if g.input[2] != word::<T>() || g.output[2] != word::<T>() || g.pads_begin[2] != 0 {
             return self.general.prepare(inputs, outputs);
         }
         let two = |list: &[usize]| list[..2].to_vec();
@@ -76,7 +77,7 @@ impl<T: Ordered + Ord + Pod> Kernel for WovenMax<T> {
         };
         let (Some(x), Some(y)) = (inputs[0], &mut outputs[0]) else { return Ok(()) };
         let (images, x, lines) = (x.shape()[0], x.slice::<T>(), table.lines());
-        let (plane, line) = (BYTES * table.plane(), BYTES * table.line());
+        let (plane, line) = (word::<T>() * table.plane(), word::<T>() * table.line());
         let planes = y.len() / (lines * line).max(1);
         let y = Parts::new(y.slice::<T>());
         // As in `Windowed`.
@@ -113,18 +114,20 @@ struct Lines<'a, T> {
     y: &'a mut [T],
 }
 
-impl<T: Ordered + Ord + Pod> Loop for Lines<'_, T> {
+impl<T: Ordered<Key: Ord + Pod>> Loop for Lines<'_, T> {
     type Output = ();
 
     #[inline(always)]
     fn run(self) {
         let Lines { table, first, image, columns, part, y } = self;
-        let stride = table.stride();
-        for (i, y) in (first..).zip(y.chunks_mut((BYTES * table.line()).max(1))) {
-            let bytes: &mut [T] = bytemuck::cast_slice_mut(columns);
-            bytes.fill(T::LEAST);
+        let (stride, each) = (table.stride(), word::<T>());
+        for (i, y) in (first..).zip(y.chunks_mut((each * table.line()).max(1))) {
+            let keys: &mut [T::Key] = bytemuck::cast_slice_mut(columns);
+            keys.fill(T::LEAST.key());
             for start in table.rows(i) {
-                join(bytes, &image[BYTES * start..]);
+                for (key, x) in keys.iter_mut().zip(&image[each * start..]) {
+                    *key = (*key).max(x.key());
+                }
             }
             y.fill(T::LEAST);
             for (range, at) in table.spans().iter().filter(|(range, _)| !range.is_empty()) {
@@ -148,16 +151,11 @@ impl<T: Ordered + Ord + Pod> Loop for Lines<'_, T> {
                         }
                     }
                 }
-                join(&mut y[BYTES * range.start..], bytemuck::cast_slice(part));
+                let keys: &[T::Key] = bytemuck::cast_slice(part);
+                for (y, &key) in y[each * range.start..].iter_mut().zip(keys) {
+                    *y = T::of(y.key().max(key));
+                }
             }
         }
-    }
-}
-
-/// The greater of neighbours.
-#[inline(always)]
-fn join<T: Copy + Ord>(y: &mut [T], x: &[T]) {
-    for (y, &x) in y.iter_mut().zip(x) {
-        *y = (*y).max(x);
     }
 }

@@ -10,7 +10,7 @@ use crate::ops::OpError;
 use crate::ops::qlinear::QuantizedConv;
 use crate::tensor::{ElementType, TensorView, TensorViewMut};
 
-use super::super::conv::{DepthwisePlane, PatchTable, Patches, WordPlan};
+use super::super::conv::{DepthwisePlane, PatchTable, Patches, WordPlan, words_needed};
 use super::super::gemm::{ByteMatrix, Offsets, Source, multiply_bytes};
 use super::super::parallel::split_mut;
 use super::super::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared};
@@ -106,12 +106,7 @@ impl Kernel for ConvKernel {
         let way = way.unwrap_or(Way::Patches);
         let outputs = x.shape[0] * w.shape[0] * g.output.iter().product::<usize>();
         if matches!(way, Way::Patches) && self.op.woven.contains(&true) && outputs > 0 {
-            let reason = format!(
-                "an image of {:?} and a weight of {:?} are not allowed where channels are woven; allowed are those with \
-                 elements that fit into memory",
-                x.shape, w.shape
-            );
-            return Err(OpError::Data(reason));
+            return Err(words_needed(x.shape, w.shape));
         }
         let state = State {
             images: x.shape[0],

@@ -4,7 +4,7 @@ use super::super::testing::{elements, run, run_constant, run_in, t};
 use super::tests::{bytes, signed};
 use crate::graph::Attribute;
 use crate::ops::OpError;
-use crate::tensor::{Element, Value};
+use crate::tensor::{Element, ElementType, Value};
 
 /// A shape and elements.
 type Elements<T> = (Vec<usize>, Vec<T>);
@@ -99,7 +99,7 @@ fn convolutions() {
             {
                 for weight_zero in [0, 3] {
                     let [plain, got] = both(case, of, *residual, weight_zero, *woven);
-                    if super::super::weaves_bytes() {
+                    if super::super::weaves(ElementType::U8) {
                         assert_eq!(
                             got.unwrap(),
                             plain.unwrap(),

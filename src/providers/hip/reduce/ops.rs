@@ -71,7 +71,7 @@ fn reduce(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpError> {
 fn global_pool(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpError> {
     let ty = node.input(0).filter(|ty| ty.is_float()).ok_or_else(|| node.no_kernel())?;
     let class = Class::of(ty).ok_or_else(|| node.no_kernel())?;
-    let GlobalPool(pooling) = *node.op::<GlobalPool>();
+    let pooling = node.op::<GlobalPool>().reduction;
     let (op, finish, power) = pooling_steps(pooling);
     Ok(Box::new(ReduceKernel { axes: Over::Space, class, op, finish, power, ty }))
 }

@@ -13,7 +13,9 @@ mod vectors;
 mod weave;
 mod woven;
 
+use crate::ops::OpError;
 use crate::ops::window::Geometry;
+use crate::tensor::bytes_of;
 use crate::threads::Pool;
 
 use super::products::{At, Blocks, GRAIN};
@@ -151,4 +153,21 @@ pub(in crate::providers::cpu) struct Image<'a, T> {
 pub(in crate::providers::cpu) enum Pixels<'a, T> {
     Channels(&'a [T]),
     Words(&'a [u32]),
+}
+
+impl<'a, T: Weave> Pixels<'a, T> {
+    /// A woven image, which begins at a multiple of 4 bytes.
+    pub(in crate::providers::cpu) fn words(image: &'a [T]) -> Result<Self, OpError> {
+        bytemuck::try_cast_slice::<u8, u32>(bytes_of(image)).map(Pixels::Words).map_err(|_| {
+            OpError::Data("input 0, of woven channels, does not begin at a multiple of 4 bytes".into())
+        })
+    }
+}
+
+/// That woven channels need a plan of words, and there is none for an image and a weight of these shapes.
+pub(in crate::providers::cpu) fn words_needed(image: &[usize], weight: &[usize]) -> OpError {
+    OpError::Data(format!(
+        "an image of {image:?} and a weight of {weight:?} are not allowed where channels are woven; allowed are those \
+         with elements that fit into memory"
+    ))
 }

@@ -95,25 +95,21 @@ impl Packed {
             first.iter_mut().zip(bias).for_each(|(first, &bias)| *first = first.wrapping_add(bias as u32));
         }
         let size = x.len() / images.max(1);
-        let woven = match self.given {
-            Given::Channels => None,
-            _ => Some(bytemuck::try_cast_slice::<u8, u32>(x.bytes()).map_err(|_| {
-                OpError::Data("input 0, of woven channels, does not begin at a multiple of 4 bytes".into())
-            })?),
-        };
-        let image = |i: usize| Image {
-            pixels: match woven {
-                Some(words) => Pixels::Words(&words[i * size / 4..][..size / 4]),
-                None => Pixels::Channels(&x.bytes()[i * size..][..size]),
-            },
-            flip,
-            border: u32::from_le_bytes([zero; 4]),
+        let image = |i: usize| -> Result<Image<'_, u8>, OpError> {
+            let data = &x.bytes()[i * size..][..size];
+            let pixels = match self.given {
+                Given::Channels => Pixels::Channels(data),
+                _ => Pixels::words(data)?,
+            };
+            let border = u32::from_le_bytes([zero; 4]);
+            Ok(Image { pixels, flip, border })
         };
         if !op.requantized {
             let out = Parts::new(y.slice::<i32>());
             return each(cx, images, |i| {
                 let store = WholeSums(Place { out: &out, start: i * rows * columns, columns });
-                plan.image(cx.pool, &self.panels, &image(i), first, room, &store);
+                plan.image(cx.pool, &self.panels, &image(i)?, first, room, &store);
+                Ok(())
             });
         }
         let (Some(x_scale), Some(w_scale), Some(y_scale)) = (input(1), input(4), input(6)) else {
@@ -130,8 +126,9 @@ impl Packed {
         each(cx, images, |i| {
             let place = Place { out: &out, start: i * rows * columns, columns };
             let sums = Requantized { place, factors: &*factors, zero, signed };
+            let image = image(i)?;
             let mut convolve = |store: &dyn WordStore<ByteWord>| {
-                plan.image(cx.pool, &self.panels, &image(i), first, room, store);
+                plan.image(cx.pool, &self.panels, &image, first, room, store);
             };
             match &residual {
                 None if op.woven[1] => convolve(&Woven(sums)),
@@ -143,17 +140,22 @@ impl Packed {
                     if op.woven[1] { convolve(&Woven(store)) } else { convolve(&store) }
                 }
             }
+            Ok(())
         })
     }
 }
 
 /// Calls `body` for each image, until the run is cancelled.
-fn each(cx: &KernelContext<'_>, images: usize, mut body: impl FnMut(usize)) -> Result<(), OpError> {
+fn each(
+    cx: &KernelContext<'_>,
+    images: usize,
+    mut body: impl FnMut(usize) -> Result<(), OpError>,
+) -> Result<(), OpError> {
     for i in 0..images {
         if cx.cancelled() {
             return Err(OpError::Cancelled);
         }
-        body(i);
+        body(i)?;
     }
     Ok(())
 }

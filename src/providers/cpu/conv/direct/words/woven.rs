@@ -1,12 +1,15 @@
-//! Woven outputs: sums of four neighbouring channels become the bytes of a word, as the next convolution reads them.
+//! Woven outputs: sums of neighbouring channels become the bytes or halves of a word, as the next convolution reads
+//! them.
 
 use std::ops::Range;
 
 use super::block::Block;
-use super::store::{Requantized, Rows, Runs, Store, Summed};
-use crate::providers::cpu::gemm::{ByteWord, SumVector};
+use super::store::{Requantized, Rounded, RoundedToHalf, Rows, Runs, Store, Summed};
+#[cfg(target_arch = "x86_64")]
+use crate::ops::activation::Activation;
+use crate::providers::cpu::gemm::{ByteWord, HalfWord, SumVector};
 
-/// What a store of bytes does, to woven outputs. A residual is woven too. Rows are those of whole words.
+/// What a store does, to woven outputs. A residual is woven too. Rows are those of whole words.
 pub(in crate::providers::cpu) struct Woven<S>(pub(in crate::providers::cpu) S);
 
 impl Store<ByteWord> for Woven<Requantized<'_>> {
@@ -21,23 +24,39 @@ impl Store<ByteWord> for Woven<Summed<'_>> {
     }
 }
 
+impl Store<HalfWord> for Woven<RoundedToHalf<'_>> {
+    #[cfg(target_arch = "x86_64")]
+    fn block(&self, block: Block<'_>) {
+        super::vectors::with_function!(self.0.activation, f => {
+            block.compute::<HalfWord, _>(&Woven(Rounded(&self.0, f)))
+        });
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    fn block(&self, block: Block<'_>) {
+        block.compute::<HalfWord, _>(&Woven(Rounded(&self.0, ())));
+    }
+}
+
 #[cfg(target_arch = "x86_64")]
 mod vectors {
     use std::arch::x86_64::*;
 
     use super::super::store::{ANY, Place};
-    use super::super::vectors::{limited, limits};
+    use super::super::vectors::{Function, limited, limits};
     use super::*;
 
-    /// Channels of a word.
+    /// Channels of a word of bytes.
     const WORD: usize = 4;
+    /// Channels of a word of halves.
+    const PAIR: usize = 2;
 
-    impl Place<'_, u8> {
-        /// Where a tile's words lie in all outputs, of the word whose first channel is `row`.
+    impl<T> Place<'_, T> {
+        /// Where a tile's words of so many channels lie in all outputs, of the word whose first channel is `row`.
         #[inline(always)]
-        fn words(&self, row: usize, runs: &Runs) -> Range<usize> {
+        fn words(&self, count: usize, row: usize, runs: &Runs) -> Range<usize> {
             let (start, Range { start: from, end }) = (self.start + row * self.columns, runs.range());
-            start + WORD * from..start + WORD * end
+            start + count * from..start + count * end
         }
     }
 
@@ -56,9 +75,9 @@ mod vectors {
                 let factors = &factors[row..row + WORD];
                 // SAFETY: the instructions as the caller promises, who gives each output once.
                 unsafe {
-                    let out = place.out.get(place.words(row, runs)).as_mut_ptr();
+                    let out = place.out.get(place.words(WORD, row, runs)).as_mut_ptr();
                     for v in 0..V {
-                        put::<LANES>(out, runs, v, woven(scaled(word, v, factors), zero, signed));
+                        put::<LANES>(out.cast(), runs, v, woven(scaled(word, v, factors), zero, signed));
                     }
                 }
             }
@@ -78,7 +97,7 @@ mod vectors {
             let Summed { sums: Requantized { place, factors, zero, signed }, residual, .. } = &self.0;
             for (word, row) in sums.as_chunks::<WORD>().0.iter().zip(rows.step_by(WORD)) {
                 let factors = &factors[row..row + WORD];
-                let range = place.words(row, runs);
+                let range = place.words(WORD, row, runs);
                 let residual = residual[range.clone()].as_ptr();
                 // SAFETY: as above; the residual has the outputs' shape.
                 unsafe {
@@ -87,13 +106,7 @@ mod vectors {
                     let less = _mm512_set1_ps(self.0.residual_zero + if *signed { 128.0 } else { 0.0 });
                     let [a, b] = self.0.factors;
                     for v in 0..V {
-                        let (before, mask) = runs.place::<LANES>(v);
-                        let bytes = _mm512_maskz_loadu_epi32(mask, residual.add(WORD * before).cast());
-                        let bytes = match LANES {
-                            ANY => _mm512_maskz_expand_epi32(runs.lanes(v), bytes),
-                            _ => bytes,
-                        };
-                        let mut bytes = turned(bytes, *signed);
+                        let mut bytes = turned(take::<LANES>(residual.cast(), runs, v), *signed);
                         let mut numbers = scaled(word, v, factors);
                         for x in &mut numbers {
                             let sum = _mm512_roundscale_ps::<0>(limited(*x, first));
@@ -103,7 +116,7 @@ mod vectors {
                             *x = _mm512_add_ps(sum, _mm512_mul_ps(z, _mm512_set1_ps(b)));
                             bytes = _mm512_srli_epi32::<8>(bytes);
                         }
-                        put::<LANES>(out, runs, v, woven(numbers, self.0.zero, *signed));
+                        put::<LANES>(out.cast(), runs, v, woven(numbers, self.0.zero, *signed));
                     }
                 }
             }
@@ -130,12 +143,88 @@ mod vectors {
         }
     }
 
+    impl<F: Function> Rows for Woven<Rounded<'_, F>> {
+        const SHORT: bool = F::SHORT;
+
+        #[inline(always)]
+        unsafe fn rows<const R: usize, const V: usize, const LANES: u8>(
+            &self,
+            rows: Range<usize>,
+            runs: &Runs,
+            sums: [[SumVector; V]; R],
+        ) {
+            let Rounded(RoundedToHalf { place, residual, .. }, function) = &self.0;
+            for (word, row) in sums.as_chunks::<PAIR>().0.iter().zip(rows.step_by(PAIR)) {
+                let range = place.words(PAIR, row, runs);
+                let residual = residual.map(|residual| residual[range.clone()].as_ptr());
+                // SAFETY: as above.
+                unsafe {
+                    let out = place.out.get(range).as_mut_ptr();
+                    let mut halves = [[_mm512_setzero_ps(); V]; PAIR];
+                    for v in 0..V {
+                        let mut added = match residual {
+                            Some(residual) => take::<LANES>(residual.cast(), runs, v),
+                            None => _mm512_setzero_si512(),
+                        };
+                        // The second one's half lies where it is in a float.
+                        for (half, sums) in halves.iter_mut().zip(word).rev() {
+                            half[v] = _mm512_castsi512_ps(sums[v]);
+                            if residual.is_some() {
+                                let upper = _mm512_and_si512(added, _mm512_set1_epi32(!0xffff));
+                                half[v] = _mm512_add_ps(half[v], _mm512_castsi512_ps(upper));
+                                added = _mm512_slli_epi32::<16>(added);
+                            }
+                        }
+                    }
+                    let [first, second] = halves;
+                    let (first, second) = (function.eval(first), function.eval(second));
+                    for (v, (first, second)) in first.into_iter().zip(second).enumerate() {
+                        // All halves of the first, then those of the second.
+                        let apart = _mm512_cvtne2ps_pbh(second, first);
+                        let apart = std::mem::transmute::<__m512bh, __m512i>(apart);
+                        let words =
+                            _mm512_permutexvar_epi16(_mm512_loadu_si512(BESIDE.as_ptr().cast()), apart);
+                        put::<LANES>(out.cast(), runs, v, words);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The halves of two vectors beside each other.
+    const BESIDE: [u16; 32] = {
+        let mut at = [0; 32];
+        let mut i = 0;
+        while i < 32 {
+            at[i] = (i / 2 + i % 2 * 16) as u16;
+            i += 1;
+        }
+        at
+    };
+
+    /// Reads the words of a vector that are the output's, to the lanes that they are computed in.
+    ///
+    /// # Safety
+    /// As of `TileSink::rows`; `from` must be valid for what is in the mask.
+    #[inline(always)]
+    unsafe fn take<const LANES: u8>(from: *const i32, runs: &Runs, v: usize) -> __m512i {
+        let (before, mask) = runs.place::<LANES>(v);
+        // SAFETY: as the caller promises.
+        unsafe {
+            let words = _mm512_maskz_loadu_epi32(mask, from.add(before));
+            match LANES {
+                ANY => _mm512_maskz_expand_epi32(runs.lanes(v), words),
+                _ => words,
+            }
+        }
+    }
+
     /// Writes the words of a vector that are the output's.
     ///
     /// # Safety
     /// As of `TileSink::rows`; `out` must be valid for what is in the mask.
     #[inline(always)]
-    unsafe fn put<const LANES: u8>(out: *mut u8, runs: &Runs, v: usize, words: __m512i) {
+    unsafe fn put<const LANES: u8>(out: *mut i32, runs: &Runs, v: usize, words: __m512i) {
         let (before, mask) = runs.place::<LANES>(v);
         // SAFETY: as the caller promises.
         unsafe {
@@ -143,7 +232,10 @@ mod vectors {
                 ANY => _mm512_maskz_compress_epi32(runs.lanes(v), words),
                 _ => words,
             };
-            _mm512_mask_storeu_epi32(out.add(WORD * before).cast(), mask, words);
+            match mask {
+                0xffff => _mm512_storeu_si512(out.add(before).cast(), words),
+                _ => _mm512_mask_storeu_epi32(out.add(before), mask, words),
+            }
         }
     }
 
