@@ -11,6 +11,7 @@
 //! A worker that has nothing to do looks for the next loop for a little while before it sleeps, and a caller does
 //! so before it sleeps until the last worker has left: waking a thread takes longer than many a loop.
 
+use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -22,6 +23,8 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_millis(1);
 /// How long it keeps its processor meanwhile; then others that have work may use it.
 const SELFISH: Duration = Duration::from_micros(10);
+/// How often a thread looks without a pause to begin with, about a microsecond.
+const EAGER: usize = 64;
 /// How long a caller that has nothing left to do waits for workers to begin.
 const DELAY: Duration = Duration::from_micros(2);
 /// Parts of a loop's range; of more threads several begin with the same part.
@@ -58,9 +61,8 @@ const STOP: *mut Part = ptr::without_provenance_mut(3);
 
 /// One loop. It lives on the stack of its caller, who returns only after every worker has left it.
 struct Job {
-    parts: [Part; PARTS],
-    /// Parts in use.
-    count: usize,
+    /// As many as are in use: to write all would take as long as a short loop.
+    parts: [MaybeUninit<Part>; PARTS],
     /// Workers that have left, and `SLEEPER`. A worker that has counted itself does not touch the job any more.
     left: AtomicUsize,
     panicked: AtomicBool,
@@ -69,7 +71,7 @@ struct Job {
 /// The caller sleeps until the workers have left.
 const SLEEPER: usize = 1 << (usize::BITS - 1);
 
-/// A part of a loop's range, and all that a worker needs for it.
+/// A part of a loop's range, and all that a worker needs to begin, in one cache line.
 #[repr(align(64))]
 struct Part {
     /// The next index to run.
@@ -77,6 +79,8 @@ struct Part {
     end: usize,
     body: *const (dyn Fn(usize) + Sync),
     job: *const Job,
+    /// Parts of the job.
+    count: usize,
 }
 
 impl Pool {
@@ -123,25 +127,22 @@ impl Pool {
         let parts = (workers + 1).min(PARTS);
         let cut = |i: usize| if i < parts { count * i / parts } else { count };
         let mut job = Job {
-            parts: std::array::from_fn(|i| Part {
-                next: AtomicUsize::new(cut(i)),
-                end: cut(i + 1),
-                body,
-                job: ptr::null(),
-            }),
-            count: parts,
+            parts: [const { MaybeUninit::uninit() }; PARTS],
             left: AtomicUsize::new(0),
             panicked: AtomicBool::new(false),
         };
         let address = &raw const job;
-        job.parts.iter_mut().for_each(|part| part.job = address);
+        for (i, part) in job.parts[..parts].iter_mut().enumerate() {
+            let (next, end) = (AtomicUsize::new(cut(i)), cut(i + 1));
+            part.write(Part { next, end, body, job: address, count: parts });
+        }
         let job = &job;
         let seats = self.shared.seats.iter().zip(&self.workers);
         let mut inside = 0;
         for (i, (seat, worker)) in seats.filter(|(seat, _)| free(seat)).take(workers).enumerate() {
-            inside += usize::from(seat.give(job.part(i + 1), worker));
+            inside += usize::from(seat.give(job.part(i + 1, parts), worker));
         }
-        job.help(job.part(0));
+        job.help(job.part(0, parts));
         let all_left = |inside| job.left.load(Ordering::Acquire) == inside;
         if !wait_for(DELAY, || all_left(inside)) {
             // Who has not begun yet need not any more.
@@ -206,7 +207,7 @@ impl Seat {
     /// Takes a part of the job back that the worker has not begun with.
     fn take_back(&self, job: &Job) -> bool {
         let state = self.part.load(Ordering::Relaxed);
-        job.parts.as_ptr_range().contains(&state.cast_const())
+        job.parts.as_ptr_range().contains(&state.cast_const().cast())
             && self.part.compare_exchange(state, FREE, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
@@ -242,22 +243,24 @@ impl Seat {
 }
 
 impl Job {
-    /// The part of a thread, of which the caller is number 0.
-    fn part(&self, thread: usize) -> &Part {
-        &self.parts[thread % self.count]
+    /// The part of a thread, of which the caller is number 0, where so many parts are in use.
+    fn part(&self, thread: usize, count: usize) -> &Part {
+        // SAFETY: `for_each` wrote so many before anybody else saw the job.
+        unsafe { self.parts[thread % count].assume_init_ref() }
     }
 
     /// Runs indices until none is left, those of `first` first.
     fn help(&self, first: &Part) {
         // SAFETY: see `for_each`: the body outlives the job's users.
-        let body = unsafe { &*first.body };
+        let (body, count) = (unsafe { &*first.body }, first.count);
         // From that part on, round.
         let start = (ptr::from_ref(first).addr() - self.parts.as_ptr().addr()) / size_of::<Part>();
-        for i in start..start + self.count {
-            while let Some(i) = self.part(i).claim() {
+        for i in start..start + count {
+            while let Some(i) = self.part(i, count).claim() {
                 if std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| body(i))).is_err() {
                     self.panicked.store(true, Ordering::Relaxed);
-                    self.parts.iter().for_each(|part| part.next.store(part.end, Ordering::Relaxed));
+                    let parts = (0..count).map(|i| self.part(i, count));
+                    parts.for_each(|part| part.next.store(part.end, Ordering::Relaxed));
                 }
             }
         }
@@ -293,6 +296,13 @@ fn work(shared: &Shared, index: usize) {
 
 /// Waits until `done`, but not for longer than `patience`; whether it is.
 fn wait_for(patience: Duration, mut done: impl FnMut() -> bool) -> bool {
+    // Mostly it is soon: half of what looking less often takes would be lost each time.
+    for _ in 0..EAGER {
+        if done() {
+            return true;
+        }
+        std::hint::spin_loop();
+    }
     let mut start = None;
     while !done() {
         for _ in 0..8 {

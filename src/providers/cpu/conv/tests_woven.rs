@@ -1,22 +1,12 @@
 //! Woven channels in bfloat16 change where numbers lie, not which they are.
 
-use super::super::testing::{elements, run_constant, t};
+use super::super::testing::{elements, run_constant, t, weave};
 use crate::graph::Attribute;
 use crate::ops::OpError;
 use crate::tensor::{ElementType, Value, bf16};
 
 /// A shape and elements.
 type Elements = (Vec<usize>, Vec<bf16>);
-
-/// `[batch, channels, spatial…]` as `[batch, channels / 2, spatial…, 2]`.
-fn weave((shape, data): Elements) -> Elements {
-    let (words, space) = (shape[0] * shape[1] / 2, shape[2..].iter().product::<usize>());
-    let at = |word: usize, position: usize, j: usize| data[(2 * word + j) * space + position];
-    let positions = (0..words).flat_map(|word| (0..space).map(move |position| (word, position)));
-    let woven =
-        positions.flat_map(|(word, position)| [at(word, position, 0), at(word, position, 1)]).collect();
-    ([&[shape[0], shape[1] / 2], &shape[2..], &[2]].concat(), woven)
-}
 
 fn some(shape: &[usize], step: usize) -> Elements {
     let count = shape.iter().product::<usize>();
@@ -50,7 +40,7 @@ const CASES: &[Case] = &[
 fn convolve(case: &Case, residual: bool, [input, output]: [bool; 2]) -> Result<Elements, OpError> {
     let given = |shape: &[usize], step: usize, woven: bool| {
         let elements = some(shape, step);
-        let (shape, elements) = if woven { weave(elements) } else { elements };
+        let (shape, elements) = if woven { weave(elements, 2) } else { elements };
         t(&shape, &elements)
     };
     let mut inputs = vec![given(case.x, 37, input), given(case.w, 53, false), given(&case.w[..1], 29, false)];
@@ -86,7 +76,7 @@ fn convolutions() {
                     continue;
                 }
                 let plain = convolve(case, residual, [false; 2]).unwrap();
-                let (want, got) = (if woven[1] { weave(plain) } else { plain }, got.unwrap());
+                let (want, got) = (if woven[1] { weave(plain, 2) } else { plain }, got.unwrap());
                 assert_eq!(got.0, want.0);
                 for (got, want) in got.1.iter().zip(&want.1) {
                     // Without words, sums are rounded in another order.

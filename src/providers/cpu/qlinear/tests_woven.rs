@@ -1,6 +1,6 @@
 //! Woven channels change where numbers lie, not which they are.
 
-use super::super::testing::{elements, run, run_constant, run_in, t};
+use super::super::testing::{elements, run, run_constant, run_in, t, weave};
 use super::tests::{bytes, signed};
 use crate::graph::Attribute;
 use crate::ops::OpError;
@@ -8,15 +8,6 @@ use crate::tensor::{Element, ElementType, Value};
 
 /// A shape and elements.
 type Elements<T> = (Vec<usize>, Vec<T>);
-
-/// `[batch, channels, spatial…]` as `[batch, channels / 4, spatial…, 4]`.
-fn weave<T: Element>(shape: &[usize], data: &[T]) -> Elements<T> {
-    let (words, space) = (shape[0] * shape[1] / 4, shape[2..].iter().product::<usize>());
-    let at = |word: usize, position: usize, j: usize| data[(4 * word + j) * space + position];
-    let positions = (0..words).flat_map(|word| (0..space).map(move |position| (word, position)));
-    let woven = positions.flat_map(|(word, position)| (0..4).map(move |j| at(word, position, j))).collect();
-    ([&[shape[0], shape[1] / 4], &shape[2..], &[4]].concat(), woven)
-}
 
 struct Case {
     x: &'static [usize],
@@ -56,7 +47,7 @@ fn both<T: Element>(
     let given = |shape: &[usize], step: usize, woven: bool| {
         let elements = some(shape, step);
         match woven {
-            true => weave(shape, &elements),
+            true => weave((shape.to_vec(), elements), 4),
             false => (shape.to_vec(), elements),
         }
     };
@@ -83,7 +74,7 @@ fn both<T: Element>(
         Ok(elements::<T>(&y))
     };
     let plain = run(false, false).map(|(shape, elements)| match output {
-        true => weave(&shape, &elements),
+        true => weave((shape, elements), 4),
         false => (shape, elements),
     });
     [plain, run(input, output)]
@@ -147,7 +138,7 @@ fn channels_that_are_no_whole_words_are_refused() {
 fn maxima_and_means() {
     let shape = [2, 8, 9, 10];
     let data = bytes(2 * 8 * 9 * 10);
-    let (woven, words) = weave(&shape, &data);
+    let (woven, words) = weave((shape.to_vec(), data.clone()), 4);
     let ints = |list: &[i64]| Attribute::Ints(list.to_vec());
     for (kernel, strides, pads) in
         [([3, 3], [2, 2], [1, 1, 1, 1]), ([2, 3], [1, 1], [0, 1, 1, 2]), ([3, 4], [2, 3], [0; 4])]
@@ -155,7 +146,7 @@ fn maxima_and_means() {
         let attributes =
             [("kernel_shape", ints(&kernel)), ("strides", ints(&strides)), ("pads", ints(&pads))];
         let plain = run("MaxPool", 22, &attributes, &[t(&shape, &data)], 1).unwrap();
-        let (shape, want) = elements::<u8>(&plain[0]);
+        let want = elements::<u8>(&plain[0]);
         let more = |list: &[i64]| ints(&[list, &[1]].concat());
         let attributes = [
             ("kernel_shape", more(&kernel)),
@@ -163,7 +154,7 @@ fn maxima_and_means() {
             ("pads", ints(&[&pads[..2], &[0], &pads[2..], &[0]].concat())),
         ];
         let got = run("MaxPool", 22, &attributes, &[t(&woven, &words)], 1).unwrap();
-        assert_eq!(elements::<u8>(&got[0]), weave(&shape, &want), "{kernel:?}");
+        assert_eq!(elements::<u8>(&got[0]), weave(want, 4), "{kernel:?}");
     }
     let parameters = [0.02f32, 0.013].map(|scale| [t(&[], &[scale]), t(&[], &[scale as u8 + 90])]);
     let with = |x: Option<Value>| [vec![x], parameters.concat()].concat();

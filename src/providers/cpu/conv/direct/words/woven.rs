@@ -277,10 +277,7 @@ mod vectors {
 
 // Nobody has words there.
 #[cfg(not(target_arch = "x86_64"))]
-impl<S: Sync> Rows for Woven<S>
-where
-    Woven<S>: Store<ByteWord>,
-{
+impl<S: Sync> Rows for Woven<S> {
     const SHORT: bool = false;
 
     unsafe fn rows<const R: usize, const V: usize, const LANES: u8>(
