@@ -3,7 +3,9 @@
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
 
-use crate::providers::cpu::gemm::{ByteWord, HalfWord, SumVector, VECTOR, Word, missing};
+#[cfg(target_arch = "x86_64")]
+use crate::providers::cpu::gemm::VECTOR;
+use crate::providers::cpu::gemm::{ByteWord, HalfWord, SumVector, Word, missing};
 use crate::tensor::{Element, bf16};
 
 /// An element of an image that goes into words.
