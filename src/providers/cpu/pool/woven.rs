@@ -24,7 +24,7 @@ const fn word<T>() -> usize {
 }
 
 pub(super) struct WovenMax<T> {
-    window: Pool,
+    op: Pool,
     /// For other last axes.
     general: Box<dyn Kernel>,
     _element: PhantomData<fn(T)>,
@@ -37,8 +37,11 @@ impl<T: Ordered<Key: Ord + Pod>> WovenMax<T> {
         let alone = |list: &[i64]| list.last().is_none_or(|&x| x == 1);
         let woven = window.kernel.len() == 3
             && [&window.kernel, &window.strides, &window.dilations].into_iter().all(|list| alone(list));
-        let general = Windowed::<T, Max>::boxed(op.clone(), Max);
-        woven.then(|| WovenMax { window: op.clone(), general, _element: PhantomData })
+        woven.then(|| WovenMax {
+            op: op.clone(),
+            general: Windowed::<T, Max>::boxed(op.clone(), Max),
+            _element: PhantomData,
+        })
     }
 }
 
@@ -49,7 +52,7 @@ impl<T: Ordered<Key: Ord + Pod>> Kernel for WovenMax<T> {
         outputs: &[Option<&[usize]>],
     ) -> Result<Prepared, OpError> {
         let Some(x) = &inputs[0] else { return Ok(Prepared::default()) };
-        let g = geometry(&self.window.window, x.shape)?;
+        let g = geometry(&self.op.window, x.shape)?;
         if g.input[2] != word::<T>() || g.output[2] != word::<T>() || g.pads_begin[2] != 0 {
             return self.general.prepare(inputs, outputs);
         }

@@ -138,33 +138,17 @@ impl<T: Store<Compute = f32>> NBits<'_, T> {
 }
 
 impl<T: Store<Compute = f32>> Weights for NBits<'_, T> {
+    /// One number after the other: for weights with groups, which others have words of.
     #[inline(always)]
     fn unpack(&self, row: usize, depths: Range<usize>, out: &mut [f32]) {
-        let MatMulNBits { block: size, bits, .. } = self.op;
-        let bytes = self.op.blocks() * size * bits / 8;
-        let data = &self.data[row * bytes..][..bytes];
-        let mut at = depths.start;
-        while at < depths.end {
-            let block = at / size;
-            let end = ((block + 1) * size).min(depths.end);
-            let (scale, zero) = match self.groups {
-                None => self.scale_and_zero(row, block),
-                Some(_) => (1.0, 0.0),
-            };
-            let out = &mut out[at - depths.start..end - depths.start];
-            let data = &data[at * bits / 8..];
-            match bits {
-                2 => spread::<4>(data, scale, zero, out),
-                4 => spread::<2>(data, scale, zero, out),
-                _ => spread::<1>(data, scale, zero, out),
-            }
-            at = end;
-        }
-        if let Some(groups) = self.groups {
-            for (y, &group) in out.iter_mut().zip(&groups[depths]) {
-                let (scale, zero) = self.scale_and_zero(row, group as usize);
-                *y = (*y - zero) * scale;
-            }
+        let MatMulNBits { block, bits, .. } = self.op;
+        let bytes = self.op.blocks() * block * bits / 8;
+        let (data, mask) = (&self.data[row * bytes..][..bytes], (1u16 << bits) - 1);
+        for (y, depth) in out.iter_mut().zip(depths) {
+            let number = u16::from(data[depth * bits / 8]) >> (depth * bits % 8) & mask;
+            let at = self.groups.map_or(depth / block, |groups| groups[depth] as usize);
+            let (scale, zero) = self.scale_and_zero(row, at);
+            *y = (f32::from(number) - zero) * scale;
         }
     }
 
@@ -182,45 +166,6 @@ impl<T: Store<Compute = f32>> Weights for NBits<'_, T> {
             _ => Unpack::<8, _>(panel).dispatch(),
         }
     }
-}
-
-/// `(q − zero)·scale` of the numbers in the bytes, `EACH` in one.
-#[inline(always)]
-fn spread<const EACH: usize>(data: &[u8], scale: f32, zero: f32, out: &mut [f32]) {
-    let runs = out.len() / (LANES * EACH);
-    let whole = &data.as_chunks::<LANES>().0[..runs];
-    for run in 0..runs {
-        let out = &mut out[run * LANES * EACH..][..LANES * EACH];
-        for p in 0..EACH {
-            let plane = plane::<EACH>(&whole[run], p, scale, zero);
-            for i in 0..LANES {
-                out[i * EACH + p] = plane[i];
-            }
-        }
-    }
-    // A short block, or the end of one.
-    for i in runs * LANES * EACH..out.len() {
-        out[i] = number::<EACH>(data[i / EACH], i % EACH, scale, zero);
-    }
-}
-
-/// Bytes that are unpacked side by side.
-const LANES: usize = 16;
-
-/// The `p`-th number of each of the bytes.
-#[inline(always)]
-fn plane<const EACH: usize>(data: &[u8; LANES], p: usize, scale: f32, zero: f32) -> [f32; LANES] {
-    let mut plane = [0.0; LANES];
-    for i in 0..LANES {
-        plane[i] = number::<EACH>(data[i], p, scale, zero);
-    }
-    plane
-}
-
-#[inline(always)]
-fn number<const EACH: usize>(byte: u8, p: usize, scale: f32, zero: f32) -> f32 {
-    let bits = 8 / EACH;
-    (((byte >> (p * bits)) & (u8::MAX >> (8 - bits))) as f32 - zero) * scale
 }
 
 impl<T: Store<Compute = f32>> NBits<'_, T> {

@@ -123,26 +123,6 @@ mod vectors {
         }
     }
 
-    /// The sums of a vector times the factor of each channel.
-    ///
-    /// # Safety
-    /// As of `TileSink::rows`.
-    #[inline(always)]
-    unsafe fn scaled<const V: usize>(
-        word: &[[SumVector; V]; WORD],
-        v: usize,
-        factors: &[f32],
-    ) -> [__m512; WORD] {
-        // SAFETY: as the caller promises.
-        unsafe {
-            let mut numbers = [_mm512_setzero_ps(); WORD];
-            for (j, x) in numbers.iter_mut().enumerate() {
-                *x = _mm512_mul_ps(_mm512_cvtepi32_ps(word[j][v]), _mm512_set1_ps(factors[j]));
-            }
-            numbers
-        }
-    }
-
     impl<F: Function> Rows for Woven<Rounded<'_, F>> {
         const SHORT: bool = F::SHORT;
 
@@ -188,6 +168,26 @@ mod vectors {
                     }
                 }
             }
+        }
+    }
+
+    /// The sums of a vector times the factor of each channel.
+    ///
+    /// # Safety
+    /// As of `TileSink::rows`.
+    #[inline(always)]
+    unsafe fn scaled<const V: usize>(
+        word: &[[SumVector; V]; WORD],
+        v: usize,
+        factors: &[f32],
+    ) -> [__m512; WORD] {
+        // SAFETY: as the caller promises.
+        unsafe {
+            let mut numbers = [_mm512_setzero_ps(); WORD];
+            for (j, x) in numbers.iter_mut().enumerate() {
+                *x = _mm512_mul_ps(_mm512_cvtepi32_ps(word[j][v]), _mm512_set1_ps(factors[j]));
+            }
+            numbers
         }
     }
 
