@@ -6,7 +6,7 @@ use crate::graph::Dim;
 use crate::tensor::ElementType;
 
 use super::window::{Window, spatial};
-use super::woven::woven_image_shape;
+use super::woven::infer_global_of_woven;
 use super::{AttributeReader, Declaration, Infer, OpError, Operator, Types};
 
 /// What a pooling computes of the elements of a window.
@@ -71,11 +71,9 @@ pub(crate) struct GlobalPool {
 impl Operator for GlobalPool {
     fn infer(&self, cx: &mut Infer<'_>) -> Result<(), OpError> {
         if self.woven {
-            if let Some(mut shape) = woven_image_shape(cx)? {
-                shape[2..].fill(Dim::Known(1));
-                cx.set_shape(0, shape);
-            }
-        } else if let (Some(space), Some(x)) = (spatial(cx)?, cx.shape(0)) {
+            return infer_global_of_woven(cx);
+        }
+        if let (Some(space), Some(x)) = (spatial(cx)?, cx.shape(0)) {
             cx.set_shape(0, x[..2].iter().cloned().chain(space.iter().map(|_| Dim::Known(1))).collect());
         }
         Ok(())

@@ -9,6 +9,7 @@ use crate::tensor::ElementType;
 use super::int_list::unique_axes;
 use super::pool::{Pool, Reduction, read_window};
 use super::quantize::check_parameter;
+use super::woven::infer_global_of_woven;
 use super::{AttributeReader, Declaration, Infer, OpError, Operator, Types};
 
 /// A pooling over windows. QLinearAveragePool has X, its scale and zero point, scale and zero point of
@@ -39,7 +40,11 @@ pub(crate) struct QLinearMean {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum MeanAxes {
     These(Vec<i64>),
-    Spatial { channels_last: bool },
+    Spatial {
+        channels_last: bool,
+    },
+    /// Of a woven image (of rukh); the output has channels.
+    Woven,
 }
 
 impl QLinearMean {
@@ -51,6 +56,7 @@ impl QLinearMean {
             MeanAxes::These(axes) => unique_axes(axes, rank)?.into_iter().for_each(|i| reduced[i] = true),
             MeanAxes::Spatial { channels_last: true } => reduced[1..rank - 1].fill(true),
             MeanAxes::Spatial { channels_last: false } => reduced[2..].fill(true),
+            MeanAxes::Woven => reduced[2..rank - 1].fill(true),
         }
         Ok(reduced)
     }
@@ -59,6 +65,9 @@ impl QLinearMean {
 impl Operator for QLinearMean {
     fn infer(&self, cx: &mut Infer<'_>) -> Result<(), OpError> {
         (1..5).try_for_each(|i| check_parameter(cx, i))?;
+        if self.axes == MeanAxes::Woven {
+            return infer_global_of_woven(cx);
+        }
         let Some(x) = cx.shape(0) else { return Ok(()) };
         if matches!(self.axes, MeanAxes::Spatial { .. }) {
             channels_first(cx, false)?;
@@ -105,6 +114,7 @@ fn parse_mean(a: &AttributeReader<'_>) -> Result<Arc<dyn Operator>, OpError> {
     Ok(Arc::new(QLinearMean { axes: MeanAxes::These(axes.to_vec()), keep }))
 }
 
+const GLOBAL: &str = "X:T, x_scale:float, x_zero_point:T, y_scale:float, y_zero_point:T -> Y:T";
 const T: &[(&str, Types)] = &[("T", Types::of(&[ElementType::I8, ElementType::U8]))];
 const DOMAIN: &str = "com.microsoft";
 
@@ -117,17 +127,16 @@ pub(super) const DECLARATIONS: &[Declaration] = &[
         parse_average,
     )
     .domain(DOMAIN),
-    Declaration::new(
-        "QLinearGlobalAveragePool",
-        &[1],
-        "X:T, x_scale:float, x_zero_point:T, y_scale:float, y_zero_point:T -> Y:T",
-        T,
-        |a| {
-            let axes = MeanAxes::Spatial { channels_last: a.flag("channels_last", false)? };
-            Ok(Arc::new(QLinearMean { axes, keep: true }))
-        },
-    )
+    Declaration::new("QLinearGlobalAveragePool", &[1], GLOBAL, T, |a| {
+        let axes = MeanAxes::Spatial { channels_last: a.flag("channels_last", false)? };
+        Ok(Arc::new(QLinearMean { axes, keep: true }))
+    })
     .domain(DOMAIN),
+    // What the passes of this library make, of woven images.
+    Declaration::new("QLinearGlobalAveragePool", &[1], GLOBAL, T, |_| {
+        Ok(Arc::new(QLinearMean { axes: MeanAxes::Woven, keep: true }))
+    })
+    .domain("rukh"),
     Declaration::new(
         "QLinearReduceMean",
         &[1],

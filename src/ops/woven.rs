@@ -22,31 +22,6 @@ pub(crate) fn read_woven(a: &AttributeReader<'_>) -> Result<[bool; 2], OpError> 
     Ok([a.flag("woven_input", false)?, a.flag("woven_output", false)?])
 }
 
-/// The shape `[batch, channels, spatial…]` of input 0, which is woven; `None` while a rank or type is unknown.
-pub(crate) fn woven_image_shape(cx: &Infer<'_>) -> Result<Option<Vec<Dim>>, OpError> {
-    let (Some(x), Some(count)) = (cx.shape(0), count(cx)?) else { return Ok(None) };
-    let [batch, words, space @ .., word] = x else { return Err(rank_of_woven(cx, x)) };
-    if space.is_empty() {
-        return Err(rank_of_woven(cx, x));
-    }
-    cx.equal(0, "its last dimension, the channels of a word", &count, word)?;
-    Ok(Some([&[batch.clone(), words.mul(&count)], space].concat()))
-}
-
-fn rank_of_woven(cx: &Infer<'_>, x: &[Dim]) -> OpError {
-    let reason = format!("its rank is {}; allowed are ranks from 4 where channels are woven", x.len());
-    cx.input_error(0, reason)
-}
-
-/// Channels of a word of input 0.
-fn count(cx: &Infer<'_>) -> Result<Option<Dim>, OpError> {
-    let Some(ty) = cx.element_type(0) else { return Ok(None) };
-    match channels_of_word(ty) {
-        Some(count) => Ok(Some(Dim::from(count))),
-        None => Err(cx.input_error(0, format!("its type is {ty}; allowed are uint8, int8 and bfloat16"))),
-    }
-}
-
 /// The output's shape of a convolution of input 0, of which it is known what is woven; `None` while a rank or type is
 /// unknown.
 pub(crate) fn woven_conv_shape(
@@ -77,4 +52,38 @@ pub(crate) fn woven_conv_shape(
         shape.push(count);
     }
     Ok(Some(shape))
+}
+
+/// The shape rule of a pooling over all spatial axes of a woven image: its output has channels.
+pub(crate) fn infer_global_of_woven(cx: &mut Infer<'_>) -> Result<(), OpError> {
+    if let Some(mut shape) = woven_image_shape(cx)? {
+        shape[2..].fill(Dim::Known(1));
+        cx.set_shape(0, shape);
+    }
+    Ok(())
+}
+
+/// The shape `[batch, channels, spatial…]` of input 0, which is woven; `None` while a rank or type is unknown.
+fn woven_image_shape(cx: &Infer<'_>) -> Result<Option<Vec<Dim>>, OpError> {
+    let (Some(x), Some(count)) = (cx.shape(0), count(cx)?) else { return Ok(None) };
+    let [batch, words, space @ .., word] = x else { return Err(rank_of_woven(cx, x)) };
+    if space.is_empty() {
+        return Err(rank_of_woven(cx, x));
+    }
+    cx.equal(0, "its last dimension, the channels of a word", &count, word)?;
+    Ok(Some([&[batch.clone(), words.mul(&count)], space].concat()))
+}
+
+fn rank_of_woven(cx: &Infer<'_>, x: &[Dim]) -> OpError {
+    let reason = format!("its rank is {}; allowed are ranks from 4 where channels are woven", x.len());
+    cx.input_error(0, reason)
+}
+
+/// Channels of a word of input 0.
+fn count(cx: &Infer<'_>) -> Result<Option<Dim>, OpError> {
+    let Some(ty) = cx.element_type(0) else { return Ok(None) };
+    match channels_of_word(ty) {
+        Some(count) => Ok(Some(Dim::from(count))),
+        None => Err(cx.input_error(0, format!("its type is {ty}; allowed are uint8, int8 and bfloat16"))),
+    }
 }

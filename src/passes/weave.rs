@@ -6,17 +6,15 @@
 //! positions.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 
 use crate::error::Result;
-use crate::graph::{Attribute, Attributes, Fact, Graph, NEWEST_OPSET, Node, NodeId, OpName, ValueId};
+use crate::graph::{Attribute, Graph, Node, NodeId, OpName, ValueId};
 use crate::ops;
 use crate::ops::conv::{self, Conv};
 use crate::ops::pool::{GlobalPool, Pool, Reduction};
 use crate::ops::qlinear::{self, QuantizedConv};
 use crate::ops::qlinear_pool::{MeanAxes, QLinearMean};
 use crate::ops::woven::channels_of_word;
-use crate::tensor::Tensor;
 
 use super::{Target, infer};
 
@@ -37,7 +35,7 @@ pub(crate) fn weave(graph: &mut Graph, target: &dyn Target) -> Result<()> {
         match role {
             Role::Convolution { .. } => convolution(graph.node_mut(id), input, output),
             Role::Maximum if input => maximum(graph.node_mut(id)),
-            Role::Mean if input => mean(graph, id)?,
+            Role::Mean if input => of_rukh(graph.node_mut(id)),
             _ => {}
         }
     }
@@ -74,8 +72,7 @@ impl Role {
         if quantized == Some(&MeanAxes::Spatial { channels_last: false })
             || whole == Some(Reduction::Average { count_padding: false })
         {
-            let shaped = graph.value((*node.outputs.first()?)?).fact.shape.is_some();
-            return shaped.then_some(Role::Mean);
+            return Some(Role::Mean);
         }
         let constant = |i: usize| graph.value((*node.inputs.get(i)?)?).constant.as_ref();
         let (weight, group, residual) = match (op.downcast::<QuantizedConv>(), op.downcast::<Conv>()) {
@@ -142,12 +139,17 @@ fn woven_values(graph: &Graph, roles: &[(NodeId, Role)]) -> HashSet<ValueId> {
 
 fn convolution(node: &mut Node, input: bool, output: bool) {
     if input || output {
-        let name = if node.op.name == "QLinearConv" { "QLinearConv" } else { "FusedConv" };
-        node.op = OpName { domain: "rukh".into(), name: name.into(), opset: 1 };
+        of_rukh(node);
         let woven =
             [("woven_input", input), ("woven_output", output)].into_iter().filter(|(_, woven)| *woven);
         node.attributes.0.extend(woven.map(|(name, _)| (name.to_owned(), Attribute::Int(1))));
     }
+}
+
+/// Makes the node the like of its operator that takes woven images.
+fn of_rukh(node: &mut Node) {
+    let name = if node.op.name == "Conv" { "FusedConv" } else { &node.op.name };
+    node.op = OpName { domain: "rukh".into(), name: name.to_owned(), opset: 1 };
 }
 
 /// MaxPool has one axis more, along which windows have one element.
@@ -163,36 +165,6 @@ fn maximum(node: &mut Node) {
             _ => {}
         }
     }
-}
-
-/// Of bytes a mean over all axes but those of words and what these hold, which then are channels again.
-fn mean(graph: &mut Graph, id: NodeId) -> Result<()> {
-    if graph.node(id).op.name == "GlobalAveragePool" {
-        graph.node_mut(id).op = OpName { domain: "rukh".into(), name: "GlobalAveragePool".into(), opset: 1 };
-        return Ok(());
-    }
-    let Some(output) = graph.node(id).outputs.first().copied().flatten() else { return Ok(()) };
-    let Some([_, channels, space @ ..]) = graph.value(output).fact.shape.as_deref() else { return Ok(()) };
-    let axes: Vec<i64> = (0..space.len() as i64).map(|axis| 2 + axis).collect();
-    let ones = vec![1; space.len()];
-    let shape = [vec![0, channels.known().unwrap_or(-1)], ones].concat();
-    let words = graph.add_value("words", Fact::default());
-    let to = graph.add_value("shape", Fact::default());
-    graph.set_constant(to, Arc::new(Tensor::from_slice(&[shape.len()], &shape)?));
-    let node = graph.node_mut(id);
-    node.op = OpName { domain: "com.microsoft".into(), name: "QLinearReduceMean".into(), opset: 1 };
-    node.attributes =
-        Attributes(vec![("axes".into(), Attribute::Ints(axes)), ("keepdims".into(), Attribute::Int(0))]);
-    node.outputs = vec![Some(words)];
-    let channels = Node {
-        name: format!("{}/channels", node.name),
-        op: OpName { domain: String::new(), name: "Reshape".into(), opset: NEWEST_OPSET },
-        attributes: Attributes::default(),
-        inputs: vec![Some(words), Some(to)],
-        outputs: vec![Some(output)],
-    };
-    graph.add_node(channels);
-    Ok(())
 }
 
 #[cfg(test)]
@@ -278,8 +250,7 @@ mod tests {
                  pads=[1, 1, 0, 0, 0, 0]>(a)",
                 "c: uint8[n, 2, 4, 4, 4] = rukh.QLinearConv<woven_input=1, woven_output=1>(b, s, z, w2, s, v, s, z, _, \
                  b, s, z, s, z)",
-                "words: uint8[n, 2, 4] = com.microsoft.QLinearReduceMean<axes=[2, 3], keepdims=0>(c, s, z, s, z)",
-                "d: uint8[n, 8, 1, 1] = Reshape(words, shape)",
+                "d: uint8[n, 8, 1, 1] = rukh.QLinearGlobalAveragePool(c, s, z, s, z)",
                 "return d",
             ],
         );

@@ -61,6 +61,11 @@ const NOTES: &[(&str, &str, &str)] = &[
         "QLinearConv",
         "made by fusions: ai.onnx's, whose outputs QLinearAdd adds to a residual; of images whose channels lie four in a word",
     ),
+    (
+        "rukh",
+        "QLinearGlobalAveragePool",
+        "made by passes: com.microsoft's, of an image whose channels lie four in a word",
+    ),
 ];
 
 /// Operators of the standard that are not there, and why.

@@ -47,6 +47,7 @@ pub(super) const KERNELS: &[Entry] = &[
     Entry::new("QLinearAveragePool", pool::build_pool).domain(DOMAIN),
     Entry::new("NhwcMaxPool", pool::build_pool).domain(DOMAIN),
     Entry::new("QLinearGlobalAveragePool", pool::build_mean).domain(DOMAIN),
+    Entry::new("QLinearGlobalAveragePool", pool::build_mean).domain("rukh"),
     Entry::new("QLinearReduceMean", pool::build_mean).domain(DOMAIN),
 ];
 

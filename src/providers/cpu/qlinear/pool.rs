@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use crate::ops::OpError;
 use crate::ops::pool::Reduction;
-use crate::ops::qlinear_pool::{QLinearMean, QLinearPool};
+use crate::ops::qlinear_pool::{MeanAxes, QLinearMean, QLinearPool};
 use crate::tensor::{TensorView, TensorViewMut};
 
 use super::super::broadcast::Broadcast;
@@ -137,57 +137,36 @@ fn windows<Q: Byte>(
     });
 }
 
-/// In pieces whose sums fit into 32 bits.
-fn sum<Q: Byte>(x: &[Q]) -> i64 {
-    x.chunks(1 << 20).map(|x| i64::from(widest(Total(x)))).sum()
-}
-
-/// Of every fourth element from each of the first four on, less zero points.
-fn totals_of_four<Q: Byte>(x: &[Q], zero: i64) -> [i64; 4] {
-    let mut totals = [x.len() as i64 / 4 * -zero; 4];
+/// The totals of every `EACH`-th element from each of the first on, in pieces whose sums fit into 32 bits.
+fn totals<Q: Byte, const EACH: usize>(x: &[Q]) -> [i64; EACH] {
+    let mut totals = [0; EACH];
     for part in x.chunks(1 << 20) {
-        for (total, sum) in totals.iter_mut().zip(widest(TotalsOfFour(part))) {
+        for (total, sum) in totals.iter_mut().zip(widest(Totals::<_, EACH>(part))) {
             *total += i64::from(sum);
         }
     }
     totals
 }
 
-struct TotalsOfFour<'a, Q>(&'a [Q]);
+struct Totals<'a, Q, const EACH: usize>(&'a [Q]);
 
-impl<Q: Byte> Loop for TotalsOfFour<'_, Q> {
-    type Output = [i32; 4];
+impl<Q: Byte, const EACH: usize> Loop for Totals<'_, Q, EACH> {
+    type Output = [i32; EACH];
 
     #[inline(always)]
-    fn run(self) -> [i32; 4] {
-        const RUN: usize = 16;
-        let (whole, rest) = self.0.as_chunks::<RUN>();
-        let mut sums = [0; RUN];
+    fn run(self) -> [i32; EACH] {
+        let (whole, rest) = self.0.as_chunks::<16>();
+        let mut lanes = [0; 16];
         for run in whole {
-            for (sum, x) in sums.iter_mut().zip(run) {
-                *sum += x.int();
+            for (lane, x) in lanes.iter_mut().zip(run) {
+                *lane += x.int();
             }
         }
-        let mut totals = [0; 4];
-        for (i, sum) in sums.into_iter().chain(rest.iter().map(|x| x.int())).enumerate() {
-            totals[i % 4] += sum;
+        let mut totals = [0; EACH];
+        for (i, lane) in lanes.into_iter().chain(rest.iter().map(|x| x.int())).enumerate() {
+            totals[i % EACH] += lane;
         }
         totals
-    }
-}
-
-struct Total<'a, Q>(&'a [Q]);
-
-impl<Q: Byte> Loop for Total<'_, Q> {
-    type Output = i32;
-
-    #[inline(always)]
-    fn run(self) -> i32 {
-        let mut total = 0;
-        for x in self.0 {
-            total += x.int();
-        }
-        total
     }
 }
 
@@ -210,7 +189,7 @@ struct Sums {
     parts: usize,
     elements: usize,
     sums: usize,
-    /// Whether the sums are of every fourth element: woven channels.
+    /// Whether a part's sums are of every fourth element: woven channels.
     woven: bool,
 }
 
@@ -228,7 +207,7 @@ impl<Q: Byte> Kernel for MeanKernel<Q> {
         let kept: Vec<usize> =
             shape.iter().zip(&reduced[lead..]).map(|(&d, &reduced)| if reduced { 1 } else { d }).collect();
         let (elements, sums) = (shape.iter().product(), kept.iter().product());
-        let woven = sums == 4 && kept.last() == Some(&4);
+        let woven = self.op.axes == MeanAxes::Woven;
         let state = Sums { walk: Broadcast::new(shape, [&kept]), parts, elements, sums, woven };
         Ok(Prepared { scratch: parts * sums * size_of::<i64>(), state: Some(Box::new(state)) })
     }
@@ -257,13 +236,18 @@ impl<Q: Byte> Kernel for MeanKernel<Q> {
                 let start = range.start * count;
                 for (i, sums) in range.zip(all.chunks_exact_mut(count)) {
                     let x = &x[i * elements..][..elements];
-                    if let (true, Ok(sums)) = (woven, <&mut [i64; 4]>::try_from(&mut *sums)) {
-                        *sums = totals_of_four(x, zero);
+                    if woven {
+                        let less = zero * (elements / count) as i64;
+                        let totals = totals::<_, 4>(x);
+                        sums.iter_mut().zip(totals).for_each(|(sum, total)| *sum = total - less);
                         continue;
                     }
                     sums.fill(0);
                     walk.each(0..elements, |range, [at]| match at.len() {
-                        1 => sums[at.start] += sum(&x[range.clone()]) - zero * range.len() as i64,
+                        1 => {
+                            let [total] = totals(&x[range.clone()]);
+                            sums[at.start] += total - zero * range.len() as i64;
+                        }
                         _ => {
                             sums[at].iter_mut().zip(&x[range]).for_each(|(s, x)| *s += x.int() as i64 - zero)
                         }
