@@ -254,10 +254,6 @@ mod tests {
             false
         }
 
-        fn weaves(&self, _: ElementType) -> bool {
-            false
-        }
-
         fn keeps_floats(&self) -> bool {
             false
         }

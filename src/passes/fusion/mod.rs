@@ -47,7 +47,9 @@ pub(crate) trait Target {
     fn prefers_bytes(&self) -> bool;
 
     /// Whether its convolutions of this type take and give woven images, see `ops::woven`.
-    fn weaves(&self, ty: ElementType) -> bool;
+    fn weaves(&self, _ty: ElementType) -> bool {
+        false
+    }
 
     /// Whether what the model computes in `f32` stays in `f32`.
     fn keeps_floats(&self) -> bool;

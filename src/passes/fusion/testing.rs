@@ -37,10 +37,6 @@ impl Target for CpuTarget {
         true
     }
 
-    fn weaves(&self, _: ElementType) -> bool {
-        false
-    }
-
     fn keeps_floats(&self) -> bool {
         true
     }
@@ -56,10 +52,6 @@ impl Target for Nothing {
 
     fn prefers_bytes(&self) -> bool {
         true
-    }
-
-    fn weaves(&self, _: ElementType) -> bool {
-        false
     }
 
     fn keeps_floats(&self) -> bool {
