@@ -11,6 +11,7 @@ use super::super::parallel::Parts;
 use super::super::simd::{Loop, widest};
 use super::super::{CpuKernel, Kernel, KernelContext, NodeContext};
 use super::fold::{Fold, Max, Mean, Norm};
+use super::woven::word;
 
 pub(super) fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
     let &GlobalPool { reduction, woven } = node.op::<GlobalPool>();
@@ -32,7 +33,7 @@ struct Global<T, F> {
 
 impl<T: Element, F: Fold<T>> Global<T, F> {
     fn boxed(fold: F, woven: bool) -> Box<dyn Kernel> {
-        let each = if woven { size_of::<u32>() / size_of::<T>() } else { 1 };
+        let each = if woven { word::<T>() } else { 1 };
         Box::new(Global { fold, each, _element: PhantomData })
     }
 }

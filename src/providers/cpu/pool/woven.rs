@@ -13,13 +13,13 @@ use crate::tensor::{TensorView, TensorViewMut};
 use super::super::conv::PatchTable;
 use super::super::parallel::{Parts, threads_of_image};
 use super::super::scratch::with_scratch;
-use super::super::simd::{Loop, widest};
+use super::super::simd::{Loop, every, widest};
 use super::super::{Argument, Kernel, KernelContext, Prepared};
 use super::fold::{Max, Ordered};
 use super::{Windowed, geometry};
 
-/// Elements of a word.
-const fn word<T>() -> usize {
+/// Elements of a word of 32 bits.
+pub(super) const fn word<T>() -> usize {
     size_of::<u32>() / size_of::<T>()
 }
 
@@ -136,24 +136,7 @@ impl<T: Ordered<Key: Ord + Pod>> Loop for Lines<'_, T> {
             for (range, at) in table.spans().iter().filter(|(range, _)| !range.is_empty()) {
                 let from = &columns[((range.start * stride) as isize + at) as usize..];
                 let part = &mut part[range.clone()];
-                match stride {
-                    // Pairs are loaded as vectors, single words at a stride are not.
-                    2 => {
-                        let (pairs, rest) = from.as_chunks::<2>();
-                        let whole = pairs.len().min(part.len());
-                        for (word, pair) in part.iter_mut().zip(pairs) {
-                            *word = pair[0];
-                        }
-                        if let (Some(word), Some(&x)) = (part.get_mut(whole), rest.first()) {
-                            *word = x;
-                        }
-                    }
-                    _ => {
-                        for (word, &x) in part.iter_mut().zip(from.iter().step_by(stride)) {
-                            *word = x;
-                        }
-                    }
-                }
+                every(from, stride, part, |x| x);
                 let keys: &[T::Key] = bytemuck::cast_slice(part);
                 for (y, &key) in y[each * range.start..].iter_mut().zip(keys) {
                     *y = T::of(y.key().max(key));

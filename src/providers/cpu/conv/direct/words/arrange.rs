@@ -3,6 +3,7 @@
 use crate::providers::cpu::gemm::{VECTOR, Word};
 use crate::providers::cpu::parallel::{GRAIN, split_mut};
 use crate::providers::cpu::scratch::with_scratch;
+use crate::providers::cpu::simd::every;
 use crate::tensor::bytes_of;
 use crate::threads::Pool;
 
@@ -226,31 +227,7 @@ impl Lines for Words<'_> {
 
     #[inline(always)]
     unsafe fn line(&self, start: usize, stride: usize, out: &mut [u32]) {
-        let (words, flip) = (&self.plane[start..], self.flip);
-        match stride {
-            1 => {
-                for (y, x) in out.iter_mut().zip(words) {
-                    *y = x ^ flip;
-                }
-            }
-            2 => {
-                // Pairs are loaded as vectors, single words at a stride are not.
-                let (pairs, rest) = words.as_chunks::<2>();
-                let last = rest.first().map(|&x| [x, 0]);
-                let (whole, end) = out.split_at_mut(pairs.len().min(out.len()));
-                for (y, [x, _]) in whole.iter_mut().zip(pairs) {
-                    *y = x ^ flip;
-                }
-                for (y, [x, _]) in end.iter_mut().zip(last) {
-                    *y = x ^ flip;
-                }
-            }
-            _ => {
-                for (y, x) in out.iter_mut().zip(words.iter().step_by(stride)) {
-                    *y = x ^ flip;
-                }
-            }
-        }
+        every(&self.plane[start..], stride, out, |x| x ^ self.flip);
     }
 }
 
