@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_millis(1);
 /// How long it keeps its processor meanwhile; then others that have work may use it.
 const SELFISH: Duration = Duration::from_micros(10);
-/// How often a thread looks without a pause to begin with, about a microsecond.
+/// How often a thread looks at the shortest intervals, to begin with.
 const EAGER: usize = 64;
 /// How long a caller that has nothing left to do waits for workers to begin.
 const DELAY: Duration = Duration::from_micros(2);

@@ -119,7 +119,7 @@ fn dots<T: Store<Compute = f32>>(
         arrange(op, |i| a[i].load(), to);
     }
     let arranged = &*arranged;
-    let sink = Columns { out: Parts::new(y), n, bias };
+    let sink = ColumnSink { out: Parts::new(y), n, bias };
     cx.pool.split(n, (1 << 18) / (k * m).max(1) + 1, |columns| {
         with_scratch([blocks, blocks], |[scales, zeros]: [&mut [f32]; 2]| {
             for j in columns {
@@ -216,7 +216,7 @@ fn product<T: Store<Compute = f32>>(
         });
         return many(cx.pool, (n, k), a, weights, bias, y);
     }
-    let sink = Columns { out: Parts::new(y), n, bias };
+    let sink = ColumnSink { out: Parts::new(y), n, bias };
     // Some 20 µs of work a piece.
     cx.pool.split(n, (1 << 17) / (k * m).max(1) + 1, |columns| {
         with_scratch([PIECE, PIECE], |[piece, wide]: [&mut [f32]; 2]| {
@@ -285,13 +285,13 @@ impl Loop for Dot<'_> {
 }
 
 /// Stores the products of a row of the weight: a column of the result, plus its bias.
-struct Columns<'a, T> {
+struct ColumnSink<'a, T> {
     out: Parts<'a, T>,
     n: usize,
     bias: Option<&'a [T]>,
 }
 
-impl<T: Store<Compute = f32>> Columns<'_, T> {
+impl<T: Store<Compute = f32>> ColumnSink<'_, T> {
     /// From row `start` on. Each element is given once.
     fn write(&self, column: usize, start: usize, values: &[f32]) {
         let bias = self.bias.map_or(0.0, |bias| bias[column].load());

@@ -76,7 +76,7 @@ impl HalfConv {
         let geometry = self.op.window.geometry(space, &w[2..])?;
         let empty = x.contains(&0) || w.contains(&0);
         let given = if input { Given::Words } else { Given::Channels };
-        let images = Images { given, channels: w[1], must: input || output };
+        let images = Images { given, channels: w[1], only_way: input || output };
         let state = match &self.weight {
             _ if empty => None,
             Weight::Words(panels) => WordPlan::new(panels, &geometry, images, self.threads)
@@ -89,7 +89,7 @@ impl HalfConv {
         };
         match state {
             Some(state) => Ok(state),
-            None if !images.must => Ok(State::General(general::State::new(&self.op, x, w)?)),
+            None if !images.only_way => Ok(State::General(general::State::new(&self.op, x, w)?)),
             None if x[0] * w[0] * geometry.output.iter().product::<usize>() == 0 => Ok(State::Nothing),
             None => Err(words_needed(x, w)),
         }

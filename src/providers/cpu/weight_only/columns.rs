@@ -23,7 +23,7 @@ pub(super) struct Words<'a, F> {
 }
 
 /// `(q − zero)·scale` of numbers of so many bits.
-pub(super) struct Unpack<'a, const BITS: i32, F>(pub(super) Words<'a, F>);
+pub(super) struct UnpackWords<'a, const BITS: i32, F>(pub(super) Words<'a, F>);
 
 /// Elements of the longest vector.
 const LANES: usize = 16;
@@ -33,7 +33,9 @@ const RUN: usize = 8;
 pub(super) const DEPTHS: usize = 512;
 const BLOCKS: usize = DEPTHS / 16 + 1;
 
-impl<const BITS: i32, F: Fn(usize, Range<usize>, &mut [f32], &mut [f32])> SimdOp for Unpack<'_, BITS, F> {
+impl<const BITS: i32, F: Fn(usize, Range<usize>, &mut [f32], &mut [f32])> SimdOp
+    for UnpackWords<'_, BITS, F>
+{
     type Output = ();
 
     #[inline(always)]

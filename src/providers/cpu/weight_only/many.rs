@@ -17,7 +17,7 @@ const ROWS: usize = 256;
 /// Multiplications worth handing to another thread: about 20 µs of work.
 const GRAIN: usize = 1 << 19;
 
-/// `y = a · weights' + bias`, rows of `k` and of `n` numbers.
+/// `y = a · weights' + bias`, at least one row of `k` and of `n` numbers.
 pub(super) fn many<T: Store<Compute = f32>>(
     pool: &Pool,
     (n, k): (usize, usize),
@@ -27,10 +27,10 @@ pub(super) fn many<T: Store<Compute = f32>>(
     y: &mut [T],
 ) {
     let m = y.len() / n;
-    let (row_blocks, columns) = (m.div_ceil(ROWS).max(1), COLUMNS.min(n));
+    let (row_blocks, columns) = (m.div_ceil(ROWS), COLUMNS.min(n));
     let (rows, column_blocks) = (m.div_ceil(row_blocks), n.div_ceil(columns));
     let y = Parts::new(y);
-    pool.split(row_blocks * column_blocks, GRAIN.div_ceil(rows * columns * k.max(1)), |range| {
+    pool.split(row_blocks * column_blocks, GRAIN.div_ceil(rows * columns * k), |range| {
         let room = Shared::<f32>::room(DEPTHS.min(k), columns);
         with_scratch([room, rows * columns, columns], |[room, tile, added]: [&mut [f32]; 3]| {
             for i in range {

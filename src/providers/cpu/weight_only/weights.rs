@@ -9,7 +9,7 @@ use crate::tensor::{TensorView, bf16, f16};
 
 use super::super::gemm::Store;
 use super::super::simd::{Loop, widest};
-use super::columns::{Unpack, Words};
+use super::columns::{UnpackWords, Words};
 use super::dots::PackedRow;
 
 /// A matrix whose rows are unpacked piece by piece.
@@ -161,9 +161,9 @@ impl<T: Store<Compute = f32>> Weights for NBits<'_, T> {
         };
         let panel = Words { op: &self.op, data: self.data, blocks: &blocks, rows, depths, width, out };
         match self.op.bits {
-            2 => Unpack::<2, _>(panel).dispatch(),
-            4 => Unpack::<4, _>(panel).dispatch(),
-            _ => Unpack::<8, _>(panel).dispatch(),
+            2 => UnpackWords::<2, _>(panel).dispatch(),
+            4 => UnpackWords::<4, _>(panel).dispatch(),
+            _ => UnpackWords::<8, _>(panel).dispatch(),
         }
     }
 }

@@ -47,8 +47,8 @@ enum Share {
 }
 
 impl WordPlan {
-    /// `None` for more than two axes, without elements, for woven channels that are not whole words, and, unless they
-    /// must, where words would waste memory or work.
+    /// `None` for more than two axes, without elements, for woven channels that are not whole words, and, unless words
+    /// are the only way, where they would waste memory or work.
     pub(in crate::providers::cpu) fn new<W: Word>(
         panels: &WordPanels<W>,
         g: &Geometry,

@@ -57,7 +57,7 @@ impl Packed {
         channels: usize,
         threads: usize,
     ) -> Option<WordPlan> {
-        let images = Images { given: self.given, channels, must: op.woven.contains(&true) };
+        let images = Images { given: self.given, channels, only_way: op.woven.contains(&true) };
         WordPlan::new(&self.panels, g, images, threads)
     }
 

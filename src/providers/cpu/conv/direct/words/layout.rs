@@ -24,8 +24,8 @@ pub(in crate::providers::cpu) struct Images {
     pub(in crate::providers::cpu) given: Given,
     /// Channels of a group.
     pub(in crate::providers::cpu) channels: usize,
-    /// Whether there is no other way than words, so that they may waste memory and work.
-    pub(in crate::providers::cpu) must: bool,
+    /// Whether words are the only way, so that they may waste memory and work.
+    pub(in crate::providers::cpu) only_way: bool,
 }
 
 pub(super) struct Layout {
@@ -58,8 +58,8 @@ impl Layout {
 
     /// Of an image whose channels have so many elements.
     fn of(part: Part, channel: usize, m: usize, count: usize, images: Images) -> Option<Self> {
-        let (Part { geometry: g, skipped, before }, Images { given, channels, must }) = (part, images);
-        let planes = if must { Planes::of_any(&g) } else { Planes::new(&g) };
+        let (Part { geometry: g, skipped, before }, Images { given, channels, only_way }) = (part, images);
+        let planes = if only_way { Planes::of_any(&g) } else { Planes::new(&g) };
         let whole = given == Given::Channels || channels.is_multiple_of(count);
         let planes = planes.filter(|_| channels > 0 && whole)?;
         let (words, area) = (channels.div_ceil(count), g.output.iter().product());
