@@ -272,7 +272,8 @@ impl Graph {
         captures
     }
 
-    /// Makes every use of `from` (inputs, graph outputs, captures) a use of `to`.
+    /// Makes every use of `from` by nodes (inputs, captures) a use of `to`. The graph's outputs stay: their names
+    /// are the model's.
     pub(crate) fn replace_uses(&mut self, from: ValueId, to: ValueId) {
         let new_name = self.value(to).name.clone();
         let old_name = self.value(from).name.clone();
@@ -292,11 +293,16 @@ impl Graph {
                 }
             }
         }
-        for output in &mut self.outputs {
-            if *output == from {
-                *output = to;
-            }
-        }
+    }
+
+    /// Lets the node that makes `from` make `to`, which nobody made, and its users use `to`. Tells whether there
+    /// is such a node.
+    pub(crate) fn make_instead(&mut self, from: ValueId, to: ValueId) -> bool {
+        let port = self.nodes.iter_mut().flatten().flat_map(|n| &mut n.outputs).find(|v| **v == Some(from));
+        let Some(port) = port else { return false };
+        *port = Some(to);
+        self.replace_uses(from, to);
+        true
     }
 
     /// Renames a capture, in subgraphs of subgraphs as well; merges it when the new one is there.
@@ -304,6 +310,7 @@ impl Graph {
         let Some(id) = self.captures.iter().copied().find(|&c| self.value(c).name == old) else { return };
         if let Some(other) = self.captures.iter().copied().find(|&c| self.value(c).name == new) {
             self.replace_uses(id, other);
+            self.outputs.iter_mut().filter(|v| **v == id).for_each(|v| *v = other);
             self.captures.retain(|&c| c != id);
             return;
         }

@@ -16,24 +16,16 @@ pub(super) fn remove(graph: &mut Graph) -> bool {
             }
         }
         let Some((input, output)) = identity(graph, graph.node(id)) else { continue };
-        if !replaceable(graph, input, output) {
-            continue;
+        if !graph.outputs.contains(&output) {
+            graph.remove_node(id);
+            graph.replace_uses(output, input);
+            changed = true;
+        } else if !graph.outputs.contains(&input) {
+            // The graph's output keeps its name: the node before makes it, when there is one.
+            changed |= graph.make_instead(input, output) && graph.remove_node(id).is_some();
         }
-        graph.remove_node(id);
-        graph.replace_uses(output, input);
-        changed = true;
     }
     changed
-}
-
-/// A graph output keeps its name and its producer: it may not become an input, a constant, a capture
-/// or a second name of another output.
-fn replaceable(graph: &Graph, input: ValueId, output: ValueId) -> bool {
-    !graph.outputs.contains(&output)
-        || !(graph.inputs.contains(&input)
-            || graph.captures.contains(&input)
-            || graph.outputs.contains(&input)
-            || graph.value(input).constant.is_some())
 }
 
 /// Input and output of a node that changes nothing.
@@ -76,13 +68,24 @@ mod tests {
             .node_with("Cast", &[("to", Attribute::Int(1))], &["b"], &["c"])
             .node("Relu", &["c"], &["d"])
             .node("Identity", &["d"], &["y"])
+            .node("Sigmoid", &["d"], &["e"])
             .node("Identity", &["x"], &["z"])
+            .node("Identity", &["y"], &["w"])
             .output("y")
             .output("z")
+            .output("w")
+            .output("e")
             .0;
         infer::infer(&mut graph).unwrap();
         assert!(remove(&mut graph));
         dead::remove(&mut graph);
-        assert_lines(&graph, &["d: float[n, 3] = Relu(x)", "z: float[n, 3] = Identity(x)", "return d, z"]);
+        let lines = [
+            "y: float[n, 3] = Relu(x)",
+            "e: float[n, 3] = Sigmoid(y)",
+            "z: float[n, 3] = Identity(x)",
+            "w: float[n, 3] = Identity(y)",
+            "return y, z, w, e",
+        ];
+        assert_lines(&graph, &lines);
     }
 }

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::error::{Result, fail};
-use crate::graph::{Attribute, Attributes, Fact, Function, Graph, Node, NodeId, ValueId};
+use crate::graph::{
+    Attribute, Attributes, Fact, Function, Graph, NEWEST_OPSET, Node, NodeId, OpName, ValueId,
+};
 
 type Functions = HashMap<(String, String), Function>;
 
@@ -100,13 +102,19 @@ pub(super) fn splice(
         };
         added.push(graph.add_node(node));
     }
-    // An output that is an input passed through, or that several call outputs share, is made by no
-    // node of its own: every use of the call's output becomes a use of that value.
+    // An output that is an input passed through, or that several call outputs share, is made by no node of its
+    // own: it gets one, so that the call's output keeps its name.
     for (i, &output) in body.outputs.iter().enumerate() {
         let Some(Some(outer)) = call.outputs.get(i).copied() else { continue };
         match values.get(&output).copied().flatten() {
             Some(source) if source == outer => {}
-            Some(source) => graph.replace_uses(outer, source),
+            Some(source) => added.push(graph.add_node(Node {
+                name: format!("{}/output_{i}", call.name),
+                op: OpName { domain: String::new(), name: "Identity".to_owned(), opset: NEWEST_OPSET },
+                attributes: Attributes::default(),
+                inputs: vec![Some(source)],
+                outputs: vec![Some(outer)],
+            })),
             None => fail!(
                 InvalidModel,
                 "node \"{}\" ({}): output {i} is an input that the call leaves out",

@@ -1,10 +1,10 @@
 //! Plans the steps of a program for given input shapes.
 
 use crate::graph::{Dim, Fact};
-use crate::ops::{self, Infer, OpError, Unknowns};
-use crate::providers::Argument;
+use crate::ops::{self, OpError, Unknowns};
 use crate::providers::cpu::{CpuKernel, Kernel, KernelContext, Prepared, known_shape, run_kernel};
 use crate::providers::hip::{HipKernel, LaunchPlan, PlanBuilder};
+use crate::providers::{Argument, arguments};
 use crate::tensor::{ElementType, Place, Shape, Tensor, TensorView};
 use crate::threads::Pool;
 
@@ -203,18 +203,7 @@ impl<'p> Planner<'p> {
     }
 
     fn infer(&mut self, step: &Step) -> std::result::Result<Vec<Fact>, OpError> {
-        let facts: Vec<Option<Fact>> = step
-            .inputs
-            .iter()
-            .map(|v| {
-                v.and_then(|v| {
-                    self.states[v as usize]
-                        .fact()
-                        .or_else(|| Some(self.program.values[v as usize].fact.clone()))
-                })
-            })
-            .collect();
-        let refs: Vec<Option<&Fact>> = facts.iter().map(Option::as_ref).collect();
+        let facts = self.facts(step);
         let constants: Vec<Option<&Tensor>> = step
             .inputs
             .iter()
@@ -223,15 +212,7 @@ impl<'p> Planner<'p> {
                 _ => None,
             })
             .collect();
-        let mut cx = Infer::new(
-            &step.registered.signature,
-            &refs,
-            &constants,
-            step.outputs.len(),
-            &mut self.unknowns,
-        )?;
-        step.op.infer(&mut cx)?;
-        let outputs = cx.into_outputs();
+        let outputs = step.infer(&facts, &constants, &mut self.unknowns)?;
         for fact in &outputs {
             if let Some(shape) = &fact.shape
                 && shape.iter().any(|d| d.known().is_some_and(|n| n < 0))
@@ -270,7 +251,10 @@ impl<'p> Planner<'p> {
             return Ok(false);
         }
         let views = self.views(step);
-        let Ok(results) = run_kernel(kernel, &views, facts, &KernelContext::new(pool, None)) else {
+        let known: Vec<Option<Shape>> =
+            views.iter().map(|view| Some(view.as_ref()?.shape().into())).collect();
+        let cx = KernelContext::new(pool, None);
+        let Ok(results) = run_kernel(kernel, &arguments(&known, &views), facts, &cx) else {
             // It fails again when the step runs, and is reported then.
             return Ok(false);
         };
@@ -280,6 +264,11 @@ impl<'p> Planner<'p> {
             }
         }
         Ok(true)
+    }
+
+    /// What is known of the inputs.
+    fn facts(&self, step: &Step) -> Vec<Option<Fact>> {
+        step.inputs.iter().map(|v| v.map(|v| self.program.fact(&self.states, v))).collect()
     }
 
     /// Views of the inputs that are known.
@@ -323,23 +312,9 @@ impl<'p> Planner<'p> {
         shapes: &[Shape],
         f: impl FnOnce(&[Option<Argument<'_>>], &[Option<&[usize]>]) -> T,
     ) -> T {
-        let facts: Vec<Option<Shape>> = step
-            .inputs
-            .iter()
-            .map(|v| {
-                let v = (*v)? as usize;
-                match self.states[v].layout() {
-                    Some((_, shape)) => Some(shape.into()),
-                    None => known_shape(&self.program.values[v].fact),
-                }
-            })
-            .collect();
-        let views = self.views(step);
-        let arguments: Vec<Option<Argument<'_>>> = facts
-            .iter()
-            .zip(&views)
-            .map(|(shape, view)| shape.as_ref().map(|shape| Argument { shape, value: *view }))
-            .collect();
+        let (known, views) = (self.facts(step), self.views(step));
+        let known: Vec<Option<Shape>> = known.iter().map(|fact| known_shape(fact.as_ref()?)).collect();
+        let arguments = arguments(&known, &views);
         let outputs: Vec<Option<&[usize]>> =
             shapes.iter().zip(&step.outputs).map(|(s, o)| o.map(|_| &s[..])).collect();
         f(&arguments, &outputs)

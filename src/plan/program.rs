@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::error::Result;
 use crate::graph::Fact;
 use crate::memory::{ContextPool, OutputPool};
-use crate::ops::{Operator, Registered};
+use crate::ops::{Infer, OpError, Operator, Registered, Unknowns};
 use crate::providers::cpu::CpuKernel;
 use crate::providers::hip::{DeviceContext, HipKernel, Provider};
 use crate::tensor::{Place, Tensor, ValueType};
 
-use super::shaped::{ShapedPlan, Signature};
+use super::shaped::{ShapedPlan, Signature, State};
 
 /// An executable graph. Shared by any number of runs at a time.
 pub(crate) struct Program {
@@ -113,6 +113,23 @@ pub(crate) struct PlacementRow {
     pub(crate) reason: String,
 }
 
+impl Step {
+    /// Types and shapes of the outputs. Of each input that the node does not leave out it needs a fact, and the
+    /// tensors of those whose elements decide a shape.
+    pub(crate) fn infer(
+        &self,
+        facts: &[Option<Fact>],
+        constants: &[Option<&Tensor>],
+        unknowns: &mut Unknowns,
+    ) -> std::result::Result<Vec<Fact>, OpError> {
+        let facts: Vec<Option<&Fact>> = facts.iter().map(Option::as_ref).collect();
+        let signature = &self.registered.signature;
+        let mut cx = Infer::new(signature, &facts, constants, self.outputs.len(), unknowns)?;
+        self.op.infer(&mut cx)?;
+        Ok(cx.into_outputs())
+    }
+}
+
 impl Program {
     pub(super) fn new(
         values: Vec<ProgramValue>,
@@ -139,6 +156,13 @@ impl Program {
             plans: Mutex::default(),
             plan_limit,
         }
+    }
+
+    /// What a plan tells of a value: its type and shape, also those of a constant that a kernel packed for itself
+    /// and that nobody reads any more.
+    pub(crate) fn fact(&self, states: &[State], value: u32) -> Fact {
+        let value = value as usize;
+        states[value].fact().unwrap_or_else(|| self.values[value].fact.clone())
     }
 
     /// Whether runs put their work on a device into a stream that the user gave the session.

@@ -8,4 +8,4 @@ mod ints;
 mod node;
 mod resample;
 
-pub(crate) use node::{Argument, NodeContext};
+pub(crate) use node::{Argument, NodeContext, arguments};

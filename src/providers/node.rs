@@ -1,7 +1,7 @@
 //! What every provider is told of a node.
 
 use crate::ops::{OpError, Operator};
-use crate::tensor::{ElementType, Tensor, TensorView, ValueType};
+use crate::tensor::{ElementType, Shape, Tensor, TensorView, ValueType};
 use crate::threads::Pool;
 
 /// What a kernel is made from.
@@ -65,4 +65,15 @@ impl<'a> NodeContext<'a> {
 pub(crate) struct Argument<'a> {
     pub(crate) shape: &'a [usize],
     pub(crate) value: Option<TensorView<'a>>,
+}
+
+/// What a kernel is told of its inputs: the shape of each that the node does not leave out, and what can be read.
+pub(crate) fn arguments<'a>(
+    shapes: &'a [Option<Shape>],
+    views: &[Option<TensorView<'a>>],
+) -> Vec<Option<Argument<'a>>> {
+    let argument = |(shape, view): (&'a Option<Shape>, &Option<TensorView<'a>>)| {
+        Some(Argument { shape: shape.as_ref()?, value: *view })
+    };
+    shapes.iter().zip(views).map(argument).collect()
 }

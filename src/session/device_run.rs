@@ -8,18 +8,19 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::error::{Error, Status};
+use crate::graph::Fact;
 use crate::hip::Graph;
 use crate::ops::OpError;
 use crate::plan::{DeviceStep, Step, StepPlan};
-use crate::providers::Argument;
+use crate::providers::arguments;
 use crate::providers::cpu::known_shape;
 use crate::providers::hip::{Addresses, DeviceContext, HipKernel, PlanBuilder, Recorded};
-use crate::tensor::{Buffer, Place, Shape, Tensor, Value, ValueRef};
+use crate::tensor::{Buffer, Place, Shape, Tensor, TensorView, Value, ValueRef};
 
 use super::environment::Level;
 use super::output::{Output, check_bound};
 use super::run::Run;
-use super::step::{StepError, infer};
+use super::step::{StepError, fact, infer};
 
 type Result<T> = std::result::Result<T, StepError>;
 
@@ -177,7 +178,8 @@ impl Run<'_, '_> {
             .collect::<Result<_>>()?;
         let refs: Vec<Option<ValueRef<'_>>> =
             values.iter().map(|v| v.as_ref().map(ValueRef::Value)).collect();
-        let facts = infer(step, &refs)?;
+        let known: Vec<Option<Fact>> = refs.iter().map(|v| v.map(fact)).collect();
+        let facts = infer(step, &known, &refs)?;
         let device = context(&mut self.device)?;
         let mut results = Vec::with_capacity(facts.len());
         for (fact, wanted) in facts.iter().zip(&step.outputs) {
@@ -194,15 +196,8 @@ impl Run<'_, '_> {
         {
             let shapes: Vec<Option<Shape>> =
                 refs.iter().map(|v| v.and_then(|v| v.shape()).map(Into::into)).collect();
-            let arguments: Vec<Option<Argument<'_>>> = refs
-                .iter()
-                .zip(&shapes)
-                .map(|(v, shape)| {
-                    let on_host = v.and_then(ValueRef::place) == Some(Place::Host);
-                    let value = v.filter(|_| on_host).and_then(ValueRef::view);
-                    shape.as_ref().map(|shape| Argument { shape, value })
-                })
-                .collect();
+            let views: Vec<Option<TensorView<'_>>> = refs.iter().map(|v| (*v)?.view()).collect();
+            let arguments = arguments(&shapes, &views);
             let outputs: Vec<Option<&[usize]>> =
                 results.iter().map(|t| t.as_ref().map(|t: &Tensor| t.shape())).collect();
             kernel.plan(&mut plan, &arguments, &outputs)?;

@@ -6,15 +6,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use smallvec::SmallVec;
 
 use crate::error::{Result, fail};
+use crate::graph::Fact;
 use crate::hip::Stream;
 use crate::memory::RunMemory;
 use crate::ops::OpError;
 use crate::plan::{
     DevicePool, OutputPlace, PlannedStep, Program, ShapedPlan, Signature, State, Step, StepBody, StepPlan,
 };
-use crate::providers::cpu::{CpuKernel, KernelContext, run_kernel};
+use crate::providers::arguments;
+use crate::providers::cpu::{CpuKernel, KernelContext, known_shape, run_kernel};
 use crate::providers::hip::DeviceContext;
-use crate::tensor::{Place, Tensor, TensorView, Value, ValueRef};
+use crate::tensor::{Place, Shape, Tensor, TensorView, Value, ValueRef};
 use crate::threads::Pool;
 
 use super::control;
@@ -22,7 +24,7 @@ use super::environment::Log;
 use super::output::{Output, check_bound};
 use super::profile::Recorder;
 use super::queued::Queued;
-use super::step::{StepError, infer};
+use super::step::{StepError, fact, infer};
 use super::views::{view, view_mut};
 
 /// What a run needs besides its values.
@@ -349,6 +351,11 @@ impl Run<'_, '_> {
         unsafe { view(&self.plan.states[index], self.memory.spans[index]) }.map(ValueRef::Tensor)
     }
 
+    /// What is known of a value that a step reads, also when only a kernel has it, packed.
+    fn fact(&self, value: u32) -> Fact {
+        self.value(value).map_or_else(|| self.program.fact(&self.plan.states, value), fact)
+    }
+
     fn dynamic_step(&mut self, step: &Step) -> std::result::Result<(), StepError> {
         let inputs: Vec<Option<ValueRef<'_>>> =
             step.inputs.iter().map(|v| v.and_then(|v| self.value(v))).collect();
@@ -363,11 +370,14 @@ impl Run<'_, '_> {
                 return Err(OpError::Data("a device step came to the host".to_owned()).into());
             }
             StepBody::Kernel(CpuKernel::Tensor(kernel)) => {
-                let facts = infer(step, &inputs)?;
-                let views: Vec<Option<TensorView<'_>>> =
-                    inputs.iter().map(|v| v.and_then(|v| v.view())).collect();
+                let known: Vec<Option<Fact>> = step.inputs.iter().map(|v| v.map(|v| self.fact(v))).collect();
+                let facts = infer(step, &known, &inputs)?;
+                let shapes: Vec<Option<Shape>> =
+                    known.iter().map(|fact| known_shape(fact.as_ref()?)).collect();
+                let views: Vec<Option<TensorView<'_>>> = inputs.iter().map(|v| (*v)?.view()).collect();
                 let cx = KernelContext::new(self.cx.pool, Some(self.cx.cancel));
-                run_kernel(&**kernel, &views, &facts, &cx)?.into_iter().map(Value::Tensor).collect()
+                let results = run_kernel(&**kernel, &arguments(&shapes, &views), &facts, &cx)?;
+                results.into_iter().map(Value::Tensor).collect()
             }
         };
         drop(inputs);

@@ -2,21 +2,18 @@
 
 use crate::error::{Error, Status};
 use crate::graph::{Dim, Fact};
-use crate::ops::{Infer, OpError, Unknowns};
+use crate::ops::{OpError, Unknowns};
 use crate::plan::Step;
 use crate::providers::cpu::{fact_of, known_shape};
 use crate::tensor::{Tensor, ValueRef};
 
-/// What a step with values of unknown shape gives, now that its inputs are there.
-pub(super) fn infer(step: &Step, inputs: &[Option<ValueRef<'_>>]) -> std::result::Result<Vec<Fact>, OpError> {
-    let fact = |v: ValueRef<'_>| match v.shape().zip(v.ty()) {
-        Some((shape, ty)) => Fact::tensor(ty, shape.iter().map(|&d| Dim::from(d)).collect()),
-        None => match v {
-            ValueRef::Value(v) => fact_of(v),
-            ValueRef::Tensor(_) => Fact::default(),
-        },
-    };
-    let facts: Vec<Option<Fact>> = inputs.iter().map(|v| v.map(fact)).collect();
+/// What a step with values of unknown shape gives, now that its inputs are there. `facts` tell of each input
+/// that the node has, also of those that a kernel packed for itself and that have no value any more.
+pub(super) fn infer(
+    step: &Step,
+    facts: &[Option<Fact>],
+    inputs: &[Option<ValueRef<'_>>],
+) -> std::result::Result<Vec<Fact>, OpError> {
     let values: Vec<Option<Tensor>> = inputs
         .iter()
         .enumerate()
@@ -27,13 +24,8 @@ pub(super) fn infer(step: &Step, inputs: &[Option<ValueRef<'_>>]) -> std::result
             _ => Ok(None),
         })
         .collect::<std::result::Result<_, _>>()?;
-    let refs: Vec<Option<&Fact>> = facts.iter().map(Option::as_ref).collect();
     let constants: Vec<Option<&Tensor>> = values.iter().map(Option::as_ref).collect();
-    let mut unknowns = Unknowns::default();
-    let mut cx =
-        Infer::new(&step.registered.signature, &refs, &constants, step.outputs.len(), &mut unknowns)?;
-    step.op.infer(&mut cx)?;
-    let outputs = cx.into_outputs();
+    let outputs = step.infer(facts, &constants, &mut Unknowns::default())?;
     for (i, fact) in outputs.iter().enumerate() {
         if known_shape(fact).is_none() {
             return Err(OpError::Data(format!(
@@ -43,6 +35,15 @@ pub(super) fn infer(step: &Step, inputs: &[Option<ValueRef<'_>>]) -> std::result
         }
     }
     Ok(outputs)
+}
+
+/// What a value tells of itself.
+pub(super) fn fact(value: ValueRef<'_>) -> Fact {
+    match (value.shape().zip(value.ty()), value) {
+        (Some((shape, ty)), _) => Fact::tensor(ty, shape.iter().map(|&d| Dim::from(d)).collect()),
+        (None, ValueRef::Value(v)) => fact_of(v),
+        (None, ValueRef::Tensor(_)) => Fact::default(),
+    }
 }
 
 /// Why a step failed: by itself, or inside a nested program, which named its node already.

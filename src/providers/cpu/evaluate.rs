@@ -61,18 +61,22 @@ pub(super) fn evaluate_with(
             kernel.run(&KernelContext::new(pool, None), &refs)
         }
         CpuKernel::Tensor(kernel) => {
-            let views: Vec<Option<TensorView<'_>>> =
-                aligned.iter().map(|v| v.as_ref().and_then(|v| ValueRef::Value(v).view())).collect();
-            let results = run_kernel(&*kernel, &views, &outputs, &KernelContext::new(pool, None))?;
+            let arguments: Vec<Option<Argument<'_>>> = aligned
+                .iter()
+                .map(|v| ValueRef::Value(v.as_ref()?).view())
+                .map(|view| view.map(|view| Argument { shape: view.shape(), value: Some(view) }))
+                .collect();
+            let results = run_kernel(&*kernel, &arguments, &outputs, &KernelContext::new(pool, None))?;
             Ok(results.into_iter().map(Value::Tensor).collect())
         }
     }
 }
 
-/// Runs a kernel once, on memory made for this call. `outputs` must have known shapes.
+/// Runs a kernel once, on memory made for this call. `outputs` must have known shapes; of the inputs only those
+/// may lack a value that the kernel consumed.
 pub(crate) fn run_kernel(
     kernel: &dyn Kernel,
-    inputs: &[Option<TensorView<'_>>],
+    inputs: &[Option<Argument<'_>>],
     outputs: &[Fact],
     cx: &KernelContext<'_>,
 ) -> Result<Vec<Tensor>, OpError> {
@@ -86,12 +90,10 @@ pub(crate) fn run_kernel(
             Ok(Tensor::unwritten(ty, &shape, Buffer::unspecified)?)
         })
         .collect::<Result<_, OpError>>()?;
-    let arguments: Vec<Option<Argument<'_>>> =
-        inputs.iter().map(|v| v.map(|v| Argument { shape: v.shape(), value: Some(v) })).collect();
     let shapes: Vec<Option<&[usize]>> = results.iter().map(|t| Some(t.shape())).collect();
-    let prepared = kernel.prepare(&arguments, &shapes)?;
+    let prepared = kernel.prepare(inputs, &shapes)?;
     let inputs: Vec<Option<TensorView<'_>>> =
-        inputs.iter().enumerate().map(|(i, v)| v.filter(|_| !kernel.consumes(i))).collect();
+        inputs.iter().enumerate().map(|(i, v)| v.filter(|_| !kernel.consumes(i))?.value).collect();
     let scratch = Buffer::unspecified(prepared.scratch)?;
     // SAFETY: the buffer was made for this call, holds `scratch` bytes and is aligned to 64.
     let cx = unsafe { cx.prepared(prepared.state.as_deref(), scratch.as_ptr(), prepared.scratch) };
