@@ -2,6 +2,7 @@
 
 mod binding;
 mod control;
+mod device_profile;
 mod device_run;
 mod devices;
 mod environment;

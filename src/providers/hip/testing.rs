@@ -182,7 +182,7 @@ fn on_device(
         .iter()
         .map(|t| t.map(|t| provider.upload(bytes(t))).transpose())
         .collect::<Result<Vec<Option<DeviceBuffer>>, _>>()?;
-    let mut context = DeviceContext::new(provider)?;
+    let mut context = DeviceContext::new(provider, Arc::default())?;
     let stream = context.stream.clone();
     let made =
         like.iter().map(|t| provider.allocate(bytes(t).len(), &stream)).collect::<Result<Vec<_>, _>>()?;
@@ -191,7 +191,7 @@ fn on_device(
         inputs: &uploaded.iter().map(|b| b.as_ref().map_or(0, DeviceBuffer::address)).collect::<Vec<_>>(),
         outputs: &made.iter().map(|b| b.address()).collect::<Vec<_>>(),
         scratch: scratch.address(),
-        errors: context.errors(),
+        errors: context.errors(0),
     };
     context.may_have_errors = launches.reports_errors;
     context.before_work().map_err(crate::error::Error::from)?;

@@ -227,22 +227,27 @@ fn dimensions_can_be_fixed() {
 }
 
 #[test]
-fn without_a_gpu_nodes_fall_back_or_are_refused() {
+fn without_a_gpu_the_list_of_providers_decides() {
     let gpu = crate::providers::hip::missing().is_none();
     let model = relu_chain().bytes();
-    let mut options = SessionOptions::default();
-    options.add_provider("ROCMExecutionProvider", Default::default()).unwrap();
-    let session = Session::open(environment(), Source::Bytes(&model), &options).unwrap();
+    let open = |options: &SessionOptions| Session::open(environment(), Source::Bytes(&model), options);
+    let mut alone = SessionOptions::default();
+    alone.add_provider("ROCMExecutionProvider", Default::default()).unwrap();
+    let mut with_cpu = alone.clone();
+    with_cpu.add_provider("cpu", Default::default()).unwrap();
+    let session = open(&with_cpu).unwrap();
     let (provider, reason) = if gpu { ("hip", "") } else { ("cpu", "no HIP device") };
     assert!(session.placement().iter().all(|row| row.provider == provider && row.reason.contains(reason)));
-    options.set("fallback", "error").unwrap();
-    if gpu {
-        assert!(Session::open(environment(), Source::Bytes(&model), &options).is_ok());
-        return;
+    with_cpu.set("fallback", "error").unwrap();
+    for options in [&alone, &with_cpu] {
+        match open(options) {
+            Ok(_) => assert!(gpu),
+            Err(error) => {
+                assert_eq!((error.status, gpu), (Status::Device, false));
+                assert!(error.message.contains("no HIP device"), "{error}");
+            }
+        }
     }
-    let error = Session::open(environment(), Source::Bytes(&model), &options).err().unwrap();
-    assert_eq!(error.status, Status::Device);
-    assert!(error.message.contains("no HIP device"), "{error}");
 }
 
 /// Broadcasting leaves no choice but the shape [3], whatever the value; the kernel needs it nevertheless.
