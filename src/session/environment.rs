@@ -60,7 +60,7 @@ impl Log {
 
 /// Threads and log, and the devices in use. Sessions keep their environment alive.
 pub(crate) struct Environment {
-    pub(crate) pool: Arc<Pool>,
+    pub(crate) pool: Pool,
     pub(crate) log: Log,
     /// The HIP providers of its sessions.
     providers: Mutex<Vec<Weak<Provider>>>,
@@ -78,7 +78,7 @@ impl Environment {
             ));
         }
         Environment {
-            pool: Arc::new(Pool::new(thread_count(threads))),
+            pool: Pool::new(thread_count(threads)),
             log,
             providers: Mutex::default(),
             arenas: Mutex::default(),
@@ -90,6 +90,12 @@ impl Environment {
         let mut providers = self.providers.lock().unwrap_or_else(PoisonError::into_inner);
         providers.retain(|p| p.strong_count() > 0);
         providers.push(Arc::downgrade(provider));
+    }
+
+    /// The HIP providers of the sessions that live.
+    pub(super) fn providers(&self) -> Vec<Arc<Provider>> {
+        let providers = self.providers.lock().unwrap_or_else(PoisonError::into_inner);
+        providers.iter().filter_map(Weak::upgrade).collect()
     }
 
     /// Makes the arena of a device that its sessions can share.
@@ -120,9 +126,7 @@ impl Environment {
     pub(crate) fn device_memory(&self, device_id: usize) -> Vec<DeviceAllocator> {
         let arenas = self.arenas.lock().unwrap_or_else(PoisonError::into_inner);
         let mut all: Vec<DeviceAllocator> = arenas.get(&device_id).cloned().into_iter().collect();
-        let providers = self.providers.lock().unwrap_or_else(PoisonError::into_inner);
-        let live = providers.iter().filter_map(Weak::upgrade);
-        for provider in live.filter(|p| p.device().index as usize == device_id) {
+        for provider in self.providers().into_iter().filter(|p| p.device().index as usize == device_id) {
             if all.iter().all(|memory| !memory.is(provider.memory())) {
                 all.push(provider.memory().clone());
             }

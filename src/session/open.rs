@@ -77,7 +77,7 @@ pub(super) fn open(
     options: &SessionOptions,
 ) -> Result<Session> {
     let pool = match options.threads {
-        Some(threads) => Arc::new(Pool::new(thread_count(threads))),
+        Some(threads) => Pool::new(thread_count(threads)),
         None => environment.pool.clone(),
     };
     let recorder = options.profiling.then(Recorder::new);
@@ -225,7 +225,7 @@ fn choose_provider(
         (None, true) => MemorySource::Shared(environment.device_arena(hip_options.device_id)?),
         (None, false) => MemorySource::Arena,
     };
-    let error = match Provider::open(&hip_options, source) {
+    let error = match Provider::open(&hip_options, source, &environment.providers()) {
         Ok(provider) => {
             environment.note_provider(&provider);
             return Ok((Some(provider), String::new()));

@@ -193,6 +193,10 @@ impl Run<'_, '_> {
                 }
             }
         }
+        // A kernel that was cancelled left its outputs as they were.
+        if self.cx.cancel.load(Ordering::Relaxed) {
+            fail!(Cancelled, "the run was cancelled");
+        }
         self.copy_last(outputs)?;
         if let Some(device) = &mut self.device {
             device.finish(wait)?;

@@ -295,3 +295,25 @@ fn integers_wrap_while_a_model_is_opened() {
         assert_eq!(elements::<i64>(&out[0]), [want], "{op}");
     }
 }
+
+/// The only node of the model is running when the run is cancelled.
+#[test]
+fn a_run_is_cancelled_inside_a_node() {
+    let model = ModelBuilder::new()
+        .input("a", F32, &["n", "n"])
+        .input("b", F32, &["n", "n"])
+        .node("MatMul", &["a", "b"], &["y"])
+        .output("y");
+    let session = open(&model).unwrap();
+    let n = 3000;
+    let a = Value::Tensor(Tensor::zeros(F32, &[n, n]).unwrap());
+    let options = RunOptions::cancellable();
+    let result = std::thread::scope(|scope| {
+        let run = scope.spawn(|| session.run(&options, &[(0, a.clone()), (1, a.clone())], &[0]));
+        std::thread::sleep(std::time::Duration::from_millis(30));
+        options.cancel_flag().store(true, Ordering::Relaxed);
+        run.join().unwrap()
+    });
+    assert_eq!(result.err().map(|e| e.status), Some(Status::Cancelled));
+    assert!(session.run(&RunOptions::default(), &[(0, a.clone()), (1, a)], &[0]).is_ok());
+}

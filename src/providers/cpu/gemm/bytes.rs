@@ -105,7 +105,7 @@ fn multiply_integers<S: Accumulate>(
     let out = Parts::new(out);
     let work = rows * columns * k.max(1);
     pool.split(batch * row_tiles * column_tiles, GRAIN.div_ceil(work), |range| {
-        for tile in range {
+        for tile in range.take_while(|_| !pool.cancelled()) {
             let (j, rest) = (tile % column_tiles * columns, tile / column_tiles);
             let (i, t) = (rest % row_tiles * rows, rest / row_tiles);
             let (rows, columns) = (i..(i + rows).min(m), j..(j + columns).min(n));
