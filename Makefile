@@ -32,7 +32,7 @@ TEST_GPU_TARGETS ?= gfx1100,gfx90a,sm_80
 
 .DEFAULT_GOAL := help
 .PHONY: help run test test-full bench install stage models lint test-rust test-c conformance \
-	test-docs test-python test-properties test-hip test-hip-full test-hiprtc test-models test-quantized fuzz tools run-tools format clean distclean
+	test-levels test-docs test-python test-properties test-hip test-hip-full test-hiprtc test-models test-quantized fuzz tools run-tools format clean distclean
 
 help: ## list the commands
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | awk -F '\t' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -54,6 +54,7 @@ test: tools ## install what the tests need and run every test that takes minutes
 	$(MAKE) --no-print-directory test-hip
 
 test-full: test ## also draw many random cases, export the large models (2.5 GB), compare with torch's outputs and with ONNX Runtime, and fuzz
+	$(MAKE) --no-print-directory test-levels
 	$(MAKE) --no-print-directory test-properties
 	$(MAKE) --no-print-directory test-models
 	$(MAKE) --no-print-directory test-quantized
@@ -87,8 +88,13 @@ lint: ## formatting, clippy, documentation, all without a warning
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items
 
-test-rust: ## unit tests and tests of the command
+test-rust: ## unit tests and tests of the command; those of CPU kernels also with fewer vector instructions
 	$(CARGO) test --workspace
+	scripts/test_levels.sh quick
+
+test-levels: build/onnx-data/VERSION ## tests of the CPU's kernels at each level of vector instructions, and under qemu-user
+	scripts/install_packages.sh qemu-user
+	scripts/test_levels.sh
 
 test-c: stage ## the C and C++ tests against the installed library, and the ABI check
 	capi-tests/run.sh $(STAGE)

@@ -234,6 +234,11 @@ impl Provider {
         &self.tuner
     }
 
+    #[cfg(test)]
+    pub(crate) fn modules(&self) -> &Arc<Modules> {
+        &self.modules
+    }
+
     /// The stream for copies and measurements while planning.
     pub(super) fn uploads(&self) -> &Arc<MemoryStream> {
         &self.uploads

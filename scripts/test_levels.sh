@@ -1,0 +1,47 @@
+#!/bin/sh
+# Runs the tests of the CPU's kernels with fewer vector instructions than this processor has:
+#
+#   scripts/test_levels.sh [quick]
+#
+# RUKH_CPU_ISA limits what the kernels use. Without `quick` the standard's cases are run as well, and the unit tests
+# once more under qemu-user, which also limits the crates that choose for themselves. Levels that the processor does
+# not have are reported as not run.
+set -eu
+
+quick=${1-}
+has() { grep -qw "$1" /proc/cpuinfo; }
+
+run() {
+    level=$1
+    echo "level $level: unit tests"
+    RUKH_CPU_ISA=$level cargo test --quiet --lib providers::cpu
+    if [ "$quick" != quick ]; then
+        echo "level $level: the standard's cases"
+        RUKH_CPU_ISA=$level RUKH_ONNX_DATA=${RUKH_ONNX_DATA:-$PWD/build/onnx-data} \
+            cargo test --quiet -p rukh-cli --test conformance
+    fi
+}
+
+run portable
+if has avx2 && has fma && has f16c; then run avx2; else echo "level avx2: not run, this processor has none"; fi
+if has avx512bw && has avx512vl && has avx512dq; then
+    run avx512
+else
+    echo "level avx512: not run, this processor has none"
+fi
+if has avx512_vnni && has avx512_bf16; then
+    echo "level native (AVX-512 with VNNI and BF16): the tests without a limit"
+else
+    echo "AVX-512 with VNNI and BF16: not run, this processor has none"
+fi
+[ "$quick" != quick ] || exit 0
+
+if [ "$(uname -m)" != x86_64 ] || ! command -v qemu-x86_64 >/dev/null; then
+    echo "qemu-user: not run, it is for x86-64 and the command qemu-x86_64"
+    exit 0
+fi
+tests=$(cargo test --quiet --lib --no-run --message-format=json | sed -n 's/.*"executable":"\([^"]*\/rukh-[^"]*\)".*/\1/p' | tail -n 1)
+for cpu in qemu64 Haswell; do
+    echo "qemu-user as $cpu: unit tests"
+    qemu-x86_64 -cpu $cpu "$tests" --quiet providers::cpu
+done

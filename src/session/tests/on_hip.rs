@@ -1,0 +1,96 @@
+//! Sessions on a GPU, real or emulated. Without one these tests have nothing to hold to and say so.
+
+use super::*;
+use crate::error::Status;
+use crate::model::testing::{floats, ints};
+use crate::session::Environment;
+use crate::tensor::ElementType::{F32, I64};
+
+/// Options that want the GPU, when there is one.
+fn on_hip(settings: &[(&str, &str)]) -> Option<SessionOptions> {
+    if let Some(reason) = crate::providers::hip::missing() {
+        println!("skipped: {reason}");
+        return None;
+    }
+    let mut options = SessionOptions::default();
+    options.add_provider("hip", Default::default()).unwrap();
+    settings.iter().for_each(|(key, value)| options.set(key, value).unwrap());
+    Some(options)
+}
+
+fn open_with(environment: Arc<Environment>, model: &ModelBuilder, options: &SessionOptions) -> Session {
+    Session::open(environment, Source::Bytes(&model.bytes()), options).unwrap()
+}
+
+#[test]
+fn the_profile_has_a_lane_of_the_gpu() {
+    let Some(options) = on_hip(&[("profiling", "1")]) else { return };
+    let model = ModelBuilder::new()
+        .input("x", F32, &["4", "4"])
+        .initializer(floats("w", &[4, 4], &[0.5; 16]))
+        .node("MatMul", &["x", "w"], &["m"])
+        .node("Softmax", &["m"], &["y"])
+        .output("y");
+    let session = open_with(environment(), &model, &options);
+    run(&session, &[t(&[4, 4], &[1.0f32; 16])]).unwrap();
+    let json = session.profile().unwrap();
+    let count = |part: &str| json.lines().filter(|line| line.contains(part)).count();
+    let of_gpu = |line: &&str| line.contains("\"cat\":\"node\"") && line.contains("\"provider\":\"hip\"");
+    assert!(json.lines().filter(of_gpu).count() >= 2, "{json}");
+    assert_eq!(count("\"cat\":\"node\""), json.lines().filter(of_gpu).count(), "{json}");
+    assert!(count("\"cat\":\"launch\"") >= 2 && count("\"name\":\"GPU\"") == 1, "{json}");
+}
+
+#[test]
+fn wrong_data_name_their_node() {
+    let Some(options) = on_hip(&[]) else { return };
+    let model = ModelBuilder::new()
+        .input("x", F32, &["4"])
+        .input("i", I64, &["2"])
+        .node("Relu", &["x"], &["r"])
+        .node("Gather", &["r", "i"], &["g"])
+        .node("Neg", &["g"], &["y"])
+        .output("y");
+    let session = open_with(environment(), &model, &options);
+    let x = t(&[4], &[1.0f32, 2.0, 3.0, 4.0]);
+    let error = run(&session, &[x.clone(), t(&[2], &[0i64, 9])]).unwrap_err();
+    assert_eq!(error.status, Status::InvalidData);
+    assert!(error.message.starts_with("node \"the_Gather\" (Gather): "), "{error}");
+    // The session goes on.
+    let y = run(&session, &[x, t(&[2], &[3i64, 0])]).unwrap();
+    assert_eq!(elements::<f32>(&y[0]), [-4.0, -1.0]);
+}
+
+/// A weight on the device behind a value whose shape only the run tells.
+#[test]
+fn weights_serve_unknown_shapes() {
+    let Some(options) = on_hip(&[]) else { return };
+    let model = ModelBuilder::new()
+        .input("x", F32, &["n", "2"])
+        .initializer(floats("w", &[2, 2], &[1.0, 2.0, 3.0, 4.0]))
+        .initializer(ints("first", &[], &[0]))
+        .node("SequenceConstruct", &["x"], &["s"])
+        .node("SequenceAt", &["s", "first"], &["a"])
+        .node("MatMul", &["a", "w"], &["m"])
+        .node("Relu", &["m"], &["r"])
+        .node("Identity", &["r"], &["y"])
+        .output("y");
+    let session = open_with(environment(), &model, &options);
+    for n in [1, 3, 2] {
+        let y = run(&session, &[t(&[n, 2], &vec![1.0f32; n * 2])]).unwrap();
+        assert_eq!(elements::<f32>(&y[0]), [4.0, 6.0].repeat(n));
+    }
+    assert_eq!(session.outputs()[0].name, "y");
+}
+
+/// A second session of an environment takes the kernels that the first has loaded.
+#[test]
+fn sessions_share_kernels() {
+    let Some(options) = on_hip(&[]) else { return };
+    let environment = environment();
+    let model = ModelBuilder::new().input("x", F32, &["2"]).node("Relu", &["x"], &["y"]).output("y");
+    let sessions = [0, 1].map(|_| open_with(environment.clone(), &model, &options));
+    let modules = |session: &Session| session.program.device.as_ref().map(|d| d.provider.modules().clone());
+    let [Some(first), Some(second)] = sessions.each_ref().map(modules) else { panic!("both run on the GPU") };
+    assert!(Arc::ptr_eq(&first, &second));
+}
