@@ -19,15 +19,17 @@ PYTHON := $(VENV)/bin/python
 STAGE := $(BUILD)/prefix
 LIB_PATH := $(STAGE)/lib
 
-RUN_PACKAGES := build-essential cmake ninja-build pkg-config libssl-dev clang-19 lld-19
-TEST_PACKAGES := $(RUN_PACKAGES) python3 python3-venv abigail-tools valgrind llvm-19
+RUN_PACKAGES := build-essential pkg-config
+KERNEL_PACKAGES := clang-19 lld-19
+INSTALL_PACKAGES := $(RUN_PACKAGES) $(KERNEL_PACKAGES) libssl-dev
+TEST_PACKAGES := $(INSTALL_PACKAGES) cmake ninja-build python3 python3-venv abigail-tools valgrind llvm-19
 
 # An emulated AMD GPU, when its sources stand beside this tree: the HIP provider is tested on it.
 AMDEMU ?= $(wildcard $(CURDIR)/../shared/amdemu)
 AMDEMU_PACKAGES := clang-tools-19 libamdhip64-dev libhiprtc-builtins5 rocm-device-libs
 EMULATED := RUKH_HIP_LIBRARY=$(BUILD)/amdemu/lib/libamdhip64.so LD_LIBRARY_PATH=$(BUILD)/amdemu/lib
 
-# The GPU targets of the tests and of `make run`: one of each kind. `make install` builds all.
+# The GPU targets of the tests: one of each kind. `make install` builds all.
 TEST_GPU_TARGETS ?= gfx1100,gfx90a,sm_80
 
 .DEFAULT_GOAL := help
@@ -38,11 +40,14 @@ help: ## list the commands
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | awk -F '\t' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 install: export RUKH_GPU_TARGETS ?= all
-run stage test test-full bench lint test-rust test-c conformance test-docs test-python test-hip test-hip-full test-models: \
+stage test test-full bench lint test-rust test-c conformance test-docs test-python test-hip test-hip-full test-models: \
 	export RUKH_GPU_TARGETS ?= $(TEST_GPU_TARGETS)
 
-run: stage ## build and install the library under build/, build the digits example in C and C++, run both
-	$(MAKE) --no-print-directory -C examples/digits run PREFIX=$(STAGE) BUILD=$(BUILD)/examples/digits
+run: ## build the library in this tree, build the digits example in C and C++ against it, run both
+	@scripts/install_packages.sh $(RUN_PACKAGES) $(if $(wildcard /dev/kfd /dev/nvidia0),$(KERNEL_PACKAGES))
+	@echo "building the library, with kernels for the GPUs of this machine: about 3 minutes on a fast pair of cores, 8 on a slow one"
+	RUKH_GPU_TARGETS=$${RUKH_GPU_TARGETS:-native} $(CARGO) build --release --lib
+	$(MAKE) --no-print-directory -C examples/digits run PC_FOLDER=$(CURDIR)/pkgconfig BUILD=$(BUILD)/examples/digits
 
 test: tools ## install what the tests need and run every test that takes minutes
 	$(MAKE) --no-print-directory lint
@@ -160,7 +165,7 @@ fuzz: ## fuzz the model loader, shape inference and the kernels (FUZZ_SECONDS ea
 # --- what they need -----------------------------------------------------------------------------
 
 run-tools:
-	@scripts/install_packages.sh $(RUN_PACKAGES)
+	@scripts/install_packages.sh $(INSTALL_PACKAGES)
 	@$(MAKE) --no-print-directory $(CARGO_CAPI)
 
 tools:

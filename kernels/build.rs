@@ -2,7 +2,7 @@
 //! embeds: `kernels.rs`, a table of packs (`pack.rs`).
 //!
 //! `RUKH_CLANG` names the compiler, `RUKH_GPU_TARGETS` the targets (comma-separated; `all`, the default:
-//! every one that the clang knows; `none`). Compiled kernels are cached by content, so that a build
+//! every one that the clang knows; `native`: those of the GPUs that are in this machine; `none`). Compiled kernels are cached by content, so that a build
 //! compiles only what changed. Nothing of ROCm or CUDA is needed.
 
 use std::collections::BTreeMap;
@@ -14,6 +14,7 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::{env, fs, thread};
 
+mod native;
 mod pack;
 
 /// The targets that are built by default. NVIDIA's are PTX, which the driver translates for later ones.
@@ -83,6 +84,7 @@ fn wanted_targets() -> Vec<String> {
     let wanted = env::var("RUKH_GPU_TARGETS").unwrap_or_default();
     match wanted.trim() {
         "" | "all" => TARGETS.map(str::to_owned).to_vec(),
+        "native" => native::targets(&TARGETS),
         "none" => Vec::new(),
         list => list.split(',').map(|t| t.trim().to_owned()).filter(|t| !t.is_empty()).collect(),
     }
