@@ -69,10 +69,10 @@ def tensor_over(array: np.ndarray) -> Handle:
         array = np.array(array, dtype=DTYPE_OF[element], order="C")
     if (mask := NARROW_BITS.get(element)) is not None:
         array = _extended(array, mask)
-    return memory_over(element, array.shape, _address(array), array.nbytes, array)
+    return memory_over(element, array.shape, address_of(array), array.nbytes, array)
 
 
-def _address(array: np.ndarray) -> int:
+def address_of(array: np.ndarray) -> int:
     address: int = array.__array_interface__["data"][0]  # half the time of `array.ctypes.data`
     return address
 
@@ -176,7 +176,9 @@ def to_python(handle: Handle) -> Any:
         return items[0] if items else None
     if kind == KIND_MAP:
         keys = to_numpy(make("value", "value_map_keys", handle))
-        return dict(zip(keys.tolist(), items))
+        # A number or a text becomes Python's own, as its key.
+        own = [item.item() if isinstance(item, np.ndarray) and item.ndim == 0 else item for item in items]
+        return dict(zip(keys.tolist(), own))
     return items
 
 

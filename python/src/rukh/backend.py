@@ -16,7 +16,9 @@ from onnx import helper
 from onnx.backend.base import Backend as _Backend
 from onnx.backend.base import BackendRep as _BackendRep
 
-from .session import InferenceSession, get_available_providers
+from ._providers import CPU, get_available_providers
+from .inference import InferenceSession
+from .options import RunOptions, SessionOptions
 
 _PROVIDER_OF_DEVICE = {"CPU": "cpu", "CUDA": "hip", "HIP": "hip", "ROCM": "hip"}
 
@@ -46,10 +48,14 @@ class BackendRep(_BackendRep):
         """The outputs for inputs in the model's order, or by name."""
         feed = inputs
         if not isinstance(inputs, dict):
-            if not isinstance(inputs, (list, tuple)):
+            if not isinstance(inputs, (list, tuple)) or len(self._names) == 1 != len(inputs):
                 inputs = [inputs]
             feed = dict(zip(self._names, inputs))
-        return tuple(self.session.run(None, feed))
+        options = RunOptions()
+        for key, value in kwargs.items():
+            if hasattr(options, key):
+                setattr(options, key, value)
+        return tuple(self.session.run(None, feed, options))
 
 
 class Backend(_Backend):
@@ -64,21 +70,36 @@ class Backend(_Backend):
         if device.split(":")[0].upper() not in _PROVIDER_OF_DEVICE:
             return False
         provider = _provider_of(device)
-        return _chosen_provider() in (None, provider) and provider in get_available_providers()
+        there = provider == "cpu" or get_available_providers() != [CPU]
+        return there and _chosen_provider() in (None, provider)
 
     @classmethod
-    def prepare(cls, model: onnx.ModelProto | bytes | str, device: str = "CPU", **kwargs: Any) -> BackendRep:
-        """A model (a message, its bytes or the name of a file), ready to run."""
+    def prepare(
+        cls,
+        model: onnx.ModelProto | InferenceSession | BackendRep | bytes | str | os.PathLike[str],
+        device: str | None = None,
+        **kwargs: Any,
+    ) -> BackendRep:
+        """A model (a message, its bytes, the name of a file or a session), ready to run. Keywords are
+        attributes of `SessionOptions`."""
+        if isinstance(model, BackendRep):
+            return model
+        if isinstance(model, InferenceSession):
+            return BackendRep(model)
         if isinstance(model, onnx.ModelProto):
             model = model.SerializeToString()
-        provider = _chosen_provider() or _provider_of(device)
-        return BackendRep(InferenceSession(model, providers=[provider]))
+        options = SessionOptions()
+        for key, value in kwargs.items():
+            if hasattr(options, key):
+                setattr(options, key, value)
+        provider = _chosen_provider() or _provider_of(device or "CPU")
+        return BackendRep(InferenceSession(model, options, providers=[provider]))
 
     @classmethod
     def run_model(
-        cls, model: onnx.ModelProto, inputs: Any, device: str = "CPU", **kwargs: Any
+        cls, model: onnx.ModelProto | BackendRep | str, inputs: Any, device: str | None = None, **kwargs: Any
     ) -> tuple[Any, ...]:
-        return cls.prepare(model, device).run(inputs)
+        return cls.prepare(model, device, **kwargs).run(inputs, **kwargs)
 
     @classmethod
     def run_node(
@@ -106,6 +127,7 @@ class Backend(_Backend):
 
 
 # The module itself serves as the backend, as the standard's test suite wants it.
+run = Backend.run_model
 is_compatible = Backend.is_compatible
 supports_device = Backend.supports_device
 prepare = Backend.prepare
