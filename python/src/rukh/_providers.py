@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
+from ._errors import InvalidArgumentError
 from ._library import borrowed, count, environment, make, text
 
 Provider: TypeAlias = "str | tuple[str, Mapping[str, Any]]"
@@ -176,7 +177,7 @@ class Choice:
         reasons: list[str] = []
         for name, given in zip(names, options):
             if name not in _ALL and name not in _LIBRARY_NAMES:
-                raise ValueError(f"Unknown Provider Type: {name}; allowed are {', '.join(_ALL)}, 'cpu' and 'hip'")
+                raise InvalidArgumentError(f"Unknown Provider Type: {name}; allowed are {', '.join(_ALL)}, 'cpu' and 'hip'")
             self._add(name, given, reasons)
         if reasons and not self.options and any(_is_own(name) for name in names):
             # The library says what is wrong.

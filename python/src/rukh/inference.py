@@ -46,6 +46,9 @@ class InferenceSession(Session):
                 f"Unable to load from type '{type(path_or_bytes)}'; allowed are the name of a file and bytes"
             )
         self._options = sess_options if sess_options is not None else SessionOptions()
+        by_default = os.environ.get("ORT_LOAD_CONFIG_FROM_MODEL") == "1"
+        if bool(int(kwargs.get("read_config_from_model", by_default))):
+            self._options = self._options._from_model(modelfile.read(self._source()).properties)
         self._open(providers, provider_options)
 
     def get_session_options(self) -> SessionOptions:
@@ -87,7 +90,7 @@ class InferenceSession(Session):
                 stacklevel=3,
             )
         choice = Choice(providers or self._options._wanted(), given)
-        self._options._warn()
+        self._options._check()
         options = self._prepared(choice)
         started = time.monotonic_ns()
         try:

@@ -27,6 +27,7 @@ class _Settings:
     def __init__(self) -> None:
         self.level = 2
         self.threads = 0
+        self.threads_given = False
         self.callback: Callable[[int, str], None] | None = None
 
 
@@ -94,9 +95,16 @@ def set_default_logger_verbosity(verbosity: int) -> None:
 
 def set_global_thread_pool_sizes(intra_op_num_threads: int = 0, inter_op_num_threads: int = 0) -> None:
     """The threads that sessions share, the calling one included; 0 for all that the process may use. Nodes
-    run one after the other, so the second number has no effect."""
+    run one after the other, so the second number has no effect. Sessions must then be made with
+    `SessionOptions.use_per_session_threads` set to False, as in ONNX Runtime."""
     if intra_op_num_threads < 0:
         raise ValueError(f"intra_op_num_threads is {intra_op_num_threads}; allowed are 0 and above")
+    _settings.threads_given = True
     if intra_op_num_threads != _settings.threads:
         _settings.threads = intra_op_num_threads
         _library.forget_environment()
+
+
+def are_threads_global() -> bool:
+    """Whether `set_global_thread_pool_sizes` was called."""
+    return _settings.threads_given

@@ -15,7 +15,8 @@ from ._types import NAME_OF
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 # Numbers of fields in onnx.proto.
-_MODEL_IR_VERSION, _MODEL_GRAPH = 1, 7
+_MODEL_IR_VERSION, _MODEL_GRAPH, _MODEL_PROPERTY = 1, 7, 14
+_PROPERTY_KEY, _PROPERTY_VALUE = 1, 2
 _GRAPH_INITIALIZER, _GRAPH_DOC, _GRAPH_INPUT, _GRAPH_SPARSE = 5, 10, 11, 15
 _TENSOR_NAME, _SPARSE_VALUES, _VALUE_NAME, _VALUE_TYPE = 8, 1, 1, 2
 _TYPE_TENSOR, _TENSOR_ELEMENT, _TENSOR_SHAPE, _SHAPE_DIM = 1, 1, 2, 1
@@ -35,6 +36,7 @@ class Outline(NamedTuple):
     overridable: list[tuple[str, str, list[int | str | None]]]  # inputs with a value of their own
     denoted: dict[str, list[str]]  # names of symbolic dimensions of the inputs, by denotation
     symbols: list[str]  # names of symbolic dimensions of the inputs
+    properties: dict[str, str]  # what the model's maker added
 
 
 def read(source: str | bytes | os.PathLike[str]) -> Outline:
@@ -46,16 +48,20 @@ def read(source: str | bytes | os.PathLike[str]) -> Outline:
         return _outline(source)
     except (IndexError, OSError, UnicodeDecodeError, ValueError):
         # The library says what is wrong with a model.
-        return Outline("", [], {}, [])
+        return Outline("", [], {}, [], {})
 
 
 def _outline(data: Any) -> Outline:
     description, version = "", 0
     inputs: list[tuple[str, str, list[_Dim]]] = []
     initializers: set[str] = set()
+    properties: dict[str, str] = {}
     for number, value in _fields(data, 0, len(data)):
         if number == _MODEL_IR_VERSION:
             version = value
+        if number == _MODEL_PROPERTY:
+            key = _text(data, _first(data, value, _PROPERTY_KEY))
+            properties[key] = _text(data, _first(data, value, _PROPERTY_VALUE))
         if number != _MODEL_GRAPH:
             continue
         for field, part in _fields(data, *value):
@@ -79,7 +85,7 @@ def _outline(data: Any) -> Outline:
         for name, kind, dims in inputs
         if name in initializers and version >= 4
     ]
-    return Outline(description, overridable, denoted, symbols)
+    return Outline(description, overridable, denoted, symbols, properties)
 
 
 def _value_info(data: Any, span: tuple[int, int]) -> tuple[str, str, list[_Dim]]:

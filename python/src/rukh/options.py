@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import json
 import operator
 import os
 import warnings
@@ -9,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from ctypes import c_char_p
 from typing import Any
 
-from . import _providers
-from ._errors import UnsupportedError
+from . import _providers, logs
+from ._errors import InvalidArgumentError, UnsupportedError
 from ._library import Handle, call, keys, make, text
 from .devices import OrtEpDevice, get_ep_devices
 from .enums import (
@@ -206,7 +208,7 @@ class SessionOptions:
         optimization = "none" if level == 0 else "basic" if level == 1 else "all"
         handle = make("session_options", "session_options_create")
         for key, value in (
-            ("intra_op_threads", str(self.intra_op_num_threads)),
+            ("intra_op_threads", str(self.intra_op_num_threads if self.use_per_session_threads else 0)),
             ("optimization", optimization),
             ("profiling", "1" if self.enable_profiling else "0"),
             *((key, value) for key, value in self._entries.items() if _is_own(key)),
@@ -214,8 +216,22 @@ class SessionOptions:
             call("session_options_set", handle, key.encode(), value.encode())
         return handle
 
-    def _warn(self) -> None:
+    def _from_model(self, properties: Mapping[str, str]) -> SessionOptions:
+        """A copy with what the model's property "ort_config" says."""
+        found = copy.copy(self)
+        found._entries = dict(self._entries)
+        config = json.loads(properties.get("ort_config", "{}"))
+        for name, value in config.get("session_options", {}).items():
+            if name in (*_FLAGS, *_NUMBERS, *_ENUMS):
+                setattr(found, name, value)
+        return found
+
+    def _check(self) -> None:
         """Tells what is set and cannot be done."""
+        if self.use_per_session_threads and logs.are_threads_global():
+            raise InvalidArgumentError(
+                "use_per_session_threads is True and set_global_thread_pool_sizes was called; allowed is False"
+            )
         if self.optimized_model_filepath:
             warnings.warn(
                 f"optimized_model_filepath {self.optimized_model_filepath!r}: the library cannot write models; "
