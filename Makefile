@@ -66,11 +66,17 @@ bench: stage build/models/.exported build/quantized/.written $(VENV)/.bench ## t
 	RUKH_LIBRARY=$(LIB_PATH)/librukh.so PYTHONPATH=python/src $(PYTHON) scripts/bench/bench.py --models $(BUILD)/models \
 		--quantized $(BUILD)/quantized --out $(BUILD)/bench $(BENCH)
 
+# rustc names the shared libgcc, which a fully static program cannot have; the compiler adds the right one itself.
+without_libgcc = sed -i 's/ -lgcc_s//' $(1)/pkgconfig/rukh.pc
+
 install: run-tools ## install library, header, pkg-config and CMake files under PREFIX (default /usr/local)
 	$(CARGO_CAPI) capi install --release --prefix=$(PREFIX) --libdir=$(PREFIX)/lib $(if $(DESTDIR),--destdir=$(DESTDIR))
+	$(call without_libgcc,$(DESTDIR)$(PREFIX)/lib)
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/doc/rukh README.md CHANGELOG.md LICENSE-APACHE LICENSE-MIT docs/user-guide.md
 
 stage: run-tools
 	$(CARGO_CAPI) capi install --release --prefix=$(STAGE) --libdir=$(LIB_PATH)
+	$(call without_libgcc,$(LIB_PATH))
 
 models: build/models/.exported ## export the 14 test models into build/models (needs torch, 2.5 GB)
 

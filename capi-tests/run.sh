@@ -43,6 +43,17 @@ variant sanitized -DRUKH_BY=package -DRUKH_LINK=shared -DRUKH_SANITIZE=ON
 variant valgrind -DRUKH_BY=package -DRUKH_LINK=shared \
     -DRUKH_WRAPPER="valgrind --quiet --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite,indirect --show-leak-kinds=definite,indirect"
 
+# A program without any shared library. It cannot load a GPU's runtime.
+if cc -static -O1 -o "$builds/static" "$here/src/session.c" $(pkg-config --cflags rukh) \
+    "$(dirname "$PKG_CONFIG_PATH")/librukh.a" $(pkg-config --static --libs-only-l rukh | sed 's/-lrukh//') \
+    >"$builds/static.log" 2>&1 && "$builds/static" "$here/models" >>"$builds/static.log" 2>&1; then
+    echo "fully static: built and run"
+    rm -f "$builds/static"
+else
+    cat "$builds/static.log"
+    failed="$failed static"
+fi
+
 library=$(find "$prefix" -name librukh.so | head -n 1)
 foreign=$(nm -D --defined-only "$library" | awk '{ print $3 }' | grep -v '^rukh_' || true)
 if [ -n "$foreign" ]; then

@@ -33,13 +33,14 @@ if(_rukh_shared AND NOT TARGET rukh::shared)
     INTERFACE_INCLUDE_DIRECTORIES "${_rukh_include}")
 endif()
 
+# The compiler adds its own libgcc: the shared one, or with -static the one for exceptions.
 if(_rukh_static AND NOT TARGET rukh::static)
   find_package(Threads REQUIRED)
   add_library(rukh::static STATIC IMPORTED)
   set_target_properties(rukh::static PROPERTIES
     IMPORTED_LOCATION "${_rukh_static}"
     INTERFACE_INCLUDE_DIRECTORIES "${_rukh_include}"
-    INTERFACE_LINK_LIBRARIES "Threads::Threads;gcc_s;util;rt;m;${CMAKE_DL_LIBS}")
+    INTERFACE_LINK_LIBRARIES "Threads::Threads;util;rt;m;${CMAKE_DL_LIBS}")
 endif()
 
 if(NOT TARGET rukh::rukh)

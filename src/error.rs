@@ -61,6 +61,15 @@ impl From<crate::tensor::AllocError> for Error {
     }
 }
 
+/// The beginning of a text that somebody gave, for a message: as much as helps to recognise it.
+pub(crate) fn excerpt(text: &str) -> std::borrow::Cow<'_, str> {
+    const LONGEST: usize = 200;
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}… ({} bytes)", &text[..end], text.len()).into(),
+        None => text.into(),
+    }
+}
+
 /// `Err` with a formatted message: `fail!(InvalidModel, "node \"{name}\": …")`.
 macro_rules! fail {
     ($status:ident, $($message:tt)*) => {

@@ -30,8 +30,16 @@ const DELAY: Duration = Duration::from_micros(2);
 /// Parts of a loop's range; of more threads several begin with the same part.
 const PARTS: usize = 32;
 
-/// A fork-join pool. Dropping it ends its threads.
+/// A fork-join pool. Clones share its threads, which end with the last of them.
+#[derive(Clone)]
 pub(crate) struct Pool {
+    crew: Arc<Crew>,
+    /// Ends the run that this clone was made for, when somebody sets it.
+    cancel: Option<Arc<AtomicBool>>,
+}
+
+/// The threads.
+struct Crew {
     shared: Arc<Shared>,
     workers: Vec<JoinHandle<()>>,
 }
@@ -101,12 +109,23 @@ impl Pool {
         for seat in &shared.seats[..workers.len()] {
             seat.part.store(FREE, Ordering::Release);
         }
-        Pool { shared, workers }
+        Pool { crew: Arc::new(Crew { shared, workers }), cancel: None }
+    }
+
+    /// The same threads for a run that the flag ends.
+    pub(crate) fn until(&self, cancel: Option<Arc<AtomicBool>>) -> Self {
+        Pool { crew: self.crew.clone(), cancel }
+    }
+
+    /// Whether the run is to end: long loops ask now and then, and leave out what they have not begun. The run
+    /// fails then, so nobody sees what they left.
+    pub(crate) fn cancelled(&self) -> bool {
+        self.cancel.as_deref().is_some_and(|flag| flag.load(Ordering::Relaxed))
     }
 
     /// The number of threads a loop can use, the caller's included.
     pub(crate) fn threads(&self) -> usize {
-        self.workers.len() + 1
+        self.crew.workers.len() + 1
     }
 
     /// Calls `body(0)` … `body(count - 1)`, in any order and on several threads, and returns when all
@@ -116,7 +135,7 @@ impl Pool {
     /// reads it in the next, if equal fractions of both ranges are about the same data.
     pub(crate) fn for_each(&self, count: usize, body: &(dyn Fn(usize) + Sync)) {
         let free = |seat: &&Seat| matches!(seat.part.load(Ordering::Relaxed), FREE | ASLEEP);
-        let workers = self.shared.seats.iter().filter(free).take(count.saturating_sub(1)).count();
+        let workers = self.crew.shared.seats.iter().filter(free).take(count.saturating_sub(1)).count();
         if workers == 0 {
             (0..count).for_each(body);
             return;
@@ -137,7 +156,7 @@ impl Pool {
             part.write(Part { next, end, body, job: address, count: parts });
         }
         let job = &job;
-        let seats = self.shared.seats.iter().zip(&self.workers);
+        let seats = self.crew.shared.seats.iter().zip(&self.crew.workers);
         let mut inside = 0;
         for (i, (seat, worker)) in seats.filter(|(seat, _)| free(seat)).take(workers).enumerate() {
             inside += usize::from(seat.give(job.part(i + 1, parts), worker));
@@ -146,12 +165,13 @@ impl Pool {
         let all_left = |inside| job.left.load(Ordering::Acquire) == inside;
         if !wait_for(DELAY, || all_left(inside)) {
             // Who has not begun yet need not any more.
-            inside -= self.shared.seats.iter().map(|seat| usize::from(seat.take_back(job))).sum::<usize>();
+            inside -=
+                self.crew.shared.seats.iter().map(|seat| usize::from(seat.take_back(job))).sum::<usize>();
             if !wait_for(PATIENCE, || all_left(inside)) {
-                let mut sleep = lock(&self.shared.sleep);
+                let mut sleep = lock(&self.crew.shared.sleep);
                 job.left.fetch_or(SLEEPER, Ordering::SeqCst);
                 while job.left.load(Ordering::SeqCst) != inside | SLEEPER {
-                    sleep = self.shared.left.wait(sleep).unwrap_or_else(PoisonError::into_inner);
+                    sleep = self.crew.shared.left.wait(sleep).unwrap_or_else(PoisonError::into_inner);
                 }
             }
         }
@@ -168,14 +188,14 @@ impl Pool {
         }
         // Eight pieces a thread, so that an uneven start or a busy core evens out.
         let pieces = (4 * count / grain.max(1)).min(count).clamp(1, self.threads() * 8);
-        if pieces == 1 || self.workers.is_empty() {
+        if pieces == 1 || self.crew.workers.is_empty() {
             return body(0..count);
         }
         self.for_each(pieces, &|i| body(count * i / pieces..count * (i + 1) / pieces));
     }
 }
 
-impl Drop for Pool {
+impl Drop for Crew {
     fn drop(&mut self) {
         for (seat, worker) in self.shared.seats.iter().zip(self.workers.drain(..)) {
             seat.part.store(STOP, Ordering::Release);

@@ -26,6 +26,37 @@ static void without(rukh_environment *environment) {
           rukh_environment_memory_snapshot(environment, 0, text, sizeof text, &needed, &error));
 }
 
+static void count_warning(void *user, rukh_log_level level, const char *message) {
+    if (level == RUKH_LOG_WARNING && strstr(message, "runs on the CPU") != NULL) ++*(int *)user;
+}
+
+/* A list of providers none of which has a device is an error; one that also names the CPU runs there, and says so. */
+static void wanted_in_vain(void) {
+    rukh_environment_options *settings;
+    rukh_environment *environment;
+    rukh_session_options *options;
+    rukh_session *session;
+    int warnings = 0;
+    OK(rukh_environment_options_create(&settings, &error));
+    OK(rukh_environment_options_set_log(settings, RUKH_LOG_WARNING, count_warning, &warnings, NULL, &error));
+    OK(rukh_environment_create(settings, &environment, &error));
+    rukh_environment_options_destroy(settings);
+    OK(rukh_session_options_create(&options, &error));
+    OK(rukh_session_options_add_provider(options, "hip", NULL, NULL, 0, &error));
+    FAILS(RUKH_ERROR_DEVICE, "the only provider that was added; add \"cpu\" after it",
+          rukh_session_create(environment, model_path("linear"), options, &session, &error));
+    CHECK(warnings == 0);
+    OK(rukh_session_options_add_provider(options, "cpu", NULL, NULL, 0, &error));
+    OK(rukh_session_create(environment, model_path("linear"), options, &session, &error));
+    CHECK(warnings == 1);
+    rukh_session_destroy(session);
+    OK(rukh_session_options_set_fallback(options, RUKH_FALLBACK_ERROR, &error));
+    FAILS(RUKH_ERROR_DEVICE, "option \"fallback\" is \"error\"",
+          rukh_session_create(environment, model_path("linear"), options, &session, &error));
+    rukh_session_options_destroy(options);
+    rukh_environment_destroy(environment);
+}
+
 static uint64_t statistic(rukh_environment *environment, const char *name) {
     uint64_t value = 0;
     OK(rukh_environment_memory_statistic(environment, 0, name, &value, &error));
@@ -309,6 +340,7 @@ int main(int argc, char **argv) {
         tuning(environment);
     } else {
         without(environment);
+        wanted_in_vain();
     }
     options();
     rukh_environment_destroy(environment);

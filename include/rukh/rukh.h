@@ -446,7 +446,7 @@ typedef void (*rukh_run_callback)(void *user,
 
 #ifdef __cplusplus
 extern "C" {
-#endif // __cplusplus
+#endif  /* __cplusplus */
 
 /**
  * The version of the library as `major * 1000000 + minor * 1000 + patch`.
@@ -564,8 +564,9 @@ rukh_status rukh_environment_options_key(const struct rukh_environment_options *
                                          struct rukh_error **error);
 
 /**
- * Sets who receives log messages of `level` and above. Without a callback nothing is logged: the
- * library never writes to stdout or stderr.
+ * Sets who receives log messages of `level` and above. Without a callback nothing is logged, but for one
+ * warning that goes to stderr: a wanted GPU is not there and the model runs on the CPU. The environment
+ * variable `RUKH_NO_WARNINGS` set to 1 silences it.
  *
  * `options`: not NULL. `level`: one of `RUKH_LOG_…`. `callback`: NULL for none. `user`: passed to the
  * callback as it is; may be NULL. `release`: may be NULL; else called once with `user` when these
@@ -682,9 +683,10 @@ rukh_status rukh_device_memory(const struct rukh_device *device,
 /**
  * The number of further facts about the device, each a key and a value of text.
  *
- * A CPU has "threads" (that the process may use) and "vector_extensions". A GPU has "compute_units",
- * "wave_size" (lanes), "lds_bytes" (for each workgroup), "pci_id", "runtime_path" and
- * "runtime_version". Later versions may add keys.
+ * A CPU has "threads" (that the process may use) and "vector_extensions". A GPU has "platform" ("amd" or
+ * "nvidia"), "compute_units", "wave_size" (lanes), "lds_bytes" (for each workgroup), "pci" (its address on the
+ * bus), "runtime" (the file that was opened) and "runtime_version"; where they are known "code_name" and
+ * "matrix_unit"; and "HIP_VISIBLE_DEVICES" when that variable is set. Later versions may add keys.
  *
  * `device`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
@@ -837,7 +839,8 @@ rukh_status rukh_environment_memory_record_history(const struct rukh_environment
 
 /**
  * What a device's memory holds, as JSON: an array with an object for each session, which has "segments"
- * with their "blocks" and the "trace" of recorded events, by PyTorch's names.
+ * with their "blocks", and "device_traces" with the recorded events, by PyTorch's names. Asking changes nothing:
+ * the size that one call tells holds for the next, unless memory is taken or given back in between.
  *
  * `environment`: not NULL. `buf`, `cap`, `needed`: see "Texts" at the top of this header. `error`: may be
  * NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown device or a
@@ -856,8 +859,10 @@ rukh_status rukh_environment_memory_snapshot(const struct rukh_environment *envi
  * Keys of `rukh_session_options_set`: "fallback" ("cpu" or "error"), "intra_op_threads" (threads of a
  * pool of the session's own; 0, the default, for the environment's), "load" ("map" or "read"),
  * "optimization" ("none", "basic" or "all"), "plan_cache" (plans for different input shapes that are
- * kept, 64), "profiling" ("0" or "1"), and "dim.NAME" (a number that the model's symbolic dimension
- * NAME is fixed to).
+ * kept, 64), "precision" ("f32", "f16", "bf16" or "auto": what floats compute in; "auto", the default, leaves
+ * it to the provider's options and the environment), "profiling" ("0" or "1"), "use_env_allocators" ("0" or
+ * "1": device memory comes from the environment's arena), and "dim.NAME" (a number that the model's symbolic
+ * dimension NAME is fixed to).
  *
  * `out`: not NULL; receives the options, which the caller destroys; NULL on failure. `error`: may be
  * NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, `RUKH_ERROR_OUT_OF_MEMORY`.
@@ -994,11 +999,16 @@ rukh_status rukh_session_options_set_dimension(struct rukh_session_options *opti
 /**
  * Adds a provider, less preferred than those added before. Without any the CPU runs everything.
  *
+ * Whether there is a device is found out when the session is made: a list none of whose providers has a device
+ * is `RUKH_ERROR_DEVICE` then; one that also names "cpu" runs on the CPU, with a warning in the log. Without a
+ * log the warning is one line on stderr, which the environment variable `RUKH_NO_WARNINGS` set to 1 silences.
+ * Single nodes that a device cannot run go to the CPU in any case, unless option "fallback" is "error".
+ *
  * `options`: not NULL. `provider`: not NULL; "cpu" (or "CPUExecutionProvider") or "hip" (or
  * "ROCMExecutionProvider", "MIGraphXExecutionProvider"). `keys`, `values`: arrays of `count` texts, the
  * provider's options; NULL allowed with 0; copied. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for an unknown provider or option, and for one that was added before;
- * the handle errors. Whether there is a device is found out when the session is made.
+ * the handle errors.
  */
 rukh_status rukh_session_options_add_provider(struct rukh_session_options *options,
                                               const char *provider,
@@ -1627,10 +1637,10 @@ rukh_status rukh_value_create_device_tensor(const struct rukh_environment *envir
  *
  * `environment`: not NULL. `device_id`: whose memory it is. `element`, `shape`, `rank`: as in
  * `rukh_value_create_device_tensor`. `address`: the elements in row-major order without gaps, aligned to the
- * element; not NULL. `bytes`: what the shape takes, checked. `deleter`: called with `address` and `user` when
- * the last owner is gone; may be NULL. `out`: not NULL; receives the value, which the caller destroys; NULL
- * on failure, and then the deleter is not called. `error`: may be NULL. Threads: any. Errors:
- * `RUKH_ERROR_INVALID_ARGUMENT`, `RUKH_ERROR_DEVICE`.
+ * element; not NULL. `bytes`: what the shape takes, checked. `deleter`: may be NULL; called once with `address`
+ * and `user` when nothing uses the memory any more, also when this call fails (as in
+ * `rukh_value_create_tensor_over`). `out`: not NULL; receives the value, which the caller destroys; NULL on
+ * failure. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, `RUKH_ERROR_DEVICE`.
  */
 rukh_status rukh_value_create_device_tensor_over(const struct rukh_environment *environment,
                                                  size_t device_id,
@@ -2171,6 +2181,6 @@ rukh_status rukh_session_add_tuning_results(const struct rukh_session *session,
 
 #ifdef __cplusplus
 }  // extern "C"
-#endif  // __cplusplus
+#endif  /* __cplusplus */
 
 #endif  /* RUKH_H */

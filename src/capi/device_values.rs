@@ -42,10 +42,10 @@ pub unsafe extern "C" fn rukh_value_create_device_tensor(
 ///
 /// `environment`: not NULL. `device_id`: whose memory it is. `element`, `shape`, `rank`: as in
 /// `rukh_value_create_device_tensor`. `address`: the elements in row-major order without gaps, aligned to the
-/// element; not NULL. `bytes`: what the shape takes, checked. `deleter`: called with `address` and `user` when
-/// the last owner is gone; may be NULL. `out`: not NULL; receives the value, which the caller destroys; NULL
-/// on failure, and then the deleter is not called. `error`: may be NULL. Threads: any. Errors:
-/// `RUKH_ERROR_INVALID_ARGUMENT`, `RUKH_ERROR_DEVICE`.
+/// element; not NULL. `bytes`: what the shape takes, checked. `deleter`: may be NULL; called once with `address`
+/// and `user` when nothing uses the memory any more, also when this call fails (as in
+/// `rukh_value_create_tensor_over`). `out`: not NULL; receives the value, which the caller destroys; NULL on
+/// failure. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, `RUKH_ERROR_DEVICE`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rukh_value_create_device_tensor_over(
     environment: *const rukh_environment,
@@ -60,7 +60,8 @@ pub unsafe extern "C" fn rukh_value_create_device_tensor_over(
     out: *mut *mut rukh_value,
     error: *mut *mut rukh_error,
 ) -> rukh_status {
-    create_on(environment, out, error, |_| {
+    let owner = Foreign { data: address, user, deleter };
+    create_on(environment, out, error, move |_| {
         let (element, shape) = (args::element_type(element)?, args::shape(shape, rank)?);
         let wanted = size_of_tensor(element, &shape)?;
         if bytes != wanted {
@@ -69,7 +70,6 @@ pub unsafe extern "C" fn rukh_value_create_device_tensor_over(
         if address.is_null() || !address.addr().is_multiple_of(element.size().clamp(1, 8)) {
             fail!(InvalidArgument, "address: {address:?} is not allowed; it must be aligned to the element");
         }
-        let owner = Foreign { data: address, user, deleter };
         // SAFETY: the caller's promise, as the comment above demands it.
         made(element, &shape, unsafe {
             foreign_device_buffer(device_id, address.addr() as u64, bytes, owner)?

@@ -125,9 +125,10 @@ pub unsafe extern "C" fn rukh_device_memory(
 
 /// The number of further facts about the device, each a key and a value of text.
 ///
-/// A CPU has "threads" (that the process may use) and "vector_extensions". A GPU has "compute_units",
-/// "wave_size" (lanes), "lds_bytes" (for each workgroup), "pci_id", "runtime_path" and
-/// "runtime_version". Later versions may add keys.
+/// A CPU has "threads" (that the process may use) and "vector_extensions". A GPU has "platform" ("amd" or
+/// "nvidia"), "compute_units", "wave_size" (lanes), "lds_bytes" (for each workgroup), "pci" (its address on the
+/// bus), "runtime" (the file that was opened) and "runtime_version"; where they are known "code_name" and
+/// "matrix_unit"; and "HIP_VISIBLE_DEVICES" when that variable is set. Later versions may add keys.
 ///
 /// `device`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
 /// `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.

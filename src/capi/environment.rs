@@ -191,8 +191,9 @@ pub unsafe extern "C" fn rukh_environment_options_key(
     call_on(options, error, |options| options::key(&*locked(options), index, buf, cap, needed))
 }
 
-/// Sets who receives log messages of `level` and above. Without a callback nothing is logged: the
-/// library never writes to stdout or stderr.
+/// Sets who receives log messages of `level` and above. Without a callback nothing is logged, but for one
+/// warning that goes to stderr: a wanted GPU is not there and the model runs on the CPU. The environment
+/// variable `RUKH_NO_WARNINGS` set to 1 silences it.
 ///
 /// `options`: not NULL. `level`: one of `RUKH_LOG_…`. `callback`: NULL for none. `user`: passed to the
 /// callback as it is; may be NULL. `release`: may be NULL; else called once with `user` when these

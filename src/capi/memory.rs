@@ -144,7 +144,8 @@ pub unsafe extern "C" fn rukh_environment_memory_record_history(
 }
 
 /// What a device's memory holds, as JSON: an array with an object for each session, which has "segments"
-/// with their "blocks" and the "trace" of recorded events, by PyTorch's names.
+/// with their "blocks", and "device_traces" with the recorded events, by PyTorch's names. Asking changes nothing:
+/// the size that one call tells holds for the next, unless memory is taken or given back in between.
 ///
 /// `environment`: not NULL. `buf`, `cap`, `needed`: see "Texts" at the top of this header. `error`: may be
 /// NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown device or a

@@ -68,8 +68,10 @@ pub(super) fn session_options(options: *const rukh_session_options) -> Result<Se
 /// Keys of `rukh_session_options_set`: "fallback" ("cpu" or "error"), "intra_op_threads" (threads of a
 /// pool of the session's own; 0, the default, for the environment's), "load" ("map" or "read"),
 /// "optimization" ("none", "basic" or "all"), "plan_cache" (plans for different input shapes that are
-/// kept, 64), "profiling" ("0" or "1"), and "dim.NAME" (a number that the model's symbolic dimension
-/// NAME is fixed to).
+/// kept, 64), "precision" ("f32", "f16", "bf16" or "auto": what floats compute in; "auto", the default, leaves
+/// it to the provider's options and the environment), "profiling" ("0" or "1"), "use_env_allocators" ("0" or
+/// "1": device memory comes from the environment's arena), and "dim.NAME" (a number that the model's symbolic
+/// dimension NAME is fixed to).
 ///
 /// `out`: not NULL; receives the options, which the caller destroys; NULL on failure. `error`: may be
 /// NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, `RUKH_ERROR_OUT_OF_MEMORY`.

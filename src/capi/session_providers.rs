@@ -13,11 +13,16 @@ use crate::session::{ExternalFunctions, SessionOptions};
 
 /// Adds a provider, less preferred than those added before. Without any the CPU runs everything.
 ///
+/// Whether there is a device is found out when the session is made: a list none of whose providers has a device
+/// is `RUKH_ERROR_DEVICE` then; one that also names "cpu" runs on the CPU, with a warning in the log. Without a
+/// log the warning is one line on stderr, which the environment variable `RUKH_NO_WARNINGS` set to 1 silences.
+/// Single nodes that a device cannot run go to the CPU in any case, unless option "fallback" is "error".
+///
 /// `options`: not NULL. `provider`: not NULL; "cpu" (or "CPUExecutionProvider") or "hip" (or
 /// "ROCMExecutionProvider", "MIGraphXExecutionProvider"). `keys`, `values`: arrays of `count` texts, the
 /// provider's options; NULL allowed with 0; copied. `error`: may be NULL. Threads: any. Errors:
 /// `RUKH_ERROR_INVALID_ARGUMENT` for an unknown provider or option, and for one that was added before;
-/// the handle errors. Whether there is a device is found out when the session is made.
+/// the handle errors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rukh_session_options_add_provider(
     options: *mut rukh_session_options,

@@ -28,7 +28,7 @@ impl Event {
     }
 
     /// An event whose time can be compared with another's.
-    pub(super) fn timed(device: &Arc<Device>) -> Result<Self, HipError> {
+    pub(crate) fn timed(device: &Arc<Device>) -> Result<Self, HipError> {
         Self::with_flags(device, 0)
     }
 
@@ -71,7 +71,7 @@ impl Event {
     }
 
     /// Milliseconds from an earlier event to this one; both are timed, and the stream has come past both.
-    pub(super) fn since(&self, earlier: &Event) -> Result<f32, HipError> {
+    pub(crate) fn since(&self, earlier: &Event) -> Result<f32, HipError> {
         let _current = self.device.enter()?;
         let Some(elapsed) = self.device.runtime.functions.event_elapsed else {
             return Err(HipError {

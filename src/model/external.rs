@@ -12,15 +12,26 @@ use super::proto::TensorProto;
 
 /// Opens each external file once.
 pub(crate) struct ExternalData {
-    /// The folder of the model; `None` for a model from memory.
+    /// The folder of the model, as its path was given; `None` for a model from memory.
     folder: Option<PathBuf>,
+    /// The folders whose files belong to the model: that one, and the one that the model's file really lies in
+    /// when the path is a link, as in a content-addressed cache.
+    roots: Vec<PathBuf>,
     files: Files,
     open: HashMap<PathBuf, Bytes>,
 }
 
 impl ExternalData {
-    pub(crate) fn new(folder: Option<&Path>, files: Files) -> Self {
-        ExternalData { folder: folder.map(Path::to_owned), files, open: HashMap::new() }
+    /// For the model file at `path`; `None` for a model from memory.
+    pub(crate) fn new(path: Option<&Path>, files: Files) -> Self {
+        let folder = path.and_then(Path::parent);
+        let folder = folder.map(|f| if f.as_os_str().is_empty() { Path::new(".") } else { f }.to_owned());
+        let real = path.and_then(|path| path.canonicalize().ok());
+        let roots = [
+            folder.as_ref().and_then(|folder| folder.canonicalize().ok()),
+            real.and_then(|real| Some(real.parent()?.to_owned())),
+        ];
+        ExternalData { folder, roots: roots.into_iter().flatten().collect(), files, open: HashMap::new() }
     }
 
     pub(crate) fn into_counters(self) -> Counters {
@@ -81,7 +92,7 @@ impl ExternalData {
         }
     }
 
-    /// The path of an external file, which must lie in the model's folder.
+    /// The path of an external file, which must lie in a folder of the model.
     fn resolve(&self, tensor: &str, location: &str) -> Result<PathBuf> {
         let Some(folder) = &self.folder else {
             fail!(
@@ -95,21 +106,21 @@ impl ExternalData {
             Error::new(
                 Status::InvalidModel,
                 format!(
-                    "tensor \"{tensor}\": external data \"{location}\" lie outside the model's folder; allowed are files inside it"
+                    "tensor \"{tensor}\": external data \"{location}\" lie outside the model's folder; allowed are files inside it, and inside the folder that the model's own link leads to"
                 ),
             )
         };
         if !inside || location.is_empty() {
             return Err(refused());
         }
-        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        // Beside the path that was given; else beside the file that it leads to.
         let path = folder.join(relative);
+        let beside = self.roots.iter().map(|root| root.join(relative)).find(|path| path.exists());
+        let path = if path.exists() { path } else { beside.unwrap_or(path) };
         // A symbolic link must not lead out either. A missing file is reported when it is opened.
-        if let (Ok(real), Ok(root)) = (path.canonicalize(), folder.canonicalize())
-            && !real.starts_with(&root)
-        {
-            return Err(refused());
+        match path.canonicalize() {
+            Ok(real) if !self.roots.iter().any(|root| real.starts_with(root)) => Err(refused()),
+            _ => Ok(path),
         }
-        Ok(path)
     }
 }

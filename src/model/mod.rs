@@ -6,6 +6,7 @@ mod external;
 mod file;
 mod function;
 mod proto;
+mod size;
 mod tensor;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -62,19 +63,21 @@ pub(crate) fn open(source: Source<'_>, map: bool) -> Result<Model> {
         Source::Path(path) => (files.open(path)?, format!("model file \"{}\"", path.display())),
         Source::Bytes(bytes) => (files.copy(bytes), "the model in memory".to_owned()),
     };
+    size::check_memory(&bytes, &origin)?;
     let proto = decode(bytes, &origin)?;
     let metadata = metadata(&proto);
     check_opsets(&metadata)?;
-    let folder = match source {
-        Source::Path(path) => path.parent(),
+    let path = match source {
+        Source::Path(path) => Some(path),
         Source::Bytes(_) => None,
     };
-    let mut external = external::ExternalData::new(folder, files);
+    let mut external = external::ExternalData::new(path, files);
     let functions = function::functions(&proto, &mut external)?;
     let Some(graph) = &proto.graph else {
         fail!(InvalidModel, "{origin} has no graph; a model needs one");
     };
     let graph = build::graph(graph, &opset_map(&metadata.opsets), &mut external)?;
+    size::check_expansion(&graph, &functions)?;
     Ok(Model { graph, functions, metadata, counters: external.into_counters() })
 }
 
@@ -87,6 +90,12 @@ fn decode(bytes: Bytes, origin: &str) -> Result<proto::ModelProto> {
         Ok(proto) => proto,
         Err(e) if start.iter().all(|&b| b.is_ascii_graphic() || b.is_ascii_whitespace()) => {
             fail!(InvalidModel, "{origin} is a text file, not an ONNX model (a protobuf message): {e}")
+        }
+        Err(e) if e.to_string().contains("recursion limit") => {
+            fail!(
+                InvalidModel,
+                "{origin} has too many subgraphs inside subgraphs; about 30 levels are allowed (100 of protobuf messages)"
+            )
         }
         Err(e) => fail!(InvalidModel, "{origin} is no ONNX model, or was cut short: {e}"),
     };

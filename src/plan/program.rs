@@ -69,13 +69,15 @@ pub(crate) enum StepBody {
 #[derive(Clone)]
 pub(crate) struct DevicePool {
     pub(crate) provider: Arc<Provider>,
+    /// What errors call each step that runs on the device; empty for the others.
+    steps: Arc<[String]>,
     idle: Arc<Mutex<Vec<DeviceContext>>>,
 }
 
 impl DevicePool {
     pub(crate) fn take(&self) -> Result<DeviceContext> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        idle.map_or_else(|| DeviceContext::new(&self.provider), Ok)
+        idle.map_or_else(|| DeviceContext::new(&self.provider, self.steps.clone()), Ok)
     }
 
     /// Lets go of the contexts of runs that are not running, and so of their memory.
@@ -114,6 +116,14 @@ pub(crate) struct PlacementRow {
 }
 
 impl Step {
+    /// What errors call it when it runs on a device; else empty.
+    fn title_on_device(&self) -> String {
+        match self.body {
+            StepBody::Device(_) => format!("node \"{}\" ({})", self.node, self.op_name),
+            _ => String::new(),
+        }
+    }
+
     /// Types and shapes of the outputs. Of each input that the node does not leave out it needs a fact, and the
     /// tensors of those whose elements decide a shape.
     pub(crate) fn infer(
@@ -143,6 +153,11 @@ impl Program {
         let on_device = steps.iter().any(|step| matches!(step.body, StepBody::Device(_) | StepBody::Copy(_)));
         let device = device.filter(|_| on_device);
         let last_used = last_used(values.len(), &steps, &outputs);
+        let device = device.map(|provider| DevicePool {
+            provider,
+            steps: steps.iter().map(Step::title_on_device).collect(),
+            idle: Arc::default(),
+        });
         Program {
             values,
             inputs,
@@ -152,7 +167,7 @@ impl Program {
             last_used,
             contexts: ContextPool::default(),
             output_memory: Arc::default(),
-            device: device.map(|provider| DevicePool { provider, idle: Arc::default() }),
+            device,
             plans: Mutex::default(),
             plan_limit,
         }

@@ -33,7 +33,9 @@ impl Run<'_, '_> {
         }
     }
 
-    pub(super) fn device_step(&mut self, step: &Step, planned: &DeviceStep, block: u64) -> Result<()> {
+    /// Launches the kernels of step `at` on planned memory.
+    pub(super) fn device_step(&mut self, at: usize, planned: &DeviceStep, block: u64) -> Result<()> {
+        let step = &self.program.steps[at];
         let spans = &self.memory.spans;
         let address = |v: &Option<u32>| v.map_or(0, |v| spans[v as usize].0.addr() as u64);
         let inputs: SmallVec<[u64; 16]> = step.inputs.iter().map(address).collect();
@@ -44,7 +46,7 @@ impl Run<'_, '_> {
             inputs: &inputs,
             outputs: &outputs,
             scratch: block + planned.scratch as u64,
-            errors: device.errors(),
+            errors: device.errors(at),
         };
         device.may_have_errors |= planned.launches.reports_errors;
         let DeviceContext { stream, params, .. } = device;
@@ -87,7 +89,7 @@ impl Run<'_, '_> {
             return Ok(false);
         }
         let mut addresses: SmallVec<[u64; 16]> = SmallVec::new();
-        addresses.extend([block, device.errors()]);
+        addresses.extend([block, device.errors(0)]);
         let on_device = |v: &ValueRef<'_>| v.place() == Some(Place::Device);
         addresses.extend(self.inputs.iter().filter(|v| on_device(v)).map(|v| v.span().0.addr() as u64));
         addresses.extend(outputs.iter().filter_map(Output::device_address));
@@ -111,7 +113,28 @@ impl Run<'_, '_> {
         launched
     }
 
+    /// What the device gets from now on belongs to this node, for the profile.
+    pub(super) fn time_begins(&mut self, node: &str, op: &str) -> crate::error::Result<()> {
+        match (&mut self.times, &self.device) {
+            (Some(times), Some(device)) => times.begin(&device.stream, node, op),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn time_ends(&mut self) -> crate::error::Result<()> {
+        match (&mut self.times, &self.device) {
+            (Some(times), Some(device)) => times.end(&device.stream),
+            _ => Ok(()),
+        }
+    }
+
     fn submit_graph(&mut self, graph: &Graph) -> crate::error::Result<()> {
+        self.time_begins("graph", "recorded launches")?;
+        self.launch_recorded(graph)?;
+        self.time_ends()
+    }
+
+    fn launch_recorded(&mut self, graph: &Graph) -> crate::error::Result<()> {
         let Some(device) = &mut self.device else { return Ok(()) };
         device.before_work()?;
         let steps = &self.plan.steps[self.plan.launches.clone()];
@@ -133,7 +156,7 @@ impl Run<'_, '_> {
             for i in steps {
                 if let StepPlan::Device(planned) = &self.plan.steps[i] {
                     let step = &self.program.steps[i];
-                    self.device_step(step, planned, block).map_err(|e| e.at(step))?;
+                    self.device_step(i, planned, block).map_err(|e| e.at(step))?;
                 }
             }
             Ok::<(), Error>(())
@@ -169,7 +192,8 @@ impl Run<'_, '_> {
     }
 
     /// Infers shapes, allocates, plans and launches.
-    pub(super) fn dynamic_device_step(&mut self, step: &Step, kernel: &dyn HipKernel) -> Result<()> {
+    pub(super) fn dynamic_device_step(&mut self, at: usize, kernel: &dyn HipKernel) -> Result<()> {
+        let step = &self.program.steps[at];
         self.settle()?;
         let values: Vec<Option<Value>> = step
             .inputs
@@ -212,7 +236,7 @@ impl Run<'_, '_> {
             inputs: &inputs,
             outputs: &outputs,
             scratch: scratch.address(),
-            errors: device.errors(),
+            errors: device.errors(at),
         };
         device.may_have_errors |= launches.reports_errors;
         device.before_work().map_err(Error::from)?;

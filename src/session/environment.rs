@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use crate::error::{Result, fail};
 use crate::memory::device::allocator::DeviceAllocator;
 use crate::memory::device::config::ArenaConfig;
+use crate::providers::cpu::isa;
 use crate::providers::hip::{self, Provider};
 use crate::threads::Pool;
 
@@ -22,7 +23,10 @@ pub(crate) enum Level {
 
 type Sink = Arc<dyn Fn(Level, &str) + Send + Sync>;
 
-/// Where messages go. Without a sink they go nowhere: a library does not write to its host's stderr.
+/// Silences the warnings that go to stderr when an environment has no log.
+const SILENCE: &str = "RUKH_NO_WARNINGS";
+
+/// Where messages go. Without a sink they go nowhere, but for what a user must not miss.
 #[derive(Clone, Default)]
 pub(crate) struct Log {
     sink: Option<(Level, Sink)>,
@@ -41,11 +45,22 @@ impl Log {
             sink(level, message);
         }
     }
+
+    /// A warning that a user must not miss: without a sink it is one line on stderr, unless the variable
+    /// `RUKH_NO_WARNINGS` is set to something other than 0.
+    pub(crate) fn warn_user(&self, message: &str) {
+        let silent = || std::env::var_os(SILENCE).is_some_and(|v| !v.is_empty() && v != "0");
+        if self.sink.is_some() {
+            self.write(Level::Warning, message);
+        } else if !silent() {
+            eprintln!("rukh: warning: {message}");
+        }
+    }
 }
 
 /// Threads and log, and the devices in use. Sessions keep their environment alive.
 pub(crate) struct Environment {
-    pub(crate) pool: Arc<Pool>,
+    pub(crate) pool: Pool,
     pub(crate) log: Log,
     /// The HIP providers of its sessions.
     providers: Mutex<Vec<Weak<Provider>>>,
@@ -56,8 +71,14 @@ pub(crate) struct Environment {
 impl Environment {
     /// `threads` counts the calling thread; 0 stands for as many as the process may use.
     pub(crate) fn new(threads: usize, log: Log) -> Self {
+        if let Some(value) = isa::unknown() {
+            log.warn_user(&format!(
+                "RUKH_CPU_ISA is \"{value}\", which is not known and limits nothing; known are {}",
+                isa::LEVELS.map(|(name, _)| name).join(", ")
+            ));
+        }
         Environment {
-            pool: Arc::new(Pool::new(thread_count(threads))),
+            pool: Pool::new(thread_count(threads)),
             log,
             providers: Mutex::default(),
             arenas: Mutex::default(),
@@ -69,6 +90,12 @@ impl Environment {
         let mut providers = self.providers.lock().unwrap_or_else(PoisonError::into_inner);
         providers.retain(|p| p.strong_count() > 0);
         providers.push(Arc::downgrade(provider));
+    }
+
+    /// The HIP providers of the sessions that live.
+    pub(super) fn providers(&self) -> Vec<Arc<Provider>> {
+        let providers = self.providers.lock().unwrap_or_else(PoisonError::into_inner);
+        providers.iter().filter_map(Weak::upgrade).collect()
     }
 
     /// Makes the arena of a device that its sessions can share.
@@ -99,9 +126,7 @@ impl Environment {
     pub(crate) fn device_memory(&self, device_id: usize) -> Vec<DeviceAllocator> {
         let arenas = self.arenas.lock().unwrap_or_else(PoisonError::into_inner);
         let mut all: Vec<DeviceAllocator> = arenas.get(&device_id).cloned().into_iter().collect();
-        let providers = self.providers.lock().unwrap_or_else(PoisonError::into_inner);
-        let live = providers.iter().filter_map(Weak::upgrade);
-        for provider in live.filter(|p| p.device().index as usize == device_id) {
+        for provider in self.providers().into_iter().filter(|p| p.device().index as usize == device_id) {
             if all.iter().all(|memory| !memory.is(provider.memory())) {
                 all.push(provider.memory().clone());
             }

@@ -2,6 +2,7 @@
 
 mod binding;
 mod control;
+mod device_profile;
 mod device_run;
 mod devices;
 mod environment;
@@ -48,7 +49,7 @@ use run::{Ending, RunContext};
 /// An opened model. Runs may go on in many threads at once.
 pub(crate) struct Session {
     environment: Arc<Environment>,
-    pool: Arc<Pool>,
+    pool: Pool,
     program: Program,
     inputs: Vec<Port>,
     outputs: Vec<Port>,
@@ -267,8 +268,9 @@ impl Session {
             ),
             _ => None,
         };
+        let pool = self.pool.until(options.cancel.clone());
         let cx = RunContext {
-            pool: &self.pool,
+            pool: &pool,
             cancel: options.cancel_flag(),
             recorder: self.recorder.as_ref(),
             log: &self.environment.log,

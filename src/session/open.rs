@@ -77,7 +77,7 @@ pub(super) fn open(
     options: &SessionOptions,
 ) -> Result<Session> {
     let pool = match options.threads {
-        Some(threads) => Arc::new(Pool::new(thread_count(threads))),
+        Some(threads) => Pool::new(thread_count(threads)),
         None => environment.pool.clone(),
     };
     let recorder = options.profiling.then(Recorder::new);
@@ -190,6 +190,21 @@ fn choose_provider(
         return Ok((None, "the CPU is preferred to hip".to_owned()));
     }
     let hip_options = HipOptions::parse(&options.providers[hip].1)?;
+    for remark in hip_options.remarks() {
+        environment.log.write(Level::Warning, &format!("provider \"hip\": {remark}"));
+    }
+    if options.external_allocator.is_some() && hip_options.has_external_allocator() {
+        fail!(
+            InvalidArgument,
+            "the functions of rukh_session_options_set_external_allocator and provider option \"gpu_external_alloc\" cannot be used together; give one of them"
+        );
+    }
+    if options.external_allocator.is_some() && hip_options.user_stream().is_some() {
+        fail!(
+            InvalidArgument,
+            "provider option \"user_compute_stream\" and an external allocator cannot be used together; give one of them"
+        );
+    }
     let external = match &options.external_allocator {
         Some(functions) => Some(*functions),
         // SAFETY: whoever sets the options says that these are such functions; the header demands it.
@@ -210,7 +225,7 @@ fn choose_provider(
         (None, true) => MemorySource::Shared(environment.device_arena(hip_options.device_id)?),
         (None, false) => MemorySource::Arena,
     };
-    let error = match Provider::open(&hip_options, source) {
+    let error = match Provider::open(&hip_options, source, &environment.providers()) {
         Ok(provider) => {
             environment.note_provider(&provider);
             return Ok((Some(provider), String::new()));
@@ -221,10 +236,16 @@ fn choose_provider(
     if options.fallback == Fallback::Error {
         fail!(
             Device,
-            "provider \"hip\": {error}, and option \"fallback\" is \"error\"; allow it with \"cpu\", or add the provider \"cpu\" alone"
+            "provider \"hip\": {error}, and option \"fallback\" is \"error\"; allow the CPU with \"cpu\""
         );
     }
-    environment.log.write(Level::Warning, &format!("provider \"hip\": {error}; the model runs on the CPU"));
+    if cpu.is_none() {
+        fail!(
+            Device,
+            "provider \"hip\": {error}. It is the only provider that was added; add \"cpu\" after it to run on the CPU where there is no GPU"
+        );
+    }
+    environment.log.warn_user(&format!("provider \"hip\": {error}; the model runs on the CPU"));
     Ok((None, error))
 }
 

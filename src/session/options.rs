@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use crate::error::{Result, fail};
+use crate::error::{Result, excerpt, fail};
 use crate::memory::device::external::ExternalFunctions;
 use crate::providers::hip::HipOptions;
 use crate::tensor::ElementType;
@@ -65,7 +65,12 @@ impl ProviderKind {
             None => {
                 let known: Vec<&str> =
                     PROVIDER_NAMES.iter().flat_map(|(_, names)| names.iter().copied()).collect();
-                fail!(InvalidArgument, "provider \"{name}\" is not known; known are {}", known.join(", "))
+                fail!(
+                    InvalidArgument,
+                    "provider \"{}\" is not known; known are {}",
+                    excerpt(name),
+                    known.join(", ")
+                )
             }
         }
     }
@@ -138,11 +143,12 @@ const DIMENSION_PREFIX: &str = "dim.";
 impl SessionOptions {
     /// Sets an option by name.
     pub(crate) fn set(&mut self, key: &str, value: &str) -> Result<()> {
+        let (given_key, given) = (excerpt(key), excerpt(value));
         if let Some(name) = key.strip_prefix(DIMENSION_PREFIX) {
             let Ok(size) = value.parse() else {
                 fail!(
                     InvalidArgument,
-                    "option \"{key}\": \"{value}\" is not allowed; allowed is a number from 0"
+                    "option \"{given_key}\": \"{given}\" is not allowed; allowed is a number from 0"
                 )
             };
             return self.set_dimension(name, size);
@@ -151,14 +157,14 @@ impl SessionOptions {
             let known: Vec<&str> = KEYS.iter().map(|(k, _)| *k).collect();
             fail!(
                 InvalidArgument,
-                "session option \"{key}\" is not known; known are {}, and {DIMENSION_PREFIX}NAME for a symbolic dimension",
+                "session option \"{given_key}\" is not known; known are {}, and {DIMENSION_PREFIX}NAME for a symbolic dimension",
                 known.join(", ")
             );
         };
         if self.set_known(key, value).is_none() {
             fail!(
                 InvalidArgument,
-                "session option \"{key}\": \"{value}\" is not allowed; allowed is {allowed}"
+                "session option \"{given_key}\": \"{given}\" is not allowed; allowed is {allowed}"
             );
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! What ran when, as a Chrome trace.
+//! What ran when, as a Chrome trace: the threads of the host, and a lane of its own for work on a device.
 
 use std::fmt::Write;
 use std::sync::{Mutex, PoisonError};
@@ -15,9 +15,22 @@ struct Event {
     /// The operator; empty for a whole run or for loading.
     op: String,
     category: &'static str,
-    thread: u64,
+    provider: &'static str,
+    /// The system's thread, or `DEVICE_LANE`.
+    lane: u64,
     start_ns: u64,
     duration_ns: u64,
+}
+
+/// The lane of work on a device; no thread has this number.
+const DEVICE_LANE: u64 = 1 << 40;
+
+/// When something took place, in nanoseconds since the recorder began.
+pub(super) struct Span<'a> {
+    pub(super) name: &'a str,
+    pub(super) op: &'a str,
+    pub(super) start_ns: u64,
+    pub(super) duration_ns: u64,
 }
 
 impl Recorder {
@@ -30,25 +43,34 @@ impl Recorder {
         u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// A node ran since `start`.
+    /// A node ran on the CPU since `start`.
     pub(super) fn step(&self, node: &str, op: &str, start: u64) {
-        self.add(node, op, "node", start);
+        self.add("node", "cpu", thread_number(), self.since(node, op, start));
+    }
+
+    /// The host gave a node's work to the device since `start`.
+    pub(super) fn launch(&self, node: &str, op: &str, start: u64) {
+        self.add("launch", "hip", thread_number(), self.since(node, op, start));
+    }
+
+    /// A node ran on the device.
+    pub(super) fn device(&self, span: Span<'_>) {
+        self.add("node", "hip", DEVICE_LANE, span);
     }
 
     /// Something else took place since `start`.
     pub(super) fn span(&self, name: &str, start: u64) {
-        self.add(name, "", "session", start);
+        self.add("session", "cpu", thread_number(), self.since(name, "", start));
     }
 
-    fn add(&self, name: &str, op: &str, category: &'static str, start_ns: u64) {
-        let event = Event {
-            name: name.to_owned(),
-            op: op.to_owned(),
-            category,
-            thread: thread_number(),
-            start_ns,
-            duration_ns: self.now().saturating_sub(start_ns),
-        };
+    fn since<'a>(&self, name: &'a str, op: &'a str, start_ns: u64) -> Span<'a> {
+        Span { name, op, start_ns, duration_ns: self.now().saturating_sub(start_ns) }
+    }
+
+    fn add(&self, category: &'static str, provider: &'static str, lane: u64, span: Span<'_>) {
+        let Span { name, op, start_ns, duration_ns } = span;
+        let (name, op) = (name.to_owned(), op.to_owned());
+        let event = Event { name, op, category, provider, lane, start_ns, duration_ns };
         self.events.lock().unwrap_or_else(PoisonError::into_inner).push(event);
     }
 
@@ -62,14 +84,22 @@ impl Recorder {
             // Writing to a string cannot fail.
             let _ = write!(
                 text,
-                "{comma}\n{{\"ph\":\"X\",\"cat\":\"{}\",\"pid\":{},\"tid\":{},\"ts\":{:.3},\"dur\":{:.3},\"name\":{},\"args\":{{\"op\":{},\"provider\":\"cpu\"}}}}",
+                "{comma}\n{{\"ph\":\"X\",\"cat\":\"{}\",\"pid\":{},\"tid\":{},\"ts\":{:.3},\"dur\":{:.3},\"name\":{},\"args\":{{\"op\":{},\"provider\":\"{}\"}}}}",
                 e.category,
                 std::process::id(),
-                e.thread,
+                e.lane,
                 e.start_ns as f64 / 1e3,
                 e.duration_ns as f64 / 1e3,
                 quote(&e.name),
-                quote(&e.op)
+                quote(&e.op),
+                e.provider
+            );
+        }
+        if events.iter().any(|e| e.lane == DEVICE_LANE) {
+            let _ = write!(
+                text,
+                ",\n{{\"ph\":\"M\",\"pid\":{},\"tid\":{DEVICE_LANE},\"name\":\"thread_name\",\"args\":{{\"name\":\"GPU\"}}}}",
+                std::process::id()
             );
         }
         text.push_str("\n]\n");
@@ -116,5 +146,13 @@ mod tests {
         assert!(json.starts_with('[') && json.trim_end().ends_with(']'));
         assert!(json.contains(r#""name":"a\"b\\c\u000a","args":{"op":"Conv""#), "{json}");
         assert_eq!(json.matches("\"ph\":\"X\"").count(), 2);
+        assert!(!json.contains("GPU"));
+        recorder.device(Span { name: "d", op: "Relu", start_ns: 1000, duration_ns: 2500 });
+        let json = recorder.json();
+        assert!(
+            json.contains(r#""ts":1.000,"dur":2.500,"name":"d","args":{"op":"Relu","provider":"hip"}"#),
+            "{json}"
+        );
+        assert!(json.contains(r#""args":{"name":"GPU"}"#), "{json}");
     }
 }

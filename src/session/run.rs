@@ -20,6 +20,7 @@ use crate::tensor::{Place, Shape, Tensor, TensorView, Value, ValueRef};
 use crate::threads::Pool;
 
 use super::control;
+use super::device_profile::DeviceTimes;
 use super::environment::Log;
 use super::output::{Output, check_bound};
 use super::profile::Recorder;
@@ -69,7 +70,8 @@ pub(super) fn run(
     }
     let mut device = program.device.as_ref().map(DevicePool::take).transpose()?;
     let mut memory = program.contexts.take();
-    let mut run = Run { cx, program, plan: &plan, inputs, memory: &mut memory, device: device.as_mut() };
+    let mut run =
+        Run { cx, program, plan: &plan, inputs, memory: &mut memory, device: device.as_mut(), times: None };
     let wait = matches!(ending, Ending::Ordered) && cx.stream.is_none() && !program.is_in_user_stream();
     let mut result = run.run(outputs, wait);
     if let (Some(pool), Some(mut device)) = (&program.device, device) {
@@ -124,6 +126,8 @@ pub(super) struct Run<'a, 'm> {
     pub(super) inputs: &'a [ValueRef<'a>],
     pub(super) memory: &'m mut RunMemory,
     pub(super) device: Option<&'m mut DeviceContext>,
+    /// When the run's work took place on the device, when it is recorded.
+    pub(super) times: Option<DeviceTimes>,
 }
 
 impl Run<'_, '_> {
@@ -140,6 +144,9 @@ impl Run<'_, '_> {
             }
             None => 0,
         };
+        if let (Some(recorder), Some(device)) = (self.cx.recorder, &self.device) {
+            self.times = Some(DeviceTimes::new(device.provider.device(), &device.stream, recorder)?);
+        }
         let deferred = self.set_spans(block, device_block, outputs)?;
         let mut done = 0..0;
         for (i, step) in self.program.steps.iter().enumerate() {
@@ -154,22 +161,31 @@ impl Run<'_, '_> {
                 fail!(Cancelled, "the run was cancelled before node \"{}\" ({})", step.node, step.op_name);
             }
             let start = self.cx.recorder.map(Recorder::now);
+            let on_device = matches!(&step.body, StepBody::Device(_) | StepBody::Copy(_));
+            if on_device && !matches!(&self.plan.steps[i], StepPlan::Skip) {
+                self.time_begins(&step.node, &step.op_name)?;
+            }
             match &self.plan.steps[i] {
                 StepPlan::Skip => continue,
                 StepPlan::Planned(planned) => {
                     self.settle().and_then(|()| self.planned_step(step, planned, block))
                 }
-                StepPlan::Device(planned) => self.device_step(step, planned, device_block),
+                StepPlan::Device(planned) => self.device_step(i, planned, device_block),
                 StepPlan::Copy(place) => self.copy_step(step, *place),
                 StepPlan::Dynamic => match &step.body {
-                    StepBody::Device(kernel) => self.dynamic_device_step(step, &**kernel),
+                    StepBody::Device(kernel) => self.dynamic_device_step(i, &**kernel),
                     StepBody::Copy(place) => self.dynamic_copy_step(step, *place),
                     _ => self.settle().and_then(|()| self.dynamic_step(step)),
                 },
             }
             .map_err(|e| e.at(step))?;
             if let (Some(recorder), Some(start)) = (self.cx.recorder, start) {
-                recorder.step(&step.node, &step.op_name, start);
+                if on_device {
+                    self.time_ends()?;
+                    recorder.launch(&step.node, &step.op_name, start);
+                } else {
+                    recorder.step(&step.node, &step.op_name, start);
+                }
             }
             for &value in &self.program.last_used[i] {
                 if let Some(slot) = self.memory.dynamic.get_mut(value as usize) {
@@ -177,9 +193,16 @@ impl Run<'_, '_> {
                 }
             }
         }
+        // A kernel that was cancelled left its outputs as they were.
+        if self.cx.cancel.load(Ordering::Relaxed) {
+            fail!(Cancelled, "the run was cancelled");
+        }
         self.copy_last(outputs)?;
         if let Some(device) = &mut self.device {
             device.finish(wait)?;
+            if let (Some(times), Some(recorder)) = (self.times.take(), self.cx.recorder) {
+                times.finish(recorder)?;
+            }
             if let Some(stream) = self.cx.stream {
                 device.order_before(stream)?;
             }

@@ -278,8 +278,7 @@ impl Core for Arena {
     }
 
     fn snapshot(&self) -> Snapshot {
-        let mut inner = self.lock();
-        inner.heap.trace.add(Action::Snapshot, 0, 0, None);
+        let inner = self.lock();
         Snapshot { segments: inner.heap.segments(), trace: inner.heap.trace.events() }
     }
 }

@@ -225,8 +225,7 @@ impl Core for Direct {
     }
 
     fn snapshot(&self) -> Snapshot {
-        let mut inner = self.lock();
-        inner.trace.add(Action::Snapshot, 0, 0, None);
+        let inner = self.lock();
         let segment = |(&address, live): (&u64, &Live)| {
             let block = BlockInfo {
                 address,

@@ -41,13 +41,12 @@ pub(crate) enum Action {
     SegmentAlloc,
     SegmentFree,
     Oom,
-    Snapshot,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Event {
     pub(crate) action: Action,
-    /// 0 for `Oom` and `Snapshot`.
+    /// 0 for `Oom`.
     pub(crate) address: u64,
     pub(crate) size: u64,
     pub(crate) stream: Option<u64>,
@@ -172,7 +171,6 @@ impl Action {
             Action::SegmentAlloc => "segment_alloc",
             Action::SegmentFree => "segment_free",
             Action::Oom => "oom",
-            Action::Snapshot => "snapshot",
         }
     }
 }

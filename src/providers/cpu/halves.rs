@@ -8,16 +8,17 @@ use rten_simd::{Isa, SimdOp};
 
 use crate::tensor::{bf16, f16};
 
+use super::isa::Dispatch;
 use super::simd::{Loop, widest};
 
 /// Rounds to nearest even; `from` and `to` are equally long.
 pub(super) fn narrow(from: &[f32], to: &mut [f16]) {
-    Narrow { from, to }.dispatch();
+    Narrow { from, to }.widest();
 }
 
 /// `from` and `to` are equally long.
 pub(super) fn widen(from: &[f16], to: &mut [f32]) {
-    Widen { from, to }.dispatch();
+    Widen { from, to }.widest();
 }
 
 /// Rounds to nearest even; `from` and `to` are equally long.

@@ -4,6 +4,8 @@ use crate::ops::OpError;
 use crate::ops::lookup::ENTRIES;
 use crate::tensor::{TensorView, TensorViewMut};
 
+#[cfg(target_arch = "x86_64")]
+use super::isa::has_beyond_avx512;
 use super::parallel::{GRAIN, split_mut};
 use super::{CpuKernel, Entry, Kernel, KernelContext, NodeContext};
 
@@ -12,7 +14,7 @@ pub(super) const KERNELS: &[Entry] = &[Entry::new("Lookup", build).domain("rukh"
 /// Writes the table's entry for each byte.
 pub(super) fn lookup(table: &[u8; ENTRIES], x: &[u8], y: &mut [u8]) {
     #[cfg(target_arch = "x86_64")]
-    if is_x86_feature_detected!("avx512vbmi") && is_x86_feature_detected!("avx512bw") {
+    if has_beyond_avx512!("avx512vbmi") {
         // SAFETY: the machine has these instructions.
         return unsafe { avx512::lookup(table, x, y) };
     }

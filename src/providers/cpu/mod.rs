@@ -12,6 +12,7 @@ mod dynamic_quantize;
 mod evaluate;
 mod fused;
 mod gemm;
+pub(crate) mod isa;
 mod kernel;
 mod lanes;
 mod language;

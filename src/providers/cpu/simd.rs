@@ -4,6 +4,7 @@
 //! [`widest`] is compiled once more for each instruction set that rten-simd knows, and the one the
 //! machine has is chosen when it runs.
 
+use super::isa::Dispatch;
 use rten_simd::ops::BitOps;
 use rten_simd::{Isa, SimdOp};
 
@@ -19,7 +20,7 @@ pub(super) trait Loop {
 /// for the oldest: what it computes is the same.
 #[cfg(not(debug_assertions))]
 pub(super) fn widest<L: Loop>(body: L) -> L::Output {
-    Vectorised(body).dispatch()
+    Vectorised(body).widest()
 }
 
 #[cfg(debug_assertions)]
@@ -101,5 +102,5 @@ pub(super) fn vector_len() -> usize {
             isa.f32().len()
         }
     }
-    Len.dispatch()
+    Len.widest()
 }

@@ -4,12 +4,12 @@ use std::marker::PhantomData;
 use std::ops::Range;
 
 use num_traits::{Float, One, Zero};
-use rten_simd::SimdOp;
 
 use crate::ops::OpError;
 use crate::ops::softmax::{Normalizer, Softmax};
 use crate::tensor::{TensorView, TensorViewMut, bf16, f16};
 
+use super::isa::Dispatch;
 use super::lanes::{Lanes, RUN};
 use super::map::Half;
 use super::number::dispatch;
@@ -46,7 +46,7 @@ impl Row for f32 {
         if let Some(x) = x {
             y.copy_from_slice(x);
         }
-        rten_vecmath::Softmax::new_mut(y).dispatch();
+        rten_vecmath::Softmax::new_mut(y).widest();
     }
 }
 
@@ -57,7 +57,7 @@ macro_rules! halves {
             fn softmax(x: Option<&[$ty]>, y: &mut [$ty]) {
                 with_scratch([y.len()], |[row]: [&mut [f32]; 1]| {
                     <$ty>::widen(x.unwrap_or(y), row);
-                    rten_vecmath::Softmax::new_mut(row).dispatch();
+                    rten_vecmath::Softmax::new_mut(row).widest();
                     <$ty>::narrow(row, y);
                 });
             }

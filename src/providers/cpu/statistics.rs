@@ -1,8 +1,9 @@
 //! Sums, moments and exponentials of runs of floats: what softmax and normalisations are made of.
 
-use rten_simd::{SimdOp, SimdUnaryOp};
+use rten_simd::SimdUnaryOp;
 use rten_vecmath::{Exp, MaxNum, Sum, SumSquare, SumSquareSub};
 
+use super::isa::Dispatch;
 use super::lanes::{Lanes, RUN};
 use super::simd::{Loop, widest};
 
@@ -29,16 +30,16 @@ impl Real for f32 {
         self as f64
     }
     fn sum(x: &[Self]) -> f64 {
-        Sum::new(x).dispatch() as f64
+        Sum::new(x).widest() as f64
     }
     fn sum_squares(x: &[Self]) -> f64 {
-        SumSquare::new(x).dispatch() as f64
+        SumSquare::new(x).widest() as f64
     }
     fn sum_squares_from(x: &[Self], mean: Self) -> f64 {
-        SumSquareSub::new(x, mean).dispatch() as f64
+        SumSquareSub::new(x, mean).widest() as f64
     }
     fn largest(x: &[Self]) -> Self {
-        MaxNum::new(x).dispatch()
+        MaxNum::new(x).widest()
     }
     fn exp_all(x: &mut [Self]) {
         Exp {}.map_mut(x);

@@ -72,7 +72,7 @@ impl<T: Element + Ordered> Kernel for TopKKernel<T> {
                 let (o, i) = (row / plan.inner, row % plan.inner);
                 let from = o * plan.length * plan.inner + i;
                 let at = |index: u64| &input[from + index as usize * plan.inner];
-                let top = self.select(at, plan.k, order);
+                let top = self.select(at, plan.k, order, &|| cx.pool.cancelled());
                 for (j, &index) in top.iter().enumerate() {
                     let to = (o * plan.k + j) * plan.inner + i;
                     if let Some(values) = values {
@@ -110,7 +110,13 @@ impl<T: Element + Ordered> Kernel for TopKKernel<T> {
 impl<T: Ordered> TopKKernel<T> {
     /// The indices of the first `k` elements of a row in the order wanted, within `order`, which has
     /// as many places as the row has elements.
-    fn select<'a, 'o>(&self, at: impl Fn(u64) -> &'a T, k: usize, order: &'o mut [u64]) -> &'o [u64]
+    fn select<'a, 'o>(
+        &self,
+        at: impl Fn(u64) -> &'a T,
+        k: usize,
+        order: &'o mut [u64],
+        cancelled: &dyn Fn() -> bool,
+    ) -> &'o [u64]
     where
         T: 'a,
     {
@@ -139,16 +145,44 @@ impl<T: Ordered> TopKKernel<T> {
         }
         let top = &mut order[..k];
         if self.op.sorted {
-            top.sort_unstable_by(by);
+            sort_in_pieces(top, &by, cancelled);
         }
         top
     }
+}
+
+/// Sorts; long ones piece by piece, so that a run can be cancelled in between. What is left is in any order then.
+fn sort_in_pieces(order: &mut [u64], by: &impl Fn(&u64, &u64) -> Ordering, cancelled: &dyn Fn() -> bool) {
+    const PIECE: usize = 1 << 18;
+    if order.len() <= PIECE {
+        return order.sort_unstable_by(by);
+    }
+    if cancelled() {
+        return;
+    }
+    let middle = order.len() / 2;
+    order.select_nth_unstable_by(middle, by);
+    let (low, high) = order.split_at_mut(middle);
+    sort_in_pieces(low, by, cancelled);
+    sort_in_pieces(high, by, cancelled);
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::testing::{elements, run, t};
     use crate::graph::Attribute;
+
+    /// A row that is sorted in pieces is sorted as one that is not.
+    #[test]
+    fn long_rows() {
+        let mut order: Vec<u64> = (0..700_000).collect();
+        let key = |i: &u64| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 44;
+        super::sort_in_pieces(&mut order, &|a, b| key(a).cmp(&key(b)).then(a.cmp(b)), &|| false);
+        assert!(order.windows(2).all(|w| (key(&w[0]), w[0]) < (key(&w[1]), w[1])));
+        let before = order.clone();
+        super::sort_in_pieces(&mut order, &|a, b| b.cmp(a), &|| true);
+        assert_eq!(order, before);
+    }
 
     #[test]
     fn orders_and_ties() {

@@ -207,6 +207,7 @@ impl SimdUnaryOp<f32> for RoughGelu {
 
 #[cfg(test)]
 mod tests {
+    use super::super::isa::Dispatch;
     use super::*;
 
     /// Steps between two neighbouring floats, measured at `want`.
@@ -262,7 +263,7 @@ mod tests {
             let scores: Vec<f32> = (0..count).map(|i| ((i * 37) % 101) as f32 * -0.4 + 7.0).collect();
             let want: Vec<f64> = scores.iter().map(|&x| (f64::from(x) - 7.0).exp()).collect();
             let mut got = scores.clone();
-            let sum = Exponentials { scores: &mut got, largest: 7.0 }.dispatch();
+            let sum = Exponentials { scores: &mut got, largest: 7.0 }.widest();
             for (got, want) in got.iter().zip(&want) {
                 assert!((f64::from(*got) - want).abs() <= 3e-7 * want, "{count}: {got} {want}");
             }
@@ -270,7 +271,7 @@ mod tests {
             assert!((f64::from(sum) - want).abs() <= 1e-6 * want, "{count}: {sum} {want}");
         }
         let mut special = [f32::NEG_INFINITY, f32::NAN, -1000.0, 0.0];
-        let sum = Exponentials { scores: &mut special, largest: 0.0 }.dispatch();
+        let sum = Exponentials { scores: &mut special, largest: 0.0 }.widest();
         assert!(sum.is_nan() && special[0] == 0.0 && special[1].is_nan() && special[2] == 0.0);
         assert_eq!(special[3], 1.0);
     }

@@ -10,7 +10,10 @@ use super::graphs::Graphs;
 use super::provider::MemoryStream;
 use super::{DeviceBuffer, Provider};
 
-/// A stream, the block of planned values, the error word. One run uses it at a time.
+/// Error words of a context: each step reports into its own, as far as there are so many.
+const ERROR_WORDS: usize = 256;
+
+/// A stream, the block of planned values, the error words. One run uses it at a time.
 pub(crate) struct DeviceContext {
     pub(crate) provider: Arc<Provider>,
     pub(crate) stream: Arc<MemoryStream>,
@@ -19,6 +22,8 @@ pub(crate) struct DeviceContext {
     /// The block on the host's side, pinned, so that copies between the two go without the host.
     host_block: Option<DeviceBuffer>,
     errors: DeviceBuffer,
+    /// What errors call each step of the program: its node and operator. Empty for steps that run elsewhere.
+    steps: Arc<[String]>,
     /// Parameters of the launches being submitted.
     pub(crate) params: Vec<u8>,
     /// Work that was recorded.
@@ -27,7 +32,7 @@ pub(crate) struct DeviceContext {
     pending: bool,
     /// Whether the stream was given work that nobody has waited for.
     queued: bool,
-    /// Whether the error word may have been set.
+    /// Whether an error word may have been set.
     pub(crate) may_have_errors: bool,
     /// Orders streams; each use marks it anew.
     mark: Event,
@@ -44,7 +49,8 @@ struct CopyStreams {
 }
 
 impl DeviceContext {
-    pub(crate) fn new(provider: &Arc<Provider>) -> Result<Self> {
+    /// For runs of a program with these steps.
+    pub(crate) fn new(provider: &Arc<Provider>, steps: Arc<[String]>) -> Result<Self> {
         let stream = provider.stream()?;
         let device = provider.device();
         let copies = if provider.copies_apart() {
@@ -52,9 +58,9 @@ impl DeviceContext {
         } else {
             None
         };
-        let errors = provider.allocate(size_of::<u32>(), &stream)?;
-        // SAFETY: the word was just made, and stays with this context.
-        unsafe { stream.set_bytes(errors.address(), 0, size_of::<u32>())? };
+        let errors = provider.allocate(size_of::<[u32; ERROR_WORDS]>(), &stream)?;
+        // SAFETY: the words were just made, and stay with this context.
+        unsafe { stream.set_bytes(errors.address(), 0, size_of::<[u32; ERROR_WORDS]>())? };
         Ok(DeviceContext {
             provider: provider.clone(),
             stream,
@@ -62,6 +68,7 @@ impl DeviceContext {
             block: None,
             host_block: None,
             errors,
+            steps,
             params: Vec::new(),
             graphs: Graphs::default(),
             pending: false,
@@ -97,9 +104,9 @@ impl DeviceContext {
         Some(std::ptr::with_exposed_provenance_mut(address as usize))
     }
 
-    /// The address of the error word.
-    pub(crate) fn errors(&self) -> u64 {
-        self.errors.address()
+    /// The address of the word that step `at` of the program reports errors in.
+    pub(crate) fn errors(&self, at: usize) -> u64 {
+        self.errors.address() + (at % ERROR_WORDS * size_of::<u32>()) as u64
     }
 
     /// Begins a run: keeps what its queued work will use, and orders it after what `stream` was given.
@@ -206,23 +213,24 @@ impl DeviceContext {
         if !wait && !self.pending {
             return Ok(());
         }
-        let mut word = 0u32;
+        let mut words = [0u32; ERROR_WORDS];
         if self.may_have_errors {
-            let errors = self.errors();
-            // SAFETY: the word outlives the copy, which is waited for right below.
-            unsafe { self.copy_to_host((&raw mut word).cast(), errors, size_of::<u32>())? };
+            let errors = self.errors(0);
+            // SAFETY: the words outlive the copy, which is waited for right below.
+            unsafe { self.copy_to_host((&raw mut words).cast(), errors, size_of_val(&words))? };
         }
         self.settle()?;
         if wait {
             self.wait()?;
         }
-        if word == 0 {
-            return Ok(());
-        }
+        let Some(slot) = words.iter().position(|&word| word != 0) else { return Ok(()) };
         self.may_have_errors = false;
         // SAFETY: as in `new`.
-        unsafe { self.stream.set_bytes(self.errors(), 0, size_of::<u32>())? };
-        Err(Error::new(Status::InvalidData, meaning(word)))
+        unsafe { self.stream.set_bytes(self.errors(0), 0, size_of_val(&words))? };
+        let steps = self.steps.iter().skip(slot).step_by(ERROR_WORDS).filter(|step| !step.is_empty());
+        let steps: Vec<&str> = steps.map(String::as_str).collect();
+        let place = if steps.is_empty() { String::new() } else { format!("{}: ", steps.join(" or ")) };
+        Err(Error::new(Status::InvalidData, format!("{place}{}", meaning(words[slot]))))
     }
 
     /// Waits for everything that the stream was given.

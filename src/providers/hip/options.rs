@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::error::{Error, Result, fail};
+use crate::error::{Error, Result, excerpt, fail};
 use crate::memory::device::config::{ArenaConfig, ExtendStrategy};
 use crate::memory::device::external::parse_address;
 
@@ -123,11 +123,13 @@ impl HipOptions {
     }
 
     fn set(&mut self, key: &str, value: &str) -> Result<()> {
+        let given = excerpt(value);
         let Some((_, allowed)) = KEYS.iter().find(|(k, _)| *k == key) else {
             let known: Vec<&str> = KEYS.iter().map(|(k, _)| *k).collect();
             fail!(
                 InvalidArgument,
-                "Unknown provider option: \"{key}\". The hip provider has {}",
+                "Unknown provider option: \"{}\". The hip provider has {}",
+                excerpt(key),
                 known.join(", ")
             );
         };
@@ -135,7 +137,7 @@ impl HipOptions {
             Some(()) => Ok(()),
             None => fail!(
                 InvalidArgument,
-                "Failed to parse provider option \"{key}\": \"{value}\" is not allowed; allowed is {allowed}"
+                "Failed to parse provider option \"{key}\": \"{given}\" is not allowed; allowed is {allowed}"
             ),
         }
     }
@@ -214,6 +216,26 @@ impl HipOptions {
         Ok(())
     }
 
+    /// What was set and has no effect, for the log.
+    pub(crate) fn remarks(&self) -> Vec<String> {
+        let mut remarks = Vec::new();
+        if self.tuning.tune && !self.tuning.enable {
+            remarks
+                .push("tunable_op_tuning_enable is 1 and has no effect: tunable_op_enable is 0".to_owned());
+        }
+        for name in FP16_VARIABLES {
+            if let Ok(value) = std::env::var(name)
+                && !matches!(value.as_str(), "" | "0" | "1")
+            {
+                let value = excerpt(&value);
+                remarks.push(format!(
+                    "environment variable {name} is \"{value}\" and has no effect; allowed are 0 and 1"
+                ));
+            }
+        }
+        remarks
+    }
+
     /// Every key with its value, as `parse` takes them.
     pub(crate) fn entries(&self) -> BTreeMap<String, String> {
         let limit = if self.gpu_mem_limit == u64::MAX { usize::MAX as u64 } else { self.gpu_mem_limit };
@@ -273,10 +295,10 @@ impl HipOptions {
 
 /// Whether the environment asks for half precision where no option says what to do.
 pub(crate) fn wants_fp16() -> bool {
-    ["RUKH_FP16_ENABLE", "ORT_MIGRAPHX_FP16_ENABLE"]
-        .iter()
-        .any(|name| std::env::var(name).as_deref() == Ok("1"))
+    FP16_VARIABLES.iter().any(|name| std::env::var(name).as_deref() == Ok("1"))
 }
+
+const FP16_VARIABLES: [&str; 2] = ["RUKH_FP16_ENABLE", "ORT_MIGRAPHX_FP16_ENABLE"];
 
 /// Whether arenas keep memory. `RUKH_NO_MEMORY_CACHING=1` in the environment switches that off.
 pub(super) fn caching() -> bool {

@@ -19,13 +19,15 @@ use super::gemm::Unit;
 use super::options::HipOptions;
 use super::tuning::Tuner;
 
+/// Kernels on a device, by family; loaded when a plan first needs them.
+pub(crate) type Modules = Mutex<HashMap<&'static str, Module>>;
+
 /// A device that runs nodes.
 pub(crate) struct Provider {
     device: Arc<Device>,
     /// Which embedded machine code the device runs.
     target: &'static str,
-    /// By family; loaded when a plan first needs it.
-    modules: Mutex<HashMap<&'static str, Module>>,
+    modules: Arc<Modules>,
     memory: DeviceAllocator,
     /// Pinned memory of the host.
     pinned: DeviceAllocator,
@@ -181,8 +183,12 @@ impl Drop for Provider {
 
 impl Provider {
     /// Opens the device that the options name. The error says, for each platform, why it has none.
-    /// `source` is where its memory comes from.
-    pub(crate) fn open(options: &HipOptions, source: MemorySource) -> Result<Arc<Self>> {
+    /// `source` is where its memory comes from. Kernels that one of `siblings` loaded on the device are shared.
+    pub(crate) fn open(
+        options: &HipOptions,
+        source: MemorySource,
+        siblings: &[Arc<Provider>],
+    ) -> Result<Arc<Self>> {
         let device_id = options.device_id;
         let runtime = find_device(device_id)?;
         let target = code::target_for(runtime.platform, &runtime.devices()[device_id])
@@ -207,10 +213,12 @@ impl Provider {
         let user_stream = options.user_stream().map(|s| Stream::of_user(&device, s)).transpose()?;
         let user_stream = user_stream.map(|s| MemoryStream::new(s, [&memory, &pinned]));
         let tuner = Tuner::new(options.tuning(), &device, target);
+        let sibling = siblings.iter().find(|provider| Arc::ptr_eq(&provider.device, &device));
+        let modules = sibling.map_or_else(Arc::default, |provider| provider.modules.clone());
         Ok(Arc::new(Provider {
             device,
             target,
-            modules: Mutex::default(),
+            modules,
             memory,
             pinned,
             uploads,

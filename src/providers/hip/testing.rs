@@ -119,7 +119,7 @@ pub(super) fn provider(options: &[(&str, &str)]) -> Option<Arc<Provider>> {
     }
     let entries = options.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
     let options = HipOptions::parse(&entries).expect("options");
-    Some(Provider::open(&options, MemorySource::Arena).expect("a provider"))
+    Some(Provider::open(&options, MemorySource::Arena, &[]).expect("a provider"))
 }
 
 /// Runs a node on a provider and on the CPU.
@@ -182,7 +182,7 @@ fn on_device(
         .iter()
         .map(|t| t.map(|t| provider.upload(bytes(t))).transpose())
         .collect::<Result<Vec<Option<DeviceBuffer>>, _>>()?;
-    let mut context = DeviceContext::new(provider)?;
+    let mut context = DeviceContext::new(provider, Arc::default())?;
     let stream = context.stream.clone();
     let made =
         like.iter().map(|t| provider.allocate(bytes(t).len(), &stream)).collect::<Result<Vec<_>, _>>()?;
@@ -191,7 +191,7 @@ fn on_device(
         inputs: &uploaded.iter().map(|b| b.as_ref().map_or(0, DeviceBuffer::address)).collect::<Vec<_>>(),
         outputs: &made.iter().map(|b| b.address()).collect::<Vec<_>>(),
         scratch: scratch.address(),
-        errors: context.errors(),
+        errors: context.errors(0),
     };
     context.may_have_errors = launches.reports_errors;
     context.before_work().map_err(crate::error::Error::from)?;

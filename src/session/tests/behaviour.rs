@@ -227,22 +227,27 @@ fn dimensions_can_be_fixed() {
 }
 
 #[test]
-fn without_a_gpu_nodes_fall_back_or_are_refused() {
+fn without_a_gpu_the_list_of_providers_decides() {
     let gpu = crate::providers::hip::missing().is_none();
     let model = relu_chain().bytes();
-    let mut options = SessionOptions::default();
-    options.add_provider("ROCMExecutionProvider", Default::default()).unwrap();
-    let session = Session::open(environment(), Source::Bytes(&model), &options).unwrap();
+    let open = |options: &SessionOptions| Session::open(environment(), Source::Bytes(&model), options);
+    let mut alone = SessionOptions::default();
+    alone.add_provider("ROCMExecutionProvider", Default::default()).unwrap();
+    let mut with_cpu = alone.clone();
+    with_cpu.add_provider("cpu", Default::default()).unwrap();
+    let session = open(&with_cpu).unwrap();
     let (provider, reason) = if gpu { ("hip", "") } else { ("cpu", "no HIP device") };
     assert!(session.placement().iter().all(|row| row.provider == provider && row.reason.contains(reason)));
-    options.set("fallback", "error").unwrap();
-    if gpu {
-        assert!(Session::open(environment(), Source::Bytes(&model), &options).is_ok());
-        return;
+    with_cpu.set("fallback", "error").unwrap();
+    for options in [&alone, &with_cpu] {
+        match open(options) {
+            Ok(_) => assert!(gpu),
+            Err(error) => {
+                assert_eq!((error.status, gpu), (Status::Device, false));
+                assert!(error.message.contains("no HIP device"), "{error}");
+            }
+        }
     }
-    let error = Session::open(environment(), Source::Bytes(&model), &options).err().unwrap();
-    assert_eq!(error.status, Status::Device);
-    assert!(error.message.contains("no HIP device"), "{error}");
 }
 
 /// Broadcasting leaves no choice but the shape [3], whatever the value; the kernel needs it nevertheless.
@@ -289,4 +294,26 @@ fn integers_wrap_while_a_model_is_opened() {
         let out = run(&open(&model).unwrap(), &[]).unwrap();
         assert_eq!(elements::<i64>(&out[0]), [want], "{op}");
     }
+}
+
+/// The only node of the model is running when the run is cancelled.
+#[test]
+fn a_run_is_cancelled_inside_a_node() {
+    let model = ModelBuilder::new()
+        .input("a", F32, &["n", "n"])
+        .input("b", F32, &["n", "n"])
+        .node("MatMul", &["a", "b"], &["y"])
+        .output("y");
+    let session = open(&model).unwrap();
+    let n = 3000;
+    let a = Value::Tensor(Tensor::zeros(F32, &[n, n]).unwrap());
+    let options = RunOptions::cancellable();
+    let result = std::thread::scope(|scope| {
+        let run = scope.spawn(|| session.run(&options, &[(0, a.clone()), (1, a.clone())], &[0]));
+        std::thread::sleep(std::time::Duration::from_millis(30));
+        options.cancel_flag().store(true, Ordering::Relaxed);
+        run.join().unwrap()
+    });
+    assert_eq!(result.err().map(|e| e.status), Some(Status::Cancelled));
+    assert!(session.run(&RunOptions::default(), &[(0, a.clone()), (1, a)], &[0]).is_ok());
 }

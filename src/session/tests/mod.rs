@@ -2,6 +2,7 @@
 
 mod behaviour;
 mod caches;
+mod unknown_shapes;
 mod woven;
 mod wrong_inputs;
 mod wrong_models;

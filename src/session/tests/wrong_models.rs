@@ -251,3 +251,62 @@ fn wrong_files() {
     assert_eq!(directory.err().map(|e| e.status), Some(Status::Io));
     std::fs::remove_dir_all(folder).unwrap();
 }
+
+/// Functions that expand into more nodes than memory holds, and subgraphs beyond what a decoder takes.
+#[test]
+fn models_that_grow() {
+    let mut model = ModelBuilder::new().input("x", F32, &["2"]).node("my.F0", &["x"], &["y"]).output("y");
+    for i in 0..64 {
+        let next = format!("my.F{}", i + 1);
+        let call = |from: &str, to: &str| node(&next, &[], &[from], &[to]);
+        let nodes = match i {
+            63 => vec![node("Relu", &[], &["v"], &["w"])],
+            _ => vec![call("v", "u"), call("u", "w")],
+        };
+        model = model.function(&format!("F{i}"), nodes);
+    }
+    let parts = ["expand into", "at most 1048576 are allowed"];
+    refuse("doubling functions", &model.bytes(), Status::InvalidModel, &parts);
+
+    let mut inner = ModelBuilder::new().node("Relu", &["x"], &["z"]).output("z");
+    for _ in 0..60 {
+        let branch = [graph_attribute("then_branch", body(inner))];
+        inner = ModelBuilder::new().node_with("If", &branch, &["c"], &["z"]).output("z");
+    }
+    let deep = ModelBuilder::new()
+        .input("x", F32, &["2"])
+        .input("c", Bool, &[])
+        .node_with("If", &[graph_attribute("then_branch", body(inner))], &["c"], &["y"])
+        .output("y");
+    refuse(
+        "nested subgraphs",
+        &deep.bytes(),
+        Status::InvalidModel,
+        &["subgraphs inside subgraphs", "about 30"],
+    );
+}
+
+/// A model and its weights in a content-addressed cache: both paths are links into another folder.
+#[test]
+fn a_cache_of_links() {
+    let folder = std::env::temp_dir().join(format!("rukh-cache-{}", std::process::id()));
+    let (blobs, snapshot) = (folder.join("blobs"), folder.join("snapshots/1/onnx"));
+    std::fs::create_dir_all(&blobs).unwrap();
+    std::fs::create_dir_all(&snapshot).unwrap();
+    std::fs::write(blobs.join("b2"), [0u8; 24]).unwrap();
+    std::fs::write(folder.join("outside.bin"), [0u8; 24]).unwrap();
+    let link = |from: &str, to: &str| std::os::unix::fs::symlink(from, snapshot.join(to)).unwrap();
+    link("../../../blobs/b1", "model.onnx");
+    link("../../../blobs/b2", "model.onnx_data");
+    link("../../../outside.bin", "escape");
+    for (location, opens) in [("model.onnx_data", true), ("b2", true), ("escape", false)] {
+        let model = one("Add", &["x", "w"]).initializer(external("w", location));
+        std::fs::write(blobs.join("b1"), model.bytes()).unwrap();
+        let path = snapshot.join("model.onnx");
+        let result = Session::open(environment(), Source::Path(&path), &SessionOptions::default());
+        let error = result.err().map(|e| e.message).unwrap_or_default();
+        assert_eq!(error.is_empty(), opens, "{location}: {error}");
+        assert!(opens || error.contains("outside the model's folder"), "{error}");
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}

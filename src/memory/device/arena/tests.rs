@@ -345,7 +345,6 @@ fn history_and_peaks() {
         "FreeRequested 768 Some(5)",
         "FreeCompleted 768 Some(5)",
         "SegmentFree 768 None",
-        "Snapshot 0 None",
     ];
     assert_eq!(actions, expected);
     assert!(

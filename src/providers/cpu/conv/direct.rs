@@ -18,14 +18,13 @@ mod vector;
 mod winograd;
 mod words;
 
-use rten_simd::SimdOp;
-
 use crate::ops::OpError;
 use crate::ops::conv::Conv;
 use crate::tensor::{Tensor, TensorView, TensorViewMut};
 use crate::threads::Pool;
 
 use super::super::gemm::Left;
+use super::super::isa::Dispatch;
 use super::super::parallel::Parts;
 use super::super::scratch::with_scratch;
 use super::super::{Argument, Kernel, KernelContext, Prepared};
@@ -162,7 +161,7 @@ impl Kernel for DirectConv {
                             room,
                             finish,
                         };
-                        work.dispatch();
+                        work.widest();
                     });
                 });
             }
@@ -176,7 +175,7 @@ impl Kernel for DirectConv {
                     let grain = GRAIN.div_ceil(4 * channels.max(1) * panels.rows());
                     cx.pool.split(rows.div_ceil(panels.rows()), grain, |part| {
                         let rows = part.start * panels.rows()..(part.end * panels.rows()).min(rows);
-                        Vector { panels: panels.from(0, rows.start), x: room, rows, finish }.dispatch();
+                        Vector { panels: panels.from(0, rows.start), x: room, rows, finish }.widest();
                     });
                 }
             }

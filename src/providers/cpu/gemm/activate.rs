@@ -1,11 +1,12 @@
 //! Activation functions over a row of floats.
 
 use num_traits::Float;
-use rten_simd::{SimdOp, SimdUnaryOp};
+use rten_simd::SimdUnaryOp;
 
 use crate::ops::activation::Activation;
 use crate::ops::unary::Unary;
 
+use super::super::isa::Dispatch;
 use super::super::unary::function;
 use super::super::vector;
 
@@ -68,7 +69,7 @@ impl Activate for f32 {
     }
 
     fn exponentials(scores: &mut [f32], largest: f32) -> f32 {
-        vector::Exponentials { scores, largest }.dispatch()
+        vector::Exponentials { scores, largest }.widest()
     }
 
     fn sigmoid(values: &mut [f32]) {

@@ -8,6 +8,7 @@ use rten_tensor::NdTensorView;
 
 use crate::threads::Pool;
 
+use super::super::isa::{self, Level};
 use super::super::parallel::Parts;
 use super::super::scratch::with_scratch;
 use super::super::simd::{Loop, widest};
@@ -76,11 +77,17 @@ pub(in crate::providers::cpu) fn multiply_bytes<S: Accumulate>(
             &ByteSums::new(out, m, n),
         );
     }
-    if k > LONGEST || EXECUTOR.with(Executor::may_saturate) {
+    if k > LONGEST || saturates() {
         let (a, b) = (Floats { bytes: a, left: true }, Floats { bytes: b, left: false });
         return multiply_exact(pool, sizes, &a, &b, out);
     }
     multiply_integers(pool, sizes, a, b, out);
+}
+
+/// Whether the crate's products may saturate here: they do where the processor multiplies bytes in pairs of 16 bits,
+/// as AVX2 does.
+fn saturates() -> bool {
+    (cfg!(target_arch = "x86_64") && isa::limit() < Level::Native) || EXECUTOR.with(Executor::may_saturate)
 }
 
 fn multiply_integers<S: Accumulate>(
@@ -98,7 +105,7 @@ fn multiply_integers<S: Accumulate>(
     let out = Parts::new(out);
     let work = rows * columns * k.max(1);
     pool.split(batch * row_tiles * column_tiles, GRAIN.div_ceil(work), |range| {
-        for tile in range {
+        for tile in range.take_while(|_| !pool.cancelled()) {
             let (j, rest) = (tile % column_tiles * columns, tile / column_tiles);
             let (i, t) = (rest % row_tiles * rows, rest / row_tiles);
             let (rows, columns) = (i..(i + rows).min(m), j..(j + columns).min(n));
@@ -369,7 +376,11 @@ mod tests {
             let want: Vec<i64> = (0..m * n).map(|i| sum(i / n, i % n)).collect();
             let (mut ints, mut floats, mut wide) =
                 (vec![7i32; m * n], vec![7i32; m * n], vec![7.0f64; m * n]);
-            multiply_integers(&pool, (1, m, n, k), &a, &b, &mut ints);
+            match saturates() {
+                // What the library never does here.
+                true => multiply_bytes(&pool, (1, m, n, k), &a, &b, &mut ints),
+                false => multiply_integers(&pool, (1, m, n, k), &a, &b, &mut ints),
+            }
             multiply_bytes(&pool, (1, m, n, k), &a, &b, &mut wide);
             let (a, b) = (Floats { bytes: &a, left: true }, Floats { bytes: &b, left: false });
             multiply_exact(&pool, (1, m, n, k), &a, &b, &mut floats);

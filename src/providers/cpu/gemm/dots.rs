@@ -106,7 +106,7 @@ pub(in crate::providers::cpu) fn multiply_dots(
     let (row_tiles, column_tiles) = (m.div_ceil(rows), n.div_ceil(columns));
     let work = rows * columns * k.max(1);
     pool.split(batch * row_tiles * column_tiles, GRAIN.div_ceil(work), |range| {
-        for tile in range {
+        for tile in range.take_while(|_| !pool.cancelled()) {
             let (j, rest) = (tile % column_tiles * columns, tile / column_tiles);
             let (i, batch) = (rest % row_tiles * rows, rest / row_tiles);
             let tile = Tile { batch, rows: i..(i + rows).min(m), columns: j..(j + columns).min(n), k };

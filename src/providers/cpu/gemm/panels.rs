@@ -9,6 +9,7 @@ use std::ops::Range;
 use rten_simd::ops::{BitOps, NumOps};
 use rten_simd::{Isa, SimdOp};
 
+use super::super::isa::Dispatch;
 use super::super::simd::{Loop, vector_len, widest};
 use super::super::weights::Weights;
 use super::Matrix;
@@ -179,7 +180,7 @@ pub(super) fn product(
     }
     let last = (rows - 1) * a.row_stride + (depth - 1) * a.column_stride;
     assert!(last < a.data.len(), "the left operand has {rows} × {depth} elements");
-    Blocks { out, extent, a, b, add, backwards }.dispatch();
+    Blocks { out, extent, a, b, add, backwards }.widest();
 }
 
 struct Blocks<'a> {

@@ -43,7 +43,7 @@ pub(super) fn split<C: Compute>(
     let (row_tiles, column_tiles) = (m.div_ceil(rows), n.div_ceil(columns));
     let work = rows.min(m) * columns.min(n) * k.max(1);
     pool.split(batch * row_tiles * column_tiles, GRAIN.div_ceil(work), |range| {
-        for tile in range {
+        for tile in range.take_while(|_| !pool.cancelled()) {
             let (j, rest) = (tile % column_tiles * columns, tile / column_tiles);
             let (i, batch) = (rest % row_tiles * rows, rest / row_tiles);
             body(batch, i..(i + rows).min(m), j..(j + columns).min(n));

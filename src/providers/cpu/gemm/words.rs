@@ -4,6 +4,9 @@
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
 
+#[cfg(target_arch = "x86_64")]
+use crate::providers::cpu::isa::has_beyond_avx512;
+
 /// What a word holds. The functions ask for a processor for which `available` is true.
 pub(in crate::providers::cpu) trait Word: Send + Sync + 'static {
     /// Numbers in a word.
@@ -141,10 +144,7 @@ macro_rules! word {
             const COUNT: usize = $count;
 
             fn available() -> bool {
-                is_x86_feature_detected!("avx512bw")
-                    && is_x86_feature_detected!("avx512dq")
-                    && is_x86_feature_detected!("avx512vl")
-                    && is_x86_feature_detected!($feature)
+                has_beyond_avx512!($feature)
             }
 
             #[target_feature(enable = "avx512f,avx512bw")]

@@ -7,6 +7,7 @@
 use rten_simd::ops::{BitOps, IntOps, NumOps, ToFloat};
 use rten_simd::{Isa, SimdOp};
 
+use super::super::isa::Dispatch;
 use crate::ops::weight_only::MatMulNBits;
 
 /// Words of 32 bits that are unpacked side by side: a run.
@@ -52,9 +53,9 @@ impl PackedRow<'_> {
     /// The scalar products with the first `R` of rows that were arranged.
     pub(super) fn dots<const R: usize>(&self, rows: &[f32]) -> [f32; R] {
         match self.op.bits {
-            2 => Dots::<R, 2> { row: self, rows }.dispatch(),
-            4 => Dots::<R, 4> { row: self, rows }.dispatch(),
-            _ => Dots::<R, 8> { row: self, rows }.dispatch(),
+            2 => Dots::<R, 2> { row: self, rows }.widest(),
+            4 => Dots::<R, 4> { row: self, rows }.widest(),
+            _ => Dots::<R, 8> { row: self, rows }.widest(),
         }
     }
 }

@@ -2,12 +2,11 @@
 
 use std::ops::Range;
 
-use rten_simd::SimdOp;
-
 use crate::ops::weight_only::MatMulNBits;
 use crate::tensor::{TensorView, bf16, f16};
 
 use super::super::gemm::Store;
+use super::super::isa::Dispatch;
 use super::super::simd::{Loop, widest};
 use super::columns::{UnpackWords, Words};
 use super::dots::PackedRow;
@@ -161,9 +160,9 @@ impl<T: Store<Compute = f32>> Weights for NBits<'_, T> {
         };
         let panel = Words { op: &self.op, data: self.data, blocks: &blocks, rows, depths, width, out };
         match self.op.bits {
-            2 => UnpackWords::<2, _>(panel).dispatch(),
-            4 => UnpackWords::<4, _>(panel).dispatch(),
-            _ => UnpackWords::<8, _>(panel).dispatch(),
+            2 => UnpackWords::<2, _>(panel).widest(),
+            4 => UnpackWords::<4, _>(panel).widest(),
+            _ => UnpackWords::<8, _>(panel).widest(),
         }
     }
 }

@@ -4,8 +4,6 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use rten_simd::SimdOp;
-
 use crate::ops::OpError;
 use crate::ops::activation::Activation;
 use crate::ops::conv::Conv;
@@ -14,6 +12,7 @@ use crate::tensor::{Tensor, TensorView, TensorViewMut};
 use crate::threads::Pool;
 
 use super::super::super::gemm::{InMemory, Matrix, Offsets, Product, multiply};
+use super::super::super::isa::Dispatch;
 use super::super::super::parallel::{GRAIN, Parts, threads_of_image};
 use super::super::super::scratch::with_scratch;
 use super::super::super::simd::vector_len;
@@ -236,7 +235,7 @@ impl Conv3x3 {
         pool.split(self.channels, grain, |channels| {
             with_scratch([of_inputs], |[room]: [&mut [f32]; 1]| {
                 let step = self.channels * count;
-                Inputs { tiling, image, channel, channels, numbers: &parts, step, room }.dispatch();
+                Inputs { tiling, image, channel, channels, numbers: &parts, step, room }.widest();
             });
         });
         // The sums over channels, for each number.
@@ -255,7 +254,7 @@ impl Conv3x3 {
         pool.split(self.outputs, grain, |rows| {
             with_scratch([of_outputs], |[room]: [&mut [f32]; 1]| {
                 let step = self.outputs * count;
-                Outputs { tiling, sums, step, first: 0, rows, finish, room }.dispatch();
+                Outputs { tiling, sums, step, first: 0, rows, finish, room }.widest();
             });
         });
     }
@@ -280,7 +279,7 @@ impl Conv3x3 {
                 step: of_numbers,
                 room: &mut *room,
             };
-            inputs.dispatch();
+            inputs.widest();
             for first in (0..self.outputs).step_by(each) {
                 let rows = first..(first + each).min(self.outputs);
                 let out = Parts::new(&mut *sums);
@@ -296,9 +295,9 @@ impl Conv3x3 {
                         finish: Finish { start: i * step, ..plain },
                         room: &mut *column,
                     };
-                    product.dispatch();
+                    product.widest();
                 }
-                Outputs { tiling, sums, step, first, rows, finish, room: &mut *room }.dispatch();
+                Outputs { tiling, sums, step, first, rows, finish, room: &mut *room }.widest();
             }
         });
     }

@@ -12,6 +12,7 @@ use crate::providers::cpu::parallel::Parts;
 use crate::providers::cpu::scratch::with_scratch;
 use crate::threads::Pool;
 
+use super::super::super::isa::Dispatch;
 use super::finish::{Finish, LONGEST, Masks};
 use super::lines::{Lines, Square};
 use super::planes::Planes;
@@ -199,7 +200,7 @@ impl DepthwisePlane {
                         room: &mut *room,
                         finish,
                     };
-                    work.dispatch();
+                    work.widest();
                     store(i, sums);
                 }
             });

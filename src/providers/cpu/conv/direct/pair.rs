@@ -3,8 +3,6 @@
 
 use std::ops::Range;
 
-use rten_simd::SimdOp;
-
 use crate::ops::OpError;
 use crate::ops::conv::ConvPair;
 use crate::ops::window::Geometry;
@@ -15,6 +13,7 @@ use crate::providers::cpu::{Argument, Kernel, KernelContext, NodeContext, Prepar
 use crate::tensor::{TensorView, TensorViewMut};
 use crate::threads::Pool;
 
+use super::super::super::isa::Dispatch;
 use super::depthwise::{Depthwise, Layout};
 use super::finish::Finish;
 use super::lanes::{ChannelImages, ChannelLanes, lane_kernels};
@@ -250,7 +249,7 @@ impl Pair<'_> {
             },
             room: column,
         };
-        first.dispatch();
+        first.widest();
         let (between, activation) = (&*between, self.op.second.activation);
         let start = (image * m + rows.start) * columns;
         match way {
@@ -266,7 +265,7 @@ impl Pair<'_> {
                     room: &mut zeros[..layout.room()],
                     finish: Finish { bias: bias[1], residual: None, activation, out, start, columns },
                 };
-                second.dispatch();
+                second.widest();
             }
             Way::Lanes(lanes) => {
                 // SAFETY: each channel is computed once.

@@ -14,6 +14,7 @@ use rten_simd::{Isa, SimdOp};
 use crate::ops::window::Geometry;
 use crate::threads::Pool;
 
+use super::super::super::isa::Dispatch;
 use super::super::super::parallel::{GRAIN, split_mut};
 use super::finish::Masks;
 use super::tile::Lines;
@@ -165,7 +166,7 @@ impl Planes {
     /// plane; what lies outside the image is 0.
     pub(super) fn copy_image(&self, pool: &Pool, image: &[f32], channel: usize, out: &mut [f32]) {
         split_mut(pool, out, self.plane, GRAIN.div_ceil(self.plane.max(1)), |range, out| {
-            CopyPlanes { planes: self, image, channel, first: range.start, out }.dispatch();
+            CopyPlanes { planes: self, image, channel, first: range.start, out }.widest();
         });
     }
 

@@ -2,10 +2,9 @@
 
 use std::ops::Range;
 
-use rten_simd::SimdOp;
-
 use crate::threads::Pool;
 
+use super::super::super::isa::Dispatch;
 use super::super::super::scratch::with_scratch;
 use super::super::super::simd::vector_len;
 use super::finish::Finish;
@@ -165,6 +164,6 @@ impl Products<'_> {
             finish,
             room,
         };
-        block.dispatch();
+        block.widest();
     }
 }

@@ -1,7 +1,7 @@
 //! Every instruction set that this machine has, against the same numbers.
 
-use rten_simd::Isa;
 use rten_simd::ops::BitOps;
+use rten_simd::{Isa, SimdOp};
 
 use super::super::super::testing::{checksum, ramp, whole};
 use super::super::tests::{CASES, Case};

@@ -8,6 +8,7 @@ use std::ops::Range;
 use rten_simd::ops::{BitOps, NumOps};
 use rten_simd::{Isa, SimdOp};
 
+use super::super::super::isa::Dispatch;
 use super::finish::{Finish, LONGEST, Masks, Segments};
 use super::vector::multiply;
 
@@ -37,7 +38,7 @@ pub(super) fn panel_rows() -> usize {
             rows_of(isa)
         }
     }
-    Rows.dispatch()
+    Rows.widest()
 }
 
 #[inline(always)]

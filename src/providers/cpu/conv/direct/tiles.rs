@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use rten_simd::SimdOp;
-
 use crate::ops::window::Geometry;
 use crate::providers::cpu::KernelContext;
 use crate::providers::cpu::parallel::threads_of_image;
 use crate::providers::cpu::scratch::with_scratch;
 use crate::providers::cpu::simd::vector_len;
 
+use super::super::super::isa::Dispatch;
 use super::finish::Finish;
 use super::panels::Panels;
 use super::planes::{CopyPlanes, Planes};
@@ -136,7 +135,7 @@ impl Tiles {
                         with_scratch(lengths, |[source, room]: [&mut [f32]; 2]| {
                             let (channel, from) = (size / channels, &image[layout.skipped..]);
                             let source = if planes.copied() {
-                                CopyPlanes { planes, image: from, channel, first: 0, out: source }.dispatch();
+                                CopyPlanes { planes, image: from, channel, first: 0, out: source }.widest();
                                 &*source
                             } else {
                                 image

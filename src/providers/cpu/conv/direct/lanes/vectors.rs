@@ -6,6 +6,7 @@ use super::super::words::{Function, with_function};
 use super::{ChannelLanes, LaneElement, TURNED};
 use crate::ops::activation::Activation;
 use crate::providers::cpu::gemm::{HalfWord, VECTOR, Word};
+use crate::providers::cpu::isa::has_avx512;
 use crate::tensor::bf16;
 
 impl ChannelLanes {
@@ -88,10 +89,7 @@ impl ChannelLanes {
 
 impl LaneElement for f32 {
     fn available() -> bool {
-        is_x86_feature_detected!("avx512f")
-            && is_x86_feature_detected!("avx512bw")
-            && is_x86_feature_detected!("avx512dq")
-            && is_x86_feature_detected!("avx512vl")
+        has_avx512()
     }
 
     fn pays_off(lanes: &ChannelLanes) -> bool {
