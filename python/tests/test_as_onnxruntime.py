@@ -1,5 +1,6 @@
 """The package in onnxruntime's place: names, modules, exceptions."""
 
+import enum
 import importlib.util
 import inspect
 import subprocess
@@ -60,6 +61,8 @@ def test_every_method_and_attribute_is_here():
         ours = getattr(rukh, name)
         # Attributes of ours may be there only in an object.
         there = public(ours) | set(getattr(ours, "__annotations__", ()))
+        if issubclass(ours, enum.Enum):
+            there |= {"name", "value", *ours.__members__}
         if name in ("OrtMemoryInfo", "OrtArenaCfg", "OrtExternalInitializerInfo"):
             arguments = {
                 "OrtMemoryInfo": ("Cpu", ort.OrtAllocatorType.ORT_ARENA_ALLOCATOR, 0, ort.OrtMemType.DEFAULT),
@@ -79,7 +82,9 @@ def test_signatures_take_what_onnxruntime_takes():
         for member, theirs in inspect.getmembers(getattr(ort, name), callable):
             if member.startswith("_") or not hasattr(theirs, "__wrapped__") and not inspect.isroutine(theirs):
                 continue
-            wanted = [p for p in inspect.signature(theirs).parameters.values() if p.name not in ("self", "cls")]
+            wanted = [
+                p for p in inspect.signature(theirs).parameters.values() if p.name not in ("self", "cls")
+            ]
             ours = inspect.signature(getattr(getattr(rukh, name), member)).parameters.values()
             given = [p for p in ours if p.name not in ("self", "cls")]
             assert len(given) >= len(wanted), f"{name}.{member}"
@@ -103,6 +108,7 @@ import onnxruntime
 import onnxruntime as ort
 from onnxruntime import InferenceSession, SessionOptions
 from onnxruntime.capi import _pybind_state as C
+import onnxruntime.capi._pybind_state
 from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument, Fail, OrtValueVector
 from onnxruntime.capi.onnxruntime_inference_collection import OrtValue
 import onnxruntime.capi.onnxruntime_validation
@@ -121,6 +127,22 @@ except ModuleNotFoundError as error:
 """
     )
     assert "onnxruntime.training" in out
+
+
+def test_tools_come_from_an_installed_onnxruntime():
+    pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    run_apart(
+        """
+from onnxruntime.quantization import QuantType, quantize_dynamic
+import onnxruntime.transformers.float16
+from onnxruntime import datasets
+import onnxruntime.quantization.quant_utils as utils
+assert sys.modules["onnxruntime"] is rukh
+assert utils.__name__ == "onnxruntime.quantization.quant_utils"
+session = rukh.InferenceSession(datasets.get_example("sigmoid.onnx"))
+assert session.get_inputs()[0].shape == [3, 4, 5]
+"""
+    )
 
 
 def test_the_real_package_stays_itself():
@@ -191,7 +213,12 @@ def test_what_has_no_effect_is_taken_and_what_is_missing_is_told(tmp_path):
     with pytest.warns(UserWarning, match="set_seed"):
         rukh.set_seed(1)
     options = rukh.SessionOptions()
-    for name in ("enable_cpu_mem_arena", "enable_mem_pattern", "enable_mem_reuse", "use_deterministic_compute"):
+    for name in (
+        "enable_cpu_mem_arena",
+        "enable_mem_pattern",
+        "enable_mem_reuse",
+        "use_deterministic_compute",
+    ):
         setattr(options, name, False)
     options.execution_order = rukh.ExecutionOrder.PRIORITY_BASED
     options.optimized_model_filepath = str(tmp_path / "optimized.onnx")

@@ -26,7 +26,8 @@ def test_the_cpu_goes_by_both_names_and_ignores_options():
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in rukh.get_all_providers() if name not in (CPU, ROCM, "MIGraphXExecutionProvider")]
+    "name",
+    [name for name in rukh.get_all_providers() if name not in (CPU, ROCM, "MIGraphXExecutionProvider")],
 )
 def test_a_provider_that_is_not_here_is_skipped_with_a_warning(name):
     if name in rukh.get_available_providers():
@@ -116,7 +117,11 @@ def test_options_carry_providers_too():
 
 def test_devices():
     *_, cpu = rukh.get_devices()
-    assert cpu.provider == CPU and cpu.memory > 0 and int(cpu.properties["threads"]) == len(os.sched_getaffinity(0))
+    assert (
+        cpu.provider == CPU
+        and cpu.memory > 0
+        and int(cpu.properties["threads"]) == len(os.sched_getaffinity(0))
+    )
     (memory,) = opened(None).get_input_memory_infos()
     assert memory.name == "Cpu" and memory.device_id == 0
     assert opened(None).get_input_epdevices()[0].ep_name == CPU

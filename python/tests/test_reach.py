@@ -133,7 +133,9 @@ def test_maps_are_pythons_own():
         session = rukh.InferenceSession(proto.SerializeToString())
         (rows,) = session.run(None, {"x": np.array([[0.25, 0.75], [1, 0]], np.float32)})
         assert rows == [dict(zip(keys, [0.25, 0.75])), dict(zip(keys, [1.0, 0.0]))]
-        assert all(type(value) is float and type(k) is type(keys[0]) for row in rows for k, value in row.items())
+        assert all(
+            type(value) is float and type(k) is type(keys[0]) for row in rows for k, value in row.items()
+        )
         assert json.loads(json.dumps(rows))[0][str(keys[1])] == 0.75
 
 
@@ -185,7 +187,9 @@ def test_dimensions_by_name_and_denotation():
         [info],
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["a", "b", 5])],
     )
-    data = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString()
+    data = helper.make_model(
+        graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8
+    ).SerializeToString()
     options = rukh.SessionOptions()
     options.add_free_dimension_override_by_denotation("DATA_BATCH", 3)
     options.add_free_dimension_override_by_name("b", 4)

@@ -117,10 +117,26 @@ def test_profiling_writes_a_trace(tmp_path):
 ERRORS = [
     # what is fed, the exception, what its message names
     ({}, rukh.InvalidInputError, r"Required inputs \(\['x'\]\) are missing from input feed \(\[\]\)"),
-    ({"x": np.zeros(2)}, rukh.InvalidInputError, r"Actual: \(tensor\(double\)\) , expected: \(tensor\(float\)\)"),
-    ({"x": np.zeros((2, 2), np.float32)}, rukh.InvalidInputError, "Invalid rank for input: x Got: 2 Expected: 1"),
-    ({"x": np.zeros(3, np.float32)}, rukh.InvalidInputError, "invalid dimensions for input: x .*\n index: 0 Got: 3"),
-    ({"x": np.zeros(2, np.float32), "z": np.zeros(2, np.float32)}, rukh.NotFoundError, "Invalid input name: z"),
+    (
+        {"x": np.zeros(2)},
+        rukh.InvalidInputError,
+        r"Actual: \(tensor\(double\)\) , expected: \(tensor\(float\)\)",
+    ),
+    (
+        {"x": np.zeros((2, 2), np.float32)},
+        rukh.InvalidInputError,
+        "Invalid rank for input: x Got: 2 Expected: 1",
+    ),
+    (
+        {"x": np.zeros(3, np.float32)},
+        rukh.InvalidInputError,
+        "invalid dimensions for input: x .*\n index: 0 Got: 3",
+    ),
+    (
+        {"x": np.zeros(2, np.float32), "z": np.zeros(2, np.float32)},
+        rukh.NotFoundError,
+        "Invalid input name: z",
+    ),
     ({"x": np.zeros(2, "datetime64[s]")}, TypeError, "M8"),
     ({"x": np.array([object(), object()])}, TypeError, "str and bytes"),
 ]
@@ -228,6 +244,7 @@ def test_backend_runs_models_and_nodes():
     (y,) = rukh.backend.run_node(helper.make_node("Abs", ["x"], ["y"]), [half])
     assert y.dtype == half.dtype and y.tolist() == [1, 1]
     assert rukh.backend.supports_device("CPU") and not rukh.backend.supports_device("ABACUS")
+
 
 def test_sizes_that_exporters_have_a_word_for():
     """Exporters write "?" or "None" for a size that is not known, at several dimensions of one input."""

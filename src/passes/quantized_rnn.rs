@@ -94,7 +94,7 @@ impl Expansion<'_> {
                 return Err(OpError::Unsupported(reason));
             }
         };
-        let axes = Tensor::from_slice(&[axes.len()], axes).map_err(|e| OpError::Unsupported(e.message))?;
+        let axes = Tensor::from_slice(&[axes.len()], axes)?;
         let constant = self.graph.add_value(&format!("{}/axes", self.name), Fact::default());
         self.graph.set_constant(constant, Arc::new(axes));
         Ok(self.node("Unsqueeze", &[], &[value, constant]))
@@ -116,5 +116,41 @@ impl Expansion<'_> {
             outputs: vec![Some(output)],
         });
         output
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::infer::infer;
+    use super::super::testing::GraphBuilder;
+    use super::*;
+
+    #[test]
+    fn an_lstm_of_floats_replaces_the_node() {
+        let bytes = |shape: &[usize]| vec![3u8; shape.iter().product()];
+        for scales in [&[1usize][..], &[1, 8]] {
+            let floats = vec![0.5f32; scales.iter().product()];
+            let mut graph = GraphBuilder::new()
+                .input("x", &["t", "b", "3"])
+                .constant("w", &[1, 3, 8], &bytes(&[1, 3, 8]))
+                .constant("r", &[1, 2, 8], &bytes(&[1, 2, 8]))
+                .floats("scale", scales, &floats)
+                .constant("zero", scales, &bytes(scales))
+                .node_with(
+                    "com.microsoft.DynamicQuantizeLSTM",
+                    &[("hidden_size", Attribute::Int(2))],
+                    &["x", "w", "r", "", "", "", "", "", "scale", "zero", "scale", "zero"],
+                    &["y"],
+                )
+                .output("y")
+                .0;
+            infer(&mut graph).unwrap();
+            assert!(expand(&mut graph).unwrap());
+            infer(&mut graph).unwrap();
+            let text = graph.to_string();
+            assert!(text.contains("y: float[t, 1, b, 2] = LSTM") && !text.contains("microsoft"), "{text}");
+            assert!(text.contains("float[1, 8, 3] = Transpose"), "{text}");
+            assert!(!expand(&mut graph).unwrap());
+        }
     }
 }

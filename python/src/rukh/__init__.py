@@ -51,6 +51,13 @@ from .compiler import (
     register_execution_provider_library,
     unregister_execution_provider_library,
 )
+from .description import (
+    ModelMetadata,
+    NodeArg,
+    OrtEpAssignedNode,
+    OrtEpAssignedSubgraph,
+    Placement,
+)
 from .devices import (
     Device,
     OrtArenaCfg,
@@ -74,8 +81,8 @@ from .enums import (
     OrtDeviceVendorId,
     OrtExecutionProviderDevicePolicy,
     OrtHardwareDeviceType,
-    OrtMemType,
     OrtMemoryInfoDeviceType,
+    OrtMemType,
     OrtSparseFormat,
 )
 from .inference import (
@@ -112,13 +119,6 @@ from .options import (
     RunOptions,
     SessionOptions,
 )
-from .session import (
-    ModelMetadata,
-    NodeArg,
-    OrtEpAssignedNode,
-    OrtEpAssignedSubgraph,
-    Placement,
-)
 from .sparse import (
     SparseTensor,
 )
@@ -138,6 +138,8 @@ __author__ = "rukh"
 package_name, version, cuda_version = capi.onnxruntime_validation.get_package_name_and_version_info()
 
 __all__ = [
+    "ORT_VERSION",
+    "RUKH_VERSION",
     "AdapterFormat",
     "CancelledError",
     "Completion",
@@ -162,7 +164,6 @@ __all__ = [
     "NoModelFileError",
     "NodeArg",
     "NotFoundError",
-    "ORT_VERSION",
     "OrtAllocatorType",
     "OrtArenaCfg",
     "OrtCompileApiFlags",
@@ -187,7 +188,6 @@ __all__ = [
     "OutOfMemoryError",
     "Placement",
     "PoisonedError",
-    "RUKH_VERSION",
     "RukhError",
     "RunOptions",
     "SessionIOBinding",

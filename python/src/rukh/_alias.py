@@ -1,7 +1,8 @@
 """Lets the package go under another name: `sys.modules["onnxruntime"] = rukh`.
 
 A program may then import `onnxruntime.capi.onnxruntime_pybind11_state`. Python would make a second copy of
-that module; the finder here gives it the one that is there.
+that module; the finder here gives it the one that is there. ONNX Runtime's tools (quantization, transformers and
+the like) are Python files around its interface; where onnxruntime is installed, they are taken from there.
 """
 
 from __future__ import annotations
@@ -11,8 +12,11 @@ import importlib.util
 import sys
 from collections.abc import Sequence
 from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
+
+# Parts of the package onnxruntime that need nothing of its library but the interface.
+_TOOLS = ("datasets", "quantization", "tools", "transformers")
 
 _PACKAGE = __name__.partition(".")[0]
 
@@ -47,10 +51,16 @@ class _Finder(MetaPathFinder):
             found = importlib.util.find_spec(real)
         except ModuleNotFoundError:
             found = None
-        return None if found is None else ModuleSpec(fullname, _Alias(real), origin=found.origin)
+        if found is not None:
+            return ModuleSpec(fullname, _Alias(real), origin=found.origin)
+        if parent == "onnxruntime" and tail in _TOOLS:
+            installed = PathFinder.find_spec(parent)
+            if installed is not None and installed.submodule_search_locations:
+                return PathFinder.find_spec(fullname, installed.submodule_search_locations)
+        return None
 
 
 def install() -> None:
     """Once for a process, and before the finder of files."""
-    if not any(type(finder).__qualname__ == _Finder.__qualname__ and type(finder).__module__ == __name__ for finder in sys.meta_path):
+    if not any(type(finder).__module__ == __name__ for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())

@@ -289,7 +289,7 @@ def keys(name: str, *arguments: Any) -> list[str]:
 _environment: Handle | None = None
 
 # What makes the options of the environment; the module `logs` sets it.
-environment_options: Any = lambda: None  # noqa: E731
+environment_options: Any = lambda: None
 
 
 def environment() -> Handle:

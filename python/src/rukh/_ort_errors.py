@@ -3,61 +3,61 @@
 from __future__ import annotations
 
 
-class Fail(Exception):  # noqa: N818 - the name is ONNX Runtime's
+class Fail(Exception):
     """Something failed."""
 
 
-class InvalidArgument(Exception):  # noqa: N818 - the name is ONNX Runtime's
+class InvalidArgument(Exception):
     """An argument, or what is fed to a run, is not allowed."""
 
 
-class NoSuchFile(Exception):  # noqa: N818 - the name is ONNX Runtime's
+class NoSuchFile(Exception):
     """A file is not there."""
 
 
-class NoModel(Exception):  # noqa: N818 - the name is ONNX Runtime's
+class NoModel(Exception):
     """There is no model."""
 
 
-class EngineError(Exception):  # noqa: N818 - the name is ONNX Runtime's
+class EngineError(Exception):
     """The engine failed."""
 
 
-class RuntimeException(Exception):  # noqa: N818 - the name is ONNX Runtime's
+class RuntimeException(Exception):
     """A run failed."""
 
 
-class InvalidProtobuf(Exception):  # noqa: N818 - the name is ONNX Runtime's
+class InvalidProtobuf(Exception):
     """The bytes are no model."""
 
 
-class ModelLoaded(Exception):  # noqa: N818 - the name is ONNX Runtime's
+class ModelLoaded(Exception):
     """A model is loaded already."""
 
 
-class NotImplemented(Exception):  # noqa: N818 - the name is ONNX Runtime's
+class NotImplemented(Exception):
     """The model needs what is not there."""
 
 
-class InvalidGraph(Exception):  # noqa: N818 - the name is ONNX Runtime's
+class InvalidGraph(Exception):
     """The model breaks the standard."""
 
 
-class EPFail(Exception):  # noqa: N818 - the name is ONNX Runtime's
+class EPFail(Exception):
     """A provider failed."""
 
 
-class ModelLoadCanceled(Exception):  # noqa: N818 - the name is ONNX Runtime's
+class ModelLoadCanceled(Exception):
     """Opening the model was cancelled."""
 
 
-class ModelRequiresCompilation(Exception):  # noqa: N818 - the name is ONNX Runtime's
+class ModelRequiresCompilation(Exception):
     """The model must be compiled first."""
 
 
-class NotFound(Exception):  # noqa: N818 - the name is ONNX Runtime's
+class NotFound(Exception):
     """A name is not there."""
 
 
-class DeviceReset(Exception):  # noqa: N818 - the name is ONNX Runtime's
+class DeviceReset(Exception):
     """The device was reset."""

@@ -52,17 +52,39 @@ _LIBRARY_NAMES = {CPU: "cpu", "cpu": "cpu", ROCM: "hip", MIGRAPHX: "hip", "hip":
 
 # Options of ONNX Runtime's providers for AMD and NVIDIA GPUs that choose between ways of its own.
 _WITHOUT_EFFECT = frozenset(
-    """
-    cudnn_conv_algo_search cudnn_conv_use_max_workspace cudnn_conv1d_pad_to_nc1d enable_cuda_graph use_tf32
-    enable_skip_layer_norm_strict_mode prefer_nhwc use_ep_level_unified_stream sdpa_kernel fuse_conv_bias
-    migraphx_fp8_enable migraphx_int8_enable migraphx_int8_calibration_table_name
-    migraphx_int8_use_native_calibration_table migraphx_save_compiled_model migraphx_save_compiled_path
-    migraphx_save_model_path migraphx_load_compiled_model migraphx_load_compiled_path
-    migraphx_load_model_path migraphx_model_cache_dir migraphx_exhaustive_tune migraphx_mem_limit
-    migraphx_arena_extend_strategy migraphx_max_dynamic_batch
-    """.split()
+    [
+        "cudnn_conv_algo_search",
+        "cudnn_conv_use_max_workspace",
+        "cudnn_conv1d_pad_to_nc1d",
+        "enable_cuda_graph",
+        "use_tf32",
+        "enable_skip_layer_norm_strict_mode",
+        "prefer_nhwc",
+        "use_ep_level_unified_stream",
+        "sdpa_kernel",
+        "fuse_conv_bias",
+        "migraphx_fp8_enable",
+        "migraphx_int8_enable",
+        "migraphx_int8_calibration_table_name",
+        "migraphx_int8_use_native_calibration_table",
+        "migraphx_save_compiled_model",
+        "migraphx_save_compiled_path",
+        "migraphx_save_model_path",
+        "migraphx_load_compiled_model",
+        "migraphx_load_compiled_path",
+        "migraphx_load_model_path",
+        "migraphx_model_cache_dir",
+        "migraphx_exhaustive_tune",
+        "migraphx_mem_limit",
+        "migraphx_arena_extend_strategy",
+        "migraphx_max_dynamic_batch",
+    ]
 )
-_RENAMED = {"migraphx_fp16_enable": "fp16_enable", "migraphx_bf16_enable": "bf16_enable", "trt_fp16_enable": "fp16_enable"}
+_RENAMED = {
+    "migraphx_fp16_enable": "fp16_enable",
+    "migraphx_bf16_enable": "bf16_enable",
+    "trt_fp16_enable": "fp16_enable",
+}
 
 
 def get_all_providers() -> list[str]:
@@ -97,10 +119,11 @@ def missing(name: str) -> str:
 
 
 def _on_nvidia() -> bool:
+    """Whether the GPUs in use are NVIDIA's."""
     for index in range(count("environment_device_count", environment())):
         device = make("device", "environment_device", environment(), index)
         if borrowed("device_provider", device) == "hip":
-            return (borrowed("device_arch", device) or "").startswith("sm_")
+            return not (borrowed("device_arch", device) or "").startswith("gfx")
     return False
 
 
@@ -124,7 +147,9 @@ def check_and_normalize_provider_args(
                 f"{len(provider_options)} provider_options were given for {len(providers)} providers"
             )
         if not all(isinstance(provider, str) for provider in providers):
-            raise ValueError("Only string values for 'providers' are supported if 'provider_options' is given.")
+            raise ValueError(
+                "Only string values for 'providers' are supported if 'provider_options' is given."
+            )
         if not all(isinstance(options, Mapping) for options in provider_options):
             raise ValueError("'provider_options' values must be dicts.")
         pairs = list(zip(providers, provider_options))
@@ -153,7 +178,9 @@ def _pair(provider: Any) -> tuple[str, Mapping[Any, Any]]:
         name, options = provider
         if isinstance(name, str) and isinstance(options, Mapping):
             return name, options
-    raise ValueError(f"'providers' values must be either strings or (string, dict) tuples; {provider!r} was given")
+    raise ValueError(
+        f"'providers' values must be either strings or (string, dict) tuples; {provider!r} was given"
+    )
 
 
 def _option_text(value: object) -> str:
@@ -177,7 +204,9 @@ class Choice:
         reasons: list[str] = []
         for name, given in zip(names, options):
             if name not in _ALL and name not in _LIBRARY_NAMES:
-                raise InvalidArgumentError(f"Unknown Provider Type: {name}; allowed are {', '.join(_ALL)}, 'cpu' and 'hip'")
+                raise InvalidArgumentError(
+                    f"Unknown Provider Type: {name}; allowed are {', '.join(_ALL)}, 'cpu' and 'hip'"
+                )
             self._add(name, given, reasons)
         if reasons and not self.options and any(_is_own(name) for name in names):
             # The library says what is wrong.
@@ -198,7 +227,15 @@ class Choice:
 
     def _take(self, name: str, given: dict[str, str]) -> None:
         library_name = _LIBRARY_NAMES[name]
-        public = ROCM if name == "hip" and not _on_nvidia() else CUDA if name == "hip" else CPU if name == "cpu" else name
+        public = (
+            ROCM
+            if name == "hip" and not _on_nvidia()
+            else CUDA
+            if name == "hip"
+            else CPU
+            if name == "cpu"
+            else name
+        )
         if public in self.names:
             return
         self.names.append(public)
@@ -206,7 +243,9 @@ class Choice:
             # Options of ONNX Runtime's arena, which is not here.
             given = {}
         if library_name not in (taken for taken, _ in self.options):
-            kept = {_RENAMED.get(key, key): value for key, value in given.items() if key not in _WITHOUT_EFFECT}
+            kept = {
+                _RENAMED.get(key, key): value for key, value in given.items() if key not in _WITHOUT_EFFECT
+            }
             self.options.append((library_name, kept))
 
     def cpu_only(self) -> Choice:

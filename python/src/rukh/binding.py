@@ -17,7 +17,7 @@ from .options import RunOptions
 from .value import OrtValueVector, Value
 
 if TYPE_CHECKING:
-    from .session import InferenceSession
+    from .session import Session
 
 
 class IOBinding:
@@ -27,7 +27,7 @@ class IOBinding:
     serves one run at a time; a session may have many.
     """
 
-    def __init__(self, session: InferenceSession) -> None:
+    def __init__(self, session: Session) -> None:
         self._session = session
         self._handle = make("io_binding", "io_binding_create", session._handle)
         self._input_types = session._input_types
@@ -90,7 +90,9 @@ class IOBinding:
     def bind_cpu_output(self, name: str, arr_on_cpu: np.ndarray) -> None:
         """Binds an array to an output: runs write there."""
         if not (arr_on_cpu.flags.c_contiguous and arr_on_cpu.flags.writeable):
-            raise InvalidArgumentError(f"output {name!r} is bound to an array that is not C-contiguous and writeable")
+            raise InvalidArgumentError(
+                f"output {name!r} is bound to an array that is not C-contiguous and writeable"
+            )
         self._bind("output", name, _values.tensor_over(arr_on_cpu))
 
     def bind_ortvalue_output(self, name: str, ortvalue: Value) -> None:
@@ -122,7 +124,9 @@ class IOBinding:
 
     def copy_outputs_to_cpu(self) -> list[Any]:
         """Copies of the outputs, which later runs do not change."""
-        values = (make("value", "io_binding_output", self._handle, name.encode()) for name in self._bound_outputs)
+        values = (
+            make("value", "io_binding_output", self._handle, name.encode()) for name in self._bound_outputs
+        )
         return [_copied(_values.to_python(value)) for value in values]
 
     def clear_binding_inputs(self) -> None:

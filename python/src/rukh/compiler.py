@@ -41,7 +41,9 @@ class ModelCompiler:
         if not input_model_path_or_bytes:
             what = "bytes array" if isinstance(input_model_path_or_bytes, bytes) else "path"
             raise ValueError(f"Input model {what} is empty")
-        if external_initializers_file_path and not isinstance(external_initializers_file_path, (str, os.PathLike)):
+        if external_initializers_file_path and not isinstance(
+            external_initializers_file_path, (str, os.PathLike)
+        ):
             kind = type(external_initializers_file_path)
             raise TypeError(f"Output external initializer filepath is of unexpected type '{kind}'")
         if external_initializers_file_path and get_initializer_location_func is not None:
@@ -67,7 +69,9 @@ class ModelCompiler:
 
 
 def _no_compiler() -> UnsupportedError:
-    return UnsupportedError("the library writes no compiled models; open the model itself with InferenceSession")
+    return UnsupportedError(
+        "the library writes no compiled models; open the model itself with InferenceSession"
+    )
 
 
 class OrtEpContextData:
@@ -81,7 +85,7 @@ class OrtEpContextDataBuffer:
 class LoraAdapter:
     """Weights that a run would take in place of the model's."""
 
-    def Load(self, file_path: str | os.PathLike[str]) -> None:  # noqa: N802 - the name is ONNX Runtime's
+    def Load(self, file_path: str | os.PathLike[str]) -> None:
         raise UnsupportedError(
             f"adapter {os.fspath(file_path)!r}: LoRA adapters cannot be read yet; merge them into the model"
         )
@@ -99,7 +103,9 @@ class AdapterFormat:
         raise UnsupportedError(f"adapter {os.fspath(file_path)!r}: files of LoRA adapters cannot be read yet")
 
     def export_adapter(self, file_path: str | os.PathLike[str]) -> None:
-        raise UnsupportedError(f"adapter {os.fspath(file_path)!r}: files of LoRA adapters cannot be written yet")
+        raise UnsupportedError(
+            f"adapter {os.fspath(file_path)!r}: files of LoRA adapters cannot be written yet"
+        )
 
     def get_format_version(self) -> int:
         return 1

@@ -20,7 +20,18 @@ from .enums import (
 )
 
 # The kinds of devices, by the names that programs use, with ONNX Runtime's numbers.
-_TYPES = {"cpu": 0, "gpu": 1, "cuda": 1, "hip": 1, "rocm": 1, "webgpu": 1, "fpga": 2, "npu": 3, "cann": 3, "dml": 4}
+_TYPES = {
+    "cpu": 0,
+    "gpu": 1,
+    "cuda": 1,
+    "hip": 1,
+    "rocm": 1,
+    "webgpu": 1,
+    "fpga": 2,
+    "npu": 3,
+    "cann": 3,
+    "dml": 4,
+}
 _VENDORS = {
     "cuda": OrtDeviceVendorId.NVIDIA,
     "hip": OrtDeviceVendorId.AMD,
@@ -72,6 +83,7 @@ class OrtDevice:
     """A kind of device with a number: `OrtDevice.make("cpu", 0)`."""
 
     def __init__(self, device_type: Any, mem_type: int = 0, vendor_id: int = 0, device_id: int | None = None):
+        self._numbers: tuple[int, int, int, int]
         if isinstance(device_type, OrtDevice):
             device_type, mem_type, vendor_id, device_id = device_type._numbers
         elif device_id is None:

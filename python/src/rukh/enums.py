@@ -5,7 +5,6 @@ from __future__ import annotations
 import enum
 
 
-
 class _Enum(enum.IntEnum):
     def __str__(self) -> str:
         return f"{type(self).__name__}.{self.name}"
@@ -141,5 +140,5 @@ class OrtDeviceEpIncompatibilityReason(_Enum):
 class ArenaExtendStrategy(_Enum):
     """How an arena grows."""
 
-    kNextPowerOfTwo = 0  # noqa: N815 - the name is ONNX Runtime's
-    kSameAsRequested = 1  # noqa: N815 - the name is ONNX Runtime's
+    kNextPowerOfTwo = 0
+    kSameAsRequested = 1

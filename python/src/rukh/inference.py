@@ -9,10 +9,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from . import _providers, modelfile
-from ._errors import DeviceError, InvalidArgumentError, NoModelFileError, NotFoundError
+from ._errors import DeviceError, NoModelFileError, NotFoundError
 from ._library import Handle, call, environment, make
 from ._providers import Choice, Provider
-from .options import SessionOptions, add_providers, provider_options as _options_of
+from .options import SessionOptions, add_providers
+from .options import provider_options as _options_of
 from .session import Session
 
 
@@ -81,9 +82,7 @@ class InferenceSession(Session):
     def _source(self) -> Any:
         return self._model_bytes if self._model_path is None else self._model_path
 
-    def _open(
-        self, providers: Sequence[Provider] | None, given: Sequence[Mapping[Any, Any]] | None
-    ) -> None:
+    def _open(self, providers: Sequence[Provider] | None, given: Sequence[Mapping[Any, Any]] | None) -> None:
         if providers and self._options.has_providers():
             warnings.warn(
                 "'providers' were given, and the SessionOptions have providers too; the former are used",
@@ -105,7 +104,10 @@ class InferenceSession(Session):
         self._choice = choice
         self._providers = _options_of(options, choice)
         names = choice.all_names()
-        self._provider_names = {"cpu": _providers.CPU, "hip": names[0] if names[0] != _providers.CPU else names[-1]}
+        self._provider_names = {
+            "cpu": _providers.CPU,
+            "hip": names[0] if names[0] != _providers.CPU else names[-1],
+        }
         self._profiling_start_ns = started if self._options.enable_profiling else 0
         self._describe()
 
@@ -133,8 +135,10 @@ class InferenceSession(Session):
         try:
             return make("session", "session_create", owner, os.fsencode(self._model_path), options)
         except NotFoundError as error:
-            raise NoModelFileError(f"[ONNXRuntimeError] : 3 : NO_SUCHFILE : Load model from {self._model_path} failed: {error}. "
-                "File doesn't exist") from None
+            raise NoModelFileError(
+                f"[ONNXRuntimeError] : 3 : NO_SUCHFILE : Load model from {self._model_path} failed: {error}. "
+                "File doesn't exist"
+            ) from None
 
     def _fall_back(self, error: DeviceError) -> None:
         if not (self._enable_fallback and self._choice.on_device and self._choice.names_cpu):

@@ -45,7 +45,9 @@ def disable_telemetry_events() -> None:
     """Nothing is ever sent."""
 
 
-def preload_dlls(cuda: bool = True, cudnn: bool = True, msvc: bool = True, directory: str | None = None) -> None:
+def preload_dlls(
+    cuda: bool = True, cudnn: bool = True, msvc: bool = True, directory: str | None = None
+) -> None:
     """Nothing to load: a GPU's runtime is opened when it is first used."""
 
 

@@ -43,7 +43,7 @@ def record_memory_history(events: int, device_id: int = 0) -> None:
 
 
 def memory_snapshot(device_id: int = 0) -> list[dict[str, Any]]:
-    """What a device's memory holds: for each session "segments" with their "blocks", and the "trace" of
-    recorded events, by PyTorch's names."""
+    """What a device's memory holds: for each session "segments" with their "blocks", and "device_traces"
+    with the recorded events, by PyTorch's names."""
     snapshot: list[dict[str, Any]] = json.loads(text("environment_memory_snapshot", environment(), device_id))
     return snapshot

@@ -5,68 +5,22 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from ctypes import byref, c_char_p, c_int64, c_void_p
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from ctypes import byref, c_int64, c_void_p
+from typing import Any
 
 from . import _async, _values, modelfile
 from ._errors import CancelledError, DeviceError, InvalidArgumentError, InvalidInputError, UnknownNameError
 from ._library import Handle, addresses, borrowed, call, count, text
-from ._types import UNKNOWN, ValueType, parse_type, plain_text
+from ._types import UNKNOWN, ValueType, parse_type
 from .binding import IOBinding
+from .description import ModelMetadata, NodeArg, OrtEpAssignedNode, OrtEpAssignedSubgraph, Placement
 from .devices import OrtEpDevice, OrtMemoryInfo, get_ep_devices
 from .enums import OrtAllocatorType, OrtMemType
 from .options import RunOptions, SessionOptions
+from .ports import arguments, texts, texts_array
 from .tuning import as_results, as_text
 from .value import OrtValueVector, Value
-
-
-class NodeArg(NamedTuple):
-    """An input or output of a model."""
-
-    name: str
-    type: str  # as the standard writes it: "tensor(float)"
-    shape: list[int | str | None]  # a text names a size that runs choose; None has no name
-
-
-class ModelMetadata(NamedTuple):
-    """What the model file says about itself."""
-
-    producer_name: str
-    producer_version: str
-    graph_name: str
-    domain: str
-    description: str
-    graph_description: str
-    version: int
-    custom_metadata_map: dict[str, str]
-
-
-class Placement(NamedTuple):
-    """Where a node runs, and why there."""
-
-    node: str
-    operator: str
-    provider: str
-    reason: str
-
-
-class OrtEpAssignedNode(NamedTuple):
-    """A node of the model."""
-
-    name: str
-    domain: str
-    op_type: str
-
-
-class OrtEpAssignedSubgraph(NamedTuple):
-    """Nodes that one provider runs."""
-
-    ep_name: str
-    nodes: list[OrtEpAssignedNode]
-
-    def get_nodes(self) -> list[OrtEpAssignedNode]:
-        return self.nodes
 
 
 class Session:
@@ -94,8 +48,8 @@ class Session:
 
     def _describe(self) -> None:
         """Asks the session once for what every run needs."""
-        self._inputs = _arguments(self._handle, "input")
-        self._outputs = _arguments(self._handle, "output")
+        self._inputs = arguments(self._handle, "input")
+        self._outputs = arguments(self._handle, "output")
         self._input_types = {argument.name: parse_type(argument.type) for argument in self._inputs}
         self._output_names = [output.name for output in self._outputs]
         self._found_overridable = None
@@ -147,7 +101,9 @@ class Session:
         it failed."""
         names, inputs = self._prepare(output_names, input_feed)
         options = None if run_options is None else run_options._handle
-        _async.start(self._handle, options, _texts_array(input_feed), inputs, _texts_array(names), callback, user_data)
+        _async.start(
+            self._handle, options, texts_array(input_feed), inputs, texts_array(names), callback, user_data
+        )
 
     def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
         """Runs the model with what is bound."""
@@ -176,7 +132,12 @@ class Session:
         return IOBinding(self)
 
     def create_ortvalue_from_shape_and_type(
-        self, shape: Sequence[int], element_type: Any, device_type: str, device_id: int = 0, vendor_id: int = -1
+        self,
+        shape: Sequence[int],
+        element_type: Any,
+        device_type: str,
+        device_id: int = 0,
+        vendor_id: int = -1,
     ) -> Value:
         """As `OrtValue.ortvalue_from_shape_and_type`."""
         return Value.ortvalue_from_shape_and_type(shape, element_type, device_type, device_id)
@@ -213,18 +174,25 @@ class Session:
         )
         properties = {}
         for index in range(count("session_property_count", self._handle)):
-            key, value = _texts(2, "session_property", self._handle, index)
+            key, value = texts(2, "session_property", self._handle, index)
             properties[key] = value
         graph_description = modelfile.read(self._source()).graph_description
         return ModelMetadata(
-            producer, producer_version, graph, domain, description, graph_description, version.value, properties
+            producer,
+            producer_version,
+            graph,
+            domain,
+            description,
+            graph_description,
+            version.value,
+            properties,
         )
 
     def get_placements(self) -> list[Placement]:
         """Where each node runs after the graph was rewritten, and why there."""
         found = []
         for index in range(count("session_placement_count", self._handle)):
-            node, operator, provider, reason = _texts(4, "session_placement", self._handle, index)
+            node, operator, provider, reason = texts(4, "session_placement", self._handle, index)
             found.append(Placement(node, operator, self._provider_names.get(provider, provider), reason))
         return found
 
@@ -342,7 +310,14 @@ class Session:
         names, inputs = self._prepare(output_names, feed)
         outputs = (c_void_p * len(names))()
         options = None if run_options is None else run_options._handle
-        arguments = (_texts_array(feed), addresses(inputs), len(inputs), _texts_array(names), len(names), outputs)
+        arguments = (
+            texts_array(feed),
+            addresses(inputs),
+            len(inputs),
+            texts_array(names),
+            len(names),
+            outputs,
+        )
         try:
             call("session_run", self._handle, options, *arguments)
         except InvalidInputError as error:
@@ -353,7 +328,6 @@ class Session:
             self._fall_back(error)
             call("session_run", self._handle, options, *arguments)
         return [Handle("value", address or 0) for address in outputs]
-
 
     def _explained(self, error: InvalidInputError, feed: Mapping[str, Handle]) -> InvalidInputError:
         """The error with what ONNX Runtime says in its place, which programs look for."""
@@ -395,36 +369,3 @@ def _unused(name: str) -> str:
     while os.path.exists(name):
         name, number = f"{stem}_{number}.json", number + 1
     return name
-
-
-def _arguments(handle: Handle, side: str) -> list[NodeArg]:
-    """The inputs or outputs of a session."""
-    found = []
-    for index in range(count(f"session_{side}_count", handle)):
-        name = borrowed(f"session_{side}_name", handle, index) or ""
-        type_text = text(f"session_{side}_type_text", handle, index)
-        found.append(NodeArg(name, plain_text(type_text), _shape(handle, side, index)))
-    return found
-
-
-def _shape(handle: Handle, side: str, index: int) -> list[int | str | None]:
-    rank = c_int64()
-    call(f"session_{side}_shape", handle, index, None, 0, byref(rank))
-    dims = (c_int64 * max(rank.value, 0))()
-    call(f"session_{side}_shape", handle, index, dims, len(dims), None)
-    return [
-        size if size >= 0 else borrowed(f"session_{side}_dim_name", handle, index, axis)
-        for axis, size in enumerate(dims)
-    ]
-
-
-def _texts(number: int, name: str, *arguments: Any) -> list[str]:
-    """The `number` texts that `rukh_NAME` lends through its last parameters."""
-    out = [c_char_p() for _ in range(number)]
-    call(name, *arguments, *map(byref, out))
-    return [(item.value or b"").decode() for item in out]
-
-
-def _texts_array(names: Iterable[str]) -> Any:
-    encoded = [name.encode() for name in names]
-    return (c_char_p * len(encoded))(*encoded)

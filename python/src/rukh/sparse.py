@@ -63,8 +63,6 @@ class SparseTensor:
     def __init__(
         self, kind: OrtSparseFormat, shape: Sequence[int], values: Any, *indices: np.ndarray
     ) -> None:
-        if isinstance(kind, SparseTensor):
-            kind, shape, values, indices = kind._format, kind._shape, kind._values, kind._indices
         self._format, self._shape = kind, [int(size) for size in shape]
         self._values, self._indices = _fixed(values), indices
 
@@ -125,7 +123,9 @@ class SparseTensor:
     get_coo_data, get_csrc_data, get_blocksparse_data = as_coo_view, as_csrc_view, as_blocksparse_view
 
     def to_cuda(self, ort_device: OrtDevice) -> SparseTensor:
-        raise UnsupportedError("sparse tensors are on the CPU; a GPU gets them with their zeros, when a run wants them")
+        raise UnsupportedError(
+            "sparse tensors are on the CPU; a GPU gets them with their zeros, when a run wants them"
+        )
 
     def format(self) -> OrtSparseFormat:
         return self._format
@@ -147,7 +147,9 @@ class SparseTensor:
         if self._format == OrtSparseFormat.ORT_SPARSE_COO:
             (indices,) = self._indices
             if indices.size != len(self._values) or indices.ndim == 2:
-                indices = np.ravel_multi_index(tuple(indices.reshape(-1, len(self._shape)).T), tuple(self._shape))
+                indices = np.ravel_multi_index(
+                    tuple(indices.reshape(-1, len(self._shape)).T), tuple(self._shape)
+                )
             flat[indices] = self._values
         elif self._format == OrtSparseFormat.ORT_SPARSE_CSRC:
             inner, outer = self._indices
@@ -173,9 +175,13 @@ class SparseTensor:
         return self
 
     def __repr__(self) -> str:
-        return f"<rukh.SparseTensor {self.data_type()}{self._shape} of {math.prod(self._values.shape)} values>"
+        return (
+            f"<rukh.SparseTensor {self.data_type()}{self._shape} of {math.prod(self._values.shape)} values>"
+        )
 
 
 def _on_host(device: OrtDevice) -> None:
     if device.device_type() != OrtDevice.cpu():
-        raise UnsupportedError("sparse tensors are made over memory of the CPU; allowed is OrtDevice.make('cpu', 0)")
+        raise UnsupportedError(
+            "sparse tensors are made over memory of the CPU; allowed is OrtDevice.make('cpu', 0)"
+        )

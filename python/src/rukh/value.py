@@ -118,7 +118,9 @@ class Value:
         if stream is not None and own == _dlpack.CPU_DEVICE:
             raise ValueError(f"stream is {stream!r}; for the CPU only None is allowed")
         if dl_device is not None and tuple(dl_device) not in (own, _dlpack.CPU_DEVICE):
-            raise BufferError(f"dl_device is {dl_device}; allowed are {own} and the CPU, {_dlpack.CPU_DEVICE}")
+            raise BufferError(
+                f"dl_device is {dl_device}; allowed are {own} and the CPU, {_dlpack.CPU_DEVICE}"
+            )
         to_host = dl_device is not None and tuple(dl_device) != own
         if to_host and copy is False:
             raise BufferError(f"dl_device is {dl_device} and copy is False; the tensor is on {own}")
@@ -179,23 +181,23 @@ class Value:
     def is_tensor_sequence(self) -> bool:
         return _values.kind_of(self._rukh_handle) == KIND_SEQUENCE
 
-    def update_inplace(self, array: np.ndarray | Value) -> None:
+    def update_inplace(self, data: np.ndarray | Value) -> None:
         """Writes the elements of an array or a value of the same type and shape into the tensor's memory."""
-        if isinstance(array, Value):
-            _device.copy(array._rukh_handle, self._rukh_handle)
+        if isinstance(data, Value):
+            _device.copy(data._rukh_handle, self._rukh_handle)
             return
-        if not isinstance(array, np.ndarray):
-            raise TypeError(f"data must be a numpy.ndarray or an OrtValue; {type(array).__name__} was given")
+        if not isinstance(data, np.ndarray):
+            raise TypeError(f"data must be a numpy.ndarray or an OrtValue; {type(data).__name__} was given")
         shape, dtype = tuple(self.shape()), DTYPE_OF[self.element_type()]
-        if array.shape != shape or array.dtype != dtype:
+        if data.shape != shape or data.dtype != dtype:
             raise InvalidArgumentError(
-                f"an array of {array.dtype} {array.shape} was given for a tensor of {dtype} "
+                f"an array of {data.dtype} {data.shape} was given for a tensor of {dtype} "
                 f"{shape}; allowed is the same type and shape"
             )
         if self._device():
-            _device.copy(_values.tensor_over(array), self._rukh_handle)
+            _device.copy(_values.tensor_over(data), self._rukh_handle)
         else:
-            self.numpy()[...] = array
+            self.numpy()[...] = data
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         """For `np.asarray(value)`."""
@@ -259,4 +261,3 @@ def copy_tensors(src: Sequence[Value], dst: Sequence[Value], stream: object = No
         raise InvalidArgumentError(f"{len(src)} tensors were given to copy into {len(dst)}")
     for source, target in zip(src, dst):
         _device.copy(source._rukh_handle, target._rukh_handle)
-

@@ -78,7 +78,7 @@ class NativeSession:
         return getattr(self._opened(), name)
 
     def _opened(self) -> InferenceSession:
-        session = self.__dict__.get("_session")
+        session: InferenceSession | None = self.__dict__.get("_session")
         if session is None:
             raise RuntimeError("the session is not initialized; call initialize_session first")
         return session

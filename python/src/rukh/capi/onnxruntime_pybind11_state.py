@@ -2,8 +2,8 @@
 
 from .._ort_errors import (
     DeviceReset,
-    EPFail,
     EngineError,
+    EPFail,
     Fail,
     InvalidArgument,
     InvalidGraph,
@@ -31,6 +31,12 @@ from ..compiler import (
     register_execution_provider_library,
     unregister_execution_provider_library,
 )
+from ..description import (
+    ModelMetadata,
+    NodeArg,
+    OrtEpAssignedNode,
+    OrtEpAssignedSubgraph,
+)
 from ..devices import (
     OrtArenaCfg,
     OrtDevice,
@@ -55,8 +61,8 @@ from ..enums import (
     OrtDeviceMemoryType,
     OrtExecutionProviderDevicePolicy,
     OrtHardwareDeviceType,
-    OrtMemType,
     OrtMemoryInfoDeviceType,
+    OrtMemType,
     OrtSparseFormat,
 )
 from ..information import (
@@ -77,12 +83,6 @@ from ..options import (
     RunOptions,
     SessionOptions,
 )
-from ..session import (
-    ModelMetadata,
-    NodeArg,
-    OrtEpAssignedNode,
-    OrtEpAssignedSubgraph,
-)
 from ..sparse import (
     SparseBlockSparseView,
     SparseCooView,
@@ -94,15 +94,15 @@ from ..value import (
     OrtValueVector,
     copy_tensors,
 )
+from .native import NativeSession as InferenceSession
 from .native import (
     SessionIOBinding,
     get_default_session_options,
     is_dlpack_uint8_tensor,
 )
-from .native import NativeSession as InferenceSession
 
-kNextPowerOfTwo = ArenaExtendStrategy.kNextPowerOfTwo  # noqa: N816 - the name is ONNX Runtime's
-kSameAsRequested = ArenaExtendStrategy.kSameAsRequested  # noqa: N816 - the name is ONNX Runtime's
+kNextPowerOfTwo = ArenaExtendStrategy.kNextPowerOfTwo
+kSameAsRequested = ArenaExtendStrategy.kSameAsRequested
 
 __all__ = [
     "AdapterFormat",

@@ -1,8 +1,4 @@
-"""rukh as an `onnx.backend.base.Backend`; needs the package onnx.
-
-The environment variable RUKH_BACKEND_PROVIDER ("cpu" or "hip") chooses the provider. Without it the
-device that a call names does: "CPU", or "CUDA", as the ONNX standard's interface calls any GPU.
-"""
+"""Models made ready by the interface of the ONNX standard."""
 
 from __future__ import annotations
 
@@ -14,11 +10,11 @@ import numpy as np
 import onnx
 from onnx import helper
 from onnx.backend.base import Backend as _Backend
-from onnx.backend.base import BackendRep as _BackendRep
 
-from ._providers import CPU, get_available_providers
-from .inference import InferenceSession
-from .options import RunOptions, SessionOptions
+from .._providers import CPU, get_available_providers
+from ..inference import InferenceSession
+from ..options import SessionOptions
+from .backend_rep import BackendRep
 
 _PROVIDER_OF_DEVICE = {"CPU": "cpu", "CUDA": "hip", "HIP": "hip", "ROCM": "hip"}
 
@@ -35,27 +31,6 @@ def _provider_of(device: str) -> str:
     if name not in _PROVIDER_OF_DEVICE:
         raise ValueError(f"device is {device!r}; allowed are {', '.join(_PROVIDER_OF_DEVICE)}")
     return _PROVIDER_OF_DEVICE[name]
-
-
-class BackendRep(_BackendRep):
-    """A prepared model."""
-
-    def __init__(self, session: InferenceSession) -> None:
-        self.session = session
-        self._names = [argument.name for argument in session.get_inputs()]
-
-    def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """The outputs for inputs in the model's order, or by name."""
-        feed = inputs
-        if not isinstance(inputs, dict):
-            if not isinstance(inputs, (list, tuple)) or len(self._names) == 1 != len(inputs):
-                inputs = [inputs]
-            feed = dict(zip(self._names, inputs))
-        options = RunOptions()
-        for key, value in kwargs.items():
-            if hasattr(options, key):
-                setattr(options, key, value)
-        return tuple(self.session.run(None, feed, options))
 
 
 class Backend(_Backend):
@@ -86,14 +61,13 @@ class Backend(_Backend):
             return model
         if isinstance(model, InferenceSession):
             return BackendRep(model)
-        if isinstance(model, onnx.ModelProto):
-            model = model.SerializeToString()
+        source = model.SerializeToString() if isinstance(model, onnx.ModelProto) else model
         options = SessionOptions()
         for key, value in kwargs.items():
             if hasattr(options, key):
                 setattr(options, key, value)
         provider = _chosen_provider() or _provider_of(device or "CPU")
-        return BackendRep(InferenceSession(model, options, providers=[provider]))
+        return BackendRep(InferenceSession(source, options, providers=[provider]))
 
     @classmethod
     def run_model(
@@ -126,10 +100,5 @@ class Backend(_Backend):
         return cls.run_model(model, dict(zip(names, arrays)), device)
 
 
-# The module itself serves as the backend, as the standard's test suite wants it.
-run = Backend.run_model
-is_compatible = Backend.is_compatible
-supports_device = Backend.supports_device
-prepare = Backend.prepare
-run_model = Backend.run_model
-run_node = Backend.run_node
+# The name that ONNX Runtime has for it.
+OnnxRuntimeBackend = Backend
