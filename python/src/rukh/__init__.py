@@ -137,6 +137,11 @@ __author__ = "rukh"
 # As ONNX Runtime's package has them.
 package_name, version, cuda_version = capi.onnxruntime_validation.get_package_name_and_version_info()
 
+
+def __getattr__(name: str) -> object:
+    return _alias.tool(name)
+
+
 __all__ = [
     "ORT_VERSION",
     "RUKH_VERSION",

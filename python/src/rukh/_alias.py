@@ -11,17 +11,17 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Sequence
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 
 # Parts of the package onnxruntime that need nothing of its library but the interface.
 _TOOLS = ("datasets", "quantization", "tools", "transformers")
 
+# Finder and loader have the methods of `importlib.abc`, whose import takes long.
 _PACKAGE = __name__.partition(".")[0]
 
 
-class _Alias(Loader):
+class _Alias:
     """Puts the module `real` in place of the one that is being imported."""
 
     def __init__(self, real: str) -> None:
@@ -34,7 +34,7 @@ class _Alias(Loader):
         sys.modules[module.__name__] = importlib.import_module(self.real)
 
 
-class _Finder(MetaPathFinder):
+class _Finder:
     """Finds NAME.x where NAME is this package, or a part of it, under another name."""
 
     def find_spec(
@@ -52,12 +52,19 @@ class _Finder(MetaPathFinder):
         except ModuleNotFoundError:
             found = None
         if found is not None:
-            return ModuleSpec(fullname, _Alias(real), origin=found.origin)
+            return ModuleSpec(fullname, _Alias(real), origin=found.origin)  # type: ignore[arg-type]
         if parent == "onnxruntime" and tail in _TOOLS:
             installed = PathFinder.find_spec(parent)
             if installed is not None and installed.submodule_search_locations:
                 return PathFinder.find_spec(fullname, installed.submodule_search_locations)
         return None
+
+
+def tool(name: str) -> ModuleType:
+    """A tool of ONNX Runtime's, for `from onnxruntime import quantization`."""
+    if name in _TOOLS and sys.modules.get("onnxruntime") is sys.modules[_PACKAGE]:
+        return importlib.import_module(f"onnxruntime.{name}")
+    raise AttributeError(f"module {_PACKAGE!r} has no attribute {name!r}")
 
 
 def install() -> None:

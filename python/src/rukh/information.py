@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import platform
 import warnings
-from importlib.metadata import PackageNotFoundError, distribution
 
 from ._library import version as _version
 from ._providers import CPU, get_available_providers
@@ -61,6 +59,10 @@ def set_seed(seed: int) -> None:
 
 def print_debug_info() -> None:
     """Prints versions, providers and devices."""
+    # Slow to import, and needed nowhere else.
+    import platform
+    from importlib.metadata import PackageNotFoundError, distribution
+
     print(f"rukh version: {RUKH_VERSION} (interface of onnxruntime {ORT_VERSION})")
     print("platform:", platform.platform())
     print("\nPython package, version and location:")

@@ -7,7 +7,6 @@ later hold for the sessions after them, which then share an environment of their
 from __future__ import annotations
 
 import ctypes
-import logging
 from collections.abc import Callable
 from ctypes import c_char_p, c_int32, c_void_p
 
@@ -16,7 +15,8 @@ from ._library import Handle, call, make
 
 # Severities of ONNX Runtime: verbose, info, warning, error, fatal.
 _LEVEL_OF_SEVERITY = (0, 1, 2, 3, 3)
-_PYTHON_LEVELS = (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR)
+# The numbers that Python's `logging` has for debug, info, warning and error.
+_PYTHON_LEVELS = (10, 20, 30, 40)
 
 _Callback = ctypes.CFUNCTYPE(None, c_void_p, c_int32, c_char_p)
 
@@ -70,6 +70,9 @@ def set_log_callback(callback: Callable[[int, str], None] | None, level: int = 2
 
 
 def _to_logging(level: int, message: str) -> None:
+    # Slow to import, and seldom needed.
+    import logging
+
     logging.getLogger("rukh").log(_PYTHON_LEVELS[level], message)
 
 
@@ -81,6 +84,8 @@ def set_default_logger_severity(severity: int) -> None:
         raise ValueError(f"severity is {severity!r}; allowed are 0 (verbose) to 4 (fatal)")
     callback = None if _settings.callback is _to_logging else _settings.callback
     if callback is None and severity < 2:
+        import logging
+
         # The library selects; the logger must not take anything away.
         logging.getLogger("rukh").setLevel(logging.DEBUG)
         callback = _to_logging
