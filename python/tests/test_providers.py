@@ -45,7 +45,7 @@ def test_a_provider_that_is_not_here_is_skipped_with_a_warning(name):
 def test_without_a_gpu_it_is_an_error_unless_the_cpu_is_named_too(name):
     with pytest.raises(rukh.DeviceError, match="no HIP device"):
         opened([name])
-    with pytest.raises(rukh.DeviceError), pytest.warns(UserWarning):
+    with pytest.raises(rukh.DeviceError):
         opened(["CUDAExecutionProvider", name])
     with pytest.warns(UserWarning, match=f"{name} has no device and is skipped: no HIP device"):
         session = opened([(name, {"device_id": 0}), CPU])
