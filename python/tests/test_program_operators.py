@@ -55,7 +55,9 @@ def test_tokenizer(attributes, mark):
         assert ours.shape == theirs.shape and ours.tolist() == theirs.tolist()
 
 
-@pytest.mark.parametrize("attributes", [{"mincharnum": 0, "tokenexp": "a"}, {"mincharnum": 2, "tokenexp": "."}])
+@pytest.mark.parametrize(
+    "attributes", [{"mincharnum": 0, "tokenexp": "a"}, {"mincharnum": 2, "tokenexp": "."}]
+)
 def test_tokenizer_that_is_wrong(attributes):
     node = helper.make_node(
         "Tokenizer", ["x"], ["y"], domain="com.microsoft", mark=0, pad_value="", **attributes

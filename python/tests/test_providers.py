@@ -67,6 +67,8 @@ def test_with_a_gpu_names_come_back_as_they_were_given():
     assert opened(["hip"]).get_providers()[0] in (ROCM, "CUDAExecutionProvider")
     with pytest.raises(rukh.RukhError, match="device_id"):
         opened([(names[-1], {"device_id": 99})])
+    with pytest.warns(UserWarning, match="device_id 99 is not there"):
+        assert opened([(names[-1], {"device_id": 99}), CPU]).get_providers() == [CPU]
     with pytest.raises(rukh.InvalidArgumentError, match="beads"):
         opened([(names[-1], {"beads": 7})])
     session = opened(None)

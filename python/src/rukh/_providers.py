@@ -105,8 +105,8 @@ def public_name(library_name: str) -> str:
     return CUDA if _on_nvidia() else ROCM
 
 
-def missing(name: str) -> str:
-    """Why a provider has no device on this machine; "" when it has one."""
+def missing(name: str, device_id: str = "0") -> str:
+    """Why a provider has no device on this machine, or none of this number; "" when it has one."""
     library_name = _LIBRARY_NAMES[name]
     reason = text("environment_provider_reason", environment(), library_name.encode())
     if reason or library_name == "cpu":
@@ -115,16 +115,25 @@ def missing(name: str) -> str:
         return "no NVIDIA GPU is in use"
     if name in (ROCM, MIGRAPHX) and _on_nvidia():
         return "the GPUs in use are NVIDIA's"
+    # What is no number the library refuses, and says what is allowed.
+    if device_id.isdecimal() and int(device_id) >= (there := len(_gpus())):
+        return f"device_id {device_id} is not there: this machine has {there} (0 to {there - 1})"
     return ""
+
+
+def _gpus() -> list[str]:
+    """The architectures of the GPUs in use."""
+    found = []
+    for index in range(count("environment_device_count", environment())):
+        device = make("device", "environment_device", environment(), index)
+        if borrowed("device_provider", device) == "hip":
+            found.append(borrowed("device_arch", device) or "")
+    return found
 
 
 def _on_nvidia() -> bool:
     """Whether the GPUs in use are NVIDIA's."""
-    for index in range(count("environment_device_count", environment())):
-        device = make("device", "environment_device", environment(), index)
-        if borrowed("device_provider", device) == "hip":
-            return not (borrowed("device_arch", device) or "").startswith("gfx")
-    return False
+    return any(not arch.startswith("gfx") for arch in _gpus()[:1])
 
 
 def check_and_normalize_provider_args(
@@ -220,7 +229,7 @@ class Choice:
     def _add(self, name: str, given: dict[str, str], reasons: list[str]) -> None:
         if name not in _LIBRARY_NAMES:
             reasons.append(f"provider {name} is not in rukh and is skipped; here are {_here()}")
-        elif reason := missing(name):
+        elif reason := missing(name, given.get("device_id", "0")):
             reasons.append(f"provider {name} has no device and is skipped: {reason}")
         else:
             self._take(name, given)
