@@ -45,14 +45,10 @@ impl ValueKernel for Tokenize {
 impl Tokenize {
     fn tokens<'a>(&self, text: &'a str) -> Vec<&'a str> {
         match &self.0.tokens {
-            Tokens::Characters => {
-                text.char_indices().map(|(i, c)| &text[i..i + c.len_utf8()]).collect()
-            }
-            Tokens::Between(separators) => {
-                separators.iter().fold(vec![text], |parts, separator| {
-                    parts.into_iter().flat_map(|part| self.between(separator, part)).collect()
-                })
-            }
+            Tokens::Characters => text.char_indices().map(|(i, c)| &text[i..i + c.len_utf8()]).collect(),
+            Tokens::Between(separators) => separators.iter().fold(vec![text], |parts, separator| {
+                parts.into_iter().flat_map(|part| self.between(separator, part)).collect()
+            }),
             Tokens::Matches(expression) => self.matches(expression, text),
         }
     }
