@@ -77,6 +77,18 @@ def test_the_log_goes_to_a_callback():
         rukh.set_log_callback(print, 9)
 
 
+def test_the_log_goes_to_a_callback_of_onnxruntimes_form():
+    messages = []
+    rukh.set_default_logger_callback(lambda *arguments: messages.append(arguments), severity=1)
+    try:
+        rukh.InferenceSession(DATA)
+    finally:
+        rukh.set_default_logger_callback(None)
+    assert any(severity == 1 and "opened model" in text for severity, _, _, _, text in messages)
+    with pytest.raises(ValueError, match="allowed are 0"):
+        rukh.set_default_logger_callback(None, 7)
+
+
 def test_the_log_goes_to_logging(caplog):
     with caplog.at_level(logging.DEBUG, logger="rukh"):
         rukh.set_default_logger_severity(1)

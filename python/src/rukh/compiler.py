@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ._errors import UnsupportedError
-from .enums import GraphOptimizationLevel, OrtCompileApiFlags
+from .enums import GraphOptimizationLevel, OrtCompileApiFlags, _Enum
 from .options import SessionOptions
 from .value import Value
 
@@ -61,6 +61,11 @@ class ModelCompiler:
     def compile_to_stream(self, write_function: Callable[[bytes], None]) -> None:
         raise _no_compiler()
 
+    def set_ep_context_binary_information(
+        self, output_directory: str | os.PathLike[str], model_name: str
+    ) -> None:
+        """Taken for compatibility."""
+
     def set_ep_context_data_write_func(self, write_func: Callable[..., None]) -> None:
         """Taken for compatibility."""
 
@@ -80,6 +85,49 @@ class OrtEpContextData:
 
 class OrtEpContextDataBuffer:
     """Data for a compiled model; a session would ask for it."""
+
+
+class ModelPackageWriteMode(_Enum):
+    """How a package of models is written."""
+
+    PRESERVE = 0
+    DENSE = 1
+
+
+class ModelPackage:
+    """A folder with variants of a model for several providers, to be written."""
+
+    def __init__(self) -> None:
+        raise _no_packages("")
+
+    @staticmethod
+    def open(package_root: str | os.PathLike[str], *_: Any, **__: Any) -> ModelPackage:
+        raise _no_packages(package_root)
+
+
+class ModelPackageContext:
+    """Such a folder, to be read."""
+
+    def __init__(self, package_root: str | os.PathLike[str]) -> None:
+        raise _no_packages(package_root)
+
+
+class ModelPackageOptions:
+    """How a variant is selected."""
+
+    def __init__(self, sess_options: SessionOptions) -> None:
+        self.sess_options = sess_options
+
+
+class ModelPackageComponentContext:
+    """A variant that was selected; `ModelPackageContext` would give it."""
+
+
+def _no_packages(root: str | os.PathLike[str]) -> UnsupportedError:
+    return UnsupportedError(
+        f"model package {os.fspath(root)!r}: packages of models are neither read nor written; open a model in it "
+        f"with InferenceSession"
+    )
 
 
 class LoraAdapter:

@@ -69,6 +69,27 @@ def set_log_callback(callback: Callable[[int, str], None] | None, level: int = 2
     _library.forget_environment()
 
 
+# Who the callback of `set_default_logger_callback` hears of.
+_CATEGORY, _LOGID, _LOCATION = "rukh", "Default", ""
+
+
+def set_default_logger_callback(
+    callback: Callable[[int, str, str, str, str], None] | None, severity: int = 2
+) -> None:
+    """As `set_log_callback`, with ONNX Runtime's form of the function: `callback(severity, category, logid,
+    code_location, message)`."""
+    if severity not in range(5):
+        raise ValueError(f"severity is {severity!r}; allowed are 0 (verbose) to 4 (fatal)")
+    if callback is None:
+        set_log_callback(None)
+        return
+
+    def receive(level: int, message: str) -> None:
+        callback(level, _CATEGORY, _LOGID, _LOCATION, message)
+
+    set_log_callback(receive, _LEVEL_OF_SEVERITY[severity])
+
+
 def _to_logging(level: int, message: str) -> None:
     # Slow to import, and seldom needed.
     import logging
