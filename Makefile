@@ -108,9 +108,9 @@ test-c: stage ## the C and C++ tests against the installed library, and the ABI 
 conformance: build/onnx-data/VERSION ## the ONNX standard's own test cases
 	RUKH_ONNX_DATA=$(BUILD)/onnx-data $(CARGO) test -p rukh-cli --test conformance -- --nocapture
 
-test-docs: stage ## build and run the code that the documentation shows
+test-docs: stage $(VENV)/.test ## build and run the code that the documentation shows
 	$(CARGO) build -p rukh-cli
-	python3 scripts/test_docs.py $(STAGE) target/debug/rukh
+	python3 scripts/test_docs.py $(STAGE) target/debug/rukh $(PYTHON)
 
 test-python: stage $(VENV)/.test ## build and install the Python package, run its tests and the ONNX standard's own suite
 	RUKH_LIBRARY=$(LIB_PATH)/librukh.so $(PYTHON) -m pip install --quiet --force-reinstall --no-deps ./python

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Compile and run the code that the documentation shows.
 
-    test_docs.py PREFIX COMMAND      PREFIX: an installed rukh; COMMAND: the `rukh` program
+    test_docs.py PREFIX COMMAND PYTHON   PREFIX: an installed rukh; COMMAND: the `rukh` program; PYTHON: an
+                                         interpreter with NumPy and ml_dtypes
 
 Every fenced block of README.md and docs/*.md in one of these languages is tested, in a folder that
 holds the digits example's files:
@@ -10,6 +11,7 @@ holds the digits example's files:
            compiled as the body of a function whose parameters are one handle of each kind
   cmake    configured and built, with the page's first whole C program as main.c
   sh       run, line after line; the first failure ends it
+  python   run with the package of this tree over the installed library
 
 A block that follows the comment <!-- not tested: REASON --> is left out, and counted.
 """
@@ -24,7 +26,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-LANGUAGES = ("c", "cpp", "cmake", "sh")
+LANGUAGES = ("c", "cpp", "cmake", "sh", "python")
 BLOCK = re.compile(r"(<!-- not tested: [^>]*-->\s*)?^```(\w+)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 # What a fragment of C may use without declaring it.
@@ -61,6 +63,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("prefix", type=pathlib.Path)
     parser.add_argument("command", type=pathlib.Path)
+    parser.add_argument("python", type=pathlib.Path)
     arguments = parser.parse_args()
     tested, left_out, failed = 0, 0, []
     for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
@@ -95,7 +98,7 @@ def test(language, code, program, arguments):
         (folder / "bin").mkdir()
         (folder / "bin/rukh").symlink_to(arguments.command.resolve())
         env = environment(arguments.prefix.resolve(), folder)
-        for step in steps(language, code, program, folder, arguments.prefix.resolve()):
+        for step in steps(language, code, program, folder, arguments):
             done = subprocess.run(step, cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
             if done.returncode != 0:
                 return f"{' '.join(step)}: exit code {done.returncode}\n" + done.stdout.decode(errors="replace")
@@ -110,11 +113,17 @@ def environment(prefix, folder):
     env["CMAKE_PREFIX_PATH"] = str(prefix)
     env["LD_LIBRARY_PATH"] = f"{prefix}/lib"
     env["PREFIX"] = str(prefix)
+    env["RUKH_LIBRARY"] = f"{prefix}/lib/librukh.so"
+    env["PYTHONPATH"] = str(ROOT / "python/src")
     return env
 
 
-def steps(language, code, program, folder, prefix):
+def steps(language, code, program, folder, arguments):
     """The commands that test a block, whose files lie in `folder`."""
+    prefix = arguments.prefix.resolve()
+    if language == "python":
+        (folder / "block.py").write_text(code)
+        return [[str(arguments.python.absolute()), "block.py"]]
     if language == "sh":
         (folder / "block.sh").write_text(code)
         return [["sh", "-eux", "block.sh"]]

@@ -7,7 +7,7 @@ import pytest
 import rukh
 from models import model
 
-if "hip" not in rukh.get_available_providers():
+if rukh.get_available_providers() == ["CPUExecutionProvider"]:
     assert not os.environ.get("RUKH_HIP_LIBRARY"), "RUKH_HIP_LIBRARY is set, and no device is there"
     pytest.skip("no HIP device", allow_module_level=True)
 
@@ -51,8 +51,67 @@ def test_runs_read_and_write_device_memory():
     opened.run_with_iobinding(binding)
     assert binding.get_outputs()[0].device_name() == "hip"
     assert binding.copy_outputs_to_cpu()[0].tolist() == [4, 8, 12]
-    with pytest.raises(ValueError, match="bound to a GPU; element_type and shape are needed"):
-        binding.bind_output("y", "hip")
+    # Without a shape: that of the model.
+    binding.bind_output("y", "cuda")
+    opened.run_with_iobinding(binding)
+    (output,) = binding.get_outputs()
+    assert output.device_name() == "hip" and output.numpy().tolist() == [4, 8, 12]
+
+
+def test_an_output_whose_shape_runs_choose_is_wanted_on_a_device():
+    data = model([("Add", ["x", "x"], ["y"])], x=["n"], y=["n"])
+    opened = rukh.InferenceSession(data, providers=["ROCMExecutionProvider"])
+    binding = opened.io_binding()
+    binding.bind_output("y", "hip")
+    for array in (X, X[:2]):
+        binding.bind_ortvalue_input("x", rukh.OrtValue.ortvalue_from_numpy(array, "hip"))
+        opened.run_with_iobinding(binding)
+        (output,) = binding.get_outputs()
+        assert output.device_name() == "hip" and output.numpy().tolist() == (2 * array).tolist()
+        assert binding.copy_outputs_to_cpu()[0].tolist() == (2 * array).tolist()
+    with pytest.raises(rukh.RukhError, match="device_id 99 is not there"):
+        binding.bind_output("y", "hip", 99)
+
+
+def test_queued_runs_and_copies_between_values():
+    opened = session()
+    x, y = (rukh.OrtValue.ortvalue_from_numpy(array, "hip") for array in (X, 0 * X))
+    binding = opened.io_binding()
+    binding.bind_ortvalue_input("x", x)
+    binding.bind_ortvalue_output("y", y)
+    completion = binding.run_queued()
+    completion.wait()
+    assert completion.is_done() and y.numpy().tolist() == [2, 4, 6]
+    host = rukh.OrtValue.ortvalue_from_shape_and_type([3])
+    rukh.copy_tensors([y], [host])
+    assert host.numpy().tolist() == [2, 4, 6]
+    x.update_inplace(y)
+    assert x.numpy().tolist() == [2, 4, 6]
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_device_that_fails_during_a_run(named, monkeypatch):
+    import rukh.session
+
+    providers = ["ROCMExecutionProvider"] + ["CPUExecutionProvider"] * named
+    opened = rukh.InferenceSession(DOUBLE, providers=providers)
+    call, failures = rukh.session.call, [rukh.DeviceError("the device is lost")]
+
+    def failing(name, *arguments):
+        if name == "session_run" and failures:
+            raise failures.pop()
+        return call(name, *arguments)
+
+    monkeypatch.setattr(rukh.session, "call", failing)
+    if named:
+        with pytest.warns(UserWarning, match="the device is lost; the CPU runs the model"):
+            assert opened.run(None, {"x": X})[0].tolist() == [2, 4, 6]
+        assert opened.get_providers() == ["CPUExecutionProvider"]
+        opened.set_providers(providers)
+        opened.disable_fallback()
+        failures.append(rukh.DeviceError("it is lost again"))
+    with pytest.raises(rukh.DeviceError, match="lost"):
+        opened.run(None, {"x": X})
 
 
 def test_dlpack_shares_device_memory():
@@ -71,9 +130,17 @@ def test_dlpack_shares_device_memory():
     assert shared.numpy().tolist() == [1, 2, 3]
 
 
-def test_tuning_results_are_text():
+def test_tuning_results_are_text_and_lists():
     with pytest.raises(rukh.RukhError, match="tunable_op_enable"):
-        session().get_tuning_results()
+        session().get_tuning_text()
+    assert session().get_tuning_results() == []
     opened = session(tunable_op_enable="1")
-    results = opened.get_tuning_results()
-    assert opened.set_tuning_results(results) == 0 and "arch" in results
+    text = opened.get_tuning_text()
+    assert opened.set_tuning_results(text) == 0 and "arch" in text
+    (results,) = opened.get_tuning_results()
+    assert results["ep"] == "ROCMExecutionProvider" and results["validators"]["rukh"] == rukh.RUKH_VERSION
+    assert opened.set_tuning_results([results], error_on_invalid=True) == 0
+    results["ep"] = "UnknownEP"
+    assert opened.set_tuning_results([results]) == 0
+    with pytest.raises(RuntimeError, match="Cannot find execution provider UnknownEP"):
+        opened.set_tuning_results([results], error_on_invalid=True)

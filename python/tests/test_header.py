@@ -14,6 +14,11 @@ LETTERS = {
     "rukh_element_type": "i",
     "rukh_model_text": "i",
     "rukh_deleter": "p",
+    "rukh_run_callback": "p",
+    "rukh_log_callback": "p",
+    "rukh_release": "p",
+    "rukh_log_level": "i",
+    "rukh_load_counter": "i",
 }
 
 

@@ -266,7 +266,7 @@ def test_io_binding_errors():
         binding.bind_cpu_output("y", fixed)
     with pytest.raises(ValueError, match="abacus"):
         binding.bind_output("y", "abacus")
-    with pytest.raises(ValueError, match="element_type and shape"):
+    with pytest.raises(ValueError, match="`element_type` and `shape` are to be provided"):
         binding.bind_output("y", buffer_ptr=fixed.ctypes.data)
     binding.bind_cpu_input("x", np.zeros(3, np.float32))
     binding.bind_cpu_output("y", np.zeros(4, np.float32))

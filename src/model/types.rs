@@ -4,6 +4,7 @@ use crate::error::{Result, fail};
 use crate::graph::{Dim, Fact};
 use crate::tensor::{ElementType, ValueType};
 
+use super::proto::tensor_shape_proto::Dimension;
 use super::proto::tensor_shape_proto::dimension::Value as DimValue;
 use super::proto::type_proto::Value as TypeValue;
 use super::proto::{TensorShapeProto, TypeProto};
@@ -63,10 +64,21 @@ fn shape(what: &str, proto: &TensorShapeProto) -> Result<Vec<Dim>> {
             Some(DimValue::DimValue(n)) => {
                 fail!(InvalidModel, "{what}: dimension {i} is {n}; allowed are numbers from 0 and names")
             }
-            Some(DimValue::DimParam(name)) if !name.is_empty() => Ok(Dim::symbol(name)),
+            Some(DimValue::DimParam(name)) if names_a_size(name, proto) => Ok(Dim::symbol(name)),
             _ => Ok(unnamed(what, i)),
         })
         .collect()
+}
+
+/// Whether a dimension's name stands for one size. Exporters write "?" for "unknown", at several dimensions,
+/// and some write a word for it.
+fn names_a_size(name: &str, shape: &TensorShapeProto) -> bool {
+    const WORDS: &[&str] = &["none", "unknown", "dynamic", "undefined", "any", "null", "-1", "*"];
+    let same = |dim: &&Dimension| matches!(&dim.value, Some(DimValue::DimParam(other)) if other == name);
+    let repeated = || shape.dim.iter().filter(same).count() > 1;
+    !name.is_empty()
+        && !is_unnamed(name)
+        && !(WORDS.iter().any(|word| name.eq_ignore_ascii_case(word)) && repeated())
 }
 
 fn unnamed(what: &str, i: usize) -> Dim {

@@ -62,6 +62,7 @@ pub(crate) mod signal;
 pub(crate) mod slice;
 pub(crate) mod softmax;
 pub(crate) mod text;
+pub(crate) mod tokenizer;
 pub(crate) mod training;
 pub(crate) mod unary;
 pub(crate) mod unpool;

@@ -66,6 +66,7 @@ const FAMILIES: &[&[Declaration]] = &[
     super::slice::DECLARATIONS,
     super::softmax::DECLARATIONS,
     super::text::DECLARATIONS,
+    super::tokenizer::DECLARATIONS,
     super::training::DECLARATIONS,
     super::unary::DECLARATIONS,
     super::variadic::DECLARATIONS,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::graph::Dim;
+use crate::tensor::ElementType;
 
 use super::activation::Activation;
 use super::{AttributeReader, Declaration, Infer, OpError, Operator, Types};
@@ -191,6 +192,23 @@ impl Operator for Recurrent {
     }
 }
 
+/// An LSTM whose weights are bytes with scales; `passes` replaces it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct DynamicQuantizeLstm;
+
+impl Operator for DynamicQuantizeLstm {
+    fn infer(&self, cx: &mut Infer<'_>) -> Result<(), OpError> {
+        // What follows the replacement checks the rest.
+        let (Some(x), Some(r)) = (cx.shape_of_rank(0, 3)?, cx.shape_of_rank(2, 3)?) else { return Ok(()) };
+        let (steps, batch, directions, hidden) = (x[0].clone(), x[1].clone(), r[0].clone(), r[1].clone());
+        let state = vec![directions.clone(), batch.clone(), hidden.clone()];
+        cx.set_shape(0, vec![steps, directions, batch, hidden]);
+        cx.set_shape(1, state.clone());
+        cx.set_shape(2, state);
+        Ok(())
+    }
+}
+
 const FLOAT: &[(&str, Types)] = &[("T", Types::FLOAT)];
 
 pub(super) const DECLARATIONS: &[Declaration] = &[
@@ -218,4 +236,16 @@ pub(super) const DECLARATIONS: &[Declaration] = &[
         FLOAT,
         |a| Recurrent::read(a, Cell::Lstm { input_forget: a.flag("input_forget", false)? }),
     ),
+    Declaration::new(
+        "DynamicQuantizeLSTM",
+        &[1],
+        "X:T, W:T2, R:T2, B?:T, sequence_lens?:int32, initial_h?:T, initial_c?:T, P?:T, W_scale:T, \
+         W_zero_point:T2, R_scale:T, R_zero_point:T2 -> Y?:T, Y_h?:T, Y_c?:T",
+        &[("T", Types::of(&[ElementType::F32])), ("T2", Types::of(&[ElementType::I8, ElementType::U8]))],
+        |a| {
+            Recurrent::read(a, Cell::Lstm { input_forget: a.flag("input_forget", false)? })?;
+            Ok(Arc::new(DynamicQuantizeLstm))
+        },
+    )
+    .domain("com.microsoft"),
 ];

@@ -13,6 +13,7 @@ mod identity;
 mod infer;
 mod inline;
 mod precision;
+mod quantized_rnn;
 mod weave;
 
 #[cfg(test)]
@@ -55,7 +56,7 @@ pub(crate) fn canonicalise(
 ) -> Result<()> {
     inline::inline(graph, functions)?;
     infer::infer(graph)?;
-    while flex_attention::expand(graph)? {
+    while flex_attention::expand(graph)? | quantized_rnn::expand(graph)? {
         infer::infer(graph)?;
     }
     match optimize {

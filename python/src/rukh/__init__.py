@@ -1,13 +1,16 @@
 """rukh: runs ONNX models on AMD GPUs, NVIDIA GPUs and any CPU.
 
-Most scripts for ONNX Runtime need only another import:
+Scripts for ONNX Runtime need only another import:
 
     import rukh as ort
 
     session = ort.InferenceSession("model.onnx")
     outputs = session.run(None, {"input": array})
+
+So do programs that import onnxruntime themselves, with `sys.modules["onnxruntime"] = rukh` before.
 """
 
+from . import _alias, capi
 from ._errors import (
     CancelledError,
     DeviceError,
@@ -19,24 +22,142 @@ from ._errors import (
     InvalidHandleError,
     InvalidInputError,
     InvalidModelError,
+    NoModelFileError,
     NotFoundError,
     OutOfMemoryError,
     PoisonedError,
     RukhError,
+    UnknownNameError,
     UnsupportedError,
 )
-from ._library import version as _version
-from .binding import IOBinding
-from .options import ExecutionMode, GraphOptimizationLevel, RunOptions, SessionOptions
-from .session import InferenceSession, ModelMetadata, NodeArg, Placement, get_available_providers
-from .value import OrtValue, Value
+from ._providers import (
+    get_all_providers,
+    get_available_providers,
+)
+from .binding import (
+    Completion,
+    IOBinding,
+)
+from .capi.native import (
+    SessionIOBinding,
+)
+from .compiler import (
+    AdapterFormat,
+    LoraAdapter,
+    ModelCompiler,
+    ModelPackage,
+    ModelPackageComponentContext,
+    ModelPackageContext,
+    ModelPackageOptions,
+    ModelPackageWriteMode,
+    OrtEpContextData,
+    OrtEpContextDataBuffer,
+    OrtExternalInitializerInfo,
+    register_execution_provider_library,
+    unregister_execution_provider_library,
+)
+from .description import (
+    ModelMetadata,
+    NodeArg,
+    OrtEpAssignedNode,
+    OrtEpAssignedSubgraph,
+    Placement,
+)
+from .devices import (
+    Device,
+    OrtArenaCfg,
+    OrtDevice,
+    OrtEpDevice,
+    OrtHardwareDevice,
+    OrtMemoryInfo,
+    OrtSyncStream,
+    create_and_register_allocator,
+    create_and_register_allocator_v2,
+    get_devices,
+    get_ep_devices,
+)
+from .enums import (
+    ExecutionMode,
+    ExecutionOrder,
+    GraphOptimizationLevel,
+    OrtAllocatorType,
+    OrtCompileApiFlags,
+    OrtDeviceMemoryType,
+    OrtDeviceVendorId,
+    OrtExecutionProviderDevicePolicy,
+    OrtHardwareDeviceType,
+    OrtMemoryInfoDeviceType,
+    OrtMemType,
+    OrtSparseFormat,
+)
+from .inference import (
+    InferenceSession,
+)
+from .information import (
+    ORT_VERSION,
+    RUKH_VERSION,
+    disable_telemetry_events,
+    enable_telemetry_events,
+    get_build_info,
+    get_device,
+    get_version_string,
+    has_collective_ops,
+    preload_dlls,
+    print_debug_info,
+    set_seed,
+)
+from .logs import (
+    set_default_logger_callback,
+    set_default_logger_severity,
+    set_default_logger_verbosity,
+    set_global_thread_pool_sizes,
+    set_log_callback,
+)
+from .memory import (
+    empty_cache,
+    memory_info,
+    memory_snapshot,
+    memory_stats,
+    record_memory_history,
+    reset_peak_memory_stats,
+)
+from .options import (
+    RunOptions,
+    SessionOptions,
+)
+from .sparse import (
+    SparseTensor,
+)
+from .value import (
+    OrtValue,
+    Value,
+    copy_tensors,
+)
 
-__version__ = _version()
+_alias.install()
+
+# What programs compare with versions of ONNX Runtime; RUKH_VERSION is the library's own.
+__version__ = ORT_VERSION
+__author__ = "rukh"
+
+# As ONNX Runtime's package has them.
+package_name, version, cuda_version = capi.onnxruntime_validation.get_package_name_and_version_info()
+
+
+def __getattr__(name: str) -> object:
+    return _alias.tool(name)
+
 
 __all__ = [
+    "ORT_VERSION",
+    "RUKH_VERSION",
+    "AdapterFormat",
     "CancelledError",
+    "Completion",
+    "Device",
     "DeviceError",
     "ExecutionMode",
+    "ExecutionOrder",
     "FileError",
     "ForkedError",
     "GraphOptimizationLevel",
@@ -48,17 +169,77 @@ __all__ = [
     "InvalidHandleError",
     "InvalidInputError",
     "InvalidModelError",
+    "LoraAdapter",
+    "ModelCompiler",
     "ModelMetadata",
+    "ModelPackage",
+    "ModelPackageComponentContext",
+    "ModelPackageContext",
+    "ModelPackageOptions",
+    "ModelPackageWriteMode",
+    "NoModelFileError",
     "NodeArg",
     "NotFoundError",
+    "OrtAllocatorType",
+    "OrtArenaCfg",
+    "OrtCompileApiFlags",
+    "OrtDevice",
+    "OrtDeviceMemoryType",
+    "OrtDeviceVendorId",
+    "OrtEpAssignedNode",
+    "OrtEpAssignedSubgraph",
+    "OrtEpContextData",
+    "OrtEpContextDataBuffer",
+    "OrtEpDevice",
+    "OrtExecutionProviderDevicePolicy",
+    "OrtExternalInitializerInfo",
+    "OrtHardwareDevice",
+    "OrtHardwareDeviceType",
+    "OrtMemType",
+    "OrtMemoryInfo",
+    "OrtMemoryInfoDeviceType",
+    "OrtSparseFormat",
+    "OrtSyncStream",
     "OrtValue",
     "OutOfMemoryError",
     "Placement",
     "PoisonedError",
     "RukhError",
     "RunOptions",
+    "SessionIOBinding",
     "SessionOptions",
+    "SparseTensor",
+    "UnknownNameError",
     "UnsupportedError",
     "Value",
+    "capi",
+    "copy_tensors",
+    "create_and_register_allocator",
+    "create_and_register_allocator_v2",
+    "disable_telemetry_events",
+    "empty_cache",
+    "enable_telemetry_events",
+    "get_all_providers",
     "get_available_providers",
+    "get_build_info",
+    "get_device",
+    "get_devices",
+    "get_ep_devices",
+    "get_version_string",
+    "has_collective_ops",
+    "memory_info",
+    "memory_snapshot",
+    "memory_stats",
+    "preload_dlls",
+    "print_debug_info",
+    "record_memory_history",
+    "register_execution_provider_library",
+    "reset_peak_memory_stats",
+    "set_default_logger_callback",
+    "set_default_logger_severity",
+    "set_default_logger_verbosity",
+    "set_global_thread_pool_sizes",
+    "set_log_callback",
+    "set_seed",
+    "unregister_execution_provider_library",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from ctypes import byref, c_int32, c_int64, c_size_t, c_uint64
+from typing import Any
 
 from ._library import Handle, call, environment, make
 from ._types import DTYPE_OF, STRING
@@ -13,8 +14,10 @@ from ._types import DTYPE_OF, STRING
 _NAMES = ("hip", "rocm", "cuda", "gpu")
 
 
-def number(device_type: str, device_id: int) -> int | None:
-    """The number of a GPU; None for the host."""
+def number(device_type: Any, device_id: int) -> int | None:
+    """The number of a GPU; None for the host. `device_type`: a name, or an `OrtDevice`."""
+    if not isinstance(device_type, str):
+        device_type, device_id = device_type._name, device_type.device_id()
     name = device_type.lower()
     if name in _NAMES:
         return device_id

@@ -133,3 +133,14 @@ def import_tensor(thing: Any) -> Handle:
         f"{type(thing).__name__} offers no DLPack tensor; allowed are objects with __dlpack__ and "
         f"capsules that nobody has taken"
     )
+
+
+def element_of_capsule(capsule: Any) -> tuple[int, int]:
+    """DLPack's kind of elements (0: signed, 1: unsigned, 2: float, 6: bool) and their bits, of a capsule that
+    nobody has taken."""
+    address = id(capsule)
+    for name, layout in _LAYOUTS.items():
+        if _capsule_is_valid(address, _NAMES[name]):
+            tensor = layout.from_address(_capsule_pointer(address, _NAMES[name])).dl_tensor
+            return tensor.dtype_code, tensor.dtype_bits
+    raise TypeError(f"{type(capsule).__name__} is no capsule of DLPack that nobody has taken")

@@ -1,9 +1,15 @@
-"""The exceptions: one class for each status code of the C API."""
+"""The exceptions: one class for each status code of the C API.
+
+Each is also what ONNX Runtime raises in its place, so that `except InvalidArgument` and the like, with the
+names of `onnxruntime.capi.onnxruntime_pybind11_state`, catch it.
+"""
 
 from __future__ import annotations
 
+from . import _ort_errors as ort
 
-class RukhError(Exception):
+
+class RukhError(RuntimeError):
     """What the library refused or failed at; `str(error)` is the library's message.
 
     `code` is the number of the status (`RUKH_ERROR_…` in rukh.h).
@@ -12,13 +18,13 @@ class RukhError(Exception):
     code: int = -1
 
 
-class InvalidArgumentError(RukhError, ValueError):
+class InvalidArgumentError(RukhError, ort.InvalidArgument, ValueError):
     """An argument has a value that is not allowed."""
 
     code = 1
 
 
-class InvalidHandleError(RukhError):
+class InvalidHandleError(RukhError, ort.Fail):
     """An object is of another kind or was destroyed."""
 
     code = 2
@@ -30,67 +36,75 @@ class NotFoundError(RukhError, LookupError):
     code = 3
 
 
-class FileError(RukhError):
+class NoModelFileError(NotFoundError, ort.NoSuchFile):
+    """The model's file, or one that it refers to, is not there."""
+
+
+class UnknownNameError(NotFoundError, ort.InvalidArgument, ValueError):
+    """The model has no input or output of this name."""
+
+
+class FileError(RukhError, ort.Fail):
     """The operating system refused to read or write."""
 
     code = 4
 
 
-class InvalidModelError(RukhError):
+class InvalidModelError(RukhError, ort.InvalidGraph, ort.InvalidProtobuf, ort.Fail):
     """The model breaks the ONNX standard."""
 
     code = 5
 
 
-class UnsupportedError(RukhError):
+class UnsupportedError(RukhError, ort.NotImplemented):
     """The model is valid, but something in it cannot be run."""
 
     code = 6
 
 
-class InvalidInputError(RukhError, ValueError):
+class InvalidInputError(RukhError, ort.InvalidArgument, ValueError):
     """An input is missing or has the wrong type, rank or dimensions."""
 
     code = 7
 
 
-class InvalidDataError(RukhError, ValueError):
+class InvalidDataError(RukhError, ort.InvalidArgument, ort.RuntimeException, ValueError):
     """The data given are not allowed: an index out of range, an integer division by zero."""
 
     code = 8
 
 
-class OutOfMemoryError(RukhError, MemoryError):
+class OutOfMemoryError(RukhError, ort.RuntimeException, MemoryError):
     """Host or device memory is exhausted."""
 
     code = 9
 
 
-class CancelledError(RukhError):
+class CancelledError(RukhError, ort.Fail):
     """The run was cancelled."""
 
     code = 10
 
 
-class DeviceError(RukhError):
+class DeviceError(RukhError, ort.EPFail):
     """There is no device, or it failed."""
 
     code = 11
 
 
-class PoisonedError(RukhError):
+class PoisonedError(RukhError, ort.RuntimeException):
     """An earlier failure left the object unusable."""
 
     code = 12
 
 
-class ForkedError(RukhError):
+class ForkedError(RukhError, ort.RuntimeException):
     """The object was made before `fork`, and this is the child."""
 
     code = 13
 
 
-class InternalError(RukhError):
+class InternalError(RukhError, ort.RuntimeException):
     """A defect of the library; the message says where."""
 
     code = 14

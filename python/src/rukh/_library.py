@@ -23,12 +23,33 @@ _LETTERS = {"p": c_void_p, "s": c_char_p, "z": c_size_t, "i": c_int32, "l": c_in
 
 # Functions that return a status. Their last parameter, `rukh_error **error`, is left out here.
 SIGNATURES = {
+    "environment_options_create": "p",
+    "environment_options_set": "pss",
+    "environment_options_set_log": "pippp",
     "environment_create": "pp",
+    "environment_thread_count": "pp",
+    "environment_device_count": "pp",
+    "environment_device": "pzp",
+    "device_provider": "pp",
+    "device_name": "pp",
+    "device_arch": "pp",
+    "device_memory": "pp",
+    "device_property_count": "pp",
+    "device_property": "pzpp",
+    "environment_create_arena": "pzs",
+    "environment_memory_statistic": "pzsp",
+    "environment_memory_statistic_name": "pzpzp",
+    "environment_memory_info": "pzpp",
+    "environment_memory_reset_peaks": "pz",
+    "environment_memory_empty_cache": "pz",
+    "environment_memory_record_history": "pzz",
+    "environment_memory_snapshot": "pzpzp",
     "environment_provider_reason": "pspzp",
     "provider_count": "p",
     "provider_name": "zpzp",
     "session_options_create": "p",
     "session_options_set": "pss",
+    "session_options_key": "pzpzp",
     "session_options_add_provider": "psppz",
     "session_options_provider_count": "pp",
     "session_options_provider_name": "pzpzp",
@@ -53,10 +74,15 @@ SIGNATURES = {
     "session_placement_count": "pp",
     "session_placement": "pzpppp",
     "session_profile": "ppzp",
+    "session_load_counter": "pip",
+    "session_opset_count": "pp",
+    "session_opset": "pzpp",
     "session_tuning_results": "ppzp",
     "session_add_tuning_results": "psp",
     "session_run": "ppppzpzp",
+    "session_run_async": "ppppzpzpp",
     "run_options_create": "p",
+    "run_options_key": "pzpzp",
     "run_options_set": "pss",
     "run_options_get": "pspzp",
     "run_options_cancel": "p",
@@ -69,6 +95,10 @@ SIGNATURES = {
     "io_binding_clear_outputs": "p",
     "io_binding_run": "pp",
     "io_binding_output": "psp",
+    "io_binding_run_queued": "ppp",
+    "completion_is_done": "pp",
+    "completion_wait": "p",
+    "completion_event": "pp",
     "value_create_tensor": "ipzp",
     "value_create_tensor_copy": "ipzpzp",
     "value_create_tensor_over": "ipzpzppp",
@@ -96,7 +126,17 @@ SIGNATURES = {
 }
 
 # The kinds of handles; each has a function `rukh_KIND_destroy`.
-HANDLE_KINDS = ("environment", "session_options", "session", "run_options", "io_binding", "value")
+HANDLE_KINDS = (
+    "environment_options",
+    "environment",
+    "device",
+    "session_options",
+    "session",
+    "run_options",
+    "io_binding",
+    "completion",
+    "value",
+)
 
 
 def _load() -> ctypes.CDLL:
@@ -236,21 +276,40 @@ def make(kind: str, name: str, *arguments: Any) -> Handle:
     return Handle(kind, out.value)
 
 
+def keys(name: str, *arguments: Any) -> list[str]:
+    """The names that `rukh_NAME` lists by index; it refuses the first index that is not there."""
+    found: list[str] = []
+    while True:
+        try:
+            found.append(text(name, *arguments, len(found)))
+        except ValueError:
+            return found
+
+
 _environment: Handle | None = None
+
+# What makes the options of the environment; the module `logs` sets it.
+environment_options: Any = lambda: None
 
 
 def environment() -> Handle:
     """The environment that all sessions of this process share."""
     global _environment
     if _environment is None:
-        _environment = make("environment", "environment_create", None)
+        _environment = make("environment", "environment_create", environment_options())
     return _environment
 
 
-def _forget_environment() -> None:
+def forget_environment() -> None:
+    """Lets the next session make an environment of its own."""
     global _environment
     _environment = None
 
 
+def error_of_callback(status: int, error: int | None) -> RukhError:
+    """The exception for what a callback was given; ends the error object."""
+    return _error_of(status, c_void_p(error))
+
+
 # Handles do not survive a fork; the child makes an environment of its own.
-os.register_at_fork(after_in_child=_forget_environment)
+os.register_at_fork(after_in_child=forget_environment)

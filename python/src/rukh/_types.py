@@ -47,6 +47,7 @@ _ELEMENTS = (
 DTYPE_OF = {number: np.dtype(dtype) for number, _, dtype in _ELEMENTS}
 ELEMENT_OF = {np.dtype(dtype): number for number, _, dtype in _ELEMENTS}
 ELEMENT_NAMED = {name: number for number, name, _ in _ELEMENTS}
+NAME_OF = {number: name for number, name, _ in _ELEMENTS}
 
 
 def element_of(dtype: object) -> int:
@@ -64,6 +65,9 @@ def element_of(dtype: object) -> int:
             return STRING
         if (element := ELEMENT_OF.get(wanted.newbyteorder("="))) is not None:
             return element
+        if wanted.kind == "V" and wanted.fields is None and wanted.name.startswith("void"):
+            # Bytes of one length.
+            return STRING
     allowed = ", ".join(str(d) for d in DTYPE_OF.values())
     raise TypeError(f"elements of type {dtype!r} have no ONNX type; allowed are {allowed}")
 

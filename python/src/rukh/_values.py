@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from . import _device, _dlpack
-from ._errors import InvalidArgumentError
+from ._errors import InvalidArgumentError, InvalidInputError
 from ._library import Handle, addresses, call, count, make, text
 from ._types import (
     DTYPE_OF,
@@ -24,6 +24,7 @@ from ._types import (
     KIND_OPTIONAL,
     KIND_SEQUENCE,
     KIND_TENSOR,
+    NAME_OF,
     NARROW_BITS,
     STRING,
     UNKNOWN,
@@ -69,10 +70,10 @@ def tensor_over(array: np.ndarray) -> Handle:
         array = np.array(array, dtype=DTYPE_OF[element], order="C")
     if (mask := NARROW_BITS.get(element)) is not None:
         array = _extended(array, mask)
-    return memory_over(element, array.shape, _address(array), array.nbytes, array)
+    return memory_over(element, array.shape, address_of(array), array.nbytes, array)
 
 
-def _address(array: np.ndarray) -> int:
+def address_of(array: np.ndarray) -> int:
     address: int = array.__array_interface__["data"][0]  # half the time of `array.ctypes.data`
     return address
 
@@ -143,8 +144,17 @@ def _sequence(things: Any, declared: ValueType) -> Handle:
 def _map(things: Any, declared: ValueType) -> Handle:
     if not isinstance(things, dict):
         raise TypeError(f"a map is wanted and {type(things).__name__} was given; allowed are dicts")
+    wanted, named = (str, "std::string") if declared.key == STRING else ((int, np.integer), "int64_t")
+    if declared.key and (wrong := [key for key in things if not isinstance(key, wanted)]):
+        raise InvalidInputError(
+            f"Unexpected key type  {type(wrong[0])}, it cannot be linked to C type {named}: {wrong[0]!r} is a key "
+            f"of a map from {NAME_OF[declared.key]}"
+        )
     keys = tensor_over(np.array(list(things), dtype=DTYPE_OF.get(declared.key)))
-    items = [to_handle(thing, declared.inner or UNKNOWN) for thing in things.values()]
+    inner = declared.inner or UNKNOWN
+    # Numbers of NumPy's have a type of their own, which in a map gives way to the model's.
+    own = (thing.item() if isinstance(thing, np.generic) else thing for thing in things.values())
+    items = [to_handle(thing, inner) for thing in own]
     element = declared.element or 1
     return make("value", "value_create_map", keys, addresses(items), len(items), element)
 
@@ -176,7 +186,9 @@ def to_python(handle: Handle) -> Any:
         return items[0] if items else None
     if kind == KIND_MAP:
         keys = to_numpy(make("value", "value_map_keys", handle))
-        return dict(zip(keys.tolist(), items))
+        # A number or a text becomes Python's own, as its key.
+        own = [item.item() if isinstance(item, np.ndarray) and item.ndim == 0 else item for item in items]
+        return dict(zip(keys.tolist(), own))
     return items
 
 

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from ctypes import byref, c_int32, c_uint64
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import _device, _values
+from ._errors import InvalidArgumentError
 from ._library import Handle, call, make
-from ._types import DTYPE_OF, UNKNOWN, ValueType, element_of
+from ._types import DTYPE_OF, UNKNOWN, element_of
 from .options import RunOptions
-from .value import Value
+from .value import OrtValueVector, Value
+
+if TYPE_CHECKING:
+    from .session import Session
 
 
 class IOBinding:
@@ -22,13 +27,13 @@ class IOBinding:
     serves one run at a time; a session may have many.
     """
 
-    def __init__(
-        self, session: Handle, input_types: Mapping[str, ValueType], output_order: Sequence[str]
-    ) -> None:
-        self._handle = make("io_binding", "io_binding_create", session)
-        self._input_types = input_types
-        self._output_order = output_order
-        self._bound_outputs: set[str] = set()
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._handle = make("io_binding", "io_binding_create", session._handle)
+        self._input_types = session._input_types
+        # In the order of binding; the number of a GPU that an output is wanted on, whatever its shape.
+        self._bound_outputs: dict[str, int | None] = {}
+        self._device_outputs: dict[str, Value] = {}
 
     def bind_cpu_input(self, name: str, arr_on_cpu: Any) -> None:
         """Binds an array (or what else `run` takes) to an input. A C-contiguous array is shared: what is
@@ -63,38 +68,66 @@ class IOBinding:
         buffer_ptr: int | None = None,
     ) -> None:
         """Binds an output to memory by its address, which must stay valid while it is bound, or, without
-        an address, to memory of the library's: on the host ("cpu") allocated at each run, on a GPU ("hip")
-        once, here, for which the shape is needed."""
+        an address, to memory of the library's: on the host ("cpu") allocated at each run; on a GPU ("hip")
+        once, here, when the shape is given or known, else after each run, by a copy from the host."""
         device = _device.number(device_type, device_id)
-        if buffer_ptr is not None or device is not None:
-            if element_type is None or shape is None:
-                what = "an address" if buffer_ptr is not None else "a GPU"
-                raise ValueError(f"output {name!r} is bound to {what}; element_type and shape are needed")
+        if buffer_ptr is not None and (element_type is None or shape is None):
+            raise ValueError(
+                f"output {name!r} is bound to an address: `element_type` and `shape` are to be provided if "
+                f"pre-allocated memory is provided"
+            )
+        if device is not None and buffer_ptr is None and (element_type is None or shape is None):
+            element_type, shape = self._declared(name)
+        if element_type is not None and shape is not None and (buffer_ptr is not None or device is not None):
             self._bind("output", name, _memory(element_type, shape, device, buffer_ptr))
         else:
+            if device is not None:
+                # Told here when there is no such device, as when the shape is known.
+                _device.tensor(1, [0], device)
             call("io_binding_bind_output_allocated", self._handle, name.encode())
-            self._bound_outputs.add(name)
+            self._bound_outputs[name] = device
 
     def bind_cpu_output(self, name: str, arr_on_cpu: np.ndarray) -> None:
         """Binds an array to an output: runs write there."""
         if not (arr_on_cpu.flags.c_contiguous and arr_on_cpu.flags.writeable):
-            raise ValueError(f"output {name!r} is bound to an array that is not C-contiguous and writeable")
+            raise InvalidArgumentError(
+                f"output {name!r} is bound to an array that is not C-contiguous and writeable"
+            )
         self._bind("output", name, _values.tensor_over(arr_on_cpu))
 
     def bind_ortvalue_output(self, name: str, ortvalue: Value) -> None:
         self._bind("output", name, ortvalue._rukh_handle)
 
     def get_outputs(self) -> list[Value]:
-        """The values of the bound outputs after a run, in the model's order."""
-        return [
-            Value(make("value", "io_binding_output", self._handle, name.encode()))
-            for name in self._output_order
-            if name in self._bound_outputs
-        ]
+        """The values of the bound outputs after a run, in the order they were bound in."""
+        return [self._output(name, device) for name, device in self._bound_outputs.items()]
+
+    def get_outputs_as_ortvaluevector(self) -> OrtValueVector:
+        return OrtValueVector(self.get_outputs())
+
+    def _output(self, name: str, device: int | None) -> Value:
+        value = Value(make("value", "io_binding_output", self._handle, name.encode()))
+        if device is None or not value.is_tensor():
+            return value
+        if name not in self._device_outputs:
+            self._device_outputs[name] = Value.ortvalue_from_numpy(value.numpy(), "hip", device)
+        return self._device_outputs[name]
+
+    def _declared(self, name: str) -> tuple[int | None, list[int] | None]:
+        """Element type and shape of an output when the model tells them."""
+        for argument in self._session.get_outputs():
+            if argument.name == name and argument.type.startswith("tensor("):
+                sizes = [size for size in argument.shape if isinstance(size, int)]
+                if len(sizes) == len(argument.shape) and self._session._has_rank(name):
+                    return element_of(argument.type[len("tensor(") : -1]), sizes
+        return None, None
 
     def copy_outputs_to_cpu(self) -> list[Any]:
         """Copies of the outputs, which later runs do not change."""
-        return [_copied(value.to_python()) for value in self.get_outputs()]
+        values = (
+            make("value", "io_binding_output", self._handle, name.encode()) for name in self._bound_outputs
+        )
+        return [_copied(_values.to_python(value)) for value in values]
 
     def clear_binding_inputs(self) -> None:
         call("io_binding_clear_inputs", self._handle)
@@ -109,14 +142,45 @@ class IOBinding:
     def synchronize_outputs(self) -> None:
         """As `synchronize_inputs`."""
 
+    def run_queued(self, run_options: RunOptions | None = None) -> Completion:
+        """Queues a run of what is bound and returns without waiting for the GPU, when all inputs and outputs
+        are in its memory; they must not be written until the run is done."""
+        options = None if run_options is None else run_options._handle
+        self._device_outputs.clear()
+        return Completion(make("completion", "io_binding_run_queued", self._handle, options))
+
     def _bind(self, side: str, name: str, handle: Handle) -> None:
         call(f"io_binding_bind_{side}", self._handle, name.encode(), handle)
         if side == "output":
-            self._bound_outputs.add(name)
+            self._bound_outputs[name] = None
 
     def _run(self, run_options: RunOptions | None) -> None:
         options = None if run_options is None else run_options._handle
+        self._device_outputs.clear()
         call("io_binding_run", self._handle, options)
+
+
+class Completion:
+    """A run that `IOBinding.run_queued` left to a GPU. When this object goes, the run is waited for."""
+
+    def __init__(self, handle: Handle) -> None:
+        self._handle = handle
+
+    def is_done(self) -> bool:
+        """Whether the run is done; does not wait."""
+        done = c_int32()
+        call("completion_is_done", self._handle, byref(done))
+        return bool(done.value)
+
+    def wait(self) -> None:
+        """Waits until the run is done, and raises what was wrong with the data."""
+        call("completion_wait", self._handle)
+
+    def event(self) -> int:
+        """The event (`hipEvent_t`) behind the run's work, as a number; 0 when nothing was left queued."""
+        event = c_uint64()
+        call("completion_event", self._handle, byref(event))
+        return event.value
 
 
 def _memory(element_type: Any, shape: Sequence[int], device: int | None, address: int | None) -> Handle:

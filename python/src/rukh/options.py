@@ -2,40 +2,50 @@
 
 from __future__ import annotations
 
-import enum
+import copy
+import json
+import operator
+import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from ctypes import c_char_p
-from typing import Any, TypeAlias
+from typing import Any
 
-from ._library import Handle, call, count, make, text
+from . import _providers, logs
+from ._errors import InvalidArgumentError, UnsupportedError
+from ._library import Handle, call, keys, make, text
+from .devices import OrtEpDevice, get_ep_devices
+from .enums import (
+    ExecutionMode,
+    ExecutionOrder,
+    GraphOptimizationLevel,
+    OrtExecutionProviderDevicePolicy,
+    OrtHardwareDeviceType,
+)
 
-Provider: TypeAlias = "str | tuple[str, Mapping[str, Any]]"
-
-
-class GraphOptimizationLevel(enum.IntEnum):
-    """How far the model's graph is rewritten. No level changes what the model means."""
-
-    ORT_DISABLE_ALL = 0
-    ORT_ENABLE_BASIC = 1
-    ORT_ENABLE_EXTENDED = 2
-    ORT_ENABLE_LAYOUT = 3
-    ORT_ENABLE_ALL = 99
-
-
-class ExecutionMode(enum.IntEnum):
-    """Taken for compatibility; nodes run in order, each on all threads."""
-
-    ORT_SEQUENTIAL = 0
-    ORT_PARALLEL = 1
-
-
-# The one entry of ONNX Runtime that says what an option of rukh says.
+# Entries of ONNX Runtime that say what an option of rukh says.
 _TRANSLATED = {
     ("session.disable_cpu_ep_fallback", "1"): ("fallback", "error"),
     ("session.disable_cpu_ep_fallback", "0"): ("fallback", "cpu"),
+    ("session.use_env_allocators", "1"): ("use_env_allocators", "1"),
+    ("session.use_env_allocators", "0"): ("use_env_allocators", "0"),
 }
-_FOREIGN_PREFIXES = ("session.", "optimization.", "ep.", "mlas.")
+
+_FLAGS = (
+    "enable_cpu_mem_arena",
+    "enable_mem_pattern",
+    "enable_mem_reuse",
+    "enable_profiling",
+    "use_deterministic_compute",
+    "use_per_session_threads",
+)
+_NUMBERS = ("inter_op_num_threads", "intra_op_num_threads", "log_severity_level", "log_verbosity_level")
+_TEXTS = ("logid", "optimized_model_filepath", "profile_file_prefix")
+_ENUMS = {
+    "execution_mode": ExecutionMode,
+    "execution_order": ExecutionOrder,
+    "graph_optimization_level": GraphOptimizationLevel,
+}
 
 
 class SessionOptions:
@@ -47,134 +57,251 @@ class SessionOptions:
     """
 
     __slots__ = (
+        "_denotations",
+        "_dimensions",
         "_entries",
-        "enable_cpu_mem_arena",
-        "enable_mem_pattern",
-        "enable_mem_reuse",
-        "enable_profiling",
-        "execution_mode",
-        "graph_optimization_level",
-        "inter_op_num_threads",
-        "intra_op_num_threads",
-        "log_severity_level",
-        "log_verbosity_level",
-        "logid",
-        "profile_file_prefix",
-        "use_deterministic_compute",
+        "_policy",
+        "_providers",
+        *_FLAGS,
+        *_NUMBERS,
+        *_TEXTS,
+        *_ENUMS,
     )
 
     def __init__(self) -> None:
         self.intra_op_num_threads = 0
         self.graph_optimization_level = GraphOptimizationLevel.ORT_ENABLE_ALL
         self.enable_profiling = False
-        self.profile_file_prefix = "rukh_profile_"
+        self.profile_file_prefix = "onnxruntime_profile_"
         self.inter_op_num_threads = 0
         self.execution_mode = ExecutionMode.ORT_SEQUENTIAL
+        self.execution_order = ExecutionOrder.DEFAULT
         self.enable_mem_pattern = True
         self.enable_mem_reuse = True
         self.enable_cpu_mem_arena = True
         self.use_deterministic_compute = False
+        self.use_per_session_threads = True
         self.log_severity_level = -1
         self.log_verbosity_level = 0
         self.logid = ""
+        self.optimized_model_filepath = ""
         self._entries: dict[str, str] = {}
+        self._dimensions: dict[str, int] = {}
+        self._denotations: dict[str, int] = {}
+        self._providers: list[tuple[str, dict[str, str]]] = []
+        self._policy: Callable[..., list[OrtEpDevice]] | None = None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Values of another type are told here, where they are given."""
+        if name in _FLAGS:
+            value = bool(value)
+        elif name in _NUMBERS:
+            value = operator.index(value)
+        elif name in _TEXTS:
+            value = os.fspath(value)
+        elif name in _ENUMS:
+            value = _ENUMS[name](value)
+        object.__setattr__(self, name, value)
 
     def add_free_dimension_override_by_name(self, name: str, size: int) -> None:
-        """Fixes a symbolic dimension of the model's inputs to a size."""
-        self._entries[f"dim.{name}"] = str(size)
+        """Fixes a symbolic dimension of the model's inputs to a size. A model without it is left as it is."""
+        self._dimensions[name] = operator.index(size)
+
+    def add_free_dimension_override_by_denotation(self, denotation: str, size: int) -> None:
+        """As by name, for the symbolic dimensions that the model marks with this denotation."""
+        self._denotations[denotation] = operator.index(size)
 
     def add_session_config_entry(self, key: str, value: str) -> None:
         """Sets an option of rukh by its name ("load", "fallback", "plan_cache", "dim.NAME" and the
         others of `rukh_session_options_create`). Of ONNX Runtime's own entries
-        "session.disable_cpu_ep_fallback" is known; the others give a warning and change nothing."""
-        if key.startswith(_FOREIGN_PREFIXES):
-            if (key, value) not in _TRANSLATED:
-                warnings.warn(f"session config entry {key!r} has no effect in rukh", stacklevel=2)
-                return
-            key, value = _TRANSLATED[key, value]
-        # Tried at once, so that a wrong key or value is told where it was given.
-        call("session_options_set", self._handle(), key.encode(), value.encode())
+        "session.disable_cpu_ep_fallback" and "session.use_env_allocators" have an effect; others are kept for
+        `get_session_config_entry`."""
+        own_key, own_value = _TRANSLATED.get((key, value), (key, value))
+        if _is_own(own_key):
+            # Tried at once, so that a wrong value is told where it was given.
+            call("session_options_set", self._handle(), own_key.encode(), own_value.encode())
+            self._entries[own_key] = own_value
         self._entries[key] = value
 
     def get_session_config_entry(self, key: str) -> str:
         if key not in self._entries:
-            raise KeyError(f"session config entry {key!r} was not added")
+            raise RuntimeError(f"SessionOptions does not have configuration with key: {key}")
         return self._entries[key]
 
+    def add_provider(self, provider: str, options: Mapping[str, str] | None = None) -> None:
+        """Wants a provider, after those added before; for sessions that are made without `providers`."""
+        self._providers.append((provider, dict(options or {})))
+
+    def add_provider_for_devices(
+        self, ep_devices: Sequence[OrtEpDevice], options: Mapping[str, str] | None = None
+    ) -> None:
+        """As `add_provider`, on devices that `get_ep_devices` gave; a session runs on the first."""
+        if not ep_devices:
+            raise ValueError("no devices were given; allowed are those of get_ep_devices()")
+        device = ep_devices[0]
+        self.add_provider(device.ep_name, {**device.ep_options, **(options or {})})
+
+    def has_providers(self) -> bool:
+        """Whether providers, devices or a policy were set here."""
+        return bool(self._providers) or self._policy is not None
+
+    def set_provider_selection_policy(self, policy: OrtExecutionProviderDevicePolicy) -> None:
+        """Lets sessions that are made without `providers` choose: PREFER_GPU and MAX_PERFORMANCE take a GPU
+        where there is one, the others the CPU."""
+        policies = OrtExecutionProviderDevicePolicy
+        gpu_first = policies(policy) in (policies.PREFER_GPU, policies.MAX_PERFORMANCE)
+
+        def choose(devices: list[OrtEpDevice], *_: Any) -> list[OrtEpDevice]:
+            gpus = [device for device in devices if device.device.type == OrtHardwareDeviceType.GPU]
+            return gpus[:1] if gpu_first and gpus else devices[-1:]
+
+        self._policy = choose
+
+    def set_provider_selection_policy_delegate(self, delegate: Callable[..., list[OrtEpDevice]]) -> None:
+        """Lets a function choose: it gets the devices, two dicts (empty here: what is known of the model and
+        of the runtime) and how many devices it may return, and returns some of them."""
+        self._policy = delegate
+
+    def add_initializer(self, name: str, ort_value: Any) -> None:
+        raise UnsupportedError(
+            f"initializer {name!r}: a session cannot take weights from memory yet; store them in the model"
+        )
+
+    def add_external_initializers(self, names: Sequence[str], ort_values: Sequence[Any]) -> None:
+        if list(names):
+            self.add_initializer(next(iter(names)), None)
+
+    def add_external_initializers_from_files_in_memory(
+        self, file_names: Sequence[str], buffers: Sequence[Any], sizes: Sequence[int]
+    ) -> None:
+        if list(file_names):
+            raise UnsupportedError(
+                f"external data {next(iter(file_names))!r}: a session cannot take the bytes of files from memory "
+                f"yet; store the file beside the model"
+            )
+
+    def register_custom_ops_library(self, path: str) -> None:
+        raise UnsupportedError(
+            f"custom operators of {str(path)!r}: the library cannot load operators for ONNX Runtime's C API"
+        )
+
+    def set_ep_context_data_read_func(self, read_func: Callable[..., None], max_data_size: int) -> None:
+        """Taken for compatibility: the library reads no compiled models."""
+
+    def clear_ep_context_data_read_func(self) -> None:
+        """As `set_ep_context_data_read_func`."""
+
+    def set_load_cancellation_flag(self, cancel: bool) -> None:
+        if cancel:
+            raise UnsupportedError("opening a session cannot be cancelled")
+
+    def _wanted(self) -> list[tuple[str, dict[str, str]]]:
+        """The providers for sessions that are made without any."""
+        if self._policy is not None:
+            chosen = self._policy(get_ep_devices(), {}, {}, 8)
+            return [(device.ep_name, device.ep_options) for device in chosen]
+        return self._providers
+
     def _handle(self) -> Handle:
-        """The library's options with all that is set here."""
-        level = int(self.graph_optimization_level)
+        """The library's options with all that is set here, but for dimensions and providers."""
+        level = self.graph_optimization_level
         optimization = "none" if level == 0 else "basic" if level == 1 else "all"
         handle = make("session_options", "session_options_create")
         for key, value in (
-            ("intra_op_threads", str(int(self.intra_op_num_threads))),
+            ("intra_op_threads", str(self.intra_op_num_threads if self.use_per_session_threads else 0)),
             ("optimization", optimization),
             ("profiling", "1" if self.enable_profiling else "0"),
-            *self._entries.items(),
+            *((key, value) for key, value in self._entries.items() if _is_own(key)),
         ):
             call("session_options_set", handle, key.encode(), value.encode())
         return handle
 
+    def _from_model(self, properties: Mapping[str, str]) -> SessionOptions:
+        """A copy with what the model's property "ort_config" says."""
+        found = copy.copy(self)
+        found._entries = dict(self._entries)
+        config = json.loads(properties.get("ort_config", "{}"))
+        for name, value in config.get("session_options", {}).items():
+            if name in (*_FLAGS, *_NUMBERS, *_ENUMS):
+                setattr(found, name, value)
+        return found
 
-def add_providers(
-    handle: Handle,
-    providers: Sequence[Provider],
-    provider_options: Sequence[Mapping[str, Any]] | None,
-) -> None:
+    def _check(self) -> None:
+        """Tells what is set and cannot be done."""
+        if self.use_per_session_threads and logs.are_threads_global():
+            raise InvalidArgumentError(
+                "use_per_session_threads is True and set_global_thread_pool_sizes was called; allowed is False"
+            )
+        if self.optimized_model_filepath:
+            warnings.warn(
+                f"optimized_model_filepath {self.optimized_model_filepath!r}: the library cannot write models; "
+                f"no file is made",
+                stacklevel=4,
+            )
+
+
+_own_keys: list[str] = []
+
+
+def _is_own(key: str) -> bool:
+    """Whether it is an option of the library's."""
+    if not _own_keys:
+        _own_keys.extend(keys("session_options_key", make("session_options", "session_options_create")))
+    return key in _own_keys or key.startswith("dim.")
+
+
+def add_providers(handle: Handle, choice: _providers.Choice) -> None:
     """Adds the wanted providers, the most preferred first, each with its options."""
-    if provider_options is not None and len(provider_options) != len(providers):
-        raise ValueError(
-            f"{len(provider_options)} provider_options were given for {len(providers)} providers"
-        )
-    for index, provider in enumerate(providers):
-        name, options = (provider, {}) if isinstance(provider, str) else provider
-        merged = {**options, **(provider_options[index] if provider_options else {})}
-        keys = [str(key).encode() for key in merged]
-        values = [_option_text(value).encode() for value in merged.values()]
-        array = c_char_p * len(keys)
+    for name, options in choice.options:
+        array = c_char_p * len(options)
         call(
             "session_options_add_provider",
             handle,
             name.encode(),
-            array(*keys),
-            array(*values),
-            len(keys),
+            array(*(key.encode() for key in options)),
+            array(*(value.encode() for value in options.values())),
+            len(options),
         )
 
 
-def _option_text(value: object) -> str:
-    return str(int(value)) if isinstance(value, bool) else str(value)
+def provider_options(handle: Handle, choice: _providers.Choice) -> dict[str, dict[str, str]]:
+    """The providers that a session may use, with their options."""
+    given = {}
+    for index, (name, _) in enumerate(choice.options):
+        given[name] = {
+            key: text("session_options_provider_get", handle, index, key.encode())
+            for key in keys("session_options_provider_key", handle, index)
+        }
+    return {name: {} if name == _providers.CPU else given.get("hip", {}) for name in choice.all_names()}
 
 
-def list_providers(handle: Handle) -> dict[str, dict[str, str]]:
-    """The providers that were added, with their options; the CPU comes last, wanted or not."""
-    found: dict[str, dict[str, str]] = {}
-    for index in range(count("session_options_provider_count", handle)):
-        options = found[text("session_options_provider_name", handle, index)] = {}
-        for key in _provider_keys(handle, index):
-            options[key] = text("session_options_provider_get", handle, index, key.encode())
-    found.setdefault("cpu", {})
-    return found
-
-
-def _provider_keys(handle: Handle, provider: int) -> list[str]:
-    """The library lists keys by index, and refuses the first index that is not there."""
-    keys: list[str] = []
-    while True:
-        try:
-            keys.append(text("session_options_provider_key", handle, provider, len(keys)))
-        except ValueError:
-            return keys
+# What a run can be told without an effect here.
+_ARENA_SHRINKAGE = "memory.enable_memory_arena_shrinkage"
 
 
 class RunOptions:
-    """How runs behave. One object may serve many runs, also at once."""
+    """How runs behave. One object may serve many runs, also at once.
 
-    __slots__ = ("_handle", "_terminate")
+    `terminate`, `logid` and config entries of the library have an effect; the other attributes are taken so
+    that scripts for ONNX Runtime go on working.
+    """
+
+    __slots__ = (
+        "_entries",
+        "_handle",
+        "_terminate",
+        "log_severity_level",
+        "log_verbosity_level",
+        "only_execute_path_to_fetches",
+    )
 
     def __init__(self) -> None:
         self._handle = make("run_options", "run_options_create")
         self._terminate = False
+        self._entries: dict[str, str] = {}
+        self.log_severity_level = -1
+        self.log_verbosity_level = 0
+        self.only_execute_path_to_fetches = False
 
     @property
     def terminate(self) -> bool:
@@ -197,5 +324,22 @@ class RunOptions:
         self.add_run_config_entry("tag", value)
 
     def add_run_config_entry(self, key: str, value: str) -> None:
-        """Sets an option of rukh by its name: "tag"."""
-        call("run_options_set", self._handle, key.encode(), value.encode())
+        """Sets an option of rukh by its name: "tag", "compute_stream",
+        "memory.enable_memory_arena_shrinkage". Others are kept for `get_run_config_entry`."""
+        own_value = value
+        if key == _ARENA_SHRINKAGE:
+            # The memory of the CPU is no arena.
+            own_value = ";".join(part for part in value.split(";") if part and not part.startswith("cpu"))
+        if own_value and key in keys("run_options_key", self._handle):
+            call("run_options_set", self._handle, key.encode(), own_value.encode())
+        self._entries[key] = value
+
+    def get_run_config_entry(self, key: str) -> str:
+        if key not in self._entries:
+            raise RuntimeError(f"RunOptions does not have configuration with key: {key}")
+        return self._entries[key]
+
+    def add_active_adapter(self, adapter: Any) -> None:
+        raise UnsupportedError(
+            "LoRA adapters: a run cannot take weights from an adapter yet; merge them into the model"
+        )

@@ -2,74 +2,68 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from ctypes import byref, c_char_p, c_int64, c_void_p
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from ctypes import byref, c_int64, c_void_p
+from typing import Any
 
-from . import _values
-from ._library import Handle, addresses, borrowed, call, count, environment, make, text
-from ._types import UNKNOWN, ValueType, parse_type, plain_text
+from . import _async, _values, modelfile
+from ._errors import CancelledError, DeviceError, InvalidArgumentError, InvalidInputError, UnknownNameError
+from ._library import Handle, addresses, borrowed, call, count, text
+from ._types import UNKNOWN, ValueType, parse_type
 from .binding import IOBinding
-from .options import Provider, RunOptions, SessionOptions, add_providers, list_providers
-from .value import Value
+from .description import ModelMetadata, NodeArg, OrtEpAssignedNode, OrtEpAssignedSubgraph, Placement
+from .devices import OrtEpDevice, OrtMemoryInfo, get_ep_devices
+from .enums import OrtAllocatorType, OrtMemType
+from .options import RunOptions, SessionOptions
+from .ports import arguments, texts, texts_array
+from .tuning import as_results, as_text
+from .value import OrtValueVector, Value
 
 
-class NodeArg(NamedTuple):
-    """An input or output of a model."""
+class Session:
+    """What `InferenceSession` can do once it is open."""
 
-    name: str
-    type: str  # as the standard writes it: "tensor(float)"
-    shape: list[int | str | None]  # a text names a size that runs choose; None has no name
+    _handle: Handle
+    _options: SessionOptions
+    _inputs: list[NodeArg]
+    _outputs: list[NodeArg]
+    _input_types: dict[str, ValueType]
+    _required: frozenset[str]
+    _found_overridable: list[NodeArg] | None
+    _output_names: list[str]
+    _provider_names: dict[str, str]
+    _profiling_start_ns: int
 
+    def get_providers(self) -> list[str]:
+        raise NotImplementedError
 
-class ModelMetadata(NamedTuple):
-    """What the model file says about itself."""
+    def _source(self) -> Any:
+        raise NotImplementedError
 
-    producer_name: str
-    producer_version: str
-    graph_name: str
-    domain: str
-    description: str
-    version: int
-    custom_metadata_map: dict[str, str]
+    def _fall_back(self, error: DeviceError) -> None:
+        raise NotImplementedError
 
+    def _describe(self) -> None:
+        """Asks the session once for what every run needs."""
+        self._inputs = arguments(self._handle, "input")
+        self._outputs = arguments(self._handle, "output")
+        self._input_types = {argument.name: parse_type(argument.type) for argument in self._inputs}
+        self._output_names = [output.name for output in self._outputs]
+        self._found_overridable = None
+        self._required = frozenset(
+            argument.name for argument in self._inputs if not argument.type.startswith("optional")
+        )
 
-class Placement(NamedTuple):
-    """Where a node runs, and why there."""
-
-    node: str
-    operator: str
-    provider: str
-    reason: str
-
-
-class InferenceSession:
-    """A model, ready to run, from any number of threads at once.
-
-    `path_or_bytes`: a model file, or the bytes of one. `providers`: the wanted ones, the most preferred
-    first, each a name or a name with its options: `[("hip", {"device_id": 0}), "cpu"]`; without any the
-    CPU runs everything. A wanted provider without a device is a `DeviceError`.
-    """
-
-    def __init__(
-        self,
-        path_or_bytes: str | bytes | os.PathLike[str],
-        sess_options: SessionOptions | None = None,
-        providers: Sequence[Provider] | None = None,
-        provider_options: Sequence[Mapping[str, Any]] | None = None,
-    ) -> None:
-        self._options = sess_options or SessionOptions()
-        options = self._options._handle()
-        add_providers(options, providers or [], provider_options)
-        self._providers = list_providers(options)
-        self._handle = _open(path_or_bytes, options)
-        self._inputs = _arguments(self._handle, "input")
-        self._outputs = _arguments(self._handle, "output")
-        self._input_types: dict[str, ValueType] = {
-            argument.name: parse_type(argument.type) for argument in self._inputs
-        }
+    @property
+    def _overridable(self) -> list[NodeArg]:
+        # Only asked for now and then, as the library does not tell and the file must be read again.
+        if self._found_overridable is None:
+            found = modelfile.read(self._source()).overridable
+            self._found_overridable = [NodeArg(*argument) for argument in found]
+        return self._found_overridable
 
     def run(
         self,
@@ -77,7 +71,7 @@ class InferenceSession:
         input_feed: Mapping[str, Any],
         run_options: RunOptions | None = None,
     ) -> list[Any]:
-        """Runs the model; the wanted outputs (all of them for None) in their order.
+        """Runs the model; the wanted outputs (all of them for None and for an empty list) in their order.
 
         Inputs are read where they lie when they are C-contiguous arrays. Outputs are arrays over memory
         of the library that nothing else uses; lists, dicts and None for sequences, maps and optionals.
@@ -94,13 +88,59 @@ class InferenceSession:
         """As `run`, with a `Value` for every output."""
         return [Value(handle) for handle in self._run(output_names, input_dict_ort_values, run_options)]
 
+    def run_async(
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, Any],
+        callback: Callable[[list[Any], Any, str], None],
+        user_data: Any = None,
+        run_options: RunOptions | None = None,
+    ) -> None:
+        """Runs the model on a thread of the library and returns at once. When it has run,
+        `callback(outputs, user_data, "")` is called on that thread; `callback([], user_data, message)` when
+        it failed."""
+        names, inputs = self._prepare(output_names, input_feed)
+        options = None if run_options is None else run_options._handle
+        _async.start(
+            self._handle, options, texts_array(input_feed), inputs, texts_array(names), callback, user_data
+        )
+
     def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
         """Runs the model with what is bound."""
+        if iobinding._session is not self:
+            raise ValueError("IOBinding must be used with the session that created it.")
         iobinding._run(run_options)
+
+    def run_with_ortvaluevector(
+        self,
+        run_options: RunOptions | None,
+        feed_names: Sequence[str],
+        feeds: Sequence[Value],
+        fetch_names: Sequence[str],
+        fetches: OrtValueVector,
+        fetch_devices: Sequence[Any],
+    ) -> None:
+        """Runs the model and puts the wanted outputs into `fetches`, on the devices that are wanted."""
+        outputs = self.run_with_ort_values(fetch_names, dict(zip(feed_names, feeds)), run_options)
+        for index, device in enumerate(fetch_devices):
+            if index < len(outputs) and device is not None and device.device_type() != 0:
+                outputs[index] = Value.ortvalue_from_numpy(outputs[index].numpy(), device)
+        fetches[:] = outputs
 
     def io_binding(self) -> IOBinding:
         """A binding of inputs and outputs for runs of this session."""
-        return IOBinding(self._handle, self._input_types, [output.name for output in self._outputs])
+        return IOBinding(self)
+
+    def create_ortvalue_from_shape_and_type(
+        self,
+        shape: Sequence[int],
+        element_type: Any,
+        device_type: str,
+        device_id: int = 0,
+        vendor_id: int = -1,
+    ) -> Value:
+        """As `OrtValue.ortvalue_from_shape_and_type`."""
+        return Value.ortvalue_from_shape_and_type(shape, element_type, device_type, device_id)
 
     def get_inputs(self) -> list[NodeArg]:
         return list(self._inputs)
@@ -108,15 +148,23 @@ class InferenceSession:
     def get_outputs(self) -> list[NodeArg]:
         return list(self._outputs)
 
-    def get_providers(self) -> list[str]:
-        """The providers that nodes of this session may run on, the most preferred first."""
-        return list(self._providers)
+    def get_overridable_initializers(self) -> list[NodeArg]:
+        """Inputs that have a value in the model, and that a run may give another."""
+        return list(self._overridable)
 
-    def get_provider_options(self) -> dict[str, dict[str, str]]:
-        return {name: dict(options) for name, options in self._providers.items()}
+    def get_input_memory_infos(self) -> list[OrtMemoryInfo]:
+        """Where each input is best: on the host, from where a run takes it."""
+        return [_host_memory() for _ in self._inputs]
 
-    def get_session_options(self) -> SessionOptions:
-        return self._options
+    def get_output_memory_infos(self) -> list[OrtMemoryInfo]:
+        return [_host_memory() for _ in self._outputs]
+
+    def get_input_epdevices(self) -> list[OrtEpDevice]:
+        """The device that reads each input."""
+        provider = self.get_providers()[0]
+        devices = get_ep_devices()
+        device = next((device for device in devices if device.ep_name == provider), devices[-1])
+        return [device for _ in self._inputs]
 
     def get_modelmeta(self) -> ModelMetadata:
         version = c_int64()
@@ -126,108 +174,198 @@ class InferenceSession:
         )
         properties = {}
         for index in range(count("session_property_count", self._handle)):
-            key, value = _texts(2, "session_property", self._handle, index)
+            key, value = texts(2, "session_property", self._handle, index)
             properties[key] = value
+        graph_description = modelfile.read(self._source()).graph_description
         return ModelMetadata(
-            producer, producer_version, graph, domain, description, version.value, properties
+            producer,
+            producer_version,
+            graph,
+            domain,
+            description,
+            graph_description,
+            version.value,
+            properties,
         )
 
     def get_placements(self) -> list[Placement]:
         """Where each node runs after the graph was rewritten, and why there."""
-        return [
-            Placement(*_texts(4, "session_placement", self._handle, index))
-            for index in range(count("session_placement_count", self._handle))
-        ]
+        found = []
+        for index in range(count("session_placement_count", self._handle)):
+            node, operator, provider, reason = texts(4, "session_placement", self._handle, index)
+            found.append(Placement(node, operator, self._provider_names.get(provider, provider), reason))
+        return found
 
-    def get_tuning_results(self) -> str:
-        """What the hip provider measured or was given, as text. Needs its option "tunable_op_enable"."""
+    def get_provider_graph_assignment_info(self) -> list[OrtEpAssignedSubgraph]:
+        """The nodes of each provider."""
+        nodes: dict[str, list[OrtEpAssignedNode]] = {}
+        for placement in self.get_placements():
+            *domain, operator = placement.operator.rsplit(".", 1)
+            node = OrtEpAssignedNode(placement.node, "".join(domain), operator)
+            nodes.setdefault(placement.provider, []).append(node)
+        return [OrtEpAssignedSubgraph(*item) for item in nodes.items()]
+
+    def get_tuning_results(self) -> list[dict[str, Any]]:
+        """What was measured or given, as ONNX Runtime tells it; [] for a session that does not tune."""
+        try:
+            results = self.get_tuning_text()
+        except InvalidArgumentError:
+            return []
+        return [as_results(self.get_providers()[0], results)]
+
+    def set_tuning_results(
+        self, results: str | Sequence[Mapping[str, Any]], *, error_on_invalid: bool = False
+    ) -> int:
+        """Takes such results, or the text of `get_tuning_text`; how many were taken. Those of another device
+        or version are ignored, and the log tells why; `error_on_invalid` makes that an error."""
+        taken = 0
+        for entry in [results] if isinstance(results, str) else results:
+            if isinstance(entry, str):
+                lines = entry
+            elif entry.get("ep") in self.get_providers():
+                lines = as_text(entry)
+            elif error_on_invalid:
+                raise RuntimeError(f"Cannot find execution provider {entry.get('ep')}")
+            else:
+                continue
+            found = count("session_add_tuning_results", self._handle, lines.encode())
+            if error_on_invalid and found < lines.count("\nresult "):
+                raise RuntimeError(f"Failed to load TuningResults: {found} were taken; the log tells why")
+            taken += found
+        return taken
+
+    def get_tuning_text(self) -> str:
+        """What was measured or given, as text. Needs the GPU provider's option "tunable_op_enable"."""
         return text("session_tuning_results", self._handle)
 
-    def set_tuning_results(self, results: str) -> int:
-        """Takes such a text; how many results were taken. One of another device or version is ignored, and the
-        log tells why."""
-        return count("session_add_tuning_results", self._handle, results.encode())
+    def get_profiling_start_time_ns(self) -> int:
+        """When profiling began, by `time.monotonic_ns()`; 0 without profiling."""
+        return self._profiling_start_ns
 
     def end_profiling(self) -> str:
-        """Writes what the runs so far did as a Chrome trace; the name of the file.
+        """Writes what the runs so far did as a Chrome trace; the name of the file, "" without
+        `enable_profiling`.
 
-        The name begins with `SessionOptions.profile_file_prefix`. Needs `enable_profiling`.
+        The name begins with `SessionOptions.profile_file_prefix`.
         """
-        trace = text("session_profile", self._handle)
+        if not self._options.enable_profiling:
+            return ""
+        events = json.loads(text("session_profile", self._handle))
         stamp = time.strftime("%Y-%m-%d_%H-%M-%S")
         name = f"{self._options.profile_file_prefix}{stamp}_{os.getpid()}.json"
+        name = _unused(name)
         with open(name, "w", encoding="utf-8") as file:
-            file.write(trace)
+            # An event a line, as ONNX Runtime has it.
+            found = events["traceEvents"] if isinstance(events, dict) else events
+            file.write("[\n" + ",\n".join(json.dumps({"args": {}, **event}) for event in found) + "\n]\n")
         return name
+
+    def set_ep_dynamic_options(self, options: Mapping[str, str]) -> None:
+        """Taken for compatibility: the providers here have none."""
+
+    def release_captured_graph(self, graph_annotation_id: int = 0) -> None:
+        """Taken for compatibility: nothing is captured."""
+
+    def _has_rank(self, output: str) -> bool:
+        """Whether the model tells how many dimensions an output has."""
+        rank = c_int64()
+        call("session_output_shape", self._handle, self._output_names.index(output), None, 0, byref(rank))
+        return rank.value >= 0
+
+    def _prepare(
+        self, output_names: Sequence[str] | None, feed: Mapping[str, Any]
+    ) -> tuple[Sequence[str], list[Handle]]:
+        """The names of the wanted outputs and the values of the inputs, once both are found to be right."""
+        types = self._input_types
+        if not self._required.issubset(feed):
+            optional = {argument.name for argument in self._overridable}
+            missing = [name for name in types if name in self._required and name not in {*feed, *optional}]
+            if missing:
+                raise InvalidInputError(
+                    f"Required inputs ({missing}) are missing from input feed ({list(feed)})."
+                )
+        for name in feed:
+            if name not in types and all(name != argument.name for argument in self._overridable):
+                raise UnknownNameError(
+                    f"{_INVALID}Invalid input name: {name}; the model has {', '.join(types) or 'none'}"
+                )
+        inputs = [_values.to_handle(thing, types.get(name, UNKNOWN)) for name, thing in feed.items()]
+        if not output_names:
+            return self._output_names, inputs
+        if isinstance(output_names, str):
+            raise TypeError(f"output_names is {output_names!r}; allowed are a list of names and None")
+        for name in output_names:
+            if name not in self._output_names:
+                raise UnknownNameError(
+                    f"{_INVALID}Invalid output name:{name}; the model has {', '.join(self._output_names)}"
+                )
+        return output_names, inputs
 
     def _run(
         self,
-        output_names: Iterable[str] | None,
+        output_names: Sequence[str] | None,
         feed: Mapping[str, Any],
         run_options: RunOptions | None,
     ) -> list[Handle]:
-        inputs = [
-            _values.to_handle(thing, self._input_types.get(name, UNKNOWN)) for name, thing in feed.items()
-        ]
-        names = [output.name for output in self._outputs] if output_names is None else list(output_names)
+        names, inputs = self._prepare(output_names, feed)
         outputs = (c_void_p * len(names))()
-        call(
-            "session_run",
-            self._handle,
-            None if run_options is None else run_options._handle,
-            _texts_array(feed),
+        options = None if run_options is None else run_options._handle
+        arguments = (
+            texts_array(feed),
             addresses(inputs),
             len(inputs),
-            _texts_array(names),
+            texts_array(names),
             len(names),
             outputs,
         )
+        try:
+            call("session_run", self._handle, options, *arguments)
+        except InvalidInputError as error:
+            raise self._explained(error, dict(zip(feed, inputs))) from None
+        except CancelledError as error:
+            raise CancelledError(f"Exiting due to terminate flag being set to true: {error}") from None
+        except DeviceError as error:
+            self._fall_back(error)
+            call("session_run", self._handle, options, *arguments)
         return [Handle("value", address or 0) for address in outputs]
 
-
-def get_available_providers() -> list[str]:
-    """The providers that have a device on this machine, the most preferred first."""
-    names = [text("provider_name", index) for index in range(count("provider_count"))]
-    return [name for name in names if not text("environment_provider_reason", environment(), name.encode())]
-
-
-def _open(path_or_bytes: Any, options: Handle) -> Handle:
-    owner = environment()
-    if isinstance(path_or_bytes, (str, os.PathLike)):
-        path = os.fsencode(path_or_bytes)
-        return make("session", "session_create", owner, path, options)
-    data = bytes(path_or_bytes)
-    return make("session", "session_create_from_memory", owner, data, len(data), options)
-
-
-def _arguments(handle: Handle, side: str) -> list[NodeArg]:
-    """The inputs or outputs of a session."""
-    found = []
-    for index in range(count(f"session_{side}_count", handle)):
-        name = borrowed(f"session_{side}_name", handle, index) or ""
-        type_text = text(f"session_{side}_type_text", handle, index)
-        found.append(NodeArg(name, plain_text(type_text), _shape(handle, side, index)))
-    return found
-
-
-def _shape(handle: Handle, side: str, index: int) -> list[int | str | None]:
-    rank = c_int64()
-    call(f"session_{side}_shape", handle, index, None, 0, byref(rank))
-    dims = (c_int64 * max(rank.value, 0))()
-    call(f"session_{side}_shape", handle, index, dims, len(dims), None)
-    return [
-        size if size >= 0 else borrowed(f"session_{side}_dim_name", handle, index, axis)
-        for axis, size in enumerate(dims)
-    ]
+    def _explained(self, error: InvalidInputError, feed: Mapping[str, Handle]) -> InvalidInputError:
+        """The error with what ONNX Runtime says in its place, which programs look for."""
+        for argument in self._inputs:
+            if (handle := feed.get(argument.name)) is None:
+                continue
+            kind = text("value_type_text", handle)
+            if kind != argument.type:
+                said = f"Unexpected input data type. Actual: ({kind}) , expected: ({argument.type})"
+                return InvalidInputError(f"{_INVALID}{said}: {error}")
+            if not kind.startswith("tensor("):
+                continue
+            shape = _values.shape_of(handle)
+            if len(shape) != len(argument.shape):
+                said = f"Invalid rank for input: {argument.name} Got: {len(shape)} Expected: {len(argument.shape)}"
+                return InvalidInputError(f"{_INVALID}{said} {_PLEASE}: {error}")
+            wrong = [
+                f" index: {axis} Got: {size} Expected: {wanted}\n"
+                for axis, (size, wanted) in enumerate(zip(shape, argument.shape))
+                if isinstance(wanted, int) and size != wanted
+            ]
+            if wrong:
+                said = f"Got invalid dimensions for input: {argument.name} for the following indices\n"
+                return InvalidInputError(f"{_INVALID}{said}{''.join(wrong)} {_PLEASE}: {error}")
+        return error
 
 
-def _texts(number: int, name: str, *arguments: Any) -> list[str]:
-    """The `number` texts that `rukh_NAME` lends through its last parameters."""
-    out = [c_char_p() for _ in range(number)]
-    call(name, *arguments, *map(byref, out))
-    return [(item.value or b"").decode() for item in out]
+_INVALID = "[ONNXRuntimeError] : 2 : INVALID_ARGUMENT : "
+_PLEASE = "Please fix either the inputs/outputs or the model."
 
 
-def _texts_array(names: Iterable[str]) -> Any:
-    encoded = [name.encode() for name in names]
-    return (c_char_p * len(encoded))(*encoded)
+def _host_memory() -> OrtMemoryInfo:
+    return OrtMemoryInfo("Cpu", OrtAllocatorType.ORT_DEVICE_ALLOCATOR, 0, OrtMemType.DEFAULT)
+
+
+def _unused(name: str) -> str:
+    """The name, or with a number where a file has it already."""
+    stem, number = name.removesuffix(".json"), 1
+    while os.path.exists(name):
+        name, number = f"{stem}_{number}.json", number + 1
+    return name

@@ -79,6 +79,7 @@ mod shape;
 mod softmax;
 mod strided;
 mod text;
+mod tokenizer;
 mod topk;
 mod training;
 mod unary;
@@ -167,6 +168,7 @@ const FAMILIES: &[&[Entry]] = &[
     shape::KERNELS,
     softmax::KERNELS,
     text::KERNELS,
+    tokenizer::KERNELS,
     topk::KERNELS,
     training::KERNELS,
     unary::KERNELS,

@@ -23,7 +23,8 @@ impl ValueKernel for LinearKernel {
     fn run(&self, _: &KernelContext<'_>, inputs: &[Option<ValueRef<'_>>]) -> Result<Vec<Value>, OpError> {
         let op = &self.0;
         let (rows, columns) = matrix(inputs)?;
-        if columns * op.targets != op.coefficients.len() {
+        // Coefficients that are left over stay unused, as in ONNX Runtime.
+        if columns * op.targets > op.coefficients.len() {
             let n = op.coefficients.len();
             return Err(OpError::Data(format!(
                 "the input has {columns} columns, which do not fit {n} coefficients"

@@ -1,8 +1,4 @@
-"""rukh as an `onnx.backend.base.Backend`; needs the package onnx.
-
-The environment variable RUKH_BACKEND_PROVIDER ("cpu" or "hip") chooses the provider. Without it the
-device that a call names does: "CPU", or "CUDA", as the ONNX standard's interface calls any GPU.
-"""
+"""Models made ready by the interface of the ONNX standard."""
 
 from __future__ import annotations
 
@@ -14,9 +10,11 @@ import numpy as np
 import onnx
 from onnx import helper
 from onnx.backend.base import Backend as _Backend
-from onnx.backend.base import BackendRep as _BackendRep
 
-from .session import InferenceSession, get_available_providers
+from .._providers import CPU, get_available_providers
+from ..inference import InferenceSession
+from ..options import SessionOptions
+from .backend_rep import BackendRep
 
 _PROVIDER_OF_DEVICE = {"CPU": "cpu", "CUDA": "hip", "HIP": "hip", "ROCM": "hip"}
 
@@ -35,23 +33,6 @@ def _provider_of(device: str) -> str:
     return _PROVIDER_OF_DEVICE[name]
 
 
-class BackendRep(_BackendRep):
-    """A prepared model."""
-
-    def __init__(self, session: InferenceSession) -> None:
-        self.session = session
-        self._names = [argument.name for argument in session.get_inputs()]
-
-    def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """The outputs for inputs in the model's order, or by name."""
-        feed = inputs
-        if not isinstance(inputs, dict):
-            if not isinstance(inputs, (list, tuple)):
-                inputs = [inputs]
-            feed = dict(zip(self._names, inputs))
-        return tuple(self.session.run(None, feed))
-
-
 class Backend(_Backend):
     """Runs ONNX models."""
 
@@ -64,21 +45,35 @@ class Backend(_Backend):
         if device.split(":")[0].upper() not in _PROVIDER_OF_DEVICE:
             return False
         provider = _provider_of(device)
-        return _chosen_provider() in (None, provider) and provider in get_available_providers()
+        there = provider == "cpu" or get_available_providers() != [CPU]
+        return there and _chosen_provider() in (None, provider)
 
     @classmethod
-    def prepare(cls, model: onnx.ModelProto | bytes | str, device: str = "CPU", **kwargs: Any) -> BackendRep:
-        """A model (a message, its bytes or the name of a file), ready to run."""
-        if isinstance(model, onnx.ModelProto):
-            model = model.SerializeToString()
-        provider = _chosen_provider() or _provider_of(device)
-        return BackendRep(InferenceSession(model, providers=[provider]))
+    def prepare(
+        cls,
+        model: onnx.ModelProto | InferenceSession | BackendRep | bytes | str | os.PathLike[str],
+        device: str | None = None,
+        **kwargs: Any,
+    ) -> BackendRep:
+        """A model (a message, its bytes, the name of a file or a session), ready to run. Keywords are
+        attributes of `SessionOptions`."""
+        if isinstance(model, BackendRep):
+            return model
+        if isinstance(model, InferenceSession):
+            return BackendRep(model)
+        source = model.SerializeToString() if isinstance(model, onnx.ModelProto) else model
+        options = SessionOptions()
+        for key, value in kwargs.items():
+            if hasattr(options, key):
+                setattr(options, key, value)
+        provider = _chosen_provider() or _provider_of(device or "CPU")
+        return BackendRep(InferenceSession(source, options, providers=[provider]))
 
     @classmethod
     def run_model(
-        cls, model: onnx.ModelProto, inputs: Any, device: str = "CPU", **kwargs: Any
+        cls, model: onnx.ModelProto | BackendRep | str, inputs: Any, device: str | None = None, **kwargs: Any
     ) -> tuple[Any, ...]:
-        return cls.prepare(model, device).run(inputs)
+        return cls.prepare(model, device, **kwargs).run(inputs, **kwargs)
 
     @classmethod
     def run_node(
@@ -105,9 +100,5 @@ class Backend(_Backend):
         return cls.run_model(model, dict(zip(names, arrays)), device)
 
 
-# The module itself serves as the backend, as the standard's test suite wants it.
-is_compatible = Backend.is_compatible
-supports_device = Backend.supports_device
-prepare = Backend.prepare
-run_model = Backend.run_model
-run_node = Backend.run_node
+# The name that ONNX Runtime has for it.
+OnnxRuntimeBackend = Backend

@@ -1,0 +1,187 @@
+"""Names of ONNX Runtime for what is not here: compiled models, adapters, libraries of providers.
+
+They can be imported and made; what would have an effect is an error that says what is missing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ._errors import UnsupportedError
+from .enums import GraphOptimizationLevel, OrtCompileApiFlags, _Enum
+from .options import SessionOptions
+from .value import Value
+
+
+class OrtExternalInitializerInfo:
+    """Where the bytes of a weight are in a file."""
+
+    def __init__(self, filepath: str, file_offset: int, byte_size: int) -> None:
+        self.filepath, self.file_offset, self.byte_size = filepath, file_offset, byte_size
+
+
+class ModelCompiler:
+    """Would write a model that is compiled for a device. Here models are opened as they are."""
+
+    def __init__(
+        self,
+        sess_options: SessionOptions,
+        input_model_path_or_bytes: str | os.PathLike[str] | bytes,
+        embed_compiled_data_into_model: bool = False,
+        external_initializers_file_path: str | os.PathLike[str] | None = None,
+        external_initializers_size_threshold: int = 1024,
+        flags: int = OrtCompileApiFlags.NONE,
+        graph_optimization_level: GraphOptimizationLevel = GraphOptimizationLevel.ORT_DISABLE_ALL,
+        get_initializer_location_func: Callable[..., OrtExternalInitializerInfo | None] | None = None,
+    ) -> None:
+        if not isinstance(input_model_path_or_bytes, (str, os.PathLike, bytes)):
+            raise TypeError(f"Unable to load from type '{type(input_model_path_or_bytes)}'")
+        if not input_model_path_or_bytes:
+            what = "bytes array" if isinstance(input_model_path_or_bytes, bytes) else "path"
+            raise ValueError(f"Input model {what} is empty")
+        if external_initializers_file_path and not isinstance(
+            external_initializers_file_path, (str, os.PathLike)
+        ):
+            kind = type(external_initializers_file_path)
+            raise TypeError(f"Output external initializer filepath is of unexpected type '{kind}'")
+        if external_initializers_file_path and get_initializer_location_func is not None:
+            raise ValueError(
+                "Cannot initialize ModelCompiler with both `external_initializers_file_path` "
+                "and `get_initializer_location_func`"
+            )
+
+    def compile_to_file(self, output_model_path: str | None = None) -> None:
+        raise _no_compiler()
+
+    def compile_to_bytes(self) -> bytes:
+        raise _no_compiler()
+
+    def compile_to_stream(self, write_function: Callable[[bytes], None]) -> None:
+        raise _no_compiler()
+
+    def set_ep_context_binary_information(
+        self, output_directory: str | os.PathLike[str], model_name: str
+    ) -> None:
+        """Taken for compatibility."""
+
+    def set_ep_context_data_write_func(self, write_func: Callable[..., None]) -> None:
+        """Taken for compatibility."""
+
+    def clear_ep_context_data_write_func(self) -> None:
+        """Taken for compatibility."""
+
+
+def _no_compiler() -> UnsupportedError:
+    return UnsupportedError(
+        "the library writes no compiled models; open the model itself with InferenceSession"
+    )
+
+
+class OrtEpContextData:
+    """Data of a compiled model; `ModelCompiler` would give it."""
+
+
+class OrtEpContextDataBuffer:
+    """Data for a compiled model; a session would ask for it."""
+
+
+class ModelPackageWriteMode(_Enum):
+    """How a package of models is written."""
+
+    PRESERVE = 0
+    DENSE = 1
+
+
+class ModelPackage:
+    """A folder with variants of a model for several providers, to be written."""
+
+    def __init__(self) -> None:
+        raise _no_packages("")
+
+    @staticmethod
+    def open(package_root: str | os.PathLike[str], *_: Any, **__: Any) -> ModelPackage:
+        raise _no_packages(package_root)
+
+
+class ModelPackageContext:
+    """Such a folder, to be read."""
+
+    def __init__(self, package_root: str | os.PathLike[str]) -> None:
+        raise _no_packages(package_root)
+
+
+class ModelPackageOptions:
+    """How a variant is selected."""
+
+    def __init__(self, sess_options: SessionOptions) -> None:
+        self.sess_options = sess_options
+
+
+class ModelPackageComponentContext:
+    """A variant that was selected; `ModelPackageContext` would give it."""
+
+
+def _no_packages(root: str | os.PathLike[str]) -> UnsupportedError:
+    return UnsupportedError(
+        f"model package {os.fspath(root)!r}: packages of models are neither read nor written; open a model in it "
+        f"with InferenceSession"
+    )
+
+
+class LoraAdapter:
+    """Weights that a run would take in place of the model's."""
+
+    def Load(self, file_path: str | os.PathLike[str]) -> None:
+        raise UnsupportedError(
+            f"adapter {os.fspath(file_path)!r}: LoRA adapters cannot be read yet; merge them into the model"
+        )
+
+
+class AdapterFormat:
+    """The contents of an adapter's file."""
+
+    def __init__(self, adapter: Any = None) -> None:
+        self._adapter_version = self._model_version = 0
+        self._parameters: dict[str, Value] = {}
+
+    @staticmethod
+    def read_adapter(file_path: str | os.PathLike[str]) -> AdapterFormat:
+        raise UnsupportedError(f"adapter {os.fspath(file_path)!r}: files of LoRA adapters cannot be read yet")
+
+    def export_adapter(self, file_path: str | os.PathLike[str]) -> None:
+        raise UnsupportedError(
+            f"adapter {os.fspath(file_path)!r}: files of LoRA adapters cannot be written yet"
+        )
+
+    def get_format_version(self) -> int:
+        return 1
+
+    def set_adapter_version(self, adapter_version: int) -> None:
+        self._adapter_version = adapter_version
+
+    def get_adapter_version(self) -> int:
+        return self._adapter_version
+
+    def set_model_version(self, model_version: int) -> None:
+        self._model_version = model_version
+
+    def get_model_version(self) -> int:
+        return self._model_version
+
+    def set_parameters(self, params: Mapping[str, Value]) -> None:
+        self._parameters = dict(params)
+
+    def get_parameters(self) -> dict[str, Value]:
+        return dict(self._parameters)
+
+
+def register_execution_provider_library(registration_name: str, library_path: str | os.PathLike[str]) -> None:
+    raise UnsupportedError(
+        f"provider library {os.fspath(library_path)!r}: the library loads none; its own providers are built in"
+    )
+
+
+def unregister_execution_provider_library(registration_name: str) -> None:
+    raise UnsupportedError(f"provider library {registration_name!r} was not registered")
