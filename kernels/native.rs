@@ -31,7 +31,8 @@ fn nvidia() -> Vec<u32> {
     if !Path::new("/proc/driver/nvidia/version").exists() {
         return Vec::new();
     }
-    let asked = Command::new("nvidia-smi").args(["--query-gpu=compute_cap", "--format=csv,noheader"]).output();
+    let asked =
+        Command::new("nvidia-smi").args(["--query-gpu=compute_cap", "--format=csv,noheader"]).output();
     let text = asked.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
     text.lines().filter_map(|line| line.trim().replace('.', "").parse().ok()).collect()
 }

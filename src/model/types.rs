@@ -76,9 +76,8 @@ fn names_a_size(name: &str, shape: &TensorShapeProto) -> bool {
     const WORDS: &[&str] = &["none", "unknown", "dynamic", "undefined", "any", "null", "-1", "*"];
     let same = |dim: &&Dimension| matches!(&dim.value, Some(DimValue::DimParam(other)) if other == name);
     let repeated = || shape.dim.iter().filter(same).count() > 1;
-    !name.is_empty()
-        && !is_unnamed(name)
-        && !(WORDS.iter().any(|word| name.eq_ignore_ascii_case(word)) && repeated())
+    let says_nothing = || WORDS.iter().any(|word| name.eq_ignore_ascii_case(word)) && repeated();
+    !(name.is_empty() || is_unnamed(name) || says_nothing())
 }
 
 fn unnamed(what: &str, i: usize) -> Dim {

@@ -65,8 +65,11 @@ fn branch(name: &str) -> ModelBuilder {
     ModelBuilder::new().node("Relu", &["x"], &[name]).output(name)
 }
 
+/// Adds to a model what makes `a` of `x`.
+type Source = fn(ModelBuilder) -> ModelBuilder;
+
 /// What stands before the operator: the first of a known shape, the others of one that the run tells.
-fn sources() -> [(&'static str, fn(ModelBuilder) -> ModelBuilder); 4] {
+fn sources() -> [(&'static str, Source); 4] {
     [
         ("Relu", |m| m.node("Relu", &["x"], &["a"])),
         ("If", |m| {
@@ -108,7 +111,7 @@ fn packed_weights_serve_inputs_of_any_shape() {
             for optimization in [Optimization::None, Optimization::Basic, Optimization::All] {
                 let options = SessionOptions { optimization, ..SessionOptions::default() };
                 let bytes = model(case, source).bytes();
-                let session = Session::open(environment(), Source::Bytes(&bytes), &options).unwrap();
+                let session = Session::open(environment(), super::Source::Bytes(&bytes), &options).unwrap();
                 let y = run(&session, &[x.clone(), on.clone()])
                     .unwrap_or_else(|e| panic!("{} behind {name} at {optimization:?}: {e}", case.op));
                 let y: Vec<f32> = elements(&y[0]);
@@ -139,7 +142,8 @@ fn outputs_keep_their_names_whatever_makes_them() {
             .output("y");
         for optimization in [Optimization::None, Optimization::Basic, Optimization::All] {
             let options = SessionOptions { optimization, ..SessionOptions::default() };
-            let session = Session::open(environment(), Source::Bytes(&model.bytes()), &options).unwrap();
+            let session =
+                Session::open(environment(), super::Source::Bytes(&model.bytes()), &options).unwrap();
             let names: Vec<&str> = session.outputs().iter().map(|port| port.name.as_str()).collect();
             assert_eq!(names, ["y"], "{op} at {optimization:?}");
             let y = run(&session, &[t(&[2, 3], &[-1.0f32, 0.0, 1.0, 2.0, 3.0, 4.0])]).unwrap();
