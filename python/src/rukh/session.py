@@ -67,8 +67,9 @@ class InferenceSession:
         self._handle = _open(path_or_bytes, options)
         self._inputs = _arguments(self._handle, "input")
         self._outputs = _arguments(self._handle, "output")
+        self._overridable = _arguments(self._handle, "overridable")
         self._input_types: dict[str, ValueType] = {
-            argument.name: parse_type(argument.type) for argument in self._inputs
+            argument.name: parse_type(argument.type) for argument in (*self._inputs, *self._overridable)
         }
 
     def run(
@@ -104,6 +105,10 @@ class InferenceSession:
 
     def get_inputs(self) -> list[NodeArg]:
         return list(self._inputs)
+
+    def get_overridable_initializers(self) -> list[NodeArg]:
+        """Inputs that the model has values for, which a run may give others."""
+        return list(self._overridable)
 
     def get_outputs(self) -> list[NodeArg]:
         return list(self._outputs)
@@ -201,7 +206,7 @@ def _open(path_or_bytes: Any, options: Handle) -> Handle:
 
 
 def _arguments(handle: Handle, side: str) -> list[NodeArg]:
-    """The inputs or outputs of a session."""
+    """The inputs, outputs or overridable initializers of a session."""
     found = []
     for index in range(count(f"session_{side}_count", handle)):
         name = borrowed(f"session_{side}_name", handle, index) or ""
