@@ -196,7 +196,7 @@ KERNEL(GROUP) heads_padding(PaddingParams p) {
   const i32 *mask = (const i32 *)p.mask;
   bool counts;
   if (p.kind == PADDING_EACH) {
-    counts = mask[batch * p.mask_strides[0] + query * p.mask_strides[1] + key] != 0;
+    counts = mask[batch * p.mask_strides[0] + query * p.mask_strides[1] + key] > 0;
   } else {
     counts = (i64)key < (i64)mask[batch];
     if (p.kind == PADDING_RANGES && (i64)key < (i64)mask[p.batch + batch]) counts = false;

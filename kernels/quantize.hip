@@ -44,7 +44,7 @@ DEVICE u64 scale_index(const QuantizeParams &p, u64 at) {
 
 DEVICE f32 scale_at(const QuantizeParams &p, u64 index) {
   f32 scale = load_any<f32>(p.scale, p.scale_type, index);
-  if (!(scale > 0 && scale < infinity(scale))) report(p.errors, ERROR_SCALE);
+  if (!(scale > -infinity(scale) && scale < infinity(scale))) report(p.errors, ERROR_SCALE);
   return scale;
 }
 DEVICE f32 zero_at(const QuantizeParams &p, u64 index) {

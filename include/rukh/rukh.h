@@ -1228,6 +1228,71 @@ rukh_status rukh_session_input_dim_name(const struct rukh_session *session,
                                         struct rukh_error **error);
 
 /**
+ * The number of the model's overridable initializers: inputs that the model has values for, which a run or
+ * binding may replace by name. The first run that does takes the time that opening the model took.
+ *
+ * `session`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
+ */
+rukh_status rukh_session_overridable_count(const struct rukh_session *session,
+                                           size_t *count,
+                                           struct rukh_error **error);
+
+/**
+ * The name of an overridable initializer.
+ *
+ * `session`, `name`: not NULL; the text is borrowed from the session. `index`: from 0. `error`: may be
+ * NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not
+ * there, and the handle errors.
+ */
+rukh_status rukh_session_overridable_name(const struct rukh_session *session,
+                                          size_t index,
+                                          const char **name,
+                                          struct rukh_error **error);
+
+/**
+ * The type and shape of an overridable initializer for people, as `rukh_session_input_type_text`.
+ *
+ * `session`: not NULL. `index`: from 0. `buf`, `cap`, `needed`: see "Texts" at the top of this header.
+ * `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an
+ * index that is not there or a buffer that is too small, and the handle errors.
+ */
+rukh_status rukh_session_overridable_type_text(const struct rukh_session *session,
+                                               size_t index,
+                                               char *buf,
+                                               size_t cap,
+                                               size_t *needed,
+                                               struct rukh_error **error);
+
+/**
+ * The shape of an overridable initializer, as `rukh_session_input_shape`.
+ *
+ * `session`: not NULL. `index`: from 0. `dims`: room for `cap` dimensions, -1 for one that is not known;
+ * NULL allowed with 0. `rank`: may be NULL; receives the number of dimensions, -1 when that is not known.
+ * `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index
+ * that is not there or too little room, and the handle errors.
+ */
+rukh_status rukh_session_overridable_shape(const struct rukh_session *session,
+                                           size_t index,
+                                           int64_t *dims,
+                                           size_t cap,
+                                           int64_t *rank,
+                                           struct rukh_error **error);
+
+/**
+ * The name of a dimension of an overridable initializer, as `rukh_session_input_dim_name`.
+ *
+ * `session`, `name`: not NULL; the text is borrowed from the session, NULL for a dimension that is known
+ * or has no name. `index`, `axis`: from 0. `error`: may be NULL. Threads: any, at the same time. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT` for an index or axis that is not there, and the handle errors.
+ */
+rukh_status rukh_session_overridable_dim_name(const struct rukh_session *session,
+                                              size_t index,
+                                              size_t axis,
+                                              const char **name,
+                                              struct rukh_error **error);
+
+/**
  * The number of the model's outputs.
  *
  * `session`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
@@ -1943,8 +2008,8 @@ rukh_status rukh_run_options_reset(struct rukh_run_options *options,
 /**
  * Runs the model.
  *
- * `session`: not NULL. `options`: NULL for the defaults. `input_names`: `input_count` names; NULL for
- * the first `input_count` inputs in the model's order. `inputs`: as many values, which the run shares
+ * `session`: not NULL. `options`: NULL for the defaults. `input_names`: `input_count` names, of inputs or of
+ * overridable initializers; NULL for the first `input_count` inputs in the model's order. `inputs`: as many values, which the run shares
  * and which must not be written meanwhile; the handles stay the caller's. `output_names`:
  * `output_count` names of outputs that are wanted; NULL for the first `output_count` outputs in the
  * model's order. `outputs`: room for `output_count` handles; receives new values, which the caller

@@ -8,7 +8,7 @@ use super::asynchronous::guarded;
 use super::guard::{call_on, create_on, destroy};
 use super::handles::{Handle, Kind, Pin};
 use super::run_options::run_options;
-use super::session::position;
+use super::session::{input_position, position};
 use super::types::*;
 use super::values::{tensor, value_of};
 use crate::error::{Result, fail};
@@ -44,7 +44,7 @@ impl BindingObject {
     }
 
     fn input(&self, name: *const c_char) -> Result<usize> {
-        position(self.session.session.inputs(), args::text(name, "name")?, "input")
+        input_position(&self.session.session, args::text(name, "name")?)
     }
 
     fn output(&self, name: *const c_char) -> Result<usize> {

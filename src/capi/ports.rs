@@ -132,6 +132,97 @@ pub unsafe extern "C" fn rukh_session_input_dim_name(
     })
 }
 
+/// The number of the model's overridable initializers: inputs that the model has values for, which a run or
+/// binding may replace by name. The first run that does takes the time that opening the model took.
+///
+/// `session`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
+/// `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rukh_session_overridable_count(
+    session: *const rukh_session,
+    count: *mut usize,
+    error: *mut *mut rukh_error,
+) -> rukh_status {
+    call_on(session, error, |s| args::put(count, "count", s.session.overridable().len()))
+}
+
+/// The name of an overridable initializer.
+///
+/// `session`, `name`: not NULL; the text is borrowed from the session. `index`: from 0. `error`: may be
+/// NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not
+/// there, and the handle errors.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rukh_session_overridable_name(
+    session: *const rukh_session,
+    index: usize,
+    name: *mut *const c_char,
+    error: *mut *mut rukh_error,
+) -> rukh_status {
+    call_on(session, error, |s| {
+        args::put(name, "name", args::item(&s.overridable, index, "overridable initializer")?.name.as_ptr())
+    })
+}
+
+/// The type and shape of an overridable initializer for people, as `rukh_session_input_type_text`.
+///
+/// `session`: not NULL. `index`: from 0. `buf`, `cap`, `needed`: see "Texts" at the top of this header.
+/// `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an
+/// index that is not there or a buffer that is too small, and the handle errors.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rukh_session_overridable_type_text(
+    session: *const rukh_session,
+    index: usize,
+    buf: *mut c_char,
+    cap: usize,
+    needed: *mut usize,
+    error: *mut *mut rukh_error,
+) -> rukh_status {
+    call_on(session, error, |s| {
+        let port = args::item(s.session.overridable(), index, "overridable initializer")?;
+        args::put_text(&type_text(port), buf, cap, needed)
+    })
+}
+
+/// The shape of an overridable initializer, as `rukh_session_input_shape`.
+///
+/// `session`: not NULL. `index`: from 0. `dims`: room for `cap` dimensions, -1 for one that is not known;
+/// NULL allowed with 0. `rank`: may be NULL; receives the number of dimensions, -1 when that is not known.
+/// `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index
+/// that is not there or too little room, and the handle errors.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rukh_session_overridable_shape(
+    session: *const rukh_session,
+    index: usize,
+    dims: *mut i64,
+    cap: usize,
+    rank: *mut i64,
+    error: *mut *mut rukh_error,
+) -> rukh_status {
+    call_on(session, error, |s| {
+        put_shape(s.session.overridable(), index, "overridable initializer", dims, cap, rank)
+    })
+}
+
+/// The name of a dimension of an overridable initializer, as `rukh_session_input_dim_name`.
+///
+/// `session`, `name`: not NULL; the text is borrowed from the session, NULL for a dimension that is known
+/// or has no name. `index`, `axis`: from 0. `error`: may be NULL. Threads: any, at the same time. Errors:
+/// `RUKH_ERROR_INVALID_ARGUMENT` for an index or axis that is not there, and the handle errors.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rukh_session_overridable_dim_name(
+    session: *const rukh_session,
+    index: usize,
+    axis: usize,
+    name: *mut *const c_char,
+    error: *mut *mut rukh_error,
+) -> rukh_status {
+    call_on(session, error, |s| {
+        let port = args::item(&s.overridable, index, "overridable initializer")?;
+        let dim = args::item(&port.dims, axis, "axis")?;
+        args::put(name, "name", dim.as_ref().map_or(null(), |name| name.as_ptr()))
+    })
+}
+
 /// The number of the model's outputs.
 ///
 /// `session`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:

@@ -6,7 +6,7 @@ use std::ptr::null_mut;
 use super::args;
 use super::guard::call_on;
 use super::run_options::run_options;
-use super::session::{SessionObject, position};
+use super::session::{SessionObject, input_position, position};
 use super::types::*;
 use super::values::{make, value_of};
 use crate::error::{Result, fail};
@@ -31,7 +31,9 @@ impl Request {
         output_count: usize,
     ) -> Result<Self> {
         let (input_ports, output_ports) = (session.session.inputs(), session.session.outputs());
-        let indices = positions(input_ports, input_names, input_count, "input")?;
+        let indices = positions(input_ports, input_names, input_count, "input", |name| {
+            input_position(&session.session, name)
+        })?;
         let values = args::array(inputs, input_count, "inputs")?;
         let inputs: Result<Vec<(usize, Value)>> = indices
             .into_iter()
@@ -39,7 +41,8 @@ impl Request {
             .map(|(index, &value)| match value_of(value) {
                 Ok(value) => Ok((index, value)),
                 Err(e) => {
-                    let name = &input_ports[index].name;
+                    let name = &input_ports.iter().chain(session.session.overridable()).nth(index);
+                    let name = name.map_or("", |port| &port.name);
                     Err(crate::error::Error::new(e.status, format!("input \"{name}\": {e}")))
                 }
             })
@@ -47,7 +50,9 @@ impl Request {
         Ok(Request {
             options: run_options(options)?,
             inputs: inputs?,
-            outputs: positions(output_ports, output_names, output_count, "output")?,
+            outputs: positions(output_ports, output_names, output_count, "output", |name| {
+                position(output_ports, name, "output")
+            })?,
         })
     }
 
@@ -58,7 +63,13 @@ impl Request {
 }
 
 /// Names to positions; NULL stands for the first ones in the model's order.
-fn positions(ports: &[Port], names: *const *const c_char, count: usize, what: &str) -> Result<Vec<usize>> {
+fn positions(
+    ports: &[Port],
+    names: *const *const c_char,
+    count: usize,
+    what: &str,
+    position: impl Fn(&str) -> Result<usize>,
+) -> Result<Vec<usize>> {
     if names.is_null() {
         if count > ports.len() {
             fail!(InvalidArgument, "{count} {what}s were asked for; the model has {}", ports.len());
@@ -66,13 +77,13 @@ fn positions(ports: &[Port], names: *const *const c_char, count: usize, what: &s
         return Ok((0..count).collect());
     }
     let names = args::array(names, count, what)?;
-    names.iter().map(|&name| position(ports, args::text(name, what)?, what)).collect()
+    names.iter().map(|&name| position(args::text(name, what)?)).collect()
 }
 
 /// Runs the model.
 ///
-/// `session`: not NULL. `options`: NULL for the defaults. `input_names`: `input_count` names; NULL for
-/// the first `input_count` inputs in the model's order. `inputs`: as many values, which the run shares
+/// `session`: not NULL. `options`: NULL for the defaults. `input_names`: `input_count` names, of inputs or of
+/// overridable initializers; NULL for the first `input_count` inputs in the model's order. `inputs`: as many values, which the run shares
 /// and which must not be written meanwhile; the handles stay the caller's. `output_names`:
 /// `output_count` names of outputs that are wanted; NULL for the first `output_count` outputs in the
 /// model's order. `outputs`: room for `output_count` handles; receives new values, which the caller

@@ -19,6 +19,7 @@ pub(super) struct SessionObject {
     pub(super) environment: Pin<rukh_environment>,
     pub(super) inputs: Vec<PortTexts>,
     pub(super) outputs: Vec<PortTexts>,
+    pub(super) overridable: Vec<PortTexts>,
     pub(super) texts: ModelTexts,
     defect: Option<Defect>,
 }
@@ -62,6 +63,7 @@ impl SessionObject {
         Ok(SessionObject {
             inputs: session.inputs().iter().map(PortTexts::new).collect(),
             outputs: session.outputs().iter().map(PortTexts::new).collect(),
+            overridable: session.overridable().iter().map(PortTexts::new).collect(),
             texts: ModelTexts::new(&session),
             session,
             environment: environment.keep()?,
@@ -82,6 +84,14 @@ impl SessionObject {
                 self.environment.environment.pool.for_each(64, &|_| panic!("a panic was ordered"))
             }
         }
+    }
+}
+
+/// The position of an input by its name: those that the model needs, then those that it has values for.
+pub(super) fn input_position(session: &Session, name: &str) -> Result<usize> {
+    match session.overridable().iter().position(|port| port.name == name) {
+        Some(index) => Ok(session.inputs().len() + index),
+        None => position(session.inputs(), name, "input"),
     }
 }
 

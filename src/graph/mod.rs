@@ -151,6 +151,11 @@ pub(crate) struct Graph {
     nodes: Vec<Option<Node>>,
     pub(crate) inputs: Vec<ValueId>,
     pub(crate) outputs: Vec<ValueId>,
+    /// The shapes that the model declares for its outputs, where it does.
+    pub(crate) declared: Vec<Option<Vec<Dim>>>,
+    /// Initializers that are inputs as well, whose values a caller may replace, as the model declares them.
+    /// Only in main graphs.
+    pub(crate) defaults: Vec<(ValueId, Fact)>,
     /// Values of enclosing graphs that this one uses, under their outer names. Only in subgraphs.
     pub(crate) captures: Vec<ValueId>,
     names: HashMap<String, ValueId>,
@@ -180,6 +185,25 @@ impl Graph {
         let value = &mut self.values[id.index()];
         value.fact = Fact::tensor(tensor.ty(), tensor.shape().iter().map(|&d| Dim::from(d)).collect());
         value.constant = Some(tensor);
+    }
+
+    /// Gives up the name of an initializer, for another value to take.
+    pub(crate) fn forget_constant(&mut self, name: &str) {
+        if self.find_value(name).is_some_and(|id| self.value(id).constant.is_some()) {
+            self.names.remove(name);
+        }
+    }
+
+    /// Makes initializers inputs, behind those that are there.
+    pub(crate) fn open_defaults(&mut self, which: &[usize]) {
+        for &i in which {
+            if let Some((id, fact)) = self.defaults.get(i).cloned() {
+                let value = &mut self.values[id.index()];
+                value.constant = None;
+                value.fact = fact;
+                self.inputs.push(id);
+            }
+        }
     }
 
     pub(crate) fn add_node(&mut self, node: Node) -> NodeId {

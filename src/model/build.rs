@@ -1,5 +1,6 @@
 //! `GraphProto` as a graph: names resolved, captures of subgraphs found, cycles refused.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::error::{Result, fail};
@@ -39,6 +40,7 @@ impl Builder<'_> {
             let declared = types::fact(&format!("output \"{}\"", output.name), output.r#type.as_ref())?;
             let graph = self.current();
             graph.outputs.push(id);
+            graph.declared.push(declared.shape.clone());
             let fact = &mut graph.value_mut(id).fact;
             if *fact == Fact::default() {
                 *fact = declared;
@@ -85,7 +87,11 @@ impl Builder<'_> {
                 fail!(InvalidModel, "graph \"{}\": an initializer has no name", proto.name);
             }
             let value = tensor::tensor(initializer, self.external)?;
-            let id = self.declare(&initializer.name, Fact::default())?;
+            // Of two initializers of one name the later one counts, as in ONNX Runtime.
+            let id = match self.current().find_value(&initializer.name) {
+                Some(id) => id,
+                None => self.declare(&initializer.name, Fact::default())?,
+            };
             self.current().set_constant(id, Arc::new(value));
         }
         for initializer in &proto.sparse_initializer {
@@ -98,12 +104,13 @@ impl Builder<'_> {
         }
         for input in &proto.input {
             let fact = types::fact(&format!("input \"{}\"", input.name), input.r#type.as_ref())?;
-            // An initializer of the same name is the input's default, which is what runs.
-            if self
-                .current()
-                .find_value(&input.name)
-                .is_some_and(|id| self.current().value(id).constant.is_some())
+            // An initializer of the same name is the input's default.
+            if let Some(id) = self.current().find_value(&input.name)
+                && self.current().value(id).constant.is_some()
             {
+                if main && !self.current().defaults.iter().any(|(known, _)| *known == id) {
+                    self.current().defaults.push((id, fact));
+                }
                 continue;
             }
             if main && fact.ty.is_none() {
@@ -120,7 +127,8 @@ impl Builder<'_> {
 
     /// Declares the outputs of all nodes, then adds the nodes, so that their order does not matter.
     pub(super) fn add_nodes(&mut self, nodes: &[NodeProto]) -> Result<()> {
-        for node in nodes {
+        let nodes = self.without_replaced(nodes);
+        for node in &nodes {
             for output in node.output.iter().filter(|name| !name.is_empty()) {
                 self.declare(output, Fact::default())?;
             }
@@ -130,6 +138,23 @@ impl Builder<'_> {
             self.current().add_node(node);
         }
         Ok(())
+    }
+
+    /// The nodes but for Constants whose name a later Constant takes: as with initializers, the last counts.
+    /// An initializer of a Constant's name goes as well.
+    fn without_replaced<'n>(&mut self, nodes: &'n [NodeProto]) -> Vec<&'n NodeProto> {
+        let is_constant = |node: &NodeProto| node.op_type == "Constant" && normal_domain(&node.domain) == "";
+        let mut last: HashMap<&str, usize> = HashMap::new();
+        for (i, node) in nodes.iter().enumerate().filter(|(_, node)| is_constant(node)) {
+            last.extend(node.output.first().map(|name| (name.as_str(), i)));
+        }
+        for name in last.keys() {
+            self.current().forget_constant(name);
+        }
+        let stays = |&(i, node): &(usize, &NodeProto)| {
+            !is_constant(node) || node.output.first().is_none_or(|name| last.get(name.as_str()) == Some(&i))
+        };
+        nodes.iter().enumerate().filter(stays).map(|(_, node)| node).collect()
     }
 
     fn node(&mut self, proto: &NodeProto) -> Result<Node> {

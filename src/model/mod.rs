@@ -76,7 +76,7 @@ pub(crate) fn open(source: Source<'_>, map: bool) -> Result<Model> {
     let Some(graph) = &proto.graph else {
         fail!(InvalidModel, "{origin} has no graph; a model needs one");
     };
-    let graph = build::graph(graph, &opset_map(&metadata.opsets), &mut external)?;
+    let graph = build::graph(graph, &with_implied(opset_map(&metadata.opsets)), &mut external)?;
     size::check_expansion(&graph, &functions)?;
     Ok(Model { graph, functions, metadata, counters: external.into_counters() })
 }
@@ -131,7 +131,8 @@ fn metadata(proto: &proto::ModelProto) -> Metadata {
 }
 
 fn check_opsets(metadata: &Metadata) -> Result<()> {
-    for (domain, version) in &metadata.opsets {
+    // Of two imports of one domain the later one counts.
+    for (domain, version) in &opset_map(&metadata.opsets) {
         if *version < 1 || (domain.is_empty() && *version > NEWEST_OPSET) {
             fail!(
                 InvalidModel,
@@ -153,4 +154,18 @@ type Opsets = HashMap<String, i64>;
 
 fn opset_map(opsets: &[(String, i64)]) -> Opsets {
     opsets.iter().cloned().collect()
+}
+
+/// The operator sets that a model may use without importing them, when it imports any: exporters leave
+/// them out, and ONNX Runtime takes its newest of each.
+const IMPLIED: [(&str, i64); 4] =
+    [("", NEWEST_OPSET), ("ai.onnx.ml", 5), ("ai.onnx.preview.training", 1), ("com.microsoft", 1)];
+
+fn with_implied(mut opsets: Opsets) -> Opsets {
+    if !opsets.is_empty() {
+        for (domain, version) in IMPLIED {
+            opsets.entry(domain.to_owned()).or_insert(version);
+        }
+    }
+    opsets
 }

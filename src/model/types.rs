@@ -16,6 +16,7 @@ pub(super) fn fact(what: &str, proto: Option<&TypeProto>) -> Result<Fact> {
     };
     let shape = match value {
         TypeValue::TensorType(t) => t.shape.as_ref().map(|s| shape(what, s)).transpose()?,
+        TypeValue::SparseTensorType(t) => t.shape.as_ref().map(|s| shape(what, s)).transpose()?,
         _ => None,
     };
     Ok(Fact { ty: Some(value_type(what, value)?), shape, elements: None })
@@ -32,9 +33,8 @@ pub(super) fn value_type(what: &str, value: &TypeValue) -> Result<ValueType> {
         TypeValue::SequenceType(s) => ValueType::Sequence(inner(&s.elem_type)?),
         TypeValue::OptionalType(o) => ValueType::Optional(inner(&o.elem_type)?),
         TypeValue::MapType(m) => ValueType::Map(element_type(what, m.key_type)?, inner(&m.value_type)?),
-        TypeValue::SparseTensorType(_) => {
-            fail!(Unsupported, "{what}: sparse tensors as values are not supported")
-        }
+        // Values are dense: a caller gives and gets the whole tensor.
+        TypeValue::SparseTensorType(t) => ValueType::Tensor(element_type(what, t.elem_type)?),
         TypeValue::OpaqueType(_) => fail!(Unsupported, "{what}: opaque types are not supported"),
     })
 }

@@ -194,6 +194,11 @@ impl<'a> AttributeReader<'a> {
         self.read.borrow_mut().push(name.to_owned());
     }
 
+    /// Marks all attributes as read, for an operator that never checked their names.
+    pub(crate) fn ignore_others(&self) {
+        self.read.borrow_mut().extend(self.attributes.0.iter().map(|(name, _)| name.clone()));
+    }
+
     /// Refuses attributes that the operator does not have.
     pub(crate) fn finish(self) -> Result<(), OpError> {
         let read = self.read.borrow();

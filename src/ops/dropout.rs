@@ -14,6 +14,9 @@ pub(crate) struct Dropout {
     pub(crate) seed: Option<i64>,
     /// Whether the mask has truth values; before opset 10 it has the input's type.
     pub(crate) bool_mask: bool,
+    /// What the mask has outside of training: ones since opset 12, which says that 1 is kept; ONNX Runtime
+    /// writes zeros before it.
+    pub(crate) keeps: bool,
 }
 
 impl Dropout {
@@ -27,6 +30,7 @@ impl Dropout {
             ratio: if as_attributes { a.float("ratio", 0.5)? } else { 0.5 },
             seed: if as_attributes { None } else { a.optional_int("seed")? },
             bool_mask: a.opset() >= 10,
+            keeps: !as_attributes,
         }))
     }
 }

@@ -180,6 +180,11 @@ pub(super) const DECLARATIONS: &[Declaration] = &[
         Ok(Arc::new(read_fused(a)?))
     })
     .domain("com.microsoft"),
+    // Its first input is sparse by type; values of this library are dense.
+    Declaration::new("SparseToDenseMatMul", &[1], "A:T, B:T -> Y:T", &[("T", Types::FLOAT)], |a| {
+        Ok(Arc::new(read_fused(a)?))
+    })
+    .domain("com.microsoft"),
     // What the fusions of this library make.
     Declaration::new("MatMul", &[1], "A:T, B:T, bias?:T, residual?:T -> Y:T", &[("T", Types::FLOAT)], |a| {
         Ok(Arc::new(MatMul { activation: Activation::read(a)?, ..read_fused(a)? }))

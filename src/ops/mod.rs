@@ -26,6 +26,7 @@ pub(crate) mod fused;
 pub(crate) mod gather;
 pub(crate) mod gather_quantized;
 pub(crate) mod generate;
+pub(crate) mod generation;
 pub(crate) mod group_query;
 pub(crate) mod image;
 pub(crate) mod image_decoder;

@@ -225,7 +225,7 @@ pub(super) fn check_split(cx: &Infer<'_>, i: usize, dim: &Dim, heads: usize) -> 
 }
 
 /// A mask is `[batch]` lengths, `[2·batch]` ends and starts, `[3·batch + 2]` lengths and offsets, or ones
-/// and zeros: `[batch, total]`, `[batch, rows, total]`, `[batch, 1, max, max]`.
+/// and zeros: `[batch, total]`, `[batch, rows, total]`, `[batch, 1, max, max]`. One column hides nothing.
 fn check_mask(
     cx: &Infer<'_>,
     i: usize,
@@ -237,6 +237,7 @@ fn check_mask(
     let same = |a: &Dim, b: Option<i64>| a.known().zip(b).is_none_or(|(a, b)| a == b);
     let fits = match mask {
         [n] => [batch, batch.map(|b| 2 * b), batch.map(|b| 3 * b + 2)].into_iter().any(|want| same(n, want)),
+        [b, t] if t.known() == Some(1) => same(b, batch) || b.known() == Some(1),
         [b, t] => same(b, batch) && same(t, total),
         [b, s, t] => same(b, batch) && same(s, rows) && same(t, total),
         [b, one, m, n] => {

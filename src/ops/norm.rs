@@ -58,6 +58,28 @@ impl Operator for BatchNorm {
     }
 }
 
+/// Images times a number, and a number for each channel added: an early experiment of the standard, which ONNX
+/// Runtime kept.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ImageScaler {
+    pub(crate) scale: f32,
+    pub(crate) bias: Option<Vec<f32>>,
+}
+
+impl Operator for ImageScaler {
+    fn infer(&self, cx: &mut Infer<'_>) -> Result<(), OpError> {
+        let Some(shape) = cx.shape_of_rank(0, 4)? else { return Ok(()) };
+        if let (Some(bias), Some(channels)) = (&self.bias, shape[1].known())
+            && bias.len() as i64 != channels
+        {
+            let reason = format!("it has {} numbers; the input has {channels} channels", bias.len());
+            return Err(OpError::attribute("bias", reason));
+        }
+        cx.set_shape(0, shape.to_vec());
+        Ok(())
+    }
+}
+
 /// A parameter must have the shape `want`, as far as both are known.
 fn check_parameter(cx: &Infer<'_>, i: usize, given: &[Dim], want: &[Dim]) -> Result<(), OpError> {
     let differ = |(a, b): (&Dim, &Dim)| a.known().zip(b.known()).is_some_and(|(a, b)| a != b);
@@ -80,7 +102,11 @@ pub(crate) struct LayerNorm {
 
 impl LayerNorm {
     fn parse(a: &AttributeReader<'_>, rms: bool) -> Result<Arc<dyn Operator>, OpError> {
-        let stash = a.element_type("stash_type")?.unwrap_or(ElementType::F32);
+        // 0 is no type: some exporters write it where they mean none in particular.
+        let stash = match a.int("stash_type", 1)? {
+            0 => ElementType::F32,
+            _ => a.element_type("stash_type")?.unwrap_or(ElementType::F32),
+        };
         if !stash.is_float() {
             return Err(OpError::attribute(
                 "stash_type",
@@ -178,12 +204,25 @@ pub(super) const DECLARATIONS: &[Declaration] = &[
         FLOATS,
         BatchNorm::parse,
     ),
+    Declaration::new("ImageScaler", &[1], "input:T -> output:T", FLOAT, |a| {
+        Ok(Arc::new(ImageScaler {
+            scale: a.float("scale", 1.0)?,
+            bias: a.floats("bias")?.map(<[f32]>::to_vec),
+        }))
+    }),
     Declaration::new(
         "LayerNormalization",
-        &[17],
+        // It is of the standard since 17; ONNX Runtime has had it in this domain from the first, and what
+        // it optimized before 17 says so.
+        &[1, 17],
         "X:T, Scale:T1, B?:T1 -> Y:T, Mean?:any, InvStdDev?:any",
         FLOATS,
-        |a| LayerNorm::parse(a, false),
+        |a| {
+            if a.opset() < 17 {
+                a.ignore_others();
+            }
+            LayerNorm::parse(a, false)
+        },
     ),
     Declaration::new("RMSNormalization", &[23], "X:T, scale:T1 -> Y:T1", FLOATS, |a| {
         LayerNorm::parse(a, true)

@@ -85,7 +85,7 @@ impl Granularity {
 }
 
 /// Checks a scale or zero point that a whole tensor shares: it has one element, and a constant scale
-/// is a positive number.
+/// is finite.
 pub(crate) fn check_parameter(cx: &Infer<'_>, i: usize) -> Result<(), OpError> {
     if let Some(shape) = cx.shape(i)
         && shape.iter().any(|d| d.known().is_some_and(|d| d != 1))
@@ -112,12 +112,12 @@ fn bad_scale(scale: &Tensor) -> Option<String> {
     values.into_iter().find_map(|x| check_scale(x).err().map(|e| e.to_string()))
 }
 
-/// A scale must be a positive number.
+/// A scale must be a number. One that is not above 0 makes little sense and has a meaning all the same.
 pub(crate) fn check_scale(scale: f32) -> Result<(), OpError> {
-    if scale > 0.0 && scale.is_finite() {
+    if scale.is_finite() {
         return Ok(());
     }
-    Err(OpError::Data(format!("a quantization scale is {scale}; allowed are finite numbers above 0")))
+    Err(OpError::Data(format!("a quantization scale is {scale}; allowed are finite numbers")))
 }
 
 /// `y = saturate(round(x / scale) + zero_point)`.

@@ -23,6 +23,7 @@ const FAMILIES: &[&[Declaration]] = &[
     super::gather::DECLARATIONS,
     super::gather_quantized::DECLARATIONS,
     super::generate::DECLARATIONS,
+    super::generation::DECLARATIONS,
     super::image::DECLARATIONS,
     super::image_decoder::DECLARATIONS,
     super::dropout::DECLARATIONS,

@@ -21,7 +21,7 @@ pub(crate) enum Reshape {
     Flatten {
         axis: i64,
     },
-    /// Without the axes, whose dimensions are 1; without an axis list, without all dimensions of 1.
+    /// Without the axes, whose dimensions are 1; without an axis in the list, without all dimensions of 1.
     Squeeze {
         axes: IntList,
     },
@@ -130,7 +130,8 @@ fn flatten(cx: &mut Infer<'_>, axis: i64) -> Result<Option<Vec<Dim>>, OpError> {
 
 fn squeeze(cx: &mut Infer<'_>, axes: &IntList) -> Result<Option<Vec<Dim>>, OpError> {
     let Some(shape) = cx.shape(0) else { return Ok(None) };
-    let keep: Vec<bool> = if axes.given(cx) {
+    // A list without axes is as none.
+    let keep: Vec<bool> = if axes.given(cx) && axes.count(cx) != Some(0) {
         match axes.axes(cx, shape.len())? {
             Some(axes) => (0..shape.len()).map(|i| !axes.contains(&i)).collect(),
             None => {

@@ -109,13 +109,19 @@ fn body_inputs(
 ) -> HashMap<&'static str, Vec<Option<Fact>>> {
     let fact = |i: usize| node.inputs.get(i).copied().flatten().map(|id| graph.value(id).fact.clone());
     let type_only = |i: usize| fact(i).map(|f| Fact { ty: f.ty, shape: None, elements: None });
-    let scalar = |ty| Some(Fact::tensor(ty, Vec::new()));
+    // The number of the iteration and the condition have rank 0, or 1 in a body that declares them so.
+    let formal = |i: usize, ty| {
+        let body = node.subgraphs().find(|(name, _)| *name == "body").map(|(_, body)| body);
+        let declared = body.and_then(|b| b.value(*b.inputs.get(i)?).fact.shape.as_ref());
+        let single = declared.is_some_and(|shape| shape.len() == 1);
+        Some(Fact::tensor(ty, if single { vec![Dim::Known(1)] } else { Vec::new() }))
+    };
     let inputs = match node.op.name.as_str() {
         "Loop" => {
             use crate::tensor::ElementType::{Bool, I64};
             // A carried value may change its shape from one iteration to the next.
             let carried = (2..node.inputs.len()).map(type_only);
-            [scalar(I64), scalar(Bool)].into_iter().chain(carried).collect()
+            [formal(0, I64), formal(1, Bool)].into_iter().chain(carried).collect()
         }
         "Scan" => {
             let scanned = match node.attributes.get("num_scan_inputs") {

@@ -5,7 +5,8 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use crate::error::{Result, Status, fail};
-use crate::graph::{Graph, Node, ValueId};
+use crate::graph::{Dim, Graph, Node, ValueId};
+use crate::ops::generation::Generation;
 use crate::ops::{self, Operator, control};
 use crate::providers::NodeContext;
 use crate::providers::cpu::{self, CpuKernel};
@@ -14,7 +15,7 @@ use crate::tensor::{Place, Tensor, ValueType};
 use crate::threads::Pool;
 
 use super::place::{NotOnDevice, Placement};
-use super::program::{Body, Control, PlacementRow, Program, ProgramValue, Step, StepBody};
+use super::program::{Body, Control, Generator, PlacementRow, Program, ProgramValue, Step, StepBody};
 
 /// What compiling needs, and what it tells besides the program.
 pub(crate) struct CompileContext<'a> {
@@ -258,6 +259,19 @@ fn kernel(graph: &Graph, node: &Node, op: &dyn Operator, cx: &mut CompileContext
     Ok(kernel)
 }
 
+/// What is known of the shapes of a graph's outputs, from inference or else from what the model declares.
+fn shapes(graph: &Graph) -> Vec<Vec<usize>> {
+    let known = |dim: &Dim| dim.known().and_then(|n| usize::try_from(n).ok());
+    let one = |(i, &output): (usize, &ValueId)| {
+        let inferred = graph.value(output).fact.shape.as_deref();
+        let declared = graph.declared.get(i).and_then(Option::as_deref);
+        let rank = inferred.or(declared).map_or(0, <[Dim]>::len);
+        let at = |shape: Option<&[Dim]>, axis: usize| known(shape?.get(axis)?);
+        (0..rank).map(|axis| at(inferred, axis).or_else(|| at(declared, axis)).unwrap_or(0)).collect()
+    };
+    graph.outputs.iter().enumerate().map(one).collect()
+}
+
 /// The nested programs of a control-flow node. Their captures are added to the step's inputs.
 fn control(
     graph: &Graph,
@@ -276,7 +290,9 @@ fn control(
                 inputs.len() - 1
             })
             .collect();
-        Ok(Box::new(Body { program, captures }))
+        let rank = |&v: &ValueId| body.value(v).fact.shape.as_ref().map_or(0, Vec::len);
+        let ranks = body.inputs.iter().map(rank).collect();
+        Ok(Box::new(Body { program, captures, ranks, shapes: shapes(body) }))
     };
     Ok(if let Some(op) = op.downcast::<control::If>() {
         Some(Control::If { then_branch: body(&op.then_branch)?, else_branch: body(&op.else_branch)? })
@@ -286,6 +302,12 @@ fn control(
         Some(Control::Scan(body(&op.body)?))
     } else if let Some(op) = op.downcast::<control::SequenceMap>() {
         Some(Control::SequenceMap(body(&op.body)?))
+    } else if let Some(op) = op.downcast::<Generation>() {
+        Some(Control::Generation(Box::new(Generator {
+            encoder: op.encoder.as_deref().map(&mut body).transpose()?,
+            init_decoder: op.init_decoder.as_deref().map(&mut body).transpose()?,
+            decoder: body(&op.decoder)?,
+        })))
     } else {
         None
     })

@@ -15,5 +15,5 @@ mod program;
 mod shaped;
 
 pub(crate) use compile::{CompileContext, compile};
-pub(crate) use program::{Body, Control, DevicePool, PlacementRow, Program, Step, StepBody};
+pub(crate) use program::{Body, Control, DevicePool, Generator, PlacementRow, Program, Step, StepBody};
 pub(crate) use shaped::{DeviceStep, OutputPlace, PlannedStep, ShapedPlan, Signature, State, StepPlan};

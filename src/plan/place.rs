@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::error::{Result, Status};
 use crate::graph::{Graph, Node, OpName, ValueId};
+use crate::ops::generation::Generation;
 use crate::ops::{self, Operator, Registered, control};
 use crate::providers::NodeContext;
 use crate::providers::hip::{self, HipKernel, Provider};
@@ -51,7 +52,8 @@ impl<'g> Placement<'g> {
         let is_control = op.downcast::<control::If>().is_some()
             || op.downcast::<control::Loop>().is_some()
             || op.downcast::<control::Scan>().is_some()
-            || op.downcast::<control::SequenceMap>().is_some();
+            || op.downcast::<control::SequenceMap>().is_some()
+            || op.downcast::<Generation>().is_some();
         if is_control {
             return Err(NotOnDevice::ByNature("control flow: the session runs it".to_owned()));
         }

@@ -98,12 +98,24 @@ pub(crate) enum Control {
     Loop(Box<Body>),
     Scan(Box<Body>),
     SequenceMap(Box<Body>),
+    Generation(Box<Generator>),
+}
+
+/// The graphs of a node that generates text.
+pub(crate) struct Generator {
+    pub(crate) encoder: Option<Box<Body>>,
+    pub(crate) init_decoder: Option<Box<Body>>,
+    pub(crate) decoder: Box<Body>,
 }
 
 pub(crate) struct Body {
     pub(crate) program: Program,
     /// Positions in the step's inputs.
     pub(crate) captures: Vec<usize>,
+    /// The ranks of the formal inputs, 0 where they are not known.
+    pub(crate) ranks: Vec<usize>,
+    /// The shapes of the outputs for a body that never runs: a dimension that nobody knows is 0.
+    pub(crate) shapes: Vec<Vec<usize>>,
 }
 
 /// Where a node runs, and why there.

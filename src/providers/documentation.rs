@@ -11,7 +11,7 @@ use crate::tensor::{ElementType, ValueType};
 use super::{cpu, hip};
 
 /// Operators that the session runs itself, over nested graphs.
-const BY_SESSION: &[&str] = &["If", "Loop", "Scan", "SequenceMap"];
+const BY_SESSION: &[&str] = &["If", "Loop", "Scan", "SequenceMap", "BeamSearch", "GreedySearch", "Sampling"];
 
 /// Operators in whose place a pass puts those that they stand for.
 const REWRITTEN: &[&str] = &["DynamicQuantizeLSTM", "FlexAttention"];
@@ -38,7 +38,7 @@ const NOTES: &[(&str, &str, &str)] = &[
         "the numbers drawn are this library's own; their distribution is the standard's",
     ),
     ("com.microsoft", "Attention", "without `do_rotary`"),
-    ("com.microsoft", "DecoderMaskedMultiHeadAttention", "without beams (`beam_width`, `cache_indirection`)"),
+    ("com.microsoft", "BeamSearch", "`model_type` 0 and 1; without the outputs of Whisper"),
     (
         "com.microsoft",
         "GroupQueryAttention",
@@ -47,9 +47,10 @@ const NOTES: &[(&str, &str, &str)] = &[
     ("com.microsoft", "MatMulBnb4", "`transB` 1"),
     ("com.microsoft", "MatMulNBits", "without `weight_prepacked`; `accuracy_level` changes nothing"),
     ("com.microsoft", "MoE", "without `use_sparse_mixer`"),
-    ("com.microsoft", "MultiHeadAttention", "without `cache_indirection`"),
     ("com.microsoft", "QAttention", "in float; without `do_rotary`, `past_present_share_buffer`"),
     ("com.microsoft", "QMoE", "`quant_type` int; without `use_sparse_mixer`"),
+    ("com.microsoft", "Sampling", "the numbers drawn are this library's own"),
+    ("com.microsoft", "SparseToDenseMatMul", "the sparse tensor is given as a dense one"),
     ("rukh", "Attention", "made by fusions: ai.onnx's, where a mask of one column stands for all keys"),
     ("rukh", "ConvPair", "made by fusions: a pointwise FusedConv and a depthwise one of its outputs"),
     ("rukh", "FusedConv", "made by passes: com.microsoft's, of images whose channels lie two in a word"),

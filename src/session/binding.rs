@@ -26,7 +26,7 @@ impl Binding {
     /// A binding of nothing.
     pub(crate) fn new(session: &super::Session) -> Self {
         Binding {
-            inputs: session.inputs().iter().map(|_| None).collect(),
+            inputs: session.inputs().iter().chain(session.overridable()).map(|_| None).collect(),
             outputs: session.outputs().iter().map(|_| BoundOutput::None).collect(),
             scratch: Vec::new(),
         }

@@ -3,8 +3,9 @@
 use crate::error::{Error, Result, Status};
 use crate::ops::{control, normalize_axis};
 use crate::plan::{Body, Control, Step};
-use crate::tensor::{Buffer, ElementType, Tensor, TensorView, Value, ValueRef, ValueType};
+use crate::tensor::{Bool, Buffer, ElementType, Tensor, TensorView, Value, ValueRef, ValueType};
 
+use super::generation;
 use super::output::Output;
 use super::run::{self, Ending, RunContext};
 
@@ -25,11 +26,12 @@ pub(super) fn run(
         Control::Loop(body) => run_loop(cx, step, body, inputs),
         Control::Scan(body) => run_scan(cx, step, body, inputs),
         Control::SequenceMap(body) => run_sequence_map(cx, step, body, inputs),
+        Control::Generation(bodies) => generation::run(cx, step, bodies, inputs),
     }
 }
 
 /// Runs a body on formal inputs, with its captures.
-fn call<'v>(
+pub(super) fn call<'v>(
     cx: RunContext<'_>,
     step: &Step,
     body: &Body,
@@ -83,10 +85,12 @@ fn run_loop(
     }
     let scans = body.program.outputs.len().saturating_sub(1 + carried);
     let mut collected: Vec<Vec<Tensor>> = vec![Vec::new(); scans];
+    let [number_shape, flag_shape] =
+        [0, 1].map(|i| if body.ranks.get(i) == Some(&1) { &[1][..] } else { &[][..] });
     let mut iteration = 0;
     while iteration < limit && condition {
-        let number = Value::Tensor(Tensor::from_slice(&[], &[iteration])?);
-        let flag = Value::Tensor(Tensor::from_slice(&[], &[crate::tensor::Bool::from(condition)])?);
+        let number = Value::Tensor(Tensor::from_slice(number_shape, &[iteration])?);
+        let flag = Value::Tensor(Tensor::from_slice(flag_shape, &[Bool::from(condition)])?);
         let mut arguments = vec![ValueRef::Value(&number), ValueRef::Value(&flag)];
         arguments.extend(state.iter().map(ValueRef::Value));
         let mut results = call(cx, step, body, arguments, inputs)?.into_iter();
@@ -98,8 +102,8 @@ fn run_loop(
         iteration += 1;
     }
     for (i, slices) in collected.into_iter().enumerate() {
-        let ty = output_type(body, 1 + carried + i);
-        state.push(Value::Tensor(stack(step, &slices, ty, 0)?));
+        let none = || no_slices(body, 1 + carried + i, 0);
+        state.push(Value::Tensor(stack(step, &slices, none, 0)?));
     }
     Ok(state)
 }
@@ -152,7 +156,7 @@ fn run_scan(
     results
         .iter()
         .enumerate()
-        .map(|(i, r)| Ok(Value::Tensor(stack(step, r, output_type(body, i), 0)?)))
+        .map(|(i, r)| Ok(Value::Tensor(stack(step, r, || no_slices(body, i, 0), 0)?)))
         .collect()
 }
 
@@ -214,10 +218,12 @@ fn scan_sequence(
         if op.output_reversed.get(i).copied().unwrap_or(false) {
             slices.reverse();
         }
-        let rank = slices.first().map_or(1, |s| s.shape().len() + 1);
+        let none = body.shapes.get(states + i).map_or(0, Vec::len);
+        let rank = slices.first().map_or(none, |s| s.shape().len()) + 1;
         let axis = normalize_axis("scan_output_axes", op.output_axes.get(i).copied().unwrap_or(0), rank)
             .map_err(|e| wrong(step, &e.to_string()))?;
-        state.push(Value::Tensor(stack(step, &slices, output_type(body, states + i), axis)?));
+        let none = || no_slices(body, states + i, axis);
+        state.push(Value::Tensor(stack(step, &slices, none, axis)?));
     }
     Ok(state)
 }
@@ -290,10 +296,13 @@ fn run_sequence_map(
         .collect())
 }
 
-/// The element type that a body's output has, for stacking none of them.
-fn output_type(body: &Body, output: usize) -> ElementType {
+/// None of a body's outputs, stacked along an axis.
+fn no_slices(body: &Body, output: usize, axis: usize) -> Result<Tensor> {
     let value = body.program.outputs[output] as usize;
-    body.program.values[value].ty.as_ref().and_then(ValueType::element).unwrap_or(ElementType::F32)
+    let ty = body.program.values[value].ty.as_ref().and_then(ValueType::element);
+    let mut shape = body.shapes.get(output).cloned().unwrap_or_default();
+    shape.insert(axis.min(shape.len()), 0);
+    Ok(Tensor::zeros(ty.unwrap_or(ElementType::F32), &shape)?)
 }
 
 /// Slice `at` of a tensor along an axis, without that axis.
@@ -316,11 +325,14 @@ fn take(step: &Step, value: ValueRef<'_>, axis: usize, at: usize) -> Result<Tens
     Ok(result)
 }
 
-/// Slices put together along a new axis.
-fn stack(step: &Step, slices: &[Tensor], ty: ElementType, axis: usize) -> Result<Tensor> {
-    let Some(first) = slices.first() else {
-        return Ok(Tensor::zeros(ty, &[0])?);
-    };
+/// Slices put together along a new axis; without any, what `none` says.
+fn stack(
+    step: &Step,
+    slices: &[Tensor],
+    none: impl FnOnce() -> Result<Tensor>,
+    axis: usize,
+) -> Result<Tensor> {
+    let Some(first) = slices.first() else { return none() };
     if let Some(other) = slices.iter().find(|s| s.shape() != first.shape() || s.ty() != first.ty()) {
         return Err(wrong(
             step,
@@ -373,6 +385,6 @@ fn single<'a>(value: ValueRef<'a>) -> Option<TensorView<'a>> {
     value.view().filter(|v| v.len() == 1)
 }
 
-fn wrong(step: &Step, reason: &str) -> Error {
+pub(super) fn wrong(step: &Step, reason: &str) -> Error {
     Error::new(Status::InvalidData, format!("node \"{}\" ({}): {reason}", step.node, step.op_name))
 }

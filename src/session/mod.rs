@@ -6,10 +6,12 @@ mod device_profile;
 mod device_run;
 mod devices;
 mod environment;
+mod generation;
 mod memory;
 mod open;
 mod options;
 mod output;
+mod overridable;
 mod profile;
 mod queued;
 mod run;
@@ -43,6 +45,7 @@ pub(crate) use queued::Queued;
 
 use binding::BoundOutput;
 use output::Output;
+use overridable::Overridable;
 use profile::Recorder;
 use run::{Ending, RunContext};
 
@@ -59,6 +62,8 @@ pub(crate) struct Session {
     recorder: Option<Recorder>,
     /// The device's provider, when it chooses among kernels.
     tuned: Option<Arc<Provider>>,
+    /// What runs may give besides the inputs.
+    overridable: Option<Box<Overridable>>,
 }
 
 /// An input or output of a model.
@@ -120,7 +125,8 @@ impl Session {
         self.recorder.as_ref().map(Recorder::json)
     }
 
-    /// Runs the model. Each input is given once, by index; the wanted outputs come back in the order
+    /// Runs the model. Each input is given once, by index, and behind them those of `overridable` that have
+    /// other values than the model's; the wanted outputs come back in the order
     /// asked for.
     pub(crate) fn run(
         &self,
@@ -128,6 +134,9 @@ impl Session {
         inputs: &[(usize, Value)],
         outputs: &[usize],
     ) -> Result<Vec<Value>> {
+        if inputs.iter().any(|(index, _)| *index >= self.inputs.len()) {
+            return self.run_overridden(options, inputs, outputs);
+        }
         let mut given: Vec<Option<&Value>> = vec![None; self.inputs.len()];
         for (index, value) in inputs {
             let Some(slot) = given.get_mut(*index) else {
@@ -189,7 +198,12 @@ impl Session {
         binding: &mut Binding,
         ending: &mut Ending,
     ) -> Result<()> {
-        if binding.inputs.len() != self.inputs.len() || binding.outputs.len() != self.outputs.len() {
+        if let Some(result) = self.run_bound_overridden(options, binding, ending) {
+            return result;
+        }
+        if binding.inputs.len() != self.inputs.len() + self.overridable().len()
+            || binding.outputs.len() != self.outputs.len()
+        {
             fail!(InvalidArgument, "the binding was made for another session");
         }
         for (port, output) in self.outputs.iter().zip(&binding.outputs) {

@@ -1,12 +1,12 @@
 //! Opening a model: read, rewrite, compile.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use crate::error::{Result, Status, fail};
-use crate::graph::{Dim, Graph, Node};
+use crate::graph::{Dim, Function, Graph, Node};
 use crate::memory::device::external::ExternalFunctions;
-use crate::model::{self, Source};
+use crate::model::{self, Counters, Metadata, Source};
 use crate::ops::{OpError, Operator};
 use crate::passes::{self, Evaluate, Target, Weights};
 use crate::plan::{CompileContext, compile};
@@ -17,6 +17,7 @@ use crate::threads::Pool;
 
 use super::environment::{Environment, Level, thread_count};
 use super::options::{Fallback, Optimization, ProviderKind, SessionOptions};
+use super::overridable::Overridable;
 use super::profile::Recorder;
 use super::{LoadCounters, Port, Session};
 
@@ -83,9 +84,51 @@ pub(super) fn open(
     let recorder = options.profiling.then(Recorder::new);
     let (device, fallback_reason) = choose_provider(&environment, options)?;
     let load_start = recorder.as_ref().map(Recorder::now);
-    let model = model::open(source, options.load == super::Load::Map)?;
+    let mut model = model::open(source, options.load == super::Load::Map)?;
+    fix_dimensions(&mut model.graph, options)?;
+    let overridable = Overridable::of(
+        &model.graph,
+        &model.functions,
+        model.metadata.ir_version,
+        options,
+        device.clone(),
+        &fallback_reason,
+    );
+    let parts = Parts { environment, pool, device, fallback_reason: &fallback_reason, recorder };
+    let rewritable = Rewritable { graph: model.graph, functions: &model.functions, metadata: model.metadata };
+    let session = build(parts, rewritable, model.counters, overridable, options)?;
+    if let (Some(recorder), Some(start)) = (&session.recorder, load_start) {
+        recorder.span("open", start);
+    }
+    Ok(session)
+}
+
+/// What a session has besides its model.
+pub(super) struct Parts<'a> {
+    pub(super) environment: Arc<Environment>,
+    pub(super) pool: Pool,
+    pub(super) device: Option<Arc<Provider>>,
+    pub(super) fallback_reason: &'a str,
+    pub(super) recorder: Option<Recorder>,
+}
+
+/// A model before its graph is rewritten.
+pub(super) struct Rewritable<'a> {
+    pub(super) graph: Graph,
+    pub(super) functions: &'a HashMap<(String, String), Function>,
+    pub(super) metadata: Metadata,
+}
+
+/// Rewrites and compiles.
+pub(super) fn build(
+    parts: Parts<'_>,
+    model: Rewritable<'_>,
+    counters: Counters,
+    overridable: Option<Overridable>,
+    options: &SessionOptions,
+) -> Result<Session> {
+    let Parts { environment, pool, device, fallback_reason, recorder } = parts;
     let mut graph = model.graph;
-    fix_dimensions(&mut graph, options)?;
     // The model's own names for the outputs' dimensions, before inference replaces them.
     let declared: Vec<Option<Vec<Dim>>> =
         graph.outputs.iter().map(|&v| graph.value(v).fact.shape.clone()).collect();
@@ -95,7 +138,7 @@ pub(super) fn open(
         Optimization::Basic => Some(Weights::Dequantized),
         Optimization::All => Some(Weights::Quantized),
     };
-    passes::canonicalise(&mut graph, &model.functions, optimize, &evaluate)?;
+    passes::canonicalise(&mut graph, model.functions, optimize, &evaluate)?;
     let precision = precision(options)?;
     let target = NodesOf { pool: &pool, on_device: device.is_some(), precision };
     if options.optimization == Optimization::All {
@@ -114,7 +157,7 @@ pub(super) fn open(
         plan_limit: options.plan_cache,
         device,
         must_use_device: options.fallback == Fallback::Error,
-        fallback_reason: &fallback_reason,
+        fallback_reason,
         placement: Vec::new(),
         packed_bytes: 0,
         copied_bytes: 0,
@@ -122,16 +165,13 @@ pub(super) fn open(
     };
     let program = compile(&graph, &mut cx)?;
     let counters = LoadCounters {
-        mapped_bytes: model.counters.mapped_bytes,
-        read_bytes: model.counters.read_bytes,
-        copied_bytes: model.counters.copied_bytes + cx.copied_bytes,
-        copied_weights: model.counters.copied_weights + cx.copied_weights,
+        mapped_bytes: counters.mapped_bytes,
+        read_bytes: counters.read_bytes,
+        copied_bytes: counters.copied_bytes + cx.copied_bytes,
+        copied_weights: counters.copied_weights + cx.copied_weights,
         packed_bytes: cx.packed_bytes,
     };
     let placement = cx.placement;
-    if let (Some(recorder), Some(start)) = (&recorder, load_start) {
-        recorder.span("open", start);
-    }
     environment.log.write(
         Level::Info,
         &format!(
@@ -151,6 +191,7 @@ pub(super) fn open(
         counters,
         recorder,
         tuned,
+        overridable: overridable.map(Box::new),
     };
     session.report_tuning();
     Ok(session)

@@ -10,16 +10,13 @@ import os
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from ._types import NAME_OF
-
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 # Numbers of fields in onnx.proto.
-_MODEL_IR_VERSION, _MODEL_GRAPH, _MODEL_PROPERTY = 1, 7, 14
+_MODEL_GRAPH, _MODEL_PROPERTY = 7, 14
 _PROPERTY_KEY, _PROPERTY_VALUE = 1, 2
-_GRAPH_INITIALIZER, _GRAPH_DOC, _GRAPH_INPUT, _GRAPH_SPARSE = 5, 10, 11, 15
-_TENSOR_NAME, _SPARSE_VALUES, _VALUE_NAME, _VALUE_TYPE = 8, 1, 1, 2
-_TYPE_TENSOR, _TENSOR_ELEMENT, _TENSOR_SHAPE, _SHAPE_DIM = 1, 1, 2, 1
+_GRAPH_DOC, _GRAPH_INPUT, _VALUE_TYPE = 10, 11, 2
+_TYPE_TENSOR, _TENSOR_SHAPE, _SHAPE_DIM = 1, 2, 1
 _DIM_VALUE, _DIM_PARAM, _DIM_DENOTATION = 1, 2, 3
 
 
@@ -33,7 +30,6 @@ class Outline(NamedTuple):
     """What is of interest in a model file."""
 
     graph_description: str
-    overridable: list[tuple[str, str, list[int | str | None]]]  # inputs with a value of their own
     denoted: dict[str, list[str]]  # names of symbolic dimensions of the inputs, by denotation
     symbols: list[str]  # names of symbolic dimensions of the inputs
     properties: dict[str, str]  # what the model's maker added
@@ -48,17 +44,14 @@ def read(source: str | bytes | os.PathLike[str]) -> Outline:
         return _outline(source)
     except (IndexError, OSError, UnicodeDecodeError, ValueError):
         # The library says what is wrong with a model.
-        return Outline("", [], {}, [], {})
+        return Outline("", {}, [], {})
 
 
 def _outline(data: Any) -> Outline:
-    description, version = "", 0
-    inputs: list[tuple[str, str, list[_Dim]]] = []
-    initializers: set[str] = set()
+    description = ""
+    inputs: list[list[_Dim]] = []
     properties: dict[str, str] = {}
     for number, value in _fields(data, 0, len(data)):
-        if number == _MODEL_IR_VERSION:
-            version = value
         if number == _MODEL_PROPERTY:
             key = _text(data, _first(data, value, _PROPERTY_KEY))
             properties[key] = _text(data, _first(data, value, _PROPERTY_VALUE))
@@ -68,38 +61,20 @@ def _outline(data: Any) -> Outline:
             if field == _GRAPH_DOC:
                 description = _text(data, part)
             elif field == _GRAPH_INPUT:
-                inputs.append(_value_info(data, part))
-            elif field == _GRAPH_INITIALIZER:
-                initializers.add(_text(data, _first(data, part, _TENSOR_NAME)))
-            elif field == _GRAPH_SPARSE and (values := _first(data, part, _SPARSE_VALUES)):
-                initializers.add(_text(data, _first(data, values, _TENSOR_NAME)))
+                inputs.append(_dims(data, part))
     denoted: dict[str, list[str]] = {}
-    for _, _, dims in inputs:
+    for dims in inputs:
         for dim in dims:
             if dim.denotation and dim.name:
                 denoted.setdefault(dim.denotation, []).append(dim.name)
-    symbols = [dim.name for _, _, dims in inputs for dim in dims if dim.name and dim.size is None]
-    # Before version 4 every initializer had to be an input too, and was no choice.
-    overridable = [
-        (name, kind, [dim.size if dim.size is not None else dim.name or None for dim in dims])
-        for name, kind, dims in inputs
-        if name in initializers and version >= 4
-    ]
-    return Outline(description, overridable, denoted, symbols, properties)
+    symbols = [dim.name for dims in inputs for dim in dims if dim.name and dim.size is None]
+    return Outline(description, denoted, symbols, properties)
 
 
-def _value_info(data: Any, span: tuple[int, int]) -> tuple[str, str, list[_Dim]]:
-    name, kind, dims = "", "", []
-    for number, value in _fields(data, *span):
-        if number == _VALUE_NAME:
-            name = _text(data, value)
-        elif number == _VALUE_TYPE and (tensor := _first(data, value, _TYPE_TENSOR)):
-            for field, part in _fields(data, *tensor):
-                if field == _TENSOR_ELEMENT:
-                    kind = f"tensor({NAME_OF.get(part, 'undefined')})"
-                elif field == _TENSOR_SHAPE:
-                    dims = [_dim(data, dim) for n, dim in _fields(data, *part) if n == _SHAPE_DIM]
-    return name, kind, dims
+def _dims(data: Any, span: tuple[int, int]) -> list[_Dim]:
+    """The dimensions that a graph's input declares."""
+    shape = _first(data, _first(data, _first(data, span, _VALUE_TYPE), _TYPE_TENSOR), _TENSOR_SHAPE)
+    return [_dim(data, part) for number, part in _fields(data, *shape) if number == _SHAPE_DIM]
 
 
 def _dim(data: Any, span: tuple[int, int]) -> _Dim:

@@ -32,7 +32,7 @@ class Session:
     _outputs: list[NodeArg]
     _input_types: dict[str, ValueType]
     _required: frozenset[str]
-    _found_overridable: list[NodeArg] | None
+    _overridable: list[NodeArg]
     _output_names: list[str]
     _provider_names: dict[str, str]
     _profiling_start_ns: int
@@ -50,20 +50,13 @@ class Session:
         """Asks the session once for what every run needs."""
         self._inputs = arguments(self._handle, "input")
         self._outputs = arguments(self._handle, "output")
-        self._input_types = {argument.name: parse_type(argument.type) for argument in self._inputs}
+        self._overridable = arguments(self._handle, "overridable")
+        given = (*self._inputs, *self._overridable)
+        self._input_types = {argument.name: parse_type(argument.type) for argument in given}
         self._output_names = [output.name for output in self._outputs]
-        self._found_overridable = None
         self._required = frozenset(
             argument.name for argument in self._inputs if not argument.type.startswith("optional")
         )
-
-    @property
-    def _overridable(self) -> list[NodeArg]:
-        # Only asked for now and then, as the library does not tell and the file must be read again.
-        if self._found_overridable is None:
-            found = modelfile.read(self._source()).overridable
-            self._found_overridable = [NodeArg(*argument) for argument in found]
-        return self._found_overridable
 
     def run(
         self,
@@ -278,14 +271,12 @@ class Session:
         """The names of the wanted outputs and the values of the inputs, once both are found to be right."""
         types = self._input_types
         if not self._required.issubset(feed):
-            optional = {argument.name for argument in self._overridable}
-            missing = [name for name in types if name in self._required and name not in {*feed, *optional}]
-            if missing:
-                raise InvalidInputError(
-                    f"Required inputs ({missing}) are missing from input feed ({list(feed)})."
-                )
+            missing = [name for name in types if name in self._required and name not in feed]
+            raise InvalidInputError(
+                f"Required inputs ({missing}) are missing from input feed ({list(feed)})."
+            )
         for name in feed:
-            if name not in types and all(name != argument.name for argument in self._overridable):
+            if name not in types:
                 raise UnknownNameError(
                     f"{_INVALID}Invalid input name: {name}; the model has {', '.join(types) or 'none'}"
                 )

@@ -103,7 +103,12 @@ impl ValueKernel for Parse {
 
 fn number(text: &str) -> Result<f64, OpError> {
     // Rust also reads "inf" and "nan" in any case, with a sign.
-    text.trim().parse::<f64>().map_err(|_| not_a_number(text))
+    match text.trim() {
+        // What a cast of a truth value to a string gives.
+        "True" => Ok(1.0),
+        "False" => Ok(0.0),
+        trimmed => trimmed.parse::<f64>().map_err(|_| not_a_number(text)),
+    }
 }
 
 fn not_a_number(text: &str) -> OpError {

@@ -55,7 +55,7 @@ impl Kernel for DropoutKernel {
             output.bytes().copy_from_slice(x.bytes());
         }
         if let Some(mask) = mask {
-            self.set_mask(mask, |_| true);
+            self.set_mask(mask, |_| self.op.keeps);
         }
         Ok(())
     }

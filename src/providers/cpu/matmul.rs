@@ -14,6 +14,7 @@ use super::{Argument, CpuKernel, Entry, Kernel, KernelContext, NodeContext, Prep
 pub(super) const KERNELS: &[Entry] = &[
     Entry::new("MatMul", build_matmul),
     Entry::new("FusedMatMul", build_matmul).domain("com.microsoft"),
+    Entry::new("SparseToDenseMatMul", build_matmul).domain("com.microsoft"),
     Entry::new("MatMul", build_matmul).domain("rukh"),
     Entry::new("Gemm", build_gemm),
     Entry::new("FusedGemm", build_gemm).domain("com.microsoft"),

@@ -48,6 +48,7 @@ mod generate;
 mod grid;
 mod halves;
 mod image_decoder;
+mod image_scaler;
 mod inverse;
 mod item;
 mod mapped;
@@ -136,6 +137,7 @@ const FAMILIES: &[&[Entry]] = &[
     layer_norm::KERNELS,
     grid::KERNELS,
     image_decoder::KERNELS,
+    image_scaler::KERNELS,
     dropout::KERNELS,
     fused::KERNELS,
     lookup::KERNELS,

@@ -55,13 +55,6 @@ impl<T: Base> Kernel for Power<T> {
         let base = inputs[0].map(|x| x.slice::<T>());
         let output = output.slice::<T>();
         let walk: &Broadcast<2> = cx.state();
-        T::check(base.unwrap_or(output), || {
-            let mut e = [0.0];
-            (0..exponents.len()).any(|i| {
-                (self.read)(&exponents, i, &mut e);
-                e[0] < 0.0
-            })
-        })?;
         split_mut(cx.pool, output, 1, GRAIN, |range, part| {
             let start = range.start;
             let mut exponent = [0.0f64; RUN];
@@ -106,11 +99,6 @@ trait Base: Element {
     /// One exponent for all.
     fn raise_all(x: &mut [Self], exponent: f64) {
         x.iter_mut().for_each(|x| *x = x.raise(exponent));
-    }
-
-    /// Refuses what has no result; `negative` tells whether an exponent is below zero.
-    fn check(_base: &[Self], _negative: impl Fn() -> bool) -> Result<(), OpError> {
-        Ok(())
     }
 }
 
@@ -172,14 +160,19 @@ macro_rules! integers {
     ($($ty:ty),*) => {$(
         impl Base for $ty {
             /// Whole exponents wrap on overflow as multiplication does; a negative one rounds
-            /// towards zero; others go through f64.
+            /// towards zero; others go through f64. Of 0 a negative one gives infinity, for which
+            /// conversions of processors have the least number.
             fn raise(self, exponent: f64) -> Self {
                 if exponent.fract() != 0.0 || !exponent.is_finite() {
-                    return (self as f64).powf(exponent) as $ty;
+                    let power = (self as f64).powf(exponent);
+                    // What is too large becomes the least number, as conversions of processors do.
+                    let fits = power.abs() < <$ty>::MAX as f64;
+                    return if fits { power as $ty } else { <$ty>::MIN };
                 }
                 if exponent < 0.0 {
                     let odd = exponent % 2.0 != 0.0;
                     return match self {
+                        0 => <$ty>::MIN,
                         1 => 1,
                         x if x.wrapping_add(1) == 0 && (0 as $ty).wrapping_sub(1) < 1 => if odd { x } else { 1 },
                         _ => 0,
@@ -196,14 +189,6 @@ macro_rules! integers {
                 result
             }
 
-            fn check(base: &[Self], negative: impl Fn() -> bool) -> Result<(), OpError> {
-                match base.iter().position(|&x| x == 0) {
-                    Some(at) if negative() => Err(OpError::Data(format!(
-                        "element {at} of input 0 is 0 and an exponent is negative; allowed are exponents from 0 on"
-                    ))),
-                    _ => Ok(()),
-                }
-            }
         }
     )*};
 }

@@ -128,6 +128,19 @@ impl Real for f64 {
     }
 }
 
+/// `Celu` of a number below 0, and of any where `alpha` is 0, which ONNX Runtime divides by.
+fn celu_below<T: Real>(x: T, alpha: T, zero: T) -> T {
+    let low = alpha * (x / alpha).exp_m1();
+    let above = if x > zero { x } else { zero };
+    if low < zero {
+        above + low
+    } else if low.is_nan() {
+        low
+    } else {
+        above
+    }
+}
+
 /// A closure in one of the types.
 fn plain<T: Element>(f: impl Fn(T) -> T + Send + Sync + 'static) -> Option<Box<dyn Function<T>>> {
     Some(Box::new(Plain::<_, false>(f)))
@@ -153,7 +166,8 @@ pub(super) fn function<T: Real>(op: Unary) -> Option<Box<dyn Function<T>>> {
         Unary::Ceil => vector(|x: T| x.ceil()),
         Unary::Celu { alpha } => {
             let alpha = of(alpha);
-            plain(move |x: T| if x < zero { alpha * (x / alpha).exp_m1() } else { x })
+            // The sum of both parts: where alpha is 0, what is not below 0 has no number.
+            plain(move |x: T| if x < zero || alpha == zero { celu_below(x, alpha, zero) } else { x })
         }
         Unary::Cos => plain(|x: T| x.cos()),
         Unary::Cosh => plain(|x: T| x.cosh()),

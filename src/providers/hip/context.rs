@@ -248,7 +248,7 @@ fn meaning(word: u32) -> &'static str {
     match word {
         1 => "a GPU kernel met an index that is out of range; every index must be within its dimension",
         2 => "a GPU kernel met an integer division by zero; divisors must not be 0",
-        3 => "a GPU kernel met a quantization scale that is not allowed; allowed are finite numbers above 0",
+        3 => "a GPU kernel met a quantization scale that is not allowed; allowed are finite numbers",
         _ => "a GPU kernel met data that are not allowed",
     }
 }

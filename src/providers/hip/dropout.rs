@@ -1,6 +1,6 @@
-//! Dropout outside of training: a copy, and a mask of ones.
+//! Dropout outside of training: a copy, and a mask that is the same everywhere.
 
-use crate::ops::OpError;
+use crate::ops::{self, OpError};
 use crate::providers::{Argument, NodeContext};
 use crate::tensor::{Bool, ElementType};
 
@@ -22,9 +22,12 @@ fn build(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpError> {
     if trains {
         return Err(node.no_kernel());
     }
+    let kept = node.op::<ops::dropout::Dropout>().keeps;
     let mask = match node.output(1) {
-        Some(ElementType::Bool) => Some((Fill::of(&[1]), 1)),
-        Some(ty) => Some((Fill::of_number(1.0, ty).ok_or_else(|| node.no_kernel())?, ty.size())),
+        Some(ElementType::Bool) => Some((Fill::of(&[u8::from(kept)]), 1)),
+        Some(ty) => {
+            Some((Fill::of_number(f32::from(u8::from(kept)), ty).ok_or_else(|| node.no_kernel())?, ty.size()))
+        }
         None => None,
     };
     Ok(Box::new(Dropout { mask, size: element_size(node, 0)? }))

@@ -296,6 +296,35 @@ fn integers_wrap_while_a_model_is_opened() {
     }
 }
 
+#[test]
+fn initializers_that_are_inputs_have_a_program_for_those_that_are_given() {
+    let model = ModelBuilder::new()
+        .input("x", F32, &["n"])
+        .input("a", F32, &["1"])
+        .input("b", F32, &["1"])
+        .initializer(floats("a", &[1], &[2.0]))
+        .initializer(floats("b", &[1], &[10.0]))
+        .node("Mul", &["x", "a"], &["m"])
+        .node("Add", &["m", "b"], &["y"])
+        .output("y");
+    let session = open(&model).unwrap();
+    assert_eq!((session.inputs().len(), session.overridable().len()), (1, 2));
+    let run = |inputs: &[(usize, Value)]| session.run(&RunOptions::default(), inputs, &[0]);
+    let (x, seven) = ((0, t(&[2], &[1.0f32, 3.0])), t(&[1], &[7.0f32]));
+    for (given, want) in [
+        (vec![x.clone()], [12.0f32, 16.0]),
+        (vec![x.clone(), (2, seven.clone())], [9.0, 13.0]),
+        (vec![(1, seven.clone()), x.clone()], [17.0, 31.0]),
+        (vec![(2, t(&[1], &[0.0f32])), (1, seven.clone()), x.clone()], [7.0, 21.0]),
+    ] {
+        assert_eq!(elements::<f32>(&run(&given).unwrap()[0]), want);
+    }
+    let twice = run(&[x.clone(), (1, seven.clone()), (1, seven.clone())]);
+    assert!(twice.is_err_and(|e| e.status == Status::InvalidArgument && e.message.contains("twice")));
+    let beyond = run(&[x, (3, seven)]);
+    assert!(beyond.is_err_and(|e| e.status == Status::InvalidArgument));
+}
+
 /// The only node of the model is running when the run is cancelled.
 #[test]
 fn a_run_is_cancelled_inside_a_node() {

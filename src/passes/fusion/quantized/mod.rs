@@ -85,7 +85,7 @@ impl Dequantized {
         let count = rw.constant(scale)?.len();
         let known = zero.is_none_or(|zero| rw.constant(zero).is_some());
         let floats = [value, scale].iter().all(|&v| rw.element_type(v) == Some(ElementType::F32));
-        if granularity.block != 0 || !known || !floats {
+        if granularity.block != 0 || !known || !floats || !are_positive(rw, scale) {
             return None;
         }
         let axis = match count {
@@ -115,6 +115,11 @@ impl Dequantized {
     }
 }
 
+/// Whether constant scales keep the order of numbers, as every scale that means something does.
+fn are_positive(rw: &Rewriter<'_>, scale: ValueId) -> bool {
+    rw.floats(scale).is_some_and(|scales| scales.iter().all(|&scale| scale > 0.0))
+}
+
 impl Parameters {
     /// Those of a QuantizeLinear from floats of 32 bits to bytes that share one scale.
     fn of_quantize(rw: &Rewriter<'_>, root: NodeId) -> Option<Self> {
@@ -126,7 +131,7 @@ impl Parameters {
         let floats = [x, scale].iter().all(|&v| rw.element_type(v) == Some(ElementType::F32))
             && op.precision.is_none_or(|ty| ty == ElementType::F32);
         let single = op.granularity.block == 0 && rw.constant(scale)?.len() == 1;
-        (known && floats && single).then_some(Parameters { scale, zero, ty })
+        (known && floats && single && are_positive(rw, scale)).then_some(Parameters { scale, zero, ty })
     }
 
     fn scales(self, rw: &Rewriter<'_>) -> Option<Vec<f64>> {

@@ -20,14 +20,6 @@ use super::mask::{Mask, MaskTensor};
 use super::padding::Padding;
 
 pub(super) fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
-    // beam_width and cache_indirection: caches whose rows belong to other beams.
-    let beams = if node.name == "MultiHeadAttention" { 9..10 } else { 8..10 };
-    if beams.clone().any(|i| node.has_input(i)) {
-        return Err(OpError::Unsupported(format!(
-            "the CPU provider has no {} with beam_width or cache_indirection",
-            node.name
-        )));
-    }
     dispatch!(node.input(0), T in [f32, f16, bf16, f64] => {
         Ok(CpuKernel::Tensor(Box::new(MultiHead::<T>(*node.op(), PhantomData))))
     }, else Err(node.no_kernel()))
@@ -44,6 +36,58 @@ pub(super) fn past_rows(length: Option<TensorView<'_>>, extent: &Extent) -> Resu
         )));
     }
     Ok(length as usize)
+}
+
+/// The input that tells in which beam's cache each row of a beam's past lies: `[samples, beams, length]`.
+const CACHE_INDIRECTION: usize = 9;
+
+/// Caches whose rows belong to other beams of the sample.
+struct Beams<'a> {
+    origins: &'a [i32],
+    beams: usize,
+    length: usize,
+    past: usize,
+}
+
+impl<'a> Beams<'a> {
+    /// `None` where every row is a sequence's own.
+    fn new(view: TensorView<'a>, batch: usize, past: usize) -> Result<Option<Self>, OpError> {
+        let (origins, shape) = (view.slice::<i32>(), view.shape());
+        let &[samples, beams, length] = shape else {
+            return Err(OpError::Data(format!("cache_indirection has rank {}; allowed is 3", shape.len())));
+        };
+        if samples * beams != batch || length < past {
+            let reason = format!(
+                "cache_indirection has shape {shape:?}; allowed is [samples, beams, length] of {batch} sequences \
+                 and {past} rows or more"
+            );
+            return Err(OpError::Data(reason));
+        }
+        let used = || origins.chunks(length.max(1)).flat_map(|row| &row[..past]);
+        if let Some(wrong) = used().find(|&&beam| usize::try_from(beam).map_or(true, |beam| beam >= beams)) {
+            return Err(OpError::Data(format!("cache_indirection names beam {wrong}; there are {beams}")));
+        }
+        Ok((beams > 1).then_some(Beams { origins, beams, length, past }))
+    }
+
+    /// Each sequence's rows, from wherever they lie.
+    fn rows<T: Copy>(&self, from: &Heads<'_, T>, heads: usize, keys: usize, size: usize) -> Vec<T> {
+        let sequences = self.origins.len() / self.length.max(1);
+        let mut rows = Vec::with_capacity(sequences * heads * keys * size);
+        for sequence in 0..sequences {
+            let first = sequence - sequence % self.beams;
+            for head in 0..heads {
+                for row in 0..keys {
+                    let owner = match row < self.past {
+                        true => first + self.origins[sequence * self.length + row] as usize,
+                        false => sequence,
+                    };
+                    rows.extend_from_slice(&from.from(owner, head, row)[..size]);
+                }
+            }
+        }
+        rows
+    }
 }
 
 struct MultiHead<T>(MultiHeadAttention, PhantomData<fn(T)>);
@@ -176,6 +220,17 @@ impl<T: Store<Compute: Activate + AsPrimitive<f64>>> Kernel for MultiHead<T> {
         };
         let options = self.0.options;
         let keys = past + new;
+        let beams = input(CACHE_INDIRECTION).filter(|_| input(at.past[0]).is_some());
+        let beams = beams.map(|view| Beams::new(view, batch, past)).transpose()?.flatten();
+        let [own_k, own_v] = match &beams {
+            Some(beams) => [beams.rows(&k, heads, keys, size), beams.rows(&v, heads, keys, v_size)],
+            None => [Vec::new(), Vec::new()],
+        };
+        let of_beams = |data, size| Heads { data, strides: head_strides(4, heads, keys, size) };
+        let (k, v) = match beams {
+            Some(_) => (of_beams(&own_k[..], size), of_beams(&own_v[..], v_size)),
+            None => (k, v),
+        };
         let filter = options.filter;
         let padding = input(at.mask).map(|m| Padding::new(m, batch, past, keys, filter)).transpose()?;
         let problem = Problem {

@@ -17,7 +17,9 @@ pub(super) struct Padding<'a> {
 enum Form<'a> {
     /// Keys before `ends` and, where there are starts, from `starts` on.
     Range { ends: &'a [i32], starts: Option<&'a [i32]> },
-    /// Keys whose element is not 0; elements between samples and between queries.
+    /// All keys: a mask of one column stands for none.
+    All,
+    /// Keys whose element is above 0; elements between samples and between queries.
     Each { data: &'a [i32], strides: [usize; 2] },
 }
 
@@ -36,6 +38,7 @@ impl<'a> Padding<'a> {
                 Form::Range { ends: &data[..batch], starts: Some(&data[batch..]) }
             }
             [n] if n >= batch => Form::Range { ends: &data[..batch], starts: None },
+            [_, 1] => Form::All,
             [_, n] if n == total => Form::Each { data, strides: [n, 0] },
             [_, queries, n] if n == total => Form::Each { data, strides: [queries * n, n] },
             [_, 1, queries, n] if n >= total && queries >= total => {
@@ -59,9 +62,10 @@ impl<'a> Padding<'a> {
                 row[last..].iter_mut().for_each(hide);
                 row[..first.min(last)].iter_mut().for_each(hide);
             }
+            Form::All => {}
             Form::Each { data, strides: [b, q] } => {
                 let seen = &data[batch * b + query * q + start..][..row.len()];
-                row.iter_mut().zip(seen).filter(|(_, seen)| **seen == 0).for_each(|(x, _)| *x = *x + filter);
+                row.iter_mut().zip(seen).filter(|(_, seen)| **seen <= 0).for_each(|(x, _)| *x = *x + filter);
             }
         }
     }

@@ -196,9 +196,9 @@ impl Head<'_> {
                 mask(&|j| j as i64 >= end || (j as i64) < begin);
             }
             Some(([rows, n], ones)) if *rows == batch && *n == keys => {
-                mask(&|j| ones[sample * keys + j] == 0);
+                mask(&|j| ones[sample * keys + j] <= 0);
             }
-            Some(([_, _, _], ones)) => mask(&|j| ones[(sample * steps + step) * keys + j] == 0),
+            Some(([_, _, _], ones)) => mask(&|j| ones[(sample * steps + step) * keys + j] <= 0),
             // One column that stands for no mask.
             _ => {}
         }

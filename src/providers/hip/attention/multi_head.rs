@@ -119,7 +119,8 @@ impl HipKernel for MultiHead {
             sink: None,
             kept: wanted(3).then_some((Operand::Output(3), stage(Scores::Biased))),
         };
-        if let Some(mask) = input(at.mask) {
+        // A mask of one column hides nothing.
+        if let Some(mask) = input(at.mask).filter(|mask| !matches!(mask.shape, [_, 1])) {
             let padding = Padding { at: Operand::Input(at.mask), mask, filter: options.filter };
             problem.mask = Some(padding.plan(plan, &problem)?);
         }

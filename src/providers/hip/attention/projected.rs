@@ -125,7 +125,8 @@ impl HipKernel for Projected {
             sink: None,
             kept: None,
         };
-        if let Some(mask) = input(3) {
+        // A mask of one column hides nothing.
+        if let Some(mask) = input(3).filter(|mask| !matches!(mask.shape, [_, 1])) {
             let padding = Padding { at: Operand::Input(3), mask, filter: options.filter };
             problem.mask = Some(padding.plan(plan, &problem)?);
         }

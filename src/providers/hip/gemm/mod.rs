@@ -24,6 +24,7 @@ pub(super) const KERNELS: &[Entry] = &[
     Entry::new("Einsum", einsum::build),
     Entry::new("FusedGemm", matmul::build_gemm).domain("com.microsoft"),
     Entry::new("FusedMatMul", matmul::build_matmul).domain("com.microsoft"),
+    Entry::new("SparseToDenseMatMul", matmul::build_matmul).domain("com.microsoft"),
     Entry::new("Gemm", matmul::build_gemm),
     Entry::new("MatMul", matmul::build_matmul),
 ];

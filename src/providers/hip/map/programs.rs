@@ -117,6 +117,8 @@ fn unary(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpError> {
         Unary::Atanh => MapOp::Atanh,
         Unary::BitwiseNot => MapOp::BitNot,
         Unary::Ceil => MapOp::Ceil,
+        // Dividing by 0 is left to the CPU.
+        Unary::Celu { alpha: 0.0 } => return Err(node.no_kernel()),
         Unary::Celu { alpha } => return map.with(MapOp::Celu, f(alpha), 0.0).boxed(),
         Unary::Cos => MapOp::Cos,
         Unary::Cosh => MapOp::Cosh,
