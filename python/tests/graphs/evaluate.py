@@ -1,0 +1,95 @@
+"""What nodes compute: by ONNX Runtime without optimisations, by the standard's reference where it fails."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import helper
+from onnx.reference import ReferenceEvaluator
+
+onnxruntime.set_default_logger_severity(4)
+
+
+class Reject(Exception):
+    """What was about to be added cannot be, or is not worth comparing; something else is drawn."""
+
+
+def options(level: str = "none") -> onnxruntime.SessionOptions:
+    made = onnxruntime.SessionOptions()
+    made.intra_op_num_threads = made.inter_op_num_threads = 1
+    made.enable_mem_pattern = made.enable_cpu_mem_arena = False
+    levels = onnxruntime.GraphOptimizationLevel
+    made.graph_optimization_level = levels.ORT_DISABLE_ALL if level == "none" else levels.ORT_ENABLE_ALL
+    return made
+
+
+def type_of(value) -> onnx.TypeProto:
+    """The type of an array, or of a list of arrays."""
+    if isinstance(value, list):
+        return helper.make_sequence_type_proto(type_of(value[0]))
+    return helper.make_tensor_type_proto(helper.np_dtype_to_tensor_dtype(value.dtype), None)
+
+
+def model_of(nodes, inputs: dict, outputs, opset: int, functions=()) -> onnx.ModelProto:
+    """A model of these nodes. `inputs`: a value for each name they use and do not make."""
+    infos = [helper.make_value_info(name, type_of(value)) for name, value in inputs.items()]
+    graph = helper.make_graph(nodes, "graph", infos, [onnx.ValueInfoProto(name=name) for name in outputs])
+    imports = [helper.make_opsetid("", opset)]
+    if functions:
+        imports.append(helper.make_opsetid("local", 1))
+    return helper.make_model(graph, opset_imports=imports, functions=list(functions), ir_version=10)
+
+
+def compute(nodes, feeds: list[dict], outputs, opset: int, functions=()) -> list[list]:
+    """The outputs for each of the feeds."""
+    model = model_of(nodes, feeds[0], outputs, opset, functions)
+    try:
+        session = onnxruntime.InferenceSession(
+            model.SerializeToString(), options(), providers=["CPUExecutionProvider"]
+        )
+        run = session.run
+        return [run(None, feed) for feed in feeds]
+    except Exception as error:  # whatever it fails with, it gave no outputs
+        reason = f"onnxruntime: {short(error)}"
+    try:
+        with np.errstate(all="ignore"):
+            found = ReferenceEvaluator(model)
+            return [[_array(y) for y in found.run(None, feed)] for feed in feeds]
+    except Exception as error:
+        raise Reject(f"{nodes[0].op_type}: {reason}; reference: {short(error)}") from None
+
+
+def _array(y):
+    if isinstance(y, list):
+        return [np.asarray(item) for item in y]
+    if y is None:
+        raise Reject("an output is none")
+    return np.asarray(y)
+
+
+def short(error: Exception) -> str:
+    """The kind of a failure without numbers and names, so that equal ones count together."""
+    text = f"{type(error).__name__}: {error}".split("\n")[0]
+    return re.sub(r"\d+", "#", text)[:160]
+
+
+def free_names(graph: onnx.GraphProto) -> set[str]:
+    """What a body uses of the graphs around it."""
+    made = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
+    used = {value.name for value in graph.output}
+    for node in graph.node:
+        used |= used_names(node)
+        made |= set(node.output)
+    return used - made - {""}
+
+
+def used_names(node: onnx.NodeProto) -> set[str]:
+    """What a node and its bodies use."""
+    used = set(node.input) - {""}
+    for attribute in node.attribute:
+        if attribute.type == onnx.AttributeProto.GRAPH:
+            used |= free_names(attribute.g)
+    return used

@@ -1,0 +1,2 @@
+"""What exporters write."""
+from ..generate import random_graph as network

@@ -1,0 +1,179 @@
+"""If, Loop, Scan, functions, sequences and optionals."""
+
+import numpy as np
+import onnx
+from onnx import helper
+from properties.draw import I64
+
+from ..evaluate import Reject, type_of
+from ..scope import Scope, Value
+from . import emitter
+from .stable import away
+
+
+def _grow(s: Scope, count: int) -> None:
+    from ..generate import grow
+
+    grow(s, count)
+
+
+def _body(s: Scope, inputs: list[Value], outputs: list[Value], declared: bool = True) -> onnx.GraphProto:
+    def info(v: Value):
+        kind = type_of(v.arrays[0])
+        return helper.make_value_info(v.name, kind)
+
+    return helper.make_graph(
+        s.nodes, s.model.name(), [info(v) for v in inputs], [info(v) for v in outputs], s.initializers
+    )
+
+
+def _parameter(s: Scope, array_of: list) -> Value:
+    value = Value(s.model.name(), array_of)
+    s.model.values[value.name] = value
+    s.values.append(value)
+    return value
+
+
+def _own(s: Scope, x: Value) -> Value:
+    """`x` as an output of the body, which makes it itself."""
+    if any(x.name in n.output for n in s.nodes):
+        return x
+    return s.emit("Identity", [x])
+
+
+def _condition(s: Scope) -> Value:
+    if s.random.chance(0.3):
+        found = [v for v in s.visible() if v.dtype == np.bool_ and all(a.size == 1 for a in v.arrays)]
+        if found:
+            return s.random.pick(found)
+    if s.random.chance(0.15):
+        return s.constant(np.asarray(s.random.chance(0.5)))
+    x = s.pick("f")
+    mean = s.axes("ReduceMean", x, None, since=18, keepdims=0)
+    away(mean, 0.1)
+    return s.emit("Greater", [mean, np.asarray(0.1, x.dtype)])
+
+
+def _deep(s: Scope) -> None:
+    if s.depth >= 2 or (s.depth == 1 and s.random.chance(0.5)):
+        raise Reject("deep enough")
+
+
+@emitter(2)
+def branch(s: Scope):
+    _deep(s)
+    condition = _condition(s)
+    then = Scope(s.model, s)
+    _grow(then, s.random.integer(1, 5))
+    last = then.pick("f")
+    otherwise = Scope(s.model, s)
+    if s.random.chance(0.4) and last.static:
+        other = otherwise.fit(otherwise.pick("f"), last.shape, last.dtype)
+    else:
+        _grow(otherwise, s.random.integer(1, 4))
+        other = otherwise.pick("f", accept=lambda v: v.dtype == last.dtype)
+    bodies = {
+        "then_branch": _body(then, [], [_own(then, last)]),
+        "else_branch": _body(otherwise, [], [_own(otherwise, other)]),
+    }
+    return s.emit("If", [condition], **bodies)
+
+
+@emitter(2)
+def loop(s: Scope):
+    """A few turns, with a value carried, and outputs of all turns."""
+    _deep(s)
+    random = s.random
+    start = s.tame(s.pick("f", accept=lambda v: max(a.size for a in v.arrays) <= 200), 2)
+    body = Scope(s.model, s)
+    turn = _parameter(body, [np.asarray(0, I64)] * s.model.feeds)
+    going = _parameter(body, [np.asarray(True)] * s.model.feeds)
+    carried = _parameter(body, start.arrays)
+    body.values = [carried]
+    if random.chance(0.5):
+        y = body.cast(turn, carried.dtype)
+        body.emit("Add", [carried, body.emit("Mul", [y, np.asarray(0.25, carried.dtype)])])
+    _grow(body, random.integer(1, 5))
+    last = body.pick("f", accept=lambda v: v.dtype == start.dtype)
+    if random.chance(0.15) and carried.rank:
+        out = body.emit("Concat", [carried, carried], axis=0)
+        turns = 2
+    else:
+        same = [v for v in body.values if v.dtype == start.dtype and v.shapes == start.shapes and v is not carried]
+        out = random.pick(same) if same else body.fit(last, start.shape, start.dtype)
+        out = body.emit("Tanh", [out])
+        turns = random.integer(1, 3)
+    scans = [_own(body, last)] if random.chance(0.6) else []
+    again = body.emit("Identity", [going])
+    graph = _body(body, [turn, going, carried], [again, out, *scans])
+    count = s.vector([np.asarray(turns, I64)] * s.model.feeds) if random.chance(0.85) else s.emit(
+        "Squeeze", [s.vector([np.array([turns], I64)] * s.model.feeds)]
+    )
+    condition = s.constant(np.asarray(True)) if random.chance(0.4) else None
+    return s.emit("Loop", [count, condition, start], 1 + len(scans), body=graph)
+
+
+@emitter(1)
+def scan(s: Scope):
+    """Rows of a value one after another, with a value carried."""
+    _deep(s)
+    random = s.random
+    x = s.tame(s.pick("f", 2, 3, lambda v: max(d[0] for d in v.shapes) <= 8), 2)
+    row = [a[0] for a in x.arrays]
+    start = s.emit("Mul", [s.emit("Gather", [x, np.asarray(0, I64)], axis=0), np.asarray(0.5, x.dtype)])
+    body = Scope(s.model, s)
+    carried, element = _parameter(body, start.arrays), _parameter(body, row)
+    total = body.emit("Tanh", [body.emit("Add", [carried, element])])
+    _grow(body, random.integer(1, 4))
+    last = body.pick("f")
+    graph = _body(body, [carried, element], [total, _own(body, last)])
+    directions = [1] if random.chance(0.2) else None
+    return s.emit("Scan", [start, x], 2, body=graph, num_scan_inputs=1, scan_input_directions=directions)
+
+
+@emitter(1.5)
+def function(s: Scope):
+    """A function of the model, called once or twice."""
+    _deep(s)
+    random = s.random
+    if s.model.functions and random.chance(0.3):
+        made = random.pick(s.model.functions)
+        arguments = [s.pick("f") for _ in made.input]
+        return s.emit(made.name, arguments, len(made.output), domain="local")
+    arguments = [s.tame(s.pick("f")) for _ in range(random.integer(1, 2))]
+    inner = Scope(s.model, None, function=True)
+    inner.depth = s.depth + 1
+    parameters = [_parameter(inner, a.arrays) for a in arguments]
+    _grow(inner, random.integer(1, 5))
+    outputs = [_own(inner, inner.pick("f"))]
+    if random.chance(0.15):
+        outputs.append(inner.emit("Identity", [parameters[0]]))
+    imports = [helper.make_opsetid("", s.model.opset), helper.make_opsetid("local", 1)]
+    name = f"Block{len(s.model.functions)}"
+    s.model.functions.append(
+        helper.make_function(
+            "local", name, [p.name for p in parameters], [o.name for o in outputs], inner.nodes, imports
+        )
+    )
+    return s.emit(name, arguments, len(outputs), domain="local")
+
+
+@emitter(1)
+def sequence(s: Scope):
+    random = s.random
+    x = s.pick("f", 1, 3)
+    if random.chance(0.5):
+        axis = random.axis(x.rank, negative=False)
+        made = s.emit("SplitToSequence", [x, np.asarray(1, I64)], axis=axis)
+        if random.chance(0.5):
+            return s.emit("ConcatFromSequence", [made], axis=axis)
+    else:
+        other = s.pick("f", accept=lambda v: v.dtype == x.dtype)
+        made = s.emit("SequenceConstruct", [x, other])
+        if random.chance(0.4):
+            made = s.emit("SequenceInsert", [made, s.emit("Neg", [x])])
+        if random.chance(0.3):
+            made = s.emit("SequenceErase", [made, np.asarray(0, I64)])
+    if random.chance(0.2):
+        return s.emit("SequenceLength", [made])
+    return s.emit("SequenceAt", [made, np.asarray(random.pick([0, -1]), I64)])

@@ -1,0 +1,100 @@
+"""Many graphs in several processes."""
+
+from __future__ import annotations
+
+import collections
+import multiprocessing
+import queue
+import traceback
+
+import numpy as np
+import onnx
+from properties.draw import Random
+
+from .check import failure, judges, unstable
+from .faults import fault_of_runtime
+from .generate import random_graph
+from .keep import store
+from .networks import network
+from .reduce import reduce
+
+
+def share(work: list, arguments):
+    """Runs the work in processes; one that dies takes only its graph with it."""
+    context = multiprocessing.get_context("spawn")
+    results = context.Queue()
+    jobs = max(1, min(arguments.jobs, len(work)))
+    parts = [collections.deque(work[i::jobs]) for i in range(jobs)]
+    processes: list = [None] * jobs
+    left = len(work)
+    while left:
+        for i, part in enumerate(parts):
+            if part and processes[i] is None:
+                processes[i] = context.Process(target=_work, args=(i, list(part), arguments, results), daemon=True)
+                processes[i].start()
+        try:
+            i, outcome, text, counted = results.get(timeout=1)
+        except queue.Empty:  # is a process gone?
+            for i, process in enumerate(processes):
+                if process is not None and not process.is_alive() and results.empty() and parts[i]:
+                    seed, index = parts[i].popleft()
+                    processes[i] = None
+                    left -= 1
+                    yield "failed", f"seed {seed}, index {index}: the process died ({process.exitcode})", {}
+            continue
+        parts[i].popleft()
+        left -= 1
+        yield outcome, text, counted
+
+
+def _work(place: int, part: list, arguments, results) -> None:
+    for seed, index in part:
+        results.put((place, *examine(seed, index, arguments)))
+
+
+def examine(seed: int, index: int, arguments) -> tuple[str, str, dict]:
+    """One graph: "same", "failed", "unstable" or "fault", with a report."""
+    kind = arguments.kind or ("networks" if index % 4 == 3 else "nodes")
+    try:
+        test = (network if kind == "networks" else random_graph)(seed, index)
+    except Exception as error:
+        return "failed", f"seed {seed}, index {index}: the generator: {error}\n{traceback.format_exc()}", {}
+    counted = collections.Counter(f"operator {node.op_type}" for node in _nodes(test.model))
+    counted.update({f"rejected {name}": n for name, n in test.rejected.items()})
+    for level in arguments.levels.split(","):
+        wrong = failure(test, level, arguments.provider, Random(seed, index))
+        if wrong is None:
+            continue
+        if unstable(test, index):
+            return "unstable", wrong, counted
+        smallest = reduce(test, lambda t: failure(t, level, arguments.provider) is not None)
+        said = judges(smallest)
+        reason = fault_of_runtime(smallest, said)
+        if reason:
+            return "fault", reason, counted | collections.Counter({f"fault: {reason}": 1})
+        if unstable(smallest, index):
+            return "unstable", wrong, counted
+        text = [f"seed {seed}, index {index}, {kind}, level {level}, {arguments.provider}: {wrong}"]
+        text.append(f"reduced: {failure(smallest, level, arguments.provider)}")
+        text += [f"    {who}: {what or 'as expected'}" for who, what in said.items()]
+        text.append(onnx.printer.to_text(smallest.model))
+        for name, x in smallest.feeds[0].items():
+            if isinstance(x, np.ndarray):
+                text.append(f"{name} = {x.dtype}{list(x.shape)} {np.array2string(x, threshold=30)}")
+        if arguments.keep:
+            text.append(f"kept as {store(smallest, arguments.keep, f'seed{seed}_{index}')}")
+        return "failed", "\n".join(text) + "\n", counted
+    return "same", "", counted
+
+
+def _nodes(model: onnx.ModelProto):
+    def inside(nodes):
+        for node in nodes:
+            yield node
+            for attribute in node.attribute:
+                if attribute.type == onnx.AttributeProto.GRAPH:
+                    yield from inside(attribute.g.node)
+
+    yield from inside(model.graph.node)
+    for function in model.functions:
+        yield from inside(function.node)
