@@ -13,6 +13,7 @@ from onnx import helper, numpy_helper
 from properties.draw import F16, F32, F64, I64, Random
 
 from .evaluate import Reject, compute, used_names
+from .faults import runtime_fault
 
 # Larger numbers are not compared: sums of them lose too many digits.
 _LARGEST = {F16: 100.0, F32: 1000.0, F64: 1000.0}
@@ -143,6 +144,8 @@ class Scope:
                 feeds.append({v.name: v.arrays[k] for v in operands})
             position.append(which[key])
         outputs = [name for name in node.output if name]
+        if reason := runtime_fault(node, feeds):
+            raise Reject(f"fault of ONNX Runtime: {node.op_type}: {reason}")
         found = compute([node], feeds, outputs, model.opset, model.functions)
         for results in found:
             for y in results:

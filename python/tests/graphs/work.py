@@ -12,7 +12,6 @@ import onnx
 from properties.draw import Random
 
 from .check import failure, judges, unstable
-from .faults import fault_of_runtime
 from .generate import random_graph
 from .keep import store
 from .networks import network
@@ -69,9 +68,6 @@ def examine(seed: int, index: int, arguments) -> tuple[str, str, dict]:
             return "unstable", wrong, counted
         smallest = reduce(test, lambda t: failure(t, level, arguments.provider) is not None)
         said = judges(smallest)
-        reason = fault_of_runtime(smallest, said)
-        if reason:
-            return "fault", reason, counted | collections.Counter({f"fault: {reason}": 1})
         if unstable(smallest, index):
             return "unstable", wrong, counted
         text = [f"seed {seed}, index {index}, {kind}, level {level}, {arguments.provider}: {wrong}"]

@@ -17,9 +17,12 @@ def _grow(s: Scope, count: int) -> None:
     grow(s, count)
 
 
-def _body(s: Scope, inputs: list[Value], outputs: list[Value], declared: bool = True) -> onnx.GraphProto:
+def _body(s: Scope, inputs: list[Value], outputs: list[Value]) -> onnx.GraphProto:
     def info(v: Value):
         kind = type_of(v.arrays[0])
+        if v in inputs and v.rank == 0:
+            # ONNX Runtime's Loop wants the shapes of the turn and of the condition.
+            kind = helper.make_tensor_type_proto(kind.tensor_type.elem_type, [])
         return helper.make_value_info(v.name, kind)
 
     return helper.make_graph(

@@ -169,7 +169,9 @@ def pool(s: Scope):
     name = random.pick(["MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool", "LpPool"])
     if name.startswith("Global"):
         return s.emit(name, [x])
-    kernel = [random.integer(1, 3) for _ in range(x.rank - 2)]
+    # ONNX Runtime gives one window where none fits.
+    least = [min(d[i] for d in x.shapes) for i in range(2, x.rank)]
+    kernel = [random.integer(1, min(3, n)) for n in least]
     attributes: dict = {"kernel_shape": kernel}
     attributes["strides"] = [random.integer(1, 2) for _ in kernel] if random.chance(0.6) else None
     if random.chance(0.4):
@@ -191,6 +193,8 @@ def pool_with_indices(s: Scope):
     x = image(s, 4)
     for a in x.arrays:
         apart(Value("", [a.reshape(-1)]))
+    if min(min(d[2:]) for d in x.shapes) < 2:
+        raise Reject("no window fits")
     y, indices = s.emit("MaxPool", [x], 2, kernel_shape=[2, 2], strides=[2, 2])
     if s.random.chance(0.5):
         return s.emit("MaxUnpool", [y, indices], kernel_shape=[2, 2], strides=[2, 2])
