@@ -9,6 +9,7 @@ import onnx
 import onnxruntime
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
+from properties.draw import F16, F32, F64
 
 onnxruntime.set_default_logger_severity(4)
 
@@ -48,6 +49,8 @@ _REFERENCE_FAULTS = {
     "Loop": "stops at once where no condition is given",
     "LRN": "leaves the last channel of a window out",
     "MaxPool": "pads only images of two dimensions",
+    "GlobalMaxPool": "gives an output of four dimensions",
+    "GlobalLpPool": "gives an output of four dimensions",
     **dict.fromkeys(("RNN", "GRU", "LSTM"), "ignores activations and clip"),
 }
 
@@ -59,11 +62,11 @@ def compute(nodes, feeds: list[dict], outputs, opset: int, functions=()) -> list
         return _by_runtime(model, feeds)
     except Exception as error:  # whatever it fails with, it gave no outputs
         reason = f"onnxruntime: {short(error)}"
-    doubles = any(isinstance(x, np.ndarray) and x.dtype == np.float64 for x in feeds[0].values())
-    if doubles and "NOT_IMPLEMENTED" in reason or "does not support double" in reason:
-        # It lacks many kernels for float64.
+    others = {x.dtype for x in feeds[0].values() if isinstance(x, np.ndarray)} & {F16, F64}
+    if len(others) == 1 and ("NOT_IMPLEMENTED" in reason or "does not support double" in reason):
+        # It lacks many kernels for float64, and some for float16.
         try:
-            return _in_single(nodes, feeds, outputs, opset, functions)
+            return _in_single(nodes, feeds, outputs, opset, functions, others.pop())
         except Exception as error:
             reason = f"onnxruntime in float32: {short(error)}"
     operator = nodes[0].op_type
@@ -84,15 +87,15 @@ def _by_runtime(model: onnx.ModelProto, feeds: list[dict]) -> list[list]:
     return [session.run(None, feed) for feed in feeds]
 
 
-def _in_single(nodes, feeds: list[dict], outputs, opset: int, functions) -> list[list]:
+def _in_single(nodes, feeds: list[dict], outputs, opset: int, functions, wide) -> list[list]:
     def to(dtype, other, x):
         return x.astype(dtype) if isinstance(x, np.ndarray) and x.dtype == other else x
 
     if len(nodes) > 1 or any(a.type == onnx.AttributeProto.GRAPH for a in nodes[0].attribute) or functions:
         raise Reject("only a node alone can be computed in float32")
-    narrow = [{name: to(np.float32, np.float64, x) for name, x in feed.items()} for feed in feeds]
+    narrow = [{name: to(F32, wide, x) for name, x in feed.items()} for feed in feeds]
     found = _by_runtime(model_of(nodes, narrow[0], outputs, opset), narrow)
-    return [[to(np.float64, np.float32, y) for y in results] for results in found]
+    return [[to(wide, F32, y) for y in results] for results in found]
 
 
 def _array(y):

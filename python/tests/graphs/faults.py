@@ -23,6 +23,29 @@ def _empty(_node: onnx.NodeProto, inputs: list) -> bool:
     return isinstance(inputs[0], np.ndarray) and inputs[0].size == 0
 
 
+def _no_products(node: onnx.NodeProto, inputs: list) -> bool:
+    return inputs[0].size == 0 and len(inputs) > 2
+
+
+def _volume(_node: onnx.NodeProto, inputs: list) -> bool:
+    return inputs[2].size > 2
+
+
+def _to_one(node: onnx.NodeProto, inputs: list) -> bool:
+    # Whether "length_resized" of the standard is a whole number: the reference implementation says no.
+    if _attribute(node, "coordinate_transformation_mode") not in (b"pytorch_half_pixel", b"half_pixel_symmetric"):
+        return False
+    if len(inputs) < 3 or inputs[2] is None or inputs[2].size == 0:
+        return False
+    scales = inputs[2]
+    axes = _attribute(node, "axes") or range(inputs[0].ndim)
+    lengths = [inputs[0].shape[axis] * scale for axis, scale in zip(axes, scales)]
+    return any(abs(length - round(length)) > 1e-6 for length in lengths)
+
+
 _FAULTS = [
+    (("Gemm",), _no_products, "forgets beta where sums have no elements"),
+    (("Col2Im",), _volume, "mixes up steps of three dimensions"),
+    (("Resize",), _to_one, "takes the length of a resized axis as a whole number, the reference as a fraction"),
     (("Reduce", "Arg"), _empty, "keeps an axis of no elements where it should be reduced to one"),
 ]

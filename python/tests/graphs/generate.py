@@ -78,7 +78,7 @@ def finish(model: Model) -> Test:
     """Chooses the outputs and writes the model."""
     random, root = model.random, model.root
     used = {name for node in root.nodes for name in node.input}
-    made = [v for v in root.values if any(v.name in n.output for n in root.nodes)]
+    made = [v for v in root.values if len({a.ndim for a in v.arrays}) == 1 and any(v.name in n.output for n in root.nodes)]
     unused = [v for v in made if v.name not in used]
     chosen = [v for v in unused if random.chance(0.85)][-6:]
     if made and (not chosen or random.chance(0.3)):
@@ -96,7 +96,7 @@ def finish(model: Model) -> Test:
         if all(value is not v for v in outputs):
             outputs.append(value)
     if not outputs:
-        outputs = [root.emit("Identity", [model.inputs[0][1]])]
+        outputs = [root.emit("Shape", [model.inputs[0][1]])]
     if random.chance(0.04):
         outputs.append(root.constant(random.array(F32, [2])))
     return write(model, outputs)

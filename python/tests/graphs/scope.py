@@ -17,7 +17,6 @@ from .faults import runtime_fault
 
 # Larger numbers are not compared: sums of them lose too many digits.
 _LARGEST = {F16: 100.0, F32: 1000.0, F64: 1000.0}
-_MOST_ELEMENTS = 4000
 FLOATS = (F32, F16, F64)
 
 
@@ -73,6 +72,7 @@ class Model:
     def __init__(self, random: Random, opset: int, feeds: int, main: np.dtype) -> None:
         self.random, self.opset, self.feeds, self.main = random, opset, feeds, main
         self.count = 0
+        self.most_elements = 4000
         self.inputs: list[tuple[onnx.ValueInfoProto, Value]] = []
         self.functions: list[onnx.FunctionProto] = []
         self.rejected: collections.Counter = collections.Counter()
@@ -149,7 +149,7 @@ class Scope:
         found = compute([node], feeds, outputs, model.opset, model.functions)
         for results in found:
             for y in results:
-                _check(node, y)
+                _check(node, y, model.most_elements)
         constant = node.op_type != "Constant" and all(v.constant for v in operands)
         values = []
         for i, name in enumerate(outputs):
@@ -303,9 +303,10 @@ class Scope:
         def fits(v: Value) -> bool:
             return (
                 v.dtype.kind in kind
+                and len({a.ndim for a in v.arrays}) == 1
                 and low <= v.rank <= high
                 and (empty or all(a.size for a in v.arrays))
-                and all(a.size <= 1500 for a in v.arrays)
+                and all(a.size <= self.model.most_elements // 2 for a in v.arrays)
                 and accept(v)
             )
 
@@ -396,14 +397,14 @@ def _shape(shape) -> np.ndarray:
     return np.array(shape, np.int64)
 
 
-def _check(node: onnx.NodeProto, y) -> None:
+def _check(node: onnx.NodeProto, y, most: int) -> None:
     if isinstance(y, list):
         if not y:
             raise Reject(f"{node.op_type}: an empty sequence")
         for item in y:
-            _check(node, item)
+            _check(node, item, most)
         return
-    if y.size > _MOST_ELEMENTS:
+    if y.size > most:
         raise Reject(f"{node.op_type}: too many elements")
     if y.dtype.kind == "f" and y.size:
         largest = np.abs(y).max()

@@ -17,12 +17,14 @@ def _grow(s: Scope, count: int) -> None:
     grow(s, count)
 
 
-def _body(s: Scope, inputs: list[Value], outputs: list[Value]) -> onnx.GraphProto:
+def body_of(s: Scope, inputs: list[Value], outputs: list[Value], ranks: bool = False) -> onnx.GraphProto:
     def info(v: Value):
         kind = type_of(v.arrays[0])
         if v in inputs and v.rank == 0:
             # ONNX Runtime's Loop wants the shapes of the turn and of the condition.
             kind = helper.make_tensor_type_proto(kind.tensor_type.elem_type, [])
+        elif ranks and v.is_tensor:
+            kind = helper.make_tensor_type_proto(kind.tensor_type.elem_type, [None] * v.rank)
         return helper.make_value_info(v.name, kind)
 
     return helper.make_graph(
@@ -30,14 +32,14 @@ def _body(s: Scope, inputs: list[Value], outputs: list[Value]) -> onnx.GraphProt
     )
 
 
-def _parameter(s: Scope, array_of: list) -> Value:
+def parameter(s: Scope, array_of: list) -> Value:
     value = Value(s.model.name(), array_of)
     s.model.values[value.name] = value
     s.values.append(value)
     return value
 
 
-def _own(s: Scope, x: Value) -> Value:
+def own(s: Scope, x: Value) -> Value:
     """`x` as an output of the body, which makes it itself."""
     if any(x.name in n.output for n in s.nodes):
         return x
@@ -76,8 +78,8 @@ def branch(s: Scope):
         _grow(otherwise, s.random.integer(1, 4))
         other = otherwise.pick("f", accept=lambda v: v.dtype == last.dtype)
     bodies = {
-        "then_branch": _body(then, [], [_own(then, last)]),
-        "else_branch": _body(otherwise, [], [_own(otherwise, other)]),
+        "then_branch": body_of(then, [], [own(then, last)]),
+        "else_branch": body_of(otherwise, [], [own(otherwise, other)]),
     }
     return s.emit("If", [condition], **bodies)
 
@@ -89,9 +91,9 @@ def loop(s: Scope):
     random = s.random
     start = s.tame(s.pick("f", accept=lambda v: max(a.size for a in v.arrays) <= 200), 2)
     body = Scope(s.model, s)
-    turn = _parameter(body, [np.asarray(0, I64)] * s.model.feeds)
-    going = _parameter(body, [np.asarray(True)] * s.model.feeds)
-    carried = _parameter(body, start.arrays)
+    turn = parameter(body, [np.asarray(0, I64)] * s.model.feeds)
+    going = parameter(body, [np.asarray(True)] * s.model.feeds)
+    carried = parameter(body, start.arrays)
     body.values = [carried]
     if random.chance(0.5):
         y = body.cast(turn, carried.dtype)
@@ -106,9 +108,9 @@ def loop(s: Scope):
         out = random.pick(same) if same else body.fit(last, start.shape, start.dtype)
         out = body.emit("Tanh", [out])
         turns = random.integer(1, 3)
-    scans = [_own(body, last)] if random.chance(0.6) else []
+    scans = [own(body, last)] if random.chance(0.6) else []
     again = body.emit("Identity", [going])
-    graph = _body(body, [turn, going, carried], [again, out, *scans])
+    graph = body_of(body, [turn, going, carried], [again, out, *scans])
     count = s.vector([np.asarray(turns, I64)] * s.model.feeds) if random.chance(0.85) else s.emit(
         "Squeeze", [s.vector([np.array([turns], I64)] * s.model.feeds)]
     )
@@ -125,11 +127,11 @@ def scan(s: Scope):
     row = [a[0] for a in x.arrays]
     start = s.emit("Mul", [s.emit("Gather", [x, np.asarray(0, I64)], axis=0), np.asarray(0.5, x.dtype)])
     body = Scope(s.model, s)
-    carried, element = _parameter(body, start.arrays), _parameter(body, row)
+    carried, element = parameter(body, start.arrays), parameter(body, row)
     total = body.emit("Tanh", [body.emit("Add", [carried, element])])
     _grow(body, random.integer(1, 4))
     last = body.pick("f")
-    graph = _body(body, [carried, element], [total, _own(body, last)])
+    graph = body_of(body, [carried, element], [total, own(body, last)], ranks=True)
     directions = [1] if random.chance(0.2) else None
     return s.emit("Scan", [start, x], 2, body=graph, num_scan_inputs=1, scan_input_directions=directions)
 
@@ -146,9 +148,9 @@ def function(s: Scope):
     arguments = [s.tame(s.pick("f")) for _ in range(random.integer(1, 2))]
     inner = Scope(s.model, None, function=True)
     inner.depth = s.depth + 1
-    parameters = [_parameter(inner, a.arrays) for a in arguments]
+    parameters = [parameter(inner, a.arrays) for a in arguments]
     _grow(inner, random.integer(1, 5))
-    outputs = [_own(inner, inner.pick("f"))]
+    outputs = [own(inner, inner.pick("f"))]
     if random.chance(0.15):
         outputs.append(inner.emit("Identity", [parameters[0]]))
     imports = [helper.make_opsetid("", s.model.opset), helper.make_opsetid("local", 1)]

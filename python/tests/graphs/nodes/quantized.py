@@ -21,11 +21,21 @@ def quantize(s: Scope, x: Value, dtype=None) -> tuple[Value, Value, Value]:
     if x.dtype != F32:
         x = s.cast(x, F32)
     dtype = np.dtype(dtype or s.random.pick(_TYPES))
-    step = np.float32(_step(x) * s.random.number(1.0, 1.2))
-    away_from_integers(x, 0.5, float(step))
+    for _ in range(5):
+        step = np.float32(_step(x) * s.random.number(1.0, 1.3))
+        if all(_decided(a, float(step)) for a in x.arrays):
+            break
+    else:
+        raise Reject("an element is near a step")
     zero = np.asarray(128 if dtype == np.uint8 else s.random.integer(-3, 3), dtype)
     scale, point = s.weight(np.asarray(step)), s.weight(zero)
     return s.emit("QuantizeLinear", [x, scale, point]), scale, point
+
+
+def _decided(a: np.ndarray, step: float) -> bool:
+    """Whether no element is as near to the middle between two steps as sums in another order are."""
+    scaled = a.astype(np.float64) / step - 0.5
+    return a.size == 0 or np.abs(scaled - np.round(scaled)).min() > 3e-6 * max(np.abs(a).max() / step, 1.0)
 
 
 def _finish(s: Scope, y: Value) -> Value:
