@@ -18,12 +18,12 @@ class Reject(Exception):
     """What was about to be added cannot be, or is not worth comparing; something else is drawn."""
 
 
-def options(level: str = "none") -> onnxruntime.SessionOptions:
+def options() -> onnxruntime.SessionOptions:
     made = onnxruntime.SessionOptions()
     made.intra_op_num_threads = made.inter_op_num_threads = 1
     made.enable_mem_pattern = made.enable_cpu_mem_arena = False
-    levels = onnxruntime.GraphOptimizationLevel
-    made.graph_optimization_level = levels.ORT_DISABLE_ALL if level == "none" else levels.ORT_ENABLE_ALL
+    # Its optimisations have faults of their own.
+    made.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     return made
 
 

@@ -45,6 +45,10 @@ def grow(s: Scope, count: int) -> None:
                 EMITTERS[name][0](s)
         except Reject as reason:
             s.model.rejected[f"{name}: {reason}"] += 1
+        except (IndexError, ValueError):
+            # What cannot be drawn of values without elements.
+            if not s.model.empties:
+                raise
 
 
 def _count(s: Scope) -> int:
@@ -58,6 +62,9 @@ def start(random: Random) -> Model:
     model = Model(random, random.pick(_OPSETS), feeds, main)
     dims = [[random.integer(1, 6)] * feeds if random.chance(0.5) else [random.integer(1, 6) for _ in range(feeds)] for _ in range(2)]
     dims += [[random.integer(2, 8)] * feeds for _ in range(2)]
+    if random.chance(0.04):
+        model.empties = True
+        dims[0][-1] = 0
     for i in range(random.integer(1, 3)):
         rank = random.pick([1, 2, 3, 4, 4]) if i == 0 else random.integer(0, 4)
         picked = [random.pick(dims if axis != 1 else dims[2:]) for axis in range(rank)]
@@ -99,6 +106,10 @@ def finish(model: Model) -> Test:
         outputs = [root.emit("Shape", [model.inputs[0][1]])]
     if random.chance(0.04):
         outputs.append(root.constant(random.array(F32, [2])))
+    if random.chance(0.05) and root.initializers:
+        stored = model.values[random.pick(root.initializers).name]
+        if all(stored is not v for v in outputs):
+            outputs.append(stored)
     return write(model, outputs)
 
 
@@ -130,6 +141,12 @@ def ending(s: Scope, x: Value) -> Value:
 
 def write(model: Model, outputs: list[Value]) -> Test:
     random, root = model.random, model.root
+    inputs = [info for info, _ in model.inputs]
+    feeds = [{v.name: v.arrays[k] for _, v in model.inputs} for k in range(model.feeds)]
+    for tensor in root.initializers:
+        if random.chance(0.03):
+            # A default, as every initializer was in old files.
+            inputs.append(helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims))
     infos = []
     for v in outputs:
         kind = type_of(v.arrays[0])
@@ -137,12 +154,18 @@ def write(model: Model, outputs: list[Value]) -> Test:
             shape = [d[0] if len(set(d)) == 1 else f"o{i}" for i, d in enumerate(zip(*v.shapes))]
             kind = helper.make_tensor_type_proto(kind.tensor_type.elem_type, shape)
         infos.append(helper.make_value_info(v.name, kind))
-    graph = helper.make_graph(root.nodes, "graph", [info for info, _ in model.inputs], infos, root.initializers)
+    graph = helper.make_graph(root.nodes, "graph", inputs, infos, root.initializers)
+    if random.chance(0.3):
+        known = {info.name for info in [*inputs, *infos]}
+        for v in root.values:
+            if v.name not in known and len({a.ndim for a in v.arrays}) == 1 and random.chance(0.5):
+                shape = [d[0] if len(set(d)) == 1 else None for d in zip(*v.shapes)]
+                element = helper.np_dtype_to_tensor_dtype(v.dtype)
+                graph.value_info.append(helper.make_tensor_value_info(v.name, element, shape))
     imports = [helper.make_opsetid("", model.opset)]
     if model.functions:
         imports.append(helper.make_opsetid("local", 1))
     proto = helper.make_model(graph, opset_imports=imports, functions=model.functions, ir_version=10)
-    feeds = [{v.name: v.arrays[k] for _, v in model.inputs} for k in range(model.feeds)]
     return Test(
         proto,
         feeds,

@@ -73,6 +73,8 @@ class Model:
         self.random, self.opset, self.feeds, self.main = random, opset, feeds, main
         self.count = 0
         self.most_elements = 4000
+        # Whether values without elements may be used.
+        self.empties = False
         self.inputs: list[tuple[onnx.ValueInfoProto, Value]] = []
         self.functions: list[onnx.FunctionProto] = []
         self.rejected: collections.Counter = collections.Counter()
@@ -117,17 +119,18 @@ class Scope:
 
     # --- adding nodes ---------------------------------------------------------------------------
 
-    def emit(self, operator: str, inputs: Sequence, outputs: int = 1, domain: str = "", **attributes):
-        """Adds a node. Arrays among the inputs become weights. Its output, or a list of several."""
+    def emit(self, operator: str, inputs: Sequence, outputs: int = 1, domain: str = "", skip: Sequence[int] = (), **attributes):
+        """Adds a node. Arrays among the inputs become weights. Its output, or a list of several. `skip`: outputs
+        without a name."""
         operands = [self.weight(x) if isinstance(x, (np.ndarray, np.generic)) else x for x in inputs]
         while operands and operands[-1] is None:
             operands.pop()
         attributes = {n: a for n, a in attributes.items() if a is not None and a != []}
         names = ["" if x is None else x.name for x in operands]
-        made = [self.model.name() for _ in range(outputs)]
+        made = ["" if i in skip else self.model.name() for i in range(outputs)]
         node = helper.make_node(operator, names, made, domain=domain, **attributes)
         values = self.add(node)
-        return values[0] if outputs == 1 else values
+        return values[0] if len(values) == 1 else values
 
     def add(self, node: onnx.NodeProto) -> list[Value]:
         """Adds a node whose names are those of values."""
@@ -172,7 +175,7 @@ class Scope:
         inputs, functions = len(self.model.inputs), len(self.model.functions)
         try:
             yield
-        except Reject:
+        except Exception:
             for scope, *lengths in marks:
                 for things, length in zip((scope.nodes, scope.initializers, scope.values), lengths):
                     del things[length:]
@@ -296,9 +299,11 @@ class Scope:
         low: int = 0,
         high: int = 5,
         accept: Callable[[Value], bool] = lambda v: True,
-        empty: bool = False,
+        empty: bool | None = None,
     ) -> Value:
         """A value of a kind of type (as NumPy's letters) with a rank, the newest most often."""
+
+        empty = self.model.empties if empty is None else empty
 
         def fits(v: Value) -> bool:
             return (

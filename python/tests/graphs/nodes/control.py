@@ -20,7 +20,7 @@ def _grow(s: Scope, count: int) -> None:
 def body_of(s: Scope, inputs: list[Value], outputs: list[Value], ranks: bool = False) -> onnx.GraphProto:
     def info(v: Value):
         kind = type_of(v.arrays[0])
-        if v in inputs and v.rank == 0:
+        if v in inputs and v.is_tensor and v.rank == 0:
             # ONNX Runtime's Loop wants the shapes of the turn and of the condition.
             kind = helper.make_tensor_type_proto(kind.tensor_type.elem_type, [])
         elif ranks and v.is_tensor:
@@ -107,9 +107,13 @@ def loop(s: Scope):
         same = [v for v in body.values if v.dtype == start.dtype and v.shapes == start.shapes and v is not carried]
         out = random.pick(same) if same else body.fit(last, start.shape, start.dtype)
         out = body.emit("Tanh", [out])
-        turns = random.integer(1, 3)
-    scans = [own(body, last)] if random.chance(0.6) else []
-    again = body.emit("Identity", [going])
+        turns = random.pick([0, 1, 2, 2, 3, 3]) if not s.model.empties else 1
+    scans = [own(body, last)] if random.chance(0.6) and turns else []
+    if random.chance(0.3):
+        total = body.axes("ReduceMean", out, None, since=18, keepdims=0)
+        again = body.emit("Less", [away(total, 0.05), np.asarray(0.05, total.dtype)])
+    else:
+        again = body.emit("Identity", [going])
     graph = body_of(body, [turn, going, carried], [again, out, *scans])
     count = s.vector([np.asarray(turns, I64)] * s.model.feeds) if random.chance(0.85) else s.emit(
         "Squeeze", [s.vector([np.array([turns], I64)] * s.model.feeds)]
@@ -182,3 +186,51 @@ def sequence(s: Scope):
     if random.chance(0.2):
         return s.emit("SequenceLength", [made])
     return s.emit("SequenceAt", [made, np.asarray(random.pick([0, -1]), I64)])
+
+
+@emitter(0.7)
+def optional(s: Scope):
+    random = s.random
+    x = s.pick("f", 1, 3)
+    if s.model.opset < 18:
+        raise Reject("optionals")
+    from ..scope import Value as Made
+
+    # No one runs an optional alone: the nodes are computed as one.
+    names = [s.model.name() for _ in range(3)]
+    nodes = [
+        helper.make_node("Optional", [x.name], [names[0]]),
+        helper.make_node("OptionalHasElement", [names[0]], [names[1]]),
+        helper.make_node("OptionalGetElement", [names[0]], [names[2]]),
+    ]
+    s.nodes += nodes
+    known = [Made(names[1], [np.asarray(True)] * s.model.feeds), Made(names[2], x.arrays)]
+    for value in known:
+        s.model.values[value.name] = value
+        s.values.append(value)
+    if random.chance(0.5):
+        return s.emit("Neg", [known[1]])
+    return known
+
+
+@emitter(0.8)
+def gathered_turns(s: Scope):
+    """A loop that collects its turns in a sequence."""
+    _deep(s)
+    x = s.tame(s.pick("f", 1, 3), 2)
+    start = s.emit("SequenceConstruct", [x])
+    body = Scope(s.model, s)
+    turn = parameter(body, [np.asarray(0, I64)] * s.model.feeds)
+    going = parameter(body, [np.asarray(True)] * s.model.feeds)
+    carried = Value(s.model.name(), start.arrays)
+    s.model.values[carried.name] = carried
+    factor = body.cast(body.emit("Add", [turn, np.asarray(1, I64)]), x.dtype)
+    item = body.emit("Mul", [x, factor])
+    body.values = [item]
+    _grow(body, s.random.integer(0, 2))
+    more = body.emit("SequenceInsert", [carried, item])
+    again = body.emit("Identity", [going])
+    graph = body_of(body, [turn, going, carried], [again, more])
+    turns = s.vector([np.asarray(s.random.integer(1, 3), np.int64)] * s.model.feeds)
+    made = s.emit("Loop", [turns, None, start], body=graph)
+    return s.emit("ConcatFromSequence", [made], axis=0, new_axis=s.random.pick([None, 1]))

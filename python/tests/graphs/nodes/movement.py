@@ -261,3 +261,28 @@ def reverse_sequence(s: Scope):
     if lengths is None:
         raise Reject("a shape depends on the feed")
     return s.emit("ReverseSequence", [x, s.weight(lengths[0])], time_axis=0, batch_axis=1)
+
+
+@emitter(1.5)
+def hide(s: Scope):
+    """The same value with a shape that only a run knows."""
+    from ..networks.flow import hidden
+
+    return hidden(s, s.pick("f", 1))
+
+
+@emitter(1)
+def again(s: Scope):
+    """A node once more, with the same inputs."""
+    found = [n for n in s.nodes[-12:] if n.op_type != "Constant" and len(n.output) == 1 and n.input]
+    found = [n for n in found if s.model.values[n.output[0]].is_tensor]
+    if not found:
+        raise Reject("no node")
+    from onnx import NodeProto
+
+    node = NodeProto()
+    node.CopyFrom(s.random.pick(found))
+    if any(a.type == a.GRAPH for a in node.attribute):
+        raise Reject("its body would be twice there")
+    node.output[0] = s.model.name()
+    return s.add(node)

@@ -224,7 +224,10 @@ def recurrent(s: Scope):
     attributes = {"hidden_size": hidden, "direction": direction}
     if name == "GRU":
         attributes["linear_before_reset"] = random.pick([None, 1])
-    outputs = s.emit(name, inputs, 3 if name == "LSTM" else 2, **attributes)
+    made = 3 if name == "LSTM" else 2
+    if random.chance(0.15):
+        return s.emit(name, inputs, made, skip=[0], **attributes)
+    outputs = s.emit(name, inputs, made, **attributes)
     if random.chance(0.6):
         y = s.emit("Transpose", [outputs[0]], perm=[0, 2, 1, 3])
         return s.emit("Reshape", [y, np.array([0, 0, count * hidden], I64)])
