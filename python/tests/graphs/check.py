@@ -13,7 +13,7 @@ from onnx.reference import ReferenceEvaluator
 from properties.draw import Random
 
 from .evaluate import options, short
-from .generate import Test
+from .generate import Sample
 
 LEVELS = ("none", "basic", "all")
 _ORT = {"none": 0, "basic": 1, "all": 99}
@@ -28,7 +28,7 @@ def session(data: bytes, level: str, provider: str, threads: int = 1) -> rukh.In
     return rukh.InferenceSession(data, made, providers=[provider])
 
 
-def failure(test: Test, level: str = "all", provider: str = "cpu", ways: Random | None = None) -> str | None:
+def failure(test: Sample, level: str = "all", provider: str = "cpu", ways: Random | None = None) -> str | None:
     """What is wrong with rukh's outputs. `ways`: chooses more ways to run than one after the other."""
     data = test.model.SerializeToString()
     factor = 10 if _has_half(test.model) else 1
@@ -61,7 +61,7 @@ def failure(test: Test, level: str = "all", provider: str = "cpu", ways: Random 
     return None
 
 
-def _bound(opened: rukh.InferenceSession, test: Test, factor: float) -> str | None:
+def _bound(opened: rukh.InferenceSession, test: Sample, factor: float) -> str | None:
     binding = opened.io_binding()
     for turn in (0, -1, 0):
         for name, value in test.feeds[turn].items():
@@ -75,7 +75,7 @@ def _bound(opened: rukh.InferenceSession, test: Test, factor: float) -> str | No
     return None
 
 
-def _threads(opened: rukh.InferenceSession, test: Test, factor: float) -> str | None:
+def _threads(opened: rukh.InferenceSession, test: Sample, factor: float) -> str | None:
     wrong: list[str] = []
 
     def work(turn: int) -> None:
@@ -141,7 +141,7 @@ def _difference(ours, theirs, factor: float) -> str | None:
 # --- who is right -------------------------------------------------------------------------------
 
 
-def judges(test: Test) -> dict[str, str]:
+def judges(test: Sample) -> dict[str, str]:
     """What ONNX Runtime and the standard's reference say of the expected outputs: "" where they agree."""
     said = {}
     data = test.model.SerializeToString()
@@ -160,7 +160,7 @@ def judges(test: Test) -> dict[str, str]:
     return said
 
 
-def _all(test: Test, run, factor: float) -> str:
+def _all(test: Sample, run, factor: float) -> str:
     for feed, expected in zip(test.feeds, test.expected):
         wrong = _compare(test.outputs, run(test.outputs, feed), expected, factor)
         if wrong:
@@ -168,7 +168,7 @@ def _all(test: Test, run, factor: float) -> str:
     return ""
 
 
-def unstable(test: Test, seed: int) -> bool:
+def unstable(test: Sample, seed: int) -> bool:
     """Whether numbers that differ as roundings do give outputs that differ noticeably."""
     half = _has_half(test.model)
     random = np.random.default_rng(seed)

@@ -54,6 +54,9 @@ _REFERENCE_FAULTS = {
     **dict.fromkeys(("RNN", "GRU", "LSTM"), "ignores activations and clip"),
 }
 
+# How ONNX Runtime says that it lacks a kernel, or an operator for a type.
+_LACKING = ("NOT_IMPLEMENTED", "INVALID_GRAPH", "does not support")
+
 
 def compute(nodes, feeds: list[dict], outputs, opset: int, functions=()) -> list[list]:
     """The outputs for each of the feeds."""
@@ -70,6 +73,8 @@ def compute(nodes, feeds: list[dict], outputs, opset: int, functions=()) -> list
         except Exception as error:
             reason = f"onnxruntime in float32: {short(error)}"
     operator = nodes[0].op_type
+    if not any(text in reason for text in _LACKING) or nodes[0].domain:
+        raise Reject(f"{operator}: {reason}")
     if operator in _REFERENCE_FAULTS:
         raise Reject(f"{operator}: {reason}; reference: {_REFERENCE_FAULTS[operator]}")
     try:
@@ -129,3 +134,13 @@ def used_names(node: onnx.NodeProto) -> set[str]:
         if attribute.type == onnx.AttributeProto.GRAPH:
             used |= free_names(attribute.g)
     return used
+
+
+def needed(nodes: list[onnx.NodeProto], outputs: list[str]) -> list[onnx.NodeProto]:
+    """The nodes that these outputs come from."""
+    wanted, kept = set(outputs), []
+    for node in reversed(nodes):
+        if wanted & set(node.output):
+            wanted |= used_names(node)
+            kept.append(node)
+    return kept[::-1]

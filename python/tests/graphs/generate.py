@@ -19,7 +19,7 @@ _OPSETS = (13, 14, 16, 17, 18, 19, 21, 21, 22, 23, 24)
 
 
 @dataclasses.dataclass
-class Test:
+class Sample:
     """A model, its feeds and the outputs for each of them; `values`: what is known inside."""
 
     model: onnx.ModelProto
@@ -74,14 +74,14 @@ def start(random: Random) -> Model:
     return model
 
 
-def random_graph(*seed: int) -> Test:
+def random_graph(*seed: int) -> Sample:
     random = Random(*seed)
     model = start(random)
     grow(model.root, random.integer(3, 32))
     return finish(model)
 
 
-def finish(model: Model) -> Test:
+def finish(model: Model) -> Sample:
     """Chooses the outputs and writes the model."""
     random, root = model.random, model.root
     used = {name for node in root.nodes for name in node.input}
@@ -139,7 +139,7 @@ def ending(s: Scope, x: Value) -> Value:
     return s.emit("Identity", [x])
 
 
-def write(model: Model, outputs: list[Value]) -> Test:
+def write(model: Model, outputs: list[Value]) -> Sample:
     random, root = model.random, model.root
     inputs = [info for info, _ in model.inputs]
     feeds = [{v.name: v.arrays[k] for _, v in model.inputs} for k in range(model.feeds)]
@@ -166,7 +166,7 @@ def write(model: Model, outputs: list[Value]) -> Test:
     if model.functions:
         imports.append(helper.make_opsetid("local", 1))
     proto = helper.make_model(graph, opset_imports=imports, functions=model.functions, ir_version=10)
-    return Test(
+    return Sample(
         proto,
         feeds,
         [v.name for v in outputs],

@@ -7,12 +7,12 @@ import pathlib
 import numpy as np
 import onnx
 
-from .generate import Test
+from .generate import Sample
 
 CASES = pathlib.Path(__file__).parent / "cases"
 
 
-def store(test: Test, folder: pathlib.Path, name: str) -> pathlib.Path:
+def store(test: Sample, folder: pathlib.Path, name: str) -> pathlib.Path:
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.onnx"
     path.write_bytes(test.model.SerializeToString())
@@ -24,7 +24,7 @@ def store(test: Test, folder: pathlib.Path, name: str) -> pathlib.Path:
     return path
 
 
-def load(path: pathlib.Path) -> Test:
+def load(path: pathlib.Path) -> Sample:
     model = onnx.load(path)
     arrays = dict(np.load(path.with_suffix(".npz")))
     feeds, expected = [], []
@@ -32,4 +32,4 @@ def load(path: pathlib.Path) -> Test:
         feeds.append({n[len(f"{k}/in/") :]: x for n, x in arrays.items() if n.startswith(f"{k}/in/")})
         expected.append({n[len(f"{k}/out/") :]: y for n, y in arrays.items() if n.startswith(f"{k}/out/")})
     outputs = list(expected[0])
-    return Test(model, feeds, outputs, [[found[name] for name in outputs] for found in expected])
+    return Sample(model, feeds, outputs, [[found[name] for name in outputs] for found in expected])

@@ -8,11 +8,11 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from .evaluate import type_of, used_names
-from .generate import Test
+from .evaluate import needed, type_of, used_names
+from .generate import Sample
 
 
-def reduce(test: Test, fails: Callable[[Test], bool]) -> Test:
+def reduce(test: Sample, fails: Callable[[Sample], bool]) -> Sample:
     """Leaves outputs and nodes out, and puts inputs in place of what they made, while `fails` holds."""
     best = test
     nodes = list(test.model.graph.node)
@@ -22,16 +22,16 @@ def reduce(test: Test, fails: Callable[[Test], bool]) -> Test:
             if smaller is not None and fails(smaller):
                 best = smaller
                 break
-    nodes, outputs = _needed(list(best.model.graph.node), best.outputs), best.outputs
+    nodes, outputs = needed(list(best.model.graph.node), best.outputs), best.outputs
     # An earlier value that is wrong already.
     for node in nodes:
         if node.op_type == "Constant":
             continue
         found = [n for n in node.output if n in test.values]
-        smaller = part(test, _needed(nodes, found), found)
+        smaller = part(test, needed(nodes, found), found)
         if found and smaller is not None and fails(smaller):
             best, outputs = smaller, found
-            nodes = _needed(nodes, found)
+            nodes = needed(nodes, found)
             break
     size = max(len(nodes) // 2, 1)
     while True:
@@ -48,27 +48,18 @@ def reduce(test: Test, fails: Callable[[Test], bool]) -> Test:
         size //= 2
     for k in range(len(best.feeds)):
         if len(best.feeds) > 1:
-            single = Test(best.model, [best.feeds[k]], best.outputs, [best.expected[k]])
+            single = Sample(best.model, [best.feeds[k]], best.outputs, [best.expected[k]])
             if fails(single):
                 return single
     return best
 
 
-def _needed(nodes: list[onnx.NodeProto], outputs: list[str]) -> list[onnx.NodeProto]:
-    wanted, kept = set(outputs), []
-    for node in reversed(nodes):
-        if wanted & set(node.output):
-            wanted |= used_names(node)
-            kept.append(node)
-    return kept[::-1]
-
-
-def part(test: Test, nodes: list[onnx.NodeProto], outputs: list[str]) -> Test | None:
+def part(test: Sample, nodes: list[onnx.NodeProto], outputs: list[str]) -> Sample | None:
     """These nodes alone; what others made becomes an input. None where that cannot be."""
     whole = test.model.graph
     made = {name for node in nodes for name in node.output}
     wanted = [name for name in outputs if name in made]
-    nodes = _needed(nodes, wanted)
+    nodes = needed(nodes, wanted)
     if not wanted:
         return None
     used = set().union(*(used_names(node) for node in nodes)) - {n for node in nodes for n in node.output}
@@ -103,4 +94,4 @@ def part(test: Test, nodes: list[onnx.NodeProto], outputs: list[str]) -> Test | 
             del model.functions[:]
     feeds = [{v.name: test.values[v.name][k] for v in inputs} for k in range(len(test.feeds))]
     expected = [[test.values[name][k] for name in wanted] for k in range(len(test.feeds))]
-    return Test(model, feeds, wanted, expected, test.values)
+    return Sample(model, feeds, wanted, expected, test.values)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from properties.draw import F16, F32, I64, Random
 
 from ..evaluate import Reject
-from ..generate import Test, finish
+from ..generate import Sample, finish
 from ..scope import Model, Value
 from .flow import placed
 from .images import IMAGES, head, stem
@@ -14,7 +14,7 @@ from .tokens import TOKENS, embedded, tokens_of_image
 _OPSETS = (13, 15, 17, 17, 18, 20, 21, 23, 24)
 
 
-def network(*seed: int) -> Test:
+def network(*seed: int) -> Sample:
     """A network of a few blocks."""
     random = Random(*seed)
     main = random.pick([F32] * 9 + [F16])
