@@ -41,6 +41,10 @@ def failure(test: Sample, level: str = "all", provider: str = "cpu", ways: Rando
         if ways is None:
             return None
         feed, expected = test.feeds[0], test.expected[0]
+        if len(test.feeds) > 1:
+            wrong = _compare(test.outputs, opened.run(test.outputs, feed), expected, factor)
+            if wrong:
+                return f"feed 0 again: {wrong}"
         names = [output.name for output in opened.get_outputs()]
         if names != [output.name for output in test.model.graph.output]:
             return f"outputs are named {names}"

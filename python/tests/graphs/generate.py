@@ -89,7 +89,8 @@ def finish(model: Model) -> Sample:
     unused = [v for v in made if v.name not in used]
     chosen = [v for v in unused if random.chance(0.85)][-6:]
     if made and (not chosen or random.chance(0.3)):
-        chosen.append(random.pick(made))
+        # What others use too.
+        chosen += [random.pick(made) for _ in range(random.integer(1, 3))]
     if random.chance(0.06):
         chosen.append(random.pick([v for _, v in model.inputs]))
     outputs: list[Value] = []

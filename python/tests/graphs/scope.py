@@ -73,6 +73,8 @@ class Model:
         self.random, self.opset, self.feeds, self.main = random, opset, feeds, main
         self.count = 0
         self.most_elements = 4000
+        # The type that quantised networks have; any of two without.
+        self.activations: type | None = None
         # Whether values without elements may be used.
         self.empties = False
         self.inputs: list[tuple[onnx.ValueInfoProto, Value]] = []

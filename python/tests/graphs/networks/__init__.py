@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 from properties.draw import F16, F32, I64, Random
 
 from ..evaluate import Reject
 from ..generate import Sample, finish
 from ..scope import Model, Value
+from . import quantized
 from .flow import placed
 from .images import IMAGES, head, stem
 from .tokens import TOKENS, embedded, tokens_of_image
@@ -21,11 +23,16 @@ def network(*seed: int) -> Sample:
     model = Model(random, random.pick(_OPSETS), random.pick([1, 1, 2]), main)
     model.most_elements = 40000
     s = model.root
-    kind = random.pick(["image", "image", "tokens", "vision", "text"])
+    kind = random.pick(["image", "image", "tokens", "vision", "text", "quantized"])
     feeds = range(model.feeds)
     batch = [random.integer(1, 2) for _ in feeds] if random.chance(0.4) else [random.integer(1, 2)] * model.feeds
     x: Value
-    if kind in ("image", "vision"):
+    model.activations = random.pick([np.uint8, np.uint8, np.int8, None])
+    if kind == "quantized":
+        model.main = main = F32
+        sides = [random.pick([4, 6, 7, 8, 10])] * model.feeds
+        x = model.input([random.array(main, [batch[k], random.pick([3, 4, 8]), sides[k], sides[k]], -1, 1) for k in feeds[:1]] * model.feeds)
+    elif kind in ("image", "vision"):
         sides = [random.pick([8, 12, 16, 20, 24]) for _ in feeds]
         if kind == "vision" or random.chance(0.5):
             sides = [sides[0]] * model.feeds
@@ -36,12 +43,14 @@ def network(*seed: int) -> Sample:
         x = model.input([random.array(main, [batch[k], random.integer(1, 9), width], -1, 1) for k in feeds])
     else:
         x = model.input([random.index(0, 19, [batch[k], random.integer(1, 9)], I64) for k in feeds])
-    blocks = {"image": IMAGES, "vision": IMAGES}.get(kind, TOKENS)
+    blocks = {"image": IMAGES, "vision": IMAGES, "quantized": quantized.BLOCKS}.get(kind, TOKENS)
     if kind == "text":
         x = embedded(s, x)
     elif kind in ("image", "vision"):
         x = attempt(s, x, stem)
-    for _ in range(random.integer(1, 4)):
+    elif kind == "quantized":
+        x = attempt(s, x, quantized.start)
+    for _ in range(random.integer(1, 6 if kind == "quantized" else 4)):
         x = attempt(s, x, random.pick(blocks))
     if kind == "vision":
         x = attempt(s, x, tokens_of_image)
@@ -50,6 +59,8 @@ def network(*seed: int) -> Sample:
                 x = attempt(s, x, random.pick(TOKENS))
     elif kind == "image" and random.chance(0.6):
         attempt(s, x, head)
+    elif kind == "quantized" and random.chance(0.6):
+        attempt(s, x, quantized.classes)
     if x.name not in {v.name for v in s.values}:
         s.values.append(x)
     if not s.nodes:
