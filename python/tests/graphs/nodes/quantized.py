@@ -16,14 +16,15 @@ def _step(x: Value) -> np.float32:
     return np.float32(max(x.largest, 0.1) / 120)
 
 
-def quantize(s: Scope, x: Value, dtype=None) -> tuple[Value, Value, Value]:
-    """`x` in steps that no roundings decide, the step and the zero point."""
+def quantize(s: Scope, x: Value, dtype=None, margin: float = 0.0) -> tuple[Value, Value, Value]:
+    """`x` in steps that no roundings decide, the step and the zero point. `margin`: in steps, how far from the middle
+    between two at least."""
     if x.dtype != F32:
         x = s.cast(x, F32)
     dtype = np.dtype(dtype or s.random.pick(_TYPES))
     for _ in range(5):
         step = np.float32(_step(x) * s.random.number(1.0, 1.3))
-        if all(_decided(a, float(step)) for a in x.arrays):
+        if all(_decided(a, float(step), margin) for a in x.arrays):
             break
     else:
         raise Reject("an element is near a step")
@@ -32,10 +33,11 @@ def quantize(s: Scope, x: Value, dtype=None) -> tuple[Value, Value, Value]:
     return s.emit("QuantizeLinear", [x, scale, point]), scale, point
 
 
-def _decided(a: np.ndarray, step: float) -> bool:
+def _decided(a: np.ndarray, step: float, margin: float) -> bool:
     """Whether no element is as near to the middle between two steps as sums in another order are."""
     scaled = a.astype(np.float64) / step - 0.5
-    return a.size == 0 or np.abs(scaled - np.round(scaled)).min() > 3e-6 * max(np.abs(a).max() / step, 1.0)
+    least = max(margin, 3e-6 * np.abs(a).max(initial=0) / step, 3e-6)
+    return a.size == 0 or np.abs(scaled - np.round(scaled)).min() > least
 
 
 def _finish(s: Scope, y: Value) -> Value:
