@@ -7,7 +7,7 @@ import re
 import numpy as np
 import onnx
 import onnxruntime
-from onnx import helper
+from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 from properties.draw import F16, F32, F64
 
@@ -34,11 +34,18 @@ def type_of(value) -> onnx.TypeProto:
     return helper.make_tensor_type_proto(helper.np_dtype_to_tensor_dtype(value.dtype), None)
 
 
+def _narrow(value) -> bool:
+    """Whether nobody takes such elements from NumPy."""
+    return isinstance(value, np.ndarray) and value.dtype.kind == "V"
+
+
 def model_of(nodes, inputs: dict, outputs, opset: int, functions=()) -> onnx.ModelProto:
     """A model of these nodes. `inputs`: a value for each name they use and do not make."""
-    infos = [helper.make_value_info(name, type_of(value)) for name, value in inputs.items()]
-    graph = helper.make_graph(nodes, "graph", infos, [onnx.ValueInfoProto(name=name) for name in outputs])
-    imports = [helper.make_opsetid("", opset)]
+    infos = [helper.make_value_info(name, type_of(x)) for name, x in inputs.items() if not _narrow(x)]
+    stored = [numpy_helper.from_array(x, name) for name, x in inputs.items() if _narrow(x)]
+    made = [onnx.ValueInfoProto(name=name) for name in outputs]
+    graph = helper.make_graph(nodes, "graph", infos, made, stored)
+    imports = [helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1)]
     if functions:
         imports.append(helper.make_opsetid("local", 1))
     return helper.make_model(graph, opset_imports=imports, functions=list(functions), ir_version=10)
@@ -61,6 +68,7 @@ _LACKING = ("NOT_IMPLEMENTED", "INVALID_GRAPH", "does not support")
 def compute(nodes, feeds: list[dict], outputs, opset: int, functions=()) -> list[list]:
     """The outputs for each of the feeds."""
     model = model_of(nodes, feeds[0], outputs, opset, functions)
+    feeds = [{name: x for name, x in feed.items() if not _narrow(x)} for feed in feeds]
     try:
         return _by_runtime(model, feeds)
     except Exception as error:  # whatever it fails with, it gave no outputs

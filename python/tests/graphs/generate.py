@@ -12,7 +12,7 @@ from properties.draw import F16, F32, F64, I64, Random
 
 from .evaluate import Reject, type_of
 from .nodes import EMITTERS
-from .nodes import cases, control, elementwise, movement, products, quantized, reductions  # noqa: F401
+from .nodes import cases, contrib, control, elementwise, movement, products, quantized, reductions  # noqa: F401
 from .scope import Model, Scope, Value
 
 _OPSETS = (13, 14, 16, 17, 18, 19, 21, 21, 22, 23, 24)
@@ -93,9 +93,12 @@ def finish(model: Model) -> Sample:
         chosen += [random.pick(made) for _ in range(random.integer(1, 3))]
     if random.chance(0.06):
         chosen.append(random.pick([v for _, v in model.inputs]))
+    listed = [v for n in root.nodes for v in map(model.values.get, n.output) if v and not v.is_tensor]
+    if listed and random.chance(0.3):
+        chosen.append(random.pick(listed))
     outputs: list[Value] = []
     for value in chosen:
-        if random.chance(0.35):
+        if value.is_tensor and random.chance(0.35):
             try:
                 with root.attempt():
                     value = ending(root, value)
@@ -151,7 +154,7 @@ def write(model: Model, outputs: list[Value]) -> Sample:
     infos = []
     for v in outputs:
         kind = type_of(v.arrays[0])
-        if random.chance(0.4):
+        if v.is_tensor and random.chance(0.4):
             shape = [d[0] if len(set(d)) == 1 else f"o{i}" for i, d in enumerate(zip(*v.shapes))]
             kind = helper.make_tensor_type_proto(kind.tensor_type.elem_type, shape)
         infos.append(helper.make_value_info(v.name, kind))
@@ -166,6 +169,8 @@ def write(model: Model, outputs: list[Value]) -> Sample:
     imports = [helper.make_opsetid("", model.opset)]
     if model.functions:
         imports.append(helper.make_opsetid("local", 1))
+    if model.domains:
+        imports.append(helper.make_opsetid("com.microsoft", 1))
     proto = helper.make_model(graph, opset_imports=imports, functions=model.functions, ir_version=10)
     return Sample(
         proto,

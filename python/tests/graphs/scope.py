@@ -73,6 +73,8 @@ class Model:
         self.random, self.opset, self.feeds, self.main = random, opset, feeds, main
         self.count = 0
         self.most_elements = 4000
+        # Whether operators of com.microsoft are there.
+        self.domains = False
         # The type that quantised networks have; any of two without.
         self.activations: type | None = None
         # Whether values without elements may be used.
@@ -159,6 +161,7 @@ class Scope:
         values = []
         for i, name in enumerate(outputs):
             values.append(Value(name, [found[position[k]][i] for k in range(model.feeds)], constant))
+        model.domains |= node.domain == "com.microsoft"
         self.nodes.append(node)
         for value in values:
             model.values[value.name] = value

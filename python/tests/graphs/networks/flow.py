@@ -91,7 +91,7 @@ def function(s: Scope, x: Value, block: Block) -> Value:
     inner.depth = s.depth + 1
     inside = parameter(inner, x.arrays)
     y = own(inner, block(inner, inside))
-    imports = [helper.make_opsetid("", s.model.opset), helper.make_opsetid("local", 1)]
+    imports = [helper.make_opsetid(domain, v) for domain, v in (("", s.model.opset), ("local", 1), ("com.microsoft", 1))]
     name = f"Block{len(s.model.functions)}"
     s.model.functions.append(helper.make_function("local", name, [inside.name], [y.name], inner.nodes, imports))
     y = s.emit(name, [x], domain="local")

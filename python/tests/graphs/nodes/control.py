@@ -160,7 +160,7 @@ def function(s: Scope):
     outputs = [own(inner, inner.pick("f"))]
     if random.chance(0.15):
         outputs.append(inner.emit("Identity", [parameters[0]]))
-    imports = [helper.make_opsetid("", s.model.opset), helper.make_opsetid("local", 1)]
+    imports = [helper.make_opsetid(domain, v) for domain, v in (("", s.model.opset), ("local", 1), ("com.microsoft", 1))]
     name = f"Block{len(s.model.functions)}"
     s.model.functions.append(
         helper.make_function(

@@ -62,7 +62,7 @@ def normal(s: Scope):
         x = s.tame(s.pick("f", 2, 4, lambda v: len({d[1] for d in v.shapes}) == 1 and v.shapes[0][1] <= 32))
         return batch_norm(s, x)
     if kind == "layer" and s.model.opset >= 17:
-        x = _varied(s.pick("f", 2, 4))
+        x = varied(s.pick("f", 2, 4))
         n = x.dim(-1)
         bias = s.weights([n], x.dtype) if random.chance(0.7) else None
         return s.emit("LayerNormalization", [x, s.weights([n], x.dtype), bias], axis=-1)
@@ -71,12 +71,12 @@ def normal(s: Scope):
         return s.emit("RMSNormalization", [x, s.weights([x.dim(-1)], x.dtype)], epsilon=1e-3)
     if kind == "instance":
         x = image(s)
-        _varied(x, tuple(range(2, x.rank)))
+        varied(x, tuple(range(2, x.rank)))
         c = x.dim(1)
         return s.emit("InstanceNormalization", [x, s.weights([c], x.dtype), s.weights([c], x.dtype)])
     if kind == "group" and s.model.opset >= 21:
         x = image(s)
-        _varied(x, tuple(range(2, x.rank)))
+        varied(x, tuple(range(2, x.rank)))
         c = x.dim(1)
         groups = next(g for g in (3, 2, 1) if c % g == 0)
         inputs = [x, s.weights([c], x.dtype), s.weights([c], x.dtype)]
@@ -88,7 +88,7 @@ def normal(s: Scope):
     return s.emit("LpNormalization", [s.emit("Add", [s.emit("Abs", [x]), np.asarray(1, x.dtype)])], axis=s.random.axis(x.rank))
 
 
-def _varied(x: Value, axes=(-1,)) -> Value:
+def varied(x: Value, axes=(-1,)) -> Value:
     """`x`, whose elements along the axes differ enough to be divided by how they do."""
     for a in x.arrays:
         if a.size and np.std(a.astype(np.float64), axis=axes).min() < 0.05:
