@@ -36,14 +36,15 @@ def main() -> int:
     for outcome, text, counted in share(work, arguments):
         totals[outcome] += 1
         totals.update(counted)
-        if outcome == "failed":
-            failures.append(text)
+        if outcome in ("failed", "crashed"):
+            failures += [text] * (outcome == "failed")
             print(text, flush=True)
     operators = {name[9:]: n for name, n in totals.items() if name.startswith("operator ")}
     nodes = sum(operators.values())
     print(
         f"graphs on {arguments.provider}, levels {arguments.levels}, seed {first} and {arguments.seeds - 1} more: "
         f"{totals['same']} the same, {totals['failed']} differ, {totals['unstable']} too sensitive to roundings, "
+        f"{totals['crashed']} crashes of ONNX Runtime, "
         f"{nodes} nodes of {len(operators)} operators; "
         f"{time.monotonic() - begun:.0f} s"
     )

@@ -45,6 +45,7 @@ def _to_one(node: onnx.NodeProto, inputs: list) -> bool:
 
 _FAULTS = [
     (("Gemm",), _no_products, "forgets beta where sums have no elements"),
+    (("MultiHeadAttention", "InstanceNormalization"), _empty, "crashes where there are no elements"),
     (("RNN", "GRU", "LSTM"), _empty, "gives zeros after no steps, not the state at the start"),
     (("Col2Im",), _volume, "mixes up steps of three dimensions"),
     (("Resize",), _to_one, "takes the length of a resized axis as a whole number, the reference as a fraction"),

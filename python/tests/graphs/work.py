@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections
 import multiprocessing
-import queue
+import multiprocessing.connection
 import traceback
 
 import numpy as np
@@ -21,43 +21,60 @@ from .reduce import reduce
 def share(work: list, arguments):
     """Runs the work in processes; one that dies takes only its graph with it."""
     context = multiprocessing.get_context("spawn")
-    results = context.Queue()
     jobs = max(1, min(arguments.jobs, len(work)))
     parts = [collections.deque(work[i::jobs]) for i in range(jobs)]
-    processes: list = [None] * jobs
-    left = len(work)
-    while left:
-        for i, part in enumerate(parts):
-            if part and processes[i] is None:
-                processes[i] = context.Process(target=_work, args=(i, list(part), arguments, results), daemon=True)
-                processes[i].start()
-        try:
-            i, outcome, text, counted = results.get(timeout=1)
-        except queue.Empty:  # is a process gone?
-            for i, process in enumerate(processes):
-                if process is not None and not process.is_alive() and results.empty() and parts[i]:
+    running: dict = {}
+
+    def start(i: int) -> None:
+        here, there = context.Pipe(duplex=False)
+        process = context.Process(target=_work, args=(list(parts[i]), arguments, there), daemon=True)
+        process.start()
+        there.close()
+        running[here] = (i, process)
+
+    for i in range(jobs):
+        start(i)
+    making = dict.fromkeys(range(jobs), True)
+    while running:
+        for here in multiprocessing.connection.wait(list(running)):
+            i, process = running[here]
+            try:
+                said = here.recv()
+            except EOFError:
+                process.join()
+                del running[here]
+                if parts[i]:
                     seed, index = parts[i].popleft()
-                    processes[i] = None
-                    left -= 1
-                    yield "failed", f"seed {seed}, index {index}: the process died ({process.exitcode})", {}
-            continue
-        parts[i].popleft()
-        left -= 1
-        yield outcome, text, counted
+                    where = f"seed {seed}, index {index}: the process died ({process.exitcode})"
+                    if making[i]:
+                        yield "crashed", f"{where} while ONNX Runtime computed a node", {}
+                    else:
+                        yield "failed", where, {}
+                    making[i] = True
+                    if parts[i]:
+                        start(i)
+                continue
+            if said == "made":
+                making[i] = False
+                continue
+            making[i] = True
+            parts[i].popleft()
+            yield said
 
 
-def _work(place: int, part: list, arguments, results) -> None:
+def _work(part: list, arguments, there) -> None:
     for seed, index in part:
-        results.put((place, *examine(seed, index, arguments)))
+        there.send(examine(seed, index, arguments, lambda: there.send("made")))
 
 
-def examine(seed: int, index: int, arguments) -> tuple[str, str, dict]:
-    """One graph: "same", "failed", "unstable" or "fault", with a report."""
+def examine(seed: int, index: int, arguments, made) -> tuple[str, str, dict]:
+    """One graph: "same", "failed" or "unstable", with a report. `made`: called between making and checking it."""
     kind = arguments.kind or ("networks" if index % 4 == 3 else "nodes")
     try:
         test = (network if kind == "networks" else random_graph)(seed, index)
     except Exception as error:
         return "failed", f"seed {seed}, index {index}: the generator: {error}\n{traceback.format_exc()}", {}
+    made()
     counted = collections.Counter(f"operator {node.op_type}" for node in _nodes(test.model))
     counted.update({f"rejected {name}": n for name, n in test.rejected.items()})
     for level in arguments.levels.split(","):

@@ -16,8 +16,8 @@ DOMAIN = "com.microsoft"
 
 def _tokens(s: Scope):
     x = s.tame(s.pick("f", 2, 3, lambda v: v.dtype == F32 and len({d[-1] for d in v.shapes}) == 1), 3)
-    if x.dim(-1) > 64:
-        raise Reject("too wide")
+    if not 0 < x.dim(-1) <= 64:
+        raise Reject("too wide, or of no width")
     return x, x.dim(-1)
 
 
