@@ -52,7 +52,10 @@ def main() -> int:
         if name.startswith("rejected ") and "fault of ONNX Runtime" in name:
             print(f"    {n} nodes drawn again: {name.split(': ', 1)[1]}")
     if arguments.rejected:
-        print("    operators:", ", ".join(f"{n} {name}" for name, n in sorted(operators.items(), key=lambda x: -x[1])))
+        print(
+            "    operators:",
+            ", ".join(f"{n} {name}" for name, n in sorted(operators.items(), key=lambda x: -x[1])),
+        )
         for name, n in totals.most_common():
             if name.startswith("rejected "):
                 print(f"    {n} {name}")

@@ -19,6 +19,8 @@ LEVELS = ("none", "basic", "all")
 _ORT = {"none": 0, "basic": 1, "all": 99}
 # Relative to the element, and to the largest element.
 _RELATIVE, _ABSOLUTE = 2e-3, 2e-4
+# What is left where numbers of about 1 cancel.
+_FLOOR = 1e-6
 
 
 def session(data: bytes, level: str, provider: str, threads: int = 1, fixed=None) -> rukh.InferenceSession:
@@ -30,7 +32,9 @@ def session(data: bytes, level: str, provider: str, threads: int = 1, fixed=None
     return rukh.InferenceSession(data, made, providers=[provider])
 
 
-def failure(test: Sample, level: str = "all", provider: str = "cpu", ways: Random | None = None) -> str | None:
+def failure(
+    test: Sample, level: str = "all", provider: str = "cpu", ways: Random | None = None
+) -> str | None:
     """What is wrong with rukh's outputs. `ways`: chooses more ways to run than one after the other."""
     data = test.model.SerializeToString()
     factor = 10 if _has_half(test.model) else 1
@@ -145,7 +149,7 @@ def _difference(ours, theirs, factor: float) -> str | None:
     else:
         a, b = ours.astype(np.float64), theirs.astype(np.float64)
         finite = np.abs(b[np.isfinite(b)])
-        bound = factor * (_RELATIVE * np.abs(b) + _ABSOLUTE * (finite.max() if finite.size else 0.0)) + 1e-30
+        bound = factor * (_RELATIVE * np.abs(b) + _ABSOLUTE * (finite.max() if finite.size else 0.0)) + _FLOOR
         with np.errstate(all="ignore"):
             close = (np.abs(a - b) <= bound) | (a == b) | (np.isnan(a) & np.isnan(b))
     if np.all(close):
@@ -200,7 +204,11 @@ def unstable(test: Sample, seed: int) -> bool:
         changed = onnx.ModelProto()
         changed.CopyFrom(test.model)
         for tensor in _tensors(changed.graph):
-            if tensor.data_type in (onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16, onnx.TensorProto.DOUBLE):
+            if tensor.data_type in (
+                onnx.TensorProto.FLOAT,
+                onnx.TensorProto.FLOAT16,
+                onnx.TensorProto.DOUBLE,
+            ):
                 array = moved(numpy_helper.to_array(tensor))
                 tensor.CopyFrom(numpy_helper.from_array(np.asarray(array), tensor.name))
         try:

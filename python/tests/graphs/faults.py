@@ -33,7 +33,10 @@ def _volume(_node: onnx.NodeProto, inputs: list) -> bool:
 
 def _to_one(node: onnx.NodeProto, inputs: list) -> bool:
     # Whether "length_resized" of the standard is a whole number: the reference implementation says no.
-    if _attribute(node, "coordinate_transformation_mode") not in (b"pytorch_half_pixel", b"half_pixel_symmetric"):
+    if _attribute(node, "coordinate_transformation_mode") not in (
+        b"pytorch_half_pixel",
+        b"half_pixel_symmetric",
+    ):
         return False
     if len(inputs) < 3 or inputs[2] is None or inputs[2].size == 0:
         return False
@@ -46,8 +49,13 @@ def _to_one(node: onnx.NodeProto, inputs: list) -> bool:
 _FAULTS = [
     (("Gemm",), _no_products, "forgets beta where sums have no elements"),
     (("MultiHeadAttention", "InstanceNormalization"), _empty, "crashes where there are no elements"),
+    (("QLinearMatMul",), _empty, "leaves the output as it finds it where sums have no elements"),
     (("RNN", "GRU", "LSTM"), _empty, "gives zeros after no steps, not the state at the start"),
     (("Col2Im",), _volume, "mixes up steps of three dimensions"),
-    (("Resize",), _to_one, "takes the length of a resized axis as a whole number, the reference as a fraction"),
+    (
+        ("Resize",),
+        _to_one,
+        "takes the length of a resized axis as a whole number, the reference as a fraction",
+    ),
     (("Reduce", "Arg"), _empty, "keeps an axis of no elements where it should be reduced to one"),
 ]

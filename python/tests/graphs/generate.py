@@ -45,7 +45,7 @@ def grow(s: Scope, count: int) -> None:
                 EMITTERS[name][0](s)
         except Reject as reason:
             s.model.rejected[f"{name}: {reason}"] += 1
-        except (IndexError, ValueError):
+        except (IndexError, ValueError, ArithmeticError):
             # What cannot be drawn of values without elements.
             if not s.model.empties:
                 raise
@@ -60,7 +60,10 @@ def start(random: Random) -> Model:
     main = random.pick([F32] * 8 + [F16, F64])
     feeds = random.pick([1, 1, 2, 3])
     model = Model(random, random.pick(_OPSETS), feeds, main)
-    dims = [[random.integer(1, 6)] * feeds if random.chance(0.5) else [random.integer(1, 6) for _ in range(feeds)] for _ in range(2)]
+    dims = [
+        [random.integer(1, 6)] * feeds if random.chance(0.5) else [random.integer(1, 6) for _ in range(feeds)]
+        for _ in range(2)
+    ]
     dims += [[random.integer(2, 8)] * feeds for _ in range(2)]
     if random.chance(0.04):
         model.empties = True
@@ -85,7 +88,11 @@ def finish(model: Model) -> Sample:
     """Chooses the outputs and writes the model."""
     random, root = model.random, model.root
     used = {name for node in root.nodes for name in node.input}
-    made = [v for v in root.values if len({a.ndim for a in v.arrays}) == 1 and any(v.name in n.output for n in root.nodes)]
+    made = [
+        v
+        for v in root.values
+        if len({a.ndim for a in v.arrays}) == 1 and any(v.name in n.output for n in root.nodes)
+    ]
     unused = [v for v in made if v.name not in used]
     chosen = [v for v in unused if random.chance(0.85)][-6:]
     if made and (not chosen or random.chance(0.3)):
@@ -119,7 +126,21 @@ def finish(model: Model) -> Sample:
 
 def ending(s: Scope, x: Value) -> Value:
     """A node at the end that changes nothing."""
-    kind = s.random.pick(["identity", "cast", "reshape", "again", "dropout", "transpose", "concat", "squeeze", "expand", "flatten", "two"])
+    kind = s.random.pick(
+        [
+            "identity",
+            "cast",
+            "reshape",
+            "again",
+            "dropout",
+            "transpose",
+            "concat",
+            "squeeze",
+            "expand",
+            "flatten",
+            "two",
+        ]
+    )
     if kind == "cast":
         return s.cast(x, x.dtype)
     if kind == "reshape":

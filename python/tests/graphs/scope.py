@@ -123,7 +123,15 @@ class Scope:
 
     # --- adding nodes ---------------------------------------------------------------------------
 
-    def emit(self, operator: str, inputs: Sequence, outputs: int = 1, domain: str = "", skip: Sequence[int] = (), **attributes):
+    def emit(
+        self,
+        operator: str,
+        inputs: Sequence,
+        outputs: int = 1,
+        domain: str = "",
+        skip: Sequence[int] = (),
+        **attributes,
+    ):
         """Adds a node. Arrays among the inputs become weights. Its output, or a list of several. `skip`: outputs
         without a name."""
         operands = [self.weight(x) if isinstance(x, (np.ndarray, np.generic)) else x for x in inputs]
@@ -342,7 +350,9 @@ class Scope:
         factor = np.asarray(bound / x.largest, x.dtype)
         return self.emit("Mul", [x, factor]) if self.random.chance(0.7) else self.emit("Tanh", [x])
 
-    def axes(self, operator: str, x: Value, axes: Sequence[int] | None, since: int = 13, **attributes) -> Value:
+    def axes(
+        self, operator: str, x: Value, axes: Sequence[int] | None, since: int = 13, **attributes
+    ) -> Value:
         """A node whose axes became an input in version `since`."""
         if self.model.opset >= since:
             given = None if axes is None else np.array(axes, np.int64)
@@ -367,7 +377,9 @@ class Scope:
                 return self.emit("Reshape", [x, target])
         parts = []
         for i in range(len(targets[0])):
-            axis = next((a for a in range(x.rank) if all(s[a] == t[i] for s, t in zip(x.shapes, targets))), None)
+            axis = next(
+                (a for a in range(x.rank) if all(s[a] == t[i] for s, t in zip(x.shapes, targets))), None
+            )
             if axis is None:
                 if i in varying:
                     parts.append(self.vector([t[i : i + 1] for t in targets]))

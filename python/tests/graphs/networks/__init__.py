@@ -25,13 +25,21 @@ def network(*seed: int) -> Sample:
     s = model.root
     kind = random.pick(["image", "image", "tokens", "vision", "text", "quantized"])
     feeds = range(model.feeds)
-    batch = [random.integer(1, 2) for _ in feeds] if random.chance(0.4) else [random.integer(1, 2)] * model.feeds
+    batch = (
+        [random.integer(1, 2) for _ in feeds] if random.chance(0.4) else [random.integer(1, 2)] * model.feeds
+    )
     x: Value
     model.activations = random.pick([np.uint8, np.uint8, np.int8, None])
     if kind == "quantized":
         model.main = main = F32
         sides = [random.pick([4, 6, 7, 8, 10])] * model.feeds
-        x = model.input([random.array(main, [batch[k], random.pick([3, 4, 8]), sides[k], sides[k]], -1, 1) for k in feeds[:1]] * model.feeds)
+        x = model.input(
+            [
+                random.array(main, [batch[k], random.pick([3, 4, 8]), sides[k], sides[k]], -1, 1)
+                for k in feeds[:1]
+            ]
+            * model.feeds
+        )
     elif kind in ("image", "vision"):
         sides = [random.pick([8, 12, 16, 20, 24]) for _ in feeds]
         if kind == "vision" or random.chance(0.5):

@@ -14,7 +14,17 @@ from ..nodes.stable import away
 from ..scope import Scope, Value
 
 Block = Callable[[Scope, Value], Value]
-PLACES = ["plain"] * 12 + ["hidden", "hidden", "branch", "branch", "loop", "loop", "scan", "function", "function"]
+PLACES = ["plain"] * 12 + [
+    "hidden",
+    "hidden",
+    "branch",
+    "branch",
+    "loop",
+    "loop",
+    "scan",
+    "function",
+    "function",
+]
 
 
 def placed(s: Scope, x: Value, block: Block) -> Value:
@@ -91,9 +101,14 @@ def function(s: Scope, x: Value, block: Block) -> Value:
     inner.depth = s.depth + 1
     inside = parameter(inner, x.arrays)
     y = own(inner, block(inner, inside))
-    imports = [helper.make_opsetid(domain, v) for domain, v in (("", s.model.opset), ("local", 1), ("com.microsoft", 1))]
+    imports = [
+        helper.make_opsetid(domain, v)
+        for domain, v in (("", s.model.opset), ("local", 1), ("com.microsoft", 1))
+    ]
     name = f"Block{len(s.model.functions)}"
-    s.model.functions.append(helper.make_function("local", name, [inside.name], [y.name], inner.nodes, imports))
+    s.model.functions.append(
+        helper.make_function("local", name, [inside.name], [y.name], inner.nodes, imports)
+    )
     y = s.emit(name, [x], domain="local")
     if y.shapes == x.shapes and s.random.chance(0.4):
         y = s.emit(name, [y], domain="local")

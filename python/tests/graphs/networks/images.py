@@ -12,11 +12,24 @@ from .parts import activated, conv, gelu, layer_norm, linear, number
 
 
 def _act(s: Scope) -> str:
-    return s.random.pick(["Relu", "Relu", "Relu6", "SiLU", "HardSwish", "HardSwish by parts", "LeakyRelu", "Mish", "PRelu", "Gelu"])
+    return s.random.pick(
+        [
+            "Relu",
+            "Relu",
+            "Relu6",
+            "SiLU",
+            "HardSwish",
+            "HardSwish by parts",
+            "LeakyRelu",
+            "Mish",
+            "PRelu",
+            "Gelu",
+        ]
+    )
 
 
 def _width(s: Scope) -> int:
-    return s.random.pick([4, 6, 8, 8, 16, 16, 24, 32])
+    return s.random.pick([4, 6, 8, 8, 16, 16, 17, 24, 32, 32, 64])
 
 
 def stem(s: Scope, x: Value) -> Value:
@@ -80,7 +93,9 @@ def inception(s: Scope, x: Value) -> Value:
     act = _act(s)
     parts = [conv(s, x, s.random.pick([3, 4, 8]), 1, act=act)]
     parts.append(conv(s, conv(s, x, 4, 1, act=act), s.random.pick([5, 8]), 3, act=act))
-    pooled = s.emit(s.random.pick(["MaxPool", "AveragePool"]), [x], kernel_shape=[3, 3], pads=[1] * 4, strides=[1, 1])
+    pooled = s.emit(
+        s.random.pick(["MaxPool", "AveragePool"]), [x], kernel_shape=[3, 3], pads=[1] * 4, strides=[1, 1]
+    )
     parts.append(conv(s, pooled, 4, 1, act=act))
     return s.emit("Concat", parts, axis=1)
 
@@ -182,7 +197,20 @@ def separate_norm(s: Scope, x: Value) -> Value:
     return s.emit("Add", [x, conv(s, y, c, 3)])
 
 
-IMAGES = [plain, residual, residual, bottleneck, inverted, inverted, excite, fire, inception, dense, shuffle, next_block]
+IMAGES = [
+    plain,
+    residual,
+    residual,
+    bottleneck,
+    inverted,
+    inverted,
+    excite,
+    fire,
+    inception,
+    dense,
+    shuffle,
+    next_block,
+]
 IMAGES += [pyramid, pyramid, spatial_pools, cross_stage, focus, separate_norm]
 
 
@@ -230,6 +258,8 @@ def boxes(s: Scope, x: Value) -> Value:
     away(scores, 0.5)
     limits = [np.array([5], I64), np.array([0.513], np.float32), np.array([0.5], np.float32)]
     kept = s.emit("NonMaxSuppression", [corners, scores, *limits])
-    index = s.axes("Squeeze", s.emit("Slice", [kept, np.array([2], I64), np.array([3], I64), np.array([1], I64)]), [1])
+    index = s.axes(
+        "Squeeze", s.emit("Slice", [kept, np.array([2], I64), np.array([3], I64), np.array([1], I64)]), [1]
+    )
     first = s.emit("Gather", [corners, np.asarray(0, I64)], axis=0)
     return s.emit("Gather", [first, index], axis=0)

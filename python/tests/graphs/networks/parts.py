@@ -16,7 +16,20 @@ def number(x: Value, value: float) -> np.ndarray:
 
 def activated(s: Scope, x: Value, name: str | None = None) -> Value:
     name = name or s.random.pick(
-        ["Relu", "Relu", "Relu6", "SiLU", "HardSwish", "HardSwish by parts", "Mish", "LeakyRelu", "PRelu", "Gelu", "Sigmoid", ""]
+        [
+            "Relu",
+            "Relu",
+            "Relu6",
+            "SiLU",
+            "HardSwish",
+            "HardSwish by parts",
+            "Mish",
+            "LeakyRelu",
+            "PRelu",
+            "Gelu",
+            "Sigmoid",
+            "",
+        ]
     )
     if name == "Relu6":
         return s.emit("Clip", [x, number(x, 0), number(x, 6)])
@@ -57,13 +70,24 @@ def gelu(s: Scope, x: Value) -> Value:
 
 
 def conv(
-    s: Scope, x: Value, maps: int, kernel: int = 1, stride: int = 1, group: int = 1, act: str | None = "", norm: bool | None = None
+    s: Scope,
+    x: Value,
+    maps: int,
+    kernel: int = 1,
+    stride: int = 1,
+    group: int = 1,
+    act: str | None = "",
+    norm: bool | None = None,
 ) -> Value:
     """A convolution with its normalisation and activation; now and then quantised."""
     random, channels = s.random, x.dim(1)
     spatial = x.rank - 2
     per = channels // group
-    attributes: dict = {"kernel_shape": [kernel] * spatial, "strides": [stride] * spatial, "pads": [kernel // 2] * 2 * spatial}
+    attributes: dict = {
+        "kernel_shape": [kernel] * spatial,
+        "strides": [stride] * spatial,
+        "pads": [kernel // 2] * 2 * spatial,
+    }
     if group > 1:
         attributes["group"] = group
     norm = random.chance(0.4) if norm is None else norm
@@ -135,9 +159,9 @@ def layer_norm(s: Scope, x: Value) -> Value:
     if kind == "op" and s.model.opset >= 17:
         return s.emit("LayerNormalization", [x, gain, bias], axis=-1, epsilon=random.pick([None, 1e-3]))
     centred = s.emit("Sub", [x, s.axes("ReduceMean", x, [-1], since=18)])
-    square = s.emit("Pow", [centred, number(x, 2)]) if random.chance(0.7) else s.emit("Mul", [centred, centred])
+    square = (
+        s.emit("Pow", [centred, number(x, 2)]) if random.chance(0.7) else s.emit("Mul", [centred, centred])
+    )
     variance = s.axes("ReduceMean", square, [-1], since=18)
     root = s.emit("Sqrt", [s.emit("Add", [variance, number(x, 1e-3)])])
     return s.emit("Add", [s.emit("Mul", [s.emit("Div", [centred, root]), gain]), bias])
-
-

@@ -34,8 +34,14 @@ def weight(s: Scope, shape: list[int], size: float, axis: int | None = 0) -> tup
 
 def convolved(s: Scope, x: Value, maps: int, kernel: int, group: int = 1, **attributes) -> Value:
     """A convolution with a bias in the steps of its sums."""
-    w, steps = weight(s, [maps, x.dim(1) // group, kernel, kernel], scale(x.dim(1) // group * kernel * kernel))
-    attributes |= {"kernel_shape": [kernel] * 2, "pads": [kernel // 2] * 4, "group": group if group > 1 else None}
+    w, steps = weight(
+        s, [maps, x.dim(1) // group, kernel, kernel], scale(x.dim(1) // group * kernel * kernel)
+    )
+    attributes |= {
+        "kernel_shape": [kernel] * 2,
+        "pads": [kernel // 2] * 4,
+        "group": group if group > 1 else None,
+    }
     b = None
     if s.random.chance(0.8):
         node = next((n for n in s.nodes if x.name in n.output and n.op_type == "DequantizeLinear"), None)
@@ -78,7 +84,9 @@ def residual(s: Scope, x: Value) -> Value:
 
 def pooled(s: Scope, x: Value) -> Value:
     kind = s.random.pick(["MaxPool", "AveragePool"])
-    return around(s, s.emit(kind, [x], kernel_shape=[3, 3], strides=[s.random.integer(1, 2)] * 2, pads=[1] * 4))
+    return around(
+        s, s.emit(kind, [x], kernel_shape=[3, 3], strides=[s.random.integer(1, 2)] * 2, pads=[1] * 4)
+    )
 
 
 def joined(s: Scope, x: Value) -> Value:

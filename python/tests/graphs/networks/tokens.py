@@ -31,7 +31,14 @@ def tokens_of_image(s: Scope, x: Value) -> Value:
         raise Reject("too many tokens")
     if s.random.chance(0.5):
         first = s.weights([1, 1, y.dim(2)])
-        sizes = s.emit("Concat", [s.emit("Slice", [s.emit("Shape", [y]), np.array([0], I64), np.array([1], I64)]), np.array([1, 1], I64)], axis=0)
+        sizes = s.emit(
+            "Concat",
+            [
+                s.emit("Slice", [s.emit("Shape", [y]), np.array([0], I64), np.array([1], I64)]),
+                np.array([1, 1], I64),
+            ],
+            axis=0,
+        )
         y = s.emit("Concat", [s.emit("Expand", [first, sizes]), y], axis=1)
     return y
 
@@ -54,7 +61,9 @@ def _rotated(s: Scope, x: Value) -> Value:
         table = s.weight(values.astype(x.dtype))
         tables.append(s.emit("Slice", [table, np.array([0], I64), length, np.array([0], I64)]))
     first = s.emit("Slice", [x, np.array([0], I64), np.array([half], I64), np.array([-1], I64)])
-    last = s.emit("Slice", [x, np.array([half], I64), np.array([np.iinfo(np.int64).max], I64), np.array([-1], I64)])
+    last = s.emit(
+        "Slice", [x, np.array([half], I64), np.array([np.iinfo(np.int64).max], I64), np.array([-1], I64)]
+    )
     turned = s.emit("Concat", [s.emit("Neg", [last]), first], axis=-1)
     return s.emit("Add", [s.emit("Mul", [x, tables[0]]), s.emit("Mul", [turned, tables[1]])])
 
@@ -87,7 +96,10 @@ def attention(s: Scope, x: Value, memory: Value | None = None) -> Value:
     if not early and memory is None and not s.in_function and s.depth == 0 and random.chance(0.2):
         past = [random.integer(0, 3) for _ in x.shapes]
         shapes = [[d[0], heads, past[i], size] for i, d in enumerate(x.shapes)]
-        k, v = (s.emit("Concat", [s.model.input([random.array(x.dtype, d, -1, 1) for d in shapes]), y], axis=2) for y in (k, v))
+        k, v = (
+            s.emit("Concat", [s.model.input([random.array(x.dtype, d, -1, 1) for d in shapes]), y], axis=2)
+            for y in (k, v)
+        )
     factor = 1 / np.sqrt(size)
     where = random.pick(["query", "scores", "divide", "both"])
     if where == "query":
@@ -158,7 +170,9 @@ def encoder(s: Scope, x: Value) -> Value:
 
 
 def decoder(s: Scope, x: Value) -> Value:
-    memory = s.emit("Tanh", [s.emit("Slice", [x, np.array([0], I64), np.array([5], I64), np.array([1], I64)])])
+    memory = s.emit(
+        "Tanh", [s.emit("Slice", [x, np.array([0], I64), np.array([5], I64), np.array([1], I64)])]
+    )
     x = layer_norm(s, s.emit("Add", [x, attention(s, x)]))
     return layer_norm(s, s.emit("Add", [x, attention(s, x, memory)]))
 

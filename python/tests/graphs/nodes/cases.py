@@ -12,12 +12,22 @@ from . import emitter
 # Their outputs are random, or their steps cannot be told from the case's inputs.
 _LEFT_OUT = {
     *("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"),
-    *("QuantizeLinear", "DynamicQuantizeLinear", "QLinearConv", "QLinearMatMul", "Unique", "Hardmax", "Floor"),
+    *(
+        "QuantizeLinear",
+        "DynamicQuantizeLinear",
+        "QLinearConv",
+        "QLinearMatMul",
+        "Unique",
+        "Hardmax",
+        "Floor",
+    ),
     *("Ceil", "Round", "Sign", "ArgMax", "ArgMin", "TopK", "NonZero", "Equal", "Less", "Greater"),
     *("LessOrEqual", "GreaterOrEqual", "RoiAlign", "MaxRoiPool", "GridSample", "DeformConv", "Det", "Mod"),
     *("ThresholdedRelu", "Shrink", "Not", "IsNaN", "IsInf", "Tan", "Acosh", "BitCast", "MaxUnpool"),
 }
-_TYPES = tuple(np.dtype(t) for t in (np.float32, np.float64, np.float16, np.int64, np.int32, np.uint8, np.int8, np.bool_))
+_TYPES = tuple(
+    np.dtype(t) for t in (np.float32, np.float64, np.float16, np.int64, np.int32, np.uint8, np.int8, np.bool_)
+)
 
 
 @emitter(6)

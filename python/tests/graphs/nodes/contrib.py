@@ -73,7 +73,9 @@ def few_bits(s: Scope):
     blocks = -(-k // block)
     stored = s.random.array(np.dtype(np.uint8), [n, blocks, block // 2], 0, 255)
     steps = s.random.array(F32, [n, blocks], 0.01, 0.04)
-    zeros = s.random.array(np.dtype(np.uint8), [n, (blocks + 1) // 2], 0, 255) if s.random.chance(0.4) else None
+    zeros = (
+        s.random.array(np.dtype(np.uint8), [n, (blocks + 1) // 2], 0, 255) if s.random.chance(0.4) else None
+    )
     inputs = [x, s.constant(stored), s.constant(steps), None if zeros is None else s.constant(zeros)]
     return s.emit("MatMulNBits", inputs, domain=DOMAIN, K=k, N=n, bits=4, block_size=block)
 
@@ -87,7 +89,10 @@ def whole(s: Scope):
     if kind in ("QLinearAdd", "QLinearMul"):
         y = s.emit("Tanh", [s.emit("DequantizeLinear", [q, step, zero])])
         r, other, other_zero = quantize(s, y, q.dtype)
-        exact = [x_ + y_ if kind == "QLinearAdd" else x_ * y_ for x_, y_ in zip(_back(q, step, zero), _back(r, other, other_zero))]
+        exact = [
+            x_ + y_ if kind == "QLinearAdd" else x_ * y_
+            for x_, y_ in zip(_back(q, step, zero), _back(r, other, other_zero))
+        ]
         size, point = _output(s, exact, q.dtype)
         made = s.emit(kind, [q, step, zero, r, other, other_zero, size, point], domain=DOMAIN)
     elif kind == "QLinearConcat":
@@ -96,7 +101,9 @@ def whole(s: Scope):
         made = s.emit(kind, [size, point, q, step, zero, q, step, zero], domain=DOMAIN, axis=0)
     else:
         back = _back(q, step, zero)
-        exact = [1 / (1 + np.exp(-b)) if kind == "QLinearSigmoid" else np.where(b < 0, b * 0.1, b) for b in back]
+        exact = [
+            1 / (1 + np.exp(-b)) if kind == "QLinearSigmoid" else np.where(b < 0, b * 0.1, b) for b in back
+        ]
         size, point = _output(s, exact, q.dtype)
         attributes = {"alpha": 0.1} if kind == "QLinearLeakyRelu" else {}
         made = s.emit(kind, [q, step, zero, size, point], domain=DOMAIN, **attributes)

@@ -104,7 +104,9 @@ def loop(s: Scope):
         out = body.emit("Concat", [carried, carried], axis=0)
         turns = 2
     else:
-        same = [v for v in body.values if v.dtype == start.dtype and v.shapes == start.shapes and v is not carried]
+        same = [
+            v for v in body.values if v.dtype == start.dtype and v.shapes == start.shapes and v is not carried
+        ]
         out = random.pick(same) if same else body.fit(last, start.shape, start.dtype)
         out = body.emit("Tanh", [out])
         turns = random.pick([0, 1, 2, 2, 3, 3]) if not s.model.empties else 1
@@ -115,8 +117,10 @@ def loop(s: Scope):
     else:
         again = body.emit("Identity", [going])
     graph = body_of(body, [turn, going, carried], [again, out, *scans])
-    count = s.vector([np.asarray(turns, I64)] * s.model.feeds) if random.chance(0.85) else s.emit(
-        "Squeeze", [s.vector([np.array([turns], I64)] * s.model.feeds)]
+    count = (
+        s.vector([np.asarray(turns, I64)] * s.model.feeds)
+        if random.chance(0.85)
+        else s.emit("Squeeze", [s.vector([np.array([turns], I64)] * s.model.feeds)])
     )
     condition = s.constant(np.asarray(True)) if random.chance(0.4) else None
     return s.emit("Loop", [count, condition, start], 1 + len(scans), body=graph)
@@ -160,7 +164,10 @@ def function(s: Scope):
     outputs = [own(inner, inner.pick("f"))]
     if random.chance(0.15):
         outputs.append(inner.emit("Identity", [parameters[0]]))
-    imports = [helper.make_opsetid(domain, v) for domain, v in (("", s.model.opset), ("local", 1), ("com.microsoft", 1))]
+    imports = [
+        helper.make_opsetid(domain, v)
+        for domain, v in (("", s.model.opset), ("local", 1), ("com.microsoft", 1))
+    ]
     name = f"Block{len(s.model.functions)}"
     s.model.functions.append(
         helper.make_function(

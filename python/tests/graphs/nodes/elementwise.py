@@ -9,7 +9,20 @@ from ..scope import Scope, Value
 from . import emitter
 from .stable import away, away_from_integers, differ
 
-_SMOOTH = ["Relu", "Sigmoid", "Tanh", "Abs", "Neg", "Erf", "Softplus", "Softsign", "Sin", "Cos", "Atan", "Identity"]
+_SMOOTH = [
+    "Relu",
+    "Sigmoid",
+    "Tanh",
+    "Abs",
+    "Neg",
+    "Erf",
+    "Softplus",
+    "Softsign",
+    "Sin",
+    "Cos",
+    "Atan",
+    "Identity",
+]
 _WITH_ALPHA = ["LeakyRelu", "Elu", "Celu"]
 _NEWER = {"HardSwish": 14, "Mish": 18, "Gelu": 20, "Swish": 24}
 
@@ -143,7 +156,9 @@ def compare(s: Scope):
 
 def _wide(x: Value, y: Value) -> Value:
     """`x` with the shape of both, for a comparison by hand."""
-    return Value("", [np.broadcast_to(a, np.broadcast_shapes(a.shape, b.shape)) for a, b in zip(x.arrays, y.arrays)])
+    return Value(
+        "", [np.broadcast_to(a, np.broadcast_shapes(a.shape, b.shape)) for a, b in zip(x.arrays, y.arrays)]
+    )
 
 
 @emitter(2)
@@ -180,7 +195,9 @@ def logic(s: Scope):
 @emitter(2)
 def cast(s: Scope):
     x = s.pick("fiub")
-    target = s.random.pick([F32, F32, F16, F64, I64, np.dtype(np.int32), np.dtype(np.bool_), np.dtype(np.uint8)])
+    target = s.random.pick(
+        [F32, F32, F16, F64, I64, np.dtype(np.int32), np.dtype(np.bool_), np.dtype(np.uint8)]
+    )
     if x.dtype.kind == "f" and target.kind == "b":
         away(x, 0)
     elif x.dtype.kind == "f" and target.kind in "iu":
@@ -201,7 +218,9 @@ def cast(s: Scope):
 def cast_like(s: Scope):
     if s.model.opset < 15:
         raise Reject("CastLike")
-    return s.emit("CastLike", [s.pick("fiub", accept=lambda v: v.largest < 100 and v.dtype.kind != "f"), s.pick("f")])
+    return s.emit(
+        "CastLike", [s.pick("fiub", accept=lambda v: v.largest < 100 and v.dtype.kind != "f"), s.pick("f")]
+    )
 
 
 @emitter(0.7)
@@ -213,4 +232,6 @@ def integers(s: Scope):
         y = s.emit("Mod", [y, np.asarray(s.random.integer(2, 5), y.dtype)])
     elif s.model.opset >= 18:
         y = s.emit(s.random.pick(["BitwiseAnd", "BitwiseOr", "BitwiseXor"]), [y, np.asarray(5, y.dtype)])
-    return s.emit("Cast", [y], to=helper.np_dtype_to_tensor_dtype(s.model.main)) if s.random.chance(0.6) else y
+    return (
+        s.emit("Cast", [y], to=helper.np_dtype_to_tensor_dtype(s.model.main)) if s.random.chance(0.6) else y
+    )

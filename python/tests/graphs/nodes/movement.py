@@ -103,7 +103,9 @@ def gather_elements(s: Scope):
     indices = s.weight(s.random.index(0, sizes[axis] - 1, shape))
     if s.random.chance(0.5):
         return s.emit("GatherElements", [x, indices], axis=axis)
-    updates = s.weights(shape, x.dtype) if x.dtype.kind == "f" else s.weight(s.random.array(x.dtype, shape, 0, 5))
+    updates = (
+        s.weights(shape, x.dtype) if x.dtype.kind == "f" else s.weight(s.random.array(x.dtype, shape, 0, 5))
+    )
     distinct = np.broadcast_to(
         np.arange(shape[axis]).reshape([-1 if i == axis % x.rank else 1 for i in range(x.rank)]), shape
     )
@@ -131,8 +133,12 @@ def concat(s: Scope):
     axis = s.random.axis(x.rank)
 
     def fits(v: Value) -> bool:
-        return v.dtype == x.dtype and v.rank == x.rank and all(
-            np.delete(a, axis).tolist() == np.delete(b, axis).tolist() for a, b in zip(v.shapes, x.shapes)
+        return (
+            v.dtype == x.dtype
+            and v.rank == x.rank
+            and all(
+                np.delete(a, axis).tolist() == np.delete(b, axis).tolist() for a, b in zip(v.shapes, x.shapes)
+            )
         )
 
     found = [v for v in s.visible() if fits(v)]
@@ -167,7 +173,11 @@ def pad(s: Scope):
     amounts = [s.random.integer(0, min(2, n - 1) if mode == "reflect" else 2) for n in least * 2]
     if mode in (None, "constant") and s.random.chance(0.2):
         amounts = [-1 if n > 3 and s.random.chance(0.3) else a for a, n in zip(amounts, least * 2)]
-    value = np.asarray(s.random.pick([0, 1]), x.dtype) if mode in (None, "constant") and s.random.chance(0.5) else None
+    value = (
+        np.asarray(s.random.pick([0, 1]), x.dtype)
+        if mode in (None, "constant") and s.random.chance(0.5)
+        else None
+    )
     return s.emit("Pad", [x, _ints(*amounts), value], mode=mode)
 
 

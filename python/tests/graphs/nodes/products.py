@@ -33,7 +33,10 @@ def matmul(s: Scope):
     n = random.integer(1, 9)
     lead = []
     if x.rank > 2 and random.chance(0.25):
-        lead = [d[0] if len(set(d)) == 1 and not random.chance(0.4) else 1 for d in zip(*(a[:-2] for a in x.shapes))]
+        lead = [
+            d[0] if len(set(d)) == 1 and not random.chance(0.4) else 1
+            for d in zip(*(a[:-2] for a in x.shapes))
+        ]
     shape = [*lead, k, n] if random.chance(0.9) else [k]
     if random.chance(0.2) and len(shape) > 1:
         order = [*range(len(lead)), len(lead) + 1, len(lead)]
@@ -80,7 +83,11 @@ def einsum(s: Scope):
     k, n = x.dim(-1), s.random.integer(1, 5)
     kind = s.random.pick(["weight", "transpose", "sum", "pair"])
     if kind == "weight" and k <= 64:
-        return s.emit("Einsum", [x, s.weights([k, n], x.dtype, scale(k))], equation=f"{letters},{letters[-1]}z->{letters[:-1]}z")
+        return s.emit(
+            "Einsum",
+            [x, s.weights([k, n], x.dtype, scale(k))],
+            equation=f"{letters},{letters[-1]}z->{letters[:-1]}z",
+        )
     if kind == "transpose":
         return s.emit("Einsum", [x], equation=f"{letters}->{letters[::-1]}")
     if kind == "sum":

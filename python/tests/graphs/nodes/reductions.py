@@ -15,12 +15,29 @@ _SINCE = {"ReduceSum": 13}
 @emitter(3)
 def reduce(s: Scope):
     random = s.random
-    name = random.pick(["ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin", "ReduceL1", "ReduceL2", "ReduceLogSumExp", "ReduceSumSquare"])
+    name = random.pick(
+        [
+            "ReduceMean",
+            "ReduceSum",
+            "ReduceMax",
+            "ReduceMin",
+            "ReduceL1",
+            "ReduceL2",
+            "ReduceLogSumExp",
+            "ReduceSumSquare",
+        ]
+    )
     x = s.tame(s.pick("f", 1), 2)
     if name == "ReduceL2":
         x = s.emit("Add", [s.emit("Abs", [x]), np.asarray(0.5, x.dtype)])
     axes = [random.axis(x.rank)] if random.chance(0.6) else sorted(random.subset(x.rank, 1))
-    return s.axes(name, x, axes if random.chance(0.9) else None, since=_SINCE.get(name, 18), keepdims=random.pick([None, 0, 1]))
+    return s.axes(
+        name,
+        x,
+        axes if random.chance(0.9) else None,
+        since=_SINCE.get(name, 18),
+        keepdims=random.pick([None, 0, 1]),
+    )
 
 
 @emitter(2)
@@ -85,7 +102,11 @@ def normal(s: Scope):
         x = image(s, 4)
         return s.emit("LRN", [x], size=3)
     x = s.pick("f", 1, 4)
-    return s.emit("LpNormalization", [s.emit("Add", [s.emit("Abs", [x]), np.asarray(1, x.dtype)])], axis=s.random.axis(x.rank))
+    return s.emit(
+        "LpNormalization",
+        [s.emit("Add", [s.emit("Abs", [x]), np.asarray(1, x.dtype)])],
+        axis=s.random.axis(x.rank),
+    )
 
 
 def varied(x: Value, axes=(-1,)) -> Value:
@@ -125,14 +146,18 @@ def suppressed(s: Scope):
     """Boxes of the graph's numbers, their scores, and which of them stay."""
     random = s.random
     boxes, classes = random.integer(3, 8), random.integer(1, 3)
-    corner = s.emit("Sigmoid", [s.fit(s.pick("f", accept=lambda v: v.dtype in (F32, F16)), [1, boxes, 2], F32)])
+    corner = s.emit(
+        "Sigmoid", [s.fit(s.pick("f", accept=lambda v: v.dtype in (F32, F16)), [1, boxes, 2], F32)]
+    )
     size = s.constant(random.array(F32, [1, boxes, 2], 0.2, 0.6))
     both = s.emit("Concat", [corner, s.emit("Add", [corner, size])], axis=2)
     scores = s.fit(s.pick("f"), [1, classes, boxes], F32)
     apart(scores, 2)
     scores = s.emit("Sigmoid", [scores])
     away(scores, 0.4)
-    y = s.emit("NonMaxSuppression", [both, scores, np.array([3], I64), np.array([0.47], F32), np.array([0.4], F32)])
+    y = s.emit(
+        "NonMaxSuppression", [both, scores, np.array([3], I64), np.array([0.47], F32), np.array([0.4], F32)]
+    )
     if random.chance(0.6):
         index = s.emit("Gather", [y, np.asarray(2, I64)], axis=1)
         kept = s.emit("Gather", [both, index], axis=1)
