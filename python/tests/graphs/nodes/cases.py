@@ -46,6 +46,9 @@ def case(s: Scope):
         raise Reject(f"{operator}: nothing to draw") from None
     if drawn.unspecified or drawn.steps or any(x is not None and x.dtype not in _TYPES for x in drawn.inputs):
         raise Reject(f"{operator}: types")
+    wanted = drawn.attributes.get("to") or drawn.attributes.get("output_dtype")
+    if wanted and onnx.helper.tensor_dtype_to_np_dtype(wanted) not in _TYPES:
+        raise Reject(f"{operator}: types")
     inputs = []
     for x in drawn.inputs:
         if x is None or x.dtype not in (F16, F32, F64) or x.size == 0 or random.chance(0.4):

@@ -285,7 +285,8 @@ def hide(s: Scope):
 def again(s: Scope):
     """A node once more, with the same inputs."""
     found = [n for n in s.nodes[-12:] if n.op_type != "Constant" and len(n.output) == 1 and n.input]
-    found = [n for n in found if n.output[0] in s.model.values and s.model.values[n.output[0]].is_tensor]
+    found = [n for n in found if {*n.input, *n.output} - {""} <= s.model.values.keys()]
+    found = [n for n in found if s.model.values[n.output[0]].is_tensor]
     if not found:
         raise Reject("no node")
     from onnx import NodeProto
