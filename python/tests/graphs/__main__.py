@@ -42,15 +42,18 @@ def main() -> int:
     operators = {name[9:]: n for name, n in totals.items() if name.startswith("operator ")}
     nodes = sum(operators.values())
     print(
-        f"graphs on {arguments.provider}, levels {arguments.levels}, seed {first} and {arguments.seeds - 1} more: "
-        f"{totals['same']} the same, {totals['failed']} differ, {totals['unstable']} too sensitive to roundings, "
-        f"{totals['crashed']} crashes of ONNX Runtime, "
+        f"graphs on {arguments.provider}, levels {arguments.levels}, "
+        f"seed {first} and {arguments.seeds - 1} more: {totals['same']} the same, {totals['failed']} differ, "
+        f"{totals['unstable']} too sensitive to roundings, {totals['crashed']} crashes of ONNX Runtime; "
         f"{nodes} nodes of {len(operators)} operators; "
         f"{time.monotonic() - begun:.0f} s"
     )
-    for name, n in sorted(totals.items()):
-        if name.startswith("rejected ") and "fault of ONNX Runtime" in name:
-            print(f"    {n} nodes drawn again: {name.split(': ', 1)[1]}")
+    faults = collections.Counter()
+    for name, n in totals.items():
+        if "fault of ONNX Runtime: " in name:
+            faults[name.split("fault of ONNX Runtime: ")[1]] += n
+    for name, n in sorted(faults.items()):
+        print(f"    {n} nodes drawn again for a fault of ONNX Runtime: {name}")
     if arguments.rejected:
         print(
             "    operators:",

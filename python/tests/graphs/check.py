@@ -145,7 +145,7 @@ def _difference(ours, theirs, factor: float) -> str | None:
     if ours.dtype != theirs.dtype or ours.shape != theirs.shape:
         return f"{ours.dtype}{list(ours.shape)}, expected {theirs.dtype}{list(theirs.shape)}"
     if theirs.dtype.kind != "f":
-        close = ours == theirs
+        close = np.asarray(ours == theirs)
     else:
         a, b = ours.astype(np.float64), theirs.astype(np.float64)
         finite = np.abs(b[np.isfinite(b)])
@@ -156,7 +156,8 @@ def _difference(ours, theirs, factor: float) -> str | None:
         return None
     wrong = np.argwhere(~np.asarray(close))
     first = tuple(int(i) for i in wrong[0])
-    return f"{len(wrong)} of {ours.size} elements differ, at {first}: {ours[first]!r}, expected {theirs[first]!r}"
+    ours, theirs = ours[first], theirs[first]
+    return f"{len(wrong)} of {close.size} elements differ, at {first}: {ours!r}, expected {theirs!r}"
 
 
 # --- who is right -------------------------------------------------------------------------------

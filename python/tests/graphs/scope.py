@@ -81,6 +81,8 @@ class Model:
         self.empties = False
         self.inputs: list[tuple[onnx.ValueInfoProto, Value]] = []
         self.functions: list[onnx.FunctionProto] = []
+        # What calls of each have to give.
+        self.function_attributes: dict[str, dict[str, float]] = {}
         self.rejected: collections.Counter = collections.Counter()
         self.values: dict[str, Value] = {}
         self.dimensions: dict[tuple[int, ...], str] = {}
@@ -132,10 +134,11 @@ class Scope:
         skip: Sequence[int] = (),
         **attributes,
     ):
-        """Adds a node. Arrays among the inputs become weights. Its output, or a list of several. `skip`: outputs
-        without a name."""
+        """Adds a node. Arrays among the inputs become weights. Its output, or a list of several. `skip`:
+        outputs without a name."""
         operands = [self.weight(x) if isinstance(x, (np.ndarray, np.generic)) else x for x in inputs]
-        while operands and operands[-1] is None:
+        bare = not self.random.chance(0.2)
+        while operands and operands[-1] is None and (bare or domain):
             operands.pop()
         attributes = {n: a for n, a in attributes.items() if a is not None and a != []}
         names = ["" if x is None else x.name for x in operands]
@@ -206,11 +209,21 @@ class Scope:
         value = Value(self.model.name(), [array] * self.model.feeds, True)
         tensor = numpy_helper.from_array(array, value.name)
         if scope.function or self.random.chance(0.35):
-            scope.nodes.append(helper.make_node("Constant", [], [value.name], value=tensor))
+            scope.nodes.append(helper.make_node("Constant", [], [value.name], **self._stored(array, tensor)))
         else:
+            if array.dtype in (F32, F64, I64) and self.random.chance(0.3):
+                # Elements as numbers instead of bytes.
+                tensor = helper.make_tensor(value.name, tensor.data_type, array.shape, array.ravel())
             scope.initializers.append(tensor)
         self.model.values[value.name] = value
         return value
+
+    def _stored(self, array: np.ndarray, tensor: onnx.TensorProto) -> dict:
+        """The attribute of a Constant."""
+        kind = {F32: "float", I64: "int"}.get(array.dtype)
+        if kind and array.ndim < 2 and array.size and self.random.chance(0.4):
+            return {f"value_{kind}s": array.tolist()} if array.ndim else {f"value_{kind}": array.item()}
+        return {"value": tensor}
 
     def weight(self, array: np.ndarray) -> Value:
         """This array, now and then behind nodes that fold away."""

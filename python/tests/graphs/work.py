@@ -68,7 +68,7 @@ def _work(part: list, arguments, there) -> None:
 
 
 def examine(seed: int, index: int, arguments, made) -> tuple[str, str, dict]:
-    """One graph: "same", "failed" or "unstable", with a report. `made`: called between making and checking it."""
+    """One graph: "same", "failed" or "unstable", with a report. `made`: called before it is checked."""
     kind = arguments.kind or ("networks" if index % 4 == 3 else "nodes")
     try:
         test = (network if kind == "networks" else random_graph)(seed, index)

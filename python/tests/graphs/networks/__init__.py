@@ -1,4 +1,4 @@
-"""What exporters write: blocks of well known networks in random sizes, plainly, in bodies and in functions."""
+"""What exporters write: blocks of well known networks in random sizes, also in bodies and functions."""
 
 from __future__ import annotations
 

@@ -1,15 +1,14 @@
-"""Where a block stands: in the graph, in a branch, in a loop, in a function, behind a size only a run knows."""
+"""Where a block stands: in the graph, a branch, a loop, a function, or behind a size only a run knows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 import numpy as np
-from onnx import helper
 from properties.draw import I64
 
 from ..evaluate import Reject
-from ..nodes.control import body_of, own, parameter
+from ..nodes.control import body_of, called, own, parameter
 from ..nodes.stable import away
 from ..scope import Scope, Value
 
@@ -101,15 +100,9 @@ def function(s: Scope, x: Value, block: Block) -> Value:
     inner.depth = s.depth + 1
     inside = parameter(inner, x.arrays)
     y = own(inner, block(inner, inside))
-    imports = [
-        helper.make_opsetid(domain, v)
-        for domain, v in (("", s.model.opset), ("local", 1), ("com.microsoft", 1))
-    ]
     name = f"Block{len(s.model.functions)}"
-    s.model.functions.append(
-        helper.make_function("local", name, [inside.name], [y.name], inner.nodes, imports)
-    )
-    y = s.emit(name, [x], domain="local")
+    given = called(s, name, [inside], [y], inner.nodes)
+    y = s.emit(name, [x], domain="local", **given)
     if y.shapes == x.shapes and s.random.chance(0.4):
-        y = s.emit(name, [y], domain="local")
+        y = s.emit(name, [y], domain="local", **given)
     return y

@@ -1,4 +1,5 @@
-"""Networks of whole numbers, as quantisers write them: QuantizeLinear and DequantizeLinear around every operator."""
+"""Networks of whole numbers, as quantisers write them: each operator between DequantizeLinear and
+QuantizeLinear."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ from onnx import helper
 from properties.draw import I64
 
 from ..evaluate import Reject, needed, type_of
+from ..names import as_in_others, function_as_in_graph, with_attribute
 from ..scope import Scope, Value
 from . import emitter
 from .stable import away
@@ -27,9 +28,24 @@ def body_of(s: Scope, inputs: list[Value], outputs: list[Value], ranks: bool = F
             kind = helper.make_tensor_type_proto(kind.tensor_type.elem_type, [None] * v.rank)
         return helper.make_value_info(v.name, kind)
 
-    return helper.make_graph(
+    graph = helper.make_graph(
         s.nodes, s.model.name(), [info(v) for v in inputs], [info(v) for v in outputs], s.initializers
     )
+    return as_in_others(graph, s.depth) if s.random.chance(0.6) else graph
+
+
+def called(s: Scope, name: str, inputs: list[Value], outputs: list[Value], nodes: list) -> dict[str, float]:
+    """Makes a function of the model; the attributes that its calls need."""
+    domains = (("", s.model.opset), ("local", 1), ("com.microsoft", 1))
+    imports = [helper.make_opsetid(domain, version) for domain, version in domains]
+    names = [v.name for v in inputs], [v.name for v in outputs]
+    function = helper.make_function("local", name, *names, nodes, imports)
+    given = with_attribute(function, s.random.chance(0.5)) if s.random.chance(0.8) else {}
+    if s.random.chance(0.6):
+        function = function_as_in_graph(function, int(inputs[0].name[1:]))
+    s.model.functions.append(function)
+    s.model.function_attributes[name] = given
+    return given
 
 
 def parameter(s: Scope, array_of: list) -> Value:
@@ -155,32 +171,23 @@ def function(s: Scope):
     if s.model.functions and random.chance(0.3):
         made = random.pick(s.model.functions)
         arguments = [s.pick("f") for _ in made.input]
-        return s.emit(made.name, arguments, len(made.output), domain="local")
+        given = s.model.function_attributes[made.name]
+        return s.emit(made.name, arguments, len(made.output), domain="local", **given)
     arguments = [s.tame(s.pick("f")) for _ in range(random.integer(1, 2))]
     inner = Scope(s.model, None, function=True)
     inner.depth = s.depth + 1
     parameters = [parameter(inner, a.arrays) for a in arguments]
     _grow(inner, random.integer(1, 5))
     outputs = [own(inner, inner.pick("f"))]
+    if random.chance(0.4):
+        outputs = [inner.emit(random.pick(["LeakyRelu", "Elu"]), outputs, alpha=random.number(0.1, 0.9))]
     if random.chance(0.15):
         outputs.append(inner.emit("Identity", [parameters[0]]))
-    imports = [
-        helper.make_opsetid(domain, v)
-        for domain, v in (("", s.model.opset), ("local", 1), ("com.microsoft", 1))
-    ]
     name = f"Block{len(s.model.functions)}"
-    s.model.functions.append(
-        helper.make_function(
-            "local",
-            name,
-            [p.name for p in parameters],
-            [o.name for o in outputs],
-            # Another call may have other shapes, with which what nobody uses need not be valid.
-            needed(inner.nodes, [o.name for o in outputs]),
-            imports,
-        )
-    )
-    return s.emit(name, arguments, len(outputs), domain="local")
+    # Another call may have other shapes, with which what nobody uses need not be valid.
+    nodes = needed(inner.nodes, [o.name for o in outputs])
+    given = called(s, name, parameters, outputs, nodes)
+    return s.emit(name, arguments, len(outputs), domain="local", **given)
 
 
 @emitter(1)

@@ -17,8 +17,8 @@ def _step(x: Value) -> np.float32:
 
 
 def quantize(s: Scope, x: Value, dtype=None, margin: float = 0.0) -> tuple[Value, Value, Value]:
-    """`x` in steps that no roundings decide, the step and the zero point. `margin`: in steps, how far from the middle
-    between two at least."""
+    """`x` in steps that no roundings decide, the step and the zero point. `margin`: how far from the middle
+    between two steps at least, in steps."""
     if x.dtype != F32:
         x = s.cast(x, F32)
     dtype = np.dtype(dtype or s.random.pick(_TYPES))
