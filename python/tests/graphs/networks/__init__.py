@@ -23,7 +23,7 @@ def network(*seed: int) -> Sample:
     model = Model(random, random.pick(_OPSETS), random.pick([1, 1, 2]), main)
     model.most_elements = 40000
     s = model.root
-    kind = random.pick(["image", "image", "tokens", "vision", "text", "quantized"])
+    kind = random.pick(["image", "image", "tokens", "vision", "text", "quantized", "quantized"])
     feeds = range(model.feeds)
     batch = (
         [random.integer(1, 2) for _ in feeds] if random.chance(0.4) else [random.integer(1, 2)] * model.feeds

@@ -197,6 +197,32 @@ def separate_norm(s: Scope, x: Value) -> Value:
     return s.emit("Add", [x, conv(s, y, c, 3)])
 
 
+def grouped_norm(s: Scope, x: Value) -> Value:
+    """Groups of channels as instances, which are reshaped there and back."""
+    c = x.dim(1)
+    groups = next(g for g in (4, 3, 2, 1) if c % g == 0)
+    y = s.reshape(x, [[d[0], groups, -1] for d in x.shapes])
+    ones, zeros = np.ones([groups], x.dtype), np.zeros([groups], x.dtype)
+    y = s.emit("InstanceNormalization", [y, s.constant(ones), s.constant(zeros)], epsilon=1e-3)
+    y = s.emit("Reshape", [y, s.emit("Shape", [x])])
+    y = s.emit("Mul", [y, s.weights([c, 1, 1], x.dtype)])
+    y = s.emit("Add", [y, s.weights([c, 1, 1], x.dtype)])
+    return conv(s, activated(s, y, s.random.pick(["", "SiLU", "Relu"])), _width(s), 3)
+
+
+def channel_norm(s: Scope, x: Value) -> Value:
+    """Over the channels, where they are not last."""
+    c = x.dim(1)
+    if c < 3:
+        raise Reject("too few channels")
+    centred = s.emit("Sub", [x, s.axes("ReduceMean", x, [1], since=18)])
+    variance = s.axes("ReduceMean", s.emit("Pow", [centred, number(x, 2)]), [1], since=18)
+    root = s.emit("Sqrt", [s.emit("Add", [variance, number(x, 1e-2)])])
+    y = s.emit("Div", [centred, root])
+    y = s.emit("Mul", [s.weights([c, 1, 1], x.dtype), y])
+    return conv(s, s.emit("Add", [y, s.weights([c, 1, 1], x.dtype)]), c, 1, act="Gelu", norm=False)
+
+
 IMAGES = [
     plain,
     residual,
@@ -211,7 +237,7 @@ IMAGES = [
     shuffle,
     next_block,
 ]
-IMAGES += [pyramid, pyramid, spatial_pools, cross_stage, focus, separate_norm]
+IMAGES += [pyramid, pyramid, spatial_pools, cross_stage, focus, separate_norm, grouped_norm, channel_norm]
 
 
 def head(s: Scope, x: Value) -> Value:

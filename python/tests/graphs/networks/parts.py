@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from properties.draw import F32
 
+from ..evaluate import Reject
 from ..nodes.products import scale
-from ..nodes.quantized import quantize
+from ..nodes.quantized import decided, quantize
 from ..scope import Scope, Value
 
 
@@ -114,12 +115,14 @@ def linear(s: Scope, x: Value, n: int, bias: bool = True) -> Value:
     """A product with a weight, as MatMul, MatMul with a transposed weight, or Gemm between reshapes."""
     random, k = s.random, x.dim(-1)
     size = scale(k)
-    kind = random.pick(["matmul", "matmul", "transposed", "gemm", "quantized"])
+    kind = random.pick(["matmul", "matmul", "transposed", "gemm", "quantized", "dynamic"])
     if kind == "gemm" and x.rank > 1:
         flat = s.reshape(x, [[int(np.prod(d[:-1])), k] for d in x.shapes])
         w = s.weights([n, k], x.dtype, size)
         y = s.emit("Gemm", [flat, w, s.weights([n], x.dtype) if bias else None], transB=1)
         return s.reshape(y, [[*d[:-1], n] for d in x.shapes])
+    if kind == "dynamic" and x.dtype == F32 and x.rank > 1:
+        return _dynamic(s, x, n, bias)
     if kind == "transposed":
         w = s.emit("Transpose", [s.weights([n, k], x.dtype, size)], perm=[1, 0])
     elif kind == "quantized" and x.dtype == F32:
@@ -134,6 +137,23 @@ def linear(s: Scope, x: Value, n: int, bias: bool = True) -> Value:
         b = s.weights([n], x.dtype)
         y = s.emit("Add", [b, y] if random.chance(0.4) else [y, b])
     return y
+
+
+def _dynamic(s: Scope, x: Value, n: int, bias: bool) -> Value:
+    """The values in steps that each run chooses."""
+    k = x.dim(-1)
+    for a in x.arrays:
+        low, high = min(float(a.min()), 0.0), max(float(a.max()), 0.0)
+        step = (high - low) / 255
+        middle = abs(abs(low / step) % 1 - 0.5) if step else 0.0
+        if middle < 1e-2 or not decided(a, step):
+            raise Reject("an element is near a step")
+    y, step, zero = s.emit("DynamicQuantizeLinear", [x], 3)
+    stored = s.weight(s.random.array(np.dtype(np.int8), [k, n], -127, 127))
+    size = np.full([n], scale(k) / 127, np.float32) if s.random.chance(0.5) else np.float32(scale(k) / 127)
+    y = s.cast(s.emit("MatMulInteger", [y, stored, zero]), F32)
+    y = s.emit("Mul", [y, s.emit("Mul", [step, size])])
+    return s.emit("Add", [y, s.weights([n], F32)]) if bias else y
 
 
 def layer_norm(s: Scope, x: Value) -> Value:

@@ -68,6 +68,24 @@ def _rotated(s: Scope, x: Value) -> Value:
     return s.emit("Add", [s.emit("Mul", [x, tables[0]]), s.emit("Mul", [turned, tables[1]])])
 
 
+def _repeated(s: Scope, x: Value, times: int) -> Value:
+    """Each head of N, H, T, D several times."""
+    y = s.axes("Unsqueeze", x, [2])
+    y = s.emit("Expand", [y, np.array([1, 1, times, 1, 1], np.int64)])
+    return s.reshape(y, [[d[0], d[1] * times, *d[2:]] for d in x.shapes])
+
+
+def _attended(s: Scope, x: Value, q: Value, k: Value, v: Value, heads: int, bias: bool) -> Value:
+    """The rest of a layer with the scores in float32."""
+    scores = s.emit("MatMul", [q, s.emit("Transpose", [k], perm=[0, 1, 3, 2])])
+    scores = _masked(s, s.emit("Mul", [scores, number(x, 1 / np.sqrt(q.dim(3)))]))
+    weights = s.emit("Softmax", [s.cast(scores, F32)], axis=-1)
+    weights = s.cast(weights, x.dtype)
+    y = s.emit("Transpose", [s.emit("MatMul", [weights, v])], perm=[0, 2, 1, 3])
+    y = s.reshape(y, [[d[0], d[1], x.dim(2)] for d in x.shapes])
+    return linear(s, y, x.dim(2), bias)
+
+
 def attention(s: Scope, x: Value, memory: Value | None = None) -> Value:
     """An attention layer by its parts, with the masks and caches that models have."""
     random = s.random
@@ -78,6 +96,13 @@ def attention(s: Scope, x: Value, memory: Value | None = None) -> Value:
     kind = random.pick(["separate", "separate", "joined", "five"]) if memory is None else "separate"
     if kind == "separate":
         q, k, v = (linear(s, y, width, bias) for y in (x, source, source))
+        fewer = heads // 2 if heads % 2 == 0 and random.chance(0.4) else heads
+        if fewer < heads:
+            # Heads of the queries share those of the keys.
+            k, v = (linear(s, source, fewer * size, bias) for _ in range(2))
+            q, k, v = _heads(s, q, heads), _heads(s, k, fewer), _heads(s, v, fewer)
+            k, v = (_repeated(s, y, heads // fewer) for y in (k, v))
+            return _attended(s, x, q, k, v, heads, bias)
         q, v = _heads(s, q, heads), _heads(s, v, heads)
         early = random.chance(0.5)
         k = _heads(s, k, heads, (0, 2, 3, 1) if early else (0, 2, 1, 3))

@@ -118,7 +118,8 @@ def loop(s: Scope):
     last = body.pick("f", accept=lambda v: v.dtype == start.dtype)
     if random.chance(0.15) and carried.rank:
         out = body.emit("Concat", [carried, carried], axis=0)
-        turns = 2
+        # The slices of an output of all turns must have one shape.
+        last, turns = None, 2
     else:
         same = [
             v for v in body.values if v.dtype == start.dtype and v.shapes == start.shapes and v is not carried
@@ -126,7 +127,7 @@ def loop(s: Scope):
         out = random.pick(same) if same else body.fit(last, start.shape, start.dtype)
         out = body.emit("Tanh", [out])
         turns = random.pick([0, 1, 2, 2, 3, 3]) if not s.model.empties else 1
-    scans = [own(body, last)] if random.chance(0.6) and turns else []
+    scans = [own(body, last)] if last is not None and turns and random.chance(0.6) else []
     if random.chance(0.3):
         total = body.axes("ReduceMean", out, None, since=18, keepdims=0)
         again = body.emit("Less", [away(total, 0.05), np.asarray(0.05, total.dtype)])

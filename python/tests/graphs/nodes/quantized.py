@@ -19,12 +19,14 @@ def _step(x: Value) -> np.float32:
 def quantize(s: Scope, x: Value, dtype=None, margin: float = 0.0) -> tuple[Value, Value, Value]:
     """`x` in steps that no roundings decide, the step and the zero point. `margin`: how far from the middle
     between two steps at least, in steps."""
+    if s.model.halves:
+        raise Reject("roundings of float16 decide")
     if x.dtype != F32:
         x = s.cast(x, F32)
     dtype = np.dtype(dtype or s.random.pick(_TYPES))
     for _ in range(5):
         step = np.float32(_step(x) * s.random.number(1.0, 1.3))
-        if all(_decided(a, float(step), margin) for a in x.arrays):
+        if all(decided(a, float(step), margin) for a in x.arrays):
             break
     else:
         raise Reject("an element is near a step")
@@ -33,7 +35,7 @@ def quantize(s: Scope, x: Value, dtype=None, margin: float = 0.0) -> tuple[Value
     return s.emit("QuantizeLinear", [x, scale, point]), scale, point
 
 
-def _decided(a: np.ndarray, step: float, margin: float) -> bool:
+def decided(a: np.ndarray, step: float, margin: float = 0.0) -> bool:
     """Whether no element is as near to the middle between two steps as sums in another order are."""
     scaled = a.astype(np.float64) / step - 0.5
     least = max(margin, 3e-6 * np.abs(a).max(initial=0) / step, 3e-6)
