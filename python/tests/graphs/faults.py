@@ -46,7 +46,25 @@ def _to_one(node: onnx.NodeProto, inputs: list) -> bool:
     return any(abs(length - round(length)) > 1e-6 for length in lengths)
 
 
+def _writes_over(node: onnx.NodeProto, _inputs: list) -> bool:
+    return _attribute(node, "training_mode") == 1 and len(set(node.input)) < len(node.input)
+
+
+def _to_the_end_backwards(_node: onnx.NodeProto, inputs: list) -> bool:
+    if len(inputs) < 5 or inputs[4] is None:
+        return False
+    ends, steps = np.ravel(inputs[2]), np.ravel(inputs[4])
+    return bool(np.any((steps < 0) & (ends >= np.iinfo(np.int32).max)))
+
+
+def _no_depth(_node: onnx.NodeProto, inputs: list) -> bool:
+    return inputs[0].size == 0 and inputs[1].size == 0
+
+
 _FAULTS = [
+    (("BatchNormalization",), _writes_over, "writes the running mean over an input that is read again"),
+    (("Slice",), _to_the_end_backwards, "takes the largest end as the smallest where steps are negative"),
+    (("MatMul",), _no_depth, "does not broadcast the batch of products without elements"),
     (("Gemm",), _no_products, "forgets beta where sums have no elements"),
     (("MultiHeadAttention", "InstanceNormalization"), _empty, "crashes where there are no elements"),
     (("QLinearMatMul",), _empty, "leaves the output as it finds it where sums have no elements"),
