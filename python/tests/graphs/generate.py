@@ -11,8 +11,7 @@ from onnx import helper
 from properties.draw import F16, F32, F64, I64, Random
 
 from .evaluate import Reject, type_of
-from .nodes import EMITTERS
-from .nodes import cases, contrib, control, elementwise, movement, products, quantized, reductions  # noqa: F401
+from .nodes import EMITTERS, cases, contrib, control, elementwise, movement, products, quantized, reductions  # noqa: F401
 from .scope import Model, Scope, Value
 
 _OPSETS = (13, 14, 16, 17, 18, 19, 21, 21, 22, 23, 24)
