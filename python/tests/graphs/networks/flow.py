@@ -8,7 +8,7 @@ import numpy as np
 from properties.draw import I64
 
 from ..evaluate import Reject
-from ..nodes.control import body_of, called, own, parameter
+from ..nodes.control import body_of, called, own, parameter, steps_inside
 from ..nodes.stable import away
 from ..scope import Scope, Value
 
@@ -74,7 +74,8 @@ def loop(s: Scope, x: Value, block: Block) -> Value:
     carried = parameter(body, x.arrays)
     y = block(body, carried)
     again = body.emit("Identity", [going])
-    turns = s.vector([np.asarray(s.random.integer(1, 2), np.int64)] * s.model.feeds)
+    most = 1 if steps_inside(body.nodes) else 2
+    turns = s.vector([np.asarray(s.random.integer(1, most), np.int64)] * s.model.feeds)
     if y.shapes == x.shapes:
         graph = body_of(body, [turn, going, carried], [again, own(body, y)])
         return s.emit("Loop", [turns, None, x], body=graph)
@@ -91,6 +92,8 @@ def scan(s: Scope, x: Value, block: Block) -> Value:
     body = Scope(s.model, s)
     element = parameter(body, [a[0] for a in x.arrays])
     y = block(body, body.axes("Unsqueeze", element, [0]))
+    if steps_inside(body.nodes) and any(a.shape[0] > 1 for a in x.arrays):
+        raise Reject("steps were looked after for the first row alone")
     graph = body_of(body, [element], [body.axes("Squeeze", y, [0])], ranks=True)
     return s.emit("Scan", [x], body=graph, num_scan_inputs=1)
 
@@ -103,6 +106,6 @@ def function(s: Scope, x: Value, block: Block) -> Value:
     name = f"Block{len(s.model.functions)}"
     given = called(s, name, [inside], [y], inner.nodes)
     y = s.emit(name, [x], domain="local", **given)
-    if y.shapes == x.shapes and s.random.chance(0.4):
+    if y.shapes == x.shapes and not steps_inside(inner.nodes) and s.random.chance(0.4):
         y = s.emit(name, [y], domain="local", **given)
     return y

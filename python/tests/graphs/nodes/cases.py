@@ -23,7 +23,7 @@ _LEFT_OUT = {
     ),
     *("Ceil", "Round", "Sign", "ArgMax", "ArgMin", "TopK", "NonZero", "Equal", "Less", "Greater"),
     *("LessOrEqual", "GreaterOrEqual", "RoiAlign", "MaxRoiPool", "GridSample", "DeformConv", "Det", "Mod"),
-    *("ThresholdedRelu", "Shrink", "Not", "IsNaN", "IsInf", "Tan", "Acosh", "BitCast", "MaxUnpool"),
+    *("ThresholdedRelu", "Shrink", "Not", "IsNaN", "IsInf", "Tan", "Acosh", "BitCast", "MaxUnpool", "OneHot"),
 }
 _TYPES = tuple(
     np.dtype(t) for t in (np.float32, np.float64, np.float16, np.int64, np.int32, np.uint8, np.int8, np.bool_)

@@ -34,6 +34,18 @@ def body_of(s: Scope, inputs: list[Value], outputs: list[Value], ranks: bool = F
     return as_in_others(graph, s.depth) if s.random.chance(0.6) else graph
 
 
+_STEPS = {"QuantizeLinear", "DynamicQuantizeLinear"}
+
+
+def steps_inside(nodes) -> bool:
+    """Whether the nodes round values to steps, which is looked after for the first values alone."""
+    for node in nodes:
+        bodies = [a.g.node for a in node.attribute if a.type == onnx.AttributeProto.GRAPH]
+        if node.op_type in _STEPS or any(steps_inside(body) for body in bodies):
+            return True
+    return False
+
+
 def called(s: Scope, name: str, inputs: list[Value], outputs: list[Value], nodes: list) -> dict[str, float]:
     """Makes a function of the model; the attributes that its calls need."""
     domains = (("", s.model.opset), ("local", 1), ("com.microsoft", 1))
@@ -127,6 +139,8 @@ def loop(s: Scope):
         out = random.pick(same) if same else body.fit(last, start.shape, start.dtype)
         out = body.emit("Tanh", [out])
         turns = random.pick([0, 1, 2, 2, 3, 3]) if not s.model.empties else 1
+    if steps_inside(body.nodes):
+        turns = min(turns, 1)
     scans = [own(body, last)] if last is not None and turns and random.chance(0.6) else []
     if random.chance(0.3):
         total = body.axes("ReduceMean", out, None, since=18, keepdims=0)
@@ -159,6 +173,8 @@ def scan(s: Scope):
     if last is total:
         # ONNX Runtime writes only one of two outputs that are one value.
         last = body.emit("Identity", [last])
+    if steps_inside(body.nodes):
+        raise Reject("steps were looked after for the first row alone")
     graph = body_of(body, [carried, element], [total, own(body, last)], ranks=True)
     directions = [1] if random.chance(0.2) else None
     return s.emit("Scan", [start, x], 2, body=graph, num_scan_inputs=1, scan_input_directions=directions)
@@ -171,6 +187,8 @@ def function(s: Scope):
     random = s.random
     if s.model.functions and random.chance(0.3):
         made = random.pick(s.model.functions)
+        if steps_inside(made.node):
+            raise Reject("steps were looked after for the first call alone")
         arguments = [s.pick("f") for _ in made.input]
         given = s.model.function_attributes[made.name]
         return s.emit(made.name, arguments, len(made.output), domain="local", **given)
@@ -252,6 +270,8 @@ def gathered_turns(s: Scope):
     item = body.emit("Mul", [x, factor])
     body.values = [item]
     _grow(body, s.random.integer(0, 2))
+    if steps_inside(body.nodes):
+        raise Reject("steps were looked after for the first turn alone")
     more = body.emit("SequenceInsert", [carried, item])
     again = body.emit("Identity", [going])
     graph = body_of(body, [turn, going, carried], [again, more])
