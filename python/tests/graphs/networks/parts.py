@@ -95,7 +95,9 @@ def conv(
     shape = [maps, per, *[kernel] * spatial]
     size = scale(per * kernel**spatial)
     bias = None if norm and random.chance(0.8) else s.weights([maps], x.dtype, 0.5)
-    if x.dtype == F32 and random.chance(0.12):
+    if x.dtype == F32 and not s.model.halves and random.chance(0.12):
+        # A bias may be rounded to the steps of the sums, and decide the steps of what follows.
+        bias, norm = None, False
         step = np.full([maps], size / 127, np.float32) * random.array(F32, [maps], 0.8, 1.2)
         stored = s.weight(random.array(np.dtype(np.int8), shape, -127, 127))
         w = s.emit("DequantizeLinear", [stored, s.weight(step), np.zeros([maps], np.int8)], axis=0)
