@@ -34,13 +34,13 @@ TEST_GPU_TARGETS ?= gfx1100,gfx90a,sm_80
 
 .DEFAULT_GOAL := help
 .PHONY: help run test test-full bench install stage models lint test-rust test-c conformance \
-	test-levels test-docs test-python test-properties test-hip test-hip-full test-hiprtc test-models test-quantized fuzz tools run-tools format clean distclean
+	test-levels test-docs test-python test-graphs test-properties test-graphs-full test-hip test-hip-full test-hiprtc test-models test-quantized fuzz tools run-tools format clean distclean
 
 help: ## list the commands
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | awk -F '\t' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 install: export RUKH_GPU_TARGETS ?= all
-stage test test-full bench lint test-rust test-c conformance test-docs test-python test-hip test-hip-full test-models: \
+stage test test-full bench lint test-rust test-c conformance test-docs test-python test-graphs test-graphs-full test-hip test-hip-full test-models: \
 	export RUKH_GPU_TARGETS ?= $(TEST_GPU_TARGETS)
 
 run: ## build the library in this tree, build the digits example in C and C++ against it, run both
@@ -56,11 +56,13 @@ test: tools ## install what the tests need and run every test that takes minutes
 	$(MAKE) --no-print-directory conformance
 	$(MAKE) --no-print-directory test-docs
 	$(MAKE) --no-print-directory test-python
+	$(MAKE) --no-print-directory test-graphs
 	$(MAKE) --no-print-directory test-hip
 
-test-full: test ## also draw many random cases, export the large models (2.5 GB), compare with torch's outputs and with ONNX Runtime, and fuzz
+test-full: test ## also draw many random cases and graphs, export the large models (2.5 GB), compare with torch's outputs and with ONNX Runtime, and fuzz
 	$(MAKE) --no-print-directory test-levels
 	$(MAKE) --no-print-directory test-properties
+	$(MAKE) --no-print-directory test-graphs-full
 	$(MAKE) --no-print-directory test-models
 	$(MAKE) --no-print-directory test-quantized
 	$(MAKE) --no-print-directory test-hip-full
@@ -119,6 +121,24 @@ test-python: stage $(VENV)/.test ## build and install the Python package, run it
 test-properties: test-python ## as many random cases of each operator as take minutes (PROPERTY_DRAWS, default 2000; PROPERTY_SEED)
 	RUKH_PROPERTY_DRAWS=$(or $(PROPERTY_DRAWS),2000) RUKH_PROPERTY_SEED=$(or $(PROPERTY_SEED),random) \
 		$(PYTHON) -m pytest --quiet -rP python/tests/properties
+
+# Random graphs beside ONNX Runtime (python/tests/graphs). They need no installed package.
+GRAPH_LEVELS := all
+GPU_GRAPHS := 100
+RUN_GRAPHS = cd python/tests && RUKH_LIBRARY=$(LIB_PATH)/librukh.so PYTHONPATH=$(CURDIR)/python/src $(1) $(PYTHON) -m graphs \
+	--seed $(or $(GRAPH_SEED),1) --levels $(GRAPH_LEVELS) --keep $(BUILD)/graphs
+
+test-graphs: stage $(VENV)/.test $(if $(AMDEMU),$(BUILD)/amdemu/.built) ## random graphs (GRAPHS, GRAPH_SEED) on the CPU and on an emulated GPU
+	$(call RUN_GRAPHS) --graphs $(or $(GRAPHS),2000)
+ifneq ($(AMDEMU),)
+	$(call RUN_GRAPHS,$(EMULATED)) --graphs $(GPU_GRAPHS) --provider hip
+endif
+
+test-graphs-full: GRAPHS ?= 20000
+test-graphs-full: GRAPH_SEED ?= random
+test-graphs-full: GRAPH_LEVELS := none,basic,all
+test-graphs-full: GPU_GRAPHS := 2000
+test-graphs-full: test-graphs ## as test-graphs, many, at every optimisation level
 
 HIP_ARCHES := gfx1100 gfx90a
 HIP_SAMPLE ?= 600

@@ -71,15 +71,11 @@ class Case:
     widen: bool = True
 
 
-class Draw:
-    """Random choices for one case. The same seed, operator and index give the same case."""
+class Random:
+    """Random choices. Equal seeds give equal ones."""
 
-    def __init__(self, seed: int, operator: str, index: int, opset: int) -> None:
-        self.rng = np.random.default_rng([seed, zlib.crc32(operator.encode()), index])
-        self.operator = operator
-        self.opset = opset
-        self.schema = onnx.defs.get_schema(operator, opset)
-        self.version = self.schema.since_version
+    def __init__(self, *seed: int) -> None:
+        self.rng = np.random.default_rng(seed)
 
     def integer(self, low: int, high: int) -> int:
         """low to high, both included."""
@@ -117,18 +113,6 @@ class Draw:
 
     def axes(self, rank: int, least: int = 0, negative: bool = True) -> list[int]:
         return [a - rank if negative and self.chance(0.3) else a for a in self.subset(rank, least)]
-
-    def types(self, variable: str) -> list[np.dtype]:
-        """The element types that the schema allows for a type variable or a parameter."""
-        for constraint in self.schema.type_constraints:
-            if constraint.type_param_str == variable:
-                return [DTYPE_NAMED[t] for t in constraint.allowed_type_strs if t in DTYPE_NAMED]
-        raise KeyError(f"{self.operator} has no type variable {variable}")
-
-    def type(self, variable: str = "T", among: Sequence[np.dtype] | None = None) -> np.dtype:
-        """A type of the schema; of `among`, where repeating one makes it more likely."""
-        allowed = self.types(variable)
-        return self.pick([t for t in among if t in allowed] if among else allowed)
 
     def array(
         self,
@@ -182,6 +166,29 @@ class Draw:
         """A shape that broadcasts to `shape`: leading axes left out, some sizes 1."""
         kept = list(shape)[self.integer(0, len(shape)) if self.chance(0.5) else 0 :]
         return [1 if self.chance(0.3) else size for size in kept]
+
+
+class Draw(Random):
+    """Random choices for one case. The same seed, operator and index give the same case."""
+
+    def __init__(self, seed: int, operator: str, index: int, opset: int) -> None:
+        super().__init__(seed, zlib.crc32(operator.encode()), index)
+        self.operator = operator
+        self.opset = opset
+        self.schema = onnx.defs.get_schema(operator, opset)
+        self.version = self.schema.since_version
+
+    def types(self, variable: str) -> list[np.dtype]:
+        """The element types that the schema allows for a type variable or a parameter."""
+        for constraint in self.schema.type_constraints:
+            if constraint.type_param_str == variable:
+                return [DTYPE_NAMED[t] for t in constraint.allowed_type_strs if t in DTYPE_NAMED]
+        raise KeyError(f"{self.operator} has no type variable {variable}")
+
+    def type(self, variable: str = "T", among: Sequence[np.dtype] | None = None) -> np.dtype:
+        """A type of the schema; of `among`, where repeating one makes it more likely."""
+        allowed = self.types(variable)
+        return self.pick([t for t in among if t in allowed] if among else allowed)
 
 
 def is_integer(dtype: np.dtype) -> bool:

@@ -32,13 +32,16 @@ fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
         let pack = |input: usize, rows: Range<usize>| -> Result<Option<Vec<PackedB<_>>>, OpError> {
             let Some(w) = node.constant(input).filter(|_| T::PACK) else { return Ok(None) };
             let w = w.aligned()?;
-            let (all_rows, k) = (w.shape()[1], w.shape()[2]);
+            let (directions, all_rows, k) = (w.shape()[0], w.shape()[1], w.shape()[2]);
             let rows = rows.start * all_rows / op.cell.gates()..rows.end * all_rows / op.cell.gates();
-            let pack = |direction: &[T]| {
-                let rows = &direction[rows.start * k..rows.end * k];
-                PackedB::of(rows, true, 1, k, rows.len() / k.max(1), node.pool, T::BFLOAT16)
+            let elements = w.view().slice::<T>();
+            // Directions are counted, not cut off: they are there when they have no elements too.
+            let pack = |direction: usize| {
+                let first = direction * all_rows;
+                let part = &elements[(first + rows.start) * k..(first + rows.end) * k];
+                PackedB::of(part, true, 1, k, rows.len(), node.pool, T::BFLOAT16)
             };
-            Ok(Some(w.view().slice::<T>().chunks((all_rows * k).max(1)).map(pack).collect()))
+            Ok(Some((0..directions).map(pack).collect()))
         };
         let gates = op.cell.gates();
         let split = split_gates(op.cell);
@@ -60,15 +63,16 @@ const ROWS: usize = 16;
 
 /// The recurrence weights of each direction as operands of `Shared`, for types that products are computed in.
 fn small_weights<T: Store>(r: &Tensor) -> Result<Option<Vec<Weights<T::Compute>>>, OpError> {
-    let (columns, k) = (r.shape()[1], r.shape()[2]);
+    let (directions, columns, k) = (r.shape()[0], r.shape()[1], r.shape()[2]);
     let r = r.aligned()?;
     let Some(r) = T::same(r.view().slice::<T>()) else { return Ok(None) };
-    let pack = |direction| {
+    let pack = |direction: usize| {
+        let direction = &r[direction * columns * k..][..columns * k];
         Weights::filled(Shared::<T::Compute>::room(k, columns), |room| {
             Shared::new(Matrix::transposed(direction, k), k, columns, room);
         })
     };
-    Ok(Some(r.chunks((columns * k).max(1)).map(pack).collect()))
+    Ok(Some((0..directions).map(pack).collect()))
 }
 
 /// The gates whose recurrent product is of the state itself; the others' is of the reset state.

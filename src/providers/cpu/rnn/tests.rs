@@ -136,3 +136,18 @@ fn half_precision_and_bad_lengths() {
     let error = run_constant("", "GRU", 14, &[], &inputs, &[], 1).unwrap_err().to_string();
     assert!(error.contains("sequence_lens has 5; allowed is 0 to 4"), "{error}");
 }
+
+#[test]
+fn layers_without_inputs_have_packed_weights_too() {
+    for op in ["RNN", "GRU", "LSTM"] {
+        let mut inputs = inputs(op, 2, "bh");
+        let gates = inputs[1].as_ref().map(|w| elements::<f32>(w).0[1]).unwrap();
+        inputs[0] = t(&[STEPS, BATCH, 0], &[0f32; 0]);
+        inputs[1] = t(&[2, gates, 0], &[0f32; 0]);
+        let attributes = [("direction", Attribute::String(b"bidirectional".to_vec()))];
+        let want = run_constant("", op, 14, &attributes, &inputs, &[], 2).unwrap();
+        let packed = run_constant("", op, 14, &attributes, &inputs, &[1, 2], 2).unwrap();
+        assert_eq!(elements::<f32>(&packed[0]), elements::<f32>(&want[0]), "{op}");
+        assert!(checksum(&elements::<f32>(&want[0]).1) != 0.0, "{op}");
+    }
+}

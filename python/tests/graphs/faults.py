@@ -1,0 +1,83 @@
+"""Faults of ONNX Runtime that random graphs meet, each with its reason."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+
+
+def runtime_fault(node: onnx.NodeProto, feeds: list[dict]) -> str | None:
+    """Why what ONNX Runtime computes of a node cannot be trusted; such nodes are drawn again, and counted."""
+    for operators, applies, reason in _FAULTS:
+        if any(node.op_type.startswith(name) for name in operators):
+            if any(applies(node, [feed.get(name) for name in node.input]) for feed in feeds):
+                return reason
+    return None
+
+
+def _attribute(node: onnx.NodeProto, name: str):
+    return next((onnx.helper.get_attribute_value(a) for a in node.attribute if a.name == name), None)
+
+
+def _empty(_node: onnx.NodeProto, inputs: list) -> bool:
+    return isinstance(inputs[0], np.ndarray) and inputs[0].size == 0
+
+
+def _no_products(node: onnx.NodeProto, inputs: list) -> bool:
+    return inputs[0].size == 0 and len(inputs) > 2
+
+
+def _volume(_node: onnx.NodeProto, inputs: list) -> bool:
+    return inputs[2].size > 2
+
+
+def _to_one(node: onnx.NodeProto, inputs: list) -> bool:
+    # Whether "length_resized" of the standard is a whole number: the reference implementation says no.
+    if _attribute(node, "coordinate_transformation_mode") not in (
+        b"pytorch_half_pixel",
+        b"half_pixel_symmetric",
+    ):
+        return False
+    if len(inputs) < 3 or inputs[2] is None or inputs[2].size == 0:
+        return False
+    scales = inputs[2]
+    axes = _attribute(node, "axes") or range(inputs[0].ndim)
+    lengths = [inputs[0].shape[axis] * scale for axis, scale in zip(axes, scales)]
+    return any(abs(length - round(length)) > 1e-6 for length in lengths)
+
+
+def _writes_over(node: onnx.NodeProto, _inputs: list) -> bool:
+    return _attribute(node, "training_mode") == 1 and len(set(node.input)) < len(node.input)
+
+
+def _to_the_end_backwards(_node: onnx.NodeProto, inputs: list) -> bool:
+    if len(inputs) < 5 or inputs[4] is None:
+        return False
+    ends, steps = np.ravel(inputs[2]), np.ravel(inputs[4])
+    return bool(np.any((steps < 0) & (ends >= np.iinfo(np.int32).max)))
+
+
+def _no_depth(_node: onnx.NodeProto, inputs: list) -> bool:
+    return inputs[0].size == 0 and inputs[1].size == 0
+
+
+_FAULTS = [
+    (("BatchNormalization",), _writes_over, "writes the running mean over an input that is read again"),
+    (("Slice",), _to_the_end_backwards, "takes the largest end as the smallest where steps are negative"),
+    (("MatMul",), _no_depth, "does not broadcast the batch of products without elements"),
+    (("Gemm",), _no_products, "forgets beta where sums have no elements"),
+    (
+        ("MultiHeadAttention", "InstanceNormalization", "Einsum"),
+        _empty,
+        "crashes where there are no elements",
+    ),
+    (("QLinearMatMul",), _empty, "leaves the output as it finds it where sums have no elements"),
+    (("RNN", "GRU", "LSTM"), _empty, "gives zeros after no steps, not the state at the start"),
+    (("Col2Im",), _volume, "mixes up steps of three dimensions"),
+    (
+        ("Resize",),
+        _to_one,
+        "takes the length of a resized axis as a whole number, the reference as a fraction",
+    ),
+    (("Reduce", "Arg"), _empty, "keeps an axis of no elements where it should be reduced to one"),
+]
