@@ -143,7 +143,8 @@ impl Builder<'_> {
     /// The nodes but for Constants whose name a later Constant takes: as with initializers, the last counts.
     /// An initializer of a Constant's name goes as well.
     fn without_replaced<'n>(&mut self, nodes: &'n [NodeProto]) -> Vec<&'n NodeProto> {
-        let is_constant = |node: &NodeProto| node.op_type == "Constant" && normal_domain(&node.domain) == "";
+        let is_constant =
+            |node: &NodeProto| node.op_type == "Constant" && normal_domain(&node.domain).is_empty();
         let mut last: HashMap<&str, usize> = HashMap::new();
         for (i, node) in nodes.iter().enumerate().filter(|(_, node)| is_constant(node)) {
             last.extend(node.output.first().map(|name| (name.as_str(), i)));

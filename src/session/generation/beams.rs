@@ -95,12 +95,10 @@ impl Beams {
 
     /// The best sequences of each sample, those that still grow among them.
     pub(super) fn finish(mut self, sequences: &[Vec<i32>], returned: usize) -> Vec<Candidate> {
-        for b in 0..self.samples.len() {
-            if self.samples[b].done {
-                continue;
-            }
-            for row in b * self.count..(b + 1) * self.count {
-                self.keep(b, &sequences[row], self.scores[row]);
+        for (row, tokens) in sequences.iter().enumerate() {
+            let sample = row / self.count;
+            if !self.samples[sample].done {
+                self.keep(sample, tokens, self.scores[row]);
             }
         }
         self.samples.into_iter().flat_map(|sample| sample.found.into_iter().take(returned)).collect()

@@ -117,9 +117,16 @@ fn batch_first_is_a_transposition() {
     // Y: [steps, 2, batch, hidden] against [batch, steps, 2, hidden].
     let (shape, y) = elements::<f32>(&out[0]);
     assert_eq!(shape, [BATCH, STEPS, 2, HIDDEN]);
-    assert_eq!(y, batch_first(&want[0], [STEPS * 2, BATCH], HIDDEN));
-    assert_eq!(elements::<f32>(&out[1]).1, batch_first(&want[1], [2, BATCH], HIDDEN));
-    assert_eq!(elements::<f32>(&out[2]).1, batch_first(&want[2], [2, BATCH], HIDDEN));
+    // Packed weights and plain ones go by different kernels, whose sums may be rounded differently.
+    let near = |x: &[f32], want: &[f32]| {
+        assert!(
+            x.len() == want.len() && x.iter().zip(want).all(|(x, y)| (x - y).abs() < 1e-6),
+            "{x:?}\n{want:?}"
+        );
+    };
+    near(&y, &batch_first(&want[0], [STEPS * 2, BATCH], HIDDEN));
+    near(&elements::<f32>(&out[1]).1, &batch_first(&want[1], [2, BATCH], HIDDEN));
+    near(&elements::<f32>(&out[2]).1, &batch_first(&want[2], [2, BATCH], HIDDEN));
 }
 
 #[test]
