@@ -32,18 +32,30 @@ impl Operator for Concat {
 
 impl Concat {
     /// The shape of the tensors `shapes` joined, the k-th being input `input(k)`; `None` while no rank
-    /// is known.
+    /// is known. A tensor without elements that does not fit the others is left out, as ONNX Runtime does.
     pub(crate) fn joined(
         &self,
         cx: &mut Infer<'_>,
         shapes: &[Option<&[Dim]>],
         input: impl Fn(usize) -> usize,
     ) -> Result<Option<Vec<Dim>>, OpError> {
-        let Some(rank) = shapes.iter().find_map(|shape| shape.map(<[Dim]>::len)) else { return Ok(None) };
+        // What has elements tells the shape; a model's loop may begin with a tensor of none that fits nothing.
+        let empty = |shape: &[Dim]| shape.iter().any(|d| d.known() == Some(0));
+        let told = shapes.iter().flatten().find(|shape| !empty(shape)).or(shapes.iter().flatten().next());
+        let Some(told) = told.map(|shape| shape.to_vec()) else { return Ok(None) };
+        let rank = told.len();
         let axis = axis_of(self.axis, rank)?;
+        let fits = |shape: &[Dim]| {
+            let differ = |(a, b): (&Dim, &Dim)| a.known().is_some() && b.known().is_some() && a != b;
+            let mut others = shape.iter().zip(&told).enumerate().filter(|(k, _)| *k != axis);
+            shape.len() == rank && !others.any(|(_, pair)| differ(pair))
+        };
         let mut result: Vec<Option<Dim>> = vec![None; rank];
         let mut length = Some(Dim::Known(0));
-        for i in (0..shapes.len()).map(input) {
+        for (k, i) in (0..shapes.len()).map(|k| (k, input(k))) {
+            if shapes[k].is_some_and(|shape| empty(shape) && !fits(shape)) {
+                continue;
+            }
             let Some(shape) = cx.shape_of_rank(i, rank)? else {
                 length = None;
                 continue;

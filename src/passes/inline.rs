@@ -148,12 +148,18 @@ fn bind_attributes(
         };
         for_each_graph(&mut value, &mut |graph| {
             bind_graph(graph, call, defaults)?;
-            let captures: Vec<String> = graph.captures.iter().map(|&c| graph.value(c).name.clone()).collect();
-            for capture in captures {
-                match outer_name(&capture) {
-                    Some(outer) if outer != capture => graph.rename_capture(&capture, &outer),
-                    _ => {}
-                }
+            let names = graph.captures.iter().map(|&c| graph.value(c).name.clone());
+            let renamed: Vec<(String, String)> = names
+                .filter_map(|inner| outer_name(&inner).map(|outer| (inner, outer)))
+                .filter(|(inner, outer)| inner != outer)
+                .collect();
+            // All at once: one capture's new name may be another's old one.
+            let between = |i: usize| format!("\0{i}");
+            for (i, (inner, _)) in renamed.iter().enumerate() {
+                graph.rename_capture(inner, &between(i));
+            }
+            for (i, (_, outer)) in renamed.iter().enumerate() {
+                graph.rename_capture(&between(i), outer);
             }
             Ok(())
         })?;
@@ -216,6 +222,48 @@ mod tests {
         );
         assert_eq!(text.matches("= Relu(").count(), 2, "{text}");
         assert_eq!(graph.value(graph.outputs[0]).name, "y");
+    }
+
+    /// The caller has the function's names for other values.
+    #[test]
+    fn captures_take_each_others_names() {
+        let branch = || {
+            let mut body = Graph::new("branch");
+            let captured = ["a", "b"].map(|name| body.add_value(name, Fact::default()));
+            body.captures = captured.to_vec();
+            let y = body.add_value("y", Fact::default());
+            body.add_node(Node {
+                name: "sub".into(),
+                op: OpName { domain: String::new(), name: "Sub".into(), opset: NEWEST_OPSET },
+                attributes: Attributes::default(),
+                inputs: captured.map(Some).to_vec(),
+                outputs: vec![Some(y)],
+            });
+            body.outputs.push(y);
+            Attribute::Graph(Arc::new(body))
+        };
+        let body = GraphBuilder::new()
+            .input("a", &[])
+            .input("b", &[])
+            .input("c", &[])
+            .node_with("If", &[("then_branch", branch()), ("else_branch", branch())], &["c"], &["w"])
+            .output("w");
+        let function = Function { body: body.0, defaults: Attributes::default() };
+        let functions = HashMap::from([(("my".to_owned(), "F".to_owned()), function)]);
+        let mut graph = GraphBuilder::new()
+            .input("b", &["2"])
+            .input("a", &["2"])
+            .input("c", &[])
+            .node("my.F", &["b", "a", "c"], &["y"])
+            .output("y")
+            .0;
+        inline(&mut graph, &functions).unwrap();
+        let (_, node) = graph.nodes().next().unwrap();
+        for (_, body) in node.subgraphs() {
+            let (_, sub) = body.nodes().next().unwrap();
+            let names: Vec<&str> = sub.inputs.iter().map(|v| body.value(v.unwrap()).name.as_str()).collect();
+            assert_eq!(names, ["b", "a"]);
+        }
     }
 
     #[test]

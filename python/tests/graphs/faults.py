@@ -36,6 +36,7 @@ def _to_one(node: onnx.NodeProto, inputs: list) -> bool:
     if _attribute(node, "coordinate_transformation_mode") not in (
         b"pytorch_half_pixel",
         b"half_pixel_symmetric",
+        b"align_corners",
     ):
         return False
     if len(inputs) < 3 or inputs[2] is None or inputs[2].size == 0:

@@ -35,10 +35,12 @@ struct Runs {
 impl Mover for Join {
     type Plan = Runs;
 
-    fn plan(&self, inputs: &[Option<Argument<'_>>], _: &[Option<&[usize]>]) -> Result<Runs, OpError> {
-        let axis = axis_of(self.axis, data_shape(inputs)?.len())?;
-        let lengths: Vec<usize> =
-            inputs.iter().map(|i| i.map_or(0, |i| i.shape[axis..].iter().product())).collect();
+    fn plan(&self, inputs: &[Option<Argument<'_>>], outputs: &[Option<&[usize]>]) -> Result<Runs, OpError> {
+        let rank = outputs.first().copied().flatten().map_or(data_shape(inputs)?.len(), <[usize]>::len);
+        let axis = axis_of(self.axis, rank)?;
+        // A tensor without elements may have any shape.
+        let length = |shape: &[usize]| if shape.contains(&0) { 0 } else { shape[axis..].iter().product() };
+        let lengths: Vec<usize> = inputs.iter().map(|i| i.map_or(0, |i| length(i.shape))).collect();
         Ok(Runs { total: lengths.iter().sum(), lengths })
     }
 

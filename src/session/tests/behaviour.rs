@@ -346,3 +346,21 @@ fn a_run_is_cancelled_inside_a_node() {
     assert_eq!(result.err().map(|e| e.status), Some(Status::Cancelled));
     assert!(session.run(&RunOptions::default(), &[(0, a.clone()), (1, a)], &[0]).is_ok());
 }
+
+/// ONNX Runtime leaves such a tensor out: loops that collect begin with one.
+#[test]
+fn a_tensor_without_elements_joins_any_other() {
+    let model = ModelBuilder::new()
+        .input("a", F32, &["n", "m"])
+        .input("b", F32, &["k", "2"])
+        .node_with("Concat", &[int("axis", 0)], &["a", "b"], &["y"])
+        .output("y");
+    let session = open(&model).unwrap();
+    let b = t(&[1, 2], &[1.0f32, 2.0]);
+    for shape in [[0, 2], [3, 0], [0, 7]] {
+        let y = run(&session, &[t::<f32>(&shape, &[]), b.clone()]).unwrap();
+        assert_eq!(y[0].as_tensor().unwrap().shape(), [1, 2]);
+        assert_eq!(elements::<f32>(&y[0]), [1.0, 2.0]);
+    }
+    assert!(run(&session, &[t(&[1, 3], &[0.0f32; 3]), b]).is_err());
+}

@@ -45,6 +45,10 @@ pub(super) fn shape_of<'a>(inputs: &[Option<Argument<'a>>], i: usize) -> Result<
     Ok(argument.ok_or_else(|| OpError::Data(format!("input {i} is missing")))?.shape)
 }
 
+fn shape_of_output<'a>(outputs: &[Option<&'a [usize]>]) -> Result<&'a [usize], OpError> {
+    outputs.first().copied().flatten().ok_or_else(|| OpError::Data("the output is not wanted".to_owned()))
+}
+
 fn movement(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpError> {
     build(node, Copy::Move(node.op::<Movement>().clone()))
 }
@@ -76,7 +80,7 @@ impl HipKernel for CopyKernel {
         let one = match &self.what {
             Copy::Move(movement) => moved(movement, inputs, self.size)?,
             Copy::Cut(slice) => cut(slice, inputs, self.size)?,
-            Copy::Join(concat) => return self.join(concat, plan, inputs),
+            Copy::Join(concat) => return self.join(concat, plan, inputs, shape_of_output(outputs)?),
             Copy::Split(split) => return self.split(split, plan, inputs, outputs),
         };
         one.plan(plan, Operand::Output(0), Operand::Input(0))
@@ -89,15 +93,16 @@ impl CopyKernel {
         concat: &Concat,
         plan: &mut PlanBuilder<'_>,
         inputs: &[Option<Argument<'_>>],
+        output: &[usize],
     ) -> Result<(), OpError> {
-        let first = shape_of(inputs, 0)?;
-        let axis = axis_of(concat.axis, first.len())?;
-        let outer = first[..axis].iter().product();
-        let below: usize = first[axis + 1..].iter().product();
-        let total: usize = inputs.iter().flatten().map(|a| a.shape[axis] * below).sum();
+        let axis = axis_of(concat.axis, output.len())?;
+        let outer = output[..axis].iter().product();
+        let below: usize = output[axis + 1..].iter().product();
+        let total = output[axis] * below;
         let mut start = 0;
         for (i, argument) in inputs.iter().enumerate() {
-            let Some(argument) = argument else { continue };
+            // A tensor without elements may have any shape.
+            let Some(argument) = argument.filter(|a| !a.shape.contains(&0)) else { continue };
             let length = argument.shape[axis] * below;
             let axes = [
                 Axis { length: outer, to: total as i64, from: length as i64 },
