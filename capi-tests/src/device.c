@@ -140,6 +140,35 @@ static void tensors(rukh_environment *environment) {
     for (i = 0; i < 2; i++) rukh_value_destroy(outputs[i]);
 }
 
+static void count_release(void *data, void *user) {
+    (void)data;
+    ++*(int *)user;
+}
+
+/* A snapshot is as long as the call before said, also when events are recorded; whoever hands memory over with a
+   deleter loses it on failure too. */
+static void contracts(rukh_environment *environment) {
+    enum { ROOM = 1 << 20 };
+    const int64_t shape[] = {4};
+    static float data[4];
+    rukh_value *value;
+    size_t needed, again;
+    int released = 0;
+    char *text = malloc(ROOM);
+    CHECK(text != NULL);
+    OK(rukh_environment_memory_record_history(environment, 0, 100, &error));
+    OK(rukh_environment_memory_snapshot(environment, 0, NULL, 0, &needed, &error));
+    CHECK(needed <= ROOM);
+    OK(rukh_environment_memory_snapshot(environment, 0, text, needed, &again, &error));
+    CHECK(again == needed && strlen(text) + 1 == needed);
+    OK(rukh_environment_memory_record_history(environment, 0, 0, &error));
+    free(text);
+    FAILS(RUKH_ERROR_INVALID_ARGUMENT, "bytes: 7",
+          rukh_value_create_device_tensor_over(environment, 0, RUKH_ELEMENT_FLOAT, shape, 1, data, 7, count_release,
+                                               &released, &value, &error));
+    CHECK(value == NULL && released == 1);
+}
+
 /* DLPack shares device memory; what must not be written is copied there. */
 static void dlpack(rukh_environment *environment) {
     static float data[] = {1, 2, 3};
@@ -326,6 +355,35 @@ static void options(void) {
     rukh_session_options_destroy(options);
 }
 
+static void *no_memory(size_t bytes, void *user) {
+    (void)bytes;
+    (void)user;
+    return NULL;
+}
+
+static void no_release(void *address, void *user) {
+    (void)address;
+    (void)user;
+}
+
+/* What cannot be used together is refused however it is given, before there is a device. */
+static void one_source_of_memory(rukh_environment *environment) {
+    const char *stream[] = {"user_compute_stream"}, *address[] = {"4096"};
+    const char *functions[] = {"gpu_external_alloc", "gpu_external_free"}, *addresses[] = {"4096", "8192"};
+    rukh_session_options *options;
+    rukh_session *session;
+    int both;
+    for (both = 0; both < 2; both++) {
+        OK(rukh_session_options_create(&options, &error));
+        OK(rukh_session_options_set_external_allocator(options, no_memory, no_release, NULL, NULL, &error));
+        OK(rukh_session_options_add_provider(options, "hip", both ? functions : stream, both ? addresses : address,
+                                             both ? 2 : 1, &error));
+        FAILS(RUKH_ERROR_INVALID_ARGUMENT, "cannot be used together; give one of them",
+              rukh_session_create(environment, model_path("linear"), options, &session, &error));
+        rukh_session_options_destroy(options);
+    }
+}
+
 int main(int argc, char **argv) {
     rukh_environment *environment = new_environment("1");
     char reason[1024];
@@ -335,6 +393,7 @@ int main(int argc, char **argv) {
     if (reason[0] == '\0') {
         with(environment);
         tensors(environment);
+        contracts(environment);
         dlpack(environment);
         ways(environment);
         tuning(environment);
@@ -343,6 +402,7 @@ int main(int argc, char **argv) {
         wanted_in_vain();
     }
     options();
+    one_source_of_memory(environment);
     rukh_environment_destroy(environment);
     return 0;
 }
