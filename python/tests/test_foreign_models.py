@@ -356,3 +356,20 @@ def test_sparse_inputs_are_given_as_dense_tensors():
     data = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 12)], ir_version=7).SerializeToString()
     a, b = np.array([[0, 2, 0], [3, 0, 0]], np.float32), np.array([[1], [2], [3]], np.float32)
     assert run(data, a=a, b=b)[0].tolist() == [[4], [3]]
+
+
+def test_a_constant_may_be_sparse_and_an_output_be_read_as_sparse():
+    values = helper.make_tensor("", TensorProto.FLOAT, [2], [1.5, -2.0])
+    places = helper.make_tensor("", TensorProto.INT64, [2], [2, 3])
+    node = helper.make_node("Constant", [], ["y"])
+    # ONNX Runtime writes sparse initializers as the attribute `value`.
+    attribute = node.attribute.add(name="value", type=onnx.AttributeProto.SPARSE_TENSOR)
+    attribute.sparse_tensor.CopyFrom(helper.make_sparse_tensor(values, places, [2, 3]))
+    graph = helper.make_graph([node], "g", [], [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, 3])])
+    session = rukh.InferenceSession(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString()
+    )
+    (value,) = session.run_with_ort_values(["y"], {})
+    sparse = value.as_sparse_tensor()
+    assert (sparse.dense_shape(), sparse.values().tolist()) == ([2, 3], [1.5, -2.0])
+    assert sparse.as_coo_view().indices().tolist() == [2, 3]

@@ -37,7 +37,7 @@ impl<'a> AttributeReader<'a> {
         self.outputs
     }
 
-    fn get(&self, name: &str) -> Option<&'a Attribute> {
+    pub(super) fn get(&self, name: &str) -> Option<&'a Attribute> {
         self.read.borrow_mut().push(name.to_owned());
         self.attributes.get(name)
     }

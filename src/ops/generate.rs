@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::graph::{Dim, SparseTensor};
+use crate::graph::{Attribute, Dim, SparseTensor};
 use crate::tensor::{ElementType, Tensor, bf16, f16};
 
 use super::{AttributeReader, Declaration, Infer, OpError, Operator, Types};
@@ -156,9 +156,15 @@ impl Operator for EyeLike {
 
 fn constant(a: &AttributeReader<'_>) -> Result<Arc<dyn Operator>, OpError> {
     let mut found: Vec<Arc<Tensor>> = Vec::new();
-    if let Some(t) = a.tensor("value")? {
-        // In the file it may lie anywhere.
-        found.push(if t.is_aligned() { t.clone() } else { Arc::new(t.aligned()?) });
+    match a.get("value") {
+        // ONNX Runtime writes sparse initializers so.
+        Some(Attribute::SparseTensor(sparse)) => found.push(Arc::new(dense(sparse)?)),
+        _ => {
+            if let Some(t) = a.tensor("value")? {
+                // In the file it may lie anywhere.
+                found.push(if t.is_aligned() { t.clone() } else { Arc::new(t.aligned()?) });
+            }
+        }
     }
     if a.opset() >= 11
         && let Some(sparse) = a.sparse_tensor("sparse_value")?

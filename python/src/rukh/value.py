@@ -86,10 +86,17 @@ class Value:
         return value
 
     def as_sparse_tensor(self) -> SparseTensor:
-        """What `ort_value_from_sparse_tensor` was given."""
-        if self._sparse is None:
+        """What `ort_value_from_sparse_tensor` was given; of a dense tensor, as outputs are here, the elements that
+        are not zero with their places."""
+        if self._sparse is not None:
+            return self._sparse
+        if not self.is_tensor():
             raise RuntimeError(f"the value is a {self.data_type()}, no sparse tensor")
-        return self._sparse
+        elements = self.numpy()
+        places = np.flatnonzero(elements)
+        return SparseTensor.sparse_coo_from_numpy(
+            elements.shape, elements.ravel()[places], places, OrtDevice.make("cpu", 0)
+        )
 
     @staticmethod
     def from_dlpack(thing: Any, is_bool_tensor: bool = False) -> Value:
