@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import rukh
 from models import info, model
-from onnx import TensorProto, helper, numpy_helper
+from onnx import AttributeProto, TensorProto, helper, numpy_helper
 
 
 def run(data, **feed):
@@ -363,7 +363,7 @@ def test_a_constant_may_be_sparse_and_an_output_be_read_as_sparse():
     places = helper.make_tensor("", TensorProto.INT64, [2], [2, 3])
     node = helper.make_node("Constant", [], ["y"])
     # ONNX Runtime writes sparse initializers as the attribute `value`.
-    attribute = node.attribute.add(name="value", type=onnx.AttributeProto.SPARSE_TENSOR)
+    attribute = node.attribute.add(name="value", type=AttributeProto.SPARSE_TENSOR)
     attribute.sparse_tensor.CopyFrom(helper.make_sparse_tensor(values, places, [2, 3]))
     graph = helper.make_graph([node], "g", [], [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, 3])])
     session = rukh.InferenceSession(
