@@ -6,8 +6,11 @@
 
 use std::sync::OnceLock;
 
-use rten_simd::isa::GenericIsa;
-use rten_simd::{Isa, SimdOp};
+#[cfg(target_arch = "x86_64")]
+use rten_simd::Isa;
+use rten_simd::SimdOp;
+#[cfg(target_arch = "x86_64")]
+use rten_simd::isa::{Avx2Isa, Avx512Isa, GenericIsa};
 
 /// Levels of vector instructions; each has those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,34 +54,42 @@ fn parse(name: &str) -> Option<Level> {
 
 /// A vectorised operation, run with the widest vectors of this machine that are allowed.
 pub(super) trait Dispatch: SimdOp + Sized {
+    /// As `SimdOp::dispatch`, which knows no limit: the operation is compiled once for each instruction set.
+    #[cfg(target_arch = "x86_64")]
     fn widest(self) -> Self::Output {
-        match limit() {
-            Level::Avx512 | Level::Native => self.dispatch(),
-            Level::Avx2 => with_avx2(self),
-            Level::Portable => self.eval(GenericIsa::new()),
+        // The features are those that the two types of rten-simd stand for.
+        #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,f16c")]
+        fn with_avx512<Op: SimdOp>(isa: impl Isa, op: Op) -> Op::Output {
+            op.eval(isa)
         }
+        #[target_feature(enable = "avx,avx2,fma,f16c")]
+        fn with_avx2<Op: SimdOp>(isa: impl Isa, op: Op) -> Op::Output {
+            op.eval(isa)
+        }
+        let limit = limit();
+        if limit >= Level::Avx512
+            && let Some(isa) = Avx512Isa::new()
+        {
+            // SAFETY: there is such a value only where the processor has these instructions.
+            return unsafe { with_avx512(isa, self) };
+        }
+        if limit >= Level::Avx2
+            && let Some(isa) = Avx2Isa::new()
+        {
+            // SAFETY: as above.
+            return unsafe { with_avx2(isa, self) };
+        }
+        self.eval(GenericIsa::new())
+    }
+
+    /// Other architectures have one instruction set.
+    #[cfg(not(target_arch = "x86_64"))]
+    fn widest(self) -> Self::Output {
+        self.dispatch()
     }
 }
 
 impl<Op: SimdOp> Dispatch for Op {}
-
-#[cfg(target_arch = "x86_64")]
-fn with_avx2<Op: SimdOp>(op: Op) -> Op::Output {
-    #[target_feature(enable = "avx,avx2,fma,f16c")]
-    fn run<Op: SimdOp>(isa: impl Isa, op: Op) -> Op::Output {
-        op.eval(isa)
-    }
-    match rten_simd::isa::Avx2Isa::new() {
-        // SAFETY: there is such a value only where the processor has these instructions.
-        Some(isa) => unsafe { run(isa, op) },
-        None => op.eval(GenericIsa::new()),
-    }
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn with_avx2<Op: SimdOp>(op: Op) -> Op::Output {
-    op.dispatch()
-}
 
 /// Whether kernels may use AVX-512 (F, BW, DQ and VL).
 #[cfg(target_arch = "x86_64")]
