@@ -32,7 +32,8 @@ impl Operator for Concat {
 
 impl Concat {
     /// The shape of the tensors `shapes` joined, the k-th being input `input(k)`; `None` while no rank
-    /// is known. A tensor without elements that does not fit the others is left out, as ONNX Runtime does.
+    /// is known. A tensor whose length along the axis is 0 is left out when it does not fit the
+    /// others, as in ONNX Runtime.
     pub(crate) fn joined(
         &self,
         cx: &mut Infer<'_>,
@@ -53,7 +54,8 @@ impl Concat {
         let mut result: Vec<Option<Dim>> = vec![None; rank];
         let mut length = Some(Dim::Known(0));
         for (k, i) in (0..shapes.len()).map(|k| (k, input(k))) {
-            if shapes[k].is_some_and(|shape| empty(shape) && !fits(shape)) {
+            let adds_nothing = |shape: &[Dim]| shape.get(axis).is_none_or(|d| d.known() == Some(0));
+            if shapes[k].is_some_and(|shape| empty(shape) && !fits(shape) && adds_nothing(shape)) {
                 continue;
             }
             let Some(shape) = cx.shape_of_rank(i, rank)? else {

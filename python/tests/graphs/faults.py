@@ -58,6 +58,12 @@ def _to_the_end_backwards(_node: onnx.NodeProto, inputs: list) -> bool:
     return bool(np.any((steps < 0) & (ends >= np.iinfo(np.int32).max)))
 
 
+def _misfits(node: onnx.NodeProto, inputs: list) -> bool:
+    # Of a tensor without elements ONNX Runtime counts the length along the axis, and copies nothing.
+    axis, tensors = _attribute(node, "axis"), [x for x in inputs if isinstance(x, np.ndarray)]
+    return any(x.size == 0 and x.shape[axis] != 0 for x in tensors) and any(x.size for x in tensors)
+
+
 def _no_depth(_node: onnx.NodeProto, inputs: list) -> bool:
     return inputs[0].size == 0 and inputs[1].size == 0
 
@@ -65,6 +71,7 @@ def _no_depth(_node: onnx.NodeProto, inputs: list) -> bool:
 _FAULTS = [
     (("BatchNormalization",), _writes_over, "writes the running mean over an input that is read again"),
     (("Slice",), _to_the_end_backwards, "takes the largest end as the smallest where steps are negative"),
+    (("Concat",), _misfits, "leaves room for tensors without elements that do not fit, and does not fill it"),
     (("MatMul",), _no_depth, "does not broadcast the batch of products without elements"),
     (("Gemm",), _no_products, "forgets beta where sums have no elements"),
     (

@@ -357,10 +357,13 @@ fn a_tensor_without_elements_joins_any_other() {
         .output("y");
     let session = open(&model).unwrap();
     let b = t(&[1, 2], &[1.0f32, 2.0]);
-    for shape in [[0, 2], [3, 0], [0, 7]] {
+    for shape in [[0, 2], [0, 7]] {
         let y = run(&session, &[t::<f32>(&shape, &[]), b.clone()]).unwrap();
         assert_eq!(y[0].as_tensor().unwrap().shape(), [1, 2]);
         assert_eq!(elements::<f32>(&y[0]), [1.0, 2.0]);
     }
-    assert!(run(&session, &[t(&[1, 3], &[0.0f32; 3]), b]).is_err());
+    for shape in [[1, 3], [3, 0]] {
+        let a = t(&shape, &vec![0.0f32; shape.iter().product()]);
+        assert!(run(&session, &[a, b.clone()]).is_err(), "{shape:?}");
+    }
 }
