@@ -45,7 +45,7 @@ stage test test-full bench lint test-rust test-c conformance test-docs test-pyth
 
 run: ## build the library in this tree, build the digits example in C and C++ against it, run both
 	@scripts/install_packages.sh $(RUN_PACKAGES) $(if $(wildcard /dev/kfd /dev/nvidia0),$(KERNEL_PACKAGES))
-	@echo "building the library, with kernels for the GPUs of this machine: about 3 minutes on a fast pair of cores, 8 on a slow one"
+	@echo "building the library, with kernels for the GPUs of this machine; the first time this takes some minutes"
 	RUKH_GPU_TARGETS=$${RUKH_GPU_TARGETS:-native} $(CARGO) build --release --lib
 	$(MAKE) --no-print-directory -C examples/digits run PC_FOLDER=$(CURDIR)/pkgconfig BUILD=$(BUILD)/examples/digits
 

@@ -9,26 +9,13 @@ use crate::ops::flex_attention::FlexAttention;
 use crate::ops::{self, OpError};
 use crate::tensor::{ElementType, Tensor};
 
+use super::expand::expand_each;
 use super::inline::splice;
 
 /// Expands those there are, in subgraphs as well; tells whether there were any. Types must be inferred,
 /// and inferred anew before those are expanded that came to light.
 pub(super) fn expand(graph: &mut Graph) -> Result<bool> {
-    let mut changed = false;
-    for id in graph.node_ids().collect::<Vec<_>>() {
-        let node = graph.node(id);
-        if node.op.domain == "ai.onnx.preview" && node.op.name == "FlexAttention" {
-            expand_node(graph, id)?;
-            changed = true;
-            continue;
-        }
-        for (_, attribute) in &mut graph.node_mut(id).attributes.0 {
-            if let Attribute::Graph(body) = attribute {
-                changed |= expand(Arc::make_mut(body))?;
-            }
-        }
-    }
-    Ok(changed)
+    expand_each(graph, ("ai.onnx.preview", "FlexAttention"), expand_node)
 }
 
 fn expand_node(graph: &mut Graph, id: NodeId) -> Result<()> {

@@ -6,6 +6,7 @@
 //! weights that are still quantised become floats; half precision where it is wanted; and the layout of images.
 
 mod dead;
+mod expand;
 mod flex_attention;
 mod fold;
 mod fusion;

@@ -8,26 +8,14 @@ use crate::graph::{Attribute, Attributes, Fact, Graph, Node, NodeId, OpName, Val
 use crate::ops::{self, OpError};
 use crate::tensor::{ElementType, Tensor};
 
+use super::expand::expand_each;
+
 /// The operator set that the new nodes are of.
 const OPSET: i64 = 21;
 
 /// Expands those there are, in subgraphs as well; tells whether there were any. Types must be inferred.
 pub(super) fn expand(graph: &mut Graph) -> Result<bool> {
-    let mut changed = false;
-    for id in graph.node_ids().collect::<Vec<_>>() {
-        let node = graph.node(id);
-        if node.op.domain == "com.microsoft" && node.op.name == "DynamicQuantizeLSTM" {
-            expand_node(graph, id)?;
-            changed = true;
-            continue;
-        }
-        for (_, attribute) in &mut graph.node_mut(id).attributes.0 {
-            if let Attribute::Graph(body) = attribute {
-                changed |= expand(Arc::make_mut(body))?;
-            }
-        }
-    }
-    Ok(changed)
+    expand_each(graph, ("com.microsoft", "DynamicQuantizeLSTM"), expand_node)
 }
 
 fn expand_node(graph: &mut Graph, id: NodeId) -> Result<()> {
