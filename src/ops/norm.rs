@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use crate::graph::Dim;
-use crate::tensor::ElementType;
 
 use super::{AttributeReader, Declaration, Infer, OpError, Operator, Types};
 
@@ -58,28 +57,6 @@ impl Operator for BatchNorm {
     }
 }
 
-/// Images times a number, and a number for each channel added: an early experiment of the standard, which ONNX
-/// Runtime kept.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct ImageScaler {
-    pub(crate) scale: f32,
-    pub(crate) bias: Option<Vec<f32>>,
-}
-
-impl Operator for ImageScaler {
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<(), OpError> {
-        let Some(shape) = cx.shape_of_rank(0, 4)? else { return Ok(()) };
-        if let (Some(bias), Some(channels)) = (&self.bias, shape[1].known())
-            && bias.len() as i64 != channels
-        {
-            let reason = format!("it has {} numbers; the input has {channels} channels", bias.len());
-            return Err(OpError::attribute("bias", reason));
-        }
-        cx.set_shape(0, shape.to_vec());
-        Ok(())
-    }
-}
-
 /// A parameter must have the shape `want`, as far as both are known.
 fn check_parameter(cx: &Infer<'_>, i: usize, given: &[Dim], want: &[Dim]) -> Result<(), OpError> {
     let differ = |(a, b): (&Dim, &Dim)| a.known().zip(b.known()).is_some_and(|(a, b)| a != b);
@@ -87,62 +64,6 @@ fn check_parameter(cx: &Infer<'_>, i: usize, given: &[Dim], want: &[Dim]) -> Res
         return Err(cx.input_error(i, format!("its shape is {given:?}; allowed is {want:?}")));
     }
     Ok(())
-}
-
-/// Normalises all axes from one on: by mean and variance, or (`rms`) by the root mean square.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct LayerNorm {
-    pub(crate) axis: i64,
-    pub(crate) epsilon: f32,
-    /// No mean is subtracted, and there is no output for it.
-    pub(crate) rms: bool,
-    /// The type of the statistics.
-    pub(crate) stash: ElementType,
-}
-
-impl LayerNorm {
-    fn parse(a: &AttributeReader<'_>, rms: bool) -> Result<Arc<dyn Operator>, OpError> {
-        // 0 is no type: some exporters write it where they mean none in particular.
-        let stash = match a.int("stash_type", 1)? {
-            0 => ElementType::F32,
-            _ => a.element_type("stash_type")?.unwrap_or(ElementType::F32),
-        };
-        if !stash.is_float() {
-            return Err(OpError::attribute(
-                "stash_type",
-                format!("{stash} is not allowed; allowed are floats"),
-            ));
-        }
-        Ok(Arc::new(LayerNorm { axis: a.int("axis", -1)?, epsilon: a.float("epsilon", 1e-5)?, rms, stash }))
-    }
-}
-
-impl Operator for LayerNorm {
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<(), OpError> {
-        for output in 1..cx.output_count() {
-            cx.set_element_type(output, self.stash);
-        }
-        let Some(shape) = cx.shape(0) else { return Ok(()) };
-        let axis = cx.axis("axis", self.axis, shape.len())?;
-        for i in 1..cx.input_count() {
-            let Some(given) = cx.shape(i) else { continue };
-            let fits = given.len() <= shape.len()
-                && given.iter().rev().zip(shape.iter().rev()).all(|(p, x)| match (p.known(), x.known()) {
-                    (Some(p), Some(x)) => p == x || p == 1,
-                    _ => true,
-                });
-            if !fits {
-                return Err(cx.input_error(i, format!("its shape {given:?} does not broadcast to {shape:?}")));
-            }
-        }
-        let mut statistics = shape.to_vec();
-        statistics[axis..].fill(Dim::Known(1));
-        cx.set_shape(0, shape.to_vec());
-        for output in 1..cx.output_count() {
-            cx.set_shape(output, statistics.clone());
-        }
-        Ok(())
-    }
 }
 
 /// `InstanceNormalization` and `GroupNormalization`: each sample's groups of channels by themselves.
@@ -194,7 +115,6 @@ fn parse_group_norm(a: &AttributeReader<'_>) -> Result<Arc<dyn Operator>, OpErro
 
 const FLOAT: &[(&str, Types)] = &[("T", Types::FLOAT)];
 const FLOATS: &[(&str, Types)] = &[("T", Types::FLOAT), ("T1", Types::FLOAT), ("T2", Types::FLOAT)];
-
 pub(super) const DECLARATIONS: &[Declaration] = &[
     Declaration::new(
         "BatchNormalization",
@@ -203,37 +123,6 @@ pub(super) const DECLARATIONS: &[Declaration] = &[
          -> Y:T, running_mean?:T2, running_var?:T2, saved_mean?:T2, saved_var?:T2",
         FLOATS,
         BatchNorm::parse,
-    ),
-    Declaration::new("ImageScaler", &[1], "input:T -> output:T", FLOAT, |a| {
-        Ok(Arc::new(ImageScaler {
-            scale: a.float("scale", 1.0)?,
-            bias: a.floats("bias")?.map(<[f32]>::to_vec),
-        }))
-    }),
-    Declaration::new(
-        "LayerNormalization",
-        // It is of the standard since 17; ONNX Runtime has had it in this domain from the first, and what
-        // it optimized before 17 says so.
-        &[1, 17],
-        "X:T, Scale:T1, B?:T1 -> Y:T, Mean?:any, InvStdDev?:any",
-        FLOATS,
-        |a| {
-            if a.opset() < 17 {
-                a.ignore_others();
-            }
-            LayerNorm::parse(a, false)
-        },
-    ),
-    Declaration::new("RMSNormalization", &[23], "X:T, scale:T1 -> Y:T1", FLOATS, |a| {
-        LayerNorm::parse(a, true)
-    }),
-    // The runtime that invented it writes it without a domain.
-    Declaration::new(
-        "SimplifiedLayerNormalization",
-        &[1],
-        "X:T, scale:T1 -> Y:T1, inv_std_var?:any",
-        FLOATS,
-        |a| LayerNorm::parse(a, true),
     ),
     Declaration::new("InstanceNormalization", &[1, 6, 22], "input:T, scale:T, B:T -> output:T", FLOAT, |a| {
         let epsilon = a.float("epsilon", 1e-5)?;

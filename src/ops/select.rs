@@ -1,4 +1,4 @@
-//! Operators that choose elements by value: OneHot, NonZero, Compress, TopK, Unique.
+//! Operators that choose elements by value: OneHot, NonZero, Compress.
 
 use std::sync::Arc;
 
@@ -101,68 +101,6 @@ impl Operator for Compress {
         Ok(())
     }
 }
-
-/// The `k` largest (or smallest) elements along an axis, and where they lie.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct TopK {
-    pub(crate) axis: i64,
-    pub(crate) largest: bool,
-    pub(crate) sorted: bool,
-    /// The attribute of opset 1; later it is input 1.
-    pub(crate) k: Option<i64>,
-}
-
-impl Operator for TopK {
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<(), OpError> {
-        let Some(shape) = cx.shape(0) else { return Ok(()) };
-        let axis = axis_of(self.axis, shape.len())?;
-        let k = match self.k {
-            Some(k) => Some(k.into()),
-            None => cx.ints(1).and_then(|k| k.into_iter().next()),
-        };
-        if let Some(k) = k.as_ref().and_then(|k| k.known()) {
-            let length = shape[axis].known().unwrap_or(i64::MAX);
-            if !(0..=length).contains(&k) {
-                let reason = format!("{k} elements are wanted of axis {axis}, which has {}", shape[axis]);
-                return Err(cx.input_error(1, reason));
-            }
-        }
-        let mut result = shape.to_vec();
-        result[axis] = k.unwrap_or_else(|| cx.unknown());
-        cx.set_shape(0, result.clone());
-        cx.set_shape(1, result);
-        Ok(())
-    }
-}
-
-/// The distinct elements (or slices of an axis), where each occurs first, which one each input
-/// element is, and how often each occurs.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Unique {
-    pub(crate) axis: Option<i64>,
-    pub(crate) sorted: bool,
-}
-
-impl Operator for Unique {
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<(), OpError> {
-        let count = cx.unknown();
-        match (self.axis, cx.shape(0)) {
-            (None, _) => cx.set_shape(0, vec![count.clone()]),
-            (Some(axis), Some(shape)) => {
-                let axis = axis_of(axis, shape.len())?;
-                let mut result = shape.to_vec();
-                result[axis] = count.clone();
-                cx.set_shape(0, result);
-            }
-            (Some(_), None) => {}
-        }
-        cx.set_shape(1, vec![count.clone()]);
-        cx.set_rank(2, 1);
-        cx.set_shape(3, vec![count]);
-        Ok(())
-    }
-}
-
 pub(super) const DECLARATIONS: &[Declaration] = &[
     Declaration::new(
         "OneHot",
@@ -182,29 +120,6 @@ pub(super) const DECLARATIONS: &[Declaration] = &[
         "input:T, condition:bool -> output:T",
         &[("T", Types::TENSOR)],
         |a| Ok(Arc::new(Compress { axis: a.optional_int("axis")? })),
-    )
-    .data_dependent(),
-    Declaration::new(
-        "TopK",
-        &[1, 10, 11, 24],
-        "X:T, K?:int64 -> Values:T, Indices:int64",
-        &[("T", Types::NUMERIC)],
-        |a| {
-            let k = if a.opset() < 10 { Some(a.required_int("k")?) } else { None };
-            let (largest, sorted) = match a.opset() {
-                ..11 => (true, true),
-                _ => (a.flag("largest", true)?, a.flag("sorted", true)?),
-            };
-            Ok(Arc::new(TopK { axis: a.int("axis", -1)?, largest, sorted, k }))
-        },
-    )
-    .shape_inputs(&[1]),
-    Declaration::new(
-        "Unique",
-        &[11, 28],
-        "X:T -> Y:T, indices?:int64, inverse_indices?:int64, counts?:int64",
-        &[("T", Types::TENSOR)],
-        |a| Ok(Arc::new(Unique { axis: a.optional_int("axis")?, sorted: a.flag("sorted", true)? })),
     )
     .data_dependent(),
 ];

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::error::{Result, Status};
 use crate::graph::{Attribute, Attributes, Fact, Graph, Node, NodeId, OpName, ValueId};
-use crate::ops::flex_attention::FlexAttention;
+use crate::ops::attention::flex::FlexAttention;
 use crate::ops::{self, OpError};
 use crate::tensor::{ElementType, Tensor};
 

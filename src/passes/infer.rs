@@ -153,7 +153,7 @@ fn body_inputs(
         "FlexAttention" => {
             let resolved = ops::resolve(node).ok();
             let op =
-                resolved.as_ref().and_then(|(_, op)| op.downcast::<ops::flex_attention::FlexAttention>());
+                resolved.as_ref().and_then(|(_, op)| op.downcast::<ops::attention::flex::FlexAttention>());
             let scores = op.and_then(|op| op.scores(&fact(0)?, &fact(1)?));
             return HashMap::from([("score_mod", vec![scores.clone()]), ("prob_mod", vec![scores])]);
         }

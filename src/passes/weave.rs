@@ -12,8 +12,8 @@ use crate::graph::{Attribute, Graph, Node, NodeId, OpName, ValueId};
 use crate::ops;
 use crate::ops::conv::{self, Conv};
 use crate::ops::pool::{GlobalPool, Pool, Reduction};
+use crate::ops::qlinear::pool::{MeanAxes, QLinearMean};
 use crate::ops::qlinear::{self, QuantizedConv};
-use crate::ops::qlinear_pool::{MeanAxes, QLinearMean};
 use crate::ops::woven::channels_of_word;
 
 use super::{Target, infer};

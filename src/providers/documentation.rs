@@ -100,7 +100,7 @@ fn every_note_has_its_operator() {
     for (domain, name, _) in ABSENT {
         assert!(!declarations().any(|d| d.domain == *domain && d.name == *name), "{domain} {name}");
     }
-    for (domain, name) in cpu::operators().chain(hip::operators()) {
+    for (domain, name) in cpu::names().chain(hip::operators()) {
         let declared = declarations().any(|d| (d.domain, d.name) == (domain, name));
         assert!(declared, "{domain} {name} has a kernel and no declaration");
     }
@@ -147,7 +147,7 @@ fn row(d: &Declaration) -> String {
     let types: Vec<String> =
         d.types.iter().map(|(name, types)| format!("{name}: {}", describe(*types))).collect();
     let operator = (d.domain, d.name);
-    let provider = match (cpu::operators().any(|o| o == operator), hip::operators().any(|o| o == operator)) {
+    let provider = match (cpu::names().any(|o| o == operator), hip::operators().any(|o| o == operator)) {
         _ if BY_SESSION.contains(&d.name) => "session",
         _ if REWRITTEN.contains(&d.name) => "rewritten",
         (true, true) => "cpu, hip",

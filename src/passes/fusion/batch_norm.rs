@@ -3,7 +3,7 @@
 
 use crate::graph::{NodeId, ValueId};
 use crate::ops;
-use crate::ops::conv_transpose::ConvTranspose;
+use crate::ops::conv::transpose::ConvTranspose;
 use crate::ops::matmul::Gemm;
 use crate::ops::norm::BatchNorm;
 

@@ -2,7 +2,7 @@
 
 use crate::graph::{Attribute, NodeId, ValueId};
 use crate::ops;
-use crate::ops::norm::LayerNorm;
+use crate::ops::layer_norm::LayerNorm;
 
 use super::rewriter::Rewriter;
 

@@ -9,6 +9,27 @@ use crate::threads::Pool;
 
 pub(crate) use crate::providers::{Argument, NodeContext};
 
+/// One operator that the CPU provider runs.
+pub(crate) struct Entry {
+    pub(super) domain: &'static str,
+    pub(super) name: &'static str,
+    pub(super) build: fn(&NodeContext<'_>) -> Result<CpuKernel, OpError>,
+}
+
+impl Entry {
+    pub(super) const fn new(
+        name: &'static str,
+        build: fn(&NodeContext<'_>) -> Result<CpuKernel, OpError>,
+    ) -> Self {
+        Entry { domain: "", name, build }
+    }
+
+    pub(super) const fn domain(mut self, domain: &'static str) -> Self {
+        self.domain = domain;
+        self
+    }
+}
+
 /// A kernel, made once for a node and used by any number of runs at a time.
 pub(crate) enum CpuKernel {
     /// Writes into outputs whose shapes inference told; for everything without strings.
@@ -133,4 +154,10 @@ impl<'a> KernelContext<'a> {
     pub(crate) fn cancelled(&self) -> bool {
         self.cancel.is_some_and(|flag| flag.load(Ordering::Relaxed))
     }
+}
+
+/// The shape of input 0, which is always there when a run is planned.
+pub(super) fn data_shape<'a>(inputs: &[Option<Argument<'a>>]) -> Result<&'a [usize], OpError> {
+    let first = inputs.first().copied().flatten();
+    Ok(first.ok_or_else(|| OpError::Data("input 0 is missing".to_owned()))?.shape)
 }

@@ -5,9 +5,9 @@ use std::mem::{offset_of, size_of};
 use bytemuck::{Pod, Zeroable};
 
 use crate::ops::OpError;
+use crate::ops::crop::ReverseSequence;
 use crate::ops::gather::Gather;
 use crate::ops::movement::axis_of;
-use crate::ops::sequence::ReverseSequence;
 use crate::providers::{Argument, NodeContext};
 
 use super::copy::{element_size, halved, shape_of, strides_of};

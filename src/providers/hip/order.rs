@@ -7,7 +7,7 @@ use bytemuck::{Pod, Zeroable};
 use crate::ops::OpError;
 use crate::ops::along::ArgExtreme;
 use crate::ops::movement::axis_of;
-use crate::ops::select::TopK;
+use crate::ops::topk::TopK;
 use crate::providers::{Argument, NodeContext};
 use crate::tensor::ElementType;
 

@@ -5,7 +5,7 @@ use std::mem::offset_of;
 use bytemuck::{Pod, Zeroable};
 
 use crate::ops::OpError;
-use crate::ops::unpool::{RoiMode, RoiPool};
+use crate::ops::roi::{RoiMode, RoiPool};
 use crate::providers::{Argument, NodeContext};
 use crate::tensor::ElementType;
 

@@ -10,7 +10,7 @@ use crate::ops;
 use crate::ops::binary::{Alignment, Elementwise};
 use crate::ops::choose::Clip;
 use crate::ops::lookup::ENTRIES;
-use crate::ops::qlinear_elementwise::{QLinearBinary, QLinearUnary};
+use crate::ops::qlinear::elementwise::{QLinearBinary, QLinearUnary};
 use crate::ops::unary::Unary;
 use crate::ops::variadic::Variadic;
 use crate::tensor::{ElementType, Tensor, Value};

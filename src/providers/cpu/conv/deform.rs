@@ -6,7 +6,7 @@ use std::ops::Range;
 use num_traits::{One, Zero};
 
 use crate::ops::OpError;
-use crate::ops::deform_conv::DeformConv;
+use crate::ops::conv::deform::DeformConv;
 use crate::ops::window::Geometry;
 use crate::tensor::{TensorView, TensorViewMut, bf16, f16};
 

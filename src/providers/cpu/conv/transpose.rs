@@ -2,7 +2,7 @@
 //! its window, and windows are then added into the output.
 
 use crate::ops::OpError;
-use crate::ops::conv_transpose::ConvTranspose;
+use crate::ops::conv::transpose::ConvTranspose;
 use crate::tensor::{TensorView, TensorViewMut, bf16, f16};
 
 use super::super::gemm::{

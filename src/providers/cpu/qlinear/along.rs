@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use crate::ops::OpError;
 use crate::ops::normalize_axis;
-use crate::ops::qlinear_elementwise::{QLinearConcat, QLinearSoftmax};
+use crate::ops::qlinear::elementwise::{QLinearConcat, QLinearSoftmax};
 use crate::tensor::{ElementType, TensorView, TensorViewMut};
 
 use super::super::lookup::lookup;

@@ -1,7 +1,7 @@
 //! QAttention: the exact product of input and weight, then attention in f32, one head at a time.
 
 use crate::ops::OpError;
-use crate::ops::qlinear_transformer::QAttention;
+use crate::ops::qlinear::transformer::QAttention;
 use crate::tensor::{ElementType, TensorView, TensorViewMut};
 
 use super::super::gemm::{Matrix, Offsets, multiply_block};

@@ -4,7 +4,7 @@
 use std::marker::PhantomData;
 
 use crate::ops::OpError;
-use crate::ops::qlinear_elementwise::{QLinearBinary, QLinearUnary};
+use crate::ops::qlinear::elementwise::{QLinearBinary, QLinearUnary};
 use crate::tensor::{Bool, TensorView, TensorViewMut};
 use crate::threads::Pool;
 

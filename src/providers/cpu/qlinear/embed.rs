@@ -1,7 +1,7 @@
 //! QEmbedLayerNormalization.
 
 use crate::ops::OpError;
-use crate::ops::qlinear_transformer::QEmbedLayerNorm;
+use crate::ops::qlinear::transformer::QEmbedLayerNorm;
 use crate::tensor::{TensorView, TensorViewMut};
 
 use super::super::parallel::{GRAIN, split_mut};

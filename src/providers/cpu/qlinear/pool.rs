@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use crate::ops::OpError;
 use crate::ops::pool::Reduction;
-use crate::ops::qlinear_pool::{MeanAxes, QLinearMean, QLinearPool};
+use crate::ops::qlinear::pool::{MeanAxes, QLinearMean, QLinearPool};
 use crate::tensor::{TensorView, TensorViewMut};
 
 use super::super::broadcast::Broadcast;

@@ -2,7 +2,7 @@
 
 use crate::ops::OpError;
 use crate::ops::attention::Scores;
-use crate::ops::group_query::GroupQueryAttention;
+use crate::ops::attention::group_query::GroupQueryAttention;
 use crate::providers::{Argument, NodeContext};
 use crate::tensor::ElementType;
 

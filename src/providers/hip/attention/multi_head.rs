@@ -2,7 +2,7 @@
 
 use crate::ops::OpError;
 use crate::ops::attention::Scores;
-use crate::ops::multi_head::MultiHeadAttention;
+use crate::ops::attention::multi_head::MultiHeadAttention;
 use crate::providers::{Argument, NodeContext};
 use crate::tensor::ElementType;
 

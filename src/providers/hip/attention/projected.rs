@@ -1,7 +1,7 @@
 //! Attention of com.microsoft: the projection of its input, then attention on it.
 
 use crate::ops::OpError;
-use crate::ops::multi_head::ProjectedAttention;
+use crate::ops::attention::multi_head::ProjectedAttention;
 use crate::providers::{Argument, NodeContext};
 use crate::tensor::ElementType;
 

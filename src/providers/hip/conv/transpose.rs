@@ -4,7 +4,7 @@
 use std::mem::offset_of;
 
 use crate::ops::OpError;
-use crate::ops::conv_transpose::ConvTranspose;
+use crate::ops::conv::transpose::ConvTranspose;
 use crate::providers::{Argument, NodeContext};
 use crate::tensor::ElementType;
 

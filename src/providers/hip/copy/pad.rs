@@ -1,8 +1,8 @@
 //! Pad and CenterCropPad.
 
 use crate::ops::OpError;
+use crate::ops::crop::CenterCropPad;
 use crate::ops::pad::{AXES_INPUT, Pad, PadMode, amounts};
-use crate::ops::sequence::CenterCropPad;
 use crate::providers::ints::{required_ints, shape_input};
 use crate::providers::{Argument, NodeContext};
 

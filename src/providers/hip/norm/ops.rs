@@ -1,7 +1,8 @@
 //! The operators that normalise rows: layer, RMS, group and instance normalisation.
 
 use crate::ops::fused::SkipNorm;
-use crate::ops::norm::{GroupNorm, LayerNorm};
+use crate::ops::layer_norm::LayerNorm;
+use crate::ops::norm::GroupNorm;
 use crate::ops::{OpError, normalize_axis};
 use crate::providers::{Argument, NodeContext};
 use crate::tensor::ElementType;

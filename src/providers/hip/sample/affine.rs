@@ -5,7 +5,7 @@ use std::mem::{offset_of, size_of};
 use bytemuck::{Pod, Zeroable};
 
 use crate::ops::OpError;
-use crate::ops::image::AffineGrid;
+use crate::ops::grid::AffineGrid;
 use crate::providers::{Argument, NodeContext};
 use crate::tensor::ElementType;
 

@@ -5,7 +5,7 @@ use std::mem::{offset_of, size_of};
 use bytemuck::{Pod, Zeroable};
 
 use crate::ops::OpError;
-use crate::ops::image::Col2Im;
+use crate::ops::col2im::Col2Im;
 use crate::providers::ints::shape_input;
 use crate::providers::{Argument, NodeContext};
 use crate::tensor::ElementType;

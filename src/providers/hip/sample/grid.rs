@@ -5,7 +5,7 @@ use std::mem::{offset_of, size_of};
 use bytemuck::{Pod, Zeroable};
 
 use crate::ops::OpError;
-use crate::ops::image::{GridSample, SampleMode, SamplePadding};
+use crate::ops::grid::{GridSample, SampleMode, SamplePadding};
 use crate::providers::{Argument, NodeContext};
 use crate::tensor::ElementType;
 

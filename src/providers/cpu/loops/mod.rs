@@ -1,0 +1,23 @@
+//! What operators are made of: loops over elements, rows and strides, conversions, and how work is shared among threads.
+//! Nothing here knows an operator.
+
+pub(super) mod broadcast;
+pub(super) mod convert;
+pub(super) mod half_types;
+pub(super) mod item;
+pub(super) mod lanes;
+pub(super) mod map;
+pub(super) mod mapped;
+pub(super) mod mover;
+pub(super) mod number;
+pub(super) mod order;
+pub(super) mod packed_weights;
+pub(super) mod parallel;
+pub(super) mod quantization;
+pub(super) mod sample;
+pub(super) mod scratch;
+pub(super) mod simd;
+pub(super) mod statistics;
+pub(super) mod strided;
+pub(super) mod vector;
+pub(super) mod zip;

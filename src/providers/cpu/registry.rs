@@ -1,0 +1,36 @@
+//! Which family runs an operator.
+
+use crate::ops::OpError;
+use crate::tensor::ElementType;
+
+use super::kernel::{CpuKernel, Entry, NodeContext};
+use super::{conv, gemm, operators, qlinear};
+
+/// Makes the kernel of a node. `OpError::Unsupported` says that the CPU provider lacks it.
+pub(crate) fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
+    match entries().find(|e| e.name == node.name && e.domain == node.domain) {
+        Some(entry) => (entry.build)(node),
+        None => Err(OpError::Unsupported(format!("the CPU provider has no kernel for {}", node.name))),
+    }
+}
+
+/// Whether convolutions of this type take and give woven images, see `ops::woven`: where the processor has products of
+/// words.
+pub(crate) fn weaves(ty: ElementType) -> bool {
+    match ty {
+        ElementType::U8 | ElementType::I8 => <gemm::ByteWord as gemm::Word>::available(),
+        ElementType::BF16 => <gemm::HalfWord as gemm::Word>::available(),
+        _ => false,
+    }
+}
+
+/// Domain and name of each operator that has a kernel.
+#[cfg(test)]
+pub(crate) fn names() -> impl Iterator<Item = (&'static str, &'static str)> {
+    entries().map(|entry| (entry.domain, entry.name))
+}
+
+fn entries() -> impl Iterator<Item = &'static Entry> {
+    let rooms = [conv::KERNELS, qlinear::KERNELS];
+    operators::FAMILIES.iter().copied().chain(rooms).flatten()
+}
