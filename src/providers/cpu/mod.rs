@@ -184,8 +184,8 @@ const FAMILIES: &[&[Entry]] = &[
 /// words.
 pub(crate) fn weaves(ty: ElementType) -> bool {
     match ty {
-        ElementType::U8 | ElementType::I8 => <gemm::ByteWord as gemm::Word>::available(),
-        ElementType::BF16 => <gemm::HalfWord as gemm::Word>::available(),
+        ElementType::U8 | ElementType::I8 => <gemm::Int8x4 as gemm::DotGroup>::available(),
+        ElementType::BF16 => <gemm::Bf16Pair as gemm::DotGroup>::available(),
         _ => false,
     }
 }

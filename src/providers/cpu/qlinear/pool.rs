@@ -2,23 +2,22 @@
 
 use std::marker::PhantomData;
 
+use super::parameter::{Byte, Linear};
 use crate::ops::OpError;
 use crate::ops::pool::Reduction;
 use crate::ops::qlinear_pool::{MeanAxes, QLinearMean, QLinearPool};
+use crate::providers::cpu::broadcast::Broadcast;
+use crate::providers::cpu::conv::PatchTable;
+use crate::providers::cpu::lanes::RUN;
+use crate::providers::cpu::number::dispatch;
+use crate::providers::cpu::parallel::{Parts, split_mut};
+use crate::providers::cpu::pool::window_counts;
+use crate::providers::cpu::scratch::with_scratch;
+use crate::providers::cpu::simd::{Loop, widest};
+use crate::providers::cpu::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared};
 use crate::tensor::{TensorView, TensorViewMut};
 
-use super::super::broadcast::Broadcast;
-use super::super::conv::PatchTable;
-use super::super::lanes::RUN;
-use super::super::number::dispatch;
-use super::super::parallel::{Parts, split_mut};
-use super::super::pool::window_counts;
-use super::super::scratch::with_scratch;
-use super::super::simd::{Loop, widest};
-use super::super::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared};
-use super::parameter::{Byte, Linear};
-
-pub(super) fn build_pool(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
+pub(crate) fn build_pool(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
     let op = node.op::<QLinearPool>().clone();
     let kernel: Box<dyn Kernel> = dispatch!(node.input(0), Q in [u8, i8] =>
         Box::new(PoolKernel::<Q> { op, _type: PhantomData }), else return Err(node.no_kernel()));
@@ -170,7 +169,7 @@ impl<Q: Byte, const EACH: usize> Loop for Totals<'_, Q, EACH> {
     }
 }
 
-pub(super) fn build_mean(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
+pub(crate) fn build_mean(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
     let op = node.op::<QLinearMean>().clone();
     let kernel: Box<dyn Kernel> = dispatch!(node.input(0), Q in [u8, i8] =>
         Box::new(MeanKernel::<Q> { op, _type: PhantomData }), else return Err(node.no_kernel()));

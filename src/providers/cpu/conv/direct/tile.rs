@@ -8,19 +8,19 @@ use std::ops::Range;
 use rten_simd::ops::{BitOps, NumOps};
 use rten_simd::{Isa, SimdOp};
 
-use super::super::super::isa::Dispatch;
-use super::finish::{Finish, LONGEST, Masks, Segments};
-use super::vector::multiply;
+use super::gemv::multiply;
+use super::panels::rows_of;
+use crate::providers::cpu::conv::common::blocks::VECTORS;
+use crate::providers::cpu::conv::common::epilogue::Finish;
+use crate::providers::cpu::conv::common::lines::{Lines, Segments};
+use crate::providers::cpu::conv::common::masks::{LONGEST, Masks};
 
-/// Vectors of a tile's columns.
-pub(super) const VECTORS: usize = 3;
 /// Room for a tile, and for a vector that begins at its last element.
 const ROOM: usize = 8 * VECTORS * LONGEST + LONGEST;
-
 /// Elements of the right operand that all panels meet before others.
 const CACHED: usize = 4 * 1024;
 /// Columns after the last whole vector that are cheaper as vectors of rows, at most.
-pub(super) const ALONE: usize = 2;
+pub(crate) const ALONE: usize = 2;
 /// How far ahead weights are fetched, in elements: what finds them by itself stops where a page ends.
 const AHEAD: usize = 1024;
 
@@ -28,47 +28,21 @@ const AHEAD: usize = 1024;
 #[repr(align(64))]
 struct Sums([f32; ROOM]);
 
-/// The rows of a panel that this machine's registers hold the sums of: 8 with 32 registers, 4 with 16.
-pub(super) fn panel_rows() -> usize {
-    struct Rows;
-    impl SimdOp for Rows {
-        type Output = usize;
-        #[inline(always)]
-        fn eval<I: Isa>(self, isa: I) -> usize {
-            rows_of(isa)
-        }
-    }
-    Rows.widest()
-}
-
-#[inline(always)]
-pub(super) fn rows_of<I: Isa>(isa: I) -> usize {
-    // Vectors of 8 are those of AVX2, which has 16 registers.
-    if isa.f32().len() == 8 { 4 } else { 8 }
-}
-
-/// Output positions as a run with gaps: of every `pitch` positions, the first `line` are the output's.
-#[derive(Clone, Copy)]
-pub(super) struct Lines {
-    pub(super) line: usize,
-    pub(super) pitch: usize,
-}
-
 /// A part of a convolution for one thread.
-pub(super) struct Block<'a> {
+pub(crate) struct Block<'a> {
     /// Whole panels, each `taps.len()` times the rows of a panel.
-    pub(super) panels: &'a [f32],
+    pub(crate) panels: &'a [f32],
     /// Where each row of the right operand begins in `planes`.
-    pub(super) taps: &'a [usize],
-    pub(super) planes: &'a [f32],
+    pub(crate) taps: &'a [usize],
+    pub(crate) planes: &'a [f32],
     /// Positions, gaps included.
-    pub(super) columns: Range<usize>,
-    pub(super) lines: Lines,
+    pub(crate) columns: Range<usize>,
+    pub(crate) lines: Lines,
     /// Output channels; the last panel may have fewer than others.
-    pub(super) rows: Range<usize>,
-    pub(super) finish: Finish<'a>,
+    pub(crate) rows: Range<usize>,
+    pub(crate) finish: Finish<'a>,
     /// For each of `ALONE` columns, its elements repeated for the rows of a panel.
-    pub(super) room: &'a mut [f32],
+    pub(crate) room: &'a mut [f32],
 }
 
 impl SimdOp for Block<'_> {

@@ -1,0 +1,165 @@
+//! Convolution of images by products of panels with planes, shared out by lines or by blocks.
+
+use std::sync::Arc;
+
+use super::panels::Panels;
+use super::products::Products;
+use crate::ops::window::Geometry;
+use crate::providers::cpu::KernelContext;
+use crate::providers::cpu::conv::common::blocks::{Blocks, CACHED, GRAIN};
+use crate::providers::cpu::conv::common::epilogue::Finish;
+use crate::providers::cpu::conv::common::partition::{self, Part};
+use crate::providers::cpu::conv::common::planes::{CopyPlanes, Planes};
+use crate::providers::cpu::isa::Dispatch;
+use crate::providers::cpu::parallel::threads_of_image;
+use crate::providers::cpu::scratch::with_scratch;
+use crate::providers::cpu::simd::vector_len;
+
+/// What depends on shapes.
+pub(crate) enum Tiles {
+    /// All threads copy the image if need be, and have blocks of output channels and positions.
+    Blocks(Layout),
+    /// Threads have lines of the output, and copy what these read.
+    Lines(Vec<Layout>),
+}
+
+/// What products read for some lines of an output.
+pub(crate) struct Layout {
+    planes: Planes,
+    /// Where the rows of the right operand begin, in the planes of a group's channels, or in its images, if planes are not
+    /// copied: a part in the middle may have no padding where the whole has.
+    taps: Arc<[usize]>,
+    blocks: Blocks,
+    /// As of `partition::Part`.
+    skipped: usize,
+    before: usize,
+}
+
+impl Tiles {
+    /// For so many images and a weight with so many input channels in a group. `None` where the layout would waste memory
+    /// or work, for more than two axes, and without elements.
+    pub(crate) fn new(
+        g: &Geometry,
+        panels: &Panels,
+        images: usize,
+        channels: usize,
+        threads: usize,
+        residual: bool,
+    ) -> Option<Self> {
+        let planes = Planes::new(g)?;
+        let threads = threads_of_image(images, threads);
+        let [groups, m, k] = panels.shape();
+        let small =
+            |planes: &Planes| !planes.copied() || groups * channels * planes.size() <= partition::KEPT;
+        let layout = |planes: Planes, threads, taps| Layout {
+            blocks: Blocks::new(panels.rows(), panels.shape(), planes.positions, threads, residual),
+            planes,
+            taps,
+            skipped: 0,
+            before: 0,
+        };
+        let parts = || {
+            // Each reads all of the weight.
+            let each = if m * k <= CACHED { 4 } else { 1 };
+            let mut layouts: Vec<Layout> = Vec::new();
+            for Part { geometry, skipped, before } in
+                partition::parts(g, panels.shape(), (threads, each), vector_len())?
+            {
+                let planes = Planes::new(&geometry)?;
+                // Most parts are alike.
+                let like = layouts.iter().find(|layout| {
+                    let other = &layout.planes;
+                    planes.copied()
+                        && other.copied()
+                        && (&other.taps, other.size()) == (&planes.taps, planes.size())
+                });
+                let taps = match like {
+                    Some(layout) => layout.taps.clone(),
+                    None if planes.copied() => taps(&planes, channels, planes.size(), 0),
+                    None => taps(&planes, channels, g.input.iter().product(), skipped),
+                };
+                layouts.push(Layout { skipped, before, ..layout(planes, 1, taps) });
+            }
+            layouts.iter().all(|layout| small(&layout.planes)).then_some(layouts)
+        };
+        let lines = if planes.copied() { parts() } else { None };
+        Some(lines.map(Tiles::Lines).unwrap_or_else(|| {
+            let alone = threads == 1 && small(&planes);
+            let taps = taps(&planes, channels, planes.size(), 0);
+            let whole = layout(planes, threads, taps);
+            if alone { Tiles::Lines(vec![whole]) } else { Tiles::Blocks(whole) }
+        }))
+    }
+
+    /// Elements of scratch for images of so many channels.
+    pub(crate) fn room(&self, channels: usize) -> usize {
+        match self {
+            Tiles::Blocks(layout) if layout.planes.copied() => channels * layout.planes.size(),
+            _ => 0,
+        }
+    }
+
+    /// Convolves images of so many elements that follow one another.
+    pub(crate) fn convolve(
+        &self,
+        cx: &KernelContext<'_>,
+        panels: &Panels,
+        (x, size): (&[f32], usize),
+        finish: Finish<'_>,
+    ) {
+        let [groups, m, k] = panels.shape();
+        let finish =
+            |image: usize| Finish { start: finish.start + image * groups * m * finish.columns, ..finish };
+        match self {
+            Tiles::Blocks(layout) => {
+                let (planes, room) = (&layout.planes, cx.scratch::<f32>());
+                for (i, image) in x.chunks_exact(size).enumerate().take_while(|_| !cx.cancelled()) {
+                    let source = if planes.copied() {
+                        let room = &mut room[..size / planes.image() * planes.size()];
+                        planes.copy_image(cx.pool, image, planes.image(), room);
+                        &*room
+                    } else {
+                        image
+                    };
+                    layout.products(panels, source, finish(i)).compute(cx.pool);
+                }
+            }
+            Tiles::Lines(parts) => {
+                let channels = groups * k / parts[0].planes.taps.len();
+                let work = groups * m * k * parts[0].planes.positions;
+                cx.pool.split(x.len() / size * parts.len(), GRAIN.div_ceil(work), |range| {
+                    for i in range.take_while(|_| !cx.cancelled()) {
+                        let (i, layout) = (i / parts.len(), &parts[i % parts.len()]);
+                        let (planes, image) = (&layout.planes, &x[i * size..][..size]);
+                        let copied = if planes.copied() { channels * planes.size() } else { 0 };
+                        let lengths = [copied, Products::room(panels)];
+                        with_scratch(lengths, |[source, room]: [&mut [f32]; 2]| {
+                            let (channel, from) = (size / channels, &image[layout.skipped..]);
+                            let source = if planes.copied() {
+                                CopyPlanes { planes, image: from, channel, first: 0, out: source }.widest();
+                                &*source
+                            } else {
+                                image
+                            };
+                            layout.products(panels, source, finish(i)).compute_alone(room);
+                        });
+                    }
+                });
+            }
+        }
+    }
+}
+
+impl Layout {
+    fn products<'a>(&'a self, panels: &'a Panels, source: &'a [f32], finish: Finish<'a>) -> Products<'a> {
+        let Planes { positions, lines, .. } = self.planes;
+        let finish = Finish { start: finish.start + self.before, ..finish };
+        Products { panels, taps: &self.taps, planes: source, positions, lines, blocks: self.blocks, finish }
+    }
+}
+
+/// Where the rows of the right operand begin, for a group of channels so far from one another.
+pub(crate) fn taps(planes: &Planes, channels: usize, step: usize, first: usize) -> Arc<[usize]> {
+    let of_channel = |c: usize| planes.taps.iter().map(move |tap| first + c * step + tap);
+    (0..channels).flat_map(of_channel).collect()
+}
