@@ -23,15 +23,15 @@ use crate::providers::cpu::{CpuKernel, Entry, NodeContext};
 use crate::tensor::{ElementType, bf16, f16};
 pub(crate) use depthwise::{Channels, DepthwisePlane};
 pub(crate) use dot::{
-    DotPanels, DotPlan, DotStore, Given, Image, Images, Pixels, Place, Requantized, Summed, WholeSums, Woven,
-    words_needed,
+    ChannelBlocked, DotPanels, DotPlan, DotStore, Image, ImageLayout, Images, Pixels, Place, Requantized,
+    Summed, WholeSums, dot_plan_needed,
 };
 pub(crate) use im2col::{PatchTable, Patches};
 
 pub(crate) const KERNELS: &[Entry] = &[
     Entry::new("Conv", build),
     Entry::new("FusedConv", build).domain("com.microsoft"),
-    Entry::new("FusedConv", build_woven).domain("rukh"),
+    Entry::new("FusedConv", build_channel_blocked).domain("rukh"),
     Entry::new("ConvPair", build_pair).domain("rukh"),
     Entry::new("ConvTranspose", transpose::build),
     Entry::new("DeformConv", deform::build),
@@ -49,7 +49,7 @@ fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
     }
     if let (Some(ElementType::BF16), Some(w)) = (node.input(0), node.constant(1))
         && (3..=4).contains(&w.shape().len())
-        && let Some(kernel) = dot::HalfConv::new(op, w, node.pool)?
+        && let Some(kernel) = dot::Bf16Conv::new(op, w, node.pool)?
     {
         return Ok(CpuKernel::Tensor(Box::new(kernel)));
     }
@@ -67,14 +67,14 @@ fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
     }, else Err(node.no_kernel()))
 }
 
-/// Of constant weights, in bfloat16, on processors that have products of its words.
-fn build_woven(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
+/// Of constant weights, in bfloat16, on processors that have products of its dot groups.
+fn build_channel_blocked(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
     let weight = node.constant(1).filter(|w| (3..=4).contains(&w.shape().len()));
     let kernel = match (node.input(0), weight) {
-        (Some(ElementType::BF16), Some(w)) => dot::HalfConv::new(node.op::<Conv>(), w, node.pool)?,
+        (Some(ElementType::BF16), Some(w)) => dot::Bf16Conv::new(node.op::<Conv>(), w, node.pool)?,
         _ => None,
     };
-    match kernel.filter(dot::HalfConv::weaves) {
+    match kernel.filter(dot::Bf16Conv::blocks_channels) {
         Some(kernel) => Ok(CpuKernel::Tensor(Box::new(kernel))),
         None => Err(node.no_kernel()),
     }

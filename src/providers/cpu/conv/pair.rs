@@ -4,11 +4,11 @@
 use std::ops::Range;
 
 use super::common::blocks::GRAIN;
-use super::common::epilogue::Finish;
+use super::common::epilogue::F32Epilogue;
 use super::common::lines::Lines;
 use super::common::partition::Part;
-use super::depthwise::nchw16c::{ChannelImages, ChannelLanes, lane_kernels};
-use super::depthwise::plane::{Depthwise, Layout};
+use super::depthwise::nchw16c::{Nchw16c, Nchw16cImages, nchw16c_kernels};
+use super::depthwise::plane::{Depthwise, PlaneLayout};
 use super::direct::panels::{Panels, panel_rows};
 use super::direct::products::Products;
 use super::direct::tile::Block;
@@ -38,7 +38,7 @@ pub(crate) struct PairConv {
 /// The first weight, packed, and the second, for sixteen channels at a time.
 struct PairWeights {
     panels: Panels,
-    lanes: Vec<f32>,
+    nchw16c: Vec<f32>,
 }
 
 /// What depends on shapes.
@@ -64,8 +64,8 @@ struct Band {
 
 /// How a channel is read.
 enum Way {
-    Lanes(ChannelLanes),
-    Lines(Layout),
+    Nchw16c(Nchw16c),
+    Lines(PlaneLayout),
 }
 
 impl PairWeights {
@@ -74,7 +74,7 @@ impl PairWeights {
         let taps = w2.shape()[2..].iter().product();
         PairWeights {
             panels: Panels::new(w1.slice::<f32>(), panel_rows(), 1, m, k, pool),
-            lanes: lane_kernels(w2.slice::<f32>(), taps),
+            nchw16c: nchw16c_kernels(w2.slice::<f32>(), taps),
         }
     }
 }
@@ -94,8 +94,8 @@ impl PairConv {
     fn state(&self, g: &Geometry, images: usize, channels: usize) -> Option<State> {
         let (area, columns) = (g.input.iter().product::<usize>(), g.output.iter().product());
         let taps = (0..channels).map(|c| c * area).collect();
-        let bands = match ChannelLanes::new::<f32>(g) {
-            Some(lanes) => vec![Band { way: Way::Lanes(lanes), positions: 0..area, before: 0 }],
+        let bands = match Nchw16c::new::<f32>(g) {
+            Some(nchw16c) => vec![Band { way: Way::Nchw16c(nchw16c), positions: 0..area, before: 0 }],
             None => self.bands(g, images)?,
         };
         let longest = bands.iter().map(|band| band.positions.len()).max().unwrap_or(0);
@@ -121,7 +121,7 @@ impl PairConv {
             let Part { geometry, skipped, before } =
                 Part::new(g, lines * i / count..lines * (i + 1) / count)?;
             let positions = skipped..skipped + geometry.input.iter().product::<usize>();
-            Some(Band { way: Way::Lines(Layout::new(&geometry)?), positions, before })
+            Some(Band { way: Way::Lines(PlaneLayout::new(&geometry)?), positions, before })
         };
         (0..count).map(band).collect()
     }
@@ -193,15 +193,15 @@ impl Pair<'_> {
     fn convolve(&self, cx: &KernelContext<'_>, images: usize) {
         let &State { ref taps, ref bands, longest, rows, .. } = self.state;
         let blocks = self.op.second.group.div_ceil(rows);
-        let (mut zeros, mut lanes) = (0, [0, 0]);
+        let (mut zeros, mut nchw16c) = (0, [0, 0]);
         for band in bands {
             match &band.way {
-                Way::Lines(layout) => zeros = zeros.max(layout.room()),
-                Way::Lanes(way) => lanes = way.rooms(),
+                Way::Lines(layout) => zeros = zeros.max(layout.scratch_len()),
+                Way::Nchw16c(way) => nchw16c = way.scratch_lens(),
             }
         }
-        let column = Products::room(&self.weights.panels);
-        let lengths = [rows * longest, column, zeros, lanes[0], lanes[1]];
+        let column = Products::scratch_len(&self.weights.panels);
+        let lengths = [rows * longest, column, zeros, nchw16c[0], nchw16c[1]];
         let work = rows * longest * (taps.len() + 4 * self.taps());
         cx.pool.split(images * bands.len() * blocks, GRAIN.div_ceil(work.max(1)), |range| {
             with_scratch(lengths, |[between, column, zeros, image, sums]: [&mut [f32]; 5]| {
@@ -225,7 +225,7 @@ impl Pair<'_> {
         between: &mut [f32],
         column: &mut [f32],
         zeros: &mut [f32],
-        lanes_room: [&mut [f32]; 2],
+        nchw16c_scratch: [&mut [f32]; 2],
     ) {
         let &State { area, columns, ref taps, rows, .. } = self.state;
         let (Band { way, positions, before }, m) = (band, self.op.second.group);
@@ -240,7 +240,7 @@ impl Pair<'_> {
             columns: 0..count,
             lines: Lines { line: count, pitch: count },
             rows: 0..rows.len(),
-            finish: Finish {
+            epilogue: F32Epilogue {
                 bias: bias[0],
                 residual: None,
                 activation: self.op.first,
@@ -248,7 +248,7 @@ impl Pair<'_> {
                 start: 0,
                 columns: count,
             },
-            room: column,
+            scratch: column,
         };
         first.widest();
         let (between, activation) = (&*between, self.op.second.activation);
@@ -263,24 +263,24 @@ impl Pair<'_> {
                     channels: rows.len(),
                     multiplier: 1,
                     outputs: 0..rows.len(),
-                    room: &mut zeros[..layout.room()],
-                    finish: Finish { bias: bias[1], residual: None, activation, out, start, columns },
+                    scratch: &mut zeros[..layout.scratch_len()],
+                    epilogue: F32Epilogue { bias: bias[1], residual: None, activation, out, start, columns },
                 };
                 second.widest();
             }
-            Way::Lanes(lanes) => {
+            Way::Nchw16c(nchw16c) => {
                 // SAFETY: each channel is computed once.
                 let out = unsafe { self.out.get(start..start + rows.len() * columns) };
-                let channels = ChannelImages {
+                let channels = Nchw16cImages {
                     x: between,
                     images: 1,
                     channels: rows.len(),
-                    kernels: &self.weights.lanes[rows.start * self.taps()..],
+                    kernels: &self.weights.nchw16c[rows.start * self.taps()..],
                     bias: bias[1],
                     activation,
                     out: &Parts::new(out),
                 };
-                lanes.blocks(&channels, 0..rows.len().div_ceil(VECTOR), lanes_room);
+                nchw16c.blocks(&channels, 0..rows.len().div_ceil(VECTOR), nchw16c_scratch);
             }
         }
     }

@@ -140,7 +140,7 @@ fn bfloat16_is_rounded_once() {
     }
 }
 
-/// Infinity stays that where channels do not fill the words that they are multiplied in.
+/// Infinity stays that where channels do not fill the dot groups that they are multiplied in.
 #[test]
 fn infinity_beside_missing_channels() {
     let x = [1.0, 2.0, f32::INFINITY].map(bf16::from_f32);

@@ -1,8 +1,8 @@
-//! Woven channels in bfloat16 change where numbers lie, not which they are.
+//! Channel-blocked images in bfloat16 change where numbers lie, not which they are.
 
 use crate::graph::Attribute;
 use crate::ops::OpError;
-use crate::providers::cpu::testing::{elements, run_constant, t, weave};
+use crate::providers::cpu::testing::{block_channels, elements, run_constant, t};
 use crate::tensor::{ElementType, Value, bf16};
 
 /// A shape and elements.
@@ -38,9 +38,9 @@ const CASES: &[Case] = &[
 ];
 
 fn convolve(case: &Case, residual: bool, [input, output]: [bool; 2]) -> Result<Elements, OpError> {
-    let given = |shape: &[usize], step: usize, woven: bool| {
+    let given = |shape: &[usize], step: usize, channel_blocked: bool| {
         let elements = some(shape, step);
-        let (shape, elements) = if woven { weave(elements, 2) } else { elements };
+        let (shape, elements) = if channel_blocked { block_channels(elements, 2) } else { elements };
         t(&shape, &elements)
     };
     let mut inputs = vec![given(case.x, 37, input), given(case.w, 53, false), given(&case.w[..1], 29, false)];
@@ -59,8 +59,8 @@ fn convolve(case: &Case, residual: bool, [input, output]: [bool; 2]) -> Result<E
             run_constant("com.microsoft", "FusedConv", 1, &attributes, &inputs, &[1], 1)?.remove(0);
         return Ok(elements(&y));
     }
-    attributes.push(("woven_input", Attribute::Int(input.into())));
-    attributes.push(("woven_output", Attribute::Int(output.into())));
+    attributes.push(("channel_blocked_input", Attribute::Int(input.into())));
+    attributes.push(("channel_blocked_output", Attribute::Int(output.into())));
     let y: Value = run_constant("rukh", "FusedConv", 1, &attributes, &inputs, &[1], 1)?.remove(0);
     Ok(elements(&y))
 }
@@ -69,21 +69,22 @@ fn convolve(case: &Case, residual: bool, [input, output]: [bool; 2]) -> Result<E
 fn convolutions() {
     for case in CASES {
         for residual in [false, true] {
-            for woven in [[true, false], [false, true], [true, true]] {
-                let got = convolve(case, residual, woven);
-                if !crate::providers::cpu::weaves(ElementType::BF16) {
+            for channel_blocked in [[true, false], [false, true], [true, true]] {
+                let got = convolve(case, residual, channel_blocked);
+                if !crate::providers::cpu::blocks_channels(ElementType::BF16) {
                     assert!(matches!(got, Err(OpError::Unsupported(_))));
                     continue;
                 }
                 let plain = convolve(case, residual, [false; 2]).unwrap();
-                let (want, got) = (if woven[1] { weave(plain, 2) } else { plain }, got.unwrap());
+                let (want, got) =
+                    (if channel_blocked[1] { block_channels(plain, 2) } else { plain }, got.unwrap());
                 assert_eq!(got.0, want.0);
                 for (got, want) in got.1.iter().zip(&want.1) {
-                    // Without words, sums are rounded in another order.
+                    // Without dot groups, sums are rounded in another order.
                     let (got, want) = (got.to_f32(), want.to_f32());
                     assert!(
                         (got - want).abs() <= 0.01 * want.abs().max(1.0),
-                        "{:?} {woven:?} {residual}",
+                        "{:?} {channel_blocked:?} {residual}",
                         case.x
                     );
                 }

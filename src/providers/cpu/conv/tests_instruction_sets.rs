@@ -4,19 +4,19 @@ use rten_simd::ops::BitOps;
 use rten_simd::{Isa, SimdOp};
 
 use super::common::blocks::VECTORS;
-use super::common::epilogue::Finish;
+use super::common::epilogue::F32Epilogue;
 use super::common::lines::Lines;
 use super::common::masks::LONGEST;
 use super::common::planes::{CopyPlanes, Planes};
-use super::depthwise::plane::{Depthwise, Layout};
+use super::depthwise::plane::{Depthwise, PlaneLayout};
 use super::direct::gemv::{self, Vector};
 use super::direct::panels::{Panels, rows_of};
 use super::direct::plan;
 use super::direct::tile::Block;
 use super::tests::{CASES, Case};
-use super::winograd::conv3x3::rooms;
-use super::winograd::input_transform::Inputs;
-use super::winograd::output_transform::Outputs;
+use super::winograd::conv3x3::scratch_lens;
+use super::winograd::input_transform::InputTransform;
+use super::winograd::output_transform::OutputTransform;
 use super::winograd::tiling::{TileSize, Tiling};
 use super::winograd::weight_transform;
 use crate::ops::activation::Activation;
@@ -68,10 +68,11 @@ fn convolve<I: Isa>(isa: I, case: &Case) -> Option<Vec<f32>> {
     let mut y = vec![99.0; images * rows * columns];
     let out = Parts::new(&mut y);
     let activation = Activation::Identity;
-    let finish = Finish { bias: Some(&bias), residual: None, activation, out: &out, start: 0, columns };
+    let epilogue =
+        F32Epilogue { bias: Some(&bias), residual: None, activation, out: &out, start: 0, columns };
     let len = isa.f32().len();
     if groups > 1 && case.w[1] == 1 {
-        let layout = Layout::new(&window(case).geometry(&case.x[2..], &case.w[2..]).unwrap())?;
+        let layout = PlaneLayout::new(&window(case).geometry(&case.x[2..], &case.w[2..]).unwrap())?;
         let work = Depthwise {
             layout: &layout,
             images: &x,
@@ -79,8 +80,8 @@ fn convolve<I: Isa>(isa: I, case: &Case) -> Option<Vec<f32>> {
             channels,
             multiplier: rows / channels,
             outputs: 0..images * rows,
-            room: &mut vec![99.0; layout.room()],
-            finish,
+            scratch: &mut vec![99.0; layout.scratch_len()],
+            epilogue,
         };
         work.eval(isa);
         return Some(y);
@@ -89,12 +90,12 @@ fn convolve<I: Isa>(isa: I, case: &Case) -> Option<Vec<f32>> {
     let panels = Panels::new(&w, rows_of(isa), groups, m, taps.len(), &Pool::new(2));
     for image in 0..images {
         let data = &x[image * channels * planes.image()..][..channels * planes.image()];
-        let mut room = vec![99.0; channels * planes.size()];
+        let mut scratch = vec![99.0; channels * planes.size()];
         if planes.copied() {
-            CopyPlanes { planes: &planes, image: data, channel: planes.image(), first: 0, out: &mut room }
+            CopyPlanes { planes: &planes, image: data, channel: planes.image(), first: 0, out: &mut scratch }
                 .eval(isa);
         }
-        let source = if planes.copied() { &room } else { data };
+        let source = if planes.copied() { &scratch } else { data };
         for g in 0..groups {
             for start in (0..planes.positions).step_by(2 * VECTORS * len) {
                 let block = Block {
@@ -104,8 +105,8 @@ fn convolve<I: Isa>(isa: I, case: &Case) -> Option<Vec<f32>> {
                     columns: start..(start + 2 * VECTORS * len).min(planes.positions),
                     lines: planes.lines,
                     rows: g * m..(g + 1) * m,
-                    finish: Finish { start: image * rows * columns, ..finish },
-                    room: &mut vec![0.0; 16 * taps.len()],
+                    epilogue: F32Epilogue { start: image * rows * columns, ..epilogue },
+                    scratch: &mut vec![0.0; 16 * taps.len()],
                 };
                 block.eval(isa);
             }
@@ -141,32 +142,33 @@ fn convolve3x3<I: Isa>(isa: I, size: TileSize, case: &Case) -> Option<Vec<f32>> 
     let mut y = vec![99.0; case.x[0] * m * columns];
     let out = Parts::new(&mut y);
     let activation = Activation::Identity;
-    let plain = Finish { bias: None, residual: None, activation, out: &out, start: 0, columns };
-    let [of_inputs, of_outputs] = rooms(tiling);
+    let plain = F32Epilogue { bias: None, residual: None, activation, out: &out, start: 0, columns };
+    let [of_inputs, of_outputs] = scratch_lens(tiling);
     for (i, image) in x.chunks_exact(channels * channel).enumerate() {
         let count = tiling.count();
-        let mut numbers = vec![99.0; size.numbers() * channels * count];
-        let (parts, step, room) =
-            (Parts::new(&mut numbers), channels * count, &mut vec![f32::NAN; of_inputs]);
-        Inputs { tiling, image, channel, channels: 0..channels, numbers: &parts, step, room }.eval(isa);
-        let mut sums = vec![99.0; size.numbers() * m * count + LONGEST];
+        let mut transformed = vec![99.0; size.elements() * channels * count];
+        let (parts, step, scratch) =
+            (Parts::new(&mut transformed), channels * count, &mut vec![f32::NAN; of_inputs]);
+        InputTransform { tiling, image, channel, channels: 0..channels, transformed: &parts, step, scratch }
+            .eval(isa);
+        let mut sums = vec![99.0; size.elements() * m * count + LONGEST];
         let parts = Parts::new(&mut sums);
-        for number in 0..size.numbers() {
+        for number in 0..size.elements() {
             let block = Block {
                 panels: panels.from(number, 0),
                 taps: &(0..channels).map(|c| c * count).collect::<Vec<_>>(),
-                planes: &numbers[number * channels * count..][..channels * count],
+                planes: &transformed[number * channels * count..][..channels * count],
                 columns: 0..count,
                 lines: Lines { line: count, pitch: count },
                 rows: 0..m,
-                finish: Finish { out: &parts, start: number * m * count, columns: count, ..plain },
-                room: &mut vec![0.0; 16 * channels],
+                epilogue: F32Epilogue { out: &parts, start: number * m * count, columns: count, ..plain },
+                scratch: &mut vec![0.0; 16 * channels],
             };
             block.eval(isa);
         }
-        let finish = Finish { bias: Some(&bias), start: i * m * columns, ..plain };
-        let (step, room) = (m * count, &mut vec![f32::NAN; of_outputs]);
-        Outputs { tiling, sums: &sums, step, first: 0, rows: 0..m, finish, room }.eval(isa);
+        let epilogue = F32Epilogue { bias: Some(&bias), start: i * m * columns, ..plain };
+        let (step, scratch) = (m * count, &mut vec![f32::NAN; of_outputs]);
+        OutputTransform { tiling, sums: &sums, step, first: 0, rows: 0..m, epilogue, scratch }.eval(isa);
     }
     Some(y)
 }
@@ -194,13 +196,13 @@ fn a_vector_with_every_instruction_set() {
     each_instruction_set!(isa => {
         let rows = rows_of(isa);
         let panels = Panels::new(&w, rows, 1, m, k, &Pool::new(2));
-        let mut room = vec![0.0; rows * k];
-        gemv::repeat(&x, rows, &mut room);
+        let mut scratch = vec![0.0; rows * k];
+        gemv::repeat(&x, rows, &mut scratch);
         let mut y = vec![99.0; m];
         let out = Parts::new(&mut y);
         let activation = Activation::Identity;
-        let finish = Finish { bias: None, residual: None, activation, out: &out, start: 0, columns: 1 };
-        Vector { panels: panels.from(0, 0), x: &room, rows: 0..m, finish }.eval(isa);
+        let epilogue = F32Epilogue { bias: None, residual: None, activation, out: &out, start: 0, columns: 1 };
+        Vector { panels: panels.from(0, 0), x: &scratch, rows: 0..m, epilogue }.eval(isa);
         assert_eq!(y, want);
     });
 }
@@ -247,9 +249,9 @@ fn activations_are_those_of_products() {
             let mut y = vec![99.0; x.len()];
             let out = Parts::new(&mut y);
             let residual = Some(residual.as_slice());
-            let finish = Finish { bias: None, residual, activation, out: &out, start: 0, columns: 37 };
-            let layout = Layout::new(&geometry).unwrap();
-            let room = &mut vec![0.0; layout.room()];
+            let epilogue = F32Epilogue { bias: None, residual, activation, out: &out, start: 0, columns: 37 };
+            let layout = PlaneLayout::new(&geometry).unwrap();
+            let scratch = &mut vec![0.0; layout.scratch_len()];
             let work = Depthwise {
                 layout: &layout,
                 images: &x,
@@ -257,8 +259,8 @@ fn activations_are_those_of_products() {
                 channels: 2,
                 multiplier: 1,
                 outputs: 0..2,
-                room,
-                finish,
+                scratch,
+                epilogue,
             };
             work.eval(isa);
             assert!(close(&y), "{activation:?}: {y:?}");
@@ -273,8 +275,8 @@ fn activations_are_those_of_products() {
                     columns: 0..37,
                     lines: Lines { line: 37, pitch: 37 },
                     rows: row..row + 1,
-                    finish: Finish { bias: None, residual, activation, out: &out, start: 0, columns: 37 },
-                    room: &mut [0.0; 16],
+                    epilogue: F32Epilogue { bias: None, residual, activation, out: &out, start: 0, columns: 37 },
+                    scratch: &mut [0.0; 16],
                 };
                 block.eval(isa);
             }

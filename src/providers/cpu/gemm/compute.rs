@@ -58,14 +58,14 @@ pub(crate) trait Compute: Element {
         false
     }
 
-    /// Elements of room for a `depth × columns` right operand that several products on one thread share.
-    fn shared_room(depth: usize, columns: usize) -> usize {
+    /// Elements of scratch for a `depth × columns` right operand that several products on one thread share.
+    fn shared_scratch(depth: usize, columns: usize) -> usize {
         depth * columns
     }
 
     /// Writes such an operand for `shared_product`.
-    fn share(b: Matrix<'_, Self>, depth: usize, columns: usize, room: &mut [Self]) {
-        plain::copy_into(b, depth, columns, &mut room[..depth * columns]);
+    fn pack_shared(b: Matrix<'_, Self>, depth: usize, columns: usize, scratch: &mut [Self]) {
+        plain::copy_into(b, depth, columns, &mut scratch[..depth * columns]);
     }
 
     /// As `product`. `backwards`: the operand may be read from its end to its begin.
@@ -116,12 +116,12 @@ impl Compute for f32 {
         dot::bf16::multiply(pool, product, sink)
     }
 
-    fn shared_room(depth: usize, columns: usize) -> usize {
-        panels::room(depth, columns)
+    fn shared_scratch(depth: usize, columns: usize) -> usize {
+        panels::scratch_len(depth, columns)
     }
 
-    fn share(b: Matrix<'_, f32>, depth: usize, columns: usize, room: &mut [f32]) {
-        panels::pack(b, depth, columns, room);
+    fn pack_shared(b: Matrix<'_, f32>, depth: usize, columns: usize, scratch: &mut [f32]) {
+        panels::pack(b, depth, columns, scratch);
     }
 
     fn shared_product(

@@ -30,7 +30,7 @@ pub(crate) trait Sink<C>: Sync {
     fn write(&self, batch: usize, row: usize, start: usize, values: &mut [C]);
 
     /// Finishes one whole row that was computed in place.
-    fn finish(&self, _batch: usize, _row: usize, _values: &mut [C]) {}
+    fn apply_in_place(&self, _batch: usize, _row: usize, _values: &mut [C]) {}
 }
 
 /// An element that results are stored as.
@@ -260,7 +260,7 @@ impl<O: Store> Sink<O::Compute> for Epilogue<'_, O> {
         O::store_all(values, out);
     }
 
-    fn finish(&self, batch: usize, row: usize, values: &mut [O::Compute]) {
+    fn apply_in_place(&self, batch: usize, row: usize, values: &mut [O::Compute]) {
         self.apply(batch, row, 0, values);
     }
 }

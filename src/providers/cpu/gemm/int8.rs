@@ -1,4 +1,4 @@
-//! Exact products of 8-bit integers: with the processor's scalar products of bytes where it is known to have them
+//! Exact products of 8-bit integers: with the processor's dot products of bytes where it is known to have them
 //! (see `dots`), else by the crate `rten-gemm`, or in `f32` where the processor's would saturate.
 
 use std::ops::Range;

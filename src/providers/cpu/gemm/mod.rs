@@ -7,7 +7,7 @@
 //! an activation and rounds to the output's type.
 //!
 //! The product of one block is computed by [`Compute`]: for `f32` in `panels` where the right operand is packed, else
-//! by the crate `rten-gemm`; for bfloat16 by the processor's own products where it has them (`words`), for the other
+//! by the crate `rten-gemm`; for bfloat16 by the processor's own products where it has them (`dot groups`), for the other
 //! types by plain loops. The split over threads is done here, in tiles of the result.
 //!
 //! Products of bytes have ways of their own (`bytes`, `dots`).

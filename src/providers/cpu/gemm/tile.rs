@@ -65,36 +65,36 @@ pub(crate) fn multiply_block<C: Compute>(
 
 /// A right operand that several products on one thread share, `depth × columns`.
 pub(crate) struct Shared<'a, C> {
-    room: &'a [C],
+    scratch: &'a [C],
     depth: usize,
     columns: usize,
 }
 
 impl<'a, C: Compute> Shared<'a, C> {
-    /// Elements of its room.
-    pub(crate) fn room(depth: usize, columns: usize) -> usize {
-        C::shared_room(depth, columns)
+    /// Elements of its scratch.
+    pub(crate) fn scratch_len(depth: usize, columns: usize) -> usize {
+        C::shared_scratch(depth, columns)
     }
 
     pub(crate) fn new(
         b: super::shape::Matrix<'_, C>,
         depth: usize,
         columns: usize,
-        room: &'a mut [C],
+        scratch: &'a mut [C],
     ) -> Self {
-        C::share(b, depth, columns, room);
-        Shared { room, depth, columns }
+        C::pack_shared(b, depth, columns, scratch);
+        Shared { scratch, depth, columns }
     }
 
-    /// One whose room `new` wrote before.
-    pub(crate) fn written(room: &'a [C], depth: usize, columns: usize) -> Self {
-        Shared { room, depth, columns }
+    /// One whose scratch `new` wrote before.
+    pub(crate) fn written(scratch: &'a [C], depth: usize, columns: usize) -> Self {
+        Shared { scratch, depth, columns }
     }
 
     /// As `multiply_block`, with `rows` rows.
     pub(crate) fn multiply(&self, out: &mut [C], rows: usize, a: super::shape::Matrix<'_, C>, add: bool) {
         let extent = Extent { rows, columns: self.columns, depth: self.depth };
-        C::shared_product(&mut out[..rows * self.columns], extent, a, self.room, add, false);
+        C::shared_product(&mut out[..rows * self.columns], extent, a, self.scratch, add, false);
     }
 
     /// Writes the product. Where an operand is used again and again and is about as large as a cache, its end is
@@ -107,7 +107,7 @@ impl<'a, C: Compute> Shared<'a, C> {
         backwards: bool,
     ) {
         let extent = Extent { rows, columns: self.columns, depth: self.depth };
-        C::shared_product(&mut out[..rows * self.columns], extent, a, self.room, false, backwards);
+        C::shared_product(&mut out[..rows * self.columns], extent, a, self.scratch, false, backwards);
     }
 }
 
@@ -117,13 +117,13 @@ impl<'a> Shared<'a, f32> {
     pub(crate) fn of_panels(
         depth: usize,
         columns: usize,
-        room: &'a mut [f32],
+        scratch: &'a mut [f32],
         mut fill: impl FnMut(Range<usize>, &mut [f32]),
     ) -> Self {
         for panel in panels::columns(columns) {
-            fill(panel.clone(), &mut room[panel.start * depth..panel.end * depth]);
+            fill(panel.clone(), &mut scratch[panel.start * depth..panel.end * depth]);
         }
-        Shared { room, depth, columns }
+        Shared { scratch, depth, columns }
     }
 }
 
@@ -185,7 +185,7 @@ fn compute_tile<C: Compute>(
         Some(out) => {
             accumulate(product, batch, rows.clone(), columns, out, a_block, b_block);
             for (row, values) in rows.zip(out.chunks_exact_mut(product.n)) {
-                sink.finish(batch, row, values);
+                sink.apply_in_place(batch, row, values);
             }
         }
         None => {

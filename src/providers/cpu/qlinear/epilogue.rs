@@ -6,7 +6,7 @@ use crate::providers::cpu::simd::{Loop, widest};
 use crate::tensor::{Element, ElementType, TensorViewMut, f16};
 
 /// `sum · row · column + bias`, then a shift where the result is quantised.
-pub(crate) struct Finish<'a> {
+pub(crate) struct Int8Epilogue<'a> {
     /// A factor, from the index in the batch and the row.
     pub(crate) row: &'a (dyn Fn(usize, usize) -> f32 + Sync),
     /// A factor for each column, and where those of each matrix of the batch begin; empty: 1.
@@ -20,7 +20,7 @@ pub(crate) struct Finish<'a> {
     pub(crate) n: usize,
 }
 
-impl Finish<'_> {
+impl Int8Epilogue<'_> {
     /// Lends `body` the sink that stores results of the output's type; no other types than these four come from
     /// integers.
     pub(crate) fn with_sink(&self, y: &mut TensorViewMut<'_>, body: impl FnOnce(&dyn ByteSink)) {
@@ -33,7 +33,7 @@ impl Finish<'_> {
     }
 
     fn sink<'a, T: Element, F: Fn(f32) -> T + Sync>(&'a self, out: &'a mut [T], cast: F) -> Sink<'a, T, F> {
-        Sink { finish: self, out: Parts::new(out), cast }
+        Sink { epilogue: self, out: Parts::new(out), cast }
     }
 }
 
@@ -46,14 +46,14 @@ fn byte<T>(zero: f32, low: f32, high: f32, of: impl Fn(i32) -> T) -> impl Fn(f32
 }
 
 struct Sink<'a, T, F> {
-    finish: &'a Finish<'a>,
+    epilogue: &'a Int8Epilogue<'a>,
     out: Parts<'a, T>,
     cast: F,
 }
 
 impl<T: Element, F: Fn(f32) -> T + Sync> ByteSink for Sink<'_, T, F> {
     fn write(&self, batch: usize, row: usize, start: usize, sums: &[i32]) {
-        let &Finish { columns, starts, bias, m, n, .. } = self.finish;
+        let &Int8Epilogue { columns, starts, bias, m, n, .. } = self.epilogue;
         let at = (batch * m + row) * n + start;
         // SAFETY: a product gives each of its sums once.
         let y = unsafe { self.out.get(at..at + sums.len()) };
@@ -63,7 +63,7 @@ impl<T: Element, F: Fn(f32) -> T + Sync> ByteSink for Sink<'_, T, F> {
         let line = Line {
             y,
             sums,
-            factor: (self.finish.row)(batch, row),
+            factor: (self.epilogue.row)(batch, row),
             columns: part(columns, starts.get(batch).copied().unwrap_or(0)).map(|range| &columns[range]),
             bias: part(bias, 0).map(|range| &bias[range]),
             cast: &self.cast,

@@ -1,6 +1,6 @@
 //! QGemm.
 
-use super::epilogue::Finish;
+use super::epilogue::Int8Epilogue;
 use super::matmul::{Operand, multiply};
 use super::{Bytes, Requantize, Zeros, scales};
 use crate::ops::OpError;
@@ -103,8 +103,8 @@ impl Kernel for GemmKernel {
                 columns.iter_mut().enumerate().for_each(|(j, y)| *y = b_scale(j) as f32);
                 let factor = (factor * if by_columns { 1.0 } else { b_scale(0) }) as f32;
                 let row = |_: usize, _: usize| factor;
-                let finish = Finish { row: &row, columns, starts: &[], bias: &[], zero, m, n };
-                finish.with_sink(y, |sink| multiply_dots(cx.pool, (1, m, n, k), &a, &right, sink));
+                let epilogue = Int8Epilogue { row: &row, columns, starts: &[], bias: &[], zero, m, n };
+                epilogue.with_sink(y, |sink| multiply_dots(cx.pool, (1, m, n, k), &a, &right, sink));
                 return Ok(());
             }
             _ => multiply(cx.pool, (1, m, n, k), &a, &b, sums),

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::epilogue::Finish;
+use super::epilogue::Int8Epilogue;
 use super::{Bytes, Requantize, Zeros, scales};
 use crate::ops::OpError;
 use crate::ops::matmul::MatMul;
@@ -77,7 +77,7 @@ impl State {
 }
 
 impl ProductKernel {
-    /// Whether sums go to `Finish`. To arrange a right operand for a single row takes longer than the product.
+    /// Whether sums go to `Int8Epilogue`. To arrange a right operand for a single row takes longer than the product.
     fn by_bytes(&self, layout: &Layout) -> bool {
         self.integers && byte_products(layout.k) && (layout.m > 1 || self.packed.is_some())
     }
@@ -264,8 +264,8 @@ impl ProductKernel {
             let at = a_side.offsets[t] + i * a_side.stride;
             (a_scale.as_ref().map_or(dynamic as f64, |scale| scale(at)) * all / y_scale) as f32
         };
-        let finish = Finish { row: &row, columns, starts: &b_side.offsets, bias, zero, m, n };
-        finish.with_sink(y, |sink| multiply_dots(pool, sizes, a, &right, sink));
+        let epilogue = Int8Epilogue { row: &row, columns, starts: &b_side.offsets, bias, zero, m, n };
+        epilogue.with_sink(y, |sink| multiply_dots(pool, sizes, a, &right, sink));
     }
 
     /// Numbers of any type: first all sums.

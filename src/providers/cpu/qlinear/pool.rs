@@ -188,8 +188,8 @@ struct Sums {
     parts: usize,
     elements: usize,
     sums: usize,
-    /// Whether a part's sums are of every fourth element: woven channels.
-    woven: bool,
+    /// Whether a part's sums are of every fourth element: channel-blocked images.
+    channel_blocked: bool,
 }
 
 impl<Q: Byte> Kernel for MeanKernel<Q> {
@@ -206,8 +206,8 @@ impl<Q: Byte> Kernel for MeanKernel<Q> {
         let kept: Vec<usize> =
             shape.iter().zip(&reduced[lead..]).map(|(&d, &reduced)| if reduced { 1 } else { d }).collect();
         let (elements, sums) = (shape.iter().product(), kept.iter().product());
-        let woven = self.op.axes == MeanAxes::Woven;
-        let state = Sums { walk: Broadcast::new(shape, [&kept]), parts, elements, sums, woven };
+        let channel_blocked = self.op.axes == MeanAxes::ChannelBlocked;
+        let state = Sums { walk: Broadcast::new(shape, [&kept]), parts, elements, sums, channel_blocked };
         Ok(Prepared { scratch: parts * sums * size_of::<i64>(), state: Some(Box::new(state)) })
     }
 
@@ -218,7 +218,7 @@ impl<Q: Byte> Kernel for MeanKernel<Q> {
         outputs: &mut [Option<TensorViewMut<'_>>],
     ) -> Result<(), OpError> {
         let (Some(x), Some(y)) = (inputs[0], &mut outputs[0]) else { return Ok(()) };
-        let &Sums { ref walk, parts, elements, sums: count, woven } = cx.state::<Sums>();
+        let &Sums { ref walk, parts, elements, sums: count, channel_blocked } = cx.state::<Sums>();
         if parts == 0 || count == 0 {
             return Ok(());
         }
@@ -235,7 +235,7 @@ impl<Q: Byte> Kernel for MeanKernel<Q> {
                 let start = range.start * count;
                 for (i, sums) in range.zip(all.chunks_exact_mut(count)) {
                     let x = &x[i * elements..][..elements];
-                    if woven {
+                    if channel_blocked {
                         let less = zero * (elements / count) as i64;
                         let totals = totals::<_, 4>(x);
                         sums.iter_mut().zip(totals).for_each(|(sum, total)| *sum = total - less);

@@ -1,9 +1,9 @@
-//! Woven channels change where numbers lie, not which they are.
+//! Channel-blocked images change where numbers lie, not which they are.
 
 use super::tests::{bytes, signed};
 use crate::graph::Attribute;
 use crate::ops::OpError;
-use crate::providers::cpu::testing::{elements, run, run_constant, run_in, t, weave};
+use crate::providers::cpu::testing::{block_channels, elements, run, run_constant, run_in, t};
 use crate::tensor::{Element, ElementType, Value};
 
 /// A shape and elements.
@@ -32,7 +32,7 @@ const CASES: &[Case] = &[
     Case { x: &[1, 8, 60, 40], w: &[4, 8, 1, 40], y: &[1, 4, 60, 1], group: 1, pads: &[0; 4], strides: &[1, 1] },
 ];
 
-/// The convolution of a case, and the same with these sides woven; `of` makes bytes of the image's type.
+/// The convolution of a case, and the same with these sides channel-blocked; `of` makes bytes of the image's type.
 fn both<T: Element>(
     case: &Case,
     of: impl Fn(u8) -> T,
@@ -44,10 +44,10 @@ fn both<T: Element>(
     let some = |shape: &[usize], step: usize| -> Vec<T> {
         (0..count(shape)).map(|i| of((i * step % 251) as u8)).collect()
     };
-    let given = |shape: &[usize], step: usize, woven: bool| {
+    let given = |shape: &[usize], step: usize, channel_blocked: bool| {
         let elements = some(shape, step);
-        match woven {
-            true => weave((shape.to_vec(), elements), 4),
+        match channel_blocked {
+            true => block_channels((shape.to_vec(), elements), 4),
             false => (shape.to_vec(), elements),
         }
     };
@@ -67,14 +67,14 @@ fn both<T: Element>(
             ("group", Attribute::Int(case.group)),
             ("pads", Attribute::Ints(case.pads.to_vec())),
             ("strides", Attribute::Ints(case.strides.to_vec())),
-            ("woven_input", Attribute::Int(input.into())),
-            ("woven_output", Attribute::Int(output.into())),
+            ("channel_blocked_input", Attribute::Int(input.into())),
+            ("channel_blocked_output", Attribute::Int(output.into())),
         ];
         let y: Value = run_constant("rukh", "QLinearConv", 1, &attributes, &inputs, &[3, 5], 1)?.remove(0);
         Ok(elements::<T>(&y))
     };
     let plain = run(false, false).map(|(shape, elements)| match output {
-        true => weave((shape, elements), 4),
+        true => block_channels((shape, elements), 4),
         false => (shape, elements),
     });
     [plain, run(input, output)]
@@ -84,17 +84,17 @@ fn both<T: Element>(
 fn convolutions() {
     fn check<T: Element>(of: impl Fn(u8) -> T + Copy) {
         for case in CASES {
-            for (woven, residual) in [[true, false], [false, true], [true, true]]
-                .map(|woven| [(woven, false), (woven, true)])
+            for (channel_blocked, residual) in [[true, false], [false, true], [true, true]]
+                .map(|channel_blocked| [(channel_blocked, false), (channel_blocked, true)])
                 .as_flattened()
             {
                 for weight_zero in [0, 3] {
-                    let [plain, got] = both(case, of, *residual, weight_zero, *woven);
-                    if crate::providers::cpu::weaves(ElementType::U8) {
+                    let [plain, got] = both(case, of, *residual, weight_zero, *channel_blocked);
+                    if crate::providers::cpu::blocks_channels(ElementType::U8) {
                         assert_eq!(
                             got.unwrap(),
                             plain.unwrap(),
-                            "{:?} {:?} {woven:?} {residual}",
+                            "{:?} {:?} {channel_blocked:?} {residual}",
                             case.x,
                             case.w
                         );
@@ -113,12 +113,12 @@ fn convolutions() {
 fn channels_that_are_no_whole_words_are_refused() {
     let pads: &[i64] = &[0; 4];
     let cases = [
-        ([true, false], &[4usize, 6, 1, 1], 2, "woven_input", "channels of a group are 6"),
-        ([false, true], &[4, 4, 1, 1], 2, "woven_output", "channels of a group are 2"),
+        ([true, false], &[4usize, 6, 1, 1], 2, "channel_blocked_input", "channels of a group are 6"),
+        ([false, true], &[4, 4, 1, 1], 2, "channel_blocked_output", "channels of a group are 2"),
     ];
-    for (woven, w, group, attribute, part) in cases {
+    for (channel_blocked, w, group, attribute, part) in cases {
         let x = [&[1, w[1] * group], &[3usize, 3][..]].concat();
-        let x = if woven[0] { vec![1, 3, 3, 3, 4] } else { x };
+        let x = if channel_blocked[0] { vec![1, 3, 3, 3, 4] } else { x };
         let (scale, zero) = (|| t(&[], &[0.5f32]), || t(&[], &[3u8]));
         let count = |shape: &[usize]| shape.iter().product::<usize>();
         let mut inputs = vec![t(&x, &bytes(count(&x))), scale(), zero(), t(w, &signed(count(w))), scale()];
@@ -126,8 +126,8 @@ fn channels_that_are_no_whole_words_are_refused() {
         let attributes = [
             ("group", Attribute::Int(group as i64)),
             ("pads", Attribute::Ints(pads.to_vec())),
-            ("woven_input", Attribute::Int(woven[0].into())),
-            ("woven_output", Attribute::Int(woven[1].into())),
+            ("channel_blocked_input", Attribute::Int(channel_blocked[0].into())),
+            ("channel_blocked_output", Attribute::Int(channel_blocked[1].into())),
         ];
         let error = run_in("rukh", "QLinearConv", 1, &attributes, &inputs, 1).unwrap_err().to_string();
         assert!(error.contains(attribute) && error.contains(part), "{error}");
@@ -138,7 +138,7 @@ fn channels_that_are_no_whole_words_are_refused() {
 fn maxima_and_means() {
     let shape = [2, 8, 9, 10];
     let data = bytes(2 * 8 * 9 * 10);
-    let (woven, words) = weave((shape.to_vec(), data.clone()), 4);
+    let (channel_blocked, words) = block_channels((shape.to_vec(), data.clone()), 4);
     let ints = |list: &[i64]| Attribute::Ints(list.to_vec());
     for (kernel, strides, pads) in
         [([3, 3], [2, 2], [1, 1, 1, 1]), ([2, 3], [1, 1], [0, 1, 1, 2]), ([3, 4], [2, 3], [0; 4])]
@@ -153,13 +153,13 @@ fn maxima_and_means() {
             ("strides", more(&strides)),
             ("pads", ints(&[&pads[..2], &[0], &pads[2..], &[0]].concat())),
         ];
-        let got = run("MaxPool", 22, &attributes, &[t(&woven, &words)], 1).unwrap();
-        assert_eq!(elements::<u8>(&got[0]), weave(want, 4), "{kernel:?}");
+        let got = run("MaxPool", 22, &attributes, &[t(&channel_blocked, &words)], 1).unwrap();
+        assert_eq!(elements::<u8>(&got[0]), block_channels(want, 4), "{kernel:?}");
     }
     let parameters = [0.02f32, 0.013].map(|scale| [t(&[], &[scale]), t(&[], &[scale as u8 + 90])]);
     let with = |x: Option<Value>| [vec![x], parameters.concat()].concat();
     let mean = |domain: &str, x| {
         elements::<u8>(&run_in(domain, "QLinearGlobalAveragePool", 1, &[], &with(x), 1).unwrap()[0])
     };
-    assert_eq!(mean("rukh", t(&woven, &words)), mean("com.microsoft", t(&shape, &data)));
+    assert_eq!(mean("rukh", t(&channel_blocked, &words)), mean("com.microsoft", t(&shape, &data)));
 }

@@ -14,7 +14,7 @@ use crate::tensor::TensorView;
 
 /// Where sums go: a row-major matrix of a row for each output channel.
 #[derive(Clone, Copy)]
-pub(crate) struct Finish<'a> {
+pub(crate) struct F32Epilogue<'a> {
     /// An element for each row.
     pub(crate) bias: Option<&'a [f32]>,
     /// Of the output's shape.
@@ -28,7 +28,7 @@ pub(crate) struct Finish<'a> {
     pub(crate) columns: usize,
 }
 
-impl<'a> Finish<'a> {
+impl<'a> F32Epilogue<'a> {
     /// That of the first image of a convolution, with its optional inputs.
     pub(crate) fn new(
         activation: Activation,
@@ -37,7 +37,7 @@ impl<'a> Finish<'a> {
         columns: usize,
     ) -> Self {
         let optional = |i: usize| inputs.get(i).copied().flatten().map(|input| input.slice::<f32>());
-        Finish { bias: optional(2), residual: optional(3), activation, out, start: 0, columns }
+        F32Epilogue { bias: optional(2), residual: optional(3), activation, out, start: 0, columns }
     }
 
     /// Writes rows of sums that are `width` apart.

@@ -33,7 +33,7 @@ impl Segments {
     /// Sets those of positions `start..start + count`, in vectors of `len`.
     #[inline(always)]
     pub(crate) fn set(&mut self, lines: Lines, start: usize, count: usize, len: usize) {
-        // Tiles of the next panel are at the same positions.
+        // DirectPlan of the next panel are at the same positions.
         if self.of == (start, count) {
             return;
         }

@@ -6,10 +6,10 @@ use std::ops::Range;
 use rten_simd::ops::{BitOps, NumOps};
 use rten_simd::{Isa, SimdOp};
 
-use super::square::{Lines, Square};
+use super::square::{Square, SquarePlane};
 use crate::ops::activation::Activation;
 use crate::ops::window::Geometry;
-use crate::providers::cpu::conv::common::epilogue::Finish;
+use crate::providers::cpu::conv::common::epilogue::F32Epilogue;
 use crate::providers::cpu::conv::common::masks::{LONGEST, Masks};
 use crate::providers::cpu::conv::common::planes::Planes;
 use crate::providers::cpu::isa::Dispatch;
@@ -21,38 +21,38 @@ use crate::threads::Pool;
 const GRAIN: usize = 1 << 16;
 
 /// How one channel is read; depends on shapes only.
-pub(crate) enum Layout {
+pub(crate) enum PlaneLayout {
     Square(Square),
     Copied(Planes),
 }
 
-impl Layout {
+impl PlaneLayout {
     /// `None` where that would waste memory or work, and for more than two axes.
     pub(crate) fn new(g: &Geometry) -> Option<Self> {
-        let square = Square::new(g).map(Layout::Square);
-        square.or_else(|| Planes::new(g).map(Layout::Copied))
+        let square = Square::new(g).map(PlaneLayout::Square);
+        square.or_else(|| Planes::new(g).map(PlaneLayout::Copied))
     }
 
     /// Multiplications of a plane, or elements copied, if there are more of them; at least 1.
     pub(crate) fn work(&self) -> usize {
         match self {
-            Layout::Square(square) => square.work().max(1),
-            Layout::Copied(planes) => (planes.positions * planes.taps.len()).max(planes.size()),
+            PlaneLayout::Square(square) => square.work().max(1),
+            PlaneLayout::Copied(planes) => (planes.positions * planes.taps.len()).max(planes.size()),
         }
     }
 
-    /// Elements of the room that a thread needs.
-    pub(crate) fn room(&self) -> usize {
+    /// Elements of the scratch that a thread needs.
+    pub(crate) fn scratch_len(&self) -> usize {
         match self {
-            Layout::Square(square) => square.width(),
-            Layout::Copied(planes) => planes.size() + LONGEST,
+            PlaneLayout::Square(square) => square.width(),
+            PlaneLayout::Copied(planes) => planes.size() + LONGEST,
         }
     }
 }
 
 /// Some output planes.
 pub(crate) struct Depthwise<'a> {
-    pub(crate) layout: &'a Layout,
+    pub(crate) layout: &'a PlaneLayout,
     /// All images.
     pub(crate) images: &'a [f32],
     /// All kernels.
@@ -62,10 +62,10 @@ pub(crate) struct Depthwise<'a> {
     pub(crate) multiplier: usize,
     /// The output planes to compute, counted over all images.
     pub(crate) outputs: Range<usize>,
-    /// See `Layout::room`.
-    pub(crate) room: &'a mut [f32],
+    /// See `PlaneLayout::scratch_len`.
+    pub(crate) scratch: &'a mut [f32],
     /// `start` is that of the first image.
-    pub(crate) finish: Finish<'a>,
+    pub(crate) epilogue: F32Epilogue<'a>,
 }
 
 impl SimdOp for Depthwise<'_> {
@@ -75,8 +75,8 @@ impl SimdOp for Depthwise<'_> {
     fn eval<I: Isa>(self, isa: I) {
         let masks = Masks::new(isa);
         match self.layout {
-            Layout::Square(square) => self.lines(isa, &masks, square),
-            Layout::Copied(planes) => self.copied(isa, &masks, planes),
+            PlaneLayout::Square(square) => self.lines(isa, &masks, square),
+            PlaneLayout::Copied(planes) => self.copied(isa, &masks, planes),
         }
     }
 }
@@ -85,24 +85,24 @@ impl Depthwise<'_> {
     #[inline(always)]
     fn lines<I: Isa>(self, isa: I, masks: &Masks<I>, square: &Square) {
         let (image, taps) = (square.image(), square.taps());
-        self.room.fill(0.0);
+        self.scratch.fill(0.0);
         for output in self.outputs.clone() {
             let (row, at) = self.place(output);
             // SAFETY: each plane of the output is computed once.
-            let out = unsafe { self.finish.out.get(at..at + square.outputs()) };
-            let lines = Lines {
+            let out = unsafe { self.epilogue.out.get(at..at + square.outputs()) };
+            let lines = SquarePlane {
                 shape: *square,
                 image: &self.images[output / self.multiplier * image..][..image],
-                zeros: self.room,
+                zeros: self.scratch,
                 kernel: &self.kernels[row * taps..][..taps],
-                bias: self.finish.bias.map_or(0.0, |bias| bias[row]),
+                bias: self.epilogue.bias.map_or(0.0, |bias| bias[row]),
                 // Outputs of short lines are more quickly activated as a whole.
-                finish: (self.finish.residual.is_none() && square.is_wide()).then_some(self.finish),
+                epilogue: (self.epilogue.residual.is_none() && square.is_wide()).then_some(self.epilogue),
             };
             lines.run(isa, masks, out);
-            match lines.finish {
-                Some(finish) => finish.written(out),
-                None => self.finish.plane(isa, masks, at, out),
+            match lines.epilogue {
+                Some(epilogue) => epilogue.written(out),
+                None => self.epilogue.plane(isa, masks, at, out),
             }
         }
     }
@@ -112,39 +112,39 @@ impl Depthwise<'_> {
         let (image, size, taps) = (planes.image(), planes.size(), planes.taps.len());
         let last = planes.taps.iter().fold(0, |last, &tap| last.max(tap));
         let reach = last + planes.positions + isa.f32().len();
-        assert!(self.room.len() >= reach.max(size), "room for a channel");
+        assert!(self.scratch.len() >= reach.max(size), "scratch for a channel");
         let mut copied = None;
         for output in self.outputs.clone() {
             let channel = output / self.multiplier;
             if copied != Some(channel) {
                 let from = &self.images[channel * image..][..image];
-                planes.copy(isa, masks, from, &mut self.room[..size], copied.is_none().then_some(0.0));
+                planes.copy(isa, masks, from, &mut self.scratch[..size], copied.is_none().then_some(0.0));
                 copied = Some(channel);
             }
             let (row, at) = self.place(output);
             // SAFETY: each plane of the output is computed once.
-            let out = unsafe { self.finish.out.get(at..at + self.finish.columns) };
+            let out = unsafe { self.epilogue.out.get(at..at + self.epilogue.columns) };
             let plane = Plane {
                 kernel: &self.kernels[row * taps..][..taps],
                 planes,
-                plane: self.room,
-                bias: self.finish.bias.map_or(0.0, |bias| bias[row]),
+                plane: self.scratch,
+                bias: self.epilogue.bias.map_or(0.0, |bias| bias[row]),
             };
             plane.lines(isa, masks, out);
-            self.finish.plane(isa, masks, at, out);
+            self.epilogue.plane(isa, masks, at, out);
         }
     }
 
     /// The output channel of a plane, and where the plane begins.
     #[inline(always)]
     fn place(&self, output: usize) -> (usize, usize) {
-        (output % (self.channels * self.multiplier), self.finish.start + output * self.finish.columns)
+        (output % (self.channels * self.multiplier), self.epilogue.start + output * self.epilogue.columns)
     }
 }
 
 /// How a channel of a depthwise convolution is read, where elements are no floats: each becomes floats by itself.
 pub(crate) struct DepthwisePlane {
-    layout: Layout,
+    layout: PlaneLayout,
     /// Elements of the channel, of an output and of a kernel.
     image: usize,
     columns: usize,
@@ -154,7 +154,7 @@ pub(crate) struct DepthwisePlane {
 impl DepthwisePlane {
     /// `None` where that would waste memory or work, and for more than two axes.
     pub(crate) fn new(g: &Geometry) -> Option<Self> {
-        let layout = Layout::new(g)?;
+        let layout = PlaneLayout::new(g)?;
         let [image, columns, volume] = [&g.input, &g.output, &g.kernel].map(|list| list.iter().product());
         Some(DepthwisePlane { layout, image, columns, volume })
     }
@@ -173,8 +173,8 @@ impl DepthwisePlane {
         let outputs = multiplier * columns;
         let added = if residual.is_some() { outputs } else { 0 };
         pool.split(images * channels, GRAIN.div_ceil(self.layout.work() * multiplier), |range| {
-            let lengths = [self.image, outputs, added, self.layout.room()];
-            with_scratch(lengths, |[image, sums, added, room]: [&mut [f32]; 4]| {
+            let lengths = [self.image, outputs, added, self.layout.scratch_len()];
+            with_scratch(lengths, |[image, sums, added, scratch]: [&mut [f32]; 4]| {
                 for i in range {
                     let row = i % channels * multiplier;
                     load(i, image);
@@ -182,7 +182,7 @@ impl DepthwisePlane {
                         residual(i, added);
                     }
                     let out = Parts::new(&mut *sums);
-                    let finish = Finish {
+                    let epilogue = F32Epilogue {
                         bias: bias.map(|bias| &bias[row..row + multiplier]),
                         residual: residual.map(|_| &*added),
                         activation,
@@ -197,8 +197,8 @@ impl DepthwisePlane {
                         channels: 1,
                         multiplier,
                         outputs: 0..multiplier,
-                        room: &mut *room,
-                        finish,
+                        scratch: &mut *scratch,
+                        epilogue,
                     };
                     work.widest();
                     store(i, sums);

@@ -5,7 +5,7 @@ use rten_simd::Isa;
 use rten_simd::ops::{BitOps, MaskOps, NumOps};
 
 use crate::ops::window::Geometry;
-use crate::providers::cpu::conv::common::epilogue::Finish;
+use crate::providers::cpu::conv::common::epilogue::F32Epilogue;
 use crate::providers::cpu::conv::common::masks::{LONGEST, Masks};
 
 /// Output lines that are computed at a time.
@@ -68,7 +68,7 @@ impl Square {
 }
 
 /// One plane and one kernel.
-pub(crate) struct Lines<'a> {
+pub(crate) struct SquarePlane<'a> {
     pub(crate) shape: Square,
     pub(crate) image: &'a [f32],
     /// A line of zeros.
@@ -76,10 +76,10 @@ pub(crate) struct Lines<'a> {
     pub(crate) kernel: &'a [f32],
     pub(crate) bias: f32,
     /// Whose activation is applied before outputs are written.
-    pub(crate) finish: Option<Finish<'a>>,
+    pub(crate) epilogue: Option<F32Epilogue<'a>>,
 }
 
-impl Lines<'_> {
+impl SquarePlane<'_> {
     #[inline(always)]
     pub(crate) fn run<I: Isa>(&self, isa: I, masks: &Masks<I>, out: &mut [f32]) {
         match (self.shape.kernel, self.shape.stride) {
@@ -146,8 +146,8 @@ impl Lines<'_> {
                 sums[i] = ops.load(&even);
             }
         }
-        if let Some(finish) = &self.finish {
-            sums = finish.vectors(isa, sums);
+        if let Some(epilogue) = &self.epilogue {
+            sums = epilogue.vectors(isa, sums);
         }
         for (i, sum) in sums.into_iter().enumerate() {
             let to = &mut out[i * line + x..][..len];

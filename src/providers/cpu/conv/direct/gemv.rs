@@ -7,7 +7,7 @@ use rten_simd::ops::{BitOps, NumOps};
 use rten_simd::{Isa, SimdOp};
 
 use super::panels::rows_of;
-use crate::providers::cpu::conv::common::epilogue::Finish;
+use crate::providers::cpu::conv::common::epilogue::F32Epilogue;
 use crate::providers::cpu::conv::common::lines::{Lines, Segments};
 use crate::providers::cpu::conv::common::masks::{LONGEST, Masks};
 
@@ -29,7 +29,7 @@ pub(crate) struct Vector<'a> {
     pub(crate) x: &'a [f32],
     /// Whole panels of rows, but for the last.
     pub(crate) rows: Range<usize>,
-    pub(crate) finish: Finish<'a>,
+    pub(crate) epilogue: F32Epilogue<'a>,
 }
 
 impl SimdOp for Vector<'_> {
@@ -45,7 +45,7 @@ impl SimdOp for Vector<'_> {
             let mut sums = [0.0; 2 * LONGEST];
             multiply(isa, panel, self.x, &mut sums[..rows]);
             let end = (first + rows).min(self.rows.end);
-            self.finish.rows(isa, &masks, &sums, 1, first..end, &segments);
+            self.epilogue.rows(isa, &masks, &sums, 1, first..end, &segments);
         }
     }
 }

@@ -3,13 +3,13 @@
 
 use super::gemv::{self, Vector};
 use super::panels::{Panels, panel_rows};
-use super::plan::Tiles;
+use super::plan::DirectPlan;
 use crate::ops::OpError;
 use crate::ops::conv::Conv;
 use crate::providers::cpu::conv::common::blocks::GRAIN;
-use crate::providers::cpu::conv::common::epilogue::Finish;
-use crate::providers::cpu::conv::depthwise::nchw16c::{ChannelImages, ChannelLanes, lane_kernels};
-use crate::providers::cpu::conv::depthwise::plane::{Depthwise, Layout};
+use crate::providers::cpu::conv::common::epilogue::F32Epilogue;
+use crate::providers::cpu::conv::depthwise::nchw16c::{Nchw16c, Nchw16cImages, nchw16c_kernels};
+use crate::providers::cpu::conv::depthwise::plane::{Depthwise, PlaneLayout};
 use crate::providers::cpu::conv::im2col;
 use crate::providers::cpu::gemm::Left;
 use crate::providers::cpu::isa::Dispatch;
@@ -24,15 +24,15 @@ pub(crate) struct DirectConv {
     /// The weight; a depthwise one is used as it is.
     panels: Option<Panels>,
     /// A depthwise one for sixteen channels at a time, where each has one output.
-    lanes: Option<Vec<f32>>,
+    nchw16c: Option<Vec<f32>>,
     threads: usize,
 }
 
 /// What depends on shapes.
 enum State {
-    Tiles(Tiles),
-    Depthwise(Layout),
-    Lanes(ChannelLanes),
+    DirectPlan(DirectPlan),
+    Depthwise(PlaneLayout),
+    Nchw16c(Nchw16c),
     /// The output has one position, and each input channel one element.
     Vector,
     General(im2col::State),
@@ -43,14 +43,14 @@ impl DirectConv {
     pub(crate) fn new(op: Conv, weight: &Tensor, pool: &Pool) -> Result<Self, OpError> {
         let (shape, aligned) = (weight.shape(), weight.aligned()?);
         let elements = aligned.view().slice::<f32>();
-        let (mut panels, mut lanes) = (None, None);
+        let (mut panels, mut nchw16c) = (None, None);
         if op.group == 1 || shape[1] > 1 {
             let (m, k) = (shape[0] / op.group, shape[1..].iter().product());
             panels = Some(Panels::new(elements, panel_rows(), op.group, m, k, pool));
         } else if shape[0] == op.group {
-            lanes = Some(lane_kernels(elements, shape[2..].iter().product()));
+            nchw16c = Some(nchw16c_kernels(elements, shape[2..].iter().product()));
         }
-        Ok(DirectConv { op, panels, lanes, threads: pool.threads() })
+        Ok(DirectConv { op, panels, nchw16c, threads: pool.threads() })
     }
 
     /// `residual`: whether something is added to the outputs.
@@ -59,11 +59,11 @@ impl DirectConv {
         let empty = x.contains(&0) || w.contains(&0);
         let general = || Ok(State::General(im2col::State::new(&self.op, x, w)?));
         let Some(panels) = self.panels.as_ref().filter(|_| !empty) else {
-            let lanes = self.lanes.as_ref().filter(|_| !empty && !residual);
-            if let Some(lanes) = lanes.and_then(|_| ChannelLanes::new::<f32>(&geometry)) {
-                return Ok(State::Lanes(lanes));
+            let nchw16c = self.nchw16c.as_ref().filter(|_| !empty && !residual);
+            if let Some(nchw16c) = nchw16c.and_then(|_| Nchw16c::new::<f32>(&geometry)) {
+                return Ok(State::Nchw16c(nchw16c));
             }
-            let layout = Layout::new(&geometry).filter(|_| !empty);
+            let layout = PlaneLayout::new(&geometry).filter(|_| !empty);
             return layout.map_or_else(general, |layout| Ok(State::Depthwise(layout)));
         };
         let ones = |list: &[usize]| list.iter().all(|&x| x == 1);
@@ -72,8 +72,8 @@ impl DirectConv {
         if self.op.group == 1 && unpadded && ones(&geometry.input) && ones(&geometry.kernel) {
             return Ok(State::Vector);
         }
-        Tiles::new(&geometry, panels, x[0], w[1], self.threads, residual)
-            .map_or_else(general, |tiles| Ok(State::Tiles(tiles)))
+        DirectPlan::new(&geometry, panels, x[0], w[1], self.threads, residual)
+            .map_or_else(general, |tiles| Ok(State::DirectPlan(tiles)))
     }
 }
 
@@ -86,7 +86,7 @@ impl Kernel for DirectConv {
         let (Some(x), Some(w)) = (&inputs[0], &inputs[1]) else { return Ok(Prepared::default()) };
         let state = self.state(x.shape, w.shape, matches!(inputs.get(3), Some(Some(_))))?;
         let elements = match &state {
-            State::Tiles(tiles) => tiles.room(x.shape[1]),
+            State::DirectPlan(tiles) => tiles.scratch_len(x.shape[1]),
             State::Vector => x.shape[1] * panel_rows(),
             _ => 0,
         };
@@ -110,20 +110,20 @@ impl Kernel for DirectConv {
         let rows = y.shape()[1];
         let columns = y.shape()[2..].iter().product();
         let out = Parts::new(y.slice::<f32>());
-        let finish = Finish::new(self.op.activation, inputs, &out, columns);
+        let epilogue = F32Epilogue::new(self.op.activation, inputs, &out, columns);
         let x = x.slice::<f32>();
         match (state, &self.panels) {
-            (State::Lanes(lanes), None) => {
-                let (Some(kernels), activation) = (&self.lanes, self.op.activation) else { return Ok(()) };
+            (State::Nchw16c(nchw16c), None) => {
+                let (Some(kernels), activation) = (&self.nchw16c, self.op.activation) else { return Ok(()) };
                 let bias = inputs.get(2).copied().flatten().map(|bias| bias.slice::<f32>());
-                let all = ChannelImages { x, images, channels, kernels, bias, activation, out: &out };
-                lanes.convolve(cx.pool, &all);
+                let all = Nchw16cImages { x, images, channels, kernels, bias, activation, out: &out };
+                nchw16c.convolve(cx.pool, &all);
             }
             (State::Depthwise(layout), None) => {
                 let kernels = inputs[1].map_or(&[][..], |w| w.slice::<f32>());
                 // A multiplication takes about four times as long as one of a product.
                 cx.pool.split(images * rows, GRAIN.div_ceil(4 * layout.work()), |outputs| {
-                    with_scratch([layout.room()], |[room]: [&mut [f32]; 1]| {
+                    with_scratch([layout.scratch_len()], |[scratch]: [&mut [f32]; 1]| {
                         let multiplier = rows / channels;
                         let work = Depthwise {
                             layout,
@@ -132,29 +132,29 @@ impl Kernel for DirectConv {
                             channels,
                             multiplier,
                             outputs,
-                            room,
-                            finish,
+                            scratch,
+                            epilogue,
                         };
                         work.widest();
                     });
                 });
             }
             (State::Vector, Some(panels)) => {
-                let room = cx.scratch::<f32>();
+                let scratch = cx.scratch::<f32>();
                 for image in 0..images {
                     let x = &x[image * channels..][..channels];
-                    gemv::repeat(x, panels.rows(), room);
-                    let finish = Finish { start: image * rows, ..finish };
+                    gemv::repeat(x, panels.rows(), scratch);
+                    let epilogue = F32Epilogue { start: image * rows, ..epilogue };
                     // A multiplication waits for its weight: about four times as long as one of a product.
                     let grain = GRAIN.div_ceil(4 * channels.max(1) * panels.rows());
                     cx.pool.split(rows.div_ceil(panels.rows()), grain, |part| {
                         let rows = part.start * panels.rows()..(part.end * panels.rows()).min(rows);
-                        Vector { panels: panels.from(0, rows.start), x: room, rows, finish }.widest();
+                        Vector { panels: panels.from(0, rows.start), x: scratch, rows, epilogue }.widest();
                     });
                 }
             }
-            (State::Tiles(tiles), Some(panels)) => {
-                tiles.convolve(cx, panels, (x, x.len() / images), finish);
+            (State::DirectPlan(tiles), Some(panels)) => {
+                tiles.convolve(cx, panels, (x, x.len() / images), epilogue);
                 if cx.cancelled() {
                     return Err(OpError::Cancelled);
                 }

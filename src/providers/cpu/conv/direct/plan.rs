@@ -7,7 +7,7 @@ use super::products::Products;
 use crate::ops::window::Geometry;
 use crate::providers::cpu::KernelContext;
 use crate::providers::cpu::conv::common::blocks::{Blocks, CACHED, GRAIN};
-use crate::providers::cpu::conv::common::epilogue::Finish;
+use crate::providers::cpu::conv::common::epilogue::F32Epilogue;
 use crate::providers::cpu::conv::common::partition::{self, Part};
 use crate::providers::cpu::conv::common::planes::{CopyPlanes, Planes};
 use crate::providers::cpu::isa::Dispatch;
@@ -16,15 +16,15 @@ use crate::providers::cpu::scratch::with_scratch;
 use crate::providers::cpu::simd::vector_len;
 
 /// What depends on shapes.
-pub(crate) enum Tiles {
+pub(crate) enum DirectPlan {
     /// All threads copy the image if need be, and have blocks of output channels and positions.
-    Blocks(Layout),
+    Blocks(LinesPlan),
     /// Threads have lines of the output, and copy what these read.
-    Lines(Vec<Layout>),
+    Lines(Vec<LinesPlan>),
 }
 
 /// What products read for some lines of an output.
-pub(crate) struct Layout {
+pub(crate) struct LinesPlan {
     planes: Planes,
     /// Where the rows of the right operand begin, in the planes of a group's channels, or in its images, if planes are not
     /// copied: a part in the middle may have no padding where the whole has.
@@ -35,7 +35,7 @@ pub(crate) struct Layout {
     before: usize,
 }
 
-impl Tiles {
+impl DirectPlan {
     /// For so many images and a weight with so many input channels in a group. `None` where the layout would waste memory
     /// or work, for more than two axes, and without elements.
     pub(crate) fn new(
@@ -51,7 +51,7 @@ impl Tiles {
         let [groups, m, k] = panels.shape();
         let small =
             |planes: &Planes| !planes.copied() || groups * channels * planes.size() <= partition::KEPT;
-        let layout = |planes: Planes, threads, taps| Layout {
+        let layout = |planes: Planes, threads, taps| LinesPlan {
             blocks: Blocks::new(panels.rows(), panels.shape(), planes.positions, threads, residual),
             planes,
             taps,
@@ -61,7 +61,7 @@ impl Tiles {
         let parts = || {
             // Each reads all of the weight.
             let each = if m * k <= CACHED { 4 } else { 1 };
-            let mut layouts: Vec<Layout> = Vec::new();
+            let mut layouts: Vec<LinesPlan> = Vec::new();
             for Part { geometry, skipped, before } in
                 partition::parts(g, panels.shape(), (threads, each), vector_len())?
             {
@@ -78,23 +78,23 @@ impl Tiles {
                     None if planes.copied() => taps(&planes, channels, planes.size(), 0),
                     None => taps(&planes, channels, g.input.iter().product(), skipped),
                 };
-                layouts.push(Layout { skipped, before, ..layout(planes, 1, taps) });
+                layouts.push(LinesPlan { skipped, before, ..layout(planes, 1, taps) });
             }
             layouts.iter().all(|layout| small(&layout.planes)).then_some(layouts)
         };
         let lines = if planes.copied() { parts() } else { None };
-        Some(lines.map(Tiles::Lines).unwrap_or_else(|| {
+        Some(lines.map(DirectPlan::Lines).unwrap_or_else(|| {
             let alone = threads == 1 && small(&planes);
             let taps = taps(&planes, channels, planes.size(), 0);
             let whole = layout(planes, threads, taps);
-            if alone { Tiles::Lines(vec![whole]) } else { Tiles::Blocks(whole) }
+            if alone { DirectPlan::Lines(vec![whole]) } else { DirectPlan::Blocks(whole) }
         }))
     }
 
     /// Elements of scratch for images of so many channels.
-    pub(crate) fn room(&self, channels: usize) -> usize {
+    pub(crate) fn scratch_len(&self, channels: usize) -> usize {
         match self {
-            Tiles::Blocks(layout) if layout.planes.copied() => channels * layout.planes.size(),
+            DirectPlan::Blocks(layout) if layout.planes.copied() => channels * layout.planes.size(),
             _ => 0,
         }
     }
@@ -105,26 +105,28 @@ impl Tiles {
         cx: &KernelContext<'_>,
         panels: &Panels,
         (x, size): (&[f32], usize),
-        finish: Finish<'_>,
+        epilogue: F32Epilogue<'_>,
     ) {
         let [groups, m, k] = panels.shape();
-        let finish =
-            |image: usize| Finish { start: finish.start + image * groups * m * finish.columns, ..finish };
+        let epilogue = |image: usize| F32Epilogue {
+            start: epilogue.start + image * groups * m * epilogue.columns,
+            ..epilogue
+        };
         match self {
-            Tiles::Blocks(layout) => {
-                let (planes, room) = (&layout.planes, cx.scratch::<f32>());
+            DirectPlan::Blocks(layout) => {
+                let (planes, scratch) = (&layout.planes, cx.scratch::<f32>());
                 for (i, image) in x.chunks_exact(size).enumerate().take_while(|_| !cx.cancelled()) {
                     let source = if planes.copied() {
-                        let room = &mut room[..size / planes.image() * planes.size()];
-                        planes.copy_image(cx.pool, image, planes.image(), room);
-                        &*room
+                        let scratch = &mut scratch[..size / planes.image() * planes.size()];
+                        planes.copy_image(cx.pool, image, planes.image(), scratch);
+                        &*scratch
                     } else {
                         image
                     };
-                    layout.products(panels, source, finish(i)).compute(cx.pool);
+                    layout.products(panels, source, epilogue(i)).compute(cx.pool);
                 }
             }
-            Tiles::Lines(parts) => {
+            DirectPlan::Lines(parts) => {
                 let channels = groups * k / parts[0].planes.taps.len();
                 let work = groups * m * k * parts[0].planes.positions;
                 cx.pool.split(x.len() / size * parts.len(), GRAIN.div_ceil(work), |range| {
@@ -132,8 +134,8 @@ impl Tiles {
                         let (i, layout) = (i / parts.len(), &parts[i % parts.len()]);
                         let (planes, image) = (&layout.planes, &x[i * size..][..size]);
                         let copied = if planes.copied() { channels * planes.size() } else { 0 };
-                        let lengths = [copied, Products::room(panels)];
-                        with_scratch(lengths, |[source, room]: [&mut [f32]; 2]| {
+                        let lengths = [copied, Products::scratch_len(panels)];
+                        with_scratch(lengths, |[source, scratch]: [&mut [f32]; 2]| {
                             let (channel, from) = (size / channels, &image[layout.skipped..]);
                             let source = if planes.copied() {
                                 CopyPlanes { planes, image: from, channel, first: 0, out: source }.widest();
@@ -141,7 +143,7 @@ impl Tiles {
                             } else {
                                 image
                             };
-                            layout.products(panels, source, finish(i)).compute_alone(room);
+                            layout.products(panels, source, epilogue(i)).compute_alone(scratch);
                         });
                     }
                 });
@@ -150,11 +152,16 @@ impl Tiles {
     }
 }
 
-impl Layout {
-    fn products<'a>(&'a self, panels: &'a Panels, source: &'a [f32], finish: Finish<'a>) -> Products<'a> {
+impl LinesPlan {
+    fn products<'a>(
+        &'a self,
+        panels: &'a Panels,
+        source: &'a [f32],
+        epilogue: F32Epilogue<'a>,
+    ) -> Products<'a> {
         let Planes { positions, lines, .. } = self.planes;
-        let finish = Finish { start: finish.start + self.before, ..finish };
-        Products { panels, taps: &self.taps, planes: source, positions, lines, blocks: self.blocks, finish }
+        let epilogue = F32Epilogue { start: epilogue.start + self.before, ..epilogue };
+        Products { panels, taps: &self.taps, planes: source, positions, lines, blocks: self.blocks, epilogue }
     }
 }
 

@@ -3,7 +3,7 @@
 use super::panels::Panels;
 use super::tile::{ALONE, Block};
 use crate::providers::cpu::conv::common::blocks::{At, Blocks};
-use crate::providers::cpu::conv::common::epilogue::Finish;
+use crate::providers::cpu::conv::common::epilogue::F32Epilogue;
 use crate::providers::cpu::conv::common::lines::Lines;
 use crate::providers::cpu::isa::Dispatch;
 use crate::providers::cpu::scratch::with_scratch;
@@ -21,12 +21,12 @@ pub(crate) struct Products<'a> {
     pub(crate) lines: Lines,
     pub(crate) blocks: Blocks,
     /// The rows of all groups follow one another.
-    pub(crate) finish: Finish<'a>,
+    pub(crate) epilogue: F32Epilogue<'a>,
 }
 
 impl Products<'_> {
-    /// Elements of room that a thread needs for products with these panels.
-    pub(crate) fn room(panels: &Panels) -> usize {
+    /// Elements of scratch that a thread needs for products with these panels.
+    pub(crate) fn scratch_len(panels: &Panels) -> usize {
         let [_, _, k] = panels.shape();
         ALONE * panels.rows() * k
     }
@@ -34,19 +34,19 @@ impl Products<'_> {
     /// On all threads of the pool.
     pub(crate) fn compute(&self, pool: &Pool) {
         self.blocks.split(pool, self.panels.shape(), self.positions, |blocks| {
-            with_scratch([Self::room(self.panels)], |[room]: [&mut [f32]; 1]| {
-                blocks.for_each(|at| self.block(at, room));
+            with_scratch([Self::scratch_len(self.panels)], |[scratch]: [&mut [f32]; 1]| {
+                blocks.for_each(|at| self.block(at, scratch));
             });
         });
     }
 
     /// On this thread.
-    pub(crate) fn compute_alone(&self, room: &mut [f32]) {
-        self.blocks.list(self.panels.shape(), self.positions).for_each(|at| self.block(at, room));
+    pub(crate) fn compute_alone(&self, scratch: &mut [f32]) {
+        self.blocks.list(self.panels.shape(), self.positions).for_each(|at| self.block(at, scratch));
     }
 
-    fn block(&self, At { group, rows, columns }: At, room: &mut [f32]) {
-        let &Products { panels, taps, planes, lines, finish, .. } = self;
+    fn block(&self, At { group, rows, columns }: At, scratch: &mut [f32]) {
+        let &Products { panels, taps, planes, lines, epilogue, .. } = self;
         let [groups, m, _] = panels.shape();
         let size = planes.len() / groups;
         let block = Block {
@@ -56,8 +56,8 @@ impl Products<'_> {
             columns,
             lines,
             rows: group * m + rows.start..group * m + rows.end,
-            finish,
-            room,
+            epilogue,
+            scratch,
         };
         block.widest();
     }

@@ -1,15 +1,15 @@
-//! Convolution in bfloat16 with constant weights, over one or two axes: as words of two channels where the processor
+//! Convolution in bfloat16 with constant weights, over one or two axes: as dot groups of two channels where the processor
 //! has products of them; depthwise in `f32`, sixteen channels or one at a time.
 
-use super::channel_blocked::Woven;
+use super::channel_blocked::ChannelBlocked;
 use super::epilogue::{Place, RoundedToHalf};
-use super::image::{Image, Pixels, words_needed};
-use super::layout::{Given, Images};
+use super::image::{Image, Pixels, dot_plan_needed};
+use super::layout::{ImageLayout, Images};
 use super::panels::DotPanels;
 use super::plan::DotPlan;
 use crate::ops::OpError;
 use crate::ops::conv::{Conv, RESIDUAL};
-use crate::providers::cpu::conv::depthwise::nchw16c::{ChannelImages, ChannelLanes, lane_kernels};
+use crate::providers::cpu::conv::depthwise::nchw16c::{Nchw16c, Nchw16cImages, nchw16c_kernels};
 use crate::providers::cpu::conv::depthwise::plane::{Channels, DepthwisePlane};
 use crate::providers::cpu::conv::im2col;
 use crate::providers::cpu::gemm::{Bf16Pair, Left};
@@ -19,14 +19,14 @@ use crate::providers::cpu::{Argument, Kernel, KernelContext, Prepared};
 use crate::tensor::{Tensor, TensorView, TensorViewMut, bf16};
 use crate::threads::Pool;
 
-pub(crate) struct HalfConv {
+pub(crate) struct Bf16Conv {
     op: Conv,
     weight: Weight,
     threads: usize,
 }
 
 enum Weight {
-    Words(DotPanels<Bf16Pair>),
+    Dot(DotPanels<Bf16Pair>),
     Depthwise(Kernels),
 }
 
@@ -34,20 +34,20 @@ enum Weight {
 struct Kernels {
     floats: Vec<f32>,
     /// The same for sixteen channels at a time, where each has one output.
-    lanes: Option<Vec<f32>>,
+    nchw16c: Option<Vec<f32>>,
 }
 
 /// What depends on shapes.
 enum State {
-    Words(Box<DotPlan>),
-    Lanes(ChannelLanes),
+    Dot(Box<DotPlan>),
+    Nchw16c(Nchw16c),
     Depthwise(DepthwisePlane),
     General(im2col::State),
     /// There are no outputs.
     Nothing,
 }
 
-impl HalfConv {
+impl Bf16Conv {
     /// `None` where it takes products that the processor does not have. The weight has one or two spatial axes.
     pub(crate) fn new(op: &Conv, weight: &Tensor, pool: &Pool) -> Result<Option<Self>, OpError> {
         let shape = weight.shape();
@@ -55,52 +55,53 @@ impl HalfConv {
         let elements = aligned.view().slice::<bf16>();
         let weight = if op.group > 1 && shape[1] == 1 {
             let floats: Vec<f32> = elements.iter().map(|x| x.to_f32()).collect();
-            let lanes = (shape[0] == op.group).then(|| lane_kernels(&floats, shape[2..].iter().product()));
-            Weight::Depthwise(Kernels { floats, lanes })
+            let nchw16c =
+                (shape[0] == op.group).then(|| nchw16c_kernels(&floats, shape[2..].iter().product()));
+            Weight::Depthwise(Kernels { floats, nchw16c })
         } else {
             let sizes = [op.group, shape[0] / op.group, shape[1], shape[2..].iter().product()];
             match DotPanels::of_halves(elements, sizes, pool) {
-                Some(panels) => Weight::Words(panels),
+                Some(panels) => Weight::Dot(panels),
                 None => return Ok(None),
             }
         };
-        Ok(Some(HalfConv { op: op.clone(), weight, threads: pool.threads() }))
+        Ok(Some(Bf16Conv { op: op.clone(), weight, threads: pool.threads() }))
     }
 
-    /// Whether it takes and gives woven channels.
-    pub(crate) fn weaves(&self) -> bool {
-        matches!(self.weight, Weight::Words(_))
+    /// Whether it takes and gives channel-blocked images.
+    pub(crate) fn blocks_channels(&self) -> bool {
+        matches!(self.weight, Weight::Dot(_))
     }
 
     /// `residual`: whether something is added to the outputs.
     fn state(&self, x: &[usize], w: &[usize], residual: bool) -> Result<State, OpError> {
-        let [input, output] = self.op.woven;
+        let [input, output] = self.op.channel_blocked;
         let space = if input { &x[2..x.len() - 1] } else { &x[2..] };
         let geometry = self.op.window.geometry(space, &w[2..])?;
         let empty = x.contains(&0) || w.contains(&0);
-        let given = if input { Given::Words } else { Given::Channels };
+        let given = if input { ImageLayout::ChannelBlocked } else { ImageLayout::Nchw };
         let images = Images { given, channels: w[1], only_way: input || output };
         let state = match &self.weight {
             _ if empty => None,
-            Weight::Words(panels) => {
-                DotPlan::new(panels, &geometry, images, self.threads).map(|plan| State::Words(Box::new(plan)))
+            Weight::Dot(panels) => {
+                DotPlan::new(panels, &geometry, images, self.threads).map(|plan| State::Dot(Box::new(plan)))
             }
             Weight::Depthwise(kernels) => {
-                let lanes = kernels.lanes.as_ref().filter(|_| !residual);
-                let lanes = lanes.and_then(|_| ChannelLanes::new::<bf16>(&geometry)).map(State::Lanes);
-                lanes.or_else(|| DepthwisePlane::new(&geometry).map(State::Depthwise))
+                let nchw16c = kernels.nchw16c.as_ref().filter(|_| !residual);
+                let nchw16c = nchw16c.and_then(|_| Nchw16c::new::<bf16>(&geometry)).map(State::Nchw16c);
+                nchw16c.or_else(|| DepthwisePlane::new(&geometry).map(State::Depthwise))
             }
         };
         match state {
             Some(state) => Ok(state),
             None if !images.only_way => Ok(State::General(im2col::State::new(&self.op, x, w)?)),
             None if x[0] * w[0] * geometry.output.iter().product::<usize>() == 0 => Ok(State::Nothing),
-            None => Err(words_needed(x, w)),
+            None => Err(dot_plan_needed(x, w)),
         }
     }
 }
 
-impl Kernel for HalfConv {
+impl Kernel for Bf16Conv {
     fn prepare(
         &self,
         inputs: &[Option<Argument<'_>>],
@@ -108,16 +109,16 @@ impl Kernel for HalfConv {
     ) -> Result<Prepared, OpError> {
         let (Some(x), Some(w)) = (&inputs[0], &inputs[1]) else { return Ok(Prepared::default()) };
         let state = self.state(x.shape, w.shape, matches!(inputs.get(3), Some(Some(_))))?;
-        let words = match &state {
-            State::Words(plan) => match &self.weight {
-                Weight::Words(panels) => panels.padded_rows() * self.op.group + plan.room(self.op.group),
+        let elements = match &state {
+            State::Dot(plan) => match &self.weight {
+                Weight::Dot(panels) => panels.padded_rows() * self.op.group + plan.scratch_len(self.op.group),
                 Weight::Depthwise(_) => 0,
             },
             // A bias in floats.
             State::Depthwise(_) => w.shape[0],
-            State::Lanes(_) | State::General(_) | State::Nothing => 0,
+            State::Nchw16c(_) | State::General(_) | State::Nothing => 0,
         };
-        Ok(Prepared { state: Some(Box::new(state)), scratch: words * size_of::<u32>() })
+        Ok(Prepared { state: Some(Box::new(state)), scratch: elements * size_of::<u32>() })
     }
 
     fn run(
@@ -127,9 +128,9 @@ impl Kernel for HalfConv {
         outputs: &mut [Option<TensorViewMut<'_>>],
     ) -> Result<(), OpError> {
         match (cx.state::<State>(), &self.weight) {
-            (State::Words(plan), Weight::Words(panels)) => self.words(cx, plan, panels, inputs, outputs),
-            (State::Lanes(lanes), Weight::Depthwise(Kernels { lanes: Some(kernels), .. })) => {
-                self.lanes(cx, lanes, kernels, inputs, outputs);
+            (State::Dot(plan), Weight::Dot(panels)) => self.dot(cx, plan, panels, inputs, outputs),
+            (State::Nchw16c(nchw16c), Weight::Depthwise(Kernels { nchw16c: Some(kernels), .. })) => {
+                self.nchw16c(cx, nchw16c, kernels, inputs, outputs);
                 Ok(())
             }
             (State::Depthwise(plane), Weight::Depthwise(kernels)) => {
@@ -138,7 +139,7 @@ impl Kernel for HalfConv {
             }
             (State::General(state), weight) => {
                 let packed = match weight {
-                    Weight::Words(panels) => Some(Left::Source(panels)),
+                    Weight::Dot(panels) => Some(Left::Source(panels)),
                     Weight::Depthwise(_) => None,
                 };
                 im2col::convolve::<bf16>(cx, &self.op, state, packed, inputs, outputs);
@@ -150,12 +151,12 @@ impl Kernel for HalfConv {
 
     fn consumes(&self, input: usize) -> bool {
         // The general way reads a depthwise weight.
-        input == 1 && matches!(self.weight, Weight::Words(_))
+        input == 1 && matches!(self.weight, Weight::Dot(_))
     }
 }
 
-impl HalfConv {
-    fn words(
+impl Bf16Conv {
+    fn dot(
         &self,
         cx: &KernelContext<'_>,
         plan: &DotPlan,
@@ -168,7 +169,7 @@ impl HalfConv {
         let (images, rows, group) = (x.shape()[0], panels.rows(), self.op.group);
         let columns = y.len() / (images * rows);
         let padded = panels.padded_rows();
-        let (first, room) = cx.scratch::<u32>().split_at_mut(group * padded);
+        let (first, scratch) = cx.scratch::<u32>().split_at_mut(group * padded);
         first.fill(0);
         if let Some(bias) = optional(2) {
             let m = rows / group;
@@ -182,25 +183,25 @@ impl HalfConv {
             if cx.cancelled() {
                 return Err(OpError::Cancelled);
             }
-            let pixels = match self.op.woven[0] {
-                true => Pixels::words(&x[i * size..][..size])?,
-                false => Pixels::Channels(&x[i * size..][..size]),
+            let pixels = match self.op.channel_blocked[0] {
+                true => Pixels::channel_blocked(&x[i * size..][..size])?,
+                false => Pixels::Nchw(&x[i * size..][..size]),
             };
             let image = Image { pixels, flip: 0, border: 0 };
             let place = Place { out: &out, start: i * rows * columns, columns };
             let store = RoundedToHalf { place, residual: optional(RESIDUAL), activation: self.op.activation };
-            match self.op.woven[1] {
-                true => plan.image(cx.pool, panels, &image, first, room, &Woven(store)),
-                false => plan.image(cx.pool, panels, &image, first, room, &store),
+            match self.op.channel_blocked[1] {
+                true => plan.image(cx.pool, panels, &image, first, scratch, &ChannelBlocked(store)),
+                false => plan.image(cx.pool, panels, &image, first, scratch, &store),
             }
         }
         Ok(())
     }
 
-    fn lanes(
+    fn nchw16c(
         &self,
         cx: &KernelContext<'_>,
-        lanes: &ChannelLanes,
+        nchw16c: &Nchw16c,
         kernels: &[f32],
         inputs: &[Option<TensorView<'_>>],
         outputs: &mut [Option<TensorViewMut<'_>>],
@@ -209,8 +210,8 @@ impl HalfConv {
         let bias = inputs.get(2).copied().flatten().map(|input| input.slice::<bf16>());
         let (images, channels, activation) = (x.shape()[0], x.shape()[1], self.op.activation);
         let (x, out) = (x.slice::<bf16>(), Parts::new(y.slice::<bf16>()));
-        let images = ChannelImages { x, images, channels, kernels, bias, activation, out: &out };
-        lanes.convolve(cx.pool, &images);
+        let images = Nchw16cImages { x, images, channels, kernels, bias, activation, out: &out };
+        nchw16c.convolve(cx.pool, &images);
     }
 
     /// A channel becomes floats, and its outputs halves again.

@@ -1,4 +1,4 @@
-//! A part of a convolution of words for one thread: panels of weights times runs of output positions.
+//! A part of a convolution of dot groups for one thread: panels of weights times runs of output positions.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -11,13 +11,13 @@ use crate::providers::cpu::gemm::{DotGroup, TileSink, VECTOR};
 /// Vectors of a tile's columns.
 pub(crate) const VECTORS: usize = 3;
 pub(crate) const WIDTH: usize = VECTORS * VECTOR;
-/// Words of the right operand that all panels meet before others, and tiles of them at most.
+/// Dot groups of the right operand that all panels meet before others, and tiles of them at most.
 const CACHED: usize = 4 * 1024;
 const TILES: usize = 8;
 /// So many positions beyond whole vectors are computed each by itself, see `DotGroup::column`.
 const ALONE: usize = 2;
-/// Words of room for each word of depth: ones, and those at single positions.
-pub(crate) const BLOCK_ROOM: usize = 1 + ALONE;
+/// Dot groups of scratch for each dot group of depth: ones, and those at single positions.
+pub(crate) const BLOCK_SCRATCH: usize = 1 + ALONE;
 
 pub(crate) struct Block<'a> {
     /// Whole panels.
@@ -36,11 +36,11 @@ pub(crate) struct Block<'a> {
     pub(crate) before: usize,
     /// Output channels; the last panel may have fewer than others.
     pub(crate) rows: Range<usize>,
-    /// `BLOCK_ROOM` times the depth.
-    pub(crate) room: &'a mut [u32],
+    /// `BLOCK_SCRATCH` times the depth.
+    pub(crate) scratch: &'a mut [u32],
 }
 
-/// A word whose products with others sum these.
+/// A dot group whose products with others sum these.
 const ONES: u32 = 0x0101_0101;
 
 impl Block<'_> {
@@ -57,16 +57,19 @@ impl Block<'_> {
             rest @ ..=ALONE => rest,
             _ => 0,
         };
-        assert!(self.room.len() >= BLOCK_ROOM * depth);
+        assert!(self.scratch.len() >= BLOCK_SCRATCH * depth);
         if has_zeros::<W>(self.zeros) {
-            self.room[..depth].fill(ONES);
+            self.scratch[..depth].fill(ONES);
         }
         // So many positions of all taps stay in the first cache while panels go by.
         let strip = (CACHED / (depth * WIDTH).max(1)).clamp(1, TILES) * WIDTH;
         let whole = end - alone;
-        let columns = self.room[depth..].chunks_exact_mut(depth.max(1));
+        let columns = self.scratch[depth..].chunks_exact_mut(depth.max(1));
         for (column, position) in columns.zip(whole..end) {
-            column.iter_mut().zip(self.taps).for_each(|(word, tap)| *word = self.planes[tap + position]);
+            column
+                .iter_mut()
+                .zip(self.taps)
+                .for_each(|(dot_group, tap)| *dot_group = self.planes[tap + position]);
         }
         let mut at = start;
         loop {
@@ -91,7 +94,7 @@ impl Block<'_> {
         for (runs, position) in alone_runs.iter_mut().zip(alone.clone()) {
             *runs = Runs::new(self.lines, self.before, (position, 1));
         }
-        let (ones, columns) = self.room.split_at(depth);
+        let (ones, columns) = self.scratch.split_at(depth);
         let totals = has_zeros::<W>(self.zeros).then(|| {
             let mut all = [[0; WIDTH]; TILES];
             for (totals, at) in all.iter_mut().zip(tiles.clone()) {
@@ -102,7 +105,7 @@ impl Block<'_> {
         let mut column_totals = [[0; WIDTH]; ALONE];
         if has_zeros::<W>(self.zeros) {
             for (totals, column) in column_totals.iter_mut().zip(columns.chunks_exact(depth.max(1))) {
-                let bytes = column.iter().flat_map(|word| word.to_le_bytes());
+                let bytes = column.iter().flat_map(|dot_group| dot_group.to_le_bytes());
                 *totals = [bytes.map(i32::from).fold(0, i32::wrapping_add); WIDTH];
             }
         }
@@ -132,7 +135,7 @@ impl Block<'_> {
             {
                 let tile = Tile::<_, ANY> { store, rows: rows.clone(), runs };
                 let (first, panel, column) = (first.as_ptr(), panel.as_ptr(), column.as_ptr());
-                // SAFETY: the instructions were asserted in `compute`; panel and column have `depth` words a row.
+                // SAFETY: the instructions were asserted in `compute`; panel and column have `depth` dot groups a row.
                 unsafe {
                     if has_zeros::<W>(self.zeros) {
                         let sink = LessZeros { sink: &tile, zeros: &self.zeros[i * ROWS..], totals };
@@ -146,7 +149,7 @@ impl Block<'_> {
     }
 
     /// The sums of a panel of `R` rows, and what they begin with, at so many positions from one on. What lies
-    /// `ahead` of each word of the panel is fetched.
+    /// `ahead` of each dot group of the panel is fetched.
     fn tile<W: DotGroup, S: TileSink, const R: usize>(
         &self,
         (first, panel): (&[u32], &[u32]),
@@ -171,7 +174,7 @@ impl Block<'_> {
     }
 }
 
-/// Whether there are zero points. Only bytes have them: for other words, what follows is not compiled.
+/// Whether there are zero points. Only bytes have them: for other dot groups, what follows is not compiled.
 #[inline(always)]
 fn has_zeros<W: DotGroup>(zeros: &[i32]) -> bool {
     W::COUNT == 4 && !zeros.is_empty()

@@ -1,4 +1,4 @@
-//! What becomes of the sums of words on their way to memory.
+//! What becomes of the sums of dot groups on their way to memory.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -10,7 +10,7 @@ use crate::providers::cpu::gemm::{Bf16Pair, DotGroup, Int8x4, SumVector, TileSin
 use crate::providers::cpu::parallel::Parts;
 use crate::tensor::bf16;
 
-/// Takes the sums of products of words `W`. Each is given once, from any thread.
+/// Takes the sums of products of dot groups `W`. Each is given once, from any thread.
 pub(crate) trait DotStore<W: DotGroup>: Sync {
     /// Computes a block and takes its sums.
     fn block(&self, block: Block<'_>);
@@ -256,7 +256,7 @@ impl DotStore<Bf16Pair> for RoundedToHalf<'_> {
 /// A store with its activation, as a function of its own.
 pub(crate) struct Rounded<'a, F>(pub(crate) &'a RoundedToHalf<'a>, pub(crate) F);
 
-// Nobody has words there.
+// Nobody has dot groups there.
 #[cfg(not(target_arch = "x86_64"))]
 mod elsewhere {
     use super::*;

@@ -8,26 +8,26 @@ use crate::providers::cpu::gemm::VECTOR;
 
 /// How images are given.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Given {
+pub(crate) enum ImageLayout {
     /// Channel by channel.
-    Channels,
-    /// Woven: as words of channels, which products may read where they lie.
-    Words,
-    /// The same of bytes that have bits turned round first.
-    TurnedWords,
+    Nchw,
+    /// Channel-blocked: as dot groups of channels, which products may read where they lie.
+    ChannelBlocked,
+    /// The same of signed bytes, whose sign bits are flipped first.
+    SignFlipped,
 }
 
 /// What is known of images.
 #[derive(Clone, Copy)]
 pub(crate) struct Images {
-    pub(crate) given: Given,
+    pub(crate) given: ImageLayout,
     /// Channels of a group.
     pub(crate) channels: usize,
-    /// Whether words are the only way, so that they may waste memory and work.
+    /// Whether dot groups are the only way, so that they may waste memory and work.
     pub(crate) only_way: bool,
 }
 
-pub(crate) struct Layout {
+pub(crate) struct PackedLayout {
     pub(crate) planes: Planes,
     /// Whether the image is read where it lies.
     pub(crate) in_place: bool,
@@ -38,9 +38,9 @@ pub(crate) struct Layout {
     pub(crate) lines: Lines,
     /// Positions, gaps included.
     pub(crate) positions: usize,
-    /// Channels of a group, and their planes of words.
+    /// Channels of a group, and their planes of dot groups.
     pub(crate) channels: usize,
-    pub(crate) words: usize,
+    pub(crate) dot_groups: usize,
     /// Elements of a channel of the whole image, and how many of them come before what is read.
     pub(crate) channel: usize,
     pub(crate) skipped: usize,
@@ -48,8 +48,8 @@ pub(crate) struct Layout {
     pub(crate) before: usize,
 }
 
-impl Layout {
-    /// For products of `m` rows, and words of `count` channels. See `DotPlan::new`.
+impl PackedLayout {
+    /// For products of `m` rows, and dot groups of `count` channels. See `DotPlan::new`.
     pub(crate) fn new(g: &Geometry, m: usize, count: usize, images: Images) -> Option<Self> {
         let part = Part { geometry: g.clone(), skipped: 0, before: 0 };
         Self::of(part, g.input.iter().product(), m, count, images)
@@ -59,24 +59,24 @@ impl Layout {
     fn of(part: Part, channel: usize, m: usize, count: usize, images: Images) -> Option<Self> {
         let (Part { geometry: g, skipped, before }, Images { given, channels, only_way }) = (part, images);
         let planes = if only_way { Planes::of_any(&g) } else { Planes::new(&g) };
-        let whole = given == Given::Channels || channels.is_multiple_of(count);
+        let whole = given == ImageLayout::Nchw || channels.is_multiple_of(count);
         let planes = planes.filter(|_| channels > 0 && whole)?;
-        let (words, area) = (channels.div_ceil(count), g.output.iter().product());
+        let (dot_groups, area) = (channels.div_ceil(count), g.output.iter().product());
         // To gather costs about as much as the products of a few rows.
         let gain = vectors(planes.positions, VECTOR).saturating_sub(vectors(area, VECTOR)) * m;
         let gathered = gain > 8 * vectors(area, VECTOR);
-        let in_place = given == Given::Words && !gathered && !planes.copied();
+        let in_place = given == ImageLayout::ChannelBlocked && !gathered && !planes.copied();
         let (lines, positions) = match gathered {
             true => (Lines { line: area, pitch: area }, area),
             false => (planes.lines, planes.positions),
         };
         let step = if in_place { channel } else { planes.size() };
-        let of_word = |c: usize| planes.taps.iter().map(move |tap| (c, *tap));
+        let of_group = |c: usize| planes.taps.iter().map(move |tap| (c, *tap));
         let taps = match gathered {
-            true => (0..words * planes.taps.len()).map(|row| row * area).collect(),
-            false => (0..words).flat_map(of_word).map(|(c, tap)| c * step + tap).collect(),
+            true => (0..dot_groups * planes.taps.len()).map(|row| row * area).collect(),
+            false => (0..dot_groups).flat_map(of_group).map(|(c, tap)| c * step + tap).collect(),
         };
-        Some(Layout {
+        Some(PackedLayout {
             planes,
             in_place,
             gathered,
@@ -84,7 +84,7 @@ impl Layout {
             lines,
             positions,
             channels,
-            words,
+            dot_groups,
             channel,
             skipped,
             before,
@@ -102,22 +102,23 @@ impl Layout {
     ) -> Option<Vec<Self>> {
         let channel = g.input.iter().product();
         let parts = partition::parts(g, shape, (threads, 4), VECTOR)?.into_iter();
-        let parts: Vec<_> =
-            parts.map(|part| Layout::of(part, channel, shape[1], count, images)).collect::<Option<_>>()?;
+        let parts: Vec<_> = parts
+            .map(|part| PackedLayout::of(part, channel, shape[1], count, images))
+            .collect::<Option<_>>()?;
         parts.iter().all(|part| part.memory(shape[0]) <= partition::KEPT).then_some(parts)
     }
 
-    /// Words that an image of so many groups is arranged in.
+    /// Dot groups that an image of so many groups is arranged in.
     pub(crate) fn memory(&self, groups: usize) -> usize {
         if self.in_place { 0 } else { groups * self.group() }
     }
 
-    /// Words from what products read of a group to the next.
+    /// Dot groups from what products read of a group to the next.
     pub(crate) fn group(&self) -> usize {
-        self.words * if self.in_place { self.channel } else { self.run() }
+        self.dot_groups * if self.in_place { self.channel } else { self.run() }
     }
 
-    /// Words that are made of a word of channels.
+    /// Dot groups that are made of a dot group of channels.
     fn run(&self) -> usize {
         match self.gathered {
             true => self.planes.taps.len() * self.positions,
@@ -125,13 +126,13 @@ impl Layout {
         }
     }
 
-    /// Words of `run` that are written one after the other.
+    /// Dot groups of `run` that are written one after the other.
     pub(crate) fn unit(&self) -> usize {
         if self.gathered { self.run() } else { self.planes.plane }
     }
 
-    /// Words that planes take which are gathered from.
-    pub(crate) fn room(&self) -> usize {
+    /// Dot groups that planes take which are gathered from.
+    pub(crate) fn scratch_len(&self) -> usize {
         if self.gathered { self.planes.size() } else { 0 }
     }
 }

@@ -13,10 +13,10 @@ mod pack;
 mod panels;
 mod plan;
 
-pub(crate) use bf16::HalfConv;
-pub(crate) use channel_blocked::Woven;
+pub(crate) use bf16::Bf16Conv;
+pub(crate) use channel_blocked::ChannelBlocked;
 pub(crate) use epilogue::{DotStore, Place, Requantized, Summed, WholeSums};
-pub(crate) use image::{Image, Pixels, words_needed};
-pub(crate) use layout::{Given, Images};
+pub(crate) use image::{Image, Pixels, dot_plan_needed};
+pub(crate) use layout::{ImageLayout, Images};
 pub(crate) use panels::DotPanels;
 pub(crate) use plan::DotPlan;

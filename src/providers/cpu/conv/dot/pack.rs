@@ -1,8 +1,8 @@
-//! What products read of an image: words of neighbouring channels in planes, or gathered for each kernel position.
+//! What products read of an image: dot groups of neighbouring channels in planes, or gathered for each kernel position.
 
 use super::image::{Image, Pixels};
-use super::interleave::{Weave, store};
-use super::layout::Layout;
+use super::interleave::{Interleave, store};
+use super::layout::PackedLayout;
 use crate::providers::cpu::gemm::{DotGroup, VECTOR};
 use crate::providers::cpu::parallel::{GRAIN, split_mut};
 use crate::providers::cpu::scratch::with_scratch;
@@ -10,10 +10,15 @@ use crate::providers::cpu::simd::every;
 use crate::tensor::bytes_of;
 use crate::threads::Pool;
 
-/// Writes what products read of all words of channels, on all threads of the pool.
-pub(crate) fn arrange<T: Weave>(layout: &Layout, pool: &Pool, image: &Image<'_, T>, out: &mut [u32]) {
+/// Writes what products read of all dot groups of channels, on all threads of the pool.
+pub(crate) fn arrange<T: Interleave>(
+    layout: &PackedLayout,
+    pool: &Pool,
+    image: &Image<'_, T>,
+    out: &mut [u32],
+) {
     let unit = layout.unit();
-    if let Pixels::Channels(data) = image.pixels
+    if let Pixels::Nchw(data) = image.pixels
         && unit == 1
         && !layout.planes.copied()
         && layout.channels.is_multiple_of(T::Group::COUNT)
@@ -23,94 +28,96 @@ pub(crate) fn arrange<T: Weave>(layout: &Layout, pool: &Pool, image: &Image<'_, 
         return bytes.iter_mut().zip(bytes_of(data)).for_each(|(y, &x)| *y = x ^ image.flip);
     }
     split_mut(pool, out, unit, GRAIN.div_ceil(unit), |range, out| {
-        with_scratch([layout.room()], |[room]: [&mut [u32]; 1]| {
-            arrange_units(layout, image, range.start, room, out);
+        with_scratch([layout.scratch_len()], |[scratch]: [&mut [u32]; 1]| {
+            arrange_units(layout, image, range.start, scratch, out);
         });
     });
 }
 
-/// Writes units from the `first` one on. A word's planes are made in `room` where they are gathered from there.
-pub(crate) fn arrange_units<T: Weave>(
-    layout: &Layout,
+/// Writes units from the `first` one on. A dot group's planes are made in `scratch` where they are gathered from there.
+pub(crate) fn arrange_units<T: Interleave>(
+    layout: &PackedLayout,
     image: &Image<'_, T>,
     first: usize,
-    room: &mut [u32],
+    scratch: &mut [u32],
     out: &mut [u32],
 ) {
     assert!(T::Group::available());
-    // SAFETY: the processor has what words ask for.
-    unsafe { units(layout, image, first, room, out) }
+    // SAFETY: the processor has what dot groups ask for.
+    unsafe { units(layout, image, first, scratch, out) }
 }
 
 /// # Safety
 /// `T::Group::available()`.
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl"))]
-unsafe fn units<T: Weave>(
-    layout: &Layout,
+unsafe fn units<T: Interleave>(
+    layout: &PackedLayout,
     image: &Image<'_, T>,
     first: usize,
-    room: &mut [u32],
+    scratch: &mut [u32],
     out: &mut [u32],
 ) {
     let places = (first..).zip(out.chunks_exact_mut(layout.unit()));
     // SAFETY: as the caller promises.
     unsafe {
         match image.pixels {
-            Pixels::Channels(data) => {
+            Pixels::Nchw(data) => {
                 for (i, out) in places {
-                    Channels::new(layout, image, data, word_of(layout, i)).unit(layout, i, room, out);
+                    NchwSource::new(layout, image, data, dot_group_of(layout, i))
+                        .unit(layout, i, scratch, out);
                 }
             }
-            Pixels::Words(words) => {
+            Pixels::ChannelBlocked(dot_groups) => {
                 for (i, out) in places {
-                    Words::new(layout, image, words, word_of(layout, i)).unit(layout, i, room, out);
+                    BlockedSource::new(layout, image, dot_groups, dot_group_of(layout, i))
+                        .unit(layout, i, scratch, out);
                 }
             }
         }
     }
 }
 
-/// The word of channels that a unit is of.
-fn word_of(layout: &Layout, unit: usize) -> usize {
+/// The dot group of channels that a unit is of.
+fn dot_group_of(layout: &PackedLayout, unit: usize) -> usize {
     if layout.gathered { unit } else { unit / layout.planes.phases() }
 }
 
-/// Where the words of a plane come from.
-trait Lines {
-    /// The word of what lies around the image.
+/// Where the dot groups of a plane come from.
+trait PlaneSource {
+    /// The dot group of what lies around the image.
     fn border(&self) -> u32;
 
-    /// Makes words of every `stride`-th element from `start` on.
+    /// Makes dot groups of every `stride`-th element from `start` on.
     ///
     /// # Safety
     /// As of `units`.
     unsafe fn line(&self, start: usize, stride: usize, out: &mut [u32]);
 
-    /// Writes a unit, whose planes are made in `room` where they are gathered from there.
+    /// Writes a unit, whose planes are made in `scratch` where they are gathered from there.
     ///
     /// # Safety
     /// As of `units`.
     #[inline(always)]
-    unsafe fn unit(&self, layout: &Layout, unit: usize, room: &mut [u32], out: &mut [u32]) {
+    unsafe fn unit(&self, layout: &PackedLayout, unit: usize, scratch: &mut [u32], out: &mut [u32]) {
         // SAFETY: as the caller promises.
         unsafe {
             if layout.gathered {
-                for (phase, plane) in room.chunks_exact_mut(layout.planes.plane).enumerate() {
+                for (phase, plane) in scratch.chunks_exact_mut(layout.planes.plane).enumerate() {
                     self.plane(layout, phase, plane);
                 }
-                gather(layout, room, out);
+                gather(layout, scratch, out);
             } else {
                 self.plane(layout, unit % layout.planes.phases(), out);
             }
         }
     }
 
-    /// Makes a plane of words.
+    /// Makes a plane of dot groups.
     ///
     /// # Safety
     /// As of `units`.
     #[inline(always)]
-    unsafe fn plane(&self, layout: &Layout, phase: usize, out: &mut [u32]) {
+    unsafe fn plane(&self, layout: &PackedLayout, phase: usize, out: &mut [u32]) {
         if !layout.planes.copied() {
             // SAFETY: as the caller promises.
             return unsafe { self.line(0, 1, out) };
@@ -126,28 +133,33 @@ trait Lines {
     }
 }
 
-/// The channels of a word.
-struct Channels<'a, T> {
+/// The channels of a dot group.
+struct NchwSource<'a, T> {
     lines: [&'a [T]; 4],
-    /// Bits that are turned round.
+    /// The sign bits of bytes that are flipped.
     flip: u32,
     /// Bits of channels that there are. Those of others are 0: weights are, too, but infinity times 0 is not.
     present: u32,
     border: u32,
 }
 
-impl<'a, T: Weave> Channels<'a, T> {
+impl<'a, T: Interleave> NchwSource<'a, T> {
     #[inline(always)]
-    fn new(layout: &Layout, image: &Image<'a, T>, data: &'a [T], word: usize) -> Self {
+    fn new(layout: &PackedLayout, image: &Image<'a, T>, data: &'a [T], dot_group: usize) -> Self {
         let (count, plane) = (T::Group::COUNT, layout.planes.image());
-        let (group, first) = (word / layout.words, word % layout.words * count);
+        let (group, first) = (dot_group / layout.dot_groups, dot_group % layout.dot_groups * count);
         let mut lines = [&data[..0]; 4];
         for (j, line) in lines.iter_mut().enumerate() {
             let channel = group * layout.channels + (first + j.min(count - 1)).min(layout.channels - 1);
             *line = &data[channel * layout.channel + layout.skipped..][..plane];
         }
         let present = !0 >> (32 / count * count.saturating_sub(layout.channels - first));
-        Channels { lines, flip: u32::from_le_bytes([image.flip; 4]), present, border: image.border & present }
+        NchwSource {
+            lines,
+            flip: u32::from_le_bytes([image.flip; 4]),
+            present,
+            border: image.border & present,
+        }
     }
 
     /// # Safety
@@ -168,14 +180,19 @@ impl<'a, T: Weave> Channels<'a, T> {
             unsafe {
                 let lines =
                     [a.as_ptr().add(from), b.as_ptr().add(from), c.as_ptr().add(from), d.as_ptr().add(from)];
-                store(T::weave::<STRIDE>(lines, count), self.flip, self.present, &mut out[at..at + count]);
+                store(
+                    T::interleave::<STRIDE>(lines, count),
+                    self.flip,
+                    self.present,
+                    &mut out[at..at + count],
+                );
             }
             at += VECTOR;
         }
     }
 }
 
-impl<T: Weave> Lines for Channels<'_, T> {
+impl<T: Interleave> PlaneSource for NchwSource<'_, T> {
     #[inline(always)]
     fn border(&self) -> u32 {
         self.border
@@ -189,12 +206,12 @@ impl<T: Weave> Lines for Channels<'_, T> {
                 1 => self.vectors::<1>(start, out),
                 2 => self.vectors::<2>(start, out),
                 _ => {
-                    for (i, word) in out.iter_mut().enumerate() {
-                        *word = 0;
+                    for (i, dot_group) in out.iter_mut().enumerate() {
+                        *dot_group = 0;
                         for (j, line) in self.lines[..T::Group::COUNT].iter().enumerate() {
-                            *word |= line[start + i * stride].bits() << (32 / T::Group::COUNT * j);
+                            *dot_group |= line[start + i * stride].bits() << (32 / T::Group::COUNT * j);
                         }
-                        *word = (*word ^ self.flip) & self.present;
+                        *dot_group = (*dot_group ^ self.flip) & self.present;
                     }
                 }
             }
@@ -202,22 +219,22 @@ impl<T: Weave> Lines for Channels<'_, T> {
     }
 }
 
-/// The same of an image of words.
-struct Words<'a> {
+/// The same of an image of dot groups.
+struct BlockedSource<'a> {
     plane: &'a [u32],
     flip: u32,
     border: u32,
 }
 
-impl<'a> Words<'a> {
+impl<'a> BlockedSource<'a> {
     #[inline(always)]
-    fn new<T>(layout: &Layout, image: &Image<'a, T>, words: &'a [u32], word: usize) -> Self {
-        let plane = &words[word * layout.channel + layout.skipped..][..layout.planes.image()];
-        Words { plane, flip: u32::from_le_bytes([image.flip; 4]), border: image.border }
+    fn new<T>(layout: &PackedLayout, image: &Image<'a, T>, dot_groups: &'a [u32], dot_group: usize) -> Self {
+        let plane = &dot_groups[dot_group * layout.channel + layout.skipped..][..layout.planes.image()];
+        BlockedSource { plane, flip: u32::from_le_bytes([image.flip; 4]), border: image.border }
     }
 }
 
-impl Lines for Words<'_> {
+impl PlaneSource for BlockedSource<'_> {
     #[inline(always)]
     fn border(&self) -> u32 {
         self.border
@@ -229,9 +246,9 @@ impl Lines for Words<'_> {
     }
 }
 
-/// Writes the runs of a word's planes for all kernel positions.
+/// Writes the runs of a dot group's planes for all kernel positions.
 #[inline(always)]
-fn gather(layout: &Layout, planes: &[u32], out: &mut [u32]) {
+fn gather(layout: &PackedLayout, planes: &[u32], out: &mut [u32]) {
     let crate::providers::cpu::conv::common::lines::Lines { line, pitch } = layout.planes.lines;
     for (tap, out) in layout.planes.taps.iter().zip(out.chunks_exact_mut(layout.positions)) {
         for (y, at) in (0..layout.positions).step_by(line).enumerate() {

@@ -1,4 +1,4 @@
-//! Constant weights as words, cut into panels of the rows that a tile computes at a time.
+//! Constant weights as dot groups, cut into panels of the rows that a tile computes at a time.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -12,7 +12,7 @@ use crate::threads::Pool;
 /// Rows of a panel, whose sums with three vectors of positions registers hold.
 pub(crate) const ROWS: usize = 8;
 
-/// The weights of all groups. A panel holds, for each word of channels and kernel position, the words of its rows;
+/// The weights of all groups. A panel holds, for each dot group of channels and kernel position, the dot groups of its rows;
 /// missing rows and channels are 0.
 pub(crate) struct DotPanels<W> {
     data: Weights<u32>,
@@ -24,12 +24,12 @@ pub(crate) struct DotPanels<W> {
     volume: usize,
     /// The zero point of each row, a group's padded to whole panels; none where all are 0.
     zeros: Vec<i32>,
-    _word: PhantomData<W>,
+    _group: PhantomData<W>,
 }
 
 impl DotPanels<Int8x4> {
-    /// Packs signed bytes `[groups · m, channels, volume]` with zero points, one or one for each row; of both some
-    /// bits are turned round. `None` on a processor that has no products of them.
+    /// Packs bytes `[groups · m, channels, volume]` with zero points, one or one for each row. `flip` is 128 where the
+    /// bytes are unsigned: they and the zero points become signed ones. `None` on a processor that has no products of them.
     pub(crate) fn of_bytes(
         weight: &[u8],
         zeros: &[u8],
@@ -60,8 +60,8 @@ impl DotPanels<Int8x4> {
         };
         let panel = ROWS * self.shape()[2];
         for (sums, panel) in sums.chunks_exact_mut(ROWS).zip(self.data.chunks_exact(panel.max(1))) {
-            for (i, word) in panel.iter().enumerate() {
-                let sum = word.to_le_bytes().iter().map(|&x| i32::from(x as i8)).sum();
+            for (i, dot_group) in panel.iter().enumerate() {
+                let sum = dot_group.to_le_bytes().iter().map(|&x| i32::from(x as i8)).sum();
                 sums[i % ROWS] = sums[i % ROWS].wrapping_add(sum);
             }
         }
@@ -75,8 +75,8 @@ impl DotPanels<Int8x4> {
 
     /// A weight, by row of all groups and depth.
     pub(crate) fn byte(&self, row: usize, depth: usize) -> u8 {
-        let (word, lane) = self.place(row / self.m, row % self.m, depth);
-        word.to_le_bytes()[lane]
+        let (dot_group, lane) = self.place(row / self.m, row % self.m, depth);
+        dot_group.to_le_bytes()[lane]
     }
 }
 
@@ -102,17 +102,18 @@ impl<W: DotGroup> DotPanels<W> {
                     let (group, first) = (i / of_group, i % of_group * ROWS);
                     for (row, r) in (first..m).zip(0..ROWS) {
                         for channel in 0..channels {
-                            let (word, shift) = (channel / W::COUNT, 32 / W::COUNT * (channel % W::COUNT));
+                            let (dot_group, shift) =
+                                (channel / W::COUNT, 32 / W::COUNT * (channel % W::COUNT));
                             let from = ((group * m + row) * channels + channel) * volume;
                             for tap in 0..volume {
-                                panel[(word * volume + tap) * ROWS + r] |= bits(from + tap) << shift;
+                                panel[(dot_group * volume + tap) * ROWS + r] |= bits(from + tap) << shift;
                             }
                         }
                     }
                 }
             });
         });
-        DotPanels { data, groups, m, channels, volume, zeros: Vec::new(), _word: PhantomData }
+        DotPanels { data, groups, m, channels, volume, zeros: Vec::new(), _group: PhantomData }
     }
 
     /// Rows of all groups.
@@ -125,7 +126,7 @@ impl<W: DotGroup> DotPanels<W> {
         self.m.next_multiple_of(ROWS)
     }
 
-    /// Groups, rows of a group, words of a row.
+    /// Groups, rows of a group, dot groups of a row.
     pub(crate) fn shape(&self) -> [usize; 3] {
         [self.groups, self.m, self.channels.div_ceil(W::COUNT) * self.volume]
     }
@@ -142,12 +143,12 @@ impl<W: DotGroup> DotPanels<W> {
         self.zeros.get(group * self.padded_rows() + first..).unwrap_or_default()
     }
 
-    /// The word of an element of a group's row, and which of the word's numbers it is.
+    /// The dot group of an element of a group's row, and which of the dot group's numbers it is.
     fn place(&self, group: usize, row: usize, depth: usize) -> (u32, usize) {
         let (channel, tap) = (depth / self.volume, depth % self.volume);
         let panel = self.from(group, row / ROWS * ROWS);
-        let word = panel[(channel / W::COUNT * self.volume + tap) * ROWS + row % ROWS];
-        (word, channel % W::COUNT)
+        let dot_group = panel[(channel / W::COUNT * self.volume + tap) * ROWS + row % ROWS];
+        (dot_group, channel % W::COUNT)
     }
 }
 
@@ -156,8 +157,8 @@ impl Source<f32> for DotPanels<Bf16Pair> {
     fn fill(&self, batch: usize, rows: Range<usize>, columns: Range<usize>, out: &mut [f32]) {
         for (row, out) in rows.zip(out.chunks_exact_mut(columns.len().max(1))) {
             for (depth, y) in columns.clone().zip(out) {
-                let (word, half) = self.place(batch % self.groups, row, depth);
-                *y = f32::from_bits(if half == 0 { word << 16 } else { word & 0xffff_0000 });
+                let (dot_group, half) = self.place(batch % self.groups, row, depth);
+                *y = f32::from_bits(if half == 0 { dot_group << 16 } else { dot_group & 0xffff_0000 });
             }
         }
     }

@@ -4,8 +4,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::input_transform::{self, Inputs};
-use super::output_transform::{self, Outputs};
+use super::input_transform::{self, InputTransform};
+use super::output_transform::{self, OutputTransform};
 use super::tiling::{TileSize, Tiling};
 use super::weight_transform;
 use crate::ops::OpError;
@@ -13,7 +13,7 @@ use crate::ops::activation::Activation;
 use crate::ops::conv::Conv;
 use crate::ops::window::Geometry;
 use crate::providers::cpu::conv::common::blocks::Blocks;
-use crate::providers::cpu::conv::common::epilogue::Finish;
+use crate::providers::cpu::conv::common::epilogue::F32Epilogue;
 use crate::providers::cpu::conv::common::lines::Lines;
 use crate::providers::cpu::conv::common::masks::LONGEST;
 use crate::providers::cpu::conv::common::partition::{self, Part, vectors};
@@ -34,9 +34,9 @@ use crate::threads::Pool;
 const LARGEST_WEIGHT: usize = 1 << 18;
 /// Elements of the numbers, and of the weight, that stay in a processor's own cache; of sums half as many.
 const OWN: usize = 128 * 1024;
-/// Tiles for which it pays to read a larger weight.
+/// DirectPlan for which it pays to read a larger weight.
 const FEW: usize = 64;
-/// Tiles that all threads work on at a time.
+/// DirectPlan that all threads work on at a time.
 const TILES: usize = 256;
 
 pub(crate) struct Conv3x3 {
@@ -51,7 +51,7 @@ pub(crate) struct Conv3x3 {
 /// What depends on shapes.
 struct State {
     parts: Vec<TileRows>,
-    /// How all threads share out the products of a part, one part after the other; `None` where each part is one
+    /// How all threads divide the products of a part, one part after the other; `None` where each part is one
     /// thread's.
     together: Option<Blocks>,
 }
@@ -89,9 +89,9 @@ impl Conv3x3 {
         }
         let tile = self.tile.outputs();
         let (lines, across) = (g.output[0].div_ceil(tile), g.output[1].div_ceil(tile));
-        let shares = threads_of_image(images, self.threads);
-        let (cuts, together) = match self.lines_alone(g, shares) {
-            Some(rows) => (cut(lines, shares, rows), None),
+        let partitions = threads_of_image(images, self.threads);
+        let (cuts, together) = match self.lines_alone(g, partitions) {
+            Some(rows) => (cut(lines, partitions, rows), None),
             None => {
                 let rows = (TILES / across).clamp(1, lines);
                 let positions = rows * across;
@@ -119,10 +119,10 @@ impl Conv3x3 {
 
     /// Rows of tiles of a part, where each is one of so many threads'; `None` where all threads had better do each.
     fn lines_alone(&self, g: &Geometry, threads: usize) -> Option<usize> {
-        let (tile, numbers) = (self.tile.outputs(), self.tile.numbers());
+        let (tile, transformed) = (self.tile.outputs(), self.tile.elements());
         let (lines, across) = (g.output[0].div_ceil(tile), g.output[1].div_ceil(tile));
-        let of_row = numbers * self.channels * across;
-        let weight = numbers * self.channels * self.outputs;
+        let of_row = transformed * self.channels * across;
+        let weight = transformed * self.channels * self.outputs;
         let most = match weight <= OWN {
             true => OWN / of_row,
             // Every part reads all of the weight.
@@ -141,7 +141,7 @@ impl Conv3x3 {
     /// Output channels whose sums there is room for at a time, on one thread.
     fn rows_alone(&self, tiling: &Tiling) -> usize {
         let unit = self.panels.rows();
-        (OWN / 2 / (self.tile.numbers() * tiling.count() * unit))
+        (OWN / 2 / (self.tile.elements() * tiling.count() * unit))
             .max(1)
             .saturating_mul(unit)
             .min(self.outputs)
@@ -149,9 +149,9 @@ impl Conv3x3 {
 
     /// Elements of the tiles' numbers, and of the sums of so many output channels, with room for vectors that begin at
     /// the last of them.
-    fn room(&self, tiling: &Tiling, rows: usize) -> [usize; 2] {
-        let numbers = self.tile.numbers();
-        [numbers * tiling.step(self.channels), numbers * tiling.step(rows) + LONGEST]
+    fn scratch_len(&self, tiling: &Tiling, rows: usize) -> [usize; 2] {
+        let transformed = self.tile.elements();
+        [transformed * tiling.step(self.channels), transformed * tiling.step(rows) + LONGEST]
     }
 }
 
@@ -165,8 +165,8 @@ impl Kernel for Conv3x3 {
         let geometry = self.op.window.geometry(&x.shape[2..], &w.shape[2..])?;
         let state = self.state(&geometry, x.shape[0]);
         let together = state.iter().filter(|state| state.together.is_some()).flat_map(|state| &state.parts);
-        let rooms = together.map(|part| self.room(&part.tiling, self.outputs).iter().sum());
-        let elements = rooms.max().unwrap_or(0);
+        let scratch_lens = together.map(|part| self.scratch_len(&part.tiling, self.outputs).iter().sum());
+        let elements = scratch_lens.max().unwrap_or(0);
         Ok(Prepared { state: Some(Box::new(state)), scratch: elements * size_of::<f32>() })
     }
 
@@ -189,24 +189,24 @@ impl Kernel for Conv3x3 {
             return Ok(());
         };
         let out = Parts::new(y);
-        let finish = Finish::new(self.op.activation, inputs, &out, columns);
+        let epilogue = F32Epilogue::new(self.op.activation, inputs, &out, columns);
         let size = x.len() / images.max(1);
         let image = |i: usize| {
-            let finish = Finish { start: i * self.outputs * columns, ..finish };
-            (&x[i * size..][..size], finish)
+            let epilogue = F32Epilogue { start: i * self.outputs * columns, ..epilogue };
+            (&x[i * size..][..size], epilogue)
         };
         let parts = &state.parts;
         if let Some(blocks) = state.together {
-            let room = cx.scratch::<f32>();
+            let scratch = cx.scratch::<f32>();
             for i in (0..images * parts.len()).take_while(|_| !cx.cancelled()) {
-                let (image, finish) = image(i / parts.len());
-                self.together((cx.pool, blocks), &parts[i % parts.len()], image, room, finish);
+                let (image, epilogue) = image(i / parts.len());
+                self.together((cx.pool, blocks), &parts[i % parts.len()], image, scratch, epilogue);
             }
         } else {
             cx.pool.split(images * parts.len(), 1, |range| {
                 for i in range.take_while(|_| !cx.cancelled()) {
-                    let (image, finish) = image(i / parts.len());
-                    self.alone(&parts[i % parts.len()], image, finish);
+                    let (image, epilogue) = image(i / parts.len());
+                    self.alone(&parts[i % parts.len()], image, epilogue);
                 }
             });
         }
@@ -225,22 +225,23 @@ impl Conv3x3 {
         (pool, blocks): (&Pool, Blocks),
         part: &TileRows,
         image: &[f32],
-        room: &mut [f32],
-        finish: Finish<'_>,
+        scratch: &mut [f32],
+        epilogue: F32Epilogue<'_>,
     ) {
         let TileRows { tiling, taps, skipped, before } = part;
         let count = tiling.count();
-        let (numbers, room) = room.split_at_mut(self.room(tiling, self.outputs)[0]);
-        let sums = &mut room[..self.room(tiling, self.outputs)[1]];
-        let [of_inputs, of_outputs] = rooms(tiling);
+        let (transformed, scratch) = scratch.split_at_mut(self.scratch_len(tiling, self.outputs)[0]);
+        let sums = &mut scratch[..self.scratch_len(tiling, self.outputs)[1]];
+        let [of_inputs, of_outputs] = scratch_lens(tiling);
         let (image, channel) = (&image[*skipped..], image.len() / self.channels);
-        let parts = Parts::new(&mut *numbers);
+        let parts = Parts::new(&mut *transformed);
         // A tile takes about as long as so many elements take to be copied.
-        let grain = GRAIN.div_ceil(4 * self.tile.numbers() * count);
+        let grain = GRAIN.div_ceil(4 * self.tile.elements() * count);
         pool.split(self.channels, grain, |channels| {
-            with_scratch([of_inputs], |[room]: [&mut [f32]; 1]| {
+            with_scratch([of_inputs], |[scratch]: [&mut [f32]; 1]| {
                 let step = self.channels * count;
-                Inputs { tiling, image, channel, channels, numbers: &parts, step, room }.widest();
+                InputTransform { tiling, image, channel, channels, transformed: &parts, step, scratch }
+                    .widest();
             });
         });
         // The sums over channels, for each number.
@@ -248,75 +249,77 @@ impl Conv3x3 {
         let products = Products {
             panels: &self.panels,
             taps,
-            planes: &numbers[..self.tile.numbers() * self.channels * count],
+            planes: &transformed[..self.tile.elements() * self.channels * count],
             positions: count,
             lines: Lines { line: count, pitch: count },
             blocks,
-            finish: Finish::new(Activation::Identity, &[], &out, count),
+            epilogue: F32Epilogue::new(Activation::Identity, &[], &out, count),
         };
         products.compute(pool);
-        let finish = Finish { start: finish.start + before, ..finish };
+        let epilogue = F32Epilogue { start: epilogue.start + before, ..epilogue };
         pool.split(self.outputs, grain, |rows| {
-            with_scratch([of_outputs], |[room]: [&mut [f32]; 1]| {
+            with_scratch([of_outputs], |[scratch]: [&mut [f32]; 1]| {
                 let step = self.outputs * count;
-                Outputs { tiling, sums, step, first: 0, rows, finish, room }.widest();
+                OutputTransform { tiling, sums, step, first: 0, rows, epilogue, scratch }.widest();
             });
         });
     }
 
     /// A part on this thread, some output channels at a time.
-    fn alone(&self, part: &TileRows, image: &[f32], finish: Finish<'_>) {
+    fn alone(&self, part: &TileRows, image: &[f32], epilogue: F32Epilogue<'_>) {
         let TileRows { tiling, taps, skipped, before } = part;
         let (count, each) = (tiling.count(), self.rows_alone(tiling));
         let (image, channel) = (&image[*skipped..], image.len() / self.channels);
-        let finish = Finish { start: finish.start + before, ..finish };
-        let (of_numbers, step) = (tiling.step(self.channels), tiling.step(each));
-        let ([numbers, sums], [of_inputs, of_outputs]) = (self.room(tiling, each), rooms(tiling));
-        let lengths = [numbers, sums, Products::room(&self.panels), of_inputs.max(of_outputs)];
-        with_scratch(lengths, |[numbers, sums, column, room]: [&mut [f32]; 4]| {
-            let (parts, channels) = (Parts::new(&mut *numbers), 0..self.channels);
-            let inputs = Inputs {
+        let epilogue = F32Epilogue { start: epilogue.start + before, ..epilogue };
+        let (of_transformed, step) = (tiling.step(self.channels), tiling.step(each));
+        let ([transformed, sums], [of_inputs, of_outputs]) =
+            (self.scratch_len(tiling, each), scratch_lens(tiling));
+        let lengths = [transformed, sums, Products::scratch_len(&self.panels), of_inputs.max(of_outputs)];
+        with_scratch(lengths, |[transformed, sums, column, scratch]: [&mut [f32]; 4]| {
+            let (parts, channels) = (Parts::new(&mut *transformed), 0..self.channels);
+            let inputs = InputTransform {
                 tiling,
                 image,
                 channel,
                 channels,
-                numbers: &parts,
-                step: of_numbers,
-                room: &mut *room,
+                transformed: &parts,
+                step: of_transformed,
+                scratch: &mut *scratch,
             };
             inputs.widest();
             for first in (0..self.outputs).step_by(each) {
                 let rows = first..(first + each).min(self.outputs);
                 let out = Parts::new(&mut *sums);
-                let plain = Finish::new(Activation::Identity, &[], &out, count);
-                for (i, numbers) in numbers.chunks_exact(of_numbers).enumerate() {
+                let plain = F32Epilogue::new(Activation::Identity, &[], &out, count);
+                for (i, transformed) in transformed.chunks_exact(of_transformed).enumerate() {
                     let product = Block {
                         panels: self.panels.from(i, rows.start),
                         taps,
-                        planes: numbers,
+                        planes: transformed,
                         columns: 0..count,
                         lines: Lines { line: count, pitch: count },
                         rows: 0..rows.len(),
-                        finish: Finish { start: i * step, ..plain },
-                        room: &mut *column,
+                        epilogue: F32Epilogue { start: i * step, ..plain },
+                        scratch: &mut *column,
                     };
                     product.widest();
                 }
-                Outputs { tiling, sums, step, first, rows, finish, room: &mut *room }.widest();
+                OutputTransform { tiling, sums, step, first, rows, epilogue, scratch: &mut *scratch }
+                    .widest();
             }
         });
     }
 }
 
-/// Cuts so many lines into a share for each thread, and these into parts of so many.
-fn cut(lines: usize, shares: usize, part: usize) -> impl Iterator<Item = Range<usize>> {
-    let share = move |i: usize| lines * i / shares..lines * (i + 1) / shares;
-    (0..shares).map(share).flat_map(move |share| {
-        share.clone().step_by(part).map(move |start| start..(start + part).min(share.end))
+/// Cuts so many lines into a partition for each thread, and these into parts of so many.
+fn cut(lines: usize, partitions: usize, part: usize) -> impl Iterator<Item = Range<usize>> {
+    let partition = move |i: usize| lines * i / partitions..lines * (i + 1) / partitions;
+    (0..partitions).map(partition).flat_map(move |partition| {
+        partition.clone().step_by(part).map(move |start| start..(start + part).min(partition.end))
     })
 }
 
-/// Elements of room for a thread that transforms inputs, and one that transforms outputs.
-pub(crate) fn rooms(tiling: &Tiling) -> [usize; 2] {
-    [input_transform::room(tiling), output_transform::room(tiling)]
+/// Elements of scratch for a thread that transforms inputs, and one that transforms outputs.
+pub(crate) fn scratch_lens(tiling: &Tiling) -> [usize; 2] {
+    [input_transform::scratch_len(tiling), output_transform::scratch_len(tiling)]
 }

@@ -1,4 +1,4 @@
-//! Tiles of an image to numbers: first the columns, as vectors of neighbours, then the rows, as vectors of tiles.
+//! DirectPlan of an image to numbers: first the columns, as vectors of neighbours, then the rows, as vectors of tiles.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use crate::providers::cpu::conv::common::masks::{LONGEST, Masks};
 use crate::providers::cpu::parallel::Parts;
 
 /// Turns the tiles of channels into numbers.
-pub(crate) struct Inputs<'a> {
+pub(crate) struct InputTransform<'a> {
     pub(crate) tiling: &'a Tiling,
     pub(crate) image: &'a [f32],
     /// Elements of the image from a channel to the next.
@@ -18,14 +18,14 @@ pub(crate) struct Inputs<'a> {
     /// The channels to transform.
     pub(crate) channels: Range<usize>,
     /// For each number, a matrix of a row for each channel.
-    pub(crate) numbers: &'a Parts<'a, f32>,
+    pub(crate) transformed: &'a Parts<'a, f32>,
     /// Elements from a number's matrix to the next.
     pub(crate) step: usize,
-    /// As `rooms` says.
-    pub(crate) room: &'a mut [f32],
+    /// As `scratch_lens` says.
+    pub(crate) scratch: &'a mut [f32],
 }
 
-pub(crate) fn room(tiling: &Tiling) -> usize {
+pub(crate) fn scratch_len(tiling: &Tiling) -> usize {
     let (m, n) = (tiling.size.outputs(), tiling.size.outputs() + 2);
     m / 2 * n * width(tiling) + n * n * place(tiling)
 }
@@ -41,7 +41,7 @@ fn place(tiling: &Tiling) -> usize {
     tiling.count() + LONGEST
 }
 
-impl SimdOp for Inputs<'_> {
+impl SimdOp for InputTransform<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -53,17 +53,17 @@ impl SimdOp for Inputs<'_> {
     }
 }
 
-impl Inputs<'_> {
+impl InputTransform<'_> {
     /// For tiles of `M` outputs and `N` inputs along each axis.
     #[inline(always)]
     fn run<I: Isa, const M: usize, const N: usize>(self, isa: I) {
-        let Inputs { tiling, image, channel: from, channels, numbers, step, room } = self;
+        let InputTransform { tiling, image, channel: from, channels, transformed, step, scratch } = self;
         let ops = isa.f32();
         let masks = Masks::new(isa);
         let [height, across] = tiling.image;
         let (count, width, place) = (tiling.count(), width(tiling), place(tiling));
-        let (lines, room) = room.split_at_mut(N * width);
-        let (halves, places) = room.split_at_mut((M / 2 - 1) * N * width);
+        let (lines, scratch) = scratch.split_at_mut(N * width);
+        let (halves, places) = scratch.split_at_mut((M / 2 - 1) * N * width);
         // What no image is written over is padding.
         lines.fill(0.0);
         for channel in channels {
@@ -86,7 +86,7 @@ impl Inputs<'_> {
                         // SAFETY: rows of different channels and numbers do not overlap; the mask has as many
                         // elements as the slice.
                         unsafe {
-                            let out = numbers.get(at..at + len);
+                            let out = transformed.get(at..at + len);
                             ops.store_ptr_mask(number, out.as_mut_ptr(), masks.first(len));
                         }
                     }
@@ -132,7 +132,7 @@ fn columns<I: Isa, const M: usize, const N: usize>(
     }
 }
 
-/// Of `N` lines, what the tiles of a row read at each place, in turn. Tiles are two elements of a line apart, or four:
+/// Of `N` lines, what the tiles of a row read at each place, in turn. DirectPlan are two elements of a line apart, or four:
 /// two of every second, in halves of their own.
 #[inline(always)]
 fn spread<const M: usize, const N: usize>(

@@ -6,11 +6,11 @@ use rten_simd::ops::{BitOps, NumOps};
 use rten_simd::{Isa, SimdOp};
 
 use super::tiling::{TileSize, Tiling, times};
-use crate::providers::cpu::conv::common::epilogue::Finish;
+use crate::providers::cpu::conv::common::epilogue::F32Epilogue;
 use crate::providers::cpu::conv::common::masks::{LONGEST, Masks};
 
 /// Turns the sums of output channels into outputs.
-pub(crate) struct Outputs<'a> {
+pub(crate) struct OutputTransform<'a> {
     pub(crate) tiling: &'a Tiling,
     /// For each number, a matrix of a row for each channel from the `first` on; and a vector more.
     pub(crate) sums: &'a [f32],
@@ -19,17 +19,17 @@ pub(crate) struct Outputs<'a> {
     pub(crate) first: usize,
     /// The channels to write.
     pub(crate) rows: Range<usize>,
-    pub(crate) finish: Finish<'a>,
-    /// As `rooms` says.
-    pub(crate) room: &'a mut [f32],
+    pub(crate) epilogue: F32Epilogue<'a>,
+    /// As `scratch_lens` says.
+    pub(crate) scratch: &'a mut [f32],
 }
 
-pub(crate) fn room(tiling: &Tiling) -> usize {
+pub(crate) fn scratch_len(tiling: &Tiling) -> usize {
     let m = tiling.size.outputs();
     m * m * (tiling.count() + LONGEST)
 }
 
-impl SimdOp for Outputs<'_> {
+impl SimdOp for OutputTransform<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -41,11 +41,11 @@ impl SimdOp for Outputs<'_> {
     }
 }
 
-impl Outputs<'_> {
+impl OutputTransform<'_> {
     /// For tiles of `M` outputs and `N` inputs along each axis.
     #[inline(always)]
     fn run<I: Isa, const M: usize, const N: usize>(self, isa: I) {
-        let Outputs { tiling, sums, step, first, rows, finish, room } = self;
+        let OutputTransform { tiling, sums, step, first, rows, epilogue, scratch } = self;
         let ops = isa.f32();
         let masks = Masks::new(isa);
         let ([height, width], count) = (tiling.output, tiling.count());
@@ -56,26 +56,26 @@ impl Outputs<'_> {
                 let from = (row - first) * count + t;
                 let mut columns = [[ops.zero(); M]; N];
                 for (j, column) in columns.iter_mut().enumerate() {
-                    let mut numbers = [ops.zero(); N];
-                    for (i, number) in numbers.iter_mut().enumerate() {
+                    let mut transformed = [ops.zero(); N];
+                    for (i, number) in transformed.iter_mut().enumerate() {
                         *number = ops.load(&sums[(i * N + j) * step + from..]);
                     }
-                    *column = transform(isa, numbers);
+                    *column = transform(isa, transformed);
                 }
-                for (i, line) in (0..M).zip(room.chunks_exact_mut(of_line)) {
-                    let mut numbers = [ops.zero(); N];
-                    for (number, column) in numbers.iter_mut().zip(&columns) {
+                for (i, line) in (0..M).zip(scratch.chunks_exact_mut(of_line)) {
+                    let mut transformed = [ops.zero(); N];
+                    for (number, column) in transformed.iter_mut().zip(&columns) {
                         *number = column[i];
                     }
-                    weave(isa, transform::<I, N, M>(isa, numbers), &mut line[M * t..]);
+                    interleave(isa, transform::<I, N, M>(isa, transformed), &mut line[M * t..]);
                 }
             }
-            let at = finish.start + row * finish.columns;
+            let at = epilogue.start + row * epilogue.columns;
             // SAFETY: every part of an output channel is computed once.
-            let out = unsafe { finish.out.get(at..at + height * width) };
+            let out = unsafe { epilogue.out.get(at..at + height * width) };
             for (y, out) in out.chunks_exact_mut(width).enumerate() {
-                let line = &room[y % M * of_line + y / M * M * across..][..width];
-                finish.line(isa, &masks, line, row, at + y * width, out);
+                let line = &scratch[y % M * of_line + y / M * M * across..][..width];
+                epilogue.line(isa, &masks, line, row, at + y * width, out);
             }
         }
     }
@@ -83,7 +83,7 @@ impl Outputs<'_> {
 
 /// One of each vector in turn.
 #[inline(always)]
-fn weave<I: Isa, const M: usize>(isa: I, values: [I::F32; M], out: &mut [f32]) {
+fn interleave<I: Isa, const M: usize>(isa: I, values: [I::F32; M], out: &mut [f32]) {
     let ops = isa.f32();
     let mut arrays = [[0.0; LONGEST]; M];
     for (array, value) in arrays.iter_mut().zip(values) {

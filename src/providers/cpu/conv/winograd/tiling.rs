@@ -9,7 +9,7 @@ use crate::providers::cpu::conv::common::masks::LONGEST;
 /// Elements of a weight up to which large tiles take its memory four times.
 const LARGEST_FOR_LARGE: usize = 1 << 15;
 
-/// Outputs that are computed together.
+/// OutputTransform that are computed together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TileSize {
     /// 2 × 2
@@ -37,7 +37,7 @@ impl TileSize {
     }
 
     /// Numbers of a tile.
-    pub(crate) fn numbers(self) -> usize {
+    pub(crate) fn elements(self) -> usize {
         (self.outputs() + 2).pow(2)
     }
 }

@@ -25,33 +25,36 @@ pub(crate) fn panels(
 }
 
 /// `G` · kernel · `Gᵀ` for `N` points.
-fn transformed<const N: usize, const NUMBERS: usize>(
+fn transformed<const N: usize, const ELEMENTS: usize>(
     weight: &[f32],
     rows: usize,
     [outputs, channels]: [usize; 2],
     pool: &Pool,
 ) -> Panels {
-    Panels::filled(rows, NUMBERS, outputs, channels, |data| {
+    Panels::filled(rows, ELEMENTS, outputs, channels, |data| {
         let number = outputs.next_multiple_of(rows) * channels;
         let (kernels, parts) = (weight.as_chunks::<9>().0, Parts::new(data));
-        let grain = GRAIN.div_ceil(NUMBERS * rows * channels);
+        let grain = GRAIN.div_ceil(ELEMENTS * rows * channels);
         pool.split(outputs.div_ceil(rows), grain, |range| {
             for first in range.map(|panel| panel * rows) {
                 for channel in 0..channels {
-                    let mut numbers = [[0.0; LONGEST]; NUMBERS];
+                    let mut transformed = [[0.0; LONGEST]; ELEMENTS];
                     for row in 0..rows.min(outputs - first) {
                         let kernel = kernels[(first + row) * channels + channel].map(f64::from);
                         let columns =
                             [0, 1, 2].map(|j| filter::<N>([kernel[j], kernel[j + 3], kernel[j + 6]]));
-                        for (i, numbers) in numbers.chunks_exact_mut(N).enumerate() {
+                        for (i, transformed) in transformed.chunks_exact_mut(N).enumerate() {
                             let line = filter::<N>([columns[0][i], columns[1][i], columns[2][i]]);
-                            numbers.iter_mut().zip(line).for_each(|(numbers, x)| numbers[row] = x as f32);
+                            transformed
+                                .iter_mut()
+                                .zip(line)
+                                .for_each(|(transformed, x)| transformed[row] = x as f32);
                         }
                     }
-                    for (i, numbers) in numbers.iter().enumerate() {
+                    for (i, transformed) in transformed.iter().enumerate() {
                         let at = i * number + first * channels + channel * rows;
                         // SAFETY: rows of different panels, channels and numbers do not overlap.
-                        unsafe { parts.get(at..at + rows) }.copy_from_slice(&numbers[..rows]);
+                        unsafe { parts.get(at..at + rows) }.copy_from_slice(&transformed[..rows]);
                     }
                 }
             }

@@ -1,4 +1,4 @@
-//! Products of bfloat16 numbers, summed in `f32`, with the processor's scalar products of pairs (see `words`):
+//! Products of bfloat16 numbers, summed in `f32`, with the processor's dot products of pairs (see `dot groups`):
 //! twice the multiplications of an instruction on `f32`, and half the memory.
 //!
 //! A left operand in memory is read as it is, row by row (`multiply`). Blocks of other operands that are not packed
@@ -39,7 +39,7 @@ pub(crate) fn pack_a(a: Matrix<'_, f32>, rows: usize, depth: usize) -> PackedA {
 
 pub(crate) fn pack_b(b: Matrix<'_, f32>, depth: usize, columns: usize) -> PackedB {
     let len = columns.div_ceil(COLUMNS) * depth.div_ceil(2) * COLUMNS;
-    PackedB(Weights::filled(len, |room| fill_b(b, depth, columns, room)))
+    PackedB(Weights::filled(len, |scratch| fill_b(b, depth, columns, scratch)))
 }
 
 /// Writes the product of one block to `out` (row-major without gaps), or adds it. Asks for `Bf16Pair::available()`.
@@ -47,10 +47,10 @@ pub(crate) fn product(out: &mut [f32], extent: Extent, a: BlockA<'_, f32>, b: Bl
     assert!(Bf16Pair::available(), "a product of bfloat16 numbers on a processor without them");
     let Extent { rows, columns, depth } = extent;
     let (pairs, panels) = (depth.div_ceil(2), columns.div_ceil(COLUMNS));
-    let room = |plain: bool, len: usize| if plain { len } else { 0 };
+    let scratch = |plain: bool, len: usize| if plain { len } else { 0 };
     let lengths = [
-        room(matches!(a, BlockA::Plain(_)), ROWS.min(rows) * ROW),
-        room(matches!(b, BlockB::Plain(_)), panels * pairs * COLUMNS),
+        scratch(matches!(a, BlockA::Plain(_)), ROWS.min(rows) * ROW),
+        scratch(matches!(b, BlockB::Plain(_)), panels * pairs * COLUMNS),
     ];
     with_scratch(lengths, |[a_block, b_block]: [&mut [u32]; 2]| {
         let b: &[u32] = match b {
@@ -113,7 +113,7 @@ fn tile(
         if k == 0 {
             sums.fill(0.0);
         }
-        // The panels of a block of depth, each of so many words.
+        // The panels of a block of depth, each of so many dot groups.
         let panels = |start: usize| {
             let size = DEPTH.min(k - start).div_ceil(2) * COLUMNS;
             let all = &*b.block(matrix, columns.start / b.columns, start / DEPTH).halves().0;
@@ -145,12 +145,12 @@ fn pairs_in_place(a: Matrix<'_, bf16>, row: usize, k: usize) -> Option<&[u32]> {
 
 /// Writes rows of pairs; an odd depth ends with a zero.
 fn copy_pairs(a: Matrix<'_, bf16>, rows: Range<usize>, k: usize, copy: &mut [u32]) {
-    for (row, words) in rows.zip(copy.chunks_exact_mut(k.div_ceil(2).max(1))) {
-        if let Some(last) = words.last_mut() {
+    for (row, dot_groups) in rows.zip(copy.chunks_exact_mut(k.div_ceil(2).max(1))) {
+        if let Some(last) = dot_groups.last_mut() {
             *last = 0;
         }
         let line = &a.data[row * a.row_stride..][..k];
-        bytemuck::cast_slice_mut::<u32, u16>(words)[..k].copy_from_slice(bf16_bits(line));
+        bytemuck::cast_slice_mut::<u32, u16>(dot_groups)[..k].copy_from_slice(bf16_bits(line));
     }
 }
 
@@ -245,7 +245,7 @@ struct Tile<'a> {
     out: &'a mut [f32],
     columns: usize,
     a: &'a [u32],
-    /// Words from a row of `a` to the next.
+    /// Dot groups from a row of `a` to the next.
     row: usize,
     b: &'a [u32],
     fetch: Fetch,

@@ -1,4 +1,4 @@
-//! Products of 8-bit integers with the processor's scalar products of four bytes (see `words`), a strip of rows
+//! Products of 8-bit integers with the processor's dot products of four bytes (see `dot groups`), a strip of rows
 //! against panels of columns. A constant right operand is packed once.
 
 use std::ops::Range;
@@ -26,10 +26,10 @@ const CACHED: usize = 384 * 1024;
 /// Multiplications worth handing to another thread: about 10 µs of work.
 const GRAIN: usize = 1 << 21;
 
-/// A constant right operand: signed bytes, in panels of `COLUMNS` columns in which the words of one depth follow one
+/// A constant right operand: signed bytes, in panels of `COLUMNS` columns in which the dot groups of one depth follow one
 /// another, and the sums of the columns.
 pub(crate) struct PackedBytes {
-    words: Weights<u32>,
+    dot_groups: Weights<u32>,
     sums: Vec<i32>,
     k: usize,
     n: usize,
@@ -56,8 +56,8 @@ impl PackedBytes {
         let (panels, size) = (n.div_ceil(COLUMNS), k.div_ceil(4) * COLUMNS);
         let mut sums = vec![0; count * panels * COLUMNS];
         let all = Parts::new(&mut sums);
-        let words = Weights::filled(count * panels * size, |words| {
-            split_mut(pool, words, size, (1 << 16) / size.max(1) + 1, |range, out| {
+        let dot_groups = Weights::filled(count * panels * size, |dot_groups| {
+            split_mut(pool, dot_groups, size, (1 << 16) / size.max(1) + 1, |range, out| {
                 for (i, out) in range.zip(out.chunks_exact_mut(size)) {
                     let first = i % panels * COLUMNS;
                     // SAFETY: each panel is packed once.
@@ -66,7 +66,7 @@ impl PackedBytes {
                 }
             });
         });
-        Some(PackedBytes { words, sums, k, n })
+        Some(PackedBytes { dot_groups, sums, k, n })
     }
 
     /// The panels and sums of some columns of a matrix, from the start of a panel on.
@@ -74,7 +74,7 @@ impl PackedBytes {
         let (panels, size) = (self.n.div_ceil(COLUMNS), self.k.div_ceil(4) * COLUMNS);
         let first = matrix * panels + columns.start / COLUMNS;
         let count = columns.len().div_ceil(COLUMNS);
-        (&self.words[first * size..][..count * size], &self.sums[first * COLUMNS..][..columns.len()])
+        (&self.dot_groups[first * size..][..count * size], &self.sums[first * COLUMNS..][..columns.len()])
     }
 }
 
@@ -152,12 +152,12 @@ impl Tile {
             if b.packed.is_some() { 0 } else { depth * width },
             if b.packed.is_some() { 0 } else { width },
         ];
-        with_scratch(lengths, |[strip, sums, zeros, words, column_sums]: [&mut [u32]; 5]| {
+        with_scratch(lengths, |[strip, sums, zeros, dot_groups, column_sums]: [&mut [u32]; 5]| {
             let (panels, column_sums): (&[u32], &[i32]) = match b.packed {
                 Some((packed, index)) => packed.columns(index[self.batch], self.columns.clone()),
                 None => {
-                    self.pack(b.matrix, words, bytemuck::cast_slice_mut(column_sums));
-                    (words, bytemuck::cast_slice(column_sums))
+                    self.pack(b.matrix, dot_groups, bytemuck::cast_slice_mut(column_sums));
+                    (dot_groups, bytemuck::cast_slice(column_sums))
                 }
             };
             let zeros: &mut [i32] = bytemuck::cast_slice_mut(zeros);
@@ -190,25 +190,25 @@ impl Tile {
         });
     }
 
-    /// Writes rows of unsigned bytes; zeros fill the last word.
+    /// Writes rows of unsigned bytes; zeros fill the last dot group.
     fn load(&self, a: &dyn ByteMatrix, row: usize, strip: &mut [u32], count: usize) {
         let depth = self.k.div_ceil(4);
-        for (i, words) in strip.chunks_exact_mut(depth.max(1)).enumerate().take(count) {
-            if let Some(last) = words.last_mut() {
+        for (i, dot_groups) in strip.chunks_exact_mut(depth.max(1)).enumerate().take(count) {
+            if let Some(last) = dot_groups.last_mut() {
                 *last = 0;
             }
-            let bytes: &mut [u8] = bytemuck::cast_slice_mut(words);
+            let bytes: &mut [u8] = bytemuck::cast_slice_mut(dot_groups);
             a.fill(self.batch, row + i..row + i + 1, 0..self.k, false, &mut bytes[..self.k]);
         }
     }
 
-    fn pack(&self, b: &dyn ByteMatrix, words: &mut [u32], sums: &mut [i32]) {
+    fn pack(&self, b: &dyn ByteMatrix, dot_groups: &mut [u32], sums: &mut [i32]) {
         let size = self.k.div_ceil(4) * COLUMNS;
         sums.fill(0);
         for (i, sums) in sums.chunks_exact_mut(COLUMNS).enumerate() {
             let first = self.columns.start + i * COLUMNS;
             let columns = first..(first + COLUMNS).min(self.columns.end);
-            pack(b, self.batch, self.k, columns, &mut words[i * size..][..size], sums);
+            pack(b, self.batch, self.k, columns, &mut dot_groups[i * size..][..size], sums);
         }
     }
 }
@@ -231,25 +231,25 @@ fn pack(
                 false => line.fill(0),
             }
         }
-        widest(Weave { lines: lines.each_ref().map(|line| &line[..]), out });
+        widest(Interleave { lines: lines.each_ref().map(|line| &line[..]), out });
         for line in &lines {
             sums.iter_mut().zip(line).for_each(|(sum, &x)| *sum += i32::from(x as i8));
         }
     }
 }
 
-/// Makes words of the bytes of four lines.
-struct Weave<'a> {
+/// Makes dot groups of the bytes of four lines.
+struct Interleave<'a> {
     lines: [&'a [u8]; 4],
     out: &'a mut [u32],
 }
 
-impl Loop for Weave<'_> {
+impl Loop for Interleave<'_> {
     type Output = ();
 
     #[inline(always)]
     fn run(self) {
-        let Weave { lines: [a, b, c, d], out } = self;
+        let Interleave { lines: [a, b, c, d], out } = self;
         let n = out.len();
         let (a, b, c, d) = (&a[..n], &b[..n], &c[..n], &d[..n]);
         for j in 0..n {
@@ -258,7 +258,7 @@ impl Loop for Weave<'_> {
     }
 }
 
-/// `count` rows of `depth` words times all panels; rows of sums are `width` apart.
+/// `count` rows of `depth` dot groups times all panels; rows of sums are `width` apart.
 fn products(sums: &mut [u32], width: usize, strip: &[u32], count: usize, panels: &[u32], depth: usize) {
     if depth == 0 {
         return sums.fill(0);

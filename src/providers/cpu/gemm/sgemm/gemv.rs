@@ -76,7 +76,7 @@ fn by_columns(out: &mut [f32], x: &[f32], b: Matrix<'_, f32>) {
     }
 }
 
-/// The scalar product, summed in sixteen lanes.
+/// The dot product, summed in sixteen lanes.
 #[inline(always)]
 fn dot(a: &[f32], b: &[f32]) -> f32 {
     let (a_chunks, a_rest) = a.as_chunks::<16>();

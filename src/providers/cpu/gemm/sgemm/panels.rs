@@ -34,7 +34,7 @@ pub(crate) struct Panels {
 
 impl Panels {
     pub(crate) fn new(b: Matrix<'_, f32>, depth: usize, columns: usize) -> Self {
-        let data = Weights::filled(room(depth, columns), |room| pack(b, depth, columns, room));
+        let data = Weights::filled(scratch_len(depth, columns), |scratch| pack(b, depth, columns, scratch));
         Panels { data, depth, columns }
     }
 
@@ -47,14 +47,14 @@ impl Panels {
 }
 
 /// Elements of a packed `depth × columns` matrix.
-pub(crate) fn room(depth: usize, columns: usize) -> usize {
+pub(crate) fn scratch_len(depth: usize, columns: usize) -> usize {
     columns.next_multiple_of(vector_len()) * depth
 }
 
 /// Writes for each panel of columns its rows one after the other. Missing columns of the last vector are 0.
-pub(crate) fn pack(b: Matrix<'_, f32>, depth: usize, columns: usize, room: &mut [f32]) {
+pub(crate) fn pack(b: Matrix<'_, f32>, depth: usize, columns: usize, scratch: &mut [f32]) {
     if depth > 0 {
-        widest(Pack { b, depth, columns, len: vector_len(), room });
+        widest(Pack { b, depth, columns, len: vector_len(), scratch });
     }
 }
 
@@ -74,7 +74,7 @@ struct Pack<'a> {
     depth: usize,
     columns: usize,
     len: usize,
-    room: &'a mut [f32],
+    scratch: &'a mut [f32],
 }
 
 impl Loop for Pack<'_> {
@@ -82,10 +82,10 @@ impl Loop for Pack<'_> {
 
     #[inline(always)]
     fn run(self) {
-        let Pack { b, depth, columns, len, room } = self;
+        let Pack { b, depth, columns, len, scratch } = self;
         for (start, width) in panels(columns, len) {
             let count = width.min(columns - start);
-            let panel = &mut room[start * depth..][..width * depth];
+            let panel = &mut scratch[start * depth..][..width * depth];
             if b.column_stride == 1 {
                 for (k, row) in panel.chunks_exact_mut(width).enumerate() {
                     row[..count].copy_from_slice(&b.data[k * b.row_stride + start..][..count]);
@@ -167,7 +167,10 @@ pub(crate) fn product(
     backwards: bool,
 ) {
     let Extent { rows, columns, depth } = extent;
-    assert!(b.len() >= room(depth, columns) && out.len() >= rows * columns, "operands have their extent");
+    assert!(
+        b.len() >= scratch_len(depth, columns) && out.len() >= rows * columns,
+        "operands have their extent"
+    );
     if rows == 0 || columns == 0 {
         return;
     }
@@ -314,20 +317,21 @@ mod tests {
             let extent = Extent { rows, columns, depth };
             let a: Vec<f32> = (0..rows * depth).map(|i| number(i, 1)).collect();
             let b: Vec<f32> = (0..columns * depth).map(|i| number(i, 2)).collect();
-            let turned: Vec<f32> = (0..columns * depth).map(|i| b[i % depth * columns + i / depth]).collect();
+            let by_columns: Vec<f32> =
+                (0..columns * depth).map(|i| b[i % depth * columns + i / depth]).collect();
             let want = |row: usize, column: usize| -> f32 {
                 (0..depth).map(|k| a[row * depth + k] * b[k * columns + column]).sum()
             };
             for (b, backwards) in
-                [(Matrix::new(&b, columns), false), (Matrix::transposed(&turned, depth), true)]
+                [(Matrix::new(&b, columns), false), (Matrix::transposed(&by_columns, depth), true)]
             {
                 let len = isa.f32().len();
-                let mut room = vec![9.0; columns.next_multiple_of(len) * depth];
-                Pack { b, depth, columns, len, room: &mut room }.run();
+                let mut scratch = vec![9.0; columns.next_multiple_of(len) * depth];
+                Pack { b, depth, columns, len, scratch: &mut scratch }.run();
                 let mut out = vec![1.0; rows * columns];
                 for (add, before) in [(true, 1.0), (false, 0.0)] {
                     let a = Matrix::new(&a, depth);
-                    Blocks { out: &mut out, extent, a, b: &room, add, backwards }.eval(isa);
+                    Blocks { out: &mut out, extent, a, b: &scratch, add, backwards }.eval(isa);
                     for (i, &x) in out.iter().enumerate() {
                         let want = want(i / columns, i % columns) + before;
                         assert_eq!(x, want, "{rows} × {columns} × {depth}, element {i}, add {add}");

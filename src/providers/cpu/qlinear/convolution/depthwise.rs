@@ -40,7 +40,7 @@ impl Kernels {
     }
 
     /// Floats of scratch: a bias and a factor for each row.
-    pub(crate) fn room(rows: usize) -> usize {
+    pub(crate) fn scratch_len(rows: usize) -> usize {
         2 * rows
     }
 

@@ -1,4 +1,4 @@
-//! Convolutions with a constant weight, of words of four channels.
+//! Convolutions with a constant weight, of dot groups of four channels.
 
 use std::ops::Range;
 
@@ -8,7 +8,8 @@ use crate::ops::OpError;
 use crate::ops::qlinear::QuantizedConv;
 use crate::ops::window::Geometry;
 use crate::providers::cpu::conv::{
-    DotPanels, DotPlan, DotStore, Given, Image, Images, Pixels, Place, Requantized, Summed, WholeSums, Woven,
+    ChannelBlocked, DotPanels, DotPlan, DotStore, Image, ImageLayout, Images, Pixels, Place, Requantized,
+    Summed, WholeSums,
 };
 use crate::providers::cpu::gemm::{ByteMatrix, Int8x4};
 use crate::providers::cpu::parallel::Parts;
@@ -18,7 +19,7 @@ use crate::tensor::{ElementType, TensorView, TensorViewMut};
 
 /// A weight, packed.
 pub(crate) struct Packed {
-    given: Given,
+    given: ImageLayout,
     panels: DotPanels<Int8x4>,
     /// See `DotPanels::sums`.
     sums: Vec<i32>,
@@ -39,10 +40,10 @@ impl Packed {
         let (shape, weight) = (w.shape(), w.view().bytes());
         let sizes = [op.group, shape[0] / op.group, shape[1], shape[2..].iter().product()];
         let panels = DotPanels::of_bytes(weight, &zeros, flip, sizes, node.pool);
-        let given = match (op.woven[0], node.input(0)) {
-            (false, _) => Given::Channels,
-            (true, Some(ElementType::U8)) => Given::Words,
-            (true, _) => Given::TurnedWords,
+        let given = match (op.channel_blocked[0], node.input(0)) {
+            (false, _) => ImageLayout::Nchw,
+            (true, Some(ElementType::U8)) => ImageLayout::ChannelBlocked,
+            (true, _) => ImageLayout::SignFlipped,
         };
         Ok(panels.map(|panels| Packed { given, sums: panels.sums(), panels }))
     }
@@ -55,13 +56,13 @@ impl Packed {
         channels: usize,
         threads: usize,
     ) -> Option<DotPlan> {
-        let images = Images { given: self.given, channels, only_way: op.woven.contains(&true) };
+        let images = Images { given: self.given, channels, only_way: op.channel_blocked.contains(&true) };
         DotPlan::new(&self.panels, g, images, threads)
     }
 
-    /// Words of scratch.
-    pub(crate) fn room(&self, op: &QuantizedConv, plan: &DotPlan, rows: usize) -> usize {
-        self.sums.len() + rows + plan.room(op.group)
+    /// Dot groups of scratch.
+    pub(crate) fn scratch_len(&self, op: &QuantizedConv, plan: &DotPlan, rows: usize) -> usize {
+        self.sums.len() + rows + plan.scratch_len(op.group)
     }
 
     pub(crate) fn run(
@@ -78,7 +79,7 @@ impl Packed {
         let (images, rows) = (x.shape()[0], self.panels.rows());
         let columns = y.len() / (images * rows).max(1);
         let (first, rest) = cx.scratch::<u32>().split_at_mut(self.sums.len());
-        let (factors, room) = rest.split_at_mut(rows);
+        let (factors, scratch) = rest.split_at_mut(rows);
         let factors: &mut [f32] = bytemuck::cast_slice_mut(factors);
         // Signed bytes of the image become unsigned ones, which are 128 more.
         let flip = if x.ty() == ElementType::I8 { 128 } else { 0 };
@@ -96,8 +97,8 @@ impl Packed {
         let image = |i: usize| -> Result<Image<'_, u8>, OpError> {
             let data = &x.bytes()[i * size..][..size];
             let pixels = match self.given {
-                Given::Channels => Pixels::Channels(data),
-                _ => Pixels::words(data)?,
+                ImageLayout::Nchw => Pixels::Nchw(data),
+                _ => Pixels::channel_blocked(data)?,
             };
             let border = u32::from_le_bytes([zero; 4]);
             Ok(Image { pixels, flip, border })
@@ -106,7 +107,7 @@ impl Packed {
             let out = Parts::new(y.slice::<i32>());
             return each(cx, images, |i| {
                 let store = WholeSums(Place { out: &out, start: i * rows * columns, columns });
-                plan.image(cx.pool, &self.panels, &image(i)?, first, room, &store);
+                plan.image(cx.pool, &self.panels, &image(i)?, first, scratch, &store);
                 Ok(())
             });
         }
@@ -126,16 +127,16 @@ impl Packed {
             let sums = Requantized { place, factors: &*factors, zero, signed };
             let image = image(i)?;
             let mut convolve = |store: &dyn DotStore<Int8x4>| {
-                plan.image(cx.pool, &self.panels, &image, first, room, store);
+                plan.image(cx.pool, &self.panels, &image, first, scratch, store);
             };
             match &residual {
-                None if op.woven[1] => convolve(&Woven(sums)),
+                None if op.channel_blocked[1] => convolve(&ChannelBlocked(sums)),
                 None => convolve(&sums),
                 Some(residual) => {
                     let ([residual_zero, zero], factors) = (residual.zeros(), residual.factors());
                     let (residual, zero) = (residual.view.bytes(), zero as i32);
                     let store = Summed { sums, residual, residual_zero, factors, zero };
-                    if op.woven[1] { convolve(&Woven(store)) } else { convolve(&store) }
+                    if op.channel_blocked[1] { convolve(&ChannelBlocked(store)) } else { convolve(&store) }
                 }
             }
             Ok(())

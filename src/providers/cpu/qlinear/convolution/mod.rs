@@ -12,7 +12,7 @@ use super::convolution::residual::Residual;
 use super::{Bytes, Requantize, Zeros, scales};
 use crate::ops::OpError;
 use crate::ops::qlinear::QuantizedConv;
-use crate::providers::cpu::conv::{DepthwisePlane, DotPlan, PatchTable, Patches, words_needed};
+use crate::providers::cpu::conv::{DepthwisePlane, DotPlan, PatchTable, Patches, dot_plan_needed};
 use crate::providers::cpu::gemm::{ByteMatrix, Offsets, Source, multiply_bytes};
 use crate::providers::cpu::parallel::split_mut;
 use crate::providers::cpu::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared};
@@ -25,8 +25,8 @@ pub(crate) fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
         Some(kernels) => Weight::Depthwise(kernels),
         None => Packed::new(node, op)?.map_or(Weight::Input, Weight::Packed),
     };
-    let woven = op.woven.contains(&true);
-    if woven && !matches!(weight, Weight::Packed(_)) {
+    let channel_blocked = op.channel_blocked.contains(&true);
+    if channel_blocked && !matches!(weight, Weight::Packed(_)) {
         return Err(node.no_kernel());
     }
     Ok(CpuKernel::Tensor(Box::new(ConvKernel { op: op.clone(), weight, threads: node.pool.threads() })))
@@ -48,7 +48,7 @@ enum Weight {
 
 /// The ways of a constant weight, as far as shapes allow.
 enum Way {
-    Words(Box<DotPlan>),
+    Dot(Box<DotPlan>),
     Depthwise(DepthwisePlane),
     Patches,
 }
@@ -75,7 +75,7 @@ impl Kernel for ConvKernel {
         let weight = self.op.weight();
         let (Some(x), Some(w)) = (&inputs[0], &inputs[weight]) else { return Ok(Prepared::default()) };
         let last = x.shape.len() - 1;
-        let space = match (self.op.channels_last, self.op.woven[0]) {
+        let space = match (self.op.channels_last, self.op.channel_blocked[0]) {
             (true, _) => &x.shape[1..last],
             (_, true) => &x.shape[2..last],
             _ => &x.shape[2..],
@@ -97,15 +97,15 @@ impl Kernel for ConvKernel {
         let empty = x.shape.contains(&0) || w.shape.contains(&0);
         let way = match &self.weight {
             Weight::Packed(packed) => {
-                packed.plan(&self.op, &g, w.shape[1], self.threads).map(|plan| Way::Words(Box::new(plan)))
+                packed.plan(&self.op, &g, w.shape[1], self.threads).map(|plan| Way::Dot(Box::new(plan)))
             }
             Weight::Depthwise(_) if !empty => DepthwisePlane::new(&g).map(Way::Depthwise),
             _ => None,
         };
         let way = way.unwrap_or(Way::Patches);
         let outputs = x.shape[0] * w.shape[0] * g.output.iter().product::<usize>();
-        if matches!(way, Way::Patches) && self.op.woven.contains(&true) && outputs > 0 {
-            return Err(words_needed(x.shape, w.shape));
+        if matches!(way, Way::Patches) && self.op.channel_blocked.contains(&true) && outputs > 0 {
+            return Err(dot_plan_needed(x.shape, w.shape));
         }
         let state = State {
             images: x.shape[0],
@@ -118,10 +118,10 @@ impl Kernel for ConvKernel {
             way,
         };
         let scratch = match (&self.weight, &state.way) {
-            (Weight::Packed(packed), Way::Words(plan)) => {
-                packed.room(&self.op, plan, w.shape[0]) * size_of::<u32>()
+            (Weight::Packed(packed), Way::Dot(plan)) => {
+                packed.scratch_len(&self.op, plan, w.shape[0]) * size_of::<u32>()
             }
-            (_, Way::Depthwise(_)) => Kernels::room(w.shape[0]) * size_of::<f32>(),
+            (_, Way::Depthwise(_)) => Kernels::scratch_len(w.shape[0]) * size_of::<f32>(),
             _ if self.op.requantized => state.images * w.shape[0] * state.n * size_of::<f64>(),
             _ => 0,
         };
@@ -137,7 +137,7 @@ impl Kernel for ConvKernel {
         let Some(y) = &mut outputs[0] else { return Ok(()) };
         let &State { strides, ref way, .. } = cx.state::<State>();
         match (&self.weight, way) {
-            (Weight::Packed(packed), Way::Words(plan)) => {
+            (Weight::Packed(packed), Way::Dot(plan)) => {
                 return packed.run(cx, &self.op, plan, strides[0], inputs, y);
             }
             (Weight::Depthwise(kernels), Way::Depthwise(plane)) => {

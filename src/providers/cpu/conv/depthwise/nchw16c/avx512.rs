@@ -2,14 +2,14 @@
 
 use std::arch::x86_64::*;
 
-use super::{ChannelLanes, LaneElement, TURNED};
+use super::{Nchw16c, Nchw16cElement, TRANSPOSED};
 use crate::ops::activation::Activation;
 use crate::providers::cpu::conv::dot::avx512::{Function, with_function};
 use crate::providers::cpu::gemm::{Bf16Pair, DotGroup, VECTOR};
 use crate::providers::cpu::isa::has_avx512;
 use crate::tensor::bf16;
 
-impl ChannelLanes {
+impl Nchw16c {
     /// Writes the sums of output lines to `sums`.
     ///
     /// # Safety
@@ -87,52 +87,53 @@ impl ChannelLanes {
     }
 }
 
-impl LaneElement for f32 {
+impl Nchw16cElement for f32 {
     fn available() -> bool {
         has_avx512()
     }
 
-    fn pays_off(lanes: &ChannelLanes) -> bool {
+    fn pays_off(lanes: &Nchw16c) -> bool {
         let ([_, width], taps) = (lanes.output, lanes.kernel[0] * lanes.kernel[1]);
         width <= 8 || width <= 16 && taps > 9
     }
 
     #[target_feature(enable = "avx512f,avx512bw")]
-    unsafe fn turn(lanes: &ChannelLanes, from: &[&[f32]; VECTOR], image: &mut [f32]) {
+    unsafe fn load_transposed(lanes: &Nchw16c, from: &[&[f32]; VECTOR], image: &mut [f32]) {
         let mut positions = Positions::new(lanes, from, image);
         for start in (0..from[0].len()).step_by(VECTOR) {
             let part = (from[0].len() - start).min(VECTOR);
             let mask = (!0u32 >> (32 - part)) as u16;
-            let mut words = [_mm512_setzero_si512(); VECTOR];
-            for (words, line) in words.iter_mut().zip(from) {
+            let mut vectors = [_mm512_setzero_si512(); VECTOR];
+            for (vectors, line) in vectors.iter_mut().zip(from) {
                 let mask = if line.is_empty() { 0 } else { mask };
                 // SAFETY: the mask leaves out what follows the line.
-                *words = unsafe { _mm512_maskz_loadu_epi32(mask, line.as_ptr().wrapping_add(start).cast()) };
+                *vectors =
+                    unsafe { _mm512_maskz_loadu_epi32(mask, line.as_ptr().wrapping_add(start).cast()) };
             }
-            for words in turned(words).into_iter().take(part) {
+            for vectors in transposed(vectors).into_iter().take(part) {
                 // SAFETY: as many as the lines have positions.
-                unsafe { positions.put(words) };
+                unsafe { positions.put(vectors) };
             }
         }
     }
 
-    unsafe fn store(activation: Activation, sums: &[f32], count: usize, to: [*mut f32; VECTOR]) {
+    unsafe fn store_transposed(activation: Activation, sums: &[f32], count: usize, to: [*mut f32; VECTOR]) {
         /// # Safety
-        /// As of `LaneElement::store`.
+        /// As of `Nchw16cElement::store_transposed`.
         #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
         unsafe fn floats<F: Function>(f: F, sums: &[f32], count: usize, to: [*mut f32; VECTOR]) {
             assert!(sums.len() >= count.next_multiple_of(VECTOR) * VECTOR);
             for start in (0..count).step_by(VECTOR) {
-                let mut words = [_mm512_setzero_si512(); VECTOR];
-                for (j, words) in words.as_chunks_mut::<STEP>().0.iter_mut().enumerate() {
+                let mut vectors = [_mm512_setzero_si512(); VECTOR];
+                for (j, vectors) in vectors.as_chunks_mut::<STEP>().0.iter_mut().enumerate() {
                     // SAFETY: inside by the assertion; the processor has what this function was compiled for.
                     let x = unsafe { f.eval(load(sums, start + j * STEP)) };
-                    words.iter_mut().zip(x).for_each(|(word, x)| *word = _mm512_castps_si512(x));
+                    vectors.iter_mut().zip(x).for_each(|(vector, x)| *vector = _mm512_castps_si512(x));
                 }
                 let mask = (!0u32 >> (32 - (count - start).min(VECTOR))) as u16;
-                for (words, to) in turned(words).into_iter().zip(to).filter(|(_, to)| !to.is_null()) {
+                for (vectors, to) in transposed(vectors).into_iter().zip(to).filter(|(_, to)| !to.is_null()) {
                     // SAFETY: the mask leaves out what follows the last output.
-                    unsafe { _mm512_mask_storeu_epi32(to.add(start).cast(), mask, words) };
+                    unsafe { _mm512_mask_storeu_epi32(to.add(start).cast(), mask, vectors) };
                 }
             }
         }
@@ -141,42 +142,43 @@ impl LaneElement for f32 {
     }
 }
 
-impl LaneElement for bf16 {
+impl Nchw16cElement for bf16 {
     fn available() -> bool {
         f32::available() && Bf16Pair::available()
     }
 
     /// One channel at a time becomes floats and back as well: on lines of 28 and more that takes half to nine tenths of
     /// the time, on 14 and fewer up to twice.
-    fn pays_off(lanes: &ChannelLanes) -> bool {
+    fn pays_off(lanes: &Nchw16c) -> bool {
         lanes.output[1] <= 20
     }
 
     #[target_feature(enable = "avx512f,avx512bw")]
-    unsafe fn turn(lanes: &ChannelLanes, from: &[&[bf16]; VECTOR], image: &mut [f32]) {
+    unsafe fn load_transposed(lanes: &Nchw16c, from: &[&[bf16]; VECTOR], image: &mut [f32]) {
         let mut positions = Positions::new(lanes, from, image);
-        for start in (0..from[0].len()).step_by(TURNED) {
-            let part = (from[0].len() - start).min(TURNED);
+        for start in (0..from[0].len()).step_by(TRANSPOSED) {
+            let part = (from[0].len() - start).min(TRANSPOSED);
             let mask = (!0u64 >> (64 - part)) as u32;
-            let mut words = [_mm512_setzero_si512(); VECTOR];
-            for (words, line) in words.iter_mut().zip(from) {
+            let mut vectors = [_mm512_setzero_si512(); VECTOR];
+            for (vectors, line) in vectors.iter_mut().zip(from) {
                 let mask = if line.is_empty() { 0 } else { mask };
                 // SAFETY: the mask leaves out what follows the line.
-                *words = unsafe { _mm512_maskz_loadu_epi16(mask, line.as_ptr().wrapping_add(start).cast()) };
+                *vectors =
+                    unsafe { _mm512_maskz_loadu_epi16(mask, line.as_ptr().wrapping_add(start).cast()) };
             }
-            for (j, words) in turned(words).into_iter().enumerate() {
-                let high = _mm512_and_si512(words, _mm512_set1_epi32(0xffff_0000_u32 as i32));
-                for (j, words) in [(2 * j, _mm512_slli_epi32::<16>(words)), (2 * j + 1, high)] {
+            for (j, vectors) in transposed(vectors).into_iter().enumerate() {
+                let high = _mm512_and_si512(vectors, _mm512_set1_epi32(0xffff_0000_u32 as i32));
+                for (j, vectors) in [(2 * j, _mm512_slli_epi32::<16>(vectors)), (2 * j + 1, high)] {
                     if j < part {
                         // SAFETY: as many as the lines have positions.
-                        unsafe { positions.put(words) };
+                        unsafe { positions.put(vectors) };
                     }
                 }
             }
         }
     }
 
-    unsafe fn store(activation: Activation, sums: &[f32], count: usize, to: [*mut bf16; VECTOR]) {
+    unsafe fn store_transposed(activation: Activation, sums: &[f32], count: usize, to: [*mut bf16; VECTOR]) {
         // SAFETY: as the caller promises.
         unsafe { with_function!(activation, f => narrow(f, sums, count, to)) }
     }
@@ -193,7 +195,7 @@ struct Positions {
 
 impl Positions {
     /// Asserts that there is room for all positions of `from`.
-    fn new<T>(lanes: &ChannelLanes, from: &[&[T]; VECTOR], image: &mut [f32]) -> Self {
+    fn new<T>(lanes: &Nchw16c, from: &[&[T]; VECTOR], image: &mut [f32]) -> Self {
         let ([_, width], pitch, count) = (lanes.image, lanes.pitch, from[0].len());
         assert!(
             image.len() >= count / width * pitch * VECTOR
@@ -240,29 +242,29 @@ unsafe fn load(sums: &[f32], start: usize) -> [__m512; STEP] {
 }
 
 /// # Safety
-/// As of `LaneElement::store`.
+/// As of `Nchw16cElement::store_transposed`.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
 unsafe fn narrow<F: Function>(f: F, sums: &[f32], count: usize, to: [*mut bf16; VECTOR]) {
-    assert!(sums.len() >= count.next_multiple_of(TURNED) * VECTOR);
-    for start in (0..count).step_by(TURNED) {
-        let mut words = [_mm512_setzero_si512(); VECTOR];
-        for (j, words) in words.as_chunks_mut::<{ STEP / 2 }>().0.iter_mut().enumerate() {
+    assert!(sums.len() >= count.next_multiple_of(TRANSPOSED) * VECTOR);
+    for start in (0..count).step_by(TRANSPOSED) {
+        let mut vectors = [_mm512_setzero_si512(); VECTOR];
+        for (j, vectors) in vectors.as_chunks_mut::<{ STEP / 2 }>().0.iter_mut().enumerate() {
             // SAFETY: inside by the assertion; the processor has what this function was compiled for.
             let x = unsafe { f.eval(load(sums, start + j * STEP)) };
-            for (word, [low, high]) in words.iter_mut().zip(x.as_chunks::<2>().0) {
+            for (vector, [low, high]) in vectors.iter_mut().zip(x.as_chunks::<2>().0) {
                 let [low, high] = [rounded(*low), rounded(*high)];
-                *word = _mm512_or_si512(low, _mm512_slli_epi32::<16>(high));
+                *vector = _mm512_or_si512(low, _mm512_slli_epi32::<16>(high));
             }
         }
-        let mask = (!0u64 >> (64 - (count - start).min(TURNED))) as u32;
-        for (words, to) in turned(words).into_iter().zip(to).filter(|(_, to)| !to.is_null()) {
+        let mask = (!0u64 >> (64 - (count - start).min(TRANSPOSED))) as u32;
+        for (vectors, to) in transposed(vectors).into_iter().zip(to).filter(|(_, to)| !to.is_null()) {
             // SAFETY: the mask leaves out what follows the last output.
-            unsafe { _mm512_mask_storeu_epi16(to.add(start).cast(), mask, words) };
+            unsafe { _mm512_mask_storeu_epi16(to.add(start).cast(), mask, vectors) };
         }
     }
 }
 
-/// The bits of bfloat16 numbers, as words.
+/// The bits of bfloat16 numbers, as vectors.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bf16,avx512vl")]
 fn rounded(x: __m512) -> __m512i {
@@ -270,10 +272,10 @@ fn rounded(x: __m512) -> __m512i {
     _mm512_cvtepu16_epi32(unsafe { std::mem::transmute::<__m256bh, __m256i>(_mm512_cvtneps_pbh(x)) })
 }
 
-/// A square of words, turned over.
+/// A square of 16 × 16 elements, transposed.
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn turned(rows: [__m512i; VECTOR]) -> [__m512i; VECTOR] {
+fn transposed(rows: [__m512i; VECTOR]) -> [__m512i; VECTOR] {
     let (mut pairs, mut fours) = (rows, rows);
     for i in 0..8 {
         let (a, b) = (rows[2 * i], rows[2 * i + 1]);

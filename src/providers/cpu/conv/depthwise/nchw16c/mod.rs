@@ -1,6 +1,6 @@
-//! Depthwise convolution with sixteen channels side by side in the lanes of a vector: no lane is lost at the edges of
-//! small planes, nor to strides. Some lines of the channels are turned at a time, bfloat16 numbers into floats, with
-//! what lies around the image as zeros, and their outputs turned back.
+//! Depthwise convolution with sixteen channels side by side in the lanes of a vector (NCHW16c): no lane is lost at the
+//! edges of small planes, nor to strides. Some lines of the channels are transposed at a time, bfloat16 numbers widened,
+//! with what lies around the image as zeros, and their outputs transposed back.
 
 #[cfg(target_arch = "x86_64")]
 mod avx512;
@@ -18,34 +18,34 @@ use crate::threads::Pool;
 /// Multiplications of vectors worth handing to another thread: some 10 µs of work.
 const GRAIN: usize = 1 << 15;
 /// Floats of the image that are there at a time: a part of a processor's own cache.
-const ROOM: usize = 32 * 1024;
-/// Positions that are turned at a time, at most: pairs of bfloat16 numbers in words.
-const TURNED: usize = 2 * VECTOR;
+const IMAGE_FLOATS: usize = 32 * 1024;
+/// Positions that are transposed at a time, at most: pairs of bfloat16 numbers in vectors.
+const TRANSPOSED: usize = 2 * VECTOR;
 
 /// An element of images that are convolved in lanes.
-pub(crate) trait LaneElement: Element + Into<f32> {
+pub(crate) trait Nchw16cElement: Element + Into<f32> {
     /// Whether the processor has what the functions ask for.
     fn available() -> bool;
 
     /// Whether a channel at a time takes longer, as was measured.
-    fn pays_off(lanes: &ChannelLanes) -> bool;
+    fn pays_off(lanes: &Nchw16c) -> bool;
 
     /// Writes lines of channels, each as long as others or empty, between the margins of an image of floats.
     ///
     /// # Safety
     /// `available()`
-    unsafe fn turn(lanes: &ChannelLanes, from: &[&[Self]; VECTOR], image: &mut [f32]);
+    unsafe fn load_transposed(lanes: &Nchw16c, from: &[&[Self]; VECTOR], image: &mut [f32]);
 
     /// Applies the activation to sums and stores them: `count` for each lane, to where this one's go, if anywhere.
-    /// There are sums for a multiple of `TURNED`.
+    /// There are sums for a multiple of `TRANSPOSED`.
     ///
     /// # Safety
     /// `available()`; pointers are null or have room.
-    unsafe fn store(activation: Activation, sums: &[f32], count: usize, to: [*mut Self; VECTOR]);
+    unsafe fn store_transposed(activation: Activation, sums: &[f32], count: usize, to: [*mut Self; VECTOR]);
 }
 
 /// What depends on shapes. Pairs are of rows and columns.
-pub(crate) struct ChannelLanes {
+pub(crate) struct Nchw16c {
     image: [usize; 2],
     output: [usize; 2],
     pads: [usize; 2],
@@ -59,11 +59,11 @@ pub(crate) struct ChannelLanes {
 }
 
 /// A batch of images to convolve, with as many outputs as channels.
-pub(crate) struct ChannelImages<'a, T> {
+pub(crate) struct Nchw16cImages<'a, T> {
     pub(crate) x: &'a [T],
     pub(crate) images: usize,
     pub(crate) channels: usize,
-    /// See `lane_kernels`.
+    /// See `nchw16c_kernels`.
     pub(crate) kernels: &'a [f32],
     pub(crate) bias: Option<&'a [T]>,
     pub(crate) activation: Activation,
@@ -71,7 +71,7 @@ pub(crate) struct ChannelImages<'a, T> {
 }
 
 /// Kernels of `taps` elements for each channel as vectors: sixteen channels for each tap.
-pub(crate) fn lane_kernels(kernels: &[f32], taps: usize) -> Vec<f32> {
+pub(crate) fn nchw16c_kernels(kernels: &[f32], taps: usize) -> Vec<f32> {
     let channels = kernels.len() / taps.max(1);
     let mut lanes = vec![0.0; channels.next_multiple_of(VECTOR) * taps];
     for (i, &x) in kernels.iter().enumerate() {
@@ -81,16 +81,16 @@ pub(crate) fn lane_kernels(kernels: &[f32], taps: usize) -> Vec<f32> {
     lanes
 }
 
-impl ChannelLanes {
+impl Nchw16c {
     /// `None` on a processor that has not what images of such elements ask for, for strides that differ or are more
     /// than 2, where much memory would be needed or a channel at a time is as fast, for more than two axes, and
     /// without elements.
-    pub(crate) fn new<T: LaneElement>(g: &Geometry) -> Option<Self> {
-        let lanes = if T::available() { Self::with_room(g, ROOM) } else { None };
+    pub(crate) fn new<T: Nchw16cElement>(g: &Geometry) -> Option<Self> {
+        let lanes = if T::available() { Self::with_image_of(g, IMAGE_FLOATS) } else { None };
         lanes.filter(T::pays_off)
     }
 
-    fn with_room(g: &Geometry, room: usize) -> Option<Self> {
+    fn with_image_of(g: &Geometry, scratch: usize) -> Option<Self> {
         let axes = g.input.len();
         if !(1..=2).contains(&axes) || [&g.input, &g.output, &g.kernel].iter().any(|list| list.contains(&0)) {
             return None;
@@ -105,9 +105,9 @@ impl ChannelLanes {
         let reach = |axis: usize| (kernel[axis] - 1).checked_mul(dilations[axis]);
         let pitch = reach(1)?.checked_add((output[1] - 1) * stride + 1)?.max(image[1].checked_add(pads[1])?);
         let line = pitch.checked_mul(VECTOR)?;
-        let lines = (room / line).checked_sub(reach(0)?).filter(|&lines| lines > 0)?;
+        let lines = (scratch / line).checked_sub(reach(0)?).filter(|&lines| lines > 0)?;
         let band = ((lines - 1) / stride + 1).min(output[0]);
-        Some(ChannelLanes { image, output, pads, kernel, dilations, stride, pitch, band })
+        Some(Nchw16c { image, output, pads, kernel, dilations, stride, pitch, band })
     }
 
     /// Lines of the image that so many output lines read.
@@ -115,26 +115,26 @@ impl ChannelLanes {
         (outputs - 1) * self.stride + (self.kernel[0] - 1) * self.dilations[0] + 1
     }
 
-    /// Elements of the two rooms that a thread needs.
-    pub(crate) fn rooms(&self) -> [usize; 2] {
-        let sums = (self.band * self.output[1]).next_multiple_of(TURNED);
+    /// Elements of the two scratch_lens that a thread needs.
+    pub(crate) fn scratch_lens(&self) -> [usize; 2] {
+        let sums = (self.band * self.output[1]).next_multiple_of(TRANSPOSED);
         [self.lines(self.band) * self.pitch * VECTOR, sums * VECTOR]
     }
 
     /// Convolves all channels on all threads of the pool.
-    pub(crate) fn convolve<T: LaneElement>(&self, pool: &Pool, all: &ChannelImages<'_, T>) {
+    pub(crate) fn convolve<T: Nchw16cElement>(&self, pool: &Pool, all: &Nchw16cImages<'_, T>) {
         let ([height, width], [lines, line]) = (self.image, self.output);
         let blocks = all.channels.div_ceil(VECTOR);
         let work = lines * line * self.kernel[0] * self.kernel[1] + height * width;
         pool.split(all.images * blocks, GRAIN.div_ceil(work), |range| {
-            with_scratch(self.rooms(), |rooms| self.blocks(all, range, rooms));
+            with_scratch(self.scratch_lens(), |scratch_lens| self.blocks(all, range, scratch_lens));
         });
     }
 
     /// Convolves sixteen channels of images at a time: some of all such blocks.
-    pub(crate) fn blocks<T: LaneElement>(
+    pub(crate) fn blocks<T: Nchw16cElement>(
         &self,
-        all: &ChannelImages<'_, T>,
+        all: &Nchw16cImages<'_, T>,
         range: Range<usize>,
         [image, sums]: [&mut [f32]; 2],
     ) {
@@ -160,9 +160,9 @@ impl ChannelLanes {
     }
 
     /// Convolves for some output lines channels of the image whose first plane is `first`.
-    fn band<T: LaneElement>(
+    fn band<T: Nchw16cElement>(
         &self,
-        all: &ChannelImages<'_, T>,
+        all: &Nchw16cImages<'_, T>,
         first: usize,
         channels: Range<usize>,
         band: Range<usize>,
@@ -200,13 +200,13 @@ impl ChannelLanes {
         }
         // SAFETY: the instructions were asserted in `blocks`; lanes have as many outputs, or none.
         unsafe {
-            T::turn(self, &from, &mut image[begin * self.pitch * VECTOR..]);
+            T::load_transposed(self, &from, &mut image[begin * self.pitch * VECTOR..]);
             if self.stride == 1 {
                 self.multiply::<1>(band.len(), image, kernel, &bias, sums);
             } else {
                 self.multiply::<2>(band.len(), image, kernel, &bias, sums);
             }
-            T::store(all.activation, sums, outputs, to);
+            T::store_transposed(all.activation, sums, outputs, to);
         }
     }
 }
@@ -217,7 +217,7 @@ mod without {
 
     use super::*;
 
-    impl ChannelLanes {
+    impl Nchw16c {
         pub(crate) unsafe fn multiply<const S: usize>(
             &self,
             _: usize,
@@ -229,18 +229,18 @@ mod without {
         }
     }
 
-    impl<T: Element + Into<f32>> LaneElement for T {
+    impl<T: Element + Into<f32>> Nchw16cElement for T {
         fn available() -> bool {
             false
         }
 
-        fn pays_off(_: &ChannelLanes) -> bool {
+        fn pays_off(_: &Nchw16c) -> bool {
             false
         }
 
-        unsafe fn turn(_: &ChannelLanes, _: &[&[Self]; VECTOR], _: &mut [f32]) {}
+        unsafe fn load_transposed(_: &Nchw16c, _: &[&[Self]; VECTOR], _: &mut [f32]) {}
 
-        unsafe fn store(_: Activation, _: &[f32], _: usize, _: [*mut Self; VECTOR]) {}
+        unsafe fn store_transposed(_: Activation, _: &[f32], _: usize, _: [*mut Self; VECTOR]) {}
     }
 }
 
@@ -250,20 +250,20 @@ mod tests {
     use crate::tensor::bf16;
 
     /// Against the definition, with small whole numbers, whose sums are exact.
-    fn shapes<T: LaneElement + PartialEq>(of: impl Fn(f32) -> T) {
+    fn shapes<T: Nchw16cElement + PartialEq>(of: impl Fn(f32) -> T) {
         if !T::available() {
             println!("skipped: this processor has no such vectors");
             return;
         }
         let number = |i: usize| ((i * 7919) % 7) as f32 - 3.0;
         // Image, kernel, stride, dilation, paddings at the begin and the end, channels, room.
-        for (image, kernel, stride, dilation, [begin, end], channels, room) in [
-            ([7, 7], [5, 5], 1, 1, [2, 2], 19, ROOM),
-            ([14, 13], [3, 3], 2, 1, [0, 1], 16, ROOM),
+        for (image, kernel, stride, dilation, [begin, end], channels, scratch) in [
+            ([7, 7], [5, 5], 1, 1, [2, 2], 19, IMAGE_FLOATS),
+            ([14, 13], [3, 3], 2, 1, [0, 1], 16, IMAGE_FLOATS),
             ([14, 14], [3, 3], 2, 1, [1, 1], 33, 5 * 16 * 16),
             ([9, 21], [3, 2], 1, 2, [3, 0], 5, 6 * 24 * 16),
-            ([1, 1], [3, 3], 1, 1, [1, 1], 2, ROOM),
-            ([6, 5], [1, 1], 2, 1, [0, 0], 17, ROOM),
+            ([1, 1], [3, 3], 1, 1, [1, 1], 2, IMAGE_FLOATS),
+            ([6, 5], [1, 1], 2, 1, [0, 0], 17, IMAGE_FLOATS),
         ] {
             let extent =
                 |axis: usize| (image[axis] + begin + end - (kernel[axis] - 1) * dilation - 1) / stride + 1;
@@ -277,7 +277,7 @@ mod tests {
                 pads_begin: vec![begin; 2],
                 pads_end: vec![end; 2],
             };
-            let lanes = ChannelLanes::with_room(&geometry, room).unwrap();
+            let lanes = Nchw16c::with_image_of(&geometry, scratch).unwrap();
             let (planes, size, taps) = (2 * channels, image[0] * image[1], kernel[0] * kernel[1]);
             let x: Vec<f32> = (0..planes * size).map(number).collect();
             let kernels: Vec<f32> = (0..channels * taps).map(|i| number(3 * i + 1)).collect();
@@ -286,11 +286,11 @@ mod tests {
             let mut y = vec![of(0.0); planes * output[0] * output[1]];
             lanes.convolve(
                 &Pool::new(2),
-                &ChannelImages {
+                &Nchw16cImages {
                     x: &elements(&x),
                     images: 2,
                     channels,
-                    kernels: &lane_kernels(&kernels, taps),
+                    kernels: &nchw16c_kernels(&kernels, taps),
                     bias: Some(&elements(&bias)),
                     activation: Activation::Relu,
                     out: &Parts::new(&mut y),

@@ -1,5 +1,5 @@
-//! Products of words on AVX-512: what fills 32 bits, four bytes or two bfloat16 numbers, is multiplied and summed
-//! by one instruction, 16 words of it at a time.
+//! Products of dot groups on AVX-512: what fills 32 bits, four bytes or two bfloat16 numbers, is multiplied and summed
+//! by one instruction, 16 dot groups of it at a time.
 
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
@@ -7,29 +7,29 @@ use std::arch::x86_64::*;
 #[cfg(target_arch = "x86_64")]
 use crate::providers::cpu::isa::has_beyond_avx512;
 
-/// What a word holds. The functions ask for a processor for which `available` is true.
+/// What a dot group holds. The functions ask for a processor for which `available` is true.
 pub(crate) trait DotGroup: Send + Sync + 'static {
-    /// Numbers in a word.
+    /// Numbers in a dot group.
     const COUNT: usize;
 
     /// Whether the processor has the instruction.
     fn available() -> bool;
 
-    /// `R` rows of words at `a`, each `row` words from the next, times the panel `b` of `COLUMNS` columns: sums
+    /// `R` rows of dot groups at `a`, each `row` dot groups from the next, times the panel `b` of `COLUMNS` columns: sums
     /// to `out`. `fetch` is what will be read next.
     ///
     /// # Safety
-    /// `available()`; `a` must have `R` rows of as many words as `b` has lines, `out` `R` rows of its width.
+    /// `available()`; `a` must have `R` rows of as many dot groups as `b` has lines, `out` `R` rows of its width.
     unsafe fn rows<const R: usize>(out: Sums, a: *const u32, row: usize, b: &[u32], fetch: Fetch) {
         missing((out, a, row, b, fetch))
     }
 
-    /// A panel of `R` rows, by depth, times `V` vectors of words at each of `taps` from `planes` on; sums begin
-    /// with `first`, one for each row, and go to `sink`. Only the words in `mask` are read of the last vector. What
-    /// lies `ahead` of each word of the panel is fetched.
+    /// A panel of `R` rows, by depth, times `V` vectors of dot groups at each of `taps` from `planes` on; sums begin
+    /// with `first`, one for each row, and go to `sink`. Only the dot groups in `mask` are read of the last vector. What
+    /// lies `ahead` of each dot group of the panel is fetched.
     ///
     /// # Safety
-    /// `available()`; `panel` must have `R` words for each tap, `first` `R` of them; the words that are read must
+    /// `available()`; `panel` must have `R` dot groups for each tap, `first` `R` of them; the dot groups that are read must
     /// be valid.
     unsafe fn tile<S: TileSink, const R: usize, const V: usize>(
         sink: &S,
@@ -45,10 +45,10 @@ pub(crate) trait DotGroup: Send + Sync + 'static {
         unsafe { sink.rows(sums) }
     }
 
-    /// A panel of 8 rows, by depth, times a `column` of words: rows of one sum, which begin with `first`.
+    /// A panel of 8 rows, by depth, times a `column` of dot groups: rows of one sum, which begin with `first`.
     ///
     /// # Safety
-    /// `available()`; `column` must have `depth` words, `panel` 8 times as many, `first` 8.
+    /// `available()`; `column` must have `depth` dot groups, `panel` 8 times as many, `first` 8.
     unsafe fn column<S: TileSink>(
         sink: &S,
         first: *const u32,
@@ -66,7 +66,7 @@ pub(crate) trait DotGroup: Send + Sync + 'static {
 #[derive(Clone, Copy)]
 pub(crate) struct Sums {
     pub(crate) at: *mut u32,
-    /// Words from a row to the next.
+    /// Dot groups from a row to the next.
     pub(crate) columns: usize,
     /// Columns that are written, at most `COLUMNS`.
     pub(crate) width: usize,
@@ -107,18 +107,18 @@ pub(crate) trait TileSink {
     /// Takes rows of sums. Of a single column they are in the first lane.
     ///
     /// # Safety
-    /// The processor has AVX512 F, BW, DQ and VL, and what the words ask for.
+    /// The processor has AVX512 F, BW, DQ and VL, and what the dot groups ask for.
     unsafe fn rows<const R: usize, const V: usize>(&self, sums: [[SumVector; V]; R]);
 }
 
 /// What functions do on a processor that has none of these products, where nobody may call them.
 pub(crate) fn missing<T, R>(_arguments: T) -> R {
-    unreachable!("a product of words on a processor without such products")
+    unreachable!("a product of dot_groups on a processor without such products")
 }
 
 /// Columns of a right operand's panel: two vectors.
 pub(crate) const COLUMNS: usize = 32;
-/// Words of a vector.
+/// Dot groups of a vector.
 pub(crate) const VECTOR: usize = 16;
 
 /// Four bytes: in left operands and planes unsigned ones, in the others signed ones. Sums are of `i32`
@@ -129,10 +129,10 @@ pub(crate) struct Int8x4;
 /// are rounded to nearest even, and what is smaller than the smallest normal number counts as zero.
 pub(crate) struct Bf16Pair;
 
-macro_rules! word {
-    ($word:ident, $count:literal, $feature:tt, $left_times_right:expr, $add:expr) => {
+macro_rules! dot_group {
+    ($dot_group:ident, $count:literal, $feature:tt, $left_times_right:expr, $add:expr) => {
         #[cfg(not(target_arch = "x86_64"))]
-        impl DotGroup for $word {
+        impl DotGroup for $dot_group {
             const COUNT: usize = $count;
 
             fn available() -> bool {
@@ -141,7 +141,7 @@ macro_rules! word {
         }
 
         #[cfg(target_arch = "x86_64")]
-        impl DotGroup for $word {
+        impl DotGroup for $dot_group {
             const COUNT: usize = $count;
 
             fn available() -> bool {
@@ -163,7 +163,7 @@ macro_rules! word {
                     // Nothing is read, wherever it points to.
                     _mm_prefetch::<_MM_HINT_T0>(fetch.from.cast());
                     fetch.from = fetch.from.wrapping_add(fetch.step);
-                    // SAFETY: a line has two vectors; each row of `a` has a word for it.
+                    // SAFETY: a line has two vectors; each row of `a` has a dot group for it.
                     unsafe {
                         let right = [0, VECTOR].map(|j| _mm512_loadu_si512(line.as_ptr().add(j).cast()));
                         for (r, sums) in sums.iter_mut().enumerate() {
@@ -239,12 +239,12 @@ macro_rules! word {
                 depth: usize,
             ) {
                 let mut parts = [_mm512_setzero_si512(); 4];
-                // Two words, each for the rows of a panel.
+                // Two dot groups, each for the rows of a panel.
                 let halves = _mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1);
                 for at in (0..depth / 8 * 8).step_by(8) {
                     for (i, part) in parts.iter_mut().enumerate() {
                         let at = at + 2 * i;
-                        // SAFETY: both have as many words.
+                        // SAFETY: both have as many dot groups.
                         unsafe {
                             let pair = _mm512_castsi128_si512(_mm_loadl_epi64(column.add(at).cast()));
                             let left = _mm512_permutexvar_epi32(halves, pair);
@@ -264,7 +264,7 @@ macro_rules! word {
                 let all = $add($add(parts[0], parts[1]), $add(parts[2], parts[3]));
                 let swapped = _mm512_shuffle_i64x2::<0b01_00_11_10>(all, all);
                 let mut sums = [0; VECTOR];
-                // SAFETY: there are eight words to begin with.
+                // SAFETY: there are eight dot groups to begin with.
                 unsafe {
                     let sum = $add($add(all, swapped), _mm512_maskz_loadu_epi32(0xff, first.cast()));
                     _mm512_storeu_si512(sums.as_mut_ptr().cast(), sum);
@@ -280,7 +280,7 @@ macro_rules! word {
     };
 }
 
-word!(
+dot_group!(
     Int8x4,
     4,
     "avx512vnni",
@@ -288,7 +288,7 @@ word!(
     |a: __m512i, b: __m512i| _mm512_add_epi32(a, b)
 );
 
-word!(
+dot_group!(
     Bf16Pair,
     2,
     "avx512bf16",

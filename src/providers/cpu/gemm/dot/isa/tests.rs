@@ -1,10 +1,10 @@
-//! Every function of words that this machine has, against the definition.
+//! Every function of dot groups that this machine has, against the definition.
 
 use std::cell::RefCell;
 
 use super::*;
 
-/// Against the definition, with numbers whose sums are exact in either type: `pack` makes a word of small
+/// Against the definition, with numbers whose sums are exact in either type: `pack` makes a dot group of small
 /// whole numbers, `value` a number of a sum.
 fn check<W: DotGroup>(pack: impl Fn(&[i32], bool) -> u32, value: impl Fn(u32) -> i64) {
     if !W::available() {
@@ -12,11 +12,11 @@ fn check<W: DotGroup>(pack: impl Fn(&[i32], bool) -> u32, value: impl Fn(u32) ->
         return;
     }
     let number = |i: usize, seed: usize| ((i * 7919 + seed * 104_729) % 11) as i32;
-    let words = |count: usize, seed: usize, signed: bool| -> (Vec<i32>, Vec<u32>) {
+    let dot_groups = |count: usize, seed: usize, signed: bool| -> (Vec<i32>, Vec<u32>) {
         let numbers: Vec<i32> =
             (0..count * W::COUNT).map(|i| number(i, seed) - if signed { 5 } else { 0 }).collect();
-        let words = numbers.chunks(W::COUNT).map(|chunk| pack(chunk, signed)).collect();
-        (numbers, words)
+        let dot_groups = numbers.chunks(W::COUNT).map(|chunk| pack(chunk, signed)).collect();
+        (numbers, dot_groups)
     };
     let dot = |a: &[i32], i: usize, b: &[i32], j: usize| -> i64 {
         let (a, b) = (&a[i * W::COUNT..], &b[j * W::COUNT..]);
@@ -24,7 +24,7 @@ fn check<W: DotGroup>(pack: impl Fn(&[i32], bool) -> u32, value: impl Fn(u32) ->
     };
     for depth in [1, 2, 7, 64] {
         // Rows times a panel, twice: written and added.
-        let ((a, aw), (b, bw)) = (words(3 * depth, 1, false), words(COLUMNS * depth, 2, true));
+        let ((a, aw), (b, bw)) = (dot_groups(3 * depth, 1, false), dot_groups(COLUMNS * depth, 2, true));
         for width in [1, 16, 19, 32] {
             let mut out = vec![0; 3 * width];
             for add in [false, true] {
@@ -39,9 +39,9 @@ fn check<W: DotGroup>(pack: impl Fn(&[i32], bool) -> u32, value: impl Fn(u32) ->
                 assert_eq!(value(sum), 2 * want, "{depth} {width} {i}");
             }
         }
-        // A tile of planes, the last vector of 3 words.
-        let (planes, planes_words) = words(depth * 2 + VECTOR + 3, 3, false);
-        let (panel, panel_words) = words(depth * 8, 4, true);
+        // A tile of planes, the last vector of 3 dot groups.
+        let (planes, planes_groups) = dot_groups(depth * 2 + VECTOR + 3, 3, false);
+        let (panel, panel_groups) = dot_groups(depth * 8, 4, true);
         let taps: Vec<usize> = (0..depth).map(|p| p * 2).collect();
         let first: Vec<u32> = (0..8).map(|r| pack_sum::<W>(r)).collect();
         let out = Rows::default();
@@ -50,10 +50,10 @@ fn check<W: DotGroup>(pack: impl Fn(&[i32], bool) -> u32, value: impl Fn(u32) ->
             W::tile::<_, 8, 2>(
                 &out,
                 first.as_ptr(),
-                panel_words.as_ptr(),
+                panel_groups.as_ptr(),
                 0,
                 &taps,
-                planes_words.as_ptr(),
+                planes_groups.as_ptr(),
                 0b111,
             );
         }
@@ -63,11 +63,11 @@ fn check<W: DotGroup>(pack: impl Fn(&[i32], bool) -> u32, value: impl Fn(u32) ->
                 assert_eq!(value(out.0.borrow()[r][j]), want + r as i64, "{depth} {r} {j}");
             }
         }
-        let (column, column_words) = words(depth, 5, false);
+        let (column, column_groups) = dot_groups(depth, 5, false);
         let out = Rows::default();
         // SAFETY: operands of these extents.
         unsafe {
-            W::column(&out, first.as_ptr(), panel_words.as_ptr(), column_words.as_ptr(), depth);
+            W::column(&out, first.as_ptr(), panel_groups.as_ptr(), column_groups.as_ptr(), depth);
         }
         for (r, sums) in out.0.borrow().iter().enumerate() {
             let want: i64 = (0..depth).map(|p| dot(&column, p, &panel, p * 8 + r)).sum();
@@ -86,9 +86,10 @@ impl TileSink for Rows {
     #[inline(always)]
     unsafe fn rows<const R: usize, const V: usize>(&self, sums: [[SumVector; V]; R]) {
         for sums in sums {
-            // SAFETY: any vector is so many words.
-            let words = sums.map(|sums| unsafe { std::mem::transmute::<SumVector, [u32; VECTOR]>(sums) });
-            self.0.borrow_mut().push(words.concat());
+            // SAFETY: any vector is so many dot groups.
+            let dot_groups =
+                sums.map(|sums| unsafe { std::mem::transmute::<SumVector, [u32; VECTOR]>(sums) });
+            self.0.borrow_mut().push(dot_groups.concat());
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A network of convolutions in 8 bits or bfloat16 gives the same whether its images are woven or not.
+//! A network of convolutions in 8 bits or bfloat16 gives the same whether its images are channel-blocked or not.
 
 use super::*;
 use crate::model::testing::{floats, int_list, raw};
@@ -56,12 +56,13 @@ fn images_of_words_change_nothing() {
         let options = SessionOptions { optimization, ..SessionOptions::default() };
         Session::open(environment(), Source::Bytes(&model), &options).unwrap()
     };
-    let (plain, woven) = (open(Optimization::None), open(Optimization::All));
+    let (plain, channel_blocked) = (open(Optimization::None), open(Optimization::All));
     for [n, height, width] in [[1, 32, 30], [2, 7, 9], [3, 1, 1], [0, 8, 8]] {
         let image: Vec<f32> =
             (0..n * 3 * height * width).map(|i| (i * 37 % 251) as f32 / 50.0 - 2.0).collect();
         let x = [t(&[n, 3, height, width], &image)];
-        let [want, got] = [&plain, &woven].map(|session| elements::<f32>(&run(session, &x).unwrap()[0]));
+        let [want, got] =
+            [&plain, &channel_blocked].map(|session| elements::<f32>(&run(session, &x).unwrap()[0]));
         assert_eq!((got.len(), got), (16 * n, want), "{n} x {height} x {width}");
     }
 }
@@ -97,12 +98,13 @@ fn images_of_pairs_change_little() {
         let options = SessionOptions { optimization, precision: Some(BF16), ..SessionOptions::default() };
         Session::open(environment(), Source::Bytes(&model), &options).unwrap()
     };
-    let (plain, woven) = (open(Optimization::None), open(Optimization::All));
+    let (plain, channel_blocked) = (open(Optimization::None), open(Optimization::All));
     for [n, height, width] in [[1, 32, 30], [2, 7, 9], [3, 1, 1]] {
         let image: Vec<f32> =
             (0..n * 3 * height * width).map(|i| (i * 37 % 251) as f32 / 50.0 - 2.0).collect();
         let x = [t(&[n, 3, height, width], &image)];
-        let [want, got] = [&plain, &woven].map(|session| elements::<f32>(&run(session, &x).unwrap()[0]));
+        let [want, got] =
+            [&plain, &channel_blocked].map(|session| elements::<f32>(&run(session, &x).unwrap()[0]));
         assert_eq!(got.len(), 16 * n);
         let close = got.iter().zip(&want).all(|(y, want)| (y - want).abs() <= 0.02);
         assert!(close, "{n} x {height} x {width}: {got:?} {want:?}");

@@ -1,4 +1,4 @@
-//! Maxima over windows where the channels of a word of 32 bits lie side by side, which a window does not reach across:
+//! Maxima over windows where the channels of a dot group of 32 bits lie side by side, which a window does not reach across:
 //! pooling over three axes, of which the last has as many elements. Bound by reading the input.
 
 use std::marker::PhantomData;
@@ -18,26 +18,26 @@ use super::super::{Argument, Kernel, KernelContext, Prepared};
 use super::fold::{Max, Ordered};
 use super::{Windowed, geometry};
 
-/// Elements of a word of 32 bits.
-pub(super) const fn word<T>() -> usize {
+/// Elements of a dot group of 32 bits.
+pub(super) const fn block_len<T>() -> usize {
     size_of::<u32>() / size_of::<T>()
 }
 
-pub(super) struct WovenMax<T> {
+pub(super) struct ChannelBlockedMax<T> {
     op: Pool,
     /// For other last axes.
     general: Box<dyn Kernel>,
     _element: PhantomData<fn(T)>,
 }
 
-impl<T: Ordered<Key: Ord + Pod>> WovenMax<T> {
+impl<T: Ordered<Key: Ord + Pod>> ChannelBlockedMax<T> {
     /// `None` for other windows.
     pub(super) fn new(op: &Pool) -> Option<Self> {
         let window = &op.window;
         let alone = |list: &[i64]| list.last().is_none_or(|&x| x == 1);
-        let woven = window.kernel.len() == 3
+        let channel_blocked = window.kernel.len() == 3
             && [&window.kernel, &window.strides, &window.dilations].into_iter().all(|list| alone(list));
-        woven.then(|| WovenMax {
+        channel_blocked.then(|| ChannelBlockedMax {
             op: op.clone(),
             general: Windowed::<T, Max>::boxed(op.clone(), Max),
             _element: PhantomData,
@@ -45,7 +45,7 @@ impl<T: Ordered<Key: Ord + Pod>> WovenMax<T> {
     }
 }
 
-impl<T: Ordered<Key: Ord + Pod>> Kernel for WovenMax<T> {
+impl<T: Ordered<Key: Ord + Pod>> Kernel for ChannelBlockedMax<T> {
     fn prepare(
         &self,
         inputs: &[Option<Argument<'_>>],
@@ -53,7 +53,7 @@ impl<T: Ordered<Key: Ord + Pod>> Kernel for WovenMax<T> {
     ) -> Result<Prepared, OpError> {
         let Some(x) = &inputs[0] else { return Ok(Prepared::default()) };
         let g = geometry(&self.op.window, x.shape)?;
-        if g.input[2] != word::<T>() || g.output[2] != word::<T>() || g.pads_begin[2] != 0 {
+        if g.input[2] != block_len::<T>() || g.output[2] != block_len::<T>() || g.pads_begin[2] != 0 {
             return self.general.prepare(inputs, outputs);
         }
         let two = |list: &[usize]| list[..2].to_vec();
@@ -80,7 +80,7 @@ impl<T: Ordered<Key: Ord + Pod>> Kernel for WovenMax<T> {
         };
         let (Some(x), Some(y)) = (inputs[0], &mut outputs[0]) else { return Ok(()) };
         let (images, x, lines) = (x.shape()[0], x.slice::<T>(), table.lines());
-        let (plane, line) = (word::<T>() * table.plane(), word::<T>() * table.line());
+        let (plane, line) = (block_len::<T>() * table.plane(), block_len::<T>() * table.line());
         let planes = y.len() / (lines * line).max(1);
         let y = Parts::new(y.slice::<T>());
         // As in `Windowed`.
@@ -102,7 +102,7 @@ impl<T: Ordered<Key: Ord + Pod>> Kernel for WovenMax<T> {
     }
 }
 
-/// The planes of words.
+/// The planes of dot groups.
 struct Planes(PatchTable);
 
 /// Pools lines of one plane: for each the columns of its windows, then these along the line.
@@ -111,7 +111,7 @@ struct Lines<'a, T> {
     /// The first line.
     first: usize,
     image: &'a [T],
-    /// Words of a line of the image, and of the output.
+    /// Dot groups of a line of the image, and of the output.
     columns: &'a mut [u32],
     part: &'a mut [u32],
     y: &'a mut [T],
@@ -123,7 +123,7 @@ impl<T: Ordered<Key: Ord + Pod>> Loop for Lines<'_, T> {
     #[inline(always)]
     fn run(self) {
         let Lines { table, first, image, columns, part, y } = self;
-        let (stride, each) = (table.stride(), word::<T>());
+        let (stride, each) = (table.stride(), block_len::<T>());
         for (i, y) in (first..).zip(y.chunks_mut((each * table.line()).max(1))) {
             let keys: &mut [T::Key] = bytemuck::cast_slice_mut(columns);
             keys.fill(T::LEAST.key());
