@@ -13,6 +13,7 @@ pub(crate) mod along;
 pub(crate) mod attention;
 pub(crate) mod binary;
 pub(crate) mod cast;
+pub(crate) mod channel_blocked;
 pub(crate) mod choose;
 pub(crate) mod col2im;
 pub(crate) mod concat;
@@ -71,7 +72,6 @@ pub(crate) mod unpool;
 pub(crate) mod variadic;
 pub(crate) mod weight_only;
 pub(crate) mod window;
-pub(crate) mod woven;
 
 use std::any::Any;
 use std::sync::Arc;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use crate::graph::Dim;
 use crate::tensor::ElementType;
 
+use super::channel_blocked::infer_global_channel_blocked;
 use super::window::{Window, spatial};
-use super::woven::infer_global_of_woven;
 use super::{AttributeReader, Declaration, Infer, OpError, Operator, Types};
 
 /// What a pooling computes of the elements of a window.
@@ -64,14 +64,14 @@ impl Operator for Pool {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct GlobalPool {
     pub(crate) reduction: Reduction,
-    /// Whether the input is woven (of rukh).
-    pub(crate) woven: bool,
+    /// Whether the input is channel-blocked (of rukh).
+    pub(crate) channel_blocked: bool,
 }
 
 impl Operator for GlobalPool {
     fn infer(&self, cx: &mut Infer<'_>) -> Result<(), OpError> {
-        if self.woven {
-            return infer_global_of_woven(cx);
+        if self.channel_blocked {
+            return infer_global_channel_blocked(cx);
         }
         if let (Some(space), Some(x)) = (spatial(cx)?, cx.shape(0)) {
             cx.set_shape(0, x[..2].iter().cloned().chain(space.iter().map(|_| Dim::Known(1))).collect());
@@ -123,21 +123,29 @@ pub(super) const DECLARATIONS: &[Declaration] = &[
         Ok(Arc::new(Pool { window: read_window(a)?, reduction, column_major: false }))
     }),
     Declaration::new("GlobalMaxPool", &[1, 22], "X:T -> Y:T", &[("T", Types::FLOAT)], |_| {
-        Ok(Arc::new(GlobalPool { reduction: Reduction::Max, woven: false }))
+        Ok(Arc::new(GlobalPool { reduction: Reduction::Max, channel_blocked: false }))
     }),
     Declaration::new("GlobalAveragePool", &[1, 22], "X:T -> Y:T", &[("T", Types::FLOAT)], |_| {
-        Ok(Arc::new(GlobalPool { reduction: Reduction::Average { count_padding: false }, woven: false }))
+        Ok(Arc::new(GlobalPool {
+            reduction: Reduction::Average { count_padding: false },
+            channel_blocked: false,
+        }))
     }),
-    // What the passes of this library make, of woven images.
+    // What the passes of this library make, of channel-blocked images.
     Declaration::new(
         "GlobalAveragePool",
         &[1],
         "X:T -> Y:T",
         &[("T", Types::of(&[ElementType::BF16]))],
-        |_| Ok(Arc::new(GlobalPool { reduction: Reduction::Average { count_padding: false }, woven: true })),
+        |_| {
+            Ok(Arc::new(GlobalPool {
+                reduction: Reduction::Average { count_padding: false },
+                channel_blocked: true,
+            }))
+        },
     )
     .domain("rukh"),
     Declaration::new("GlobalLpPool", &[1, 2, 22], "X:T -> Y:T", &[("T", Types::FLOAT)], |a| {
-        Ok(Arc::new(GlobalPool { reduction: Reduction::Norm { p: read_p(a)? }, woven: false }))
+        Ok(Arc::new(GlobalPool { reduction: Reduction::Norm { p: read_p(a)? }, channel_blocked: false }))
     }),
 ];

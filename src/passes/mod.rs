@@ -5,6 +5,7 @@
 //! goes. Then come the fusions that the chosen provider can run, those of quantised graphs first, after which
 //! weights that are still quantised become floats; half precision where it is wanted; and the layout of images.
 
+mod channel_layout;
 mod dead;
 mod expand;
 mod flex_attention;
@@ -15,7 +16,6 @@ mod infer;
 mod inline;
 mod precision;
 mod quantized_rnn;
-mod weave;
 
 #[cfg(test)]
 mod testing;
@@ -27,9 +27,9 @@ use crate::graph::{Function, Graph, Node};
 use crate::ops::OpError;
 use crate::tensor::Value;
 
+pub(crate) use channel_layout::channel_layout;
 pub(crate) use fusion::{Target, fuse};
 pub(crate) use precision::lower;
-pub(crate) use weave::weave;
 
 /// Computes one node on values. The session lends the CPU provider for it, so that passes know no
 /// provider.

@@ -63,8 +63,8 @@ impl Target for NodesOf<'_> {
         !self.on_device
     }
 
-    fn weaves(&self, ty: ElementType) -> bool {
-        !self.on_device && cpu::weaves(ty)
+    fn blocks_channels(&self, ty: ElementType) -> bool {
+        !self.on_device && cpu::blocks_channels(ty)
     }
 
     fn keeps_floats(&self) -> bool {
@@ -148,7 +148,7 @@ pub(super) fn build(
         passes::lower(&mut graph, precision, &target)?;
     }
     if options.optimization == Optimization::All {
-        passes::weave(&mut graph, &target)?;
+        passes::channel_layout(&mut graph, &target)?;
     }
     let (inputs, outputs) = ports(&graph, &declared)?;
     let tuned = device.clone().filter(|provider| provider.tuner().is_enabled());

@@ -35,7 +35,7 @@ pub fn read_npy(bytes: &[u8]) -> Result<Tensor, String> {
         return Tensor::from_strings(dims, strings.collect());
     }
     if big_endian {
-        // A complex number is two numbers, each turned on its own.
+        // A complex number is two numbers, each swapped on its own.
         let part = if descr.contains('c') { width / 2 } else { width };
         body.chunks_exact_mut(part).for_each(<[u8]>::reverse);
     }

@@ -9,8 +9,8 @@ use crate::graph::Dim;
 use crate::tensor::ElementType;
 
 use super::activation::Activation;
+use super::channel_blocked::{channel_blocked_conv_shape, read_channel_blocked};
 use super::window::{Window, check_weight_rank, spatial};
-use super::woven::{read_woven, woven_conv_shape};
 use super::{Declaration, Infer, OpError, Operator, Types};
 
 /// `activation(W ∗ X + B + residual)`. The residual is input 3, which only the fused forms have.
@@ -19,8 +19,8 @@ pub(crate) struct Conv {
     pub(crate) window: Window,
     pub(crate) group: usize,
     pub(crate) activation: Activation,
-    /// Whether the input is woven, and whether output and residual are (of rukh).
-    pub(crate) woven: [bool; 2],
+    /// Whether the input is channel-blocked, and whether output and residual are (of rukh).
+    pub(crate) channel_blocked: [bool; 2],
 }
 
 /// The input of a convolution that is added to the outputs before the activation.
@@ -28,9 +28,11 @@ pub(crate) const RESIDUAL: usize = 3;
 
 impl Operator for Conv {
     fn infer(&self, cx: &mut Infer<'_>) -> Result<(), OpError> {
-        if self.woven.contains(&true) {
+        if self.channel_blocked.contains(&true) {
             check_weight_rank(cx, 1)?;
-            if let Some(shape) = woven_conv_shape(cx, &self.window, self.group, 1, self.woven)? {
+            if let Some(shape) =
+                channel_blocked_conv_shape(cx, &self.window, self.group, 1, self.channel_blocked)?
+            {
                 cx.set_shape(0, shape);
             }
         } else {
@@ -83,7 +85,10 @@ impl ConvPair {
             return Err(OpError::attribute("kernel_shape", reason));
         }
         let first = Activation::read_from(a, ["first_activation", "first_activation_params"])?;
-        Ok(Arc::new(ConvPair { first, second: Conv { window, group, activation, woven: [false; 2] } }))
+        Ok(Arc::new(ConvPair {
+            first,
+            second: Conv { window, group, activation, channel_blocked: [false; 2] },
+        }))
     }
 }
 
@@ -172,7 +177,7 @@ pub(crate) fn read_group(a: &super::AttributeReader<'_>) -> Result<usize, OpErro
 
 fn read_conv(a: &super::AttributeReader<'_>) -> Result<Conv, OpError> {
     let (window, group) = (Window::read(a)?, read_group(a)?);
-    Ok(Conv { window, group, activation: Activation::Identity, woven: [false; 2] })
+    Ok(Conv { window, group, activation: Activation::Identity, channel_blocked: [false; 2] })
 }
 
 fn parse_fused(a: &super::AttributeReader<'_>) -> Result<Arc<dyn Operator>, OpError> {
@@ -192,8 +197,8 @@ pub(super) const DECLARATIONS: &[Declaration] = &[
         "X:T, W:T, B?:T, Z?:T -> Y:T",
         &[("T", Types::of(&[ElementType::BF16]))],
         |a| {
-            let (activation, woven) = (Activation::read(a)?, read_woven(a)?);
-            Ok(Arc::new(Conv { activation, woven, ..read_conv(a)? }))
+            let (activation, channel_blocked) = (Activation::read(a)?, read_channel_blocked(a)?);
+            Ok(Arc::new(Conv { activation, channel_blocked, ..read_conv(a)? }))
         },
     )
     .domain("rukh"),

@@ -12,11 +12,11 @@ use crate::tensor::ElementType;
 
 use self::pool::{channels_first, to_channels_last};
 use super::activation::Activation;
+use super::channel_blocked::{channel_blocked_conv_shape, read_channel_blocked};
 use super::conv::{conv_shape, read_group};
 use super::matmul::{Gemm, MatMul, check_addend, set_product_shape};
 use super::quantize::check_parameter;
 use super::window::{Window, check_weight_rank};
-use super::woven::{read_woven, woven_conv_shape};
 use super::{Declaration, Infer, OpError, Operator, Types};
 
 /// The product of stacks of matrices of 8-bit numbers. MatMulInteger has inputs A, B and their zero
@@ -110,8 +110,8 @@ pub(crate) struct QuantizedConv {
     pub(crate) requantized: bool,
     /// Whether channels are the last dimension of x and y (of com.microsoft); w always has them second.
     pub(crate) channels_last: bool,
-    /// Whether the input is woven, and whether output and residual are (of rukh).
-    pub(crate) woven: [bool; 2],
+    /// Whether the input is channel-blocked, and whether output and residual are (of rukh).
+    pub(crate) channel_blocked: [bool; 2],
 }
 
 impl QuantizedConv {
@@ -129,8 +129,8 @@ impl QuantizedConv {
 impl Operator for QuantizedConv {
     fn infer(&self, cx: &mut Infer<'_>) -> Result<(), OpError> {
         check_weight_rank(cx, self.weight())?;
-        let shape = if self.woven.contains(&true) {
-            woven_conv_shape(cx, &self.window, self.group, self.weight(), self.woven)?
+        let shape = if self.channel_blocked.contains(&true) {
+            channel_blocked_conv_shape(cx, &self.window, self.group, self.weight(), self.channel_blocked)?
         } else if let Some(x) = channels_first(cx, self.channels_last)? {
             let shape = conv_shape(&self.window, self.group, cx, &x, self.weight())?;
             Some(if self.channels_last { to_channels_last(shape) } else { shape })
@@ -171,7 +171,7 @@ const QLINEAR_CONV: &str = "x:T1, x_scale:float, x_zero_point:T1, w:T2, w_scale:
 
 fn read_conv(a: &super::AttributeReader<'_>, requantized: bool) -> Result<QuantizedConv, OpError> {
     let (window, group) = (Window::read(a)?, read_group(a)?);
-    Ok(QuantizedConv { window, group, requantized, channels_last: false, woven: [false; 2] })
+    Ok(QuantizedConv { window, group, requantized, channels_last: false, channel_blocked: [false; 2] })
 }
 
 pub(super) const DECLARATIONS: &[Declaration] = &[
@@ -215,7 +215,7 @@ pub(super) const DECLARATIONS: &[Declaration] = &[
     )
     .domain(DOMAIN),
     // What the passes of this library make: the outputs and the residual are added as QLinearAdd does; tensors may be
-    // woven.
+    // channel-blocked.
     Declaration::new(
         "QLinearConv",
         &[1],
@@ -223,7 +223,7 @@ pub(super) const DECLARATIONS: &[Declaration] = &[
          y_zero_point:T3, B?:int32, residual?:T3, residual_scale?:float, residual_zero_point?:T3, sum_scale?:float, \
          sum_zero_point?:T3 -> y:T3",
         &[("T1", BYTES), ("T2", BYTES), ("T3", BYTES)],
-        |a| Ok(Arc::new(QuantizedConv { woven: read_woven(a)?, ..read_conv(a, true)? })),
+        |a| Ok(Arc::new(QuantizedConv { channel_blocked: read_channel_blocked(a)?, ..read_conv(a, true)? })),
     )
     .domain("rukh"),
     Declaration::new(

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use crate::graph::Dim;
 use crate::tensor::ElementType;
 
+use crate::ops::channel_blocked::infer_global_channel_blocked;
 use crate::ops::int_list::unique_axes;
 use crate::ops::pool::{Pool, Reduction, read_window};
 use crate::ops::quantize::check_parameter;
-use crate::ops::woven::infer_global_of_woven;
 use crate::ops::{AttributeReader, Declaration, Infer, OpError, Operator, Types};
 
 /// A pooling over windows. QLinearAveragePool has X, its scale and zero point, scale and zero point of
@@ -43,8 +43,8 @@ pub(crate) enum MeanAxes {
     Spatial {
         channels_last: bool,
     },
-    /// Of a woven image (of rukh); the output has channels.
-    Woven,
+    /// Of a channel-blocked image (of rukh); the output has channels.
+    ChannelBlocked,
 }
 
 impl QLinearMean {
@@ -56,7 +56,7 @@ impl QLinearMean {
             MeanAxes::These(axes) => unique_axes(axes, rank)?.into_iter().for_each(|i| reduced[i] = true),
             MeanAxes::Spatial { channels_last: true } => reduced[1..rank - 1].fill(true),
             MeanAxes::Spatial { channels_last: false } => reduced[2..].fill(true),
-            MeanAxes::Woven => reduced[2..rank - 1].fill(true),
+            MeanAxes::ChannelBlocked => reduced[2..rank - 1].fill(true),
         }
         Ok(reduced)
     }
@@ -65,8 +65,8 @@ impl QLinearMean {
 impl Operator for QLinearMean {
     fn infer(&self, cx: &mut Infer<'_>) -> Result<(), OpError> {
         (1..5).try_for_each(|i| check_parameter(cx, i))?;
-        if self.axes == MeanAxes::Woven {
-            return infer_global_of_woven(cx);
+        if self.axes == MeanAxes::ChannelBlocked {
+            return infer_global_channel_blocked(cx);
         }
         let Some(x) = cx.shape(0) else { return Ok(()) };
         if matches!(self.axes, MeanAxes::Spatial { .. }) {
@@ -132,9 +132,9 @@ pub(in crate::ops) const DECLARATIONS: &[Declaration] = &[
         Ok(Arc::new(QLinearMean { axes, keep: true }))
     })
     .domain(DOMAIN),
-    // What the passes of this library make, of woven images.
+    // What the passes of this library make, of channel-blocked images.
     Declaration::new("QLinearGlobalAveragePool", &[1], GLOBAL, T, |_| {
-        Ok(Arc::new(QLinearMean { axes: MeanAxes::Woven, keep: true }))
+        Ok(Arc::new(QLinearMean { axes: MeanAxes::ChannelBlocked, keep: true }))
     })
     .domain("rukh"),
     Declaration::new(

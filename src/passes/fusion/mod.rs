@@ -46,8 +46,8 @@ pub(crate) trait Target {
     /// Whether products of 8-bit integers are its fastest.
     fn prefers_bytes(&self) -> bool;
 
-    /// Whether its convolutions of this type take and give woven images, see `ops::woven`.
-    fn weaves(&self, _ty: ElementType) -> bool {
+    /// Whether its convolutions of this type take and give channel-blocked images, see `ops::channel_blocked`.
+    fn blocks_channels(&self, _ty: ElementType) -> bool {
         false
     }
 

@@ -19,7 +19,7 @@ mod testing;
 
 pub(crate) use evaluate::{evaluate, fact_of, known_shape, run_kernel};
 pub(crate) use kernel::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared};
-pub(crate) use registry::{build, weaves};
+pub(crate) use registry::{blocks_channels, build};
 
 #[cfg(test)]
 pub(super) use registry::names;

@@ -14,12 +14,12 @@ pub(crate) fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
     }
 }
 
-/// Whether convolutions of this type take and give woven images, see `ops::woven`: where the processor has products of
-/// words.
-pub(crate) fn weaves(ty: ElementType) -> bool {
+/// Whether convolutions of this type take and give channel-blocked images, see `ops::channel_blocked`: where the
+/// processor has dot products of groups of elements.
+pub(crate) fn blocks_channels(ty: ElementType) -> bool {
     match ty {
-        ElementType::U8 | ElementType::I8 => <gemm::ByteWord as gemm::Word>::available(),
-        ElementType::BF16 => <gemm::HalfWord as gemm::Word>::available(),
+        ElementType::U8 | ElementType::I8 => <gemm::Int8x4 as gemm::DotGroup>::available(),
+        ElementType::BF16 => <gemm::Bf16Pair as gemm::DotGroup>::available(),
         _ => false,
     }
 }

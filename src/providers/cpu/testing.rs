@@ -66,15 +66,18 @@ pub(super) fn elements<T: Element>(value: &Value) -> (Vec<usize>, Vec<T>) {
     (tensor.shape().to_vec(), tensor.view().slice::<T>().to_vec())
 }
 
-/// `[batch, channels, spatial…]` as `[batch, channels / count, spatial…, count]`, see `ops::woven`.
-pub(super) fn weave<T: Copy>((shape, data): (Vec<usize>, Vec<T>), count: usize) -> (Vec<usize>, Vec<T>) {
+/// `[batch, channels, spatial…]` as `[batch, channels / count, spatial…, count]`, see `ops::channel_blocked`.
+pub(super) fn block_channels<T: Copy>(
+    (shape, data): (Vec<usize>, Vec<T>),
+    count: usize,
+) -> (Vec<usize>, Vec<T>) {
     let (channels, space) = (shape[1], shape[2..].iter().product::<usize>());
     let from = |i: usize| {
-        let (word, rest) = (i / (space * count), i % (space * count));
-        (word * count + rest % count) * space + rest / count
+        let (block, rest) = (i / (space * count), i % (space * count));
+        (block * count + rest % count) * space + rest / count
     };
-    let woven = (0..data.len()).map(|i| data[from(i)]).collect();
-    ([&[shape[0], channels / count], &shape[2..], &[count]].concat(), woven)
+    let channel_blocked = (0..data.len()).map(|i| data[from(i)]).collect();
+    ([&[shape[0], channels / count], &shape[2..], &[count]].concat(), channel_blocked)
 }
 
 /// `count` small integers, 0, 1, … modulo 7 less 3, which every numeric type holds exactly.

@@ -2,9 +2,9 @@
 
 mod behaviour;
 mod caches;
+mod channel_blocked;
 mod on_hip;
 mod unknown_shapes;
-mod woven;
 mod wrong_inputs;
 mod wrong_models;
 

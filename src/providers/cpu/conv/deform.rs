@@ -8,18 +8,17 @@ use num_traits::{One, Zero};
 use crate::ops::OpError;
 use crate::ops::conv::deform::DeformConv;
 use crate::ops::window::Geometry;
-use crate::tensor::{TensorView, TensorViewMut, bf16, f16};
-
-use super::super::gemm::{
+use crate::providers::cpu::gemm::{
     Activate, Addend, Epilogue, InMemory, Matrix, Offsets, Product, Right, Source, Store, multiply,
 };
-use super::super::number::dispatch;
-use super::super::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared};
+use crate::providers::cpu::number::dispatch;
+use crate::providers::cpu::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared};
+use crate::tensor::{TensorView, TensorViewMut, bf16, f16};
 
 /// Spatial axes that are supported; the standard's reference has two.
 const AXES: usize = 4;
 
-pub(super) fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
+pub(crate) fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
     dispatch!(node.input(0), T in [f32, f16, bf16, f64] => {
         Ok(CpuKernel::Tensor(Box::new(Deform::<T>(node.op::<DeformConv>().clone(), PhantomData))))
     }, else Err(node.no_kernel()))

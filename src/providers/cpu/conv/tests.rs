@@ -1,21 +1,21 @@
-use super::super::testing::{checksum, elements, ramp, run_constant, t, whole};
 use crate::graph::Attribute;
+use crate::providers::cpu::testing::{checksum, elements, ramp, run_constant, t, whole};
 use crate::tensor::{Element, Value, bf16, f16};
 
-pub(super) struct Case {
-    pub(super) x: &'static [usize],
-    pub(super) w: &'static [usize],
-    pub(super) pads: &'static [i64],
-    pub(super) strides: &'static [i64],
-    pub(super) dilations: &'static [i64],
-    pub(super) group: i64,
-    pub(super) y: &'static [usize],
+pub(crate) struct Case {
+    pub(crate) x: &'static [usize],
+    pub(crate) w: &'static [usize],
+    pub(crate) pads: &'static [i64],
+    pub(crate) strides: &'static [i64],
+    pub(crate) dilations: &'static [i64],
+    pub(crate) group: i64,
+    pub(crate) y: &'static [usize],
     /// Of torch's result for ramps as input, weight and bias.
-    pub(super) checksum: f64,
+    pub(crate) checksum: f64,
 }
 
 #[rustfmt::skip]
-pub(super) const CASES: &[Case] = &[
+pub(crate) const CASES: &[Case] = &[
     Case { x: &[2, 3, 10], w: &[4, 3, 3], pads: &[1, 1], strides: &[2], dilations: &[1], group: 1, y: &[2, 4, 5], checksum: 88.0 },
     Case { x: &[1, 4, 9, 8], w: &[6, 4, 3, 3], pads: &[1, 1, 1, 1], strides: &[1, 1], dilations: &[1, 1], group: 1, y: &[1, 6, 9, 8], checksum: -418.0 },
     Case { x: &[2, 4, 9, 8], w: &[6, 2, 3, 2], pads: &[0, 1, 2, 1], strides: &[2, 1], dilations: &[1, 2], group: 2, y: &[2, 6, 5, 8], checksum: 210.0 },
@@ -140,7 +140,7 @@ fn bfloat16_is_rounded_once() {
     }
 }
 
-/// Infinity stays that where channels do not fill the words that they are multiplied in.
+/// Infinity stays that where channels do not fill the dot groups that they are multiplied in.
 #[test]
 fn infinity_beside_missing_channels() {
     let x = [1.0, 2.0, f32::INFINITY].map(bf16::from_f32);

@@ -1,20 +1,19 @@
 //! Transposed convolution: the product `weightᵀ · image` gives each input position's contribution to
 //! its window, and windows are then added into the output.
 
+use super::im2col::PatchTable;
 use crate::ops::OpError;
 use crate::ops::conv::transpose::ConvTranspose;
-use crate::tensor::{TensorView, TensorViewMut, bf16, f16};
-
-use super::super::gemm::{
+use crate::providers::cpu::gemm::{
     Compute, Epilogue, InMemory, Left, Matrix, Offsets, PackedA, Product, Store, multiply,
 };
-use super::super::number::dispatch;
-use super::super::parallel::split_mut;
-use super::super::scratch::with_scratch;
-use super::super::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared};
-use super::patches::PatchTable;
+use crate::providers::cpu::number::dispatch;
+use crate::providers::cpu::parallel::split_mut;
+use crate::providers::cpu::scratch::with_scratch;
+use crate::providers::cpu::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared};
+use crate::tensor::{TensorView, TensorViewMut, bf16, f16};
 
-pub(super) fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
+pub(crate) fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
     dispatch!(node.input(0), T in [f32, f16, bf16, f64] => {
         let op = node.op::<ConvTranspose>().clone();
         let packed = match node.constant(1) {

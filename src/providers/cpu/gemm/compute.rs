@@ -1,35 +1,31 @@
 //! What a type must offer so that products can be computed in it.
 
+use super::dot;
+use super::dot::isa::{Bf16Pair, DotGroup};
+use super::epilogue::Sink;
+use super::operand::Product;
+use super::plain;
+use super::sgemm::{block, panels};
+use super::shape::{Extent, Matrix};
 use crate::ops::activation::Activation;
 use crate::tensor::Element;
 use crate::threads::Pool;
 
-use super::words::{self, Halves, Word};
-use super::{Matrix, Product, Sink, halves, panels, plain, single};
-
 /// The left operand of one block.
-pub(super) enum BlockA<'a, C: Compute> {
+pub(crate) enum BlockA<'a, C: Compute> {
     Plain(Matrix<'a, C>),
     Packed(&'a C::PackedA),
 }
 
 /// The right operand of one block.
-pub(super) enum BlockB<'a, C: Compute> {
+pub(crate) enum BlockB<'a, C: Compute> {
     Plain(Matrix<'a, C>),
     Packed(&'a C::PackedB),
 }
 
-/// Extent of one block: `rows × depth` times `depth × columns`.
-#[derive(Clone, Copy)]
-pub(super) struct Extent {
-    pub(super) rows: usize,
-    pub(super) columns: usize,
-    pub(super) depth: usize,
-}
-
 /// A type that products are computed in.
 #[allow(private_interfaces)]
-pub(in crate::providers::cpu) trait Compute: Element {
+pub(crate) trait Compute: Element {
     type PackedA: Send + Sync;
     type PackedB: Send + Sync;
 
@@ -62,14 +58,14 @@ pub(in crate::providers::cpu) trait Compute: Element {
         false
     }
 
-    /// Elements of room for a `depth × columns` right operand that several products on one thread share.
-    fn shared_room(depth: usize, columns: usize) -> usize {
+    /// Elements of scratch for a `depth × columns` right operand that several products on one thread share.
+    fn shared_scratch(depth: usize, columns: usize) -> usize {
         depth * columns
     }
 
     /// Writes such an operand for `shared_product`.
-    fn share(b: Matrix<'_, Self>, depth: usize, columns: usize, room: &mut [Self]) {
-        plain::copy_into(b, depth, columns, &mut room[..depth * columns]);
+    fn pack_shared(b: Matrix<'_, Self>, depth: usize, columns: usize, scratch: &mut [Self]) {
+        plain::copy_into(b, depth, columns, &mut scratch[..depth * columns]);
     }
 
     /// As `product`. `backwards`: the operand may be read from its end to its begin.
@@ -93,39 +89,39 @@ pub(in crate::providers::cpu) trait Compute: Element {
 
 #[allow(private_interfaces)]
 impl Compute for f32 {
-    type PackedA = single::PackedA;
-    type PackedB = single::PackedB;
+    type PackedA = block::PackedA;
+    type PackedB = block::PackedB;
 
     const ONE: f32 = 1.0;
     const COLUMNS: usize = panels::COLUMNS;
     const ANY_STRIDES: bool = true;
 
     fn cut() -> usize {
-        if Halves::available() { 2 * words::COLUMNS } else { 0 }
+        if Bf16Pair::available() { 2 * dot::COLUMNS } else { 0 }
     }
 
     fn pack_a(a: Matrix<'_, f32>, rows: usize, depth: usize, bfloat16: bool) -> Self::PackedA {
-        single::pack_a(a, rows, depth, bfloat16)
+        block::pack_a(a, rows, depth, bfloat16)
     }
 
     fn pack_b(b: Matrix<'_, f32>, depth: usize, columns: usize, bfloat16: bool) -> Self::PackedB {
-        single::pack_b(b, depth, columns, bfloat16)
+        block::pack_b(b, depth, columns, bfloat16)
     }
 
     fn product(out: &mut [f32], extent: Extent, a: BlockA<'_, f32>, b: BlockB<'_, f32>, add: bool) {
-        single::product(out, extent, a, b, add);
+        block::product(out, extent, a, b, add);
     }
 
     fn multiply_as_stored(pool: &Pool, product: &Product<'_, f32>, sink: &dyn Sink<f32>) -> bool {
-        halves::multiply(pool, product, sink)
+        dot::bf16::multiply(pool, product, sink)
     }
 
-    fn shared_room(depth: usize, columns: usize) -> usize {
-        panels::room(depth, columns)
+    fn shared_scratch(depth: usize, columns: usize) -> usize {
+        panels::scratch_len(depth, columns)
     }
 
-    fn share(b: Matrix<'_, f32>, depth: usize, columns: usize, room: &mut [f32]) {
-        panels::pack(b, depth, columns, room);
+    fn pack_shared(b: Matrix<'_, f32>, depth: usize, columns: usize, scratch: &mut [f32]) {
+        panels::pack(b, depth, columns, scratch);
     }
 
     fn shared_product(
@@ -155,7 +151,7 @@ impl Compute for f32 {
     }
 
     fn activate(activation: Activation, values: &mut [f32]) {
-        super::activate(activation, values);
+        super::activation::activate(activation, values);
     }
 }
 
@@ -219,7 +215,7 @@ fn activate_integers<T: Element + PartialOrd>(activation: Activation, values: &m
 }
 
 plain! {
-    f64, |a, b| a + b, |acc: f64, a: f64, b: f64| acc + a * b, super::activate;
+    f64, |a, b| a + b, |acc: f64, a: f64, b: f64| acc + a * b, super::activation::activate;
     i32, i32::wrapping_add, |acc: i32, a: i32, b: i32| acc.wrapping_add(a.wrapping_mul(b)), activate_integers;
     i64, i64::wrapping_add, |acc: i64, a: i64, b: i64| acc.wrapping_add(a.wrapping_mul(b)), activate_integers;
     u32, u32::wrapping_add, |acc: u32, a: u32, b: u32| acc.wrapping_add(a.wrapping_mul(b)), activate_integers;

@@ -4,17 +4,18 @@ use std::ops::Range;
 
 use rten_simd::SimdUnaryOp;
 
+use super::activation::activate;
+use super::compute::Compute;
+use super::shape::Offsets;
 use crate::ops::activation::Activation;
+use crate::providers::cpu::halves::{narrow, narrow_bfloat16, widen, widen_bfloat16, widened};
+use crate::providers::cpu::parallel::Parts;
+use crate::providers::cpu::simd::{Loop, widest};
+use crate::providers::cpu::vector::RoughGelu;
 use crate::tensor::{Element, bf16, f16};
 
-use super::super::halves::{narrow, narrow_bfloat16, widen, widen_bfloat16, widened};
-use super::super::parallel::Parts;
-use super::super::simd::{Loop, widest};
-use super::super::vector::RoughGelu;
-use super::{Compute, Offsets, activate};
-
 /// Takes the rows of a product's result. Each element is given once, from any thread.
-pub(in crate::providers::cpu) trait Sink<C>: Sync {
+pub(crate) trait Sink<C>: Sync {
     /// Memory of these whole rows, contiguous, to compute in place. What is computed there is handed
     /// to `write` all the same, as the very slice.
     ///
@@ -29,11 +30,11 @@ pub(in crate::providers::cpu) trait Sink<C>: Sync {
     fn write(&self, batch: usize, row: usize, start: usize, values: &mut [C]);
 
     /// Finishes one whole row that was computed in place.
-    fn finish(&self, _batch: usize, _row: usize, _values: &mut [C]) {}
+    fn apply_in_place(&self, _batch: usize, _row: usize, _values: &mut [C]) {}
 }
 
 /// An element that results are stored as.
-pub(in crate::providers::cpu) trait Store: Element {
+pub(crate) trait Store: Element {
     type Compute: Compute + Store<Compute = Self::Compute>;
     /// Whether stored and computed type are the same.
     const SAME: bool;
@@ -82,6 +83,7 @@ macro_rules! store {
         }
     )*};
 }
+
 store!(f32 => true, f64 => false, i32 => false, i64 => false, u32 => false, u64 => false);
 
 /// Small integers wrap when they are stored, as sums in their own type would.
@@ -100,6 +102,7 @@ macro_rules! store_small {
         }
     )*};
 }
+
 store_small!(i8 => i32, i16 => i32, u8 => u32, u16 => u32);
 
 macro_rules! store_half {
@@ -123,6 +126,7 @@ macro_rules! store_half {
         }
     )*};
 }
+
 store_half!(
     f16 => false, |_| None, f16::to_f32, narrow, widen, activate;
     bf16 => true, Some, widened, narrow_bfloat16, widen_bfloat16, activate_roughly
@@ -138,31 +142,31 @@ fn activate_roughly(activation: Activation, values: &mut [f32]) {
 
 /// Something added to each element of the result: a bias by row or column, a residual, Gemm's C.
 #[derive(Clone, Copy)]
-pub(in crate::providers::cpu) struct Addend<'a, O> {
-    pub(in crate::providers::cpu) data: &'a [O],
+pub(crate) struct Addend<'a, O> {
+    pub(crate) data: &'a [O],
     /// Where the batch's part begins.
-    pub(in crate::providers::cpu) offsets: Offsets<'a>,
+    pub(crate) offsets: Offsets<'a>,
     /// 0 repeats one row for all.
-    pub(in crate::providers::cpu) row_stride: usize,
+    pub(crate) row_stride: usize,
     /// 1, or 0 to repeat one element along the row.
-    pub(in crate::providers::cpu) column_stride: usize,
-    pub(in crate::providers::cpu) scale: f32,
+    pub(crate) column_stride: usize,
+    pub(crate) scale: f32,
 }
 
 /// `activation(alpha · product + addends)`, rounded once and stored in the row-major `m × n` matrices
 /// of `out`, one for each of the batch.
-pub(in crate::providers::cpu) struct Epilogue<'a, O: Store> {
+pub(crate) struct Epilogue<'a, O: Store> {
     out: Parts<'a, O>,
     m: usize,
     n: usize,
-    pub(in crate::providers::cpu) alpha: f32,
-    pub(in crate::providers::cpu) addends: [Option<Addend<'a, O>>; 2],
-    pub(in crate::providers::cpu) activation: Activation,
+    pub(crate) alpha: f32,
+    pub(crate) addends: [Option<Addend<'a, O>>; 2],
+    pub(crate) activation: Activation,
 }
 
 impl<'a, O: Store> Epilogue<'a, O> {
     /// Stores the product as it is; refined by setting the other fields.
-    pub(in crate::providers::cpu) fn new(out: &'a mut [O], m: usize, n: usize) -> Self {
+    pub(crate) fn new(out: &'a mut [O], m: usize, n: usize) -> Self {
         Epilogue {
             out: Parts::new(out),
             m,
@@ -256,7 +260,7 @@ impl<O: Store> Sink<O::Compute> for Epilogue<'_, O> {
         O::store_all(values, out);
     }
 
-    fn finish(&self, batch: usize, row: usize, values: &mut [O::Compute]) {
+    fn apply_in_place(&self, batch: usize, row: usize, values: &mut [O::Compute]) {
         self.apply(batch, row, 0, values);
     }
 }

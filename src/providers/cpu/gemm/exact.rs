@@ -6,17 +6,18 @@
 
 use std::ops::Range;
 
+use super::epilogue::Sink;
+use super::operand::{Left, Product, Right, Source};
+use super::tile::multiply;
+use crate::providers::cpu::parallel::Parts;
+use crate::providers::cpu::simd::{Loop, widest};
 use crate::tensor::Element;
 use crate::threads::Pool;
-
-use super::super::parallel::Parts;
-use super::super::simd::{Loop, widest};
-use super::{Left, Product, Right, Sink, Source, multiply};
 
 const DEPTH: usize = 256;
 
 /// A type that adds up parts of sums.
-pub(in crate::providers::cpu) trait Accumulate: Element {
+pub(crate) trait Accumulate: Element {
     fn added(self, part: f32) -> Self;
     fn of(sum: i32) -> Self;
 }
@@ -48,7 +49,7 @@ impl Accumulate for f64 {
 }
 
 /// Writes the batch of products `a · b` to `out`, `m × n` elements each.
-pub(in crate::providers::cpu) fn multiply_exact<S: Accumulate>(
+pub(crate) fn multiply_exact<S: Accumulate>(
     pool: &Pool,
     (batch, m, n, k): (usize, usize, usize, usize),
     a: &dyn Source<f32>,

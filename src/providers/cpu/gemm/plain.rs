@@ -1,12 +1,11 @@
 //! The product of a block by plain loops, for the types without a tuned kernel.
 
+use super::compute::Compute;
+use super::shape::{Extent, Matrix};
 use crate::tensor::Element;
 
-use super::compute::Extent;
-use super::{Compute, Matrix};
-
 /// `out = a · b` or `out += a · b`; the rows of `b` must be contiguous.
-pub(super) fn product<C: Compute>(
+pub(crate) fn product<C: Compute>(
     out: &mut [C],
     extent: Extent,
     a: Matrix<'_, C>,
@@ -42,14 +41,14 @@ pub(super) fn product<C: Compute>(
 }
 
 /// A row-major copy.
-pub(super) fn copy<C: Element>(matrix: Matrix<'_, C>, rows: usize, columns: usize) -> Vec<C> {
+pub(crate) fn copy<C: Element>(matrix: Matrix<'_, C>, rows: usize, columns: usize) -> Vec<C> {
     let mut out = vec![C::default(); rows * columns];
     copy_into(matrix, rows, columns, &mut out);
     out
 }
 
 /// Copies a matrix to row-major memory without gaps.
-pub(super) fn copy_into<C: Element>(matrix: Matrix<'_, C>, rows: usize, columns: usize, out: &mut [C]) {
+pub(crate) fn copy_into<C: Element>(matrix: Matrix<'_, C>, rows: usize, columns: usize, out: &mut [C]) {
     if columns == 0 {
         return;
     }

@@ -1,14 +1,10 @@
 //! NonMaxSuppression.
 
-
-
 use crate::ops::OpError;
 use crate::ops::detection::NonMaxSuppression;
 use crate::tensor::{Tensor, Value, ValueRef};
 
-use crate::providers::cpu::kernel::{
-    CpuKernel, Entry, KernelContext, ValueKernel,
-};
+use crate::providers::cpu::kernel::{CpuKernel, Entry, KernelContext, ValueKernel};
 use crate::providers::cpu::loops::order::Ordered;
 
 pub(super) const KERNELS: &[Entry] = &[Entry::new("NonMaxSuppression", |node| {

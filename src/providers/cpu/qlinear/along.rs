@@ -2,20 +2,18 @@
 
 use std::marker::PhantomData;
 
-use crate::ops::OpError;
-use crate::ops::normalize_axis;
+use super::parameter::{Byte, Linear};
 use crate::ops::qlinear::elementwise::{QLinearConcat, QLinearSoftmax};
+use crate::ops::{OpError, normalize_axis};
+use crate::providers::cpu::lookup::lookup;
+use crate::providers::cpu::number::dispatch;
+use crate::providers::cpu::parallel::{GRAIN, Parts};
+use crate::providers::cpu::scratch::with_scratch;
+use crate::providers::cpu::simd::{Loop, widest};
+use crate::providers::cpu::{CpuKernel, Kernel, KernelContext, NodeContext};
 use crate::tensor::{ElementType, TensorView, TensorViewMut};
 
-use super::super::lookup::lookup;
-use super::super::number::dispatch;
-use super::super::parallel::{GRAIN, Parts};
-use super::super::scratch::with_scratch;
-use super::super::simd::{Loop, widest};
-use super::super::{CpuKernel, Kernel, KernelContext, NodeContext};
-use super::parameter::{Byte, Linear};
-
-pub(super) fn build_softmax(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
+pub(crate) fn build_softmax(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
     let op = *node.op::<QLinearSoftmax>();
     let kernel: Box<dyn Kernel> = dispatch!(node.input(0), Q in [u8, i8] =>
         Box::new(SoftmaxKernel::<Q> { op, _type: PhantomData }), else return Err(node.no_kernel()));
@@ -102,7 +100,7 @@ fn sum(x: &[u8], table: &[f32; 256]) -> f32 {
     sums.iter().chain(rest.iter().map(|&x| &table[x as usize])).sum()
 }
 
-pub(super) fn build_concat(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
+pub(crate) fn build_concat(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
     let op = *node.op::<QLinearConcat>();
     let kernel: Box<dyn Kernel> = dispatch!(node.output(0), Q in [u8, i8] =>
         Box::new(ConcatKernel::<Q> { op, _type: PhantomData }), else return Err(node.no_kernel()));

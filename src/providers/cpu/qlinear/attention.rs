@@ -1,19 +1,18 @@
 //! QAttention: the exact product of input and weight, then attention in f32, one head at a time.
 
+use super::matmul::{Operand, multiply};
+use super::parameter::Linear;
+use super::{Bytes, Zeros, scales};
 use crate::ops::OpError;
 use crate::ops::qlinear::transformer::QAttention;
+use crate::providers::cpu::gemm::{Matrix, Offsets, multiply_block};
+use crate::providers::cpu::parallel::Parts;
+use crate::providers::cpu::scratch::with_scratch;
+use crate::providers::cpu::statistics::Real;
+use crate::providers::cpu::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared};
 use crate::tensor::{ElementType, TensorView, TensorViewMut};
 
-use super::super::gemm::{Matrix, Offsets, multiply_block};
-use super::super::parallel::Parts;
-use super::super::scratch::with_scratch;
-use super::super::statistics::Real;
-use super::super::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared};
-use super::parameter::Linear;
-use super::product::{Operand, multiply};
-use super::{Bytes, Zeros, scales};
-
-pub(super) fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
+pub(crate) fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
     if node.input(2) != Some(ElementType::F32) {
         return Err(node.no_kernel());
     }

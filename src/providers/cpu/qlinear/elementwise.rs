@@ -3,23 +3,22 @@
 
 use std::marker::PhantomData;
 
+use super::parameter::{Byte, Linear};
 use crate::ops::OpError;
 use crate::ops::qlinear::elementwise::{QLinearBinary, QLinearUnary};
+use crate::providers::cpu::broadcast::Broadcast;
+use crate::providers::cpu::lookup::lookup;
+use crate::providers::cpu::map::Function;
+use crate::providers::cpu::number::dispatch;
+use crate::providers::cpu::parallel::{GRAIN, split_mut};
+use crate::providers::cpu::quantised::whole;
+use crate::providers::cpu::simd::{Loop, widest};
+use crate::providers::cpu::unary::function_f32;
+use crate::providers::cpu::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared};
 use crate::tensor::{Bool, TensorView, TensorViewMut};
 use crate::threads::Pool;
 
-use super::super::broadcast::Broadcast;
-use super::super::lookup::lookup;
-use super::super::map::Function;
-use super::super::number::dispatch;
-use super::super::parallel::{GRAIN, split_mut};
-use super::super::quantised::whole;
-use super::super::simd::{Loop, widest};
-use super::super::unary::function_f32;
-use super::super::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared};
-use super::parameter::{Byte, Linear};
-
-pub(super) fn build_binary(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
+pub(crate) fn build_binary(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
     let op = *node.op::<QLinearBinary>();
     let kernel: Box<dyn Kernel> = dispatch!(node.input(0), Q in [u8, i8] =>
         Box::new(BinaryKernel::<Q> { op, _type: PhantomData }), else return Err(node.no_kernel()));
@@ -114,12 +113,12 @@ impl<Q: Byte> Loop for Pairs<'_, Q> {
 }
 
 /// What the addends of a sum are multiplied with: finite, so that a difference of 0 stays 0.
-pub(super) fn sum_factors(from: [Linear; 2], to: Linear) -> [f32; 2] {
+pub(crate) fn sum_factors(from: [Linear; 2], to: Linear) -> [f32; 2] {
     from.map(|from| (from.scale / to.scale).min(f32::MAX / 1024.0))
 }
 
 /// Adds as many elements to those of `y`.
-pub(super) fn add_to<Q: Byte>(pool: &Pool, y: &mut [Q], z: &[Q], from: [Linear; 2], to: Linear) {
+pub(crate) fn add_to<Q: Byte>(pool: &Pool, y: &mut [Q], z: &[Q], from: [Linear; 2], to: Linear) {
     split_mut(pool, y, 1, GRAIN, |range, y| {
         let mut copy = [Q::default(); 1024];
         for (y, z) in y.chunks_mut(copy.len()).zip(z[range].chunks(copy.len())) {
@@ -140,7 +139,7 @@ fn prepare<const N: usize>(
     Ok(Prepared { state: Some(Box::new(Broadcast::new(output, shapes))), scratch: 0 })
 }
 
-pub(super) fn build_unary(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
+pub(crate) fn build_unary(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
     let Some(f) = function_f32(node.op::<QLinearUnary>().0) else { return Err(node.no_kernel()) };
     let kernel: Box<dyn Kernel> = dispatch!(node.input(0), Q in [u8, i8] =>
         Box::new(UnaryKernel::<Q> { f, _type: PhantomData }), else return Err(node.no_kernel()));
@@ -169,7 +168,7 @@ impl<Q: Byte> Kernel for UnaryKernel<Q> {
     }
 }
 
-pub(super) fn build_where(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
+pub(crate) fn build_where(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
     let kernel: Box<dyn Kernel> = dispatch!(node.input(1), Q in [u8, i8] =>
         Box::new(WhereKernel::<Q>(PhantomData)), else return Err(node.no_kernel()));
     Ok(CpuKernel::Tensor(kernel))

@@ -1,16 +1,15 @@
 //! QEmbedLayerNormalization.
 
-use crate::ops::OpError;
-use crate::ops::qlinear::transformer::QEmbedLayerNorm;
-use crate::tensor::{TensorView, TensorViewMut};
-
-use super::super::parallel::{GRAIN, split_mut};
-use super::super::statistics::moments;
-use super::super::{CpuKernel, Kernel, KernelContext, NodeContext};
 use super::Bytes;
 use super::parameter::Linear;
+use crate::ops::OpError;
+use crate::ops::qlinear::transformer::QEmbedLayerNorm;
+use crate::providers::cpu::parallel::{GRAIN, split_mut};
+use crate::providers::cpu::statistics::moments;
+use crate::providers::cpu::{CpuKernel, Kernel, KernelContext, NodeContext};
+use crate::tensor::{TensorView, TensorViewMut};
 
-pub(super) fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
+pub(crate) fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
     Ok(CpuKernel::Tensor(Box::new(EmbedKernel(*node.op::<QEmbedLayerNorm>()))))
 }
 

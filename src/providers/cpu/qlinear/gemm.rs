@@ -1,16 +1,15 @@
 //! QGemm.
 
+use super::epilogue::Int8Epilogue;
+use super::matmul::{Operand, multiply};
+use super::{Bytes, Requantize, Zeros, scales};
 use crate::ops::OpError;
 use crate::ops::qlinear::QuantizedGemm;
+use crate::providers::cpu::gemm::{Int8Right, Offsets, PackedBytes, multiply_dots};
+use crate::providers::cpu::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared};
 use crate::tensor::{TensorView, TensorViewMut};
 
-use super::super::gemm::{ByteRight, Offsets, PackedBytes, multiply_dots};
-use super::super::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared};
-use super::finish::Finish;
-use super::product::{Operand, multiply};
-use super::{Bytes, Requantize, Zeros, scales};
-
-pub(super) fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
+pub(crate) fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
     let op = *node.op::<QuantizedGemm>();
     let packed = match node.constant(3) {
         Some(b) if b.shape().len() == 2 => {
@@ -98,14 +97,14 @@ impl Kernel for GemmKernel {
         match (&self.packed, c) {
             (Some(packed), None | Some((_, 1, _))) if c.is_none_or(|(_, _, columns)| columns == n) => {
                 let bias = c.map_or(&[][..], |(c, ..)| c);
-                let right = ByteRight { matrix: &b, packed: Some((packed, &[0])), bias };
+                let right = Int8Right { matrix: &b, packed: Some((packed, &[0])), bias };
                 let columns: &mut [f32] =
                     &mut bytemuck::cast_slice_mut(columns)[..if by_columns { n } else { 0 }];
                 columns.iter_mut().enumerate().for_each(|(j, y)| *y = b_scale(j) as f32);
                 let factor = (factor * if by_columns { 1.0 } else { b_scale(0) }) as f32;
                 let row = |_: usize, _: usize| factor;
-                let finish = Finish { row: &row, columns, starts: &[], bias: &[], zero, m, n };
-                finish.with_sink(y, |sink| multiply_dots(cx.pool, (1, m, n, k), &a, &right, sink));
+                let epilogue = Int8Epilogue { row: &row, columns, starts: &[], bias: &[], zero, m, n };
+                epilogue.with_sink(y, |sink| multiply_dots(cx.pool, (1, m, n, k), &a, &right, sink));
                 return Ok(());
             }
             _ => multiply(cx.pool, (1, m, n, k), &a, &b, sums),

@@ -1,27 +1,26 @@
 //! Scale and zero point that a whole tensor shares, and tables over all 256 values of a byte.
 
+use super::Bytes;
 use crate::ops::OpError;
 use crate::ops::quantize::check_scale;
+use crate::providers::cpu::quantised::{Quantised, divide};
 use crate::tensor::TensorView;
-
-use super::super::quantised::{Quantised, divide};
-use super::Bytes;
 
 /// `real = (byte − zero)·scale`.
 #[derive(Clone, Copy)]
-pub(super) struct Linear {
-    pub(super) scale: f32,
-    pub(super) zero: f32,
+pub(crate) struct Linear {
+    pub(crate) scale: f32,
+    pub(crate) zero: f32,
 }
 
 impl Linear {
     /// From input `scale` and input `scale + 1`, the zero point.
-    pub(super) fn read(inputs: &[Option<TensorView<'_>>], scale: usize) -> Result<Self, OpError> {
+    pub(crate) fn read(inputs: &[Option<TensorView<'_>>], scale: usize) -> Result<Self, OpError> {
         Self::of(inputs, scale, scale + 1)
     }
 
     /// From these inputs; an omitted zero point is 0.
-    pub(super) fn of(inputs: &[Option<TensorView<'_>>], scale: usize, zero: usize) -> Result<Self, OpError> {
+    pub(crate) fn of(inputs: &[Option<TensorView<'_>>], scale: usize, zero: usize) -> Result<Self, OpError> {
         let input = |i: usize| inputs.get(i).copied().flatten().filter(|view| view.len() > 0);
         let scale = input(scale).map_or(f32::NAN, |view| super::scales(view)(0) as f32);
         check_scale(scale)?;
@@ -29,18 +28,18 @@ impl Linear {
     }
 
     /// What each byte stands for.
-    pub(super) fn values<Q: Byte>(self) -> [f32; 256] {
+    pub(crate) fn values<Q: Byte>(self) -> [f32; 256] {
         std::array::from_fn(|byte| (Q::from_byte(byte as u8).value() - self.zero) * self.scale)
     }
 
     /// Numbers to bytes: scaled, rounded half to even, shifted, saturated.
-    pub(super) fn quantise<Q: Quantised>(self, x: &mut [f32], y: &mut [Q]) {
+    pub(crate) fn quantise<Q: Quantised>(self, x: &mut [f32], y: &mut [Q]) {
         divide(x, &[self.scale]);
         Q::quantise(x, &[self.zero], true, y);
     }
 
     /// The byte for each of 256 numbers.
-    pub(super) fn table<Q: Byte>(self, mut values: [f32; 256]) -> [Q; 256] {
+    pub(crate) fn table<Q: Byte>(self, mut values: [f32; 256]) -> [Q; 256] {
         let mut table = [Q::default(); 256];
         self.quantise(&mut values, &mut table);
         table
@@ -48,7 +47,7 @@ impl Linear {
 }
 
 /// A quantised type of one byte.
-pub(super) trait Byte: Quantised + Ord {
+pub(crate) trait Byte: Quantised + Ord {
     const LOW: f32;
     const HIGH: f32;
     fn byte(self) -> u8;
@@ -70,4 +69,5 @@ macro_rules! bytes {
         }
     )*};
 }
+
 bytes!(u8, i8);

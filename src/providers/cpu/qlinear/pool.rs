@@ -2,23 +2,22 @@
 
 use std::marker::PhantomData;
 
+use super::parameter::{Byte, Linear};
 use crate::ops::OpError;
 use crate::ops::pool::Reduction;
 use crate::ops::qlinear::pool::{MeanAxes, QLinearMean, QLinearPool};
+use crate::providers::cpu::broadcast::Broadcast;
+use crate::providers::cpu::conv::PatchTable;
+use crate::providers::cpu::lanes::RUN;
+use crate::providers::cpu::number::dispatch;
+use crate::providers::cpu::parallel::{Parts, split_mut};
+use crate::providers::cpu::pool::window_counts;
+use crate::providers::cpu::scratch::with_scratch;
+use crate::providers::cpu::simd::{Loop, widest};
+use crate::providers::cpu::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared};
 use crate::tensor::{TensorView, TensorViewMut};
 
-use super::super::broadcast::Broadcast;
-use super::super::conv::PatchTable;
-use super::super::lanes::RUN;
-use super::super::number::dispatch;
-use super::super::parallel::{Parts, split_mut};
-use super::super::pool::window_counts;
-use super::super::scratch::with_scratch;
-use super::super::simd::{Loop, widest};
-use super::super::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared};
-use super::parameter::{Byte, Linear};
-
-pub(super) fn build_pool(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
+pub(crate) fn build_pool(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
     let op = node.op::<QLinearPool>().clone();
     let kernel: Box<dyn Kernel> = dispatch!(node.input(0), Q in [u8, i8] =>
         Box::new(PoolKernel::<Q> { op, _type: PhantomData }), else return Err(node.no_kernel()));
@@ -170,7 +169,7 @@ impl<Q: Byte, const EACH: usize> Loop for Totals<'_, Q, EACH> {
     }
 }
 
-pub(super) fn build_mean(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
+pub(crate) fn build_mean(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
     let op = node.op::<QLinearMean>().clone();
     let kernel: Box<dyn Kernel> = dispatch!(node.input(0), Q in [u8, i8] =>
         Box::new(MeanKernel::<Q> { op, _type: PhantomData }), else return Err(node.no_kernel()));
@@ -189,8 +188,8 @@ struct Sums {
     parts: usize,
     elements: usize,
     sums: usize,
-    /// Whether a part's sums are of every fourth element: woven channels.
-    woven: bool,
+    /// Whether a part's sums are of every fourth element: channel-blocked images.
+    channel_blocked: bool,
 }
 
 impl<Q: Byte> Kernel for MeanKernel<Q> {
@@ -207,8 +206,8 @@ impl<Q: Byte> Kernel for MeanKernel<Q> {
         let kept: Vec<usize> =
             shape.iter().zip(&reduced[lead..]).map(|(&d, &reduced)| if reduced { 1 } else { d }).collect();
         let (elements, sums) = (shape.iter().product(), kept.iter().product());
-        let woven = self.op.axes == MeanAxes::Woven;
-        let state = Sums { walk: Broadcast::new(shape, [&kept]), parts, elements, sums, woven };
+        let channel_blocked = self.op.axes == MeanAxes::ChannelBlocked;
+        let state = Sums { walk: Broadcast::new(shape, [&kept]), parts, elements, sums, channel_blocked };
         Ok(Prepared { scratch: parts * sums * size_of::<i64>(), state: Some(Box::new(state)) })
     }
 
@@ -219,7 +218,7 @@ impl<Q: Byte> Kernel for MeanKernel<Q> {
         outputs: &mut [Option<TensorViewMut<'_>>],
     ) -> Result<(), OpError> {
         let (Some(x), Some(y)) = (inputs[0], &mut outputs[0]) else { return Ok(()) };
-        let &Sums { ref walk, parts, elements, sums: count, woven } = cx.state::<Sums>();
+        let &Sums { ref walk, parts, elements, sums: count, channel_blocked } = cx.state::<Sums>();
         if parts == 0 || count == 0 {
             return Ok(());
         }
@@ -236,7 +235,7 @@ impl<Q: Byte> Kernel for MeanKernel<Q> {
                 let start = range.start * count;
                 for (i, sums) in range.zip(all.chunks_exact_mut(count)) {
                     let x = &x[i * elements..][..elements];
-                    if woven {
+                    if channel_blocked {
                         let less = zero * (elements / count) as i64;
                         let totals = totals::<_, 4>(x);
                         sums.iter_mut().zip(totals).for_each(|(sum, total)| *sum = total - less);

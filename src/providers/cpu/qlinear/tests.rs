@@ -1,12 +1,12 @@
-use super::super::testing::{checksum, elements, run, run_constant, run_in, t};
 use crate::graph::Attribute;
+use crate::providers::cpu::testing::{checksum, elements, run, run_constant, run_in, t};
 use crate::tensor::Element;
 
-pub(super) fn bytes(count: usize) -> Vec<u8> {
+pub(crate) fn bytes(count: usize) -> Vec<u8> {
     (0..count).map(|i| (i * 37 % 251) as u8).collect()
 }
 
-pub(super) fn signed(count: usize) -> Vec<i8> {
+pub(crate) fn signed(count: usize) -> Vec<i8> {
     bytes(count).iter().map(|&x| x.wrapping_sub(128) as i8).collect()
 }
 

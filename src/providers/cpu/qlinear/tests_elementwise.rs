@@ -1,9 +1,9 @@
 //! Operators of com.microsoft between quantised tensors, but for products.
 
-use super::super::testing::{checksum, elements, run_in, t};
 use super::tests::bytes;
 use crate::graph::Attribute;
 use crate::ops::OpError;
+use crate::providers::cpu::testing::{checksum, elements, run_in, t};
 use crate::tensor::{Bool, Value};
 
 type Attributes<'a> = &'a [(&'a str, Attribute)];

@@ -1,9 +1,9 @@
 //! QAttention and QEmbedLayerNormalization. The numbers are checksums of ONNX Runtime's.
 
-use super::super::testing::{checksum, elements, run_in, t};
 use super::tests::{bytes, signed};
 use crate::graph::Attribute;
 use crate::ops::OpError;
+use crate::providers::cpu::testing::{checksum, elements, run_in, t};
 use crate::tensor::Value;
 
 fn scalar<T: crate::tensor::Element>(x: T) -> Option<Value> {

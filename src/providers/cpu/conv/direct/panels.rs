@@ -2,14 +2,18 @@
 
 use std::ops::Range;
 
+use rten_simd::ops::BitOps;
+
+use rten_simd::{Isa, SimdOp};
+
+use crate::providers::cpu::gemm::Source;
+use crate::providers::cpu::isa::Dispatch;
+use crate::providers::cpu::parallel::{GRAIN, split_mut};
+use crate::providers::cpu::weights::Weights;
 use crate::threads::Pool;
 
-use super::super::super::gemm::Source;
-use super::super::super::parallel::{GRAIN, split_mut};
-use super::super::super::weights::Weights;
-
 /// The weights of all groups. A panel holds, for each depth, the elements of its rows; missing rows are 0.
-pub(super) struct Panels {
+pub(crate) struct Panels {
     data: Weights<f32>,
     /// Rows of a panel.
     rows: usize,
@@ -22,7 +26,7 @@ pub(super) struct Panels {
 impl Panels {
     /// Packs `groups` row-major matrices of `m × k` that lie one after the other into panels of `rows`, on
     /// all threads of the pool.
-    pub(super) fn new(weight: &[f32], rows: usize, groups: usize, m: usize, k: usize, pool: &Pool) -> Self {
+    pub(crate) fn new(weight: &[f32], rows: usize, groups: usize, m: usize, k: usize, pool: &Pool) -> Self {
         Self::filled(rows, groups, m, k, |data| {
             let (panel, of_group) = (rows * k, m.div_ceil(rows));
             split_mut(pool, data, panel, GRAIN.div_ceil(panel.max(1)), |range, part| {
@@ -38,7 +42,7 @@ impl Panels {
     }
 
     /// Panels of zeros, written by `fill`: by group, panel, depth and row.
-    pub(super) fn filled(
+    pub(crate) fn filled(
         rows: usize,
         groups: usize,
         m: usize,
@@ -50,17 +54,17 @@ impl Panels {
     }
 
     /// Rows of a panel.
-    pub(super) fn rows(&self) -> usize {
+    pub(crate) fn rows(&self) -> usize {
         self.rows
     }
 
     /// Groups, rows of a group, depth.
-    pub(super) fn shape(&self) -> [usize; 3] {
+    pub(crate) fn shape(&self) -> [usize; 3] {
         [self.groups, self.m, self.k]
     }
 
     /// Panels of a group from the one that holds row `first`.
-    pub(super) fn from(&self, group: usize, first: usize) -> &[f32] {
+    pub(crate) fn from(&self, group: usize, first: usize) -> &[f32] {
         let size = self.m.next_multiple_of(self.rows) * self.k;
         &self.data[group * size..][..size][first * self.k..]
     }
@@ -76,4 +80,23 @@ impl Source<f32> for Panels {
             out.iter_mut().zip(from).for_each(|(y, &x)| *y = x);
         }
     }
+}
+
+/// The rows of a panel that this machine's registers hold the sums of: 8 with 32 registers, 4 with 16.
+pub(crate) fn panel_rows() -> usize {
+    struct Rows;
+    impl SimdOp for Rows {
+        type Output = usize;
+        #[inline(always)]
+        fn eval<I: Isa>(self, isa: I) -> usize {
+            rows_of(isa)
+        }
+    }
+    Rows.widest()
+}
+
+#[inline(always)]
+pub(crate) fn rows_of<I: Isa>(isa: I) -> usize {
+    // Vectors of 8 are those of AVX2, which has 16 registers.
+    if isa.f32().len() == 8 { 4 } else { 8 }
 }

@@ -8,67 +8,41 @@ use std::ops::Range;
 use rten_simd::ops::{BitOps, NumOps};
 use rten_simd::{Isa, SimdOp};
 
-use super::super::super::isa::Dispatch;
-use super::finish::{Finish, LONGEST, Masks, Segments};
-use super::vector::multiply;
+use super::gemv::multiply;
+use super::panels::rows_of;
+use crate::providers::cpu::conv::common::blocks::VECTORS;
+use crate::providers::cpu::conv::common::epilogue::F32Epilogue;
+use crate::providers::cpu::conv::common::lines::{Lines, Segments};
+use crate::providers::cpu::conv::common::masks::{LONGEST, Masks};
 
-/// Vectors of a tile's columns.
-pub(super) const VECTORS: usize = 3;
 /// Room for a tile, and for a vector that begins at its last element.
-const ROOM: usize = 8 * VECTORS * LONGEST + LONGEST;
-
+const TILE_LEN: usize = 8 * VECTORS * LONGEST + LONGEST;
 /// Elements of the right operand that all panels meet before others.
 const CACHED: usize = 4 * 1024;
 /// Columns after the last whole vector that are cheaper as vectors of rows, at most.
-pub(super) const ALONE: usize = 2;
+pub(crate) const ALONE: usize = 2;
 /// How far ahead weights are fetched, in elements: what finds them by itself stops where a page ends.
 const AHEAD: usize = 1024;
 
 /// The sums of a tile.
 #[repr(align(64))]
-struct Sums([f32; ROOM]);
-
-/// The rows of a panel that this machine's registers hold the sums of: 8 with 32 registers, 4 with 16.
-pub(super) fn panel_rows() -> usize {
-    struct Rows;
-    impl SimdOp for Rows {
-        type Output = usize;
-        #[inline(always)]
-        fn eval<I: Isa>(self, isa: I) -> usize {
-            rows_of(isa)
-        }
-    }
-    Rows.widest()
-}
-
-#[inline(always)]
-pub(super) fn rows_of<I: Isa>(isa: I) -> usize {
-    // Vectors of 8 are those of AVX2, which has 16 registers.
-    if isa.f32().len() == 8 { 4 } else { 8 }
-}
-
-/// Output positions as a run with gaps: of every `pitch` positions, the first `line` are the output's.
-#[derive(Clone, Copy)]
-pub(super) struct Lines {
-    pub(super) line: usize,
-    pub(super) pitch: usize,
-}
+struct Sums([f32; TILE_LEN]);
 
 /// A part of a convolution for one thread.
-pub(super) struct Block<'a> {
+pub(crate) struct Block<'a> {
     /// Whole panels, each `taps.len()` times the rows of a panel.
-    pub(super) panels: &'a [f32],
+    pub(crate) panels: &'a [f32],
     /// Where each row of the right operand begins in `planes`.
-    pub(super) taps: &'a [usize],
-    pub(super) planes: &'a [f32],
+    pub(crate) taps: &'a [usize],
+    pub(crate) planes: &'a [f32],
     /// Positions, gaps included.
-    pub(super) columns: Range<usize>,
-    pub(super) lines: Lines,
+    pub(crate) columns: Range<usize>,
+    pub(crate) lines: Lines,
     /// Output channels; the last panel may have fewer than others.
-    pub(super) rows: Range<usize>,
-    pub(super) finish: Finish<'a>,
+    pub(crate) rows: Range<usize>,
+    pub(crate) epilogue: F32Epilogue<'a>,
     /// For each of `ALONE` columns, its elements repeated for the rows of a panel.
-    pub(super) room: &'a mut [f32],
+    pub(crate) scratch: &'a mut [f32],
 }
 
 impl SimdOp for Block<'_> {
@@ -87,15 +61,15 @@ impl Block<'_> {
         let depth = self.taps.len();
         assert!(self.panels.len() >= self.rows.len().div_ceil(R) * R * depth, "panels hold all rows");
         let masks = Masks::new(isa);
-        let mut sums = Sums([0.0; ROOM]);
+        let mut sums = Sums([0.0; TILE_LEN]);
         let last = self.taps.iter().fold(0, |last, &tap| last.max(tap));
         let Range { start, end } = self.columns;
         let alone = match (end - start) % len {
             rest @ 1..=ALONE if end - start > len => rest,
             _ => 0,
         };
-        let (room, _) = self.room.split_at_mut(alone * R * depth);
-        for (column, position) in room.chunks_exact_mut((R * depth).max(1)).zip(end - alone..) {
+        let (scratch, _) = self.scratch.split_at_mut(alone * R * depth);
+        for (column, position) in scratch.chunks_exact_mut((R * depth).max(1)).zip(end - alone..) {
             let plane = &self.planes[position..];
             for (to, &tap) in column.as_chunks_mut::<R>().0.iter_mut().zip(self.taps) {
                 *to = [plane[tap]; R];
@@ -119,7 +93,7 @@ impl Block<'_> {
                     let reach = reach(last, start, count, self.planes.len());
                     segments.set(self.lines, start, count, len);
                     let to = segments.run(len).filter(|_| rows.len() == R);
-                    let to = to.map(|column| (&self.finish, row, column));
+                    let to = to.map(|column| (&self.epilogue, row, column));
                     let tile =
                         Tile { panel, taps: self.taps, planes: self.planes, start, count, reach, ahead, to };
                     let written = match count.div_ceil(len) {
@@ -129,13 +103,13 @@ impl Block<'_> {
                     };
                     if !written {
                         let width = count.next_multiple_of(len);
-                        self.finish.rows(isa, &masks, &sums.0, width, rows.clone(), &segments);
+                        self.epilogue.rows(isa, &masks, &sums.0, width, rows.clone(), &segments);
                     }
                 }
-                for (column, position) in room.chunks_exact((R * depth).max(1)).zip(alone.clone()) {
+                for (column, position) in scratch.chunks_exact((R * depth).max(1)).zip(alone.clone()) {
                     multiply(isa, panel, column, &mut sums.0[..R]);
                     segments.set(self.lines, position, 1, len);
-                    self.finish.rows(isa, &masks, &sums.0, 1, rows.clone(), &segments);
+                    self.epilogue.rows(isa, &masks, &sums.0, 1, rows.clone(), &segments);
                 }
             }
         }
@@ -162,14 +136,14 @@ struct Tile<'a> {
     /// How far behind the tile's first elements lie those to fetch into the cache.
     ahead: usize,
     /// Where outputs go from registers: the first row and column. None if they are not whole vectors.
-    to: Option<(&'a Finish<'a>, usize, usize)>,
+    to: Option<(&'a F32Epilogue<'a>, usize, usize)>,
 }
 
 impl Tile<'_> {
     /// Tells whether the outputs are written; else the sums are in `sums`.
     #[inline(always)]
     fn compute<I: Isa, const R: usize, const V: usize>(&self, isa: I, sums: &mut Sums) -> bool {
-        assert!(self.panel.len() >= R * self.taps.len() && R * V * isa.f32().len() <= ROOM);
+        assert!(self.panel.len() >= R * self.taps.len() && R * V * isa.f32().len() <= TILE_LEN);
         // SAFETY: the panel and the sums are large enough by the assertion; of every tap, `reach` elements
         // from the start lie inside the planes, at least `count` of them (see `reach`), and more than that
         // are read only without the mask.
@@ -178,12 +152,12 @@ impl Tile<'_> {
                 store(isa, self.product::<I, R, V, true>(isa), sums);
                 return false;
             }
-            if let Some((finish, row, column)) = self.to {
-                finish.fetch::<I, R, V>(isa, row, column);
+            if let Some((epilogue, row, column)) = self.to {
+                epilogue.fetch::<I, R, V>(isa, row, column);
             }
             let product = self.product::<I, R, V, false>(isa);
             match self.to {
-                Some((finish, row, column)) => finish.vectors_of_rows(isa, product, row, column),
+                Some((epilogue, row, column)) => epilogue.vectors_of_rows(isa, product, row, column),
                 None => store(isa, product, sums),
             }
         }

@@ -68,12 +68,12 @@ pub(super) unsafe fn rounded_exponentials(
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests {
     use super::*;
-    use crate::providers::cpu::gemm::{HalfWord, Word};
+    use crate::providers::cpu::gemm::{Bf16Pair, DotGroup};
     use crate::tensor::bf16;
 
     #[test]
     fn exponentials_of_any_number_of_scores() {
-        if !HalfWord::available() {
+        if !Bf16Pair::available() {
             println!("skipped: this processor has no bfloat16 numbers");
             return;
         }

@@ -131,7 +131,7 @@ fn tiles_of<T: Store<Compute: Activate + AsPrimitive<f64>>>(
     };
     let copies = if T::SAME && T::Compute::ANY_STRIDES { [0, 0] } else { [step * p.size, step * p.v_size] };
     let packed = m > PACKED;
-    let room = |depth, columns| if packed { Shared::<T::Compute>::room(depth, columns) } else { 0 };
+    let room = |depth, columns| if packed { Shared::<T::Compute>::scratch_len(depth, columns) } else { 0 };
     let shared = [room(p.size, step), room(step, p.v_size)];
     let lengths =
         [m * p.size, QUERIES.min(m) * step, m * p.v_size, copies[0], copies[1], shared[0], shared[1], m, m];
@@ -249,7 +249,7 @@ fn load_queries<T: Store<Compute: Activate>>(
     }
 }
 
-/// Has a row's part of the scores, multiplied with `scale`, turned into exponentials against the running maximum by
+/// Has a row's part of the scores, multiplied with `scale`, made exponentials against the running maximum by
 /// `exponentials`, which gives their sum, and brings what was summed before to the new maximum. Scores of which none
 /// is visible yet become exponentials of −∞.
 pub(super) fn softmax_step<C: Activate>(

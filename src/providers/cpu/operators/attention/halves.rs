@@ -8,7 +8,7 @@ use crate::threads::Pool;
 
 use super::exponentials::rounded_exponentials;
 use super::flash::{Heads, Problem, Sink, Times, softmax_step};
-use crate::providers::cpu::gemm::{Activate, COLUMNS, HalfWord, Store, Word, panel_product};
+use crate::providers::cpu::gemm::{Activate, Bf16Pair, COLUMNS, DotGroup, Store, panel_product};
 use crate::providers::cpu::loops::half_types::narrow_bfloat16;
 use crate::providers::cpu::loops::parallel::Parts;
 use crate::providers::cpu::loops::scratch::with_scratch;
@@ -26,7 +26,7 @@ const FEWEST: usize = 4;
 /// of them, and some queries.
 pub(super) fn attention<T: Store>(pool: &Pool, p: &Problem<'_, T>, y: &Parts<'_, T>) -> bool {
     let empty = [p.batch, p.heads, p.size, p.v_size].contains(&0);
-    if !T::BFLOAT16 || !HalfWord::available() || p.queries < FEWEST || empty {
+    if !T::BFLOAT16 || !Bf16Pair::available() || p.queries < FEWEST || empty {
         return false;
     }
     let strips = p.queries.div_ceil(ROWS);

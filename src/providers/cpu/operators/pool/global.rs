@@ -6,20 +6,20 @@ use crate::ops::OpError;
 use crate::ops::pool::{GlobalPool, Reduction};
 use crate::tensor::{Element, TensorView, TensorViewMut, bf16, f16};
 
+use super::channel_blocked::block_len;
 use super::fold::{Fold, Max, Mean, Norm};
-use super::woven::word;
 use crate::providers::cpu::kernel::{CpuKernel, Kernel, KernelContext, NodeContext};
 use crate::providers::cpu::loops::number::dispatch;
 use crate::providers::cpu::loops::parallel::Parts;
 use crate::providers::cpu::loops::simd::{Loop, widest};
 
 pub(super) fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
-    let &GlobalPool { reduction, woven } = node.op::<GlobalPool>();
+    let &GlobalPool { reduction, channel_blocked } = node.op::<GlobalPool>();
     dispatch!(node.input(0), T in [f32, f64, f16, bf16] => {
         Ok(CpuKernel::Tensor(match reduction {
-            Reduction::Max => Global::<T, _>::boxed(Max, woven),
-            Reduction::Average { .. } => Global::<T, _>::boxed(Mean(PhantomData), woven),
-            Reduction::Norm { p } => Global::<T, _>::boxed(Norm::new(p), woven),
+            Reduction::Max => Global::<T, _>::boxed(Max, channel_blocked),
+            Reduction::Average { .. } => Global::<T, _>::boxed(Mean(PhantomData), channel_blocked),
+            Reduction::Norm { p } => Global::<T, _>::boxed(Norm::new(p), channel_blocked),
         }))
     }, else Err(node.no_kernel()))
 }
@@ -32,8 +32,8 @@ struct Global<T, F> {
 }
 
 impl<T: Element, F: Fold<T>> Global<T, F> {
-    fn boxed(fold: F, woven: bool) -> Box<dyn Kernel> {
-        let each = if woven { word::<T>() } else { 1 };
+    fn boxed(fold: F, channel_blocked: bool) -> Box<dyn Kernel> {
+        let each = if channel_blocked { block_len::<T>() } else { 1 };
         Box::new(Global { fold, each, _element: PhantomData })
     }
 }

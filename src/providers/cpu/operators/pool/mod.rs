@@ -1,9 +1,9 @@
 //! Pooling over windows. Bound by reading the input, for small windows.
 
+mod channel_blocked;
 mod fold;
 mod global;
 mod indices;
-mod woven;
 
 use std::marker::PhantomData;
 
@@ -20,8 +20,8 @@ use crate::providers::cpu::loops::number::dispatch;
 use crate::providers::cpu::loops::parallel::{Parts, threads_of_image};
 use crate::providers::cpu::loops::scratch::with_scratch;
 use crate::providers::cpu::loops::simd::{Loop, widest};
+use channel_blocked::ChannelBlockedMax;
 use fold::{Fold, Max, Mean, Norm};
-use woven::WovenMax;
 
 pub(super) const KERNELS: &[Entry] = &[
     Entry::new("MaxPool", build_max),
@@ -35,14 +35,14 @@ pub(super) const KERNELS: &[Entry] = &[
 
 fn build_max(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
     let op = node.op::<Pool>().clone();
-    let woven: Option<Box<dyn Kernel>> = match node.input(0) {
+    let channel_blocked: Option<Box<dyn Kernel>> = match node.input(0) {
         _ if node.output(1).is_some() => None,
-        Some(ElementType::U8) => WovenMax::<u8>::new(&op).map(|kernel| Box::new(kernel) as _),
-        Some(ElementType::I8) => WovenMax::<i8>::new(&op).map(|kernel| Box::new(kernel) as _),
-        Some(ElementType::BF16) => WovenMax::<bf16>::new(&op).map(|kernel| Box::new(kernel) as _),
+        Some(ElementType::U8) => ChannelBlockedMax::<u8>::new(&op).map(|kernel| Box::new(kernel) as _),
+        Some(ElementType::I8) => ChannelBlockedMax::<i8>::new(&op).map(|kernel| Box::new(kernel) as _),
+        Some(ElementType::BF16) => ChannelBlockedMax::<bf16>::new(&op).map(|kernel| Box::new(kernel) as _),
         _ => None,
     };
-    if let Some(kernel) = woven {
+    if let Some(kernel) = channel_blocked {
         return Ok(CpuKernel::Tensor(kernel));
     }
     dispatch!(node.input(0), T in [f32, f64, f16, bf16, i8, u8] => {

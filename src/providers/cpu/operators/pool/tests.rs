@@ -1,5 +1,5 @@
 use crate::graph::Attribute;
-use crate::providers::cpu::testing::{checksum, elements, ramp, run, t, weave};
+use crate::providers::cpu::testing::{block_channels, checksum, elements, ramp, run, t};
 use crate::tensor::{bf16, f16};
 
 fn ints(list: &[i64]) -> Attribute {
@@ -103,11 +103,11 @@ fn a_window_larger_than_its_input_is_refused() {
 
 /// Channels that lie beside each other in a word, as the last axis.
 #[test]
-fn maxima_of_woven_halves() {
+fn maxima_of_channel_blocked_bfloat16() {
     let number = |i: usize| bf16::from_f32((i * 37 % 251) as f32 / 16.0 - 8.0);
     let shape = [2, 6, 9, 10];
     let data: Vec<bf16> = (0..2 * 6 * 9 * 10).map(number).collect();
-    let (woven, words) = weave((shape.to_vec(), data.clone()), 2);
+    let (channel_blocked, blocked) = block_channels((shape.to_vec(), data.clone()), 2);
     for (kernel, strides, pads) in [([3, 3], [2, 2], [1, 1, 1, 1]), ([2, 3], [1, 1], [0, 1, 1, 2])] {
         let attributes =
             [("kernel_shape", ints(&kernel)), ("strides", ints(&strides)), ("pads", ints(&pads))];
@@ -117,7 +117,7 @@ fn maxima_of_woven_halves() {
             ("strides", ints(&[strides[0], strides[1], 1])),
             ("pads", ints(&[pads[0], pads[1], 0, pads[2], pads[3], 0])),
         ];
-        let got = run("MaxPool", 22, &attributes, &[t(&woven, &words)], 1).unwrap();
-        assert_eq!(elements::<bf16>(&got[0]), weave(want, 2));
+        let got = run("MaxPool", 22, &attributes, &[t(&channel_blocked, &blocked)], 1).unwrap();
+        assert_eq!(elements::<bf16>(&got[0]), block_channels(want, 2));
     }
 }

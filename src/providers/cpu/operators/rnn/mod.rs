@@ -70,7 +70,7 @@ fn small_weights<T: Store>(r: &Tensor) -> Result<Option<Vec<Weights<T::Compute>>
     let Some(r) = T::same(r.view().slice::<T>()) else { return Ok(None) };
     let pack = |direction: usize| {
         let direction = &r[direction * columns * k..][..columns * k];
-        Weights::filled(Shared::<T::Compute>::room(k, columns), |room| {
+        Weights::filled(Shared::<T::Compute>::scratch_len(k, columns), |room| {
             Shared::new(Matrix::transposed(direction, k), k, columns, room);
         })
     };

@@ -1,4 +1,4 @@
-//! Scalar products with rows of a weight of a few bits. Bound by reading the weight, once.
+//! Dot products with rows of a weight of a few bits. Bound by reading the weight, once.
 //!
 //! The numbers are unpacked in registers: a vector of words holds several numbers in each of its lanes, and
 //! shifts bring one after the other to the low bits. Rows of A are arranged beforehand in the order in
@@ -50,7 +50,7 @@ pub(super) struct PackedRow<'a> {
 }
 
 impl PackedRow<'_> {
-    /// The scalar products with the first `R` of rows that were arranged.
+    /// The dot products with the first `R` of rows that were arranged.
     pub(super) fn dots<const R: usize>(&self, rows: &[f32]) -> [f32; R] {
         match self.op.bits {
             2 => Dots::<R, 2> { row: self, rows }.widest(),

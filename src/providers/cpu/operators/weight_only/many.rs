@@ -31,7 +31,7 @@ pub(super) fn many<T: Store<Compute = f32>>(
     let (rows, column_blocks) = (m.div_ceil(row_blocks), n.div_ceil(columns));
     let y = Parts::new(y);
     pool.split(row_blocks * column_blocks, GRAIN.div_ceil(rows * columns * k), |range| {
-        let room = Shared::<f32>::room(DEPTHS.min(k), columns);
+        let room = Shared::<f32>::scratch_len(DEPTHS.min(k), columns);
         with_scratch([room, rows * columns, columns], |[room, tile, added]: [&mut [f32]; 3]| {
             for i in range {
                 // Neighbouring pieces have the same columns.

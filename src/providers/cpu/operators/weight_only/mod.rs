@@ -262,7 +262,7 @@ impl<W: Weights> Loop for Unpack<'_, W> {
     }
 }
 
-/// The scalar product, summed in sixteen lanes.
+/// The dot product, summed in sixteen lanes.
 struct Dot<'a> {
     a: &'a [f32],
     b: &'a [f32],

@@ -1,27 +1,26 @@
 //! Depthwise convolutions with a constant weight, in `f32`: sums of fewer than 256 products of differences of bytes
 //! are exact there.
 
+use super::known_zeros;
 use crate::ops::OpError;
 use crate::ops::activation::Activation;
 use crate::ops::qlinear::QuantizedConv;
 use crate::providers::cpu::conv::{Channels, DepthwisePlane};
 use crate::providers::cpu::parallel::Parts;
+use crate::providers::cpu::qlinear::{Bytes, scales};
 use crate::providers::cpu::simd::{Loop, widest};
 use crate::providers::cpu::{KernelContext, NodeContext};
 use crate::tensor::{ElementType, TensorView, TensorViewMut};
 
-use super::super::{Bytes, scales};
-use super::known_zeros;
-
 /// The kernels less their zero points.
-pub(super) struct Kernels(Vec<f32>);
+pub(crate) struct Kernels(Vec<f32>);
 
 /// Elements of a kernel up to which sums are exact.
 const LARGEST: usize = 256;
 
 impl Kernels {
     /// `None` for other convolutions, and where the weight or its zero points are not known.
-    pub(super) fn new(node: &NodeContext<'_>, op: &QuantizedConv) -> Result<Option<Self>, OpError> {
+    pub(crate) fn new(node: &NodeContext<'_>, op: &QuantizedConv) -> Result<Option<Self>, OpError> {
         let Some(w) = node.constant(op.weight()).filter(|w| (3..=4).contains(&w.shape().len())) else {
             return Ok(None);
         };
@@ -41,11 +40,11 @@ impl Kernels {
     }
 
     /// Floats of scratch: a bias and a factor for each row.
-    pub(super) fn room(rows: usize) -> usize {
+    pub(crate) fn scratch_len(rows: usize) -> usize {
         2 * rows
     }
 
-    pub(super) fn run(
+    pub(crate) fn run(
         &self,
         cx: &KernelContext<'_>,
         op: &QuantizedConv,

@@ -1,0 +1,198 @@
+//! Activations as functions of one vector. Comparisons are written so that NaN stays NaN.
+
+use rten_simd::ops::{BitOps, FloatOps, NumOps};
+use rten_simd::{Isa, SimdUnaryOp};
+
+use crate::ops::activation::Activation;
+use crate::providers::cpu::gemm::activate;
+use crate::providers::cpu::vector::exp_factors;
+
+/// Runs an expression with `$f` the function of a vector that an activation is; one that has no such form
+/// is left to `activate_rest`.
+macro_rules! with_activation {
+    ($activation:expr, $f:ident => $body:expr) => {
+        match $activation {
+            $crate::ops::activation::Activation::Relu => {
+                let $f = $crate::providers::cpu::conv::common::activation::Relu;
+                $body
+            }
+            $crate::ops::activation::Activation::LeakyRelu { alpha } => {
+                let $f = $crate::providers::cpu::conv::common::activation::LeakyRelu(alpha);
+                $body
+            }
+            $crate::ops::activation::Activation::Clip { min, max } => {
+                let $f = $crate::providers::cpu::conv::common::activation::Clip(min, max);
+                $body
+            }
+            $crate::ops::activation::Activation::HardSigmoid { alpha, beta } => {
+                let $f = $crate::providers::cpu::conv::common::activation::HardSigmoid(alpha, beta);
+                $body
+            }
+            $crate::ops::activation::Activation::HardSwish => {
+                let $f = $crate::providers::cpu::conv::common::activation::HardSwish;
+                $body
+            }
+            $crate::ops::activation::Activation::Sigmoid => {
+                let $f = $crate::providers::cpu::conv::common::activation::Sigmoid;
+                $body
+            }
+            $crate::ops::activation::Activation::Silu => {
+                let $f = $crate::providers::cpu::conv::common::activation::Silu;
+                $body
+            }
+            _ => {
+                let $f = $crate::providers::cpu::conv::common::activation::Identity;
+                $body
+            }
+        }
+    };
+}
+pub(crate) use with_activation;
+
+/// Applies to what is written the functions that `with_activation` has no form for.
+#[inline(always)]
+pub(crate) fn activate_rest(activation: Activation, written: &mut [f32]) {
+    use Activation::*;
+    match activation {
+        Identity
+        | Relu
+        | LeakyRelu { .. }
+        | Clip { .. }
+        | HardSigmoid { .. }
+        | HardSwish
+        | Sigmoid
+        | Silu => {}
+        other => activate(other, written),
+    }
+}
+
+/// Applies an activation to vectors.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub(crate) fn activate_vectors<I: Isa, const N: usize>(
+    isa: I,
+    activation: Activation,
+    mut x: [I::F32; N],
+) -> [I::F32; N] {
+    with_activation!(activation, f => {
+        for x in &mut x {
+            *x = f.eval(isa, *x);
+        }
+    });
+    x
+}
+
+pub(crate) struct Identity;
+
+pub(crate) struct Relu;
+
+/// The factor of negative numbers.
+pub(crate) struct LeakyRelu(pub(crate) f32);
+
+/// Limits.
+pub(crate) struct Clip(pub(crate) f32, pub(crate) f32);
+
+/// `clamp(a·x + b, 0, 1)`
+pub(crate) struct HardSigmoid(pub(crate) f32, pub(crate) f32);
+
+/// `x · clamp(x/6 + 1/2, 0, 1)`
+pub(crate) struct HardSwish;
+
+/// `1 / (1 + exp(-x))`
+pub(crate) struct Sigmoid;
+
+/// `x · sigmoid(x)`
+pub(crate) struct Silu;
+
+/// Beyond these the sigmoid is 0 or 1 in f32, but exponentials are normal numbers up to these.
+const LIMIT: f32 = 86.0;
+
+impl SimdUnaryOp<f32> for Identity {
+    #[inline(always)]
+    fn eval<I: Isa>(&self, _isa: I, x: I::F32) -> I::F32 {
+        x
+    }
+}
+
+impl SimdUnaryOp<f32> for Relu {
+    #[inline(always)]
+    fn eval<I: Isa>(&self, isa: I, x: I::F32) -> I::F32 {
+        let ops = isa.f32();
+        ops.select(ops.zero(), x, ops.lt(x, ops.zero()))
+    }
+}
+
+impl SimdUnaryOp<f32> for LeakyRelu {
+    #[inline(always)]
+    fn eval<I: Isa>(&self, isa: I, x: I::F32) -> I::F32 {
+        let ops = isa.f32();
+        ops.select(ops.mul(x, ops.splat(self.0)), x, ops.lt(x, ops.zero()))
+    }
+}
+
+impl SimdUnaryOp<f32> for Clip {
+    #[inline(always)]
+    fn eval<I: Isa>(&self, isa: I, x: I::F32) -> I::F32 {
+        let ops = isa.f32();
+        let (min, max) = (ops.splat(self.0), ops.splat(self.1));
+        let x = ops.select(min, x, ops.lt(x, min));
+        ops.select(max, x, ops.gt(x, max))
+    }
+}
+
+impl SimdUnaryOp<f32> for HardSigmoid {
+    #[inline(always)]
+    fn eval<I: Isa>(&self, isa: I, x: I::F32) -> I::F32 {
+        let ops = isa.f32();
+        ops.clamp(ops.mul_add(x, ops.splat(self.0), ops.splat(self.1)), ops.zero(), ops.one())
+    }
+}
+
+impl SimdUnaryOp<f32> for HardSwish {
+    #[inline(always)]
+    fn eval<I: Isa>(&self, isa: I, x: I::F32) -> I::F32 {
+        isa.f32().mul(x, HardSigmoid(1.0 / 6.0, 0.5).eval(isa, x))
+    }
+}
+
+impl SimdUnaryOp<f32> for Sigmoid {
+    #[inline(always)]
+    fn eval<I: Isa>(&self, isa: I, x: I::F32) -> I::F32 {
+        isa.f32().div(isa.f32().one(), inverse_sigmoid(isa, x))
+    }
+}
+
+impl SimdUnaryOp<f32> for Silu {
+    #[inline(always)]
+    fn eval<I: Isa>(&self, isa: I, x: I::F32) -> I::F32 {
+        isa.f32().div(x, inverse_sigmoid(isa, x))
+    }
+}
+
+/// `1 + exp(-x)`
+#[inline(always)]
+fn inverse_sigmoid<I: Isa>(isa: I, x: I::F32) -> I::F32 {
+    let ops = isa.f32();
+    // The operands in this order let NaN through.
+    let x = ops.min(ops.splat(LIMIT), ops.max(ops.splat(-LIMIT), x));
+    let (exp, power) = exp_factors(isa, ops.neg(x));
+    ops.mul_add(exp, power, ops.one())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sigmoid_and_silu_are_close() {
+        for i in -30_000..=30_000i32 {
+            let x = i as f32 * 0.003_7;
+            let want = 1.0 / (1.0 + (-x as f64).exp());
+            let (sigmoid, silu) = (Sigmoid.scalar_eval(x) as f64, Silu.scalar_eval(x) as f64);
+            assert!((sigmoid - want).abs() <= 4e-7 * want + 1e-36, "{x}: {sigmoid} {want}");
+            assert!((silu - x as f64 * want).abs() <= 4e-7 * (x as f64 * want).abs() + 1e-34, "{x}: {silu}");
+        }
+        assert!(Sigmoid.scalar_eval(f32::NAN).is_nan() && Silu.scalar_eval(f32::NAN).is_nan());
+        assert_eq!([f32::INFINITY, f32::NEG_INFINITY].map(|x| Sigmoid.scalar_eval(x).round()), [1.0, 0.0]);
+    }
+}

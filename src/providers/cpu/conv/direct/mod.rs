@@ -1,0 +1,11 @@
+//! Convolution in `f32` with constant weights, over one or two axes, without packing the image: see `common::planes` for
+//! how it is laid out and `tile` for the micro-kernel.
+
+pub(crate) mod gemv;
+pub(crate) mod kernel;
+pub(crate) mod panels;
+pub(crate) mod plan;
+pub(crate) mod products;
+pub(crate) mod tile;
+
+pub(crate) use kernel::DirectConv;

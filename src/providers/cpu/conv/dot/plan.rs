@@ -1,0 +1,123 @@
+//! Convolution of dot groups, as the processor's dot products take them: of four bytes or of two bfloat16 numbers of
+//! neighbouring channels. Laid out like images of floats, see `planes`, with a plane for each dot group of channels; where
+//! lines are short, so that the gaps between them would cost too much, a run of positions for each row of the
+//! right operand.
+
+use super::block::{BLOCK_SCRATCH, Block};
+use super::epilogue::DotStore;
+use super::image::{Image, Pixels};
+use super::interleave::Interleave;
+use super::layout::Images;
+use super::layout::PackedLayout;
+use super::pack::{arrange, arrange_units};
+use super::panels::{DotPanels, ROWS};
+use crate::ops::window::Geometry;
+use crate::providers::cpu::conv::common::blocks::{At, Blocks, GRAIN};
+use crate::providers::cpu::gemm::DotGroup;
+use crate::providers::cpu::scratch::with_scratch;
+use crate::threads::Pool;
+
+/// What depends on shapes.
+pub(crate) struct DotPlan(Partition);
+
+/// What threads have of the work.
+enum Partition {
+    /// Blocks of output channels and positions, after all have arranged the image.
+    Blocks(Box<PackedLayout>, Blocks),
+    /// Lines of the output, of which there are several parts; who has a part arranges what that reads.
+    Lines(Vec<PackedLayout>),
+}
+
+impl DotPlan {
+    /// `None` for more than two axes, without elements, for channel-blocked images that are not whole dot groups, and, unless dot groups
+    /// are the only way, where they would waste memory or work.
+    pub(crate) fn new<W: DotGroup>(
+        panels: &DotPanels<W>,
+        g: &Geometry,
+        images: Images,
+        threads: usize,
+    ) -> Option<Self> {
+        let whole = PackedLayout::new(g, panels.shape()[1], W::COUNT, images)?;
+        let parts = PackedLayout::parts(g, panels.shape(), W::COUNT, images, threads);
+        Some(DotPlan(parts.map(Partition::Lines).unwrap_or_else(|| {
+            let blocks = Blocks::new(ROWS, panels.shape(), whole.positions, threads, false);
+            Partition::Blocks(Box::new(whole), blocks)
+        })))
+    }
+
+    /// Dot groups of scratch for an image of `groups` groups.
+    pub(crate) fn scratch_len(&self, groups: usize) -> usize {
+        match &self.0 {
+            Partition::Blocks(layout, _) => layout.memory(groups),
+            Partition::Lines(_) => 0,
+        }
+    }
+
+    /// Convolves one image: channels of a group follow one another.
+    pub(crate) fn image<T: Interleave>(
+        &self,
+        pool: &Pool,
+        panels: &DotPanels<T::Group>,
+        image: &Image<'_, T>,
+        first: &[u32],
+        scratch: &mut [u32],
+        store: &dyn DotStore<T::Group>,
+    ) {
+        let [groups, m, depth] = panels.shape();
+        let block = |layout: &PackedLayout, at: At, source: &[u32], scratch: &mut [u32]| {
+            let (g, rows) = (at.group, at.rows);
+            store.block(Block {
+                panels: panels.from(g, rows.start),
+                first: &first[g * panels.padded_rows() + rows.start..],
+                zeros: panels.zeros_from(g, rows.start),
+                taps: &layout.taps,
+                planes: &source[g * layout.group()..],
+                columns: at.columns,
+                lines: layout.lines,
+                before: layout.before,
+                rows: g * m + rows.start..g * m + rows.end,
+                scratch,
+            });
+        };
+        match &self.0 {
+            Partition::Blocks(layout, blocks) => {
+                let source = match image.pixels {
+                    Pixels::ChannelBlocked(dot_groups) if layout.in_place => dot_groups,
+                    _ => {
+                        let source = &mut scratch[..self.scratch_len(groups)];
+                        arrange(layout, pool, image, source);
+                        source
+                    }
+                };
+                blocks.split(pool, [groups, m, depth], layout.positions, |blocks| {
+                    with_scratch([BLOCK_SCRATCH * depth], |[scratch]: [&mut [u32]; 1]| {
+                        blocks.for_each(|at| block(layout, at, source, scratch));
+                    });
+                });
+            }
+            Partition::Lines(parts) => {
+                let work = groups * m * depth * parts[0].positions;
+                pool.split(parts.len(), GRAIN.div_ceil(work.max(1)), |range| {
+                    for layout in &parts[range] {
+                        let lengths = [layout.memory(groups), layout.scratch_len(), BLOCK_SCRATCH * depth];
+                        with_scratch(lengths, |[source, planes, scratch]: [&mut [u32]; 3]| {
+                            let source = match image.pixels {
+                                Pixels::ChannelBlocked(dot_groups) if layout.in_place => {
+                                    &dot_groups[layout.skipped..]
+                                }
+                                _ => {
+                                    arrange_units(layout, image, 0, planes, source);
+                                    source
+                                }
+                            };
+                            for group in 0..groups {
+                                let at = At { group, rows: 0..m, columns: 0..layout.positions };
+                                block(layout, at, source, scratch);
+                            }
+                        });
+                    }
+                });
+            }
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Every function of dot groups that this machine has, against the definition.
+
+use std::cell::RefCell;
+
+use super::*;
+
+/// Against the definition, with numbers whose sums are exact in either type: `pack` makes a dot group of small
+/// whole numbers, `value` a number of a sum.
+fn check<W: DotGroup>(pack: impl Fn(&[i32], bool) -> u32, value: impl Fn(u32) -> i64) {
+    if !W::available() {
+        println!("skipped: this processor has no such products");
+        return;
+    }
+    let number = |i: usize, seed: usize| ((i * 7919 + seed * 104_729) % 11) as i32;
+    let dot_groups = |count: usize, seed: usize, signed: bool| -> (Vec<i32>, Vec<u32>) {
+        let numbers: Vec<i32> =
+            (0..count * W::COUNT).map(|i| number(i, seed) - if signed { 5 } else { 0 }).collect();
+        let dot_groups = numbers.chunks(W::COUNT).map(|chunk| pack(chunk, signed)).collect();
+        (numbers, dot_groups)
+    };
+    let dot = |a: &[i32], i: usize, b: &[i32], j: usize| -> i64 {
+        let (a, b) = (&a[i * W::COUNT..], &b[j * W::COUNT..]);
+        (0..W::COUNT).map(|k| i64::from(a[k]) * i64::from(b[k])).sum()
+    };
+    for depth in [1, 2, 7, 64] {
+        // Rows times a panel, twice: written and added.
+        let ((a, aw), (b, bw)) = (dot_groups(3 * depth, 1, false), dot_groups(COLUMNS * depth, 2, true));
+        for width in [1, 16, 19, 32] {
+            let mut out = vec![0; 3 * width];
+            for add in [false, true] {
+                let sums = Sums { at: out.as_mut_ptr(), columns: width, width, add };
+                let fetch = Fetch::part(&bw, 0, 1, depth);
+                // SAFETY: operands of these extents.
+                unsafe { W::rows::<3>(sums, aw.as_ptr(), depth, &bw, fetch) };
+            }
+            for (i, &sum) in out.iter().enumerate() {
+                let (r, j) = (i / width, i % width);
+                let want: i64 = (0..depth).map(|p| dot(&a, r * depth + p, &b, p * COLUMNS + j)).sum();
+                assert_eq!(value(sum), 2 * want, "{depth} {width} {i}");
+            }
+        }
+        // A tile of planes, the last vector of 3 dot groups.
+        let (planes, planes_groups) = dot_groups(depth * 2 + VECTOR + 3, 3, false);
+        let (panel, panel_groups) = dot_groups(depth * 8, 4, true);
+        let taps: Vec<usize> = (0..depth).map(|p| p * 2).collect();
+        let first: Vec<u32> = (0..8).map(|r| pack_sum::<W>(r)).collect();
+        let out = Rows::default();
+        // SAFETY: operands of these extents.
+        unsafe {
+            W::tile::<_, 8, 2>(
+                &out,
+                first.as_ptr(),
+                panel_groups.as_ptr(),
+                0,
+                &taps,
+                planes_groups.as_ptr(),
+                0b111,
+            );
+        }
+        for r in 0..8 {
+            for j in 0..VECTOR + 3 {
+                let want: i64 = (0..depth).map(|p| dot(&planes, p * 2 + j, &panel, p * 8 + r)).sum();
+                assert_eq!(value(out.0.borrow()[r][j]), want + r as i64, "{depth} {r} {j}");
+            }
+        }
+        let (column, column_groups) = dot_groups(depth, 5, false);
+        let out = Rows::default();
+        // SAFETY: operands of these extents.
+        unsafe {
+            W::column(&out, first.as_ptr(), panel_groups.as_ptr(), column_groups.as_ptr(), depth);
+        }
+        for (r, sums) in out.0.borrow().iter().enumerate() {
+            let want: i64 = (0..depth).map(|p| dot(&column, p, &panel, p * 8 + r)).sum();
+            assert_eq!(value(sums[0]), want + r as i64);
+        }
+    }
+}
+
+/// The sums of each row.
+#[derive(Default)]
+struct Rows(RefCell<Vec<Vec<u32>>>);
+
+impl TileSink for Rows {
+    const SHORT: bool = false;
+
+    #[inline(always)]
+    unsafe fn rows<const R: usize, const V: usize>(&self, sums: [[SumVector; V]; R]) {
+        for sums in sums {
+            // SAFETY: any vector is so many dot groups.
+            let dot_groups =
+                sums.map(|sums| unsafe { std::mem::transmute::<SumVector, [u32; VECTOR]>(sums) });
+            self.0.borrow_mut().push(dot_groups.concat());
+        }
+    }
+}
+
+/// A sum that is a small whole number.
+fn pack_sum<W: DotGroup>(x: i32) -> u32 {
+    if W::COUNT == 4 { x as u32 } else { (x as f32).to_bits() }
+}
+
+#[test]
+fn bytes() {
+    let pack = |numbers: &[i32], _: bool| u32::from_le_bytes(std::array::from_fn(|i| numbers[i] as u8));
+    check::<Int8x4>(pack, |sum| i64::from(sum as i32));
+}
+
+#[test]
+fn halves() {
+    let half = |x: i32| (x as f32).to_bits() >> 16;
+    let pack = |numbers: &[i32], _: bool| half(numbers[0]) | half(numbers[1]) << 16;
+    check::<Bf16Pair>(pack, |sum| f32::from_bits(sum) as i64);
+}

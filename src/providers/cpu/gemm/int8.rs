@@ -1,0 +1,390 @@
+//! Exact products of 8-bit integers: with the processor's dot products of bytes where it is known to have them
+//! (see `dots`), else by the crate `rten-gemm`, or in `f32` where the processor's would saturate.
+
+use std::ops::Range;
+
+use rten_gemm::{GemmExecutor, GemmInputA, GemmInputB, GemmOptions, QuantParams};
+use rten_tensor::NdTensorView;
+
+use super::dot::int8::{ByteSink, Int8Right, LONGEST, byte_products, multiply_dots};
+use super::exact::{Accumulate, multiply_exact};
+use super::operand::Source;
+use crate::providers::cpu::isa::{self, Level};
+use crate::providers::cpu::parallel::Parts;
+use crate::providers::cpu::scratch::with_scratch;
+use crate::providers::cpu::simd::{Loop, widest};
+use crate::threads::Pool;
+
+/// A matrix of bytes less zero points: one for each row of a left operand, for each column of a right one.
+/// Both are asked for as unsigned numbers, or as signed ones, which are 128 less.
+pub(crate) trait ByteMatrix: Sync {
+    /// Writes the block `rows × columns` of the batch's matrix, row-major without gaps.
+    fn fill(&self, batch: usize, rows: Range<usize>, columns: Range<usize>, signed: bool, out: &mut [u8]);
+
+    /// The zero point of a row or column.
+    fn zero(&self, batch: usize, at: usize, signed: bool) -> u8;
+}
+
+/// Blocks of the product, of which one thread computes one.
+const ROWS: usize = 256;
+const COLUMNS: usize = 512;
+const DEPTH: usize = 1024;
+/// Multiplications worth handing to another thread: about 20 µs of work.
+const GRAIN: usize = 1 << 21;
+
+type Executor = GemmExecutor<u8, i8, i32>;
+
+thread_local! {
+    /// The kernels for this processor. The crate does not let threads share them.
+    static EXECUTOR: Executor = executor();
+}
+
+/// The kernels, after one product of the largest block: the crate's buffers on this thread have their final
+/// size then, and no later product allocates.
+fn executor() -> Executor {
+    let executor = Executor::default();
+    let mut out = vec![0; ROWS * COLUMNS];
+    multiply_block(
+        &executor,
+        &mut out,
+        &[0; ROWS * DEPTH],
+        &[0; DEPTH * COLUMNS],
+        &[0; ROWS],
+        &[0; COLUMNS],
+        false,
+    );
+    executor
+}
+
+/// Writes the batch of products `a · b` to `out`, `m × n` elements each.
+pub(crate) fn multiply_bytes<S: Accumulate>(
+    pool: &Pool,
+    sizes: (usize, usize, usize, usize),
+    a: &dyn ByteMatrix,
+    b: &dyn ByteMatrix,
+    out: &mut [S],
+) {
+    let (_, m, n, k) = sizes;
+    // A row alone is bound by reading the right operand, which packing does as well.
+    if m > 1 && byte_products(k) {
+        return multiply_dots(
+            pool,
+            sizes,
+            a,
+            &Int8Right { matrix: b, packed: None, bias: &[] },
+            &ByteSums::new(out, m, n),
+        );
+    }
+    if k > LONGEST || saturates() {
+        let (a, b) = (Floats { bytes: a, left: true }, Floats { bytes: b, left: false });
+        return multiply_exact(pool, sizes, &a, &b, out);
+    }
+    multiply_integers(pool, sizes, a, b, out);
+}
+
+/// Whether the crate's products may saturate here: they do where the processor multiplies bytes in pairs of 16 bits,
+/// as AVX2 does.
+fn saturates() -> bool {
+    (cfg!(target_arch = "x86_64") && isa::limit() < Level::Native) || EXECUTOR.with(Executor::may_saturate)
+}
+
+fn multiply_integers<S: Accumulate>(
+    pool: &Pool,
+    (batch, m, n, k): (usize, usize, usize, usize),
+    a: &dyn ByteMatrix,
+    b: &dyn ByteMatrix,
+    out: &mut [S],
+) {
+    if batch == 0 || m == 0 || n == 0 {
+        return;
+    }
+    let (rows, columns) = tile(batch, m, n, k, pool.threads());
+    let (row_tiles, column_tiles) = (m.div_ceil(rows), n.div_ceil(columns));
+    let out = Parts::new(out);
+    let work = rows * columns * k.max(1);
+    pool.split(batch * row_tiles * column_tiles, GRAIN.div_ceil(work), |range| {
+        for tile in range.take_while(|_| !pool.cancelled()) {
+            let (j, rest) = (tile % column_tiles * columns, tile / column_tiles);
+            let (i, t) = (rest % row_tiles * rows, rest / row_tiles);
+            let (rows, columns) = (i..(i + rows).min(m), j..(j + columns).min(n));
+            with_tile(a, b, t, (&rows, &columns), k, |sums| {
+                for (i, sums) in rows.clone().zip(sums.chunks_exact(columns.len())) {
+                    let at = (t * m + i) * n + columns.start;
+                    // SAFETY: tiles do not overlap, and each is computed once.
+                    widest(Store { out: unsafe { out.get(at..at + sums.len()) }, sums });
+                }
+            });
+        }
+    });
+}
+
+/// Rows and columns of a tile: large, but enough tiles for all threads.
+fn tile(batch: usize, m: usize, n: usize, k: usize, threads: usize) -> (usize, usize) {
+    let wanted = (batch * m * n * k.max(1) / GRAIN).clamp(1, threads * 2);
+    let even =
+        |count: usize, most: usize| count.div_ceil(count.div_ceil(most)).next_multiple_of(32).min(most);
+    let (mut rows, mut columns) = (even(m, ROWS), even(n, COLUMNS));
+    while batch * m.div_ceil(rows) * n.div_ceil(columns) < wanted {
+        if columns > 128 && columns * 2 > rows {
+            columns = (columns / 2).next_multiple_of(32);
+        } else if rows > 32 {
+            rows = (rows / 2).next_multiple_of(32);
+        } else {
+            break;
+        }
+    }
+    (rows, columns)
+}
+
+/// Computes a tile in the thread's scratch.
+fn with_tile(
+    a: &dyn ByteMatrix,
+    b: &dyn ByteMatrix,
+    batch: usize,
+    (rows, columns): (&Range<usize>, &Range<usize>),
+    k: usize,
+    body: impl FnOnce(&[i32]),
+) {
+    let (m, n, depth) = (rows.len(), columns.len(), DEPTH.min(k));
+    let lengths = [m * n, (m * depth).div_ceil(4), (n * depth).div_ceil(4), m.div_ceil(4), n.div_ceil(4)];
+    with_scratch(lengths, |[sums, a_block, b_block, a_zeros, b_zeros]: [&mut [i32]; 5]| {
+        let (a_zeros, b_zeros) = (bytes(a_zeros, m), bytes(b_zeros, n));
+        a_zeros.iter_mut().zip(rows.clone()).for_each(|(zero, i)| *zero = a.zero(batch, i, false));
+        b_zeros.iter_mut().zip(columns.clone()).for_each(|(zero, j)| *zero = b.zero(batch, j, true));
+        if k == 0 {
+            sums.fill(0);
+        }
+        for start in (0..k).step_by(DEPTH) {
+            let depths = start..(start + DEPTH).min(k);
+            let a_block = bytes(a_block, m * depths.len());
+            let b_block = bytes(b_block, n * depths.len());
+            a.fill(batch, rows.clone(), depths.clone(), false, a_block);
+            b.fill(batch, depths, columns.clone(), true, b_block);
+            let (b_block, b_zeros) = (bytemuck::cast_slice(b_block), bytemuck::cast_slice(b_zeros));
+            match m {
+                1 => {
+                    widest(Row { sums, a: a_block, b: b_block, a_zero: a_zeros[0], b_zeros, add: start > 0 })
+                }
+                _ => {
+                    EXECUTOR.with(|e| multiply_block(e, sums, a_block, b_block, a_zeros, b_zeros, start > 0))
+                }
+            }
+        }
+        body(sums);
+    });
+}
+
+fn bytes(words: &mut [i32], count: usize) -> &mut [u8] {
+    &mut bytemuck::cast_slice_mut(words)[..count]
+}
+
+fn multiply_block(
+    executor: &Executor,
+    out: &mut [i32],
+    a: &[u8],
+    b: &[i8],
+    a_zeros: &[u8],
+    b_zeros: &[i8],
+    add: bool,
+) {
+    let (m, n) = (a_zeros.len(), b_zeros.len());
+    let depth = a.len() / m;
+    // The crate takes different zero points of rows amiss beyond the eighth row.
+    let same = a_zeros.iter().all(|&zero| zero == a_zeros[0]);
+    let (left, right) = (NdTensorView::from_data([m, depth], a), NdTensorView::from_data([depth, n], b));
+    let options = GemmOptions {
+        beta: i32::from(add),
+        a_quant: same.then_some(QuantParams { zero_point: a_zeros }),
+        b_quant: Some(QuantParams { zero_point: b_zeros }),
+        ..GemmOptions::default()
+    };
+    if let Err(error) = executor.gemm(out, GemmInputA::Unpacked(left), GemmInputB::Unpacked(right), options) {
+        // Extents are ours: an error is a defect of the library.
+        panic!("a product of {m} × {depth} × {n}: {error}");
+    }
+    if !same {
+        take_off(out, b, a_zeros, b_zeros);
+    }
+}
+
+/// Takes the zero point of each row times the sums of the columns of `b` off a product.
+fn take_off(out: &mut [i32], b: &[i8], a_zeros: &[u8], b_zeros: &[i8]) {
+    let n = b_zeros.len();
+    for (j, &zero) in b_zeros.iter().enumerate() {
+        let total: i32 = b.iter().skip(j).step_by(n).map(|&x| i32::from(x) - i32::from(zero)).sum();
+        for (out, &zero) in out.chunks_exact_mut(n).zip(a_zeros) {
+            out[j] -= i32::from(zero) * total;
+        }
+    }
+}
+
+/// One row times a block. Bound by reading the block: the crate would arrange it anew first.
+struct Row<'a> {
+    sums: &'a mut [i32],
+    a: &'a [u8],
+    b: &'a [i8],
+    a_zero: u8,
+    b_zeros: &'a [i8],
+    add: bool,
+}
+
+impl Loop for Row<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Row { sums, a, b, a_zero, b_zeros, add } = self;
+        let n = sums.len();
+        let own = |k: usize| i32::from(a[k]) - i32::from(a_zero);
+        let mut total = 0i32;
+        for k in 0..a.len() {
+            total += own(k);
+        }
+        for j in 0..n {
+            let before = if add { sums[j] } else { 0 };
+            sums[j] = before - total * i32::from(b_zeros[j]);
+        }
+        // Four rows of `b` at a time, in pairs of 16 bits: their products' sum is one instruction.
+        let mut k = 0;
+        while k + 4 <= a.len() {
+            let factors = [own(k), own(k + 1), own(k + 2), own(k + 3)];
+            let rows = &b[k * n..(k + 4) * n];
+            let (b0, rows) = rows.split_at(n);
+            let (b1, rows) = rows.split_at(n);
+            let (b2, b3) = rows.split_at(n);
+            for j in 0..n {
+                sums[j] += (i32::from(b0[j]) * factors[0] + i32::from(b1[j]) * factors[1])
+                    + (i32::from(b2[j]) * factors[2] + i32::from(b3[j]) * factors[3]);
+            }
+            k += 4;
+        }
+        for k in k..a.len() {
+            let (factor, row) = (own(k), &b[k * n..(k + 1) * n]);
+            for j in 0..n {
+                sums[j] += i32::from(row[j]) * factor;
+            }
+        }
+    }
+}
+
+/// Stores sums as they are.
+pub(crate) struct ByteSums<'a, S> {
+    out: Parts<'a, S>,
+    m: usize,
+    n: usize,
+}
+
+impl<'a, S> ByteSums<'a, S> {
+    /// In row-major `m × n` matrices.
+    pub(crate) fn new(out: &'a mut [S], m: usize, n: usize) -> Self {
+        ByteSums { out: Parts::new(out), m, n }
+    }
+}
+
+impl<S: Accumulate> ByteSink for ByteSums<'_, S> {
+    fn write(&self, batch: usize, row: usize, start: usize, sums: &[i32]) {
+        let at = (batch * self.m + row) * self.n + start;
+        // SAFETY: a product gives each of its sums once.
+        widest(Store { out: unsafe { self.out.get(at..at + sums.len()) }, sums });
+    }
+}
+
+struct Store<'a, S> {
+    out: &'a mut [S],
+    sums: &'a [i32],
+}
+
+impl<S: Accumulate> Loop for Store<'_, S> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        self.out.iter_mut().zip(self.sums).for_each(|(y, &x)| *y = S::of(x));
+    }
+}
+
+/// The differences, in `f32`.
+struct Floats<'a> {
+    bytes: &'a dyn ByteMatrix,
+    left: bool,
+}
+
+impl Source<f32> for Floats<'_> {
+    fn fill(&self, batch: usize, rows: Range<usize>, columns: Range<usize>, out: &mut [f32]) {
+        if columns.is_empty() {
+            return;
+        }
+        let zero = |at: usize| self.bytes.zero(batch, at, false) as f32;
+        with_scratch([columns.len()], |[line]: [&mut [u8]; 1]| {
+            for (row, out) in rows.zip(out.chunks_exact_mut(columns.len())) {
+                self.bytes.fill(batch, row..row + 1, columns.clone(), false, line);
+                if self.left {
+                    let zero = zero(row);
+                    out.iter_mut().zip(&*line).for_each(|(y, &x)| *y = x as f32 - zero);
+                } else {
+                    let numbers = line.iter().zip(columns.clone());
+                    out.iter_mut().zip(numbers).for_each(|(y, (&x, j))| *y = x as f32 - zero(j));
+                }
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rows of unsigned bytes, with a zero point for each row (or column).
+    struct Table {
+        data: Vec<u8>,
+        columns: usize,
+        zeros: Vec<u8>,
+    }
+
+    impl ByteMatrix for Table {
+        fn fill(&self, _: usize, rows: Range<usize>, columns: Range<usize>, signed: bool, out: &mut [u8]) {
+            let elements = rows.flat_map(|i| columns.clone().map(move |j| i * self.columns + j));
+            out.iter_mut().zip(elements).for_each(|(y, i)| *y = self.data[i] ^ (u8::from(signed) << 7));
+        }
+
+        fn zero(&self, _: usize, at: usize, signed: bool) -> u8 {
+            self.zeros[at] ^ (u8::from(signed) << 7)
+        }
+    }
+
+    /// Against the definition: both ways, more than a block in each direction, and the largest differences.
+    #[test]
+    fn both_ways_are_exact() {
+        let pool = Pool::new(2);
+        let byte = |i: usize| (i * 131 % 257 % 256) as u8;
+        for (m, n, k) in [(1, 1, 1), (1, 700, 1030), (3, 5, 0), (2, 33, 2000), (300, 600, 67), (64, 9, 5)] {
+            let a =
+                Table { data: (0..m * k).map(byte).collect(), columns: k, zeros: (0..m).map(byte).collect() };
+            let b = Table {
+                data: (0..k * n).map(|i| byte(i / 3 + 7)).collect(),
+                columns: n,
+                zeros: (0..n).map(|j| if j % 2 == 0 { 255 } else { 0 }).collect(),
+            };
+            let less = |table: &Table, i: usize, zero: usize| {
+                i64::from(table.data[i]) - i64::from(table.zeros[zero])
+            };
+            let sum = |i: usize, j: usize| {
+                (0..k).map(|p| less(&a, i * k + p, i) * less(&b, p * n + j, j)).sum::<i64>()
+            };
+            let want: Vec<i64> = (0..m * n).map(|i| sum(i / n, i % n)).collect();
+            let (mut ints, mut floats, mut wide) =
+                (vec![7i32; m * n], vec![7i32; m * n], vec![7.0f64; m * n]);
+            match saturates() {
+                // What the library never does here.
+                true => multiply_bytes(&pool, (1, m, n, k), &a, &b, &mut ints),
+                false => multiply_integers(&pool, (1, m, n, k), &a, &b, &mut ints),
+            }
+            multiply_bytes(&pool, (1, m, n, k), &a, &b, &mut wide);
+            let (a, b) = (Floats { bytes: &a, left: true }, Floats { bytes: &b, left: false });
+            multiply_exact(&pool, (1, m, n, k), &a, &b, &mut floats);
+            assert!(ints.iter().zip(&want).all(|(&x, &y)| i64::from(x) == y), "{m} × {n} × {k}");
+            assert!(wide.iter().zip(&want).all(|(&x, &y)| x == y as f64), "{m} × {n} × {k}");
+            assert_eq!(ints, floats);
+        }
+    }
+}

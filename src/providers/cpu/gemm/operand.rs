@@ -1,0 +1,46 @@
+//! The operands of products.
+
+use std::ops::Range;
+
+use super::compute::Compute;
+use super::pack::{PackedA, PackedB};
+use super::shape::{Matrix, Offsets};
+use crate::tensor::bf16;
+
+/// The left operand.
+#[derive(Clone, Copy)]
+pub(crate) enum Left<'a, C: Compute> {
+    Plain(Matrix<'a, C>, Offsets<'a>),
+    Packed(&'a PackedA<C>, Offsets<'a>),
+    Source(&'a dyn Source<C>),
+}
+
+/// The right operand.
+#[derive(Clone, Copy)]
+pub(crate) enum Right<'a, C: Compute> {
+    Plain(Matrix<'a, C>, Offsets<'a>),
+    Packed(&'a PackedB<C>, Offsets<'a>),
+    Source(&'a dyn Source<C>),
+}
+
+/// A batch of products `a · b`.
+#[derive(Clone, Copy)]
+pub(crate) struct Product<'a, C: Compute> {
+    pub(crate) batch: usize,
+    pub(crate) m: usize,
+    pub(crate) n: usize,
+    pub(crate) k: usize,
+    pub(crate) a: Left<'a, C>,
+    pub(crate) b: Right<'a, C>,
+}
+
+/// A virtual matrix.
+pub(crate) trait Source<C>: Sync {
+    /// Writes the block `rows × columns` of the batch's matrix to `out`, row-major without gaps.
+    fn fill(&self, batch: usize, rows: Range<usize>, columns: Range<usize>, out: &mut [C]);
+
+    /// The matrices, where they lie in memory as bfloat16 numbers with contiguous rows.
+    fn halves(&self) -> Option<(Matrix<'_, bf16>, Offsets<'_>)> {
+        None
+    }
+}

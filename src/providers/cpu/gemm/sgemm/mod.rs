@@ -1,0 +1,5 @@
+//! Matrix products in `f32`.
+
+pub(crate) mod block;
+mod gemv;
+pub(crate) mod panels;
