@@ -80,7 +80,10 @@ without_libgcc = sed -i 's/ -lgcc_s//' $(1)/pkgconfig/rukh.pc
 install: run-tools ## install library, header, pkg-config and CMake files under PREFIX (default /usr/local)
 	$(CARGO_CAPI) capi install --release --prefix=$(PREFIX) --libdir=$(PREFIX)/lib $(if $(DESTDIR),--destdir=$(DESTDIR))
 	$(call without_libgcc,$(DESTDIR)$(PREFIX)/lib)
-	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/doc/rukh README.md CHANGELOG.md LICENSE-APACHE LICENSE-MIT docs/user-guide.md
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/doc/rukh README.md CHANGELOG.md CONTRIBUTING.md LICENSE-APACHE LICENSE-MIT
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/doc/rukh/docs docs/*.md
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/doc/rukh/docs/contributing docs/contributing/*.md
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/doc/rukh/docs/performance docs/performance/*.md docs/performance/*.svg
 
 stage: run-tools
 	$(CARGO_CAPI) capi install --release --prefix=$(STAGE) --libdir=$(LIB_PATH)
