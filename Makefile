@@ -114,6 +114,7 @@ conformance: build/onnx-data/VERSION ## the ONNX standard's own test cases
 	RUKH_ONNX_DATA=$(BUILD)/onnx-data $(CARGO) test -p rukh-cli --test conformance -- --nocapture
 
 test-docs: stage $(VENV)/.test ## build and run the code that the documentation shows
+	python3 scripts/docs/charts.py --check
 	$(CARGO) build -p rukh-cli
 	python3 scripts/test_docs.py $(STAGE) target/debug/rukh $(PYTHON)
 
