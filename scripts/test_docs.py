@@ -13,7 +13,8 @@ in a folder that holds the digits example's files:
   sh       run, line after line; the first failure ends it
   python   run with the package of this tree over the installed library
 
-A block that follows the comment <!-- not tested: REASON --> is left out, and counted.
+A block that follows the comment <!-- not tested: REASON --> is left out, and counted. So is one that follows
+<!-- quoted from: PATH -->, which tests/docs.rs compares with the file.
 """
 
 import argparse
@@ -27,7 +28,9 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LANGUAGES = ("c", "cpp", "cmake", "sh", "python")
-BLOCK = re.compile(r"(<!-- not tested: [^>]*-->\s*)?^```(\w+)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(
+    r"(<!-- (?:not tested|quoted from): [^>]*-->\s*)?^```(\w+)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL
+)
 
 # What a fragment of C may use without declaring it.
 FRAGMENT = """#include <stdint.h>

@@ -1,6 +1,8 @@
-//! Every link between the Markdown files leads somewhere: the file exists, and so does the heading.
+//! The Markdown files agree with the tree: links lead to a file and a heading, files that are named exist, code that is
+//! quoted stands in the source, and docs/README.md names every page under docs/.
 //!
-//! A page under docs/ that docs/README.md does not name would not be found by a reader: that fails too.
+//! Code to be quoted follows a comment `<!-- quoted from: PATH -->`; every block of Rust must be such a quote. Other
+//! examples are compiled and run by scripts/test_docs.py.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
@@ -30,13 +32,69 @@ fn the_index_names_every_page() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let pages = pages(root);
     let index = Path::new("docs/README.md");
-    let named: BTreeSet<PathBuf> =
-        links(&pages[index]).iter().map(|(_, to)| resolve(index, to.split('#').next().unwrap_or(to))).collect();
+    let named: BTreeSet<PathBuf> = links(&pages[index])
+        .iter()
+        .map(|(_, to)| resolve(index, to.split('#').next().unwrap_or(to)))
+        .collect();
     let missing: Vec<&PathBuf> = pages
         .keys()
         .filter(|page| page.starts_with("docs") && *page != index && !named.contains(*page))
         .collect();
     assert!(missing.is_empty(), "docs/README.md has no link to {missing:?}");
+}
+
+/// The first part of a path that the project's files have.
+const FOLDERS: [&str; 15] = [
+    "abi",
+    "benches",
+    "capi-tests",
+    "cli",
+    "cmake",
+    "docs",
+    "examples",
+    "fuzz",
+    "include",
+    "kernels",
+    "pkgconfig",
+    "python",
+    "scripts",
+    "src",
+    "tests",
+];
+
+#[test]
+fn every_file_that_is_named_exists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut missing = Vec::new();
+    for (page, text) in pages(root) {
+        for path in named_files(&text) {
+            if !root.join(&path).exists() {
+                missing.push(format!("{}: {path}", page.display()));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "files that are named and do not exist:\n{}", missing.join("\n"));
+}
+
+#[test]
+fn quoted_code_stands_in_the_source() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    for (page, text) in pages(root) {
+        for (line, from, code) in quotes(&text) {
+            let place = format!("{}:{line}", page.display());
+            count += 1;
+            match from.map(|from| (std::fs::read_to_string(root.join(&from)), from)) {
+                None => wrong.push(format!("{place}: a block of Rust without <!-- quoted from: PATH -->")),
+                Some((Ok(source), _)) if source.contains(&code) => {}
+                Some((Ok(_), from)) => wrong.push(format!("{place}: not what {from} has")),
+                Some((Err(e), from)) => wrong.push(format!("{place}: {from}: {e}")),
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "quotes:\n{}", wrong.join("\n"));
+    assert!(count >= 10, "{count} quotes were found");
 }
 
 #[test]
@@ -54,9 +112,16 @@ fn rules_themselves() {
     let page = "# Top\n\n[a](b.md#c) and ![d](e.svg)\n```c\n[no](link.md)\n# none\n```\n`[no](code.md)` <http://f>\n\
                 ## Top\n\n[two\nlines](g.md \"title\")\n";
     let found: Vec<(usize, String)> = links(page);
-    let expected = [(3, "b.md#c"), (3, "e.svg"), (11, "g.md")];
+    let expected = [(3, "b.md#c"), (3, "e.svg"), (12, "g.md")];
     assert_eq!(found, expected.map(|(line, to)| (line, to.to_owned())));
     assert_eq!(anchors(page), BTreeSet::from(["top".to_owned(), "top-1".to_owned()]));
+    let spans =
+        "see `src/lib.rs`, `src/FAMILY.rs`, `a/b.rs`\n```\n`src/none.rs`\n```\n`kernels/*.hip` `docs/x.md`\n";
+    assert_eq!(named_files(spans), BTreeSet::from(["docs/x.md".to_owned(), "src/lib.rs".to_owned()]));
+    let page_with_quotes =
+        "<!-- quoted from: a.h -->\n```cpp\nint x;\n```\n```rust\nlet x;\n```\n```c\nint y;\n```\n";
+    let expected = [(2, Some("a.h".to_owned()), "int x;\n".to_owned()), (5, None, "let x;\n".to_owned())];
+    assert_eq!(quotes(page_with_quotes), expected);
     assert_eq!(resolve(Path::new("docs/a/b.md"), "../c.md"), Path::new("docs/c.md"));
     let pages = BTreeMap::from([(PathBuf::from("a.md"), page.to_owned())]);
     let nowhere = Path::new("/nonexistent");
@@ -65,6 +130,48 @@ fn rules_themselves() {
     {
         assert_eq!(broken(nowhere, &pages, Path::new("a.md"), to).is_none(), works, "{to}");
     }
+}
+
+/// Paths of the project in code spans; one with a placeholder, such as `src/ops/FAMILY.rs` or `kernels/*.hip`, names no
+/// file.
+fn named_files(text: &str) -> BTreeSet<String> {
+    let mut fenced = false;
+    let mut found = BTreeSet::new();
+    for line in text.lines() {
+        fenced ^= line.trim_start().starts_with("```");
+        if fenced {
+            continue;
+        }
+        for span in line.split('`').skip(1).step_by(2) {
+            let plain =
+                span.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "/._-+".contains(c));
+            if plain && span.split_once('/').is_some_and(|(first, _)| FOLDERS.contains(&first)) {
+                found.insert(span.to_owned());
+            }
+        }
+    }
+    found
+}
+
+/// Line, file and text of each quote; without a file for a block of Rust that names none.
+fn quotes(text: &str) -> Vec<(usize, Option<String>, String)> {
+    let mut found = Vec::new();
+    let mut from: Option<String> = None;
+    let mut lines = text.lines().enumerate();
+    while let Some((i, line)) = lines.next() {
+        if let Some(path) = line.strip_prefix("<!-- quoted from: ") {
+            from = Some(path.trim_end_matches(" -->").to_owned());
+        } else if let Some(language) = line.strip_prefix("```") {
+            let code: Vec<&str> =
+                lines.by_ref().map(|(_, line)| line).take_while(|line| *line != "```").collect();
+            if from.is_some() || language == "rust" {
+                found.push((i + 1, from.take(), code.join("\n") + "\n"));
+            }
+        } else if !line.trim().is_empty() {
+            from = None;
+        }
+    }
+    found
 }
 
 /// Why a link of `page` leads nowhere.
