@@ -33,7 +33,7 @@ EMULATED := RUKH_HIP_LIBRARY=$(BUILD)/amdemu/lib/libamdhip64.so LD_LIBRARY_PATH=
 TEST_GPU_TARGETS ?= gfx1100,gfx90a,sm_80
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-full bench install stage models lint test-rust test-c conformance \
+.PHONY: help run test test-full bench install stage models kernel-table lint test-rust test-c conformance \
 	test-levels test-docs test-python test-graphs test-properties test-graphs-full test-hip test-hip-full test-hiprtc test-models test-quantized fuzz tools run-tools format clean distclean
 
 help: ## list the commands
@@ -80,13 +80,21 @@ without_libgcc = sed -i 's/ -lgcc_s//' $(1)/pkgconfig/rukh.pc
 install: run-tools ## install library, header, pkg-config and CMake files under PREFIX (default /usr/local)
 	$(CARGO_CAPI) capi install --release --prefix=$(PREFIX) --libdir=$(PREFIX)/lib $(if $(DESTDIR),--destdir=$(DESTDIR))
 	$(call without_libgcc,$(DESTDIR)$(PREFIX)/lib)
-	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/doc/rukh README.md CHANGELOG.md LICENSE-APACHE LICENSE-MIT docs/user-guide.md
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/doc/rukh README.md CHANGELOG.md CONTRIBUTING.md LICENSE-APACHE LICENSE-MIT
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/doc/rukh/docs docs/*.md
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/doc/rukh/docs/contributing docs/contributing/*.md
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/doc/rukh/docs/performance docs/performance/*.md docs/performance/*.svg
 
 stage: run-tools
 	$(CARGO_CAPI) capi install --release --prefix=$(STAGE) --libdir=$(LIB_PATH)
 	$(call without_libgcc,$(LIB_PATH))
 
 models: build/models/.exported ## export the 14 test models into build/models (needs torch, 2.5 GB)
+
+kernel-table: ## what AMD's compiler made of each GPU kernel, as build/kernels.md
+	@scripts/install_packages.sh $(RUN_PACKAGES) $(KERNEL_PACKAGES) llvm-19
+	RUKH_GPU_TARGETS=all $(CARGO) check --lib
+	python3 scripts/docs/kernel_table.py
 
 # --- the parts of `make test` -------------------------------------------------------------------
 
@@ -111,6 +119,8 @@ conformance: build/onnx-data/VERSION ## the ONNX standard's own test cases
 	RUKH_ONNX_DATA=$(BUILD)/onnx-data $(CARGO) test -p rukh-cli --test conformance -- --nocapture
 
 test-docs: stage $(VENV)/.test ## build and run the code that the documentation shows
+	python3 scripts/docs/charts.py --check
+	python3 scripts/docs/measurements.py --check docs/performance/tables.md
 	$(CARGO) build -p rukh-cli
 	python3 scripts/test_docs.py $(STAGE) target/debug/rukh $(PYTHON)
 

@@ -4,16 +4,17 @@
     test_docs.py PREFIX COMMAND PYTHON   PREFIX: an installed rukh; COMMAND: the `rukh` program; PYTHON: an
                                          interpreter with NumPy and ml_dtypes
 
-Every fenced block of README.md and docs/*.md in one of these languages is tested, in a folder that
-holds the digits example's files:
+Every fenced block of README.md, CONTRIBUTING.md and the pages below docs/ in one of these languages is tested,
+in a folder that holds the digits example's files:
 
   c, cpp   a whole program (it has `main`) is compiled without warnings, linked and run; a fragment is
            compiled as the body of a function whose parameters are one handle of each kind
-  cmake    configured and built, with the page's first whole C program as main.c
+  cmake    configured and built, with the page's first whole C program as main.c, else the digits example
   sh       run, line after line; the first failure ends it
   python   run with the package of this tree over the installed library
 
-A block that follows the comment <!-- not tested: REASON --> is left out, and counted.
+A block that follows the comment <!-- not tested: REASON --> is left out, and counted. So is one that follows
+<!-- quoted from: PATH -->, which tests/docs.rs compares with the file.
 """
 
 import argparse
@@ -27,7 +28,9 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LANGUAGES = ("c", "cpp", "cmake", "sh", "python")
-BLOCK = re.compile(r"(<!-- not tested: [^>]*-->\s*)?^```(\w+)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(
+    r"(<!-- (?:not tested|quoted from): [^>]*-->\s*)?^```(\w+)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL
+)
 
 # What a fragment of C may use without declaring it.
 FRAGMENT = """#include <stdint.h>
@@ -66,7 +69,7 @@ def main():
     parser.add_argument("python", type=pathlib.Path)
     arguments = parser.parse_args()
     tested, left_out, failed = 0, 0, []
-    for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
+    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]:
         text = page.read_text()
         program = None
         for match in BLOCK.finditer(text):
@@ -131,7 +134,7 @@ def steps(language, code, program, folder, arguments):
         (folder / "CMakeLists.txt").write_text(
             f"cmake_minimum_required(VERSION 3.16)\nproject(page LANGUAGES C CXX)\n{code}"
         )
-        (folder / "main.c").write_text(program or "int main(void) { return 0; }\n")
+        (folder / "main.c").write_text(program or (folder / "digits.c").read_text())
         return [["cmake", "-B", "build"], ["cmake", "--build", "build"]]
     whole = "int main(" in code
     suffix, compiler, standard = (".c", "cc", "c99") if language == "c" else (".cpp", "c++", "c++17")
