@@ -110,8 +110,8 @@ pub unsafe extern "C" fn rukh_session_options_provider_name(
 ) -> rukh_status {
     call_on(options, error, |options| {
         let options = locked(options);
-        let (kind, _) = args::item(&options.options.providers, index, "provider")?;
-        args::put_text(kind.name(), buf, cap, needed)
+        let provider = args::item(&options.options.providers, index, "provider")?;
+        args::put_text(provider.kind().name(), buf, cap, needed)
     })
 }
 
@@ -160,6 +160,6 @@ pub unsafe extern "C" fn rukh_session_options_provider_get(
 }
 
 fn provider_entries(options: &SessionOptions, provider: usize) -> Result<Vec<(String, String)>> {
-    let (_, entries) = args::item(&options.providers, provider, "provider")?;
-    Ok(entries.iter().map(|(k, v)| (k.clone(), v.clone())).collect())
+    let provider = args::item(&options.providers, provider, "provider")?;
+    Ok(provider.entries().into_iter().collect())
 }

@@ -10,7 +10,7 @@ use crate::model::{self, Counters, Metadata, Source};
 use crate::ops::{OpError, Operator};
 use crate::passes::{self, Evaluate, Target, Weights};
 use crate::plan::{CompileContext, compile};
-use crate::providers::hip::{self, HipOptions, MemorySource, Provider};
+use crate::providers::hip::{self, MemorySource, Provider};
 use crate::providers::{NodeContext, cpu};
 use crate::tensor::{ElementType, Value, ValueType};
 use crate::threads::Pool;
@@ -139,7 +139,7 @@ pub(super) fn build(
         Optimization::All => Some(Weights::Quantized),
     };
     passes::canonicalise(&mut graph, model.functions, optimize, &evaluate)?;
-    let precision = precision(options)?;
+    let precision = precision(options);
     let target = NodesOf { pool: &pool, on_device: device.is_some(), precision };
     if options.optimization == Optimization::All {
         passes::fuse(&mut graph, &target, &evaluate)?;
@@ -198,23 +198,19 @@ pub(super) fn build(
 }
 
 /// What floats compute in: as the session's option says, else the provider's, else the environment.
-fn precision(options: &SessionOptions) -> Result<ElementType> {
+fn precision(options: &SessionOptions) -> ElementType {
     if let Some(precision) = options.precision {
-        return Ok(precision);
+        return precision;
     }
-    let hip = options.providers.iter().find(|(kind, _)| *kind == ProviderKind::Hip);
-    let (fp16, bf16) = match hip {
-        Some((_, entries)) => {
-            let options = HipOptions::parse(entries)?;
-            (options.fp16_enable, options.bf16_enable)
-        }
+    let (fp16, bf16) = match options.hip() {
+        Some(hip) => (hip.fp16_enable, hip.bf16_enable),
         None => (hip::wants_fp16(), false),
     };
-    Ok(match (fp16, bf16) {
+    match (fp16, bf16) {
         (true, _) => ElementType::F16,
         (_, true) => ElementType::BF16,
         _ => ElementType::F32,
-    })
+    }
 }
 
 /// The device that is wanted, or why nodes run on the CPU; an error when they must not.
@@ -222,15 +218,14 @@ fn choose_provider(
     environment: &Environment,
     options: &SessionOptions,
 ) -> Result<(Option<Arc<Provider>>, String)> {
-    let hip = options.providers.iter().position(|(kind, _)| *kind == ProviderKind::Hip);
-    let cpu = options.providers.iter().position(|(kind, _)| *kind == ProviderKind::Cpu);
-    let Some(hip) = hip else {
+    let place = |kind| options.providers.iter().position(|provider| provider.kind() == kind);
+    let cpu = place(ProviderKind::Cpu);
+    let Some(hip_options) = options.hip() else {
         return Ok((None, "the CPU is the wanted provider".to_owned()));
     };
-    if cpu.is_some_and(|cpu| cpu < hip) {
+    if cpu.is_some_and(|cpu| Some(cpu) < place(ProviderKind::Hip)) {
         return Ok((None, "the CPU is preferred to hip".to_owned()));
     }
-    let hip_options = HipOptions::parse(&options.providers[hip].1)?;
     for remark in hip_options.remarks() {
         environment.log.write(Level::Warning, &format!("provider \"hip\": {remark}"));
     }
@@ -266,7 +261,7 @@ fn choose_provider(
         (None, true) => MemorySource::Shared(environment.device_arena(hip_options.device_id)?),
         (None, false) => MemorySource::Arena,
     };
-    let error = match Provider::open(&hip_options, source, &environment.providers()) {
+    let error = match Provider::open(hip_options, source, &environment.providers()) {
         Ok(provider) => {
             environment.note_provider(&provider);
             return Ok((Some(provider), String::new()));

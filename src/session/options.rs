@@ -76,11 +76,36 @@ impl ProviderKind {
     }
 }
 
+/// A provider that a session is to use, with its options.
+#[derive(Clone, Debug)]
+pub(crate) enum ProviderOptions {
+    /// It has no options.
+    Cpu,
+    Hip(HipOptions),
+}
+
+impl ProviderOptions {
+    pub(crate) fn kind(&self) -> ProviderKind {
+        match self {
+            ProviderOptions::Cpu => ProviderKind::Cpu,
+            ProviderOptions::Hip(_) => ProviderKind::Hip,
+        }
+    }
+
+    /// Every option with its value, in a form that `SessionOptions::add_provider` takes.
+    pub(crate) fn entries(&self) -> BTreeMap<String, String> {
+        match self {
+            ProviderOptions::Cpu => BTreeMap::new(),
+            ProviderOptions::Hip(options) => options.entries(),
+        }
+    }
+}
+
 /// How a session is made.
 #[derive(Clone, Debug)]
 pub(crate) struct SessionOptions {
     /// In order of preference; empty means the CPU. The CPU always comes last when `fallback` allows.
-    pub(crate) providers: Vec<(ProviderKind, BTreeMap<String, String>)>,
+    pub(crate) providers: Vec<ProviderOptions>,
     pub(crate) load: Load,
     pub(crate) optimization: Optimization,
     pub(crate) fallback: Fallback,
@@ -141,6 +166,14 @@ const KEYS: &[(&str, &str)] = &[
 const DIMENSION_PREFIX: &str = "dim.";
 
 impl SessionOptions {
+    /// The options of the hip provider, when it was added.
+    pub(crate) fn hip(&self) -> Option<&HipOptions> {
+        self.providers.iter().find_map(|provider| match provider {
+            ProviderOptions::Hip(options) => Some(options),
+            ProviderOptions::Cpu => None,
+        })
+    }
+
     /// Sets an option by name.
     pub(crate) fn set(&mut self, key: &str, value: &str) -> Result<()> {
         let (given_key, given) = (excerpt(key), excerpt(value));
@@ -231,14 +264,13 @@ impl SessionOptions {
                 "provider \"{name}\": option \"{key}\" is not known; the CPU provider has no options"
             );
         }
-        if self.providers.iter().any(|(k, _)| *k == kind) {
+        if self.providers.iter().any(|provider| provider.kind() == kind) {
             fail!(InvalidArgument, "provider \"{}\" was added before; each may be added once", kind.name());
         }
-        let options = match kind {
-            ProviderKind::Cpu => options,
-            ProviderKind::Hip => HipOptions::parse(&options)?.entries(),
-        };
-        self.providers.push((kind, options));
+        self.providers.push(match kind {
+            ProviderKind::Cpu => ProviderOptions::Cpu,
+            ProviderKind::Hip => ProviderOptions::Hip(HipOptions::parse(&options)?),
+        });
         Ok(())
     }
 }

@@ -42,18 +42,20 @@ mod testing_data;
 mod transfer;
 mod tuning;
 mod unpool;
+mod variables;
 mod weight;
 
 pub(crate) use context::DeviceContext;
 pub(crate) use graphs::Recorded;
 pub(crate) use kernel::HipKernel;
 pub(crate) use launch::{Addresses, LaunchPlan, PlanBuilder};
-pub(crate) use options::{HipOptions, wants_fp16};
+pub(crate) use options::HipOptions;
 pub(crate) use provider::{
     DeviceBuffer, MemorySource, Provider, check_device, memory_info, missing, platform_of, shared_arena,
 };
 pub(crate) use transfer::{allocate_on, copy_bytes};
 pub(crate) use tuning::Tuner;
+pub(crate) use variables::wants_fp16;
 
 use crate::ops::OpError;
 

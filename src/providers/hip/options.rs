@@ -7,6 +7,7 @@ use crate::memory::device::config::{ArenaConfig, ExtendStrategy};
 use crate::memory::device::external::parse_address;
 
 use super::tuning::TuningOptions;
+use super::variables;
 
 /// Every option of the provider.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,39 +57,127 @@ impl Default for HipOptions {
     }
 }
 
-/// The keys, with what each may be.
-const KEYS: &[(&str, &str)] = &[
-    ("arena_extend_strategy", "kNextPowerOfTwo (0) or kSameAsRequested (1)"),
-    ("bf16_enable", "0 or 1"),
-    ("default_memory_arena_cfg", "key=value;key=value, or nothing"),
-    ("device_id", "a number from 0"),
-    ("do_copy_in_default_stream", "0 or 1"),
-    ("enable_hip_graph", "0 or 1"),
-    ("fp16_enable", "0 or 1"),
-    ("gpu_external_alloc", "an address, or 0"),
-    ("gpu_external_empty_cache", "an address, or 0"),
-    ("gpu_external_free", "an address, or 0"),
-    ("gpu_mem_limit", "a number of bytes"),
-    ("has_user_compute_stream", "0 or 1"),
-    ("miopen_conv_exhaustive_search", "0 or 1"),
-    ("miopen_conv_use_max_workspace", "0 or 1"),
-    ("tunable_op_enable", "0 or 1"),
-    ("tunable_op_file", "a file's name, or nothing"),
-    ("tunable_op_max_tuning_duration_ms", "a number of milliseconds, or 0"),
-    ("tunable_op_tuning_enable", "0 or 1"),
-    ("user_compute_stream", "a stream's address, or 0"),
-];
+/// One option: all that is particular to it.
+struct Key {
+    name: &'static str,
+    /// What the value may be, for errors.
+    allowed: &'static str,
+    /// Variables of the environment that give a value, less binding than an option that is set. The first that is
+    /// there counts; those of ONNX Runtime are its own.
+    variables: &'static [&'static str],
+    /// `None` when the value is not allowed.
+    set: fn(&mut HipOptions, &str) -> Result<Option<()>>,
+    /// The value as `set` takes it.
+    print: fn(&HipOptions) -> String,
+}
 
-/// Keys that the environment may give a value, less binding than an option that is set. The first variable
-/// that is there counts; those of ONNX Runtime are its own.
-const VARIABLES: &[(&str, &[&str])] = &[
-    ("tunable_op_enable", &["RUKH_TUNABLE_OP_ENABLE", "ORT_ROCM_TUNABLE_OP_ENABLE"]),
-    ("tunable_op_file", &["RUKH_TUNABLE_OP_FILE"]),
-    (
+/// The row of a key that a field of type `bool` keeps.
+macro_rules! flag {
+    ($name:literal, $($field:ident).+ $(, $variable:literal)*) => {
+        Key {
+            name: $name,
+            allowed: "0 or 1",
+            variables: &[$($variable),*],
+            set: |options, value| Ok(truth(value).map(|on| options.$($field).+ = on)),
+            print: |options| (options.$($field).+ as u8).to_string(),
+        }
+    };
+}
+
+/// The row of a key that a field of an unsigned type keeps.
+macro_rules! number {
+    ($name:literal, $allowed:literal, $($field:ident).+ $(, $variable:literal)*) => {
+        Key {
+            name: $name,
+            allowed: $allowed,
+            variables: &[$($variable),*],
+            set: |options, value| Ok(value.parse().ok().map(|number| options.$($field).+ = number)),
+            print: |options| options.$($field).+.to_string(),
+        }
+    };
+}
+
+/// The row of a key whose value is an address, which a field of an unsigned type keeps.
+macro_rules! address {
+    ($name:literal, $allowed:literal, $field:ident) => {
+        Key {
+            name: $name,
+            allowed: $allowed,
+            variables: &[],
+            set: |options, value| {
+                options.$field = parse_address($name, value)? as _;
+                Ok(Some(()))
+            },
+            print: |options| options.$field.to_string(),
+        }
+    };
+}
+
+/// Every key, in the order in which errors list them. A new key is a field of [`HipOptions`] and a row here.
+const KEYS: &[Key] = &[
+    Key {
+        name: "arena_extend_strategy",
+        allowed: "kNextPowerOfTwo (0) or kSameAsRequested (1)",
+        variables: &[],
+        set: |options, value| {
+            options.arena_extend_strategy = ExtendStrategy::parse(value)?;
+            Ok(Some(()))
+        },
+        print: |options| options.arena_extend_strategy.name().to_owned(),
+    },
+    flag!("bf16_enable", bf16_enable),
+    Key {
+        name: "default_memory_arena_cfg",
+        allowed: "key=value;key=value, or nothing",
+        variables: &[],
+        set: |options, value| {
+            let text = value.trim();
+            options.default_memory_arena_cfg =
+                if text.is_empty() { None } else { Some(ArenaConfig::parse(text)?) };
+            Ok(Some(()))
+        },
+        print: |options| {
+            options.default_memory_arena_cfg.as_ref().map_or_else(String::new, ToString::to_string)
+        },
+    },
+    number!("device_id", "a number from 0", device_id),
+    flag!("do_copy_in_default_stream", do_copy_in_default_stream),
+    flag!("enable_hip_graph", enable_hip_graph),
+    flag!("fp16_enable", fp16_enable),
+    address!("gpu_external_alloc", "an address, or 0", gpu_external_alloc),
+    address!("gpu_external_empty_cache", "an address, or 0", gpu_external_empty_cache),
+    address!("gpu_external_free", "an address, or 0", gpu_external_free),
+    number!("gpu_mem_limit", "a number of bytes", gpu_mem_limit),
+    flag!("has_user_compute_stream", has_user_compute_stream),
+    flag!("miopen_conv_exhaustive_search", miopen_conv_exhaustive_search),
+    flag!("miopen_conv_use_max_workspace", miopen_conv_use_max_workspace),
+    flag!("tunable_op_enable", tuning.enable, "RUKH_TUNABLE_OP_ENABLE", "ORT_ROCM_TUNABLE_OP_ENABLE"),
+    Key {
+        name: "tunable_op_file",
+        allowed: "a file's name, or nothing",
+        variables: &["RUKH_TUNABLE_OP_FILE"],
+        set: |options, value| {
+            options.tuning.file = Some(value).filter(|name| !name.is_empty()).map(Into::into);
+            Ok(Some(()))
+        },
+        print: |options| {
+            options.tuning.file.as_ref().map_or_else(String::new, |file| file.to_string_lossy().into_owned())
+        },
+    },
+    number!(
         "tunable_op_max_tuning_duration_ms",
-        &["RUKH_TUNABLE_OP_MAX_TUNING_DURATION_MS", "ORT_ROCM_TUNABLE_OP_MAX_TUNING_DURATION_MS"],
+        "a number of milliseconds, or 0",
+        tuning.max_duration_ms,
+        "RUKH_TUNABLE_OP_MAX_TUNING_DURATION_MS",
+        "ORT_ROCM_TUNABLE_OP_MAX_TUNING_DURATION_MS"
     ),
-    ("tunable_op_tuning_enable", &["RUKH_TUNABLE_OP_TUNING_ENABLE", "ORT_ROCM_TUNABLE_OP_TUNING_ENABLE"]),
+    flag!(
+        "tunable_op_tuning_enable",
+        tuning.tune,
+        "RUKH_TUNABLE_OP_TUNING_ENABLE",
+        "ORT_ROCM_TUNABLE_OP_TUNING_ENABLE"
+    ),
+    address!("user_compute_stream", "a stream's address, or 0", user_compute_stream),
 ];
 
 impl HipOptions {
@@ -102,10 +191,10 @@ impl HipOptions {
         variable: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Self> {
         let mut options = HipOptions::default();
-        for (key, names) in VARIABLES.iter().filter(|(key, _)| !entries.contains_key(*key)) {
-            let found = names.iter().find_map(|name| Some((name, variable(name)?)));
+        for key in KEYS.iter().filter(|key| !entries.contains_key(key.name)) {
+            let found = key.variables.iter().find_map(|name| Some((name, variable(name)?)));
             if let Some((name, value)) = found {
-                options.set(key, &value).map_err(|e| {
+                options.set(key.name, &value).map_err(|e| {
                     let message = format!("environment variable {name}: {}", e.message);
                     Error::new(e.status, message)
                 })?;
@@ -115,83 +204,32 @@ impl HipOptions {
             options.set(key, value)?;
         }
         if !entries.contains_key("fp16_enable") && !entries.contains_key("bf16_enable") {
-            options.fp16_enable = wants_fp16();
+            options.fp16_enable = variables::wants_fp16();
         }
         options.has_user_compute_stream |= options.user_compute_stream != 0;
         options.check()?;
         Ok(options)
     }
 
-    fn set(&mut self, key: &str, value: &str) -> Result<()> {
-        let given = excerpt(value);
-        let Some((_, allowed)) = KEYS.iter().find(|(k, _)| *k == key) else {
-            let known: Vec<&str> = KEYS.iter().map(|(k, _)| *k).collect();
+    fn set(&mut self, name: &str, value: &str) -> Result<()> {
+        let Some(key) = KEYS.iter().find(|key| key.name == name) else {
+            let known: Vec<&str> = KEYS.iter().map(|key| key.name).collect();
             fail!(
                 InvalidArgument,
                 "Unknown provider option: \"{}\". The hip provider has {}",
-                excerpt(key),
+                excerpt(name),
                 known.join(", ")
             );
         };
-        match self.set_known(key, value)? {
-            Some(()) => Ok(()),
-            None => fail!(
+        if (key.set)(self, value)?.is_none() {
+            fail!(
                 InvalidArgument,
-                "Failed to parse provider option \"{key}\": \"{given}\" is not allowed; allowed is {allowed}"
-            ),
+                "Failed to parse provider option \"{name}\": \"{}\" is not allowed; allowed is {}",
+                excerpt(value),
+                key.allowed
+            );
         }
-    }
-
-    /// `None` when the value is not allowed.
-    fn set_known(&mut self, key: &str, value: &str) -> Result<Option<()>> {
-        let flag = |to: &mut bool| truth(value).map(|on| *to = on);
-        Ok(match key {
-            "device_id" => value.parse().ok().map(|id| self.device_id = id),
-            "gpu_mem_limit" => value.parse().ok().map(|limit| self.gpu_mem_limit = limit),
-            "arena_extend_strategy" => {
-                self.arena_extend_strategy = ExtendStrategy::parse(value)?;
-                Some(())
-            }
-            "default_memory_arena_cfg" => {
-                let text = value.trim();
-                self.default_memory_arena_cfg =
-                    if text.is_empty() { None } else { Some(ArenaConfig::parse(text)?) };
-                Some(())
-            }
-            "has_user_compute_stream" => flag(&mut self.has_user_compute_stream),
-            "user_compute_stream" => {
-                self.user_compute_stream = parse_address(key, value)? as u64;
-                Some(())
-            }
-            "do_copy_in_default_stream" => flag(&mut self.do_copy_in_default_stream),
-            "enable_hip_graph" => flag(&mut self.enable_hip_graph),
-            "fp16_enable" => flag(&mut self.fp16_enable),
-            "bf16_enable" => flag(&mut self.bf16_enable),
-            "gpu_external_alloc" => {
-                self.gpu_external_alloc = parse_address(key, value)?;
-                Some(())
-            }
-            "gpu_external_free" => {
-                self.gpu_external_free = parse_address(key, value)?;
-                Some(())
-            }
-            "gpu_external_empty_cache" => {
-                self.gpu_external_empty_cache = parse_address(key, value)?;
-                Some(())
-            }
-            "miopen_conv_exhaustive_search" => flag(&mut self.miopen_conv_exhaustive_search),
-            "miopen_conv_use_max_workspace" => flag(&mut self.miopen_conv_use_max_workspace),
-            "tunable_op_enable" => flag(&mut self.tuning.enable),
-            "tunable_op_tuning_enable" => flag(&mut self.tuning.tune),
-            "tunable_op_max_tuning_duration_ms" => {
-                value.parse().ok().map(|ms| self.tuning.max_duration_ms = ms)
-            }
-            "tunable_op_file" => {
-                self.tuning.file = Some(value).filter(|name| !name.is_empty()).map(Into::into);
-                Some(())
-            }
-            _ => None,
-        })
+        Ok(())
     }
 
     fn check(&self) -> Result<()> {
@@ -223,48 +261,13 @@ impl HipOptions {
             remarks
                 .push("tunable_op_tuning_enable is 1 and has no effect: tunable_op_enable is 0".to_owned());
         }
-        for name in FP16_VARIABLES {
-            if let Ok(value) = std::env::var(name)
-                && !matches!(value.as_str(), "" | "0" | "1")
-            {
-                let value = excerpt(&value);
-                remarks.push(format!(
-                    "environment variable {name} is \"{value}\" and has no effect; allowed are 0 and 1"
-                ));
-            }
-        }
+        remarks.extend(variables::remarks());
         remarks
     }
 
     /// Every key with its value, as `parse` takes them.
     pub(crate) fn entries(&self) -> BTreeMap<String, String> {
-        let limit = if self.gpu_mem_limit == u64::MAX { usize::MAX as u64 } else { self.gpu_mem_limit };
-        let arena = self.default_memory_arena_cfg.as_ref().map_or_else(String::new, ToString::to_string);
-        let flag = |on: bool| (on as u8).to_string();
-        let file = self.tuning.file.as_ref().map_or_else(String::new, |f| f.to_string_lossy().into_owned());
-        [
-            ("arena_extend_strategy", self.arena_extend_strategy.name().to_owned()),
-            ("default_memory_arena_cfg", arena),
-            ("device_id", self.device_id.to_string()),
-            ("do_copy_in_default_stream", flag(self.do_copy_in_default_stream)),
-            ("enable_hip_graph", flag(self.enable_hip_graph)),
-            ("fp16_enable", flag(self.fp16_enable)),
-            ("bf16_enable", flag(self.bf16_enable)),
-            ("gpu_external_alloc", self.gpu_external_alloc.to_string()),
-            ("gpu_external_empty_cache", self.gpu_external_empty_cache.to_string()),
-            ("gpu_external_free", self.gpu_external_free.to_string()),
-            ("gpu_mem_limit", limit.to_string()),
-            ("has_user_compute_stream", flag(self.has_user_compute_stream)),
-            ("miopen_conv_exhaustive_search", flag(self.miopen_conv_exhaustive_search)),
-            ("miopen_conv_use_max_workspace", flag(self.miopen_conv_use_max_workspace)),
-            ("tunable_op_enable", flag(self.tuning.enable)),
-            ("tunable_op_file", file),
-            ("tunable_op_max_tuning_duration_ms", self.tuning.max_duration_ms.to_string()),
-            ("tunable_op_tuning_enable", flag(self.tuning.tune)),
-            ("user_compute_stream", self.user_compute_stream.to_string()),
-        ]
-        .map(|(key, value)| (key.to_owned(), value))
-        .into()
+        KEYS.iter().map(|key| (key.name.to_owned(), (key.print)(self))).collect()
     }
 
     /// The stream that the user gave, 0 for the default stream.
@@ -288,21 +291,9 @@ impl HipOptions {
             arena_extend_strategy: self.arena_extend_strategy,
             ..ArenaConfig::default()
         });
-        config.caching = caching();
+        config.caching = variables::caching();
         config
     }
-}
-
-/// Whether the environment asks for half precision where no option says what to do.
-pub(crate) fn wants_fp16() -> bool {
-    FP16_VARIABLES.iter().any(|name| std::env::var(name).as_deref() == Ok("1"))
-}
-
-const FP16_VARIABLES: [&str; 2] = ["RUKH_FP16_ENABLE", "ORT_MIGRAPHX_FP16_ENABLE"];
-
-/// Whether arenas keep memory. `RUKH_NO_MEMORY_CACHING=1` in the environment switches that off.
-pub(super) fn caching() -> bool {
-    std::env::var("RUKH_NO_MEMORY_CACHING").as_deref() != Ok("1")
 }
 
 fn truth(value: &str) -> Option<bool> {

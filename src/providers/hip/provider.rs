@@ -117,7 +117,7 @@ pub(crate) enum MemorySource {
 /// An arena that providers of one device can share.
 pub(crate) fn shared_arena(device_id: usize, config: &ArenaConfig) -> Result<DeviceAllocator> {
     let backing = DeviceBacking(find_device(device_id)?.device(device_id)?);
-    let config = ArenaConfig { caching: super::options::caching(), ..config.clone() };
+    let config = ArenaConfig { caching: super::variables::caching(), ..config.clone() };
     Ok(DeviceAllocator::new(&arena_name(device_id), Arc::new(backing), &config))
 }
 
