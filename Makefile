@@ -164,8 +164,10 @@ else
 		AMDEMU_ARCH=$$arch $(EMULATED) $(CARGO) test --quiet --lib hip || exit 1; \
 	done
 	cmake -S capi-tests -B $(BUILD)/capi-tests/device -G Ninja -DCMAKE_PREFIX_PATH=$(STAGE) >/dev/null
-	cmake --build $(BUILD)/capi-tests/device --target device >/dev/null
-	cd capi-tests && $(EMULATED) $(BUILD)/capi-tests/device/device models
+	cmake --build $(BUILD)/capi-tests/device --target device --target device_options >/dev/null
+	for test in device device_options; do \
+		(cd capi-tests && $(EMULATED) $(BUILD)/capi-tests/device/$$test models) || exit 1; \
+	done
 	RUKH_LIBRARY=$(LIB_PATH)/librukh.so PYTHONPATH=python/src $(EMULATED) $(PYTHON) -m pytest --quiet python/tests/test_device.py
 	for mode in AMDEMU_RACECHECK=1 AMDEMU_SHUFFLE=7 AMDEMU_DEFER=1; do \
 		env $$mode $(EMULATED) $(CARGO) test --quiet --lib hip || exit 1; \

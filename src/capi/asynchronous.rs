@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_void};
 use std::ptr::{null, null_mut};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-use super::error;
+use super::error_object;
 use super::guard::{call_on, catch};
 use super::handles::{Handle, Pin};
 use super::locked;
@@ -74,7 +74,7 @@ impl Run {
             },
             Err(e) => {
                 let status = e.status as rukh_status;
-                let error = error::make(e).unwrap_or(null_mut());
+                let error = error_object::make(e).unwrap_or(null_mut());
                 // SAFETY: the caller's function.
                 unsafe { callback(user, status, null(), 0, error) };
             }

@@ -1,30 +1,10 @@
 //! Errors as C sees them.
 
-use std::ffi::{CString, c_char};
-use std::sync::Arc;
+use std::ffi::c_char;
 
-use super::args::c_text;
 use super::guard::destroy;
-use super::handles::{self, Handle, Kind};
+use super::handles;
 use super::types::*;
-use crate::error::{Error, Result};
-
-pub(super) struct ErrorObject {
-    code: rukh_status,
-    message: CString,
-}
-
-impl Handle for rukh_error {
-    type Object = ErrorObject;
-    const KIND: Kind = Kind::Error;
-    const NAME: &'static str = "rukh_error";
-}
-
-/// A handle for an error that is on its way to the caller.
-pub(super) fn make(error: Error) -> Result<*mut rukh_error> {
-    let object = ErrorObject { code: error.status as rukh_status, message: c_text(&error.message) };
-    handles::insert(Arc::new(object))
-}
 
 /// The status code of an error.
 ///

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use super::args;
-use super::error;
+use super::error_object;
 use super::handles::{self, Handle, Pin};
 use super::panics;
 use super::types::{RUKH_OK, rukh_error, rukh_status};
@@ -83,7 +83,7 @@ fn finish(error: *mut *mut rukh_error, body: impl FnOnce() -> Result<()>) -> ruk
             let status = e.status as rukh_status;
             if !error.is_null() {
                 // Out of memory for the error itself: the status is all the caller gets.
-                args::put_if_wanted(error, error::make(e).unwrap_or(std::ptr::null_mut()));
+                args::put_if_wanted(error, error_object::make(e).unwrap_or(std::ptr::null_mut()));
             }
             status
         }

@@ -18,6 +18,7 @@ mod dlpack;
 mod dlpack_layout;
 mod environment;
 mod error;
+mod error_object;
 mod guard;
 mod handles;
 mod memory;

@@ -14,16 +14,18 @@ mod memory;
 mod module;
 mod nvidia;
 mod runtime;
+mod stopwatch;
 mod stream;
 mod symbols;
 pub(crate) mod targets;
 
 pub(crate) use backing::{DeviceBacking, PinnedBacking};
 pub(crate) use error::HipError;
-pub(crate) use event::{Event, Stopwatch};
+pub(crate) use event::Event;
 pub(crate) use graph::Graph;
 pub(crate) use module::{Function, Launch, Module};
 pub(crate) use runtime::{Device, DeviceInfo, Runtime};
+pub(crate) use stopwatch::Stopwatch;
 pub(crate) use stream::Stream;
 
 /// Whose runtime and machine code.

@@ -1,4 +1,6 @@
 //! `GraphProto` as a graph: names resolved, captures of subgraphs found, cycles refused.
+//!
+//! A graph has attributes and an attribute may be a graph, so this file and `attribute.rs` import each other.
 
 use std::collections::HashMap;
 use std::sync::Arc;

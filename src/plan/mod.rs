@@ -13,6 +13,7 @@ mod place;
 mod planner;
 mod program;
 mod shaped;
+mod specialize;
 
 pub(crate) use compile::{CompileContext, compile};
 pub(crate) use program::{Body, Control, DevicePool, Generator, PlacementRow, Program, Step, StepBody};

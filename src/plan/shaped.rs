@@ -2,15 +2,10 @@
 
 use std::ops::Range;
 
-use crate::error::{Result, Status};
 use crate::graph::{Dim, Fact};
 use crate::providers::cpu::Prepared;
 use crate::providers::hip::LaunchPlan;
 use crate::tensor::{ElementType, Place, Shape, Tensor, ValueRef};
-use crate::threads::Pool;
-
-use super::planner::Planner;
-use super::program::Program;
 
 /// The inputs of a run and where its outputs go, as far as they decide its plan.
 #[derive(Clone, Copy)]
@@ -36,8 +31,8 @@ pub(crate) struct ShapedPlan {
     /// The recorded choices among kernels that it was made under.
     pub(super) tuning: u64,
     /// Type, shape and place of each input; `None` for one that is no plain tensor.
-    inputs: Vec<Option<(ElementType, Shape, Place)>>,
-    outputs: Vec<OutputPlace>,
+    pub(super) inputs: Vec<Option<(ElementType, Shape, Place)>>,
+    pub(super) outputs: Vec<OutputPlace>,
     /// Inputs that were given on the device although steps read them on the host.
     pub(crate) needed_on_host: Vec<usize>,
     /// Values on the device that are copied to bound outputs at the end, and which outputs.
@@ -137,46 +132,4 @@ impl ShapedPlan {
                 _ => false,
             })
     }
-
-    /// Plans a run on inputs like these.
-    pub(crate) fn new(program: &Program, signature: Signature<'_>, pool: &Pool) -> Result<Self> {
-        let tuning = program.tuning();
-        let mut planner = Planner::new(program, signature);
-        let mut steps = Vec::with_capacity(program.steps.len());
-        for (i, step) in program.steps.iter().enumerate() {
-            let plan = planner
-                .plan_step(i, step, pool)
-                .map_err(|e| e.at(&step.node, &step.op_name, Status::InvalidInput))?;
-            steps.push(plan);
-        }
-        let copied_last = planner.bind_device_outputs(&mut steps);
-        planner.drop_copies(&mut steps);
-        let [block, device_block] = planner.place(&mut steps)?;
-        let uploaded = planner.upload(&steps)?;
-        let layout = |v: &ValueRef<'_>| v.layout().map(|(ty, shape, place)| (ty, shape.into(), place));
-        Ok(ShapedPlan {
-            tuning,
-            inputs: signature.inputs.iter().map(layout).collect(),
-            outputs: signature.outputs.to_vec(),
-            needed_on_host: planner.needed_on_host(&steps),
-            copied_last,
-            launches: launches(&steps),
-            states: planner.into_states(),
-            steps,
-            block,
-            device_block,
-            uploaded,
-        })
-    }
-}
-
-/// From the first launch to the last, when nothing but launches is between them; else nothing.
-fn launches(steps: &[StepPlan]) -> Range<usize> {
-    let is_launch = |step: &StepPlan| matches!(step, StepPlan::Device(_));
-    let (Some(first), Some(last)) = (steps.iter().position(is_launch), steps.iter().rposition(is_launch))
-    else {
-        return 0..0;
-    };
-    let only = steps[first..=last].iter().all(|step| is_launch(step) || matches!(step, StepPlan::Skip));
-    if only { first..last + 1 } else { 0..0 }
 }

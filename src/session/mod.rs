@@ -1,6 +1,7 @@
 //! Opening a model and running it.
 
 mod binding;
+mod build;
 mod control;
 mod device_profile;
 mod device_run;
@@ -15,6 +16,7 @@ mod overridable;
 mod profile;
 mod queued;
 mod run;
+mod spans;
 mod step;
 #[cfg(test)]
 mod tests;

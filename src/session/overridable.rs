@@ -11,7 +11,7 @@ use crate::tensor::{Value, ValueType};
 use super::binding::Binding;
 use super::options::{RunOptions, SessionOptions};
 use super::run::Ending;
-use super::{Port, Session, open};
+use super::{Port, Session, build};
 
 /// Programs that are kept for sets of given initializers; callers give the same ones time after time.
 const KEPT: usize = 4;
@@ -72,7 +72,7 @@ impl Overridable {
         }
         let mut graph = self.graph.clone();
         graph.open_defaults(given);
-        let parts = open::Parts {
+        let parts = build::Parts {
             environment: session.environment.clone(),
             pool: session.pool.clone(),
             device: self.device.clone(),
@@ -80,8 +80,8 @@ impl Overridable {
             recorder: None,
         };
         let model =
-            open::Rewritable { graph, functions: &self.functions, metadata: session.metadata.clone() };
-        let variant = Arc::new(open::build(parts, model, Default::default(), None, &self.options)?);
+            build::Rewritable { graph, functions: &self.functions, metadata: session.metadata.clone() };
+        let variant = Arc::new(build::build(parts, model, Default::default(), &self.options)?);
         let mut variants = lock();
         if variants.len() >= KEPT {
             variants.remove(0);

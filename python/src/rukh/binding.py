@@ -17,6 +17,7 @@ from .options import RunOptions
 from .value import OrtValueVector, Value
 
 if TYPE_CHECKING:
+    # For the annotation alone: a session makes its bindings, and a binding keeps its session.
     from .session import Session
 
 

@@ -151,6 +151,7 @@ class InferenceSession(Session):
 
     @property
     def _sess(self) -> Any:
+        # Here, as that file needs this one: the inner session is made from an open one, and opens one.
         from .capi.native import NativeSession
 
         return NativeSession.of(self)

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::arena::Arena;
 use super::backing::Backing;
 use super::config::ArenaConfig;
+use super::core::{Core, Grant};
 use super::direct::Direct;
 use super::external::ExternalFunctions;
 use super::snapshot::Snapshot;
@@ -14,28 +15,6 @@ use crate::error::Result;
 /// An allocator of device memory. Clones share it; blocks keep it alive.
 #[derive(Clone)]
 pub(crate) struct DeviceAllocator(Arc<dyn Core>);
-
-/// What the kinds of allocators do. Sizes asked for are never 0.
-pub(super) trait Core: Send + Sync {
-    fn allocate(&self, bytes: u64, stream: u64) -> Result<Grant>;
-    fn reserve(&self, bytes: u64, stream: u64) -> Result<Grant>;
-    fn record_stream(&self, address: u64, stream: u64);
-    fn free(&self, address: u64);
-    fn shrink(&self) -> Result<()>;
-    fn empty_cache(&self) -> Result<()>;
-    fn forget_stream(&self, stream: u64) -> Result<()>;
-    fn statistics(&self) -> Statistics;
-    fn reset_peaks(&self);
-    fn record_history(&self, events: usize);
-    fn snapshot(&self) -> Snapshot;
-}
-
-/// Memory that was granted: the size is what was asked for, rounded up at the least.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Grant {
-    pub(super) address: u64,
-    pub(super) size: u64,
-}
 
 impl DeviceAllocator {
     /// Over `backing`: an arena, or with `config.caching` off every block straight from the device.

@@ -6,9 +6,9 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::allocator::{Core, Grant};
 use super::backing::{Backing, BackingError};
 use super::config::{ArenaConfig, ExtendStrategy};
+use super::core::{Core, Grant};
 use super::exhausted::{Exhausted, Refuser};
 use super::growth::{Growth, back_off};
 use super::heap::{Heap, Request};

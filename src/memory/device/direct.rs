@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::allocator::{Core, Grant};
 use super::backing::{Backing, BackingError, OwnedFence};
+use super::core::{Core, Grant};
 use super::exhausted::{Exhausted, Refuser};
 use super::external::ExternalFunctions;
 use super::snapshot::{Action, BlockInfo, BlockState, Segment, Snapshot, Trace};

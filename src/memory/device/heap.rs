@@ -7,8 +7,8 @@
 
 use std::collections::BTreeMap;
 
-use super::allocator::Grant;
 use super::bins::Bins;
+use super::core::Grant;
 use super::snapshot::{Action, BlockInfo, BlockState, Segment, Trace};
 use super::statistics::Statistics;
 use super::streams::{Mark, Streams};

@@ -5,6 +5,7 @@
 //!
 //! ```text
 //! allocator.rs   DeviceAllocator and Block: what users of the room see
+//! core.rs        what every kind of allocator does
 //! arena.rs       best fit with coalescing, aware of streams: lock, growth, out of memory
 //!   heap.rs      regions, chunks and bins: the bookkeeping, without locks or devices
 //!   growth.rs    how large the next region is
@@ -22,6 +23,7 @@ mod arena;
 pub(crate) mod backing;
 mod bins;
 pub(crate) mod config;
+mod core;
 mod direct;
 mod exhausted;
 pub(crate) mod external;

@@ -24,7 +24,7 @@ pub(super) const FAMILIES: [&[Declaration]; 5] = [
     features::DECLARATIONS,
     linear::DECLARATIONS,
     svm::DECLARATIONS,
-    tree::DECLARATIONS,
+    tree_parse::DECLARATIONS,
 ];
 
 /// Class labels, or other values that may be integers or strings.

@@ -1,8 +1,7 @@
 //! Ensembles of decision trees.
 
-use super::super::{Declaration, Infer, OpError, Operator, Types};
-use super::tree_parse::{classifier, ensemble, regressor};
-use super::{DOMAIN, Labels, NUMBERS, PostTransform, infer_classifier, rows};
+use super::super::{Infer, OpError, Operator};
+use super::{Labels, PostTransform, infer_classifier, rows};
 
 /// Trees as one arena of nodes and one of leaves.
 #[derive(Clone, Debug, PartialEq)]
@@ -89,17 +88,3 @@ impl Operator for Trees {
         }
     }
 }
-
-pub(super) const DECLARATIONS: &[Declaration] = &[
-    Declaration::new("TreeEnsemble", &[5], "X:T -> Y:T", &[("T", Types::FLOAT)], ensemble).domain(DOMAIN),
-    Declaration::new(
-        "TreeEnsembleClassifier",
-        &[1, 3, 5],
-        "X:T -> Y:any, Z:float",
-        &[("T", NUMBERS)],
-        classifier,
-    )
-    .domain(DOMAIN),
-    Declaration::new("TreeEnsembleRegressor", &[1, 3, 5], "X:T -> Y:float", &[("T", NUMBERS)], regressor)
-        .domain(DOMAIN),
-];

@@ -1,23 +1,37 @@
-//! Reading the attributes of tree ensembles, in the two ways the standard has them.
+//! The operators of tree ensembles, and how their attributes are read, in the two ways the standard has them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::tensor::{ElementType, Tensor, bf16, f16};
 
-use super::super::{AttributeReader, OpError, Operator};
+use super::super::{AttributeReader, Declaration, OpError, Operator, Types};
 use super::tree::{Aggregate, Child, Leaf, Test, TreeNode, Trees};
-use super::{Labels, PostTransform};
+use super::{DOMAIN, Labels, NUMBERS, PostTransform};
+
+pub(super) const DECLARATIONS: &[Declaration] = &[
+    Declaration::new("TreeEnsemble", &[5], "X:T -> Y:T", &[("T", Types::FLOAT)], ensemble).domain(DOMAIN),
+    Declaration::new(
+        "TreeEnsembleClassifier",
+        &[1, 3, 5],
+        "X:T -> Y:any, Z:float",
+        &[("T", NUMBERS)],
+        classifier,
+    )
+    .domain(DOMAIN),
+    Declaration::new("TreeEnsembleRegressor", &[1, 3, 5], "X:T -> Y:float", &[("T", NUMBERS)], regressor)
+        .domain(DOMAIN),
+];
 
 /// TreeEnsembleClassifier.
-pub(super) fn classifier(a: &AttributeReader<'_>) -> Result<Arc<dyn Operator>, OpError> {
+fn classifier(a: &AttributeReader<'_>) -> Result<Arc<dyn Operator>, OpError> {
     let labels = Labels::required(a, "classlabels_int64s", "classlabels_strings")?;
     let trees = by_id(a, "class", labels.len())?;
     Ok(Arc::new(Trees { labels: Some(labels), ..trees }))
 }
 
 /// TreeEnsembleRegressor.
-pub(super) fn regressor(a: &AttributeReader<'_>) -> Result<Arc<dyn Operator>, OpError> {
+fn regressor(a: &AttributeReader<'_>) -> Result<Arc<dyn Operator>, OpError> {
     let targets = a.int("n_targets", 1)?;
     let targets = usize::try_from(targets)
         .map_err(|_| OpError::attribute("n_targets", format!("{targets} is negative")))?;
@@ -170,7 +184,7 @@ fn test(mode: &str, split: f64) -> Result<Test, OpError> {
 }
 
 /// TreeEnsemble: nodes and leaves are arrays of their own, and children are indices.
-pub(super) fn ensemble(a: &AttributeReader<'_>) -> Result<Arc<dyn Operator>, OpError> {
+fn ensemble(a: &AttributeReader<'_>) -> Result<Arc<dyn Operator>, OpError> {
     let required = |name: &str| OpError::attribute(name, "it is required, and missing");
     let tensor = |name: &str| a.tensor(name)?.ok_or_else(|| required(name));
     let splits = tensor_numbers("nodes_splits", tensor("nodes_splits")?)?;

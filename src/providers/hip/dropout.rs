@@ -4,7 +4,8 @@ use crate::ops::{self, OpError};
 use crate::providers::{Argument, NodeContext};
 use crate::tensor::{Bool, ElementType};
 
-use super::copy::{Axis, StridedCopy, element_size, shape_of};
+use super::copy::{Axis, StridedCopy};
+use super::elements::{element_size, shape_of};
 use super::fill::{Fill, plan_fill};
 use super::launch::Operand;
 use super::{Entry, HipKernel, PlanBuilder};

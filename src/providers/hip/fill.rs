@@ -11,7 +11,7 @@ use crate::ops::select::OneHot;
 use crate::providers::{Argument, NodeContext};
 use crate::tensor::{ElementType, bf16, f16};
 
-use super::copy::{element_size, halved};
+use super::elements::{element_size, halved};
 use super::launch::{GROUP, KernelName, Operand};
 use super::params::{Divider, divider, is_number};
 use super::{Entry, HipKernel, PlanBuilder};

@@ -10,7 +10,8 @@ use crate::ops::gather::Gather;
 use crate::ops::movement::axis_of;
 use crate::providers::{Argument, NodeContext};
 
-use super::copy::{element_size, halved, shape_of, strides_of};
+use super::copy::strides_of;
+use super::elements::{element_size, halved, shape_of};
 use super::fill::groups;
 use super::launch::{KernelName, Operand};
 use super::params::{Divider, divider};

@@ -15,9 +15,9 @@ use crate::ops::OpError;
 use crate::tensor::Buffer;
 
 use super::code;
-use super::gemm::Unit;
 use super::options::HipOptions;
 use super::tuning::Tuner;
+use super::unit::Unit;
 
 /// Kernels on a device, by family; loaded when a plan first needs them.
 pub(crate) type Modules = Mutex<HashMap<&'static str, Module>>;

@@ -11,7 +11,7 @@ use crate::providers::ints::shape_input;
 use crate::providers::{Argument, NodeContext};
 use crate::tensor::ElementType;
 
-use super::copy::shape_of;
+use super::elements::shape_of;
 use super::fill::groups;
 use super::launch::{KernelName, Operand};
 use super::params::{Divider, divider, is_number};

@@ -11,7 +11,8 @@ use crate::ops::scatter::{Reduction, Scatter};
 use crate::providers::{Argument, NodeContext};
 use crate::tensor::ElementType;
 
-use super::copy::{Axis, StridedCopy, element_size, halved, shape_of};
+use super::copy::{Axis, StridedCopy};
+use super::elements::{element_size, halved, shape_of};
 use super::fill::groups;
 use super::gather::{self, ElementsParams, TuplesParams, check_empty, units};
 use super::launch::{KernelName, Operand};

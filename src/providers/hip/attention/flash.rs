@@ -6,8 +6,8 @@ use crate::ops::OpError;
 use crate::tensor::ElementType;
 
 use super::super::PlanBuilder;
-use super::super::gemm::Unit;
 use super::super::launch::KernelName;
+use super::super::unit::Unit;
 use super::params::FlashParams;
 use super::scores::Problem;
 

@@ -14,8 +14,9 @@ use crate::ops::window::Geometry;
 use crate::providers::{Argument, NodeContext};
 use crate::tensor::ElementType;
 
-use super::gemm::{Axis, Epilogue, Extra, Matrix, Product, TileKernel, Unit, pick};
+use super::gemm::{Axis, Epilogue, Extra, Matrix, Product, TileKernel, pick};
 use super::launch::{GROUP, KernelName, Operand};
+use super::unit::Unit;
 use super::{Entry, HipKernel, PlanBuilder};
 pub(super) use params::image_params;
 

@@ -4,9 +4,10 @@ use crate::ops::OpError;
 use crate::providers::Argument;
 
 use super::super::PlanBuilder;
-use super::super::gemm::{Extra, TileKernel, Unit, splits, stages, tile_name};
+use super::super::gemm::{Extra, TileKernel, splits, stages, tile_name};
 use super::super::launch::GROUP;
 use super::super::tuning::{Problem, Span, Trial};
+use super::super::unit::Unit;
 use super::Implicit;
 
 /// Output channels of a group up to which computing each result by itself may pay.

@@ -8,10 +8,11 @@ use bytemuck::{Pod, Zeroable};
 use crate::ops::OpError;
 
 use super::super::PlanBuilder;
+use super::super::elements::halved;
 use super::super::fill::Fill;
 use super::super::launch::{GROUP, KernelName, Operand};
 use super::super::params::{Divider, divider};
-use super::strided::{halved, strides_of};
+use super::strided::strides_of;
 
 const MAX_RANK: usize = 10;
 

@@ -15,11 +15,12 @@ use crate::ops::slice::{Cut, Slice, cuts};
 use crate::providers::ints::{int_list, required_ints, shape_input};
 use crate::providers::{Argument, NodeContext};
 
+use super::elements::{element_size, shape_of, shape_of_output};
 use super::launch::Operand;
 use super::{Entry, HipKernel, PlanBuilder};
 
 pub(super) use mapped::{AxisMap, MappedCopy};
-pub(super) use strided::{Axis, StridedCopy, halved, strides_of};
+pub(super) use strided::{Axis, StridedCopy, strides_of};
 
 pub(super) const KERNELS: &[Entry] = &[
     Entry::new("CenterCropPad", pad::centre),
@@ -33,21 +34,6 @@ pub(super) const KERNELS: &[Entry] = &[
     Entry::new("Tile", movement),
     Entry::new("Transpose", movement),
 ];
-
-/// Bytes of an element of an input; strings have no kernel.
-pub(super) fn element_size(node: &NodeContext<'_>, input: usize) -> Result<usize, OpError> {
-    node.input(input).map(|ty| ty.size()).filter(|&size| size > 0).ok_or_else(|| node.no_kernel())
-}
-
-/// The shape of an input that is always there.
-pub(super) fn shape_of<'a>(inputs: &[Option<Argument<'a>>], i: usize) -> Result<&'a [usize], OpError> {
-    let argument = inputs.get(i).copied().flatten();
-    Ok(argument.ok_or_else(|| OpError::Data(format!("input {i} is missing")))?.shape)
-}
-
-fn shape_of_output<'a>(outputs: &[Option<&'a [usize]>]) -> Result<&'a [usize], OpError> {
-    outputs.first().copied().flatten().ok_or_else(|| OpError::Data("the output is not wanted".to_owned()))
-}
 
 fn movement(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpError> {
     build(node, Copy::Move(node.op::<Movement>().clone()))

@@ -7,6 +7,7 @@ use bytemuck::{Pod, Zeroable};
 use crate::ops::OpError;
 
 use super::super::PlanBuilder;
+use super::super::elements::halved;
 use super::super::launch::{GROUP, KernelName, Operand};
 use super::super::params::Divider;
 
@@ -255,11 +256,6 @@ impl StridedCopy {
         second.from_offset += self.axes[0].from * length as i64;
         [first, second]
     }
-}
-
-/// The size that elements are moved in, and how many such parts an element has.
-pub(in super::super) fn halved(size: usize) -> (usize, usize) {
-    if size == 16 { (8, 2) } else { (size, 1) }
 }
 
 /// The strides of a dense tensor.

@@ -5,6 +5,7 @@ mod epilogue;
 mod library;
 mod matmul;
 mod params;
+mod plan;
 mod product;
 #[cfg(test)]
 mod tests;
@@ -17,7 +18,7 @@ pub(super) use epilogue::{Epilogue, Function};
 pub(super) use matmul::stacked;
 pub(super) use params::{GemmParams, MAX_AXES};
 pub(super) use product::{Axis, Extra, Matrix, Product};
-pub(super) use tiles::{TileKernel, Unit, pick, stages, supports};
+pub(super) use tiles::{TileKernel, pick, stages, supports};
 pub(super) use ways::{splits, tile_name};
 
 pub(super) const KERNELS: &[Entry] = &[

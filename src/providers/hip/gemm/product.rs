@@ -1,4 +1,4 @@
-//! Plans a product of matrices: folds its batch, picks a kernel, splits K where there is too little work.
+//! A product of matrices as launches: folds its batch, picks a kernel, splits K where there is too little work.
 
 use std::mem::{offset_of, size_of};
 
@@ -10,10 +10,10 @@ use crate::tensor::ElementType;
 
 use super::super::PlanBuilder;
 use super::super::launch::{AddressedParams, GROUP, KernelName, Operand};
+use super::super::unit::Unit;
 use super::epilogue::Epilogue;
 use super::params::{AxisParams, GemmParams, MAX_AXES};
-use super::tiles::{self, FEW, Shape, TileKernel, Unit};
-use super::ways;
+use super::tiles::{self, Shape, TileKernel};
 
 /// A matrix in memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -80,7 +80,7 @@ impl Product {
     }
 
     /// Exchanges rows and columns: Cᵀ = Bᵀ · Aᵀ.
-    fn transpose(&mut self) {
+    pub(super) fn transpose(&mut self) {
         std::mem::swap(&mut self.m, &mut self.n);
         (self.a, self.b) = (self.b.transposed(), self.a.transposed());
         self.out = self.out.transposed();
@@ -114,28 +114,6 @@ impl Product {
             }
             self.m *= axis.size;
             self.batch.pop();
-        }
-    }
-
-    /// Appends the launches for elements of this type.
-    pub(in super::super) fn plan(
-        mut self,
-        plan: &mut PlanBuilder<'_>,
-        ty: ElementType,
-    ) -> Result<(), OpError> {
-        if self.m == 0 || self.n == 0 || self.batch_count() == 0 {
-            return Ok(());
-        }
-        self.simplify();
-        if self.n <= FEW && self.m > self.n {
-            self.transpose();
-        }
-        match plan.provider.tuner().is_enabled() {
-            true => ways::plan_tuned(&self, plan, ty),
-            false => {
-                let unit = plan.provider.unit();
-                self.launch(plan, ty, self.tile(ty, unit)?, unit, &Extra::default())
-            }
         }
     }
 

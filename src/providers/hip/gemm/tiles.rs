@@ -5,6 +5,7 @@ use std::ffi::CStr;
 use crate::tensor::ElementType;
 
 use super::super::launch::{GROUP, KernelName};
+use super::super::unit::Unit;
 
 /// A kernel with the part of the result that one workgroup computes.
 #[derive(Clone, Copy, Debug)]
@@ -29,20 +30,6 @@ pub(in super::super) struct Shape {
     /// Whether B's rows, and B's columns, are contiguous.
     pub(in super::super) b_rows: bool,
     pub(in super::super) b_columns: bool,
-}
-
-/// What a choice must know of the device.
-#[derive(Clone, Copy, Debug)]
-pub(in super::super) struct Unit {
-    pub(in super::super) wave: usize,
-    /// NVIDIA's tensor cores with asynchronous copies (sm_80 and later), whose kernels take dynamic
-    /// workgroup memory.
-    pub(in super::super) mma_sync: bool,
-    /// The matrix units of sm_90 alone.
-    pub(in super::super) wgmma: bool,
-    pub(in super::super) compute_units: usize,
-    /// Whether the kernels of half-precision numbers use matrix cores.
-    pub(in super::super) matrix: bool,
 }
 
 /// Rows that the kernels for few rows take.

@@ -10,9 +10,10 @@ use crate::tensor::ElementType;
 use super::super::PlanBuilder;
 use super::super::launch::Operand;
 use super::super::tuning::{Problem, Span, Trial};
+use super::super::unit::Unit;
 use super::library::Described;
 use super::product::{Extra, Matrix, Product};
-use super::tiles::{self, TileKernel, Unit};
+use super::tiles::{self, TileKernel};
 
 /// One way.
 #[derive(Clone)]

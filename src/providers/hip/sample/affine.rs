@@ -9,7 +9,7 @@ use crate::ops::grid::AffineGrid;
 use crate::providers::{Argument, NodeContext};
 use crate::tensor::ElementType;
 
-use super::super::copy::shape_of;
+use super::super::elements::shape_of;
 use super::super::fill::groups;
 use super::super::launch::{KernelName, Operand};
 use super::super::params::{Divider, divider};

@@ -9,7 +9,7 @@ use crate::ops::grid::{GridSample, SampleMode, SamplePadding};
 use crate::providers::{Argument, NodeContext};
 use crate::tensor::ElementType;
 
-use super::super::copy::shape_of;
+use super::super::elements::shape_of;
 use super::super::fill::groups;
 use super::super::launch::Operand;
 use super::super::params::{Divider, divider};

@@ -10,7 +10,8 @@ use crate::providers::resample::{Taps, geometry, interpolation, is_identity, nea
 use crate::providers::{Argument, NodeContext};
 use crate::tensor::ElementType;
 
-use super::super::copy::{AxisMap, MappedCopy, element_size, shape_of, strides_of};
+use super::super::copy::{AxisMap, MappedCopy, strides_of};
+use super::super::elements::{element_size, shape_of};
 use super::super::fill::{Fill, groups};
 use super::super::launch::Operand;
 use super::super::params::{Divider, divider};

@@ -8,21 +8,7 @@ use crate::tensor::{ElementType, bf16, f16};
 use super::super::launch::{Addresses, LaunchPlan};
 use super::super::provider::MemoryStream;
 use super::super::{DeviceBuffer, PlanBuilder, Provider};
-use super::Problem;
-
-/// An operand: so many elements of a type.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(in super::super) struct Span {
-    pub(in super::super) ty: ElementType,
-    pub(in super::super) elements: usize,
-}
-
-/// The operands of a problem: inputs by number, and output 0.
-#[derive(Clone, Debug, PartialEq)]
-pub(in super::super) struct Trial {
-    pub(in super::super) inputs: Vec<Span>,
-    pub(in super::super) output: Span,
-}
+use super::problem::{Problem, Span, Trial};
 
 /// What was measured.
 pub(super) struct Found {

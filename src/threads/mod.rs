@@ -11,20 +11,20 @@
 //! A worker that has nothing to do looks for the next loop for a little while before it sleeps, and a caller does
 //! so before it sleeps until the last worker has left: waking a thread takes longer than many a loop.
 
+mod wait;
+
 use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use wait::wait_for;
 
 /// How long a thread looks for work before it sleeps: more than what a model lets one thread compute alone, and
 /// than what a program does between two runs.
 const PATIENCE: Duration = Duration::from_millis(1);
-/// How long it keeps its processor meanwhile; then others that have work may use it.
-const SELFISH: Duration = Duration::from_micros(10);
-/// How often a thread looks at the shortest intervals, to begin with.
-const EAGER: usize = 64;
 /// How long a caller that has nothing left to do waits for workers to begin.
 const DELAY: Duration = Duration::from_micros(2);
 /// Parts of a loop's range; of more threads several begin with the same part.
@@ -312,31 +312,6 @@ fn work(shared: &Shared, index: usize) {
             shared.left.notify_all();
         }
     }
-}
-
-/// Waits until `done`, but not for longer than `patience`; whether it is.
-fn wait_for(patience: Duration, mut done: impl FnMut() -> bool) -> bool {
-    // Mostly it is soon: half of what looking less often takes would be lost each time.
-    for _ in 0..EAGER {
-        if done() {
-            return true;
-        }
-        std::hint::spin_loop();
-    }
-    let mut start = None;
-    while !done() {
-        for _ in 0..8 {
-            std::hint::spin_loop();
-        }
-        let waited = start.get_or_insert_with(Instant::now).elapsed();
-        if waited > patience {
-            return false;
-        }
-        if waited > SELFISH {
-            std::thread::yield_now();
-        }
-    }
-    true
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -1,0 +1,33 @@
+//! Plans a product of matrices: with the default kernel, or in the way that tuning chooses.
+
+use crate::ops::OpError;
+use crate::tensor::ElementType;
+
+use super::super::PlanBuilder;
+use super::product::{Extra, Product};
+use super::tiles::FEW;
+use super::ways;
+
+impl Product {
+    /// Appends the launches for elements of this type.
+    pub(in super::super) fn plan(
+        mut self,
+        plan: &mut PlanBuilder<'_>,
+        ty: ElementType,
+    ) -> Result<(), OpError> {
+        if self.m == 0 || self.n == 0 || self.batch_count() == 0 {
+            return Ok(());
+        }
+        self.simplify();
+        if self.n <= FEW && self.m > self.n {
+            self.transpose();
+        }
+        match plan.provider.tuner().is_enabled() {
+            true => ways::plan_tuned(&self, plan, ty),
+            false => {
+                let unit = plan.provider.unit();
+                self.launch(plan, ty, self.tile(ty, unit)?, unit, &Extra::default())
+            }
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! From a model to a session: rewrite the graph, compile the program.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::error::{Result, fail};
+use crate::graph::{Dim, Function, Graph, Node};
+use crate::model::{self, Counters, Metadata};
+use crate::ops::{OpError, Operator};
+use crate::passes::{self, Evaluate, Target, Weights};
+use crate::plan::{CompileContext, compile};
+use crate::providers::hip::{self, Provider};
+use crate::providers::{NodeContext, cpu};
+use crate::tensor::{ElementType, Value, ValueType};
+use crate::threads::Pool;
+
+use super::environment::{Environment, Level};
+use super::options::{Fallback, Optimization, SessionOptions};
+use super::profile::Recorder;
+use super::{LoadCounters, Port, Session};
+
+/// What a session has besides its model.
+pub(super) struct Parts<'a> {
+    pub(super) environment: Arc<Environment>,
+    pub(super) pool: Pool,
+    pub(super) device: Option<Arc<Provider>>,
+    pub(super) fallback_reason: &'a str,
+    pub(super) recorder: Option<Recorder>,
+}
+
+/// A model before its graph is rewritten.
+pub(super) struct Rewritable<'a> {
+    pub(super) graph: Graph,
+    pub(super) functions: &'a HashMap<(String, String), Function>,
+    pub(super) metadata: Metadata,
+}
+
+/// Rewrites and compiles.
+pub(super) fn build(
+    parts: Parts<'_>,
+    model: Rewritable<'_>,
+    counters: Counters,
+    options: &SessionOptions,
+) -> Result<Session> {
+    let Parts { environment, pool, device, fallback_reason, recorder } = parts;
+    let mut graph = model.graph;
+    // The model's own names for the outputs' dimensions, before inference replaces them.
+    let declared: Vec<Option<Vec<Dim>>> =
+        graph.outputs.iter().map(|&v| graph.value(v).fact.shape.clone()).collect();
+    let evaluate = CpuEvaluate(&pool);
+    let optimize = match options.optimization {
+        Optimization::None => None,
+        Optimization::Basic => Some(Weights::Dequantized),
+        Optimization::All => Some(Weights::Quantized),
+    };
+    passes::canonicalise(&mut graph, model.functions, optimize, &evaluate)?;
+    let precision = precision(options);
+    let target = NodesOf { pool: &pool, on_device: device.is_some(), precision };
+    if options.optimization == Optimization::All {
+        passes::fuse(&mut graph, &target, &evaluate)?;
+    }
+    if precision != ElementType::F32 {
+        passes::lower(&mut graph, precision, &target)?;
+    }
+    if options.optimization == Optimization::All {
+        passes::channel_layout(&mut graph, &target)?;
+    }
+    let (inputs, outputs) = ports(&graph, &declared)?;
+    let tuned = device.clone().filter(|provider| provider.tuner().is_enabled());
+    let mut cx = CompileContext {
+        pool: &pool,
+        plan_limit: options.plan_cache,
+        device,
+        must_use_device: options.fallback == Fallback::Error,
+        fallback_reason,
+        placement: Vec::new(),
+        packed_bytes: 0,
+        copied_bytes: 0,
+        copied_weights: 0,
+    };
+    let program = compile(&graph, &mut cx)?;
+    let counters = LoadCounters {
+        mapped_bytes: counters.mapped_bytes,
+        read_bytes: counters.read_bytes,
+        copied_bytes: counters.copied_bytes + cx.copied_bytes,
+        copied_weights: counters.copied_weights + cx.copied_weights,
+        packed_bytes: cx.packed_bytes,
+    };
+    let placement = cx.placement;
+    environment.log.write(
+        Level::Info,
+        &format!(
+            "opened model \"{}\": {} nodes after optimization",
+            model.metadata.graph_name,
+            placement.len()
+        ),
+    );
+    let session = Session {
+        environment,
+        pool,
+        program,
+        inputs,
+        outputs,
+        metadata: model.metadata,
+        placement,
+        counters,
+        recorder,
+        tuned,
+        overridable: None,
+    };
+    session.report_tuning();
+    Ok(session)
+}
+
+/// What floats compute in: as the session's option says, else the provider's, else the environment.
+fn precision(options: &SessionOptions) -> ElementType {
+    if let Some(precision) = options.precision {
+        return precision;
+    }
+    let (fp16, bf16) = match options.hip() {
+        Some(hip) => (hip.fp16_enable, hip.bf16_enable),
+        None => (hip::wants_fp16(), false),
+    };
+    match (fp16, bf16) {
+        (true, _) => ElementType::F16,
+        (_, true) => ElementType::BF16,
+        _ => ElementType::F32,
+    }
+}
+
+/// What the model takes and gives. An output has the dimensions that the model declares, where it
+/// names them.
+fn ports(graph: &Graph, declared: &[Option<Vec<Dim>>]) -> Result<(Vec<Port>, Vec<Port>)> {
+    let port = |id, declared: Option<&Option<Vec<Dim>>>| {
+        let info = graph.value(id);
+        let Some(ty) = info.fact.ty.clone() else {
+            fail!(InvalidModel, "the type of output \"{}\" is not known", info.name);
+        };
+        let inferred = info.fact.shape.clone();
+        let shape = match (declared.cloned().flatten(), inferred) {
+            (Some(declared), Some(inferred)) if declared.len() == inferred.len() => {
+                let choose = |(d, i): (Dim, Dim)| {
+                    let unnamed = d.as_symbol().is_some_and(model::is_unnamed);
+                    if i.known().is_some() || unnamed { i } else { d }
+                };
+                Some(declared.into_iter().zip(inferred).map(choose).collect())
+            }
+            (declared, inferred) => inferred.or(declared),
+        };
+        let shape = if matches!(ty, ValueType::Tensor(_)) { shape } else { None };
+        Ok(Port { name: info.name.clone(), ty, shape })
+    };
+    let inputs = graph.inputs.iter().map(|&v| port(v, None)).collect::<Result<_>>()?;
+    let outputs =
+        graph.outputs.iter().zip(declared).map(|(&v, d)| port(v, Some(d))).collect::<Result<_>>()?;
+    Ok((inputs, outputs))
+}
+
+/// Lends the CPU provider to the passes.
+struct CpuEvaluate<'a>(&'a Pool);
+
+impl Evaluate for CpuEvaluate<'_> {
+    fn evaluate(&self, node: &Node, inputs: &[Option<&Value>]) -> std::result::Result<Vec<Value>, OpError> {
+        cpu::evaluate(node, inputs, self.0)
+    }
+}
+
+/// Tells the fusions what the provider of the model's nodes can run.
+struct NodesOf<'a> {
+    pool: &'a Pool,
+    on_device: bool,
+    precision: ElementType,
+}
+
+impl Target for NodesOf<'_> {
+    fn runs(
+        &self,
+        node: &Node,
+        op: &dyn Operator,
+        inputs: &[Option<ValueType>],
+        outputs: &[Option<ValueType>],
+    ) -> bool {
+        let node = NodeContext {
+            provider: if self.on_device { "HIP" } else { "CPU" },
+            domain: &node.op.domain,
+            name: &node.op.name,
+            op,
+            input_types: inputs,
+            output_types: outputs,
+            // Nothing is packed for a question.
+            constants: &[],
+            pool: self.pool,
+        };
+        if self.on_device { hip::build(&node).is_ok() } else { cpu::build(&node).is_ok() }
+    }
+
+    fn prefers_bytes(&self) -> bool {
+        !self.on_device
+    }
+
+    fn blocks_channels(&self, ty: ElementType) -> bool {
+        !self.on_device && cpu::blocks_channels(ty)
+    }
+
+    fn keeps_floats(&self) -> bool {
+        self.precision == ElementType::F32
+    }
+}

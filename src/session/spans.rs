@@ -1,0 +1,121 @@
+//! Where each value of a plan lies in a run's memory.
+
+use crate::error::Result;
+use crate::plan::{State, Step, StepPlan};
+use crate::tensor::{Place, Tensor, TensorView, Value};
+
+use super::output::{Output, check_bound};
+use super::run::Run;
+
+impl Run<'_, '_> {
+    /// Tells where each planned value lies in this run. Gives outputs whose bound memory overlaps an
+    /// input's: they are written elsewhere first.
+    pub(super) fn set_spans(
+        &mut self,
+        block: *mut u8,
+        device_block: u64,
+        outputs: &mut [Output],
+    ) -> Result<Vec<(usize, Tensor)>> {
+        let states = &self.plan.states;
+        let mut deferred = Vec::new();
+        self.memory.spans.clear();
+        self.memory.spans.resize(states.len(), (std::ptr::null_mut(), 0));
+        self.memory.dynamic.resize_with(states.len(), || None);
+        for (value, state) in states.iter().enumerate() {
+            self.memory.spans[value] = match state {
+                State::Known(_) if self.program.values[value].place == Place::Device => {
+                    let uploaded = self.plan.uploaded.iter().find(|(v, _)| *v as usize == value);
+                    let buffer = uploaded.and_then(|(_, tensor)| tensor.buffer());
+                    buffer.map_or((std::ptr::null_mut(), 0), |b| (b.as_ptr(), b.len()))
+                }
+                State::Known(tensor) | State::Resident(tensor) => {
+                    tensor.buffer().map_or((std::ptr::null_mut(), 0), |b| (b.as_ptr(), b.len()))
+                }
+                State::Input { index, .. } => self.inputs[*index].span(),
+                State::Block { offset, ty, shape } if self.program.values[value].place == Place::Device => {
+                    let address = device_block as usize + offset;
+                    (std::ptr::without_provenance_mut(address), byte_len(shape, ty.size()))
+                }
+                State::Block { offset, ty, shape } => {
+                    // SAFETY: the plan placed the value inside the block.
+                    (unsafe { block.add(*offset) }, byte_len(shape, ty.size()))
+                }
+                State::Output { index, ty, shape } => {
+                    let tensor = match &mut outputs[*index] {
+                        Output::Bound(tensor) => {
+                            check_bound(self.program, *index, tensor, *ty, shape)?;
+                            if tensor.buffer().is_some_and(|b| b.place() == Place::Device) {
+                                let buffer = tensor.buffer();
+                                self.memory.spans[value] =
+                                    buffer.map_or((std::ptr::null_mut(), 0), |b| (b.as_ptr(), b.len()));
+                                continue;
+                            }
+                            if self.overlaps_input(tensor) && !self.taken_in_place(*index, tensor) {
+                                let temporary = Tensor::zeros(*ty, shape)?;
+                                deferred.push((*index, temporary.clone()));
+                                temporary
+                            } else {
+                                tensor.clone()
+                            }
+                        }
+                        Output::Allocate(slot) => {
+                            let tensor = Tensor::unwritten(*ty, shape, |bytes| {
+                                self.program.output_memory.take(bytes)
+                            })?;
+                            *slot = Some(Value::Tensor(tensor.clone()));
+                            tensor
+                        }
+                    };
+                    tensor.buffer().map_or((std::ptr::null_mut(), 0), |b| (b.as_ptr(), b.len()))
+                }
+                State::Alias { .. } | State::Absent | State::Dynamic => (std::ptr::null_mut(), 0),
+            };
+            if let (State::Dynamic, Some(constant)) = (state, &self.program.values[value].constant) {
+                self.memory.dynamic[value] = Some(Value::Tensor(constant.clone()));
+            }
+        }
+        for (value, state) in states.iter().enumerate() {
+            if let State::Alias { of, .. } = state {
+                self.memory.spans[value] = self.memory.spans[*of as usize];
+            }
+        }
+        Ok(deferred)
+    }
+
+    fn overlaps_input(&self, tensor: &Tensor) -> bool {
+        let Some(buffer) = tensor.buffer() else { return false };
+        let (start, end) = (buffer.as_ptr().addr(), buffer.as_ptr().addr() + buffer.len());
+        self.inputs.iter().filter_map(|v| v.view()).any(|v| {
+            let at = v.bytes().as_ptr().addr();
+            at < end && start < at + v.bytes().len()
+        })
+    }
+
+    /// Whether the step that makes this output works in place on the input bound to the same memory.
+    fn taken_in_place(&self, index: usize, tensor: &Tensor) -> bool {
+        let value = self.program.outputs[index];
+        self.program.steps.iter().zip(&self.plan.steps).any(|(step, plan)| {
+            let (Some(Some(first)), StepPlan::Planned(planned)) = (step.outputs.first(), plan) else {
+                return false;
+            };
+            *first == value && planned.in_place_if_bound.is_some_and(|i| self.is_bound_input(step, i, tensor))
+        })
+    }
+
+    fn is_bound_input(&self, step: &Step, i: usize, tensor: &Tensor) -> bool {
+        let Some(State::Input { index, .. }) = step.inputs[i].map(|v| &self.plan.states[v as usize]) else {
+            return false;
+        };
+        let same = |v: TensorView<'_>| {
+            tensor
+                .buffer()
+                .is_some_and(|b| std::ptr::eq(b.as_ptr(), v.bytes().as_ptr()) && b.len() == v.bytes().len())
+        };
+        self.inputs[*index].view().is_some_and(same)
+    }
+}
+
+fn byte_len(shape: &[usize], size: usize) -> usize {
+    // The plan checked that this does not overflow.
+    shape.iter().product::<usize>() * size
+}
