@@ -114,17 +114,21 @@ fn room_of(inside: &Path) -> String {
     }
 }
 
-/// Whether the module above declares this file under `#[cfg(test)]`.
+/// Whether the module above declares this file under `#[cfg(test)]`, or is such a file itself.
 fn is_test_module(file: &Path) -> bool {
     let (Some(folder), Some(name)) = (file.parent(), file.file_stem().and_then(|s| s.to_str())) else {
         return false;
     };
+    if name == "mod" {
+        return folder.file_name().is_some() && is_test_module(folder);
+    }
     let above = [folder.join("mod.rs"), folder.join("lib.rs"), folder.with_extension("rs")];
     let declared =
         ["", "pub(crate) ", "pub(super) "].map(|scope| format!("#[cfg(test)]\n{scope}mod {name};"));
-    above.iter().any(|file| {
+    let declares = |file: &PathBuf| {
         std::fs::read_to_string(file).is_ok_and(|text| declared.iter().any(|line| text.contains(line)))
-    })
+    };
+    above.iter().any(declares) || (folder.join("mod.rs").exists() && is_test_module(folder))
 }
 
 /// The rooms that a source text names, with line numbers. The tests at its end do not count.

@@ -244,7 +244,7 @@ impl Core for Direct {
 mod tests {
     use super::super::allocator::DeviceAllocator;
     use super::super::config::ArenaConfig;
-    use super::super::fake::Fake;
+    use super::super::testing::Fake;
 
     fn uncached(fake: &std::sync::Arc<Fake>, max_mem: u64) -> DeviceAllocator {
         let config = ArenaConfig { caching: false, max_mem, ..ArenaConfig::default() };

@@ -144,7 +144,7 @@ mod tests {
 
     use super::super::allocator::DeviceAllocator;
     use super::super::backing::Backing;
-    use super::super::fake::Fake;
+    use super::super::testing::Fake;
     use super::*;
 
     /// A user's allocator: a fake device, what to add to its addresses, and a count of emptyings.

@@ -34,9 +34,9 @@ pub(crate) mod statistics;
 mod streams;
 
 #[cfg(test)]
-mod fake;
+mod testing;
 #[cfg(test)]
-mod random_tests;
+mod tests;
 
 /// Addresses and sizes of blocks are multiples of this, in bytes.
 pub(crate) const GRANULARITY: u64 = 256;

@@ -196,7 +196,7 @@ impl Waits {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fake::Fake;
+    use super::super::testing::Fake;
     use super::*;
 
     #[test]

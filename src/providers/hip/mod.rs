@@ -16,8 +16,6 @@ mod fill;
 mod gather;
 mod gemm;
 mod graphs;
-#[cfg(test)]
-mod index_tests;
 mod kernel;
 mod launch;
 mod loss;
@@ -39,7 +37,7 @@ mod softmax;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
-mod testing_data;
+mod tests;
 mod transfer;
 mod tuning;
 mod unit;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::super::allocator::{Block, DeviceAllocator};
 use super::super::config::{ArenaConfig, ExtendStrategy};
-use super::super::fake::Fake;
 use super::super::snapshot::BlockState;
+use super::super::testing::Fake;
 use crate::error::Status;
 
 const MIB: u64 = 1 << 20;

@@ -14,8 +14,6 @@ mod saturation;
 
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod tests_products;
 
 use std::sync::Arc;
 

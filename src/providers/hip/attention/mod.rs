@@ -4,8 +4,6 @@ mod flash;
 mod gather;
 mod group_query;
 mod heads;
-#[cfg(test)]
-mod microsoft_tests;
 mod multi_head;
 mod padding;
 mod params;

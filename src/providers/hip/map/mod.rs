@@ -1,13 +1,11 @@
 //! Elementwise operators: programs for the interpreter in `kernels/include/rukh/map.h`.
 
-#[cfg(test)]
-mod accuracy;
 mod ops;
 mod params;
 mod program;
 mod programs;
 #[cfg(test)]
-mod wide_tests;
+mod tests;
 
 use crate::ops::OpError;
 use crate::ops::binary::Alignment;

@@ -3,8 +3,8 @@
 use crate::graph::Attribute;
 use crate::tensor::ElementType::{BF16, F16, F32, F64};
 
+use super::super::testing::data::{mixed, tolerance};
 use super::super::testing::{both, both_in};
-use super::super::testing_data::{mixed, tolerance};
 
 #[test]
 fn softmax_of_rows_and_columns() {
@@ -90,7 +90,7 @@ fn groups_and_batches() {
 #[test]
 fn batch_norm_trains() {
     let channels = || mixed(F32, &[6]);
-    let positive = super::super::testing_data::tensor(&[6], (1..7).map(|i| i as f32));
+    let positive = super::super::testing::data::tensor(&[6], (1..7).map(|i| i as f32));
     let inputs = [mixed(F32, &[3, 6, 50]), channels(), channels(), channels(), positive];
     for training in [0, 1] {
         let attributes = [("training_mode", Attribute::Int(training))];

@@ -3,8 +3,8 @@
 use crate::graph::Attribute;
 use crate::tensor::ElementType::{self, BF16, F16, F32, F64, I32, U8};
 
+use super::super::testing::data::{mixed, tensor};
 use super::super::testing::{both, pattern};
-use super::super::testing_data::{mixed, tensor};
 use super::convert::converts;
 
 /// Numbers around every limit of the narrow formats.

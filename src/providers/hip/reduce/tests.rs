@@ -3,7 +3,7 @@
 use crate::tensor::ElementType::{BF16, F16, F32, F64, I8, I32, U8, U64};
 
 use super::super::testing::both;
-use super::super::testing_data::{mixed, tensor, tolerance};
+use super::super::testing::data::{mixed, tensor, tolerance};
 
 #[test]
 fn layouts() {

@@ -5,11 +5,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::allocator::{Block, DeviceAllocator};
-use super::config::{ArenaConfig, ExtendStrategy};
-use super::fake::Fake;
-use super::snapshot::BlockState;
-use super::statistics::Statistics;
+use super::super::allocator::{Block, DeviceAllocator};
+use super::super::config::{ArenaConfig, ExtendStrategy};
+use super::super::snapshot::BlockState;
+use super::super::statistics::Statistics;
+use super::super::testing::Fake;
 use crate::error::Status;
 
 /// Marsaglia's xorshift64.

@@ -1,9 +1,11 @@
+mod products;
+
 use super::super::super::testing::GraphBuilder;
 use super::super::testing::{assert_fused, assert_fused_within};
 use crate::graph::Attribute;
 
 /// Scales and zero points by name: `s…` of floats; `z…` of uint8, `i…` of int8.
-pub(super) fn parameters(builder: GraphBuilder) -> GraphBuilder {
+fn parameters(builder: GraphBuilder) -> GraphBuilder {
     builder
         .floats("s1", &[], &[0.02])
         .floats("s2", &[], &[0.03])
@@ -15,7 +17,7 @@ pub(super) fn parameters(builder: GraphBuilder) -> GraphBuilder {
 }
 
 /// Quantises `x` to `x_q` and makes floats of it again, as `x_f`.
-pub(super) fn around(builder: GraphBuilder, x: &str, scale: &str, zero: &str) -> GraphBuilder {
+fn around(builder: GraphBuilder, x: &str, scale: &str, zero: &str) -> GraphBuilder {
     let (q, f) = (format!("{x}_q"), format!("{x}_f"));
     builder.node("QuantizeLinear", &[x, scale, zero], &[&q]).node(
         "DequantizeLinear",
@@ -25,7 +27,7 @@ pub(super) fn around(builder: GraphBuilder, x: &str, scale: &str, zero: &str) ->
 }
 
 /// An input `x` of this shape, quantised with `s1` and `z1`.
-pub(super) fn start(shape: &[&str]) -> GraphBuilder {
+fn start(shape: &[&str]) -> GraphBuilder {
     around(parameters(GraphBuilder::new().input("x", shape)), "x", "s1", "z1")
 }
 

@@ -4,7 +4,7 @@ use crate::tensor::{Element, ElementType, Tensor, Value, bf16, f16};
 
 /// A tensor of any type that programs compute with: numbers between −2 and 2 for floats, −8 to 7 for
 /// signed integers, 0 to 15 for unsigned ones, in no order.
-pub(super) fn mixed(ty: ElementType, shape: &[usize]) -> Option<Value> {
+pub(in super::super) fn mixed(ty: ElementType, shape: &[usize]) -> Option<Value> {
     let count = shape.iter().product::<usize>() as u32;
     // Knuth's multiplicative hash, as a fraction.
     let all = (0..count).map(|i| i.wrapping_mul(2_654_435_761) as f64 / 4294967296.0);
@@ -24,13 +24,16 @@ pub(super) fn mixed(ty: ElementType, shape: &[usize]) -> Option<Value> {
 }
 
 /// A tensor of these elements.
-pub(super) fn tensor<T: Element>(shape: &[usize], elements: impl Iterator<Item = T>) -> Option<Value> {
+pub(in super::super) fn tensor<T: Element>(
+    shape: &[usize],
+    elements: impl Iterator<Item = T>,
+) -> Option<Value> {
     let elements: Vec<T> = elements.collect();
     Some(Value::Tensor(Tensor::from_slice(shape, &elements).expect("memory for a test")))
 }
 
 /// How far a result may be off: a few roundings of the type.
-pub(super) fn tolerance(ty: ElementType) -> f64 {
+pub(in super::super) fn tolerance(ty: ElementType) -> f64 {
     match ty {
         ElementType::F16 => 4e-3,
         ElementType::BF16 => 3e-2,

@@ -3,7 +3,7 @@
 use crate::graph::Attribute;
 use crate::tensor::{ElementType, Tensor, Value};
 
-use super::super::testing::{both, small_integers as numbers};
+use super::super::super::testing::{both, small_integers as numbers};
 
 fn tolerance(ty: ElementType) -> f64 {
     match ty {

@@ -3,8 +3,8 @@
 use crate::graph::Attribute;
 use crate::tensor::ElementType::{self, BF16, F16, F32};
 
-use super::super::testing::both;
-use super::super::testing_data::{mixed, tolerance};
+use super::super::super::testing::both;
+use super::super::super::testing::data::{mixed, tolerance};
 
 /// A little more than `map_wide` wants, with a last tile that is not full.
 const ROWS: usize = 1031;

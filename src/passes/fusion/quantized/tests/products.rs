@@ -1,6 +1,6 @@
-use super::super::super::testing::GraphBuilder;
-use super::super::testing::{assert_fused, assert_fused_within, fused};
-use super::tests::{around, parameters, start};
+use super::super::super::super::testing::GraphBuilder;
+use super::super::super::testing::{assert_fused, assert_fused_within, fused};
+use super::{around, parameters, start};
 use crate::graph::Attribute;
 
 fn some<T>(count: usize, of: impl Fn(i32) -> T) -> Vec<T> {

@@ -3,8 +3,8 @@
 use crate::graph::Attribute;
 use crate::tensor::{ElementType, Value};
 
-use super::super::testing::both_in;
-use super::super::testing_data::{mixed, tensor, tolerance};
+use super::super::super::testing::both_in;
+use super::super::super::testing::data::{mixed, tensor, tolerance};
 
 const ALL: [ElementType; 4] = [ElementType::F32, ElementType::F16, ElementType::BF16, ElementType::F64];
 const TWO: [ElementType; 2] = [ElementType::F32, ElementType::F16];

@@ -8,7 +8,7 @@ use std::path::Path;
 use crate::ops::{Declaration, Types, declarations};
 use crate::tensor::{ElementType, ValueType};
 
-use super::{cpu, hip};
+use super::super::{cpu, hip};
 
 /// Operators that the session runs itself, over nested graphs.
 const BY_SESSION: &[&str] = &["If", "Loop", "Scan", "SequenceMap", "BeamSearch", "GreedySearch", "Sampling"];

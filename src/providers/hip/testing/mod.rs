@@ -1,5 +1,7 @@
 //! Helpers for the tests of kernels: one node on the device and on the CPU.
 
+pub(super) mod data;
+
 use std::sync::Arc;
 
 use crate::graph::{Attribute, Attributes, Node, OpName, ValueId};

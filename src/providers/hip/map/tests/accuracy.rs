@@ -2,8 +2,8 @@
 
 use crate::tensor::{Tensor, Value};
 
-use super::super::testing::both;
-use super::super::testing_data::tensor;
+use super::super::super::testing::both;
+use super::super::super::testing::data::tensor;
 
 /// Units in the last place that a result may be off.
 const LIMIT: f64 = 2.0;

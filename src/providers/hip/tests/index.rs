@@ -3,7 +3,7 @@
 use crate::graph::Attribute;
 use crate::tensor::{Element, ElementType as E, Tensor, Value, f16};
 
-use super::testing::{both, pattern};
+use super::super::testing::{both, pattern};
 
 fn t<T: Element>(shape: &[usize], elements: &[T]) -> Option<Value> {
     Some(Value::Tensor(Tensor::from_slice(shape, elements).expect("memory for a test")))

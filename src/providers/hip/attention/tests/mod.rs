@@ -1,0 +1,2 @@
+mod microsoft;
+mod standard;

@@ -1,0 +1,3 @@
+//! Tests of several families.
+
+mod index;

@@ -1,0 +1,137 @@
+//! Keeps the habits of the source: how long a file is, and what files of tests are called.
+
+use std::path::{Path, PathBuf};
+
+/// A file is about one thing. In lines.
+const LONGEST: usize = 400;
+
+/// Files that may be longer, with the reason.
+const LONGER: &[(&str, &str)] = &[
+    ("include/rukh/rukh.h", "made from src/capi by cbindgen, and one header is what C programs want"),
+    ("src/model/proto.rs", "made by prost-build from the standard's onnx.proto3"),
+];
+
+const SOURCES: &[&str] = &["rs", "hip", "h", "hpp", "py", "c", "cpp"];
+
+/// Files of tests whose names do not follow the rule yet.
+const NAMED_OTHERWISE: &[&str] = &[
+    "src/providers/cpu/conv/tests_woven.rs",
+    "src/providers/cpu/qlinear/tests_elementwise.rs",
+    "src/providers/cpu/qlinear/tests_transformer.rs",
+    "src/providers/cpu/qlinear/tests_woven.rs",
+];
+
+#[test]
+fn no_file_is_too_long() {
+    let mut long: Vec<String> = Vec::new();
+    for file in files(SOURCES) {
+        let lines = std::fs::read_to_string(root().join(&file)).unwrap().lines().count();
+        let excepted = LONGER.iter().any(|(name, _)| *name == file);
+        if lines > LONGEST && !excepted {
+            long.push(format!("{file}: {lines} lines; move a whole thing into a file of its own"));
+        } else if lines <= LONGEST && excepted {
+            long.push(format!("{file}: {lines} lines; it needs no exception"));
+        }
+    }
+    assert!(long.is_empty(), "files may have {LONGEST} lines:\n{}", long.join("\n"));
+}
+
+#[test]
+fn files_of_tests_are_named_alike() {
+    let mut odd: Vec<String> = Vec::new();
+    for file in
+        files(&["rs"]).into_iter().filter(|file| file.starts_with("src/") || file.starts_with("cli/src/"))
+    {
+        if !is_well_named(&file) && !NAMED_OTHERWISE.contains(&&*file) {
+            odd.push(file.clone());
+        }
+        let text = std::fs::read_to_string(root().join(&file)).unwrap();
+        let here = test_modules(&text).into_iter().filter(|name| !["tests", "testing"].contains(&&**name));
+        let allowed = |name: &str| {
+            let end = format!("/{name}.rs");
+            NAMED_OTHERWISE.iter().any(|other| other.ends_with(&end))
+        };
+        odd.extend(here.filter(|name| !allowed(name)).map(|name| format!("{file}: mod {name}")));
+    }
+    let gone = NAMED_OTHERWISE.iter().filter(|file| !root().join(file).exists());
+    odd.extend(gone.map(|file| format!("{file} is not there; it needs no exception")));
+    assert!(
+        odd.is_empty(),
+        "tests stand in tests.rs or tests/TOPIC.rs beside the code, what they share in testing.rs or testing/:\n{}",
+        odd.join("\n")
+    );
+}
+
+#[test]
+fn the_rules_themselves() {
+    for (file, expected) in [
+        ("src/plan/tests.rs", true),
+        ("src/plan/tests/order.rs", true),
+        ("src/plan/tests/mod.rs", true),
+        ("src/plan/testing.rs", true),
+        ("src/plan/testing/data.rs", true),
+        ("src/plan/latest.rs", true),
+        ("src/plan/order_tests.rs", false),
+        ("src/plan/tests_order.rs", false),
+        ("src/plan/test.rs", false),
+    ] {
+        assert_eq!(is_well_named(file), expected, "{file}");
+    }
+    let text =
+        "mod a;\n#[cfg(test)]\nmod tests;\n#[cfg(test)]\npub(crate) mod fake;\n#[cfg(test)]\nmod tests {\n";
+    assert_eq!(test_modules(text), ["tests", "fake"]);
+}
+
+/// Whether a file that is about tests by its name is called as the rule says.
+fn is_well_named(file: &str) -> bool {
+    let path = Path::new(file);
+    let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+    let folders = path.parent().into_iter().flat_map(Path::iter);
+    let inside = folders.filter_map(|name| name.to_str()).any(|name| name == "tests" || name == "testing");
+    let about_tests = stem.split('_').any(|word| ["test", "tests", "testing"].contains(&word));
+    inside || !about_tests || stem == "tests" || stem == "testing"
+}
+
+/// The modules with a file of their own that a text declares under `#[cfg(test)]`.
+fn test_modules(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        if line == "#[cfg(test)]"
+            && let Some(declared) = lines.next()
+            && let Some((_, name)) = declared.split_once("mod ")
+            && let Some(name) = name.strip_suffix(';')
+        {
+            found.push(name.to_owned());
+        }
+    }
+    found
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Every file with one of these extensions, from the root, with `/`.
+fn files(extensions: &[&str]) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut folders = vec![PathBuf::new()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(root().join(&folder)).unwrap() {
+            let entry = entry.unwrap();
+            let name = entry.file_name().into_string().unwrap();
+            let path = folder.join(&name);
+            if entry.file_type().unwrap().is_dir() {
+                // What is built, and what tools keep for themselves.
+                if !name.starts_with('.') && name != "target" && name != "build" {
+                    folders.push(path);
+                }
+            } else if path.extension().is_some_and(|e| extensions.iter().any(|extension| e == *extension)) {
+                found.push(path.to_str().unwrap().replace('\\', "/"));
+            }
+        }
+    }
+    assert!(!found.is_empty(), "no sources under {}", root().display());
+    found.sort();
+    found
+}
