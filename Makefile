@@ -12,6 +12,8 @@ export CARGO_TERM_COLOR ?= auto
 # rustc 1.95 builds.
 CARGO_C_VERSION := 0.10.24+cargo-0.98.0
 CARGO_CAPI ?= $(BUILD)/tools/bin/cargo-capi
+CARGO_DENY_VERSION := 0.20.2
+CARGO_DENY ?= $(BUILD)/tools/bin/cargo-deny
 VENV := $(BUILD)/venv
 PYTHON := $(VENV)/bin/python
 
@@ -21,8 +23,8 @@ LIB_PATH := $(STAGE)/lib
 
 RUN_PACKAGES := build-essential pkg-config
 KERNEL_PACKAGES := clang-19 lld-19
-INSTALL_PACKAGES := $(RUN_PACKAGES) $(KERNEL_PACKAGES) libssl-dev
-TEST_PACKAGES := $(INSTALL_PACKAGES) cmake ninja-build python3 python3-venv abigail-tools valgrind llvm-19
+INSTALL_PACKAGES := $(RUN_PACKAGES) $(KERNEL_PACKAGES) libssl-dev python3
+TEST_PACKAGES := $(INSTALL_PACKAGES) cmake ninja-build python3-venv abigail-tools valgrind llvm-19
 
 # An emulated AMD GPU, when its sources stand beside this tree: the HIP provider is tested on it.
 AMDEMU ?= $(wildcard $(CURDIR)/../shared/amdemu)
@@ -34,7 +36,7 @@ TEST_GPU_TARGETS ?= gfx1100,gfx90a,sm_80
 
 .DEFAULT_GOAL := help
 .PHONY: help run test test-full bench install stage models kernel-table lint test-rust test-c conformance \
-	test-levels test-docs test-python test-graphs test-properties test-graphs-full test-hip test-hip-full test-hiprtc test-models test-quantized fuzz tools run-tools format clean distclean
+	test-levels test-docs test-python test-graphs test-properties test-graphs-full test-hip test-hip-full test-hiprtc test-models test-quantized fuzz deny deny-advisories tools run-tools format clean distclean
 
 help: ## list the commands
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | awk -F '\t' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -80,6 +82,7 @@ without_libgcc = sed -i 's/ -lgcc_s//' $(1)/pkgconfig/rukh.pc
 install: run-tools ## install library, header, pkg-config and CMake files under PREFIX (default /usr/local)
 	$(CARGO_CAPI) capi install --release --prefix=$(PREFIX) --libdir=$(PREFIX)/lib $(if $(DESTDIR),--destdir=$(DESTDIR))
 	$(call without_libgcc,$(DESTDIR)$(PREFIX)/lib)
+	python3 scripts/sbom.py $(DESTDIR)$(PREFIX)/share/doc/rukh/rukh.cdx.json
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/doc/rukh README.md CHANGELOG.md CONTRIBUTING.md LICENSE-APACHE LICENSE-MIT
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/doc/rukh/docs docs/*.md
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/doc/rukh/docs/contributing docs/contributing/*.md
@@ -98,10 +101,16 @@ kernel-table: ## what AMD's compiler made of each GPU kernel, as build/kernels.m
 
 # --- the parts of `make test` -------------------------------------------------------------------
 
-lint: ## formatting, clippy, documentation, all without a warning
+lint: deny ## formatting, clippy, documentation, all without a warning; licences of dependencies
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items
+
+deny: $(CARGO_DENY) ## licences, duplicates and sources of the dependencies (deny.toml)
+	$(CARGO_DENY) check licenses bans sources
+
+deny-advisories: $(CARGO_DENY) ## known defects of the dependencies; fetches the RustSec database from GitHub
+	$(CARGO_DENY) check advisories
 
 test-rust: ## unit tests and tests of the command; those of CPU kernels also with fewer vector instructions
 	$(CARGO) test --workspace
@@ -209,6 +218,12 @@ $(BUILD)/tools/bin/cargo-capi:
 	CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_TARGET_DIR=$(BUILD)/tools/target \
 		$(CARGO) install cargo-c --version $(CARGO_C_VERSION) --locked --bin cargo-capi --root $(BUILD)/tools
 	rm -rf $(BUILD)/tools/target
+
+# Takes a minute on two cores when unoptimised.
+$(BUILD)/tools/bin/cargo-deny:
+	CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_TARGET_DIR=$(BUILD)/tools/deny \
+		$(CARGO) install cargo-deny --version $(CARGO_DENY_VERSION) --locked --root $(BUILD)/tools
+	rm -rf $(BUILD)/tools/deny
 
 $(VENV)/.test: scripts/requirements.txt
 	python3 -m venv $(VENV)

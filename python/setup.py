@@ -9,12 +9,14 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 
 from setuptools import Distribution, setup
 from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+CARGO = os.environ.get("CARGO", "cargo")
 
 
 class DistributionWithLibrary(Distribution):
@@ -47,6 +49,16 @@ class PlatformWheel(bdist_wheel):
     def get_tag(self):
         return "py3", "none", super().get_tag()[2]
 
+    def egg2dist(self, egginfo_path, distinfo_path):
+        """Adds the list of what is linked into the library, where PEP 770 wants it."""
+        super().egg2dist(egginfo_path, distinfo_path)
+        script = ROOT / "scripts" / "sbom.py"
+        if script.exists() and shutil.which(CARGO):
+            document = pathlib.Path(distinfo_path, "sboms", "rukh.cdx.json")
+            subprocess.run([sys.executable, script, document], check=True)
+        else:
+            print("without a list of what is linked: it is made by cargo, in rukh's repository")
+
 
 def find_library() -> pathlib.Path:
     """The shared library to ship."""
@@ -55,7 +67,7 @@ def find_library() -> pathlib.Path:
     if not (ROOT / "Cargo.toml").exists():
         raise SystemExit("the wheel is built in rukh's repository, or with RUKH_LIBRARY set to librukh.so")
     command = [
-        os.environ.get("CARGO", "cargo"),
+        CARGO,
         *("build", "--release", "--locked", "--package", "rukh", "--lib"),
         "--message-format=json-render-diagnostics",
     ]
