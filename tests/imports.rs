@@ -108,7 +108,7 @@ fn reachable(room: &str) -> BTreeSet<&'static str> {
 fn room_of(inside: &Path) -> String {
     let parts: Vec<&str> = inside.iter().filter_map(|p| p.to_str()).collect();
     match parts[..] {
-        ["providers", provider, _, ..] => format!("providers::{provider}"),
+        ["providers", provider @ ("cpu" | "hip"), _, ..] => format!("providers::{provider}"),
         [file] => file.trim_end_matches(".rs").to_owned(),
         _ => parts[0].to_owned(),
     }
