@@ -5,7 +5,6 @@
 //! run fills in. Nothing is decided while a model runs.
 
 mod attention;
-mod bytes;
 mod code;
 mod context;
 mod conv;
@@ -26,6 +25,7 @@ mod order;
 mod params;
 mod pool;
 mod provider;
+mod qlinear;
 mod quantize;
 mod reduce;
 mod rnn;
@@ -43,7 +43,7 @@ mod tuning;
 mod unit;
 mod unpool;
 mod variables;
-mod weight;
+mod weight_only;
 
 pub(crate) use context::DeviceContext;
 pub(crate) use graphs::Recorded;
@@ -84,7 +84,6 @@ impl Entry {
 
 const FAMILIES: &[&[Entry]] = &[
     attention::KERNELS,
-    bytes::KERNELS,
     conv::KERNELS,
     copy::KERNELS,
     dropout::KERNELS,
@@ -97,6 +96,7 @@ const FAMILIES: &[&[Entry]] = &[
     norm::KERNELS,
     order::KERNELS,
     pool::KERNELS,
+    qlinear::KERNELS,
     quantize::CAST_KERNELS,
     quantize::KERNELS,
     reduce::KERNELS,
@@ -107,7 +107,7 @@ const FAMILIES: &[&[Entry]] = &[
     scatter::KERNELS,
     softmax::KERNELS,
     unpool::KERNELS,
-    weight::KERNELS,
+    weight_only::KERNELS,
 ];
 
 /// Makes the kernel of a node. `OpError::Unsupported` says that the HIP provider lacks it.

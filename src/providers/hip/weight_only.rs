@@ -1,4 +1,4 @@
-//! MatMulNBits: launches of `kernels/weight.hip`.
+//! MatMulNBits: launches of `kernels/weight_only.hip`.
 
 use std::ffi::CStr;
 use std::mem::{offset_of, size_of};
@@ -101,7 +101,7 @@ impl HipKernel for WeightKernel {
             addresses.push((offset_of!(WeightParams, errors), Operand::Errors));
         }
         let out = offset_of!(WeightParams, out);
-        let [few, unpack] = self.names.map(|name| KernelName { family: "weight", name });
+        let [few, unpack] = self.names.map(|name| KernelName { family: "weight_only", name });
         if m <= FEW {
             addresses.push((out, Operand::Output(0)));
             let columns = GROUP as usize / plan.provider.unit().wave;

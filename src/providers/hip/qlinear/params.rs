@@ -1,4 +1,4 @@
-//! Parameters of the kernels for 8-bit numbers that follow those of a product, as `kernels/bytes.hip`
+//! Parameters of the kernels for 8-bit numbers that follow those of a product, as `kernels/qlinear.hip`
 //! declares them.
 
 use std::mem::{offset_of, size_of};
