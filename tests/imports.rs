@@ -46,6 +46,71 @@ fn no_room_imports_a_higher_one() {
     assert!(broken.is_empty(), "imports that docs/architecture.md does not allow:\n{}", broken.join("\n"));
 }
 
+/// What is outside of the library, by the words that reach it, and the files or folders that may. The table of
+/// docs/architecture.md says what for.
+const OUTSIDE: &[(&str, &[&str], &[&str])] = &[
+    (
+        "environment variables",
+        &["env::var"],
+        &[
+            "hip/library.rs",
+            "providers/cpu/isa.rs",
+            "providers/hip/options.rs",
+            "providers/hip/variables.rs",
+            "session/devices.rs",
+            "session/environment.rs",
+        ],
+    ),
+    (
+        "files",
+        &["std::fs::", "File::open", "Mmap"],
+        &[
+            "hip/amd.rs",
+            "hip/library.rs",
+            "model/file.rs",
+            "providers/hip/tuning/tuner.rs",
+            "session/devices.rs",
+        ],
+    ),
+    ("libraries of the system", &["libloading"], &["hip/"]),
+    ("threads", &["thread::Builder", "thread::spawn"], &["capi/asynchronous.rs", "threads/"]),
+    ("callers in C", &["extern \"C\" fn rukh_"], &["capi/"]),
+];
+
+#[test]
+fn only_some_files_reach_outside() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut broken = Vec::new();
+    let mut seen = BTreeSet::new();
+    for file in rust_files(&source) {
+        if is_test_module(&file) {
+            continue;
+        }
+        let inside = file.strip_prefix(&source).unwrap().to_str().unwrap().to_owned();
+        let text = std::fs::read_to_string(&file).unwrap();
+        let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or(&text);
+        let code: String =
+            text.lines().map(|line| line.split("//").next().unwrap_or("").to_owned() + "\n").collect();
+        for (what, words, places) in
+            OUTSIDE.iter().filter(|(_, words, _)| words.iter().any(|w| code.contains(w)))
+        {
+            match places.iter().find(|place| inside.starts_with(**place)) {
+                Some(place) => drop(seen.insert((*what, *place))),
+                None => broken.push(format!("src/{inside}: {what} ({})", words.join(", "))),
+            }
+        }
+    }
+    assert!(
+        broken.is_empty(),
+        "files that reach outside, which docs/architecture.md does not allow:\n{}",
+        broken.join("\n")
+    );
+    let allowed =
+        OUTSIDE.iter().flat_map(|(what, _, places)| places.iter().map(move |place| (*what, *place)));
+    let idle: Vec<_> = allowed.filter(|pair| !seen.contains(pair)).collect();
+    assert!(idle.is_empty(), "these may reach outside and do not: {idle:?}");
+}
+
 #[test]
 fn every_room_has_a_rule() {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
