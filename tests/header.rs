@@ -9,6 +9,7 @@ const SOURCES: &[&str] = &[
     "error",
     "environment",
     "devices",
+    "report",
     "memory",
     "session_options",
     "session_providers",

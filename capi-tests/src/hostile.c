@@ -164,6 +164,7 @@ static void try_makers(void) {
     EXPECT(rukh_session_options_create(NULL, &error));
     EXPECT(rukh_run_options_create(NULL, &error));
     EXPECT(rukh_provider_count(NULL, &error));
+    EXPECT(rukh_report(NULL, 1, NULL, &error));
     EXPECT(rukh_provider_name(99, NULL, 0, NULL, &error));
     EXPECT(rukh_value_create_tensor(1, NULL, 0, NULL, &error));
     EXPECT(rukh_value_create_tensor(1, NULL, 2, &out, &error));

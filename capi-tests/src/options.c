@@ -179,6 +179,18 @@ static void devices(void) {
     rukh_environment_destroy(environment);
 }
 
+/* What a report about a defect tells is one JSON object. */
+static void report(void) {
+    char text[8192];
+    size_t needed;
+    OK(rukh_report(NULL, 0, &needed, &error));
+    CHECK(needed <= sizeof text);
+    OK(rukh_report(text, sizeof text, &needed, &error));
+    CHECK(text[0] == '{' && text[needed - 2] == '}');
+    CHECK(strstr(text, "\"kernel_targets\":[") != NULL && strstr(text, "\"platform\":\"nvidia\"") != NULL);
+    FAILS(RUKH_ERROR_INVALID_ARGUMENT, "too few", rukh_report(text, 5, &needed, &error));
+}
+
 int main(int argc, char **argv) {
     if (argc > 1) model_folder = argv[1];
     versions();
@@ -186,5 +198,6 @@ int main(int argc, char **argv) {
     providers();
     environments();
     devices();
+    report();
     return 0;
 }

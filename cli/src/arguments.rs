@@ -24,6 +24,7 @@ pub enum Command {
     Info(InfoArguments),
     Devices(DevicesArguments),
     Bench(BenchArguments),
+    Report(ReportArguments),
 }
 
 /// Run a model once: show its outputs, save them, or compare them with expected ones.
@@ -79,6 +80,14 @@ pub struct InfoArguments {
 #[derive(Args)]
 pub struct DevicesArguments {
     /// Print a JSON array
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Tell what a report about a defect needs: versions, GPU runtimes, devices, environment variables.
+#[derive(Args)]
+pub struct ReportArguments {
+    /// Print one JSON object
     #[arg(long)]
     pub json: bool,
 }

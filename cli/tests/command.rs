@@ -35,7 +35,7 @@ impl Drop for Folder {
 
 #[test]
 fn each_command_has_help() {
-    for command in ["run", "info", "devices", "bench"] {
+    for command in ["run", "info", "devices", "bench", "report"] {
         let output = rukh(&[command, "--help"]);
         assert!(output.status.success());
         assert!(stdout(&output).contains("Usage: rukh"), "{command}");
@@ -139,4 +139,42 @@ fn devices_lists_the_cpu() {
     assert!(stdout(&rukh(&["devices"])).starts_with("cpu: "));
     let json: serde_json::Value = serde_json::from_slice(&rukh(&["devices", "--json"]).stdout).unwrap();
     assert_eq!(json[0]["provider"], "cpu");
+}
+
+#[test]
+fn report_tells_versions_runtimes_devices_and_variables() {
+    let report = |json: bool| {
+        let arguments: &[&str] = if json { &["report", "--json"] } else { &["report"] };
+        let mut command = Command::new(env!("CARGO_BIN_EXE_rukh"));
+        let output = command
+            .args(arguments)
+            .env("RUKH_HIP_LIBRARY", "/none/libamdhip64.so")
+            .env("RUKH_CPU_ISA", "portable")
+            .env("SECRET_OF_THE_USER", "not to be told")
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+        stdout(&output)
+    };
+    let json: serde_json::Value = serde_json::from_str(&report(true)).unwrap();
+    assert_eq!(json["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(json["vector_level"], "portable");
+    assert_eq!(json["vector_levels"][0], "portable");
+    assert_eq!(json["environment"]["RUKH_CPU_ISA"], "portable");
+    let amd = &json["runtimes"][0];
+    assert_eq!(amd["platform"], "amd");
+    let reason = amd["reason"].as_str().unwrap();
+    assert!(reason.contains("/none/libamdhip64.so") && reason.contains("No such file"), "{reason}");
+    let devices = json["devices"].as_array().unwrap();
+    assert!(
+        devices.iter().any(|device| device["provider"] == "cpu" && device["memory_bytes"].as_u64() > Some(0))
+    );
+
+    let text = report(false);
+    for part in
+        [env!("CARGO_PKG_VERSION"), "GPU kernels built in", "/none/libamdhip64.so", "cpu: ", "RUKH_CPU_ISA"]
+    {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(!text.contains("not to be told") && !json.to_string().contains("not to be told"));
 }

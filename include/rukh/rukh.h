@@ -746,6 +746,24 @@ rukh_status rukh_environment_provider_reason(const struct rukh_environment *envi
                                              struct rukh_error **error);
 
 /**
+ * Facts about this library and the GPU runtimes that it found or missed here, as a JSON object: what a report
+ * about a defect needs besides the devices.
+ *
+ * The keys are "version" and "abi_version" of the library; "kernel_targets", the GPUs that it was built for;
+ * "vector_levels", which of the levels that RUKH_CPU_ISA names the processor has, and "vector_level", the one that
+ * the CPU's kernels use; "runtimes", a list with an object for each "platform" ("amd", "nvidia") that has either
+ * "file", "version" and "devices", or the "reason" why there is none, with each file that was tried. A device has
+ * "name", "arch", and either "kernels", which of the targets it runs, or a "reason". Later versions may add keys.
+ *
+ * `buf`, `cap`, `needed`: see "Texts" at the top of this header. `error`: may be NULL. Threads: any, at the same
+ * time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for a buffer that is too small.
+ */
+rukh_status rukh_report(char *buf,
+                        size_t cap,
+                        size_t *needed,
+                        struct rukh_error **error);
+
+/**
  * Makes an arena for a device that sessions of the environment share: those with session option
  * "use_env_allocators" set to 1. Their own arena options then have no effect.
  *

@@ -15,6 +15,7 @@ mod output;
 mod overridable;
 mod profile;
 mod queued;
+mod report;
 mod run;
 mod spans;
 mod step;
@@ -44,6 +45,7 @@ pub(crate) use environment::{Environment, Level, Log};
 pub(crate) use memory::{copy_tensor, device_buffer, foreign_device_buffer, is_rocm};
 pub(crate) use options::{Load, ProviderKind, RunOptions, SessionOptions};
 pub(crate) use queued::Queued;
+pub(crate) use report::report;
 
 use binding::BoundOutput;
 use output::Output;

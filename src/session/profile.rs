@@ -115,7 +115,7 @@ fn thread_number() -> u64 {
 }
 
 /// A JSON string.
-fn quote(text: &str) -> String {
+pub(super) fn quote(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('"');
     for c in text.chars() {

@@ -116,6 +116,12 @@ pub fn version() -> String {
     unsafe { CStr::from_ptr(rukh_version_string()) }.to_string_lossy().into_owned()
 }
 
+/// What the library tells of itself and of GPU runtimes, as a JSON object.
+pub fn report() -> Result<String> {
+    // SAFETY: the places written to are locals of `text`.
+    text(|buf, cap, needed, error| unsafe { rukh_report(buf, cap, needed, error) })
+}
+
 fn property(handle: *const rukh_device, index: usize) -> Result<(String, String)> {
     let (mut key, mut value) = (std::ptr::null(), std::ptr::null());
     // SAFETY: the handle is live and the places written to are locals.

@@ -8,7 +8,7 @@ mod session;
 mod value;
 
 pub use call::{Error, Result};
-pub use environment::{Device, Environment, version};
+pub use environment::{Device, Environment, report, version};
 pub use metadata::{LoadCounters, Metadata, Placement};
 pub use options::{Options, Provider};
 pub use session::{Bound, Session};

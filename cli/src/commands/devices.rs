@@ -17,13 +17,7 @@ pub fn devices(arguments: &DevicesArguments) -> Result<ExitCode, String> {
         return Ok(ExitCode::SUCCESS);
     }
     for device in &devices {
-        println!("{}: {} ({})", device.provider, device.name, device.arch);
-        let mut rows = Vec::new();
-        if device.memory > 0 {
-            rows.push(vec!["memory".to_owned(), text::bytes(device.memory)]);
-        }
-        rows.extend(device.properties.iter().map(|(key, value)| vec![key.replace('_', " "), value.clone()]));
-        print!("{}", text::table(&rows, &[]));
+        print!("{}", describe(device));
     }
     for (provider, reason) in environment.providers()? {
         if !reason.is_empty() {
@@ -33,7 +27,17 @@ pub fn devices(arguments: &DevicesArguments) -> Result<ExitCode, String> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn to_json(device: &Device) -> serde_json::Value {
+/// A line with the device's name, then a row a fact.
+pub(super) fn describe(device: &Device) -> String {
+    let mut rows = Vec::new();
+    if device.memory > 0 {
+        rows.push(vec!["memory".to_owned(), text::bytes(device.memory)]);
+    }
+    rows.extend(device.properties.iter().map(|(key, value)| vec![key.replace('_', " "), value.clone()]));
+    format!("{}: {} ({})\n{}", device.provider, device.name, device.arch, text::table(&rows, &[]))
+}
+
+pub(super) fn to_json(device: &Device) -> serde_json::Value {
     let properties: serde_json::Map<_, _> =
         device.properties.iter().map(|(key, value)| (key.clone(), json!(value))).collect();
     json!({

@@ -24,9 +24,14 @@ pub(super) struct Image {
 
 include!(concat!(env!("OUT_DIR"), "/kernels.rs"));
 
+/// The targets that the build embedded code for.
+pub(crate) fn kernel_targets() -> &'static [&'static str] {
+    TARGETS
+}
+
 /// The embedded target whose code runs on a device: its own on AMD; on NVIDIA the newest PTX that is
 /// not newer than the device. `Err` says what is missing.
-pub(super) fn target_for(
+pub(crate) fn target_for(
     platform: Platform,
     device: &DeviceInfo,
 ) -> std::result::Result<&'static str, String> {

@@ -45,6 +45,7 @@ mod unpool;
 mod variables;
 mod weight_only;
 
+pub(crate) use code::{kernel_targets, target_for};
 pub(crate) use context::DeviceContext;
 pub(crate) use graphs::Recorded;
 pub(crate) use kernel::HipKernel;
