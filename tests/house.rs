@@ -53,8 +53,6 @@ fn files_of_tests_are_named_alike() {
         };
         odd.extend(here.filter(|name| !allowed(name)).map(|name| format!("{file}: mod {name}")));
     }
-    let gone = NAMED_OTHERWISE.iter().filter(|file| !root().join(file).exists());
-    odd.extend(gone.map(|file| format!("{file} is not there; it needs no exception")));
     assert!(
         odd.is_empty(),
         "tests stand in tests.rs or tests/TOPIC.rs beside the code, what they share in testing.rs or testing/:\n{}",

@@ -13,7 +13,7 @@ pub(crate) fn report(abi: u32) -> String {
     let levels: Vec<&str> =
         isa::LEVELS.iter().filter(|(_, level)| has(*level)).map(|(name, _)| *name).collect();
     let limit = isa::limit();
-    let used = isa::LEVELS.iter().filter(|(_, level)| has(*level) && *level <= limit).next_back();
+    let used = isa::LEVELS.iter().rfind(|(_, level)| has(*level) && *level <= limit);
     let runtimes: Vec<String> = Platform::ALL.iter().map(|&platform| runtime(platform)).collect();
     format!(
         "{{\"version\":{},\"abi_version\":\"{}.{}.{}\",\"kernel_targets\":{},\"vector_levels\":{},\
