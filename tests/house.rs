@@ -15,10 +15,11 @@ const SOURCES: &[&str] = &["rs", "hip", "h", "hpp", "py", "c", "cpp"];
 
 /// Files of tests whose names do not follow the rule yet.
 const NAMED_OTHERWISE: &[&str] = &[
-    "src/providers/cpu/conv/tests_woven.rs",
+    "src/providers/cpu/conv/tests_channel_blocked.rs",
+    "src/providers/cpu/conv/tests_instruction_sets.rs",
+    "src/providers/cpu/qlinear/tests_channel_blocked.rs",
     "src/providers/cpu/qlinear/tests_elementwise.rs",
     "src/providers/cpu/qlinear/tests_transformer.rs",
-    "src/providers/cpu/qlinear/tests_woven.rs",
 ];
 
 #[test]
