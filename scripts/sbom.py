@@ -35,7 +35,13 @@ def document(target: str | None = None) -> dict:
         needs.setdefault(reference, set())
         if depth > 0:
             needs[above[depth - 1]].add(reference)
-        component = {"type": "library", "bom-ref": reference, "name": name, "version": version, "purl": reference}
+        component = {
+            "type": "library",
+            "bom-ref": reference,
+            "name": name,
+            "version": version,
+            "purl": reference,
+        }
         if licence:
             # Crates of old write "MIT/Apache-2.0", which SPDX writes "MIT OR Apache-2.0".
             component["licenses"] = [{"expression": licence.replace("/", " OR ")}]
@@ -76,7 +82,9 @@ def linked(target: str | None) -> list[tuple[int, str, str, str, str]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Writes what is linked into librukh as a CycloneDX document.")
+    parser = argparse.ArgumentParser(
+        description="Writes what is linked into librukh as a CycloneDX document."
+    )
     parser.add_argument("--target", help="the platform; default: this machine's")
     parser.add_argument("file", nargs="?", help="where to; default: standard output")
     arguments = parser.parse_args()
