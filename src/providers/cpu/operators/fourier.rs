@@ -5,10 +5,9 @@
 //! regular signals do, would leave noise in a spectrum otherwise.
 
 use std::marker::PhantomData;
-use std::sync::Arc;
 
 use num_traits::AsPrimitive;
-use rustfft::{Fft, FftDirection, FftPlanner};
+use rukh_deps::fft::Fft;
 
 use crate::ops::OpError;
 use crate::ops::fourier::{Dft, Stft};
@@ -49,7 +48,7 @@ fn stft(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
 
 /// A transform with the memory its lines need.
 struct Lines {
-    fft: Arc<dyn Fft<f64>>,
+    fft: Fft,
     length: usize,
     count: usize,
     /// Parts that the lines are cut into; each has a buffer of its own.
@@ -58,14 +57,12 @@ struct Lines {
 
 impl Lines {
     fn new(length: usize, inverse: bool, count: usize, pieces: usize) -> Self {
-        let direction = if inverse { FftDirection::Inverse } else { FftDirection::Forward };
-        let fft = FftPlanner::new().plan_fft(length, direction);
-        Lines { fft, length, count, pieces: pieces.min(count) }
+        Lines { fft: Fft::new(length, inverse), length, count, pieces: pieces.min(count) }
     }
 
     /// Complex numbers that one piece needs: a line, and what the transform asks for.
     fn room(&self) -> usize {
-        self.length + self.fft.get_inplace_scratch_len()
+        self.length + self.fft.scratch_len()
     }
 
     fn scratch(&self) -> usize {
@@ -86,7 +83,7 @@ impl Lines {
             let (buffer, work) = room.split_at_mut(self.length);
             for line in self.count * piece / self.pieces..self.count * (piece + 1) / self.pieces {
                 fill(line, buffer);
-                self.fft.process_with_scratch(buffer, work);
+                self.fft.run(buffer, work);
                 store(line, buffer);
             }
         });

@@ -1,9 +1,6 @@
 //! `ImageDecoder`: BMP, JPEG, JPEG 2000, PNG, PNM, TIFF and WebP.
 
-use std::io::Cursor;
-
-use hayro_jpeg2000::{ColorSpace, DecodeSettings, DecoderContext, Image};
-use image::{DynamicImage, GrayImage, ImageReader, RgbImage};
+use rukh_deps::images::decode;
 
 use crate::ops::OpError;
 use crate::ops::image_decoder::ImageDecoder;
@@ -25,10 +22,9 @@ impl ValueKernel for Decode {
             return Err(OpError::Data("input 0 (encoded_stream) must be a tensor of bytes".to_owned()));
         };
         // The standard wants an empty image where nothing can be decoded.
-        let image = decode(encoded.bytes()).unwrap_or_default().into_rgb8();
-        let (width, height) = image.dimensions();
-        let shape = [height as usize, width as usize, self.0.channels()];
-        let mut pixels = image.into_raw();
+        let picture = decode(encoded.bytes()).unwrap_or_default();
+        let shape = [picture.height, picture.width, self.0.channels()];
+        let mut pixels = picture.pixels;
         match self.0 {
             ImageDecoder::Rgb => {}
             ImageDecoder::Bgr => pixels.chunks_exact_mut(3).for_each(|pixel| pixel.swap(0, 2)),
@@ -36,42 +32,6 @@ impl ValueKernel for Decode {
         }
         Ok(vec![Value::Tensor(Tensor::from_slice(&shape, &pixels)?)])
     }
-}
-
-/// An image of more pixels counts as one that cannot be decoded: a file of a few bytes can claim any size.
-const MOST_PIXELS: u64 = 1 << 28;
-
-fn decode(encoded: &[u8]) -> Option<DynamicImage> {
-    const JPEG_2000: [&[u8]; 2] = [b"\0\0\0\x0cjP  \r\n\x87\n", b"\xff\x4f\xff\x51"];
-    if JPEG_2000.iter().any(|magic| encoded.starts_with(magic)) {
-        return decode_jpeg_2000(encoded);
-    }
-    // It has a limit of its own for the memory that a file may ask for.
-    ImageReader::new(Cursor::new(encoded)).with_guessed_format().ok()?.decode().ok()
-}
-
-fn decode_jpeg_2000(encoded: &[u8]) -> Option<DynamicImage> {
-    let image = Image::new(encoded, &DecodeSettings::default()).ok()?;
-    let (width, height) = (image.width(), image.height());
-    if width as u64 * height as u64 > MOST_PIXELS {
-        return None;
-    }
-    let mut context = DecoderContext::default();
-    let samples = image.decode(&mut context).ok()?.data_u8();
-    let colors = match image.color_space() {
-        ColorSpace::CMYK => return None,
-        other => other.num_channels() as usize,
-    };
-    let stride = colors + usize::from(image.has_alpha());
-    if colors == 1 {
-        let gray = samples.chunks_exact(stride).map(|pixel| pixel[0]).collect();
-        return GrayImage::from_raw(width, height, gray).map(DynamicImage::ImageLuma8);
-    }
-    if colors != 3 {
-        return None;
-    }
-    let rgb = samples.chunks_exact(stride).flat_map(|pixel| &pixel[..3]).copied().collect();
-    RgbImage::from_raw(width, height, rgb).map(DynamicImage::ImageRgb8)
 }
 
 /// The luma of ITU-R BT.601 with weights in units of 2⁻¹⁶, as Pillow has them, which the standard's
