@@ -23,8 +23,8 @@ use crate::providers::cpu::{CpuKernel, Entry, NodeContext};
 use crate::tensor::{ElementType, bf16, f16};
 pub(crate) use depthwise::{Channels, DepthwisePlane};
 pub(crate) use dot::{
-    ChannelBlocked, DotPanels, DotPlan, DotStore, Image, ImageLayout, Images, Pixels, Place, Requantized,
-    Summed, WholeSums, dot_plan_needed,
+    ChannelBlocked, DotPanels, DotPlan, Image, ImageLayout, Images, Pixels, Place, RawSums, Requantized,
+    Residual, dot_plan_needed,
 };
 pub(crate) use im2col::{PatchTable, Patches};
 

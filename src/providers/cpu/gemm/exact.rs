@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::epilogue::Sink;
+use super::epilogue::Epilogue;
 use super::operand::{Left, Product, Right, Source};
 use super::tile::multiply;
 use crate::providers::cpu::parallel::Parts;
@@ -95,7 +95,7 @@ struct Sums<'a, S> {
     n: usize,
 }
 
-impl<S: Accumulate> Sink<f32> for Sums<'_, S> {
+impl<S: Accumulate> Epilogue<f32> for Sums<'_, S> {
     fn write(&self, batch: usize, row: usize, start: usize, values: &mut [f32]) {
         let at = (batch * self.m + row) * self.n + start;
         // SAFETY: a product writes each element of its result once.

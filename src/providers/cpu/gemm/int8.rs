@@ -6,7 +6,8 @@ use std::ops::Range;
 use rten_gemm::{GemmExecutor, GemmInputA, GemmInputB, GemmOptions, QuantParams};
 use rten_tensor::NdTensorView;
 
-use super::dot::int8::{ByteSink, Int8Right, LONGEST, byte_products, multiply_dots};
+use super::dot::int8::{Int8Right, LONGEST, byte_products, multiply_dots};
+use super::epilogue::Epilogue;
 use super::exact::{Accumulate, multiply_exact};
 use super::operand::Source;
 use crate::providers::cpu::isa::{self, Level};
@@ -281,8 +282,8 @@ impl<'a, S> ByteSums<'a, S> {
     }
 }
 
-impl<S: Accumulate> ByteSink for ByteSums<'_, S> {
-    fn write(&self, batch: usize, row: usize, start: usize, sums: &[i32]) {
+impl<S: Accumulate> Epilogue<i32> for ByteSums<'_, S> {
+    fn write(&self, batch: usize, row: usize, start: usize, sums: &mut [i32]) {
         let at = (batch * self.m + row) * self.n + start;
         // SAFETY: a product gives each of its sums once.
         widest(Store { out: unsafe { self.out.get(at..at + sums.len()) }, sums });

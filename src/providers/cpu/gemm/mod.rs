@@ -3,7 +3,7 @@
 //! A [`Product`] is a batch of `m × k` times `k × n`. Each operand is a strided matrix in memory, a
 //! constant packed beforehand, or a [`Source`] that writes blocks on demand (the patches of a
 //! convolution, half-precision numbers to convert, quantised ones less their zero point). The result
-//! goes to a [`Sink`] row by row; the usual one, [`Epilogue`], scales, adds bias and residual, applies
+//! goes to a [`Epilogue`] row by row; the usual one, [`FusedEpilogue`], scales, adds bias and residual, applies
 //! an activation and rounds to the output's type.
 //!
 //! The product of one block is computed by [`Compute`]: for `f32` in `panels` where the right operand is packed, else
@@ -29,10 +29,10 @@ mod tile;
 pub(crate) use activation::{Activate, activate};
 pub(crate) use compute::Compute;
 pub(crate) use dot::{
-    Bf16Pair, ByteSink, COLUMNS, DotGroup, Int8Right, Int8x4, PackedBytes, SumVector, TileSink, VECTOR,
-    byte_products, missing, multiply_dots, panel_product,
+    Bf16Pair, COLUMNS, DotGroup, Int8Right, Int8x4, MicroKernel, PackedBytes, SumVector, TileOperands,
+    VECTOR, byte_products, column_sums, missing, multiply_dots, panel_product, tile_sums,
 };
-pub(crate) use epilogue::{Addend, Epilogue, Sink, Store};
+pub(crate) use epilogue::{Addend, Epilogue, FusedEpilogue, Store};
 pub(crate) use exact::{Accumulate, multiply_exact};
 pub(crate) use in_memory::InMemory;
 pub(crate) use int8::{ByteMatrix, ByteSums, multiply_bytes};

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::compute::{BlockA, BlockB, Compute};
-use super::epilogue::Sink;
+use super::epilogue::Epilogue;
 use super::operand::{Left, Product, Right};
 use super::plain;
 use super::sgemm::panels;
@@ -20,12 +20,12 @@ const PACKED_TILE: usize = 64 * 1024;
 /// Multiplications worth handing to another thread: about 20 µs of work.
 const GRAIN: usize = 1 << 19;
 
-/// Computes the product on the pool's threads and hands every row of the result to `sink`.
-pub(crate) fn multiply<C: Compute>(pool: &Pool, product: &Product<'_, C>, sink: &dyn Sink<C>) {
-    if C::multiply_as_stored(pool, product, sink) {
+/// Computes the product on the pool's threads and hands every row of the result to `epilogue`.
+pub(crate) fn multiply<C: Compute>(pool: &Pool, product: &Product<'_, C>, epilogue: &dyn Epilogue<C>) {
+    if C::multiply_as_stored(pool, product, epilogue) {
         return;
     }
-    split(pool, product, |batch, rows, columns| compute_tile(product, batch, rows, columns, sink));
+    split(pool, product, |batch, rows, columns| compute_tile(product, batch, rows, columns, epilogue));
 }
 
 /// Calls `body` for each tile of the result: with the index in the batch, the rows and the columns.
@@ -165,7 +165,7 @@ fn compute_tile<C: Compute>(
     batch: usize,
     rows: Range<usize>,
     columns: Range<usize>,
-    sink: &dyn Sink<C>,
+    epilogue: &dyn Epilogue<C>,
 ) {
     let depth = C::DEPTH.min(product.k);
     let b_copied = match product.b {
@@ -175,7 +175,7 @@ fn compute_tile<C: Compute>(
     };
     let whole = columns.len() == product.n;
     // SAFETY: tiles do not overlap, and each is computed once.
-    let direct = if whole { unsafe { sink.rows(batch, rows.clone()) } } else { None };
+    let direct = if whole { unsafe { epilogue.rows(batch, rows.clone()) } } else { None };
     let lengths = [
         if direct.is_some() { 0 } else { rows.len() * columns.len() },
         if matches!(product.a, Left::Source(_)) { rows.len() * depth } else { 0 },
@@ -185,13 +185,13 @@ fn compute_tile<C: Compute>(
         Some(out) => {
             accumulate(product, batch, rows.clone(), columns, out, a_block, b_block);
             for (row, values) in rows.zip(out.chunks_exact_mut(product.n)) {
-                sink.apply_in_place(batch, row, values);
+                epilogue.apply_in_place(batch, row, values);
             }
         }
         None => {
             accumulate(product, batch, rows.clone(), columns.clone(), tile, a_block, b_block);
             for (row, values) in rows.zip(tile.chunks_exact_mut(columns.len())) {
-                sink.write(batch, row, columns.start, values);
+                epilogue.write(batch, row, columns.start, values);
             }
         }
     });

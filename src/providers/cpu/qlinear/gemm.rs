@@ -104,7 +104,8 @@ impl Kernel for GemmKernel {
                 let factor = (factor * if by_columns { 1.0 } else { b_scale(0) }) as f32;
                 let row = |_: usize, _: usize| factor;
                 let epilogue = Int8Epilogue { row: &row, columns, starts: &[], bias: &[], zero, m, n };
-                epilogue.with_sink(y, |sink| multiply_dots(cx.pool, (1, m, n, k), &a, &right, sink));
+                epilogue
+                    .with_epilogue(y, |epilogue| multiply_dots(cx.pool, (1, m, n, k), &a, &right, epilogue));
                 return Ok(());
             }
             _ => multiply(cx.pool, (1, m, n, k), &a, &b, sums),

@@ -265,7 +265,7 @@ impl ProductKernel {
             (a_scale.as_ref().map_or(dynamic as f64, |scale| scale(at)) * all / y_scale) as f32
         };
         let epilogue = Int8Epilogue { row: &row, columns, starts: &b_side.offsets, bias, zero, m, n };
-        epilogue.with_sink(y, |sink| multiply_dots(pool, sizes, a, &right, sink));
+        epilogue.with_epilogue(y, |epilogue| multiply_dots(pool, sizes, a, &right, epilogue));
     }
 
     /// Numbers of any type: first all sums.

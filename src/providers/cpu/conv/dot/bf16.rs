@@ -1,14 +1,16 @@
 //! Convolution in bfloat16 with constant weights, over one or two axes: as dot groups of two channels where the processor
 //! has products of them; depthwise in `f32`, sixteen channels or one at a time.
 
-use super::channel_blocked::ChannelBlocked;
-use super::epilogue::{Place, RoundedToHalf};
+use super::epilogue::{ChannelBlocked, Place, RoundedToBf16, TileEpilogue};
 use super::image::{Image, Pixels, dot_plan_needed};
 use super::layout::{ImageLayout, Images};
 use super::panels::DotPanels;
 use super::plan::DotPlan;
 use crate::ops::OpError;
+use crate::ops::activation::Activation;
 use crate::ops::conv::{Conv, RESIDUAL};
+#[cfg(target_arch = "x86_64")]
+use crate::providers::cpu::conv::common::avx512::with_function;
 use crate::providers::cpu::conv::depthwise::nchw16c::{Nchw16c, Nchw16cImages, nchw16c_kernels};
 use crate::providers::cpu::conv::depthwise::plane::{Channels, DepthwisePlane};
 use crate::providers::cpu::conv::im2col;
@@ -189,11 +191,8 @@ impl Bf16Conv {
             };
             let image = Image { pixels, flip: 0, border: 0 };
             let place = Place { out: &out, start: i * rows * columns, columns };
-            let store = RoundedToHalf { place, residual: optional(RESIDUAL), activation: self.op.activation };
-            match self.op.channel_blocked[1] {
-                true => plan.image(cx.pool, panels, &image, first, scratch, &ChannelBlocked(store)),
-                false => plan.image(cx.pool, panels, &image, first, scratch, &store),
-            }
+            let run = Run { cx, plan, panels, image: &image, first, scratch };
+            run.activated(self.op.activation, self.op.channel_blocked[1], place, optional(RESIDUAL));
         }
         Ok(())
     }
@@ -250,5 +249,53 @@ impl Bf16Conv {
             // SAFETY: the outputs of a channel are written once.
             |i, sums| narrow_bfloat16(sums, unsafe { out.get(i * outputs..(i + 1) * outputs) }),
         );
+    }
+}
+
+/// The convolution of one image.
+struct Run<'a> {
+    cx: &'a KernelContext<'a>,
+    plan: &'a DotPlan,
+    panels: &'a DotPanels<Bf16Pair>,
+    image: &'a Image<'a, bf16>,
+    first: &'a [u32],
+    scratch: &'a mut [u32],
+}
+
+impl Run<'_> {
+    /// With an activation, which is compiled into the epilogue.
+    #[cfg(target_arch = "x86_64")]
+    fn activated(
+        self,
+        activation: Activation,
+        blocked: bool,
+        place: Place<'_, bf16>,
+        residual: Option<&[bf16]>,
+    ) {
+        with_function!(activation, function => self.run(blocked, RoundedToBf16 { place, residual, function }));
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    fn activated(
+        self,
+        activation: Activation,
+        blocked: bool,
+        place: Place<'_, bf16>,
+        residual: Option<&[bf16]>,
+    ) {
+        self.run(blocked, RoundedToBf16 { place, residual, function: activation });
+    }
+
+    /// `blocked`: outputs and residual are channel-blocked.
+    fn run<'e, F>(self, blocked: bool, epilogue: RoundedToBf16<'e, F>)
+    where
+        RoundedToBf16<'e, F>: TileEpilogue,
+        ChannelBlocked<RoundedToBf16<'e, F>>: TileEpilogue,
+    {
+        let Run { cx, plan, panels, image, first, scratch } = self;
+        match blocked {
+            true => plan.convolve(cx.pool, panels, image, first, scratch, &ChannelBlocked(epilogue)),
+            false => plan.convolve(cx.pool, panels, image, first, scratch, &epilogue),
+        }
     }
 }

@@ -4,7 +4,7 @@
 //! right operand.
 
 use super::block::{BLOCK_SCRATCH, Block};
-use super::epilogue::DotStore;
+use super::epilogue::TileEpilogue;
 use super::image::{Image, Pixels};
 use super::interleave::Interleave;
 use super::layout::Images;
@@ -54,19 +54,19 @@ impl DotPlan {
     }
 
     /// Convolves one image: channels of a group follow one another.
-    pub(crate) fn image<T: Interleave>(
+    pub(crate) fn convolve<T: Interleave, E: TileEpilogue>(
         &self,
         pool: &Pool,
         panels: &DotPanels<T::Group>,
         image: &Image<'_, T>,
         first: &[u32],
         scratch: &mut [u32],
-        store: &dyn DotStore<T::Group>,
+        epilogue: &E,
     ) {
         let [groups, m, depth] = panels.shape();
         let block = |layout: &PackedLayout, at: At, source: &[u32], scratch: &mut [u32]| {
             let (g, rows) = (at.group, at.rows);
-            store.block(Block {
+            let block = Block {
                 panels: panels.from(g, rows.start),
                 first: &first[g * panels.padded_rows() + rows.start..],
                 zeros: panels.zeros_from(g, rows.start),
@@ -77,7 +77,8 @@ impl DotPlan {
                 before: layout.before,
                 rows: g * m + rows.start..g * m + rows.end,
                 scratch,
-            });
+            };
+            block.compute::<T::Group, E>(epilogue);
         };
         match &self.0 {
             Partition::Blocks(layout, blocks) => {

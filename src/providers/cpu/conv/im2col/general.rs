@@ -9,7 +9,7 @@ use crate::ops::OpError;
 use crate::ops::conv::Conv;
 use crate::ops::window::Geometry;
 use crate::providers::cpu::gemm::{
-    Addend, Epilogue, InMemory, Left, Matrix, Offsets, PackedA, Product, Right, Store, multiply,
+    Addend, FusedEpilogue, InMemory, Left, Matrix, Offsets, PackedA, Product, Right, Store, multiply,
 };
 use crate::providers::cpu::{Argument, Kernel, KernelContext, Prepared};
 use crate::tensor::{TensorView, TensorViewMut};
@@ -146,8 +146,8 @@ pub(crate) fn epilogue<'a, T: Store>(
     n: usize,
     inputs: &[Option<TensorView<'a>>],
     y: &'a mut [T],
-) -> Epilogue<'a, T> {
-    let mut epilogue = Epilogue::new(y, m, n);
+) -> FusedEpilogue<'a, T> {
+    let mut epilogue = FusedEpilogue::new(y, m, n);
     epilogue.activation = op.activation;
     let bias = inputs.get(2).copied().flatten().map(|bias| Addend {
         data: bias.slice::<T>(),

@@ -3,19 +3,15 @@
 
 use std::ops::Range;
 
-use super::isa::{COLUMNS, DotGroup, Fetch, Int8x4, Sums};
+use super::isa::{COLUMNS, DotGroup, Int8x4};
+use super::micro_kernel::{Fetch, RowsByPanel, Sums};
+use crate::providers::cpu::gemm::epilogue::Epilogue;
 use crate::providers::cpu::gemm::int8::ByteMatrix;
 use crate::providers::cpu::parallel::{Parts, split_mut};
 use crate::providers::cpu::scratch::with_scratch;
 use crate::providers::cpu::simd::{Loop, widest};
 use crate::providers::cpu::weights::Weights;
 use crate::threads::Pool;
-
-/// Takes the sums of a product. Each is given once, from any thread.
-pub(crate) trait ByteSink: Sync {
-    /// Columns `start..start + sums.len()` of one row.
-    fn write(&self, batch: usize, row: usize, start: usize, sums: &[i32]);
-}
 
 /// Sums of this many products of two differences of bytes fit into 32 bits.
 pub(crate) const LONGEST: usize = 1 << 15;
@@ -95,7 +91,7 @@ pub(crate) fn multiply_dots(
     (batch, m, n, k): (usize, usize, usize, usize),
     a: &dyn ByteMatrix,
     b: &Int8Right<'_>,
-    sink: &dyn ByteSink,
+    epilogue: &dyn Epilogue<i32>,
 ) {
     assert!(byte_products(k), "a product of {m} × {k} × {n} bytes");
     if batch == 0 || m == 0 || n == 0 {
@@ -109,7 +105,7 @@ pub(crate) fn multiply_dots(
             let (j, rest) = (tile % column_tiles * columns, tile / column_tiles);
             let (i, batch) = (rest % row_tiles * rows, rest / row_tiles);
             let tile = Tile { batch, rows: i..(i + rows).min(m), columns: j..(j + columns).min(n), k };
-            tile.compute(a, b, sink);
+            tile.compute(a, b, epilogue);
         }
     });
 }
@@ -143,7 +139,7 @@ struct Tile {
 }
 
 impl Tile {
-    fn compute(&self, a: &dyn ByteMatrix, b: &Int8Right<'_>, sink: &dyn ByteSink) {
+    fn compute(&self, a: &dyn ByteMatrix, b: &Int8Right<'_>, epilogue: &dyn Epilogue<i32>) {
         let (depth, width) = (self.k.div_ceil(4), self.columns.len().next_multiple_of(COLUMNS));
         let lengths = [
             ROWS * depth,
@@ -184,7 +180,7 @@ impl Tile {
                         let bias = &b.bias[self.columns.clone()];
                         sums.iter_mut().zip(bias).for_each(|(sum, &x)| *sum = sum.wrapping_add(x));
                     }
-                    sink.write(self.batch, row + r, self.columns.start, sums);
+                    epilogue.write(self.batch, row + r, self.columns.start, sums);
                 }
             }
         });
@@ -289,10 +285,10 @@ fn products(sums: &mut [u32], width: usize, strip: &[u32], count: usize, panels:
 /// Computes `R` rows, and tells their number.
 ///
 /// # Safety
-/// As `Word::rows` of whole panels.
+/// As of `RowsByPanel`, of whole panels.
 unsafe fn rows<const R: usize>(out: Sums, a: *const u32, depth: usize, panel: &[u32], fetch: Fetch) -> usize {
     // SAFETY: as the caller promises.
-    unsafe { Int8x4::rows::<R>(out, a, depth, panel, fetch) };
+    unsafe { Int8x4::run(RowsByPanel::<R> { out, a, row: depth, panel, fetch }) };
     R
 }
 

@@ -3,13 +3,12 @@
 use std::ops::Range;
 
 use super::known_zeros;
-use super::residual::Residual;
+use super::residual::ResidualInput;
 use crate::ops::OpError;
 use crate::ops::qlinear::QuantizedConv;
 use crate::ops::window::Geometry;
 use crate::providers::cpu::conv::{
-    ChannelBlocked, DotPanels, DotPlan, DotStore, Image, ImageLayout, Images, Pixels, Place, Requantized,
-    Summed, WholeSums,
+    ChannelBlocked, DotPanels, DotPlan, Image, ImageLayout, Images, Pixels, Place, RawSums, Requantized,
 };
 use crate::providers::cpu::gemm::{ByteMatrix, Int8x4};
 use crate::providers::cpu::parallel::Parts;
@@ -106,8 +105,8 @@ impl Packed {
         if !op.requantized {
             let out = Parts::new(y.slice::<i32>());
             return each(cx, images, |i| {
-                let store = WholeSums(Place { out: &out, start: i * rows * columns, columns });
-                plan.image(cx.pool, &self.panels, &image(i)?, first, scratch, &store);
+                let sums = RawSums(Place { out: &out, start: i * rows * columns, columns });
+                plan.convolve(cx.pool, &self.panels, &image(i)?, first, scratch, &sums);
                 Ok(())
             });
         }
@@ -120,24 +119,18 @@ impl Packed {
         }
         let zero = input(7).map_or(0.0, |z| Bytes::new(z).at(0)) as i32;
         let signed = y.ty() == ElementType::I8;
-        let residual = Residual::read(inputs)?;
+        let residual = ResidualInput::read(inputs)?;
+        let residual = residual.as_ref().map(ResidualInput::of_tiles);
         let out = Parts::new(y.bytes());
         each(cx, images, |i| {
             let place = Place { out: &out, start: i * rows * columns, columns };
-            let sums = Requantized { place, factors: &*factors, zero, signed };
-            let image = image(i)?;
-            let mut convolve = |store: &dyn DotStore<Int8x4>| {
-                plan.image(cx.pool, &self.panels, &image, first, scratch, store);
-            };
-            match &residual {
-                None if op.channel_blocked[1] => convolve(&ChannelBlocked(sums)),
-                None => convolve(&sums),
-                Some(residual) => {
-                    let ([residual_zero, zero], factors) = (residual.zeros(), residual.factors());
-                    let (residual, zero) = (residual.view.bytes(), zero as i32);
-                    let store = Summed { sums, residual, residual_zero, factors, zero };
-                    if op.channel_blocked[1] { convolve(&ChannelBlocked(store)) } else { convolve(&store) }
+            let epilogue = Requantized { place, factors, zero, signed, residual };
+            let (pool, image) = (cx.pool, image(i)?);
+            match op.channel_blocked[1] {
+                true => {
+                    plan.convolve(pool, &self.panels, &image, first, scratch, &ChannelBlocked(epilogue));
                 }
+                false => plan.convolve(pool, &self.panels, &image, first, scratch, &epilogue),
             }
             Ok(())
         })

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::convolution::depthwise::Kernels;
 use super::convolution::dot::{Packed, PackedRows};
-use super::convolution::residual::Residual;
+use super::convolution::residual::ResidualInput;
 use super::{Bytes, Requantize, Zeros, scales};
 use crate::ops::OpError;
 use crate::ops::qlinear::QuantizedConv;
@@ -145,7 +145,7 @@ impl Kernel for ConvKernel {
             }
             _ => self.patches(cx, inputs, y)?,
         }
-        if let Some(residual) = Residual::read(inputs)? {
+        if let Some(residual) = ResidualInput::read(inputs)? {
             residual.add(cx.pool, y);
         }
         Ok(())
