@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use super::epilogue::Epilogue;
 use super::operand::{Left, Product, Right, Source};
+use super::shape::GemmShape;
 use super::tile::multiply;
 use crate::providers::cpu::parallel::Parts;
 use crate::providers::cpu::simd::{Loop, widest};
@@ -51,7 +52,7 @@ impl Accumulate for f64 {
 /// Writes the batch of products `a · b` to `out`, `m × n` elements each.
 pub(crate) fn multiply_exact<S: Accumulate>(
     pool: &Pool,
-    (batch, m, n, k): (usize, usize, usize, usize),
+    GemmShape { batch, m, n, k }: GemmShape,
     a: &dyn Source<f32>,
     b: &dyn Source<f32>,
     out: &mut [S],

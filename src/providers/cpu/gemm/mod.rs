@@ -38,7 +38,7 @@ pub(crate) use in_memory::InMemory;
 pub(crate) use int8::{ByteMatrix, ByteSums, multiply_bytes};
 pub(crate) use operand::{Left, Product, Right, Source};
 pub(crate) use pack::{PackedA, PackedB};
-pub(crate) use shape::{Matrix, Offsets};
+pub(crate) use shape::{GemmShape, Matrix, Offsets};
 pub(crate) use tile::{Shared, multiply, multiply_block};
 
 #[cfg(test)]

@@ -10,3 +10,4 @@ pub(crate) mod lines;
 pub(crate) mod masks;
 pub(crate) mod partition;
 pub(crate) mod planes;
+pub(crate) mod weight;

@@ -16,7 +16,7 @@ mod plan;
 #[cfg(target_arch = "x86_64")]
 mod requantize;
 
-pub(crate) use bf16::Bf16Conv;
+pub(crate) use bf16::build;
 pub(crate) use epilogue::{ChannelBlocked, Place, RawSums, Requantized, Residual};
 pub(crate) use image::{Image, Pixels, dot_plan_needed};
 pub(crate) use layout::{ImageLayout, Images};

@@ -16,4 +16,4 @@ pub(crate) mod output_transform;
 pub(crate) mod tiling;
 pub(crate) mod weight_transform;
 
-pub(crate) use conv3x3::Conv3x3;
+pub(crate) use conv3x3::build;

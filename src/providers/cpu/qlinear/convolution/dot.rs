@@ -18,7 +18,7 @@ use crate::tensor::{ElementType, TensorView, TensorViewMut};
 
 /// A weight, packed.
 pub(crate) struct Packed {
-    given: ImageLayout,
+    layout: ImageLayout,
     panels: DotPanels<Int8x4>,
     /// See `DotPanels::sums`.
     sums: Vec<i32>,
@@ -39,12 +39,12 @@ impl Packed {
         let (shape, weight) = (w.shape(), w.view().bytes());
         let sizes = [op.group, shape[0] / op.group, shape[1], shape[2..].iter().product()];
         let panels = DotPanels::of_bytes(weight, &zeros, flip, sizes, node.pool);
-        let given = match (op.channel_blocked[0], node.input(0)) {
+        let layout = match (op.channel_blocked[0], node.input(0)) {
             (false, _) => ImageLayout::Nchw,
             (true, Some(ElementType::U8)) => ImageLayout::ChannelBlocked,
             (true, _) => ImageLayout::SignFlipped,
         };
-        Ok(panels.map(|panels| Packed { given, sums: panels.sums(), panels }))
+        Ok(panels.map(|panels| Packed { layout, sums: panels.sums(), panels }))
     }
 
     /// `None` where there is no such way for images of this shape.
@@ -55,7 +55,7 @@ impl Packed {
         channels: usize,
         threads: usize,
     ) -> Option<DotPlan> {
-        let images = Images { given: self.given, channels, only_way: op.channel_blocked.contains(&true) };
+        let images = Images { layout: self.layout, channels, only_way: op.channel_blocked.contains(&true) };
         DotPlan::new(&self.panels, g, images, threads)
     }
 
@@ -95,7 +95,7 @@ impl Packed {
         let size = x.len() / images.max(1);
         let image = |i: usize| -> Result<Image<'_, u8>, OpError> {
             let data = &x.bytes()[i * size..][..size];
-            let pixels = match self.given {
+            let pixels = match self.layout {
                 ImageLayout::Nchw => Pixels::Nchw(data),
                 _ => Pixels::channel_blocked(data)?,
             };
