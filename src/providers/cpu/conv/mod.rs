@@ -31,7 +31,3 @@ pub(crate) const KERNELS: &[Entry] = &[
 
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod tests_channel_blocked;
-#[cfg(test)]
-mod tests_instruction_sets;
