@@ -172,8 +172,8 @@ fn with_tile(
     });
 }
 
-fn bytes(words: &mut [i32], count: usize) -> &mut [u8] {
-    &mut bytemuck::cast_slice_mut(words)[..count]
+fn bytes(integers: &mut [i32], count: usize) -> &mut [u8] {
+    &mut bytemuck::cast_slice_mut(integers)[..count]
 }
 
 fn multiply_block(

@@ -3,14 +3,22 @@
 //! A [`Product`] is a batch of `m × k` times `k × n`. Each operand is a strided matrix in memory, a
 //! constant packed beforehand, or a [`Source`] that writes blocks on demand (the patches of a
 //! convolution, half-precision numbers to convert, quantised ones less their zero point). The result
-//! goes to a [`Epilogue`] row by row; the usual one, [`FusedEpilogue`], scales, adds bias and residual, applies
+//! goes to an [`Epilogue`] row by row; the usual one, [`FusedEpilogue`], scales, adds bias and residual, applies
 //! an activation and rounds to the output's type.
 //!
-//! The product of one block is computed by [`Compute`]: for `f32` in `panels` where the right operand is packed, else
-//! by the crate `rten-gemm`; for bfloat16 by the processor's own products where it has them (`dot groups`), for the other
-//! types by plain loops. The split over threads is done here, in tiles of the result.
+//! Who computes a product, the first that fits:
 //!
-//! Products of bytes have ways of their own (`bytes`, `dots`).
+//! | operands | by | reason |
+//! |---|---|---|
+//! | bytes less zero points | `int8` | exact; see there for the three ways |
+//! | bfloat16 in memory times bfloat16 packed | `dot::bf16` | nothing is converted |
+//! | `f32`, a single row or column | `sgemm::gemv` | bound by reading the matrix, which packing does as well |
+//! | `f32` blocks packed as bfloat16 | `dot::bf16` | twice the multiplications of an instruction |
+//! | `f32`, the right one packed | `sgemm::panels` | tiles of 8 × 48 sums; docs/dependencies.md has the measurements |
+//! | `f32`, other | the crate `rten-gemm` | packs what it multiplies |
+//! | other types | `plain` | loops |
+//!
+//! The split over threads is done in `tile`, in tiles of the result.
 
 mod activation;
 mod compute;

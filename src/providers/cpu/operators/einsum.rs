@@ -12,7 +12,7 @@ use crate::ops::einsum::{Einsum, Label};
 use crate::tensor::{TensorView, TensorViewMut, bf16, f16};
 
 use super::matmul::row_major;
-use crate::providers::cpu::gemm::{Left, Product, Right, Epilogue, Source, Store, multiply};
+use crate::providers::cpu::gemm::{Epilogue, Left, Product, Right, Source, Store, multiply};
 use crate::providers::cpu::kernel::{
     Argument, CpuKernel, Entry, Kernel, KernelContext, NodeContext, Prepared,
 };

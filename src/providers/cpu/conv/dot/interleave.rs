@@ -1,4 +1,4 @@
-//! Elements of neighbouring channels channel-blocked into vectors of dot groups.
+//! Elements of neighbouring channels interleaved into vectors of dot groups.
 
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
@@ -14,8 +14,8 @@ pub(crate) trait Interleave: Element {
 
     fn bits(self) -> u32;
 
-    /// Dot groups of `count` elements of each line, every `STRIDE`-th (first or second) from there on; the other dot groups
-    /// of the vector are 0.
+    /// Dot groups of `count` elements of each line, every `STRIDE`-th (first or second) from there on; the others of the
+    /// vector are 0.
     ///
     /// # Safety
     /// As of `TileEpilogue::tile`; the elements must be valid.

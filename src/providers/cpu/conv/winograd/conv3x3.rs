@@ -1,5 +1,5 @@
-//! The convolution whose steps `winograd` computes: tiles to numbers, products, sums to outputs. Threads have rows of
-//! tiles for all three, or, where the image has too few or the weight is large, all threads do one step after the other.
+//! The driver of input transform, batched product and output transform. Threads have rows of tiles for all three, or,
+//! where the image has too few or the weight is large, all threads do one step after the other.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ use crate::threads::Pool;
 
 /// Elements of a weight, of 9 each, up to which it is transformed: that takes 16/9 of its memory, which has to be read.
 const LARGEST_WEIGHT: usize = 1 << 18;
-/// Elements of the numbers, and of the weight, that stay in a processor's own cache; of sums half as many.
+/// Elements of the transformed tiles, and of the weight, that stay in a processor's own cache; of sums half as many.
 const OWN: usize = 128 * 1024;
 /// DirectPlan for which it pays to read a larger weight.
 const FEW: usize = 64;
@@ -60,7 +60,7 @@ struct State {
 /// Some rows of tiles.
 struct TileRows {
     tiling: Tiling,
-    /// Where rows of numbers begin.
+    /// Where rows of transformed tiles begin.
     taps: Arc<[usize]>,
     /// As of `partition::Part`.
     skipped: usize,
@@ -151,7 +151,7 @@ impl Conv3x3 {
             .min(self.outputs)
     }
 
-    /// Elements of the tiles' numbers, and of the sums of so many output channels, with room for vectors that begin at
+    /// Elements of the transformed tiles, and of the sums of so many output channels, with room for vectors that begin at
     /// the last of them.
     fn scratch_len(&self, tiling: &Tiling, rows: usize) -> [usize; 2] {
         let transformed = self.tile.elements();
@@ -252,7 +252,7 @@ impl Conv3x3 {
                     .widest();
             });
         });
-        // The sums over channels, for each number.
+        // The sums over channels, for each element of a tile.
         let out = Parts::new(&mut *sums);
         let products = Products {
             panels: &self.panels,

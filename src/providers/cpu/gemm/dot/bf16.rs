@@ -1,4 +1,4 @@
-//! Products of bfloat16 numbers, summed in `f32`, with the processor's dot products of pairs (see `dot groups`):
+//! Products of bfloat16 numbers, summed in `f32`, with the processor's dot products of pairs (see `isa`):
 //! twice the multiplications of an instruction on `f32`, and half the memory.
 //!
 //! A left operand in memory is read as it is, row by row (`multiply`). Blocks of other operands that are not packed

@@ -12,8 +12,8 @@ use crate::ops::rnn::{Cell, Recurrent};
 use crate::tensor::{Tensor, TensorView, TensorViewMut, bf16, f16};
 
 use crate::providers::cpu::gemm::{
-    Activate, Compute, FusedEpilogue, InMemory, Left, Matrix, Offsets, PackedB, Product, Right, Shared, Store,
-    multiply,
+    Activate, Compute, FusedEpilogue, InMemory, Left, Matrix, Offsets, PackedB, Product, Right, Shared,
+    Store, multiply,
 };
 use crate::providers::cpu::kernel::{
     Argument, CpuKernel, Entry, Kernel, KernelContext, NodeContext, Prepared,
