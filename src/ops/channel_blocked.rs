@@ -1,4 +1,5 @@
-//! Channel-blocked images: neighbouring channels that fill 32 bits lie side by side, in a dot group as products of dot groups take them.
+//! Channel-blocked images (NCHW4c of bytes, NCHW2c of bfloat16): neighbouring channels that fill 32 bits lie side by side,
+//! as the processor's dot products take them.
 //! `[batch, channels, spatial…]` becomes `[batch, channels / count, spatial…, count]`.
 
 use crate::graph::Dim;
@@ -8,7 +9,7 @@ use super::conv::conv_shape;
 use super::window::{Window, spatial};
 use super::{AttributeReader, Infer, OpError};
 
-/// Channels of a dot group; `None` for types of which products take no dot groups.
+/// Channels of a block; `None` for types of which products take no blocks.
 pub(crate) fn channels_of_block(ty: ElementType) -> Option<usize> {
     match ty {
         ElementType::U8 | ElementType::I8 => Some(4),
@@ -22,8 +23,8 @@ pub(crate) fn read_channel_blocked(a: &AttributeReader<'_>) -> Result<[bool; 2],
     Ok([a.flag("channel_blocked_input", false)?, a.flag("channel_blocked_output", false)?])
 }
 
-/// The output's shape of a convolution of input 0, of which it is known what is channel-blocked; `None` while a rank or type is
-/// unknown.
+/// The output's shape of a convolution of input 0, of which it is known what is channel-blocked; `None` while a rank or
+/// type is unknown.
 pub(crate) fn channel_blocked_conv_shape(
     cx: &mut Infer<'_>,
     window: &Window,
@@ -78,12 +79,11 @@ fn channel_blocked_image_shape(cx: &Infer<'_>) -> Result<Option<Vec<Dim>>, OpErr
 }
 
 fn channel_blocked_rank_error(cx: &Infer<'_>, x: &[Dim]) -> OpError {
-    let reason =
-        format!("its rank is {}; allowed are ranks from 4 where channels are channel_blocked", x.len());
+    let reason = format!("its rank is {}; allowed are ranks from 4 where channels are blocked", x.len());
     cx.input_error(0, reason)
 }
 
-/// Channels of a dot group of input 0.
+/// Channels of a block of input 0.
 fn count(cx: &Infer<'_>) -> Result<Option<Dim>, OpError> {
     let Some(ty) = cx.element_type(0) else { return Ok(None) };
     match channels_of_block(ty) {

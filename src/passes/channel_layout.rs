@@ -1,9 +1,9 @@
-//! Layout of images in 8 bits and bfloat16: between convolutions that multiply dot groups of 32 bits, the channels of a dot group
-//! lie side by side, as the next one reads them. Nobody takes channels apart and puts them together again, a dot group is
-//! written at once, and threads that have neighbouring positions share fewer lines of cache.
+//! Layout of images in 8 bits and bfloat16: between convolutions by dot products, neighbouring channels lie side by side
+//! (channel-blocked), as the next convolution reads them. Nobody takes channels apart and puts them together again, a block
+//! is written at once, and threads that have neighbouring positions share fewer lines of cache.
 //!
-//! A value is channel-blocked where whoever makes and whoever uses it can: convolutions, and between them maxima and means over
-//! positions.
+//! A value is channel-blocked where whoever makes and whoever uses it can: convolutions, and between them maxima and means
+//! over positions.
 
 use std::collections::HashSet;
 
@@ -297,7 +297,7 @@ mod tests {
     /// What cannot be channel-blocked, and what must not be for its sake.
     #[test]
     fn not_where_somebody_wants_channels() {
-        // By graphs: what stays. An output; channels that are no dot groups; a residual, because the sum is an output; what
+        // By graphs: what stays. An output; channels that are no whole blocks; a residual, because the sum is an output; what
         // is added elsewhere; and a maximum that something else reads.
         let two =
             |m: usize| conv(conv(start(&[("w1", [m, 3]), ("w2", [8, m])]), "q", "w1", "a"), "a", "w2", "b");

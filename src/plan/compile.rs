@@ -157,7 +157,13 @@ fn step(
                     cx.placement[row].reason = "control flow: the session runs it".to_owned();
                     StepBody::Control(control)
                 }
-                None => StepBody::Kernel(kernel(graph, node, &*op, cx)?),
+                None => {
+                    let kernel = kernel(graph, node, &*op, cx)?;
+                    if let CpuKernel::Tensor(kernel) = &kernel {
+                        cx.placement[row].add_algorithm(kernel.algorithm());
+                    }
+                    StepBody::Kernel(kernel)
+                }
             };
             let inputs =
                 inputs.into_iter().map(|v| v.map(|v| placement.at(v, Place::Host, steps)).transpose());

@@ -127,6 +127,16 @@ pub(crate) struct PlacementRow {
     pub(crate) reason: String,
 }
 
+impl PlacementRow {
+    /// Adds the algorithm that a kernel tells to the reason.
+    pub(crate) fn add_algorithm(&mut self, algorithm: &str) {
+        if !algorithm.is_empty() {
+            let separator = if self.reason.is_empty() { "" } else { "; " };
+            self.reason = format!("{}{separator}{algorithm}", self.reason);
+        }
+    }
+}
+
 impl Step {
     /// What errors call it when it runs on a device; else empty.
     fn title_on_device(&self) -> String {

@@ -1,7 +1,7 @@
 //! The contract between a plan and a CPU kernel.
 
 use std::any::Any;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use crate::ops::OpError;
 use crate::tensor::{TensorView, TensorViewMut, Value, ValueRef};
@@ -75,6 +75,11 @@ pub(crate) trait Kernel: Send + Sync {
         false
     }
 
+    /// The algorithm that was chosen for the node, for people; "" where there is no choice.
+    fn algorithm(&self) -> &'static str {
+        ""
+    }
+
     /// Whether the kernel made a copy of this constant input (packed weights) and does not read it in
     /// `run`, where it is `None` then.
     fn consumes(&self, _input: usize) -> bool {
@@ -102,26 +107,22 @@ pub(crate) trait ValueKernel: Send + Sync {
 pub(crate) struct KernelContext<'a> {
     pub(crate) pool: &'a Pool,
     pub(crate) state: Option<&'a (dyn Any + Send + Sync)>,
-    scratch: *mut u8,
+    /// Null once it is taken.
+    scratch: AtomicPtr<u8>,
     scratch_len: usize,
     cancel: Option<&'a AtomicBool>,
 }
 
-// SAFETY: the scratch pointer is used by the thread that runs the kernel, which hands out disjoint
-// parts of it to others.
-unsafe impl Sync for KernelContext<'_> {}
-
 impl<'a> KernelContext<'a> {
     /// A context without prepared state or scratch.
     pub(crate) fn new(pool: &'a Pool, cancel: Option<&'a AtomicBool>) -> Self {
-        KernelContext { pool, state: None, scratch: std::ptr::null_mut(), scratch_len: 0, cancel }
+        KernelContext { pool, state: None, scratch: AtomicPtr::default(), scratch_len: 0, cancel }
     }
 
     /// This context with what `Kernel::prepare` asked for.
     ///
     /// # Safety
-    /// `scratch` must be valid for `len` bytes, aligned to 64 and used by nothing else, while the
-    /// new context lives.
+    /// `scratch` must be valid for `len` bytes, aligned to 64 and used by nothing else, during `'b`.
     pub(crate) unsafe fn prepared<'b>(
         &self,
         state: Option<&'b (dyn Any + Send + Sync)>,
@@ -131,7 +132,13 @@ impl<'a> KernelContext<'a> {
     where
         'a: 'b,
     {
-        KernelContext { pool: self.pool, state, scratch, scratch_len: len, cancel: self.cancel }
+        KernelContext {
+            pool: self.pool,
+            state,
+            scratch: AtomicPtr::new(scratch),
+            scratch_len: len,
+            cancel: self.cancel,
+        }
     }
 
     /// The state that `prepare` made; its absence is a defect of the library and panics.
@@ -139,15 +146,17 @@ impl<'a> KernelContext<'a> {
         self.state.and_then(|s| s.downcast_ref()).expect("the state this kernel prepared")
     }
 
-    /// The temporary memory as elements; to be taken once in a run.
-    #[allow(clippy::mut_from_ref)]
+    /// The temporary memory as elements, empty where `prepare` asked for none. A run takes it once; to take it again is a
+    /// defect of the library and panics.
     pub(crate) fn scratch<T: crate::tensor::Element>(&self) -> &'a mut [T] {
-        if self.scratch.is_null() {
+        if self.scratch_len == 0 {
             return &mut [];
         }
-        // SAFETY: `with_prepared`'s promise; every bit pattern of an Element is valid, and a run
-        // takes it once.
-        unsafe { std::slice::from_raw_parts_mut(self.scratch.cast(), self.scratch_len / size_of::<T>()) }
+        let scratch = self.scratch.swap(std::ptr::null_mut(), Ordering::Relaxed);
+        assert!(!scratch.is_null(), "the scratch memory of a run is taken twice");
+        // SAFETY: by the contract of `prepared` the memory is valid, aligned and used by nothing else; nobody else can
+        // take it from here, as the pointer is gone. Every bit pattern of an Element is valid.
+        unsafe { std::slice::from_raw_parts_mut(scratch.cast(), self.scratch_len / size_of::<T>()) }
     }
 
     /// Whether the caller wants the run to end; long kernels ask now and then.

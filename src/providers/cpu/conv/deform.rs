@@ -9,7 +9,7 @@ use crate::ops::OpError;
 use crate::ops::conv::deform::DeformConv;
 use crate::ops::window::Geometry;
 use crate::providers::cpu::gemm::{
-    Activate, Addend, Epilogue, InMemory, Matrix, Offsets, Product, Right, Source, Store, multiply,
+    Activate, Addend, FusedEpilogue, InMemory, Matrix, Offsets, Product, Right, Source, Store, multiply,
 };
 use crate::providers::cpu::number::dispatch;
 use crate::providers::cpu::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared};
@@ -66,7 +66,7 @@ impl<T: Store<Compute: Activate>> Kernel for Deform<T> {
             matrix: Matrix::new(w.slice::<T>(), k),
             offsets: Offsets::Cycle { period: group, stride: m * k },
         };
-        let mut epilogue = Epilogue::new(y.slice::<T>(), m, n);
+        let mut epilogue = FusedEpilogue::new(y.slice::<T>(), m, n);
         epilogue.addends[0] = input(3).map(|data| Addend {
             data,
             offsets: Offsets::Cycle { period: group, stride: m },

@@ -20,7 +20,7 @@ use crate::providers::cpu::isa::Dispatch;
 use crate::providers::cpu::parallel::{Parts, threads_of_image};
 use crate::providers::cpu::scratch::with_scratch;
 use crate::providers::cpu::{Argument, Kernel, KernelContext, NodeContext, Prepared};
-use crate::tensor::{TensorView, TensorViewMut};
+use crate::tensor::{ElementType, TensorView, TensorViewMut};
 use crate::threads::Pool;
 
 /// Elements between the convolutions that are worked on at a time, as many as fit into a processor's own cache beside
@@ -28,7 +28,7 @@ use crate::threads::Pool;
 const ELEMENTS: usize = 16 * 1024;
 const POSITIONS: usize = 4096;
 
-pub(crate) struct PairConv {
+struct PairConv {
     op: ConvPair,
     /// Of constant weights.
     weights: Option<PairWeights>,
@@ -79,18 +79,22 @@ impl PairWeights {
     }
 }
 
-impl PairConv {
-    pub(crate) fn new(node: &NodeContext<'_>) -> Result<Self, OpError> {
-        let weights = match (node.constant(1), node.constant(3)) {
-            (Some(w1), Some(w2)) => {
-                let (w1, w2) = (w1.aligned()?, w2.aligned()?);
-                Some(PairWeights::new([w1.view(), w2.view()], node.pool))
-            }
-            _ => None,
-        };
-        Ok(PairConv { op: node.op::<ConvPair>().clone(), weights, threads: node.pool.threads() })
+/// `None` for other types than `f32`.
+pub(crate) fn build(node: &NodeContext<'_>) -> Result<Option<Box<dyn Kernel>>, OpError> {
+    if node.input(0) != Some(ElementType::F32) {
+        return Ok(None);
     }
+    let weights = match (node.constant(1), node.constant(3)) {
+        (Some(w1), Some(w2)) => {
+            let (w1, w2) = (w1.aligned()?, w2.aligned()?);
+            Some(PairWeights::new([w1.view(), w2.view()], node.pool))
+        }
+        _ => None,
+    };
+    Ok(Some(Box::new(PairConv { op: node.op::<ConvPair>().clone(), weights, threads: node.pool.threads() })))
+}
 
+impl PairConv {
     fn state(&self, g: &Geometry, images: usize, channels: usize) -> Option<State> {
         let (area, columns) = (g.input.iter().product::<usize>(), g.output.iter().product());
         let taps = (0..channels).map(|c| c * area).collect();
@@ -128,6 +132,10 @@ impl PairConv {
 }
 
 impl Kernel for PairConv {
+    fn algorithm(&self) -> &'static str {
+        "pointwise and depthwise in one"
+    }
+
     fn prepare(
         &self,
         inputs: &[Option<Argument<'_>>],

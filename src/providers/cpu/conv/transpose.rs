@@ -5,7 +5,7 @@ use super::im2col::PatchTable;
 use crate::ops::OpError;
 use crate::ops::conv::transpose::ConvTranspose;
 use crate::providers::cpu::gemm::{
-    Compute, Epilogue, InMemory, Left, Matrix, Offsets, PackedA, Product, Store, multiply,
+    Compute, FusedEpilogue, InMemory, Left, Matrix, Offsets, PackedA, Product, Store, multiply,
 };
 use crate::providers::cpu::number::dispatch;
 use crate::providers::cpu::parallel::split_mut;
@@ -97,7 +97,7 @@ impl<T: Store> Kernel for Transposed<T> {
             }
             let input = &x[image * group * k * n..][..group * k * n];
             let input = InMemory { matrix: Matrix::new(input, n), offsets: Offsets::Stride(k * n) };
-            let epilogue = Epilogue::new(&mut *columns, m, n);
+            let epilogue = FusedEpilogue::new(&mut *columns, m, n);
             multiply(cx.pool, &Product { batch: group, m, n, k, a, b: input.right() }, &epilogue);
             let out = &mut y[image * planes * table.plane()..][..planes * table.plane()];
             let (columns, grain) = (&*columns, (1 << 15) / (volume * n).max(1) + 1);

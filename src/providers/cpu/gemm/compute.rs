@@ -2,7 +2,7 @@
 
 use super::dot;
 use super::dot::isa::{Bf16Pair, DotGroup};
-use super::epilogue::Sink;
+use super::epilogue::Epilogue;
 use super::operand::Product;
 use super::plain;
 use super::sgemm::{block, panels};
@@ -54,7 +54,7 @@ pub(crate) trait Compute: Element {
 
     /// Computes a product without converting operands that are stored in another type, where there is a way; tells
     /// whether it did.
-    fn multiply_as_stored(_pool: &Pool, _product: &Product<'_, Self>, _sink: &dyn Sink<Self>) -> bool {
+    fn multiply_as_stored(_pool: &Pool, _product: &Product<'_, Self>, _sink: &dyn Epilogue<Self>) -> bool {
         false
     }
 
@@ -112,8 +112,8 @@ impl Compute for f32 {
         block::product(out, extent, a, b, add);
     }
 
-    fn multiply_as_stored(pool: &Pool, product: &Product<'_, f32>, sink: &dyn Sink<f32>) -> bool {
-        dot::bf16::multiply(pool, product, sink)
+    fn multiply_as_stored(pool: &Pool, product: &Product<'_, f32>, epilogue: &dyn Epilogue<f32>) -> bool {
+        dot::bf16::multiply(pool, product, epilogue)
     }
 
     fn shared_scratch(depth: usize, columns: usize) -> usize {

@@ -1,4 +1,18 @@
-//! What happens to a product's result on its way to memory.
+//! What happens to the sums of a product or convolution on their way to memory: scale, bias, residual, activation,
+//! requantisation, rounding.
+//!
+//! # The contract of every epilogue
+//!
+//! There are three forms, by where the sums are: [`Epilogue`] takes rows from memory, `conv::common::epilogue` tiles of
+//! `f32` from registers, `conv::dot::epilogue` tiles of dot products from registers. For all of them:
+//!
+//! * *Which elements.* Every output is given exactly once in a run, by one thread; threads give different ones at the same
+//!   time. So an epilogue may write outputs through `Parts` without asking anybody.
+//! * *Where.* Rows and positions lie inside the output that the epilogue was made for. Vectors may have more lanes than
+//!   there are outputs; masks leave out the others.
+//! * *Who may call.* Forms that take registers are called by micro-kernels only, inside a function that was compiled for
+//!   the instructions of these registers, on a processor that has them.
+//! * *Alignment.* Outputs, biases and residuals are aligned to their elements, no more.
 
 use std::ops::Range;
 
@@ -14,23 +28,23 @@ use crate::providers::cpu::simd::{Loop, widest};
 use crate::providers::cpu::vector::RoughGelu;
 use crate::tensor::{Element, bf16, f16};
 
-/// Takes the rows of a product's result. Each element is given once, from any thread.
-pub(crate) trait Sink<C>: Sync {
+/// Takes the rows of a product's sums from memory. See the contract above.
+pub(crate) trait Epilogue<S>: Sync {
     /// Memory of these whole rows, contiguous, to compute in place. What is computed there is handed
-    /// to `write` all the same, as the very slice.
+    /// to `apply_in_place`.
     ///
     /// # Safety
     /// The rows must not be in use.
     #[allow(clippy::mut_from_ref)]
-    unsafe fn rows(&self, _batch: usize, _rows: Range<usize>) -> Option<&mut [C]> {
+    unsafe fn rows(&self, _batch: usize, _rows: Range<usize>) -> Option<&mut [S]> {
         None
     }
 
-    /// Takes columns `start..start + values.len()` of one row, computed outside of `rows`.
-    fn write(&self, batch: usize, row: usize, start: usize, values: &mut [C]);
+    /// Takes columns `start..start + sums.len()` of one row, computed outside of `rows`.
+    fn write(&self, batch: usize, row: usize, start: usize, sums: &mut [S]);
 
-    /// Finishes one whole row that was computed in place.
-    fn apply_in_place(&self, _batch: usize, _row: usize, _values: &mut [C]) {}
+    /// Takes one whole row that was computed in place.
+    fn apply_in_place(&self, _batch: usize, _row: usize, _sums: &mut [S]) {}
 }
 
 /// An element that results are stored as.
@@ -155,7 +169,7 @@ pub(crate) struct Addend<'a, O> {
 
 /// `activation(alpha · product + addends)`, rounded once and stored in the row-major `m × n` matrices
 /// of `out`, one for each of the batch.
-pub(crate) struct Epilogue<'a, O: Store> {
+pub(crate) struct FusedEpilogue<'a, O: Store> {
     out: Parts<'a, O>,
     m: usize,
     n: usize,
@@ -164,10 +178,10 @@ pub(crate) struct Epilogue<'a, O: Store> {
     pub(crate) activation: Activation,
 }
 
-impl<'a, O: Store> Epilogue<'a, O> {
+impl<'a, O: Store> FusedEpilogue<'a, O> {
     /// Stores the product as it is; refined by setting the other fields.
     pub(crate) fn new(out: &'a mut [O], m: usize, n: usize) -> Self {
-        Epilogue {
+        FusedEpilogue {
             out: Parts::new(out),
             m,
             n,
@@ -242,7 +256,7 @@ impl<C: Compute, O: Store<Compute = C>> Loop for Add<'_, C, O> {
     }
 }
 
-impl<O: Store> Sink<O::Compute> for Epilogue<'_, O> {
+impl<O: Store> Epilogue<O::Compute> for FusedEpilogue<'_, O> {
     unsafe fn rows(&self, batch: usize, rows: Range<usize>) -> Option<&mut [O::Compute]> {
         if !O::SAME {
             return None;

@@ -6,8 +6,9 @@
 
 use std::ops::Range;
 
-use super::epilogue::Sink;
+use super::epilogue::Epilogue;
 use super::operand::{Left, Product, Right, Source};
+use super::shape::GemmShape;
 use super::tile::multiply;
 use crate::providers::cpu::parallel::Parts;
 use crate::providers::cpu::simd::{Loop, widest};
@@ -51,7 +52,7 @@ impl Accumulate for f64 {
 /// Writes the batch of products `a · b` to `out`, `m × n` elements each.
 pub(crate) fn multiply_exact<S: Accumulate>(
     pool: &Pool,
-    (batch, m, n, k): (usize, usize, usize, usize),
+    GemmShape { batch, m, n, k }: GemmShape,
     a: &dyn Source<f32>,
     b: &dyn Source<f32>,
     out: &mut [S],
@@ -95,7 +96,7 @@ struct Sums<'a, S> {
     n: usize,
 }
 
-impl<S: Accumulate> Sink<f32> for Sums<'_, S> {
+impl<S: Accumulate> Epilogue<f32> for Sums<'_, S> {
     fn write(&self, batch: usize, row: usize, start: usize, values: &mut [f32]) {
         let at = (batch * self.m + row) * self.n + start;
         // SAFETY: a product writes each element of its result once.

@@ -1,14 +1,16 @@
 //! Exact products of 8-bit integers: with the processor's dot products of bytes where it is known to have them
-//! (see `dots`), else by the crate `rten-gemm`, or in `f32` where the processor's would saturate.
+//! (`dot::int8`), else by the crate `rten-gemm`, or in `f32` where the processor's would saturate (`exact`).
 
 use std::ops::Range;
 
 use rten_gemm::{GemmExecutor, GemmInputA, GemmInputB, GemmOptions, QuantParams};
 use rten_tensor::NdTensorView;
 
-use super::dot::int8::{ByteSink, Int8Right, LONGEST, byte_products, multiply_dots};
+use super::dot::int8::{Int8Right, LONGEST, byte_products, multiply_dots};
+use super::epilogue::Epilogue;
 use super::exact::{Accumulate, multiply_exact};
 use super::operand::Source;
+use super::shape::GemmShape;
 use crate::providers::cpu::isa::{self, Level};
 use crate::providers::cpu::parallel::Parts;
 use crate::providers::cpu::scratch::with_scratch;
@@ -59,27 +61,25 @@ fn executor() -> Executor {
 /// Writes the batch of products `a · b` to `out`, `m × n` elements each.
 pub(crate) fn multiply_bytes<S: Accumulate>(
     pool: &Pool,
-    sizes: (usize, usize, usize, usize),
+    shape: GemmShape,
     a: &dyn ByteMatrix,
     b: &dyn ByteMatrix,
     out: &mut [S],
 ) {
-    let (_, m, n, k) = sizes;
-    // A row alone is bound by reading the right operand, which packing does as well.
+    let GemmShape { m, n, k, .. } = shape;
+    // The first that fits.
     if m > 1 && byte_products(k) {
-        return multiply_dots(
-            pool,
-            sizes,
-            a,
-            &Int8Right { matrix: b, packed: None, bias: &[] },
-            &ByteSums::new(out, m, n),
-        );
-    }
-    if k > LONGEST || saturates() {
+        // The processor's dot products, but for a row alone: it is bound by reading the right operand, which packing does
+        // as well.
+        let (right, sums) = (Int8Right { matrix: b, packed: None, bias: &[] }, ByteSums::new(out, m, n));
+        multiply_dots(pool, shape, a, &right, &sums);
+    } else if k > LONGEST || saturates() {
+        // Sums that may not fit into 32 bits, and where the crate's products would saturate.
         let (a, b) = (Floats { bytes: a, left: true }, Floats { bytes: b, left: false });
-        return multiply_exact(pool, sizes, &a, &b, out);
+        multiply_exact(pool, shape, &a, &b, out);
+    } else {
+        multiply_integers(pool, shape, a, b, out);
     }
-    multiply_integers(pool, sizes, a, b, out);
 }
 
 /// Whether the crate's products may saturate here: they do where the processor multiplies bytes in pairs of 16 bits,
@@ -90,23 +90,21 @@ fn saturates() -> bool {
 
 fn multiply_integers<S: Accumulate>(
     pool: &Pool,
-    (batch, m, n, k): (usize, usize, usize, usize),
+    shape: GemmShape,
     a: &dyn ByteMatrix,
     b: &dyn ByteMatrix,
     out: &mut [S],
 ) {
-    if batch == 0 || m == 0 || n == 0 {
+    if shape.is_empty() {
         return;
     }
-    let (rows, columns) = tile(batch, m, n, k, pool.threads());
-    let (row_tiles, column_tiles) = (m.div_ceil(rows), n.div_ceil(columns));
+    let GemmShape { m, n, k, .. } = shape;
+    let (rows, columns) = tile_size(shape, pool.threads());
     let out = Parts::new(out);
     let work = rows * columns * k.max(1);
-    pool.split(batch * row_tiles * column_tiles, GRAIN.div_ceil(work), |range| {
+    pool.split(shape.tiles(rows, columns), GRAIN.div_ceil(work), |range| {
         for tile in range.take_while(|_| !pool.cancelled()) {
-            let (j, rest) = (tile % column_tiles * columns, tile / column_tiles);
-            let (i, t) = (rest % row_tiles * rows, rest / row_tiles);
-            let (rows, columns) = (i..(i + rows).min(m), j..(j + columns).min(n));
+            let (t, rows, columns) = shape.tile((rows, columns), tile);
             with_tile(a, b, t, (&rows, &columns), k, |sums| {
                 for (i, sums) in rows.clone().zip(sums.chunks_exact(columns.len())) {
                     let at = (t * m + i) * n + columns.start;
@@ -119,12 +117,12 @@ fn multiply_integers<S: Accumulate>(
 }
 
 /// Rows and columns of a tile: large, but enough tiles for all threads.
-fn tile(batch: usize, m: usize, n: usize, k: usize, threads: usize) -> (usize, usize) {
-    let wanted = (batch * m * n * k.max(1) / GRAIN).clamp(1, threads * 2);
+fn tile_size(shape: GemmShape, threads: usize) -> (usize, usize) {
+    let wanted = (shape.work() / GRAIN).clamp(1, threads * 2);
     let even =
         |count: usize, most: usize| count.div_ceil(count.div_ceil(most)).next_multiple_of(32).min(most);
-    let (mut rows, mut columns) = (even(m, ROWS), even(n, COLUMNS));
-    while batch * m.div_ceil(rows) * n.div_ceil(columns) < wanted {
+    let (mut rows, mut columns) = (even(shape.m, ROWS), even(shape.n, COLUMNS));
+    while shape.tiles(rows, columns) < wanted {
         if columns > 128 && columns * 2 > rows {
             columns = (columns / 2).next_multiple_of(32);
         } else if rows > 32 {
@@ -174,8 +172,8 @@ fn with_tile(
     });
 }
 
-fn bytes(words: &mut [i32], count: usize) -> &mut [u8] {
-    &mut bytemuck::cast_slice_mut(words)[..count]
+fn bytes(integers: &mut [i32], count: usize) -> &mut [u8] {
+    &mut bytemuck::cast_slice_mut(integers)[..count]
 }
 
 fn multiply_block(
@@ -281,8 +279,8 @@ impl<'a, S> ByteSums<'a, S> {
     }
 }
 
-impl<S: Accumulate> ByteSink for ByteSums<'_, S> {
-    fn write(&self, batch: usize, row: usize, start: usize, sums: &[i32]) {
+impl<S: Accumulate> Epilogue<i32> for ByteSums<'_, S> {
+    fn write(&self, batch: usize, row: usize, start: usize, sums: &mut [i32]) {
         let at = (batch * self.m + row) * self.n + start;
         // SAFETY: a product gives each of its sums once.
         widest(Store { out: unsafe { self.out.get(at..at + sums.len()) }, sums });
@@ -374,14 +372,15 @@ mod tests {
             let want: Vec<i64> = (0..m * n).map(|i| sum(i / n, i % n)).collect();
             let (mut ints, mut floats, mut wide) =
                 (vec![7i32; m * n], vec![7i32; m * n], vec![7.0f64; m * n]);
+            let shape = GemmShape { batch: 1, m, n, k };
             match saturates() {
                 // What the library never does here.
-                true => multiply_bytes(&pool, (1, m, n, k), &a, &b, &mut ints),
-                false => multiply_integers(&pool, (1, m, n, k), &a, &b, &mut ints),
+                true => multiply_bytes(&pool, shape, &a, &b, &mut ints),
+                false => multiply_integers(&pool, shape, &a, &b, &mut ints),
             }
-            multiply_bytes(&pool, (1, m, n, k), &a, &b, &mut wide);
+            multiply_bytes(&pool, shape, &a, &b, &mut wide);
             let (a, b) = (Floats { bytes: &a, left: true }, Floats { bytes: &b, left: false });
-            multiply_exact(&pool, (1, m, n, k), &a, &b, &mut floats);
+            multiply_exact(&pool, shape, &a, &b, &mut floats);
             assert!(ints.iter().zip(&want).all(|(&x, &y)| i64::from(x) == y), "{m} × {n} × {k}");
             assert!(wide.iter().zip(&want).all(|(&x, &y)| x == y as f64), "{m} × {n} × {k}");
             assert_eq!(ints, floats);

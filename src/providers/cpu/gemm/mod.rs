@@ -3,14 +3,22 @@
 //! A [`Product`] is a batch of `m × k` times `k × n`. Each operand is a strided matrix in memory, a
 //! constant packed beforehand, or a [`Source`] that writes blocks on demand (the patches of a
 //! convolution, half-precision numbers to convert, quantised ones less their zero point). The result
-//! goes to a [`Sink`] row by row; the usual one, [`Epilogue`], scales, adds bias and residual, applies
+//! goes to an [`Epilogue`] row by row; the usual one, [`FusedEpilogue`], scales, adds bias and residual, applies
 //! an activation and rounds to the output's type.
 //!
-//! The product of one block is computed by [`Compute`]: for `f32` in `panels` where the right operand is packed, else
-//! by the crate `rten-gemm`; for bfloat16 by the processor's own products where it has them (`dot groups`), for the other
-//! types by plain loops. The split over threads is done here, in tiles of the result.
+//! Who computes a product, the first that fits:
 //!
-//! Products of bytes have ways of their own (`bytes`, `dots`).
+//! | operands | by | reason |
+//! |---|---|---|
+//! | bytes less zero points | `int8` | exact; see there for the three ways |
+//! | bfloat16 in memory times bfloat16 packed | `dot::bf16` | nothing is converted |
+//! | `f32`, a single row or column | `sgemm::gemv` | bound by reading the matrix, which packing does as well |
+//! | `f32` blocks packed as bfloat16 | `dot::bf16` | twice the multiplications of an instruction |
+//! | `f32`, the right one packed | `sgemm::panels` | tiles of 8 × 48 sums; docs/dependencies.md has the measurements |
+//! | `f32`, other | the crate `rten-gemm` | packs what it multiplies |
+//! | other types | `plain` | loops |
+//!
+//! The split over threads is done in `tile`, in tiles of the result.
 
 mod activation;
 mod compute;
@@ -29,16 +37,16 @@ mod tile;
 pub(crate) use activation::{Activate, activate};
 pub(crate) use compute::Compute;
 pub(crate) use dot::{
-    Bf16Pair, ByteSink, COLUMNS, DotGroup, Int8Right, Int8x4, PackedBytes, SumVector, TileSink, VECTOR,
-    byte_products, missing, multiply_dots, panel_product,
+    Bf16Pair, COLUMNS, DotGroup, Int8Right, Int8x4, MicroKernel, PackedBytes, SumVector, TileOperands,
+    VECTOR, byte_products, column_sums, missing, multiply_dots, panel_product, tile_sums,
 };
-pub(crate) use epilogue::{Addend, Epilogue, Sink, Store};
+pub(crate) use epilogue::{Addend, Epilogue, FusedEpilogue, Store};
 pub(crate) use exact::{Accumulate, multiply_exact};
 pub(crate) use in_memory::InMemory;
 pub(crate) use int8::{ByteMatrix, ByteSums, multiply_bytes};
 pub(crate) use operand::{Left, Product, Right, Source};
 pub(crate) use pack::{PackedA, PackedB};
-pub(crate) use shape::{Matrix, Offsets};
+pub(crate) use shape::{GemmShape, Matrix, Offsets};
 pub(crate) use tile::{Shared, multiply, multiply_block};
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::compute::Compute;
 use super::pack::{PackedA, PackedB};
-use super::shape::{Matrix, Offsets};
+use super::shape::{GemmShape, Matrix, Offsets};
 use crate::tensor::bf16;
 
 /// The left operand.
@@ -32,6 +32,12 @@ pub(crate) struct Product<'a, C: Compute> {
     pub(crate) k: usize,
     pub(crate) a: Left<'a, C>,
     pub(crate) b: Right<'a, C>,
+}
+
+impl<C: Compute> Product<'_, C> {
+    pub(crate) fn shape(&self) -> GemmShape {
+        GemmShape { batch: self.batch, m: self.m, n: self.n, k: self.k }
+    }
 }
 
 /// A virtual matrix.

@@ -31,8 +31,8 @@ pub(crate) struct PackedB<C: Compute> {
 }
 
 impl<C: Compute> PackedA<C> {
-    /// Packs `m × k` matrices for products that the threads of `pool` share, which pack them as well. `bfloat16`: they and what they will be
-    /// multiplied with hold bfloat16 numbers.
+    /// Packs `m × k` matrices for products that the threads of `pool` share, which pack them as well. `bfloat16`: they
+    /// and what they will be multiplied with hold bfloat16 numbers.
     pub(crate) fn new(matrices: &[Matrix<'_, C>], m: usize, k: usize, pool: &Pool, bfloat16: bool) -> Self {
         // Multiples of 12 fill the register tiles of the kernels (6 rows, 12 on some).
         let rows = m.div_ceil(pool.threads()).next_multiple_of(12).max(96);
@@ -72,7 +72,8 @@ impl<C: Compute> PackedA<C> {
 }
 
 impl<C: Compute> PackedB<C> {
-    /// Packs `k × n` matrices for products that the threads of `pool` share, which pack them as well. `bfloat16`: as for left operands.
+    /// Packs `k × n` matrices for products that the threads of `pool` share, which pack them as well. `bfloat16`: as for
+    /// left operands.
     pub(crate) fn new(matrices: &[Matrix<'_, C>], k: usize, n: usize, pool: &Pool, bfloat16: bool) -> Self {
         let cut = if bfloat16 { C::cut() } else { 0 };
         let unit = if cut > 0 { cut } else { C::COLUMNS };

@@ -1,5 +1,46 @@
 //! The extents of products, and where matrices lie in memory.
 
+use std::ops::Range;
+
+/// The extent of a batch of products: `m × k` times `k × n` each.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct GemmShape {
+    pub(crate) batch: usize,
+    pub(crate) m: usize,
+    pub(crate) n: usize,
+    pub(crate) k: usize,
+}
+
+impl GemmShape {
+    /// Whether there are no results.
+    pub(crate) fn is_empty(self) -> bool {
+        self.batch == 0 || self.m == 0 || self.n == 0
+    }
+
+    /// Multiplications.
+    pub(crate) fn work(self) -> usize {
+        self.batch * self.m * self.n * self.k.max(1)
+    }
+
+    /// Tiles of so many rows and columns.
+    pub(crate) fn tiles(self, rows: usize, columns: usize) -> usize {
+        self.batch * self.m.div_ceil(rows) * self.n.div_ceil(columns)
+    }
+
+    /// A tile of so many rows and columns: its index in the batch, its rows and its columns.
+    pub(crate) fn tile(
+        self,
+        (rows, columns): (usize, usize),
+        index: usize,
+    ) -> (usize, Range<usize>, Range<usize>) {
+        let GemmShape { m, n, .. } = self;
+        let column_tiles = n.div_ceil(columns);
+        let (j, rest) = (index % column_tiles * columns, index / column_tiles);
+        let (i, batch) = (rest % m.div_ceil(rows) * rows, rest / m.div_ceil(rows));
+        (batch, i..(i + rows).min(m), j..(j + columns).min(n))
+    }
+}
+
 /// Extent of one block: `rows × depth` times `depth × columns`.
 #[derive(Clone, Copy)]
 pub(crate) struct Extent {

@@ -73,7 +73,7 @@ fn check<C: Compute + Store<Compute = C> + num_traits::AsPrimitive<f64>>(from: i
         for (x, a) in lefts.into_iter().enumerate() {
             for (y, b) in rights.into_iter().enumerate() {
                 let mut out = vec![from(99.0); batch * m * n];
-                let epilogue = Epilogue::new(&mut out, m, n);
+                let epilogue = FusedEpilogue::new(&mut out, m, n);
                 multiply(&pool, &Product { batch, m, n, k, a, b }, &epilogue);
                 let out: Vec<f64> = out.iter().map(|x| x.as_()).collect();
                 assert_eq!(out, want, "{batch} × {m} × {n} × {k}, operands {x} and {y}");
@@ -101,7 +101,7 @@ fn half_types_convert_on_the_way() {
     let a = InMemory { matrix: Matrix::new(&a, k), offsets: Offsets::Stride(0) };
     let b = InMemory { matrix: Matrix::transposed(&b, k), offsets: Offsets::Stride(0) };
     let mut out = vec![bf16::ZERO; m * n];
-    let epilogue = Epilogue::new(&mut out, m, n);
+    let epilogue = FusedEpilogue::new(&mut out, m, n);
     multiply(&pool, &Product { batch: 1, m, n, k, a: a.left(), b: b.right() }, &epilogue);
     let want: Vec<bf16> = want.iter().map(|&x| bf16::from_f64(x)).collect();
     assert_eq!(out, want);
@@ -114,7 +114,7 @@ fn epilogue_scales_adds_and_activates() {
     // The product is [[-3, 2], [11, -4]].
     let (bias, residual) = ([10.0f32, 20.0], [1.0f32, 2.0, 3.0, 4.0]);
     let mut out = [0.0f32; 4];
-    let mut epilogue = Epilogue::new(&mut out, 2, 2);
+    let mut epilogue = FusedEpilogue::new(&mut out, 2, 2);
     epilogue.alpha = 2.0;
     let whole = Offsets::Stride(0);
     epilogue.addends = [

@@ -3,11 +3,11 @@
 use std::ops::Range;
 
 use super::compute::{BlockA, BlockB, Compute};
-use super::epilogue::Sink;
+use super::epilogue::Epilogue;
 use super::operand::{Left, Product, Right};
 use super::plain;
 use super::sgemm::panels;
-use super::shape::Extent;
+use super::shape::{Extent, GemmShape};
 use crate::providers::cpu::scratch::with_scratch;
 use crate::threads::Pool;
 
@@ -20,12 +20,12 @@ const PACKED_TILE: usize = 64 * 1024;
 /// Multiplications worth handing to another thread: about 20 µs of work.
 const GRAIN: usize = 1 << 19;
 
-/// Computes the product on the pool's threads and hands every row of the result to `sink`.
-pub(crate) fn multiply<C: Compute>(pool: &Pool, product: &Product<'_, C>, sink: &dyn Sink<C>) {
-    if C::multiply_as_stored(pool, product, sink) {
+/// Computes the product on the pool's threads and hands every row of the result to `epilogue`.
+pub(crate) fn multiply<C: Compute>(pool: &Pool, product: &Product<'_, C>, epilogue: &dyn Epilogue<C>) {
+    if C::multiply_as_stored(pool, product, epilogue) {
         return;
     }
-    split(pool, product, |batch, rows, columns| compute_tile(product, batch, rows, columns, sink));
+    split(pool, product, |batch, rows, columns| compute_tile(product, batch, rows, columns, epilogue));
 }
 
 /// Calls `body` for each tile of the result: with the index in the batch, the rows and the columns.
@@ -34,18 +34,16 @@ pub(crate) fn split<C: Compute>(
     product: &Product<'_, C>,
     body: impl Fn(usize, Range<usize>, Range<usize>) + Sync,
 ) {
-    let &Product { batch, m, n, k, .. } = product;
-    if batch == 0 || m == 0 || n == 0 {
+    let shape = product.shape();
+    if shape.is_empty() {
         return;
     }
     let (rows, columns) = tile_size(product, pool.threads());
-    let (row_tiles, column_tiles) = (m.div_ceil(rows), n.div_ceil(columns));
-    let work = rows.min(m) * columns.min(n) * k.max(1);
-    pool.split(batch * row_tiles * column_tiles, GRAIN.div_ceil(work), |range| {
+    let work = rows.min(shape.m) * columns.min(shape.n) * shape.k.max(1);
+    pool.split(shape.tiles(rows, columns), GRAIN.div_ceil(work), |range| {
         for tile in range.take_while(|_| !pool.cancelled()) {
-            let (j, rest) = (tile % column_tiles * columns, tile / column_tiles);
-            let (i, batch) = (rest % row_tiles * rows, rest / row_tiles);
-            body(batch, i..(i + rows).min(m), j..(j + columns).min(n));
+            let (batch, rows, columns) = shape.tile((rows, columns), tile);
+            body(batch, rows, columns);
         }
     });
 }
@@ -130,8 +128,9 @@ impl<'a> Shared<'a, f32> {
 /// Rows and columns of a tile: large, since an operand's block is packed anew for each tile that
 /// uses it, but enough tiles for all threads. Packed operands fix multiples.
 fn tile_size<C: Compute>(product: &Product<'_, C>, threads: usize) -> (usize, usize) {
-    let &Product { batch, m, n, k, .. } = product;
-    let wanted = (batch * m * n * k.max(1) / GRAIN).clamp(1, threads * 2);
+    let shape = product.shape();
+    let GemmShape { m, n, .. } = shape;
+    let wanted = (shape.work() / GRAIN).clamp(1, threads * 2);
     let row_unit = if let Left::Packed(a, _) = product.a { a.rows } else { 12 };
     // Of a packed operand a tile takes whole units of one block.
     let (packed, unit, mut columns) = match product.b {
@@ -139,8 +138,7 @@ fn tile_size<C: Compute>(product: &Product<'_, C>, threads: usize) -> (usize, us
         _ => (false, 64, n.div_ceil(n.div_ceil(COLUMNS)).next_multiple_of(64)),
     };
     let mut rows = m.next_multiple_of(row_unit);
-    let tiles = |rows: usize, columns: usize| batch * m.div_ceil(rows) * n.div_ceil(columns);
-    while tiles(rows, columns) < wanted {
+    while shape.tiles(rows, columns) < wanted {
         // What is packed anew for each tile asks for many rows.
         let wide = if packed { columns > unit && columns >= rows } else { columns > 2 * unit };
         if wide {
@@ -165,7 +163,7 @@ fn compute_tile<C: Compute>(
     batch: usize,
     rows: Range<usize>,
     columns: Range<usize>,
-    sink: &dyn Sink<C>,
+    epilogue: &dyn Epilogue<C>,
 ) {
     let depth = C::DEPTH.min(product.k);
     let b_copied = match product.b {
@@ -175,7 +173,7 @@ fn compute_tile<C: Compute>(
     };
     let whole = columns.len() == product.n;
     // SAFETY: tiles do not overlap, and each is computed once.
-    let direct = if whole { unsafe { sink.rows(batch, rows.clone()) } } else { None };
+    let direct = if whole { unsafe { epilogue.rows(batch, rows.clone()) } } else { None };
     let lengths = [
         if direct.is_some() { 0 } else { rows.len() * columns.len() },
         if matches!(product.a, Left::Source(_)) { rows.len() * depth } else { 0 },
@@ -185,13 +183,13 @@ fn compute_tile<C: Compute>(
         Some(out) => {
             accumulate(product, batch, rows.clone(), columns, out, a_block, b_block);
             for (row, values) in rows.zip(out.chunks_exact_mut(product.n)) {
-                sink.apply_in_place(batch, row, values);
+                epilogue.apply_in_place(batch, row, values);
             }
         }
         None => {
             accumulate(product, batch, rows.clone(), columns.clone(), tile, a_block, b_block);
             for (row, values) in rows.zip(tile.chunks_exact_mut(columns.len())) {
-                sink.write(batch, row, columns.start, values);
+                epilogue.write(batch, row, columns.start, values);
             }
         }
     });

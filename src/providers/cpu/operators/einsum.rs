@@ -12,7 +12,7 @@ use crate::ops::einsum::{Einsum, Label};
 use crate::tensor::{TensorView, TensorViewMut, bf16, f16};
 
 use super::matmul::row_major;
-use crate::providers::cpu::gemm::{Left, Product, Right, Sink, Source, Store, multiply};
+use crate::providers::cpu::gemm::{Epilogue, Left, Product, Right, Source, Store, multiply};
 use crate::providers::cpu::kernel::{
     Argument, CpuKernel, Entry, Kernel, KernelContext, NodeContext, Prepared,
 };
@@ -269,7 +269,7 @@ struct Scatter<'a, O> {
     tables: &'a Tables,
 }
 
-impl<O: Store> Sink<O::Compute> for Scatter<'_, O> {
+impl<O: Store> Epilogue<O::Compute> for Scatter<'_, O> {
     fn write(&self, batch: usize, row: usize, start: usize, values: &mut [O::Compute]) {
         let base = self.tables.batch[batch] + self.tables.row[row];
         for (&at, &mut x) in self.tables.column[start..].iter().zip(values) {

@@ -8,7 +8,7 @@ use crate::ops::matmul::{Gemm, MatMul};
 use crate::tensor::{TensorView, TensorViewMut, bf16, f16};
 
 use crate::providers::cpu::gemm::{
-    Addend, Epilogue, InMemory, Matrix, Offsets, PackedB, Product, Right, Store, multiply,
+    Addend, FusedEpilogue, InMemory, Matrix, Offsets, PackedB, Product, Right, Store, multiply,
 };
 use crate::providers::cpu::kernel::{
     Argument, CpuKernel, Entry, Kernel, KernelContext, NodeContext, Prepared,
@@ -173,7 +173,7 @@ impl<T: Store> Kernel for MatMulKernel<T> {
             (None, None) => return Ok(()),
         };
         let &Layout { batch, m, n, k, .. } = layout;
-        let mut epilogue = Epilogue::new(y.slice::<T>(), m, n);
+        let mut epilogue = FusedEpilogue::new(y.slice::<T>(), m, n);
         epilogue.alpha = self.op.alpha;
         epilogue.activation = self.op.activation;
         let addend = |input: usize, matrix: usize, row_stride: usize| {
@@ -238,7 +238,7 @@ impl<T: Store> Kernel for GemmKernel<T> {
             (None, Some(b)) => b.right(),
             (None, None) => return Ok(()),
         };
-        let mut epilogue = Epilogue::new(y.slice::<T>(), m, n);
+        let mut epilogue = FusedEpilogue::new(y.slice::<T>(), m, n);
         epilogue.alpha = self.op.alpha;
         epilogue.activation = self.op.activation;
         if let Some(c) = inputs.get(2).copied().flatten()

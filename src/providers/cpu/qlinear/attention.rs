@@ -5,7 +5,7 @@ use super::parameter::Linear;
 use super::{Bytes, Zeros, scales};
 use crate::ops::OpError;
 use crate::ops::qlinear::transformer::QAttention;
-use crate::providers::cpu::gemm::{Matrix, Offsets, multiply_block};
+use crate::providers::cpu::gemm::{GemmShape, Matrix, Offsets, multiply_block};
 use crate::providers::cpu::parallel::Parts;
 use crate::providers::cpu::scratch::with_scratch;
 use crate::providers::cpu::statistics::Real;
@@ -102,7 +102,8 @@ fn project<'a>(
     a.zeros.values = zero(6).map(Bytes::new);
     let mut b = operand(w, columns, zero(7), false);
     b.zeros.values = zero(7).map(Bytes::new);
-    multiply(cx.pool, (1, rows, columns, sizes.depth), &a, &b, sums);
+    let shape = GemmShape { batch: 1, m: rows, n: columns, k: sizes.depth };
+    multiply(cx.pool, shape, &a, &b, sums);
     let (bias, stride) = (bias.slice::<f32>(), usize::from(scale.len() > 1));
     let scale = scales(scale);
     for row in sums.chunks_exact_mut(columns.max(1)) {

@@ -1,6 +1,6 @@
-//! What becomes of a product's sums on their way to memory.
+//! What happens to the sums of 8-bit products on their way to memory. The contract is that of `gemm::epilogue`.
 
-use crate::providers::cpu::gemm::ByteSink;
+use crate::providers::cpu::gemm::Epilogue;
 use crate::providers::cpu::parallel::Parts;
 use crate::providers::cpu::simd::{Loop, widest};
 use crate::tensor::{Element, ElementType, TensorViewMut, f16};
@@ -21,19 +21,23 @@ pub(crate) struct Int8Epilogue<'a> {
 }
 
 impl Int8Epilogue<'_> {
-    /// Lends `body` the sink that stores results of the output's type; no other types than these four come from
+    /// Lends `body` the epilogue that stores results of the output's type; no other types than these four come from
     /// integers.
-    pub(crate) fn with_sink(&self, y: &mut TensorViewMut<'_>, body: impl FnOnce(&dyn ByteSink)) {
+    pub(crate) fn with_epilogue(&self, y: &mut TensorViewMut<'_>, body: impl FnOnce(&dyn Epilogue<i32>)) {
         match y.ty() {
-            ElementType::F32 => body(&self.sink(y.slice(), |x: f32| x)),
-            ElementType::F16 => body(&self.sink(y.slice(), f16::from_f32)),
-            ElementType::I8 => body(&self.sink(y.slice(), byte(self.zero, -128.0, 127.0, |x| x as i8))),
-            _ => body(&self.sink(y.slice(), byte(self.zero, 0.0, 255.0, |x| x as u8))),
+            ElementType::F32 => body(&self.stored(y.slice(), |x: f32| x)),
+            ElementType::F16 => body(&self.stored(y.slice(), f16::from_f32)),
+            ElementType::I8 => body(&self.stored(y.slice(), byte(self.zero, -128.0, 127.0, |x| x as i8))),
+            _ => body(&self.stored(y.slice(), byte(self.zero, 0.0, 255.0, |x| x as u8))),
         }
     }
 
-    fn sink<'a, T: Element, F: Fn(f32) -> T + Sync>(&'a self, out: &'a mut [T], cast: F) -> Sink<'a, T, F> {
-        Sink { epilogue: self, out: Parts::new(out), cast }
+    fn stored<'a, T: Element, F: Fn(f32) -> T + Sync>(
+        &'a self,
+        out: &'a mut [T],
+        cast: F,
+    ) -> Stored<'a, T, F> {
+        Stored { epilogue: self, out: Parts::new(out), cast }
     }
 }
 
@@ -45,14 +49,14 @@ fn byte<T>(zero: f32, low: f32, high: f32, of: impl Fn(i32) -> T) -> impl Fn(f32
     move |x| of((x.max(low).min(high) + 12_582_912.0).to_bits() as i32 + shift)
 }
 
-struct Sink<'a, T, F> {
+struct Stored<'a, T, F> {
     epilogue: &'a Int8Epilogue<'a>,
     out: Parts<'a, T>,
     cast: F,
 }
 
-impl<T: Element, F: Fn(f32) -> T + Sync> ByteSink for Sink<'_, T, F> {
-    fn write(&self, batch: usize, row: usize, start: usize, sums: &[i32]) {
+impl<T: Element, F: Fn(f32) -> T + Sync> Epilogue<i32> for Stored<'_, T, F> {
+    fn write(&self, batch: usize, row: usize, start: usize, sums: &mut [i32]) {
         let &Int8Epilogue { columns, starts, bias, m, n, .. } = self.epilogue;
         let at = (batch * m + row) * n + start;
         // SAFETY: a product gives each of its sums once.

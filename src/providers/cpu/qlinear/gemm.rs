@@ -5,7 +5,7 @@ use super::matmul::{Operand, multiply};
 use super::{Bytes, Requantize, Zeros, scales};
 use crate::ops::OpError;
 use crate::ops::qlinear::QuantizedGemm;
-use crate::providers::cpu::gemm::{Int8Right, Offsets, PackedBytes, multiply_dots};
+use crate::providers::cpu::gemm::{GemmShape, Int8Right, Offsets, PackedBytes, multiply_dots};
 use crate::providers::cpu::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared};
 use crate::tensor::{TensorView, TensorViewMut};
 
@@ -49,6 +49,10 @@ fn operand<'a>(
 }
 
 impl Kernel for GemmKernel {
+    fn algorithm(&self) -> &'static str {
+        if self.packed.is_some() { "dot products of bytes, packed" } else { "exact products of bytes" }
+    }
+
     fn prepare(
         &self,
         inputs: &[Option<Argument<'_>>],
@@ -88,6 +92,7 @@ impl Kernel for GemmKernel {
             };
             (c.slice::<i32>(), rows, columns)
         });
+        let shape = GemmShape { batch: 1, m, n, k };
         let y_scale = input(7).map_or(1.0, |scale| scales(scale)(0));
         let factor = self.op.alpha as f64 * scales(a_scale)(0) / y_scale;
         let zero = input(8).map_or(0.0, |zero| Bytes::new(zero).at(0));
@@ -104,10 +109,10 @@ impl Kernel for GemmKernel {
                 let factor = (factor * if by_columns { 1.0 } else { b_scale(0) }) as f32;
                 let row = |_: usize, _: usize| factor;
                 let epilogue = Int8Epilogue { row: &row, columns, starts: &[], bias: &[], zero, m, n };
-                epilogue.with_sink(y, |sink| multiply_dots(cx.pool, (1, m, n, k), &a, &right, sink));
+                epilogue.with_epilogue(y, |epilogue| multiply_dots(cx.pool, shape, &a, &right, epilogue));
                 return Ok(());
             }
-            _ => multiply(cx.pool, (1, m, n, k), &a, &b, sums),
+            _ => multiply(cx.pool, shape, &a, &b, sums),
         }
         if let Some((c, rows, columns)) = c {
             for (i, sums) in sums.chunks_exact_mut(n.max(1)).enumerate() {

@@ -9,8 +9,8 @@ use crate::ops::matmul::MatMul;
 use crate::ops::qlinear::QuantizedMatMul;
 use crate::providers::cpu::dynamic_quantize::quantise;
 use crate::providers::cpu::gemm::{
-    Accumulate, ByteMatrix, ByteSums, Int8Right, Offsets, PackedBytes, Source, byte_products, multiply_bytes,
-    multiply_dots, multiply_exact,
+    Accumulate, ByteMatrix, ByteSums, GemmShape, Int8Right, Offsets, PackedBytes, Source, byte_products,
+    multiply_bytes, multiply_dots, multiply_exact,
 };
 use crate::providers::cpu::matmul::{Layout, offsets, row_major};
 use crate::providers::cpu::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared};
@@ -129,6 +129,14 @@ fn fits(shape: &[usize], batch: &[usize]) -> bool {
 }
 
 impl Kernel for ProductKernel {
+    fn algorithm(&self) -> &'static str {
+        match (&self.packed, self.integers) {
+            (Some(_), _) => "dot products of bytes, packed",
+            (None, true) => "exact products of bytes",
+            (None, false) => "exact products in f32",
+        }
+    }
+
     fn prepare(
         &self,
         inputs: &[Option<Argument<'_>>],
@@ -230,14 +238,14 @@ impl ProductKernel {
         y: &mut TensorViewMut<'_>,
     ) {
         let Layout { m, n, k, batch, .. } = state.layout;
-        let sizes = (batch, m, n, k);
+        let shape = GemmShape { batch, m, n, k };
         let right = Int8Right {
             matrix: b,
             packed: self.packed.as_ref().map(|packed| (packed, &state.layout.packed[..])),
             bias: &[],
         };
         if self.op == QuantizedMatMul::Sums {
-            return multiply_dots(pool, sizes, a, &right, &ByteSums::new(y.slice::<i32>(), m, n));
+            return multiply_dots(pool, shape, a, &right, &ByteSums::new(y.slice::<i32>(), m, n));
         }
         let input = |i: usize| inputs.get(i).copied().flatten();
         let scale = |operand: usize| self.scale_and_zero(operand).0.and_then(input);
@@ -265,7 +273,7 @@ impl ProductKernel {
             (a_scale.as_ref().map_or(dynamic as f64, |scale| scale(at)) * all / y_scale) as f32
         };
         let epilogue = Int8Epilogue { row: &row, columns, starts: &b_side.offsets, bias, zero, m, n };
-        epilogue.with_sink(y, |sink| multiply_dots(pool, sizes, a, &right, sink));
+        epilogue.with_epilogue(y, |epilogue| multiply_dots(pool, shape, a, &right, epilogue));
     }
 
     /// Numbers of any type: first all sums.
@@ -280,12 +288,12 @@ impl ProductKernel {
         y: &mut TensorViewMut<'_>,
     ) {
         let Layout { m, n, k, batch, .. } = state.layout;
-        let sizes = (batch, m, n, k);
+        let shape = GemmShape { batch, m, n, k };
         if self.op == QuantizedMatMul::Sums {
-            return multiply(pool, sizes, a, b, y.slice::<i32>());
+            return multiply(pool, shape, a, b, y.slice::<i32>());
         }
         let sums = &mut sums[..batch * m * n];
-        multiply(pool, sizes, a, b, sums);
+        multiply(pool, shape, a, b, sums);
         let input = |i: usize| inputs.get(i).copied().flatten();
         let (y_scale, zero) = self.output(inputs);
         let [a_side, b_side] = &state.scales;
@@ -307,14 +315,14 @@ impl ProductKernel {
 /// The product of two operands, by their bytes where both have integers.
 pub(crate) fn multiply<S: Accumulate>(
     pool: &Pool,
-    sizes: (usize, usize, usize, usize),
+    shape: GemmShape,
     a: &Operand<'_>,
     b: &Operand<'_>,
     out: &mut [S],
 ) {
     match (a.data.signed(), b.data.signed()) {
-        (Some(_), Some(_)) => multiply_bytes(pool, sizes, a, b, out),
-        _ => multiply_exact(pool, sizes, a, b, out),
+        (Some(_), Some(_)) => multiply_bytes(pool, shape, a, b, out),
+        _ => multiply_exact(pool, shape, a, b, out),
     }
 }
 

@@ -247,9 +247,3 @@ fn scales(view: TensorView<'_>) -> impl Fn(usize) -> f64 + Sync + '_ {
 
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod tests_channel_blocked;
-#[cfg(test)]
-mod tests_elementwise;
-#[cfg(test)]
-mod tests_transformer;

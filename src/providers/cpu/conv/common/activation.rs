@@ -7,42 +7,25 @@ use crate::ops::activation::Activation;
 use crate::providers::cpu::gemm::activate;
 use crate::providers::cpu::vector::exp_factors;
 
-/// Runs an expression with `$f` the function of a vector that an activation is; one that has no such form
-/// is left to `activate_rest`.
+/// Runs an expression with `$f` the function of a vector that an activation is, if it is one of a list (all, if none is
+/// given); else another one, with `$other` the activation. Without a list `$f` is `Identity` then, and the rest is left
+/// to `activate_rest`.
 macro_rules! with_activation {
     ($activation:expr, $f:ident => $body:expr) => {
-        match $activation {
-            $crate::ops::activation::Activation::Relu => {
-                let $f = $crate::providers::cpu::conv::common::activation::Relu;
+        $crate::providers::cpu::conv::common::activation::with_activation!(
+            $activation, [Relu, LeakyRelu, Clip, HardSigmoid, HardSwish, Sigmoid, Silu],
+            $f => $body,
+            _other => { let $f = $crate::providers::cpu::conv::common::activation::Identity; $body }
+        )
+    };
+    ($activation:expr, [$($name:ident),*], $f:ident => $body:expr, $other:ident => $else:expr) => {
+        {
+            let activation = $activation;
+            $(if let Some($f) = $crate::providers::cpu::conv::common::activation::$name::of(activation) {
                 $body
-            }
-            $crate::ops::activation::Activation::LeakyRelu { alpha } => {
-                let $f = $crate::providers::cpu::conv::common::activation::LeakyRelu(alpha);
-                $body
-            }
-            $crate::ops::activation::Activation::Clip { min, max } => {
-                let $f = $crate::providers::cpu::conv::common::activation::Clip(min, max);
-                $body
-            }
-            $crate::ops::activation::Activation::HardSigmoid { alpha, beta } => {
-                let $f = $crate::providers::cpu::conv::common::activation::HardSigmoid(alpha, beta);
-                $body
-            }
-            $crate::ops::activation::Activation::HardSwish => {
-                let $f = $crate::providers::cpu::conv::common::activation::HardSwish;
-                $body
-            }
-            $crate::ops::activation::Activation::Sigmoid => {
-                let $f = $crate::providers::cpu::conv::common::activation::Sigmoid;
-                $body
-            }
-            $crate::ops::activation::Activation::Silu => {
-                let $f = $crate::providers::cpu::conv::common::activation::Silu;
-                $body
-            }
-            _ => {
-                let $f = $crate::providers::cpu::conv::common::activation::Identity;
-                $body
+            } else)* {
+                let $other = activation;
+                $else
             }
         }
     };
@@ -82,27 +65,42 @@ pub(crate) fn activate_vectors<I: Isa, const N: usize>(
     x
 }
 
-pub(crate) struct Identity;
+/// Functions, and which activations they are.
+macro_rules! functions {
+    ($($(#[$doc:meta])* $pattern:pat => $name:ident $(($($field:ident),*))?;)*) => {$(
+        $(#[$doc])*
+        pub(crate) struct $name $(($(functions!(@float $field)),*))?;
 
-pub(crate) struct Relu;
-
-/// The factor of negative numbers.
-pub(crate) struct LeakyRelu(pub(crate) f32);
-
-/// Limits.
-pub(crate) struct Clip(pub(crate) f32, pub(crate) f32);
-
-/// `clamp(a·x + b, 0, 1)`
-pub(crate) struct HardSigmoid(pub(crate) f32, pub(crate) f32);
-
-/// `x · clamp(x/6 + 1/2, 0, 1)`
-pub(crate) struct HardSwish;
-
-/// `1 / (1 + exp(-x))`
-pub(crate) struct Sigmoid;
-
-/// `x · sigmoid(x)`
-pub(crate) struct Silu;
+        impl $name {
+            #[inline(always)]
+            pub(crate) fn of(activation: Activation) -> Option<Self> {
+                match activation {
+                    $pattern => Some($name $(($($field),*))?),
+                    _ => None,
+                }
+            }
+        }
+    )*};
+    (@float $field:ident) => { f32 };
+}
+functions! {
+    /// `x`
+    Activation::Identity => Identity;
+    /// `max(x, 0)`
+    Activation::Relu => Relu;
+    /// `x`, negative numbers times a factor
+    Activation::LeakyRelu { alpha } => LeakyRelu(alpha);
+    /// `clamp(x, min, max)`
+    Activation::Clip { min, max } => Clip(min, max);
+    /// `clamp(a·x + b, 0, 1)`
+    Activation::HardSigmoid { alpha, beta } => HardSigmoid(alpha, beta);
+    /// `x · clamp(x/6 + 1/2, 0, 1)`
+    Activation::HardSwish => HardSwish;
+    /// `1 / (1 + exp(-x))`
+    Activation::Sigmoid => Sigmoid;
+    /// `x · sigmoid(x)`
+    Activation::Silu => Silu;
+}
 
 /// Beyond these the sigmoid is 0 or 1 in f32, but exponentials are normal numbers up to these.
 const LIMIT: f32 = 86.0;

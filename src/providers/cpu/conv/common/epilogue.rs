@@ -1,4 +1,5 @@
-//! What happens to sums on their way to memory: bias, residual, activation.
+//! What happens to tiles of `f32` sums on their way to memory: bias, residual, activation. The contract is that of
+//! `gemm::epilogue`.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! Depthwise convolution: each output plane reads one plane of the image, see `lines`, or a copy of it where
+//! Depthwise convolution: each output plane reads one plane of the image, see `square`, or a copy of it where
 //! kernels, strides or dilations are unusual.
 
 use std::ops::Range;

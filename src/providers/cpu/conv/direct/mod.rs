@@ -8,4 +8,4 @@ pub(crate) mod plan;
 pub(crate) mod products;
 pub(crate) mod tile;
 
-pub(crate) use kernel::DirectConv;
+pub(crate) use kernel::build;

@@ -1,4 +1,4 @@
-//! Convolution of images by products of panels with planes, shared out by lines or by blocks.
+//! Convolution of images by products of panels with planes, divided among threads by lines or by blocks.
 
 use std::sync::Arc;
 

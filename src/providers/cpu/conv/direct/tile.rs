@@ -92,7 +92,7 @@ impl Block<'_> {
                     let count = width.min(strip.end - start);
                     let reach = reach(last, start, count, self.planes.len());
                     segments.set(self.lines, start, count, len);
-                    let to = segments.run(len).filter(|_| rows.len() == R);
+                    let to = segments.contiguous(len).filter(|_| rows.len() == R);
                     let to = to.map(|column| (&self.epilogue, row, column));
                     let tile =
                         Tile { panel, taps: self.taps, planes: self.planes, start, count, reach, ahead, to };

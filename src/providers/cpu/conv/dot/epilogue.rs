@@ -1,68 +1,33 @@
-//! What becomes of the sums of dot groups on their way to memory.
+//! What happens to the sums of a tile on their way to memory: residual, activation, requantisation, rounding. The
+//! contract is that of `gemm::epilogue`; the bias is what sums begin with.
 
-use std::cell::Cell;
 use std::ops::Range;
 
-use super::block::{Block, VECTORS, WIDTH};
-use crate::ops::activation::Activation;
 use crate::providers::cpu::conv::common::lines::Lines;
-use crate::providers::cpu::gemm::{Bf16Pair, DotGroup, Int8x4, SumVector, TileSink, VECTOR};
+use crate::providers::cpu::gemm::{SumVector, VECTOR};
 use crate::providers::cpu::parallel::Parts;
 use crate::tensor::bf16;
 
-/// Takes the sums of products of dot groups `W`. Each is given once, from any thread.
-pub(crate) trait DotStore<W: DotGroup>: Sync {
-    /// Computes a block and takes its sums.
-    fn block(&self, block: Block<'_>);
-}
+/// Vectors of a tile's columns.
+pub(crate) const VECTORS: usize = 3;
 
-/// Takes the sums of tiles.
-pub(crate) trait Rows: Sync {
-    /// See `TileSink`.
+/// Takes the sums of tiles. `tile` is to be `#[inline(always)]`.
+pub(crate) trait TileEpilogue: Sync {
+    /// Whether a row takes few instructions, so that they can be compiled for each row of a tile; sums stay in
+    /// registers then.
     const SHORT: bool;
 
-    /// Takes the sums of some output channels; what `sums` has beyond them is nobody's. `LANES` is what
-    /// `Runs::lanes_are` says, or `ANY`.
+    /// Takes the sums of some output channels at some positions; what `sums` has beyond the channels is nobody's.
+    /// `LANES` is what `positions.lanes_are()` says, or `ANY`.
     ///
     /// # Safety
-    /// As of `TileSink::rows`; sums at the same positions are given once.
-    unsafe fn rows<const R: usize, const V: usize, const LANES: u8>(
+    /// The contract of `gemm::epilogue`: only inside `DotGroup::run`, and each output is given once.
+    unsafe fn tile<const R: usize, const V: usize, const LANES: u8>(
         &self,
         rows: Range<usize>,
-        runs: &Runs,
+        positions: &Positions,
         sums: [[SumVector; V]; R],
     );
-}
-
-/// Takes them row by row.
-pub(crate) trait Row: Sync {
-    /// See `TileSink`.
-    const SHORT: bool;
-
-    /// Takes the sums of an output channel.
-    ///
-    /// # Safety
-    /// As of `Rows::rows`.
-    unsafe fn row<const V: usize, const LANES: u8>(&self, row: usize, runs: &Runs, sums: [SumVector; V]);
-}
-
-impl<S: Row> Rows for S {
-    const SHORT: bool = S::SHORT;
-
-    #[inline(always)]
-    unsafe fn rows<const R: usize, const V: usize, const LANES: u8>(
-        &self,
-        rows: Range<usize>,
-        runs: &Runs,
-        sums: [[SumVector; V]; R],
-    ) {
-        for (r, sums) in sums.into_iter().enumerate() {
-            if r < rows.len() {
-                // SAFETY: as the caller promises.
-                unsafe { self.row::<V, LANES>(rows.start + r, runs, sums) };
-            }
-        }
-    }
 }
 
 /// Which lanes of a tile's vectors are the output's: all, the first ones, or any.
@@ -70,9 +35,9 @@ pub(crate) const ALL: u8 = 0;
 pub(crate) const FIRST: u8 = 1;
 pub(crate) const ANY: u8 = 2;
 
-/// The positions of a tile that are the output's, where they follow one another.
-pub(crate) struct Runs {
-    /// The first of them, and their number.
+/// The positions of a tile that are the output's, as lanes of its vectors; their outputs follow one another.
+pub(crate) struct Positions {
+    /// The first output, and their number.
     begin: usize,
     count: usize,
     /// Of each vector the lanes that are the output's, and how many are in vectors before it.
@@ -81,29 +46,21 @@ pub(crate) struct Runs {
     gaps: bool,
 }
 
-impl Runs {
-    pub(crate) const NONE: Runs =
-        Runs { begin: 0, count: 0, lanes: [0; VECTORS], before: [0; VECTORS], gaps: false };
+impl Positions {
+    pub(crate) const NONE: Positions =
+        Positions { begin: 0, count: 0, lanes: [0; VECTORS], before: [0; VECTORS], gaps: false };
 
     /// Those of `count` positions from `start` on, after so many outputs `before` all positions.
     pub(crate) fn new(lines: Lines, before: usize, (start, count): (usize, usize)) -> Self {
-        let (mut y, mut x) = match lines.line == lines.pitch {
-            true => (0, start),
-            false => (start / lines.pitch, start % lines.pitch),
-        };
-        let begin = before + y * lines.line + x.min(lines.line);
-        let (mut all, mut at) = (0u64, 0);
-        while at < count {
-            let run = lines.line.saturating_sub(x).min(count - at);
-            all |= !(!0 << run) << at;
-            // Over the gap, to the next line.
-            at += lines.pitch.max(lines.line) - x;
-            (y, x) = (y + 1, 0);
-        }
-        let lanes = std::array::from_fn(|v| (all >> (v * VECTOR)) as u16);
-        let earlier = std::array::from_fn(|v| (all & !(!0 << (v * VECTOR))).count_ones() as usize);
+        let all = lines.runs(start, count).fold(0u64, |all, run| all | !(!0 << run.len) << run.from);
         let kept = all.count_ones() as usize;
-        Runs { begin, count: kept, lanes, before: earlier, gaps: kept != count }
+        Positions {
+            begin: before + lines.outputs_before(start),
+            count: kept,
+            lanes: std::array::from_fn(|v| (all >> (v * VECTOR)) as u16),
+            before: std::array::from_fn(|v| (all & !(!0 << (v * VECTOR))).count_ones() as usize),
+            gaps: kept != count,
+        }
     }
 
     /// `ALL`, `FIRST` or `ANY`.
@@ -115,7 +72,7 @@ impl Runs {
         }
     }
 
-    /// Where the outputs of a tile lie in a plane.
+    /// Where the outputs of a tile lie in a channel.
     #[inline(always)]
     pub(crate) fn range(&self) -> Range<usize> {
         self.begin..self.begin + self.count
@@ -138,41 +95,7 @@ impl Runs {
     }
 }
 
-/// The rows of a tile, of which some may be missing at the end.
-pub(crate) struct Tile<'a, S, const LANES: u8> {
-    pub(crate) store: &'a S,
-    pub(crate) rows: Range<usize>,
-    pub(crate) runs: &'a Runs,
-}
-
-impl<'a, S> Tile<'a, S, ANY> {
-    /// The same where lanes are known to be of another kind.
-    pub(crate) fn with<const LANES: u8>(&self) -> Tile<'a, S, LANES> {
-        Tile { store: self.store, rows: self.rows.clone(), runs: self.runs }
-    }
-}
-
-impl<S: Rows, const LANES: u8> TileSink for Tile<'_, S, LANES> {
-    const SHORT: bool = S::SHORT;
-
-    #[inline(always)]
-    unsafe fn rows<const R: usize, const V: usize>(&self, sums: [[SumVector; V]; R]) {
-        // SAFETY: as the caller promises.
-        unsafe { self.store.rows::<R, V, LANES>(self.rows.clone(), self.runs, sums) };
-    }
-}
-
-/// Keeps the sums of a tile of one row.
-pub(crate) struct Totals<'a>(pub(crate) &'a Cell<[i32; WIDTH]>);
-
-/// Takes from sums the zero point of the row times the total of what its weights were multiplied with.
-pub(crate) struct LessZeros<'a, S> {
-    pub(crate) sink: &'a S,
-    pub(crate) zeros: &'a [i32],
-    pub(crate) totals: &'a [i32; WIDTH],
-}
-
-/// Where the sums of an image go: a row-major matrix of a row for each output channel.
+/// Where the outputs of an image go: a row-major matrix of a row for each output channel.
 pub(crate) struct Place<'a, T> {
     /// The outputs of all images.
     pub(crate) out: &'a Parts<'a, T>,
@@ -185,20 +108,20 @@ pub(crate) struct Place<'a, T> {
 impl<T> Place<'_, T> {
     /// Where a tile's outputs of a row lie in all outputs.
     #[inline(always)]
-    pub(crate) fn range(&self, row: usize, runs: &Runs) -> Range<usize> {
-        let (start, Range { start: from, end }) = (self.start + row * self.columns, runs.range());
-        start + from..start + end
+    pub(crate) fn range(&self, row: usize, positions: &Positions) -> Range<usize> {
+        self.block_range(1, row, positions)
+    }
+
+    /// Where a tile's outputs of a block of so many channels lie, whose first channel is `row`.
+    #[inline(always)]
+    pub(crate) fn block_range(&self, channels: usize, row: usize, positions: &Positions) -> Range<usize> {
+        let (start, Range { start: from, end }) = (self.start + row * self.columns, positions.range());
+        start + channels * from..start + channels * end
     }
 }
 
 /// Sums of bytes as they are.
-pub(crate) struct WholeSums<'a>(pub(crate) Place<'a, i32>);
-
-impl DotStore<Int8x4> for WholeSums<'_> {
-    fn block(&self, block: Block<'_>) {
-        block.compute::<Int8x4, _>(self);
-    }
-}
+pub(crate) struct RawSums<'a>(pub(crate) Place<'a, i32>);
 
 /// Sums of bytes times a factor for each row, as bytes: rounded to nearest even, shifted and limited.
 pub(crate) struct Requantized<'a> {
@@ -207,107 +130,64 @@ pub(crate) struct Requantized<'a> {
     pub(crate) factors: &'a [f32],
     pub(crate) zero: i32,
     pub(crate) signed: bool,
+    pub(crate) residual: Option<Residual<'a>>,
 }
 
-impl DotStore<Int8x4> for Requantized<'_> {
-    fn block(&self, block: Block<'_>) {
-        block.compute::<Int8x4, _>(self);
-    }
-}
-
-/// The same, then added to a residual of the outputs' shape and type: rounded, shifted and limited once more.
-pub(crate) struct Summed<'a> {
-    pub(crate) sums: Requantized<'a>,
-    pub(crate) residual: &'a [u8],
-    pub(crate) residual_zero: f32,
+/// What is added to requantised sums, which are rounded, shifted and limited once more.
+#[derive(Clone, Copy)]
+pub(crate) struct Residual<'a> {
+    /// Of the outputs' shape and type.
+    pub(crate) data: &'a [u8],
+    /// Its zero point.
+    pub(crate) zero: f32,
     /// Of what is rounded, and of the residual.
     pub(crate) factors: [f32; 2],
     /// The zero point of the result.
-    pub(crate) zero: i32,
+    pub(crate) result_zero: i32,
 }
 
-impl DotStore<Int8x4> for Summed<'_> {
-    fn block(&self, block: Block<'_>) {
-        block.compute::<Int8x4, _>(self);
-    }
-}
-
-/// Sums of bfloat16 numbers, with residual and activation, rounded to bfloat16. What is smaller than the smallest
+/// Sums of bfloat16 numbers, with residual and an activation `F`, rounded to bfloat16. What is smaller than the smallest
 /// normal number counts as zero.
-pub(crate) struct RoundedToHalf<'a> {
+pub(crate) struct RoundedToBf16<'a, F> {
     pub(crate) place: Place<'a, bf16>,
     /// Of the outputs' shape.
     pub(crate) residual: Option<&'a [bf16]>,
-    pub(crate) activation: Activation,
+    pub(crate) function: F,
 }
 
-impl DotStore<Bf16Pair> for RoundedToHalf<'_> {
-    #[cfg(target_arch = "x86_64")]
-    fn block(&self, block: Block<'_>) {
-        super::avx512::with_function!(self.activation, f => block.compute::<Bf16Pair, _>(&Rounded(self, f)));
-    }
+/// What an epilogue does, to channel-blocked outputs. A residual is channel-blocked too. Rows are those of whole blocks.
+pub(crate) struct ChannelBlocked<E>(pub(crate) E);
 
-    #[cfg(not(target_arch = "x86_64"))]
-    fn block(&self, block: Block<'_>) {
-        block.compute::<Bf16Pair, _>(&Rounded(self, ()));
-    }
-}
-
-/// A store with its activation, as a function of its own.
-pub(crate) struct Rounded<'a, F>(pub(crate) &'a RoundedToHalf<'a>, pub(crate) F);
-
-// Nobody has dot groups there.
+// Nobody has dot products there.
 #[cfg(not(target_arch = "x86_64"))]
-mod elsewhere {
+mod without {
     use super::*;
     use crate::providers::cpu::gemm::missing;
 
-    macro_rules! rows {
-        ($store:ty, $self:ident, $place:expr, $rest:expr) => {
-            impl Row for $store {
+    macro_rules! epilogues {
+        ($([$($parameter:ident)?] $epilogue:ty, $self:ident => $fields:expr;)*) => {$(
+            impl $(<$parameter: Sync>)? TileEpilogue for $epilogue {
                 const SHORT: bool = false;
 
-                unsafe fn row<const V: usize, const LANES: u8>(
+                unsafe fn tile<const R: usize, const V: usize, const LANES: u8>(
                     &$self,
-                    row: usize,
-                    runs: &Runs,
-                    sums: [SumVector; V],
+                    rows: Range<usize>,
+                    positions: &Positions,
+                    sums: [[SumVector; V]; R],
                 ) {
-                    missing(($place.range(row, runs), runs.lanes(0), runs.place::<LANES>(0), sums, $rest))
+                    let (before, _) = positions.place::<LANES>(0);
+                    missing(($fields, rows, positions.range(), positions.lanes(0), before, sums))
                 }
             }
-        };
+        )*};
     }
-    impl TileSink for Totals<'_> {
-        const SHORT: bool = true;
-
-        unsafe fn rows<const R: usize, const V: usize>(&self, sums: [[SumVector; V]; R]) {
-            missing((self.0, sums))
-        }
+    epilogues! {
+        [] RawSums<'_>, self => (self.0.range(0, &Positions::NONE), self.0.out);
+        [] Requantized<'_>, self => (
+            (self.place.out, self.factors, self.zero, self.signed),
+            self.residual.map(|residual| (residual.data, residual.zero, residual.factors, residual.result_zero)),
+        );
+        [F] RoundedToBf16<'_, F>, self => (self.place.out, self.residual, &self.function);
+        [E] ChannelBlocked<E>, self => &self.0;
     }
-
-    impl<S: TileSink> TileSink for LessZeros<'_, S> {
-        const SHORT: bool = S::SHORT;
-
-        unsafe fn rows<const R: usize, const V: usize>(&self, sums: [[SumVector; V]; R]) {
-            let sums: [[SumVector; V]; R] = missing((self.zeros, self.totals, sums));
-            // SAFETY: nobody comes here.
-            unsafe { self.sink.rows(sums) }
-        }
-    }
-
-    rows!(WholeSums<'_>, self, self.0, self.0.out);
-    rows!(Requantized<'_>, self, self.place, (self.place.out, self.factors, self.zero, self.signed));
-    rows!(
-        Summed<'_>,
-        self,
-        self.sums.place,
-        (self.sums.factors, self.residual, self.residual_zero, self.factors, self.zero)
-    );
-    rows!(
-        Rounded<'_, ()>,
-        self,
-        self.0.place,
-        (self.0.place.out, self.0.residual, self.0.activation, self.1)
-    );
 }

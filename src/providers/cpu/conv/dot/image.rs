@@ -25,9 +25,7 @@ impl<'a, T: Interleave> Pixels<'a, T> {
     /// A channel-blocked image, which begins at a multiple of 4 bytes.
     pub(crate) fn channel_blocked(image: &'a [T]) -> Result<Self, OpError> {
         bytemuck::try_cast_slice::<u8, u32>(bytes_of(image)).map(Pixels::ChannelBlocked).map_err(|_| {
-            OpError::Data(
-                "input 0, of channel_blocked channels, does not begin at a multiple of 4 bytes".into(),
-            )
+            OpError::Data("input 0, a channel-blocked image, does not begin at a multiple of 4 bytes".into())
         })
     }
 }
@@ -35,7 +33,7 @@ impl<'a, T: Interleave> Pixels<'a, T> {
 /// That channel-blocked images need a plan of dot groups, and there is none for an image and a weight of these shapes.
 pub(crate) fn dot_plan_needed(image: &[usize], weight: &[usize]) -> OpError {
     OpError::Data(format!(
-        "an image of {image:?} and a weight of {weight:?} are not allowed where channels are channel_blocked; allowed are those \
+        "an image of {image:?} and a weight of {weight:?} are not allowed for channel-blocked images; allowed are those \
          with elements that fit into memory"
     ))
 }

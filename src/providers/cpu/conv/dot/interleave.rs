@@ -1,4 +1,4 @@
-//! Elements of neighbouring channels channel-blocked into vectors of dot groups.
+//! Elements of neighbouring channels interleaved into vectors of dot groups.
 
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
@@ -14,11 +14,11 @@ pub(crate) trait Interleave: Element {
 
     fn bits(self) -> u32;
 
-    /// Dot groups of `count` elements of each line, every `STRIDE`-th (first or second) from there on; the other dot groups
-    /// of the vector are 0.
+    /// Dot groups of `count` elements of each line, every `STRIDE`-th (first or second) from there on; the others of the
+    /// vector are 0.
     ///
     /// # Safety
-    /// As of `TileSink::rows`; the elements must be valid.
+    /// As of `TileEpilogue::tile`; the elements must be valid.
     unsafe fn interleave<const STRIDE: usize>(lines: [*const Self; 4], count: usize) -> SumVector {
         missing((lines, count))
     }
@@ -27,7 +27,7 @@ pub(crate) trait Interleave: Element {
 /// Writes the first dot groups of a vector.
 ///
 /// # Safety
-/// As of `TileSink::rows`.
+/// As of `TileEpilogue::tile`.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(crate) unsafe fn store(dot_groups: SumVector, flip: u32, present: u32, out: &mut [u32]) {

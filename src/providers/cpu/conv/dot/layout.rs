@@ -20,7 +20,7 @@ pub(crate) enum ImageLayout {
 /// What is known of images.
 #[derive(Clone, Copy)]
 pub(crate) struct Images {
-    pub(crate) given: ImageLayout,
+    pub(crate) layout: ImageLayout,
     /// Channels of a group.
     pub(crate) channels: usize,
     /// Whether dot groups are the only way, so that they may waste memory and work.
@@ -57,15 +57,15 @@ impl PackedLayout {
 
     /// Of an image whose channels have so many elements.
     fn of(part: Part, channel: usize, m: usize, count: usize, images: Images) -> Option<Self> {
-        let (Part { geometry: g, skipped, before }, Images { given, channels, only_way }) = (part, images);
+        let (Part { geometry: g, skipped, before }, Images { layout, channels, only_way }) = (part, images);
         let planes = if only_way { Planes::of_any(&g) } else { Planes::new(&g) };
-        let whole = given == ImageLayout::Nchw || channels.is_multiple_of(count);
+        let whole = layout == ImageLayout::Nchw || channels.is_multiple_of(count);
         let planes = planes.filter(|_| channels > 0 && whole)?;
         let (dot_groups, area) = (channels.div_ceil(count), g.output.iter().product());
         // To gather costs about as much as the products of a few rows.
         let gain = vectors(planes.positions, VECTOR).saturating_sub(vectors(area, VECTOR)) * m;
         let gathered = gain > 8 * vectors(area, VECTOR);
-        let in_place = given == ImageLayout::ChannelBlocked && !gathered && !planes.copied();
+        let in_place = layout == ImageLayout::ChannelBlocked && !gathered && !planes.copied();
         let (lines, positions) = match gathered {
             true => (Lines { line: area, pitch: area }, area),
             false => (planes.lines, planes.positions),

@@ -12,7 +12,7 @@ use crate::threads::Pool;
 /// Rows of a panel, whose sums with three vectors of positions registers hold.
 pub(crate) const ROWS: usize = 8;
 
-/// The weights of all groups. A panel holds, for each dot group of channels and kernel position, the dot groups of its rows;
+/// The weights of all groups. A panel has the shape `[channels / COUNT, positions of the kernel, ROWS]` of dot groups;
 /// missing rows and channels are 0.
 pub(crate) struct DotPanels<W> {
     data: Weights<u32>,

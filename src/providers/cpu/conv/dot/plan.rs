@@ -1,10 +1,10 @@
-//! Convolution of dot groups, as the processor's dot products take them: of four bytes or of two bfloat16 numbers of
-//! neighbouring channels. Laid out like images of floats, see `planes`, with a plane for each dot group of channels; where
-//! lines are short, so that the gaps between them would cost too much, a run of positions for each row of the
-//! right operand.
+//! Convolution by dot products of neighbouring channels: four bytes or two bfloat16 numbers of one position.
+//!
+//! An image is laid out like one of floats (`common::planes`), with a plane for each dot group of channels. Where lines
+//! are short, the gaps between them would cost too much: then each row of the right operand is gathered instead.
 
 use super::block::{BLOCK_SCRATCH, Block};
-use super::epilogue::DotStore;
+use super::epilogue::TileEpilogue;
 use super::image::{Image, Pixels};
 use super::interleave::Interleave;
 use super::layout::Images;
@@ -29,8 +29,8 @@ enum Partition {
 }
 
 impl DotPlan {
-    /// `None` for more than two axes, without elements, for channel-blocked images that are not whole dot groups, and, unless dot groups
-    /// are the only way, where they would waste memory or work.
+    /// `None` for more than two axes, without elements, and for channel-blocked images that are not whole dot groups; also
+    /// where the layout would waste memory or work, unless this is the only way.
     pub(crate) fn new<W: DotGroup>(
         panels: &DotPanels<W>,
         g: &Geometry,
@@ -54,19 +54,19 @@ impl DotPlan {
     }
 
     /// Convolves one image: channels of a group follow one another.
-    pub(crate) fn image<T: Interleave>(
+    pub(crate) fn convolve<T: Interleave, E: TileEpilogue>(
         &self,
         pool: &Pool,
         panels: &DotPanels<T::Group>,
         image: &Image<'_, T>,
         first: &[u32],
         scratch: &mut [u32],
-        store: &dyn DotStore<T::Group>,
+        epilogue: &E,
     ) {
         let [groups, m, depth] = panels.shape();
         let block = |layout: &PackedLayout, at: At, source: &[u32], scratch: &mut [u32]| {
             let (g, rows) = (at.group, at.rows);
-            store.block(Block {
+            let block = Block {
                 panels: panels.from(g, rows.start),
                 first: &first[g * panels.padded_rows() + rows.start..],
                 zeros: panels.zeros_from(g, rows.start),
@@ -77,7 +77,8 @@ impl DotPlan {
                 before: layout.before,
                 rows: g * m + rows.start..g * m + rows.end,
                 scratch,
-            });
+            };
+            block.compute::<T::Group, E>(epilogue);
         };
         match &self.0 {
             Partition::Blocks(layout, blocks) => {

@@ -2,7 +2,7 @@
 //! window is applied directly, one output line at a time.
 
 use super::patches::PatchTable;
-use crate::providers::cpu::gemm::{Compute, Epilogue, Sink, Store};
+use crate::providers::cpu::gemm::{Compute, Epilogue, FusedEpilogue, Store};
 use crate::providers::cpu::scratch::with_scratch;
 use crate::providers::cpu::simd::{Loop, widest};
 use crate::threads::Pool;
@@ -17,7 +17,7 @@ pub(crate) fn depthwise<T: Store>(
     planes: &[T],
     weight: &[T],
     (images, group, multiplier, volume): (usize, usize, usize, usize),
-    epilogue: &Epilogue<'_, T>,
+    epilogue: &FusedEpilogue<'_, T>,
 ) {
     let (lines, line) = (table.lines(), table.line());
     let work = lines * line * volume;

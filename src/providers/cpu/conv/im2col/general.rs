@@ -1,6 +1,6 @@
 //! Convolution as a matrix product `weight · patches`.
 //!
-//! Three ways: a window of one element is a product with the image itself; a depthwise one is applied
+//! Three ways, the first that fits: a window of one element is a product with the image itself; a depthwise one is applied
 //! directly; every other goes through blocks of patches.
 
 use super::depthwise::depthwise;
@@ -8,16 +8,34 @@ use super::patches::{PatchTable, Patches};
 use crate::ops::OpError;
 use crate::ops::conv::Conv;
 use crate::ops::window::Geometry;
+use crate::providers::cpu::conv::common::weight::is_depthwise;
 use crate::providers::cpu::gemm::{
-    Addend, Epilogue, InMemory, Left, Matrix, Offsets, PackedA, Product, Right, Store, multiply,
+    Addend, FusedEpilogue, InMemory, Left, Matrix, Offsets, PackedA, Product, Right, Store, multiply,
 };
-use crate::providers::cpu::{Argument, Kernel, KernelContext, Prepared};
-use crate::tensor::{TensorView, TensorViewMut};
+use crate::providers::cpu::number::dispatch;
+use crate::providers::cpu::{Argument, Kernel, KernelContext, NodeContext, Prepared};
+use crate::tensor::{TensorView, TensorViewMut, bf16, f16};
 
-pub(crate) struct ConvKernel<T: Store> {
-    pub(crate) op: Conv,
+struct ConvKernel<T: Store> {
+    op: Conv,
     /// The weight of each group, when it is constant.
-    pub(crate) packed: Option<PackedA<T::Compute>>,
+    packed: Option<PackedA<T::Compute>>,
+}
+
+/// `None` for types that are no floats.
+pub(crate) fn build(node: &NodeContext<'_>) -> Result<Option<Box<dyn Kernel>>, OpError> {
+    let op = node.op::<Conv>().clone();
+    dispatch!(node.input(0), T in [f32, f16, bf16, f64] => {
+        let packed = match node.constant(1) {
+            // A depthwise kernel reads the weight as it is.
+            Some(w) if T::PACK && !is_depthwise(op.group, w) => {
+                let (m, k) = (w.shape()[0] / op.group, w.shape()[1..].iter().product());
+                Some(PackedA::of(w.aligned()?.view().slice::<T>(), false, op.group, m, k, node.pool, true))
+            }
+            _ => None,
+        };
+        Ok(Some(Box::new(ConvKernel::<T> { op, packed })))
+    }, else Ok(None))
 }
 
 /// What depends on shapes.
@@ -70,6 +88,10 @@ fn is_pointwise(g: &Geometry) -> bool {
 }
 
 impl<T: Store> Kernel for ConvKernel<T> {
+    fn algorithm(&self) -> &'static str {
+        "im2col"
+    }
+
     fn prepare(
         &self,
         inputs: &[Option<Argument<'_>>],
@@ -146,8 +168,8 @@ pub(crate) fn epilogue<'a, T: Store>(
     n: usize,
     inputs: &[Option<TensorView<'a>>],
     y: &'a mut [T],
-) -> Epilogue<'a, T> {
-    let mut epilogue = Epilogue::new(y, m, n);
+) -> FusedEpilogue<'a, T> {
+    let mut epilogue = FusedEpilogue::new(y, m, n);
     epilogue.activation = op.activation;
     let bias = inputs.get(2).copied().flatten().map(|bias| Addend {
         data: bias.slice::<T>(),

@@ -5,5 +5,5 @@ mod depthwise;
 mod general;
 mod patches;
 
-pub(crate) use general::{ConvKernel, State, convolve, epilogue};
+pub(crate) use general::{State, build, convolve, epilogue};
 pub(crate) use patches::{PatchTable, Patches};

@@ -1,5 +1,5 @@
-//! The convolution whose steps `winograd` computes: tiles to numbers, products, sums to outputs. Threads have rows of
-//! tiles for all three, or, where the image has too few or the weight is large, all threads do one step after the other.
+//! The driver of input transform, batched product and output transform. Threads have rows of tiles for all three, or,
+//! where the image has too few or the weight is large, all threads do one step after the other.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,6 +17,7 @@ use crate::providers::cpu::conv::common::epilogue::F32Epilogue;
 use crate::providers::cpu::conv::common::lines::Lines;
 use crate::providers::cpu::conv::common::masks::LONGEST;
 use crate::providers::cpu::conv::common::partition::{self, Part, vectors};
+use crate::providers::cpu::conv::common::weight::constant_weight;
 use crate::providers::cpu::conv::direct::panels::{Panels, panel_rows};
 use crate::providers::cpu::conv::direct::products::Products;
 use crate::providers::cpu::conv::direct::tile::Block;
@@ -26,20 +27,20 @@ use crate::providers::cpu::isa::Dispatch;
 use crate::providers::cpu::parallel::{GRAIN, Parts, threads_of_image};
 use crate::providers::cpu::scratch::with_scratch;
 use crate::providers::cpu::simd::vector_len;
-use crate::providers::cpu::{Argument, Kernel, KernelContext, Prepared};
-use crate::tensor::{Tensor, TensorView, TensorViewMut};
+use crate::providers::cpu::{Argument, Kernel, KernelContext, NodeContext, Prepared};
+use crate::tensor::{ElementType, TensorView, TensorViewMut};
 use crate::threads::Pool;
 
 /// Elements of a weight, of 9 each, up to which it is transformed: that takes 16/9 of its memory, which has to be read.
 const LARGEST_WEIGHT: usize = 1 << 18;
-/// Elements of the numbers, and of the weight, that stay in a processor's own cache; of sums half as many.
+/// Elements of the transformed tiles, and of the weight, that stay in a processor's own cache; of sums half as many.
 const OWN: usize = 128 * 1024;
 /// DirectPlan for which it pays to read a larger weight.
 const FEW: usize = 64;
 /// DirectPlan that all threads work on at a time.
 const TILES: usize = 256;
 
-pub(crate) struct Conv3x3 {
+struct Conv3x3 {
     op: Conv,
     tile: TileSize,
     panels: Panels,
@@ -59,29 +60,32 @@ struct State {
 /// Some rows of tiles.
 struct TileRows {
     tiling: Tiling,
-    /// Where rows of numbers begin.
+    /// Where rows of transformed tiles begin.
     taps: Arc<[usize]>,
     /// As of `partition::Part`.
     skipped: usize,
     before: usize,
 }
 
-impl Conv3x3 {
-    /// `None` where this is not the way to compute a convolution with such a weight.
-    pub(crate) fn new(op: &Conv, weight: &Tensor, pool: &Pool) -> Result<Option<Self>, OpError> {
-        let &[outputs, channels, 3, 3] = weight.shape() else { return Ok(None) };
-        let ones = |list: &[i64]| list.iter().all(|&x| x == 1);
-        let plain = op.group == 1 && ones(&op.window.strides) && ones(&op.window.dilations);
-        let Some(tile) = TileSize::of(channels, outputs) else { return Ok(None) };
-        if !plain || outputs * channels > LARGEST_WEIGHT {
-            return Ok(None);
-        }
-        let weight = weight.aligned()?;
-        let weight = weight.view().slice::<f32>();
-        let panels = weight_transform::panels(tile, weight, panel_rows(), [outputs, channels], pool);
-        Ok(Some(Conv3x3 { op: op.clone(), tile, panels, outputs, channels, threads: pool.threads() }))
+/// `None` for other convolutions than those that this is made for, see `choose`.
+pub(crate) fn build(node: &NodeContext<'_>) -> Result<Option<Box<dyn Kernel>>, OpError> {
+    let op = node.op::<Conv>();
+    let Some(weight) = constant_weight(node, ElementType::F32) else { return Ok(None) };
+    let &[outputs, channels, 3, 3] = weight.shape() else { return Ok(None) };
+    let ones = |list: &[i64]| list.iter().all(|&x| x == 1);
+    let plain = op.group == 1 && ones(&op.window.strides) && ones(&op.window.dilations);
+    let Some(tile) = TileSize::of(channels, outputs) else { return Ok(None) };
+    if !plain || outputs * channels > LARGEST_WEIGHT {
+        return Ok(None);
     }
+    let weight = weight.aligned()?;
+    let weight = weight.view().slice::<f32>();
+    let panels = weight_transform::panels(tile, weight, panel_rows(), [outputs, channels], node.pool);
+    let threads = node.pool.threads();
+    Ok(Some(Box::new(Conv3x3 { op: op.clone(), tile, panels, outputs, channels, threads })))
+}
 
+impl Conv3x3 {
     /// `None` for images without elements, or outputs without.
     fn state(&self, g: &Geometry, images: usize) -> Option<State> {
         if g.input.contains(&0) || g.output.contains(&0) {
@@ -147,7 +151,7 @@ impl Conv3x3 {
             .min(self.outputs)
     }
 
-    /// Elements of the tiles' numbers, and of the sums of so many output channels, with room for vectors that begin at
+    /// Elements of the transformed tiles, and of the sums of so many output channels, with room for vectors that begin at
     /// the last of them.
     fn scratch_len(&self, tiling: &Tiling, rows: usize) -> [usize; 2] {
         let transformed = self.tile.elements();
@@ -156,6 +160,10 @@ impl Conv3x3 {
 }
 
 impl Kernel for Conv3x3 {
+    fn algorithm(&self) -> &'static str {
+        "Winograd 3×3"
+    }
+
     fn prepare(
         &self,
         inputs: &[Option<Argument<'_>>],
@@ -244,7 +252,7 @@ impl Conv3x3 {
                     .widest();
             });
         });
-        // The sums over channels, for each number.
+        // The sums over channels, for each element of a tile.
         let out = Parts::new(&mut *sums);
         let products = Products {
             panels: &self.panels,

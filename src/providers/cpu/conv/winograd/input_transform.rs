@@ -1,4 +1,4 @@
-//! DirectPlan of an image to numbers: first the columns, as vectors of neighbours, then the rows, as vectors of tiles.
+//! The input transform `Bᵀ · tile · B`: first the columns, as vectors of neighbours, then the rows, as vectors of tiles.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use super::tiling::{TileSize, Tiling, times};
 use crate::providers::cpu::conv::common::masks::{LONGEST, Masks};
 use crate::providers::cpu::parallel::Parts;
 
-/// Turns the tiles of channels into numbers.
+/// Transforms the tiles of some channels.
 pub(crate) struct InputTransform<'a> {
     pub(crate) tiling: &'a Tiling,
     pub(crate) image: &'a [f32],
@@ -17,9 +17,9 @@ pub(crate) struct InputTransform<'a> {
     pub(crate) channel: usize,
     /// The channels to transform.
     pub(crate) channels: Range<usize>,
-    /// For each number, a matrix of a row for each channel.
+    /// For each element of a tile, a matrix of a row for each channel and a column for each tile.
     pub(crate) transformed: &'a Parts<'a, f32>,
-    /// Elements from a number's matrix to the next.
+    /// Elements from one of these matrices to the next.
     pub(crate) step: usize,
     /// As `scratch_lens` says.
     pub(crate) scratch: &'a mut [f32],
@@ -132,7 +132,7 @@ fn columns<I: Isa, const M: usize, const N: usize>(
     }
 }
 
-/// Of `N` lines, what the tiles of a row read at each place, in turn. DirectPlan are two elements of a line apart, or four:
+/// Of `N` lines, what the tiles of a row read at each place, in turn. Tiles are two elements of a line apart, or four:
 /// two of every second, in halves of their own.
 #[inline(always)]
 fn spread<const M: usize, const N: usize>(

@@ -2,8 +2,9 @@
 //! multiplications instead of 36, for 4 × 4 outputs 36 instead of 144. Source: Lavin and Gray, "Fast Algorithms for
 //! Convolutional Neural Networks", F(2×2, 3×3) and F(4×4, 3×3).
 //!
-//! Every tile of inputs becomes numbers, as every kernel does. For each of the numbers the sum over channels is a
-//! matrix product with a column for each tile. The sums become outputs.
+//! Three steps: the input transform of every tile; for each element of a transformed tile, the product of the transformed
+//! weight with it, summed over channels (a batched matrix product with a column for each tile); the output transform.
+//! The weight is transformed once.
 //!
 //! F(2×2) evaluates polynomials at 0, 1, -1 and ∞, F(4×4) at ½ and -2 as well: summed over 128 channels in NumPy, its
 //! largest error was 2.5 times that of sums in order, with 2 and -2 instead 7 times. On the choice of points: Barabasz,
@@ -16,4 +17,4 @@ pub(crate) mod output_transform;
 pub(crate) mod tiling;
 pub(crate) mod weight_transform;
 
-pub(crate) use conv3x3::Conv3x3;
+pub(crate) use conv3x3::build;

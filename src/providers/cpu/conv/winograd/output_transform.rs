@@ -1,4 +1,4 @@
-//! Sums to outputs: as vectors of tiles, then as lines.
+//! The output transform `Aᵀ · sums · A`: as vectors of tiles, then as lines.
 
 use std::ops::Range;
 
@@ -9,12 +9,12 @@ use super::tiling::{TileSize, Tiling, times};
 use crate::providers::cpu::conv::common::epilogue::F32Epilogue;
 use crate::providers::cpu::conv::common::masks::{LONGEST, Masks};
 
-/// Turns the sums of output channels into outputs.
+/// Transforms the sums of some output channels into outputs.
 pub(crate) struct OutputTransform<'a> {
     pub(crate) tiling: &'a Tiling,
-    /// For each number, a matrix of a row for each channel from the `first` on; and a vector more.
+    /// For each element of a transformed tile, a matrix of a row for each channel from the `first` on; and a vector more.
     pub(crate) sums: &'a [f32],
-    /// Elements from a number's matrix to the next.
+    /// Elements from one of these matrices to the next.
     pub(crate) step: usize,
     pub(crate) first: usize,
     /// The channels to write.

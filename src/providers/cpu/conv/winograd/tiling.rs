@@ -36,7 +36,7 @@ impl TileSize {
         }
     }
 
-    /// Numbers of a tile.
+    /// Elements of a transformed tile.
     pub(crate) fn elements(self) -> usize {
         (self.outputs() + 2).pow(2)
     }
@@ -66,7 +66,7 @@ impl Tiling {
         self.tiles[0] * self.tiles[1]
     }
 
-    /// Elements from a number's matrix of so many rows to the next: all of them at once are in different sets of a
+    /// Elements from one element's matrix of so many rows to the next: all of them at once are in different sets of a
     /// cache, which an address's last twelve bits tell.
     pub(crate) fn step(&self, rows: usize) -> usize {
         (rows * self.count()).next_multiple_of(1024) + 2 * LONGEST

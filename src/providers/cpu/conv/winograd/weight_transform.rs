@@ -9,8 +9,8 @@ use crate::threads::Pool;
 /// Points but for the one at infinity; small tiles have the first three.
 const POINTS: [f64; 5] = [0.0, 1.0, -1.0, 0.5, -2.0];
 
-/// The transformed weight `outputs × channels × 3 × 3`: for each number a matrix `outputs × channels`, in panels of
-/// `rows`. On all threads of the pool.
+/// The transformed weight `outputs × channels × 3 × 3`: for each element a matrix `outputs × channels`, in
+/// panels of `rows`. On all threads of the pool.
 pub(crate) fn panels(
     size: TileSize,
     weight: &[f32],

@@ -1,4 +1,4 @@
-//! Products of bfloat16 numbers, summed in `f32`, with the processor's dot products of pairs (see `dot groups`):
+//! Products of bfloat16 numbers, summed in `f32`, with the processor's dot products of pairs (see `isa`):
 //! twice the multiplications of an instruction on `f32`, and half the memory.
 //!
 //! A left operand in memory is read as it is, row by row (`multiply`). Blocks of other operands that are not packed
@@ -6,9 +6,10 @@
 
 use std::ops::Range;
 
-use super::isa::{Bf16Pair, COLUMNS, DotGroup, Fetch, Sums};
+use super::isa::{Bf16Pair, COLUMNS, DotGroup};
+use super::micro_kernel::{Fetch, RowsByPanel, Sums};
 use crate::providers::cpu::gemm::compute::{BlockA, BlockB, Compute};
-use crate::providers::cpu::gemm::epilogue::Sink;
+use crate::providers::cpu::gemm::epilogue::Epilogue;
 use crate::providers::cpu::gemm::operand::{Left, Product, Right};
 use crate::providers::cpu::gemm::pack::PackedB as PackedBlocks;
 use crate::providers::cpu::gemm::shape::{Extent, Matrix};
@@ -79,13 +80,13 @@ pub(crate) fn product(out: &mut [f32], extent: Extent, a: BlockA<'_, f32>, b: Bl
 
 /// Computes a product whose left operand lies in memory as bfloat16 numbers and whose right one is packed as such;
 /// tells whether it is one.
-pub(crate) fn multiply(pool: &Pool, product: &Product<'_, f32>, sink: &dyn Sink<f32>) -> bool {
+pub(crate) fn multiply(pool: &Pool, product: &Product<'_, f32>, epilogue: &dyn Epilogue<f32>) -> bool {
     let (Left::Source(source), Right::Packed(b, b_offsets)) = (product.a, product.b) else { return false };
     let Some((a, a_offsets)) = source.halves().filter(|_| b.is_of_halves()) else { return false };
     split(pool, product, |batch, rows, columns| {
         let start = a_offsets.at(batch);
         let a = Matrix { data: &a.data[start.min(a.data.len())..], ..a };
-        tile(a, (b, b_offsets.at(batch)), product.k, batch, rows, columns, sink);
+        tile(a, (b, b_offsets.at(batch)), product.k, batch, rows, columns, epilogue);
     });
     true
 }
@@ -98,7 +99,7 @@ fn tile(
     batch: usize,
     rows: Range<usize>,
     columns: Range<usize>,
-    sink: &dyn Sink<f32>,
+    epilogue: &dyn Epilogue<f32>,
 ) {
     let (count, width) = (rows.len(), columns.len());
     let in_place = pairs_in_place(a, rows.start, k);
@@ -131,7 +132,7 @@ fn tile(
             }
         }
         for (row, sums) in rows.zip(sums.chunks_exact_mut(width)) {
-            sink.write(batch, row, columns.start, sums);
+            epilogue.write(batch, row, columns.start, sums);
         }
     });
 }
@@ -263,7 +264,7 @@ impl Tile<'_> {
         let sums = Sums { at: out.as_mut_ptr().cast(), columns, width, add };
         // SAFETY: those who come here made sure that the processor has the instructions; the lengths were just
         // checked.
-        unsafe { Bf16Pair::rows::<R>(sums, a.as_ptr(), row, b, fetch) };
+        unsafe { Bf16Pair::run(RowsByPanel::<R> { out: sums, a: a.as_ptr(), row, panel: b, fetch }) };
         R
     }
 }

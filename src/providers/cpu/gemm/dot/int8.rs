@@ -1,21 +1,28 @@
-//! Products of 8-bit integers with the processor's dot products of four bytes (see `dot groups`), a strip of rows
-//! against panels of columns. A constant right operand is packed once.
+//! Products of 8-bit integers with the processor's dot products of four bytes, a strip of rows against panels of columns.
+//! A constant right operand is packed once.
+//!
+//! The instruction takes unsigned bytes `a` on the left and signed bytes `b` on the right, as they lie in memory; zero
+//! points come off the sums afterwards. Over the depth `k` of a row with zero point `z` and a column with `w`:
+//!
+//! ```text
+//! Σ (a − z)·(b − w)  =  Σ a·b  −  z · Σ b  −  w · (Σ a − k·z)
+//! ```
+//!
+//! `Σ b` of a column is found when it is packed, `Σ a` of a row when it is read, and only where a `w` is not 0. Bytes of
+//! the other signedness have their sign bit flipped, which moves them and their zero point by 128: differences stay.
 
 use std::ops::Range;
 
-use super::isa::{COLUMNS, DotGroup, Fetch, Int8x4, Sums};
+use super::isa::{COLUMNS, DotGroup, Int8x4};
+use super::micro_kernel::{Fetch, RowsByPanel, Sums};
+use crate::providers::cpu::gemm::epilogue::Epilogue;
 use crate::providers::cpu::gemm::int8::ByteMatrix;
+use crate::providers::cpu::gemm::shape::GemmShape;
 use crate::providers::cpu::parallel::{Parts, split_mut};
 use crate::providers::cpu::scratch::with_scratch;
 use crate::providers::cpu::simd::{Loop, widest};
 use crate::providers::cpu::weights::Weights;
 use crate::threads::Pool;
-
-/// Takes the sums of a product. Each is given once, from any thread.
-pub(crate) trait ByteSink: Sync {
-    /// Columns `start..start + sums.len()` of one row.
-    fn write(&self, batch: usize, row: usize, start: usize, sums: &[i32]);
-}
 
 /// Sums of this many products of two differences of bytes fit into 32 bits.
 pub(crate) const LONGEST: usize = 1 << 15;
@@ -92,35 +99,34 @@ pub(crate) struct Int8Right<'a> {
 /// `byte_products(k)`.
 pub(crate) fn multiply_dots(
     pool: &Pool,
-    (batch, m, n, k): (usize, usize, usize, usize),
+    shape: GemmShape,
     a: &dyn ByteMatrix,
     b: &Int8Right<'_>,
-    sink: &dyn ByteSink,
+    epilogue: &dyn Epilogue<i32>,
 ) {
+    let GemmShape { m, n, k, .. } = shape;
     assert!(byte_products(k), "a product of {m} × {k} × {n} bytes");
-    if batch == 0 || m == 0 || n == 0 {
+    if shape.is_empty() {
         return;
     }
-    let (rows, columns) = tile(batch, m, n, k, pool.threads());
-    let (row_tiles, column_tiles) = (m.div_ceil(rows), n.div_ceil(columns));
+    let (rows, columns) = tile_size(shape, pool.threads());
     let work = rows * columns * k.max(1);
-    pool.split(batch * row_tiles * column_tiles, GRAIN.div_ceil(work), |range| {
+    pool.split(shape.tiles(rows, columns), GRAIN.div_ceil(work), |range| {
         for tile in range.take_while(|_| !pool.cancelled()) {
-            let (j, rest) = (tile % column_tiles * columns, tile / column_tiles);
-            let (i, batch) = (rest % row_tiles * rows, rest / row_tiles);
-            let tile = Tile { batch, rows: i..(i + rows).min(m), columns: j..(j + columns).min(n), k };
-            tile.compute(a, b, sink);
+            let (batch, rows, columns) = shape.tile((rows, columns), tile);
+            Tile { batch, rows, columns, k }.compute(a, b, epilogue);
         }
     });
 }
 
 /// Rows and columns of a tile: large, but enough tiles for all threads.
-fn tile(batch: usize, m: usize, n: usize, k: usize, threads: usize) -> (usize, usize) {
-    let wanted = (batch * m * n * k.max(1) / GRAIN).clamp(1, threads * 2);
+fn tile_size(shape: GemmShape, threads: usize) -> (usize, usize) {
+    let GemmShape { m, n, k, .. } = shape;
+    let wanted = (shape.work() / GRAIN).clamp(1, threads * 2);
     let widest = (CACHED / k.max(1)).next_multiple_of(COLUMNS);
     let mut columns = n.div_ceil(n.div_ceil(widest)).next_multiple_of(COLUMNS);
     let mut rows = m.next_multiple_of(ROWS);
-    while batch * m.div_ceil(rows) * n.div_ceil(columns) < wanted {
+    while shape.tiles(rows, columns) < wanted {
         if rows > 4 * ROWS && rows >= columns {
             rows = (rows / 2).next_multiple_of(ROWS);
         } else if columns > COLUMNS {
@@ -143,7 +149,7 @@ struct Tile {
 }
 
 impl Tile {
-    fn compute(&self, a: &dyn ByteMatrix, b: &Int8Right<'_>, sink: &dyn ByteSink) {
+    fn compute(&self, a: &dyn ByteMatrix, b: &Int8Right<'_>, epilogue: &dyn Epilogue<i32>) {
         let (depth, width) = (self.k.div_ceil(4), self.columns.len().next_multiple_of(COLUMNS));
         let lengths = [
             ROWS * depth,
@@ -184,7 +190,7 @@ impl Tile {
                         let bias = &b.bias[self.columns.clone()];
                         sums.iter_mut().zip(bias).for_each(|(sum, &x)| *sum = sum.wrapping_add(x));
                     }
-                    sink.write(self.batch, row + r, self.columns.start, sums);
+                    epilogue.write(self.batch, row + r, self.columns.start, sums);
                 }
             }
         });
@@ -289,10 +295,10 @@ fn products(sums: &mut [u32], width: usize, strip: &[u32], count: usize, panels:
 /// Computes `R` rows, and tells their number.
 ///
 /// # Safety
-/// As `Word::rows` of whole panels.
+/// As of `RowsByPanel`, of whole panels.
 unsafe fn rows<const R: usize>(out: Sums, a: *const u32, depth: usize, panel: &[u32], fetch: Fetch) -> usize {
     // SAFETY: as the caller promises.
-    unsafe { Int8x4::rows::<R>(out, a, depth, panel, fetch) };
+    unsafe { Int8x4::run(RowsByPanel::<R> { out, a, row: depth, panel, fetch }) };
     R
 }
 

@@ -3,7 +3,9 @@
 pub(crate) mod bf16;
 pub(crate) mod int8;
 pub(crate) mod isa;
+mod micro_kernel;
 
 pub(crate) use bf16::panel_product;
-pub(crate) use int8::{ByteSink, Int8Right, PackedBytes, byte_products, multiply_dots};
-pub(crate) use isa::{Bf16Pair, COLUMNS, DotGroup, Int8x4, SumVector, TileSink, VECTOR, missing};
+pub(crate) use int8::{Int8Right, PackedBytes, byte_products, multiply_dots};
+pub(crate) use isa::{Bf16Pair, COLUMNS, DotGroup, Int8x4, MicroKernel, SumVector, VECTOR, missing};
+pub(crate) use micro_kernel::{TileOperands, column_sums, tile_sums};

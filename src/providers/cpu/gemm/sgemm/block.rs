@@ -1,5 +1,5 @@
 //! The product of a block in `f32`: by `panels` where the right operand is packed, else by the crate `rten-gemm`,
-//! which only this file names for floats. Operands that were packed as bfloat16 numbers go to `halves`.
+//! which only this file names for floats. Operands that were packed as bfloat16 numbers go to `dot::bf16`.
 //!
 //! `rten-gemm` uses the threads of rayon's current pool. The library keeps that pool at one thread
 //! (see `threads`), and avoids the crate's path for a single row times an unpacked matrix, which goes

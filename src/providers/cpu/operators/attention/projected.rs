@@ -13,7 +13,7 @@ use super::mask::{Mask, MaskTensor};
 use super::multi_head::past_rows;
 use super::padding::Padding;
 use crate::providers::cpu::gemm::{
-    Activate, Addend, Epilogue, InMemory, Matrix, Offsets, PackedB, Product, Right, Store, multiply,
+    Activate, Addend, FusedEpilogue, InMemory, Matrix, Offsets, PackedB, Product, Right, Store, multiply,
 };
 use crate::providers::cpu::kernel::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared};
 use crate::providers::cpu::loops::number::dispatch;
@@ -176,7 +176,7 @@ impl<T: Store<Compute: Activate>> Projected<T> {
             (None, Some(b)) => b.right(),
             (None, None) => return,
         };
-        let mut epilogue = Epilogue::new(out, m, n);
+        let mut epilogue = FusedEpilogue::new(out, m, n);
         epilogue.addends[0] = bias.map(|bias| Addend {
             data: bias.slice::<T>(),
             offsets: Offsets::Stride(0),

@@ -6,7 +6,7 @@ use crate::ops::OpError;
 use crate::ops::moe::{ExpertActivation, Experts, GateLayout};
 use crate::tensor::{ElementType, TensorView, TensorViewMut, bf16, f16};
 
-use crate::providers::cpu::gemm::{Epilogue, InMemory, Left, Matrix, Offsets, Product, Store, multiply};
+use crate::providers::cpu::gemm::{FusedEpilogue, InMemory, Left, Matrix, Offsets, Product, Store, multiply};
 use crate::providers::cpu::kernel::{
     Argument, CpuKernel, Entry, Kernel, KernelContext, NodeContext, Prepared,
 };
@@ -175,11 +175,19 @@ impl<T: Store<Compute = f32>> ExpertKernel<T> {
         if self.0.quantized.is_some() {
             self.unpack(cx, input, (i, expert), (n, k), &mut unpacked[..n * k]);
             let b = InMemory { matrix: Matrix::transposed(&*unpacked, k), offsets };
-            multiply(cx.pool, &Product { batch: 1, m, n, k, a, b: b.right() }, &Epilogue::new(out, m, n));
+            multiply(
+                cx.pool,
+                &Product { batch: 1, m, n, k, a, b: b.right() },
+                &FusedEpilogue::new(out, m, n),
+            );
         } else {
             let weights = &weights.slice::<T>()[expert * n * k..][..n * k];
             let b = InMemory { matrix: Matrix::transposed(weights, k), offsets };
-            multiply(cx.pool, &Product { batch: 1, m, n, k, a, b: b.right() }, &Epilogue::new(out, m, n));
+            multiply(
+                cx.pool,
+                &Product { batch: 1, m, n, k, a, b: b.right() },
+                &FusedEpilogue::new(out, m, n),
+            );
         }
         if let Some(bias) = input(at.biases[i]) {
             let bias = &bias.slice::<T>()[expert * n..][..n];

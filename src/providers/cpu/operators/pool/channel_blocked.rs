@@ -1,4 +1,4 @@
-//! Maxima over windows where the channels of a dot group of 32 bits lie side by side, which a window does not reach across:
+//! Maxima over windows of channel-blocked images. A window does not reach across the channels of a block, which fill 32 bits:
 //! pooling over three axes, of which the last has as many elements. Bound by reading the input.
 
 use std::marker::PhantomData;

@@ -12,8 +12,8 @@ use crate::ops::rnn::{Cell, Recurrent};
 use crate::tensor::{Tensor, TensorView, TensorViewMut, bf16, f16};
 
 use crate::providers::cpu::gemm::{
-    Activate, Compute, Epilogue, InMemory, Left, Matrix, Offsets, PackedB, Product, Right, Shared, Store,
-    multiply,
+    Activate, Compute, FusedEpilogue, InMemory, Left, Matrix, Offsets, PackedB, Product, Right, Shared,
+    Store, multiply,
 };
 use crate::providers::cpu::kernel::{
     Argument, CpuKernel, Entry, Kernel, KernelContext, NodeContext, Prepared,
@@ -343,7 +343,7 @@ impl<T: Store> Weight<'_, T> {
             Some(packed) => Right::Packed(packed, Offsets::Stride(0)),
             None => plain.right(),
         };
-        let epilogue = Epilogue::<T::Compute>::new(&mut out[..m * n], m, n);
+        let epilogue = FusedEpilogue::<T::Compute>::new(&mut out[..m * n], m, n);
         multiply(cx.pool, &Product { batch: 1, m, n, k, a, b }, &epilogue);
     }
 

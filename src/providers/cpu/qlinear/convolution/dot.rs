@@ -3,13 +3,12 @@
 use std::ops::Range;
 
 use super::known_zeros;
-use super::residual::Residual;
+use super::residual::ResidualInput;
 use crate::ops::OpError;
 use crate::ops::qlinear::QuantizedConv;
 use crate::ops::window::Geometry;
 use crate::providers::cpu::conv::{
-    ChannelBlocked, DotPanels, DotPlan, DotStore, Image, ImageLayout, Images, Pixels, Place, Requantized,
-    Summed, WholeSums,
+    ChannelBlocked, DotPanels, DotPlan, Image, ImageLayout, Images, Pixels, Place, RawSums, Requantized,
 };
 use crate::providers::cpu::gemm::{ByteMatrix, Int8x4};
 use crate::providers::cpu::parallel::Parts;
@@ -19,7 +18,7 @@ use crate::tensor::{ElementType, TensorView, TensorViewMut};
 
 /// A weight, packed.
 pub(crate) struct Packed {
-    given: ImageLayout,
+    layout: ImageLayout,
     panels: DotPanels<Int8x4>,
     /// See `DotPanels::sums`.
     sums: Vec<i32>,
@@ -40,12 +39,12 @@ impl Packed {
         let (shape, weight) = (w.shape(), w.view().bytes());
         let sizes = [op.group, shape[0] / op.group, shape[1], shape[2..].iter().product()];
         let panels = DotPanels::of_bytes(weight, &zeros, flip, sizes, node.pool);
-        let given = match (op.channel_blocked[0], node.input(0)) {
+        let layout = match (op.channel_blocked[0], node.input(0)) {
             (false, _) => ImageLayout::Nchw,
             (true, Some(ElementType::U8)) => ImageLayout::ChannelBlocked,
             (true, _) => ImageLayout::SignFlipped,
         };
-        Ok(panels.map(|panels| Packed { given, sums: panels.sums(), panels }))
+        Ok(panels.map(|panels| Packed { layout, sums: panels.sums(), panels }))
     }
 
     /// `None` where there is no such way for images of this shape.
@@ -56,7 +55,7 @@ impl Packed {
         channels: usize,
         threads: usize,
     ) -> Option<DotPlan> {
-        let images = Images { given: self.given, channels, only_way: op.channel_blocked.contains(&true) };
+        let images = Images { layout: self.layout, channels, only_way: op.channel_blocked.contains(&true) };
         DotPlan::new(&self.panels, g, images, threads)
     }
 
@@ -96,7 +95,7 @@ impl Packed {
         let size = x.len() / images.max(1);
         let image = |i: usize| -> Result<Image<'_, u8>, OpError> {
             let data = &x.bytes()[i * size..][..size];
-            let pixels = match self.given {
+            let pixels = match self.layout {
                 ImageLayout::Nchw => Pixels::Nchw(data),
                 _ => Pixels::channel_blocked(data)?,
             };
@@ -106,8 +105,8 @@ impl Packed {
         if !op.requantized {
             let out = Parts::new(y.slice::<i32>());
             return each(cx, images, |i| {
-                let store = WholeSums(Place { out: &out, start: i * rows * columns, columns });
-                plan.image(cx.pool, &self.panels, &image(i)?, first, scratch, &store);
+                let sums = RawSums(Place { out: &out, start: i * rows * columns, columns });
+                plan.convolve(cx.pool, &self.panels, &image(i)?, first, scratch, &sums);
                 Ok(())
             });
         }
@@ -120,24 +119,18 @@ impl Packed {
         }
         let zero = input(7).map_or(0.0, |z| Bytes::new(z).at(0)) as i32;
         let signed = y.ty() == ElementType::I8;
-        let residual = Residual::read(inputs)?;
+        let residual = ResidualInput::read(inputs)?;
+        let residual = residual.as_ref().map(ResidualInput::of_tiles);
         let out = Parts::new(y.bytes());
         each(cx, images, |i| {
             let place = Place { out: &out, start: i * rows * columns, columns };
-            let sums = Requantized { place, factors: &*factors, zero, signed };
-            let image = image(i)?;
-            let mut convolve = |store: &dyn DotStore<Int8x4>| {
-                plan.image(cx.pool, &self.panels, &image, first, scratch, store);
-            };
-            match &residual {
-                None if op.channel_blocked[1] => convolve(&ChannelBlocked(sums)),
-                None => convolve(&sums),
-                Some(residual) => {
-                    let ([residual_zero, zero], factors) = (residual.zeros(), residual.factors());
-                    let (residual, zero) = (residual.view.bytes(), zero as i32);
-                    let store = Summed { sums, residual, residual_zero, factors, zero };
-                    if op.channel_blocked[1] { convolve(&ChannelBlocked(store)) } else { convolve(&store) }
+            let epilogue = Requantized { place, factors, zero, signed, residual };
+            let (pool, image) = (cx.pool, image(i)?);
+            match op.channel_blocked[1] {
+                true => {
+                    plan.convolve(pool, &self.panels, &image, first, scratch, &ChannelBlocked(epilogue));
                 }
+                false => plan.convolve(pool, &self.panels, &image, first, scratch, &epilogue),
             }
             Ok(())
         })

@@ -8,12 +8,12 @@ use std::ops::Range;
 
 use super::convolution::depthwise::Kernels;
 use super::convolution::dot::{Packed, PackedRows};
-use super::convolution::residual::Residual;
+use super::convolution::residual::ResidualInput;
 use super::{Bytes, Requantize, Zeros, scales};
 use crate::ops::OpError;
 use crate::ops::qlinear::QuantizedConv;
 use crate::providers::cpu::conv::{DepthwisePlane, DotPlan, PatchTable, Patches, dot_plan_needed};
-use crate::providers::cpu::gemm::{ByteMatrix, Offsets, Source, multiply_bytes};
+use crate::providers::cpu::gemm::{ByteMatrix, GemmShape, Offsets, Source, multiply_bytes};
 use crate::providers::cpu::parallel::split_mut;
 use crate::providers::cpu::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared};
 use crate::tensor::{ElementType, TensorView, TensorViewMut};
@@ -67,6 +67,14 @@ struct State {
 }
 
 impl Kernel for ConvKernel {
+    fn algorithm(&self) -> &'static str {
+        match self.weight {
+            Weight::Packed(_) => "dot products of bytes",
+            Weight::Depthwise(_) => "depthwise",
+            Weight::Input => "im2col",
+        }
+    }
+
     fn prepare(
         &self,
         inputs: &[Option<Argument<'_>>],
@@ -145,7 +153,7 @@ impl Kernel for ConvKernel {
             }
             _ => self.patches(cx, inputs, y)?,
         }
-        if let Some(residual) = Residual::read(inputs)? {
+        if let Some(residual) = ResidualInput::read(inputs)? {
             residual.add(cx.pool, y);
         }
         Ok(())
@@ -192,7 +200,7 @@ impl ConvKernel {
             }
             (_, None) => return Ok(()),
         };
-        let sizes = (images * group, m, n, k);
+        let shape = GemmShape { batch: images * group, m, n, k };
         let interleaved = self.op.channels_last.then_some(group);
         // Bytes of the image as the product asks for them: signed ones.
         let flip = if x.ty() == ElementType::I8 { 0 } else { 128 };
@@ -206,14 +214,14 @@ impl ConvKernel {
         };
         let b = Pixels(&patches);
         if !self.op.requantized {
-            multiply_bytes(cx.pool, sizes, a, &b, y.slice::<i32>());
+            multiply_bytes(cx.pool, shape, a, &b, y.slice::<i32>());
             return Ok(());
         }
         let (Some(x_scale), Some(w_scale), Some(y_scale)) = (input(1), input(4), input(6)) else {
             return Ok(());
         };
         let sums = &mut cx.scratch::<f64>()[..images * group * m * n];
-        multiply_bytes(cx.pool, sizes, a, &b, sums);
+        multiply_bytes(cx.pool, shape, a, &b, sums);
         if let Some(bias) = input(8) {
             let bias = bias.slice::<i32>();
             for (row, sums) in sums.chunks_exact_mut(n.max(1)).enumerate() {

@@ -4,7 +4,7 @@ use std::arch::x86_64::*;
 
 use super::{Nchw16c, Nchw16cElement, TRANSPOSED};
 use crate::ops::activation::Activation;
-use crate::providers::cpu::conv::dot::avx512::{Function, with_function};
+use crate::providers::cpu::conv::common::avx512::{Function, with_function};
 use crate::providers::cpu::gemm::{Bf16Pair, DotGroup, VECTOR};
 use crate::providers::cpu::isa::has_avx512;
 use crate::tensor::bf16;

@@ -1,6 +1,6 @@
 //! Operators of com.microsoft between quantised tensors, but for products.
 
-use super::tests::bytes;
+use super::bytes;
 use crate::graph::Attribute;
 use crate::ops::OpError;
 use crate::providers::cpu::testing::{checksum, elements, run_in, t};

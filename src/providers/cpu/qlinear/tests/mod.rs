@@ -1,3 +1,7 @@
+mod channel_blocked;
+mod elementwise;
+mod transformer;
+
 use crate::graph::Attribute;
 use crate::providers::cpu::testing::{checksum, elements, run, run_constant, run_in, t};
 use crate::tensor::Element;

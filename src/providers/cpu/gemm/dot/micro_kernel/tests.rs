@@ -1,7 +1,6 @@
-//! Every function of dot groups that this machine has, against the definition.
+//! Every micro-kernel that this machine has, against the definition.
 
-use std::cell::RefCell;
-
+use super::super::isa::{Bf16Pair, COLUMNS, Int8x4, VECTOR};
 use super::*;
 
 /// Against the definition, with numbers whose sums are exact in either type: `pack` makes a dot group of small
@@ -31,7 +30,9 @@ fn check<W: DotGroup>(pack: impl Fn(&[i32], bool) -> u32, value: impl Fn(u32) ->
                 let sums = Sums { at: out.as_mut_ptr(), columns: width, width, add };
                 let fetch = Fetch::part(&bw, 0, 1, depth);
                 // SAFETY: operands of these extents.
-                unsafe { W::rows::<3>(sums, aw.as_ptr(), depth, &bw, fetch) };
+                unsafe {
+                    W::run(RowsByPanel::<3> { out: sums, a: aw.as_ptr(), row: depth, panel: &bw, fetch })
+                };
             }
             for (i, &sum) in out.iter().enumerate() {
                 let (r, j) = (i / width, i % width);
@@ -39,59 +40,68 @@ fn check<W: DotGroup>(pack: impl Fn(&[i32], bool) -> u32, value: impl Fn(u32) ->
                 assert_eq!(value(sum), 2 * want, "{depth} {width} {i}");
             }
         }
-        // A tile of planes, the last vector of 3 dot groups.
-        let (planes, planes_groups) = dot_groups(depth * 2 + VECTOR + 3, 3, false);
+        // A tile of an image, the last vector of 3 dot groups.
+        let (image, image_groups) = dot_groups(depth * 2 + VECTOR + 3, 3, false);
         let (panel, panel_groups) = dot_groups(depth * 8, 4, true);
         let taps: Vec<usize> = (0..depth).map(|p| p * 2).collect();
         let first: Vec<u32> = (0..8).map(|r| pack_sum::<W>(r)).collect();
-        let out = Rows::default();
+        let operands = TileOperands {
+            first: first.as_ptr(),
+            panel: panel_groups.as_ptr(),
+            ahead: 0,
+            taps: &taps,
+            image: image_groups.as_ptr(),
+            mask: 0b111,
+        };
         // SAFETY: operands of these extents.
-        unsafe {
-            W::tile::<_, 8, 2>(
-                &out,
-                first.as_ptr(),
-                panel_groups.as_ptr(),
-                0,
-                &taps,
-                planes_groups.as_ptr(),
-                0b111,
-            );
-        }
+        let out = unsafe { W::run(Tile(operands)) };
         for r in 0..8 {
             for j in 0..VECTOR + 3 {
-                let want: i64 = (0..depth).map(|p| dot(&planes, p * 2 + j, &panel, p * 8 + r)).sum();
-                assert_eq!(value(out.0.borrow()[r][j]), want + r as i64, "{depth} {r} {j}");
+                let want: i64 = (0..depth).map(|p| dot(&image, p * 2 + j, &panel, p * 8 + r)).sum();
+                assert_eq!(value(out[r][j]), want + r as i64, "{depth} {r} {j}");
             }
         }
         let (column, column_groups) = dot_groups(depth, 5, false);
-        let out = Rows::default();
+        let operands = (first.as_ptr(), panel_groups.as_ptr(), column_groups.as_ptr(), depth);
         // SAFETY: operands of these extents.
-        unsafe {
-            W::column(&out, first.as_ptr(), panel_groups.as_ptr(), column_groups.as_ptr(), depth);
-        }
-        for (r, sums) in out.0.borrow().iter().enumerate() {
+        let out = unsafe { W::run(Column(operands)) };
+        for (r, sums) in out.iter().enumerate() {
             let want: i64 = (0..depth).map(|p| dot(&column, p, &panel, p * 8 + r)).sum();
             assert_eq!(value(sums[0]), want + r as i64);
         }
     }
 }
 
-/// The sums of each row.
-#[derive(Default)]
-struct Rows(RefCell<Vec<Vec<u32>>>);
+/// A tile of 8 rows and 2 vectors.
+struct Tile<'a>(TileOperands<'a>);
 
-impl TileSink for Rows {
-    const SHORT: bool = false;
+impl MicroKernel for Tile<'_> {
+    type Output = Vec<Vec<u32>>;
 
     #[inline(always)]
-    unsafe fn rows<const R: usize, const V: usize>(&self, sums: [[SumVector; V]; R]) {
-        for sums in sums {
-            // SAFETY: any vector is so many dot groups.
-            let dot_groups =
-                sums.map(|sums| unsafe { std::mem::transmute::<SumVector, [u32; VECTOR]>(sums) });
-            self.0.borrow_mut().push(dot_groups.concat());
-        }
+    unsafe fn run<D: DotGroup>(self) -> Self::Output {
+        // SAFETY: as the caller promises.
+        unsafe { tile_sums::<D, 8, 2>(self.0) }.map(numbers).to_vec()
     }
+}
+
+/// First sums, panel, column and depth.
+struct Column((*const u32, *const u32, *const u32, usize));
+
+impl MicroKernel for Column {
+    type Output = Vec<Vec<u32>>;
+
+    #[inline(always)]
+    unsafe fn run<D: DotGroup>(self) -> Self::Output {
+        let (first, panel, column, depth) = self.0;
+        // SAFETY: as the caller promises.
+        unsafe { column_sums::<D>(first, panel, column, depth) }.map(numbers).to_vec()
+    }
+}
+
+fn numbers<const V: usize>(sums: [SumVector; V]) -> Vec<u32> {
+    // SAFETY: any vector is so many sums.
+    sums.map(|sums| unsafe { std::mem::transmute::<SumVector, [u32; VECTOR]>(sums) }).concat()
 }
 
 /// A sum that is a small whole number.

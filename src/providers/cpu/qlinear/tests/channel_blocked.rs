@@ -1,6 +1,6 @@
 //! Channel-blocked images change where numbers lie, not which they are.
 
-use super::tests::{bytes, signed};
+use super::{bytes, signed};
 use crate::graph::Attribute;
 use crate::ops::OpError;
 use crate::providers::cpu::testing::{block_channels, elements, run, run_constant, run_in, t};
@@ -138,7 +138,7 @@ fn channels_that_are_no_whole_words_are_refused() {
 fn maxima_and_means() {
     let shape = [2, 8, 9, 10];
     let data = bytes(2 * 8 * 9 * 10);
-    let (channel_blocked, words) = block_channels((shape.to_vec(), data.clone()), 4);
+    let (channel_blocked, blocked) = block_channels((shape.to_vec(), data.clone()), 4);
     let ints = |list: &[i64]| Attribute::Ints(list.to_vec());
     for (kernel, strides, pads) in
         [([3, 3], [2, 2], [1, 1, 1, 1]), ([2, 3], [1, 1], [0, 1, 1, 2]), ([3, 4], [2, 3], [0; 4])]
@@ -153,7 +153,7 @@ fn maxima_and_means() {
             ("strides", more(&strides)),
             ("pads", ints(&[&pads[..2], &[0], &pads[2..], &[0]].concat())),
         ];
-        let got = run("MaxPool", 22, &attributes, &[t(&channel_blocked, &words)], 1).unwrap();
+        let got = run("MaxPool", 22, &attributes, &[t(&channel_blocked, &blocked)], 1).unwrap();
         assert_eq!(elements::<u8>(&got[0]), block_channels(want, 4), "{kernel:?}");
     }
     let parameters = [0.02f32, 0.013].map(|scale| [t(&[], &[scale]), t(&[], &[scale as u8 + 90])]);
@@ -161,5 +161,5 @@ fn maxima_and_means() {
     let mean = |domain: &str, x| {
         elements::<u8>(&run_in(domain, "QLinearGlobalAveragePool", 1, &[], &with(x), 1).unwrap()[0])
     };
-    assert_eq!(mean("rukh", t(&channel_blocked, &words)), mean("com.microsoft", t(&shape, &data)));
+    assert_eq!(mean("rukh", t(&channel_blocked, &blocked)), mean("com.microsoft", t(&shape, &data)));
 }

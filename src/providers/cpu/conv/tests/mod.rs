@@ -1,3 +1,6 @@
+mod channel_blocked;
+mod instruction_sets;
+
 use crate::graph::Attribute;
 use crate::providers::cpu::testing::{checksum, elements, ramp, run_constant, t, whole};
 use crate::tensor::{Element, Value, bf16, f16};

@@ -1,6 +1,6 @@
 //! QAttention and QEmbedLayerNormalization. The numbers are checksums of ONNX Runtime's.
 
-use super::tests::{bytes, signed};
+use super::{bytes, signed};
 use crate::graph::Attribute;
 use crate::ops::OpError;
 use crate::providers::cpu::testing::{checksum, elements, run_in, t};
