@@ -19,11 +19,6 @@ pub(crate) struct Run {
 }
 
 impl Lines {
-    /// Positions without gaps.
-    pub(crate) fn whole(count: usize) -> Self {
-        Lines { line: count, pitch: count }
-    }
-
     /// The runs of outputs among `count` positions from `start` on.
     #[inline(always)]
     pub(crate) fn runs(self, start: usize, count: usize) -> Runs {
@@ -129,7 +124,7 @@ mod tests {
     #[test]
     fn runs_are_the_outputs() {
         for (lines, start, count) in [
-            (Lines::whole(50), 7, 30),
+            (Lines { line: 50, pitch: 50 }, 7, 30),
             (Lines { line: 5, pitch: 7 }, 3, 20),
             (Lines { line: 5, pitch: 7 }, 6, 16),
             (Lines { line: 1, pitch: 4 }, 1, 2),
