@@ -4,7 +4,7 @@ use std::any::Any;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use crate::ops::OpError;
-use crate::tensor::{TensorView, TensorViewMut, Value, ValueRef};
+use crate::tensor::{ALIGNMENT, TensorView, TensorViewMut, Value, ValueRef};
 use crate::threads::Pool;
 
 pub(crate) use crate::providers::{Argument, NodeContext};
@@ -150,7 +150,10 @@ impl<'a> KernelContext<'a> {
     /// defect of the library and panics.
     pub(crate) fn scratch<T: crate::tensor::Element>(&self) -> &'a mut [T] {
         if self.scratch_len == 0 {
-            return &mut [];
+            // Aligned as other scratch is, so that it can be cast.
+            let empty = std::ptr::without_provenance_mut(ALIGNMENT);
+            // SAFETY: a slice without elements may be anywhere that is aligned.
+            return unsafe { std::slice::from_raw_parts_mut(empty, 0) };
         }
         let scratch = self.scratch.swap(std::ptr::null_mut(), Ordering::Relaxed);
         assert!(!scratch.is_null(), "the scratch memory of a run is taken twice");

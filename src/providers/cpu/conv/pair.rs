@@ -246,7 +246,7 @@ impl Pair<'_> {
             taps,
             planes: &self.x[image * size..][positions.start..size],
             columns: 0..count,
-            lines: Lines { line: count, pitch: count },
+            lines: Lines::whole(count),
             rows: 0..rows.len(),
             epilogue: F32Epilogue {
                 bias: bias[0],

@@ -119,7 +119,7 @@ impl Planes {
         let positions = (output[0] - 1) * pitch + output[1];
         let area = output[0] * output[1];
         let lines = match output[1] == pitch {
-            true => Lines { line: area, pitch: area },
+            true => Lines::whole(area),
             false => Lines { line: output[1], pitch },
         };
         Some(Planes { image, pitch, plane: size, strides, phases, taps, lines, positions })

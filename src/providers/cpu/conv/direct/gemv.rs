@@ -39,7 +39,7 @@ impl SimdOp for Vector<'_> {
     fn eval<I: Isa>(self, isa: I) {
         let rows = rows_of(isa);
         let masks = Masks::new(isa);
-        let segments = Segments::new(Lines { line: 1, pitch: 1 }, 0, 1, isa.f32().len());
+        let segments = Segments::new(Lines::whole(1), 0, 1, isa.f32().len());
         let panels = self.panels.chunks_exact(self.x.len().max(1));
         for (first, panel) in self.rows.clone().step_by(rows).zip(panels) {
             let mut sums = [0.0; 2 * LONGEST];

@@ -67,7 +67,7 @@ impl PackedLayout {
         let gathered = gain > 8 * vectors(area, VECTOR);
         let in_place = layout == ImageLayout::ChannelBlocked && !gathered && !planes.copied();
         let (lines, positions) = match gathered {
-            true => (Lines { line: area, pitch: area }, area),
+            true => (Lines::whole(area), area),
             false => (planes.lines, planes.positions),
         };
         let step = if in_place { channel } else { planes.size() };

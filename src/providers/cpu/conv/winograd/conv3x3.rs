@@ -259,7 +259,7 @@ impl Conv3x3 {
             taps,
             planes: &transformed[..self.tile.elements() * self.channels * count],
             positions: count,
-            lines: Lines { line: count, pitch: count },
+            lines: Lines::whole(count),
             blocks,
             epilogue: F32Epilogue::new(Activation::Identity, &[], &out, count),
         };
@@ -305,7 +305,7 @@ impl Conv3x3 {
                         taps,
                         planes: transformed,
                         columns: 0..count,
-                        lines: Lines { line: count, pitch: count },
+                        lines: Lines::whole(count),
                         rows: 0..rows.len(),
                         epilogue: F32Epilogue { start: i * step, ..plain },
                         scratch: &mut *column,

@@ -64,6 +64,18 @@ impl Packed {
         self.sums.len() + rows + plan.scratch_len(op.group)
     }
 
+    /// What sums begin with: the bias, less the image's zero point times the sum of the row's weights.
+    fn first_sums(&self, groups: usize, zero: u8, bias: Option<&[i32]>, first: &mut [u32]) {
+        let (m, of_group) = (self.panels.rows() / groups, self.sums.len() / groups);
+        for (first, &sum) in first.iter_mut().zip(&self.sums) {
+            *first = i32::from(zero).wrapping_mul(sum).wrapping_neg() as u32;
+        }
+        for (group, first) in first.chunks_exact_mut(of_group.max(1)).enumerate() {
+            let bias = bias.map_or(&[][..], |bias| &bias[group * m..][..m]);
+            first.iter_mut().zip(bias).for_each(|(first, &bias)| *first = first.wrapping_add(bias as u32));
+        }
+    }
+
     pub(crate) fn run(
         &self,
         cx: &KernelContext<'_>,
@@ -84,14 +96,7 @@ impl Packed {
         let flip = if x.ty() == ElementType::I8 { 128 } else { 0 };
         let zero = input(2).and_then(|zero| zero.bytes().first().copied()).unwrap_or(0) ^ flip;
         let bias = if op.requantized { input(8).map(|bias| bias.slice::<i32>()) } else { None };
-        let (m, of_group) = (rows / op.group, self.sums.len() / op.group);
-        for (first, &sum) in first.iter_mut().zip(&self.sums) {
-            *first = i32::from(zero).wrapping_mul(sum).wrapping_neg() as u32;
-        }
-        for (group, first) in first.chunks_exact_mut(of_group.max(1)).enumerate() {
-            let bias = bias.map_or(&[][..], |bias| &bias[group * m..][..m]);
-            first.iter_mut().zip(bias).for_each(|(first, &bias)| *first = first.wrapping_add(bias as u32));
-        }
+        self.first_sums(op.group, zero, bias, first);
         let size = x.len() / images.max(1);
         let image = |i: usize| -> Result<Image<'_, u8>, OpError> {
             let data = &x.bytes()[i * size..][..size];

@@ -175,7 +175,6 @@ impl ConvKernel {
         let Some(x) = inputs[0] else { return Ok(()) };
         let &State { images, channels, m, n, k, ref table, strides, .. } = cx.state::<State>();
         let input = |i: usize| inputs.get(i).copied().flatten();
-        let zero = |i: usize| input(i).map_or(0.0, |z| Bytes::new(z).at(0));
         let w_zero = input(self.op.weight_zero());
         let group = self.op.group;
         let (plain, rows);
@@ -217,11 +216,23 @@ impl ConvKernel {
             multiply_bytes(cx.pool, shape, a, &b, y.slice::<i32>());
             return Ok(());
         }
-        let (Some(x_scale), Some(w_scale), Some(y_scale)) = (input(1), input(4), input(6)) else {
-            return Ok(());
-        };
         let sums = &mut cx.scratch::<f64>()[..images * group * m * n];
         multiply_bytes(cx.pool, shape, a, &b, sums);
+        self.requantize(cx, sums, inputs, y);
+        Ok(())
+    }
+
+    /// Adds the bias to sums, scales and stores them.
+    fn requantize(
+        &self,
+        cx: &KernelContext<'_>,
+        sums: &mut [f64],
+        inputs: &[Option<TensorView<'_>>],
+        y: &mut TensorViewMut<'_>,
+    ) {
+        let &State { m, n, strides, .. } = cx.state::<State>();
+        let input = |i: usize| inputs.get(i).copied().flatten();
+        let (Some(x_scale), Some(w_scale), Some(y_scale)) = (input(1), input(4), input(6)) else { return };
         if let Some(bias) = input(8) {
             let bias = bias.slice::<i32>();
             for (row, sums) in sums.chunks_exact_mut(n.max(1)).enumerate() {
@@ -230,22 +241,23 @@ impl ConvKernel {
             }
         }
         let (w_scale, factor) = (scales(w_scale), scales(x_scale)(0) / scales(y_scale)(0));
+        let group = self.op.group;
         let row = |t: usize, i: usize| w_scale((t % group * m + i) * strides[0]) * factor;
-        if self.op.channels_last {
-            let factor = |c: usize| row(c / m, c % m);
-            let (sizes, to) = ((n, group * m), zero(7) as f64);
-            match y.ty() {
-                ElementType::I8 => store_pixels(cx.pool, sums, sizes, factor, y.slice::<i8>(), |x| {
-                    (x.round_ties_even() + to).clamp(-128.0, 127.0) as i8
-                }),
-                _ => store_pixels(cx.pool, sums, sizes, factor, y.slice::<u8>(), |x| {
-                    (x.round_ties_even() + to).clamp(0.0, 255.0) as u8
-                }),
-            }
-        } else {
-            Requantize { row: &row, column: None, bias: None, zero: zero(7), m, n }.store(cx.pool, sums, y);
+        let zero = input(7).map_or(0.0, |z| Bytes::new(z).at(0));
+        if !self.op.channels_last {
+            let requantize = Requantize { row: &row, column: None, bias: None, zero, m, n };
+            return requantize.store(cx.pool, sums, y);
         }
-        Ok(())
+        let factor = |c: usize| row(c / m, c % m);
+        let (sizes, to) = ((n, group * m), zero as f64);
+        match y.ty() {
+            ElementType::I8 => store_pixels(cx.pool, sums, sizes, factor, y.slice::<i8>(), |x| {
+                (x.round_ties_even() + to).clamp(-128.0, 127.0) as i8
+            }),
+            _ => store_pixels(cx.pool, sums, sizes, factor, y.slice::<u8>(), |x| {
+                (x.round_ties_even() + to).clamp(0.0, 255.0) as u8
+            }),
+        }
     }
 }
 
