@@ -1,13 +1,13 @@
-//! Activations of vectors of AVX-512. Those of most models are compiled in; the others are called.
+//! Activations of vectors of AVX-512. Those of most models are compiled in, with one instruction where there is one; the
+//! others are called.
 
 use std::arch::x86_64::*;
 
-use rten_simd::SimdUnaryOp;
 use rten_simd::isa::Avx512Isa;
 
-use super::activation::{activate_rest, activate_vectors};
+use super::activation::{HardSwish, Identity, Relu, activate_rest, activate_vectors};
 use crate::ops::activation::Activation;
-use crate::providers::cpu::gemm::{VECTOR, missing};
+use crate::providers::cpu::gemm::VECTOR;
 
 /// A function of vectors of sums. `eval` is to be `#[inline(always)]`.
 pub(crate) trait Function: Sync {
@@ -19,27 +19,42 @@ pub(crate) trait Function: Sync {
     unsafe fn eval<const V: usize>(&self, x: [__m512; V]) -> [__m512; V];
 }
 
-/// A function that is compiled in.
-pub(crate) struct Compiled<F> {
-    isa: Avx512Isa,
-    function: F,
-}
+impl Function for Identity {
+    const SHORT: bool = true;
 
-impl<F> Compiled<F> {
-    /// Asks for a processor with AVX-512.
-    pub(crate) fn new(function: F) -> Self {
-        Compiled { isa: Avx512Isa::new().unwrap_or_else(|| missing(())), function }
+    #[inline(always)]
+    unsafe fn eval<const V: usize>(&self, x: [__m512; V]) -> [__m512; V] {
+        x
     }
 }
 
-impl<F: SimdUnaryOp<f32> + Sync> Function for Compiled<F> {
+impl Function for Relu {
     const SHORT: bool = true;
 
     #[inline(always)]
     unsafe fn eval<const V: usize>(&self, x: [__m512; V]) -> [__m512; V] {
         let mut out = x;
         for x in &mut out {
-            *x = self.function.eval(self.isa, (*x).into()).0;
+            // SAFETY: as the caller promises. The operands in this order let NaN through.
+            *x = unsafe { _mm512_max_ps(_mm512_setzero_ps(), *x) };
+        }
+        out
+    }
+}
+
+impl Function for HardSwish {
+    const SHORT: bool = true;
+
+    #[inline(always)]
+    unsafe fn eval<const V: usize>(&self, x: [__m512; V]) -> [__m512; V] {
+        let mut out = x;
+        for x in &mut out {
+            // SAFETY: as the caller promises.
+            unsafe {
+                let gate = _mm512_fmadd_ps(*x, _mm512_set1_ps(1.0 / 6.0), _mm512_set1_ps(0.5));
+                let gate = _mm512_min_ps(_mm512_set1_ps(1.0), _mm512_max_ps(_mm512_setzero_ps(), gate));
+                *x = _mm512_mul_ps(*x, gate);
+            }
         }
         out
     }
@@ -78,7 +93,7 @@ macro_rules! with_function {
     ($activation:expr, $f:ident => $body:expr) => {
         $crate::providers::cpu::conv::common::activation::with_activation!(
             $activation, [Identity, Relu, HardSwish],
-            f => { let $f = $crate::providers::cpu::conv::common::avx512::Compiled::new(f); $body },
+            $f => $body,
             other => { let $f = $crate::providers::cpu::conv::common::avx512::Called(other); $body }
         )
     };

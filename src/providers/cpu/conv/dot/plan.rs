@@ -63,62 +63,82 @@ impl DotPlan {
         scratch: &mut [u32],
         epilogue: &E,
     ) {
-        let [groups, m, depth] = panels.shape();
-        let block = |layout: &PackedLayout, at: At, source: &[u32], scratch: &mut [u32]| {
-            let (g, rows) = (at.group, at.rows);
-            let block = Block {
-                panels: panels.from(g, rows.start),
-                first: &first[g * panels.padded_rows() + rows.start..],
-                zeros: panels.zeros_from(g, rows.start),
-                taps: &layout.taps,
-                planes: &source[g * layout.group()..],
-                columns: at.columns,
-                lines: layout.lines,
-                before: layout.before,
-                rows: g * m + rows.start..g * m + rows.end,
-                scratch,
-            };
-            block.compute::<T::Group, E>(epilogue);
-        };
+        let job = Job { panels, image, first, epilogue };
         match &self.0 {
             Partition::Blocks(layout, blocks) => {
-                let source = match image.pixels {
-                    Pixels::ChannelBlocked(dot_groups) if layout.in_place => dot_groups,
-                    _ => {
-                        let source = &mut scratch[..self.scratch_len(groups)];
-                        arrange(layout, pool, image, source);
-                        source
-                    }
-                };
-                blocks.split(pool, [groups, m, depth], layout.positions, |blocks| {
-                    with_scratch([BLOCK_SCRATCH * depth], |[scratch]: [&mut [u32]; 1]| {
-                        blocks.for_each(|at| block(layout, at, source, scratch));
-                    });
-                });
+                let [groups, ..] = panels.shape();
+                job.blocks(pool, layout, *blocks, &mut scratch[..layout.memory(groups)]);
             }
-            Partition::Lines(parts) => {
-                let work = groups * m * depth * parts[0].positions;
-                pool.split(parts.len(), GRAIN.div_ceil(work.max(1)), |range| {
-                    for layout in &parts[range] {
-                        let lengths = [layout.memory(groups), layout.scratch_len(), BLOCK_SCRATCH * depth];
-                        with_scratch(lengths, |[source, planes, scratch]: [&mut [u32]; 3]| {
-                            let source = match image.pixels {
-                                Pixels::ChannelBlocked(dot_groups) if layout.in_place => {
-                                    &dot_groups[layout.skipped..]
-                                }
-                                _ => {
-                                    arrange_units(layout, image, 0, planes, source);
-                                    source
-                                }
-                            };
-                            for group in 0..groups {
-                                let at = At { group, rows: 0..m, columns: 0..layout.positions };
-                                block(layout, at, source, scratch);
-                            }
-                        });
-                    }
-                });
-            }
+            Partition::Lines(parts) => job.lines(pool, parts),
         }
+    }
+}
+
+/// The convolution of one image.
+struct Job<'a, T: Interleave, E> {
+    panels: &'a DotPanels<T::Group>,
+    image: &'a Image<'a, T>,
+    first: &'a [u32],
+    epilogue: &'a E,
+}
+
+impl<T: Interleave, E: TileEpilogue> Job<'_, T, E> {
+    /// All threads pack the image, if need be, and have blocks then.
+    fn blocks(&self, pool: &Pool, layout: &PackedLayout, blocks: Blocks, packed: &mut [u32]) {
+        let [_, _, depth] = self.panels.shape();
+        let source = match self.image.pixels {
+            Pixels::ChannelBlocked(image) if layout.in_place => image,
+            _ => {
+                arrange(layout, pool, self.image, packed);
+                packed
+            }
+        };
+        blocks.split(pool, self.panels.shape(), layout.positions, |blocks| {
+            with_scratch([BLOCK_SCRATCH * depth], |[scratch]: [&mut [u32]; 1]| {
+                blocks.for_each(|at| self.block(layout, at, source, scratch));
+            });
+        });
+    }
+
+    /// Each thread packs what its lines read.
+    fn lines(&self, pool: &Pool, parts: &[PackedLayout]) {
+        let [groups, m, depth] = self.panels.shape();
+        let work = groups * m * depth * parts[0].positions;
+        pool.split(parts.len(), GRAIN.div_ceil(work.max(1)), |range| {
+            for layout in &parts[range] {
+                let lengths = [layout.memory(groups), layout.scratch_len(), BLOCK_SCRATCH * depth];
+                with_scratch(lengths, |[source, planes, scratch]: [&mut [u32]; 3]| {
+                    let source = match self.image.pixels {
+                        Pixels::ChannelBlocked(image) if layout.in_place => &image[layout.skipped..],
+                        _ => {
+                            arrange_units(layout, self.image, 0, planes, source);
+                            source
+                        }
+                    };
+                    for group in 0..groups {
+                        let at = At { group, rows: 0..m, columns: 0..layout.positions };
+                        self.block(layout, at, source, scratch);
+                    }
+                });
+            }
+        });
+    }
+
+    fn block(&self, layout: &PackedLayout, at: At, source: &[u32], scratch: &mut [u32]) {
+        let ([_, m, _], panels) = (self.panels.shape(), self.panels);
+        let At { group, rows, columns } = at;
+        let block = Block {
+            panels: panels.from(group, rows.start),
+            first: &self.first[group * panels.padded_rows() + rows.start..],
+            zeros: panels.zeros_from(group, rows.start),
+            taps: &layout.taps,
+            planes: &source[group * layout.group()..],
+            columns,
+            lines: layout.lines,
+            before: layout.before,
+            rows: group * m + rows.start..group * m + rows.end,
+            scratch,
+        };
+        block.compute::<T::Group, E>(self.epilogue);
     }
 }
