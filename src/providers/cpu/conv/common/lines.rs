@@ -19,6 +19,11 @@ pub(crate) struct Run {
 }
 
 impl Lines {
+    /// Positions without gaps.
+    pub(crate) fn whole(count: usize) -> Self {
+        Lines { line: count, pitch: count }
+    }
+
     /// The runs of outputs among `count` positions from `start` on.
     #[inline(always)]
     pub(crate) fn runs(self, start: usize, count: usize) -> Runs {
@@ -124,11 +129,11 @@ mod tests {
     #[test]
     fn runs_are_the_outputs() {
         for (lines, start, count) in [
-            (Lines { line: 50, pitch: 50 }, 7, 30),
+            (Lines::whole(50), 7, 30),
             (Lines { line: 5, pitch: 7 }, 3, 20),
             (Lines { line: 5, pitch: 7 }, 6, 16),
             (Lines { line: 1, pitch: 4 }, 1, 2),
-            (Lines { line: 3, pitch: 3 }, 0, 3),
+            (Lines::whole(3), 0, 3),
         ] {
             let output = |position: usize| {
                 let (y, x) = (position / lines.pitch, position % lines.pitch);
