@@ -5,7 +5,7 @@
 use crate::graph::Dim;
 use crate::tensor::ElementType;
 
-use super::conv::conv_shape;
+use super::conv::shape::conv_shape;
 use super::window::{Window, spatial};
 use super::{AttributeReader, Infer, OpError};
 

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use crate::graph::Dim;
 
-use super::{infer_conv, read_group};
+use super::read_group;
+use super::shape::infer_conv;
 use crate::ops::window::Window;
 use crate::ops::{Declaration, Infer, OpError, Operator, Types};
 
