@@ -88,7 +88,7 @@ template <class T, int D> DEVICE void flash(const FlashParams &f) {
       }
     }
   };
-  // Values are turned: a line for each of their columns.
+  // Values are transposed: a line for each of their columns.
   auto put = [&]() __attribute__((always_inline)) {
 #pragma unroll
     for (int i = 0; i < K_UNITS; i++) {

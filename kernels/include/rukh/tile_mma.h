@@ -197,7 +197,7 @@ template <class T, int BM, int BN, int BK, int ROWS, int COLUMNS, int STAGES> st
     }
   }
 
-  // A lies by k always: where its rows are not contiguous they are turned on the way. ALL_COPIED: cp.async
+  // A lies by k always: where its rows are not contiguous they are transposed on the way. ALL_COPIED: cp.async
   // moves everything.
   template <bool B_BY_K, bool ALL_COPIED, class B>
   METHOD void run(char *lds, const Strided<T> &a, const B &b, const Tile &tile) {

@@ -9,23 +9,13 @@ use rten_tensor::NdTensorView;
 use super::dot::int8::{Int8Right, LONGEST, byte_products, multiply_dots};
 use super::epilogue::Epilogue;
 use super::exact::{Accumulate, multiply_exact};
-use super::operand::Source;
+use super::operand::{ByteMatrix, Source};
 use super::shape::GemmShape;
 use crate::providers::cpu::isa::{self, Level};
 use crate::providers::cpu::parallel::Parts;
 use crate::providers::cpu::scratch::with_scratch;
 use crate::providers::cpu::simd::{Loop, widest};
 use crate::threads::Pool;
-
-/// A matrix of bytes less zero points: one for each row of a left operand, for each column of a right one.
-/// Both are asked for as unsigned numbers, or as signed ones, which are 128 less.
-pub(crate) trait ByteMatrix: Sync {
-    /// Writes the block `rows × columns` of the batch's matrix, row-major without gaps.
-    fn fill(&self, batch: usize, rows: Range<usize>, columns: Range<usize>, signed: bool, out: &mut [u8]);
-
-    /// The zero point of a row or column.
-    fn zero(&self, batch: usize, at: usize, signed: bool) -> u8;
-}
 
 /// Blocks of the product, of which one thread computes one.
 const ROWS: usize = 256;

@@ -43,8 +43,8 @@ pub(crate) use dot::{
 pub(crate) use epilogue::{Addend, Epilogue, FusedEpilogue, Store};
 pub(crate) use exact::{Accumulate, multiply_exact};
 pub(crate) use in_memory::InMemory;
-pub(crate) use int8::{ByteMatrix, ByteSums, multiply_bytes};
-pub(crate) use operand::{Left, Product, Right, Source};
+pub(crate) use int8::{ByteSums, multiply_bytes};
+pub(crate) use operand::{ByteMatrix, Left, Product, Right, Source};
 pub(crate) use pack::{PackedA, PackedB};
 pub(crate) use shape::{GemmShape, Matrix, Offsets};
 pub(crate) use tile::{Shared, multiply, multiply_block};

@@ -50,3 +50,13 @@ pub(crate) trait Source<C>: Sync {
         None
     }
 }
+
+/// A matrix of bytes less zero points: one for each row of a left operand, for each column of a right one.
+/// Both are asked for as unsigned numbers, or as signed ones, which are 128 less.
+pub(crate) trait ByteMatrix: Sync {
+    /// Writes the block `rows × columns` of the batch's matrix, row-major without gaps.
+    fn fill(&self, batch: usize, rows: Range<usize>, columns: Range<usize>, signed: bool, out: &mut [u8]);
+
+    /// The zero point of a row or column.
+    fn zero(&self, batch: usize, at: usize, signed: bool) -> u8;
+}

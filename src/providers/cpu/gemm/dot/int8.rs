@@ -16,7 +16,7 @@ use std::ops::Range;
 use super::isa::{COLUMNS, DotGroup, Int8x4};
 use super::micro_kernel::{Fetch, RowsByPanel, Sums};
 use crate::providers::cpu::gemm::epilogue::Epilogue;
-use crate::providers::cpu::gemm::int8::ByteMatrix;
+use crate::providers::cpu::gemm::operand::ByteMatrix;
 use crate::providers::cpu::gemm::shape::GemmShape;
 use crate::providers::cpu::parallel::{Parts, split_mut};
 use crate::providers::cpu::scratch::with_scratch;
