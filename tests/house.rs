@@ -13,15 +13,6 @@ const LONGER: &[(&str, &str)] = &[
 
 const SOURCES: &[&str] = &["rs", "hip", "h", "hpp", "py", "c", "cpp"];
 
-/// Files of tests whose names do not follow the rule yet.
-const NAMED_OTHERWISE: &[&str] = &[
-    "src/providers/cpu/conv/tests_channel_blocked.rs",
-    "src/providers/cpu/conv/tests_instruction_sets.rs",
-    "src/providers/cpu/qlinear/tests_channel_blocked.rs",
-    "src/providers/cpu/qlinear/tests_elementwise.rs",
-    "src/providers/cpu/qlinear/tests_transformer.rs",
-];
-
 #[test]
 fn no_file_is_too_long() {
     let mut long: Vec<String> = Vec::new();
@@ -43,16 +34,12 @@ fn files_of_tests_are_named_alike() {
     for file in
         files(&["rs"]).into_iter().filter(|file| file.starts_with("src/") || file.starts_with("cli/src/"))
     {
-        if !is_well_named(&file) && !NAMED_OTHERWISE.contains(&&*file) {
+        if !is_well_named(&file) {
             odd.push(file.clone());
         }
         let text = std::fs::read_to_string(root().join(&file)).unwrap();
         let here = test_modules(&text).into_iter().filter(|name| !["tests", "testing"].contains(&&**name));
-        let allowed = |name: &str| {
-            let end = format!("/{name}.rs");
-            NAMED_OTHERWISE.iter().any(|other| other.ends_with(&end))
-        };
-        odd.extend(here.filter(|name| !allowed(name)).map(|name| format!("{file}: mod {name}")));
+        odd.extend(here.map(|name| format!("{file}: mod {name}")));
     }
     assert!(
         odd.is_empty(),

@@ -68,7 +68,24 @@ def _no_depth(_node: onnx.NodeProto, inputs: list) -> bool:
     return inputs[0].size == 0 and inputs[1].size == 0
 
 
+def _one_query(node: onnx.NodeProto, inputs: list) -> bool:
+    # A single query stands for the newest position there, not for the first after the past.
+    if _attribute(node, "is_causal") != 1 or len(inputs) < 5 or inputs[4] is None or inputs[0].ndim != 4:
+        return False
+    return inputs[0].shape[2] == 1 and inputs[1].shape[2] > 1
+
+
+def _keeps_length(node: onnx.NodeProto, inputs: list) -> bool:
+    if _attribute(node, "antialias") != 1 or len(inputs) < 3 or inputs[2] is None:
+        return False
+    axes = _attribute(node, "axes") or range(inputs[0].ndim)
+    lengths = [(inputs[0].shape[axis], float(scale)) for axis, scale in zip(axes, inputs[2])]
+    return any(scale != 1 and int(length * scale) == length for length, scale in lengths)
+
+
 _FAULTS = [
+    (("Attention",), _one_query, "lets a single query with a past see the keys after it"),
+    (("Resize",), _keeps_length, "leaves an axis as it is whose length antialiasing does not change"),
     (("BatchNormalization",), _writes_over, "writes the running mean over an input that is read again"),
     (("Slice",), _to_the_end_backwards, "takes the largest end as the smallest where steps are negative"),
     (("Concat",), _misfits, "leaves room for tensors without elements that do not fit, and does not fill it"),

@@ -12,8 +12,8 @@ use crate::tensor::ElementType;
 use super::activation::Activation;
 use super::channel_blocked::{channel_blocked_conv_shape, read_channel_blocked};
 use super::window::{Window, check_weight_rank};
-use shape::{conv_shape, infer_conv};
 use super::{Declaration, Infer, OpError, Operator, Types};
+use shape::{conv_shape, infer_conv};
 
 /// `activation(W ∗ X + B + residual)`. The residual is input 3, which only the fused forms have.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,10 +1,11 @@
 //! Runs one node on values: for constant folding, for shape arithmetic, and in tests.
 
-use crate::graph::{Dim, Fact, Node};
+use crate::graph::{Fact, Node};
 use crate::ops::{self, Infer, OpError, Unknowns};
-use crate::tensor::{Buffer, Shape, Tensor, TensorView, TensorViewMut, Value, ValueRef, ValueType};
+use crate::tensor::{Buffer, Tensor, TensorView, TensorViewMut, Value, ValueRef, ValueType};
 use crate::threads::Pool;
 
+use super::facts::{fact_of, known_shape};
 use super::kernel::{Argument, CpuKernel, Kernel, KernelContext, NodeContext};
 
 /// The outputs of a node for these inputs, one value for each output of the node.
@@ -103,17 +104,4 @@ pub(crate) fn run_kernel(
     kernel.run(&cx, &inputs, &mut views)?;
     drop(views);
     Ok(results)
-}
-
-/// What a value tells of itself.
-pub(crate) fn fact_of(value: &Value) -> Fact {
-    match value {
-        Value::Tensor(t) => Fact::tensor(t.ty(), t.shape().iter().map(|&d| Dim::from(d)).collect()),
-        other => Fact { ty: Some(other.ty()), shape: None, elements: None },
-    }
-}
-
-/// The shape, when every dimension is known and none is negative.
-pub(crate) fn known_shape(fact: &Fact) -> Option<Shape> {
-    fact.shape.as_ref()?.iter().map(|d| usize::try_from(d.known()?).ok()).collect()
 }

@@ -6,6 +6,7 @@
 
 mod conv;
 mod evaluate;
+mod facts;
 mod gemm;
 pub(crate) mod isa;
 mod kernel;
@@ -17,18 +18,10 @@ mod registry;
 #[cfg(test)]
 mod testing;
 
-pub(crate) use evaluate::{evaluate, fact_of, known_shape, run_kernel};
-pub(crate) use kernel::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared};
+pub(crate) use evaluate::{evaluate, run_kernel};
+pub(crate) use facts::{fact_of, known_shape};
+pub(crate) use kernel::{CpuKernel, Kernel, KernelContext, Prepared};
 pub(crate) use registry::{blocks_channels, build};
 
 #[cfg(test)]
 pub(super) use registry::names;
-
-// Under the names that `conv`, `gemm` and `qlinear` know.
-use kernel::Entry;
-use loops::{
-    broadcast, half_types as halves, lanes, map, number, packed_weights as weights, parallel,
-    quantization as quantised, scratch, simd, statistics, vector,
-};
-use operators::quantize::dynamic as dynamic_quantize;
-use operators::{lookup, matmul, pool, unary};

@@ -4,7 +4,7 @@
 //! way for one, it computes as im2col does.
 
 use crate::ops::OpError;
-use crate::providers::cpu::{CpuKernel, Kernel, NodeContext};
+use crate::providers::cpu::kernel::{CpuKernel, Kernel, NodeContext};
 
 use super::{depthwise, direct, dot, im2col, pair, winograd};
 

@@ -11,8 +11,8 @@ use crate::ops::window::Geometry;
 use crate::providers::cpu::gemm::{
     Activate, Addend, FusedEpilogue, InMemory, Matrix, Offsets, Product, Right, Source, Store, multiply,
 };
-use crate::providers::cpu::number::dispatch;
-use crate::providers::cpu::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared};
+use crate::providers::cpu::kernel::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared};
+use crate::providers::cpu::loops::number::dispatch;
 use crate::tensor::{TensorView, TensorViewMut, bf16, f16};
 
 /// Spatial axes that are supported; the standard's reference has two.

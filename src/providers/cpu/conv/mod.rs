@@ -11,7 +11,7 @@ mod pair;
 mod transpose;
 mod winograd;
 
-use super::Entry;
+use super::kernel::Entry;
 
 pub(crate) use depthwise::{Channels, DepthwisePlane};
 pub(crate) use dot::{

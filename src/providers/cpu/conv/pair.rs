@@ -17,9 +17,9 @@ use crate::ops::conv::ConvPair;
 use crate::ops::window::Geometry;
 use crate::providers::cpu::gemm::VECTOR;
 use crate::providers::cpu::isa::Dispatch;
-use crate::providers::cpu::parallel::{Parts, threads_of_image};
-use crate::providers::cpu::scratch::with_scratch;
-use crate::providers::cpu::{Argument, Kernel, KernelContext, NodeContext, Prepared};
+use crate::providers::cpu::kernel::{Argument, Kernel, KernelContext, NodeContext, Prepared};
+use crate::providers::cpu::loops::parallel::{Parts, threads_of_image};
+use crate::providers::cpu::loops::scratch::with_scratch;
 use crate::tensor::{ElementType, TensorView, TensorViewMut};
 use crate::threads::Pool;
 

@@ -7,10 +7,10 @@ use crate::ops::conv::transpose::ConvTranspose;
 use crate::providers::cpu::gemm::{
     Compute, FusedEpilogue, InMemory, Left, Matrix, Offsets, PackedA, Product, Store, multiply,
 };
-use crate::providers::cpu::number::dispatch;
-use crate::providers::cpu::parallel::split_mut;
-use crate::providers::cpu::scratch::with_scratch;
-use crate::providers::cpu::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared};
+use crate::providers::cpu::kernel::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared};
+use crate::providers::cpu::loops::number::dispatch;
+use crate::providers::cpu::loops::parallel::split_mut;
+use crate::providers::cpu::loops::scratch::with_scratch;
 use crate::tensor::{TensorView, TensorViewMut, bf16, f16};
 
 pub(crate) fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {

@@ -6,8 +6,8 @@ use rten_simd::SimdUnaryOp;
 use crate::ops::activation::Activation;
 use crate::ops::unary::Unary;
 use crate::providers::cpu::isa::Dispatch;
-use crate::providers::cpu::unary::function;
-use crate::providers::cpu::vector;
+use crate::providers::cpu::loops::vector;
+use crate::providers::cpu::operators::unary::function;
 
 /// A float that activations can be applied to.
 pub(crate) trait Activate: Float + 'static {

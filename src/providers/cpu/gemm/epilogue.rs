@@ -22,10 +22,10 @@ use super::activation::activate;
 use super::compute::Compute;
 use super::shape::Offsets;
 use crate::ops::activation::Activation;
-use crate::providers::cpu::halves::{narrow, narrow_bfloat16, widen, widen_bfloat16, widened};
-use crate::providers::cpu::parallel::Parts;
-use crate::providers::cpu::simd::{Loop, widest};
-use crate::providers::cpu::vector::RoughGelu;
+use crate::providers::cpu::loops::half_types::{narrow, narrow_bfloat16, widen, widen_bfloat16, widened};
+use crate::providers::cpu::loops::parallel::Parts;
+use crate::providers::cpu::loops::simd::{Loop, widest};
+use crate::providers::cpu::loops::vector::RoughGelu;
 use crate::tensor::{Element, bf16, f16};
 
 /// Takes the rows of a product's sums from memory. See the contract above.

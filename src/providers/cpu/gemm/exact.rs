@@ -10,8 +10,8 @@ use super::epilogue::Epilogue;
 use super::operand::{Left, Product, Right, Source};
 use super::shape::GemmShape;
 use super::tile::multiply;
-use crate::providers::cpu::parallel::Parts;
-use crate::providers::cpu::simd::{Loop, widest};
+use crate::providers::cpu::loops::parallel::Parts;
+use crate::providers::cpu::loops::simd::{Loop, widest};
 use crate::tensor::Element;
 use crate::threads::Pool;
 

@@ -12,9 +12,9 @@ use super::exact::{Accumulate, multiply_exact};
 use super::operand::{ByteMatrix, Source};
 use super::shape::GemmShape;
 use crate::providers::cpu::isa::{self, Level};
-use crate::providers::cpu::parallel::Parts;
-use crate::providers::cpu::scratch::with_scratch;
-use crate::providers::cpu::simd::{Loop, widest};
+use crate::providers::cpu::loops::parallel::Parts;
+use crate::providers::cpu::loops::scratch::with_scratch;
+use crate::providers::cpu::loops::simd::{Loop, widest};
 use crate::threads::Pool;
 
 /// Blocks of the product, of which one thread computes one.

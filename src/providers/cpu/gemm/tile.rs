@@ -8,7 +8,7 @@ use super::operand::{Left, Product, Right};
 use super::plain;
 use super::sgemm::panels;
 use super::shape::{Extent, GemmShape};
-use crate::providers::cpu::scratch::with_scratch;
+use crate::providers::cpu::loops::scratch::with_scratch;
 use crate::threads::Pool;
 
 /// Columns of a tile at most: with a block's depth of 256, its part of `b` stays in the L2 cache.

@@ -11,7 +11,7 @@ use crate::ops::{self, Infer, OpError, Operator, Unknowns};
 use crate::tensor::{ElementType, Shape, Tensor, TensorView, TensorViewMut, Value, ValueRef};
 
 use super::item::{Item, dispatch_item};
-use crate::providers::cpu::evaluate::{fact_of, known_shape};
+use crate::providers::cpu::facts::{fact_of, known_shape};
 use crate::providers::cpu::kernel::{
     Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared, ValueKernel,
 };

@@ -5,8 +5,8 @@ use crate::tensor::{
     bf16, f16,
 };
 
-use super::lanes::RUN;
 use super::simd::{Loop, widest};
+use super::widen::RUN;
 
 /// A type that numbers are quantised to.
 pub(in crate::providers::cpu) trait Quantised: Element {

@@ -3,13 +3,13 @@
 use rten_simd::SimdUnaryOp;
 use rten_vecmath::{Exp, MaxNum, Sum, SumSquare, SumSquareSub};
 
-use super::lanes::{Lanes, RUN};
 use super::simd::{Loop, widest};
+use super::widen::{RUN, Widen};
 use crate::providers::cpu::isa::Dispatch;
 
 /// A float that statistics are computed in. Runs are summed in the type, runs together in f64.
 pub(in crate::providers::cpu) trait Real:
-    num_traits::Float + Lanes<Wide = Self>
+    num_traits::Float + Widen<Wide = Self>
 {
     fn of(x: f64) -> Self;
     fn wide(self) -> f64;
@@ -75,7 +75,7 @@ impl Real for f64 {
 }
 
 /// Sums what `term` gives of each run of a row.
-pub(in crate::providers::cpu) fn total<T: Lanes<Wide: Real>>(
+pub(in crate::providers::cpu) fn total<T: Widen<Wide: Real>>(
     x: &[T],
     term: impl Fn(&[T::Wide]) -> f64,
 ) -> f64 {
@@ -84,7 +84,7 @@ pub(in crate::providers::cpu) fn total<T: Lanes<Wide: Real>>(
 }
 
 /// The mean of a row and its mean squared deviation.
-pub(in crate::providers::cpu) fn moments<T: Lanes<Wide: Real>>(x: &[T]) -> (f64, f64) {
+pub(in crate::providers::cpu) fn moments<T: Widen<Wide: Real>>(x: &[T]) -> (f64, f64) {
     let count = x.len() as f64;
     let mean = total(x, T::Wide::sum) / count;
     let center = T::Wide::of(mean);
@@ -93,7 +93,7 @@ pub(in crate::providers::cpu) fn moments<T: Lanes<Wide: Real>>(x: &[T]) -> (f64,
 
 /// `y[i] = (x[i] − center)·factor·scale[i] + bias[i]`; a scale or bias of one element serves all.
 /// Without `x`, `y` holds it.
-pub(in crate::providers::cpu) fn affine<T: Lanes<Wide: Real>, S: Lanes<Wide = T::Wide>>(
+pub(in crate::providers::cpu) fn affine<T: Widen<Wide: Real>, S: Widen<Wide = T::Wide>>(
     x: Option<&[T]>,
     y: &mut [T],
     center: T::Wide,

@@ -7,9 +7,9 @@ use crate::ops::{OpError, normalize_axis};
 use crate::tensor::{Element, TensorView, TensorViewMut, bf16, f16};
 
 use crate::providers::cpu::kernel::{CpuKernel, Entry, Kernel, KernelContext, NodeContext};
-use crate::providers::cpu::loops::lanes::Lanes;
 use crate::providers::cpu::loops::number::dispatch;
 use crate::providers::cpu::loops::parallel::{GRAIN, Parts, split_mut};
+use crate::providers::cpu::loops::widen::Widen;
 use crate::providers::ints::Ints;
 
 pub(super) const KERNELS: &[Entry] = &[
@@ -128,7 +128,7 @@ rings! {
     u64: u64::wrapping_add, u64::wrapping_mul;
 }
 
-impl<T: Lanes<Wide: Ring>> Kernel for Running<T> {
+impl<T: Widen<Wide: Ring>> Kernel for Running<T> {
     fn run(
         &self,
         cx: &KernelContext<'_>,
@@ -164,7 +164,7 @@ impl<T: Lanes<Wide: Ring>> Kernel for Running<T> {
     }
 }
 
-impl<T: Lanes<Wide: Ring>> Running<T> {
+impl<T: Widen<Wide: Ring>> Running<T> {
     fn start(&self) -> T::Wide {
         if self.op.product { T::Wide::one() } else { T::Wide::zero() }
     }

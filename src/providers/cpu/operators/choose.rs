@@ -8,10 +8,10 @@ use crate::providers::cpu::kernel::{
     Argument, CpuKernel, Entry, Kernel, KernelContext, NodeContext, Prepared, ValueKernel,
 };
 use crate::providers::cpu::loops::broadcast::{Broadcast, shape_of};
-use crate::providers::cpu::loops::lanes::{Lanes, RUN};
 use crate::providers::cpu::loops::number::dispatch;
 use crate::providers::cpu::loops::parallel::{GRAIN, split_mut};
 use crate::providers::cpu::loops::simd::{Loop, widest};
+use crate::providers::cpu::loops::widen::{RUN, Widen};
 
 pub(super) const KERNELS: &[Entry] = &[Entry::new("Where", build_where), Entry::new("Clip", build_clip)];
 
@@ -168,12 +168,12 @@ bounds!(f32, f64, i8, i16, i32, i64, u8, u16, u32, u64);
 
 /// Limits elements; bounds that are inputs have precedence. NaN stays, and where the lower bound
 /// exceeds the upper one, the upper one is the result.
-struct Limit<T: Lanes> {
+struct Limit<T: Widen> {
     min: Option<T::Wide>,
     max: Option<T::Wide>,
 }
 
-impl<T: Lanes<Wide: Bound>> Kernel for Limit<T> {
+impl<T: Widen<Wide: Bound>> Kernel for Limit<T> {
     fn run(
         &self,
         cx: &KernelContext<'_>,

@@ -9,13 +9,13 @@ use crate::tensor::{ElementType, TensorView, TensorViewMut, bf16, f16};
 use super::layer_norm::Statistic;
 use super::unary::{function, function_f32};
 use crate::providers::cpu::kernel::{CpuKernel, Entry, Kernel, KernelContext, NodeContext};
-use crate::providers::cpu::loops::lanes::{Lanes, RUN};
 use crate::providers::cpu::loops::map::Function;
 use crate::providers::cpu::loops::number::dispatch;
 use crate::providers::cpu::loops::parallel::{GRAIN, Parts, split_mut};
 use crate::providers::cpu::loops::scratch::with_scratch;
 use crate::providers::cpu::loops::simd::add;
 use crate::providers::cpu::loops::statistics::{Real, affine, moments, total};
+use crate::providers::cpu::loops::widen::{RUN, Widen};
 
 const DOMAIN: &str = "com.microsoft";
 
@@ -29,7 +29,7 @@ pub(super) const KERNELS: &[Entry] = &[
 
 fn build_bias(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
     let activation = node.op::<BiasActivation>().activation;
-    fn kernel<T: Lanes<Wide: Real>>(f: Option<Box<dyn Function<T::Wide>>>) -> Box<dyn Kernel> {
+    fn kernel<T: Widen<Wide: Real>>(f: Option<Box<dyn Function<T::Wide>>>) -> Box<dyn Kernel> {
         Box::new(BiasKernel::<T> { f })
     }
     Ok(CpuKernel::Tensor(match node.input(0) {
@@ -42,11 +42,11 @@ fn build_bias(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
 }
 
 /// `f(x + bias + skip)`. Bound: one read and one write of the tensor.
-struct BiasKernel<T: Lanes> {
+struct BiasKernel<T: Widen> {
     f: Option<Box<dyn Function<T::Wide>>>,
 }
 
-impl<T: Lanes<Wide: Real>> Kernel for BiasKernel<T> {
+impl<T: Widen<Wide: Real>> Kernel for BiasKernel<T> {
     fn run(
         &self,
         cx: &KernelContext<'_>,
@@ -99,7 +99,7 @@ struct SkipKernel<T> {
     _type: PhantomData<fn(T)>,
 }
 
-impl<T: Lanes<Wide: Real>> Kernel for SkipKernel<T> {
+impl<T: Widen<Wide: Real>> Kernel for SkipKernel<T> {
     fn run(
         &self,
         cx: &KernelContext<'_>,

@@ -7,10 +7,10 @@ use crate::ops::image_scaler::ImageScaler;
 use crate::tensor::{TensorView, TensorViewMut, bf16, f16};
 
 use crate::providers::cpu::kernel::{CpuKernel, Entry, Kernel, KernelContext, NodeContext};
-use crate::providers::cpu::loops::lanes::Lanes;
 use crate::providers::cpu::loops::number::dispatch;
 use crate::providers::cpu::loops::parallel::{GRAIN, split_mut};
 use crate::providers::cpu::loops::statistics::Real;
+use crate::providers::cpu::loops::widen::Widen;
 
 pub(super) const KERNELS: &[Entry] = &[Entry::new("ImageScaler", build)];
 
@@ -27,7 +27,7 @@ struct ScalerKernel<T> {
 }
 
 /// Bound: one read and one write.
-impl<T: Lanes<Wide: Real>> Kernel for ScalerKernel<T> {
+impl<T: Widen<Wide: Real>> Kernel for ScalerKernel<T> {
     fn run(
         &self,
         cx: &KernelContext<'_>,

@@ -7,10 +7,10 @@ use crate::ops::language::{EmbedLayerNorm, NgramRepeatBlock};
 use crate::tensor::{TensorView, TensorViewMut, f16};
 
 use crate::providers::cpu::kernel::{CpuKernel, Entry, Kernel, KernelContext};
-use crate::providers::cpu::loops::lanes::Lanes;
 use crate::providers::cpu::loops::number::dispatch;
 use crate::providers::cpu::loops::parallel::{GRAIN, Parts, split_mut};
 use crate::providers::cpu::loops::statistics::{Real, affine, moments};
+use crate::providers::cpu::loops::widen::Widen;
 
 const DOMAIN: &str = "com.microsoft";
 
@@ -26,7 +26,7 @@ pub(super) const KERNELS: &[Entry] = &[
 
 struct Embed<T>(EmbedLayerNorm, PhantomData<fn(T)>);
 
-impl<T: Lanes<Wide: Real>> Kernel for Embed<T> {
+impl<T: Widen<Wide: Real>> Kernel for Embed<T> {
     fn run(
         &self,
         cx: &KernelContext<'_>,

@@ -10,9 +10,9 @@ use crate::tensor::{TensorView, TensorViewMut, bf16, f16};
 
 use super::along::around;
 use crate::providers::cpu::kernel::{CpuKernel, Entry, Kernel, KernelContext, NodeContext};
-use crate::providers::cpu::loops::lanes::{Lanes, RUN};
 use crate::providers::cpu::loops::number::dispatch;
 use crate::providers::cpu::loops::statistics::Real;
+use crate::providers::cpu::loops::widen::{RUN, Widen};
 use crate::providers::ints::Ints;
 
 pub(super) const KERNELS: &[Entry] =
@@ -30,7 +30,7 @@ struct LossKernel<T> {
     _type: PhantomData<fn(T)>,
 }
 
-impl<T: Lanes<Wide: Real>> Kernel for LossKernel<T> {
+impl<T: Widen<Wide: Real>> Kernel for LossKernel<T> {
     fn run(
         &self,
         _cx: &KernelContext<'_>,
@@ -87,12 +87,12 @@ impl<T: Lanes<Wide: Real>> Kernel for LossKernel<T> {
     }
 }
 
-fn value<T: Lanes<Wide: Real>>(x: T) -> f64 {
+fn value<T: Widen<Wide: Real>>(x: T) -> f64 {
     x.up().wide()
 }
 
 /// log(Σ exp(score)) of scores side by side, over vectors.
-fn log_sum_of<T: Lanes<Wide: Real>>(scores: &[T]) -> f64 {
+fn log_sum_of<T: Widen<Wide: Real>>(scores: &[T]) -> f64 {
     let (mut buffer, mut shifted) = ([T::Wide::zero(); RUN], [T::Wide::zero(); RUN]);
     let max = scores.chunks(RUN).fold(T::Wide::neg_infinity(), |max, x| {
         let here = T::Wide::largest(T::load(x, &mut buffer));
@@ -108,7 +108,7 @@ fn log_sum_of<T: Lanes<Wide: Real>>(scores: &[T]) -> f64 {
     max.wide() + sum.ln()
 }
 
-impl<T: Lanes<Wide: Real>> LossKernel<T> {
+impl<T: Widen<Wide: Real>> LossKernel<T> {
     /// log(Σ exp(score)) of one sample.
     fn log_sum(&self, scores: &[T], at: impl Fn(usize) -> usize, classes: usize) -> f64 {
         let scores = || (0..classes).map(|c| value(scores[at(c)]));

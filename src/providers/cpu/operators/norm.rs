@@ -9,10 +9,10 @@ use crate::tensor::{ElementType, TensorView, TensorViewMut, bf16, f16};
 use crate::providers::cpu::kernel::{
     Argument, CpuKernel, Entry, Kernel, KernelContext, NodeContext, Prepared,
 };
-use crate::providers::cpu::loops::lanes::Lanes;
 use crate::providers::cpu::loops::number::dispatch;
 use crate::providers::cpu::loops::parallel::{GRAIN, split_mut};
 use crate::providers::cpu::loops::statistics::{Real, affine, moments, total};
+use crate::providers::cpu::loops::widen::Widen;
 
 pub(super) const KERNELS: &[Entry] = &[
     Entry::new("BatchNormalization", build_batch_norm),
@@ -55,7 +55,7 @@ struct BatchNormKernel<T> {
     _type: PhantomData<fn(T)>,
 }
 
-impl<T: Lanes<Wide: Real>> Kernel for BatchNormKernel<T> {
+impl<T: Widen<Wide: Real>> Kernel for BatchNormKernel<T> {
     fn run(
         &self,
         cx: &KernelContext<'_>,
@@ -159,7 +159,7 @@ impl<T> BatchNormKernel<T> {
 }
 
 /// Mean and mean squared deviation of a channel over the whole batch.
-fn batch_moments<T: Lanes<Wide: Real>>(x: &[T], c: usize, channels: usize, inner: usize) -> (f64, f64) {
+fn batch_moments<T: Widen<Wide: Real>>(x: &[T], c: usize, channels: usize, inner: usize) -> (f64, f64) {
     let rows = || x.chunks(inner.max(1)).skip(c).step_by(channels);
     let count: usize = rows().map(<[T]>::len).sum();
     let mean = rows().map(|row| total(row, T::Wide::sum)).sum::<f64>() / count as f64;
@@ -180,7 +180,7 @@ struct GroupNormKernel<T> {
     _type: PhantomData<fn(T)>,
 }
 
-impl<T: Lanes<Wide: Real>> Kernel for GroupNormKernel<T> {
+impl<T: Widen<Wide: Real>> Kernel for GroupNormKernel<T> {
     fn run(
         &self,
         cx: &KernelContext<'_>,

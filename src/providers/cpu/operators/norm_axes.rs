@@ -13,10 +13,10 @@ use super::reduce::Layout;
 use crate::providers::cpu::kernel::{
     Argument, CpuKernel, Entry, Kernel, KernelContext, NodeContext, Prepared,
 };
-use crate::providers::cpu::loops::lanes::{Lanes, RUN};
 use crate::providers::cpu::loops::number::dispatch;
 use crate::providers::cpu::loops::parallel::{GRAIN, Parts, split_mut};
 use crate::providers::cpu::loops::statistics::Real;
+use crate::providers::cpu::loops::widen::{RUN, Widen};
 
 pub(super) const KERNELS: &[Entry] = &[
     Entry::new("LpNormalization", build_lp),
@@ -45,7 +45,7 @@ build! {
     build_lrn: LocalResponse, LrnKernel;
 }
 
-impl<T: Lanes<Wide: Real>> Kernel for LpKernel<T> {
+impl<T: Widen<Wide: Real>> Kernel for LpKernel<T> {
     fn run(
         &self,
         cx: &KernelContext<'_>,
@@ -76,7 +76,7 @@ impl<T: Lanes<Wide: Real>> Kernel for LpKernel<T> {
     }
 }
 
-impl<T: Lanes<Wide: Real>> Kernel for MeanVarianceKernel<T> {
+impl<T: Widen<Wide: Real>> Kernel for MeanVarianceKernel<T> {
     fn run(
         &self,
         cx: &KernelContext<'_>,
@@ -124,7 +124,7 @@ impl<T: Lanes<Wide: Real>> Kernel for MeanVarianceKernel<T> {
     }
 }
 
-impl<T: Lanes<Wide: Real>> Kernel for LrnKernel<T> {
+impl<T: Widen<Wide: Real>> Kernel for LrnKernel<T> {
     fn run(
         &self,
         cx: &KernelContext<'_>,

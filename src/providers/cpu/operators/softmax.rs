@@ -11,12 +11,12 @@ use crate::tensor::{TensorView, TensorViewMut, bf16, f16};
 
 use crate::providers::cpu::isa::Dispatch;
 use crate::providers::cpu::kernel::{CpuKernel, Entry, Kernel, KernelContext, NodeContext};
-use crate::providers::cpu::loops::lanes::{Lanes, RUN};
 use crate::providers::cpu::loops::map::Half;
 use crate::providers::cpu::loops::number::dispatch;
 use crate::providers::cpu::loops::parallel::{Parts, split_mut};
 use crate::providers::cpu::loops::scratch::with_scratch;
 use crate::providers::cpu::loops::statistics::{Real, total};
+use crate::providers::cpu::loops::widen::{RUN, Widen};
 
 pub(super) const KERNELS: &[Entry] =
     &[Entry::new("Softmax", build), Entry::new("LogSoftmax", build), Entry::new("Hardmax", build)];
@@ -36,7 +36,7 @@ fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
 const GRAIN: usize = 16 * 1024;
 
 /// An element whose rows become their softmax in vectors of floats.
-trait Row: Lanes<Wide: Real> {
+trait Row: Widen<Wide: Real> {
     /// Writes the softmax of `x` to `y`, or of `y` itself.
     fn softmax(x: Option<&[Self]>, y: &mut [Self]);
 }
@@ -104,7 +104,7 @@ struct General<T> {
 /// Columns that are normalised at a time.
 const COLUMNS: usize = 128;
 
-impl<T: Lanes<Wide: Real>> Kernel for General<T> {
+impl<T: Widen<Wide: Real>> Kernel for General<T> {
     fn run(
         &self,
         cx: &KernelContext<'_>,
@@ -150,7 +150,7 @@ impl<T: Lanes<Wide: Real>> Kernel for General<T> {
     }
 }
 
-impl<T: Lanes<Wide: Real>> General<T> {
+impl<T: Widen<Wide: Real>> General<T> {
     fn row(&self, y: &mut [T]) {
         let mut buffer = [T::Wide::zero(); RUN];
         let max = y.chunks(RUN).fold(T::Wide::neg_infinity(), |max, y| {
@@ -238,7 +238,7 @@ impl<T: Lanes<Wide: Real>> General<T> {
 }
 
 /// One at the first element that equals the largest, zero elsewhere.
-fn hard<'a, T: Lanes<Wide: Real>>(y: impl Iterator<Item = &'a mut T>, max: T::Wide) {
+fn hard<'a, T: Widen<Wide: Real>>(y: impl Iterator<Item = &'a mut T>, max: T::Wide) {
     let mut found = false;
     for y in y {
         let first = !found && (y.up() == max || max.is_nan());

@@ -8,9 +8,9 @@ use crate::providers::cpu::kernel::{
     Argument, CpuKernel, Entry, Kernel, KernelContext, NodeContext, Prepared,
 };
 use crate::providers::cpu::loops::broadcast::Broadcast;
-use crate::providers::cpu::loops::lanes::{Lanes, RUN};
 use crate::providers::cpu::loops::number::dispatch;
 use crate::providers::cpu::loops::parallel::{GRAIN, split_mut};
+use crate::providers::cpu::loops::widen::{RUN, Widen};
 use crate::providers::cpu::loops::zip::{Pairwise, Update};
 
 pub(super) const KERNELS: &[Entry] = &[
@@ -63,12 +63,12 @@ fn step<W: Number>(op: Variadic) -> Box<dyn Update<W>> {
 }
 
 /// Folds inputs one after the other, a run of the output at a time. Bound: a read of each input.
-struct Fold<T: Lanes> {
+struct Fold<T: Widen> {
     step: Box<dyn Update<T::Wide>>,
     mean: bool,
 }
 
-impl<T: Lanes<Wide: Number>> Kernel for Fold<T> {
+impl<T: Widen<Wide: Number>> Kernel for Fold<T> {
     fn run(
         &self,
         cx: &KernelContext<'_>,

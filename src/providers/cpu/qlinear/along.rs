@@ -5,12 +5,12 @@ use std::marker::PhantomData;
 use super::parameter::{Byte, Linear};
 use crate::ops::qlinear::elementwise::{QLinearConcat, QLinearSoftmax};
 use crate::ops::{OpError, normalize_axis};
-use crate::providers::cpu::lookup::lookup;
-use crate::providers::cpu::number::dispatch;
-use crate::providers::cpu::parallel::{GRAIN, Parts};
-use crate::providers::cpu::scratch::with_scratch;
-use crate::providers::cpu::simd::{Loop, widest};
-use crate::providers::cpu::{CpuKernel, Kernel, KernelContext, NodeContext};
+use crate::providers::cpu::kernel::{CpuKernel, Kernel, KernelContext, NodeContext};
+use crate::providers::cpu::loops::number::dispatch;
+use crate::providers::cpu::loops::parallel::{GRAIN, Parts};
+use crate::providers::cpu::loops::scratch::with_scratch;
+use crate::providers::cpu::loops::simd::{Loop, widest};
+use crate::providers::cpu::operators::lookup::lookup;
 use crate::tensor::{ElementType, TensorView, TensorViewMut};
 
 pub(crate) fn build_softmax(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {

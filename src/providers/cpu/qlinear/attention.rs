@@ -6,10 +6,10 @@ use super::{Bytes, Zeros, scales};
 use crate::ops::OpError;
 use crate::ops::qlinear::transformer::QAttention;
 use crate::providers::cpu::gemm::{GemmShape, Matrix, Offsets, multiply_block};
-use crate::providers::cpu::parallel::Parts;
-use crate::providers::cpu::scratch::with_scratch;
-use crate::providers::cpu::statistics::Real;
-use crate::providers::cpu::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared};
+use crate::providers::cpu::kernel::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared};
+use crate::providers::cpu::loops::parallel::Parts;
+use crate::providers::cpu::loops::scratch::with_scratch;
+use crate::providers::cpu::loops::statistics::Real;
 use crate::tensor::{ElementType, TensorView, TensorViewMut};
 
 pub(crate) fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {

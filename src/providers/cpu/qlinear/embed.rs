@@ -4,9 +4,9 @@ use super::Bytes;
 use super::parameter::Linear;
 use crate::ops::OpError;
 use crate::ops::qlinear::transformer::QEmbedLayerNorm;
-use crate::providers::cpu::parallel::{GRAIN, split_mut};
-use crate::providers::cpu::statistics::moments;
-use crate::providers::cpu::{CpuKernel, Kernel, KernelContext, NodeContext};
+use crate::providers::cpu::kernel::{CpuKernel, Kernel, KernelContext, NodeContext};
+use crate::providers::cpu::loops::parallel::{GRAIN, split_mut};
+use crate::providers::cpu::loops::statistics::moments;
 use crate::tensor::{TensorView, TensorViewMut};
 
 pub(crate) fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {

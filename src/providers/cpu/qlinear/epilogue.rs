@@ -1,8 +1,8 @@
 //! What happens to the sums of 8-bit products on their way to memory. The contract is that of `gemm::epilogue`.
 
 use crate::providers::cpu::gemm::Epilogue;
-use crate::providers::cpu::parallel::Parts;
-use crate::providers::cpu::simd::{Loop, widest};
+use crate::providers::cpu::loops::parallel::Parts;
+use crate::providers::cpu::loops::simd::{Loop, widest};
 use crate::tensor::{Element, ElementType, TensorViewMut, f16};
 
 /// `sum · row · column + bias`, then a shift where the result is quantised.

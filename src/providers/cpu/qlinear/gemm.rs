@@ -6,7 +6,7 @@ use super::{Bytes, Requantize, Zeros, scales};
 use crate::ops::OpError;
 use crate::ops::qlinear::QuantizedGemm;
 use crate::providers::cpu::gemm::{GemmShape, Int8Right, Offsets, PackedBytes, multiply_dots};
-use crate::providers::cpu::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared};
+use crate::providers::cpu::kernel::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared};
 use crate::tensor::{TensorView, TensorViewMut};
 
 pub(crate) fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {

@@ -7,13 +7,13 @@ use super::{Bytes, Requantize, Zeros, scales};
 use crate::ops::OpError;
 use crate::ops::matmul::MatMul;
 use crate::ops::qlinear::QuantizedMatMul;
-use crate::providers::cpu::dynamic_quantize::quantise;
 use crate::providers::cpu::gemm::{
     Accumulate, ByteMatrix, ByteSums, GemmShape, Int8Right, Offsets, PackedBytes, Source, byte_products,
     multiply_bytes, multiply_dots, multiply_exact,
 };
-use crate::providers::cpu::matmul::{Layout, offsets, row_major};
-use crate::providers::cpu::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared};
+use crate::providers::cpu::kernel::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared};
+use crate::providers::cpu::operators::matmul::{Layout, offsets, row_major};
+use crate::providers::cpu::operators::quantize::dynamic::quantise;
 use crate::tensor::{ElementType, TensorView, TensorViewMut};
 use crate::threads::Pool;
 

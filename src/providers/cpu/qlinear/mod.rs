@@ -12,11 +12,11 @@ mod matmul;
 mod parameter;
 mod pool;
 
-use crate::providers::cpu::Entry;
 use crate::providers::cpu::gemm::Offsets;
-use crate::providers::cpu::parallel::split_mut;
-use crate::providers::cpu::scratch::with_scratch;
-use crate::providers::cpu::simd::{Loop, widest};
+use crate::providers::cpu::kernel::Entry;
+use crate::providers::cpu::loops::parallel::split_mut;
+use crate::providers::cpu::loops::scratch::with_scratch;
+use crate::providers::cpu::loops::simd::{Loop, widest};
 use crate::tensor::{
     ElementType, F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, TensorView, TensorViewMut, bf16, f16,
 };

@@ -3,7 +3,7 @@
 use super::Bytes;
 use crate::ops::OpError;
 use crate::ops::quantize::check_scale;
-use crate::providers::cpu::quantised::{Quantised, divide};
+use crate::providers::cpu::loops::quantization::{Quantised, divide};
 use crate::tensor::TensorView;
 
 /// `real = (byte − zero)·scale`.

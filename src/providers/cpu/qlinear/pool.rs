@@ -6,15 +6,15 @@ use super::parameter::{Byte, Linear};
 use crate::ops::OpError;
 use crate::ops::pool::Reduction;
 use crate::ops::qlinear::pool::{MeanAxes, QLinearMean, QLinearPool};
-use crate::providers::cpu::broadcast::Broadcast;
 use crate::providers::cpu::conv::PatchTable;
-use crate::providers::cpu::lanes::RUN;
-use crate::providers::cpu::number::dispatch;
-use crate::providers::cpu::parallel::{Parts, split_mut};
-use crate::providers::cpu::pool::window_counts;
-use crate::providers::cpu::scratch::with_scratch;
-use crate::providers::cpu::simd::{Loop, widest};
-use crate::providers::cpu::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared};
+use crate::providers::cpu::kernel::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared};
+use crate::providers::cpu::loops::broadcast::Broadcast;
+use crate::providers::cpu::loops::number::dispatch;
+use crate::providers::cpu::loops::parallel::{Parts, split_mut};
+use crate::providers::cpu::loops::scratch::with_scratch;
+use crate::providers::cpu::loops::simd::{Loop, widest};
+use crate::providers::cpu::loops::widen::RUN;
+use crate::providers::cpu::operators::pool::window_counts;
 use crate::tensor::{TensorView, TensorViewMut};
 
 pub(crate) fn build_pool(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {

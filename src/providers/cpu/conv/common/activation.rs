@@ -5,7 +5,7 @@ use rten_simd::{Isa, SimdUnaryOp};
 
 use crate::ops::activation::Activation;
 use crate::providers::cpu::gemm::activate;
-use crate::providers::cpu::vector::exp_factors;
+use crate::providers::cpu::loops::vector::exp_factors;
 
 /// Runs an expression with `$f` the function of a vector that an activation is, if it is one of a list (all, if none is
 /// given); else another one, with `$other` the activation. Without a list `$f` is `Identity` then, and the rest is left

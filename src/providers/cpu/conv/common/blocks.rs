@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::providers::cpu::simd::vector_len;
+use crate::providers::cpu::loops::simd::vector_len;
 use crate::threads::Pool;
 
 /// Multiplications worth handing to another thread: about 5 µs of work.

@@ -10,7 +10,7 @@ use super::activation::{activate_rest, with_activation};
 use super::lines::Segments;
 use super::masks::Masks;
 use crate::ops::activation::Activation;
-use crate::providers::cpu::parallel::Parts;
+use crate::providers::cpu::loops::parallel::Parts;
 use crate::tensor::TensorView;
 
 /// Where sums go: a row-major matrix of a row for each output channel.

@@ -15,7 +15,7 @@ use super::lines::Lines;
 use super::masks::Masks;
 use crate::ops::window::Geometry;
 use crate::providers::cpu::isa::Dispatch;
-use crate::providers::cpu::parallel::{GRAIN, split_mut};
+use crate::providers::cpu::loops::parallel::{GRAIN, split_mut};
 use crate::threads::Pool;
 
 /// The layout of one channel; depends on shapes only.

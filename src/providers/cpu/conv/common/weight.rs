@@ -1,6 +1,6 @@
 //! The constant weight of a convolution.
 
-use crate::providers::cpu::NodeContext;
+use crate::providers::cpu::kernel::NodeContext;
 use crate::tensor::{ElementType, Tensor};
 
 /// The weight, if it is constant and has one or two spatial axes, where images are of this type.

@@ -4,9 +4,9 @@ use crate::ops::OpError;
 use crate::ops::conv::Conv;
 use crate::providers::cpu::conv::common::weight::{constant_weight, is_depthwise};
 use crate::providers::cpu::conv::im2col;
-use crate::providers::cpu::halves::{narrow_bfloat16, widen_bfloat16};
-use crate::providers::cpu::parallel::Parts;
-use crate::providers::cpu::{Argument, Kernel, KernelContext, NodeContext, Prepared};
+use crate::providers::cpu::kernel::{Argument, Kernel, KernelContext, NodeContext, Prepared};
+use crate::providers::cpu::loops::half_types::{narrow_bfloat16, widen_bfloat16};
+use crate::providers::cpu::loops::parallel::Parts;
 use crate::tensor::{ElementType, TensorView, TensorViewMut, bf16};
 
 use super::nchw16c::{Nchw16c, Nchw16cImages, nchw16c_kernels};

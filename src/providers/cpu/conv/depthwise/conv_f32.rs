@@ -7,9 +7,9 @@ use crate::providers::cpu::conv::common::epilogue::F32Epilogue;
 use crate::providers::cpu::conv::common::weight::{constant_weight, is_depthwise};
 use crate::providers::cpu::conv::im2col;
 use crate::providers::cpu::isa::Dispatch;
-use crate::providers::cpu::parallel::Parts;
-use crate::providers::cpu::scratch::with_scratch;
-use crate::providers::cpu::{Argument, Kernel, KernelContext, NodeContext, Prepared};
+use crate::providers::cpu::kernel::{Argument, Kernel, KernelContext, NodeContext, Prepared};
+use crate::providers::cpu::loops::parallel::Parts;
+use crate::providers::cpu::loops::scratch::with_scratch;
 use crate::tensor::{ElementType, TensorView, TensorViewMut};
 
 use super::nchw16c::{Nchw16c, Nchw16cImages, nchw16c_kernels};

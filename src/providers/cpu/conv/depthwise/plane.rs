@@ -13,8 +13,8 @@ use crate::providers::cpu::conv::common::epilogue::F32Epilogue;
 use crate::providers::cpu::conv::common::masks::{LONGEST, Masks};
 use crate::providers::cpu::conv::common::planes::Planes;
 use crate::providers::cpu::isa::Dispatch;
-use crate::providers::cpu::parallel::Parts;
-use crate::providers::cpu::scratch::with_scratch;
+use crate::providers::cpu::loops::parallel::Parts;
+use crate::providers::cpu::loops::scratch::with_scratch;
 use crate::threads::Pool;
 
 /// Multiplications of a channel worth handing to another thread: some 20 µs of work.

@@ -8,8 +8,8 @@ use crate::providers::cpu::conv::common::weight::constant_weight;
 use crate::providers::cpu::conv::im2col;
 use crate::providers::cpu::gemm::Left;
 use crate::providers::cpu::isa::Dispatch;
-use crate::providers::cpu::parallel::Parts;
-use crate::providers::cpu::{Argument, Kernel, KernelContext, NodeContext, Prepared};
+use crate::providers::cpu::kernel::{Argument, Kernel, KernelContext, NodeContext, Prepared};
+use crate::providers::cpu::loops::parallel::Parts;
 use crate::tensor::{ElementType, TensorView, TensorViewMut};
 
 use super::gemv::{self, Vector};

@@ -8,8 +8,8 @@ use rten_simd::{Isa, SimdOp};
 
 use crate::providers::cpu::gemm::Source;
 use crate::providers::cpu::isa::Dispatch;
-use crate::providers::cpu::parallel::{GRAIN, split_mut};
-use crate::providers::cpu::weights::Weights;
+use crate::providers::cpu::loops::packed_weights::Weights;
+use crate::providers::cpu::loops::parallel::{GRAIN, split_mut};
 use crate::threads::Pool;
 
 /// The weights of all groups. A panel holds, for each depth, the elements of its rows; missing rows are 0.

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use super::panels::Panels;
 use super::products::Products;
 use crate::ops::window::Geometry;
-use crate::providers::cpu::KernelContext;
 use crate::providers::cpu::conv::common::blocks::{Blocks, CACHED, GRAIN};
 use crate::providers::cpu::conv::common::epilogue::F32Epilogue;
 use crate::providers::cpu::conv::common::partition::{self, Part};
 use crate::providers::cpu::conv::common::planes::{CopyPlanes, Planes};
 use crate::providers::cpu::isa::Dispatch;
-use crate::providers::cpu::parallel::threads_of_image;
-use crate::providers::cpu::scratch::with_scratch;
-use crate::providers::cpu::simd::vector_len;
+use crate::providers::cpu::kernel::KernelContext;
+use crate::providers::cpu::loops::parallel::threads_of_image;
+use crate::providers::cpu::loops::scratch::with_scratch;
+use crate::providers::cpu::loops::simd::vector_len;
 
 /// What depends on shapes.
 pub(crate) enum DirectPlan {

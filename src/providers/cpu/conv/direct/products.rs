@@ -6,7 +6,7 @@ use crate::providers::cpu::conv::common::blocks::{At, Blocks};
 use crate::providers::cpu::conv::common::epilogue::F32Epilogue;
 use crate::providers::cpu::conv::common::lines::Lines;
 use crate::providers::cpu::isa::Dispatch;
-use crate::providers::cpu::scratch::with_scratch;
+use crate::providers::cpu::loops::scratch::with_scratch;
 use crate::threads::Pool;
 
 /// For each group the product of its panels with its planes.

@@ -13,8 +13,8 @@ use crate::providers::cpu::conv::common::avx512::with_function;
 use crate::providers::cpu::conv::common::weight::{constant_weight, is_depthwise};
 use crate::providers::cpu::conv::im2col;
 use crate::providers::cpu::gemm::{Bf16Pair, Left};
-use crate::providers::cpu::parallel::Parts;
-use crate::providers::cpu::{Argument, Kernel, KernelContext, NodeContext, Prepared};
+use crate::providers::cpu::kernel::{Argument, Kernel, KernelContext, NodeContext, Prepared};
+use crate::providers::cpu::loops::parallel::Parts;
 use crate::tensor::{ElementType, TensorView, TensorViewMut, bf16};
 
 struct Bf16Conv {

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::providers::cpu::conv::common::lines::Lines;
 use crate::providers::cpu::gemm::{SumVector, VECTOR};
-use crate::providers::cpu::parallel::Parts;
+use crate::providers::cpu::loops::parallel::Parts;
 use crate::tensor::bf16;
 
 /// Vectors of a tile's columns.

@@ -4,9 +4,9 @@ use super::image::{Image, Pixels};
 use super::interleave::{Interleave, store};
 use super::layout::PackedLayout;
 use crate::providers::cpu::gemm::{DotGroup, VECTOR};
-use crate::providers::cpu::parallel::{GRAIN, split_mut};
-use crate::providers::cpu::scratch::with_scratch;
-use crate::providers::cpu::simd::every;
+use crate::providers::cpu::loops::parallel::{GRAIN, split_mut};
+use crate::providers::cpu::loops::scratch::with_scratch;
+use crate::providers::cpu::loops::simd::every;
 use crate::tensor::bytes_of;
 use crate::threads::Pool;
 

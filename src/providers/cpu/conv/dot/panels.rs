@@ -4,8 +4,8 @@ use std::marker::PhantomData;
 use std::ops::Range;
 
 use crate::providers::cpu::gemm::{Bf16Pair, DotGroup, Int8x4, Source};
-use crate::providers::cpu::parallel::{GRAIN, split_mut};
-use crate::providers::cpu::weights::Weights;
+use crate::providers::cpu::loops::packed_weights::Weights;
+use crate::providers::cpu::loops::parallel::{GRAIN, split_mut};
 use crate::tensor::bf16;
 use crate::threads::Pool;
 

@@ -14,7 +14,7 @@ use super::panels::{DotPanels, ROWS};
 use crate::ops::window::Geometry;
 use crate::providers::cpu::conv::common::blocks::{At, Blocks, GRAIN};
 use crate::providers::cpu::gemm::DotGroup;
-use crate::providers::cpu::scratch::with_scratch;
+use crate::providers::cpu::loops::scratch::with_scratch;
 use crate::threads::Pool;
 
 /// What depends on shapes.

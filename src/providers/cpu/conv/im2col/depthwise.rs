@@ -3,8 +3,8 @@
 
 use super::patches::PatchTable;
 use crate::providers::cpu::gemm::{Compute, Epilogue, FusedEpilogue, Store};
-use crate::providers::cpu::scratch::with_scratch;
-use crate::providers::cpu::simd::{Loop, widest};
+use crate::providers::cpu::loops::scratch::with_scratch;
+use crate::providers::cpu::loops::simd::{Loop, widest};
 use crate::threads::Pool;
 
 /// Multiplications worth handing to another thread.

@@ -12,8 +12,8 @@ use crate::providers::cpu::conv::common::weight::is_depthwise;
 use crate::providers::cpu::gemm::{
     Addend, FusedEpilogue, InMemory, Left, Matrix, Offsets, PackedA, Product, Right, Store, multiply,
 };
-use crate::providers::cpu::number::dispatch;
-use crate::providers::cpu::{Argument, Kernel, KernelContext, NodeContext, Prepared};
+use crate::providers::cpu::kernel::{Argument, Kernel, KernelContext, NodeContext, Prepared};
+use crate::providers::cpu::loops::number::dispatch;
 use crate::tensor::{TensorView, TensorViewMut, bf16, f16};
 
 struct ConvKernel<T: Store> {

@@ -21,7 +21,7 @@ use crate::providers::cpu::conv::winograd::input_transform::InputTransform;
 use crate::providers::cpu::conv::winograd::output_transform::OutputTransform;
 use crate::providers::cpu::conv::winograd::tiling::{TileSize, Tiling};
 use crate::providers::cpu::conv::winograd::weight_transform;
-use crate::providers::cpu::parallel::Parts;
+use crate::providers::cpu::loops::parallel::Parts;
 use crate::providers::cpu::testing::{checksum, ramp, whole};
 use crate::threads::Pool;
 

@@ -24,10 +24,10 @@ use crate::providers::cpu::conv::direct::tile::Block;
 use crate::providers::cpu::conv::im2col;
 use crate::providers::cpu::gemm::{InMemory, Matrix, Offsets, Product, multiply};
 use crate::providers::cpu::isa::Dispatch;
-use crate::providers::cpu::parallel::{GRAIN, Parts, threads_of_image};
-use crate::providers::cpu::scratch::with_scratch;
-use crate::providers::cpu::simd::vector_len;
-use crate::providers::cpu::{Argument, Kernel, KernelContext, NodeContext, Prepared};
+use crate::providers::cpu::kernel::{Argument, Kernel, KernelContext, NodeContext, Prepared};
+use crate::providers::cpu::loops::parallel::{GRAIN, Parts, threads_of_image};
+use crate::providers::cpu::loops::scratch::with_scratch;
+use crate::providers::cpu::loops::simd::vector_len;
 use crate::tensor::{ElementType, TensorView, TensorViewMut};
 use crate::threads::Pool;
 

@@ -7,7 +7,7 @@ use rten_simd::{Isa, SimdOp};
 
 use super::tiling::{TileSize, Tiling, times};
 use crate::providers::cpu::conv::common::masks::{LONGEST, Masks};
-use crate::providers::cpu::parallel::Parts;
+use crate::providers::cpu::loops::parallel::Parts;
 
 /// Transforms the tiles of some channels.
 pub(crate) struct InputTransform<'a> {

@@ -3,7 +3,7 @@
 use super::tiling::TileSize;
 use crate::providers::cpu::conv::common::masks::LONGEST;
 use crate::providers::cpu::conv::direct::panels::Panels;
-use crate::providers::cpu::parallel::{GRAIN, Parts};
+use crate::providers::cpu::loops::parallel::{GRAIN, Parts};
 use crate::threads::Pool;
 
 /// Points but for the one at infinity; small tiles have the first three.

@@ -14,8 +14,8 @@ use crate::providers::cpu::gemm::operand::{Left, Product, Right};
 use crate::providers::cpu::gemm::pack::PackedB as PackedBlocks;
 use crate::providers::cpu::gemm::shape::{Extent, Matrix};
 use crate::providers::cpu::gemm::tile::split;
-use crate::providers::cpu::scratch::with_scratch;
-use crate::providers::cpu::weights::Weights;
+use crate::providers::cpu::loops::packed_weights::Weights;
+use crate::providers::cpu::loops::scratch::with_scratch;
 use crate::tensor::bf16;
 use crate::threads::Pool;
 

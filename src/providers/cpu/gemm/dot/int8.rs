@@ -18,10 +18,10 @@ use super::micro_kernel::{Fetch, RowsByPanel, Sums};
 use crate::providers::cpu::gemm::epilogue::Epilogue;
 use crate::providers::cpu::gemm::operand::ByteMatrix;
 use crate::providers::cpu::gemm::shape::GemmShape;
-use crate::providers::cpu::parallel::{Parts, split_mut};
-use crate::providers::cpu::scratch::with_scratch;
-use crate::providers::cpu::simd::{Loop, widest};
-use crate::providers::cpu::weights::Weights;
+use crate::providers::cpu::loops::packed_weights::Weights;
+use crate::providers::cpu::loops::parallel::{Parts, split_mut};
+use crate::providers::cpu::loops::scratch::with_scratch;
+use crate::providers::cpu::loops::simd::{Loop, widest};
 use crate::threads::Pool;
 
 /// Sums of this many products of two differences of bytes fit into 32 bits.

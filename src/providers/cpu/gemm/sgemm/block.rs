@@ -14,7 +14,7 @@ use crate::providers::cpu::gemm::compute::{BlockA, BlockB};
 use crate::providers::cpu::gemm::dot::bf16;
 use crate::providers::cpu::gemm::dot::isa::{Bf16Pair, DotGroup};
 use crate::providers::cpu::gemm::shape::{Extent, Matrix};
-use crate::providers::cpu::scratch::with_scratch;
+use crate::providers::cpu::loops::scratch::with_scratch;
 
 pub(crate) enum PackedA {
     Floats(PackedAMatrix<f32>),

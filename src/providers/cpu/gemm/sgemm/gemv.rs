@@ -1,7 +1,7 @@
 //! A row vector times a matrix, in `f32`. Bound by reading the matrix once.
 
 use crate::providers::cpu::gemm::shape::Matrix;
-use crate::providers::cpu::simd::{Loop, widest};
+use crate::providers::cpu::loops::simd::{Loop, widest};
 
 /// `out = x · b` or `out += x · b`, where `x` has `depth` elements at a stride and `b` has
 /// `out.len()` columns.

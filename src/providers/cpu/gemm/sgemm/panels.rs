@@ -11,8 +11,8 @@ use rten_simd::{Isa, SimdOp};
 
 use crate::providers::cpu::gemm::shape::{Extent, Matrix};
 use crate::providers::cpu::isa::Dispatch;
-use crate::providers::cpu::simd::{Loop, vector_len, widest};
-use crate::providers::cpu::weights::Weights;
+use crate::providers::cpu::loops::packed_weights::Weights;
+use crate::providers::cpu::loops::simd::{Loop, vector_len, widest};
 
 /// Vectors of a panel; the last panel may have fewer.
 const VECTORS: usize = 3;

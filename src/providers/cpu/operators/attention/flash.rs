@@ -10,11 +10,12 @@ use crate::ops::attention::Scores;
 use crate::threads::Pool;
 
 use super::halves;
-use super::mask::Mask;
+use super::problem::{Problem, ScoreOutput, Sink};
+use super::softmax_step::{Times, softmax_step};
 use crate::providers::cpu::gemm::{Activate, Compute, Matrix, Shared, Store, multiply_block};
 use crate::providers::cpu::loops::parallel::Parts;
 use crate::providers::cpu::loops::scratch::with_scratch;
-use crate::providers::cpu::loops::simd::{Loop, widest};
+use crate::providers::cpu::loops::simd::widest;
 
 /// Queries of a tile.
 const QUERIES: usize = 64;
@@ -25,56 +26,6 @@ const PACKED: usize = 8;
 /// Keys of a tile.
 const KEYS: usize = 256;
 
-/// A tensor `[batch, heads, rows, size]` somewhere in memory, its last dimension contiguous.
-#[derive(Clone, Copy)]
-pub(super) struct Heads<'a, T> {
-    pub(super) data: &'a [T],
-    /// Elements between batches, heads, rows.
-    pub(super) strides: [usize; 3],
-}
-
-impl<'a, T> Heads<'a, T> {
-    pub(super) fn from(&self, batch: usize, head: usize, row: usize) -> &'a [T] {
-        let [b, h, r] = self.strides;
-        &self.data[(batch * b + head * h + row * r).min(self.data.len())..]
-    }
-}
-
-/// Strides of a tensor of rank 4, or of rank 3 with the heads side by side in a row.
-pub(super) fn head_strides(rank: usize, heads: usize, rows: usize, size: usize) -> [usize; 3] {
-    match rank {
-        4 => [heads * rows * size, rows * size, size],
-        _ => [rows * heads * size, size, heads * size],
-    }
-}
-
-/// One attention over a batch.
-pub(super) struct Problem<'a, T> {
-    pub(super) batch: usize,
-    pub(super) heads: usize,
-    pub(super) kv_heads: usize,
-    pub(super) queries: usize,
-    pub(super) keys: usize,
-    pub(super) size: usize,
-    pub(super) v_size: usize,
-    pub(super) q: Heads<'a, T>,
-    pub(super) k: Heads<'a, T>,
-    pub(super) v: Heads<'a, T>,
-    pub(super) scale: f32,
-    pub(super) softcap: f32,
-    pub(super) mask: Mask<'a>,
-    pub(super) sink: Option<Sink<'a, T>>,
-    pub(super) y_strides: [usize; 3],
-}
-
-/// One more score of each row, which takes its part of the softmax and has no value.
-#[derive(Clone, Copy)]
-pub(super) enum Sink<'a, T> {
-    Zero,
-    /// One for each head.
-    Heads(&'a [T]),
-}
-
 impl<T: Store<Compute: Activate>> Sink<'_, T> {
     fn score(self, head: usize) -> T::Compute {
         match self {
@@ -82,12 +33,6 @@ impl<T: Store<Compute: Activate>> Sink<'_, T> {
             Sink::Heads(scores) => scores[head].load(),
         }
     }
-}
-
-/// The scores to write, and at which stage.
-pub(super) struct ScoreOutput<'a, T> {
-    pub(super) stage: Scores,
-    pub(super) data: Parts<'a, T>,
 }
 
 /// Computes the attention into `y`, which has `y_strides`.
@@ -246,74 +191,5 @@ fn load_queries<T: Store<Compute: Activate>>(
     for (i, out) in q.chunks_exact_mut(p.size.max(1)).enumerate() {
         let row = &p.q.from(batch, head, first + i)[..p.size];
         out.iter_mut().zip(row).for_each(|(y, x)| *y = x.load() * scale);
-    }
-}
-
-/// Has a row's part of the scores, multiplied with `scale`, made exponentials against the running maximum by
-/// `exponentials`, which gives their sum, and brings what was summed before to the new maximum. Scores of which none
-/// is visible yet become exponentials of −∞.
-pub(super) fn softmax_step<C: Activate>(
-    max: &mut C,
-    sum: &mut C,
-    o: &mut [C],
-    scores: &mut [C],
-    scale: C,
-    exponentials: impl FnOnce(&mut [C], C) -> C,
-) {
-    let new = widest(Largest { row: scores, scale, other: *max });
-    if new == C::neg_infinity() {
-        exponentials(scores, C::zero());
-        return;
-    }
-    let part = exponentials(scores, new);
-    if *max < new && *sum > C::zero() {
-        let factor = (*max - new).exp();
-        *sum = *sum * factor;
-        widest(Times(o, factor));
-    }
-    *sum = *sum + part;
-    *max = new;
-}
-
-/// The largest of a row's elements, scaled, and another.
-struct Largest<'a, C> {
-    row: &'a [C],
-    scale: C,
-    other: C,
-}
-
-impl<C: Activate> Loop for Largest<'_, C> {
-    type Output = C;
-
-    /// In sixteen lanes, which vector instructions can do at once.
-    #[inline(always)]
-    fn run(self) -> C {
-        let Largest { row, scale, other } = self;
-        let larger = |a: C, b: C| if b > a { b } else { a };
-        let (chunks, rest) = row.as_chunks::<16>();
-        let mut lanes = [C::neg_infinity(); 16];
-        for chunk in chunks {
-            for i in 0..16 {
-                lanes[i] = larger(lanes[i], chunk[i] * scale);
-            }
-        }
-        for half in [8, 4, 2, 1] {
-            for i in 0..half {
-                lanes[i] = larger(lanes[i], lanes[i + half]);
-            }
-        }
-        rest.iter().fold(larger(other, lanes[0]), |a, &b| larger(a, b * scale))
-    }
-}
-
-/// Multiplies all elements with a number.
-pub(super) struct Times<'a, C>(pub(super) &'a mut [C], pub(super) C);
-
-impl<C: Activate> Loop for Times<'_, C> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        self.0.iter_mut().for_each(|x| *x = *x * self.1);
     }
 }

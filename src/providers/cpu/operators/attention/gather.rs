@@ -6,7 +6,7 @@ use num_traits::AsPrimitive;
 use crate::tensor::{TensorView, TensorViewMut};
 use crate::threads::Pool;
 
-use super::flash::{Heads, head_strides};
+use super::problem::{Heads, head_strides};
 use crate::providers::cpu::gemm::{Activate, Store};
 use crate::providers::cpu::kernel::KernelContext;
 use crate::providers::cpu::loops::parallel::split_mut;

@@ -10,9 +10,10 @@ use crate::ops::attention::group_query::GroupQueryAttention;
 use crate::tensor::{TensorView, TensorViewMut, bf16, f16};
 
 use super::extent::Extent;
-use super::flash::{Heads, Problem, ScoreOutput, Sink, attention, head_strides};
+use super::flash::attention;
 use super::gather::{Change, Operand, Past};
 use super::mask::{Lengths, Mask, MaskTensor};
+use super::problem::{Heads, Problem, ScoreOutput, Sink, head_strides};
 use super::rotary::rotate;
 use crate::providers::cpu::gemm::{Activate, Store};
 use crate::providers::cpu::kernel::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared};

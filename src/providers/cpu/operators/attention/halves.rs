@@ -7,7 +7,8 @@ use crate::tensor::bf16;
 use crate::threads::Pool;
 
 use super::exponentials::rounded_exponentials;
-use super::flash::{Heads, Problem, Sink, Times, softmax_step};
+use super::problem::{Heads, Problem, Sink};
+use super::softmax_step::{Times, softmax_step};
 use crate::providers::cpu::gemm::{Activate, Bf16Pair, COLUMNS, DotGroup, Store, panel_product};
 use crate::providers::cpu::loops::half_types::narrow_bfloat16;
 use crate::providers::cpu::loops::parallel::Parts;

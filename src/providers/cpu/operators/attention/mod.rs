@@ -11,8 +11,10 @@ mod linear;
 mod mask;
 mod multi_head;
 mod padding;
+mod problem;
 mod projected;
 mod rotary;
+mod softmax_step;
 
 use num_traits::AsPrimitive;
 
@@ -26,9 +28,10 @@ use crate::providers::cpu::kernel::{
 };
 use crate::providers::cpu::loops::number::dispatch;
 use crate::providers::cpu::loops::parallel::Parts;
-use flash::{Heads, Problem, ScoreOutput, attention, head_strides};
+use flash::attention;
 use gather::{Convert, Operand, Past, Values, converted};
 use mask::{Lengths, Mask, MaskTensor};
+use problem::{Heads, Problem, ScoreOutput, head_strides};
 
 const MICROSOFT: &str = "com.microsoft";
 

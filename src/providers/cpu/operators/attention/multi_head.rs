@@ -10,10 +10,11 @@ use crate::ops::attention::multi_head::MultiHeadAttention;
 use crate::tensor::{TensorView, TensorViewMut, bf16, f16};
 
 use super::extent::Extent;
-use super::flash::{Heads, Problem, ScoreOutput, attention, head_strides};
+use super::flash::attention;
 use super::gather::{Operand, Past};
 use super::mask::{Mask, MaskTensor};
 use super::padding::Padding;
+use super::problem::{Heads, Problem, ScoreOutput, head_strides};
 use crate::providers::cpu::gemm::{Activate, Store};
 use crate::providers::cpu::kernel::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared};
 use crate::providers::cpu::loops::number::dispatch;

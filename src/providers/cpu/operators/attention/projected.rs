@@ -7,11 +7,12 @@ use crate::ops::attention::multi_head::ProjectedAttention;
 use crate::tensor::{TensorView, TensorViewMut, bf16, f16};
 
 use super::extent::Extent;
-use super::flash::{Heads, Problem, attention, head_strides};
+use super::flash::attention;
 use super::gather::{Operand, Past};
 use super::mask::{Mask, MaskTensor};
 use super::multi_head::past_rows;
 use super::padding::Padding;
+use super::problem::{Heads, Problem, head_strides};
 use crate::providers::cpu::gemm::{
     Activate, Addend, FusedEpilogue, InMemory, Matrix, Offsets, PackedB, Product, Right, Store, multiply,
 };

@@ -12,9 +12,9 @@ use crate::providers::cpu::kernel::{
     Argument, CpuKernel, Entry, Kernel, KernelContext, NodeContext, Prepared,
 };
 use crate::providers::cpu::loops::broadcast::Broadcast;
-use crate::providers::cpu::loops::lanes::Lanes;
 use crate::providers::cpu::loops::parallel::{GRAIN, Parts};
 use crate::providers::cpu::loops::statistics::{Real, affine, moments, total};
+use crate::providers::cpu::loops::widen::Widen;
 
 pub(super) const KERNELS: &[Entry] = &[
     Entry::new("LayerNormalization", build),
@@ -27,8 +27,8 @@ fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
     let op = *node.op::<LayerNorm>();
     fn kernel<T, S>(op: LayerNorm) -> Box<dyn Kernel>
     where
-        T: Lanes<Wide: Real>,
-        S: Lanes<Wide = T::Wide>,
+        T: Widen<Wide: Real>,
+        S: Widen<Wide = T::Wide>,
     {
         Box::new(LayerNormKernel::<T, S> { op, _types: PhantomData })
     }
@@ -66,7 +66,7 @@ struct Layout {
     elements: usize,
 }
 
-impl<T: Lanes<Wide: Real>, S: Lanes<Wide = T::Wide>> Kernel for LayerNormKernel<T, S> {
+impl<T: Widen<Wide: Real>, S: Widen<Wide = T::Wide>> Kernel for LayerNormKernel<T, S> {
     fn run(
         &self,
         cx: &KernelContext<'_>,
@@ -143,7 +143,7 @@ impl<T: Lanes<Wide: Real>, S: Lanes<Wide = T::Wide>> Kernel for LayerNormKernel<
     }
 }
 
-impl<T: Lanes<Wide: Real>, S> LayerNormKernel<T, S> {
+impl<T: Widen<Wide: Real>, S> LayerNormKernel<T, S> {
     /// What is subtracted, and the mean square of the rest.
     fn moments(&self, x: &[T]) -> (f64, f64) {
         match self.op.rms {

@@ -16,10 +16,10 @@ use crate::providers::cpu::kernel::{
     Argument, CpuKernel, Entry, Kernel, KernelContext, NodeContext, Prepared,
 };
 use crate::providers::cpu::loops::convert::reader;
-use crate::providers::cpu::loops::lanes::{Lanes, RUN};
 use crate::providers::cpu::loops::number::dispatch;
 use crate::providers::cpu::loops::parallel::{GRAIN, split_mut};
 use crate::providers::cpu::loops::quantization::{Quantised, divide, round_to};
+use crate::providers::cpu::loops::widen::{RUN, Widen};
 
 pub(super) const KERNELS: &[Entry] = &[
     Entry::new("QuantizeLinear", build_quantize),
@@ -44,7 +44,7 @@ fn build_quantize(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
 type Load = fn(&TensorView<'_>, Range<usize>, &mut [f32]);
 
 fn loader(ty: Option<ElementType>) -> Option<Load> {
-    fn float<T: Lanes<Wide = f32>>(x: &TensorView<'_>, range: Range<usize>, to: &mut [f32]) {
+    fn float<T: Widen<Wide = f32>>(x: &TensorView<'_>, range: Range<usize>, to: &mut [f32]) {
         T::copy(&x.slice::<T>()[range], to);
     }
     fn integer(x: &TensorView<'_>, range: Range<usize>, to: &mut [f32]) {
@@ -254,7 +254,7 @@ struct DequantizeKernel<Q, T> {
     _types: PhantomData<fn(Q) -> T>,
 }
 
-impl<Q: Quantised, T: Lanes<Wide = f32>> Kernel for DequantizeKernel<Q, T> {
+impl<Q: Quantised, T: Widen<Wide = f32>> Kernel for DequantizeKernel<Q, T> {
     fn run(
         &self,
         cx: &KernelContext<'_>,

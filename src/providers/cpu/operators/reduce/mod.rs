@@ -13,9 +13,9 @@ use crate::tensor::{Bool, TensorView, TensorViewMut, bf16, f16};
 use crate::providers::cpu::kernel::{
     Argument, CpuKernel, Entry, Kernel, KernelContext, NodeContext, Prepared,
 };
-use crate::providers::cpu::loops::lanes::{Lanes, RUN};
 use crate::providers::cpu::loops::number::dispatch;
 use crate::providers::cpu::loops::parallel::{GRAIN, Parts};
+use crate::providers::cpu::loops::widen::{RUN, Widen};
 use accumulate::{Accumulate, Accumulator, accumulator};
 
 pub(super) const KERNELS: &[Entry] = &[
@@ -138,7 +138,7 @@ fn visit(loops: &[(usize, usize)], start: usize, mut body: impl FnMut(usize)) {
     }
 }
 
-struct ReduceKernel<T: Lanes<Wide: Accumulate>> {
+struct ReduceKernel<T: Widen<Wide: Accumulate>> {
     op: Reduce,
     first: Accumulator<T::Wide>,
 }
@@ -146,7 +146,7 @@ struct ReduceKernel<T: Lanes<Wide: Accumulate>> {
 /// Columns that are reduced at a time, when rows are kept.
 const COLUMNS: usize = 256;
 
-impl<T: Lanes<Wide: Accumulate>> Kernel for ReduceKernel<T> {
+impl<T: Widen<Wide: Accumulate>> Kernel for ReduceKernel<T> {
     fn run(
         &self,
         cx: &KernelContext<'_>,
@@ -206,9 +206,9 @@ impl<T: Lanes<Wide: Accumulate>> Kernel for ReduceKernel<T> {
     }
 }
 
-type Acc<T> = <<T as Lanes>::Wide as Accumulate>::Acc;
+type Acc<T> = <<T as Widen>::Wide as Accumulate>::Acc;
 
-impl<T: Lanes<Wide: Accumulate>> ReduceKernel<T> {
+impl<T: Widen<Wide: Accumulate>> ReduceKernel<T> {
     /// Rows that become one element.
     fn one_row(&self, layout: &Layout, x: &[T], i: usize, buffer: &mut [T::Wide; RUN]) -> T {
         let mut pass = |a: &Accumulator<T::Wide>, shift: Acc<T>| {

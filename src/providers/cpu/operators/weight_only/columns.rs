@@ -49,7 +49,7 @@ impl<const BITS: i32, F: Fn(usize, Range<usize>, &mut [f32], &mut [f32])> SimdOp
         let (mut scales, mut zeros) = ([[0.0; LANES]; BLOCKS], [[0.0; LANES]; BLOCKS]);
         let (mut words, mut from) = ([[0; LANES]; RUN], [&[][..]; LANES]);
         for column in (0..width).step_by(len) {
-            // Lanes beyond the last row are like that.
+            // Widen beyond the last row are like that.
             let row = |l: usize| (rows.start + column + l).min(rows.end - 1);
             // What vectors are loaded from is written well before: a load would wait for stores of its parts.
             for l in 0..len {

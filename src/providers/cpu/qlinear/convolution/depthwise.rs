@@ -6,10 +6,10 @@ use crate::ops::OpError;
 use crate::ops::activation::Activation;
 use crate::ops::qlinear::QuantizedConv;
 use crate::providers::cpu::conv::{Channels, DepthwisePlane};
-use crate::providers::cpu::parallel::Parts;
+use crate::providers::cpu::kernel::{KernelContext, NodeContext};
+use crate::providers::cpu::loops::parallel::Parts;
+use crate::providers::cpu::loops::simd::{Loop, widest};
 use crate::providers::cpu::qlinear::{Bytes, scales};
-use crate::providers::cpu::simd::{Loop, widest};
-use crate::providers::cpu::{KernelContext, NodeContext};
 use crate::tensor::{ElementType, TensorView, TensorViewMut};
 
 /// The kernels less their zero points.

@@ -11,9 +11,9 @@ use crate::providers::cpu::conv::{
     ChannelBlocked, DotPanels, DotPlan, Image, ImageLayout, Images, Pixels, Place, RawSums, Requantized,
 };
 use crate::providers::cpu::gemm::{ByteMatrix, Int8x4};
-use crate::providers::cpu::parallel::Parts;
+use crate::providers::cpu::kernel::{KernelContext, NodeContext};
+use crate::providers::cpu::loops::parallel::Parts;
 use crate::providers::cpu::qlinear::{Bytes, scales};
-use crate::providers::cpu::{KernelContext, NodeContext};
 use crate::tensor::{ElementType, TensorView, TensorViewMut};
 
 /// A weight, packed.

@@ -14,8 +14,8 @@ use crate::ops::OpError;
 use crate::ops::qlinear::QuantizedConv;
 use crate::providers::cpu::conv::{DepthwisePlane, DotPlan, PatchTable, Patches, dot_plan_needed};
 use crate::providers::cpu::gemm::{ByteMatrix, GemmShape, Offsets, Source, multiply_bytes};
-use crate::providers::cpu::parallel::split_mut;
-use crate::providers::cpu::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared};
+use crate::providers::cpu::kernel::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared};
+use crate::providers::cpu::loops::parallel::split_mut;
 use crate::tensor::{ElementType, TensorView, TensorViewMut};
 use crate::threads::Pool;
 

@@ -10,8 +10,8 @@ use std::ops::Range;
 use crate::ops::activation::Activation;
 use crate::ops::window::Geometry;
 use crate::providers::cpu::gemm::VECTOR;
-use crate::providers::cpu::parallel::Parts;
-use crate::providers::cpu::scratch::with_scratch;
+use crate::providers::cpu::loops::parallel::Parts;
+use crate::providers::cpu::loops::scratch::with_scratch;
 use crate::tensor::Element;
 use crate::threads::Pool;
 

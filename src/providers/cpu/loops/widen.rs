@@ -8,7 +8,7 @@ use super::map::Half;
 pub(in crate::providers::cpu) const RUN: usize = 1024;
 
 /// An element and the type it is computed in: half types compute in f32, all others in themselves.
-pub(in crate::providers::cpu) trait Lanes: Element {
+pub(in crate::providers::cpu) trait Widen: Element {
     type Wide: Element;
 
     /// Elements in the wide type: where they are, or in `buffer`, which has room for them.
@@ -31,7 +31,7 @@ pub(in crate::providers::cpu) trait Lanes: Element {
 
 macro_rules! themselves {
     ($($ty:ty),*) => {$(
-        impl Lanes for $ty {
+        impl Widen for $ty {
             type Wide = $ty;
             #[inline(always)]
             fn load<'a>(from: &'a [Self], _buffer: &'a mut [$ty]) -> &'a [$ty] {
@@ -59,7 +59,7 @@ themselves!(f32, f64, i8, i16, i32, i64, u8, u16, u32, u64);
 
 macro_rules! halves {
     ($($ty:ty),*) => {$(
-        impl Lanes for $ty {
+        impl Widen for $ty {
             type Wide = f32;
             fn load<'a>(from: &'a [Self], buffer: &'a mut [f32]) -> &'a [f32] {
                 let to = &mut buffer[..from.len()];
@@ -90,7 +90,7 @@ macro_rules! halves {
 halves!(f16, bf16);
 
 /// Truth values compute as 0 and 1.
-impl Lanes for Bool {
+impl Widen for Bool {
     type Wide = u8;
 
     fn load<'a>(from: &'a [Self], buffer: &'a mut [u8]) -> &'a [u8] {
