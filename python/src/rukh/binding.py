@@ -5,20 +5,27 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from ctypes import byref, c_int32, c_uint64
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from . import _device, _values
 from ._errors import InvalidArgumentError
 from ._library import Handle, call, make
-from ._types import DTYPE_OF, UNKNOWN, element_of
+from ._types import DTYPE_OF, UNKNOWN, ValueType, element_of
+from .description import NodeArg
 from .options import RunOptions
 from .value import OrtValueVector, Value
 
-if TYPE_CHECKING:
-    # For the annotation alone: a session makes its bindings, and a binding keeps its session.
-    from .session import Session
+class Bindable(Protocol):
+    """What a binding asks of its session."""
+
+    _handle: Handle
+    _input_types: dict[str, ValueType]
+
+    def get_outputs(self) -> list[NodeArg]: ...
+
+    def _has_rank(self, output: str) -> bool: ...
 
 
 class IOBinding:
@@ -28,7 +35,7 @@ class IOBinding:
     serves one run at a time; a session may have many.
     """
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Bindable) -> None:
         self._session = session
         self._handle = make("io_binding", "io_binding_create", session._handle)
         self._input_types = session._input_types

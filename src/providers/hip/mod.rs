@@ -3,6 +3,9 @@
 //! A family's file has a table of [`Entry`]s, as in the CPU provider. A kernel here is a planner: for given
 //! shapes it appends launches of machine code, with parameters complete but for addresses, which each
 //! run fills in. Nothing is decided while a model runs.
+//!
+//! The parameters of each kernel are a structure of their own, laid out as the one of its source in `kernels/`: lists of
+//! numbers look alike there and mean different things, so that they are not shared.
 
 mod attention;
 mod code;
