@@ -1,4 +1,7 @@
 //! What a type must offer so that products can be computed in it.
+//!
+//! The files of a product import each other in a circle through this one: operands, packing and epilogues are generic
+//! over [`Compute`], whose methods take them, and `f32` has ways of its own to compute and to pack.
 
 use super::dot;
 use super::dot::isa::{Bf16Pair, DotGroup};
