@@ -1,5 +1,6 @@
 //! Sessions on small models: wrong models and wrong inputs, runs, bindings, control flow.
 
+mod algorithms;
 mod behaviour;
 mod caches;
 mod channel_blocked;

@@ -5,10 +5,11 @@ use std::marker::PhantomData;
 
 use crate::ops::OpError;
 use crate::ops::matmul::{Gemm, MatMul};
-use crate::tensor::{TensorView, TensorViewMut, bf16, f16};
+use crate::tensor::{ElementType, TensorView, TensorViewMut, bf16, f16};
 
 use crate::providers::cpu::gemm::{
-    Addend, FusedEpilogue, InMemory, Matrix, Offsets, PackedB, Product, Right, Store, multiply,
+    Addend, Bf16Pair, DotGroup, FusedEpilogue, InMemory, Matrix, Offsets, PackedB, Product, Right, Store,
+    multiply,
 };
 use crate::providers::cpu::kernel::{
     Argument, CpuKernel, Entry, Kernel, KernelContext, NodeContext, Prepared,
@@ -45,6 +46,18 @@ struct MatMulKernel<T: Store> {
     op: MatMul,
     /// The right operand, when it is constant.
     packed: Option<PackedB<T::Compute>>,
+}
+
+/// What multiplies a product of such elements, see the table in `gemm`.
+fn multiplier<T: Store>(packed: bool) -> &'static str {
+    match (packed, T::TYPE) {
+        (true, ElementType::BF16) if <Bf16Pair as DotGroup>::available() => {
+            "dot products of bfloat16 pairs, packed"
+        }
+        (true, ElementType::F32 | ElementType::F16 | ElementType::BF16) => "sgemm, packed",
+        (false, ElementType::F32 | ElementType::F16 | ElementType::BF16) => "sgemm",
+        _ => "plain",
+    }
 }
 
 /// Sizes of the product, and for each of its batch where the operands begin.
@@ -146,6 +159,10 @@ pub(in crate::providers::cpu) fn offsets(batch: &[usize], shape: &[usize], strid
 }
 
 impl<T: Store> Kernel for MatMulKernel<T> {
+    fn algorithm(&self) -> &'static str {
+        multiplier::<T>(self.packed.is_some())
+    }
+
     fn prepare(
         &self,
         inputs: &[Option<Argument<'_>>],
@@ -222,6 +239,10 @@ impl<T: Store> GemmKernel<T> {
 }
 
 impl<T: Store> Kernel for GemmKernel<T> {
+    fn algorithm(&self) -> &'static str {
+        multiplier::<T>(self.packed.is_some())
+    }
+
     fn run(
         &self,
         cx: &KernelContext<'_>,

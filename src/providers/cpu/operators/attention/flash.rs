@@ -35,6 +35,14 @@ impl<T: Store<Compute: Activate>> Sink<'_, T> {
     }
 }
 
+/// What computes an attention of such elements, see the table of the module above.
+pub(super) fn algorithm<T: Store>() -> &'static str {
+    match halves::serves::<T>() {
+        true => "flash, from 4 queries on by dot products of bfloat16 pairs",
+        false => "flash",
+    }
+}
+
 /// Computes the attention into `y`, which has `y_strides`.
 pub(super) fn attention<T: Store<Compute: Activate + AsPrimitive<f64>>>(
     pool: &Pool,

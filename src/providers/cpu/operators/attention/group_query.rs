@@ -29,6 +29,10 @@ pub(super) fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
 struct GroupQuery<T>(GroupQueryAttention, PhantomData<fn(T)>);
 
 impl<T: Store<Compute: Activate + AsPrimitive<f64>>> Kernel for GroupQuery<T> {
+    fn algorithm(&self) -> &'static str {
+        super::flash::algorithm::<T>()
+    }
+
     fn prepare(
         &self,
         inputs: &[Option<Argument<'_>>],

@@ -27,7 +27,7 @@ const FEWEST: usize = 4;
 /// of them, and some queries.
 pub(super) fn attention<T: Store>(pool: &Pool, p: &Problem<'_, T>, y: &Parts<'_, T>) -> bool {
     let empty = [p.batch, p.heads, p.size, p.v_size].contains(&0);
-    if !T::BFLOAT16 || !Bf16Pair::available() || p.queries < FEWEST || empty {
+    if !serves::<T>() || p.queries < FEWEST || empty {
         return false;
     }
     let strips = p.queries.div_ceil(ROWS);
@@ -41,6 +41,11 @@ pub(super) fn attention<T: Store>(pool: &Pool, p: &Problem<'_, T>, y: &Parts<'_,
         Task { p, batch: rest / p.heads, head: rest % p.heads }.run(rows, y);
     });
     true
+}
+
+/// Whether elements are of the type and the processor has the dot products.
+pub(super) fn serves<T: Store>() -> bool {
+    T::BFLOAT16 && Bf16Pair::available()
 }
 
 /// Some queries of one head.

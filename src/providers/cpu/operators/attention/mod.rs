@@ -1,4 +1,13 @@
-//! Attention of ai.onnx.
+//! Attention of ai.onnx and of com.microsoft.
+//!
+//! Who computes the attention of the operators here, the first that fits:
+//!
+//! | operands | by | reason |
+//! |---|---|---|
+//! | bfloat16, no scores wanted, from 4 queries on, on a processor with dot products of bfloat16 pairs | `halves` | twice the multiplications of an instruction on `f32`, nothing is converted; with fewer queries packing keys and values takes longer than it saves |
+//! | other | `flash` | tiles of queries and keys, the scores are never whole in memory; half types are computed in `f32` |
+//!
+//! `linear` has no softmax, and so a state instead of keys.
 
 mod causal_conv;
 mod exponentials;
@@ -79,6 +88,10 @@ fn sizes(shape: &[usize], heads: Option<usize>) -> [usize; 3] {
 }
 
 impl<T: Store<Compute: Activate + AsPrimitive<f64>>> Kernel for AttentionKernel<T> {
+    fn algorithm(&self) -> &'static str {
+        flash::algorithm::<T>()
+    }
+
     fn prepare(
         &self,
         inputs: &[Option<Argument<'_>>],

@@ -157,6 +157,10 @@ impl<T: Store<Compute: Activate + AsPrimitive<f64>>> MultiHead<T> {
 }
 
 impl<T: Store<Compute: Activate + AsPrimitive<f64>>> Kernel for MultiHead<T> {
+    fn algorithm(&self) -> &'static str {
+        super::flash::algorithm::<T>()
+    }
+
     fn prepare(
         &self,
         inputs: &[Option<Argument<'_>>],

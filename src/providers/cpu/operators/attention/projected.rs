@@ -43,6 +43,10 @@ struct Projected<T: Store> {
 type State = (Extent, [usize; 3]);
 
 impl<T: Store<Compute: Activate + AsPrimitive<f64>>> Kernel for Projected<T> {
+    fn algorithm(&self) -> &'static str {
+        super::flash::algorithm::<T>()
+    }
+
     fn prepare(
         &self,
         inputs: &[Option<Argument<'_>>],
