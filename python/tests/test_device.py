@@ -12,8 +12,9 @@ if rukh.get_available_providers() == ["CPUExecutionProvider"]:
     pytest.skip("no HIP device", allow_module_level=True)
 
 X = np.array([1, 2, 3], np.float32)
-# ONNX Runtime's name of the device that is there.
-GPU = rukh.get_available_providers()[0]
+# ONNX Runtime's name of the provider of the GPUs that are there.
+NAMES = ["CUDAExecutionProvider", "ROCMExecutionProvider"]
+GPU = next(name for name in NAMES if name in rukh.get_available_providers())
 DOUBLE = model([("Add", ["x", "x"], ["y"])], x=[3], y=[3])
 
 
