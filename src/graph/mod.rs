@@ -7,6 +7,7 @@
 
 mod dim;
 mod rename;
+mod subgraphs;
 mod text;
 
 use std::collections::HashMap;
@@ -326,19 +327,5 @@ impl Graph {
         }
         let left: Vec<NodeId> = self.node_ids().filter(|id| waiting[id.index()] != 0).collect();
         if left.is_empty() { Ok(order) } else { Err(left) }
-    }
-}
-
-impl Node {
-    /// The subgraphs in its attributes, with the attribute's name.
-    pub(crate) fn subgraphs(&self) -> impl Iterator<Item = (&str, &Arc<Graph>)> {
-        self.attributes.0.iter().flat_map(|(name, attribute)| {
-            let graphs: &[Arc<Graph>] = match attribute {
-                Attribute::Graph(g) => std::slice::from_ref(g),
-                Attribute::Graphs(gs) => gs,
-                _ => &[],
-            };
-            graphs.iter().map(move |g| (name.as_str(), g))
-        })
     }
 }

@@ -1,8 +1,6 @@
 //! Uses and names of values, changed in subgraphs as well.
 
-use std::sync::Arc;
-
-use super::{Attribute, Graph, ValueId};
+use super::{Graph, ValueId};
 
 impl Graph {
     /// Makes every use of `from` by nodes (inputs, captures) a use of `to`. The graph's outputs stay: their names
@@ -16,15 +14,7 @@ impl Graph {
                     *input = to;
                 }
             }
-            for (_, attribute) in &mut node.attributes.0 {
-                match attribute {
-                    Attribute::Graph(g) => Arc::make_mut(g).rename_capture(&old_name, &new_name),
-                    Attribute::Graphs(gs) => {
-                        gs.iter_mut().for_each(|g| Arc::make_mut(g).rename_capture(&old_name, &new_name));
-                    }
-                    _ => {}
-                }
-            }
+            node.subgraphs_mut().for_each(|(_, graph)| graph.rename_capture(&old_name, &new_name));
         }
     }
 
@@ -63,15 +53,7 @@ impl Graph {
         self.names.remove(&old);
         self.names.insert(new.to_owned(), id);
         for node in self.nodes.iter_mut().flatten() {
-            for (_, attribute) in &mut node.attributes.0 {
-                match attribute {
-                    Attribute::Graph(g) => Arc::make_mut(g).rename_capture(&old, new),
-                    Attribute::Graphs(gs) => {
-                        gs.iter_mut().for_each(|g| Arc::make_mut(g).rename_capture(&old, new));
-                    }
-                    _ => {}
-                }
-            }
+            node.subgraphs_mut().for_each(|(_, graph)| graph.rename_capture(&old, new));
         }
     }
 }

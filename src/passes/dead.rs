@@ -1,8 +1,6 @@
 //! Removes nodes whose outputs nobody uses, and outputs of nodes that nobody uses.
 
-use std::sync::Arc;
-
-use crate::graph::{Attribute, Graph, NodeId};
+use crate::graph::{Graph, NodeId};
 
 pub(super) fn remove(graph: &mut Graph) {
     let mut order = graph.order().unwrap_or_default();
@@ -22,13 +20,10 @@ pub(super) fn remove(graph: &mut Graph) {
 }
 
 fn clean_subgraphs(graph: &mut Graph, id: NodeId) {
-    for (_, attribute) in &mut graph.node_mut(id).attributes.0 {
-        if let Attribute::Graph(body) = attribute {
-            let body = Arc::make_mut(body);
-            remove(body);
-            let uses = body.use_counts();
-            body.captures.retain(|c| uses[c.index()] > 0);
-        }
+    for (_, body) in graph.node_mut(id).subgraphs_mut() {
+        remove(body);
+        let uses = body.use_counts();
+        body.captures.retain(|c| uses[c.index()] > 0);
     }
 }
 

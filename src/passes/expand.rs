@@ -1,9 +1,7 @@
 //! Operators that no provider runs are expanded into others that they stand for: the walk over those there are.
 
-use std::sync::Arc;
-
 use crate::error::Result;
-use crate::graph::{Attribute, Graph, NodeId};
+use crate::graph::{Graph, NodeId};
 
 /// Calls `expand_node`, which replaces the node, for each node of an operator, in subgraphs as well; tells whether
 /// there were any.
@@ -20,10 +18,8 @@ pub(super) fn expand_each(
             changed = true;
             continue;
         }
-        for (_, attribute) in &mut graph.node_mut(id).attributes.0 {
-            if let Attribute::Graph(body) = attribute {
-                changed |= expand_each(Arc::make_mut(body), (domain, name), expand_node)?;
-            }
+        for (_, body) in graph.node_mut(id).subgraphs_mut() {
+            changed |= expand_each(body, (domain, name), expand_node)?;
         }
     }
     Ok(changed)

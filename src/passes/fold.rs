@@ -44,10 +44,8 @@ pub(super) fn fold(graph: &mut Graph, evaluate: &dyn Evaluate, weights: Weights)
 
 fn fold_subgraphs(graph: &mut Graph, id: NodeId, evaluate: &dyn Evaluate, weights: Weights) -> bool {
     let mut changed = false;
-    for (_, attribute) in &mut graph.node_mut(id).attributes.0 {
-        if let Attribute::Graph(body) = attribute {
-            changed |= fold(Arc::make_mut(body), evaluate, weights);
-        }
+    for (_, body) in graph.node_mut(id).subgraphs_mut() {
+        changed |= fold(body, evaluate, weights);
     }
     changed
 }

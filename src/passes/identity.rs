@@ -1,8 +1,6 @@
 //! Removes nodes that give back what they got: Identity, casts to the same type, reshapes and
 //! expansions to the same shape, transposes that keep the order, Dropout without its mask.
 
-use std::sync::Arc;
-
 use crate::graph::{Attribute, Graph, Node, NodeId, ValueId};
 
 /// Removes identities, in subgraphs as well; tells whether something changed.
@@ -10,10 +8,8 @@ pub(super) fn remove(graph: &mut Graph) -> bool {
     let mut changed = false;
     let ids: Vec<NodeId> = graph.node_ids().collect();
     for id in ids {
-        for (_, attribute) in &mut graph.node_mut(id).attributes.0 {
-            if let Attribute::Graph(body) = attribute {
-                changed |= remove(Arc::make_mut(body));
-            }
+        for (_, body) in graph.node_mut(id).subgraphs_mut() {
+            changed |= remove(body);
         }
         let Some((input, output)) = identity(graph, graph.node(id)) else { continue };
         if !graph.outputs.contains(&output) {

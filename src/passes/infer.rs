@@ -75,9 +75,7 @@ fn infer_subgraphs(graph: &mut Graph, id: crate::graph::NodeId, unknowns: &mut U
         .filter_map(|v| Some((graph.value(v).name.clone(), graph.value(v).constant.clone()?)))
         .collect();
     let inputs = body_inputs(graph, node, unknowns);
-    for (name, attribute) in &mut graph.node_mut(id).attributes.0 {
-        let Attribute::Graph(body) = attribute else { continue };
-        let body = std::sync::Arc::make_mut(body);
+    for (name, body) in graph.node_mut(id).subgraphs_mut() {
         for capture in body.captures.clone() {
             let name = body.value(capture).name.clone();
             if let Some(tensor) = constants.get(&name) {
@@ -87,7 +85,7 @@ fn infer_subgraphs(graph: &mut Graph, id: crate::graph::NodeId, unknowns: &mut U
             }
         }
         let formal: Vec<ValueId> = body.inputs.clone();
-        for (input, fact) in formal.into_iter().zip(inputs.get(name.as_str()).into_iter().flatten()) {
+        for (input, fact) in formal.into_iter().zip(inputs.get(name).into_iter().flatten()) {
             let declared = &mut body.value_mut(input).fact;
             if let Some(fact) = fact {
                 declared.ty = fact.ty.clone().or(declared.ty.take());

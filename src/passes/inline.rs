@@ -1,7 +1,6 @@
 //! Puts a function's body in the place of each call to it.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use crate::error::{Result, fail};
 use crate::graph::{
@@ -23,9 +22,7 @@ pub(super) fn inline(graph: &mut Graph, functions: &Functions) -> Result<()> {
         if let Some(function) = functions.get(&key) {
             waiting.extend(inline_call(graph, id, function)?);
         } else {
-            for (_, attribute) in &mut graph.node_mut(id).attributes.0 {
-                for_each_graph(attribute, &mut |g| inline(g, functions))?;
-            }
+            graph.node_mut(id).subgraphs_mut().try_for_each(|(_, body)| inline(body, functions))?;
         }
     }
     Ok(())
@@ -146,7 +143,7 @@ fn bind_attributes(
             }
             other => other.clone(),
         };
-        for_each_graph(&mut value, &mut |graph| {
+        for graph in value.graphs_mut() {
             bind_graph(graph, call, defaults)?;
             let names = graph.captures.iter().map(|&c| graph.value(c).name.clone());
             let renamed: Vec<(String, String)> = names
@@ -161,8 +158,7 @@ fn bind_attributes(
             for (i, (_, outer)) in renamed.iter().enumerate() {
                 graph.rename_capture(&between(i), outer);
             }
-            Ok(())
-        })?;
+        }
         bound.0.push((name.clone(), value));
     }
     Ok(bound)
@@ -178,17 +174,10 @@ fn bind_graph(graph: &mut Graph, call: &Node, defaults: &Attributes) -> Result<(
     Ok(())
 }
 
-/// Calls `f` with each graph in an attribute.
-fn for_each_graph(attribute: &mut Attribute, f: &mut dyn FnMut(&mut Graph) -> Result<()>) -> Result<()> {
-    match attribute {
-        Attribute::Graph(g) => f(Arc::make_mut(g)),
-        Attribute::Graphs(gs) => gs.iter_mut().try_for_each(|g| f(Arc::make_mut(g))),
-        _ => Ok(()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::super::testing::GraphBuilder;
     use super::*;
 

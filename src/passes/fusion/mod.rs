@@ -21,10 +21,8 @@ mod scale;
 #[cfg(test)]
 mod testing;
 
-use std::sync::Arc;
-
 use crate::error::Result;
-use crate::graph::{Attribute, Graph, Node, NodeId};
+use crate::graph::{Graph, Node, NodeId};
 use crate::ops::Operator;
 use crate::tensor::{ElementType, ValueType};
 
@@ -105,10 +103,8 @@ pub(crate) fn fuse(graph: &mut Graph, target: &dyn Target, evaluate: &dyn Evalua
 /// Calls `body` with the graph and those inside it, which come first.
 fn everywhere(graph: &mut Graph, body: &mut dyn FnMut(&mut Graph)) {
     for id in graph.node_ids().collect::<Vec<_>>() {
-        for (_, attribute) in &mut graph.node_mut(id).attributes.0 {
-            if let Attribute::Graph(inner) = attribute {
-                everywhere(Arc::make_mut(inner), body);
-            }
+        for (_, inner) in graph.node_mut(id).subgraphs_mut() {
+            everywhere(inner, body);
         }
     }
     body(graph);
