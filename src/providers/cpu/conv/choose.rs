@@ -5,6 +5,7 @@
 
 use crate::ops::OpError;
 use crate::providers::cpu::kernel::{CpuKernel, Kernel, NodeContext};
+use crate::tensor::bf16;
 
 use super::{depthwise, direct, dot, im2col, pair, winograd};
 
@@ -18,8 +19,8 @@ const ALGORITHMS: &[Build] = &[
     // the transforms take longer than what they save; a weight of more than 2¹⁸ kernels takes longer to read.
     winograd::build,
     // f32 or bfloat16, one input channel for each output channel: bound by memory, a product has nothing to share.
-    depthwise::build_f32,
-    depthwise::build_bf16,
+    depthwise::build::<f32>,
+    depthwise::build::<bf16>,
     // f32: the image is read where it lies, which spares the copy of its patches. Faster than im2col with a packed weight
     // on all layers of the models that were measured (docs/dependencies.md).
     direct::build,

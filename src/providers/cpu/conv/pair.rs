@@ -8,7 +8,7 @@ use super::common::epilogue::F32Epilogue;
 use super::common::lines::Lines;
 use super::common::partition::Part;
 use super::depthwise::nchw16c::{Nchw16c, Nchw16cImages, nchw16c_kernels};
-use super::depthwise::plane::{Depthwise, PlaneLayout};
+use super::depthwise::plane::{OutputPlanes, PlaneLayout};
 use super::direct::panels::{Panels, panel_rows};
 use super::direct::products::Products;
 use super::direct::tile::Block;
@@ -264,7 +264,7 @@ impl Pair<'_> {
         match way {
             Way::Lines(layout) => {
                 let (out, start) = (self.out, start + before);
-                let second = Depthwise {
+                let second = OutputPlanes {
                     layout,
                     images: between,
                     kernels: &self.kernels[rows.start * self.taps()..rows.end * self.taps()],

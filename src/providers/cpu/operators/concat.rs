@@ -4,8 +4,7 @@ use crate::ops::OpError;
 use crate::ops::concat::{Concat, Split};
 use crate::ops::movement::axis_of;
 
-use crate::providers::cpu::kernel::data_shape;
-use crate::providers::cpu::kernel::{Argument, Entry, KernelContext};
+use crate::providers::cpu::kernel::{Argument, Entry, KernelContext, data_shape};
 use crate::providers::cpu::loops::item::Item;
 use crate::providers::cpu::loops::mover::{self, Inputs, Mover, Outputs};
 use crate::providers::cpu::loops::parallel::{GRAIN, split_mut};

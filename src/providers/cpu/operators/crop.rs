@@ -3,8 +3,7 @@
 use crate::ops::OpError;
 use crate::ops::crop::{CenterCropPad, ReverseSequence};
 
-use crate::providers::cpu::kernel::data_shape;
-use crate::providers::cpu::kernel::{Argument, Entry, KernelContext};
+use crate::providers::cpu::kernel::{Argument, Entry, KernelContext, data_shape};
 use crate::providers::cpu::loops::item::Item;
 use crate::providers::cpu::loops::mapped::{Mapped, NOWHERE};
 use crate::providers::cpu::loops::mover::{self, Inputs, Mover, Outputs};

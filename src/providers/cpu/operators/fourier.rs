@@ -14,9 +14,8 @@ use crate::ops::fourier::{Dft, Stft};
 use crate::ops::movement::axis_of;
 use crate::tensor::{C128, TensorView, TensorViewMut, bf16, f16};
 
-use crate::providers::cpu::kernel::data_shape;
 use crate::providers::cpu::kernel::{
-    Argument, CpuKernel, Entry, Kernel, KernelContext, NodeContext, Prepared,
+    Argument, CpuKernel, Entry, Kernel, KernelContext, NodeContext, Prepared, data_shape,
 };
 use crate::providers::cpu::loops::number::{Float, dispatch};
 use crate::providers::cpu::loops::parallel::Parts;

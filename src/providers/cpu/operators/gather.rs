@@ -5,8 +5,7 @@ use crate::ops::gather::Gather;
 use crate::ops::movement::axis_of;
 use crate::tensor::Shape;
 
-use crate::providers::cpu::kernel::data_shape;
-use crate::providers::cpu::kernel::{Argument, CpuKernel, Entry, KernelContext, NodeContext};
+use crate::providers::cpu::kernel::{Argument, CpuKernel, Entry, KernelContext, NodeContext, data_shape};
 use crate::providers::cpu::loops::item::Item;
 use crate::providers::cpu::loops::mover::{self, Inputs, Mover, Outputs};
 use crate::providers::cpu::loops::parallel::{GRAIN, split_mut};

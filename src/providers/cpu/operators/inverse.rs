@@ -7,9 +7,8 @@ use num_traits::AsPrimitive;
 use crate::ops::OpError;
 use crate::tensor::{TensorView, TensorViewMut, bf16, f16};
 
-use crate::providers::cpu::kernel::data_shape;
 use crate::providers::cpu::kernel::{
-    Argument, CpuKernel, Entry, Kernel, KernelContext, NodeContext, Prepared,
+    Argument, CpuKernel, Entry, Kernel, KernelContext, NodeContext, Prepared, data_shape,
 };
 use crate::providers::cpu::loops::number::{Float, dispatch};
 

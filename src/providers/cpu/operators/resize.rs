@@ -9,9 +9,8 @@ use crate::ops::OpError;
 use crate::ops::resize::{Mode, Resize};
 use crate::tensor::{ElementType, TensorView, TensorViewMut, bf16, f16};
 
-use crate::providers::cpu::kernel::data_shape;
 use crate::providers::cpu::kernel::{
-    Argument, CpuKernel, Entry, Kernel, KernelContext, NodeContext, Prepared,
+    Argument, CpuKernel, Entry, Kernel, KernelContext, NodeContext, Prepared, data_shape,
 };
 use crate::providers::cpu::loops::item::Item;
 use crate::providers::cpu::loops::mapped::Mapped;

@@ -6,9 +6,8 @@ use crate::ops::scatter::{Reduction, Scatter};
 use crate::tensor::{Bool, Element, TensorView, TensorViewMut, bf16, f16};
 
 use super::gather::{ElementsPlan, TuplesPlan};
-use crate::providers::cpu::kernel::data_shape;
 use crate::providers::cpu::kernel::{
-    Argument, CpuKernel, Entry, Kernel, KernelContext, NodeContext, Prepared,
+    Argument, CpuKernel, Entry, Kernel, KernelContext, NodeContext, Prepared, data_shape,
 };
 use crate::providers::cpu::loops::item::Item;
 use crate::providers::cpu::loops::mover::{self, Inputs, Mover, Outputs};

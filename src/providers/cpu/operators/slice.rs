@@ -1,11 +1,10 @@
 //! Slice.
 
 use crate::ops::OpError;
-use crate::ops::slice::{Slice, cuts};
+use crate::ops::slice::{Cut, Slice, cuts};
 
 use super::movement::run_strided;
-use crate::providers::cpu::kernel::data_shape;
-use crate::providers::cpu::kernel::{Argument, Entry, KernelContext};
+use crate::providers::cpu::kernel::{Argument, Entry, KernelContext, data_shape};
 use crate::providers::cpu::loops::item::Item;
 use crate::providers::cpu::loops::mover::{self, Inputs, Mover, Outputs};
 use crate::providers::cpu::loops::strided::{Strided, strides_of};
@@ -29,7 +28,7 @@ impl Mover for SliceMover {
         let strides = strides_of(shape);
         let dims: Vec<usize> = cuts.iter().map(|c| c.count).collect();
         // A cut of one position may come with a step that no stride can hold.
-        let step = |c: &crate::ops::slice::Cut| if c.count > 1 { c.step as isize } else { 1 };
+        let step = |c: &Cut| if c.count > 1 { c.step as isize } else { 1 };
         let steps: Vec<isize> = cuts.iter().zip(&strides).map(|(c, s)| step(c) * s).collect();
         let offset = cuts.iter().zip(&strides).map(|(c, s)| c.start * *s as usize).sum();
         Ok(Strided::new(&dims, &steps, offset))

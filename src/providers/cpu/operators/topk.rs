@@ -8,9 +8,8 @@ use crate::ops::movement::axis_of;
 use crate::ops::topk::TopK;
 use crate::tensor::{Element, TensorView, TensorViewMut, bf16, f16};
 
-use crate::providers::cpu::kernel::data_shape;
 use crate::providers::cpu::kernel::{
-    Argument, CpuKernel, Entry, Kernel, KernelContext, NodeContext, Prepared,
+    Argument, CpuKernel, Entry, Kernel, KernelContext, NodeContext, Prepared, data_shape,
 };
 use crate::providers::cpu::loops::number::dispatch;
 use crate::providers::cpu::loops::order::Ordered;

@@ -51,7 +51,7 @@ impl PlaneLayout {
 }
 
 /// Some output planes.
-pub(crate) struct Depthwise<'a> {
+pub(crate) struct OutputPlanes<'a> {
     pub(crate) layout: &'a PlaneLayout,
     /// All images.
     pub(crate) images: &'a [f32],
@@ -68,7 +68,7 @@ pub(crate) struct Depthwise<'a> {
     pub(crate) epilogue: F32Epilogue<'a>,
 }
 
-impl SimdOp for Depthwise<'_> {
+impl SimdOp for OutputPlanes<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -81,7 +81,7 @@ impl SimdOp for Depthwise<'_> {
     }
 }
 
-impl Depthwise<'_> {
+impl OutputPlanes<'_> {
     #[inline(always)]
     fn lines<I: Isa>(self, isa: I, masks: &Masks<I>, square: &Square) {
         let (image, taps) = (square.image(), square.taps());
@@ -190,7 +190,7 @@ impl DepthwisePlane {
                         start: 0,
                         columns,
                     };
-                    let work = Depthwise {
+                    let work = OutputPlanes {
                         layout: &self.layout,
                         images: image,
                         kernels: &kernels[row * self.volume..][..multiplier * self.volume],

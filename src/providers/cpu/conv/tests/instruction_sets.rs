@@ -11,7 +11,7 @@ use crate::providers::cpu::conv::common::epilogue::F32Epilogue;
 use crate::providers::cpu::conv::common::lines::Lines;
 use crate::providers::cpu::conv::common::masks::LONGEST;
 use crate::providers::cpu::conv::common::planes::{CopyPlanes, Planes};
-use crate::providers::cpu::conv::depthwise::plane::{Depthwise, PlaneLayout};
+use crate::providers::cpu::conv::depthwise::plane::{OutputPlanes, PlaneLayout};
 use crate::providers::cpu::conv::direct::gemv::{self, Vector};
 use crate::providers::cpu::conv::direct::panels::{Panels, rows_of};
 use crate::providers::cpu::conv::direct::plan;
@@ -73,7 +73,7 @@ fn convolve<I: Isa>(isa: I, case: &Case) -> Option<Vec<f32>> {
     let len = isa.f32().len();
     if groups > 1 && case.w[1] == 1 {
         let layout = PlaneLayout::new(&window(case).geometry(&case.x[2..], &case.w[2..]).unwrap())?;
-        let work = Depthwise {
+        let work = OutputPlanes {
             layout: &layout,
             images: &x,
             kernels: &w,
@@ -252,7 +252,7 @@ fn activations_are_those_of_products() {
             let epilogue = F32Epilogue { bias: None, residual, activation, out: &out, start: 0, columns: 37 };
             let layout = PlaneLayout::new(&geometry).unwrap();
             let scratch = &mut vec![0.0; layout.scratch_len()];
-            let work = Depthwise {
+            let work = OutputPlanes {
                 layout: &layout,
                 images: &x,
                 kernels: &w,
