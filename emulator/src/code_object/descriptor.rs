@@ -1,5 +1,7 @@
 //! What a kernel asks of the hardware before it begins.
 
+use crate::isa::{Generation, Target};
+
 /// The 64 bytes of a kernel descriptor (LLVM, "User Guide for AMDGPU Backend", code object V3 kernel descriptor).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KernelDescriptor {
@@ -36,6 +38,18 @@ impl KernelDescriptor {
             kernel_code_properties: half(56),
             kernarg_preload: half(58),
         })
+    }
+
+    /// How many vector registers a wave gets, accumulation registers included (GRANULATED_WORKITEM_VGPR_COUNT).
+    pub fn vector_registers(&self, target: Target, lanes: usize) -> usize {
+        let unit = match target.generation {
+            Generation::Gfx9 => 4,
+            Generation::Gfx90a | Generation::Gfx940 => 8,
+            _ if lanes == 32 => 8,
+            _ => 4,
+        };
+        let most = if target.generation <= Generation::Gfx940 { 512 } else { 256 };
+        ((self.compute_pgm_rsrc1 as usize & 63) + 1).saturating_mul(unit).min(most)
     }
 
     /// Whether its waves have 32 lanes; of targets that have both.

@@ -51,6 +51,22 @@ pub struct Instruction {
     pub second: Option<Box<Instruction>>,
 }
 
+impl Instruction {
+    /// What stands for bytes that are no instruction.
+    pub fn unknown(offset: u64) -> Instruction {
+        Instruction {
+            name: "unknown",
+            encoding: Encoding::Sopp,
+            offset,
+            size: 4,
+            destinations: Default::default(),
+            sources: Default::default(),
+            modifiers: Modifiers::default(),
+            second: None,
+        }
+    }
+}
+
 /// An operand and how much of it is meant.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Operand {

@@ -1,0 +1,80 @@
+//! The code of a code object, decoded block by block when it is first reached.
+
+use std::sync::OnceLock;
+
+use crate::isa::{Target, decode};
+
+use super::fault::{Fault, FaultKind};
+use super::step::{Setting, Step, stop};
+
+/// Instructions are at least this long and begin at its multiples. In bytes.
+const WORD: u64 = 4;
+
+/// A block that is longer is cut, so that code without a branch is not decoded to its end at once.
+const LONGEST_BLOCK: usize = 512;
+
+/// The code of a loaded code object.
+pub struct Program {
+    pub target: Target,
+    /// Device address of the first byte.
+    pub base: u64,
+    code: Vec<u8>,
+    /// By the word that they begin at, for waves of 32 and of 64 lanes.
+    blocks: [OnceLock<Vec<OnceLock<Block>>>; 2],
+}
+
+/// Instructions that are executed one after the other.
+pub struct Block {
+    pub steps: Vec<Step>,
+    /// Where the code behind it begins, in bytes from the beginning of the code.
+    pub end: u64,
+}
+
+impl Program {
+    pub fn new(target: Target, base: u64, code: Vec<u8>) -> Program {
+        Program { target, base, code, blocks: [OnceLock::new(), OnceLock::new()] }
+    }
+
+    /// The block that begins at `pc`, in bytes from the beginning of the code.
+    pub fn block(&self, pc: u64, lanes: usize) -> Result<&Block, Box<Fault>> {
+        let blocks = self.blocks[lanes / 64]
+            .get_or_init(|| (0..self.code.len().div_ceil(WORD as usize)).map(|_| OnceLock::new()).collect());
+        let index = usize::try_from(pc / WORD).unwrap_or(usize::MAX);
+        match blocks.get(index) {
+            Some(block) if pc.is_multiple_of(WORD) => Ok(block.get_or_init(|| self.decode(pc, lanes))),
+            _ => Err(Fault::instruction(format!(
+                "the wave went on at byte {pc:#x} of a code of {} bytes",
+                self.code.len()
+            ))),
+        }
+    }
+
+    fn decode(&self, begin: u64, lanes: usize) -> Block {
+        let setting = Setting { target: self.target, lanes, base: self.base };
+        let mut steps = Vec::new();
+        let mut end = begin;
+        while steps.len() < LONGEST_BLOCK {
+            let instruction = match decode(self.target, lanes == 32, &self.code, end) {
+                Ok(instruction) => instruction,
+                Err(error) => {
+                    steps.push(unknown(end, error.to_string()));
+                    break;
+                }
+            };
+            end += u64::from(instruction.size);
+            let step = Step::new(instruction, setting);
+            let ends = step.ends_block();
+            steps.push(step);
+            if ends {
+                break;
+            }
+        }
+        Block { steps, end }
+    }
+}
+
+/// A step that stops because there is no instruction.
+fn unknown(offset: u64, message: String) -> Step {
+    let instruction = crate::isa::Instruction::unknown(offset);
+    Step { instruction, run: stop(Fault { kind: FaultKind::IllegalInstruction, message }) }
+}

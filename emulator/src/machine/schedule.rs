@@ -1,0 +1,159 @@
+//! How the waves of a workgroup take turns.
+
+use super::fault::Fault;
+use super::group::Group;
+use super::launch::Dispatch;
+use super::start::start_wave;
+use super::wave::{State, Wave};
+
+/// What bounds a run.
+pub struct Limits {
+    /// Instructions of a wave.
+    pub instructions: u64,
+    /// Waves run in random order and are interrupted at random instructions; the seed.
+    pub shuffle: Option<u64>,
+}
+
+impl Limits {
+    /// `AMDEMU_MAX_INSTS` and `AMDEMU_SHUFFLE`.
+    pub fn from_environment() -> Limits {
+        let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
+        Limits {
+            instructions: number("AMDEMU_MAX_INSTS").unwrap_or(4_000_000_000),
+            shuffle: number("AMDEMU_SHUFFLE").filter(|&seed| seed != 0),
+        }
+    }
+}
+
+/// Runs workgroups one after the other, with the same waves.
+pub struct Workgroups<'a> {
+    dispatch: &'a Dispatch<'a>,
+    limits: &'a Limits,
+    waves: Vec<Wave>,
+    group: Group<'a>,
+    random: Random,
+}
+
+impl<'a> Workgroups<'a> {
+    pub fn new(dispatch: &'a Dispatch<'a>, limits: &'a Limits) -> Workgroups<'a> {
+        let lanes = dispatch.lanes();
+        let items: usize = dispatch.workgroup_size.iter().map(|&n| n as usize).product();
+        let waves = (0..items.div_ceil(lanes)).map(|id| Wave::new(id, lanes)).collect();
+        let group = Group {
+            target: dispatch.program.target,
+            memory: dispatch.memory,
+            id: [0; 3],
+            lds: vec![0; (dispatch.descriptor.group_segment_fixed_size + dispatch.dynamic_lds) as usize],
+            observer: None,
+        };
+        Workgroups { dispatch, limits, waves, group, random: Random(limits.shuffle.unwrap_or(1)) }
+    }
+
+    /// Runs the workgroup of this number to its end.
+    pub fn run(&mut self, number: u64) -> Result<(), Box<Fault>> {
+        self.group.id = self.dispatch.workgroup(number);
+        // Not a number as a float, and no small index: what was never written is seen.
+        self.group.lds.fill(0xff);
+        self.random = Random(self.limits.shuffle.unwrap_or(0).wrapping_add(number).wrapping_mul(2) + 1);
+        for wave in &mut self.waves {
+            start_wave(wave, self.dispatch, self.group.id)?;
+        }
+        let mut order: Vec<usize> = (0..self.waves.len()).collect();
+        loop {
+            if self.limits.shuffle.is_some() {
+                self.random.shuffle(&mut order);
+            }
+            let mut running = false;
+            for &wave in &order {
+                if self.waves[wave].state == State::Running {
+                    running = true;
+                    self.run_wave(wave)?;
+                }
+            }
+            if !running && !self.pass_barrier() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Lets waves go on that wait at a barrier; whether there were any. Waves that ended count as arrived, as on the
+    /// hardware.
+    fn pass_barrier(&mut self) -> bool {
+        let mut waited = false;
+        for wave in &mut self.waves {
+            if wave.state == State::AtBarrier {
+                wave.state = State::Running;
+                waited = true;
+            }
+        }
+        waited
+    }
+
+    /// Runs a wave until it waits or ends, or until its turn is over.
+    fn run_wave(&mut self, index: usize) -> Result<(), Box<Fault>> {
+        let (wave, group) = (&mut self.waves[index], &mut self.group);
+        let mut turn = match self.limits.shuffle {
+            Some(_) => 1 + self.random.next() as usize % 64,
+            None => usize::MAX,
+        };
+        while wave.state == State::Running && turn > 0 {
+            let block = self.dispatch.program.block(wave.pc, wave.lanes)?;
+            let (begin, last) = (wave.step, block.steps.len() - 1);
+            let end = block.steps.len().min(begin.saturating_add(turn));
+            turn -= end - begin;
+            wave.executed += (end - begin) as u64;
+            if end > last {
+                // Before the last step, which may branch elsewhere.
+                run_steps(wave, group, &block.steps[begin..last])?;
+                (wave.pc, wave.step) = (block.end, 0);
+                run_steps(wave, group, &block.steps[last..])?;
+            } else {
+                run_steps(wave, group, &block.steps[begin..end])?;
+                wave.step = end;
+            }
+            if wave.executed > self.limits.instructions {
+                return Err(Fault::timeout(format!(
+                    "wave {} of workgroup {:?} executed more than {} instructions (AMDEMU_MAX_INSTS)",
+                    wave.id, group.id, self.limits.instructions
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn run_steps(wave: &mut Wave, group: &mut Group<'_>, steps: &[super::step::Step]) -> Result<(), Box<Fault>> {
+    for step in steps {
+        if let Err(fault) = (step.run)(wave, group) {
+            let instruction = &step.instruction;
+            return Err(fault.at(format_args!(
+                "by '{}' at byte {:#x} of the code, wave {} of workgroup {:?}, exec {:#x}",
+                crate::isa::text(instruction, group.target),
+                instruction.offset,
+                wave.id,
+                group.id,
+                wave.exec()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Random numbers (Marsaglia, "Xorshift RNGs"). The state is never 0.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn shuffle(&mut self, order: &mut [usize]) {
+        for i in (1..order.len()).rev() {
+            let other = (self.next() % (i as u64 + 1)) as usize;
+            order.swap(i, other);
+        }
+    }
+}
