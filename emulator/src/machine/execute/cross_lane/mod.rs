@@ -1,3 +1,4 @@
+pub mod dpp;
 use crate::isa::Instruction;
 
 use crate::machine::fault::Fault;
