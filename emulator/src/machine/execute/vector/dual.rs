@@ -4,13 +4,24 @@ use crate::isa::Instruction;
 use crate::machine::fault::Fault;
 use crate::machine::step::{Action, Setting};
 
-use super::{Operation, RESULT, SECOND_RESULT};
+use super::{Operation, RESULT, SECOND_RESULT, execute};
 
 pub fn action(instruction: &Instruction, setting: Setting) -> Result<Action, Box<Fault>> {
     let Some(second) = &instruction.second else {
         return Err(Fault::instruction(format!("{} has no second half", instruction.name)));
     };
-    Ok(both(Operation::new(instruction, setting)?, Operation::new(second, setting)?))
+    let (x, y) = (Operation::new(instruction, setting)?, Operation::new(second, setting)?);
+    // Where the second does not read what the first writes, one may follow the other.
+    let independent =
+        second.sources.iter().all(|operand| operand.source != instruction.destinations[0].source);
+    if !independent || instruction.modifiers.dpp.is_some() {
+        return Ok(both(x, y));
+    }
+    let (x, y) = (execute(x, setting), execute(y, setting));
+    Ok(Box::new(move |wave, group| {
+        x(wave, group)?;
+        y(wave, group)
+    }))
 }
 
 /// Two operations at once.

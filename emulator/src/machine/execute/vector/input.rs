@@ -4,10 +4,11 @@ use crate::isa::{Dpp, Generation, Instruction, Sdwa, Source};
 use crate::machine::execute::cross_lane::dpp;
 use crate::machine::fault::Fault;
 use crate::machine::numbers::f32_to_f16;
-use crate::machine::registers::Registers;
+use crate::machine::registers::{ROWS, Registers};
 use crate::machine::step::Setting;
 use crate::machine::wave::{Temporary, Wave};
 
+use super::direct::Plain;
 use super::types::Type;
 
 /// A source made ready.
@@ -53,7 +54,7 @@ impl Input {
         let operand = instruction.sources[index];
         let modifiers = &instruction.modifiers;
         let from = match operand.source {
-            Source::Vector(register) => From::Row(usize::from(register)),
+            Source::Vector(register) => From::Row(rows(register, ty, instruction)?),
             Source::Scalar(_) | Source::Special(_) => From::Scalar(operand.source),
             Source::Integer(_) | Source::Float(_) | Source::Literal(_) => {
                 From::Constant(splat(constant(operand.source, ty), setting.lanes, ty.registers()))
@@ -83,6 +84,19 @@ impl Input {
             }
         }
         Ok(Input { from, registers: ty.registers(), dpp, generation: setting.target.generation, changes })
+    }
+
+    /// Itself where no modifier changes it.
+    pub fn plain(&self) -> Option<Plain<'_>> {
+        if self.dpp.is_some() || !self.changes.is_empty() {
+            return None;
+        }
+        match &self.from {
+            From::Row(register) => Some(Plain::Row(*register)),
+            From::Constant(row) => Some(Plain::Constant(row)),
+            From::Scalar(Source::Scalar(register)) if self.registers == 1 => Some(Plain::Scalar(*register)),
+            From::Scalar(_) => None,
+        }
     }
 
     /// What the source has to know of the wave before rows are borrowed: the value of a scalar.
@@ -161,6 +175,15 @@ impl Input {
             }
         }
     }
+}
+
+/// The number of a vector register behind which there are as many as the type has.
+pub fn rows(register: u16, ty: Type, instruction: &Instruction) -> Result<usize, Box<Fault>> {
+    let register = usize::from(register);
+    if register + ty.registers() > ROWS {
+        return Err(Fault::instruction(format!("{} reads behind vector register {ROWS}", instruction.name)));
+    }
+    Ok(register)
 }
 
 fn part(sdwa: Sdwa, index: usize) -> Option<Change> {

@@ -1,5 +1,6 @@
 //! Operations of the vector unit: from a table of what each computes in a lane to actions on whole waves.
 
+mod direct;
 mod dual;
 mod indexed;
 mod input;
@@ -35,13 +36,19 @@ pub fn action(instruction: &Instruction, setting: Setting) -> Result<Action, Box
     if let Some(action) = packed::action(instruction, setting)? {
         return Ok(action);
     }
-    let operation = Operation::new(instruction, setting)?;
-    Ok(Box::new(move |wave, _| {
-        if let Some(written) = operation.compute(wave, RESULT)? {
-            operation.write(wave, RESULT, written);
-        }
-        Ok(())
-    }))
+    Ok(execute(Operation::new(instruction, setting)?, setting))
+}
+
+/// The action of an operation.
+fn execute(operation: Operation, setting: Setting) -> Action {
+    direct::action(operation, setting.lanes).unwrap_or_else(|operation| {
+        Box::new(move |wave, _| {
+            if let Some(written) = operation.compute(wave, RESULT)? {
+                operation.write(wave, RESULT, written);
+            }
+            Ok(())
+        })
+    })
 }
 
 /// The temporary rows that results are computed in; those before serve the sources.
@@ -126,24 +133,24 @@ impl Operation {
             None => 0,
         };
         let lanes = wave.lanes;
-        let (mut written, mut result_bits) = (exec, 0);
-        let (sources, results) = wave.temporary.split_at_mut(3);
-        if let [first, second, third] = sources {
-            let mut temporaries = [first, second, third].into_iter();
-            let rows: [&[u32]; 3] = std::array::from_fn(|index| {
-                let temporary = temporaries.next();
-                match (self.inputs.get(index), temporary) {
-                    (Some(input), Some(temporary)) => {
-                        input.row(&wave.vector, scalars[index], exec, lanes, temporary, &mut written)
-                    }
-                    _ => &NOTHING[..],
-                }
-            });
-            let destination = &mut results[result - 3].0;
-            let mut rows = Rows { sources: rows, destination, bits, result_bits: 0, lanes };
-            (self.kernel)(&mut rows);
-            result_bits = rows.result_bits;
+        let mut written = exec;
+        let (sources, results) = wave.temporary.split_at_mut(RESULT);
+        let mut rows = Rows {
+            sources: [std::ptr::null(); 3],
+            destination: results[result - RESULT].0.as_mut_ptr(),
+            written: u64::MAX,
+            bits,
+            result_bits: 0,
+            lanes,
+        };
+        for (index, (input, temporary)) in self.inputs.iter().zip(sources).enumerate() {
+            let row = input.row(&wave.vector, scalars[index], exec, lanes, temporary, &mut written);
+            rows.sources[index] = row.as_ptr();
         }
+        // SAFETY: the sources are rows of their types, which the registers and temporary rows they lie in outlive, and the
+        // destination is a temporary row, which has room for two registers.
+        unsafe { (self.kernel)(&mut rows) };
+        let result_bits = rows.result_bits;
         if let Some(mask) = self.mask {
             write_mask(wave, mask, result_bits & written);
         }
@@ -156,9 +163,6 @@ impl Operation {
         }
     }
 }
-
-/// What a source reads that an operation does not have.
-static NOTHING: [u32; 128] = [0; 128];
 
 fn write_mask(wave: &mut Wave, output: MaskOutput, bits: u64) {
     match output {
@@ -199,3 +203,4 @@ fn mask_output(instruction: &Instruction, kernel: &Kernel) -> Result<Option<Mask
     // Carries of instructions whose carry nobody named are lost.
     Ok(register.map(MaskOutput::Register))
 }
+#[cfg(test)]

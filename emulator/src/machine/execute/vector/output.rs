@@ -5,6 +5,7 @@ use crate::machine::fault::Fault;
 use crate::machine::step::Setting;
 use crate::machine::wave::Wave;
 
+use super::input::rows;
 use super::types::Type;
 
 /// A destination made ready.
@@ -41,7 +42,7 @@ impl Output {
         clamp: bool,
     ) -> Result<Output, Box<Fault>> {
         let to = match instruction.destinations[0].source {
-            Source::Vector(register) => To::Row(usize::from(register)),
+            Source::Vector(register) => To::Row(rows(register, ty, instruction)?),
             Source::Scalar(register) => To::Scalar(register),
             _ => return Err(Fault::instruction(format!("{} has no destination", instruction.name))),
         };
@@ -60,6 +61,16 @@ impl Output {
     pub fn keep_other_half(&mut self) {
         if self.half == Half::LowAndZero {
             self.half = Half::LowAndKeep;
+        }
+    }
+
+    /// The register, where the result goes there as it is.
+    pub fn plain_register(&self) -> Option<usize> {
+        match self.to {
+            To::Row(register) if self.clamp.is_none() && self.half == Half::No && self.sdwa.is_none() => {
+                Some(register)
+            }
+            _ => None,
         }
     }
 

@@ -8,7 +8,7 @@ use crate::machine::step::{Action, Setting};
 use super::dual;
 use super::kernel::{Kernel, map3};
 use super::types::{F16, Lane};
-use super::{Operation, RESULT};
+use super::{Operation, execute};
 
 /// `None` for other instructions.
 pub fn action(instruction: &Instruction, setting: Setting) -> Result<Option<Action>, Box<Fault>> {
@@ -28,14 +28,7 @@ pub fn action(instruction: &Instruction, setting: Setting) -> Result<Option<Acti
         }
         _ => None,
     };
-    Ok(operation.map(|operation| -> Action {
-        Box::new(move |wave, _| {
-            if let Some(written) = operation.compute(wave, RESULT)? {
-                operation.write(wave, RESULT, written);
-            }
-            Ok(())
-        })
-    }))
+    Ok(operation.map(|operation| execute(operation, setting)))
 }
 
 /// Sources of single or half precision. OP_SEL_HI says which are halves, OP_SEL which half it is; the modifiers of high

@@ -5,6 +5,8 @@ use crate::machine::numbers::{f16_to_f32, f32_to_f16};
 /// How an operand's bits are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Type {
+    /// There is no operand.
+    Nothing,
     /// 32 bits: an integer, or bits.
     B32,
     F32,
@@ -24,6 +26,7 @@ impl Type {
     /// Registers that a value takes.
     pub const fn registers(self) -> usize {
         match self {
+            Type::Nothing => 0,
             Type::B64 | Type::I64 | Type::F64 => 2,
             _ => 1,
         }
@@ -47,6 +50,24 @@ pub trait Lane: Copy {
     fn read(low: u32, high: u32) -> Self;
 
     fn write(self) -> (u32, u32);
+}
+
+/// What stands for an operand that there is not.
+#[derive(Clone, Copy)]
+pub struct Nothing;
+
+impl Lane for Nothing {
+    const TYPE: Type = Type::Nothing;
+
+    #[inline(always)]
+    fn read(_: u32, _: u32) -> Nothing {
+        Nothing
+    }
+
+    #[inline(always)]
+    fn write(self) -> (u32, u32) {
+        (0, 0)
+    }
 }
 
 impl Lane for u32 {

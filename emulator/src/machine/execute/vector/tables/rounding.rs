@@ -7,20 +7,24 @@ pub trait Float: Copy + PartialOrd {
 }
 
 impl Float for f32 {
+    #[inline(always)]
     fn is_nan(self) -> bool {
         self.is_nan()
     }
 
+    #[inline(always)]
     fn is_sign_negative(self) -> bool {
         self.is_sign_negative()
     }
 }
 
 impl Float for f64 {
+    #[inline(always)]
     fn is_nan(self) -> bool {
         self.is_nan()
     }
 
+    #[inline(always)]
     fn is_sign_negative(self) -> bool {
         self.is_sign_negative()
     }
@@ -29,15 +33,16 @@ impl Float for f64 {
 /// minNum of IEEE 754-2008: a number before what is none, and −0 before +0.
 #[inline(always)]
 pub fn min_num<T: Float>(a: T, b: T) -> T {
-    let less = a < b || a == b && a.is_sign_negative();
-    if b.is_nan() || less { a } else { b }
+    // Without branches, so that loops over lanes become vector code.
+    let less = (a < b) | (a == b) & a.is_sign_negative();
+    if b.is_nan() | less { a } else { b }
 }
 
 /// maxNum of IEEE 754-2008: a number before what is none, and +0 before −0.
 #[inline(always)]
 pub fn max_num<T: Float>(a: T, b: T) -> T {
-    let greater = a > b || a == b && !a.is_sign_negative();
-    if b.is_nan() || greater { a } else { b }
+    let greater = (a > b) | (a == b) & !a.is_sign_negative();
+    if b.is_nan() | greater { a } else { b }
 }
 
 /// minimum of IEEE 754-2019: what is no number goes on.
