@@ -4,6 +4,7 @@ mod execute;
 mod fault;
 mod group;
 mod launch;
+mod native;
 mod numbers;
 mod program;
 mod registers;

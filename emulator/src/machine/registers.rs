@@ -49,6 +49,19 @@ impl Registers {
         self.set(register + 1, lane, (value >> 32) as u32);
     }
 
+    /// All rows; `LANES` is the number of lanes that there are.
+    #[inline(always)]
+    pub fn rows<const LANES: usize>(&self) -> &[[u32; LANES]] {
+        debug_assert_eq!(LANES, self.lanes);
+        self.words().as_chunks().0
+    }
+
+    #[inline(always)]
+    pub fn rows_mut<const LANES: usize>(&mut self) -> &mut [[u32; LANES]] {
+        debug_assert_eq!(LANES, self.lanes);
+        self.words_mut().as_chunks_mut().0
+    }
+
     /// All rows one behind the other.
     pub fn words(&self) -> &[u32] {
         // SAFETY: a line is sixteen words without padding, and the slice covers exactly the lines there are.

@@ -2,10 +2,14 @@
 
 mod cross_lane;
 mod flat;
+mod lanes;
 mod lds;
 mod matrix;
+mod operands;
 mod scalar;
 mod scalar_memory;
+#[cfg(test)]
+mod testing;
 mod vector;
 
 use crate::isa::{Encoding, Instruction, Operand, Source};

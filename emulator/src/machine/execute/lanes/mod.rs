@@ -1,0 +1,97 @@
+//! Accesses to memory by all lanes of a wave, wherever the memory is.
+
+pub mod atomic;
+pub mod copy;
+pub mod element;
+pub mod operation;
+pub mod transfer;
+
+use crate::machine::fault::Fault;
+use crate::machine::group::{Access, AccessKind, Group, Space};
+use crate::machine::wave::{Wave, lanes_of};
+
+/// Where the elements of the lanes lie in the host's memory.
+pub type Pointers<const LANES: usize> = [*mut u8; LANES];
+
+/// What an instruction is about to do.
+#[derive(Clone, Copy)]
+pub struct Want {
+    /// Bytes of an element.
+    pub bytes: usize,
+    pub kind: AccessKind,
+}
+
+/// The pointers of some lanes; those of others mean nothing.
+pub struct Placed<const LANES: usize> {
+    pub pointers: Pointers<LANES>,
+    /// The lanes whose pointers lead to as many bytes as were wanted.
+    pub mask: u64,
+}
+
+/// How an instruction finds the elements of its lanes.
+pub trait Place: Send + Sync + 'static {
+    /// Whether other threads may use the same memory.
+    const SHARED: bool;
+
+    /// Looks all active lanes up and checks them. Lanes that are active and not in the mask load 0 and store nothing.
+    /// There is at least one active lane.
+    fn place<const LANES: usize>(
+        &self,
+        wave: &mut Wave,
+        group: &mut Group<'_>,
+        want: Want,
+    ) -> Result<Placed<LANES>, Box<Fault>>;
+}
+
+/// A bit for each lane.
+pub const fn all<const LANES: usize>() -> u64 {
+    u64::MAX >> (64 - LANES)
+}
+
+/// Tells the observer of an access, if there is one.
+#[inline(always)]
+pub fn observe<const LANES: usize>(
+    wave: &Wave,
+    group: &mut Group<'_>,
+    space: Space,
+    want: Want,
+    mask: u64,
+    addresses: &[u64; LANES],
+) -> Result<(), Box<Fault>> {
+    if group.observer.is_none() || mask == 0 {
+        return Ok(());
+    }
+    let mut all = [0; 64];
+    all[..LANES].copy_from_slice(addresses);
+    let access = Access { space, kind: want.kind, bytes: want.bytes as u32, mask, addresses: &all };
+    group.observe(wave, &access)
+}
+
+/// An error for the first lane whose atomic operation is not aligned to its size.
+pub fn check_alignment<const LANES: usize>(
+    want: Want,
+    mask: u64,
+    addresses: &[u64; LANES],
+) -> Result<(), Box<Fault>> {
+    if want.kind != AccessKind::Atomic {
+        return Ok(());
+    }
+    let bytes = want.bytes as u64;
+    match lanes_of(mask).find(|&lane| !addresses[lane].is_multiple_of(bytes)) {
+        Some(lane) => Err(Fault::address(format!(
+            "an atomic operation on {bytes} bytes at {:#x}, which is not a multiple of {bytes}, by lane {lane}",
+            addresses[lane]
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// The highest of the active lanes' offsets.
+#[inline(always)]
+pub fn highest<const LANES: usize>(offsets: &[u32; LANES], mask: u64) -> u32 {
+    if mask == all::<LANES>() {
+        offsets.iter().fold(0, |highest, &offset| highest.max(offset))
+    } else {
+        lanes_of(mask).fold(0, |highest, lane| highest.max(offsets[lane]))
+    }
+}
