@@ -28,7 +28,8 @@ pub struct Given {
 pub unsafe fn pack(function: &Function, shape: &Shape, given: Given) -> Result<Vec<u8>, Failure> {
     let kernel = &function.kernel;
     let wrong = |text: String| Failure::invalid(format!("launch of {}: {text}", kernel.name));
-    let mut packed = vec![0; kernel.kernarg_size as usize];
+    // A scalar load of several registers may reach behind the last argument.
+    let mut packed = vec![0; (kernel.kernarg_size as usize).next_multiple_of(64)];
     for argument in kernel.arguments.iter().filter(|it| it.is_hidden()) {
         let value = hidden(&argument.kind, shape).to_le_bytes();
         let size = (argument.size as usize).min(value.len());
