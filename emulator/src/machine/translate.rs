@@ -18,12 +18,6 @@ impl Default for Ranges {
 }
 
 impl Ranges {
-    /// Only this allocation, for tests.
-    #[cfg(test)]
-    pub fn of(range: Range) -> Ranges {
-        Ranges { last: [range; 4], next: 0 }
-    }
-
     /// Where the bytes from `address` on lie in the host's memory; an error that says what is there instead.
     #[inline]
     pub fn host(&mut self, memory: &Memory, address: u64, bytes: u64) -> Result<*mut u8, Box<Fault>> {

@@ -1,6 +1,7 @@
 //! What instructions do, by kind.
 
 mod cross_lane;
+mod dpp;
 mod flat;
 mod lanes;
 mod lds;

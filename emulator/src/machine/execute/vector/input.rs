@@ -1,7 +1,7 @@
 //! Sources of vector instructions: from an operand with its modifiers to a row of words.
 
-use crate::isa::{Dpp, Generation, Instruction, Sdwa, Source};
-use crate::machine::execute::cross_lane::dpp;
+use crate::isa::{Instruction, Sdwa, Source};
+use crate::machine::execute::dpp::DppPattern;
 use crate::machine::fault::Fault;
 use crate::machine::numbers::f32_to_f16;
 use crate::machine::registers::{ROWS, Registers};
@@ -16,8 +16,7 @@ pub struct Input {
     from: From,
     registers: usize,
     /// Lanes exchange the value before anything else.
-    dpp: Option<Dpp>,
-    generation: Generation,
+    dpp: Option<Box<DppPattern>>,
     changes: Vec<Change>,
 }
 
@@ -63,7 +62,10 @@ impl Input {
                 return Err(Fault::instruction(format!("{} has no source {index}", instruction.name)));
             }
         };
-        let dpp = modifiers.dpp.filter(|_| index == 0);
+        let dpp = modifiers
+            .dpp
+            .filter(|_| index == 0)
+            .map(|dpp| Box::new(DppPattern::new(dpp, setting.lanes, setting.target.generation)));
         let mut changes = Vec::new();
         if let Some(sdwa) = modifiers.sdwa {
             changes.extend(part(sdwa, index));
@@ -83,7 +85,7 @@ impl Input {
                 }
             }
         }
-        Ok(Input { from, registers: ty.registers(), dpp, generation: setting.target.generation, changes })
+        Ok(Input { from, registers: ty.registers(), dpp, changes })
     }
 
     /// Itself where no modifier changes it.
@@ -137,17 +139,17 @@ impl Input {
         if self.dpp.is_none() && self.changes.is_empty() {
             return row;
         }
-        match self.dpp {
-            Some(dpp) => {
-                let plan = dpp::plan(dpp, lanes, exec, self.generation);
+        match &self.dpp {
+            Some(pattern) => {
+                let plan = pattern.plan(exec);
                 for lane in 0..lanes {
                     for word in 0..self.registers {
-                        let value = row[word * lanes + usize::from(plan.source[lane])];
+                        let value = row[word * lanes + usize::from(plan.sources[lane])];
                         let zero = plan.zero >> lane & 1 != 0;
                         temporary.0[word * lanes + lane] = if zero { 0 } else { value };
                     }
                 }
-                *written &= plan.written;
+                *written &= plan.write;
             }
             None => temporary.0[..words].copy_from_slice(row),
         }
