@@ -4,7 +4,9 @@ mod decode;
 mod instruction;
 pub mod tables;
 mod target;
+mod text;
 
 pub use decode::{DecodeError, decode};
 pub use instruction::{Dpp, Encoding, Instruction, Memory, Modifiers, Operand, Sdwa, Source, Special, sgpr};
 pub use target::{Generation, Target};
+pub use text::text;
