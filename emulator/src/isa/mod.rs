@@ -4,6 +4,8 @@ mod decode;
 mod instruction;
 pub mod tables;
 mod target;
+#[cfg(test)]
+mod tests;
 mod text;
 
 pub use decode::{DecodeError, decode};

@@ -9,6 +9,9 @@ impl Writer<'_> {
     pub fn modifiers(&self) -> String {
         let modifiers = &self.instruction.modifiers;
         let name = self.instruction.name;
+        if name.starts_with("v_accvgpr_") && self.instruction.encoding == Encoding::Vop3p {
+            return String::new();
+        }
         if name.starts_with("v_mfma_") || name.starts_with("v_smfmac_") {
             return self.matrix();
         }

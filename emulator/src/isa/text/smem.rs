@@ -1,8 +1,8 @@
 //! SMEM.
 
 use super::Writer;
-use crate::isa::Source;
 use crate::isa::tables::Kind;
+use crate::isa::{Generation, Source};
 
 pub(super) fn text(writer: &Writer<'_>) -> String {
     let instruction = writer.instruction;
@@ -43,7 +43,9 @@ fn offset(writer: &Writer<'_>, operands: &mut Vec<String>) -> String {
     let instruction = writer.instruction;
     let offset = hexadecimal(instruction.modifiers.memory.offset);
     if instruction.sources[1].source == Source::None {
-        operands.push(offset);
+        let null = instruction.modifiers.memory.offset == 0
+            && matches!(writer.generation, Generation::Gfx10 | Generation::Gfx11);
+        operands.push(if null { "null".to_owned() } else { offset });
         return String::new();
     }
     operands.push(writer.operand(&instruction.sources[1], Kind::Registers(1)));
