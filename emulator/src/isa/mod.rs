@@ -4,12 +4,11 @@ mod decode;
 mod instruction;
 pub mod tables;
 mod target;
+#[cfg(test)]
+mod tests;
+mod text;
 
 pub use decode::{DecodeError, decode};
 pub use instruction::{Dpp, Encoding, Instruction, Memory, Modifiers, Operand, Sdwa, Source, Special, sgpr};
 pub use target::{Generation, Target};
-
-// To be replaced by the text.
-pub fn text(instruction: &Instruction, _: Target) -> String {
-    instruction.name.to_owned()
-}
+pub use text::text;

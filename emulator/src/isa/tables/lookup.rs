@@ -13,7 +13,7 @@ pub struct Entry {
     pub operands: Operands,
 }
 
-const GENERATIONS: [Generation; 6] = [
+pub const GENERATIONS: [Generation; 6] = [
     Generation::Gfx9,
     Generation::Gfx90a,
     Generation::Gfx940,
@@ -22,7 +22,7 @@ const GENERATIONS: [Generation; 6] = [
     Generation::Gfx12,
 ];
 
-const ENCODINGS: [Encoding; 17] = [
+pub const ENCODINGS: [Encoding; 17] = [
     Encoding::Sop1,
     Encoding::Sop2,
     Encoding::Sopk,

@@ -21,6 +21,8 @@ mod vopc;
 mod vopd;
 
 pub(super) use kind::{Kind, Operands};
+#[cfg(test)]
+pub(super) use lookup::{ENCODINGS, GENERATIONS};
 pub(super) use lookup::{Entry, by_name, by_opcode, promoted};
 
 use super::{Encoding, Generation};
@@ -61,6 +63,11 @@ impl Row {
         let other =
             self.others.iter().flatten().find(|(_, first, last)| (*first..=*last).contains(&generation));
         other.map_or(self.name, |(name, ..)| name)
+    }
+
+    #[cfg(test)]
+    pub fn operand_text(&self) -> &'static str {
+        self.operands
     }
 
     pub fn operands(&self) -> Operands {
