@@ -8,7 +8,7 @@ mod metadata;
 mod processor;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use bundle::select;
 pub use descriptor::KernelDescriptor;

@@ -167,8 +167,8 @@ impl Launch {
         let mut put = |at: usize, bytes: &[u8]| packet[at..at + bytes.len()].copy_from_slice(bytes);
         put(0, &HEADER.to_le_bytes());
         put(2, &THREE_DIMENSIONS.to_le_bytes());
-        for axis in 0..3 {
-            put(4 + 2 * axis, &(size[axis] as u16).to_le_bytes());
+        for (axis, size) in size.into_iter().enumerate() {
+            put(4 + 2 * axis, &(size as u16).to_le_bytes());
             put(12 + 4 * axis, &(self.shape.extent(axis) as u32).to_le_bytes());
         }
         put(24, &descriptor.private_segment_fixed_size.to_le_bytes());

@@ -93,6 +93,14 @@ impl Runtime {
         }
     }
 
+    fn fault_message(&self) -> String {
+        lock(&self.fault).as_ref().map(|(_, message)| message.clone()).unwrap_or_default()
+    }
+
+    fn clear_fault(&self) {
+        *lock(&self.fault) = None;
+    }
+
     /// Breaks the device, unless it is broken already.
     fn set_fault(&self, error: HipError, message: String) {
         report(&message);
