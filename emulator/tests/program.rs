@@ -97,6 +97,21 @@ fn mistakes_in_the_environment_are_reported_once() {
 }
 
 #[test]
+fn calls_are_traced() {
+    let body = "hipMalloc(&memory, 64); hipFree(memory); hipFree(memory); return 0;";
+    let Some(output) = run("trace", body, &[("AMDEMU_API_TRACE", "1")]) else { return };
+    let text = String::from_utf8_lossy(&output.stderr);
+    for line in [
+        "hipMalloc(64) = hipSuccess",
+        "hipFree(0x",
+        "is in an allocation that was freed",
+        "hipErrorInvalidValue",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+}
+
+#[test]
 fn a_host_program_cannot_follow_a_device_address() {
     let body = "hipMalloc(&memory, 64); return *(volatile int *)memory;";
     let Some(output) = run("follow", body, &[]) else { return };

@@ -67,8 +67,7 @@ pub struct Runtime {
 
 impl Runtime {
     pub fn new(options: Options) -> Result<Runtime, String> {
-        let memory =
-            Memory::new(options.memory).map_err(|error| format!("the device's memory: {error:?}"))?;
+        let memory = Memory::new(options.memory).map_err(|error| format!("the device's memory: {error}"))?;
         Ok(Runtime {
             options,
             memory,
