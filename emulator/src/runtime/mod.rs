@@ -2,6 +2,17 @@
 //!
 //! Every exported function is a frame ([`call::call`]) around a few lines that use the one [`Runtime`]. Its state is
 //! behind one lock, which no work of a stream and no function of the program runs under.
+//!
+//! | room | what is in it |
+//! |---|---|
+//! | `call`, `errors`, `thread` | the frame, errors, what each thread of the program has |
+//! | `options`, `failures`, `statistics`, `leaks` | environment variables, and what they switch on |
+//! | `devices`, `contexts`, `properties`, `lookup` | what there is |
+//! | `memory`, `host_memory`, `pools`, `pointers` | allocations |
+//! | `copies`, `fills`, `launch`, `work` | work for the device |
+//! | `streams`, `events` | its order |
+//! | `modules`, `functions`, `arguments` | code objects and their kernels |
+//! | `capture`, `graph` | work that is kept and repeated |
 
 // The functions have HIP's names.
 #![allow(non_snake_case)]
