@@ -8,7 +8,7 @@ mod metadata;
 mod processor;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use bundle::select;
 pub use descriptor::KernelDescriptor;
@@ -17,6 +17,7 @@ pub use metadata::Argument;
 pub use processor::{Features, Processor, device_features, device_name};
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// Why bytes are no code object that can be loaded. The text names what was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,6 +31,18 @@ pub enum Error {
     /// A symbol is used that nothing defines.
     UndefinedSymbol(String),
 }
+
+impl fmt::Display for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Error::Invalid(text)
+        | Error::OtherTarget(text)
+        | Error::Unsupported(text)
+        | Error::UndefinedSymbol(text)) = self;
+        formatter.write_str(text)
+    }
+}
+
+impl std::error::Error for Error {}
 
 /// A part of the file that is loaded. Addresses are those of the file, which begin at 0.
 #[derive(Clone, Debug)]

@@ -10,6 +10,7 @@ mod tests;
 
 pub use allocation::{Allocation, Kind, State};
 
+use std::fmt;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use region::Region;
@@ -32,7 +33,7 @@ pub struct Settings {
     pub limit: u64,
     /// Whether new memory is filled with 0xff, which is a NaN in every floating-point type.
     pub poison: bool,
-    /// Bytes of address space. Addresses are not used again, so this is much more than `limit`.
+    /// Bytes of address space. Addresses are used again only when all were given, so this is much more than `limit`.
     pub address_space: u64,
 }
 
@@ -52,6 +53,15 @@ pub enum Error {
     /// Host memory that is registered or allocated already.
     AlreadyRegistered(String),
 }
+
+impl fmt::Display for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Error::OutOfMemory(text) | Error::Invalid(text) | Error::AlreadyRegistered(text)) = self;
+        formatter.write_str(text)
+    }
+}
+
+impl std::error::Error for Error {}
 
 /// All allocations. Threads may share it.
 pub struct Memory {
@@ -207,7 +217,11 @@ impl Memory {
         let freed = found.clone();
         match freed.kind {
             Kind::Device | Kind::Code => {
-                found.state = if freed.of_graph { State::Reserved } else { State::Freed };
+                if freed.of_graph {
+                    found.state = State::Reserved;
+                } else {
+                    table.set_freed(start);
+                }
                 if freed.kind == Kind::Device {
                     table.used -= freed.size;
                 }

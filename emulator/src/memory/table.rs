@@ -1,35 +1,80 @@
 //! All allocations, ordered by their addresses.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
-use super::{Allocation, Kind};
+use super::{Allocation, Kind, State};
 
 pub(super) struct Table {
     by_start: BTreeMap<u64, Allocation>,
     /// Bytes of [`Kind::Device`] that are live.
     pub used: u64,
-    /// The first device address that was never given.
+    /// Device addresses, and the first that was never given.
+    start: u64,
     next: u64,
     end: u64,
+    /// Freed allocations, for messages, oldest first.
+    freed: VecDeque<u64>,
 }
+
+/// How many freed allocations are remembered.
+const MOST_FREED: usize = 1 << 16;
 
 /// Bytes between two allocations that belong to none, so that a small overrun is seen.
 const GAP: u64 = 256;
 
 impl Table {
     pub fn new(next: u64, end: u64) -> Table {
-        Table { by_start: BTreeMap::new(), used: 0, next, end }
+        Table { by_start: BTreeMap::new(), used: 0, start: next, next, end, freed: VecDeque::new() }
     }
 
-    /// A device address that was never given before.
+    /// A device address that was never given before, as long as there are any.
     pub fn next_address(&mut self, size: u64, alignment: u64) -> Result<u64, String> {
         let start = self.next.next_multiple_of(alignment);
-        match start.checked_add(size).and_then(|end| end.checked_add(GAP)) {
-            Some(next) if next <= self.end => {
-                self.next = next;
-                Ok(start)
+        if let Some(next) = self.end_of(start, size, self.end) {
+            self.next = next;
+            return Ok(start);
+        }
+        let start = self.address_between(size, alignment);
+        start.ok_or_else(|| format!("{size} bytes do not fit into what is left of the address space"))
+    }
+
+    /// Where an allocation and the gap behind it end, if that is not behind `limit`.
+    fn end_of(&self, start: u64, size: u64, limit: u64) -> Option<u64> {
+        start.checked_add(size)?.checked_add(GAP).filter(|end| *end <= limit)
+    }
+
+    /// An address in a place whose allocations were all freed.
+    fn address_between(&mut self, size: u64, alignment: u64) -> Option<u64> {
+        let mut start = self.start;
+        let mut found = None;
+        let taken = self.by_start.range(self.start..self.end).filter(|(_, it)| it.state != State::Freed);
+        for (&next, allocation) in taken {
+            if self.end_of(start, size, next).is_some() {
+                found = Some(start);
+                break;
             }
-            _ => Err(format!("{size} bytes do not fit into what is left of the address space")),
+            start = (next + allocation.size + GAP).next_multiple_of(alignment);
+        }
+        let start = found.or_else(|| self.end_of(start, size, self.end).map(|_| start))?;
+        let forgotten: Vec<u64> = self.by_start.range(start..start + size).map(|(at, _)| *at).collect();
+        let before = self.by_start.range(..start).next_back().filter(|(at, it)| *at + it.size > start);
+        for at in before.map(|(at, _)| *at).into_iter().chain(forgotten) {
+            self.by_start.remove(&at);
+        }
+        Some(start)
+    }
+
+    /// Remembers that an allocation was freed. The oldest are forgotten.
+    pub fn set_freed(&mut self, start: u64) {
+        if let Some(found) = self.by_start.get_mut(&start) {
+            found.state = State::Freed;
+            self.freed.push_back(start);
+        }
+        if self.freed.len() > MOST_FREED
+            && let Some(oldest) = self.freed.pop_front()
+            && self.by_start.get(&oldest).is_some_and(|it| it.state == State::Freed)
+        {
+            self.by_start.remove(&oldest);
         }
     }
 

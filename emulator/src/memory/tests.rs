@@ -93,3 +93,29 @@ fn a_launch_replaces_the_one_before() {
     assert!(memory.find(second + 8).is_err());
     assert!(memory.place_launch(&vec![0; 1 << 20], |_| [0; 64]).is_err());
 }
+
+#[test]
+fn addresses_are_used_again_when_all_were_given() {
+    let settings = Settings { limit: 1 << 25, poison: false, address_space: 1 << 26 };
+    let memory = Memory::new(settings).expect("address space");
+    let kept = memory.allocate(1 << 20, Kind::Device).unwrap();
+    for _ in 0..100 {
+        let address = memory.allocate(1 << 24, Kind::Device).unwrap();
+        assert!(address > kept + (1 << 20) || address + (1 << 24) < kept);
+        memory.free(address, &[Kind::Device]).unwrap();
+    }
+    assert!(memory.find(kept).is_ok());
+}
+
+#[test]
+fn not_all_freed_memory_is_remembered() {
+    let memory = small();
+    let first = memory.allocate(16, Kind::Device).unwrap();
+    memory.free(first, &[Kind::Device]).unwrap();
+    for _ in 0..1 << 16 {
+        let address = memory.allocate(16, Kind::Device).unwrap();
+        memory.free(address, &[Kind::Device]).unwrap();
+    }
+    assert!(memory.lookup(first).is_none());
+    assert!(memory.free(first, &[Kind::Device]).is_err());
+}

@@ -3,7 +3,7 @@
 use std::ffi::{CStr, c_char};
 
 use super::call::{Failure, Out, call, current, put};
-use super::thread;
+use super::{Runtime, thread};
 
 /// What every function of the runtime returns.
 #[repr(transparent)]
@@ -178,4 +178,20 @@ pub extern "C" fn hipPeekAtLastError() -> HipError {
 
 fn sticky() -> Option<HipError> {
     current().ok()?.fault().err().map(|failure: Failure| failure.error)
+}
+
+/// The message of what broke the device; empty if nothing did. It holds until the next call of this function. An addition
+/// of this library, for tests.
+#[unsafe(no_mangle)]
+pub extern "C" fn amdemu_last_error() -> *const c_char {
+    thread::keep_text(current().map(Runtime::fault_message).unwrap_or_default())
+}
+
+/// Repairs the device. An addition of this library, for tests.
+#[unsafe(no_mangle)]
+pub extern "C" fn amdemu_clear_error() {
+    if let Ok(runtime) = current() {
+        runtime.clear_fault();
+    }
+    thread::take_last_error();
 }

@@ -113,6 +113,9 @@ impl Runtime {
         self.gate(key)?;
         // SAFETY: by this function's contract.
         let launch = unsafe { self.prepare(function, shape, given) }?;
+        if self.options.api_trace {
+            report(&launch.text());
+        }
         self.count(CallKind::Launch)?;
         let name = launch.function.kernel.name.clone();
         self.submit(key, Work::Kernel(Arc::new(launch)), &name)
@@ -131,7 +134,7 @@ impl Runtime {
         let (kernarg, packet) = match placed {
             Ok(addresses) => addresses,
             Err(error) => {
-                let text = format!("kernel {}: {error:?}", kernel.name);
+                let text = format!("kernel {}: {error}", kernel.name);
                 return self.set_fault(HipError::LAUNCH_FAILURE, text);
             }
         };
@@ -157,6 +160,18 @@ impl Runtime {
 }
 
 impl Launch {
+    /// For the trace of calls: the kernel and its explicit arguments.
+    fn text(&self) -> String {
+        let kernel = &self.function.kernel;
+        let mut text = format!("launch of {}", kernel.name);
+        for argument in kernel.arguments.iter().filter(|it| !it.is_hidden()) {
+            let bytes = &self.arguments[argument.offset as usize..][..argument.size as usize];
+            text += &format!(" {}=0x", argument.name);
+            text.extend(bytes.iter().rev().take(8).map(|byte| format!("{byte:02x}")));
+        }
+        text
+    }
+
     /// hsa_kernel_dispatch_packet_t (HSA Runtime Programmer's Reference Manual, Architected Queuing Language packets).
     fn packet(&self, kernarg: u64) -> [u8; 64] {
         const HEADER: u16 = 0x1502;
@@ -167,8 +182,8 @@ impl Launch {
         let mut put = |at: usize, bytes: &[u8]| packet[at..at + bytes.len()].copy_from_slice(bytes);
         put(0, &HEADER.to_le_bytes());
         put(2, &THREE_DIMENSIONS.to_le_bytes());
-        for axis in 0..3 {
-            put(4 + 2 * axis, &(size[axis] as u16).to_le_bytes());
+        for (axis, size) in size.into_iter().enumerate() {
+            put(4 + 2 * axis, &(size as u16).to_le_bytes());
             put(12 + 4 * axis, &(self.shape.extent(axis) as u32).to_le_bytes());
         }
         put(24, &descriptor.private_segment_fixed_size.to_le_bytes());

@@ -58,10 +58,7 @@ impl Runtime {
 
     /// What a stream or a graph frees when it comes to that.
     pub fn free_now(&self, address: Address) -> Result<(), String> {
-        match self.memory.free(address, FREED_BY_HIP_FREE) {
-            Ok(_) => Ok(()),
-            Err(error) => Err(Failure::from(error).message.unwrap_or_default()),
-        }
+        self.memory.free(address, FREED_BY_HIP_FREE).map(|_| ()).map_err(|error| error.to_string())
     }
 }
 

@@ -2,6 +2,17 @@
 //!
 //! Every exported function is a frame ([`call::call`]) around a few lines that use the one [`Runtime`]. Its state is
 //! behind one lock, which no work of a stream and no function of the program runs under.
+//!
+//! | room | what is in it |
+//! |---|---|
+//! | `call`, `errors`, `thread` | the frame, errors, what each thread of the program has |
+//! | `options`, `failures`, `statistics`, `leaks` | environment variables, and what they switch on |
+//! | `devices`, `contexts`, `properties`, `lookup` | what there is |
+//! | `memory`, `host_memory`, `pools`, `pointers` | allocations |
+//! | `copies`, `fills`, `launch`, `work` | work for the device |
+//! | `streams`, `events` | its order |
+//! | `modules`, `functions`, `arguments` | code objects and their kernels |
+//! | `capture`, `graph` | work that is kept and repeated |
 
 // The functions have HIP's names.
 #![allow(non_snake_case)]
@@ -67,8 +78,7 @@ pub struct Runtime {
 
 impl Runtime {
     pub fn new(options: Options) -> Result<Runtime, String> {
-        let memory =
-            Memory::new(options.memory).map_err(|error| format!("the device's memory: {error:?}"))?;
+        let memory = Memory::new(options.memory).map_err(|error| format!("the device's memory: {error}"))?;
         Ok(Runtime {
             options,
             memory,
@@ -91,6 +101,14 @@ impl Runtime {
             None => Ok(()),
             Some((error, _)) => Err(Failure::from(*error)),
         }
+    }
+
+    fn fault_message(&self) -> String {
+        lock(&self.fault).as_ref().map(|(_, message)| message.clone()).unwrap_or_default()
+    }
+
+    fn clear_fault(&self) {
+        *lock(&self.fault) = None;
     }
 
     /// Breaks the device, unless it is broken already.

@@ -87,7 +87,7 @@ const ROWS: &[Row] = &[
     ("asyncEngineCount", Some(2), Some(600), None, |_| Int(2)),
     ("streamPrioritiesSupported", Some(78), Some(628), None, |_| Int(1)),
     ("memoryPoolsSupported", Some(88), Some(744), None, |_| Int(1)),
-    ("hostRegisterSupported", None, Some(728), None, |_| Int(1)),
+    ("hostRegisterSupported", Some(90), Some(728), None, |_| Int(1)),
     ("maxBlocksPerMultiProcessor", Some(25), Some(712), None, |_| Int(32)),
     ("gcnArch", None, None, Some(392), |it| Int(it.number)),
     ("gcnArchName", None, Some(1160), Some(396), |it| Text(it.full_name.clone())),

@@ -33,3 +33,19 @@ impl Statistics {
             .collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_ordered_by_time() {
+        let statistics = Statistics::default();
+        for (name, milliseconds) in [("short", 1), ("long", 5), ("short", 2)] {
+            statistics.kernel(name, Duration::from_millis(milliseconds));
+        }
+        let lines = statistics.lines();
+        assert!(lines[0].ends_with("5.000 ms  long") && lines[0].contains("1 launches"), "{lines:?}");
+        assert!(lines[1].ends_with("3.000 ms  short") && lines[1].contains("2 launches"), "{lines:?}");
+    }
+}

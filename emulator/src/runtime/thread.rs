@@ -1,6 +1,7 @@
 //! What HIP keeps for each thread of the program.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::ffi::{CString, c_char};
 
 use super::errors::HipError;
 
@@ -8,6 +9,8 @@ thread_local! {
     static LAST_ERROR: Cell<HipError> = const { Cell::new(HipError::SUCCESS) };
     static DEVICE: Cell<i32> = const { Cell::new(0) };
     static CAPTURE_MODE: Cell<i32> = const { Cell::new(0) };
+    /// The text that was given out last.
+    static TEXT: RefCell<CString> = RefCell::default();
     /// How often a query was answered with "not ready" (see [`poll`]).
     static POLLS: Cell<u32> = const { Cell::new(0) };
 }
@@ -47,4 +50,13 @@ pub fn poll() -> bool {
     let count = POLLS.get().wrapping_add(1);
     POLLS.set(count);
     count.is_multiple_of(4)
+}
+
+/// A C string that holds until the thread's next call.
+pub fn keep_text(text: String) -> *const c_char {
+    let text = CString::new(text.replace('\0', " ")).unwrap_or_default();
+    TEXT.with_borrow_mut(|place| {
+        *place = text;
+        place.as_ptr()
+    })
 }

@@ -104,7 +104,7 @@ impl Runtime {
                 Ok(())
             }
             Work::Allocate { address, .. } => {
-                self.memory.set_live(*address).map_err(|error| format!("memory of a graph: {error:?}"))
+                self.memory.set_live(*address).map_err(|error| format!("memory of a graph: {error}"))
             }
             Work::Free { address } => self.free_now(*address),
         };

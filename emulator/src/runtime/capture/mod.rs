@@ -1,6 +1,6 @@
 //! Stream capture: the work of streams becomes a graph, and calls that do not go with that end it.
 
-mod api;
+pub(super) mod api;
 
 use std::thread::ThreadId;
 

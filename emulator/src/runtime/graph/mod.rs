@@ -1,13 +1,13 @@
 //! Graphs: work with an order that is not a line.
 
-mod build;
-mod dot;
-mod edges;
-mod execute;
-mod nodes;
-mod parameters;
+pub(super) mod build;
+pub(super) mod dot;
+pub(super) mod edges;
+pub(super) mod execute;
+pub(super) mod nodes;
+pub(super) mod parameters;
 mod program;
-mod update;
+pub(super) mod update;
 
 use super::Runtime;
 use super::call::{Failure, Handle, null};

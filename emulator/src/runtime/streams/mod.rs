@@ -1,6 +1,6 @@
 //! Streams: work in order.
 
-mod api;
+pub(super) mod api;
 mod queue;
 
 use std::collections::VecDeque;
