@@ -1,6 +1,6 @@
 //! A workgroup: what its waves share.
 
-use crate::isa::Target;
+use crate::isa::{Instruction, Target};
 use crate::memory::Memory;
 
 use super::fault::Fault;
@@ -13,8 +13,8 @@ pub struct Group<'a> {
     /// Its coordinates in the grid.
     pub id: [u32; 3],
     pub lds: Vec<u8>,
-    /// Told of each access to memory, when somebody wants to know.
-    pub observer: Option<Box<dyn Observer + 'a>>,
+    /// Told of what waves do, when somebody wants to know.
+    pub observers: Vec<Box<dyn Observer + 'a>>,
 }
 
 /// Which memory an access is to.
@@ -47,18 +47,52 @@ pub struct Access<'a> {
     pub addresses: &'a [u64; 64],
 }
 
-/// Watches what waves do: checks and counters.
+/// Watches the waves of one workgroup after the other: checks and counters. An error stops the kernel.
 pub trait Observer {
-    /// Before the access is made.
-    fn access(&mut self, wave: &Wave, access: &Access<'_>) -> Result<(), Box<Fault>>;
+    /// A workgroup begins; its waves are ready.
+    fn begin(&mut self, _group: [u32; 3], _waves: &[Wave]) -> Result<(), Box<Fault>> {
+        Ok(())
+    }
+
+    /// Before an instruction is executed.
+    fn before(&mut self, _wave: &Wave, _instruction: &Instruction) -> Result<(), Box<Fault>> {
+        Ok(())
+    }
+
+    /// Before an instruction reads or writes memory.
+    fn access(&mut self, _wave: &Wave, _access: &Access<'_>) -> Result<(), Box<Fault>> {
+        Ok(())
+    }
+
+    /// After an instruction was executed.
+    fn after(&mut self, _wave: &Wave, _instruction: &Instruction) -> Result<(), Box<Fault>> {
+        Ok(())
+    }
+
+    /// All waves wait at a barrier or have ended; those that wait go on.
+    fn barrier(&mut self, _waves: &[Wave]) -> Result<(), Box<Fault>> {
+        Ok(())
+    }
+
+    /// All waves have ended.
+    fn end(&mut self, _waves: &[Wave]) -> Result<(), Box<Fault>> {
+        Ok(())
+    }
+}
+
+/// What observers of a launch have in common. Each thread that runs workgroups has an observer of its own.
+pub trait Watch: Sync {
+    fn observer(&self) -> Box<dyn Observer + '_>;
 }
 
 impl Group<'_> {
-    /// Tells the observer, if there is one.
+    /// Whether anybody wants to know of accesses.
+    pub fn is_observed(&self) -> bool {
+        !self.observers.is_empty()
+    }
+
+    /// Tells the observers.
     pub fn observe(&mut self, wave: &Wave, access: &Access<'_>) -> Result<(), Box<Fault>> {
-        match &mut self.observer {
-            Some(observer) => observer.access(wave, access),
-            None => Ok(()),
-        }
+        self.observers.iter_mut().try_for_each(|observer| observer.access(wave, access))
     }
 }

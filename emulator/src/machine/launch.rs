@@ -7,6 +7,7 @@ use crate::code_object::KernelDescriptor;
 use crate::memory::Memory;
 
 use super::fault::Fault;
+use super::group::Watch;
 use super::program::Program;
 use super::schedule::{Limits, Workgroups};
 
@@ -29,6 +30,8 @@ pub struct Dispatch<'a> {
     pub kernarg: u64,
     /// Device address of a dispatch packet (HSA, hsa_kernel_dispatch_packet_t).
     pub packet: u64,
+    /// Who watches its waves.
+    pub watches: &'a [&'a dyn Watch],
 }
 
 impl Dispatch<'_> {

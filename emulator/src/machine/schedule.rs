@@ -4,6 +4,7 @@ use super::fault::Fault;
 use super::group::Group;
 use super::launch::Dispatch;
 use super::start::start_wave;
+use super::step::Step;
 use super::wave::{State, Wave};
 
 /// What bounds a run.
@@ -44,7 +45,7 @@ impl<'a> Workgroups<'a> {
             memory: dispatch.memory,
             id: [0; 3],
             lds: vec![0; (dispatch.descriptor.group_segment_fixed_size + dispatch.dynamic_lds) as usize],
-            observer: None,
+            observers: dispatch.watches.iter().map(|watch| watch.observer()).collect(),
         };
         Workgroups { dispatch, limits, waves, group, random: Random(limits.shuffle.unwrap_or(1)) }
     }
@@ -58,6 +59,8 @@ impl<'a> Workgroups<'a> {
         for wave in &mut self.waves {
             start_wave(wave, self.dispatch, self.group.id)?;
         }
+        let (waves, id) = (&self.waves, self.group.id);
+        self.group.observers.iter_mut().try_for_each(|observer| observer.begin(id, waves))?;
         let mut order: Vec<usize> = (0..self.waves.len()).collect();
         loop {
             if self.limits.shuffle.is_some() {
@@ -70,23 +73,28 @@ impl<'a> Workgroups<'a> {
                     self.run_wave(wave)?;
                 }
             }
-            if !running && !self.pass_barrier() {
-                return Ok(());
+            if !running && !self.pass_barrier()? {
+                let waves = &self.waves;
+                return self.group.observers.iter_mut().try_for_each(|observer| observer.end(waves));
             }
         }
     }
 
     /// Lets waves go on that wait at a barrier; whether there were any. Waves that ended count as arrived, as on the
     /// hardware.
-    fn pass_barrier(&mut self) -> bool {
-        let mut waited = false;
+    fn pass_barrier(&mut self) -> Result<bool, Box<Fault>> {
+        let waves = &self.waves;
+        let mut waited = waves.iter().any(|wave| wave.state == State::AtBarrier);
+        if waited {
+            self.group.observers.iter_mut().try_for_each(|observer| observer.barrier(waves))?;
+        }
         for wave in &mut self.waves {
             if wave.state == State::AtBarrier {
                 wave.state = State::Running;
                 waited = true;
             }
         }
-        waited
+        Ok(waited)
     }
 
     /// Runs a wave until it waits or ends, or until its turn is over.
@@ -122,21 +130,35 @@ impl<'a> Workgroups<'a> {
     }
 }
 
-fn run_steps(wave: &mut Wave, group: &mut Group<'_>, steps: &[super::step::Step]) -> Result<(), Box<Fault>> {
-    for step in steps {
-        if let Err(fault) = (step.run)(wave, group) {
-            let instruction = &step.instruction;
-            return Err(fault.at(format_args!(
-                "by '{}' at byte {:#x} of the code, wave {} of workgroup {:?}, exec {:#x}",
-                crate::isa::text(instruction, group.target),
-                instruction.offset,
-                wave.id,
-                group.id,
-                wave.exec()
-            )));
-        }
+fn run_steps(wave: &mut Wave, group: &mut Group<'_>, steps: &[Step]) -> Result<(), Box<Fault>> {
+    if group.is_observed() {
+        return steps.iter().try_for_each(|step| {
+            run_observed(wave, group, step).map_err(|fault| place(fault, step, wave, group))
+        });
     }
-    Ok(())
+    steps.iter().try_for_each(|step| (step.run)(wave, group).map_err(|fault| place(fault, step, wave, group)))
+}
+
+fn run_observed(wave: &mut Wave, group: &mut Group<'_>, step: &Step) -> Result<(), Box<Fault>> {
+    for observer in &mut group.observers {
+        observer.before(wave, &step.instruction)?;
+    }
+    (step.run)(wave, group)?;
+    group.observers.iter_mut().try_for_each(|observer| observer.after(wave, &step.instruction))
+}
+
+/// A fault with the instruction, the wave and the workgroup.
+#[cold]
+fn place(fault: Box<Fault>, step: &Step, wave: &Wave, group: &Group<'_>) -> Box<Fault> {
+    let instruction = &step.instruction;
+    fault.at(format_args!(
+        "by '{}' at byte {:#x} of the code, wave {} of workgroup {:?}, exec {:#x}",
+        crate::isa::text(instruction, group.target),
+        instruction.offset,
+        wave.id,
+        group.id,
+        wave.exec()
+    ))
 }
 
 /// Random numbers (Marsaglia, "Xorshift RNGs"). The state is never 0.

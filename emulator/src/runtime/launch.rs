@@ -149,6 +149,7 @@ impl Runtime {
             dynamic_lds: shape.dynamic_lds,
             kernarg,
             packet,
+            watches: &[],
         };
         let start = Instant::now();
         let done = machine::run(&dispatch);

@@ -141,7 +141,7 @@ fn read(
     bytes: usize,
     words: &mut [u32],
 ) -> Result<(), Box<Fault>> {
-    if group.observer.is_some() {
+    if group.is_observed() {
         let addresses = [address; 64];
         let (space, kind) = (Space::Scalar, AccessKind::Load);
         let access = Access { space, kind, bytes: bytes as u32, mask: 1, addresses: &addresses };

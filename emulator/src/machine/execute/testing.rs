@@ -34,7 +34,7 @@ impl Bench {
             memory: &self.memory,
             id: [0; 3],
             lds: std::mem::take(&mut self.lds),
-            observer: None,
+            observers: Vec::new(),
         };
         let result = action(&mut self.wave, &mut group).map_err(|fault| fault.to_string());
         self.lds = group.lds;
@@ -51,7 +51,7 @@ impl Bench {
             memory: &self.memory,
             id: [0; 3],
             lds: std::mem::take(&mut self.lds),
-            observer: Some(Box::new(Recorder(&mut seen))),
+            observers: vec![Box::new(Recorder(&mut seen))],
         };
         let result = action(&mut self.wave, &mut group).map_err(|fault| fault.to_string());
         self.lds = std::mem::take(&mut group.lds);

@@ -115,7 +115,7 @@ pub fn scratch_pointers<const LANES: usize>(
     mask: u64,
     offsets: &[u32; LANES],
 ) -> Result<Pointers<LANES>, Box<Fault>> {
-    if group.observer.is_some() {
+    if group.is_observed() {
         observe(wave, group, Space::Scratch, want, mask, &offsets.map(u64::from))?;
     }
     let size = wave.scratch_size as usize;
@@ -194,7 +194,7 @@ fn separate_pointers<const LANES: usize>(
         };
         pointers[lane] = pointer.map_err(|fault| fault.at(format_args!("lane {lane}")))?;
     }
-    if group.observer.is_some() {
+    if group.is_observed() {
         observe_separate(wave, group, want, mask, addresses, flat)?;
     }
     Ok(pointers)

@@ -58,7 +58,7 @@ pub fn observe<const LANES: usize>(
     mask: u64,
     addresses: &[u64; LANES],
 ) -> Result<(), Box<Fault>> {
-    if group.observer.is_none() || mask == 0 {
+    if !group.is_observed() || mask == 0 {
         return Ok(());
     }
     let mut all = [0; 64];

@@ -15,7 +15,7 @@ pub fn action(instruction: &Instruction, append: bool) -> Result<Action, Box<Fau
     Ok(Box::new(move |wave, group| {
         let exec = wave.exec();
         let at = (wave.scalar[usize::from(sgpr::M0)] & 0xffff) as usize + offset;
-        if group.observer.is_some() && exec != 0 {
+        if group.is_observed() && exec != 0 {
             let addresses = [at as u64; 64];
             let mask = exec & exec.wrapping_neg();
             let access =
