@@ -108,13 +108,14 @@ fn special(divisor: f64, dividend: f64) -> Option<f64> {
     }
 }
 
+/// Of a quotient that is too large, refining subtracts infinities: of finite numbers, what is no number is an overflow.
 fn fix_single(quotient: f32, divisor: f32, dividend: f32) -> f32 {
     let negative = divisor.is_sign_negative() != dividend.is_sign_negative();
     let sign = if negative { -1.0f32 } else { 1.0 };
     match special(f64::from(divisor), f64::from(dividend)) {
         Some(value) => value as f32,
         None if exponent(dividend) - exponent(divisor) < -150 => 0f32.copysign(sign),
-        None if exponent(divisor) == 255 => f32::INFINITY.copysign(sign),
+        None if quotient.is_nan() => f32::INFINITY.copysign(sign),
         None => quotient.copysign(sign),
     }
 }
@@ -125,7 +126,7 @@ fn fix_double(quotient: f64, divisor: f64, dividend: f64) -> f64 {
     match special(divisor, dividend) {
         Some(value) => value,
         None if exponent64(dividend) - exponent64(divisor) < -1075 => 0f64.copysign(sign),
-        None if exponent64(divisor) == 2047 => f64::INFINITY.copysign(sign),
+        None if quotient.is_nan() => f64::INFINITY.copysign(sign),
         None => quotient.copysign(sign),
     }
 }
