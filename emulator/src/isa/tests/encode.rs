@@ -155,6 +155,9 @@ impl<'a> Maker<'a> {
             self.put(0, register);
             self.random_bits(32, 20);
         }
+        if operands == Default::default() && !row.name.contains("prefetch") {
+            return self.words(2);
+        }
         let null = if self.generation == Generation::Gfx10 { 125 } else { 124 };
         match (base, self.gfx9()) {
             (Kind::None, true) => {}
@@ -237,8 +240,10 @@ impl<'a> Maker<'a> {
                 self.random_bits(51, 1);
                 self.random_bits(56, 8);
                 for (index, kind) in kinds.iter().enumerate().take(2) {
+                    // LLVM writes the mask of V_CNDMASK_B32 between the bars of an absolute value.
+                    let mask = self.bits as u32 >> 25 <= 1;
                     if kind.is_float() {
-                        self.random_bits(52 + 2 * index as u32, 2);
+                        self.random_bits(52 + 2 * index as u32, if mask { 1 } else { 2 });
                     }
                 }
             }
@@ -327,10 +332,10 @@ impl<'a> Maker<'a> {
                 self.random_bits(15, 1);
             }
             self.random_bits(59, 2);
-        } else if row.name.contains("wmma") || row.name.contains("swmmac") {
+        } else if matrix || row.name.starts_with("v_dot4_f32_") {
             self.put(14, 1);
             self.put(59, 3);
-        } else if !matrix {
+        } else {
             self.random_bits(11, count);
             self.random_bits(59, count.min(2));
             if count > 2 {
@@ -373,7 +378,9 @@ impl<'a> Maker<'a> {
     fn ds(mut self, row: &Row, opcode: u32) -> Vec<u32> {
         let operands = row.operands();
         self.put(0, 0xd800_0000 | opcode << if self.gfx9() { 17 } else { 18 });
-        self.random_bits(0, 16);
+        if operands != Default::default() {
+            self.random_bits(0, 16);
+        }
         if row.name.contains("gws") || row.name == "ds_ordered_count" || row.name.contains("gs_reg") {
             self.put(if self.gfx9() { 16 } else { 17 }, 1);
         }

@@ -12,7 +12,7 @@ use crate::isa::{Encoding, Generation, Target, decode, text};
 const LLVM_MC: &str = "llvm-mc-19";
 const TARGETS: [&str; 6] = ["gfx908", "gfx90a", "gfx942", "gfx1030", "gfx1150", "gfx1201"];
 /// Instructions for each row, target and form.
-const ROUNDS: usize = 6;
+const ROUNDS: usize = 12;
 
 struct Case {
     encoding: Encoding,
