@@ -54,7 +54,9 @@ fn cases(random: &mut Random, generation: Generation) -> Vec<Case> {
                 add(encoding, opcode, *form);
             }
             if let Some(first) = promoted(encoding, generation) {
-                add(Encoding::Vop3, first + opcode, Form::Plain);
+                for form in forms(Encoding::Vop3, generation) {
+                    add(Encoding::Vop3, first + opcode, *form);
+                }
             }
         }
     }
@@ -69,6 +71,7 @@ fn forms(encoding: Encoding, generation: Generation) -> &'static [Form] {
         (Encoding::Vop1 | Encoding::Vop2 | Encoding::Vopc, Generation::Gfx11 | Generation::Gfx12) => {
             &[Form::Plain, Form::Dpp16, Form::Dpp8]
         }
+        (Encoding::Vop3, Generation::Gfx11 | Generation::Gfx12) => &[Form::Plain, Form::Dpp16, Form::Dpp8],
         (Encoding::Vop1 | Encoding::Vop2 | Encoding::Vopc, _) => &[Form::Plain, Form::Dpp16, Form::Sdwa],
         _ => &[Form::Plain],
     }
