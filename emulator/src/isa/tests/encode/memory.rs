@@ -179,6 +179,18 @@ impl Maker<'_> {
         self.words(size)
     }
 
+    /// Without a sign in FLAT itself, but for GFX12.
+    fn flat_offset(&mut self, encoding: Encoding) {
+        let flat = encoding == Encoding::Flat;
+        let (first, bits) = match self.generation {
+            Generation::Gfx12 => (72, 24),
+            Generation::Gfx10 => (0, if flat { 11 } else { 12 }),
+            _ => (0, if flat { 12 } else { 13 }),
+        };
+        self.random_bits(first, bits);
+    }
+
+    /// Cache policies and accumulation registers. The bit with which an atomic returns is set elsewhere.
     fn flat_policy(&mut self, is_atomic: bool) {
         let (returns, flags): (u32, &[u32]) = match self.generation {
             Generation::Gfx9 => (16, &[17]),
