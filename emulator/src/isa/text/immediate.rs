@@ -209,7 +209,12 @@ pub(super) fn version(value: u16) -> String {
         return format!("{value:#x}");
     }
     let known = names.iter().find(|(code, _)| *code == value & 0xff);
-    let mut parts = vec![known.map_or((value & 0xff).to_string(), |(_, name)| format!("UC_VERSION_{name}"))];
-    parts.extend(flags.iter().filter(|(bit, _)| value & bit != 0).map(|(_, name)| (*name).to_owned()));
-    parts.join(" | ")
+    let version = known.map_or((value & 0xff).to_string(), |(_, name)| format!("UC_VERSION_{name}"));
+    let set: Vec<_> = flags.iter().filter(|(bit, _)| value & bit != 0).map(|(_, name)| *name).collect();
+    match set.split_last() {
+        None => version,
+        Some((last, [])) => format!("{version}|{last}"),
+        Some((last, [first])) => format!("({version}|{first})|{last}"),
+        Some((last, before)) => format!("(({version}|{})|{last}", before.join(")|")),
+    }
 }
