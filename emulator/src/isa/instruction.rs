@@ -137,7 +137,7 @@ pub struct Modifiers {
     pub dpp: Option<Dpp>,
     pub sdwa: Option<Sdwa>,
     pub memory: Memory,
-    /// The immediate of SOPP and SOPK, with its sign.
+    /// The immediate of SOPP and SOPK, with its sign; the message of S_SENDMSG_RTN; the length of a prefetch.
     pub immediate: i32,
     /// Of MFMA.
     pub cbsz: u8,
@@ -180,6 +180,7 @@ pub struct Memory {
     pub gds: bool,
     /// Buffers: one more register tells whether memory was there.
     pub tfe: bool,
-    /// Cache policy as encoded (GLC, SLC, DLC; SC0, NT, SC1; TH and SCOPE), for the text.
+    /// Cache policy, for the text: a bit each for GLC, SLC, DLC (GFX940: SC0, NT, SC1); GFX12: TH in the lowest three bits,
+    /// SCOPE above them.
     pub policy: u8,
 }

@@ -3,5 +3,6 @@
 mod bytes;
 mod encode;
 mod llvm;
+mod operands;
 mod random;
 mod tables;

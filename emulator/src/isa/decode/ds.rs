@@ -1,7 +1,7 @@
 //! DS: local memory.
 
 use super::DecodeError;
-use super::operand::{vector, vector_of};
+use super::operand::vector_of;
 use super::reader::{Fields, Reader};
 use crate::isa::tables::Kind;
 use crate::isa::{Encoding, Generation, Instruction, Memory, Modifiers, Operand};
@@ -22,7 +22,9 @@ pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Instruction, DecodeError
     let has_address = entry.operands.sources[0] == Kind::Address;
     let kinds = entry.operands.sources.into_iter().filter(|kind| *kind != Kind::Address);
     if has_address {
-        sources[0] = vector(fields.get(32, 8), 1);
+        // GWS has its data there.
+        let is_data = entry.row.name.starts_with("ds_gws_");
+        sources[0] = vector_of(fields.get(32, 8), accumulation && is_data, 1);
     }
     for (source, kind) in sources[1..].iter_mut().zip(kinds).filter(|(_, kind)| *kind != Kind::None) {
         *source = vector_of(data.next().unwrap_or_default(), accumulation, kind.registers(reader.wave32));

@@ -1,6 +1,6 @@
 //! VOP1, VOP2, VOPC: the short encodings of vector operations.
 
-use super::operand::{VECTOR, exec, vcc, vector};
+use super::operand::{VECTOR, accumulation, exec, vcc, vector};
 use super::reader::{Fields, Reader};
 use super::{DecodeError, lanes, scalar};
 use crate::isa::tables::{Entry, Kind};
@@ -31,6 +31,10 @@ pub(super) fn decode(reader: &mut Reader<'_>, encoding: Encoding) -> Result<Inst
         destinations(reader, entry, fields.get(17, 8))
     };
     let mut sources = sources(reader, entry, &codes, destinations[0])?;
+    if entry.row.name == "v_accvgpr_mov_b32" {
+        destinations[0] = accumulation(destinations[0]);
+        sources[0] = accumulation(sources[0]);
+    }
     if reader.generation() >= Generation::Gfx11 {
         modifiers.op_sel = halves(entry, &mut destinations[0], &mut sources);
     }

@@ -10,8 +10,9 @@ pub enum Kind {
     Float16,
     Bfloat16,
     Bits16,
-    /// `v2f16`, `v2f32`: two numbers.
+    /// `v2f16`, `v2bf16`, `v2f32`: two numbers.
     Pair16,
+    PairBfloat16,
     Pair32,
     /// `f32`, `f64`: its sign can be changed by modifiers.
     Float32,
@@ -41,6 +42,7 @@ const WORDS: &[(&str, Kind)] = &[
     ("bf16", Kind::Bfloat16),
     ("b16", Kind::Bits16),
     ("v2f16", Kind::Pair16),
+    ("v2bf16", Kind::PairBfloat16),
     ("v2f32", Kind::Pair32),
     ("f32", Kind::Float32),
     ("f64", Kind::Float64),

@@ -30,7 +30,7 @@ pub(super) const VOP3P: &[Row] = &[
     row("v_dot4_u32_u8", [0x29, 0x29, 0x29, 0x17, 0x17, 0x17], "b32 = b32 b32 b32"),
     row("v_dot8_i32_iu4", [__, __, __, __, 0x18, 0x18], "b32 = b32 b32 b32"),
     row("v_dot8_u32_u4", [0x2b, 0x2b, 0x2b, 0x19, 0x19, 0x19], "b32 = b32 b32 b32"),
-    row("v_dot2_f32_bf16", [__, __, __, __, 0x1a, 0x1a], "b32 = bf16 bf16 b32"),
+    row("v_dot2_f32_bf16", [__, __, __, __, 0x1a, 0x1a], "b32 = v2bf16 v2bf16 b32"),
     row("v_fma_mix_f32", [0x20, 0x20, 0x20, 0x20, 0x20, 0x20], "b32 = f16 f16 f16"),
     row("v_fma_mixlo_f16", [0x21, 0x21, 0x21, 0x21, 0x21, 0x21], "b32 = f16 f16 f16"),
     row("v_fma_mixhi_f16", [0x22, 0x22, 0x22, 0x22, 0x22, 0x22], "b32 = f16 f16 f16"),
@@ -47,5 +47,5 @@ pub(super) const VOP3P: &[Row] = &[
     row("v_pk_fma_f32", [__, 0x30, 0x30, __, __, __], "b64 = v2f32 v2f32 v2f32"),
     row("v_pk_mul_f32", [__, 0x31, 0x31, __, __, __], "b64 = v2f32 v2f32"),
     row("v_pk_add_f32", [__, 0x32, 0x32, __, __, __], "b64 = v2f32 v2f32"),
-    row("v_pk_mov_b32", [__, 0x33, 0x33, __, __, __], "b64 = b64 b64"),
+    row("v_pk_mov_b32", [__, 0x33, 0x33, __, __, __], "b64 = v2f32 v2f32"),
 ];

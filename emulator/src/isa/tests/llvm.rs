@@ -12,7 +12,7 @@ use crate::isa::{Encoding, Generation, Target, decode, text};
 const LLVM_MC: &str = "llvm-mc-19";
 const TARGETS: [&str; 6] = ["gfx908", "gfx90a", "gfx942", "gfx1030", "gfx1150", "gfx1201"];
 /// Instructions for each row, target and form.
-const ROUNDS: usize = 6;
+const ROUNDS: usize = 12;
 
 struct Case {
     encoding: Encoding,
@@ -54,7 +54,9 @@ fn cases(random: &mut Random, generation: Generation) -> Vec<Case> {
                 add(encoding, opcode, *form);
             }
             if let Some(first) = promoted(encoding, generation) {
-                add(Encoding::Vop3, first + opcode, Form::Plain);
+                for form in forms(Encoding::Vop3, generation) {
+                    add(Encoding::Vop3, first + opcode, *form);
+                }
             }
         }
     }
@@ -69,6 +71,7 @@ fn forms(encoding: Encoding, generation: Generation) -> &'static [Form] {
         (Encoding::Vop1 | Encoding::Vop2 | Encoding::Vopc, Generation::Gfx11 | Generation::Gfx12) => {
             &[Form::Plain, Form::Dpp16, Form::Dpp8]
         }
+        (Encoding::Vop3, Generation::Gfx11 | Generation::Gfx12) => &[Form::Plain, Form::Dpp16, Form::Dpp8],
         (Encoding::Vop1 | Encoding::Vop2 | Encoding::Vopc, _) => &[Form::Plain, Form::Dpp16, Form::Sdwa],
         _ => &[Form::Plain],
     }

@@ -19,7 +19,7 @@ const FLOATS: [(f32, &str); 9] = [
 
 /// An inline constant with a point.
 pub(super) fn float(value: f64, kind: Kind) -> String {
-    if kind == Kind::Integer16 {
+    if matches!(kind, Kind::Integer16 | Kind::Bits16) {
         return format!("{:#x}", f16::from_f64(value).to_bits());
     }
     match FLOATS.iter().find(|(known, _)| *known == value as f32) {
@@ -33,10 +33,15 @@ pub(super) fn float(value: f64, kind: Kind) -> String {
 pub(super) fn literal(value: u32, kind: Kind) -> String {
     match kind {
         Kind::Literal | Kind::Float64 => format!("{value:#x}"),
-        Kind::Float16 => half(value, |float| f16::from_f32(float).to_bits()),
-        Kind::Bfloat16 => half(value, |float| bf16::from_f32(float).to_bits()),
-        Kind::Pair16 => pair(value),
-        Kind::Integer16 => word(value).unwrap_or_else(|| format!("{:#x}", value & 0xffff)),
+        Kind::Float16 => half(value, |float| f16::from_f32(float).to_bits())
+            .unwrap_or_else(|| format!("{:#x}", value & 0xffff)),
+        // LLVM looks at the low half and writes all of the literal.
+        Kind::Bfloat16 => {
+            half(value, |float| bf16::from_f32(float).to_bits()).unwrap_or_else(|| format!("{value:#x}"))
+        }
+        Kind::Pair16 => pair(value, |float| f16::from_f32(float).to_bits()),
+        Kind::PairBfloat16 => pair(value, |float| bf16::from_f32(float).to_bits()),
+        Kind::Integer16 | Kind::Bits16 => word(value).unwrap_or_else(|| format!("{:#x}", value & 0xffff)),
         kind if is_wide(kind) && value <= 64 => value.to_string(),
         kind if is_wide(kind) => format!("{value:#x}"),
         _ => word(value).unwrap_or_else(|| format!("{value:#x}")),
@@ -57,22 +62,21 @@ fn word(value: u32) -> Option<String> {
     Some((*text).to_owned())
 }
 
-fn half(value: u32, bits: fn(f32) -> u16) -> String {
+/// A value of 16 bits that is an inline constant.
+fn half(value: u32, bits: fn(f32) -> u16) -> Option<String> {
     let value = value as u16;
     if (-16..=64).contains(&(value as i16)) {
-        return (value as i16).to_string();
+        return Some((value as i16).to_string());
     }
-    match FLOATS.iter().find(|(float, _)| bits(*float) == value) {
-        Some((_, text)) => (*text).to_owned(),
-        None => format!("{value:#x}"),
-    }
+    let (_, text) = FLOATS.iter().find(|(float, _)| bits(*float) == value)?;
+    Some((*text).to_owned())
 }
 
-fn pair(value: u32) -> String {
+fn pair(value: u32, bits: fn(f32) -> u16) -> String {
     if (-16..=64).contains(&(value as i32)) {
         return (value as i32).to_string();
     }
-    match FLOATS.iter().find(|(float, _)| u32::from(f16::from_f32(*float).to_bits()) == value) {
+    match FLOATS.iter().find(|(float, _)| u32::from(bits(*float)) == value) {
         Some((_, text)) => (*text).to_owned(),
         None => format!("{value:#x}"),
     }

@@ -162,17 +162,31 @@ pub(super) fn message(value: u32, generation: Generation) -> String {
         (134, "RTN_GET_TBA_TO_PC", Gfx11, Gfx12),
         (135, "RTN_GET_SE_AID_ID", Gfx12, Gfx12),
     ];
-    let (number, operation, stream, known) = match generation {
-        Gfx11 | Gfx12 => (value & 255, 0, 0, 255),
-        _ => (value & 15, value >> 4 & 7, value >> 8 & 3, 0x3ff),
-    };
-    if value & !known != 0 {
-        return value.to_string();
+    let gfx11 = generation >= Gfx11;
+    let (number, operation, stream) =
+        if gfx11 { (value & 255, 0, 0) } else { (value & 15, value >> 4 & 7, value >> 8 & 3) };
+    if let Some(text) = with_operation(number, operation, stream).filter(|_| !gfx11) {
+        return text;
     }
     let row = rows.iter().find(|row| row.0 == number && (row.2..=row.3).contains(&generation));
     match row {
         Some((_, name, ..)) if operation == 0 && stream == 0 => format!("sendmsg(MSG_{name})"),
+        _ if value != number | operation << 4 | stream << 8 => value.to_string(),
         _ => format!("sendmsg({number}, {operation}, {stream})"),
+    }
+}
+
+/// Messages with an operation, which GFX11 no longer has.
+fn with_operation(number: u32, operation: u32, stream: u32) -> Option<String> {
+    const GEOMETRY: [&str; 4] = ["NOP", "CUT", "EMIT", "EMIT_CUT"];
+    const SYSTEM: [&str; 5] = ["", "ECC_ERR_INTERRUPT", "REG_RD", "", "TTRACE_PC"];
+    let geometry = GEOMETRY.get(operation as usize);
+    match (number, operation, stream) {
+        (3, 0, 0) => Some("sendmsg(MSG_GS_DONE, GS_OP_NOP)".to_owned()),
+        (2, 1.., _) => geometry.map(|name| format!("sendmsg(MSG_GS, GS_OP_{name}, {stream})")),
+        (3, 1.., _) => geometry.map(|name| format!("sendmsg(MSG_GS_DONE, GS_OP_{name}, {stream})")),
+        (15, 1 | 2 | 4, 0) => Some(format!("sendmsg(MSG_SYSMSG, SYSMSG_OP_{})", SYSTEM[operation as usize])),
+        _ => None,
     }
 }
 
@@ -191,10 +205,16 @@ pub(super) fn version(value: u16) -> String {
     let names = [(0, "GFX7"), (4, "GFX10"), (6, "GFX11"), (9, "GFX12")];
     let flags =
         [(0x2000, "UC_VERSION_W64_BIT"), (0x4000, "UC_VERSION_W32_BIT"), (0x8000, "UC_VERSION_MDP_BIT")];
-    let Some((_, name)) = names.iter().find(|(code, _)| *code == value & 0x1fff) else {
-        return if value > 64 { format!("{value:#x}") } else { value.to_string() };
-    };
-    let mut parts = vec![format!("UC_VERSION_{name}")];
-    parts.extend(flags.iter().filter(|(bit, _)| value & bit != 0).map(|(_, name)| (*name).to_owned()));
-    parts.join(" | ")
+    if value & 0x1f00 != 0 {
+        return format!("{value:#x}");
+    }
+    let known = names.iter().find(|(code, _)| *code == value & 0xff);
+    let version = known.map_or((value & 0xff).to_string(), |(_, name)| format!("UC_VERSION_{name}"));
+    let set: Vec<_> = flags.iter().filter(|(bit, _)| value & bit != 0).map(|(_, name)| *name).collect();
+    match set.split_last() {
+        None => version,
+        Some((last, [])) => format!("{version}|{last}"),
+        Some((last, [first])) => format!("({version}|{first})|{last}"),
+        Some((last, before)) => format!("(({version}|{})|{last}", before.join(")|")),
+    }
 }

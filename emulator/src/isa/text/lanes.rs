@@ -28,7 +28,9 @@ impl Writer<'_> {
         const UNUSED: [&str; 4] = ["UNUSED_PAD", "UNUSED_SEXT", "UNUSED_PRESERVE", ""];
         let select = |code: u8| SELECTORS[usize::from(code & 7)];
         let mut text = String::new();
-        if self.instruction.encoding != Encoding::Vopc {
+        let name = self.instruction.name;
+        let from_8_bits = name.ends_with("_fp8") || name.ends_with("_bf8");
+        if self.instruction.encoding != Encoding::Vopc && !from_8_bits {
             let unused = UNUSED[usize::from(sdwa.unused & 3)];
             text += &format!(" dst_sel:{} dst_unused:{unused}", select(sdwa.destination));
         }

@@ -77,7 +77,10 @@ impl Writer<'_> {
         if name.starts_with("v_cvt_pk_") && name.ends_with("8_f32") || name.starts_with("v_cvt_sr_") {
             return name != "v_cvt_pk_u8_f32";
         }
-        let halves = operands.sources.iter().any(|kind| kind.is_half() || *kind == Kind::Pair16);
+        let halves = operands
+            .sources
+            .iter()
+            .any(|kind| kind.is_half() || matches!(kind, Kind::Pair16 | Kind::PairBfloat16));
         halves
             && !self.promoted
             && !name.contains("_legacy_")

@@ -49,7 +49,8 @@ fn offset(writer: &Writer<'_>, operands: &mut Vec<String>) -> String {
         return String::new();
     }
     operands.push(writer.operand(&instruction.sources[1], Kind::Registers(1)));
-    if instruction.modifiers.memory.offset == 0 { String::new() } else { format!(" offset:{offset}") }
+    let hidden = instruction.modifiers.memory.offset == 0 && writer.generation != Generation::Gfx12;
+    if hidden { String::new() } else { format!(" offset:{offset}") }
 }
 
 fn hexadecimal(value: i32) -> String {

@@ -95,11 +95,16 @@ fn source(writer: &Writer<'_>, index: usize, operand: &Operand, kind: Kind) -> S
         return text + if modifiers.op_sel >> index & 1 != 0 { ".h" } else { ".l" };
     }
     let bit = 1u8 << index;
+    // Its second source is an integer, which has a sign's extension in place of the negation.
+    let integer = instruction.name == "v_ldexp_f16" && index == 1;
+    let integer =
+        integer && (writer.generation <= Generation::Gfx10 || instruction.encoding == Encoding::Vop2);
     let absolute = if mix { modifiers.negate_high } else { modifiers.absolute } & bit != 0;
-    let negate = modifiers.negate & bit != 0;
+    let negate = modifiers.negate & bit != 0 && !integer;
     let signed = modifiers.sdwa.is_some_and(|sdwa| index < 2 && sdwa.signed[index]);
+    let signed = signed || integer && modifiers.negate & bit != 0;
     let constant = matches!(operand.source, Source::Integer(_) | Source::Float(_) | Source::Literal(_));
-    let text = if absolute { format!("|{text}|") } else { text };
+    let text = if absolute && !integer { format!("|{text}|") } else { text };
     match (negate, signed) {
         (true, _) if constant && !absolute => format!("neg({text})"),
         (true, _) => format!("-{text}"),
