@@ -2,10 +2,10 @@
 
 use std::sync::OnceLock;
 
-use crate::isa::{Target, decode};
+use crate::isa::{Instruction, Target, decode};
 
 use super::fault::{Fault, FaultKind};
-use super::step::{Setting, Step, stop};
+use super::step::{Action, Setting, ends_block, prepare, stop};
 
 /// Instructions are at least this long and begin at its multiples. In bytes.
 const WORD: u64 = 4;
@@ -25,7 +25,9 @@ pub struct Program {
 
 /// Instructions that are executed one after the other.
 pub struct Block {
-    pub steps: Vec<Step>,
+    pub actions: Vec<Action>,
+    /// What the actions do, apart from them: it is only needed for messages and for those who watch.
+    pub instructions: Vec<Instruction>,
     /// Where the code behind it begins, in bytes from the beginning of the code.
     pub end: u64,
 }
@@ -51,30 +53,31 @@ impl Program {
 
     fn decode(&self, begin: u64, lanes: usize) -> Block {
         let setting = Setting { target: self.target, lanes, base: self.base };
-        let mut steps = Vec::new();
-        let mut end = begin;
-        while steps.len() < LONGEST_BLOCK {
-            let instruction = match decode(self.target, lanes == 32, &self.code, end) {
+        let mut block = Block { actions: Vec::new(), instructions: Vec::new(), end: begin };
+        while block.actions.len() < LONGEST_BLOCK {
+            let instruction = match decode(self.target, lanes == 32, &self.code, block.end) {
                 Ok(instruction) => instruction,
                 Err(error) => {
-                    steps.push(unknown(end, error.to_string()));
+                    block.push_unknown(error.to_string());
                     break;
                 }
             };
-            end += u64::from(instruction.size);
-            let step = Step::new(instruction, setting);
-            let ends = step.ends_block();
-            steps.push(step);
+            block.end += u64::from(instruction.size);
+            block.actions.push(prepare(&instruction, setting));
+            let ends = ends_block(&instruction);
+            block.instructions.push(instruction);
             if ends {
                 break;
             }
         }
-        Block { steps, end }
+        block
     }
 }
 
-/// A step that stops because there is no instruction.
-fn unknown(offset: u64, message: String) -> Step {
-    let instruction = crate::isa::Instruction::unknown(offset);
-    Step { instruction, run: stop(Fault { kind: FaultKind::IllegalInstruction, message }) }
+impl Block {
+    /// An action that stops because there is no instruction.
+    fn push_unknown(&mut self, message: String) {
+        self.actions.push(stop(Fault { kind: FaultKind::IllegalInstruction, message }));
+        self.instructions.push(Instruction::unknown(self.end));
+    }
 }

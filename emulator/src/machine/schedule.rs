@@ -1,10 +1,15 @@
 //! How the waves of a workgroup take turns.
 
+use std::ops::Range;
+
+use crate::isa::Instruction;
+
 use super::fault::Fault;
 use super::group::Group;
 use super::launch::Dispatch;
+use super::program::Block;
 use super::start::start_wave;
-use super::step::Step;
+use super::step::Action;
 use super::wave::{State, Wave};
 
 /// What bounds a run.
@@ -106,17 +111,17 @@ impl<'a> Workgroups<'a> {
         };
         while wave.state == State::Running && turn > 0 {
             let block = self.dispatch.program.block(wave.pc, wave.lanes)?;
-            let (begin, last) = (wave.step, block.steps.len() - 1);
-            let end = block.steps.len().min(begin.saturating_add(turn));
+            let (begin, last) = (wave.step, block.actions.len() - 1);
+            let end = block.actions.len().min(begin.saturating_add(turn));
             turn -= end - begin;
             wave.executed += (end - begin) as u64;
             if end > last {
-                // Before the last step, which may branch elsewhere.
-                run_steps(wave, group, &block.steps[begin..last])?;
+                // Before the last one, which may branch elsewhere.
+                run_steps(wave, group, block, begin..last)?;
                 (wave.pc, wave.step) = (block.end, 0);
-                run_steps(wave, group, &block.steps[last..])?;
+                run_steps(wave, group, block, last..end)?;
             } else {
-                run_steps(wave, group, &block.steps[begin..end])?;
+                run_steps(wave, group, block, begin..end)?;
                 wave.step = end;
             }
             if wave.executed > self.limits.instructions {
@@ -130,27 +135,41 @@ impl<'a> Workgroups<'a> {
     }
 }
 
-fn run_steps(wave: &mut Wave, group: &mut Group<'_>, steps: &[Step]) -> Result<(), Box<Fault>> {
-    if group.is_observed() {
-        return steps.iter().try_for_each(|step| {
-            run_observed(wave, group, step).map_err(|fault| place(fault, step, wave, group))
-        });
+/// Runs some of a block's instructions.
+fn run_steps(
+    wave: &mut Wave,
+    group: &mut Group<'_>,
+    block: &Block,
+    steps: Range<usize>,
+) -> Result<(), Box<Fault>> {
+    let observed = group.is_observed();
+    for (step, action) in steps.clone().zip(&block.actions[steps]) {
+        let instruction = || &block.instructions[step];
+        let done =
+            if observed { run_observed(wave, group, action, instruction()) } else { action(wave, group) };
+        if let Err(fault) = done {
+            return Err(place(fault, instruction(), wave, group));
+        }
     }
-    steps.iter().try_for_each(|step| (step.run)(wave, group).map_err(|fault| place(fault, step, wave, group)))
+    Ok(())
 }
 
-fn run_observed(wave: &mut Wave, group: &mut Group<'_>, step: &Step) -> Result<(), Box<Fault>> {
+fn run_observed(
+    wave: &mut Wave,
+    group: &mut Group<'_>,
+    action: &Action,
+    instruction: &Instruction,
+) -> Result<(), Box<Fault>> {
     for observer in &mut group.observers {
-        observer.before(wave, &step.instruction)?;
+        observer.before(wave, instruction)?;
     }
-    (step.run)(wave, group)?;
-    group.observers.iter_mut().try_for_each(|observer| observer.after(wave, &step.instruction))
+    action(wave, group)?;
+    group.observers.iter_mut().try_for_each(|observer| observer.after(wave, instruction))
 }
 
 /// A fault with the instruction, the wave and the workgroup.
 #[cold]
-fn place(fault: Box<Fault>, step: &Step, wave: &Wave, group: &Group<'_>) -> Box<Fault> {
-    let instruction = &step.instruction;
+fn place(fault: Box<Fault>, instruction: &Instruction, wave: &Wave, group: &Group<'_>) -> Box<Fault> {
     fault.at(format_args!(
         "by '{}' at byte {:#x} of the code, wave {} of workgroup {:?}, exec {:#x}",
         crate::isa::text(instruction, group.target),

@@ -108,21 +108,29 @@ fn preload_arguments(wave: &mut Wave, dispatch: &Dispatch<'_>, first: u8) -> Res
 /// The coordinates of the work items.
 fn start_vectors(wave: &mut Wave, dispatch: &Dispatch<'_>, first: usize, active: usize) {
     let allocated = dispatch.descriptor.vector_registers(dispatch.program.target, wave.lanes);
-    for register in 0..allocated {
-        wave.vector.row_mut(register).fill(POISON);
-    }
-    let [width, height, _] = dispatch.workgroup_size.map(|n| n as usize);
-    let axes = 1 + (dispatch.descriptor.compute_pgm_rsrc2 >> 11 & 3) as usize;
-    for lane in 0..wave.lanes {
-        let item = if lane < active { first + lane } else { 0 };
-        let id = [item % width, item / width % height, item / (width * height)].map(|n| n as u32);
-        if dispatch.program.target.packs_work_item_ids() {
-            let packed = (0..axes.min(3)).map(|axis| id[axis] << (10 * axis)).sum();
-            wave.vector.set(0, lane, packed);
+    let lanes = wave.lanes;
+    wave.vector.words_mut()[..allocated * lanes].fill(POISON);
+    let axes = (1 + (dispatch.descriptor.compute_pgm_rsrc2 >> 11 & 3) as usize).min(3);
+    let packed = dispatch.program.target.packs_work_item_ids();
+    let [width, height, _] = dispatch.workgroup_size;
+    let first = first as u32;
+    let mut id = [first % width, first / width % height, first / (width * height)];
+    let words = wave.vector.words_mut();
+    for lane in 0..lanes {
+        if lane >= active {
+            id = [0; 3];
+        }
+        if packed {
+            words[lane] = (0..axes).map(|axis| id[axis] << (10 * axis)).sum();
         } else {
-            for axis in 0..axes.min(3) {
-                wave.vector.set(axis, lane, id[axis]);
-            }
+            (0..axes).for_each(|axis| words[axis * lanes + lane] = id[axis]);
+        }
+        id[0] += 1;
+        if id[0] == width {
+            (id[0], id[1]) = (0, id[1] + 1);
+        }
+        if id[1] == height {
+            (id[1], id[2]) = (0, id[2] + 1);
         }
     }
 }

@@ -10,12 +10,6 @@ use super::wave::Wave;
 /// What an instruction does to a wave and its workgroup.
 pub type Action = Box<dyn Fn(&mut Wave, &mut Group<'_>) -> Result<(), Box<Fault>> + Send + Sync>;
 
-/// An instruction and what it does.
-pub struct Step {
-    pub instruction: Instruction,
-    pub run: Action,
-}
-
 /// What is known when an instruction is made ready.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
@@ -26,20 +20,12 @@ pub struct Setting {
     pub base: u64,
 }
 
-impl Step {
-    /// Makes an instruction ready. One that cannot be executed becomes a step that stops with an error, since it may
-    /// never be reached.
-    pub fn new(instruction: Instruction, setting: Setting) -> Step {
-        let run = match execute::action(&instruction, setting) {
-            Ok(run) => run,
-            Err(fault) => stop(*fault),
-        };
-        Step { instruction, run }
-    }
-
-    /// Whether the next instruction may be another one than that behind it, or the wave may wait here.
-    pub fn ends_block(&self) -> bool {
-        ends_block(&self.instruction)
+/// Makes an instruction ready. One that cannot be executed becomes an action that stops with an error, since it may never
+/// be reached.
+pub fn prepare(instruction: &Instruction, setting: Setting) -> Action {
+    match execute::action(instruction, setting) {
+        Ok(action) => action,
+        Err(fault) => stop(*fault),
     }
 }
 
@@ -48,7 +34,8 @@ pub fn stop(fault: Fault) -> Action {
     Box::new(move |_, _| Err(Box::new(fault.clone())))
 }
 
-fn ends_block(instruction: &Instruction) -> bool {
+/// Whether the next instruction may be another one than that behind it, or the wave may wait here.
+pub fn ends_block(instruction: &Instruction) -> bool {
     let name = instruction.name;
     match instruction.encoding {
         Encoding::Sopp => {

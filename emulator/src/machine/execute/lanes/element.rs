@@ -4,6 +4,8 @@
 pub trait Load: Send + Sync + 'static {
     const BYTES: usize;
     const REGISTERS: usize = 1;
+    /// Whether registers are whole words of the element.
+    const WORDS: bool = false;
 
     /// The new value of the element's `register`; `old` is what it holds.
     ///
@@ -32,6 +34,7 @@ pub struct Words<const COUNT: usize>;
 impl<const COUNT: usize> Load for Words<COUNT> {
     const BYTES: usize = 4 * COUNT;
     const REGISTERS: usize = COUNT;
+    const WORDS: bool = true;
 
     #[inline(always)]
     unsafe fn read(from: *const u8, register: usize, _: u32) -> u32 {

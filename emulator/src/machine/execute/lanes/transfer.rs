@@ -116,6 +116,10 @@ pub unsafe fn load<K: Load, const LANES: usize>(
         }
         return;
     }
+    if K::WORDS && K::REGISTERS > 1 {
+        // SAFETY: the caller's promise.
+        return unsafe { load_words::<K, LANES>(rows, from) };
+    }
     let consecutive = are_consecutive(from, K::BYTES);
     for (register, row) in rows.iter_mut().enumerate() {
         // The row is copied, so that the compiler knows that memory is not in it.
@@ -132,6 +136,31 @@ pub unsafe fn load<K: Load, const LANES: usize>(
             }
         }
         *row = values;
+    }
+}
+
+/// Lanes whose elements are turned into rows together.
+const TOGETHER: usize = 4;
+
+/// Loads elements of several words: those of a few lanes at a time, which are then transposed.
+///
+/// # Safety
+///
+/// The pointers lead to `K::BYTES` bytes that can be read.
+#[inline(always)]
+unsafe fn load_words<K: Load, const LANES: usize>(rows: &mut [[u32; LANES]], from: &Pointers<LANES>) {
+    for first in (0..LANES).step_by(TOGETHER) {
+        let mut words = [[0; 4]; TOGETHER];
+        for (lane, words) in words.iter_mut().enumerate() {
+            for (register, word) in words.iter_mut().take(K::REGISTERS).enumerate() {
+                // SAFETY: the caller's promise.
+                *word = unsafe { K::read(from[first + lane], register, 0) };
+            }
+        }
+        for (register, row) in rows.iter_mut().enumerate() {
+            let column: [u32; TOGETHER] = std::array::from_fn(|lane| words[lane][register]);
+            row[first..first + TOGETHER].copy_from_slice(&column);
+        }
     }
 }
 

@@ -34,6 +34,19 @@ pub fn action(operation: Operation, lanes: usize) -> Result<Action, Operation> {
         Some(Source::Scalar(register)) => Some(register),
         Some(_) => return Err(operation),
     };
+    if bits.is_none()
+        && mask.is_none()
+        && let Some(destination) = destination
+        && let Some(rows) = Addresses::new(&sources)
+    {
+        return Ok(Box::new(move |wave, _| {
+            let written = wave.exec();
+            if written != 0 {
+                rows.run(wave, kernel, destination, written);
+            }
+            Ok(())
+        }));
+    }
     Ok(match (bits, mask) {
         (None, None) => Box::new(move |wave, _| {
             let written = wave.exec();
@@ -52,6 +65,54 @@ pub fn action(operation: Operation, lanes: usize) -> Result<Action, Operation> {
             Ok(())
         }),
     })
+}
+
+/// Sources that are registers and constants, found without a branch.
+struct Addresses {
+    /// Words behind the first register, or behind nothing.
+    words: [usize; 3],
+    /// All ones where the words are those of registers.
+    registers: [usize; 3],
+    /// What the addresses lead to that are not in registers.
+    _constants: Vec<Box<Temporary>>,
+}
+
+impl Addresses {
+    /// `None` where a source is a scalar register.
+    fn new(sources: &[From; 3]) -> Option<Addresses> {
+        let mut addresses = Addresses { words: [0; 3], registers: [0; 3], _constants: Vec::new() };
+        for (index, source) in sources.iter().enumerate() {
+            match source {
+                From::Row(word) => {
+                    addresses.words[index] = word * size_of::<u32>();
+                    addresses.registers[index] = usize::MAX;
+                }
+                From::Constant(row) => {
+                    let row = row.clone();
+                    addresses.words[index] = row.0.as_ptr().expose_provenance();
+                    addresses._constants.push(row);
+                }
+                From::Scalar(_) => return None,
+                From::Nothing => {}
+            }
+        }
+        Some(addresses)
+    }
+
+    #[inline(always)]
+    fn run(&self, wave: &mut Wave, kernel: Loop, destination: usize, written: u64) {
+        let lanes = wave.lanes;
+        let registers = wave.vector.words_mut().as_mut_ptr();
+        let first = registers.expose_provenance();
+        let sources = std::array::from_fn(|index| {
+            let address = (first & self.registers[index]).wrapping_add(self.words[index]);
+            std::ptr::with_exposed_provenance::<u32>(address)
+        });
+        let destination = registers.wrapping_add(destination);
+        let mut rows = Rows { sources, destination, written, bits: 0, result_bits: 0, lanes };
+        // SAFETY: as in `run`.
+        unsafe { kernel(&mut rows) };
+    }
 }
 
 fn plain(operation: &Operation, lanes: usize) -> Option<([From; 3], Option<usize>)> {
