@@ -5,21 +5,36 @@ use crate::isa::Source;
 use crate::machine::step::Action;
 use crate::machine::wave::{Temporary, Wave};
 
-use super::kernel::{Loop, Rows};
+use super::kernel::{Loop, Placing, Rows};
 use super::{MaskOutput, Operation, write_mask};
 
 /// A source that needs no change.
 pub enum Plain<'a> {
     /// A vector register.
     Row(usize),
+    /// A vector register with a change of its words.
+    Changed(usize, Words),
     Constant(&'a Temporary),
     /// A scalar register of 32 bits.
     Scalar(u8),
 }
 
+/// What modifiers make of each word: a part of it, with some bits removed and some inverted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Words {
+    pub shift: u32,
+    pub keep: u32,
+    pub invert: u32,
+}
+
+impl Words {
+    pub const SAME: Words = Words { shift: 0, keep: u32::MAX, invert: 0 };
+}
+
 enum From {
     /// Words from the beginning of the registers.
     Row(usize),
+    Changed(usize, Words),
     Constant(Box<Temporary>),
     Scalar(u8),
     Nothing,
@@ -92,7 +107,7 @@ impl Addresses {
                     addresses.words[index] = row.0.as_ptr().expose_provenance();
                     addresses._constants.push(row);
                 }
-                From::Scalar(_) => return None,
+                From::Scalar(_) | From::Changed(..) => return None,
                 From::Nothing => {}
             }
         }
@@ -100,7 +115,7 @@ impl Addresses {
     }
 
     #[inline(always)]
-    fn run(&self, wave: &mut Wave, kernel: Loop, destination: usize, written: u64) {
+    fn run(&self, wave: &mut Wave, kernel: Loop, to: To, written: u64) {
         let lanes = wave.lanes;
         let registers = wave.vector.words_mut().as_mut_ptr();
         let first = registers.expose_provenance();
@@ -108,25 +123,38 @@ impl Addresses {
             let address = (first & self.registers[index]).wrapping_add(self.words[index]);
             std::ptr::with_exposed_provenance::<u32>(address)
         });
-        let destination = registers.wrapping_add(destination);
-        let mut rows = Rows { sources, destination, written, bits: 0, result_bits: 0, lanes };
+        let destination = registers.wrapping_add(to.word);
+        let placing = to.placing;
+        let mut rows = Rows { sources, destination, written, bits: 0, result_bits: 0, lanes, placing };
         // SAFETY: as in `run`.
         unsafe { kernel(&mut rows) };
     }
 }
 
-fn plain(operation: &Operation, lanes: usize) -> Option<([From; 3], Option<usize>)> {
+/// Where a result goes.
+#[derive(Clone, Copy)]
+struct To {
+    /// Words from the beginning of the registers.
+    word: usize,
+    placing: Placing,
+}
+
+fn plain(operation: &Operation, lanes: usize) -> Option<([From; 3], Option<To>)> {
     if operation.scalar || matches!(operation.mask, Some(MaskOutput::Exec(_))) && operation.output.is_some() {
         return None;
     }
     let destination = match &operation.output {
-        Some(output) => Some(output.plain_register()? * lanes),
+        Some(output) => {
+            let (register, placing) = output.plain()?;
+            Some(To { word: register * lanes, placing })
+        }
         None => None,
     };
     let mut sources = [From::Nothing, From::Nothing, From::Nothing];
     for (source, input) in sources.iter_mut().zip(&operation.inputs) {
         *source = match input.plain()? {
             Plain::Row(register) => From::Row(register * lanes),
+            Plain::Changed(register, words) => From::Changed(register * lanes, words),
             Plain::Constant(row) => From::Constant(Box::new(*row)),
             Plain::Scalar(register) => From::Scalar(register),
         };
@@ -139,7 +167,7 @@ fn run(
     wave: &mut Wave,
     kernel: Loop,
     sources: &[From; 3],
-    destination: Option<usize>,
+    destination: Option<To>,
     written: u64,
     bits: u64,
 ) -> u64 {
@@ -147,16 +175,26 @@ fn run(
     let registers = wave.vector.words_mut().as_mut_ptr();
     let mut rows = Rows {
         sources: [std::ptr::null(); 3],
-        destination: destination.map_or(std::ptr::null_mut(), |word| registers.wrapping_add(word)),
+        destination: destination.map_or(std::ptr::null_mut(), |to| registers.wrapping_add(to.word)),
         written,
         bits,
         result_bits: 0,
         lanes,
+        placing: destination.map_or(Placing::WHOLE, |to| to.placing),
     };
     for (index, source) in sources.iter().enumerate() {
         rows.sources[index] = match source {
             From::Row(word) => registers.wrapping_add(*word).cast_const(),
             From::Constant(row) => row.0.as_ptr(),
+            From::Changed(word, Words { shift, keep, invert }) => {
+                let temporary = &mut wave.temporary[index].0;
+                // SAFETY: `check_registers` found that the register is there.
+                let row = unsafe { std::slice::from_raw_parts(registers.wrapping_add(*word), lanes) };
+                for (to, from) in temporary.iter_mut().zip(row) {
+                    *to = from >> shift & keep ^ invert;
+                }
+                temporary.as_ptr()
+            }
             From::Scalar(register) => {
                 let temporary = &mut wave.temporary[index].0;
                 temporary[..lanes].fill(wave.scalar[usize::from(*register)]);

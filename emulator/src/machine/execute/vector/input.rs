@@ -8,7 +8,7 @@ use crate::machine::registers::{ROWS, Registers};
 use crate::machine::step::Setting;
 use crate::machine::wave::{Temporary, Wave};
 
-use super::direct::Plain;
+use super::direct::{Plain, Words};
 use super::types::Type;
 
 /// A source made ready.
@@ -88,17 +88,38 @@ impl Input {
         Ok(Input { from, registers: ty.registers(), dpp, changes })
     }
 
-    /// Itself where no modifier changes it.
+    /// The source as the short way takes it.
     pub fn plain(&self) -> Option<Plain<'_>> {
-        if self.dpp.is_some() || !self.changes.is_empty() {
+        if self.dpp.is_some() {
             return None;
         }
-        match &self.from {
-            From::Row(register) => Some(Plain::Row(*register)),
-            From::Constant(row) => Some(Plain::Constant(row)),
-            From::Scalar(Source::Scalar(register)) if self.registers == 1 => Some(Plain::Scalar(*register)),
-            From::Scalar(_) => None,
+        match (&self.from, self.words()) {
+            (From::Row(register), Some(Words::SAME)) => Some(Plain::Row(*register)),
+            (From::Row(register), Some(words)) if self.registers == 1 => {
+                Some(Plain::Changed(*register, words))
+            }
+            (From::Constant(row), Some(Words::SAME)) => Some(Plain::Constant(row)),
+            (From::Scalar(Source::Scalar(register)), Some(Words::SAME)) if self.registers == 1 => {
+                Some(Plain::Scalar(*register))
+            }
+            _ => None,
         }
+    }
+
+    /// What the changes make of a word; `None` where that cannot be said so.
+    fn words(&self) -> Option<Words> {
+        let mut words = Words::SAME;
+        for &change in &self.changes {
+            match change {
+                Change::Sign { keep, invert } => {
+                    words.invert = words.invert & keep ^ invert;
+                    words.keep &= keep;
+                }
+                Change::High if words == Words::SAME => words.shift = 16,
+                _ => return None,
+            }
+        }
+        Some(words)
     }
 
     /// What the source has to know of the wave before rows are borrowed: the value of a scalar.

@@ -27,6 +27,20 @@ pub struct Rows {
     pub result_bits: u64,
     /// 32 or 64.
     pub lanes: usize,
+    /// Of results of 16 bits.
+    pub placing: Placing,
+}
+
+/// Where a result of 16 bits goes in its register, and which bits of the register stay.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Placing {
+    pub shift: u32,
+    pub keep: u32,
+}
+
+impl Placing {
+    /// In the low half, above which there are zeros.
+    pub const WHOLE: Placing = Placing { shift: 0, keep: 0 };
 }
 
 /// What an instruction computes in each lane.
@@ -286,6 +300,13 @@ where
             bits[i] = u32::from(bit) << i;
         }
         let written = (rows.written >> at) as u16;
+        if O::TYPE.is_half() && rows.placing != Placing::WHOLE {
+            // SAFETY: the destination has `lanes` words.
+            let old = unsafe { rows.destination.add(at).cast::<[u32; TOGETHER]>().read_unaligned() };
+            for i in 0..TOGETHER {
+                low[i] = low[i] << rows.placing.shift | old[i] & rows.placing.keep;
+            }
+        }
         if O::TYPE.registers() >= 1 {
             // SAFETY: the destination has `lanes` words.
             unsafe { store(rows.destination.add(at), low, written) };

@@ -19,7 +19,7 @@ use crate::machine::wave::Wave;
 
 use super::unsupported;
 use input::Input;
-use kernel::{Kernel, Rows};
+use kernel::{Kernel, Placing, Rows};
 use output::Output;
 
 /// What a vector instruction does.
@@ -142,6 +142,7 @@ impl Operation {
             bits,
             result_bits: 0,
             lanes,
+            placing: Placing::WHOLE,
         };
         for (index, (input, temporary)) in self.inputs.iter().zip(sources).enumerate() {
             let row = input.row(&wave.vector, scalars[index], exec, lanes, temporary, &mut written);

@@ -6,6 +6,7 @@ use crate::machine::step::Setting;
 use crate::machine::wave::Wave;
 
 use super::input::rows;
+use super::kernel::Placing;
 use super::types::Type;
 
 /// A destination made ready.
@@ -64,14 +65,18 @@ impl Output {
         }
     }
 
-    /// The register, where the result goes there as it is.
-    pub fn plain_register(&self) -> Option<usize> {
-        match self.to {
-            To::Row(register) if self.clamp.is_none() && self.half == Half::No && self.sdwa.is_none() => {
-                Some(register)
-            }
-            _ => None,
+    /// The register and which part of it is written, where nothing else is to be done.
+    pub fn plain(&self) -> Option<(usize, Placing)> {
+        let To::Row(register) = self.to else { return None };
+        if self.clamp.is_some() || self.sdwa.is_some() {
+            return None;
         }
+        let placing = match self.half {
+            Half::No | Half::LowAndZero => Placing::WHOLE,
+            Half::LowAndKeep => Placing { shift: 0, keep: 0xffff_0000 },
+            Half::High => Placing { shift: 16, keep: 0xffff },
+        };
+        Some((register, placing))
     }
 
     /// Writes the lanes of `written`.

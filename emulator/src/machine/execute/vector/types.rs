@@ -33,7 +33,7 @@ impl Type {
     }
 
     /// Whether it is half a register.
-    pub fn is_half(self) -> bool {
+    pub const fn is_half(self) -> bool {
         matches!(self, Type::B16 | Type::F16)
     }
 

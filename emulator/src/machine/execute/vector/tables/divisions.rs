@@ -4,7 +4,6 @@
 use super::super::kernel::{carry3, map3, select3};
 use super::super::types::F16;
 use super::Row;
-use super::rounding::scale;
 
 pub fn rows() -> Vec<Row> {
     vec![
@@ -13,17 +12,15 @@ pub fn rows() -> Vec<Row> {
         (
             "v_div_fmas_f32",
             select3(|a: f32, b: f32, c: f32, scaled| {
-                let sum = a.mul_add(b, c);
-                let power = if exponent(c) > 127 { 64 } else { -64 };
-                if scaled { scale(f64::from(sum), power) as f32 } else { sum }
+                let power = if exponent(c) > 127 { UP } else { 1.0 / UP };
+                a.mul_add(b, c) * if scaled { power } else { 1.0 }
             }),
         ),
         (
             "v_div_fmas_f64",
             select3(|a: f64, b: f64, c: f64, scaled| {
-                let sum = a.mul_add(b, c);
-                let power = if exponent64(c) > 1023 { 128 } else { -128 };
-                if scaled { scale(sum, power) } else { sum }
+                let power = if exponent64(c) > 1023 { UP64 } else { 1.0 / UP64 };
+                a.mul_add(b, c) * if scaled { power } else { 1.0 }
             }),
         ),
         ("v_div_fixup_f32", map3(fix_single)),
@@ -40,54 +37,74 @@ fn exponent64(x: f64) -> i32 {
     (x.to_bits() >> 52 & 0x7ff) as i32
 }
 
-/// `value` is the divisor or the dividend; whether the quotient has to be scaled back.
+/// 2⁶⁴ and 2¹²⁸: a product with them is rounded as the hardware's change of the exponent.
+const UP: f32 = 18_446_744_073_709_551_616.0;
+const UP64: f64 = UP as f64 * UP as f64;
+
+/// `value` is the divisor or the dividend; whether the quotient has to be scaled back. Without branches, so that a loop
+/// over lanes becomes vector code.
 fn scale_single(value: f32, divisor: f32, dividend: f32) -> (f32, bool) {
-    let up = |condition: bool, power| if condition { scale(f64::from(value), power) as f32 } else { value };
     let distance = exponent(dividend) - exponent(divisor);
     let is_divisor = value.to_bits() == divisor.to_bits();
     let is_dividend = value.to_bits() == dividend.to_bits();
-    let tiny_reciprocal =
-        (1.0 / f64::from(divisor)).abs() < f64::from(f32::MIN_POSITIVE) && !divisor.is_infinite();
+    let zero = (dividend == 0.0) | (divisor == 0.0);
+    let huge = distance >= 96;
+    let tiny_divisor = divisor.is_subnormal();
+    // Beyond 2¹²⁶ the reciprocal is subnormal.
+    let tiny_reciprocal = (divisor.abs() > f32::from_bits(253 << 23)) & (exponent(divisor) != 255);
     let tiny_quotient = distance <= -126;
-    if dividend == 0.0 || divisor == 0.0 {
-        (f32::NAN, true)
-    } else if distance >= 96 {
-        (up(is_divisor, 64), true)
-    } else if divisor.is_subnormal() {
-        (up(true, 64), false)
-    } else if tiny_reciprocal && tiny_quotient {
-        (up(is_divisor, 64), true)
-    } else if tiny_reciprocal {
-        (up(true, -64), false)
+    let both = tiny_reciprocal & tiny_quotient;
+    let up = if huge | (both & !tiny_divisor) {
+        is_divisor
+    } else if tiny_divisor {
+        true
     } else if tiny_quotient {
-        (up(is_dividend, 64), true)
+        is_dividend
     } else {
-        (up(exponent(dividend) <= 23, 64), false)
-    }
+        exponent(dividend) <= 23
+    };
+    let down = tiny_reciprocal & !both & !huge & !tiny_divisor;
+    let factor = if down {
+        1.0 / UP
+    } else if up {
+        UP
+    } else {
+        1.0
+    };
+    let scaled = zero | huge | (!tiny_divisor & !down & tiny_quotient);
+    (if zero { f32::NAN } else { value * factor }, scaled)
 }
 
 fn scale_double(value: f64, divisor: f64, dividend: f64) -> (f64, bool) {
-    let up = |condition: bool, power| if condition { scale(value, power) } else { value };
     let distance = exponent64(dividend) - exponent64(divisor);
     let is_divisor = value.to_bits() == divisor.to_bits();
     let is_dividend = value.to_bits() == dividend.to_bits();
-    let tiny_reciprocal = divisor.abs() > f64::from_bits(2045 << 52) && !divisor.is_infinite();
+    let zero = (dividend == 0.0) | (divisor == 0.0);
+    let huge = distance >= 768;
+    let tiny_divisor = divisor.is_subnormal();
+    // Beyond 2¹⁰²² the reciprocal is subnormal.
+    let tiny_reciprocal = (divisor.abs() > f64::from_bits(2045 << 52)) & (exponent64(divisor) != 2047);
     let tiny_quotient = distance <= -1022;
-    if dividend == 0.0 || divisor == 0.0 {
-        (f64::NAN, true)
-    } else if distance >= 768 {
-        (up(is_divisor, 128), true)
-    } else if divisor.is_subnormal() {
-        (up(true, 128), false)
-    } else if tiny_reciprocal && tiny_quotient {
-        (up(is_divisor, 128), true)
-    } else if tiny_reciprocal {
-        (up(true, -128), false)
+    let both = tiny_reciprocal & tiny_quotient;
+    let up = if huge | (both & !tiny_divisor) {
+        is_divisor
+    } else if tiny_divisor {
+        true
     } else if tiny_quotient {
-        (up(is_dividend, 128), true)
+        is_dividend
     } else {
-        (up(exponent64(dividend) <= 53, 128), false)
-    }
+        exponent64(dividend) <= 53
+    };
+    let down = tiny_reciprocal & !both & !huge & !tiny_divisor;
+    let factor = if down {
+        1.0 / UP64
+    } else if up {
+        UP64
+    } else {
+        1.0
+    };
+    let scaled = zero | huge | (!tiny_divisor & !down & tiny_quotient);
+    (if zero { f64::NAN } else { value * factor }, scaled)
 }
 
 /// What a division of special values gives; `None` of others.

@@ -2,7 +2,7 @@
 
 use super::super::kernel::{map1, map2, map3};
 use super::Row;
-use super::rounding::{max_num, maximum, median, min_num, minimum, scale, split};
+use super::rounding::{max_num, maximum, median, min_num, minimum, split};
 
 pub fn rows() -> Vec<Row> {
     [sums(), bounds(), roundings()].concat()
@@ -66,7 +66,7 @@ fn roundings() -> Vec<Row> {
         ("v_fract_f32", map1(fraction)),
         ("v_frexp_mant_f32", map1(|a: f32| split(f64::from(a)).0 as f32)),
         ("v_frexp_exp_i32_f32", map1(|a: f32| split(f64::from(a)).1)),
-        ("v_ldexp_f32", map2(|a: f32, b: i32| scale(f64::from(a), b) as f32)),
+        ("v_ldexp_f32", map2(ldexp)),
     ]
 }
 
@@ -77,6 +77,12 @@ fn multiply_zero_wins(a: f32, b: f32) -> f32 {
 
 fn multiply_add_zero_wins(a: f32, b: f32, c: f32) -> f32 {
     if a == 0.0 || b == 0.0 { c } else { a.mul_add(b, c) }
+}
+
+/// In double precision no power that matters overflows, so that the result is rounded once.
+fn ldexp(a: f32, exponent: i32) -> f32 {
+    let power = f64::from_bits(((1023 + exponent.clamp(-500, 500)) as u64) << 52);
+    (f64::from(a) * power) as f32
 }
 
 /// Never 1, which a negative number next to 0 would round to.
