@@ -15,3 +15,4 @@ pub mod code_object;
 pub mod isa;
 pub mod machine;
 pub mod memory;
+mod runtime;

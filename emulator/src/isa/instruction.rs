@@ -178,6 +178,8 @@ pub struct Memory {
     /// Loads go to LDS.
     pub lds: bool,
     pub gds: bool,
+    /// Buffers: one more register tells whether memory was there.
+    pub tfe: bool,
     /// Cache policy as encoded (GLC, SLC, DLC; SC0, NT, SC1; TH and SCOPE), for the text.
     pub policy: u8,
 }

@@ -17,3 +17,8 @@ mod wave;
 pub use fault::{Fault, FaultKind};
 pub use launch::{Dispatch, run};
 pub use program::Program;
+pub fn probe(instruction: &crate::isa::Instruction, target: crate::isa::Target) -> Result<(), String> {
+    execute::action(instruction, step::Setting { target, lanes: target.wave as usize, base: 0 })
+        .map(|_| ())
+        .map_err(|f| f.message)
+}

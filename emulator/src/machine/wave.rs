@@ -42,8 +42,8 @@ pub struct Wave {
     pub executed: u64,
     /// Allocations that it used last.
     pub ranges: Ranges,
-    /// Rows for operands that are no registers, each of 128 words.
-    pub temporary: Box<[Temporary; 4]>,
+    /// Rows for operands that are no registers and for results, each of 128 words.
+    pub temporary: Box<[Temporary; 5]>,
 }
 
 /// A row for a value that is in no register.
@@ -69,7 +69,7 @@ impl Wave {
             mode: 0,
             executed: 0,
             ranges: Ranges::default(),
-            temporary: Box::new([Temporary([0; 128]); 4]),
+            temporary: Box::new([Temporary([0; 128]); 5]),
         }
     }
 

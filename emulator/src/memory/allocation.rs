@@ -35,6 +35,8 @@ pub struct Allocation {
     pub state: State,
     /// Those of `hipHostMalloc` or `hipHostRegister`.
     pub flags: u32,
+    /// Whether its address stays its own when it is freed.
+    pub of_graph: bool,
     /// Where `start` lies in the host's memory.
     pub host: u64,
 }

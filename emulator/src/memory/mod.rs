@@ -94,13 +94,17 @@ impl Memory {
 
     /// New memory at a device address.
     pub fn allocate(&self, size: u64, kind: Kind) -> Result<u64, Error> {
-        let start = self.reserve(size, kind)?;
+        let start = self.reserve(size, kind, false)?;
         self.set_live(start)?;
         Ok(start)
     }
 
-    /// A device address whose memory is there from [`Memory::set_live`] on, until it is freed.
-    pub fn reserve(&self, size: u64, kind: Kind) -> Result<u64, Error> {
+    /// A device address for a graph. There is memory from [`Memory::set_live`] on, until it is freed, again and again.
+    pub fn reserve_for_graph(&self, size: u64) -> Result<u64, Error> {
+        self.reserve(size, Kind::Device, true)
+    }
+
+    fn reserve(&self, size: u64, kind: Kind, of_graph: bool) -> Result<u64, Error> {
         let mut table = self.write();
         if kind == Kind::Device && size > self.settings.limit.saturating_sub(table.used) {
             return Err(Error::OutOfMemory(format!(
@@ -111,7 +115,7 @@ impl Memory {
         let alignment = if size >= 1 << 16 || kind == Kind::Code { PAGE } else { 256 };
         let start = table.next_address(size, alignment).map_err(Error::OutOfMemory)?;
         let host = self.region.host_address(start);
-        table.insert(Allocation { start, size, kind, state: State::Reserved, flags: 0, host });
+        table.insert(Allocation { start, size, kind, state: State::Reserved, flags: 0, of_graph, host });
         Ok(start)
     }
 
@@ -141,24 +145,18 @@ impl Memory {
         Ok(())
     }
 
-    /// Makes live memory reserved again: what a graph allocates is there during its launches.
-    pub fn set_reserved(&self, start: u64) {
-        let mut table = self.write();
-        if let Some(found) = table.at(start)
-            && found.state == State::Live
-        {
-            found.state = State::Reserved;
-            let (size, kind) = (found.size, found.kind);
-            if kind == Kind::Device {
-                table.used -= size;
-            }
-        }
-    }
-
     /// Host memory that the device can use at the same address.
     pub fn allocate_host(&self, size: u64, kind: Kind, flags: u32) -> Result<u64, Error> {
         let start = region::map_host(size).map_err(Error::OutOfMemory)?;
-        self.write().insert(Allocation { start, size, kind, state: State::Live, flags, host: start });
+        self.write().insert(Allocation {
+            start,
+            size,
+            kind,
+            state: State::Live,
+            flags,
+            of_graph: false,
+            host: start,
+        });
         Ok(start)
     }
 
@@ -175,7 +173,15 @@ impl Memory {
             )));
         }
         let kind = Kind::Registered;
-        table.insert(Allocation { start, size, kind, state: State::Live, flags, host: start });
+        table.insert(Allocation {
+            start,
+            size,
+            kind,
+            state: State::Live,
+            flags,
+            of_graph: false,
+            host: start,
+        });
         Ok(())
     }
 
@@ -201,7 +207,7 @@ impl Memory {
         let freed = found.clone();
         match freed.kind {
             Kind::Device | Kind::Code => {
-                found.state = State::Freed;
+                found.state = if freed.of_graph { State::Reserved } else { State::Freed };
                 if freed.kind == Kind::Device {
                     table.used -= freed.size;
                 }
@@ -239,7 +245,15 @@ impl Memory {
         for (start, bytes) in [(arguments_at, arguments), (packet_at, &packet(arguments_at)[..])] {
             let host = self.region.write(start, bytes);
             let size = bytes.len() as u64;
-            table.insert(Allocation { start, size, kind: Kind::Launch, state: State::Live, flags: 0, host });
+            table.insert(Allocation {
+                start,
+                size,
+                kind: Kind::Launch,
+                state: State::Live,
+                flags: 0,
+                of_graph: false,
+                host,
+            });
         }
         Ok((arguments_at, packet_at))
     }

@@ -29,7 +29,7 @@ fn what_is_said_about_an_address() {
     let freed = memory.allocate(64, Kind::Device).unwrap();
     memory.free(freed, &[Kind::Device]).unwrap();
     let live = memory.allocate(256, Kind::Device).unwrap();
-    let reserved = memory.reserve(64, Kind::Device).unwrap();
+    let reserved = memory.reserve_for_graph(64).unwrap();
     let local = 0_u8;
     for (address, text) in [
         (0, "a null pointer".to_owned()),

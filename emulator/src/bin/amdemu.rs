@@ -1,0 +1,113 @@
+//! Looks into code objects: `amdemu disassemble FILE` prints their instructions, `amdemu unknown FILE` lists the words that
+//! the emulator cannot decode.
+
+use std::process::ExitCode;
+
+use amdhip64::isa::{DecodeError, Generation, Instruction, Target, decode, text};
+use object::{Object, ObjectSection};
+
+const USAGE: &str = "usage: amdemu disassemble FILE... | amdemu unknown FILE...";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let (action, files): (fn(&Code), _) = match arguments.split_first() {
+        Some((name, files)) if name == "disassemble" && !files.is_empty() => (disassemble, files),
+        Some((name, files)) if name == "unknown" && !files.is_empty() => (unknown, files),
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    for file in files {
+        match Code::read(file) {
+            Ok(code) => action(&code),
+            Err(message) => {
+                eprintln!("{file}: {message}");
+                return ExitCode::FAILURE;
+            }
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+/// The instructions of a code object.
+struct Code {
+    target: Target,
+    address: u64,
+    bytes: Vec<u8>,
+}
+
+impl Code {
+    fn read(path: &str) -> Result<Code, String> {
+        let file = std::fs::read(path).map_err(|error| error.to_string())?;
+        let elf = object::File::parse(&*file).map_err(|error| error.to_string())?;
+        let object::FileFlags::Elf { e_flags, .. } = elf.flags() else {
+            return Err("this is not an ELF file".to_owned());
+        };
+        let target = target(e_flags & 0xff)?;
+        let section = elf.section_by_name(".text").ok_or("there is no section .text")?;
+        let bytes = section.data().map_err(|error| error.to_string())?.to_vec();
+        Ok(Code { target, address: section.address(), bytes })
+    }
+
+    fn decode(&self, offset: u64) -> Result<Instruction, DecodeError> {
+        decode(self.target, self.target.generation >= Generation::Gfx10, &self.bytes, offset)
+    }
+}
+
+/// The target by the number in the file's header (LLVM, "User Guide for AMDGPU Backend", EF_AMDGPU_MACH).
+fn target(machine: u32) -> Result<Target, String> {
+    let names = [
+        (0x02c, "gfx900"),
+        (0x02f, "gfx906"),
+        (0x030, "gfx908"),
+        (0x036, "gfx1030"),
+        (0x03f, "gfx90a"),
+        (0x041, "gfx1100"),
+        (0x043, "gfx1150"),
+        (0x044, "gfx1103"),
+        (0x046, "gfx1101"),
+        (0x047, "gfx1102"),
+        (0x048, "gfx1200"),
+        (0x04a, "gfx1151"),
+        (0x04c, "gfx942"),
+        (0x04e, "gfx1201"),
+        (0x04f, "gfx950"),
+    ];
+    let name = names.iter().find(|(number, _)| *number == machine).map(|(_, name)| *name);
+    name.and_then(Target::find).ok_or_else(|| format!("machine {machine:#x} is not known"))
+}
+
+/// A line for each instruction: address, words, text.
+fn disassemble(code: &Code) {
+    let mut output = String::new();
+    let mut offset = 0;
+    while offset < code.bytes.len() as u64 {
+        let address = code.address + offset;
+        match code.decode(offset) {
+            Ok(instruction) => {
+                output +=
+                    &format!("{address:012X} {:2} {}\n", instruction.size, text(&instruction, code.target));
+                offset += u64::from(instruction.size);
+            }
+            Err(error) => {
+                output += &format!("{address:012X}  4 unknown: {error}\n");
+                offset += 4;
+            }
+        }
+    }
+    print!("{output}");
+}
+
+fn unknown(code: &Code) {
+    let mut offset = 0;
+    while offset < code.bytes.len() as u64 {
+        match code.decode(offset) {
+            Ok(instruction) => offset += u64::from(instruction.size),
+            Err(error) => {
+                println!("{error}");
+                offset += 4;
+            }
+        }
+    }
+}

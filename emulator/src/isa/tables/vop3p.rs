@@ -1,0 +1,51 @@
+//! Packed vector operations, dot products: VOP3P.
+
+use super::{__, Row, row};
+use crate::isa::Generation::Gfx12;
+
+#[rustfmt::skip]
+pub(super) const VOP3P: &[Row] = &[
+    //   GFX9, GFX90A, GFX940, GFX10, GFX11, GFX12
+    row("v_pk_mad_i16", [0x00, 0x00, 0x00, 0x00, 0x00, 0x00], "b32 = b32 b32 b32"),
+    row("v_pk_mul_lo_u16", [0x01, 0x01, 0x01, 0x01, 0x01, 0x01], "b32 = b32 b32"),
+    row("v_pk_add_i16", [0x02, 0x02, 0x02, 0x02, 0x02, 0x02], "b32 = b32 b32"),
+    row("v_pk_sub_i16", [0x03, 0x03, 0x03, 0x03, 0x03, 0x03], "b32 = b32 b32"),
+    row("v_pk_lshlrev_b16", [0x04, 0x04, 0x04, 0x04, 0x04, 0x04], "b32 = b32 b32"),
+    row("v_pk_lshrrev_b16", [0x05, 0x05, 0x05, 0x05, 0x05, 0x05], "b32 = b32 b32"),
+    row("v_pk_ashrrev_i16", [0x06, 0x06, 0x06, 0x06, 0x06, 0x06], "b32 = b32 b32"),
+    row("v_pk_max_i16", [0x07, 0x07, 0x07, 0x07, 0x07, 0x07], "b32 = b32 b32"),
+    row("v_pk_min_i16", [0x08, 0x08, 0x08, 0x08, 0x08, 0x08], "b32 = b32 b32"),
+    row("v_pk_mad_u16", [0x09, 0x09, 0x09, 0x09, 0x09, 0x09], "b32 = b32 b32 b32"),
+    row("v_pk_add_u16", [0x0a, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a], "b32 = b32 b32"),
+    row("v_pk_sub_u16", [0x0b, 0x0b, 0x0b, 0x0b, 0x0b, 0x0b], "b32 = b32 b32"),
+    row("v_pk_max_u16", [0x0c, 0x0c, 0x0c, 0x0c, 0x0c, 0x0c], "b32 = b32 b32"),
+    row("v_pk_min_u16", [0x0d, 0x0d, 0x0d, 0x0d, 0x0d, 0x0d], "b32 = b32 b32"),
+    row("v_pk_fma_f16", [0x0e, 0x0e, 0x0e, 0x0e, 0x0e, 0x0e], "b32 = v2f16 v2f16 v2f16"),
+    row("v_pk_add_f16", [0x0f, 0x0f, 0x0f, 0x0f, 0x0f, 0x0f], "b32 = v2f16 v2f16"),
+    row("v_pk_mul_f16", [0x10, 0x10, 0x10, 0x10, 0x10, 0x10], "b32 = v2f16 v2f16"),
+    row("v_pk_min_f16", [0x11, 0x11, 0x11, 0x11, 0x11, 0x1b], "b32 = v2f16 v2f16").called("v_pk_min_num_f16", Gfx12, Gfx12),
+    row("v_pk_max_f16", [0x12, 0x12, 0x12, 0x12, 0x12, 0x1c], "b32 = v2f16 v2f16").called("v_pk_max_num_f16", Gfx12, Gfx12),
+    row("v_dot2_f32_f16", [0x23, 0x23, 0x23, 0x13, 0x13, 0x13], "b32 = v2f16 v2f16 b32"),
+    row("v_dot4_i32_iu8", [__, __, __, __, 0x16, 0x16], "b32 = b32 b32 b32"),
+    row("v_dot4_u32_u8", [0x29, 0x29, 0x29, 0x17, 0x17, 0x17], "b32 = b32 b32 b32"),
+    row("v_dot8_i32_iu4", [__, __, __, __, 0x18, 0x18], "b32 = b32 b32 b32"),
+    row("v_dot8_u32_u4", [0x2b, 0x2b, 0x2b, 0x19, 0x19, 0x19], "b32 = b32 b32 b32"),
+    row("v_dot2_f32_bf16", [__, __, __, __, 0x1a, 0x1a], "b32 = bf16 bf16 b32"),
+    row("v_fma_mix_f32", [0x20, 0x20, 0x20, 0x20, 0x20, 0x20], "b32 = f16 f16 f16"),
+    row("v_fma_mixlo_f16", [0x21, 0x21, 0x21, 0x21, 0x21, 0x21], "b32 = f16 f16 f16"),
+    row("v_fma_mixhi_f16", [0x22, 0x22, 0x22, 0x22, 0x22, 0x22], "b32 = f16 f16 f16"),
+    row("v_pk_minimum_f16", [__, __, __, __, __, 0x1d], "b32 = v2f16 v2f16"),
+    row("v_pk_maximum_f16", [__, __, __, __, __, 0x1e], "b32 = v2f16 v2f16"),
+    row("v_dot4_f32_fp8_bf8", [__, __, __, __, __, 0x24], "b32 = b32 b32 b32"),
+    row("v_dot4_f32_bf8_fp8", [__, __, __, __, __, 0x25], "b32 = b32 b32 b32"),
+    row("v_dot4_f32_fp8_fp8", [__, __, __, __, __, 0x26], "b32 = b32 b32 b32"),
+    row("v_dot4_f32_bf8_bf8", [__, __, __, __, __, 0x27], "b32 = b32 b32 b32"),
+    row("v_dot2_i32_i16", [0x26, 0x26, 0x26, 0x14, __, __], "b32 = b32 b32 b32"),
+    row("v_dot2_u32_u16", [0x27, 0x27, 0x27, 0x15, __, __], "b32 = b32 b32 b32"),
+    row("v_dot4_i32_i8", [0x28, 0x28, 0x28, 0x16, __, __], "b32 = b32 b32 b32"),
+    row("v_dot8_i32_i4", [0x2a, 0x2a, 0x2a, 0x18, __, __], "b32 = b32 b32 b32"),
+    row("v_pk_fma_f32", [__, 0x30, 0x30, __, __, __], "b64 = v2f32 v2f32 v2f32"),
+    row("v_pk_mul_f32", [__, 0x31, 0x31, __, __, __], "b64 = v2f32 v2f32"),
+    row("v_pk_add_f32", [__, 0x32, 0x32, __, __, __], "b64 = v2f32 v2f32"),
+    row("v_pk_mov_b32", [__, 0x33, 0x33, __, __, __], "b64 = b64 b64"),
+];
