@@ -17,14 +17,27 @@ fn main() {
                     let size = i.size as u64;
                     total += 1;
                     if i.name != "s_code_end" {
-                    if let Err(e) = amdhip64::machine::probe(&i, target) { let e = bad.entry(format!("{} {:?}: {}", i.name, i.encoding, e)).or_default(); e.0 += 1; e.1 = target.name.into(); }
+                        if let Err(e) = amdhip64::machine::probe(&i, target) {
+                            let e = bad.entry(format!("{} {:?}: {}", i.name, i.encoding, e)).or_default();
+                            e.0 += 1;
+                            e.1 = target.name.into();
+                        }
                     }
                     at += size;
                 }
-                Err(e) => { let e = bad.entry(format!("DECODE {}", e.to_string().chars().take(150).collect::<String>())).or_default(); e.0 += 1; e.1 = target.name.into(); at += 4; }
+                Err(e) => {
+                    let e = bad
+                        .entry(format!("DECODE {}", e.to_string().chars().take(150).collect::<String>()))
+                        .or_default();
+                    e.0 += 1;
+                    e.1 = target.name.into();
+                    at += 4;
+                }
             }
         }
     }
     println!("{total} instructions");
-    for (k, v) in bad { println!("{:6} {} {}", v.0, v.1, k); }
+    for (k, v) in bad {
+        println!("{:6} {} {}", v.0, v.1, k);
+    }
 }

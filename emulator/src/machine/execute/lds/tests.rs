@@ -11,7 +11,8 @@ fn ds(name: &'static str, destination: Operand, sources: &[Operand]) -> Instruct
 }
 
 /// Name, bytes of the element, registers as a function of its first four bytes and the old value.
-const LOADS: &[(&str, usize, fn(u32, u32) -> u32)] = &[
+type LoadRow = (&'static str, usize, fn(u32, u32) -> u32);
+const LOADS: &[LoadRow] = &[
     ("ds_load_u8", 1, |word, _| word & 0xff),
     ("ds_load_i8", 1, |word, _| word as i8 as i32 as u32),
     ("ds_load_u16", 2, |word, _| word & 0xffff),
@@ -44,9 +45,9 @@ fn loads_bring_their_elements() {
                     let old: Vec<Vec<u32>> = (2..6).map(|register| bench.row(register).to_vec()).collect();
                     bench.run(&load).unwrap();
                     for lane in 0..lanes {
-                        for register in 0..bytes.div_ceil(4) {
+                        for (register, old) in old.iter().take(bytes.div_ceil(4)).enumerate() {
                             let loaded = word(&bench.lds, 100 + lane * step + 4 * register);
-                            let before = old[register][lane];
+                            let before = old[lane];
                             let active = exec >> lane & 1 != 0;
                             let expected = if active { value(loaded, before) } else { before };
                             assert_eq!(bench.row(2 + register)[lane], expected, "{name} lane {lane}");
