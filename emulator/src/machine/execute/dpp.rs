@@ -32,11 +32,6 @@ pub struct DppPlan {
     pub write: u64,
 }
 
-/// The plan for the active lanes.
-pub fn plan(dpp: Dpp, lanes: usize, exec: u64, generation: Generation) -> DppPlan {
-    DppPattern::new(dpp, lanes, generation).plan(exec)
-}
-
 impl DppPattern {
     /// `lanes`: 32 or 64. A control that the generation does not have gives no lane a source.
     pub fn new(dpp: Dpp, lanes: usize, generation: Generation) -> DppPattern {
