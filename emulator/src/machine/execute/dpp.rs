@@ -32,11 +32,6 @@ pub struct DppPlan {
     pub write: u64,
 }
 
-/// The plan for the active lanes.
-pub fn plan(dpp: Dpp, lanes: usize, exec: u64, generation: Generation) -> DppPlan {
-    DppPattern::new(dpp, lanes, generation).plan(exec)
-}
-
 impl DppPattern {
     /// `lanes`: 32 or 64. A control that the generation does not have gives no lane a source.
     pub fn new(dpp: Dpp, lanes: usize, generation: Generation) -> DppPattern {
@@ -97,7 +92,7 @@ fn source(control: u16, lane: usize, lanes: usize, generation: Generation) -> Op
         // row_shl, row_shr, row_ror
         0x101..=0x10f => (within + amount < ROW).then_some(lane + amount),
         0x111..=0x11f => (within >= amount).then(|| lane - amount),
-        0x121..=0x12f => Some(row | (within + ROW - amount) % ROW),
+        0x121..=0x12f => Some(row | ((within + ROW - amount) % ROW)),
         // wave_shl, wave_rol, wave_shr, wave_ror
         0x130 if is_old => (lane + 1 < lanes).then_some(lane + 1),
         0x134 if is_old => Some((lane + 1) % lanes),

@@ -2,6 +2,10 @@ use crate::isa::{Dpp, Generation};
 
 use super::*;
 
+fn plan(dpp: Dpp, lanes: usize, exec: u64, generation: Generation) -> DppPlan {
+    DppPattern::new(dpp, lanes, generation).plan(exec)
+}
+
 fn dpp16(control: u16) -> Dpp {
     Dpp::Dpp16 { control, row_mask: 15, bank_mask: 15, bound_control: false, fetch_inactive: false }
 }

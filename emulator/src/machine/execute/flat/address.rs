@@ -2,7 +2,9 @@
 
 use crate::isa::{Encoding, Instruction, Source, sgpr};
 
-use crate::machine::execute::lanes::{Place, Placed, Pointers, Want, all, check_alignment, highest, observe};
+use crate::machine::execute::lanes::{
+    Place, Placed, Places, Want, all, check_alignment, highest, is_run, observe,
+};
 use crate::machine::execute::operands::{optional_vector, scalar};
 use crate::machine::fault::Fault;
 use crate::machine::group::{Group, Space};
@@ -94,27 +96,27 @@ impl Place for Address {
         want: Want,
     ) -> Result<Placed<LANES>, Box<Fault>> {
         let mask = wave.exec();
-        let pointers = if self.segment == Encoding::Scratch {
+        let places = if self.segment == Encoding::Scratch {
             let offsets = self.scratch_offsets::<LANES>(wave);
-            scratch_pointers(wave, group, want, mask, &offsets)?
+            scratch_places(wave, group, want, mask, &offsets)?
         } else {
             let addresses = self.addresses::<LANES>(wave, mask);
             let flat = self.segment == Encoding::Flat;
-            global_pointers(wave, group, want, mask, &addresses, flat)?
+            global_places(wave, group, want, mask, &addresses, flat)?
         };
-        Ok(Placed { pointers, mask })
+        Ok(Placed { places, mask })
     }
 }
 
 /// Lanes' places in their own scratch.
 #[inline(always)]
-pub fn scratch_pointers<const LANES: usize>(
+pub fn scratch_places<const LANES: usize>(
     wave: &mut Wave,
     group: &mut Group<'_>,
     want: Want,
     mask: u64,
     offsets: &[u32; LANES],
-) -> Result<Pointers<LANES>, Box<Fault>> {
+) -> Result<Places<LANES>, Box<Fault>> {
     if group.is_observed() {
         observe(wave, group, Space::Scratch, want, mask, &offsets.map(u64::from))?;
     }
@@ -123,7 +125,8 @@ pub fn scratch_pointers<const LANES: usize>(
         return Err(outside_of_scratch(wave, want, mask, offsets));
     }
     let first = wave.scratch.as_mut_ptr();
-    Ok(std::array::from_fn(|lane| first.wrapping_add(lane * size + offsets[lane] as usize)))
+    let pointer = |lane: usize| first.wrapping_add(lane * size + offsets[lane] as usize);
+    Ok(Places::Each(std::array::from_fn(pointer)))
 }
 
 #[cold]
@@ -143,19 +146,22 @@ fn outside_of_scratch<const LANES: usize>(
 /// Lanes' places in the device's memory and, of flat addresses, in LDS and scratch. Lanes that are not in the mask have
 /// the address of one that is.
 #[inline(always)]
-pub fn global_pointers<const LANES: usize>(
+pub fn global_places<const LANES: usize>(
     wave: &mut Wave,
     group: &mut Group<'_>,
     want: Want,
     mask: u64,
     addresses: &[u64; LANES],
     flat: bool,
-) -> Result<Pointers<LANES>, Box<Fault>> {
+) -> Result<Places<LANES>, Box<Fault>> {
     check_alignment(want, mask, addresses)?;
-    let (mut first, mut last) = (addresses[0], addresses[0]);
-    for &address in addresses {
-        first = first.min(address);
-        last = last.max(address);
+    let run = is_run(addresses, mask, want.bytes);
+    let (mut first, mut last) = (addresses[0], addresses[LANES - 1]);
+    if !run {
+        for &address in addresses {
+            first = first.min(address);
+            last = last.max(address);
+        }
     }
     if !(flat && is_aperture(first))
         && let Some(end) = last.checked_add(want.bytes as u64)
@@ -163,9 +169,13 @@ pub fn global_pointers<const LANES: usize>(
     {
         observe(wave, group, Space::Global, want, mask, addresses)?;
         let base = range.host.wrapping_sub(range.start as usize);
-        return Ok(std::array::from_fn(|lane| base.wrapping_add(addresses[lane] as usize)));
+        if run {
+            return Ok(Places::Run(base.wrapping_add(first as usize)));
+        }
+        let pointer = |lane: usize| base.wrapping_add(addresses[lane] as usize);
+        return Ok(Places::Each(std::array::from_fn(pointer)));
     }
-    separate_pointers(wave, group, want, mask, addresses, flat)
+    separate_places(wave, group, want, mask, addresses, flat)
 }
 
 /// Whether an address leads to LDS or scratch.
@@ -176,14 +186,14 @@ fn is_aperture(address: u64) -> bool {
 
 /// The same where lanes use several allocations or kinds of memory.
 #[cold]
-fn separate_pointers<const LANES: usize>(
+fn separate_places<const LANES: usize>(
     wave: &mut Wave,
     group: &mut Group<'_>,
     want: Want,
     mask: u64,
     addresses: &[u64; LANES],
     flat: bool,
-) -> Result<Pointers<LANES>, Box<Fault>> {
+) -> Result<Places<LANES>, Box<Fault>> {
     let mut pointers = [std::ptr::null_mut(); LANES];
     for lane in lanes_of(mask) {
         let address = addresses[lane];
@@ -197,7 +207,7 @@ fn separate_pointers<const LANES: usize>(
     if group.is_observed() {
         observe_separate(wave, group, want, mask, addresses, flat)?;
     }
-    Ok(pointers)
+    Ok(Places::Each(pointers))
 }
 
 fn lds_pointer(group: &mut Group<'_>, offset: u32, bytes: usize) -> Result<*mut u8, Box<Fault>> {

@@ -2,14 +2,14 @@
 
 use crate::isa::{Generation, Instruction, Operand, Source};
 
-use crate::machine::execute::lanes::{Place, Placed, Want, all};
+use crate::machine::execute::lanes::{Place, Placed, Places, Want, all};
 use crate::machine::execute::operands::{optional_vector, scalar};
 use crate::machine::fault::Fault;
 use crate::machine::group::Group;
 use crate::machine::step::Setting;
 use crate::machine::wave::{PRIVATE_APERTURE, Wave};
 
-use super::address::{global_pointers, scratch_pointers};
+use super::address::{global_places, scratch_places};
 
 /// How a buffer instruction finds its elements (RDNA3 ISA, "Buffer Addressing"; CDNA3 ISA, "Buffer Addressing").
 pub struct Buffer {
@@ -128,8 +128,8 @@ impl Place for Buffer {
             // Its scalar offset counts the bytes of all lanes.
             let more = scalar_offset / LANES as u32;
             let offsets = offsets.map(|offset| offset.wrapping_add(more));
-            let pointers = scratch_pointers(wave, group, want, exec, &offsets)?;
-            return Ok(Placed { pointers, mask: exec });
+            let places = scratch_places(wave, group, want, exec, &offsets)?;
+            return Ok(Placed { places, mask: exec });
         }
         let resource = Resource::new(self.generation, words);
         if resource.swizzled {
@@ -149,7 +149,7 @@ impl Place for Buffer {
         }
         let mask = mask & exec;
         if mask == 0 {
-            return Ok(Placed { pointers: [std::ptr::null_mut(); LANES], mask });
+            return Ok(Placed { places: Places::Each([std::ptr::null_mut(); LANES]), mask });
         }
         if mask != all::<LANES>() {
             let first = addresses[mask.trailing_zeros() as usize];
@@ -157,7 +157,7 @@ impl Place for Buffer {
                 *address = if mask >> lane & 1 == 0 { first } else { *address };
             }
         }
-        let pointers = global_pointers(wave, group, want, mask, &addresses, false)?;
-        Ok(Placed { pointers, mask })
+        let places = global_places(wave, group, want, mask, &addresses, false)?;
+        Ok(Placed { places, mask })
     }
 }

@@ -139,9 +139,9 @@ fn loads_bring_their_elements() {
                 for lane in 0..lanes {
                     let at = MIDDLE as usize + place(lane);
                     let loaded = (element.value)(&data[at..at + element.bytes], old[0][lane]);
-                    for register in 0..count {
+                    for (register, (old, loaded)) in old.iter().zip(loaded).enumerate() {
                         let is_active = exec >> lane & 1 != 0;
-                        let expected = if is_active { loaded[register] } else { old[register][lane] };
+                        let expected = if is_active { loaded } else { old[lane] };
                         let got = bench.row(2 + register)[lane];
                         assert_eq!(got, expected, "{} {way:?} {pattern} lane {lane}", element.name);
                     }
@@ -251,7 +251,7 @@ fn flat_addresses_reach_all_memory_at_once() {
     let expected = [
         (Space::Global, AccessKind::Load, 4, thirds, memory),
         (Space::Lds, AccessKind::Load, 4, thirds << 1, 4),
-        (Space::Scratch, AccessKind::Load, 4, thirds << 2 & u64::MAX, 12),
+        (Space::Scratch, AccessKind::Load, 4, thirds << 2, 12),
     ];
     assert_eq!(bench.seen, expected);
 }

@@ -48,7 +48,7 @@ fn run<T: Word, P: Place, const LANES: usize>(
         } else {
             let data = T::get(&wave.vector, operands.data, lane);
             let second = operands.second.map_or(data, |second| T::get(&wave.vector, second, lane));
-            let pointer = placed.pointers[lane];
+            let pointer = placed.places.pointer(lane, want.bytes);
             if P::SHARED {
                 if !pointer.addr().is_multiple_of(size_of::<T>()) {
                     return Err(Fault::address(format!(

@@ -40,7 +40,7 @@ impl<K: Load, P: Place, const LANES: usize> Copy<K, P, LANES> {
             return Ok(());
         }
         let want = Want { bytes: K::BYTES, kind: AccessKind::Load };
-        let Placed { pointers, mask } = self.place.place::<LANES>(wave, group, want)?;
+        let Placed { places, mask } = self.place.place::<LANES>(wave, group, want)?;
         let bytes = 4 * K::REGISTERS;
         let first = u64::from(wave.scalar[usize::from(sgpr::M0)] & 0xffff) + self.offset;
         let offsets: [u64; LANES] = std::array::from_fn(|lane| first + (lane * bytes) as u64);
@@ -59,7 +59,7 @@ impl<K: Load, P: Place, const LANES: usize> Copy<K, P, LANES> {
                     0
                 } else {
                     // SAFETY: the place checked the lane.
-                    unsafe { K::read(pointers[lane], register, 0) }
+                    unsafe { K::read(places.pointer(lane, K::BYTES), register, 0) }
                 };
                 word.copy_from_slice(&value.to_le_bytes());
             }

@@ -11,7 +11,33 @@ use crate::machine::group::{Access, AccessKind, Group, Space};
 use crate::machine::wave::{Wave, lanes_of};
 
 /// Where the elements of the lanes lie in the host's memory.
-pub type Pointers<const LANES: usize> = [*mut u8; LANES];
+pub enum Places<const LANES: usize> {
+    /// All lanes are active, and each lane's element lies behind that of the lane before.
+    Run(*mut u8),
+    /// Anywhere; pointers of lanes that are not active mean nothing.
+    Each([*mut u8; LANES]),
+}
+
+impl<const LANES: usize> Places<LANES> {
+    /// A lane's pointer; `bytes` is the size of an element.
+    #[inline(always)]
+    pub fn pointer(&self, lane: usize, bytes: usize) -> *mut u8 {
+        match self {
+            Places::Run(first) => first.wrapping_add(lane * bytes),
+            Places::Each(pointers) => pointers[lane],
+        }
+    }
+}
+
+/// Whether all lanes are active and each lane's element lies behind that of the lane before.
+#[inline(always)]
+pub fn is_run<const LANES: usize>(addresses: &[u64; LANES], mask: u64, bytes: usize) -> bool {
+    let mut different = 0;
+    for (lane, address) in addresses.iter().enumerate() {
+        different |= address ^ addresses[0].wrapping_add((lane * bytes) as u64);
+    }
+    different == 0 && mask == all::<LANES>()
+}
 
 /// What an instruction is about to do.
 #[derive(Clone, Copy)]
@@ -21,10 +47,10 @@ pub struct Want {
     pub kind: AccessKind,
 }
 
-/// The pointers of some lanes; those of others mean nothing.
+/// The places of some lanes.
 pub struct Placed<const LANES: usize> {
-    pub pointers: Pointers<LANES>,
-    /// The lanes whose pointers lead to as many bytes as were wanted.
+    pub places: Places<LANES>,
+    /// The lanes whose places lead to as many bytes as were wanted.
     pub mask: u64,
 }
 

@@ -11,7 +11,7 @@ use crate::machine::step::Action;
 use crate::machine::wave::{Wave, lanes_of};
 
 use super::element::{Load, LoadBuilder, Store, StoreBuilder};
-use super::{Place, Placed, Pointers, Want, all};
+use super::{Place, Placed, Places, Want, all};
 
 /// Builds the action that loads elements into registers.
 pub struct Loading<'a, P, const LANES: usize> {
@@ -62,14 +62,16 @@ impl<K: Load, P: Place, const LANES: usize> Work for LoadWork<K, P, LANES> {
             return Ok(());
         }
         let want = Want { bytes: K::BYTES, kind: AccessKind::Load };
-        let Placed { mut pointers, mask } = self.place.place::<LANES>(wave, group, want)?;
-        if mask != exec {
+        let Placed { mut places, mask } = self.place.place::<LANES>(wave, group, want)?;
+        if mask != exec
+            && let Places::Each(pointers) = &mut places
+        {
             for lane in lanes_of(exec & !mask) {
                 pointers[lane] = ZEROS.as_ptr().cast_mut();
             }
         }
         // SAFETY: the place checked its lanes, and there are as many zeros as the largest element has bytes.
-        unsafe { load::<K, LANES>(wave.vector.rows_mut(), self.to, &pointers, exec) };
+        unsafe { load::<K, LANES>(wave.vector.rows_mut(), self.to, &places, exec) };
         Ok(())
     }
 }
@@ -87,9 +89,9 @@ impl<K: Store, P: Place, const LANES: usize> Work for StoreWork<K, P, LANES> {
             return Ok(());
         }
         let want = Want { bytes: K::BYTES, kind: AccessKind::Store };
-        let Placed { pointers, mask } = self.place.place::<LANES>(wave, group, want)?;
+        let Placed { places, mask } = self.place.place::<LANES>(wave, group, want)?;
         // SAFETY: the place checked its lanes.
-        unsafe { store::<K, LANES>(wave.vector.rows(), self.from, &pointers, mask) };
+        unsafe { store::<K, LANES>(wave.vector.rows(), self.from, &places, mask) };
         Ok(())
     }
 }
@@ -98,69 +100,38 @@ impl<K: Store, P: Place, const LANES: usize> Work for StoreWork<K, P, LANES> {
 ///
 /// # Safety
 ///
-/// The pointers of those lanes lead to `K::BYTES` bytes that can be read.
+/// The places of those lanes lead to `K::BYTES` bytes that can be read.
 #[inline(always)]
 pub unsafe fn load<K: Load, const LANES: usize>(
     rows: &mut [[u32; LANES]],
     to: usize,
-    from: &Pointers<LANES>,
+    from: &Places<LANES>,
     mask: u64,
 ) {
-    let rows = &mut rows[to..to + K::REGISTERS];
-    if mask != all::<LANES>() {
-        for lane in lanes_of(mask) {
-            for (register, row) in rows.iter_mut().enumerate() {
-                // SAFETY: the caller's promise.
-                row[lane] = unsafe { K::read(from[lane], register, row[lane]) };
-            }
-        }
-        return;
-    }
-    if K::WORDS && K::REGISTERS > 1 {
-        // SAFETY: the caller's promise.
-        return unsafe { load_words::<K, LANES>(rows, from) };
-    }
-    let consecutive = are_consecutive(from, K::BYTES);
-    for (register, row) in rows.iter_mut().enumerate() {
+    for (register, row) in rows[to..to + K::REGISTERS].iter_mut().enumerate() {
         // The row is copied, so that the compiler knows that memory is not in it.
         let mut values = *row;
-        if consecutive {
-            for (lane, value) in values.iter_mut().enumerate() {
-                // SAFETY: this is the lane's pointer.
-                *value = unsafe { K::read(from[0].add(lane * K::BYTES), register, *value) };
+        match from {
+            Places::Run(first) => {
+                for (lane, value) in values.iter_mut().enumerate() {
+                    // SAFETY: the caller's promise for this lane.
+                    *value = unsafe { K::read(first.add(lane * K::BYTES), register, *value) };
+                }
             }
-        } else {
-            for (value, &from) in values.iter_mut().zip(from) {
-                // SAFETY: the caller's promise.
-                *value = unsafe { K::read(from, register, *value) };
+            Places::Each(pointers) if mask == all::<LANES>() => {
+                for (value, &from) in values.iter_mut().zip(pointers) {
+                    // SAFETY: the caller's promise.
+                    *value = unsafe { K::read(from, register, *value) };
+                }
+            }
+            Places::Each(pointers) => {
+                for lane in lanes_of(mask) {
+                    // SAFETY: the caller's promise.
+                    values[lane] = unsafe { K::read(pointers[lane], register, values[lane]) };
+                }
             }
         }
         *row = values;
-    }
-}
-
-/// Lanes whose elements are turned into rows together.
-const TOGETHER: usize = 4;
-
-/// Loads elements of several words: those of a few lanes at a time, which are then transposed.
-///
-/// # Safety
-///
-/// The pointers lead to `K::BYTES` bytes that can be read.
-#[inline(always)]
-unsafe fn load_words<K: Load, const LANES: usize>(rows: &mut [[u32; LANES]], from: &Pointers<LANES>) {
-    for first in (0..LANES).step_by(TOGETHER) {
-        let mut words = [[0; 4]; TOGETHER];
-        for (lane, words) in words.iter_mut().enumerate() {
-            for (register, word) in words.iter_mut().take(K::REGISTERS).enumerate() {
-                // SAFETY: the caller's promise.
-                *word = unsafe { K::read(from[first + lane], register, 0) };
-            }
-        }
-        for (register, row) in rows.iter_mut().enumerate() {
-            let column: [u32; TOGETHER] = std::array::from_fn(|lane| words[lane][register]);
-            row[first..first + TOGETHER].copy_from_slice(&column);
-        }
     }
 }
 
@@ -168,48 +139,35 @@ unsafe fn load_words<K: Load, const LANES: usize>(rows: &mut [[u32; LANES]], fro
 ///
 /// # Safety
 ///
-/// The pointers of those lanes lead to `K::BYTES` bytes that can be written.
+/// The places of those lanes lead to `K::BYTES` bytes that can be written.
 #[inline(always)]
 pub unsafe fn store<K: Store, const LANES: usize>(
     rows: &[[u32; LANES]],
     from: usize,
-    to: &Pointers<LANES>,
+    to: &Places<LANES>,
     mask: u64,
 ) {
-    let rows = &rows[from..from + K::REGISTERS];
-    if mask != all::<LANES>() {
-        for lane in lanes_of(mask) {
-            for (register, row) in rows.iter().enumerate() {
-                // SAFETY: the caller's promise.
-                unsafe { K::write(to[lane], register, row[lane]) };
-            }
-        }
-        return;
-    }
-    let consecutive = are_consecutive(to, K::BYTES);
-    for (register, row) in rows.iter().enumerate() {
+    for (register, row) in rows[from..from + K::REGISTERS].iter().enumerate() {
         let values = *row;
-        if consecutive {
-            for (lane, &value) in values.iter().enumerate() {
-                // SAFETY: this is the lane's pointer.
-                unsafe { K::write(to[0].add(lane * K::BYTES), register, value) };
+        match to {
+            Places::Run(first) => {
+                for (lane, &value) in values.iter().enumerate() {
+                    // SAFETY: the caller's promise for this lane.
+                    unsafe { K::write(first.add(lane * K::BYTES), register, value) };
+                }
             }
-        } else {
-            for (&value, &to) in values.iter().zip(to) {
-                // SAFETY: the caller's promise.
-                unsafe { K::write(to, register, value) };
+            Places::Each(pointers) if mask == all::<LANES>() => {
+                for (&value, &to) in values.iter().zip(pointers) {
+                    // SAFETY: the caller's promise.
+                    unsafe { K::write(to, register, value) };
+                }
+            }
+            Places::Each(pointers) => {
+                for lane in lanes_of(mask) {
+                    // SAFETY: the caller's promise.
+                    unsafe { K::write(pointers[lane], register, values[lane]) };
+                }
             }
         }
     }
-}
-
-/// Whether each lane's element lies behind that of the lane before.
-#[inline(always)]
-fn are_consecutive<const LANES: usize>(pointers: &Pointers<LANES>, bytes: usize) -> bool {
-    let first = pointers[0].addr();
-    let mut different = 0;
-    for (lane, pointer) in pointers.iter().enumerate() {
-        different |= pointer.addr() ^ first.wrapping_add(lane * bytes);
-    }
-    different == 0
 }

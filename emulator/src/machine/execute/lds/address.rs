@@ -2,7 +2,7 @@
 
 use crate::isa::{Instruction, sgpr};
 
-use crate::machine::execute::lanes::{Place, Placed, Pointers, Want, all, check_alignment, observe};
+use crate::machine::execute::lanes::{Place, Placed, Places, Want, all, check_alignment, is_run, observe};
 use crate::machine::execute::operands::{optional_vector, vector};
 use crate::machine::fault::Fault;
 use crate::machine::group::{AccessKind, Group, Space};
@@ -58,36 +58,40 @@ impl Place for Address {
                 *address += 4 * lane as u64;
             }
         }
-        let pointers = pointers(wave, group, want, mask, &addresses)?;
-        Ok(Placed { pointers, mask })
+        let places = places(wave, group, want, mask, &addresses)?;
+        Ok(Placed { places, mask })
     }
 }
 
 #[inline(always)]
-fn pointers<const LANES: usize>(
+fn places<const LANES: usize>(
     wave: &mut Wave,
     group: &mut Group<'_>,
     want: Want,
     mask: u64,
     addresses: &[u64; LANES],
-) -> Result<Pointers<LANES>, Box<Fault>> {
+) -> Result<Places<LANES>, Box<Fault>> {
     observe(wave, group, Space::Lds, want, mask, addresses)?;
     if want.kind == AccessKind::Atomic {
         check_alignment(want, mask, addresses)?;
     }
-    let mut highest = 0;
-    if mask == all::<LANES>() {
-        for &address in addresses {
-            highest = highest.max(address);
-        }
+    let run = is_run(addresses, mask, want.bytes);
+    let highest = if run {
+        addresses[LANES - 1]
+    } else if mask == all::<LANES>() {
+        addresses.iter().fold(0, |highest, &address| highest.max(address))
     } else {
-        highest = lanes_of(mask).fold(0, |highest, lane| highest.max(addresses[lane]));
-    }
+        lanes_of(mask).fold(0, |highest, lane| highest.max(addresses[lane]))
+    };
     if highest + want.bytes as u64 > group.lds.len() as u64 {
         return Err(outside(group, want, mask, addresses));
     }
     let first = group.lds.as_mut_ptr();
-    Ok(std::array::from_fn(|lane| first.wrapping_add(addresses[lane] as usize)))
+    if run {
+        return Ok(Places::Run(first.wrapping_add(addresses[0] as usize)));
+    }
+    let pointer = |lane: usize| first.wrapping_add(addresses[lane] as usize);
+    Ok(Places::Each(std::array::from_fn(pointer)))
 }
 
 #[cold]

@@ -6,13 +6,13 @@ use crate::isa::Instruction;
 
 use crate::machine::execute::lanes::element::{Load, Store, Words};
 use crate::machine::execute::lanes::transfer::{load, store};
-use crate::machine::execute::lanes::{Place, Want};
+use crate::machine::execute::lanes::{Place, Places, Want};
 use crate::machine::execute::operands::vector;
 use crate::machine::fault::Fault;
 use crate::machine::group::{AccessKind, Group};
 use crate::machine::native::{self, Work};
 use crate::machine::step::Action;
-use crate::machine::wave::Wave;
+use crate::machine::wave::{Wave, lanes_of};
 
 use super::address::Address;
 
@@ -85,8 +85,8 @@ impl<K: Load, const LANES: usize> Work for LoadPair<K, LANES> {
         let second = self.0.places[1].place::<LANES>(wave, group, want)?;
         // SAFETY: the places checked all active lanes.
         unsafe {
-            load::<K, LANES>(wave.vector.rows_mut(), to, &first.pointers, exec);
-            load::<K, LANES>(wave.vector.rows_mut(), to + K::REGISTERS, &second.pointers, exec);
+            load::<K, LANES>(wave.vector.rows_mut(), to, &first.places, exec);
+            load::<K, LANES>(wave.vector.rows_mut(), to + K::REGISTERS, &second.places, exec);
         }
         Ok(())
     }
@@ -113,8 +113,8 @@ impl<K: Load + Store, const LANES: usize> Work for StorePair<K, LANES> {
         let second = self.0.places[1].place::<LANES>(wave, group, want)?;
         // SAFETY: the places checked all active lanes.
         unsafe {
-            store::<K, LANES>(wave.vector.rows(), sources[0], &first.pointers, exec);
-            store::<K, LANES>(wave.vector.rows(), sources[1], &second.pointers, exec);
+            store::<K, LANES>(wave.vector.rows(), sources[0], &first.places, exec);
+            store::<K, LANES>(wave.vector.rows(), sources[1], &second.places, exec);
         }
         Ok(())
     }
@@ -143,15 +143,16 @@ fn exchange<K: Load + Store, const LANES: usize>(
     let mut old = [[0; LANES]; 4];
     for (half, place) in pair.places.iter().enumerate() {
         let placed = place.place::<LANES>(wave, group, want)?;
-        for lane in crate::machine::wave::lanes_of(exec) {
+        for lane in lanes_of(exec) {
+            let place = Places::Each([placed.places.pointer(lane, want.bytes); LANES]);
             // SAFETY: the place checked all active lanes.
             unsafe {
-                load::<K, LANES>(&mut old, half * words, &placed.pointers, 1 << lane);
-                store::<K, LANES>(wave.vector.rows(), sources[half], &placed.pointers, 1 << lane);
+                load::<K, LANES>(&mut old, half * words, &place, 1 << lane);
+                store::<K, LANES>(wave.vector.rows(), sources[half], &place, 1 << lane);
             }
         }
     }
-    for lane in crate::machine::wave::lanes_of(exec) {
+    for lane in lanes_of(exec) {
         for (register, row) in old[..2 * words].iter().enumerate() {
             wave.vector.set(to + register, lane, row[lane]);
         }

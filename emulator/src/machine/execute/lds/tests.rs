@@ -11,7 +11,8 @@ fn ds(name: &'static str, destination: Operand, sources: &[Operand]) -> Instruct
 }
 
 /// Name, bytes of the element, registers as a function of its first four bytes and the old value.
-const LOADS: &[(&str, usize, fn(u32, u32) -> u32)] = &[
+type LoadRow = (&'static str, usize, fn(u32, u32) -> u32);
+const LOADS: &[LoadRow] = &[
     ("ds_load_u8", 1, |word, _| word & 0xff),
     ("ds_load_i8", 1, |word, _| word as i8 as i32 as u32),
     ("ds_load_u16", 2, |word, _| word & 0xffff),
@@ -44,9 +45,9 @@ fn loads_bring_their_elements() {
                     let old: Vec<Vec<u32>> = (2..6).map(|register| bench.row(register).to_vec()).collect();
                     bench.run(&load).unwrap();
                     for lane in 0..lanes {
-                        for register in 0..bytes.div_ceil(4) {
+                        for (register, old) in old.iter().take(bytes.div_ceil(4)).enumerate() {
                             let loaded = word(&bench.lds, 100 + lane * step + 4 * register);
-                            let before = old[register][lane];
+                            let before = old[lane];
                             let active = exec >> lane & 1 != 0;
                             let expected = if active { value(loaded, before) } else { before };
                             assert_eq!(bench.row(2 + register)[lane], expected, "{name} lane {lane}");
@@ -191,20 +192,23 @@ fn lanes_add_one_after_the_other() {
 
 #[test]
 fn exchanges_of_two_elements_bring_both_back() {
-    let mut bench = Bench::new("gfx1100", 32);
-    bench.lds = noise(4096, 3);
-    let old = bench.lds.clone();
-    bench.set_vector(2, |lane| 16 * lane as u32);
-    bench.set_vector(3, |lane| lane as u32);
-    bench.set_vector(4, |lane| 100 + lane as u32);
-    let sources = [vector(2, 1), vector(3, 1), vector(4, 1)];
-    let mut exchange = ds("ds_storexchg_2addr_rtn_b32", vector(2, 2), &sources);
-    (exchange.modifiers.memory.offset, exchange.modifiers.memory.offset1) = (0, 2);
-    bench.run(&exchange).unwrap();
-    for lane in 0..32 {
-        let places = [16 * lane, 16 * lane + 8];
-        assert_eq!(places.map(|at| word(&bench.lds, at)), [lane as u32, 100 + lane as u32]);
-        assert_eq!([bench.row(2)[lane], bench.row(3)[lane]], places.map(|at| word(&old, at)));
+    // Bytes between lanes, and elements between a lane's two.
+    for (step, apart) in [(16, 2), (4, 32)] {
+        let mut bench = Bench::new("gfx1100", 32);
+        bench.lds = noise(4096, 3);
+        let old = bench.lds.clone();
+        bench.set_vector(2, |lane| (step * lane) as u32);
+        bench.set_vector(3, |lane| lane as u32);
+        bench.set_vector(4, |lane| 100 + lane as u32);
+        let sources = [vector(2, 1), vector(3, 1), vector(4, 1)];
+        let mut exchange = ds("ds_storexchg_2addr_rtn_b32", vector(2, 2), &sources);
+        (exchange.modifiers.memory.offset, exchange.modifiers.memory.offset1) = (0, apart);
+        bench.run(&exchange).unwrap();
+        for lane in 0..32 {
+            let places = [step * lane, step * lane + 4 * usize::from(apart)];
+            assert_eq!(places.map(|at| word(&bench.lds, at)), [lane as u32, 100 + lane as u32]);
+            assert_eq!([bench.row(2)[lane], bench.row(3)[lane]], places.map(|at| word(&old, at)));
+        }
     }
 }
 

@@ -21,6 +21,8 @@ use super::shapes::{Product, Wmma};
 const SIZE: usize = 16;
 /// The most columns of A.
 const DEEPEST: usize = 32;
+/// Rows of the result that are worked on at once.
+const TOGETHER: usize = 8;
 
 pub fn action<const LANES: usize>(
     instruction: &Instruction,
@@ -43,21 +45,20 @@ pub fn action<const LANES: usize>(
         registers,
     };
     Ok(match shape.result {
-        Product::I32 => native::action(Multiplication::<i32, LANES> {
-            shape,
-            layout,
-            operands,
-            modifiers,
-            number: PhantomData,
-        }),
-        _ => native::action(Multiplication::<f32, LANES> {
-            shape,
-            layout,
-            operands,
-            modifiers,
-            number: PhantomData,
-        }),
+        Product::F32 => multiplication::<F32, LANES>(shape, layout, operands, modifiers),
+        Product::F16 => multiplication::<F16, LANES>(shape, layout, operands, modifiers),
+        Product::Bf16 => multiplication::<Bf16, LANES>(shape, layout, operands, modifiers),
+        Product::I32 => multiplication::<I32, LANES>(shape, layout, operands, modifiers),
     })
+}
+
+fn multiplication<R: Sum, const LANES: usize>(
+    shape: &'static Wmma,
+    layout: Layout,
+    operands: Operands,
+    modifiers: Modifiers,
+) -> Action {
+    native::action(Multiplication::<R, LANES> { shape, layout, operands, modifiers, result: PhantomData })
 }
 
 /// Which lanes and registers hold which elements.
@@ -125,86 +126,133 @@ struct Operands {
     registers: usize,
 }
 
-struct Multiplication<T, const LANES: usize> {
+struct Multiplication<R, const LANES: usize> {
     shape: &'static Wmma,
     layout: Layout,
     operands: Operands,
     modifiers: Modifiers,
-    number: PhantomData<T>,
+    result: PhantomData<R>,
 }
 
-/// What differs between sums of floats and of integers.
-trait Sum: Number {
-    /// An element of C from its register, and the bits of an element of D.
-    fn from_bits(bits: u32, product: Product) -> Self;
-    fn to_bits(self, product: Product) -> u32;
-    fn absolute(self) -> Self;
-    /// Adds all products; `saturate` keeps integers from wrapping.
-    fn sum(tile: &mut [[Self; SIZE]; SIZE], a: &[[Self; SIZE]], b: &[[Self; SIZE]], saturate: bool);
-}
+/// What the elements of C and D are, and the numbers in which products are added.
+trait Sum: Send + Sync + 'static {
+    type Number: Number;
+    /// Whether an element is half a register.
+    const HALF: bool = false;
+    const FLOAT: bool = true;
 
-impl Sum for f32 {
-    #[inline(always)]
-    fn from_bits(bits: u32, product: Product) -> f32 {
-        match product {
-            Product::F16 => f16_to_f32(bits as u16),
-            Product::Bf16 => bf16_to_f32(bits as u16),
-            _ => f32::from_bits(bits),
-        }
+    /// An element of C from its bits, and the bits of an element of D.
+    fn from_bits(bits: u32) -> Self::Number;
+    fn to_bits(number: Self::Number) -> u32;
+
+    fn absolute(number: Self::Number) -> Self::Number {
+        number
     }
 
-    #[inline(always)]
-    fn to_bits(self, product: Product) -> u32 {
-        match product {
-            Product::F16 => f32_to_f16(self).into(),
-            Product::Bf16 => f32_to_bf16(self).into(),
-            _ => f32::to_bits(self),
-        }
+    /// Adds an element of C to the sum of its products, or begins with it.
+    fn start(c: Self::Number) -> Self::Number {
+        c
     }
 
-    #[inline(always)]
-    fn absolute(self) -> f32 {
-        self.abs()
-    }
-
-    #[inline(always)]
-    fn sum(tile: &mut [[f32; SIZE]; SIZE], a: &[[f32; SIZE]], b: &[[f32; SIZE]], _: bool) {
-        for (first, rows) in tile.as_chunks_mut::<4>().0.iter_mut().enumerate() {
-            multiply(rows, a, b, std::array::from_fn(|i| 4 * first + i));
-        }
+    fn finish(sum: Self::Number, _c: Self::Number, _saturate: bool) -> Self::Number {
+        sum
     }
 }
 
-impl Sum for i32 {
+struct F32;
+struct F16;
+struct Bf16;
+struct I32;
+
+impl Sum for F32 {
+    type Number = f32;
+
     #[inline(always)]
-    fn from_bits(bits: u32, _: Product) -> i32 {
+    fn from_bits(bits: u32) -> f32 {
+        f32::from_bits(bits)
+    }
+
+    #[inline(always)]
+    fn to_bits(number: f32) -> u32 {
+        number.to_bits()
+    }
+
+    #[inline(always)]
+    fn absolute(number: f32) -> f32 {
+        number.abs()
+    }
+}
+
+impl Sum for F16 {
+    type Number = f32;
+    const HALF: bool = true;
+
+    #[inline(always)]
+    fn from_bits(bits: u32) -> f32 {
+        f16_to_f32(bits as u16)
+    }
+
+    #[inline(always)]
+    fn to_bits(number: f32) -> u32 {
+        f32_to_f16(number).into()
+    }
+
+    #[inline(always)]
+    fn absolute(number: f32) -> f32 {
+        number.abs()
+    }
+}
+
+impl Sum for Bf16 {
+    type Number = f32;
+    const HALF: bool = true;
+
+    #[inline(always)]
+    fn from_bits(bits: u32) -> f32 {
+        bf16_to_f32(bits as u16)
+    }
+
+    #[inline(always)]
+    fn to_bits(number: f32) -> u32 {
+        f32_to_bf16(number).into()
+    }
+
+    #[inline(always)]
+    fn absolute(number: f32) -> f32 {
+        number.abs()
+    }
+}
+
+impl Sum for I32 {
+    type Number = i32;
+    const FLOAT: bool = false;
+
+    #[inline(always)]
+    fn from_bits(bits: u32) -> i32 {
         bits as i32
     }
 
     #[inline(always)]
-    fn to_bits(self, _: Product) -> u32 {
-        self as u32
+    fn to_bits(number: i32) -> u32 {
+        number as u32
+    }
+
+    // The products and their sum are far from wrapping; the sum with C may.
+    #[inline(always)]
+    fn start(_: i32) -> i32 {
+        0
     }
 
     #[inline(always)]
-    fn absolute(self) -> i32 {
-        self
-    }
-
-    #[inline(always)]
-    fn sum(tile: &mut [[i32; SIZE]; SIZE], a: &[[i32; SIZE]], b: &[[i32; SIZE]], saturate: bool) {
-        // The products of 8 bits and their sum are far from wrapping; the sum with C may.
-        let mut products = [[0; SIZE]; SIZE];
-        for (first, rows) in products.as_chunks_mut::<4>().0.iter_mut().enumerate() {
-            multiply(rows, a, b, std::array::from_fn(|i| 4 * first + i));
-        }
-        for (sum, product) in tile.as_flattened_mut().iter_mut().zip(products.as_flattened()) {
-            *sum = if saturate { sum.saturating_add(*product) } else { sum.wrapping_add(*product) };
-        }
+    fn finish(sum: i32, c: i32, saturate: bool) -> i32 {
+        if saturate { c.saturating_add(sum) } else { c.wrapping_add(sum) }
     }
 }
 
-impl<T: Sum, const LANES: usize> Multiplication<T, LANES> {
+/// The 16 rows of C or D.
+type Tile<R> = [[<R as Sum>::Number; SIZE]; SIZE];
+
+impl<R: Sum, const LANES: usize> Multiplication<R, LANES> {
     fn reading(&self, element: Element, operand: u8) -> Reading {
         let signed = self.modifiers.negate >> operand & 1 != 0;
         Reading { element, flush: false, signed, formats: [Fp8::E4m3, Fp8::E5m2] }
@@ -212,15 +260,20 @@ impl<T: Sum, const LANES: usize> Multiplication<T, LANES> {
 
     /// A or B, taken apart: for each k a row of 16 elements. `operand`: its number.
     #[inline(always)]
-    fn unpack(&self, rows: &[[u32; LANES]], element: Element, operand: u8, to: &mut [[T; SIZE]; DEEPEST]) {
+    fn unpack(
+        &self,
+        rows: &[[u32; LANES]],
+        element: Element,
+        operand: u8,
+        to: &mut [[R::Number; SIZE]; DEEPEST],
+    ) {
         let reading = self.reading(element, operand);
-        let is_float = self.shape.result != Product::I32;
         let bits = [self.modifiers.negate, self.modifiers.negate_high];
-        let negate = bits.map(|bits| is_float && bits >> operand & 1 != 0);
+        let negate = bits.map(|bits| R::FLOAT && bits >> operand & 1 != 0);
         for index in 0..self.layout.in_lane(self.shape) {
-            let mut values = T::elements(reading, rows, index);
+            let mut values = R::Number::elements(reading, rows, index);
             if negate[index & 1] {
-                values = values.map(T::negate);
+                values = values.map(R::Number::negate);
             }
             let groups = self.layout.groups(self.shape);
             for (group, values) in values.as_chunks::<SIZE>().0.iter().take(groups).enumerate() {
@@ -254,19 +307,16 @@ impl<T: Sum, const LANES: usize> Multiplication<T, LANES> {
     /// Which half of a register an element of 16 bits is in, and the register.
     #[inline(always)]
     fn register_of(&self, index: usize) -> (usize, u32) {
-        if self.layout.is_packed(self.shape.result) {
-            (index / 2, 16 * (index as u32 & 1))
-        } else if matches!(self.shape.result, Product::F16 | Product::Bf16) {
-            (index, 4 * u32::from(self.modifiers.op_sel & 4))
-        } else {
-            (index, 0)
+        match (R::HALF, self.layout.is_later) {
+            (true, true) => (index / 2, 16 * (index as u32 & 1)),
+            (true, false) => (index, 4 * u32::from(self.modifiers.op_sel & 4)),
+            (false, _) => (index, 0),
         }
     }
 
     #[inline(always)]
-    fn load_sums(&self, wave: &Wave) -> Result<[[T; SIZE]; SIZE], Box<Fault>> {
-        let product = self.shape.result;
-        let mut tile = [[T::default(); SIZE]; SIZE];
+    fn load_c(&self, wave: &Wave) -> Result<Tile<R>, Box<Fault>> {
+        let mut tile = [[R::Number::default(); SIZE]; SIZE];
         match self.operands.c {
             Source::Vector(c) => {
                 let rows = &wave.vector.rows::<LANES>()[usize::from(c)..];
@@ -274,42 +324,38 @@ impl<T: Sum, const LANES: usize> Multiplication<T, LANES> {
                     let (register, shift) = self.register_of(index);
                     for (group, words) in rows[register].as_chunks::<SIZE>().0.iter().enumerate() {
                         let row = self.layout.row_of(group, index);
-                        tile[row] = words.map(|word| T::from_bits(word >> shift, product));
+                        tile[row] = words.map(|word| R::from_bits(word >> shift));
                     }
                 }
             }
-            other => tile = [[T::constant(wave, other)?; SIZE]; SIZE],
+            other => tile = [[R::Number::constant(wave, other)?; SIZE]; SIZE],
         }
-        if product != Product::I32 {
-            if self.modifiers.negate_high & 4 != 0 {
-                tile = tile.map(|row| row.map(T::absolute));
-            }
-            if self.modifiers.negate & 4 != 0 {
-                tile = tile.map(|row| row.map(T::negate));
-            }
+        if R::FLOAT && self.modifiers.negate_high & 4 != 0 {
+            tile = tile.map(|row| row.map(R::absolute));
+        }
+        if R::FLOAT && self.modifiers.negate & 4 != 0 {
+            tile = tile.map(|row| row.map(R::Number::negate));
         }
         Ok(tile)
     }
 
     #[inline(always)]
-    fn store_sums(&self, wave: &mut Wave, tile: &[[T; SIZE]; SIZE]) {
-        let product = self.shape.result;
-        let half = matches!(product, Product::F16 | Product::Bf16);
+    fn store_d(&self, wave: &mut Wave, tile: &Tile<R>) {
         let rows = &mut wave.vector.rows_mut::<LANES>()[self.operands.d..];
         for index in 0..self.layout.results_in_lane() {
             let (register, shift) = self.register_of(index);
-            let keep = if half { !(0xffff << shift) } else { 0 };
+            let keep = if R::HALF { !(0xffff << shift) } else { 0 };
             for (group, words) in rows[register].as_chunks_mut::<SIZE>().0.iter_mut().enumerate() {
-                let row = &tile[self.layout.row_of(group, index)];
-                for (word, number) in words.iter_mut().zip(row) {
-                    *word = *word & keep | number.to_bits(product) << shift;
+                let bits = tile[self.layout.row_of(group, index)].map(R::to_bits);
+                for (word, bits) in words.iter_mut().zip(bits) {
+                    *word = *word & keep | bits << shift;
                 }
             }
         }
     }
 }
 
-impl<T: Sum, const LANES: usize> Work for Multiplication<T, LANES> {
+impl<R: Sum, const LANES: usize> Work for Multiplication<R, LANES> {
     #[inline(always)]
     fn run(&self, wave: &mut Wave, _: &mut Group<'_>) -> Result<(), Box<Fault>> {
         if wave.exec() != all::<LANES>() {
@@ -318,13 +364,22 @@ impl<T: Sum, const LANES: usize> Work for Multiplication<T, LANES> {
         let rows = wave.vector.rows::<LANES>();
         self.check_copies(rows, self.operands.a, "A")?;
         self.check_copies(rows, self.operands.b, "B")?;
-        let (mut a, mut b) = ([[T::default(); SIZE]; DEEPEST], [[T::default(); SIZE]; DEEPEST]);
+        let zero = R::Number::default();
+        let (mut a, mut b) = ([[zero; SIZE]; DEEPEST], [[zero; SIZE]; DEEPEST]);
         self.unpack(&rows[self.operands.a..], self.shape.a, 0, &mut a);
         self.unpack(&rows[self.operands.b..], self.shape.b, 1, &mut b);
-        let mut tile = self.load_sums(wave)?;
+        let c = self.load_c(wave)?;
+        let mut tile = c.map(|row| row.map(R::start));
         let depth = self.shape.depth;
-        T::sum(&mut tile, &a[..depth], &b[..depth], self.modifiers.clamp);
-        self.store_sums(wave, &tile);
+        for (first, rows) in tile.as_chunks_mut::<TOGETHER>().0.iter_mut().enumerate() {
+            multiply(rows, &a[..depth], &b[..depth], std::array::from_fn(|i| TOGETHER * first + i));
+        }
+        for (sums, c) in tile.iter_mut().zip(&c) {
+            for (sum, &c) in sums.iter_mut().zip(c) {
+                *sum = R::finish(*sum, c, self.modifiers.clamp);
+            }
+        }
+        self.store_d(wave, &tile);
         Ok(())
     }
 }
