@@ -32,7 +32,7 @@ fn moves() -> Vec<Row> {
         ("s_quadmask_b64", one([64, 64], NotZero, |v| (quads(v.a), false))),
         (
             "s_bitreplicate_b64_b32",
-            one([64, 32], Stays, |v| ((0..32).fold(0, |r, i| r | (v.a >> i & 1) * 3 << (2 * i)), false)),
+            one([64, 32], Stays, |v| ((0..32).fold(0, |r, i| r | ((v.a >> i & 1) * 3) << (2 * i)), false)),
         ),
     ]
 }

@@ -91,7 +91,7 @@ const COMPARISONS: [(&str, fn(f32, f32) -> bool); 14] = [
     ("eq", |x, y| x == y),
     ("le", |x, y| x <= y),
     ("gt", |x, y| x > y),
-    ("lg", |x, y| x < y || x > y),
+    ("lg", |x, y| x != y),
     ("ge", |x, y| x >= y),
     ("o", |x, y| !x.is_nan() && !y.is_nan()),
     ("u", |x, y| x.is_nan() || y.is_nan()),
