@@ -85,8 +85,10 @@ fn conversions() -> Vec<Row> {
     ]
 }
 
+type Compare = fn(f32, f32) -> bool;
+
 /// Comparisons of floats, in both sizes: what is behind `s_cmp_`, and what is compared.
-const COMPARISONS: [(&str, fn(f32, f32) -> bool); 14] = [
+const COMPARISONS: [(&str, Compare); 14] = [
     ("lt", |x, y| x < y),
     ("eq", |x, y| x == y),
     ("le", |x, y| x <= y),

@@ -26,8 +26,11 @@ struct Operation {
     /// Bits of the result and of the sources: 0, 32 or 64. Those of the second are 0 where there is none.
     bits: [u8; 3],
     scc: Scc,
-    run: fn(Values) -> (u64, bool),
+    run: Run,
 }
+
+/// From what is read to the result and what may become SCC.
+type Run = fn(Values) -> (u64, bool);
 
 /// What a scalar instruction reads. Values of 32 bits are extended by zeros.
 #[derive(Clone, Copy)]
@@ -71,11 +74,11 @@ pub fn action(instruction: &Instruction, setting: Setting) -> Result<Action, Box
 }
 
 /// Those whose result is a value, with one or two sources.
-fn one(bits: [u8; 2], scc: Scc, run: fn(Values) -> (u64, bool)) -> Operation {
+fn one(bits: [u8; 2], scc: Scc, run: Run) -> Operation {
     Operation { bits: [bits[0], bits[1], 0], scc, run }
 }
 
-fn two(bits: [u8; 3], scc: Scc, run: fn(Values) -> (u64, bool)) -> Operation {
+fn two(bits: [u8; 3], scc: Scc, run: Run) -> Operation {
     Operation { bits, scc, run }
 }
 
