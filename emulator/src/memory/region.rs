@@ -94,7 +94,7 @@ impl Drop for Region {
 /// New memory of the host, zeroed, in whole pages.
 pub(super) fn map_host(size: u64) -> Result<u64, String> {
     size.checked_next_multiple_of(PAGE)
-        .and_then(|whole| map(0, whole, libc::PROT_READ | libc::PROT_WRITE, 0))
+        .and_then(|whole| map(0, whole, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_NORESERVE))
         .ok_or_else(|| format!("the host has no {size} bytes"))
 }
 

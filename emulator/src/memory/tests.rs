@@ -1,7 +1,7 @@
 use super::*;
 
 fn small() -> Memory {
-    let settings = Settings { limit: 1 << 20, poison: true, address_space: 1 << 32 };
+    let settings = Settings { limit: 1 << 20, poison: true, address_space: 1 << 32, ..Settings::default() };
     Memory::new(settings).expect("address space")
 }
 
@@ -96,7 +96,7 @@ fn a_launch_replaces_the_one_before() {
 
 #[test]
 fn addresses_are_used_again_when_all_were_given() {
-    let settings = Settings { limit: 1 << 25, poison: false, address_space: 1 << 26 };
+    let settings = Settings { limit: 1 << 25, poison: false, address_space: 1 << 26, ..Settings::default() };
     let memory = Memory::new(settings).expect("address space");
     let kept = memory.allocate(1 << 20, Kind::Device).unwrap();
     for _ in 0..100 {

@@ -138,7 +138,13 @@ impl Runtime {
                 return self.set_fault(HipError::LAUNCH_FAILURE, text);
             }
         };
-        let checked = check::Launch { program: &function.loaded.program, workgroups: shape.workgroups };
+        let checked = check::Launch {
+            program: &function.loaded.program,
+            memory: &self.memory,
+            descriptor: &kernel.descriptor,
+            workgroups: shape.workgroups,
+            lds: kernel.descriptor.group_segment_fixed_size + shape.dynamic_lds,
+        };
         let watches = self.options.checks.watches(checked);
         let watches: Vec<&dyn machine::Watch> = watches.iter().map(|watch| &**watch).collect();
         let dispatch = Dispatch {

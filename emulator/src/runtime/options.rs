@@ -76,7 +76,7 @@ const ROWS: &[Row] = &[
     Row { name: "SHUFFLE", default: "0", allowed: "a number",
           meaning: "a seed for a random order of waves", read: machine_reads },
     Row { name: "CHECK", default: "", allowed: "all, or a list of races,waits,barriers,uninitialized,alignment",
-          meaning: "mistakes that kernels are watched for", read: |o, v| { o.checks = Checks::parse(v)?; Some(()) } },
+          meaning: "mistakes that kernels are watched for", read: |o, v| { o.set_checks(Checks::parse(v)?); Some(()) } },
     Row { name: "TRACE", default: "0", allowed: "0 or 1",
           meaning: "every instruction is written to stderr", read: machine_reads },
 ];
@@ -119,6 +119,11 @@ impl Options {
         let hip_major =
             file_name().and_then(|name| number(name.rsplit_once(".so.")?.1.split('.').next()?, 5, 7));
         Options::parse(&variables, hip_major)
+    }
+
+    pub fn set_checks(&mut self, checks: Checks) {
+        self.checks = checks;
+        self.memory.track_undefined = checks.track_undefined();
     }
 
     /// From names without their prefix, and values. An empty value is none.

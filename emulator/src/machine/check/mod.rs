@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `races` | two waves at one byte, one of them writes, and nothing orders them |
 //! | `waits` | a register or LDS is used before the load that writes it is waited for |
+//! | `uninitialized` | a value that nobody wrote is stored, is an address, or decides what runs |
 //! | `barriers` | waves that wait at different barriers, lanes that skip one and run on |
 //!
 //! A check is a [`Watch`] of a launch. What it finds is an error that stops the kernel, with the instruction, the lane and
@@ -12,15 +13,19 @@
 mod barriers;
 mod cache;
 mod counters;
+mod data;
 mod operands;
 mod races;
+mod uninitialized;
 mod waits;
 
 use super::group::Watch;
 use super::program::Program;
+use crate::code_object::KernelDescriptor;
+use crate::memory::Memory;
 
 /// The names of checks, as `AMDEMU_CHECK` has them.
-pub const NAMES: &[&str] = &["races", "waits", "barriers"];
+pub const NAMES: &[&str] = &["races", "waits", "barriers", "uninitialized"];
 
 /// The checks that are wanted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,8 +35,12 @@ pub struct Checks(u32);
 #[derive(Clone, Copy)]
 pub struct Launch<'a> {
     pub program: &'a Program,
+    pub memory: &'a Memory,
+    pub descriptor: &'a KernelDescriptor,
     /// How many workgroups there are in each direction.
     pub workgroups: [u32; 3],
+    /// LDS of a workgroup in bytes.
+    pub lds: u32,
 }
 
 impl Checks {
@@ -45,6 +54,11 @@ impl Checks {
             };
         }
         Some(checks)
+    }
+
+    /// Whether it must be known which bytes of the device's memory nobody wrote.
+    pub fn track_undefined(self) -> bool {
+        self.has("uninitialized")
     }
 
     fn has(self, name: &str) -> bool {
@@ -62,6 +76,9 @@ impl Checks {
         }
         if self.has("barriers") {
             watches.push(Box::new(barriers::Barriers::new(launch)));
+        }
+        if self.has("uninitialized") {
+            watches.push(Box::new(uninitialized::Uninitialized::new(launch)));
         }
         watches
     }

@@ -20,12 +20,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::Launch;
 use super::cache::Cache;
 use super::counters::Counter;
+use super::data::Data;
 use crate::isa::Instruction;
 use crate::machine::fault::Fault;
 use crate::machine::group::{Access, AccessKind, Observer, Space, Watch};
 use crate::machine::wave::{State, Wave, lanes_of};
 use clock::{Clock, Others, Record, Way};
-use role::{Data, Role};
+use role::Role;
 use shadow::{Cells, Conflict, PAGE, Pages, Touch};
 
 /// The races of a launch.

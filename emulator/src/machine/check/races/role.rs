@@ -2,7 +2,7 @@
 
 use crate::isa::{Encoding, Generation, Instruction, Source};
 use crate::machine::check::counters::{Allowed, allowed};
-use crate::machine::wave::Wave;
+use crate::machine::check::data::Data;
 
 /// What an instruction means.
 pub enum Role {
@@ -18,15 +18,6 @@ pub enum Role {
     },
 }
 
-/// Where the data of a store is.
-#[derive(Clone, Copy)]
-pub struct Data {
-    first: usize,
-    registers: usize,
-    /// The data begins in the upper half of the register.
-    upper: bool,
-}
-
 const INVALIDATE: &[&str] =
     &["buffer_gl0_inv", "buffer_wbinvl1", "buffer_wbinvl1_vol", "buffer_inv", "buffer_invl2", "global_inv"];
 
@@ -38,21 +29,12 @@ impl Role {
         if INVALIDATE.contains(&instruction.name) {
             return Role::Invalidate;
         }
-        let [_, first, second, fourth] = instruction.sources;
-        let data = match instruction.encoding {
-            Encoding::Ds => [first, second],
-            Encoding::Buffer => [fourth, fourth],
-            Encoding::Flat | Encoding::Global | Encoding::Scratch => [first, first],
+        match instruction.encoding {
+            Encoding::Ds | Encoding::Buffer | Encoding::Flat | Encoding::Global | Encoding::Scratch => {}
             Encoding::Smem => return Role::Memory { data: [None; 2], coherent: false },
             _ => return Role::Other,
-        };
-        let upper = instruction.name.contains("_d16_hi_");
-        let data = data.map(|operand| match operand.source {
-            Source::Vector(first) => {
-                Some(Data { first: first.into(), registers: operand.registers.into(), upper })
-            }
-            _ => None,
-        });
+        }
+        let data = Data::of(instruction);
         Role::Memory { data, coherent: is_coherent(instruction, generation) }
     }
 }
@@ -66,18 +48,5 @@ fn is_coherent(instruction: &Instruction, generation: Generation) -> bool {
         Generation::Gfx940 => policy >> 2 & 1 != 0,
         Generation::Gfx12 => policy >> 3 & 3 >= 2,
         _ => loads && policy & 1 != 0,
-    }
-}
-
-impl Data {
-    /// What a lane stores, and what follows in the registers.
-    pub fn value(self, wave: &Wave, lane: usize) -> [u8; 16] {
-        let mut bytes = [0; 16];
-        for (i, word) in bytes.chunks_exact_mut(4).enumerate().take(self.registers) {
-            let value = wave.vector.get(self.first + i, lane);
-            let value = if self.upper { value >> 16 } else { value };
-            word.copy_from_slice(&value.to_le_bytes());
-        }
-        bytes
     }
 }

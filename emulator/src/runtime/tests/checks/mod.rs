@@ -2,9 +2,9 @@
 
 mod barriers;
 mod races;
+mod uninitialized;
 mod waits;
 
-use super::super::functions::*;
 use super::super::launch::*;
 use super::super::modules::*;
 use super::*;
@@ -62,7 +62,7 @@ fn message(target: &str, checks: &str, case: &Case) -> Option<String> {
     let bytes = compile_source(&source, &[target])?;
     let runtime = start(|options| {
         options.target = Target::find(target).expect("a target");
-        options.checks = Checks::parse(checks).expect("checks");
+        options.set_checks(Checks::parse(checks).expect("checks"));
     });
     let module = get(|out| hipModuleLoadData(out, bytes.as_ptr() as Address)).expect("a module");
     // SAFETY: a C string.
