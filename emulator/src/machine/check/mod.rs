@@ -6,10 +6,12 @@
 //! | `waits` | a register or LDS is used before the load that writes it is waited for |
 //! | `uninitialized` | a value that nobody wrote is stored, is an address, or decides what runs |
 //! | `barriers` | waves that wait at different barriers, lanes that skip one and run on |
+//! | `alignment` | an access whose address is no multiple of what it should be |
 //!
 //! A check is a [`Watch`] of a launch. What it finds is an error that stops the kernel, with the instruction, the lane and
 //! the address.
 
+mod alignment;
 mod barriers;
 mod cache;
 mod counters;
@@ -25,7 +27,7 @@ use crate::code_object::KernelDescriptor;
 use crate::memory::Memory;
 
 /// The names of checks, as `AMDEMU_CHECK` has them.
-pub const NAMES: &[&str] = &["races", "waits", "barriers", "uninitialized"];
+pub const NAMES: &[&str] = &["races", "waits", "barriers", "uninitialized", "alignment"];
 
 /// The checks that are wanted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -79,6 +81,9 @@ impl Checks {
         }
         if self.has("uninitialized") {
             watches.push(Box::new(uninitialized::Uninitialized::new(launch)));
+        }
+        if self.has("alignment") {
+            watches.push(Box::new(alignment::Alignment::new(launch)));
         }
         watches
     }

@@ -1,5 +1,6 @@
 //! Checks: for each mistake a kernel that makes it and one that does not.
 
+mod alignment;
 mod barriers;
 mod races;
 mod uninitialized;
