@@ -18,6 +18,8 @@ mod counters;
 mod data;
 mod operands;
 mod races;
+#[cfg(test)]
+mod tests;
 mod uninitialized;
 mod waits;
 

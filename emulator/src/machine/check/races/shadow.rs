@@ -53,7 +53,7 @@ impl Cells {
 
     /// An access to `bytes` bytes from `first` on. Gives the first conflict.
     pub fn touch(&mut self, first: u64, bytes: u64, touch: &Touch<'_>) -> Option<Conflict> {
-        if !self.by_byte && !(first.is_multiple_of(4) && bytes.is_multiple_of(4)) {
+        if !(self.by_byte || first.is_multiple_of(4) && bytes.is_multiple_of(4)) {
             self.split();
         }
         let size = if self.by_byte { 1 } else { 4 };
