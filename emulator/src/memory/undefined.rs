@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use super::region::{map_host, unmap_host};
+use super::region::{map_sparse, unmap_host};
 
 /// A bit for each byte of a part of the device's addresses: set where the byte is not defined.
 pub(super) struct Undefined {
@@ -16,7 +16,7 @@ impl Undefined {
     /// For the addresses from `first` to `end`. All bytes are defined.
     pub fn new(first: u64, end: u64) -> Result<Undefined, String> {
         let size = (end - first).div_ceil(8);
-        Ok(Undefined { first, size, bits: map_host(size)? })
+        Ok(Undefined { first, size, bits: map_sparse(size)? })
     }
 
     pub fn set(&self, address: u64, bytes: u64, undefined: bool) {

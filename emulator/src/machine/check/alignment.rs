@@ -10,6 +10,7 @@
 //! | global | 4, 8, 12, 16 | 4 |
 //! | LDS | 1, 2, 4, 8 | its size |
 //! | LDS | 12, 16 | 16 |
+//! | LDS, by flat addresses | any | as of global memory |
 //!
 //! Atomic operations that are not aligned are errors without this check.
 
@@ -32,16 +33,19 @@ impl<'a> Alignment<'a> {
 
 impl Watch for Alignment<'_> {
     fn observer(&self) -> Box<dyn Observer + '_> {
-        Box::new(Observing { launch: self.launch })
+        Box::new(Observing { launch: self.launch, flat: false })
     }
 }
 
 struct Observing<'a> {
     launch: Launch<'a>,
+    /// The instruction does not know which memory it reaches.
+    flat: bool,
 }
 
 impl Observer for Observing<'_> {
     fn before(&mut self, wave: &Wave, instruction: &Instruction) -> Result<(), Box<Fault>> {
+        self.flat = instruction.encoding == Encoding::Flat;
         // The hardware leaves the lowest two bits out, and so does the machine: the access itself shows nothing.
         if instruction.encoding != Encoding::Smem || !is_of_words(instruction.name) {
             return Ok(());
@@ -61,7 +65,7 @@ impl Observer for Observing<'_> {
     }
 
     fn access(&mut self, _: &Wave, access: &Access<'_>) -> Result<(), Box<Fault>> {
-        let Some((place, multiple)) = needed(access) else { return Ok(()) };
+        let Some((place, multiple)) = needed(access, self.flat) else { return Ok(()) };
         let Some(lane) = lanes_of(access.mask).find(|&lane| !access.addresses[lane].is_multiple_of(multiple))
         else {
             return Ok(());
@@ -77,10 +81,11 @@ impl Observer for Observing<'_> {
 }
 
 /// The kind of memory, and what the address of an access must be a multiple of.
-fn needed(access: &Access<'_>) -> Option<(&'static str, u64)> {
+fn needed(access: &Access<'_>, flat: bool) -> Option<(&'static str, u64)> {
     let bytes = u64::from(access.bytes);
     match access.space {
         Space::Global => Some(("global memory", bytes.min(4))),
+        Space::Lds if flat => Some(("LDS", bytes.min(4))),
         Space::Lds => Some(("LDS", bytes.next_power_of_two())),
         Space::Scratch | Space::Scalar => None,
     }
