@@ -12,7 +12,7 @@ use super::modules::Function;
 use super::properties::{MOST_WORK_ITEMS, lds_limit};
 use super::work::Work;
 use super::{Runtime, fault_error, lock};
-use crate::machine::{self, Dispatch};
+use crate::machine::{self, Dispatch, check};
 
 /// How many workgroups, and of what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,6 +138,15 @@ impl Runtime {
                 return self.set_fault(HipError::LAUNCH_FAILURE, text);
             }
         };
+        let checked = check::Launch {
+            program: &function.loaded.program,
+            memory: &self.memory,
+            descriptor: &kernel.descriptor,
+            workgroups: shape.workgroups,
+            lds: kernel.descriptor.group_segment_fixed_size + shape.dynamic_lds,
+        };
+        let watches = self.options.checks.watches(checked);
+        let watches: Vec<&dyn machine::Watch> = watches.iter().map(|watch| &**watch).collect();
         let dispatch = Dispatch {
             program: &function.loaded.program,
             memory: &self.memory,
@@ -149,7 +158,7 @@ impl Runtime {
             dynamic_lds: shape.dynamic_lds,
             kernarg,
             packet,
-            watches: &[],
+            watches: &watches,
         };
         let start = Instant::now();
         let done = machine::run(&dispatch);

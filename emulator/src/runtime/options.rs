@@ -3,6 +3,7 @@
 use std::ffi::{CStr, c_void};
 
 use crate::isa::Target;
+use crate::machine::check::Checks;
 use crate::memory;
 
 use super::failures::FailAt;
@@ -23,6 +24,7 @@ pub struct Options {
     pub leaks: bool,
     pub statistics: bool,
     pub fail_at: Vec<FailAt>,
+    pub checks: Checks,
     pub memory: memory::Settings,
 }
 
@@ -73,8 +75,8 @@ const ROWS: &[Row] = &[
           meaning: "instructions of a wave before it is stopped", read: machine_reads },
     Row { name: "SHUFFLE", default: "0", allowed: "a number",
           meaning: "a seed for a random order of waves", read: machine_reads },
-    Row { name: "CHECK", default: "", allowed: "the machine's checks",
-          meaning: "checks for races, waits and the like", read: machine_reads },
+    Row { name: "CHECK", default: "", allowed: "all, or a list of races,waits,barriers,uninitialized,alignment",
+          meaning: "mistakes that kernels are watched for", read: |o, v| { o.set_checks(Checks::parse(v)?); Some(()) } },
     Row { name: "TRACE", default: "0", allowed: "0 or 1",
           meaning: "every instruction is written to stderr", read: machine_reads },
 ];
@@ -99,6 +101,7 @@ impl Default for Options {
             leaks: false,
             statistics: false,
             fail_at: Vec::new(),
+            checks: Checks::default(),
             memory: memory::Settings::default(),
         }
     }
@@ -116,6 +119,11 @@ impl Options {
         let hip_major =
             file_name().and_then(|name| number(name.rsplit_once(".so.")?.1.split('.').next()?, 5, 7));
         Options::parse(&variables, hip_major)
+    }
+
+    pub fn set_checks(&mut self, checks: Checks) {
+        self.checks = checks;
+        self.memory.track_undefined = checks.track_undefined();
     }
 
     /// From names without their prefix, and values. An empty value is none.
