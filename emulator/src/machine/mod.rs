@@ -1,5 +1,6 @@
 //! The machine: waves and workgroups that run instructions.
 
+pub mod count;
 mod execute;
 mod fault;
 mod group;
@@ -15,5 +16,6 @@ mod translate;
 mod wave;
 
 pub use fault::{Fault, FaultKind};
+pub use group::Watch;
 pub use launch::{Dispatch, run};
 pub use program::Program;

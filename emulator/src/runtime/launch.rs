@@ -6,13 +6,15 @@ use std::time::Instant;
 
 use super::arguments::{Given, pack};
 use super::call::{Failure, Handle, call, report};
+use super::counts::counting;
 use super::errors::HipError;
 use super::failures::CallKind;
 use super::modules::Function;
 use super::properties::{MOST_WORK_ITEMS, lds_limit};
 use super::work::Work;
 use super::{Runtime, fault_error, lock};
-use crate::machine::{self, Dispatch};
+use crate::machine::count::Counting;
+use crate::machine::{self, Dispatch, Watch};
 
 /// How many workgroups, and of what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,13 +153,22 @@ impl Runtime {
             packet,
             watches: &[],
         };
+        let counting = counting(&dispatch, &self.options.count, self.options.count_every);
+        let watches = watches(counting.as_ref());
         let start = Instant::now();
-        let done = machine::run(&dispatch);
+        let done = machine::run(&Dispatch { watches: &watches, ..dispatch });
         self.statistics.kernel(&kernel.name, start.elapsed());
-        if let Err(fault) = done {
-            self.set_fault(fault_error(&fault), fault.message);
+        match (done, counting) {
+            (Err(fault), _) => self.set_fault(fault_error(&fault), fault.message),
+            (Ok(()), Some(counting)) => self.counts.write(&self.options.count, &counting.finish()),
+            (Ok(()), None) => {}
         }
     }
+}
+
+/// Who watches the waves of a launch.
+fn watches(counting: Option<&Counting>) -> Vec<&dyn Watch> {
+    counting.into_iter().map(|it| it as &dyn Watch).collect()
 }
 
 impl Launch {

@@ -24,6 +24,10 @@ pub struct Options {
     pub statistics: bool,
     pub fail_at: Vec<FailAt>,
     pub memory: memory::Settings,
+    /// Where counters of launches go; empty: nowhere.
+    pub count: String,
+    /// One of so many workgroups is counted; 0: about 256 of a launch.
+    pub count_every: u64,
 }
 
 /// A variable: its name behind the prefix, its default, what is allowed, what it does, and how it is read.
@@ -67,6 +71,11 @@ const ROWS: &[Row] = &[
           meaning: "the N-th call of a kind fails", read: |o, v| { o.fail_at = FailAt::parse(v)?; Some(()) } },
     Row { name: "STATS", default: "0", allowed: "0 or 1",
           meaning: "counts and times of kernels at the end", read: |o, v| { o.statistics = switch(v)?; Some(()) } },
+    Row { name: "COUNT", default: "", allowed: "a file, or - for stderr",
+          meaning: "counters of each launch, a line of JSON", read: |o, v| { o.count = v.to_owned(); Some(()) } },
+    Row { name: "COUNT_EVERY", default: "0", allowed: "a number",
+          meaning: "one of so many workgroups is counted, 0: about 256 of a launch",
+          read: |o, v| { o.count_every = number(v, 0, u64::MAX)?; Some(()) } },
     Row { name: "THREADS", default: "all cores", allowed: "a number",
           meaning: "host threads that run workgroups", read: machine_reads },
     Row { name: "MAX_INSTS", default: "4000000000", allowed: "a number",
@@ -100,6 +109,8 @@ impl Default for Options {
             statistics: false,
             fail_at: Vec::new(),
             memory: memory::Settings::default(),
+            count: String::new(),
+            count_every: 0,
         }
     }
 }
