@@ -13,6 +13,8 @@ pub enum Class {
     Vector16,
     Vector32,
     Vector64,
+    /// Shifts, moves and sums of integers of 64 bits.
+    VectorWide,
     /// Products of integers of 32 bits, which take longer.
     VectorMultiply,
     /// Exponentials, logarithms, roots, reciprocals, sines.
@@ -47,11 +49,12 @@ const MATRIX: [&str; 4] = ["mfma", "smfmac", "wmma", "swmmac"];
 
 impl Class {
     /// In their order.
-    pub const ALL: [Class; 23] = [
+    pub const ALL: [Class; 24] = [
         Class::ScalarAlu,
         Class::Vector16,
         Class::Vector32,
         Class::Vector64,
+        Class::VectorWide,
         Class::VectorMultiply,
         Class::Transcendental,
         Class::Packed,
@@ -142,8 +145,10 @@ fn vector(name: &str) -> Class {
         Class::Dot
     } else if begins(&["pk_"]) {
         Class::Packed
-    } else if kind.contains("64") && !begins(&MULTIPLY) {
+    } else if kind.contains("f64") {
         Class::Vector64
+    } else if kind.contains("64") && !begins(&MULTIPLY) {
+        Class::VectorWide
     } else if begins(&TRANSCENDENTAL) {
         Class::Transcendental
     } else if begins(&MULTIPLY) {

@@ -30,6 +30,10 @@ pub struct Clock {
     pub now: u64,
     /// By register: vector registers, then scalar ones, then SCC.
     ready: Vec<u64>,
+    /// Scalar registers that a vector operation wrote.
+    masks: [bool; REGISTERS - SCALARS as usize],
+    /// When a vector operation last used a register, and the time until memory instructions may.
+    used: Vec<u64>,
     under_way: [VecDeque<u64>; QUEUES],
     /// When the unit for matrices or transcendental operations is free.
     unit_free: u64,
@@ -52,8 +56,10 @@ impl Prepared {
             half.sources.iter().for_each(|operand| registers(operand, &mut reads));
             half.destinations.iter().for_each(|operand| registers(operand, &mut writes));
         }
-        if instruction.name.starts_with("s_cbranch_scc") || instruction.name.starts_with("s_cselect") {
-            reads.push(SCC);
+        let name = instruction.name;
+        let hidden = [("scc", SCC), ("select", SCC), ("vcc", SCALARS + 106), ("exec", SCALARS + 126)];
+        if name.starts_with("s_cbranch") || name.starts_with("s_cselect") {
+            reads.extend(hidden.iter().filter(|(word, _)| name.contains(word)).map(|row| row.1));
         }
         if class == Class::ScalarAlu {
             writes.push(SCC);
@@ -69,6 +75,12 @@ impl Prepared {
             end: instruction.offset + u64::from(instruction.size),
         }
     }
+
+    /// Whether it waits until vector loads are done.
+    pub fn waits_for_loads(&self) -> bool {
+        const ANY: u32 = 63;
+        self.wait.is_some_and(|wait| wait[Queue::Load as usize].is_some_and(|count| count < ANY))
+    }
 }
 
 impl Clock {
@@ -76,6 +88,8 @@ impl Clock {
         Clock {
             now: 0,
             ready: vec![0; REGISTERS],
+            masks: [false; REGISTERS - SCALARS as usize],
+            used: vec![0; SCALARS as usize],
             under_way: Default::default(),
             unit_free: 0,
             memory_waits: 0,
@@ -85,15 +99,16 @@ impl Clock {
 
     /// An instruction is issued. `memory`: clocks until its memory operation is done. Gives the time of issue.
     pub fn issue(&mut self, prepared: &Prepared, memory: u32, timing: &Timing) -> u64 {
+        let class = prepared.class;
         let mut at = self.now;
         if let Some(wait) = &prepared.wait {
             at = self.wait(wait, at);
         }
-        // Stalls in between are seen by vector and scalar operations and by what gives them to memory.
-        for &register in &prepared.reads {
-            at = at.max(self.ready[usize::from(register)]);
+        at = at.max(self.operands(prepared, timing));
+        if class == Class::Branch && prepared.reads.contains(&SCC) {
+            at = at.max(self.ready[usize::from(SCC)] + u64::from(timing.scalar_to_branch - timing.scalar));
         }
-        let shares_unit = matches!(prepared.class, Class::Matrix | Class::Transcendental);
+        let shares_unit = matches!(class, Class::Matrix | Class::Transcendental);
         if shares_unit {
             at = at.max(self.unit_free);
             self.unit_free = at + u64::from(prepared.busy);
@@ -103,20 +118,52 @@ impl Clock {
             let done = (at + u64::from(memory)).max(entries.back().copied().unwrap_or(0));
             entries.push_back(done);
         } else {
-            let latency = match prepared.class {
-                _ if prepared.class.is_vector_alu() => prepared.latency,
-                _ => prepared.latency.max(timing.issue),
-            };
-            for &register in &prepared.writes {
-                let to_scalar = prepared.class.is_vector_alu() && register >= SCALARS;
-                let latency = if to_scalar { timing.vector_to_scalar.max(latency) } else { latency };
-                self.ready[usize::from(register)] = at + u64::from(latency);
+            self.result(prepared, at, timing);
+        }
+        let beside = !class.is_vector_alu() || shares_unit && (timing.matrix_alone || class != Class::Matrix);
+        self.now = at + u64::from(if beside { timing.issue } else { timing.issue.max(prepared.busy) });
+        at
+    }
+
+    /// When the registers of an instruction can be used.
+    fn operands(&self, prepared: &Prepared, timing: &Timing) -> u64 {
+        // Masks of lanes go from one vector operation to the next without a delay.
+        let early = if prepared.class.is_vector_alu() { u64::from(timing.vector_to_scalar) } else { 0 };
+        let ready = prepared.reads.iter().map(|&register| match register {
+            SCALARS.. if self.masks[usize::from(register - SCALARS)] => {
+                self.ready[usize::from(register)].saturating_sub(early)
+            }
+            _ => self.ready[usize::from(register)],
+        });
+        let ready = ready.max();
+        // Memory instructions also wait for those that read what they overwrite.
+        let vectors = prepared.reads.iter().chain(&prepared.writes).filter(|&&register| register < SCALARS);
+        let used = match prepared.queue {
+            Some(_) => vectors.map(|&register| self.used[usize::from(register)]).max(),
+            None => None,
+        };
+        ready.max(used).unwrap_or(0)
+    }
+
+    fn result(&mut self, prepared: &Prepared, at: u64, timing: &Timing) {
+        let vector = prepared.class.is_vector_alu();
+        let latency = if vector { prepared.latency } else { prepared.latency.max(timing.issue) };
+        for &register in &prepared.writes {
+            let to_scalar = vector && register >= SCALARS;
+            if register >= SCALARS {
+                self.masks[usize::from(register - SCALARS)] = vector;
+            }
+            let latency = if to_scalar { timing.vector_to_scalar.max(latency) } else { latency };
+            self.ready[usize::from(register)] = at + u64::from(latency);
+        }
+        if vector {
+            let busy = prepared.busy.saturating_sub(1) + timing.vector_to_memory;
+            for &register in prepared.reads.iter().chain(&prepared.writes) {
+                if register < SCALARS {
+                    self.used[usize::from(register)] = at + u64::from(busy);
+                }
             }
         }
-        // The unit of matrices works on while others are issued; vector units of CDNA and long passes do not.
-        let occupied = if shares_unit || !prepared.class.is_vector_alu() { 0 } else { prepared.busy };
-        self.now = at + u64::from(timing.issue.max(occupied));
-        at
     }
 
     /// The wave went elsewhere than to the next instruction.

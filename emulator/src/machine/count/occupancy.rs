@@ -64,7 +64,7 @@ pub fn occupancy(need: &Need, target: Target) -> Occupancy {
     let of_workgroup = need.waves_of_workgroup.max(1);
     let groups = |waves: u32| (waves * SIMDS / of_workgroup).max(1);
     let lds = need.lds.next_multiple_of(unit.lds_granule);
-    let by_lds = if lds == 0 { u32::MAX } else { (unit.lds / lds).max(1) };
+    let by_lds = unit.lds.checked_div(lds).map_or(u32::MAX, |groups| groups.max(1));
     // A workgroup of one wave has no barrier to keep, so it is not bound by this (RDNA and CDNA ISA manuals).
     let by_workgroups = match (of_workgroup, target.generation <= Generation::Gfx940) {
         (1, _) => u32::MAX,

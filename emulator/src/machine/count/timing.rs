@@ -19,10 +19,16 @@ pub struct Timing {
     pub scalar: u32,
     /// From a vector operation to a scalar one that reads its mask or lane.
     pub vector_to_scalar: u32,
+    /// From a vector operation to a memory instruction that uses one of its registers.
+    pub vector_to_memory: u32,
+    /// From a scalar operation to a branch that reads its SCC.
+    pub scalar_to_branch: u32,
     /// A branch that is taken.
     pub branch: u32,
     /// Lanes that a SIMD serves at once.
     pub simd_lanes: u32,
+    /// Whether matrix instructions leave the vector unit to others.
+    pub matrix_alone: bool,
     /// Passes of a transcendental operation for one of another.
     pub transcendental_passes: u32,
     pub double_passes: u32,
@@ -40,16 +46,18 @@ pub struct Timing {
 
 #[rustfmt::skip]
 const CDNA: Timing = Timing {
-    issue: 4, vector: 4, transcendental: 16, scalar: 4, vector_to_scalar: 8, branch: 16, simd_lanes: 16,
+    issue: 4, vector: 4, transcendental: 16, scalar: 4, vector_to_scalar: 8, vector_to_memory: 4,
+    scalar_to_branch: 4, branch: 16, simd_lanes: 16, matrix_alone: true,
     transcendental_passes: 4, double_passes: 1, lds: 64, scalar_load: 64, load_near: 120, load: 300,
     scalar_load_far: 200, barrier: 16,
 };
 
 #[rustfmt::skip]
 const RDNA: Timing = Timing {
-    issue: 1, vector: 5, transcendental: 10, scalar: 2, vector_to_scalar: 6, branch: 8, simd_lanes: 32,
-    transcendental_passes: 4, double_passes: 16, lds: 33, scalar_load: 50, load_near: 90, load: 260,
-    scalar_load_far: 170, barrier: 10,
+    issue: 1, vector: 5, transcendental: 10, scalar: 2, vector_to_scalar: 16, vector_to_memory: 17,
+    scalar_to_branch: 10, branch: 8, simd_lanes: 32, matrix_alone: false,
+    transcendental_passes: 4, double_passes: 16, lds: 32, scalar_load: 50, load_near: 90, load: 260,
+    scalar_load_far: 170, barrier: 20,
 };
 
 impl Timing {
@@ -61,7 +69,7 @@ impl Timing {
             Generation::Gfx940 => Timing { load: 230, ..CDNA },
             Generation::Gfx10 => RDNA,
             Generation::Gfx11 => RDNA,
-            Generation::Gfx12 => Timing { double_passes: 32, ..RDNA },
+            Generation::Gfx12 => Timing { double_passes: 32, scalar: 9, ..RDNA },
         }
     }
 
@@ -70,9 +78,11 @@ impl Timing {
         let passes = (lanes / self.simd_lanes).max(1);
         match class {
             Class::Matrix => matrix::cycles(name, generation).max(passes),
+            // One lane.
+            Class::Transcendental if name.starts_with("v_s_") => 1,
             Class::Transcendental | Class::VectorMultiply => passes * self.transcendental_passes,
             Class::Vector64 => passes * self.double_passes,
-            // Two numbers of 32 bits are one after the other on RDNA only where it has them at all.
+            Class::VectorWide => passes * 2,
             _ if class.is_vector_alu() => passes,
             _ => 1,
         }

@@ -1,6 +1,7 @@
 //! The exported functions, called as a C program would.
 
 mod capture;
+mod counts;
 mod deferred;
 mod devices;
 mod errors;
