@@ -105,7 +105,12 @@ impl Work<'_> {
     fn time(&self, bound: Bound, settings: &Settings) -> f64 {
         let memory = &self.counts.memory;
         match bound {
-            Bound::Matrix => self.on_simds(self.counts.matrix_cycles as f64),
+            Bound::Matrix if self.counts.matrix_cycles == 0 => 0.0,
+            Bound::Matrix => {
+                // RDNA's vector units do the matrices as well.
+                let vector = if self.timing.matrix_alone { 0.0 } else { self.vector_cycles() };
+                self.on_simds(self.counts.matrix_cycles as f64 + vector)
+            }
             Bound::Vector => self.on_simds(self.vector_cycles()),
             Bound::Scalar => self.on_simds(self.scalar_cycles()),
             Bound::Lds => self.on_units(self.lds_cycles(), self.card.lds_ports()),

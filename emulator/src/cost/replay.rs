@@ -44,10 +44,14 @@ pub fn replay(target: Target, lanes: u32, code: &[u8], wave: &[Issued]) -> Resul
         if branched && !(end..=end + LEFT_OUT).contains(&issued.offset) {
             clock.branch(&timing);
         }
+        let for_loads = prepared.waits_for_loads() && clock.loads_under_way() > 0;
         let at = clock.issue(&prepared, latency(&instruction, prepared.class, &timing), &timing);
         let gap = issued.time - recorded;
-        let outside = prepared.waits_for_loads() || gap > LONG;
+        let outside = for_loads || gap > LONG;
         steps.push(Step { instruction, recorded: gap, model: at - model, outside });
+        if prepared.class == Class::Barrier {
+            clock.now += u64::from(timing.barrier - timing.issue);
+        }
         if outside {
             clock.now = clock.now - at + issued.time;
         }

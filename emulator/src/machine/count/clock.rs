@@ -166,6 +166,11 @@ impl Clock {
         }
     }
 
+    /// Vector loads that no wait instruction has waited for.
+    pub fn loads_under_way(&self) -> usize {
+        self.under_way[Queue::Load as usize].len()
+    }
+
     /// The wave went elsewhere than to the next instruction.
     pub fn branch(&mut self, timing: &Timing) {
         self.now += u64::from(timing.branch);

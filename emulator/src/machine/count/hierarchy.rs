@@ -36,11 +36,18 @@ pub struct Hierarchy {
     l2: Vec<Cache>,
     last: Option<Cache>,
     line: u64,
-    touched: HashSet<u64>,
-    /// How many lines there were when half of the workgroups were done.
-    touched_at_half: u64,
+    read: Touched,
+    written: Touched,
     fills: Traffic,
     memory: Traffic,
+}
+
+/// Lines that were touched.
+#[derive(Default)]
+struct Touched {
+    lines: HashSet<u64>,
+    /// How many there were when half of the workgroups were done.
+    at_half: u64,
 }
 
 /// In lines.
@@ -57,8 +64,8 @@ impl Hierarchy {
             l2: vec![Cache::new(caches.l2, every); caches.l2_count as usize],
             last: caches.last.map(|shape| Cache::new(shape, every)),
             line: caches.l2.line,
-            touched: HashSet::new(),
-            touched_at_half: 0,
+            read: Touched::default(),
+            written: Touched::default(),
             fills: Traffic::default(),
             memory: Traffic::default(),
         }
@@ -68,7 +75,8 @@ impl Hierarchy {
     pub fn run(&mut self, index: u64, requests: &[Request]) {
         let part = (index % self.l2.len() as u64) as usize;
         for request in requests {
-            self.touched.insert(request.line);
+            let touched = if request.write { &mut self.written } else { &mut self.read };
+            touched.lines.insert(request.line);
             let outcome = self.l2[part].access(request.line, request.write);
             if let Some(line) = outcome.written_back {
                 self.write_back(line);
@@ -82,7 +90,9 @@ impl Hierarchy {
     }
 
     pub fn half_is_done(&mut self) {
-        self.touched_at_half = self.touched.len() as u64;
+        for touched in [&mut self.read, &mut self.written] {
+            touched.at_half = touched.lines.len() as u64;
+        }
     }
 
     fn fill(&mut self, line: u64) {
@@ -114,20 +124,28 @@ impl Hierarchy {
         let left: u64 = self.l2.iter().map(Cache::written).sum();
         self.fills.written += left;
         self.memory.written += left + self.last.as_ref().map_or(0, Cache::written);
-        let touched = self.touched.len() as f64;
-        let growth = match self.touched_at_half {
+        let bytes = |lines: f64| (lines * self.line as f64).round() as u64;
+        let (read, written) = (&self.read, &self.written);
+        memory.fill_read_bytes = bytes(read.extrapolate(self.fills.read, factor));
+        memory.fill_written_bytes = bytes(written.extrapolate(self.fills.written, factor));
+        memory.memory_read_bytes = bytes(read.extrapolate(self.memory.read, factor));
+        memory.memory_written_bytes = bytes(written.extrapolate(self.memory.written, factor));
+        let both = read.lines.intersection(&written.lines).count() as f64 / written.lines.len().max(1) as f64;
+        let all = |touched: &Touched| touched.extrapolate(touched.lines.len() as u64, factor);
+        memory.footprint_bytes = bytes(all(read) + all(written) * (1.0 - both));
+    }
+}
+
+impl Touched {
+    /// Transfers of all workgroups from those of the counted ones: first ones grow as the lines do, others as the
+    /// workgroups.
+    fn extrapolate(&self, transfers: u64, factor: f64) -> f64 {
+        let lines = self.lines.len() as f64;
+        let growth = match self.at_half {
             0 => 1.0,
-            half => (touched / half as f64).log2().clamp(0.0, 1.0),
+            half => (lines / half as f64).log2().clamp(0.0, 1.0),
         };
-        let first = factor.powf(growth);
-        let bytes = |lines: u64| -> u64 {
-            let (new, again) = ((lines as f64).min(touched), (lines as f64 - touched).max(0.0));
-            ((new * first + again * factor) * self.line as f64).round() as u64
-        };
-        memory.fill_read_bytes = bytes(self.fills.read);
-        memory.fill_written_bytes = bytes(self.fills.written);
-        memory.memory_read_bytes = bytes(self.memory.read);
-        memory.memory_written_bytes = bytes(self.memory.written);
-        memory.footprint_bytes = bytes(self.touched.len() as u64);
+        let first = (transfers as f64).min(lines);
+        first * factor.powf(growth) + (transfers as f64 - first) * factor
     }
 }

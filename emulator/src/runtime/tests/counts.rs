@@ -168,11 +168,9 @@ fn samples_stand_for_all_workgroups() {
     assert_eq!((all.counted_workgroups, some.counted_workgroups), (512, 64));
     assert_eq!(all.instructions, some.instructions);
     assert_eq!(all.memory.moved_bytes, some.memory.moved_bytes);
-    // The line of the arguments is shared, so the growth is a little less than the number of workgroups.
-    let written = [all, some].map(|counts| counts.memory.memory_written_bytes as f64);
-    assert!((0.97..1.0).contains(&(written[1] / written[0])), "{written:?}");
-    let Some(broadcast) = counts("gfx1100", "strided", 512, 8) else { return };
+    assert_eq!(all.memory.memory_written_bytes, some.memory.memory_written_bytes);
+    let Some(shared) = counts("gfx1100", "strided", 512, 8) else { return };
     // All workgroups read the same 64 lines.
-    let read = broadcast.memory.memory_read_bytes;
+    let read = shared.memory.memory_read_bytes;
     assert!(read < 3 * 64 * 128, "{read}");
 }
