@@ -1,6 +1,7 @@
 //! The machine: waves and workgroups that run instructions.
 
 pub mod check;
+pub mod count;
 mod execute;
 mod fault;
 mod group;
@@ -12,6 +13,7 @@ mod registers;
 mod schedule;
 mod start;
 mod step;
+pub mod trace;
 mod translate;
 mod wave;
 

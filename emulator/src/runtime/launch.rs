@@ -6,13 +6,14 @@ use std::time::Instant;
 
 use super::arguments::{Given, pack};
 use super::call::{Failure, Handle, call, report};
+use super::counts::counting;
 use super::errors::HipError;
 use super::failures::CallKind;
 use super::modules::Function;
 use super::properties::{MOST_WORK_ITEMS, lds_limit};
 use super::work::Work;
 use super::{Runtime, fault_error, lock};
-use crate::machine::{self, Dispatch, check};
+use crate::machine::{self, Dispatch, Watch, check};
 
 /// How many workgroups, and of what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,8 +146,6 @@ impl Runtime {
             workgroups: shape.workgroups,
             lds: kernel.descriptor.group_segment_fixed_size + shape.dynamic_lds,
         };
-        let watches = self.options.checks.watches(checked);
-        let watches: Vec<&dyn machine::Watch> = watches.iter().map(|watch| &**watch).collect();
         let dispatch = Dispatch {
             program: &function.loaded.program,
             memory: &self.memory,
@@ -158,13 +157,23 @@ impl Runtime {
             dynamic_lds: shape.dynamic_lds,
             kernarg,
             packet,
-            watches: &watches,
+            watches: &[],
         };
+        let counting = counting(&dispatch, &self.options.count, self.options.count_every);
+        let mut watches = self.options.checks.watches(checked);
+        watches.extend(self.options.trace.watch(&dispatch));
+        let watches: Vec<&dyn Watch> = watches
+            .iter()
+            .map(|watch| &**watch)
+            .chain(counting.as_ref().map(|counting| counting as &dyn Watch))
+            .collect();
         let start = Instant::now();
-        let done = machine::run(&dispatch);
+        let done = machine::run(&Dispatch { watches: &watches, ..dispatch });
         self.statistics.kernel(&kernel.name, start.elapsed());
-        if let Err(fault) = done {
-            self.set_fault(fault_error(&fault), fault.message);
+        match (done, counting) {
+            (Err(fault), _) => self.set_fault(fault_error(&fault), fault.message),
+            (Ok(()), Some(counting)) => self.counts.write(&self.options.count, &counting.finish()),
+            (Ok(()), None) => {}
         }
     }
 }

@@ -107,8 +107,8 @@ impl Launch<'_> {
     /// The text of the instruction at a byte of the code.
     fn text(&self, offset: u64, lanes: usize) -> String {
         let block = self.program.block(offset, lanes).ok();
-        let step = block.and_then(|block| block.steps.first());
-        let text = step.map(|step| crate::isa::text(&step.instruction, self.program.target));
+        let instruction = block.and_then(|block| block.instructions.first());
+        let text = instruction.map(|instruction| crate::isa::text(instruction, self.program.target));
         format!("'{}' at byte {offset:#x}", text.unwrap_or_default())
     }
 }

@@ -2,6 +2,7 @@
 
 mod capture;
 mod checks;
+mod counts;
 mod deferred;
 mod devices;
 mod errors;

@@ -21,7 +21,7 @@ use super::data::Data;
 use crate::isa::Instruction;
 use crate::machine::fault::Fault;
 use crate::machine::group::{Access, AccessKind, Group, Observer, Space, Watch};
-use crate::machine::step::{Setting, Step};
+use crate::machine::step::{Action, Setting, prepare};
 use crate::machine::wave::{Wave, lanes_of};
 use plan::Plan;
 use twin::Twin;
@@ -46,6 +46,7 @@ impl Watch for Uninitialized<'_> {
             id: [0; 3],
             lds: Vec::new(),
             observers: Vec::new(),
+            observed: false,
         };
         Box::new(Observing {
             launch,
@@ -61,7 +62,7 @@ impl Watch for Uninitialized<'_> {
 /// What is known of an instruction.
 struct Known {
     /// What the twin does.
-    step: Step,
+    action: Action,
     plan: Plan,
     data: [Option<Data>; 2],
 }
@@ -101,7 +102,7 @@ impl Observer for Observing<'_> {
     fn before(&mut self, wave: &Wave, instruction: &Instruction) -> Result<(), Box<Fault>> {
         let (target, lanes, base) = (self.launch.program.target, wave.lanes, self.launch.program.base);
         let known = self.known.get(instruction, || Known {
-            step: Step::new(instruction.clone(), Setting { target, lanes, base }),
+            action: prepare(instruction, Setting { target, lanes, base }),
             plan: Plan::of(instruction),
             data: Data::of(instruction),
         });
@@ -140,7 +141,7 @@ impl Observer for Observing<'_> {
             plan::Action::Nothing => {}
             plan::Action::Take => twin.take(wave, instruction, &self.seen.undefined),
             plan::Action::Execute => {
-                (known.step.run)(&mut twin.wave, &mut self.group).map_err(|fault| {
+                (known.action)(&mut twin.wave, &mut self.group).map_err(|fault| {
                     Fault::check(format!("uninitialized: with another value of what nobody wrote, {fault}"))
                 })?;
             }
