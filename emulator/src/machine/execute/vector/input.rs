@@ -1,6 +1,6 @@
 //! Sources of vector instructions: from an operand with its modifiers to a row of words.
 
-use crate::isa::{Instruction, Sdwa, Source};
+use crate::isa::{Encoding, Instruction, Sdwa, Source};
 use crate::machine::execute::dpp::DppPattern;
 use crate::machine::fault::Fault;
 use crate::machine::numbers::f32_to_f16;
@@ -217,7 +217,9 @@ fn part(sdwa: Sdwa, index: usize) -> Option<Change> {
 fn packed(changes: &mut Vec<Change>, instruction: &Instruction, index: usize, ty: Type) {
     let modifiers = &instruction.modifiers;
     let bit = |bits: u8| bits >> index & 1 != 0;
-    let (low, high) = (bit(modifiers.op_sel), bit(modifiers.op_sel_high));
+    // Only VOP3P can choose the halves.
+    let chooses = instruction.encoding == Encoding::Vop3p;
+    let (low, high) = (chooses && bit(modifiers.op_sel), !chooses || bit(modifiers.op_sel_high));
     if low || !high {
         changes.push(Change::Halves { low, high });
     }

@@ -16,6 +16,7 @@ fn sums() -> Vec<Row> {
         ("v_mul_f32", map2(|a: f32, b: f32| a * b)),
         ("v_mul_legacy_f32", map2(multiply_zero_wins)),
         ("v_mul_dx9_zero_f32", map2(multiply_zero_wins)),
+        ("v_mullit_f32", map3(multiply_lit)),
         ("v_fma_f32", map3(f32::mul_add)),
         ("v_fmac_f32", map3(f32::mul_add)),
         ("v_fmaak_f32", map3(f32::mul_add)),
@@ -77,6 +78,12 @@ fn multiply_zero_wins(a: f32, b: f32) -> f32 {
 
 fn multiply_add_zero_wins(a: f32, b: f32, c: f32) -> f32 {
     if a == 0.0 || b == 0.0 { c } else { a.mul_add(b, c) }
+}
+
+/// A product for light exponents: the lowest number where the second factor or the guard does not take part.
+fn multiply_lit(a: f32, b: f32, guard: f32) -> f32 {
+    let takes_part = b > f32::MIN && guard > 0.0;
+    if takes_part { a * b } else { f32::MIN }
 }
 
 /// In double precision no power that matters overflows, so that the result is rounded once.
