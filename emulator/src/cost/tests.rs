@@ -106,9 +106,10 @@ fn one_workgroup_more_than_units_takes_twice_as_long() {
 #[test]
 fn each_part_can_be_the_bound() {
     let card = Card::find("7900xtx").expect("a card");
-    let rows: [(fn(&mut LaunchCounts), Bound); 6] = [
+    type Change = fn(&mut LaunchCounts);
+    let rows: [(Change, Bound); 6] = [
         (|it| it.matrix_cycles = 1 << 30, Bound::Matrix),
-        (|it| drop(it.instructions.insert(Class::ScalarAlu, 1 << 30)), Bound::Scalar),
+        (|it| it.instructions = [(Class::ScalarAlu, 1 << 30)].into(), Bound::Scalar),
         (|it| it.lds = LdsCounts { cycles: 1 << 30, ..LdsCounts::default() }, Bound::Lds),
         (|it| it.memory.near_cycles = 1 << 30, Bound::NearCache),
         (|it| it.memory.l2_read_bytes = 1 << 40, Bound::L2),
