@@ -46,7 +46,7 @@ pub fn replay(target: Target, lanes: u32, code: &[u8], wave: &[Issued]) -> Resul
         }
         let for_loads = prepared.waits_for_loads() && clock.loads_under_way() > 0;
         let at = clock.issue(&prepared, latency(&instruction, prepared.class, &timing), &timing);
-        let gap = issued.time - recorded;
+        let gap = issued.time.saturating_sub(recorded);
         let outside = for_loads || gap > LONG;
         steps.push(Step { instruction, recorded: gap, model: at - model, outside });
         if prepared.class == Class::Barrier {

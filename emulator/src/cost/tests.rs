@@ -106,9 +106,10 @@ fn one_workgroup_more_than_units_takes_twice_as_long() {
 #[test]
 fn each_part_can_be_the_bound() {
     let card = Card::find("7900xtx").expect("a card");
-    let rows: [(fn(&mut LaunchCounts), Bound); 6] = [
+    type Change = fn(&mut LaunchCounts);
+    let rows: [(Change, Bound); 6] = [
         (|it| it.matrix_cycles = 1 << 30, Bound::Matrix),
-        (|it| drop(it.instructions.insert(Class::ScalarAlu, 1 << 30)), Bound::Scalar),
+        (|it| it.instructions = [(Class::ScalarAlu, 1 << 30)].into(), Bound::Scalar),
         (|it| it.lds = LdsCounts { cycles: 1 << 30, ..LdsCounts::default() }, Bound::Lds),
         (|it| it.memory.near_cycles = 1 << 30, Bound::NearCache),
         (|it| it.memory.l2_read_bytes = 1 << 40, Bound::L2),
@@ -142,4 +143,21 @@ fn reports_add_calls_up() {
     }
     let other_card = Card::find("7900xtx").expect("a card");
     assert!(Report::new(&lines, other_card, &settings).is_err_and(|error| error.contains("gfx90a")));
+}
+
+/// Sums that wait for each other: five clocks from one to the next (gfx1100), and what a trace of them would be.
+#[test]
+fn recorded_times_beside_the_model() {
+    let target = Target::find("gfx1100").expect("a target");
+    // v_add_f32 v0, v0, v1; and s_waitcnt vmcnt(0) behind a load.
+    let words: [u32; 5] = [0x0600_0300, 0x0600_0300, 0xdc52_0000, 0x0300_0002, 0xbf89_03f7];
+    let code: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let wave = [(0, 100), (4, 105), (8, 107), (16, 900)].map(|(offset, time)| Issued { offset, time });
+    let steps = replay(target, 32, &code, &wave).expect("instructions");
+    let gaps: Vec<(u64, u64, bool)> =
+        steps.iter().map(|step| (step.recorded, step.model, step.outside)).collect();
+    assert_eq!(&gaps[..3], [(0, 0, false), (5, 5, false), (2, 1, false)]);
+    assert!(gaps[3].0 == 793 && gaps[3].2, "{gaps:?}");
+    let beyond = [Issued { offset: 400, time: 0 }];
+    assert!(replay(target, 32, &code, &beyond).is_err());
 }
