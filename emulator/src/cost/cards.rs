@@ -5,9 +5,9 @@
 //! * A: AMD's data sheets and product pages of the card (compute units, clocks, memory bandwidth, cache sizes, peak rates).
 //! * B: AMD's white papers on CDNA, CDNA 2, CDNA 3, RDNA and AMD's slides on RDNA 2, 3, 4 (bytes in a clock, L2 channels).
 //! * C: derived: channels times 64 or 128 bytes in a clock, or a neighbour's number.
-//! * D: measurements of others: chipsandcheese.com ("Microbenchmarking AMD's RDNA 3 Graphics Architecture", "Latency
-//!   Testing is Hard", "Testing AMD's Giant MI300X") for latencies, STREAM figures for what of the memory's bandwidth can
-//!   be reached.
+//! * D: estimates of latencies and of what part of the memory's bandwidth programs reach, of the size that others measured
+//!   (chipsandcheese.com: "Microbenchmarking AMD's RDNA 3 Graphics Architecture", "Testing AMD's Giant MI300X"). No
+//!   prediction of a copy or of a latency says more than these estimates.
 //! * E: the thread traces of docs/prediction.md.
 //!
 //! Rates of matrix instructions are not here: they follow from the cycles of each instruction, times four SIMDs of a
