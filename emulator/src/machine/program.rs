@@ -25,7 +25,8 @@ pub struct Program {
 
 /// Instructions that are executed one after the other.
 pub struct Block {
-    pub actions: Vec<Action>,
+    /// `None` for an instruction that does nothing here.
+    pub actions: Vec<Option<Action>>,
     /// What the actions do, apart from them: it is only needed for messages and for those who watch.
     pub instructions: Vec<Instruction>,
     /// Where the code behind it begins, in bytes from the beginning of the code.
@@ -77,7 +78,7 @@ impl Program {
 impl Block {
     /// An action that stops because there is no instruction.
     fn push_unknown(&mut self, message: String) {
-        self.actions.push(stop(Fault { kind: FaultKind::IllegalInstruction, message }));
+        self.actions.push(Some(stop(Fault { kind: FaultKind::IllegalInstruction, message })));
         self.instructions.push(Instruction::unknown(self.end));
     }
 }

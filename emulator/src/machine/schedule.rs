@@ -158,8 +158,11 @@ fn run_steps(
     let observed = group.is_observed();
     for (step, action) in steps.clone().zip(&block.actions[steps]) {
         let instruction = || &block.instructions[step];
-        let done =
-            if observed { run_observed(wave, group, action, instruction()) } else { action(wave, group) };
+        let done = match action {
+            _ if observed => run_observed(wave, group, action.as_ref(), instruction()),
+            Some(action) => action(wave, group),
+            None => continue,
+        };
         if let Err(fault) = done {
             return Err(place(fault, instruction(), wave, group));
         }
@@ -170,13 +173,15 @@ fn run_steps(
 fn run_observed(
     wave: &mut Wave,
     group: &mut Group<'_>,
-    action: &Action,
+    action: Option<&Action>,
     instruction: &Instruction,
 ) -> Result<(), Box<Fault>> {
     for observer in &mut group.observers {
         observer.before(wave, instruction)?;
     }
-    action(wave, group)?;
+    if let Some(action) = action {
+        action(wave, group)?;
+    }
     group.observers.iter_mut().try_for_each(|observer| observer.after(wave, instruction))
 }
 

@@ -20,13 +20,13 @@ pub struct Setting {
     pub base: u64,
 }
 
-/// Makes an instruction ready. One that cannot be executed becomes an action that stops with an error, since it may never
+/// Makes an instruction ready; `None` where there is nothing to do.  One that cannot be executed becomes an action that stops with an error, since it may never
 /// be reached.
-pub fn prepare(instruction: &Instruction, setting: Setting) -> Action {
-    match execute::action(instruction, setting) {
-        Ok(action) => action,
-        Err(fault) => stop(*fault),
+pub fn prepare(instruction: &Instruction, setting: Setting) -> Option<Action> {
+    if execute::does_nothing(instruction) {
+        return None;
     }
+    Some(execute::action(instruction, setting).unwrap_or_else(|fault| stop(*fault)))
 }
 
 /// An action that stops the kernel.

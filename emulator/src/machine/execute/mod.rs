@@ -19,6 +19,11 @@ use super::fault::Fault;
 use super::registers::ROWS;
 use super::step::{Action, Setting};
 
+/// Whether an instruction only tells the hardware when to wait, or what to expect.
+pub fn does_nothing(instruction: &Instruction) -> bool {
+    instruction.encoding == Encoding::Sopp && scalar::does_nothing(instruction.name)
+}
+
 /// What an instruction does; an error for one that is not known here.
 pub fn action(instruction: &Instruction, setting: Setting) -> Result<Action, Box<Fault>> {
     check_registers(instruction)?;

@@ -62,7 +62,7 @@ impl Watch for Uninitialized<'_> {
 /// What is known of an instruction.
 struct Known {
     /// What the twin does.
-    action: Action,
+    action: Option<Action>,
     plan: Plan,
     data: [Option<Data>; 2],
 }
@@ -141,7 +141,9 @@ impl Observer for Observing<'_> {
             plan::Action::Nothing => {}
             plan::Action::Take => twin.take(wave, instruction, &self.seen.undefined),
             plan::Action::Execute => {
-                (known.action)(&mut twin.wave, &mut self.group).map_err(|fault| {
+                let done =
+                    known.action.as_ref().map_or(Ok(()), |action| action(&mut twin.wave, &mut self.group));
+                done.map_err(|fault| {
                     Fault::check(format!("uninitialized: with another value of what nobody wrote, {fault}"))
                 })?;
             }

@@ -2,7 +2,7 @@
 
 use crate::isa::{Encoding, Instruction, Source, sgpr};
 
-use crate::machine::execute::lanes::near::{Near, largest};
+use crate::machine::execute::lanes::near::{Near, largest, smallest};
 use crate::machine::execute::lanes::{
     Place, Placed, Places, Want, all, check_alignment, highest, is_run, observe,
 };
@@ -108,7 +108,7 @@ impl Place for Address {
             if high.iter().fold(0, |different, word| different | word ^ high[0]) != 0 {
                 return None;
             }
-            let lowest = !largest(&offsets.map(|low| !low));
+            let lowest = smallest(&offsets);
             offsets.iter_mut().for_each(|offset| *offset -= lowest);
             first = u64::from(high[0]) << 32 | u64::from(lowest);
         }

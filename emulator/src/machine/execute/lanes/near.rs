@@ -99,6 +99,18 @@ pub fn largest<const LANES: usize>(values: &[u32; LANES]) -> u32 {
     largest.into_iter().fold(0, u32::max)
 }
 
+/// The smallest of all lanes' values.
+#[inline(always)]
+pub fn smallest<const LANES: usize>(values: &[u32; LANES]) -> u32 {
+    let mut smallest = [u32::MAX; TOGETHER];
+    for part in values.as_chunks::<TOGETHER>().0 {
+        for (smallest, &value) in smallest.iter_mut().zip(part) {
+            *smallest = value.min(*smallest);
+        }
+    }
+    smallest.into_iter().fold(u32::MAX, u32::min)
+}
+
 /// # Safety
 ///
 /// `K::BYTES` bytes can be read at `from`.

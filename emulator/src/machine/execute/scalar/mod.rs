@@ -58,6 +58,8 @@ static OPERATIONS: LazyLock<HashMap<&'static str, Operation>> = LazyLock::new(||
     [arithmetic::rows(), bits::rows(), comparisons::rows(), floats::rows()].into_iter().flatten().collect()
 });
 
+pub use modes::does_nothing;
+
 /// What a scalar instruction does.
 pub fn action(instruction: &Instruction, setting: Setting) -> Result<Action, Box<Fault>> {
     if let Some(operation) = OPERATIONS.get(instruction.name) {

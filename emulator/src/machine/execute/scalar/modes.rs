@@ -52,6 +52,10 @@ const NOTHING: [&str; 42] = [
     "s_endpgm_ordered_ps_done",
 ];
 
+pub fn does_nothing(name: &str) -> bool {
+    NOTHING.contains(&name)
+}
+
 /// Numbers of hardware registers (LLVM, "User Guide for AMDGPU Backend", hwreg).
 const MODE: u32 = 1;
 const CYCLES: u32 = 29;
@@ -59,7 +63,7 @@ const CYCLES: u32 = 29;
 /// `None` for other instructions.
 pub fn action(instruction: &Instruction, _: Setting) -> Result<Option<Action>, Box<Fault>> {
     let name = instruction.name;
-    if NOTHING.contains(&name) {
+    if does_nothing(name) {
         return Ok(Some(Box::new(|_, _| Ok(()))));
     }
     let immediate = instruction.modifiers.immediate as u32;
