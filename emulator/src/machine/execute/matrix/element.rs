@@ -37,9 +37,18 @@ pub struct Reading {
     pub element: Element,
     /// Subnormal numbers of 16 bits count as 0.
     pub flush: bool,
-    pub signed: bool,
     /// The formats of [`Element::Fp8`] and [`Element::Bf8`].
     pub formats: [Fp8; 2],
+}
+
+/// What a function makes of each word. Unlike `map` of arrays it is always compiled into its caller, for vector code.
+#[inline(always)]
+pub fn each<U: Copy + Default, const COUNT: usize>(words: &[u32; COUNT], f: impl Fn(u32) -> U) -> [U; COUNT] {
+    let mut results = [U::default(); COUNT];
+    for (result, &word) in results.iter_mut().zip(words) {
+        *result = f(word);
+    }
+    results
 }
 
 /// All lanes' element number `index` of those that lie in `rows`, as floats.
@@ -48,35 +57,41 @@ pub fn floats<const LANES: usize>(reading: Reading, rows: &[[u32; LANES]], index
     let half = |word: u32| (word >> (16 * (index & 1))) as u16;
     let byte = |word: u32| (word >> (8 * (index & 3))) as u8;
     match reading.element {
-        Element::F32 => rows[index].map(f32::from_bits),
-        Element::Xf32 => rows[index].map(|word| f32::from_bits(round_to_xf32(word))),
-        Element::F16 if reading.flush => rows[index / 2].map(|word| {
+        Element::F32 => each(&rows[index], f32::from_bits),
+        Element::Xf32 => each(&rows[index], |word| f32::from_bits(round_to_xf32(word))),
+        Element::F16 if reading.flush => each(&rows[index / 2], |word| {
             let bits = half(word);
             f16_to_f32(if bits & 0x7c00 == 0 { bits & 0x8000 } else { bits })
         }),
-        Element::F16 => rows[index / 2].map(|word| f16_to_f32(half(word))),
-        Element::Bf16 if reading.flush => rows[index / 2].map(|word| flush(bf16_to_f32(half(word)))),
-        Element::Bf16 => rows[index / 2].map(|word| bf16_to_f32(half(word))),
+        Element::F16 => each(&rows[index / 2], |word| number_of_half(half(word).into())),
+        Element::Bf16 if reading.flush => each(&rows[index / 2], |word| flush(bf16_to_f32(half(word)))),
+        Element::Bf16 => each(&rows[index / 2], |word| bf16_to_f32(half(word))),
         Element::Fp8 | Element::Bf8 => {
             let format = reading.formats[usize::from(reading.element == Element::Bf8)];
-            rows[index / 4].map(|word| fp8_to_f32(byte(word), format))
+            each(&rows[index / 4], |word| fp8_to_f32(byte(word), format))
         }
         Element::F64 | Element::I8 | Element::Iu8 | Element::Iu4 => [0.0; LANES],
     }
 }
 
-/// The same as integers.
+/// A half as a float, in few steps. What is not a number stays so, but not always the same.
+#[inline(always)]
+pub fn number_of_half(bits: u32) -> f32 {
+    const REBIAS: f32 = f32::from_bits((127 + 112) << 23);
+    let magnitude = bits & 0x7fff;
+    // Subnormal halves are subnormal here, too, until the exponent is set right.
+    let finite = (f32::from_bits(magnitude << 13) * REBIAS).to_bits();
+    let special = if magnitude >= 0x7c00 { 0x7f80_0000 } else { 0 };
+    f32::from_bits(finite | special | (bits & 0x8000) << 16)
+}
+
+/// The same as integers, which have signs.
 #[inline(always)]
 pub fn integers<const LANES: usize>(reading: Reading, rows: &[[u32; LANES]], index: usize) -> [i32; LANES] {
     let bits = reading.element.bits() as u32;
     let in_word = (32 / bits).max(1) as usize;
-    let (row, shift) = (&rows[index / in_word], bits * (index % in_word) as u32);
-    let cut = 32 - bits;
-    if reading.signed {
-        row.map(|word| (word >> shift << cut) as i32 >> cut)
-    } else {
-        row.map(|word| (word >> shift << cut >> cut) as i32)
-    }
+    let (shift, cut) = (bits * (index % in_word) as u32, 32 - bits);
+    each(&rows[index / in_word], |word| (word >> shift << cut) as i32 >> cut)
 }
 
 /// Zero with the sign of a number that is too small to be normal.

@@ -1,8 +1,6 @@
 //! MFMA: matrix products of waves of 64 lanes (CDNA3 ISA, "Matrix Arithmetic Instructions"). All lanes take part,
 //! whatever EXEC says.
 
-use std::marker::PhantomData;
-
 use crate::isa::{Generation, Instruction, Source};
 
 use crate::machine::execute::operands::vector;
@@ -14,7 +12,7 @@ use crate::machine::step::{Action, Setting};
 use crate::machine::wave::Wave;
 
 use super::element::{Element, Reading};
-use super::number::{Number, multiply};
+use super::number::{Multiply, Number, Places, multiply};
 use super::shapes::Mfma;
 
 const LANES: usize = 64;
@@ -59,7 +57,7 @@ struct Product<T, const SIZE: usize, const TOGETHER: usize> {
     /// GFX940, `f64`: bits for A, B and C (BLGP).
     negate: u8,
     flush: bool,
-    number: PhantomData<T>,
+    multiply: Multiply<T, SIZE, TOGETHER>,
 }
 
 fn build<T: Number, const SIZE: usize, const TOGETHER: usize>(
@@ -103,7 +101,7 @@ fn build<T: Number, const SIZE: usize, const TOGETHER: usize>(
         pattern: if is_double { 0 } else { modifiers.blgp },
         negate: if is_double { modifiers.blgp } else { 0 },
         flush,
-        number: PhantomData,
+        multiply: multiply(),
     }))
 }
 
@@ -112,7 +110,7 @@ fn reading(element: Element, flush: bool, setting: Setting) -> Reading {
         "gfx950" => [Fp8::E4m3, Fp8::E5m2],
         _ => [Fp8::E4m3Fnuz, Fp8::E5m2Fnuz],
     };
-    Reading { element, flush, signed: true, formats }
+    Reading { element, flush, formats }
 }
 
 /// The lane whose value of B a lane uses.
@@ -156,6 +154,13 @@ impl<T: Number, const SIZE: usize, const TOGETHER: usize> Product<T, SIZE, TOGET
     }
 
     #[inline(always)]
+    fn flush(values: &mut [T; SIZE]) {
+        for value in values {
+            *value = value.flush();
+        }
+    }
+
+    #[inline(always)]
     fn negate(values: &mut [[T; SIZE]]) {
         for value in values.as_flattened_mut() {
             *value = value.negate();
@@ -185,8 +190,8 @@ impl<T: Number, const SIZE: usize, const TOGETHER: usize> Work for Product<T, SI
         let count = SIZE * SIZE * self.blocks / LANES;
         for first in (0..count).step_by(TOGETHER) {
             for group in 0..LANES / SIZE {
-                let (block, _) = place(SIZE, is_double, first, group);
-                let places = std::array::from_fn(|i| place(SIZE, is_double, first + i, group).1);
+                let (block, row) = place(SIZE, is_double, first, group);
+                let places = Places { first: row, step: if is_double { LANES / SIZE } else { 1 } };
                 let mut sums = [[constant; SIZE]; TOGETHER];
                 if let Source::Vector(c) = self.c {
                     for (i, sum) in sums.iter_mut().enumerate() {
@@ -197,12 +202,16 @@ impl<T: Number, const SIZE: usize, const TOGETHER: usize> Work for Product<T, SI
                     Self::negate(&mut sums);
                 }
                 if self.flush {
-                    sums = sums.map(|sum| sum.map(T::flush));
+                    sums.iter_mut().for_each(Self::flush);
                 }
                 let from = block >> self.share << self.share | self.shared;
-                multiply(&mut sums, &a[from * depth..][..depth], &b[block * depth..][..depth], places);
-                for (i, sum) in sums.into_iter().enumerate() {
-                    let sum = if self.flush { sum.map(T::flush) } else { sum };
+                let (a, b) = (&a[from * depth..][..depth], &b[block * depth..][..depth]);
+                // SAFETY: the function was chosen for this processor.
+                unsafe { (self.multiply)(&mut sums, a, b, places) };
+                for (i, mut sum) in sums.into_iter().enumerate() {
+                    if self.flush {
+                        Self::flush(&mut sum);
+                    }
                     T::store(&mut rows[self.d + (first + i) * T::WORDS..], group * SIZE, sum);
                 }
             }

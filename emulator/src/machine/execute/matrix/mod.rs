@@ -4,6 +4,7 @@ mod accumulation;
 mod element;
 mod mfma;
 mod number;
+mod result;
 mod shapes;
 mod wmma;
 

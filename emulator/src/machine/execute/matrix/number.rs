@@ -3,6 +3,7 @@
 use crate::isa::Source;
 
 use crate::machine::fault::Fault;
+use crate::machine::native;
 use crate::machine::wave::Wave;
 
 use super::element::{Reading, floats, integers};
@@ -43,8 +44,11 @@ impl Number for f32 {
 
     #[inline(always)]
     fn load<const LANES: usize, const COUNT: usize>(rows: &[[u32; LANES]], lane: usize) -> [f32; COUNT] {
-        let words = &rows[0][lane..lane + COUNT];
-        std::array::from_fn(|i| f32::from_bits(words[i]))
+        let mut numbers = [0.0; COUNT];
+        for (number, &word) in numbers.iter_mut().zip(&rows[0][lane..lane + COUNT]) {
+            *number = f32::from_bits(word);
+        }
+        numbers
     }
 
     #[inline(always)]
@@ -53,7 +57,9 @@ impl Number for f32 {
         lane: usize,
         numbers: [f32; COUNT],
     ) {
-        rows[0][lane..lane + COUNT].copy_from_slice(&numbers.map(f32::to_bits));
+        for (word, number) in rows[0][lane..lane + COUNT].iter_mut().zip(numbers) {
+            *word = number.to_bits();
+        }
     }
 
     fn constant(wave: &Wave, source: Source) -> Result<f32, Box<Fault>> {
@@ -132,8 +138,11 @@ impl Number for i32 {
 
     #[inline(always)]
     fn load<const LANES: usize, const COUNT: usize>(rows: &[[u32; LANES]], lane: usize) -> [i32; COUNT] {
-        let words = &rows[0][lane..lane + COUNT];
-        std::array::from_fn(|i| words[i] as i32)
+        let mut numbers = [0; COUNT];
+        for (number, &word) in numbers.iter_mut().zip(&rows[0][lane..lane + COUNT]) {
+            *number = word as i32;
+        }
+        numbers
     }
 
     #[inline(always)]
@@ -142,7 +151,9 @@ impl Number for i32 {
         lane: usize,
         numbers: [i32; COUNT],
     ) {
-        rows[0][lane..lane + COUNT].copy_from_slice(&numbers.map(|number| number as u32));
+        for (word, number) in rows[0][lane..lane + COUNT].iter_mut().zip(numbers) {
+            *word = number as u32;
+        }
     }
 
     fn constant(wave: &Wave, source: Source) -> Result<i32, Box<Fault>> {
@@ -165,22 +176,86 @@ impl Number for i32 {
     }
 }
 
-/// Adds products to some rows of the result: `a` and `b` hold, for each k, a column of A and a row of B. `rows` are the
-/// places of the result's rows in A's columns.
-#[inline(always)]
-pub fn multiply<T: Number, const COLUMNS: usize, const ROWS: usize>(
+/// Adds products to some rows of the result: `a` and `b` hold, for each k, a column of A and a row of B.
+///
+/// # Safety
+/// The processor has what the function is compiled for, which is so of what [`multiply`] gives.
+pub type Multiply<T, const COLUMNS: usize, const ROWS: usize> =
+    unsafe fn(sums: &mut [[T; COLUMNS]; ROWS], a: &[[T; COLUMNS]], b: &[[T; COLUMNS]], places: Places);
+
+/// Where the result's rows are in A's columns.
+#[derive(Clone, Copy)]
+pub struct Places {
+    pub first: usize,
+    pub step: usize,
+}
+
+/// The best multiplication for this processor. It is a function of its own, which is never compiled into its caller:
+/// where the compiler knows how many k there are, it makes vectors of them and not of columns, which is slow.
+pub fn multiply<T: Number, const COLUMNS: usize, const ROWS: usize>() -> Multiply<T, COLUMNS, ROWS> {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if native::has_avx512() {
+            return multiply_avx512;
+        }
+        if native::has_avx2() {
+            return multiply_avx2;
+        }
+    }
+    multiply_portable
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline(never)]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
+fn multiply_avx512<T: Number, const COLUMNS: usize, const ROWS: usize>(
     sums: &mut [[T; COLUMNS]; ROWS],
     a: &[[T; COLUMNS]],
     b: &[[T; COLUMNS]],
-    rows: [usize; ROWS],
+    places: Places,
+) {
+    add_products(sums, a, b, places);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline(never)]
+#[target_feature(enable = "avx2,fma")]
+fn multiply_avx2<T: Number, const COLUMNS: usize, const ROWS: usize>(
+    sums: &mut [[T; COLUMNS]; ROWS],
+    a: &[[T; COLUMNS]],
+    b: &[[T; COLUMNS]],
+    places: Places,
+) {
+    add_products(sums, a, b, places);
+}
+
+#[inline(never)]
+fn multiply_portable<T: Number, const COLUMNS: usize, const ROWS: usize>(
+    sums: &mut [[T; COLUMNS]; ROWS],
+    a: &[[T; COLUMNS]],
+    b: &[[T; COLUMNS]],
+    places: Places,
+) {
+    add_products(sums, a, b, places);
+}
+
+#[inline(always)]
+fn add_products<T: Number, const COLUMNS: usize, const ROWS: usize>(
+    sums: &mut [[T; COLUMNS]; ROWS],
+    a: &[[T; COLUMNS]],
+    b: &[[T; COLUMNS]],
+    places: Places,
 ) {
     let mut result = *sums;
     for (column, row) in a.iter().zip(b) {
-        for (sum, &place) in result.iter_mut().zip(&rows) {
-            let factor = column[place];
-            for (sum, &other) in sum.iter_mut().zip(row) {
-                *sum = sum.multiply_add(factor, other);
+        for (index, sum) in result.iter_mut().enumerate() {
+            // The places are columns; the remainder says so to the compiler.
+            let factor = column[(places.first + index * places.step) % COLUMNS];
+            let mut added = [T::default(); COLUMNS];
+            for (i, added) in added.iter_mut().enumerate() {
+                *added = sum[i].multiply_add(factor, row[i]);
             }
+            *sum = added;
         }
     }
     *sums = result;

@@ -1,5 +1,6 @@
 //! WMMA: products of matrices of 16 rows and columns (RDNA3 ISA and RDNA4 ISA, "Wave Matrix Multiply Accumulate").
 
+use std::hint::black_box;
 use std::marker::PhantomData;
 
 use crate::isa::{Instruction, Modifiers, Source};
@@ -9,18 +10,17 @@ use crate::machine::execute::operands::vector;
 use crate::machine::fault::Fault;
 use crate::machine::group::Group;
 use crate::machine::native::{self, Work};
-use crate::machine::numbers::{Fp8, bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16};
+use crate::machine::numbers::{Fp8, bf16_to_f32, fp8_to_f32};
 use crate::machine::step::Action;
 use crate::machine::wave::Wave;
 
-use super::element::{Element, Reading};
-use super::number::{Number, multiply};
+use super::element::{Element, each, number_of_half};
+use super::number::{Multiply, Places, multiply};
+use super::result::{Bf16, F16, F32, I32, Sum};
 use super::shapes::{Product, Wmma};
 
 /// Rows and columns of the result.
 const SIZE: usize = 16;
-/// The most columns of A.
-const DEEPEST: usize = 32;
 /// Rows of the result that are worked on at once.
 const TOGETHER: usize = 8;
 
@@ -45,20 +45,31 @@ pub fn action<const LANES: usize>(
         registers,
     };
     Ok(match shape.result {
-        Product::F32 => multiplication::<F32, LANES>(shape, layout, operands, modifiers),
-        Product::F16 => multiplication::<F16, LANES>(shape, layout, operands, modifiers),
-        Product::Bf16 => multiplication::<Bf16, LANES>(shape, layout, operands, modifiers),
-        Product::I32 => multiplication::<I32, LANES>(shape, layout, operands, modifiers),
+        Product::F32 => multiplication::<F32, LANES, 16>(shape, layout, operands, modifiers),
+        Product::F16 => multiplication::<F16, LANES, 16>(shape, layout, operands, modifiers),
+        Product::Bf16 => multiplication::<Bf16, LANES, 16>(shape, layout, operands, modifiers),
+        Product::I32 if shape.depth == 32 => {
+            multiplication::<I32, LANES, 32>(shape, layout, operands, modifiers)
+        }
+        Product::I32 => multiplication::<I32, LANES, 16>(shape, layout, operands, modifiers),
     })
 }
 
-fn multiplication<R: Sum, const LANES: usize>(
+fn multiplication<R: Sum, const LANES: usize, const DEPTH: usize>(
     shape: &'static Wmma,
     layout: Layout,
     operands: Operands,
     modifiers: Modifiers,
 ) -> Action {
-    native::action(Multiplication::<R, LANES> { shape, layout, operands, modifiers, result: PhantomData })
+    let multiply = multiply();
+    native::action(Multiplication::<R, LANES, DEPTH> {
+        shape,
+        layout,
+        operands,
+        modifiers,
+        multiply,
+        result: PhantomData,
+    })
 }
 
 /// Which lanes and registers hold which elements.
@@ -126,158 +137,86 @@ struct Operands {
     registers: usize,
 }
 
-struct Multiplication<R, const LANES: usize> {
+struct Multiplication<R, const LANES: usize, const DEPTH: usize> {
     shape: &'static Wmma,
     layout: Layout,
     operands: Operands,
     modifiers: Modifiers,
+    multiply: Multiply<f32, SIZE, TOGETHER>,
     result: PhantomData<R>,
 }
 
-/// What the elements of C and D are, and the numbers in which products are added.
-trait Sum: Send + Sync + 'static {
-    type Number: Number;
-    /// Whether an element is half a register.
-    const HALF: bool = false;
-    const FLOAT: bool = true;
+/// For each k the elements of A of 16 rows, or those of B of 16 columns.
+type Elements<const DEPTH: usize> = [[f32; SIZE]; DEPTH];
+/// The bits of the 16 rows of C.
+type Tile = [[u32; SIZE]; SIZE];
 
-    /// An element of C from its bits, and the bits of an element of D.
-    fn from_bits(bits: u32) -> Self::Number;
-    fn to_bits(number: Self::Number) -> u32;
-
-    fn absolute(number: Self::Number) -> Self::Number {
-        number
-    }
-
-    /// Adds an element of C to the sum of its products, or begins with it.
-    fn start(c: Self::Number) -> Self::Number {
-        c
-    }
-
-    fn finish(sum: Self::Number, _c: Self::Number, _saturate: bool) -> Self::Number {
-        sum
-    }
+#[repr(align(64))]
+struct Arrays<const DEPTH: usize> {
+    a: Elements<DEPTH>,
+    b: Elements<DEPTH>,
+    c: Tile,
+    sums: [[f32; SIZE]; SIZE],
 }
 
-struct F32;
-struct F16;
-struct Bf16;
-struct I32;
-
-impl Sum for F32 {
-    type Number = f32;
-
+impl<R: Sum, const LANES: usize, const DEPTH: usize> Multiplication<R, LANES, DEPTH> {
+    /// A or B, taken apart. `operand`: its number.
     #[inline(always)]
-    fn from_bits(bits: u32) -> f32 {
-        f32::from_bits(bits)
+    fn unpack(&self, rows: &[[u32; LANES]], element: Element, operand: u8, to: &mut Elements<DEPTH>) {
+        match element {
+            Element::F16 => self.spread::<2>(rows, operand, to, |word, part| {
+                number_of_half(if part == 0 { word & 0xffff } else { word >> 16 })
+            }),
+            Element::Bf16 => {
+                self.spread::<2>(rows, operand, to, |word, part| bf16_to_f32((word >> (16 * part)) as u16))
+            }
+            Element::Fp8 => self.spread::<4>(rows, operand, to, |word, part| {
+                fp8_to_f32((word >> (8 * part)) as u8, Fp8::E4m3)
+            }),
+            Element::Bf8 => self.spread::<4>(rows, operand, to, |word, part| {
+                fp8_to_f32((word >> (8 * part)) as u8, Fp8::E5m2)
+            }),
+            Element::Iu8 => self.integers::<4>(rows, operand, to),
+            Element::Iu4 => self.integers::<8>(rows, operand, to),
+            Element::F64 | Element::F32 | Element::Xf32 | Element::I8 => {}
+        }
     }
 
+    /// Integers of which `PARTS` are in a word. NEG says whether they have signs.
     #[inline(always)]
-    fn to_bits(number: f32) -> u32 {
-        number.to_bits()
+    fn integers<const PARTS: usize>(&self, rows: &[[u32; LANES]], operand: u8, to: &mut Elements<DEPTH>) {
+        let bits = (32 / PARTS) as u32;
+        if self.modifiers.negate >> operand & 1 != 0 {
+            self.spread::<PARTS>(rows, operand, to, |word, part| {
+                ((word << (32 - bits * (part + 1))) as i32 >> (32 - bits)) as f32
+            });
+        } else {
+            self.spread::<PARTS>(rows, operand, to, |word, part| {
+                ((word << (32 - bits * (part + 1)) >> (32 - bits)) as i32) as f32
+            });
+        }
     }
 
+    /// `value`: an element of a word, by the number of its part.
     #[inline(always)]
-    fn absolute(number: f32) -> f32 {
-        number.abs()
-    }
-}
-
-impl Sum for F16 {
-    type Number = f32;
-    const HALF: bool = true;
-
-    #[inline(always)]
-    fn from_bits(bits: u32) -> f32 {
-        f16_to_f32(bits as u16)
-    }
-
-    #[inline(always)]
-    fn to_bits(number: f32) -> u32 {
-        f32_to_f16(number).into()
-    }
-
-    #[inline(always)]
-    fn absolute(number: f32) -> f32 {
-        number.abs()
-    }
-}
-
-impl Sum for Bf16 {
-    type Number = f32;
-    const HALF: bool = true;
-
-    #[inline(always)]
-    fn from_bits(bits: u32) -> f32 {
-        bf16_to_f32(bits as u16)
-    }
-
-    #[inline(always)]
-    fn to_bits(number: f32) -> u32 {
-        f32_to_bf16(number).into()
-    }
-
-    #[inline(always)]
-    fn absolute(number: f32) -> f32 {
-        number.abs()
-    }
-}
-
-impl Sum for I32 {
-    type Number = i32;
-    const FLOAT: bool = false;
-
-    #[inline(always)]
-    fn from_bits(bits: u32) -> i32 {
-        bits as i32
-    }
-
-    #[inline(always)]
-    fn to_bits(number: i32) -> u32 {
-        number as u32
-    }
-
-    // The products and their sum are far from wrapping; the sum with C may.
-    #[inline(always)]
-    fn start(_: i32) -> i32 {
-        0
-    }
-
-    #[inline(always)]
-    fn finish(sum: i32, c: i32, saturate: bool) -> i32 {
-        if saturate { c.saturating_add(sum) } else { c.wrapping_add(sum) }
-    }
-}
-
-/// The 16 rows of C or D.
-type Tile<R> = [[<R as Sum>::Number; SIZE]; SIZE];
-
-impl<R: Sum, const LANES: usize> Multiplication<R, LANES> {
-    fn reading(&self, element: Element, operand: u8) -> Reading {
-        let signed = self.modifiers.negate >> operand & 1 != 0;
-        Reading { element, flush: false, signed, formats: [Fp8::E4m3, Fp8::E5m2] }
-    }
-
-    /// A or B, taken apart: for each k a row of 16 elements. `operand`: its number.
-    #[inline(always)]
-    fn unpack(
+    fn spread<const PARTS: usize>(
         &self,
         rows: &[[u32; LANES]],
-        element: Element,
         operand: u8,
-        to: &mut [[R::Number; SIZE]; DEEPEST],
+        to: &mut Elements<DEPTH>,
+        value: impl Fn(u32, u32) -> f32,
     ) {
-        let reading = self.reading(element, operand);
         let bits = [self.modifiers.negate, self.modifiers.negate_high];
-        let negate = bits.map(|bits| R::FLOAT && bits >> operand & 1 != 0);
-        for index in 0..self.layout.in_lane(self.shape) {
-            let mut values = R::Number::elements(reading, rows, index);
-            if negate[index & 1] {
-                values = values.map(R::Number::negate);
-            }
-            let groups = self.layout.groups(self.shape);
-            for (group, values) in values.as_chunks::<SIZE>().0.iter().take(groups).enumerate() {
-                to[self.layout.depth_of(self.shape, group, index)] = *values;
+        let signs = bits.map(|bits| u32::from(R::FLOAT && bits >> operand & 1 != 0) << 31);
+        let groups = self.layout.groups(self.shape);
+        for (register, words) in rows[..self.operands.registers].iter().enumerate() {
+            for (group, words) in words.as_chunks::<SIZE>().0.iter().take(groups).enumerate() {
+                for part in 0..PARTS {
+                    let k = self.layout.depth_of(self.shape, group, register * PARTS + part);
+                    to[k % DEPTH] = each(words, |word| {
+                        f32::from_bits(value(word, part as u32).to_bits() ^ signs[part & 1])
+                    });
+                }
             }
         }
     }
@@ -289,13 +228,8 @@ impl<R: Sum, const LANES: usize> Multiplication<R, LANES> {
             return Ok(());
         }
         for row in &rows[first..first + self.operands.registers] {
-            let mut different = 0;
-            for group in row.as_chunks::<SIZE>().0 {
-                for (a, b) in group.iter().zip(&row[..SIZE]) {
-                    different |= a ^ b;
-                }
-            }
-            if different != 0 {
+            let (first, others) = row.split_at(SIZE);
+            if others.chunks_exact(SIZE).any(|other| other != first) {
                 return Err(Fault::instruction(format!(
                     "lanes from 16 on do not repeat lanes 0 to 15 of {what}"
                 )));
@@ -304,58 +238,60 @@ impl<R: Sum, const LANES: usize> Multiplication<R, LANES> {
         Ok(())
     }
 
-    /// Which half of a register an element of 16 bits is in, and the register.
+    /// The register of an element of C or D, and its first bit there.
     #[inline(always)]
-    fn register_of(&self, index: usize) -> (usize, u32) {
-        match (R::HALF, self.layout.is_later) {
-            (true, true) => (index / 2, 16 * (index as u32 & 1)),
-            (true, false) => (index, 4 * u32::from(self.modifiers.op_sel & 4)),
-            (false, _) => (index, 0),
+    fn place(&self, index: usize) -> (usize, u32) {
+        match (R::BITS, self.layout.is_later) {
+            (16, true) => (index / 2, 16 * (index as u32 & 1)),
+            (16, false) => (index, 4 * u32::from(self.modifiers.op_sel & 4)),
+            _ => (index, 0),
         }
     }
 
     #[inline(always)]
-    fn load_c(&self, wave: &Wave) -> Result<Tile<R>, Box<Fault>> {
-        let mut tile = [[R::Number::default(); SIZE]; SIZE];
-        match self.operands.c {
+    fn load_c(&self, wave: &Wave, tile: &mut Tile) -> Result<(), Box<Fault>> {
+        let sign = u32::from(R::FLOAT) << (R::BITS - 1);
+        let keep = u32::MAX >> (32 - R::BITS) & !if self.modifiers.negate_high & 4 != 0 { sign } else { 0 };
+        let invert = if self.modifiers.negate & 4 != 0 { sign } else { 0 };
+        let constant = match self.operands.c {
             Source::Vector(c) => {
                 let rows = &wave.vector.rows::<LANES>()[usize::from(c)..];
                 for index in 0..self.layout.results_in_lane() {
-                    let (register, shift) = self.register_of(index);
+                    let (register, shift) = self.place(index);
                     for (group, words) in rows[register].as_chunks::<SIZE>().0.iter().enumerate() {
                         let row = self.layout.row_of(group, index);
-                        tile[row] = words.map(|word| R::from_bits(word >> shift));
+                        tile[row % SIZE] = each(words, |word| word >> shift & keep ^ invert);
                     }
                 }
+                return Ok(());
             }
-            other => tile = [[R::Number::constant(wave, other)?; SIZE]; SIZE],
-        }
-        if R::FLOAT && self.modifiers.negate_high & 4 != 0 {
-            tile = tile.map(|row| row.map(R::absolute));
-        }
-        if R::FLOAT && self.modifiers.negate & 4 != 0 {
-            tile = tile.map(|row| row.map(R::Number::negate));
-        }
-        Ok(tile)
+            Source::Float(value) => R::constant(value as f32),
+            other => wave.read32(other)?,
+        };
+        *tile = [[constant & keep ^ invert; SIZE]; SIZE];
+        Ok(())
     }
 
     #[inline(always)]
-    fn store_d(&self, wave: &mut Wave, tile: &Tile<R>) {
+    fn store_d(&self, wave: &mut Wave, sums: &[[f32; SIZE]; SIZE], c: &Tile) {
+        let clamp = self.modifiers.clamp;
         let rows = &mut wave.vector.rows_mut::<LANES>()[self.operands.d..];
         for index in 0..self.layout.results_in_lane() {
-            let (register, shift) = self.register_of(index);
-            let keep = if R::HALF { !(0xffff << shift) } else { 0 };
+            let (register, shift) = self.place(index);
+            let keep = if R::BITS == 16 { !(0xffff << shift) } else { 0 };
             for (group, words) in rows[register].as_chunks_mut::<SIZE>().0.iter_mut().enumerate() {
-                let bits = tile[self.layout.row_of(group, index)].map(R::to_bits);
-                for (word, bits) in words.iter_mut().zip(bits) {
-                    *word = *word & keep | bits << shift;
+                let row = self.layout.row_of(group, index) % SIZE;
+                let (sums, c) = (sums[row], c[row]);
+                let old = *words;
+                for (lane, word) in words.iter_mut().enumerate() {
+                    *word = old[lane] & keep | R::finish(sums[lane], c[lane], clamp) << shift;
                 }
             }
         }
     }
 }
 
-impl<R: Sum, const LANES: usize> Work for Multiplication<R, LANES> {
+impl<R: Sum, const LANES: usize, const DEPTH: usize> Work for Multiplication<R, LANES, DEPTH> {
     #[inline(always)]
     fn run(&self, wave: &mut Wave, _: &mut Group<'_>) -> Result<(), Box<Fault>> {
         if wave.exec() != all::<LANES>() {
@@ -364,22 +300,26 @@ impl<R: Sum, const LANES: usize> Work for Multiplication<R, LANES> {
         let rows = wave.vector.rows::<LANES>();
         self.check_copies(rows, self.operands.a, "A")?;
         self.check_copies(rows, self.operands.b, "B")?;
-        let zero = R::Number::default();
-        let (mut a, mut b) = ([[zero; SIZE]; DEEPEST], [[zero; SIZE]; DEEPEST]);
-        self.unpack(&rows[self.operands.a..], self.shape.a, 0, &mut a);
-        self.unpack(&rows[self.operands.b..], self.shape.b, 1, &mut b);
-        let c = self.load_c(wave)?;
-        let mut tile = c.map(|row| row.map(R::start));
-        let depth = self.shape.depth;
-        for (first, rows) in tile.as_chunks_mut::<TOGETHER>().0.iter_mut().enumerate() {
-            multiply(rows, &a[..depth], &b[..depth], std::array::from_fn(|i| TOGETHER * first + i));
+        // Unless they lie in memory the compiler splits these arrays into registers, and not along their rows.
+        let mut arrays = Arrays {
+            a: [[0.0; SIZE]; DEPTH],
+            b: [[0.0; SIZE]; DEPTH],
+            c: [[0; SIZE]; SIZE],
+            sums: [[0.0; SIZE]; SIZE],
+        };
+        let Arrays { a, b, c, sums } = black_box(&mut arrays);
+        self.unpack(&rows[self.operands.a..], self.shape.a, 0, a);
+        self.unpack(&rows[self.operands.b..], self.shape.b, 1, b);
+        self.load_c(wave, c)?;
+        for (sums, c) in sums.iter_mut().zip(c.iter()) {
+            *sums = each(c, R::start);
         }
-        for (sums, c) in tile.iter_mut().zip(&c) {
-            for (sum, &c) in sums.iter_mut().zip(c) {
-                *sum = R::finish(*sum, c, self.modifiers.clamp);
-            }
+        for (first, rows) in sums.as_chunks_mut::<TOGETHER>().0.iter_mut().enumerate() {
+            let places = Places { first: TOGETHER * first, step: 1 };
+            // SAFETY: the function was chosen for this processor.
+            unsafe { (self.multiply)(rows, &*a, &*b, places) };
         }
-        self.store_d(wave, &tile);
+        self.store_d(wave, sums, c);
         Ok(())
     }
 }
