@@ -1,13 +1,16 @@
 //! Launches: from a grid to workgroups on all processors.
 
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, OnceLock};
 
 use crate::code_object::KernelDescriptor;
 use crate::memory::Memory;
 
 use super::fault::Fault;
 use super::group::Watch;
+use super::pool::Pool;
 use super::program::Program;
 use super::schedule::{Limits, Workgroups};
 
@@ -54,29 +57,15 @@ pub fn run(dispatch: &Dispatch<'_>) -> Result<(), Fault> {
     let next = AtomicU64::new(0);
     let failed = AtomicBool::new(false);
     let first: Mutex<Option<Fault>> = Mutex::new(None);
-    match crew().filter(|_| count > 1) {
-        Some(crew) => {
-            crew.broadcast(|_| share(dispatch, &limits, count, &next, &failed, &first));
-        }
-        None => share(dispatch, &limits, count, &next, &failed, &first),
+    let share = || share(dispatch, &limits, count, &next, &failed, &first);
+    match Pool::get().filter(|_| count > 1) {
+        Some(pool) => pool.run(&share),
+        None => share(),
     }
     match first.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
         Some(fault) => Err(fault),
         None => Ok(()),
     }
-}
-
-/// The threads that run workgroups, as many as `AMDEMU_THREADS` says; `None` for one thread, and in a process that was
-/// forked off the one that started them.
-fn crew() -> Option<&'static rayon::ThreadPool> {
-    static CREW: OnceLock<Option<(u32, rayon::ThreadPool)>> = OnceLock::new();
-    let crew = CREW.get_or_init(|| {
-        let asked = std::env::var("AMDEMU_THREADS").ok().and_then(|value| value.parse().ok());
-        let threads = asked.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()));
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-        pool.ok().filter(|_| threads > 1).map(|pool| (std::process::id(), pool))
-    });
-    crew.as_ref().filter(|(process, _)| *process == std::process::id()).map(|(_, pool)| pool)
 }
 
 /// Runs workgroups until there are none left or one failed.
@@ -94,11 +83,19 @@ fn share(
         if number >= count {
             return;
         }
-        if let Err(fault) = workgroups.run(number) {
+        // A defect of the emulator is the kernel's error, too: threads wait for each other.
+        let done = catch_unwind(AssertUnwindSafe(|| workgroups.run(number)));
+        let done = done.unwrap_or_else(|panic| Err(Fault::instruction(described(&*panic))));
+        if let Err(fault) = done {
             failed.store(true, Ordering::Relaxed);
             let fault = fault.at(format_args!("kernel {}", dispatch.kernel));
             first.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(*fault);
             return;
         }
     }
+}
+
+fn described(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+    format!("the emulator itself failed: {}", text.unwrap_or("it does not say why"))
 }

@@ -8,6 +8,7 @@ mod group;
 mod launch;
 mod native;
 mod numbers;
+mod pool;
 mod program;
 mod registers;
 mod schedule;

@@ -1,5 +1,6 @@
 //! How the waves of a workgroup take turns.
 
+use std::cell::RefCell;
 use std::ops::Range;
 
 use crate::isa::Instruction;
@@ -10,6 +11,7 @@ use super::launch::Dispatch;
 use super::program::Block;
 use super::start::start_wave;
 use super::step::Action;
+use super::translate::Ranges;
 use super::wave::{State, Wave};
 
 /// What bounds a run.
@@ -44,7 +46,7 @@ impl<'a> Workgroups<'a> {
     pub fn new(dispatch: &'a Dispatch<'a>, limits: &'a Limits) -> Workgroups<'a> {
         let lanes = dispatch.lanes();
         let items: usize = dispatch.workgroup_size.iter().map(|&n| n as usize).product();
-        let waves = (0..items.div_ceil(lanes)).map(|id| Wave::new(id, lanes)).collect();
+        let waves = (0..items.div_ceil(lanes)).map(|id| spare_wave(id, lanes)).collect();
         let group = Group {
             target: dispatch.program.target,
             memory: dispatch.memory,
@@ -145,6 +147,33 @@ impl<'a> Workgroups<'a> {
             }
         }
         Ok(())
+    }
+}
+
+thread_local! {
+    /// Waves of the last launch. Making their registers takes longer than a small kernel.
+    static SPARE: RefCell<Vec<Wave>> = const { RefCell::new(Vec::new()) };
+}
+
+/// How many of them are kept: those of the largest workgroup.
+const MOST_SPARE: usize = 32;
+
+fn spare_wave(id: usize, lanes: usize) -> Wave {
+    match SPARE.with_borrow_mut(Vec::pop).filter(|wave| wave.lanes == lanes) {
+        // The allocations that it used last may be others now.
+        Some(wave) => Wave { id, ranges: Ranges::default(), ..wave },
+        None => Wave::new(id, lanes),
+    }
+}
+
+impl Drop for Workgroups<'_> {
+    fn drop(&mut self) {
+        // A thread that ends has no place for them any more.
+        let _ = SPARE.try_with(|spare| {
+            let mut spare = spare.borrow_mut();
+            let room = MOST_SPARE.saturating_sub(spare.len());
+            spare.extend(self.waves.drain(..).take(room));
+        });
     }
 }
 
