@@ -6,11 +6,11 @@ mod reference;
 mod values;
 
 use crate::isa::{Encoding, Instruction, Source};
+use crate::machine::execute::testing::random::Random;
 use crate::machine::execute::testing::*;
 
 use instructions::Trial;
 use reference::{Exactness, In, Kind, Reference};
-use values::Random;
 
 /// How often each instruction runs.
 const TRIALS: usize = 60;

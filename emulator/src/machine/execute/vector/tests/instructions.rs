@@ -1,10 +1,11 @@
 //! Instructions with random operands and modifiers.
 
 use crate::isa::{Dpp, Encoding, Generation, Instruction, Operand, Sdwa, Source, sgpr};
+use crate::machine::execute::testing::random::Random;
 use crate::machine::execute::testing::*;
 
 use super::reference::{Kind, Reference};
-use super::values::{Random, value};
+use super::values::value;
 
 /// An instruction, and a wave whose registers hold what it is to read.
 pub struct Trial {
