@@ -7,11 +7,13 @@
 //! | `code_object` | ELF, its metadata, kernel descriptors |
 //! | `memory` | the device's address space |
 //! | `machine` | the state of a wave, what instructions do, workgroups and their scheduling |
+//! | `cost` | predicted times on named cards, from counters of the machine |
 //! | `runtime` | the functions of HIP's runtime |
 //!
 //! Imports go down this list of rooms only: `runtime` knows `machine`, `machine` knows `memory` and `isa`.
 
 pub mod code_object;
+pub mod cost;
 pub mod isa;
 pub mod machine;
 pub mod memory;

@@ -14,7 +14,7 @@ type Sections<'data> = SectionTable<'data, Header>;
 type Symbols<'data> = SymbolTable<'data, Header>;
 
 const LE: LittleEndian = LittleEndian;
-/// e_ident[EI_ABIVERSION] of code object version 4, the first whose flags have fields for features.
+/// `e_ident[EI_ABIVERSION]` of code object version 4, the first whose flags have fields for features.
 const ABI_VERSION_V4: u8 = 2;
 /// Note type of the metadata.
 const NT_AMDGPU_METADATA: u32 = 32;

@@ -1,7 +1,7 @@
 //! Launches: from a grid to workgroups on all processors.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock};
 
 use crate::code_object::KernelDescriptor;
 use crate::memory::Memory;
@@ -54,16 +54,29 @@ pub fn run(dispatch: &Dispatch<'_>) -> Result<(), Fault> {
     let next = AtomicU64::new(0);
     let failed = AtomicBool::new(false);
     let first: Mutex<Option<Fault>> = Mutex::new(None);
-    let work = |_: rayon::BroadcastContext<'_>| share(dispatch, &limits, count, &next, &failed, &first);
-    if count == 1 {
-        share(dispatch, &limits, count, &next, &failed, &first);
-    } else {
-        rayon::broadcast(work);
+    match crew().filter(|_| count > 1) {
+        Some(crew) => {
+            crew.broadcast(|_| share(dispatch, &limits, count, &next, &failed, &first));
+        }
+        None => share(dispatch, &limits, count, &next, &failed, &first),
     }
     match first.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
         Some(fault) => Err(fault),
         None => Ok(()),
     }
+}
+
+/// The threads that run workgroups, as many as `AMDEMU_THREADS` says; `None` for one thread, and in a process that was
+/// forked off the one that started them.
+fn crew() -> Option<&'static rayon::ThreadPool> {
+    static CREW: OnceLock<Option<(u32, rayon::ThreadPool)>> = OnceLock::new();
+    let crew = CREW.get_or_init(|| {
+        let asked = std::env::var("AMDEMU_THREADS").ok().and_then(|value| value.parse().ok());
+        let threads = asked.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()));
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+        pool.ok().filter(|_| threads > 1).map(|pool| (std::process::id(), pool))
+    });
+    crew.as_ref().filter(|(process, _)| *process == std::process::id()).map(|(_, pool)| pool)
 }
 
 /// Runs workgroups until there are none left or one failed.

@@ -1,5 +1,7 @@
 //! The machine: waves and workgroups that run instructions.
 
+pub mod check;
+pub mod count;
 mod execute;
 mod fault;
 mod group;
@@ -11,9 +13,11 @@ mod registers;
 mod schedule;
 mod start;
 mod step;
+pub mod trace;
 mod translate;
 mod wave;
 
 pub use fault::{Fault, FaultKind};
+pub use group::Watch;
 pub use launch::{Dispatch, run};
 pub use program::Program;

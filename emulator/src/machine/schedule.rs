@@ -51,6 +51,7 @@ impl<'a> Workgroups<'a> {
             id: [0; 3],
             lds: vec![0; (dispatch.descriptor.group_segment_fixed_size + dispatch.dynamic_lds) as usize],
             observers: dispatch.watches.iter().map(|watch| watch.observer()).collect(),
+            observed: false,
         };
         Workgroups { dispatch, limits, waves, group, random: Random(limits.shuffle.unwrap_or(1)) }
     }
@@ -64,8 +65,13 @@ impl<'a> Workgroups<'a> {
         for wave in &mut self.waves {
             start_wave(wave, self.dispatch, self.group.id)?;
         }
-        let (waves, id) = (&self.waves, self.group.id);
-        self.group.observers.iter_mut().try_for_each(|observer| observer.begin(id, waves))?;
+        // Every observer is asked.
+        self.group.observed =
+            self.group.observers.iter_mut().fold(false, |any, observer| observer.watches(number) | any);
+        if self.group.observed {
+            let (waves, id) = (&self.waves, self.group.id);
+            self.group.observers.iter_mut().try_for_each(|observer| observer.begin(id, waves))?;
+        }
         let mut order: Vec<usize> = (0..self.waves.len()).collect();
         loop {
             if self.limits.shuffle.is_some() {
@@ -79,9 +85,16 @@ impl<'a> Workgroups<'a> {
                 }
             }
             if !running && !self.pass_barrier()? {
-                let waves = &self.waves;
-                return self.group.observers.iter_mut().try_for_each(|observer| observer.end(waves));
+                return self.end();
             }
+        }
+    }
+
+    fn end(&mut self) -> Result<(), Box<Fault>> {
+        let waves = &self.waves;
+        match self.group.observed {
+            true => self.group.observers.iter_mut().try_for_each(|observer| observer.end(waves)),
+            false => Ok(()),
         }
     }
 
@@ -90,7 +103,7 @@ impl<'a> Workgroups<'a> {
     fn pass_barrier(&mut self) -> Result<bool, Box<Fault>> {
         let waves = &self.waves;
         let mut waited = waves.iter().any(|wave| wave.state == State::AtBarrier);
-        if waited {
+        if waited && self.group.observed {
             self.group.observers.iter_mut().try_for_each(|observer| observer.barrier(waves))?;
         }
         for wave in &mut self.waves {

@@ -21,42 +21,40 @@ impl Ranges {
     /// Where the bytes from `address` on lie in the host's memory; an error that says what is there instead.
     #[inline]
     pub fn host(&mut self, memory: &Memory, address: u64, bytes: u64) -> Result<*mut u8, Box<Fault>> {
-        let range = &self.last[0];
-        if address >= range.start && address < range.end && bytes <= range.end - address {
-            return Ok(range.host.wrapping_add((address - range.start) as usize));
-        }
-        self.host_of_another(memory, address, bytes)
+        let range = self.range(memory, address, bytes)?;
+        Ok(range.host.wrapping_add((address - range.start) as usize))
     }
 
     /// A range that holds all the bytes from `first` to `end`, if one of the last does or memory knows it.
     pub fn covering(&mut self, memory: &Memory, first: u64, end: u64) -> Option<Range> {
-        self.host(memory, first, end.checked_sub(first)?).ok()?;
-        Some(self.last[0])
+        self.range(memory, first, end.checked_sub(first)?).ok()
     }
 
-    #[cold]
-    fn host_of_another(&mut self, memory: &Memory, address: u64, bytes: u64) -> Result<*mut u8, Box<Fault>> {
-        if let Some(found) = (1..self.last.len()).find(|&i| {
-            let range = &self.last[i];
-            address >= range.start && address < range.end && bytes <= range.end - address
-        }) {
-            self.last.swap(0, found);
-        } else {
-            let range = memory
-                .find(address)
-                .map_err(|what| Fault::address(format!("{bytes} bytes at {address:#x} are {what}")))?;
-            if bytes > range.end - address {
-                return Err(Fault::address(format!(
-                    "{bytes} bytes at {address:#x} cross the end of the allocation of {} bytes at {:#x}",
-                    range.end - range.start,
-                    range.start
-                )));
-            }
-            self.next = self.next % (self.last.len() - 1) + 1;
-            self.last[self.next] = self.last[0];
-            self.last[0] = range;
+    #[inline]
+    fn range(&mut self, memory: &Memory, address: u64, bytes: u64) -> Result<Range, Box<Fault>> {
+        let holds =
+            |range: &&Range| address >= range.start && address < range.end && bytes <= range.end - address;
+        match self.last.iter().find(holds) {
+            Some(range) => Ok(*range),
+            None => self.another(memory, address, bytes),
         }
-        let range = &self.last[0];
-        Ok(range.host.wrapping_add((address - range.start) as usize))
+    }
+
+    /// Asks memory, and forgets the range that was asked for first.
+    #[cold]
+    fn another(&mut self, memory: &Memory, address: u64, bytes: u64) -> Result<Range, Box<Fault>> {
+        let range = memory
+            .find(address)
+            .map_err(|what| Fault::address(format!("{bytes} bytes at {address:#x} are {what}")))?;
+        if bytes > range.end - address {
+            return Err(Fault::address(format!(
+                "{bytes} bytes at {address:#x} cross the end of the allocation of {} bytes at {:#x}",
+                range.end - range.start,
+                range.start
+            )));
+        }
+        self.last[self.next] = range;
+        self.next = (self.next + 1) % self.last.len();
+        Ok(range)
     }
 }

@@ -91,7 +91,7 @@ impl Wave {
     pub fn mask(&self, register: u8) -> u64 {
         let low = u64::from(self.scalar[usize::from(register)]);
         if self.lanes == 64 {
-            low | u64::from(self.scalar[usize::from(register) + 1 & 127]) << 32
+            low | u64::from(self.scalar[(usize::from(register) + 1) & 127]) << 32
         } else {
             low
         }
@@ -116,13 +116,13 @@ impl Wave {
         if register == sgpr::NULL {
             return 0;
         }
-        u64::from(self.scalar[at]) | u64::from(self.scalar[at + 1 & 127]) << 32
+        u64::from(self.scalar[at]) | u64::from(self.scalar[(at + 1) & 127]) << 32
     }
 
     pub fn set_scalar64(&mut self, register: u8, value: u64) {
         if register != sgpr::NULL {
             self.scalar[usize::from(register) & 127] = value as u32;
-            self.scalar[usize::from(register) + 1 & 127] = (value >> 32) as u32;
+            self.scalar[(usize::from(register) + 1) & 127] = (value >> 32) as u32;
         }
     }
 

@@ -4,6 +4,7 @@
 mod allocation;
 mod region;
 mod table;
+mod undefined;
 
 #[cfg(test)]
 mod tests;
@@ -15,6 +16,7 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use region::Region;
 use table::Table;
+use undefined::Undefined;
 
 /// An allocation as the machine sees it.
 #[derive(Clone, Copy, Debug)]
@@ -35,11 +37,13 @@ pub struct Settings {
     pub poison: bool,
     /// Bytes of address space. Addresses are used again only when all were given, so this is much more than `limit`.
     pub address_space: u64,
+    /// Whether it is known which bytes of the device's memory nobody wrote.
+    pub track_undefined: bool,
 }
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { limit: 24 << 30, poison: true, address_space: 4 << 40 }
+        Settings { limit: 24 << 30, poison: true, address_space: 4 << 40, track_undefined: false }
     }
 }
 
@@ -68,6 +72,7 @@ pub struct Memory {
     region: Region,
     settings: Settings,
     table: RwLock<Table>,
+    undefined: Option<Undefined>,
 }
 
 /// Where the arguments of the running launch lie, from the start of the region, and how much room there is.
@@ -81,7 +86,11 @@ impl Memory {
     pub fn new(settings: Settings) -> Result<Memory, Error> {
         let region = Region::reserve(settings.address_space).map_err(Error::OutOfMemory)?;
         let table = Table::new(region.start() + LAUNCH_OFFSET + LAUNCH_ROOM, region.end());
-        Ok(Memory { region, settings, table: RwLock::new(table) })
+        let undefined = match settings.track_undefined {
+            true => Some(Undefined::new(region.start(), region.end()).map_err(Error::OutOfMemory)?),
+            false => None,
+        };
+        Ok(Memory { region, settings, table: RwLock::new(table), undefined })
     }
 
     /// The allocation that an address lies in, or what is known about the address, as the end of a sentence
@@ -150,6 +159,9 @@ impl Memory {
             table.used += size;
             if self.settings.poison {
                 self.region.fill(start, size.min(POISON_LIMIT), 0xff);
+            }
+            if let Some(undefined) = &self.undefined {
+                undefined.set(start, size.min(POISON_LIMIT), true);
             }
         }
         Ok(())
@@ -226,6 +238,7 @@ impl Memory {
                     table.used -= freed.size;
                 }
                 self.region.give_back(freed.start, freed.size);
+                self.define(freed.start, freed.size);
             }
             Kind::Host | Kind::Managed => {
                 table.remove(start);
@@ -275,6 +288,30 @@ impl Memory {
     /// Whether an address is one that only the device can use, mapped or not.
     pub fn is_device_address(&self, address: u64) -> bool {
         self.region.contains(address)
+    }
+
+    /// Whether it is known which bytes nobody wrote.
+    pub fn tracks_undefined(&self) -> bool {
+        self.undefined.is_some()
+    }
+
+    /// These bytes were written.
+    pub fn define(&self, address: u64, bytes: u64) {
+        if let Some(undefined) = &self.undefined {
+            undefined.set(address, bytes, false);
+        }
+    }
+
+    /// These bytes were copied.
+    pub fn copy_definedness(&self, to: u64, from: u64, bytes: u64) {
+        let Some(undefined) = &self.undefined else { return };
+        let states: Vec<bool> = (0..bytes).map(|i| undefined.get(from + i)).collect();
+        states.into_iter().enumerate().for_each(|(i, state)| undefined.set(to + i as u64, 1, state));
+    }
+
+    /// Whether nobody wrote this byte.
+    pub fn is_undefined(&self, address: u64) -> bool {
+        self.undefined.as_ref().is_some_and(|undefined| undefined.get(address))
     }
 
     /// Bytes in use by the program, and the limit.

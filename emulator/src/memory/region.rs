@@ -98,7 +98,13 @@ pub(super) fn map_host(size: u64) -> Result<u64, String> {
         .ok_or_else(|| format!("the host has no {size} bytes"))
 }
 
-/// What `map_host` gave, or a mapping of the region.
+/// The same for more bytes than the host may have, of which few are touched.
+pub(super) fn map_sparse(size: u64) -> Result<u64, String> {
+    map(0, size.next_multiple_of(PAGE), libc::PROT_READ | libc::PROT_WRITE, libc::MAP_NORESERVE)
+        .ok_or_else(|| format!("cannot reserve {size} bytes of address space"))
+}
+
+/// What `map_host` or `map_sparse` gave, or a mapping of the region.
 pub(super) fn unmap_host(start: u64, size: u64) {
     // SAFETY: the caller mapped these pages, and their owner has given them up.
     unsafe { libc::munmap(start as *mut libc::c_void, size.next_multiple_of(PAGE) as usize) };

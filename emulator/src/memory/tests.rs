@@ -1,7 +1,7 @@
 use super::*;
 
 fn small() -> Memory {
-    let settings = Settings { limit: 1 << 20, poison: true, address_space: 1 << 32 };
+    let settings = Settings { limit: 1 << 20, poison: true, address_space: 1 << 32, ..Settings::default() };
     Memory::new(settings).expect("address space")
 }
 
@@ -96,7 +96,7 @@ fn a_launch_replaces_the_one_before() {
 
 #[test]
 fn addresses_are_used_again_when_all_were_given() {
-    let settings = Settings { limit: 1 << 25, poison: false, address_space: 1 << 26 };
+    let settings = Settings { limit: 1 << 25, poison: false, address_space: 1 << 26, ..Settings::default() };
     let memory = Memory::new(settings).expect("address space");
     let kept = memory.allocate(1 << 20, Kind::Device).unwrap();
     for _ in 0..100 {
@@ -118,4 +118,26 @@ fn not_all_freed_memory_is_remembered() {
     }
     assert!(memory.lookup(first).is_none());
     assert!(memory.free(first, &[Kind::Device]).is_err());
+}
+
+#[test]
+fn bytes_that_nobody_wrote() {
+    let settings = Settings { address_space: 1 << 30, track_undefined: true, ..Settings::default() };
+    let memory = Memory::new(settings).unwrap();
+    let (a, b) = (memory.allocate(100, Kind::Device).unwrap(), memory.allocate(100, Kind::Device).unwrap());
+    let undefined = |start: u64| (0..100).filter(|i| memory.is_undefined(start + i)).count();
+    assert_eq!((undefined(a), undefined(b)), (100, 100));
+    memory.define(a + 3, 14);
+    assert_eq!(undefined(a), 86);
+    assert!(memory.is_undefined(a + 2) && !memory.is_undefined(a + 3));
+    assert!(!memory.is_undefined(a + 16) && memory.is_undefined(a + 17));
+    memory.copy_definedness(b + 1, a, 20);
+    assert_eq!(undefined(b), 86);
+    memory.copy_definedness(a, 0x1000, 50);
+    assert_eq!(undefined(a), 50);
+    memory.free(b, &[Kind::Device]).unwrap();
+    assert_eq!(undefined(b), 0);
+    assert!(
+        !Memory::new(Settings { address_space: 1 << 30, ..Settings::default() }).unwrap().tracks_undefined()
+    );
 }

@@ -99,6 +99,11 @@ impl Copy {
                 let destination = to.add((row * self.destination_pitch) as usize);
                 std::ptr::copy(source, destination, self.width as usize);
             }
+            memory.copy_definedness(
+                self.destination + row * self.destination_pitch,
+                self.source + row * self.source_pitch,
+                self.width,
+            );
         }
         Ok(())
     }

@@ -52,6 +52,7 @@ impl Fill {
         let start = place(memory, self.destination, extent(self.pitch, row_bytes, self.height)?, false)?;
         let element = self.value.to_le_bytes();
         for row in 0..self.height {
+            memory.define(self.destination + row * self.pitch, row_bytes);
             // SAFETY: the rows lie in a live allocation, or in host memory that the program vouches for. Kernels do
             // not run meanwhile in the same stream; other streams race as they would on a device.
             let bytes = unsafe {

@@ -6,13 +6,14 @@ use std::time::Instant;
 
 use super::arguments::{Given, pack};
 use super::call::{Failure, Handle, call, report};
+use super::counts::counting;
 use super::errors::HipError;
 use super::failures::CallKind;
 use super::modules::Function;
 use super::properties::{MOST_WORK_ITEMS, lds_limit};
 use super::work::Work;
 use super::{Runtime, fault_error, lock};
-use crate::machine::{self, Dispatch};
+use crate::machine::{self, Dispatch, Watch, check};
 
 /// How many workgroups, and of what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,6 +139,13 @@ impl Runtime {
                 return self.set_fault(HipError::LAUNCH_FAILURE, text);
             }
         };
+        let checked = check::Launch {
+            program: &function.loaded.program,
+            memory: &self.memory,
+            descriptor: &kernel.descriptor,
+            workgroups: shape.workgroups,
+            lds: kernel.descriptor.group_segment_fixed_size + shape.dynamic_lds,
+        };
         let dispatch = Dispatch {
             program: &function.loaded.program,
             memory: &self.memory,
@@ -151,11 +159,21 @@ impl Runtime {
             packet,
             watches: &[],
         };
+        let counting = counting(&dispatch, &self.options.count, self.options.count_every);
+        let mut watches = self.options.checks.watches(checked);
+        watches.extend(self.options.trace.watch(&dispatch));
+        let watches: Vec<&dyn Watch> = watches
+            .iter()
+            .map(|watch| &**watch)
+            .chain(counting.as_ref().map(|counting| counting as &dyn Watch))
+            .collect();
         let start = Instant::now();
-        let done = machine::run(&dispatch);
+        let done = machine::run(&Dispatch { watches: &watches, ..dispatch });
         self.statistics.kernel(&kernel.name, start.elapsed());
-        if let Err(fault) = done {
-            self.set_fault(fault_error(&fault), fault.message);
+        match (done, counting) {
+            (Err(fault), _) => self.set_fault(fault_error(&fault), fault.message),
+            (Ok(()), Some(counting)) => self.counts.write(&self.options.count, &counting.finish()),
+            (Ok(()), None) => {}
         }
     }
 }

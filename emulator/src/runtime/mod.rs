@@ -6,7 +6,7 @@
 //! | room | what is in it |
 //! |---|---|
 //! | `call`, `errors`, `thread` | the frame, errors, what each thread of the program has |
-//! | `options`, `failures`, `statistics`, `leaks` | environment variables, and what they switch on |
+//! | `options`, `failures`, `statistics`, `counts`, `leaks` | environment variables, and what they switch on |
 //! | `devices`, `contexts`, `properties`, `lookup` | what there is |
 //! | `memory`, `host_memory`, `pools`, `pointers` | allocations |
 //! | `copies`, `fills`, `launch`, `work` | work for the device |
@@ -22,6 +22,7 @@ mod call;
 mod capture;
 mod contexts;
 mod copies;
+mod counts;
 mod devices;
 mod errors;
 mod events;
@@ -55,6 +56,7 @@ use crate::machine::Fault;
 use crate::memory::Memory;
 
 use call::{Failure, report};
+use counts::CountFile;
 use errors::HipError;
 use failures::Counters;
 use options::Options;
@@ -74,6 +76,7 @@ pub struct Runtime {
     fault: Mutex<Option<(HipError, String)>>,
     calls: Counters,
     statistics: Statistics,
+    counts: CountFile,
 }
 
 impl Runtime {
@@ -88,6 +91,7 @@ impl Runtime {
             fault: Mutex::new(None),
             calls: Counters::default(),
             statistics: Statistics::default(),
+            counts: CountFile::default(),
         })
     }
 

@@ -3,6 +3,8 @@
 use std::ffi::{CStr, c_void};
 
 use crate::isa::Target;
+use crate::machine::check::Checks;
+use crate::machine::trace::{Breakpoint, Trace, Waves};
 use crate::memory;
 
 use super::failures::FailAt;
@@ -23,7 +25,13 @@ pub struct Options {
     pub leaks: bool,
     pub statistics: bool,
     pub fail_at: Vec<FailAt>,
+    pub checks: Checks,
+    pub trace: Trace,
     pub memory: memory::Settings,
+    /// Where counters of launches go; empty: nowhere.
+    pub count: String,
+    /// One of so many workgroups is counted; 0: about 256 of a launch.
+    pub count_every: u64,
 }
 
 /// A variable: its name behind the prefix, its default, what is allowed, what it does, and how it is read.
@@ -67,16 +75,25 @@ const ROWS: &[Row] = &[
           meaning: "the N-th call of a kind fails", read: |o, v| { o.fail_at = FailAt::parse(v)?; Some(()) } },
     Row { name: "STATS", default: "0", allowed: "0 or 1",
           meaning: "counts and times of kernels at the end", read: |o, v| { o.statistics = switch(v)?; Some(()) } },
+    Row { name: "COUNT", default: "", allowed: "a file, or - for stderr",
+          meaning: "counters of each launch, a line of JSON", read: |o, v| { o.count = v.to_owned(); Some(()) } },
+    Row { name: "COUNT_EVERY", default: "0", allowed: "a number",
+          meaning: "one of so many workgroups is counted, 0: about 256 of a launch",
+          read: |o, v| { o.count_every = number(v, 0, u64::MAX)?; Some(()) } },
     Row { name: "THREADS", default: "all cores", allowed: "a number",
           meaning: "host threads that run workgroups", read: machine_reads },
     Row { name: "MAX_INSTS", default: "4000000000", allowed: "a number",
           meaning: "instructions of a wave before it is stopped", read: machine_reads },
     Row { name: "SHUFFLE", default: "0", allowed: "a number",
           meaning: "a seed for a random order of waves", read: machine_reads },
-    Row { name: "CHECK", default: "", allowed: "the machine's checks",
-          meaning: "checks for races, waits and the like", read: machine_reads },
-    Row { name: "TRACE", default: "0", allowed: "0 or 1",
-          meaning: "every instruction is written to stderr", read: machine_reads },
+    Row { name: "CHECK", default: "", allowed: "all, or a list of races,waits,barriers,uninitialized,alignment",
+          meaning: "mistakes that kernels are watched for", read: |o, v| { o.set_checks(Checks::parse(v)?); Some(()) } },
+    Row { name: "TRACE", default: "", allowed: "KERNEL, or KERNEL:X,Y,Z for a workgroup, or KERNEL:X,Y,Z:WAVE",
+          meaning: "instructions of a kernel and what they write go to stderr",
+          read: |o, v| { o.trace.waves = Some(Waves::parse(v)?); Some(()) } },
+    Row { name: "BREAK", default: "", allowed: "KERNEL@OFFSET, bytes in hexadecimal from the kernel's first instruction",
+          meaning: "registers are written to stderr when a wave arrives there",
+          read: |o, v| { o.trace.stop = Some(Breakpoint::parse(v)?); Some(()) } },
 ];
 
 /// The machine looks at this variable itself.
@@ -99,7 +116,11 @@ impl Default for Options {
             leaks: false,
             statistics: false,
             fail_at: Vec::new(),
+            checks: Checks::default(),
+            trace: Trace::default(),
             memory: memory::Settings::default(),
+            count: String::new(),
+            count_every: 0,
         }
     }
 }
@@ -116,6 +137,11 @@ impl Options {
         let hip_major =
             file_name().and_then(|name| number(name.rsplit_once(".so.")?.1.split('.').next()?, 5, 7));
         Options::parse(&variables, hip_major)
+    }
+
+    pub fn set_checks(&mut self, checks: Checks) {
+        self.checks = checks;
+        self.memory.track_undefined = checks.track_undefined();
     }
 
     /// From names without their prefix, and values. An empty value is none.

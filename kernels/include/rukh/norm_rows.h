@@ -82,9 +82,9 @@ template <class T, class C> DEVICE void norm_plain(const NormParams &p, Team t, 
 template <class C> DEVICE void norm_rows(const NormParams &p) {
   Team t = Team::of(p.team, p.pack);
   u64 row = (u64)group_id() * teams_of_group(p.team) + team_of_item(p.team);
-  // Teams beyond the last row take it too, and store nothing.
+  // Teams beyond the last row have a row without elements: they only arrive where teams meet.
   bool active = row < p.rows;
-  Piece piece = piece_of(p, active ? row : p.rows - 1, 0, p.along);
+  Piece piece = piece_of(p, active ? row : 0, 0, active ? p.along : 0);
   if (!is_plain(p, piece)) norm_row<C>(p, t, piece, active);
   else if constexpr (sizeof(C) == 8) norm_plain<f64, C>(p, t, piece, active);
   else if (p.type == F32) norm_plain<f32, C>(p, t, piece, active);

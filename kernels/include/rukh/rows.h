@@ -75,7 +75,7 @@ DEVICE void load_whole(C (*x)[8], u64 address, Team t, u32 first, u32 n, C fill)
   }
 }
 
-// Groups `first` to `first + GROUPS` of the row of n > 0 elements at `address`; beyond its end, `fill`, or
+// Groups `first` to `first + GROUPS` of the row of n elements at `address`; beyond its end, `fill`, or
 // anything where nothing FILLS.
 template <class C, int GROUPS, bool FILLS = true>
 DEVICE void load_groups(C (*x)[8], u64 address, u32 type, Team t, u32 first, u32 n, bool whole, C fill) {

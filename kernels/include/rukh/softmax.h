@@ -72,10 +72,9 @@ template <class C> DEVICE void softmax_rows(const SoftmaxParams &p) {
   SHARED static u32 first_lds[MAX_WAVES];
   Team t = Team::of(p.team, p.pack);
   u64 row = (u64)group_id() * teams_of_group(p.team) + team_of_item(p.team);
-  // Teams beyond the last row take it too, and store nothing.
+  // Teams beyond the last row have a row without elements: they only arrive where teams meet.
   bool active = row < p.rows;
-  if (!active) row = p.rows - 1;
-  u32 n = (u32)p.along;
+  u32 n = active ? (u32)p.along : 0;
   bool whole = whole_packs(p.in | p.out, p.along, p.pack);
   C x[GROUPS][8], lowest = -infinity((C)0), max = lowest;
   load_groups<C, GROUPS>(x, p.in + row * p.along * size_of(p.type), p.type, t, 0, n, whole, lowest);

@@ -1,7 +1,7 @@
 //! The tables of instructions: for each one its opcode in every generation's encoding and its operands.
 //!
 //! Opcodes are those of AMD's ISA manuals ("Vega" 7 nm, "MI100", "MI200", "MI300", RDNA 2, 3, 3.5 and 4, chapter
-//! "Microcode formats"). The operands are words: destinations, `=`, sources, as [`Kind`] explains.
+//! "Microcode formats"). The operands are words: destinations, `=`, sources, as `Kind` explains.
 
 mod buffer;
 mod ds;

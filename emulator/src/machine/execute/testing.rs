@@ -37,6 +37,7 @@ impl Bench {
             id: [0; 3],
             lds: std::mem::take(&mut self.lds),
             observers: Vec::new(),
+            observed: false,
         };
         let result = action(&mut self.wave, &mut group).map_err(|fault| fault.to_string());
         self.lds = group.lds;
@@ -54,6 +55,7 @@ impl Bench {
             id: [0; 3],
             lds: std::mem::take(&mut self.lds),
             observers: vec![Box::new(Recorder(&mut seen))],
+            observed: true,
         };
         let result = action(&mut self.wave, &mut group).map_err(|fault| fault.to_string());
         self.lds = std::mem::take(&mut group.lds);

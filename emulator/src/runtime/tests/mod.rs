@@ -1,6 +1,8 @@
 //! The exported functions, called as a C program would.
 
 mod capture;
+mod checks;
+mod counts;
 mod deferred;
 mod devices;
 mod errors;

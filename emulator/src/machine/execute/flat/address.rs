@@ -2,6 +2,7 @@
 
 use crate::isa::{Encoding, Instruction, Source, sgpr};
 
+use crate::machine::execute::lanes::near::{Near, largest};
 use crate::machine::execute::lanes::{
     Place, Placed, Places, Want, all, check_alignment, highest, is_run, observe,
 };
@@ -87,6 +88,35 @@ impl Address {
 
 impl Place for Address {
     const SHARED: bool = true;
+
+    #[inline(always)]
+    fn near<const LANES: usize>(
+        &self,
+        wave: &mut Wave,
+        group: &mut Group<'_>,
+        bytes: usize,
+    ) -> Option<Near<LANES>> {
+        let vector = self.vector.filter(|_| wave.exec() == all::<LANES>() && !group.is_observed())?;
+        if self.by_thread || self.segment != Encoding::Global {
+            return None;
+        }
+        let rows = wave.vector.rows::<LANES>();
+        let mut offsets = rows[vector];
+        let mut first = self.scalar.map_or(0, |register| wave.scalar64(register));
+        if self.wide {
+            let high = &rows[vector + 1];
+            if high.iter().fold(0, |different, word| different | word ^ high[0]) != 0 {
+                return None;
+            }
+            let lowest = !largest(&offsets.map(|low| !low));
+            offsets.iter_mut().for_each(|offset| *offset -= lowest);
+            first = u64::from(high[0]) << 32 | u64::from(lowest);
+        }
+        let first = first.wrapping_add(self.offset as u64);
+        let end = first.checked_add(u64::from(largest(&offsets)) + bytes as u64)?;
+        let range = wave.ranges.covering(group.memory, first, end)?;
+        Some(Near { base: range.host.wrapping_add((first - range.start) as usize), offsets })
+    }
 
     #[inline(always)]
     fn place<const LANES: usize>(

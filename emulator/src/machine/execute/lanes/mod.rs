@@ -3,12 +3,15 @@
 pub mod atomic;
 pub mod copy;
 pub mod element;
+pub mod near;
 pub mod operation;
 pub mod transfer;
 
 use crate::machine::fault::Fault;
 use crate::machine::group::{Access, AccessKind, Group, Space};
 use crate::machine::wave::{Wave, lanes_of};
+
+use near::Near;
 
 /// Where the elements of the lanes lie in the host's memory.
 pub enum Places<const LANES: usize> {
@@ -58,6 +61,17 @@ pub struct Placed<const LANES: usize> {
 pub trait Place: Send + Sync + 'static {
     /// Whether other threads may use the same memory.
     const SHARED: bool;
+
+    /// The short way: where the elements lie when all lanes are active, nobody watches, and they lie near each other.
+    /// `None` says nothing; then [`Place::place`] is to be asked.
+    fn near<const LANES: usize>(
+        &self,
+        _wave: &mut Wave,
+        _group: &mut Group<'_>,
+        _bytes: usize,
+    ) -> Option<Near<LANES>> {
+        None
+    }
 
     /// Looks all active lanes up and checks them. Lanes that are active and not in the mask load 0 and store nothing.
     /// There is at least one active lane.

@@ -11,7 +11,7 @@ use crate::machine::step::Action;
 use crate::machine::wave::{Wave, lanes_of};
 
 use super::element::{Load, LoadBuilder, Store, StoreBuilder};
-use super::{Place, Placed, Places, Want, all};
+use super::{Place, Placed, Places, Want};
 
 /// Builds the action that loads elements into registers.
 pub struct Loading<'a, P, const LANES: usize> {
@@ -61,6 +61,11 @@ impl<K: Load, P: Place, const LANES: usize> Work for LoadWork<K, P, LANES> {
         if exec == 0 {
             return Ok(());
         }
+        if let Some(near) = self.place.near::<LANES>(wave, group, K::BYTES) {
+            // SAFETY: the place checked all lanes.
+            unsafe { near.load::<K>(&mut wave.vector.rows_mut()[self.to..][..K::REGISTERS]) };
+            return Ok(());
+        }
         let want = Want { bytes: K::BYTES, kind: AccessKind::Load };
         let Placed { mut places, mask } = self.place.place::<LANES>(wave, group, want)?;
         if mask != exec
@@ -86,6 +91,11 @@ impl<K: Store, P: Place, const LANES: usize> Work for StoreWork<K, P, LANES> {
     #[inline(always)]
     fn run(&self, wave: &mut Wave, group: &mut Group<'_>) -> Result<(), Box<Fault>> {
         if wave.exec() == 0 {
+            return Ok(());
+        }
+        if let Some(near) = self.place.near::<LANES>(wave, group, K::BYTES) {
+            // SAFETY: the place checked all lanes.
+            unsafe { near.store::<K>(&wave.vector.rows()[self.from..][..K::REGISTERS]) };
             return Ok(());
         }
         let want = Want { bytes: K::BYTES, kind: AccessKind::Store };
@@ -118,12 +128,6 @@ pub unsafe fn load<K: Load, const LANES: usize>(
                     *value = unsafe { K::read(first.add(lane * K::BYTES), register, *value) };
                 }
             }
-            Places::Each(pointers) if mask == all::<LANES>() => {
-                for (value, &from) in values.iter_mut().zip(pointers) {
-                    // SAFETY: the caller's promise.
-                    *value = unsafe { K::read(from, register, *value) };
-                }
-            }
             Places::Each(pointers) => {
                 for lane in lanes_of(mask) {
                     // SAFETY: the caller's promise.
@@ -154,12 +158,6 @@ pub unsafe fn store<K: Store, const LANES: usize>(
                 for (lane, &value) in values.iter().enumerate() {
                     // SAFETY: the caller's promise for this lane.
                     unsafe { K::write(first.add(lane * K::BYTES), register, value) };
-                }
-            }
-            Places::Each(pointers) if mask == all::<LANES>() => {
-                for (&value, &to) in values.iter().zip(pointers) {
-                    // SAFETY: the caller's promise.
-                    unsafe { K::write(to, register, value) };
                 }
             }
             Places::Each(pointers) => {

@@ -2,6 +2,7 @@
 
 use crate::isa::{Instruction, sgpr};
 
+use crate::machine::execute::lanes::near::{Near, largest};
 use crate::machine::execute::lanes::{Place, Placed, Places, Want, all, check_alignment, is_run, observe};
 use crate::machine::execute::operands::{optional_vector, vector};
 use crate::machine::fault::Fault;
@@ -34,6 +35,20 @@ impl Address {
 
 impl Place for Address {
     const SHARED: bool = false;
+
+    #[inline(always)]
+    fn near<const LANES: usize>(
+        &self,
+        wave: &mut Wave,
+        group: &mut Group<'_>,
+        bytes: usize,
+    ) -> Option<Near<LANES>> {
+        let vector = self.vector.filter(|_| wave.exec() == all::<LANES>() && !group.is_observed())?;
+        let offsets = wave.vector.rows::<LANES>()[vector];
+        let end = u64::from(largest(&offsets)) + self.offset + bytes as u64;
+        let base = group.lds.as_mut_ptr().wrapping_add(self.offset as usize);
+        (!self.by_thread && end <= group.lds.len() as u64).then_some(Near { base, offsets })
+    }
 
     #[inline(always)]
     fn place<const LANES: usize>(

@@ -80,6 +80,18 @@ impl<K: Load, const LANES: usize> Work for LoadPair<K, LANES> {
         if exec == 0 {
             return Ok(());
         }
+        let [first, second] = &self.0.places;
+        let (first, second) =
+            (first.near::<LANES>(wave, group, K::BYTES), second.near::<LANES>(wave, group, K::BYTES));
+        if let (Some(first), Some(second)) = (first, second) {
+            let (low, high) = wave.vector.rows_mut()[to..][..2 * K::REGISTERS].split_at_mut(K::REGISTERS);
+            // SAFETY: the places checked all lanes.
+            unsafe {
+                first.load::<K>(low);
+                second.load::<K>(high);
+            }
+            return Ok(());
+        }
         let want = Want { bytes: K::BYTES, kind: AccessKind::Load };
         let first = self.0.places[0].place::<LANES>(wave, group, want)?;
         let second = self.0.places[1].place::<LANES>(wave, group, want)?;
@@ -108,7 +120,20 @@ impl<K: Load + Store, const LANES: usize> Work for StorePair<K, LANES> {
         if exec == 0 {
             return Ok(());
         }
-        let want = Want { bytes: <K as Store>::BYTES, kind: AccessKind::Store };
+        let bytes = <K as Store>::BYTES;
+        let [first, second] = &self.0.places;
+        if let (Some(first), Some(second)) =
+            (first.near::<LANES>(wave, group, bytes), second.near::<LANES>(wave, group, bytes))
+        {
+            let rows = wave.vector.rows();
+            // SAFETY: the places checked all lanes.
+            unsafe {
+                first.store::<K>(&rows[sources[0]..][..<K as Store>::REGISTERS]);
+                second.store::<K>(&rows[sources[1]..][..<K as Store>::REGISTERS]);
+            }
+            return Ok(());
+        }
+        let want = Want { bytes, kind: AccessKind::Store };
         let first = self.0.places[0].place::<LANES>(wave, group, want)?;
         let second = self.0.places[1].place::<LANES>(wave, group, want)?;
         // SAFETY: the places checked all active lanes.

@@ -58,10 +58,10 @@ fn sums() -> Vec<Row> {
 fn products() -> Vec<Row> {
     vec![
         ("s_mul_i32", two(W32, Stays, |v| (v.a.wrapping_mul(v.b), false))),
-        ("s_mul_hi_u32", two(W32, Stays, |v| (v.a * v.b >> 32, false))),
+        ("s_mul_hi_u32", two(W32, Stays, |v| ((v.a * v.b) >> 32, false))),
         (
             "s_mul_hi_i32",
-            two(W32, Stays, |v| ((i64::from(v.a as i32) * i64::from(v.b as i32) >> 32) as u64, false)),
+            two(W32, Stays, |v| (((i64::from(v.a as i32) * i64::from(v.b as i32)) >> 32) as u64, false)),
         ),
         ("s_mul_u64", two(W64, Stays, |v| (v.a.wrapping_mul(v.b), false))),
     ]

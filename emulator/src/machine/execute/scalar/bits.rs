@@ -1,7 +1,7 @@
 //! Moves, shifts and operations on bits.
 
 use super::Scc::{NotZero, Stays};
-use super::{Operation, Row, one, two};
+use super::{Operation, Row, Run, one, two};
 
 const W32: [u8; 3] = [32, 32, 32];
 const W64: [u8; 3] = [64, 64, 64];
@@ -32,13 +32,13 @@ fn moves() -> Vec<Row> {
         ("s_quadmask_b64", one([64, 64], NotZero, |v| (quads(v.a), false))),
         (
             "s_bitreplicate_b64_b32",
-            one([64, 32], Stays, |v| ((0..32).fold(0, |r, i| r | (v.a >> i & 1) * 3 << (2 * i)), false)),
+            one([64, 32], Stays, |v| ((0..32).fold(0, |r, i| r | ((v.a >> i & 1) * 3) << (2 * i)), false)),
         ),
     ]
 }
 
 fn logic() -> Vec<Row> {
-    let rows: [(&str, &str, fn(super::Values) -> (u64, bool)); 8] = [
+    let rows: [(&str, &str, Run); 8] = [
         ("s_and_b32", "s_and_b64", |v| (v.a & v.b, false)),
         ("s_or_b32", "s_or_b64", |v| (v.a | v.b, false)),
         ("s_xor_b32", "s_xor_b64", |v| (v.a ^ v.b, false)),

@@ -1,13 +1,13 @@
 //! Comparisons: their result is SCC.
 
 use super::Scc::Result;
-use super::{Row, Values, two};
+use super::{Row, Run, two};
 
 const C32: [u8; 3] = [0, 32, 32];
 const C64: [u8; 3] = [0, 64, 64];
 
 pub fn rows() -> Vec<Row> {
-    let narrow: [(&str, fn(Values) -> (u64, bool)); 14] = [
+    let narrow: [(&str, Run); 14] = [
         ("s_cmp_eq_i32", |v| (0, v.a == v.b)),
         ("s_cmp_lg_i32", |v| (0, v.a != v.b)),
         ("s_cmp_gt_i32", |v| (0, v.a_signed() > v.b_signed())),

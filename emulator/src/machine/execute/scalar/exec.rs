@@ -4,8 +4,10 @@ use crate::isa::{Instruction, Source, sgpr};
 use crate::machine::fault::Fault;
 use crate::machine::step::{Action, Setting};
 
+type Operation = fn(u64, u64) -> u64;
+
 /// From the source and EXEC to the new EXEC: what stands between `s_` and `_saveexec` or `_wrexec`.
-const OPERATIONS: [(&str, fn(u64, u64) -> u64); 12] = [
+const OPERATIONS: [(&str, Operation); 12] = [
     ("and", |a, exec| a & exec),
     ("or", |a, exec| a | exec),
     ("xor", |a, exec| a ^ exec),

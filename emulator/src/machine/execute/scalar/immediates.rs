@@ -4,8 +4,10 @@ use crate::isa::{Encoding, Instruction, Source, sgpr};
 use crate::machine::fault::Fault;
 use crate::machine::step::{Action, Setting};
 
+type Compare = fn(i64, i64) -> bool;
+
 /// Comparisons of a register and an immediate: what is behind `s_cmpk_`, and whether the immediate has a sign.
-const COMPARISONS: [(&str, fn(i64, i64) -> bool); 6] = [
+const COMPARISONS: [(&str, Compare); 6] = [
     ("eq", |a, b| a == b),
     ("lg", |a, b| a != b),
     ("gt", |a, b| a > b),

@@ -26,8 +26,11 @@ struct Operation {
     /// Bits of the result and of the sources: 0, 32 or 64. Those of the second are 0 where there is none.
     bits: [u8; 3],
     scc: Scc,
-    run: fn(Values) -> (u64, bool),
+    run: Run,
 }
+
+/// From what is read to the result and what may become SCC.
+type Run = fn(Values) -> (u64, bool);
 
 /// What a scalar instruction reads. Values of 32 bits are extended by zeros.
 #[derive(Clone, Copy)]
@@ -71,11 +74,11 @@ pub fn action(instruction: &Instruction, setting: Setting) -> Result<Action, Box
 }
 
 /// Those whose result is a value, with one or two sources.
-fn one(bits: [u8; 2], scc: Scc, run: fn(Values) -> (u64, bool)) -> Operation {
+fn one(bits: [u8; 2], scc: Scc, run: Run) -> Operation {
     Operation { bits: [bits[0], bits[1], 0], scc, run }
 }
 
-fn two(bits: [u8; 3], scc: Scc, run: fn(Values) -> (u64, bool)) -> Operation {
+fn two(bits: [u8; 3], scc: Scc, run: Run) -> Operation {
     Operation { bits, scc, run }
 }
 
@@ -85,29 +88,51 @@ fn compute(instruction: &Instruction, operation: Operation) -> Action {
     let destination = instruction.destinations[0].source;
     // The multiply-adds of floats read a third one in the place of the old value.
     let old = if third == Source::None { destination } else { third };
+    let bits = operation.bits;
+    let (a, b, old) = (Input::new(first, bits[1]), Input::new(second, bits[2]), Input::new(old, bits[0]));
     Box::new(move |wave, _| {
-        let values = Values {
-            a: read(wave, first, operation.bits[1])?,
-            b: read(wave, second, operation.bits[2])?,
-            old: read(wave, old, operation.bits[0])?,
-            scc: wave.scc,
-        };
+        let values = Values { a: a.read(wave)?, b: b.read(wave)?, old: old.read(wave)?, scc: wave.scc };
         let (result, scc) = (operation.run)(values);
-        write(wave, destination, result, operation.bits[0]);
+        write(wave, destination, result, bits[0]);
         match operation.scc {
             Scc::Stays => {}
-            Scc::NotZero => wave.scc = if operation.bits[0] == 32 { result as u32 != 0 } else { result != 0 },
+            Scc::NotZero => wave.scc = if bits[0] == 32 { result as u32 != 0 } else { result != 0 },
             Scc::Result => wave.scc = scc,
         }
         Ok(())
     })
 }
 
-fn read(wave: &Wave, source: Source, bits: u8) -> Result<u64, Box<Fault>> {
-    match bits {
-        0 => Ok(0),
-        32 => wave.read32(source).map(u64::from),
-        _ => wave.read64(source),
+/// A source made ready.
+enum Input {
+    Constant(u64),
+    Register(u8),
+    Registers(u8),
+    /// What only the wave knows, and its bits.
+    Other(Source, u8),
+}
+
+impl Input {
+    fn new(source: Source, bits: u8) -> Input {
+        match (source, bits) {
+            (_, 0) => Input::Constant(0),
+            (Source::Scalar(register), 32) => Input::Register(register & 127),
+            (Source::Scalar(register), _) => Input::Registers(register),
+            (Source::Integer(value), 32) => Input::Constant(u64::from(value as u32)),
+            (Source::Literal(value), _) => Input::Constant(u64::from(value)),
+            _ => Input::Other(source, bits),
+        }
+    }
+
+    #[inline(always)]
+    fn read(&self, wave: &Wave) -> Result<u64, Box<Fault>> {
+        match *self {
+            Input::Constant(value) => Ok(value),
+            Input::Register(register) => Ok(u64::from(wave.scalar[usize::from(register)])),
+            Input::Registers(register) => Ok(wave.scalar64(register)),
+            Input::Other(source, 32) => wave.read32(source).map(u64::from),
+            Input::Other(source, _) => wave.read64(source),
+        }
     }
 }
 

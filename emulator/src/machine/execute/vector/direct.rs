@@ -89,13 +89,13 @@ struct Addresses {
     /// All ones where the words are those of registers.
     registers: [usize; 3],
     /// What the addresses lead to that are not in registers.
-    _constants: Vec<Box<Temporary>>,
+    _constants: [Option<Box<Temporary>>; 3],
 }
 
 impl Addresses {
     /// `None` where a source is a scalar register.
     fn new(sources: &[From; 3]) -> Option<Addresses> {
-        let mut addresses = Addresses { words: [0; 3], registers: [0; 3], _constants: Vec::new() };
+        let mut addresses = Addresses { words: [0; 3], registers: [0; 3], _constants: [None, None, None] };
         for (index, source) in sources.iter().enumerate() {
             match source {
                 From::Row(word) => {
@@ -105,7 +105,7 @@ impl Addresses {
                 From::Constant(row) => {
                     let row = row.clone();
                     addresses.words[index] = row.0.as_ptr().expose_provenance();
-                    addresses._constants.push(row);
+                    addresses._constants[index] = Some(row);
                 }
                 From::Scalar(_) | From::Changed(..) => return None,
                 From::Nothing => {}

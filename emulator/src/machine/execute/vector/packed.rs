@@ -195,9 +195,10 @@ fn saturated(sum: i64, signed: bool) -> u32 {
     }
 }
 
-/// Floats of 8 bits: OP_SEL says which byte (GFX12).
+/// Floats of 8 bits: OP_SEL says which byte, its first bit being the higher (GFX12).
 fn byte(instruction: &Instruction, setting: Setting) -> Result<Option<Operation>, Box<Fault>> {
-    let selector = instruction.modifiers.op_sel & 3;
+    let op_sel = instruction.modifiers.op_sel;
+    let selector = (op_sel & 1) << 1 | op_sel >> 1 & 1;
     if selector == 0 {
         return Ok(None);
     }

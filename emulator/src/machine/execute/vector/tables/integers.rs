@@ -45,14 +45,17 @@ fn products() -> Vec<Row> {
     vec![
         ("v_mul_lo_u32", map2(|a: u32, b: u32| a.wrapping_mul(b))),
         ("v_mul_lo_i32", map2(|a: u32, b: u32| a.wrapping_mul(b))),
-        ("v_mul_hi_u32", map2(|a: u32, b: u32| (u64::from(a) * u64::from(b) >> 32) as u32)),
-        ("v_mul_hi_i32", map2(|a: i32, b: i32| (i64::from(a) * i64::from(b) >> 32) as i32)),
+        ("v_mul_hi_u32", map2(|a: u32, b: u32| ((u64::from(a) * u64::from(b)) >> 32) as u32)),
+        ("v_mul_hi_i32", map2(|a: i32, b: i32| ((i64::from(a) * i64::from(b)) >> 32) as i32)),
         ("v_mul_u32_u24", map2(|a: u32, b: u32| low24(a).wrapping_mul(low24(b)))),
         ("v_mul_i32_i24", map2(|a: i32, b: i32| signed24(a).wrapping_mul(signed24(b)))),
-        ("v_mul_hi_u32_u24", map2(|a: u32, b: u32| (u64::from(low24(a)) * u64::from(low24(b)) >> 32) as u32)),
+        (
+            "v_mul_hi_u32_u24",
+            map2(|a: u32, b: u32| ((u64::from(low24(a)) * u64::from(low24(b))) >> 32) as u32),
+        ),
         (
             "v_mul_hi_i32_i24",
-            map2(|a: i32, b: i32| (i64::from(signed24(a)) * i64::from(signed24(b)) >> 32) as i32),
+            map2(|a: i32, b: i32| ((i64::from(signed24(a)) * i64::from(signed24(b))) >> 32) as i32),
         ),
         ("v_mad_u32_u24", map3(|a: u32, b: u32, c: u32| low24(a).wrapping_mul(low24(b)).wrapping_add(c))),
         (

@@ -1,44 +1,17 @@
-//! Looks into code objects: `amdemu disassemble FILE` prints their instructions, `amdemu unknown FILE` lists the words that
-//! the emulator cannot decode.
-
-use std::process::ExitCode;
+//! The instructions of code objects.
 
 use amdhip64::isa::{DecodeError, Generation, Instruction, Target, decode, text};
 use object::{Object, ObjectSection};
 
-const USAGE: &str = "usage: amdemu disassemble FILE... | amdemu unknown FILE...";
-
-fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let (action, files): (fn(&Code), _) = match arguments.split_first() {
-        Some((name, files)) if name == "disassemble" && !files.is_empty() => (disassemble, files),
-        Some((name, files)) if name == "unknown" && !files.is_empty() => (unknown, files),
-        _ => {
-            eprintln!("{USAGE}");
-            return ExitCode::from(2);
-        }
-    };
-    for file in files {
-        match Code::read(file) {
-            Ok(code) => action(&code),
-            Err(message) => {
-                eprintln!("{file}: {message}");
-                return ExitCode::FAILURE;
-            }
-        }
-    }
-    ExitCode::SUCCESS
-}
-
 /// The instructions of a code object.
-struct Code {
-    target: Target,
-    address: u64,
-    bytes: Vec<u8>,
+pub struct Code {
+    pub target: Target,
+    pub address: u64,
+    pub bytes: Vec<u8>,
 }
 
 impl Code {
-    fn read(path: &str) -> Result<Code, String> {
+    pub fn read(path: &str) -> Result<Code, String> {
         let file = std::fs::read(path).map_err(|error| error.to_string())?;
         let elf = object::File::parse(&*file).map_err(|error| error.to_string())?;
         let object::FileFlags::Elf { e_flags, .. } = elf.flags() else {
@@ -79,7 +52,7 @@ fn target(machine: u32) -> Result<Target, String> {
 }
 
 /// A line for each instruction: address, words, text.
-fn disassemble(code: &Code) {
+pub fn disassemble(code: &Code) {
     let mut output = String::new();
     let mut offset = 0;
     while offset < code.bytes.len() as u64 {
@@ -99,7 +72,8 @@ fn disassemble(code: &Code) {
     print!("{output}");
 }
 
-fn unknown(code: &Code) {
+/// The words that are no instruction.
+pub fn unknown(code: &Code) {
     let mut offset = 0;
     while offset < code.bytes.len() as u64 {
         match code.decode(offset) {
