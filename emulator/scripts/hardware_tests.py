@@ -6,7 +6,7 @@ usage: hardware_tests.py [--library FILE] TINYGRAD_FOLDER [TEST...]
 TINYGRAD_FOLDER is a checkout of https://github.com/tinygrad/tinygrad; nothing of it is copied or changed. Its tests in
 test/amd/hw make short programs of instructions and know what real GPUs answer. They run them through one function,
 `run_asm`; here it is replaced by one that puts the instructions into a code object and launches that with HIP's functions
-of the emulator's library. TEST names a file (`test_vop1`) or more (`test_vop1.TestExp`); all files are run without it.
+of the emulator's library. TEST names a file (`test_vop1`) or a class in it (`test_vop1.TestMov`); all files are run without it.
 
 Needs clang-19 and ld.lld-19 (or what CLANG and LLD name), numpy is not needed. Ends with status 1 if a test fails.
 """

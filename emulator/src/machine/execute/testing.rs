@@ -1,5 +1,7 @@
 //! What tests of instructions need: a wave, memory, and instructions made by hand.
 
+pub mod random;
+
 use crate::isa::{Encoding, Instruction, Operand, Source, Target, sgpr};
 use crate::machine::group::{Access, AccessKind, Group, Observer, Space};
 use crate::machine::step::Setting;

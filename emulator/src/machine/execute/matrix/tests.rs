@@ -5,7 +5,7 @@ use crate::isa::{Encoding, Instruction};
 use crate::machine::execute::testing::*;
 use crate::machine::numbers::*;
 
-use super::element::Element;
+use super::element::{Element, number_of_half};
 
 /// Bits of an element and the number they stand for.
 type Coded = (u64, f64);
@@ -89,4 +89,12 @@ fn accumulation_registers_are_moved() {
     let constant = instruction("v_accvgpr_write_b32", Encoding::Vop3p, vector(300, 1), &[integer(5)]);
     bench.run(&constant).unwrap();
     assert_eq!(bench.row(300)[..4], [0, 5, 5, 0]);
+}
+
+#[test]
+fn halves_are_read_in_few_steps() {
+    for bits in 0..=u16::MAX {
+        let (short, long) = (number_of_half(bits.into()), f16_to_f32(bits));
+        assert!(short.to_bits() == long.to_bits() || short.is_nan() && long.is_nan(), "{bits:#x}: {short}");
+    }
 }

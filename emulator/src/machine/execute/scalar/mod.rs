@@ -145,3 +145,6 @@ fn write(wave: &mut Wave, destination: Source, value: u64, bits: u8) {
         _ => {}
     }
 }
+
+#[cfg(test)]
+mod tests;

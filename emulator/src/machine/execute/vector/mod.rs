@@ -204,3 +204,6 @@ fn mask_output(instruction: &Instruction, kernel: &Kernel) -> Result<Option<Mask
     // Carries of instructions whose carry nobody named are lost.
     Ok(register.map(MaskOutput::Register))
 }
+
+#[cfg(test)]
+mod tests;

@@ -31,7 +31,8 @@ pub fn rows() -> Vec<Row> {
 /// Never 1, which a negative number next to 0 would round to.
 fn fraction(a: f64) -> f64 {
     const BELOW_ONE: f64 = f64::from_bits(0x3fef_ffff_ffff_ffff);
-    min_num(a - a.floor(), BELOW_ONE)
+    let fraction = a - a.floor();
+    if fraction.is_nan() { fraction } else { min_num(fraction, BELOW_ONE) }
 }
 
 /// The binary digits of 2/π, 64 a word, most significant first.

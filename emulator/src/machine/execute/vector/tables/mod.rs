@@ -44,6 +44,12 @@ static KERNELS: LazyLock<HashMap<&'static str, Kernel>> = LazyLock::new(|| {
     .collect()
 });
 
+/// The names of all rows but comparisons, for tests.
+#[cfg(test)]
+pub fn names() -> impl Iterator<Item = &'static str> {
+    KERNELS.keys().copied()
+}
+
 /// The kernel of an instruction, by its name.
 pub fn find(instruction: &Instruction, setting: Setting) -> Option<Kernel> {
     let name = instruction.name;

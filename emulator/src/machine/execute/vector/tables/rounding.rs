@@ -95,6 +95,9 @@ pub fn split(x: f64) -> (f64, i32) {
 
 /// `x` times 2 to the power of `exponent`, rounded once (the C function ldexp).
 pub fn scale(x: f64, exponent: i32) -> f64 {
+    if x == 0.0 || !x.is_finite() {
+        return x;
+    }
     let power = |e: i32| f64::from_bits(((1023 + e) as u64) << 52);
     let mut exponent = exponent.clamp(-2200, 2200);
     let mut x = x;
@@ -102,7 +105,7 @@ pub fn scale(x: f64, exponent: i32) -> f64 {
         x *= power(1000);
         exponent -= 1000;
     }
-    if exponent < -1000 && x != 0.0 && x.is_finite() {
+    if exponent < -1000 {
         // In one step from a normal number, so that it is rounded once.
         let (significand, own) = split(x);
         let total = own.saturating_add(exponent);
