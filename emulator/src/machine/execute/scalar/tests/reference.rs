@@ -270,7 +270,7 @@ fn moves() -> Vec<Reference> {
     }));
     for (names, bits) in [("s_quadmask_b32", 32), ("s_quadmask_b64", 64)] {
         all.extend(rows(names, [bits, bits, 0], Scc::NotZero, |x| {
-            whole((0..16).filter(|i| !(x.a / 16u64.pow(*i as u32)).is_multiple_of(16)).map(two_to_the).sum())
+            whole((0..16).filter(|i| x.a >> (4 * i) & 15 != 0).map(two_to_the).sum())
         }));
     }
     for (names, bits) in [("s_wqm_b32", 32), ("s_wqm_b64", 64)] {
