@@ -36,13 +36,13 @@ TEST_GPU_TARGETS ?= gfx1100,gfx90a,sm_80
 
 .DEFAULT_GOAL := help
 .PHONY: help run test test-full bench install stage models kernel-table lint test-rust test-c conformance \
-	test-levels test-docs test-python test-graphs test-properties test-graphs-full emulator test-hip test-hip-full test-hiprtc test-models test-quantized fuzz deny deny-advisories tools run-tools format clean distclean
+	test-levels test-docs test-python test-graphs test-properties test-graphs-full emulator test-hip test-hip-full test-hip-models test-hiprtc test-models test-quantized fuzz deny deny-advisories tools run-tools format clean distclean
 
 help: ## list the commands
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | awk -F '\t' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 install: export RUKH_GPU_TARGETS ?= all
-stage test test-full bench lint test-rust test-c conformance test-docs test-python test-graphs test-graphs-full test-hip test-hip-full test-models: \
+stage test test-full bench lint test-rust test-c conformance test-docs test-python test-graphs test-graphs-full test-hip test-hip-full test-hip-models test-models: \
 	export RUKH_GPU_TARGETS ?= $(TEST_GPU_TARGETS)
 
 run: ## build the library in this tree, build the digits example in C and C++ against it, run both
@@ -68,6 +68,7 @@ test-full: test ## also draw many random cases and graphs, export the large mode
 	$(MAKE) --no-print-directory test-models
 	$(MAKE) --no-print-directory test-quantized
 	$(MAKE) --no-print-directory test-hip-full
+	$(MAKE) --no-print-directory test-hip-models
 	$(MAKE) --no-print-directory test-hiprtc
 	$(MAKE) --no-print-directory fuzz
 
@@ -184,6 +185,9 @@ test-hip-full: export RUKH_GPU_TARGETS := all
 test-hip-full: HIP_ARCHES := gfx906 gfx908 gfx90a gfx942 gfx1030 gfx1100 gfx1101 gfx1102 gfx1150 gfx1151 gfx1200 gfx1201
 test-hip-full: HIP_SAMPLE := 100000
 test-hip-full: test-hip ## as test-hip, with kernels for every target, each emulated, and all cases with all checks
+
+test-hip-models: emulator build/models/.exported ## whole models on an emulated GPU, compared with PyTorch's outputs (RUKH_CASES: parts of names)
+	RUKH_MODELS=$(BUILD)/models RUKH_PROVIDER=hip $(EMULATED) $(CARGO) test -p rukh-cli --test models -- --nocapture
 
 test-hiprtc: ## compile every kernel with the HIP runtime's own compiler (Debian's libamdhip64-5)
 	scripts/install_packages.sh $(HIPRTC_PACKAGES)
