@@ -36,13 +36,13 @@ TEST_GPU_TARGETS ?= gfx1100,gfx90a,sm_80
 
 .DEFAULT_GOAL := help
 .PHONY: help run test test-full bench install stage models kernel-table lint test-rust test-c conformance \
-	test-levels test-docs test-python test-graphs test-properties test-graphs-full emulator test-hip test-hip-full test-hip-models test-hiprtc test-models test-quantized fuzz deny deny-advisories tools run-tools format clean distclean
+	test-levels test-docs test-python test-graphs test-properties test-graphs-full emulator predict test-hip test-hip-full test-hip-models test-hiprtc test-models test-quantized fuzz deny deny-advisories tools run-tools format clean distclean
 
 help: ## list the commands
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | awk -F '\t' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 install: export RUKH_GPU_TARGETS ?= all
-stage test test-full bench lint test-rust test-c conformance test-docs test-python test-graphs test-graphs-full test-hip test-hip-full test-hip-models test-models: \
+stage test test-full bench lint test-rust test-c conformance test-docs test-python test-graphs test-graphs-full test-hip test-hip-full test-hip-models predict test-models: \
 	export RUKH_GPU_TARGETS ?= $(TEST_GPU_TARGETS)
 
 run: ## build the library in this tree, build the digits example in C and C++ against it, run both
@@ -188,6 +188,10 @@ test-hip-full: test-hip ## as test-hip, with kernels for every target, each emul
 
 test-hip-models: emulator build/models/.exported ## whole models on an emulated GPU, compared with PyTorch's outputs (RUKH_CASES: parts of names)
 	RUKH_MODELS=$(BUILD)/models RUKH_PROVIDER=hip $(EMULATED) $(CARGO) test -p rukh-cli --test models -- --nocapture
+
+predict: emulator build/models/.exported ## predicted times of the exported models on a card (CARD and its TARGET, default 7900xtx and gfx1100)
+	$(CARGO) build --quiet -p amdemu -p rukh-cli
+	$(EMULATED) scripts/predict_models.sh $(or $(CARD),7900xtx) $(or $(TARGET),gfx1100) $(BUILD)/models $(BUILD)/predict
 
 test-hiprtc: ## compile every kernel with the HIP runtime's own compiler (Debian's libamdhip64-5)
 	scripts/install_packages.sh $(HIPRTC_PACKAGES)
