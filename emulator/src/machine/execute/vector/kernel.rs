@@ -3,6 +3,9 @@
 //! A table of instructions names each operation as a closure from values to a value. Here it becomes a loop over lanes,
 //! compiled once for each level of the host's vector instructions, and the best that the host has is chosen.
 
+#[cfg(target_arch = "x86_64")]
+use crate::machine::native::{has_avx2, has_avx512};
+
 use super::types::{Lane, Nothing, Type};
 
 /// A loop over the lanes of a wave.
@@ -215,20 +218,11 @@ where
         if has_avx512() {
             return avx512::<READS, WRITES, A, B, C, O, F>;
         }
-        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+        if has_avx2() {
             return avx2::<READS, WRITES, A, B, C, O, F>;
         }
     }
     portable::<READS, WRITES, A, B, C, O, F>
-}
-
-#[cfg(target_arch = "x86_64")]
-fn has_avx512() -> bool {
-    is_x86_feature_detected!("avx512f")
-        && is_x86_feature_detected!("avx512bw")
-        && is_x86_feature_detected!("avx512dq")
-        && is_x86_feature_detected!("avx512vl")
-        && is_x86_feature_detected!("fma")
 }
 
 /// # Safety
