@@ -12,7 +12,7 @@ use super::fault::Fault;
 use super::group::Watch;
 use super::pool::Pool;
 use super::program::Program;
-use super::schedule::{Limits, Workgroups};
+use super::schedule::{Settings, Workgroups};
 
 /// A launch of a kernel.
 pub struct Dispatch<'a> {
@@ -33,6 +33,7 @@ pub struct Dispatch<'a> {
     pub kernarg: u64,
     /// Device address of a dispatch packet (HSA, hsa_kernel_dispatch_packet_t).
     pub packet: u64,
+    pub settings: Settings,
     /// Who watches its waves.
     pub watches: &'a [&'a dyn Watch],
 }
@@ -52,13 +53,12 @@ impl Dispatch<'_> {
 
 /// Runs a kernel to its end.
 pub fn run(dispatch: &Dispatch<'_>) -> Result<(), Fault> {
-    let limits = Limits::from_environment();
     let count = dispatch.workgroups.iter().map(|&n| u64::from(n)).product::<u64>();
     let next = AtomicU64::new(0);
     let failed = AtomicBool::new(false);
     let first: Mutex<Option<Fault>> = Mutex::new(None);
-    let share = || share(dispatch, &limits, count, &next, &failed, &first);
-    match Pool::get().filter(|_| count > 1) {
+    let share = || share(dispatch, count, &next, &failed, &first);
+    match Pool::get(dispatch.settings.threads).filter(|_| count > 1) {
         Some(pool) => pool.run(&share),
         None => share(),
     }
@@ -71,13 +71,12 @@ pub fn run(dispatch: &Dispatch<'_>) -> Result<(), Fault> {
 /// Runs workgroups until there are none left or one failed.
 fn share(
     dispatch: &Dispatch<'_>,
-    limits: &Limits,
     count: u64,
     next: &AtomicU64,
     failed: &AtomicBool,
     first: &Mutex<Option<Fault>>,
 ) {
-    let mut workgroups = Workgroups::new(dispatch, limits);
+    let mut workgroups = Workgroups::new(dispatch);
     while !failed.load(Ordering::Relaxed) {
         let number = next.fetch_add(1, Ordering::Relaxed);
         if number >= count {

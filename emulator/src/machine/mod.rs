@@ -22,3 +22,4 @@ pub use fault::{Fault, FaultKind};
 pub use group::Watch;
 pub use launch::{Dispatch, run};
 pub use program::Program;
+pub use schedule::Settings;

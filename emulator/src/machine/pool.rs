@@ -31,13 +31,13 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// The pool of this process, with as many threads as `AMDEMU_THREADS` says, the caller counted; `None` for one thread.
-    pub fn get() -> Option<&'static Pool> {
+    /// The pool of this process, which the first call starts with so many threads, the caller counted; 0 stands for the
+    /// number of processors. `None` for one thread.
+    pub fn get(threads: usize) -> Option<&'static Pool> {
         static POOL: OnceLock<Option<Pool>> = OnceLock::new();
         static STARTED: OnceLock<()> = OnceLock::new();
-        let asked = || std::env::var("AMDEMU_THREADS").ok().and_then(|value| value.parse::<usize>().ok());
-        let threads =
-            || asked().unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()));
+        let processors = || std::thread::available_parallelism().map_or(1, |n| n.get());
+        let threads = || if threads == 0 { processors() } else { threads };
         let pool = POOL.get_or_init(|| (threads() > 1).then(Pool::new)).as_ref()?;
         STARTED.get_or_init(|| {
             for _ in 1..threads() {

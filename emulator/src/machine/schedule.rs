@@ -14,36 +14,33 @@ use super::step::Action;
 use super::translate::Ranges;
 use super::wave::{State, Wave};
 
-/// What bounds a run.
-pub struct Limits {
-    /// Instructions of a wave.
-    pub instructions: u64,
-    /// Waves run in random order and are interrupted at random instructions; the seed.
-    pub shuffle: Option<u64>,
+/// How waves run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// A wave that executes more instructions is stopped.
+    pub most_instructions: u64,
+    /// Waves run in random order and are interrupted at random instructions: the seed. 0: they do not.
+    pub shuffle: u64,
+    /// Host threads that run workgroups. 0: as many as there are processors.
+    pub threads: usize,
 }
 
-impl Limits {
-    /// `AMDEMU_MAX_INSTS` and `AMDEMU_SHUFFLE`.
-    pub fn from_environment() -> Limits {
-        let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
-        Limits {
-            instructions: number("AMDEMU_MAX_INSTS").unwrap_or(4_000_000_000),
-            shuffle: number("AMDEMU_SHUFFLE").filter(|&seed| seed != 0),
-        }
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings { most_instructions: 4_000_000_000, shuffle: 0, threads: 0 }
     }
 }
 
 /// Runs workgroups one after the other, with the same waves.
 pub struct Workgroups<'a> {
     dispatch: &'a Dispatch<'a>,
-    limits: &'a Limits,
     waves: Vec<Wave>,
     group: Group<'a>,
     random: Random,
 }
 
 impl<'a> Workgroups<'a> {
-    pub fn new(dispatch: &'a Dispatch<'a>, limits: &'a Limits) -> Workgroups<'a> {
+    pub fn new(dispatch: &'a Dispatch<'a>) -> Workgroups<'a> {
         let lanes = dispatch.lanes();
         let items: usize = dispatch.workgroup_size.iter().map(|&n| n as usize).product();
         let waves = (0..items.div_ceil(lanes)).map(|id| spare_wave(id, lanes)).collect();
@@ -55,7 +52,7 @@ impl<'a> Workgroups<'a> {
             observers: dispatch.watches.iter().map(|watch| watch.observer()).collect(),
             observed: false,
         };
-        Workgroups { dispatch, limits, waves, group, random: Random(limits.shuffle.unwrap_or(1)) }
+        Workgroups { dispatch, waves, group, random: Random(1) }
     }
 
     /// Runs the workgroup of this number to its end.
@@ -63,7 +60,8 @@ impl<'a> Workgroups<'a> {
         self.group.id = self.dispatch.workgroup(number);
         // Not a number as a float, and no small index: what was never written is seen.
         self.group.lds.fill(0xff);
-        self.random = Random(self.limits.shuffle.unwrap_or(0).wrapping_add(number).wrapping_mul(2) + 1);
+        let shuffle = self.dispatch.settings.shuffle;
+        self.random = Random(shuffle.wrapping_add(number).wrapping_mul(2) + 1);
         for wave in &mut self.waves {
             start_wave(wave, self.dispatch, self.group.id)?;
         }
@@ -76,7 +74,7 @@ impl<'a> Workgroups<'a> {
         }
         let mut order: Vec<usize> = (0..self.waves.len()).collect();
         loop {
-            if self.limits.shuffle.is_some() {
+            if shuffle != 0 {
                 self.random.shuffle(&mut order);
             }
             let mut running = false;
@@ -120,10 +118,8 @@ impl<'a> Workgroups<'a> {
     /// Runs a wave until it waits or ends, or until its turn is over.
     fn run_wave(&mut self, index: usize) -> Result<(), Box<Fault>> {
         let (wave, group) = (&mut self.waves[index], &mut self.group);
-        let mut turn = match self.limits.shuffle {
-            Some(_) => 1 + self.random.next() as usize % 64,
-            None => usize::MAX,
-        };
+        let Settings { most_instructions, shuffle, .. } = self.dispatch.settings;
+        let mut turn = if shuffle == 0 { usize::MAX } else { 1 + self.random.next() as usize % 64 };
         while wave.state == State::Running && turn > 0 {
             let block = self.dispatch.program.block(wave.pc, wave.lanes)?;
             let (begin, last) = (wave.step, block.actions.len() - 1);
@@ -139,10 +135,10 @@ impl<'a> Workgroups<'a> {
                 run_steps(wave, group, block, begin..end)?;
                 wave.step = end;
             }
-            if wave.executed > self.limits.instructions {
+            if wave.executed > most_instructions {
                 return Err(Fault::timeout(format!(
-                    "wave {} of workgroup {:?} executed more than {} instructions (AMDEMU_MAX_INSTS)",
-                    wave.id, group.id, self.limits.instructions
+                    "wave {} of workgroup {:?} executed more than {most_instructions} instructions (AMDEMU_MAX_INSTS)",
+                    wave.id, group.id
                 )));
             }
         }

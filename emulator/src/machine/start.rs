@@ -2,6 +2,7 @@
 
 use crate::isa::{Generation, sgpr};
 
+use super::execute::check_float_mode;
 use super::fault::Fault;
 use super::launch::Dispatch;
 use super::wave::{PRIVATE_APERTURE, State, Wave};
@@ -20,6 +21,7 @@ pub fn start_wave(wave: &mut Wave, dispatch: &Dispatch<'_>, group: [u32; 3]) -> 
     wave.state = State::Running;
     wave.gpr_index_mode = 0;
     wave.mode = dispatch.descriptor.compute_pgm_rsrc1 >> 12 & 0xff;
+    check_float_mode(wave.mode)?;
     wave.executed = 0;
     wave.step = 0;
     wave.pc = dispatch.entry - dispatch.program.base;

@@ -157,6 +157,7 @@ impl Runtime {
             dynamic_lds: shape.dynamic_lds,
             kernarg,
             packet,
+            settings: self.options.machine,
             watches: &[],
         };
         let counting = counting(&dispatch, &self.options.count, self.options.count_every);

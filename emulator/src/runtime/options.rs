@@ -3,6 +3,7 @@
 use std::ffi::{CStr, c_void};
 
 use crate::isa::Target;
+use crate::machine;
 use crate::machine::check::Checks;
 use crate::machine::trace::{Breakpoint, Trace, Waves};
 use crate::memory;
@@ -28,6 +29,7 @@ pub struct Options {
     pub checks: Checks,
     pub trace: Trace,
     pub memory: memory::Settings,
+    pub machine: machine::Settings,
     /// Where counters of launches go; empty: nowhere.
     pub count: String,
     /// One of so many workgroups is counted; 0: about 256 of a launch.
@@ -80,12 +82,15 @@ const ROWS: &[Row] = &[
     Row { name: "COUNT_EVERY", default: "0", allowed: "a number",
           meaning: "one of so many workgroups is counted, 0: about 256 of a launch",
           read: |o, v| { o.count_every = number(v, 0, u64::MAX)?; Some(()) } },
-    Row { name: "THREADS", default: "all cores", allowed: "a number",
-          meaning: "host threads that run workgroups", read: machine_reads },
-    Row { name: "MAX_INSTS", default: "4000000000", allowed: "a number",
-          meaning: "instructions of a wave before it is stopped", read: machine_reads },
+    Row { name: "THREADS", default: "0", allowed: "0 to 1024",
+          meaning: "host threads that run workgroups, 0: all processors",
+          read: |o, v| { o.machine.threads = number(v, 0, 1024)?; Some(()) } },
+    Row { name: "MAX_INSTS", default: "4000000000", allowed: "a number above 0",
+          meaning: "instructions of a wave before it is stopped",
+          read: |o, v| { o.machine.most_instructions = number(v, 1, u64::MAX)?; Some(()) } },
     Row { name: "SHUFFLE", default: "0", allowed: "a number",
-          meaning: "a seed for a random order of waves", read: machine_reads },
+          meaning: "a seed for a random order of waves, 0: one after the other",
+          read: |o, v| { o.machine.shuffle = number(v, 0, u64::MAX)?; Some(()) } },
     Row { name: "CHECK", default: "", allowed: "all, or a list of races,waits,barriers,uninitialized,alignment",
           meaning: "mistakes that kernels are watched for", read: |o, v| { o.set_checks(Checks::parse(v)?); Some(()) } },
     Row { name: "TRACE", default: "", allowed: "KERNEL, or KERNEL:X,Y,Z for a workgroup, or KERNEL:X,Y,Z:WAVE",
@@ -95,11 +100,6 @@ const ROWS: &[Row] = &[
           meaning: "registers are written to stderr when a wave arrives there",
           read: |o, v| { o.trace.stop = Some(Breakpoint::parse(v)?); Some(()) } },
 ];
-
-/// The machine looks at this variable itself.
-fn machine_reads(_: &mut Options, _: &str) -> Option<()> {
-    Some(())
-}
 
 impl Default for Options {
     fn default() -> Options {
@@ -119,6 +119,7 @@ impl Default for Options {
             checks: Checks::default(),
             trace: Trace::default(),
             memory: memory::Settings::default(),
+            machine: machine::Settings::default(),
             count: String::new(),
             count_every: 0,
         }

@@ -6,6 +6,7 @@ mod flat;
 mod lanes;
 mod lds;
 mod matrix;
+mod nothing;
 mod operands;
 mod scalar;
 mod scalar_memory;
@@ -15,14 +16,12 @@ mod vector;
 
 use crate::isa::{Encoding, Instruction, Operand, Source};
 
+pub use nothing::does_nothing;
+pub use scalar::check_float_mode;
+
 use super::fault::Fault;
 use super::registers::ROWS;
 use super::step::{Action, Setting};
-
-/// Whether an instruction only tells the hardware when to wait, or what to expect.
-pub fn does_nothing(instruction: &Instruction) -> bool {
-    instruction.encoding == Encoding::Sopp && scalar::does_nothing(instruction.name)
-}
 
 /// What an instruction does; an error for one that is not known here.
 pub fn action(instruction: &Instruction, setting: Setting) -> Result<Action, Box<Fault>> {

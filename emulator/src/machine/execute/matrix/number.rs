@@ -16,13 +16,36 @@ pub trait Number: Copy + Default + Send + Sync + 'static {
     /// All lanes' element number `index` of A or B.
     fn elements<const LANES: usize>(reading: Reading, rows: &[[u32; LANES]], index: usize) -> [Self; LANES];
 
+    /// From its word, or its lower and its upper word, and back.
+    fn from_words(low: u32, high: u32) -> Self;
+    fn words(self) -> (u32, u32);
+
     /// Numbers of neighbouring lanes, from `lane` on, in the registers at the beginning of `rows`.
-    fn load<const LANES: usize, const COUNT: usize>(rows: &[[u32; LANES]], lane: usize) -> [Self; COUNT];
+    #[inline(always)]
+    fn load<const LANES: usize, const COUNT: usize>(rows: &[[u32; LANES]], lane: usize) -> [Self; COUNT] {
+        let (low, high) = (&rows[0][lane..lane + COUNT], &rows[Self::WORDS - 1][lane..lane + COUNT]);
+        let mut numbers = [Self::default(); COUNT];
+        for (number, (&low, &high)) in numbers.iter_mut().zip(low.iter().zip(high)) {
+            *number = Self::from_words(low, high);
+        }
+        numbers
+    }
+
+    #[inline(always)]
     fn store<const LANES: usize, const COUNT: usize>(
         rows: &mut [[u32; LANES]],
         lane: usize,
         numbers: [Self; COUNT],
-    );
+    ) {
+        for (word, number) in rows[0][lane..lane + COUNT].iter_mut().zip(numbers) {
+            *word = number.words().0;
+        }
+        if Self::WORDS == 2 {
+            for (word, number) in rows[1][lane..lane + COUNT].iter_mut().zip(numbers) {
+                *word = number.words().1;
+            }
+        }
+    }
 
     /// What a constant in place of C is.
     fn constant(wave: &Wave, source: Source) -> Result<Self, Box<Fault>>;
@@ -43,23 +66,13 @@ impl Number for f32 {
     }
 
     #[inline(always)]
-    fn load<const LANES: usize, const COUNT: usize>(rows: &[[u32; LANES]], lane: usize) -> [f32; COUNT] {
-        let mut numbers = [0.0; COUNT];
-        for (number, &word) in numbers.iter_mut().zip(&rows[0][lane..lane + COUNT]) {
-            *number = f32::from_bits(word);
-        }
-        numbers
+    fn from_words(low: u32, _: u32) -> f32 {
+        f32::from_bits(low)
     }
 
     #[inline(always)]
-    fn store<const LANES: usize, const COUNT: usize>(
-        rows: &mut [[u32; LANES]],
-        lane: usize,
-        numbers: [f32; COUNT],
-    ) {
-        for (word, number) in rows[0][lane..lane + COUNT].iter_mut().zip(numbers) {
-            *word = number.to_bits();
-        }
+    fn words(self) -> (u32, u32) {
+        (self.to_bits(), 0)
     }
 
     fn constant(wave: &Wave, source: Source) -> Result<f32, Box<Fault>> {
@@ -91,21 +104,13 @@ impl Number for f64 {
     }
 
     #[inline(always)]
-    fn load<const LANES: usize, const COUNT: usize>(rows: &[[u32; LANES]], lane: usize) -> [f64; COUNT] {
-        let (low, high) = (&rows[0][lane..lane + COUNT], &rows[1][lane..lane + COUNT]);
-        std::array::from_fn(|i| f64::from_bits(u64::from(low[i]) | u64::from(high[i]) << 32))
+    fn from_words(low: u32, high: u32) -> f64 {
+        f64::from_bits(u64::from(low) | u64::from(high) << 32)
     }
 
     #[inline(always)]
-    fn store<const LANES: usize, const COUNT: usize>(
-        rows: &mut [[u32; LANES]],
-        lane: usize,
-        numbers: [f64; COUNT],
-    ) {
-        for (i, number) in numbers.into_iter().enumerate() {
-            rows[0][lane + i] = number.to_bits() as u32;
-            rows[1][lane + i] = (number.to_bits() >> 32) as u32;
-        }
+    fn words(self) -> (u32, u32) {
+        (self.to_bits() as u32, (self.to_bits() >> 32) as u32)
     }
 
     fn constant(wave: &Wave, source: Source) -> Result<f64, Box<Fault>> {
@@ -137,23 +142,13 @@ impl Number for i32 {
     }
 
     #[inline(always)]
-    fn load<const LANES: usize, const COUNT: usize>(rows: &[[u32; LANES]], lane: usize) -> [i32; COUNT] {
-        let mut numbers = [0; COUNT];
-        for (number, &word) in numbers.iter_mut().zip(&rows[0][lane..lane + COUNT]) {
-            *number = word as i32;
-        }
-        numbers
+    fn from_words(low: u32, _: u32) -> i32 {
+        low as i32
     }
 
     #[inline(always)]
-    fn store<const LANES: usize, const COUNT: usize>(
-        rows: &mut [[u32; LANES]],
-        lane: usize,
-        numbers: [i32; COUNT],
-    ) {
-        for (word, number) in rows[0][lane..lane + COUNT].iter_mut().zip(numbers) {
-            *word = number as u32;
-        }
+    fn words(self) -> (u32, u32) {
+        (self as u32, 0)
     }
 
     fn constant(wave: &Wave, source: Source) -> Result<i32, Box<Fault>> {

@@ -10,6 +10,8 @@ mod immediates;
 mod indexed;
 mod modes;
 
+pub use modes::check_float_mode;
+
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
@@ -57,8 +59,6 @@ type Row = (&'static str, Operation);
 static OPERATIONS: LazyLock<HashMap<&'static str, Operation>> = LazyLock::new(|| {
     [arithmetic::rows(), bits::rows(), comparisons::rows(), floats::rows()].into_iter().flatten().collect()
 });
-
-pub use modes::does_nothing;
 
 /// What a scalar instruction does.
 pub fn action(instruction: &Instruction, setting: Setting) -> Result<Action, Box<Fault>> {

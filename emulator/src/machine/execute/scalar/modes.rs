@@ -1,60 +1,11 @@
-//! Modes, hardware registers, messages, and instructions that only tell the hardware when to wait.
+//! Modes, hardware registers, messages.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::isa::{Instruction, Source};
 use crate::machine::fault::Fault;
 use crate::machine::step::{Action, Setting};
-
-/// Those that change nothing that can be seen here.
-const NOTHING: [&str; 42] = [
-    "s_nop",
-    "s_delay_alu",
-    "s_clause",
-    "s_sleep",
-    "s_sleep_var",
-    "s_code_end",
-    "s_sendmsg",
-    "s_sendmsghalt",
-    "s_set_inst_prefetch_distance",
-    "s_inst_prefetch",
-    "s_icache_inv",
-    "s_ttracedata",
-    "s_ttracedata_imm",
-    "s_setprio",
-    "s_setkill",
-    "s_sethalt",
-    "s_incperflevel",
-    "s_decperflevel",
-    "s_version",
-    "s_barrier_signal",
-    "s_barrier_init",
-    "s_barrier_leave",
-    "s_waitcnt",
-    "s_waitcnt_depctr",
-    "s_waitcnt_vscnt",
-    "s_waitcnt_vmcnt",
-    "s_waitcnt_expcnt",
-    "s_waitcnt_lgkmcnt",
-    "s_wait_idle",
-    "s_wait_event",
-    "s_wait_alu",
-    "s_wait_loadcnt",
-    "s_wait_storecnt",
-    "s_wait_samplecnt",
-    "s_wait_bvhcnt",
-    "s_wait_expcnt",
-    "s_wait_dscnt",
-    "s_wait_kmcnt",
-    "s_wait_loadcnt_dscnt",
-    "s_wait_storecnt_dscnt",
-    "s_set_vgpr_msb",
-    "s_endpgm_ordered_ps_done",
-];
-
-pub fn does_nothing(name: &str) -> bool {
-    NOTHING.contains(&name)
-}
+use crate::machine::wave::Wave;
 
 /// Numbers of hardware registers (LLVM, "User Guide for AMDGPU Backend", hwreg).
 const MODE: u32 = 1;
@@ -63,9 +14,6 @@ const CYCLES: u32 = 29;
 /// `None` for other instructions.
 pub fn action(instruction: &Instruction, _: Setting) -> Result<Option<Action>, Box<Fault>> {
     let name = instruction.name;
-    if does_nothing(name) {
-        return Ok(Some(Box::new(|_, _| Ok(()))));
-    }
     let immediate = instruction.modifiers.immediate as u32;
     let field =
         Field { register: immediate & 63, offset: immediate >> 6 & 31, width: (immediate >> 11 & 31) + 1 };
@@ -73,17 +21,11 @@ pub fn action(instruction: &Instruction, _: Setting) -> Result<Option<Action>, B
     Ok(Some(match name {
         "s_round_mode" | "s_denorm_mode" => {
             let shift = if name == "s_round_mode" { 0 } else { 4 };
-            Box::new(move |wave, _| {
-                wave.mode = wave.mode & !(15 << shift) | (immediate & 15) << shift;
-                Ok(())
-            })
+            Box::new(move |wave, _| set_mode(wave, wave.mode & !(15 << shift) | (immediate & 15) << shift))
         }
         "s_setreg_b32" | "s_setreg_imm32_b32" => Box::new(move |wave, _| {
             let value = wave.read32(source)?;
-            if field.register == MODE {
-                wave.mode = field.put(wave.mode, value);
-            }
-            Ok(())
+            if field.register == MODE { set_mode(wave, field.put(wave.mode, value)) } else { Ok(()) }
         }),
         "s_getreg_b32" => Box::new(move |wave, _| {
             let value = match field.register {
@@ -104,6 +46,28 @@ pub fn action(instruction: &Instruction, _: Setting) -> Result<Option<Action>, B
         }),
         _ => return Ok(None),
     }))
+}
+
+fn set_mode(wave: &mut Wave, mode: u32) -> Result<(), Box<Fault>> {
+    check_float_mode(mode)?;
+    wave.mode = mode;
+    Ok(())
+}
+
+/// Bits of MODE: rounding to the nearest in all precisions, and subnormal numbers that are kept.
+const FLOAT_MODE: u32 = 0xf0;
+
+/// An error for a mode of floats that is not computed with here.
+pub fn check_float_mode(mode: u32) -> Result<(), Box<Fault>> {
+    if mode & 0xff == FLOAT_MODE {
+        return Ok(());
+    }
+    Err(Fault::instruction(format!(
+        "MODE asks for rounding {:#x} and subnormal numbers {:#x}; the emulator rounds to the nearest (0x0) and keeps subnormal \
+         numbers (0xf)",
+        mode & 15,
+        mode >> 4 & 15
+    )))
 }
 
 /// Some bits of a hardware register.
@@ -129,7 +93,7 @@ impl Field {
     }
 }
 
-fn set(wave: &mut crate::machine::wave::Wave, destination: Source, value: u64, wide: bool) {
+fn set(wave: &mut Wave, destination: Source, value: u64, wide: bool) {
     match destination {
         Source::Scalar(register) if wide => wave.set_scalar64(register, value),
         Source::Scalar(register) => wave.set_scalar(register, value as u32),

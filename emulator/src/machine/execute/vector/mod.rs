@@ -27,9 +27,6 @@ pub fn action(instruction: &Instruction, setting: Setting) -> Result<Action, Box
     if instruction.encoding == Encoding::Vopd {
         return dual::action(instruction, setting);
     }
-    if ["v_nop", "v_pipeflush", "v_clrexcp"].contains(&instruction.name) {
-        return Ok(Box::new(|_, _| Ok(())));
-    }
     if let Some(action) = indexed::action(instruction, setting)? {
         return Ok(action);
     }
