@@ -49,6 +49,7 @@ test:
   .amdhsa_group_segment_fixed_size 65536
   .amdhsa_private_segment_fixed_size 65536
   .amdhsa_enable_private_segment 1
+  .amdhsa_float_denorm_mode_32 3
   {lines}
 .end_amdhsa_kernel
 .amdgpu_metadata

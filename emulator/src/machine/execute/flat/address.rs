@@ -4,7 +4,7 @@ use crate::isa::{Encoding, Instruction, Source, sgpr};
 
 use crate::machine::execute::lanes::near::{Near, largest, smallest};
 use crate::machine::execute::lanes::{
-    Place, Placed, Places, Want, all, check_alignment, highest, is_run, observe,
+    Place, Placed, Places, Want, add_register, all, check_alignment, highest, is_run, observe,
 };
 use crate::machine::execute::operands::{optional_vector, scalar};
 use crate::machine::fault::Fault;
@@ -77,11 +77,7 @@ impl Address {
     fn scratch_offsets<const LANES: usize>(&self, wave: &Wave) -> [u32; LANES] {
         let base = self.scalar.map_or(0, |register| wave.scalar[usize::from(register)]);
         let mut offsets = [base.wrapping_add(self.offset as u32); LANES];
-        if let Some(vector) = self.vector {
-            for (offset, &more) in offsets.iter_mut().zip(&wave.vector.rows::<LANES>()[vector]) {
-                *offset = offset.wrapping_add(more);
-            }
-        }
+        add_register(&mut offsets, wave, self.vector);
         offsets
     }
 }

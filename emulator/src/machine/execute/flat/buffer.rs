@@ -2,7 +2,7 @@
 
 use crate::isa::{Generation, Instruction, Operand, Source};
 
-use crate::machine::execute::lanes::{Place, Placed, Places, Want, all};
+use crate::machine::execute::lanes::{Place, Placed, Places, Want, add_register, all};
 use crate::machine::execute::operands::{optional_vector, scalar};
 use crate::machine::fault::Fault;
 use crate::machine::group::Group;
@@ -117,13 +117,8 @@ impl Place for Buffer {
         let exec = wave.exec();
         let words = self.words(wave);
         let scalar_offset = wave.read32(self.scalar_offset)?;
-        let rows = wave.vector.rows::<LANES>();
         let mut offsets = [self.offset; LANES];
-        if let Some(register) = self.vector_offset {
-            for (offset, &more) in offsets.iter_mut().zip(&rows[register]) {
-                *offset = offset.wrapping_add(more);
-            }
-        }
+        add_register(&mut offsets, wave, self.vector_offset);
         if is_scratch(words) {
             // Its scalar offset counts the bytes of all lanes.
             let more = scalar_offset / LANES as u32;
@@ -140,7 +135,7 @@ impl Place for Buffer {
         let mut addresses = [0; LANES];
         let base = resource.base.wrapping_add(u64::from(scalar_offset));
         for lane in 0..LANES {
-            let index = self.index.map(|register| rows[register][lane]);
+            let index = self.index.map(|register| wave.vector.get(register, lane));
             let offset = offsets[lane];
             let inside = resource.contains(self.generation, index, offset, scalar_offset, bytes);
             mask |= u64::from(inside) << lane;

@@ -83,6 +83,16 @@ pub trait Place: Send + Sync + 'static {
     ) -> Result<Placed<LANES>, Box<Fault>>;
 }
 
+/// Adds a register, or nothing, to the lanes' offsets.
+#[inline(always)]
+pub fn add_register<const LANES: usize>(offsets: &mut [u32; LANES], wave: &Wave, register: Option<usize>) {
+    if let Some(register) = register {
+        for (offset, &more) in offsets.iter_mut().zip(&wave.vector.rows::<LANES>()[register]) {
+            *offset = offset.wrapping_add(more);
+        }
+    }
+}
+
 /// A bit for each lane.
 pub const fn all<const LANES: usize>() -> u64 {
     u64::MAX >> (64 - LANES)
