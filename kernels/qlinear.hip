@@ -24,7 +24,7 @@ struct BytesParams {
   // Types by ONNX's numbers.
   u32 scale_type, out_type;
 };
-static_assert(sizeof(BytesParams) == 736, "the mirror in providers/hip/qlinear/params.rs");
+static_assert(sizeof(BytesParams) == 744, "the mirror in providers/hip/qlinear/params.rs");
 
 // The first line of a matrix of the batch among a side's parameters.
 DEVICE u32 first_line(const GemmParams &p, const Side &side, u32 index) {

@@ -18,6 +18,7 @@ mod stopwatch;
 mod stream;
 mod symbols;
 pub(crate) mod targets;
+mod tensor_map;
 
 pub(crate) use backing::{DeviceBacking, PinnedBacking};
 pub(crate) use error::HipError;
@@ -27,6 +28,7 @@ pub(crate) use module::{Function, Launch, Module};
 pub(crate) use runtime::{Device, DeviceInfo, Runtime};
 pub(crate) use stopwatch::Stopwatch;
 pub(crate) use stream::Stream;
+pub(crate) use tensor_map::{Part, TENSOR_MAP_BYTES, TensorMap};
 
 /// Whose runtime and machine code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -94,19 +94,17 @@ impl Launch<'_> {
     /// As for `Stream::launch`; the device must be current.
     pub(super) unsafe fn submit(self, device: &Device, stream: Raw) -> Result<(), HipError> {
         let mut size = self.params.len();
-        // HIP and CUDA number the tags of this list differently: pointer, size, end.
-        let (pointer_tag, size_tag, end_tag) = match device.runtime.own {
-            Own::Amd(_) => (1, 2, 3),
-            Own::Nvidia(_) => (1, 2, 0),
-        };
+        // HIP's list of tagged values: pointer, size, end.
         let tag = |n: usize| std::ptr::without_provenance_mut::<c_void>(n);
-        let mut extra = [
-            tag(pointer_tag),
-            self.params.as_mut_ptr().cast(),
-            tag(size_tag),
-            (&raw mut size).cast(),
-            tag(end_tag),
-        ];
+        let structure: *mut c_void = self.params.as_mut_ptr().cast();
+        let mut extra = [tag(1), structure, tag(2), (&raw mut size).cast(), tag(3)];
+        // CUDA's list of parameters, of which there is one. Its other form ignores how a parameter is aligned.
+        let mut parameters = [structure];
+        let none = std::ptr::null_mut();
+        let (parameters, extra) = match device.runtime.own {
+            Own::Amd(_) => (none, extra.as_mut_ptr()),
+            Own::Nvidia(_) => (parameters.as_mut_ptr(), none),
+        };
         let [x, y, z] = self.grid;
         // SAFETY: the caller's promise; the parameter list lives during the call, which copies it.
         let code = unsafe {
@@ -120,8 +118,8 @@ impl Launch<'_> {
                 1,
                 self.lds,
                 stream,
-                std::ptr::null_mut(),
-                extra.as_mut_ptr(),
+                parameters,
+                extra,
             )
         };
         device.check("launch a kernel", code)

@@ -5,6 +5,7 @@ use std::ffi::{CStr, c_char, c_int, c_uint};
 use libloading::Library;
 
 use super::symbols::{Code, Raw, find};
+use super::tensor_map::TensorMapFunctions;
 
 /// The functions that only `libcuda` has.
 pub(super) struct NvidiaFunctions {
@@ -14,6 +15,7 @@ pub(super) struct NvidiaFunctions {
     attribute: unsafe extern "C" fn(*mut c_int, c_int, c_int) -> Code,
     error_name: unsafe extern "C" fn(Code, *mut *const c_char) -> Code,
     function_attribute: unsafe extern "C" fn(Raw, c_int, c_int) -> Code,
+    pub(super) tensor_maps: Option<TensorMapFunctions>,
     load_with_options: unsafe extern "C" fn(*mut Raw, *const std::ffi::c_void, c_uint, Raw, Raw) -> Code,
 }
 
@@ -35,6 +37,7 @@ impl NvidiaFunctions {
             attribute: find(library, "cuDeviceGetAttribute")?,
             error_name: find(library, "cuGetErrorName")?,
             function_attribute: find(library, "cuFuncSetAttribute")?,
+            tensor_maps: TensorMapFunctions::load(library),
             load_with_options: find(library, "cuModuleLoadDataEx")?,
         })
     }

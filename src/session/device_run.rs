@@ -47,6 +47,7 @@ impl Run<'_, '_> {
             outputs: &outputs,
             scratch: block + planned.scratch as u64,
             errors: device.errors(at),
+            counters: device.counters(),
         };
         device.may_have_errors |= planned.launches.reports_errors;
         let DeviceContext { stream, params, .. } = device;
@@ -237,6 +238,7 @@ impl Run<'_, '_> {
             outputs: &outputs,
             scratch: scratch.address(),
             errors: device.errors(at),
+            counters: device.counters(),
         };
         device.may_have_errors |= launches.reports_errors;
         device.before_work().map_err(Error::from)?;

@@ -31,3 +31,27 @@ template <class C> DEVICE C activate(C x, u32 kind, C a, C b) {
   default: return x;
   }
 }
+
+// Whether products apply a function themselves; the others take another launch.
+constexpr bool in_products(u32 kind) {
+  return kind == ACT_SIGMOID || kind == ACT_TANH || kind == ACT_HARD_SIGMOID || kind == ACT_HARD_SWISH ||
+         kind == ACT_SILU || kind == ACT_AFFINE || kind == ACT_GELU || kind == ACT_GELU_TANH;
+}
+
+// Applies such a function to V numbers. HALF: results are of half precision.
+template <bool HALF, int V> DEVICE void activate_pack(f32 (&x)[V], u32 kind, f32 a, f32 b) {
+#define EACH(what)                                                                                             \
+  UNROLL for (int v = 0; v < V; v++) x[v] = what;                                                              \
+  break;
+  switch (kind) {
+  case ACT_SIGMOID: EACH(sigmoid_inline(x[v]))
+  case ACT_TANH: EACH(tanh_inline(x[v]))
+  case ACT_HARD_SIGMOID: EACH(clamp_(fma_(a, x[v], b), 0.f, 1.f))
+  case ACT_HARD_SWISH: EACH(x[v] * clamp_(fma_(x[v], 1.f / 6, 0.5f), 0.f, 1.f))
+  case ACT_SILU: EACH(x[v] * sigmoid_inline(x[v]))
+  case ACT_AFFINE: EACH(fma_(a, x[v], b))
+  case ACT_GELU: EACH(HALF ? gelu_half_inline(x[v]) : gelu_inline(x[v]))
+  case ACT_GELU_TANH: EACH(gelu_tanh_inline(x[v]))
+  }
+#undef EACH
+}

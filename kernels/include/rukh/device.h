@@ -92,6 +92,9 @@ DEVICE void barrier() {
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
 }
 
+// What this work item wrote so far is seen by the whole device before what it does from now on.
+DEVICE void fence_device() { __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "agent"); }
+
 // The value of the lane whose number differs in the bits of `mask`.
 DEVICE u32 lane_xor(u32 value, u32 mask) {
   u32 lane = __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0));
@@ -104,10 +107,23 @@ constexpr u32 WAVE = 32;
 
 DEVICE u32 item_id() { return __nvvm_read_ptx_sreg_tid_x(); }
 DEVICE u32 group_id() { return __nvvm_read_ptx_sreg_ctaid_x(); }
+DEVICE u32 groups() { return __nvvm_read_ptx_sreg_nctaid_x(); }
 DEVICE u32 group_id_y() { return __nvvm_read_ptx_sreg_ctaid_y(); }
 DEVICE u32 group_id_z() { return __nvvm_read_ptx_sreg_ctaid_z(); }
 
 DEVICE void barrier() { __syncthreads(); }
+
+// Every lane of the wave arrives, and sees what the others wrote before.
+DEVICE void wave_barrier() { asm volatile("bar.warp.sync 0xffffffff;" ::: "memory"); }
+
+// What this work item wrote so far is seen by the whole device before what it does from now on.
+DEVICE void fence_device() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
+// What other workgroups may have written while this one runs.
+DEVICE f32 load_uncached(const f32 *from) {
+  f32 x;
+  asm volatile("ld.relaxed.gpu.global.f32 %0, [%1];" : "=f"(x) : "l"(from) : "memory");
+  return x;
+}
 
 DEVICE u32 lane_xor(u32 value, u32 mask) {
   return (u32)__nvvm_shfl_sync_bfly_i32(0xffffffffu, (int)value, (int)mask, 0x1f);
@@ -124,6 +140,9 @@ DEVICE u32 lane_xor(u32 value, u32 mask) {
 #define ATOMIC_IN_GROUP(what, ...) __scoped_atomic_##what(__VA_ARGS__, __ATOMIC_RELAXED, __MEMORY_SCOPE_WRKGRP)
 #define ATOMIC_ON_DEVICE(what, ...) __scoped_atomic_##what(__VA_ARGS__, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE)
 #endif
+
+// Adds to a word that the whole device counts in; what it was before.
+DEVICE u32 add_on_device(u32 *word, u32 x) { return ATOMIC_ON_DEVICE(fetch_add, word, x); }
 
 template <class To, class From> DEVICE To bits(From from) {
   static_assert(sizeof(To) == sizeof(From), "the same size");

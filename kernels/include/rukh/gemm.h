@@ -16,8 +16,11 @@ struct GemmParams {
   u64 a, b, out;
   // Added to the product: beta · bias + residual; 0 for none.
   u64 bias, residual;
-  // Where another launch finishes the product: the sums of each part of K, [part][batch][m][n]; else 0.
+  // For K in parts, and where another launch finishes the product: the sums, else 0. Without `arrived` they are those of
+  // results, [part][batch][m][n]; else each workgroup's as its work items have them.
   u64 partial;
+  // A word for each tile, 0 before and after: the part that arrives last finishes the tile.
+  u64 arrived;
   // Elements between rows and columns of each operand.
   i64 a_row, a_column, b_row, b_column, out_row, out_column;
   i64 bias_row, bias_column, residual_row, residual_column;
@@ -26,7 +29,7 @@ struct GemmParams {
   u32 k_part;
   u32 batch, parts;
   u32 axes;
-  // A function that only `add_parts` applies, with its constants.
+  // A function with its constants, 0 for none. Those that are not `in_products` only `add_parts` applies.
   u32 activation;
   f32 act_a, act_b;
   f32 alpha, beta;
@@ -35,7 +38,7 @@ struct GemmParams {
   u32 unused;
   BatchAxis axis[MAX_AXES];
 };
-static_assert(sizeof(GemmParams) == 480, "the mirror in providers/hip/gemm/params.rs");
+static_assert(sizeof(GemmParams) == 488, "the mirror in providers/hip/gemm/params.rs");
 
 // A workgroup's part of the product.
 struct Tile {
@@ -44,6 +47,8 @@ struct Tile {
   u64 a, b, out, bias, residual;
   // Index of the part and batch in `partial`.
   u64 slice;
+  // Of the tile among those of all matrices, and its part of K.
+  u32 number, part;
 };
 
 // Where each operand of matrix `index` of the batch begins. `width` is the bytes of an element.
@@ -81,6 +86,7 @@ DEVICE Tile find_tile(const GemmParams &p, u32 bm, u32 bn, u32 a_width, u32 b_wi
   tile.k_begin = part * p.k_part;
   tile.k_end = p.k - tile.k_begin < p.k_part ? p.k : tile.k_begin + p.k_part;
   tile.slice = slice;
+  tile.number = matrix * per_matrix + in_matrix, tile.part = part;
   find_matrix(p, tile, matrix, a_width, b_width, out_width);
   return tile;
 }
@@ -113,24 +119,85 @@ template <class T, class C> DEVICE C finish_one(const GemmParams &p, const Tile 
   }
 }
 
+// V neighbours of a row of bias or residual, where rows are contiguous and their packs aligned; else 0.
+template <class T, int V> DEVICE Pack<T, V> added_pack(const GemmParams &p, u64 address, i64 stride, u32 row, u32 column) {
+  if (!address || row >= p.m || column >= p.n) return {};
+  return *(const Pack<T, V> *)(address + (row * stride + column) * sizeof(T));
+}
+
+// Makes results of V neighbouring sums of a row and stores them, where rows of the result are contiguous and their packs
+// aligned; what lies beyond the matrix is left out.
+template <class T, int V, bool ACTIVATE>
+DEVICE void finish_pack(const GemmParams &p, const Tile &t, u32 row, u32 column, f32 (&x)[V], const Pack<T, V> &bias,
+                        const Pack<T, V> &residual) {
+  if (row >= p.m || column >= p.n) return;
+#pragma unroll
+  for (u32 v = 0; v < V; v++) {
+    x[v] = fma_(p.alpha, x[v], fma_(p.beta, widen(bias.at[v]), widen(residual.at[v])));
+    x[v] = clamp_(x[v] < 0 ? x[v] * p.slope : x[v], p.low, p.high);
+  }
+  if constexpr (ACTIVATE) activate_pack<sizeof(T) == 2>(x, p.activation, p.act_a, p.act_b);
+  Pack<T, V> pack;
+#pragma unroll
+  for (u32 v = 0; v < V; v++) pack.at[v] = narrow<T>(x[v]);
+  *(Pack<T, V> *)(t.out + (row * p.out_row + column) * sizeof(T)) = pack;
+}
+
+// V neighbours of a row of bias or residual; what is beyond `count` is 0.
+template <class T, class C, int V>
+DEVICE void load_row(C (&to)[V], u64 address, i64 at, i64 stride, u32 count) {
+  const T *from = (const T *)address + at;
+  if (count == V && stride == 1 && (u64)from % sizeof(Pack<T, V>) == 0) {
+    auto pack = *(const Pack<T, V> *)from;
+#pragma unroll
+    for (u32 v = 0; v < V; v++) to[v] = load_one<T, C>((u64)&pack.at[v], 0);
+    return;
+  }
+#pragma unroll
+  for (u32 v = 0; v < V; v++) to[v] = v < count ? load_one<T, C>((u64)from, v * stride) : (C)0;
+}
+
 // Stores V neighbouring results of a row; columns beyond the end are left out.
 template <class T, class C, int V>
 DEVICE void finish(const GemmParams &p, const Tile &t, u32 row, u32 column, const C *sums) {
   if (row >= p.m || column >= p.n) return;
   u32 count = p.n - column < V ? p.n - column : V;
-  if (p.partial) {
+  if (p.partial && !p.arrived) {
     C *to = (C *)p.partial + (t.slice * p.m + row) * p.n + column;
-  #pragma unroll
-  for (u32 v = 0; v < V; v++)
+#pragma unroll
+    for (u32 v = 0; v < V; v++)
       if (v < count) to[v] = sums[v];
     return;
   }
-  i64 at = row * p.out_row + column * p.out_column;
+  C x[V], y[V];
+#pragma unroll
+  for (u32 v = 0; v < V; v++) x[v] = sums[v];
+  if constexpr (IsFloat<C>::value) {
+#pragma unroll
+    for (u32 v = 0; v < V; v++) x[v] *= (C)p.alpha;
+  }
+  if (t.bias) {
+    load_row<T, C, V>(y, t.bias, row * p.bias_row + column * p.bias_column, p.bias_column, count);
+#pragma unroll
+    for (u32 v = 0; v < V; v++) {
+      if constexpr (IsFloat<C>::value) x[v] += (C)p.beta * y[v];
+      else x[v] += y[v];
+    }
+  }
+  if constexpr (IsFloat<C>::value) {
+    if (t.residual) {
+      load_row<T, C, V>(y, t.residual, row * p.residual_row + column * p.residual_column, p.residual_column, count);
+#pragma unroll
+      for (u32 v = 0; v < V; v++) x[v] += y[v];
+    }
+#pragma unroll
+    for (u32 v = 0; v < V; v++) x[v] = clamp_(x[v] < 0 ? x[v] * (C)p.slope : x[v], (C)p.low, (C)p.high);
+  }
+  if constexpr (sizeof(C) == 4 && IsFloat<C>::value) activate_pack<sizeof(T) == 2>(x, p.activation, p.act_a, p.act_b);
   Pack<T, V> pack;
 #pragma unroll
-  for (u32 v = 0; v < V; v++)
-    if (v < count) pack.at[v] = round_to<T>(finish_one<T, C>(p, t, row, column + v, sums[v]));
-  T *to = (T *)t.out + at;
+  for (u32 v = 0; v < V; v++) pack.at[v] = round_to<T>(x[v]);
+  T *to = (T *)t.out + row * p.out_row + column * p.out_column;
   if (count == V && p.out_column == 1 && (u64)to % sizeof(pack) == 0) {
     *(Pack<T, V> *)to = pack;
     return;
@@ -138,6 +205,35 @@ DEVICE void finish(const GemmParams &p, const Tile &t, u32 row, u32 column, cons
 #pragma unroll
   for (u32 v = 0; v < V; v++)
     if (v < count) to[v * p.out_column] = pack.at[v];
+}
+
+// For K in parts: leaves the COUNT sums of each work item, which `get` and `set` know by index, and adds all parts in
+// order where this workgroup is the last one to arrive at its tile; tells whether it is. Nobody waits.
+template <class C, int COUNT, class Get, class Set>
+DEVICE bool add_up(const GemmParams &p, const Tile &t, Get get, Set set) {
+  SHARED u32 is_last;
+  u32 item = item_id();
+  C *tiles = (C *)p.partial + (u64)t.number * p.parts * COUNT * GROUP + item, *own = tiles + t.part * COUNT * GROUP;
+#pragma unroll
+  for (int i = 0; i < COUNT; i++) own[i * GROUP] = get(i);
+  fence_device();
+  barrier();
+  if (item == 0) {
+    u32 *word = (u32 *)p.arrived + t.number, before = add_on_device(word, 1);
+    // What the others left before they arrived is seen from here on, after the barrier by all.
+    fence_device();
+    is_last = before + 1 == p.parts;
+    if (before + 1 == p.parts) *word = 0;
+  }
+  barrier();
+  if (!is_last) return false;
+#pragma unroll
+  for (int i = 0; i < COUNT; i++) set(i, (C)0);
+#pragma unroll 1
+  for (u32 part = 0; part < p.parts; part++, tiles += COUNT * GROUP)
+#pragma unroll
+    for (int i = 0; i < COUNT; i++) set(i, get(i) + tiles[i * GROUP]);
+  return true;
 }
 
 // Adds the parts of a split K in order, one result a work item.

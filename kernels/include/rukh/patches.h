@@ -21,7 +21,7 @@ struct ConvParams {
   // Along z, y and x; 1 (and a pad of 0) for axes that the image lacks.
   i32 input[3], output[3], stride[3], pad[3];
 };
-static_assert(sizeof(ConvParams) == 536, "the mirror in providers/hip/conv/params.rs");
+static_assert(sizeof(ConvParams) == 544, "the mirror in providers/hip/conv/params.rs");
 
 // V neighbouring output positions of a work item, the same for all k.
 template <class T, int V> struct Patches {

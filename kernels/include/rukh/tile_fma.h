@@ -87,13 +87,24 @@ template <class C, int BM, int BN, int BK, int V> struct FmaTile {
   DEVICE u32 row(u32 item, u32 i) { return i / V * 16 * V + item / 16 * V + i % V; }
   DEVICE u32 column(u32 item, u32 j) { return j / V * 16 * V + item % 16 * V + j % V; }
 
-  template <class T> DEVICE void store(const GemmParams &p, const Tile &tile, const C (&sums)[TM][TN]) {
+  // Sums become results row by row. The code is there once: the sums move down to it.
+  template <class T> DEVICE void store(const GemmParams &p, const Tile &tile, C (&sums)[TM][TN]) {
+    if constexpr (IsFloat<C>::value) {
+      auto get = [&](int i) __attribute__((always_inline)) { return sums[i / TN][i % TN]; };
+      auto set = [&](int i, C x) __attribute__((always_inline)) { sums[i / TN][i % TN] = x; };
+      if (p.arrived && !add_up<C, TM * TN>(p, tile, get, set)) return;
+    }
     u32 item = item_id();
-#pragma unroll
-    for (int i = 0; i < TM; i++)
+#pragma unroll 1
+    for (int i = 0; i < TM; i++) {
 #pragma unroll
       for (int j = 0; j < TN; j += V)
-        finish<T, C, V>(p, tile, tile.row + row(item, i), tile.column + column(item, j), &sums[i][j]);
+        finish<T, C, V>(p, tile, tile.row + row(item, i), tile.column + column(item, j), &sums[0][j]);
+#pragma unroll
+      for (int below = 0; below + 1 < TM; below++)
+#pragma unroll
+        for (int j = 0; j < TN; j++) sums[below][j] = sums[below + 1][j];
+    }
   }
 };
 

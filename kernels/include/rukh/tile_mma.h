@@ -259,20 +259,25 @@ template <class T, int BM, int BN, int BK, int ROWS, int COLUMNS, int STAGES> st
   }
 #endif
 
-  // Sums go through workgroup memory, wave by wave, so that rows are stored in packs.
+  // Sums go through workgroup memory, wave by wave, so that rows are stored in packs. The code is there once: the sums
+  // move down to it.
   METHOD void store(char *lds, const GemmParams &p, const Tile &tile) {
+    constexpr int IN_PASS = PASS / SIDE, COUNT = M::COUNT;
+    constexpr int OF_ROW = FN * COUNT;
+    auto get = [&](int i) __attribute__((always_inline)) -> f32 { return sums[i / OF_ROW][i / COUNT % FN][i % COUNT]; };
+    auto set = [&](int i, f32 x) __attribute__((always_inline)) { sums[i / OF_ROW][i / COUNT % FN][i % COUNT] = x; };
+    if (p.arrived && !add_up<f32, FM * OF_ROW>(p, tile, get, set)) return;
     u32 lane = lane_id();
     f32 *own = (f32 *)lds + item_id() / WAVE * SIDE * PASS_ROW;
-    constexpr int IN_PASS = PASS / SIDE;
-#pragma unroll
-    for (int i = 0; i < FM; i++)
+#pragma unroll 1
+    for (int i = 0; i < FM; i++) {
 #pragma unroll
       for (int j = 0; j < FN; j += IN_PASS) {
 #pragma unroll
         for (int f = 0; f < IN_PASS; f++)
 #pragma unroll
-          for (int e = 0; e < M::COUNT; e++)
-            own[M::row(lane, e) * PASS_ROW + f * SIDE + M::column(lane, e)] = sums[i][j + f][e];
+          for (int e = 0; e < COUNT; e++)
+            own[M::row(lane, e) * PASS_ROW + f * SIDE + M::column(lane, e)] = sums[0][j + f][e];
         barrier();
 #pragma unroll 1
         for (u32 unit = lane; unit < SIDE * PASS / 8; unit += WAVE) {
@@ -284,6 +289,11 @@ template <class T, int BM, int BN, int BK, int ROWS, int COLUMNS, int STAGES> st
         }
         barrier();
       }
+#pragma unroll
+      for (int below = 0; below + 1 < FM; below++)
+#pragma unroll
+        for (int j = 0; j < FN; j++) sums[below][j] = sums[below + 1][j];
+    }
   }
 };
 

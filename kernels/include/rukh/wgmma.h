@@ -67,6 +67,12 @@ template <int N> DEVICE void pin(f32 (&sums)[N]) {
                  : SUMS_32(c, 0), SUMS_32(c, 32)                                                               \
                  : "l"(a), "l"(b), "r"(add), "n"(ACROSS ? 1 : 0));                                                     \
   }                                                                                                            \
+  template <bool ACROSS> DEVICE void multiply(T, f32 (&c)[32], u64 a, u64 b, u32 add) {                        \
+    asm volatile("{.reg .pred p; setp.ne.b32 p, %34, 0;" PRODUCT(64, type)                                     \
+                 NAMES_0 "}, %32, %33, p, 1, 1, 0, %35;}"                                                      \
+                 : SUMS_32(c, 0)                                                                               \
+                 : "l"(a), "l"(b), "r"(add), "n"(ACROSS ? 1 : 0));                                             \
+  }                                                                                                            \
   template <bool ACROSS> DEVICE void multiply(T, f32 (&c)[64], const Chunk &a, u64 b, u32 add) {               \
     asm volatile("{.reg .pred p; setp.ne.b32 p, %69, 0;" PRODUCT(128, type)                                    \
                  NAMES_0 ", " NAMES_32 "}, {%64, %65, %66, %67}, %68, p, 1, 1, %70;}"                          \

@@ -7,6 +7,7 @@ use crate::error::{Error, Result, Status};
 use crate::hip::{Event, HipError, Stream};
 
 use super::graphs::Graphs;
+use super::launch::COUNTERS;
 use super::provider::MemoryStream;
 use super::{DeviceBuffer, Provider};
 
@@ -22,6 +23,8 @@ pub(crate) struct DeviceContext {
     /// The block on the host's side, pinned, so that copies between the two go without the host.
     host_block: Option<DeviceBuffer>,
     errors: DeviceBuffer,
+    /// Zeros with which the workgroups of a launch count, and which they leave as zeros.
+    counters: DeviceBuffer,
     /// What errors call each step of the program: its node and operator. Empty for steps that run elsewhere.
     steps: Arc<[String]>,
     /// Parameters of the launches being submitted.
@@ -61,6 +64,7 @@ impl DeviceContext {
         let errors = provider.allocate(size_of::<[u32; ERROR_WORDS]>(), &stream)?;
         // SAFETY: the words were just made, and stay with this context.
         unsafe { stream.set_bytes(errors.address(), 0, size_of::<[u32; ERROR_WORDS]>())? };
+        let counters = zeroed_counters(provider, &stream)?;
         Ok(DeviceContext {
             provider: provider.clone(),
             stream,
@@ -68,6 +72,7 @@ impl DeviceContext {
             block: None,
             host_block: None,
             errors,
+            counters,
             steps,
             params: Vec::new(),
             graphs: Graphs::default(),
@@ -107,6 +112,11 @@ impl DeviceContext {
     /// The address of the word that step `at` of the program reports errors in.
     pub(crate) fn errors(&self, at: usize) -> u64 {
         self.errors.address() + (at % ERROR_WORDS * size_of::<u32>()) as u64
+    }
+
+    /// The words that launches count with.
+    pub(crate) fn counters(&self) -> u64 {
+        self.counters.address()
     }
 
     /// Begins a run: keeps what its queued work will use, and orders it after what `stream` was given.
@@ -241,6 +251,15 @@ impl DeviceContext {
         }
         Ok(())
     }
+}
+
+/// Words for [`Operand::Counters`](super::launch::Operand::Counters).
+pub(super) fn zeroed_counters(provider: &Provider, stream: &Arc<MemoryStream>) -> Result<DeviceBuffer> {
+    let bytes = COUNTERS * size_of::<u32>();
+    let counters = provider.allocate(bytes, stream)?;
+    // SAFETY: the words were just made; nobody knows their address before the fill is queued.
+    unsafe { stream.set_bytes(counters.address(), 0, bytes)? };
+    Ok(counters)
 }
 
 /// What the error word says; the numbers are those of `device.h`.

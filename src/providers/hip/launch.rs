@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytemuck::{NoUninit, bytes_of, cast_slice};
 
 use crate::hip::blas::{Algorithm, GemmAddresses};
-use crate::hip::{Function, HipError, Launch, Stream};
+use crate::hip::{Function, HipError, Launch, Stream, TENSOR_MAP_BYTES, TensorMap};
 use crate::ops::OpError;
 
 use super::{DeviceBuffer, Provider};
@@ -33,6 +33,8 @@ pub(super) enum Operand {
     Table(usize),
     /// The run's error word.
     Errors,
+    /// [`COUNTERS`] words that are 0 before and after each launch.
+    Counters,
 }
 
 /// A kernel's parameters as bytes, with the offset of each address in them and what it stands for.
@@ -48,6 +50,14 @@ struct Patch {
     offset: u64,
 }
 
+/// A tensor map to make, at the address that stands in `operand`.
+struct MapPatch {
+    at: usize,
+    operand: Operand,
+    offset: u64,
+    map: TensorMap,
+}
+
 struct PlannedLaunch {
     work: Work,
     params: std::ops::Range<usize>,
@@ -56,8 +66,20 @@ struct PlannedLaunch {
 
 /// What a launch gives to the stream.
 enum Work {
-    Kernel { function: Function, grid: [u32; 3], block: u32, lds: u32 },
+    Kernel {
+        function: Function,
+        grid: [u32; 3],
+        block: u32,
+        lds: u32,
+    },
     Library(LibraryLaunch),
+    /// No launch. The next `aligned` launches are for operands at multiples of `alignment`, the `otherwise` behind them
+    /// for others; its parameters are the operands' addresses.
+    Choice {
+        alignment: u64,
+        aligned: usize,
+        otherwise: usize,
+    },
 }
 
 /// A product by the platform's library; its parameters are the addresses of [`LIBRARY_OPERANDS`]. Of the
@@ -81,6 +103,7 @@ pub(crate) struct LaunchPlan {
     launches: Vec<PlannedLaunch>,
     params: Vec<u8>,
     patches: Vec<Patch>,
+    maps: Vec<MapPatch>,
     table: Option<DeviceBuffer>,
     /// Bytes of temporary memory that the launches need.
     pub(crate) scratch: usize,
@@ -94,7 +117,11 @@ pub(crate) struct Addresses<'a> {
     pub(crate) outputs: &'a [u64],
     pub(crate) scratch: u64,
     pub(crate) errors: u64,
+    pub(crate) counters: u64,
 }
+
+/// Words with which the workgroups of a launch count.
+pub(crate) const COUNTERS: usize = 4096;
 
 /// Collects the launches of a node.
 pub(crate) struct PlanBuilder<'p> {
@@ -109,6 +136,7 @@ impl<'p> PlanBuilder<'p> {
             launches: Vec::new(),
             params: Vec::new(),
             patches: Vec::new(),
+            maps: Vec::new(),
             table: None,
             scratch: 0,
             reports_errors: false,
@@ -201,6 +229,50 @@ impl<'p> PlanBuilder<'p> {
         Ok(())
     }
 
+    /// Makes tensor maps in the parameters of the launch that was appended last: at an offset, for an operand from some
+    /// bytes on.
+    pub(super) fn maps(&mut self, maps: impl IntoIterator<Item = (usize, Operand, u64, TensorMap)>) {
+        let first = self.plan.launches.last().map_or(0, |launch| launch.params.start);
+        let patches = maps.into_iter().map(|(at, operand, offset, map)| MapPatch {
+            at: first + at,
+            operand,
+            offset,
+            map,
+        });
+        self.plan.maps.extend(patches);
+    }
+
+    /// Appends launches for operands (with offsets in bytes) whose addresses are multiples of `alignment`, and others
+    /// that do the same work wherever they are.
+    pub(super) fn by_alignment(
+        &mut self,
+        alignment: u32,
+        operands: &[(Operand, u64)],
+        aligned: impl FnOnce(&mut Self) -> Result<(), OpError>,
+        otherwise: impl FnOnce(&mut Self) -> Result<(), OpError>,
+    ) -> Result<(), OpError> {
+        // Planned values are aligned; whoever runs the session gives the others.
+        let given = |operand: &Operand| matches!(operand, Operand::Input(_) | Operand::Output(_));
+        let given: Vec<(Operand, u64)> = operands.iter().copied().filter(|(o, _)| given(o)).collect();
+        if given.is_empty() {
+            return aligned(self);
+        }
+        let offsets: Vec<u64> = given.iter().map(|&(_, offset)| offset).collect();
+        let addresses: Vec<(usize, Operand)> =
+            given.iter().enumerate().map(|(i, &(operand, _))| (i * size_of::<u64>(), operand)).collect();
+        let at = self.plan.launches.len();
+        let choice = Work::Choice { alignment: alignment.into(), aligned: 0, otherwise: 0 };
+        self.push(choice, cast_slice(&offsets), &addresses);
+        aligned(self)?;
+        let count = self.plan.launches.len() - at - 1;
+        otherwise(self)?;
+        let rest = self.plan.launches.len() - at - 1 - count;
+        if let Work::Choice { aligned, otherwise, .. } = &mut self.plan.launches[at].work {
+            (*aligned, *otherwise) = (count, rest);
+        }
+        Ok(())
+    }
+
     fn push(&mut self, work: Work, params: &[u8], addresses: &[(usize, Operand)]) {
         let (first, first_patch) = (self.plan.params.len(), self.plan.patches.len());
         self.plan.params.extend_from_slice(params);
@@ -241,12 +313,26 @@ impl<'p> PlanBuilder<'p> {
     }
 }
 
+/// What tensor maps ask of addresses.
+pub(super) const TENSOR_MAP_ALIGNMENT: u64 = 16;
+
 /// The address field as the kernel's planner left it: an offset from the operand's start.
 fn params_word(bytes: &[u8]) -> u64 {
     bytes.first_chunk().map_or(0, |&b| u64::from_ne_bytes(b))
 }
 
 impl LaunchPlan {
+    fn address(&self, operand: Operand, addresses: &Addresses<'_>) -> u64 {
+        match operand {
+            Operand::Input(i) => addresses.inputs[i],
+            Operand::Output(i) => addresses.outputs[i],
+            Operand::Scratch(at) => addresses.scratch + at as u64,
+            Operand::Table(at) => self.table.as_ref().map_or(0, DeviceBuffer::address) + at as u64,
+            Operand::Errors => addresses.errors,
+            Operand::Counters => addresses.counters,
+        }
+    }
+
     /// Gives the launches to a stream.
     ///
     /// # Safety
@@ -261,14 +347,16 @@ impl LaunchPlan {
         params.clear();
         params.extend_from_slice(&self.params);
         for patch in &self.patches {
-            let base = match patch.operand {
-                Operand::Input(i) => addresses.inputs[i],
-                Operand::Output(i) => addresses.outputs[i],
-                Operand::Scratch(at) => addresses.scratch + at as u64,
-                Operand::Table(at) => self.table.as_ref().map_or(0, DeviceBuffer::address) + at as u64,
-                Operand::Errors => addresses.errors,
-            };
-            params[patch.at..patch.at + 8].copy_from_slice(&(base + patch.offset).to_ne_bytes());
+            let address = self.address(patch.operand, addresses) + patch.offset;
+            params[patch.at..patch.at + 8].copy_from_slice(&address.to_ne_bytes());
+        }
+        for MapPatch { at, operand, offset, map } in &self.maps {
+            let address = self.address(*operand, addresses) + offset;
+            // What is not aligned is not used: a launch for other operands takes its place.
+            if address.is_multiple_of(TENSOR_MAP_ALIGNMENT) {
+                let map = map.encode(stream.device(), address)?;
+                params[*at..at + TENSOR_MAP_BYTES].copy_from_slice(&map);
+            }
         }
         let mut at = 0;
         // Where to go on when the launches of a library's product are done.
@@ -283,6 +371,13 @@ impl LaunchPlan {
                     // SAFETY: the parameters are the kernel's own structure, made by its planner; the
                     // addresses are the caller's promise.
                     unsafe { stream.launch(std::iter::once(launch))? };
+                }
+                &Work::Choice { alignment, aligned, otherwise } => {
+                    let addresses = params.chunks_exact(size_of::<u64>()).map(params_word);
+                    match addresses.into_iter().all(|address| address.is_multiple_of(alignment)) {
+                        true => jump = Some((at + aligned, at + aligned + otherwise)),
+                        false => at += aligned,
+                    }
                 }
                 Work::Library(library) => {
                     let mut operands = [0u64; LIBRARY_OPERANDS];

@@ -9,6 +9,8 @@ pub(super) struct Unit {
     pub(super) mma_sync: bool,
     /// The matrix units of sm_90 alone.
     pub(super) wgmma: bool,
+    /// Whether the driver makes maps for sm_90's copies of tiles.
+    pub(super) tensor_maps: bool,
     pub(super) compute_units: usize,
     /// Whether the kernels of half-precision numbers use matrix cores.
     pub(super) matrix: bool,

@@ -179,7 +179,15 @@ impl Implicit<'_> {
 
     /// The kernel that computes each result by itself.
     fn direct_kernel(&self) -> TileKernel {
-        TileKernel { kernel: self.kernel(self.conv.names.direct), rows: 1, columns: 1, lds: 0, items: GROUP }
+        TileKernel {
+            kernel: self.kernel(self.conv.names.direct),
+            rows: 1,
+            columns: 1,
+            lds: 0,
+            items: GROUP,
+            adds_up: false,
+            resident: 0,
+        }
     }
 
     /// The kernel, and how many parts of K are wanted.
@@ -193,7 +201,7 @@ impl Implicit<'_> {
         let (rows, columns, lds) = pick(unit, half, m, n, self.product.batch_count(), have);
         let name = if rows == 128 { self.conv.names.large } else { None };
         let kernel = self.kernel(name.unwrap_or(self.conv.names.small));
-        let tile = TileKernel { kernel, rows, columns, lds, items: GROUP };
+        let tile = TileKernel { kernel, rows, columns, lds, items: GROUP, adds_up: true, resident: 0 };
         (tile, self.product.wanted_parts(tile, unit, &Extra::default()))
     }
 

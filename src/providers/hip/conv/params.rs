@@ -30,7 +30,7 @@ struct ImageParams {
     pad: [i32; 3],
 }
 
-const _: () = assert!(size_of::<GemmParams>() + size_of::<ImageParams>() == 536);
+const _: () = assert!(size_of::<GemmParams>() + size_of::<ImageParams>() == 544);
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]

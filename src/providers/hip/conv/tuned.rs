@@ -46,7 +46,15 @@ fn ways(conv: &Implicit<'_>, unit: Unit) -> Vec<(TileKernel, usize)> {
     let staged = ty.size() == 2 && unit.mma_sync;
     let tiles = [(names.large, 128), (Some(names.small), 64)].into_iter().filter_map(|(name, side)| {
         let lds = if staged { stages(side, side) } else { 0 };
-        Some(TileKernel { kernel: conv.kernel(name?), rows: side, columns: side, lds, items: GROUP })
+        Some(TileKernel {
+            kernel: conv.kernel(name?),
+            rows: side,
+            columns: side,
+            lds,
+            items: GROUP,
+            adds_up: true,
+            resident: 0,
+        })
     });
     let (default, wanted) = conv.default_way(unit);
     let mut ways = vec![(default, wanted)];

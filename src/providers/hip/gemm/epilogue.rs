@@ -3,6 +3,7 @@
 use bytemuck::{Pod, Zeroable};
 
 use crate::ops::activation::Activation;
+use crate::tensor::ElementType;
 
 use super::params::GemmParams;
 
@@ -61,10 +62,15 @@ impl Function {
     }
 }
 
+/// The functions that products apply themselves, as `in_products` of `activation.h`: sigmoid, tanh, HardSigmoid,
+/// HardSwish, SiLU, affine and both forms of GELU.
+const IN_PRODUCTS: [u32; 8] = [1, 2, 3, 4, 5, 6, 12, 13];
+
 impl Epilogue {
-    /// Whether only another launch can finish the sums.
-    pub(in super::super) fn needs_second_launch(&self) -> bool {
-        Function::of(self.activation).number != 0
+    /// Whether only another launch can finish the sums of elements of this type.
+    pub(in super::super) fn needs_second_launch(&self, ty: ElementType) -> bool {
+        let number = Function::of(self.activation).number;
+        number != 0 && (ty == ElementType::F64 || !IN_PRODUCTS.contains(&number))
     }
 
     pub(in super::super) fn write(&self, p: &mut GemmParams) {

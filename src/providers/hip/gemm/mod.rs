@@ -2,6 +2,7 @@
 
 mod einsum;
 mod epilogue;
+mod hopper;
 mod library;
 mod matmul;
 mod params;

@@ -15,6 +15,7 @@ pub(in super::super) struct GemmParams {
     pub(in super::super) bias: u64,
     pub(in super::super) residual: u64,
     pub(in super::super) partial: u64,
+    pub(in super::super) arrived: u64,
     /// Elements between rows and between columns of A, B, the result, bias and residual.
     pub(in super::super) strides: [[i64; 2]; 5],
     pub(in super::super) m: u32,
@@ -36,7 +37,7 @@ pub(in super::super) struct GemmParams {
     pub(in super::super) axis: [AxisParams; MAX_AXES],
 }
 
-const _: () = assert!(size_of::<GemmParams>() == 480);
+const _: () = assert!(size_of::<GemmParams>() == 488);
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]

@@ -25,8 +25,8 @@ impl Product {
         match plan.provider.tuner().is_enabled() {
             true => ways::plan_tuned(&self, plan, ty),
             false => {
-                let unit = plan.provider.unit();
-                self.launch(plan, ty, self.tile(ty, unit)?, unit, &Extra::default())
+                let (tile, wanted) = self.default_way(ty, plan.provider.unit())?;
+                self.launch_in_parts(plan, ty, tile, wanted, &Extra::default())
             }
         }
     }

@@ -9,11 +9,12 @@ use crate::ops::activation::Activation;
 use crate::tensor::ElementType;
 
 use super::super::PlanBuilder;
-use super::super::launch::{AddressedParams, GROUP, KernelName, Operand};
+use super::super::launch::{AddressedParams, COUNTERS, GROUP, KernelName, Operand};
 use super::super::unit::Unit;
 use super::epilogue::Epilogue;
+use super::hopper;
 use super::params::{AxisParams, GemmParams, MAX_AXES};
-use super::tiles::{self, Shape, TileKernel};
+use super::tiles::{self, FEW, Shape, TileKernel};
 
 /// A matrix in memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -142,7 +143,6 @@ impl Product {
             m: self.m,
             n: self.n,
             batch: self.batch_count(),
-            a_rows: self.a.strides[1] == 1,
             b_rows: self.b.strides[1] == 1,
             b_columns: self.b.strides[0] == 1,
         }
@@ -154,7 +154,23 @@ impl Product {
     }
 
     pub(super) fn groups(&self, tile: TileKernel) -> usize {
-        self.m.div_ceil(tile.rows) * self.n.div_ceil(tile.columns) * self.batch_count()
+        self.tiles(tile.rows, tile.columns)
+    }
+
+    /// Tiles of this size that cover the results.
+    pub(super) fn tiles(&self, rows: usize, columns: usize) -> usize {
+        self.m.div_ceil(rows) * self.n.div_ceil(columns) * self.batch_count()
+    }
+
+    /// The kernel that rules choose, and how many parts of K are wanted.
+    pub(super) fn default_way(&self, ty: ElementType, unit: Unit) -> Result<(TileKernel, usize), OpError> {
+        match hopper::tiles(self, ty, unit).first() {
+            Some(way) if self.m > FEW => Ok(*way),
+            _ => {
+                let tile = self.tile(ty, unit)?;
+                Ok((tile, self.wanted_parts(tile, unit, &Extra::default())))
+            }
+        }
     }
 
     /// Launches a kernel, in parts of K where the result alone gives too few workgroups.
@@ -193,13 +209,27 @@ impl Product {
         wanted: usize,
         extra: &Extra,
     ) -> Result<(), OpError> {
+        if tile.resident > 0 {
+            let unit = plan.provider.unit();
+            return hopper::plan(self, plan, ty, (tile, wanted), |plan| {
+                self.launch(plan, ty, self.tile(ty, unit)?, unit, extra)
+            });
+        }
         let groups = extra.groups.unwrap_or_else(|| self.groups(tile));
         let (k_part, parts) = self.parts(ty, wanted, extra);
         let mut params = self.params(ty)?;
         (params.k_part, params.parts) = (k_part as u32, parts as u32);
         let mut addresses = self.addresses();
+        let second = self.epilogue.needs_second_launch(ty);
+        if parts > 1 && !second && tile.adds_up && groups <= COUNTERS {
+            let width = if ty == ElementType::F64 { 8 } else { 4 };
+            let partial = plan.scratch(parts * groups * tile.rows * tile.columns * width);
+            addresses.push((offset_of!(GemmParams, partial), partial));
+            addresses.push((offset_of!(GemmParams, arrived), Operand::Counters));
+            return self.launch_tiles(plan, tile, groups * parts, &params, &addresses, extra);
+        }
         match tiles::parts_kernel(ty) {
-            Some(finish) if parts > 1 || self.epilogue.needs_second_launch() => {
+            Some(finish) if parts > 1 || second => {
                 let partial = self.sums(plan, ty, parts);
                 addresses.push((offset_of!(GemmParams, partial), partial));
                 self.launch_tiles(plan, tile, groups * parts, &params, &addresses, extra)?;
@@ -262,7 +292,7 @@ impl Product {
         }
     }
 
-    fn addresses(&self) -> Vec<(usize, Operand)> {
+    pub(super) fn addresses(&self) -> Vec<(usize, Operand)> {
         let fields = [
             offset_of!(GemmParams, a),
             offset_of!(GemmParams, b),
@@ -273,7 +303,7 @@ impl Product {
         self.matrices().into_iter().zip(fields).filter_map(|(m, field)| Some((field, m?.at))).collect()
     }
 
-    fn params(&self, ty: ElementType) -> Result<GemmParams, OpError> {
+    pub(super) fn params(&self, ty: ElementType) -> Result<GemmParams, OpError> {
         let mut p = GemmParams::zeroed();
         let size = |n: usize| {
             u32::try_from(n).ok().filter(|&n| n <= i32::MAX as u32).ok_or_else(|| {

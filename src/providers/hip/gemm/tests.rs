@@ -56,17 +56,29 @@ fn large_tiles() {
     }
 }
 
+/// Functions that products apply themselves, and others.
+const ACTIVATIONS: [&str; 9] =
+    ["Relu", "LeakyRelu", "Sigmoid", "Tanh", "HardSigmoid", "HardSwish", "Silu", "Gelu", "Elu"];
+
 #[test]
 fn fused_products() {
     for ty in FLOATS {
-        for activation in ["Relu", "Tanh", "LeakyRelu", "Silu", "HardSigmoid"] {
-            let inputs = [numbers(ty, &[30, 20]), numbers(ty, &[20, 50]), numbers(ty, &[30, 1])];
-            let attributes = [
-                ("activation", Attribute::String(activation.as_bytes().into())),
-                ("alpha", Attribute::Float(0.125)),
-            ];
-            let Some(out) = both_in("com.microsoft", "FusedGemm", 1, &attributes, &inputs, 1) else { return };
-            out.assert_close(&format!("{ty} {activation}"), tolerance(ty));
+        for activation in ACTIVATIONS {
+            // The second is multiplied in parts of K, the third has more than one tile of both.
+            for (m, n, k) in [(30, 50, 20), (20, 72, 1100), (130, 70, 600)] {
+                // Small sums, where functions are not at their ends.
+                let inputs = [numbers(ty, &[m, k]), numbers(ty, &[k, n]), numbers(ty, &[m, 1])];
+                let attributes = [
+                    ("activation", Attribute::String(activation.as_bytes().into())),
+                    ("activation_alpha", Attribute::Float(0.5)),
+                    ("activation_beta", Attribute::Float(0.25)),
+                    ("alpha", Attribute::Float(0.01)),
+                ];
+                let Some(out) = both_in("com.microsoft", "FusedGemm", 1, &attributes, &inputs, 1) else {
+                    return;
+                };
+                out.assert_close(&format!("{ty} {activation} {m}x{n}x{k}"), tolerance(ty));
+            }
         }
         let attributes = [("transA", Attribute::Int(1)), ("transBatchB", Attribute::Int(1))];
         let inputs = [numbers(ty, &[3, 9, 6]), numbers(ty, &[9, 3, 10])];

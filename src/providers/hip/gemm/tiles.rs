@@ -17,6 +17,10 @@ pub(in super::super) struct TileKernel {
     pub(in super::super) lds: u32,
     /// Work items of a workgroup.
     pub(in super::super) items: u32,
+    /// Whether the kernel itself adds the parts of a split K.
+    pub(in super::super) adds_up: bool,
+    /// Workgroups that a processor has room for, of a kernel of `hopper.rs`; else 0.
+    pub(in super::super) resident: usize,
 }
 
 /// What a choice depends on.
@@ -25,8 +29,6 @@ pub(in super::super) struct Shape {
     pub(in super::super) m: usize,
     pub(in super::super) n: usize,
     pub(in super::super) batch: usize,
-    /// Whether A's rows are contiguous.
-    pub(in super::super) a_rows: bool,
     /// Whether B's rows, and B's columns, are contiguous.
     pub(in super::super) b_rows: bool,
     pub(in super::super) b_columns: bool,
@@ -121,9 +123,6 @@ pub(super) fn choose(ty: ElementType, shape: Shape, unit: Unit) -> Option<TileKe
     if let Some(few) = few(&names, ty, shape, unit) {
         return Some(few);
     }
-    if let Some(tile) = hopper(ty, shape, unit).filter(|tile| fills(tile, shape, unit)) {
-        return Some(tile);
-    }
     let have = [names.wide.is_some(), names.large.is_some()];
     let (rows, columns, lds) = pick(unit, ty.size() == 2, shape.m, shape.n, shape.batch, have);
     let name = match (rows, columns) {
@@ -137,6 +136,8 @@ pub(super) fn choose(ty: ElementType, shape: Shape, unit: Unit) -> Option<TileKe
         columns,
         lds,
         items: GROUP,
+        adds_up: true,
+        resident: 0,
     })
 }
 
@@ -149,10 +150,9 @@ pub(super) fn all(ty: ElementType, shape: Shape, unit: Unit) -> Vec<TileKernel> 
     let tiles = sizes.into_iter().filter_map(|(name, rows, columns)| {
         let lds = if staged { stages(rows, columns) } else { 0 };
         let kernel = KernelName { family: names.family, name: name? };
-        Some(TileKernel { kernel, rows, columns, lds, items: GROUP })
+        Some(TileKernel { kernel, rows, columns, lds, items: GROUP, adds_up: true, resident: 0 })
     });
-    let special = few(&names, ty, shape, unit).into_iter().chain(hopper(ty, shape, unit));
-    special.chain(tiles).collect()
+    few(&names, ty, shape, unit).into_iter().chain(tiles).collect()
 }
 
 /// The kernel for few rows, where it takes the shape.
@@ -161,7 +161,15 @@ fn few(names: &Names, ty: ElementType, shape: Shape, unit: Unit) -> Option<TileK
     let kernel = |name| KernelName { family: names.family, name };
     if shape.b_rows {
         let columns = unit.wave * (16 / ty.size());
-        return Some(TileKernel { kernel: kernel(by_rows), rows: FEW, columns, lds: 0, items: GROUP });
+        return Some(TileKernel {
+            kernel: kernel(by_rows),
+            rows: FEW,
+            columns,
+            lds: 0,
+            items: GROUP,
+            adds_up: false,
+            resident: 0,
+        });
     }
     let columns = 256 / unit.wave;
     shape.b_columns.then(|| TileKernel {
@@ -170,28 +178,9 @@ fn few(names: &Names, ty: ElementType, shape: Shape, unit: Unit) -> Option<TileK
         columns,
         lds: 0,
         items: GROUP,
+        adds_up: false,
+        resident: 0,
     })
-}
-
-/// The kernel of `kernels/hopper_gemm.hip`, whose workgroups fill a processor each, where it takes the shape.
-fn hopper(ty: ElementType, shape: Shape, unit: Unit) -> Option<TileKernel> {
-    let name = match ty {
-        ElementType::F16 => c"gemm_f16_hopper",
-        ElementType::BF16 => c"gemm_bf16_hopper",
-        _ => return None,
-    };
-    let (rows, columns) = (128, 256);
-    let contiguous = shape.a_rows && (shape.b_rows || shape.b_columns);
-    // Four stages of 64 columns, what aligns them, and two barriers of 8 bytes for each.
-    let lds = (4 * (rows + columns) * 64 * 2 + 1024 + 64) as u32;
-    let kernel = KernelName { family: "hopper_gemm", name };
-    (unit.wgmma && contiguous).then_some(TileKernel { kernel, rows, columns, lds, items: 384 })
-}
-
-/// Whether a tile for whole processors is worth it.
-fn fills(tile: &TileKernel, shape: Shape, unit: Unit) -> bool {
-    let groups = shape.m.div_ceil(tile.rows) * shape.n.div_ceil(tile.columns) * shape.batch;
-    shape.m > 64 && shape.n > 128 && groups >= unit.compute_units / 2
 }
 
 #[cfg(test)]
@@ -200,12 +189,25 @@ mod tests {
 
     #[test]
     fn shapes_choose_tiles() {
-        let h200 = Unit { wave: 32, mma_sync: true, wgmma: true, compute_units: 132, matrix: true };
+        let h200 = Unit {
+            wave: 32,
+            mma_sync: true,
+            wgmma: true,
+            tensor_maps: true,
+            compute_units: 132,
+            matrix: true,
+        };
         let later = Unit { wgmma: false, ..h200 };
-        let rdna = Unit { wave: 32, mma_sync: false, wgmma: false, compute_units: 96, matrix: true };
-        let shape = |m, n| Shape { m, n, batch: 1, a_rows: true, b_rows: true, b_columns: false };
+        let rdna = Unit {
+            wave: 32,
+            mma_sync: false,
+            wgmma: false,
+            tensor_maps: false,
+            compute_units: 96,
+            matrix: true,
+        };
+        let shape = |m, n| Shape { m, n, batch: 1, b_rows: true, b_columns: false };
         for (unit, ty, m, n, name, lds) in [
-            (h200, ElementType::F16, 4096, 4096, c"gemm_f16_hopper", 197696),
             (later, ElementType::F16, 4096, 4096, c"gemm_f16_wide", 98304),
             (h200, ElementType::F16, 1024, 2048, c"gemm_f16_small", 32768),
             (later, ElementType::BF16, 2048, 2048, c"gemm_bf16_large", 65536),

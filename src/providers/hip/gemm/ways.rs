@@ -11,6 +11,7 @@ use super::super::PlanBuilder;
 use super::super::launch::Operand;
 use super::super::tuning::{Problem, Span, Trial};
 use super::super::unit::Unit;
+use super::hopper;
 use super::library::Described;
 use super::product::{Extra, Matrix, Product};
 use super::tiles::{self, TileKernel};
@@ -31,10 +32,10 @@ pub(super) fn plan_tuned(
 ) -> Result<(), OpError> {
     let provider = plan.provider;
     let (unit, tuner) = (provider.unit(), provider.tuner());
-    let default = product.tile(ty, unit)?;
+    let default = product.default_way(ty, unit)?;
     let mut ways = tile_ways(product, ty, default, tiles::all(ty, product.shape(), unit), unit);
     let Some((trial, operands)) = trial(product, ty) else {
-        return product.launch(plan, ty, default, unit, &Extra::default());
+        return product.launch_in_parts(plan, ty, default.0, default.1, &Extra::default());
     };
     let own = ways.len();
     // Asking libraries takes time, so it is done when a choice among theirs is to be made.
@@ -53,27 +54,35 @@ pub(super) fn plan_tuned(
             trial,
             plan: &|way, plan| {
                 let way = if way < own { &ways[way] } else { &library_ways()[way - own] };
-                way.plan(&operands, ty, plan, default, unit)
+                way.plan(&operands, ty, plan, default)
             },
         },
     );
     if chosen >= own {
         ways.extend_from_slice(library_ways());
     }
-    ways[chosen].plan(product, ty, plan, default, unit)
+    ways[chosen].plan(product, ty, plan, default)
 }
 
 /// The default, then every tile with several splits of K.
 fn tile_ways(
     product: &Product,
     ty: ElementType,
-    default: TileKernel,
+    default: (TileKernel, usize),
     tiles: Vec<TileKernel>,
     unit: Unit,
 ) -> Vec<Way> {
-    let default = (default, product.wanted_parts(default, unit, &Extra::default()));
+    // The model knows the best split of each of these; without one it is tried as well.
+    let staying = hopper::tiles(product, ty, unit);
+    let whole = staying.iter().filter(|(_, parts)| *parts > 1).map(|&(tile, _)| (tile, 1));
+    let staying: Vec<_> = staying.iter().copied().chain(whole).filter(|way| !same(way, &default)).collect();
     let others = splits(product, ty, tiles, unit, Some(default));
-    std::iter::once(default).chain(others).map(|(tile, wanted)| Way::Tile(tile, wanted)).collect()
+    let all = std::iter::once(default).chain(staying).chain(others);
+    all.map(|(tile, wanted)| Way::Tile(tile, wanted)).collect()
+}
+
+fn same(a: &(TileKernel, usize), b: &(TileKernel, usize)) -> bool {
+    (a.0.kernel.name, a.1) == (b.0.kernel.name, b.1)
 }
 
 /// Kernels with wanted parts of K, no two alike and none like `except`.
@@ -112,7 +121,8 @@ pub(in super::super) fn tile_name(
     extra: &Extra,
 ) -> String {
     let name = tile.kernel.name.to_string_lossy();
-    match product.parts(ty, wanted, extra).1 {
+    let parts = if tile.resident > 0 { wanted } else { product.parts(ty, wanted, extra).1 };
+    match parts {
         1 => name.into_owned(),
         parts => format!("{name}/{parts}"),
     }
@@ -141,14 +151,14 @@ impl Way {
         product: &Product,
         ty: ElementType,
         plan: &mut PlanBuilder<'_>,
-        default: TileKernel,
-        unit: Unit,
+        (default, split): (TileKernel, usize),
     ) -> Result<(), OpError> {
         let extra = Extra::default();
         match self {
             Way::Tile(tile, wanted) => product.launch_in_parts(plan, ty, *tile, *wanted, &extra),
-            Way::Library(form, algorithm) => form
-                .plan(product, ty, plan, algorithm, |plan| product.launch(plan, ty, default, unit, &extra)),
+            Way::Library(form, algorithm) => form.plan(product, ty, plan, algorithm, |plan| {
+                product.launch_in_parts(plan, ty, default, split, &extra)
+            }),
         }
     }
 }
@@ -245,9 +255,16 @@ mod tests {
 
     #[test]
     fn splits_differ() {
-        let unit = Unit { wave: 32, mma_sync: true, wgmma: false, compute_units: 132, matrix: true };
+        let unit = Unit {
+            wave: 32,
+            mma_sync: true,
+            wgmma: false,
+            tensor_maps: false,
+            compute_units: 132,
+            matrix: true,
+        };
         let product = product(256, 256, 2048);
-        let default = product.tile(ElementType::F16, unit).unwrap();
+        let default = product.default_way(ElementType::F16, unit).unwrap();
         let tiles = tiles::all(ElementType::F16, product.shape(), unit);
         assert_eq!(tiles.len(), 3);
         let ways = tile_ways(&product, ElementType::F16, default, tiles, unit);

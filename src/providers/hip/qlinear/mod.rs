@@ -26,7 +26,15 @@ pub(super) const KERNELS: &[Entry] = &[
 
 /// A kernel with tiles of 64 × 64, or without.
 fn tile(name: &'static std::ffi::CStr) -> TileKernel {
-    TileKernel { kernel: KernelName { family: "qlinear", name }, rows: 64, columns: 64, lds: 0, items: GROUP }
+    TileKernel {
+        kernel: KernelName { family: "qlinear", name },
+        rows: 64,
+        columns: 64,
+        lds: 0,
+        items: GROUP,
+        adds_up: false,
+        resident: 0,
+    }
 }
 
 fn is_byte(ty: Option<ElementType>) -> bool {

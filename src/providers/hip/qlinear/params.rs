@@ -38,7 +38,7 @@ struct TailParams {
     out_type: u32,
 }
 
-const _: () = assert!(size_of::<GemmParams>() + IMAGE_BYTES + size_of::<TailParams>() == 736);
+const _: () = assert!(size_of::<GemmParams>() + IMAGE_BYTES + size_of::<TailParams>() == 744);
 
 /// Scale and zero point of one operand: the inputs, whether they go by line, and how far each axis of the
 /// batch moves them.

@@ -194,6 +194,7 @@ fn on_device(
         outputs: &made.iter().map(|b| b.address()).collect::<Vec<_>>(),
         scratch: scratch.address(),
         errors: context.errors(0),
+        counters: context.counters(),
     };
     context.may_have_errors = launches.reports_errors;
     context.before_work().map_err(crate::error::Error::from)?;

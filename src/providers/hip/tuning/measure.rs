@@ -5,6 +5,7 @@ use crate::hip::Stopwatch;
 use crate::ops::OpError;
 use crate::tensor::{ElementType, bf16, f16};
 
+use super::super::context::zeroed_counters;
 use super::super::launch::{Addresses, LaunchPlan};
 use super::super::provider::MemoryStream;
 use super::super::{DeviceBuffer, PlanBuilder, Provider};
@@ -101,6 +102,7 @@ struct Bench<'p> {
     output: DeviceBuffer,
     span: Span,
     errors: DeviceBuffer,
+    counters: DeviceBuffer,
 }
 
 impl<'p> Bench<'p> {
@@ -115,7 +117,8 @@ impl<'p> Bench<'p> {
         let output = provider.allocate(trial.output.elements * trial.output.ty.size(), stream)?;
         let errors = provider.allocate(size_of::<u32>(), stream)?;
         let watch = Stopwatch::new(provider.device())?;
-        Ok(Bench { provider, stream, watch, inputs, output, span: trial.output, errors })
+        let counters = zeroed_counters(provider, stream)?;
+        Ok(Bench { provider, stream, watch, inputs, output, span: trial.output, errors, counters })
     }
 
     /// Microseconds of one run. The first candidate's results become those that others must have.
@@ -133,6 +136,7 @@ impl<'p> Bench<'p> {
             outputs: &[self.output.address()],
             scratch: scratch.address(),
             errors: self.errors.address(),
+            counters: self.counters.address(),
         };
         let mut params = Vec::new();
         let mut submit = |runs: u32| {

@@ -158,7 +158,8 @@ fn operands_that_are_aligned_less_go_another_way() {
         (4096 + 16, &["library", "rest", "last"]),
         (4096 + 8, &["first", "second", "last"]),
     ] {
-        let addresses = Addresses { inputs: &[4096, input], outputs: &[], scratch: 64, errors: 0 };
+        let addresses =
+            Addresses { inputs: &[4096, input], outputs: &[], scratch: 64, errors: 0, counters: 0 };
         // SAFETY: nothing uses the addresses.
         unsafe { launches.submit(provider.uploads(), &addresses, &mut Vec::new()).unwrap() };
         assert_eq!(std::mem::take(&mut *ran.lock().unwrap()), wanted, "{input}");

@@ -1,0 +1,275 @@
+// Tiles of a product of half-precision numbers on Hopper (sm_90a): groups of four waves multiply 64 rows each, and one
+// wave more brings the operands by the copy engine. Workgroups stay and take one tile after the other, so that the
+// operands of the next tile come while the results of this one are stored.
+//
+// Access: the copy engine brings both operands STAGES steps of 64 ahead; each wave's sums go through workgroup memory,
+// so that eight lanes store 128 bytes of a row. Bound: the matrix units; small products the latency of the first steps.
+#pragma once
+#include "gemm.h"
+#include "tma.h"
+
+struct alignas(64) HopperParams {
+  // Of A, whose k is contiguous (or of an image in NHWC, by windows), and of B.
+  TensorMap map_a, map_b;
+  GemmParams product;
+  // Steps of 64 along k: all, and those of a part.
+  u32 steps, part_steps;
+  // How far A and B move from matrix to matrix, in units of their third dimension.
+  u32 next_a, next_b;
+  // Of a convolution, whose k runs over the taps of a window and then over the channels: steps of a tap (0 for a
+  // plain product), taps of a line of the window, and how far they lie apart.
+  u32 tap_steps, line_taps, right, down;
+  // Positions of an image, of a line of it; how far windows lie apart, and where the first one begins.
+  u32 positions, line_positions;
+  i32 stride_y, stride_x, first_y, first_x;
+  u32 unused[8];
+};
+static_assert(sizeof(HopperParams) == 832, "the mirror in providers/hip/gemm/hopper.rs");
+
+template <class T, u32 GROUPS, u32 BN, u32 STAGES> struct HopperTile {
+  static constexpr u32 BM = GROUPS * 64, BK = PANEL, COUNT = BN / 2;
+  static constexpr u32 A_BYTES = BM * PANEL_LINE, STAGE_BYTES = (BM + BN) * PANEL_LINE;
+  // Work items that multiply.
+  static constexpr u32 MULTIPLYING = GROUPS * WAVE_GROUP;
+  // Sums of 16 rows and 64 columns for each of their waves.
+  static constexpr u32 WAVE_SUMS = 16 * 64, SUM_BYTES = MULTIPLYING / WAVE * WAVE_SUMS * 4;
+
+  // Stages, each with a barrier that its operands have come, and one that they have been used.
+  u32 base, full, empty;
+  // This wave's.
+  f32 *staged;
+  // For the item that arrives last at a tile in parts.
+  u32 *last;
+
+  METHOD void begin(char *lds) {
+    u32 start = shared_address(lds), skip = (1024 - start % 1024) % 1024, end = skip + STAGES * STAGE_BYTES;
+    base = start + skip, full = start + end + SUM_BYTES, empty = full + STAGES * 8;
+    staged = (f32 *)(lds + end) + item_id() / WAVE * WAVE_SUMS;
+    last = (u32 *)(lds + end + SUM_BYTES + STAGES * 16);
+    if (item_id() == 0) {
+      for (u32 i = 0; i < STAGES; i++) {
+        phases_begin(full + i * 8, 1);
+        phases_begin(empty + i * 8, MULTIPLYING / WAVE);
+      }
+      publish_barriers();
+    }
+    barrier();
+  }
+
+  // One tile, or a part of one.
+  struct Place {
+    Tile tile;
+    u32 matrix, part, number, first_step, steps;
+  };
+  DEVICE u32 parts_of(const HopperParams &h) { return (h.steps + h.part_steps - 1) / h.part_steps; }
+  DEVICE u32 all_tiles(const GemmParams &p) { return (p.m + BM - 1) / BM * ((p.n + BN - 1) / BN) * p.batch; }
+  DEVICE u32 all(const HopperParams &h) { return all_tiles(h.product) * parts_of(h); }
+
+  // The parts of a tile are neighbours; tiles go in bands of eight rows of tiles, as in `find_tile`.
+  DEVICE Place find(const HopperParams &h, u32 id) {
+    constexpr u32 BAND = 8;
+    const GemmParams &p = h.product;
+    Place place;
+    u32 parts = parts_of(h), rows = (p.m + BM - 1) / BM, columns = (p.n + BN - 1) / BN;
+    place.number = id / parts, place.part = id % parts;
+    place.matrix = place.number / (rows * columns);
+    u32 in_matrix = place.number % (rows * columns);
+    u32 band = in_matrix / (BAND * columns), in_band = in_matrix % (BAND * columns);
+    u32 band_rows = rows - band * BAND < BAND ? rows - band * BAND : BAND;
+    place.tile.row = (band * BAND + in_band % band_rows) * BM;
+    place.tile.column = in_band / band_rows * BN;
+    place.first_step = place.part * h.part_steps;
+    place.steps = h.steps - place.first_step < h.part_steps ? h.steps - place.first_step : h.part_steps;
+    return place;
+  }
+
+  // Run by one work item: brings the operands of all tiles of this workgroup.
+  METHOD void bring(const HopperParams &h, u64 map_a, u64 map_b) const {
+    const GemmParams &p = h.product;
+    u32 count = all(h), stage = 0, turn = 0;
+    bool by_k = p.b_row == 1;
+    for (u32 id = group_id(); id < count; id += groups()) {
+      Place at = find(h, id);
+      u32 za = at.matrix * h.next_a, zb = at.matrix * h.next_b;
+      u32 n = 0, tap = 0, block = 0;
+      i32 y = 0, x = 0;
+      if (h.tap_steps) {
+        n = at.tile.row / h.positions;
+        u32 in_image = at.tile.row % h.positions;
+        y = (i32)(in_image / h.line_positions) * h.stride_y + h.first_y;
+        x = (i32)(in_image % h.line_positions) * h.stride_x + h.first_x;
+        tap = at.first_step / h.tap_steps, block = at.first_step % h.tap_steps;
+      }
+      for (u32 s = 0; s < at.steps; s++) {
+        u32 to = base + stage * STAGE_BYTES, arrives = full + stage * 8, k = (at.first_step + s) * BK;
+        if (turn > 0) wait_phase(empty + stage * 8, (turn - 1) % 2);
+        arrive_expecting(arrives, STAGE_BYTES);
+        if (h.tap_steps) {
+          u32 c = block * BK;
+          copy_taps(to, map_a, arrives, za + c, x, y, n, tap % h.line_taps * h.right, tap / h.line_taps * h.down);
+          copy_box(to + A_BYTES, map_b, arrives, c, tap, at.matrix * p.n + at.tile.column);
+          if (++block == h.tap_steps) block = 0, tap++;
+        } else {
+          copy_box(to, map_a, arrives, k, at.tile.row, za);
+          if (by_k) {
+            copy_box(to + A_BYTES, map_b, arrives, k, at.tile.column, zb);
+          } else {
+#pragma unroll
+            for (u32 i = 0; i < BN / PANEL; i++)
+              copy_box(to + A_BYTES + i * BK * PANEL_LINE, map_b, arrives, at.tile.column + i * PANEL, k, zb);
+          }
+        }
+        if (++stage == STAGES) stage = 0, turn++;
+      }
+    }
+  }
+
+  // Multiplies the stages of one tile. `stage` and `turn` go on from tile to tile.
+  template <bool B_BY_K> METHOD void multiply_steps(u32 steps, u32 first, u32 &stage, u32 &turn, f32 (&sums)[COUNT]) const {
+    u32 before = 0;
+    for (u32 s = 0; s < steps; s++) {
+      u32 at = base + stage * STAGE_BYTES;
+      wait_phase(full + stage * 8, turn % 2);
+      pin(sums);
+      products_begin();
+#pragma unroll
+      for (u32 k = 0; k < BK / 16; k++) {
+        u64 y = B_BY_K ? describe(at + A_BYTES + k * 32, 0)
+                       : describe(at + A_BYTES + k * 16 * PANEL_LINE, BK * PANEL_LINE);
+        multiply<!B_BY_K>(T{}, sums, describe(at + first * PANEL_LINE + k * 32, 0), y, s > 0 || k > 0);
+      }
+      products_end_group();
+      wait_products<1>();
+      pin(sums);
+      if (s > 0 && lane_id() == 0) arrive(empty + before * 8);
+      before = stage;
+      if (++stage == STAGES) stage = 0, turn++;
+    }
+    wait_products<0>();
+    pin(sums);
+    if (steps > 0 && lane_id() == 0) arrive(empty + before * 8);
+  }
+
+  // Leaves the sums of a part, and adds all parts in order where this is the last one to arrive; tells whether.
+  METHOD bool add_up(const HopperParams &h, const Place &at, f32 (&sums)[COUNT]) const {
+    u32 parts = parts_of(h), item = item_id();
+    f32 *own = (f32 *)h.product.partial + (u64)(at.number * parts + at.part) * MULTIPLYING * COUNT + item;
+#pragma unroll
+    for (u32 i = 0; i < COUNT; i++) own[i * MULTIPLYING] = sums[i];
+    fence_device();
+    barrier_of(1, MULTIPLYING);
+    if (item == 0) {
+      u32 *word = (u32 *)h.product.arrived + at.number;
+      u32 before = ATOMIC_ON_DEVICE(fetch_add, word, 1u);
+      *last = before + 1 == parts;
+      if (before + 1 == parts) ATOMIC_ON_DEVICE(store_n, word, 0u);
+      fence_device();
+    }
+    barrier_of(1, MULTIPLYING);
+    if (!*last) return false;
+    const f32 *from = (const f32 *)h.product.partial + (u64)at.number * parts * MULTIPLYING * COUNT + item;
+#pragma unroll
+    for (u32 i = 0; i < COUNT; i++) sums[i] = 0;
+#pragma unroll 1
+    for (u32 part = 0; part < parts; part++, from += MULTIPLYING * COUNT)
+#pragma unroll
+      for (u32 i = 0; i < COUNT; i++) sums[i] += load_uncached(from + i * MULTIPLYING);
+    return true;
+  }
+
+  // Where four neighbouring sums lie, in numbers from a wave's first; rows of eight lanes meet no bank twice.
+  DEVICE u32 staged_at(u32 row, u32 chunk) { return row * 64 + ((chunk ^ row % 4 * 2) << 2); }
+
+  // Stages 64 columns of a wave's 16 rows.
+  METHOD void stage_sums(const f32 *sums) const {
+    u32 lane = lane_id();
+    wave_barrier();
+#pragma unroll
+    for (u32 i = 0; i < 32; i += 2) {
+      u32 row = lane / 4 + i / 2 % 2 * 8, column = i / 4 * 8 + lane % 4 * 2;
+      *(Pack<f32, 2> *)(staged + staged_at(row, column / 4) + column % 4) = {sums[i], sums[i + 1]};
+    }
+    wave_barrier();
+  }
+  METHOD void staged_pack(f32 (&x)[8], u32 row) const {
+#pragma unroll
+    for (u32 half = 0; half < 2; half++) {
+      auto four = *(const Pack<f32, 4> *)(staged + staged_at(row, lane_id() % 8 * 2 + half));
+#pragma unroll
+      for (u32 v = 0; v < 4; v++) x[half * 4 + v] = four.at[v];
+    }
+  }
+
+  // A lane makes results of eight columns of every fourth row. Bias is the same for all rows.
+  METHOD void store(const GemmParams &p, const Tile &tile, f32 (&sums)[COUNT]) const {
+    u32 item = item_id(), lane = item % WAVE, first = tile.row + item / WAVE * 16, from = tile.column + lane % 8 * 8;
+    if (!p.activation) {
+#pragma unroll
+      for (u32 c = 0; c < BN / 64; c++) {
+        u32 column = from + c * 64;
+        auto bias = added_pack<T, 8>(p, tile.bias, 0, first, column);
+        Pack<T, 8> residual[4];
+#pragma unroll
+        for (u32 r = 0; r < 4; r++)
+          residual[r] = added_pack<T, 8>(p, tile.residual, p.residual_row, first + lane / 8 + r * 4, column);
+        stage_sums(sums + c * 32);
+#pragma unroll
+        for (u32 r = 0; r < 4; r++) {
+          f32 x[8];
+          staged_pack(x, lane / 8 + r * 4);
+          finish_pack<T, 8, false>(p, tile, first + lane / 8 + r * 4, column, x, bias, residual[r]);
+        }
+      }
+      return;
+    }
+    // What a function takes is there once: the sums move down to it.
+#pragma unroll 1
+    for (u32 c = 0; c < BN / 64; c++) {
+      u32 column = from + c * 64;
+      auto bias = added_pack<T, 8>(p, tile.bias, 0, first, column);
+      stage_sums(sums);
+#pragma unroll 1
+      for (u32 row = lane / 8; row < 16; row += 4) {
+        auto residual = added_pack<T, 8>(p, tile.residual, p.residual_row, first + row, column);
+        f32 x[8];
+        staged_pack(x, row);
+        finish_pack<T, 8, true>(p, tile, first + row, column, x, bias, residual);
+      }
+#pragma unroll
+      for (u32 i = 0; i + 32 < COUNT; i++) sums[i] = sums[i + 32];
+    }
+  }
+
+  METHOD void multiply_all(const HopperParams &h) const {
+    const GemmParams &p = h.product;
+    u32 count = all(h), stage = 0, turn = 0, first = item_id() / WAVE_GROUP * 64;
+    bool by_k = p.b_row == 1;
+    for (u32 id = group_id(); id < count; id += groups()) {
+      Place at = find(h, id);
+      f32 sums[COUNT];
+#pragma unroll
+      for (u32 i = 0; i < COUNT; i++) sums[i] = 0;
+      if (by_k) multiply_steps<true>(at.steps, first, stage, turn, sums);
+      else multiply_steps<false>(at.steps, first, stage, turn, sums);
+      if (h.part_steps < h.steps && !add_up(h, at, sums)) continue;
+      find_matrix(p, at.tile, at.matrix, 2, 2, 2);
+      store(p, at.tile, sums);
+    }
+  }
+};
+
+extern SHARED Chunk dynamic_lds[];
+
+template <class T, u32 GROUPS, u32 BN, u32 STAGES> DEVICE void product_hopper(const HopperParams &h, u64 parameters) {
+  typedef HopperTile<T, GROUPS, BN, STAGES> Own;
+  Own own;
+  own.begin((char *)dynamic_lds);
+  // Two groups that multiply take the registers of the third, of which one item works.
+  if (item_id() >= Own::MULTIPLYING) {
+    if constexpr (GROUPS == 2) keep_registers<40>();
+    if (item_id() == Own::MULTIPLYING) own.bring(h, parameters, parameters + sizeof(TensorMap));
+  } else {
+    if constexpr (GROUPS == 2) take_registers<232>();
+    own.multiply_all(h);
+  }
+}

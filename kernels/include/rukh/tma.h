@@ -1,0 +1,38 @@
+// Hopper's engine for copies of tiles (sm_90): a tensor map says how a tensor lies in memory, and one work item
+// copies a box of it to workgroup memory. What lies outside of the tensor comes as zeros. Formats are those of the
+// PTX manual.
+#pragma once
+#include "wgmma.h"
+
+// How a tensor lies in memory, as the driver writes it.
+struct alignas(64) TensorMap {
+  u64 opaque[16];
+};
+
+// Where the kernel's parameters lie, as an address: copies of tiles take that of a tensor map in them.
+#define FIND_PARAMETERS(kernel, address) \
+  asm("{.reg .b64 a; mov.b64 a, " #kernel "_param_0; cvta.param.u64 %0, a;}" : "=l"(address))
+
+// Copies a box of a tensor of three dimensions, which begins at (x, y, z); it arrives at the barrier.
+DEVICE void copy_box(u32 to, u64 map, u32 barrier, u32 x, u32 y, u32 z) {
+  asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], [%2];"
+               ::"r"(to), "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z)
+               : "memory");
+}
+
+// Copies one tap of neighbouring windows of an image in NHWC: the windows begin at (x, y) of image n, the tap lies
+// (right, down) from there.
+DEVICE void copy_taps(u32 to, u64 map, u32 barrier, u32 channel, i32 x, i32 y, u32 n, u32 right, u32 down) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], [%2], "
+      "{%7, %8};" ::"r"(to),
+      "l"(map), "r"(barrier), "r"(channel), "r"(x), "r"(y), "r"(n), "h"((u16)right), "h"((u16)down)
+      : "memory");
+}
+
+// One arrival, and so many bytes that copies will bring.
+DEVICE void arrive_expecting(u32 barrier, u32 bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+}
+// Barriers that were just begun become visible to the copy engine, once the workgroup's barrier is passed.
+DEVICE void publish_barriers() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
