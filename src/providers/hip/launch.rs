@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytemuck::{NoUninit, bytes_of, cast_slice};
 
 use crate::hip::blas::{Algorithm, GemmAddresses};
-use crate::hip::{Function, HipError, Launch, Stream};
+use crate::hip::{Function, Graph, HipError, Launch, Node, Stream};
 use crate::ops::OpError;
 
 use super::{DeviceBuffer, Provider};
@@ -247,7 +247,8 @@ fn params_word(bytes: &[u8]) -> u64 {
 }
 
 impl LaunchPlan {
-    /// Gives the launches to a stream.
+    /// Gives the launches to a stream. `given` hears of each, with its number; of a product by the platform's
+    /// library without one.
     ///
     /// # Safety
     /// The addresses must be those of memory on the stream's device that is as large as the plan's
@@ -257,19 +258,9 @@ impl LaunchPlan {
         stream: &Stream,
         addresses: &Addresses<'_>,
         params: &mut Vec<u8>,
+        mut given: impl FnMut(Option<usize>),
     ) -> Result<(), HipError> {
-        params.clear();
-        params.extend_from_slice(&self.params);
-        for patch in &self.patches {
-            let base = match patch.operand {
-                Operand::Input(i) => addresses.inputs[i],
-                Operand::Output(i) => addresses.outputs[i],
-                Operand::Scratch(at) => addresses.scratch + at as u64,
-                Operand::Table(at) => self.table.as_ref().map_or(0, DeviceBuffer::address) + at as u64,
-                Operand::Errors => addresses.errors,
-            };
-            params[patch.at..patch.at + 8].copy_from_slice(&(base + patch.offset).to_ne_bytes());
-        }
+        self.fill_in(addresses, params);
         let mut at = 0;
         // Where to go on when the launches of a library's product are done.
         let mut jump = None;
@@ -283,6 +274,7 @@ impl LaunchPlan {
                     // SAFETY: the parameters are the kernel's own structure, made by its planner; the
                     // addresses are the caller's promise.
                     unsafe { stream.launch(std::iter::once(launch))? };
+                    given(Some(at - 1));
                 }
                 Work::Library(library) => {
                     let mut operands = [0u64; LIBRARY_OPERANDS];
@@ -294,6 +286,7 @@ impl LaunchPlan {
                         // SAFETY: the addresses are those of the operands that the product was described
                         // with, as the caller promises.
                         unsafe { library.algorithm.multiply(&operands, stream)? };
+                        given(None);
                         if library.otherwise > 0 {
                             jump = Some((at + library.rest, at + library.rest + library.otherwise));
                         }
@@ -307,5 +300,51 @@ impl LaunchPlan {
             }
         }
         Ok(())
+    }
+
+    /// Gives recorded launches, by their numbers, these addresses. `false`: the runtime refuses, and the graph holds a
+    /// mixture.
+    ///
+    /// # Safety
+    /// The nodes must be those of these launches. The addresses as for `submit`, for each launch of the graph that
+    /// comes.
+    pub(crate) unsafe fn change(
+        &self,
+        graph: &Graph,
+        nodes: &[(usize, Node)],
+        addresses: &Addresses<'_>,
+        params: &mut Vec<u8>,
+    ) -> Result<bool, HipError> {
+        self.fill_in(addresses, params);
+        for &(at, node) in nodes {
+            let PlannedLaunch { work: Work::Kernel { function, grid, block, lds }, params: range, .. } =
+                &self.launches[at]
+            else {
+                return Ok(false);
+            };
+            let params = &mut params[range.clone()];
+            let launch = Launch { function: *function, grid: *grid, block: *block, lds: *lds, params };
+            // SAFETY: the node was recorded for this launch, whose kernel stays; the caller's promise.
+            if !unsafe { graph.change(node, launch)? } {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The parameters of all launches, with the addresses in them.
+    fn fill_in(&self, addresses: &Addresses<'_>, params: &mut Vec<u8>) {
+        params.clear();
+        params.extend_from_slice(&self.params);
+        for patch in &self.patches {
+            let base = match patch.operand {
+                Operand::Input(i) => addresses.inputs[i],
+                Operand::Output(i) => addresses.outputs[i],
+                Operand::Scratch(at) => addresses.scratch + at as u64,
+                Operand::Table(at) => self.table.as_ref().map_or(0, DeviceBuffer::address) + at as u64,
+                Operand::Errors => addresses.errors,
+            };
+            params[patch.at..patch.at + 8].copy_from_slice(&(base + patch.offset).to_ne_bytes());
+        }
     }
 }
