@@ -13,7 +13,8 @@ fn every_kernel_waits_before_its_first_instruction() {
              $L__BB0_1:\n\tret;\n}}\n"
         )
     };
-    let function = ".func  (.param .b32 r) f(\n\t.param .b32 a\n)\n{\n\t.reg .b32 \t%r<2>;\n// %bb.0:\n\tret;\n}\n";
+    let function =
+        ".func  (.param .b32 r) f(\n\t.param .b32 a\n)\n{\n\t.reg .b32 \t%r<2>;\n// %bb.0:\n\tret;\n}\n";
     for (kernels, expected) in [
         (vec![function.to_owned()], vec![function.to_owned()]),
         (vec![kernel("a", "")], vec![kernel("a", head)]),
@@ -26,7 +27,8 @@ fn every_kernel_waits_before_its_first_instruction() {
     }
     // A compiler that writes it otherwise is met while building.
     let other = kernel("a", "").replace("// %bb.0:", "entry:");
-    for text in [other.clone(), other.clone() + &kernel("b", ""), kernel("b", "") + &other, other + function] {
+    for text in [other.clone(), other.clone() + &kernel("b", ""), kernel("b", "") + &other, other + function]
+    {
         assert_eq!(dependent::wait_at_heads(&text), Err("a".to_owned()));
     }
 }
