@@ -35,13 +35,14 @@ HIPRTC_PACKAGES := libamdhip64-dev libhiprtc-builtins5 rocm-device-libs
 TEST_GPU_TARGETS ?= gfx1100,gfx90a,sm_80
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-full bench install stage models kernel-table lint test-rust test-c conformance \
+.PHONY: help run test test-full bench bench-gpu install stage models kernel-table lint test-rust test-c conformance \
 	test-levels test-docs test-python test-graphs test-properties test-graphs-full emulator predict test-hip test-hip-full test-hip-models test-hiprtc test-models test-quantized fuzz deny deny-advisories tools run-tools format clean distclean
 
 help: ## list the commands
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | awk -F '\t' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 install: export RUKH_GPU_TARGETS ?= all
+bench-gpu: export RUKH_GPU_TARGETS ?= native
 stage test test-full bench lint test-rust test-c conformance test-docs test-python test-graphs test-graphs-full test-hip test-hip-full test-hip-models predict test-models: \
 	export RUKH_GPU_TARGETS ?= $(TEST_GPU_TARGETS)
 
@@ -76,6 +77,12 @@ bench: stage build/models/.exported build/quantized/.written $(VENV)/.bench ## t
 	$(CARGO) build --release --manifest-path benches/rten/Cargo.toml
 	RUKH_LIBRARY=$(LIB_PATH)/librukh.so PYTHONPATH=python/src $(PYTHON) scripts/bench/bench.py --models $(BUILD)/models \
 		--quantized $(BUILD)/quantized --out $(BUILD)/bench $(BENCH)
+
+# Python with a torch that sees the GPU: the one that pip installs sees NVIDIA's alone.
+GPU_PYTHON ?= python3
+bench-gpu: stage ## time whole models on this machine's GPU beside PyTorch, in turns (BENCH: options of scripts/bench/gpu_models.py; GPU_PYTHON: a Python that has torch)
+	RUKH_LIBRARY=$(LIB_PATH)/librukh.so PYTHONPATH=python/src $(GPU_PYTHON) scripts/bench/gpu_models.py \
+		--models $(BUILD)/gpu-models --out $(BUILD)/gpu-models.json $(BENCH)
 
 # rustc names the shared libgcc, which a fully static program cannot have; the compiler adds the right one itself.
 without_libgcc = sed -i 's/ -lgcc_s//' $(1)/pkgconfig/rukh.pc

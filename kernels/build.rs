@@ -8,12 +8,12 @@
 use std::collections::BTreeMap;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 use std::{env, fs, thread};
 
+mod dependent;
 mod native;
 mod pack;
 
@@ -25,6 +25,9 @@ const TARGETS: [&str; 16] = [
 
 /// Families with this prefix use what sm_90 alone has, and are built for nothing else.
 const HOPPER: &str = "hopper_";
+
+/// Kernels for this target may be started while those before them still run.
+const DEPENDENT: &str = "sm_90";
 
 /// Targets that only a newer clang knows; the others must compile.
 const MAY_BE_UNKNOWN: [&str; 1] = ["gfx950"];
@@ -180,6 +183,9 @@ fn compile(
     }
     command.arg("--cuda-device-only").args(source.file_name());
     command.get_args().for_each(|argument| argument.hash(&mut key));
+    if target == DEPENDENT {
+        "waits at its head".hash(&mut key);
+    }
     let file = cache.join(format!("{family}-{target}-{:016x}.image", key.finish()));
     if file.exists() {
         return Some(Image { family, target: target.to_owned(), file });
@@ -194,9 +200,14 @@ fn compile(
         panic!("{clang} failed on {} for {target}:\n{text}", source.display());
     }
     if !target.starts_with("gfx") {
+        let mut text = fs::read_to_string(&made).expect("the compiler's output can be read");
+        if target == DEPENDENT {
+            let waiting = dependent::wait_at_heads(&text);
+            text = waiting.unwrap_or_else(|kernel| panic!("{clang}: no first instruction in {kernel}"));
+        }
         // The driver takes PTX as a C string.
-        let terminated = fs::OpenOptions::new().append(true).open(&made).and_then(|mut f| f.write_all(&[0]));
-        terminated.expect("the compiler's output can be written");
+        text.push('\0');
+        fs::write(&made, text).expect("the compiler's output can be written");
     }
     fs::rename(&made, &file).expect("the cache can be written");
     Some(Image { family, target: target.to_owned(), file })

@@ -68,7 +68,8 @@ pub struct InfoArguments {
     /// List every node with the provider that runs it and why
     #[arg(long)]
     pub nodes: bool,
-    /// Run the model once on made-up inputs, to show how much memory that takes
+    /// Run the model once on made-up inputs, to show how much memory that takes. With a GPU it is run in any
+    /// case, to count the launches
     #[arg(long)]
     pub run: bool,
     /// Print everything as one JSON object

@@ -116,6 +116,35 @@ fn info_tells_what_is_in_a_model() {
 }
 
 #[test]
+fn info_counts_launches_on_a_gpu() {
+    let devices: serde_json::Value = serde_json::from_slice(&rukh(&["devices", "--json"]).stdout).unwrap();
+    let is_gpu = |d: &serde_json::Value| d["provider"] == "hip" && d["arch"].is_string();
+    if !devices.as_array().unwrap().iter().any(is_gpu) {
+        assert!(std::env::var_os("RUKH_REQUIRE_HIP").is_none(), "RUKH_REQUIRE_HIP: {devices}");
+        println!("skipped: no GPU: {devices}");
+        return;
+    }
+    let of_batch = |batch: &str| -> serde_json::Value {
+        let output = rukh(&["info", "digits.onnx", "--provider", "hip", "--dim", batch, "--json"]);
+        assert!(output.status.success(), "{output:?}");
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    for batch in ["batch=1", "batch=5"] {
+        let json = of_batch(batch);
+        let launches = &json["gpu_launches"];
+        let by_operator = launches["by_operator"].as_object().unwrap();
+        let sum: u64 = by_operator.values().filter_map(serde_json::Value::as_u64).sum();
+        assert_eq!(launches["total"], sum, "{json}");
+        // Each convolution is a launch at least.
+        assert!(by_operator["com.microsoft.FusedConv"].as_u64() >= Some(2), "{json}");
+        let text = stdout(&rukh(&["info", "digits.onnx", "--provider", "hip", "--dim", batch]));
+        assert!(text.contains(&format!("{sum} GPU launches in a run")), "{text}");
+    }
+    let on_cpu = rukh(&["info", "digits.onnx", "--json"]);
+    assert!(serde_json::from_slice::<serde_json::Value>(&on_cpu.stdout).unwrap()["gpu_launches"].is_null());
+}
+
+#[test]
 fn bench_times_and_tells() {
     let folder = Folder::new("bench");
     let trace = folder.path("trace.json");

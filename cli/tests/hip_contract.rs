@@ -24,6 +24,8 @@ struct Outcome {
     calls: String,
     /// The shared libraries in the process at its end, a path a line.
     libraries: String,
+    /// What went to stderr, the log's warnings among it.
+    log: String,
 }
 
 impl Outcome {
@@ -78,7 +80,6 @@ fn calls_and_failures() {
         ("hipStreamCreateWithFlags:2:999", "ok 11 ok"),
         ("hipModuleLoadData:1:209", "ok 11 ok"),
         ("hipModuleGetFunction:1:500", "ok 11 ok"),
-        ("hipMemsetD8Async:1:1", "ok 11 ok"),
         ("hipEventCreateWithFlags:1:999", "ok 11 ok"),
         // Without pinned memory copies go through the host's own.
         ("hipHostMalloc:0:2", "ok ok ok"),
@@ -149,9 +150,7 @@ fn calls_and_failures() {
         assert!(outcome.actions.ends_with("run: ok\n"), "{fail}: {}", outcome.actions);
         assert_eq!(outcome.balance(), BALANCED, "{fail}:\n{}", outcome.calls);
     }
-    // A runtime that cannot record graphs runs without them.
-    let graphs = run(&[], "enable_hip_graph=1");
-    assert_eq!((graphs.actions.as_str(), graphs.balance()), ("open: ok\nrun: ok\nrun: ok\n", BALANCED));
+    recorded_runs(&library);
 
     // No compiler is opened, neither by rukh nor for it.
     let opened: Vec<&str> = plain.libraries.lines().collect();
@@ -164,6 +163,52 @@ fn calls_and_failures() {
     assert!(old.actions.contains("too old: it has no hipModuleLaunchKernel"), "{}", old.actions);
     let without = stand_in("without_stream_device", &["-DWITHOUT_STREAM_DEVICE"]);
     assert_eq!(outcome(&without, &[], "user_compute_stream=4096").actions, "open: ok\nrun: ok\nrun: ok\n");
+}
+
+/// Runs with and without graphs. A runtime that cannot record runs without them, and says so to who asked.
+fn recorded_runs(plain: &Path) {
+    let with_graphs = stand_in("graphs", &["-DWITH_GRAPHS"]);
+    let (silent, told) = (false, true);
+    // The actions are opening and two runs. How often a graph was made and launched, and what the log tells.
+    for (library, options, fail, wanted, made, launched, warned) in [
+        (plain, "", "", "ok ok ok", 0, 0, silent),
+        (plain, "enable_hip_graph=1", "", "ok ok ok", 0, 0, told),
+        (&with_graphs, "", "", "ok ok ok", 1, 1, silent),
+        (&with_graphs, "enable_hip_graph=1", "", "ok ok ok", 1, 1, silent),
+        (&with_graphs, "enable_hip_graph=0", "", "ok ok ok", 0, 0, silent),
+        (&with_graphs, "user_compute_stream=4096", "", "ok ok ok", 1, 1, silent),
+        (&with_graphs, "do_copy_in_default_stream=0", "", "ok ok ok", 1, 1, silent),
+        // What cannot be recorded runs as it is.
+        (&with_graphs, "", "hipStreamBeginCapture:1:801", "ok ok ok", 0, 0, silent),
+        (&with_graphs, "enable_hip_graph=1", "hipStreamBeginCapture:1:801", "ok ok ok", 0, 0, told),
+        (&with_graphs, "", "hipStreamEndCapture:1:901", "ok ok ok", 0, 0, silent),
+        (&with_graphs, "enable_hip_graph=1", "hipGraphInstantiateWithFlags:1:801", "ok ok ok", 1, 0, told),
+        (&with_graphs, "", "hipModuleLaunchKernel:2:1", "ok ok ok", 0, 0, silent),
+        // A failure of the device's is one.
+        (&with_graphs, "", "hipGraphLaunch:1:1", "ok ok 11", 1, 1, silent),
+        (&with_graphs, "", "hipGraphLaunch:1:700", "ok ok 12", 1, 1, silent),
+        (&with_graphs, "", "hipStreamEndCapture:1:700", "ok ok 12", 0, 0, silent),
+    ] {
+        let outcome = outcome(library, &[("STAND_IN_FAIL", fail)], options);
+        let context = format!("{options} {fail}: {}\n{}", outcome.actions, outcome.calls);
+        let statuses = outcome.actions.lines().filter_map(|line| line.split(' ').nth(1));
+        assert_eq!(statuses.collect::<Vec<_>>().join(" "), wanted, "{context}");
+        let counts = ["hipGraphInstantiateWithFlags", "hipGraphLaunch"].map(|name| outcome.count(name));
+        assert_eq!(counts, [made, launched], "{context}");
+        assert_eq!(
+            outcome.log.contains("enable_hip_graph has no effect"),
+            warned,
+            "{context}\n{}",
+            outcome.log
+        );
+        if !wanted.contains("12") {
+            assert_eq!(outcome.balance(), BALANCED, "{context}");
+            assert!(
+                !outcome.calls.contains("\ngraphs ") || outcome.calls.contains("\ngraphs 0"),
+                "{context}"
+            );
+        }
+    }
 }
 
 /// AMD's own runtime, as Debian packages it, where there is no GPU.
@@ -229,6 +274,7 @@ fn outcome(library: &Path, environment: &[(&str, &str)], options: &str) -> Outco
     Outcome {
         actions: actions.map(|line| format!("{line}\n")).collect(),
         calls: std::fs::read_to_string(&log).unwrap_or_default(),
+        log: String::from_utf8_lossy(&output.stderr).into_owned(),
         libraries: text
             .lines()
             .filter_map(|line| line.strip_prefix("library: "))

@@ -1,10 +1,10 @@
 //! What is AMD's alone: the device properties, the current device, error names.
 
-use std::ffi::{CStr, c_char, c_int};
+use std::ffi::{CStr, c_char, c_int, c_void};
 
 use libloading::Library;
 
-use super::symbols::{Code, find};
+use super::symbols::{Code, Raw, find};
 
 /// The functions that only `libamdhip64` has.
 pub(super) struct AmdFunctions {
@@ -31,6 +31,17 @@ struct Layout {
 const R0000: Layout = Layout { lds: 264, wave: 276, compute_units: 336, arch: 396 };
 /// `hipGetDevicePropertiesR0600`, since ROCm 6.
 const R0600: Layout = Layout { lds: 296, wave: 308, compute_units: 388, arch: 1160 };
+
+/// `hipKernelNodeParams`
+#[repr(C)]
+pub(super) struct KernelNode {
+    pub(super) block: [u32; 3],
+    pub(super) extra: *mut *mut c_void,
+    pub(super) function: Raw,
+    pub(super) grid: [u32; 3],
+    pub(super) params: *mut *mut c_void,
+    pub(super) lds: u32,
+}
 
 /// What the properties tell of a device.
 pub(super) struct Facts {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::error::{HipError, HipErrorKind};
+use super::module::Launch;
 use super::runtime::Device;
 use super::stream::Stream;
 use super::symbols::Raw;
@@ -10,58 +11,71 @@ use super::symbols::Raw;
 /// Recorded work, ready to be launched.
 pub(crate) struct Graph {
     device: Arc<Device>,
+    /// What was recorded. Its nodes name those of `exec`.
+    recorded: Raw,
     exec: Raw,
 }
 
-// SAFETY: a graph handle may be used from any thread, by one at a time.
+// SAFETY: graph handles may be used from any thread, by one at a time.
 unsafe impl Send for Graph {}
+
+/// One launch of a graph. Means nothing when the graph is gone.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Node(pub(super) Raw);
+
+// SAFETY: a node is a name.
+unsafe impl Send for Node {}
+
+/// What became of a recording.
+pub(crate) enum Captured {
+    Graph(Graph),
+    /// This work cannot be recorded. The stream is as before.
+    Refused,
+    /// The runtime cannot record this stream at all.
+    Unsupported,
+}
 
 /// `hipStreamCaptureModeThreadLocal`: what other threads do meanwhile is their own affair.
 const THREAD_LOCAL: i32 = 1;
 
 impl Graph {
-    /// Records what `work` gives to the stream; nothing of it runs. `Ok(None)`: the runtime cannot record it,
-    /// and the stream is as before. An error of `work` comes back as it is.
-    pub(crate) fn capture<E: From<HipError>>(
-        stream: &Stream,
-        work: impl FnOnce() -> Result<(), E>,
-    ) -> Result<Option<Self>, E> {
+    /// Records what `work` gives to the stream; nothing of it runs. `work` tells whether it gave everything.
+    pub(crate) fn capture(stream: &Stream, work: impl FnOnce() -> bool) -> Result<Captured, HipError> {
         let device = stream.device();
         let functions = &device.runtime.functions;
-        let (Some(begin), Some(end), Some(destroy), Some(instantiate)) = (
+        let (Some(begin), Some(end), Some(_), Some(instantiate)) = (
             functions.capture_begin,
             functions.capture_end,
             functions.graph_destroy,
             functions.graph_instantiate,
         ) else {
-            return Ok(None);
+            return Ok(Captured::Unsupported);
         };
         if functions.graph_launch.is_none() || functions.graph_exec_destroy.is_none() {
-            return Ok(None);
+            return Ok(Captured::Unsupported);
         }
         let _current = device.enter()?;
         // SAFETY: the stream lives.
         if unsafe { begin(stream.raw(), THREAD_LOCAL) } != 0 {
-            return Ok(None);
+            return Ok(Captured::Unsupported);
         }
-        let given = work();
-        let mut graph: Raw = std::ptr::null_mut();
+        let whole = work();
+        let mut recorded: Raw = std::ptr::null_mut();
         // SAFETY: the out pointer is valid; the capture began above, and must end whatever was given.
-        let ended = unsafe { end(stream.raw(), &mut graph) };
-        given?;
-        if ended != 0 || graph.is_null() {
-            return device.check("record a graph", ended).map_or_else(only_unsupported, |()| Ok(None));
+        let ended = unsafe { end(stream.raw(), &mut recorded) };
+        if ended != 0 || recorded.is_null() {
+            return device
+                .check("record a graph", ended)
+                .map_or_else(unless_lost, |()| Ok(Captured::Refused));
         }
-        let mut exec: Raw = std::ptr::null_mut();
-        // SAFETY: the out pointer is valid; the graph was just recorded, and is destroyed once.
-        let code = unsafe {
-            let code = instantiate(&mut exec, graph, 0);
-            destroy(graph);
-            code
-        };
-        match device.check("make a graph", code) {
-            Ok(()) => Ok(Some(Graph { device: device.clone(), exec })),
-            Err(e) => only_unsupported(e),
+        let mut graph = Graph { device: device.clone(), recorded, exec: std::ptr::null_mut() };
+        if !whole {
+            return Ok(Captured::Refused);
+        }
+        // SAFETY: the out pointer is valid; the graph was just recorded.
+        match device.check("make a graph", unsafe { instantiate(&mut graph.exec, recorded, 0) }) {
+            Ok(()) => Ok(Captured::Graph(graph)),
+            Err(e) => unless_lost(e),
         }
     }
 
@@ -77,23 +91,53 @@ impl Graph {
         let code = unsafe { launch(self.exec, stream.raw()) };
         self.device.check("launch a graph", code)
     }
+
+    pub(crate) fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// Whether launches of recorded graphs can be changed here.
+    pub(crate) fn can_change(&self) -> bool {
+        self.device.runtime.functions.graph_exec_kernel.is_some()
+    }
+
+    /// Gives a launch other parameters; work that is queued keeps the old ones. `false`: the runtime refuses.
+    ///
+    /// # Safety
+    /// As for `Stream::launch`, for each launch of the graph that comes. The kernel must be the one that was
+    /// recorded.
+    pub(crate) unsafe fn change(&self, node: Node, launch: Launch<'_>) -> Result<bool, HipError> {
+        let _current = self.device.enter()?;
+        // SAFETY: the node is of this graph, as only its recording gives nodes; the caller's promise.
+        let code = unsafe { launch.change(&self.device, self.exec, node.0) };
+        match self.device.check("change a graph", code) {
+            Err(e) if e.kind == HipErrorKind::Sticky => Err(e),
+            changed => Ok(changed.is_ok()),
+        }
+    }
 }
 
 /// A device that failed stays failed; any other refusal means that the work runs without a graph.
-fn only_unsupported<E: From<HipError>>(e: HipError) -> Result<Option<Graph>, E> {
+fn unless_lost(e: HipError) -> Result<Captured, HipError> {
     match e.kind {
-        HipErrorKind::Sticky | HipErrorKind::OutOfMemory => Err(e.into()),
-        _ => Ok(None),
+        HipErrorKind::Sticky => Err(e),
+        _ => Ok(Captured::Refused),
     }
 }
 
 impl Drop for Graph {
     fn drop(&mut self) {
-        if let (Some(destroy), Ok(_current)) =
-            (self.device.runtime.functions.graph_exec_destroy, self.device.enter())
-        {
-            // SAFETY: made by `capture`, destroyed once; the runtime lets launched work end first.
-            unsafe { destroy(self.exec) };
+        let functions = &self.device.runtime.functions;
+        let (Some(destroy), Some(destroy_exec)) = (functions.graph_destroy, functions.graph_exec_destroy)
+        else {
+            return;
+        };
+        let Ok(_current) = self.device.enter() else { return };
+        if !self.exec.is_null() {
+            // SAFETY: made by `capture`, destroyed once.
+            unsafe { destroy_exec(self.exec) };
         }
+        // SAFETY: as above.
+        unsafe { destroy(self.recorded) };
     }
 }

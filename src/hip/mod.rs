@@ -23,7 +23,7 @@ mod tensor_map;
 pub(crate) use backing::{DeviceBacking, PinnedBacking};
 pub(crate) use error::HipError;
 pub(crate) use event::Event;
-pub(crate) use graph::Graph;
+pub(crate) use graph::{Captured, Graph, Node};
 pub(crate) use module::{Function, Launch, Module};
 pub(crate) use runtime::{Device, DeviceInfo, Runtime};
 pub(crate) use stopwatch::Stopwatch;

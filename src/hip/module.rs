@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use super::error::HipError;
 use super::runtime::{Device, Own};
-use super::symbols::Raw;
+use super::symbols::{Code, Raw};
+use super::{amd, nvidia};
 
 /// Loaded machine code. Whoever drops it knows that no queued work uses it any more.
 pub(crate) struct Module {
     device: Arc<Device>,
     raw: Raw,
+    dependent: bool,
 }
 
 // SAFETY: a module handle may be used from any thread.
@@ -19,8 +21,9 @@ unsafe impl Send for Module {}
 unsafe impl Sync for Module {}
 
 impl Module {
-    /// Loads a code object (ELF) on AMD, NUL-terminated PTX on NVIDIA.
-    pub(crate) fn load(device: &Arc<Device>, image: &[u8]) -> Result<Self, HipError> {
+    /// Loads a code object (ELF) on AMD, NUL-terminated PTX on NVIDIA. `dependent`: every kernel in it waits at its
+    /// head for the kernels before it, so that it may be started while they still run.
+    pub(crate) fn load(device: &Arc<Device>, image: &[u8], dependent: bool) -> Result<Self, HipError> {
         let _current = device.enter()?;
         let raw = match &device.runtime.own {
             Own::Amd(_) => {
@@ -38,7 +41,7 @@ impl Module {
                 error
             })?,
         };
-        Ok(Module { device: device.clone(), raw })
+        Ok(Module { device: device.clone(), raw, dependent })
     }
 
     /// A kernel by name. `lds` is the dynamic workgroup memory in bytes that launches will ask for.
@@ -54,7 +57,7 @@ impl Module {
         if let (Own::Nvidia(own), true) = (&device.runtime.own, lds > FREE_LDS) {
             device.check("give a kernel shared memory", own.allow_shared_memory(raw, lds))?;
         }
-        Ok(Function(raw))
+        Ok(Function { raw, dependent: self.dependent })
     }
 }
 
@@ -69,7 +72,11 @@ impl Drop for Module {
 
 /// A kernel of a loaded module, which must not outlive it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Function(Raw);
+pub(crate) struct Function {
+    raw: Raw,
+    /// As for `Module::load`.
+    dependent: bool,
+}
 
 // SAFETY: modules stay loaded, and a function handle may be used from any thread.
 unsafe impl Send for Function {}
@@ -93,35 +100,81 @@ impl Launch<'_> {
     /// # Safety
     /// As for `Stream::launch`; the device must be current.
     pub(super) unsafe fn submit(self, device: &Device, stream: Raw) -> Result<(), HipError> {
+        let (Function { raw, dependent }, [x, y, z]) = (self.function, self.grid);
         let mut size = self.params.len();
-        // HIP's list of tagged values: pointer, size, end.
-        let tag = |n: usize| std::ptr::without_provenance_mut::<c_void>(n);
-        let structure: *mut c_void = self.params.as_mut_ptr().cast();
-        let mut extra = [tag(1), structure, tag(2), (&raw mut size).cast(), tag(3)];
-        // CUDA's list of parameters, of which there is one. Its other form ignores how a parameter is aligned.
-        let mut parameters = [structure];
-        let none = std::ptr::null_mut();
-        let (parameters, extra) = match device.runtime.own {
-            Own::Amd(_) => (none, extra.as_mut_ptr()),
-            Own::Nvidia(_) => (parameters.as_mut_ptr(), none),
-        };
-        let [x, y, z] = self.grid;
-        // SAFETY: the caller's promise; the parameter list lives during the call, which copies it.
-        let code = unsafe {
-            (device.runtime.functions.launch)(
-                self.function.0,
-                x,
-                y,
-                z,
-                self.block,
-                1,
-                1,
-                self.lds,
-                stream,
-                parameters,
-                extra,
-            )
+        let structure = self.params.as_mut_ptr().cast();
+        let (mut parameters, mut extra) = ([structure], extra(structure, &mut size));
+        let (parameters, extra) = lists(device, &mut parameters, &mut extra);
+        let code = match &device.runtime.own {
+            Own::Nvidia(own) if dependent && own.launches_dependent() => {
+                // SAFETY: the caller's promise; the parameter list lives during the call, which copies it.
+                unsafe { own.launch_dependent(raw, self.grid, self.block, self.lds, stream, parameters) }
+            }
+            // SAFETY: as above.
+            _ => unsafe {
+                let launch = device.runtime.functions.launch;
+                launch(raw, x, y, z, self.block, 1, 1, self.lds, stream, parameters, extra)
+            },
         };
         device.check("launch a kernel", code)
+    }
+
+    /// Makes a node of an executable graph this launch. Gives the runtime's answer; there must be the function.
+    ///
+    /// # Safety
+    /// As for `Graph::change`; the device must be current.
+    pub(super) unsafe fn change(self, device: &Device, exec: Raw, node: Raw) -> Code {
+        let Some(change) = device.runtime.functions.graph_exec_kernel else { return NOT_SUPPORTED };
+        let mut size = self.params.len();
+        let structure = self.params.as_mut_ptr().cast();
+        let (mut parameters, mut extra) = ([structure], extra(structure, &mut size));
+        let (params, extra) = lists(device, &mut parameters, &mut extra);
+        let (function, block) = (self.function.raw, [self.block, 1, 1]);
+        // SAFETY: the structures are those of the headers; the parameter list lives during the call, which
+        // copies it.
+        unsafe {
+            match &device.runtime.own {
+                Own::Amd(_) => {
+                    let node_params =
+                        amd::KernelNode { block, extra, function, grid: self.grid, params, lds: self.lds };
+                    change(exec, node, (&raw const node_params).cast())
+                }
+                Own::Nvidia(_) => {
+                    let node_params = nvidia::KernelNode {
+                        function,
+                        grid: self.grid,
+                        block,
+                        lds: self.lds,
+                        params,
+                        extra,
+                        kernel: std::ptr::null_mut(),
+                        context: std::ptr::null_mut(),
+                    };
+                    change(exec, node, (&raw const node_params).cast())
+                }
+            }
+        }
+    }
+}
+
+/// `hipErrorNotSupported`
+const NOT_SUPPORTED: Code = 801;
+
+/// HIP's list of tagged values, for parameters as one block of bytes: pointer, size, end.
+fn extra(structure: *mut c_void, size: &mut usize) -> [*mut c_void; 5] {
+    let tag = |n: usize| std::ptr::without_provenance_mut::<c_void>(n);
+    [tag(1), structure, tag(2), std::ptr::from_mut(size).cast(), tag(3)]
+}
+
+/// The lists of parameters that a launch is given: CUDA's, where there is one parameter, or HIP's. CUDA knows the other
+/// form, too, but ignores there how a parameter is aligned.
+fn lists(
+    device: &Device,
+    parameters: &mut [*mut c_void; 1],
+    extra: &mut [*mut c_void; 5],
+) -> (*mut *mut c_void, *mut *mut c_void) {
+    match device.runtime.own {
+        Own::Amd(_) => (std::ptr::null_mut(), extra.as_mut_ptr()),
+        Own::Nvidia(_) => (parameters.as_mut_ptr(), std::ptr::null_mut()),
     }
 }

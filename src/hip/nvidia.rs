@@ -1,6 +1,6 @@
 //! What is NVIDIA's alone: contexts, device attributes, error names.
 
-use std::ffi::{CStr, c_char, c_int, c_uint};
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
 use libloading::Library;
 
@@ -16,8 +16,51 @@ pub(super) struct NvidiaFunctions {
     error_name: unsafe extern "C" fn(Code, *mut *const c_char) -> Code,
     function_attribute: unsafe extern "C" fn(Raw, c_int, c_int) -> Code,
     pub(super) tensor_maps: Option<TensorMapFunctions>,
-    load_with_options: unsafe extern "C" fn(*mut Raw, *const std::ffi::c_void, c_uint, Raw, Raw) -> Code,
+    load_with_options: unsafe extern "C" fn(*mut Raw, *const c_void, c_uint, Raw, Raw) -> Code,
+    /// Since CUDA 11.8.
+    launch_with:
+        Option<unsafe extern "C" fn(*const LaunchConfig, Raw, *mut *mut c_void, *mut *mut c_void) -> Code>,
 }
+
+/// `CUDA_KERNEL_NODE_PARAMS`, the second version.
+#[repr(C)]
+pub(super) struct KernelNode {
+    pub(super) function: Raw,
+    pub(super) grid: [u32; 3],
+    pub(super) block: [u32; 3],
+    pub(super) lds: u32,
+    pub(super) params: *mut *mut c_void,
+    pub(super) extra: *mut *mut c_void,
+    pub(super) kernel: Raw,
+    pub(super) context: Raw,
+}
+
+/// `CUlaunchConfig`
+#[repr(C)]
+struct LaunchConfig {
+    grid: [u32; 3],
+    block: [u32; 3],
+    lds: u32,
+    stream: Raw,
+    attributes: *const LaunchAttribute,
+    count: u32,
+}
+
+/// `CUlaunchAttribute`: a number that says which, and a union of 64 bytes.
+#[repr(C, align(8))]
+struct LaunchAttribute {
+    id: c_int,
+    pad: u32,
+    value: [u32; 16],
+}
+
+/// `CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`: the kernel may start while the one before it in the stream
+/// still runs.
+const DEPENDENT: LaunchAttribute =
+    LaunchAttribute { id: 6, pad: 0, value: [1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0] };
+
+const _: () = assert!(size_of::<LaunchAttribute>() == 72);
+const _: () = assert!(size_of::<LaunchConfig>() == 56);
 
 /// `CU_DEVICE_ATTRIBUTE_…`
 const WARP_SIZE: c_int = 10;
@@ -39,6 +82,7 @@ impl NvidiaFunctions {
             function_attribute: find(library, "cuFuncSetAttribute")?,
             tensor_maps: TensorMapFunctions::load(library),
             load_with_options: find(library, "cuModuleLoadDataEx")?,
+            launch_with: find(library, "cuLaunchKernelEx").ok(),
         })
     }
 
@@ -74,6 +118,33 @@ impl NvidiaFunctions {
     pub(super) fn allow_shared_memory(&self, function: Raw, bytes: u32) -> Code {
         // SAFETY: the function belongs to a loaded module.
         unsafe { (self.function_attribute)(function, DYNAMIC_SHARED_MEMORY, bytes as c_int) }
+    }
+
+    /// Whether there is `launch_dependent`.
+    pub(super) fn launches_dependent(&self) -> bool {
+        self.launch_with.is_some()
+    }
+
+    /// Launches a kernel that may start while the one before it still runs.
+    ///
+    /// # Safety
+    /// As for `Stream::launch`; the kernel waits for those before it by itself, and the context is current.
+    pub(super) unsafe fn launch_dependent(
+        &self,
+        function: Raw,
+        grid: [u32; 3],
+        block: u32,
+        lds: u32,
+        stream: Raw,
+        parameters: *mut *mut c_void,
+    ) -> Code {
+        /// `CUDA_ERROR_NOT_SUPPORTED`
+        const NOT_SUPPORTED: Code = 801;
+        let Some(launch) = self.launch_with else { return NOT_SUPPORTED };
+        let config =
+            LaunchConfig { grid, block: [block, 1, 1], lds, stream, attributes: &DEPENDENT, count: 1 };
+        // SAFETY: the caller's promise; configuration and attribute live during the call.
+        unsafe { launch(&config, function, parameters, std::ptr::null_mut()) }
     }
 
     /// Loads PTX, and tells what the driver's compiler says when it fails.

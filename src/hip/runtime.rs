@@ -314,6 +314,16 @@ impl Device {
         self.check("wait for the device", unsafe { (self.runtime.functions.synchronize)() })
     }
 
+    /// Whether a kernel can be started while the one before it in a stream still runs, in recorded graphs too.
+    pub(crate) fn launches_dependent(&self) -> bool {
+        /// The first CUDA whose graphs keep such launches.
+        const SINCE: (c_int, c_int) = (12, 3);
+        match &self.runtime.own {
+            Own::Amd(_) => false,
+            Own::Nvidia(own) => own.launches_dependent() && self.runtime.version_pair() >= SINCE,
+        }
+    }
+
     /// Free and total bytes of device memory.
     pub(crate) fn memory_info(&self) -> Result<(usize, usize), HipError> {
         let _current = self.enter()?;

@@ -84,6 +84,11 @@ functions! {
         graph_instantiate: fn(*mut Raw, Raw, u64) = "hipGraphInstantiateWithFlags", "cuGraphInstantiateWithFlags";
         graph_launch: fn(Raw, Raw) = "hipGraphLaunch", "cuGraphLaunch";
         graph_exec_destroy: fn(Raw) = "hipGraphExecDestroy", "cuGraphExecDestroy";
+        graph_exec_kernel: fn(Raw, Raw, *const c_void) =
+            "hipGraphExecKernelNodeSetParams", "cuGraphExecKernelNodeSetParams_v2";
+        is_capturing: fn(Raw, *mut c_int) = "hipStreamIsCapturing", "cuStreamIsCapturing";
+        capture_info: fn(Raw, *mut c_int, *mut u64, *mut Raw, *mut *const Raw, *mut usize) =
+            "hipStreamGetCaptureInfo_v2", "cuStreamGetCaptureInfo_v2";
     }
 }
 

@@ -136,6 +136,7 @@ impl Planner<'_> {
                 }
             }
         }
+        uploaded.sort_unstable_by_key(|(value, _)| *value);
         Ok(uploaded)
     }
 }

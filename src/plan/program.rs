@@ -72,12 +72,25 @@ pub(crate) struct DevicePool {
     /// What errors call each step that runs on the device; empty for the others.
     steps: Arc<[String]>,
     idle: Arc<Mutex<Vec<DeviceContext>>>,
+    /// Contexts of runs that the user captured: their memory is for such runs alone.
+    captured: Arc<Mutex<Vec<DeviceContext>>>,
 }
 
 impl DevicePool {
-    pub(crate) fn take(&self) -> Result<DeviceContext> {
-        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+    /// A context for a run; `capturing`: the user captures the stream of its work.
+    pub(crate) fn take(&self, capturing: bool) -> Result<DeviceContext> {
+        let pop = |contexts: &Mutex<Vec<DeviceContext>>| {
+            contexts.lock().unwrap_or_else(PoisonError::into_inner).pop()
+        };
+        let captured = if capturing { pop(&self.captured) } else { None };
+        let idle = captured.or_else(|| pop(&self.idle));
         idle.map_or_else(|| DeviceContext::new(&self.provider, self.steps.clone()), Ok)
+    }
+
+    /// Of each context that no run uses: how many graphs it has, and how often they were changed.
+    #[cfg(test)]
+    pub(crate) fn graphs(&self) -> Vec<(usize, u32)> {
+        self.idle.lock().unwrap().iter().map(|context| context.graphs.counts()).collect()
     }
 
     /// Lets go of the contexts of runs that are not running, and so of their memory.
@@ -87,7 +100,8 @@ impl DevicePool {
     }
 
     pub(crate) fn give_back(&self, context: DeviceContext) {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(context);
+        let contexts = if context.was_captured() { &self.captured } else { &self.idle };
+        contexts.lock().unwrap_or_else(PoisonError::into_inner).push(context);
     }
 }
 
@@ -179,6 +193,7 @@ impl Program {
             provider,
             steps: steps.iter().map(Step::title_on_device).collect(),
             idle: Arc::default(),
+            captured: Arc::default(),
         });
         Program {
             values,

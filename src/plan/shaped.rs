@@ -39,6 +39,10 @@ pub(crate) struct ShapedPlan {
     pub(crate) copied_last: Vec<(u32, usize)>,
     /// The steps that a graph can stand for: nothing but launches.
     pub(crate) launches: Range<usize>,
+    /// When a run consists of these steps alone: the value that each output is, made where the caller wants it.
+    pub(crate) only_launches: Option<Vec<u32>>,
+    /// Whether one of these steps may report errors in the data.
+    pub(crate) reports_errors: bool,
     /// By value.
     pub(crate) states: Vec<State>,
     /// By step.
@@ -47,7 +51,7 @@ pub(crate) struct ShapedPlan {
     pub(crate) block: usize,
     /// Bytes of the block on the device.
     pub(crate) device_block: usize,
-    /// Values known without running that device steps read, by value.
+    /// Values known without running that device steps read, in order.
     pub(crate) uploaded: Vec<(u32, Tensor)>,
 }
 

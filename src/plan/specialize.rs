@@ -8,7 +8,7 @@ use crate::threads::Pool;
 
 use super::planner::Planner;
 use super::program::Program;
-use super::shaped::{ShapedPlan, Signature, StepPlan};
+use super::shaped::{OutputPlace, ShapedPlan, Signature, State, StepPlan};
 
 impl ShapedPlan {
     /// Plans a run on inputs like these.
@@ -26,15 +26,34 @@ impl ShapedPlan {
         planner.drop_copies(&mut steps);
         let [block, device_block] = planner.place(&mut steps)?;
         let uploaded = planner.upload(&steps)?;
+        let needed_on_host = planner.needed_on_host(&steps);
         let layout = |v: &ValueRef<'_>| v.layout().map(|(ty, shape, place)| (ty, shape.into(), place));
+        let launches = launches(&steps);
+        let rest = steps[..launches.start].iter().chain(&steps[launches.end..]);
+        let states = planner.into_states();
+        let alone = !launches.is_empty()
+            && rest.into_iter().all(|step| matches!(step, StepPlan::Skip))
+            && copied_last.is_empty();
+        // What is bound there is the device's own value; the host's copy of it is left out.
+        let bound = |(index, &value): (usize, &u32)| {
+            let made = |state: &State| matches!(state, State::Output { index: i, .. } if *i == index);
+            let on_device = *signature.outputs.get(index)? != OutputPlace::Host;
+            let absent = on_device && matches!(states[value as usize], State::Absent);
+            states.iter().position(made).filter(|_| absent).map(|value| value as u32)
+        };
+        let only_launches =
+            program.outputs.iter().enumerate().map(bound).collect::<Option<Vec<u32>>>().filter(|_| alone);
+        let reports = |step: &StepPlan| matches!(step, StepPlan::Device(s) if s.launches.reports_errors);
         Ok(ShapedPlan {
+            only_launches,
+            reports_errors: steps[launches.clone()].iter().any(reports),
             tuning,
             inputs: signature.inputs.iter().map(layout).collect(),
             outputs: signature.outputs.to_vec(),
-            needed_on_host: planner.needed_on_host(&steps),
+            needed_on_host,
             copied_last,
-            launches: launches(&steps),
-            states: planner.into_states(),
+            launches,
+            states,
             steps,
             block,
             device_block,

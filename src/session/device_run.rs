@@ -1,23 +1,17 @@
 //! Steps of a run on a device: launches on planned memory, copies, and steps whose shapes only the run
 //! tells.
 
-use std::any::Any;
-use std::ops::Range;
-use std::sync::Arc;
-
 use smallvec::SmallVec;
 
 use crate::error::{Error, Status};
 use crate::graph::Fact;
-use crate::hip::Graph;
 use crate::ops::OpError;
-use crate::plan::{DeviceStep, Step, StepPlan};
+use crate::plan::{DeviceStep, Step};
 use crate::providers::arguments;
 use crate::providers::cpu::known_shape;
-use crate::providers::hip::{Addresses, DeviceContext, HipKernel, PlanBuilder, Recorded};
+use crate::providers::hip::{Addresses, DeviceContext, HipKernel, PlanBuilder};
 use crate::tensor::{Buffer, Place, Shape, Tensor, TensorView, Value, ValueRef};
 
-use super::environment::Level;
 use super::output::{Output, check_bound};
 use super::run::Run;
 use super::step::{StepError, fact, infer};
@@ -33,27 +27,24 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Launches the kernels of step `at` on planned memory.
-    pub(super) fn device_step(&mut self, at: usize, planned: &DeviceStep, block: u64) -> Result<()> {
-        let step = &self.program.steps[at];
-        let spans = &self.memory.spans;
-        let address = |v: &Option<u32>| v.map_or(0, |v| spans[v as usize].0.addr() as u64);
-        let inputs: SmallVec<[u64; 16]> = step.inputs.iter().map(address).collect();
-        let outputs: SmallVec<[u64; 8]> = step.outputs.iter().map(address).collect();
+    /// Launches the kernels of step `at` on planned memory. `given` hears of each as it does from
+    /// `LaunchPlan::submit`.
+    pub(super) fn device_step(
+        &mut self,
+        at: usize,
+        planned: &DeviceStep,
+        block: u64,
+        given: impl FnMut(Option<usize>),
+    ) -> Result<()> {
+        let operands = Operands::new(&self.program.steps[at], &self.memory.spans);
         let device = context(&mut self.device)?;
         device.before_work().map_err(Error::from)?;
-        let addresses = Addresses {
-            inputs: &inputs,
-            outputs: &outputs,
-            scratch: block + planned.scratch as u64,
-            errors: device.errors(at),
-            counters: device.counters(),
-        };
+        let addresses = operands.addresses(device, at, planned, block);
         device.may_have_errors |= planned.launches.reports_errors;
         let DeviceContext { stream, params, .. } = device;
         // SAFETY: the plan made the launches for these shapes, and gave each value memory of its own
         // that stays until the run has waited for the stream.
-        unsafe { planned.launches.submit(stream, &addresses, params) }.map_err(Error::from)?;
+        unsafe { planned.launches.submit(stream, &addresses, params, given) }.map_err(Error::from)?;
         Ok(())
     }
 
@@ -81,39 +72,6 @@ impl Run<'_, '_> {
         Ok(copied.map_err(Error::from)?)
     }
 
-    /// Gives the plan's launches to the device as one graph, when the options want that and it is recorded;
-    /// tells whether it did.
-    pub(super) fn launch_graph(&mut self, block: u64, outputs: &[Output]) -> crate::error::Result<bool> {
-        let steps = self.plan.launches.clone();
-        let Some(device) = &mut self.device else { return Ok(false) };
-        if steps.is_empty() || !device.provider.uses_graphs() {
-            return Ok(false);
-        }
-        let mut addresses: SmallVec<[u64; 16]> = SmallVec::new();
-        addresses.extend([block, device.errors(0)]);
-        let on_device = |v: &ValueRef<'_>| v.place() == Some(Place::Device);
-        addresses.extend(self.inputs.iter().filter(|v| on_device(v)).map(|v| v.span().0.addr() as u64));
-        addresses.extend(outputs.iter().filter_map(Output::device_address));
-        let plan: Arc<dyn Any + Send + Sync> = self.plan.clone();
-        // The graphs leave the context while the run works with both.
-        let mut graphs = std::mem::take(&mut device.graphs);
-        let launched = match graphs.find(&plan, &addresses) {
-            Recorded::New => Ok(false),
-            Recorded::Ready(graph) => self.submit_graph(graph).map(|()| true),
-            Recorded::Again(slot) => self.record_graph(steps, block).and_then(|graph| match graph {
-                Some(graph) => {
-                    let graph = slot.insert(graph);
-                    self.submit_graph(graph).map(|()| true)
-                }
-                None => Ok(false),
-            }),
-        };
-        if let Some(device) = &mut self.device {
-            device.graphs = graphs;
-        }
-        launched
-    }
-
     /// What the device gets from now on belongs to this node, for the profile.
     pub(super) fn time_begins(&mut self, node: &str, op: &str) -> crate::error::Result<()> {
         match (&mut self.times, &self.device) {
@@ -127,49 +85,6 @@ impl Run<'_, '_> {
             (Some(times), Some(device)) => times.end(&device.stream),
             _ => Ok(()),
         }
-    }
-
-    fn submit_graph(&mut self, graph: &Graph) -> crate::error::Result<()> {
-        self.time_begins("graph", "recorded launches")?;
-        self.launch_recorded(graph)?;
-        self.time_ends()
-    }
-
-    fn launch_recorded(&mut self, graph: &Graph) -> crate::error::Result<()> {
-        let Some(device) = &mut self.device else { return Ok(()) };
-        device.before_work()?;
-        let steps = &self.plan.steps[self.plan.launches.clone()];
-        device.may_have_errors |=
-            steps.iter().any(|s| matches!(s, StepPlan::Device(planned) if planned.launches.reports_errors));
-        // SAFETY: the graph was recorded for this plan and these addresses, which the run keeps until its work
-        // is done.
-        unsafe { graph.launch(&device.stream)? };
-        Ok(())
-    }
-
-    /// Records the launches of these steps. `None`: the runtime cannot; that is told once.
-    fn record_graph(&mut self, steps: Range<usize>, block: u64) -> crate::error::Result<Option<Graph>> {
-        let Some(device) = &mut self.device else { return Ok(None) };
-        // What a recorded stream waits for must be recorded as well.
-        device.before_work()?;
-        let (stream, provider) = (device.stream.clone(), device.provider.clone());
-        let graph = Graph::capture(&stream, || {
-            for i in steps {
-                if let StepPlan::Device(planned) = &self.plan.steps[i] {
-                    let step = &self.program.steps[i];
-                    self.device_step(i, planned, block).map_err(|e| e.at(step))?;
-                }
-            }
-            Ok::<(), Error>(())
-        })?;
-        if graph.is_none() {
-            provider.give_graphs_up();
-            self.cx.log.write(
-                Level::Warning,
-                "provider \"hip\": enable_hip_graph has no effect: this runtime cannot record the stream",
-            );
-        }
-        Ok(graph)
     }
 
     /// Copies those outputs that are bound to device memory and could not be made there.
@@ -244,7 +159,10 @@ impl Run<'_, '_> {
         device.before_work().map_err(Error::from)?;
         // SAFETY: the launches were just planned for these values, which stay until the stream was
         // waited for, right below.
-        unsafe { launches.submit(&device.stream, &addresses, &mut device.params) }.map_err(Error::from)?;
+        let mut given = 0;
+        unsafe { launches.submit(&device.stream, &addresses, &mut device.params, |_| given += 1) }
+            .map_err(Error::from)?;
+        self.launched += given;
         // The plan and its scratch memory go when this returns.
         device.wait().map_err(Error::from)?;
         for (output, tensor) in step.outputs.iter().zip(results) {
@@ -305,6 +223,38 @@ impl Run<'_, '_> {
         match self.value(value) {
             Some(found) => Ok(found.to_value().map_err(OpError::from)?),
             None => Err(OpError::Data(format!("value {value} was not made")).into()),
+        }
+    }
+}
+
+/// Where a step's values are in a run.
+pub(super) struct Operands {
+    inputs: SmallVec<[u64; 16]>,
+    outputs: SmallVec<[u64; 8]>,
+}
+
+impl Operands {
+    pub(super) fn new(step: &Step, spans: &[(*mut u8, usize)]) -> Self {
+        let address = |v: &Option<u32>| v.map_or(0, |v| spans[v as usize].0.addr() as u64);
+        Operands {
+            inputs: step.inputs.iter().map(address).collect(),
+            outputs: step.outputs.iter().map(address).collect(),
+        }
+    }
+
+    pub(super) fn addresses(
+        &self,
+        device: &DeviceContext,
+        at: usize,
+        planned: &DeviceStep,
+        block: u64,
+    ) -> Addresses<'_> {
+        Addresses {
+            inputs: &self.inputs,
+            outputs: &self.outputs,
+            scratch: block + planned.scratch as u64,
+            errors: device.errors(at),
+            counters: device.counters(),
         }
     }
 }

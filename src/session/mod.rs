@@ -15,6 +15,7 @@ mod output;
 mod overridable;
 mod profile;
 mod queued;
+mod replay;
 mod report;
 mod run;
 mod spans;

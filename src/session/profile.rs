@@ -20,6 +20,8 @@ struct Event {
     lane: u64,
     start_ns: u64,
     duration_ns: u64,
+    /// Given to the device.
+    launches: Option<usize>,
 }
 
 /// The lane of work on a device; no thread has this number.
@@ -45,32 +47,39 @@ impl Recorder {
 
     /// A node ran on the CPU since `start`.
     pub(super) fn step(&self, node: &str, op: &str, start: u64) {
-        self.add("node", "cpu", thread_number(), self.since(node, op, start));
+        self.add("node", "cpu", thread_number(), self.since(node, op, start), None);
     }
 
     /// The host gave a node's work to the device since `start`.
-    pub(super) fn launch(&self, node: &str, op: &str, start: u64) {
-        self.add("launch", "hip", thread_number(), self.since(node, op, start));
+    pub(super) fn launch(&self, node: &str, op: &str, start: u64, launches: usize) {
+        self.add("launch", "hip", thread_number(), self.since(node, op, start), Some(launches));
     }
 
     /// A node ran on the device.
     pub(super) fn device(&self, span: Span<'_>) {
-        self.add("node", "hip", DEVICE_LANE, span);
+        self.add("node", "hip", DEVICE_LANE, span, None);
     }
 
     /// Something else took place since `start`.
     pub(super) fn span(&self, name: &str, start: u64) {
-        self.add("session", "cpu", thread_number(), self.since(name, "", start));
+        self.add("session", "cpu", thread_number(), self.since(name, "", start), None);
     }
 
     fn since<'a>(&self, name: &'a str, op: &'a str, start_ns: u64) -> Span<'a> {
         Span { name, op, start_ns, duration_ns: self.now().saturating_sub(start_ns) }
     }
 
-    fn add(&self, category: &'static str, provider: &'static str, lane: u64, span: Span<'_>) {
+    fn add(
+        &self,
+        category: &'static str,
+        provider: &'static str,
+        lane: u64,
+        span: Span<'_>,
+        launches: Option<usize>,
+    ) {
         let Span { name, op, start_ns, duration_ns } = span;
         let (name, op) = (name.to_owned(), op.to_owned());
-        let event = Event { name, op, category, provider, lane, start_ns, duration_ns };
+        let event = Event { name, op, category, provider, lane, start_ns, duration_ns, launches };
         self.events.lock().unwrap_or_else(PoisonError::into_inner).push(event);
     }
 
@@ -81,10 +90,11 @@ impl Recorder {
         let mut text = String::from("[");
         for (i, e) in events.iter().enumerate() {
             let comma = if i == 0 { "" } else { "," };
+            let launches = e.launches.map_or_else(String::new, |n| format!(",\"launches\":{n}"));
             // Writing to a string cannot fail.
             let _ = write!(
                 text,
-                "{comma}\n{{\"ph\":\"X\",\"cat\":\"{}\",\"pid\":{},\"tid\":{},\"ts\":{:.3},\"dur\":{:.3},\"name\":{},\"args\":{{\"op\":{},\"provider\":\"{}\"}}}}",
+                "{comma}\n{{\"ph\":\"X\",\"cat\":\"{}\",\"pid\":{},\"tid\":{},\"ts\":{:.3},\"dur\":{:.3},\"name\":{},\"args\":{{\"op\":{},\"provider\":\"{}\"{launches}}}}}",
                 e.category,
                 std::process::id(),
                 e.lane,

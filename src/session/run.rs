@@ -3,6 +3,7 @@
 //! Control flow runs nested programs: `run.rs`, `control.rs`, `generation/` and `output.rs` import each other, as
 //! their functions call each other.
 
+use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -14,7 +15,7 @@ use crate::hip::Stream;
 use crate::memory::RunMemory;
 use crate::ops::OpError;
 use crate::plan::{
-    DevicePool, OutputPlace, PlannedStep, Program, ShapedPlan, Signature, State, Step, StepBody, StepPlan,
+    OutputPlace, PlannedStep, Program, ShapedPlan, Signature, State, Step, StepBody, StepPlan,
 };
 use crate::providers::arguments;
 use crate::providers::cpu::{CpuKernel, KernelContext, known_shape, run_kernel};
@@ -68,15 +69,40 @@ pub(super) fn run(
             plan
         }
     };
+    let capturing = match (cx.stream, &program.device) {
+        (Some(stream), Some(_)) => stream.is_capturing(),
+        (None, Some(device)) => device.provider.is_captured(),
+        _ => false,
+    };
+    if capturing && (!plan.needed_on_host.is_empty() || matches!(ending, Ending::Queued(_))) {
+        fail!(
+            InvalidInput,
+            "the stream of this run is being captured, so that nobody can wait for its work; the run must not be \
+             queued, and no node may read an input on the CPU"
+        );
+    }
     if !plan.needed_on_host.is_empty() {
         return run_with_host_inputs(cx, program, inputs, outputs, &plan.needed_on_host, ending);
     }
-    let mut device = program.device.as_ref().map(DevicePool::take).transpose()?;
+    let mut device = program.device.as_ref().map(|pool| pool.take(capturing)).transpose()?;
     let mut memory = program.contexts.take();
-    let mut run =
-        Run { cx, program, plan: &plan, inputs, memory: &mut memory, device: device.as_mut(), times: None };
+    let whole_plan: Arc<dyn Any + Send + Sync> = plan.clone();
+    let mut run = Run {
+        cx,
+        program,
+        plan: &plan,
+        whole_plan: &whole_plan,
+        inputs,
+        memory: &mut memory,
+        device: device.as_mut(),
+        times: None,
+        launched: 0,
+        capturing,
+        replayed: false,
+    };
     let wait = matches!(ending, Ending::Ordered) && cx.stream.is_none() && !program.is_in_user_stream();
     let mut result = run.run(outputs, wait);
+    let replayed = run.replayed;
     if let (Some(pool), Some(mut device)) = (&program.device, device) {
         match (ending, &result) {
             (Ending::Queued(queued), Ok(())) => match Queued::new(device, pool) {
@@ -88,7 +114,9 @@ pub(super) fn run(
             _ => {}
         }
     }
-    memory.dynamic.iter_mut().for_each(|v| *v = None);
+    if !replayed {
+        memory.dynamic.iter_mut().for_each(|v| *v = None);
+    }
     program.contexts.give_back(memory);
     result
 }
@@ -129,23 +157,37 @@ pub(super) struct Run<'a, 'm> {
     pub(super) inputs: &'a [ValueRef<'a>],
     pub(super) memory: &'m mut RunMemory,
     pub(super) device: Option<&'m mut DeviceContext>,
+    /// The plan, for those who keep it.
+    pub(super) whole_plan: &'a Arc<dyn Any + Send + Sync>,
     /// When the run's work took place on the device, when it is recorded.
     pub(super) times: Option<DeviceTimes>,
+    /// How many launches the step that goes on has given to the device.
+    pub(super) launched: usize,
+    /// Whether the user captures the stream of the run's work.
+    capturing: bool,
+    /// Whether a graph did all of it.
+    replayed: bool,
 }
 
 impl Run<'_, '_> {
     fn run(&mut self, outputs: &mut [Output], wait: bool) -> Result<()> {
-        let pinned = self.device.as_mut().and_then(|device| device.host_block(self.plan.block));
-        let block = match pinned.filter(|_| self.plan.block > 0) {
-            Some(block) => block,
-            None => self.memory.block(self.plan.block)?,
-        };
         let device_block = match &mut self.device {
             Some(device) => {
-                device.begin(self.plan.clone(), self.cx.stream)?;
+                device.begin(self.whole_plan, self.cx.stream, self.capturing)?;
                 device.block(self.plan.device_block)?
             }
             None => 0,
+        };
+        let recorded = self.find_graph(outputs);
+        if self.replay(recorded, outputs)? {
+            self.replayed = true;
+            return self.end_on_device(wait);
+        }
+        let device = self.device.as_mut().filter(|_| self.plan.block > 0);
+        let pinned = device.and_then(|device| device.host_block(self.plan.block));
+        let block = match pinned {
+            Some(block) => block,
+            None => self.memory.block(self.plan.block)?,
         };
         if let (Some(recorder), Some(device)) = (self.cx.recorder, &self.device) {
             self.times = Some(DeviceTimes::new(device.provider.device(), &device.stream, recorder)?);
@@ -156,12 +198,12 @@ impl Run<'_, '_> {
             if done.contains(&i) {
                 continue;
             }
-            if i == self.plan.launches.start && self.launch_graph(device_block, outputs)? {
+            if self.is_cancelled() {
+                fail!(Cancelled, "the run was cancelled before node \"{}\" ({})", step.node, step.op_name);
+            }
+            if i == self.plan.launches.start && self.launch_graph(recorded, device_block)? {
                 done = self.plan.launches.clone();
                 continue;
-            }
-            if self.cx.cancel.load(Ordering::Relaxed) {
-                fail!(Cancelled, "the run was cancelled before node \"{}\" ({})", step.node, step.op_name);
             }
             let start = self.cx.recorder.map(Recorder::now);
             let on_device = matches!(&step.body, StepBody::Device(_) | StepBody::Copy(_));
@@ -173,7 +215,12 @@ impl Run<'_, '_> {
                 StepPlan::Planned(planned) => {
                     self.settle().and_then(|()| self.planned_step(step, planned, block))
                 }
-                StepPlan::Device(planned) => self.device_step(i, planned, device_block),
+                StepPlan::Device(planned) => {
+                    let mut given = 0;
+                    let result = self.device_step(i, planned, device_block, |_| given += 1);
+                    self.launched = given;
+                    result
+                }
                 StepPlan::Copy(place) => self.copy_step(step, *place),
                 StepPlan::Dynamic => match &step.body {
                     StepBody::Device(kernel) => self.dynamic_device_step(i, &**kernel),
@@ -185,7 +232,7 @@ impl Run<'_, '_> {
             if let (Some(recorder), Some(start)) = (self.cx.recorder, start) {
                 if on_device {
                     self.time_ends()?;
-                    recorder.launch(&step.node, &step.op_name, start);
+                    recorder.launch(&step.node, &step.op_name, start, std::mem::take(&mut self.launched));
                 } else {
                     recorder.step(&step.node, &step.op_name, start);
                 }
@@ -197,10 +244,19 @@ impl Run<'_, '_> {
             }
         }
         // A kernel that was cancelled left its outputs as they were.
-        if self.cx.cancel.load(Ordering::Relaxed) {
+        if self.is_cancelled() {
             fail!(Cancelled, "the run was cancelled");
         }
         self.copy_last(outputs)?;
+        self.end_on_device(wait)?;
+        self.finish(outputs, deferred)
+    }
+
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.cx.cancel.load(Ordering::Relaxed)
+    }
+
+    fn end_on_device(&mut self, wait: bool) -> Result<()> {
         if let Some(device) = &mut self.device {
             device.finish(wait)?;
             if let (Some(times), Some(recorder)) = (self.times.take(), self.cx.recorder) {
@@ -210,7 +266,7 @@ impl Run<'_, '_> {
                 device.order_before(stream)?;
             }
         }
-        self.finish(outputs, deferred)
+        Ok(())
     }
 
     fn planned_step(

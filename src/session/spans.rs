@@ -24,8 +24,9 @@ impl Run<'_, '_> {
         for (value, state) in states.iter().enumerate() {
             self.memory.spans[value] = match state {
                 State::Known(_) if self.program.values[value].place == Place::Device => {
-                    let uploaded = self.plan.uploaded.iter().find(|(v, _)| *v as usize == value);
-                    let buffer = uploaded.and_then(|(_, tensor)| tensor.buffer());
+                    let all = &self.plan.uploaded;
+                    let uploaded = all.binary_search_by_key(&(value as u32), |(v, _)| *v).ok();
+                    let buffer = uploaded.and_then(|at| all[at].1.buffer());
                     buffer.map_or((std::ptr::null_mut(), 0), |b| (b.as_ptr(), b.len()))
                 }
                 State::Known(tensor) | State::Resident(tensor) => {

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use serde_json::{Value as Json, json};
 
 use super::inputs::gather;
+use super::launches::{self, Launches};
 use crate::api::{Environment, LoadCounters, Metadata, Placement, Session};
 use crate::arguments::{InfoArguments, InputArguments};
 use crate::data::Port;
@@ -21,19 +22,25 @@ struct Facts<'a> {
     /// Anonymous memory, and the peak of all that was resident, after opening and after a run.
     opened: Option<(u64, u64)>,
     ran: Option<(u64, u64)>,
+    /// What a run gives to a GPU, when the session has one.
+    launches: Option<Result<Launches, String>>,
 }
 
 pub fn info(arguments: &InfoArguments) -> Result<ExitCode, String> {
     let model = &arguments.model;
     let environment = Environment::new(model.threads, model.verbose)?;
-    let session = Session::open(&environment, &model.path, &model.session_options())?;
+    let mut options = model.session_options();
+    let on_gpu = launches::prepare(&mut options);
+    let session = Session::open(&environment, &model.path, &options)?;
     let opened = text::memory();
-    let mut ran = None;
-    if arguments.run {
-        let made_up = InputArguments { files: Vec::new(), generate: true, seed: 0 };
-        let inputs = gather(&made_up, session.inputs(), &model.dims(), true)?;
-        session.execute(&session.bind(&inputs)?)?;
-        ran = text::memory();
+    let (mut ran, mut launches) = (None, None);
+    if arguments.run || on_gpu {
+        let done = run_once(&session, arguments);
+        match &done {
+            Err(reason) if arguments.run => return Err(reason.clone()),
+            _ => ran = arguments.run.then(text::memory).flatten(),
+        }
+        launches = on_gpu.then(|| done.and_then(|()| launches::count(&session.profile()?)));
     }
     let facts = Facts {
         path: model.path.display().to_string(),
@@ -43,6 +50,7 @@ pub fn info(arguments: &InfoArguments) -> Result<ExitCode, String> {
         session: &session,
         opened,
         ran,
+        launches,
     };
     if arguments.json {
         println!("{:#}", to_json(&facts))
@@ -50,6 +58,13 @@ pub fn info(arguments: &InfoArguments) -> Result<ExitCode, String> {
         print(&facts, arguments.nodes)
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Runs on made-up inputs.
+fn run_once(session: &Session, arguments: &InfoArguments) -> Result<(), String> {
+    let made_up = InputArguments { files: Vec::new(), generate: true, seed: 0 };
+    let inputs = gather(&made_up, session.inputs(), &arguments.model.dims(), true)?;
+    Ok(session.execute(&session.bind(&inputs)?).map(|_| ())?)
 }
 
 fn print(facts: &Facts, nodes: bool) {
@@ -96,6 +111,10 @@ fn print(facts: &Facts, nodes: bool) {
             .map(|((provider, reason), count)| row(&[&count.to_string(), provider, reason]))
             .collect();
         print!("{}", text::table(&rows, &[0]));
+    }
+
+    if let Some(launches) = &facts.launches {
+        launches::print(launches);
     }
 
     println!("weights and memory");
@@ -152,6 +171,7 @@ fn to_json(facts: &Facts) -> Json {
         "outputs": ports(facts.session.outputs()),
         "operators": operators,
         "nodes": nodes,
+        "gpu_launches": facts.launches.as_ref().map(launches::to_json),
         "weights": {
             "mapped_bytes": facts.counters.mapped,
             "read_bytes": facts.counters.read,

@@ -4,6 +4,7 @@ mod bench;
 mod devices;
 mod info;
 mod inputs;
+mod launches;
 mod report;
 mod run;
 

@@ -56,6 +56,11 @@ pub(crate) fn target_for(
     })
 }
 
+/// Whether each kernel for this target waits at its head for the kernels before it (kernels/dependent.rs).
+pub(super) fn waits_at_head(target: &str) -> bool {
+    target == "sm_90"
+}
+
 /// A family's code object (or PTX) for a target.
 pub(super) fn image(family: &str, target: &str) -> Result<Vec<u8>> {
     let found = PACKS.iter().filter(|pack| pack.family == family).find_map(|pack| {

@@ -16,21 +16,21 @@ const ERROR_WORDS: usize = 256;
 
 /// A stream, the block of planned values, the error words. One run uses it at a time.
 pub(crate) struct DeviceContext {
+    /// Work that was recorded. It goes first, as it uses all that follows.
+    pub(crate) graphs: Graphs,
     pub(crate) provider: Arc<Provider>,
     pub(crate) stream: Arc<MemoryStream>,
     copies: Option<CopyStreams>,
     block: Option<DeviceBuffer>,
     /// The block on the host's side, pinned, so that copies between the two go without the host.
     host_block: Option<DeviceBuffer>,
-    errors: DeviceBuffer,
+    errors: ErrorWords,
     /// Zeros with which the workgroups of a launch count, and which they leave as zeros.
     counters: DeviceBuffer,
     /// What errors call each step of the program: its node and operator. Empty for steps that run elsewhere.
     steps: Arc<[String]>,
     /// Parameters of the launches being submitted.
     pub(crate) params: Vec<u8>,
-    /// Work that was recorded.
-    pub(crate) graphs: Graphs,
     /// Whether copies between host and device may still be going on.
     pending: bool,
     /// Whether the stream was given work that nobody has waited for.
@@ -41,6 +41,11 @@ pub(crate) struct DeviceContext {
     mark: Event,
     /// What queued work may still use: the plan of the last run.
     keep: Option<Arc<dyn Any + Send + Sync>>,
+    /// Whether the run that goes on is recorded by the user, who captures the stream.
+    capturing: bool,
+    /// What runs that the user captured use for as long as the session is open.
+    captured: Vec<Arc<dyn Any + Send + Sync>>,
+    captured_blocks: Vec<DeviceBuffer>,
 }
 
 /// Streams for copies alone, so that they go on beside the kernels.
@@ -61,11 +66,10 @@ impl DeviceContext {
         } else {
             None
         };
-        let errors = provider.allocate(size_of::<[u32; ERROR_WORDS]>(), &stream)?;
-        // SAFETY: the words were just made, and stay with this context.
-        unsafe { stream.set_bytes(errors.address(), 0, size_of::<[u32; ERROR_WORDS]>())? };
+        let errors = ErrorWords::new(provider, &stream)?;
         let counters = zeroed_counters(provider, &stream)?;
         Ok(DeviceContext {
+            graphs: Graphs::default(),
             provider: provider.clone(),
             stream,
             copies,
@@ -75,12 +79,14 @@ impl DeviceContext {
             counters,
             steps,
             params: Vec::new(),
-            graphs: Graphs::default(),
             pending: false,
             queued: false,
             may_have_errors: false,
             mark: Event::new(device)?,
             keep: None,
+            capturing: false,
+            captured: Vec::new(),
+            captured_blocks: Vec::new(),
         })
     }
 
@@ -89,7 +95,15 @@ impl DeviceContext {
         match &self.block {
             Some(block) if block.len() >= bytes => Ok(block.address()),
             _ => {
-                self.graphs.clear();
+                if self.capturing {
+                    self.captured_blocks.extend(self.block.take());
+                } else {
+                    if !self.graphs.is_empty() {
+                        // The device may still work on them.
+                        self.wait()?;
+                    }
+                    self.graphs.clear();
+                }
                 self.block = None;
                 let block = self.provider.allocate(bytes, &self.stream)?;
                 let address = block.address();
@@ -111,7 +125,7 @@ impl DeviceContext {
 
     /// The address of the word that step `at` of the program reports errors in.
     pub(crate) fn errors(&self, at: usize) -> u64 {
-        self.errors.address() + (at % ERROR_WORDS * size_of::<u32>()) as u64
+        self.errors.memory.address() + (at % ERROR_WORDS * size_of::<u32>()) as u64
     }
 
     /// The words that launches count with.
@@ -120,16 +134,29 @@ impl DeviceContext {
     }
 
     /// Begins a run: keeps what its queued work will use, and orders it after what `stream` was given.
-    pub(crate) fn begin(&mut self, keep: Arc<dyn Any + Send + Sync>, after: Option<&Stream>) -> Result<()> {
-        if self.queued {
+    /// `capturing`: the user captures that stream, so that nothing may be waited for.
+    pub(crate) fn begin(
+        &mut self,
+        keep: &Arc<dyn Any + Send + Sync>,
+        after: Option<&Stream>,
+        capturing: bool,
+    ) -> Result<()> {
+        self.capturing = capturing;
+        if capturing {
+            self.captured.extend(self.keep.take().filter(|_| self.queued));
+            self.captured.push(keep.clone());
+        } else if self.graphs.wants_to_settle() {
+            self.wait()?;
+        }
+        if self.queued && !capturing {
             // The work of the run before may use what was kept for it.
             match &self.keep {
-                Some(kept) if Arc::ptr_eq(kept, &keep) => {}
+                Some(kept) if Arc::ptr_eq(kept, keep) => {}
                 Some(_) => self.wait()?,
                 None => {}
             }
         }
-        self.keep = Some(keep);
+        self.keep = Some(keep.clone());
         if let Some(after) = after {
             self.stream.wait_for_stream(after, &self.mark)?;
         }
@@ -211,6 +238,7 @@ impl DeviceContext {
             None => {
                 self.stream.synchronize()?;
                 self.queued = false;
+                self.graphs.settled();
             }
         }
         self.pending = false;
@@ -224,7 +252,7 @@ impl DeviceContext {
             return Ok(());
         }
         let mut words = [0u32; ERROR_WORDS];
-        if self.may_have_errors {
+        if self.may_have_errors && !self.errors.on_host {
             let errors = self.errors(0);
             // SAFETY: the words outlive the copy, which is waited for right below.
             unsafe { self.copy_to_host((&raw mut words).cast(), errors, size_of_val(&words))? };
@@ -233,10 +261,16 @@ impl DeviceContext {
         if wait {
             self.wait()?;
         }
+        if self.may_have_errors && self.errors.on_host {
+            for (at, word) in words.iter_mut().enumerate() {
+                // SAFETY: there are as many words, which the device has written when it comes to what was waited for.
+                *word = unsafe { self.errors.word(at).read_volatile() };
+            }
+        }
         let Some(slot) = words.iter().position(|&word| word != 0) else { return Ok(()) };
+        self.wait()?;
         self.may_have_errors = false;
-        // SAFETY: as in `new`.
-        unsafe { self.stream.set_bytes(self.errors(0), 0, size_of_val(&words))? };
+        self.errors.clear(&self.stream)?;
         let steps = self.steps.iter().skip(slot).step_by(ERROR_WORDS).filter(|step| !step.is_empty());
         let steps: Vec<&str> = steps.map(String::as_str).collect();
         let place = if steps.is_empty() { String::new() } else { format!("{}: ", steps.join(" or ")) };
@@ -248,8 +282,65 @@ impl DeviceContext {
         if self.queued {
             self.stream.synchronize()?;
             self.queued = false;
+            self.graphs.settled();
         }
         Ok(())
+    }
+
+    /// Whether the run that goes on is recorded by the user.
+    pub(crate) fn is_capturing(&self) -> bool {
+        self.capturing
+    }
+
+    /// Whether the user has captured runs of this context, so that its memory is theirs.
+    pub(crate) fn was_captured(&self) -> bool {
+        !self.captured.is_empty()
+    }
+}
+
+impl Drop for DeviceContext {
+    fn drop(&mut self) {
+        if !self.graphs.is_empty() && !self.capturing {
+            // A device that fails here has failed for everyone.
+            let _ = self.wait();
+        }
+    }
+}
+
+/// The words that kernels report errors in.
+struct ErrorWords {
+    memory: DeviceBuffer,
+    /// Whether the host reads and writes them in place, as it does where there is pinned memory.
+    on_host: bool,
+}
+
+impl ErrorWords {
+    fn new(provider: &Provider, stream: &Arc<MemoryStream>) -> Result<Self> {
+        let bytes = size_of::<[u32; ERROR_WORDS]>();
+        let words = match provider.allocate_pinned(bytes, stream) {
+            Ok(memory) => ErrorWords { memory, on_host: true },
+            Err(_) => ErrorWords { memory: provider.allocate(bytes, stream)?, on_host: false },
+        };
+        words.clear(stream)?;
+        Ok(words)
+    }
+
+    /// Sets them to 0. Where they are on the host, the stream must have been waited for.
+    fn clear(&self, stream: &Stream) -> std::result::Result<(), HipError> {
+        let bytes = size_of::<[u32; ERROR_WORDS]>();
+        if !self.on_host {
+            // SAFETY: the words are as many bytes, and stay with the context, whose stream this is.
+            return unsafe { stream.set_bytes(self.memory.address(), 0, bytes) };
+        }
+        for at in 0..ERROR_WORDS {
+            // SAFETY: there are as many words, in memory of the host that is this context's alone.
+            unsafe { self.word(at).write_volatile(0) };
+        }
+        Ok(())
+    }
+
+    fn word(&self, at: usize) -> *mut u32 {
+        std::ptr::with_exposed_provenance_mut::<u32>(self.memory.address() as usize).wrapping_add(at)
     }
 }
 

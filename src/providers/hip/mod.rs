@@ -50,7 +50,7 @@ mod weight_only;
 
 pub(crate) use code::{kernel_targets, target_for};
 pub(crate) use context::DeviceContext;
-pub(crate) use graphs::Recorded;
+pub(crate) use graphs::{MovingStep, Recorded, RecordedRun};
 pub(crate) use kernel::HipKernel;
 pub(crate) use launch::{Addresses, LaunchPlan, PlanBuilder};
 pub(crate) use options::HipOptions;

@@ -22,7 +22,8 @@ pub(crate) struct HipOptions {
     has_user_compute_stream: bool,
     user_compute_stream: u64,
     pub(super) do_copy_in_default_stream: bool,
-    pub(super) enable_hip_graph: bool,
+    /// `None`: where the runtime can.
+    pub(super) enable_hip_graph: Option<bool>,
     pub(crate) fp16_enable: bool,
     pub(crate) bf16_enable: bool,
     /// Addresses of functions, 0 for none.
@@ -44,7 +45,7 @@ impl Default for HipOptions {
             has_user_compute_stream: false,
             user_compute_stream: 0,
             do_copy_in_default_stream: true,
-            enable_hip_graph: false,
+            enable_hip_graph: None,
             fp16_enable: false,
             bf16_enable: false,
             gpu_external_alloc: 0,
@@ -136,13 +137,17 @@ const KEYS: &[Key] = &[
                 if text.is_empty() { None } else { Some(ArenaConfig::parse(text)?) };
             Ok(Some(()))
         },
-        print: |options| {
-            options.default_memory_arena_cfg.as_ref().map_or_else(String::new, ToString::to_string)
-        },
+        print: |o| o.default_memory_arena_cfg.as_ref().map_or_else(String::new, ToString::to_string),
     },
     number!("device_id", "a number from 0", device_id),
     flag!("do_copy_in_default_stream", do_copy_in_default_stream),
-    flag!("enable_hip_graph", enable_hip_graph),
+    Key {
+        name: "enable_hip_graph",
+        allowed: "0 or 1",
+        variables: &[],
+        set: |options, value| Ok(truth(value).map(|on| options.enable_hip_graph = Some(on))),
+        print: |options| (options.enable_hip_graph.unwrap_or(true) as u8).to_string(),
+    },
     flag!("fp16_enable", fp16_enable),
     address!("gpu_external_alloc", "an address, or 0", gpu_external_alloc),
     address!("gpu_external_empty_cache", "an address, or 0", gpu_external_empty_cache),
@@ -160,9 +165,7 @@ const KEYS: &[Key] = &[
             options.tuning.file = Some(value).filter(|name| !name.is_empty()).map(Into::into);
             Ok(Some(()))
         },
-        print: |options| {
-            options.tuning.file.as_ref().map_or_else(String::new, |file| file.to_string_lossy().into_owned())
-        },
+        print: |o| o.tuning.file.as_ref().map_or_else(String::new, |f| f.to_string_lossy().into_owned()),
     },
     number!(
         "tunable_op_max_tuning_duration_ms",
@@ -335,7 +338,8 @@ mod tests {
             ],
         ] {
             let options = parse(entries).unwrap();
-            assert_eq!(HipOptions::parse(&options.entries()).unwrap(), options, "{entries:?}");
+            let again = HipOptions::parse(&options.entries()).unwrap();
+            assert_eq!(again.entries(), options.entries(), "{entries:?}");
             assert_eq!(options.entries().len(), KEYS.len());
         }
     }

@@ -20,6 +20,7 @@ use super::code;
 use super::options::HipOptions;
 use super::tuning::Tuner;
 use super::unit::Unit;
+use super::variables::dependent_launches;
 
 /// Kernels on a device, by family; loaded when a plan first needs them.
 pub(crate) type Modules = Mutex<HashMap<&'static str, Module>>;
@@ -39,8 +40,13 @@ pub(crate) struct Provider {
     user_stream: Option<Arc<MemoryStream>>,
     /// Whether copies get streams of their own.
     copies_apart: bool,
-    /// Whether runs are to be recorded as graphs. Given up when the runtime cannot.
+    /// Whether runs are recorded as graphs. Given up when the runtime cannot.
     graphs: AtomicBool,
+    /// Whether the user asked for graphs.
+    graphs_wanted: bool,
+    graphs_told: AtomicBool,
+    /// Whether kernels start while those before them still run.
+    dependent: bool,
     tuner: Tuner,
 }
 
@@ -217,6 +223,7 @@ impl Provider {
         let tuner = Tuner::new(options.tuning(), &device, target);
         let sibling = siblings.iter().find(|provider| Arc::ptr_eq(&provider.device, &device));
         let modules = sibling.map_or_else(Arc::default, |provider| provider.modules.clone());
+        let dependent = code::waits_at_head(target) && device.launches_dependent() && dependent_launches();
         Ok(Arc::new(Provider {
             device,
             target,
@@ -226,7 +233,10 @@ impl Provider {
             uploads,
             user_stream,
             copies_apart: !options.do_copy_in_default_stream,
-            graphs: AtomicBool::new(options.enable_hip_graph),
+            graphs: AtomicBool::new(options.enable_hip_graph.unwrap_or(true)),
+            graphs_wanted: options.enable_hip_graph == Some(true),
+            graphs_told: AtomicBool::new(false),
+            dependent,
             tuner,
         }))
     }
@@ -279,8 +289,9 @@ impl Provider {
         lds: u32,
     ) -> std::result::Result<Function, OpError> {
         let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
-        let load =
-            || -> Result<Module> { Ok(Module::load(&self.device, &code::image(family, self.target)?)?) };
+        let load = || -> Result<Module> {
+            Ok(Module::load(&self.device, &code::image(family, self.target)?, self.dependent)?)
+        };
         let module = match modules.entry(family) {
             std::collections::hash_map::Entry::Occupied(entry) => entry.into_mut(),
             std::collections::hash_map::Entry::Vacant(entry) => {
@@ -341,9 +352,24 @@ impl Provider {
         self.graphs.store(false, Ordering::Relaxed);
     }
 
+    /// Whether the log is to say that something has no graph; it says so once.
+    pub(crate) fn tells_of_graphs(&self) -> bool {
+        !self.graphs_told.swap(true, Ordering::Relaxed)
+    }
+
+    /// Whether the user asked for graphs.
+    pub(crate) fn wants_graphs(&self) -> bool {
+        self.graphs_wanted
+    }
+
     /// Whether work goes to a stream that the user gave.
     pub(crate) fn is_in_user_stream(&self) -> bool {
         self.user_stream.is_some()
+    }
+
+    /// Whether work that runs give now is recorded by the user, who captures the stream.
+    pub(crate) fn is_captured(&self) -> bool {
+        self.user_stream.as_ref().is_some_and(|stream| stream.is_capturing())
     }
 
     /// A stream that the user keeps; an error when it belongs to another device.

@@ -14,6 +14,12 @@ pub(super) fn caching() -> bool {
     std::env::var("RUKH_NO_MEMORY_CACHING").as_deref() != Ok("1")
 }
 
+/// Whether kernels are started while the one before them still runs, where the device can.
+/// `RUKH_DEPENDENT_LAUNCHES=1` in the environment switches that on, for measurements: it was not yet run on a card.
+pub(super) fn dependent_launches() -> bool {
+    std::env::var("RUKH_DEPENDENT_LAUNCHES").as_deref() == Ok("1")
+}
+
 /// What is set and has no effect, for the log.
 pub(super) fn remarks() -> Vec<String> {
     let mut remarks = Vec::new();

@@ -4,6 +4,7 @@ mod algorithms;
 mod behaviour;
 mod caches;
 mod channel_blocked;
+mod graphs;
 mod on_hip;
 mod unknown_shapes;
 mod wrong_inputs;

@@ -7,18 +7,28 @@ use crate::session::Environment;
 use crate::tensor::ElementType::{F32, I64};
 
 /// Options that want the GPU, when there is one.
-fn on_hip(settings: &[(&str, &str)]) -> Option<SessionOptions> {
+pub(super) fn on_hip(settings: &[(&str, &str)]) -> Option<SessionOptions> {
+    on_hip_with(&[], settings)
+}
+
+/// Like `on_hip`, with options of the provider.
+pub(super) fn on_hip_with(entries: &[(&str, &str)], settings: &[(&str, &str)]) -> Option<SessionOptions> {
     if let Some(reason) = crate::providers::hip::missing() {
         println!("skipped: {reason}");
         return None;
     }
     let mut options = SessionOptions::default();
-    options.add_provider("hip", Default::default()).unwrap();
+    let entries = entries.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+    options.add_provider("hip", entries).unwrap();
     settings.iter().for_each(|(key, value)| options.set(key, value).unwrap());
     Some(options)
 }
 
-fn open_with(environment: Arc<Environment>, model: &ModelBuilder, options: &SessionOptions) -> Session {
+pub(super) fn open_with(
+    environment: Arc<Environment>,
+    model: &ModelBuilder,
+    options: &SessionOptions,
+) -> Session {
     Session::open(environment, Source::Bytes(&model.bytes()), options).unwrap()
 }
 

@@ -143,7 +143,7 @@ impl<'p> Bench<'p> {
             for _ in 0..runs {
                 // SAFETY: the launches were planned for operands of these sizes, which stay until the
                 // stream was waited for.
-                unsafe { launches.submit(self.stream, &addresses, &mut params)? };
+                unsafe { launches.submit(self.stream, &addresses, &mut params, |_| ())? };
             }
             Ok::<(), crate::hip::HipError>(())
         };

@@ -161,7 +161,7 @@ fn operands_that_are_aligned_less_go_another_way() {
         let addresses =
             Addresses { inputs: &[4096, input], outputs: &[], scratch: 64, errors: 0, counters: 0 };
         // SAFETY: nothing uses the addresses.
-        unsafe { launches.submit(provider.uploads(), &addresses, &mut Vec::new()).unwrap() };
+        unsafe { launches.submit(provider.uploads(), &addresses, &mut Vec::new(), |_| ()).unwrap() };
         assert_eq!(std::mem::take(&mut *ran.lock().unwrap()), wanted, "{input}");
     }
 }

@@ -1,0 +1,34 @@
+//! What the build writes at the head of kernels for sm_90.
+
+#[path = "../kernels/dependent.rs"]
+mod dependent;
+
+#[test]
+fn every_kernel_waits_before_its_first_instruction() {
+    let head = "\tgriddepcontrol.launch_dependents;\n\tgriddepcontrol.wait;\n";
+    let kernel = |name: &str, head: &str| {
+        format!(
+            ".visible .entry {name}(\n\t.param .align 8 .b8 {name}_param_0[96]\n)\n.maxntid 256, 1, 1\n{{\n\
+             \t.reg .b32 \t%r<9>;\n\t.shared .align 4 .b8 lds[64];\n// %bb.0:\n{head}\tmov.u32 \t%r1, %tid.x;\n\
+             $L__BB0_1:\n\tret;\n}}\n"
+        )
+    };
+    let function =
+        ".func  (.param .b32 r) f(\n\t.param .b32 a\n)\n{\n\t.reg .b32 \t%r<2>;\n// %bb.0:\n\tret;\n}\n";
+    for (kernels, expected) in [
+        (vec![function.to_owned()], vec![function.to_owned()]),
+        (vec![kernel("a", "")], vec![kernel("a", head)]),
+        (
+            vec![kernel("a", ""), function.to_owned(), kernel("b", "")],
+            vec![kernel("a", head), function.to_owned(), kernel("b", head)],
+        ),
+    ] {
+        assert_eq!(dependent::wait_at_heads(&kernels.concat()), Ok(expected.concat()));
+    }
+    // A compiler that writes it otherwise is met while building.
+    let other = kernel("a", "").replace("// %bb.0:", "entry:");
+    for text in [other.clone(), other.clone() + &kernel("b", ""), kernel("b", "") + &other, other + function]
+    {
+        assert_eq!(dependent::wait_at_heads(&text), Err("a".to_owned()));
+    }
+}
