@@ -73,7 +73,7 @@ DEVICE u32 opaque(u32 x) {
 #define KERNEL_RESIDENT(THREADS, GROUPS) extern "C" __attribute__((global)) BOUNDS_RESIDENT(THREADS, GROUPS) void
 
 // Work items of a workgroup, unless a kernel says otherwise. The host launches with the same number
-// (`providers/hip/launch.rs`).
+// (`providers/hip/launch/mod.rs`).
 constexpr u32 GROUP = 256;
 
 #if defined(__AMDGCN__)

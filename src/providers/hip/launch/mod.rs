@@ -1,12 +1,14 @@
 //! The launches of one node for given shapes: complete but for addresses.
 
+mod submit;
+
 use std::ffi::CStr;
 use std::sync::Arc;
 
 use bytemuck::{NoUninit, bytes_of, cast_slice};
 
-use crate::hip::blas::{Algorithm, GemmAddresses};
-use crate::hip::{Device, Function, Graph, HipError, Launch, Node, Stream, TENSOR_MAP_BYTES, TensorMap};
+use crate::hip::blas::Algorithm;
+use crate::hip::{Function, TensorMap};
 use crate::ops::OpError;
 
 use super::{DeviceBuffer, Provider};
@@ -319,133 +321,4 @@ pub(super) const TENSOR_MAP_ALIGNMENT: u64 = 16;
 /// The address field as the kernel's planner left it: an offset from the operand's start.
 fn params_word(bytes: &[u8]) -> u64 {
     bytes.first_chunk().map_or(0, |&b| u64::from_ne_bytes(b))
-}
-
-impl LaunchPlan {
-    fn address(&self, operand: Operand, addresses: &Addresses<'_>) -> u64 {
-        match operand {
-            Operand::Input(i) => addresses.inputs[i],
-            Operand::Output(i) => addresses.outputs[i],
-            Operand::Scratch(at) => addresses.scratch + at as u64,
-            Operand::Table(at) => self.table.as_ref().map_or(0, DeviceBuffer::address) + at as u64,
-            Operand::Errors => addresses.errors,
-            Operand::Counters => addresses.counters,
-        }
-    }
-
-    /// Gives the launches to a stream. `given` hears of each, with its number; of a product by the platform's
-    /// library without one.
-    ///
-    /// # Safety
-    /// The addresses must be those of memory on the stream's device that is as large as the plan's
-    /// shapes say, until the stream has come past the launches.
-    pub(crate) unsafe fn submit(
-        &self,
-        stream: &Stream,
-        addresses: &Addresses<'_>,
-        params: &mut Vec<u8>,
-        mut given: impl FnMut(Option<usize>),
-    ) -> Result<(), HipError> {
-        self.fill_in(stream.device(), addresses, params)?;
-        let mut at = 0;
-        // Where to go on when the launches of a library's product are done.
-        let mut jump = None;
-        while let Some(launch) = self.launches.get(at) {
-            at += 1;
-            debug_assert!(launch.patches.end <= self.patches.len());
-            let params = &mut params[launch.params.clone()];
-            match &launch.work {
-                &Work::Kernel { function, grid, block, lds } => {
-                    let launch = Launch { function, grid, block, lds, params };
-                    // SAFETY: the parameters are the kernel's own structure, made by its planner; the
-                    // addresses are the caller's promise.
-                    unsafe { stream.launch(std::iter::once(launch))? };
-                    given(Some(at - 1));
-                }
-                &Work::Choice { alignment, aligned, otherwise } => {
-                    let addresses = params.chunks_exact(size_of::<u64>()).map(params_word);
-                    match addresses.into_iter().all(|address| address.is_multiple_of(alignment)) {
-                        true => jump = Some((at + aligned, at + aligned + otherwise)),
-                        false => at += aligned,
-                    }
-                }
-                Work::Library(library) => {
-                    let mut operands = [0u64; LIBRARY_OPERANDS];
-                    bytemuck::bytes_of_mut(&mut operands).copy_from_slice(params);
-                    let [a, b, c, d, bias, workspace] = operands;
-                    if operands.iter().all(|address| address.is_multiple_of(library.alignment)) {
-                        let workspace = workspace.next_multiple_of(WORKSPACE_ALIGNMENT);
-                        let operands = GemmAddresses { a, b, c, d, bias, workspace };
-                        // SAFETY: the addresses are those of the operands that the product was described
-                        // with, as the caller promises.
-                        unsafe { library.algorithm.multiply(&operands, stream)? };
-                        given(None);
-                        if library.otherwise > 0 {
-                            jump = Some((at + library.rest, at + library.rest + library.otherwise));
-                        }
-                    } else {
-                        at += library.rest;
-                    }
-                }
-            }
-            if let Some((_, to)) = jump.take_if(|(from, _)| *from == at) {
-                at = to;
-            }
-        }
-        Ok(())
-    }
-
-    /// Gives recorded launches, by their numbers, these addresses. `false`: the runtime refuses, and the graph holds a
-    /// mixture.
-    ///
-    /// # Safety
-    /// The nodes must be those of these launches. The addresses as for `submit`, for each launch of the graph that
-    /// comes.
-    pub(crate) unsafe fn change(
-        &self,
-        graph: &Graph,
-        nodes: &[(usize, Node)],
-        addresses: &Addresses<'_>,
-        params: &mut Vec<u8>,
-    ) -> Result<bool, HipError> {
-        self.fill_in(graph.device(), addresses, params)?;
-        for &(at, node) in nodes {
-            let PlannedLaunch { work: Work::Kernel { function, grid, block, lds }, params: range, .. } =
-                &self.launches[at]
-            else {
-                return Ok(false);
-            };
-            let params = &mut params[range.clone()];
-            let launch = Launch { function: *function, grid: *grid, block: *block, lds: *lds, params };
-            // SAFETY: the node was recorded for this launch, whose kernel stays; the caller's promise.
-            if !unsafe { graph.change(node, launch)? } {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
-    /// The parameters of all launches, with the addresses and tensor maps in them.
-    fn fill_in(
-        &self,
-        device: &Device,
-        addresses: &Addresses<'_>,
-        params: &mut Vec<u8>,
-    ) -> Result<(), HipError> {
-        params.clear();
-        params.extend_from_slice(&self.params);
-        for patch in &self.patches {
-            let address = self.address(patch.operand, addresses) + patch.offset;
-            params[patch.at..patch.at + 8].copy_from_slice(&address.to_ne_bytes());
-        }
-        for MapPatch { at, operand, offset, map } in &self.maps {
-            let address = self.address(*operand, addresses) + offset;
-            // What is not aligned is not used: a launch for other operands takes its place.
-            if address.is_multiple_of(TENSOR_MAP_ALIGNMENT) {
-                let map = map.encode(device, address)?;
-                params[*at..at + TENSOR_MAP_BYTES].copy_from_slice(&map);
-            }
-        }
-        Ok(())
-    }
 }
