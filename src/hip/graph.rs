@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::error::{HipError, HipErrorKind};
 use super::module::Launch;
-use super::runtime::Device;
+use super::runtime::{Device, Own};
 use super::stream::Stream;
 use super::symbols::Raw;
 
@@ -25,6 +25,35 @@ pub(crate) struct Node(pub(super) Raw);
 
 // SAFETY: a node is a name.
 unsafe impl Send for Node {}
+
+impl Node {
+    /// The launch that a stream has recorded last. `None` where the runtime does not tell it.
+    pub(crate) fn last(stream: &Stream) -> Option<Self> {
+        let device = stream.device();
+        let _current = device.enter().ok()?;
+        let newer = match &device.runtime.own {
+            Own::Nvidia(own) => own.capture_info(stream.raw()),
+            Own::Amd(_) => None,
+        };
+        let (code, last, count) = match (newer, device.runtime.functions.capture_info) {
+            (Some(told), _) => told,
+            (None, Some(ask)) => {
+                let (mut status, mut id, mut graph) = (0, 0, std::ptr::null_mut());
+                let (mut last, mut count): (*const Raw, usize) = (std::ptr::null(), 0);
+                // SAFETY: the stream lives; the out pointers are valid.
+                let code =
+                    unsafe { ask(stream.raw(), &mut status, &mut id, &mut graph, &mut last, &mut count) };
+                (code, last, count)
+            }
+            (None, None) => return None,
+        };
+        if code != 0 || last.is_null() || count != 1 {
+            return None;
+        }
+        // SAFETY: the runtime's list has `count` nodes until the stream is given more.
+        Some(Node(unsafe { *last }))
+    }
+}
 
 /// What became of a recording.
 pub(crate) enum Captured {

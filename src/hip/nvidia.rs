@@ -18,9 +18,21 @@ pub(super) struct NvidiaFunctions {
     pub(super) tensor_maps: Option<TensorMapFunctions>,
     load_with_options: unsafe extern "C" fn(*mut Raw, *const c_void, c_uint, Raw, Raw) -> Code,
     /// Since CUDA 11.8.
-    launch_with:
-        Option<unsafe extern "C" fn(*const LaunchConfig, Raw, *mut *mut c_void, *mut *mut c_void) -> Code>,
+    launch_with: Option<LaunchWith>,
+    /// Since CUDA 12.3: what the stream's next work will wait for, with the kind of each edge.
+    capture_info: Option<CaptureInfo>,
 }
+
+type LaunchWith = unsafe extern "C" fn(*const LaunchConfig, Raw, *mut *mut c_void, *mut *mut c_void) -> Code;
+type CaptureInfo = unsafe extern "C" fn(
+    Raw,
+    *mut c_int,
+    *mut u64,
+    *mut Raw,
+    *mut *const Raw,
+    *mut *const c_void,
+    *mut usize,
+) -> Code;
 
 /// `CUDA_KERNEL_NODE_PARAMS`, the second version.
 #[repr(C)]
@@ -83,6 +95,7 @@ impl NvidiaFunctions {
             tensor_maps: TensorMapFunctions::load(library),
             load_with_options: find(library, "cuModuleLoadDataEx")?,
             launch_with: find(library, "cuLaunchKernelEx").ok(),
+            capture_info: find(library, "cuStreamGetCaptureInfo_v3").ok(),
         })
     }
 
@@ -118,6 +131,18 @@ impl NvidiaFunctions {
     pub(super) fn allow_shared_memory(&self, function: Raw, bytes: u32) -> Code {
         // SAFETY: the function belongs to a loaded module.
         unsafe { (self.function_attribute)(function, DYNAMIC_SHARED_MEMORY, bytes as c_int) }
+    }
+
+    /// The nodes that a captured stream's next work waits for. `None` where there is no such function: the older one
+    /// fails on edges between kernels that may overlap.
+    pub(super) fn capture_info(&self, stream: Raw) -> Option<(Code, *const Raw, usize)> {
+        let (mut status, mut id, mut graph) = (0, 0, std::ptr::null_mut());
+        let (mut last, mut edges, mut count) = (std::ptr::null(), std::ptr::null(), 0);
+        let ask = self.capture_info?;
+        // SAFETY: the stream lives; the out pointers are valid.
+        let code =
+            unsafe { ask(stream, &mut status, &mut id, &mut graph, &mut last, &mut edges, &mut count) };
+        Some((code, last, count))
     }
 
     /// Whether there is `launch_dependent`.

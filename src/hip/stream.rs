@@ -7,7 +7,6 @@ use crate::error::{Error, fail};
 use super::Launch;
 use super::error::HipError;
 use super::event::Event;
-use super::graph::Node;
 use super::runtime::Device;
 use super::symbols::Raw;
 
@@ -107,21 +106,6 @@ impl Stream {
         let mut status = 0;
         // SAFETY: the stream lives; the out pointer is valid.
         unsafe { ask(self.raw, &mut status) == 0 && status != 0 }
-    }
-
-    /// The launch that was recorded last. `None` where the runtime does not tell it.
-    pub(crate) fn last_captured(&self) -> Option<Node> {
-        let ask = self.device.runtime.functions.capture_info?;
-        let _current = self.device.enter().ok()?;
-        let (mut status, mut id, mut graph) = (0, 0, std::ptr::null_mut());
-        let (mut last, mut count): (*const Raw, usize) = (std::ptr::null(), 0);
-        // SAFETY: the stream lives; the out pointers are valid.
-        let code = unsafe { ask(self.raw, &mut status, &mut id, &mut graph, &mut last, &mut count) };
-        if code != 0 || last.is_null() || count != 1 {
-            return None;
-        }
-        // SAFETY: the runtime's list has `count` nodes until the stream is given more.
-        Some(Node(unsafe { *last }))
     }
 
     /// Copies bytes to device memory.

@@ -157,9 +157,9 @@ impl Run<'_, '_> {
         };
         device.may_have_errors |= launches.reports_errors;
         device.before_work().map_err(Error::from)?;
+        let mut given = 0;
         // SAFETY: the launches were just planned for these values, which stay until the stream was
         // waited for, right below.
-        let mut given = 0;
         unsafe { launches.submit(&device.stream, &addresses, &mut device.params, |_| given += 1) }
             .map_err(Error::from)?;
         self.launched += given;

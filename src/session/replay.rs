@@ -6,7 +6,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::error::{Result, fail};
-use crate::hip::{Captured, Graph};
+use crate::hip::{Captured, Graph, Node};
 use crate::plan::{State, StepPlan};
 use crate::providers::hip::{MovingStep, Recorded, RecordedRun};
 use crate::tensor::{Place, ValueRef};
@@ -89,7 +89,7 @@ impl Run<'_, '_> {
                 let mut nodes = self.moves(step).then(|| Some(SmallVec::new()));
                 let given = |launch: Option<usize>| {
                     if let Some(known) = &mut nodes {
-                        match (known.as_mut(), launch.zip(stream.last_captured())) {
+                        match (known.as_mut(), launch.zip(Node::last(&stream))) {
                             (Some(nodes), Some(node)) => nodes.push(node),
                             _ => *known = None,
                         }

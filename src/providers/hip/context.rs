@@ -144,7 +144,9 @@ impl DeviceContext {
         self.capturing = capturing;
         if capturing {
             self.captured.extend(self.keep.take().filter(|_| self.queued));
-            self.captured.push(keep.clone());
+            if !self.captured.iter().any(|plan| Arc::ptr_eq(plan, keep)) {
+                self.captured.push(keep.clone());
+            }
         } else if self.graphs.wants_to_settle() {
             self.wait()?;
         }
@@ -300,7 +302,7 @@ impl DeviceContext {
 
 impl Drop for DeviceContext {
     fn drop(&mut self) {
-        if !self.graphs.is_empty() && !self.capturing {
+        if !self.graphs.is_empty() && !self.stream.is_capturing() {
             // A device that fails here has failed for everyone.
             let _ = self.wait();
         }

@@ -204,7 +204,10 @@ fn threads_have_graphs_of_their_own() {
             });
         }
     });
-    assert!(graphs(&session).iter().all(|(graphs, _)| (1..=4).contains(graphs)), "{:?}", graphs(&session));
+    // A context serves whichever thread comes, so that it may know the buffers of all.
+    let graphs = graphs(&session);
+    assert!(graphs.len() <= 4 && graphs.iter().all(|(graphs, _)| *graphs <= 4), "{graphs:?}");
+    assert!(graphs.iter().any(|(graphs, _)| *graphs > 0), "{graphs:?}");
 }
 
 /// A stream that the caller captures: the session's own, or one of a run.
