@@ -10,6 +10,8 @@ mod epilogue;
 mod flat;
 mod gelu;
 mod group_norm;
+mod heads;
+mod joint;
 mod layer_norm;
 mod mean;
 mod moves;
@@ -17,6 +19,7 @@ mod pair;
 mod quantized;
 mod rewriter;
 mod scale;
+mod view;
 
 #[cfg(test)]
 mod testing;
@@ -66,13 +69,15 @@ const RULES: &[Rule] = &[
     group_norm::group_norm,
     mean::of_image,
     attention::attention,
-    attention::beside,
+    heads::beside,
     moves::transposes,
     moves::reshapes,
     batch_norm::into_convolution,
     batch_norm::into_product,
     flat::flat,
     epilogue::bias,
+    heads::within,
+    joint::attention,
     quantized::bias,
     // A product may have its bias between itself and a scale.
     batch_norm::into_product,
