@@ -31,6 +31,7 @@ const FAMILIES: &[&[Declaration]] = &[
     super::einsum::DECLARATIONS,
     super::fourier::DECLARATIONS,
     super::fused::DECLARATIONS,
+    super::gated::DECLARATIONS,
     super::gather::DECLARATIONS,
     super::generate::DECLARATIONS,
     super::generation::DECLARATIONS,

@@ -8,6 +8,7 @@ mod batch_norm;
 mod common;
 mod epilogue;
 mod flat;
+mod gated;
 mod gelu;
 mod group_norm;
 mod heads;
@@ -77,7 +78,9 @@ const RULES: &[Rule] = &[
     flat::flat,
     epilogue::bias,
     heads::within,
+    heads::transposes,
     joint::attention,
+    gated::unit,
     quantized::bias,
     // A product may have its bias between itself and a scale.
     batch_norm::into_product,

@@ -1,83 +1,25 @@
-//! Attention reads heads where a product left them, and writes its result as the next product reads it: the splits,
-//! transposes and reshapes around it go.
+//! Queries, keys and values as heads within the columns of matrices.
 
 use crate::graph::{Attribute, Dim, Node, NodeId, ValueId};
 
-use super::attention::permutes;
-use super::rewriter::Rewriter;
-use super::view::{View, Walk, regrouped};
+use super::super::rewriter::Rewriter;
+use super::super::view::{View, Walk, regrouped};
+use super::NAMES;
 
-const NAMES: [&str; 2] = ["Attention", "rukh.Attention"];
 const HEADS: [&str; 2] = ["q_num_heads", "kv_num_heads"];
 
-/// Attention on heads `[batch, heads, rows, size]`, whose result is brought to rows of all heads.
-pub(super) fn beside(rw: &mut Rewriter<'_>, root: NodeId) -> Option<()> {
-    if !rw.is(root, "Reshape") {
-        return None;
-    }
-    let output = rw.output(root)?;
-    let transposed = rw.input(root, 0)?;
-    let transpose = rw.private(transposed, "Transpose")?;
-    let to_rows_first = permutes(rw, transpose, &[2, 0, 1, 3]);
-    if !to_rows_first && !permutes(rw, transpose, &[0, 2, 1, 3]) {
-        return None;
-    }
-    let attended = rw.input(transpose, 0)?;
-    let node = NAMES.into_iter().find_map(|op| rw.private(attended, op))?;
-    if rw.node(node).attributes.get("q_num_heads").is_some() || rw.node(node).inputs.len() > 4 {
-        return None;
-    }
-    let [_, _, heads, size] = rw.shape(transposed)? else { return None };
-    let wanted = [&rw.shape(transposed)?[..2], &[heads.mul(size)]].concat();
-    let operands = Operands::of(rw, node, to_rows_first)?;
-    let new = operands.draft(rw, node, root);
-    let same_order = operands.rows_first == to_rows_first;
-    if same_order && rw.shape(output)? == wanted {
-        return rw.replace(root, new).then_some(());
-    }
-    // The result goes on in another shape, which must not ask for a dimension of the old one.
-    let elements = rw.constant(rw.input(root, 1)?).and_then(|t| t.to_ints())?;
-    if elements.contains(&0) {
-        return None;
-    }
-    let mut rows = rw.insert_node(new)?;
-    if !same_order {
-        let perm = Attribute::Ints(vec![1, 0, 2]);
-        rows = rw.insert(root, "Transpose", &[("perm", perm)], &[Some(rows)])?;
-    }
-    let mut new = rw.node(root).clone();
-    new.inputs[0] = Some(rows);
-    rw.replace(root, new).then_some(())
-}
-
-/// Attention on rows of all heads that are parts of the columns of others.
-pub(super) fn within(rw: &mut Rewriter<'_>, root: NodeId) -> Option<()> {
-    if !NAMES.iter().any(|op| rw.is(root, op)) || rw.node(root).inputs.len() > 4 {
-        return None;
-    }
-    rw.output(root)?;
-    rw.node(root).attributes.get("q_num_heads")?;
-    if rw.node(root).attributes.get("head_sizes").is_some() {
-        return None;
-    }
-    let operands = Operands::of(rw, root, false).filter(|operands| !operands.rows_first)?;
-    let same = (0..3).all(|i| rw.input(root, i) == Some(operands.all[i].source));
-    let new = operands.draft(rw, root, root);
-    (!same && rw.replace(root, new)).then_some(())
-}
-
 /// Queries, keys and values.
-struct Operands {
-    all: [Operand; 3],
+pub(super) struct Operands {
+    pub(super) all: [Operand; 3],
     /// Factor of the scores besides the node's own.
     scale: f64,
-    rows_first: bool,
+    pub(super) rows_first: bool,
 }
 
 /// Heads within the columns of a matrix.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Operand {
-    source: ValueId,
+pub(super) struct Operand {
+    pub(super) source: ValueId,
     offset: usize,
     head_stride: usize,
     heads: usize,
@@ -90,7 +32,7 @@ struct Operand {
 
 impl Operands {
     /// The operands of an attention; `rows_first` is wanted where both orders are the same.
-    fn of(rw: &Rewriter<'_>, node: NodeId, rows_first: bool) -> Option<Operands> {
+    pub(super) fn of(rw: &Rewriter<'_>, node: NodeId, rows_first: bool) -> Option<Operands> {
         let known = |name: &str| HEADS.contains(&name) || ["scale", "is_causal", "softcap"].contains(&name);
         if !rw.node(node).attributes.0.iter().all(|(name, _)| known(name)) {
             return None;
@@ -115,7 +57,7 @@ impl Operands {
     }
 
     /// An attention on them in place of `node`.
-    fn draft(&self, rw: &Rewriter<'_>, node: NodeId, root: NodeId) -> Node {
+    pub(super) fn draft(&self, rw: &Rewriter<'_>, node: NodeId, root: NodeId) -> Node {
         let [q, k, v] = &self.all;
         let int = |n: usize| Attribute::Int(n as i64);
         let ints = |f: fn(&Operand) -> usize| Attribute::Ints(self.all.iter().map(|o| f(o) as i64).collect());
@@ -201,48 +143,5 @@ impl Operand {
             rows_first,
             whole,
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::super::testing::GraphBuilder;
-    use super::super::testing::assert_fused;
-    use super::*;
-
-    fn perm(perm: &[i64]) -> [(&'static str, Attribute); 1] {
-        [("perm", Attribute::Ints(perm.to_vec()))]
-    }
-
-    #[test]
-    fn heads_beside_each_other() {
-        let builder = |join: &[i64]| {
-            GraphBuilder::new()
-                .input("q", &["2", "5", "8"])
-                .input("k", &["2", "7", "8"])
-                .ints("split", &[4], &[2, -1, 2, 4])
-                .ints("join", &[join.len()], join)
-                .node("Reshape", &["q", "split"], &["qs"])
-                .node("Reshape", &["k", "split"], &["ks"])
-                .node_with("Transpose", &perm(&[0, 2, 1, 3]), &["qs"], &["qh"])
-                .node_with("Transpose", &perm(&[0, 2, 3, 1]), &["ks"], &["kt"])
-                .node_with("Transpose", &perm(&[0, 2, 1, 3]), &["ks"], &["vh"])
-                .node("MatMul", &["qh", "kt"], &["scores"])
-                .node("Softmax", &["scores"], &["w"])
-                .node("MatMul", &["w", "vh"], &["o"])
-                .node_with("Transpose", &perm(&[0, 2, 1, 3]), &["o"], &["ot"])
-                .node("Reshape", &["ot", "join"], &["y"])
-                .output("y")
-        };
-        let attention = "float[2, 5, 8] = Attention<q_num_heads=2, kv_num_heads=2, scale=1.0>(q, k, k)";
-        assert_fused(builder(&[2, 5, 8]), &[&format!("y: {attention}"), "return y"]);
-        assert_fused(
-            builder(&[-1, 8]),
-            &[
-                &format!("Reshape_node/Attention: {attention}"),
-                "y: float[10, 8] = Reshape(Reshape_node/Attention, join)",
-                "return y",
-            ],
-        );
     }
 }
