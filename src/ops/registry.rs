@@ -16,6 +16,7 @@ const FAMILIES: &[&[Declaration]] = &[
     super::attention::group_query::DECLARATIONS,
     super::attention::multi_head::DECLARATIONS,
     super::attention::recurrent::DECLARATIONS,
+    super::attention::rotary::DECLARATIONS,
     super::binary::DECLARATIONS,
     super::cast::DECLARATIONS,
     super::choose::DECLARATIONS,

@@ -5,6 +5,7 @@ pub(crate) mod group_query;
 pub(crate) mod multi_head;
 pub(crate) mod packed;
 pub(crate) mod recurrent;
+pub(crate) mod rotary;
 
 use std::sync::Arc;
 

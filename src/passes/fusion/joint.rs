@@ -7,6 +7,7 @@ use crate::graph::{Attribute, Attributes, Node, NodeId, OpName, ValueId};
 use crate::tensor::{Tensor, Value};
 
 use super::rewriter::Rewriter;
+use super::rotary::ROTARY;
 
 const PRODUCT: &str = "rukh.MatMul";
 
@@ -37,18 +38,29 @@ pub(super) fn attention(rw: &mut Rewriter<'_>, root: NodeId) -> Option<()> {
     };
     let mut offsets = ints("offsets").unwrap_or_else(|| vec![0; 3]);
     let head_strides = ints("head_strides").unwrap_or_else(|| vec![sizes[0], sizes[0], sizes[1]]);
-    let members = [&[0, 1, 2][..], &[1, 2]].into_iter().find(|members| {
-        let found: Option<Vec<Factor>> = members.iter().map(|&i| Factor::of(rw, inputs[i]?)).collect();
-        found.is_some_and(|found| found.iter().all(|factor| factor.fits(&found[0])) && are_distinct(&found))
+    // Queries and keys may be rotated on their way.
+    let rotaries = [0, 1, 2].map(|i| rw.private((*inputs.get(i)?)?, ROTARY));
+    let factor = |&i: &usize| match rotaries[i] {
+        Some(rotary) => Factor::of(rw, rw.input(rotary, 0)?),
+        None => Factor::of(rw, inputs[i]?),
+    };
+    let (members, factors) = [&[0, 1, 2][..], &[1, 2]].into_iter().find_map(|members| {
+        let found: Vec<Factor> = members.iter().map(factor).collect::<Option<_>>()?;
+        let fit = found.iter().all(|factor| factor.fits(&found[0])) && are_distinct(&found);
+        fit.then_some((members, found))
     })?;
-    let factors: Vec<Factor> = members.iter().map(|&i| Factor::of(rw, inputs[i]?)).collect::<Option<_>>()?;
     let name = rw.node(root).name.clone();
     let joint = product(rw, &name, &factors)?;
     let mut before = 0;
     let mut new_inputs = inputs.clone();
     for (&i, factor) in members.iter().zip(&factors) {
-        new_inputs[i] = Some(joint);
-        offsets[i] += before;
+        match rotaries[i] {
+            Some(rotary) => new_inputs[i] = Some(moved(rw, rotary, joint, before)?),
+            None => {
+                new_inputs[i] = Some(joint);
+                offsets[i] += before;
+            }
+        }
         before += factor.columns;
     }
     let mut new = rw.draft(root, "rukh.Attention", &[], &new_inputs);
@@ -58,6 +70,18 @@ pub(super) fn attention(rw: &mut Rewriter<'_>, root: NodeId) -> Option<()> {
         new.attributes.0.push((name.to_owned(), Attribute::Ints(list)));
     }
     rw.replace(root, new).then(|| forget(rw, &factors))
+}
+
+/// The rotation of heads so many columns further on in another matrix.
+fn moved(rw: &mut Rewriter<'_>, rotary: NodeId, matrix: ValueId, columns: i64) -> Option<ValueId> {
+    let mut new = rw.node(rotary).clone();
+    new.inputs[0] = Some(matrix);
+    for (name, value) in &mut new.attributes.0 {
+        if let (Attribute::Int(offset), "offset") = (value, &name[..]) {
+            *offset += columns;
+        }
+    }
+    rw.insert_node(new)
 }
 
 /// One product in place of several, whose weights nobody else uses.

@@ -19,6 +19,7 @@ mod moves;
 mod pair;
 mod quantized;
 mod rewriter;
+mod rotary;
 mod scale;
 mod view;
 
@@ -69,6 +70,7 @@ const RULES: &[Rule] = &[
     layer_norm::shift,
     group_norm::group_norm,
     mean::of_image,
+    rotary::rotation,
     attention::attention,
     heads::beside,
     moves::transposes,
@@ -80,6 +82,7 @@ const RULES: &[Rule] = &[
     heads::within,
     heads::transposes,
     joint::attention,
+    rotary::pair,
     gated::unit,
     quantized::bias,
     // A product may have its bias between itself and a scale.

@@ -10,6 +10,7 @@ use crate::graph::{Attribute, NodeId};
 
 use super::attention::permutes;
 use super::rewriter::Rewriter;
+pub(super) use operands::Operand;
 use operands::Operands;
 pub(super) use order::transposes;
 

@@ -18,14 +18,14 @@ pub(super) struct Operands {
 
 /// Heads within the columns of a matrix.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Operand {
-    pub(super) source: ValueId,
-    offset: usize,
-    head_stride: usize,
-    heads: usize,
-    size: usize,
+pub(in super::super) struct Operand {
+    pub(in super::super) source: ValueId,
+    pub(in super::super) offset: usize,
+    pub(in super::super) head_stride: usize,
+    pub(in super::super) heads: usize,
+    pub(in super::super) size: usize,
     /// `None` where both orders are the same.
-    rows_first: Option<bool>,
+    pub(in super::super) rows_first: Option<bool>,
     /// Whether the heads are all that the matrix has, one beside the other.
     whole: bool,
 }
@@ -90,7 +90,12 @@ impl Operands {
 
 impl Operand {
     /// Heads `[batch, heads, rows, size]`, or rows of so many heads.
-    fn of(rw: &Rewriter<'_>, value: ValueId, heads: Option<i64>, scale: &mut Option<f64>) -> Option<Operand> {
+    pub(in super::super) fn of(
+        rw: &Rewriter<'_>,
+        value: ValueId,
+        heads: Option<i64>,
+        scale: &mut Option<f64>,
+    ) -> Option<Operand> {
         let view = View::of(rw, value, scale)?;
         let [first, second, columns] = rw.shape(view.source)? else { return None };
         let [batch, heads, rows, size] = match (rw.shape(value)?, heads, &view.dims[..]) {

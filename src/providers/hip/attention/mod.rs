@@ -32,6 +32,7 @@ pub(super) const KERNELS: &[Entry] = &[
     Entry::new("GroupQueryAttention", group_query::build).domain("com.microsoft"),
     Entry::new("MultiHeadAttention", multi_head::build).domain("com.microsoft"),
     Entry::new("RotaryEmbedding", rotary::build),
+    Entry::new("RotaryEmbedding", rotary::build_heads).domain("rukh"),
     Entry::new("RotaryEmbedding", rotary::build).domain("com.microsoft"),
 ];
 

@@ -48,6 +48,7 @@ pub(super) const KERNELS: &[Entry] = &[
     Entry::new("Attention", build),
     Entry::new("Attention", build).domain("rukh"),
     Entry::new("RotaryEmbedding", rotary::build),
+    Entry::new("RotaryEmbedding", rotary::build_heads).domain("rukh"),
     Entry::new("LinearAttention", linear::build),
     Entry::new("CausalConvWithState", causal_conv::build),
     Entry::new("RotaryEmbedding", rotary::build).domain(MICROSOFT),
