@@ -1,3 +1,4 @@
 //! Tests of several families.
 
+mod fused;
 mod index;
