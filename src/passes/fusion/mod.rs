@@ -12,8 +12,10 @@ mod gated;
 mod gelu;
 mod group_norm;
 mod heads;
+mod indices;
 mod joint;
 mod layer_norm;
+mod masks;
 mod mean;
 mod moves;
 mod pair;
@@ -72,6 +74,9 @@ const RULES: &[Rule] = &[
     mean::of_image,
     rotary::rotation,
     attention::attention,
+    masks::of_attention,
+    masks::gathered,
+    masks::reshaped,
     heads::beside,
     moves::transposes,
     moves::reshapes,
@@ -106,7 +111,10 @@ pub(crate) fn fuse(graph: &mut Graph, target: &dyn Target, evaluate: &dyn Evalua
     infer::infer(graph)?;
     // What is still dequantised is computed with as floats.
     simplify(graph, evaluate, Weights::Dequantized)?;
-    everywhere(graph, &mut |graph| apply(graph, target, evaluate, RULES));
+    everywhere(graph, &mut |graph| {
+        apply(graph, target, evaluate, RULES);
+        once(graph, target, evaluate);
+    });
     dead::remove(graph);
     infer::infer(graph)
 }
