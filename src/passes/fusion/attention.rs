@@ -5,6 +5,7 @@ use crate::ops;
 use crate::ops::softmax::Softmax;
 
 use super::rewriter::Rewriter;
+use super::view::View;
 
 /// `softmax(q · kᵀ · scale + mask) · v` for `[batch, heads, rows, size]`. Exporters guard the softmax
 /// against rows whose keys are all hidden, for which the operator gives zeros as the guard does.
@@ -39,10 +40,8 @@ pub(super) fn attention(rw: &mut Rewriter<'_>, root: NodeId) -> Option<()> {
     };
     let mut k = match key {
         Key::Rows(k) => k,
-        Key::Heads(k) => {
-            let perm = Attribute::Ints(vec![0, 2, 1, 3]);
-            rw.insert(root, "Transpose", &[("perm", perm)], &[Some(k)])?
-        }
+        Key::Heads(k) => turned(rw, root, k, [0, 2, 1, 3])?,
+        Key::Columns(k) => turned(rw, root, k, [0, 1, 3, 2])?,
     };
     let mut v = v;
     if let (Some((few_k, k_times)), Some((few_v, v_times))) = (repeated(rw, k), repeated(rw, v))
@@ -101,18 +100,38 @@ enum Key {
     Rows(ValueId),
     /// `[batch, rows, heads, size]`
     Heads(ValueId),
+    /// `[batch, heads, size, rows]`, of something that has them in another order.
+    Columns(ValueId),
+}
+
+fn turned(rw: &mut Rewriter<'_>, root: NodeId, value: ValueId, perm: [i64; 4]) -> Option<ValueId> {
+    let perm = Attribute::Ints(perm.to_vec());
+    rw.insert(root, "Transpose", &[("perm", perm)], &[Some(value)])
 }
 
 fn key(rw: &Rewriter<'_>, transposed: ValueId, scale: &mut f64) -> Option<Key> {
     let transposed = unscaled(rw, transposed, scale);
+    let columns = || {
+        let view = View::of(rw, transposed, &mut None)?;
+        let [_, _, _, rows] = &view.dims[..] else { return None };
+        let last = rw.shape(view.source)?.len() - 1;
+        rows.iter().all(|walk| walk.axis != last).then_some(Key::Columns(transposed))
+    };
     if let Some(id) = rw.maker(transposed, "Transpose") {
         let x = rw.input(id, 0)?;
         if permutes(rw, id, &[0, 1, 3, 2]) {
             return Some(Key::Rows(unscaled(rw, x, scale)));
         }
-        return permutes(rw, id, &[0, 2, 3, 1]).then(|| Key::Heads(unscaled(rw, x, scale)));
+        if permutes(rw, id, &[0, 2, 3, 1]) {
+            return Some(Key::Heads(unscaled(rw, x, scale)));
+        }
+        return columns();
     }
     // Batch and heads merged for the transposition alone.
+    merged_key(rw, transposed, scale).or_else(columns)
+}
+
+fn merged_key(rw: &Rewriter<'_>, transposed: ValueId, scale: &mut f64) -> Option<Key> {
     let split = rw.maker(transposed, "Reshape")?;
     let inner = rw.input(split, 0)?;
     let transpose = rw.maker(inner, "Transpose").filter(|&id| permutes(rw, id, &[0, 2, 1]))?;

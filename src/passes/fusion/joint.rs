@@ -102,7 +102,9 @@ impl Factor {
         let (x, weight, bias) = (rw.input(node, 0)?, rw.input(node, 1)?, rw.input(node, 2));
         let [_, _] = rw.shape(weight)? else { return None };
         let constant = |value: ValueId| rw.constant(value).is_some() && rw.uses(value) == 1;
-        if rw.input(node, 3).is_some() || !constant(weight) || bias.is_some_and(|bias| !constant(bias)) {
+        // A bias is small: it may stay for others as well.
+        let known = bias.is_none_or(|bias| rw.constant(bias).is_some());
+        if rw.input(node, 3).is_some() || !constant(weight) || !known {
             return None;
         }
         let attributes = rw.node(node).attributes.clone();

@@ -81,8 +81,18 @@ pub(super) fn reshaped(rw: &mut Rewriter<'_>, root: NodeId) -> Option<()> {
     if !rw.is(root, "Reshape") || rw.constant(rw.input(root, 1)?).is_some() {
         return None;
     }
-    let (x, output) = (rw.input(root, 0)?, rw.output(root)?);
-    let axes = new_axes(rw.shape(x)?, rw.shape(output)?)?;
+    let (mut x, output) = (rw.input(root, 0)?, rw.output(root)?);
+    let mut found = None;
+    // Other shapes of the same elements on the way do not matter.
+    loop {
+        let axes = rw.shape(x).and_then(|shape| new_axes(shape, rw.shape(output)?));
+        found = axes.map(|axes| (x, axes)).or(found);
+        match ["Reshape", "Flatten", "Squeeze", "Unsqueeze"].iter().find_map(|op| rw.maker(x, op)) {
+            Some(id) => x = rw.input(id, 0)?,
+            None => break,
+        }
+    }
+    let (x, axes) = found?;
     unsqueezed(rw, root, x, axes)
 }
 
@@ -178,4 +188,122 @@ fn is_causal(rw: &Rewriter<'_>, condition: ValueId) -> bool {
         (whole && ahead && rows == columns && front.iter().all(|step| *step == Dim::Known(0))).then_some(())
     };
     test().is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::testing::GraphBuilder;
+    use super::super::testing::{assert_fused, fused};
+    use super::*;
+
+    /// Positions `[1, 1, 5, 1]` of queries and `[1, 1, 1, 5]` of keys, an input by sample and key, and attention with
+    /// the mask `m`.
+    fn positions() -> GraphBuilder {
+        GraphBuilder::new()
+            .input("q", &["n", "2", "s", "4"])
+            .input("x", &["n", "s"])
+            .ints("zero", &[], &[0])
+            .ints("one", &[], &[1])
+            .ints("two", &[1], &[2])
+            .ints("three", &[1], &[3])
+            .ints("sample", &[3], &[1, 2, 3])
+            .ints("query", &[3], &[0, 1, 3])
+            .ints("key", &[3], &[0, 1, 2])
+            .floats("nothing", &[], &[0.0])
+            .floats("least", &[], &[f32::MIN])
+            .floats("half", &[], &[0.5])
+            .node("Shape", &["x"], &["shape"])
+            .node("Gather", &["shape", "zero"], &["samples"])
+            .node("Gather", &["shape", "one"], &["rows"])
+            .node("Range", &["zero", "samples", "one"], &["r0"])
+            .node("Range", &["zero", "rows", "one"], &["r1"])
+            .node("Unsqueeze", &["r0", "sample"], &["at_sample"])
+            .node("Unsqueeze", &["r1", "query"], &["at_query"])
+            .node("Unsqueeze", &["r1", "key"], &["at_key"])
+    }
+
+    fn attend(builder: GraphBuilder, condition: &str) -> GraphBuilder {
+        builder
+            .node("Where", &[condition, "nothing", "least"], &["m"])
+            .node("Attention", &["q", "q", "q", "m"], &["y"])
+            .output("y")
+    }
+
+    #[test]
+    fn keys_behind_their_query() {
+        let causal = "y: float[n, 2, s, 4] = Attention<is_causal=1>(q, q, q)";
+        for (op, operands) in
+            [("LessOrEqual", ["at_key", "at_query"]), ("GreaterOrEqual", ["at_query", "at_key"])]
+        {
+            let builder =
+                positions().node(op, &operands, &["c"]).node("GreaterOrEqual", &["at_key", "zero"], &["t"]);
+            let builder = builder.node("And", &["t", "c"], &["d"]);
+            assert_fused(attend(builder, "d"), &[causal, "return y"]);
+        }
+        // Each query's own key hidden too; keys from the query on.
+        for (op, operands) in [("Less", ["at_key", "at_query"]), ("LessOrEqual", ["at_query", "at_key"])] {
+            let graph = fused(attend(positions().node(op, &operands, &["c"]), "c")).to_string();
+            assert!(!graph.contains("is_causal") && graph.contains("(q, q, q, m)"), "{graph}");
+        }
+    }
+
+    #[test]
+    fn the_same_for_all_queries() {
+        let flat = [("axis", Attribute::Int(2))];
+        let gathered = positions()
+            .node("Greater", &["x", "half"], &["b"])
+            .node_with("Flatten", &flat, &["b"], &["f"])
+            .node("Mul", &["at_sample", "rows"], &["before"])
+            .node("Add", &["at_key", "before"], &["i"])
+            .node("Gather", &["f", "i"], &["g"])
+            .node("Shape", &["i"], &["like"])
+            .node("Reshape", &["g", "like"], &["c"]);
+        let by_both = positions()
+            .node("Greater", &["x", "half"], &["b"])
+            .node("Max", &["at_sample", "at_key"], &["most"])
+            .node("Shape", &["most"], &["like"])
+            .ints("last", &[1], &[-1])
+            .node("Expand", &["at_sample", "like"], &["i"])
+            .node("Expand", &["at_key", "like"], &["j"])
+            .node("Unsqueeze", &["i", "last"], &["iu"])
+            .node("Unsqueeze", &["j", "last"], &["ju"])
+            .node_with("Concat", &[("axis", Attribute::Int(-1))], &["iu", "ju"], &["at"])
+            .node("GatherND", &["b", "at"], &["c"]);
+        for builder in [gathered, by_both] {
+            let builder = builder.node("GreaterOrEqual", &["at_query", "zero"], &["t"]).node(
+                "And",
+                &["t", "c"],
+                &["d"],
+            );
+            let graph = fused(attend(builder, "d")).to_string();
+            for part in
+                ["float[n, 1, 1, s] = Where(", "bool[n, 1, 1, s] = Unsqueeze(b, ", "Attention(q, q, q, "]
+            {
+                assert!(graph.contains(part), "{part} in {graph}");
+            }
+            for gone in ["Gather", "Range", "And", "Concat"] {
+                assert!(!graph.contains(gone), "{gone} in {graph}");
+            }
+        }
+    }
+
+    /// A shift of each sample's positions, found by their differences, is none.
+    #[test]
+    fn positions_that_go_on() {
+        let builder = positions()
+            .ints("first", &[1], &[0])
+            .ints("second", &[1], &[1])
+            .ints("end", &[1], &[i64::MAX])
+            .ints("start", &[1], &[0])
+            .node("Unsqueeze", &["r1", "start"], &["p"])
+            .node("Expand", &["p", "shape"], &["e"])
+            .node("Slice", &["e", "first", "second", "second"], &["e0"])
+            .node("Sub", &["e0", "one"], &["before"])
+            .node_with("Concat", &[("axis", Attribute::Int(-1))], &["before", "e"], &["all"])
+            .node("Slice", &["all", "second", "end", "second"], &["later"])
+            .node("Sub", &["later", "e"], &["by"])
+            .node("Equal", &["by", "by"], &["c"]);
+        let graph = fused(attend(builder, "c")).to_string();
+        assert!(graph.contains("Attention(q, q, q)"), "{graph}");
+    }
 }

@@ -23,6 +23,7 @@ mod quantized;
 mod rewriter;
 mod rotary;
 mod scale;
+mod sums;
 mod view;
 
 #[cfg(test)]
@@ -72,6 +73,8 @@ const RULES: &[Rule] = &[
     layer_norm::shift,
     group_norm::group_norm,
     mean::of_image,
+    sums::reshaped,
+    sums::constants,
     rotary::rotation,
     attention::attention,
     masks::of_attention,

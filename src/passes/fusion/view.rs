@@ -52,6 +52,8 @@ impl View {
         let mut rest = *scale;
         let mut view = View::of(rw, x, &mut rest)?;
         if ["Reshape", "Flatten", "Squeeze", "Unsqueeze"].iter().any(|op| rw.is(id, op)) {
+            // Rows of all samples together are no longer known by their samples.
+            (rw.shape(view.source)?.len() > 2).then_some(())?;
             view.dims = regrouped(view.dims.concat(), shape)?;
         } else if rw.is(id, "Transpose") {
             let perm = match rw.node(id).attributes.get("perm") {
