@@ -126,16 +126,20 @@ KERNEL(GROUP) attention_join(JoinParams p) {
 struct RotaryParams {
   u64 x, cosines, sines, positions, out, errors;
   u64 count;
+  // Elements between rows of heads that are neighbours in a row.
+  i64 row;
   // Heads are neighbours in a row (rank 3) or have rows of their own.
   u32 heads_inside, heads, steps, size, half;
-  // Rows of the caches, and how many positions there are: none, one for each step, or one.
+  // Rows of the caches, and how many positions there are: none, one for each step, or one; with none, caches may be
+  // the same for all samples.
   u32 rows, kind;
   u32 interleaved;
   f32 scale;
-  u32 unused;
+  // Elements between rows of the caches.
+  u32 columns;
 };
-static_assert(sizeof(RotaryParams) == 96, "the mirror in providers/hip/attention/params.rs");
-enum Positions : u32 { POSITIONS_OWN = 0, POSITIONS_EACH = 1, POSITIONS_FIRST = 2 };
+static_assert(sizeof(RotaryParams) == 104, "the mirror in providers/hip/attention/params.rs");
+enum Positions : u32 { POSITIONS_OWN = 0, POSITIONS_EACH = 1, POSITIONS_FIRST = 2, POSITIONS_STEP = 3 };
 
 // One element a work item.
 template <class T, class C> DEVICE void rotate(const RotaryParams &p) {
@@ -145,7 +149,7 @@ template <class T, class C> DEVICE void rotate(const RotaryParams &p) {
   u64 line = at / p.size;
   u64 step = p.heads_inside ? line / p.heads % p.steps : line % p.steps;
   u64 batch = p.heads_inside ? line / p.heads / p.steps : line / p.steps / p.heads;
-  const T *x = (const T *)p.x + line * p.size;
+  const T *x = (const T *)p.x + (p.heads_inside ? line / p.heads * p.row + line % p.heads * p.size : line * p.size);
   T *out = (T *)p.out + at;
   if (i >= 2 * p.half) {
     *out = x[i];
@@ -153,6 +157,7 @@ template <class T, class C> DEVICE void rotate(const RotaryParams &p) {
   }
   i64 row = (i64)(batch * p.steps + step);
   if (p.kind == POSITIONS_EACH) row = ((const i64 *)p.positions)[row];
+  else if (p.kind == POSITIONS_STEP) row = (i64)step;
   else if (p.kind == POSITIONS_FIRST) row = ((const i64 *)p.positions)[0] + (i64)step;
   if (row < 0 || row >= (i64)p.rows) {
     report(p.errors, ERROR_INDEX);
@@ -161,7 +166,8 @@ template <class T, class C> DEVICE void rotate(const RotaryParams &p) {
   u32 pair = p.interleaved ? i / 2 : i % p.half;
   bool second = p.interleaved ? i % 2 : i >= p.half;
   u32 other = p.interleaved ? i ^ 1 : second ? i - p.half : i + p.half;
-  C c = load_one<T, C>(p.cosines, row * p.half + pair), s = load_one<T, C>(p.sines, row * p.half + pair);
+  i64 cached = row * p.columns + pair;
+  C c = load_one<T, C>(p.cosines, cached), s = load_one<T, C>(p.sines, cached);
   C own = load_one<T, C>((u64)x, i), partner = load_one<T, C>((u64)x, other);
   *out = round_to<T>((second ? s * partner + c * own : c * own - s * partner) * (C)p.scale);
 }

@@ -25,6 +25,7 @@ pub(crate) mod dropout;
 pub(crate) mod einsum;
 pub(crate) mod fourier;
 pub(crate) mod fused;
+pub(crate) mod gated;
 pub(crate) mod gather;
 pub(crate) mod generate;
 pub(crate) mod generation;

@@ -38,6 +38,7 @@ fn identity(graph: &Graph, node: &Node) -> Option<(ValueId, ValueId)> {
         "Cast" | "CastLike" => same_type,
         "Reshape" | "Expand" | "Flatten" | "Squeeze" | "Unsqueeze" => same_shape,
         "Concat" => node.inputs.len() == 1,
+        "Pad" => same_shape && pads_nothing(graph, node),
         "Transpose" => match node.attributes.get("perm") {
             Some(Attribute::Ints(perm)) => perm.iter().enumerate().all(|(i, &p)| p == i as i64),
             _ => from.shape.as_ref().is_some_and(|s| s.len() <= 1),
@@ -46,6 +47,12 @@ fn identity(graph: &Graph, node: &Node) -> Option<(ValueId, ValueId)> {
         _ => false,
     };
     nothing.then_some((input, output))
+}
+
+/// Whether the constant pads of a node are zeros. With others, one side may lose what the other one gets.
+fn pads_nothing(graph: &Graph, node: &Node) -> bool {
+    let pads = || graph.value((*node.inputs.get(1)?)?).constant.as_ref()?.to_ints();
+    pads().is_some_and(|pads| pads.iter().all(|&pad| pad == 0))
 }
 
 #[cfg(test)]
@@ -63,7 +70,9 @@ mod tests {
             .node_with("Transpose", &[("perm", perm)], &["a"], &["b"])
             .node_with("Cast", &[("to", Attribute::Int(1))], &["b"], &["c"])
             .node("Relu", &["c"], &["d"])
-            .node("Identity", &["d"], &["y"])
+            .ints("none", &[4], &[0; 4])
+            .node("Pad", &["d", "none"], &["p"])
+            .node("Identity", &["p"], &["y"])
             .node("Sigmoid", &["d"], &["e"])
             .node("Identity", &["x"], &["z"])
             .node("Identity", &["y"], &["w"])

@@ -3,13 +3,16 @@
 pub(crate) mod flex;
 pub(crate) mod group_query;
 pub(crate) mod multi_head;
+pub(crate) mod packed;
 pub(crate) mod recurrent;
+pub(crate) mod rotary;
 
 use std::sync::Arc;
 
 use crate::graph::Dim;
 
 use super::{AttributeReader, Declaration, Infer, OpError, Operator, Types};
+use packed::Packed;
 
 /// What the fourth output holds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -37,6 +40,8 @@ pub(crate) struct Attention {
     pub(crate) window: [Option<usize>; 2],
     /// Whether a mask of one column stands for all keys (`rukh.Attention`), not for the first one.
     pub(crate) mask_broadcasts: bool,
+    /// Where heads lie within the columns of wider matrices (`rukh.Attention`).
+    pub(crate) packed: Option<Packed>,
 }
 
 fn read_heads(a: &AttributeReader<'_>, name: &str) -> Result<Option<usize>, OpError> {
@@ -80,6 +85,7 @@ fn parse_attention(a: &AttributeReader<'_>) -> Result<Attention, OpError> {
         scores,
         window: [window("left_window_size")?, window("right_window_size")?],
         mask_broadcasts: false,
+        packed: None,
     })
 }
 
@@ -88,6 +94,9 @@ type Split = [Dim; 4];
 
 impl Attention {
     fn split(&self, cx: &Infer<'_>, input: usize) -> Result<Option<Split>, OpError> {
+        if let (Some(packed), Some((q, kv))) = (&self.packed, self.heads) {
+            return packed.split(cx, input, if input == 0 { q } else { kv });
+        }
         let Some(shape) = cx.shape(input) else { return Ok(None) };
         match (shape, self.heads) {
             ([b, h, s, d], _) => Ok(Some([b.clone(), h.clone(), s.clone(), d.clone()])),
@@ -148,7 +157,14 @@ impl Operator for Attention {
         }
         self.check_mask(cx, &[batch.clone(), heads.clone(), queries.clone(), total.clone()])?;
         let y = match cx.shape(0).map(<[_]>::len) {
-            Some(3) => vec![batch.clone(), queries.clone(), heads.mul(&v[3])],
+            Some(3) => {
+                let columns = heads.mul(&v[3]);
+                let [first, second] = match &self.packed {
+                    Some(packed) => packed.batch_and_rows(&batch, &queries),
+                    None => [batch.clone(), queries.clone()],
+                };
+                vec![first, second, columns]
+            }
             _ => vec![batch.clone(), heads.clone(), queries.clone(), v[3].clone()],
         };
         cx.set_shape(0, y);
@@ -240,13 +256,21 @@ pub(super) const DECLARATIONS: &[Declaration] = &[
         &[("T1", Types::FLOAT), ("T2", Types::FLOAT), ("U", MASKS)],
         |a| Ok(Arc::new(parse_attention(a)?)),
     ),
-    // What the fusions of this library make where the mask may have one column.
+    // What the fusions of this library make where the mask may have one column, or where heads lie within wider
+    // matrices.
     Declaration::new(
         "Attention",
         &[1],
         "Q:T1, K:T1, V:T2, attn_mask?:U -> Y:T1",
         &[("T1", Types::FLOAT), ("T2", Types::FLOAT), ("U", MASKS)],
-        |a| Ok(Arc::new(Attention { mask_broadcasts: true, ..parse_attention(a)? })),
+        |a| {
+            let packed = Packed::read(a)?;
+            let op = parse_attention(a)?;
+            if packed.is_some() && op.heads.is_none() {
+                return Err(OpError::attribute("q_num_heads", "heads within matrices need it"));
+            }
+            Ok(Arc::new(Attention { mask_broadcasts: true, packed, ..op }))
+        },
     )
     .domain("rukh"),
     Declaration::new(

@@ -5,6 +5,7 @@ use crate::ops;
 use crate::ops::softmax::Softmax;
 
 use super::rewriter::Rewriter;
+use super::view::View;
 
 /// `softmax(q · kᵀ · scale + mask) · v` for `[batch, heads, rows, size]`. Exporters guard the softmax
 /// against rows whose keys are all hidden, for which the operator gives zeros as the guard does.
@@ -39,10 +40,8 @@ pub(super) fn attention(rw: &mut Rewriter<'_>, root: NodeId) -> Option<()> {
     };
     let mut k = match key {
         Key::Rows(k) => k,
-        Key::Heads(k) => {
-            let perm = Attribute::Ints(vec![0, 2, 1, 3]);
-            rw.insert(root, "Transpose", &[("perm", perm)], &[Some(k)])?
-        }
+        Key::Heads(k) => turned(rw, root, k, [0, 2, 1, 3])?,
+        Key::Columns(k) => turned(rw, root, k, [0, 1, 3, 2])?,
     };
     let mut v = v;
     if let (Some((few_k, k_times)), Some((few_v, v_times))) = (repeated(rw, k), repeated(rw, v))
@@ -55,54 +54,6 @@ pub(super) fn attention(rw: &mut Rewriter<'_>, root: NodeId) -> Option<()> {
     let mut inputs = vec![Some(q), Some(k), Some(v)];
     inputs.extend(mask.map(Some));
     let new = rw.draft(root, name, &attributes, &inputs);
-    rw.replace(root, new).then_some(())
-}
-
-/// Lets the attention read and write heads where they lie beside each other, `[batch, rows, heads · size]`,
-/// in place of transposing them before and after.
-pub(super) fn beside(rw: &mut Rewriter<'_>, root: NodeId) -> Option<()> {
-    if !rw.is(root, "Reshape") {
-        return None;
-    }
-    let output = rw.output(root)?;
-    let transposed = rw.input(root, 0)?;
-    let transpose = rw.private(transposed, "Transpose").filter(|&id| permutes(rw, id, &[0, 2, 1, 3]))?;
-    let attended = rw.input(transpose, 0)?;
-    let name = ["Attention", "rukh.Attention"].into_iter().find(|op| rw.private(attended, op).is_some())?;
-    let node = rw.private(attended, name)?;
-    let inputs = rw.node(node).inputs.clone();
-    if rw.node(node).attributes.get("q_num_heads").is_some() || inputs.len() > 4 {
-        return None;
-    }
-    let [batch, rows, _, _] = rw.shape(transposed)? else { return None };
-    let out_shape = vec![batch.clone(), rows.clone()];
-    let mut sides = Vec::new();
-    for &input in inputs.iter().take(3) {
-        sides.push(side_by_side(rw, input?)?);
-    }
-    let [(q, q_heads), (k, kv_heads), (v, v_heads)] = sides[..] else { return None };
-    if kv_heads != v_heads {
-        return None;
-    }
-    let mut attributes =
-        vec![("q_num_heads", Attribute::Int(q_heads)), ("kv_num_heads", Attribute::Int(kv_heads))];
-    attributes.extend(rw.node(node).attributes.get("scale").map(|scale| ("scale", scale.clone())));
-    let mut new_inputs = vec![Some(q), Some(k), Some(v)];
-    new_inputs.extend(inputs.get(3));
-    if rw.shape(output)?.len() == 3 && rw.shape(output)?[..2] == out_shape {
-        let new = rw.draft(root, name, &attributes, &new_inputs);
-        return rw.replace(root, new).then_some(());
-    }
-    // The result goes on in another shape, which must not ask for a dimension of the old one.
-    let shape = rw.input(root, 1)?;
-    let free = |d: &Dim| d.known() != Some(0);
-    let elements = rw.constant(shape).and_then(|t| t.to_ints())?;
-    if !elements.into_iter().all(|n| free(&Dim::from(n))) {
-        return None;
-    }
-    let rows = rw.insert(root, name, &attributes, &new_inputs)?;
-    let mut new = rw.node(root).clone();
-    new.inputs[0] = Some(rows);
     rw.replace(root, new).then_some(())
 }
 
@@ -149,18 +100,38 @@ enum Key {
     Rows(ValueId),
     /// `[batch, rows, heads, size]`
     Heads(ValueId),
+    /// `[batch, heads, size, rows]`, of something that has them in another order.
+    Columns(ValueId),
+}
+
+fn turned(rw: &mut Rewriter<'_>, root: NodeId, value: ValueId, perm: [i64; 4]) -> Option<ValueId> {
+    let perm = Attribute::Ints(perm.to_vec());
+    rw.insert(root, "Transpose", &[("perm", perm)], &[Some(value)])
 }
 
 fn key(rw: &Rewriter<'_>, transposed: ValueId, scale: &mut f64) -> Option<Key> {
     let transposed = unscaled(rw, transposed, scale);
+    let columns = || {
+        let view = View::of(rw, transposed, &mut None)?;
+        let [_, _, _, rows] = &view.dims[..] else { return None };
+        let last = rw.shape(view.source)?.len() - 1;
+        rows.iter().all(|walk| walk.axis != last).then_some(Key::Columns(transposed))
+    };
     if let Some(id) = rw.maker(transposed, "Transpose") {
         let x = rw.input(id, 0)?;
         if permutes(rw, id, &[0, 1, 3, 2]) {
             return Some(Key::Rows(unscaled(rw, x, scale)));
         }
-        return permutes(rw, id, &[0, 2, 3, 1]).then(|| Key::Heads(unscaled(rw, x, scale)));
+        if permutes(rw, id, &[0, 2, 3, 1]) {
+            return Some(Key::Heads(unscaled(rw, x, scale)));
+        }
+        return columns();
     }
     // Batch and heads merged for the transposition alone.
+    merged_key(rw, transposed, scale).or_else(columns)
+}
+
+fn merged_key(rw: &Rewriter<'_>, transposed: ValueId, scale: &mut f64) -> Option<Key> {
     let split = rw.maker(transposed, "Reshape")?;
     let inner = rw.input(split, 0)?;
     let transpose = rw.maker(inner, "Transpose").filter(|&id| permutes(rw, id, &[0, 2, 1]))?;
@@ -191,17 +162,7 @@ fn repeated(rw: &Rewriter<'_>, value: ValueId) -> Option<(ValueId, Dim)> {
     same.then(|| (x, times.clone()))
 }
 
-/// The value of heads side by side that was split and transposed to these, and their number.
-fn side_by_side(rw: &Rewriter<'_>, heads: ValueId) -> Option<(ValueId, i64)> {
-    let transpose = rw.maker(heads, "Transpose").filter(|&id| permutes(rw, id, &[0, 2, 1, 3]))?;
-    let split = rw.input(transpose, 0)?;
-    let x = rw.input(rw.maker(split, "Reshape")?, 0)?;
-    let ([b, s, h, d], [x_b, x_s, hidden]) = (rw.shape(split)?, rw.shape(x)?) else { return None };
-    let same = (b, s) == (x_b, x_s) && h.mul(d) == *hidden;
-    Some((x, h.known().filter(|_| same)?))
-}
-
-fn permutes(rw: &Rewriter<'_>, id: NodeId, perm: &[i64]) -> bool {
+pub(super) fn permutes(rw: &Rewriter<'_>, id: NodeId, perm: &[i64]) -> bool {
     matches!(rw.node(id).attributes.get("perm"), Some(Attribute::Ints(given)) if given == perm)
 }
 
@@ -260,38 +221,6 @@ mod tests {
             .output("y");
         let line = "y: float[2, 4, 5, 8] = Attention<scale=0.25>(q, k, k)";
         assert_fused(builder, &[line, "return y"]);
-    }
-
-    #[test]
-    fn heads_beside_each_other() {
-        let builder = |join: &[i64]| {
-            GraphBuilder::new()
-                .input("q", &["2", "5", "8"])
-                .input("k", &["2", "7", "8"])
-                .ints("split", &[4], &[2, -1, 2, 4])
-                .ints("join", &[join.len()], join)
-                .node("Reshape", &["q", "split"], &["qs"])
-                .node("Reshape", &["k", "split"], &["ks"])
-                .node_with("Transpose", &perm(&[0, 2, 1, 3]), &["qs"], &["qh"])
-                .node_with("Transpose", &perm(&[0, 2, 3, 1]), &["ks"], &["kt"])
-                .node_with("Transpose", &perm(&[0, 2, 1, 3]), &["ks"], &["vh"])
-                .node("MatMul", &["qh", "kt"], &["scores"])
-                .node("Softmax", &["scores"], &["w"])
-                .node("MatMul", &["w", "vh"], &["o"])
-                .node_with("Transpose", &perm(&[0, 2, 1, 3]), &["o"], &["ot"])
-                .node("Reshape", &["ot", "join"], &["y"])
-                .output("y")
-        };
-        let attention = "float[2, 5, 8] = Attention<q_num_heads=2, kv_num_heads=2, scale=1.0>(q, k, k)";
-        assert_fused(builder(&[2, 5, 8]), &[&format!("y: {attention}"), "return y"]);
-        assert_fused(
-            builder(&[-1, 8]),
-            &[
-                &format!("Reshape_node/Attention: {attention}"),
-                "y: float[10, 8] = Reshape(Reshape_node/Attention, join)",
-                "return y",
-            ],
-        );
     }
 
     #[test]

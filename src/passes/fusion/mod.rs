@@ -8,15 +8,23 @@ mod batch_norm;
 mod common;
 mod epilogue;
 mod flat;
+mod gated;
 mod gelu;
 mod group_norm;
+mod heads;
+mod indices;
+mod joint;
 mod layer_norm;
+mod masks;
 mod mean;
 mod moves;
 mod pair;
 mod quantized;
 mod rewriter;
+mod rotary;
 mod scale;
+mod sums;
+mod view;
 
 #[cfg(test)]
 mod testing;
@@ -65,14 +73,25 @@ const RULES: &[Rule] = &[
     layer_norm::shift,
     group_norm::group_norm,
     mean::of_image,
+    sums::reshaped,
+    sums::constants,
+    rotary::rotation,
     attention::attention,
-    attention::beside,
+    masks::of_attention,
+    masks::gathered,
+    masks::reshaped,
+    heads::beside,
     moves::transposes,
     moves::reshapes,
     batch_norm::into_convolution,
     batch_norm::into_product,
     flat::flat,
     epilogue::bias,
+    heads::within,
+    heads::transposes,
+    joint::attention,
+    rotary::pair,
+    gated::unit,
     quantized::bias,
     // A product may have its bias between itself and a scale.
     batch_norm::into_product,
@@ -95,7 +114,10 @@ pub(crate) fn fuse(graph: &mut Graph, target: &dyn Target, evaluate: &dyn Evalua
     infer::infer(graph)?;
     // What is still dequantised is computed with as floats.
     simplify(graph, evaluate, Weights::Dequantized)?;
-    everywhere(graph, &mut |graph| apply(graph, target, evaluate, RULES));
+    everywhere(graph, &mut |graph| {
+        apply(graph, target, evaluate, RULES);
+        once(graph, target, evaluate);
+    });
     dead::remove(graph);
     infer::infer(graph)
 }

@@ -95,6 +95,7 @@ const FAMILIES: &[&[Entry]] = &[
     gather::KERNELS,
     gemm::KERNELS,
     loss::KERNELS,
+    map::GATED_KERNELS,
     map::KERNELS,
     norm::BATCH_KERNELS,
     norm::KERNELS,

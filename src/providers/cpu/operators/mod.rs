@@ -16,6 +16,7 @@ pub(super) mod dropout;
 pub(super) mod einsum;
 pub(super) mod fourier;
 pub(super) mod fused;
+mod gated;
 pub(super) mod gather;
 pub(super) mod generate;
 pub(super) mod grid;
@@ -77,6 +78,7 @@ pub(super) const FAMILIES: &[&[Entry]] = &[
     einsum::KERNELS,
     fourier::KERNELS,
     fused::KERNELS,
+    gated::KERNELS,
     gather::KERNELS,
     generate::KERNELS,
     grid::KERNELS,

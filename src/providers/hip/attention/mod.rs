@@ -26,11 +26,13 @@ use scores::{MaskTensor, Problem};
 
 pub(super) const KERNELS: &[Entry] = &[
     Entry::new("Attention", build),
+    Entry::new("Attention", build).domain("rukh"),
     Entry::new("Attention", projected::build).domain("com.microsoft"),
     Entry::new("DecoderMaskedMultiHeadAttention", multi_head::build).domain("com.microsoft"),
     Entry::new("GroupQueryAttention", group_query::build).domain("com.microsoft"),
     Entry::new("MultiHeadAttention", multi_head::build).domain("com.microsoft"),
     Entry::new("RotaryEmbedding", rotary::build),
+    Entry::new("RotaryEmbedding", rotary::build_heads).domain("rukh"),
     Entry::new("RotaryEmbedding", rotary::build).domain("com.microsoft"),
 ];
 
@@ -65,10 +67,13 @@ impl HipKernel for AttentionKernel {
         let input = |i: usize| inputs.get(i).copied().flatten();
         let wanted = |i: usize| outputs.get(i).is_some_and(Option::is_some);
         let (q_heads, kv_heads) = (self.op.heads.map(|h| h.0), self.op.heads.map(|h| h.1));
-        let batch = q.shape[0];
-        let queries = Heads::new(Operand::Input(0), q.shape, q_heads);
-        let mut keys = Heads::new(Operand::Input(1), k.shape, kv_heads);
-        let mut values = Heads::new(Operand::Input(2), v.shape, Some(keys.heads));
+        let batch = match &self.op.packed {
+            Some(packed) => packed.batch_and_rows(&q.shape[0], &q.shape[1])[0],
+            None => q.shape[0],
+        };
+        let queries = self.operand(0, q.shape, q_heads);
+        let mut keys = self.operand(1, k.shape, kv_heads);
+        let mut values = self.operand(2, v.shape, Some(keys.heads));
         let past = input(4).map_or(0, |past| past.shape[2]);
         for (operand, past_input, output) in [(&mut keys, 4, 1), (&mut values, 5, 2)] {
             let past = input(past_input).map(|past| (Operand::Input(past_input), past.shape[2]));
@@ -88,7 +93,16 @@ impl HipKernel for AttentionKernel {
         if y_rank_3 {
             y.strides = [rows * heads * size, size, heads * size];
         }
+        if let (Some(packed), &[first, second, _]) = (&self.op.packed, q.shape) {
+            y.strides = packed.result_strides(&[first, second, heads * size]);
+        }
         let by_length = input(6).is_some() && input(4).is_none();
+        let mut mask = None;
+        if let (Some(given), Some(ty)) = (input(3), self.mask) {
+            let tensor = MaskTensor::new(Operand::Input(3), ty, given.shape);
+            let repeats = self.op.mask_broadcasts && tensor.keys == 1 && keys.rows != 1;
+            mask = Some(if repeats { tensor.repeated(plan, given.shape, keys.rows)? } else { tensor });
+        }
         let problem = Problem {
             ty: self.ty,
             batch,
@@ -103,11 +117,27 @@ impl HipKernel for AttentionKernel {
             offset: past as isize,
             lengths: input(6).map(|_| Operand::Input(6)),
             by_length,
-            mask: input(3).zip(self.mask).map(|(m, ty)| MaskTensor::new(Operand::Input(3), ty, m.shape)),
+            mask,
             sink: None,
             kept: wanted(3).then_some((Operand::Output(3), stage(self.op.scores))),
         };
         problem.plan(plan)
+    }
+}
+
+impl AttentionKernel {
+    fn operand(&self, i: usize, shape: &[usize], heads: Option<usize>) -> Heads {
+        match (&self.op.packed, shape) {
+            (Some(packed), &[first, second, columns]) => Heads {
+                at: Operand::Input(i),
+                offset: packed.offsets[i],
+                heads: heads.unwrap_or(1),
+                rows: packed.batch_and_rows(&first, &second)[1],
+                size: packed.size(i),
+                strides: packed.strides(i, &[first, second, columns]),
+            },
+            _ => Heads::new(Operand::Input(i), shape, heads),
+        }
     }
 }
 

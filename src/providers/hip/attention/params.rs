@@ -66,6 +66,7 @@ pub(super) struct RotaryParams {
     pub(super) out: u64,
     pub(super) errors: u64,
     pub(super) count: u64,
+    pub(super) row: i64,
     pub(super) heads_inside: u32,
     pub(super) heads: u32,
     pub(super) steps: u32,
@@ -75,10 +76,10 @@ pub(super) struct RotaryParams {
     pub(super) kind: u32,
     pub(super) interleaved: u32,
     pub(super) scale: f32,
-    pub(super) unused: u32,
+    pub(super) columns: u32,
 }
 
-const _: () = assert!(size_of::<RotaryParams>() == 96);
+const _: () = assert!(size_of::<RotaryParams>() == 104);
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]

@@ -6,6 +6,7 @@ use bytemuck::Zeroable;
 
 use crate::ops::OpError;
 use crate::ops::attention::RotaryEmbedding;
+use crate::ops::attention::rotary::RotaryHeads;
 use crate::providers::{Argument, NodeContext};
 use crate::tensor::ElementType;
 
@@ -14,6 +15,17 @@ use super::super::{HipKernel, PlanBuilder};
 use super::params::RotaryParams;
 
 pub(super) fn build(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpError> {
+    let kernel = kernel(node)?;
+    Ok(Box::new(Rotary { op: *node.op::<RotaryEmbedding>(), kernel }))
+}
+
+pub(super) fn build_heads(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpError> {
+    let kernel = kernel(node)?;
+    let size = node.input(0).map_or(0, |ty| ty.size());
+    Ok(Box::new(Heads { op: *node.op::<RotaryHeads>(), size, kernel }))
+}
+
+fn kernel(node: &NodeContext<'_>) -> Result<KernelName, OpError> {
     let name = match node.input(0) {
         Some(ElementType::F32) => c"rotary_f32",
         Some(ElementType::F16) => c"rotary_f16",
@@ -21,8 +33,7 @@ pub(super) fn build(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpErro
         Some(ElementType::F64) => c"rotary_f64",
         _ => return Err(node.no_kernel()),
     };
-    let kernel = KernelName { family: "attention", name };
-    Ok(Box::new(Rotary { op: *node.op::<RotaryEmbedding>(), kernel }))
+    Ok(KernelName { family: "attention", name })
 }
 
 struct Rotary {
@@ -79,6 +90,8 @@ impl HipKernel for Rotary {
         let count = x.shape.iter().product::<usize>();
         let params = RotaryParams {
             count: count as u64,
+            row: (heads * size) as i64,
+            columns: half as u32,
             heads_inside: u32::from(x.shape.len() == 3),
             heads: heads as u32,
             steps: steps as u32,
@@ -103,3 +116,53 @@ impl HipKernel for Rotary {
         plan.launch(self.kernel, [count.div_ceil(GROUP as usize), 1, 1], &params, &addresses)
     }
 }
+
+/// Heads within the columns of a wider matrix.
+struct Heads {
+    op: RotaryHeads,
+    /// Bytes of an element.
+    size: usize,
+    kernel: KernelName,
+}
+
+impl HipKernel for Heads {
+    fn plan(
+        &self,
+        plan: &mut PlanBuilder<'_>,
+        inputs: &[Option<Argument<'_>>],
+        _outputs: &[Option<&[usize]>],
+    ) -> Result<(), OpError> {
+        let [Some(x), Some(cosines), Some(sines)] = *inputs else { return Ok(()) };
+        let &[batch, rows, columns] = x.shape else { return Ok(()) };
+        let RotaryHeads { heads, size, offset } = self.op;
+        let own = self.op.has_own_rows([cosines.shape, sines.shape], [batch, rows])?;
+        let count = batch * rows * heads * size;
+        let params = RotaryParams {
+            // Bytes, to which the launch adds the address.
+            x: (offset * self.size) as u64,
+            count: count as u64,
+            row: columns as i64,
+            columns: size as u32,
+            heads_inside: 1,
+            heads: heads as u32,
+            steps: rows as u32,
+            size: size as u32,
+            half: (size / 2) as u32,
+            rows: if own { batch * rows } else { rows } as u32,
+            kind: if own { OWN } else { STEP },
+            scale: 1.0,
+            ..RotaryParams::zeroed()
+        };
+        let addresses = [
+            (offset_of!(RotaryParams, x), Operand::Input(0)),
+            (offset_of!(RotaryParams, cosines), Operand::Input(1)),
+            (offset_of!(RotaryParams, sines), Operand::Input(2)),
+            (offset_of!(RotaryParams, out), Operand::Output(0)),
+        ];
+        plan.launch(self.kernel, [count.div_ceil(GROUP as usize), 1, 1], &params, &addresses)
+    }
+}
+
+/// Kinds of positions, as the kernel numbers them.
+const OWN: u32 = 0;
+const STEP: u32 = 3;

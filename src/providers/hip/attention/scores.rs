@@ -12,6 +12,7 @@ use crate::ops::OpError;
 use crate::tensor::ElementType;
 
 use super::super::PlanBuilder;
+use super::super::copy::StridedCopy;
 use super::super::gemm::{Axis, Epilogue, Matrix, Product};
 use super::super::launch::{GROUP, KernelName, Operand};
 use super::heads::Heads;
@@ -44,6 +45,20 @@ impl MaskTensor {
             stride *= extent as i64;
         }
         MaskTensor { at, ty, strides, keys }
+    }
+
+    /// A mask of one column with this column once for every key.
+    pub(super) fn repeated(
+        self,
+        plan: &mut PlanBuilder<'_>,
+        shape: &[usize],
+        keys: usize,
+    ) -> Result<Self, OpError> {
+        let rows: usize = shape.iter().product();
+        let out = plan.scratch(rows * keys * self.ty.size());
+        StridedCopy::dense(&[rows, keys], &[1, 0], 0, self.ty.size()).plan(plan, out, self.at)?;
+        let front = &shape[..shape.len().saturating_sub(1)];
+        Ok(MaskTensor::new(out, self.ty, &[front, &[keys]].concat()))
     }
 }
 

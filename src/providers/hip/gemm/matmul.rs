@@ -75,7 +75,16 @@ impl HipKernel for MatMulKernel {
         _outputs: &[Option<&[usize]>],
     ) -> Result<(), OpError> {
         let [Some(a), Some(b), ..] = *inputs else { return Ok(()) };
-        stacked(&self.op, [0, 1], [a.shape, b.shape]).plan(plan, self.ty)
+        let mut product = stacked(&self.op, [0, 1], [a.shape, b.shape]);
+        product.epilogue.activation = self.op.activation;
+        let given = |i: usize| inputs.get(i).copied().flatten().map(|_| Operand::Input(i));
+        product.bias = given(2).map(|at| Matrix::new(at, 0, 1));
+        if let Some(at) = given(3) {
+            // It lies like the result.
+            product.residual = Some(Matrix { at, ..product.out });
+            product.batch.iter_mut().for_each(|axis| axis.strides[4] = axis.strides[2]);
+        }
+        product.plan(plan, self.ty)
     }
 }
 

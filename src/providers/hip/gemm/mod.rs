@@ -29,6 +29,7 @@ pub(super) const KERNELS: &[Entry] = &[
     Entry::new("SparseToDenseMatMul", matmul::build_matmul).domain("com.microsoft"),
     Entry::new("Gemm", matmul::build_gemm),
     Entry::new("MatMul", matmul::build_matmul),
+    Entry::new("MatMul", matmul::build_matmul).domain("rukh"),
 ];
 
 /// The strides of a row-major tensor.

@@ -1,5 +1,6 @@
 //! Elementwise operators: programs for the interpreter in `kernels/include/rukh/map.h`.
 
+mod gated;
 mod ops;
 mod params;
 mod program;
@@ -16,6 +17,7 @@ use super::launch::{KernelName, Operand};
 use super::{HipKernel, PlanBuilder};
 use params::{FROM_INPUT, IMMEDIATE, Instruction, MAX_INPUTS, MAX_STEPS};
 
+pub(super) use gated::KERNELS as GATED_KERNELS;
 pub(super) use ops::MapOp;
 pub(super) use program::{MapTensor, Program};
 pub(super) use programs::{KERNELS, cast};
@@ -166,12 +168,12 @@ impl HipKernel for Map {
             if self.parts > 1 {
                 shape.push(self.parts);
             }
-            operands.push(MapTensor { operand: Operand::Input(input), ty, shape });
+            operands.push(MapTensor::new(Operand::Input(input), ty, &shape));
         }
         if self.parts > 1 {
             out.push(self.parts);
         }
-        let out = MapTensor { operand: Operand::Output(0), ty: self.out, shape: out };
+        let out = MapTensor::new(Operand::Output(0), self.out, &out);
         program::launch(plan, self.class, &self.program, &out, &operands)
     }
 

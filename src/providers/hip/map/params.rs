@@ -114,6 +114,10 @@ pub(super) fn input_address(i: usize) -> usize {
 pub(super) struct MapInput {
     pub(super) shape: Vec<usize>,
     pub(super) ty: u32,
+    /// Bytes of an element.
+    pub(super) size: usize,
+    /// Columns of the matrix that it is a part of, and the first of them; `None` for a tensor by itself.
+    pub(super) within: Option<[usize; 2]>,
 }
 
 impl MapParams {
@@ -144,9 +148,11 @@ impl MapParams {
         for (to, &dim) in params.dims.iter_mut().zip(&dims) {
             *to = Divider::new(dim);
         }
-        let dense = strides(dims.len(), &dims);
+        let dense = strides(dims.len(), &dims, None);
         for ((operand, input), strides) in params.inputs.iter_mut().zip(inputs).zip(&all_strides) {
             operand.ty = input.ty;
+            // Bytes, to which the launch adds the address.
+            operand.address = input.within.map_or(0, |[_, first]| (first * input.size) as u64);
             operand.strides[..strides.len()].copy_from_slice(strides);
             operand.layout = if strides.iter().all(|&s| s == 0) {
                 SCALAR
@@ -197,7 +203,10 @@ impl MapParams {
 /// The output's dimensions and each input's strides over them, with dimensions of size 1 left out and
 /// neighbours joined where every input goes on from one to the next.
 fn collapse(out: &[usize], inputs: &[MapInput]) -> (Vec<usize>, Vec<Vec<i64>>) {
-    let strides: Vec<Vec<i64>> = inputs.iter().map(|input| strides(out.len(), &input.shape)).collect();
+    let strides: Vec<Vec<i64>> = inputs
+        .iter()
+        .map(|input| strides(out.len(), &input.shape, input.within.map(|[columns, _]| columns)))
+        .collect();
     let mut dims: Vec<usize> = Vec::new();
     let mut joined: Vec<Vec<i64>> = vec![Vec::new(); inputs.len()];
     for (d, &size) in out.iter().enumerate() {
@@ -225,15 +234,17 @@ fn collapse(out: &[usize], inputs: &[MapInput]) -> (Vec<usize>, Vec<Vec<i64>>) {
     (dims, joined)
 }
 
-/// The strides of a dense tensor over an output of `rank` dimensions; 0 where it is broadcast.
-fn strides(rank: usize, shape: &[usize]) -> Vec<i64> {
+/// The strides of a tensor over an output of `rank` dimensions, whose rows are parts of rows of so many columns; 0
+/// where it is broadcast.
+fn strides(rank: usize, shape: &[usize], columns: Option<usize>) -> Vec<i64> {
     let mut strides = vec![0; rank];
     let mut step = 1;
     for (d, &size) in shape.iter().enumerate().rev() {
         if size != 1 {
             strides[rank - shape.len() + d] = step;
         }
-        step *= size as i64;
+        let whole = columns.filter(|_| d + 1 == shape.len()).unwrap_or(size);
+        step *= whole as i64;
     }
     strides
 }
@@ -244,7 +255,7 @@ mod tests {
 
     #[test]
     fn dimensions_are_joined() {
-        let input = |shape: &[usize]| MapInput { shape: shape.to_vec(), ty: 1 };
+        let input = |shape: &[usize]| MapInput { shape: shape.to_vec(), ty: 1, size: 4, within: None };
         for (out, inputs, dims, strides) in [
             (vec![2, 3, 4], vec![input(&[2, 3, 4])], vec![24], vec![vec![1]]),
             (vec![2, 3, 4], vec![input(&[2, 3, 4]), input(&[4])], vec![6, 4], vec![vec![4, 1], vec![0, 1]]),

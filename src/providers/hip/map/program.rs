@@ -17,11 +17,13 @@ pub(in super::super) struct MapTensor {
     pub(in super::super) operand: Operand,
     pub(in super::super) ty: ElementType,
     pub(in super::super) shape: Vec<usize>,
+    /// Columns of the matrix that it is a part of, and the first of them; `None` for a tensor by itself.
+    pub(in super::super) within: Option<[usize; 2]>,
 }
 
 impl MapTensor {
     pub(in super::super) fn new(operand: Operand, ty: ElementType, shape: &[usize]) -> Self {
-        MapTensor { operand, ty, shape: shape.to_vec() }
+        MapTensor { operand, ty, shape: shape.to_vec(), within: None }
     }
 }
 
@@ -75,8 +77,10 @@ pub(super) fn launch(
     inputs: &[MapTensor],
 ) -> Result<(), OpError> {
     let pack = class.pack();
-    let operands: Vec<MapInput> =
-        inputs.iter().map(|x| MapInput { shape: x.shape.clone(), ty: x.ty as u32 }).collect();
+    let operands: Vec<MapInput> = inputs
+        .iter()
+        .map(|x| MapInput { shape: x.shape.clone(), ty: x.ty as u32, size: x.ty.size(), within: x.within })
+        .collect();
     let mut params = MapParams::new(&out.shape, out.ty as u32, &operands, steps, pack)?;
     let mut addresses = vec![(offset_of!(MapParams, out), out.operand)];
     if matches!(class, Class::I64 | Class::U64) {

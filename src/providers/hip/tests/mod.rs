@@ -1,4 +1,5 @@
 //! Tests of several families.
 
+mod fused;
 mod graphs;
 mod index;

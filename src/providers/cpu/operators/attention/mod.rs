@@ -48,6 +48,7 @@ pub(super) const KERNELS: &[Entry] = &[
     Entry::new("Attention", build),
     Entry::new("Attention", build).domain("rukh"),
     Entry::new("RotaryEmbedding", rotary::build),
+    Entry::new("RotaryEmbedding", rotary::build_heads).domain("rukh"),
     Entry::new("LinearAttention", linear::build),
     Entry::new("CausalConvWithState", causal_conv::build),
     Entry::new("RotaryEmbedding", rotary::build).domain(MICROSOFT),
@@ -60,6 +61,9 @@ pub(super) const KERNELS: &[Entry] = &[
 fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
     dispatch!(node.input(0), T in [f32, f16, bf16, f64] => {
         let op = node.op::<Attention>().clone();
+        if op.packed.is_some() && node.input(2) != node.input(0) {
+            return Err(node.no_kernel());
+        }
         let convert = match node.input(2) {
             same if same == node.input(0) => None,
             Some(ElementType::F32) => Some(converted::<T, f32> as Convert<T>),
@@ -84,6 +88,34 @@ fn sizes(shape: &[usize], heads: Option<usize>) -> [usize; 3] {
         (&[_, heads, rows, size], _) => [heads, rows, size],
         (&[_, rows, hidden], Some(heads)) => [heads, rows, hidden / heads],
         _ => [1, 0, 0],
+    }
+}
+
+impl<T: Store> AttentionKernel<T> {
+    fn sizes(&self, operand: usize, shape: &[usize], heads: Option<usize>) -> [usize; 3] {
+        match (self.op.packed, shape) {
+            (Some(packed), [first, second, _]) => {
+                [heads.unwrap_or(1), packed.batch_and_rows(first, second)[1], packed.size(operand)]
+            }
+            _ => sizes(shape, heads),
+        }
+    }
+
+    /// The heads of an operand: how many, their rows and elements.
+    fn heads<'a>(
+        &self,
+        operand: usize,
+        view: TensorView<'a>,
+        [heads, rows, size]: [usize; 3],
+    ) -> Heads<'a, T> {
+        let data = view.slice::<T>();
+        match (self.op.packed, view.shape()) {
+            (Some(packed), &[first, second, columns]) => Heads {
+                data: &data[packed.offsets[operand].min(data.len())..],
+                strides: packed.strides(operand, &[first, second, columns]),
+            },
+            _ => Heads { data, strides: head_strides(view.rank(), heads, rows, size) },
+        }
     }
 }
 
@@ -122,10 +154,14 @@ impl<T: Store<Compute: Activate + AsPrimitive<f64>>> Kernel for AttentionKernel<
         let [Some(q), Some(k), Some(v), ..] = *inputs else { return Ok(()) };
         let input = |i: usize| inputs.get(i).copied().flatten();
         let (q_heads, kv_heads) = (self.op.heads.map(|h| h.0), self.op.heads.map(|h| h.1));
-        let [heads, queries, size] = sizes(q.shape(), q_heads);
-        let [kv_heads, new, _] = sizes(k.shape(), kv_heads);
-        let v_size = sizes(v.shape(), Some(kv_heads))[2];
-        let (batch, past) = (q.shape()[0], input(4).map_or(0, |past| past.shape()[2]));
+        let [heads, queries, size] = self.sizes(0, q.shape(), q_heads);
+        let [kv_heads, new, _] = self.sizes(1, k.shape(), kv_heads);
+        let v_size = self.sizes(2, v.shape(), Some(kv_heads))[2];
+        let batch = match self.op.packed {
+            Some(packed) => packed.batch_and_rows(&q.shape()[0], &q.shape()[1])[0],
+            None => q.shape()[0],
+        };
+        let past = input(4).map_or(0, |past| past.shape()[2]);
         let keys = past + new;
         let lengths = input(6).map(|l| l.slice::<i64>());
         if let Some(&length) = lengths.into_iter().flatten().find(|&&l| l < 0 || l as usize > keys) {
@@ -145,10 +181,8 @@ impl<T: Store<Compute: Activate + AsPrimitive<f64>>> Kernel for AttentionKernel<
         let (key_scratch, value_scratch) = cx.scratch::<T>().split_at_mut(rest);
         let operand =
             |rows_of, size| Operand { rows_of, batch, heads: kv_heads, rows: new, size, bias: None };
-        let k_strides = head_strides(k.rank(), kv_heads, new, size);
-        let k = operand(Heads { data: k.slice::<T>(), strides: k_strides }, size);
+        let k = operand(self.heads(1, k, [kv_heads, new, size]), size);
         let k = join(cx, k, input(4), key_out.map(|out| out.slice()), key_scratch);
-        let v_strides = head_strides(v.rank(), kv_heads, new, v_size);
         let v = match self.convert {
             Some(convert) => {
                 let values =
@@ -156,7 +190,7 @@ impl<T: Store<Compute: Activate + AsPrimitive<f64>>> Kernel for AttentionKernel<
                 convert(cx, values, value_out, value_scratch)
             }
             None => {
-                let v = operand(Heads { data: v.slice::<T>(), strides: v_strides }, v_size);
+                let v = operand(self.heads(2, v, [kv_heads, new, v_size]), v_size);
                 join(cx, v, input(5), value_out.map(|out| out.slice()), value_scratch)
             }
         };
@@ -168,7 +202,7 @@ impl<T: Store<Compute: Activate + AsPrimitive<f64>>> Kernel for AttentionKernel<
             keys,
             size,
             v_size,
-            q: Heads { data: q.slice::<T>(), strides: head_strides(q.rank(), heads, queries, size) },
+            q: self.heads(0, q, [heads, queries, size]),
             k,
             v,
             scale: self.op.scale.unwrap_or(1.0 / (size as f32).sqrt()),
@@ -186,7 +220,12 @@ impl<T: Store<Compute: Activate + AsPrimitive<f64>>> Kernel for AttentionKernel<
                 aligned_to_length: (lengths.is_some() && input(4).is_none()).then_some(queries),
             },
             sink: None,
-            y_strides: head_strides(q.rank(), heads, queries, v_size),
+            y_strides: match (self.op.packed, q.shape()) {
+                (Some(packed), &[first, second, _]) => {
+                    packed.result_strides(&[first, second, heads * v_size])
+                }
+                _ => head_strides(q.rank(), heads, queries, v_size),
+            },
         };
         let scores =
             scores.map(|out| ScoreOutput { stage: self.op.scores, data: Parts::new(out.slice::<T>()) });

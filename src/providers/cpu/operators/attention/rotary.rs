@@ -4,6 +4,7 @@ use std::marker::PhantomData;
 
 use crate::ops::OpError;
 use crate::ops::attention::RotaryEmbedding;
+use crate::ops::attention::rotary::RotaryHeads;
 use crate::tensor::{TensorView, TensorViewMut, bf16, f16};
 
 use crate::providers::cpu::gemm::{Activate, Store};
@@ -14,6 +15,12 @@ use crate::providers::cpu::loops::parallel::split_mut;
 pub(super) fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
     dispatch!(node.input(0), T in [f32, f16, bf16, f64] => {
         Ok(CpuKernel::Tensor(Box::new(Rotary::<T>(*node.op::<RotaryEmbedding>(), PhantomData))))
+    }, else Err(node.no_kernel()))
+}
+
+pub(super) fn build_heads(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
+    dispatch!(node.input(0), T in [f32, f16, bf16, f64] => {
+        Ok(CpuKernel::Tensor(Box::new(RotaryOfHeads::<T>(*node.op::<RotaryHeads>(), PhantomData))))
     }, else Err(node.no_kernel()))
 }
 
@@ -71,6 +78,36 @@ impl<T: Store<Compute: Activate>> Kernel for Rotary<T> {
                 let (c, sn) = (&cosines[at..at + half], &sines[at..at + half]);
                 y.copy_from_slice(&x[i * size..][..size]);
                 rotate(op.interleaved, op.scale, c, sn, y);
+            }
+        });
+        Ok(())
+    }
+}
+
+/// Heads within the columns of a wider matrix.
+struct RotaryOfHeads<T>(RotaryHeads, PhantomData<fn(T)>);
+
+impl<T: Store<Compute: Activate>> Kernel for RotaryOfHeads<T> {
+    fn run(
+        &self,
+        cx: &KernelContext<'_>,
+        inputs: &[Option<TensorView<'_>>],
+        outputs: &mut [Option<TensorViewMut<'_>>],
+    ) -> Result<(), OpError> {
+        let ([Some(x), Some(cosines), Some(sines)], Some(Some(y))) = (inputs, outputs.first_mut()) else {
+            return Ok(());
+        };
+        let &[batch, rows, columns] = x.shape() else { return Ok(()) };
+        let RotaryHeads { heads, size, offset } = self.0;
+        let own = self.0.has_own_rows([cosines.shape(), sines.shape()], [batch, rows])?;
+        let (x, cosines, sines) = (x.slice::<T>(), cosines.slice::<T>(), sines.slice::<T>());
+        split_mut(cx.pool, y.slice::<T>(), size, 8192 / size + 1, |range, y| {
+            for (i, y) in range.zip(y.chunks_exact_mut(size)) {
+                let (row, head) = (i / heads, i % heads);
+                let at = if own { row } else { row % rows } * size;
+                let (c, s) = (&cosines[at..at + size / 2], &sines[at..at + size / 2]);
+                y.copy_from_slice(&x[row * columns + offset + head * size..][..size]);
+                rotate(false, 1.0, c, s, y);
             }
         });
         Ok(())

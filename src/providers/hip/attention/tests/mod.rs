@@ -1,2 +1,3 @@
 mod microsoft;
+mod packed;
 mod standard;

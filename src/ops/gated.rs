@@ -1,0 +1,53 @@
+//! Gated linear units: one half of the columns times a function of the other half.
+
+use std::sync::Arc;
+
+use super::unary::Unary;
+use super::{Declaration, Infer, OpError, Operator, Types};
+use crate::graph::Dim;
+
+/// `f(gate) · up` for `[…, gate | up]`, or `[…, up | gate]`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct GatedUnit {
+    pub(crate) activation: Unary,
+    /// Whether the gate is the second half.
+    pub(crate) gate_last: bool,
+}
+
+impl GatedUnit {
+    /// The first column of the gate and of what it is multiplied with, for so many columns of the result.
+    pub(crate) fn columns(&self, count: usize) -> [usize; 2] {
+        if self.gate_last { [count, 0] } else { [0, count] }
+    }
+}
+
+impl Operator for GatedUnit {
+    fn infer(&self, cx: &mut Infer<'_>) -> Result<(), OpError> {
+        let Some(shape) = cx.shape(0) else { return Ok(()) };
+        let Some((last, front)) = shape.split_last() else {
+            return Err(cx.input_error(0, "its rank is 0; allowed is 1 or more"));
+        };
+        if last.known().is_some_and(|n| n % 2 != 0) {
+            return Err(cx.input_error(0, format!("{last} columns have no halves")));
+        }
+        let mut shape = front.to_vec();
+        shape.push(last.floor_div(&Dim::Known(2)));
+        cx.set_shape(0, shape);
+        Ok(())
+    }
+}
+
+/// What the fusions of this library make.
+pub(super) const DECLARATIONS: &[Declaration] =
+    &[Declaration::new("GatedUnit", &[1], "X:T -> Y:T", &[("T", Types::FLOAT)], |a| {
+        let activation = match a.string("activation", "Sigmoid")? {
+            "Sigmoid" => Unary::Sigmoid,
+            "Silu" => Unary::Swish { alpha: 1.0 },
+            "Gelu" => Unary::Gelu { tanh: false },
+            "GeluTanh" => Unary::Gelu { tanh: true },
+            "Relu" => Unary::Relu,
+            other => return Err(OpError::attribute("activation", format!("\"{other}\" is not known"))),
+        };
+        Ok(Arc::new(GatedUnit { activation, gate_last: a.flag("gate_last", false)? }))
+    })
+    .domain("rukh")];
