@@ -3,6 +3,9 @@
 //
 // Every operand has "lines", the rows of A or the columns of B, along each of which K runs. `along_k` and
 // `along_lines` read V elements in either direction; what lies beyond the matrix reads as 0.
+//
+// Tiles ask along k step by step, with rising k: `begin_step` says at which k this work item's chunks of the step
+// lie, then `chunk` says where the c-th of them lies and how many of its bytes count, or `pack_along_k` reads it. An operand may so keep what it found out of each line.
 #pragma once
 #include "gemm.h"
 
@@ -46,6 +49,16 @@ template <class T> struct Strided {
     }
   }
 
+  METHOD void begin_step(u32) {}
+  METHOD const T *chunk(int, u32 line, u32 k, u32 &valid) const {
+    bool inside = line < lines && k < k_end;
+    valid = !inside ? 0 : k_end - k < 8 ? (k_end - k) * 2 : 16;
+    return inside ? at + line * line_stride + k : at;
+  }
+  template <class C, int V> METHOD void pack_along_k(C *to, int, u32 line, u32 k) const {
+    along_k<C, V>(to, line, k);
+  }
+
   template <class C, int V> METHOD void along_lines(C *to, u32 line, u32 k) const {
     const T *from = at + line * line_stride + k * k_stride;
     if (k < k_end && packs_along_lines && line + V <= lines) {
@@ -78,6 +91,10 @@ struct Bytes {
     raw.along_k<u8, V>(x, line, k);
     i32 z = line < raw.lines ? zero(line) : 0;
     for (int v = 0; v < V; v++) to[v] = k + v < raw.k_end && line < raw.lines ? value(x[v]) - z : 0;
+  }
+  METHOD void begin_step(u32) {}
+  template <class C, int V> METHOD void pack_along_k(C *to, int, u32 line, u32 k) const {
+    along_k<C, V>(to, line, k);
   }
   template <class C, int V> METHOD void along_lines(C *to, u32 line, u32 k) const {
     u8 x[V];

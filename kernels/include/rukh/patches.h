@@ -74,7 +74,8 @@ template <class T, int V> struct Patches {
     }
   }
   // Never asked for: positions run along the lines.
-  template <class C, int W> METHOD void along_k(C *, u32, u32) const {}
+  METHOD void begin_step(u32) {}
+  template <class C, int W> METHOD void pack_along_k(C *, int, u32, u32) const {}
 };
 
 // Patches of bytes less their zero point; the padding is zero.
@@ -93,7 +94,8 @@ template <int V> struct BytePatches {
       if (k < raw.k_end && from >= 0) to[v] = (is_signed ? (i32)(i8)raw.at[from] : (i32)raw.at[from]) - zero;
     }
   }
-  template <class C, int W> METHOD void along_k(C *, u32, u32) const {}
+  METHOD void begin_step(u32) {}
+  template <class C, int W> METHOD void pack_along_k(C *, int, u32, u32) const {}
 };
 
 template <class T, class C, int BM, int BN, int BK, int V> DEVICE void convolve(const ConvParams &c) {

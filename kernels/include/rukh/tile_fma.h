@@ -19,9 +19,12 @@ template <class C, int BM, int BN, int BK, int V> struct FmaTile {
   };
 
   template <class From, int WIDTH>
-  DEVICE void fetch(C *to, const From &from, u32 line, u32 k, u32 item) {
-    if (from.prefers_k()) from.template along_k<C, V>(to, line + item / (BK / V), k + item % (BK / V) * V);
-    else from.template along_lines<C, V>(to, line + item % (WIDTH / V) * V, k + item / (WIDTH / V));
+  DEVICE void fetch(C *to, From &from, u32 line, u32 k, u32 item) {
+    if (from.prefers_k()) {
+      u32 at = k + item % (BK / V) * V;
+      from.begin_step(at);
+      from.template pack_along_k<C, V>(to, 0, line + item / (BK / V), at);
+    } else from.template along_lines<C, V>(to, line + item % (WIDTH / V) * V, k + item / (WIDTH / V));
   }
 
   template <int WIDTH>
@@ -36,7 +39,7 @@ template <class C, int BM, int BN, int BK, int V> struct FmaTile {
 
   // Sums of this work item: results (i, j) as `row` and `column` place them.
   template <class A, class B>
-  DEVICE void multiply(Buffers &lds, const A &a, const B &b, const Tile &tile, C (&sums)[TM][TN]) {
+  DEVICE void multiply(Buffers &lds, A a, B b, const Tile &tile, C (&sums)[TM][TN]) {
     u32 item = item_id();
     C pack_a[V], pack_b[V];
 #pragma unroll

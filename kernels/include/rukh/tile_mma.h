@@ -3,7 +3,8 @@
 // Operands lie in workgroup memory line by line, 16 bytes (eight numbers of k) at a time. On AMD the next
 // step's operands are fetched to registers while this step multiplies. On NVIDIA cp.async copies several
 // steps ahead, the chunks of a line are permuted so that ldmatrix meets no bank twice, and B stays as it
-// lies in memory where its columns are contiguous. Bound: the matrix cores for large products; each
+// lies in memory where its columns are contiguous. A is anything that has the members of `Strided` that say
+// where its chunks lie. Bound: the matrix cores for large products; each
 // workgroup reads (BM + BN) · K numbers from the cache for BM · BN · K products.
 #pragma once
 #include "gemm.h"
@@ -55,13 +56,14 @@ template <class T, int BM, int BN, int BK, int ROWS, int COLUMNS, int STAGES> st
     static_assert((PAIRS + GROUP - 1) / GROUP * 2 <= 2 * COUNT, "both ways take the same registers");
     T x[COUNT][2][8];
 
-    template <class From> METHOD void fetch(const From &from, u32 line, u32 k) {
+    template <class From> METHOD void fetch(From &from, u32 line, u32 k) {
       bool by_k = from.prefers_k();
+      if (by_k) from.begin_step(k + item_id() % CHUNKS * 8);
 #pragma unroll
       for (int c = 0; c < COUNT; c++) {
         u32 unit = item_id() + c * GROUP;
         if (by_k) {
-          if (unit < UNITS) from.template along_k<T, 8>(x[c][0], line + unit / CHUNKS, k + unit % CHUNKS * 8);
+          if (unit < UNITS) from.template pack_along_k<T, 8>(x[c][0], c, line + unit / CHUNKS, k + unit % CHUNKS * 8);
         } else if (unit < PAIRS) {
           u32 at = line + unit % (LINES / 8) * 8, pair = k + unit / (LINES / 8) * 2;
           from.template along_lines<T, 8>(x[c][0], at, pair);
@@ -85,7 +87,7 @@ template <class T, int BM, int BN, int BK, int ROWS, int COLUMNS, int STAGES> st
     }
   };
 
-  template <class A, class B> METHOD void multiply(char *lds, const A &a, const B &b, const Tile &tile) {
+  template <class A, class B> METHOD void multiply(char *lds, A a, B b, const Tile &tile) {
     T *lines_a = (T *)lds, *lines_b = lines_a + BM * LINE;
     Share<BM> share_a;
     Share<BN> share_b;
@@ -128,12 +130,14 @@ template <class T, int BM, int BN, int BK, int ROWS, int COLUMNS, int STAGES> st
   }
 
   // Copies LINES lines with k along them from `from`; all chunks are aligned.
-  template <int LINES> DEVICE void copy_by_k(u32 to, const Strided<T> &from, u32 line, u32 k) {
-    for (u32 unit = item_id(); unit < LINES * CHUNKS; unit += GROUP) {
-      u32 i = unit / CHUNKS, chunk = unit % CHUNKS, at = k + chunk * 8;
-      bool inside = line + i < from.lines && at < from.k_end;
-      u32 valid = !inside ? 0 : from.k_end - at < 8 ? (from.k_end - at) * 2 : 16;
-      copy_async(to + place<CHUNKS>(i, chunk), inside ? from.at + (line + i) * from.line_stride + at : from.at, valid);
+  template <int LINES, class From> DEVICE void copy_by_k(u32 to, From &from, u32 line, u32 k) {
+    u32 chunk = item_id() % CHUNKS, valid;
+    from.begin_step(k + chunk * 8);
+#pragma unroll
+    for (u32 c = 0; c < LINES * CHUNKS / GROUP; c++) {
+      u32 i = item_id() / CHUNKS + c * (GROUP / CHUNKS);
+      const T *at = from.chunk((int)c, line + i, k + chunk * 8, valid);
+      copy_async(to + place<CHUNKS>(i, chunk), at, valid);
     }
   }
   // Copies BK rows of k with the columns along them.
@@ -153,12 +157,13 @@ template <class T, int BM, int BN, int BK, int ROWS, int COLUMNS, int STAGES> st
     static_assert(COUNT * GROUP == LINES * CHUNKS, "whole chunks for every work item");
     Chunk x[COUNT];
 
-    template <class From> METHOD void fetch(const From &from, u32 line, u32 k, bool by_k) {
+    template <class From> METHOD void fetch(From &from, u32 line, u32 k, bool by_k) {
+      if (by_k) from.begin_step(k + item_id() % CHUNKS * 8);
 #pragma unroll
       for (int c = 0; c < COUNT; c++) {
         u32 unit = item_id() + c * GROUP;
         T v[8];
-        if (by_k) from.template along_k<T, 8>(v, line + unit / CHUNKS, k + unit % CHUNKS * 8);
+        if (by_k) from.template pack_along_k<T, 8>(v, c, line + unit / CHUNKS, k + unit % CHUNKS * 8);
         else from.template along_lines<T, 8>(v, line + unit % (LINES / 8) * 8, k + unit / (LINES / 8));
         x[c] = pack_chunk(v);
       }
@@ -199,8 +204,8 @@ template <class T, int BM, int BN, int BK, int ROWS, int COLUMNS, int STAGES> st
 
   // A lies by k always: where its rows are not contiguous they are transposed on the way. ALL_COPIED: cp.async
   // moves everything.
-  template <bool B_BY_K, bool ALL_COPIED, class B>
-  METHOD void run(char *lds, const Strided<T> &a, const B &b, const Tile &tile) {
+  template <bool B_BY_K, bool ALL_COPIED, class A, class B>
+  METHOD void run(char *lds, A &a, B &b, const Tile &tile) {
     u32 base = shared_address(lds);
     bool a_copies = ALL_COPIED || a.packs_along_k, b_copies = ALL_COPIED;
     if constexpr (B::COPIES && !ALL_COPIED) b_copies = B_BY_K ? b.packs_along_k : b.packs_along_lines;
@@ -245,7 +250,7 @@ template <class T, int BM, int BN, int BK, int ROWS, int COLUMNS, int STAGES> st
     barrier();
   }
 
-  template <class B> METHOD void multiply(char *lds, const Strided<T> &a, const B &b, const Tile &tile) {
+  template <class A, class B> METHOD void multiply(char *lds, A a, B b, const Tile &tile) {
     if constexpr (B::COPIES) {
       if (a.packs_along_k && b.packs_along_k) return run<true, true>(lds, a, b, tile);
       if (a.packs_along_k && b.packs_along_lines) return run<false, true>(lds, a, b, tile);
