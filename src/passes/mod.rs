@@ -6,6 +6,7 @@
 //! weights that are still quantised become floats; half precision where it is wanted; and the layout of images.
 
 mod channel_layout;
+mod channels_last;
 mod dead;
 mod expand;
 mod flex_attention;
@@ -28,6 +29,7 @@ use crate::ops::OpError;
 use crate::tensor::Value;
 
 pub(crate) use channel_layout::channel_layout;
+pub(crate) use channels_last::channels_last;
 pub(crate) use fusion::{Target, fuse};
 pub(crate) use precision::lower;
 
