@@ -22,7 +22,7 @@ struct NhwcPoolParams {
 };
 static_assert(sizeof(NhwcPoolParams) == 160, "the mirror in providers/hip/pool/nhwc.rs");
 
-template <class T, int V> DEVICE void pool_pixels(const NhwcPoolParams &p) {
+template <class T, int V, bool WHOLE> DEVICE void pool_channels(const NhwcPoolParams &p) {
   u64 item = (u64)group_id() * GROUP + item_id();
   if (item >= p.count) return;
   u32 pixel = divide((u32)item, p.packs), channel = ((u32)item - pixel * p.packs.divisor) * V;
@@ -42,7 +42,7 @@ template <class T, int V> DEVICE void pool_pixels(const NhwcPoolParams &p) {
         if ((u32)z >= (u32)p.input[0] || (u32)y >= (u32)p.input[1] || (u32)at >= (u32)p.input[2]) continue;
         inside++;
         i64 from = (((i64)image * p.input[0] + z) * p.input[1] + y) * p.input[2] + at;
-        load_channels<T, V>(x, (const T *)p.x + from * p.channels + channel, count);
+        load_channels<T, V, WHOLE>(x, (const T *)p.x + from * p.channels + channel, count);
         UNROLL
         for (u32 v = 0; v < V; v++) {
           // NaN stays.
@@ -54,7 +54,12 @@ template <class T, int V> DEVICE void pool_pixels(const NhwcPoolParams &p) {
   if (p.average)
     UNROLL
     for (u32 v = 0; v < V; v++) sums[v] /= (f32)elements;
-  store_channels<T, V>((T *)p.y + (u64)pixel * p.channels + channel, sums, count);
+  store_channels<T, V, WHOLE>((T *)p.y + (u64)pixel * p.channels + channel, sums, count);
+}
+
+template <class T, int V> DEVICE void pool_pixels(const NhwcPoolParams &p) {
+  if ((p.x | p.y) % (sizeof(T) * V) == 0 && p.channels % V == 0) pool_channels<T, V, true>(p);
+  else pool_channels<T, V, false>(p);
 }
 
 KERNEL(GROUP) pool_nhwc_f32(NhwcPoolParams p) { pool_pixels<f32, 4>(p); }

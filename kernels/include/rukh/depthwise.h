@@ -33,9 +33,7 @@ struct DepthwiseParams {
 };
 static_assert(sizeof(DepthwiseParams) == 192, "the mirror in providers/hip/conv/depthwise.rs");
 
-template <class T, int V> DEVICE void convolve_depthwise(const DepthwiseParams &p) {
-  SHARED f32 lds[V * GROUP];
-  f32 *own = lds + item_id();
+template <class T, int V, bool WHOLE> DEVICE void convolve_channels(const DepthwiseParams &p, f32 *own) {
   u64 item = (u64)group_id() * GROUP + item_id();
   if (item >= p.count) return;
   u32 strip = divide((u32)item, p.packs), channel = ((u32)item - strip * p.packs.divisor) * V;
@@ -56,29 +54,35 @@ template <class T, int V> DEVICE void convolve_depthwise(const DepthwiseParams &
       }
       i64 line = (((i64)image * p.input[0] + z) * p.input[1] + y) * p.input[2];
       for (i32 kx = 0, at = x0; kx < p.kernel[2]; kx++, at += p.dilation[2]) {
-        load_channels<T, V>(w, weight, count);
+        load_channels<T, V, WHOLE>(w, weight, count);
         weight += p.channels;
+        // What lies outside reads the line's first pixel, so that no load waits for a branch.
+        f32 pixels[STRIP][V];
+        bool there[STRIP];
         UNROLL
         for (u32 s = 0; s < STRIP; s++) {
           i32 column = at + (i32)s * p.stride[2];
-          if ((u32)column >= (u32)p.input[2]) continue;
-          load_channels<T, V>(x, (const T *)p.image + (line + column) * p.channels + channel, count);
-          UNROLL
-          for (u32 v = 0; v < V; v++) sums[s][v] = fma_(x[v], w[v], sums[s][v]);
+          there[s] = (u32)column < (u32)p.input[2];
+          i64 from = (line + (there[s] ? column : 0)) * p.channels + channel;
+          load_channels<T, V, WHOLE>(pixels[s], (const T *)p.image + from, count);
         }
+        UNROLL
+        for (u32 s = 0; s < STRIP; s++)
+          UNROLL
+          for (u32 v = 0; v < V; v++) sums[s][v] = fma_(there[s] ? pixels[s][v] : 0, w[v], sums[s][v]);
       }
     }
   }
   UNROLL
   for (u32 v = 0; v < V; v++) w[v] = 0;
-  if (p.bias) load_channels<T, V>(w, (const T *)p.bias + channel, count);
+  if (p.bias) load_channels<T, V, WHOLE>(w, (const T *)p.bias + channel, count);
   UNROLL
   for (u32 s = 0; s < STRIP; s++) {
     if (left + s >= p.width) return;
     u64 to = ((u64)row * p.width + left + s) * p.channels + channel;
     UNROLL
     for (u32 v = 0; v < V; v++) x[v] = 0;
-    if (p.residual) load_channels<T, V>(x, (const T *)p.residual + to, count);
+    if (p.residual) load_channels<T, V, WHOLE>(x, (const T *)p.residual + to, count);
     UNROLL
     for (u32 v = 0; v < V; v++) {
       f32 sum = sums[s][v] + w[v] + x[v];
@@ -93,6 +97,14 @@ template <class T, int V> DEVICE void convolve_depthwise(const DepthwiseParams &
       UNROLL
       for (u32 v = 0; v < V; v++) x[v] = own[v * GROUP];
     }
-    store_channels<T, V>((T *)p.out + to, x, count);
+    store_channels<T, V, WHOLE>((T *)p.out + to, x, count);
   }
+}
+
+template <class T, int V> DEVICE void convolve_depthwise(const DepthwiseParams &p) {
+  SHARED f32 lds[V * GROUP];
+  u64 all = p.image | p.weight | p.out | p.bias | p.residual;
+  bool whole = all % (sizeof(T) * V) == 0 && p.channels % V == 0;
+  if (whole) convolve_channels<T, V, true>(p, lds + item_id());
+  else convolve_channels<T, V, false>(p, lds + item_id());
 }
