@@ -23,5 +23,8 @@ KERNEL(GROUP) conv_nhwc_bf16_small(NhwcConvParams p) { convolve_nhwc<bf16, f32, 
 KERNEL(GROUP) conv_nhwc_f16_direct(NhwcConvParams p) { convolve_nhwc_directly<f16, f32>(p); }
 KERNEL(GROUP) conv_nhwc_bf16_direct(NhwcConvParams p) { convolve_nhwc_directly<bf16, f32>(p); }
 
-KERNEL(GROUP) conv_nhwc_f16_depthwise(DepthwiseParams p) { convolve_depthwise<f16, 8>(p); }
-KERNEL(GROUP) conv_nhwc_bf16_depthwise(DepthwiseParams p) { convolve_depthwise<bf16, 8>(p); }
+// Of four positions a work item, and of one; see `providers/hip/conv/depthwise.rs`.
+KERNEL(GROUP) conv_nhwc_f16_depthwise(DepthwiseParams p) { convolve_depthwise<f16, 8, 4>(p); }
+KERNEL(GROUP) conv_nhwc_f16_depthwise_one(DepthwiseParams p) { convolve_depthwise<f16, 8, 1>(p); }
+KERNEL(GROUP) conv_nhwc_bf16_depthwise(DepthwiseParams p) { convolve_depthwise<bf16, 8, 4>(p); }
+KERNEL(GROUP) conv_nhwc_bf16_depthwise_one(DepthwiseParams p) { convolve_depthwise<bf16, 8, 1>(p); }

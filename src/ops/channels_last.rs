@@ -8,6 +8,7 @@ use crate::graph::Dim;
 use super::activation::Activation;
 use super::conv::shape::conv_shape_of;
 use super::conv::{RESIDUAL, read_group};
+use super::norm::{GroupNorm, read_group_norm};
 use super::pool::{Pool, Reduction, read_window};
 use super::window::{Window, spatial};
 use super::{AttributeReader, Declaration, Infer, OpError, Operator, Types};
@@ -91,6 +92,17 @@ impl Operator for NhwcPool {
     }
 }
 
+/// Group normalisation, with scale and shift as `by_group` says.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct NhwcGroupNorm(pub(crate) GroupNorm);
+
+impl Operator for NhwcGroupNorm {
+    fn infer(&self, cx: &mut Infer<'_>) -> Result<(), OpError> {
+        let (Some(_), Some(x)) = (spatial(cx)?, cx.shape(0)) else { return Ok(()) };
+        self.0.infer_of(cx, x, &x[x.len() - 1])
+    }
+}
+
 const FLOAT: &[(&str, Types)] = &[("T", Types::FLOAT)];
 
 pub(super) const DECLARATIONS: &[Declaration] = &[
@@ -100,6 +112,10 @@ pub(super) const DECLARATIONS: &[Declaration] = &[
     Declaration::new("NhwcAveragePool", &[1], "X:T -> Y:T", FLOAT, |a| {
         let count_padding = a.flag("count_include_pad", false)?;
         NhwcPool::parse(a, Reduction::Average { count_padding })
+    })
+    .domain("rukh"),
+    Declaration::new("NhwcGroupNormalization", &[1], "X:T, scale:T, bias:T -> Y:T", FLOAT, |a| {
+        Ok(Arc::new(NhwcGroupNorm(read_group_norm(a, a.flag("by_group", false)?)?)))
     })
     .domain("rukh"),
 ];

@@ -2,13 +2,10 @@
 //
 // Access: a work item computes STRIP neighbouring positions of V channels, which are 16 bytes; neighbouring items
 // have neighbouring channels, so that a wave reads whole lines. The weight, [tap][channel], is read once for the
-// strip. Bound: the bytes of image and result, for windows that the cache holds.
+// strip, which is one position where there is too little work for all processors. Bound: the bytes of image and result, for windows that the cache holds.
 #pragma once
 #include "activation.h"
 #include "channels.h"
-
-// Output positions of a work item, neighbours along x.
-constexpr u32 STRIP = 4;
 
 struct DepthwiseParams {
   u64 image, weight, out;
@@ -33,7 +30,7 @@ struct DepthwiseParams {
 };
 static_assert(sizeof(DepthwiseParams) == 192, "the mirror in providers/hip/conv/depthwise.rs");
 
-template <class T, int V, bool WHOLE> DEVICE void convolve_channels(const DepthwiseParams &p, f32 *own) {
+template <class T, int V, u32 STRIP, bool WHOLE> DEVICE void convolve_channels(const DepthwiseParams &p, f32 *own) {
   u64 item = (u64)group_id() * GROUP + item_id();
   if (item >= p.count) return;
   u32 strip = divide((u32)item, p.packs), channel = ((u32)item - strip * p.packs.divisor) * V;
@@ -101,10 +98,10 @@ template <class T, int V, bool WHOLE> DEVICE void convolve_channels(const Depthw
   }
 }
 
-template <class T, int V> DEVICE void convolve_depthwise(const DepthwiseParams &p) {
+template <class T, int V, u32 STRIP> DEVICE void convolve_depthwise(const DepthwiseParams &p) {
   SHARED f32 lds[V * GROUP];
   u64 all = p.image | p.weight | p.out | p.bias | p.residual;
   bool whole = all % (sizeof(T) * V) == 0 && p.channels % V == 0;
-  if (whole) convolve_channels<T, V, true>(p, lds + item_id());
-  else convolve_channels<T, V, false>(p, lds + item_id());
+  if (whole) convolve_channels<T, V, STRIP, true>(p, lds + item_id());
+  else convolve_channels<T, V, STRIP, false>(p, lds + item_id());
 }

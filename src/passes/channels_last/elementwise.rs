@@ -1,18 +1,64 @@
 //! Operators that compute each element, or each pixel, by itself.
 
-use crate::graph::{Attribute, NodeId, ValueId};
+use crate::graph::{Attribute, Fact, NodeId, OpName, ValueId};
 use crate::ops;
-use crate::ops::norm::BatchNorm;
+use crate::ops::norm::{BatchNorm, GroupNorm};
 
 use super::{Layout, node};
 
 /// Operators whose inputs broadcast, and whose elements do not depend on their places.
 const ELEMENTWISE: &[&str] = &[
-    "Abs", "Add", "And", "Cast", "Ceil", "Celu", "Clip", "Cos", "Div", "Elu", "Equal", "Erf", "Exp", "Floor",
-    "Gelu", "Greater", "GreaterOrEqual", "HardSigmoid", "HardSwish", "Identity", "LeakyRelu", "Less",
-    "LessOrEqual", "Log", "Max", "Mean", "Min", "Mish", "Mul", "Neg", "Not", "Or", "PRelu", "Pow", "Reciprocal",
-    "Relu", "Round", "Selu", "Sigmoid", "Sign", "Sin", "Softplus", "Softsign", "Sqrt", "Sub", "Sum", "Swish",
-    "Tanh", "ThresholdedRelu", "Where", "Xor",
+    "Abs",
+    "Add",
+    "And",
+    "Cast",
+    "Ceil",
+    "Celu",
+    "Clip",
+    "Cos",
+    "Div",
+    "Elu",
+    "Equal",
+    "Erf",
+    "Exp",
+    "Floor",
+    "Gelu",
+    "Greater",
+    "GreaterOrEqual",
+    "HardSigmoid",
+    "HardSwish",
+    "Identity",
+    "LeakyRelu",
+    "Less",
+    "LessOrEqual",
+    "Log",
+    "Max",
+    "Mean",
+    "Min",
+    "Mish",
+    "Mul",
+    "Neg",
+    "Not",
+    "Or",
+    "PRelu",
+    "Pow",
+    "Reciprocal",
+    "Relu",
+    "Round",
+    "Selu",
+    "Sigmoid",
+    "Sign",
+    "Sin",
+    "Softplus",
+    "Softsign",
+    "Sqrt",
+    "Sub",
+    "Sum",
+    "Swish",
+    "Tanh",
+    "ThresholdedRelu",
+    "Where",
+    "Xor",
 ];
 
 /// What an input is in NHWC.
@@ -84,7 +130,7 @@ pub(super) fn batch_norm(layout: &mut Layout<'_>, id: NodeId) -> Option<()> {
     let form = layout.form(x)?;
     let ty = layout.graph.value(y).fact.ty.clone();
     let flat = |layout: &mut Layout<'_>, name: &str| {
-        let fact = crate::graph::Fact { ty: ty.clone(), shape: None, elements: None };
+        let fact = Fact { ty: ty.clone(), shape: None, elements: None };
         layout.graph.add_value(&format!("{}/{name}", norm.name), fact)
     };
     let (rows, normalised) = (flat(layout, "rows"), flat(layout, "normalised"));
@@ -96,6 +142,27 @@ pub(super) fn batch_norm(layout: &mut Layout<'_>, id: NodeId) -> Option<()> {
     norm.outputs = vec![Some(normalised)];
     layout.graph.add_node(norm);
     layout.put(id, again)
+}
+
+/// Group normalisation, which has a kernel of its own.
+pub(super) fn group_norm(layout: &mut Layout<'_>, id: NodeId) -> Option<()> {
+    if !layout.is(id, &["GroupNormalization"]) {
+        return None;
+    }
+    let (x, _) = layout.made_input(id, 0)?;
+    let y = layout.output(id)?;
+    let (_, op) = ops::resolve(layout.graph.node(id)).ok()?;
+    let by_group = op.downcast::<GroupNorm>()?.scale_by_group;
+    let mut new = layout.graph.node(id).clone();
+    new.op = OpName { domain: "rukh".into(), name: "NhwcGroupNormalization".into(), opset: 1 };
+    if by_group {
+        new.attributes.0.push(("by_group".into(), Attribute::Int(1)));
+    }
+    if !layout.runs(&new, layout.graph.value(y).fact.ty.clone()) {
+        return None;
+    }
+    new.inputs[0] = Some(layout.form(x)?);
+    layout.put(id, new)
 }
 
 /// Softmax over channels.

@@ -59,6 +59,7 @@ const RULES: &[Rule] = &[
     pooling::reduction,
     elementwise::elementwise,
     elementwise::batch_norm,
+    elementwise::group_norm,
     elementwise::softmax,
     moves::transpose,
     moves::reshape,

@@ -28,7 +28,9 @@ pub(super) fn transpose(layout: &mut Layout<'_>, id: NodeId) -> Option<()> {
     let (x, y) = (layout.input(id, 0)?, layout.output(id)?);
     let rank = layout.image_rank(x)?;
     let perm: Vec<usize> = match layout.graph.node(id).attributes.get("perm") {
-        Some(Attribute::Ints(perm)) => perm.iter().map(|&p| usize::try_from(p).ok()).collect::<Option<_>>()?,
+        Some(Attribute::Ints(perm)) => {
+            perm.iter().map(|&p| usize::try_from(p).ok()).collect::<Option<_>>()?
+        }
         _ => (0..rank).rev().collect(),
     };
     if let Some(&form) = layout.last.get(&x).filter(|_| layout.is_made(x)) {
@@ -159,7 +161,8 @@ pub(super) fn pad(layout: &mut Layout<'_>, id: NodeId) -> Option<()> {
     }
     layout.image_rank(layout.output(id)?).filter(|&r| r == rank)?;
     let order = to_last(rank);
-    let moved: Vec<i64> = order.iter().copied().chain(order.iter().map(|k| k + rank)).map(|k| pads[k]).collect();
+    let moved: Vec<i64> =
+        order.iter().copied().chain(order.iter().map(|k| k + rank)).map(|k| pads[k]).collect();
     let mut new = layout.graph.node(id).clone();
     new.inputs[0] = Some(layout.form(x)?);
     new.inputs[1] = Some(layout.add_ints(&format!("{}/pads", new.name), &moved)?);

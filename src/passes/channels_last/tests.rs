@@ -186,7 +186,12 @@ fn axes_move() {
         .ints("pads", &[8], &[0, 1, 2, 3, 0, 0, 0, 4])
         .floats("scales", &[4], &[1.0, 1.0, 2.0, 2.0])
         .node("Conv", &["x", "w"], &["a"])
-        .node_with("Split", &[("axis", Attribute::Int(1)), ("num_outputs", Attribute::Int(2))], &["a"], &["b", "c"])
+        .node_with(
+            "Split",
+            &[("axis", Attribute::Int(1)), ("num_outputs", Attribute::Int(2))],
+            &["a"],
+            &["b", "c"],
+        )
         .node_with("Concat", &axis, &["c", "b"], &["d"])
         .node("Pad", &["d", "pads"], &["e"])
         .node("Slice", &["e", "one", "half", "rows"], &["f"])
@@ -226,7 +231,8 @@ fn not_without_need() {
             .node("Relu", &["a"], &["y"])
             .output("y")
     };
-    for (builder, target) in [(plain("v"), Gpu("")), (plain("free"), Gpu("")), (plain("w"), Gpu("NhwcConv"))] {
+    for (builder, target) in [(plain("v"), Gpu("")), (plain("free"), Gpu("")), (plain("w"), Gpu("NhwcConv"))]
+    {
         let mut graph = builder.0;
         infer::infer(&mut graph).unwrap();
         let before = graph.to_string();

@@ -19,7 +19,12 @@ impl Layout<'_> {
 
     /// A weight `[out channels, channels of a group, kernel…]` with channels of zeros added up to so many, then
     /// permuted.
-    pub(super) fn padded_weight(&mut self, weight: ValueId, channels: usize, perm: &[usize]) -> Option<ValueId> {
+    pub(super) fn padded_weight(
+        &mut self,
+        weight: ValueId,
+        channels: usize,
+        perm: &[usize],
+    ) -> Option<ValueId> {
         let padded = self.made_of(weight, format!("{channels} channels"), |layout, tensor| {
             let mut pads = vec![0i64; 2 * tensor.shape().len()];
             pads[tensor.shape().len() + 1] = channels as i64 - tensor.shape()[1] as i64;

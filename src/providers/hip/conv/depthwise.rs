@@ -15,10 +15,10 @@ use super::super::launch::{GROUP, KernelName, Operand};
 use super::super::params::Divider;
 use super::params::NhwcAxes;
 
-/// Output positions of a work item, as `STRIP` in `kernels/include/rukh/depthwise.h`.
+/// Output positions of a work item, but for the kernels for little work: they have one.
 const STRIP: usize = 4;
 
-/// `DepthwiseParams` there.
+/// `DepthwiseParams` of `kernels/include/rukh/depthwise.h`.
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
 struct DepthwiseParams {
@@ -50,17 +50,25 @@ pub(super) struct Depthwise<'a> {
 
 impl Depthwise<'_> {
     pub(super) fn plan(&self, plan: &mut PlanBuilder<'_>) -> Result<(), OpError> {
-        let (family, name, pack) = match self.ty {
-            ElementType::F16 => ("conv_nhwc_half", c"conv_nhwc_f16_depthwise", 8),
-            ElementType::BF16 => ("conv_nhwc_half", c"conv_nhwc_bf16_depthwise", 8),
-            _ => ("conv_nhwc", c"conv_nhwc_f32_depthwise", 4),
+        let (family, [one, many], pack) = match self.ty {
+            ElementType::F16 => {
+                ("conv_nhwc_half", [c"conv_nhwc_f16_depthwise_one", c"conv_nhwc_f16_depthwise"], 8)
+            }
+            ElementType::BF16 => {
+                ("conv_nhwc_half", [c"conv_nhwc_bf16_depthwise_one", c"conv_nhwc_bf16_depthwise"], 8)
+            }
+            _ => ("conv_nhwc", [c"conv_nhwc_f32_depthwise_one", c"conv_nhwc_f32_depthwise"], 4),
         };
         let mut axes = NhwcAxes::new(self.g, self.channels)?;
         let width = axes.output[2].divisor as usize;
-        axes.output[2] = Divider::new(width.div_ceil(STRIP));
         let rows: usize = self.images * self.g.output.iter().product::<usize>() / width;
         let packs = self.channels.div_ceil(pack);
-        let count = rows * width.div_ceil(STRIP) * packs;
+        // Strips must give every processor a few workgroups.
+        let items = |strip: usize| rows * width.div_ceil(strip) * packs;
+        let few = items(STRIP) < 2 * plan.provider.unit().compute_units * GROUP as usize;
+        let (strip, name) = if few { (1, one) } else { (STRIP, many) };
+        axes.output[2] = Divider::new(width.div_ceil(strip));
+        let count = items(strip);
         if count > i32::MAX as usize {
             return Err(OpError::Unsupported("a GPU depthwise convolution of over 2³¹ packs".to_owned()));
         }

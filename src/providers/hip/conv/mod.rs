@@ -38,12 +38,9 @@ fn names(ty: ElementType) -> Option<Names> {
             small: c"conv_f32_small",
             direct: c"conv_f32_direct",
         },
-        ElementType::F64 => Names {
-            family: "conv",
-            large: None,
-            small: c"conv_f64_small",
-            direct: c"conv_f64_direct",
-        },
+        ElementType::F64 => {
+            Names { family: "conv", large: None, small: c"conv_f64_small", direct: c"conv_f64_direct" }
+        }
         ElementType::F16 => Names {
             family: "conv_half",
             large: Some(c"conv_f16_large"),

@@ -51,6 +51,8 @@ const CASES: &[Case] = &[
     (&[2, 16, 9, 9], &[16, 1, 3, 3], 16, &[1, 1], &[1, 1], &[1, 1, 1, 1]),
     (&[1, 24, 11, 13], &[24, 1, 5, 5], 24, &[2, 2], &[1, 1], &[2, 2, 2, 2]),
     (&[3, 12, 9, 9], &[12, 1, 3, 3], 12, &[2, 1], &[2, 1], &[1, 0, 2, 1]),
+    (&[2, 512, 40, 47], &[512, 1, 3, 3], 512, &[1, 1], &[1, 1], &[1, 1, 1, 1]),
+    (&[3, 510, 40, 33], &[510, 1, 3, 3], 510, &[1, 1], &[1, 1], &[1, 1, 1, 1]),
     (&[1, 100, 14, 14], &[100, 1, 7, 7], 100, &[1, 1], &[1, 1], &[3, 3, 3, 3]),
     // One axis, and three.
     (&[2, 7, 40], &[9, 7, 5], 1, &[3], &[2], &[4, 1]),
@@ -73,7 +75,10 @@ fn convolutions() {
             let inputs = [numbers(ty, x), numbers(ty, w), numbers(ty, &[w[0]])];
             let depthwise = w[1] == 1 && w[0] as i64 == group;
             let perm = permutation(w.len() as i64, depthwise);
-            let Some(out) = both_nhwc(("", "Conv", 22), "NhwcConv", &attributes, &inputs, &perm) else { return };
+            let Some(out) = both_nhwc(("", "Conv", 22), ("NhwcConv", &[]), &attributes, &inputs, &perm)
+            else {
+                return;
+            };
             // Sums of small integers are exact in f32.
             let rounding = if ty == ElementType::F32 { 1e-6 } else { tolerance(ty) };
             out.assert_close(&format!("{ty} {x:?} {w:?} group {group}"), rounding);
@@ -119,7 +124,9 @@ fn residuals_and_functions() {
                 ];
                 let perm = permutation(4, group > 2);
                 let cpu = ("com.microsoft", "FusedConv", 1);
-                let Some(out) = both_nhwc(cpu, "NhwcConv", &attributes, &inputs, &perm) else { return };
+                let Some(out) = both_nhwc(cpu, ("NhwcConv", &[]), &attributes, &inputs, &perm) else {
+                    return;
+                };
                 // Sums of over a thousand products.
                 let rounding = tolerance(ty).max(2e-4);
                 out.assert_close(&format!("{ty} {name} {x:?} {w:?}"), rounding);

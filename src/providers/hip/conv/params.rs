@@ -156,7 +156,9 @@ impl NhwcAxes {
         };
         let elements = (0..3).map(reach).fold(pixel, usize::saturating_mul);
         if elements > i32::MAX as usize {
-            return Err(OpError::Unsupported("a GPU convolution of an image of over 2³¹ elements".to_owned()));
+            return Err(OpError::Unsupported(
+                "a GPU convolution of an image of over 2³¹ elements".to_owned(),
+            ));
         }
         Ok(axes)
     }

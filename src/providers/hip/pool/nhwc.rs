@@ -84,7 +84,10 @@ impl HipKernel for NhwcPoolKernel {
         for d in 0..DIMS {
             let of = |list: &[usize], default: usize| {
                 let value = d.checked_sub(absent).map_or(default, |d| list[d]);
-                i32::try_from(value).ok().filter(|&n| n < 1 << 29).ok_or_else(|| limit("2²⁹ elements of an axis"))
+                i32::try_from(value)
+                    .ok()
+                    .filter(|&n| n < 1 << 29)
+                    .ok_or_else(|| limit("2²⁹ elements of an axis"))
             };
             params.output[d] = Divider::new(of(&g.output, 1)? as usize);
             params.input[d] = of(&g.input, 1)?;

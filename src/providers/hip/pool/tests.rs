@@ -28,14 +28,17 @@ fn images_with_channels_innermost() {
                 ("ceil_mode", Attribute::Int(ceil)),
             ];
             let inputs = [mixed(ty, x)];
-            let Some(out) = both_nhwc(("", "MaxPool", 22), "NhwcMaxPool", &attributes, &inputs, &[]) else {
+            let Some(out) = both_nhwc(("", "MaxPool", 22), ("NhwcMaxPool", &[]), &attributes, &inputs, &[])
+            else {
                 return;
             };
             out.assert_equal(&format!("{ty} maximum {x:?} {kernel:?}"));
             for count_padding in [0, 1] {
                 attributes.push(("count_include_pad", Attribute::Int(count_padding)));
                 let cpu = ("", "AveragePool", 22);
-                let Some(out) = both_nhwc(cpu, "NhwcAveragePool", &attributes, &inputs, &[]) else { return };
+                let Some(out) = both_nhwc(cpu, ("NhwcAveragePool", &[]), &attributes, &inputs, &[]) else {
+                    return;
+                };
                 out.assert_close(&format!("{ty} mean {x:?} {kernel:?} {count_padding}"), tolerance(ty));
                 attributes.pop();
             }

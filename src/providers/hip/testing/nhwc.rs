@@ -5,11 +5,12 @@ use crate::tensor::{Tensor, Value};
 
 use super::{Both, node, on_cpu, on_device, provider};
 
-/// A node of ai.onnx or com.microsoft on the CPU, and what it is of rukh on the device. Images are inputs 0 and 3 and
+/// A node of ai.onnx or com.microsoft on the CPU, and what it is of rukh on the device, with attributes that it alone
+/// has. Images are inputs 0 and 3 and
 /// output 0; `weight` is how the axes of input 1 are permuted. `None` where there is no device.
 pub(in super::super) fn both_nhwc(
     cpu: (&str, &str, i64),
-    device: &str,
+    (device, own): (&str, &[(&str, Attribute)]),
     attributes: &[(&str, Attribute)],
     inputs: &[Option<Value>],
     weight: &[i64],
@@ -29,7 +30,8 @@ pub(in super::super) fn both_nhwc(
         value.clone().map(|value| Value::Tensor(transposed(value, perm)))
     };
     let inputs: Vec<Option<Value>> = inputs.iter().enumerate().map(permuted).collect();
-    let node = node("rukh", device, 1, attributes, &inputs, 1);
+    let attributes = [attributes, own].concat();
+    let node = node("rukh", device, 1, &attributes, &inputs, 1);
     let device = on_device(&provider, &node, &inputs, &cpu).unwrap_or_else(|e| panic!("{device}: {e}"));
     Some(Both { device, cpu })
 }
