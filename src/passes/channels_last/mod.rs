@@ -182,7 +182,10 @@ impl Layout<'_> {
         }
         let name = self.graph.value(value).name.clone();
         let node = match self.is_pixel(value) {
-            true => self.reshape_node(&name, value, &[&[0], &vec![1; rank - 2][..], &[-1]].concat())?,
+            true => {
+                let shape = [&[0], &vec![1; rank - 2][..], &[self.channels(value)]].concat();
+                self.reshape_node(&name, value, &shape)?
+            }
             false => node(&name, "Transpose", &[("perm", ints(to_last(rank)))], &[value]),
         };
         let form = self.add_form(value);
@@ -194,6 +197,11 @@ impl Layout<'_> {
     /// Whether a value has one position.
     fn is_pixel(&self, value: ValueId) -> bool {
         self.shape(value).is_some_and(|shape| shape[2..].iter().all(|d| d.known() == Some(1)))
+    }
+
+    /// Its channels as a shape names them: −1 where the rest must tell.
+    fn channels(&self, value: ValueId) -> i64 {
+        self.shape(value).and_then(|shape| shape.get(1)?.known()).filter(|&n| n > 0).unwrap_or(-1)
     }
 
     fn reshape_node(&mut self, name: &str, value: ValueId, shape: &[i64]) -> Option<Node> {
@@ -235,7 +243,10 @@ impl Layout<'_> {
     fn define(&mut self, value: ValueId, form: ValueId) -> Option<()> {
         let (rank, name) = (self.image_rank(value)?, self.graph.value(value).name.clone());
         let back = match self.is_pixel(value) {
-            true => self.reshape_node(&name, form, &[&[0, -1], &vec![1; rank - 2][..]].concat())?,
+            true => {
+                let shape = [&[0, self.channels(value)], &vec![1; rank - 2][..]].concat();
+                self.reshape_node(&name, form, &shape)?
+            }
             false => node(&name, "Transpose", &[("perm", ints(to_first(rank)))], &[form]),
         };
         self.graph.add_node(Node { outputs: vec![Some(value)], ..back });

@@ -4,7 +4,6 @@ use std::ffi::CStr;
 
 use crate::ops::OpError;
 use crate::ops::window::Geometry;
-use crate::providers::Argument;
 use crate::tensor::ElementType;
 
 use super::super::PlanBuilder;
@@ -12,7 +11,6 @@ use super::super::gemm::{Extra, Product, TileKernel, pick};
 use super::super::launch::{GROUP, KernelName};
 use super::super::unit::Unit;
 use super::params::{image_params, nhwc_params};
-use super::tuned;
 
 /// The kernels of a type.
 #[derive(Clone, Copy)]
@@ -48,21 +46,6 @@ pub(super) struct Implicit {
 }
 
 impl Implicit {
-    /// Appends the launches: of the default kernel, or of what tuning chooses.
-    pub(super) fn plan(
-        &self,
-        plan: &mut PlanBuilder<'_>,
-        inputs: &[Option<Argument<'_>>],
-    ) -> Result<(), OpError> {
-        match plan.provider.tuner().is_enabled() {
-            true => tuned::plan(self, plan, inputs),
-            false => {
-                let (tile, wanted) = self.default_way(plan.provider.unit());
-                self.launch(plan, tile, wanted)
-            }
-        }
-    }
-
     pub(super) fn kernel(&self, name: &'static CStr) -> KernelName {
         KernelName { family: self.names.family, name }
     }

@@ -3,8 +3,6 @@
 mod depthwise;
 mod implicit;
 mod nhwc;
-#[cfg(test)]
-mod nhwc_tests;
 mod params;
 #[cfg(test)]
 mod tests;
@@ -145,5 +143,18 @@ impl HipKernel for ConvKernel {
             direct,
         }
         .plan(plan, inputs)
+    }
+}
+
+impl Implicit {
+    /// Appends the launches: of the default kernel, or of what tuning chooses.
+    fn plan(&self, plan: &mut PlanBuilder<'_>, inputs: &[Option<Argument<'_>>]) -> Result<(), OpError> {
+        match plan.provider.tuner().is_enabled() {
+            true => tuned::plan(self, plan, inputs),
+            false => {
+                let (tile, wanted) = self.default_way(plan.provider.unit());
+                self.launch(plan, tile, wanted)
+            }
+        }
     }
 }

@@ -3,9 +3,9 @@
 use crate::graph::Attribute;
 use crate::tensor::ElementType;
 
-use super::super::testing::data::{mixed, tolerance};
-use super::super::testing::nhwc::both_nhwc;
-use super::super::testing::small_integers as numbers;
+use super::super::super::testing::data::{mixed, tolerance};
+use super::super::super::testing::nhwc::both_nhwc;
+use super::super::super::testing::small_integers as numbers;
 
 fn ints(list: &[i64]) -> Attribute {
     Attribute::Ints(list.to_vec())
