@@ -24,7 +24,7 @@ struct PoolParams {
   u32 in[3], kernel[3], stride[3], dilation[3], begin[3], end[3];
   u32 unused;
 };
-static_assert(sizeof(PoolParams) == 168, "the mirror in providers/hip/pool.rs");
+static_assert(sizeof(PoolParams) == 168, "the mirror in providers/hip/pool/mod.rs");
 
 // The elements of a window along one dimension.
 struct Taps {
@@ -172,7 +172,7 @@ struct LrnParams {
   u32 below, above;
   u32 type, unused;
 };
-static_assert(sizeof(LrnParams) == 88, "the mirror in providers/hip/pool.rs");
+static_assert(sizeof(LrnParams) == 88, "the mirror in providers/hip/pool/mod.rs");
 
 // y = x / (bias + alpha·Σ x²)^beta over the neighbouring channels.
 template <class C> DEVICE void lrn(const LrnParams &p) {

@@ -14,6 +14,7 @@ pub(crate) mod attention;
 pub(crate) mod binary;
 pub(crate) mod cast;
 pub(crate) mod channel_blocked;
+pub(crate) mod channels_last;
 pub(crate) mod choose;
 pub(crate) mod col2im;
 pub(crate) mod concat;

@@ -82,6 +82,13 @@ impl Operator for GroupNorm {
         let [_, channels, ..] = shape else {
             return Err(cx.input_error(0, format!("its rank is {}; allowed is 2 or more", shape.len())));
         };
+        self.infer_of(cx, shape, channels)
+    }
+}
+
+impl GroupNorm {
+    /// The shape rule for an input of so many channels.
+    pub(crate) fn infer_of(&self, cx: &mut Infer<'_>, shape: &[Dim], channels: &Dim) -> Result<(), OpError> {
         let mut parameters = channels.clone();
         if let Some(groups) = self.groups {
             if channels.known().is_some_and(|c| c % groups as i64 != 0) {
@@ -102,15 +109,15 @@ impl Operator for GroupNorm {
     }
 }
 
-fn parse_group_norm(a: &AttributeReader<'_>) -> Result<Arc<dyn Operator>, OpError> {
+/// Reads `num_groups`; whether scale and shift are by group depends on the operator's version.
+pub(crate) fn read_group_norm(a: &AttributeReader<'_>, scale_by_group: bool) -> Result<GroupNorm, OpError> {
     let groups = a.required_int("num_groups")?;
     let groups = usize::try_from(groups).ok().filter(|&g| g > 0).ok_or_else(|| {
         OpError::attribute("num_groups", format!("{groups} is not allowed; allowed is 1 or more"))
     })?;
     // Statistics are computed in f32 at the least; the stash type asks for no more.
     a.ignore("stash_type");
-    let scale_by_group = a.opset() < 21;
-    Ok(Arc::new(GroupNorm { groups: Some(groups), epsilon: a.float("epsilon", 1e-5)?, scale_by_group }))
+    Ok(GroupNorm { groups: Some(groups), epsilon: a.float("epsilon", 1e-5)?, scale_by_group })
 }
 
 const FLOAT: &[(&str, Types)] = &[("T", Types::FLOAT)];
@@ -128,5 +135,7 @@ pub(super) const DECLARATIONS: &[Declaration] = &[
         let epsilon = a.float("epsilon", 1e-5)?;
         Ok(Arc::new(GroupNorm { groups: None, epsilon, scale_by_group: false }))
     }),
-    Declaration::new("GroupNormalization", &[18, 21], "X:T, scale:T, bias:T -> Y:T", FLOAT, parse_group_norm),
+    Declaration::new("GroupNormalization", &[18, 21], "X:T, scale:T, bias:T -> Y:T", FLOAT, |a| {
+        Ok(Arc::new(read_group_norm(a, a.opset() < 21)?))
+    }),
 ];

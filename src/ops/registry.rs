@@ -19,6 +19,7 @@ const FAMILIES: &[&[Declaration]] = &[
     super::attention::rotary::DECLARATIONS,
     super::binary::DECLARATIONS,
     super::cast::DECLARATIONS,
+    super::channels_last::DECLARATIONS,
     super::choose::DECLARATIONS,
     super::col2im::DECLARATIONS,
     super::concat::DECLARATIONS,

@@ -3,9 +3,11 @@
 //! The order: functions are inlined, types and shapes inferred, and operators replaced that no provider
 //! runs; constants and shape arithmetic are folded and identities removed until nothing changes; dead code
 //! goes. Then come the fusions that the chosen provider can run, those of quantised graphs first, after which
-//! weights that are still quantised become floats; half precision where it is wanted; and the layout of images.
+//! weights that are still quantised become floats; half precision where it is wanted; and the layout of images: blocks of
+//! channels on the CPU, channels innermost on GPUs.
 
 mod channel_layout;
+mod channels_last;
 mod dead;
 mod expand;
 mod flex_attention;
@@ -28,6 +30,7 @@ use crate::ops::OpError;
 use crate::tensor::Value;
 
 pub(crate) use channel_layout::channel_layout;
+pub(crate) use channels_last::channels_last;
 pub(crate) use fusion::{Target, fuse};
 pub(crate) use precision::lower;
 

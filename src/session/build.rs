@@ -64,6 +64,7 @@ pub(super) fn build(
     }
     if options.optimization == Optimization::All {
         passes::channel_layout(&mut graph, &target)?;
+        passes::channels_last(&mut graph, &target, &evaluate)?;
     }
     let (inputs, outputs) = ports(&graph, &declared)?;
     let tuned = device.clone().filter(|provider| provider.tuner().is_enabled());
@@ -200,6 +201,10 @@ impl Target for NodesOf<'_> {
 
     fn blocks_channels(&self, ty: ElementType) -> bool {
         !self.on_device && cpu::blocks_channels(ty)
+    }
+
+    fn prefers_channels_last(&self) -> bool {
+        self.on_device
     }
 
     fn keeps_floats(&self) -> bool {

@@ -27,8 +27,21 @@ pub(crate) fn conv_shape(
     x: &[Dim],
     weight: usize,
 ) -> Result<Vec<Dim>, OpError> {
+    let w = cx.shape(weight);
+    conv_shape_of(window, group, cx, x, (weight, w))
+}
+
+/// The same for a weight of a given shape, `[out channels, channels of a group, kernel…]`, which may be another than
+/// that input has.
+pub(crate) fn conv_shape_of(
+    window: &Window,
+    group: usize,
+    cx: &mut Infer<'_>,
+    x: &[Dim],
+    (weight, shape): (usize, Option<&[Dim]>),
+) -> Result<Vec<Dim>, OpError> {
     let (batch, channels, space) = (&x[0], &x[1], &x[2..]);
-    let Some(w) = cx.shape(weight) else {
+    let Some(w) = shape else {
         let out_channels = cx.unknown();
         let kernel: Vec<Dim> = window.kernel.iter().map(|&k| Dim::Known(k)).collect();
         let space = match kernel.len() == space.len() {

@@ -57,6 +57,11 @@ pub(crate) trait Target {
         false
     }
 
+    /// Whether its convolutions are fastest with the channels of images innermost.
+    fn prefers_channels_last(&self) -> bool {
+        false
+    }
+
     /// Whether what the model computes in `f32` stays in `f32`.
     fn keeps_floats(&self) -> bool;
 }

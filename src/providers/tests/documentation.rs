@@ -57,6 +57,14 @@ const NOTES: &[(&str, &str, &str)] = &[
     ("rukh", "GlobalAveragePool", "made by passes: ai.onnx's, of an image whose channels lie two in a word"),
     ("rukh", "Lookup", "made by fusions: what is computed of each byte of a tensor, as a table"),
     ("rukh", "MatMul", "made by fusions: FusedMatMul with a bias, a residual and an activation"),
+    ("rukh", "NhwcAveragePool", "made by passes: ai.onnx's, of an image with its channels innermost"),
+    (
+        "rukh",
+        "NhwcConv",
+        "made by passes: com.microsoft's FusedConv, of images with their channels innermost",
+    ),
+    ("rukh", "NhwcGroupNormalization", "made by passes: ai.onnx's, of an image with its channels innermost"),
+    ("rukh", "NhwcMaxPool", "made by passes: ai.onnx's, of an image with its channels innermost"),
     (
         "rukh",
         "QLinearConv",

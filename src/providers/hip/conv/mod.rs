@@ -1,12 +1,14 @@
 //! Convolutions as implicit products, depthwise ones directly, and transposed ones.
 
+mod depthwise;
+mod implicit;
+mod nhwc;
 mod params;
 #[cfg(test)]
 mod tests;
 mod transpose;
 mod tuned;
-
-use std::ffi::CStr;
+mod windows;
 
 use crate::ops::OpError;
 use crate::ops::conv::Conv;
@@ -14,27 +16,18 @@ use crate::ops::window::Geometry;
 use crate::providers::{Argument, NodeContext};
 use crate::tensor::ElementType;
 
-use super::gemm::{Axis, Epilogue, Extra, Matrix, Product, TileKernel, pick};
-use super::launch::{GROUP, KernelName, Operand};
-use super::unit::Unit;
+use super::gemm::{Axis, Epilogue, Matrix, Product};
+use super::launch::Operand;
 use super::{Entry, HipKernel, PlanBuilder};
+use implicit::{Implicit, Layout, Names};
 pub(super) use params::image_params;
 
 pub(super) const KERNELS: &[Entry] = &[
     Entry::new("Conv", build),
     Entry::new("ConvTranspose", transpose::build),
     Entry::new("FusedConv", build).domain("com.microsoft"),
+    Entry::new("NhwcConv", nhwc::build).domain("rukh"),
 ];
-
-/// The kernels of a type.
-#[derive(Clone, Copy)]
-struct Names {
-    family: &'static str,
-    large: Option<&'static CStr>,
-    small: &'static CStr,
-    direct: &'static CStr,
-    windows: &'static CStr,
-}
 
 fn names(ty: ElementType) -> Option<Names> {
     Some(match ty {
@@ -43,28 +36,21 @@ fn names(ty: ElementType) -> Option<Names> {
             large: Some(c"conv_f32_large"),
             small: c"conv_f32_small",
             direct: c"conv_f32_direct",
-            windows: c"conv_f32_windows",
         },
-        ElementType::F64 => Names {
-            family: "conv",
-            large: None,
-            small: c"conv_f64_small",
-            direct: c"conv_f64_direct",
-            windows: c"conv_f64_windows",
-        },
+        ElementType::F64 => {
+            Names { family: "conv", large: None, small: c"conv_f64_small", direct: c"conv_f64_direct" }
+        }
         ElementType::F16 => Names {
             family: "conv_half",
             large: Some(c"conv_f16_large"),
             small: c"conv_f16_small",
             direct: c"conv_f16_direct",
-            windows: c"conv_f16_windows",
         },
         ElementType::BF16 => Names {
             family: "conv_half",
             large: Some(c"conv_bf16_large"),
             small: c"conv_bf16_small",
             direct: c"conv_bf16_direct",
-            windows: c"conv_bf16_windows",
         },
         _ => return None,
     })
@@ -146,69 +132,30 @@ impl HipKernel for ConvKernel {
         if is_pointwise(&g) && !direct {
             return product.plan(plan, self.ty);
         }
-        let implicit = Implicit { conv: self, product, g, channels: w.shape[1], direct };
+        Implicit {
+            names: self.names,
+            ty: self.ty,
+            group: self.op.group,
+            outputs: product.m,
+            channels: w.shape[1],
+            layout: Layout::Nchw,
+            product,
+            g,
+            direct,
+        }
+        .plan(plan, inputs)
+    }
+}
+
+impl Implicit {
+    /// Appends the launches: of the default kernel, or of what tuning chooses.
+    fn plan(&self, plan: &mut PlanBuilder<'_>, inputs: &[Option<Argument<'_>>]) -> Result<(), OpError> {
         match plan.provider.tuner().is_enabled() {
-            true => tuned::plan(&implicit, plan, inputs),
+            true => tuned::plan(self, plan, inputs),
             false => {
-                let (tile, wanted) = implicit.default_way(plan.provider.unit());
-                implicit.launch(plan, tile, wanted)
+                let (tile, wanted) = self.default_way(plan.provider.unit());
+                self.launch(plan, tile, wanted)
             }
         }
-    }
-}
-
-/// A convolution as a product whose right operand is read from the image.
-struct Implicit<'c> {
-    conv: &'c ConvKernel,
-    product: Product,
-    g: Geometry,
-    /// Of a group's input.
-    channels: usize,
-    /// Whether each result is computed by itself unless something else is found faster.
-    direct: bool,
-}
-
-impl Implicit<'_> {
-    fn kernel(&self, name: &'static CStr) -> KernelName {
-        KernelName { family: self.conv.names.family, name }
-    }
-
-    fn results(&self) -> usize {
-        self.product.batch_count() * self.product.m * self.product.n
-    }
-
-    /// The kernel that computes each result by itself.
-    fn direct_kernel(&self) -> TileKernel {
-        TileKernel {
-            kernel: self.kernel(self.conv.names.direct),
-            rows: 1,
-            columns: 1,
-            lds: 0,
-            items: GROUP,
-            adds_up: false,
-            resident: 0,
-        }
-    }
-
-    /// The kernel, and how many parts of K are wanted.
-    fn default_way(&self, unit: Unit) -> (TileKernel, usize) {
-        if self.direct {
-            return (self.direct_kernel(), 1);
-        }
-        let Product { m, n, .. } = self.product;
-        let half = self.conv.ty.size() == 2;
-        let have = [false, self.conv.names.large.is_some()];
-        let (rows, columns, lds) = pick(unit, half, m, n, self.product.batch_count(), have);
-        let name = if rows == 128 { self.conv.names.large } else { None };
-        let kernel = self.kernel(name.unwrap_or(self.conv.names.small));
-        let tile = TileKernel { kernel, rows, columns, lds, items: GROUP, adds_up: true, resident: 0 };
-        (tile, self.product.wanted_parts(tile, unit, &Extra::default()))
-    }
-
-    fn launch(&self, plan: &mut PlanBuilder<'_>, tile: TileKernel, wanted: usize) -> Result<(), OpError> {
-        let params = Some(image_params(plan, &self.g, self.channels)?);
-        let direct = tile.kernel.name == self.conv.names.direct;
-        let groups = direct.then(|| self.results().div_ceil(GROUP as usize));
-        self.product.launch_in_parts(plan, self.conv.ty, tile, wanted, &Extra { params, groups })
     }
 }

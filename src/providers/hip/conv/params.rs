@@ -10,6 +10,7 @@ use crate::ops::window::Geometry;
 use super::super::PlanBuilder;
 use super::super::gemm::GemmParams;
 use super::super::launch::AddressedParams;
+use super::super::params::Divider;
 
 /// What one column of the weight multiplies: a channel, and how far from the window's begin along each axis.
 #[repr(C)]
@@ -31,6 +32,29 @@ struct ImageParams {
 }
 
 const _: () = assert!(size_of::<GemmParams>() + size_of::<ImageParams>() == 544);
+
+/// What `NhwcConvParams` of `kernels/include/rukh/patches_nhwc.h` has beyond the product's parameters.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+struct NhwcParams {
+    channels: u32,
+    pixel: u32,
+    axes: NhwcAxes,
+}
+
+/// Along z, y and x.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+pub(super) struct NhwcAxes {
+    input: [i32; 3],
+    kernel: [i32; 3],
+    stride: [i32; 3],
+    dilation: [i32; 3],
+    pad: [i32; 3],
+    pub(super) output: [Divider; 3],
+}
+
+const _: () = assert!(size_of::<GemmParams>() + size_of::<NhwcParams>() == 592);
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
@@ -104,6 +128,40 @@ pub(in super::super) fn image_params(
     }
     let table = plan.table(&taps);
     Ok((bytes_of(&params).to_vec(), vec![(offset_of!(ImageParams, taps), table)]))
+}
+
+/// The parameters that follow the product's for an image with its channels innermost: so many of a group, and
+/// of a pixel.
+pub(super) fn nhwc_params(g: &Geometry, channels: usize, pixel: usize) -> Result<AddressedParams, OpError> {
+    let axes = NhwcAxes::new(g, pixel)?;
+    let params = NhwcParams { channels: channels as u32, pixel: pixel as u32, axes };
+    Ok((bytes_of(&params).to_vec(), Vec::new()))
+}
+
+impl NhwcAxes {
+    pub(super) fn new(g: &Geometry, pixel: usize) -> Result<Self, OpError> {
+        let output = three(&g.output, 1)?;
+        let axes = NhwcAxes {
+            input: three(&g.input, 1)?,
+            kernel: three(&g.kernel, 1)?,
+            stride: three(&g.strides, 1)?,
+            dilation: three(&g.dilations, 1)?,
+            pad: three(&g.pads_begin, 0)?,
+            output: output.map(|n| Divider::new(n as usize)),
+        };
+        // Places in an image, and those where windows end beyond it, are counted in 32 bits.
+        let reach = |i: usize| {
+            let window = (axes.kernel[i] as usize).saturating_mul(axes.dilation[i] as usize);
+            (axes.input[i] as usize).saturating_add(window)
+        };
+        let elements = (0..3).map(reach).fold(pixel, usize::saturating_mul);
+        if elements > i32::MAX as usize {
+            return Err(OpError::Unsupported(
+                "a GPU convolution of an image of over 2³¹ elements".to_owned(),
+            ));
+        }
+        Ok(axes)
+    }
 }
 
 impl WindowParams {

@@ -11,12 +11,11 @@ use crate::tensor::ElementType;
 use super::super::gemm::{Axis, Epilogue, Matrix, Product};
 use super::super::launch::{GROUP, KernelName, Operand};
 use super::super::{HipKernel, PlanBuilder};
-use super::Names;
 use super::params::WindowParams;
 
 pub(super) fn build(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpError> {
-    match node.input(0).and_then(|ty| Some((ty, super::names(ty)?))) {
-        Some((ty, names)) => Ok(Box::new(Transposed { op: node.op::<ConvTranspose>().clone(), ty, names })),
+    match node.input(0).and_then(|ty| Some((ty, windows(ty)?))) {
+        Some((ty, kernel)) => Ok(Box::new(Transposed { op: node.op::<ConvTranspose>().clone(), ty, kernel })),
         None => Err(node.no_kernel()),
     }
 }
@@ -24,7 +23,19 @@ pub(super) fn build(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpErro
 struct Transposed {
     op: ConvTranspose,
     ty: ElementType,
-    names: Names,
+    kernel: KernelName,
+}
+
+/// The kernel that adds up.
+fn windows(ty: ElementType) -> Option<KernelName> {
+    let (family, name) = match ty {
+        ElementType::F32 => ("conv", c"conv_f32_windows"),
+        ElementType::F64 => ("conv", c"conv_f64_windows"),
+        ElementType::F16 => ("conv_half", c"conv_f16_windows"),
+        ElementType::BF16 => ("conv_half", c"conv_bf16_windows"),
+        _ => return None,
+    };
+    Some(KernelName { family, name })
 }
 
 /// Bytes of temporary memory that images share at most; one image may take more.
@@ -84,9 +95,8 @@ impl HipKernel for Transposed {
             if inputs.get(2).is_some_and(Option::is_some) {
                 addresses.push((offset_of!(WindowParams, bias), Operand::Input(2)));
             }
-            let kernel = KernelName { family: self.names.family, name: self.names.windows };
             let groups = (count * plane).div_ceil(GROUP as usize);
-            plan.launch(kernel, [groups, 1, 1], &params, &addresses)?;
+            plan.launch(self.kernel, [groups, 1, 1], &params, &addresses)?;
         }
         Ok(())
     }

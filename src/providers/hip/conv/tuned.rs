@@ -8,20 +8,20 @@ use super::super::gemm::{Extra, TileKernel, splits, stages, tile_name};
 use super::super::launch::GROUP;
 use super::super::tuning::{Problem, Span, Trial};
 use super::super::unit::Unit;
-use super::Implicit;
+use super::implicit::{Implicit, Layout};
 
 /// Output channels of a group up to which computing each result by itself may pay.
 const MANY_CHANNELS: usize = 16;
 
 /// Appends the launches in the way that tuning chooses.
 pub(super) fn plan(
-    conv: &Implicit<'_>,
+    conv: &Implicit,
     plan: &mut PlanBuilder<'_>,
     inputs: &[Option<Argument<'_>>],
 ) -> Result<(), OpError> {
     let provider = plan.provider;
     let ways = ways(conv, provider.unit());
-    let ty = conv.conv.ty;
+    let ty = conv.ty;
     let span = |elements| Span { ty, elements };
     let elements = |argument: &Option<Argument<'_>>| argument.map_or(0, |a| a.shape.iter().product());
     // A convolution's operands are its inputs already, so the trial needs no others.
@@ -30,7 +30,7 @@ pub(super) fn plan(
     let chosen = provider.tuner().choose(
         provider,
         &Problem {
-            operator: "conv",
+            operator: if conv.layout == Layout::Nchw { "conv" } else { "conv_nhwc" },
             key: key(conv, inputs),
             candidates: &|_| ways.iter().map(|&(tile, wanted)| name(conv, tile, wanted)).collect(),
             trial,
@@ -41,8 +41,8 @@ pub(super) fn plan(
 }
 
 /// Kernels with wanted parts of K, the default first.
-fn ways(conv: &Implicit<'_>, unit: Unit) -> Vec<(TileKernel, usize)> {
-    let (ty, names) = (conv.conv.ty, &conv.conv.names);
+fn ways(conv: &Implicit, unit: Unit) -> Vec<(TileKernel, usize)> {
+    let (ty, names) = (conv.ty, &conv.names);
     let staged = ty.size() == 2 && unit.mma_sync;
     let tiles = [(names.large, 128), (Some(names.small), 64)].into_iter().filter_map(|(name, side)| {
         let lds = if staged { stages(side, side) } else { 0 };
@@ -58,37 +58,39 @@ fn ways(conv: &Implicit<'_>, unit: Unit) -> Vec<(TileKernel, usize)> {
     });
     let (default, wanted) = conv.default_way(unit);
     let mut ways = vec![(default, wanted)];
+    let same = |way: &(TileKernel, usize)| (way.0.kernel.name, way.1) == (default.kernel.name, wanted);
+    ways.extend(conv.staying_ways(unit).into_iter().filter(|way| !same(way)));
     let others =
         splits(&conv.product, ty, tiles.collect(), unit, (!conv.direct).then_some((default, wanted)));
     ways.extend(others);
-    let few = conv.product.m <= MANY_CHANNELS && conv.results() <= i32::MAX as usize;
+    let few = conv.outputs <= MANY_CHANNELS && conv.results() <= i32::MAX as usize;
     if few && !conv.direct {
         ways.push((conv.direct_kernel(), 1));
     }
     ways
 }
 
-fn name(conv: &Implicit<'_>, tile: TileKernel, wanted: usize) -> String {
-    let direct = tile.kernel.name == conv.conv.names.direct;
+fn name(conv: &Implicit, tile: TileKernel, wanted: usize) -> String {
+    let direct = tile.kernel.name == conv.names.direct;
     let extra = Extra { params: None, groups: direct.then_some(1) };
-    tile_name(&conv.product, conv.conv.ty, tile, wanted, &extra)
+    tile_name(&conv.product, conv.ty, tile, wanted, &extra)
 }
 
 /// Everything that decides how fast the candidates are, as a word.
-fn key(conv: &Implicit<'_>, inputs: &[Option<Argument<'_>>]) -> String {
+fn key(conv: &Implicit, inputs: &[Option<Argument<'_>>]) -> String {
     let by = |list: &[usize]| list.iter().map(usize::to_string).collect::<Vec<_>>().join("x");
     let shape = |i: usize| inputs.get(i).copied().flatten().map_or_else(String::new, |a| by(a.shape));
     let g = &conv.g;
     let mut key = format!(
         "{}_x{}_w{}_stride{}_dilation{}_pad{}_{}_group{}",
-        conv.conv.ty,
+        conv.ty,
         shape(0),
         shape(1),
         by(&g.strides),
         by(&g.dilations),
         by(&g.pads_begin),
         by(&g.pads_end),
-        conv.conv.op.group
+        conv.group
     );
     for (i, name) in [(2, "_bias"), (3, "_residual")] {
         if inputs.get(i).is_some_and(Option::is_some) {

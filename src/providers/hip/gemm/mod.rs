@@ -2,7 +2,7 @@
 
 mod einsum;
 mod epilogue;
-mod hopper;
+pub(super) mod hopper;
 mod library;
 mod matmul;
 mod params;

@@ -1,6 +1,7 @@
 //! Normalisations of rows: by mean and variance, or by the root mean square.
 
 mod batch;
+mod nhwc;
 mod ops;
 mod params;
 #[cfg(test)]

@@ -9,7 +9,7 @@ use crate::tensor::ElementType;
 
 use super::super::launch::Operand;
 use super::super::{Entry, HipKernel, PlanBuilder};
-use super::{Lie, Norm, Parameter};
+use super::{Lie, Norm, Parameter, nhwc};
 
 const MICROSOFT: &str = "com.microsoft";
 
@@ -17,6 +17,7 @@ pub(in super::super) const KERNELS: &[Entry] = &[
     Entry::new("GroupNormalization", group_norm),
     Entry::new("InstanceNormalization", group_norm),
     Entry::new("LayerNormalization", layer_norm),
+    Entry::new("NhwcGroupNormalization", nhwc::build).domain("rukh"),
     Entry::new("RMSNormalization", layer_norm),
     Entry::new("SimplifiedLayerNormalization", layer_norm),
     Entry::new("SkipLayerNormalization", skip_norm).domain(MICROSOFT),

@@ -4,6 +4,7 @@ use crate::graph::Attribute;
 use crate::tensor::ElementType::{BF16, F16, F32, F64};
 
 use super::super::testing::data::{mixed, tolerance};
+use super::super::testing::nhwc::both_nhwc;
 use super::super::testing::{both, both_in};
 
 #[test]
@@ -97,5 +98,34 @@ fn batch_norm_trains() {
         let outputs = if training == 1 { 3 } else { 1 };
         let Some(device) = both("BatchNormalization", 15, &attributes, &inputs, outputs) else { return };
         device.assert_close("BatchNormalization", 1e-5);
+    }
+}
+
+#[test]
+fn groups_of_channels_that_are_innermost() {
+    // Packs of every length, one launch and several, and one axis.
+    let cases: [(&[usize], i64); 6] = [
+        (&[2, 32, 9, 9], 4),
+        (&[1, 20, 40, 41], 2),
+        (&[3, 12, 5, 7], 2),
+        (&[2, 9, 6, 6], 3),
+        (&[2, 64, 70], 2),
+        (&[1, 8, 70, 70], 1),
+    ];
+    for (shape, groups) in cases {
+        for ty in [F32, F16, BF16] {
+            for (opset, parameters) in [(18, groups as usize), (21, shape[1])] {
+                let inputs = [mixed(ty, shape), mixed(ty, &[parameters]), mixed(ty, &[parameters])];
+                let attributes = [("num_groups", Attribute::Int(groups))];
+                let own: &[_] = &[("by_group", Attribute::Int((opset < 21) as i64))];
+                let (cpu, device) = (("", "GroupNormalization", opset), ("NhwcGroupNormalization", own));
+                let made = both_nhwc(cpu, device, &attributes, &inputs, &[0]);
+                let Some(made) = made else { return };
+                made.assert_close(
+                    &format!("{ty} {shape:?} {groups} groups, opset {opset}"),
+                    4.0 * tolerance(ty),
+                );
+            }
+        }
     }
 }

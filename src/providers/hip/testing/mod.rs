@@ -1,6 +1,7 @@
 //! Helpers for the tests of kernels: one node on the device and on the CPU.
 
 pub(super) mod data;
+pub(super) mod nhwc;
 
 use std::sync::Arc;
 
@@ -134,22 +135,40 @@ pub(super) fn both_on(
     inputs: &[Option<Value>],
     outputs: usize,
 ) -> Both {
-    let node = Node {
+    let node = node(domain, name, opset, attributes, inputs, outputs);
+    let cpu = on_cpu(&node, inputs);
+    let device = on_device(provider, &node, inputs, &cpu).unwrap_or_else(|e| panic!("{name}: device: {e}"));
+    Both { device, cpu }
+}
+
+/// A node of these inputs.
+pub(super) fn node(
+    domain: &str,
+    name: &str,
+    opset: i64,
+    attributes: &[(&str, Attribute)],
+    inputs: &[Option<Value>],
+    outputs: usize,
+) -> Node {
+    Node {
         name: "test".into(),
         op: OpName { domain: domain.into(), name: name.into(), opset },
         attributes: Attributes(attributes.iter().map(|(n, a)| (n.to_string(), a.clone())).collect()),
         inputs: inputs.iter().enumerate().map(|(i, v)| v.as_ref().map(|_| ValueId(i as u32))).collect(),
         outputs: (0..outputs).map(|i| Some(ValueId(100 + i as u32))).collect(),
-    };
+    }
+}
+
+/// The outputs of a node on the CPU.
+pub(super) fn on_cpu(node: &Node, inputs: &[Option<Value>]) -> Vec<Tensor> {
     let refs: Vec<Option<&Value>> = inputs.iter().map(Option::as_ref).collect();
-    let cpu = cpu::evaluate(&node, &refs, &Pool::new(2)).unwrap_or_else(|e| panic!("{name}: CPU: {e}"));
-    let cpu: Vec<Tensor> = cpu.iter().map(|v| v.as_tensor().expect("a tensor").clone()).collect();
-    let device = on_device(provider, &node, inputs, &cpu).unwrap_or_else(|e| panic!("{name}: device: {e}"));
-    Both { device, cpu }
+    let name = &node.op.name;
+    let outputs = cpu::evaluate(node, &refs, &Pool::new(2)).unwrap_or_else(|e| panic!("{name}: CPU: {e}"));
+    outputs.iter().map(|v| v.as_tensor().expect("a tensor").clone()).collect()
 }
 
 /// The outputs of a node on the device; their types and shapes are those of `like`.
-fn on_device(
+pub(super) fn on_device(
     provider: &Arc<Provider>,
     node: &Node,
     inputs: &[Option<Value>],

@@ -1,5 +1,9 @@
 //! Pooling over windows, and LRN.
 
+mod nhwc;
+#[cfg(test)]
+mod tests;
+
 use std::mem::offset_of;
 
 use bytemuck::{Pod, Zeroable};
@@ -19,6 +23,8 @@ pub(super) const KERNELS: &[Entry] = &[
     Entry::new("LRN", build_lrn),
     Entry::new("LpPool", build),
     Entry::new("MaxPool", build),
+    Entry::new("NhwcAveragePool", nhwc::build).domain("rukh"),
+    Entry::new("NhwcMaxPool", nhwc::build).domain("rukh"),
 ];
 
 /// Outputs of a work item of `pool_planes`.

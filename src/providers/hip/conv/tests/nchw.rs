@@ -3,7 +3,7 @@
 use crate::graph::Attribute;
 use crate::tensor::ElementType;
 
-use super::super::testing::{both, both_in, small_integers as numbers};
+use super::super::super::testing::{both, both_in, small_integers as numbers};
 
 fn ints(list: &[i64]) -> Attribute {
     Attribute::Ints(list.to_vec())

@@ -1,0 +1,121 @@
+//! Operators on images with their channels innermost, `[batch, spatial…, channels]` (NHWC), which the passes make
+//! for GPUs.
+
+use std::sync::Arc;
+
+use crate::graph::Dim;
+
+use super::activation::Activation;
+use super::conv::shape::conv_shape_of;
+use super::conv::{RESIDUAL, read_group};
+use super::norm::{GroupNorm, read_group_norm};
+use super::pool::{Pool, Reduction, read_window};
+use super::window::{Window, spatial};
+use super::{AttributeReader, Declaration, Infer, OpError, Operator, Types};
+
+/// `activation(W ∗ X + B + residual)`, as `Conv`. The weight is `[out channels, kernel…, channels of a group]`, or
+/// `[1, kernel…, channels]` where every channel is a group of its own.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct NhwcConv {
+    pub(crate) window: Window,
+    pub(crate) group: usize,
+    pub(crate) activation: Activation,
+}
+
+impl NhwcConv {
+    /// Whether a weight of such a first dimension has one tap for each channel.
+    pub(crate) fn is_depthwise(&self, first: usize) -> bool {
+        self.group > 1 && first == 1
+    }
+
+    fn parse(a: &AttributeReader<'_>) -> Result<Arc<dyn Operator>, OpError> {
+        let (window, group, activation) = (Window::read(a)?, read_group(a)?, Activation::read(a)?);
+        Ok(Arc::new(NhwcConv { window, group, activation }))
+    }
+}
+
+/// `[batch, spatial…, channels]` as `[batch, channels, spatial…]`.
+fn channels_first(shape: &[Dim]) -> Vec<Dim> {
+    let [batch, space @ .., channels] = shape else { return shape.to_vec() };
+    [&[batch.clone(), channels.clone()], space].concat()
+}
+
+fn channels_last(mut shape: Vec<Dim>) -> Vec<Dim> {
+    shape[1..].rotate_left(1);
+    shape
+}
+
+impl Operator for NhwcConv {
+    fn infer(&self, cx: &mut Infer<'_>) -> Result<(), OpError> {
+        let (Some(_), Some(x)) = (spatial(cx)?, cx.shape(0)) else { return Ok(()) };
+        let weight = cx.shape(1).map(|w| {
+            let mut w = channels_first(w);
+            if let [first, second, ..] = &mut w[..]
+                && self.group > 1
+                && first.known() == Some(1)
+            {
+                std::mem::swap(first, second);
+            }
+            w
+        });
+        let shape = conv_shape_of(&self.window, self.group, cx, &channels_first(x), (1, weight.as_deref()))?;
+        if let (Some(bias), Some(w)) = (cx.shape_of_rank(2, 1)?, &weight) {
+            cx.equal(2, "its length", &w[0], &bias[0])?;
+        }
+        let shape = channels_last(shape);
+        if let Some(residual) = cx.shape_of_rank(RESIDUAL, shape.len())? {
+            for (want, given) in shape.iter().zip(residual) {
+                cx.equal(RESIDUAL, "its dimension", want, given)?;
+            }
+        }
+        cx.set_shape(0, shape);
+        Ok(())
+    }
+}
+
+/// A maximum or mean over windows.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct NhwcPool(pub(crate) Pool);
+
+impl NhwcPool {
+    fn parse(a: &AttributeReader<'_>, reduction: Reduction) -> Result<Arc<dyn Operator>, OpError> {
+        Ok(Arc::new(NhwcPool(Pool { window: read_window(a)?, reduction, column_major: false })))
+    }
+}
+
+impl Operator for NhwcPool {
+    fn infer(&self, cx: &mut Infer<'_>) -> Result<(), OpError> {
+        let (Some(_), Some(x)) = (spatial(cx)?, cx.shape(0)) else { return Ok(()) };
+        let shape = channels_last(self.0.output(&channels_first(x))?);
+        cx.set_shape(0, shape);
+        Ok(())
+    }
+}
+
+/// Group normalisation, with scale and shift as `by_group` says.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct NhwcGroupNorm(pub(crate) GroupNorm);
+
+impl Operator for NhwcGroupNorm {
+    fn infer(&self, cx: &mut Infer<'_>) -> Result<(), OpError> {
+        let (Some(_), Some(x)) = (spatial(cx)?, cx.shape(0)) else { return Ok(()) };
+        self.0.infer_of(cx, x, &x[x.len() - 1])
+    }
+}
+
+const FLOAT: &[(&str, Types)] = &[("T", Types::FLOAT)];
+
+pub(super) const DECLARATIONS: &[Declaration] = &[
+    Declaration::new("NhwcConv", &[1], "X:T, W:T, B?:T, Z?:T -> Y:T", FLOAT, NhwcConv::parse).domain("rukh"),
+    Declaration::new("NhwcMaxPool", &[1], "X:T -> Y:T", FLOAT, |a| NhwcPool::parse(a, Reduction::Max))
+        .domain("rukh"),
+    Declaration::new("NhwcAveragePool", &[1], "X:T -> Y:T", FLOAT, |a| {
+        let count_padding = a.flag("count_include_pad", false)?;
+        NhwcPool::parse(a, Reduction::Average { count_padding })
+    })
+    .domain("rukh"),
+    Declaration::new("NhwcGroupNormalization", &[1], "X:T, scale:T, bias:T -> Y:T", FLOAT, |a| {
+        Ok(Arc::new(NhwcGroupNorm(read_group_norm(a, a.flag("by_group", false)?)?)))
+    })
+    .domain("rukh"),
+];

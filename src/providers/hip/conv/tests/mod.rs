@@ -1,0 +1,4 @@
+//! Convolutions on a device against the CPU's, by layout.
+
+mod nchw;
+mod nhwc;
