@@ -210,6 +210,31 @@ fn threads_have_graphs_of_their_own() {
     assert!(graphs.iter().any(|(graphs, _)| *graphs > 0), "{graphs:?}");
 }
 
+/// Runs that nobody waits for keep the buffers that they were given, and outlive the memory of their session's runs.
+#[test]
+fn queued_runs_keep_their_buffers() {
+    let Some(options) = on_hip(&[]) else { return };
+    let session = open_with(environment(), &chain(), &options);
+    let device = session.program.device.as_ref().unwrap().provider.device().clone();
+    let stream = Stream::new(&device).unwrap();
+    for shrink_arena in [false, true] {
+        let run_options =
+            RunOptions { compute_stream: Some(stream.id()), shrink_arena, ..RunOptions::default() };
+        let x = |i: usize| -> Vec<f32> { (0..6).map(|k| ((i * 5 + k) % 7) as f32 * 0.5 - 1.0).collect() };
+        let buffers: Vec<(Tensor, Tensor)> =
+            (0..24).map(|i| (upload(&t(&[3, 2], &x(i))), on_device(F32, &[3, 2]))).collect();
+        for (input, output) in &buffers {
+            session.run_bound(&run_options, &mut bind(&session, &[input], output)).unwrap();
+        }
+        stream.synchronize().unwrap();
+        for (i, (_, output)) in buffers.iter().enumerate() {
+            assert!(near(&download::<f32>(output), &on_cpu(&x(i))), "run {i}");
+        }
+        let wanted: &[(usize, u32)] = if shrink_arena { &[] } else { &[(1, 22)] };
+        assert_eq!(graphs(&session), wanted);
+    }
+}
+
 /// A stream that the caller captures: the session's own, or one of a run.
 #[test]
 fn a_caller_may_record_runs() {
