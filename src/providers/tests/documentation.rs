@@ -51,9 +51,14 @@ const NOTES: &[(&str, &str, &str)] = &[
     ("com.microsoft", "QMoE", "`quant_type` int; without `use_sparse_mixer`"),
     ("com.microsoft", "Sampling", "the numbers drawn are this library's own"),
     ("com.microsoft", "SparseToDenseMatMul", "the sparse tensor is given as a dense one"),
-    ("rukh", "Attention", "made by fusions: ai.onnx's, where a mask of one column stands for all keys"),
+    (
+        "rukh",
+        "Attention",
+        "made by fusions: ai.onnx's, where a mask of one column stands for all keys, and heads may lie within wider matrices",
+    ),
     ("rukh", "ConvPair", "made by fusions: a pointwise FusedConv and a depthwise one of its outputs"),
     ("rukh", "FusedConv", "made by passes: com.microsoft's, of images whose channels lie two in a word"),
+    ("rukh", "GatedUnit", "made by fusions: one half of the columns times a function of the other half"),
     ("rukh", "GlobalAveragePool", "made by passes: ai.onnx's, of an image whose channels lie two in a word"),
     ("rukh", "Lookup", "made by fusions: what is computed of each byte of a tensor, as a table"),
     ("rukh", "MatMul", "made by fusions: FusedMatMul with a bias, a residual and an activation"),
@@ -74,6 +79,11 @@ const NOTES: &[(&str, &str, &str)] = &[
         "rukh",
         "QLinearGlobalAveragePool",
         "made by passes: com.microsoft's, of an image whose channels lie four in a word",
+    ),
+    (
+        "rukh",
+        "RotaryEmbedding",
+        "made by fusions: of heads within wider matrices, where both halves of a head share their cosines and sines",
     ),
 ];
 
