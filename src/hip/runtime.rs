@@ -11,6 +11,7 @@ use super::error::{HipError, HipErrorKind};
 use super::library;
 use super::nvidia::NvidiaFunctions;
 use super::symbols::{Code, Functions, Raw};
+use super::tensor_map::{TENSOR_MAP_BYTES, TensorMap};
 
 /// One platform's runtime library, opened once in a process and never closed.
 pub(crate) struct Runtime {
@@ -263,6 +264,27 @@ unsafe impl Send for Device {}
 unsafe impl Sync for Device {}
 
 impl Device {
+    /// Whether there are tensor maps for its kernels.
+    pub(crate) fn has_tensor_maps(&self) -> bool {
+        matches!(&self.runtime.own, Own::Nvidia(own) if own.tensor_maps.is_some())
+    }
+
+    /// The tensor map of such a tensor at this address, which must be a multiple of 16.
+    pub(crate) fn tensor_map(
+        &self,
+        map: &TensorMap,
+        address: u64,
+    ) -> Result<[u8; TENSOR_MAP_BYTES], HipError> {
+        /// `CUDA_ERROR_NOT_SUPPORTED`
+        const NOT_SUPPORTED: Code = 801;
+        let functions = match &self.runtime.own {
+            Own::Nvidia(own) => own.tensor_maps.as_ref(),
+            Own::Amd(_) => None,
+        };
+        let made = functions.map_or(Err(NOT_SUPPORTED), |functions| functions.encode(map, address));
+        made.map_err(|code| self.runtime.error("describe a tensor", code))
+    }
+
     /// Makes the device current for this thread until the guard is dropped, which brings the caller's
     /// device back.
     pub(super) fn enter(&self) -> Result<Current<'_>, HipError> {

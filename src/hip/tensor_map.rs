@@ -4,8 +4,6 @@ use std::ffi::{c_int, c_void};
 
 use libloading::Library;
 
-use super::error::HipError;
-use super::runtime::{Device, Own};
 use super::symbols::{Code, find};
 
 /// Bytes of a map as kernels get it.
@@ -90,43 +88,32 @@ impl TensorMapFunctions {
             im2col: find(library, "cuTensorMapEncodeIm2col").ok()?,
         })
     }
-}
-
-impl TensorMap {
-    /// Whether maps can be made for this device.
-    pub(crate) fn are_known(device: &Device) -> bool {
-        matches!(&device.runtime.own, Own::Nvidia(own) if own.tensor_maps.is_some())
-    }
 
     /// The map of such a tensor at this address, which must be a multiple of 16.
-    pub(crate) fn encode(&self, device: &Device, address: u64) -> Result<[u8; TENSOR_MAP_BYTES], HipError> {
+    pub(super) fn encode(&self, map: &TensorMap, address: u64) -> Result<[u8; TENSOR_MAP_BYTES], Code> {
         /// `CU_TENSOR_MAP_DATA_TYPE_…`
         const FLOAT16: c_int = 6;
         const BFLOAT16: c_int = 9;
         /// `CU_TENSOR_MAP_INTERLEAVE_NONE`, `…_SWIZZLE_128B`, `…_L2_PROMOTION_L2_256B`, `…_OOB_FILL_NONE`: zeros
         /// beyond the end.
         const FORM: [c_int; 4] = [0, 3, 3, 0];
-        /// `CUDA_ERROR_NOT_SUPPORTED`
-        const NOT_SUPPORTED: Code = 801;
+        /// `CUDA_ERROR_INVALID_VALUE`
+        const INVALID_VALUE: Code = 1;
 
-        let mut map = Opaque([0; TENSOR_MAP_BYTES]);
-        let (ty, rank) = (if self.bf16 { BFLOAT16 } else { FLOAT16 }, self.sizes.len());
-        let (sizes, strides) = (self.sizes.as_ptr(), self.strides.as_ptr());
+        let mut opaque = Opaque([0; TENSOR_MAP_BYTES]);
+        let (ty, rank) = (if map.bf16 { BFLOAT16 } else { FLOAT16 }, map.sizes.len());
+        let (sizes, strides) = (map.sizes.as_ptr(), map.strides.as_ptr());
         let at: *const c_void = std::ptr::without_provenance(address as usize);
         let [interleave, swizzle, promotion, fill] = FORM;
-        let functions = match &device.runtime.own {
-            Own::Nvidia(own) => own.tensor_maps.as_ref(),
-            Own::Amd(_) => None,
-        };
-        let whole = self.strides.len() + 1 == rank;
-        let code = match (functions, &self.part) {
-            (Some(functions), Part::Box(sides)) if whole && sides.len() == rank => {
+        let whole = map.strides.len() + 1 == rank;
+        let code = match &map.part {
+            Part::Box(sides) if whole && sides.len() == rank => {
                 let steps = vec![1u32; rank];
                 // SAFETY: the lists have `rank` entries, that of strides one less; the address is looked at as a
                 // number alone.
                 unsafe {
-                    (functions.tiled)(
-                        &mut map,
+                    (self.tiled)(
+                        &mut opaque,
                         ty,
                         rank as u32,
                         at,
@@ -141,12 +128,12 @@ impl TensorMap {
                     )
                 }
             }
-            (Some(functions), Part::Windows { begin, end, steps, channels, count }) if whole && rank == 4 => {
+            Part::Windows { begin, end, steps, channels, count } if whole && rank == 4 => {
                 let steps = [1, steps[0], steps[1], 1];
                 // SAFETY: as above; corners have two entries, for a rank of 4.
                 unsafe {
-                    (functions.im2col)(
-                        &mut map,
+                    (self.im2col)(
+                        &mut opaque,
                         ty,
                         4,
                         at,
@@ -164,9 +151,8 @@ impl TensorMap {
                     )
                 }
             }
-            _ => NOT_SUPPORTED,
+            _ => INVALID_VALUE,
         };
-        device.check("describe a tensor", code)?;
-        Ok(map.0)
+        if code == 0 { Ok(opaque.0) } else { Err(code) }
     }
 }

@@ -7,9 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::{Error, Result, Status, fail};
 use crate::hip::targets::{self, MatrixUnit};
-use crate::hip::{
-    Device, DeviceBacking, Function, Module, PinnedBacking, Platform, Runtime, Stream, TensorMap,
-};
+use crate::hip::{Device, DeviceBacking, Function, Module, PinnedBacking, Platform, Runtime, Stream};
 use crate::memory::device::allocator::{Block, DeviceAllocator};
 use crate::memory::device::config::{ArenaConfig, ExtendStrategy};
 use crate::memory::device::external::ExternalFunctions;
@@ -275,7 +273,7 @@ impl Provider {
             wave: info.wave as usize,
             mma_sync,
             wgmma: self.target == "sm_90" && info.arch == "sm_90",
-            tensor_maps: TensorMap::are_known(&self.device),
+            tensor_maps: self.device.has_tensor_maps(),
             compute_units: info.compute_units.max(1) as usize,
             matrix: mma_sync || amd.is_some_and(|(_, matrix)| matrix != MatrixUnit::None),
         }

@@ -110,13 +110,11 @@ pub(in super::super) struct Copies {
 
 /// Tiles with the parts of K that are best for each, the fastest first; none where the kernels do not take the product.
 pub(super) fn tiles(product: &Product, ty: ElementType, unit: Unit) -> Vec<(TileKernel, usize)> {
-    if !(unit.wgmma && unit.tensor_maps)
-        || !takes(product, ty)
-        || plain_copies(product, ty, &SIZES[0]).is_none()
-    {
-        return Vec::new();
+    let known = unit.wgmma && unit.tensor_maps && takes(product, ty);
+    match known && plain_copies(product, ty, &SIZES[0]).is_some() {
+        true => ranked(product, ty, product.k.div_ceil(STEP), unit),
+        false => Vec::new(),
     }
-    ranked(product, ty, product.k.div_ceil(STEP), unit)
 }
 
 /// All tiles with the parts of so many steps of K that are best for each, the fastest first.

@@ -3,6 +3,7 @@
 mod einsum;
 mod epilogue;
 pub(super) mod hopper;
+mod launches;
 mod library;
 mod matmul;
 mod params;

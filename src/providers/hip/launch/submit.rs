@@ -145,7 +145,7 @@ impl LaunchPlan {
             let address = self.address(*operand, addresses) + offset;
             // What is not aligned is not used: a launch for other operands takes its place.
             if address.is_multiple_of(TENSOR_MAP_ALIGNMENT) {
-                let map = map.encode(device, address)?;
+                let map = device.tensor_map(map, address)?;
                 params[*at..at + TENSOR_MAP_BYTES].copy_from_slice(&map);
             }
         }
