@@ -1,9 +1,10 @@
 // Matrix cores behind one interface: fragments of A and B with 16 numbers along k for each of their SIDE
 // lines, and sums of SIDE × SIDE.
 //
-//   load_a, load_b(fragment, line, stride)   from workgroup memory, where k is contiguous within a line
-//   multiply(sums, a, b)                     sums += a · bᵀ over the fragments' k
-//   row(lane, i), column(lane, i)            where the i-th sum of a lane lies
+//   load_a, load_b(fragment, line, stride, more)   from workgroup memory, where k is contiguous within a line; each
+//                                                  eight lines lie `more` numbers further on
+//   multiply(sums, a, b)                           sums += a · bᵀ over the fragments' k
+//   row(lane, i), column(lane, i)                  where the i-th sum of a lane lies
 //
 // MFMA on gfx908, gfx90a, gfx942 and gfx950; WMMA on RDNA 3, where both halves of a wave hold the whole of
 // A and B, and on RDNA 4, where each half holds half of k; mma.sync on sm_80 and later. HAS_MATRIX is 0
@@ -59,11 +60,11 @@ template <class T> struct MatrixBase {
   DEVICE u32 row(u32 lane, u32 i) { return i / 4 * 8 + lane / 32 * 4 + i % 4; }
   DEVICE u32 column(u32 lane, u32) { return lane % 32; }
   // `line` is the first of 32 lines, `stride` elements apart.
-  DEVICE void load_a(Fragment &to, const T *line, u32 stride) {
+  DEVICE void load_a(Fragment &to, const T *line, u32 stride, u32 more = 0) {
     u32 lane = lane_id();
-    to.chunk = *(const Chunk *)(line + lane % 32 * stride + lane / 32 * 8);
+    to.chunk = *(const Chunk *)(line + lane % 32 * stride + lane % 32 / 8 * more + lane / 32 * 8);
   }
-  DEVICE void load_b(Fragment &to, const T *line, u32 stride) { load_a(to, line, stride); }
+  DEVICE void load_b(Fragment &to, const T *line, u32 stride, u32 more = 0) { load_a(to, line, stride, more); }
 };
 template <> struct Matrix<f16> : MatrixBase<f16> {
   DEVICE void multiply(Sums &sums, const Fragment &a, const Fragment &b) {
@@ -99,22 +100,22 @@ template <class T> struct MatrixBase {
     Chunk chunk;
   };
   DEVICE u32 row(u32 lane, u32 i) { return lane / 16 * 8 + i; }
-  DEVICE void load_a(Fragment &to, const T *line, u32 stride) {
+  DEVICE void load_a(Fragment &to, const T *line, u32 stride, u32 more = 0) {
     u32 lane = lane_id();
-    to.chunk = *(const Chunk *)(line + lane % 16 * stride + lane / 16 * 8);
+    to.chunk = *(const Chunk *)(line + lane % 16 * stride + lane % 16 / 8 * more + lane / 16 * 8);
   }
 #else
   struct Fragment {
     Chunk chunk[2];
   };
   DEVICE u32 row(u32 lane, u32 i) { return i * 2 + lane / 16; }
-  DEVICE void load_a(Fragment &to, const T *line, u32 stride) {
-    auto *from = (const Chunk *)(line + lane_id() % 16 * stride);
+  DEVICE void load_a(Fragment &to, const T *line, u32 stride, u32 more = 0) {
+    auto *from = (const Chunk *)(line + lane_id() % 16 * stride + lane_id() % 16 / 8 * more);
     to.chunk[0] = from[0];
     to.chunk[1] = from[1];
   }
 #endif
-  DEVICE void load_b(Fragment &to, const T *line, u32 stride) { load_a(to, line, stride); }
+  DEVICE void load_b(Fragment &to, const T *line, u32 stride, u32 more = 0) { load_a(to, line, stride, more); }
 };
 template <> struct Matrix<f16> : MatrixBase<f16> {
   DEVICE void multiply(Sums &sums, const Fragment &a, const Fragment &b) {

@@ -55,6 +55,11 @@ template <class T> struct Strided {
     valid = !inside ? 0 : k_end - k < 8 ? (k_end - k) * 2 : 16;
     return inside ? at + line * line_stride + k : at;
   }
+  // Where eight neighbours along the lines lie, at one k.
+  METHOD const T *line_chunk(u32 line, u32 k, bool &inside) const {
+    inside = line < lines && k < k_end;
+    return inside ? at + line + k * k_stride : at;
+  }
   template <class C, int V> METHOD void pack_along_k(C *to, int, u32 line, u32 k) const {
     along_k<C, V>(to, line, k);
   }

@@ -144,7 +144,7 @@ template <class T, int BM, int BN, int ROWS, int STAGES> DEVICE void convolve_nh
 #endif
   Tile tile = find_tile(p, BM, BN, 2, 2, 2);
   constexpr u32 APART = GROUP / Own::CHUNKS;
-  auto patches = NhwcPatches<T, BM / APART>::make(c, tile, tile.row + item_id() / Own::CHUNKS, APART, 8);
+  auto patches = NhwcPatches<T, BM / APART>::make(c, tile, tile.row + Own::own_line(), APART, 8);
   Own own;
   own.multiply(lds, patches, operand_b<T, 8>(p, tile), tile);
   own.store(lds, p, tile);

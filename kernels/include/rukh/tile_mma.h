@@ -1,7 +1,7 @@
 // A tile of a product of half-precision numbers on matrix cores, 256 work items.
 //
-// Operands lie in workgroup memory line by line, 16 bytes (eight numbers of k) at a time. On AMD the next
-// step's operands are fetched to registers while this step multiplies. On NVIDIA cp.async copies several
+// Operands lie in workgroup memory line by line, 16 bytes (eight numbers of k) at a time. On AMD they go there
+// through registers (staging.h). On NVIDIA cp.async copies several
 // steps ahead, the chunks of a line are permuted so that ldmatrix meets no bank twice, and B stays as it
 // lies in memory where its columns are contiguous. A is anything that has the members of `Strided` that say
 // where its chunks lie. Bound: the matrix cores for large products; each
@@ -10,14 +10,9 @@
 #include "gemm.h"
 #include "matrix.h"
 #include "operand.h"
+#include "staging.h"
 
 #if HAS_MATRIX
-
-template <class T> DEVICE Chunk pack_chunk(const T *x) {
-  Chunk c;
-  for (int i = 0; i < 4; i++) c.word[i] = bits<u16>(x[2 * i]) | (u32)bits<u16>(x[2 * i + 1]) << 16;
-  return c;
-}
 
 // ROWS × COLUMNS waves share the tile.
 template <class T, int BM, int BN, int BK, int ROWS, int COLUMNS, int STAGES> struct MmaTile {
@@ -45,71 +40,35 @@ template <class T, int BM, int BN, int BK, int ROWS, int COLUMNS, int STAGES> st
   }
 
 #if !defined(HAS_MMA_SYNC)
-  // Lines are a chunk longer than BK, so that the chunks of neighbouring lines lie in other banks.
-  static constexpr int LINE = BK + 8;
-  static constexpr u32 BYTES = (BM + BN) * LINE * 2 > PASS_BYTES ? (BM + BN) * LINE * 2 : PASS_BYTES;
+  // The line of a work item's first chunk of A; others lie GROUP / CHUNKS lines on.
+  DEVICE u32 own_line() { return line_of<CHUNKS>(item_id()); }
+  static constexpr u32 LINES_BYTES = staged_at<BK>(BM + BN) * 2;
+  static constexpr u32 BYTES = LINES_BYTES > PASS_BYTES ? LINES_BYTES : PASS_BYTES;
 
-  // One operand's share of a work item: whole chunks along k, or two neighbouring k of eight lines.
-  template <int LINES> struct Share {
-    static constexpr int UNITS = LINES * CHUNKS, PAIRS = LINES / 8 * (BK / 2);
-    static constexpr int COUNT = (UNITS + GROUP - 1) / GROUP;
-    static_assert((PAIRS + GROUP - 1) / GROUP * 2 <= 2 * COUNT, "both ways take the same registers");
-    T x[COUNT][2][8];
-
-    template <class From> METHOD void fetch(From &from, u32 line, u32 k) {
-      bool by_k = from.prefers_k();
-      if (by_k) from.begin_step(k + item_id() % CHUNKS * 8);
-#pragma unroll
-      for (int c = 0; c < COUNT; c++) {
-        u32 unit = item_id() + c * GROUP;
-        if (by_k) {
-          if (unit < UNITS) from.template pack_along_k<T, 8>(x[c][0], c, line + unit / CHUNKS, k + unit % CHUNKS * 8);
-        } else if (unit < PAIRS) {
-          u32 at = line + unit % (LINES / 8) * 8, pair = k + unit / (LINES / 8) * 2;
-          from.template along_lines<T, 8>(x[c][0], at, pair);
-          from.template along_lines<T, 8>(x[c][1], at, pair + 1);
-        }
-      }
-    }
-
-    METHOD void put(T *to, bool by_k) const {
-#pragma unroll
-      for (int c = 0; c < COUNT; c++) {
-        u32 unit = item_id() + c * GROUP;
-        if (by_k) {
-          if (unit < UNITS) *(Chunk *)(to + unit / CHUNKS * LINE + unit % CHUNKS * 8) = pack_chunk(x[c][0]);
-        } else if (unit < PAIRS) {
-          u32 at = unit % (LINES / 8) * 8, pair = unit / (LINES / 8) * 2;
-          for (int v = 0; v < 8; v++)
-            *(u32 *)(to + (at + v) * LINE + pair) = bits<u16>(x[c][0][v]) | (u32)bits<u16>(x[c][1][v]) << 16;
-        }
-      }
-    }
-  };
-
-  template <class A, class B> METHOD void multiply(char *lds, A a, B b, const Tile &tile) {
-    T *lines_a = (T *)lds, *lines_b = lines_a + BM * LINE;
-    Share<BM> share_a;
-    Share<BN> share_b;
-    bool a_by_k = a.prefers_k(), b_by_k = b.prefers_k();
+  template <class ShareA, class ShareB, class A, class B> METHOD void run(char *lds, A &a, B &b, const Tile &tile) {
+    constexpr int LINE = staged_line<BK>;
+    T *lines_a = (T *)lds, *lines_b = lines_a + staged_at<BK>(BM);
+    ShareA share_a;
+    ShareB share_b;
     share_a.fetch(a, tile.row, tile.k_begin);
     share_b.fetch(b, tile.column, tile.k_begin);
     clear();
+    const T *from_a = lines_a + staged_at<BK>(first_row()), *from_b = lines_b + staged_at<BK>(first_column());
     for (u32 k = tile.k_begin; k < tile.k_end; k += BK) {
-      share_a.put(lines_a, a_by_k);
-      share_b.put(lines_b, b_by_k);
+      share_a.put(lines_a);
+      share_b.put(lines_b);
       barrier();
       if (tile.k_end - k > BK) {
         share_a.fetch(a, tile.row, k + BK);
         share_b.fetch(b, tile.column, k + BK);
       }
-      const T *from_a = lines_a + first_row() * LINE, *from_b = lines_b + first_column() * LINE;
+#pragma unroll
       for (int step = 0; step < BK; step += 16) {
         typename M::Fragment x[FM], y[FN];
 #pragma unroll
-        for (int i = 0; i < FM; i++) M::load_a(x[i], from_a + i * SIDE * LINE + step, LINE);
+        for (int i = 0; i < FM; i++) M::load_a(x[i], from_a + staged_at<BK>(i * SIDE) + step, LINE, STAGED_MORE);
 #pragma unroll
-        for (int j = 0; j < FN; j++) M::load_b(y[j], from_b + j * SIDE * LINE + step, LINE);
+        for (int j = 0; j < FN; j++) M::load_b(y[j], from_b + staged_at<BK>(j * SIDE) + step, LINE, STAGED_MORE);
 #pragma unroll
         for (int i = 0; i < FM; i++)
 #pragma unroll
@@ -118,7 +77,19 @@ template <class T, int BM, int BN, int BK, int ROWS, int COLUMNS, int STAGES> st
       barrier();
     }
   }
+
+  template <class A, class B> METHOD void multiply(char *lds, A a, B b, const Tile &tile) {
+    if constexpr (A::COPIES && B::COPIES) {
+      typedef WholeShare<T, BM, BK, true> WholeA;
+      bool whole = a.packs_along_k && tile.k_end % 8 == 0;
+      if (whole && b.packs_along_k) return run<WholeA, WholeShare<T, BN, BK, true>>(lds, a, b, tile);
+      if (whole && b.packs_along_lines && b.lines % 8 == 0)
+        return run<WholeA, WholeShare<T, BN, BK, false>>(lds, a, b, tile);
+    }
+    run<AnyShare<T, BM, BK>, AnyShare<T, BN, BK>>(lds, a, b, tile);
+  }
 #else
+  DEVICE u32 own_line() { return item_id() / CHUNKS; }
   static constexpr u32 STAGE_BYTES = (BM + BN) * BK * 2;
   static constexpr u32 BYTES = STAGES * STAGE_BYTES > PASS_BYTES ? STAGES * STAGE_BYTES : PASS_BYTES;
 
