@@ -177,6 +177,7 @@ test-hip: emulator build/onnx-data/VERSION stage ## the HIP provider on an emula
 		AMDEMU_ARCH=$$arch $(EMULATED) $(HIP_CONFORMANCE) || exit 1; \
 		AMDEMU_ARCH=$$arch $(EMULATED) $(CARGO) test --quiet --lib hip || exit 1; \
 	done
+	$(EMULATED) $(CARGO) test --quiet -p rukh-cli --test command info_counts
 	cmake -S capi-tests -B $(BUILD)/capi-tests/device -G Ninja -DCMAKE_PREFIX_PATH=$(STAGE) >/dev/null
 	cmake --build $(BUILD)/capi-tests/device --target device --target device_options >/dev/null
 	for test in device device_options; do \
