@@ -137,8 +137,9 @@ fn info_counts_launches_on_a_gpu() {
         let by_operator = launches["by_operator"].as_object().unwrap();
         let sum: u64 = by_operator.values().filter_map(serde_json::Value::as_u64).sum();
         assert_eq!(launches["total"], sum, "{json}");
-        // Each convolution is a launch at least.
-        assert!(by_operator["com.microsoft.FusedConv"].as_u64() >= Some(2), "{json}");
+        // Each convolution is a launch at least, whatever its operator is called for a GPU.
+        let convolutions = by_operator.iter().filter(|(name, _)| name.ends_with("Conv"));
+        assert!(convolutions.filter_map(|(_, count)| count.as_u64()).sum::<u64>() >= 2, "{json}");
         let text = stdout(&rukh(&["info", "digits.onnx", "--provider", "hip", "--dim", batch]));
         assert!(text.contains(&format!("{sum} GPU launches in a run")), "{text}");
     }
