@@ -16,6 +16,7 @@ template <class T, class C> DEVICE C as(T x) {
 }
 
 template <class T> struct Strided {
+  typedef T Element;
   // Whether aligned packs may be copied as they are.
   static constexpr bool COPIES = true;
 
@@ -81,6 +82,7 @@ template <class T> struct Strided {
 
 // Eight-bit numbers, of either sign, less their zero points.
 struct Bytes {
+  static constexpr bool COPIES = false;
   Strided<u8> raw;
   bool is_signed;
   const u8 *zeros;

@@ -80,6 +80,7 @@ template <class T, int V> struct Patches {
 
 // Patches of bytes less their zero point; the padding is zero.
 template <int V> struct BytePatches {
+  static constexpr bool COPIES = false;
   Patches<u8, V> raw;
   bool is_signed;
   i32 zero;

@@ -18,14 +18,47 @@ template <class C, int BM, int BN, int BK, int V> struct FmaTile {
     alignas(16) C b[2][BK][BN + PAD];
   };
 
-  template <class From, int WIDTH>
-  DEVICE void fetch(C *to, From &from, u32 line, u32 k, u32 item) {
-    if (from.prefers_k()) {
-      u32 at = k + item % (BK / V) * V;
-      from.begin_step(at);
-      from.template pack_along_k<C, V>(to, 0, line + item / (BK / V), at);
-    } else from.template along_lines<C, V>(to, line + item % (WIDTH / V) * V, k + item / (WIDTH / V));
-  }
+  // A pack of an operand, element by element where it must be.
+  template <int WIDTH> struct AnyShare {
+    C pack[V];
+    bool by_k;
+    template <class From> METHOD void fetch(From &from, u32 line, u32 k) {
+      u32 item = item_id();
+      by_k = from.prefers_k();
+      if (by_k) {
+        u32 at = k + item % (BK / V) * V;
+        from.begin_step(at);
+        from.template pack_along_k<C, V>(pack, 0, line + item / (BK / V), at);
+      } else from.template along_lines<C, V>(pack, line + item % (WIDTH / V) * V, k + item / (WIDTH / V));
+    }
+    METHOD void put(C (*to)[WIDTH + PAD]) const { FmaTile::put<WIDTH>(to, pack, by_k, item_id()); }
+  };
+  // An aligned one that is there as a whole or not at all: nothing branches, so that the loads of both operands are on
+  // their way at once.
+  template <class T, int WIDTH, bool BY_K> struct WholeShare {
+    typedef u32 Words __attribute__((ext_vector_type(sizeof(T) * V / 4)));
+    Words words;
+    template <class From> METHOD void fetch(From &from, u32 line, u32 k) {
+      u32 item = item_id(), valid;
+      bool inside;
+      const T *at;
+      if constexpr (BY_K) {
+        u32 own = k + item % (BK / V) * V;
+        from.begin_step(own);
+        at = from.chunk(0, line + item / (BK / V), own, valid);
+        inside = valid;
+      } else at = from.line_chunk(line + item % (WIDTH / V) * V, k + item / (WIDTH / V), inside);
+      words = *(const GLOBAL Words *)(u64)at;
+      words = inside ? words : (Words)0;
+    }
+    METHOD void put(C (*to)[WIDTH + PAD]) const {
+      auto raw = bits<Pack<T, V>>(words);
+      C pack[V];
+#pragma unroll
+      for (int v = 0; v < V; v++) pack[v] = as<T, C>(raw.at[v]);
+      FmaTile::put<WIDTH>(to, pack, BY_K, item_id());
+    }
+  };
 
   template <int WIDTH>
   DEVICE void put(C (*to)[WIDTH + PAD], const C *pack, bool along_k, u32 item) {
@@ -40,26 +73,39 @@ template <class C, int BM, int BN, int BK, int V> struct FmaTile {
   // Sums of this work item: results (i, j) as `row` and `column` place them.
   template <class A, class B>
   DEVICE void multiply(Buffers &lds, A a, B b, const Tile &tile, C (&sums)[TM][TN]) {
+    if constexpr (A::COPIES && B::COPIES) {
+      typedef typename B::Element T;
+      typedef WholeShare<T, BM, true> WholeA;
+      bool whole = a.packs_along_k && tile.k_end % V == 0;
+      if (whole && b.packs_along_k) return run<WholeA, WholeShare<T, BN, true>>(lds, a, b, tile, sums);
+      if (whole && b.packs_along_lines && b.lines % V == 0)
+        return run<WholeA, WholeShare<T, BN, false>>(lds, a, b, tile, sums);
+    }
+    run<AnyShare<BM>, AnyShare<BN>>(lds, a, b, tile, sums);
+  }
+
+  template <class ShareA, class ShareB, class A, class B>
+  DEVICE void run(Buffers &lds, A &a, B &b, const Tile &tile, C (&sums)[TM][TN]) {
     u32 item = item_id();
-    C pack_a[V], pack_b[V];
+    ShareA share_a;
+    ShareB share_b;
 #pragma unroll
     for (int i = 0; i < TM; i++)
 #pragma unroll
       for (int j = 0; j < TN; j++) sums[i][j] = 0;
-    bool a_by_k = a.prefers_k(), b_by_k = b.prefers_k();
-    fetch<A, BM>(pack_a, a, tile.row, tile.k_begin, item);
-    fetch<B, BN>(pack_b, b, tile.column, tile.k_begin, item);
-    put<BM>(lds.a[0], pack_a, a_by_k, item);
-    put<BN>(lds.b[0], pack_b, b_by_k, item);
+    share_a.fetch(a, tile.row, tile.k_begin);
+    share_b.fetch(b, tile.column, tile.k_begin);
+    share_a.put(lds.a[0]);
+    share_b.put(lds.b[0]);
     barrier();
     u32 now = 0;
     for (u32 k = tile.k_begin; k < tile.k_end; k += BK) {
       bool more = tile.k_end - k > BK;
       if (more) {
-        fetch<A, BM>(pack_a, a, tile.row, k + BK, item);
-        fetch<B, BN>(pack_b, b, tile.column, k + BK, item);
+        share_a.fetch(a, tile.row, k + BK);
+        share_b.fetch(b, tile.column, k + BK);
       }
-#pragma unroll 4
+#pragma unroll
       for (int step = 0; step < BK; step++) {
         C x[TM], y[TN];
         for (int i = 0; i < TM; i += V)
@@ -75,8 +121,8 @@ template <class C, int BM, int BN, int BK, int V> struct FmaTile {
           }
       }
       if (more) {
-        put<BM>(lds.a[now ^ 1], pack_a, a_by_k, item);
-        put<BN>(lds.b[now ^ 1], pack_b, b_by_k, item);
+        share_a.put(lds.a[now ^ 1]);
+        share_b.put(lds.b[now ^ 1]);
       }
       barrier();
       now ^= 1;
@@ -95,7 +141,7 @@ template <class C, int BM, int BN, int BK, int V> struct FmaTile {
       if (p.arrived && !add_up<C, TM * TN>(p, tile, get, set)) return;
     }
     u32 item = item_id();
-#pragma unroll 1
+#pragma unroll
     for (int i = 0; i < TM; i++) {
 #pragma unroll
       for (int j = 0; j < TN; j += V)

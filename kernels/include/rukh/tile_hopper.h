@@ -273,3 +273,19 @@ template <class T, u32 GROUPS, u32 BN, u32 STAGES> DEVICE void product_hopper(co
     own.multiply_all(h);
   }
 }
+
+// The kernels of a type. Sizes of tiles and stages are those of `providers/hip/gemm/hopper.rs`.
+#define PRODUCT_KERNEL(type, rows, columns, groups, stages, resident)                                              \
+  extern "C" __attribute__((global))                                                                               \
+  __attribute__((launch_bounds((groups) * WAVE_GROUP + ((groups) == 2 ? WAVE_GROUP : WAVE), resident)))            \
+  void gemm_##type##_hopper_##rows##x##columns(HopperParams p) {                                                   \
+    u64 parameters;                                                                                                \
+    FIND_PARAMETERS(gemm_##type##_hopper_##rows##x##columns, parameters);                                          \
+    product_hopper<type, groups, columns, stages>(p, parameters);                                                  \
+  }
+#define PRODUCTS_OF(type)                                                                                          \
+  PRODUCT_KERNEL(type, 128, 256, 2, 4, 1)                                                                          \
+  PRODUCT_KERNEL(type, 128, 192, 2, 4, 1)                                                                          \
+  PRODUCT_KERNEL(type, 128, 128, 2, 6, 1)                                                                          \
+  PRODUCT_KERNEL(type, 64, 128, 1, 3, 2)                                                                           \
+  PRODUCT_KERNEL(type, 64, 64, 1, 5, 2)

@@ -1,5 +1,5 @@
 //! Products of half-precision matrices on sm_90, whose operands come by its engine for copies of tiles
-//! (`kernels/hopper_gemm.hip`).
+//! (`kernels/hopper_gemm_*.hip`).
 
 use std::ffi::CStr;
 use std::mem::offset_of;
@@ -160,13 +160,17 @@ pub(in super::super) fn takes(product: &Product, ty: ElementType) -> bool {
 
 impl Size {
     fn tile(&self, ty: ElementType) -> TileKernel {
-        let name = self.names[usize::from(ty == ElementType::BF16)];
+        // A type's kernels are a family of their own, as the driver translates a family at a time.
+        let (family, name) = match ty {
+            ElementType::BF16 => ("hopper_gemm_bf16", self.names[1]),
+            _ => ("hopper_gemm_f16", self.names[0]),
+        };
         // The stages, what aligns them, the sums of each wave, two barriers for each stage, and a word.
         let waves = self.rows / 16;
         let lds =
             self.stages * (self.rows + self.columns) * STEP * 2 + 1024 + waves * 4096 + self.stages * 16 + 16;
         TileKernel {
-            kernel: KernelName { family: "hopper_gemm", name },
+            kernel: KernelName { family, name },
             rows: self.rows,
             columns: self.columns,
             lds: lds as u32,
