@@ -11,6 +11,9 @@ template <class C, int BM, int BN, int BK, int V> struct FmaTile {
   static constexpr int TM = BM / 16, TN = BN / 16;
   // Rows of the buffers end in a pack that nobody reads: neighbouring rows start at other banks.
   static constexpr int PAD = V;
+  // Steps of k whose operands may be on their way from workgroup memory at once. More of them take registers that GPUs
+  // with 256 of them do not have for two waves.
+  static constexpr int STEPS_AHEAD = sizeof(C) == 4 && TM * TN <= 16 ? 8 : 4;
   static_assert(BM * BK == GROUP * V && BN * BK == GROUP * V, "a pack of each operand a work item");
 
   struct Buffers {
@@ -105,7 +108,7 @@ template <class C, int BM, int BN, int BK, int V> struct FmaTile {
         share_a.fetch(a, tile.row, k + BK);
         share_b.fetch(b, tile.column, k + BK);
       }
-#pragma unroll
+#pragma unroll STEPS_AHEAD
       for (int step = 0; step < BK; step++) {
         C x[TM], y[TN];
         for (int i = 0; i < TM; i += V)
