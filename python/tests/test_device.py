@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import rukh
 from models import model
+from onnx import TensorProto, numpy_helper
 
 if rukh.get_available_providers() == ["CPUExecutionProvider"]:
     assert not os.environ.get("RUKH_HIP_LIBRARY"), "RUKH_HIP_LIBRARY is set, and no device is there"
@@ -90,6 +91,42 @@ def test_queued_runs_and_copies_between_values():
     assert host.numpy().tolist() == [2, 4, 6]
     x.update_inplace(y)
     assert x.numpy().tolist() == [2, 4, 6]
+
+
+@pytest.mark.parametrize("offset", [0, 2, 16])
+@pytest.mark.parametrize("replayed", [True, False])
+def test_products_take_memory_at_any_address_of_its_type(offset, replayed):
+    """Fast copies want multiples of 16 bytes, which planned memory has and what a caller gives may not have."""
+    generator = np.random.default_rng(5)
+    x, *weights = ((generator.random((64, 64)) - 0.5).astype(np.float16) for _ in range(4))
+    half = (TensorProto.FLOAT16, [64, 64])
+    # `y` is read by a product, too; `z` is made under another shape.
+    nodes = [
+        ("MatMul", ["x", "w0"], ["h"]),
+        ("MatMul", ["h", "w1"], ["y"]),
+        ("MatMul", ["y", "w2"], ["k"]),
+        ("Reshape", ["k", "shape"], ["z"]),
+    ]
+    constants = [numpy_helper.from_array(w, f"w{i}") for i, w in enumerate(weights)]
+    constants.append(numpy_helper.from_array(np.array([32, 128]), "shape"))
+    data = model(nodes, constants, x=half, y=half, z=(TensorProto.FLOAT16, [32, 128]))
+    opened = rukh.InferenceSession(data, providers=[("hip", {"enable_hip_graph": str(int(replayed))})])
+    exact = [x.astype(np.float64)]
+    for weight in weights:
+        exact.append((exact[-1] @ weight).astype(np.float16).astype(np.float64))
+    host = np.zeros(64 * 64 + 64, np.float16)
+    host[offset // 2 : offset // 2 + x.size] = x.reshape(-1)
+    spaces = [rukh.Value.ortvalue_from_numpy(array, "hip") for array in (host, 0 * host, 0 * host)]
+    binding = opened.io_binding()
+    x_at, y_at, z_at = (space.data_ptr() + offset for space in spaces)
+    binding.bind_input("x", "hip", 0, np.float16, [64, 64], x_at)
+    binding.bind_output("y", "hip", 0, np.float16, [64, 64], y_at)
+    binding.bind_output("z", "hip", 0, np.float16, [32, 128], z_at)
+    for _ in range(3):
+        opened.run_with_iobinding(binding)
+    for space, wanted in zip(spaces[1:], exact[2:]):
+        got = space.numpy()[offset // 2 : offset // 2 + x.size].reshape(64, 64)
+        np.testing.assert_allclose(got, wanted, atol=2e-2)
 
 
 @pytest.mark.parametrize("named", [True, False])

@@ -3,11 +3,12 @@
 use crate::graph::{Dim, Fact};
 use crate::ops::{self, OpError, Unknowns};
 use crate::providers::cpu::{CpuKernel, Kernel, KernelContext, Prepared, known_shape, run_kernel};
-use crate::providers::hip::{HipKernel, LaunchPlan, PlanBuilder};
+use crate::providers::hip::{Given, HipKernel, LaunchPlan, PlanBuilder};
 use crate::providers::{Argument, arguments};
 use crate::tensor::{ElementType, Place, Shape, Tensor, TensorView};
 use crate::threads::Pool;
 
+use super::crossing::may_be_bound;
 use super::program::{Program, Step, StepBody};
 use super::shaped::{DeviceStep, OutputPlace, PlannedStep, Signature, State, StepPlan};
 
@@ -18,6 +19,8 @@ pub(super) struct Planner<'p> {
     /// Inputs of the run that were given on the device, by value.
     pub(super) given_on_device: Vec<bool>,
     pub(super) states: Vec<State>,
+    /// The values that may get memory which the caller bound.
+    pub(super) may_be_bound: Vec<bool>,
     /// For each value, the value whose memory it shares; itself when it has its own.
     pub(super) roots: Vec<u32>,
     /// For each root, when its memory is needed.
@@ -60,6 +63,7 @@ impl<'p> Planner<'p> {
             outputs: signature.outputs,
             given_on_device,
             states,
+            may_be_bound: may_be_bound(program, signature.outputs),
             roots: (0..count as u32).collect(),
             lives: vec![(0, 0); count],
             last,
@@ -300,7 +304,10 @@ impl<'p> Planner<'p> {
         let Some(device) = &self.program.device else {
             return Err(OpError::Data("a device step was planned without a device".to_owned()));
         };
-        let mut plan = PlanBuilder::new(&device.provider);
+        let given =
+            |values: &[Option<u32>]| values.iter().map(|v| v.is_some_and(|v| self.is_given(v))).collect();
+        let given = Given::These { inputs: given(&step.inputs), outputs: given(&step.outputs) };
+        let mut plan = PlanBuilder::new(&device.provider, given);
         self.with_arguments(step, shapes, |inputs, outputs| kernel.plan(&mut plan, inputs, outputs))?;
         plan.finish()
     }

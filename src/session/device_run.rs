@@ -9,7 +9,7 @@ use crate::ops::OpError;
 use crate::plan::{DeviceStep, Step};
 use crate::providers::arguments;
 use crate::providers::cpu::known_shape;
-use crate::providers::hip::{Addresses, DeviceContext, HipKernel, PlanBuilder};
+use crate::providers::hip::{Addresses, DeviceContext, Given, HipKernel, PlanBuilder};
 use crate::tensor::{Buffer, Place, Shape, Tensor, TensorView, Value, ValueRef};
 
 use super::output::{Output, check_bound};
@@ -132,7 +132,7 @@ impl Run<'_, '_> {
                 _ => None,
             });
         }
-        let mut plan = PlanBuilder::new(&device.provider);
+        let mut plan = PlanBuilder::new(&device.provider, Given::All);
         {
             let shapes: Vec<Option<Shape>> =
                 refs.iter().map(|v| v.and_then(|v| v.shape()).map(Into::into)).collect();

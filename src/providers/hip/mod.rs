@@ -52,7 +52,7 @@ pub(crate) use code::{kernel_targets, target_for};
 pub(crate) use context::DeviceContext;
 pub(crate) use graphs::{MovingStep, Recorded, RecordedRun};
 pub(crate) use kernel::HipKernel;
-pub(crate) use launch::{Addresses, LaunchPlan, PlanBuilder};
+pub(crate) use launch::{Addresses, Given, LaunchPlan, PlanBuilder};
 pub(crate) use options::HipOptions;
 pub(crate) use provider::{
     DeviceBuffer, MemorySource, Provider, check_device, memory_info, missing, platform_of, shared_arena,

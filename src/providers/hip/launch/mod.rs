@@ -125,15 +125,35 @@ pub(crate) struct Addresses<'a> {
 /// Words with which the workgroups of a launch count.
 pub(crate) const COUNTERS: usize = 4096;
 
+/// Which of a node's operands lie where the caller of a run says; the others are aligned, as planned memory and
+/// constants are.
+pub(crate) enum Given {
+    All,
+    None,
+    These { inputs: Vec<bool>, outputs: Vec<bool> },
+}
+
+impl Given {
+    fn has(&self, operand: Operand) -> bool {
+        match (self, operand) {
+            (Given::All, Operand::Input(_) | Operand::Output(_)) => true,
+            (Given::These { inputs, .. }, Operand::Input(i)) => inputs.get(i).is_none_or(|&given| given),
+            (Given::These { outputs, .. }, Operand::Output(i)) => outputs.get(i).is_none_or(|&given| given),
+            _ => false,
+        }
+    }
+}
+
 /// Collects the launches of a node.
 pub(crate) struct PlanBuilder<'p> {
     pub(super) provider: &'p Provider,
+    given: Given,
     plan: LaunchPlan,
     table: Vec<u8>,
 }
 
 impl<'p> PlanBuilder<'p> {
-    pub(crate) fn new(provider: &'p Provider) -> Self {
+    pub(crate) fn new(provider: &'p Provider, given: Given) -> Self {
         let plan = LaunchPlan {
             launches: Vec::new(),
             params: Vec::new(),
@@ -143,7 +163,7 @@ impl<'p> PlanBuilder<'p> {
             scratch: 0,
             reports_errors: false,
         };
-        PlanBuilder { provider, plan, table: Vec::new() }
+        PlanBuilder { provider, given, plan, table: Vec::new() }
     }
 
     /// Appends a launch of `grid` workgroups of [`GROUP`] work items. `addresses` tells, by offset in the
@@ -218,12 +238,16 @@ impl<'p> PlanBuilder<'p> {
                 addresses.push((i * size_of::<u64>(), operand));
             }
         }
+        // Where the planner says how they are aligned, what others need is not loaded.
+        let any_address = addresses.iter().any(|&(_, operand)| self.given.has(operand));
         let at = self.plan.launches.len();
         let launch = LibraryLaunch { algorithm, alignment: alignment.into(), rest: 0, otherwise: 0 };
         self.push(Work::Library(launch), bytes_of(&offsets), &addresses);
         rest(self)?;
         let rest = self.plan.launches.len() - at - 1;
-        otherwise(self)?;
+        if any_address {
+            otherwise(self)?;
+        }
         let otherwise = self.plan.launches.len() - at - 1 - rest;
         if let Work::Library(launch) = &mut self.plan.launches[at].work {
             (launch.rest, launch.otherwise) = (rest, otherwise);
@@ -253,9 +277,11 @@ impl<'p> PlanBuilder<'p> {
         aligned: impl FnOnce(&mut Self) -> Result<(), OpError>,
         otherwise: impl FnOnce(&mut Self) -> Result<(), OpError>,
     ) -> Result<(), OpError> {
-        // Planned values are aligned; whoever runs the session gives the others.
-        let given = |operand: &Operand| matches!(operand, Operand::Input(_) | Operand::Output(_));
-        let given: Vec<(Operand, u64)> = operands.iter().copied().filter(|(o, _)| given(o)).collect();
+        if operands.iter().any(|&(_, offset)| !offset.is_multiple_of(alignment.into())) {
+            return otherwise(self);
+        }
+        let given: Vec<(Operand, u64)> =
+            operands.iter().copied().filter(|&(operand, _)| self.given.has(operand)).collect();
         if given.is_empty() {
             return aligned(self);
         }

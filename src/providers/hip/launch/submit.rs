@@ -58,7 +58,8 @@ impl LaunchPlan {
                     let mut operands = [0u64; LIBRARY_OPERANDS];
                     bytemuck::bytes_of_mut(&mut operands).copy_from_slice(params);
                     let [a, b, c, d, bias, workspace] = operands;
-                    if operands.iter().all(|address| address.is_multiple_of(library.alignment)) {
+                    let aligned = |address: &u64| address.is_multiple_of(library.alignment);
+                    if library.otherwise == 0 || operands.iter().all(aligned) {
                         let workspace = workspace.next_multiple_of(WORKSPACE_ALIGNMENT);
                         let operands = GemmAddresses { a, b, c, d, bias, workspace };
                         // SAFETY: the addresses are those of the operands that the product was described

@@ -12,7 +12,7 @@ use crate::tensor::{Buffer, ElementType, Tensor, Value, ValueType, bf16, f16};
 use crate::threads::Pool;
 
 use super::{
-    Addresses, DeviceBuffer, DeviceContext, HipOptions, MemorySource, PlanBuilder, Provider, missing,
+    Addresses, DeviceBuffer, DeviceContext, Given, HipOptions, MemorySource, PlanBuilder, Provider, missing,
 };
 
 /// The outputs of a node on the device and on the CPU.
@@ -188,7 +188,7 @@ pub(super) fn on_device(
         constants: &vec![None; inputs.len()],
         pool: &Pool::new(1),
     })?;
-    let mut plan = PlanBuilder::new(provider);
+    let mut plan = PlanBuilder::new(provider, Given::All);
     let on_host =
         |i: usize| registered.declaration.shape_inputs.contains(&i) || kernel.host_inputs().contains(&i);
     let arguments: Vec<Option<Argument<'_>>> = tensors

@@ -8,7 +8,7 @@ use crate::tensor::{ElementType, bf16, f16};
 use super::super::context::zeroed_counters;
 use super::super::launch::{Addresses, LaunchPlan};
 use super::super::provider::MemoryStream;
-use super::super::{DeviceBuffer, PlanBuilder, Provider};
+use super::super::{DeviceBuffer, Given, PlanBuilder, Provider};
 use super::problem::{Problem, Span, Trial};
 
 /// What was measured.
@@ -35,7 +35,7 @@ pub(super) type Planned = Vec<std::result::Result<LaunchPlan, String>>;
 /// which may be measured on the way.
 pub(super) fn plan_all(provider: &Provider, problem: &Problem<'_>, count: usize) -> Result<Planned> {
     let plan = |index| {
-        let mut plan = PlanBuilder::new(provider);
+        let mut plan = PlanBuilder::new(provider, Given::None);
         match (problem.plan)(index, &mut plan).and_then(|()| plan.finish()) {
             Ok(launches) => Ok(Ok(launches)),
             Err(OpError::Failed(e)) => Err(e),

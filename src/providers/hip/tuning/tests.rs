@@ -9,7 +9,7 @@ use crate::tensor::ElementType;
 
 use super::super::launch::{Addresses, Operand};
 use super::super::testing::{both_on, provider, small_integers as numbers};
-use super::super::{PlanBuilder, Provider};
+use super::super::{Given, PlanBuilder, Provider};
 
 const TUNING: [(&str, &str); 2] = [("tunable_op_enable", "1"), ("tunable_op_tuning_enable", "1")];
 
@@ -136,7 +136,7 @@ fn operands_that_are_aligned_less_go_another_way() {
     let Some(provider) = provider(&[]) else { return };
     let ran = Arc::new(Mutex::new(Vec::new()));
     let noting = |name| Arc::new(Noting(name, ran.clone())) as Arc<dyn Algorithm>;
-    let mut plan = PlanBuilder::new(&provider);
+    let mut plan = PlanBuilder::new(&provider, Given::All);
     let operands = [Some((Operand::Input(0), 16)), Some((Operand::Input(1), 0)), None, None, None];
     let one =
         |name, plan: &mut PlanBuilder<'_>| plan.library(noting(name), [None; 5], 1, |_| Ok(()), |_| Ok(()));
