@@ -281,6 +281,8 @@ impl Device {
             Own::Nvidia(own) => own.tensor_maps.as_ref(),
             Own::Amd(_) => None,
         };
+        // The driver wants to know for which device it is.
+        let _current = self.enter()?;
         let made = functions.map_or(Err(NOT_SUPPORTED), |functions| functions.encode(map, address));
         made.map_err(|code| self.runtime.error("describe a tensor", code))
     }
