@@ -2,8 +2,9 @@
 // wave more brings the operands by the copy engine. Workgroups stay and take one tile after the other, so that the
 // operands of the next tile come while the results of this one are stored.
 //
-// Access: the copy engine brings both operands STAGES steps of 64 ahead; each wave's sums go through workgroup memory,
-// so that eight lanes store 128 bytes of a row. Bound: the matrix units; small products the latency of the first steps.
+// Access: the copy engine brings both operands several steps of 64 ahead; each wave's sums go through workgroup memory,
+// so that eight lanes store 128 bytes of a row; the residual's lines come to the cache a tile ahead. Bound: the matrix
+// units; products with few steps the bytes of residual and result; small products the latency of the first steps.
 #pragma once
 #include "gemm.h"
 #include "tma.h"
@@ -22,11 +23,13 @@ struct alignas(64) HopperParams {
   // Positions of an image, of a line of it; how far windows lie apart, and where the first one begins.
   u32 positions, line_positions;
   i32 stride_y, stride_x, first_y, first_x;
-  u32 unused[8];
+  // Steps that workgroup memory has room for.
+  u32 stages;
+  u32 unused[7];
 };
 static_assert(sizeof(HopperParams) == 832, "the mirror in providers/hip/gemm/hopper.rs");
 
-template <class T, u32 GROUPS, u32 BN, u32 STAGES> struct HopperTile {
+template <class T, u32 GROUPS, u32 BN> struct HopperTile {
   static constexpr u32 BM = GROUPS * 64, BK = PANEL, COUNT = BN / 2;
   static constexpr u32 A_BYTES = BM * PANEL_LINE, STAGE_BYTES = (BM + BN) * PANEL_LINE;
   // Work items that multiply.
@@ -35,19 +38,20 @@ template <class T, u32 GROUPS, u32 BN, u32 STAGES> struct HopperTile {
   static constexpr u32 WAVE_SUMS = 16 * 64, SUM_BYTES = MULTIPLYING / WAVE * WAVE_SUMS * 4;
 
   // Stages, each with a barrier that its operands have come, and one that they have been used.
-  u32 base, full, empty;
+  u32 base, full, empty, stages;
   // This wave's.
   f32 *staged;
   // For the item that arrives last at a tile in parts.
   u32 *last;
 
-  METHOD void begin(char *lds) {
-    u32 start = shared_address(lds), skip = (1024 - start % 1024) % 1024, end = skip + STAGES * STAGE_BYTES;
-    base = start + skip, full = start + end + SUM_BYTES, empty = full + STAGES * 8;
+  METHOD void begin(const HopperParams &h, char *lds) {
+    stages = h.stages;
+    u32 start = shared_address(lds), skip = (1024 - start % 1024) % 1024, end = skip + stages * STAGE_BYTES;
+    base = start + skip, full = start + end + SUM_BYTES, empty = full + stages * 8;
     staged = (f32 *)(lds + end) + item_id() / WAVE * WAVE_SUMS;
-    last = (u32 *)(lds + end + SUM_BYTES + STAGES * 16);
+    last = (u32 *)(lds + end + SUM_BYTES + stages * 16);
     if (item_id() == 0) {
-      for (u32 i = 0; i < STAGES; i++) {
+      for (u32 i = 0; i < stages; i++) {
         phases_begin(full + i * 8, 1);
         phases_begin(empty + i * 8, MULTIPLYING / WAVE);
       }
@@ -119,7 +123,7 @@ template <class T, u32 GROUPS, u32 BN, u32 STAGES> struct HopperTile {
               copy_box(to + A_BYTES + i * BK * PANEL_LINE, map_b, arrives, at.tile.column + i * PANEL, k, zb);
           }
         }
-        if (++stage == STAGES) stage = 0, turn++;
+        if (++stage == stages) stage = 0, turn++;
       }
     }
   }
@@ -143,7 +147,7 @@ template <class T, u32 GROUPS, u32 BN, u32 STAGES> struct HopperTile {
       pin(sums);
       if (s > 0 && lane_id() == 0) arrive(empty + before * 8);
       before = stage;
-      if (++stage == STAGES) stage = 0, turn++;
+      if (++stage == stages) stage = 0, turn++;
     }
     wait_products<0>();
     pin(sums);
@@ -200,25 +204,47 @@ template <class T, u32 GROUPS, u32 BN, u32 STAGES> struct HopperTile {
     }
   }
 
+  // The residual of a lane's results in 64 columns of a tile: eight columns of every fourth row.
+  struct Residual {
+    Pack<T, 8> at[4];
+
+    METHOD void fetch(const GemmParams &p, const Tile &tile, u32 c) {
+      u32 item = item_id(), lane = item % WAVE, row = tile.row + item / WAVE * 16 + lane / 8;
+#pragma unroll
+      for (u32 r = 0; r < 4; r++)
+        at[r] = added_pack<T, 8>(p, tile.residual, p.residual_row, row + r * 4, tile.column + c * 64 + lane % 8 * 8);
+    }
+  };
+
+  // Asks for a wave's lines of the residual of a tile that comes later.
+  METHOD void expect_residual(const GemmParams &p, const Tile &tile) const {
+    constexpr u32 LINES = BN / 64;
+    u32 item = item_id(), first = tile.row + item / WAVE * 16;
+#pragma unroll
+    for (u32 i = item % WAVE; i < 16 * LINES; i += WAVE) {
+      u32 row = first + i / LINES, column = tile.column + i % LINES * 64;
+      if (row < p.m && column < p.n) expect_line(tile.residual + (row * p.residual_row + column) * sizeof(T));
+    }
+  }
+
   // A lane makes results of eight columns of every fourth row. Bias is the same for all rows.
-  METHOD void store(const GemmParams &p, const Tile &tile, f32 (&sums)[COUNT]) const {
+  METHOD void store(const GemmParams &p, const Tile &tile, f32 (&sums)[COUNT], Residual residual) const {
     u32 item = item_id(), lane = item % WAVE, first = tile.row + item / WAVE * 16, from = tile.column + lane % 8 * 8;
     if (!p.activation) {
 #pragma unroll
       for (u32 c = 0; c < BN / 64; c++) {
         u32 column = from + c * 64;
-        auto bias = added_pack<T, 8>(p, tile.bias, 0, first, column);
-        Pack<T, 8> residual[4];
-#pragma unroll
-        for (u32 r = 0; r < 4; r++)
-          residual[r] = added_pack<T, 8>(p, tile.residual, p.residual_row, first + lane / 8 + r * 4, column);
+        auto bias = bias_pack<T, 8>(p, tile.bias, column);
+        Residual next;
+        if (c + 1 < BN / 64) next.fetch(p, tile, c + 1);
         stage_sums(sums + c * 32);
 #pragma unroll
         for (u32 r = 0; r < 4; r++) {
           f32 x[8];
           staged_pack(x, lane / 8 + r * 4);
-          finish_pack<T, 8, false>(p, tile, first + lane / 8 + r * 4, column, x, bias, residual[r]);
+          finish_pack<T, 8, false>(p, tile, first + lane / 8 + r * 4, column, x, bias, residual.at[r]);
         }
+        residual = next;
       }
       return;
     }
@@ -226,14 +252,14 @@ template <class T, u32 GROUPS, u32 BN, u32 STAGES> struct HopperTile {
 #pragma unroll 1
     for (u32 c = 0; c < BN / 64; c++) {
       u32 column = from + c * 64;
-      auto bias = added_pack<T, 8>(p, tile.bias, 0, first, column);
+      auto bias = bias_pack<T, 8>(p, tile.bias, column);
       stage_sums(sums);
 #pragma unroll 1
       for (u32 row = lane / 8; row < 16; row += 4) {
-        auto residual = added_pack<T, 8>(p, tile.residual, p.residual_row, first + row, column);
+        auto own = added_pack<T, 8>(p, tile.residual, p.residual_row, first + row, column);
         f32 x[8];
         staged_pack(x, row);
-        finish_pack<T, 8, true>(p, tile, first + row, column, x, bias, residual);
+        finish_pack<T, 8, true>(p, tile, first + row, column, x, bias, own);
       }
 #pragma unroll
       for (u32 i = 0; i + 32 < COUNT; i++) sums[i] = sums[i + 32];
@@ -246,24 +272,31 @@ template <class T, u32 GROUPS, u32 BN, u32 STAGES> struct HopperTile {
     bool by_k = p.b_row == 1;
     for (u32 id = group_id(); id < count; id += groups()) {
       Place at = find(h, id);
+      find_matrix(p, at.tile, at.matrix, 2, 2, 2);
+      Residual residual;
+      residual.fetch(p, at.tile, 0);
+      if (p.residual && id + groups() < count) {
+        Place next = find(h, id + groups());
+        find_matrix(p, next.tile, next.matrix, 2, 2, 2);
+        expect_residual(p, next.tile);
+      }
       f32 sums[COUNT];
 #pragma unroll
       for (u32 i = 0; i < COUNT; i++) sums[i] = 0;
       if (by_k) multiply_steps<true>(at.steps, first, stage, turn, sums);
       else multiply_steps<false>(at.steps, first, stage, turn, sums);
       if (h.part_steps < h.steps && !add_up(h, at, sums)) continue;
-      find_matrix(p, at.tile, at.matrix, 2, 2, 2);
-      store(p, at.tile, sums);
+      store(p, at.tile, sums, residual);
     }
   }
 };
 
 extern SHARED Chunk dynamic_lds[];
 
-template <class T, u32 GROUPS, u32 BN, u32 STAGES> DEVICE void product_hopper(const HopperParams &h, u64 parameters) {
-  typedef HopperTile<T, GROUPS, BN, STAGES> Own;
+template <class T, u32 GROUPS, u32 BN> DEVICE void product_hopper(const HopperParams &h, u64 parameters) {
+  typedef HopperTile<T, GROUPS, BN> Own;
   Own own;
-  own.begin((char *)dynamic_lds);
+  own.begin(h, (char *)dynamic_lds);
   // Two groups that multiply take the registers of the third, of which one item works.
   if (item_id() >= Own::MULTIPLYING) {
     if constexpr (GROUPS == 2) keep_registers<40>();
@@ -274,18 +307,19 @@ template <class T, u32 GROUPS, u32 BN, u32 STAGES> DEVICE void product_hopper(co
   }
 }
 
-// The kernels of a type. Sizes of tiles and stages are those of `providers/hip/gemm/hopper.rs`.
-#define PRODUCT_KERNEL(type, rows, columns, groups, stages, resident)                                              \
+// The kernels of a type, with the workgroups that a processor has room for at most. Sizes of tiles are those of
+// `providers/hip/gemm/hopper.rs`.
+#define PRODUCT_KERNEL(type, rows, columns, groups, resident)                                                      \
   extern "C" __attribute__((global))                                                                               \
   __attribute__((launch_bounds((groups) * WAVE_GROUP + ((groups) == 2 ? WAVE_GROUP : WAVE), resident)))            \
   void gemm_##type##_hopper_##rows##x##columns(HopperParams p) {                                                   \
     u64 parameters;                                                                                                \
     FIND_PARAMETERS(gemm_##type##_hopper_##rows##x##columns, parameters);                                          \
-    product_hopper<type, groups, columns, stages>(p, parameters);                                                  \
+    product_hopper<type, groups, columns>(p, parameters);                                                          \
   }
 #define PRODUCTS_OF(type)                                                                                          \
-  PRODUCT_KERNEL(type, 128, 256, 2, 4, 1)                                                                          \
-  PRODUCT_KERNEL(type, 128, 192, 2, 4, 1)                                                                          \
-  PRODUCT_KERNEL(type, 128, 128, 2, 6, 1)                                                                          \
-  PRODUCT_KERNEL(type, 64, 128, 1, 3, 2)                                                                           \
-  PRODUCT_KERNEL(type, 64, 64, 1, 5, 2)
+  PRODUCT_KERNEL(type, 128, 256, 2, 1)                                                                             \
+  PRODUCT_KERNEL(type, 128, 192, 2, 1)                                                                             \
+  PRODUCT_KERNEL(type, 128, 128, 2, 1)                                                                             \
+  PRODUCT_KERNEL(type, 64, 128, 1, 2)                                                                              \
+  PRODUCT_KERNEL(type, 64, 64, 1, 4)

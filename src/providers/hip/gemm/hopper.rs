@@ -77,7 +77,9 @@ pub(in super::super) struct HopperParams {
     part_steps: u32,
     next: [u32; 2],
     windows: Windows,
-    unused: [u32; 8],
+    /// Steps that workgroup memory has room for.
+    stages: u32,
+    unused: [u32; 7],
 }
 
 const _: () = assert!(size_of::<HopperParams>() == 832);
@@ -150,11 +152,12 @@ pub(in super::super) fn takes(product: &Product, ty: ElementType) -> bool {
     let bias = product.bias.is_none_or(|bias| bias.strides[0] == 0 && packs(3, bias));
     let residual = product.residual.is_none_or(|residual| packs(4, residual));
     matches!(ty, ElementType::F16 | ElementType::BF16)
-        && product.n.is_multiple_of(PACK)
         && product.k > 0
-        && packs(2, product.out)
+        && product.out.strides[1] == 1
+        // Rows without whole packs are stored number by number.
+        && (packs(2, product.out) || !product.n.is_multiple_of(PACK))
         && bias
-        && residual
+        && (residual && product.n.is_multiple_of(PACK) || product.residual.is_none())
         && !product.epilogue.needs_second_launch(ty)
 }
 
@@ -178,6 +181,7 @@ impl Size {
             items: if self.rows == 128 { 384 } else { 160 },
             adds_up: true,
             resident: self.resident,
+            stages: self.stages as u32,
         }
     }
 
@@ -269,6 +273,7 @@ pub(in super::super) fn plan_copies(
         part_steps: part_steps as u32,
         next: copies.next,
         windows: copies.windows,
+        stages: tile.stages,
         ..HopperParams::zeroed()
     };
     let mut addresses: Vec<(usize, Operand)> = product
@@ -353,9 +358,12 @@ mod tests {
         let ty = ElementType::F16;
         /// A change to a product, and whether it is still taken.
         type Case = (fn(&mut Product), bool);
-        let cases: [Case; 9] = [
+        let cases: [Case; 11] = [
             (|_| {}, true),
-            (|p| p.n = 12, false),
+            // B's rows are no multiple of 16 bytes.
+            (|p| (p.n, p.b.strides) = (12, [12, 1]), false),
+            (|p| (p.n, p.b.strides, p.out.strides) = (61, [1, 64], [61, 1]), true),
+            (|p| p.out.strides = [61, 1], false),
             (|p| p.a.strides = [1, 64], false),
             (|p| p.b.strides = [1, 64], true),
             (|p| p.b.offset = 4, false),
