@@ -72,6 +72,11 @@ const NOTES: &[(&str, &str, &str)] = &[
     ("rukh", "NhwcMaxPool", "made by passes: ai.onnx's, of an image with its channels innermost"),
     (
         "rukh",
+        "NhwcSpaceToDepth",
+        "made by passes: blocks of an image as pixels with their channels innermost, for a model's first convolution",
+    ),
+    (
+        "rukh",
         "QLinearConv",
         "made by fusions: ai.onnx's, whose outputs QLinearAdd adds to a residual; of images whose channels lie four in a word",
     ),
