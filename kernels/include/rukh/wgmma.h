@@ -122,6 +122,10 @@ DEVICE void wait_phase(u32 barrier, u32 parity) {
 DEVICE void barrier_of(u32 number, u32 items) {
   asm volatile("bar.sync %0, %1;" ::"r"(number), "r"(items) : "memory");
 }
+// As one of the items that it waits for, without waiting.
+DEVICE void arrive_at(u32 number, u32 items) {
+  asm volatile("bar.arrive %0, %1;" ::"r"(number), "r"(items) : "memory");
+}
 // A kernel whose groups of waves move registers between them.
 #define KERNEL_OF_GROUPS(THREADS)                                                                              \
   extern "C" __attribute__((global)) __attribute__((launch_bounds(THREADS, 1))) void
