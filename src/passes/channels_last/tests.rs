@@ -99,7 +99,10 @@ fn few_channels_go_by_blocks() {
         )
     };
     assert_eq!(made[0], of("[1, 1, 2, 2]", "5, floor((h + 3)/(2)), 12"), "{lines}");
-    assert_eq!(made[1], "a_nhwc: float[n, 4, floor((h + 3)/(2)) - 1, 8] = rukh.NhwcConv(x_blocks2x2, w_nhwc)");
+    assert_eq!(
+        made[1],
+        "a_nhwc: float[n, 4, floor((h + 3)/(2)) - 1, 8] = rukh.NhwcConv(x_blocks2x2, w_nhwc)"
+    );
     assert_eq!(made.len(), 5, "{lines}");
     // Of a window of 3 by 3 the last line and column of the second blocks are zeros.
     let weight = graph.find_value("w_nhwc").and_then(|w| graph.value(w).constant.clone()).unwrap();
