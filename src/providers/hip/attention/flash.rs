@@ -10,7 +10,7 @@ use super::super::launch::KernelName;
 use super::super::unit::Unit;
 use super::params::FlashParams;
 use super::scores::Problem;
-use super::short::ShortLaunch;
+use super::short::{ShortLaunch, short_launch};
 
 /// A kernel, and how it is launched.
 #[derive(Clone, Copy, Debug)]
@@ -64,8 +64,10 @@ impl Problem {
             true => ["hopper_flash_masked", "hopper_flash_short_masked"],
             false => ["hopper_flash", "hopper_flash_short"],
         };
-        let short =
-            self.short_launch(unit, general).map(|launch| (KernelName { family: short, name }, launch));
+        let rows = self.q.heads / self.k.heads.max(1) * self.q.rows;
+        let operands = [self.q, self.k, self.v, self.y];
+        let short = short_launch(unit, operands, [rows, self.k.heads, self.batch], general)
+            .map(|launch| (KernelName { family: short, name }, launch));
         // Queries, two blocks of keys and of values, all of 128 rows; what aligns them; eight barriers.
         let lds = 5 * 128 * 2 * if size <= 64 { 64 } else { 128 } + 1024 + 64;
         Some(FlashKernel { kernel: KernelName { family, name }, items: 384, rows: 128, lds, short })

@@ -1,7 +1,7 @@
 //! Attention of short sequences on Hopper: workgroups that copy all keys at once instead of a pipeline.
 
 use super::super::unit::Unit;
-use super::scores::Problem;
+use super::heads::Heads;
 
 /// Rows that a group of four waves takes, and keys of a block, as `LINES` in `flash_short.h`.
 const LINES: usize = 64;
@@ -28,24 +28,27 @@ pub(super) struct ShortLaunch {
     pub(super) stages: u32,
 }
 
-impl Problem {
-    /// How such a kernel does this, where it is faster: its heads begin at multiples of 16 bytes if the operands do.
-    pub(super) fn short_launch(&self, unit: Unit, masked: bool) -> Option<ShortLaunch> {
-        let operands = [self.q, self.k, self.v, self.y];
-        let aligned = |n: usize| n.is_multiple_of(8);
-        let whole = operands.iter().all(|x| aligned(x.size) && x.strides.into_iter().all(aligned));
-        // Limits of a grid's second and third dimension.
-        let most = usize::from(u16::MAX);
-        if !unit.wgmma || !whole || self.k.rows > MOST_KEYS || self.k.heads.max(self.batch) > most {
-            return None;
-        }
-        let wide = self.q.size.max(self.v.size) > 64;
-        let rows = self.q.heads / self.k.heads.max(1) * self.q.rows;
-        Some(launch(unit, [rows, self.k.heads, self.batch], self.k.rows, wide, masked))
+/// How such a kernel does it, where it is faster: for operands at multiples of 16 bytes, as are their heads. `rows` share
+/// each of `heads` keys, in each of `batch` samples.
+pub(super) fn short_launch(
+    unit: Unit,
+    operands: [Heads; 4],
+    [rows, heads, batch]: [usize; 3],
+    masked: bool,
+) -> Option<ShortLaunch> {
+    let aligned = |n: usize| n.is_multiple_of(8);
+    let whole = operands.iter().all(|x| aligned(x.size) && x.strides.into_iter().all(aligned));
+    // Limits of a grid's second and third dimension.
+    let most = usize::from(u16::MAX);
+    let [q, k, v, _] = operands;
+    if !unit.wgmma || !whole || k.rows > MOST_KEYS || heads.max(batch) > most {
+        return None;
     }
+    let wide = q.size.max(v.size) > 64;
+    Some(launch(unit, [rows, heads, batch], k.rows, wide, masked))
 }
 
-/// `rows` that share each of `heads` keys, in each of `batch` samples. WIDE: heads of more than 64 numbers.
+/// `wide`: heads of more than 64 numbers.
 fn launch(
     unit: Unit,
     [rows, heads, batch]: [usize; 3],
