@@ -27,16 +27,20 @@ static_assert(sizeof(GatherParams) == 88, "the mirror in providers/hip/gather.rs
 constexpr u32 PER_ITEM = 4;
 
 template <class U> DEVICE void gather(const GatherParams &p, u64 first) {
-  u64 from[PER_ITEM];
+  u64 slice[PER_ITEM], outer[PER_ITEM], from[PER_ITEM];
+  i64 index[PER_ITEM];
   U moved[PER_ITEM];
+  auto at = [&](u32 k) { return first + k * GROUP < p.count ? first + k * GROUP : first; };
+  // All indices, before any is looked at.
   UNROLL
   for (u32 k = 0; k < PER_ITEM; k++) {
-    u64 i = first + k * GROUP < p.count ? first + k * GROUP : first;
-    u64 slice = divide_wide(i, p.inner);
-    u64 outer = divide_wide(slice, p.index_count);
-    i64 index = load_index(p.indices, p.index_size, slice - outer * p.index_count.divisor);
-    u64 at = outer * p.length + wrap_index(index, p.length, p.errors);
-    from[k] = p.from + (at * p.inner.divisor + i - slice * p.inner.divisor) * sizeof(U);
+    slice[k] = divide_wide(at(k), p.inner), outer[k] = divide_wide(slice[k], p.index_count);
+    index[k] = load_index(p.indices, p.index_size, slice[k] - outer[k] * p.index_count.divisor);
+  }
+  UNROLL
+  for (u32 k = 0; k < PER_ITEM; k++) {
+    u64 row = outer[k] * p.length + wrap_index(index[k], p.length, p.errors);
+    from[k] = p.from + (row * p.inner.divisor + at(k) - slice[k] * p.inner.divisor) * sizeof(U);
   }
   UNROLL
   for (u32 k = 0; k < PER_ITEM; k++) moved[k] = *(const GLOBAL U *)from[k];
