@@ -27,7 +27,7 @@ struct NormParams {
   // Where the sum goes, the mean and 1 / sqrt(variance + epsilon); 0: nowhere.
   u64 sum, mean, deviation;
   u64 partials;
-  u64 rows, skip_rows;
+  u64 rows;
   // Elements of a row, and how many of them a split takes.
   u64 along, chunk;
   f64 epsilon;
@@ -35,6 +35,9 @@ struct NormParams {
   // The mean is taken for 0.
   u32 rms;
   u32 team, splits;
+  // Rows of a workgroup.
+  u32 teams;
+  Divider skip_rows;
   // For BY_GROUP: element i of row r has the number (r mod groups)·per_group + i / inner.
   Divider inner;
   u32 groups, per_group;
@@ -42,7 +45,7 @@ struct NormParams {
   u32 pack;
   Parameter scale, shift;
 };
-static_assert(sizeof(NormParams) == 520, "the mirror in providers/hip/norm/params.rs");
+static_assert(sizeof(NormParams) == 528, "the mirror in providers/hip/norm/params.rs");
 
 // Groups of 8 elements of a row that a work item keeps.
 constexpr int GROUPS = 4;
@@ -68,6 +71,11 @@ DEVICE Piece piece_of(const NormParams &p, u64 row, u64 first, u64 n) {
   if (p.scale.lie == PER_ELEMENT) all |= p.scale.address;
   if (p.shift.lie == PER_ELEMENT) all |= p.shift.address;
   return {row, first, (u32)n, whole_packs(all, p.along, p.pack) && ((u32)p.chunk & (p.pack - 1)) == 0};
+}
+
+// The row of the skip that belongs to a row.
+DEVICE u64 skip_row(const NormParams &p, u64 row) {
+  return row - divide64(row, p.skip_rows) * p.skip_rows.divisor;
 }
 
 // Where a piece begins in a tensor of rows.
@@ -118,7 +126,7 @@ DEVICE void add_group(C (*x)[8], const NormParams &p, Team t, Piece piece, u32 g
   bool whole = piece.whole;
   C other[1][8];
   if (p.skip) {
-    u64 from = start_of(p, piece, p.skip, p.type, piece.row % p.skip_rows);
+    u64 from = start_of(p, piece, p.skip, p.type, skip_row(p, piece.row));
     load_groups<C, 1>(other, from, p.type, t, g, piece.n, whole, (C)0);
     UNROLL
     for (int v = 0; v < 8; v++) x[0][v] += other[0][v];
