@@ -177,8 +177,9 @@ template <class C> DEVICE void reduce_columns(const ReduceParams &p) {
   u64 output = outer * p.row + tile;
   Acc<C> *parts = (Acc<C> *)p.partials + output;
   Acc<C> *own = p.partials ? parts + group_id_y() * p.outputs : 0;
+  // A barrier behind each write: of one at the head of the loop, clang 19 leaves out the wait for the last write.
+  barrier();
   while (true) {
-    barrier();
 #pragma unroll 1
     for (u32 at = item_id(); at < columns && tile + at < p.row; at += GROUP) {
       Acc<C> joined = join_rows<C>(p.op, lds, rows, columns, at);
@@ -190,5 +191,6 @@ template <class C> DEVICE void reduce_columns(const ReduceParams &p) {
     u32 at = item_id() & (columns - 1);
     rows = GROUP / columns, own = 0;
     lds[item_id()] = join_parts<C>(p, parts + (tile + at < p.row ? at : 0), item_id() / columns, rows);
+    barrier();
   }
 }
