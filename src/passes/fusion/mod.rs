@@ -5,6 +5,7 @@
 
 mod attention;
 mod batch_norm;
+mod columns;
 mod common;
 mod epilogue;
 mod flat;
@@ -22,8 +23,10 @@ mod pair;
 mod quantized;
 mod rewriter;
 mod rotary;
+mod rows;
 mod scale;
 mod sums;
+mod units;
 mod view;
 
 #[cfg(test)]
@@ -105,6 +108,7 @@ const RULES: &[Rule] = &[
     epilogue::residual,
     epilogue::activation,
     pair::depthwise,
+    rows::moved_once,
 ];
 
 /// Fuses what the target can run fused, in subgraphs as well. Types and shapes must be inferred; they are
@@ -125,6 +129,15 @@ pub(crate) fn fuse(graph: &mut Graph, target: &dyn Target, evaluate: &dyn Evalua
     });
     dead::remove(graph);
     infer::infer(graph)
+}
+
+/// What becomes possible once images have their channels innermost, where products have their columns.
+const OF_CHANNELS: &[Rule] =
+    &[batch_norm::into_product, columns::scaled, epilogue::bias, epilogue::residual, epilogue::activation];
+
+/// Fuses again what images in another layout have brought together.
+pub(super) fn fuse_channels(graph: &mut Graph, target: &dyn Target, evaluate: &dyn Evaluate) {
+    apply(graph, target, evaluate, OF_CHANNELS);
 }
 
 /// Calls `body` with the graph and those inside it, which come first.
