@@ -13,10 +13,10 @@ template <class T, class C>
 DEVICE Moments<C> take_plain(C (*x)[8], const NormParams &p, Team t, Piece piece, C (*lds)[MAX_WAVES], bool store) {
   auto add = [](C a, C b) { return a + b; };
   u32 n = piece.n;
-  u64 first = piece.first * sizeof(T), before = piece.row * p.along * sizeof(T) + first;
+  u64 first = piece.first * sizeof(T), before = piece.from * p.along * sizeof(T) + first;
   load_whole<T, C, GROUPS, true>(x, p.x + before, t, 0, n, (C)0);
   if (p.skip || p.bias || p.sum) {
-    u64 skip = p.skip + piece.row % p.skip_rows * p.along * sizeof(T) + first;
+    u64 skip = p.skip + piece.skip * p.along * sizeof(T) + first;
     UNROLL
     for (u32 g = 0; g < GROUPS; g++) {
       if (!t.reaches(g, n)) break;

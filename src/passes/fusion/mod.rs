@@ -20,6 +20,7 @@ mod masks;
 mod mean;
 mod moves;
 mod pair;
+mod permuted;
 mod quantized;
 mod rewriter;
 mod rotary;
@@ -109,6 +110,8 @@ const RULES: &[Rule] = &[
     epilogue::activation,
     pair::depthwise,
     rows::moved_once,
+    permuted::skip,
+    permuted::output,
 ];
 
 /// Fuses what the target can run fused, in subgraphs as well. Types and shapes must be inferred; they are

@@ -16,7 +16,7 @@ pub(super) fn moved_once(rw: &mut Rewriter<'_>, root: NodeId) -> Option<()> {
     }
     let output = rw.output(root)?;
     let units = Units::of(rw, output)?;
-    if units.spared(rw, root) <= usize::from(!units.is_same()) {
+    if units.spared(rw, output, rw.uses(output)) <= usize::from(!units.is_same()) {
         return None;
     }
     // One size of a shape may be left open.
@@ -59,12 +59,12 @@ fn moved(rw: &mut Rewriter<'_>, root: NodeId, units: &Units) -> Option<ValueId> 
     rw.insert(root, "Gather", &[("axis", axis)], &[Some(seen), Some(places)])
 }
 
-fn reshaped(rw: &mut Rewriter<'_>, root: NodeId, x: ValueId, sizes: &[i64]) -> Option<ValueId> {
+pub(super) fn reshaped(rw: &mut Rewriter<'_>, root: NodeId, x: ValueId, sizes: &[i64]) -> Option<ValueId> {
     let shape = ints(rw, root, "units", sizes)?;
     rw.insert(root, "Reshape", &[], &[Some(x), Some(shape)])
 }
 
-fn ints(rw: &mut Rewriter<'_>, root: NodeId, what: &str, ints: &[i64]) -> Option<ValueId> {
+pub(super) fn ints(rw: &mut Rewriter<'_>, root: NodeId, what: &str, ints: &[i64]) -> Option<ValueId> {
     let name = format!("{}/{what}", rw.node(root).name);
     Some(rw.add_constant(&name, Arc::new(Tensor::from_slice(&[ints.len()], ints).ok()?)))
 }

@@ -78,13 +78,14 @@ impl Units {
         self.places.len() == self.count && seen.iter().all(|&seen| seen)
     }
 
-    /// The nodes that move elements and that nobody needs once `root`, the last of them, is another node.
-    pub(super) fn spared(&self, rw: &Rewriter<'_>, root: NodeId) -> usize {
-        let mut uses: HashMap<ValueId, usize> = HashMap::new();
+    /// The nodes that move elements and that nobody needs once the value, the last of their outputs, has lost
+    /// `uses` of its uses.
+    pub(super) fn spared(&self, rw: &Rewriter<'_>, value: ValueId, uses: usize) -> usize {
+        let mut uses = HashMap::from([(value, uses)]);
         let mut spared = 0;
         for &id in self.nodes.iter().rev() {
             let unused = |value: &ValueId| uses.get(value).copied().unwrap_or(0) == rw.uses(*value);
-            if id != root && !rw.node(id).outputs.iter().flatten().all(unused) {
+            if !rw.node(id).outputs.iter().flatten().all(unused) {
                 continue;
             }
             spared += usize::from(MOVES.iter().any(|op| rw.is(id, op)));

@@ -72,6 +72,11 @@ const NOTES: &[(&str, &str, &str)] = &[
     ("rukh", "NhwcMaxPool", "made by passes: ai.onnx's, of an image with its channels innermost"),
     (
         "rukh",
+        "PermutedLayerNormalization",
+        "made by fusions: com.microsoft's SkipLayerNormalization, of inputs with their rows at other places",
+    ),
+    (
+        "rukh",
         "QLinearConv",
         "made by fusions: ai.onnx's, whose outputs QLinearAdd adds to a residual; of images whose channels lie four in a word",
     ),

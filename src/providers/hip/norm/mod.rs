@@ -4,6 +4,7 @@ mod batch;
 mod nhwc;
 mod ops;
 mod params;
+mod permuted;
 #[cfg(test)]
 mod tests;
 
@@ -16,7 +17,7 @@ use crate::tensor::ElementType;
 
 use super::PlanBuilder;
 use super::launch::{GROUP, KernelName, Operand};
-use super::params::{Axes, Divider, MANY_GROUPS};
+use super::params::{Axes, Divider, MANY_GROUPS, divider};
 use super::softmax::{row_pack, row_team};
 use params::{Lie, NormParams, ParameterParams};
 
@@ -92,6 +93,8 @@ struct Norm {
     /// Added to x first: rows that repeat after so many, and one row for all.
     skip: Option<(Operand, usize)>,
     bias: Option<Operand>,
+    /// A permutation of the rows, or of each so many, for the skip alone or (`true`) for x and the sum too.
+    places: Option<(Operand, usize, bool)>,
     /// Where the sum goes, and the statistics.
     sum: Option<Operand>,
     mean: Option<Operand>,
@@ -114,6 +117,7 @@ impl Norm {
             shift: None,
             skip: None,
             bias: None,
+            places: None,
             sum: None,
             mean: None,
             deviation: None,
@@ -148,6 +152,10 @@ impl Norm {
         if let Some(shift) = &self.shift {
             params.shift = shift.params();
             addresses.push((offset_of!(NormParams, shift.address), shift.operand));
+        }
+        if let Some((places, period, moved)) = self.places {
+            (params.period, params.moved) = (divider(period)?, moved as u32);
+            addresses.push((offset_of!(NormParams, places), places));
         }
         params.skip_rows = self.skip.map_or(1, |(_, rows)| rows as u64);
         for (at, operand) in [

@@ -9,7 +9,7 @@ use crate::tensor::ElementType;
 
 use super::super::launch::Operand;
 use super::super::{Entry, HipKernel, PlanBuilder};
-use super::{Lie, Norm, Parameter, nhwc};
+use super::{Lie, Norm, Parameter, nhwc, permuted};
 
 const MICROSOFT: &str = "com.microsoft";
 
@@ -18,6 +18,7 @@ pub(in super::super) const KERNELS: &[Entry] = &[
     Entry::new("InstanceNormalization", group_norm),
     Entry::new("LayerNormalization", layer_norm),
     Entry::new("NhwcGroupNormalization", nhwc::build).domain("rukh"),
+    Entry::new("PermutedLayerNormalization", permuted::build).domain("rukh"),
     Entry::new("RMSNormalization", layer_norm),
     Entry::new("SimplifiedLayerNormalization", layer_norm),
     Entry::new("SkipLayerNormalization", skip_norm).domain(MICROSOFT),
@@ -25,7 +26,7 @@ pub(in super::super) const KERNELS: &[Entry] = &[
 ];
 
 /// The float type of an input.
-fn float(node: &NodeContext<'_>, i: usize) -> Result<ElementType, OpError> {
+pub(super) fn float(node: &NodeContext<'_>, i: usize) -> Result<ElementType, OpError> {
     node.input(i).filter(|ty| ty.is_float()).ok_or_else(|| node.no_kernel())
 }
 
@@ -48,7 +49,7 @@ impl Types {
 }
 
 /// The output with this number when it is wanted.
-fn wanted(outputs: &[Option<&[usize]>], i: usize) -> Option<Operand> {
+pub(super) fn wanted(outputs: &[Option<&[usize]>], i: usize) -> Option<Operand> {
     outputs.get(i).copied().flatten().map(|_| Operand::Output(i))
 }
 
