@@ -30,7 +30,7 @@ struct NormParams {
   // A permutation of rows, of each `period` of them, as u32; 0: none. The skip has row i of the output at row
   // places[i], and x and the sum too where `moved` says so.
   u64 places;
-  u64 rows, skip_rows;
+  u64 rows;
   // Elements of a row, and how many of them a split takes.
   u64 along, chunk;
   f64 epsilon;
@@ -38,6 +38,9 @@ struct NormParams {
   // The mean is taken for 0.
   u32 rms;
   u32 team, splits;
+  // Rows of a workgroup.
+  u32 teams;
+  Divider skip_rows;
   // For BY_GROUP: element i of row r has the number (r mod groups)·per_group + i / inner.
   Divider inner;
   u32 groups, per_group;
@@ -47,7 +50,7 @@ struct NormParams {
   u32 moved;
   Parameter scale, shift;
 };
-static_assert(sizeof(NormParams) == 544, "the mirror in providers/hip/norm/params.rs");
+static_assert(sizeof(NormParams) == 552, "the mirror in providers/hip/norm/params.rs");
 
 // Groups of 8 elements of a row that a work item keeps.
 constexpr int GROUPS = 4;
@@ -74,7 +77,7 @@ DEVICE Piece piece_of(const NormParams &p, u64 row, u64 first, u64 n) {
   u64 all = p.x | p.y | p.skip | p.bias | p.sum;
   if (p.scale.lie == PER_ELEMENT) all |= p.scale.address;
   if (p.shift.lie == PER_ELEMENT) all |= p.shift.address;
-  u64 from = row, skip = row < p.skip_rows ? row : row % p.skip_rows;
+  u64 from = row, skip = row - divide64(row, p.skip_rows) * p.skip_rows.divisor;
   if (p.places) {
     u64 before = divide64(row, p.period) * p.period.divisor;
     skip = before + ((const GLOBAL u32 *)p.places)[row - before];

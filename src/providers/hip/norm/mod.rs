@@ -17,8 +17,9 @@ use crate::tensor::ElementType;
 
 use super::PlanBuilder;
 use super::launch::{GROUP, KernelName, Operand};
-use super::params::{Axes, Divider, MANY_GROUPS, divider};
-use super::softmax::{row_pack, row_team};
+use super::params::{Axes, Divider, MANY_GROUPS, divider, power_of_two};
+use super::softmax::row_pack;
+use super::unit::Unit;
 use params::{Lie, NormParams, ParameterParams};
 
 pub(super) use batch::KERNELS as BATCH_KERNELS;
@@ -104,6 +105,27 @@ struct Norm {
     by_group: (usize, usize, usize),
 }
 
+/// Work items of a row: four packs each, fewer while that leaves a large device idle. A wave at most where that is
+/// enough, as waves of a team wait for each other.
+fn team(rows: usize, along: usize, pack: usize, wave: usize) -> usize {
+    let most = GROUP as usize;
+    let mut team = power_of_two(along.div_ceil(4 * pack), most);
+    while rows * team < MANY_GROUPS * most / 2 && team < power_of_two(along.div_ceil(pack), wave) {
+        team *= 2;
+    }
+    team
+}
+
+/// Work items of a workgroup for so many in all: a wave while there are processors without any, and at most half of
+/// what there may be, as what is left at the end then is little.
+fn workgroup(items: usize, unit: Unit) -> usize {
+    let mut size = unit.wave;
+    while size < GROUP as usize / 2 && items > 2 * unit.compute_units * size {
+        size *= 2;
+    }
+    size
+}
+
 impl Norm {
     fn new(rows: usize, along: usize, epsilon: f32, ty: ElementType, out: ElementType) -> Self {
         Norm {
@@ -157,7 +179,7 @@ impl Norm {
             (params.period, params.moved) = (divider(period)?, moved as u32);
             addresses.push((offset_of!(NormParams, places), places));
         }
-        params.skip_rows = self.skip.map_or(1, |(_, rows)| rows as u64);
+        params.skip_rows = divider(self.skip.map_or(1, |(_, rows)| rows))?;
         for (at, operand) in [
             (offset_of!(NormParams, skip), self.skip.map(|(skip, _)| skip)),
             (offset_of!(NormParams, bias), self.bias),
@@ -176,15 +198,13 @@ impl Norm {
         params.pack = row_pack(parameters.chain([self.x.1, self.y.1]));
         let most = GROUP as usize * KEPT;
         if along <= most {
-            let team = row_team(rows, along, params.pack);
-            params.team = team as u32;
-            let groups = rows.div_ceil(GROUP as usize / team);
-            return plan.launch(
-                name(c"norm_rows_f32", c"norm_rows_f64"),
-                [groups, 1, 1],
-                &params,
-                &addresses,
-            );
+            let unit = plan.provider.unit();
+            let team = team(rows, along, params.pack as usize, unit.wave);
+            let teams = (workgroup(rows * team, unit) / team).max(1);
+            (params.team, params.teams) = (team as u32, teams as u32);
+            let kernel = name(c"norm_rows_f32", c"norm_rows_f64");
+            let (grid, block) = ([rows.div_ceil(teams), 1, 1], (teams * team) as u32);
+            return plan.launch_with(kernel, grid, block, 0, &params, &addresses);
         }
         let wanted = (MANY_GROUPS / rows).clamp(along.div_ceil(most), along.div_ceil(GROUP as usize * PACK));
         let chunk = along.div_ceil(wanted).next_multiple_of(PACK);

@@ -36,7 +36,6 @@ pub(super) struct NormParams {
     pub(super) partials: u64,
     pub(super) places: u64,
     pub(super) rows: u64,
-    pub(super) skip_rows: u64,
     pub(super) along: u64,
     pub(super) chunk: u64,
     pub(super) epsilon: f64,
@@ -46,6 +45,8 @@ pub(super) struct NormParams {
     pub(super) rms: u32,
     pub(super) team: u32,
     pub(super) splits: u32,
+    pub(super) teams: u32,
+    pub(super) skip_rows: Divider,
     pub(super) inner: Divider,
     pub(super) groups: u32,
     pub(super) per_group: u32,
@@ -56,4 +57,4 @@ pub(super) struct NormParams {
     pub(super) shift: ParameterParams,
 }
 
-const _: () = assert!(size_of::<NormParams>() == 544);
+const _: () = assert!(size_of::<NormParams>() == 552);
