@@ -132,7 +132,7 @@ mod tests {
             .constant("w", &[4, 3], &weight)
             .constant("bias", &[3], &[1.0f32, -2.0, 0.5].map(|x| half(&x)))
             .constant("scale", &[1, 1, 3], &scales.iter().map(half).collect::<Vec<_>>())
-            .constant("x", &[2, 2, 4], &vec![half(&0.5); 16])
+            .constant("x", &[2, 2, 4], &[half(&0.5); 16])
             .node("Cos", &["x"], &["c"])
             .node("MatMul", &["c", "w"], &["p"])
             .node("Add", &["p", "bias"], &["q"])

@@ -8,6 +8,7 @@ mod batch_norm;
 mod columns;
 mod common;
 mod epilogue;
+mod excite;
 mod flat;
 mod gated;
 mod gelu;
@@ -135,8 +136,14 @@ pub(crate) fn fuse(graph: &mut Graph, target: &dyn Target, evaluate: &dyn Evalua
 }
 
 /// What becomes possible once images have their channels innermost, where products have their columns.
-const OF_CHANNELS: &[Rule] =
-    &[batch_norm::into_product, columns::scaled, epilogue::bias, epilogue::residual, epilogue::activation];
+const OF_CHANNELS: &[Rule] = &[
+    excite::gates,
+    batch_norm::into_product,
+    columns::scaled,
+    epilogue::bias,
+    epilogue::residual,
+    epilogue::activation,
+];
 
 /// Fuses again what images in another layout have brought together.
 pub(super) fn fuse_channels(graph: &mut Graph, target: &dyn Target, evaluate: &dyn Evaluate) {

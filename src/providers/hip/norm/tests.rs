@@ -163,7 +163,7 @@ fn rows_at_other_places() {
                             "com.microsoft",
                             "SkipLayerNormalization",
                             1,
-                            &[epsilon.clone()],
+                            std::slice::from_ref(&epsilon),
                             &inputs,
                             4,
                         );
