@@ -13,6 +13,7 @@ use std::mem::offset_of;
 use bytemuck::Zeroable;
 
 use crate::ops::OpError;
+use crate::providers::NodeContext;
 use crate::tensor::ElementType;
 
 use super::PlanBuilder;
@@ -29,6 +30,16 @@ pub(super) use ops::KERNELS;
 const KEPT: usize = 32;
 /// Elements that every pack divides.
 const PACK: usize = 8;
+
+/// The float type of an input.
+fn float(node: &NodeContext<'_>, i: usize) -> Result<ElementType, OpError> {
+    node.input(i).filter(|ty| ty.is_float()).ok_or_else(|| node.no_kernel())
+}
+
+/// The output with this number when it is wanted.
+fn wanted(outputs: &[Option<&[usize]>], i: usize) -> Option<Operand> {
+    outputs.get(i).copied().flatten().map(|_| Operand::Output(i))
+}
 
 /// A scale or shift and its place beside the rows.
 struct Parameter {

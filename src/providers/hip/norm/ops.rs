@@ -9,7 +9,7 @@ use crate::tensor::ElementType;
 
 use super::super::launch::Operand;
 use super::super::{Entry, HipKernel, PlanBuilder};
-use super::{Lie, Norm, Parameter, nhwc, permuted};
+use super::{Lie, Norm, Parameter, float, nhwc, permuted, wanted};
 
 const MICROSOFT: &str = "com.microsoft";
 
@@ -24,11 +24,6 @@ pub(in super::super) const KERNELS: &[Entry] = &[
     Entry::new("SkipLayerNormalization", skip_norm).domain(MICROSOFT),
     Entry::new("SkipSimplifiedLayerNormalization", skip_norm).domain(MICROSOFT),
 ];
-
-/// The float type of an input.
-pub(super) fn float(node: &NodeContext<'_>, i: usize) -> Result<ElementType, OpError> {
-    node.input(i).filter(|ty| ty.is_float()).ok_or_else(|| node.no_kernel())
-}
 
 /// Element types of a node's operands.
 struct Types {
@@ -46,11 +41,6 @@ impl Types {
         let out = node.output(0).filter(|ty| ty.is_float()).unwrap_or(x);
         Ok(Types { x, parameters, out, stat })
     }
-}
-
-/// The output with this number when it is wanted.
-pub(super) fn wanted(outputs: &[Option<&[usize]>], i: usize) -> Option<Operand> {
-    outputs.get(i).copied().flatten().map(|_| Operand::Output(i))
 }
 
 fn layer_norm(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpError> {

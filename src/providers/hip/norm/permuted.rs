@@ -10,8 +10,7 @@ use crate::tensor::ElementType;
 use super::super::elements::shape_of;
 use super::super::launch::Operand;
 use super::super::{HipKernel, PlanBuilder};
-use super::ops::{float, wanted};
-use super::{Lie, Norm, Parameter};
+use super::{Lie, Norm, Parameter, float, wanted};
 
 /// Inputs.
 const ROWS: usize = 1;
