@@ -1,9 +1,9 @@
 //! Programmatic dependent launches: kernels that may be started while those before them in the stream still run.
 
-/// Lets the next kernel start as soon as every workgroup of this one has, and waits until the kernels before have ended
-/// and their writes are seen. All kernels wait first of all, so that memory is ordered as without. Where a kernel is
-/// launched the usual way both do nothing.
-const HEAD: &str = "\tgriddepcontrol.launch_dependents;\n\tgriddepcontrol.wait;\n";
+/// Waits until the kernels before have ended and their writes are seen, and then lets the next kernel start as soon as
+/// every workgroup of this one came here, so that one kernel at a time stands by. All kernels wait first of all, so that
+/// memory is ordered as without. Where a kernel is launched the usual way both do nothing.
+const HEAD: &str = "\tgriddepcontrol.wait;\n\tgriddepcontrol.launch_dependents;\n";
 
 /// What LLVM writes before the first instruction of a function, behind its declarations.
 const FIRST_BLOCK: &str = "// %bb.0:";

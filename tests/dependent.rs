@@ -5,7 +5,7 @@ mod dependent;
 
 #[test]
 fn every_kernel_waits_before_its_first_instruction() {
-    let head = "\tgriddepcontrol.launch_dependents;\n\tgriddepcontrol.wait;\n";
+    let head = "\tgriddepcontrol.wait;\n\tgriddepcontrol.launch_dependents;\n";
     let kernel = |name: &str, head: &str| {
         format!(
             ".visible .entry {name}(\n\t.param .align 8 .b8 {name}_param_0[96]\n)\n.maxntid 256, 1, 1\n{{\n\

@@ -135,6 +135,68 @@ impl Operator for NhwcExcite {
     }
 }
 
+/// `[batch, channels, lines, columns]` as `[batch, lines / block, columns / block, channels of blocks]`: a pixel holds
+/// each channel's block line by line, and then zeros up to `channels`. Zeros of `pads` (top, left, bottom, right) lie
+/// around the image; lines and columns that fill no block are left out.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct NhwcSpaceToDepth {
+    /// Lines and columns of a block.
+    pub(crate) blocks: [usize; 2],
+    pub(crate) pads: [usize; 4],
+    pub(crate) channels: usize,
+}
+
+impl NhwcSpaceToDepth {
+    fn parse(a: &AttributeReader<'_>) -> Result<Arc<dyn Operator>, OpError> {
+        let list = |name: &str, least: i64| -> Result<Vec<usize>, OpError> {
+            let list = a.ints(name)?.unwrap_or(&[]);
+            let allowed = least..=i32::MAX as i64;
+            match list.iter().find(|&n| !allowed.contains(n)) {
+                Some(n) => Err(OpError::attribute(
+                    name,
+                    format!("{n} is not allowed; allowed is {least} to 2147483647"),
+                )),
+                None => Ok(list.iter().map(|&n| n as usize).collect()),
+            }
+        };
+        let entries = |name: &str, want: usize, found: usize| {
+            OpError::attribute(name, format!("it has {found} entries; allowed is {want}"))
+        };
+        let (blocks, pads, channels) = (list("blocks", 1)?, list("pads", 0)?, a.int("channels", 0)?);
+        Ok(Arc::new(NhwcSpaceToDepth {
+            blocks: blocks[..].try_into().map_err(|_| entries("blocks", 2, blocks.len()))?,
+            pads: pads[..].try_into().map_err(|_| entries("pads", 4, pads.len()))?,
+            channels: usize::try_from(channels).map_err(|_| {
+                OpError::attribute("channels", format!("{channels} is not allowed; allowed is 0 and more"))
+            })?,
+        }))
+    }
+}
+
+impl Operator for NhwcSpaceToDepth {
+    fn infer(&self, cx: &mut Infer<'_>) -> Result<(), OpError> {
+        let Some([batch, channels, lines, columns]) = cx.shape_of_rank(0, 4)? else { return Ok(()) };
+        let [height, width] = self.blocks;
+        if let Some(channels) = channels.known()
+            && channels.saturating_mul((height * width) as i64) > self.channels as i64
+        {
+            let reason = format!("blocks of {channels} channels have more than {}", self.channels);
+            return Err(cx.input_error(0, reason));
+        }
+        let [top, left, bottom, right] = self.pads;
+        let blocks =
+            |size: &Dim, pad: usize, block: usize| size.add(&Dim::from(pad)).floor_div(&Dim::from(block));
+        let shape = vec![
+            batch.clone(),
+            blocks(lines, top + bottom, height),
+            blocks(columns, left + right, width),
+            Dim::from(self.channels),
+        ];
+        cx.set_shape(0, shape);
+        Ok(())
+    }
+}
+
 const FLOAT: &[(&str, Types)] = &[("T", Types::FLOAT)];
 
 pub(super) const DECLARATIONS: &[Declaration] = &[
@@ -154,4 +216,5 @@ pub(super) const DECLARATIONS: &[Declaration] = &[
         Ok(Arc::new(NhwcExcite { activation: Activation::read(a)? }))
     })
     .domain("rukh"),
+    Declaration::new("NhwcSpaceToDepth", &[1], "X:T -> Y:T", FLOAT, NhwcSpaceToDepth::parse).domain("rukh"),
 ];

@@ -7,6 +7,7 @@
 
 mod compile;
 mod crossing;
+mod given;
 mod layout;
 mod memory;
 mod place;

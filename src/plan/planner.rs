@@ -8,7 +8,7 @@ use crate::providers::{Argument, arguments};
 use crate::tensor::{ElementType, Place, Shape, Tensor, TensorView};
 use crate::threads::Pool;
 
-use super::crossing::may_be_bound;
+use super::given::may_be_bound;
 use super::program::{Program, Step, StepBody};
 use super::shaped::{DeviceStep, OutputPlace, PlannedStep, Signature, State, StepPlan};
 

@@ -38,19 +38,22 @@ static_assert(sizeof(SoftmaxParams) == 168, "the mirror in providers/hip/attenti
 struct Visible {
   i64 first, last;
 };
-DEVICE Visible visible(const SoftmaxParams &p, u32 batch, u32 query) {
-  i64 length = p.keys;
-  if (p.lengths) {
-    length = ((const i64 *)p.lengths)[batch];
-    if (length < 0 || length > (i64)p.keys) {
-      report(p.errors, ERROR_INDEX);
-      length = length < 0 ? 0 : p.keys;
-    }
-  }
+// Keys that a sample has.
+DEVICE i64 length_of(const SoftmaxParams &p, u32 batch) {
+  if (!p.lengths) return p.keys;
+  i64 length = ((const i64 *)p.lengths)[batch];
+  if (length >= 0 && length <= (i64)p.keys) return length;
+  report(p.errors, ERROR_INDEX);
+  return length < 0 ? 0 : p.keys;
+}
+DEVICE Visible visible_of(const SoftmaxParams &p, i64 length, u32 query) {
   i64 at = (i64)query + (p.by_length ? length - (i64)p.all_queries : (i64)p.offset);
   Visible v = {0, length};
   if (p.causal && at + 1 < v.last) v.last = at + 1;
   if (p.right >= 0 && at + p.right + 1 < v.last) v.last = at + p.right + 1;
   if (p.left >= 0 && at - p.left > 0) v.first = at - p.left;
   return v;
+}
+DEVICE Visible visible(const SoftmaxParams &p, u32 batch, u32 query) {
+  return visible_of(p, length_of(p, batch), query);
 }

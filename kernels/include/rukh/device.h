@@ -108,6 +108,8 @@ constexpr u32 WAVE = 32;
 DEVICE u32 item_id() { return __nvvm_read_ptx_sreg_tid_x(); }
 DEVICE u32 group_id() { return __nvvm_read_ptx_sreg_ctaid_x(); }
 DEVICE u32 groups() { return __nvvm_read_ptx_sreg_nctaid_x(); }
+// Work items of this workgroup.
+DEVICE u32 items() { return __nvvm_read_ptx_sreg_ntid_x(); }
 DEVICE u32 group_id_y() { return __nvvm_read_ptx_sreg_ctaid_y(); }
 DEVICE u32 group_id_z() { return __nvvm_read_ptx_sreg_ctaid_z(); }
 

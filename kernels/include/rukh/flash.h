@@ -11,8 +11,10 @@ struct FlashParams {
   i64 q_strides[3], k_strides[3], v_strides[3], y_strides[3];
   // Heads that share keys, key heads, and the sizes of a head of keys and values.
   u32 group, kv_heads, size, v_size;
+  // Blocks of keys and values that workgroup memory has room for; of the kernels of short sequences.
+  u32 stages, unused;
 };
-static_assert(sizeof(FlashParams) == 312, "the mirror in providers/hip/attention/params.rs");
+static_assert(sizeof(FlashParams) == 320, "the mirror in providers/hip/attention/params.rs");
 
 // Eight elements of a row from `at` on; those from `limit` on are 0.
 template <class T> DEVICE Chunk load_eight(const T *row, u32 at, u32 limit) {

@@ -6,13 +6,11 @@
 // in registers. Access: cp.async copies blocks of 128 keys and values in 16-byte chunks, up to two blocks
 // ahead. Bound: the matrix units and one exponential for each score.
 #pragma once
-#include "flash.h"
-#include "wgmma.h"
+#include "flash_sums.h"
 
 constexpr u32 ROWS = 128, KEYS = 128, READERS = 2 * WAVE_GROUP, ITEMS = 3 * WAVE_GROUP;
 // Of the groups that multiply and of the one that copies: 64 Ki in all.
 constexpr u32 READER_REGISTERS = 232, FEEDER_REGISTERS = 40;
-constexpr f32 LOG2_E = 1.44269504088896340736f;
 
 extern SHARED Chunk dynamic_lds[];
 
@@ -48,11 +46,6 @@ template <class T, int D, bool COPIED> struct Rows {
   }
 };
 
-// Two rows of a work item on their way along the keys.
-struct Running {
-  f32 most[2], total[2];
-};
-
 // Products of row r of two become scores: scaled, capped, masked. `first` is the key of sum 0; sums 4j and
 // 4j + 1 are 8j keys from it and the next.
 template <class T, bool GENERAL>
@@ -81,34 +74,6 @@ DEVICE void mask_scores(const SoftmaxParams &p, const Visible &seen, i64 mask, u
   }
   u32 from = seen.first < (i64)p.keys ? (u32)seen.first : p.keys, to = seen.last > 0 ? (u32)seen.last : 0;
   each([&](f32 x, u32 key) __attribute__((always_inline)) { return key >= from && key < to ? x : none; });
-}
-
-// Scores, times `by`, become the powers of two that weigh the values, against the highest score so far;
-// `factor` brings what was added before to it.
-DEVICE void exponentials(f32 (&s)[KEYS / 2], f32 by, Running &run, f32 (&factor)[2]) {
-#pragma unroll
-  for (u32 r = 0; r < 2; r++) {
-    f32 most = s[2 * r];
-#pragma unroll
-    for (u32 i = 0; i < KEYS / 2; i++)
-      if (i / 2 % 2 == r) most = __builtin_fmaxf(most, s[i]);
-    most *= by;
-    most = __builtin_fmaxf(most, lane_xor(most, 1));
-    most = __builtin_fmaxf(most, lane_xor(most, 2));
-    most = __builtin_fmaxf(most, run.most[r]);
-    // Where nothing is visible yet there is nothing to bring to the new maximum.
-    f32 base = most == -infinity(0.f) ? 0 : most;
-    factor[r] = exp2_near(run.most[r] - base);
-    run.most[r] = most;
-    f32 total = 0;
-#pragma unroll
-    for (u32 i = 0; i < KEYS / 2; i++)
-      if (i / 2 % 2 == r) {
-        s[i] = exp2_near(__builtin_fmaf(s[i], by, -base));
-        total += s[i];
-      }
-    run.total[r] = run.total[r] * factor[r] + total;
-  }
 }
 
 // A workgroup's place in the problem and in its memory: queries, two blocks of keys, two of values, and barriers

@@ -106,17 +106,22 @@ template <class C> struct IsFloat { static constexpr bool value = false; };
 template <> struct IsFloat<f32> { static constexpr bool value = true; };
 template <> struct IsFloat<f64> { static constexpr bool value = true; };
 
-// One result from its sum, less the function that `add_parts` applies.
-template <class T, class C> DEVICE C finish_one(const GemmParams &p, const Tile &t, u32 row, u32 column, C sum) {
+// What becomes of a sum with its bias and residual, but for the function. Integers are added as they are.
+template <class C> DEVICE C result_of(const GemmParams &p, C sum, C bias, C residual) {
   if constexpr (IsFloat<C>::value) {
-    sum *= (C)p.alpha;
-    if (t.bias) sum += (C)p.beta * load_one<T, C>(t.bias, row * p.bias_row + column * p.bias_column);
-    if (t.residual) sum += load_one<T, C>(t.residual, row * p.residual_row + column * p.residual_column);
+    sum = (C)p.alpha * sum + (C)p.beta * bias + residual;
     return clamp_(sum < 0 ? sum * (C)p.slope : sum, (C)p.low, (C)p.high);
   } else {
-    if (t.bias) sum += load_one<T, C>(t.bias, row * p.bias_row + column * p.bias_column);
-    return sum;
+    return sum + bias;
   }
+}
+
+// One result from its sum, less the function that `add_parts` applies.
+template <class T, class C> DEVICE C finish_one(const GemmParams &p, const Tile &t, u32 row, u32 column, C sum) {
+  C bias = 0, residual = 0;
+  if (t.bias) bias = load_one<T, C>(t.bias, row * p.bias_row + column * p.bias_column);
+  if (t.residual) residual = load_one<T, C>(t.residual, row * p.residual_row + column * p.residual_column);
+  return result_of(p, sum, bias, residual);
 }
 
 // V neighbours of a row of bias or residual, where rows are contiguous and their packs aligned; else 0.
@@ -125,22 +130,37 @@ template <class T, int V> DEVICE Pack<T, V> added_pack(const GemmParams &p, u64 
   return *(const Pack<T, V> *)(address + (row * stride + column) * sizeof(T));
 }
 
-// Makes results of V neighbouring sums of a row and stores them, where rows of the result are contiguous and their packs
-// aligned; what lies beyond the matrix is left out.
+// The same of a bias for all rows, whose last pack may not be full.
+template <class T, int V> DEVICE Pack<T, V> bias_pack(const GemmParams &p, u64 address, u32 column) {
+  Pack<T, V> pack{};
+  if (!address || column >= p.n) return pack;
+  if (column + V <= p.n) return *(const Pack<T, V> *)(address + column * sizeof(T));
+#pragma unroll
+  for (u32 v = 0; v < V; v++)
+    if (column + v < p.n) pack.at[v] = ((const T *)address)[column + v];
+  return pack;
+}
+
+// Makes results of V neighbouring sums of a row and stores them; what lies beyond the matrix is left out. Rows of the
+// result are contiguous; where they have whole packs, those are aligned.
 template <class T, int V, bool ACTIVATE>
 DEVICE void finish_pack(const GemmParams &p, const Tile &t, u32 row, u32 column, f32 (&x)[V], const Pack<T, V> &bias,
                         const Pack<T, V> &residual) {
   if (row >= p.m || column >= p.n) return;
 #pragma unroll
-  for (u32 v = 0; v < V; v++) {
-    x[v] = fma_(p.alpha, x[v], fma_(p.beta, widen(bias.at[v]), widen(residual.at[v])));
-    x[v] = clamp_(x[v] < 0 ? x[v] * p.slope : x[v], p.low, p.high);
-  }
+  for (u32 v = 0; v < V; v++) x[v] = result_of(p, x[v], widen(bias.at[v]), widen(residual.at[v]));
   if constexpr (ACTIVATE) activate_pack<sizeof(T) == 2>(x, p.activation, p.act_a, p.act_b);
   Pack<T, V> pack;
 #pragma unroll
   for (u32 v = 0; v < V; v++) pack.at[v] = narrow<T>(x[v]);
-  *(Pack<T, V> *)(t.out + (row * p.out_row + column) * sizeof(T)) = pack;
+  T *to = (T *)t.out + row * p.out_row + column;
+  if (p.n % V == 0) {
+    *(Pack<T, V> *)to = pack;
+    return;
+  }
+#pragma unroll
+  for (u32 v = 0; v < V; v++)
+    if (column + v < p.n) to[v] = pack.at[v];
 }
 
 // V neighbours of a row of bias or residual; what is beyond `count` is 0.
@@ -169,30 +189,12 @@ DEVICE void finish(const GemmParams &p, const Tile &t, u32 row, u32 column, cons
       if (v < count) to[v] = sums[v];
     return;
   }
-  C x[V], y[V];
+  C x[V], bias[V] = {}, residual[V] = {};
+  if (t.bias) load_row<T, C, V>(bias, t.bias, row * p.bias_row + column * p.bias_column, p.bias_column, count);
+  if (t.residual)
+    load_row<T, C, V>(residual, t.residual, row * p.residual_row + column * p.residual_column, p.residual_column, count);
 #pragma unroll
-  for (u32 v = 0; v < V; v++) x[v] = sums[v];
-  if constexpr (IsFloat<C>::value) {
-#pragma unroll
-    for (u32 v = 0; v < V; v++) x[v] *= (C)p.alpha;
-  }
-  if (t.bias) {
-    load_row<T, C, V>(y, t.bias, row * p.bias_row + column * p.bias_column, p.bias_column, count);
-#pragma unroll
-    for (u32 v = 0; v < V; v++) {
-      if constexpr (IsFloat<C>::value) x[v] += (C)p.beta * y[v];
-      else x[v] += y[v];
-    }
-  }
-  if constexpr (IsFloat<C>::value) {
-    if (t.residual) {
-      load_row<T, C, V>(y, t.residual, row * p.residual_row + column * p.residual_column, p.residual_column, count);
-#pragma unroll
-      for (u32 v = 0; v < V; v++) x[v] += y[v];
-    }
-#pragma unroll
-    for (u32 v = 0; v < V; v++) x[v] = clamp_(x[v] < 0 ? x[v] * (C)p.slope : x[v], (C)p.low, (C)p.high);
-  }
+  for (u32 v = 0; v < V; v++) x[v] = result_of(p, sums[v], bias[v], residual[v]);
   if constexpr (sizeof(C) == 4 && IsFloat<C>::value) activate_pack<sizeof(T) == 2>(x, p.activation, p.act_a, p.act_b);
   Pack<T, V> pack;
 #pragma unroll

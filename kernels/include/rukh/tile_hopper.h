@@ -1,9 +1,11 @@
-// Tiles of a product of half-precision numbers on Hopper (sm_90a): groups of four waves multiply 64 rows each, and one
-// wave more brings the operands by the copy engine. Workgroups stay and take one tile after the other, so that the
-// operands of the next tile come while the results of this one are stored.
+// Tiles of a product of half-precision numbers on Hopper (sm_90a): groups of four waves multiply, and one wave more
+// brings the operands by the copy engine. Workgroups stay and take one tile after the other, so that the operands of the
+// next tile come while the results of this one are stored. Groups share a tile, 64 rows each, or take turns: one stores
+// its tile while another multiplies the next one ("ping-pong" in NVIDIA's CUTLASS).
 //
-// Access: the copy engine brings both operands STAGES steps of 64 ahead; each wave's sums go through workgroup memory,
-// so that eight lanes store 128 bytes of a row. Bound: the matrix units; small products the latency of the first steps.
+// Access: the copy engine brings both operands several steps of 64 ahead; each wave's sums go through workgroup memory,
+// so that eight lanes store 128 bytes of a row; the residual's lines come to the cache a tile ahead. Bound: the matrix
+// units; products with few steps the bytes of residual and result; small products the latency of the first steps.
 #pragma once
 #include "gemm.h"
 #include "tma.h"
@@ -22,34 +24,42 @@ struct alignas(64) HopperParams {
   // Positions of an image, of a line of it; how far windows lie apart, and where the first one begins.
   u32 positions, line_positions;
   i32 stride_y, stride_x, first_y, first_x;
-  u32 unused[8];
+  // Steps that workgroup memory has room for.
+  u32 stages;
+  u32 unused[7];
 };
 static_assert(sizeof(HopperParams) == 832, "the mirror in providers/hip/gemm/hopper.rs");
 
-template <class T, u32 GROUPS, u32 BN, u32 STAGES> struct HopperTile {
-  static constexpr u32 BM = GROUPS * 64, BK = PANEL, COUNT = BN / 2;
+// ROWS64: blocks of 64 rows that a group multiplies.
+template <class T, u32 GROUPS, u32 ROWS64, u32 BN, bool TURNS> struct HopperTile {
+  static_assert(TURNS || ROWS64 == 1, "groups that share a tile have 64 rows each");
+  static constexpr u32 BM = (TURNS ? ROWS64 : GROUPS) * 64, BK = PANEL, COUNT = BN / 2;
   static constexpr u32 A_BYTES = BM * PANEL_LINE, STAGE_BYTES = (BM + BN) * PANEL_LINE;
   // Work items that multiply.
   static constexpr u32 MULTIPLYING = GROUPS * WAVE_GROUP;
   // Sums of 16 rows and 64 columns for each of their waves.
   static constexpr u32 WAVE_SUMS = 16 * 64, SUM_BYTES = MULTIPLYING / WAVE * WAVE_SUMS * 4;
+  // Waves that use a step's operands.
+  static constexpr u32 USERS = (TURNS ? WAVE_GROUP : MULTIPLYING) / WAVE;
+  typedef f32 Sums[ROWS64][COUNT];
 
   // Stages, each with a barrier that its operands have come, and one that they have been used.
-  u32 base, full, empty;
+  u32 base, full, empty, stages;
   // This wave's.
   f32 *staged;
   // For the item that arrives last at a tile in parts.
   u32 *last;
 
-  METHOD void begin(char *lds) {
-    u32 start = shared_address(lds), skip = (1024 - start % 1024) % 1024, end = skip + STAGES * STAGE_BYTES;
-    base = start + skip, full = start + end + SUM_BYTES, empty = full + STAGES * 8;
+  METHOD void begin(const HopperParams &h, char *lds) {
+    stages = h.stages;
+    u32 start = shared_address(lds), skip = (1024 - start % 1024) % 1024, end = skip + stages * STAGE_BYTES;
+    base = start + skip, full = start + end + SUM_BYTES, empty = full + stages * 8;
     staged = (f32 *)(lds + end) + item_id() / WAVE * WAVE_SUMS;
-    last = (u32 *)(lds + end + SUM_BYTES + STAGES * 16);
+    last = (u32 *)(lds + end + SUM_BYTES + stages * 16);
     if (item_id() == 0) {
-      for (u32 i = 0; i < STAGES; i++) {
+      for (u32 i = 0; i < stages; i++) {
         phases_begin(full + i * 8, 1);
-        phases_begin(empty + i * 8, MULTIPLYING / WAVE);
+        phases_begin(empty + i * 8, USERS);
       }
       publish_barriers();
     }
@@ -119,34 +129,48 @@ template <class T, u32 GROUPS, u32 BN, u32 STAGES> struct HopperTile {
               copy_box(to + A_BYTES + i * BK * PANEL_LINE, map_b, arrives, at.tile.column + i * PANEL, k, zb);
           }
         }
-        if (++stage == STAGES) stage = 0, turn++;
+        if (++stage == stages) stage = 0, turn++;
       }
     }
   }
 
-  // Multiplies the stages of one tile. `stage` and `turn` go on from tile to tile.
-  template <bool B_BY_K> METHOD void multiply_steps(u32 steps, u32 first, u32 &stage, u32 &turn, f32 (&sums)[COUNT]) const {
+  METHOD void pin_all(Sums &sums) const {
+#pragma unroll
+    for (u32 r = 0; r < ROWS64; r++) pin(sums[r]);
+  }
+
+  // Groups that take turns multiply one after the other: a phase of a barrier is told from the one after the next only
+  // because nobody waits for that yet. Each group has a barrier of the workgroup for its turn.
+  DEVICE u32 turn_of(u32 group) { return 1 + group % GROUPS; }
+
+  // Multiplies the steps of one tile, whose first one is in this stage, in its turn. `first`: of the rows in the tile;
+  // `then`: the barrier of the group that multiplies next, or 0.
+  template <bool B_BY_K>
+  METHOD void multiply_steps(u32 steps, u32 first, u32 then, u32 stage, u32 turn, Sums &sums) const {
     u32 before = 0;
     for (u32 s = 0; s < steps; s++) {
       u32 at = base + stage * STAGE_BYTES;
       wait_phase(full + stage * 8, turn % 2);
-      pin(sums);
+      pin_all(sums);
       products_begin();
 #pragma unroll
       for (u32 k = 0; k < BK / 16; k++) {
         u64 y = B_BY_K ? describe(at + A_BYTES + k * 32, 0)
                        : describe(at + A_BYTES + k * 16 * PANEL_LINE, BK * PANEL_LINE);
-        multiply<!B_BY_K>(T{}, sums, describe(at + first * PANEL_LINE + k * 32, 0), y, s > 0 || k > 0);
+#pragma unroll
+        for (u32 r = 0; r < ROWS64; r++)
+          multiply<!B_BY_K>(T{}, sums[r], describe(at + (first + r * 64) * PANEL_LINE + k * 32, 0), y, s > 0 || k > 0);
       }
       products_end_group();
       wait_products<1>();
-      pin(sums);
+      pin_all(sums);
       if (s > 0 && lane_id() == 0) arrive(empty + before * 8);
       before = stage;
-      if (++stage == STAGES) stage = 0, turn++;
+      if (++stage == stages) stage = 0, turn++;
     }
+    if (then) arrive_at(then, MULTIPLYING);
     wait_products<0>();
-    pin(sums);
+    pin_all(sums);
     if (steps > 0 && lane_id() == 0) arrive(empty + before * 8);
   }
 
@@ -200,70 +224,118 @@ template <class T, u32 GROUPS, u32 BN, u32 STAGES> struct HopperTile {
     }
   }
 
+  // The first of a wave's 16 rows in a tile, of the group's block `r` of 64.
+  DEVICE u32 wave_row(u32 r) {
+    u32 wave = item_id() / WAVE;
+    return TURNS ? r * 64 + wave % (WAVE_GROUP / WAVE) * 16 : wave * 16;
+  }
+
+  // The residual of a lane's results in a block of 64 columns: eight columns of every fourth row.
+  struct Residual {
+    Pack<T, 8> at[4];
+
+    METHOD void fetch(const GemmParams &p, const Tile &tile, u32 r, u32 c) {
+      u32 lane = item_id() % WAVE, row = tile.row + wave_row(r) + lane / 8;
+#pragma unroll
+      for (u32 i = 0; i < 4; i++)
+        at[i] = added_pack<T, 8>(p, tile.residual, p.residual_row, row + i * 4, tile.column + c * 64 + lane % 8 * 8);
+    }
+  };
+
+  // Asks for a wave's lines of the residual of a tile that comes later.
+  METHOD void expect_residual(const GemmParams &p, const Tile &tile) const {
+    constexpr u32 LINES = BN / 64;
+#pragma unroll
+    for (u32 r = 0; r < ROWS64; r++)
+#pragma unroll
+      for (u32 i = item_id() % WAVE; i < 16 * LINES; i += WAVE) {
+        u32 row = tile.row + wave_row(r) + i / LINES, column = tile.column + i % LINES * 64;
+        if (row < p.m && column < p.n) expect_line(tile.residual + (row * p.residual_row + column) * sizeof(T));
+      }
+  }
+
   // A lane makes results of eight columns of every fourth row. Bias is the same for all rows.
-  METHOD void store(const GemmParams &p, const Tile &tile, f32 (&sums)[COUNT]) const {
-    u32 item = item_id(), lane = item % WAVE, first = tile.row + item / WAVE * 16, from = tile.column + lane % 8 * 8;
+  METHOD void store(const GemmParams &p, const Tile &tile, Sums &sums, Residual residual) const {
+    constexpr u32 BLOCKS = BN / 64;
+    u32 lane = item_id() % WAVE, from = tile.column + lane % 8 * 8;
     if (!p.activation) {
 #pragma unroll
-      for (u32 c = 0; c < BN / 64; c++) {
-        u32 column = from + c * 64;
-        auto bias = added_pack<T, 8>(p, tile.bias, 0, first, column);
-        Pack<T, 8> residual[4];
+      for (u32 i = 0; i < ROWS64 * BLOCKS; i++) {
+        u32 r = i / BLOCKS, c = i % BLOCKS, column = from + c * 64, first = tile.row + wave_row(r) + lane / 8;
+        auto bias = bias_pack<T, 8>(p, tile.bias, column);
+        Residual next;
+        if (i + 1 < ROWS64 * BLOCKS) next.fetch(p, tile, (i + 1) / BLOCKS, (i + 1) % BLOCKS);
+        stage_sums(sums[r] + c * 32);
 #pragma unroll
-        for (u32 r = 0; r < 4; r++)
-          residual[r] = added_pack<T, 8>(p, tile.residual, p.residual_row, first + lane / 8 + r * 4, column);
-        stage_sums(sums + c * 32);
-#pragma unroll
-        for (u32 r = 0; r < 4; r++) {
+        for (u32 row = 0; row < 16; row += 4) {
           f32 x[8];
-          staged_pack(x, lane / 8 + r * 4);
-          finish_pack<T, 8, false>(p, tile, first + lane / 8 + r * 4, column, x, bias, residual[r]);
+          staged_pack(x, lane / 8 + row);
+          finish_pack<T, 8, false>(p, tile, first + row, column, x, bias, residual.at[row / 4]);
         }
+        residual = next;
       }
       return;
     }
     // What a function takes is there once: the sums move down to it.
 #pragma unroll 1
-    for (u32 c = 0; c < BN / 64; c++) {
-      u32 column = from + c * 64;
-      auto bias = added_pack<T, 8>(p, tile.bias, 0, first, column);
-      stage_sums(sums);
+    for (u32 i = 0; i < ROWS64 * BLOCKS; i++) {
+      u32 column = from + i % BLOCKS * 64, first = tile.row + wave_row(i / BLOCKS);
+      auto bias = bias_pack<T, 8>(p, tile.bias, column);
+      stage_sums(sums[0]);
 #pragma unroll 1
       for (u32 row = lane / 8; row < 16; row += 4) {
-        auto residual = added_pack<T, 8>(p, tile.residual, p.residual_row, first + row, column);
+        auto own = added_pack<T, 8>(p, tile.residual, p.residual_row, first + row, column);
         f32 x[8];
         staged_pack(x, row);
-        finish_pack<T, 8, true>(p, tile, first + row, column, x, bias, residual);
+        finish_pack<T, 8, true>(p, tile, first + row, column, x, bias, own);
       }
 #pragma unroll
-      for (u32 i = 0; i + 32 < COUNT; i++) sums[i] = sums[i + 32];
+      for (u32 j = 0; j + 32 < ROWS64 * COUNT; j++)
+        sums[j / COUNT][j % COUNT] = sums[(j + 32) / COUNT][(j + 32) % COUNT];
     }
   }
 
   METHOD void multiply_all(const HopperParams &h) const {
     const GemmParams &p = h.product;
-    u32 count = all(h), stage = 0, turn = 0, first = item_id() / WAVE_GROUP * 64;
+    u32 count = all(h), done = 0, group = item_id() / WAVE_GROUP, first = TURNS ? 0 : group * 64;
     bool by_k = p.b_row == 1;
-    for (u32 id = group_id(); id < count; id += groups()) {
+    for (u32 id = group_id(), number = 0; id < count; id += groups(), number++) {
       Place at = find(h, id);
-      f32 sums[COUNT];
-#pragma unroll
-      for (u32 i = 0; i < COUNT; i++) sums[i] = 0;
-      if (by_k) multiply_steps<true>(at.steps, first, stage, turn, sums);
-      else multiply_steps<false>(at.steps, first, stage, turn, sums);
-      if (h.part_steps < h.steps && !add_up(h, at, sums)) continue;
+      // Steps before this tile's.
+      u32 before = done;
+      done += at.steps;
+      if (TURNS && number % GROUPS != group) continue;
       find_matrix(p, at.tile, at.matrix, 2, 2, 2);
-      store(p, at.tile, sums);
+      Residual residual;
+      residual.fetch(p, at.tile, 0, 0);
+      u32 next = id + groups() * (TURNS ? GROUPS : 1);
+      if (p.residual && next < count) {
+        Place later = find(h, next);
+        find_matrix(p, later.tile, later.matrix, 2, 2, 2);
+        expect_residual(p, later.tile);
+      }
+      Sums sums;
+#pragma unroll
+      for (u32 i = 0; i < ROWS64 * COUNT; i++) sums[i / COUNT][i % COUNT] = 0;
+      if (TURNS && number > 0) barrier_of(turn_of(group), MULTIPLYING);
+      u32 then = TURNS && id + groups() < count ? turn_of(group + 1) : 0;
+      u32 turn = before / stages, stage = before % stages;
+      if (by_k) multiply_steps<true>(at.steps, first, then, stage, turn, sums);
+      else multiply_steps<false>(at.steps, first, then, stage, turn, sums);
+      if constexpr (!TURNS)
+        if (h.part_steps < h.steps && !add_up(h, at, sums[0])) continue;
+      store(p, at.tile, sums, residual);
     }
   }
 };
 
 extern SHARED Chunk dynamic_lds[];
 
-template <class T, u32 GROUPS, u32 BN, u32 STAGES> DEVICE void product_hopper(const HopperParams &h, u64 parameters) {
-  typedef HopperTile<T, GROUPS, BN, STAGES> Own;
+template <class T, u32 GROUPS, u32 ROWS64, u32 BN, bool TURNS>
+DEVICE void product_hopper(const HopperParams &h, u64 parameters) {
+  typedef HopperTile<T, GROUPS, ROWS64, BN, TURNS> Own;
   Own own;
-  own.begin((char *)dynamic_lds);
+  own.begin(h, (char *)dynamic_lds);
   // Two groups that multiply take the registers of the third, of which one item works.
   if (item_id() >= Own::MULTIPLYING) {
     if constexpr (GROUPS == 2) keep_registers<40>();
@@ -274,18 +346,19 @@ template <class T, u32 GROUPS, u32 BN, u32 STAGES> DEVICE void product_hopper(co
   }
 }
 
-// The kernels of a type. Sizes of tiles and stages are those of `providers/hip/gemm/hopper.rs`.
-#define PRODUCT_KERNEL(type, rows, columns, groups, stages, resident)                                              \
+// The kernels of a type: groups that multiply, blocks of 64 rows of each, whether groups take turns, and the workgroups
+// that a processor has room for at most. Sizes of tiles are those of `providers/hip/gemm/hopper.rs`.
+#define PRODUCT_KERNEL(type, rows, columns, groups, rows64, turns, resident)                                       \
   extern "C" __attribute__((global))                                                                               \
   __attribute__((launch_bounds((groups) * WAVE_GROUP + ((groups) == 2 ? WAVE_GROUP : WAVE), resident)))            \
   void gemm_##type##_hopper_##rows##x##columns(HopperParams p) {                                                   \
     u64 parameters;                                                                                                \
     FIND_PARAMETERS(gemm_##type##_hopper_##rows##x##columns, parameters);                                          \
-    product_hopper<type, groups, columns, stages>(p, parameters);                                                  \
+    product_hopper<type, groups, rows64, columns, turns>(p, parameters);                                           \
   }
 #define PRODUCTS_OF(type)                                                                                          \
-  PRODUCT_KERNEL(type, 128, 256, 2, 4, 1)                                                                          \
-  PRODUCT_KERNEL(type, 128, 192, 2, 4, 1)                                                                          \
-  PRODUCT_KERNEL(type, 128, 128, 2, 6, 1)                                                                          \
-  PRODUCT_KERNEL(type, 64, 128, 1, 3, 2)                                                                           \
-  PRODUCT_KERNEL(type, 64, 64, 1, 5, 2)
+  PRODUCT_KERNEL(type, 128, 256, 2, 1, false, 1)                                                                   \
+  PRODUCT_KERNEL(type, 128, 192, 2, 1, false, 1)                                                                   \
+  PRODUCT_KERNEL(type, 128, 128, 2, 2, true, 1)                                                                    \
+  PRODUCT_KERNEL(type, 64, 128, 1, 1, false, 2)                                                                    \
+  PRODUCT_KERNEL(type, 64, 64, 1, 1, false, 4)

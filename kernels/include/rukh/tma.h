@@ -30,6 +30,9 @@ DEVICE void copy_taps(u32 to, u64 map, u32 barrier, u32 channel, i32 x, i32 y, u
       : "memory");
 }
 
+// Asks for the line of memory at an address, which lies in the cache when it is read later.
+DEVICE void expect_line(u64 address) { asm volatile("prefetch.global.L2 [%0];" ::"l"(address)); }
+
 // One arrival, and so many bytes that copies will bring.
 DEVICE void arrive_expecting(u32 barrier, u32 bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");

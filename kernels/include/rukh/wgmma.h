@@ -101,6 +101,26 @@ DEVICE u32 narrow_two(bf16, f32 a, f32 b) {
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(b), "f"(a));
   return r;
 }
+// Copies 16 bytes to workgroup memory, or writes zeros there.
+DEVICE void copy_or_zero(u32 to, const void *from, bool copies) {
+  asm volatile("{.reg .pred p; setp.eq.b32 p, %2, 0; cp.async.cg.shared.global [%0], [%1], 16, p;}" ::"r"(to), "l"(from),
+               "r"((u32)copies)
+               : "memory");
+}
+DEVICE Chunk load_chunk(u32 address) {
+  Chunk r;
+  asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(r.word[0]), "=r"(r.word[1]), "=r"(r.word[2]), "=r"(r.word[3])
+               : "r"(address)
+               : "memory");
+  return r;
+}
+// Stores four 8×8 blocks of 16-bit numbers as sums of products lie: lane i gives the address of row i % 8 of block i / 8.
+DEVICE void store_blocks(u32 address, const u32 (&words)[4]) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(words[0]),
+               "r"(words[1]), "r"(words[2]), "r"(words[3])
+               : "memory");
+}
 // Barriers in workgroup memory, 8 bytes each: a phase ends when `count` arrivals have come. Phases are told apart
 // by their parity, beginning with 0.
 DEVICE void phases_begin(u32 barrier, u32 count) {
@@ -121,6 +141,10 @@ DEVICE void wait_phase(u32 barrier, u32 parity) {
 // The barrier `number` of `items` work items of the workgroup; 0 is everybody's.
 DEVICE void barrier_of(u32 number, u32 items) {
   asm volatile("bar.sync %0, %1;" ::"r"(number), "r"(items) : "memory");
+}
+// As one of the items that it waits for, without waiting.
+DEVICE void arrive_at(u32 number, u32 items) {
+  asm volatile("bar.arrive %0, %1;" ::"r"(number), "r"(items) : "memory");
 }
 // A kernel whose groups of waves move registers between them.
 #define KERNEL_OF_GROUPS(THREADS)                                                                              \

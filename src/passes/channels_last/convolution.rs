@@ -35,7 +35,13 @@ pub(super) fn convolution(layout: &mut Layout<'_>, id: NodeId) -> Option<()> {
     let pads = conv.group == 1 && !pointwise && padded != channels;
     // Batch and positions may be of any size; channels are what the weight says.
     let known = layout.shape(x)?[1].known() == Some((channels * conv.group) as i64);
-    if pads && known {
+    let blocks = if known && !pointwise { layout.blocks_of(id, &conv, pack) } else { None };
+    if let Some([image, weight]) = blocks {
+        (new.inputs[0], new.inputs[1]) = (Some(image), Some(weight));
+        new.attributes
+            .0
+            .retain(|(name, _)| !["auto_pad", "kernel_shape", "pads", "strides"].contains(&&name[..]));
+    } else if pads && known {
         new.inputs[0] = Some(layout.padded_image(x, padded)?);
         new.inputs[1] = Some(layout.padded_weight(weight, padded, &to_last(rank))?);
     } else {

@@ -5,6 +5,7 @@
 //! form transposed, and whoever still needs it finds it there. What nobody needs goes in the end, so that a
 //! transpose stays at the borders only. Where all positions are one, it is a change of shape, which costs nothing.
 
+mod blocks;
 mod convolution;
 mod elementwise;
 mod moves;
@@ -38,6 +39,7 @@ pub(crate) fn channels_last(graph: &mut Graph, target: &dyn Target, evaluate: &d
         last: HashMap::new(),
         made: HashSet::new(),
         padded: HashMap::new(),
+        blocks: HashMap::new(),
         weights: HashMap::new(),
     };
     for id in layout.graph.order().unwrap_or_default() {
@@ -85,6 +87,8 @@ struct Layout<'a> {
     made: HashSet<ValueId>,
     /// Forms with channels of zeros added, by value and channels.
     padded: HashMap<(ValueId, usize), ValueId>,
+    /// Images by blocks, by value, sizes of blocks and padding.
+    blocks: HashMap<(ValueId, Vec<i64>), ValueId>,
     /// Rearranged constants, by value and what was done.
     weights: HashMap<(ValueId, String), ValueId>,
 }

@@ -77,11 +77,48 @@ fn transposes_stay_at_the_borders() {
     );
 }
 
+/// Blocks of an image with few channels are its pixels; one image serves all convolutions that take it so.
+#[test]
+fn few_channels_go_by_blocks() {
+    let strides = [("strides", ints(&[2, 2])), ("pads", ints(&[1, 1, 1, 1]))];
+    let graph = laid_out(
+        start(&["n", "3", "8", "h"], &[("w", &[8, 3, 3, 3]), ("v", &[8, 3, 3, 3]), ("u", &[8, 3, 2, 2])])
+            .node_with("Conv", &strides, &["x", "w"], &["a"])
+            .node_with("Conv", &strides, &["x", "v"], &["b"])
+            .node_with("Conv", &strides[..1], &["x", "u"], &["c"])
+            .output("a")
+            .output("b")
+            .output("c"),
+        &Gpu(""),
+    );
+    let lines = graph.to_string();
+    let made: Vec<&str> = lines.lines().map(str::trim).filter(|line| line.contains("rukh.")).collect();
+    let of = |pads: &str, height: &str| {
+        format!(
+            "x_blocks2x2: float[n, {height}] = rukh.NhwcSpaceToDepth<blocks=[2, 2], pads={pads}, channels=12>(x)"
+        )
+    };
+    assert_eq!(made[0], of("[1, 1, 2, 2]", "5, floor((h + 3)/(2)), 12"), "{lines}");
+    assert_eq!(
+        made[1],
+        "a_nhwc: float[n, 4, floor((h + 3)/(2)) - 1, 8] = rukh.NhwcConv(x_blocks2x2, w_nhwc)"
+    );
+    assert_eq!(made.len(), 5, "{lines}");
+    // Of a window of 3 by 3 the last line and column of the second blocks are zeros.
+    let weight = graph.find_value("w_nhwc").and_then(|w| graph.value(w).constant.clone()).unwrap();
+    assert_eq!((weight.shape(), weight.ty()), (&[8, 2, 2, 12][..], ElementType::F32));
+    let (view, block) = (weight.view(), |taps: [f32; 4]| taps.repeat(3));
+    let blocks = [[1.0; 4], [1.0, 0.0, 1.0, 0.0], [1.0, 1.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]].map(block);
+    assert_eq!(view.slice::<f32>()[..48], blocks.concat());
+}
+
+/// Where blocks do not serve, channels of zeros fill the packs.
 #[test]
 fn few_channels_are_padded() {
+    let same = [("auto_pad", Attribute::String(b"SAME_UPPER".to_vec()))];
     let graph = laid_out(
         start(&["n", "3", "8", "8"], &[("w", &[8, 3, 3, 3])])
-            .node("Conv", &["x", "w"], &["a"])
+            .node_with("Conv", &same, &["x", "w"], &["a"])
             .node("GlobalAveragePool", &["a"], &["y"])
             .output("y"),
         &Gpu(""),
@@ -91,7 +128,7 @@ fn few_channels_are_padded() {
         &[
             "x_nhwc: float[n, 8, 8, 3] = Transpose<perm=[0, 2, 3, 1]>(x)",
             "x_channels4: float[n, 8, 8, 4] = Pad<mode=\"constant\">(x_nhwc, x_channels4/pads)",
-            "a_nhwc: float[n, 6, 6, 8] = rukh.NhwcConv(x_channels4, w_nhwc_nhwc)",
+            "a_nhwc: float[n, 8, 8, 8] = rukh.NhwcConv<auto_pad=\"SAME_UPPER\">(x_channels4, w_nhwc_nhwc)",
             "y_nhwc: float[n, 1, 1, 8] = ReduceMean<keepdims=1>(a_nhwc, GlobalAveragePool_node/axes)",
             "y: float[n, 8, 1, 1] = Reshape(y_nhwc, y/shape)",
             "return y",

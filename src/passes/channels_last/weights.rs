@@ -26,12 +26,9 @@ impl Layout<'_> {
         perm: &[usize],
     ) -> Option<ValueId> {
         let padded = self.made_of(weight, format!("{channels} channels"), |layout, tensor| {
-            let mut pads = vec![0i64; 2 * tensor.shape().len()];
-            pads[tensor.shape().len() + 1] = channels as i64 - tensor.shape()[1] as i64;
-            let pads = Tensor::from_slice(&[pads.len()], &pads).ok()?;
-            let mut pad = node("", "Pad", &[], &[weight, weight]);
-            pad.outputs = vec![Some(weight)];
-            layout.computed(&pad, &[tensor, &pads])
+            let mut behind = vec![0; tensor.shape().len()];
+            behind[1] = channels.checked_sub(tensor.shape()[1])?;
+            layout.padded(weight, tensor, &behind)
         })?;
         self.rearranged(padded, perm)
     }
@@ -45,7 +42,7 @@ impl Layout<'_> {
         self.rearranged(padded, &super::to_last(rank))
     }
 
-    fn made_of(
+    pub(super) fn made_of(
         &mut self,
         value: ValueId,
         what: String,

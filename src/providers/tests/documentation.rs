@@ -77,6 +77,11 @@ const NOTES: &[(&str, &str, &str)] = &[
     ("rukh", "NhwcMaxPool", "made by passes: ai.onnx's, of an image with its channels innermost"),
     (
         "rukh",
+        "NhwcSpaceToDepth",
+        "made by passes: blocks of an image as pixels with their channels innermost, for a model's first convolution",
+    ),
+    (
+        "rukh",
         "PermutedLayerNormalization",
         "made by fusions: com.microsoft's SkipLayerNormalization, of inputs with their rows at other places",
     ),

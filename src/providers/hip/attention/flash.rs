@@ -10,6 +10,7 @@ use super::super::launch::KernelName;
 use super::super::unit::Unit;
 use super::params::FlashParams;
 use super::scores::Problem;
+use super::short::{ShortLaunch, short_launch};
 
 /// A kernel, and how it is launched.
 #[derive(Clone, Copy, Debug)]
@@ -19,6 +20,8 @@ pub(super) struct FlashKernel {
     items: u32,
     rows: usize,
     lds: u32,
+    /// What is faster for operands at multiples of 16 bytes.
+    short: Option<(KernelName, ShortLaunch)>,
 }
 
 /// Rows of a key head from which its workgroup is not mostly idle; fewer are products with few rows, which
@@ -53,13 +56,21 @@ impl Problem {
                 items: 128,
                 rows: 64,
                 lds: 0,
+                short: None,
             });
         }
-        let general = self.mask.is_some() || self.softcap != 0.0 || self.scale < 0.0;
-        let family = if general { "hopper_flash_masked" } else { "hopper_flash" };
+        let general = self.mask.is_some() || self.softcap != 0.0 || self.scale <= 0.0;
+        let [family, short] = match general {
+            true => ["hopper_flash_masked", "hopper_flash_short_masked"],
+            false => ["hopper_flash", "hopper_flash_short"],
+        };
+        let rows = self.q.heads / self.k.heads.max(1) * self.q.rows;
+        let operands = [self.q, self.k, self.v, self.y];
+        let short = short_launch(unit, operands, [rows, self.k.heads, self.batch], general)
+            .map(|launch| (KernelName { family: short, name }, launch));
         // Queries, two blocks of keys and of values, all of 128 rows; what aligns them; eight barriers.
         let lds = 5 * 128 * 2 * if size <= 64 { 64 } else { 128 } + 1024 + 64;
-        Some(FlashKernel { kernel: KernelName { family, name }, items: 384, rows: 128, lds })
+        Some(FlashKernel { kernel: KernelName { family, name }, items: 384, rows: 128, lds, short })
     }
 
     pub(super) fn plan_flash(
@@ -84,6 +95,8 @@ impl Problem {
             kv_heads: self.k.heads as u32,
             size: self.q.size as u32,
             v_size: self.v.size as u32,
+            stages: 0,
+            unused: 0,
         };
         let fields = [
             offset_of!(FlashParams, q),
@@ -94,6 +107,19 @@ impl Problem {
         addresses.extend(fields.into_iter().zip(operands.map(|x| x.at)));
         let tiles = (group * self.q.rows).div_ceil(kernel.rows);
         let groups = self.batch * self.k.heads * tiles;
-        plan.launch_with(kernel.kernel, [groups, 1, 1], kernel.items, kernel.lds, &params, &addresses)
+        let any = |plan: &mut PlanBuilder<'_>| {
+            plan.launch_with(kernel.kernel, [groups, 1, 1], kernel.items, kernel.lds, &params, &addresses)
+        };
+        let Some((name, short)) = kernel.short else { return any(plan) };
+        let aligned: Vec<_> = operands.iter().map(|x| x.at).zip([q, k, v, y]).collect();
+        plan.by_alignment(
+            16,
+            &aligned,
+            |plan| {
+                let params = FlashParams { stages: short.stages, ..params };
+                plan.launch_with(name, short.grid, short.items, short.lds, &params, &addresses)
+            },
+            any,
+        )
     }
 }

@@ -10,6 +10,7 @@ mod params;
 mod projected;
 mod rotary;
 mod scores;
+mod short;
 #[cfg(test)]
 mod tests;
 mod tuned;

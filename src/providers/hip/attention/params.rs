@@ -95,9 +95,12 @@ pub(super) struct FlashParams {
     pub(super) kv_heads: u32,
     pub(super) size: u32,
     pub(super) v_size: u32,
+    /// Blocks of keys and values in workgroup memory, of the kernels of short sequences.
+    pub(super) stages: u32,
+    pub(super) unused: u32,
 }
 
-const _: () = assert!(size_of::<FlashParams>() == 312);
+const _: () = assert!(size_of::<FlashParams>() == 320);
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]

@@ -3,10 +3,11 @@
 
 use crate::ops::OpError;
 use crate::ops::channels_last::NhwcConv;
+use crate::ops::window::Geometry;
 use crate::providers::{Argument, NodeContext};
 use crate::tensor::ElementType;
 
-use super::super::gemm::{Axis, Epilogue, Matrix, Product};
+use super::super::gemm::{Axis, Epilogue, Matrix, Product, hopper};
 use super::super::launch::Operand;
 use super::super::{HipKernel, PlanBuilder};
 use super::implicit::{Implicit, Layout, Names};
@@ -41,6 +42,19 @@ fn names(ty: ElementType) -> Option<Names> {
         },
         _ => return None,
     })
+}
+
+/// Windows whose taps of a line lie one behind the other in memory, and are few numbers, as windows with one tap of
+/// as many channels; others as they are.
+fn joined_taps(mut g: Geometry, channels: usize, group: usize) -> (Geometry, usize) {
+    let x = g.kernel.len() - 1;
+    let together = group == 1 && g.dilations[x] == 1 && g.pads_begin[x] == 0 && g.pads_end[x] == 0;
+    let joined = g.kernel[x] * channels;
+    if !together || joined > hopper::STEP {
+        return (g, channels);
+    }
+    g.kernel[x] = 1;
+    (g, joined)
 }
 
 struct NhwcKernel {
@@ -100,7 +114,8 @@ impl HipKernel for NhwcKernel {
             return product.plan(plan, self.ty);
         }
         let layout = Layout::Nhwc { pixel: *pixel };
-        let (names, ty, channels) = (self.names, self.ty, *channels);
+        let (names, ty) = (self.names, self.ty);
+        let (g, channels) = joined_taps(g, *channels, group);
         Implicit { names, ty, group, product, g, channels, outputs: n, layout, direct }.plan(plan, inputs)
     }
 }

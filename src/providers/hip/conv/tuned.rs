@@ -54,6 +54,7 @@ fn ways(conv: &Implicit, unit: Unit) -> Vec<(TileKernel, usize)> {
             items: GROUP,
             adds_up: true,
             resident: 0,
+            stages: 0,
         })
     });
     let (default, wanted) = conv.default_way(unit);

@@ -53,7 +53,8 @@ pub(super) fn copies(conv: Patches<'_>, rows: usize, columns: usize) -> Option<C
     let bytes = |elements: usize| elements as u64 * 2;
     let image = TensorMap {
         bf16,
-        sizes: [pixel, width, height, m / positions.max(1)].map(|n| n as u64).to_vec(),
+        // Taps of a line that were joined reach beyond their pixel.
+        sizes: [pixel.max(channels), width, height, m / positions.max(1)].map(|n| n as u64).to_vec(),
         strides: vec![bytes(pixel), bytes(width * pixel), bytes(height * width * pixel)],
         part: Part::Windows {
             begin: [x.begin, y.begin],
@@ -94,8 +95,10 @@ impl Side {
     fn new(g: &Geometry, axis: usize) -> Option<Self> {
         // What a map of four dimensions has room for: corners in a signed byte, taps in a byte, steps up to 8.
         let far = g.kernel[axis].checked_sub(1)?.checked_mul(g.dilations[axis])?;
-        let end = i32::try_from(g.pads_end[axis]).ok()? - i32::try_from(far).ok()?;
         let begin = -i32::try_from(g.pads_begin[axis]).ok()?;
+        // Behind the begin of the last window, from the image's end on.
+        let last = g.output[axis].checked_sub(1)?.checked_mul(g.strides[axis])?;
+        let end = begin + i32::try_from(last + 1).ok()? - i32::try_from(g.input[axis]).ok()?;
         let corners = -128..=127;
         let fits = far <= 255 && corners.contains(&begin) && corners.contains(&end) && g.strides[axis] <= 8;
         let (stride, dilation) = (g.strides[axis] as u32, g.dilations[axis] as u32);
@@ -145,7 +148,7 @@ mod tests {
         let copies = copied(&geometry(2, 1, 1), 96, 1).unwrap();
         let [image, weight] = &copies.maps;
         assert_eq!((&image.sizes[..], &image.strides[..]), (&[96, 30, 28, 2][..], &[192, 5760, 161280][..]));
-        let part = Part::Windows { begin: [-1; 2], end: [-1; 2], steps: [2; 2], channels: 64, count: 128 };
+        let part = Part::Windows { begin: [-1; 2], end: [-2; 2], steps: [2; 2], channels: 64, count: 128 };
         assert_eq!(image.part, part);
         assert_eq!((&weight.sizes[..], &weight.strides[..]), (&[96, 9, 40][..], &[192, 1728][..]));
         assert_eq!((copies.steps, copies.next), (18, [96, 0]));

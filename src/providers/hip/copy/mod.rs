@@ -1,6 +1,7 @@
 //! Operators that copy elements by regular rules: Transpose, Expand, Tile, DepthToSpace, SpaceToDepth,
-//! Slice, Concat, Split, Pad, CenterCropPad, Dropout outside of training.
+//! NhwcSpaceToDepth, Slice, Concat, Split, Pad, CenterCropPad, Dropout outside of training.
 
+mod blocks;
 mod mapped;
 mod pad;
 mod strided;
@@ -27,6 +28,7 @@ pub(super) const KERNELS: &[Entry] = &[
     Entry::new("Concat", |node| build(node, Copy::Join(node.op::<Concat>().clone()))),
     Entry::new("DepthToSpace", movement),
     Entry::new("Expand", movement),
+    Entry::new("NhwcSpaceToDepth", blocks::build).domain("rukh"),
     Entry::new("Pad", pad::pad),
     Entry::new("Slice", |node| build(node, Copy::Cut(node.op::<Slice>().clone()))),
     Entry::new("SpaceToDepth", movement),

@@ -3,7 +3,7 @@
 use crate::graph::Attribute;
 use crate::tensor::{ElementType as E, Tensor, Value};
 
-use super::super::testing::{both, pattern};
+use super::super::testing::{Both, both, node, on_cpu, on_device, pattern, provider};
 
 const TYPES: [E; 5] = [E::U8, E::F16, E::F32, E::I64, E::C128];
 
@@ -103,6 +103,56 @@ fn pads() {
                 let Some(result) = both("Pad", 19, &attributes, &inputs, 1) else { return };
                 result.assert_equal(&format!("Pad {ty} {mode} {shape:?} {pads:?}"));
             }
+        }
+    }
+}
+
+/// Against the CPU's Pad, Reshape, Transpose, Reshape, Pad.
+#[test]
+fn blocks_become_pixels() {
+    let cpu = |name: &str, attributes: &[(&str, Attribute)], inputs: &[Option<Value>]| {
+        let made = on_cpu(&node("", name, 21, attributes, inputs, 1), inputs).remove(0);
+        Some(Value::Tensor(made))
+    };
+    for ty in [E::F16, E::F32] {
+        let Some(provider) = provider(&[]) else { return };
+        for (shape, [height, width], pads, channels) in [
+            // A line of blocks and a line of the image have whole packs, or not.
+            ([2usize, 3, 32, 48], [16usize, 16usize], [0usize; 4], 768usize),
+            ([1, 3, 8, 24], [2, 8], [0, 0, 1, 0], 48),
+            ([1, 2, 4, 21], [2, 8], [0, 8, 0, 3], 32),
+            ([2, 3, 20, 22], [2, 2], [3, 3, 4, 4], 16),
+            ([1, 4, 9, 10], [1, 1], [1, 1, 1, 1], 8),
+            ([3, 1, 7, 8], [3, 2], [0, 1, 1, 0], 8),
+            // Lines that fill no block.
+            ([1, 3, 11, 11], [4, 4], [0, 0, 0, 0], 48),
+        ] {
+            let x = pattern(ty, &shape);
+            let [top, left, bottom, right] = pads;
+            let [images, of_image, lines, columns] = shape;
+            let (down, along) = ((lines + top + bottom) / height, (columns + left + right) / width);
+            // What fills no block is cut off by a negative end.
+            let cut = |size: usize, blocks: usize, begin: usize| (blocks - begin) as i64 - size as i64;
+            let ends = [cut(lines, down * height, top), cut(columns, along * width, left)];
+            let around = ints(&[0, 0, top as i64, left as i64, 0, 0, ends[0], ends[1]]);
+            let padded = cpu("Pad", &[], &[x.clone(), around]);
+            let split = [images, of_image, down, height, along, width].map(|n| n as i64);
+            let split = cpu("Reshape", &[], &[padded, ints(&split)]);
+            let moved = cpu("Transpose", &[("perm", Attribute::Ints(vec![0, 2, 4, 1, 3, 5]))], &[split]);
+            let pixels = cpu("Reshape", &[], &[moved, ints(&[images as i64, down as i64, along as i64, -1])]);
+            let zeros = (channels - of_image * height * width) as i64;
+            let wanted = cpu("Pad", &[], &[pixels, ints(&[0, 0, 0, 0, 0, 0, 0, zeros])]);
+            let wanted = wanted.iter().filter_map(|v| v.as_tensor().cloned()).collect::<Vec<_>>();
+            let list = |list: &[usize]| Attribute::Ints(list.iter().map(|&n| n as i64).collect());
+            let attributes = [
+                ("blocks", list(&[height, width])),
+                ("pads", list(&pads)),
+                ("channels", Attribute::Int(channels as i64)),
+            ];
+            let inputs = [x];
+            let node = node("rukh", "NhwcSpaceToDepth", 1, &attributes, &inputs, 1);
+            let device = on_device(&provider, &node, &inputs, &wanted).unwrap();
+            Both { device, cpu: wanted }.assert_equal(&format!("{ty} {shape:?} {height}x{width} {pads:?}"));
         }
     }
 }

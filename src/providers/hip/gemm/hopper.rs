@@ -35,8 +35,8 @@ struct Size {
     step: [f64; 2],
     /// Microseconds from the last step of a tile to its end.
     store: f64,
-    /// More microseconds where K is in parts.
-    split: f64,
+    /// More microseconds where K is in parts; `None`: groups take turns, and K is whole.
+    split: Option<f64>,
 }
 
 macro_rules! names {
@@ -57,11 +57,11 @@ macro_rules! names {
 
 #[rustfmt::skip]
 const SIZES: [Size; 5] = [
-    Size { rows: 128, columns: 256, stages: 4, resident: 1, names: names!("128x256"), step: [0.575, 0.72], store: 5.0, split: 9.8 },
-    Size { rows: 128, columns: 192, stages: 4, resident: 1, names: names!("128x192"), step: [0.475, 0.60], store: 3.5, split: 7.0 },
-    Size { rows: 128, columns: 128, stages: 6, resident: 1, names: names!("128x128"), step: [0.350, 0.42], store: 2.4, split: 5.0 },
-    Size { rows: 64, columns: 128, stages: 3, resident: 2, names: names!("64x128"), step: [0.275, 0.57], store: 1.9, split: 3.6 },
-    Size { rows: 64, columns: 64, stages: 5, resident: 2, names: names!("64x64"), step: [0.225, 0.40], store: 0.8, split: 2.6 },
+    Size { rows: 128, columns: 256, stages: 4, resident: 1, names: names!("128x256"), step: [0.575, 0.72], store: 5.0, split: Some(9.8) },
+    Size { rows: 128, columns: 192, stages: 4, resident: 1, names: names!("128x192"), step: [0.475, 0.60], store: 3.5, split: Some(7.0) },
+    Size { rows: 128, columns: 128, stages: 6, resident: 1, names: names!("128x128"), step: [0.350, 0.42], store: 2.4, split: None },
+    Size { rows: 64, columns: 128, stages: 3, resident: 2, names: names!("64x128"), step: [0.275, 0.57], store: 1.9, split: Some(3.6) },
+    Size { rows: 64, columns: 64, stages: 5, resident: 2, names: names!("64x64"), step: [0.225, 0.40], store: 0.8, split: Some(2.6) },
 ];
 
 /// Microseconds from a launch to the first step.
@@ -77,7 +77,9 @@ pub(in super::super) struct HopperParams {
     part_steps: u32,
     next: [u32; 2],
     windows: Windows,
-    unused: [u32; 8],
+    /// Steps that workgroup memory has room for.
+    stages: u32,
+    unused: [u32; 7],
 }
 
 const _: () = assert!(size_of::<HopperParams>() == 832);
@@ -128,8 +130,9 @@ pub(in super::super) fn ranked(
         .iter()
         .map(|size| {
             let groups = product.tiles(size.rows, size.columns);
-            let parts =
-                [1, 2, 3, 4, 6, 8, 12, 16].into_iter().filter(|&parts| parts == 1 || parts * 2 <= steps);
+            let parts = [1, 2, 3, 4, 6, 8, 12, 16]
+                .into_iter()
+                .filter(|&parts| parts == 1 || parts * 2 <= steps && size.split.is_some());
             let best = parts
                 .map(|parts| (size.time(groups, steps, parts, unit.compute_units), parts))
                 .fold((f64::INFINITY, 1), |best, found| if found.0 < best.0 { found } else { best });
@@ -150,11 +153,12 @@ pub(in super::super) fn takes(product: &Product, ty: ElementType) -> bool {
     let bias = product.bias.is_none_or(|bias| bias.strides[0] == 0 && packs(3, bias));
     let residual = product.residual.is_none_or(|residual| packs(4, residual));
     matches!(ty, ElementType::F16 | ElementType::BF16)
-        && product.n.is_multiple_of(PACK)
         && product.k > 0
-        && packs(2, product.out)
+        && product.out.strides[1] == 1
+        // Rows without whole packs are stored number by number.
+        && (packs(2, product.out) || !product.n.is_multiple_of(PACK))
         && bias
-        && residual
+        && (residual && product.n.is_multiple_of(PACK) || product.residual.is_none())
         && !product.epilogue.needs_second_launch(ty)
 }
 
@@ -176,8 +180,9 @@ impl Size {
             lds: lds as u32,
             // One wave more brings the operands; where the others fill the registers, a group of them gives up its own.
             items: if self.rows == 128 { 384 } else { 160 },
-            adds_up: true,
+            adds_up: self.split.is_some(),
             resident: self.resident,
+            stages: self.stages as u32,
         }
     }
 
@@ -186,8 +191,8 @@ impl Size {
         let (all, room) = (groups * parts, units * self.resident);
         let busy = (all as f64 / room as f64).min(1.0);
         let step = self.step[0] + (self.step[1] - self.step[0]) * busy;
-        let tile =
-            steps.div_ceil(parts) as f64 * step + self.store + if parts > 1 { self.split } else { 0.0 };
+        let split = if parts > 1 { self.split.unwrap_or(f64::INFINITY) } else { 0.0 };
+        let tile = steps.div_ceil(parts) as f64 * step + self.store + split;
         START + all.div_ceil(room) as f64 * tile
     }
 }
@@ -253,7 +258,7 @@ pub(in super::super) fn plan_copies(
     otherwise: impl FnOnce(&mut PlanBuilder<'_>) -> Result<(), OpError>,
 ) -> Result<(), OpError> {
     let groups = product.tiles(tile.rows, tile.columns);
-    let parts = if groups <= COUNTERS { parts.clamp(1, copies.steps.max(1)) } else { 1 };
+    let parts = if groups <= COUNTERS && tile.adds_up { parts.clamp(1, copies.steps.max(1)) } else { 1 };
     let part_steps = copies.steps.div_ceil(parts).max(1);
     let parts = copies.steps.div_ceil(part_steps).max(1);
     let operands: Vec<(Operand, u64)> = product
@@ -269,6 +274,7 @@ pub(in super::super) fn plan_copies(
         part_steps: part_steps as u32,
         next: copies.next,
         windows: copies.windows,
+        stages: tile.stages,
         ..HopperParams::zeroed()
     };
     let mut addresses: Vec<(usize, Operand)> = product
@@ -353,9 +359,12 @@ mod tests {
         let ty = ElementType::F16;
         /// A change to a product, and whether it is still taken.
         type Case = (fn(&mut Product), bool);
-        let cases: [Case; 9] = [
+        let cases: [Case; 11] = [
             (|_| {}, true),
-            (|p| p.n = 12, false),
+            // B's rows are no multiple of 16 bytes.
+            (|p| (p.n, p.b.strides) = (12, [12, 1]), false),
+            (|p| (p.n, p.b.strides, p.out.strides) = (61, [1, 64], [61, 1]), true),
+            (|p| p.out.strides = [61, 1], false),
             (|p| p.a.strides = [1, 64], false),
             (|p| p.b.strides = [1, 64], true),
             (|p| p.b.offset = 4, false),

@@ -34,6 +34,7 @@ fn tile(name: &'static std::ffi::CStr) -> TileKernel {
         items: GROUP,
         adds_up: false,
         resident: 0,
+        stages: 0,
     }
 }
 
