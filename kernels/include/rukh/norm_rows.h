@@ -42,8 +42,8 @@ DEVICE Moments<C> take_plain(C (*x)[8], const NormParams &p, Team t, Piece piece
                              Unit (&late)[AHEAD], Early early, Behind behind) {
   constexpr int UNITS = sizeof(T) / 2;
   u32 n = piece.n;
-  u64 before = (piece.row * p.along + piece.first) * sizeof(T);
-  u64 skip_from = p.skip + (skip_row(p, piece.row) * p.along + piece.first) * sizeof(T);
+  u64 before = (piece.from * p.along + piece.first) * sizeof(T);
+  u64 skip_from = p.skip + (piece.skip * p.along + piece.first) * sizeof(T);
   // While nothing is there yet to compute with.
   C share = 1 / (C)n;
   UNROLL

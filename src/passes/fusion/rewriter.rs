@@ -273,6 +273,20 @@ impl<'a> Rewriter<'a> {
         true
     }
 
+    /// Makes every use of `from` a use of `to`, and removes the node that makes it where nobody needs its other
+    /// outputs. Not for outputs of the graph.
+    pub(super) fn redirect(&mut self, from: ValueId, to: ValueId) {
+        let Some(id) = self.producer(from).filter(|_| !self.graph.outputs.contains(&from)) else { return };
+        self.graph.replace_uses(from, to);
+        self.uses[to.index()] += std::mem::take(&mut self.uses[from.index()]);
+        if self.graph.node(id).outputs.iter().flatten().all(|&v| self.uses(v) == 0)
+            && let Some(node) = self.graph.remove_node(id)
+        {
+            node.outputs.iter().flatten().for_each(|v| self.producers[v.index()] = None);
+            self.release(&node);
+        }
+    }
+
     /// What a node computes of these inputs.
     pub(super) fn evaluate(&self, node: &Node, inputs: &[Option<&Value>]) -> Option<Vec<Value>> {
         self.evaluate.evaluate(node, inputs).ok()

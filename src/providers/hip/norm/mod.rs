@@ -4,6 +4,7 @@ mod batch;
 mod nhwc;
 mod ops;
 mod params;
+mod permuted;
 #[cfg(test)]
 mod tests;
 
@@ -12,6 +13,7 @@ use std::mem::offset_of;
 use bytemuck::Zeroable;
 
 use crate::ops::OpError;
+use crate::providers::NodeContext;
 use crate::tensor::ElementType;
 
 use super::PlanBuilder;
@@ -28,6 +30,16 @@ pub(super) use ops::KERNELS;
 const KEPT: usize = 32;
 /// Elements that every pack divides.
 const PACK: usize = 8;
+
+/// The float type of an input.
+fn float(node: &NodeContext<'_>, i: usize) -> Result<ElementType, OpError> {
+    node.input(i).filter(|ty| ty.is_float()).ok_or_else(|| node.no_kernel())
+}
+
+/// The output with this number when it is wanted.
+fn wanted(outputs: &[Option<&[usize]>], i: usize) -> Option<Operand> {
+    outputs.get(i).copied().flatten().map(|_| Operand::Output(i))
+}
 
 /// A scale or shift and its place beside the rows.
 struct Parameter {
@@ -93,6 +105,8 @@ struct Norm {
     /// Added to x first: rows that repeat after so many, and one row for all.
     skip: Option<(Operand, usize)>,
     bias: Option<Operand>,
+    /// A permutation of the rows, or of each so many, for the skip alone or (`true`) for x and the sum too.
+    places: Option<(Operand, usize, bool)>,
     /// Where the sum goes, and the statistics.
     sum: Option<Operand>,
     mean: Option<Operand>,
@@ -136,6 +150,7 @@ impl Norm {
             shift: None,
             skip: None,
             bias: None,
+            places: None,
             sum: None,
             mean: None,
             deviation: None,
@@ -170,6 +185,10 @@ impl Norm {
         if let Some(shift) = &self.shift {
             params.shift = shift.params();
             addresses.push((offset_of!(NormParams, shift.address), shift.operand));
+        }
+        if let Some((places, period, moved)) = self.places {
+            (params.period, params.moved) = (divider(period)?, moved as u32);
+            addresses.push((offset_of!(NormParams, places), places));
         }
         params.skip_rows = divider(self.skip.map_or(1, |(_, rows)| rows))?;
         for (at, operand) in [

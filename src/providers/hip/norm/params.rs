@@ -34,6 +34,7 @@ pub(super) struct NormParams {
     pub(super) mean: u64,
     pub(super) deviation: u64,
     pub(super) partials: u64,
+    pub(super) places: u64,
     pub(super) rows: u64,
     pub(super) along: u64,
     pub(super) chunk: u64,
@@ -50,8 +51,10 @@ pub(super) struct NormParams {
     pub(super) groups: u32,
     pub(super) per_group: u32,
     pub(super) pack: u32,
+    pub(super) period: Divider,
+    pub(super) moved: u32,
     pub(super) scale: ParameterParams,
     pub(super) shift: ParameterParams,
 }
 
-const _: () = assert!(size_of::<NormParams>() == 528);
+const _: () = assert!(size_of::<NormParams>() == 552);
