@@ -17,6 +17,7 @@ mod heads;
 mod indices;
 mod joint;
 mod layer_norm;
+mod lines;
 mod masks;
 mod mean;
 mod moves;
@@ -67,6 +68,11 @@ pub(crate) trait Target {
         false
     }
 
+    /// Whether its products are fastest where lines of matrices begin at multiples of 16 bytes.
+    fn copies_packs(&self) -> bool {
+        false
+    }
+
     /// Whether what the model computes in `f32` stays in `f32`.
     fn keeps_floats(&self) -> bool;
 }
@@ -113,6 +119,7 @@ const RULES: &[Rule] = &[
     rows::moved_once,
     permuted::skip,
     permuted::output,
+    lines::of_matrix,
 ];
 
 /// Fuses what the target can run fused, in subgraphs as well. Types and shapes must be inferred; they are

@@ -31,6 +31,10 @@ impl<'a> Rewriter<'a> {
         self.target.keeps_floats()
     }
 
+    pub(super) fn copies_packs(&self) -> bool {
+        self.target.copies_packs()
+    }
+
     pub(super) fn node(&self, id: NodeId) -> &Node {
         self.graph.node(id)
     }
