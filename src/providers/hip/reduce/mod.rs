@@ -43,8 +43,10 @@ const PACK: usize = 4;
 /// Elements of 16 bytes, at most.
 const UNIT: usize = 8;
 
-/// Rows that a work item of a split takes at least: to put parts together takes as long as several of them.
-const PIECE: usize = 16;
+/// Rows that a work item takes without a split, as to put parts together takes as long as many of them; and those that
+/// it takes of a part. Measured on an H200.
+const ALONE: usize = 32;
+const PIECE: usize = 8;
 
 #[derive(Clone, Copy)]
 enum Kernel {
@@ -92,7 +94,9 @@ impl Reduction<'_> {
                 params.team = lanes as u32;
                 params.row = row as u64;
                 params.tiles = Divider::new(tiles);
-                let pieces = layout.count.div_ceil(PIECE * (GROUP as usize / lanes));
+                let items = GROUP as usize / lanes;
+                let alone = layout.count <= ALONE * items;
+                let pieces = if alone { 1 } else { layout.count.div_ceil(PIECE * items) };
                 (Kernel::Columns, layout.outputs / row.max(1) * tiles, pieces)
             }
         };
