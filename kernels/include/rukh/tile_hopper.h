@@ -301,10 +301,12 @@ template <class T, u32 GROUPS, u32 ROWS64, u32 BN, bool TURNS> struct HopperTile
       done += at.steps;
       if (TURNS && number % GROUPS != group) continue;
       find_matrix(p, at.tile, at.matrix, 2, 2, 2);
-      Residual residual;
-      residual.fetch(p, at.tile, 0, 0);
+      // Beside the sums of other parts there is no room for it.
+      bool split = h.part_steps < h.steps;
+      Residual residual{};
+      if (!split) residual.fetch(p, at.tile, 0, 0);
       u32 next = id + groups() * (TURNS ? GROUPS : 1);
-      if (p.residual && next < count) {
+      if (p.residual && !split && next < count) {
         Place later = find(h, next);
         find_matrix(p, later.tile, later.matrix, 2, 2, 2);
         expect_residual(p, later.tile);
@@ -317,8 +319,12 @@ template <class T, u32 GROUPS, u32 ROWS64, u32 BN, bool TURNS> struct HopperTile
       u32 turn = before / stages, stage = before % stages;
       if (by_k) multiply_steps<true>(at.steps, first, then, stage, turn, sums);
       else multiply_steps<false>(at.steps, first, then, stage, turn, sums);
-      if constexpr (!TURNS)
-        if (h.part_steps < h.steps && !add_up(h, at, sums[0])) continue;
+      if constexpr (!TURNS) {
+        if (split) {
+          if (!add_up(h, at, sums[0])) continue;
+          residual.fetch(p, at.tile, 0, 0);
+        }
+      }
       if (p.activation || p.n % RESULTS) store<true>(p, at.tile, sums, residual);
       else store<false>(p, at.tile, sums, residual);
     }

@@ -117,11 +117,12 @@ struct Norm {
 }
 
 /// Work items of a row: four packs each, fewer while that leaves a large device idle. A wave at most where that is
-/// enough, as waves of a team wait for each other.
-fn team(rows: usize, along: usize, pack: usize, wave: usize) -> usize {
+/// enough, as waves of a team wait for each other; but of few rows each is over sooner with a pack an item.
+fn team(rows: usize, along: usize, pack: usize, unit: Unit) -> usize {
     let most = GROUP as usize;
     let mut team = power_of_two(along.div_ceil(4 * pack), most);
-    while rows * team < MANY_GROUPS * most / 2 && team < power_of_two(along.div_ceil(pack), wave) {
+    let widest = if rows <= 2 * unit.compute_units { most / 2 } else { unit.wave };
+    while rows * team < MANY_GROUPS * most / 2 && team < power_of_two(along.div_ceil(pack), widest) {
         team *= 2;
     }
     team
@@ -210,7 +211,7 @@ impl Norm {
         let most = GROUP as usize * KEPT;
         if along <= most {
             let unit = plan.provider.unit();
-            let team = team(rows, along, params.pack as usize, unit.wave);
+            let team = team(rows, along, params.pack as usize, unit);
             let teams = (workgroup(rows * team, unit) / team).max(1);
             (params.team, params.teams) = (team as u32, teams as u32);
             let kernel = name(c"norm_rows_f32", c"norm_rows_f64");
