@@ -12,6 +12,8 @@ use rten_simd::{Isa, SimdOp};
 use super::avx2;
 use super::gemv::multiply;
 use super::panels::rows_of;
+#[cfg(target_arch = "x86_64")]
+use crate::ops::activation::Activation;
 use crate::providers::cpu::conv::common::blocks::VECTORS;
 use crate::providers::cpu::conv::common::epilogue::F32Epilogue;
 use crate::providers::cpu::conv::common::lines::{Lines, Segments};
@@ -189,6 +191,28 @@ impl Tile<'_> {
             weights_ahead: AHEAD,
             last,
         };
+        let relu = to.and_then(|(epilogue, ..)| match (epilogue.residual, epilogue.activation) {
+            (None, Activation::Identity) => Some(false),
+            (None, Activation::Relu) => Some(true),
+            _ => None,
+        });
+        if let (Some((epilogue, row, column)), Some(relu), 2..) = (to, relu, V) {
+            assert!(column + V * len <= epilogue.columns && R == avx2::ROWS);
+            let at = epilogue.start + row * epilogue.columns + column;
+            // SAFETY: of each row the vectors lie inside by the assertion, and tiles do not overlap; the rest as below.
+            unsafe {
+                let outputs = avx2::Outputs {
+                    to: std::array::from_fn(|r| {
+                        let at = at + r * epilogue.columns;
+                        epilogue.out.get(at..at + V * len).as_mut_ptr()
+                    }),
+                    bias: std::array::from_fn(|r| epilogue.bias.map_or(0.0, |bias| bias[row + r])),
+                    relu,
+                };
+                avx2::outputs::<V>(operands, outputs);
+            }
+            return true;
+        }
         // SAFETY: as of `compute`; with vectors of 8 there are AVX2 and FMA.
         unsafe { avx2::product::<V>(operands, &mut sums.0) };
         if let Some((epilogue, row, column)) = to {

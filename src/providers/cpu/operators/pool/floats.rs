@@ -117,7 +117,7 @@ impl Kernel for Floats {
         let bands = threads_of_image(images, cx.pool.threads()).min(lines).max(1);
         cx.pool.split(bands * planes, GRAIN / out.div_ceil(bands).max(1) + 1, |range| {
             with_scratch(
-                [2 * state.row() + state.band * state.pitch, state.positions],
+                [(1 + LARGEST) * state.row() + state.band * state.pitch, state.positions],
                 |[columns, sums]: [&mut [f32]; 2]| {
                     columns.fill(if state.counts.is_empty() { f32::NEG_INFINITY } else { 0.0 });
                     for i in range {
@@ -230,6 +230,7 @@ impl Plane<'_> {
         let start = ops.splat(start::<WAY>());
         let (outside, columns) = columns.split_at_mut(state.row());
         let (last, columns) = columns.split_at_mut(LARGEST * state.row());
+        assert!(columns.len() >= band * pitch, "room for the columns of a band");
         let rows = Rows { table, image, outside, width };
         for (i, at) in (first..).step_by(*band).zip((0..y.len()).step_by(band * line)) {
             let count = ((y.len() - at) / line).min(*band);
