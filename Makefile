@@ -35,7 +35,7 @@ HIPRTC_PACKAGES := libamdhip64-dev libhiprtc-builtins5 rocm-device-libs
 TEST_GPU_TARGETS ?= gfx1100,gfx90a,sm_80
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-full bench bench-gpu install stage models kernel-table lint test-rust test-c conformance \
+.PHONY: help run test test-full bench bench-sweep bench-gpu install stage models kernel-table lint test-rust test-c conformance \
 	test-levels test-docs test-python test-graphs test-properties test-graphs-full emulator predict test-hip test-hip-full test-hip-models test-hiprtc test-models test-quantized fuzz deny deny-advisories tools run-tools format clean distclean
 
 help: ## list the commands
@@ -43,7 +43,7 @@ help: ## list the commands
 
 install: export RUKH_GPU_TARGETS ?= all
 bench-gpu: export RUKH_GPU_TARGETS ?= native
-stage test test-full bench lint test-rust test-c conformance test-docs test-python test-graphs test-graphs-full test-hip test-hip-full test-hip-models predict test-models: \
+stage test test-full bench bench-sweep lint test-rust test-c conformance test-docs test-python test-graphs test-graphs-full test-hip test-hip-full test-hip-models predict test-models: \
 	export RUKH_GPU_TARGETS ?= $(TEST_GPU_TARGETS)
 
 run: ## build the library in this tree, build the digits example in C and C++ against it, run both
@@ -77,6 +77,9 @@ bench: stage build/models/.exported build/quantized/.written $(VENV)/.bench ## t
 	$(CARGO) build --release --manifest-path benches/rten/Cargo.toml
 	RUKH_LIBRARY=$(LIB_PATH)/librukh.so PYTHONPATH=python/src $(PYTHON) scripts/bench/bench.py --models $(BUILD)/models \
 		--quantized $(BUILD)/quantized --out $(BUILD)/bench $(BENCH)
+
+bench-sweep: stage $(VENV)/.test ## time single nodes of many shapes and blocks of networks beside ONNX Runtime, in turns (BENCH: options and parts of names of scripts/bench/sweep.py)
+	RUKH_LIBRARY=$(LIB_PATH)/librukh.so PYTHONPATH=python/src $(PYTHON) scripts/bench/sweep.py --out $(BUILD)/sweep $(BENCH)
 
 # Python with a torch that sees the GPU: the one that pip installs sees NVIDIA's alone.
 GPU_PYTHON ?= python3

@@ -91,6 +91,15 @@ pub(super) trait Dispatch: SimdOp + Sized {
 
 impl<Op: SimdOp> Dispatch for Op {}
 
+/// Whether kernels may use AVX2, FMA and F16C.
+#[cfg(target_arch = "x86_64")]
+pub(super) fn has_avx2() -> bool {
+    limit() >= Level::Avx2
+        && is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("fma")
+        && is_x86_feature_detected!("f16c")
+}
+
 /// Whether kernels may use AVX-512 (F, BW, DQ and VL).
 #[cfg(target_arch = "x86_64")]
 pub(super) fn has_avx512() -> bool {

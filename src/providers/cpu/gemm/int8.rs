@@ -63,8 +63,9 @@ pub(crate) fn multiply_bytes<S: Accumulate>(
         // as well.
         let (right, sums) = (Int8Right { matrix: b, packed: None, bias: &[] }, ByteSums::new(out, m, n));
         multiply_dots(pool, shape, a, &right, &sums);
-    } else if k > LONGEST || saturates() {
-        // Sums that may not fit into 32 bits, and where the crate's products would saturate.
+    } else if k > LONGEST || m > 1 && saturates() {
+        // Sums that may not fit into 32 bits, and where the crate's products would saturate; those of a row alone are
+        // not the crate's.
         let (a, b) = (Floats { bytes: a, left: true }, Floats { bytes: b, left: false });
         multiply_exact(pool, shape, &a, &b, out);
     } else {
@@ -291,6 +292,25 @@ impl<S: Accumulate> Loop for Store<'_, S> {
     }
 }
 
+/// Bytes less their zero points, as floats.
+struct Differences<'a> {
+    out: &'a mut [f32],
+    bytes: &'a [u8],
+    zeros: &'a [u8],
+}
+
+impl Loop for Differences<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let numbers = self.bytes.iter().zip(self.zeros);
+        for (y, (&x, &zero)) in self.out.iter_mut().zip(numbers) {
+            *y = (i32::from(x) - i32::from(zero)) as f32;
+        }
+    }
+}
+
 /// The differences, in `f32`.
 struct Floats<'a> {
     bytes: &'a dyn ByteMatrix,
@@ -302,17 +322,18 @@ impl Source<f32> for Floats<'_> {
         if columns.is_empty() {
             return;
         }
-        let zero = |at: usize| self.bytes.zero(batch, at, false) as f32;
-        with_scratch([columns.len()], |[line]: [&mut [u8]; 1]| {
+        // Those of all columns once, not again with each row.
+        with_scratch([columns.len(); 2], |[line, zeros]: [&mut [u8]; 2]| {
+            if !self.left {
+                let each = zeros.iter_mut().zip(columns.clone());
+                each.for_each(|(zero, j)| *zero = self.bytes.zero(batch, j, false));
+            }
             for (row, out) in rows.zip(out.chunks_exact_mut(columns.len())) {
                 self.bytes.fill(batch, row..row + 1, columns.clone(), false, line);
                 if self.left {
-                    let zero = zero(row);
-                    out.iter_mut().zip(&*line).for_each(|(y, &x)| *y = x as f32 - zero);
-                } else {
-                    let numbers = line.iter().zip(columns.clone());
-                    out.iter_mut().zip(numbers).for_each(|(y, (&x, j))| *y = x as f32 - zero(j));
+                    zeros.fill(self.bytes.zero(batch, row, false));
                 }
+                widest(Differences { out, bytes: line, zeros });
             }
         });
     }

@@ -1,6 +1,8 @@
 //! Convolution in `f32` with constant weights, over one or two axes, without packing the image: see `common::planes` for
 //! how it is laid out and `tile` for the micro-kernel.
 
+#[cfg(target_arch = "x86_64")]
+mod avx2;
 pub(crate) mod gemv;
 pub(crate) mod kernel;
 pub(crate) mod panels;

@@ -8,8 +8,12 @@ use std::ops::Range;
 use rten_simd::ops::{BitOps, NumOps};
 use rten_simd::{Isa, SimdOp};
 
+#[cfg(target_arch = "x86_64")]
+use super::avx2;
 use super::gemv::multiply;
 use super::panels::rows_of;
+#[cfg(target_arch = "x86_64")]
+use crate::ops::activation::Activation;
 use crate::providers::cpu::conv::common::blocks::VECTORS;
 use crate::providers::cpu::conv::common::epilogue::F32Epilogue;
 use crate::providers::cpu::conv::common::lines::{Lines, Segments};
@@ -148,6 +152,10 @@ impl Tile<'_> {
         // from the start lie inside the planes, at least `count` of them (see `reach`), and more than that
         // are read only without the mask.
         unsafe {
+            #[cfg(target_arch = "x86_64")]
+            if R == 4 {
+                return self.compute_avx2::<I, R, V>(isa, sums);
+            }
             if self.reach < V * isa.f32().len() {
                 store(isa, self.product::<I, R, V, true>(isa), sums);
                 return false;
@@ -162,6 +170,59 @@ impl Tile<'_> {
             }
         }
         self.to.is_some()
+    }
+
+    /// The same with AVX2, the one instruction set whose panels have four rows; sums go through memory.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    unsafe fn compute_avx2<I: Isa, const R: usize, const V: usize>(&self, isa: I, sums: &mut Sums) -> bool {
+        let ops = isa.f32();
+        let len = ops.len();
+        let last = (self.reach - (V - 1) * len).min(len);
+        let to = self.to.filter(|_| last == len);
+        if let Some((epilogue, row, column)) = to {
+            epilogue.fetch::<I, R, V>(isa, row, column);
+        }
+        let operands = avx2::Operands {
+            panel: self.panel,
+            taps: self.taps,
+            positions: self.planes.as_ptr().wrapping_add(self.start),
+            ahead: self.ahead,
+            weights_ahead: AHEAD,
+            last,
+        };
+        let relu = to.and_then(|(epilogue, ..)| match (epilogue.residual, epilogue.activation) {
+            (None, Activation::Identity) => Some(false),
+            (None, Activation::Relu) => Some(true),
+            _ => None,
+        });
+        if let (Some((epilogue, row, column)), Some(relu), 2..) = (to, relu, V) {
+            assert!(column + V * len <= epilogue.columns && R == avx2::ROWS);
+            let at = epilogue.start + row * epilogue.columns + column;
+            // SAFETY: of each row the vectors lie inside by the assertion, and tiles do not overlap; the rest as below.
+            unsafe {
+                let outputs = avx2::Outputs {
+                    to: std::array::from_fn(|r| {
+                        let at = at + r * epilogue.columns;
+                        epilogue.out.get(at..at + V * len).as_mut_ptr()
+                    }),
+                    bias: std::array::from_fn(|r| epilogue.bias.map_or(0.0, |bias| bias[row + r])),
+                    relu,
+                };
+                avx2::outputs::<V>(operands, outputs);
+            }
+            return true;
+        }
+        // SAFETY: as of `compute`; with vectors of 8 there are AVX2 and FMA.
+        unsafe { avx2::product::<V>(operands, &mut sums.0) };
+        if let Some((epilogue, row, column)) = to {
+            let mut product = [[ops.zero(); V]; R];
+            for (to, from) in product.as_flattened_mut().iter_mut().zip(sums.0.chunks_exact(len)) {
+                *to = ops.load(from);
+            }
+            epilogue.vectors_of_rows(isa, product, row, column);
+        }
+        to.is_some()
     }
 
     #[inline(always)]

@@ -94,6 +94,17 @@ impl PatchTable {
         self.width
     }
 
+    /// Kernel positions of all axes but the last.
+    pub(crate) fn outer_kernel(&self) -> usize {
+        self.outer_kernel
+    }
+
+    /// Where the line of the image begins that an output line reads for one of these; `None` outside.
+    #[inline(always)]
+    pub(crate) fn row(&self, line: usize, outer: usize) -> Option<usize> {
+        Some(self.starts[outer * self.lines + line]).filter(|&start| start != OUTSIDE)
+    }
+
     /// Where the lines of the image begin that an output line reads.
     #[inline(always)]
     pub(crate) fn rows(&self, line: usize) -> impl Iterator<Item = usize> {

@@ -61,6 +61,9 @@ pub(crate) const CASES: &[Case] = &[
     Case { x: &[1, 9, 40, 31], w: &[11, 9, 1, 1], pads: &[], strides: &[], dilations: &[], group: 1, y: &[1, 11, 40, 31], checksum: 1369.0 },
     Case { x: &[1, 6, 65, 33], w: &[9, 6, 1, 1], pads: &[], strides: &[2, 2], dilations: &[], group: 1, y: &[1, 9, 33, 17], checksum: 48.0 },
     Case { x: &[2, 5, 9, 11], w: &[4, 5, 1, 1], pads: &[], strides: &[1, 3], dilations: &[], group: 1, y: &[2, 4, 9, 4], checksum: 89.0 },
+    Case { x: &[2, 33, 7, 9], w: &[35, 33, 3, 3], pads: &[2, 2, 2, 2], strides: &[], dilations: &[2, 2], group: 1, y: &[2, 35, 7, 9], checksum: 221.0 },
+    Case { x: &[1, 32, 5, 3], w: &[32, 32, 3, 3], pads: &[3, 5, 3, 5], strides: &[], dilations: &[3, 5], group: 1, y: &[1, 32, 5, 3], checksum: 189.0 },
+    Case { x: &[1, 40, 13, 12], w: &[34, 40, 3, 3], pads: &[1, 4, 1, 4], strides: &[], dilations: &[1, 4], group: 1, y: &[1, 34, 13, 12], checksum: -8073.0 },
 ];
 
 impl Case {
@@ -247,6 +250,34 @@ fn shared_out_by_lines_and_images() {
         ];
         let tensor = |shape: &[usize]| t(shape, &ramp::<f32>(shape.iter().product()));
         let inputs = [tensor(&x), tensor(&w), tensor(&[w[0]])];
+        let run = |constants: &[usize]| {
+            let out = run_constant("com.microsoft", "FusedConv", 1, &attributes, &inputs, constants, 1);
+            let (shape, y) = elements::<f32>(&out.unwrap()[0]);
+            (shape, whole(&y))
+        };
+        assert!(run(&[1]) == run(&[]), "{x:?} {w:?}");
+    }
+}
+
+/// With a constant weight by Winograd's algorithm, without one as a product of patches.
+#[test]
+fn dilated_with_a_residual() {
+    let ints = |list: &[i64]| Attribute::Ints(list.to_vec());
+    let tensor = |shape: &[usize]| t(shape, &ramp::<f32>(shape.iter().product()));
+    for (x, w, dilations) in [
+        ([1, 32, 33, 29], [40, 32, 3, 3], [2, 2]),
+        ([3, 64, 12, 17], [33, 64, 3, 3], [6, 4]),
+        ([2, 32, 2, 3], [32, 32, 3, 3], [5, 1]),
+        ([1, 32, 0, 3], [32, 32, 3, 3], [2, 2]),
+        ([0, 32, 4, 3], [32, 32, 3, 3], [2, 2]),
+    ] {
+        let [down, across] = dilations;
+        let attributes = [
+            ("pads", ints(&[down, across, down, across])),
+            ("dilations", ints(&dilations)),
+            ("activation", Attribute::String(b"Relu".to_vec())),
+        ];
+        let inputs = [tensor(&x), tensor(&w), tensor(&w[..1]), tensor(&[x[0], w[0], x[2], x[3]])];
         let run = |constants: &[usize]| {
             let out = run_constant("com.microsoft", "FusedConv", 1, &attributes, &inputs, constants, 1);
             let (shape, y) = elements::<f32>(&out.unwrap()[0]);

@@ -12,6 +12,7 @@
 //! Networks".
 
 pub(crate) mod conv3x3;
+pub(crate) mod dilated;
 pub(crate) mod input_transform;
 pub(crate) mod output_transform;
 pub(crate) mod tiling;

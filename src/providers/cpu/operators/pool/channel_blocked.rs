@@ -11,7 +11,8 @@ use crate::ops::window::Geometry;
 use crate::tensor::{TensorView, TensorViewMut};
 
 use super::fold::{Max, Ordered};
-use super::{Windowed, geometry};
+use super::geometry;
+use super::windowed::Windowed;
 use crate::providers::cpu::conv::PatchTable;
 use crate::providers::cpu::kernel::{Argument, Kernel, KernelContext, Prepared};
 use crate::providers::cpu::loops::parallel::{Parts, threads_of_image};

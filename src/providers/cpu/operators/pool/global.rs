@@ -24,7 +24,7 @@ pub(super) fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
     }, else Err(node.no_kernel()))
 }
 
-struct Global<T, F> {
+pub(super) struct Global<T, F> {
     fold: F,
     /// Channels whose elements lie beside each other.
     each: usize,
@@ -32,7 +32,7 @@ struct Global<T, F> {
 }
 
 impl<T: Element, F: Fold<T>> Global<T, F> {
-    fn boxed(fold: F, channel_blocked: bool) -> Box<dyn Kernel> {
+    pub(super) fn boxed(fold: F, channel_blocked: bool) -> Box<dyn Kernel> {
         let each = if channel_blocked { block_len::<T>() } else { 1 };
         Box::new(Global { fold, each, _element: PhantomData })
     }

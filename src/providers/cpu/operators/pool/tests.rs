@@ -49,6 +49,8 @@ fn windows_as_torch_has_them() {
         assert_eq!(checksum(&elements::<i64>(&out[1]).1), c.indices, "{:?}", c.x);
         let out = run("MaxPool", 22, &attributes(&[]), &[t(c.x, &ramp::<f16>(count))], 1).unwrap();
         assert_eq!(checksum(&elements::<f16>(&out[0]).1), c.max, "{:?}", c.x);
+        let out = run("MaxPool", 22, &attributes(&[]), &[t(c.x, &ramp::<f32>(count))], 1).unwrap();
+        assert_eq!(checksum(&elements::<f32>(&out[0]).1), c.max, "{:?}", c.x);
         for (include, want) in c.mean.iter().flatten().enumerate() {
             let attributes = attributes(&[("count_include_pad", Attribute::Int(include as i64))]);
             let out = run("AveragePool", 22, &attributes, &[t(c.x, &ramp::<f64>(count))], 1).unwrap();
@@ -119,5 +121,57 @@ fn maxima_of_channel_blocked_bfloat16() {
         ];
         let got = run("MaxPool", 22, &attributes, &[t(&channel_blocked, &blocked)], 1).unwrap();
         assert_eq!(elements::<bf16>(&got[0]), block_channels(want, 2));
+    }
+}
+
+/// Against the same windows of `f64`: sizes that are compiled in and others, strides, planes smaller than a vector, and
+/// what is no number.
+#[test]
+fn floats_as_wider_ones() {
+    let number = |i: usize| match i * 7919 % 1009 {
+        5 => f32::NAN,
+        6 | 7 => f32::INFINITY,
+        8 => f32::NEG_INFINITY,
+        x => x as f32 / 8.0 - 60.0,
+    };
+    for (shape, kernel, strides, pads, dilations, ceil) in [
+        (vec![1, 5, 14, 14], vec![3, 3], vec![1, 1], vec![1, 1, 1, 1], vec![1, 1], 0),
+        (vec![2, 3, 1, 1], vec![3, 3], vec![1, 1], vec![1, 1, 1, 1], vec![1, 1], 0),
+        (vec![2, 2, 5, 1], vec![2, 2], vec![1, 2], vec![0, 1, 1, 1], vec![1, 1], 0),
+        (vec![1, 2, 40, 67], vec![3, 3], vec![2, 2], vec![0, 1, 1, 0], vec![1, 1], 1),
+        (vec![1, 2, 9, 33], vec![2, 2], vec![2, 2], vec![0, 0, 0, 0], vec![1, 1], 0),
+        (vec![1, 3, 13, 20], vec![5, 4], vec![3, 3], vec![2, 1, 2, 2], vec![1, 1], 0),
+        (vec![1, 2, 17, 16], vec![3, 3], vec![1, 1], vec![2, 2, 2, 2], vec![2, 2], 0),
+        (vec![1, 2, 30, 40], vec![11, 9], vec![1, 2], vec![5, 4, 5, 4], vec![1, 1], 0),
+        (vec![3, 2, 50], vec![3], vec![2], vec![1, 1], vec![1], 0),
+        (vec![1, 2, 6, 5, 9], vec![2, 2, 2], vec![2, 2, 2], vec![0, 0, 0, 1, 0, 1], vec![1, 1, 1], 1),
+        (vec![2, 3, 7, 7], vec![7, 7], vec![1, 1], vec![0, 0, 0, 0], vec![1, 1], 0),
+        (vec![1, 2, 0, 4], vec![3, 3], vec![1, 1], vec![2, 2, 2, 2], vec![1, 1], 0),
+    ] {
+        let count = shape.iter().product();
+        for (name, special) in [("MaxPool", false), ("MaxPool", true), ("AveragePool", false)] {
+            let x: Vec<f32> =
+                (0..count).map(number).map(|x| if special || x.is_finite() { x } else { 1.0 }).collect();
+            let wide: Vec<f64> = x.iter().map(|&x| x.into()).collect();
+            let attributes = [
+                ("kernel_shape", ints(&kernel)),
+                ("strides", ints(&strides)),
+                ("pads", ints(&pads)),
+                ("dilations", ints(&dilations)),
+                ("ceil_mode", Attribute::Int(ceil)),
+            ];
+            let (got_shape, got) =
+                elements::<f32>(&run(name, 22, &attributes, &[t(&shape, &x)], 1).unwrap()[0]);
+            let (want_shape, want) =
+                elements::<f64>(&run(name, 22, &attributes, &[t(&shape, &wide)], 1).unwrap()[0]);
+            assert_eq!(got_shape, want_shape);
+            for (i, (&got, &want)) in got.iter().zip(&want).enumerate() {
+                let (got, near) = (f64::from(got), (f64::from(got) - want).abs() <= 1e-4);
+                assert!(
+                    near || got == want || (got.is_nan() && want.is_nan()),
+                    "{name} {shape:?} {kernel:?}, {i}: {got}, not {want}"
+                );
+            }
+        }
     }
 }

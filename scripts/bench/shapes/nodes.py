@@ -1,0 +1,217 @@
+"""Products, normalisations, reductions, layouts, recurrent layers: one node each, or the few that a fusion makes one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from graph import MICROSOFT, Case, Graph
+
+Shape = tuple[int, ...]
+
+
+def named(shape: Shape) -> str:
+    return "x".join(map(str, shape))
+
+
+def simple(op: str, shape: Shape, kind: str = "", positive: bool = False, **attributes: Any) -> Case:
+    """An operator of one input."""
+
+    def make(g: Graph) -> str:
+        x = g.array(shape)
+        return g.node(op, g.given(np.abs(x) if positive else x), **attributes)
+
+    told = " ".join(f"{key} {value}" for key, value in attributes.items())
+    return Case(kind or op, f"{op} {named(shape)} {told}".strip(), make)
+
+
+def products() -> Iterator[Case]:
+    for m, k, n in (
+        (1, 768, 768), (1, 4096, 4096), (1, 512, 30000), (4, 1024, 4096), (16, 768, 3072), (49, 96, 384),
+        (128, 768, 768), (128, 768, 3072), (128, 3072, 768), (197, 384, 1536), (256, 256, 256), (512, 512, 512),
+        (1000, 80, 80), (3136, 64, 64), (64, 64, 3136), (33, 77, 101), (1024, 1024, 1024),
+    ):  # fmt: skip
+        yield weighted(m, k, n)
+    for batch, m, k, n in ((12, 128, 64, 128), (12, 128, 128, 64), (6, 197, 64, 197), (192, 49, 32, 49), (8, 1, 64, 512)):
+        yield between((batch, m, k), (batch, k, n), False)
+        yield between((batch, m, k), (batch, n, k), True)
+    yield between((256, 256), (256, 256), False)
+    yield Case("Gemm", "32x2048x1000 transB", lambda g: gemm(g, 32, 2048, 1000))
+    yield Case("Gemm", "1x2048x1000 transB", lambda g: gemm(g, 1, 2048, 1000))
+    for m, k, n in ((1, 768, 3072), (128, 768, 768), (128, 768, 3072), (16, 512, 512)):
+        yield Case("MatMulInteger", f"{m}x{k}x{n}", lambda g, m=m, k=k, n=n: integers(g, m, k, n))
+    for m, k, n, bits in ((1, 2048, 2048, 4), (1, 4096, 11008, 4), (32, 2048, 2048, 4), (128, 768, 3072, 4)):
+        name = f"{m}x{k}x{n} {bits} bits"
+        yield Case("MatMulNBits", name, lambda g, m=m, k=k, n=n, bits=bits: few_bits(g, m, k, n, bits))
+    yield Case("Einsum", "bhid,bhjd->bhij 1x8x100x64", lambda g: einsum(g, "bhid,bhjd->bhij", (1, 8, 100, 64)))
+
+
+def weighted(m: int, k: int, n: int) -> Case:
+    return Case("MatMul", f"{m}x{k}x{n}", lambda g: g.node("MatMul", g.input(m, k), g.weight(k, n, depth=k)))
+
+
+def between(a: Shape, b: Shape, transposed: bool) -> Case:
+    """Neither operand is a constant."""
+
+    def make(g: Graph) -> str:
+        right = g.input(*b)
+        right = g.transpose(right, *range(len(b) - 2), len(b) - 1, len(b) - 2) if transposed else right
+        return g.node("MatMul", g.input(*a), right)
+
+    return Case("MatMul of two inputs", f"{named(a)} {named(b)}{' transposed' if transposed else ''}", make)
+
+
+def gemm(g: Graph, m: int, k: int, n: int) -> str:
+    return g.node("Gemm", g.input(m, k), g.weight(n, k), g.weight(n, depth=4), transB=1)
+
+
+def integers(g: Graph, m: int, k: int, n: int) -> str:
+    a, zero = g.input(m, k, dtype=np.uint8), g.constant(128, np.uint8)
+    return g.node("MatMulInteger", a, g.few(k, n), zero, g.constant(0, np.int8))
+
+
+def few_bits(g: Graph, m: int, k: int, n: int, bits: int) -> str:
+    block = 32
+    packed = g.constant(g.array((n, k // block, block * bits // 8), np.uint8))
+    scales = g.constant(np.full(n * k // block, 0.01, np.float32))
+    sizes = {"K": k, "N": n, "bits": bits, "block_size": block}
+    return g.node("MatMulNBits", g.input(m, k), packed, scales, domain=MICROSOFT, **sizes)
+
+
+def einsum(g: Graph, equation: str, shape: Shape) -> str:
+    return g.node("Einsum", g.input(*shape), g.input(*shape), equation=equation)
+
+
+def normalisations() -> Iterator[Case]:
+    for shape in ((128, 768), (197, 384), (3136, 96), (1, 4096)):
+        yield Case("LayerNormalization", named(shape), lambda g, s=shape: g.norm(g.input(*s), s[-1]))
+    for shape in ((1, 64, 56, 56), (1, 320, 32, 32)):
+        ones = np.ones(shape[1], np.float32)
+        yield Case("InstanceNormalization", named(shape), lambda g, s=shape, o=ones: instance(g, s, o))
+        yield Case("BatchNormalization", named(shape), lambda g, s=shape, o=ones: batch_norm(g, s, o))
+        yield Case("GroupNormalization", named(shape), lambda g, s=shape, o=ones: group_norm(g, s, o))
+    for shape in ((128, 128, 12), (12, 128, 128), (1, 30522), (192, 49, 49), (1, 21, 65, 65)):
+        for axis in (-1, 1):
+            yield simple("Softmax", shape, axis=axis)
+    yield simple("LogSoftmax", (128, 5000), kind="Softmax", axis=-1)
+
+
+def instance(g: Graph, shape: Shape, ones: np.ndarray) -> str:
+    return g.node("InstanceNormalization", g.input(*shape), g.constant(ones), g.constant(ones))
+
+
+def batch_norm(g: Graph, shape: Shape, ones: np.ndarray) -> str:
+    return g.node("BatchNormalization", g.input(*shape), *(g.constant(ones) for _ in range(4)))
+
+
+def group_norm(g: Graph, shape: Shape, ones: np.ndarray) -> str:
+    return g.node("GroupNormalization", g.input(*shape), g.constant(ones), g.constant(ones), num_groups=32)
+
+
+def elementwise() -> Iterator[Case]:
+    for op in ("Relu", "Sigmoid", "Tanh", "Erf", "Gelu", "Exp", "Sqrt", "HardSwish", "LeakyRelu", "Mish", "Softplus"):
+        yield simple(op, (1, 64, 56, 56), kind="elementwise", positive=op == "Sqrt")
+    for a, b in (((1, 64, 56, 56),) * 2, ((1, 64, 56, 56), (1, 64, 1, 1)), ((128, 768), (768,)), ((1, 64, 56, 1), (1, 1, 1, 56))):
+        for op in ("Add", "Mul", "Div"):
+            name = f"{op} {named(a)} {named(b)}"
+            yield Case("elementwise", name, lambda g, op=op, a=a, b=b: g.node(op, g.input(*a), g.input(*b)))
+    yield Case("elementwise", "Clip 1x64x56x56", lambda g: clip(g, (1, 64, 56, 56)))
+    yield Case("elementwise", "Where 12x128x128", where)
+
+
+def clip(g: Graph, shape: Shape) -> str:
+    return g.node("Clip", g.input(*shape), g.constant(0, np.float32), g.constant(6, np.float32))
+
+
+def where(g: Graph) -> str:
+    mask = g.given(g.random.random((1, 128, 128)) < 0.5)
+    return g.node("Where", mask, g.input(12, 128, 128), g.constant(-1e4, np.float32))
+
+
+def reductions() -> Iterator[Case]:
+    for op in ("ReduceMean", "ReduceSum", "ReduceMax", "ReduceL2"):
+        for shape, axes in (((1, 64, 56, 56), (2, 3)), ((128, 768), (1,)), ((128, 768), (0,)), ((8, 128, 256), (1,))):
+            name = f"{op} {named(shape)} axes {axes}"
+            yield Case("reduction", name, lambda g, op=op, s=shape, a=axes: reduce(g, op, s, a))
+    for axis in (0, 1):
+        yield simple("ArgMax", (256, 1000), kind="reduction", axis=axis, keepdims=0)
+    yield Case("reduction", "CumSum 64x1000", lambda g: g.node("CumSum", g.input(64, 1000), g.constant(1, np.int64)))
+    yield Case("TopK", "1x8400 of 300", lambda g: top(g, (1, 8400), 300))
+    yield Case("TopK", "64x1000 of 5", lambda g: top(g, (64, 1000), 5))
+
+
+def reduce(g: Graph, op: str, shape: Shape, axes: Shape) -> str:
+    return g.node(op, g.input(*shape), g.constant(axes, np.int64))
+
+
+def top(g: Graph, shape: Shape, count: int) -> list[str]:
+    values = g.node("TopK", g.input(*shape), g.constant([count], np.int64), outputs=2)
+    return [values, f"{values}.1"]
+
+
+def layouts() -> Iterator[Case]:
+    for shape, perm in (
+        ((1, 197, 6, 64), (0, 2, 1, 3)), ((1, 197, 6, 64), (0, 2, 3, 1)), ((1, 64, 56, 56), (0, 2, 3, 1)),
+        ((1, 56, 56, 64), (0, 3, 1, 2)), ((1, 2, 58, 28, 28), (0, 2, 1, 3, 4)), ((512, 512), (1, 0)),
+        ((1, 8, 7, 8, 7, 96), (0, 1, 3, 2, 4, 5)),
+    ):  # fmt: skip
+        yield simple("Transpose", shape, perm=perm)
+    for mode, size, more in (
+        ("nearest", 2.0, {}), ("linear", 2.0, {}), ("linear", 2.0, {"coordinate_transformation_mode": "align_corners"}),
+        ("cubic", 2.0, {}), ("linear", 0.5, {}), ("linear", 1.7, {}),
+    ):  # fmt: skip
+        for shape in ((1, 64, 28, 28), (1, 21, 65, 65)):
+            name = " ".join([mode, named(shape), f"×{size}", *more.values()])
+            yield Case("Resize", name, lambda g, a=(shape, mode, size, more): resize(g, *a))
+    for axis, shape, count in ((0, (30522, 768), 128), (1, (16, 512, 64), 100), (-1, (512, 512), 100)):
+        name = f"Gather axis {axis} {named(shape)} {count}"
+        yield Case("Gather", name, lambda g, a=(axis, shape, count): gather(g, *a))
+    yield Case("Gather", "GatherElements 64x1000", lambda g: gather_elements(g, (64, 1000)))
+    for axis in (1, -1):
+        shapes = ((1, 64, 28, 28), (1, 32, 28, 28)) if axis == 1 else ((1, 64, 28, 28),) * 2
+        name = f"Concat axis {axis} {' '.join(map(named, shapes))}"
+        yield Case("Concat", name, lambda g, s=shapes, a=axis: g.node("Concat", *(g.input(*x) for x in s), axis=a))
+    yield Case("Slice", "every second 1x64x56x56", every_second)
+    yield Case("Pad", "1x64x56x56 by 1", lambda g: g.node("Pad", g.input(1, 64, 56, 56), g.constant([0, 0, 1, 1] * 2, np.int64)))
+    yield simple("DepthToSpace", (1, 64, 56, 56), blocksize=2)
+    yield simple("SpaceToDepth", (1, 3, 224, 224), blocksize=2)
+
+
+def resize(g: Graph, shape: Shape, mode: str, size: float, more: dict[str, Any]) -> str:
+    scales = g.constant([1, 1, size, size], np.float32)
+    return g.node("Resize", g.input(*shape), "", scales, mode=mode, **more)
+
+
+def gather(g: Graph, axis: int, shape: Shape, count: int) -> str:
+    return g.node("Gather", g.weight(*shape), g.input(count, dtype=np.int64, below=shape[axis]), axis=axis)
+
+
+def gather_elements(g: Graph, shape: Shape) -> str:
+    return g.node("GatherElements", g.input(*shape), g.input(*shape, dtype=np.int64, below=shape[1]), axis=1)
+
+
+def every_second(g: Graph) -> str:
+    numbers = ([0, 0], [56, 56], [2, 3], [2, 2])
+    return g.node("Slice", g.input(1, 64, 56, 56), *(g.constant(x, np.int64) for x in numbers))
+
+
+def recurrent() -> Iterator[Case]:
+    for op, gates in (("LSTM", 4), ("GRU", 3), ("RNN", 1)):
+        for steps, batch, inputs, hidden, both in ((50, 1, 128, 128, False), (100, 1, 80, 256, True), (30, 8, 256, 512, False)):
+            sizes = (steps, batch, inputs, hidden)
+            name = f"{named(sizes)}{' both ways' if both else ''}"
+            yield Case(op, name, lambda g, a=(op, gates, sizes, both): layer(g, *a))
+
+
+def layer(g: Graph, op: str, gates: int, sizes: Shape, both: bool) -> str:
+    steps, batch, inputs, hidden = sizes
+    ways = 2 if both else 1
+    weights = (g.weight(ways, gates * hidden, n, depth=n) for n in (inputs, hidden))
+    direction = "bidirectional" if both else "forward"
+    return g.node(op, g.input(steps, batch, inputs), *weights, hidden_size=hidden, direction=direction)
+
+
+CASES = [
+    *products(), *normalisations(), *elementwise(), *reductions(), *layouts(), *recurrent(),
+]  # fmt: skip

@@ -1,0 +1,78 @@
+use super::*;
+use crate::tensor::bf16;
+
+/// Against the definition, with small whole numbers, whose sums are exact.
+fn shapes<T: Nchw16cElement + PartialEq>(of: impl Fn(f32) -> T) {
+    if !T::available() {
+        println!("skipped: this processor has no such vectors");
+        return;
+    }
+    let number = |i: usize| ((i * 7919) % 7) as f32 - 3.0;
+    // Image, kernel, stride, dilation, paddings at the begin and the end, channels, room.
+    for (image, kernel, stride, dilation, [begin, end], channels, scratch) in [
+        ([7, 7], [5, 5], 1, 1, [2, 2], 19, IMAGE_FLOATS),
+        ([14, 13], [3, 3], 2, 1, [0, 1], 16, IMAGE_FLOATS),
+        ([14, 14], [3, 3], 2, 1, [1, 1], 33, 5 * 16 * 16),
+        ([9, 21], [3, 2], 1, 2, [3, 0], 5, 6 * 24 * 16),
+        ([1, 1], [3, 3], 1, 1, [1, 1], 2, IMAGE_FLOATS),
+        ([6, 5], [1, 1], 2, 1, [0, 0], 17, IMAGE_FLOATS),
+    ] {
+        let extent =
+            |axis: usize| (image[axis] + begin + end - (kernel[axis] - 1) * dilation - 1) / stride + 1;
+        let output = [extent(0), extent(1)];
+        let geometry = Geometry {
+            input: image.to_vec(),
+            output: output.to_vec(),
+            kernel: kernel.to_vec(),
+            strides: vec![stride; 2],
+            dilations: vec![dilation; 2],
+            pads_begin: vec![begin; 2],
+            pads_end: vec![end; 2],
+        };
+        let lanes = Nchw16c::with_image_of(&geometry, scratch).unwrap();
+        let (planes, size, taps) = (2 * channels, image[0] * image[1], kernel[0] * kernel[1]);
+        let x: Vec<f32> = (0..planes * size).map(number).collect();
+        let kernels: Vec<f32> = (0..channels * taps).map(|i| number(3 * i + 1)).collect();
+        let bias: Vec<f32> = (0..channels).map(|i| number(5 * i + 2)).collect();
+        let elements = |x: &[f32]| x.iter().map(|&x| of(x)).collect::<Vec<_>>();
+        let mut y = vec![of(0.0); planes * output[0] * output[1]];
+        lanes.convolve(
+            &Pool::new(2),
+            &Nchw16cImages {
+                x: &elements(&x),
+                images: 2,
+                channels,
+                kernels: &nchw16c_kernels(&kernels, taps),
+                bias: Some(&elements(&bias)),
+                activation: Activation::Relu,
+                out: &Parts::new(&mut y),
+            },
+        );
+        for (i, &y) in y.iter().enumerate() {
+            let (plane, row, column) = (i / output[1] / output[0], i / output[1] % output[0], i % output[1]);
+            let channel = plane % channels;
+            let mut want = bias[channel];
+            for tap in 0..taps {
+                let at = |position: usize, k: usize, extent: usize| {
+                    (position * stride + k * dilation).checked_sub(begin).filter(|&at| at < extent)
+                };
+                let (v, h) = (at(row, tap / kernel[1], image[0]), at(column, tap % kernel[1], image[1]));
+                if let (Some(v), Some(h)) = (v, h) {
+                    want += kernels[channel * taps + tap] * x[plane * size + v * image[1] + h];
+                }
+            }
+            let want: f32 = of(want.max(0.0)).into();
+            assert_eq!(Into::<f32>::into(y), want, "{image:?} {kernel:?}, {i}");
+        }
+    }
+}
+
+#[test]
+fn of_floats() {
+    shapes(|x| x);
+}
+
+#[test]
+fn of_halves() {
+    shapes(bf16::from_f32);
+}

@@ -1,0 +1,169 @@
+//! The product of a tile with 16 registers of 256 bits: 4 rows of 3 vectors of sums, a vector of each column and a
+//! weight fill them all. In a function of its own, so that nothing else lives across the loop: inlined, the compiler kept
+//! one of the sums in memory, and each step waited for the one before to be stored and loaded, which took twice as long.
+
+use std::arch::x86_64::*;
+
+/// Rows of a tile.
+pub(super) const ROWS: usize = 4;
+/// Floats of a vector.
+const LEN: usize = 8;
+
+/// What a tile reads.
+#[derive(Clone, Copy)]
+pub(super) struct Operands<'a> {
+    /// `ROWS` weights for each tap.
+    pub(super) panel: &'a [f32],
+    /// Where each row of the right operand begins, from the tile's first position.
+    pub(super) taps: &'a [usize],
+    /// The tile's first position.
+    pub(super) positions: *const f32,
+    /// How far behind the tile's first elements lie those to fetch into the cache.
+    pub(super) ahead: usize,
+    /// How far ahead weights are fetched.
+    pub(super) weights_ahead: usize,
+    /// Elements of the last vector that may be read.
+    pub(super) last: usize,
+}
+
+/// Where rows of sums go that are outputs but for a bias, and maybe the larger of them and 0.
+#[derive(Clone, Copy)]
+pub(super) struct Outputs {
+    /// The rows.
+    pub(super) to: [*mut f32; ROWS],
+    pub(super) bias: [f32; ROWS],
+    pub(super) relu: bool,
+}
+
+/// Writes rows of `V` whole vectors to where outputs are. Through memory, as other tiles, they would take a fifth longer
+/// where sums are short.
+///
+/// # Safety
+/// As of `product`, with whole vectors; outputs have room for rows of them, which nobody else reads or writes.
+#[inline(never)]
+#[target_feature(enable = "avx2,fma")]
+pub(super) unsafe fn outputs<const V: usize>(of: Operands<'_>, Outputs { to, bias, relu }: Outputs) {
+    assert!(of.panel.len() >= ROWS * of.taps.len() && of.last == LEN);
+    // SAFETY: as the caller promises.
+    unsafe {
+        let sums = sums::<V>(of);
+        for ((sums, to), bias) in sums.into_iter().zip(to).zip(bias) {
+            let bias = _mm256_set1_ps(bias);
+            for (v, sum) in sums.into_iter().enumerate() {
+                let mut x = _mm256_add_ps(sum, bias);
+                if relu {
+                    // The operands in this order let NaN through.
+                    x = _mm256_max_ps(_mm256_setzero_ps(), x);
+                }
+                _mm256_storeu_ps(to.add(v * LEN), x);
+            }
+        }
+    }
+}
+
+/// Writes rows of `V` vectors of sums to `sums`, one after the other.
+///
+/// # Safety
+/// The processor has AVX2 and FMA; from each tap `V - 1` vectors and `last` elements may be read from the tile's first
+/// position on; there are `ROWS` weights for each tap.
+#[inline(never)]
+#[target_feature(enable = "avx2,fma")]
+pub(super) unsafe fn product<const V: usize>(of: Operands<'_>, sums: &mut [f32]) {
+    assert!(of.panel.len() >= ROWS * of.taps.len() && sums.len() >= ROWS * V * LEN && of.last <= LEN);
+    // SAFETY: as the caller promises.
+    unsafe {
+        if of.last == LEN {
+            return match V {
+                1 => halves::<false>(of, sums.as_mut_ptr()),
+                _ => whole::<V>(of, sums.as_mut_ptr(), V),
+            };
+        }
+        // A mask would be one register more: the last vector by itself.
+        match V {
+            1 => return halves::<true>(of, sums.as_mut_ptr()),
+            2 => whole::<1>(of, sums.as_mut_ptr(), V),
+            _ => whole::<2>(of, sums.as_mut_ptr(), V),
+        }
+        let mut last = [0.0; ROWS * LEN];
+        let positions = of.positions.add((V - 1) * LEN);
+        halves::<true>(Operands { positions, ..of }, last.as_mut_ptr());
+        for (row, last) in sums.chunks_exact_mut(V * LEN).zip(last.as_chunks::<LEN>().0) {
+            row[(V - 1) * LEN..].copy_from_slice(last);
+        }
+    }
+}
+
+/// Rows of `V` vectors, which are to be `room` vectors apart.
+#[inline]
+#[target_feature(enable = "avx2,fma")]
+unsafe fn whole<const V: usize>(of: Operands<'_>, to: *mut f32, room: usize) {
+    // SAFETY: as of `product`.
+    unsafe {
+        for (r, sums) in sums::<V>(of).into_iter().enumerate() {
+            for (v, sum) in sums.into_iter().enumerate() {
+                _mm256_storeu_ps(to.add((r * room + v) * LEN), sum);
+            }
+        }
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx2,fma")]
+unsafe fn sums<const V: usize>(of: Operands<'_>) -> [[__m256; V]; ROWS] {
+    // SAFETY: as of `product`.
+    unsafe {
+        let mut sums = [[_mm256_setzero_ps(); V]; ROWS];
+        let mut weights = of.panel.as_ptr();
+        for &tap in of.taps {
+            let from = of.positions.wrapping_add(tap);
+            _mm_prefetch::<_MM_HINT_T0>(weights.wrapping_add(of.weights_ahead).cast());
+            _mm_prefetch::<_MM_HINT_T0>(from.wrapping_add(of.ahead).cast());
+            let columns: [__m256; V] = std::array::from_fn(|v| _mm256_loadu_ps(from.wrapping_add(v * LEN)));
+            for (r, sums) in sums.iter_mut().enumerate() {
+                let weight = _mm256_broadcast_ss(&*weights.add(r));
+                for (sum, &column) in sums.iter_mut().zip(&columns) {
+                    *sum = _mm256_fmadd_ps(weight, column, *sum);
+                }
+            }
+            weights = weights.add(ROWS);
+        }
+        sums
+    }
+}
+
+/// Rows of one vector, of which maybe only the first elements may be read. Taps are summed in two parts, as four sums
+/// would wait for each other.
+#[inline]
+#[target_feature(enable = "avx2,fma")]
+unsafe fn halves<const MASKED: bool>(of: Operands<'_>, to: *mut f32) {
+    let lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    let mask = _mm256_cmpgt_epi32(_mm256_set1_epi32(of.last as i32), lanes);
+    // SAFETY: as of `product`; the mask leaves out what may not be read.
+    unsafe {
+        let load = |tap: usize| {
+            let from = of.positions.wrapping_add(tap);
+            if MASKED { _mm256_maskload_ps(from, mask) } else { _mm256_loadu_ps(from) }
+        };
+        let mut sums = [[_mm256_setzero_ps(); 2]; ROWS];
+        let mut weights = of.panel.as_ptr();
+        let (pairs, rest) = of.taps.as_chunks::<2>();
+        for &[tap, other] in pairs {
+            let columns = [load(tap), load(other)];
+            for (r, sums) in sums.iter_mut().enumerate() {
+                for (i, (sum, &column)) in sums.iter_mut().zip(&columns).enumerate() {
+                    *sum = _mm256_fmadd_ps(_mm256_broadcast_ss(&*weights.add(i * ROWS + r)), column, *sum);
+                }
+            }
+            weights = weights.add(2 * ROWS);
+        }
+        for &tap in rest {
+            let column = load(tap);
+            for (r, [sum, _]) in sums.iter_mut().enumerate() {
+                *sum = _mm256_fmadd_ps(_mm256_broadcast_ss(&*weights.add(r)), column, *sum);
+            }
+        }
+        for (r, [a, b]) in sums.into_iter().enumerate() {
+            _mm256_storeu_ps(to.add(r * LEN), _mm256_add_ps(a, b));
+        }
+    }
+}
