@@ -366,7 +366,6 @@ mod tests {
         type Case = (fn(&mut Product), bool);
         let cases: [Case; 11] = [
             (|_| {}, true),
-            // B's rows are no multiple of 16 bytes.
             (|p| (p.n, p.b.strides) = (12, [12, 1]), false),
             (|p| (p.n, p.b.strides, p.out.strides) = (61, [1, 64], [61, 1]), true),
             (|p| p.out.strides = [61, 1], false),
