@@ -1,6 +1,6 @@
 // Convolutions of half-precision images that have their channels innermost: see patches_nhwc.h and
 // depthwise.h. On matrix cores where there are any.
-#include "rukh/depthwise.h"
+#include "rukh/depthwise_one.h"
 #include "rukh/patches_nhwc.h"
 
 #if HAS_MATRIX
@@ -25,6 +25,6 @@ KERNEL(GROUP) conv_nhwc_bf16_direct(NhwcConvParams p) { convolve_nhwc_directly<b
 
 // Of four positions a work item, and of one; see `providers/hip/conv/depthwise.rs`.
 KERNEL(GROUP) conv_nhwc_f16_depthwise(DepthwiseParams p) { convolve_depthwise<f16, 8, 4>(p); }
-KERNEL(GROUP) conv_nhwc_f16_depthwise_one(DepthwiseParams p) { convolve_depthwise<f16, 8, 1>(p); }
+KERNEL(GROUP) conv_nhwc_f16_depthwise_one(DepthwiseParams p) { convolve_one<f16, 8>(p); }
 KERNEL(GROUP) conv_nhwc_bf16_depthwise(DepthwiseParams p) { convolve_depthwise<bf16, 8, 4>(p); }
-KERNEL(GROUP) conv_nhwc_bf16_depthwise_one(DepthwiseParams p) { convolve_depthwise<bf16, 8, 1>(p); }
+KERNEL(GROUP) conv_nhwc_bf16_depthwise_one(DepthwiseParams p) { convolve_one<bf16, 8>(p); }

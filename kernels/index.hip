@@ -19,35 +19,45 @@ struct GatherParams {
   Divider index_count, inner;
   u32 index_size;
   u32 unit, size;
-  u32 unused;
+  // Units of a work item.
+  u32 each;
 };
 static_assert(sizeof(GatherParams) == 88, "the mirror in providers/hip/gather.rs");
 
-// Units of a work item, a workgroup's width apart: several loads are in flight before the first store.
+// Units of a work item at most, a workgroup's width apart: several loads are in flight before the first store.
 constexpr u32 PER_ITEM = 4;
 
 template <class U> DEVICE void gather(const GatherParams &p, u64 first) {
-  u64 from[PER_ITEM];
+  u64 slice[PER_ITEM], outer[PER_ITEM], from[PER_ITEM];
+  i64 index[PER_ITEM];
   U moved[PER_ITEM];
+  auto at = [&](u32 k) { return first + k * GROUP < p.count ? first + k * GROUP : first; };
+  // All indices, before any is looked at.
   UNROLL
   for (u32 k = 0; k < PER_ITEM; k++) {
-    u64 i = first + k * GROUP < p.count ? first + k * GROUP : first;
-    u64 slice = divide_wide(i, p.inner);
-    u64 outer = divide_wide(slice, p.index_count);
-    i64 index = load_index(p.indices, p.index_size, slice - outer * p.index_count.divisor);
-    u64 at = outer * p.length + wrap_index(index, p.length, p.errors);
-    from[k] = p.from + (at * p.inner.divisor + i - slice * p.inner.divisor) * sizeof(U);
+    if (k >= p.each) break;
+    slice[k] = divide_wide(at(k), p.inner), outer[k] = divide_wide(slice[k], p.index_count);
+    index[k] = load_index(p.indices, p.index_size, slice[k] - outer[k] * p.index_count.divisor);
   }
   UNROLL
-  for (u32 k = 0; k < PER_ITEM; k++) moved[k] = *(const GLOBAL U *)from[k];
+  for (u32 k = 0; k < PER_ITEM; k++) {
+    if (k >= p.each) break;
+    u64 row = outer[k] * p.length + wrap_index(index[k], p.length, p.errors);
+    from[k] = p.from + (row * p.inner.divisor + at(k) - slice[k] * p.inner.divisor) * sizeof(U);
+  }
+  UNROLL
+  for (u32 k = 0; k < PER_ITEM; k++) {
+    if (k >= p.each) break;
+    moved[k] = *(const GLOBAL U *)from[k];
+  }
   UNROLL
   for (u32 k = 0; k < PER_ITEM; k++)
-    if (first + k * GROUP < p.count) ((GLOBAL U *)p.to)[first + k * GROUP] = moved[k];
+    if (k < p.each && first + k * GROUP < p.count) ((GLOBAL U *)p.to)[first + k * GROUP] = moved[k];
 }
 
 // Units that are not aligned.
 DEVICE void gather_elements_of(const GatherParams &p, u64 first) {
-  for (u64 i = first; i < first + PER_ITEM * GROUP && i < p.count; i += GROUP) {
+  for (u64 i = first; i < first + p.each * GROUP && i < p.count; i += GROUP) {
     u64 slice = divide_wide(i, p.inner);
     u64 outer = divide_wide(slice, p.index_count);
     i64 index = load_index(p.indices, p.index_size, slice - outer * p.index_count.divisor);
@@ -58,7 +68,7 @@ DEVICE void gather_elements_of(const GatherParams &p, u64 first) {
 }
 
 KERNEL(GROUP) gather_slices(GatherParams p) {
-  u64 first = (u64)group_id() * (GROUP * PER_ITEM) + item_id();
+  u64 first = (u64)group_id() * (GROUP * p.each) + item_id();
   if (first >= p.count) return;
   if ((p.to | p.from) & (p.unit - 1)) return gather_elements_of(p, first);
   switch (p.unit) {

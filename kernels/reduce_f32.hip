@@ -3,4 +3,3 @@
 
 KERNEL_RESIDENT(GROUP, 4) reduce_rows_f32(ReduceParams p) { reduce_rows<f32>(p); }
 KERNEL_RESIDENT(GROUP, 4) reduce_columns_f32(ReduceParams p) { reduce_columns<f32>(p); }
-KERNEL(GROUP) reduce_join_f32(ReduceParams p) { reduce_join<f32>(p); }

@@ -3,4 +3,3 @@
 
 KERNEL(GROUP) reduce_rows_f64(ReduceParams p) { reduce_rows<f64>(p); }
 KERNEL(GROUP) reduce_columns_f64(ReduceParams p) { reduce_columns<f64>(p); }
-KERNEL(GROUP) reduce_join_f64(ReduceParams p) { reduce_join<f64>(p); }

@@ -3,4 +3,3 @@
 
 KERNEL(GROUP) reduce_rows_i64(ReduceParams p) { reduce_rows<i64>(p); }
 KERNEL(GROUP) reduce_columns_i64(ReduceParams p) { reduce_columns<i64>(p); }
-KERNEL(GROUP) reduce_join_i64(ReduceParams p) { reduce_join<i64>(p); }

@@ -3,4 +3,3 @@
 
 KERNEL(GROUP) reduce_rows_u64(ReduceParams p) { reduce_rows<u64>(p); }
 KERNEL(GROUP) reduce_columns_u64(ReduceParams p) { reduce_columns<u64>(p); }
-KERNEL(GROUP) reduce_join_u64(ReduceParams p) { reduce_join<u64>(p); }

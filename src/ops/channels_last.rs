@@ -103,6 +103,38 @@ impl Operator for NhwcGroupNorm {
     }
 }
 
+/// `X · activation(H · Wᵀ + B)`: each channel of an image times a gate, which is made of the image's few numbers
+/// `[batch, 1…, inner]`. The weight is `[channels, 1…, inner]`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct NhwcExcite {
+    pub(crate) activation: Activation,
+}
+
+impl Operator for NhwcExcite {
+    fn infer(&self, cx: &mut Infer<'_>) -> Result<(), OpError> {
+        let Some(x) = cx.shape(0) else { return Ok(()) };
+        let ([batch, _, .., channels], rank) = (x, x.len()) else {
+            return Err(cx.input_error(0, format!("its rank is {}; allowed is 3 and above", x.len())));
+        };
+        let (hidden, weight) = (cx.shape_of_rank(1, rank)?, cx.shape_of_rank(2, rank)?);
+        for (i, shape, first) in [(1, hidden, batch), (2, weight, channels)] {
+            let Some(shape) = shape else { continue };
+            cx.equal(i, "its first dimension", first, &shape[0])?;
+            for dim in &shape[1..rank - 1] {
+                cx.equal(i, "its dimension", &Dim::Known(1), dim)?;
+            }
+        }
+        if let (Some(hidden), Some(weight)) = (hidden, weight) {
+            cx.equal(2, "its last dimension", &hidden[rank - 1], &weight[rank - 1])?;
+        }
+        if let Some(bias) = cx.shape_of_rank(3, 1)? {
+            cx.equal(3, "its length", channels, &bias[0])?;
+        }
+        cx.set_shape(0, x.to_vec());
+        Ok(())
+    }
+}
+
 /// `[batch, channels, lines, columns]` as `[batch, lines / block, columns / block, channels of blocks]`: a pixel holds
 /// each channel's block line by line, and then zeros up to `channels`. Zeros of `pads` (top, left, bottom, right) lie
 /// around the image; lines and columns that fill no block are left out.
@@ -178,6 +210,10 @@ pub(super) const DECLARATIONS: &[Declaration] = &[
     .domain("rukh"),
     Declaration::new("NhwcGroupNormalization", &[1], "X:T, scale:T, bias:T -> Y:T", FLOAT, |a| {
         Ok(Arc::new(NhwcGroupNorm(read_group_norm(a, a.flag("by_group", false)?)?)))
+    })
+    .domain("rukh"),
+    Declaration::new("NhwcExcite", &[1], "X:T, H:T, W:T, B?:T -> Y:T", FLOAT, |a| {
+        Ok(Arc::new(NhwcExcite { activation: Activation::read(a)? }))
     })
     .domain("rukh"),
     Declaration::new("NhwcSpaceToDepth", &[1], "X:T -> Y:T", FLOAT, NhwcSpaceToDepth::parse).domain("rukh"),

@@ -48,6 +48,7 @@ pub(crate) mod norm;
 pub(crate) mod norm_axes;
 pub(crate) mod optional;
 pub(crate) mod pad;
+pub(crate) mod permuted;
 pub(crate) mod pool;
 pub(crate) mod qlinear;
 pub(crate) mod quantize;

@@ -58,6 +58,7 @@ const FAMILIES: &[&[Declaration]] = &[
     super::norm_axes::DECLARATIONS,
     super::optional::DECLARATIONS,
     super::pad::DECLARATIONS,
+    super::permuted::DECLARATIONS,
     super::pool::DECLARATIONS,
     super::qlinear::DECLARATIONS,
     super::qlinear::elementwise::DECLARATIONS,

@@ -207,6 +207,10 @@ impl Target for NodesOf<'_> {
         self.on_device
     }
 
+    fn copies_packs(&self) -> bool {
+        self.on_device
+    }
+
     fn keeps_floats(&self) -> bool {
         self.precision == ElementType::F32
     }

@@ -2,7 +2,8 @@
 //
 // Access: a work item computes STRIP neighbouring positions of V channels, which are 16 bytes; neighbouring items
 // have neighbouring channels, so that a wave reads whole lines. The weight, [tap][channel], is read once for the
-// strip, which is one position where there is too little work for all processors. Bound: the bytes of image and result, for windows that the cache holds.
+// strip. Where there is too little work for all processors, depthwise_one.h. Bound: the bytes of image and result, for
+// windows that the cache holds.
 #pragma once
 #include "activation.h"
 #include "channels.h"
@@ -11,8 +12,8 @@ struct DepthwiseParams {
   u64 image, weight, out;
   // 0 for none.
   u64 bias, residual;
-  // Work items.
-  u64 count;
+  // Work items, or positions where a work item has one; work items of a workgroup.
+  u32 count, items;
   // What becomes of a sum: x < 0 ? slope · x : x, then the bounds, then the function with its constants.
   f32 slope, low, high;
   u32 activation;
@@ -26,14 +27,30 @@ struct DepthwiseParams {
   i32 input[3], kernel[3], stride[3], dilation[3], pad[3];
   // Output positions along z and y, and strips along x.
   Divider output[3];
-  u32 unused;
+  // For one position a work item: positions of a workgroup, the packs that it has of each, and how many workgroups share
+  // the packs of a position.
+  u32 in_group;
+  Divider side, tiles;
 };
-static_assert(sizeof(DepthwiseParams) == 192, "the mirror in providers/hip/conv/depthwise.rs");
+static_assert(sizeof(DepthwiseParams) == 216, "the mirror in providers/hip/conv/depthwise.rs");
 
-template <class T, int V, u32 STRIP, bool WHOLE> DEVICE void convolve_channels(const DepthwiseParams &p, f32 *own) {
-  u64 item = (u64)group_id() * GROUP + item_id();
-  if (item >= p.count) return;
-  u32 strip = divide((u32)item, p.packs), channel = ((u32)item - strip * p.packs.divisor) * V;
+// Floats of workgroup memory for the weight, where a work item has one position.
+constexpr u32 DEPTHWISE_WEIGHT = 4096;
+
+// With one copy of the functions' code for all channels, which pass through workgroup memory: `items` floats lie between
+// neighbours of `own`.
+template <int V> DEVICE void activate_one_by_one(f32 (&x)[V], const DepthwiseParams &p, f32 *own, u32 items) {
+  UNROLL
+  for (u32 v = 0; v < V; v++) own[v * items] = x[v];
+  _Pragma("unroll 1") for (u32 v = 0; v < V; v++)
+    own[v * items] = activate(own[v * items], p.activation, p.act_a, p.act_b);
+  UNROLL
+  for (u32 v = 0; v < V; v++) x[v] = own[v * items];
+}
+
+// A strip by its number, from a channel on.
+template <class T, int V, u32 STRIP, bool WHOLE>
+DEVICE void convolve_channels(const DepthwiseParams &p, u32 strip, u32 channel, f32 *own, u32 items) {
   u32 row = divide(strip, p.output[2]), plane = divide(row, p.output[1]), image = divide(plane, p.output[0]);
   u32 left = (strip - row * p.output[2].divisor) * STRIP;
   u32 count = p.channels - channel < V ? p.channels - channel : V;
@@ -85,23 +102,18 @@ template <class T, int V, u32 STRIP, bool WHOLE> DEVICE void convolve_channels(c
       f32 sum = sums[s][v] + w[v] + x[v];
       x[v] = clamp_(sum < 0 ? sum * p.slope : sum, p.low, p.high);
     }
-    if (p.activation) {
-      // One copy of the functions' code for all channels: they pass through workgroup memory.
-      UNROLL
-      for (u32 v = 0; v < V; v++) own[v * GROUP] = x[v];
-      _Pragma("unroll 1") for (u32 v = 0; v < V; v++)
-        own[v * GROUP] = activate(own[v * GROUP], p.activation, p.act_a, p.act_b);
-      UNROLL
-      for (u32 v = 0; v < V; v++) x[v] = own[v * GROUP];
-    }
+    if (p.activation) activate_one_by_one(x, p, own, items);
     store_channels<T, V, WHOLE>((T *)p.out + to, x, count);
   }
 }
 
 template <class T, int V, u32 STRIP> DEVICE void convolve_depthwise(const DepthwiseParams &p) {
   SHARED f32 lds[V * GROUP];
+  u64 item = (u64)group_id() * GROUP + item_id();
+  if (item >= p.count) return;
+  u32 strip = divide((u32)item, p.packs), channel = ((u32)item - strip * p.packs.divisor) * V;
   u64 all = p.image | p.weight | p.out | p.bias | p.residual;
   bool whole = all % (sizeof(T) * V) == 0 && p.channels % V == 0;
-  if (whole) convolve_channels<T, V, STRIP, true>(p, lds + item_id());
-  else convolve_channels<T, V, STRIP, false>(p, lds + item_id());
+  if (whole) convolve_channels<T, V, STRIP, true>(p, strip, channel, lds + item_id(), GROUP);
+  else convolve_channels<T, V, STRIP, false>(p, strip, channel, lds + item_id(), GROUP);
 }

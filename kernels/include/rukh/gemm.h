@@ -124,45 +124,6 @@ template <class T, class C> DEVICE C finish_one(const GemmParams &p, const Tile 
   return result_of(p, sum, bias, residual);
 }
 
-// V neighbours of a row of bias or residual, where rows are contiguous and their packs aligned; else 0.
-template <class T, int V> DEVICE Pack<T, V> added_pack(const GemmParams &p, u64 address, i64 stride, u32 row, u32 column) {
-  if (!address || row >= p.m || column >= p.n) return {};
-  return *(const Pack<T, V> *)(address + (row * stride + column) * sizeof(T));
-}
-
-// The same of a bias for all rows, whose last pack may not be full.
-template <class T, int V> DEVICE Pack<T, V> bias_pack(const GemmParams &p, u64 address, u32 column) {
-  Pack<T, V> pack{};
-  if (!address || column >= p.n) return pack;
-  if (column + V <= p.n) return *(const Pack<T, V> *)(address + column * sizeof(T));
-#pragma unroll
-  for (u32 v = 0; v < V; v++)
-    if (column + v < p.n) pack.at[v] = ((const T *)address)[column + v];
-  return pack;
-}
-
-// Makes results of V neighbouring sums of a row and stores them; what lies beyond the matrix is left out. Rows of the
-// result are contiguous; where they have whole packs, those are aligned.
-template <class T, int V, bool ACTIVATE>
-DEVICE void finish_pack(const GemmParams &p, const Tile &t, u32 row, u32 column, f32 (&x)[V], const Pack<T, V> &bias,
-                        const Pack<T, V> &residual) {
-  if (row >= p.m || column >= p.n) return;
-#pragma unroll
-  for (u32 v = 0; v < V; v++) x[v] = result_of(p, x[v], widen(bias.at[v]), widen(residual.at[v]));
-  if constexpr (ACTIVATE) activate_pack<sizeof(T) == 2>(x, p.activation, p.act_a, p.act_b);
-  Pack<T, V> pack;
-#pragma unroll
-  for (u32 v = 0; v < V; v++) pack.at[v] = narrow<T>(x[v]);
-  T *to = (T *)t.out + row * p.out_row + column;
-  if (p.n % V == 0) {
-    *(Pack<T, V> *)to = pack;
-    return;
-  }
-#pragma unroll
-  for (u32 v = 0; v < V; v++)
-    if (column + v < p.n) to[v] = pack.at[v];
-}
-
 // V neighbours of a row of bias or residual; what is beyond `count` is 0.
 template <class T, class C, int V>
 DEVICE void load_row(C (&to)[V], u64 address, i64 at, i64 stride, u32 count) {

@@ -1,5 +1,6 @@
-// Elementwise operators on large tensors of f32 and the half types: 16 elements a work item, so that what an
-// instruction of the program costs besides its arithmetic is shared by them.
+// Elementwise operators on f32 and the half types in straight code. On large tensors a work item has 16 elements, which
+// share what an instruction of the program costs besides its arithmetic; on small ones 8, whose operands are all on
+// their way before the first is used, in workgroups of 64, so that many processors have some.
 //
 // Only programs of `apply_light` without saved values come here, with operands that are dense, one element, or
 // rows that go on (or stay) along packs; the host sees to that (`providers/hip/map/params.rs`).
@@ -7,10 +8,8 @@
 #include "map.h"
 #include "rows.h"
 
-// Elements of a work item.
-constexpr u32 EACH_ITEM = 16;
-// Units of them, of f32.
-constexpr u32 UNITS = EACH_ITEM / 4;
+// Elements of a work item, and work items of a workgroup, for small tensors and for large ones.
+constexpr u32 EACH_LIGHT = 8, GROUP_LIGHT = 64, EACH_WIDE = 16;
 
 // Where the element of the dense index `at` lies in an operand that broadcasts; both below 2^31.
 DEVICE u32 broadcast_offset(const MapParams &p, const Operand &in, u32 at) {
@@ -31,15 +30,15 @@ struct Spread {
   METHOD u64 unit(u32 k) const { return at + k / 2 * far + k % 2 * near; }
 };
 
-// The bits of the elements: two units of a half type, four of f32.
-DEVICE void fetch(Unit *to, const MapParams &p, const Operand &in, Spread s) {
+// The bits of the elements, in units of f32, or half as many of a half type.
+template <u32 UNITS> DEVICE void fetch(Unit (&to)[UNITS], const MapParams &p, const Operand &in, Spread s) {
   if (in.layout == DENSE) {
     if (in.type == F32) {
       UNROLL
       for (u32 k = 0; k < UNITS; k++) to[k] = load_unit(in.address + s.unit(k) * 4);
     } else {
-      to[0] = load_unit(in.address + s.at * 2);
-      to[1] = load_unit(in.address + (s.at + s.far) * 2);
+      UNROLL
+      for (u32 h = 0; h < UNITS / 2; h++) to[h] = load_unit(in.address + (s.at + h * s.far) * 2);
     }
     return;
   }
@@ -63,29 +62,29 @@ DEVICE void fetch(Unit *to, const MapParams &p, const Operand &in, Spread s) {
   }
 }
 
-template <class T> DEVICE void unpack_as(f32 *to, const Unit *from) {
-  widen_units<T>(to, from);
-  widen_units<T>(to + 8, from + sizeof(T) / 2);
+template <class T, u32 UNITS> DEVICE void unpack_as(f32 *to, const Unit (&from)[UNITS]) {
+  UNROLL
+  for (u32 h = 0; h < UNITS / 2; h++) widen_units<T>(to + 8 * h, from + h * (sizeof(T) / 2));
 }
-DEVICE void unpack(f32 *to, const Unit *from, u32 type) {
+template <u32 UNITS> DEVICE void unpack(f32 *to, const Unit (&from)[UNITS], u32 type) {
   if (type == F32) unpack_as<f32>(to, from);
   else if (type == F16) unpack_as<f16>(to, from);
   else unpack_as<bf16>(to, from);
 }
 
-template <class T> DEVICE void put_as(u64 address, Spread s, const f32 *acc) {
+template <class T, u32 UNITS> DEVICE void put_as(u64 address, Spread s, const f32 *acc) {
   UNROLL
-  for (u32 h = 0; h < 2; h++) {
+  for (u32 h = 0; h < UNITS / 2; h++) {
     Unit bits[2];
     narrow_units<T>(bits, acc + 8 * h);
     UNROLL
     for (u32 k = 0; k < sizeof(T) / 2; k++) store_unit(address + s.unit(2 * h + k) * sizeof(T), bits[k]);
   }
 }
-DEVICE void put(const MapParams &p, Spread s, const f32 *acc) {
-  if (p.out_type == F32) return put_as<f32>(p.out, s, acc);
-  if (p.out_type == F16) return put_as<f16>(p.out, s, acc);
-  if (p.out_type == BF16) return put_as<bf16>(p.out, s, acc);
+template <u32 UNITS> DEVICE void put(const MapParams &p, Spread s, const f32 *acc) {
+  if (p.out_type == F32) return put_as<f32, UNITS>(p.out, s, acc);
+  if (p.out_type == F16) return put_as<f16, UNITS>(p.out, s, acc);
+  if (p.out_type == BF16) return put_as<bf16, UNITS>(p.out, s, acc);
   UNROLL
   for (u32 k = 0; k < UNITS; k++) {
     u32 bytes = 0;
@@ -120,38 +119,55 @@ DEVICE bool aligned(const MapParams &p) {
   return all % sizeof(Unit) == 0;
 }
 
-DEVICE void map_wide(const MapParams &p) {
-  constexpr u32 TILE = GROUP * EACH_ITEM;
-  u64 at = (u64)group_id() * TILE;
-  if (at + TILE > p.count || !aligned(p)) {
-#pragma unroll 1
-    for (u64 i = at + item_id(); i < at + TILE && i < p.count; i += GROUP) map_one(p, i);
-    return;
-  }
-  Spread s{at + item_id() * p.unit, p.unit == 8 ? 4 : GROUP * 4, GROUP * 8};
-  // The first instruction loads; where the second one takes an input too, both are fetched at once.
-  const Operand &in = p.in[p.program[0].source - FROM_INPUT];
-  bool two = p.steps > 1 && p.program[1].source >= FROM_INPUT;
-  const Operand &other = p.in[two ? p.program[1].source - FROM_INPUT : 0];
-  Unit a[UNITS], b[UNITS];
-  fetch(a, p, in, s);
-  if (two) fetch(b, p, other, s);
-  f32 acc[EACH_ITEM], x[EACH_ITEM];
-  unpack(acc, a, in.type);
-  if (two) unpack(x, b, other.type);
+// The elements of a work item, EACH of them. AHEAD: operands of the first instructions that are fetched at once.
+template <u32 EACH, u32 AHEAD> DEVICE void map_items(const MapParams &p, Spread s) {
+  constexpr u32 UNITS = EACH / 4;
+  // The first instruction loads.
+  Unit raw[AHEAD][UNITS];
+  UNROLL
+  for (u32 n = 0; n < AHEAD; n++)
+    if (n < p.steps && p.program[n].source >= FROM_INPUT) fetch(raw[n], p, p.in[p.program[n].source - FROM_INPUT], s);
+  f32 acc[EACH], x[EACH];
+  unpack(acc, raw[0], p.in[p.program[0].source - FROM_INPUT].type);
 #pragma unroll 1
   for (u32 n = 1; n < p.steps; n++) {
     const Instruction &step = p.program[n];
     f32 value = immediate<f32>(step.a);
     if (step.source < FROM_INPUT) {
       UNROLL
-      for (u32 v = 0; v < EACH_ITEM; v++) x[v] = value;
-    } else if (n > 1) {
-      const Operand &more = p.in[step.source - FROM_INPUT];
-      fetch(b, p, more, s);
-      unpack(x, b, more.type);
+      for (u32 v = 0; v < EACH; v++) x[v] = value;
+    } else {
+      const Operand &in = p.in[step.source - FROM_INPUT];
+      if (n >= AHEAD) fetch(raw[1], p, in, s);
+      unpack(x, raw[1], in.type);
     }
-    apply_light<f32, EACH_ITEM>(step.op, acc, x, value, immediate<f32>(step.b), p.out_type != F32);
+    // What was fetched for the next instruction moves to where it looks.
+    UNROLL
+    for (u32 k = 2; k < AHEAD; k++)
+      UNROLL
+      for (u32 u = 0; u < UNITS; u++) raw[k - 1][u] = raw[k][u];
+    apply_light<f32, EACH>(step.op, acc, x, value, immediate<f32>(step.b), p.out_type != F32);
   }
-  put(p, s, acc);
+  put<UNITS>(p, s, acc);
+}
+
+DEVICE void map_wide(const MapParams &p) {
+  constexpr u32 TILE = GROUP * EACH_WIDE;
+  u64 at = (u64)group_id() * TILE;
+  if (at + TILE > p.count || !aligned(p)) {
+#pragma unroll 1
+    for (u64 i = at + item_id(); i < at + TILE && i < p.count; i += GROUP) map_one(p, i);
+    return;
+  }
+  map_items<EACH_WIDE, 2>(p, Spread{at + item_id() * p.unit, p.unit == 8 ? 4 : GROUP * 4, GROUP * 8});
+}
+
+DEVICE void map_light(const MapParams &p) {
+  u64 at = ((u64)group_id() * GROUP_LIGHT + item_id()) * EACH_LIGHT;
+  if (at + EACH_LIGHT > p.count || !aligned(p)) {
+#pragma unroll 1
+    for (u64 i = at; i < at + EACH_LIGHT && i < p.count; i++) map_one(p, i);
+    return;
+  }
+  map_items<EACH_LIGHT, 3>(p, Spread{at, 4, 0});
 }

@@ -27,7 +27,10 @@ struct NormParams {
   // Where the sum goes, the mean and 1 / sqrt(variance + epsilon); 0: nowhere.
   u64 sum, mean, deviation;
   u64 partials;
-  u64 rows, skip_rows;
+  // A permutation of rows, of each `period` of them, as u32; 0: none. The skip has row i of the output at row
+  // places[i], and x and the sum too where `moved` says so.
+  u64 places;
+  u64 rows;
   // Elements of a row, and how many of them a split takes.
   u64 along, chunk;
   f64 epsilon;
@@ -35,14 +38,19 @@ struct NormParams {
   // The mean is taken for 0.
   u32 rms;
   u32 team, splits;
+  // Rows of a workgroup.
+  u32 teams;
+  Divider skip_rows;
   // For BY_GROUP: element i of row r has the number (r mod groups)·per_group + i / inner.
   Divider inner;
   u32 groups, per_group;
   // For rows.h.
   u32 pack;
+  Divider period;
+  u32 moved;
   Parameter scale, shift;
 };
-static_assert(sizeof(NormParams) == 520, "the mirror in providers/hip/norm/params.rs");
+static_assert(sizeof(NormParams) == 552, "the mirror in providers/hip/norm/params.rs");
 
 // Groups of 8 elements of a row that a work item keeps.
 constexpr int GROUPS = 4;
@@ -56,6 +64,8 @@ template <class C> struct Moments {
 // A piece of a row: the whole of it, or a chunk.
 struct Piece {
   u64 row;
+  // The row in x and the sum, and in the skip.
+  u64 from, skip;
   // Its first element in the row, and its elements.
   u64 first;
   u32 n;
@@ -67,7 +77,13 @@ DEVICE Piece piece_of(const NormParams &p, u64 row, u64 first, u64 n) {
   u64 all = p.x | p.y | p.skip | p.bias | p.sum;
   if (p.scale.lie == PER_ELEMENT) all |= p.scale.address;
   if (p.shift.lie == PER_ELEMENT) all |= p.shift.address;
-  return {row, first, (u32)n, whole_packs(all, p.along, p.pack) && ((u32)p.chunk & (p.pack - 1)) == 0};
+  u64 from = row, skip = row - divide64(row, p.skip_rows) * p.skip_rows.divisor;
+  if (p.places) {
+    u64 before = divide64(row, p.period) * p.period.divisor;
+    skip = before + ((const GLOBAL u32 *)p.places)[row - before];
+    if (p.moved) from = skip;
+  }
+  return {row, from, skip, first, (u32)n, whole_packs(all, p.along, p.pack) && ((u32)p.chunk & (p.pack - 1)) == 0};
 }
 
 // Where a piece begins in a tensor of rows.
@@ -118,7 +134,7 @@ DEVICE void add_group(C (*x)[8], const NormParams &p, Team t, Piece piece, u32 g
   bool whole = piece.whole;
   C other[1][8];
   if (p.skip) {
-    u64 from = start_of(p, piece, p.skip, p.type, piece.row % p.skip_rows);
+    u64 from = start_of(p, piece, p.skip, p.type, piece.skip);
     load_groups<C, 1>(other, from, p.type, t, g, piece.n, whole, (C)0);
     UNROLL
     for (int v = 0; v < 8; v++) x[0][v] += other[0][v];
@@ -130,7 +146,7 @@ DEVICE void add_group(C (*x)[8], const NormParams &p, Team t, Piece piece, u32 g
     for (int v = 0; v < 8; v++) x[0][v] += other[0][v];
   }
   if (p.sum && store)
-    store_groups<C, 1>(start_of(p, piece, p.sum, p.type, piece.row), p.type, t, g, piece.n, whole, x);
+    store_groups<C, 1>(start_of(p, piece, p.sum, p.type, piece.from), p.type, t, g, piece.n, whole, x);
 }
 
 // Normalises group g and stores it.
@@ -173,7 +189,7 @@ template <class C>
 DEVICE Moments<C> take(C (*x)[8], const NormParams &p, Team t, Piece piece, C (*lds)[MAX_WAVES], bool store) {
   auto add = [](C a, C b) { return a + b; };
   u32 n = piece.n;
-  u64 from = start_of(p, piece, p.x, p.type, piece.row);
+  u64 from = start_of(p, piece, p.x, p.type, piece.from);
   Moments<C> m{0, 0};
 #pragma unroll 1
   for (u32 g = 0; g < GROUPS && t.reaches(g, n); g++) {
@@ -226,7 +242,7 @@ template <class C> DEVICE void norm_apply(const NormParams &p) {
 #pragma unroll 1
   for (u32 g = 0; t.reaches(g, piece.n); g++) {
     C x[1][8];
-    u64 from = start_of(p, piece, p.x, p.type, piece.row);
+    u64 from = start_of(p, piece, p.x, p.type, piece.from);
     load_groups<C, 1>(x, from, p.type, t, g, piece.n, piece.whole, (C)0);
     add_group<C>(x, p, t, piece, g, false);
     store_normal<C>(x, p, t, piece, g, mean, factor);

@@ -1,5 +1,4 @@
-// Reductions over any axes, in a first launch over the elements and, where an output was split, a second
-// over what the parts gave.
+// Reductions over any axes. Where an output is split, the workgroup that arrives last puts the parts together.
 //
 // Access: reduce_rows reads runs of packs along the reduced axes, neighbouring lanes neighbouring packs;
 // reduce_columns reads packs along a kept axis. Bound: one read of the input over the memory bandwidth
@@ -8,6 +7,51 @@
 #include "reduce_units.h"
 
 constexpr int PACK = 4;
+
+// Whether this workgroup is the last one of those that share its outputs, whose parts it sees then. Nobody waits.
+DEVICE bool is_last(const ReduceParams &p) {
+  SHARED u32 last;
+  fence_device();
+  barrier();
+  if (item_id() == 0) {
+    u32 *word = (u32 *)p.arrived + group_id();
+    last = add_on_device(word, 1) + 1 == p.splits;
+    fence_device();
+    if (last) *word = 0;
+  }
+  barrier();
+  return last;
+}
+
+// Joins every `step`-th part from `first` on, some on their way before the first is used.
+template <class C> DEVICE Acc<C> join_parts(const ReduceParams &p, const Acc<C> *parts, u32 first, u32 step) {
+  constexpr u32 AHEAD = 4;
+  Acc<C> acc = start<C>(p);
+#pragma unroll 1
+  for (u32 s = first; s < p.splits; s += AHEAD * step) {
+    Acc<C> next[AHEAD];
+    UNROLL
+    for (u32 k = 0; k < AHEAD; k++) {
+      u32 at = s + k * step;
+      next[k] = parts[(at < p.splits ? at : first) * p.outputs];
+    }
+    // One copy of the code that joins: what is next moves to the front.
+#pragma unroll 1
+    for (u32 k = 0; k < AHEAD; k++) {
+      if (s + k * step < p.splits) acc = join(p.op, acc, next[0]);
+      next[0] = next[1], next[1] = next[2], next[2] = next[3];
+    }
+  }
+  return acc;
+}
+
+// Joins column `at` of rows of accumulators.
+template <class C> DEVICE Acc<C> join_rows(u32 op, const Acc<C> *lds, u32 rows, u32 columns, u32 at) {
+  Acc<C> acc = lds[at];
+#pragma unroll 4
+  for (u32 r = 1; r < rows; r++) acc = join(op, acc, lds[r * columns + at]);
+  return acc;
+}
 
 // An output is reduced by a team. Grid: outputs by splits.
 template <class C> DEVICE void reduce_rows(const ReduceParams &p) {
@@ -61,7 +105,15 @@ template <class C> DEVICE void reduce_rows(const ReduceParams &p) {
   }
   u32 op = p.op;
   acc = team_join(acc, team, lds, [op](Acc<C> x, Acc<C> y) { return join(op, x, y); });
-  if (output < p.outputs && lane == 0) put(p, output, group_id_y(), acc);
+  if (p.partials) {
+    // Only outputs of whole workgroups are split.
+    Acc<C> *parts = (Acc<C> *)p.partials + output;
+    if (lane == 0) parts[group_id_y() * p.outputs] = acc;
+    if (!is_last(p)) return;
+    acc = join_parts(p, parts, lane, team);
+    acc = team_join(acc, team, lds, [op](Acc<C> x, Acc<C> y) { return join(op, x, y); });
+  }
+  if (output < p.outputs && lane == 0) finish(p, output, acc);
 }
 
 // The kept axis is innermost: a lane reduces PACK columns of it; `team` lanes lie side by side, and the
@@ -70,9 +122,8 @@ template <class C> DEVICE void reduce_columns(const ReduceParams &p) {
   SHARED static Acc<C> lds[GROUP * PACK];
   u32 lanes = p.team, lane = lane_in_team(lanes), slice = team_of_item(lanes), slices = teams_of_group(lanes);
   u64 outer = divide64(group_id(), p.tiles);
-  u64 column = ((group_id() - outer * p.tiles.divisor) * lanes + lane) * PACK;
+  u64 tile = (group_id() - outer * p.tiles.divisor) * lanes * PACK, column = tile + lane * PACK;
   int count = column >= p.row ? 0 : p.row - column < PACK ? (int)(p.row - column) : PACK;
-  u64 output = outer * p.row + column;
   Acc<C> acc[PACK];
   UNFOLD
   for (int v = 0; v < PACK; v++) acc[v] = start<C>(p);
@@ -81,16 +132,17 @@ template <class C> DEVICE void reduce_columns(const ReduceParams &p) {
     if (p.center)
       UNFOLD
       for (int v = 0; v < PACK; v++)
-        if (v < count) center[v] = ((const C *)p.center)[output + v];
+        if (v < count) center[v] = ((const C *)p.center)[outer * p.row + column + v];
     u64 base = offset_of(p.kept, outer) + column, first = group_id_y() * p.chunk;
     u64 end = first + p.chunk < p.count ? first + p.chunk : p.count;
     if constexpr (sizeof(C) == 4) {
       u32 size = p.type == F32 ? 4 : 2;
       u64 from = p.in + base * size;
-      if (is_light(p.op) && is_short(p.type) && !p.center && count == PACK && p.reduced.rank == 1 &&
+      if (is_light(p.op) && is_short(p.type) && !p.center && count == PACK && p.reduced.rank == 1 && !(p.count >> 30) &&
           (from | p.reduced.strides[0] * size) % (PACK * size) == 0) {
         i64 stride = p.reduced.strides[0] * size;
-        u64 start = from + first * stride, rows = end - first;
+        u64 start = from + first * stride;
+        u32 rows = (u32)(end - first);
         f32 sums[PACK];
         UNROLL
         for (int v = 0; v < PACK; v++) sums[v] = acc[v].a;
@@ -113,34 +165,32 @@ template <class C> DEVICE void reduce_columns(const ReduceParams &p) {
       }
     }
   }
-  UNFOLD
-  for (int v = 0; v < PACK; v++) lds[item_id() * PACK + v] = acc[v];
-  for (u32 half = slices / 2; half; half /= 2) {
-    barrier();
-    if (slice < half)
-      UNFOLD
-      for (int v = 0; v < PACK; v++) {
-        u32 at = item_id() * PACK + v;
-        lds[at] = join(p.op, lds[at], lds[at + half * lanes * PACK]);
-      }
-  }
-  if (slice == 0)
+  // Slices meet in their wave, then waves, a column for each work item.
+#pragma unroll 1
+  for (u32 mask = lanes; mask < WAVE; mask *= 2)
     UNFOLD
-    for (int v = 0; v < PACK; v++)
-      if (v < count) put(p, output + v, group_id_y(), lds[item_id() * PACK + v]);
-}
-
-// Joins the parts of each output by a team.
-template <class C> DEVICE void reduce_join(ReduceParams p) {
-  SHARED static Acc<C> lds[MAX_WAVES];
-  u32 team = p.team, lane = lane_in_team(team);
-  u64 output = (u64)group_id() * teams_of_group(team) + team_of_item(team);
-  Acc<C> acc = start<C>(p);
-  u32 op = p.op;
-  if (output < p.outputs)
-#pragma unroll 4
-    for (u32 s = lane; s < p.splits; s += team)
-      acc = join(op, acc, ((const Acc<C> *)p.partials)[s * p.outputs + output]);
-  acc = team_join(acc, team, lds, [op](Acc<C> x, Acc<C> y) { return join(op, x, y); });
-  if (output < p.outputs && lane == 0) finish(p, output, acc);
+    for (int v = 0; v < PACK; v++) acc[v] = join(p.op, acc[v], shuffle(acc[v], mask));
+  u32 in_row = lanes < WAVE ? WAVE : lanes, row = item_id() / in_row, rows = GROUP / in_row, columns = lanes * PACK;
+  if (item_id() % in_row < lanes)
+    UNFOLD
+    for (int v = 0; v < PACK; v++) lds[row * columns + lane * PACK + v] = acc[v];
+  u64 output = outer * p.row + tile;
+  Acc<C> *parts = (Acc<C> *)p.partials + output;
+  Acc<C> *own = p.partials ? parts + group_id_y() * p.outputs : 0;
+  // A barrier behind each write: of one at the head of the loop, clang 19 leaves out the wait for the last write.
+  barrier();
+  while (true) {
+#pragma unroll 1
+    for (u32 at = item_id(); at < columns && tile + at < p.row; at += GROUP) {
+      Acc<C> joined = join_rows<C>(p.op, lds, rows, columns, at);
+      if (own) own[at] = joined;
+      else finish(p, output + at, joined);
+    }
+    if (!own || !is_last(p)) return;
+    // Split outputs are no more than work items: rows of them take the parts, to meet as the slices did.
+    u32 at = item_id() & (columns - 1);
+    rows = GROUP / columns, own = 0;
+    lds[item_id()] = join_parts<C>(p, parts + (tile + at < p.row ? at : 0), item_id() / columns, rows);
+    barrier();
+  }
 }

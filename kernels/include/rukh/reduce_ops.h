@@ -13,8 +13,9 @@ enum Finish : u32 { PLAIN, MEAN, ROOT, LOG, LOG_EXP, ROOT_P };
 
 struct ReduceParams {
   u64 in, out;
-  // Parts of split outputs; 0: the launch finishes.
-  u64 partials;
+  // Parts of split outputs, [split][output], and a word for each workgroup of a split, 0 before and after; 0 where
+  // nothing is split.
+  u64 partials, arrived;
   // What is subtracted from each element first, one for each output, in the type computed in; 0: nothing.
   u64 center;
   u64 outputs;
@@ -35,7 +36,7 @@ struct ReduceParams {
   u32 unused2;
   Axes kept, reduced;
 };
-static_assert(sizeof(ReduceParams) == 472, "the mirror in providers/hip/reduce/params.rs");
+static_assert(sizeof(ReduceParams) == 480, "the mirror in providers/hip/reduce/params.rs");
 
 // A value that is being reduced; LOG_SUM_EXP has the sum of exp(x − a) in b, MIN_MAX the maximum.
 template <class C> struct Acc {
@@ -147,9 +148,4 @@ template <class C> DEVICE void finish(const ReduceParams &p, u64 output, Acc<C> 
     default: store_as(p.out, p.out_type, output, acc.a); break;
     }
   }
-}
-
-template <class C> DEVICE void put(const ReduceParams &p, u64 output, u32 split, Acc<C> acc) {
-  if (p.partials) ((Acc<C> *)p.partials)[split * p.outputs + output] = acc;
-  else finish(p, output, acc);
 }

@@ -54,27 +54,39 @@ template <class T> DEVICE f32 reduce_run(u32 op, f32 acc, u64 address, u64 first
   return acc;
 }
 
-// Every `slices`-th of `count` rows from `slice` on, `stride` bytes apart; acc has four columns.
+// Every `slices`-th of `count` rows from `slice` on, `stride` bytes apart; acc has four columns, with what changes
+// nothing.
 template <class T>
-DEVICE void reduce_strip(u32 op, f32 *acc, u64 address, u64 slice, u64 count, u32 slices, i64 stride) {
-  constexpr u32 AHEAD = 4;
-  u64 i = slice;
-  for (; i + (AHEAD - 1) * slices < count; i += AHEAD * slices) {
-    f32 x[AHEAD][4], column[AHEAD];
+DEVICE void reduce_strip(u32 op, f32 *acc, u64 address, u32 slice, u32 count, u32 slices, i64 stride) {
+  constexpr u32 AHEAD = 8;
+  typedef u32 Four __attribute__((ext_vector_type(sizeof(T))));
+  f32 nothing = acc[0];
+  i64 step = slices * stride;
+  address += slice * stride;
+  i32 left = (i32)count - (i32)slice;
+#pragma unroll 1
+  while (left > 0) {
+    // What is beyond the end reads the last row again, so that no load waits for a branch.
+    Four raw[AHEAD];
+    i32 after = left;
     UNROLL
-    for (u32 k = 0; k < AHEAD; k++) load_four<T>(x[k], address + (i64)(i + k * slices) * stride);
+    for (u32 k = 0; k < AHEAD; k++) {
+      raw[k] = *(const GLOBAL Four *)address;
+      after -= slices;
+      address += after > 0 ? step : 0;
+    }
     UNROLL
     for (int v = 0; v < 4; v++) {
+      f32 column[AHEAD];
       UNROLL
-      for (u32 k = 0; k < AHEAD; k++) column[k] = x[k][v];
+      for (u32 k = 0; k < AHEAD; k++) {
+        f32 x;
+        if constexpr (sizeof(T) == 4) x = bits<f32>(raw[k][v]);
+        else x = widen_one(T{}, raw[k][v / 2], v % 2);
+        column[k] = left > (i32)(k * slices) ? x : nothing;
+      }
       acc[v] = take_light<AHEAD>(op, acc[v], column);
     }
-  }
-#pragma unroll 1
-  for (; i < count; i += slices) {
-    f32 x[4];
-    load_four<T>(x, address + (i64)i * stride);
-    UNROLL
-    for (int v = 0; v < 4; v++) acc[v] = take_light<1>(op, acc[v], x + v);
+    left = after;
   }
 }

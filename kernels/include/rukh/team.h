@@ -37,3 +37,22 @@ template <class T, class Join> DEVICE T team_join(T value, u32 team, T *lds, Joi
 }
 
 constexpr u32 MAX_WAVES = GROUP / 32;
+
+// The sum of the values of all work items of the team, as `team_join` gives it, in straight code: what a kernel that
+// waits for little else should not wait for. `lds` is for this sum alone, so that one barrier is enough.
+template <class C> DEVICE C team_sum(C value, u32 team, C *lds) {
+  UNROLL
+  for (u32 mask = 1; mask < WAVE; mask *= 2) {
+    C other = shuffle(value, mask);
+    value += mask < team ? other : (C)0;
+  }
+  if (team > WAVE) {
+    u32 waves = team / WAVE, first = team_of_item(team) * waves;
+    if (item_id() % WAVE == 0) lds[item_id() / WAVE] = value;
+    barrier();
+    value = 0;
+    UNROLL
+    for (u32 w = 0; w < MAX_WAVES; w++) value += w < waves ? lds[(first + w) % MAX_WAVES] : (C)0;
+  }
+  return value;
+}

@@ -7,7 +7,7 @@
 // so that eight lanes store 128 bytes of a row; the residual's lines come to the cache a tile ahead. Bound: the matrix
 // units; products with few steps the bytes of residual and result; small products the latency of the first steps.
 #pragma once
-#include "gemm.h"
+#include "results_hopper.h"
 #include "tma.h"
 
 struct alignas(64) HopperParams {
@@ -232,13 +232,13 @@ template <class T, u32 GROUPS, u32 ROWS64, u32 BN, bool TURNS> struct HopperTile
 
   // The residual of a lane's results in a block of 64 columns: eight columns of every fourth row.
   struct Residual {
-    Pack<T, 8> at[4];
+    Pack<T, RESULTS> at[4];
 
     METHOD void fetch(const GemmParams &p, const Tile &tile, u32 r, u32 c) {
       u32 lane = item_id() % WAVE, row = tile.row + wave_row(r) + lane / 8;
 #pragma unroll
       for (u32 i = 0; i < 4; i++)
-        at[i] = added_pack<T, 8>(p, tile.residual, p.residual_row, row + i * 4, tile.column + c * 64 + lane % 8 * 8);
+        at[i] = load_residual<T>(p, tile, row + i * 4, tile.column + c * 64 + lane % 8 * 8);
     }
   };
 
@@ -254,40 +254,35 @@ template <class T, u32 GROUPS, u32 ROWS64, u32 BN, bool TURNS> struct HopperTile
       }
   }
 
-  // A lane makes results of eight columns of every fourth row. Bias is the same for all rows.
-  METHOD void store(const GemmParams &p, const Tile &tile, Sums &sums, Residual residual) const {
-    constexpr u32 BLOCKS = BN / 64;
-    u32 lane = item_id() % WAVE, from = tile.column + lane % 8 * 8;
-    if (!p.activation) {
-#pragma unroll
-      for (u32 i = 0; i < ROWS64 * BLOCKS; i++) {
-        u32 r = i / BLOCKS, c = i % BLOCKS, column = from + c * 64, first = tile.row + wave_row(r) + lane / 8;
-        auto bias = bias_pack<T, 8>(p, tile.bias, column);
-        Residual next;
-        if (i + 1 < ROWS64 * BLOCKS) next.fetch(p, tile, (i + 1) / BLOCKS, (i + 1) % BLOCKS);
-        stage_sums(sums[r] + c * 32);
-#pragma unroll
-        for (u32 row = 0; row < 16; row += 4) {
-          f32 x[8];
-          staged_pack(x, lane / 8 + row);
-          finish_pack<T, 8, false>(p, tile, first + row, column, x, bias, residual.at[row / 4]);
-        }
-        residual = next;
-      }
-      return;
-    }
-    // What a function takes is there once: the sums move down to it.
+  // A lane makes results of eight columns of every fourth row, from one block of 64 columns after the other: the sums
+  // move down to the code. Rows come one after the other where that code is long.
+  template <bool ANY> METHOD void store(const GemmParams &p, const Tile &tile, Sums &sums, Residual ahead) const {
+    constexpr u32 BLOCKS = ROWS64 * (BN / 64);
+    u32 lane = item_id() % WAVE, in_block = lane % 8 * RESULTS;
 #pragma unroll 1
-    for (u32 i = 0; i < ROWS64 * BLOCKS; i++) {
-      u32 column = from + i % BLOCKS * 64, first = tile.row + wave_row(i / BLOCKS);
-      auto bias = bias_pack<T, 8>(p, tile.bias, column);
+    for (u32 i = 0; i < BLOCKS; i++) {
+      u32 c = i % (BN / 64), column = tile.column + c * 64 + in_block;
+      u32 first = tile.row + wave_row(i / (BN / 64)) + lane / 8;
+      f32 bias[RESULTS];
+      load_bias<T>(p, tile.bias, column, bias);
+      Residual own = ahead;
+      if (i + 1 < BLOCKS) ahead.fetch(p, tile, (i + 1) / (BN / 64), (i + 1) % (BN / 64));
       stage_sums(sums[0]);
+      auto store_row = [&](u32 row, const Pack<T, RESULTS> &residual) __attribute__((always_inline)) {
+        f32 x[RESULTS];
+        staged_pack(x, lane / 8 + row);
+        store_results<T, ANY>(p, tile, first + row, column, x, bias, residual);
+      };
+      if constexpr (ANY) {
 #pragma unroll 1
-      for (u32 row = lane / 8; row < 16; row += 4) {
-        auto own = added_pack<T, 8>(p, tile.residual, p.residual_row, first + row, column);
-        f32 x[8];
-        staged_pack(x, row);
-        finish_pack<T, 8, true>(p, tile, first + row, column, x, bias, own);
+        for (u32 row = 0; row < 16; row += 4) {
+          store_row(row, own.at[0]);
+#pragma unroll
+          for (u32 r = 0; r < 3; r++) own.at[r] = own.at[r + 1];
+        }
+      } else {
+#pragma unroll
+        for (u32 row = 0; row < 16; row += 4) store_row(row, own.at[row / 4]);
       }
 #pragma unroll
       for (u32 j = 0; j + 32 < ROWS64 * COUNT; j++)
@@ -306,10 +301,12 @@ template <class T, u32 GROUPS, u32 ROWS64, u32 BN, bool TURNS> struct HopperTile
       done += at.steps;
       if (TURNS && number % GROUPS != group) continue;
       find_matrix(p, at.tile, at.matrix, 2, 2, 2);
-      Residual residual;
-      residual.fetch(p, at.tile, 0, 0);
+      // Beside the sums of other parts there is no room for it.
+      bool split = h.part_steps < h.steps;
+      Residual residual{};
+      if (!split) residual.fetch(p, at.tile, 0, 0);
       u32 next = id + groups() * (TURNS ? GROUPS : 1);
-      if (p.residual && next < count) {
+      if (p.residual && !split && next < count) {
         Place later = find(h, next);
         find_matrix(p, later.tile, later.matrix, 2, 2, 2);
         expect_residual(p, later.tile);
@@ -322,9 +319,14 @@ template <class T, u32 GROUPS, u32 ROWS64, u32 BN, bool TURNS> struct HopperTile
       u32 turn = before / stages, stage = before % stages;
       if (by_k) multiply_steps<true>(at.steps, first, then, stage, turn, sums);
       else multiply_steps<false>(at.steps, first, then, stage, turn, sums);
-      if constexpr (!TURNS)
-        if (h.part_steps < h.steps && !add_up(h, at, sums[0])) continue;
-      store(p, at.tile, sums, residual);
+      if constexpr (!TURNS) {
+        if (split) {
+          if (!add_up(h, at, sums[0])) continue;
+          residual.fetch(p, at.tile, 0, 0);
+        }
+      }
+      if (p.activation || p.n % RESULTS) store<true>(p, at.tile, sums, residual);
+      else store<false>(p, at.tile, sums, residual);
     }
   }
 };

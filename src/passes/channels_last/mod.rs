@@ -23,6 +23,7 @@ use crate::graph::{Attribute, Attributes, Dim, Fact, Graph, NEWEST_OPSET, Node, 
 use crate::ops;
 use crate::tensor::{Tensor, Value, ValueType};
 
+use super::fusion::fuse_channels;
 use super::{Evaluate, Target, dead, infer};
 
 /// Rewrites a main graph whose facts were inferred, and infers it again.
@@ -47,6 +48,9 @@ pub(crate) fn channels_last(graph: &mut Graph, target: &dyn Target, evaluate: &d
     if layout.last.is_empty() {
         return Ok(());
     }
+    dead::remove(graph);
+    infer::infer(graph)?;
+    fuse_channels(graph, target, evaluate);
     dead::remove(graph);
     infer::infer(graph)
 }

@@ -160,8 +160,7 @@ fn one_position_needs_no_transpose() {
             "a_nhwc: float[n, 6, 6, 8] = rukh.NhwcConv<group=8>(x_nhwc, w_nhwc)",
             "b_nhwc: float[n, 1, 1, 8] = ReduceMean<keepdims=1>(a_nhwc, GlobalAveragePool_node/axes)",
             "c_nhwc: float[n, 1, 1, 4] = rukh.NhwcConv(b_nhwc, v_nhwc)",
-            "d_nhwc: float[n, 1, 1, 8] = rukh.NhwcConv(c_nhwc, u_nhwc)",
-            "e_nhwc: float[n, 6, 6, 8] = Mul(a_nhwc, d_nhwc)",
+            "e_nhwc: float[n, 6, 6, 8] = rukh.NhwcExcite(a_nhwc, c_nhwc, u_nhwc, _)",
             "y_nhwc: float[n, 6, 6, 4] = rukh.NhwcConv(e_nhwc, z_nhwc)",
             "y: float[n, 4, 6, 6] = Transpose<perm=[0, 3, 1, 2]>(y_nhwc)",
             "return y",
@@ -284,4 +283,52 @@ fn not_without_need() {
         .output("y");
     let text = laid_out(builder, &Gpu("Pool")).to_string();
     assert!(text.contains("= MaxPool<kernel_shape=[2, 2]>(a)"), "{text}");
+}
+
+/// Gates that others need too, and gates of each pixel, are made by themselves.
+#[test]
+fn gates_of_their_own() {
+    let weights = [("w", &[8usize, 8, 1, 1][..]), ("z", &[8, 8, 1, 1])];
+    let builder = start(&["n", "8", "4", "4"], &weights)
+        .node("GlobalAveragePool", &["x"], &["b"])
+        .node("Conv", &["b", "w"], &["d"])
+        .node("Mul", &["x", "d"], &["y"])
+        .output("y")
+        .output("d");
+    let text = laid_out(builder, &Gpu("")).to_string();
+    assert!(text.contains("Mul(") && !text.contains("Excite"), "{text}");
+    let pads = [("pads", ints(PADS))];
+    let builder = start(&["n", "8", "4", "4"], &[("v", &[8, 8, 3, 3]), weights[0]])
+        .node_with("Conv", &pads, &["x", "v"], &["a"])
+        .node("Conv", &["a", "w"], &["d"])
+        .node("Mul", &["a", "d"], &["y"])
+        .output("y");
+    let text = laid_out(builder, &Gpu("")).to_string();
+    let conv = "d_nhwc: float[n, 4, 4, 8] = rukh.NhwcConv(a_nhwc, w_nhwc)";
+    let product = "y_nhwc: float[n, 4, 4, 8] = Mul(a_nhwc, d_nhwc)";
+    assert!(text.contains(conv) && text.contains(product), "{text}");
+}
+
+/// A scale of each channel and a residual behind a product of pixels.
+#[test]
+fn products_take_what_the_layout_brings_behind_them() {
+    let builder = start(&["n", "8", "4", "4"], &[("w", &[8, 1, 3, 3]), ("m", &[8, 8])])
+        .floats("scale", &[8, 1, 1], &[0.5, 2.0, 1.0, 1.0, 1.0, 1.0, 1.0, 4.0])
+        .node_with("Conv", &[("group", Attribute::Int(8)), ("pads", ints(PADS))], &["x", "w"], &["a"])
+        .node_with("Transpose", &[("perm", ints(&[0, 2, 3, 1]))], &["a"], &["rows"])
+        .node("MatMul", &["rows", "m"], &["p"])
+        .node_with("Transpose", &[("perm", ints(&[0, 3, 1, 2]))], &["p"], &["image"])
+        .node("Mul", &["scale", "image"], &["scaled"])
+        .node("Add", &["scaled", "a"], &["y"])
+        .output("y");
+    assert_laid_out(
+        builder,
+        &[
+            "x_nhwc: float[n, 4, 4, 8] = Transpose<perm=[0, 2, 3, 1]>(x)",
+            "a_nhwc: float[n, 4, 4, 8] = rukh.NhwcConv<group=8, pads=[1, 1, 1, 1]>(x_nhwc, w_nhwc)",
+            "y_nhwc: float[n, 4, 4, 8] = rukh.MatMul(a_nhwc, Mul_node/weight, _, a_nhwc)",
+            "y: float[n, 8, 4, 4] = Transpose<perm=[0, 3, 1, 2]>(y_nhwc)",
+            "return y",
+        ],
+    );
 }

@@ -5,8 +5,10 @@
 
 mod attention;
 mod batch_norm;
+mod columns;
 mod common;
 mod epilogue;
+mod excite;
 mod flat;
 mod gated;
 mod gelu;
@@ -15,15 +17,19 @@ mod heads;
 mod indices;
 mod joint;
 mod layer_norm;
+mod lines;
 mod masks;
 mod mean;
 mod moves;
 mod pair;
+mod permuted;
 mod quantized;
 mod rewriter;
 mod rotary;
+mod rows;
 mod scale;
 mod sums;
+mod units;
 mod view;
 
 #[cfg(test)]
@@ -59,6 +65,11 @@ pub(crate) trait Target {
 
     /// Whether its convolutions are fastest with the channels of images innermost.
     fn prefers_channels_last(&self) -> bool {
+        false
+    }
+
+    /// Whether its products are fastest where lines of matrices begin at multiples of 16 bytes.
+    fn copies_packs(&self) -> bool {
         false
     }
 
@@ -105,6 +116,10 @@ const RULES: &[Rule] = &[
     epilogue::residual,
     epilogue::activation,
     pair::depthwise,
+    rows::moved_once,
+    permuted::skip,
+    permuted::output,
+    lines::of_matrix,
 ];
 
 /// Fuses what the target can run fused, in subgraphs as well. Types and shapes must be inferred; they are
@@ -125,6 +140,21 @@ pub(crate) fn fuse(graph: &mut Graph, target: &dyn Target, evaluate: &dyn Evalua
     });
     dead::remove(graph);
     infer::infer(graph)
+}
+
+/// What becomes possible once images have their channels innermost, where products have their columns.
+const OF_CHANNELS: &[Rule] = &[
+    excite::gates,
+    batch_norm::into_product,
+    columns::scaled,
+    epilogue::bias,
+    epilogue::residual,
+    epilogue::activation,
+];
+
+/// Fuses again what images in another layout have brought together.
+pub(super) fn fuse_channels(graph: &mut Graph, target: &dyn Target, evaluate: &dyn Evaluate) {
+    apply(graph, target, evaluate, OF_CHANNELS);
 }
 
 /// Calls `body` with the graph and those inside it, which come first.

@@ -31,6 +31,10 @@ impl<'a> Rewriter<'a> {
         self.target.keeps_floats()
     }
 
+    pub(super) fn copies_packs(&self) -> bool {
+        self.target.copies_packs()
+    }
+
     pub(super) fn node(&self, id: NodeId) -> &Node {
         self.graph.node(id)
     }
@@ -271,6 +275,20 @@ impl<'a> Rewriter<'a> {
             self.release(&node);
         }
         true
+    }
+
+    /// Makes every use of `from` a use of `to`, and removes the node that makes it where nobody needs its other
+    /// outputs. Not for outputs of the graph.
+    pub(super) fn redirect(&mut self, from: ValueId, to: ValueId) {
+        let Some(id) = self.producer(from).filter(|_| !self.graph.outputs.contains(&from)) else { return };
+        self.graph.replace_uses(from, to);
+        self.uses[to.index()] += std::mem::take(&mut self.uses[from.index()]);
+        if self.graph.node(id).outputs.iter().flatten().all(|&v| self.uses(v) == 0)
+            && let Some(node) = self.graph.remove_node(id)
+        {
+            node.outputs.iter().flatten().for_each(|v| self.producers[v.index()] = None);
+            self.release(&node);
+        }
     }
 
     /// What a node computes of these inputs.

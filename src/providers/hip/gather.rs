@@ -13,7 +13,7 @@ use crate::providers::{Argument, NodeContext};
 use super::copy::strides_of;
 use super::elements::{element_size, halved, shape_of};
 use super::fill::groups;
-use super::launch::{KernelName, Operand};
+use super::launch::{GROUP, KernelName, Operand};
 use super::params::{Divider, divider};
 use super::{Entry, HipKernel, PlanBuilder};
 
@@ -26,7 +26,7 @@ pub(super) const KERNELS: &[Entry] = &[
 
 pub(super) const MAX_RANK: usize = 8;
 
-/// Units that a work item of `gather_slices` moves.
+/// Units that a work item of `gather_slices` moves where there are many; else one, so that every processor has some.
 const SLICE_UNITS: usize = 4;
 
 #[repr(C)]
@@ -43,7 +43,7 @@ struct GatherParams {
     index_size: u32,
     unit: u32,
     size: u32,
-    unused: u32,
+    each: u32,
 }
 
 const _: () = assert!(size_of::<GatherParams>() == 88);
@@ -224,7 +224,10 @@ impl GatherKernel {
         let (unit, inner) = units(data[axis + 1..].iter().product(), self.size);
         let index_count: usize = indices.iter().product();
         let count = data[..axis].iter().product::<usize>() * index_count * inner;
+        let many = count > 2 * plan.provider.unit().compute_units * GROUP as usize * SLICE_UNITS;
+        let each = if many { SLICE_UNITS } else { 1 };
         let params = GatherParams {
+            each: each as u32,
             count: count as u64,
             length: data[axis] as u64,
             index_count: divider(index_count)?,
@@ -237,7 +240,7 @@ impl GatherKernel {
         check_empty(data[axis], count)?;
         plan.launch(
             name(c"gather_slices"),
-            groups(count.div_ceil(SLICE_UNITS)),
+            groups(count.div_ceil(each)),
             &params,
             &[
                 (offset_of!(GatherParams, to), Operand::Output(0)),

@@ -164,7 +164,7 @@ pub(super) fn softmax(
 
 /// Work items that keep a row of `along` elements in registers: four packs each, one while that leaves
 /// a large device idle.
-pub(super) fn row_team(rows: usize, along: usize, pack: u32) -> usize {
+fn row_team(rows: usize, along: usize, pack: u32) -> usize {
     let (most, pack) = (GROUP as usize, pack as usize);
     let mut team = power_of_two(along.div_ceil(4 * pack), most);
     while rows * team < MANY_GROUPS * most / 2 && team < power_of_two(along.div_ceil(pack), most) {

@@ -68,12 +68,22 @@ const NOTES: &[(&str, &str, &str)] = &[
         "NhwcConv",
         "made by passes: com.microsoft's FusedConv, of images with their channels innermost",
     ),
+    (
+        "rukh",
+        "NhwcExcite",
+        "made by passes: an image with its channels innermost times a gate of each channel, which a product makes",
+    ),
     ("rukh", "NhwcGroupNormalization", "made by passes: ai.onnx's, of an image with its channels innermost"),
     ("rukh", "NhwcMaxPool", "made by passes: ai.onnx's, of an image with its channels innermost"),
     (
         "rukh",
         "NhwcSpaceToDepth",
         "made by passes: blocks of an image as pixels with their channels innermost, for a model's first convolution",
+    ),
+    (
+        "rukh",
+        "PermutedLayerNormalization",
+        "made by fusions: com.microsoft's SkipLayerNormalization, of inputs with their rows at other places",
     ),
     (
         "rukh",

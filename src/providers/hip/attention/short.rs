@@ -9,14 +9,13 @@ const LINES: usize = 64;
 /// Work items of such a group.
 const GROUP: usize = 128;
 
-/// Keys up to which it is faster than the pipeline of longer sequences.
-const MOST_KEYS: usize = 512;
+/// Keys up to which it is faster than the pipeline of longer sequences: of heads of up to 64 numbers, the same with a
+/// mask, and of larger heads. Measured on an H200.
+const MOST_KEYS: [usize; 3] = [16384, 2048, 512];
 
-/// Bytes of workgroup memory that a processor of sm_90 has, what it keeps of them for each workgroup, and what a
-/// workgroup can have.
-const MEMORY: usize = 228 << 10;
-const KEPT: usize = 1 << 10;
-const MOST_LDS: usize = 227 << 10;
+/// Blocks of keys and of values in workgroup memory: with more of them fewer workgroups share a processor, which was
+/// slower at every length.
+const STAGES: usize = 2;
 
 /// How a kernel of short sequences is launched.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -41,42 +40,24 @@ pub(super) fn short_launch(
     // Limits of a grid's second and third dimension.
     let most = usize::from(u16::MAX);
     let [q, k, v, _] = operands;
-    if !unit.wgmma || !whole || k.rows > MOST_KEYS || heads.max(batch) > most {
+    let wide = q.size.max(v.size) > 64;
+    let most_keys = MOST_KEYS[if wide { 2 } else { usize::from(masked) }];
+    if !unit.wgmma || !whole || k.rows > most_keys || heads.max(batch) > most {
         return None;
     }
-    let wide = q.size.max(v.size) > 64;
-    Some(launch(unit, [rows, heads, batch], k.rows, wide, masked))
+    Some(launch([rows, heads, batch], k.rows, wide))
 }
 
-/// `wide`: heads of more than 64 numbers.
-fn launch(
-    unit: Unit,
-    [rows, heads, batch]: [usize; 3],
-    keys: usize,
-    wide: bool,
-    masked: bool,
-) -> ShortLaunch {
-    let tiles = rows.div_ceil(LINES);
-    // Groups that a processor's registers suffice for.
-    let resident = if wide || masked { 3 } else { 4 };
-    // Two groups share keys where the processors are busy all the same.
-    let groups = match tiles > 1 && heads * batch * tiles.div_ceil(2) >= 2 * unit.compute_units {
-        true => 2,
-        false => 1,
-    };
-    let grid = [tiles.div_ceil(groups), heads, batch];
-    let all = grid.iter().product::<usize>();
-    let neighbours = all.div_ceil(unit.compute_units.max(1)).clamp(1, resident / groups);
+/// `wide`: heads of more than 64 numbers. A workgroup is one group of four waves: two that share keys were slower.
+fn launch([rows, heads, batch]: [usize; 3], keys: usize, wide: bool) -> ShortLaunch {
+    let stages = keys.div_ceil(LINES).clamp(1, STAGES);
     let block = LINES * if wide { 128 } else { 64 } * 2;
-    // What aligns the blocks, the queries' barrier; then a block of keys, one of values, and their barriers.
-    let fixed = 1024 + groups * block + 16;
-    let stage = 2 * block + 16;
-    let room = (MEMORY / neighbours - KEPT).min(MOST_LDS) - fixed;
-    let stages = keys.div_ceil(LINES).clamp(1, (room / stage).max(1));
+    // What aligns the blocks, the queries, their barrier; then a block of keys, one of values, and their barriers.
+    let lds = 1024 + block + 16 + stages * (2 * block + 16);
     ShortLaunch {
-        grid,
-        items: (groups * GROUP) as u32,
-        lds: (fixed + stages * stage) as u32,
+        grid: [rows.div_ceil(LINES), heads, batch],
+        items: GROUP as u32,
+        lds: lds as u32,
         stages: stages as u32,
     }
 }
@@ -86,33 +67,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn processors_are_filled() {
-        let unit = Unit {
-            wave: 32,
-            mma_sync: true,
-            wgmma: true,
-            tensor_maps: true,
-            compute_units: 132,
-            matrix: true,
-        };
-        let of = |heads, queries, keys, wide| {
-            let ShortLaunch { grid, items, lds, stages } =
-                launch(unit, [queries, heads, 1], keys, wide, false);
-            assert!(lds as usize <= MOST_LDS && stages >= 1);
-            (grid[0], items, stages)
-        };
-        // One sample of BERT: all keys at once.
-        assert_eq!(of(12, 128, 128, false), (2, 128, 2));
-        // 32 of them: two groups share keys, and two workgroups a processor.
-        assert_eq!(of(384, 128, 128, false), (1, 256, 2));
-        // Images of 197 tokens.
-        assert_eq!(of(12, 197, 197, false), (4, 128, 4));
-        assert_eq!(of(384, 197, 197, false), (2, 256, 4));
-        // Windows of 49.
-        assert_eq!(of(192, 49, 49, false), (1, 128, 1));
-        // Four workgroups a processor leave room for two blocks; one leaves it for all.
-        assert_eq!(of(2000, 64, 512, false), (1, 128, 2));
-        assert_eq!(of(12, 64, 512, false), (1, 128, 8));
-        assert_eq!(of(12, 64, 512, true), (1, 128, 6));
+    fn blocks_are_as_many_as_there_are_keys_for() {
+        for (rows, keys, wide, expected) in [
+            (128, 128, false, ([2, 12, 3], 2, 1024 + 8192 + 16 + 2 * 16400)),
+            (197, 197, false, ([4, 12, 3], 2, 1024 + 8192 + 16 + 2 * 16400)),
+            (49, 49, false, ([1, 12, 3], 1, 1024 + 8192 + 16 + 16400)),
+            (64, 512, true, ([1, 12, 3], 2, 1024 + 16384 + 16 + 2 * 32784)),
+        ] {
+            let ShortLaunch { grid, items, lds, stages } = launch([rows, 12, 3], keys, wide);
+            assert_eq!((grid, stages, lds), expected, "{rows} {keys}");
+            assert_eq!(items, 128);
+        }
     }
 }

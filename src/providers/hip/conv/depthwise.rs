@@ -18,6 +18,15 @@ use super::params::NhwcAxes;
 /// Output positions of a work item, but for the kernels for little work: they have one.
 const STRIP: usize = 4;
 
+/// Those keep the weight of a workgroup's channels in workgroup memory, in so many floats, and a row of the window in
+/// packs of at most so many taps.
+const WEIGHT: usize = 4096;
+const TAPS: [usize; 3] = [3, 5, 7];
+
+/// Packs of channels of a workgroup of such a kernel, which are whole cache lines, and work items at least and at most.
+const SIDE: usize = 8;
+const ITEMS: [usize; 2] = [64, 128];
+
 /// `DepthwiseParams` of `kernels/include/rukh/depthwise.h`.
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -27,16 +36,19 @@ struct DepthwiseParams {
     out: u64,
     bias: u64,
     residual: u64,
-    count: u64,
+    count: u32,
+    items: u32,
     function: Function,
     channels: u32,
     width: u32,
     packs: Divider,
     axes: NhwcAxes,
-    unused: u32,
+    in_group: u32,
+    side: Divider,
+    tiles: Divider,
 }
 
-const _: () = assert!(size_of::<DepthwiseParams>() == 192);
+const _: () = assert!(size_of::<DepthwiseParams>() == 216);
 
 pub(super) struct Depthwise<'a> {
     pub(super) ty: ElementType,
@@ -64,16 +76,20 @@ impl Depthwise<'_> {
         let rows: usize = self.images * self.g.output.iter().product::<usize>() / width;
         let packs = self.channels.div_ceil(pack);
         // Strips must give every processor a few workgroups.
+        let units = plan.provider.unit().compute_units;
         let items = |strip: usize| rows * width.div_ceil(strip) * packs;
-        let few = items(STRIP) < 2 * plan.provider.unit().compute_units * GROUP as usize;
-        let (strip, name) = if few { (1, one) } else { (STRIP, many) };
+        let few = items(STRIP) < 2 * units * GROUP as usize;
+        let most = WEIGHT / (self.padded_taps() * pack);
+        let one_each = few && most > 0;
+        let (strip, name) = if one_each { (1, one) } else { (STRIP, many) };
         axes.output[2] = Divider::new(width.div_ceil(strip));
         let count = items(strip);
         if count > i32::MAX as usize {
             return Err(OpError::Unsupported("a GPU depthwise convolution of over 2³¹ packs".to_owned()));
         }
-        let params = DepthwiseParams {
-            count: count as u64,
+        let mut params = DepthwiseParams {
+            count: count as u32,
+            items: GROUP,
             function: Function::of(self.activation),
             channels: self.channels as u32,
             width: width as u32,
@@ -92,7 +108,30 @@ impl Depthwise<'_> {
         if self.residual {
             addresses.push((offset_of!(DepthwiseParams, residual), Operand::Input(3)));
         }
-        let groups = count.div_ceil(GROUP as usize);
-        plan.launch(KernelName { family, name }, [groups, 1, 1], &params, &addresses)
+        let name = KernelName { family, name };
+        if !one_each {
+            return plan.launch(name, [count.div_ceil(GROUP as usize), 1, 1], &params, &addresses);
+        }
+        // As many packs for each of the workgroups that share a position's.
+        let tiles = packs.div_ceil(most.min(SIDE));
+        let side = packs.div_ceil(tiles);
+        let [mut size, largest] = ITEMS;
+        while size < largest && count > 2 * units * size {
+            size *= 2;
+        }
+        let (positions, in_group) = (rows * width, size / side);
+        params.count = positions as u32;
+        params.items = size as u32;
+        params.in_group = in_group as u32;
+        (params.side, params.tiles) = (Divider::new(side), Divider::new(tiles));
+        let grid = [positions.div_ceil(in_group) * tiles, 1, 1];
+        plan.launch_with(name, grid, size as u32, 0, &params, &addresses)
+    }
+
+    /// Taps of the window where each of its lines is a whole number of the kernel's rows of taps.
+    fn padded_taps(&self) -> usize {
+        let Some((width, lines)) = self.g.kernel.split_last() else { return 1 };
+        let row = TAPS.into_iter().find(|taps| width <= taps).unwrap_or(TAPS[TAPS.len() - 1]);
+        width.next_multiple_of(row) * lines.iter().product::<usize>()
     }
 }

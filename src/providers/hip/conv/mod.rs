@@ -1,6 +1,7 @@
 //! Convolutions as implicit products, depthwise ones directly, and transposed ones.
 
 mod depthwise;
+mod excite;
 mod implicit;
 mod nhwc;
 mod params;
@@ -27,6 +28,7 @@ pub(super) const KERNELS: &[Entry] = &[
     Entry::new("ConvTranspose", transpose::build),
     Entry::new("FusedConv", build).domain("com.microsoft"),
     Entry::new("NhwcConv", nhwc::build).domain("rukh"),
+    Entry::new("NhwcExcite", excite::build).domain("rukh"),
 ];
 
 fn names(ty: ElementType) -> Option<Names> {

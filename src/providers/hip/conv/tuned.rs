@@ -4,7 +4,7 @@ use crate::ops::OpError;
 use crate::providers::Argument;
 
 use super::super::PlanBuilder;
-use super::super::gemm::{Extra, TileKernel, splits, stages, tile_name};
+use super::super::gemm::{Extra, TileKernel, same, splits, stages, tile_name};
 use super::super::launch::GROUP;
 use super::super::tuning::{Problem, Span, Trial};
 use super::super::unit::Unit;
@@ -59,8 +59,7 @@ fn ways(conv: &Implicit, unit: Unit) -> Vec<(TileKernel, usize)> {
     });
     let (default, wanted) = conv.default_way(unit);
     let mut ways = vec![(default, wanted)];
-    let same = |way: &(TileKernel, usize)| (way.0.kernel.name, way.1) == (default.kernel.name, wanted);
-    ways.extend(conv.staying_ways(unit).into_iter().filter(|way| !same(way)));
+    ways.extend(conv.staying_ways(unit).into_iter().filter(|way| !same(way, &(default, wanted))));
     let others =
         splits(&conv.product, ty, tiles.collect(), unit, (!conv.direct).then_some((default, wanted)));
     ways.extend(others);

@@ -40,7 +40,7 @@ struct SpaceToDepthParams {
 const _: () = assert!(size_of::<SpaceToDepthParams>() == 112);
 
 pub(super) fn build(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpError> {
-    let op = node.op::<NhwcSpaceToDepth>().clone();
+    let op = *node.op::<NhwcSpaceToDepth>();
     let (name, size) = match node.input(0) {
         Some(ElementType::F32) => (c"space_to_depth_4", 4),
         Some(ElementType::F16 | ElementType::BF16) => (c"space_to_depth_2", 2),

@@ -31,11 +31,12 @@ struct Size {
     /// Workgroups that a processor has room for.
     resident: usize,
     names: [&'static CStr; 2],
-    /// Microseconds of a step of K where one processor, and where all are busy.
+    /// Microseconds of a step of K where one processor, and where all are busy; then from the last step of a tile to its
+    /// end, the same; and what a residual adds to that where all are busy.
     step: [f64; 2],
-    /// Microseconds from the last step of a tile to its end.
-    store: f64,
-    /// More microseconds where K is in parts; `None`: groups take turns, and K is whole.
+    store: [f64; 2],
+    residual: f64,
+    /// More microseconds where K is in parts; `None`: K is whole, as groups take turns or steps are few.
     split: Option<f64>,
 }
 
@@ -56,12 +57,14 @@ macro_rules! names {
 }
 
 #[rustfmt::skip]
-const SIZES: [Size; 5] = [
-    Size { rows: 128, columns: 256, stages: 4, resident: 1, names: names!("128x256"), step: [0.575, 0.72], store: 5.0, split: Some(9.8) },
-    Size { rows: 128, columns: 192, stages: 4, resident: 1, names: names!("128x192"), step: [0.475, 0.60], store: 3.5, split: Some(7.0) },
-    Size { rows: 128, columns: 128, stages: 6, resident: 1, names: names!("128x128"), step: [0.350, 0.42], store: 2.4, split: None },
-    Size { rows: 64, columns: 128, stages: 3, resident: 2, names: names!("64x128"), step: [0.275, 0.57], store: 1.9, split: Some(3.6) },
-    Size { rows: 64, columns: 64, stages: 5, resident: 2, names: names!("64x64"), step: [0.225, 0.40], store: 0.8, split: Some(2.6) },
+const SIZES: [Size; 6] = [
+    Size { rows: 128, columns: 256, stages: 4, resident: 1, names: names!("128x256"), step: [0.575, 0.75], store: [5.0, 5.0], residual: 5.0, split: Some(9.8) },
+    Size { rows: 128, columns: 192, stages: 4, resident: 1, names: names!("128x192"), step: [0.475, 0.60], store: [3.5, 3.5], residual: 1.7, split: Some(7.0) },
+    Size { rows: 128, columns: 128, stages: 6, resident: 1, names: names!("128x128"), step: [0.350, 0.41], store: [4.4, 1.9], residual: 2.2, split: None },
+    Size { rows: 64, columns: 128, stages: 3, resident: 2, names: names!("64x128"), step: [0.275, 0.57], store: [1.9, 2.4], residual: 2.0, split: Some(3.6) },
+    Size { rows: 64, columns: 64, stages: 5, resident: 2, names: names!("64x64"), step: [0.225, 0.40], store: [0.8, 1.6], residual: 1.2, split: Some(2.6) },
+    // For few steps, whose time is that of results and residual on their way.
+    Size { rows: 64, columns: 64, stages: 2, resident: 4, names: names!("64x64"), step: [0.300, 0.62], store: [0.8, 2.0], residual: 1.1, split: None },
 ];
 
 /// Microseconds from a launch to the first step.
@@ -129,12 +132,11 @@ pub(in super::super) fn ranked(
     let mut found: Vec<(f64, TileKernel, usize)> = SIZES
         .iter()
         .map(|size| {
-            let groups = product.tiles(size.rows, size.columns);
             let parts = [1, 2, 3, 4, 6, 8, 12, 16]
                 .into_iter()
                 .filter(|&parts| parts == 1 || parts * 2 <= steps && size.split.is_some());
             let best = parts
-                .map(|parts| (size.time(groups, steps, parts, unit.compute_units), parts))
+                .map(|parts| (size.time(product, steps, parts, unit.compute_units), parts))
                 .fold((f64::INFINITY, 1), |best, found| if found.0 < best.0 { found } else { best });
             (best.0, size.tile(ty), best.1)
         })
@@ -187,12 +189,14 @@ impl Size {
     }
 
     /// Microseconds of a product by this model: tiles one after the other on each processor, which slow each other down.
-    fn time(&self, groups: usize, steps: usize, parts: usize, units: usize) -> f64 {
+    fn time(&self, product: &Product, steps: usize, parts: usize, units: usize) -> f64 {
+        let groups = product.tiles(self.rows, self.columns);
         let (all, room) = (groups * parts, units * self.resident);
         let busy = (all as f64 / room as f64).min(1.0);
-        let step = self.step[0] + (self.step[1] - self.step[0]) * busy;
+        let between = |[one, many]: [f64; 2]| one + (many - one) * busy;
         let split = if parts > 1 { self.split.unwrap_or(f64::INFINITY) } else { 0.0 };
-        let tile = steps.div_ceil(parts) as f64 * step + self.store + split;
+        let residual = if product.residual.is_some() { self.residual * busy } else { 0.0 };
+        let tile = steps.div_ceil(parts) as f64 * between(self.step) + between(self.store) + split + residual;
         START + all.div_ceil(room) as f64 * tile
     }
 }
@@ -340,7 +344,8 @@ mod tests {
             (4096, 4096, 4096, &["128x256", "128x128"]),
             (4096, 768, 768, &["128x192"]),
             (4096, 768, 3072, &["128x192"]),
-            (4096, 3072, 768, &["128x256", "128x192"]),
+            (4096, 3072, 768, &["128x128"]),
+            (6304, 2304, 768, &["128x128"]),
             (1024, 1024, 1024, &["64x64", "64x128"]),
             (128, 768, 768, &["64x64"]),
             (128, 3072, 768, &["64x64"]),

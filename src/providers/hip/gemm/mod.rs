@@ -21,7 +21,7 @@ pub(super) use matmul::stacked;
 pub(super) use params::{GemmParams, MAX_AXES};
 pub(super) use product::{Axis, Extra, Matrix, Product};
 pub(super) use tiles::{TileKernel, pick, stages, supports};
-pub(super) use ways::{splits, tile_name};
+pub(super) use ways::{same, splits, tile_name};
 
 pub(super) const KERNELS: &[Entry] = &[
     Entry::new("Einsum", einsum::build),

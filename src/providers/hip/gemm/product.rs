@@ -59,6 +59,8 @@ pub(in super::super) struct Product {
 
 /// Elements of K for which another workgroup is worth its sums' way through memory.
 const PART: usize = 256;
+/// The columns of a workgroup, at most, of the kernels that take one a wave.
+const COLUMNS_BY_K: usize = 8;
 
 /// Parts of a split K are multiples of this: of every tile's depth, and of packs.
 const PART_STEP: usize = 64;
@@ -144,7 +146,10 @@ impl Product {
     pub(in super::super) fn wanted_parts(&self, tile: TileKernel, unit: Unit, extra: &Extra) -> usize {
         // Two workgroups for each processor, but for those that have one to themselves.
         let busy = if tile.rows * tile.columns < 128 * 256 { 2 } else { 1 };
-        (busy * unit.compute_units).div_ceil(extra.groups.unwrap_or_else(|| self.groups(tile)))
+        let wanted = (busy * unit.compute_units).div_ceil(extra.groups.unwrap_or_else(|| self.groups(tile)));
+        // Waves that take a column each read so much of it while a launch for the parts would begin.
+        const COLUMN: usize = 4096;
+        if tile.columns <= COLUMNS_BY_K { wanted.min(self.k.div_ceil(COLUMN)).max(1) } else { wanted }
     }
 
     /// Elements of K in a part when so many parts are wanted, and how many parts that gives.

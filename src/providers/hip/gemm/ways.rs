@@ -81,8 +81,8 @@ fn tile_ways(
     all.map(|(tile, wanted)| Way::Tile(tile, wanted)).collect()
 }
 
-fn same(a: &(TileKernel, usize), b: &(TileKernel, usize)) -> bool {
-    (a.0.kernel.name, a.1) == (b.0.kernel.name, b.1)
+pub(in super::super) fn same(a: &(TileKernel, usize), b: &(TileKernel, usize)) -> bool {
+    (a.0.kernel.name, a.0.stages, a.1) == (b.0.kernel.name, b.0.stages, b.1)
 }
 
 /// Kernels with wanted parts of K, no two alike and none like `except`.
@@ -112,7 +112,7 @@ pub(in super::super) fn splits(
     found
 }
 
-/// `gemm_f16_large`, or `gemm_f16_large/4` in four parts.
+/// `gemm_f16_large`, `gemm_f16_large/4` in four parts, or `gemm_f16_hopper_64x64x5` with five steps in workgroup memory.
 pub(in super::super) fn tile_name(
     product: &Product,
     ty: ElementType,
@@ -120,10 +120,13 @@ pub(in super::super) fn tile_name(
     wanted: usize,
     extra: &Extra,
 ) -> String {
-    let name = tile.kernel.name.to_string_lossy();
+    let mut name = tile.kernel.name.to_string_lossy().into_owned();
+    if tile.stages > 0 {
+        name += &format!("x{}", tile.stages);
+    }
     let parts = if tile.resident > 0 { wanted } else { product.parts(ty, wanted, extra).1 };
     match parts {
-        1 => name.into_owned(),
+        1 => name,
         parts => format!("{name}/{parts}"),
     }
 }

@@ -1,5 +1,6 @@
 //! The interpreter's parameters, as `kernels/include/rukh/map.h` declares them, made from shapes.
 
+use std::ffi::CStr;
 use std::mem::{offset_of, size_of};
 
 use bytemuck::{Pod, Zeroable};
@@ -65,9 +66,11 @@ const DENSE: u32 = 0;
 const SCALAR: u32 = 1;
 const STRIDED: u32 = 2;
 
-/// Elements that a workgroup of `map_wide` takes.
-const WIDE_TILE: usize = 16 * GROUP as usize;
-/// Below this, `map` has more work items to hide the memory's latency with.
+/// Elements that a work item of `map_light` and of `map_wide` takes, and work items of their workgroups.
+const LIGHT_EACH: usize = 8;
+const WIDE_EACH: usize = 16;
+const LIGHT_GROUP: u32 = 64;
+/// Below this, `map_light` has more work items to hide the memory's latency with.
 const LEAST_WIDE: u64 = 1 << 20;
 
 /// The instructions of `apply_light` in the kernel.
@@ -165,15 +168,17 @@ impl MapParams {
         Ok(params)
     }
 
-    /// The grid of `map_wide` when this program and these operands are for it, which the parameters then say:
-    /// many elements of f32 or the half types, instructions that are light, and operands whose packs of 16
-    /// bytes are whole.
-    pub(super) fn widen(&mut self) -> Option<usize> {
+    /// The kernel in straight code, with its workgroups and their items, when this program and these operands are for
+    /// it, which the parameters then say: elements of f32 or the half types, instructions that are light, and operands
+    /// whose packs of 16 bytes are whole.
+    pub(super) fn straight(&mut self) -> Option<(&'static CStr, usize, u32)> {
+        let wide = self.count >= LEAST_WIDE;
         let number = |ty: u32| ty == ElementType::F32 as u32;
         let half = |ty: u32| ty == ElementType::F16 as u32 || ty == ElementType::BF16 as u32;
         let inputs = &self.inputs[..self.input_count as usize];
         let program = &self.program[..self.steps as usize];
-        let unit = if half(self.out_type) || inputs.iter().any(|x| half(x.ty)) { 8 } else { 4 };
+        let eight = !wide || half(self.out_type) || inputs.iter().any(|x| half(x.ty));
+        let unit = if eight { 8 } else { 4 };
         let rank = self.rank as usize;
         let packed = |x: &OperandParams| {
             let (last, outer) = match x.strides[..rank].split_last() {
@@ -187,16 +192,20 @@ impl MapParams {
         let light = |step: &Instruction| {
             LIGHT.iter().any(|&op| op as u32 == step.op) && ![FROM_T0, FROM_T1].contains(&step.source)
         };
-        let fits = self.count >= LEAST_WIDE
-            && (number(self.out_type) || half(self.out_type) || self.out_type == ElementType::Bool as u32)
-            && inputs.iter().all(|x| (number(x.ty) || half(x.ty)) && packed(x))
-            && program.iter().all(light)
-            && program.first().is_some_and(|s| s.op == MapOp::Load as u32 && s.source >= FROM_INPUT);
+        let fits =
+            (number(self.out_type) || half(self.out_type) || self.out_type == ElementType::Bool as u32)
+                && inputs.iter().all(|x| (number(x.ty) || half(x.ty)) && packed(x))
+                && program.iter().all(light)
+                && program.first().is_some_and(|s| s.op == MapOp::Load as u32 && s.source >= FROM_INPUT);
         if !fits {
             return None;
         }
         self.unit = unit;
-        Some((self.count as usize).div_ceil(WIDE_TILE))
+        let (name, each, items) = match wide {
+            true => (c"map_wide_f32", WIDE_EACH, GROUP),
+            false => (c"map_light_f32", LIGHT_EACH, LIGHT_GROUP),
+        };
+        Some((name, (self.count as usize).div_ceil(each * items as usize), items))
     }
 }
 

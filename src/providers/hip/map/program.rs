@@ -10,8 +10,6 @@ use super::super::launch::{GROUP, KernelName, Operand};
 use super::params::{self, FROM_INPUT, FROM_T0, IMMEDIATE, Instruction, MapInput, MapParams};
 use super::{Class, MapOp};
 
-const WIDE: KernelName = KernelName { family: "map_f32", name: c"map_wide_f32" };
-
 /// A tensor that a program reads or writes.
 pub(in super::super) struct MapTensor {
     pub(in super::super) operand: Operand,
@@ -87,8 +85,9 @@ pub(super) fn launch(
         addresses.push((offset_of!(MapParams, errors), Operand::Errors));
     }
     addresses.extend(inputs.iter().enumerate().map(|(at, x)| (params::input_address(at), x.operand)));
-    if let Some(groups) = params.widen().filter(|_| class == Class::F32) {
-        return plan.launch(WIDE, [groups, 1, 1], &params, &addresses);
+    if let Some((name, groups, items)) = params.straight().filter(|_| class == Class::F32) {
+        let kernel = KernelName { family: "map_f32", name };
+        return plan.launch_with(kernel, [groups, 1, 1], items, 0, &params, &addresses);
     }
     let count: usize = out.shape.iter().product();
     let groups = count.div_ceil(pack * GROUP as usize);

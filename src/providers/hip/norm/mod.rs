@@ -4,6 +4,7 @@ mod batch;
 mod nhwc;
 mod ops;
 mod params;
+mod permuted;
 #[cfg(test)]
 mod tests;
 
@@ -12,12 +13,14 @@ use std::mem::offset_of;
 use bytemuck::Zeroable;
 
 use crate::ops::OpError;
+use crate::providers::NodeContext;
 use crate::tensor::ElementType;
 
 use super::PlanBuilder;
 use super::launch::{GROUP, KernelName, Operand};
-use super::params::{Axes, Divider, MANY_GROUPS};
-use super::softmax::{row_pack, row_team};
+use super::params::{Axes, Divider, MANY_GROUPS, divider, power_of_two};
+use super::softmax::row_pack;
+use super::unit::Unit;
 use params::{Lie, NormParams, ParameterParams};
 
 pub(super) use batch::KERNELS as BATCH_KERNELS;
@@ -27,6 +30,16 @@ pub(super) use ops::KERNELS;
 const KEPT: usize = 32;
 /// Elements that every pack divides.
 const PACK: usize = 8;
+
+/// The float type of an input.
+fn float(node: &NodeContext<'_>, i: usize) -> Result<ElementType, OpError> {
+    node.input(i).filter(|ty| ty.is_float()).ok_or_else(|| node.no_kernel())
+}
+
+/// The output with this number when it is wanted.
+fn wanted(outputs: &[Option<&[usize]>], i: usize) -> Option<Operand> {
+    outputs.get(i).copied().flatten().map(|_| Operand::Output(i))
+}
 
 /// A scale or shift and its place beside the rows.
 struct Parameter {
@@ -92,6 +105,8 @@ struct Norm {
     /// Added to x first: rows that repeat after so many, and one row for all.
     skip: Option<(Operand, usize)>,
     bias: Option<Operand>,
+    /// A permutation of the rows, or of each so many, for the skip alone or (`true`) for x and the sum too.
+    places: Option<(Operand, usize, bool)>,
     /// Where the sum goes, and the statistics.
     sum: Option<Operand>,
     mean: Option<Operand>,
@@ -99,6 +114,28 @@ struct Norm {
     stat_type: ElementType,
     /// For parameters by group: elements that share one, groups, parameters of a group.
     by_group: (usize, usize, usize),
+}
+
+/// Work items of a row: four packs each, fewer while that leaves a large device idle. A wave at most where that is
+/// enough, as waves of a team wait for each other; but of few rows each is over sooner with a pack an item.
+fn team(rows: usize, along: usize, pack: usize, unit: Unit) -> usize {
+    let most = GROUP as usize;
+    let mut team = power_of_two(along.div_ceil(4 * pack), most);
+    let widest = if rows <= 2 * unit.compute_units { most / 2 } else { unit.wave };
+    while rows * team < MANY_GROUPS * most / 2 && team < power_of_two(along.div_ceil(pack), widest) {
+        team *= 2;
+    }
+    team
+}
+
+/// Work items of a workgroup for so many in all: a wave while there are processors without any, and at most half of
+/// what there may be, as what is left at the end then is little.
+fn workgroup(items: usize, unit: Unit) -> usize {
+    let mut size = unit.wave;
+    while size < GROUP as usize / 2 && items > 2 * unit.compute_units * size {
+        size *= 2;
+    }
+    size
 }
 
 impl Norm {
@@ -114,6 +151,7 @@ impl Norm {
             shift: None,
             skip: None,
             bias: None,
+            places: None,
             sum: None,
             mean: None,
             deviation: None,
@@ -149,7 +187,11 @@ impl Norm {
             params.shift = shift.params();
             addresses.push((offset_of!(NormParams, shift.address), shift.operand));
         }
-        params.skip_rows = self.skip.map_or(1, |(_, rows)| rows as u64);
+        if let Some((places, period, moved)) = self.places {
+            (params.period, params.moved) = (divider(period)?, moved as u32);
+            addresses.push((offset_of!(NormParams, places), places));
+        }
+        params.skip_rows = divider(self.skip.map_or(1, |(_, rows)| rows))?;
         for (at, operand) in [
             (offset_of!(NormParams, skip), self.skip.map(|(skip, _)| skip)),
             (offset_of!(NormParams, bias), self.bias),
@@ -168,15 +210,13 @@ impl Norm {
         params.pack = row_pack(parameters.chain([self.x.1, self.y.1]));
         let most = GROUP as usize * KEPT;
         if along <= most {
-            let team = row_team(rows, along, params.pack);
-            params.team = team as u32;
-            let groups = rows.div_ceil(GROUP as usize / team);
-            return plan.launch(
-                name(c"norm_rows_f32", c"norm_rows_f64"),
-                [groups, 1, 1],
-                &params,
-                &addresses,
-            );
+            let unit = plan.provider.unit();
+            let team = team(rows, along, params.pack as usize, unit);
+            let teams = (workgroup(rows * team, unit) / team).max(1);
+            (params.team, params.teams) = (team as u32, teams as u32);
+            let kernel = name(c"norm_rows_f32", c"norm_rows_f64");
+            let (grid, block) = ([rows.div_ceil(teams), 1, 1], (teams * team) as u32);
+            return plan.launch_with(kernel, grid, block, 0, &params, &addresses);
         }
         let wanted = (MANY_GROUPS / rows).clamp(along.div_ceil(most), along.div_ceil(GROUP as usize * PACK));
         let chunk = along.div_ceil(wanted).next_multiple_of(PACK);

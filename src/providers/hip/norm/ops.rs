@@ -9,7 +9,7 @@ use crate::tensor::ElementType;
 
 use super::super::launch::Operand;
 use super::super::{Entry, HipKernel, PlanBuilder};
-use super::{Lie, Norm, Parameter, nhwc};
+use super::{Lie, Norm, Parameter, float, nhwc, permuted, wanted};
 
 const MICROSOFT: &str = "com.microsoft";
 
@@ -18,16 +18,12 @@ pub(in super::super) const KERNELS: &[Entry] = &[
     Entry::new("InstanceNormalization", group_norm),
     Entry::new("LayerNormalization", layer_norm),
     Entry::new("NhwcGroupNormalization", nhwc::build).domain("rukh"),
+    Entry::new("PermutedLayerNormalization", permuted::build).domain("rukh"),
     Entry::new("RMSNormalization", layer_norm),
     Entry::new("SimplifiedLayerNormalization", layer_norm),
     Entry::new("SkipLayerNormalization", skip_norm).domain(MICROSOFT),
     Entry::new("SkipSimplifiedLayerNormalization", skip_norm).domain(MICROSOFT),
 ];
-
-/// The float type of an input.
-fn float(node: &NodeContext<'_>, i: usize) -> Result<ElementType, OpError> {
-    node.input(i).filter(|ty| ty.is_float()).ok_or_else(|| node.no_kernel())
-}
 
 /// Element types of a node's operands.
 struct Types {
@@ -45,11 +41,6 @@ impl Types {
         let out = node.output(0).filter(|ty| ty.is_float()).unwrap_or(x);
         Ok(Types { x, parameters, out, stat })
     }
-}
-
-/// The output with this number when it is wanted.
-fn wanted(outputs: &[Option<&[usize]>], i: usize) -> Option<Operand> {
-    outputs.get(i).copied().flatten().map(|_| Operand::Output(i))
 }
 
 fn layer_norm(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpError> {

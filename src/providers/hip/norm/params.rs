@@ -34,8 +34,8 @@ pub(super) struct NormParams {
     pub(super) mean: u64,
     pub(super) deviation: u64,
     pub(super) partials: u64,
+    pub(super) places: u64,
     pub(super) rows: u64,
-    pub(super) skip_rows: u64,
     pub(super) along: u64,
     pub(super) chunk: u64,
     pub(super) epsilon: f64,
@@ -45,12 +45,16 @@ pub(super) struct NormParams {
     pub(super) rms: u32,
     pub(super) team: u32,
     pub(super) splits: u32,
+    pub(super) teams: u32,
+    pub(super) skip_rows: Divider,
     pub(super) inner: Divider,
     pub(super) groups: u32,
     pub(super) per_group: u32,
     pub(super) pack: u32,
+    pub(super) period: Divider,
+    pub(super) moved: u32,
     pub(super) scale: ParameterParams,
     pub(super) shift: ParameterParams,
 }
 
-const _: () = assert!(size_of::<NormParams>() == 520);
+const _: () = assert!(size_of::<NormParams>() == 552);

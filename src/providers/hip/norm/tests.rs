@@ -2,10 +2,11 @@
 
 use crate::graph::Attribute;
 use crate::tensor::ElementType::{BF16, F16, F32, F64};
+use crate::tensor::{Tensor, Value};
 
 use super::super::testing::data::{mixed, tolerance};
 use super::super::testing::nhwc::both_nhwc;
-use super::super::testing::{both, both_in};
+use super::super::testing::{Both, both, both_in, node, on_cpu, on_device, provider};
 
 #[test]
 fn softmax_of_rows_and_columns() {
@@ -127,5 +128,74 @@ fn groups_of_channels_that_are_innermost() {
                 );
             }
         }
+    }
+}
+
+/// A permutation of `count` rows.
+fn order(count: usize) -> Option<Value> {
+    let rows: Vec<i32> = (0..count).map(|i| ((i * 5 + 2) % count) as i32).collect();
+    Some(Value::Tensor(Tensor::from_slice(&[count], &rows).expect("memory for a test")))
+}
+
+#[test]
+fn rows_at_other_places() {
+    let Some(provider) = provider(&[]) else { return };
+    // Rows of samples, of which each has the same order; one launch and several; packs of every length.
+    for shape in [[2, 6, 20], [1, 49, 96], [3, 7, 33], [2, 3, 9000]] {
+        for ty in [F32, F16, BF16, F64] {
+            let (x, skip, rows) = (mixed(ty, &shape), mixed(ty, &shape[..]), order(shape[1]));
+            let [scale, shift] = [mixed(ty, &shape[2..]), mixed(ty, &shape[2..])];
+            let axis = [("axis", Attribute::Int(1))];
+            let moved = |value: &Option<Value>| {
+                let inputs = [value.clone(), rows.clone()];
+                Some(Value::Tensor(on_cpu(&node("", "Gather", 13, &axis, &inputs, 1), &inputs).remove(0)))
+            };
+            let epsilon = ("epsilon", Attribute::Float(1e-3));
+            for skip_only in [false, true] {
+                for skip in [Some(skip.clone()), None] {
+                    let zeros = skip.clone().unwrap_or_else(|| {
+                        let inputs = [x.clone(), x.clone()];
+                        Some(Value::Tensor(on_cpu(&node("", "Sub", 14, &[], &inputs, 1), &inputs).remove(0)))
+                    });
+                    let plain = |x: &Option<Value>, skip: &Option<Value>| {
+                        let inputs = [x.clone(), skip.clone(), scale.clone(), shift.clone()];
+                        let node = node(
+                            "com.microsoft",
+                            "SkipLayerNormalization",
+                            1,
+                            std::slice::from_ref(&epsilon),
+                            &inputs,
+                            4,
+                        );
+                        on_cpu(&node, &inputs)
+                    };
+                    let cpu = match skip_only {
+                        true => plain(&x, &moved(&zeros)),
+                        false => vec![
+                            plain(&moved(&x), &moved(&zeros)).remove(0),
+                            plain(&x, &zeros).pop().expect("the sum"),
+                        ],
+                    };
+                    let cpu = vec![cpu[0].clone(), cpu[cpu.len() - 1].clone()];
+                    let inputs =
+                        [x.clone(), rows.clone(), scale.clone(), shift.clone(), skip.clone().flatten()];
+                    let attributes = [epsilon.clone(), ("skip_only", Attribute::Int(skip_only.into()))];
+                    let node = node("rukh", "PermutedLayerNormalization", 1, &attributes, &inputs, 2);
+                    let device = on_device(&provider, &node, &inputs, &cpu)
+                        .unwrap_or_else(|e| panic!("{ty} {shape:?}: {e}"));
+                    let what = format!("{ty} {shape:?}, skip only {skip_only}, with {}", skip.is_some());
+                    Both { device, cpu }.assert_close(&what, 4.0 * tolerance(ty));
+                }
+            }
+        }
+    }
+    // What is no permutation is no order of rows.
+    for wrong in [&[0i32, 0][..], &[0, 2], &[-1, 0], &[0, 1, 2], &[]] {
+        let rows = Some(Value::Tensor(Tensor::from_slice(&[wrong.len()], wrong).expect("memory for a test")));
+        let (x, scale) = (mixed(F32, &[2, 8]), mixed(F32, &[8]));
+        let inputs = [x.clone(), rows, scale];
+        let Some(Value::Tensor(x)) = x else { return };
+        let node = node("rukh", "PermutedLayerNormalization", 1, &[], &inputs, 1);
+        assert!(on_device(&provider, &node, &inputs, &[x]).is_err(), "{wrong:?}");
     }
 }

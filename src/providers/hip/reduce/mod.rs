@@ -14,7 +14,7 @@ use crate::ops::OpError;
 use crate::tensor::ElementType;
 
 use super::PlanBuilder;
-use super::launch::{GROUP, KernelName, Operand};
+use super::launch::{COUNTERS, GROUP, KernelName, Operand};
 use super::map::Class;
 use super::params::{Axes, Divider, MANY_GROUPS, power_of_two};
 use params::ReduceParams;
@@ -43,25 +43,29 @@ const PACK: usize = 4;
 /// Elements of 16 bytes, at most.
 const UNIT: usize = 8;
 
+/// Rows that a work item takes without a split, as to put parts together takes as long as many of them; and those that
+/// it takes of a part. Measured on an H200.
+const ALONE: usize = 32;
+const PIECE: usize = 8;
+
 #[derive(Clone, Copy)]
 enum Kernel {
     Rows,
     Columns,
-    Join,
 }
 
 fn kernel(class: Class, kernel: Kernel) -> KernelName {
     let (family, names) = match class {
-        Class::F32 => ("reduce_f32", [c"reduce_rows_f32", c"reduce_columns_f32", c"reduce_join_f32"]),
-        Class::F64 => ("reduce_f64", [c"reduce_rows_f64", c"reduce_columns_f64", c"reduce_join_f64"]),
-        Class::I64 => ("reduce_i64", [c"reduce_rows_i64", c"reduce_columns_i64", c"reduce_join_i64"]),
-        Class::U64 => ("reduce_u64", [c"reduce_rows_u64", c"reduce_columns_u64", c"reduce_join_u64"]),
+        Class::F32 => ("reduce_f32", [c"reduce_rows_f32", c"reduce_columns_f32"]),
+        Class::F64 => ("reduce_f64", [c"reduce_rows_f64", c"reduce_columns_f64"]),
+        Class::I64 => ("reduce_i64", [c"reduce_rows_i64", c"reduce_columns_i64"]),
+        Class::U64 => ("reduce_u64", [c"reduce_rows_u64", c"reduce_columns_u64"]),
     };
     KernelName { family, name: names[kernel as usize] }
 }
 
 impl Reduction<'_> {
-    /// Appends the launches: one, or two where outputs are too few to fill the device.
+    /// Appends the launch.
     pub(super) fn launch(&self, plan: &mut PlanBuilder<'_>) -> Result<(), OpError> {
         let layout = self.layout;
         let mut params = ReduceParams::zeroed();
@@ -86,13 +90,13 @@ impl Reduction<'_> {
                 (Kernel::Rows, layout.outputs.div_ceil(GROUP as usize / team), pieces)
             }
             Some(row) => {
-                let side = (GROUP as usize / power_of_two(layout.count, GROUP as usize)).max(32);
-                let lanes = power_of_two(row.div_ceil(PACK), side);
+                let (lanes, tiles) = self.side_by_side(row, plan.provider.unit().compute_units);
                 params.team = lanes as u32;
                 params.row = row as u64;
-                let tiles = row.div_ceil(lanes * PACK);
                 params.tiles = Divider::new(tiles);
-                let pieces = layout.count.div_ceil(16 * (GROUP as usize / lanes));
+                let items = GROUP as usize / lanes;
+                let alone = layout.count <= ALONE * items;
+                let pieces = if alone { 1 } else { layout.count.div_ceil(PIECE * items) };
                 (Kernel::Columns, layout.outputs / row.max(1) * tiles, pieces)
             }
         };
@@ -107,18 +111,29 @@ impl Reduction<'_> {
         if let Some(center) = self.center {
             addresses.push((offset_of!(ReduceParams, center), center));
         }
-        if splits == 1 {
-            return plan.launch(kernel(self.class, first), [groups, 1, 1], &params, &addresses);
+        if splits > 1 {
+            let size = if self.class == Class::F32 { 4 } else { 8 };
+            let partials = plan.scratch(splits * layout.outputs * 2 * size);
+            addresses.push((offset_of!(ReduceParams, partials), partials));
+            // Split outputs are of fewer workgroups than there are words.
+            const { assert!(MANY_GROUPS <= COUNTERS) };
+            addresses.push((offset_of!(ReduceParams, arrived), Operand::Counters));
         }
-        let size = if self.class == Class::F32 { 4 } else { 8 };
-        let partials = plan.scratch(splits * layout.outputs * 2 * size);
-        let partials = (offset_of!(ReduceParams, partials), partials);
-        addresses.push(partials);
-        plan.launch(kernel(self.class, first), [groups, splits, 1], &params, &addresses)?;
-        let team = power_of_two(splits.div_ceil(4), GROUP as usize);
-        params.team = team as u32;
-        let groups = layout.outputs.div_ceil(GROUP as usize / team);
-        plan.launch(kernel(self.class, Kernel::Join), [groups, 1, 1], &params, &[out, partials])
+        plan.launch(kernel(self.class, first), [groups, splits, 1], &params, &addresses)
+    }
+
+    /// Packs of columns of a workgroup, and workgroups of all columns: fewer packs than a wave has while work items
+    /// would take row after row and processors have nothing to do, down to what a cache line is made of.
+    fn side_by_side(&self, row: usize, compute_units: usize) -> (usize, usize) {
+        const LEAST: usize = 8;
+        let (layout, most) = (self.layout, GROUP as usize);
+        let side = (most / power_of_two(layout.count, most)).max(32);
+        let mut lanes = power_of_two(row.div_ceil(PACK), side);
+        let groups = |lanes: usize| layout.outputs / row.max(1) * row.div_ceil(lanes * PACK);
+        while lanes > LEAST && layout.count > most / lanes && groups(lanes) < compute_units {
+            lanes /= 2;
+        }
+        (lanes, row.div_ceil(lanes * PACK))
     }
 
     /// Work items for an output of the rows kernel: 64 elements each, fewer while that leaves a large

@@ -10,6 +10,7 @@ pub(super) struct ReduceParams {
     pub(super) input: u64,
     pub(super) out: u64,
     pub(super) partials: u64,
+    pub(super) arrived: u64,
     pub(super) center: u64,
     pub(super) outputs: u64,
     pub(super) count: u64,
@@ -32,7 +33,7 @@ pub(super) struct ReduceParams {
     pub(super) reduced: Axes,
 }
 
-const _: () = assert!(size_of::<ReduceParams>() == 472);
+const _: () = assert!(size_of::<ReduceParams>() == 480);
 
 /// `ReduceOp` in the kernel: how elements are put together.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -51,6 +51,14 @@ fn gathers() {
 }
 
 #[test]
+fn many_long_slices() {
+    let picks = indices(60, 9);
+    let inputs = [pattern(E::F32, &[9, 20_001, 4]), t(&[60], &picks)];
+    let Some(result) = both("Gather", 13, &[("axis", Attribute::Int(0))], &inputs, 1) else { return };
+    result.assert_equal("Gather of many units");
+}
+
+#[test]
 fn the_last_update_stays() {
     for ty in [E::U8, E::F16, E::F32, E::I64, E::C128] {
         for (shape, updates, axis) in [(&[40, 9][..], &[700, 9][..], 0), (&[3, 50], &[3, 600], 1)] {

@@ -1,4 +1,5 @@
-//! Elementwise operators on tensors that are large enough for `map_wide`, against the CPU.
+//! Elementwise operators in straight code, on tensors that are large enough for `map_wide` and on small ones, against the
+//! CPU.
 
 use crate::graph::Attribute;
 use crate::tensor::ElementType::{self, BF16, F16, F32};
@@ -54,5 +55,26 @@ fn operands() {
         check("Sum", ty, &[&[ROWS, 1, 128], &[8, 1], x, &[1]], &[]);
         // Rows of which no pack is whole.
         check("Sub", ty, &[&[ROWS, 1021], &[1021]], &[]);
+    }
+}
+
+#[test]
+fn small_tensors() {
+    // Dense, one element, rows and what they broadcast over, whole packs and a rest.
+    let cases: [(&str, &[&[usize]]); 7] = [
+        ("Sub", &[&[3, 5, 24], &[24]]),
+        ("Mul", &[&[2, 7, 40], &[2, 1, 40]]),
+        ("Div", &[&[37], &[1]]),
+        ("Add", &[&[9, 9], &[9, 1]]),
+        ("Less", &[&[4, 16], &[4, 1]]),
+        ("Sum", &[&[6, 8], &[6, 8], &[8], &[1]]),
+        ("Max", &[&[2, 3, 8], &[3, 1], &[2, 3, 8], &[2, 1, 1], &[8]]),
+    ];
+    for ty in [F32, F16, BF16] {
+        for (name, shapes) in cases {
+            if !check(name, ty, shapes, &[]) {
+                return;
+            }
+        }
     }
 }
