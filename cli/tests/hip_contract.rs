@@ -126,7 +126,7 @@ fn calls_and_failures() {
     let users = run(&[], "user_compute_stream=4096");
     assert_eq!(users.actions, "open: ok\nrun: ok\nrun: ok\n");
     assert_eq!(users.count("hipStreamCreateWithFlags"), 1, "for uploads:\n{}", users.calls);
-    assert!(users.calls.contains("x 256 1 1 0x1000"), "{}", users.calls);
+    assert!(users.calls.contains("x 64 1 1 0x1000"), "{}", users.calls);
 
     // Copies apart: three streams, each ordered after the one that it needs.
     let apart = run(&[], "do_copy_in_default_stream=0");
