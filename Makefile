@@ -35,7 +35,7 @@ HIPRTC_PACKAGES := libamdhip64-dev libhiprtc-builtins5 rocm-device-libs
 TEST_GPU_TARGETS ?= gfx1100,gfx90a,sm_80
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-full bench bench-sweep bench-gpu install stage models kernel-table lint test-rust test-c conformance \
+.PHONY: help run run-generate test test-full bench bench-sweep bench-gpu install stage models kernel-table lint test-rust test-c conformance \
 	test-levels test-docs test-python test-graphs test-properties test-graphs-full emulator predict test-hip test-hip-full test-hip-models test-hiprtc test-models test-quantized fuzz deny deny-advisories tools run-tools format clean distclean
 
 help: ## list the commands
@@ -51,6 +51,11 @@ run: ## build the library in this tree, build the digits example in C and C++ ag
 	@echo "building the library, with kernels for the GPUs of this machine; the first time this takes some minutes"
 	RUKH_GPU_TARGETS=$${RUKH_GPU_TARGETS:-native} $(CARGO) build --release --lib
 	$(MAKE) --no-print-directory -C examples/digits run PC_FOLDER=$(CURDIR)/pkgconfig BUILD=$(BUILD)/examples/digits
+
+run-generate: ## build the library for generating text in this tree, build its example in C against it, run it
+	@scripts/install_packages.sh $(RUN_PACKAGES) $(if $(wildcard /dev/kfd /dev/nvidia0),$(KERNEL_PACKAGES))
+	RUKH_GPU_TARGETS=$${RUKH_GPU_TARGETS:-native} $(CARGO) build --release -p rukh -p rukh-generate --lib
+	$(MAKE) --no-print-directory -C examples/generate run PC_FOLDER=$(CURDIR)/pkgconfig BUILD=$(BUILD)/examples/generate
 
 test: tools ## install what the tests need and run every test that takes minutes
 	$(MAKE) --no-print-directory lint
@@ -90,9 +95,14 @@ bench-gpu: stage ## time whole models on this machine's GPU beside PyTorch, in t
 # rustc names the shared libgcc, which a fully static program cannot have; the compiler adds the right one itself.
 without_libgcc = sed -i 's/ -lgcc_s//' $(1)/pkgconfig/rukh.pc
 
+# The library for generating text, linked to the librukh that was installed before.
+# The compiler by its path: a package of its dependencies asks rustup for a toolchain of its own, which cargo-c would heed.
+INSTALL_GENERATE = RUSTC="$$(rustc --print sysroot)/bin/rustc" $(CARGO_CAPI) capi install --release -p rukh-generate --library-type=cdylib
+
 install: run-tools ## install library, header, pkg-config and CMake files under PREFIX (default /usr/local)
 	$(CARGO_CAPI) capi install --release --prefix=$(PREFIX) --libdir=$(PREFIX)/lib $(if $(DESTDIR),--destdir=$(DESTDIR))
 	$(call without_libgcc,$(DESTDIR)$(PREFIX)/lib)
+	RUKH_LINK_FOLDER=$(DESTDIR)$(PREFIX)/lib $(INSTALL_GENERATE) --prefix=$(PREFIX) --libdir=$(PREFIX)/lib $(if $(DESTDIR),--destdir=$(DESTDIR))
 	python3 scripts/sbom.py $(DESTDIR)$(PREFIX)/share/doc/rukh/rukh.cdx.json
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/doc/rukh README.md CHANGELOG.md CONTRIBUTING.md LICENSE-APACHE LICENSE-MIT
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/doc/rukh/docs docs/*.md
@@ -102,6 +112,7 @@ install: run-tools ## install library, header, pkg-config and CMake files under 
 stage: run-tools
 	$(CARGO_CAPI) capi install --release --prefix=$(STAGE) --libdir=$(LIB_PATH)
 	$(call without_libgcc,$(LIB_PATH))
+	RUKH_LINK_FOLDER=$(LIB_PATH) $(INSTALL_GENERATE) --prefix=$(STAGE) --libdir=$(LIB_PATH)
 
 models: build/models/.exported ## export the 14 test models into build/models (needs torch, 2.5 GB)
 
@@ -133,6 +144,8 @@ test-levels: build/onnx-data/VERSION ## tests of the CPU's kernels at each level
 
 test-c: stage ## the C and C++ tests against the installed library, and the ABI check
 	capi-tests/run.sh $(STAGE)
+	$(MAKE) --no-print-directory -C examples/generate run PREFIX=$(STAGE) BUILD=$(BUILD)/examples/generate
+	$(MAKE) --no-print-directory -C examples/custom-operators run PREFIX=$(STAGE) BUILD=$(BUILD)/examples/custom-operators
 	scripts/abi.sh check
 
 conformance: build/onnx-data/VERSION ## the ONNX standard's own test cases
@@ -182,11 +195,17 @@ test-hip: emulator build/onnx-data/VERSION stage ## the HIP provider on an emula
 	done
 	$(EMULATED) $(CARGO) test --quiet -p rukh-cli --test command info_counts
 	cmake -S capi-tests -B $(BUILD)/capi-tests/device -G Ninja -DCMAKE_PREFIX_PATH=$(STAGE) >/dev/null
-	cmake --build $(BUILD)/capi-tests/device --target device --target device_options >/dev/null
+	cmake --build $(BUILD)/capi-tests/device --target device --target device_options --target operators_gpu >/dev/null
 	for test in device device_options; do \
 		(cd capi-tests && $(EMULATED) $(BUILD)/capi-tests/device/$$test models) || exit 1; \
 	done
-	RUKH_LIBRARY=$(LIB_PATH)/librukh.so PYTHONPATH=python/src $(EMULATED) $(PYTHON) -m pytest --quiet python/tests/test_device.py
+	clang-19 -O2 -x hip --offload-arch=gfx1100 --no-gpu-bundle-output -nogpuinc -nogpulib -mcode-object-version=4 \
+		--cuda-device-only capi-tests/kernels/scale.hip -o $(BUILD)/capi-tests/scale.co
+	for check in AMDEMU_DEFER=0 $(HIP_CHECKS); do \
+		(cd capi-tests && env AMDEMU_ARCH=gfx1100 $$check $(EMULATED) $(BUILD)/capi-tests/device/operators_gpu models $(BUILD)/capi-tests/scale.co) || exit 1; \
+	done
+	RUKH_LIBRARY=$(LIB_PATH)/librukh.so PYTHONPATH=python/src $(EMULATED) $(PYTHON) -m pytest --quiet python/tests/test_device.py python/tests/test_generation.py
+	RUKH_LIBRARY=$(LIB_PATH)/librukh.so PYTHONPATH=python/src $(EMULATED) $(PYTHON) -m pytest --quiet python/tests/test_decode.py -k gpu
 	for check in $(HIP_CHECKS); do \
 		env $$check $(EMULATED) $(CARGO) test --quiet --lib hip || exit 1; \
 		env $$check RUKH_SAMPLE=$(HIP_SAMPLE) $(EMULATED) $(HIP_CONFORMANCE) || exit 1; \

@@ -1,27 +1,34 @@
 //! Programmatic dependent launches: kernels that may be started while those before them in the stream still run.
 
 /// Waits until the kernels before have ended and their writes are seen, and then lets the next kernel start as soon as
-/// every workgroup of this one came here, so that one kernel at a time stands by. All kernels wait first of all, so that
-/// memory is ordered as without. Where a kernel is launched the usual way both do nothing.
+/// every workgroup of this one came here, so that one kernel at a time stands by. Kernels wait first of all, so that
+/// memory is ordered as without, but for those that say themselves where they wait (`wait_for_kernels_before` in
+/// `device.h`): before they read or write what another kernel writes or reads. Where a kernel is launched the usual way
+/// both do nothing.
 const HEAD: &str = "\tgriddepcontrol.wait;\n\tgriddepcontrol.launch_dependents;\n";
 
 /// What LLVM writes before the first instruction of a function, behind its declarations.
 const FIRST_BLOCK: &str = "// %bb.0:";
+/// What stands before the name of a kernel.
+const ENTRY: &str = ".entry ";
 
-/// PTX whose kernels begin with `HEAD`. `Err` names a kernel whose beginning was not found.
+/// PTX whose kernels begin with `HEAD` or wait elsewhere. `Err` names a kernel whose beginning was not found.
 pub(super) fn wait_at_heads(ptx: &str) -> Result<String, String> {
-    let mut text = String::with_capacity(ptx.len());
-    let mut kernel = None;
-    for line in ptx.split_inclusive('\n') {
-        let declared = line.split_once(".entry ").map(|(_, name)| name.trim_end_matches(['(', '\n']));
-        if let (Some(before), true) = (kernel, declared.is_some() || line.starts_with('}')) {
-            return Err(String::from(before));
+    let mut parts = ptx.split(ENTRY);
+    let mut text = String::from(parts.next().unwrap_or_default());
+    for kernel in parts {
+        let (body, rest) = kernel.split_at(kernel.find("\n}").unwrap_or(kernel.len()));
+        text.push_str(ENTRY);
+        if body.contains("griddepcontrol.wait") {
+            text.push_str(kernel);
+            continue;
         }
-        kernel = declared.or(kernel);
-        text.push_str(line);
-        if line.starts_with(FIRST_BLOCK) && kernel.take().is_some() {
-            text.push_str(HEAD);
-        }
+        let Some((before, block)) = body.split_once(FIRST_BLOCK).filter(|(_, block)| block.contains('\n'))
+        else {
+            return Err(String::from(body.split(['(', '\n']).next().unwrap_or(body)));
+        };
+        let (remark, block) = block.split_at(block.find('\n').map_or(block.len(), |end| end + 1));
+        text.extend([before, FIRST_BLOCK, remark, HEAD, block, rest]);
     }
-    kernel.map_or(Ok(text), |name| Err(String::from(name)))
+    Ok(text)
 }

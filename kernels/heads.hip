@@ -6,6 +6,9 @@
 #include "rukh/gemm.h"
 #include "rukh/move.h"
 
+// Keys that attention in one launch takes at a time, at most.
+constexpr i64 BLOCK = 128;
+
 struct GatherPart {
   // Rows before the new ones, [batch][head][past_rows][size]; new rows; what is added to each head's rows and
   // what their normalised elements are multiplied with, 0 for none; [batch][head][capacity][size].
@@ -16,7 +19,7 @@ struct GatherPart {
   i64 strides[3];
   u32 heads, size, capacity, past_rows;
   u32 rows;
-  // Rows of the result that anything reads now.
+  // Rows of the result that attention multiplies, seen or not, beside those of a block of BLOCK rows with a key.
   u32 used;
   u32 flags;
   // Elements a work item takes: 16 bytes' or 1.
@@ -98,7 +101,8 @@ template <class T, class C> DEVICE void gather(const GatherParams &p) {
       report(p.errors, ERROR_INDEX);
       length = length < (i64)p.least ? p.least : p.most;
     }
-    begin = p.prompt ? 0 : length - (i64)g.rows;
+    // Samples of a prompt have no past, and may end before its rows do.
+    begin = length > (i64)g.rows ? length - (i64)g.rows : 0;
     if (g.flags & GATHER_LENGTHS && head + row + column == 0) ((i64 *)p.lengths)[batch] = length;
   }
   i64 past = begin;
@@ -109,7 +113,8 @@ template <class T, class C> DEVICE void gather(const GatherParams &p) {
   bool is_old = fresh < 0 || (!is_new && g.flags & GATHER_WHOLE);
   // A cache that is its own successor needs its new rows alone, and zeros where attention multiplies them.
   bool same = g.past == g.out && g.past_rows == g.capacity;
-  if (same && (is_old || (!is_new && row >= g.used))) return;
+  i64 multiplied = (length + BLOCK - 1) / BLOCK * BLOCK;
+  if (same && (is_old || (!is_new && (i64)row >= (multiplied > (i64)g.used ? multiplied : (i64)g.used)))) return;
   T *out = (T *)g.out + first;
   const T *from = 0;
   if (is_old) {

@@ -13,7 +13,7 @@ struct WeightParams {
   // Numbers of a block as a power of two, blocks of a row, bytes of its packed zero points, and their type.
   u32 block, blocks, zero_bytes, zero_type;
 };
-static_assert(sizeof(WeightParams) == 96, "the mirror in providers/hip/weight_only.rs");
+static_assert(sizeof(WeightParams) == 96, "the mirror in providers/hip/weight_only/mod.rs");
 
 constexpr u32 FEW_ROWS = 4, RUN = 16;
 

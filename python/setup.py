@@ -1,4 +1,4 @@
-"""Puts librukh into the wheel.
+"""Puts librukh, and librukh_generate where it is built, into the wheel.
 
 The library is the one that RUKH_LIBRARY names, else what cargo makes of the source around this folder.
 Cargo keeps what it built in the repository's target folder, so that building again is quick.
@@ -35,12 +35,21 @@ class BuildWithLibrary(build_py):
             ROOT / "python" / "src" / "rukh" if self.editable_mode else pathlib.Path(self.build_lib, "rukh")
         )
         source.mkdir(parents=True, exist_ok=True)
-        target = source / "librukh.so"
-        target.unlink(missing_ok=True)
-        shutil.copyfile(find_library(), target)
-        # Line tables for backtraces are three quarters of the file.
-        if strip := shutil.which("strip"):
-            subprocess.run([strip, "--strip-debug", target], check=True)
+        library = find_library()
+        # The one for generating text lies beside it.
+        for name, file in (
+            ("librukh.so", library),
+            ("librukh_generate.so", library.with_name("librukh_generate.so")),
+        ):
+            target = source / name
+            target.unlink(missing_ok=True)
+            if name != "librukh.so" and not file.exists():
+                print(f"without {name}: it is not beside {library}")
+                continue
+            shutil.copyfile(file, target)
+            # Line tables for backtraces are three quarters of the file.
+            if strip := shutil.which("strip"):
+                subprocess.run([strip, "--strip-debug", target], check=True)
 
 
 class PlatformWheel(bdist_wheel):
@@ -68,7 +77,7 @@ def find_library() -> pathlib.Path:
         raise SystemExit("the wheel is built in rukh's repository, or with RUKH_LIBRARY set to librukh.so")
     command = [
         CARGO,
-        *("build", "--release", "--locked", "--package", "rukh", "--lib"),
+        *("build", "--release", "--locked", "--package", "rukh", "--package", "rukh-generate", "--lib"),
         "--message-format=json-render-diagnostics",
     ]
     built = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout

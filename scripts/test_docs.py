@@ -5,7 +5,7 @@
                                          interpreter with NumPy and ml_dtypes
 
 Every fenced block of README.md, CONTRIBUTING.md and the pages below docs/ in one of these languages is tested,
-in a folder that holds the digits example's files:
+in a folder that holds the files of the digits example and the custom operators':
 
   c, cpp   a whole program (it has `main`) is compiled without warnings, linked and run; a fragment is
            compiled as the body of a function whose parameters are one handle of each kind
@@ -95,7 +95,8 @@ def test(language, code, program, arguments):
     """None when the block works, else what was printed."""
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
-        for file in (ROOT / "examples/digits").iterdir():
+        custom = (ROOT / "examples/custom-operators").glob("custom.*")
+        for file in [*(ROOT / "examples/digits").iterdir(), *custom]:
             if file.is_file():
                 shutil.copy(file, folder)
         (folder / "bin").mkdir()

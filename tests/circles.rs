@@ -16,6 +16,7 @@ const CIRCLES: &[&[&str]] = &[
         "providers/cpu/gemm/compute.rs",
         "providers/cpu/gemm/dot/bf16.rs",
         "providers/cpu/gemm/epilogue.rs",
+        "providers/cpu/gemm/halves.rs",
         "providers/cpu/gemm/operand.rs",
         "providers/cpu/gemm/pack.rs",
         "providers/cpu/gemm/plain.rs",

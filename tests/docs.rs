@@ -44,7 +44,7 @@ fn the_index_names_every_page() {
 }
 
 /// The first part of a path that the project's files have.
-const FOLDERS: [&str; 15] = [
+const FOLDERS: [&str; 16] = [
     "abi",
     "benches",
     "capi-tests",
@@ -53,6 +53,7 @@ const FOLDERS: [&str; 15] = [
     "docs",
     "examples",
     "fuzz",
+    "generate",
     "include",
     "kernels",
     "pkgconfig",

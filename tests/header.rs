@@ -27,6 +27,13 @@ const SOURCES: &[&str] = &[
     "binding",
     "completion",
     "tuning",
+    "operator",
+    "operator_attributes",
+    "operator_library",
+    "node_info",
+    "node_outputs",
+    "node_attributes",
+    "kernel_context",
 ];
 
 #[test]

@@ -72,7 +72,7 @@ const OUTSIDE: &[(&str, &[&str], &[&str])] = &[
             "session/devices.rs",
         ],
     ),
-    ("libraries of the system", &["libloading"], &["hip/"]),
+    ("libraries of the system", &["libloading"], &["capi/operator_library.rs", "hip/"]),
     ("threads", &["thread::Builder", "thread::spawn"], &["capi/asynchronous.rs", "threads/"]),
     ("callers in C", &["extern \"C\" fn rukh_"], &["capi/"]),
 ];

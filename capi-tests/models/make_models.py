@@ -15,11 +15,12 @@ def tensor(name, element, shape):
     return helper.make_tensor_value_info(name, element, shape)
 
 
-def write(name, nodes, inputs, outputs, initializers=(), **properties):
+def write(name, nodes, inputs, outputs, initializers=(), functions=(), domain=None, **properties):
     graph = helper.make_graph(nodes, name, inputs, outputs, list(initializers), doc_string=f"Test of {name}.")
     model = helper.make_model(
         graph,
-        opset_imports=[helper.make_opsetid("", 17)],
+        opset_imports=[helper.make_opsetid("", 17)] + ([helper.make_opsetid(*domain)] if domain else []),
+        functions=list(functions),
         producer_name="make_models",
         producer_version="1",
         ir_version=8,
@@ -139,6 +140,123 @@ def count():
     )
 
 
+DOMAIN = ("test.ops", 2)
+
+
+def custom(op, inputs, outputs, **attributes):
+    """A node whose operator the program defines that opens the model."""
+    name = f"{op.lower()}_{outputs[0]}"
+    return helper.make_node(op, inputs, outputs, name, domain=DOMAIN[0], **attributes)
+
+
+def operators():
+    """Between operators that fuse with their neighbours, and once on constants."""
+    write(
+        "operators",
+        [
+            helper.make_node("MatMul", ["x", "w"], ["xw"], "product"),
+            custom("Scale", ["xw"], ["scaled"], factor=2.0),
+            helper.make_node("Relu", ["scaled"], ["relu"], "clip"),
+            custom("Scale", ["b"], ["shift"]),
+            helper.make_node("Add", ["relu", "shift"], ["y"], "add"),
+        ],
+        [tensor("x", FLOAT, ["batch", 2])],
+        [tensor("y", FLOAT, ["batch", 2])],
+        [
+            numpy_helper.from_array(np.array([[1, -1], [2, 0.5]], np.float32), "w"),
+            numpy_helper.from_array(np.array([10, 20], np.float32), "b"),
+        ],
+        domain=DOMAIN,
+    )
+
+
+def operators_nested():
+    """In both branches of If, in the body of Loop, in a function of the model; and one that has a function's name."""
+    branch = [
+        helper.make_graph(
+            [custom("Scale", ["x"], [f"{name}_y"], factor=factor)],
+            name,
+            [],
+            [tensor(f"{name}_y", FLOAT, ["n"])],
+        )
+        for name, factor in (("then", 2.0), ("else", 3.0))
+    ]
+    body = helper.make_graph(
+        [
+            helper.make_node("Identity", ["going"], ["go_on"]),
+            custom("Scale", ["carried"], ["next"], factor=10.0),
+        ],
+        "body",
+        [tensor("i", INT64, []), tensor("going", BOOL, []), tensor("carried", FLOAT, ["n"])],
+        [tensor("go_on", BOOL, []), tensor("next", FLOAT, ["n"])],
+    )
+    imports = [helper.make_opsetid("", 17), helper.make_opsetid(*DOMAIN)]
+    calls = helper.make_function(
+        DOMAIN[0], "Calls", ["v"], ["u"],
+        [custom("Scale", ["v"], ["s"], factor=0.5), helper.make_node("Neg", ["s"], ["u"])],
+        imports,
+    )  # fmt: skip
+    replaced = helper.make_function(
+        DOMAIN[0], "Replaced", ["v"], ["u"], [helper.make_node("Neg", ["v"], ["u"])], imports
+    )
+    write(
+        "operators_nested",
+        [
+            helper.make_node("If", ["cond"], ["chosen"], "if", then_branch=branch[0], else_branch=branch[1]),
+            helper.make_node("Loop", ["times", "", "chosen"], ["looped"], "loop", body=body),
+            custom("Calls", ["looped"], ["called"]),
+            custom("Replaced", ["called"], ["y"]),
+        ],
+        [tensor("x", FLOAT, ["n"]), tensor("cond", BOOL, []), tensor("times", INT64, [])],
+        [tensor("y", FLOAT, ["n"])],
+        functions=[calls, replaced],
+        domain=DOMAIN,
+    )
+
+
+def operators_kinds():
+    """Shapes of the data's making, strings, inputs and outputs that may be left out, every type of attribute."""
+    write(
+        "operators_kinds",
+        [
+            custom("Positive", ["x"], ["kept", "count"]),
+            helper.make_node("Neg", ["kept"], ["negated"]),
+            custom("Positive", ["x"], ["", "count_alone"]),
+            custom("Join", ["", "words", "words"], ["joined"], between="-"),
+            custom("Join", ["first", "words"], ["joined_first"]),
+            custom("Repeat", ["x", "times"], ["repeated"]),
+            custom(
+                "Attributes",
+                ["x"],
+                ["told"],
+                f=1.5,
+                i=7,
+                s="text",
+                fs=[0.5, 0.25],
+                strings=["a", "bc"],
+                t=numpy_helper.from_array(np.array([4.0], np.float32)),
+            ),
+        ],
+        [
+            tensor("x", FLOAT, ["n"]),
+            tensor("words", STRING, ["m"]),
+            tensor("first", STRING, []),
+            tensor("times", INT64, []),
+        ],
+        [
+            tensor("negated", FLOAT, ["kept"]),
+            tensor("count", INT64, []),
+            tensor("count_alone", INT64, []),
+            tensor("joined", STRING, ["m"]),
+            tensor("joined_first", STRING, ["m"]),
+            tensor("repeated", FLOAT, ["long"]),
+            tensor("told", FLOAT, ["all"]),
+        ],
+        domain=DOMAIN,
+    )
+
+
 if __name__ == "__main__":
-    for make in (linear, add, gather, nonzero, strings, sequence, count):
+    plain = (linear, add, gather, nonzero, strings, sequence, count)
+    for make in (*plain, operators, operators_nested, operators_kinds):
         make()

@@ -24,6 +24,7 @@ pub enum Command {
     Info(InfoArguments),
     Devices(DevicesArguments),
     Bench(BenchArguments),
+    Generate(GenerateArguments),
     Report(ReportArguments),
 }
 
@@ -97,13 +98,17 @@ pub struct ReportArguments {
 ///
 /// Inputs are made up unless --input gives them. Times are of the whole call, from inputs in host
 /// memory to outputs in host memory.
+///
+/// Where MODEL is a language model's folder (see `rukh generate`), what is timed is generating: prompts of several
+/// lengths, and the tokens after them. Then the options about inputs, runs and operators do not count.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   rukh bench model.onnx
   rukh bench model.onnx --dim batch=8 --threads 2 --seconds 10
   rukh bench model.onnx --first
-  rukh bench model.onnx --json > result.json")]
+  rukh bench model.onnx --json > result.json
+  rukh bench --generate FOLDER --lengths 128,2048 --batches 1,8")]
 pub struct BenchArguments {
     #[command(flatten)]
     pub model: ModelArguments,
@@ -127,9 +132,110 @@ pub struct BenchArguments {
     /// Save the recorded runs as a Chrome trace (for ui.perfetto.dev or chrome://tracing)
     #[arg(long, value_name = "FILE", conflicts_with_all = ["no_operators", "first"])]
     pub trace: Option<PathBuf>,
+    /// Of a language model: lengths of prompts, in tokens
+    #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "128,512")]
+    pub lengths: Vec<usize>,
+    /// Of a language model: sequences at once
+    #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "1")]
+    pub batches: Vec<usize>,
+    /// Of a language model: tokens to generate after each prompt
+    #[arg(long, value_name = "N", default_value = "32")]
+    pub tokens: std::num::NonZeroUsize,
     /// Print everything as one JSON object
     #[arg(long)]
     pub json: bool,
+}
+
+/// Generate text with a language model.
+///
+/// FOLDER is as onnxruntime-genai's model builder writes it: genai_config.json, the model, tokenizer.json and a chat
+/// template. The text comes on standard output as it is made, and how fast it came on standard error.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  rukh generate FOLDER --prompt \"What is 27 plus 58?\"
+  rukh generate FOLDER --prompt \"Once upon a time\" --raw --max-tokens 100
+  rukh generate FOLDER --temperature 0.8 --top-p 0.95 --seed 7 < question.txt
+  rukh generate FOLDER --provider hip --prompt Hello")]
+pub struct GenerateArguments {
+    /// The model's folder
+    pub folder: PathBuf,
+    /// The question, or the text to continue; without it and --file, standard input is read
+    #[arg(long, short, value_name = "TEXT", conflicts_with = "file")]
+    pub prompt: Option<String>,
+    /// Read the prompt from a file
+    #[arg(long, value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// What the model is told before the question, where its chat template knows of that
+    #[arg(long, value_name = "TEXT", conflicts_with = "raw")]
+    pub system: Option<String>,
+    /// Continue the prompt as a text, without the chat template
+    #[arg(long)]
+    pub raw: bool,
+    /// Generate at most so many tokens
+    #[arg(long, value_name = "N")]
+    pub max_tokens: Option<usize>,
+    /// Room for so many tokens, those of the prompt included; by default as genai_config.json says
+    #[arg(long, value_name = "N")]
+    pub max_length: Option<usize>,
+    /// Always take the most probable token
+    #[arg(long, conflicts_with_all = ["temperature", "top_k", "top_p", "min_p", "seed"])]
+    pub greedy: bool,
+    /// Divide scores by X before tokens are drawn: below 1 the probable ones come more often
+    #[arg(long, value_name = "X")]
+    pub temperature: Option<f64>,
+    /// Draw among the N most probable tokens, 0 for all
+    #[arg(long, value_name = "N")]
+    pub top_k: Option<usize>,
+    /// Draw among the most probable tokens that together have probability X
+    #[arg(long, value_name = "X")]
+    pub top_p: Option<f64>,
+    /// Draw among tokens that are at least X times as probable as the most probable one
+    #[arg(long, value_name = "X")]
+    pub min_p: Option<f64>,
+    /// Make tokens that are there already less probable, above 1
+    #[arg(long, value_name = "X")]
+    pub repetition_penalty: Option<f64>,
+    /// Another seed draws other tokens
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Provider to run on, with its options
+    #[arg(long = "provider", value_name = "NAME[:KEY=VALUE,…]", value_parser = parse_provider)]
+    pub providers: Vec<Provider>,
+    /// Option of the session, such as load=read
+    #[arg(long = "option", value_name = "KEY=VALUE", value_parser = parse_pair)]
+    pub options: Vec<(String, String)>,
+    /// Option of the generator, such as chunk=256
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = parse_pair)]
+    pub sets: Vec<(String, String)>,
+    /// Threads that compute, 0 for all
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub threads: usize,
+    /// Say nothing of how fast it was
+    #[arg(long, short)]
+    pub quiet: bool,
+    /// Show what the library logs
+    #[arg(long, short)]
+    pub verbose: bool,
+}
+
+/// How a generator opens its session.
+pub fn generator_settings(
+    providers: &[Provider],
+    options: &[(String, String)],
+) -> Result<Vec<(String, String)>, String> {
+    let mut settings = Vec::new();
+    match providers {
+        [] => {}
+        [provider] => {
+            settings.push(("provider".to_owned(), provider.name.clone()));
+            let each = provider.options.iter();
+            settings.extend(each.map(|(key, value)| (format!("provider.{key}"), value.clone())));
+        }
+        _ => return Err("--provider: one is allowed when text is generated".to_owned()),
+    }
+    settings.extend(options.iter().map(|(key, value)| (format!("session.{key}"), value.clone())));
+    Ok(settings)
 }
 
 /// The model and how it is opened.

@@ -14,6 +14,7 @@ fn main() -> ExitCode {
         Command::Devices(arguments) => commands::devices(arguments),
         Command::Report(arguments) => commands::report(arguments),
         Command::Bench(arguments) => commands::bench(arguments),
+        Command::Generate(arguments) => commands::generate(arguments),
     };
     match result {
         Ok(code) => code,

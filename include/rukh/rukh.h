@@ -83,6 +83,26 @@ typedef struct rukh_error rukh_error;
 typedef struct rukh_io_binding rukh_io_binding;
 
 /**
+ * One call of the caller's kernel, during the callback that computes.
+ */
+typedef struct rukh_kernel_context rukh_kernel_context;
+
+/**
+ * A node whose operator the caller defined, during a callback that is asked about it.
+ */
+typedef struct rukh_node_info rukh_node_info;
+
+/**
+ * An operator that the caller defines.
+ */
+typedef struct rukh_operator rukh_operator;
+
+/**
+ * What a shared library of operators adds its operators to, while it is asked for them.
+ */
+typedef struct rukh_operator_registry rukh_operator_registry;
+
+/**
  * How one run behaves; cancels it from another thread.
  */
 typedef struct rukh_run_options rukh_run_options;
@@ -203,6 +223,40 @@ typedef void (*rukh_run_callback)(void *user,
                                   struct rukh_value *const *outputs,
                                   size_t output_count,
                                   struct rukh_error *error);
+
+/**
+ * How often an input or output of an operator may be there.
+ */
+typedef int32_t rukh_arity;
+
+/**
+ * Asks the caller about a node whose operator it defined: for the shapes of outputs, for the state of a kernel, for the
+ * temporary memory of a GPU kernel. `node` is valid during the call. Returns `RUKH_OK`, or one of `RUKH_ERROR_…` with a
+ * text that `rukh_node_info_set_error` got. It may be called from any thread, from several at the same time, with no
+ * lock held, and may call every function of the library. It must return normally.
+ */
+typedef rukh_status (*rukh_node_callback)(struct rukh_node_info *node,
+                                          void *user);
+
+/**
+ * Computes the outputs of a node whose operator the caller defined. `context`, and the values that it gives, are valid
+ * during the call. Returns `RUKH_OK`, or one of `RUKH_ERROR_…` with a text that `rukh_kernel_context_set_error` got. It
+ * is called from any thread, from several at the same time when several runs go on, with no lock held, and may call
+ * every function of the library, also to run the same session. It must return normally.
+ */
+typedef rukh_status (*rukh_kernel_callback)(struct rukh_kernel_context *context,
+                                            void *user);
+
+/**
+ * The type of an attribute. The numbers are those of ONNX's `AttributeProto.AttributeType`.
+ */
+typedef int32_t rukh_attribute_type;
+
+/**
+ * One part of a loop of `rukh_kernel_context_parallel_for`. Called on several threads. It must return normally.
+ */
+typedef void (*rukh_parallel_body)(size_t index,
+                                   void *user);
 
 /**
  * Success.
@@ -409,6 +463,40 @@ typedef void (*rukh_run_callback)(void *user,
  */
 #define RUKH_FALLBACK_ERROR 1
 
+/**
+ * Once.
+ */
+#define RUKH_ARITY_REQUIRED 0
+
+/**
+ * Once or not at all.
+ */
+#define RUKH_ARITY_OPTIONAL 1
+
+/**
+ * Any number of times, none included. Allowed for the last one.
+ */
+#define RUKH_ARITY_VARIADIC 2
+
+/**
+ * Once or more. Allowed for the last one.
+ */
+#define RUKH_ARITY_VARIADIC_SOME 3
+
+#define RUKH_ATTRIBUTE_FLOAT 1
+
+#define RUKH_ATTRIBUTE_INT 2
+
+#define RUKH_ATTRIBUTE_STRING 3
+
+#define RUKH_ATTRIBUTE_TENSOR 4
+
+#define RUKH_ATTRIBUTE_FLOATS 6
+
+#define RUKH_ATTRIBUTE_INTS 7
+
+#define RUKH_ATTRIBUTE_STRINGS 8
+
 #define RUKH_MODEL_PRODUCER_NAME 0
 
 #define RUKH_MODEL_PRODUCER_VERSION 1
@@ -486,6 +574,16 @@ rukh_status rukh_error_code(const struct rukh_error *error);
  * any, at the same time.
  */
 const char *rukh_error_message(const struct rukh_error *error);
+
+/**
+ * Makes an error: for libraries on top of this one, whose functions report failures as this one's do.
+ *
+ * `code`: one of `RUKH_ERROR_…`. `message`: not NULL; copied; bytes that are not UTF-8 are replaced. Returns the
+ * error, which its owner destroys; NULL for a code that is none, for a NULL message and when host memory is
+ * exhausted. Threads: any, at the same time.
+ */
+struct rukh_error *rukh_error_create(rukh_status code,
+                                     const char *message);
 
 /**
  * Destroys an error. NULL, and a pointer that is no live error, is left alone.
@@ -2261,6 +2359,674 @@ rukh_status rukh_session_add_tuning_results(const struct rukh_session *session,
                                             const char *text,
                                             size_t *taken,
                                             struct rukh_error **error);
+
+/**
+ * Makes an operator, to be described and then added to an environment or to options of sessions.
+ *
+ * `domain`: not NULL; "" or "ai.onnx" for the standard's, whose own names are not allowed. `name`: not NULL and not
+ * empty. `since`: the version of the domain's operator set in which the operator appeared, 1 or more; of several
+ * versions a node gets the newest that is not newer than the version that the model imports. `user`: passed to the
+ * operator's callbacks as it is; may be NULL. `release`: may be NULL; called once with `user` when the handle, and every
+ * environment, options and session with the operator, are gone, also when this call fails. `out`: not NULL; receives
+ * the operator, which the caller destroys; NULL on failure. `error`: may be NULL. Threads: any. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT`, `RUKH_ERROR_OUT_OF_MEMORY`.
+ */
+rukh_status rukh_operator_create(const char *domain,
+                                 const char *name,
+                                 int64_t since,
+                                 void *user,
+                                 rukh_release release,
+                                 struct rukh_operator **out,
+                                 struct rukh_error **error);
+
+/**
+ * Destroys an operator's handle. What it was added to keeps the operator. NULL, and a pointer that is no live handle
+ * of this kind, is left alone.
+ *
+ * Threads: any.
+ */
+void rukh_operator_destroy(struct rukh_operator *operator_);
+
+/**
+ * Adds a type variable: inputs and outputs whose type is the variable's name have one type in a node.
+ *
+ * `operator`: not NULL. `name`: not NULL; no name of an element type, and not added before. `allowed`: `count` element
+ * types, `RUKH_ELEMENT_…`; NULL and 0 for all. `error`: may be NULL. Threads: any. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
+ */
+rukh_status rukh_operator_add_type_variable(struct rukh_operator *operator_,
+                                            const char *name,
+                                            const rukh_element_type *allowed,
+                                            size_t count,
+                                            struct rukh_error **error);
+
+/**
+ * Adds an input, behind those that are there.
+ *
+ * `operator`: not NULL. `name`: not NULL; for messages. `ty`: not NULL; the name of a type variable that was added
+ * before, an element type as ONNX writes it ("float", "int64", "string" …), "seq(TYPE)" or "opt(TYPE)" of these, or
+ * "any". `arity`: one of `RUKH_ARITY_…`. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, and
+ * the handle errors.
+ */
+rukh_status rukh_operator_add_input(struct rukh_operator *operator_,
+                                    const char *name,
+                                    const char *ty,
+                                    rukh_arity arity,
+                                    struct rukh_error **error);
+
+/**
+ * Adds an output, behind those that are there. Its type is written as an input's; where it is "any" or a variable
+ * that no input has, the shape function sets it.
+ *
+ * The arguments, threads and errors are those of `rukh_operator_add_input`.
+ */
+rukh_status rukh_operator_add_output(struct rukh_operator *operator_,
+                                     const char *name,
+                                     const char *ty,
+                                     rukh_arity arity,
+                                     struct rukh_error **error);
+
+/**
+ * Says that the value of an input decides the shape of an output, as the `shape` of Reshape does. The shape function
+ * then gets the value whenever outputs are to be planned, and the input stays in host memory.
+ *
+ * `operator`: not NULL. `index`: of an input that was added. `error`: may be NULL. Threads: any. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
+ */
+rukh_status rukh_operator_set_shape_input(struct rukh_operator *operator_,
+                                          size_t index,
+                                          struct rukh_error **error);
+
+/**
+ * Sets the function that tells types and shapes of a node's outputs. It is called when a model is opened, with
+ * dimensions that may be unknown, and again for the shapes of a run. Outputs whose shapes it tells then lie in memory
+ * that the run plans; without the function, or where it leaves a shape unset, the kernel decides and memory is allocated
+ * while the model runs.
+ *
+ * `operator`: not NULL. `function`: NULL for none. `error`: may be NULL. Threads: any. Errors: the handle errors.
+ */
+rukh_status rukh_operator_set_shape_function(struct rukh_operator *operator_,
+                                             rukh_node_callback function,
+                                             struct rukh_error **error);
+
+/**
+ * Sets the kernel for the CPU.
+ *
+ * `operator`: not NULL. `create`: may be NULL; called once for each node of a session that runs on the CPU, with its
+ * types and attributes; it may refuse the node, and give it a state by `rukh_node_info_set_state`. `compute`: not NULL;
+ * called in each run. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
+ */
+rukh_status rukh_operator_set_kernel(struct rukh_operator *operator_,
+                                     rukh_node_callback create,
+                                     rukh_kernel_callback compute,
+                                     struct rukh_error **error);
+
+/**
+ * Sets the kernel for GPUs, which launches by itself: it is lent tensors in device memory and the stream of the run.
+ *
+ * `operator`: not NULL; it needs a shape function, since the outputs' memory is planned. `create`: may be NULL; as for
+ * the CPU. `prepare`: may be NULL; called when a run of new shapes is planned, with the shapes known, to ask for temporary
+ * memory by `rukh_node_info_set_scratch`. `compute`: not NULL; called in each run. It must give its work to the
+ * stream of `rukh_kernel_context_stream`, must not wait for it, and must not use tensors or temporary memory after work
+ * in that stream. A run with such a node is not replayed as a graph of the runtime's. `error`: may be NULL. Threads:
+ * any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
+ */
+rukh_status rukh_operator_set_gpu_kernel(struct rukh_operator *operator_,
+                                         rukh_node_callback create,
+                                         rukh_node_callback prepare,
+                                         rukh_kernel_callback compute,
+                                         struct rukh_error **error);
+
+/**
+ * Adds an operator to options: sessions that are opened with them find it, before one of the same domain, name and
+ * version that the environment has. Where a model has a function of the operator's name, for libraries without the
+ * operator, the operator is taken.
+ *
+ * `options`, `operator`: not NULL; what the operator is now is copied. `error`: may be NULL. Threads: any. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT` for an operator without outputs or kernel, or that was added before, and the handle
+ * errors.
+ */
+rukh_status rukh_session_options_add_operator(struct rukh_session_options *options,
+                                              const struct rukh_operator *operator_,
+                                              struct rukh_error **error);
+
+/**
+ * Adds an operator to an environment: its sessions that are opened from now on find it.
+ *
+ * `environment`, `operator`: not NULL; what the operator is now is copied. `error`: may be NULL. Threads: any, at the
+ * same time. Errors: as `rukh_session_options_add_operator`.
+ */
+rukh_status rukh_environment_add_operator(struct rukh_environment *environment,
+                                          const struct rukh_operator *operator_,
+                                          struct rukh_error **error);
+
+/**
+ * Adds an attribute that nodes of the operator may have. One that is not required and has no default may be left out:
+ * it then is not there.
+ *
+ * `operator`: not NULL. `name`: not NULL, not empty, and not added before. `ty`: one of `RUKH_ATTRIBUTE_…`.
+ * `required`: 1 where a node without it is an error, else 0. `error`: may be NULL. Threads: any. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
+ */
+rukh_status rukh_operator_add_attribute(struct rukh_operator *operator_,
+                                        const char *name,
+                                        rukh_attribute_type ty,
+                                        int32_t required,
+                                        struct rukh_error **error);
+
+/**
+ * Adds an attribute with a default, which nodes without it have.
+ *
+ * `operator`: not NULL. `name`: not NULL, not empty, and not added before. `ty`: one of `RUKH_ATTRIBUTE_…`. `data`: the
+ * default, copied: a `float`, an `int64_t`, a NUL-terminated text in UTF-8, a `rukh_value *` (a tensor); for lists an
+ * array of `float`, of `int64_t`, of `const char *`. NULL allowed for a list of 0. `count`: the length of a list; 1 for
+ * what is no list. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
+ */
+rukh_status rukh_operator_add_attribute_with_default(struct rukh_operator *operator_,
+                                                     const char *name,
+                                                     rukh_attribute_type ty,
+                                                     const void *data,
+                                                     size_t count,
+                                                     struct rukh_error **error);
+
+/**
+ * Adds the operators of a shared library to options. The library must export two functions in C:
+ *
+ * `uint32_t rukh_operators_abi_version(void)`: the `RUKH_ABI_VERSION` that it was built with;
+ * `rukh_status rukh_register_operators(rukh_operator_registry *registry)`: adds operators by
+ * `rukh_operator_registry_add`.
+ *
+ * It finds the functions of this header in the librukh that it is linked to, which must be the one that loads it. It
+ * stays loaded until the process ends. Either all of its operators are added or none.
+ *
+ * `options`, `path`: not NULL; a file name, or a name that the system looks up. `error`: may be NULL. Threads: any.
+ * Errors: `RUKH_ERROR_NOT_FOUND` for a library that cannot be opened, `RUKH_ERROR_UNSUPPORTED` for one without these
+ * functions, of another version, or that fails, `RUKH_ERROR_INVALID_ARGUMENT` for an operator that was added before, and
+ * the handle errors.
+ */
+rukh_status rukh_session_options_load_operators(struct rukh_session_options *options,
+                                                const char *path,
+                                                struct rukh_error **error);
+
+/**
+ * Adds the operators of a shared library to an environment, for its sessions that are opened from now on; as
+ * `rukh_session_options_load_operators`.
+ *
+ * `environment`, `path`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors: as
+ * `rukh_session_options_load_operators`.
+ */
+rukh_status rukh_environment_load_operators(struct rukh_environment *environment,
+                                            const char *path,
+                                            struct rukh_error **error);
+
+/**
+ * Adds an operator, in the function of a library of operators that is asked for them.
+ *
+ * `registry`, `operator`: not NULL; what the operator is now is copied, and the caller destroys its handle. `error`: may
+ * be NULL. Threads: any. Errors: as `rukh_session_options_add_operator`.
+ */
+rukh_status rukh_operator_registry_add(struct rukh_operator_registry *registry,
+                                       const struct rukh_operator *operator_,
+                                       struct rukh_error **error);
+
+/**
+ * Says why a library of operators cannot add its operators.
+ *
+ * `registry`, `text`: not NULL; the text is copied. `error`: may be NULL. Threads: any. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
+ */
+rukh_status rukh_operator_registry_set_error(struct rukh_operator_registry *registry,
+                                             const char *text,
+                                             struct rukh_error **error);
+
+/**
+ * The name of the node, for messages.
+ *
+ * `node`, `name`: not NULL; the text is borrowed from the node. `error`: may be NULL. Threads: any. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
+ */
+rukh_status rukh_node_info_name(const struct rukh_node_info *node,
+                                const char **name,
+                                struct rukh_error **error);
+
+/**
+ * The version of the operator's domain that the model imports.
+ *
+ * `node`, `version`: not NULL. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and
+ * the handle errors.
+ */
+rukh_status rukh_node_info_version(const struct rukh_node_info *node,
+                                   int64_t *version,
+                                   struct rukh_error **error);
+
+/**
+ * The number of the node's inputs, those included that it leaves out before others.
+ *
+ * `node`, `count`: not NULL. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the
+ * handle errors.
+ */
+rukh_status rukh_node_info_input_count(const struct rukh_node_info *node,
+                                       size_t *count,
+                                       struct rukh_error **error);
+
+/**
+ * The number of the node's outputs, those included that it leaves out before others.
+ *
+ * `node`, `count`: not NULL. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the
+ * handle errors.
+ */
+rukh_status rukh_node_info_output_count(const struct rukh_node_info *node,
+                                        size_t *count,
+                                        struct rukh_error **error);
+
+/**
+ * Whether the node has an input (1), or leaves it out (0).
+ *
+ * `node`, `given`: not NULL. `index`: any number. `error`: may be NULL. Threads: any. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
+ */
+rukh_status rukh_node_info_has_input(const struct rukh_node_info *node,
+                                     size_t index,
+                                     int32_t *given,
+                                     struct rukh_error **error);
+
+/**
+ * What an input is, and its element type: of a tensor, or of the tensors inside another kind.
+ *
+ * `node`: not NULL. `index`: of an input that the node has. `kind`, `element`: may be NULL; receive
+ * `RUKH_KIND_UNDEFINED` and `RUKH_ELEMENT_UNDEFINED` while the type is not known. `error`: may be NULL. Threads: any.
+ * Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there, `RUKH_ERROR_NOT_FOUND` for an input that the node
+ * leaves out, and the handle errors.
+ */
+rukh_status rukh_node_info_input_type(const struct rukh_node_info *node,
+                                      size_t index,
+                                      rukh_kind *kind,
+                                      rukh_element_type *element,
+                                      struct rukh_error **error);
+
+/**
+ * The shape of an input.
+ *
+ * `node`: not NULL. `index`: of an input that the node has. `dims`: room for `cap` dimensions, which receives them in
+ * elements, -1 for one that is not known; NULL allowed with 0, to ask for the rank alone. `rank`: may be NULL; receives
+ * the number of dimensions, -1 when that is not known. `error`: may be NULL. Threads: any. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there or too little room, `RUKH_ERROR_NOT_FOUND` for an input
+ * that the node leaves out, and the handle errors.
+ */
+rukh_status rukh_node_info_input_shape(const struct rukh_node_info *node,
+                                       size_t index,
+                                       int64_t *dims,
+                                       size_t cap,
+                                       int64_t *rank,
+                                       struct rukh_error **error);
+
+/**
+ * The value of an input where it is known: a constant of the model, or an input that decides a shape.
+ *
+ * `node`: not NULL. `index`: of an input that the node has. `value`: not NULL; receives the tensor, borrowed from the
+ * node; NULL when the value is not known. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for
+ * an index that is not there, `RUKH_ERROR_NOT_FOUND` for an input that the node leaves out, and the handle errors.
+ */
+rukh_status rukh_node_info_input_value(const struct rukh_node_info *node,
+                                       size_t index,
+                                       const struct rukh_value **value,
+                                       struct rukh_error **error);
+
+/**
+ * Says why a function cannot answer: the text of the error that opening or running the model returns, after the
+ * node's name. The function then fails, whatever status it returns.
+ *
+ * `node`, `text`: not NULL; the text is copied. `error`: may be NULL. Threads: any. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
+ */
+rukh_status rukh_node_info_set_error(struct rukh_node_info *node,
+                                     const char *text,
+                                     struct rukh_error **error);
+
+/**
+ * Gives the node's kernel a state, which `rukh_kernel_context_state` tells later. For the function `create` of a kernel.
+ *
+ * `node`: not NULL. `state`: passed on as it is; may be NULL. `release`: may be NULL; called once with `state` when the
+ * session is gone, or when another state takes its place, also when opening the session fails. `error`: may be NULL.
+ * Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` in another function, and the handle errors; `release` is then not
+ * called.
+ */
+rukh_status rukh_node_info_set_state(struct rukh_node_info *node,
+                                     void *state,
+                                     rukh_release release,
+                                     struct rukh_error **error);
+
+/**
+ * The state that the function `create` gave the node's kernel. For the function `prepare` of a GPU kernel.
+ *
+ * `node`, `state`: not NULL; receives NULL where there is none. `error`: may be NULL. Threads: any. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
+ */
+rukh_status rukh_node_info_state(const struct rukh_node_info *node,
+                                 void **state,
+                                 struct rukh_error **error);
+
+/**
+ * Asks for temporary device memory for each run of these shapes. For the function `prepare` of a GPU kernel.
+ *
+ * `node`: not NULL. `bytes`: 0 or more; the memory is aligned to 256 bytes and its content is unspecified. `error`: may
+ * be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` in another function, and the handle errors.
+ */
+rukh_status rukh_node_info_set_scratch(struct rukh_node_info *node,
+                                       size_t bytes,
+                                       struct rukh_error **error);
+
+/**
+ * Whether the node has an output (1), or leaves it out (0). Known in the functions `create` and `prepare` of a kernel.
+ *
+ * `node`, `wanted`: not NULL. `index`: any number. `error`: may be NULL. Threads: any. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT` for NULL or in a shape function, and the handle errors.
+ */
+rukh_status rukh_node_info_has_output(const struct rukh_node_info *node,
+                                      size_t index,
+                                      int32_t *wanted,
+                                      struct rukh_error **error);
+
+/**
+ * Tells that an output is a tensor of this element type. Needed only where the signature does not tell the type.
+ *
+ * `node`: not NULL. `index`: from 0. `element`: one of `RUKH_ELEMENT_…`. `error`: may be NULL. Threads: any. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT` for an index or type that is not there or outside of a shape function, and the handle
+ * errors.
+ */
+rukh_status rukh_node_info_set_output_type(struct rukh_node_info *node,
+                                           size_t index,
+                                           rukh_element_type element,
+                                           struct rukh_error **error);
+
+/**
+ * Tells the shape of an output.
+ *
+ * `node`: not NULL. `index`: from 0. `dims`: `rank` dimensions in elements, -1 for one that is not known, which is
+ * allowed only while dimensions or values of inputs are not known; NULL allowed with rank 0, a scalar. `error`: may be
+ * NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there, a dimension below -1 or
+ * outside of a shape function, and the handle errors.
+ */
+rukh_status rukh_node_info_set_output_shape(struct rukh_node_info *node,
+                                            size_t index,
+                                            const int64_t *dims,
+                                            size_t rank,
+                                            struct rukh_error **error);
+
+/**
+ * Tells that an output has the shape of an input, also where dimensions of it are not known yet: the library then
+ * knows that both are equal.
+ *
+ * `node`: not NULL. `index`: of the output, from 0. `input`: of an input that the node has. `error`: may be NULL.
+ * Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there or outside of a shape function, and
+ * the handle errors.
+ */
+rukh_status rukh_node_info_set_output_shape_of(struct rukh_node_info *node,
+                                               size_t index,
+                                               size_t input,
+                                               struct rukh_error **error);
+
+/**
+ * Tells that a dimension of an output, whose shape was told before, is one of an input, also where that is not known
+ * yet.
+ *
+ * `node`: not NULL. `index`, `axis`: of the output, from 0. `input`, `input_axis`: of an input that the node has.
+ * `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index or axis that is not there or
+ * outside of a shape function, and the handle errors.
+ */
+rukh_status rukh_node_info_set_output_dim_of(struct rukh_node_info *node,
+                                             size_t index,
+                                             size_t axis,
+                                             size_t input,
+                                             size_t input_axis,
+                                             struct rukh_error **error);
+
+/**
+ * Whether a node has an attribute, by itself or by its default (1), or not (0).
+ *
+ * `node`, `name`, `given`: not NULL. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL,
+ * and the handle errors.
+ */
+rukh_status rukh_node_info_has_attribute(const struct rukh_node_info *node,
+                                         const char *name,
+                                         int32_t *given,
+                                         struct rukh_error **error);
+
+/**
+ * The value of an integer attribute.
+ *
+ * `node`, `name`, `value`: not NULL. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_NOT_FOUND` for an attribute
+ * that the node does not have, `RUKH_ERROR_INVALID_ARGUMENT` for one of another type, and the handle errors.
+ */
+rukh_status rukh_node_info_attribute_int(const struct rukh_node_info *node,
+                                         const char *name,
+                                         int64_t *value,
+                                         struct rukh_error **error);
+
+/**
+ * The value of a float attribute.
+ *
+ * The arguments, threads and errors are those of `rukh_node_info_attribute_int`.
+ */
+rukh_status rukh_node_info_attribute_float(const struct rukh_node_info *node,
+                                           const char *name,
+                                           float *value,
+                                           struct rukh_error **error);
+
+/**
+ * The text of a string attribute.
+ *
+ * `node`, `name`: not NULL. `buf`, `cap`, `needed`: see "Texts" at the top of this header; a text that is no UTF-8 is
+ * given with replacement characters. `error`: may be NULL. Threads: any. Errors: as `rukh_node_info_attribute_int`, and
+ * `RUKH_ERROR_INVALID_ARGUMENT` for a buffer that is too small.
+ */
+rukh_status rukh_node_info_attribute_string(const struct rukh_node_info *node,
+                                            const char *name,
+                                            char *buf,
+                                            size_t cap,
+                                            size_t *needed,
+                                            struct rukh_error **error);
+
+/**
+ * The values of an attribute that is a list of integers.
+ *
+ * `node`, `name`: not NULL. `values`, `count`: not NULL; the array is borrowed from the node, NULL where it is empty.
+ * `error`: may be NULL. Threads: any. Errors: as `rukh_node_info_attribute_int`.
+ */
+rukh_status rukh_node_info_attribute_ints(const struct rukh_node_info *node,
+                                          const char *name,
+                                          const int64_t **values,
+                                          size_t *count,
+                                          struct rukh_error **error);
+
+/**
+ * The values of an attribute that is a list of floats.
+ *
+ * The arguments, threads and errors are those of `rukh_node_info_attribute_ints`.
+ */
+rukh_status rukh_node_info_attribute_floats(const struct rukh_node_info *node,
+                                            const char *name,
+                                            const float **values,
+                                            size_t *count,
+                                            struct rukh_error **error);
+
+/**
+ * The number of texts of an attribute that is a list of strings.
+ *
+ * `node`, `name`, `count`: not NULL. `error`: may be NULL. Threads: any. Errors: as `rukh_node_info_attribute_int`.
+ */
+rukh_status rukh_node_info_attribute_string_count(const struct rukh_node_info *node,
+                                                  const char *name,
+                                                  size_t *count,
+                                                  struct rukh_error **error);
+
+/**
+ * A text of an attribute that is a list of strings.
+ *
+ * `node`, `name`: not NULL. `index`: from 0. `buf`, `cap`, `needed`: as for `rukh_node_info_attribute_string`. `error`:
+ * may be NULL. Threads: any. Errors: as `rukh_node_info_attribute_string`, and `RUKH_ERROR_INVALID_ARGUMENT` for an index
+ * that is not there.
+ */
+rukh_status rukh_node_info_attribute_string_at(const struct rukh_node_info *node,
+                                               const char *name,
+                                               size_t index,
+                                               char *buf,
+                                               size_t cap,
+                                               size_t *needed,
+                                               struct rukh_error **error);
+
+/**
+ * The tensor of a tensor attribute.
+ *
+ * `node`, `name`: not NULL. `value`: not NULL; receives the tensor, borrowed from the node. `error`: may be NULL.
+ * Threads: any. Errors: as `rukh_node_info_attribute_int`.
+ */
+rukh_status rukh_node_info_attribute_tensor(const struct rukh_node_info *node,
+                                            const char *name,
+                                            const struct rukh_value **value,
+                                            struct rukh_error **error);
+
+/**
+ * The number of the node's inputs, those included that it leaves out before others.
+ *
+ * `context`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
+ */
+rukh_status rukh_kernel_context_input_count(const struct rukh_kernel_context *context,
+                                            size_t *count,
+                                            struct rukh_error **error);
+
+/**
+ * The number of the node's outputs, those included that it leaves out before others.
+ *
+ * `context`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
+ */
+rukh_status rukh_kernel_context_output_count(const struct rukh_kernel_context *context,
+                                             size_t *count,
+                                             struct rukh_error **error);
+
+/**
+ * The value of an input, to read alone. In a kernel for GPUs it is in device memory (`rukh_value_device` tells its
+ * address), but for inputs that decide a shape.
+ *
+ * `context`: not NULL. `index`: from 0. `value`: not NULL; receives the value, borrowed for the call: it must not be
+ * destroyed, and no clone of it may outlive the call; NULL for an input that the node leaves out. `error`: may be NULL.
+ * Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there, and the handle
+ * errors.
+ */
+rukh_status rukh_kernel_context_input(const struct rukh_kernel_context *context,
+                                      size_t index,
+                                      const struct rukh_value **value,
+                                      struct rukh_error **error);
+
+/**
+ * The tensor of an output, to write every element of; its content is unspecified. In a kernel for GPUs it is in device
+ * memory.
+ *
+ * `context`: not NULL. `index`: from 0. `shape`: `rank` dimensions in elements, which must be those that the shape
+ * function told, where it did; NULL allowed with rank 0. `value`: not NULL; receives the tensor, borrowed for the call:
+ * it must not be destroyed, and no clone of it may outlive the call; NULL for an output that nobody wants. `error`: may
+ * be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there, another
+ * shape, or an output that is no tensor, `RUKH_ERROR_OUT_OF_MEMORY`, and the handle errors.
+ */
+rukh_status rukh_kernel_context_output(struct rukh_kernel_context *context,
+                                       size_t index,
+                                       const int64_t *shape,
+                                       size_t rank,
+                                       struct rukh_value **value,
+                                       struct rukh_error **error);
+
+/**
+ * Makes a value an output: strings, a sequence, or a tensor that lies elsewhere; a planned output gets a copy of the
+ * elements. In a kernel for the CPU.
+ *
+ * `context`, `value`: not NULL; the value is shared. `index`: from 0. `error`: may be NULL. Threads: any, at the same
+ * time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there or a value of another type or shape than the
+ * output's, and the handle errors.
+ */
+rukh_status rukh_kernel_context_set_output(struct rukh_kernel_context *context,
+                                           size_t index,
+                                           const struct rukh_value *value,
+                                           struct rukh_error **error);
+
+/**
+ * The state that the kernel's function `create` gave the node.
+ *
+ * `context`, `state`: not NULL; receives NULL where there is none. `error`: may be NULL. Threads: any, at the same
+ * time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
+ */
+rukh_status rukh_kernel_context_state(const struct rukh_kernel_context *context,
+                                      void **state,
+                                      struct rukh_error **error);
+
+/**
+ * Whether the run was cancelled (1) or not (0). A kernel that takes long asks now and then, and may then return with
+ * its outputs as they are.
+ *
+ * `context`, `cancelled`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
+ */
+rukh_status rukh_kernel_context_cancelled(const struct rukh_kernel_context *context,
+                                          int32_t *cancelled,
+                                          struct rukh_error **error);
+
+/**
+ * The number of threads that `rukh_kernel_context_parallel_for` can use, the calling one included.
+ *
+ * `context`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
+ */
+rukh_status rukh_kernel_context_thread_count(const struct rukh_kernel_context *context,
+                                             size_t *count,
+                                             struct rukh_error **error);
+
+/**
+ * Calls `body` with each number below `count`, in any order and on the session's threads, and returns when all calls
+ * have returned.
+ *
+ * `context`: not NULL. `count`: 0 or more; some parts for each thread make an even load. `body`: not NULL; it may call
+ * the functions of this context. `user`: passed to the body as it is; may be NULL. `error`: may be NULL. Threads: any.
+ * Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL, `RUKH_ERROR_CANCELLED` when the run was cancelled and parts were left
+ * out, and the handle errors.
+ */
+rukh_status rukh_kernel_context_parallel_for(struct rukh_kernel_context *context,
+                                             size_t count,
+                                             rukh_parallel_body body,
+                                             void *user,
+                                             struct rukh_error **error);
+
+/**
+ * The stream that a kernel for GPUs gives its work to: a `hipStream_t`, on NVIDIA's GPUs a `CUstream`.
+ *
+ * `context`, `stream`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT` for NULL and in a kernel for the CPU, and the handle errors.
+ */
+rukh_status rukh_kernel_context_stream(const struct rukh_kernel_context *context,
+                                       void **stream,
+                                       struct rukh_error **error);
+
+/**
+ * The temporary device memory that the function `prepare` asked for; its content is unspecified.
+ *
+ * `context`, `address`: not NULL; receives NULL where there is none. `bytes`: may be NULL; receives its size. `error`:
+ * may be NULL. Threads: any, at the same time. Errors: as `rukh_kernel_context_stream`.
+ */
+rukh_status rukh_kernel_context_scratch(const struct rukh_kernel_context *context,
+                                        void **address,
+                                        size_t *bytes,
+                                        struct rukh_error **error);
+
+/**
+ * Says why a kernel failed: the text of the error that the run returns, after the node's name. The kernel then fails,
+ * whatever status it returns.
+ *
+ * `context`, `text`: not NULL; the text is copied. `error`: may be NULL. Threads: any, at the same time. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
+ */
+rukh_status rukh_kernel_context_set_error(struct rukh_kernel_context *context,
+                                          const char *text,
+                                          struct rukh_error **error);
 
 #ifdef __cplusplus
 }  // extern "C"

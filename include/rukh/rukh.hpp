@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include <rukh/operator.hpp>
 #include <rukh/value.hpp>
 
 namespace rukh {
@@ -76,6 +77,12 @@ class Environment : public detail::Handle<rukh_environment, rukh_environment_des
         [&](rukh_environment **out, rukh_error **error) {
           return rukh_environment_create(options.get(), out, error);
         });
+  }
+
+  /// For sessions that are opened from now on; see operator.hpp.
+  Result<void> add_operator(const Operator &op) {
+    return detail::call(
+        [&](rukh_error **error) { return rukh_environment_add_operator(get(), op.get(), error); });
   }
 
   Result<std::vector<Device>> devices() const {
@@ -143,6 +150,11 @@ class SessionOptions : public detail::Handle<rukh_session_options, rukh_session_
       return rukh_session_options_add_provider(get(), name.c_str(), keys.data(), values.data(), keys.size(),
                                                error);
     });
+  }
+  /// The operator as it is now; see operator.hpp.
+  Result<void> add_operator(const Operator &op) {
+    return detail::call(
+        [&](rukh_error **error) { return rukh_session_options_add_operator(get(), op.get(), error); });
   }
   Result<void> set_dimension(const std::string &name, std::int64_t size) {
     return detail::call([&](rukh_error **error) {

@@ -228,7 +228,6 @@ def test_what_has_no_effect_is_taken_and_what_is_missing_is_told(tmp_path):
     for call, text in [
         (lambda: options.add_initializer("w", value), "weights from memory"),
         (lambda: options.add_external_initializers(["w"], [value]), "weights from memory"),
-        (lambda: options.register_custom_ops_library("ops.so"), "ops.so"),
         (lambda: rukh.LoraAdapter().Load("a.onnx_adapter"), "a.onnx_adapter"),
         (lambda: rukh.RunOptions().add_active_adapter(rukh.LoraAdapter()), "adapter"),
         (lambda: rukh.register_execution_provider_library("p", "p.so"), "p.so"),

@@ -17,6 +17,10 @@ LETTERS = {
     "rukh_run_callback": "p",
     "rukh_log_callback": "p",
     "rukh_release": "p",
+    "rukh_node_callback": "p",
+    "rukh_kernel_callback": "p",
+    "rukh_arity": "i",
+    "rukh_attribute_type": "i",
     "rukh_log_level": "i",
     "rukh_load_counter": "i",
 }

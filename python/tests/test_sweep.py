@@ -39,10 +39,10 @@ def test_every_case_is_a_model(environment):
         "names = [(case.kind, case.name) for case in cases]\n"
         "assert len(set(names)) == len(names) > 300, [name for name in names if names.count(name) > 1]\n"
         "for case in cases:\n"
-        "    if '30522' not in case.name and '11008' not in case.name and '30000' not in case.name:\n"
+        "    if not any(large in case.name for large in ('30522', '11008', '14336', '30000')):\n"
         "        model = onnx.load_from_string(case.build()[0])\n"
         "        told = onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True)\n"
-        "        if case.kind != 'MatMulNBits':\n"
+        "        if case.kind not in ('MatMulNBits', 'GroupQueryAttention'):\n"
         "            assert all(y.type.WhichOneof('value') for y in told.graph.output), case.name\n"
     )
     command = [sys.executable, "-c", code, str(SCRIPT.parent / "shapes")]

@@ -10,28 +10,9 @@ use super::handles::{self, Handle, Kind};
 use super::locked;
 use super::options::{self, TextOptions};
 use super::types::*;
+use super::user::User;
 use crate::error::{Result, fail};
 use crate::session::{Environment, Level, Log};
-
-/// The callback's `user`, released when the last environment that logs to it is gone.
-struct User {
-    pointer: *mut c_void,
-    release: rukh_release,
-}
-
-// SAFETY: the header demands that callback and release may be called from any thread.
-unsafe impl Send for User {}
-// SAFETY: as above.
-unsafe impl Sync for User {}
-
-impl Drop for User {
-    fn drop(&mut self) {
-        if let Some(release) = self.release {
-            // SAFETY: the caller's function, called once with the caller's pointer.
-            unsafe { release(self.pointer) };
-        }
-    }
-}
 
 type Callback = unsafe extern "C" fn(*mut c_void, rukh_log_level, *const c_char);
 

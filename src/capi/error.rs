@@ -1,8 +1,11 @@
 //! Errors as C sees them.
 
 use std::ffi::c_char;
+use std::sync::Arc;
 
-use super::guard::destroy;
+use super::args;
+use super::error_object::ErrorObject;
+use super::guard::{catch, destroy};
 use super::handles;
 use super::types::*;
 
@@ -33,6 +36,24 @@ pub unsafe extern "C" fn rukh_error_message(error: *const rukh_error) -> *const 
         Ok(error) => error.message.as_ptr(),
         Err(_) => c"this is no live rukh_error".as_ptr(),
     }
+}
+
+/// Makes an error: for libraries on top of this one, whose functions report failures as this one's do.
+///
+/// `code`: one of `RUKH_ERROR_…`. `message`: not NULL; copied; bytes that are not UTF-8 are replaced. Returns the
+/// error, which its owner destroys; NULL for a code that is none, for a NULL message and when host memory is
+/// exhausted. Threads: any, at the same time.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rukh_error_create(code: rukh_status, message: *const c_char) -> *mut rukh_error {
+    let made = || {
+        if !(RUKH_ERROR_INVALID_ARGUMENT..=RUKH_ERROR_INTERNAL).contains(&code) {
+            return None;
+        }
+        let message = args::bytes_of_text(message, "message").ok()?;
+        let message = args::c_text(&String::from_utf8_lossy(message));
+        handles::insert(Arc::new(ErrorObject { code, message })).ok()
+    };
+    catch(made).ok().flatten().unwrap_or(std::ptr::null_mut())
 }
 
 /// Destroys an error. NULL, and a pointer that is no live error, is left alone.
@@ -74,6 +95,25 @@ pub extern "C" fn rukh_status_name(status: rukh_status) -> *const c_char {
 mod tests {
     use super::*;
     use crate::error::Status;
+
+    #[test]
+    fn errors_are_made_for_libraries_on_top() {
+        // SAFETY: texts are NUL-terminated; errors are destroyed once.
+        unsafe {
+            let error = rukh_error_create(RUKH_ERROR_NOT_FOUND, c"there is none".as_ptr());
+            assert_eq!(rukh_error_code(error), RUKH_ERROR_NOT_FOUND);
+            assert_eq!(std::ffi::CStr::from_ptr(rukh_error_message(error)), c"there is none");
+            rukh_error_destroy(error);
+            for (code, message) in [
+                (RUKH_OK, c"x".as_ptr()),
+                (15, c"x".as_ptr()),
+                (-1, c"x".as_ptr()),
+                (RUKH_ERROR_IO, std::ptr::null()),
+            ] {
+                assert!(rukh_error_create(code, message).is_null(), "{code}");
+            }
+        }
+    }
 
     #[test]
     fn codes_are_those_of_the_library() {

@@ -34,6 +34,10 @@ pub(super) enum Kind {
     RunOptions,
     IoBinding,
     Completion,
+    Operator,
+    NodeInfo,
+    KernelContext,
+    OperatorRegistry,
 }
 
 /// A C handle type and the object it stands for.
@@ -49,7 +53,7 @@ pub(super) trait Handle {
     }
 }
 
-const KIND_NAMES: [&str; 11] = [
+const KIND_NAMES: [&str; 15] = [
     "nothing",
     "rukh_error",
     "rukh_environment_options",
@@ -61,6 +65,10 @@ const KIND_NAMES: [&str; 11] = [
     "rukh_run_options",
     "rukh_io_binding",
     "rukh_completion",
+    "rukh_operator",
+    "rukh_node_info",
+    "rukh_kernel_context",
+    "rukh_operator_registry",
 ];
 
 // The bits of a slot's state: generation (32), kind (8), alive (1), poisoned (1), pins (22).

@@ -130,6 +130,29 @@ pub const RUKH_FALLBACK_CPU: rukh_fallback = 0;
 /// The session is refused with an error that names the node.
 pub const RUKH_FALLBACK_ERROR: rukh_fallback = 1;
 
+/// How often an input or output of an operator may be there.
+pub type rukh_arity = i32;
+
+/// Once.
+pub const RUKH_ARITY_REQUIRED: rukh_arity = 0;
+/// Once or not at all.
+pub const RUKH_ARITY_OPTIONAL: rukh_arity = 1;
+/// Any number of times, none included. Allowed for the last one.
+pub const RUKH_ARITY_VARIADIC: rukh_arity = 2;
+/// Once or more. Allowed for the last one.
+pub const RUKH_ARITY_VARIADIC_SOME: rukh_arity = 3;
+
+/// The type of an attribute. The numbers are those of ONNX's `AttributeProto.AttributeType`.
+pub type rukh_attribute_type = i32;
+
+pub const RUKH_ATTRIBUTE_FLOAT: rukh_attribute_type = 1;
+pub const RUKH_ATTRIBUTE_INT: rukh_attribute_type = 2;
+pub const RUKH_ATTRIBUTE_STRING: rukh_attribute_type = 3;
+pub const RUKH_ATTRIBUTE_TENSOR: rukh_attribute_type = 4;
+pub const RUKH_ATTRIBUTE_FLOATS: rukh_attribute_type = 6;
+pub const RUKH_ATTRIBUTE_INTS: rukh_attribute_type = 7;
+pub const RUKH_ATTRIBUTE_STRINGS: rukh_attribute_type = 8;
+
 /// A text that the model file carries about itself.
 pub type rukh_model_text = i32;
 
@@ -175,6 +198,15 @@ pub struct rukh_io_binding(());
 /// A run whose work is queued on a device.
 pub struct rukh_completion(());
 
+/// An operator that the caller defines.
+pub struct rukh_operator(());
+/// A node whose operator the caller defined, during a callback that is asked about it.
+pub struct rukh_node_info(());
+/// One call of the caller's kernel, during the callback that computes.
+pub struct rukh_kernel_context(());
+/// What a shared library of operators adds its operators to, while it is asked for them.
+pub struct rukh_operator_registry(());
+
 /// Receives a log message, a NUL-terminated text that is valid during the call. Called from any
 /// thread, from several at the same time, and with no lock held, so it may call the library. It must
 /// return normally: no C++ exception, no `longjmp`.
@@ -184,6 +216,23 @@ pub type rukh_log_callback =
 /// Releases what `user` stands for; called once, from any thread, when the library will not use `user`
 /// again. It must return normally.
 pub type rukh_release = Option<unsafe extern "C" fn(user: *mut c_void)>;
+
+/// Asks the caller about a node whose operator it defined: for the shapes of outputs, for the state of a kernel, for the
+/// temporary memory of a GPU kernel. `node` is valid during the call. Returns `RUKH_OK`, or one of `RUKH_ERROR_…` with a
+/// text that `rukh_node_info_set_error` got. It may be called from any thread, from several at the same time, with no
+/// lock held, and may call every function of the library. It must return normally.
+pub type rukh_node_callback =
+    Option<unsafe extern "C" fn(node: *mut rukh_node_info, user: *mut c_void) -> rukh_status>;
+
+/// Computes the outputs of a node whose operator the caller defined. `context`, and the values that it gives, are valid
+/// during the call. Returns `RUKH_OK`, or one of `RUKH_ERROR_…` with a text that `rukh_kernel_context_set_error` got. It
+/// is called from any thread, from several at the same time when several runs go on, with no lock held, and may call
+/// every function of the library, also to run the same session. It must return normally.
+pub type rukh_kernel_callback =
+    Option<unsafe extern "C" fn(context: *mut rukh_kernel_context, user: *mut c_void) -> rukh_status>;
+
+/// One part of a loop of `rukh_kernel_context_parallel_for`. Called on several threads. It must return normally.
+pub type rukh_parallel_body = Option<unsafe extern "C" fn(index: usize, user: *mut c_void)>;
 
 /// Allocates device memory for `rukh_session_options_set_external_allocator`.
 pub type rukh_device_alloc = Option<unsafe extern "C" fn(bytes: usize, user: *mut c_void) -> *mut c_void>;

@@ -10,6 +10,7 @@ mod rename;
 mod subgraphs;
 mod text;
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -119,6 +120,18 @@ pub(crate) enum Attribute {
     Graphs(Vec<Arc<Graph>>),
     /// In a function's body: the value of the caller's attribute of this name.
     Reference(String),
+    /// No attribute of the model: what the library's caller says of the node's operator.
+    Definition(Definition),
+}
+
+/// The definition of an operator, which `ops` knows to read.
+#[derive(Clone)]
+pub(crate) struct Definition(pub(crate) Arc<dyn Any + Send + Sync>);
+
+impl std::fmt::Debug for Definition {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Definition")
+    }
 }
 
 /// A tensor given by the values at some positions, zero elsewhere.

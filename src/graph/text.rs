@@ -119,5 +119,6 @@ fn write_attribute(attribute: &Attribute, f: &mut Formatter<'_>, depth: usize) -
             f.write_str("]")
         }
         Attribute::Reference(name) => write!(f, "@{name}"),
+        Attribute::Definition(_) => f.write_str("defined by the caller"),
     }
 }

@@ -289,7 +289,7 @@ impl Device {
 
     /// Makes the device current for this thread until the guard is dropped, which brings the caller's
     /// device back.
-    pub(super) fn enter(&self) -> Result<Current<'_>, HipError> {
+    pub(crate) fn enter(&self) -> Result<Current<'_>, HipError> {
         if self.poisoned.load(Ordering::Relaxed) {
             return Err(HipError {
                 call: "use the device",
@@ -360,7 +360,7 @@ impl Device {
 }
 
 /// A device that is current for this thread.
-pub(super) struct Current<'a> {
+pub(crate) struct Current<'a> {
     device: &'a Device,
     before: c_int,
 }

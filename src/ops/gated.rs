@@ -21,6 +21,21 @@ impl GatedUnit {
     }
 }
 
+/// The function of a gate by the name that an attribute gives.
+pub(super) fn function(attribute: &'static str, name: &str) -> Result<Unary, OpError> {
+    Ok(match name {
+        "Sigmoid" => Unary::Sigmoid,
+        "Silu" => Unary::Swish { alpha: 1.0 },
+        "Gelu" => Unary::Gelu { tanh: false },
+        "GeluTanh" => Unary::Gelu { tanh: true },
+        "Relu" => Unary::Relu,
+        other => {
+            let allowed = "allowed are Sigmoid, Silu, Gelu, GeluTanh and Relu";
+            return Err(OpError::attribute(attribute, format!("\"{other}\" is not known; {allowed}")));
+        }
+    })
+}
+
 impl Operator for GatedUnit {
     fn infer(&self, cx: &mut Infer<'_>) -> Result<(), OpError> {
         let Some(shape) = cx.shape(0) else { return Ok(()) };
@@ -40,14 +55,7 @@ impl Operator for GatedUnit {
 /// What the fusions of this library make.
 pub(super) const DECLARATIONS: &[Declaration] =
     &[Declaration::new("GatedUnit", &[1], "X:T -> Y:T", &[("T", Types::FLOAT)], |a| {
-        let activation = match a.string("activation", "Sigmoid")? {
-            "Sigmoid" => Unary::Sigmoid,
-            "Silu" => Unary::Swish { alpha: 1.0 },
-            "Gelu" => Unary::Gelu { tanh: false },
-            "GeluTanh" => Unary::Gelu { tanh: true },
-            "Relu" => Unary::Relu,
-            other => return Err(OpError::attribute("activation", format!("\"{other}\" is not known"))),
-        };
+        let activation = function("activation", a.string("activation", "Sigmoid")?)?;
         Ok(Arc::new(GatedUnit { activation, gate_last: a.flag("gate_last", false)? }))
     })
     .domain("rukh")];

@@ -7,7 +7,7 @@ use super::OpError;
 use super::signature::{Parameter, Signature};
 
 /// Makes names for dimensions nothing is known of.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Unknowns(usize);
 
 impl Unknowns {
@@ -114,6 +114,11 @@ impl<'a> Infer<'a> {
     /// The shape of an output as far as it was set.
     pub(crate) fn output_shape(&self, output: usize) -> Option<&[Dim]> {
         self.outputs.get(output)?.shape.as_deref()
+    }
+
+    /// The type of an output as far as the signature or the rule told it.
+    pub(crate) fn output_type(&self, output: usize) -> Option<&ValueType> {
+        self.outputs.get(output)?.ty.as_ref()
     }
 
     /// Sets the shape of an output; its type comes from the signature.

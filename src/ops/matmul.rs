@@ -157,6 +157,11 @@ fn read_fused(a: &AttributeReader<'_>) -> Result<MatMul, OpError> {
     })
 }
 
+/// The attributes of `rukh.MatMul`.
+pub(super) fn read_product(a: &AttributeReader<'_>) -> Result<MatMul, OpError> {
+    Ok(MatMul { activation: Activation::read(a)?, ..read_fused(a)? })
+}
+
 const NUMBERS: Types =
     Types::FLOAT.and(Types::of(&[ElementType::I32, ElementType::I64, ElementType::U32, ElementType::U64]));
 
@@ -187,7 +192,7 @@ pub(super) const DECLARATIONS: &[Declaration] = &[
     .domain("com.microsoft"),
     // What the fusions of this library make.
     Declaration::new("MatMul", &[1], "A:T, B:T, bias?:T, residual?:T -> Y:T", &[("T", Types::FLOAT)], |a| {
-        Ok(Arc::new(MatMul { activation: Activation::read(a)?, ..read_fused(a)? }))
+        Ok(Arc::new(read_product(a)?))
     })
     .domain("rukh"),
     Declaration::new("FusedGemm", &[1], "A:T, B:T, C?:T -> Y:T", &[("T", Types::FLOAT)], |a| {

@@ -6,6 +6,7 @@
 pub(crate) mod activation;
 mod attributes;
 mod infer;
+mod registered;
 mod registry;
 mod signature;
 
@@ -21,6 +22,7 @@ pub(crate) mod concat;
 pub(crate) mod control;
 pub(crate) mod conv;
 pub(crate) mod crop;
+pub(crate) mod custom;
 pub(crate) mod detection;
 pub(crate) mod dropout;
 pub(crate) mod einsum;
@@ -50,6 +52,7 @@ pub(crate) mod optional;
 pub(crate) mod pad;
 pub(crate) mod permuted;
 pub(crate) mod pool;
+pub(crate) mod projection;
 pub(crate) mod qlinear;
 pub(crate) mod quantize;
 pub(crate) mod random;
@@ -83,10 +86,11 @@ use crate::error::{Error, Status};
 
 pub(crate) use attributes::AttributeReader;
 pub(crate) use infer::{Infer, Unknowns, normalize_axis};
+pub(crate) use registered::Registered;
 #[cfg(test)]
 pub(crate) use registry::declarations;
-pub(crate) use registry::{Registered, find, is_repeatable, resolve};
-pub(crate) use signature::Types;
+pub(crate) use registry::{find, is_repeatable, is_standard, resolve};
+pub(crate) use signature::{Arity, Parameter, Types};
 
 /// The typed form of a node's operator: its attributes with defaults filled in and checked.
 pub(crate) trait Operator: Any + std::fmt::Debug + Send + Sync {
@@ -95,6 +99,12 @@ pub(crate) trait Operator: Any + std::fmt::Debug + Send + Sync {
     /// on known ones when a run is planned, where it must make every output shape known unless the
     /// operator is data-dependent or a shape input's value is missing.
     fn infer(&self, cx: &mut Infer<'_>) -> Result<(), OpError>;
+
+    /// An integer input of one element, and the largest number up to which its value decides no shape: as many keys
+    /// as a cache has room for. `inputs` are what is known of the node's inputs.
+    fn limited_shape_input(&self, _inputs: &[Option<crate::graph::Fact>]) -> Option<(usize, i64)> {
+        None
+    }
 }
 
 impl dyn Operator {

@@ -1,10 +1,13 @@
 //! All declared operators, and how a node finds its own.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use crate::graph::Node;
 
+use super::custom::Definition;
+use super::registered::Registered;
 use super::signature::Signature;
 use super::{AttributeReader, Declaration, OpError, Operator};
 
@@ -34,6 +37,7 @@ const FAMILIES: &[&[Declaration]] = &[
     super::fourier::DECLARATIONS,
     super::fused::DECLARATIONS,
     super::gated::DECLARATIONS,
+    super::projection::DECLARATIONS,
     super::gather::DECLARATIONS,
     super::generate::DECLARATIONS,
     super::generation::DECLARATIONS,
@@ -90,14 +94,8 @@ const FAMILIES: &[&[Declaration]] = &[
     super::weight_only::gather::DECLARATIONS,
 ];
 
-/// A declaration with its parsed signature.
-pub(crate) struct Registered {
-    pub(crate) declaration: &'static Declaration,
-    pub(crate) signature: Signature,
-}
-
 /// By domain, then by name.
-type Registry = HashMap<&'static str, HashMap<&'static str, Registered>>;
+type Registry = HashMap<&'static str, HashMap<&'static str, (&'static Declaration, Arc<Registered>)>>;
 
 fn registry() -> &'static Registry {
     static REGISTRY: OnceLock<Registry> = OnceLock::new();
@@ -107,7 +105,13 @@ fn registry() -> &'static Registry {
             // A signature that does not parse leaves its operator out; a test finds it.
             if let Ok(signature) = Signature::parse(declaration.signature, declaration.types) {
                 let domain = registry.entry(declaration.domain).or_default();
-                domain.insert(declaration.name, Registered { declaration, signature });
+                let registered = Registered {
+                    signature,
+                    shape_inputs: Cow::Borrowed(declaration.shape_inputs),
+                    data_dependent: declaration.data_dependent,
+                    repeatable: repeats(declaration.name),
+                };
+                domain.insert(declaration.name, (declaration, Arc::new(registered)));
             }
         }
         registry
@@ -119,14 +123,24 @@ pub(crate) fn declarations() -> impl Iterator<Item = &'static Declaration> {
     FAMILIES.iter().flat_map(|family| family.iter())
 }
 
-/// The declaration of an operator.
+/// An operator of the library.
 pub(crate) fn find(domain: &str, name: &str) -> Option<&'static Registered> {
-    registry().get(domain)?.get(name)
+    registry().get(domain)?.get(name).map(|(_, registered)| &**registered)
 }
 
-/// Whether an operator gives the same outputs for the same inputs each time; those that draw random
-/// numbers do not.
-pub(crate) fn is_repeatable(name: &str) -> bool {
+/// Whether the standard has an operator of this name in this domain.
+pub(crate) fn is_standard(domain: &str, name: &str) -> bool {
+    let domain = if domain == "ai.onnx" { "" } else { domain };
+    (domain.is_empty() || domain.starts_with("ai.onnx")) && find(domain, name).is_some()
+}
+
+/// Whether a node gives the same outputs for the same inputs each time. Those that draw random numbers do not, and
+/// what an operator of the caller's does is not known.
+pub(crate) fn is_repeatable(node: &Node) -> bool {
+    Definition::of(node).is_none() && repeats(&node.op.name)
+}
+
+fn repeats(name: &str) -> bool {
     !matches!(
         name,
         "RandomNormal"
@@ -140,10 +154,15 @@ pub(crate) fn is_repeatable(name: &str) -> bool {
 }
 
 /// The typed operator of a node, its attributes checked.
-pub(crate) fn resolve(node: &Node) -> Result<(&'static Registered, Arc<dyn Operator>), OpError> {
+pub(crate) fn resolve(node: &Node) -> Result<(Arc<Registered>, Arc<dyn Operator>), OpError> {
+    if let Some(definition) = Definition::of(node) {
+        let operator = definition.operator(node)?;
+        return Ok((definition.registered.clone(), Arc::new(operator)));
+    }
     let op = &node.op;
-    let registered = find(&op.domain, &op.name).ok_or_else(|| unknown(node))?;
-    let first = registered.declaration.since.first().copied().unwrap_or(1);
+    let found = registry().get(&*op.domain).and_then(|domain| domain.get(&*op.name));
+    let (declaration, registered) = found.ok_or_else(|| unknown(node))?;
+    let first = declaration.since.first().copied().unwrap_or(1);
     if op.opset < first {
         return Err(OpError::Unknown(format!(
             "operator {op} exists since opset {first}; the model imports opset {}",
@@ -152,9 +171,9 @@ pub(crate) fn resolve(node: &Node) -> Result<(&'static Registered, Arc<dyn Opera
     }
     let inputs = node.inputs.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
     let reader = AttributeReader::new(&node.attributes, op.opset, inputs, node.outputs.len());
-    let operator = (registered.declaration.parse)(&reader)?;
+    let operator = (declaration.parse)(&reader)?;
     reader.finish()?;
-    Ok((registered, operator))
+    Ok((registered.clone(), operator))
 }
 
 fn unknown(node: &Node) -> OpError {

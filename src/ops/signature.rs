@@ -111,20 +111,46 @@ pub(crate) struct Parameter {
     pattern: Pattern,
 }
 
+impl Parameter {
+    /// A parameter whose type is written as in a declaration.
+    pub(crate) fn new(
+        name: &str,
+        ty: &str,
+        arity: Arity,
+        variables: &[(String, Types)],
+    ) -> Result<Self, String> {
+        Ok(Parameter { name: name.to_owned(), arity, pattern: parse_pattern(ty.trim(), variables)? })
+    }
+}
+
 /// A parsed signature.
 #[derive(Clone, Debug)]
 pub(crate) struct Signature {
     pub(crate) inputs: Vec<Parameter>,
     pub(crate) outputs: Vec<Parameter>,
-    types: &'static [(&'static str, Types)],
+    types: Vec<(String, Types)>,
 }
 
 impl Signature {
     /// Parses a declaration's text. A text that does not parse is a defect of the library, which a
     /// test over all declarations finds.
-    pub(crate) fn parse(text: &str, types: &'static [(&'static str, Types)]) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str, types: &[(&str, Types)]) -> Result<Self, String> {
         let (inputs, outputs) = text.split_once("->").ok_or("no \"->\"")?;
-        Ok(Signature { inputs: parameters(inputs, types)?, outputs: parameters(outputs, types)?, types })
+        let types: Vec<(String, Types)> = types.iter().map(|&(name, set)| (name.to_owned(), set)).collect();
+        Ok(Signature { inputs: parameters(inputs, &types)?, outputs: parameters(outputs, &types)?, types })
+    }
+
+    /// A signature of parts; parameters were made with the same type variables.
+    pub(crate) fn of(inputs: Vec<Parameter>, outputs: Vec<Parameter>, types: Vec<(String, Types)>) -> Self {
+        Signature { inputs, outputs, types }
+    }
+
+    /// Whether an output may be of this type, as far as the signature says.
+    pub(crate) fn gives(&self, output: usize, ty: &ValueType) -> Result<(), String> {
+        match Self::parameter(&self.outputs, output) {
+            Some(parameter) => self.bind(&parameter.pattern, ty, &mut Vec::new()),
+            None => Ok(()),
+        }
     }
 
     /// The parameter an argument belongs to.
@@ -247,7 +273,7 @@ impl std::fmt::Display for Pattern {
     }
 }
 
-fn parameters(text: &str, types: &[(&str, Types)]) -> Result<Vec<Parameter>, String> {
+fn parameters(text: &str, types: &[(String, Types)]) -> Result<Vec<Parameter>, String> {
     let text = text.trim();
     if text.is_empty() {
         return Ok(Vec::new());
@@ -268,7 +294,7 @@ fn parameters(text: &str, types: &[(&str, Types)]) -> Result<Vec<Parameter>, Str
         .collect()
 }
 
-fn parse_pattern(text: &str, types: &[(&str, Types)]) -> Result<Pattern, String> {
+fn parse_pattern(text: &str, types: &[(String, Types)]) -> Result<Pattern, String> {
     let inside = |prefix: &str| text.strip_prefix(prefix).and_then(|rest| rest.strip_suffix(')'));
     if let Some(inner) = inside("seq(") {
         return Ok(Pattern::Sequence(Box::new(parse_pattern(inner, types)?)));
@@ -279,7 +305,7 @@ fn parse_pattern(text: &str, types: &[(&str, Types)]) -> Result<Pattern, String>
     if text == "any" {
         return Ok(Pattern::Any);
     }
-    if types.iter().any(|(name, _)| *name == text) {
+    if types.iter().any(|(name, _)| name == text) {
         return Ok(Pattern::Variable(text.to_owned()));
     }
     ElementType::all()

@@ -23,7 +23,7 @@ pub(super) fn fold(graph: &mut Graph, evaluate: &dyn Evaluate, weights: Weights)
         changed |= fold_subgraphs(graph, id, evaluate, weights);
         let node = graph.node(id);
         let kept = node.op.name == "DequantizeLinear" && weights == Weights::Quantized;
-        if !ops::is_repeatable(&node.op.name) || node.subgraphs().next().is_some() || kept {
+        if !ops::is_repeatable(node) || node.subgraphs().next().is_some() || kept {
             continue;
         }
         if let Some(tensors) =

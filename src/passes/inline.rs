@@ -1,28 +1,40 @@
 //! Puts a function's body in the place of each call to it.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use crate::error::{Result, fail};
 use crate::graph::{
     Attribute, Attributes, Fact, Function, Graph, NEWEST_OPSET, Node, NodeId, OpName, ValueId,
 };
+use crate::ops::custom::Definition;
 
 type Functions = HashMap<(String, String), Function>;
 
 /// Inlines all calls, in subgraphs and in the bodies of what was inlined as well. Functions do not
-/// recurse (`model` refuses that), so this ends.
-pub(super) fn inline(graph: &mut Graph, functions: &Functions) -> Result<()> {
-    if functions.is_empty() {
+/// recurse (`model` refuses that), so this ends. A node whose operator the caller defined learns its definition,
+/// and is not inlined where the model has a function of the name for runtimes without the operator.
+pub(super) fn inline(
+    graph: &mut Graph,
+    functions: &Functions,
+    definitions: &[Arc<Definition>],
+) -> Result<()> {
+    if functions.is_empty() && definitions.is_empty() {
         return Ok(());
     }
     let mut waiting: Vec<NodeId> = graph.node_ids().collect();
     while let Some(id) = waiting.pop() {
         let node = graph.node(id);
         let key = (node.op.domain.clone(), node.op.name.clone());
-        if let Some(function) = functions.get(&key) {
+        if let Some(definition) = Definition::find(definitions, &node.op) {
+            definition.bind(graph.node_mut(id));
+        } else if let Some(function) = functions.get(&key) {
             waiting.extend(inline_call(graph, id, function)?);
         } else {
-            graph.node_mut(id).subgraphs_mut().try_for_each(|(_, body)| inline(body, functions))?;
+            graph
+                .node_mut(id)
+                .subgraphs_mut()
+                .try_for_each(|(_, body)| inline(body, functions, definitions))?;
         }
     }
     Ok(())
@@ -176,8 +188,6 @@ fn bind_graph(graph: &mut Graph, call: &Node, defaults: &Attributes) -> Result<(
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::super::testing::GraphBuilder;
     use super::*;
 
@@ -203,7 +213,7 @@ mod tests {
             .node("my.Outer", &["a"], &["y"])
             .output("y")
             .0;
-        inline(&mut graph, &functions).unwrap();
+        inline(&mut graph, &functions, &[]).unwrap();
         let text = graph.to_string();
         assert!(
             text.contains("LeakyRelu<alpha=0.25>(x)") && text.contains("LeakyRelu<alpha=0.5>(a)"),
@@ -246,7 +256,7 @@ mod tests {
             .node("my.F", &["b", "a", "c"], &["y"])
             .output("y")
             .0;
-        inline(&mut graph, &functions).unwrap();
+        inline(&mut graph, &functions, &[]).unwrap();
         let (_, node) = graph.nodes().next().unwrap();
         for (_, body) in node.subgraphs() {
             let (_, sub) = body.nodes().next().unwrap();
@@ -262,7 +272,7 @@ mod tests {
         let functions = HashMap::from([(("my".to_owned(), "F".to_owned()), function)]);
         let mut graph =
             GraphBuilder::new().input("x", &["2"]).node("my.F", &["x", "x"], &["y"]).output("y").0;
-        let error = inline(&mut graph, &functions).unwrap_err();
+        let error = inline(&mut graph, &functions, &[]).unwrap_err();
         assert!(error.message.contains("\"F_node\" (my.F): it has 2 inputs"), "{error}");
     }
 }

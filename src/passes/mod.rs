@@ -23,10 +23,12 @@ mod quantized_rnn;
 mod testing;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use crate::error::Result;
 use crate::graph::{Function, Graph, Node};
 use crate::ops::OpError;
+use crate::ops::custom::Definition;
 use crate::tensor::Value;
 
 pub(crate) use channel_layout::channel_layout;
@@ -55,10 +57,11 @@ pub(crate) enum Weights {
 pub(crate) fn canonicalise(
     graph: &mut Graph,
     functions: &HashMap<(String, String), Function>,
+    definitions: &[Arc<Definition>],
     optimize: Option<Weights>,
     evaluate: &dyn Evaluate,
 ) -> Result<()> {
-    inline::inline(graph, functions)?;
+    inline::inline(graph, functions, definitions)?;
     infer::infer(graph)?;
     while flex_attention::expand(graph)? | quantized_rnn::expand(graph)? {
         infer::infer(graph)?;

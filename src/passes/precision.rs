@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use crate::error::Result;
 use crate::graph::{Attribute, Attributes, Fact, Graph, NEWEST_OPSET, Node, NodeId, OpName, ValueId};
+use crate::ops::custom::Custom;
 use crate::ops::{self, OpError, Unknowns};
 use crate::tensor::{ElementType, Tensor, ValueType, bf16, f16};
 
@@ -123,6 +124,10 @@ impl Lowering<'_> {
             return None;
         }
         let (registered, op) = ops::resolve(node).ok()?;
+        // What the caller's kernels do with halves is the caller's to say.
+        if op.downcast::<Custom>().is_some() {
+            return None;
+        }
         let inputs: Vec<(usize, ValueId)> = node
             .inputs
             .iter()

@@ -138,12 +138,14 @@ fn step(
     let body = device_kernel(graph, node, &*op, placement, row, cx)?;
     let (inputs, body) = match body {
         Some(kernel) => {
-            let on_host = |i: usize| {
-                registered.declaration.shape_inputs.contains(&i) || kernel.host_inputs().contains(&i)
-            };
+            let on_host =
+                |i: usize| registered.shape_inputs.contains(&i) || kernel.host_inputs().contains(&i);
             let inputs = node.inputs.iter().enumerate().map(|(i, v)| {
-                let place = if on_host(i) { Place::Host } else { Place::Device };
-                v.map(|v| placement.at(v.0, place, steps)).transpose()
+                v.map(|v| match on_host(i) {
+                    true => placement.at(v.0, Place::Host, steps),
+                    false => placement.on_device(&*kernel, i, v.0, steps),
+                })
+                .transpose()
             });
             let inputs = inputs.collect::<Result<Vec<Option<u32>>>>()?;
             outputs.iter().flatten().for_each(|&v| placement.make(v, Place::Device));

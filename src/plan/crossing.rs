@@ -67,18 +67,19 @@ impl Planner<'_> {
             OutputPlace::DeviceShared { exactly } => exactly,
         };
         // The step that makes it may work in place on the input, when that is read for the last time there.
-        let makes = |s: &Step| s.outputs.first() == Some(&Some(root as u32));
-        let (Some(at), Some(exactly)) = (self.program.steps.iter().position(makes), exactly) else {
-            return false;
-        };
+        let makes = |s: &Step| s.outputs.iter().position(|&v| v == Some(root as u32));
+        let made = self.program.steps.iter().enumerate().find_map(|(at, s)| Some((at, makes(s)?)));
+        let (Some((at, output)), Some(exactly)) = (made, exactly) else { return false };
         let step = &self.program.steps[at];
         let StepBody::Device(kernel) = &step.body else { return false };
         let input = self.program.inputs[exactly];
         let mut readers = (0..self.states.len() as u32).filter(|&v| self.roots[v as usize] == input);
-        let in_place = kernel.in_place().iter().any(|&i| {
+        let takes = |i: usize| {
             step.inputs.get(i).copied().flatten().is_some_and(|v| self.roots[v as usize] == input)
                 && step.inputs.iter().flatten().filter(|&&v| self.roots[v as usize] == input).count() == 1
-        });
+        };
+        let in_place = kernel.in_place().iter().any(|&i| output == 0 && takes(i))
+            || kernel.caches().iter().any(|&(o, i)| o == output && takes(i));
         whole && in_place && readers.all(|v| self.last[v as usize] <= at)
     }
 

@@ -1,5 +1,7 @@
 //! Where the values of a plan lie: which share memory, and at which offset of the block the others are.
 
+use smallvec::SmallVec;
+
 use crate::error::{Error, Result, Status};
 use crate::graph::Fact;
 use crate::tensor::{Place, Shape};
@@ -79,7 +81,7 @@ impl Planner<'_> {
                         && self.last[input as usize].max(self.lives[root as usize].1) <= at =>
                 {
                     if let StepPlan::Planned(planned) = plan {
-                        planned.in_place_if_bound = Some(i);
+                        planned.in_place_if_bound.push((0, i));
                     }
                     return false;
                 }
@@ -87,6 +89,32 @@ impl Planner<'_> {
             }
         }
         false
+    }
+
+    /// Which of these pairs of an output and an input are one where the caller bound both to the same memory: the run's
+    /// own output and input, which nobody else reads afterwards.
+    pub(super) fn bound_in_place(
+        &self,
+        at: usize,
+        step: &Step,
+        pairs: &[(usize, usize)],
+        sizes: &[usize],
+    ) -> SmallVec<[(usize, usize); 2]> {
+        let is_pair = |&(output, input): &(usize, usize)| {
+            let given = |values: &[Option<u32>], i: usize| values.get(i).copied().flatten();
+            let (Some(made), Some(read)) = (given(&step.outputs, output), given(&step.inputs, input)) else {
+                return false;
+            };
+            let State::Input { ty, ref shape, .. } = self.states[read as usize] else { return false };
+            let root = self.roots[read as usize];
+            let readers = step.inputs.iter().flatten().filter(|&&v| self.roots[v as usize] == root).count();
+            self.program.outputs.contains(&made)
+                && root == read
+                && readers == 1
+                && self.last[read as usize].max(self.lives[root as usize].1) <= at
+                && byte_size(Some(ty), shape) == Ok(sizes[output])
+        };
+        pairs.iter().copied().filter(is_pair).collect()
     }
 
     /// Gives every block value and every scratch its offset; tells the sizes of the blocks on the host

@@ -9,6 +9,8 @@ mod compile;
 mod crossing;
 mod given;
 mod layout;
+mod limit;
+mod limited;
 mod memory;
 mod place;
 mod planner;

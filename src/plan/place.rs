@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::error::{Result, Status};
 use crate::graph::{Graph, Node, OpName, ValueId};
+use crate::ops::custom::{Custom, Side};
 use crate::ops::generation::Generation;
 use crate::ops::{self, Operator, Registered, control};
 use crate::providers::NodeContext;
@@ -19,8 +20,8 @@ pub(super) struct Placement<'g> {
     device: Option<Arc<Provider>>,
     /// Where each of the graph's values is made.
     made: Vec<Place>,
-    /// Copies of the graph's values on the other side, by value.
-    copies: HashMap<u32, u32>,
+    /// Copies of the graph's values on the other side, by value and whether they lie transposed.
+    copies: HashMap<(u32, bool), u32>,
     /// Values that were added to the graph's.
     pub(super) added: Vec<ProgramValue>,
     /// Values that only shapes are computed from.
@@ -57,11 +58,15 @@ impl<'g> Placement<'g> {
         if is_control {
             return Err(NotOnDevice::ByNature("control flow: the session runs it".to_owned()));
         }
+        let device_alone = op.downcast::<Custom>().is_some_and(|op| !op.runs_on(Side::Host));
         let outputs = at.outputs.iter().flatten();
         if node.domain.is_empty() && matches!(node.name, "Shape" | "Size") {
             return Err(NotOnDevice::ByNature("it is known from the shape alone".to_owned()));
         }
-        if at.outputs.iter().any(Option::is_some) && outputs.clone().all(|v| self.shapes[v.index()]) {
+        if !device_alone
+            && at.outputs.iter().any(Option::is_some)
+            && outputs.clone().all(|v| self.shapes[v.index()])
+        {
             return Err(NotOnDevice::ByNature("shape arithmetic stays on the host".to_owned()));
         }
         hip::build(node).map_err(|e| NotOnDevice::Fallback(e.to_string()))
@@ -69,11 +74,29 @@ impl<'g> Placement<'g> {
 
     /// The value to read at `place` for a value of the graph; appends a copy when it is elsewhere.
     pub(super) fn at(&mut self, value: u32, place: Place, steps: &mut Vec<Step>) -> Result<u32> {
+        self.laid_out(value, place, false, steps)
+    }
+
+    /// The value that a device's kernel reads as its input `input`, a constant matrix transposed where the kernel wants
+    /// that; appends a copy when it is elsewhere.
+    pub(super) fn on_device(
+        &mut self,
+        kernel: &dyn HipKernel,
+        input: usize,
+        value: u32,
+        steps: &mut Vec<Step>,
+    ) -> Result<u32> {
+        let constant = self.graph.value(ValueId(value)).constant.as_ref();
+        let transposed = constant.is_some_and(|t| t.shape().len() == 2) && kernel.transposes(input);
+        self.laid_out(value, Place::Device, transposed, steps)
+    }
+
+    fn laid_out(&mut self, value: u32, place: Place, transposed: bool, steps: &mut Vec<Step>) -> Result<u32> {
         let Some(device) = &self.device else { return Ok(value) };
         if self.made[value as usize] == place {
             return Ok(value);
         }
-        if let Some(&copy) = self.copies.get(&value) {
+        if let Some(&copy) = self.copies.get(&(value, transposed)) {
             return Ok(copy);
         }
         let info = self.graph.value(ValueId(value));
@@ -88,14 +111,21 @@ impl<'g> Placement<'g> {
         match &info.constant {
             Some(tensor) if place == Place::Device => {
                 let bytes = tensor.buffer().map_or(&[][..], |b| b.bytes());
-                let buffer = device.upload(bytes)?.into_buffer(bytes.len());
+                let buffer = match *tensor.shape() {
+                    [rows, columns] if transposed => {
+                        hip::upload_transposed(device, bytes, [rows, columns], tensor.ty().size())
+                            .map_err(|e| e.at(&info.name, "Transpose", Status::Internal))?
+                    }
+                    _ => device.upload(bytes)?,
+                };
+                let buffer = buffer.into_buffer(bytes.len());
                 added.constant = Tensor::from_buffer(tensor.ty(), tensor.shape(), buffer);
                 added.fact = info.fact.clone();
             }
             _ => steps.push(copy_step(&info.name, value, copy, place)?),
         }
         self.added.push(added);
-        self.copies.insert(value, copy);
+        self.copies.insert((value, transposed), copy);
         Ok(copy)
     }
 
@@ -118,7 +148,7 @@ fn copy_step(name: &str, from: u32, to: u32, place: Place) -> Result<Step> {
         inputs: vec![Some(ValueId(from))],
         outputs: vec![Some(ValueId(to))],
     };
-    let (registered, op): (&'static Registered, Arc<dyn Operator>) =
+    let (registered, op): (Arc<Registered>, Arc<dyn Operator>) =
         ops::resolve(&node).map_err(|e| e.at(name, "Copy", Status::Internal))?;
     Ok(Step {
         node: node.name,
@@ -142,7 +172,7 @@ fn shape_values(graph: &Graph, order: &[&Node]) -> Vec<bool> {
     };
     for node in order.iter().rev() {
         let Ok((registered, _)) = ops::resolve(node) else { continue };
-        for &i in registered.declaration.shape_inputs {
+        for &i in registered.shape_inputs.iter() {
             if let Some(&Some(v)) = node.inputs.get(i) {
                 wanted[v.index()] = true;
             }

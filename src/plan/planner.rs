@@ -1,14 +1,15 @@
 //! Plans the steps of a program for given input shapes.
 
 use crate::graph::{Dim, Fact};
-use crate::ops::{self, OpError, Unknowns};
+use crate::ops::{OpError, Unknowns};
 use crate::providers::cpu::{CpuKernel, Kernel, KernelContext, Prepared, known_shape, run_kernel};
 use crate::providers::hip::{Given, HipKernel, LaunchPlan, PlanBuilder};
 use crate::providers::{Argument, arguments};
-use crate::tensor::{ElementType, Place, Shape, Tensor, TensorView};
+use crate::tensor::{ElementType, Place, Shape, Tensor, TensorView, ValueRef};
 use crate::threads::Pool;
 
 use super::given::may_be_bound;
+use super::limit::Limit;
 use super::program::{Program, Step, StepBody};
 use super::shaped::{DeviceStep, OutputPlace, PlannedStep, Signature, State, StepPlan};
 
@@ -16,6 +17,8 @@ use super::shaped::{DeviceStep, OutputPlace, PlannedStep, Signature, State, Step
 pub(super) struct Planner<'p> {
     pub(super) program: &'p Program,
     pub(super) outputs: &'p [OutputPlace],
+    /// Inputs of the run.
+    pub(super) inputs: &'p [ValueRef<'p>],
     /// Inputs of the run that were given on the device, by value.
     pub(super) given_on_device: Vec<bool>,
     pub(super) states: Vec<State>,
@@ -28,6 +31,8 @@ pub(super) struct Planner<'p> {
     /// The last step that uses each value; `usize::MAX` for outputs.
     pub(super) last: Vec<usize>,
     pub(super) unknowns: Unknowns,
+    /// What is taken for granted of values that inputs have.
+    pub(super) limits: Vec<Limit>,
 }
 
 impl<'p> Planner<'p> {
@@ -61,6 +66,7 @@ impl<'p> Planner<'p> {
         Planner {
             program,
             outputs: signature.outputs,
+            inputs: signature.inputs,
             given_on_device,
             states,
             may_be_bound: may_be_bound(program, signature.outputs),
@@ -68,6 +74,7 @@ impl<'p> Planner<'p> {
             lives: vec![(0, 0); count],
             last,
             unknowns: Unknowns::default(),
+            limits: Vec::new(),
         }
     }
 
@@ -91,20 +98,22 @@ impl<'p> Planner<'p> {
             _ => return dynamic(self),
         };
         let is_dynamic = |v: &u32| matches!(self.states[*v as usize], State::Dynamic);
-        if step.registered.declaration.data_dependent || step.inputs.iter().flatten().any(is_dynamic) {
+        if step.registered.data_dependent || step.inputs.iter().flatten().any(is_dynamic) {
             return dynamic(self);
         }
         // Where broadcasting or an empty list leaves no choice, a shape may be known without the value that
         // decides it (Expand of [4] by one number), but a kernel prepares from the value.
-        let shape_inputs = step.registered.declaration.shape_inputs.iter();
+        let shape_inputs = step.registered.shape_inputs.iter();
         let host_inputs = match kernel {
             Planning::Host(_) => &[],
             Planning::Device(kernel) => kernel.host_inputs(),
         };
-        if !kernel.reshapes() && shape_inputs.chain(host_inputs).any(|&i| !self.is_known(step, i)) {
+        let limited = self.limited(step);
+        let missing = |i: &&usize| !self.is_known(step, **i) && limited.as_ref().is_none_or(|l| l.0 != **i);
+        if !kernel.reshapes() && shape_inputs.chain(host_inputs).any(|i| missing(&i)) {
             return dynamic(self);
         }
-        let facts = self.infer(step)?;
+        let facts = self.infer(step, limited)?;
         let shapes: Option<Vec<Shape>> = facts
             .iter()
             .zip(&step.outputs)
@@ -133,7 +142,7 @@ impl<'p> Planner<'p> {
                     prepared,
                     scratch: 0,
                     in_place: None,
-                    in_place_if_bound: None,
+                    in_place_if_bound: self.bound_in_place(at, step, kernel.in_place_further(), &sizes),
                 })
             }
             Planning::Device(kernel) => {
@@ -158,7 +167,7 @@ impl<'p> Planner<'p> {
     }
 
     /// Whether the plan knows the value of an input, or the input is omitted.
-    fn is_known(&self, step: &Step, input: usize) -> bool {
+    pub(super) fn is_known(&self, step: &Step, input: usize) -> bool {
         let value = step.inputs.get(input).copied().flatten();
         value.is_none_or(|v| matches!(self.states[v as usize], State::Known(_)))
     }
@@ -206,16 +215,18 @@ impl<'p> Planner<'p> {
         self.states
     }
 
-    fn infer(&mut self, step: &Step) -> std::result::Result<Vec<Fact>, OpError> {
+    /// `limited`: an input whose value may be taken to be this.
+    fn infer(
+        &mut self,
+        step: &Step,
+        limited: Option<(usize, Tensor)>,
+    ) -> std::result::Result<Vec<Fact>, OpError> {
         let facts = self.facts(step);
-        let constants: Vec<Option<&Tensor>> = step
-            .inputs
-            .iter()
-            .map(|v| match v.map(|v| &self.states[v as usize]) {
-                Some(State::Known(tensor)) => Some(tensor),
-                _ => None,
-            })
-            .collect();
+        let constant = |(i, value): (usize, &Option<u32>)| match &self.states[(*value)? as usize] {
+            State::Known(tensor) => Some(tensor),
+            _ => limited.as_ref().filter(|limited| limited.0 == i).map(|limited| &limited.1),
+        };
+        let constants: Vec<Option<&Tensor>> = step.inputs.iter().enumerate().map(constant).collect();
         let outputs = step.infer(&facts, &constants, &mut self.unknowns)?;
         for fact in &outputs {
             if let Some(shape) = &fact.shape
@@ -251,7 +262,7 @@ impl<'p> Planner<'p> {
             && step.inputs.iter().flatten().all(|&v| matches!(self.states[v as usize], State::Known(_)));
         let small =
             facts.iter().zip(shapes).all(|(f, s)| byte_size(f.element_type(), s).is_ok_and(|b| b <= LARGEST));
-        if !known || !small || !ops::is_repeatable(step.registered.declaration.name) {
+        if !known || !small || !step.registered.repeatable {
             return Ok(false);
         }
         let views = self.views(step);
@@ -271,7 +282,7 @@ impl<'p> Planner<'p> {
     }
 
     /// What is known of the inputs.
-    fn facts(&self, step: &Step) -> Vec<Option<Fact>> {
+    pub(super) fn facts(&self, step: &Step) -> Vec<Option<Fact>> {
         step.inputs.iter().map(|v| v.map(|v| self.program.fact(&self.states, v))).collect()
     }
 
@@ -307,7 +318,9 @@ impl<'p> Planner<'p> {
         let given =
             |values: &[Option<u32>]| values.iter().map(|v| v.is_some_and(|v| self.is_given(v))).collect();
         let given = Given::These { inputs: given(&step.inputs), outputs: given(&step.outputs) };
-        let mut plan = PlanBuilder::new(&device.provider, given);
+        let constant = |v: u32| matches!(self.states[self.roots[v as usize] as usize], State::Resident(_));
+        let constants = step.inputs.iter().map(|v| v.is_some_and(constant)).collect();
+        let mut plan = PlanBuilder::new(&device.provider, given).with_constants(constants);
         self.with_arguments(step, shapes, |inputs, outputs| kernel.plan(&mut plan, inputs, outputs))?;
         plan.finish()
     }

@@ -53,7 +53,7 @@ pub(crate) struct Step {
     pub(crate) inputs: Vec<Option<u32>>,
     pub(crate) outputs: Vec<Option<u32>>,
     pub(crate) op: Arc<dyn Operator>,
-    pub(crate) registered: &'static Registered,
+    pub(crate) registered: Arc<Registered>,
     pub(crate) body: StepBody,
 }
 
@@ -234,6 +234,12 @@ impl Program {
         let at = plans.iter().position(|plan| plan.tuning == tuning && plan.matches(signature))?;
         plans[..=at].rotate_right(1);
         Some(plans[0].clone())
+    }
+
+    /// How many plans are kept.
+    #[cfg(test)]
+    pub(crate) fn plan_count(&self) -> usize {
+        self.plans.lock().unwrap().len()
     }
 
     /// Keeps a plan, and drops the one that was not used for longest when there are too many.

@@ -2,10 +2,14 @@
 
 use std::ops::Range;
 
+use smallvec::SmallVec;
+
 use crate::graph::{Dim, Fact};
 use crate::providers::cpu::Prepared;
 use crate::providers::hip::LaunchPlan;
 use crate::tensor::{ElementType, Place, Shape, Tensor, ValueRef};
+
+use super::limit::Limit;
 
 /// The inputs of a run and where its outputs go, as far as they decide its plan.
 #[derive(Clone, Copy)]
@@ -43,6 +47,10 @@ pub(crate) struct ShapedPlan {
     pub(crate) only_launches: Option<Vec<u32>>,
     /// Whether one of these steps may report errors in the data.
     pub(crate) reports_errors: bool,
+    /// What the plan takes for granted of values that inputs have.
+    pub(super) limits: Vec<Limit>,
+    /// Values that are outputs, each with the run's input whose memory it takes over when the caller bound both to it.
+    pub(crate) bound_in_place: Vec<(u32, usize)>,
     /// By value.
     pub(crate) states: Vec<State>,
     /// By step.
@@ -102,9 +110,9 @@ pub(crate) struct PlannedStep {
     pub(crate) scratch: usize,
     /// The input whose memory output 0 takes over.
     pub(crate) in_place: Option<usize>,
-    /// The input whose memory output 0 takes over when the caller bound the run's output to exactly
+    /// Outputs and the inputs whose memory they take over when the caller bound the run's output to exactly
     /// the memory of the run's input.
-    pub(crate) in_place_if_bound: Option<usize>,
+    pub(crate) in_place_if_bound: SmallVec<[(usize, usize); 2]>,
 }
 
 impl State {
@@ -128,6 +136,7 @@ impl State {
 
 impl ShapedPlan {
     pub(crate) fn matches(&self, signature: Signature<'_>) -> bool {
+        let kept = |limit: &Limit| limit.is_kept_by(signature.inputs);
         self.outputs == signature.outputs
             && self.inputs.len() == signature.inputs.len()
             && self.inputs.iter().zip(signature.inputs).all(|(have, given)| match (have, given.layout()) {
@@ -135,5 +144,6 @@ impl ShapedPlan {
                 (None, None) => true,
                 _ => false,
             })
+            && self.limits.iter().all(kept)
     }
 }

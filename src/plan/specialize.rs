@@ -29,8 +29,10 @@ impl ShapedPlan {
         let needed_on_host = planner.needed_on_host(&steps);
         let layout = |v: &ValueRef<'_>| v.layout().map(|(ty, shape, place)| (ty, shape.into(), place));
         let launches = launches(&steps);
+        let limits = std::mem::take(&mut planner.limits);
         let rest = steps[..launches.start].iter().chain(&steps[launches.end..]);
         let states = planner.into_states();
+        let bound_in_place = bound_in_place(program, &steps, &states);
         let alone = !launches.is_empty()
             && rest.into_iter().all(|step| matches!(step, StepPlan::Skip))
             && copied_last.is_empty();
@@ -53,6 +55,8 @@ impl ShapedPlan {
             needed_on_host,
             copied_last,
             launches,
+            limits,
+            bound_in_place,
             states,
             steps,
             block,
@@ -62,9 +66,27 @@ impl ShapedPlan {
     }
 }
 
+/// Outputs of steps on the host, each with the run's input whose memory it takes over when the caller bound both to it.
+fn bound_in_place(program: &Program, steps: &[StepPlan], states: &[State]) -> Vec<(u32, usize)> {
+    let mut pairs = Vec::new();
+    for (step, plan) in program.steps.iter().zip(steps) {
+        let StepPlan::Planned(planned) = plan else { continue };
+        for &(output, input) in &planned.in_place_if_bound {
+            if let (Some(made), Some(read)) = (step.outputs[output], step.inputs[input])
+                && let State::Input { index, .. } = states[read as usize]
+            {
+                pairs.push((made, index));
+            }
+        }
+    }
+    pairs
+}
+
 /// From the first launch to the last, when nothing but launches is between them; else nothing.
 fn launches(steps: &[StepPlan]) -> Range<usize> {
-    let is_launch = |step: &StepPlan| matches!(step, StepPlan::Device(_));
+    // What a caller's operator gives to the stream is asked of it anew in each run.
+    let is_launch =
+        |step: &StepPlan| matches!(step, StepPlan::Device(device) if device.launches.can_be_recorded());
     let (Some(first), Some(last)) = (steps.iter().position(is_launch), steps.iter().rposition(is_launch))
     else {
         return 0..0;

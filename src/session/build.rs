@@ -53,7 +53,8 @@ pub(super) fn build(
         Optimization::Basic => Some(Weights::Dequantized),
         Optimization::All => Some(Weights::Quantized),
     };
-    passes::canonicalise(&mut graph, model.functions, optimize, &evaluate)?;
+    let operators = environment.operators(&options.operators);
+    passes::canonicalise(&mut graph, model.functions, &operators, optimize, &evaluate)?;
     let precision = precision(options);
     let target = NodesOf { pool: &pool, on_device: device.is_some(), precision };
     if options.optimization == Optimization::All {

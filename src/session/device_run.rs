@@ -45,7 +45,7 @@ impl Run<'_, '_> {
         // SAFETY: the plan made the launches for these shapes, and gave each value memory of its own
         // that stays until the run has waited for the stream.
         unsafe { planned.launches.submit(stream, &addresses, params, given) }.map_err(Error::from)?;
-        Ok(())
+        Ok(planned.launches.submit_work_of_caller(self.cx.pool, stream, &addresses)?)
     }
 
     /// Copies planned memory to the other side.
@@ -162,6 +162,7 @@ impl Run<'_, '_> {
         // waited for, right below.
         unsafe { launches.submit(&device.stream, &addresses, &mut device.params, |_| given += 1) }
             .map_err(Error::from)?;
+        launches.submit_work_of_caller(self.cx.pool, &device.stream, &addresses)?;
         self.launched += given;
         // The plan and its scratch memory go when this returns.
         device.wait().map_err(Error::from)?;

@@ -7,9 +7,12 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use crate::error::{Result, fail};
 use crate::memory::device::allocator::DeviceAllocator;
 use crate::memory::device::config::ArenaConfig;
+use crate::ops::custom::Definition;
 use crate::providers::cpu::isa;
 use crate::providers::hip::{self, Provider};
 use crate::threads::Pool;
+
+use super::operators;
 
 /// How much a log message matters. The numbers are the C API's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -64,6 +67,8 @@ pub(crate) struct Environment {
     pub(crate) log: Log,
     /// The HIP providers of its sessions.
     providers: Mutex<Vec<Weak<Provider>>>,
+    /// Operators that the caller defined.
+    operators: Mutex<Vec<Arc<Definition>>>,
     /// Arenas of its own that sessions can share, by device.
     arenas: Mutex<BTreeMap<usize, DeviceAllocator>>,
 }
@@ -81,8 +86,22 @@ impl Environment {
             pool: Pool::new(thread_count(threads)),
             log,
             providers: Mutex::default(),
+            operators: Mutex::default(),
             arenas: Mutex::default(),
         }
+    }
+
+    /// Adds operators that the caller defined, for sessions that are opened from now on.
+    pub(crate) fn add_operators(&self, definitions: Vec<Arc<Definition>>) -> Result<()> {
+        let mut list = self.operators.lock().unwrap_or_else(PoisonError::into_inner);
+        operators::add(&mut list, definitions, "the environment has")
+    }
+
+    /// The operators that a session finds, its own first.
+    pub(super) fn operators(&self, own: &[Arc<Definition>]) -> Vec<Arc<Definition>> {
+        let shared = self.operators.lock().unwrap_or_else(PoisonError::into_inner);
+        let other = |d: &&Arc<Definition>| !own.iter().any(|own| own.is_same(d));
+        own.iter().chain(shared.iter().filter(other)).cloned().collect()
     }
 
     /// Lets the provider's memory count in what is told of its device.

@@ -10,6 +10,7 @@ mod environment;
 mod generation;
 mod memory;
 mod open;
+mod operators;
 mod options;
 mod output;
 mod overridable;

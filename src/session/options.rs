@@ -6,8 +6,11 @@ use std::sync::atomic::AtomicBool;
 
 use crate::error::{Result, excerpt, fail};
 use crate::memory::device::external::ExternalFunctions;
+use crate::ops::custom::Definition;
 use crate::providers::hip::HipOptions;
 use crate::tensor::ElementType;
+
+use super::operators;
 
 /// How a model file comes into memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,6 +126,8 @@ pub(crate) struct SessionOptions {
     pub(crate) use_env_allocators: bool,
     /// What floats compute in; `None`: as the provider's options and the environment say.
     pub(crate) precision: Option<ElementType>,
+    /// Operators that the caller defined.
+    pub(crate) operators: Vec<Arc<Definition>>,
 }
 
 impl Default for SessionOptions {
@@ -139,6 +144,7 @@ impl Default for SessionOptions {
             external_allocator: None,
             use_env_allocators: false,
             precision: None,
+            operators: Vec::new(),
         }
     }
 }
@@ -250,6 +256,11 @@ impl SessionOptions {
         }
         self.dimensions.insert(name.to_owned(), size);
         Ok(())
+    }
+
+    /// Adds operators that the caller defined.
+    pub(crate) fn add_operators(&mut self, definitions: Vec<Arc<Definition>>) -> Result<()> {
+        operators::add(&mut self.operators, definitions, "the options have")
     }
 
     /// Adds a provider by any of its names, less preferred than those before it. Options of the CPU

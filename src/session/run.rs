@@ -29,7 +29,7 @@ use super::environment::Log;
 use super::output::Output;
 use super::profile::Recorder;
 use super::queued::Queued;
-use super::step::{StepError, fact, infer};
+use super::step::{StepError, check_known, fact, infer_partly};
 use super::views::{view, view_mut};
 
 /// What a run needs besides its values.
@@ -279,14 +279,15 @@ impl Run<'_, '_> {
             return Err(OpError::Data("a step without a kernel was planned".into()).into());
         };
         let RunMemory { spans, lists, .. } = &mut *self.memory;
-        let first_output = step.outputs.first().copied().flatten().map(|v| spans[v as usize].0);
         let views = lists.views();
         for (i, input) in step.inputs.iter().enumerate() {
             let view = match input {
                 Some(v) if planned.in_place != Some(i) => {
                     let span = spans[*v as usize];
                     // The caller bound this run's output to the input's own memory.
-                    let shared = planned.in_place_if_bound == Some(i) && Some(span.0) == first_output;
+                    let shared = planned.in_place_if_bound.iter().any(|&(output, input)| {
+                        input == i && step.outputs[output].is_some_and(|v| spans[v as usize].0 == span.0)
+                    });
                     // SAFETY: `set_spans` set the span of every planned value; an output that shares
                     // it is never viewed together with it.
                     if shared { None } else { unsafe { view(&self.plan.states[*v as usize], span) } }
@@ -347,21 +348,33 @@ impl Run<'_, '_> {
             }
             StepBody::Kernel(CpuKernel::Tensor(kernel)) => {
                 let known: Vec<Option<Fact>> = step.inputs.iter().map(|v| v.map(|v| self.fact(v))).collect();
-                let facts = infer(step, &known, &inputs)?;
+                let cx = KernelContext::new(self.cx.pool, Some(self.cx.cancel));
+                let facts = infer_partly(step, &known, &inputs)?;
+                if let (Some(kernel), Err(_)) = (kernel.values(), check_known(&facts)) {
+                    let results = kernel.run(&cx, &inputs)?;
+                    drop(inputs);
+                    self.keep(step, results);
+                    return Ok(());
+                }
+                check_known(&facts)?;
                 let shapes: Vec<Option<Shape>> =
                     known.iter().map(|fact| known_shape(fact.as_ref()?)).collect();
                 let views: Vec<Option<TensorView<'_>>> = inputs.iter().map(|v| (*v)?.view()).collect();
-                let cx = KernelContext::new(self.cx.pool, Some(self.cx.cancel));
                 let results = run_kernel(&**kernel, &arguments(&shapes, &views), &facts, &cx)?;
                 results.into_iter().map(Value::Tensor).collect()
             }
         };
         drop(inputs);
+        self.keep(step, results);
+        Ok(())
+    }
+
+    /// Keeps what a step made while running.
+    fn keep(&mut self, step: &Step, results: Vec<Value>) {
         for (output, value) in step.outputs.iter().zip(results) {
             if let Some(output) = output {
                 self.memory.dynamic[*output as usize] = Some(value);
             }
         }
-        Ok(())
     }
 }

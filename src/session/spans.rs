@@ -1,7 +1,7 @@
 //! Where each value of a plan lies in a run's memory.
 
 use crate::error::Result;
-use crate::plan::{State, Step, StepPlan};
+use crate::plan::State;
 use crate::tensor::{Place, Tensor, TensorView, Value};
 
 use super::output::{Output, check_bound};
@@ -51,7 +51,7 @@ impl Run<'_, '_> {
                                     buffer.map_or((std::ptr::null_mut(), 0), |b| (b.as_ptr(), b.len()));
                                 continue;
                             }
-                            if self.overlaps_input(tensor) && !self.taken_in_place(*index, tensor) {
+                            if !self.taken_in_place(*index, tensor) && self.overlaps_input(tensor) {
                                 let temporary = Tensor::zeros(*ty, shape)?;
                                 deferred.push((*index, temporary.clone()));
                                 temporary
@@ -95,24 +95,13 @@ impl Run<'_, '_> {
     /// Whether the step that makes this output works in place on the input bound to the same memory.
     fn taken_in_place(&self, index: usize, tensor: &Tensor) -> bool {
         let value = self.program.outputs[index];
-        self.program.steps.iter().zip(&self.plan.steps).any(|(step, plan)| {
-            let (Some(Some(first)), StepPlan::Planned(planned)) = (step.outputs.first(), plan) else {
-                return false;
-            };
-            *first == value && planned.in_place_if_bound.is_some_and(|i| self.is_bound_input(step, i, tensor))
-        })
-    }
-
-    fn is_bound_input(&self, step: &Step, i: usize, tensor: &Tensor) -> bool {
-        let Some(State::Input { index, .. }) = step.inputs[i].map(|v| &self.plan.states[v as usize]) else {
-            return false;
-        };
         let same = |v: TensorView<'_>| {
             tensor
                 .buffer()
                 .is_some_and(|b| std::ptr::eq(b.as_ptr(), v.bytes().as_ptr()) && b.len() == v.bytes().len())
         };
-        self.inputs[*index].view().is_some_and(same)
+        let pairs = self.plan.bound_in_place.iter().filter(|(made, _)| *made == value);
+        pairs.into_iter().any(|&(_, input)| self.inputs[input].view().is_some_and(same))
     }
 }
 

@@ -14,18 +14,33 @@ pub(super) fn infer(
     facts: &[Option<Fact>],
     inputs: &[Option<ValueRef<'_>>],
 ) -> std::result::Result<Vec<Fact>, OpError> {
+    let outputs = infer_partly(step, facts, inputs)?;
+    check_known(&outputs)?;
+    Ok(outputs)
+}
+
+/// The same, where a shape may stay unknown.
+pub(super) fn infer_partly(
+    step: &Step,
+    facts: &[Option<Fact>],
+    inputs: &[Option<ValueRef<'_>>],
+) -> std::result::Result<Vec<Fact>, OpError> {
     let values: Vec<Option<Tensor>> = inputs
         .iter()
         .enumerate()
         .map(|(i, v)| match v {
-            Some(v) if step.registered.declaration.shape_inputs.contains(&i) => {
+            Some(v) if step.registered.shape_inputs.contains(&i) => {
                 v.to_value().map(|v| v.as_tensor().cloned())
             }
             _ => Ok(None),
         })
         .collect::<std::result::Result<_, _>>()?;
     let constants: Vec<Option<&Tensor>> = values.iter().map(Option::as_ref).collect();
-    let outputs = step.infer(facts, &constants, &mut Unknowns::default())?;
+    step.infer(facts, &constants, &mut Unknowns::default())
+}
+
+/// Refuses outputs of unknown shape.
+pub(super) fn check_known(outputs: &[Fact]) -> std::result::Result<(), OpError> {
     for (i, fact) in outputs.iter().enumerate() {
         if known_shape(fact).is_none() {
             return Err(OpError::Data(format!(
@@ -34,7 +49,7 @@ pub(super) fn infer(
             )));
         }
     }
-    Ok(outputs)
+    Ok(())
 }
 
 /// What a value tells of itself.

@@ -2,6 +2,7 @@
 
 mod call;
 mod environment;
+mod generator;
 mod metadata;
 mod options;
 mod session;
@@ -9,6 +10,7 @@ mod value;
 
 pub use call::{Error, Result};
 pub use environment::{Device, Environment, report, version};
+pub use generator::Generator;
 pub use metadata::{LoadCounters, Metadata, Placement};
 pub use options::{Options, Provider};
 pub use session::{Bound, Session};

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value as Json, json};
 
+use super::bench_generate::bench_generate;
 use super::inputs::gather;
 use crate::api::{Environment, Session};
 use crate::arguments::BenchArguments;
@@ -36,6 +37,9 @@ struct OperatorTime {
 
 pub fn bench(arguments: &BenchArguments) -> Result<ExitCode, String> {
     let model = &arguments.model;
+    if model.path.is_dir() {
+        return bench_generate(arguments);
+    }
     let environment = Environment::new(model.threads, model.verbose)?;
     let start = Instant::now();
     let session = Session::open(&environment, &model.path, &model.session_options())?;

@@ -1,7 +1,9 @@
 //! One file a command.
 
 mod bench;
+mod bench_generate;
 mod devices;
+mod generate;
 mod info;
 mod inputs;
 mod launches;
@@ -10,6 +12,7 @@ mod run;
 
 pub use bench::bench;
 pub use devices::devices;
+pub use generate::generate;
 pub use info::info;
 pub use report::report;
 pub use run::run;

@@ -23,7 +23,8 @@ struct SoftmaxParams {
   // The part's batches, heads, queries; and keys.
   u32 batch, heads, queries, keys;
   u32 stage, mask_type, mask_keys;
-  // The position of query 0 among the keys; with `by_length` it follows from each sample's length.
+  // The position of query 0 among the keys; with `by_length` the queries end with each sample's keys, and with 2 they do
+  // not begin before the first key.
   i32 offset;
   u32 by_length, causal;
   // Keys to the left and right that a query sees; negative for all.
@@ -47,7 +48,9 @@ DEVICE i64 length_of(const SoftmaxParams &p, u32 batch) {
   return length < 0 ? 0 : p.keys;
 }
 DEVICE Visible visible_of(const SoftmaxParams &p, i64 length, u32 query) {
-  i64 at = (i64)query + (p.by_length ? length - (i64)p.all_queries : (i64)p.offset);
+  i64 first = p.by_length ? length - (i64)p.all_queries : (i64)p.offset;
+  if (p.by_length > 1 && first < 0) first = 0;
+  i64 at = (i64)query + first;
   Visible v = {0, length};
   if (p.causal && at + 1 < v.last) v.last = at + 1;
   if (p.right >= 0 && at + p.right + 1 < v.last) v.last = at + p.right + 1;

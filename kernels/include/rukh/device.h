@@ -94,6 +94,7 @@ DEVICE void barrier() {
 
 // What this work item wrote so far is seen by the whole device before what it does from now on.
 DEVICE void fence_device() { __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "agent"); }
+DEVICE void wait_for_kernels_before() {}
 
 // The value of the lane whose number differs in the bits of `mask`.
 DEVICE u32 lane_xor(u32 value, u32 mask) {
@@ -120,6 +121,14 @@ DEVICE void wave_barrier() { asm volatile("bar.warp.sync 0xffffffff;" ::: "memor
 
 // What this work item wrote so far is seen by the whole device before what it does from now on.
 DEVICE void fence_device() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
+// Where this kernel may have been started while those before it still run (dependent.rs): waits until these have ended and
+// what they wrote is seen, and then lets the next kernel be started. Before it nothing may be read that a kernel writes, and
+// nothing be written.
+DEVICE void wait_for_kernels_before() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;\n\tgriddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
 // What other workgroups may have written while this one runs.
 DEVICE f32 load_uncached(const f32 *from) {
   f32 x;

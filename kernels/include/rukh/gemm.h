@@ -2,6 +2,7 @@
 // and what becomes of the sums.
 #pragma once
 #include "activation.h"
+#include "arrive.h"
 #include "element.h"
 
 constexpr int MAX_AXES = 6;
@@ -171,25 +172,14 @@ DEVICE void finish(const GemmParams &p, const Tile &t, u32 row, u32 column, cons
 }
 
 // For K in parts: leaves the COUNT sums of each work item, which `get` and `set` know by index, and adds all parts in
-// order where this workgroup is the last one to arrive at its tile; tells whether it is. Nobody waits.
+// order where this workgroup is the last one to arrive at its tile; tells whether it is.
 template <class C, int COUNT, class Get, class Set>
 DEVICE bool add_up(const GemmParams &p, const Tile &t, Get get, Set set) {
-  SHARED u32 is_last;
   u32 item = item_id();
   C *tiles = (C *)p.partial + (u64)t.number * p.parts * COUNT * GROUP + item, *own = tiles + t.part * COUNT * GROUP;
 #pragma unroll
   for (int i = 0; i < COUNT; i++) own[i * GROUP] = get(i);
-  fence_device();
-  barrier();
-  if (item == 0) {
-    u32 *word = (u32 *)p.arrived + t.number, before = add_on_device(word, 1);
-    // What the others left before they arrived is seen from here on, after the barrier by all.
-    fence_device();
-    is_last = before + 1 == p.parts;
-    if (before + 1 == p.parts) *word = 0;
-  }
-  barrier();
-  if (!is_last) return false;
+  if (!arrives_last((u32 *)p.arrived + t.number, p.parts)) return false;
 #pragma unroll
   for (int i = 0; i < COUNT; i++) set(i, (C)0);
 #pragma unroll 1

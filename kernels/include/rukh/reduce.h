@@ -4,24 +4,10 @@
 // reduce_columns reads packs along a kept axis. Bound: one read of the input over the memory bandwidth
 // (reductions that need an exponential or a power an element: the arithmetic of that).
 #pragma once
+#include "arrive.h"
 #include "reduce_units.h"
 
 constexpr int PACK = 4;
-
-// Whether this workgroup is the last one of those that share its outputs, whose parts it sees then. Nobody waits.
-DEVICE bool is_last(const ReduceParams &p) {
-  SHARED u32 last;
-  fence_device();
-  barrier();
-  if (item_id() == 0) {
-    u32 *word = (u32 *)p.arrived + group_id();
-    last = add_on_device(word, 1) + 1 == p.splits;
-    fence_device();
-    if (last) *word = 0;
-  }
-  barrier();
-  return last;
-}
 
 // Joins every `step`-th part from `first` on, some on their way before the first is used.
 template <class C> DEVICE Acc<C> join_parts(const ReduceParams &p, const Acc<C> *parts, u32 first, u32 step) {
@@ -78,6 +64,13 @@ template <class C> DEVICE void reduce_rows(const ReduceParams &p) {
         end = first;
       }
     }
+    if constexpr (__is_same(C, i64)) {
+      u64 from = p.in + base * sizeof(i64);
+      if (dense && p.op == SUM && p.type == I64 && !p.center && (from | p.count * sizeof(i64)) % sizeof(Unit) == 0) {
+        acc.a = sum_run(acc.a, from, first, end, team, lane);
+        end = first;
+      }
+    }
     for (u64 i = first + lane * PACK; i < end; i += (u64)team * PACK * AHEAD) {
       C x[AHEAD][PACK];
       int count[AHEAD];
@@ -109,7 +102,7 @@ template <class C> DEVICE void reduce_rows(const ReduceParams &p) {
     // Only outputs of whole workgroups are split.
     Acc<C> *parts = (Acc<C> *)p.partials + output;
     if (lane == 0) parts[group_id_y() * p.outputs] = acc;
-    if (!is_last(p)) return;
+    if (!arrives_last((u32 *)p.arrived + group_id(), p.splits)) return;
     acc = join_parts(p, parts, lane, team);
     acc = team_join(acc, team, lds, [op](Acc<C> x, Acc<C> y) { return join(op, x, y); });
   }
@@ -186,7 +179,7 @@ template <class C> DEVICE void reduce_columns(const ReduceParams &p) {
       if (own) own[at] = joined;
       else finish(p, output + at, joined);
     }
-    if (!own || !is_last(p)) return;
+    if (!own || !arrives_last((u32 *)p.arrived + group_id(), p.splits)) return;
     // Split outputs are no more than work items: rows of them take the parts, to meet as the slices did.
     u32 at = item_id() & (columns - 1);
     rows = GROUP / columns, own = 0;

@@ -1,4 +1,4 @@
-// The fast ways of reduce.h: units of 16 bytes of f32 or a half type, several on their way before the first is
+// The fast ways of reduce.h: units of 16 bytes of f32, a half type or i64, several on their way before the first is
 // used, and operations that cost an instruction or two an element.
 #pragma once
 #include "reduce_ops.h"
@@ -50,6 +50,24 @@ template <class T> DEVICE f32 reduce_run(u32 op, f32 acc, u64 address, u64 first
       for (u32 v = 0; v < PER_UNIT; v++) x[v] = bits<f32>(raw[v]);
     }
     acc = take_light<PER_UNIT>(op, acc, x);
+  }
+  return acc;
+}
+
+// The sum of such a run of i64, as of an attention mask.
+DEVICE i64 sum_run(i64 acc, u64 address, u64 first, u64 end, u32 team, u32 lane) {
+  constexpr u32 AHEAD = 8, PER_UNIT = 2;
+  u64 step = (u64)team * PER_UNIT;
+#pragma unroll 1
+  for (u64 at = first + lane * PER_UNIT; at < end; at += AHEAD * step) {
+    Unit raw[AHEAD];
+    UNROLL
+    for (u32 k = 0; k < AHEAD; k++) raw[k] = load_unit(address + (at + k * step < end ? at + k * step : at) * sizeof(i64));
+    UNROLL
+    for (u32 k = 0; k < AHEAD; k++) {
+      i64 sum = (i64)((u64)raw[k][1] << 32 | raw[k][0]) + (i64)((u64)raw[k][3] << 32 | raw[k][2]);
+      acc += at + k * step < end ? sum : 0;
+    }
   }
   return acc;
 }

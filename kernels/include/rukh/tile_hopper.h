@@ -7,6 +7,7 @@
 // so that eight lanes store 128 bytes of a row; the residual's lines come to the cache a tile ahead. Bound: the matrix
 // units; products with few steps the bytes of residual and result; small products the latency of the first steps.
 #pragma once
+#include "arrive.h"
 #include "results_hopper.h"
 #include "tma.h"
 
@@ -180,17 +181,8 @@ template <class T, u32 GROUPS, u32 ROWS64, u32 BN, bool TURNS> struct HopperTile
     f32 *own = (f32 *)h.product.partial + (u64)(at.number * parts + at.part) * MULTIPLYING * COUNT + item;
 #pragma unroll
     for (u32 i = 0; i < COUNT; i++) own[i * MULTIPLYING] = sums[i];
-    fence_device();
-    barrier_of(1, MULTIPLYING);
-    if (item == 0) {
-      u32 *word = (u32 *)h.product.arrived + at.number;
-      u32 before = ATOMIC_ON_DEVICE(fetch_add, word, 1u);
-      *last = before + 1 == parts;
-      if (before + 1 == parts) ATOMIC_ON_DEVICE(store_n, word, 0u);
-      fence_device();
-    }
-    barrier_of(1, MULTIPLYING);
-    if (!*last) return false;
+    auto wait = [] __attribute__((always_inline)) { barrier_of(1, MULTIPLYING); };
+    if (!arrives_last((u32 *)h.product.arrived + at.number, parts, *last, wait)) return false;
     const f32 *from = (const f32 *)h.product.partial + (u64)at.number * parts * MULTIPLYING * COUNT + item;
 #pragma unroll
     for (u32 i = 0; i < COUNT; i++) sums[i] = 0;

@@ -64,3 +64,7 @@ template <class T> DEVICE f32 load_one(u64 address, u64 at) {
   if constexpr (sizeof(T) == 4) return ((const GLOBAL f32 *)address)[at];
   else return widen_one(T{}, ((const GLOBAL u16 *)address)[at], false);
 }
+template <class T> DEVICE void store_one(u64 address, u64 at, f32 x) {
+  if constexpr (sizeof(T) == 4) ((GLOBAL f32 *)address)[at] = x;
+  else ((GLOBAL u16 *)address)[at] = bits<u16>(narrow<T>(x));
+}

@@ -121,6 +121,12 @@ from .memory import (
     record_memory_history,
     reset_peak_memory_stats,
 )
+from .operators import (
+    AttributeType,
+    Operator,
+    Required,
+    operator,
+)
 from .options import (
     RunOptions,
     SessionOptions,
@@ -152,6 +158,7 @@ __all__ = [
     "ORT_VERSION",
     "RUKH_VERSION",
     "AdapterFormat",
+    "AttributeType",
     "CancelledError",
     "Completion",
     "Device",
@@ -180,6 +187,7 @@ __all__ = [
     "NoModelFileError",
     "NodeArg",
     "NotFoundError",
+    "Operator",
     "OrtAllocatorType",
     "OrtArenaCfg",
     "OrtCompileApiFlags",
@@ -204,6 +212,7 @@ __all__ = [
     "OutOfMemoryError",
     "Placement",
     "PoisonedError",
+    "Required",
     "RukhError",
     "RunOptions",
     "SessionIOBinding",
@@ -230,6 +239,7 @@ __all__ = [
     "memory_info",
     "memory_snapshot",
     "memory_stats",
+    "operator",
     "preload_dlls",
     "print_debug_info",
     "record_memory_history",

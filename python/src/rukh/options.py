@@ -22,6 +22,7 @@ from .enums import (
     OrtExecutionProviderDevicePolicy,
     OrtHardwareDeviceType,
 )
+from .operators import Operator
 
 # Entries of ONNX Runtime that say what an option of rukh says.
 _TRANSLATED = {
@@ -60,6 +61,8 @@ class SessionOptions:
         "_denotations",
         "_dimensions",
         "_entries",
+        "_operator_libraries",
+        "_operators",
         "_policy",
         "_providers",
         *_FLAGS,
@@ -90,6 +93,8 @@ class SessionOptions:
         self._denotations: dict[str, int] = {}
         self._providers: list[tuple[str, dict[str, str]]] = []
         self._policy: Callable[..., list[OrtEpDevice]] | None = None
+        self._operators: list[Operator] = []
+        self._operator_libraries: list[bytes] = []
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Values of another type are told here, where they are given."""
@@ -181,9 +186,18 @@ class SessionOptions:
             )
 
     def register_custom_ops_library(self, path: str) -> None:
-        raise UnsupportedError(
-            f"custom operators of {str(path)!r}: the library cannot load operators for ONNX Runtime's C API"
-        )
+        """Adds the operators of a shared library that was built with rukh's C API; a library for ONNX Runtime's is
+        refused."""
+        encoded = os.fsencode(path)
+        # Tried at once, so that a wrong library is told where it was given.
+        handle = self._handle()
+        call("session_options_load_operators", handle, encoded)
+        self._operator_libraries.append(encoded)
+
+    def add_operator(self, own: Operator) -> None:
+        """Adds an operator that `rukh.operator` made of a function."""
+        call("session_options_add_operator", self._handle(), own._handle)
+        self._operators.append(own)
 
     def set_ep_context_data_read_func(self, read_func: Callable[..., None], max_data_size: int) -> None:
         """Taken for compatibility: the library reads no compiled models."""
@@ -214,6 +228,10 @@ class SessionOptions:
             *((key, value) for key, value in self._entries.items() if _is_own(key)),
         ):
             call("session_options_set", handle, key.encode(), value.encode())
+        for own in self._operators:
+            call("session_options_add_operator", handle, own._handle)
+        for library in self._operator_libraries:
+            call("session_options_load_operators", handle, library)
         return handle
 
     def _from_model(self, properties: Mapping[str, str]) -> SessionOptions:

@@ -44,6 +44,7 @@ def products() -> Iterator[Case]:
     for m, k, n, bits in ((1, 2048, 2048, 4), (1, 4096, 11008, 4), (32, 2048, 2048, 4), (128, 768, 3072, 4)):
         name = f"{m}x{k}x{n} {bits} bits"
         yield Case("MatMulNBits", name, lambda g, m=m, k=k, n=n, bits=bits: few_bits(g, m, k, n, bits))
+    yield from generating()
     yield Case("Einsum", "bhid,bhjd->bhij 1x8x100x64", lambda g: einsum(g, "bhid,bhjd->bhij", (1, 8, 100, 64)))
 
 
@@ -71,11 +72,43 @@ def integers(g: Graph, m: int, k: int, n: int) -> str:
     return g.node("MatMulInteger", a, g.few(k, n), zero, g.constant(0, np.int8))
 
 
-def few_bits(g: Graph, m: int, k: int, n: int, bits: int) -> str:
-    block = 32
+def generating() -> Iterator[Case]:
+    """What generating text token by token takes time for: products of a row, and attention with long caches."""
+    for m, k, n, bits, block in (
+        (1, 2048, 2048, 4, 32), (1, 2048, 8192, 4, 32), (1, 8192, 2048, 4, 32), (4, 2048, 8192, 4, 32),
+        (1, 2048, 8192, 4, 128), (1, 2048, 8192, 8, 32), (1, 2048, 8192, 2, 64), (1, 4096, 14336, 4, 32),
+    ):  # fmt: skip
+        name = f"{m}x{k}x{n} {bits} bits in blocks of {block}, A in bytes"
+        yield Case("MatMulNBits", name, lambda g, a=(m, k, n, bits, block): few_bits(g, *a, 4))
+    for m, k, n in ((1, 2048, 2048), (1, 2048, 8192), (1, 8192, 2048), (4, 2048, 8192), (128, 2048, 2048)):
+        name = f"{m}x{k}x{n} float16"
+        yield Case("MatMul", name, lambda g, m=m, k=k, n=n: halves(g, m, k, n))
+    for kind in ("float32", "float16"):
+        for heads, kv_heads, size, keys in ((32, 8, 64, 2048), (32, 8, 64, 8192), (32, 8, 128, 2048), (32, 1, 128, 8192)):
+            name = f"{heads} heads of {size} share {kv_heads}, {keys} keys {kind}"
+            case = (heads, kv_heads, size, keys, np.dtype(kind))
+            yield Case("GroupQueryAttention", name, lambda g, case=case: cached(g, *case))
+
+
+def halves(g: Graph, m: int, k: int, n: int) -> str:
+    weight = g.constant((g.array((k, n)) / np.sqrt(k)).astype(np.float16))
+    return g.node("MatMul", g.input(m, k, dtype=np.float16), weight)
+
+
+def cached(g: Graph, heads: int, kv_heads: int, size: int, keys: int, kind: np.dtype[Any]) -> list[str]:
+    """One query; the cache has room for all keys but is not grown in place, as one memory is only bound once here."""
+    new = (g.input(1, 1, n * size, dtype=kind) for n in (heads, kv_heads, kv_heads))
+    past = (g.input(1, kv_heads, keys, size, dtype=kind) for _ in range(2))
+    lengths = g.constant([keys - 1], np.int32), g.constant(keys, np.int32)
+    sizes = {"num_heads": heads, "kv_num_heads": kv_heads}
+    y = g.node("GroupQueryAttention", *new, *past, *lengths, domain=MICROSOFT, outputs=3, **sizes)
+    return [y, f"{y}.1", f"{y}.2"]
+
+
+def few_bits(g: Graph, m: int, k: int, n: int, bits: int, block: int = 32, accuracy: int = 0) -> str:
     packed = g.constant(g.array((n, k // block, block * bits // 8), np.uint8))
     scales = g.constant(np.full(n * k // block, 0.01, np.float32))
-    sizes = {"K": k, "N": n, "bits": bits, "block_size": block}
+    sizes = {"K": k, "N": n, "bits": bits, "block_size": block, "accuracy_level": accuracy}
     return g.node("MatMulNBits", g.input(m, k), packed, scales, domain=MICROSOFT, **sizes)
 
 

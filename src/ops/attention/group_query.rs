@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::graph::Dim;
+use crate::graph::{Dim, Fact};
 
 use super::Scores;
 use super::multi_head::{check_bias, check_split, read_heads, read_scale};
@@ -103,6 +103,17 @@ impl Operator for GroupQueryAttention {
         cx.set_shape(2, present);
         cx.set_shape(3, vec![batch.clone(), heads, rows.clone(), total]);
         Ok(())
+    }
+
+    /// The total length, where keys and values of the past come in a buffer that has room for it.
+    fn limited_shape_input(&self, inputs: &[Option<Fact>]) -> Option<(usize, i64)> {
+        let given = |i: usize| inputs.get(i).and_then(Option::as_ref);
+        // Scores and a bias have as many columns as there are keys.
+        if self.scores.is_some() || given(10).is_some() {
+            return None;
+        }
+        let room = given(3)?.shape.as_ref()?.get(2)?.known()?;
+        Some((6, room))
     }
 }
 

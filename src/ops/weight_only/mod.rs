@@ -19,6 +19,8 @@ pub(crate) struct MatMulNBits {
     pub(crate) block: usize,
     /// 2, 4 or 8; the first number of a byte has its lowest bits.
     pub(crate) bits: usize,
+    /// Whether each block of A may be rounded to 8 bits with a scale of its own (`accuracy_level` 4).
+    pub(crate) rounds_left: bool,
 }
 
 impl MatMulNBits {
@@ -32,7 +34,7 @@ impl MatMulNBits {
         (self.blocks() * self.bits).div_ceil(8)
     }
 
-    fn parse(a: &AttributeReader<'_>) -> Result<Arc<dyn Operator>, OpError> {
+    pub(super) fn read(a: &AttributeReader<'_>) -> Result<MatMulNBits, OpError> {
         let bits = a.int("bits", 4)?;
         if !matches!(bits, 2 | 4 | 8) {
             return Err(OpError::attribute("bits", format!("{bits} is not allowed; allowed are 2, 4 and 8")));
@@ -42,7 +44,7 @@ impl MatMulNBits {
             let reason = format!("{block} is not allowed; allowed are powers of two from 16");
             return Err(OpError::attribute("block_size", reason));
         }
-        // A hint of how far precision may be given up; all of it is kept here.
+        // How far precision may be given up: 4 is 8 bits. Up to 3, which are floats, all of it is kept.
         let level = a.int("accuracy_level", 0)?;
         if !(0..=4).contains(&level) {
             let reason = format!("{level} is not allowed; allowed are 0 to 4");
@@ -54,12 +56,11 @@ impl MatMulNBits {
             return Err(OpError::attribute("weight_prepacked", reason));
         }
         let (n, k) = (read_size(a, "N")?, read_size(a, "K")?);
-        Ok(Arc::new(MatMulNBits { n, k, block, bits: bits as usize }))
+        Ok(MatMulNBits { n, k, block, bits: bits as usize, rounds_left: level == 4 })
     }
-}
 
-impl Operator for MatMulNBits {
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<(), OpError> {
+    /// The product's shape where that of A is known; checks the other inputs.
+    pub(super) fn shape(&self, cx: &Infer<'_>) -> Result<Option<Vec<Dim>>, OpError> {
         let blocks = self.n * self.blocks();
         check_count(cx, 1, blocks * (self.block * self.bits / 8))?;
         check_count(cx, 2, blocks)?;
@@ -75,7 +76,16 @@ impl Operator for MatMulNBits {
             _ => check_count(cx, 4, self.k)?,
         }
         check_count(cx, 5, self.n)?;
-        set_shape(cx, self.k, self.n)
+        shape(cx, self.k, self.n)
+    }
+}
+
+impl Operator for MatMulNBits {
+    fn infer(&self, cx: &mut Infer<'_>) -> Result<(), OpError> {
+        if let Some(shape) = self.shape(cx)? {
+            cx.set_shape(0, shape);
+        }
+        Ok(())
     }
 }
 
@@ -124,7 +134,10 @@ impl Operator for MatMulBnb4 {
         let codes = self.n * self.k;
         check_count(cx, 1, codes.div_ceil(2))?;
         check_count(cx, 2, codes.div_ceil(self.block))?;
-        set_shape(cx, self.k, self.n)
+        if let Some(shape) = shape(cx, self.k, self.n)? {
+            cx.set_shape(0, shape);
+        }
+        Ok(())
     }
 }
 
@@ -153,26 +166,26 @@ fn check_count(cx: &Infer<'_>, i: usize, want: usize) -> Result<(), OpError> {
     }
 }
 
-/// The output's shape is that of A with its last dimension, `k`, replaced by `n`.
-fn set_shape(cx: &mut Infer<'_>, k: usize, n: usize) -> Result<(), OpError> {
-    let Some(a) = cx.shape(0) else { return Ok(()) };
+/// The output's shape: that of A with its last dimension, `k`, replaced by `n`.
+fn shape(cx: &Infer<'_>, k: usize, n: usize) -> Result<Option<Vec<Dim>>, OpError> {
+    let Some(a) = cx.shape(0) else { return Ok(None) };
     let Some((last, rows)) = a.split_last() else {
         return Err(cx.input_error(0, "its rank is 0; allowed are ranks from 1"));
     };
     cx.equal(0, "its last dimension", &Dim::from(k), last)?;
-    cx.set_shape(0, [rows, &[Dim::from(n)]].concat());
-    Ok(())
+    Ok(Some([rows, &[Dim::from(n)]].concat()))
 }
 
-const HALF_OR_FLOAT: Types = Types::of(&[ElementType::F32, ElementType::F16, ElementType::BF16]);
+pub(super) const HALF_OR_FLOAT: Types = Types::of(&[ElementType::F32, ElementType::F16, ElementType::BF16]);
+pub(super) const ZERO_POINTS: Types = HALF_OR_FLOAT.and(Types::of(&[ElementType::U8]));
 
 pub(super) const DECLARATIONS: &[Declaration] = &[
     Declaration::new(
         "MatMulNBits",
         &[1],
         "A:T1, B:uint8, scales:T1, zero_points?:T3, g_idx?:int32, bias?:T1 -> Y:T1",
-        &[("T1", HALF_OR_FLOAT), ("T3", HALF_OR_FLOAT.and(Types::of(&[ElementType::U8])))],
-        MatMulNBits::parse,
+        &[("T1", HALF_OR_FLOAT), ("T3", ZERO_POINTS)],
+        |a| Ok(Arc::new(MatMulNBits::read(a)?)),
     )
     .domain("com.microsoft"),
     Declaration::new(

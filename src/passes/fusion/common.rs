@@ -38,7 +38,7 @@ pub(super) fn common(rw: &mut Rewriter<'_>, seen: &mut Seen, id: NodeId) {
                 | Attribute::Strings(_)
         )
     };
-    if !ops::is_repeatable(&node.op.name) || !node.attributes.0.iter().all(|(_, a)| plain(a)) {
+    if !ops::is_repeatable(node) || !node.attributes.0.iter().all(|(_, a)| plain(a)) {
         return;
     }
     if let Some(output) = rw.output(id)

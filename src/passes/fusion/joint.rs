@@ -72,6 +72,24 @@ pub(super) fn attention(rw: &mut Rewriter<'_>, root: NodeId) -> Option<()> {
     rw.replace(root, new).then(|| forget(rw, &factors))
 }
 
+/// Queries, keys and values of one product, for attention with a cache that takes them side by side.
+pub(super) fn group_query(rw: &mut Rewriter<'_>, root: NodeId) -> Option<()> {
+    if !rw.is(root, "com.microsoft.GroupQueryAttention") {
+        return None;
+    }
+    let factors = [0, 1, 2].map(|i| Factor::of(rw, rw.input(root, i)?));
+    let [Some(q), Some(k), Some(v)] = factors else { return None };
+    let factors = [q, k, v];
+    if !factors.iter().all(|factor| factor.fits(&factors[0])) || !are_distinct(&factors) {
+        return None;
+    }
+    let name = rw.node(root).name.clone();
+    let joint = product(rw, &name, &factors)?;
+    let mut new = rw.node(root).clone();
+    new.inputs[..3].copy_from_slice(&[Some(joint), None, None]);
+    rw.replace(root, new).then(|| forget(rw, &factors))
+}
+
 /// The rotation of heads so many columns further on in another matrix.
 fn moved(rw: &mut Rewriter<'_>, rotary: NodeId, matrix: ValueId, columns: i64) -> Option<ValueId> {
     let mut new = rw.node(rotary).clone();
@@ -90,14 +108,25 @@ pub(super) struct Factor {
     node: NodeId,
     x: ValueId,
     weight: ValueId,
+    /// What else of a packed weight goes with its columns: scales and zero points.
+    scales: Vec<ValueId>,
     bias: Option<ValueId>,
     attributes: Attributes,
     pub(super) columns: i64,
 }
 
+/// The inputs of a packed product.
+const PACKED: &str = "com.microsoft.MatMulNBits";
+const ZERO_POINTS: usize = 3;
+const ORDER: usize = 4;
+const PACKED_BIAS: usize = 5;
+
 impl Factor {
     /// The product with a constant matrix that makes a value for one user.
     pub(super) fn of(rw: &Rewriter<'_>, value: ValueId) -> Option<Factor> {
+        if let Some(node) = rw.private(value, PACKED) {
+            return Factor::packed(rw, node);
+        }
         let node = ["MatMul", PRODUCT].iter().find_map(|op| rw.private(value, op))?;
         let (x, weight, bias) = (rw.input(node, 0)?, rw.input(node, 1)?, rw.input(node, 2));
         let [_, _] = rw.shape(weight)? else { return None };
@@ -112,12 +141,37 @@ impl Factor {
             |(name, value): &(String, Attribute)| name == "transB" && matches!(value, Attribute::Int(_));
         let columns = rw.shape(value)?.last()?.known()?;
         let known = rw.shape(x)?.len() > 1 && attributes.0.iter().all(plain);
-        known.then_some(Factor { node, x, weight, bias, attributes, columns })
+        known.then_some(Factor { node, x, weight, scales: Vec::new(), bias, attributes, columns })
+    }
+
+    fn packed(rw: &Rewriter<'_>, node: NodeId) -> Option<Factor> {
+        let (x, weight, scales) = (rw.input(node, 0)?, rw.input(node, 1)?, rw.input(node, 2)?);
+        let (zeros, bias) = (rw.input(node, ZERO_POINTS), rw.input(node, PACKED_BIAS));
+        let scales: Vec<ValueId> = [Some(scales), zeros].into_iter().flatten().collect();
+        let own = |value: &ValueId| rw.constant(*value).is_some() && rw.uses(*value) == 1;
+        let attributes = rw.node(node).attributes.clone();
+        let &Attribute::Int(columns) = attributes.get("N")? else { return None };
+        let known =
+            own(&weight) && scales.iter().all(own) && bias.is_none_or(|bias| rw.constant(bias).is_some());
+        let known = known && rw.input(node, ORDER).is_none();
+        known.then_some(Factor { node, x, weight, scales, bias, attributes, columns })
     }
 
     /// Whether both can be one product.
     pub(super) fn fits(&self, other: &Factor) -> bool {
-        self.x == other.x && self.is_transposed() == other.is_transposed()
+        let int = |factor: &Factor, name: &str| match factor.attributes.get(name) {
+            Some(&Attribute::Int(n)) => Some(n),
+            _ => None,
+        };
+        let alike = ["K", "bits", "block_size", "accuracy_level", "weight_prepacked"];
+        self.x == other.x
+            && self.is_transposed() == other.is_transposed()
+            && self.scales.len() == other.scales.len()
+            && alike.iter().all(|name| int(self, name) == int(other, name))
+    }
+
+    fn is_packed(&self) -> bool {
+        !self.scales.is_empty()
     }
 
     fn is_transposed(&self) -> bool {
@@ -137,10 +191,16 @@ pub(super) fn product(rw: &mut Rewriter<'_>, name: &str, factors: &[Factor]) -> 
         values.iter().map(|&value| Some(Value::Tensor((**rw.constant(value)?).clone()))).collect()
     };
     let weights = tensors(&factors.iter().map(|factor| factor.weight).collect::<Vec<_>>(), rw)?;
-    let weight = concatenated(rw, &weights, i64::from(!first.is_transposed()))?;
+    let columns_first = first.is_transposed() || first.is_packed();
+    let weight = concatenated(rw, &weights, i64::from(!columns_first))?;
+    let mut scales = Vec::new();
+    for i in 0..first.scales.len() {
+        let parts = tensors(&factors.iter().map(|factor| factor.scales[i]).collect::<Vec<_>>(), rw)?;
+        scales.push(concatenated(rw, &parts, 0)?);
+    }
     let mut bias = None;
     if factors.iter().any(|factor| factor.bias.is_some()) {
-        let ty = rw.element_type(first.weight)?;
+        let ty = rw.element_type(*first.scales.first().unwrap_or(&first.weight))?;
         let parts = factors.iter().map(|factor| match factor.bias {
             Some(bias) => Some(Value::Tensor((**rw.constant(bias)?).clone())),
             None => Some(Value::Tensor(Tensor::zeros(ty, &[usize::try_from(factor.columns).ok()?]).ok()?)),
@@ -149,17 +209,29 @@ pub(super) fn product(rw: &mut Rewriter<'_>, name: &str, factors: &[Factor]) -> 
     }
     let weight = rw.add_constant(&format!("{name}/weight"), Arc::new(weight));
     let mut inputs = vec![Some(first.x), Some(weight)];
+    for (scales, kind) in scales.into_iter().zip(["scales", "zeros"]) {
+        inputs.push(Some(rw.add_constant(&format!("{name}/{kind}"), Arc::new(scales))));
+    }
     if let Some(bias) = bias {
+        inputs.resize(if first.is_packed() { PACKED_BIAS } else { inputs.len() }, None);
         inputs.push(Some(rw.add_constant(&format!("{name}/bias"), Arc::new(bias))));
     }
-    let mut node = rw.draft(first.node, PRODUCT, &[], &inputs);
+    let op = if first.is_packed() { PACKED } else { PRODUCT };
+    let mut node = rw.draft(first.node, op, &[], &inputs);
     node.attributes = first.attributes.clone();
+    let all = factors.iter().map(|factor| factor.columns).sum();
+    if let Some((_, columns)) = node.attributes.0.iter_mut().find(|(name, _)| name == "N") {
+        *columns = Attribute::Int(all);
+    }
     rw.insert_node(node)
 }
 
 /// Gives the memory of weights back that nobody uses any more.
 pub(super) fn forget(rw: &mut Rewriter<'_>, factors: &[Factor]) {
-    for value in factors.iter().flat_map(|factor| [Some(factor.weight), factor.bias]).flatten() {
+    let all = |factor: &Factor| {
+        [Some(factor.weight), factor.bias].into_iter().flatten().chain(factor.scales.clone())
+    };
+    for value in factors.iter().flat_map(all) {
         if rw.uses(value) == 0 {
             rw.graph.value_mut(value).constant = None;
         }
@@ -178,5 +250,93 @@ fn concatenated(rw: &Rewriter<'_>, parts: &[Value], axis: i64) -> Option<Tensor>
     match rw.evaluate(&node, &inputs)?.pop()? {
         Value::Tensor(tensor) => Some(tensor),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::testing::GraphBuilder;
+    use super::super::testing::{assert_fused, fused};
+    use super::*;
+
+    fn some(count: usize) -> Vec<f32> {
+        (0..count).map(|i| (i * 37 % 64) as f32 / 64.0 - 0.5).collect()
+    }
+
+    /// Two query heads and one key head of 4 columns.
+    fn with_cache(v_input: &str) -> GraphBuilder {
+        let heads = [("num_heads", Attribute::Int(2)), ("kv_num_heads", Attribute::Int(1))];
+        GraphBuilder::new()
+            .input("x", &["1", "3", "8"])
+            .input("z", &["1", "3", "8"])
+            .floats("wq", &[8, 8], &some(64))
+            .floats("wk", &[8, 4], &some(32))
+            .floats("wv", &[8, 4], &some(40)[8..])
+            .floats("bias", &[4], &some(4))
+            .constant("last", &[1], &[2i32])
+            .constant("total", &[], &[3i32])
+            .node("MatMul", &["x", "wq"], &["q"])
+            .node("MatMul", &["x", "wk"], &["k"])
+            .node("MatMul", &[v_input, "wv"], &["v0"])
+            .node("Add", &["v0", "bias"], &["v"])
+            .node_with(
+                "com.microsoft.GroupQueryAttention",
+                &heads,
+                &["q", "k", "v", "", "", "last", "total"],
+                &["y"],
+            )
+            .output("y")
+    }
+
+    /// The caches' length is known only when the model runs; each inference names it anew.
+    #[test]
+    fn attention_with_a_cache_of_unknown_length() {
+        let heads = [("num_heads", Attribute::Int(2)), ("kv_num_heads", Attribute::Int(1))];
+        let inputs = ["q", "k", "v", "", "", "last", "total"];
+        let builder = GraphBuilder::new()
+            .input("x", &["1", "3", "8"])
+            .floats("wq", &[8, 8], &some(64))
+            .floats("wk", &[8, 4], &some(32))
+            .floats("wv", &[8, 4], &some(40)[8..])
+            .input("length", &["1"])
+            .constant("last", &[1], &[2i32])
+            .node_with("Cast", &[("to", Attribute::Int(6))], &["length"], &["total"])
+            .node("MatMul", &["x", "wq"], &["q"])
+            .node("MatMul", &["x", "wk"], &["k"])
+            .node("MatMul", &["x", "wv"], &["v"])
+            .node_with("com.microsoft.GroupQueryAttention", &heads, &inputs, &["y", "keys", "values"])
+            .output("y")
+            .output("keys");
+        let text = fused(builder).to_string();
+        assert!(text.contains("GroupQueryAttention_node/weight"), "{text}");
+    }
+
+    #[test]
+    fn attention_with_a_cache() {
+        let heads = "num_heads=2, kv_num_heads=1";
+        assert_fused(
+            with_cache("x"),
+            &[
+                "MatMul_node/MatMul: float[1, 3, 16] = rukh.MatMul(x, GroupQueryAttention_node/weight, \
+                 GroupQueryAttention_node/bias)",
+                &format!(
+                    "y: float[1, 3, 8] = com.microsoft.GroupQueryAttention<{heads}>(MatMul_node/MatMul, _, _, _, _, \
+                     last, total)"
+                ),
+                "return y",
+            ],
+        );
+        assert_fused(
+            with_cache("z"),
+            &[
+                "q: float[1, 3, 8] = MatMul(x, wq)",
+                "k: float[1, 3, 4] = MatMul(x, wk)",
+                "v: float[1, 3, 4] = rukh.MatMul(z, wv, bias)",
+                &format!(
+                    "y: float[1, 3, 8] = com.microsoft.GroupQueryAttention<{heads}>(q, k, v, _, _, last, total)"
+                ),
+                "return y",
+            ],
+        );
     }
 }

@@ -1,10 +1,11 @@
 //! Constant matrices whose lines are no multiple of 16 bytes, as those of most vocabularies, are transposed for
-//! providers that copy 16 bytes at once.
+//! providers that copy 16 bytes at once. Those of half types lie transposed in any case: kernels ask for it when they
+//! are uploaded.
 
 use std::sync::Arc;
 
 use crate::graph::{Attribute, NodeId};
-use crate::tensor::Value;
+use crate::tensor::{ElementType, Value};
 
 use super::rewriter::Rewriter;
 
@@ -22,6 +23,9 @@ pub(super) fn of_matrix(rw: &mut Rewriter<'_>, root: NodeId) -> Option<()> {
     let matrix = rw.input(root, 1)?;
     let constant = rw.constant(matrix)?.clone();
     let &[rows, columns] = constant.shape() else { return None };
+    if matches!(constant.ty(), ElementType::F16 | ElementType::BF16) {
+        return None;
+    }
     let whole = |numbers: usize| (numbers * constant.ty().size()).is_multiple_of(PACK);
     if whole(columns) || !whole(rows) {
         return None;

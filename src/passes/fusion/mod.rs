@@ -23,6 +23,7 @@ mod mean;
 mod moves;
 mod pair;
 mod permuted;
+mod projection;
 mod quantized;
 mod rewriter;
 mod rotary;
@@ -106,6 +107,7 @@ const RULES: &[Rule] = &[
     heads::within,
     heads::transposes,
     joint::attention,
+    joint::group_query,
     rotary::pair,
     gated::unit,
     quantized::bias,
@@ -120,6 +122,8 @@ const RULES: &[Rule] = &[
     permuted::skip,
     permuted::output,
     lines::of_matrix,
+    projection::gated,
+    projection::normalised,
 ];
 
 /// Fuses what the target can run fused, in subgraphs as well. Types and shapes must be inferred; they are

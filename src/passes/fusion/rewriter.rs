@@ -298,26 +298,36 @@ impl<'a> Rewriter<'a> {
 
     /// What a node's outputs would be.
     fn infer(&mut self, new: &Node) -> Option<Vec<Fact>> {
-        let (registered, op) = ops::resolve(new).ok()?;
+        let mut unknowns = self.unknowns.clone();
+        let facts = self.infer_with(new, &mut unknowns);
+        self.unknowns = unknowns;
+        facts
+    }
+
+    fn infer_with(&self, node: &Node, unknowns: &mut Unknowns) -> Option<Vec<Fact>> {
+        let (registered, op) = ops::resolve(node).ok()?;
         let facts: Vec<Option<&Fact>> =
-            new.inputs.iter().map(|v| v.map(|v| &self.graph.value(v).fact)).collect();
+            node.inputs.iter().map(|v| v.map(|v| &self.graph.value(v).fact)).collect();
         let constants: Vec<Option<&Tensor>> =
-            new.inputs.iter().map(|v| v.and_then(|v| self.graph.value(v).constant.as_deref())).collect();
+            node.inputs.iter().map(|v| v.and_then(|v| self.graph.value(v).constant.as_deref())).collect();
         let mut cx =
-            Infer::new(&registered.signature, &facts, &constants, new.outputs.len(), &mut self.unknowns)
-                .ok()?;
+            Infer::new(&registered.signature, &facts, &constants, node.outputs.len(), unknowns).ok()?;
         op.infer(&mut cx).ok()?;
         Some(cx.into_outputs())
     }
 
     /// Whether the new node may stand there.
     fn check(&mut self, root: NodeId, new: &Node) -> Option<()> {
+        let unknowns = self.unknowns.clone();
         let facts = self.infer(new)?;
         let (_, op) = ops::resolve(new).ok()?;
-        for (output, fact) in new.outputs.iter().zip(facts) {
-            let Some(output) = output else { continue };
-            let old = &self.graph.value(*output).fact;
-            if old.shape.is_none() || old.shape != fact.shape || old.ty != fact.ty {
+        for (i, fact) in facts.into_iter().enumerate() {
+            let Some(output) = new.outputs.get(i).copied().flatten() else { continue };
+            let old = &self.graph.value(output).fact;
+            if old.shape.is_none() || old.ty != fact.ty {
+                return None;
+            }
+            if old.shape != fact.shape && !self.makes(root, i, output, &fact, &unknowns) {
                 return None;
             }
         }
@@ -331,6 +341,15 @@ impl<'a> Rewriter<'a> {
         let inputs = self.graph.node(root).inputs.iter().flatten();
         let replaced = like(root) || inputs.filter_map(|&v| self.producer(v)).any(like);
         (replaced || self.target.runs(new, &*op, &types(&new.inputs), &types(&new.outputs))).then_some(())
+    }
+
+    /// Whether inference finds the same shape for an output of a node that is there, when it names what it does not know
+    /// from the same number on.
+    fn makes(&self, node: NodeId, i: usize, output: ValueId, want: &Fact, unknowns: &Unknowns) -> bool {
+        let node = self.graph.node(node);
+        let facts = || self.infer_with(node, &mut unknowns.clone());
+        node.outputs.get(i) == Some(&Some(output))
+            && facts().is_some_and(|facts| facts.get(i).is_some_and(|fact| fact.shape == want.shape))
     }
 
     /// Takes back the uses of a node that is gone.

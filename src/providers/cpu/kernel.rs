@@ -69,6 +69,12 @@ pub(crate) trait Kernel: Send + Sync {
         &[]
     }
 
+    /// Further outputs, each with the input whose memory it may take when the caller bound both to the same memory
+    /// (caches that grow in place). If a run does so, `inputs[i]` is `None` and the output holds that input's elements.
+    fn in_place_further(&self) -> &[(usize, usize)] {
+        &[]
+    }
+
     /// Whether output 0 is input 0 under another shape (Reshape): a plan may then let both share their
     /// memory and not run the kernel at all.
     fn reshapes(&self) -> bool {
@@ -78,6 +84,12 @@ pub(crate) trait Kernel: Send + Sync {
     /// The algorithm that was chosen for the node, for people; "" where there is no choice.
     fn algorithm(&self) -> &'static str {
         ""
+    }
+
+    /// The kernel as one that allocates what it returns, where it can do both: for a run in which inference does not
+    /// tell the outputs' shapes.
+    fn values(&self) -> Option<&dyn ValueKernel> {
+        None
     }
 
     /// Whether the kernel made a copy of this constant input (packed weights) and does not read it in

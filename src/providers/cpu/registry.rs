@@ -1,6 +1,7 @@
 //! Which family runs an operator.
 
 use crate::ops::OpError;
+use crate::ops::custom::Custom;
 use crate::tensor::ElementType;
 
 use super::kernel::{CpuKernel, Entry, NodeContext};
@@ -8,6 +9,9 @@ use super::{conv, gemm, operators, qlinear};
 
 /// Makes the kernel of a node. `OpError::Unsupported` says that the CPU provider lacks it.
 pub(crate) fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
+    if let Some(op) = node.op.downcast::<Custom>() {
+        return operators::custom::build(node, op);
+    }
     match entries().find(|e| e.name == node.name && e.domain == node.domain) {
         Some(entry) => (entry.build)(node),
         None => Err(OpError::Unsupported(format!("the CPU provider has no kernel for {}", node.name))),

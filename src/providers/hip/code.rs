@@ -56,9 +56,15 @@ pub(crate) fn target_for(
     })
 }
 
-/// Whether each kernel for this target waits at its head for the kernels before it (kernels/dependent.rs).
-pub(super) fn waits_at_head(target: &str) -> bool {
+/// Whether each kernel for this target waits by itself for the kernels before it (kernels/dependent.rs).
+pub(super) fn waits(target: &str) -> bool {
     target == "sm_90"
+}
+
+/// Whether a family's kernels gain by being started early: products of few rows, which load constants before they wait, and
+/// attention between them.
+pub(super) fn gains_by_early_start(family: &str) -> bool {
+    ["gemv_", "weight_gemv_", "flash_decode_"].iter().any(|start| family.starts_with(start))
 }
 
 /// A family's code object (or PTX) for a target.

@@ -21,10 +21,21 @@ pub(crate) trait HipKernel: Send + Sync {
         &[]
     }
 
+    /// Whether a constant matrix at this input lies transposed in the device's memory: its columns contiguous, though its
+    /// shape stays. Asked for constants of rank 2 alone.
+    fn transposes(&self, _input: usize) -> bool {
+        false
+    }
+
     /// Inputs whose memory output 0 may take when nobody needs the input afterwards: each of its
     /// elements is read by the work item that writes the same place, and before. Only where type and
     /// element count are equal, which the plan checks.
     fn in_place(&self) -> &[usize] {
+        &[]
+    }
+
+    /// Outputs, each with the input that it is with new rows put in (a cache): it may have the input's memory.
+    fn caches(&self) -> &[(usize, usize)] {
         &[]
     }
 

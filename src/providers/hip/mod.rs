@@ -12,6 +12,7 @@ mod code;
 mod context;
 mod conv;
 mod copy;
+mod custom;
 mod dropout;
 mod elements;
 mod fill;
@@ -50,6 +51,7 @@ mod weight_only;
 
 pub(crate) use code::{kernel_targets, target_for};
 pub(crate) use context::DeviceContext;
+pub(crate) use copy::upload_transposed;
 pub(crate) use graphs::{MovingStep, Recorded, RecordedRun};
 pub(crate) use kernel::HipKernel;
 pub(crate) use launch::{Addresses, Given, LaunchPlan, PlanBuilder};
@@ -62,6 +64,7 @@ pub(crate) use tuning::Tuner;
 pub(crate) use variables::wants_fp16;
 
 use crate::ops::OpError;
+use crate::ops::custom::Custom;
 
 use super::NodeContext;
 
@@ -117,6 +120,9 @@ const FAMILIES: &[&[Entry]] = &[
 
 /// Makes the kernel of a node. `OpError::Unsupported` says that the HIP provider lacks it.
 pub(crate) fn build(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpError> {
+    if let Some(op) = node.op.downcast::<Custom>() {
+        return custom::build(node, op);
+    }
     let entry =
         FAMILIES.iter().flat_map(|f| f.iter()).find(|e| e.name == node.name && e.domain == node.domain);
     match entry {

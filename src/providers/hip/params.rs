@@ -5,6 +5,8 @@ use bytemuck::{Pod, Zeroable};
 use crate::ops::OpError;
 use crate::tensor::ElementType;
 
+use super::launch::GROUP;
+
 /// `Divider` of `device.h`: a prepared division by a number from 1 to 2³¹.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
@@ -81,6 +83,17 @@ pub(super) fn power_of_two(n: usize, most: usize) -> usize {
 
 /// Workgroups that keep a large device busy; work is cut finer while there are fewer.
 pub(super) const MANY_GROUPS: usize = 1024;
+
+/// Work items that share a row of `along` elements, `pack` of them in a load: so few that each takes four packs, but
+/// more, up to `widest`, while `rows` leave a large device idle.
+pub(super) fn row_team(rows: usize, along: usize, pack: usize, widest: usize) -> usize {
+    let most = GROUP as usize;
+    let mut team = power_of_two(along.div_ceil(4 * pack), most);
+    while rows * team < MANY_GROUPS * most / 2 && team < power_of_two(along.div_ceil(pack), widest) {
+        team *= 2;
+    }
+    team
+}
 
 #[cfg(test)]
 mod tests {

@@ -43,8 +43,8 @@ pub(crate) struct Provider {
     /// Whether the user asked for graphs.
     graphs_wanted: bool,
     graphs_told: AtomicBool,
-    /// Whether kernels start while those before them still run.
-    dependent: bool,
+    /// Whether kernels start while those before them still run; `None`: those that gain by it.
+    dependent: Option<bool>,
     tuner: Tuner,
 }
 
@@ -221,7 +221,8 @@ impl Provider {
         let tuner = Tuner::new(options.tuning(), &device, target);
         let sibling = siblings.iter().find(|provider| Arc::ptr_eq(&provider.device, &device));
         let modules = sibling.map_or_else(Arc::default, |provider| provider.modules.clone());
-        let dependent = code::waits_at_head(target) && device.launches_dependent() && dependent_launches();
+        let can_depend = code::waits(target) && device.launches_dependent();
+        let dependent = if can_depend { dependent_launches() } else { Some(false) };
         Ok(Arc::new(Provider {
             device,
             target,
@@ -288,7 +289,8 @@ impl Provider {
     ) -> std::result::Result<Function, OpError> {
         let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
         let load = || -> Result<Module> {
-            Ok(Module::load(&self.device, &code::image(family, self.target)?, self.dependent)?)
+            let dependent = self.dependent.unwrap_or_else(|| code::gains_by_early_start(family));
+            Ok(Module::load(&self.device, &code::image(family, self.target)?, dependent)?)
         };
         let module = match modules.entry(family) {
             std::collections::hash_map::Entry::Occupied(entry) => entry.into_mut(),
@@ -311,13 +313,19 @@ impl Provider {
 
     /// A copy of host bytes on the device, there when the call returns; for what stays long.
     pub(crate) fn upload(&self, bytes: &[u8]) -> Result<DeviceBuffer> {
-        let block = self.memory.reserve(bytes.len(), self.uploads.id())?;
+        let buffer = self.reserve(bytes.len())?;
+        // SAFETY: the buffer is as long as the bytes, which stay until the copy is waited for.
+        unsafe { self.uploads.copy_to_device(buffer.address(), bytes)? };
+        self.uploads.synchronize()?;
+        Ok(buffer)
+    }
+
+    /// Device memory for what stays long; its content is unspecified.
+    pub(super) fn reserve(&self, bytes: usize) -> Result<DeviceBuffer> {
+        let block = self.memory.reserve(bytes, self.uploads.id())?;
         if let Some(user) = &self.user_stream {
             block.record_stream(user.id());
         }
-        // SAFETY: the block is as long as the bytes, which stay until the copy is waited for.
-        unsafe { self.uploads.copy_to_device(block.address(), bytes)? };
-        self.uploads.synchronize()?;
         Ok(DeviceBuffer::new(block, &self.uploads))
     }
 

@@ -11,7 +11,7 @@ use crate::tensor::ElementType;
 
 use super::launch::{GROUP, KernelName, Operand};
 use super::map::Class;
-use super::params::{Divider, MANY_GROUPS, power_of_two};
+use super::params::{Divider, MANY_GROUPS, power_of_two, row_team};
 use super::{Entry, HipKernel, PlanBuilder};
 
 pub(super) const KERNELS: &[Entry] =
@@ -135,7 +135,7 @@ pub(super) fn softmax(
     let most = GROUP as usize;
     if inner == 1 && along <= most * KEPT {
         params.pack = row_pack([from.1, to.1]);
-        let team = row_team(outer, along, params.pack);
+        let team = row_team(outer, along, params.pack as usize, most);
         params.team = team as u32;
         let groups = outer.div_ceil(most / team);
         return plan.launch(kernel(class, Kernel::Rows), [groups, 1, 1], &params, &addresses);
@@ -160,17 +160,6 @@ pub(super) fn softmax(
     addresses.push((offset_of!(SoftmaxParams, partials), partials));
     plan.launch(kernel(class, Kernel::Parts), [outer * splits, 1, 1], &params, &addresses)?;
     plan.launch(kernel(class, Kernel::Apply), [outer * splits, 1, 1], &params, &addresses)
-}
-
-/// Work items that keep a row of `along` elements in registers: four packs each, one while that leaves
-/// a large device idle.
-fn row_team(rows: usize, along: usize, pack: u32) -> usize {
-    let (most, pack) = (GROUP as usize, pack as usize);
-    let mut team = power_of_two(along.div_ceil(4 * pack), most);
-    while rows * team < MANY_GROUPS * most / 2 && team < power_of_two(along.div_ceil(pack), most) {
-        team *= 2;
-    }
-    team
 }
 
 /// Elements of a pack for operands of these types, as `rows.h` wants.

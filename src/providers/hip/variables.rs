@@ -14,10 +14,15 @@ pub(super) fn caching() -> bool {
     std::env::var("RUKH_NO_MEMORY_CACHING").as_deref() != Ok("1")
 }
 
-/// Whether kernels are started while the one before them still runs, where the device can.
-/// `RUKH_DEPENDENT_LAUNCHES=1` in the environment switches that on, for measurements: it was not yet run on a card.
-pub(super) fn dependent_launches() -> bool {
-    std::env::var("RUKH_DEPENDENT_LAUNCHES").as_deref() == Ok("1")
+/// Whether kernels are started while the one before them still runs, where the device can: those of every family, or of
+/// none; `None`: of those that have something to do before they wait. `RUKH_DEPENDENT_LAUNCHES` in the environment is 1 or
+/// 0, for measurements.
+pub(super) fn dependent_launches() -> Option<bool> {
+    match std::env::var("RUKH_DEPENDENT_LAUNCHES").as_deref() {
+        Ok("1") => Some(true),
+        Ok("0") => Some(false),
+        _ => None,
+    }
 }
 
 /// What is set and has no effect, for the log.

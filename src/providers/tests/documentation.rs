@@ -45,7 +45,11 @@ const NOTES: &[(&str, &str, &str)] = &[
         "caches are floats (`k_quant_type`, `v_quant_type` NONE); without `sliding_window_cache`",
     ),
     ("com.microsoft", "MatMulBnb4", "`transB` 1"),
-    ("com.microsoft", "MatMulNBits", "without `weight_prepacked`; `accuracy_level` changes nothing"),
+    (
+        "com.microsoft",
+        "MatMulNBits",
+        "without `weight_prepacked`; `accuracy_level` 4 lets the CPU round `A` to 8 bits, block by block",
+    ),
     ("com.microsoft", "MoE", "without `use_sparse_mixer`"),
     ("com.microsoft", "QAttention", "in float; without `do_rotary`, `past_present_share_buffer`"),
     ("com.microsoft", "QMoE", "`quant_type` int; without `use_sparse_mixer`"),
@@ -82,8 +86,18 @@ const NOTES: &[(&str, &str, &str)] = &[
     ),
     (
         "rukh",
+        "PackedProjection",
+        "made by fusions: com.microsoft's MatMulNBits with an RMS normalisation before it and a gated unit behind it",
+    ),
+    (
+        "rukh",
         "PermutedLayerNormalization",
         "made by fusions: com.microsoft's SkipLayerNormalization, of inputs with their rows at other places",
+    ),
+    (
+        "rukh",
+        "Projection",
+        "made by fusions: rukh's MatMul with an RMS normalisation before it and a gated unit behind it",
     ),
     (
         "rukh",

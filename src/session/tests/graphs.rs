@@ -30,19 +30,19 @@ fn near(got: &[f32], want: &[f32]) -> bool {
     got.len() == want.len() && got.iter().zip(want).all(|(g, w)| (g - w).abs() <= 1e-5 * w.abs().max(1.0))
 }
 
-fn on_device(ty: ElementType, shape: &[usize]) -> Tensor {
+pub(super) fn on_device(ty: ElementType, shape: &[usize]) -> Tensor {
     let bytes = shape.iter().product::<usize>() * ty.size();
     Tensor::from_buffer(ty, shape, device_buffer(0, bytes).unwrap()).unwrap()
 }
 
-fn upload(value: &Value) -> Tensor {
+pub(super) fn upload(value: &Value) -> Tensor {
     let host = value.as_tensor().unwrap();
     let device = on_device(host.ty(), host.shape());
     copy_tensor(host, &device).unwrap();
     device
 }
 
-fn download<E: Element>(tensor: &Tensor) -> Vec<E> {
+pub(super) fn download<E: Element>(tensor: &Tensor) -> Vec<E> {
     let host = Tensor::zeros(tensor.ty(), tensor.shape()).unwrap();
     copy_tensor(tensor, &host).unwrap();
     elements(&Value::Tensor(host))
@@ -58,7 +58,7 @@ fn bind(session: &Session, inputs: &[&Tensor], output: &Tensor) -> Binding {
     binding
 }
 
-fn graphs(session: &Session) -> Vec<(usize, u32)> {
+pub(super) fn graphs(session: &Session) -> Vec<(usize, u32)> {
     session.program.device.as_ref().map(|device| device.graphs()).unwrap_or_default()
 }
 

@@ -2,9 +2,10 @@
 
 use super::*;
 use crate::error::Status;
-use crate::model::testing::{floats, ints};
+use crate::model::testing::{floats, ints, raw};
 use crate::session::Environment;
-use crate::tensor::ElementType::{F32, I64};
+use crate::tensor::ElementType::{F16, F32, I64};
+use crate::tensor::f16;
 
 /// Options that want the GPU, when there is one.
 pub(super) fn on_hip(settings: &[(&str, &str)]) -> Option<SessionOptions> {
@@ -91,6 +92,36 @@ fn weights_serve_unknown_shapes() {
         assert_eq!(elements::<f32>(&y[0]), [4.0, 6.0].repeat(n));
     }
     assert_eq!(session.outputs()[0].name, "y");
+}
+
+/// Constant matrices of half precision lie transposed in the device's memory for products, and as they are for others.
+#[test]
+fn weights_lie_as_products_want_them() {
+    let Some(options) = on_hip(&[]) else { return };
+    let numbers: Vec<f32> = (0..24 * 5).map(|i| (i % 7) as f32 - 3.0).collect();
+    let bytes: Vec<u8> = numbers.iter().flat_map(|&x| f16::from_f32(x).to_le_bytes()).collect();
+    let model = ModelBuilder::new()
+        .input("x", F16, &["n", "24"])
+        .input("z", F16, &["24", "5"])
+        .initializer(raw("w", F16, &[24, 5], &bytes))
+        .node("MatMul", &["x", "w"], &["a"])
+        .node("Gemm", &["x", "w"], &["b"])
+        .node("Add", &["z", "w"], &["c"])
+        .output("a")
+        .output("b")
+        .output("c");
+    let session = open_with(environment(), &model, &options);
+    let halves = |numbers: &[f32]| numbers.iter().map(|&x| f16::from_f32(x)).collect::<Vec<_>>();
+    for n in [1, 2, 40] {
+        let x: Vec<f32> = (0..n * 24).map(|i| (i % 5) as f32 - 1.0).collect();
+        let expected: Vec<f32> =
+            (0..n * 5).map(|i| (0..24).map(|k| x[i / 5 * 24 + k] * numbers[k * 5 + i % 5]).sum()).collect();
+        let y = run(&session, &[t(&[n, 24], &halves(&x)), t(&[24, 5], &halves(&numbers))]).unwrap();
+        assert_eq!(elements::<f16>(&y[0]), halves(&expected), "MatMul of {n} rows");
+        assert_eq!(elements::<f16>(&y[1]), halves(&expected), "Gemm of {n} rows");
+        let twice: Vec<f32> = numbers.iter().map(|x| 2.0 * x).collect();
+        assert_eq!(elements::<f16>(&y[2]), halves(&twice));
+    }
 }
 
 /// A second session of an environment takes the kernels that the first has loaded.

@@ -1,6 +1,6 @@
 //! Which registers an instruction reads and writes.
 
-use crate::isa::{Instruction, Operand, Source, sgpr};
+use crate::isa::{Instruction, Operand, Source, Special, sgpr};
 
 /// Consecutive registers of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,14 +36,15 @@ impl Span {
     }
 }
 
-/// What an instruction reads.
-pub fn reads(instruction: &Instruction) -> Vec<Span> {
+/// What an instruction reads in a wave of `lanes`. With 32 lanes a mask is one register, and `vcc_hi` is one of its own.
+pub fn reads(instruction: &Instruction, lanes: usize) -> Vec<Span> {
     let mut spans: Vec<Span> = instruction.sources.iter().filter_map(|operand| Span::of(*operand)).collect();
-    if instruction.name.starts_with("s_cbranch_vcc") {
-        spans.push(Span::Scalar { first: sgpr::VCC.into(), count: 2 });
+    let vcc_is_zero = |operand: &Operand| operand.source == Source::Special(Special::VccIsZero);
+    if instruction.name.starts_with("s_cbranch_vcc") || instruction.sources.iter().any(vcc_is_zero) {
+        spans.push(Span::Scalar { first: sgpr::VCC.into(), count: lanes / 32 });
     }
     if let Some(second) = &instruction.second {
-        spans.extend(reads(second));
+        spans.extend(reads(second, lanes));
     }
     spans
 }

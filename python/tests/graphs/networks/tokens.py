@@ -9,6 +9,8 @@ from ..evaluate import Reject
 from ..scope import Scope, Value
 from .parts import activated, gelu, layer_norm, linear, number
 
+MICROSOFT = "com.microsoft"
+
 
 def embedded(s: Scope, ids: Value) -> Value:
     width = s.random.pick([8, 12, 16, 24])
@@ -263,4 +265,33 @@ def convolved(s: Scope, x: Value) -> Value:
     return s.emit("Add", [x, s.emit("Transpose", [y], perm=[0, 2, 1])])
 
 
-TOKENS = [encoder, encoder, encoder, decoder, mixer, windows, recurrent, convolved]
+def language_model(s: Scope, x: Value) -> Value:
+    """A layer as exporters of language models write it; how many keys there are only a run knows."""
+    if s.in_function or s.depth > 0 or s.model.main == np.dtype(np.float64):
+        raise Reject("caches are inputs of the model")
+    random, width, size = s.random, x.dim(2), 16
+    kv_heads = random.pick([1, 2])
+    heads = kv_heads * random.pick([1, 2, 4])
+    normed = s.emit("SimplifiedLayerNormalization", [x, s.weights([width], x.dtype)], axis=-1, epsilon=1e-5)
+    q, k, v = (linear(s, normed, n * size, False) for n in (heads, kv_heads, kv_heads))
+    # ONNX Runtime continues a cache by several rows for one sample only.
+    past = [random.integer(0, 5) if d[0] == 1 or d[1] == 1 else 0 for d in x.shapes]
+    shapes = [[d[0], kv_heads, n, size] for d, n in zip(x.shapes, past)]
+    caches = [s.model.input([random.array(x.dtype, d, -1, 1) for d in shapes]) for _ in range(2)]
+    totals = [n + d[1] for n, d in zip(past, x.shapes)]
+    last = s.model.input([np.full([d[0]], n - 1, np.int32) for n, d in zip(totals, x.shapes)])
+    total = s.model.input([np.asarray(n, np.int32) for n in totals])
+    attributes = {"num_heads": heads, "kv_num_heads": kv_heads}
+    y = s.emit("GroupQueryAttention", [q, k, v, *caches, last, total], 3, domain=MICROSOFT, **attributes)[0]
+    y = linear(s, y, width, False)
+    inputs = [x, y, s.weights([width], x.dtype)]
+    y, x = s.emit(
+        "SkipSimplifiedLayerNormalization", inputs, 4, domain=MICROSOFT, skip=(1, 2), epsilon=1e-5
+    )
+    gate = linear(s, y, 2 * width, False)
+    gate = s.emit("Mul", [gate, s.emit("Sigmoid", [gate])])
+    y = linear(s, s.emit("Mul", [gate, linear(s, y, 2 * width, False)]), width, False)
+    return s.emit("Add", [x, y])
+
+
+TOKENS = [encoder, encoder, encoder, decoder, mixer, windows, recurrent, convolved, language_model, language_model]

@@ -3,6 +3,7 @@
 use num_traits::Float;
 use rten_simd::SimdUnaryOp;
 
+use super::few_rows::{self, Rows};
 use crate::ops::activation::Activation;
 use crate::ops::unary::Unary;
 use crate::providers::cpu::isa::Dispatch;
@@ -13,6 +14,16 @@ use crate::providers::cpu::operators::unary::function;
 pub(crate) trait Activate: Float + 'static {
     fn of(x: f32) -> Self;
     fn of_f64(x: f64) -> Self;
+
+    /// `out[row, i] = few[row] · many[i]`
+    fn dots(few: &[Self], many: Rows<'_, Self>, out: &mut [Self]) {
+        few_rows::plain_dots(few, many, out);
+    }
+
+    /// `few[row] += Σ weights[row, i] · many[i]`
+    fn sums(weights: &[Self], many: Rows<'_, Self>, few: &mut [Self]) {
+        few_rows::plain_sums(weights, many, few);
+    }
 
     /// Turns scores into the exponentials of `score − largest`, which no score exceeds, and sums them.
     fn exponentials(scores: &mut [Self], largest: Self) -> Self {
@@ -65,6 +76,14 @@ impl Activate for f32 {
 
     fn of_f64(x: f64) -> f32 {
         x as f32
+    }
+
+    fn dots(few: &[f32], many: Rows<'_, f32>, out: &mut [f32]) {
+        few_rows::dots(few, many, out);
+    }
+
+    fn sums(weights: &[f32], many: Rows<'_, f32>, few: &mut [f32]) {
+        few_rows::sums(weights, many, few);
     }
 
     fn exponentials(scores: &mut [f32], largest: f32) -> f32 {

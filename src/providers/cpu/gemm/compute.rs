@@ -6,7 +6,7 @@
 use super::dot;
 use super::dot::isa::{Bf16Pair, DotGroup};
 use super::epilogue::Epilogue;
-use super::operand::Product;
+use super::operand::{Product, Right};
 use super::plain;
 use super::sgemm::{block, panels};
 use super::shape::{Extent, Matrix};
@@ -116,6 +116,12 @@ impl Compute for f32 {
     }
 
     fn multiply_as_stored(pool: &Pool, product: &Product<'_, f32>, epilogue: &dyn Epilogue<f32>) -> bool {
+        if let Right::Packed(b, _) = product.b
+            && let Some(kept) = b.kept()
+        {
+            kept.multiply(pool, product, epilogue);
+            return true;
+        }
         dot::bf16::multiply(pool, product, epilogue)
     }
 

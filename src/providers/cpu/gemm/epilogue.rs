@@ -16,6 +16,8 @@
 
 use std::ops::Range;
 
+use half::slice::HalfFloatSliceExt;
+
 use rten_simd::SimdUnaryOp;
 
 use super::activation::activate;
@@ -77,6 +79,10 @@ pub(crate) trait Store: Element {
     fn halves_mut(_slice: &mut [Self]) -> Option<&mut [bf16]> {
         None
     }
+    /// The bits of half types.
+    fn half_bits(_slice: &[Self]) -> Option<&[u16]> {
+        None
+    }
     /// The slice as the computed type, when it is the same type.
     fn same(slice: &[Self]) -> Option<&[Self::Compute]>;
     fn same_mut(slice: &mut [Self]) -> Option<&mut [Self::Compute]>;
@@ -135,6 +141,7 @@ macro_rules! store_half {
             fn load_all(from: &[$ty], to: &mut [f32]) { $widen(from, to) }
             fn halves(slice: &[$ty]) -> Option<&[bf16]> { $some(slice) }
             fn halves_mut(slice: &mut [$ty]) -> Option<&mut [bf16]> { $some(slice) }
+            fn half_bits(slice: &[$ty]) -> Option<&[u16]> { Some(HalfFloatSliceExt::reinterpret_cast(slice)) }
             fn same(_: &[$ty]) -> Option<&[f32]> { None }
             fn same_mut(_: &mut [$ty]) -> Option<&mut [f32]> { None }
         }

@@ -12,6 +12,7 @@
 //! |---|---|---|
 //! | bytes less zero points | `int8` | exact; see there for the three ways |
 //! | bfloat16 in memory times bfloat16 packed | `dot::bf16` | nothing is converted |
+//! | float16, the right one constant; bfloat16 on processors without products of them | `halves` | the constant stays as it is, and is converted in registers |
 //! | `f32`, a single row or column | `sgemm::gemv` | bound by reading the matrix, which packing does as well |
 //! | `f32` blocks packed as bfloat16 | `dot::bf16` | twice the multiplications of an instruction |
 //! | `f32`, the right one packed | `sgemm::panels` | tiles of 8 × 48 sums; docs/dependencies.md has the measurements |
@@ -25,6 +26,8 @@ mod compute;
 mod dot;
 mod epilogue;
 mod exact;
+mod few_rows;
+mod halves;
 mod in_memory;
 mod int8;
 mod operand;
@@ -42,6 +45,8 @@ pub(crate) use dot::{
 };
 pub(crate) use epilogue::{Addend, Epilogue, FusedEpilogue, Store};
 pub(crate) use exact::{Accumulate, multiply_exact};
+pub(crate) use few_rows::Rows;
+pub(crate) use halves::keeps_halves;
 pub(crate) use in_memory::InMemory;
 pub(crate) use int8::{ByteSums, multiply_bytes};
 pub(crate) use operand::{ByteMatrix, Left, Product, Right, Source};

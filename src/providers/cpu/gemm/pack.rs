@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 
 use super::compute::Compute;
 use super::epilogue::Store;
+use super::halves::{HalfWeight, keeps_halves};
 use super::sgemm::block;
 use super::shape::Matrix;
 use crate::threads::Pool;
@@ -28,6 +29,8 @@ pub(crate) struct PackedB<C: Compute> {
     depth_blocks: usize,
     /// By matrix, block of columns, block of depth.
     blocks: Vec<C::PackedB>,
+    /// Instead of blocks: one matrix, whose numbers are kept in their half type.
+    kept: Option<HalfWeight>,
 }
 
 impl<C: Compute> PackedA<C> {
@@ -91,7 +94,14 @@ impl<C: Compute> PackedB<C> {
                 let matrix = &matrices[block / column_blocks];
                 C::pack_b(matrix.at(p, j), C::DEPTH.min(k - p), columns.min(n - j), bfloat16)
             });
-        PackedB { columns, unit: if cut > 0 { unit } else { columns }, column_blocks, depth_blocks, blocks }
+        PackedB {
+            columns,
+            unit: if cut > 0 { unit } else { columns },
+            column_blocks,
+            depth_blocks,
+            blocks,
+            kept: None,
+        }
     }
 
     /// Packs `count` matrices that lie one after the other, row-major or each transposed, converting
@@ -105,6 +115,22 @@ impl<C: Compute> PackedB<C> {
         pool: &Pool,
         same: bool,
     ) -> Self {
+        if let Some(bits) = T::half_bits(data)
+            && same
+            && count == 1
+            && keeps_halves(T::TYPE)
+        {
+            let kept = Some(HalfWeight::new(bits, T::BFLOAT16, transposed, (k, n), pool));
+            let columns = n.next_multiple_of(C::COLUMNS).max(1);
+            return PackedB {
+                columns,
+                unit: columns,
+                column_blocks: 1,
+                depth_blocks: 1,
+                blocks: Vec::new(),
+                kept,
+            };
+        }
         with_converted(data, |data| {
             let matrix = |i: usize| {
                 let data = &data[i * k * n..];
@@ -120,6 +146,11 @@ impl<C: Compute> PackedB<C> {
 }
 
 impl PackedB<f32> {
+    /// The matrix, where it is kept in its half type.
+    pub(crate) fn kept(&self) -> Option<&HalfWeight> {
+        self.kept.as_ref()
+    }
+
     /// Whether it is packed as bfloat16 numbers.
     pub(crate) fn is_of_halves(&self) -> bool {
         matches!(self.blocks.first(), Some(block::PackedB::Halves(_)))

@@ -133,3 +133,48 @@ fn epilogue_scales_adds_and_activates() {
     multiply(&pool, &product, &epilogue);
     assert_eq!(out, [4.0, 12.0, 30.0, 8.0]);
 }
+
+/// Constants of half types that are kept as they are.
+#[test]
+fn weights_of_half_types() {
+    use super::halves::HalfWeight;
+    let pool = Pool::new(3);
+    let number = |i: usize, seed: usize| ((i * 7 + seed * 13 + i / 11) % 9) as f32 - 4.0;
+    for (batch, m, n, k) in [
+        (1, 1, 1, 1),
+        (1, 1, 70, 33),
+        (1, 3, 32, 64),
+        (2, 4, 100, 7),
+        (1, 40, 50, 700),
+        (3, 111, 97, 20),
+        (1, 5, 9, 0),
+    ] {
+        let a: Vec<f32> = (0..batch * m * k).map(|i| number(i, 1)).collect();
+        let b: Vec<f32> = (0..k * n).map(|i| number(i, 2)).collect();
+        let want: Vec<f32> = (0..batch * m * n)
+            .map(|i| (0..k).map(|p| a[i / n * k + p] * b[p * n + i % n]).sum::<f32>() + 1.0)
+            .collect();
+        for (bfloat16, transposed) in [(false, false), (false, true), (true, false), (true, true)] {
+            let bits: Vec<u16> = (0..k * n)
+                .map(|i| if transposed { b[i % k * n + i / k] } else { b[i] })
+                .map(|x| if bfloat16 { bf16::from_f32(x).to_bits() } else { f16::from_f32(x).to_bits() })
+                .collect();
+            let weight = HalfWeight::new(&bits, bfloat16, transposed, (k, n), &pool);
+            let left = Left::Plain(Matrix::new(&a, k), Offsets::Stride(m * k));
+            // The right operand is not looked at.
+            let b = Right::Plain(Matrix::new(&b, n), Offsets::Stride(0));
+            let mut y = vec![0.0; batch * m * n];
+            let one = [1.0];
+            let mut epilogue = FusedEpilogue::new(&mut y, m, n);
+            epilogue.addends[0] = Some(Addend {
+                data: &one[..],
+                offsets: Offsets::Stride(0),
+                row_stride: 0,
+                column_stride: 0,
+                scale: 1.0,
+            });
+            weight.multiply(&pool, &Product { batch, m, n, k, a: left, b }, &epilogue);
+            assert_eq!(y, want, "{batch} × {m} × {n} × {k}, bfloat16 {bfloat16}, transposed {transposed}");
+        }
+    }
+}

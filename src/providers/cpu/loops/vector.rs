@@ -79,7 +79,7 @@ pub(in crate::providers::cpu) fn exp_factors<I: Isa>(isa: I, x: I::F32) -> (I::F
 
 /// `exp(x)` of what is not above zero (a few thousandths more do no harm), within 1 ulp; 0 below `LOWEST`.
 #[inline(always)]
-fn exp_below_zero<I: Isa>(isa: I, x: I::F32) -> I::F32 {
+pub(in crate::providers::cpu) fn exp_below_zero<I: Isa>(isa: I, x: I::F32) -> I::F32 {
     let ops = isa.f32();
     let (y, power) = exp_factors(isa, x);
     ops.select(ops.zero(), ops.mul(y, power), ops.lt(x, ops.splat(LOWEST)))

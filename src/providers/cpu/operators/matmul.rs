@@ -9,7 +9,7 @@ use crate::tensor::{ElementType, TensorView, TensorViewMut, bf16, f16};
 
 use crate::providers::cpu::gemm::{
     Addend, Bf16Pair, DotGroup, FusedEpilogue, InMemory, Matrix, Offsets, PackedB, Product, Right, Store,
-    multiply,
+    keeps_halves, multiply,
 };
 use crate::providers::cpu::kernel::{
     Argument, CpuKernel, Entry, Kernel, KernelContext, NodeContext, Prepared,
@@ -54,6 +54,7 @@ fn multiplier<T: Store>(packed: bool) -> &'static str {
         (true, ElementType::BF16) if <Bf16Pair as DotGroup>::available() => {
             "dot products of bfloat16 pairs, packed"
         }
+        (true, ty) if keeps_halves(ty) => "packed, converted in registers",
         (true, ElementType::F32 | ElementType::F16 | ElementType::BF16) => "sgemm, packed",
         (false, ElementType::F32 | ElementType::F16 | ElementType::BF16) => "sgemm",
         _ => "plain",

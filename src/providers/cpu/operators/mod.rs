@@ -11,6 +11,7 @@ pub(super) mod choose;
 pub(super) mod col2im;
 pub(super) mod concat;
 pub(super) mod crop;
+pub(super) mod custom;
 pub(super) mod detection;
 pub(super) mod dropout;
 pub(super) mod einsum;

@@ -73,7 +73,13 @@ impl<T: Element + Ordered> Kernel for TopKKernel<T> {
                 let (o, i) = (row / plan.inner, row % plan.inner);
                 let from = o * plan.length * plan.inner + i;
                 let at = |index: u64| &input[from + index as usize * plan.inner];
-                let top = self.select(at, plan.k, order, &|| cx.pool.cancelled());
+                let top = match T::HAS_KEY && plan.length <= u32::MAX as usize {
+                    true => {
+                        let row = (plan.inner == 1).then(|| &input[from..from + plan.length]);
+                        self.select_by_keys(at, row, plan.k, order, &|| cx.pool.cancelled())
+                    }
+                    false => self.select(at, plan.k, order, &|| cx.pool.cancelled()),
+                };
                 for (j, &index) in top.iter().enumerate() {
                     let to = (o * plan.k + j) * plan.inner + i;
                     if let Some(values) = values {
@@ -109,6 +115,63 @@ impl<T: Element + Ordered> Kernel for TopKKernel<T> {
 }
 
 impl<T: Ordered> TopKKernel<T> {
+    /// As `select`, for elements with keys and fewer than 2³² of them: `order` has keys with their indices below them, so
+    /// that comparing numbers compares both. `row`: the elements, where they lie side by side.
+    fn select_by_keys<'a, 'o>(
+        &self,
+        at: impl Fn(u64) -> &'a T,
+        row: Option<&[T]>,
+        k: usize,
+        order: &'o mut [u64],
+        cancelled: &dyn Fn() -> bool,
+    ) -> &'o [u64]
+    where
+        T: 'a,
+    {
+        // What comes first has the least key.
+        let flip = if self.op.largest { u32::MAX } else { 0 };
+        let whole = |index: u64| u64::from(at(index).key() ^ flip) << 32 | index;
+        if k <= FEW {
+            let length = order.len() as u64;
+            let mut kept = 0;
+            let mut index = 0;
+            while index < length {
+                // Of most elements it is enough to know that none of several comes before the last one kept.
+                const TOGETHER: u64 = 32;
+                let some = row.and_then(|row| row.get(index as usize..(index + TOGETHER) as usize));
+                if let (true, Some(some)) = (kept == k, some) {
+                    let last = (order[k - 1] >> 32) as u32;
+                    if some.iter().fold(true, |all, x| all & (x.key() ^ flip >= last)) {
+                        index += TOGETHER;
+                        continue;
+                    }
+                }
+                for index in index..(index + TOGETHER).min(length) {
+                    let x = whole(index);
+                    if kept == k && x > order[k - 1] {
+                        continue;
+                    }
+                    let place = order[..kept].partition_point(|&other| other < x);
+                    kept = (kept + 1).min(k);
+                    order[place..kept].rotate_right(1);
+                    order[place] = x;
+                }
+                index += TOGETHER;
+            }
+        } else {
+            order.iter_mut().zip(0..).for_each(|(x, index)| *x = whole(index));
+            if k < order.len() {
+                order.select_nth_unstable(k - 1);
+            }
+            if self.op.sorted {
+                sort_in_pieces(&mut order[..k], &u64::cmp, cancelled);
+            }
+        }
+        let top = &mut order[..k];
+        top.iter_mut().for_each(|x| *x &= u64::from(u32::MAX));
+        top
+    }
+
     /// The indices of the first `k` elements of a row in the order wanted, within `order`, which has
     /// as many places as the row has elements.
     fn select<'a, 'o>(
@@ -205,17 +268,24 @@ mod tests {
     }
 
     #[test]
-    fn both_ways_agree() {
+    fn every_way_agrees() {
         let x: Vec<i32> = (0..200).map(|i| i * 7919 % 101).collect();
         let mut sorted: Vec<(i32, usize)> = x.iter().copied().zip(0..).collect();
         sorted.sort_by_key(|&(v, i)| (-v, i));
         for k in [1, 31, 32, 33, 199, 200] {
+            let want: Vec<i64> = sorted[..k].iter().map(|p| p.1 as i64).collect();
             let out = run("TopK", 24, &[], &[t(&[200], &x), t(&[1], &[k as i64])], 2).unwrap();
             assert_eq!(elements::<i32>(&out[0]).1, sorted[..k].iter().map(|p| p.0).collect::<Vec<_>>());
-            assert_eq!(
-                elements::<i64>(&out[1]).1,
-                sorted[..k].iter().map(|p| p.1 as i64).collect::<Vec<_>>()
-            );
+            assert_eq!(elements::<i64>(&out[1]).1, want);
+            // Elements without a key, and columns.
+            let wide: Vec<i64> = x.iter().map(|&x| x.into()).collect();
+            let out = run("TopK", 24, &[], &[t(&[200], &wide), t(&[1], &[k as i64])], 2).unwrap();
+            assert_eq!(elements::<i64>(&out[1]).1, want);
+            let columns: Vec<f32> = x.iter().flat_map(|&x| [x as f32, 0.5 - x as f32]).collect();
+            let axis = [("axis", Attribute::Int(0))];
+            let out = run("TopK", 24, &axis, &[t(&[200, 2], &columns), t(&[1], &[k as i64])], 2).unwrap();
+            let first: Vec<i64> = elements::<i64>(&out[1]).1.into_iter().step_by(2).collect();
+            assert_eq!(first, want);
         }
     }
 }

@@ -6,11 +6,11 @@ use crate::ops::OpError;
 use crate::tensor::ElementType;
 
 use super::super::PlanBuilder;
-use super::super::launch::KernelName;
+use super::super::launch::{KernelName, Operand};
 use super::super::unit::Unit;
+use super::four_waves::{FourWaves, four_waves};
 use super::params::FlashParams;
 use super::scores::Problem;
-use super::short::{ShortLaunch, short_launch};
 
 /// A kernel, and how it is launched.
 #[derive(Clone, Copy, Debug)]
@@ -21,7 +21,7 @@ pub(super) struct FlashKernel {
     rows: usize,
     lds: u32,
     /// What is faster for operands at multiples of 16 bytes.
-    short: Option<(KernelName, ShortLaunch)>,
+    four_waves: Option<(KernelName, FourWaves)>,
 }
 
 /// Rows of a key head from which its workgroup is not mostly idle; fewer are products with few rows, which
@@ -56,21 +56,21 @@ impl Problem {
                 items: 128,
                 rows: 64,
                 lds: 0,
-                short: None,
+                four_waves: None,
             });
         }
         let general = self.mask.is_some() || self.softcap != 0.0 || self.scale <= 0.0;
-        let [family, short] = match general {
-            true => ["hopper_flash_masked", "hopper_flash_short_masked"],
-            false => ["hopper_flash", "hopper_flash_short"],
+        let [family, family_of_four] = match general {
+            true => ["hopper_flash_masked", "hopper_flash_four_waves_masked"],
+            false => ["hopper_flash", "hopper_flash_four_waves"],
         };
         let rows = self.q.heads / self.k.heads.max(1) * self.q.rows;
         let operands = [self.q, self.k, self.v, self.y];
-        let short = short_launch(unit, operands, [rows, self.k.heads, self.batch], general)
-            .map(|launch| (KernelName { family: short, name }, launch));
+        let four_waves = four_waves(unit, operands, [rows, self.k.heads, self.batch], general)
+            .map(|launch| (KernelName { family: family_of_four, name }, launch));
         // Queries, two blocks of keys and of values, all of 128 rows; what aligns them; eight barriers.
         let lds = 5 * 128 * 2 * if size <= 64 { 64 } else { 128 } + 1024 + 64;
-        Some(FlashKernel { kernel: KernelName { family, name }, items: 384, rows: 128, lds, short })
+        Some(FlashKernel { kernel: KernelName { family, name }, items: 384, rows: 128, lds, four_waves })
     }
 
     pub(super) fn plan_flash(
@@ -79,6 +79,29 @@ impl Problem {
         kernel: FlashKernel,
         group: usize,
     ) -> Result<(), OpError> {
+        let (params, addresses) = self.flash_params();
+        let operands = [self.q, self.k, self.v, self.y];
+        let tiles = (group * self.q.rows).div_ceil(kernel.rows);
+        let groups = self.batch * self.k.heads * tiles;
+        let any = |plan: &mut PlanBuilder<'_>| {
+            plan.launch_with(kernel.kernel, [groups, 1, 1], kernel.items, kernel.lds, &params, &addresses)
+        };
+        let Some((name, launch)) = kernel.four_waves else { return any(plan) };
+        let FlashParams { q, k, v, y, .. } = params;
+        let aligned: Vec<_> = operands.iter().map(|x| x.at).zip([q, k, v, y]).collect();
+        plan.by_alignment(
+            16,
+            &aligned,
+            |plan| {
+                let params = FlashParams { stages: launch.stages, ..params };
+                plan.launch_with(name, launch.grid, launch.items, launch.lds, &params, &addresses)
+            },
+            any,
+        )
+    }
+
+    /// The parameters of attention in one launch, and the addresses that they take.
+    pub(super) fn flash_params(&self) -> (FlashParams, Vec<(usize, Operand)>) {
         // The mask's parameters come first, so that their addresses stay where they are.
         const { assert!(offset_of!(FlashParams, softmax) == 0) };
         let (softmax, mut addresses) = self.mask_params();
@@ -91,7 +114,7 @@ impl Problem {
             v,
             y,
             strides: operands.map(|x| x.strides.map(|s| s as i64)),
-            group: group as u32,
+            group: (self.q.heads / self.k.heads.max(1)) as u32,
             kv_heads: self.k.heads as u32,
             size: self.q.size as u32,
             v_size: self.v.size as u32,
@@ -105,21 +128,6 @@ impl Problem {
             offset_of!(FlashParams, y),
         ];
         addresses.extend(fields.into_iter().zip(operands.map(|x| x.at)));
-        let tiles = (group * self.q.rows).div_ceil(kernel.rows);
-        let groups = self.batch * self.k.heads * tiles;
-        let any = |plan: &mut PlanBuilder<'_>| {
-            plan.launch_with(kernel.kernel, [groups, 1, 1], kernel.items, kernel.lds, &params, &addresses)
-        };
-        let Some((name, short)) = kernel.short else { return any(plan) };
-        let aligned: Vec<_> = operands.iter().map(|x| x.at).zip([q, k, v, y]).collect();
-        plan.by_alignment(
-            16,
-            &aligned,
-            |plan| {
-                let params = FlashParams { stages: short.stages, ..params };
-                plan.launch_with(name, short.grid, short.items, short.lds, &params, &addresses)
-            },
-            any,
-        )
+        (params, addresses)
     }
 }

@@ -36,7 +36,8 @@ pub(super) struct Part {
     pub(super) rotates: bool,
     /// Whether rows of the past behind the new ones are kept; else they are zero.
     pub(super) whole: bool,
-    /// Rows of `out` that attention reads.
+    /// Rows of `out` that attention multiplies, seen or not; 0 where it leaves out the blocks of 128 rows behind a
+    /// sample's last key.
     pub(super) used: usize,
 }
 
@@ -61,7 +62,7 @@ impl Part {
 pub(super) struct Lengths {
     /// The index of each sample's last key.
     pub(super) last: Operand,
-    /// Whether no sample has a past.
+    /// Whether the first of all positions counts, for the first row of each sample.
     pub(super) prompt: bool,
     pub(super) allowed: [usize; 2],
     /// The number of keys of each sample, as attention reads it.

@@ -8,11 +8,12 @@ use crate::tensor::ElementType;
 
 use super::super::launch::Operand;
 use super::super::{HipKernel, PlanBuilder};
+use super::decode::Fresh;
 use super::gather::{Gather, Lengths, Part, Rotation};
 use super::heads::Heads;
 use super::multi_head::y;
-use super::scores::{MaskTensor, Problem, SEEN, Sink};
-use super::{is_float, stage};
+use super::scores::{FirstQuery, MaskTensor, Problem, SEEN, Sink};
+use super::{decode, is_float, stage};
 
 pub(super) fn build(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpError> {
     let op = *node.op::<GroupQueryAttention>();
@@ -43,22 +44,28 @@ impl HipKernel for GroupQuery {
         let packed = input(1).is_none();
         let size = self.op.size(columns, packed);
         let past = input(3).map_or(0, |past| past.shape[2]);
-        let total = input(6).and_then(|total| total.value?.slice::<i32>().first().copied()).unwrap_or(0);
+        // Where the caches stay where they are it need not be known: the lengths tell.
+        let total = input(6).and_then(|total| total.value?.slice::<i32>().first().copied());
         let present = output(1).or(output(2)).map(|shape| shape[2]);
-        let capacity = present.unwrap_or(past.max(total.max(0) as usize));
-        if total < 0 || total as usize > capacity || (total as usize) < rows {
+        let capacity = present.unwrap_or(past.max(total.unwrap_or(0).max(0) as usize));
+        if let Some(total) = total
+            && (total < 0 || total as usize > capacity || (total as usize) < rows)
+        {
             return Err(OpError::Data(format!(
                 "total_sequence_length is {total}; allowed is {rows}, the number of queries, to {capacity}, the \
                  room in the caches"
             )));
         }
-        let total = total as usize;
-        let prompt = total == rows;
+        let total = total.map(|total| total as usize);
+        let prompt = total == Some(rows);
         let rotation = self.rotation(&input, batch, rows, size, prompt)?;
         let lengths = Lengths {
             last: Operand::Input(5),
             prompt,
-            allowed: if prompt { [0, total] } else { [rows, total.min(past + rows)] },
+            allowed: match total {
+                Some(total) if !prompt => [rows, total.min(past + rows)],
+                _ => [0, total.unwrap_or(capacity)],
+            },
             out: plan.scratch(batch * size_of::<i64>()),
         };
 
@@ -78,7 +85,7 @@ impl HipKernel for GroupQuery {
                 None => plan.scratch(bytes(kv_heads, capacity)),
             };
             let past = input(3 + i).map(|p| Heads::dense(Operand::Input(3 + i), kv_heads, p.shape[2], size));
-            Part { past, used: total, ..Part::new(fresh, Heads::dense(out, kv_heads, capacity, size)) }
+            Part { past, ..Part::new(fresh, Heads::dense(out, kv_heads, capacity, size)) }
         };
         let weight = |i: usize| input(i).map(|_| Operand::Input(i));
         let keys = Part { weight: weight(15), rotates: true, ..cached(0, k) };
@@ -98,22 +105,20 @@ impl HipKernel for GroupQuery {
             let part = Part { queries: true, weight: weight(14), rotates: true, ..Part::new(q, queries) };
             gather.parts.push(part);
         }
-        gather.plan(plan)?;
-
-        Problem {
+        let seen = total.unwrap_or(capacity);
+        let problem = Problem {
             ty: self.ty,
             batch,
             q: queries,
-            k: Heads { rows: total, ..keys.out },
-            v: Heads { rows: total, ..values.out },
+            k: Heads { rows: seen, ..keys.out },
+            v: Heads { rows: seen, ..values.out },
             y: y(heads, rows, size),
             scale: self.op.scale.unwrap_or(1.0 / (size as f32).sqrt()),
             softcap: self.op.softcap,
             causal: self.op.causal,
             window: [self.op.window.map(|n| n - 1), None],
-            offset: 0,
+            first: FirstQuery::BeforeEndOrStart,
             lengths: Some(lengths.out),
-            by_length: !prompt,
             mask: input(10).map(|m| MaskTensor::new(Operand::Input(10), self.ty, m.shape)),
             sink: match input(11) {
                 Some(_) => Some(Sink::Heads(Operand::Input(11))),
@@ -123,8 +128,32 @@ impl HipKernel for GroupQuery {
                 Scores::Biased => (Operand::Output(3), SEEN),
                 scores => (Operand::Output(3), stage(scores)),
             }),
-        }
-        .plan(plan)
+        };
+        let used = if total.is_some() || problem.multiplies_all_keys(plan) { seen } else { 0 };
+        gather.parts.iter_mut().filter(|part| !part.queries).for_each(|part| part.used = used);
+        let in_two = |plan: &mut PlanBuilder<'_>| {
+            gather.plan(plan)?;
+            problem.plan(plan)
+        };
+
+        // One new row of caches that stay where they are: one launch for everything.
+        let one_row = rows == 1 && input(14).is_none() && past > 0 && past == capacity;
+        let step = Problem { q, lengths: None, ..problem };
+        let kernel = step.decode_kernel(plan.provider.unit()).filter(|_| one_row);
+        let (Some(kernel), Some(_), Some(_)) = (kernel, output(1), output(2)) else { return in_two(plan) };
+        let fresh = Fresh { keys: k, values: v, last: Operand::Input(5), rotation };
+        let caches = [(Operand::Input(3), Operand::Output(1)), (Operand::Input(4), Operand::Output(2))];
+        plan.by_place(
+            decode::ALIGNMENT,
+            &step.packed_operands(),
+            &caches,
+            |plan| step.plan_decode(plan, kernel, Some(fresh)),
+            in_two,
+        )
+    }
+
+    fn caches(&self) -> &[(usize, usize)] {
+        &[(1, 3), (2, 4)]
     }
 }
 

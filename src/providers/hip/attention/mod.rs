@@ -1,6 +1,8 @@
 //! Attention: products on the matrix cores with a masked softmax between them.
 
+mod decode;
 mod flash;
+mod four_waves;
 mod gather;
 mod group_query;
 mod heads;
@@ -10,7 +12,6 @@ mod params;
 mod projected;
 mod rotary;
 mod scores;
-mod short;
 #[cfg(test)]
 mod tests;
 mod tuned;
@@ -23,7 +24,7 @@ use crate::tensor::ElementType;
 use super::launch::Operand;
 use super::{Entry, HipKernel, PlanBuilder};
 use heads::Heads;
-use scores::{MaskTensor, Problem};
+use scores::{FirstQuery, MaskTensor, Problem};
 
 pub(super) const KERNELS: &[Entry] = &[
     Entry::new("Attention", build),
@@ -115,9 +116,8 @@ impl HipKernel for AttentionKernel {
             softcap: self.op.softcap,
             causal: self.op.causal,
             window: self.op.window,
-            offset: past as isize,
+            first: if by_length { FirstQuery::BeforeEnd } else { FirstQuery::At(past as isize) },
             lengths: input(6).map(|_| Operand::Input(6)),
-            by_length,
             mask,
             sink: None,
             kept: wanted(3).then_some((Operand::Output(3), stage(self.op.scores))),

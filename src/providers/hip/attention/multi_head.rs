@@ -11,7 +11,7 @@ use super::super::{HipKernel, PlanBuilder};
 use super::gather::{Gather, Part};
 use super::heads::Heads;
 use super::padding::{Padding, past_rows};
-use super::scores::{MaskTensor, Problem};
+use super::scores::{FirstQuery, MaskTensor, Problem};
 use super::{is_float, stage};
 
 pub(super) fn build(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpError> {
@@ -111,9 +111,8 @@ impl HipKernel for MultiHead {
             softcap: 0.0,
             causal: options.causal,
             window: [None; 2],
-            offset: past as isize,
+            first: FirstQuery::At(past as isize),
             lengths: None,
-            by_length: false,
             mask: input(at.attention_bias)
                 .map(|m| MaskTensor::new(Operand::Input(at.attention_bias), self.ty, m.shape)),
             sink: None,

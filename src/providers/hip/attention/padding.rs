@@ -12,7 +12,7 @@ use crate::tensor::ElementType;
 use super::super::PlanBuilder;
 use super::super::launch::{GROUP, KernelName, Operand};
 use super::params::PaddingParams;
-use super::scores::{MaskTensor, Problem};
+use super::scores::{FirstQuery, MaskTensor, Problem};
 
 /// A mask's kind, as `kernels/heads.hip` numbers them.
 const ENDS: u32 = 0;
@@ -31,9 +31,12 @@ pub(super) struct Padding<'a> {
 impl Padding<'_> {
     /// The mask as numbers, with the problem's own mask of type `T` added.
     pub(super) fn plan(&self, plan: &mut PlanBuilder<'_>, problem: &Problem) -> Result<MaskTensor, OpError> {
-        let &Problem { batch, ref q, ref k, offset, .. } = problem;
+        let &Problem { batch, ref q, ref k, first, .. } = problem;
         let keys = k.rows;
-        let past = offset.max(0) as usize;
+        let past = match first {
+            FirstQuery::At(past) => past.max(0) as usize,
+            FirstQuery::BeforeEnd | FirstQuery::BeforeEndOrStart => 0,
+        };
         let mut p = PaddingParams::zeroed();
         let mut by_query = true;
         match *self.mask.shape {

@@ -13,7 +13,7 @@ use super::heads::Heads;
 use super::is_float;
 use super::multi_head::y;
 use super::padding::{Padding, past_rows};
-use super::scores::{MaskTensor, Problem};
+use super::scores::{FirstQuery, MaskTensor, Problem};
 
 pub(super) fn build(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpError> {
     // Masks and a bias that are not exact as f32 together are the CPU's.
@@ -118,9 +118,8 @@ impl HipKernel for Projected {
             softcap: 0.0,
             causal: options.causal,
             window: [None; 2],
-            offset: past as isize,
+            first: FirstQuery::At(past as isize),
             lengths: None,
-            by_length: false,
             mask: input(5).map(|m| MaskTensor::new(Operand::Input(5), self.ty, m.shape)),
             sink: None,
             kept: None,

@@ -70,6 +70,16 @@ pub(super) enum Sink {
     Heads(Operand),
 }
 
+/// The position of query 0 among the keys.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum FirstQuery {
+    At(isize),
+    /// As many before the end of each sample's keys as there are queries.
+    BeforeEnd,
+    /// The same, but not before the first key: queries behind the end do not count.
+    BeforeEndOrStart,
+}
+
 /// One attention over a batch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Problem {
@@ -84,12 +94,9 @@ pub(super) struct Problem {
     pub(super) causal: bool,
     /// Keys to the left and right of a query's position.
     pub(super) window: [Option<usize>; 2],
-    /// The position of query 0 among the keys.
-    pub(super) offset: isize,
+    pub(super) first: FirstQuery,
     /// Valid keys of each sample.
     pub(super) lengths: Option<Operand>,
-    /// Whether positions are counted back from each sample's length.
-    pub(super) by_length: bool,
     pub(super) mask: Option<MaskTensor>,
     pub(super) sink: Option<Sink>,
     /// Scores to keep, and the kernel's number of what they are.
@@ -146,8 +153,14 @@ impl Problem {
         match self.flash_kernel(plan.provider.unit()) {
             Some(kernel) if plan.provider.tuner().is_enabled() => self.plan_tuned(plan, kernel),
             Some(kernel) if self.has_enough_rows() => self.plan_flash(plan, kernel, group),
-            _ => self.plan_scores(plan, group),
+            _ => self.plan_few_or_scores(plan, group),
         }
+    }
+
+    /// Whether keys that no query sees may be multiplied as well.
+    pub(super) fn multiplies_all_keys(&self, plan: &PlanBuilder<'_>) -> bool {
+        let in_one_launch = self.has_enough_rows() && self.flash_kernel(plan.provider.unit()).is_some();
+        plan.provider.tuner().is_enabled() || !in_one_launch
     }
 
     /// As products with a softmax between them.
@@ -252,8 +265,12 @@ impl Problem {
         let mut addresses = Vec::new();
         (p.all_heads, p.all_queries) = (self.q.heads as u32, self.q.rows as u32);
         p.keys = self.k.rows as u32;
-        (p.offset, p.by_length, p.causal) =
-            (self.offset as i32, u32::from(self.by_length), u32::from(self.causal));
+        p.causal = u32::from(self.causal);
+        (p.by_length, p.offset) = match self.first {
+            FirstQuery::At(offset) => (0, offset as i32),
+            FirstQuery::BeforeEnd => (1, 0),
+            FirstQuery::BeforeEndOrStart => (2, 0),
+        };
         (p.left, p.right) = (limit(self.window[0]), limit(self.window[1]));
         (p.scale, p.softcap) = (self.scale, self.softcap);
         if let Some(mask) = self.mask {

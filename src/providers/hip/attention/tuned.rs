@@ -1,5 +1,5 @@
-//! The two ways to compute attention, of which tuning finds the faster: in one launch, or as products with a
-//! softmax between them.
+//! The two ways to compute attention, of which tuning finds the faster: in one launch by tiles of many rows, or by the
+//! kernel for few rows, or else as products with a softmax between them.
 
 use crate::ops::OpError;
 use crate::tensor::ElementType;
@@ -20,7 +20,7 @@ impl Problem {
         let in_order = |way: usize| if self.has_enough_rows() { way } else { 1 - way };
         let plan_way = |problem: &Problem, way: usize, plan: &mut PlanBuilder<'_>| match in_order(way) {
             0 => problem.plan_flash(plan, flash, group),
-            _ => problem.plan_scores(plan, group),
+            _ => problem.plan_few_or_scores(plan, group),
         };
         let chosen = match self.trial() {
             Some((trial, own)) => plan.provider.tuner().choose(

@@ -19,7 +19,8 @@ use super::super::{HipKernel, PlanBuilder};
 const SLAB: usize = 64;
 const PER_ITEM: usize = 4;
 
-/// Bytes of weights that workgroups may read anew, in the time that another launch takes.
+/// Bytes of weights that workgroups may read anew: an estimate of what a large device's cache gives in the time of
+/// another launch, not measured.
 const MOST_WEIGHTS: usize = 4 << 20;
 
 #[repr(C)]

@@ -3,6 +3,7 @@
 
 mod blocks;
 mod mapped;
+mod matrix;
 mod pad;
 mod strided;
 #[cfg(test)]
@@ -21,6 +22,7 @@ use super::launch::Operand;
 use super::{Entry, HipKernel, PlanBuilder};
 
 pub(super) use mapped::{AxisMap, MappedCopy};
+pub(crate) use matrix::upload_transposed;
 pub(super) use strided::{Axis, StridedCopy, strides_of};
 
 pub(super) const KERNELS: &[Entry] = &[

@@ -14,7 +14,10 @@ use super::{row_major, supports};
 
 pub(super) fn build_matmul(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpError> {
     match node.input(0).filter(|ty| supports(*ty)) {
-        Some(ty) => Ok(Box::new(MatMulKernel { op: *node.op::<MatMul>(), ty })),
+        Some(ty) => {
+            let op = *node.op::<MatMul>();
+            Ok(Box::new(MatMulKernel { op, ty, lines: wants_lines(node, ty, op.transpose[1]) }))
+        }
         None => Err(node.no_kernel()),
     }
 }
@@ -22,6 +25,21 @@ pub(super) fn build_matmul(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>,
 struct MatMulKernel {
     op: MatMul,
     ty: ElementType,
+    /// Whether B is a constant whose columns are contiguous.
+    lines: bool,
+}
+
+/// Whether B is a constant that is best read by columns: the kernels for few rows read them whole, and those for many
+/// copy packs of either order.
+pub(super) fn wants_lines(node: &NodeContext<'_>, ty: ElementType, is_transposed: bool) -> bool {
+    let constant = node.constants.get(1).copied().flatten();
+    let whole = |shape: &[usize]| matches!(*shape, [k, _] if k > 0 && (k * ty.size()).is_multiple_of(16));
+    ty.size() == 2 && !is_transposed && constant.is_some_and(|b| whole(b.shape()))
+}
+
+/// A matrix in memory whose columns are contiguous, of an operand of this shape.
+pub(super) fn lines(at: Operand, shape: &[usize]) -> Matrix {
+    Matrix::new(at, 1, shape.first().copied().unwrap_or(1))
 }
 
 /// The product of stacks of matrices, for operands at these inputs.
@@ -76,6 +94,9 @@ impl HipKernel for MatMulKernel {
     ) -> Result<(), OpError> {
         let [Some(a), Some(b), ..] = *inputs else { return Ok(()) };
         let mut product = stacked(&self.op, [0, 1], [a.shape, b.shape]);
+        if self.lines {
+            product.b = lines(Operand::Input(1), b.shape);
+        }
         product.epilogue.activation = self.op.activation;
         let given = |i: usize| inputs.get(i).copied().flatten().map(|_| Operand::Input(i));
         product.bias = given(2).map(|at| Matrix::new(at, 0, 1));
@@ -85,6 +106,10 @@ impl HipKernel for MatMulKernel {
             product.batch.iter_mut().for_each(|axis| axis.strides[4] = axis.strides[2]);
         }
         product.plan(plan, self.ty)
+    }
+
+    fn transposes(&self, input: usize) -> bool {
+        input == 1 && self.lines
     }
 }
 
@@ -98,7 +123,7 @@ pub(super) fn build_gemm(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, O
     let plain =
         op.alpha == 1.0 && (op.beta == 1.0 || !node.has_input(2)) && op.activation == Activation::Identity;
     match node.input(0).filter(|ty| supports(*ty) && (float || plain)) {
-        Some(ty) => Ok(Box::new(GemmKernel { op, ty })),
+        Some(ty) => Ok(Box::new(GemmKernel { op, ty, lines: wants_lines(node, ty, op.transpose[1]) })),
         None => Err(node.no_kernel()),
     }
 }
@@ -106,6 +131,8 @@ pub(super) fn build_gemm(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, O
 struct GemmKernel {
     op: Gemm,
     ty: ElementType,
+    /// Whether B is a constant whose columns are contiguous.
+    lines: bool,
 }
 
 impl HipKernel for GemmKernel {
@@ -136,7 +163,7 @@ impl HipKernel for GemmKernel {
             n,
             k: a.shape[usize::from(!self.op.transpose[0])],
             a: matrix(0, a.shape),
-            b: matrix(1, b.shape),
+            b: if self.lines { lines(Operand::Input(1), b.shape) } else { matrix(1, b.shape) },
             out: Matrix::new(Operand::Output(0), n, 1),
             bias,
             residual: None,
@@ -144,5 +171,9 @@ impl HipKernel for GemmKernel {
             epilogue: Epilogue { alpha: self.op.alpha, beta: self.op.beta, activation: self.op.activation },
         };
         product.plan(plan, self.ty)
+    }
+
+    fn transposes(&self, input: usize) -> bool {
+        input == 1 && self.lines
     }
 }

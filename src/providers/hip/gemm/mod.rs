@@ -2,6 +2,7 @@
 
 mod einsum;
 mod epilogue;
+mod gemv;
 pub(super) mod hopper;
 mod launches;
 mod library;
@@ -9,6 +10,7 @@ mod matmul;
 mod params;
 mod plan;
 mod product;
+mod projection;
 #[cfg(test)]
 mod tests;
 mod tiles;
@@ -17,9 +19,11 @@ mod ways;
 use super::Entry;
 
 pub(super) use epilogue::{Epilogue, Function};
+pub(super) use gemv::{Form, Fused};
 pub(super) use matmul::stacked;
 pub(super) use params::{GemmParams, MAX_AXES};
 pub(super) use product::{Axis, Extra, Matrix, Product};
+pub(super) use projection::gate_function;
 pub(super) use tiles::{TileKernel, pick, stages, supports};
 pub(super) use ways::{same, splits, tile_name};
 
@@ -31,6 +35,7 @@ pub(super) const KERNELS: &[Entry] = &[
     Entry::new("Gemm", matmul::build_gemm),
     Entry::new("MatMul", matmul::build_matmul),
     Entry::new("MatMul", matmul::build_matmul).domain("rukh"),
+    Entry::new("Projection", projection::build).domain("rukh"),
 ];
 
 /// The strides of a row-major tensor.

@@ -87,6 +87,33 @@ fn fused_products() {
     }
 }
 
+/// The kernel for few rows: pairs of columns, the last of them alone; whole and partial steps of K; K among the waves of
+/// a workgroup; rows beyond the kernel's; what it does not take.
+#[test]
+fn few_rows_by_columns() {
+    for ty in [ElementType::F32, ElementType::F16, ElementType::BF16] {
+        let rows = [(1, 33, 64), (1, 3, 8192), (2, 70, 2056), (3, 7, 1000), (4, 129, 2048), (5, 40, 264)];
+        for (m, n, k) in
+            rows.into_iter().chain([(8, 31, 512), (9, 16, 320), (16, 20, 96), (2, 5, 12), (1, 9, 6)])
+        {
+            for (bias, residual, activation) in
+                [(false, false, ""), (true, false, "Silu"), (true, true, "Relu"), (false, true, "Elu")]
+            {
+                let given = |wanted: bool, shape: &[usize]| if wanted { numbers(ty, shape) } else { None };
+                let inputs =
+                    [numbers(ty, &[m, k]), numbers(ty, &[n, k]), given(bias, &[n]), given(residual, &[m, n])];
+                let attributes = [
+                    ("transB", Attribute::Int(1)),
+                    ("alpha", Attribute::Float(0.0625)),
+                    ("activation", Attribute::String(activation.as_bytes().into())),
+                ];
+                let Some(out) = both_in("rukh", "MatMul", 1, &attributes, &inputs, 1) else { return };
+                out.assert_close(&format!("{ty} {m}x{n}x{k} {bias} {residual} {activation}"), tolerance(ty));
+            }
+        }
+    }
+}
+
 #[test]
 fn equations() {
     let equations: &[(&str, &[&[usize]])] = &[

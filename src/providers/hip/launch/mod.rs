@@ -8,8 +8,9 @@ use std::sync::Arc;
 use bytemuck::{NoUninit, bytes_of, cast_slice};
 
 use crate::hip::blas::Algorithm;
-use crate::hip::{Function, TensorMap};
+use crate::hip::{Function, Stream, TensorMap};
 use crate::ops::OpError;
+use crate::threads::Pool;
 
 use super::{DeviceBuffer, Provider};
 
@@ -75,11 +76,13 @@ enum Work {
         lds: u32,
     },
     Library(LibraryLaunch),
-    /// No launch. The next `aligned` launches are for operands at multiples of `alignment`, the `otherwise` behind them
-    /// for others; its parameters are the operands' addresses.
+    /// No launch. The next `fitting` launches are for operands that are at multiples of `alignment` and of which the
+    /// first `pairs` pairs lie in the same place, the `otherwise` behind them for others; its parameters are the
+    /// operands' addresses.
     Choice {
         alignment: u64,
-        aligned: usize,
+        pairs: usize,
+        fitting: usize,
         otherwise: usize,
     },
 }
@@ -107,10 +110,17 @@ pub(crate) struct LaunchPlan {
     patches: Vec<Patch>,
     maps: Vec<MapPatch>,
     table: Option<DeviceBuffer>,
+    /// What the caller of the library launches besides, behind them.
+    work_of_caller: Option<Box<dyn StreamWork>>,
     /// Bytes of temporary memory that the launches need.
     pub(crate) scratch: usize,
     /// Whether a launch may set the run's error word.
     pub(crate) reports_errors: bool,
+}
+
+/// Work that the caller of the library gives to a stream by itself.
+pub(super) trait StreamWork: Send + Sync {
+    fn submit(&self, pool: &Pool, stream: &Stream, addresses: &Addresses<'_>) -> Result<(), OpError>;
 }
 
 /// Where the operands are in a run.
@@ -148,6 +158,8 @@ impl Given {
 pub(crate) struct PlanBuilder<'p> {
     pub(super) provider: &'p Provider,
     given: Given,
+    /// Inputs that no kernel ever writes: constants of the model.
+    constants: Vec<bool>,
     plan: LaunchPlan,
     table: Vec<u8>,
 }
@@ -160,10 +172,21 @@ impl<'p> PlanBuilder<'p> {
             patches: Vec::new(),
             maps: Vec::new(),
             table: None,
+            work_of_caller: None,
             scratch: 0,
             reports_errors: false,
         };
-        PlanBuilder { provider, given, plan, table: Vec::new() }
+        PlanBuilder { provider, given, constants: Vec::new(), plan, table: Vec::new() }
+    }
+
+    /// Tells which inputs are constants of the model in device memory. Without it none is.
+    pub(crate) fn with_constants(self, constants: Vec<bool>) -> Self {
+        PlanBuilder { constants, ..self }
+    }
+
+    /// Whether an operand is such a constant, which a kernel may read before the kernels before it have ended.
+    pub(super) fn is_constant(&self, operand: Operand) -> bool {
+        matches!(operand, Operand::Input(i) if self.constants.get(i) == Some(&true))
     }
 
     /// Appends a launch of `grid` workgroups of [`GROUP`] work items. `addresses` tells, by offset in the
@@ -277,26 +300,42 @@ impl<'p> PlanBuilder<'p> {
         aligned: impl FnOnce(&mut Self) -> Result<(), OpError>,
         otherwise: impl FnOnce(&mut Self) -> Result<(), OpError>,
     ) -> Result<(), OpError> {
+        self.by_place(alignment, operands, &[], aligned, otherwise)
+    }
+
+    /// As `by_alignment`, and only where each pair of operands besides lies in the same place.
+    pub(super) fn by_place(
+        &mut self,
+        alignment: u32,
+        operands: &[(Operand, u64)],
+        same: &[(Operand, Operand)],
+        fitting: impl FnOnce(&mut Self) -> Result<(), OpError>,
+        otherwise: impl FnOnce(&mut Self) -> Result<(), OpError>,
+    ) -> Result<(), OpError> {
         if operands.iter().any(|&(_, offset)| !offset.is_multiple_of(alignment.into())) {
             return otherwise(self);
         }
-        let given: Vec<(Operand, u64)> =
-            operands.iter().copied().filter(|&(operand, _)| self.given.has(operand)).collect();
-        if given.is_empty() {
-            return aligned(self);
+        let mut tested: Vec<(Operand, u64)> = same.iter().flat_map(|&(a, b)| [(a, 0), (b, 0)]).collect();
+        tested.extend(operands.iter().filter(|(operand, _)| self.given.has(*operand)));
+        if tested.is_empty() {
+            return fitting(self);
         }
-        let offsets: Vec<u64> = given.iter().map(|&(_, offset)| offset).collect();
+        let offsets: Vec<u64> = tested.iter().map(|&(_, offset)| offset).collect();
         let addresses: Vec<(usize, Operand)> =
-            given.iter().enumerate().map(|(i, &(operand, _))| (i * size_of::<u64>(), operand)).collect();
+            tested.iter().enumerate().map(|(i, &(operand, _))| (i * size_of::<u64>(), operand)).collect();
         let at = self.plan.launches.len();
-        let choice = Work::Choice { alignment: alignment.into(), aligned: 0, otherwise: 0 };
-        self.push(choice, cast_slice(&offsets), &addresses);
-        aligned(self)?;
+        let (alignment, pairs) = (alignment.into(), same.len());
+        self.push(
+            Work::Choice { alignment, pairs, fitting: 0, otherwise: 0 },
+            cast_slice(&offsets),
+            &addresses,
+        );
+        fitting(self)?;
         let count = self.plan.launches.len() - at - 1;
         otherwise(self)?;
         let rest = self.plan.launches.len() - at - 1 - count;
-        if let Work::Choice { aligned, otherwise, .. } = &mut self.plan.launches[at].work {
-            (*aligned, *otherwise) = (count, rest);
+        if let Work::Choice { fitting, otherwise, .. } = &mut self.plan.launches[at].work {
+            (*fitting, *otherwise) = (count, rest);
         }
         Ok(())
     }
@@ -322,6 +361,11 @@ impl<'p> PlanBuilder<'p> {
         let at = self.plan.scratch;
         self.plan.scratch = (at + bytes).next_multiple_of(256);
         Operand::Scratch(at)
+    }
+
+    /// Has the caller of the library give work to the stream.
+    pub(super) fn work_of_caller(&mut self, work: impl StreamWork + 'static) {
+        self.plan.work_of_caller = Some(Box::new(work));
     }
 
     /// Constant data that the launches read; kept on the device with the plan.

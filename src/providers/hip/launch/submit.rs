@@ -1,7 +1,11 @@
 //! Gives planned launches to a stream, and changes those that were recorded.
 
+use std::ops::Range;
+
 use crate::hip::blas::GemmAddresses;
 use crate::hip::{Device, Graph, HipError, Launch, Node, Stream, TENSOR_MAP_BYTES};
+use crate::ops::OpError;
+use crate::threads::Pool;
 
 use super::super::DeviceBuffer;
 use super::{
@@ -18,6 +22,24 @@ impl LaunchPlan {
             Operand::Table(at) => self.table.as_ref().map_or(0, DeviceBuffer::address) + at as u64,
             Operand::Errors => addresses.errors,
             Operand::Counters => addresses.counters,
+        }
+    }
+
+    /// Whether the launches are the library's own, so that they can be recorded and given other addresses.
+    pub(crate) fn can_be_recorded(&self) -> bool {
+        self.work_of_caller.is_none()
+    }
+
+    /// Has the caller of the library give its part of the work to a stream, behind the launches.
+    pub(crate) fn submit_work_of_caller(
+        &self,
+        pool: &Pool,
+        stream: &Stream,
+        addresses: &Addresses<'_>,
+    ) -> Result<(), OpError> {
+        match &self.work_of_caller {
+            Some(work) => work.submit(pool, stream, addresses),
+            None => Ok(()),
         }
     }
 
@@ -50,9 +72,10 @@ impl LaunchPlan {
                     unsafe { stream.launch(std::iter::once(launch))? };
                     given(Some(at - 1));
                 }
-                &Work::Choice { alignment, aligned, otherwise } => match are_aligned(params, alignment) {
-                    true => jump = Some((at + aligned, at + aligned + otherwise)),
-                    false => at += aligned,
+                &Work::Choice { alignment, pairs, fitting, otherwise } => match fit(params, alignment, pairs)
+                {
+                    true => jump = Some((at + fitting, at + fitting + otherwise)),
+                    false => at += fitting,
                 },
                 Work::Library(library) => {
                     let mut operands = [0u64; LIBRARY_OPERANDS];
@@ -117,13 +140,15 @@ impl LaunchPlan {
     /// Whether recorded launches are those that these parameters choose.
     fn chose_alike(&self, nodes: &[(usize, Node)], params: &[u8]) -> bool {
         self.launches.iter().enumerate().all(|(at, launch)| match launch.work {
-            Work::Choice { alignment, aligned, otherwise } => {
+            Work::Choice { alignment, pairs, fitting, otherwise } => {
                 let first = at + 1;
-                let chosen = match are_aligned(&params[launch.params.clone()], alignment) {
-                    true => first..first + aligned,
-                    false => first + aligned..first + aligned + otherwise,
+                let chosen = match fit(&params[launch.params.clone()], alignment, pairs) {
+                    true => first..first + fitting,
+                    false => first + fitting..first + fitting + otherwise,
                 };
-                nodes.iter().any(|(node, _)| chosen.contains(node))
+                // One that is among launches which were not chosen has no nodes.
+                let there = |launches: Range<usize>| nodes.iter().any(|(node, _)| launches.contains(node));
+                there(chosen) || !there(first..first + fitting + otherwise)
             }
             _ => true,
         })
@@ -154,7 +179,10 @@ impl LaunchPlan {
     }
 }
 
-/// Whether all addresses of a choice's parameters are multiples of a number.
-fn are_aligned(params: &[u8], alignment: u64) -> bool {
-    params.chunks_exact(size_of::<u64>()).map(params_word).all(|address| address.is_multiple_of(alignment))
+/// Whether all addresses of a choice's parameters are multiples of a number, and those of its first pairs equal.
+fn fit(params: &[u8], alignment: u64, pairs: usize) -> bool {
+    let mut words = params.chunks_exact(size_of::<u64>()).map(params_word);
+    let same = params.chunks_exact(2 * size_of::<u64>()).take(pairs);
+    words.all(|address| address.is_multiple_of(alignment))
+        && same.into_iter().all(|pair| params_word(pair) == params_word(&pair[size_of::<u64>()..]))
 }

@@ -17,7 +17,7 @@ use super::launch::{KernelName, Operand};
 use super::{HipKernel, PlanBuilder};
 use params::{FROM_INPUT, IMMEDIATE, Instruction, MAX_INPUTS, MAX_STEPS};
 
-pub(super) use gated::KERNELS as GATED_KERNELS;
+pub(super) use gated::{KERNELS as GATED_KERNELS, launch_gated};
 pub(super) use ops::MapOp;
 pub(super) use program::{MapTensor, Program};
 pub(super) use programs::{KERNELS, cast};

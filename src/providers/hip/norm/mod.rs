@@ -18,7 +18,7 @@ use crate::tensor::ElementType;
 
 use super::PlanBuilder;
 use super::launch::{GROUP, KernelName, Operand};
-use super::params::{Axes, Divider, MANY_GROUPS, divider, power_of_two};
+use super::params::{Axes, Divider, MANY_GROUPS, divider, row_team};
 use super::softmax::row_pack;
 use super::unit::Unit;
 use params::{Lie, NormParams, ParameterParams};
@@ -116,16 +116,11 @@ struct Norm {
     by_group: (usize, usize, usize),
 }
 
-/// Work items of a row: four packs each, fewer while that leaves a large device idle. A wave at most where that is
-/// enough, as waves of a team wait for each other; but of few rows each is over sooner with a pack an item.
+/// Work items of a row. A wave at most where that is enough, as waves of a team wait for each other; but of few rows
+/// each is over sooner with a pack an item.
 fn team(rows: usize, along: usize, pack: usize, unit: Unit) -> usize {
-    let most = GROUP as usize;
-    let mut team = power_of_two(along.div_ceil(4 * pack), most);
-    let widest = if rows <= 2 * unit.compute_units { most / 2 } else { unit.wave };
-    while rows * team < MANY_GROUPS * most / 2 && team < power_of_two(along.div_ceil(pack), widest) {
-        team *= 2;
-    }
-    team
+    let widest = if rows <= 2 * unit.compute_units { GROUP as usize / 2 } else { unit.wave };
+    row_team(rows, along, pack, widest)
 }
 
 /// Work items of a workgroup for so many in all: a wave while there are processors without any, and at most half of
@@ -136,6 +131,34 @@ fn workgroup(items: usize, unit: Unit) -> usize {
         size *= 2;
     }
     size
+}
+
+/// `norm(x + skip) · scale` by the root mean square of each row of x.
+#[derive(Clone, Debug)]
+pub(super) struct Rms {
+    pub(super) epsilon: f32,
+    pub(super) scale: Operand,
+    /// It lies like x.
+    pub(super) skip: Option<Operand>,
+    /// Where x + skip is stored, lying like x.
+    pub(super) sum: Option<Operand>,
+}
+
+/// Appends the RMS normalisation of rows of so many elements, from an operand to another.
+pub(super) fn launch_rms(
+    plan: &mut PlanBuilder<'_>,
+    ty: ElementType,
+    [rows, along]: [usize; 2],
+    before: &Rms,
+    [x, y]: [Operand; 2],
+) -> Result<(), OpError> {
+    let mut norm = Norm::new(rows, along, before.epsilon, ty, ty);
+    (norm.x.0, norm.y.0) = (x, y);
+    norm.rms = true;
+    norm.scale = Some(Parameter::new(before.scale, ty, Lie::PerElement));
+    norm.skip = before.skip.map(|skip| (skip, rows.max(1)));
+    norm.sum = before.sum;
+    norm.launch(plan)
 }
 
 impl Norm {

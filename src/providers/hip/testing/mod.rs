@@ -189,8 +189,7 @@ pub(super) fn on_device(
         pool: &Pool::new(1),
     })?;
     let mut plan = PlanBuilder::new(provider, Given::All);
-    let on_host =
-        |i: usize| registered.declaration.shape_inputs.contains(&i) || kernel.host_inputs().contains(&i);
+    let on_host = |i: usize| registered.shape_inputs.contains(&i) || kernel.host_inputs().contains(&i);
     let arguments: Vec<Option<Argument<'_>>> = tensors
         .iter()
         .enumerate()

@@ -59,7 +59,7 @@ impl Observer for Observing<'_> {
 
     fn before(&mut self, wave: &Wave, instruction: &Instruction) -> Result<(), Box<Fault>> {
         let generation = self.launch.program.target.generation;
-        let facts = self.facts.get(instruction, || Facts::new(instruction, generation));
+        let facts = self.facts.get(instruction, || Facts::new(instruction, generation, wave.lanes));
         self.issued = false;
         let queue = &mut self.queues[wave.id];
         if let Some(allowed) = &facts.allowed {

@@ -42,11 +42,11 @@ pub struct Operation {
 }
 
 impl Facts {
-    pub fn new(instruction: &Instruction, generation: Generation) -> Facts {
+    pub fn new(instruction: &Instruction, generation: Generation, lanes: usize) -> Facts {
         let (class, counters) = class(instruction);
         let counters = counters.iter().map(|counter| counter.of(generation)).collect();
         Facts {
-            reads: reads(instruction),
+            reads: reads(instruction, lanes),
             writes: writes(instruction),
             allowed: allowed(instruction, generation),
             counters,

@@ -4,6 +4,7 @@ use super::{Case, run};
 
 const LOAD: &str = "a missing wait: v";
 const SCALAR: &str = "a missing wait: s";
+const VCC: &str = "a missing wait: vcc_lo";
 
 const fn case(name: &'static str, source: &'static str, expected: &'static str) -> Case {
     Case { name, source, groups: 1, items: 64, expected }
@@ -111,6 +112,16 @@ const GFX11: &[Case] = &[
            asm volatile("s_waitcnt lgkmcnt(0)\nds_store_b32 %1, %2\ns_barrier\nds_load_b32 %0, %3\ns_waitcnt lgkmcnt(0)"
            : "=&v"(x) : "v"(ITEM * 4), "v"(ITEM), "v"(252 - ITEM * 4)); data[ITEM] = x + place[0];"#,
         "of LDS while",
+    ),
+    case(
+        "a branch by the half of VCC that a load writes",
+        r#"asm volatile("s_load_b32 vcc_lo, %0, 0x0\ns_cbranch_vccnz 0\ns_waitcnt lgkmcnt(0)" :: "s"(data) : "vcc"); data[ITEM] = 1;"#,
+        VCC,
+    ),
+    case(
+        "a wave of 32 lanes does not branch by the other half",
+        r#"asm volatile("s_load_b32 vcc_hi, %0, 0x0\ns_cbranch_vccnz 0\ns_waitcnt lgkmcnt(0)" :: "s"(data) : "vcc_hi"); data[ITEM] = 1;"#,
+        "",
     ),
 ];
 

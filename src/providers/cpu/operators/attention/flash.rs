@@ -9,9 +9,9 @@ use num_traits::{AsPrimitive, Float, Zero};
 use crate::ops::attention::Scores;
 use crate::threads::Pool;
 
-use super::halves;
 use super::problem::{Problem, ScoreOutput, Sink};
 use super::softmax_step::{Times, softmax_step};
+use super::{few_queries, halves};
 use crate::providers::cpu::gemm::{Activate, Compute, Matrix, Shared, Store, multiply_block};
 use crate::providers::cpu::loops::parallel::Parts;
 use crate::providers::cpu::loops::scratch::with_scratch;
@@ -27,7 +27,7 @@ const PACKED: usize = 8;
 const KEYS: usize = 256;
 
 impl<T: Store<Compute: Activate>> Sink<'_, T> {
-    fn score(self, head: usize) -> T::Compute {
+    pub(super) fn score(self, head: usize) -> T::Compute {
         match self {
             Sink::Zero => T::Compute::zero(),
             Sink::Heads(scores) => scores[head].load(),
@@ -51,9 +51,19 @@ pub(super) fn attention<T: Store<Compute: Activate + AsPrimitive<f64>>>(
     scores: Option<ScoreOutput<'_, T>>,
 ) {
     let y = Parts::new(y);
-    if scores.is_none() && halves::attention(pool, p, &y) {
+    if scores.is_none() && (few_queries::attention(pool, p, &y) || halves::attention(pool, p, &y)) {
         return;
     }
+    tiles(pool, p, &y, scores.as_ref());
+}
+
+/// Computes the attention by tiles of queries.
+pub(super) fn tiles<T: Store<Compute: Activate + AsPrimitive<f64>>>(
+    pool: &Pool,
+    p: &Problem<'_, T>,
+    y: &Parts<'_, T>,
+    scores: Option<&ScoreOutput<'_, T>>,
+) {
     let tiles = p.queries.div_ceil(QUERIES);
     // Enough tasks for all threads.
     let together = (p.batch * p.heads * tiles / (pool.threads() * 4)).clamp(1, TILES.min(tiles.max(1)));
@@ -62,7 +72,7 @@ pub(super) fn attention<T: Store<Compute: Activate + AsPrimitive<f64>>>(
     pool.for_each(p.batch * p.heads * blocks, &|task| {
         let (block, rest) = (task % blocks, task / blocks);
         let rows = block * queries..((block + 1) * queries).min(p.queries);
-        tiles_of(p, rest / p.heads, rest % p.heads, rows, &y, scores.as_ref());
+        tiles_of(p, rest / p.heads, rest % p.heads, rows, y, scores);
     });
 }
 

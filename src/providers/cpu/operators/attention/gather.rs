@@ -49,7 +49,6 @@ impl<T: Store<Compute: Activate>> Operand<'_, T> {
     ) -> Heads<'o, T> {
         let &Operand { heads, rows, size, .. } = self;
         let plane = capacity * size;
-        let [b, h, r] = self.rows_of.strides;
         let zero = T::store(T::Compute::default());
         split_mut(pool, out, plane, (1 << 15) / plane.max(1) + 1, |range, out| {
             for (i, out) in range.zip(out.chunks_exact_mut(plane.max(1))) {
@@ -66,20 +65,44 @@ impl<T: Store<Compute: Activate>> Operand<'_, T> {
                     }
                     None => rest.fill(zero),
                 }
-                let from = sample * b + head * h;
-                for (row, out) in new.chunks_exact_mut(size.max(1)).enumerate() {
-                    out.copy_from_slice(&self.rows_of.data[from + row * r..][..size]);
-                    if let Some(bias) = self.bias {
-                        let bias = &bias[head * size..][..size];
-                        out.iter_mut().zip(bias).for_each(|(y, x)| *y = T::store(y.load() + x.load()));
-                    }
-                    if let Some(change) = change {
-                        change(sample, row, out);
-                    }
-                }
+                self.own_rows(sample, head, change, new);
             }
         });
         Heads { data: out, strides: head_strides(4, heads, capacity, size) }
+    }
+
+    /// Writes the operand's own rows behind the first `past(sample)` of each head in `cache`, `[batch, heads,
+    /// capacity, size]`. Nothing else of it is touched.
+    pub(super) fn append<'o>(
+        &self,
+        past: &dyn Fn(usize) -> usize,
+        change: Option<Change<'_, T>>,
+        capacity: usize,
+        cache: &'o mut [T],
+    ) -> Heads<'o, T> {
+        let &Operand { heads, rows, size, .. } = self;
+        for (i, plane) in cache.chunks_exact_mut((capacity * size).max(1)).enumerate() {
+            let (sample, head) = (i / heads, i % heads);
+            let start = past(sample) * size;
+            self.own_rows(sample, head, change, &mut plane[start..start + rows * size]);
+        }
+        Heads { data: cache, strides: head_strides(4, heads, capacity, size) }
+    }
+
+    /// Writes the operand's own rows of a head.
+    fn own_rows(&self, sample: usize, head: usize, change: Option<Change<'_, T>>, out: &mut [T]) {
+        let ([b, h, r], size) = (self.rows_of.strides, self.size);
+        let from = sample * b + head * h;
+        for (row, out) in out.chunks_exact_mut(size.max(1)).enumerate() {
+            out.copy_from_slice(&self.rows_of.data[from + row * r..][..size]);
+            if let Some(bias) = self.bias {
+                let bias = &bias[head * size..][..size];
+                out.iter_mut().zip(bias).for_each(|(y, x)| *y = T::store(y.load() + x.load()));
+            }
+            if let Some(change) = change {
+                change(sample, row, out);
+            }
+        }
     }
 
     /// The elements that `gather` needs.

@@ -116,6 +116,9 @@ impl<T: Store<Compute: Activate + AsPrimitive<f64>>> Kernel for GroupQuery<T> {
             false => q.rows_of,
         };
         let gather = |new: Operand<'_, T>, i: usize, change: Option<Change<'_, T>>, out| {
+            if extent.past > 0 && input(i).is_none() {
+                return new.append(&past, change, capacity, out);
+            }
             let data = input(i).map(|view| view.slice());
             let past = data.map(|data| Past { data, capacity: extent.past, rows: &past, whole: false });
             new.gather(cx.pool, past, change, capacity, out)
@@ -163,6 +166,11 @@ impl<T: Store<Compute: Activate + AsPrimitive<f64>>> Kernel for GroupQuery<T> {
             out.slice::<T>().iter_mut().filter(|x| x.load() == hidden).for_each(|x| *x = zero);
         }
         Ok(())
+    }
+
+    /// A cache that is one buffer for past and present: new rows are written where they belong, and nothing is copied.
+    fn in_place_further(&self) -> &[(usize, usize)] {
+        &[(1, 3), (2, 4)]
     }
 }
 

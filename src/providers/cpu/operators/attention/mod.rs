@@ -5,6 +5,7 @@
 //! | operands | by | reason |
 //! |---|---|---|
 //! | bfloat16, no scores wanted, from 4 queries on, on a processor with dot products of bfloat16 pairs | `halves` | twice the multiplications of an instruction on `f32`, nothing is converted; with fewer queries packing keys and values takes longer than it saves |
+//! | up to 3 queries, no scores wanted | `few_queries` | bound by keys and values: each is read once for all heads that share it, in parts of the keys for all threads |
 //! | other | `flash` | tiles of queries and keys, the scores are never whole in memory; half types are computed in `f32` |
 //!
 //! `linear` has no softmax, and so a state instead of keys.
@@ -12,6 +13,7 @@
 mod causal_conv;
 mod exponentials;
 mod extent;
+mod few_queries;
 mod flash;
 mod gather;
 mod group_query;

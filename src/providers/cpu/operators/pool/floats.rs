@@ -6,25 +6,26 @@
 
 use std::marker::PhantomData;
 
-use rten_simd::ops::{BitOps, FloatOps, MaskOps, NumOps};
+use rten_simd::ops::BitOps;
 use rten_simd::{Isa, SimdOp};
 
 use crate::ops::OpError;
 use crate::ops::pool::{Pool, Reduction};
+use crate::ops::window::Geometry;
 use crate::tensor::{TensorView, TensorViewMut};
 
+use super::flat::Flat;
 use super::fold::{Max, Mean};
+use super::geometry;
 use super::global::Global;
+use super::ways::{LONGEST, MAX, MAX_OR_NAN, SUM, Way, counts, finish, join, start};
 use super::windowed::Windowed;
-use super::{geometry, window_counts};
 use crate::providers::cpu::conv::PatchTable;
 use crate::providers::cpu::isa::Dispatch;
 use crate::providers::cpu::kernel::{Argument, Kernel, KernelContext, Prepared};
 use crate::providers::cpu::loops::parallel::{Parts, threads_of_image};
 use crate::providers::cpu::loops::scratch::with_scratch;
 
-/// Elements of the longest vector.
-const LONGEST: usize = 16;
 /// Outputs of a line with a stride of 2 from which on `long` is as fast or faster: at 56 it takes 1.2 times as long, at 112
 /// less than 0.9 times.
 const LONG: usize = 100;
@@ -90,18 +91,13 @@ impl Kernel for Floats {
         if g.kernel == g.input && g.output.iter().all(|&n| n == 1) && g.pads_begin.iter().all(|&n| n == 0) {
             return Ok(Prepared::default());
         }
+        if let Some(flat) = Flat::new(&g, &self.op.reduction) {
+            return Ok(Prepared { state: Some(Box::new(flat)), scratch: 0 });
+        }
         if g.strides.last() == Some(&2) && g.output.last().is_some_and(|&line| line >= LONG) {
             return self.long.prepare(inputs, outputs);
         }
-        let mut counts: Vec<f32> = match self.op.reduction {
-            Reduction::Average { count_padding } => {
-                window_counts(&g, count_padding).into_iter().map(|count| count as f32).collect()
-            }
-            _ => Vec::new(),
-        };
-        if !counts.is_empty() {
-            counts.resize(counts.len() + LONGEST, 1.0);
-        }
+        let counts = counts(&g, &self.op.reduction);
         let table = PatchTable::new(&g);
         let most = |of: fn(isize) -> usize| table.spans().iter().map(|&(_, at)| of(at)).max().unwrap_or(0);
         let (before, after) = (most(|at| at.min(0).unsigned_abs()), most(|at| at.max(0).unsigned_abs()));
@@ -118,6 +114,12 @@ impl Kernel for Floats {
         inputs: &[Option<TensorView<'_>>],
         outputs: &mut [Option<TensorViewMut<'_>>],
     ) -> Result<(), OpError> {
+        if let Some(flat) = cx.state.and_then(|state| state.downcast_ref::<Flat>()) {
+            if let (Some(x), Some(y)) = (inputs[0], &mut outputs[0]) {
+                flat.run(cx.pool, x.slice::<f32>(), y.slice::<f32>());
+            }
+            return Ok(());
+        }
         let state = match cx.state.map(|state| state.downcast_ref::<State>()) {
             None => return self.whole.run(cx, inputs, outputs),
             Some(None) => return self.long.run(cx, inputs, outputs),
@@ -153,16 +155,6 @@ impl Kernel for Floats {
     }
 }
 
-/// How two parts of a reduction become one.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
-    /// Numbers, none of which is NaN.
-    Max,
-    /// NaN is more than any number.
-    MaxOrNan,
-    Sum,
-}
-
 /// Pools lines of one plane.
 struct Plane<'a> {
     state: &'a State,
@@ -184,42 +176,11 @@ impl SimdOp for Plane<'_> {
 
     #[inline(always)]
     fn eval<I: Isa>(self, isa: I) {
-        const MAX: u8 = Way::Max as u8;
-        const MAX_OR_NAN: u8 = Way::MaxOrNan as u8;
-        const SUM: u8 = Way::Sum as u8;
-        match () {
-            () if !self.state.counts.is_empty() => self.lines::<I, SUM>(isa),
-            // Which takes a comparison more with each element.
-            () if has_nan(isa, &self.image[..self.size]) => self.lines::<I, MAX_OR_NAN>(isa),
-            () => self.lines::<I, MAX>(isa),
+        match Way::of(isa, !self.state.counts.is_empty(), &self.image[..self.size]) {
+            Way::Sum => self.lines::<I, SUM>(isa),
+            Way::MaxOrNan => self.lines::<I, MAX_OR_NAN>(isa),
+            Way::Max => self.lines::<I, MAX>(isa),
         }
-    }
-}
-
-#[inline(always)]
-fn has_nan<I: Isa>(isa: I, x: &[f32]) -> bool {
-    let ops = isa.f32();
-    let len = ops.len();
-    let mut numbers = ops.first_n_mask(len);
-    let pairs = x.chunks_exact(2 * len);
-    let rest = pairs.remainder();
-    for pair in pairs {
-        // The sum of a number and one that is none is none; infinities that cancel out are taken for one.
-        let sum = ops.add(ops.load(pair), ops.load(&pair[len..]));
-        numbers = isa.m32().and(numbers, ops.eq(sum, sum));
-    }
-    !isa.m32().all(numbers) || rest.iter().any(|x| x.is_nan())
-}
-
-#[inline(always)]
-fn join<I: Isa, const WAY: u8>(isa: I, sum: I::F32, x: I::F32) -> I::F32 {
-    let ops = isa.f32();
-    if WAY == Way::Sum as u8 {
-        ops.add(sum, x)
-    } else if WAY == Way::Max as u8 {
-        ops.max(sum, x)
-    } else {
-        ops.select(ops.select(x, sum, ops.gt(x, sum)), x, ops.eq(x, x))
     }
 }
 
@@ -291,11 +252,6 @@ impl Plane<'_> {
             }
         }
     }
-}
-
-/// What a reduction starts with.
-fn start<const WAY: u8>() -> f32 {
-    if WAY == Way::Sum as u8 { 0.0 } else { f32::NEG_INFINITY }
 }
 
 /// The rows of windows.
@@ -373,20 +329,5 @@ fn every_second<const N: usize>(from: &[f32], to: &mut [f32; LONGEST]) {
     let (from, to) = (&from[..2 * N], &mut to[..N]);
     for i in 0..N {
         to[i] = from[2 * i + 1];
-    }
-}
-
-/// Writes a vector of outputs: as many as there is room for, since those after a line are written over later.
-#[inline(always)]
-fn finish<I: Isa, const WAY: u8>(isa: I, sum: I::F32, counts: &[f32], x: usize, y: &mut [f32]) {
-    let ops = isa.f32();
-    let sum = if WAY == Way::Sum as u8 { ops.div(sum, ops.load(&counts[x..])) } else { sum };
-    let to = &mut y[x..];
-    if to.len() >= ops.len() {
-        ops.store(sum, to);
-    } else {
-        let mut vector = [0.0; LONGEST];
-        ops.store(sum, &mut vector);
-        to.copy_from_slice(&vector[..to.len()]);
     }
 }

@@ -1,10 +1,12 @@
 //! Pooling over windows. Bound by reading the input, for small windows.
 
 mod channel_blocked;
+mod flat;
 mod floats;
 mod fold;
 mod global;
 mod indices;
+mod ways;
 mod windowed;
 
 use std::marker::PhantomData;

@@ -96,11 +96,11 @@ pub(super) fn accumulator<W: Accumulate>(reduction: Reduction) -> Accumulator<W>
         Reduction::Sum | Reduction::Mean | Reduction::LogSum => pass::<W, Sum>(W::zero()),
         Reduction::L1 => pass::<W, SumAbs>(W::zero()),
         Reduction::L2 | Reduction::SumSquare => pass::<W, SumSquare>(W::zero()),
-        Reduction::Max => pass::<W, Max>(W::lowest()),
-        Reduction::Min => pass::<W, Min>(W::highest()),
+        Reduction::Max => extremes::<W, Max>(W::lowest()),
+        Reduction::Min => extremes::<W, Min>(W::highest()),
         Reduction::Prod => pass::<W, Prod>(W::one()),
         Reduction::LogSumExp => {
-            Accumulator { second: Some(exponentials::<W>), ..pass::<W, Max>(W::lowest()) }
+            Accumulator { second: Some(exponentials::<W>), ..extremes::<W, Max>(W::lowest()) }
         }
     }
 }
@@ -111,6 +111,20 @@ fn pass<W: Accumulate, S: Step<W>>(start: W::Acc) -> Accumulator<W> {
         row: |x, acc, _| W::run(Row::<W, S> { x, acc, start: S::neutral(), _step: std::marker::PhantomData }),
         column: |x, acc, _| W::run(Column::<W, S> { x, acc, _step: std::marker::PhantomData }),
         second: None,
+    }
+}
+
+/// A pass that finds an extreme: that of a row of f32 without wider numbers.
+fn extremes<W: Accumulate, S: Step<W> + Extreme>(start: W::Acc) -> Accumulator<W> {
+    Accumulator {
+        row: |x, acc, _| match W::singles(x) {
+            Some(x) => S::join(
+                acc,
+                W::of_f64(run::<_, true>(ExtremeOfSingles::<S>(x, std::marker::PhantomData)).into()),
+            ),
+            None => W::run(Row::<W, S> { x, acc, start: S::neutral(), _step: std::marker::PhantomData }),
+        },
+        ..pass::<W, S>(start)
     }
 }
 
@@ -239,5 +253,56 @@ impl<W: Accumulate, S: Step<W>> Loop for Column<'_, W, S> {
         for (acc, &x) in self.acc.iter_mut().zip(self.x) {
             *acc = S::join(*acc, S::lift(x));
         }
+    }
+}
+
+/// A step that keeps one of the elements.
+trait Extreme {
+    /// What changes nothing.
+    const NOTHING: f32;
+
+    /// Whether the first one is kept of numbers that are none of them NaN.
+    fn keeps(a: f32, b: f32) -> bool;
+}
+
+impl Extreme for Max {
+    const NOTHING: f32 = f32::NEG_INFINITY;
+
+    #[inline(always)]
+    fn keeps(a: f32, b: f32) -> bool {
+        a > b
+    }
+}
+
+impl Extreme for Min {
+    const NOTHING: f32 = f32::INFINITY;
+
+    #[inline(always)]
+    fn keeps(a: f32, b: f32) -> bool {
+        a < b
+    }
+}
+
+/// The extreme of a row of f32; NaN where one is among them.
+struct ExtremeOfSingles<'a, S>(&'a [f32], std::marker::PhantomData<S>);
+
+impl<S: Extreme> Loop for ExtremeOfSingles<'_, S> {
+    type Output = f32;
+
+    #[inline(always)]
+    fn run(self) -> f32 {
+        const LANES: usize = 64;
+        let join = |a: f32, b: f32| if S::keeps(a, b) { a } else { b };
+        let (chunks, rest) = self.0.as_chunks::<LANES>();
+        let (mut lanes, mut wrong) = ([S::NOTHING; LANES], [0u32; LANES]);
+        for chunk in chunks {
+            for i in 0..LANES {
+                lanes[i] = join(chunk[i], lanes[i]);
+                wrong[i] |= u32::from(chunk[i].is_nan());
+            }
+        }
+        let wrong = wrong.iter().fold(0, |any, one| any | one) != 0 || rest.iter().any(|x| x.is_nan());
+        let found = lanes.iter().chain(rest).fold(S::NOTHING, |a, &b| join(a, b));
+        if wrong { f32::NAN } else { found }
     }
 }

@@ -358,6 +358,29 @@ mod tests {
     }
 
     #[test]
+    fn extremes_of_long_rows() {
+        // Beside the greatest and least of the numbers, in rows longer than what is compared at a time, and NaN anywhere.
+        let x: Vec<f32> = (0..2 * 300).map(|i| (i * 7919 % 1009) as f32 - 500.0).collect();
+        for length in [1, 63, 64, 65, 128, 300] {
+            for wrong in [None, Some(0), Some(length / 2), Some(length - 1)] {
+                let mut x = x[..2 * length].to_vec();
+                wrong.into_iter().for_each(|at| x[length + at] = f32::NAN);
+                let tensor = || [t(&[2, length], &x), t(&[1], &[1i64])];
+                for (name, join) in [("ReduceMax", f32::max as fn(f32, f32) -> f32), ("ReduceMin", f32::min)]
+                {
+                    let got = elements::<f32>(&run(name, 18, &[], &tensor(), 1).unwrap()[0]).1;
+                    let row = |i: usize| x[i * length..][..length].iter().copied().reduce(join);
+                    assert_eq!(Some(got[0]), row(0), "{name} of {length}");
+                    match wrong {
+                        None => assert_eq!(Some(got[1]), row(1), "{name} of {length}"),
+                        Some(at) => assert!(got[1].is_nan(), "{name} of {length}, NaN at {at}: {}", got[1]),
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
     fn long_sums_stay_exact() {
         let x = vec![0.1f32; 3_000_000];
         let out = run("ReduceSum", 13, &[], &[t(&[x.len()], &x)], 1).unwrap();

@@ -1,14 +1,20 @@
 //! Products of floats with a weight of a few bits. Bound: for a few rows by reading the weight, for
 //! many by multiplications.
 //!
-//! The weight stays as it is in memory. A few rows are multiplied with each row of the weight right
-//! after a piece of it was unpacked, or as it is unpacked in registers (`dots`); for many rows columns of the right
-//! operand of a product are unpacked at a time (`many`).
+//! Who computes a product, the first that fits:
+//!
+//! | weight | rows of A | by | reason |
+//! |---|---|---|---|
+//! | MatMulNBits, constant, without groups | up to 16 | `packed` | copied once into a layout for vectors, in large pages |
+//! | MatMulNBits without groups | up to 16 | `dots` | unpacked in registers, where it lies |
+//! | other | up to 8 | `product` | each piece of a row is multiplied right after it was unpacked |
+//! | all | more | `many` | columns of the right operand of a product are unpacked at a time |
 
 mod columns;
 mod dots;
 mod gather;
 mod many;
+mod packed;
 mod weights;
 
 use std::marker::PhantomData;
@@ -28,6 +34,7 @@ use crate::providers::cpu::loops::scratch::with_scratch;
 use crate::providers::cpu::loops::simd::{Loop, widest};
 use dots::{arrange, arranged_size, blocks_of_runs};
 use many::many;
+use packed::Packed;
 use weights::{Codes, FP4, NBits, NF4, Weights, Zeros};
 
 pub(super) const KERNELS: &[Entry] = &[
@@ -48,13 +55,27 @@ const FEW_DOTS: usize = 16;
 fn build_nbits(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
     let op = *node.op::<MatMulNBits>();
     let kernel: Box<dyn Kernel> = dispatch!(node.input(0), T in [f32, f16, bf16] =>
-        Box::new(NBitsKernel::<T> { op, _type: PhantomData }), else return Err(node.no_kernel()));
+        Box::new(NBitsKernel::<T> { op, packed: packed(node)? }), else return Err(node.no_kernel()));
     Ok(CpuKernel::Tensor(kernel))
+}
+
+/// The weight, when it is constant and has no groups.
+fn packed<T: Store<Compute = f32>>(node: &NodeContext<'_>) -> Result<Option<Packed<T>>, OpError> {
+    let [Some(b), Some(scales)] = [1, 2].map(|i| node.constant(i)) else { return Ok(None) };
+    if node.has_input(4) || node.has_input(3) && node.constant(3).is_none() {
+        return Ok(None);
+    }
+    let op = *node.op::<MatMulNBits>();
+    let (b, scales) = (b.aligned()?, scales.aligned()?);
+    let zeros = node.constant(3).map(|zeros| zeros.aligned()).transpose()?;
+    let zeros = Zeros::new(zeros.as_ref().map(|zeros| zeros.view()), op.bits);
+    let (data, scales) = (b.view().slice(), scales.view().slice::<T>());
+    Ok(Some(Packed::new(&NBits { op, data, scales, zeros, groups: None }, node.pool)))
 }
 
 struct NBitsKernel<T> {
     op: MatMulNBits,
-    _type: PhantomData<fn(T)>,
+    packed: Option<Packed<T>>,
 }
 
 impl<T: Store<Compute = f32>> Kernel for NBitsKernel<T> {
@@ -65,8 +86,17 @@ impl<T: Store<Compute = f32>> Kernel for NBitsKernel<T> {
         outputs: &mut [Option<TensorViewMut<'_>>],
     ) -> Result<(), OpError> {
         let input = |i: usize| inputs.get(i).copied().flatten();
-        let (Some(a), Some(b), Some(scales)) = (input(0), input(1), input(2)) else { return Ok(()) };
-        let Some(y) = &mut outputs[0] else { return Ok(()) };
+        let (Some(a), Some(y)) = (input(0), &mut outputs[0]) else { return Ok(()) };
+        let bias = input(5).map(|bias| bias.slice::<T>());
+        let (m, size) = (y.len() / self.op.n, (self.op.n, self.op.k));
+        if let Some(packed) = &self.packed {
+            match m <= FEW_DOTS {
+                true => packed::few(cx, m, a.slice::<T>(), packed, bias, y.slice::<T>()),
+                false => product(cx, size, a.slice::<T>(), packed, bias, y.slice::<T>()),
+            }
+            return Ok(());
+        }
+        let (Some(b), Some(scales)) = (input(1), input(2)) else { return Ok(()) };
         let groups = input(4).map(|groups| &groups.slice::<i32>()[..self.op.k]);
         let blocks = self.op.blocks();
         if let Some(bad) = groups.and_then(|groups| groups.iter().find(|&&g| g < 0 || g as usize >= blocks)) {
@@ -74,13 +104,11 @@ impl<T: Store<Compute = f32>> Kernel for NBitsKernel<T> {
         }
         let zeros = Zeros::new(input(3), self.op.bits);
         let weights = NBits { op: self.op, data: b.slice(), scales: scales.slice::<T>(), zeros, groups };
-        let bias = input(5).map(|bias| bias.slice::<T>());
-        let m = y.len() / self.op.n;
         if arranges(m, groups.is_some()) {
             dots(cx, m, a.slice::<T>(), &weights, bias, y.slice::<T>());
             return Ok(());
         }
-        product(cx, (self.op.n, self.op.k), a.slice::<T>(), &weights, bias, y.slice::<T>());
+        product(cx, size, a.slice::<T>(), &weights, bias, y.slice::<T>());
         Ok(())
     }
 
@@ -91,15 +119,20 @@ impl<T: Store<Compute = f32>> Kernel for NBitsKernel<T> {
     ) -> Result<Prepared, OpError> {
         let m = outputs[0].map_or(0, |y| y.iter().product::<usize>() / self.op.n);
         let groups = inputs.get(4).is_some_and(Option::is_some);
-        let scratch = match arranges(m, groups) {
-            true => m * arranged_size(&self.op) * size_of::<f32>(),
-            false => product_room::<T>(m, self.op.k),
+        let scratch = match (arranges(m, groups), &self.packed) {
+            (true, Some(_)) => packed::scratch(&self.op, m),
+            (true, None) => m * arranged_size(&self.op) * size_of::<f32>(),
+            (false, _) => product_room::<T>(m, self.op.k),
         };
         Ok(Prepared { state: None, scratch })
     }
+
+    fn consumes(&self, input: usize) -> bool {
+        matches!(input, 1..=3) && self.packed.is_some()
+    }
 }
 
-/// Whether `m` rows of A are arranged for the weight, in scratch memory.
+/// Whether `m` rows of A are few enough to be arranged for the weight, in scratch memory.
 fn arranges(m: usize, groups: bool) -> bool {
     m <= FEW_DOTS && !groups
 }

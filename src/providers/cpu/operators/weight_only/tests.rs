@@ -1,6 +1,6 @@
 use crate::graph::Attribute;
 use crate::ops::OpError;
-use crate::providers::cpu::testing::{checksum, elements, run_in, t};
+use crate::providers::cpu::testing::{checksum, elements, run_constant, run_in, t};
 use crate::tensor::{I4, U4, Value, f16};
 
 fn bytes(count: usize) -> Vec<u8> {
@@ -65,6 +65,13 @@ impl Case {
         sizes.map(|(name, size)| (name, int(size))).to_vec()
     }
 
+    /// With these inputs as constants.
+    fn run_constant(&self, constants: &[usize]) -> Result<Value, OpError> {
+        let (attributes, inputs) = (self.attributes(), self.inputs());
+        run_constant("com.microsoft", "MatMulNBits", 1, &attributes, &inputs, constants, 1)
+            .map(|mut out| out.remove(0))
+    }
+
     fn run(&self) -> Result<Value, OpError> {
         nbits(&self.attributes(), &self.inputs())
     }
@@ -105,11 +112,13 @@ fn every_form_of_the_weight() {
         ),
     ];
     for (case, want) in cases {
-        let (shape, y) = elements::<f32>(&case.run().unwrap());
-        assert_eq!(shape, [case.m, case.n]);
-        let got = if want.len() == 1 { vec![checksum(&y) as f32] } else { y };
-        let close = got.iter().zip(*want).all(|(y, want)| (y - want).abs() < 1e-4);
-        assert!(close, "{} bits, blocks of {}: {got:?} {want:?}", case.bits, case.block);
+        for constants in [&[][..], &[1, 2], &[1, 2, 3]] {
+            let (shape, y) = elements::<f32>(&case.run_constant(constants).unwrap());
+            assert_eq!(shape, [case.m, case.n]);
+            let got = if want.len() == 1 { vec![checksum(&y) as f32] } else { y };
+            let close = got.iter().zip(*want).all(|(y, want)| (y - want).abs() < 1e-4);
+            assert!(close, "{} bits, blocks of {}: {got:?} {want:?}", case.bits, case.block);
+        }
     }
 }
 
@@ -128,6 +137,8 @@ fn many_rows_give_what_each_gives_alone() {
         let (_, whole) = elements::<f32>(&case.run().unwrap());
         let mut inputs = case.inputs();
         let a = left(case.m, case.k);
+        let (_, packed) = elements::<f32>(&case.run_constant(&[1, 2, 3]).unwrap());
+        assert!(packed.iter().zip(&whole).all(|(y, want)| (y - want).abs() <= 1e-5 * want.abs().max(100.0)));
         for (row, want) in a.chunks(case.k).zip(whole.chunks(case.n)).step_by(1 + case.m / 20) {
             inputs[0] = t(&[case.k], row);
             let (shape, y) = elements::<f32>(&nbits(&case.attributes(), &inputs).unwrap());

@@ -98,7 +98,7 @@ impl<'a> Zeros<'a> {
 
 impl<T: Store<Compute = f32>> NBits<'_, T> {
     #[inline(always)]
-    fn scale_and_zero(&self, row: usize, block: usize) -> (f32, f32) {
+    pub(super) fn scale_and_zero(&self, row: usize, block: usize) -> (f32, f32) {
         let (op, at) = (&self.op, row * self.op.blocks() + block);
         let zero = match self.zeros {
             Zeros::Middle(zero) => zero,

@@ -103,6 +103,7 @@ fn grouped_queries_with_caches() {
         ("shared", &TWO, Grouped { past: Some(12), rotary: Some(true), packed: true, ..step }),
         ("far", &ALL, Grouped { rotary: Some(false), ..far }),
         ("group of 8", &TWO, Grouped { heads: [8, 1], packed: true, ..far }),
+        ("group of 12", &TWO, Grouped { heads: [12, 1], ..far }),
         ("window", &TWO, Grouped { more: &[("local_window_size", 9.0), ("softcap", 3.0)], ..far }),
         // More rows than one after a past; the tail of a long prompt; odd sizes.
         ("rows", &TWO, Grouped { rows: 20, lengths: [131, 77], rotary: Some(true), ..far }),

@@ -1,0 +1,207 @@
+//! A model in memory: its session, its tokenizer and its chat template. Generators share it.
+
+use std::sync::Arc;
+
+use crate::error::{Result, fail};
+use crate::folder::Folder;
+use crate::library::{Element, Environment, Port, Session, SessionOptions};
+use crate::options::Options;
+use crate::text::{Template, Tokenizer};
+
+pub(crate) struct Model {
+    pub(crate) folder: Folder,
+    pub(crate) session: Session,
+    pub(crate) tokenizer: Option<Tokenizer>,
+    pub(crate) template: Option<Template>,
+    /// The inputs by what they are for.
+    pub(crate) ids: Port,
+    pub(crate) mask: Option<Port>,
+    pub(crate) positions: Option<Port>,
+    pub(crate) logits: Port,
+    pub(crate) caches: Vec<Cache>,
+    pub(crate) cache_element: Element,
+    /// Whether every layer's attention may write its keys behind those that its buffer has.
+    pub(crate) shareable: bool,
+    /// The device whose memory caches belong in; `None` for the host's.
+    pub(crate) device: Option<usize>,
+}
+
+/// A cache of keys or of values of one layer.
+#[derive(Clone)]
+pub(crate) struct Cache {
+    pub(crate) past: String,
+    pub(crate) present: String,
+}
+
+impl Model {
+    pub(crate) fn open(environment: Environment, folder: Folder, options: &Options) -> Result<Model> {
+        let tokenizer = Tokenizer::read(&folder)?;
+        let template = Template::read(&folder)?;
+        let file = folder.path.join(&folder.model.decoder.filename);
+        let session = Session::open(Arc::new(environment), &file, &session_options(options)?)?;
+        let decoder = &folder.model.decoder;
+        let ids = input(&session, &decoder.inputs.input_ids)?.clone();
+        integers(&ids)?;
+        let optional = |name: &str| {
+            let port = session.inputs.iter().find(|port| port.name == name).cloned();
+            port.map(|port| integers(&port).map(|()| port)).transpose()
+        };
+        let mask = optional(&decoder.inputs.attention_mask)?;
+        let positions = optional(&decoder.inputs.position_ids)?;
+        let logits = output(&session, &decoder.outputs.logits)?.clone();
+        check_logits(&folder, &logits)?;
+        let caches = caches(&folder, &session)?;
+        check_inputs(&session, [Some(&ids), mask.as_ref(), positions.as_ref()], &caches)?;
+        let first = input(&session, &caches[0].past)?;
+        let Some(cache_element) =
+            first.element.filter(|element| !matches!(element, Element::I32 | Element::I64))
+        else {
+            fail!(
+                Unsupported,
+                "input {}: caches of this type are not supported; f32, f16 and bf16 are",
+                first.name
+            );
+        };
+        let placement = session.placement()?;
+        let attention: Vec<&(String, String)> =
+            placement.iter().filter(|(operator, _)| operator.contains("GroupQueryAttention")).collect();
+        let shareable = attention.len() == decoder.num_hidden_layers && mask.is_some();
+        let on_device = shareable && attention.iter().all(|(_, provider)| provider != "cpu");
+        let number = options.provider_options.iter().find(|(key, _)| key == "device_id");
+        let number = number.and_then(|(_, value)| value.parse().ok()).unwrap_or(0);
+        let device = on_device.then_some(number);
+        Ok(Model {
+            tokenizer,
+            template,
+            ids,
+            mask,
+            positions,
+            logits,
+            caches,
+            cache_element,
+            shareable,
+            device,
+            session,
+            folder,
+        })
+    }
+
+    pub(crate) fn tokenizer(&self) -> Result<&Tokenizer> {
+        match &self.tokenizer {
+            Some(tokenizer) => Ok(tokenizer),
+            None => fail!(
+                Unsupported,
+                "{} has no tokenizer.json, so that tokens can be given and taken, and no text",
+                self.folder.path.display()
+            ),
+        }
+    }
+}
+
+fn session_options(options: &Options) -> Result<SessionOptions> {
+    let mut session = SessionOptions::new()?;
+    for (key, value) in &options.session_options {
+        session.set(key, value)?;
+    }
+    if !options.provider.is_empty() {
+        session.add_provider(&options.provider, &options.provider_options)?;
+    } else if let Some((key, _)) = options.provider_options.first() {
+        fail!(InvalidArgument, "option \"provider.{key}\": it needs option \"provider\", such as hip or cpu");
+    }
+    Ok(session)
+}
+
+fn input<'a>(session: &'a Session, name: &str) -> Result<&'a Port> {
+    find(&session.inputs, "input", name)
+}
+
+fn output<'a>(session: &'a Session, name: &str) -> Result<&'a Port> {
+    find(&session.outputs, "output", name)
+}
+
+fn find<'a>(ports: &'a [Port], kind: &str, name: &str) -> Result<&'a Port> {
+    match ports.iter().find(|port| port.name == name) {
+        Some(port) => Ok(port),
+        None => {
+            let names: Vec<&str> = ports.iter().map(|port| &*port.name).collect();
+            fail!(
+                InvalidModel,
+                "genai_config.json names the {kind} \"{name}\", which the model does not have; it has {}",
+                names.join(", ")
+            )
+        }
+    }
+}
+
+fn integers(port: &Port) -> Result<()> {
+    if !matches!(port.element, Some(Element::I64 | Element::I32)) {
+        fail!(Unsupported, "input {}: it must have elements of int64 or int32", port.name);
+    }
+    Ok(())
+}
+
+/// The scores must be of the vocabulary that the folder has.
+fn check_logits(folder: &Folder, logits: &Port) -> Result<()> {
+    if matches!(logits.element, None | Some(Element::I32 | Element::I64)) {
+        fail!(
+            Unsupported,
+            "output {}: scores of this type are not supported; f32, f16 and bf16 are",
+            logits.name
+        );
+    }
+    let columns = logits.shape.last().copied().unwrap_or(-1);
+    if columns >= 0 && columns != folder.model.vocab_size as i64 {
+        fail!(
+            InvalidModel,
+            "output {}: the model scores {columns} tokens, and genai_config.json (model.vocab_size) has {}",
+            logits.name,
+            folder.model.vocab_size
+        );
+    }
+    Ok(())
+}
+
+fn caches(folder: &Folder, session: &Session) -> Result<Vec<Cache>> {
+    let decoder = &folder.model.decoder;
+    let mut found = Vec::new();
+    for layer in 0..decoder.num_hidden_layers {
+        for (past, present) in [
+            (&decoder.inputs.past_key_names, &decoder.outputs.present_key_names),
+            (&decoder.inputs.past_value_names, &decoder.outputs.present_value_names),
+        ] {
+            let [past, present] = [past, present].map(|name| name.replace("%d", &layer.to_string()));
+            let shape = &input(session, &past)?.shape;
+            output(session, &present)?;
+            let wanted = [(1, decoder.num_key_value_heads), (3, decoder.head_size)];
+            for (axis, size) in wanted {
+                let given = shape.get(axis).copied().unwrap_or(-1);
+                if shape.len() != 4 || (given >= 0 && given != size as i64) {
+                    fail!(
+                        InvalidModel,
+                        "input {past}: its shape {shape:?} does not fit genai_config.json, by which it is [batch, {}, length, {}]",
+                        decoder.num_key_value_heads,
+                        decoder.head_size
+                    );
+                }
+            }
+            found.push(Cache { past, present });
+        }
+    }
+    Ok(found)
+}
+
+/// An input that nobody fills would fail at the first token only.
+fn check_inputs(session: &Session, known: [Option<&Port>; 3], caches: &[Cache]) -> Result<()> {
+    for port in &session.inputs {
+        let is_known = known.iter().flatten().any(|known| known.name == port.name)
+            || caches.iter().any(|cache| cache.past == port.name);
+        if !is_known {
+            fail!(
+                Unsupported,
+                "the model has an input \"{}\", which generating text does not know; known are tokens, attention mask, positions, and caches of keys and values",
+                port.name
+            );
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,7 @@
+// Attention on Hopper by workgroups of four waves, with a mask in memory or with capped scores; see flash_four_waves.h.
+#include "rukh/flash_four_waves.h"
+
+KERNEL_RESIDENT(128, 3) flash_f16_64(FlashParams p) { flash_four_waves<f16, 64, true>(p); }
+KERNEL_RESIDENT(128, 2) flash_f16_128(FlashParams p) { flash_four_waves<f16, 128, true>(p); }
+KERNEL_RESIDENT(128, 3) flash_bf16_64(FlashParams p) { flash_four_waves<bf16, 64, true>(p); }
+KERNEL_RESIDENT(128, 2) flash_bf16_128(FlashParams p) { flash_four_waves<bf16, 128, true>(p); }

@@ -1,0 +1,4 @@
+// Products of few rows of bf16 with weights of 4 bits; see weight_gemv.h.
+#include "rukh/weight_gemv.h"
+
+WEIGHT_GEMVS(bf16, 4)

@@ -1,0 +1,217 @@
+#!/usr/bin/env python3
+"""Time single steps of a language model on a GPU, as shares of what reading its weights once would take.
+
+    decode.py FOLDER… [--past 512,2048] [--batch 1] [--steps 50] [--bandwidth GB/S] [--check]
+    decode.py --torch 1b [--past 512]      the same shape by transformers with torch.compile and a static cache
+
+Folders are those of language_models.py. Caches have one buffer each, in device memory, past and present alike; the mask
+has the caches' length, with ones for the tokens that are there. The bound is the time that a copy on the device takes
+for as many bytes as weights and caches have. --check compares the logits with those of the unoptimised graph.
+
+Needs torch and rukh's Python package; --torch needs transformers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+WARM_UP = 8
+KINDS = {"tensor(float16)": torch.float16, "tensor(float)": torch.float32, "tensor(bfloat16)": torch.bfloat16}
+
+
+class Decoder:
+    """A session with everything bound."""
+
+    def __init__(self, folder: Path, batch: int, optimise: bool = True, profile: bool = False) -> None:
+        import rukh
+
+        self.config = json.loads((folder / "genai_config.json").read_text())["model"]
+        options = rukh.SessionOptions()
+        if not optimise:
+            options.graph_optimization_level = rukh.GraphOptimizationLevel.ORT_DISABLE_ALL
+        if profile:
+            options.enable_profiling = True
+            options.profile_file_prefix = "/tmp/decode"
+        start = time.perf_counter()
+        self.session = rukh.InferenceSession(str(folder / "model.onnx"), options, providers=[("hip", {}), "cpu"])
+        self.opened = time.perf_counter() - start
+        self.context = self.config["context_length"]
+        self.mask = torch.zeros((batch, self.context), dtype=torch.int64, device="cuda")
+        self.tokens = torch.randint(0, 256, (batch, 1), device="cuda")
+        self.binding = self.session.io_binding()
+        self.kept: list[torch.Tensor] = []
+        caches: dict[str, torch.Tensor] = {}
+        for port in self.session.get_inputs():
+            if port.name == "attention_mask":
+                self.bind(self.binding.bind_input, port.name, self.mask)
+            elif port.name == "input_ids":
+                self.bind(self.binding.bind_input, port.name, self.tokens)
+            else:
+                _, heads, _, size = port.shape
+                cache = torch.randn((batch, heads, self.context, size), device="cuda").to(KINDS[port.type])
+                caches[port.name.replace("past_key_values", "present")] = cache
+                self.bind(self.binding.bind_input, port.name, cache)
+        for port in self.session.get_outputs():
+            if port.name in caches:
+                self.bind(self.binding.bind_output, port.name, caches[port.name])
+            else:
+                self.logits = torch.empty((batch, 1, port.shape[-1]), dtype=KINDS[port.type], device="cuda")
+                self.bind(self.binding.bind_output, port.name, self.logits)
+        self.caches = list(caches.values())
+        self.options = rukh.RunOptions()
+        self.stream = torch.cuda.Stream()
+        self.options.add_run_config_entry("compute_stream", str(self.stream.cuda_stream))
+        torch.cuda.synchronize()
+
+    def bind(self, bind: Callable[..., None], name: str, tensor: torch.Tensor) -> None:
+        self.kept.append(tensor)
+        element = np.dtype(str(tensor.dtype).removeprefix("torch.")) if tensor.dtype != torch.bfloat16 else "bfloat16"
+        bind(name, "hip", 0, element, tuple(tensor.shape), tensor.data_ptr())
+
+    def past(self, tokens: int) -> None:
+        self.mask.zero_()
+        self.mask[:, : tokens + 1] = 1
+        torch.cuda.synchronize()
+
+    def step(self) -> None:
+        self.session.run_with_iobinding(self.binding)
+
+    def queue(self) -> None:
+        self.session.run_with_iobinding(self.binding, self.options)
+
+
+def time_of(step: Callable[[], None], steps: int) -> float:
+    """Milliseconds: the median of steps that are each waited for."""
+    times = []
+    for _ in range(steps):
+        start = time.perf_counter()
+        step()
+        times.append((time.perf_counter() - start) * 1e3)
+    return statistics.median(times)
+
+
+def rukh(folder: Path, arguments: argparse.Namespace) -> None:
+    decoder = Decoder(folder, arguments.batch)
+    weights = (folder / "model.onnx.data").stat().st_size
+    embedding = decoder.config["vocab_size"] * decoder.config["decoder"]["hidden_size"] * decoder.logits.element_size()
+    for past in arguments.past:
+        decoder.past(past)
+        start = time.perf_counter()
+        decoder.step()
+        first = time.perf_counter() - start
+        for _ in range(WARM_UP):
+            decoder.step()
+        waited = time_of(decoder.step, arguments.steps)
+        start = time.perf_counter()
+        for _ in range(arguments.steps):
+            decoder.queue()
+        host = (time.perf_counter() - start) / arguments.steps * 1e6
+        torch.cuda.synchronize()
+        queued = (time.perf_counter() - start) / arguments.steps * 1e3
+        cache = sum(c[:, :, :past].numel() * c.element_size() for c in decoder.caches)
+        bound = (weights - embedding + cache) / arguments.bandwidth / 1e6
+        print(
+            f"{folder.name} batch {arguments.batch} past {past}: {waited:.3f} ms a step waited for, {queued:.3f} queued"
+            f" ({bound / queued:.2f} of the bound {bound:.3f} ms), host {host:.1f} us, opened in"
+            f" {decoder.opened:.2f} s, first step {first:.2f} s",
+            flush=True,
+        )
+    if arguments.check:
+        check(folder, decoder, arguments)
+    if arguments.profile:
+        profile(folder, arguments)
+
+
+def check(folder: Path, decoder: Decoder, arguments: argparse.Namespace) -> None:
+    plain = Decoder(folder, arguments.batch, optimise=False)
+    plain.tokens.copy_(decoder.tokens)
+    for mine, theirs in zip(plain.caches, decoder.caches, strict=True):
+        mine.copy_(theirs)
+    for one in (plain, decoder):
+        one.past(arguments.past[0])
+        one.step()
+    torch.cuda.synchronize()
+    got, want = decoder.logits.float(), plain.logits.float()
+    caches = [(a.float() - b.float()).abs().max().item() for a, b in zip(decoder.caches, plain.caches, strict=True)]
+    print(f"{folder.name}: logits differ by {(got - want).abs().max().item():.2e} of {want.abs().max().item():.2e},"
+          f" caches by {max(caches):.2e}")
+
+
+def profile(folder: Path, arguments: argparse.Namespace) -> None:
+    """What the operators of a step take, in microseconds, each behind the other."""
+    decoder = Decoder(folder, arguments.batch, profile=True)
+    decoder.past(arguments.past[0])
+    for _ in range(3):
+        decoder.step()
+    events = json.loads(Path(decoder.session.end_profiling()).read_text())
+    sums: dict[str, list[float]] = {}
+    for event in events:
+        args = event.get("args", {})
+        if event.get("cat") == "Node" or "launches" in args:
+            sums.setdefault(f"{args.get('op_name', event['name'])}", []).append(args.get("launches", 0))
+    for name, launches in sorted(sums.items(), key=lambda item: -sum(item[1])):
+        print(f"  {name}: {len(launches) / 3:.0f} nodes, {sum(launches) / 3:.0f} launches")
+
+
+def transformers(arguments: argparse.Namespace) -> None:
+    from transformers import LlamaConfig, LlamaForCausalLM, StaticCache
+
+    sizes: dict[str, dict[str, int]] = {
+        "1b": dict(hidden_size=2048, intermediate_size=8192, num_hidden_layers=16, num_attention_heads=32),
+        "8b": dict(hidden_size=4096, intermediate_size=14336, num_hidden_layers=32, num_attention_heads=32),
+    }
+    config = LlamaConfig(vocab_size=128256, num_key_value_heads=8, **sizes[arguments.torch])
+    torch.set_default_dtype(torch.float16)
+    with torch.device("cuda"):
+        model = LlamaForCausalLM(config).eval()
+    cache = StaticCache(config=config, max_cache_len=2048)
+    token = torch.randint(0, 256, (arguments.batch, 1), device="cuda")
+    at = torch.zeros(1, dtype=torch.int64, device="cuda")
+
+    def forward(token: torch.Tensor, at: torch.Tensor) -> Any:
+        return model(token, past_key_values=cache, cache_position=at, position_ids=at[None], use_cache=True).logits
+
+    compiled = torch.compile(forward, mode="reduce-overhead", fullgraph=False)
+    with torch.inference_mode():
+        for past in arguments.past:
+            at.fill_(past)
+
+            def step() -> None:
+                compiled(token, at)
+                torch.cuda.synchronize()
+
+            for _ in range(WARM_UP):
+                step()
+            print(f"torch {arguments.torch} past {past}: {time_of(step, arguments.steps):.3f} ms a step waited for", flush=True)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folders", nargs="*", type=Path)
+    parser.add_argument("--past", type=lambda text: [int(n) for n in text.split(",")], default=[512])
+    parser.add_argument("--batch", type=int, default=1)
+    parser.add_argument("--steps", type=int, default=50)
+    parser.add_argument("--bandwidth", type=float, default=4250.0, help="GB/s of a copy, bytes read and written")
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--profile", action="store_true")
+    parser.add_argument("--torch", choices=["1b", "8b"])
+    arguments = parser.parse_args()
+    if arguments.torch:
+        transformers(arguments)
+    for folder in arguments.folders:
+        rukh(folder, arguments)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

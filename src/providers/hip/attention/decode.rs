@@ -1,0 +1,199 @@
+//! Attention of few queries along many keys, as a decoder's: launches of `kernels/include/rukh/flash_decode.h`.
+
+use std::ffi::CStr;
+use std::mem::{offset_of, size_of};
+
+use bytemuck::{Pod, Zeroable};
+
+use crate::ops::OpError;
+use crate::tensor::ElementType;
+
+use super::super::PlanBuilder;
+use super::super::launch::{COUNTERS, KernelName, Operand};
+use super::super::params::Divider;
+use super::super::unit::Unit;
+use super::gather::Rotation;
+use super::heads::Heads;
+use super::params::FlashParams;
+use super::scores::Problem;
+
+/// Work items of a workgroup, and rows of keys that each loads before it uses one, as in the kernel.
+const ITEMS: usize = 128;
+const AHEAD: usize = 4;
+
+/// Parts of the keys, at most: the last workgroup joins them.
+const MOST_SPLITS: usize = 64;
+
+/// Workgroups for each processor that hide each other's waits.
+const RESIDENT: usize = 2;
+/// The same where workgroups take one row each, in a quarter of the registers.
+const RESIDENT_OF_ONE_ROW: usize = 5;
+
+/// Bytes that workgroups may read so that each takes one row, though rows of a head read the same: a wave takes longer for
+/// more rows than the memory between the processors for as many bytes.
+const READ_BY_ROWS: usize = 128 << 20;
+
+/// What the addresses of caches must be multiples of: the bytes that a work item loads at once.
+pub(super) const ALIGNMENT: u32 = 16;
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+struct DecodeParams {
+    flash: FlashParams,
+    partial: u64,
+    arrived: u64,
+    fresh_k: u64,
+    fresh_v: u64,
+    cosines: u64,
+    sines: u64,
+    positions: u64,
+    last: u64,
+    /// Elements between samples and between key heads, of new keys and of new values.
+    fresh_strides: [[i64; 2]; 2],
+    splits: Divider,
+    queries: Divider,
+    tiles: u32,
+    half: u32,
+    cache_rows: u32,
+    interleaved: u32,
+}
+
+const _: () = assert!(size_of::<DecodeParams>() == 456);
+
+/// A kernel and how it is launched.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DecodeKernel {
+    kernel: KernelName,
+    /// Parts of the keys, and of the rows that share a key head.
+    splits: usize,
+    tiles: usize,
+    /// Bytes of the sums of a part.
+    part: usize,
+}
+
+/// A new key and value of each sample and key head, which the launch puts into the caches that it reads.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fresh {
+    pub(super) keys: Heads,
+    pub(super) values: Heads,
+    /// The index of each sample's last key.
+    pub(super) last: Operand,
+    pub(super) rotation: Option<Rotation>,
+}
+
+impl Problem {
+    /// Appends launches that do without the kernel for many rows.
+    pub(super) fn plan_few_or_scores(&self, plan: &mut PlanBuilder<'_>, group: usize) -> Result<(), OpError> {
+        match self.decode_kernel(plan.provider.unit()) {
+            Some(kernel) if !self.has_enough_rows() => plan.by_alignment(
+                ALIGNMENT,
+                &self.packed_operands(),
+                |plan| self.plan_decode(plan, kernel, None),
+                |plan| self.plan_scores(plan, group),
+            ),
+            _ => self.plan_scores(plan, group),
+        }
+    }
+
+    /// The kernel that serves this problem, for operands at multiples of 16 bytes.
+    pub(super) fn decode_kernel(&self, unit: Unit) -> Option<DecodeKernel> {
+        let (family, pack, sizes): (_, usize, &[usize]) = match self.ty {
+            ElementType::F16 => ("flash_decode_f16", 8, &[64, 128, 256]),
+            ElementType::BF16 => ("flash_decode_bf16", 8, &[64, 128, 256]),
+            ElementType::F32 => ("flash_decode_f32", 4, &[64, 128]),
+            _ => return None,
+        };
+        let size = self.k.size.max(self.v.size);
+        let at = sizes.iter().position(|&most| size <= most)?;
+        let mask = self.mask.is_none_or(|m| [ElementType::Bool, ElementType::F32, self.ty].contains(&m.ty));
+        let whole = |x: &Heads| {
+            let numbers = [x.offset, x.size].into_iter().chain(x.strides);
+            numbers.into_iter().all(|n| n.is_multiple_of(pack))
+        };
+        let caches = [self.k, self.v];
+        if !mask || self.kept.is_some() || !caches.iter().all(whole) || self.k.heads == 0 {
+            return None;
+        }
+        let rows = self.q.heads / self.k.heads * self.q.rows;
+        let most_rows = [1, 4, 8];
+        let few = self.batch * self.k.heads * rows <= RESIDENT * unit.compute_units;
+        let bytes = self.batch * self.k.heads * self.k.rows * (self.k.size + self.v.size) * self.ty.size();
+        let by_rows = match few && rows * bytes <= READ_BY_ROWS {
+            true => 0,
+            false => most_rows.iter().position(|&most| rows <= most).unwrap_or(2),
+        };
+        let tiles = rows.div_ceil(most_rows[by_rows]);
+        let heads = self.batch * self.k.heads * tiles;
+        let fit = [self.k.heads, self.batch].iter().all(|&n| n <= usize::from(u16::MAX));
+        if !fit || heads == 0 {
+            return None;
+        }
+        // A part has as many keys at least as a workgroup loads at a time.
+        let at_once = ITEMS / (sizes[at] / pack) * AHEAD;
+        let resident = if by_rows == 0 { RESIDENT_OF_ONE_ROW } else { RESIDENT };
+        let splits = (resident * unit.compute_units)
+            .div_ceil(heads)
+            .min(self.k.rows.div_ceil(at_once))
+            .min(MOST_SPLITS);
+        Some(DecodeKernel {
+            kernel: KernelName { family, name: NAMES[at][by_rows] },
+            splits: if heads <= COUNTERS { splits.max(1) } else { 1 },
+            tiles,
+            part: most_rows[by_rows] * (sizes[at] + 2) * size_of::<f32>(),
+        })
+    }
+
+    /// Appends the launch. With `fresh`, only for one query of each sample, whose number of keys `fresh` tells.
+    pub(super) fn plan_decode(
+        &self,
+        plan: &mut PlanBuilder<'_>,
+        DecodeKernel { kernel, splits, tiles, part }: DecodeKernel,
+        fresh: Option<Fresh>,
+    ) -> Result<(), OpError> {
+        const { assert!(offset_of!(DecodeParams, flash) == 0) };
+        let (flash, mut addresses) = self.flash_params();
+        let mut params = DecodeParams { flash, ..DecodeParams::zeroed() };
+        (params.splits, params.queries) = (Divider::new(splits), Divider::new(self.q.rows));
+        params.tiles = tiles as u32;
+        if splits > 1 {
+            let partial = plan.scratch(self.batch * self.k.heads * tiles * splits * part);
+            addresses.push((offset_of!(DecodeParams, partial), partial));
+            addresses.push((offset_of!(DecodeParams, arrived), Operand::Counters));
+        }
+        if let Some(Fresh { keys, values, last, rotation }) = fresh {
+            let bytes = |heads: Heads| (heads.offset * self.ty.size()) as u64;
+            (params.fresh_k, params.fresh_v) = (bytes(keys), bytes(values));
+            params.fresh_strides = [keys, values].map(|x| [x.strides[0] as i64, x.strides[1] as i64]);
+            addresses.extend([
+                (offset_of!(DecodeParams, fresh_k), keys.at),
+                (offset_of!(DecodeParams, fresh_v), values.at),
+                (offset_of!(DecodeParams, last), last),
+                (ERRORS, Operand::Errors),
+            ]);
+            if let Some(rotation) = rotation {
+                (params.half, params.cache_rows) = (rotation.half as u32, rotation.rows as u32);
+                params.interleaved = u32::from(rotation.interleaved);
+                addresses.push((offset_of!(DecodeParams, cosines), rotation.cosines));
+                addresses.push((offset_of!(DecodeParams, sines), rotation.sines));
+                addresses.extend(rotation.positions.map(|at| (offset_of!(DecodeParams, positions), at)));
+            }
+        }
+        let grid = [splits * tiles, self.k.heads, self.batch];
+        plan.launch_with(kernel, grid, ITEMS as u32, 0, &params, &addresses)
+    }
+
+    /// The operands whose addresses must be multiples of [`ALIGNMENT`], with their offsets in bytes.
+    pub(super) fn packed_operands(&self) -> [(Operand, u64); 2] {
+        [self.k, self.v].map(|x| (x.at, (x.offset * self.ty.size()) as u64))
+    }
+}
+
+/// Where the parameters have the run's error word.
+const ERRORS: usize = offset_of!(super::params::SoftmaxParams, errors);
+
+/// By the size of heads, and by rows of a workgroup.
+const NAMES: [[&CStr; 3]; 3] = [
+    [c"flash_decode_64_1", c"flash_decode_64_4", c"flash_decode_64_8"],
+    [c"flash_decode_128_1", c"flash_decode_128_4", c"flash_decode_128_8"],
+    [c"flash_decode_256_1", c"flash_decode_256_4", c"flash_decode_256_8"],
+];

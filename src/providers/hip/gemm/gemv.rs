@@ -1,0 +1,315 @@
+//! Products of few rows with a matrix whose columns are contiguous: launches of `kernels/gemv_*.hip`.
+
+use std::ffi::CStr;
+use std::mem::{offset_of, size_of};
+
+use bytemuck::{Pod, Zeroable, bytes_of};
+
+use crate::ops::OpError;
+use crate::tensor::ElementType;
+
+use super::super::PlanBuilder;
+use super::super::launch::{AddressedParams, KernelName};
+use super::super::norm::Rms;
+use super::super::unit::Unit;
+use super::product::Product;
+
+/// What a launch does besides the product.
+#[derive(Clone, Debug, Default)]
+pub(in super::super) struct Fused {
+    /// RMS normalisation of the rows of A.
+    pub(in super::super) norm: Option<Rms>,
+    /// The first columns of the gate and of what it is multiplied with: a result is the product's function of the one
+    /// times the other, and the product has twice as many columns as there are results.
+    pub(in super::super) gate: Option<[usize; 2]>,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+struct GemvParams {
+    skip: u64,
+    scale: u64,
+    sum: u64,
+    skip_row: i64,
+    sum_row: i64,
+    bundles: u32,
+    step: u32,
+    first: u32,
+    distance: u32,
+    parts: u32,
+    row_blocks: u32,
+    row_length: u32,
+    norm: u32,
+    gated: u32,
+    epsilon: f32,
+    groups: u32,
+    early: u32,
+}
+
+const _: () = assert!(size_of::<GemvParams>() == 88);
+
+/// Waves of a workgroup, and packs of 16 bytes that a lane loads of a line at once.
+const WAVES: usize = 4;
+const AHEAD: usize = 4;
+/// Workgroups that a processor has room for.
+const RESIDENT: usize = 4;
+/// Rows beyond which tiles multiply faster.
+const MOST_ROWS: usize = 8;
+
+/// Kernels that have the structure of `gemv.h`, and how they read lines.
+#[derive(Clone, Debug)]
+pub(in super::super) struct Form {
+    pub(in super::super) family: &'static str,
+    /// For 1, 2, 4… rows.
+    pub(in super::super) names: Vec<&'static CStr>,
+    /// Lines that a wave takes at a time.
+    pub(in super::super) columns: usize,
+    /// Bytes of a line, and of it what a wave loads at once, which are so many elements of K.
+    pub(in super::super) line_bytes: usize,
+    pub(in super::super) step_bytes: usize,
+    pub(in super::super) step: usize,
+    /// Bytes that would come to a processor while a workgroup stores a round's results, where a wave has no time to spare.
+    pub(in super::super) round_bytes: usize,
+    /// Parameters behind those of every form, with the addresses in them.
+    pub(in super::super) more: AddressedParams,
+}
+
+impl Form {
+    fn of_elements(product: &Product, ty: ElementType, unit: Unit) -> Option<Self> {
+        let step_bytes = unit.wave * 16 * AHEAD;
+        Some(Form {
+            family: family(ty)?,
+            names: KERNELS.to_vec(),
+            columns: 2,
+            line_bytes: product.k * ty.size(),
+            step_bytes,
+            step: step_bytes / ty.size(),
+            round_bytes: 0,
+            more: Default::default(),
+        })
+    }
+
+    /// Elements of a row of A in workgroup memory: whole steps.
+    fn row_length(&self, k: usize) -> usize {
+        k.next_multiple_of(self.step)
+    }
+
+    /// Bytes of such a row, with the packs between that are left out.
+    fn row_bytes(&self, k: usize, ty: ElementType) -> usize {
+        self.row_length(k) * ty.size() / 8 * 9
+    }
+
+    /// Rows of a workgroup: as many as its memory holds. `None` where it holds none.
+    pub(in super::super) fn rows(&self, m: usize, k: usize, ty: ElementType, unit: Unit) -> Option<usize> {
+        // What every device of its kind has, less what the kernel has besides.
+        let memory = if unit.mma_sync { 95 << 10 } else { 62 << 10 };
+        let fits = |rows: &usize| rows * self.row_bytes(k, ty) <= memory;
+        let most = m.next_power_of_two().min(1 << (self.names.len() - 1));
+        std::iter::successors(Some(most), |rows| (*rows > 1).then_some(rows / 2)).find(fits)
+    }
+}
+
+impl Product {
+    /// Whether a launch of its own kernel computes this product, whose operands must be at multiples of 16 bytes.
+    pub(in super::super) fn is_gemv(&self, ty: ElementType, unit: Unit) -> bool {
+        let pack = 16 / ty.size().max(1);
+        let [row, column] = self.b.strides;
+        let Some(form) = Form::of_elements(self, ty, unit) else { return false };
+        self.m <= MOST_ROWS
+            && self.batch.is_empty()
+            && row == 1
+            && usize::try_from(column).is_ok_and(|c| c.is_multiple_of(pack))
+            && self.k > 0
+            && self.k.is_multiple_of(pack)
+            && (self.b.offset * ty.size()).is_multiple_of(16)
+            && !self.epilogue.needs_second_launch(ty)
+            && form.rows(self.m, self.k, ty, unit).is_some()
+    }
+
+    /// Appends that launch.
+    pub(in super::super) fn launch_gemv(
+        &self,
+        plan: &mut PlanBuilder<'_>,
+        ty: ElementType,
+        fused: &Fused,
+    ) -> Result<(), OpError> {
+        match Form::of_elements(self, ty, plan.provider.unit()) {
+            Some(form) => self.launch_form(plan, ty, fused, &form),
+            None => Ok(()),
+        }
+    }
+
+    /// Appends a launch of such a kernel.
+    pub(in super::super) fn launch_form(
+        &self,
+        plan: &mut PlanBuilder<'_>,
+        ty: ElementType,
+        fused: &Fused,
+        form: &Form,
+    ) -> Result<(), OpError> {
+        let unit = plan.provider.unit();
+        let rows = form.rows(self.m, self.k, ty, unit).unwrap_or(1);
+        let row_blocks = self.m.div_ceil(rows);
+        let half = form.columns / 2;
+        // What a gate multiplies lies in the other half of a bundle.
+        let [first, second] = fused.gate.unwrap_or([0, half]).map(|column| column as u32);
+        let step = if fused.gate.is_some() { half } else { form.columns };
+        let bundles = if fused.gate.is_some() { self.n / 2 } else { self.n }.div_ceil(step);
+        let Split { parts, groups } = split(bundles, form, row_blocks, unit);
+        let mut params = self.params(ty)?;
+        (params.k_part, params.parts) = (params.k, 1);
+        let mut of_lines = form.more.1.iter().map(|&(_, operand)| operand).chain([self.b.at]);
+        let own = GemvParams {
+            skip_row: self.k as i64,
+            sum_row: self.k as i64,
+            bundles: bundles as u32,
+            step: step as u32,
+            first,
+            distance: second.wrapping_sub(first),
+            parts: parts as u32,
+            row_blocks: row_blocks as u32,
+            row_length: form.row_length(self.k) as u32,
+            norm: fused.norm.is_some().into(),
+            gated: fused.gate.is_some().into(),
+            epsilon: fused.norm.as_ref().map_or(0.0, |norm| norm.epsilon),
+            groups: groups as u32,
+            early: of_lines.all(|operand| plan.is_constant(operand)).into(),
+            ..GemvParams::zeroed()
+        };
+        let mut addresses = self.addresses();
+        let mut all = bytes_of(&params).to_vec();
+        if let Some(norm) = &fused.norm {
+            let operands = [
+                (Some(norm.scale), offset_of!(GemvParams, scale)),
+                (norm.skip, offset_of!(GemvParams, skip)),
+                (norm.sum, offset_of!(GemvParams, sum)),
+            ];
+            addresses.extend(operands.into_iter().filter_map(|(o, at)| Some((all.len() + at, o?))));
+        }
+        all.extend_from_slice(bytes_of(&own));
+        addresses.extend(form.more.1.iter().map(|&(at, operand)| (all.len() + at, operand)));
+        all.extend_from_slice(&form.more.0);
+        let kernel = KernelName { family: form.family, name: form.names[rows.ilog2() as usize] };
+        let (items, lds) = ((WAVES * unit.wave) as u32, (rows * form.row_bytes(self.k, ty)) as u32);
+        plan.launch_bytes(kernel, [groups * row_blocks, 1, 1], items, lds, &all, &addresses)
+    }
+}
+
+/// The kernels for 1, 2, 4 and 8 rows.
+const KERNELS: [&CStr; 4] = [c"gemv_1", c"gemv_2", c"gemv_4", c"gemv_8"];
+
+/// Where they are for a type.
+fn family(ty: ElementType) -> Option<&'static str> {
+    Some(match ty {
+        ElementType::F32 => "gemv_f32",
+        ElementType::F16 => "gemv_f16",
+        ElementType::BF16 => "gemv_bf16",
+        _ => return None,
+    })
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Split {
+    /// Waves that share a bundle.
+    parts: usize,
+    /// Workgroups of each block of rows.
+    groups: usize,
+}
+
+/// How bundles of lines are spread over the device: what takes the processor with the most of them the least time.
+fn split(bundles: usize, form: &Form, row_blocks: usize, unit: Unit) -> Split {
+    /// Bytes that come to a processor while it waits for the first: so many must be on their way.
+    const LATENCY: usize = 24 << 10;
+    let &Form { columns, line_bytes, step_bytes, round_bytes, .. } = form;
+    let units = unit.compute_units.max(1);
+    let slots = (RESIDENT * units / row_blocks).max(1);
+    let ways = [1, 2, 4].into_iter().filter(|parts| *parts == 1 || line_bytes >= parts * step_bytes);
+    let best = ways.min_by_key(|parts| {
+        let (groups, rounds) = rounds(bundles, *parts, slots);
+        let resident = (groups * row_blocks).div_ceil(units);
+        let bytes = resident * rounds * (WAVES / parts) * columns * line_bytes;
+        let of_wave = (columns * line_bytes * rounds / parts).min(2 * columns * step_bytes);
+        let on_the_way = (resident * WAVES * of_wave).max(1);
+        LATENCY + bytes * LATENCY.max(on_the_way) / on_the_way + resident * rounds * round_bytes
+    });
+    let parts = best.unwrap_or(1);
+    Split { parts, groups: rounds(bundles, parts, slots).0 }
+}
+
+/// Workgroups, and how many bundles each team of their waves takes, one after the other.
+fn rounds(bundles: usize, parts: usize, slots: usize) -> (usize, usize) {
+    let wanted = bundles.div_ceil(WAVES / parts).max(1);
+    let rounds = wanted.div_ceil(slots);
+    (wanted.div_ceil(rounds), rounds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::launch::Operand;
+    use super::super::Epilogue;
+    use super::super::product::Matrix;
+    use super::*;
+
+    fn product(m: usize, n: usize, k: usize) -> Product {
+        Product {
+            m,
+            n,
+            k,
+            a: Matrix::new(Operand::Input(0), k, 1),
+            b: Matrix::new(Operand::Input(1), 1, k),
+            out: Matrix::new(Operand::Output(0), n, 1),
+            bias: None,
+            residual: None,
+            batch: Vec::new(),
+            epilogue: Epilogue::default(),
+        }
+    }
+
+    const H200: Unit =
+        Unit { wave: 32, mma_sync: true, wgmma: true, tensor_maps: true, compute_units: 132, matrix: true };
+
+    #[test]
+    fn processors_have_much_the_same_to_do() {
+        for (n, k) in [
+            (256, 2048),
+            (512, 2048),
+            (2048, 2048),
+            (3072, 2048),
+            (16384, 2048),
+            (2048, 8192),
+            (128256, 2048),
+        ] {
+            let form = Form::of_elements(&product(1, n, k), ElementType::F16, H200).unwrap();
+            let pairs = n / 2;
+            let Split { parts, groups } = split(pairs, &form, 1, H200);
+            assert!(k * 2 >= form.step_bytes * parts || parts == 1);
+            let (_, rounds) = rounds(pairs, parts, RESIDENT * 132);
+            let most = groups.div_ceil(132) * rounds * (WAVES / parts);
+            let mean = pairs as f64 / 132.0;
+            assert!(most as f64 <= (1.05 * mean).max(2.0), "{n} columns of {k}: {most} and {mean}");
+        }
+    }
+
+    /// Waves share lines where there are too few for all of them, and not where they would only store more often.
+    #[test]
+    fn waves_share_lines_of_small_products() {
+        for (n, k, parts) in [(3072, 2048, 2), (16384, 2048, 1), (2048, 8192, 2), (128256, 2048, 1)] {
+            // Those of 4 bits, see `weight_only/lines.rs`.
+            let of_halves = Form::of_elements(&product(1, n, k), ElementType::F16, H200).unwrap();
+            let (line_bytes, step_bytes, step) = (k / 2, 512, 1024);
+            let form = Form { columns: 4, line_bytes, step_bytes, step, round_bytes: 3 << 10, ..of_halves };
+            assert_eq!(split(n / 4, &form, 1, H200).parts, parts, "{n} columns of {k}");
+        }
+    }
+
+    #[test]
+    fn rows_fit_into_workgroup_memory() {
+        let amd = Unit { wave: 64, mma_sync: false, wgmma: false, tensor_maps: false, ..H200 };
+        for (m, k, expected) in
+            [(1, 2048, Some(1)), (3, 2048, Some(4)), (4, 8192, Some(2)), (8, 2048, Some(8)), (1, 40000, None)]
+        {
+            let form = Form::of_elements(&product(m, 8, k), ElementType::F16, amd).unwrap();
+            assert_eq!(form.rows(m, k, ElementType::F16, amd), expected, "{m} rows of {k}");
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! MatMulNBits of few rows by the kernels that read packed weights 16 bytes at a time, `kernels/weight_gemv_*.hip`.
+
+use std::ffi::CStr;
+use std::mem::{offset_of, size_of};
+
+use bytemuck::{Pod, Zeroable, bytes_of};
+
+use crate::ops::weight_only::MatMulNBits;
+use crate::tensor::ElementType;
+
+use super::super::gemm::Form;
+use super::super::launch::Operand;
+use super::super::unit::Unit;
+
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+struct WeightLines {
+    scales: u64,
+    zeros: u64,
+    block: u32,
+    blocks: u32,
+    zero_bytes: u32,
+    line_bytes: u32,
+}
+
+const _: () = assert!(size_of::<WeightLines>() == 32);
+
+/// Rows beyond which the weight is unpacked to memory once.
+const MOST_ROWS: usize = 16;
+/// Lines that a wave takes at a time.
+const COLUMNS: usize = 4;
+/// Unpacking keeps a processor as busy as its memory does. A workgroup's waves store a round's results, and begin the next
+/// one, in some 700 instructions, of which a processor starts four a cycle; 18 bytes come to it in one (H200).
+const ROUND_BYTES: usize = 3 << 10;
+
+/// How those kernels read this weight. `None` for what they do not take: more rows, blocks of fewer numbers than 16 bytes
+/// hold, an order of columns.
+pub(super) fn form(
+    op: &MatMulNBits,
+    ty: ElementType,
+    m: usize,
+    given: impl Fn(usize) -> bool,
+    unit: Unit,
+) -> Option<Form> {
+    let numbers = 128 / op.bits.max(1);
+    if m == 0 || m > MOST_ROWS || op.n == 0 || op.k == 0 || op.block < numbers || given(4) {
+        return None;
+    }
+    let line_bytes = op.blocks() * op.block * op.bits / 8;
+    let params = WeightLines {
+        block: op.block.trailing_zeros(),
+        blocks: u32::try_from(op.blocks()).ok()?,
+        zero_bytes: u32::try_from(op.zero_bytes()).ok()?,
+        line_bytes: u32::try_from(line_bytes).ok()?,
+        ..WeightLines::zeroed()
+    };
+    let mut addresses = vec![(offset_of!(WeightLines, scales), Operand::Input(2))];
+    addresses.extend(given(3).then_some((offset_of!(WeightLines, zeros), Operand::Input(3))));
+    let form = Form {
+        family: family(ty, op.bits)?,
+        names: KERNELS.to_vec(),
+        columns: COLUMNS,
+        line_bytes,
+        step_bytes: unit.wave * 16,
+        step: unit.wave * numbers,
+        round_bytes: ROUND_BYTES,
+        more: (bytes_of(&params).to_vec(), addresses),
+    };
+    form.rows(m, op.k, ty, unit).is_some().then_some(form)
+}
+
+/// The kernels for 1, 2 and 4 rows.
+const KERNELS: [&CStr; 3] = [c"weight_gemv_1", c"weight_gemv_2", c"weight_gemv_4"];
+
+/// Where they are for a type and a number of bits. Each has a family of its own, so that a model need not wait for the
+/// driver to compile what it has no weights for.
+fn family(ty: ElementType, bits: usize) -> Option<&'static str> {
+    Some(match (ty, bits) {
+        (ElementType::F32, 2) => "weight_gemv_f32_2",
+        (ElementType::F32, 4) => "weight_gemv_f32_4",
+        (ElementType::F32, 8) => "weight_gemv_f32_8",
+        (ElementType::F16, 2) => "weight_gemv_f16_2",
+        (ElementType::F16, 4) => "weight_gemv_f16_4",
+        (ElementType::F16, 8) => "weight_gemv_f16_8",
+        (ElementType::BF16, 2) => "weight_gemv_bf16_2",
+        (ElementType::BF16, 4) => "weight_gemv_bf16_4",
+        (ElementType::BF16, 8) => "weight_gemv_bf16_8",
+        _ => return None,
+    })
+}

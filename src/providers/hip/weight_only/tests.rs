@@ -1,0 +1,196 @@
+//! Products with packed weights beside the CPU's.
+
+use crate::graph::Attribute;
+use crate::tensor::{ElementType, Tensor, Value, bf16, f16};
+
+use super::super::testing::data::{mixed, tensor, tolerance};
+use super::super::testing::{Both, both_in, node, on_cpu, on_device, pattern, provider, small_integers};
+
+#[test]
+fn weights_of_few_bits() {
+    for ty in [ElementType::F32, ElementType::F16, ElementType::BF16] {
+        for (bits, block, m, n, k) in [
+            (4, 16, 1, 9, 40),
+            (4, 32, 3, 33, 128),
+            (8, 32, 70, 20, 96),
+            (2, 64, 5, 7, 130),
+            // Whole steps and parts of them, and more rows than a workgroup has.
+            (4, 32, 1, 13, 4128),
+            (4, 128, 2, 70, 512),
+            (4, 64, 9, 6, 200),
+            (8, 16, 1, 5, 2064),
+            (8, 128, 4, 11, 300),
+            (2, 128, 1, 3, 4100),
+            (4, 256, 6, 8, 1000),
+        ] {
+            for with in [false, true] {
+                let blocks = (k as usize).div_ceil(block);
+                let attributes: Vec<(&str, Attribute)> =
+                    [("N", n as i64), ("K", k as i64), ("bits", bits as i64), ("block_size", block as i64)]
+                        .map(|(name, value)| (name, Attribute::Int(value)))
+                        .to_vec();
+                let order: Vec<i32> =
+                    (0..k).map(|i| (i * 7 % blocks as i32).min(blocks as i32 - 1)).collect();
+                let order =
+                    Value::Tensor(Tensor::from_slice(&[order.len()], &order).expect("memory for a test"));
+                let inputs = [
+                    small_integers(ty, &[m, k as usize]),
+                    pattern(ElementType::U8, &[n, blocks, block * bits / 8]),
+                    small_integers(ty, &[n * blocks]),
+                    with.then(|| pattern(ElementType::U8, &[n * (blocks * bits).div_ceil(8)])).flatten(),
+                    (with && m < 5 && k < 150).then_some(order),
+                    with.then(|| small_integers(ty, &[n])).flatten(),
+                ];
+                let Some(out) = both_in("com.microsoft", "MatMulNBits", 1, &attributes, &inputs, 1) else {
+                    return;
+                };
+                let relative = if ty == ElementType::BF16 { 2e-2 } else { 2e-3 };
+                out.assert_close(&format!("{ty} {bits} bits {m}x{n}x{k} {with}"), relative);
+            }
+        }
+    }
+}
+
+/// The smallest and the largest halves, whose products are not those of their neighbours in size.
+#[test]
+fn elements_at_the_ends_of_their_range() {
+    for (element, scale) in [(5.9604645e-8, 512.0), (6.1e-5, 1.0), (60000.0, 0.0009765625)] {
+        for (bits, block) in [(2, 64), (4, 32), (8, 16)] {
+            let k = 256;
+            let sizes = [("N", 6), ("K", k as i64), ("bits", bits as i64), ("block_size", block as i64)];
+            let attributes = sizes.map(|(name, value)| (name, Attribute::Int(value)));
+            let a = (0..k).map(|i| f16::from_f64(if i % 3 == 0 { -element } else { element }));
+            let blocks = 6 * k / block;
+            let inputs = [
+                tensor(&[1, k], a),
+                pattern(ElementType::U8, &[6, k / block, block * bits / 8]),
+                tensor(&[blocks], (0..blocks).map(|_| f16::from_f64(scale))),
+            ];
+            let Some(out) = both_in("com.microsoft", "MatMulNBits", 1, &attributes, &inputs, 1) else {
+                return;
+            };
+            out.assert_close(&format!("{element} with {bits} bits"), tolerance(ElementType::F16));
+        }
+    }
+}
+
+/// What stands around a product: a normalisation, with rows added before, and a gated unit.
+#[derive(Clone, Copy, Debug)]
+struct Around {
+    norm: bool,
+    skip: bool,
+    gate: &'static str,
+    gate_last: i64,
+}
+
+/// Projections beside the operators that they stand for: of few rows one launch, of more one after the other.
+#[test]
+fn projections() {
+    let Some(provider) = provider(&[]) else { return };
+    for ty in [ElementType::F16, ElementType::F32, ElementType::BF16] {
+        for (at, (bits, block, rows, n, k)) in [
+            (4, 32, &[1][..], 66, 2048),
+            (4, 16, &[2], 10, 264),
+            (4, 64, &[1, 3], 34, 1000),
+            (4, 128, &[5], 12, 256),
+            (4, 256, &[4, 4], 6, 512),
+            (4, 32, &[17], 18, 96),
+            (8, 16, &[1], 14, 1040),
+            (8, 32, &[2, 4], 6, 96),
+            (2, 64, &[1, 1], 22, 4160),
+            (2, 16, &[3], 8, 64),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            for (norm, skip, gate, gate_last) in [
+                (true, true, "Silu", 0),
+                (true, false, "", 0),
+                (false, false, "GeluTanh", 1),
+                (true, true, "", 0),
+            ] {
+                let around = Around { norm, skip, gate, gate_last };
+                let sizes =
+                    [("N", n as i64), ("K", k as i64), ("bits", bits as i64), ("block_size", block as i64)]
+                        .map(|(name, value)| (name, Attribute::Int(value)));
+                // Every second case has zero points and a bias.
+                let blocks = (k as usize).div_ceil(block);
+                let with = (at + usize::from(skip)).is_multiple_of(2);
+                let product = [
+                    pattern(ElementType::U8, &[n, blocks, block * bits / 8]),
+                    scales(ty, n * blocks, bits, k as usize),
+                    with.then(|| pattern(ElementType::U8, &[n * (blocks * bits).div_ceil(8)])).flatten(),
+                    None,
+                    with.then(|| mixed(ty, &[n])).flatten(),
+                ];
+                let shape = [rows, &[k as usize]].concat();
+                let x = [
+                    mixed(ty, &shape),
+                    skip.then(|| mixed(ty, &shape)).flatten(),
+                    norm.then(|| mixed(ty, &shape[rows.len()..])).flatten(),
+                ];
+                let cpu = one_by_one(&around, &sizes, &x, &product);
+                let [x, skip, scale] = x;
+                let inputs: Vec<Option<Value>> = [vec![x], product.to_vec(), vec![skip, scale]].concat();
+                let mut attributes = sizes.to_vec();
+                attributes.push(EPSILON);
+                if !gate.is_empty() {
+                    attributes.extend([text("gate", gate), ("gate_last", Attribute::Int(gate_last))]);
+                }
+                let node = node("rukh", "PackedProjection", 1, &attributes, &inputs, cpu.len());
+                let device = on_device(&provider, &node, &inputs, &cpu).expect("a projection");
+                // What lies between is rounded on the CPU, which a product of two functions of it multiplies.
+                let what = format!("{ty} {bits} bits in {block}, {rows:?}x{k}x{n} {around:?} {with}");
+                Both { device, cpu }.assert_close(&what, 8.0 * tolerance(ty));
+            }
+        }
+    }
+}
+
+const EPSILON: (&str, Attribute) = ("epsilon", Attribute::Float(1e-3));
+
+fn text(name: &'static str, value: &str) -> (&'static str, Attribute) {
+    (name, Attribute::String(value.as_bytes().to_vec()))
+}
+
+/// Scales with which sums of `k` products are some units large.
+fn scales(ty: ElementType, count: usize, bits: usize, k: usize) -> Option<Value> {
+    let unit = 1.0 / ((1 << bits) as f64 * (k as f64).sqrt());
+    let all = (0..count).map(move |i| unit * (1 + i % 3) as f64);
+    match ty {
+        ElementType::F16 => tensor(&[count], all.map(f16::from_f64)),
+        ElementType::BF16 => tensor(&[count], all.map(bf16::from_f64)),
+        _ => tensor(&[count], all.map(|x| x as f32)),
+    }
+}
+
+/// What the CPU's operators make of `x`, what is added to it and the normalisation's scale.
+fn one_by_one(
+    around: &Around,
+    sizes: &[(&str, Attribute)],
+    [x, skip, scale]: &[Option<Value>; 3],
+    product: &[Option<Value>],
+) -> Vec<Tensor> {
+    let compute = |domain: &str, name: &str, attributes: &[(&str, Attribute)], inputs: &[_], outputs| {
+        on_cpu(&node(domain, name, 1, attributes, inputs, outputs), inputs)
+    };
+    let value = |tensor: &Tensor| Some(Value::Tensor(tensor.clone()));
+    let (mut normal, mut sum) = (x.clone(), None);
+    if around.skip {
+        let inputs = [x.clone(), skip.clone(), scale.clone()];
+        let name = "SkipSimplifiedLayerNormalization";
+        let made = compute("com.microsoft", name, &[EPSILON], &inputs, 4);
+        (normal, sum) = (value(&made[0]), Some(made[3].clone()));
+    } else if around.norm {
+        let inputs = [x.clone(), scale.clone()];
+        normal = value(&compute("", "SimplifiedLayerNormalization", &[EPSILON], &inputs, 1)[0]);
+    }
+    let inputs = [vec![normal], product.to_vec()].concat();
+    let mut results = compute("com.microsoft", "MatMulNBits", sizes, &inputs, 1);
+    if !around.gate.is_empty() {
+        let of_gate = [text("activation", around.gate), ("gate_last", Attribute::Int(around.gate_last))];
+        results = compute("rukh", "GatedUnit", &of_gate, &[value(&results[0])], 1);
+    }
+    results.extend(sum);
+    results
+}
