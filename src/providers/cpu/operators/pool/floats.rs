@@ -11,7 +11,6 @@ use rten_simd::{Isa, SimdOp};
 
 use crate::ops::OpError;
 use crate::ops::pool::{Pool, Reduction};
-use crate::ops::window::Geometry;
 use crate::tensor::{TensorView, TensorViewMut};
 
 use super::flat::Flat;
