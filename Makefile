@@ -25,7 +25,7 @@ RUN_PACKAGES := build-essential pkg-config
 KERNEL_PACKAGES := clang-19 lld-19
 INSTALL_PACKAGES := $(RUN_PACKAGES) $(KERNEL_PACKAGES) libssl-dev python3
 # HIP's real runtime too, which says on most machines that there is no device.
-TEST_PACKAGES := $(INSTALL_PACKAGES) cmake ninja-build python3-venv abigail-tools valgrind llvm-19 libamdhip64-5
+TEST_PACKAGES := $(INSTALL_PACKAGES) clang-tools-19 cmake ninja-build python3-venv abigail-tools valgrind llvm-19 libamdhip64-5
 
 # The emulated AMD GPU (emulator/), on which the HIP provider is tested.
 EMULATED := RUKH_REQUIRE_HIP=1 RUKH_HIP_LIBRARY=$(BUILD)/emulator/libamdhip64.so
