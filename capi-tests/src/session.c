@@ -244,6 +244,30 @@ static void opening(void) {
     rukh_session_options_destroy(options);
 }
 
+/* Sessions on one file share its weights, and one that goes leaves the others as they are. */
+static void sharing(void) {
+    rukh_session_options *options;
+    rukh_session *sessions[4];
+    uint64_t mapped, shared;
+    size_t i;
+    OK(rukh_session_options_create(&options, &error));
+    OK(rukh_session_options_set(options, "share_weights", "0", &error));
+    for (i = 0; i < 3; i++) sessions[i] = open_model(environment, "linear");
+    OK(rukh_session_create(environment, model_path("linear"), options, &sessions[3], &error));
+    rukh_session_options_destroy(options);
+    for (i = 0; i < 4; i++) {
+        const int again = i == 1 || i == 2;
+        OK(rukh_session_load_counter(sessions[i], RUKH_LOAD_MAPPED_BYTES, &mapped, &error));
+        OK(rukh_session_load_counter(sessions[i], RUKH_LOAD_SHARED_BYTES, &shared, &error));
+        CHECK((mapped == 0) == again && (shared > 0) == again);
+    }
+    for (i = 0; i < 4; i++) {
+        size_t count;
+        rukh_session_destroy(sessions[i]);
+        if (i < 3) OK(rukh_session_input_count(sessions[i + 1], &count, &error));
+    }
+}
+
 int main(int argc, char **argv) {
     if (argc > 1) model_folder = argv[1];
     environment = new_environment("2");
@@ -252,6 +276,7 @@ int main(int argc, char **argv) {
     wrong_runs();
     kinds();
     opening();
+    sharing();
     rukh_environment_destroy(environment);
     return 0;
 }

@@ -532,6 +532,12 @@ typedef void (*rukh_parallel_body)(size_t index,
  */
 #define RUKH_LOAD_COPIED_WEIGHTS 4
 
+/**
+ * Bytes of all these kinds that another session of the environment had already, and that both use. The other counts are
+ * then 0.
+ */
+#define RUKH_LOAD_SHARED_BYTES 5
+
 #ifdef __cplusplus
 extern "C" {
 #endif  /* __cplusplus */
@@ -976,7 +982,8 @@ rukh_status rukh_environment_memory_snapshot(const struct rukh_environment *envi
  * pool of the session's own; 0, the default, for the environment's), "load" ("map" or "read"),
  * "optimization" ("none", "basic" or "all"), "plan_cache" (plans for different input shapes that are
  * kept, 64), "precision" ("f32", "f16", "bf16" or "auto": what floats compute in; "auto", the default, leaves
- * it to the provider's options and the environment), "profiling" ("0" or "1"), "use_env_allocators" ("0" or
+ * it to the provider's options and the environment), "profiling" ("0" or "1"), "share_weights" ("0" or "1", the default:
+ * weights are shared with sessions of the same environment on the same file), "use_env_allocators" ("0" or
  * "1": device memory comes from the environment's arena), and "dim.NAME" (a number that the model's symbolic
  * dimension NAME is fixed to).
  *
@@ -1213,7 +1220,8 @@ rukh_status rukh_session_options_provider_get(const struct rukh_session_options 
                                               struct rukh_error **error);
 
 /**
- * Opens a model file (ONNX) and makes it ready to run. Nothing is compiled.
+ * Opens a model file (ONNX) and makes it ready to run. Nothing is compiled. Sessions of one environment that open the
+ * same unchanged file with the same options share its weights, unless option "share_weights" is "0".
  *
  * `environment`: not NULL; kept alive by the session. `path`: not NULL; a file name, UTF-8 or what the
  * system uses. External data are read from the model's folder. `options`: NULL for the defaults;

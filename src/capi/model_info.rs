@@ -51,7 +51,7 @@ pub unsafe extern "C" fn rukh_session_model_text(
 ) -> rukh_status {
     call_on(session, error, |s| match usize::try_from(which).ok().and_then(|i| s.texts.model.get(i)) {
         Some(found) => args::put(text, "text", found.as_ptr()),
-        None => fail!(InvalidArgument, "which: {which} is not known; known are 0 to 4"),
+        None => fail!(InvalidArgument, "which: {which} is not known; known are 0 to 5"),
     })
 }
 
@@ -196,7 +196,8 @@ pub unsafe extern "C" fn rukh_session_load_counter(
             RUKH_LOAD_COPIED_BYTES => counters.copied_bytes,
             RUKH_LOAD_PACKED_BYTES => counters.packed_bytes,
             RUKH_LOAD_COPIED_WEIGHTS => counters.copied_weights,
-            _ => fail!(InvalidArgument, "which: {which} is not known; known are 0 to 4"),
+            RUKH_LOAD_SHARED_BYTES => counters.shared_bytes,
+            _ => fail!(InvalidArgument, "which: {which} is not known; known are 0 to 5"),
         };
         args::put(value, "value", found)
     })

@@ -106,7 +106,8 @@ pub(super) fn position(ports: &[Port], name: &str, what: &str) -> Result<usize> 
     }
 }
 
-/// Opens a model file (ONNX) and makes it ready to run. Nothing is compiled.
+/// Opens a model file (ONNX) and makes it ready to run. Nothing is compiled. Sessions of one environment that open the
+/// same unchanged file with the same options share its weights, unless option "share_weights" is "0".
 ///
 /// `environment`: not NULL; kept alive by the session. `path`: not NULL; a file name, UTF-8 or what the
 /// system uses. External data are read from the model's folder. `options`: NULL for the defaults;

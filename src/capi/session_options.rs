@@ -69,7 +69,8 @@ pub(super) fn session_options(options: *const rukh_session_options) -> Result<Se
 /// pool of the session's own; 0, the default, for the environment's), "load" ("map" or "read"),
 /// "optimization" ("none", "basic" or "all"), "plan_cache" (plans for different input shapes that are
 /// kept, 64), "precision" ("f32", "f16", "bf16" or "auto": what floats compute in; "auto", the default, leaves
-/// it to the provider's options and the environment), "profiling" ("0" or "1"), "use_env_allocators" ("0" or
+/// it to the provider's options and the environment), "profiling" ("0" or "1"), "share_weights" ("0" or "1", the default:
+/// weights are shared with sessions of the same environment on the same file), "use_env_allocators" ("0" or
 /// "1": device memory comes from the environment's arena), and "dim.NAME" (a number that the model's symbolic
 /// dimension NAME is fixed to).
 ///

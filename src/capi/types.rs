@@ -175,6 +175,9 @@ pub const RUKH_LOAD_COPIED_BYTES: rukh_load_counter = 2;
 pub const RUKH_LOAD_PACKED_BYTES: rukh_load_counter = 3;
 /// The number of weights that were copied.
 pub const RUKH_LOAD_COPIED_WEIGHTS: rukh_load_counter = 4;
+/// Bytes of all these kinds that another session of the environment had already, and that both use. The other counts are
+/// then 0.
+pub const RUKH_LOAD_SHARED_BYTES: rukh_load_counter = 5;
 
 /// Why a call failed: a code and a message. Owned by who received it.
 pub struct rukh_error(());

@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use crate::error::{Error, Result, Status, fail};
 
-use super::file::{Counters, Files};
+use super::file::{Counters, FileIdentity, Files};
 use super::proto::TensorProto;
 
 /// Opens each external file once.
@@ -34,8 +34,9 @@ impl ExternalData {
         ExternalData { folder, roots: roots.into_iter().flatten().collect(), files, open: HashMap::new() }
     }
 
-    pub(crate) fn into_counters(self) -> Counters {
-        self.files.counters
+    /// What was opened, and how much of it.
+    pub(crate) fn into_opened(self) -> (Vec<FileIdentity>, Counters) {
+        (self.files.opened, self.files.counters)
     }
 
     /// Counts a weight that had to be copied.

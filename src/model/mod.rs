@@ -21,7 +21,7 @@ use prost::Message;
 use crate::error::{Result, fail};
 use crate::graph::{Function, Graph, NEWEST_OPSET};
 
-pub(crate) use file::Counters;
+pub(crate) use file::{Counters, FileIdentity};
 pub(crate) use types::is_unnamed;
 
 /// Where a model comes from.
@@ -39,6 +39,8 @@ pub(crate) struct Model {
     pub(crate) functions: HashMap<(String, String), Function>,
     pub(crate) metadata: Metadata,
     pub(crate) counters: Counters,
+    /// The files that it was read from, its own first; none for a model from memory.
+    pub(crate) files: Vec<FileIdentity>,
 }
 
 /// What a model tells of itself.
@@ -78,7 +80,8 @@ pub(crate) fn open(source: Source<'_>, map: bool) -> Result<Model> {
     };
     let graph = build::graph(graph, &with_implied(opset_map(&metadata.opsets)), &mut external)?;
     size::check_expansion(&graph, &functions)?;
-    Ok(Model { graph, functions, metadata, counters: external.into_counters() })
+    let (files, counters) = external.into_opened();
+    Ok(Model { graph, functions, metadata, counters, files })
 }
 
 fn decode(bytes: Bytes, origin: &str) -> Result<proto::ModelProto> {

@@ -72,19 +72,31 @@ pub(crate) struct DevicePool {
     /// What errors call each step that runs on the device; empty for the others.
     steps: Arc<[String]>,
     idle: Arc<Mutex<Vec<DeviceContext>>>,
-    /// Contexts of runs that the user captured: their memory is for such runs alone.
+    /// Contexts of runs that the user captured: their memory is for such runs of the same session alone.
     captured: Arc<Mutex<Vec<DeviceContext>>>,
 }
 
 impl DevicePool {
-    /// A context for a run; `capturing`: the user captures the stream of its work.
-    pub(crate) fn take(&self, capturing: bool) -> Result<DeviceContext> {
-        let pop = |contexts: &Mutex<Vec<DeviceContext>>| {
-            contexts.lock().unwrap_or_else(PoisonError::into_inner).pop()
-        };
-        let captured = if capturing { pop(&self.captured) } else { None };
-        let idle = captured.or_else(|| pop(&self.idle));
-        idle.map_or_else(|| DeviceContext::new(&self.provider, self.steps.clone()), Ok)
+    /// A context for a run of a session; `capturing`: the user captures the stream of its work.
+    pub(crate) fn take(&self, session: usize, capturing: bool) -> Result<DeviceContext> {
+        let captured = if capturing { self.take_captured(session) } else { None };
+        let idle = captured.or_else(|| self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop());
+        let mut context = idle.map_or_else(|| DeviceContext::new(&self.provider, self.steps.clone()), Ok)?;
+        context.session = session;
+        Ok(context)
+    }
+
+    fn take_captured(&self, session: usize) -> Option<DeviceContext> {
+        let mut captured = self.captured.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = captured.iter().position(|context| context.session == session)?;
+        Some(captured.swap_remove(at))
+    }
+
+    /// Lets go of the contexts of a session's captured runs, which nobody replays any more.
+    pub(crate) fn forget_captured(&self, session: usize) {
+        while let Some(context) = self.take_captured(session) {
+            drop(context);
+        }
     }
 
     /// Of each context that no run uses: how many graphs it has, and how often they were changed.

@@ -1,7 +1,8 @@
-//! From a model to a session: rewrite the graph, compile the program.
+//! From a model to what sessions run: rewrite the graph, compile the program.
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 use crate::error::{Result, fail};
 use crate::graph::{Dim, Function, Graph, Node};
@@ -16,16 +17,14 @@ use crate::threads::Pool;
 
 use super::environment::{Environment, Level};
 use super::options::{Fallback, Optimization, SessionOptions};
-use super::profile::Recorder;
-use super::{LoadCounters, Port, Session};
+use super::{LoadCounters, Opened, Port};
 
-/// What a session has besides its model.
+/// What a model is built for.
 pub(super) struct Parts<'a> {
-    pub(super) environment: Arc<Environment>,
-    pub(super) pool: Pool,
+    pub(super) environment: &'a Environment,
+    pub(super) pool: &'a Pool,
     pub(super) device: Option<Arc<Provider>>,
     pub(super) fallback_reason: &'a str,
-    pub(super) recorder: Option<Recorder>,
 }
 
 /// A model before its graph is rewritten.
@@ -41,13 +40,13 @@ pub(super) fn build(
     model: Rewritable<'_>,
     counters: Counters,
     options: &SessionOptions,
-) -> Result<Session> {
-    let Parts { environment, pool, device, fallback_reason, recorder } = parts;
+) -> Result<Opened> {
+    let Parts { environment, pool, device, fallback_reason } = parts;
     let mut graph = model.graph;
     // The model's own names for the outputs' dimensions, before inference replaces them.
     let declared: Vec<Option<Vec<Dim>>> =
         graph.outputs.iter().map(|&v| graph.value(v).fact.shape.clone()).collect();
-    let evaluate = CpuEvaluate(&pool);
+    let evaluate = CpuEvaluate(pool);
     let optimize = match options.optimization {
         Optimization::None => None,
         Optimization::Basic => Some(Weights::Dequantized),
@@ -55,8 +54,8 @@ pub(super) fn build(
     };
     let operators = environment.operators(&options.operators);
     passes::canonicalise(&mut graph, model.functions, &operators, optimize, &evaluate)?;
-    let precision = precision(options);
-    let target = NodesOf { pool: &pool, on_device: device.is_some(), precision };
+    let precision = options.computed_precision();
+    let target = NodesOf { pool, on_device: device.is_some(), precision };
     if options.optimization == Optimization::All {
         passes::fuse(&mut graph, &target, &evaluate)?;
     }
@@ -70,7 +69,7 @@ pub(super) fn build(
     let (inputs, outputs) = ports(&graph, &declared)?;
     let tuned = device.clone().filter(|provider| provider.tuner().is_enabled());
     let mut cx = CompileContext {
-        pool: &pool,
+        pool,
         plan_limit: options.plan_cache,
         device,
         must_use_device: options.fallback == Fallback::Error,
@@ -87,6 +86,7 @@ pub(super) fn build(
         copied_bytes: counters.copied_bytes + cx.copied_bytes,
         copied_weights: counters.copied_weights + cx.copied_weights,
         packed_bytes: cx.packed_bytes,
+        shared_bytes: 0,
     };
     let placement = cx.placement;
     environment.log.write(
@@ -97,37 +97,19 @@ pub(super) fn build(
             placement.len()
         ),
     );
-    let session = Session {
-        environment,
-        pool,
+    Ok(Opened {
         program,
         inputs,
         outputs,
         metadata: model.metadata,
         placement,
         counters,
-        recorder,
         tuned,
         overridable: None,
-    };
-    session.report_tuning();
-    Ok(session)
-}
-
-/// What floats compute in: as the session's option says, else the provider's, else the environment.
-fn precision(options: &SessionOptions) -> ElementType {
-    if let Some(precision) = options.precision {
-        return precision;
-    }
-    let (fp16, bf16) = match options.hip() {
-        Some(hip) => (hip.fp16_enable, hip.bf16_enable),
-        None => (hip::wants_fp16(), false),
-    };
-    match (fp16, bf16) {
-        (true, _) => ElementType::F16,
-        (_, true) => ElementType::BF16,
-        _ => ElementType::F32,
-    }
+        fallback: None,
+        identity: None,
+        sessions: AtomicUsize::new(0),
+    })
 }
 
 /// What the model takes and gives. An output has the dimensions that the model declares, where it

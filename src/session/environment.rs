@@ -13,6 +13,7 @@ use crate::providers::hip::{self, Provider};
 use crate::threads::Pool;
 
 use super::operators;
+use super::sharing::Shared;
 
 /// How much a log message matters. The numbers are the C API's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -71,6 +72,8 @@ pub(crate) struct Environment {
     operators: Mutex<Vec<Arc<Definition>>>,
     /// Arenas of its own that sessions can share, by device.
     arenas: Mutex<BTreeMap<usize, DeviceAllocator>>,
+    /// The models that its sessions have open.
+    pub(super) models: Shared,
 }
 
 impl Environment {
@@ -88,6 +91,7 @@ impl Environment {
             providers: Mutex::default(),
             operators: Mutex::default(),
             arenas: Mutex::default(),
+            models: Shared::default(),
         }
     }
 

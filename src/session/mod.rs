@@ -3,6 +3,7 @@
 mod binding;
 mod build;
 mod control;
+mod counters;
 mod device_profile;
 mod device_run;
 mod devices;
@@ -19,6 +20,7 @@ mod queued;
 mod replay;
 mod report;
 mod run;
+mod sharing;
 mod spans;
 mod step;
 #[cfg(test)]
@@ -27,6 +29,7 @@ mod tuning;
 mod views;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use smallvec::SmallVec;
 
@@ -42,6 +45,7 @@ pub(crate) use crate::memory::device::external::{ExternalFunctions, parse_addres
 pub(crate) use crate::model::{Metadata, Source};
 pub(crate) use crate::plan::PlacementRow;
 pub(crate) use binding::Binding;
+pub(crate) use counters::LoadCounters;
 pub(crate) use devices::{devices, missing as missing_device};
 pub(crate) use environment::{Environment, Level, Log};
 pub(crate) use memory::{copy_tensor, device_buffer, foreign_device_buffer, is_rocm};
@@ -54,22 +58,47 @@ use output::Output;
 use overridable::Overridable;
 use profile::Recorder;
 use run::{Ending, RunContext};
+use sharing::Identity;
 
 /// An opened model. Runs may go on in many threads at once.
 pub(crate) struct Session {
     environment: Arc<Environment>,
     pool: Pool,
+    /// What it may share with other sessions.
+    opened: Arc<Opened>,
+    /// Which of those it is.
+    number: usize,
+    counters: LoadCounters,
+    recorder: Option<Recorder>,
+}
+
+/// A model that is ready to run. Sessions of one environment share it (`sharing.rs`): it changes only by what runs keep
+/// for later runs, which is behind locks.
+struct Opened {
     program: Program,
     inputs: Vec<Port>,
     outputs: Vec<Port>,
     metadata: Metadata,
     placement: Vec<PlacementRow>,
+    /// What opening it took.
     counters: LoadCounters,
-    recorder: Option<Recorder>,
     /// The device's provider, when it chooses among kernels.
     tuned: Option<Arc<Provider>>,
     /// What runs may give besides the inputs.
     overridable: Option<Box<Overridable>>,
+    /// Why it runs on the CPU, when a device was wanted.
+    fallback: Option<String>,
+    /// What it was made of; `None` when nobody else may use it.
+    identity: Option<Identity>,
+    /// How many sessions have used it.
+    sessions: AtomicUsize,
+}
+
+impl Opened {
+    /// A number that no other session of this model has.
+    fn next_number(&self) -> usize {
+        self.sessions.fetch_add(1, Ordering::Relaxed)
+    }
 }
 
 /// An input or output of a model.
@@ -81,18 +110,12 @@ pub(crate) struct Port {
     pub(crate) shape: Option<Vec<Dim>>,
 }
 
-/// What opening a model took.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct LoadCounters {
-    /// Bytes of files that are mapped.
-    pub(crate) mapped_bytes: u64,
-    /// Bytes of files that were read in, or copied from the caller.
-    pub(crate) read_bytes: u64,
-    /// Bytes of weights that were copied to align or to unpack them, and how many weights.
-    pub(crate) copied_bytes: u64,
-    pub(crate) copied_weights: u64,
-    /// Bytes of weights that kernels packed into a layout of their own.
-    pub(crate) packed_bytes: u64,
+impl Drop for Session {
+    fn drop(&mut self) {
+        if let Some(device) = &self.opened.program.device {
+            device.forget_captured(self.number);
+        }
+    }
 }
 
 impl Session {
@@ -106,20 +129,20 @@ impl Session {
     }
 
     pub(crate) fn inputs(&self) -> &[Port] {
-        &self.inputs
+        &self.opened.inputs
     }
 
     pub(crate) fn outputs(&self) -> &[Port] {
-        &self.outputs
+        &self.opened.outputs
     }
 
     pub(crate) fn metadata(&self) -> &Metadata {
-        &self.metadata
+        &self.opened.metadata
     }
 
     /// Where each node runs, and why there.
     pub(crate) fn placement(&self) -> &[PlacementRow] {
-        &self.placement
+        &self.opened.placement
     }
 
     pub(crate) fn load_counters(&self) -> LoadCounters {
@@ -140,22 +163,30 @@ impl Session {
         inputs: &[(usize, Value)],
         outputs: &[usize],
     ) -> Result<Vec<Value>> {
-        if inputs.iter().any(|(index, _)| *index >= self.inputs.len()) {
+        if inputs.iter().any(|(index, _)| *index >= self.opened.inputs.len()) {
             return self.run_overridden(options, inputs, outputs);
         }
-        let mut given: Vec<Option<&Value>> = vec![None; self.inputs.len()];
+        let mut given: Vec<Option<&Value>> = vec![None; self.opened.inputs.len()];
         for (index, value) in inputs {
             let Some(slot) = given.get_mut(*index) else {
-                fail!(InvalidArgument, "input {index} is not there: the model has {}", self.inputs.len());
+                fail!(
+                    InvalidArgument,
+                    "input {index} is not there: the model has {}",
+                    self.opened.inputs.len()
+                );
             };
             if slot.replace(value).is_some() {
-                fail!(InvalidArgument, "input \"{}\" is given twice", self.inputs[*index].name);
+                fail!(InvalidArgument, "input \"{}\" is given twice", self.opened.inputs[*index].name);
             }
         }
-        if let Some(index) = outputs.iter().find(|&&i| i >= self.outputs.len()) {
-            fail!(InvalidArgument, "output {index} is not there: the model has {}", self.outputs.len());
+        if let Some(index) = outputs.iter().find(|&&i| i >= self.opened.outputs.len()) {
+            fail!(
+                InvalidArgument,
+                "output {index} is not there: the model has {}",
+                self.opened.outputs.len()
+            );
         }
-        let mut slots: Vec<Output> = self.outputs.iter().map(|_| Output::Allocate(None)).collect();
+        let mut slots: Vec<Output> = self.opened.outputs.iter().map(|_| Output::Allocate(None)).collect();
         self.execute(options, given.into_iter(), &mut slots, &mut Ending::Ordered)?;
         let mut results: Vec<Option<Value>> = slots
             .into_iter()
@@ -173,7 +204,7 @@ impl Session {
                 let value = if again { results[index].clone() } else { results[index].take() };
                 match value {
                     Some(value) => Ok(value),
-                    None => fail!(Internal, "output \"{}\" was not made", self.outputs[index].name),
+                    None => fail!(Internal, "output \"{}\" was not made", self.opened.outputs[index].name),
                 }
             })
             .collect()
@@ -207,12 +238,12 @@ impl Session {
         if let Some(result) = self.run_bound_overridden(options, binding, ending) {
             return result;
         }
-        if binding.inputs.len() != self.inputs.len() + self.overridable().len()
-            || binding.outputs.len() != self.outputs.len()
+        if binding.inputs.len() != self.opened.inputs.len() + self.overridable().len()
+            || binding.outputs.len() != self.opened.outputs.len()
         {
             fail!(InvalidArgument, "the binding was made for another session");
         }
-        for (port, output) in self.outputs.iter().zip(&binding.outputs) {
+        for (port, output) in self.opened.outputs.iter().zip(&binding.outputs) {
             if let BoundOutput::Memory(value) = output {
                 self.check_device("output", &port.name, value)?;
             }
@@ -238,7 +269,7 @@ impl Session {
         let Some(device) = value.as_tensor().and_then(Tensor::buffer).and_then(Buffer::device) else {
             return Ok(());
         };
-        match &self.program.device {
+        match &self.opened.program.device {
             Some(pool) if pool.provider.device().index as u32 == device => Ok(()),
             Some(pool) => fail!(
                 InvalidInput,
@@ -264,7 +295,7 @@ impl Session {
         // Foreign memory may be misaligned for its type; such an input is copied.
         let mut copies: SmallVec<[(usize, Value); 1]> = SmallVec::new();
         let mut values: SmallVec<[ValueRef<'_>; 32]> = SmallVec::new();
-        for (index, (port, value)) in self.inputs.iter().zip(inputs).enumerate() {
+        for (index, (port, value)) in self.opened.inputs.iter().zip(inputs).enumerate() {
             let Some(value) = value else {
                 fail!(InvalidInput, "input \"{}\" is missing; the model needs it", port.name);
             };
@@ -280,7 +311,7 @@ impl Session {
         for (index, value) in &copies {
             values[*index] = ValueRef::Value(value);
         }
-        let stream = match (options.compute_stream, &self.program.device) {
+        let stream = match (options.compute_stream, &self.opened.program.device) {
             (Some(address), Some(device)) => Some(device.provider.stream_of_user(address)?),
             (Some(address), None) => fail!(
                 InvalidArgument,
@@ -294,10 +325,11 @@ impl Session {
             cancel: options.cancel_flag(),
             recorder: self.recorder.as_ref(),
             log: &self.environment.log,
+            session: self.number,
             stream: stream.as_ref(),
         };
-        let result = run::run(cx, &self.program, &values, outputs, ending);
-        if let (true, Some(device)) = (options.shrink_arena, &self.program.device) {
+        let result = run::run(cx, &self.opened.program, &values, outputs, ending);
+        if let (true, Some(device)) = (options.shrink_arena, &self.opened.program.device) {
             device.release();
             device.provider.memory().shrink()?;
         }

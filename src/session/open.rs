@@ -7,15 +7,16 @@ use crate::error::{Result, Status, fail};
 use crate::graph::{Dim, Graph};
 use crate::memory::device::external::ExternalFunctions;
 use crate::model::{self, Source};
-use crate::providers::hip::{MemorySource, Provider};
+use crate::providers::hip::{HipOptions, MemorySource, Provider};
 use crate::threads::Pool;
 
-use super::Session;
 use super::build::{Parts, Rewritable, build};
 use super::environment::{Environment, Level, thread_count};
 use super::options::{Fallback, ProviderKind, SessionOptions};
 use super::overridable::Overridable;
 use super::profile::Recorder;
+use super::sharing::Identity;
+use super::{Opened, Session};
 
 pub(super) fn open(
     environment: Arc<Environment>,
@@ -27,8 +28,39 @@ pub(super) fn open(
         None => environment.pool.clone(),
     };
     let recorder = options.profiling.then(Recorder::new);
-    let (device, fallback_reason) = choose_provider(&environment, options)?;
-    let load_start = recorder.as_ref().map(Recorder::now);
+    let start = recorder.as_ref().map(Recorder::now);
+    let identity = Identity::options(options, &environment.operators(&options.operators));
+    let shared = identity.as_ref().and_then(|options| environment.models.find(source, options));
+    let (opened, is_first) = match shared {
+        Some(opened) => {
+            tell_remarks(&environment, options);
+            if let Some(reason) = &opened.fallback {
+                tell_fallback(&environment, reason);
+            }
+            (opened, false)
+        }
+        None => environment.models.offer(build_model(&environment, &pool, source, options, identity)?),
+    };
+    let counters = if is_first { opened.counters } else { opened.counters.of_sharing() };
+    let number = opened.next_number();
+    let session = Session { environment, pool, opened, number, counters, recorder };
+    session.report_tuning();
+    if let (Some(recorder), Some(start)) = (&session.recorder, start) {
+        recorder.span("open", start);
+    }
+    Ok(session)
+}
+
+/// Reads a model and makes it ready to run.
+fn build_model(
+    environment: &Environment,
+    pool: &Pool,
+    source: Source<'_>,
+    options: &SessionOptions,
+    identity: Option<Vec<(String, String)>>,
+) -> Result<Opened> {
+    let (device, fallback_reason) = choose_provider(environment, options)?;
+    let fell_back = device.is_none() && wants_device(options);
     let mut model = model::open(source, options.load == super::Load::Map)?;
     fix_dimensions(&mut model.graph, options)?;
     let overridable = Overridable::of(
@@ -39,14 +71,19 @@ pub(super) fn open(
         device.clone(),
         &fallback_reason,
     );
-    let parts = Parts { environment, pool, device, fallback_reason: &fallback_reason, recorder };
+    let parts = Parts { environment, pool, device, fallback_reason: &fallback_reason };
     let rewritable = Rewritable { graph: model.graph, functions: &model.functions, metadata: model.metadata };
-    let mut session = build(parts, rewritable, model.counters, options)?;
-    session.overridable = overridable.map(Box::new);
-    if let (Some(recorder), Some(start)) = (&session.recorder, load_start) {
-        recorder.span("open", start);
-    }
-    Ok(session)
+    let mut opened = build(parts, rewritable, model.counters, options)?;
+    opened.overridable = overridable.map(Box::new);
+    opened.fallback = fell_back.then_some(fallback_reason);
+    opened.identity = Identity::new(identity, model.files);
+    Ok(opened)
+}
+
+/// Whether nodes run on a GPU when there is one.
+fn wants_device(options: &SessionOptions) -> bool {
+    let first = options.providers.first();
+    first.is_some_and(|provider| provider.kind() == ProviderKind::Hip)
 }
 
 /// The device that is wanted, or why nodes run on the CPU; an error when they must not.
@@ -54,18 +91,15 @@ fn choose_provider(
     environment: &Environment,
     options: &SessionOptions,
 ) -> Result<(Option<Arc<Provider>>, String)> {
-    let place = |kind| options.providers.iter().position(|provider| provider.kind() == kind);
-    let cpu = place(ProviderKind::Cpu);
+    let cpu = options.providers.iter().any(|provider| provider.kind() == ProviderKind::Cpu);
     let Some(hip_options) = options.hip() else {
         return Ok((None, "the CPU is the wanted provider".to_owned()));
     };
-    if cpu.is_some_and(|cpu| Some(cpu) < place(ProviderKind::Hip)) {
+    if !wants_device(options) {
         return Ok((None, "the CPU is preferred to hip".to_owned()));
     }
-    for remark in hip_options.remarks() {
-        environment.log.write(Level::Warning, &format!("provider \"hip\": {remark}"));
-    }
-    if options.external_allocator.is_some() && hip_options.has_external_allocator() {
+    tell_remarks(environment, options);
+    if options.external_allocator.is_some() && hip_options.gpu_external_alloc != 0 {
         fail!(
             InvalidArgument,
             "the functions of rukh_session_options_set_external_allocator and provider option \"gpu_external_alloc\" cannot be used together; give one of them"
@@ -111,14 +145,26 @@ fn choose_provider(
             "provider \"hip\": {error}, and option \"fallback\" is \"error\"; allow the CPU with \"cpu\""
         );
     }
-    if cpu.is_none() {
+    if !cpu {
         fail!(
             Device,
             "provider \"hip\": {error}. It is the only provider that was added; add \"cpu\" after it to run on the CPU where there is no GPU"
         );
     }
-    environment.log.warn_user(&format!("provider \"hip\": {error}; the model runs on the CPU"));
+    tell_fallback(environment, &error);
     Ok((None, error))
+}
+
+/// Warns of options of the provider that have no effect.
+fn tell_remarks(environment: &Environment, options: &SessionOptions) {
+    for remark in options.hip().map(HipOptions::remarks).unwrap_or_default() {
+        environment.log.write(Level::Warning, &format!("provider \"hip\": {remark}"));
+    }
+}
+
+/// Warns that the CPU runs what was meant for a device.
+fn tell_fallback(environment: &Environment, reason: &str) {
+    environment.log.warn_user(&format!("provider \"hip\": {reason}; the model runs on the CPU"));
 }
 
 /// Replaces the symbolic dimensions that the options fix.

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use crate::error::{Result, excerpt, fail};
 use crate::memory::device::external::ExternalFunctions;
 use crate::ops::custom::Definition;
-use crate::providers::hip::HipOptions;
+use crate::providers::hip::{self, HipOptions};
 use crate::tensor::ElementType;
 
 use super::operators;
@@ -124,6 +124,8 @@ pub(crate) struct SessionOptions {
     pub(crate) external_allocator: Option<ExternalFunctions>,
     /// Take device memory from the environment's arena instead of one of the session's own.
     pub(crate) use_env_allocators: bool,
+    /// Share what does not change with sessions of the same environment on the same files.
+    pub(crate) share_weights: bool,
     /// What floats compute in; `None`: as the provider's options and the environment say.
     pub(crate) precision: Option<ElementType>,
     /// Operators that the caller defined.
@@ -143,6 +145,7 @@ impl Default for SessionOptions {
             plan_cache: 64,
             external_allocator: None,
             use_env_allocators: false,
+            share_weights: true,
             precision: None,
             operators: Vec::new(),
         }
@@ -165,6 +168,7 @@ const KEYS: &[(&str, &str)] = &[
     ("plan_cache", "a number from 1 to 65536"),
     ("precision", "f32, f16, bf16 or auto"),
     ("profiling", "0 or 1"),
+    ("share_weights", "0 or 1"),
     ("use_env_allocators", "0 or 1"),
 ];
 
@@ -219,6 +223,7 @@ impl SessionOptions {
             "optimization" => self.optimization = choose(value, OPTIMIZATIONS)?,
             "profiling" => self.profiling = choose(value, &[("0", false), ("1", true)])?,
             "precision" => self.precision = choose(value, PRECISIONS)?,
+            "share_weights" => self.share_weights = choose(value, &[("0", false), ("1", true)])?,
             "use_env_allocators" => self.use_env_allocators = choose(value, &[("0", false), ("1", true)])?,
             "plan_cache" => self.plan_cache = value.parse().ok().filter(|n| (1..=65536).contains(n))?,
             "intra_op_threads" => {
@@ -242,11 +247,38 @@ impl SessionOptions {
             ("plan_cache".to_owned(), self.plan_cache.to_string()),
             ("precision".to_owned(), precision.to_owned()),
             ("profiling".to_owned(), (self.profiling as u8).to_string()),
+            ("share_weights".to_owned(), (self.share_weights as u8).to_string()),
             ("use_env_allocators".to_owned(), (self.use_env_allocators as u8).to_string()),
         ];
         entries
             .extend(self.dimensions.iter().map(|(n, v)| (format!("{DIMENSION_PREFIX}{n}"), v.to_string())));
         entries
+    }
+
+    /// What floats compute in: as this option says, else the provider's, else the environment.
+    pub(super) fn computed_precision(&self) -> ElementType {
+        let (fp16, bf16) = match self.hip() {
+            Some(hip) => (hip.fp16_enable, hip.bf16_enable),
+            None => (hip::wants_fp16(), false),
+        };
+        match (self.precision, fp16, bf16) {
+            (Some(precision), ..) => precision,
+            (None, true, _) => ElementType::F16,
+            (None, _, true) => ElementType::BF16,
+            _ => ElementType::F32,
+        }
+    }
+
+    /// All that a model's program depends on: sessions whose options agree in it can share one.
+    pub(super) fn identity(&self) -> Vec<(String, String)> {
+        let mut identity = self.entries();
+        identity.retain(|(key, _)| key != "profiling");
+        identity.push(("precision".to_owned(), format!("{:?}", self.computed_precision())));
+        for provider in &self.providers {
+            identity.push(("provider".to_owned(), provider.kind().name().to_owned()));
+            identity.extend(provider.entries());
+        }
+        identity
     }
 
     /// Fixes a symbolic dimension of the model.

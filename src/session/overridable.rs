@@ -11,7 +11,7 @@ use crate::tensor::{Value, ValueType};
 use super::binding::Binding;
 use super::options::{RunOptions, SessionOptions};
 use super::run::Ending;
-use super::{Port, Session, build};
+use super::{Opened, Port, Session, build};
 
 /// Programs that are kept for sets of given initializers; callers give the same ones time after time.
 const KEPT: usize = 4;
@@ -26,7 +26,7 @@ pub(super) struct Overridable {
     device: Option<Arc<Provider>>,
     fallback_reason: String,
     /// By the positions in `ports` that are inputs.
-    variants: Mutex<Vec<(Vec<usize>, Arc<Session>)>>,
+    variants: Mutex<Vec<(Vec<usize>, Arc<Opened>)>>,
 }
 
 impl Overridable {
@@ -65,28 +65,38 @@ impl Overridable {
     }
 
     /// The session whose further inputs are these ports.
-    fn variant(&self, session: &Session, given: &[usize]) -> Result<Arc<Session>> {
+    fn variant(&self, session: &Session, given: &[usize]) -> Result<Session> {
         let lock = || self.variants.lock().unwrap_or_else(PoisonError::into_inner);
+        let session_on = |opened: Arc<Opened>| Session {
+            environment: session.environment.clone(),
+            pool: session.pool.clone(),
+            counters: opened.counters,
+            number: opened.next_number(),
+            opened,
+            recorder: None,
+        };
         if let Some((_, variant)) = lock().iter().find(|(ports, _)| ports == given) {
-            return Ok(variant.clone());
+            return Ok(session_on(variant.clone()));
         }
         let mut graph = self.graph.clone();
         graph.open_defaults(given);
         let parts = build::Parts {
-            environment: session.environment.clone(),
-            pool: session.pool.clone(),
+            environment: &session.environment,
+            pool: &session.pool,
             device: self.device.clone(),
             fallback_reason: &self.fallback_reason,
-            recorder: None,
         };
-        let model =
-            build::Rewritable { graph, functions: &self.functions, metadata: session.metadata.clone() };
+        let metadata = session.metadata().clone();
+        let model = build::Rewritable { graph, functions: &self.functions, metadata };
         let variant = Arc::new(build::build(parts, model, Default::default(), &self.options)?);
         let mut variants = lock();
         if variants.len() >= KEPT {
             variants.remove(0);
         }
         variants.push((given.to_vec(), variant.clone()));
+        drop(variants);
+        let variant = session_on(variant);
+        variant.report_tuning();
         Ok(variant)
     }
 }
@@ -94,7 +104,7 @@ impl Overridable {
 impl Session {
     /// The initializers that a run may give other values: inputs behind the model's own.
     pub(crate) fn overridable(&self) -> &[Port] {
-        self.overridable.as_ref().map_or(&[], |o| &o.ports)
+        self.opened.overridable.as_ref().map_or(&[], |o| &o.ports)
     }
 
     /// As `run`, where some of the inputs are such initializers.
@@ -104,10 +114,11 @@ impl Session {
         inputs: &[(usize, Value)],
         outputs: &[usize],
     ) -> Result<Vec<Value>> {
-        let required = self.inputs.len();
+        let required = self.opened.inputs.len();
         let mut given: Vec<usize> = inputs.iter().filter_map(|(i, _)| i.checked_sub(required)).collect();
         given.sort_unstable();
-        let Some(overridable) = self.overridable.as_ref().filter(|o| given.last() < Some(&o.ports.len()))
+        let Some(overridable) =
+            self.opened.overridable.as_ref().filter(|o| given.last() < Some(&o.ports.len()))
         else {
             let last = given.last().map_or(0, |last| last + required);
             fail!(InvalidArgument, "input {last} is not there: the model has {required}");
@@ -132,8 +143,8 @@ impl Session {
         binding: &mut Binding,
         ending: &mut Ending,
     ) -> Option<Result<()>> {
-        let overridable = self.overridable.as_ref()?;
-        let bound = binding.inputs.get(self.inputs.len()..)?.iter().enumerate();
+        let overridable = self.opened.overridable.as_ref()?;
+        let bound = binding.inputs.get(self.opened.inputs.len()..)?.iter().enumerate();
         let given: Vec<usize> = bound.filter(|(_, value)| value.is_some()).map(|(i, _)| i).collect();
         if given.is_empty() {
             return None;
@@ -143,9 +154,9 @@ impl Session {
             Err(error) => return Some(Err(error)),
         };
         let inputs = &binding.inputs;
-        let others = given.iter().map(|&i| inputs[self.inputs.len() + i].clone());
+        let others = given.iter().map(|&i| inputs[self.opened.inputs.len() + i].clone());
         let mut own = Binding {
-            inputs: inputs[..self.inputs.len()].iter().cloned().chain(others).collect(),
+            inputs: inputs[..self.opened.inputs.len()].iter().cloned().chain(others).collect(),
             outputs: std::mem::take(&mut binding.outputs),
             scratch: std::mem::take(&mut binding.scratch),
         };

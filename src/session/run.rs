@@ -39,6 +39,8 @@ pub(super) struct RunContext<'a> {
     pub(super) cancel: &'a AtomicBool,
     pub(super) recorder: Option<&'a Recorder>,
     pub(super) log: &'a Log,
+    /// Which of the sessions that share the program runs it.
+    pub(super) session: usize,
     /// The user's stream that the run's work on a device is ordered in, when the run was given one.
     pub(super) stream: Option<&'a Stream>,
 }
@@ -84,7 +86,7 @@ pub(super) fn run(
     if !plan.needed_on_host.is_empty() {
         return run_with_host_inputs(cx, program, inputs, outputs, &plan.needed_on_host, ending);
     }
-    let mut device = program.device.as_ref().map(|pool| pool.take(capturing)).transpose()?;
+    let mut device = program.device.as_ref().map(|pool| pool.take(cx.session, capturing)).transpose()?;
     let mut memory = program.contexts.take();
     let whole_plan: Arc<dyn Any + Send + Sync> = plan.clone();
     let mut run = Run {

@@ -21,7 +21,7 @@ impl Session {
 
     /// Writes what tuning has to tell into the log, and new results into their file.
     pub(super) fn report_tuning(&self) {
-        let Some(provider) = self.tuned.as_ref().filter(|provider| provider.tuner().has_news()) else {
+        let Some(provider) = self.opened.tuned.as_ref().filter(|provider| provider.tuner().has_news()) else {
             return;
         };
         for note in provider.tuner().take_news() {
@@ -31,7 +31,7 @@ impl Session {
     }
 
     fn tuner(&self) -> Result<&Tuner> {
-        match &self.tuned {
+        match &self.opened.tuned {
             Some(provider) => Ok(provider.tuner()),
             None => fail!(
                 InvalidArgument,

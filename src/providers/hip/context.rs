@@ -46,6 +46,8 @@ pub(crate) struct DeviceContext {
     /// What runs that the user captured use for as long as the session is open.
     captured: Vec<Arc<dyn Any + Send + Sync>>,
     captured_blocks: Vec<DeviceBuffer>,
+    /// The session whose run has it, or had it last.
+    pub(crate) session: usize,
 }
 
 /// Streams for copies alone, so that they go on beside the kernels.
@@ -87,6 +89,7 @@ impl DeviceContext {
             capturing: false,
             captured: Vec::new(),
             captured_blocks: Vec::new(),
+            session: 0,
         })
     }
 

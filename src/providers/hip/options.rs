@@ -248,7 +248,7 @@ impl HipOptions {
                 "provider options \"fp16_enable\" and \"bf16_enable\" are both 1; give one of them"
             );
         }
-        if self.has_external_allocator() && self.user_stream().is_some() {
+        if self.gpu_external_alloc != 0 && self.user_stream().is_some() {
             fail!(
                 InvalidArgument,
                 "provider options \"user_compute_stream\" and \"gpu_external_alloc\" cannot be used together; give one of them"
@@ -278,8 +278,10 @@ impl HipOptions {
         self.has_user_compute_stream.then_some(self.user_compute_stream)
     }
 
-    pub(crate) fn has_external_allocator(&self) -> bool {
-        self.gpu_external_alloc != 0
+    /// Whether no other session may use the provider: for what is the caller's, or limits this session's arena.
+    pub(crate) fn is_for_one_session(&self, environment_arena: bool) -> bool {
+        let limited = self.gpu_mem_limit != u64::MAX || self.default_memory_arena_cfg.is_some();
+        self.user_stream().is_some() || self.gpu_external_alloc != 0 || (limited && !environment_arena)
     }
 
     /// How to choose among several ways to compute the same.

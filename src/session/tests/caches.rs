@@ -134,8 +134,8 @@ fn a_buffer_for_past_and_present_has_one_plan() {
         past = total;
     }
     // One plan for each number of rows, whatever the length.
-    assert_eq!(session.program.plan_count(), 3);
-    assert!(grown.program.plan_count() > 3);
+    assert_eq!(session.opened.program.plan_count(), 3);
+    assert!(grown.opened.program.plan_count() > 3);
     binding.bind_input(2, t(&[], &[ROOM as i32 + 1]));
     assert!(session.run_bound(&RunOptions::default(), &mut binding).is_err());
 }

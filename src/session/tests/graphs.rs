@@ -59,7 +59,7 @@ fn bind(session: &Session, inputs: &[&Tensor], output: &Tensor) -> Binding {
 }
 
 pub(super) fn graphs(session: &Session) -> Vec<(usize, u32)> {
-    session.program.device.as_ref().map(|device| device.graphs()).unwrap_or_default()
+    session.opened.program.device.as_ref().map(|device| device.graphs()).unwrap_or_default()
 }
 
 /// Buffers by number, a run each: how many graphs there are in the end, and how often one got other addresses.
@@ -215,7 +215,7 @@ fn threads_have_graphs_of_their_own() {
 fn queued_runs_keep_their_buffers() {
     let Some(options) = on_hip(&[]) else { return };
     let session = open_with(environment(), &chain(), &options);
-    let device = session.program.device.as_ref().unwrap().provider.device().clone();
+    let device = session.opened.program.device.as_ref().unwrap().provider.device().clone();
     let stream = Stream::new(&device).unwrap();
     for shrink_arena in [false, true] {
         let run_options =
@@ -240,7 +240,7 @@ fn queued_runs_keep_their_buffers() {
 fn a_caller_may_record_runs() {
     let Some(options) = on_hip(&[]) else { return };
     let first = open_with(environment(), &chain(), &options);
-    let device = first.program.device.as_ref().unwrap().provider.device().clone();
+    let device = first.opened.program.device.as_ref().unwrap().provider.device().clone();
     for of_session in [true, false] {
         let stream = Stream::new(&device).unwrap();
         let mut run_options = RunOptions::default();

@@ -6,6 +6,7 @@ mod caches;
 mod channel_blocked;
 mod graphs;
 mod on_hip;
+mod sharing;
 mod unknown_shapes;
 mod wrong_inputs;
 mod wrong_models;

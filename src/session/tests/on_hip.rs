@@ -131,7 +131,8 @@ fn sessions_share_kernels() {
     let environment = environment();
     let model = ModelBuilder::new().input("x", F32, &["2"]).node("Relu", &["x"], &["y"]).output("y");
     let sessions = [0, 1].map(|_| open_with(environment.clone(), &model, &options));
-    let modules = |session: &Session| session.program.device.as_ref().map(|d| d.provider.modules().clone());
+    let modules =
+        |session: &Session| session.opened.program.device.as_ref().map(|d| d.provider.modules().clone());
     let [Some(first), Some(second)] = sessions.each_ref().map(modules) else { panic!("both run on the GPU") };
     assert!(Arc::ptr_eq(&first, &second));
 }

@@ -1,0 +1,191 @@
+//! Sessions on the same file share what they do not change.
+
+use std::path::PathBuf;
+
+use super::on_hip::{on_hip, on_hip_with};
+use super::*;
+use crate::model::testing::{external, floats};
+use crate::session::LoadCounters;
+use crate::tensor::ElementType::F32;
+
+/// A folder of this test's own, which goes when the test ends.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("rukh-sharing-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        Folder(folder)
+    }
+
+    fn write(&self, name: &str, bytes: &[u8]) -> PathBuf {
+        let path = self.0.join(name);
+        std::fs::write(&path, bytes).unwrap();
+        path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn product(w: f32) -> Vec<u8> {
+    ModelBuilder::new()
+        .input("x", F32, &["n", "16"])
+        .initializer(floats("w", &[16, 16], &[w; 256]))
+        .node("MatMul", &["x", "w"], &["y"])
+        .output("y")
+        .bytes()
+}
+
+fn first(session: &Session) -> f32 {
+    elements::<f32>(&run(session, &[t(&[1, 16], &[1.0f32; 16])]).unwrap()[0])[0]
+}
+
+fn are_shared(a: &Session, b: &Session) -> bool {
+    Arc::ptr_eq(&a.opened, &b.opened)
+}
+
+#[test]
+fn options_that_matter_keep_sessions_apart() {
+    let folder = Folder::new("options");
+    let path = folder.write("model.onnx", &product(0.5));
+    let environment = environment();
+    let open = |settings: &[(&str, &str)]| {
+        let mut options = SessionOptions::default();
+        settings.iter().for_each(|(key, value)| options.set(key, value).unwrap());
+        Session::open(environment.clone(), Source::Path(&path), &options).unwrap()
+    };
+    let one = open(&[]);
+    for (settings, shared) in [
+        (&[][..], true),
+        (&[("profiling", "1")], true),
+        (&[("share_weights", "0")], false),
+        (&[("load", "read")], false),
+        (&[("optimization", "basic")], false),
+        (&[("precision", "f16")], false),
+        (&[("dim.n", "1")], false),
+        (&[("intra_op_threads", "1")], false),
+        (&[("plan_cache", "3")], false),
+    ] {
+        let other = open(settings);
+        assert_eq!(are_shared(&one, &other), shared, "{settings:?}");
+        assert_eq!(other.load_counters().shared_bytes > 0, shared, "{settings:?}");
+        assert_eq!(other.profile().is_some(), settings.contains(&("profiling", "1")));
+        assert_eq!(first(&other), 8.0, "{settings:?}");
+        if !shared {
+            assert!(
+                settings.contains(&("share_weights", "0")) || are_shared(&other, &open(settings)),
+                "{settings:?}"
+            );
+        }
+    }
+    let counters = one.load_counters();
+    assert!(counters.mapped_bytes > 0 && counters.shared_bytes == 0, "{counters:?}");
+    let elsewhere =
+        Session::open(super::environment(), Source::Path(&path), &SessionOptions::default()).unwrap();
+    assert!(!are_shared(&one, &elsewhere), "of another environment");
+}
+
+#[test]
+fn a_file_that_changes_is_read_again() {
+    let folder = Folder::new("changes");
+    let environment = environment();
+    let open = |path: &PathBuf| {
+        Session::open(environment.clone(), Source::Path(path), &SessionOptions::default()).unwrap()
+    };
+    let path = folder.write("model.onnx", &product(0.5));
+    let one = open(&path);
+    // Another file takes the name; the first stays, as it is mapped.
+    std::fs::rename(folder.write("new.onnx", &product(0.25)), &path).unwrap();
+    let two = open(&path);
+    assert!(!are_shared(&one, &two));
+    assert_eq!((first(&one), first(&two)), (8.0, 4.0));
+    // A link, another spelling.
+    std::os::unix::fs::symlink(&path, folder.0.join("link.onnx")).unwrap();
+    assert!(are_shared(&two, &open(&folder.0.join("link.onnx"))));
+    assert!(are_shared(&two, &open(&folder.0.join(".").join("model.onnx"))));
+    // With the last session the model goes.
+    drop((one, two));
+    let counters = open(&path).load_counters();
+    assert!(counters.mapped_bytes > 0 && counters.shared_bytes == 0, "{counters:?}");
+}
+
+#[test]
+fn external_weights_belong_to_the_identity() {
+    let folder = Folder::new("external");
+    let environment = environment();
+    let model = ModelBuilder::new()
+        .input("x", F32, &["2", "3"])
+        .initializer(external("w", &[2, 3], "weights.bin"))
+        .node("Add", &["x", "w"], &["y"])
+        .output("y")
+        .bytes();
+    let weights = |w: f32| [w; 6].iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>();
+    let path = folder.write("model.onnx", &model);
+    folder.write("weights.bin", &weights(1.0));
+    let open = |path: &PathBuf| {
+        Session::open(environment.clone(), Source::Path(path), &SessionOptions::default()).unwrap()
+    };
+    let result =
+        |session: &Session| elements::<f32>(&run(session, &[t(&[2, 3], &[0.0f32; 6])]).unwrap()[0])[0];
+    let one = open(&path);
+    assert!(are_shared(&one, &open(&path)));
+    std::fs::rename(folder.write("new.bin", &weights(2.0)), folder.0.join("weights.bin")).unwrap();
+    let two = open(&path);
+    assert!(!are_shared(&one, &two));
+    assert_eq!((result(&one), result(&two)), (1.0, 2.0));
+    // The same model in another folder has the weights that lie there.
+    let other = Folder::new("external-other");
+    other.write("weights.bin", &weights(3.0));
+    std::fs::hard_link(&path, other.0.join("model.onnx")).unwrap();
+    let three = open(&other.0.join("model.onnx"));
+    assert!(!are_shared(&two, &three));
+    assert_eq!(result(&three), 3.0);
+}
+
+#[test]
+fn many_threads_open_and_run_one_model() {
+    let folder = Folder::new("threads");
+    let path = folder.write("model.onnx", &product(0.5));
+    let environment = environment();
+    let sessions: Vec<Session> = std::thread::scope(|scope| {
+        let open = || {
+            let session =
+                Session::open(environment.clone(), Source::Path(&path), &SessionOptions::default()).unwrap();
+            for _ in 0..20 {
+                assert_eq!(first(&session), 8.0);
+            }
+            session
+        };
+        let threads: Vec<_> = (0..8).map(|_| scope.spawn(open)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert!(sessions.windows(2).all(|pair| are_shared(&pair[0], &pair[1])));
+    let unshared = |counters: LoadCounters| counters.shared_bytes == 0;
+    assert_eq!(sessions.iter().filter(|s| unshared(s.load_counters())).count(), 1);
+}
+
+#[test]
+fn weights_on_a_gpu_are_there_once() {
+    let Some(options) = on_hip(&[]) else { return };
+    let folder = Folder::new("hip");
+    let path = folder.write("model.onnx", &product(0.5));
+    let environment = environment();
+    let open =
+        |options: &SessionOptions| Session::open(environment.clone(), Source::Path(&path), options).unwrap();
+    let one = open(&options);
+    assert_eq!(first(&one), 8.0);
+    let others: Vec<Session> = (0..3).map(|_| open(&options)).collect();
+    for session in &others {
+        assert!(are_shared(&one, session));
+        assert_eq!(first(session), 8.0);
+    }
+    assert_eq!(environment.device_memory(0).len(), 1, "one arena");
+    // A limit of memory is for one session.
+    let limited = on_hip_with(&[("gpu_mem_limit", "100000000")], &[]).unwrap();
+    let (a, b) = (open(&limited), open(&limited));
+    assert!(!are_shared(&a, &b) && first(&a) == 8.0 && first(&b) == 8.0);
+}
