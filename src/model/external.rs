@@ -7,7 +7,8 @@ use bytes::Bytes;
 
 use crate::error::{Error, Result, Status, fail};
 
-use super::file::{Counters, FileIdentity, Files};
+use super::counters::LoadCounters;
+use super::file::{FileIdentity, Files};
 use super::proto::TensorProto;
 
 /// Opens each external file once.
@@ -35,7 +36,7 @@ impl ExternalData {
     }
 
     /// What was opened, and how much of it.
-    pub(crate) fn into_opened(self) -> (Vec<FileIdentity>, Counters) {
+    pub(crate) fn into_opened(self) -> (Vec<FileIdentity>, LoadCounters) {
         (self.files.opened, self.files.counters)
     }
 

@@ -9,20 +9,7 @@ use bytes::Bytes;
 
 use crate::error::{Error, Result, Status};
 
-/// How many bytes of the model came into memory, and how.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counters {
-    /// Bytes of files that are mapped.
-    pub(crate) mapped_bytes: u64,
-    /// Bytes of files that were read in, or copied from the caller.
-    pub(crate) read_bytes: u64,
-    /// Bytes of weights that were copied, to align or to unpack them.
-    pub(crate) copied_bytes: u64,
-    /// Weights that were copied.
-    pub(crate) copied_weights: u64,
-    /// Bytes of weights that kernels packed into a layout of their own.
-    pub(crate) packed_bytes: u64,
-}
+use super::counters::LoadCounters;
 
 /// A file as it was when it was opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,14 +37,14 @@ impl FileIdentity {
 /// Opens files in one of the two ways, and counts.
 pub(crate) struct Files {
     map: bool,
-    pub(crate) counters: Counters,
+    pub(crate) counters: LoadCounters,
     /// The files that were opened, in order.
     pub(crate) opened: Vec<FileIdentity>,
 }
 
 impl Files {
     pub(crate) fn new(map: bool) -> Self {
-        Files { map, counters: Counters::default(), opened: Vec::new() }
+        Files { map, counters: LoadCounters::default(), opened: Vec::new() }
     }
 
     /// The whole file.

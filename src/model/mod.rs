@@ -2,6 +2,7 @@
 
 mod attribute;
 mod build;
+mod counters;
 mod external;
 mod file;
 mod function;
@@ -21,7 +22,8 @@ use prost::Message;
 use crate::error::{Result, fail};
 use crate::graph::{Function, Graph, NEWEST_OPSET};
 
-pub(crate) use file::{Counters, FileIdentity};
+pub(crate) use counters::LoadCounters;
+pub(crate) use file::FileIdentity;
 pub(crate) use types::is_unnamed;
 
 /// Where a model comes from.
@@ -38,7 +40,7 @@ pub(crate) struct Model {
     /// The functions that the model defines, by domain and name (and overload).
     pub(crate) functions: HashMap<(String, String), Function>,
     pub(crate) metadata: Metadata,
-    pub(crate) counters: Counters,
+    pub(crate) counters: LoadCounters,
     /// The files that it was read from, its own first; none for a model from memory.
     pub(crate) files: Vec<FileIdentity>,
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicUsize;
 
 use crate::error::{Result, fail};
 use crate::graph::{Dim, Function, Graph, Node};
-use crate::model::{self, Counters, Metadata};
+use crate::model::{self, LoadCounters, Metadata};
 use crate::ops::{OpError, Operator};
 use crate::passes::{self, Evaluate, Target, Weights};
 use crate::plan::{CompileContext, compile};
@@ -17,7 +17,7 @@ use crate::threads::Pool;
 
 use super::environment::{Environment, Level};
 use super::options::{Fallback, Optimization, SessionOptions};
-use super::{LoadCounters, Opened, Port};
+use super::{Opened, Port};
 
 /// What a model is built for.
 pub(super) struct Parts<'a> {
@@ -38,7 +38,7 @@ pub(super) struct Rewritable<'a> {
 pub(super) fn build(
     parts: Parts<'_>,
     model: Rewritable<'_>,
-    counters: Counters,
+    counters: LoadCounters,
     options: &SessionOptions,
 ) -> Result<Opened> {
     let Parts { environment, pool, device, fallback_reason } = parts;
@@ -81,12 +81,10 @@ pub(super) fn build(
     };
     let program = compile(&graph, &mut cx)?;
     let counters = LoadCounters {
-        mapped_bytes: counters.mapped_bytes,
-        read_bytes: counters.read_bytes,
         copied_bytes: counters.copied_bytes + cx.copied_bytes,
         copied_weights: counters.copied_weights + cx.copied_weights,
         packed_bytes: cx.packed_bytes,
-        shared_bytes: 0,
+        ..counters
     };
     let placement = cx.placement;
     environment.log.write(

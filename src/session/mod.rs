@@ -3,7 +3,6 @@
 mod binding;
 mod build;
 mod control;
-mod counters;
 mod device_profile;
 mod device_run;
 mod devices;
@@ -42,10 +41,9 @@ use crate::threads::Pool;
 
 pub(crate) use crate::memory::device::config::ArenaConfig;
 pub(crate) use crate::memory::device::external::{ExternalFunctions, parse_address};
-pub(crate) use crate::model::{Metadata, Source};
+pub(crate) use crate::model::{LoadCounters, Metadata, Source};
 pub(crate) use crate::plan::PlacementRow;
 pub(crate) use binding::Binding;
-pub(crate) use counters::LoadCounters;
 pub(crate) use devices::{devices, missing as missing_device};
 pub(crate) use environment::{Environment, Level, Log};
 pub(crate) use memory::{copy_tensor, device_buffer, foreign_device_buffer, is_rocm};

@@ -90,6 +90,30 @@ fn options_that_matter_keep_sessions_apart() {
 }
 
 #[test]
+fn shapes_that_change_are_planned_once_for_all() {
+    let folder = Folder::new("shapes");
+    let path = folder.write("model.onnx", &product(0.5));
+    let environment = environment();
+    let open = || Session::open(environment.clone(), Source::Path(&path), &Default::default()).unwrap();
+    let sessions = [open(), open()];
+    for rows in [1, 3, 2, 3, 1] {
+        for session in &sessions {
+            let inputs: Vec<f32> = (0..rows * 16).map(|i| (i / 16) as f32).collect();
+            let outputs = run(session, &[t(&[rows, 16], &inputs)]).unwrap();
+            let wanted: Vec<f32> = inputs.iter().map(|row| row * 8.0).collect();
+            assert_eq!(elements::<f32>(&outputs[0]), wanted, "{rows} rows");
+        }
+    }
+    let [one, other] = &sessions;
+    assert!(are_shared(one, other));
+    assert_eq!(other.opened.program.plan_count(), 3);
+    // What is left works on when the session that opened the file is gone.
+    let [one, other] = sessions;
+    drop(one);
+    assert_eq!(first(&other), 8.0);
+}
+
+#[test]
 fn a_file_that_changes_is_read_again() {
     let folder = Folder::new("changes");
     let environment = environment();

@@ -1,4 +1,4 @@
-//! What opening a session did with bytes.
+//! What opening a model did with bytes.
 
 /// What opening a model took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub(crate) struct LoadCounters {
 
 impl LoadCounters {
     /// What opening took where another session, whose counters these are, had opened the model before.
-    pub(super) fn of_sharing(self) -> Self {
+    pub(crate) fn of_sharing(self) -> Self {
         let LoadCounters { mapped_bytes, read_bytes, copied_bytes, packed_bytes, .. } = self;
         let shared_bytes = mapped_bytes + read_bytes + copied_bytes + packed_bytes;
         LoadCounters { shared_bytes, ..LoadCounters::default() }
