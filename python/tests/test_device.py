@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import rukh
 from models import model
-from onnx import TensorProto, numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 
 if rukh.get_available_providers() == ["CPUExecutionProvider"]:
     assert not os.environ.get("RUKH_HIP_LIBRARY"), "RUKH_HIP_LIBRARY is set, and no device is there"
@@ -36,6 +36,36 @@ def test_values_go_to_the_device_and_back():
         rukh.Value.ortvalue_from_numpy(X, "abacus")
     with pytest.raises(rukh.RukhError, match="device_id 99 is not there"):
         rukh.Value.ortvalue_from_numpy(X, "hip", 99)
+
+
+def test_inputs_that_decide_shapes_may_be_on_the_device():
+    """The host reads them, also for a node that the device runs."""
+    for opset, node, inputs, output in [
+        (
+            20,
+            ("AffineGrid", ["theta", "size"], ["y"]),
+            {"theta": np.ones((1, 2, 3), np.float32), "size": [1, 1, 2, 2]},
+            (1, 2, 2, 2),
+        ),
+        (21, ("Expand", ["x", "shape"], ["y"]), {"x": X, "shape": [2, 3]}, (2, 3)),
+        (21, ("Pad", ["x", "pads"], ["y"]), {"x": X, "pads": [1, 1]}, (5,)),
+        (14, ("CumSum", ["x", "axis"], ["y"]), {"x": X, "axis": [0]}, (3,)),
+    ]:
+        given = {name: np.array(it, np.int64) if isinstance(it, list) else it for name, it in inputs.items()}
+        shapes = {
+            name: (helper.np_dtype_to_tensor_dtype(it.dtype), list(it.shape)) for name, it in given.items()
+        }
+        made = model([node], opset=opset, y=[None] * len(output), **shapes)
+        opened = rukh.InferenceSession(made, providers=["hip"])
+        expected = opened.run(None, given)[0]
+        assert expected.shape == output
+        binding = opened.io_binding()
+        values = {name: rukh.Value.ortvalue_from_numpy(it, "hip") for name, it in given.items()}
+        for name, value in values.items():
+            binding.bind_ortvalue_input(name, value)
+        binding.bind_output("y")
+        opened.run_with_iobinding(binding)
+        np.testing.assert_array_equal(binding.get_outputs()[0].numpy(), expected)
 
 
 def test_runs_read_and_write_device_memory():

@@ -92,9 +92,15 @@ impl Planner<'_> {
     pub(super) fn needed_on_host(&self, steps: &[StepPlan]) -> Vec<usize> {
         let mut needed = vec![false; self.states.len()];
         for (step, plan) in self.program.steps.iter().zip(steps) {
-            let on_host = !matches!(step.body, StepBody::Device(_) | StepBody::Copy(_));
-            if on_host && !matches!(plan, StepPlan::Skip) {
-                step.inputs.iter().flatten().for_each(|&v| needed[self.roots[v as usize] as usize] = true);
+            // Of a step on the device, the host reads what decides shapes.
+            let on_host = |v: u32| match step.body {
+                StepBody::Copy(_) => false,
+                StepBody::Device(_) => self.program.values[v as usize].place == Place::Host,
+                _ => true,
+            };
+            if !matches!(plan, StepPlan::Skip) {
+                let read = step.inputs.iter().flatten().filter(|v| on_host(**v));
+                read.for_each(|&v| needed[self.roots[v as usize] as usize] = true);
             }
         }
         self.program.outputs.iter().for_each(|&v| needed[self.roots[v as usize] as usize] = true);
