@@ -44,7 +44,7 @@ fn the_index_names_every_page() {
 }
 
 /// The first part of a path that the project's files have.
-const FOLDERS: [&str; 16] = [
+const FOLDERS: [&str; 17] = [
     "abi",
     "benches",
     "capi-tests",
@@ -56,6 +56,7 @@ const FOLDERS: [&str; 16] = [
     "generate",
     "include",
     "kernels",
+    "onnxruntime-ep",
     "pkgconfig",
     "python",
     "scripts",

@@ -1,0 +1,160 @@
+//! What ONNX Runtime knows of this library: devices, and providers for sessions on them.
+
+mod devices;
+mod name;
+mod table;
+
+use std::ffi::{CStr, CString};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ort_sys::{OrtAllocator, OrtHardwareDevice, OrtMemoryInfo, OrtSessionOptions};
+
+use crate::error::{Result, fail};
+use crate::library::{Device, Environment};
+use crate::memory::Allocator;
+use crate::options::Options;
+use crate::ort::interface::OrtEpFactory;
+use crate::ort::{Logger, MemoryPlace, Ort};
+use crate::provider::Provider;
+use name::Name;
+
+/// AMD's number among makers of PCI devices.
+const AMD: u32 = 0x1002;
+const NVIDIA: u32 = 0x10de;
+
+/// The key of a device's facts that says what librukh runs it on: the number of a GPU, or "cpu".
+const RUNS_ON: &CStr = c"rukh_device";
+
+/// The table comes first: ONNX Runtime knows this by its address.
+#[repr(C)]
+pub(crate) struct Factory {
+    table: OrtEpFactory,
+    ort: Ort,
+    logger: Logger,
+    name: Name,
+    /// The name as a C text.
+    provider_name: CString,
+    environment: Arc<Environment>,
+    gpus: Vec<Device>,
+    /// What ONNX Runtime was told of devices, which it looks at while the factory lives.
+    told: Mutex<Told>,
+}
+
+#[derive(Default)]
+struct Told {
+    memory: Vec<*mut OrtMemoryInfo>,
+    virtual_devices: Vec<*mut OrtHardwareDevice>,
+}
+
+// SAFETY: ONNX Runtime's objects may be used from any thread; they are released with the factory alone.
+unsafe impl Send for Told {}
+
+impl Drop for Factory {
+    fn drop(&mut self) {
+        let told = self.told.get_mut().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: all were made for this factory and are released once.
+        unsafe {
+            for memory in told.memory.drain(..) {
+                (self.ort.api.ReleaseMemoryInfo)(memory);
+            }
+            for device in told.virtual_devices.drain(..) {
+                (self.ort.ep.ReleaseHardwareDevice)(device);
+            }
+        }
+    }
+}
+
+impl Factory {
+    pub(crate) fn new(ort: Ort, logger: Logger, registered_name: &str) -> Result<Box<Factory>> {
+        let environment = Arc::new(Environment::new(ort, logger)?);
+        let name = Name::of(registered_name);
+        Ok(Box::new(Factory {
+            table: table::table(ort.version),
+            ort,
+            logger,
+            provider_name: crate::ort::c_string(&name.provider),
+            name,
+            gpus: environment.gpus()?,
+            environment,
+            told: Mutex::default(),
+        }))
+    }
+
+    /// Makers of devices that this provider takes.
+    fn vendors(&self) -> &'static [u32] {
+        if self.name.amd_only() { &[AMD] } else { &[AMD, NVIDIA] }
+    }
+
+    /// # Safety
+    /// `options` and `logger` are what ONNX Runtime gives to `CreateEp`.
+    unsafe fn provider(
+        &self,
+        runs_on: &[String],
+        options: *const OrtSessionOptions,
+        logger: Logger,
+    ) -> Result<Box<Provider>> {
+        let [runs_on] = runs_on else {
+            fail!(
+                InvalidArgument,
+                "{} was given {} devices for a session; it runs a session on one device: give it one of them",
+                self.name.provider,
+                runs_on.len()
+            );
+        };
+        // SAFETY: the caller's promise.
+        let options = unsafe { Options::read(self.ort, options, &self.name.provider) }?;
+        let gpu = match runs_on.parse::<usize>() {
+            Ok(gpu) => Some(gpu),
+            Err(_) if self.name.is_cpu() => None,
+            Err(_) => {
+                let text = format!(
+                    "{}: there is no GPU for the virtual device, so that the CPU computes in its place",
+                    self.name.provider
+                );
+                self.ort.warn(logger, &text);
+                None
+            }
+        };
+        Provider::new(self.ort, logger, self.provider_name.clone(), self.environment.clone(), gpu, options)
+    }
+
+    /// An allocator of the memory that is described.
+    ///
+    /// # Safety
+    /// `info` is live.
+    unsafe fn allocator(&self, info: *const OrtMemoryInfo) -> Result<*mut OrtAllocator> {
+        // SAFETY: the caller's promise; what the memory is of lives as long.
+        let place = unsafe { self.ort.place_of((self.ort.ep.MemoryInfo_GetMemoryDevice)(info)) };
+        let device = match place {
+            MemoryPlace::Device(device) => Some((self.environment.clone(), device as usize)),
+            MemoryPlace::Host => None,
+        };
+        // Our own description of the memory, which lives as long as the factory; the one that is given need not.
+        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: as above.
+        let own = told.memory.iter().copied().find(|it| unsafe { self.is_same_memory(*it, info) });
+        let Some(own) = own else {
+            fail!(
+                InvalidArgument,
+                "an allocator was asked for memory of no device of {}",
+                self.name.provider
+            );
+        };
+        Ok(Box::into_raw(Allocator::new(self.ort, self.logger, own, device)).cast())
+    }
+
+    /// # Safety
+    /// Both are live.
+    unsafe fn is_same_memory(&self, own: *const OrtMemoryInfo, given: *const OrtMemoryInfo) -> bool {
+        // SAFETY: the caller's promise.
+        let facts = |info| unsafe {
+            let device = (self.ort.ep.MemoryInfo_GetMemoryDevice)(info);
+            (
+                (self.ort.ep.MemoryDevice_GetDeviceId)(device),
+                (self.ort.ep.MemoryDevice_GetMemoryType)(device),
+                (self.ort.ep.MemoryDevice_GetVendorId)(device),
+            )
+        };
+        facts(own) == facts(given)
+    }
+}

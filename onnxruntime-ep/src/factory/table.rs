@@ -1,0 +1,206 @@
+//! The functions of a factory that ONNX Runtime calls.
+
+use std::ffi::{c_char, c_int, c_void};
+use std::ptr::{null, null_mut};
+
+use ort_sys::{
+    OrtAllocator, OrtEpDevice, OrtHardwareDevice, OrtKeyValuePairs, OrtLogger, OrtMemoryInfo,
+    OrtSessionOptions, OrtStatusPtr,
+};
+
+use super::{AMD, Factory, NVIDIA};
+use crate::memory::{Allocator, Transfer};
+use crate::ort::interface::{OrtDataTransferImpl, OrtEp, OrtEpFactory, OrtMemoryDevice, OrtSyncStreamImpl};
+use crate::ort::{Logger, guard};
+use crate::provider::Provider;
+
+const VENDOR: &std::ffi::CStr = c"rukh";
+
+/// `OrtCompiledModelCompatibility_EP_NOT_APPLICABLE`: this provider makes no compiled models.
+const NOT_APPLICABLE: c_int = 0;
+
+pub(super) fn table(version: u32) -> OrtEpFactory {
+    OrtEpFactory {
+        ort_version_supported: version,
+        GetName: get_name,
+        GetVendor: get_vendor,
+        GetSupportedDevices: get_supported_devices,
+        CreateEp: create_ep,
+        ReleaseEp: release_ep,
+        GetVendorId: get_vendor_id,
+        GetVersion: get_version,
+        ValidateCompiledModelCompatibilityInfo: validate_compiled_model,
+        CreateAllocator: create_allocator,
+        ReleaseAllocator: release_allocator,
+        CreateDataTransfer: create_data_transfer,
+        IsStreamAware: is_stream_aware,
+        CreateSyncStreamForDevice: create_sync_stream,
+        GetHardwareDeviceIncompatibilityDetails: null(),
+        CreateExternalResourceImporterForDevice: create_importer,
+        GetNumCustomOpDomains: null(),
+        GetCustomOpDomains: null(),
+        InitGraphicsInterop: null(),
+        DeinitGraphicsInterop: null(),
+        SelectBestModelCandidate: null(),
+    }
+}
+
+/// # Safety
+/// `this` is a table that a `Factory` begins with, which lives for `'a`.
+unsafe fn factory<'a>(this: *const OrtEpFactory) -> &'a Factory {
+    // SAFETY: the caller's promise.
+    unsafe { &*this.cast::<Factory>() }
+}
+
+unsafe extern "system" fn get_name(this: *const OrtEpFactory) -> *const c_char {
+    // SAFETY: in this file, ONNX Runtime calls functions of the table with the table, until it is released.
+    unsafe { factory(this) }.provider_name.as_ptr()
+}
+
+unsafe extern "system" fn get_vendor(_this: *const OrtEpFactory) -> *const c_char {
+    VENDOR.as_ptr()
+}
+
+/// The maker of the devices, which is what ONNX Runtime compares with those of hardware.
+unsafe extern "system" fn get_vendor_id(_this: *const OrtEpFactory) -> u32 {
+    AMD
+}
+
+unsafe extern "system" fn get_version(_this: *const OrtEpFactory) -> *const c_char {
+    concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
+}
+
+unsafe extern "system" fn get_supported_devices(
+    this: *mut OrtEpFactory,
+    devices: *const *const OrtHardwareDevice,
+    count: usize,
+    offered: *mut *mut OrtEpDevice,
+    most: usize,
+    offered_count: *mut usize,
+) -> OrtStatusPtr {
+    // SAFETY: as above.
+    let factory = unsafe { factory(this) };
+    guard(&factory.ort, || {
+        // SAFETY: there are `count` live devices, and room for `most`.
+        unsafe {
+            offered_count.write(0);
+            let devices = if count == 0 { &[] } else { std::slice::from_raw_parts(devices, count) };
+            let made = factory.offer(devices, most)?;
+            for (index, device) in made.iter().enumerate() {
+                offered.add(index).write(*device);
+            }
+            offered_count.write(made.len());
+        }
+        Ok(())
+    })
+}
+
+unsafe extern "system" fn create_ep(
+    this: *mut OrtEpFactory,
+    _devices: *const *const OrtHardwareDevice,
+    facts: *const *const OrtKeyValuePairs,
+    count: usize,
+    options: *const OrtSessionOptions,
+    logger: *const OrtLogger,
+    ep: *mut *mut OrtEp,
+) -> OrtStatusPtr {
+    // SAFETY: as above.
+    let factory = unsafe { factory(this) };
+    guard(&factory.ort, || {
+        // SAFETY: there are `count` pairs for as many devices; the provider is given back to `release_ep`.
+        unsafe {
+            ep.write(null_mut());
+            let runs_on: Vec<String> = (0..count).map(|index| factory.runs_on(*facts.add(index))).collect();
+            ep.write(Box::into_raw(factory.provider(&runs_on, options, Logger(logger))?).cast());
+        }
+        Ok(())
+    })
+}
+
+unsafe extern "system" fn release_ep(_this: *mut OrtEpFactory, ep: *mut OrtEp) {
+    if !ep.is_null() {
+        // SAFETY: it is what `create_ep` made of a box, and is given back once.
+        drop(unsafe { Box::from_raw(ep.cast::<Provider>()) });
+    }
+}
+
+unsafe extern "system" fn validate_compiled_model(
+    _this: *mut OrtEpFactory,
+    _devices: *const *const OrtHardwareDevice,
+    _count: usize,
+    _info: *const c_char,
+    verdict: *mut c_int,
+) -> OrtStatusPtr {
+    // SAFETY: ONNX Runtime gives a place.
+    unsafe { verdict.write(NOT_APPLICABLE) };
+    OrtStatusPtr::default()
+}
+
+unsafe extern "system" fn create_allocator(
+    this: *mut OrtEpFactory,
+    info: *const OrtMemoryInfo,
+    _options: *const OrtKeyValuePairs,
+    allocator: *mut *mut OrtAllocator,
+) -> OrtStatusPtr {
+    // SAFETY: as above.
+    let factory = unsafe { factory(this) };
+    guard(&factory.ort, || {
+        // SAFETY: the description is live; the allocator is given back to `release_allocator`.
+        unsafe {
+            allocator.write(null_mut());
+            allocator.write(factory.allocator(info)?);
+        }
+        Ok(())
+    })
+}
+
+unsafe extern "system" fn release_allocator(_this: *mut OrtEpFactory, allocator: *mut OrtAllocator) {
+    if !allocator.is_null() {
+        // SAFETY: it is what `create_allocator` made of a box, and is given back once.
+        drop(unsafe { Box::from_raw(allocator.cast::<Allocator>()) });
+    }
+}
+
+unsafe extern "system" fn create_data_transfer(
+    this: *mut OrtEpFactory,
+    transfer: *mut *mut OrtDataTransferImpl,
+) -> OrtStatusPtr {
+    // SAFETY: as above; ONNX Runtime releases the transfer.
+    unsafe {
+        let factory = factory(this);
+        let vendors = vec![AMD, NVIDIA];
+        let made = match factory.name.is_cpu() {
+            true => null_mut(),
+            false => Transfer::make(factory.ort, factory.environment.clone(), vendors),
+        };
+        transfer.write(made);
+    }
+    OrtStatusPtr::default()
+}
+
+/// Runs and copies have ended when they return, so there are no streams to wait for.
+unsafe extern "system" fn is_stream_aware(_this: *const OrtEpFactory) -> bool {
+    false
+}
+
+unsafe extern "system" fn create_sync_stream(
+    _this: *mut OrtEpFactory,
+    _device: *const OrtMemoryDevice,
+    _options: *const OrtKeyValuePairs,
+    stream: *mut *mut OrtSyncStreamImpl,
+) -> OrtStatusPtr {
+    // SAFETY: ONNX Runtime gives a place; NULL stands for a provider without streams.
+    unsafe { stream.write(null_mut()) };
+    OrtStatusPtr::default()
+}
+
+/// Memory of other interfaces is not imported.
+unsafe extern "system" fn create_importer(
+    _this: *mut OrtEpFactory,
+    _device: *const OrtEpDevice,
+    importer: *mut *mut c_void,
+) -> OrtStatusPtr {
+    // SAFETY: as above.
+    unsafe { importer.write(null_mut()) };
+    OrtStatusPtr::default()
+}

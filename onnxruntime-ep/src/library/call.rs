@@ -1,0 +1,42 @@
+//! How a function of librukh is called: its error and its handles.
+
+use std::ffi::CStr;
+use std::ptr::null_mut;
+
+use rukh_sys::{rukh_error, rukh_error_destroy, rukh_error_message, rukh_status};
+
+use crate::error::{Code, Error, Result};
+
+/// Calls a function, handing it a place for its error.
+pub(super) fn call(function: impl FnOnce(*mut *mut rukh_error) -> rukh_status) -> Result<()> {
+    let mut error = null_mut();
+    let status = function(&mut error);
+    if status == 0 {
+        return Ok(());
+    }
+    // SAFETY: on failure the error is NULL or a live handle, which is ours; its message is copied before it goes.
+    let message = unsafe {
+        let message = CStr::from_ptr(rukh_error_message(error)).to_string_lossy().into_owned();
+        rukh_error_destroy(error);
+        message
+    };
+    Err(Error::new(Code::of(status), message))
+}
+
+/// Calls a function that gives one plain value.
+pub(super) fn get<T: Default>(
+    function: impl FnOnce(*mut T, *mut *mut rukh_error) -> rukh_status,
+) -> Result<T> {
+    let mut value = T::default();
+    call(|error| function(&mut value, error))?;
+    Ok(value)
+}
+
+/// Calls a function that makes a handle.
+pub(super) fn make<T>(
+    function: impl FnOnce(*mut *mut T, *mut *mut rukh_error) -> rukh_status,
+) -> Result<*mut T> {
+    let mut handle = null_mut();
+    call(|error| function(&mut handle, error))?;
+    Ok(handle)
+}

@@ -1,0 +1,12 @@
+//! librukh as this library sees it: owners of its handles.
+
+mod binding;
+mod call;
+mod environment;
+mod session;
+mod value;
+
+pub(crate) use binding::Binding;
+pub(crate) use environment::{Device, Environment};
+pub(crate) use session::{Port, Session, SessionOptions};
+pub(crate) use value::Value;

@@ -1,0 +1,196 @@
+//! A model that librukh has opened.
+
+use std::ffi::{CStr, CString, c_char};
+use std::ptr::{null, null_mut};
+
+use rukh_sys::*;
+
+use super::call::{call, get, make};
+use super::environment::Environment;
+use crate::error::Result;
+use crate::ort::{c_string, copy};
+
+/// How a session is made.
+pub(crate) struct SessionOptions(*mut rukh_session_options);
+
+// SAFETY: handles may be used from any thread.
+unsafe impl Send for SessionOptions {}
+// SAFETY: options are only read after they were made.
+unsafe impl Sync for SessionOptions {}
+
+impl Drop for SessionOptions {
+    fn drop(&mut self) {
+        // SAFETY: the handle is ours and destroyed once.
+        unsafe { rukh_session_options_destroy(self.0) };
+    }
+}
+
+impl SessionOptions {
+    pub(crate) fn new() -> Result<SessionOptions> {
+        // SAFETY: the function has no preconditions.
+        make(|out, error| unsafe { rukh_session_options_create(out, error) }).map(SessionOptions)
+    }
+
+    pub(crate) fn set(&mut self, key: &str, value: &str) -> Result<()> {
+        let (key, value) = (c_string(key), c_string(value));
+        // SAFETY: the options are live and ours; the texts are NUL-terminated.
+        call(|error| unsafe { rukh_session_options_set(self.0, key.as_ptr(), value.as_ptr(), error) })
+    }
+
+    pub(crate) fn add_provider(&mut self, name: &str, options: &[(String, String)]) -> Result<()> {
+        let name = c_string(name);
+        let keys: Vec<CString> = options.iter().map(|(key, _)| c_string(key)).collect();
+        let values: Vec<CString> = options.iter().map(|(_, value)| c_string(value)).collect();
+        let keys: Vec<*const c_char> = keys.iter().map(|key| key.as_ptr()).collect();
+        let values: Vec<*const c_char> = values.iter().map(|value| value.as_ptr()).collect();
+        // SAFETY: the options are live and ours; there are as many keys as values, NUL-terminated and alive.
+        call(|error| unsafe {
+            rukh_session_options_add_provider(
+                self.0,
+                name.as_ptr(),
+                keys.as_ptr(),
+                values.as_ptr(),
+                keys.len(),
+                error,
+            )
+        })
+    }
+}
+
+/// An input or output: -1 is a dimension that is not known before a run, and may have a name.
+#[derive(Clone, Debug)]
+pub(crate) struct Port {
+    pub(crate) name: CString,
+    /// None where not even the rank is known.
+    pub(crate) shape: Option<Vec<i64>>,
+    pub(crate) names: Vec<String>,
+}
+
+pub(crate) struct Session {
+    pub(super) handle: *mut rukh_session,
+    pub(crate) inputs: Vec<Port>,
+    pub(crate) outputs: Vec<Port>,
+}
+
+// SAFETY: handles may be used from any thread.
+unsafe impl Send for Session {}
+// SAFETY: a session is only run and read, which librukh allows from many threads at once.
+unsafe impl Sync for Session {}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // SAFETY: the handle is ours and destroyed once.
+        unsafe { rukh_session_destroy(self.handle) };
+    }
+}
+
+impl Session {
+    pub(crate) fn open(environment: &Environment, model: &[u8], options: &SessionOptions) -> Result<Session> {
+        // SAFETY: the handles are live; the bytes are an array of their length.
+        let handle = make(|out, error| unsafe {
+            rukh_session_create_from_memory(
+                environment.0,
+                model.as_ptr().cast(),
+                model.len(),
+                options.0,
+                out,
+                error,
+            )
+        })?;
+        let mut session = Session { handle, inputs: Vec::new(), outputs: Vec::new() };
+        session.inputs = session.ports(&INPUTS)?;
+        session.outputs = session.ports(&OUTPUTS)?;
+        Ok(session)
+    }
+
+    /// How many nodes the provider of that name runs.
+    pub(crate) fn nodes_on(&self, wanted: &CStr) -> Result<usize> {
+        // SAFETY: in this function, the session is live and the places written to are locals.
+        let count: usize =
+            get(|out, error| unsafe { rukh_session_placement_count(self.handle, out, error) })?;
+        let mut sum = 0;
+        for index in 0..count {
+            let mut provider = null();
+            // SAFETY: as above; NULL is allowed for what is not wanted; the text lives as long as the session.
+            unsafe {
+                call(|error| {
+                    rukh_session_placement(
+                        self.handle,
+                        index,
+                        null_mut(),
+                        null_mut(),
+                        &mut provider,
+                        null_mut(),
+                        error,
+                    )
+                })?;
+                sum += usize::from(!provider.is_null() && CStr::from_ptr(provider) == wanted);
+            }
+        }
+        Ok(sum)
+    }
+
+    fn ports(&self, functions: &PortFunctions) -> Result<Vec<Port>> {
+        // SAFETY: the session is live and the place written to is a local.
+        let count: usize = get(|out, error| unsafe { (functions.count)(self.handle, out, error) })?;
+        (0..count).map(|index| self.port(functions, index)).collect()
+    }
+
+    fn port(&self, functions: &PortFunctions, index: usize) -> Result<Port> {
+        let session = self.handle.cast_const();
+        let (mut name, mut rank) = (null(), 0);
+        // SAFETY: in this function, the session is live, the places written to are locals with room for what is written,
+        // and texts, which live as long as the session, are copied. NULL and 0 ask for the rank alone.
+        unsafe {
+            call(|error| (functions.name)(session, index, &mut name, error))?;
+            call(|error| (functions.shape)(session, index, null_mut(), 0, &mut rank, error))?;
+        }
+        // SAFETY: as above.
+        let name = c_string(&unsafe { copy(name) });
+        let Ok(rank) = usize::try_from(rank) else {
+            return Ok(Port { name, shape: None, names: Vec::new() });
+        };
+        let (mut shape, mut names) = (vec![0; rank], vec![String::new(); rank]);
+        if rank > 0 {
+            // SAFETY: as above.
+            call(|error| unsafe {
+                (functions.shape)(session, index, shape.as_mut_ptr(), rank, null_mut(), error)
+            })?;
+        }
+        for (axis, place) in names.iter_mut().enumerate() {
+            let mut name = null();
+            // SAFETY: as above.
+            *place = unsafe {
+                call(|error| (functions.dim_name)(session, index, axis, &mut name, error))?;
+                copy(name)
+            };
+        }
+        Ok(Port { name, shape: Some(shape), names })
+    }
+}
+
+type ErrorOut = *mut *mut rukh_error;
+
+/// The functions about inputs and those about outputs have the same forms.
+struct PortFunctions {
+    count: unsafe extern "C" fn(*const rukh_session, *mut usize, ErrorOut) -> rukh_status,
+    name: unsafe extern "C" fn(*const rukh_session, usize, *mut *const c_char, ErrorOut) -> rukh_status,
+    shape:
+        unsafe extern "C" fn(*const rukh_session, usize, *mut i64, usize, *mut i64, ErrorOut) -> rukh_status,
+    dim_name:
+        unsafe extern "C" fn(*const rukh_session, usize, usize, *mut *const c_char, ErrorOut) -> rukh_status,
+}
+
+const INPUTS: PortFunctions = PortFunctions {
+    count: rukh_session_input_count,
+    name: rukh_session_input_name,
+    shape: rukh_session_input_shape,
+    dim_name: rukh_session_input_dim_name,
+};
+
+const OUTPUTS: PortFunctions = PortFunctions {
+    count: rukh_session_output_count,
+    name: rukh_session_output_name,
+    shape: rukh_session_output_shape,
+    dim_name: rukh_session_output_dim_name,
+};

@@ -1,0 +1,7 @@
+//! Memory of devices, for ONNX Runtime: allocators, and copies between devices and the host.
+
+mod allocator;
+mod transfer;
+
+pub(crate) use allocator::Allocator;
+pub(crate) use transfer::Transfer;

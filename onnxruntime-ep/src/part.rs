@@ -1,0 +1,81 @@
+//! A part of a graph as a model of its own.
+
+use std::collections::HashSet;
+
+use prost::Message;
+
+use crate::error::Result;
+use crate::onnx::{GraphProto, ModelProto, TensorProto};
+use crate::ort::TypeInfo;
+use crate::snapshot::{Snapshot, value_proto};
+
+/// The nodes of a part, and what crosses its border.
+pub(crate) struct Part {
+    /// Positions in the snapshot, in its order.
+    pub(crate) nodes: Vec<usize>,
+    /// Values from outside that are no constants.
+    pub(crate) inputs: Vec<String>,
+    /// Values that are used outside.
+    pub(crate) outputs: Vec<String>,
+    /// Constants of graphs that the nodes use.
+    constants: Vec<String>,
+}
+
+impl Part {
+    pub(crate) fn of(snapshot: &Snapshot<'_>, nodes: &[usize]) -> Part {
+        let inside: HashSet<usize> = nodes.iter().copied().collect();
+        let mut made = HashSet::new();
+        let (mut inputs, mut constants, mut seen) = (Vec::new(), Vec::new(), HashSet::new());
+        for &index in nodes {
+            let node = &snapshot.nodes[index];
+            for name in node.needs.iter().filter(|name| !name.is_empty()) {
+                if made.contains(name.as_str()) || !seen.insert(name.as_str()) {
+                    continue;
+                }
+                let list = if snapshot.constants.contains_key(name) { &mut constants } else { &mut inputs };
+                list.push(name.clone());
+            }
+            made.extend(node.proto.output.iter().map(String::as_str).filter(|name| !name.is_empty()));
+        }
+        let mut wanted: HashSet<&str> = snapshot.outputs.iter().map(String::as_str).collect();
+        for (index, node) in snapshot.nodes.iter().enumerate() {
+            if !inside.contains(&index) {
+                wanted.extend(node.needs.iter().map(String::as_str));
+            }
+        }
+        let outputs = nodes.iter().flat_map(|index| &snapshot.nodes[*index].proto.output);
+        let outputs = outputs.filter(|name| wanted.contains(name.as_str())).cloned().collect();
+        Part { nodes: nodes.to_vec(), inputs, outputs, constants }
+    }
+
+    /// The part in ONNX's protobuf. Constants of more than `most` bytes become inputs, to find out cheaply whether the
+    /// part can be run.
+    pub(crate) fn encode(&self, snapshot: &Snapshot<'_>, most: usize) -> Result<Vec<u8>> {
+        let bytes = |tensor: &TensorProto| tensor.raw_data.as_ref().map_or(0, |data| data.len());
+        let constants = self.constants.iter().filter_map(|name| snapshot.constants.get(name));
+        let (large, small): (Vec<_>, Vec<_>) = constants.partition(|tensor| bytes(tensor) > most);
+        let value = |name: &String| value_proto(name, snapshot.types.get(name).unwrap_or(&TypeInfo::Unknown));
+        let mut graph = GraphProto {
+            name: snapshot.name.clone(),
+            node: self.nodes.iter().map(|index| snapshot.nodes[*index].proto.clone()).collect(),
+            initializer: small.into_iter().cloned().collect(),
+            input: self.inputs.iter().map(value).collect(),
+            output: self.outputs.iter().map(value).collect(),
+            value_info: Vec::new(),
+        };
+        graph.input.extend(large.iter().map(|tensor| value(&tensor.name)));
+        let named: HashSet<&str> =
+            graph.input.iter().chain(&graph.output).map(|value| value.name.as_str()).collect();
+        let made = graph.node.iter().flat_map(|node| &node.output);
+        let inner = made.filter(|name| !name.is_empty() && !named.contains(name.as_str()));
+        let inner = inner.map(value).filter(|value| value.ty.is_some()).collect();
+        graph.value_info = inner;
+        let model = ModelProto {
+            ir_version: snapshot.ir_version,
+            producer_name: "onnxruntime".to_owned(),
+            graph: Some(graph),
+            opset_import: snapshot.opsets.clone(),
+        };
+        Ok(model.encode_to_vec())
+    }
+}
