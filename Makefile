@@ -36,14 +36,14 @@ TEST_GPU_TARGETS ?= gfx1100,gfx90a,sm_80
 
 .DEFAULT_GOAL := help
 .PHONY: help run run-generate test test-full bench bench-sweep bench-gpu install stage models kernel-table lint test-rust test-c conformance \
-	test-levels test-docs test-python test-graphs test-properties test-graphs-full emulator predict test-hip test-hip-full test-hip-models test-hiprtc test-models test-quantized fuzz deny deny-advisories tools run-tools format clean distclean
+	test-levels test-docs test-python test-graphs test-properties test-graphs-full emulator predict test-hip test-hip-full test-hip-models test-hiprtc test-models test-quantized onnxruntime-ep test-onnxruntime-ep test-onnxruntime-ep-full fuzz deny deny-advisories tools run-tools format clean distclean
 
 help: ## list the commands
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | awk -F '\t' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 install: export RUKH_GPU_TARGETS ?= all
 bench-gpu: export RUKH_GPU_TARGETS ?= native
-stage test test-full bench bench-sweep lint test-rust test-c conformance test-docs test-python test-graphs test-graphs-full test-hip test-hip-full test-hip-models predict test-models: \
+stage test test-full bench bench-sweep lint test-rust test-c conformance test-docs test-python test-graphs test-graphs-full test-hip test-hip-full test-hip-models predict test-models onnxruntime-ep test-onnxruntime-ep test-onnxruntime-ep-full: \
 	export RUKH_GPU_TARGETS ?= $(TEST_GPU_TARGETS)
 
 run: ## build the library in this tree, build the digits example in C and C++ against it, run both
@@ -66,6 +66,7 @@ test: tools ## install what the tests need and run every test that takes minutes
 	$(MAKE) --no-print-directory test-python
 	$(MAKE) --no-print-directory test-graphs
 	$(MAKE) --no-print-directory test-hip
+	$(MAKE) --no-print-directory test-onnxruntime-ep
 
 test-full: test ## also draw many random cases and graphs, export the large models (2.5 GB), compare with torch's outputs and with ONNX Runtime, and fuzz
 	$(MAKE) --no-print-directory test-levels
@@ -76,6 +77,7 @@ test-full: test ## also draw many random cases and graphs, export the large mode
 	$(MAKE) --no-print-directory test-hip-full
 	$(MAKE) --no-print-directory test-hip-models
 	$(MAKE) --no-print-directory test-hiprtc
+	$(MAKE) --no-print-directory test-onnxruntime-ep-full
 	$(MAKE) --no-print-directory fuzz
 
 bench: stage build/models/.exported build/quantized/.written $(VENV)/.bench ## time the exported models beside ONNX Runtime, OpenVINO and rten, in turns (BENCH: options and rows of scripts/bench/bench.py)
@@ -99,10 +101,15 @@ without_libgcc = sed -i 's/ -lgcc_s//' $(1)/pkgconfig/rukh.pc
 # The compiler by its path: a package of its dependencies asks rustup for a toolchain of its own, which cargo-c would heed.
 INSTALL_GENERATE = RUSTC="$$(rustc --print sysroot)/bin/rustc" $(CARGO_CAPI) capi install --release -p rukh-generate --library-type=cdylib
 
+# The plugin for ONNX Runtime, likewise, and nothing else: it has no header.
+INSTALL_EP = $(CARGO) build --release -p rukh-onnxruntime-ep --lib && \
+	install -D -m 755 -t $(1) $${CARGO_TARGET_DIR:-target}/release/librukh_onnxruntime_ep.so
+
 install: run-tools ## install library, header, pkg-config and CMake files under PREFIX (default /usr/local)
 	$(CARGO_CAPI) capi install --release --prefix=$(PREFIX) --libdir=$(PREFIX)/lib $(if $(DESTDIR),--destdir=$(DESTDIR))
 	$(call without_libgcc,$(DESTDIR)$(PREFIX)/lib)
 	RUKH_LINK_FOLDER=$(DESTDIR)$(PREFIX)/lib $(INSTALL_GENERATE) --prefix=$(PREFIX) --libdir=$(PREFIX)/lib $(if $(DESTDIR),--destdir=$(DESTDIR))
+	RUKH_LINK_FOLDER=$(DESTDIR)$(PREFIX)/lib $(call INSTALL_EP,$(DESTDIR)$(PREFIX)/lib)
 	python3 scripts/sbom.py $(DESTDIR)$(PREFIX)/share/doc/rukh/rukh.cdx.json
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/rukh abi/rukh-api.json
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/doc/rukh README.md CHANGELOG.md CONTRIBUTING.md LICENSE-APACHE LICENSE-MIT
@@ -114,6 +121,9 @@ stage: run-tools
 	$(CARGO_CAPI) capi install --release --prefix=$(STAGE) --libdir=$(LIB_PATH)
 	$(call without_libgcc,$(LIB_PATH))
 	RUKH_LINK_FOLDER=$(LIB_PATH) $(INSTALL_GENERATE) --prefix=$(STAGE) --libdir=$(LIB_PATH)
+	RUKH_LINK_FOLDER=$(LIB_PATH) $(call INSTALL_EP,$(LIB_PATH))
+
+onnxruntime-ep: stage ## build librukh and its plugin for ONNX Runtime into build/prefix/lib (docs/onnxruntime-plugin.md)
 
 models: build/models/.exported ## export the 14 test models into build/models (needs torch, 2.5 GB)
 
@@ -235,6 +245,22 @@ test-quantized: stage build/quantized/.written ## compare quantized models with 
 	RUKH_LIBRARY=$(LIB_PATH)/librukh.so PYTHONPATH=python/src $(PYTHON) scripts/models/compare_quantized.py \
 		--models $(BUILD)/models --quantized $(BUILD)/quantized
 
+# Stock ONNX Runtime with the plugin: cases of the standard on the emulated GPU, and Python environments of their own.
+EP_SAMPLE ?= 300
+EP_VENV := $(BUILD)/venv-onnxruntime
+TEST_EP = RUKH_ONNXRUNTIME_EP=$(LIB_PATH)/librukh_onnxruntime_ep.so RUKH_ONNX_DATA=$(BUILD)/onnx-data
+
+test-onnxruntime-ep: stage emulator build/onnx-data/VERSION $(EP_VENV)/.test ## the plugin in stock ONNX Runtime, on the CPU and on an emulated GPU
+	$(TEST_EP) $(EP_VENV)/bin/python -m pytest --quiet onnxruntime-ep/tests
+	$(TEST_EP) RUKH_SAMPLE=$(EP_SAMPLE) AMDEMU_ARCH=gfx1100 $(EMULATED) $(EP_VENV)/bin/python -m pytest --quiet onnxruntime-ep/tests -k "not cpu-"
+	$(EP_VENV)/bin/python scripts/bench/plugin_overhead.py --plugin $(LIB_PATH)/librukh_onnxruntime_ep.so \
+		--library $(LIB_PATH)/librukh.so.0.1 --most 15 examples/digits/digits.onnx
+
+test-onnxruntime-ep-full: EP_SAMPLE := 100000
+test-onnxruntime-ep-full: test-onnxruntime-ep $(EP_VENV)-oldest/.test build/models/.exported ## as test-onnxruntime-ep, with all cases, with the oldest ONNX Runtime, and the exported models
+	$(TEST_EP) RUKH_MODELS=$(BUILD)/models AMDEMU_ARCH=gfx1100 $(EMULATED) $(EP_VENV)/bin/python -m pytest --quiet onnxruntime-ep/tests/test_models.py
+	$(TEST_EP) AMDEMU_ARCH=gfx1100 $(EMULATED) $(EP_VENV)-oldest/bin/python -m pytest --quiet onnxruntime-ep/tests --ignore onnxruntime-ep/tests/test_standard.py
+
 fuzz: ## fuzz the model loader, shape inference and the kernels (FUZZ_SECONDS each, default 600)
 	scripts/fuzz.sh $(or $(FUZZ_SECONDS),600)
 
@@ -263,6 +289,16 @@ $(BUILD)/tools/bin/cargo-deny:
 $(VENV)/.test: scripts/requirements.txt
 	python3 -m venv $(VENV)
 	$(PYTHON) -m pip install --quiet --requirement scripts/requirements.txt
+	touch $@
+
+$(EP_VENV)/.test: onnxruntime-ep/tests/requirements.txt
+	python3 -m venv $(EP_VENV)
+	$(EP_VENV)/bin/python -m pip install --quiet --requirement $<
+	touch $@
+
+$(EP_VENV)-oldest/.test: onnxruntime-ep/tests/requirements-oldest.txt
+	python3 -m venv $(EP_VENV)-oldest
+	$(EP_VENV)-oldest/bin/python -m pip install --quiet --requirement $<
 	touch $@
 
 $(VENV)/.full: scripts/requirements-full.txt $(VENV)/.test
