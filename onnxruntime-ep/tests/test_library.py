@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -43,7 +44,8 @@ def test_the_wheel_works_in_a_fresh_environment(tmp_path):
     """It is built, and installed into a new environment that borrows onnxruntime from this one."""
     built = tmp_path / "wheel"
     pip = [sys.executable, "-m", "pip", "--quiet"]
-    source = ROOT / "onnxruntime-ep" / "python"
+    # A copy, for a wheel is built beside its source.
+    source = shutil.copytree(ROOT / "onnxruntime-ep" / "python", tmp_path / "source")
     subprocess.run([*pip, "wheel", "--no-deps", "--wheel-dir", built, source], check=True)
     (wheel,) = built.glob("onnxruntime_ep_rukh-*.whl")
     assert "py3-none-" in wheel.name
