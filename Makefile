@@ -245,19 +245,17 @@ test-quantized: stage build/quantized/.written ## compare quantized models with 
 	RUKH_LIBRARY=$(LIB_PATH)/librukh.so PYTHONPATH=python/src $(PYTHON) scripts/models/compare_quantized.py \
 		--models $(BUILD)/models --quantized $(BUILD)/quantized
 
-# Stock ONNX Runtime with the plugin: cases of the standard on the emulated GPU, and Python environments of their own.
-EP_SAMPLE ?= 300
+# Stock ONNX Runtime with the plugin, in Python environments of their own.
 EP_VENV := $(BUILD)/venv-onnxruntime
 TEST_EP = RUKH_ONNXRUNTIME_EP=$(LIB_PATH)/librukh_onnxruntime_ep.so RUKH_ONNX_DATA=$(BUILD)/onnx-data
 
 test-onnxruntime-ep: stage emulator build/onnx-data/VERSION $(EP_VENV)/.test ## the plugin in stock ONNX Runtime, on the CPU and on an emulated GPU
 	$(TEST_EP) $(EP_VENV)/bin/python -m pytest --quiet onnxruntime-ep/tests
-	$(TEST_EP) RUKH_SAMPLE=$(EP_SAMPLE) AMDEMU_ARCH=gfx1100 $(EMULATED) $(EP_VENV)/bin/python -m pytest --quiet onnxruntime-ep/tests -k "not cpu-"
+	$(TEST_EP) AMDEMU_ARCH=gfx1100 $(EMULATED) $(EP_VENV)/bin/python -m pytest --quiet onnxruntime-ep/tests -k "not cpu-"
 	$(EP_VENV)/bin/python scripts/bench/plugin_overhead.py --plugin $(LIB_PATH)/librukh_onnxruntime_ep.so \
 		--library $(LIB_PATH)/librukh.so.0.1 --most 15 examples/digits/digits.onnx
 
-test-onnxruntime-ep-full: EP_SAMPLE := 100000
-test-onnxruntime-ep-full: test-onnxruntime-ep $(EP_VENV)-oldest/.test build/models/.exported ## as test-onnxruntime-ep, with all cases, with the oldest ONNX Runtime, and the exported models
+test-onnxruntime-ep-full: test-onnxruntime-ep $(EP_VENV)-oldest/.test build/models/.exported ## as test-onnxruntime-ep, with the oldest ONNX Runtime, and the exported models
 	$(TEST_EP) RUKH_MODELS=$(BUILD)/models AMDEMU_ARCH=gfx1100 $(EMULATED) $(EP_VENV)/bin/python -m pytest --quiet onnxruntime-ep/tests/test_models.py
 	$(TEST_EP) AMDEMU_ARCH=gfx1100 $(EMULATED) $(EP_VENV)-oldest/bin/python -m pytest --quiet onnxruntime-ep/tests --ignore onnxruntime-ep/tests/test_standard.py
 
