@@ -65,7 +65,8 @@ pub(super) fn session_options(options: *const rukh_session_options) -> Result<Se
 
 /// Makes options for a session, all at their defaults.
 ///
-/// Keys of `rukh_session_options_set`: "fallback" ("cpu" or "error"), "intra_op_threads" (threads of a
+/// Keys of `rukh_session_options_set`: "external_data_folder" (where files of external data are, in place of the model's
+/// folder), "fallback" ("cpu" or "error"), "intra_op_threads" (threads of a
 /// pool of the session's own; 0, the default, for the environment's), "load" ("map" or "read"),
 /// "optimization" ("none", "basic" or "all"), "plan_cache" (plans for different input shapes that are
 /// kept, 64), "precision" ("f32", "f16", "bf16" or "auto": what floats compute in; "auto", the default, leaves

@@ -83,6 +83,22 @@ impl Planner<'_> {
         whole && in_place && readers.all(|v| self.last[v as usize] <= at)
     }
 
+    /// Copies to the host of outputs that are wanted on the device, and whose shape only the run knows.
+    pub(super) fn stay_on_device(&self, steps: &[StepPlan]) -> Vec<usize> {
+        let stays = |at: &usize| {
+            let step = &self.program.steps[*at];
+            let (StepPlan::Dynamic, StepBody::Copy(Place::Host), Some(&Some(to))) =
+                (&steps[*at], &step.body, step.outputs.first())
+            else {
+                return false;
+            };
+            let mut wanted = self.program.outputs.iter().zip(self.outputs).filter(|(v, _)| **v == to);
+            let on_device = wanted.next().is_some_and(|(_, place)| *place != OutputPlace::Host);
+            on_device && wanted.next().is_none() && !self.read_later(to, *at)
+        };
+        (0..steps.len()).filter(stays).collect()
+    }
+
     /// Whether a step after this one reads a value.
     fn read_later(&self, value: u32, at: usize) -> bool {
         self.program.steps[at + 1..].iter().any(|step| step.inputs.contains(&Some(value)))

@@ -41,6 +41,10 @@ pub(crate) struct ShapedPlan {
     pub(crate) needed_on_host: Vec<usize>,
     /// Values on the device that are copied to bound outputs at the end, and which outputs.
     pub(crate) copied_last: Vec<(u32, usize)>,
+    /// Outputs that the device makes in memory that the run may have to allocate, with type and shape.
+    pub(crate) made_on_device: Vec<(usize, ElementType, Shape)>,
+    /// Steps that would copy an output to the host which is wanted on the device and known only while running.
+    pub(crate) stay_on_device: Vec<usize>,
     /// The steps that a graph can stand for: nothing but launches.
     pub(crate) launches: Range<usize>,
     /// When a run consists of these steps alone: the value that each output is, made where the caller wants it.

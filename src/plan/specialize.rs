@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::error::{Result, Status};
-use crate::tensor::ValueRef;
+use crate::tensor::{ElementType, Place, Shape, ValueRef};
 use crate::threads::Pool;
 
 use super::planner::Planner;
@@ -28,11 +28,13 @@ impl ShapedPlan {
         let uploaded = planner.upload(&steps)?;
         let needed_on_host = planner.needed_on_host(&steps);
         let layout = |v: &ValueRef<'_>| v.layout().map(|(ty, shape, place)| (ty, shape.into(), place));
+        let stay_on_device = planner.stay_on_device(&steps);
         let launches = launches(&steps);
         let limits = std::mem::take(&mut planner.limits);
         let rest = steps[..launches.start].iter().chain(&steps[launches.end..]);
         let states = planner.into_states();
         let bound_in_place = bound_in_place(program, &steps, &states);
+        let made_on_device = made_on_device(program, &states, &copied_last);
         let alone = !launches.is_empty()
             && rest.into_iter().all(|step| matches!(step, StepPlan::Skip))
             && copied_last.is_empty();
@@ -54,6 +56,8 @@ impl ShapedPlan {
             outputs: signature.outputs.to_vec(),
             needed_on_host,
             copied_last,
+            made_on_device,
+            stay_on_device,
             launches,
             limits,
             bound_in_place,
@@ -64,6 +68,25 @@ impl ShapedPlan {
             uploaded,
         })
     }
+}
+
+/// Outputs that the device makes where they are wanted, or that are copied there at the end.
+fn made_on_device(
+    program: &Program,
+    states: &[State],
+    copied_last: &[(u32, usize)],
+) -> Vec<(usize, ElementType, Shape)> {
+    let written = states.iter().zip(&program.values).filter_map(|(state, value)| match state {
+        State::Output { index, ty, shape } if value.place == Place::Device => {
+            Some((*index, *ty, shape.clone()))
+        }
+        _ => None,
+    });
+    let copied = copied_last.iter().filter_map(|&(value, index)| {
+        let (ty, shape) = states[value as usize].layout()?;
+        Some((index, ty, shape.into()))
+    });
+    written.chain(copied).collect()
 }
 
 /// Outputs of steps on the host, each with the run's input whose memory it takes over when the caller bound both to it.

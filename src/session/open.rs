@@ -15,7 +15,7 @@ use super::environment::{Environment, Level, thread_count};
 use super::options::{Fallback, ProviderKind, SessionOptions};
 use super::overridable::Overridable;
 use super::profile::Recorder;
-use super::sharing::Identity;
+use super::sharing::Wanted;
 use super::{Opened, Session};
 
 pub(super) fn open(
@@ -29,8 +29,8 @@ pub(super) fn open(
     };
     let recorder = options.profiling.then(Recorder::new);
     let start = recorder.as_ref().map(Recorder::now);
-    let identity = Identity::options(options, &environment.operators(&options.operators));
-    let shared = identity.as_ref().and_then(|options| environment.models.find(source, options));
+    let wanted = Wanted::of(source, options, &environment.operators(&options.operators));
+    let shared = wanted.as_ref().and_then(|wanted| environment.models.find(wanted));
     let (opened, is_first) = match shared {
         Some(opened) => {
             tell_remarks(&environment, options);
@@ -39,7 +39,7 @@ pub(super) fn open(
             }
             (opened, false)
         }
-        None => environment.models.offer(build_model(&environment, &pool, source, options, identity)?),
+        None => environment.models.offer(build_model(&environment, &pool, source, options, wanted)?),
     };
     let counters = if is_first { opened.counters } else { opened.counters.of_sharing() };
     let number = opened.next_number();
@@ -57,11 +57,11 @@ fn build_model(
     pool: &Pool,
     source: Source<'_>,
     options: &SessionOptions,
-    identity: Option<Vec<(String, String)>>,
+    wanted: Option<Wanted>,
 ) -> Result<Opened> {
     let (device, fallback_reason) = choose_provider(environment, options)?;
     let fell_back = device.is_none() && wants_device(options);
-    let mut model = model::open(source, options.load == super::Load::Map)?;
+    let mut model = model::open(source, options.load == super::Load::Map, &options.given)?;
     fix_dimensions(&mut model.graph, options)?;
     let overridable = Overridable::of(
         &model.graph,
@@ -76,7 +76,7 @@ fn build_model(
     let mut opened = build(parts, rewritable, model.counters, options)?;
     opened.overridable = overridable.map(Box::new);
     opened.fallback = fell_back.then_some(fallback_reason);
-    opened.identity = Identity::new(identity, model.files);
+    opened.identity = wanted.and_then(|wanted| wanted.identity(model.files));
     Ok(opened)
 }
 

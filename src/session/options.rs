@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use crate::error::{Result, excerpt, fail};
 use crate::memory::device::external::ExternalFunctions;
+use crate::model::Given;
 use crate::ops::custom::Definition;
 use crate::providers::hip::{self, HipOptions};
 use crate::tensor::ElementType;
@@ -130,6 +130,8 @@ pub(crate) struct SessionOptions {
     pub(crate) precision: Option<ElementType>,
     /// Operators that the caller defined.
     pub(crate) operators: Vec<Arc<Definition>>,
+    /// Weights from memory, and where others are.
+    pub(crate) given: Given,
 }
 
 impl Default for SessionOptions {
@@ -148,6 +150,7 @@ impl Default for SessionOptions {
             share_weights: true,
             precision: None,
             operators: Vec::new(),
+            given: Given::default(),
         }
     }
 }
@@ -161,6 +164,7 @@ const PRECISIONS: &[(&str, Option<ElementType>)] = &[
 
 /// The keys, with what each may be.
 const KEYS: &[(&str, &str)] = &[
+    ("external_data_folder", "the name of a folder, or nothing for the model's"),
     ("fallback", "cpu or error"),
     ("intra_op_threads", "0 (the environment's threads) or a number up to 1024"),
     ("load", "map or read"),
@@ -219,6 +223,7 @@ impl SessionOptions {
             "fallback" => {
                 self.fallback = choose(value, &[("cpu", Fallback::Cpu), ("error", Fallback::Error)])?
             }
+            "external_data_folder" => self.given.folder = (!value.is_empty()).then(|| value.into()),
             "load" => self.load = choose(value, &[("map", Load::Map), ("read", Load::Read)])?,
             "optimization" => self.optimization = choose(value, OPTIMIZATIONS)?,
             "profiling" => self.profiling = choose(value, &[("0", false), ("1", true)])?,
@@ -239,7 +244,9 @@ impl SessionOptions {
     pub(crate) fn entries(&self) -> Vec<(String, String)> {
         let name = |o: Optimization| OPTIMIZATIONS.iter().find(|(_, v)| *v == o).map_or("all", |(n, _)| n);
         let precision = PRECISIONS.iter().find(|(_, v)| *v == self.precision).map_or("auto", |(n, _)| n);
+        let folder = self.given.folder.as_ref().map(|folder| folder.to_string_lossy().into_owned());
         let mut entries = vec![
+            ("external_data_folder".to_owned(), folder.unwrap_or_default()),
             ("fallback".to_owned(), if self.fallback == Fallback::Cpu { "cpu" } else { "error" }.to_owned()),
             ("intra_op_threads".to_owned(), self.threads.unwrap_or(0).to_string()),
             ("load".to_owned(), if self.load == Load::Map { "map" } else { "read" }.to_owned()),
@@ -321,34 +328,8 @@ impl SessionOptions {
 const OPTIMIZATIONS: &[(&str, Optimization)] =
     &[("none", Optimization::None), ("basic", Optimization::Basic), ("all", Optimization::All)];
 
-fn choose<T: Copy>(value: &str, choices: &[(&str, T)]) -> Option<T> {
+pub(super) fn choose<T: Copy>(value: &str, choices: &[(&str, T)]) -> Option<T> {
     choices.iter().find(|(name, _)| *name == value).map(|(_, v)| *v)
-}
-
-/// How one run behaves. Clones share the cancel flag, so that another thread can end the run; making
-/// the default and cloning allocate nothing.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct RunOptions {
-    pub(crate) cancel: Option<Arc<AtomicBool>>,
-    /// A name for the run in the profile.
-    pub(crate) tag: Option<Arc<str>>,
-    /// Give device memory that nobody uses back after the run.
-    pub(crate) shrink_arena: bool,
-    /// The user's stream (`hipStream_t`) that the run's work on a device is ordered in.
-    pub(crate) compute_stream: Option<u64>,
-}
-
-impl RunOptions {
-    /// Options whose run can be ended.
-    pub(crate) fn cancellable() -> Self {
-        RunOptions { cancel: Some(Arc::default()), ..Self::default() }
-    }
-
-    /// The flag that ends the run when it is set.
-    pub(crate) fn cancel_flag(&self) -> &AtomicBool {
-        static NEVER: AtomicBool = AtomicBool::new(false);
-        self.cancel.as_deref().unwrap_or(&NEVER)
-    }
 }
 
 #[cfg(test)]

@@ -11,7 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from ctypes import c_char_p
 from typing import Any
 
-from . import _providers, logs
+import numpy as np
+
+from . import _providers, _values, logs
 from ._errors import InvalidArgumentError, UnsupportedError
 from ._library import Handle, call, keys, make, text
 from .devices import OrtEpDevice, get_ep_devices
@@ -61,6 +63,8 @@ class SessionOptions:
         "_denotations",
         "_dimensions",
         "_entries",
+        "_files",
+        "_initializers",
         "_operator_libraries",
         "_operators",
         "_policy",
@@ -95,6 +99,8 @@ class SessionOptions:
         self._policy: Callable[..., list[OrtEpDevice]] | None = None
         self._operators: list[Operator] = []
         self._operator_libraries: list[bytes] = []
+        self._initializers: dict[str, Handle] = {}
+        self._files: dict[str, np.ndarray] = {}
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Values of another type are told here, where they are given."""
@@ -168,22 +174,34 @@ class SessionOptions:
         self._policy = delegate
 
     def add_initializer(self, name: str, ort_value: Any) -> None:
-        raise UnsupportedError(
-            f"initializer {name!r}: a session cannot take weights from memory yet; store them in the model"
-        )
+        """Takes a value (or an array) in place of the model's initializer of this name, without a copy. Sessions that
+        are given the same memory share it. A name that the model does not have is told when a session is made."""
+        handle = _values.to_handle(ort_value)
+        # Tried at once, so that a wrong value is told where it was given.
+        call("session_options_add_initializer", self._handle(), name.encode(), handle)
+        self._initializers[name] = handle
 
     def add_external_initializers(self, names: Sequence[str], ort_values: Sequence[Any]) -> None:
-        if list(names):
-            self.add_initializer(next(iter(names)), None)
+        """As `add_initializer`, for several."""
+        if len(names) != len(ort_values):
+            raise InvalidArgumentError(f"{len(ort_values)} values were given for {len(names)} names")
+        for name, value in zip(names, ort_values):
+            self.add_initializer(name, value)
 
     def add_external_initializers_from_files_in_memory(
         self, file_names: Sequence[str], buffers: Sequence[Any], sizes: Sequence[int]
     ) -> None:
-        if list(file_names):
-            raise UnsupportedError(
-                f"external data {next(iter(file_names))!r}: a session cannot take the bytes of files from memory "
-                f"yet; store the file beside the model"
+        """Takes bytes in place of files of external data, by the names that the model has for them, without a
+        copy."""
+        if not len(file_names) == len(buffers) == len(sizes):
+            raise InvalidArgumentError(
+                f"{len(buffers)} buffers and {len(sizes)} sizes were given for {len(file_names)} files"
             )
+        for name, buffer, size in zip(file_names, buffers, sizes):
+            content = np.frombuffer(buffer, np.uint8)
+            if size > content.nbytes:
+                raise InvalidArgumentError(f"file {name!r}: size {size} was given for {content.nbytes} bytes")
+            self._files[name] = content[:size]
 
     def register_custom_ops_library(self, path: str) -> None:
         """Adds the operators of a shared library that was built with rukh's C API; a library for ONNX Runtime's is
@@ -232,6 +250,11 @@ class SessionOptions:
             call("session_options_add_operator", handle, own._handle)
         for library in self._operator_libraries:
             call("session_options_load_operators", handle, library)
+        for name, value in self._initializers.items():
+            call("session_options_add_initializer", handle, name.encode(), value)
+        for name, content in self._files.items():
+            lent = _values.lent(content)
+            call("session_options_add_external_file", handle, os.fsencode(name), *lent)
         return handle
 
     def _from_model(self, properties: Mapping[str, str]) -> SessionOptions:
