@@ -73,7 +73,11 @@ const OUTSIDE: &[(&str, &[&str], &[&str])] = &[
         ],
     ),
     ("libraries of the system", &["libloading"], &["capi/operator_library.rs", "hip/"]),
-    ("threads", &["thread::Builder", "thread::spawn"], &["capi/asynchronous.rs", "threads/"]),
+    (
+        "threads",
+        &["thread::Builder", "thread::spawn"],
+        &["capi/asynchronous.rs", "session/watch.rs", "threads/"],
+    ),
     ("callers in C", &["extern \"C\" fn rukh_"], &["capi/"]),
 ];
 

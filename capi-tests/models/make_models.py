@@ -101,6 +101,21 @@ def grow():
     )
 
 
+def branches():
+    """Two outputs that need nothing of each other, one of which refuses an index."""
+    table = np.arange(6, dtype=np.float32).reshape(3, 2) + 1
+    write(
+        "branches",
+        [
+            helper.make_node("Gather", ["table", "index"], ["row"], "look_up"),
+            helper.make_node("Add", ["x", "x"], ["twice"], "double"),
+        ],
+        [tensor("index", INT64, ["n"]), tensor("x", FLOAT, ["m"])],
+        [tensor("row", FLOAT, ["n", 2]), tensor("twice", FLOAT, ["m"])],
+        [numpy_helper.from_array(table, "table")],
+    )
+
+
 def external():
     """y = x W + b, where W lies in a file that is not beside the model."""
     folder = Path(__file__).parent
@@ -297,6 +312,6 @@ def operators_kinds():
 
 
 if __name__ == "__main__":
-    plain = (linear, add, gather, nonzero, strings, sequence, count)
+    plain = (linear, add, gather, branches, grow, external, nonzero, strings, sequence, count)
     for make in (*plain, operators, operators_nested, operators_kinds):
         make()

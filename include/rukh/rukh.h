@@ -1035,9 +1035,17 @@ rukh_status rukh_environment_memory_snapshot(const struct rukh_environment *envi
  * "optimization" ("none", "basic" or "all"), "plan_cache" (plans for different input shapes that are
  * kept, 64), "precision" ("f32", "f16", "bf16" or "auto": what floats compute in; "auto", the default, leaves
  * it to the provider's options and the environment), "profiling" ("0" or "1"), "share_weights" ("0" or "1", the default:
- * weights are shared with sessions of the same environment on the same file), "use_env_allocators" ("0" or
+ * weights are shared with sessions of the same environment on the same file), "spinning" ("0" or "1", the default: threads
+ * that have nothing to do look for work for a millisecond before they sleep; with "0" the session has threads of its own),
+ * "thread_affinities" ("1,2;3-5": the processors, numbered from 1, of each thread of a pool of the session's own but the
+ * caller's; "", the default, for all), "use_env_allocators" ("0" or
  * "1": device memory comes from the environment's arena), and "dim.NAME" (a number that the model's symbolic
  * dimension NAME is fixed to).
+ *
+ * Keys of ONNX Runtime's are taken as well where they mean the same, and set the key that stands above:
+ * "session.disable_cpu_ep_fallback", "session.use_env_allocators",
+ * "session.model_external_initializers_file_folder_path", "session.intra_op.allow_spinning" and
+ * "session.intra_op_thread_affinities".
  *
  * `out`: not NULL; receives the options, which the caller destroys; NULL on failure. `error`: may be
  * NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, `RUKH_ERROR_OUT_OF_MEMORY`.
@@ -2284,7 +2292,8 @@ rukh_status rukh_value_from_dlpack_legacy(struct DLManagedTensor *managed,
  * that nobody uses goes back to the runtime), "output_memory" ("host", the default; "device": outputs that the run
  * allocates stay in the memory of the GPU that runs nodes of the session; "pinned": in memory of the host that this GPU
  * copies to by itself; where there is no GPU all come to the host, and so do strings, sequences, maps and optionals
- * anyway) and "compute_stream" (the address of a `hipStream_t` of the
+ * anyway), "timeout_ms" (milliseconds after which the run is ended as by `rukh_run_options_cancel`, with a message that says
+ * so; 0, the default, for no limit) and "compute_stream" (the address of a `hipStream_t` of the
  * session's device, decimal or 0x…, 0 for the default stream, "" for none: the run's work on the device comes
  * after what that stream was given before and before what it is given later; outputs in device memory are
  * ordered in it, and the call does not wait for them).

@@ -22,6 +22,8 @@ pub(crate) struct Signature<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OutputPlace {
     Host,
+    /// Nobody asks for it: what only it needs is not computed.
+    Nowhere,
     /// In device memory that the caller bound.
     Device,
     /// In device memory that inputs of the run share. `exactly`: the input of just this memory.
@@ -135,6 +137,13 @@ impl State {
     pub(super) fn fact(&self) -> Option<Fact> {
         let (ty, shape) = self.layout()?;
         Some(Fact::tensor(ty, shape.iter().map(|&d| Dim::from(d)).collect()))
+    }
+}
+
+impl OutputPlace {
+    /// Whether the output is wanted in device memory.
+    pub(super) fn is_on_device(self) -> bool {
+        matches!(self, OutputPlace::Device | OutputPlace::DeviceShared { .. })
     }
 }
 

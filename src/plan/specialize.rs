@@ -16,7 +16,12 @@ impl ShapedPlan {
         let tuning = program.tuning();
         let mut planner = Planner::new(program, signature);
         let mut steps = Vec::with_capacity(program.steps.len());
+        let needed = needed(program, signature.outputs);
         for (i, step) in program.steps.iter().enumerate() {
+            if needed.as_ref().is_some_and(|needed| !needed[i]) {
+                steps.push(StepPlan::Skip);
+                continue;
+            }
             let plan = planner
                 .plan_step(i, step, pool)
                 .map_err(|e| e.at(&step.node, &step.op_name, Status::InvalidInput))?;
@@ -41,7 +46,10 @@ impl ShapedPlan {
         // What is bound there is the device's own value; the host's copy of it is left out.
         let bound = |(index, &value): (usize, &u32)| {
             let made = |state: &State| matches!(state, State::Output { index: i, .. } if *i == index);
-            let on_device = *signature.outputs.get(index)? != OutputPlace::Host;
+            if *signature.outputs.get(index)? == OutputPlace::Nowhere {
+                return Some(value);
+            }
+            let on_device = signature.outputs[index].is_on_device();
             let absent = on_device && matches!(states[value as usize], State::Absent);
             states.iter().position(made).filter(|_| absent).map(|value| value as u32)
         };
@@ -68,6 +76,24 @@ impl ShapedPlan {
             uploaded,
         })
     }
+}
+
+/// The steps that an output which is asked for needs; `None`: all outputs are.
+fn needed(program: &Program, outputs: &[OutputPlace]) -> Option<Vec<bool>> {
+    if !outputs.contains(&OutputPlace::Nowhere) {
+        return None;
+    }
+    let mut read = vec![false; program.values.len()];
+    let wanted = program.outputs.iter().zip(outputs).filter(|(_, place)| **place != OutputPlace::Nowhere);
+    wanted.for_each(|(&value, _)| read[value as usize] = true);
+    let mut needed = vec![false; program.steps.len()];
+    for (at, step) in program.steps.iter().enumerate().rev() {
+        needed[at] = step.outputs.iter().flatten().any(|&value| read[value as usize]);
+        if needed[at] {
+            step.inputs.iter().flatten().for_each(|&value| read[value as usize] = true);
+        }
+    }
+    Some(needed)
 }
 
 /// Outputs that the device makes where they are wanted, or that are copied there at the end.

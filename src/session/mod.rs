@@ -13,6 +13,7 @@ mod memory;
 mod open;
 mod operators;
 mod options;
+mod ort_keys;
 mod output;
 mod overridable;
 mod profile;
@@ -28,6 +29,7 @@ mod step;
 mod tests;
 mod tuning;
 mod views;
+mod watch;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -62,7 +64,9 @@ use output::Output;
 use overridable::Overridable;
 use profile::Recorder;
 use run::{Ending, RunContext};
+use run_options::flag;
 use sharing::Identity;
+use watch::Watch;
 
 /// An opened model. Runs may go on in many threads at once.
 pub(crate) struct Session {
@@ -191,7 +195,11 @@ impl Session {
             );
         }
         let location = self.output_location(options);
-        let mut slots: Vec<Output> = self.opened.outputs.iter().map(|_| Output::made_in(location)).collect();
+        let slot = |index| match outputs.contains(&index) {
+            true => Output::made_in(location),
+            false => Output::Unwanted,
+        };
+        let mut slots: Vec<Output> = (0..self.opened.outputs.len()).map(slot).collect();
         self.execute(options, given.into_iter(), &mut slots, &mut Ending::Ordered)?;
         let mut results: Vec<Option<Value>> = slots.into_iter().map(Output::into_made).collect();
         outputs
@@ -253,7 +261,8 @@ impl Session {
         slots.extend(binding.outputs.iter().map(|output| match output {
             BoundOutput::Memory(Value::Tensor(tensor)) => Output::Bound(tensor.clone()),
             BoundOutput::Allocated(own, _) => Output::made_in(own.or(location)),
-            _ => Output::Allocate(None),
+            BoundOutput::Memory(_) => Output::Allocate(None),
+            BoundOutput::None => Output::Unwanted,
         }));
         let result = self.execute(options, binding.inputs.iter().map(Option::as_ref), &mut slots, ending);
         for (output, slot) in binding.outputs.iter_mut().zip(slots.drain(..)) {
@@ -330,16 +339,21 @@ impl Session {
             ),
             _ => None,
         };
-        let pool = self.pool.until(options.cancel.clone());
+        let watch = options.timeout.map(|limit| Watch::start(limit, options.cancel.clone())).transpose()?;
+        let cancel = watch.as_ref().map_or_else(|| options.cancel.clone(), |watch| Some(watch.flag()));
+        let pool = self.pool.until(cancel.clone());
         let cx = RunContext {
             pool: &pool,
-            cancel: options.cancel_flag(),
+            cancel: flag(&cancel),
             recorder: self.recorder.as_ref(),
             log: &self.environment.log,
             session: self.number,
             stream: stream.as_ref(),
         };
-        let result = run::run(cx, &self.opened.program, &values, outputs, ending);
+        let mut result = run::run(cx, &self.opened.program, &values, outputs, ending);
+        if let Some(watch) = watch {
+            result = result.map_err(|error| watch.explain(error));
+        }
         if let (true, Some(device)) = (options.shrink_arena, &self.opened.program.device) {
             device.release();
             device.provider.memory().shrink()?;

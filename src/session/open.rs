@@ -23,10 +23,7 @@ pub(super) fn open(
     source: Source<'_>,
     options: &SessionOptions,
 ) -> Result<Session> {
-    let pool = match options.threads {
-        Some(threads) => Pool::new(thread_count(threads)),
-        None => environment.pool.clone(),
-    };
+    let pool = own_pool(options, &environment)?.unwrap_or_else(|| environment.pool.clone());
     let recorder = options.profiling.then(Recorder::new);
     let start = recorder.as_ref().map(Recorder::now);
     let wanted = Wanted::of(source, options, &environment.operators(&options.operators));
@@ -49,6 +46,24 @@ pub(super) fn open(
         recorder.span("open", start);
     }
     Ok(session)
+}
+
+/// Threads of the session's own, when the options ask for them.
+fn own_pool(options: &SessionOptions, environment: &Environment) -> Result<Option<Pool>> {
+    let SessionOptions { spinning, affinities, .. } = options;
+    if options.threads.is_none() && *spinning && affinities.len() == 0 {
+        return Ok(None);
+    }
+    let threads = options.threads.map_or_else(|| environment.pool.threads(), thread_count);
+    if affinities.len() != 0 && affinities.len() != threads - 1 {
+        fail!(
+            InvalidArgument,
+            "option \"thread_affinities\" is for {} threads; the session has {} besides the caller's, and both must be equal",
+            affinities.len(),
+            threads - 1
+        );
+    }
+    Ok(Some(Pool::with(threads, *spinning, affinities)))
 }
 
 /// Reads a model and makes it ready to run.

@@ -9,8 +9,9 @@ use crate::model::Given;
 use crate::ops::custom::Definition;
 use crate::providers::hip::{self, HipOptions};
 use crate::tensor::ElementType;
+use crate::threads::Affinities;
 
-use super::operators;
+use super::{operators, ort_keys};
 
 /// How a model file comes into memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,6 +115,10 @@ pub(crate) struct SessionOptions {
     pub(crate) fallback: Fallback,
     /// Threads of the session's own pool; `None`: the environment's pool.
     pub(crate) threads: Option<usize>,
+    /// Whether threads that have nothing to do look for work for a while before they sleep.
+    pub(crate) spinning: bool,
+    /// Which processors the threads of the session's own pool may use.
+    pub(crate) affinities: Affinities,
     /// Record every run for `profile`.
     pub(crate) profiling: bool,
     /// Fixed values for symbolic dimensions, by name.
@@ -142,6 +147,8 @@ impl Default for SessionOptions {
             optimization: Optimization::All,
             fallback: Fallback::Cpu,
             threads: None,
+            spinning: true,
+            affinities: Affinities::default(),
             profiling: false,
             dimensions: BTreeMap::new(),
             plan_cache: 64,
@@ -173,6 +180,11 @@ const KEYS: &[(&str, &str)] = &[
     ("precision", "f32, f16, bf16 or auto"),
     ("profiling", "0 or 1"),
     ("share_weights", "0 or 1"),
+    ("spinning", "0 or 1"),
+    (
+        "thread_affinities",
+        "for each thread but the caller's the processors that it may use, as 1,2;3-5, numbered from 1",
+    ),
     ("use_env_allocators", "0 or 1"),
 ];
 
@@ -191,6 +203,9 @@ impl SessionOptions {
     /// Sets an option by name.
     pub(crate) fn set(&mut self, key: &str, value: &str) -> Result<()> {
         let (given_key, given) = (excerpt(key), excerpt(value));
+        if let Some((own, value)) = ort_keys::own(key, value)? {
+            return self.set(own, value);
+        }
         if let Some(name) = key.strip_prefix(DIMENSION_PREFIX) {
             let Ok(size) = value.parse() else {
                 fail!(
@@ -228,6 +243,8 @@ impl SessionOptions {
             "optimization" => self.optimization = choose(value, OPTIMIZATIONS)?,
             "profiling" => self.profiling = choose(value, &[("0", false), ("1", true)])?,
             "precision" => self.precision = choose(value, PRECISIONS)?,
+            "spinning" => self.spinning = choose(value, &[("0", false), ("1", true)])?,
+            "thread_affinities" => self.affinities = Affinities::parse(value)?,
             "share_weights" => self.share_weights = choose(value, &[("0", false), ("1", true)])?,
             "use_env_allocators" => self.use_env_allocators = choose(value, &[("0", false), ("1", true)])?,
             "plan_cache" => self.plan_cache = value.parse().ok().filter(|n| (1..=65536).contains(n))?,
@@ -255,6 +272,8 @@ impl SessionOptions {
             ("precision".to_owned(), precision.to_owned()),
             ("profiling".to_owned(), (self.profiling as u8).to_string()),
             ("share_weights".to_owned(), (self.share_weights as u8).to_string()),
+            ("spinning".to_owned(), (self.spinning as u8).to_string()),
+            ("thread_affinities".to_owned(), self.affinities.to_string()),
             ("use_env_allocators".to_owned(), (self.use_env_allocators as u8).to_string()),
         ];
         entries
@@ -356,7 +375,7 @@ mod tests {
     fn wrong_options_say_what_is_allowed() {
         for (key, value, part) in [
             ("load", "mmap", "\"mmap\" is not allowed; allowed is map or read"),
-            ("lod", "map", "\"lod\" is not known; known are fallback"),
+            ("lod", "map", "\"lod\" is not known; known are external_data_folder, fallback"),
             ("dim.", "3", "needs a name"),
             ("dim.x", "-3", "allowed is a number from 0"),
             ("intra_op_threads", "5000", "up to 1024"),

@@ -12,6 +12,8 @@ use super::run::Run;
 pub(super) enum Output {
     /// Into memory that the caller gave; its type and shape must be those the run gives.
     Bound(Tensor),
+    /// Nobody asks for it.
+    Unwanted,
     /// Into memory made by the run, which is left here.
     Allocate(Option<Value>),
     /// The same, in memory of a device or pinned for one. What is no plain tensor comes to the host.
@@ -31,7 +33,7 @@ impl Output {
     pub(super) fn into_made(self) -> Option<Value> {
         match self {
             Output::Allocate(value) | Output::AllocateIn(_, value) => value,
-            Output::Bound(_) => None,
+            Output::Bound(_) | Output::Unwanted => None,
         }
     }
 
@@ -54,6 +56,7 @@ impl Output {
             Output::AllocateIn(Location::Device(wanted), _) if device == Some(*wanted) => {
                 return OutputPlace::Device;
             }
+            Output::Unwanted => return OutputPlace::Nowhere,
             _ => return OutputPlace::Host,
         };
         let (Some(buffer), Some(_)) = (tensor.buffer(), self.device_address()) else {
@@ -111,7 +114,9 @@ impl Run<'_, '_> {
     /// Puts those outputs in place that no step wrote there.
     pub(super) fn finish(&mut self, outputs: &mut [Output], deferred: Vec<(usize, Tensor)>) -> Result<()> {
         for (index, (&value, output)) in self.program.outputs.iter().zip(outputs.iter_mut()).enumerate() {
-            if matches!(self.plan.states[value as usize], State::Output { index: i, .. } if i == index) {
+            let made =
+                matches!(self.plan.states[value as usize], State::Output { index: i, .. } if i == index);
+            if made || matches!(output, Output::Unwanted) {
                 continue;
             }
             let on_device = output.device_address().is_some();
@@ -124,6 +129,7 @@ impl Run<'_, '_> {
                 fail!(Internal, "output \"{name}\" was not made");
             };
             match output {
+                Output::Unwanted => {}
                 Output::Allocate(slot) => *slot = Some(result.to_value()?),
                 Output::AllocateIn(location, slot) => *slot = Some(self.moved(result, *location)?),
                 Output::Bound(tensor) => {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use super::memory::Location;
 
@@ -10,6 +11,8 @@ use super::memory::Location;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RunOptions {
     pub(crate) cancel: Option<Arc<AtomicBool>>,
+    /// How long the run may take.
+    pub(crate) timeout: Option<Duration>,
     /// A name for the run in the profile.
     pub(crate) tag: Option<Arc<str>>,
     /// Give device memory that nobody uses back after the run.
@@ -53,7 +56,12 @@ impl RunOptions {
 
     /// The flag that ends the run when it is set.
     pub(crate) fn cancel_flag(&self) -> &AtomicBool {
-        static NEVER: AtomicBool = AtomicBool::new(false);
-        self.cancel.as_deref().unwrap_or(&NEVER)
+        flag(&self.cancel)
     }
+}
+
+/// The flag that ends a run, or one that nobody sets.
+pub(super) fn flag(cancel: &Option<Arc<AtomicBool>>) -> &AtomicBool {
+    static NEVER: AtomicBool = AtomicBool::new(false);
+    cancel.as_deref().unwrap_or(&NEVER)
 }

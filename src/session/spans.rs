@@ -61,6 +61,7 @@ impl Run<'_, '_> {
                             }
                         }
                         Output::AllocateIn(_, Some(Value::Tensor(made))) => made.clone(),
+                        Output::Unwanted => continue,
                         Output::Allocate(slot) | Output::AllocateIn(Location::Device(_), slot) => {
                             let tensor = Tensor::unwritten(*ty, shape, |bytes| {
                                 self.program.output_memory.take(bytes)

@@ -26,13 +26,16 @@ from .enums import (
 )
 from .operators import Operator
 
-# Entries of ONNX Runtime that say what an option of rukh says.
-_TRANSLATED = {
-    ("session.disable_cpu_ep_fallback", "1"): ("fallback", "error"),
-    ("session.disable_cpu_ep_fallback", "0"): ("fallback", "cpu"),
-    ("session.use_env_allocators", "1"): ("use_env_allocators", "1"),
-    ("session.use_env_allocators", "0"): ("use_env_allocators", "0"),
-}
+# Entries of ONNX Runtime that the library takes by their names there.
+_ALIASES = frozenset(
+    [
+        "session.disable_cpu_ep_fallback",
+        "session.intra_op.allow_spinning",
+        "session.intra_op_thread_affinities",
+        "session.model_external_initializers_file_folder_path",
+        "session.use_env_allocators",
+    ]
+)
 
 _FLAGS = (
     "enable_cpu_mem_arena",
@@ -124,17 +127,21 @@ class SessionOptions:
 
     def add_session_config_entry(self, key: str, value: str) -> None:
         """Sets an option of rukh by its name ("load", "fallback", "plan_cache", "dim.NAME" and the
-        others of `rukh_session_options_create`). Of ONNX Runtime's own entries
-        "session.disable_cpu_ep_fallback" and "session.use_env_allocators" have an effect; others are kept for
-        `get_session_config_entry`."""
-        own_key, own_value = _TRANSLATED.get((key, value), (key, value))
-        if _is_own(own_key):
+        others of `rukh_session_options_create`). Of ONNX Runtime's own entries those have an effect that mean the same
+        here: "session.disable_cpu_ep_fallback", "session.use_env_allocators", "session.intra_op.allow_spinning",
+        "session.intra_op_thread_affinities", "session.model_external_initializers_file_folder_path"; others are kept
+        for `get_session_config_entry`."""
+        if _is_own(key):
             # Tried at once, so that a wrong value is told where it was given.
-            call("session_options_set", self._handle(), own_key.encode(), own_value.encode())
-            self._entries[own_key] = own_value
+            call("session_options_set", self._handle(), key.encode(), value.encode())
+        # The last one counts, by whatever name.
+        self._entries.pop(key, None)
         self._entries[key] = value
 
     def get_session_config_entry(self, key: str) -> str:
+        """What was set by this name; of an option of rukh its value, by whatever name it was set."""
+        if key not in self._entries and _is_own(key) and key not in _ALIASES:
+            return text("session_options_get", self._handle(), key.encode())
         if key not in self._entries:
             raise RuntimeError(f"SessionOptions does not have configuration with key: {key}")
         return self._entries[key]
@@ -288,7 +295,7 @@ def _is_own(key: str) -> bool:
     """Whether it is an option of the library's."""
     if not _own_keys:
         _own_keys.extend(keys("session_options_key", make("session_options", "session_options_create")))
-    return key in _own_keys or key.startswith("dim.")
+    return key in _own_keys or key in _ALIASES or key.startswith("dim.")
 
 
 def add_providers(handle: Handle, choice: _providers.Choice) -> None:
@@ -365,7 +372,7 @@ class RunOptions:
         self.add_run_config_entry("tag", value)
 
     def add_run_config_entry(self, key: str, value: str) -> None:
-        """Sets an option of rukh by its name: "tag", "compute_stream",
+        """Sets an option of rukh by its name: "tag", "timeout_ms", "output_memory", "compute_stream",
         "memory.enable_memory_arena_shrinkage". Others are kept for `get_run_config_entry`."""
         own_value = value
         if key == _ARENA_SHRINKAGE:
