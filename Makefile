@@ -104,6 +104,7 @@ install: run-tools ## install library, header, pkg-config and CMake files under 
 	$(call without_libgcc,$(DESTDIR)$(PREFIX)/lib)
 	RUKH_LINK_FOLDER=$(DESTDIR)$(PREFIX)/lib $(INSTALL_GENERATE) --prefix=$(PREFIX) --libdir=$(PREFIX)/lib $(if $(DESTDIR),--destdir=$(DESTDIR))
 	python3 scripts/sbom.py $(DESTDIR)$(PREFIX)/share/doc/rukh/rukh.cdx.json
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/rukh abi/rukh-api.json
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/doc/rukh README.md CHANGELOG.md CONTRIBUTING.md LICENSE-APACHE LICENSE-MIT
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/doc/rukh/docs docs/*.md
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/doc/rukh/docs/contributing docs/contributing/*.md

@@ -43,34 +43,3 @@ fn every_source_with_exports_is_in_the_header() {
         }
     }
 }
-
-/// The functions of librukh that src/library/functions.rs declares have the parameters that librukh gives them.
-#[test]
-fn declarations_are_those_of_librukh() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let declared = functions(&std::fs::read_to_string(root.join("src/library/functions.rs")).unwrap());
-    let mut defined = Vec::new();
-    for entry in std::fs::read_dir(root.join("../src/capi")).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_file() {
-            defined.extend(functions(&std::fs::read_to_string(path).unwrap()));
-        }
-    }
-    assert!(declared.len() > 20 && defined.len() > 100, "{} and {}", declared.len(), defined.len());
-    for (name, parameters) in declared {
-        let found = defined.iter().find(|(other, _)| *other == name);
-        assert_eq!(found.map(|(_, parameters)| parameters), Some(&parameters), "{name}");
-    }
-}
-
-/// The functions of a source with their parameters and results, without spaces.
-fn functions(source: &str) -> Vec<(String, String)> {
-    let each = source.split("fn rukh_").skip(1);
-    let function = |rest: &str| {
-        let (name, rest) = rest.split_once('(')?;
-        let end = rest.find(['{', ';'])?;
-        let text: String = rest[..end].chars().filter(|c| !c.is_whitespace()).collect();
-        Some((format!("rukh_{name}"), text.replace(",)", ")")))
-    };
-    each.filter_map(function).collect()
-}

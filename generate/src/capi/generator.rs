@@ -12,8 +12,8 @@ use crate::error::Result;
 use crate::folder::Folder;
 use crate::generator::Generator;
 use crate::library::Environment;
-use crate::library::functions::{rukh_environment, rukh_error, rukh_status};
 use crate::model::Model;
+use rukh_sys::{rukh_environment, rukh_error, rukh_status};
 
 impl Handle for rukh_generator {
     type Object = Generator;

@@ -8,7 +8,7 @@ use super::args;
 use super::handles::{self, Handle};
 use crate::error::{Error, Result};
 use crate::library::Status;
-use crate::library::functions::{rukh_error, rukh_error_create, rukh_status};
+use rukh_sys::{rukh_error, rukh_error_create, rukh_status};
 
 /// Runs the body of an exported function that works on no handle of this library.
 pub(super) fn call(error: *mut *mut rukh_error, body: impl FnOnce() -> Result<()>) -> rukh_status {

@@ -19,4 +19,4 @@ pub use sequences::*;
 pub use types::*;
 
 /// Types of librukh's that these functions take and give.
-pub use crate::library::functions::{rukh_environment, rukh_error, rukh_status};
+pub use rukh_sys::{rukh_environment, rukh_error, rukh_status};

@@ -7,8 +7,8 @@ use super::guard::{call_on, create, destroy};
 use super::handles::{self, Handle};
 use super::types::*;
 use crate::error::{Result, fail};
-use crate::library::functions::{rukh_error, rukh_status};
 use crate::options::{KEYS, Options};
+use rukh_sys::{rukh_error, rukh_status};
 
 impl Handle for rukh_generator_options {
     type Object = Options;

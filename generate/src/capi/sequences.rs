@@ -7,7 +7,7 @@ use super::guard::call_on;
 use super::types::*;
 use crate::error::fail;
 use crate::generator::Stop;
-use crate::library::functions::{rukh_error, rukh_status};
+use rukh_sys::{rukh_error, rukh_status};
 
 /// Appends a text to every sequence. The model runs at the next `rukh_generator_next` or `rukh_generator_scores`.
 ///

@@ -3,10 +3,10 @@
 use std::ptr::null;
 
 use super::call::{c_string, call, make};
-use super::functions::*;
 use super::session::Session;
 use super::value::Value;
 use crate::error::Result;
+use rukh_sys::*;
 
 /// Inputs and outputs that stay from run to run; librukh keeps the session and the values alive.
 pub(crate) struct Binding(*mut rukh_io_binding);

@@ -3,9 +3,9 @@
 use std::ffi::{CStr, CString, c_char};
 use std::ptr::null_mut;
 
-use super::functions::{rukh_error, rukh_error_destroy, rukh_error_message, rukh_status};
 use super::status::Status;
 use crate::error::{Error, Result};
+use rukh_sys::{rukh_error, rukh_error_destroy, rukh_error_message, rukh_status};
 
 /// Calls a function, handing it a place for its error.
 pub(super) fn call(function: impl FnOnce(*mut *mut rukh_error) -> rukh_status) -> Result<()> {

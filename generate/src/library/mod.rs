@@ -1,6 +1,4 @@
-//! librukh as this library sees it: the functions of its C API, and owners of its handles.
-
-pub(crate) mod functions;
+//! librukh as this library sees it: owners of the handles of its C API.
 
 mod binding;
 mod call;

@@ -7,9 +7,9 @@ use std::ptr::null_mut;
 use std::sync::Arc;
 
 use super::call::{c_string, call, copy, get, make};
-use super::functions::*;
 use super::value::Element;
 use crate::error::{Result, fail};
+use rukh_sys::*;
 
 /// An environment: the caller's, or one of its own.
 pub(crate) struct Environment {

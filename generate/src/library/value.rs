@@ -4,9 +4,9 @@ use std::ffi::c_void;
 use std::ptr::null_mut;
 
 use super::call::{call, make};
-use super::functions::*;
 use super::session::Environment;
 use crate::error::{Result, fail};
+use rukh_sys::*;
 
 /// The types of elements that models of this kind have at their borders, with their numbers in ONNX.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,114 @@
+//! The header include/rukh/rukh.h, the description abi/rukh-api.json and the declarations sys/src/lib.rs are what
+//! src/capi says. `RUKH_UPDATE=1 cargo test --test header` writes them anew.
+
+mod api;
+mod declarations;
+mod description;
+
+use std::path::Path;
+
+/// The files with exported items, in the order in which they appear in the header.
+const SOURCES: &[&str] = &[
+    "types",
+    "version",
+    "error",
+    "environment",
+    "devices",
+    "report",
+    "memory",
+    "session_options",
+    "session_providers",
+    "session",
+    "weights",
+    "ports",
+    "model_info",
+    "values",
+    "device_values",
+    "locations",
+    "strings",
+    "containers",
+    "dlpack",
+    "run_options",
+    "run",
+    "asynchronous",
+    "binding",
+    "completion",
+    "tuning",
+    "operator",
+    "operator_attributes",
+    "operator_library",
+    "node_info",
+    "node_outputs",
+    "node_attributes",
+    "kernel_context",
+];
+
+#[test]
+fn the_header_is_up_to_date() {
+    let root = root();
+    let config = cbindgen::Config::from_file(root.join("cbindgen.toml")).unwrap();
+    let mut builder = cbindgen::Builder::new().with_config(config);
+    for source in SOURCES {
+        builder = builder.with_src(root.join(format!("src/capi/{source}.rs")));
+    }
+    let mut text = Vec::new();
+    builder.generate().unwrap().write(&mut text);
+    // C90 has no comments of this form.
+    let text = String::from_utf8(text).unwrap().replace("#endif // __cplusplus", "#endif  /* __cplusplus */");
+    let text = text.replace("#endif  // __cplusplus", "#endif  /* __cplusplus */");
+    compare("include/rukh/rukh.h", &text);
+}
+
+#[test]
+fn the_description_is_up_to_date() {
+    compare("abi/rukh-api.json", &description::json(&api::read(&root().join("src/capi"), SOURCES)));
+}
+
+#[test]
+fn the_declarations_for_rust_are_up_to_date() {
+    compare("sys/src/lib.rs", &declarations::rust(&api::read(&root().join("src/capi"), SOURCES)));
+}
+
+#[test]
+fn the_description_has_every_function_of_the_header() {
+    let header = std::fs::read_to_string(root().join("include/rukh/rukh.h")).unwrap();
+    let api = api::read(&root().join("src/capi"), SOURCES);
+    for name in api.functions.iter().map(|function| &function.name) {
+        assert!(header.contains(&format!("{name}(")), "{name} is not in the header");
+    }
+    let symbols = std::fs::read_to_string(root().join("abi/rukh.symbols")).unwrap();
+    for symbol in symbols.lines().filter(|line| line.starts_with("rukh_")) {
+        assert!(api.functions.iter().any(|function| function.name == symbol), "{symbol} is not described");
+    }
+}
+
+#[test]
+fn every_source_with_exports_is_in_the_header() {
+    let folder = root().join("src/capi");
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        if std::fs::read_to_string(&path).unwrap().contains("no_mangle") {
+            assert!(SOURCES.contains(&name.as_str()), "{name}");
+        }
+    }
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Compares a file with what it should be, or writes it.
+fn compare(file: &str, text: &str) {
+    let path = root().join(file);
+    if std::env::var_os("RUKH_UPDATE").is_some() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        return;
+    }
+    let checked_in = std::fs::read_to_string(&path).unwrap();
+    assert!(
+        text == checked_in,
+        "{file} is not what src/capi says; write it anew with RUKH_UPDATE=1 cargo test --test header"
+    );
+}
