@@ -68,6 +68,8 @@ const OUTSIDE: &[(&str, &[&str], &[&str])] = &[
             "hip/amd.rs",
             "hip/library.rs",
             "model/file.rs",
+            "model/outside.rs",
+            "model/save.rs",
             "providers/hip/tuning/tuner.rs",
             "session/devices.rs",
         ],

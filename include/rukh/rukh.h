@@ -769,6 +769,8 @@ rukh_status rukh_environment_device(const struct rukh_environment *environment,
  * 0 for the CPU. `out`: not NULL; receives a handle that the caller destroys; NULL on failure. `error`: may be NULL.
  * Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown provider or a number that is
  * not there, `RUKH_ERROR_DEVICE` for a provider without a device, and the handle errors.
+ *
+ * Since: 0.1.1.
  */
 rukh_status rukh_environment_find_device(const struct rukh_environment *environment,
                                          const char *provider,
@@ -800,6 +802,8 @@ rukh_status rukh_device_provider(const struct rukh_device *device,
  * `device`, `device_id`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_DEVICE` for a GPU of a platform that is not used, as another one has GPUs too;
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
+ *
+ * Since: 0.1.1.
  */
 rukh_status rukh_device_id(const struct rukh_device *device,
                            size_t *device_id,
@@ -1334,6 +1338,8 @@ void rukh_session_destroy(struct rukh_session *session);
  * `user` when nothing uses the memory any more, also when this call fails. `options`: NULL for the defaults; copied.
  * `out`: not NULL; receives the session, which the caller destroys; NULL on failure. `error`: may be NULL. Threads:
  * any, at the same time. Errors: as `rukh_session_create`.
+ *
+ * Since: 0.1.1.
  */
 rukh_status rukh_session_create_from_buffer(const struct rukh_environment *environment,
                                             const void *data,
@@ -1357,6 +1363,8 @@ rukh_status rukh_session_create_from_buffer(const struct rukh_environment *envir
  * `RUKH_ERROR_INVALID_ARGUMENT` for an empty name, a value that is no tensor or lies in device memory, and the handle
  * errors. Making the session fails with `RUKH_ERROR_NOT_FOUND` for a name that the model does not have, and
  * `RUKH_ERROR_INVALID_ARGUMENT` for another type or shape.
+ *
+ * Since: 0.1.1.
  */
 rukh_status rukh_session_options_add_initializer(struct rukh_session_options *options,
                                                  const char *name,
@@ -1372,6 +1380,8 @@ rukh_status rukh_session_options_add_initializer(struct rukh_session_options *op
  * session made from them); called once with `data` and `user` when nothing uses the memory any more, also when this call
  * fails. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors. A name that no
  * tensor of the model has is left alone.
+ *
+ * Since: 0.1.1.
  */
 rukh_status rukh_session_options_add_external_file(struct rukh_session_options *options,
                                                    const char *location,
@@ -1998,6 +2008,8 @@ rukh_status rukh_value_device(const struct rukh_value *value,
  * caller destroys when no run and no copy uses it; NULL on failure. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT`, `RUKH_ERROR_DEVICE` (also where the runtime has no pinned memory),
  * `RUKH_ERROR_OUT_OF_MEMORY`, and the handle errors.
+ *
+ * Since: 0.1.1.
  */
 rukh_status rukh_value_create_tensor_in(const struct rukh_device *device,
                                         rukh_memory_kind kind,
@@ -2014,6 +2026,8 @@ rukh_status rukh_value_create_tensor_in(const struct rukh_device *device,
  * that is not known to be pinned, and for strings. `device_id`: may be NULL; receives the number, 0 for `HOST`.
  * `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for what is no tensor,
  * and the handle errors.
+ *
+ * Since: 0.1.1.
  */
 rukh_status rukh_value_memory_kind(const struct rukh_value *value,
                                    rukh_memory_kind *kind,
@@ -2031,6 +2045,8 @@ rukh_status rukh_value_memory_kind(const struct rukh_value *value,
  * `binding`, `name`, `device`: not NULL. `kind`: one of `RUKH_MEMORY_…`. `error`: may be NULL. Threads: any, one at a
  * time. Errors: `RUKH_ERROR_NOT_FOUND` for a name that the model does not have, `RUKH_ERROR_INVALID_ARGUMENT`,
  * `RUKH_ERROR_DEVICE`, and the handle errors.
+ *
+ * Since: 0.1.1.
  */
 rukh_status rukh_io_binding_bind_output_allocated_in(struct rukh_io_binding *binding,
                                                      const char *name,
@@ -2043,6 +2059,8 @@ rukh_status rukh_io_binding_bind_output_allocated_in(struct rukh_io_binding *bin
  *
  * `session`: not NULL. `out`: not NULL; receives a handle that the caller destroys; NULL on failure. `error`: may be
  * NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
+ *
+ * Since: 0.1.1.
  */
 rukh_status rukh_session_device(const struct rukh_session *session,
                                 struct rukh_device **out,
@@ -2060,6 +2078,8 @@ rukh_status rukh_session_device(const struct rukh_session *session,
  * may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` when types or shapes differ, or for a stream of
  * another device or one that is being captured while `out` is given; `RUKH_ERROR_UNSUPPORTED` for tensors of two GPUs;
  * `RUKH_ERROR_DEVICE`, and the handle errors.
+ *
+ * Since: 0.1.1.
  */
 rukh_status rukh_value_copy_queued(const struct rukh_value *from,
                                    struct rukh_value *to,
@@ -2074,6 +2094,8 @@ rukh_status rukh_value_copy_queued(const struct rukh_value *from,
  * `device`: not NULL; a GPU. `out`: not NULL; receives the stream, which the caller destroys when nothing uses it any
  * more; NULL on failure. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for the CPU, which
  * has no streams, `RUKH_ERROR_DEVICE`, and the handle errors.
+ *
+ * Since: 0.1.1.
  */
 rukh_status rukh_stream_create(const struct rukh_device *device,
                                struct rukh_stream **out,
@@ -2084,6 +2106,8 @@ rukh_status rukh_stream_create(const struct rukh_device *device,
  * alone.
  *
  * Threads: any.
+ *
+ * Since: 0.1.1.
  */
 void rukh_stream_destroy(struct rukh_stream *stream);
 
@@ -2092,6 +2116,8 @@ void rukh_stream_destroy(struct rukh_stream *stream);
  *
  * `stream`, `address`: not NULL; the runtime's handle is the stream's. `error`: may be NULL. Threads: any, at the same
  * time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
+ *
+ * Since: 0.1.1.
  */
 rukh_status rukh_stream_address(const struct rukh_stream *stream,
                                 uint64_t *address,
@@ -2102,6 +2128,8 @@ rukh_status rukh_stream_address(const struct rukh_stream *stream,
  *
  * `stream`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_DEVICE`, and the handle
  * errors.
+ *
+ * Since: 0.1.1.
  */
 rukh_status rukh_stream_wait(const struct rukh_stream *stream,
                              struct rukh_error **error);

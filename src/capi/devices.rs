@@ -99,6 +99,8 @@ pub unsafe extern "C" fn rukh_environment_device(
 /// 0 for the CPU. `out`: not NULL; receives a handle that the caller destroys; NULL on failure. `error`: may be NULL.
 /// Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown provider or a number that is
 /// not there, `RUKH_ERROR_DEVICE` for a provider without a device, and the handle errors.
+///
+/// Since: 0.1.1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rukh_environment_find_device(
     environment: *const rukh_environment,
@@ -139,6 +141,8 @@ pub unsafe extern "C" fn rukh_device_provider(
 /// `device`, `device_id`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
 /// `RUKH_ERROR_DEVICE` for a GPU of a platform that is not used, as another one has GPUs too;
 /// `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
+///
+/// Since: 0.1.1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rukh_device_id(
     device: *const rukh_device,

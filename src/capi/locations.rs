@@ -43,6 +43,8 @@ fn location(device: &DeviceObject, kind: rukh_memory_kind) -> Result<Location> {
 /// caller destroys when no run and no copy uses it; NULL on failure. `error`: may be NULL. Threads: any. Errors:
 /// `RUKH_ERROR_INVALID_ARGUMENT`, `RUKH_ERROR_DEVICE` (also where the runtime has no pinned memory),
 /// `RUKH_ERROR_OUT_OF_MEMORY`, and the handle errors.
+///
+/// Since: 0.1.1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rukh_value_create_tensor_in(
     device: *const rukh_device,
@@ -70,6 +72,8 @@ pub unsafe extern "C" fn rukh_value_create_tensor_in(
 /// that is not known to be pinned, and for strings. `device_id`: may be NULL; receives the number, 0 for `HOST`.
 /// `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for what is no tensor,
 /// and the handle errors.
+///
+/// Since: 0.1.1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rukh_value_memory_kind(
     value: *const rukh_value,
@@ -99,6 +103,8 @@ pub unsafe extern "C" fn rukh_value_memory_kind(
 /// `binding`, `name`, `device`: not NULL. `kind`: one of `RUKH_MEMORY_…`. `error`: may be NULL. Threads: any, one at a
 /// time. Errors: `RUKH_ERROR_NOT_FOUND` for a name that the model does not have, `RUKH_ERROR_INVALID_ARGUMENT`,
 /// `RUKH_ERROR_DEVICE`, and the handle errors.
+///
+/// Since: 0.1.1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rukh_io_binding_bind_output_allocated_in(
     binding: *mut rukh_io_binding,
@@ -119,6 +125,8 @@ pub unsafe extern "C" fn rukh_io_binding_bind_output_allocated_in(
 ///
 /// `session`: not NULL. `out`: not NULL; receives a handle that the caller destroys; NULL on failure. `error`: may be
 /// NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
+///
+/// Since: 0.1.1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rukh_session_device(
     session: *const rukh_session,
@@ -142,6 +150,8 @@ pub unsafe extern "C" fn rukh_session_device(
 /// may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` when types or shapes differ, or for a stream of
 /// another device or one that is being captured while `out` is given; `RUKH_ERROR_UNSUPPORTED` for tensors of two GPUs;
 /// `RUKH_ERROR_DEVICE`, and the handle errors.
+///
+/// Since: 0.1.1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rukh_value_copy_queued(
     from: *const rukh_value,
@@ -172,6 +182,8 @@ pub unsafe extern "C" fn rukh_value_copy_queued(
 /// `device`: not NULL; a GPU. `out`: not NULL; receives the stream, which the caller destroys when nothing uses it any
 /// more; NULL on failure. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for the CPU, which
 /// has no streams, `RUKH_ERROR_DEVICE`, and the handle errors.
+///
+/// Since: 0.1.1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rukh_stream_create(
     device: *const rukh_device,
@@ -188,6 +200,8 @@ pub unsafe extern "C" fn rukh_stream_create(
 /// alone.
 ///
 /// Threads: any.
+///
+/// Since: 0.1.1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rukh_stream_destroy(stream: *mut rukh_stream) {
     destroy(stream);
@@ -197,6 +211,8 @@ pub unsafe extern "C" fn rukh_stream_destroy(stream: *mut rukh_stream) {
 ///
 /// `stream`, `address`: not NULL; the runtime's handle is the stream's. `error`: may be NULL. Threads: any, at the same
 /// time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
+///
+/// Since: 0.1.1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rukh_stream_address(
     stream: *const rukh_stream,
@@ -210,6 +226,8 @@ pub unsafe extern "C" fn rukh_stream_address(
 ///
 /// `stream`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_DEVICE`, and the handle
 /// errors.
+///
+/// Since: 0.1.1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rukh_stream_wait(
     stream: *const rukh_stream,

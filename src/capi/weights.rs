@@ -46,6 +46,8 @@ fn lent(owner: Foreign, size: usize) -> Result<Bytes> {
 /// `user` when nothing uses the memory any more, also when this call fails. `options`: NULL for the defaults; copied.
 /// `out`: not NULL; receives the session, which the caller destroys; NULL on failure. `error`: may be NULL. Threads:
 /// any, at the same time. Errors: as `rukh_session_create`.
+///
+/// Since: 0.1.1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rukh_session_create_from_buffer(
     environment: *const rukh_environment,
@@ -76,6 +78,8 @@ pub unsafe extern "C" fn rukh_session_create_from_buffer(
 /// `RUKH_ERROR_INVALID_ARGUMENT` for an empty name, a value that is no tensor or lies in device memory, and the handle
 /// errors. Making the session fails with `RUKH_ERROR_NOT_FOUND` for a name that the model does not have, and
 /// `RUKH_ERROR_INVALID_ARGUMENT` for another type or shape.
+///
+/// Since: 0.1.1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rukh_session_options_add_initializer(
     options: *mut rukh_session_options,
@@ -109,6 +113,8 @@ pub unsafe extern "C" fn rukh_session_options_add_initializer(
 /// session made from them); called once with `data` and `user` when nothing uses the memory any more, also when this call
 /// fails. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors. A name that no
 /// tensor of the model has is left alone.
+///
+/// Since: 0.1.1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rukh_session_options_add_external_file(
     options: *mut rukh_session_options,

@@ -7,12 +7,15 @@ mod external;
 mod file;
 mod function;
 mod given;
+mod outside;
 mod proto;
+mod save;
 mod size;
 mod tensor;
 #[cfg(test)]
 pub(crate) mod testing;
 mod types;
+mod write;
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -26,6 +29,7 @@ use crate::graph::{Function, Graph, NEWEST_OPSET};
 pub(crate) use counters::LoadCounters;
 pub(crate) use file::FileIdentity;
 pub(crate) use given::Given;
+pub(crate) use save::save;
 pub(crate) use types::is_unnamed;
 
 /// Where a model comes from.

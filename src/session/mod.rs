@@ -17,6 +17,7 @@ mod ort_keys;
 mod output;
 mod overridable;
 mod profile;
+mod provider_options;
 mod queued;
 mod replay;
 mod report;
@@ -53,7 +54,8 @@ pub(crate) use environment::{Environment, Level, Log};
 pub(crate) use memory::{
     DeviceStream, Location, copy_tensor, device_buffer, foreign_device_buffer, is_rocm, queue_copy,
 };
-pub(crate) use options::{Load, ProviderKind, SessionOptions};
+pub(crate) use options::{Load, SessionOptions};
+pub(crate) use provider_options::ProviderKind;
 pub(crate) use queued::Queued;
 pub(crate) use report::report;
 pub(crate) use run_options::{OUTPUT_MEMORIES, RunOptions};

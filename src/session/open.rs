@@ -12,9 +12,10 @@ use crate::threads::Pool;
 
 use super::build::{Parts, Rewritable, build};
 use super::environment::{Environment, Level, thread_count};
-use super::options::{Fallback, ProviderKind, SessionOptions};
+use super::options::{Fallback, SessionOptions};
 use super::overridable::Overridable;
 use super::profile::Recorder;
+use super::provider_options::ProviderKind;
 use super::sharing::Wanted;
 use super::{Opened, Session};
 

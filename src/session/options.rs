@@ -1,6 +1,7 @@
 //! Options of a session and of a run, each also a key and a value of text.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::error::{Result, excerpt, fail};
@@ -11,6 +12,7 @@ use crate::providers::hip::{self, HipOptions};
 use crate::tensor::ElementType;
 use crate::threads::Affinities;
 
+use super::provider_options::{ProviderKind, ProviderOptions};
 use super::{operators, ort_keys};
 
 /// How a model file comes into memory.
@@ -39,70 +41,6 @@ pub(crate) enum Optimization {
 pub(crate) enum Fallback {
     Cpu,
     Error,
-}
-
-/// Which kind of device runs nodes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ProviderKind {
-    Cpu,
-    Hip,
-}
-
-/// Every name a provider is known by; the first is its own.
-const PROVIDER_NAMES: &[(ProviderKind, &[&str])] = &[
-    (ProviderKind::Cpu, &["cpu", "CPUExecutionProvider"]),
-    (ProviderKind::Hip, &["hip", "ROCMExecutionProvider", "MIGraphXExecutionProvider"]),
-];
-
-impl ProviderKind {
-    /// The provider's own name.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            ProviderKind::Cpu => "cpu",
-            ProviderKind::Hip => "hip",
-        }
-    }
-
-    pub(crate) fn parse(name: &str) -> Result<Self> {
-        match PROVIDER_NAMES.iter().find(|(_, names)| names.contains(&name)) {
-            Some((kind, _)) => Ok(*kind),
-            None => {
-                let known: Vec<&str> =
-                    PROVIDER_NAMES.iter().flat_map(|(_, names)| names.iter().copied()).collect();
-                fail!(
-                    InvalidArgument,
-                    "provider \"{}\" is not known; known are {}",
-                    excerpt(name),
-                    known.join(", ")
-                )
-            }
-        }
-    }
-}
-
-/// A provider that a session is to use, with its options.
-#[derive(Clone, Debug)]
-pub(crate) enum ProviderOptions {
-    /// It has no options.
-    Cpu,
-    Hip(HipOptions),
-}
-
-impl ProviderOptions {
-    pub(crate) fn kind(&self) -> ProviderKind {
-        match self {
-            ProviderOptions::Cpu => ProviderKind::Cpu,
-            ProviderOptions::Hip(_) => ProviderKind::Hip,
-        }
-    }
-
-    /// Every option with its value, in a form that `SessionOptions::add_provider` takes.
-    pub(crate) fn entries(&self) -> BTreeMap<String, String> {
-        match self {
-            ProviderOptions::Cpu => BTreeMap::new(),
-            ProviderOptions::Hip(options) => options.entries(),
-        }
-    }
 }
 
 /// How a session is made.
@@ -135,6 +73,10 @@ pub(crate) struct SessionOptions {
     pub(crate) precision: Option<ElementType>,
     /// Operators that the caller defined.
     pub(crate) operators: Vec<Arc<Definition>>,
+    /// Where the optimised model is saved.
+    pub(crate) optimized_model: Option<PathBuf>,
+    /// Whether its weights go into a file of their own, whatever their size.
+    pub(crate) weights_apart: bool,
     /// Weights from memory, and where others are.
     pub(crate) given: Given,
 }
@@ -157,6 +99,8 @@ impl Default for SessionOptions {
             share_weights: true,
             precision: None,
             operators: Vec::new(),
+            optimized_model: None,
+            weights_apart: false,
             given: Given::default(),
         }
     }
@@ -176,6 +120,8 @@ const KEYS: &[(&str, &str)] = &[
     ("intra_op_threads", "0 (the environment's threads) or a number up to 1024"),
     ("load", "map or read"),
     ("optimization", "none, basic or all"),
+    ("optimized_model_external_data", "0 or 1"),
+    ("optimized_model_path", "the name of a file, or nothing for none"),
     ("plan_cache", "a number from 1 to 65536"),
     ("precision", "f32, f16, bf16 or auto"),
     ("profiling", "0 or 1"),
@@ -247,6 +193,10 @@ impl SessionOptions {
             "thread_affinities" => self.affinities = Affinities::parse(value)?,
             "share_weights" => self.share_weights = choose(value, &[("0", false), ("1", true)])?,
             "use_env_allocators" => self.use_env_allocators = choose(value, &[("0", false), ("1", true)])?,
+            "optimized_model_external_data" => {
+                self.weights_apart = choose(value, &[("0", false), ("1", true)])?
+            }
+            "optimized_model_path" => self.optimized_model = (!value.is_empty()).then(|| value.into()),
             "plan_cache" => self.plan_cache = value.parse().ok().filter(|n| (1..=65536).contains(n))?,
             "intra_op_threads" => {
                 let n: usize = value.parse().ok().filter(|n| *n <= 1024)?;
@@ -261,13 +211,17 @@ impl SessionOptions {
     pub(crate) fn entries(&self) -> Vec<(String, String)> {
         let name = |o: Optimization| OPTIMIZATIONS.iter().find(|(_, v)| *v == o).map_or("all", |(n, _)| n);
         let precision = PRECISIONS.iter().find(|(_, v)| *v == self.precision).map_or("auto", |(n, _)| n);
-        let folder = self.given.folder.as_ref().map(|folder| folder.to_string_lossy().into_owned());
+        let text = |path: &PathBuf| path.to_string_lossy().into_owned();
+        let saved = self.optimized_model.as_ref().map(text);
+        let folder = self.given.folder.as_ref().map(text);
         let mut entries = vec![
             ("external_data_folder".to_owned(), folder.unwrap_or_default()),
             ("fallback".to_owned(), if self.fallback == Fallback::Cpu { "cpu" } else { "error" }.to_owned()),
             ("intra_op_threads".to_owned(), self.threads.unwrap_or(0).to_string()),
             ("load".to_owned(), if self.load == Load::Map { "map" } else { "read" }.to_owned()),
             ("optimization".to_owned(), name(self.optimization).to_owned()),
+            ("optimized_model_external_data".to_owned(), (self.weights_apart as u8).to_string()),
+            ("optimized_model_path".to_owned(), saved.unwrap_or_default()),
             ("plan_cache".to_owned(), self.plan_cache.to_string()),
             ("precision".to_owned(), precision.to_owned()),
             ("profiling".to_owned(), (self.profiling as u8).to_string()),

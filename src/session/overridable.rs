@@ -58,7 +58,7 @@ impl Overridable {
             ports,
             graph,
             functions: functions.clone(),
-            options: options.clone(),
+            options: SessionOptions { optimized_model: None, ..options.clone() },
             device,
             fallback_reason: fallback_reason.to_owned(),
             variants: Mutex::default(),

@@ -67,7 +67,7 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
-    /// `None` when a session must not share: the options forbid it, hold what is the caller's own (operators with state,
+    /// `None` when a session must not share: the options forbid it, ask for the model to be saved, hold what is the caller's own (operators with state,
     /// memory, streams, strings), or a limit of memory that is meant for one session; or the model is a copy of memory
     /// that may change. `operators`: those that the caller defined.
     pub(super) fn of(
@@ -76,6 +76,7 @@ impl Wanted {
         operators: &[Arc<Definition>],
     ) -> Option<Self> {
         let alone = !options.share_weights
+            || options.optimized_model.is_some()
             || options.external_allocator.is_some()
             || options.hip().is_some_and(|hip| hip.is_for_one_session(options.use_env_allocators))
             || !operators.is_empty();

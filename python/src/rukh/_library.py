@@ -81,6 +81,7 @@ SIGNATURES = {
     "session_options_load_operators": "ps",
     "session_options_create": "p",
     "session_options_set": "pss",
+    "session_options_get": "pspzp",
     "session_options_key": "pzpzp",
     "session_options_add_provider": "psppz",
     "session_options_provider_count": "pp",

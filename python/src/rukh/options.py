@@ -58,7 +58,7 @@ class SessionOptions:
     """How a session is made.
 
     These have an effect: `intra_op_num_threads` (0: the threads that all sessions share),
-    `graph_optimization_level`, `enable_profiling`, `profile_file_prefix`. The other attributes are taken
+    `graph_optimization_level`, `enable_profiling`, `profile_file_prefix`, `optimized_model_filepath`. The other attributes are taken
     so that scripts for ONNX Runtime go on working, and change nothing.
     """
 
@@ -250,6 +250,7 @@ class SessionOptions:
             ("intra_op_threads", str(self.intra_op_num_threads if self.use_per_session_threads else 0)),
             ("optimization", optimization),
             ("profiling", "1" if self.enable_profiling else "0"),
+            ("optimized_model_path", self.optimized_model_filepath),
             *((key, value) for key, value in self._entries.items() if _is_own(key)),
         ):
             call("session_options_set", handle, key.encode(), value.encode())
@@ -279,12 +280,6 @@ class SessionOptions:
         if self.use_per_session_threads and logs.are_threads_global():
             raise InvalidArgumentError(
                 "use_per_session_threads is True and set_global_thread_pool_sizes was called; allowed is False"
-            )
-        if self.optimized_model_filepath:
-            warnings.warn(
-                f"optimized_model_filepath {self.optimized_model_filepath!r}: the library cannot write models; "
-                f"no file is made",
-                stacklevel=4,
             )
 
 
