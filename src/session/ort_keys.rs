@@ -2,8 +2,11 @@
 
 use crate::error::{Result, excerpt, fail};
 
+/// ONNX Runtime's values, each with the one here.
+type Values = Option<&'static [(&'static str, &'static str)]>;
+
 /// Keys of ONNX Runtime's session entries that say what an option here says, with values that do; `None`: any value.
-const KEYS: &[(&str, &str, Option<&[(&str, &str)]>)] = &[
+const KEYS: &[(&str, &str, Values)] = &[
     ("session.disable_cpu_ep_fallback", "fallback", Some(&[("0", "cpu"), ("1", "error")])),
     ("session.use_env_allocators", "use_env_allocators", Some(&[("0", "0"), ("1", "1")])),
     ("session.model_external_initializers_file_folder_path", "external_data_folder", None),
