@@ -1036,7 +1036,10 @@ rukh_status rukh_environment_memory_snapshot(const struct rukh_environment *envi
  * Keys of `rukh_session_options_set`: "external_data_folder" (where files of external data are, in place of the model's
  * folder), "fallback" ("cpu" or "error"), "intra_op_threads" (threads of a
  * pool of the session's own; 0, the default, for the environment's), "load" ("map" or "read"),
- * "optimization" ("none", "basic" or "all"), "plan_cache" (plans for different input shapes that are
+ * "optimization" ("none", "basic" or "all"), "optimized_model_path" (a file that the optimised model is written to when the
+ * session is made: as "optimization" says, without fusions, which no other program knows; "", the default, for none),
+ * "optimized_model_external_data" ("1": its weights go into a file beside it, with ".data" behind its name, as they do
+ * anyway when they are larger than a file of ONNX can be; "0", the default), "plan_cache" (plans for different input shapes that are
  * kept, 64), "precision" ("f32", "f16", "bf16" or "auto": what floats compute in; "auto", the default, leaves
  * it to the provider's options and the environment), "profiling" ("0" or "1"), "share_weights" ("0" or "1", the default:
  * weights are shared with sessions of the same environment on the same file), "spinning" ("0" or "1", the default: threads
