@@ -1,0 +1,167 @@
+//! `OrtSessionOptions`: how a session is made, as ONNX Runtime says it, and as librukh takes it.
+
+use std::collections::BTreeMap;
+use std::ffi::{CString, c_char, c_int, c_void};
+
+use ort_sys::{OrtLoggingFunction, OrtSessionOptions, OrtValue};
+use rukh_sys::*;
+
+use crate::failure::{Failure, Result};
+use crate::handle::{c_string, get, handles};
+use crate::library::{self, Own};
+use crate::providers::Provider;
+
+/// Where profiles go when a caller gives no name.
+const PROFILE_PREFIX: &str = "onnxruntime_profile_";
+
+/// How a session is made.
+#[derive(Clone)]
+pub struct Options {
+    providers: Vec<(Provider, Vec<(String, String)>)>,
+    /// ONNX Runtime's entries by key. Those without a meaning here are kept for who asks.
+    pub entries: BTreeMap<String, String>,
+    pub dimensions: Vec<(String, i64)>,
+    pub optimization: i32,
+    pub threads: c_int,
+    pub profile: Option<String>,
+    pub log: Option<(OrtLoggingFunction, *mut c_void)>,
+    pub optimized_path: Option<String>,
+    pub memory_pattern: bool,
+    pub execution_mode: i32,
+}
+
+handles! { Options => OrtSessionOptions; }
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            providers: Vec::new(),
+            entries: BTreeMap::new(),
+            dimensions: Vec::new(),
+            optimization: 99,
+            threads: 0,
+            profile: None,
+            log: None,
+            optimized_path: None,
+            memory_pattern: true,
+            execution_mode: 0,
+        }
+    }
+}
+
+/// Entries that ask for what is not here, with the values that do.
+const REFUSED_ENTRIES: [(&str, &str, &str); 3] = [
+    ("session.load_model_format", "ORT", "models in ONNX Runtime's own format are not read; give the ONNX model"),
+    ("ep.context_enable", "1", "no compiled model is written: a model opens without compiling"),
+    ("session.save_model_format", "ORT", "models are not written"),
+];
+
+impl Options {
+    /// Wants a provider, after those added before. One that comes twice, by whichever of its names, keeps its place.
+    pub fn add_provider(&mut self, provider: Provider, options: Vec<(String, String)>) {
+        if !self.providers.iter().any(|(known, _)| *known == provider) {
+            self.providers.push((provider, options));
+        }
+    }
+
+    pub fn wants_gpu(&self) -> bool {
+        self.providers.iter().any(|(provider, _)| *provider == Provider::Gpu)
+    }
+
+    /// The number of the GPU that is wanted, 0 where none is named.
+    pub fn gpu(&self) -> usize {
+        let gpu = self.providers.iter().find(|(provider, _)| *provider == Provider::Gpu);
+        let number = gpu.and_then(|(_, options)| options.iter().find(|(key, _)| key == "device_id"));
+        number.and_then(|(_, value)| value.parse().ok()).unwrap_or(0)
+    }
+
+    pub fn profile_prefix(name: String) -> String {
+        if name.is_empty() { PROFILE_PREFIX.to_owned() } else { name }
+    }
+
+    fn entry_is(&self, key: &str, value: &str) -> bool {
+        self.entries.get(key).is_some_and(|given| given == value)
+    }
+
+    /// The options as librukh takes them, but for dimensions.
+    pub fn build(&self) -> Result<Built> {
+        self.check()?;
+        // SAFETY: a place for the handle.
+        let built = Built(library::make(|out, error| unsafe { rukh_session_options_create(out, error) })?);
+        built.set("optimization", ["none", "basic", "all"][self.optimization.clamp(0, 2) as usize])?;
+        if self.threads > 0 {
+            built.set("intra_op_threads", &self.threads.to_string())?;
+        }
+        if self.profile.is_some() {
+            built.set("profiling", "1")?;
+        }
+        if self.entry_is("session.disable_cpu_ep_fallback", "1") {
+            built.set("fallback", "error")?;
+        }
+        if self.entry_is("session.use_env_allocators", "1") {
+            built.set("use_env_allocators", "1")?;
+        }
+        for (provider, options) in &self.providers {
+            built.add_provider(provider.name(), options)?;
+        }
+        Ok(built)
+    }
+
+    fn check(&self) -> Result<()> {
+        if let Some(path) = &self.optimized_path {
+            return Err(Failure::absent(format!("the optimized model cannot be written to \"{path}\": models are not written")));
+        }
+        for (key, value, reason) in REFUSED_ENTRIES {
+            if self.entry_is(key, value) {
+                return Err(Failure::absent(format!("{key}={value} cannot be met: {reason}")));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Options of librukh.
+pub struct Built(Own<rukh_session_options>);
+
+impl Built {
+    pub fn pointer(&self) -> *mut rukh_session_options {
+        self.0.pointer()
+    }
+
+    pub fn set(&self, key: &str, value: &str) -> Result<()> {
+        let (key, value) = (c_string(key), c_string(value));
+        // SAFETY: live handle, texts.
+        library::call(|error| unsafe {
+            rukh_session_options_set(self.pointer(), key.as_ptr(), value.as_ptr(), error)
+        })
+    }
+
+    fn add_provider(&self, name: &str, options: &[(String, String)]) -> Result<()> {
+        let name = c_string(name);
+        let texts: Vec<(CString, CString)> =
+            options.iter().map(|(key, value)| (c_string(key), c_string(value))).collect();
+        let keys: Vec<*const c_char> = texts.iter().map(|(key, _)| key.as_ptr()).collect();
+        let values: Vec<*const c_char> = texts.iter().map(|(_, value)| value.as_ptr()).collect();
+        // SAFETY: live handle, arrays of as many texts.
+        library::call(|error| unsafe {
+            rukh_session_options_add_provider(
+                self.pointer(),
+                name.as_ptr(),
+                keys.as_ptr(),
+                values.as_ptr(),
+                keys.len(),
+                error,
+            )
+        })
+    }
+}
+
+/// Values that take the place of initializers.
+///
+/// # Safety
+/// The pointers are NULL or live objects.
+pub unsafe fn refuse_initializer(options: *mut OrtSessionOptions, name: &str, _value: *const OrtValue) -> Result<()> {
+    // SAFETY: the caller's promise.
+    unsafe { get::<Options>(options) }?;
+    Err(Failure::absent(format!("the initializer \"{name}\" cannot be given from outside of the model")))
+}

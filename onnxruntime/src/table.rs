@@ -1,0 +1,193 @@
+//! Which functions of the API are here: the tables that `OrtApiBase::GetApi` gives.
+
+use std::sync::LazyLock;
+
+use ort_sys::OrtApi;
+
+use crate::allocator::*;
+use crate::arena::*;
+use crate::base::*;
+use crate::binding::*;
+use crate::containers::*;
+use crate::devices::*;
+use crate::environment::*;
+use crate::key_values::*;
+use crate::memory_info::*;
+use crate::metadata::*;
+use crate::providers::*;
+use crate::run::*;
+use crate::run_options::*;
+use crate::session::*;
+use crate::session_options_api::*;
+use crate::strings::*;
+use crate::tensors::*;
+use crate::types::*;
+use crate::provider_options::*;
+use crate::refused::{Name, Refused};
+
+/// The table for programs that were built for a version of the API. The tables differ where structs of callers do.
+pub fn of(version: u32) -> *const OrtApi {
+    let found = TABLES.iter().rev().find(|(since, _)| *since <= version);
+    found.or(TABLES.first()).map_or(std::ptr::null(), |(_, table)| table)
+}
+
+/// Tables by the version since which they hold.
+static TABLES: LazyLock<Vec<(u32, OrtApi)>> = LazyLock::new(|| {
+    vec![
+        (16, OrtApi { SessionOptionsAppendExecutionProvider_ROCM: append_rocm_16, SessionOptionsAppendExecutionProvider_MIGraphX: append_migraphx_16, ..newest() }),
+        (17, OrtApi { SessionOptionsAppendExecutionProvider_ROCM: append_rocm_17, SessionOptionsAppendExecutionProvider_MIGraphX: append_migraphx_17, ..newest() }),
+        (18, OrtApi { SessionOptionsAppendExecutionProvider_ROCM: append_rocm_18, SessionOptionsAppendExecutionProvider_MIGraphX: append_migraphx_18, ..newest() }),
+        (19, OrtApi { SessionOptionsAppendExecutionProvider_ROCM: append_rocm_19, SessionOptionsAppendExecutionProvider_MIGraphX: append_migraphx_19, ..newest() }),
+        (20, OrtApi { SessionOptionsAppendExecutionProvider_ROCM: append_rocm_20, SessionOptionsAppendExecutionProvider_MIGraphX: append_migraphx_20, ..newest() }),
+        (23, newest()),
+    ]
+});
+
+/// Makes the table of three lists: functions as the API declares them; those whose arguments are enums or functions that
+/// must not be NULL in its declaration, and plain numbers or functions that may be NULL here, since C callers can give
+/// any; and those that are not here.
+macro_rules! table {
+    (here: $($here:ident)*; as_numbers: $($numbers:ident)*; refused: $($refused:ident)*;) => {
+        $(
+            #[allow(non_camel_case_types)]
+            struct $refused;
+            impl Name for $refused {
+                const NAME: &'static str = stringify!($refused);
+            }
+        )*
+
+        fn newest() -> OrtApi {
+            OrtApi {
+                $($here: $here,)*
+                $(
+                    // SAFETY: both are functions with the same number of arguments, which are passed in the same way:
+                    // the enums of the API are `int`s.
+                    $numbers: unsafe { std::mem::transmute::<*const (), _>($numbers as *const ()) },
+                )*
+                $($refused: Refused::named::<$refused>(),)*
+                SessionOptionsAppendExecutionProvider_ROCM: append_rocm_23,
+                SessionOptionsAppendExecutionProvider_MIGraphX: append_migraphx_23,
+            }
+        }
+    };
+}
+
+table! {
+    here:
+        GetErrorMessage EnableTelemetryEvents DisableTelemetryEvents CreateSession CreateSessionFromArray Run
+        CreateSessionOptions SetOptimizedModelFilePath CloneSessionOptions EnableProfiling DisableProfiling
+        EnableMemPattern DisableMemPattern EnableCpuMemArena DisableCpuMemArena SetSessionLogId
+        SetSessionLogVerbosityLevel SetSessionLogSeverityLevel SetIntraOpNumThreads SetInterOpNumThreads
+        SessionGetInputCount SessionGetOutputCount SessionGetOverridableInitializerCount SessionGetInputTypeInfo
+        SessionGetOutputTypeInfo SessionGetOverridableInitializerTypeInfo SessionGetInputName
+        SessionGetOutputName SessionGetOverridableInitializerName CreateRunOptions
+        RunOptionsSetRunLogVerbosityLevel RunOptionsSetRunLogSeverityLevel RunOptionsSetRunTag
+        RunOptionsGetRunLogVerbosityLevel RunOptionsGetRunLogSeverityLevel RunOptionsGetRunTag
+        RunOptionsSetTerminate RunOptionsUnsetTerminate IsTensor GetTensorMutableData FillStringTensor
+        GetStringTensorDataLength GetStringTensorContent CastTypeInfoToTensorInfo CreateTensorTypeAndShapeInfo
+        SetDimensions GetDimensionsCount GetDimensions GetSymbolicDimensions GetTensorShapeElementCount
+        GetTensorTypeAndShape GetTypeInfo CompareMemoryInfo MemoryInfoGetName MemoryInfoGetId AllocatorAlloc
+        AllocatorFree AllocatorGetInfo GetAllocatorWithDefaultOptions AddFreeDimensionOverride GetValue
+        GetValueCount ReleaseEnv ReleaseStatus ReleaseMemoryInfo ReleaseSession ReleaseValue ReleaseRunOptions
+        ReleaseTypeInfo ReleaseTensorTypeAndShapeInfo ReleaseSessionOptions GetDenotationFromTypeInfo
+        CastTypeInfoToMapTypeInfo CastTypeInfoToSequenceTypeInfo GetMapValueType GetSequenceElementType
+        ReleaseMapTypeInfo ReleaseSequenceTypeInfo SessionEndProfiling SessionGetModelMetadata
+        ModelMetadataGetProducerName ModelMetadataGetGraphName ModelMetadataGetDomain
+        ModelMetadataGetDescription ModelMetadataLookupCustomMetadataMap ModelMetadataGetVersion
+        ReleaseModelMetadata DisablePerSessionThreads CreateThreadingOptions ReleaseThreadingOptions
+        ModelMetadataGetCustomMetadataMapKeys AddFreeDimensionOverrideByName GetAvailableProviders
+        ReleaseAvailableProviders GetStringTensorElementLength GetStringTensorElement FillStringTensorElement
+        AddSessionConfigEntry CreateAllocator ReleaseAllocator RunWithBinding CreateIoBinding ReleaseIoBinding
+        BindInput BindOutput BindOutputToDevice GetBoundOutputNames GetBoundOutputValues ClearBoundInputs
+        ClearBoundOutputs TensorAt CreateAndRegisterAllocator SessionGetProfilingStartTimeNs
+        SetGlobalIntraOpNumThreads SetGlobalInterOpNumThreads SetGlobalSpinControl AddInitializer
+        SessionOptionsAppendExecutionProvider_CUDA SetGlobalDenormalAsZero CreateArenaCfg ReleaseArenaCfg
+        ModelMetadataGetGraphDescription SetCurrentGpuDeviceId GetCurrentGpuDeviceId CreateArenaCfgV2
+        AddRunConfigEntry CreatePrepackedWeightsContainer ReleasePrepackedWeightsContainer
+        CreateSessionWithPrepackedWeightsContainer CreateSessionFromArrayWithPrepackedWeightsContainer
+        IsSparseTensor HasValue GetTensorMemoryInfo SessionOptionsSetCustomCreateThreadFn
+        SessionOptionsSetCustomThreadCreationOptions SessionOptionsSetCustomJoinThreadFn
+        SetGlobalCustomCreateThreadFn SetGlobalCustomThreadCreationOptions SetGlobalCustomJoinThreadFn
+        SynchronizeBoundInputs SynchronizeBoundOutputs SessionOptionsAppendExecutionProvider_CUDA_V2
+        CreateCUDAProviderOptions UpdateCUDAProviderOptions GetCUDAProviderOptionsAsString
+        ReleaseCUDAProviderOptions AddExternalInitializers SessionOptionsAppendExecutionProvider
+        SetGlobalIntraOpThreadAffinity HasSessionConfigEntry GetSessionConfigEntry
+        CastTypeInfoToOptionalTypeInfo GetOptionalContainedTypeInfo GetResizedStringTensorElementBuffer
+        GetBuildInfoString CreateROCMProviderOptions UpdateROCMProviderOptions GetROCMProviderOptionsAsString
+        ReleaseROCMProviderOptions CreateAndRegisterAllocatorV2 RunAsync UpdateCUDAProviderOptionsWithValue
+        GetCUDAProviderOptionsByName SetSymbolicDimensions SetDeterministicCompute SetEpDynamicOptions
+        CreateKeyValuePairs AddKeyValuePair GetKeyValue GetKeyValuePairs RemoveKeyValuePair ReleaseKeyValuePairs
+        GetEpDevices SessionOptionsAppendExecutionProvider_V2 HardwareDevice_VendorId HardwareDevice_Vendor
+        HardwareDevice_DeviceId HardwareDevice_Metadata EpDevice_EpName EpDevice_EpVendor EpDevice_EpMetadata
+        EpDevice_EpOptions EpDevice_Device GetTensorSizeInBytes AllocatorGetStats MemoryInfoGetVendorId
+        GetRunConfigEntry GetTensorData GetSessionOptionsConfigEntries TensorTypeAndShape_HasShape
+        GetNumHardwareDevices GetHardwareDevices CreateEnvWithOptions RunOptionsEnableProfiling
+        RunOptionsDisableProfiling GetMemPatternEnabled SessionReleaseCapturedGraph;
+    as_numbers:
+        CreateStatus GetErrorCode CreateEnv CreateEnvWithCustomLogger SetSessionExecutionMode
+        SetSessionGraphOptimizationLevel CreateTensorAsOrtValue CreateTensorWithDataAsOrtValue
+        GetOnnxTypeFromTypeInfo SetTensorElementType GetTensorElementType GetValueType CreateMemoryInfo
+        CreateCpuMemoryInfo MemoryInfoGetMemType MemoryInfoGetType CreateValue GetMapKeyType
+        CreateEnvWithGlobalThreadPools SetLanguageProjection CreateEnvWithCustomLoggerAndGlobalThreadPools
+        MemoryInfoGetDeviceType UpdateEnvWithCustomLogLevel SetUserLoggingFunction
+        CreateTensorWithDataAndDeleterAsOrtValue HardwareDevice_Type CreateMemoryInfo_V2
+        MemoryInfoGetDeviceMemType EpDevice_MemoryInfo GetTensorElementTypeAndShapeDataReference
+        GetSessionExecutionMode;
+    refused:
+        CreateCustomOpDomain CustomOpDomain_Add AddCustomOpDomain RegisterCustomOpsLibrary CreateOpaqueValue
+        GetOpaqueValue KernelInfoGetAttribute_float KernelInfoGetAttribute_int64 KernelInfoGetAttribute_string
+        KernelContext_GetInputCount KernelContext_GetOutputCount KernelContext_GetInput KernelContext_GetOutput
+        ReleaseCustomOpDomain SessionOptionsAppendExecutionProvider_OpenVINO
+        SessionOptionsAppendExecutionProvider_TensorRT KernelInfoGetAttributeArray_float
+        KernelInfoGetAttributeArray_int64 SessionOptionsAppendExecutionProvider_TensorRT_V2
+        CreateTensorRTProviderOptions UpdateTensorRTProviderOptions GetTensorRTProviderOptionsAsString
+        ReleaseTensorRTProviderOptions EnableOrtCustomOps RegisterAllocator UnregisterAllocator
+        CreateSparseTensorAsOrtValue FillSparseTensorCoo FillSparseTensorCsr FillSparseTensorBlockSparse
+        CreateSparseTensorWithValuesAsOrtValue UseCooIndices UseCsrIndices UseBlockSparseIndices
+        GetSparseTensorFormat GetSparseTensorValuesTypeAndShape GetSparseTensorValues
+        GetSparseTensorIndicesTypeShape GetSparseTensorIndices KernelContext_GetGPUComputeStream
+        GetExecutionProviderApi CreateOpAttr ReleaseOpAttr CreateOp InvokeOp ReleaseOp CopyKernelInfo
+        ReleaseKernelInfo GetTrainingApi SessionOptionsAppendExecutionProvider_CANN CreateCANNProviderOptions
+        UpdateCANNProviderOptions GetCANNProviderOptionsAsString ReleaseCANNProviderOptions
+        RegisterCustomOpsLibrary_V2 RegisterCustomOpsUsingFunction KernelInfo_GetInputCount
+        KernelInfo_GetOutputCount KernelInfo_GetInputName KernelInfo_GetOutputName KernelInfo_GetInputTypeInfo
+        KernelInfo_GetOutputTypeInfo KernelInfoGetAttribute_tensor SessionOptionsAppendExecutionProvider_Dnnl
+        CreateDnnlProviderOptions UpdateDnnlProviderOptions GetDnnlProviderOptionsAsString
+        ReleaseDnnlProviderOptions KernelInfo_GetNodeName KernelInfo_GetLogger KernelContext_GetLogger
+        Logger_LogMessage Logger_GetLoggingSeverityLevel KernelInfoGetConstantInput_tensor
+        KernelContext_GetAllocator UpdateTensorRTProviderOptionsWithValue GetTensorRTProviderOptionsByName
+        KernelContext_GetResource ShapeInferContext_GetInputCount ShapeInferContext_GetInputTypeShape
+        ShapeInferContext_GetAttribute ShapeInferContext_SetOutputTypeShape ReadOpAttr KernelContext_ParallelFor
+        SessionOptionsAppendExecutionProvider_OpenVINO_V2 SessionOptionsAppendExecutionProvider_VitisAI
+        KernelContext_GetScratchBuffer KernelInfoGetAllocator AddExternalInitializersFromMemory
+        CreateLoraAdapter CreateLoraAdapterFromArray ReleaseLoraAdapter RunOptionsAddActiveLoraAdapter
+        ReleaseValueInfo ReleaseNode ReleaseGraph ReleaseModel GetValueInfoName GetValueInfoTypeInfo
+        GetModelEditorApi SessionOptionsSetLoadCancellationFlag GetCompileApi RegisterExecutionProviderLibrary
+        UnregisterExecutionProviderLibrary SessionOptionsSetEpSelectionPolicy
+        SessionOptionsSetEpSelectionPolicyDelegate GetEpApi ValueInfo_GetValueProducer
+        ValueInfo_GetValueNumConsumers ValueInfo_GetValueConsumers ValueInfo_GetInitializerValue
+        ValueInfo_GetExternalInitializerInfo ValueInfo_IsRequiredGraphInput ValueInfo_IsOptionalGraphInput
+        ValueInfo_IsGraphOutput ValueInfo_IsConstantInitializer ValueInfo_IsFromOuterScope Graph_GetName
+        Graph_GetModelPath Graph_GetOnnxIRVersion Graph_GetNumOperatorSets Graph_GetOperatorSets
+        Graph_GetNumInputs Graph_GetInputs Graph_GetNumOutputs Graph_GetOutputs Graph_GetNumInitializers
+        Graph_GetInitializers Graph_GetNumNodes Graph_GetNodes Graph_GetParentNode Graph_GetGraphView Node_GetId
+        Node_GetName Node_GetOperatorType Node_GetDomain Node_GetSinceVersion Node_GetNumInputs Node_GetInputs
+        Node_GetNumOutputs Node_GetOutputs Node_GetNumImplicitInputs Node_GetImplicitInputs
+        Node_GetNumAttributes Node_GetAttributes Node_GetAttributeByName OpAttr_GetTensorAttributeAsOrtValue
+        OpAttr_GetType OpAttr_GetName Node_GetNumSubgraphs Node_GetSubgraphs Node_GetGraph Node_GetEpName
+        ReleaseExternalInitializerInfo ExternalInitializerInfo_GetFilePath ExternalInitializerInfo_GetFileOffset
+        ExternalInitializerInfo_GetByteSize CreateSharedAllocator GetSharedAllocator ReleaseSharedAllocator
+        SessionGetMemoryInfoForInputs SessionGetMemoryInfoForOutputs SessionGetEpDeviceForInputs
+        CreateSyncStreamForEpDevice SyncStream_GetHandle ReleaseSyncStream CopyTensors Graph_GetModelMetadata
+        GetModelCompatibilityForEpDevices CreateExternalInitializerInfo KernelInfo_GetConfigEntries
+        KernelInfo_GetOperatorDomain KernelInfo_GetOperatorType KernelInfo_GetOperatorSinceVersion GetInteropApi
+        SessionGetEpDeviceForOutputs GetHardwareDeviceEpIncompatibilityDetails
+        DeviceEpIncompatibilityDetails_GetReasonsBitmask DeviceEpIncompatibilityDetails_GetNotes
+        DeviceEpIncompatibilityDetails_GetErrorCode ReleaseDeviceEpIncompatibilityDetails
+        GetCompatibilityInfoFromModel GetCompatibilityInfoFromModelBytes Session_GetEpGraphAssignmentInfo
+        EpAssignedSubgraph_GetEpName EpAssignedSubgraph_GetNodes EpAssignedNode_GetName EpAssignedNode_GetDomain
+        EpAssignedNode_GetOperatorType RunOptionsSetSyncStream KernelInfoGetAttributeArray_string
+        SetPerSessionThreadPoolCallbacks GetExperimentalFunction KernelContext_GetSyncStream
+        SessionOptionsSetWeightlessSourceModelBuffer KernelContext_GetPreallocatedOutput
+        SessionOptionsSetEpContextDataReadFunc GetModelPackageApi;
+}
