@@ -19,6 +19,19 @@ const DEVICE_ALLOCATOR: i32 = 0;
 const AMD: u32 = 0x1002;
 const NVIDIA: u32 = 0x10de;
 
+/// Memory of ONNX Runtime's providers that are not here. Bindings describe it before they know whether it is there.
+const ELSEWHERE: [&str; 9] = [
+    "Cann",
+    "CannPinned",
+    "DML",
+    "OpenVINO_CPU",
+    "OpenVINO_GPU",
+    "OpenVINO_RT",
+    "QnnHtpShared",
+    "WebGPU_Buf",
+    "WebNN_Tensor",
+];
+
 /// Where memory is.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MemoryInfo {
@@ -71,6 +84,10 @@ impl MemoryInfo {
 
     /// The GPU that has the memory, or none for memory of the host, pinned memory included.
     pub fn device(&self) -> Result<Option<usize>> {
+        let name = self.name.to_string_lossy();
+        if ELSEWHERE.contains(&name.as_ref()) {
+            return Err(Failure::argument(format!("memory \"{name}\" is not of a provider that is here")));
+        }
         if self.device_type == ON_CPU || self.device_memory == HOST_ACCESSIBLE || self.memory_type < 0 {
             return Ok(None);
         }
@@ -87,6 +104,7 @@ fn known(name: &str) -> Result<(i32, i32, u32)> {
         "HipPinned" | "ROCmPinned" | "MIGraphXPinned" | "AMDGPUPinned" => (ON_GPU, HOST_ACCESSIBLE, AMD),
         "Cuda" => (ON_GPU, DEFAULT_MEMORY, NVIDIA),
         "CudaPinned" => (ON_GPU, HOST_ACCESSIBLE, NVIDIA),
+        _ if ELSEWHERE.contains(&name) => (ON_GPU, DEFAULT_MEMORY, 0),
         _ => {
             return Err(Failure::argument(format!(
                 "memory \"{name}\" is not known; here are Cpu, Hip, HipPinned, MIGraphX, MIGraphXPinned, Cuda and CudaPinned"
