@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr::null_mut;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 
-use ort_sys::{ORT_API_VERSION, OrtAllocator, OrtKeyValuePairs, OrtMemoryInfo, OrtSession, OrtStatusPtr, OrtSyncStream};
+use ort_sys::{ORT_API_VERSION, OrtAllocator, OrtEnv, OrtEpDevice, OrtKeyValuePairs, OrtMemoryInfo, OrtSession, OrtStatusPtr, OrtSyncStream};
 use rukh_sys::*;
 
-use crate::environment::Environment;
+use crate::environment::{Environment, Reference};
 use crate::failure::{Failure, Result, api, api_value, guard, guard_value};
 use crate::handle::{get, null, put};
 use crate::key_values::KeyValues;
@@ -30,7 +30,7 @@ pub struct Allocator {
 enum Memory {
     Host,
     /// Blocks by their address.
-    Device { environment: Arc<Environment>, id: usize, blocks: Mutex<HashMap<usize, Own<rukh_value>>> },
+    Device { environment: Weak<Environment>, id: usize, blocks: Mutex<HashMap<usize, Own<rukh_value>>> },
 }
 
 static DEFAULT: LazyLock<Shared> =
@@ -69,7 +69,7 @@ impl Allocator {
                     // SAFETY: live handle, places for two numbers.
                     unsafe { rukh_environment_memory_info(environment.pointer(), id, free, &mut total, error) }
                 })?;
-                Memory::Device { environment: environment.clone(), id, blocks: Mutex::default() }
+                Memory::Device { environment: Arc::downgrade(environment), id, blocks: Mutex::default() }
             }
         };
         Ok(Allocator::new(info.clone(), memory))
@@ -84,7 +84,7 @@ impl Allocator {
                 if failed { Err(Failure::argument(format!("no memory for {bytes} bytes"))) } else { Ok(block) }
             }
             Memory::Device { environment, id, blocks } => {
-                let value = device_block(environment, *id, bytes)?;
+                let value = device_block(&*living(environment)?, *id, bytes)?;
                 let address = library::get(|address: *mut u64, error| {
                     let mut on_device = 0;
                     // SAFETY: live handle, places for the results.
@@ -105,6 +105,10 @@ impl Allocator {
             }
         }
     }
+}
+
+fn living(environment: &Weak<Environment>) -> Result<Arc<Environment>> {
+    environment.upgrade().ok_or_else(|| Failure::argument("the environment of the allocator was released"))
 }
 
 fn device_block(environment: &Environment, id: usize, bytes: usize) -> Result<Own<rukh_value>> {
@@ -220,6 +224,7 @@ unsafe extern "system" fn shrink(this: *mut OrtAllocator) -> OrtStatusPtr {
             return Ok(());
         };
         // SAFETY: live handle.
+        let environment = living(environment)?;
         library::call(|error| unsafe { rukh_environment_memory_empty_cache(environment.pointer(), *id, error) })
     })
 }
@@ -230,6 +235,7 @@ unsafe extern "system" fn stats(this: *const OrtAllocator, out: *mut *mut OrtKey
         let allocator = unsafe { &*this.cast::<Allocator>() };
         let mut pairs = KeyValues::default();
         if let Memory::Device { environment, id, .. } = &allocator.memory {
+            let environment = living(environment)?;
             for name in ["Limit", "InUse", "TotalAllocated", "MaxInUse", "NumAllocs"] {
                 pairs.set(name, &environment.statistic(*id, name)?.to_string());
             }
@@ -280,6 +286,35 @@ api! {
             _ => return Err(Failure::absent("the allocator keeps no statistics")),
         }
     }
+}
+
+api! {
+    fn CreateSharedAllocator(environment: *mut OrtEnv, device: *const OrtEpDevice, memory_type: i32, _allocator_type: i32, _options: *const OrtKeyValuePairs, out: *mut *mut OrtAllocator) {
+        let info = crate::devices::EpDevice_MemoryInfo(device, memory_type);
+        put(out, shared(environment, info)?)?;
+    }
+
+    fn GetSharedAllocator(environment: *mut OrtEnv, info: *const OrtMemoryInfo, out: *mut *mut OrtAllocator) {
+        put(out, shared(environment, info)?)?;
+    }
+
+    // The environment keeps the allocator: its blocks may still be in use.
+    fn ReleaseSharedAllocator(environment: *mut OrtEnv, _device: *const OrtEpDevice, _memory_type: i32) {
+        get::<Reference>(environment)?;
+    }
+}
+
+/// The allocator of the environment for a kind of memory, made when it is asked for first.
+///
+/// # Safety
+/// The pointers are NULL or live objects.
+unsafe fn shared(environment: *mut OrtEnv, info: *const OrtMemoryInfo) -> Result<*mut OrtAllocator> {
+    // SAFETY: the caller's promise.
+    let (environment, info) = unsafe { (get::<Reference>(environment)?.environment(), get::<MemoryInfo>(info)?) };
+    if info == MemoryInfo::cpu() {
+        return Ok(default());
+    }
+    environment.shared_allocator(info, || Allocator::of(info, environment))
 }
 
 api_value! {

@@ -80,6 +80,11 @@ impl Devices {
         self.nvidia
     }
 
+    /// The device with this memory.
+    pub fn with(&self, memory: &MemoryInfo) -> Option<&ProviderDevice> {
+        self.list.iter().map(|device| &**device).find(|device| device.memory == *memory)
+    }
+
     pub fn gpu(&self) -> bool {
         self.list.iter().any(|device| device.hardware.kind == ON_GPU)
     }
@@ -93,10 +98,6 @@ impl ProviderDevice {
     /// The number by which the provider knows the device.
     pub fn number(&self) -> u32 {
         self.hardware.number
-    }
-
-    pub fn memory(&self) -> &MemoryInfo {
-        &self.memory
     }
 }
 

@@ -4,11 +4,12 @@ use std::ffi::{CString, c_char, c_int, c_void};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use ort_sys::{
-    OrtArenaCfg, OrtCustomCreateThreadFn, OrtCustomJoinThreadFn, OrtEnv, OrtEnvCreationOptions, OrtLoggingFunction,
+    OrtAllocator, OrtArenaCfg, OrtCustomCreateThreadFn, OrtCustomJoinThreadFn, OrtEnv, OrtEnvCreationOptions, OrtLoggingFunction,
     OrtMemoryInfo, OrtThreadingOptions,
 };
 use rukh_sys::*;
 
+use crate::allocator::Allocator;
 use crate::arena::ArenaConfig;
 use crate::devices::Devices;
 use crate::failure::{Failure, Result, api, api_release};
@@ -26,6 +27,7 @@ pub struct Environment {
     log: Arc<Log>,
     threads: i32,
     devices: OnceLock<Devices>,
+    allocators: Mutex<Vec<Box<Allocator>>>,
 }
 
 /// One of the references to the environment that callers have.
@@ -59,7 +61,7 @@ impl Environment {
         }
         // SAFETY: live handle, a place for the handle.
         let handle = library::make(|out, error| unsafe { rukh_environment_create(options.pointer(), out, error) })?;
-        Ok(Environment { handle, log, threads, devices: OnceLock::new() })
+        Ok(Environment { handle, log, threads, devices: OnceLock::new(), allocators: Mutex::default() })
     }
 
     /// The living environment, or a new one.
@@ -93,6 +95,23 @@ impl Environment {
             let _ = self.devices.set(devices);
         }
         self.devices.get().ok_or_else(|| Failure::argument("the devices are not known"))
+    }
+
+    /// The allocator that is shared for a kind of memory; the first one asked for is made.
+    pub fn shared_allocator(
+        &self,
+        info: &MemoryInfo,
+        make: impl FnOnce() -> Result<Allocator>,
+    ) -> Result<*mut OrtAllocator> {
+        let mut allocators = self.allocators.lock().unwrap_or_else(PoisonError::into_inner);
+        let index = match allocators.iter().position(|allocator| allocator.info() == info) {
+            Some(index) => index,
+            None => {
+                allocators.push(Box::new(make()?));
+                allocators.len() - 1
+            }
+        };
+        Ok((&raw mut *allocators[index]).cast())
     }
 
     pub fn statistic(&self, id: usize, name: &str) -> Result<u64> {

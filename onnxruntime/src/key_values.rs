@@ -38,11 +38,6 @@ impl KeyValues {
         self.point();
     }
 
-    pub fn pairs(&self) -> impl Iterator<Item = (String, String)> {
-        let text = |text: &CString| text.to_string_lossy().into_owned();
-        self.keys.iter().map(text).zip(self.values.iter().map(text))
-    }
-
     fn remove(&mut self, key: &str) {
         if let Some(index) = self.keys.iter().position(|k| k.as_bytes() == key.as_bytes()) {
             self.keys.remove(index);

@@ -20,6 +20,7 @@ mod library;
 mod log;
 mod memory_info;
 mod metadata;
+mod placement;
 mod ports;
 mod profile;
 mod provider_options;

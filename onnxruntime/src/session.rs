@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr::null_mut;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use ort_sys::OrtErrorCode::ORT_NO_SUCHFILE;
 use ort_sys::{
@@ -15,6 +15,8 @@ use crate::environment::{Environment, Reference};
 use crate::failure::{Failure, Result, api, api_release};
 use crate::handle::{array, get, give, handles, null, put, text};
 use crate::library::{self, Own};
+use crate::memory_info::MemoryInfo;
+use crate::placement::Assignment;
 use crate::ports::{Port, Side, names_of_dimensions, ports};
 use crate::profile::Profile;
 use crate::session_options::{Built, Options};
@@ -30,8 +32,9 @@ pub struct Model {
     outputs: Vec<Port>,
     initializers: Vec<Port>,
     profile: Option<Profile>,
-    /// The GPU that runs it, if one was wanted.
-    gpu: Option<usize>,
+    /// Where its inputs and outputs are best.
+    memory: MemoryInfo,
+    assignment: OnceLock<Assignment>,
     /// Bindings for runs with outputs of the caller's, kept for the next.
     bindings: Mutex<Vec<Own<rukh_io_binding>>>,
 }
@@ -65,7 +68,8 @@ impl Session {
             outputs: ports(&handle, Side::Output)?,
             initializers: ports(&handle, Side::Initializer)?,
             profile: options.profile.as_deref().map(Profile::new),
-            gpu: options.wants_gpu().then(|| options.gpu()),
+            memory: memory(&environment, options)?,
+            assignment: OnceLock::new(),
             bindings: Mutex::default(),
             handle,
             environment,
@@ -94,12 +98,17 @@ impl Model {
         }
     }
 
-    pub fn gpu(&self) -> Option<usize> {
-        self.gpu
+    pub fn memory(&self) -> &MemoryInfo {
+        &self.memory
     }
 
-    pub fn profile(&self) -> Option<&Profile> {
-        self.profile.as_ref()
+    /// Which provider runs which nodes; found out when it is asked first.
+    pub fn assignment(&self) -> Result<&Assignment> {
+        if self.assignment.get().is_none() {
+            let gpu = if self.environment.devices()?.nvidia() { c"CUDAExecutionProvider" } else { c"ROCMExecutionProvider" };
+            let _ = self.assignment.set(Assignment::of(&self.handle, gpu)?);
+        }
+        self.assignment.get().ok_or_else(|| Failure::argument("the placement is not known"))
     }
 
     /// Lends a binding to a function.
@@ -127,6 +136,16 @@ impl Drop for Model {
             let _ = profile.end(&self.handle);
         }
     }
+}
+
+/// The memory of the GPU that is wanted, where there is one; else that of the host.
+fn memory(environment: &Environment, options: &Options) -> Result<MemoryInfo> {
+    if !options.wants_gpu() {
+        return Ok(MemoryInfo::cpu().clone());
+    }
+    let devices = environment.devices()?;
+    let gpu = MemoryInfo::gpu(options.gpu(), devices.nvidia());
+    Ok(if devices.with(&gpu).is_some() { gpu } else { MemoryInfo::cpu().clone() })
 }
 
 fn create(environment: &Environment, source: &Source, options: &Built) -> Result<Own<rukh_session>> {
@@ -231,7 +250,7 @@ api! {
     }
 
     fn CreatePrepackedWeightsContainer(out: *mut *mut OrtPrepackedWeightsContainer) {
-        give(out, Container(0))?;
+        give(out, Container)?;
     }
 
     fn SessionGetInputCount(session: *const OrtSession, out: *mut usize) {
@@ -298,7 +317,7 @@ api! {
 }
 
 /// `OrtPrepackedWeightsContainer`: holds nothing, since sessions share packed weights by themselves.
-pub struct Container(u8);
+pub struct Container;
 
 handles! { Container => OrtPrepackedWeightsContainer; }
 

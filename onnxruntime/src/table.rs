@@ -14,6 +14,7 @@ use crate::environment::*;
 use crate::key_values::*;
 use crate::memory_info::*;
 use crate::metadata::*;
+use crate::placement::*;
 use crate::providers::*;
 use crate::run::*;
 use crate::run_options::*;
@@ -120,9 +121,13 @@ table! {
         GetEpDevices SessionOptionsAppendExecutionProvider_V2 HardwareDevice_VendorId HardwareDevice_Vendor
         HardwareDevice_DeviceId HardwareDevice_Metadata EpDevice_EpName EpDevice_EpVendor EpDevice_EpMetadata
         EpDevice_EpOptions EpDevice_Device GetTensorSizeInBytes AllocatorGetStats MemoryInfoGetVendorId
-        GetRunConfigEntry GetTensorData GetSessionOptionsConfigEntries TensorTypeAndShape_HasShape
-        GetNumHardwareDevices GetHardwareDevices CreateEnvWithOptions RunOptionsEnableProfiling
-        RunOptionsDisableProfiling GetMemPatternEnabled SessionReleaseCapturedGraph;
+        GetRunConfigEntry GetSharedAllocator GetTensorData GetSessionOptionsConfigEntries
+        SessionGetMemoryInfoForInputs SessionGetMemoryInfoForOutputs SessionGetEpDeviceForInputs CopyTensors
+        TensorTypeAndShape_HasShape SessionGetEpDeviceForOutputs GetNumHardwareDevices GetHardwareDevices
+        CreateEnvWithOptions Session_GetEpGraphAssignmentInfo EpAssignedSubgraph_GetEpName
+        EpAssignedSubgraph_GetNodes EpAssignedNode_GetName EpAssignedNode_GetDomain
+        EpAssignedNode_GetOperatorType RunOptionsEnableProfiling RunOptionsDisableProfiling GetMemPatternEnabled
+        SessionReleaseCapturedGraph;
     as_numbers:
         CreateStatus GetErrorCode CreateEnv CreateEnvWithCustomLogger SetSessionExecutionMode
         SetSessionGraphOptimizationLevel CreateTensorAsOrtValue CreateTensorWithDataAsOrtValue
@@ -131,8 +136,8 @@ table! {
         CreateEnvWithGlobalThreadPools SetLanguageProjection CreateEnvWithCustomLoggerAndGlobalThreadPools
         MemoryInfoGetDeviceType UpdateEnvWithCustomLogLevel SetUserLoggingFunction
         CreateTensorWithDataAndDeleterAsOrtValue HardwareDevice_Type CreateMemoryInfo_V2
-        MemoryInfoGetDeviceMemType EpDevice_MemoryInfo GetTensorElementTypeAndShapeDataReference
-        GetSessionExecutionMode;
+        MemoryInfoGetDeviceMemType EpDevice_MemoryInfo CreateSharedAllocator ReleaseSharedAllocator
+        GetTensorElementTypeAndShapeDataReference GetSessionExecutionMode;
     refused:
         CreateCustomOpDomain CustomOpDomain_Add AddCustomOpDomain RegisterCustomOpsLibrary CreateOpaqueValue
         GetOpaqueValue KernelInfoGetAttribute_float KernelInfoGetAttribute_int64 KernelInfoGetAttribute_string
@@ -176,18 +181,14 @@ table! {
         Node_GetNumAttributes Node_GetAttributes Node_GetAttributeByName OpAttr_GetTensorAttributeAsOrtValue
         OpAttr_GetType OpAttr_GetName Node_GetNumSubgraphs Node_GetSubgraphs Node_GetGraph Node_GetEpName
         ReleaseExternalInitializerInfo ExternalInitializerInfo_GetFilePath ExternalInitializerInfo_GetFileOffset
-        ExternalInitializerInfo_GetByteSize CreateSharedAllocator GetSharedAllocator ReleaseSharedAllocator
-        SessionGetMemoryInfoForInputs SessionGetMemoryInfoForOutputs SessionGetEpDeviceForInputs
-        CreateSyncStreamForEpDevice SyncStream_GetHandle ReleaseSyncStream CopyTensors Graph_GetModelMetadata
-        GetModelCompatibilityForEpDevices CreateExternalInitializerInfo KernelInfo_GetConfigEntries
-        KernelInfo_GetOperatorDomain KernelInfo_GetOperatorType KernelInfo_GetOperatorSinceVersion GetInteropApi
-        SessionGetEpDeviceForOutputs GetHardwareDeviceEpIncompatibilityDetails
+        ExternalInitializerInfo_GetByteSize CreateSyncStreamForEpDevice SyncStream_GetHandle ReleaseSyncStream
+        Graph_GetModelMetadata GetModelCompatibilityForEpDevices CreateExternalInitializerInfo
+        KernelInfo_GetConfigEntries KernelInfo_GetOperatorDomain KernelInfo_GetOperatorType
+        KernelInfo_GetOperatorSinceVersion GetInteropApi GetHardwareDeviceEpIncompatibilityDetails
         DeviceEpIncompatibilityDetails_GetReasonsBitmask DeviceEpIncompatibilityDetails_GetNotes
         DeviceEpIncompatibilityDetails_GetErrorCode ReleaseDeviceEpIncompatibilityDetails
-        GetCompatibilityInfoFromModel GetCompatibilityInfoFromModelBytes Session_GetEpGraphAssignmentInfo
-        EpAssignedSubgraph_GetEpName EpAssignedSubgraph_GetNodes EpAssignedNode_GetName EpAssignedNode_GetDomain
-        EpAssignedNode_GetOperatorType RunOptionsSetSyncStream KernelInfoGetAttributeArray_string
-        SetPerSessionThreadPoolCallbacks GetExperimentalFunction KernelContext_GetSyncStream
-        SessionOptionsSetWeightlessSourceModelBuffer KernelContext_GetPreallocatedOutput
-        SessionOptionsSetEpContextDataReadFunc GetModelPackageApi;
+        GetCompatibilityInfoFromModel GetCompatibilityInfoFromModelBytes RunOptionsSetSyncStream
+        KernelInfoGetAttributeArray_string SetPerSessionThreadPoolCallbacks GetExperimentalFunction
+        KernelContext_GetSyncStream SessionOptionsSetWeightlessSourceModelBuffer
+        KernelContext_GetPreallocatedOutput SessionOptionsSetEpContextDataReadFunc GetModelPackageApi;
 }

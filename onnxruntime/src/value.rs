@@ -163,17 +163,6 @@ impl Value {
         Ok(self.place.get().unwrap_or(MemoryInfo::cpu()))
     }
 
-    /// Another value over the same elements.
-    pub fn share(&self) -> Result<Value> {
-        let handle = self.pointer()?;
-        // SAFETY: live handle, a place for the value.
-        let shared = Value::new(library::make(|out, error| unsafe { rukh_value_clone(handle, out, error) })?);
-        if let Some(place) = self.place.get() {
-            let _ = shared.place.set(place.clone());
-        }
-        Ok(shared)
-    }
-
     /// Copies the elements of another tensor of the same type and shape into this one.
     pub fn fill_from(&self, from: &Own<rukh_value>) -> Result<()> {
         // SAFETY: live handles; the caller has given this value to be written.

@@ -1,0 +1,2 @@
+use rukh as _;
+#[test] fn link() { assert!(!onnxruntime::OrtGetApiBase().is_null()); }
