@@ -157,7 +157,8 @@ impl Facts {
         let (vendor_id, vendor, provider) = if nvidia {
             (0x10de, c"NVIDIA", c"CUDAExecutionProvider")
         } else {
-            (0x1002, c"AMD", c"ROCMExecutionProvider")
+            // The name of AMD's provider since ONNX Runtime lists devices; the older names are accepted elsewhere.
+            (0x1002, c"AMD", c"AMDGPUExecutionProvider")
         };
         let metadata = self.metadata();
         let hardware = Hardware { kind: ON_GPU, vendor_id, vendor: vendor.into(), number: number as u32, metadata };

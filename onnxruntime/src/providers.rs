@@ -132,7 +132,12 @@ fn available() -> Result<Vec<&'static std::ffi::CStr>> {
     Ok(match (devices.gpu(), devices.nvidia()) {
         (false, _) => vec![c"CPUExecutionProvider"],
         (true, true) => vec![c"CUDAExecutionProvider", c"CPUExecutionProvider"],
-        (true, false) => vec![c"MIGraphXExecutionProvider", c"ROCMExecutionProvider", c"CPUExecutionProvider"],
+        (true, false) => vec![
+            c"AMDGPUExecutionProvider",
+            c"MIGraphXExecutionProvider",
+            c"ROCMExecutionProvider",
+            c"CPUExecutionProvider",
+        ],
     })
 }
 
