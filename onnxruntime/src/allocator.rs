@@ -5,7 +5,10 @@ use std::ffi::{CStr, c_char, c_void};
 use std::ptr::null_mut;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 
-use ort_sys::{ORT_API_VERSION, OrtAllocator, OrtEnv, OrtEpDevice, OrtKeyValuePairs, OrtMemoryInfo, OrtSession, OrtStatusPtr, OrtSyncStream};
+use ort_sys::{
+    ORT_API_VERSION, OrtAllocator, OrtEnv, OrtEpDevice, OrtKeyValuePairs, OrtMemoryInfo, OrtSession,
+    OrtStatusPtr, OrtSyncStream,
+};
 use rukh_sys::*;
 
 use crate::environment::{Environment, Reference};
@@ -30,11 +33,16 @@ pub struct Allocator {
 enum Memory {
     Host,
     /// Blocks by their address.
-    Device { environment: Weak<Environment>, id: usize, blocks: Mutex<HashMap<usize, Own<rukh_value>>> },
+    Device {
+        environment: Weak<Environment>,
+        id: usize,
+        blocks: Mutex<HashMap<usize, Own<rukh_value>>>,
+    },
 }
 
-static DEFAULT: LazyLock<Shared> =
-    LazyLock::new(|| Shared(Box::into_raw(Box::new(Allocator::new(MemoryInfo::cpu().clone(), Memory::Host)))));
+static DEFAULT: LazyLock<Shared> = LazyLock::new(|| {
+    Shared(Box::into_raw(Box::new(Allocator::new(MemoryInfo::cpu().clone(), Memory::Host))))
+});
 
 /// The address of an allocator that stays.
 struct Shared(*mut Allocator);
@@ -67,7 +75,9 @@ impl Allocator {
                 library::get::<u64>(|free, error| {
                     let mut total = 0;
                     // SAFETY: live handle, places for two numbers.
-                    unsafe { rukh_environment_memory_info(environment.pointer(), id, free, &mut total, error) }
+                    unsafe {
+                        rukh_environment_memory_info(environment.pointer(), id, free, &mut total, error)
+                    }
                 })?;
                 Memory::Device { environment: Arc::downgrade(environment), id, blocks: Mutex::default() }
             }
@@ -81,7 +91,11 @@ impl Allocator {
                 let mut block = null_mut();
                 // SAFETY: a place for the address; the alignment is a power of two and a multiple of a pointer's size.
                 let failed = unsafe { libc::posix_memalign(&mut block, ALIGNMENT, bytes) } != 0;
-                if failed { Err(Failure::argument(format!("no memory for {bytes} bytes"))) } else { Ok(block) }
+                if failed {
+                    Err(Failure::argument(format!("no memory for {bytes} bytes")))
+                } else {
+                    Ok(block)
+                }
             }
             Memory::Device { environment, id, blocks } => {
                 let value = device_block(&*living(environment)?, *id, bytes)?;
@@ -116,7 +130,15 @@ fn device_block(environment: &Environment, id: usize, bytes: usize) -> Result<Ow
     library::make(|out, error| {
         // SAFETY: live handle, a shape of one dimension, a place for the value.
         unsafe {
-            rukh_value_create_device_tensor(environment.pointer(), id, RUKH_ELEMENT_UINT8, shape.as_ptr(), 1, out, error)
+            rukh_value_create_device_tensor(
+                environment.pointer(),
+                id,
+                RUKH_ELEMENT_UINT8,
+                shape.as_ptr(),
+                1,
+                out,
+                error,
+            )
         }
     })
 }
@@ -133,7 +155,8 @@ pub fn default() -> *mut OrtAllocator {
 pub unsafe fn own<'a>(allocator: *const OrtAllocator) -> Option<&'a Allocator> {
     // SAFETY: the caller's promise; all allocators of this library have this function, and nothing else has.
     unsafe {
-        let ours = (*allocator).Alloc.is_some_and(|function| function as usize == allocate as *const () as usize);
+        let ours =
+            (*allocator).Alloc.is_some_and(|function| function as usize == allocate as *const () as usize);
         ours.then(|| &*allocator.cast::<Allocator>())
     }
 }
@@ -157,7 +180,11 @@ pub unsafe fn take(allocator: *mut OrtAllocator, bytes: usize) -> Result<*mut c_
     }
     // SAFETY: the function gets its own allocator.
     let block = unsafe { function(allocator, bytes) };
-    if block.is_null() { Err(Failure::argument(format!("the allocator has no {bytes} bytes"))) } else { Ok(block) }
+    if block.is_null() {
+        Err(Failure::argument(format!("the allocator has no {bytes} bytes")))
+    } else {
+        Ok(block)
+    }
 }
 
 /// A copy of a text, in memory of the allocator, which the caller gives back.
@@ -197,7 +224,11 @@ unsafe extern "system" fn allocate(this: *mut OrtAllocator, bytes: usize) -> *mu
     })
 }
 
-unsafe extern "system" fn allocate_on_stream(this: *mut OrtAllocator, bytes: usize, _: *mut OrtSyncStream) -> *mut c_void {
+unsafe extern "system" fn allocate_on_stream(
+    this: *mut OrtAllocator,
+    bytes: usize,
+    _: *mut OrtSyncStream,
+) -> *mut c_void {
     // SAFETY: as for `allocate`.
     unsafe { allocate(this, bytes) }
 }
@@ -225,7 +256,9 @@ unsafe extern "system" fn shrink(this: *mut OrtAllocator) -> OrtStatusPtr {
         };
         // SAFETY: live handle.
         let environment = living(environment)?;
-        library::call(|error| unsafe { rukh_environment_memory_empty_cache(environment.pointer(), *id, error) })
+        library::call(|error| unsafe {
+            rukh_environment_memory_empty_cache(environment.pointer(), *id, error)
+        })
     })
 }
 
@@ -310,7 +343,8 @@ api! {
 /// The pointers are NULL or live objects.
 unsafe fn shared(environment: *mut OrtEnv, info: *const OrtMemoryInfo) -> Result<*mut OrtAllocator> {
     // SAFETY: the caller's promise.
-    let (environment, info) = unsafe { (get::<Reference>(environment)?.environment(), get::<MemoryInfo>(info)?) };
+    let (environment, info) =
+        unsafe { (get::<Reference>(environment)?.environment(), get::<MemoryInfo>(info)?) };
     if info == MemoryInfo::cpu() {
         return Ok(default());
     }

@@ -80,7 +80,10 @@ mod tests {
         for (numbers, expected) in [
             (&[][..], ""),
             (&[("max_mem", -1), ("arena_extend_strategy", -1)], ""),
-            (&[("max_mem", 7), ("arena_extend_strategy", 0)], "max_mem=7;arena_extend_strategy=kNextPowerOfTwo"),
+            (
+                &[("max_mem", 7), ("arena_extend_strategy", 0)],
+                "max_mem=7;arena_extend_strategy=kNextPowerOfTwo",
+            ),
             (&[("arena_extend_strategy", 1)], "arena_extend_strategy=kSameAsRequested"),
         ] {
             assert_eq!(config(numbers), expected);

@@ -10,7 +10,8 @@ use crate::table;
 
 /// The version of ONNX Runtime whose place this library takes: callers compare its second number with theirs.
 const VERSION: &CStr = c"1.31.0";
-const BUILD: &str = concat!("ORT Build Info: rukh ", env!("CARGO_PKG_VERSION"), " in the place of ONNX Runtime 1.31");
+const BUILD: &str =
+    concat!("ORT Build Info: rukh ", env!("CARGO_PKG_VERSION"), " in the place of ONNX Runtime 1.31");
 
 static BASE: OrtApiBase = OrtApiBase { GetApi: get_api, GetVersionString: get_version };
 

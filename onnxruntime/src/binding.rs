@@ -38,7 +38,8 @@ handles! { Binding => OrtIoBinding; }
 impl Binding {
     fn new(model: &Arc<Model>) -> Result<Binding> {
         // SAFETY: live handle, a place for the handle.
-        let handle = library::make(|out, error| unsafe { rukh_io_binding_create(model.pointer(), out, error) })?;
+        let handle =
+            library::make(|out, error| unsafe { rukh_io_binding_create(model.pointer(), out, error) })?;
         Ok(Binding { handle, model: model.clone(), outputs: Mutex::default() })
     }
 
@@ -64,7 +65,9 @@ impl Binding {
 
     fn made(&self, name: &CString) -> Result<Own<rukh_value>> {
         // SAFETY: live handle, a text, a place for the value.
-        library::make(|out, error| unsafe { rukh_io_binding_output(self.handle.pointer(), name.as_ptr(), out, error) })
+        library::make(|out, error| unsafe {
+            rukh_io_binding_output(self.handle.pointer(), name.as_ptr(), out, error)
+        })
     }
 
     fn values(&self) -> Result<Vec<Value>> {
@@ -73,7 +76,9 @@ impl Binding {
             .iter()
             .map(|output| match &output.moved {
                 // SAFETY: live handle, a place for the value.
-                Some(moved) => library::make(|out, error| unsafe { rukh_value_clone(moved.pointer(), out, error) }),
+                Some(moved) => {
+                    library::make(|out, error| unsafe { rukh_value_clone(moved.pointer(), out, error) })
+                }
                 None => self.made(&output.name),
             })
             .map(|value| value.map(Value::new))

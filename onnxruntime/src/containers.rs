@@ -43,13 +43,16 @@ fn part(value: &Value, index: usize) -> Result<Value> {
 
 /// The values of a map as one tensor. ONNX Runtime's maps hold single elements.
 fn joined(map: &Value) -> Result<Value> {
-    let items = (0..item_count(map)?).map(|index| item(map, index).map(Value::new)).collect::<Result<Vec<_>>>()?;
+    let items =
+        (0..item_count(map)?).map(|index| item(map, index).map(Value::new)).collect::<Result<Vec<_>>>()?;
     let element = map.element()?;
     let shape = [items.len() as i64];
     let single = |value: &Value| Ok(elements::count(&value.shape()?)? == 1);
     for value in &items {
         if !single(value)? {
-            return Err(Failure::absent("the values of the map are no single elements, as ONNX Runtime's are"));
+            return Err(Failure::absent(
+                "the values of the map are no single elements, as ONNX Runtime's are",
+            ));
         }
     }
     let rukh_element = elements::to_rukh(element)?;
@@ -107,14 +110,23 @@ fn singles(values: &Value) -> Result<Vec<Own<rukh_value>>> {
             let source = values.host_address()?.cast::<u8>().wrapping_add(index * size);
             // SAFETY: rank 0; one element of the tensor, on the host; a place for the value.
             library::make(|out, error| unsafe {
-                rukh_value_create_tensor_copy(rukh_element, std::ptr::null(), 0, source.cast(), size, out, error)
+                rukh_value_create_tensor_copy(
+                    rukh_element,
+                    std::ptr::null(),
+                    0,
+                    source.cast(),
+                    size,
+                    out,
+                    error,
+                )
             })
         })
         .collect()
 }
 
 fn sequence(items: &[&Value]) -> Result<Own<rukh_value>> {
-    let handles = items.iter().map(|item| item.pointer().map(|p| p.cast_const())).collect::<Result<Vec<_>>>()?;
+    let handles =
+        items.iter().map(|item| item.pointer().map(|p| p.cast_const())).collect::<Result<Vec<_>>>()?;
     // SAFETY: live handles, a place for the value.
     library::make(|out, error| unsafe {
         rukh_value_create_sequence(handles.as_ptr(), handles.len(), RUKH_ELEMENT_FLOAT, out, error)
@@ -124,7 +136,8 @@ fn sequence(items: &[&Value]) -> Result<Own<rukh_value>> {
 fn map(keys: &Value, values: &Value) -> Result<Own<rukh_value>> {
     let element = elements::to_rukh(values.element()?)?;
     let singles = singles(values)?;
-    let handles: Vec<*const rukh_value> = singles.iter().map(|single| single.pointer().cast_const()).collect();
+    let handles: Vec<*const rukh_value> =
+        singles.iter().map(|single| single.pointer().cast_const()).collect();
     let keys = keys.pointer()?;
     // SAFETY: live handles, a place for the value.
     library::make(|out, error| unsafe {

@@ -40,12 +40,12 @@ handles! {
 
 /// All devices of a machine.
 pub struct Devices {
-    list: Vec<Box<ProviderDevice>>,
+    list: Vec<ProviderDevice>,
     pointers: Vec<*const OrtEpDevice>,
     nvidia: bool,
 }
 
-// SAFETY: the addresses point to boxes of the same object, which are only read.
+// SAFETY: the addresses point into the list of the same object, which is only read.
 unsafe impl Send for Devices {}
 // SAFETY: as above.
 unsafe impl Sync for Devices {}
@@ -63,15 +63,15 @@ impl Devices {
             let facts = Facts::of(environment, index)?;
             nvidia |= facts.nvidia();
             if facts.provider == "hip" {
-                list.push(Box::new(facts.gpu(gpus)));
+                list.push(facts.gpu(gpus));
                 gpus += 1;
             } else {
-                list.push(Box::new(facts.cpu()));
+                list.push(facts.cpu());
             }
         }
         // ONNX Runtime lists the CPU first.
         list.sort_by_key(|device| device.hardware.kind);
-        let pointers = list.iter().map(|device| (&raw const **device).cast()).collect();
+        let pointers = list.iter().map(|device| std::ptr::from_ref(device).cast()).collect();
         Ok(Devices { list, pointers, nvidia })
     }
 
@@ -82,7 +82,7 @@ impl Devices {
 
     /// The device with this memory.
     pub fn with(&self, memory: &MemoryInfo) -> Option<&ProviderDevice> {
-        self.list.iter().map(|device| &**device).find(|device| device.memory == *memory)
+        self.list.iter().find(|device| device.memory == *memory)
     }
 
     pub fn gpu(&self) -> bool {
@@ -117,13 +117,15 @@ impl Facts {
         })?;
         let text = |text: Option<CString>| text.unwrap_or_default().to_string_lossy().into_owned();
         // SAFETY: live handle, a place for the text; likewise below.
-        let provider = library::lent(|out, error| unsafe { rukh_device_provider(device.pointer(), out, error) })?;
+        let provider =
+            library::lent(|out, error| unsafe { rukh_device_provider(device.pointer(), out, error) })?;
         // SAFETY: as above.
         let name = library::lent(|out, error| unsafe { rukh_device_name(device.pointer(), out, error) })?;
         // SAFETY: as above.
         let arch = library::lent(|out, error| unsafe { rukh_device_arch(device.pointer(), out, error) })?;
         // SAFETY: as above.
-        let count = library::get(|out, error| unsafe { rukh_device_property_count(device.pointer(), out, error) })?;
+        let count =
+            library::get(|out, error| unsafe { rukh_device_property_count(device.pointer(), out, error) })?;
         let mut properties = Vec::new();
         for property in 0..count {
             let mut value = null();
@@ -161,7 +163,8 @@ impl Facts {
             (0x1002, c"AMD", c"AMDGPUExecutionProvider")
         };
         let metadata = self.metadata();
-        let hardware = Hardware { kind: ON_GPU, vendor_id, vendor: vendor.into(), number: number as u32, metadata };
+        let hardware =
+            Hardware { kind: ON_GPU, vendor_id, vendor: vendor.into(), number: number as u32, metadata };
         let mut options = KeyValues::default();
         options.set("device_id", &number.to_string());
         ProviderDevice {
@@ -183,7 +186,13 @@ impl Facts {
         let metadata = self.metadata();
         ProviderDevice {
             provider: c"CPUExecutionProvider".into(),
-            hardware: Arc::new(Hardware { kind: ON_CPU, vendor_id, vendor: vendor.into(), number: 0, metadata }),
+            hardware: Arc::new(Hardware {
+                kind: ON_CPU,
+                vendor_id,
+                vendor: vendor.into(),
+                number: 0,
+                metadata,
+            }),
             metadata: self.metadata(),
             options: KeyValues::default(),
             memory: MemoryInfo::cpu().clone(),

@@ -103,7 +103,9 @@ mod tests {
         assert_eq!(bytes(1, &[2, 3]).ok(), Some(24));
         assert_eq!(bytes(7, &[]).ok(), Some(8));
         assert_eq!(bytes(1, &[0, 5]).ok(), Some(0));
-        for (element, shape) in [(1, &[-1_i64][..]), (8, &[1]), (22, &[1]), (1, &[i64::MAX, i64::MAX]), (1, &[i64::MAX])] {
+        for (element, shape) in
+            [(1, &[-1_i64][..]), (8, &[1]), (22, &[1]), (1, &[i64::MAX, i64::MAX]), (1, &[i64::MAX])]
+        {
             assert!(bytes(element, shape).is_err(), "{element} {shape:?}");
         }
     }

@@ -4,8 +4,8 @@ use std::ffi::{CString, c_char, c_int, c_void};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use ort_sys::{
-    OrtAllocator, OrtArenaCfg, OrtCustomCreateThreadFn, OrtCustomJoinThreadFn, OrtEnv, OrtEnvCreationOptions, OrtLoggingFunction,
-    OrtMemoryInfo, OrtThreadingOptions,
+    OrtAllocator, OrtArenaCfg, OrtCustomCreateThreadFn, OrtCustomJoinThreadFn, OrtEnv, OrtEnvCreationOptions,
+    OrtLoggingFunction, OrtMemoryInfo, OrtThreadingOptions,
 };
 use rukh_sys::*;
 
@@ -27,7 +27,7 @@ pub struct Environment {
     log: Arc<Log>,
     threads: i32,
     devices: OnceLock<Devices>,
-    allocators: Mutex<Vec<Box<Allocator>>>,
+    allocators: Mutex<Vec<Arc<Allocator>>>,
 }
 
 /// One of the references to the environment that callers have.
@@ -60,7 +60,8 @@ impl Environment {
             })?;
         }
         // SAFETY: live handle, a place for the handle.
-        let handle = library::make(|out, error| unsafe { rukh_environment_create(options.pointer(), out, error) })?;
+        let handle =
+            library::make(|out, error| unsafe { rukh_environment_create(options.pointer(), out, error) })?;
         Ok(Environment { handle, log, threads, devices: OnceLock::new(), allocators: Mutex::default() })
     }
 
@@ -107,11 +108,11 @@ impl Environment {
         let index = match allocators.iter().position(|allocator| allocator.info() == info) {
             Some(index) => index,
             None => {
-                allocators.push(Box::new(make()?));
+                allocators.push(Arc::new(make()?));
                 allocators.len() - 1
             }
         };
-        Ok((&raw mut *allocators[index]).cast())
+        Ok(Arc::as_ptr(&allocators[index]).cast_mut().cast())
     }
 
     pub fn statistic(&self, id: usize, name: &str) -> Result<u64> {
@@ -152,7 +153,11 @@ unsafe fn create(
 
 /// Threads that the caller makes: librukh makes its own.
 fn own_threads(given: bool) -> Result<()> {
-    if given { Err(Failure::absent("rukh makes its threads itself: custom thread functions are not called")) } else { Ok(()) }
+    if given {
+        Err(Failure::absent("rukh makes its threads itself: custom thread functions are not called"))
+    } else {
+        Ok(())
+    }
 }
 
 api! {

@@ -26,7 +26,12 @@ unsafe impl Send for Log {}
 unsafe impl Sync for Log {}
 
 impl Log {
-    pub fn new(level: i32, id: CString, function: Option<OrtLoggingFunction>, parameter: *mut c_void) -> Arc<Log> {
+    pub fn new(
+        level: i32,
+        id: CString,
+        function: Option<OrtLoggingFunction>,
+        parameter: *mut c_void,
+    ) -> Arc<Log> {
         Arc::new(Log { level: AtomicI32::new(level), id, function, parameter })
     }
 

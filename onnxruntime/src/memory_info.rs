@@ -92,7 +92,9 @@ impl MemoryInfo {
             return Ok(None);
         }
         let number = usize::try_from(self.id);
-        number.map(Some).map_err(|_| Failure::argument(format!("device {} is no number of a device", self.id)))
+        number
+            .map(Some)
+            .map_err(|_| Failure::argument(format!("device {} is no number of a device", self.id)))
     }
 }
 

@@ -4,7 +4,8 @@ use std::ffi::{CStr, CString, c_char};
 use std::ptr::null;
 
 use ort_sys::{
-    OrtEnv, OrtEpAssignedNode, OrtEpAssignedSubgraph, OrtEpDevice, OrtMemoryInfo, OrtSession, OrtSyncStream, OrtValue,
+    OrtEnv, OrtEpAssignedNode, OrtEpAssignedSubgraph, OrtEpDevice, OrtMemoryInfo, OrtSession, OrtSyncStream,
+    OrtValue,
 };
 use rukh_sys::*;
 
@@ -19,7 +20,7 @@ use crate::value::Value;
 /// The nodes that one provider runs.
 pub struct Subgraph {
     provider: CString,
-    nodes: Vec<Box<Node>>,
+    nodes: Vec<Node>,
     pointers: Vec<*const OrtEpAssignedNode>,
 }
 
@@ -37,11 +38,11 @@ handles! {
 
 /// All nodes of a session by their provider.
 pub struct Assignment {
-    _subgraphs: Vec<Box<Subgraph>>,
+    _subgraphs: Vec<Subgraph>,
     pointers: Vec<*const OrtEpAssignedSubgraph>,
 }
 
-// SAFETY: the addresses point to boxes of the same object, which are only read.
+// SAFETY: the addresses point into lists of the same object, which are only read.
 unsafe impl Send for Assignment {}
 // SAFETY: as above.
 unsafe impl Sync for Assignment {}
@@ -50,19 +51,24 @@ impl Assignment {
     /// `gpu` is the name of the provider for GPUs.
     pub fn of(session: &Own<rukh_session>, gpu: &CStr) -> Result<Assignment> {
         // SAFETY: live handle, a place for the number.
-        let count = library::get(|out, error| unsafe { rukh_session_placement_count(session.pointer(), out, error) })?;
-        let mut subgraphs = [gpu, c"CPUExecutionProvider"]
-            .map(|provider| Subgraph { provider: provider.to_owned(), nodes: Vec::new(), pointers: Vec::new() });
+        let count = library::get(|out, error| unsafe {
+            rukh_session_placement_count(session.pointer(), out, error)
+        })?;
+        let mut subgraphs = [gpu, c"CPUExecutionProvider"].map(|provider| Subgraph {
+            provider: provider.to_owned(),
+            nodes: Vec::new(),
+            pointers: Vec::new(),
+        });
         for index in 0..count {
             let (provider, node) = node(session, index)?;
-            subgraphs[usize::from(provider != "hip")].nodes.push(Box::new(node));
+            subgraphs[usize::from(provider != "hip")].nodes.push(node);
         }
-        let mut found: Vec<Box<Subgraph>> =
-            subgraphs.into_iter().filter(|subgraph| !subgraph.nodes.is_empty()).map(Box::new).collect();
+        let mut found: Vec<Subgraph> =
+            subgraphs.into_iter().filter(|subgraph| !subgraph.nodes.is_empty()).collect();
         for subgraph in &mut found {
-            subgraph.pointers = subgraph.nodes.iter().map(|node| (&raw const **node).cast()).collect();
+            subgraph.pointers = subgraph.nodes.iter().map(|node| std::ptr::from_ref(node).cast()).collect();
         }
-        let pointers = found.iter().map(|subgraph| (&raw const **subgraph).cast()).collect();
+        let pointers = found.iter().map(|subgraph| std::ptr::from_ref(subgraph).cast()).collect();
         Ok(Assignment { _subgraphs: found, pointers })
     }
 }
@@ -73,7 +79,15 @@ fn node(session: &Own<rukh_session>, index: usize) -> Result<(String, Node)> {
     // SAFETY: live handle, places for the texts; the reason is not wanted.
     library::call(|error| unsafe {
         let pointer = session.pointer();
-        rukh_session_placement(pointer, index, &mut name, &mut operator, &mut provider, std::ptr::null_mut(), error)
+        rukh_session_placement(
+            pointer,
+            index,
+            &mut name,
+            &mut operator,
+            &mut provider,
+            std::ptr::null_mut(),
+            error,
+        )
     })?;
     // SAFETY: the texts are borrowed from the session, which lives.
     let text = |text: *const c_char| unsafe { crate::handle::string_or_empty(text) };
@@ -91,7 +105,10 @@ fn node(session: &Own<rukh_session>, index: usize) -> Result<(String, Node)> {
 unsafe fn each<T: Copy>(model: &Model, side: Side, out: *mut T, count: usize, item: T) -> Result<()> {
     let there = model.ports(side).len();
     if count != there {
-        return Err(Failure::argument(format!("there is room for {count}; the model has {there} {}s", side.name())));
+        return Err(Failure::argument(format!(
+            "there is room for {count}; the model has {there} {}s",
+            side.name()
+        )));
     }
     for index in 0..count {
         // SAFETY: the caller's promise.

@@ -25,7 +25,8 @@ pub enum Side {
 }
 
 type Count = unsafe extern "C" fn(*const rukh_session, *mut usize, *mut *mut rukh_error) -> rukh_status;
-type Name = unsafe extern "C" fn(*const rukh_session, usize, *mut *const c_char, *mut *mut rukh_error) -> rukh_status;
+type Name =
+    unsafe extern "C" fn(*const rukh_session, usize, *mut *const c_char, *mut *mut rukh_error) -> rukh_status;
 type Text = unsafe extern "C" fn(
     *const rukh_session,
     usize,
@@ -127,7 +128,8 @@ fn type_of(session: &Own<rukh_session>, side: Side, index: usize) -> Result<Type
     let mut info = TensorInfo::new(element, dims);
     for (axis, place) in info.names.iter_mut().enumerate() {
         // SAFETY: live handle, a place for the text.
-        let name = library::lent(|out, error| unsafe { dim_name(session.pointer(), index, axis, out, error) })?;
+        let name =
+            library::lent(|out, error| unsafe { dim_name(session.pointer(), index, axis, out, error) })?;
         *place = name.unwrap_or_default();
     }
     Ok(TypeInfo::Tensor(info))

@@ -39,8 +39,9 @@ impl Profile {
             unsafe { rukh_session_profile(session.pointer(), buf, cap, needed, error) }
         })?;
         let name = format!("{}_{}.json", self.prefix, self.stamp());
-        std::fs::write(&name, trace)
-            .map_err(|error| Failure::new(ORT_FAIL, format!("the profile cannot be written to \"{name}\": {error}")))?;
+        std::fs::write(&name, trace).map_err(|error| {
+            Failure::new(ORT_FAIL, format!("the profile cannot be written to \"{name}\": {error}"))
+        })?;
         let name = c_string(&name);
         *written = Some(name.clone());
         Ok(name)

@@ -74,7 +74,10 @@ const REFUSED: [(&str, &str); 9] = [
     ("migraphx_load_compiled_path", "rukh has no compiled models: give it the ONNX model"),
     ("migraphx_load_model_path", "rukh has no compiled models: give it the ONNX model"),
     ("migraphx_model_cache_dir", "rukh has no compiled models and needs no cache"),
-    ("migraphx_fp8_enable", "rukh does not turn models of floats into fp8; fp16_enable and bf16_enable are there"),
+    (
+        "migraphx_fp8_enable",
+        "rukh does not turn models of floats into fp8; fp16_enable and bf16_enable are there",
+    ),
     ("migraphx_int8_enable", "rukh does not quantize models of floats; quantized models run as they are"),
 ];
 
@@ -117,7 +120,11 @@ fn plain(name: &str, value: &str) -> String {
 ///
 /// # Safety
 /// `options` is NULL or live options that nobody else uses.
-pub unsafe fn append(options: *mut OrtSessionOptions, name: &str, given: Vec<(String, String)>) -> Result<()> {
+pub unsafe fn append(
+    options: *mut OrtSessionOptions,
+    name: &str,
+    given: Vec<(String, String)>,
+) -> Result<()> {
     let provider = find(name)?;
     let translated = translate(provider, given)?;
     // SAFETY: the caller's promise.
@@ -232,7 +239,9 @@ mod tests {
     fn options() {
         let translated = |key: &str, value: &str| {
             translate(Provider::Gpu, vec![(key.to_owned(), value.to_owned())])
-                .map(|options| options.iter().map(|(key, value)| format!("{key}={value}")).collect::<String>())
+                .map(|options| {
+                    options.iter().map(|(key, value)| format!("{key}={value}")).collect::<String>()
+                })
                 .map_err(|failure| failure.message)
         };
         for (key, value, expected) in [

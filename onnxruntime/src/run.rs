@@ -265,11 +265,16 @@ unsafe extern "C" fn finish(
         // the caller stay until the callback.
         unsafe {
             let pending = Box::from_raw(user.cast::<Pending>());
-            let made: Few<Own<rukh_value>> =
-                array(outputs, count, "outputs").unwrap_or(&[]).iter().filter_map(|value| Own::new(*value)).collect();
+            let made: Few<Own<rukh_value>> = array(outputs, count, "outputs")
+                .unwrap_or(&[])
+                .iter()
+                .filter_map(|value| Own::new(*value))
+                .collect();
             let places = std::slice::from_raw_parts_mut(pending.outputs, pending.count);
             match deliver(made, error, places) {
-                Ok(()) => (pending.callback)(pending.user, pending.outputs, pending.count, OrtStatusPtr(null_mut())),
+                Ok(()) => {
+                    (pending.callback)(pending.user, pending.outputs, pending.count, OrtStatusPtr(null_mut()))
+                }
                 Err(failure) => (pending.callback)(pending.user, null_mut(), 0, failure.into_status()),
             }
         }
@@ -280,7 +285,11 @@ unsafe extern "C" fn finish(
 ///
 /// # Safety
 /// `error` is NULL or a live error that is ours; what is not NULL in `places` is a live value.
-unsafe fn deliver(made: Few<Own<rukh_value>>, error: *mut rukh_error, places: &mut [*mut OrtValue]) -> Result<()> {
+unsafe fn deliver(
+    made: Few<Own<rukh_value>>,
+    error: *mut rukh_error,
+    places: &mut [*mut OrtValue],
+) -> Result<()> {
     if !error.is_null() {
         return library::call(|out| {
             // SAFETY: a place for the error, which goes over to it.

@@ -30,7 +30,13 @@ impl RunOptions {
         // SAFETY: a place for the handle.
         let handle = library::make(|out, error| unsafe { rukh_run_options_create(out, error) })?;
         // 2 is ONNX Runtime's default severity: warnings.
-        Ok(RunOptions { handle, tag: CString::default(), severity: 2, verbosity: 0, entries: BTreeMap::new() })
+        Ok(RunOptions {
+            handle,
+            tag: CString::default(),
+            severity: 2,
+            verbosity: 0,
+            entries: BTreeMap::new(),
+        })
     }
 
     fn set(&self, key: &str, value: &str) -> Result<()> {

@@ -105,7 +105,11 @@ impl Model {
     /// Which provider runs which nodes; found out when it is asked first.
     pub fn assignment(&self) -> Result<&Assignment> {
         if self.assignment.get().is_none() {
-            let gpu = if self.environment.devices()?.nvidia() { c"CUDAExecutionProvider" } else { c"ROCMExecutionProvider" };
+            let gpu = if self.environment.devices()?.nvidia() {
+                c"CUDAExecutionProvider"
+            } else {
+                c"ROCMExecutionProvider"
+            };
             let _ = self.assignment.set(Assignment::of(&self.handle, gpu)?);
         }
         self.assignment.get().ok_or_else(|| Failure::argument("the placement is not known"))
@@ -117,7 +121,9 @@ impl Model {
         let binding = match kept {
             Some(binding) => binding,
             // SAFETY: live handle, a place for the handle.
-            None => library::make(|out, error| unsafe { rukh_io_binding_create(self.pointer(), out, error) })?,
+            None => {
+                library::make(|out, error| unsafe { rukh_io_binding_create(self.pointer(), out, error) })?
+            }
         };
         let result = function(&binding);
         // SAFETY: live handle, which nobody else has.
@@ -157,7 +163,14 @@ fn create(environment: &Environment, source: &Source, options: &Built) -> Result
         // SAFETY: live handles, as many bytes as the slice has, a place for the session.
         Source::Memory(bytes) => unsafe {
             let data = bytes.as_ptr().cast();
-            rukh_session_create_from_memory(environment.pointer(), data, bytes.len(), options.pointer(), out, error)
+            rukh_session_create_from_memory(
+                environment.pointer(),
+                data,
+                bytes.len(),
+                options.pointer(),
+                out,
+                error,
+            )
         },
     });
     opened.map_err(|failure| match (failure.code, source) {
@@ -203,7 +216,12 @@ pub unsafe fn open(
 
 /// # Safety
 /// `session` is NULL or a live session; `out` is NULL or may be written.
-unsafe fn type_of(session: *const OrtSession, side: Side, index: usize, out: *mut *mut OrtTypeInfo) -> Result<()> {
+unsafe fn type_of(
+    session: *const OrtSession,
+    side: Side,
+    index: usize,
+    out: *mut *mut OrtTypeInfo,
+) -> Result<()> {
     // SAFETY: the caller's promise.
     unsafe { give(out, port(session, side, index)?.info.clone()) }
 }

@@ -51,7 +51,11 @@ impl Default for Options {
 
 /// Entries that ask for what is not here, with the values that do.
 const REFUSED_ENTRIES: [(&str, &str, &str); 3] = [
-    ("session.load_model_format", "ORT", "models in ONNX Runtime's own format are not read; give the ONNX model"),
+    (
+        "session.load_model_format",
+        "ORT",
+        "models in ONNX Runtime's own format are not read; give the ONNX model",
+    ),
     ("ep.context_enable", "1", "no compiled model is written: a model opens without compiling"),
     ("session.save_model_format", "ORT", "models are not written"),
 ];
@@ -109,7 +113,9 @@ impl Options {
 
     fn check(&self) -> Result<()> {
         if let Some(path) = &self.optimized_path {
-            return Err(Failure::absent(format!("the optimized model cannot be written to \"{path}\": models are not written")));
+            return Err(Failure::absent(format!(
+                "the optimized model cannot be written to \"{path}\": models are not written"
+            )));
         }
         for (key, value, reason) in REFUSED_ENTRIES {
             if self.entry_is(key, value) {
@@ -160,7 +166,11 @@ impl Built {
 ///
 /// # Safety
 /// The pointers are NULL or live objects.
-pub unsafe fn refuse_initializer(options: *mut OrtSessionOptions, name: &str, _value: *const OrtValue) -> Result<()> {
+pub unsafe fn refuse_initializer(
+    options: *mut OrtSessionOptions,
+    name: &str,
+    _value: *const OrtValue,
+) -> Result<()> {
     // SAFETY: the caller's promise.
     unsafe { get::<Options>(options) }?;
     Err(Failure::absent(format!("the initializer \"{name}\" cannot be given from outside of the model")))

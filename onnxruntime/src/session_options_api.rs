@@ -3,8 +3,8 @@
 use std::ffi::{c_char, c_int, c_void};
 
 use ort_sys::{
-    OrtCustomCreateThreadFn, OrtCustomJoinThreadFn, OrtKeyValuePairs, OrtLoggingFunction, OrtSessionOptions, OrtValue,
-    os_char,
+    OrtCustomCreateThreadFn, OrtCustomJoinThreadFn, OrtKeyValuePairs, OrtLoggingFunction, OrtSessionOptions,
+    OrtValue, os_char,
 };
 
 use crate::failure::{Failure, Result, api, api_release};
@@ -184,7 +184,11 @@ api! {
 unsafe fn own_threads(options: *const OrtSessionOptions, given: bool) -> Result<()> {
     // SAFETY: the caller's promise.
     unsafe { get::<Options>(options) }?;
-    if given { Err(Failure::absent("rukh makes its threads itself: custom thread functions are not called")) } else { Ok(()) }
+    if given {
+        Err(Failure::absent("rukh makes its threads itself: custom thread functions are not called"))
+    } else {
+        Ok(())
+    }
 }
 
 /// Copies a text into a caller's buffer: `size` says how large that is and receives what the text takes with its NUL.
@@ -193,7 +197,9 @@ unsafe fn own_threads(options: *const OrtSessionOptions, given: bool) -> Result<
 /// `buffer` is NULL or has `*size` bytes; `size` is NULL or may be read and written.
 pub unsafe fn copy_sized(text: &[u8], buffer: *mut c_char, size: *mut usize) -> Result<()> {
     // SAFETY: the caller's promise.
-    let Some(size) = (unsafe { size.as_mut() }) else { return Err(crate::handle::null("the size of the buffer")) };
+    let Some(size) = (unsafe { size.as_mut() }) else {
+        return Err(crate::handle::null("the size of the buffer"));
+    };
     let (room, needed) = (*size, text.len() + 1);
     *size = needed;
     if buffer.is_null() {

@@ -21,7 +21,9 @@ pub fn set(value: &Own<rukh_value>, index: usize, bytes: &[u8]) -> Result<()> {
 fn string(value: &Value, index: usize) -> Result<Vec<u8>> {
     let handle = value.pointer()?;
     // SAFETY: live handle, a buffer of `cap` bytes, a place for the number.
-    library::bytes(|buf, cap, needed, error| unsafe { rukh_value_string(handle, index, buf, cap, needed, error) })
+    library::bytes(|buf, cap, needed, error| unsafe {
+        rukh_value_string(handle, index, buf, cap, needed, error)
+    })
 }
 
 fn count(value: &Value) -> Result<usize> {
@@ -41,7 +43,9 @@ unsafe fn fill(value: &mut Value, strings: *const *const c_char, count_given: us
     let strings = unsafe { array(strings, count_given, "strings")? };
     let expected = count(value)?;
     if strings.len() != expected {
-        return Err(Failure::argument(format!("{count_given} strings were given for a tensor of {expected}")));
+        return Err(Failure::argument(format!(
+            "{count_given} strings were given for a tensor of {expected}"
+        )));
     }
     let shape = value.shape()?;
     let filled = library::make(|out, error| {

@@ -15,7 +15,9 @@ use crate::key_values::*;
 use crate::memory_info::*;
 use crate::metadata::*;
 use crate::placement::*;
+use crate::provider_options::*;
 use crate::providers::*;
+use crate::refused::{Name, Refused};
 use crate::run::*;
 use crate::run_options::*;
 use crate::session::*;
@@ -23,8 +25,6 @@ use crate::session_options_api::*;
 use crate::strings::*;
 use crate::tensors::*;
 use crate::types::*;
-use crate::provider_options::*;
-use crate::refused::{Name, Refused};
 
 /// The table for programs that were built for a version of the API. The tables differ where structs of callers do.
 pub fn of(version: u32) -> *const OrtApi {
@@ -35,14 +35,59 @@ pub fn of(version: u32) -> *const OrtApi {
 /// Tables by the version since which they hold.
 static TABLES: LazyLock<Vec<(u32, OrtApi)>> = LazyLock::new(|| {
     vec![
-        (16, OrtApi { SessionOptionsAppendExecutionProvider_ROCM: append_rocm_16, SessionOptionsAppendExecutionProvider_MIGraphX: append_migraphx_16, ..newest() }),
-        (17, OrtApi { SessionOptionsAppendExecutionProvider_ROCM: append_rocm_17, SessionOptionsAppendExecutionProvider_MIGraphX: append_migraphx_17, ..newest() }),
-        (18, OrtApi { SessionOptionsAppendExecutionProvider_ROCM: append_rocm_18, SessionOptionsAppendExecutionProvider_MIGraphX: append_migraphx_18, ..newest() }),
-        (19, OrtApi { SessionOptionsAppendExecutionProvider_ROCM: append_rocm_19, SessionOptionsAppendExecutionProvider_MIGraphX: append_migraphx_19, ..newest() }),
-        (20, OrtApi { SessionOptionsAppendExecutionProvider_ROCM: append_rocm_20, SessionOptionsAppendExecutionProvider_MIGraphX: append_migraphx_20, ..newest() }),
+        (
+            16,
+            OrtApi {
+                SessionOptionsAppendExecutionProvider_ROCM: append_rocm_16,
+                SessionOptionsAppendExecutionProvider_MIGraphX: append_migraphx_16,
+                ..newest()
+            },
+        ),
+        (
+            17,
+            OrtApi {
+                SessionOptionsAppendExecutionProvider_ROCM: append_rocm_17,
+                SessionOptionsAppendExecutionProvider_MIGraphX: append_migraphx_17,
+                ..newest()
+            },
+        ),
+        (
+            18,
+            OrtApi {
+                SessionOptionsAppendExecutionProvider_ROCM: append_rocm_18,
+                SessionOptionsAppendExecutionProvider_MIGraphX: append_migraphx_18,
+                ..newest()
+            },
+        ),
+        (
+            19,
+            OrtApi {
+                SessionOptionsAppendExecutionProvider_ROCM: append_rocm_19,
+                SessionOptionsAppendExecutionProvider_MIGraphX: append_migraphx_19,
+                ..newest()
+            },
+        ),
+        (
+            20,
+            OrtApi {
+                SessionOptionsAppendExecutionProvider_ROCM: append_rocm_20,
+                SessionOptionsAppendExecutionProvider_MIGraphX: append_migraphx_20,
+                ..newest()
+            },
+        ),
         (23, newest()),
     ]
 });
+
+/// A function under the type that the API declares it with.
+///
+/// # Safety
+/// `function` is a function, and may be called as `F`, which is a pointer to functions.
+unsafe fn as_declared<F: Copy>(function: *const ()) -> F {
+    const { assert!(size_of::<F>() == size_of::<*const ()>()) };
+    // SAFETY: the caller's promise.
+    unsafe { std::mem::transmute_copy(&function) }
+}
 
 /// Makes the table of three lists: functions as the API declares them; those whose arguments are enums or functions that
 /// must not be NULL in its declaration, and plain numbers or functions that may be NULL here, since C callers can give
@@ -63,7 +108,7 @@ macro_rules! table {
                 $(
                     // SAFETY: both are functions with the same number of arguments, which are passed in the same way:
                     // the enums of the API are `int`s.
-                    $numbers: unsafe { std::mem::transmute::<*const (), _>($numbers as *const ()) },
+                    $numbers: unsafe { as_declared($numbers as *const ()) },
                 )*
                 $($refused: Refused::named::<$refused>(),)*
                 SessionOptionsAppendExecutionProvider_ROCM: append_rocm_23,

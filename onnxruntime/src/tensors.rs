@@ -22,7 +22,9 @@ fn on_host(element: i32, shape: &[i64]) -> Result<Own<rukh_value>> {
     }
     let element = elements::to_rukh(element)?;
     // SAFETY: the shape's dimensions, a place for the value.
-    library::make(|out, error| unsafe { rukh_value_create_tensor(element, shape.as_ptr(), shape.len(), out, error) })
+    library::make(|out, error| unsafe {
+        rukh_value_create_tensor(element, shape.as_ptr(), shape.len(), out, error)
+    })
 }
 
 /// A tensor in memory of its own, on a device.
@@ -30,7 +32,15 @@ pub fn on_device(id: usize, element: rukh_element_type, shape: &[i64]) -> Result
     let environment = Environment::current()?;
     // SAFETY: live handle, the shape's dimensions, a place for the value.
     library::make(|out, error| unsafe {
-        rukh_value_create_device_tensor(environment.pointer(), id, element, shape.as_ptr(), shape.len(), out, error)
+        rukh_value_create_device_tensor(
+            environment.pointer(),
+            id,
+            element,
+            shape.as_ptr(),
+            shape.len(),
+            out,
+            error,
+        )
     })
 }
 
@@ -153,12 +163,19 @@ unsafe fn allocated(allocator: *mut OrtAllocator, element: i32, shape: &[i64]) -
 fn element_at(value: &Value, place: &[i64]) -> Result<*mut c_void> {
     let info = value.lent_info()?;
     if place.len() != info.dims.len() {
-        return Err(Failure::argument(format!("{} indices were given for {} dimensions", place.len(), info.dims.len())));
+        return Err(Failure::argument(format!(
+            "{} indices were given for {} dimensions",
+            place.len(),
+            info.dims.len()
+        )));
     }
     let mut offset = 0_usize;
     for (index, dim) in place.iter().zip(&info.dims) {
         if *index < 0 || index >= dim {
-            return Err(Failure::argument(format!("the indices {place:?} are outside of the shape {:?}", info.dims)));
+            return Err(Failure::argument(format!(
+                "the indices {place:?} are outside of the shape {:?}",
+                info.dims
+            )));
         }
         offset = offset * *dim as usize + *index as usize;
     }

@@ -57,7 +57,10 @@ impl TypeInfo {
             rest.strip_suffix(')')
         };
         if let Some(element) = inside("tensor") {
-            return TypeInfo::Tensor(TensorInfo { element: elements::by_name(element), ..TensorInfo::default() });
+            return TypeInfo::Tensor(TensorInfo {
+                element: elements::by_name(element),
+                ..TensorInfo::default()
+            });
         }
         if let Some(item) = inside("seq") {
             return TypeInfo::Sequence(Box::new(TypeInfo::parse(item)));
@@ -66,7 +69,9 @@ impl TypeInfo {
             return TypeInfo::Optional(Box::new(TypeInfo::parse(item)));
         }
         match inside("map").and_then(|both| both.split_once(',')) {
-            Some((key, value)) => TypeInfo::Map(elements::by_name(key), Box::new(TypeInfo::parse(value.trim()))),
+            Some((key, value)) => {
+                TypeInfo::Map(elements::by_name(key), Box::new(TypeInfo::parse(value.trim())))
+            }
             None => TypeInfo::Unknown,
         }
     }
@@ -94,7 +99,11 @@ impl TensorInfo {
 ///
 /// # Safety
 /// `info` is NULL or a live type; `out` is NULL or may be written.
-unsafe fn cast<T>(info: *const OrtTypeInfo, out: *mut *const T, is: impl FnOnce(&TypeInfo) -> bool) -> Result<()> {
+unsafe fn cast<T>(
+    info: *const OrtTypeInfo,
+    out: *mut *const T,
+    is: impl FnOnce(&TypeInfo) -> bool,
+) -> Result<()> {
     // SAFETY: the caller's promise.
     unsafe {
         let info = get::<TypeInfo>(info)?;
@@ -256,7 +265,10 @@ mod tests {
             ("tensor(float)", tensor(1)),
             ("tensor(string)", tensor(8)),
             ("seq(tensor(int64))", TypeInfo::Sequence(Box::new(tensor(7)))),
-            ("optional(seq(tensor(int64)))", TypeInfo::Optional(Box::new(TypeInfo::Sequence(Box::new(tensor(7)))))),
+            (
+                "optional(seq(tensor(int64)))",
+                TypeInfo::Optional(Box::new(TypeInfo::Sequence(Box::new(tensor(7))))),
+            ),
             (
                 "seq(map(int64,tensor(float)))",
                 TypeInfo::Sequence(Box::new(TypeInfo::Map(7, Box::new(tensor(1))))),

@@ -70,8 +70,9 @@ impl Value {
     /// ONNX Runtime's number for the type of the elements.
     pub fn element(&self) -> Result<i32> {
         // SAFETY: live handle, a place for the number.
-        let element =
-            library::get(|element, error| unsafe { rukh_value_element_type(self.handle.pointer(), element, error) })?;
+        let element = library::get(|element, error| unsafe {
+            rukh_value_element_type(self.handle.pointer(), element, error)
+        })?;
         Ok(elements::from_rukh(element))
     }
 
@@ -80,13 +81,17 @@ impl Value {
         let mut rank = 0;
         let asked = library::call(|error| {
             // SAFETY: live handle, room for as many dimensions as the vector has, a place for the rank.
-            unsafe { rukh_value_shape(self.handle.pointer(), dims.as_mut_ptr(), dims.len(), &mut rank, error) }
+            unsafe {
+                rukh_value_shape(self.handle.pointer(), dims.as_mut_ptr(), dims.len(), &mut rank, error)
+            }
         });
         if rank > dims.len() {
             dims.resize(rank, 0);
             library::call(|error| {
                 // SAFETY: as above.
-                unsafe { rukh_value_shape(self.handle.pointer(), dims.as_mut_ptr(), dims.len(), &mut rank, error) }
+                unsafe {
+                    rukh_value_shape(self.handle.pointer(), dims.as_mut_ptr(), dims.len(), &mut rank, error)
+                }
             })?;
         } else {
             asked?;
@@ -125,7 +130,9 @@ impl Value {
     pub fn host_address(&self) -> Result<*mut c_void> {
         let mut data = null_mut();
         // SAFETY: live handle, a place for the address. The size is not wanted.
-        library::call(|error| unsafe { rukh_value_data_mut(self.handle.pointer(), &mut data, null_mut(), error) })?;
+        library::call(|error| unsafe {
+            rukh_value_data_mut(self.handle.pointer(), &mut data, null_mut(), error)
+        })?;
         Ok(data)
     }
 

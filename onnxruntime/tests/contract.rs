@@ -27,10 +27,38 @@ fn functions_that_are_not_here_name_themselves() {
     // SAFETY: functions that read none of their arguments.
     unsafe {
         let calls: [(&str, OrtStatusPtr); 4] = [
-            ("CreateSparseTensorAsOrtValue", (api().CreateSparseTensorAsOrtValue)(null_mut(), null(), 0, ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT, null_mut())),
+            (
+                "CreateSparseTensorAsOrtValue",
+                (api().CreateSparseTensorAsOrtValue)(
+                    null_mut(),
+                    null(),
+                    0,
+                    ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT,
+                    null_mut(),
+                ),
+            ),
             ("CreateLoraAdapter", (api().CreateLoraAdapter)(null(), null_mut(), null_mut())),
-            ("RegisterExecutionProviderLibrary", (api().RegisterExecutionProviderLibrary)(null_mut(), null(), null())),
-            ("CreateOp", (api().CreateOp)(null(), null(), null(), 0, null_mut(), null(), 0, null(), 0, 0, 0, null_mut())),
+            (
+                "RegisterExecutionProviderLibrary",
+                (api().RegisterExecutionProviderLibrary)(null_mut(), null(), null()),
+            ),
+            (
+                "CreateOp",
+                (api().CreateOp)(
+                    null(),
+                    null(),
+                    null(),
+                    0,
+                    null_mut(),
+                    null(),
+                    0,
+                    null(),
+                    0,
+                    0,
+                    0,
+                    null_mut(),
+                ),
+            ),
         ];
         for (name, status) in calls {
             let (code, message) = check(status).err().unwrap();
@@ -117,8 +145,10 @@ fn messages_of_a_session() {
     let options = Options::new();
     // SAFETY: live objects; the list outlives the session.
     unsafe {
-        check((api().UpdateEnvWithCustomLogLevel)(env.0, OrtLoggingLevel::ORT_LOGGING_LEVEL_WARNING)).unwrap();
-        check((api().SetUserLoggingFunction)(options.0, receive, (&raw const list).cast_mut().cast())).unwrap();
+        check((api().UpdateEnvWithCustomLogLevel)(env.0, OrtLoggingLevel::ORT_LOGGING_LEVEL_WARNING))
+            .unwrap();
+        check((api().SetUserLoggingFunction)(options.0, receive, (&raw const list).cast_mut().cast()))
+            .unwrap();
     }
     // A device that is not there is worth a warning where the CPU may take its place.
     options.provider("ROCM", &[("device_id", "0")]).unwrap();

@@ -19,7 +19,10 @@ fn entries_are_kept() {
     unsafe {
         let clone = Options(get(|out| (api().CloneSessionOptions)(options.0, out)).unwrap());
         for options in [&options, &clone] {
-            assert_eq!(get(|out| (api().HasSessionConfigEntry)(options.0, c"session.my.key".as_ptr(), out)), Ok(1));
+            assert_eq!(
+                get(|out| (api().HasSessionConfigEntry)(options.0, c"session.my.key".as_ptr(), out)),
+                Ok(1)
+            );
             assert_eq!(get(|out| (api().HasSessionConfigEntry)(options.0, c"none".as_ptr(), out)), Ok(0));
             let entry = |buffer: *mut c_char, size: &mut usize| {
                 check((api().GetSessionConfigEntry)(options.0, c"session.my.key".as_ptr(), buffer, size))
@@ -67,7 +70,11 @@ fn other_options() {
         opened(|options| {
             check((api().SetIntraOpNumThreads)(options.0, 2)).unwrap();
             check((api().SetInterOpNumThreads)(options.0, 1)).unwrap();
-            check((api().SetSessionGraphOptimizationLevel)(options.0, GraphOptimizationLevel::ORT_DISABLE_ALL)).unwrap();
+            check((api().SetSessionGraphOptimizationLevel)(
+                options.0,
+                GraphOptimizationLevel::ORT_DISABLE_ALL,
+            ))
+            .unwrap();
             check((api().DisableMemPattern)(options.0)).unwrap();
             check((api().DisableCpuMemArena)(options.0)).unwrap();
             check((api().SetDeterministicCompute)(options.0, true)).unwrap();
@@ -129,7 +136,8 @@ fn providers_that_are_there() {
     // SAFETY: as above.
     let found: Vec<String> = unsafe {
         check((api().GetAvailableProviders)(&mut names, &mut count)).unwrap();
-        let found = (0..count as usize).map(|index| CStr::from_ptr(*names.add(index)).to_str().unwrap().to_owned());
+        let found =
+            (0..count as usize).map(|index| CStr::from_ptr(*names.add(index)).to_str().unwrap().to_owned());
         let found = found.collect();
         check((api().ReleaseAvailableProviders)(names, count)).unwrap();
         found
@@ -142,9 +150,16 @@ fn providers_that_are_there() {
 #[test]
 fn structs_of_migraphx_by_version() {
     // Offsets in bytes of migraphx_int8_enable and migraphx_save_compiled_model, from the headers.
-    for (version, int8, save) in
-        [(16, 8, None), (17, 8, None), (18, 8, None), (19, 8, Some(24)), (20, 8, Some(24)), (22, 8, Some(24)), (23, 12, Some(32)), (31, 12, Some(32))]
-    {
+    for (version, int8, save) in [
+        (16, 8, None),
+        (17, 8, None),
+        (18, 8, None),
+        (19, 8, Some(24)),
+        (20, 8, Some(24)),
+        (22, 8, Some(24)),
+        (23, 12, Some(32)),
+        (31, 12, Some(32)),
+    ] {
         let table = api_of(version).unwrap();
         let append = |marked: Option<usize>| {
             let mut bytes = [0_u64; 16];
@@ -154,18 +169,23 @@ fn structs_of_migraphx_by_version() {
             }
             let options = Options::new();
             // SAFETY: the array is at least as long as the struct of any version.
-            check(unsafe { (table.SessionOptionsAppendExecutionProvider_MIGraphX)(options.0, bytes.as_ptr().cast()) })
+            check(unsafe {
+                (table.SessionOptionsAppendExecutionProvider_MIGraphX)(options.0, bytes.as_ptr().cast())
+            })
         };
         append(None).unwrap();
         let (_, message) = append(Some(int8)).err().unwrap_or_else(|| panic!("version {version}: int8"));
         assert!(message.contains("migraphx_int8_enable"), "version {version}: {message}");
         match save {
             Some(offset) => {
-                let (_, message) = append(Some(offset)).err().unwrap_or_else(|| panic!("version {version}: save"));
+                let (_, message) =
+                    append(Some(offset)).err().unwrap_or_else(|| panic!("version {version}: save"));
                 assert!(message.contains("migraphx_save_compiled_model"), "version {version}: {message}");
             }
             // What lies behind the struct of an old program is not read.
-            None => assert!((24..64).step_by(4).all(|offset| append(Some(offset)).is_ok()), "version {version}"),
+            None => {
+                assert!((24..64).step_by(4).all(|offset| append(Some(offset)).is_ok()), "version {version}")
+            }
         }
     }
 }
@@ -182,9 +202,11 @@ fn options_of_rocm_and_cuda() {
         check((api().UpdateCUDAProviderOptions)(cuda, keys.as_ptr(), values.as_ptr(), 3)).unwrap();
         let wrong = [c"no_such_option".as_ptr()];
         assert!(check((api().UpdateROCMProviderOptions)(rocm, wrong.as_ptr(), values.as_ptr(), 1)).is_err());
-        let text = owned(|allocator, out| (api().GetCUDAProviderOptionsAsString)(cuda, allocator, out)).unwrap();
+        let text =
+            owned(|allocator, out| (api().GetCUDAProviderOptionsAsString)(cuda, allocator, out)).unwrap();
         assert_eq!(text, "device_id=0;gpu_mem_limit=1048576;arena_extend_strategy=kSameAsRequested");
-        let text = owned(|allocator, out| (api().GetROCMProviderOptionsAsString)(rocm, allocator, out)).unwrap();
+        let text =
+            owned(|allocator, out| (api().GetROCMProviderOptionsAsString)(rocm, allocator, out)).unwrap();
         assert!(text.contains("gpu_mem_limit=1048576;arena_extend_strategy=1"), "{text}");
         for append in [0, 1] {
             let options = Options::new();

@@ -57,7 +57,8 @@ fn metadata() {
         assert!(!producer.unwrap().is_empty());
         let mut keys = null_mut();
         let mut count = -1;
-        check((api().ModelMetadataGetCustomMetadataMapKeys)(metadata, allocator(), &mut keys, &mut count)).unwrap();
+        check((api().ModelMetadataGetCustomMetadataMapKeys)(metadata, allocator(), &mut keys, &mut count))
+            .unwrap();
         assert_eq!((keys.is_null(), count), (true, 0));
         let mut value: *mut c_char = null_mut();
         let lookup = api().ModelMetadataLookupCustomMetadataMap;
@@ -121,7 +122,15 @@ fn outputs_in_memory_of_the_callers() {
     let mut memory = vec![0_f32; 25];
     let info = get(|out| {
         // SAFETY: as above.
-        unsafe { (api().CreateMemoryInfo)(c"Cpu".as_ptr(), OrtAllocatorType::OrtArenaAllocator, 0, OrtMemType::OrtMemTypeDefault, out) }
+        unsafe {
+            (api().CreateMemoryInfo)(
+                c"Cpu".as_ptr(),
+                OrtAllocatorType::OrtArenaAllocator,
+                0,
+                OrtMemType::OrtMemTypeDefault,
+                out,
+            )
+        }
     })
     .unwrap();
     let over = |bytes: usize, memory: &mut Vec<f32>| {
@@ -129,7 +138,15 @@ fn outputs_in_memory_of_the_callers() {
         let shape = [2, 10_i64];
         // SAFETY: the memory outlives the value.
         get(|out| unsafe {
-            (api().CreateTensorWithDataAsOrtValue)(info, memory.as_mut_ptr().cast(), bytes, shape.as_ptr(), 2, float, out)
+            (api().CreateTensorWithDataAsOrtValue)(
+                info,
+                memory.as_mut_ptr().cast(),
+                bytes,
+                shape.as_ptr(),
+                2,
+                float,
+                out,
+            )
         })
     };
     assert_eq!(over(79, &mut memory).err().unwrap().0, ORT_INVALID_ARGUMENT);
@@ -155,7 +172,14 @@ fn bindings() {
     let expected = session.run(&[("image", &image)], &["scores"]).unwrap()[0].to_vec::<f32>();
     // SAFETY: as above.
     unsafe {
-        let cpu = get(|out| (api().CreateCpuMemoryInfo)(OrtAllocatorType::OrtDeviceAllocator, OrtMemType::OrtMemTypeDefault, out)).unwrap();
+        let cpu = get(|out| {
+            (api().CreateCpuMemoryInfo)(
+                OrtAllocatorType::OrtDeviceAllocator,
+                OrtMemType::OrtMemTypeDefault,
+                out,
+            )
+        })
+        .unwrap();
         let binding = get(|out| (api().CreateIoBinding)(session.0, out)).unwrap();
         check((api().BindInput)(binding, c"image".as_ptr(), image.0)).unwrap();
         check((api().BindOutputToDevice)(binding, c"scores".as_ptr(), cpu)).unwrap();
@@ -167,7 +191,8 @@ fn bindings() {
         assert_eq!(Value(*values).to_vec::<f32>(), expected);
         check((api().AllocatorFree)(allocator(), values.cast())).unwrap();
         let (mut names, mut lengths) = (null_mut(), null_mut());
-        check((api().GetBoundOutputNames)(binding, allocator(), &mut names, &mut lengths, &mut count)).unwrap();
+        check((api().GetBoundOutputNames)(binding, allocator(), &mut names, &mut lengths, &mut count))
+            .unwrap();
         assert_eq!((count, *lengths, CStr::from_ptr(names)), (1, 6, c"scores"));
         for block in [names.cast::<c_void>(), lengths.cast()] {
             check((api().AllocatorFree)(allocator(), block)).unwrap();
@@ -176,13 +201,21 @@ fn bindings() {
         check((api().GetBoundOutputValues)(binding, allocator(), &mut values, &mut count)).unwrap();
         assert_eq!((values.is_null(), count), (true, 0));
         let other = env.open(&digits(), None).unwrap();
-        assert_eq!(check((api().RunWithBinding)(other.0, null(), binding)).err().unwrap().0, ORT_INVALID_ARGUMENT);
+        assert_eq!(
+            check((api().RunWithBinding)(other.0, null(), binding)).err().unwrap().0,
+            ORT_INVALID_ARGUMENT
+        );
         (api().ReleaseIoBinding)(binding);
         (api().ReleaseMemoryInfo)(cpu);
     }
 }
 
-unsafe extern "C" fn done(user: *mut c_void, outputs: *mut *mut OrtValue, count: usize, status: OrtStatusPtr) {
+unsafe extern "C" fn done(
+    user: *mut c_void,
+    outputs: *mut *mut OrtValue,
+    count: usize,
+    status: OrtStatusPtr,
+) {
     // SAFETY: the sender of the test, which outlives the run; outputs as the header says.
     unsafe {
         let sender = &*user.cast::<mpsc::Sender<Result<Vec<usize>>>>();
@@ -203,7 +236,18 @@ fn runs_on_another_thread() {
         let (names, wanted, inputs) = ([c"image".as_ptr()], [c"scores".as_ptr()], [input.0.cast_const()]);
         // SAFETY: the places and the sender outlive the run.
         check(unsafe {
-            (api().RunAsync)(session.0, null(), names.as_ptr(), inputs.as_ptr(), 1, wanted.as_ptr(), 1, places.as_mut_ptr(), Some(done), user)
+            (api().RunAsync)(
+                session.0,
+                null(),
+                names.as_ptr(),
+                inputs.as_ptr(),
+                1,
+                wanted.as_ptr(),
+                1,
+                places.as_mut_ptr(),
+                Some(done),
+                user,
+            )
         })
     };
     let mut places = [null_mut()];
@@ -252,7 +296,8 @@ fn a_profile_is_a_file() {
     let session = env.open(&digits(), Some(&options)).unwrap();
     session.run(&[("image", &image())], &["scores"]).unwrap();
     // SAFETY: as above.
-    let end = || owned(|allocator, out| unsafe { (api().SessionEndProfiling)(session.0, allocator, out) }).unwrap();
+    let end =
+        || owned(|allocator, out| unsafe { (api().SessionEndProfiling)(session.0, allocator, out) }).unwrap();
     let name = end();
     assert!(name.starts_with(prefix.to_str().unwrap()) && name.ends_with(".json"), "{name}");
     assert!(std::fs::read_to_string(&name).unwrap().contains("Conv"));

@@ -41,7 +41,13 @@ fn tensors_of_every_type() {
         // SAFETY: live objects and places for results, in all of this file.
         unsafe {
             let (mut element, mut dims, mut rank) = (ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED, null(), 0);
-            check((api().GetTensorElementTypeAndShapeDataReference)(value.0, &mut element, &mut dims, &mut rank)).unwrap();
+            check((api().GetTensorElementTypeAndShapeDataReference)(
+                value.0,
+                &mut element,
+                &mut dims,
+                &mut rank,
+            ))
+            .unwrap();
             assert_eq!((element, rank, *dims, *dims.add(1)), (ty, 2, 2, 3));
             assert_eq!(get(|out| (api().GetTensorSizeInBytes)(value.0, out)), Ok(bytes.len()));
             let at = get(|out| (api().TensorAt)(value.0, [1, 2_i64].as_ptr(), 2, out)).unwrap();
@@ -196,7 +202,10 @@ fn memory_of_a_callers_allocator() {
     let mut counting = Counting { api: api_part, taken: AtomicUsize::new(0), given: AtomicUsize::new(0) };
     let allocator = (&raw mut counting.api).cast();
     // SAFETY: as above.
-    let value = Value(get(|out| unsafe { (api().CreateTensorAsOrtValue)(allocator, [4_i64].as_ptr(), 1, FLOAT, out) }).unwrap());
+    let value = Value(
+        get(|out| unsafe { (api().CreateTensorAsOrtValue)(allocator, [4_i64].as_ptr(), 1, FLOAT, out) })
+            .unwrap(),
+    );
     assert_eq!((counting.taken.load(Relaxed), counting.given.load(Relaxed)), (1, 0));
     drop(value);
     assert_eq!((counting.taken.load(Relaxed), counting.given.load(Relaxed)), (1, 1));
@@ -204,7 +213,15 @@ fn memory_of_a_callers_allocator() {
     // SAFETY: as above; the memory outlives the value.
     let value = Value(
         get(|out| unsafe {
-            (api().CreateTensorWithDataAndDeleterAsOrtValue)(allocator, memory.as_mut_ptr().cast(), 8, [2_i64].as_ptr(), 1, FLOAT, out)
+            (api().CreateTensorWithDataAndDeleterAsOrtValue)(
+                allocator,
+                memory.as_mut_ptr().cast(),
+                8,
+                [2_i64].as_ptr(),
+                1,
+                FLOAT,
+                out,
+            )
         })
         .unwrap(),
     );
@@ -226,13 +243,25 @@ fn memory_of_a_device() {
     // SAFETY: as above.
     unsafe {
         let hip = get(|out| {
-            (api().CreateMemoryInfo)(c"Hip".as_ptr(), OrtAllocatorType::OrtDeviceAllocator, 0, OrtMemType::OrtMemTypeDefault, out)
+            (api().CreateMemoryInfo)(
+                c"Hip".as_ptr(),
+                OrtAllocatorType::OrtDeviceAllocator,
+                0,
+                OrtMemType::OrtMemTypeDefault,
+                out,
+            )
         })
         .unwrap();
         let device = get(|out| (api().CreateAllocator)(session.0, hip, out)).unwrap();
-        let tensor = || Value(get(|out| (api().CreateTensorAsOrtValue)(device, [3_i64].as_ptr(), 1, FLOAT, out)).unwrap());
+        let tensor = || {
+            Value(get(|out| (api().CreateTensorAsOrtValue)(device, [3_i64].as_ptr(), 1, FLOAT, out)).unwrap())
+        };
         let (a, b, sum) = (tensor(), tensor(), tensor());
-        let host = [Value::floats(&[3], &[1.0, 2.0, 3.0]), Value::floats(&[3], &[10.0, 20.0, 30.0]), Value::floats(&[3], &[0.0; 3])];
+        let host = [
+            Value::floats(&[3], &[1.0, 2.0, 3.0]),
+            Value::floats(&[3], &[10.0, 20.0, 30.0]),
+            Value::floats(&[3], &[0.0; 3]),
+        ];
         let copy = |from: &Value, to: &Value| {
             let (from, mut to) = ([from.0.cast_const()], [to.0.cast_const()]);
             check((api().CopyTensors)(env.0, from.as_ptr(), to.as_mut_ptr(), null_mut(), 1)).unwrap();

@@ -105,7 +105,8 @@ impl Options {
 
     pub fn provider(&self, name: &str, options: &[(&str, &str)]) -> Result<()> {
         let name = text(name);
-        let texts: Vec<(CString, CString)> = options.iter().map(|(key, value)| (text(key), text(value))).collect();
+        let texts: Vec<(CString, CString)> =
+            options.iter().map(|(key, value)| (text(key), text(value))).collect();
         let keys: Vec<*const c_char> = texts.iter().map(|(key, _)| key.as_ptr()).collect();
         let values: Vec<*const c_char> = texts.iter().map(|(_, value)| value.as_ptr()).collect();
         // SAFETY: live options, as many texts as are said.
@@ -239,7 +240,10 @@ impl Value {
             let content = api().GetStringTensorContent;
             check(content(self.0, bytes.as_mut_ptr().cast(), total, offsets.as_mut_ptr(), count)).unwrap();
             offsets.push(total);
-            offsets.windows(2).map(|ends| String::from_utf8(bytes[ends[0]..ends[1]].to_vec()).unwrap()).collect()
+            offsets
+                .windows(2)
+                .map(|ends| String::from_utf8(bytes[ends[0]..ends[1]].to_vec()).unwrap())
+                .collect()
         }
     }
 }
