@@ -56,6 +56,12 @@ pub fn by_name(name: &str) -> i32 {
     TYPES.iter().find(|(_, _, known, _)| *known == name).map_or(0, |(number, ..)| *number)
 }
 
+/// ONNX's name, for messages and for librukh.
+pub fn name(element: i32) -> Result<&'static str> {
+    let found = TYPES.iter().find(|(number, ..)| *number == element);
+    found.map(|(_, _, name, _)| *name).ok_or_else(|| Failure::argument(format!("{element} is no element type")))
+}
+
 /// The bytes of an element, for types whose elements lie in memory in the same way on both sides.
 pub fn size(element: i32) -> Result<usize> {
     match TYPES.iter().find(|(number, ..)| *number == element) {

@@ -90,6 +90,10 @@ impl Environment {
         self.handle.pointer()
     }
 
+    pub fn log(&self) -> &Log {
+        &self.log
+    }
+
     pub fn devices(&self) -> Result<&Devices> {
         if self.devices.get().is_none() {
             let devices = Devices::find(self)?;

@@ -128,6 +128,7 @@ destroy! {
     rukh_run_options rukh_run_options_destroy;
     rukh_io_binding rukh_io_binding_destroy;
     rukh_value rukh_value_destroy;
+    rukh_operator rukh_operator_destroy;
 }
 
 fn code(status: rukh_status) -> OrtErrorCode {

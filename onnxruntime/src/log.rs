@@ -5,7 +5,7 @@ use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
-use ort_sys::OrtLoggingFunction;
+use ort_sys::{OrtLogger, OrtLoggingFunction};
 use ort_sys::OrtLoggingLevel::{self, *};
 use rukh_sys::*;
 
@@ -38,6 +38,11 @@ impl Log {
     /// A log like this one, with another function.
     pub fn with_function(&self, function: OrtLoggingFunction, parameter: *mut c_void) -> Arc<Log> {
         Log::new(self.level.load(Relaxed), self.id.clone(), Some(function), parameter)
+    }
+
+    /// The lowest level that is written.
+    pub fn lowest(&self) -> i32 {
+        self.level.load(Relaxed)
     }
 
     pub fn set_level(&self, level: i32) {
@@ -86,6 +91,23 @@ impl Log {
             }
         }
     }
+}
+
+/// The level of a number; what is none counts as a message of the least.
+pub fn level(number: i32) -> OrtLoggingLevel {
+    match number {
+        1 => ORT_LOGGING_LEVEL_INFO,
+        2 => ORT_LOGGING_LEVEL_WARNING,
+        3 => ORT_LOGGING_LEVEL_ERROR,
+        4 => ORT_LOGGING_LEVEL_FATAL,
+        _ => ORT_LOGGING_LEVEL_VERBOSE,
+    }
+}
+
+/// What kernels of the caller's know as their logger: all write to the environment's log.
+pub fn logger() -> *const OrtLogger {
+    static LOGGER: u8 = 0;
+    (&raw const LOGGER).cast()
 }
 
 unsafe extern "C" fn receive(user: *mut c_void, level: rukh_log_level, message: *const c_char) {

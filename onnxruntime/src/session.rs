@@ -1,6 +1,9 @@
 //! `OrtSession`: a model, ready to run, and what it tells about itself.
 
-use std::ffi::{CStr, CString, c_char, c_void};
+use std::ffi::{CStr, CString, OsStr, c_char, c_void};
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::ptr::null_mut;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -47,6 +50,21 @@ pub enum Source<'a> {
     Memory(&'a [u8]),
 }
 
+impl Source<'_> {
+    /// Lends the model's bytes to a function.
+    pub fn with_bytes<T>(&self, function: impl FnOnce(&[u8]) -> T) -> Result<T> {
+        let path = match self {
+            Source::Memory(bytes) => return Ok(function(bytes)),
+            Source::Path(path) => Path::new(OsStr::from_bytes(path.to_bytes())),
+        };
+        let failed = |error: std::io::Error| Failure::new(ORT_NO_SUCHFILE, format!("{}: {error}", path.display()));
+        let file = File::open(path).map_err(failed)?;
+        // SAFETY: as for every mapped model the file must not shrink meanwhile.
+        let bytes = unsafe { memmap2::Mmap::map(&file) }.map_err(failed)?;
+        Ok(function(&bytes))
+    }
+}
+
 impl Session {
     pub fn environment(&self) -> &Arc<Environment> {
         &self.0.environment
@@ -58,7 +76,7 @@ impl Session {
             Some((function, parameter)) => Arc::new(environment.with_log(function, parameter)?),
             None => environment.clone(),
         };
-        let mut built = options.build()?;
+        let mut built = options.build(source)?;
         if !options.dimensions.is_empty() {
             built = fix_dimensions(&environment, source, options)?;
         }
@@ -183,7 +201,7 @@ fn create(environment: &Environment, source: &Source, options: &Built) -> Result
 /// Options that fix those dimensions that the model has: as in ONNX Runtime others are no error. The model is opened
 /// once without them, to see which it has.
 fn fix_dimensions(environment: &Environment, source: &Source, options: &Options) -> Result<Built> {
-    let (probe, built) = (options.build()?, options.build()?);
+    let (probe, built) = (options.build(source)?, options.build(source)?);
     probe.set("optimization", "none")?;
     let names = names_of_dimensions(&create(environment, source, &probe)?)?;
     for (name, size) in &options.dimensions {

@@ -1,15 +1,19 @@
 //! `OrtSessionOptions`: how a session is made, as ONNX Runtime says it, and as librukh takes it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{CString, c_char, c_int, c_void};
+use std::sync::Arc;
 
 use ort_sys::{OrtLoggingFunction, OrtSessionOptions, OrtValue};
 use rukh_sys::*;
 
+use crate::custom_operators::Domain;
 use crate::failure::{Failure, Result};
 use crate::handle::{c_string, get, handles};
 use crate::library::{self, Own};
+use crate::model_attributes;
 use crate::providers::Provider;
+use crate::session::Source;
 
 /// Where profiles go when a caller gives no name.
 const PROFILE_PREFIX: &str = "onnxruntime_profile_";
@@ -28,6 +32,7 @@ pub struct Options {
     pub optimized_path: Option<String>,
     pub memory_pattern: bool,
     pub execution_mode: i32,
+    pub domains: Vec<Arc<Domain>>,
 }
 
 handles! { Options => OrtSessionOptions; }
@@ -45,6 +50,7 @@ impl Default for Options {
             optimized_path: None,
             memory_pattern: true,
             execution_mode: 0,
+            domains: Vec::new(),
         }
     }
 }
@@ -87,8 +93,8 @@ impl Options {
         self.entries.get(key).is_some_and(|given| given == value)
     }
 
-    /// The options as librukh takes them, but for dimensions.
-    pub fn build(&self) -> Result<Built> {
+    /// The options as librukh takes them for a model, but for dimensions.
+    pub fn build(&self, source: &Source) -> Result<Built> {
         self.check()?;
         // SAFETY: a place for the handle.
         let built = Built(library::make(|out, error| unsafe { rukh_session_options_create(out, error) })?);
@@ -108,7 +114,17 @@ impl Options {
         for (provider, options) in &self.providers {
             built.add_provider(provider.name(), options)?;
         }
+        self.add_operators(source, &built)?;
         Ok(built)
+    }
+
+    fn add_operators(&self, source: &Source, built: &Built) -> Result<()> {
+        if self.domains.is_empty() {
+            return Ok(());
+        }
+        let domains: BTreeSet<String> = self.domains.iter().map(|domain| domain.name().to_owned()).collect();
+        let attributes = source.with_bytes(|model| model_attributes::of(model, &domains))?;
+        self.domains.iter().try_for_each(|domain| domain.add_to(built.pointer(), &attributes))
     }
 
     fn check(&self) -> Result<()> {

@@ -9,22 +9,27 @@ use crate::arena::*;
 use crate::base::*;
 use crate::binding::*;
 use crate::containers::*;
+use crate::custom_operators::*;
 use crate::devices::*;
 use crate::environment::*;
+use crate::kernel_context::*;
+use crate::kernel_info::*;
 use crate::key_values::*;
 use crate::memory_info::*;
 use crate::metadata::*;
+use crate::operator_libraries::*;
 use crate::placement::*;
-use crate::provider_options::*;
 use crate::providers::*;
-use crate::refused::{Name, Refused};
 use crate::run::*;
 use crate::run_options::*;
 use crate::session::*;
 use crate::session_options_api::*;
+use crate::shape_inference::*;
 use crate::strings::*;
 use crate::tensors::*;
 use crate::types::*;
+use crate::provider_options::*;
+use crate::refused::{Name, Refused};
 
 /// The table for programs that were built for a version of the API. The tables differ where structs of callers do.
 pub fn of(version: u32) -> *const OrtApi {
@@ -35,46 +40,11 @@ pub fn of(version: u32) -> *const OrtApi {
 /// Tables by the version since which they hold.
 static TABLES: LazyLock<Vec<(u32, OrtApi)>> = LazyLock::new(|| {
     vec![
-        (
-            16,
-            OrtApi {
-                SessionOptionsAppendExecutionProvider_ROCM: append_rocm_16,
-                SessionOptionsAppendExecutionProvider_MIGraphX: append_migraphx_16,
-                ..newest()
-            },
-        ),
-        (
-            17,
-            OrtApi {
-                SessionOptionsAppendExecutionProvider_ROCM: append_rocm_17,
-                SessionOptionsAppendExecutionProvider_MIGraphX: append_migraphx_17,
-                ..newest()
-            },
-        ),
-        (
-            18,
-            OrtApi {
-                SessionOptionsAppendExecutionProvider_ROCM: append_rocm_18,
-                SessionOptionsAppendExecutionProvider_MIGraphX: append_migraphx_18,
-                ..newest()
-            },
-        ),
-        (
-            19,
-            OrtApi {
-                SessionOptionsAppendExecutionProvider_ROCM: append_rocm_19,
-                SessionOptionsAppendExecutionProvider_MIGraphX: append_migraphx_19,
-                ..newest()
-            },
-        ),
-        (
-            20,
-            OrtApi {
-                SessionOptionsAppendExecutionProvider_ROCM: append_rocm_20,
-                SessionOptionsAppendExecutionProvider_MIGraphX: append_migraphx_20,
-                ..newest()
-            },
-        ),
+        (16, OrtApi { SessionOptionsAppendExecutionProvider_ROCM: append_rocm_16, SessionOptionsAppendExecutionProvider_MIGraphX: append_migraphx_16, ..newest() }),
+        (17, OrtApi { SessionOptionsAppendExecutionProvider_ROCM: append_rocm_17, SessionOptionsAppendExecutionProvider_MIGraphX: append_migraphx_17, ..newest() }),
+        (18, OrtApi { SessionOptionsAppendExecutionProvider_ROCM: append_rocm_18, SessionOptionsAppendExecutionProvider_MIGraphX: append_migraphx_18, ..newest() }),
+        (19, OrtApi { SessionOptionsAppendExecutionProvider_ROCM: append_rocm_19, SessionOptionsAppendExecutionProvider_MIGraphX: append_migraphx_19, ..newest() }),
+        (20, OrtApi { SessionOptionsAppendExecutionProvider_ROCM: append_rocm_20, SessionOptionsAppendExecutionProvider_MIGraphX: append_migraphx_20, ..newest() }),
         (23, newest()),
     ]
 });
@@ -124,7 +94,8 @@ table! {
         CreateSessionOptions SetOptimizedModelFilePath CloneSessionOptions EnableProfiling DisableProfiling
         EnableMemPattern DisableMemPattern EnableCpuMemArena DisableCpuMemArena SetSessionLogId
         SetSessionLogVerbosityLevel SetSessionLogSeverityLevel SetIntraOpNumThreads SetInterOpNumThreads
-        SessionGetInputCount SessionGetOutputCount SessionGetOverridableInitializerCount SessionGetInputTypeInfo
+        CreateCustomOpDomain CustomOpDomain_Add AddCustomOpDomain RegisterCustomOpsLibrary SessionGetInputCount
+        SessionGetOutputCount SessionGetOverridableInitializerCount SessionGetInputTypeInfo
         SessionGetOutputTypeInfo SessionGetOverridableInitializerTypeInfo SessionGetInputName
         SessionGetOutputName SessionGetOverridableInitializerName CreateRunOptions
         RunOptionsSetRunLogVerbosityLevel RunOptionsSetRunLogSeverityLevel RunOptionsSetRunTag
@@ -134,8 +105,10 @@ table! {
         SetDimensions GetDimensionsCount GetDimensions GetSymbolicDimensions GetTensorShapeElementCount
         GetTensorTypeAndShape GetTypeInfo CompareMemoryInfo MemoryInfoGetName MemoryInfoGetId AllocatorAlloc
         AllocatorFree AllocatorGetInfo GetAllocatorWithDefaultOptions AddFreeDimensionOverride GetValue
-        GetValueCount ReleaseEnv ReleaseStatus ReleaseMemoryInfo ReleaseSession ReleaseValue ReleaseRunOptions
-        ReleaseTypeInfo ReleaseTensorTypeAndShapeInfo ReleaseSessionOptions GetDenotationFromTypeInfo
+        GetValueCount KernelInfoGetAttribute_float KernelInfoGetAttribute_int64 KernelInfoGetAttribute_string
+        KernelContext_GetInputCount KernelContext_GetOutputCount KernelContext_GetInput KernelContext_GetOutput
+        ReleaseEnv ReleaseStatus ReleaseMemoryInfo ReleaseSession ReleaseValue ReleaseRunOptions ReleaseTypeInfo
+        ReleaseTensorTypeAndShapeInfo ReleaseSessionOptions ReleaseCustomOpDomain GetDenotationFromTypeInfo
         CastTypeInfoToMapTypeInfo CastTypeInfoToSequenceTypeInfo GetMapValueType GetSequenceElementType
         ReleaseMapTypeInfo ReleaseSequenceTypeInfo SessionEndProfiling SessionGetModelMetadata
         ModelMetadataGetProducerName ModelMetadataGetGraphName ModelMetadataGetDomain
@@ -148,30 +121,37 @@ table! {
         ClearBoundOutputs TensorAt CreateAndRegisterAllocator SessionGetProfilingStartTimeNs
         SetGlobalIntraOpNumThreads SetGlobalInterOpNumThreads SetGlobalSpinControl AddInitializer
         SessionOptionsAppendExecutionProvider_CUDA SetGlobalDenormalAsZero CreateArenaCfg ReleaseArenaCfg
-        ModelMetadataGetGraphDescription SetCurrentGpuDeviceId GetCurrentGpuDeviceId CreateArenaCfgV2
-        AddRunConfigEntry CreatePrepackedWeightsContainer ReleasePrepackedWeightsContainer
+        ModelMetadataGetGraphDescription SetCurrentGpuDeviceId GetCurrentGpuDeviceId
+        KernelInfoGetAttributeArray_float KernelInfoGetAttributeArray_int64 CreateArenaCfgV2 AddRunConfigEntry
+        CreatePrepackedWeightsContainer ReleasePrepackedWeightsContainer
         CreateSessionWithPrepackedWeightsContainer CreateSessionFromArrayWithPrepackedWeightsContainer
-        IsSparseTensor HasValue GetTensorMemoryInfo SessionOptionsSetCustomCreateThreadFn
-        SessionOptionsSetCustomThreadCreationOptions SessionOptionsSetCustomJoinThreadFn
-        SetGlobalCustomCreateThreadFn SetGlobalCustomThreadCreationOptions SetGlobalCustomJoinThreadFn
-        SynchronizeBoundInputs SynchronizeBoundOutputs SessionOptionsAppendExecutionProvider_CUDA_V2
-        CreateCUDAProviderOptions UpdateCUDAProviderOptions GetCUDAProviderOptionsAsString
-        ReleaseCUDAProviderOptions AddExternalInitializers SessionOptionsAppendExecutionProvider
-        SetGlobalIntraOpThreadAffinity HasSessionConfigEntry GetSessionConfigEntry
+        EnableOrtCustomOps IsSparseTensor HasValue KernelContext_GetGPUComputeStream GetTensorMemoryInfo
+        SessionOptionsSetCustomCreateThreadFn SessionOptionsSetCustomThreadCreationOptions
+        SessionOptionsSetCustomJoinThreadFn SetGlobalCustomCreateThreadFn SetGlobalCustomThreadCreationOptions
+        SetGlobalCustomJoinThreadFn SynchronizeBoundInputs SynchronizeBoundOutputs
+        SessionOptionsAppendExecutionProvider_CUDA_V2 CreateCUDAProviderOptions UpdateCUDAProviderOptions
+        GetCUDAProviderOptionsAsString ReleaseCUDAProviderOptions AddExternalInitializers
+        SessionOptionsAppendExecutionProvider SetGlobalIntraOpThreadAffinity RegisterCustomOpsLibrary_V2
+        RegisterCustomOpsUsingFunction KernelInfo_GetInputCount KernelInfo_GetOutputCount
+        KernelInfo_GetInputTypeInfo KernelInfoGetAttribute_tensor HasSessionConfigEntry GetSessionConfigEntry
+        KernelInfo_GetNodeName KernelInfo_GetLogger KernelContext_GetLogger KernelInfoGetConstantInput_tensor
         CastTypeInfoToOptionalTypeInfo GetOptionalContainedTypeInfo GetResizedStringTensorElementBuffer
-        GetBuildInfoString CreateROCMProviderOptions UpdateROCMProviderOptions GetROCMProviderOptionsAsString
-        ReleaseROCMProviderOptions CreateAndRegisterAllocatorV2 RunAsync UpdateCUDAProviderOptionsWithValue
-        GetCUDAProviderOptionsByName SetSymbolicDimensions SetDeterministicCompute SetEpDynamicOptions
+        KernelContext_GetAllocator GetBuildInfoString CreateROCMProviderOptions UpdateROCMProviderOptions
+        GetROCMProviderOptionsAsString ReleaseROCMProviderOptions CreateAndRegisterAllocatorV2 RunAsync
+        UpdateCUDAProviderOptionsWithValue GetCUDAProviderOptionsByName ShapeInferContext_GetInputCount
+        ShapeInferContext_GetInputTypeShape ShapeInferContext_GetAttribute ShapeInferContext_SetOutputTypeShape
+        SetSymbolicDimensions SetDeterministicCompute KernelContext_GetScratchBuffer SetEpDynamicOptions
         CreateKeyValuePairs AddKeyValuePair GetKeyValue GetKeyValuePairs RemoveKeyValuePair ReleaseKeyValuePairs
         GetEpDevices SessionOptionsAppendExecutionProvider_V2 HardwareDevice_VendorId HardwareDevice_Vendor
         HardwareDevice_DeviceId HardwareDevice_Metadata EpDevice_EpName EpDevice_EpVendor EpDevice_EpMetadata
         EpDevice_EpOptions EpDevice_Device GetTensorSizeInBytes AllocatorGetStats MemoryInfoGetVendorId
-        GetRunConfigEntry GetSharedAllocator GetTensorData GetSessionOptionsConfigEntries
+        OpAttr_GetName GetRunConfigEntry GetSharedAllocator GetTensorData GetSessionOptionsConfigEntries
         SessionGetMemoryInfoForInputs SessionGetMemoryInfoForOutputs SessionGetEpDeviceForInputs CopyTensors
-        TensorTypeAndShape_HasShape SessionGetEpDeviceForOutputs GetNumHardwareDevices GetHardwareDevices
-        CreateEnvWithOptions Session_GetEpGraphAssignmentInfo EpAssignedSubgraph_GetEpName
-        EpAssignedSubgraph_GetNodes EpAssignedNode_GetName EpAssignedNode_GetDomain
-        EpAssignedNode_GetOperatorType RunOptionsEnableProfiling RunOptionsDisableProfiling GetMemPatternEnabled
+        TensorTypeAndShape_HasShape KernelInfo_GetConfigEntries KernelInfo_GetOperatorType
+        SessionGetEpDeviceForOutputs GetNumHardwareDevices GetHardwareDevices CreateEnvWithOptions
+        Session_GetEpGraphAssignmentInfo EpAssignedSubgraph_GetEpName EpAssignedSubgraph_GetNodes
+        EpAssignedNode_GetName EpAssignedNode_GetDomain EpAssignedNode_GetOperatorType RunOptionsEnableProfiling
+        RunOptionsDisableProfiling KernelInfoGetAttributeArray_string GetMemPatternEnabled
         SessionReleaseCapturedGraph;
     as_numbers:
         CreateStatus GetErrorCode CreateEnv CreateEnvWithCustomLogger SetSessionExecutionMode
@@ -179,40 +159,31 @@ table! {
         GetOnnxTypeFromTypeInfo SetTensorElementType GetTensorElementType GetValueType CreateMemoryInfo
         CreateCpuMemoryInfo MemoryInfoGetMemType MemoryInfoGetType CreateValue GetMapKeyType
         CreateEnvWithGlobalThreadPools SetLanguageProjection CreateEnvWithCustomLoggerAndGlobalThreadPools
-        MemoryInfoGetDeviceType UpdateEnvWithCustomLogLevel SetUserLoggingFunction
+        MemoryInfoGetDeviceType UpdateEnvWithCustomLogLevel Logger_LogMessage Logger_GetLoggingSeverityLevel
+        SetUserLoggingFunction ReadOpAttr KernelContext_ParallelFor KernelInfoGetAllocator
         CreateTensorWithDataAndDeleterAsOrtValue HardwareDevice_Type CreateMemoryInfo_V2
         MemoryInfoGetDeviceMemType EpDevice_MemoryInfo CreateSharedAllocator ReleaseSharedAllocator
         GetTensorElementTypeAndShapeDataReference GetSessionExecutionMode;
     refused:
-        CreateCustomOpDomain CustomOpDomain_Add AddCustomOpDomain RegisterCustomOpsLibrary CreateOpaqueValue
-        GetOpaqueValue KernelInfoGetAttribute_float KernelInfoGetAttribute_int64 KernelInfoGetAttribute_string
-        KernelContext_GetInputCount KernelContext_GetOutputCount KernelContext_GetInput KernelContext_GetOutput
-        ReleaseCustomOpDomain SessionOptionsAppendExecutionProvider_OpenVINO
-        SessionOptionsAppendExecutionProvider_TensorRT KernelInfoGetAttributeArray_float
-        KernelInfoGetAttributeArray_int64 SessionOptionsAppendExecutionProvider_TensorRT_V2
+        CreateOpaqueValue GetOpaqueValue SessionOptionsAppendExecutionProvider_OpenVINO
+        SessionOptionsAppendExecutionProvider_TensorRT SessionOptionsAppendExecutionProvider_TensorRT_V2
         CreateTensorRTProviderOptions UpdateTensorRTProviderOptions GetTensorRTProviderOptionsAsString
-        ReleaseTensorRTProviderOptions EnableOrtCustomOps RegisterAllocator UnregisterAllocator
-        CreateSparseTensorAsOrtValue FillSparseTensorCoo FillSparseTensorCsr FillSparseTensorBlockSparse
+        ReleaseTensorRTProviderOptions RegisterAllocator UnregisterAllocator CreateSparseTensorAsOrtValue
+        FillSparseTensorCoo FillSparseTensorCsr FillSparseTensorBlockSparse
         CreateSparseTensorWithValuesAsOrtValue UseCooIndices UseCsrIndices UseBlockSparseIndices
         GetSparseTensorFormat GetSparseTensorValuesTypeAndShape GetSparseTensorValues
-        GetSparseTensorIndicesTypeShape GetSparseTensorIndices KernelContext_GetGPUComputeStream
-        GetExecutionProviderApi CreateOpAttr ReleaseOpAttr CreateOp InvokeOp ReleaseOp CopyKernelInfo
-        ReleaseKernelInfo GetTrainingApi SessionOptionsAppendExecutionProvider_CANN CreateCANNProviderOptions
-        UpdateCANNProviderOptions GetCANNProviderOptionsAsString ReleaseCANNProviderOptions
-        RegisterCustomOpsLibrary_V2 RegisterCustomOpsUsingFunction KernelInfo_GetInputCount
-        KernelInfo_GetOutputCount KernelInfo_GetInputName KernelInfo_GetOutputName KernelInfo_GetInputTypeInfo
-        KernelInfo_GetOutputTypeInfo KernelInfoGetAttribute_tensor SessionOptionsAppendExecutionProvider_Dnnl
+        GetSparseTensorIndicesTypeShape GetSparseTensorIndices GetExecutionProviderApi CreateOpAttr
+        ReleaseOpAttr CreateOp InvokeOp ReleaseOp CopyKernelInfo ReleaseKernelInfo GetTrainingApi
+        SessionOptionsAppendExecutionProvider_CANN CreateCANNProviderOptions UpdateCANNProviderOptions
+        GetCANNProviderOptionsAsString ReleaseCANNProviderOptions KernelInfo_GetInputName
+        KernelInfo_GetOutputName KernelInfo_GetOutputTypeInfo SessionOptionsAppendExecutionProvider_Dnnl
         CreateDnnlProviderOptions UpdateDnnlProviderOptions GetDnnlProviderOptionsAsString
-        ReleaseDnnlProviderOptions KernelInfo_GetNodeName KernelInfo_GetLogger KernelContext_GetLogger
-        Logger_LogMessage Logger_GetLoggingSeverityLevel KernelInfoGetConstantInput_tensor
-        KernelContext_GetAllocator UpdateTensorRTProviderOptionsWithValue GetTensorRTProviderOptionsByName
-        KernelContext_GetResource ShapeInferContext_GetInputCount ShapeInferContext_GetInputTypeShape
-        ShapeInferContext_GetAttribute ShapeInferContext_SetOutputTypeShape ReadOpAttr KernelContext_ParallelFor
-        SessionOptionsAppendExecutionProvider_OpenVINO_V2 SessionOptionsAppendExecutionProvider_VitisAI
-        KernelContext_GetScratchBuffer KernelInfoGetAllocator AddExternalInitializersFromMemory
-        CreateLoraAdapter CreateLoraAdapterFromArray ReleaseLoraAdapter RunOptionsAddActiveLoraAdapter
-        ReleaseValueInfo ReleaseNode ReleaseGraph ReleaseModel GetValueInfoName GetValueInfoTypeInfo
-        GetModelEditorApi SessionOptionsSetLoadCancellationFlag GetCompileApi RegisterExecutionProviderLibrary
+        ReleaseDnnlProviderOptions UpdateTensorRTProviderOptionsWithValue GetTensorRTProviderOptionsByName
+        KernelContext_GetResource SessionOptionsAppendExecutionProvider_OpenVINO_V2
+        SessionOptionsAppendExecutionProvider_VitisAI AddExternalInitializersFromMemory CreateLoraAdapter
+        CreateLoraAdapterFromArray ReleaseLoraAdapter RunOptionsAddActiveLoraAdapter ReleaseValueInfo
+        ReleaseNode ReleaseGraph ReleaseModel GetValueInfoName GetValueInfoTypeInfo GetModelEditorApi
+        SessionOptionsSetLoadCancellationFlag GetCompileApi RegisterExecutionProviderLibrary
         UnregisterExecutionProviderLibrary SessionOptionsSetEpSelectionPolicy
         SessionOptionsSetEpSelectionPolicyDelegate GetEpApi ValueInfo_GetValueProducer
         ValueInfo_GetValueNumConsumers ValueInfo_GetValueConsumers ValueInfo_GetInitializerValue
@@ -224,16 +195,15 @@ table! {
         Node_GetName Node_GetOperatorType Node_GetDomain Node_GetSinceVersion Node_GetNumInputs Node_GetInputs
         Node_GetNumOutputs Node_GetOutputs Node_GetNumImplicitInputs Node_GetImplicitInputs
         Node_GetNumAttributes Node_GetAttributes Node_GetAttributeByName OpAttr_GetTensorAttributeAsOrtValue
-        OpAttr_GetType OpAttr_GetName Node_GetNumSubgraphs Node_GetSubgraphs Node_GetGraph Node_GetEpName
+        OpAttr_GetType Node_GetNumSubgraphs Node_GetSubgraphs Node_GetGraph Node_GetEpName
         ReleaseExternalInitializerInfo ExternalInitializerInfo_GetFilePath ExternalInitializerInfo_GetFileOffset
         ExternalInitializerInfo_GetByteSize CreateSyncStreamForEpDevice SyncStream_GetHandle ReleaseSyncStream
         Graph_GetModelMetadata GetModelCompatibilityForEpDevices CreateExternalInitializerInfo
-        KernelInfo_GetConfigEntries KernelInfo_GetOperatorDomain KernelInfo_GetOperatorType
-        KernelInfo_GetOperatorSinceVersion GetInteropApi GetHardwareDeviceEpIncompatibilityDetails
-        DeviceEpIncompatibilityDetails_GetReasonsBitmask DeviceEpIncompatibilityDetails_GetNotes
-        DeviceEpIncompatibilityDetails_GetErrorCode ReleaseDeviceEpIncompatibilityDetails
-        GetCompatibilityInfoFromModel GetCompatibilityInfoFromModelBytes RunOptionsSetSyncStream
-        KernelInfoGetAttributeArray_string SetPerSessionThreadPoolCallbacks GetExperimentalFunction
+        KernelInfo_GetOperatorDomain KernelInfo_GetOperatorSinceVersion GetInteropApi
+        GetHardwareDeviceEpIncompatibilityDetails DeviceEpIncompatibilityDetails_GetReasonsBitmask
+        DeviceEpIncompatibilityDetails_GetNotes DeviceEpIncompatibilityDetails_GetErrorCode
+        ReleaseDeviceEpIncompatibilityDetails GetCompatibilityInfoFromModel GetCompatibilityInfoFromModelBytes
+        RunOptionsSetSyncStream SetPerSessionThreadPoolCallbacks GetExperimentalFunction
         KernelContext_GetSyncStream SessionOptionsSetWeightlessSourceModelBuffer
         KernelContext_GetPreallocatedOutput SessionOptionsSetEpContextDataReadFunc GetModelPackageApi;
 }
