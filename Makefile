@@ -197,6 +197,7 @@ test-onnxruntime: stage emulator $(VENV)/.test ## programs for ONNX Runtime, as 
 	RUKH_LINK_FOLDER=$(LIB_PATH) $(INSTALL_ONNXRUNTIME) --prefix=$(BUILD)/onnxruntime/prefix --libdir=$(DOOR)
 	cp -af $(LIB_PATH)/librukh.so* $(DOOR)
 	$(EMULATED) $(CARGO) test --quiet -p rukh-onnxruntime
+	scripts/install_packages.sh libpython3.11
 	command -v npm >/dev/null || scripts/install_packages.sh nodejs npm
 	RUKH_HIP_LIBRARY=$(BUILD)/emulator/libamdhip64.so onnxruntime/clients/run.sh $(DOOR) $(PYTHON)
 

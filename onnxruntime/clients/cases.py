@@ -2,12 +2,14 @@
 
     python cases.py FOLDER DIGITS
 
-A case is a folder with model.onnx and case.json: {"inputs": {NAME: TENSOR}, "outputs": {NAME: TENSOR}}, where a tensor
-has "type", "dims" and "data", a flat list. DIGITS is the digits model of the examples.
+FOLDER gets two folders of cases: plain, and extensions for those with operators of onnxruntime-extensions. A case is a
+folder with model.onnx and case.json: {"inputs": {NAME: TENSOR}, "outputs": {NAME: TENSOR}}, where a tensor has "type",
+"dims" and "data", a flat list. DIGITS is the digits model of the examples.
 """
 
 import json
 import pathlib
+import re
 import shutil
 import sys
 from typing import Any
@@ -17,6 +19,7 @@ import onnx
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
+CONTRIB = "ai.onnx.contrib"
 OPSET = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)]
 RANDOM = np.random.default_rng(7)
 
@@ -107,17 +110,44 @@ def words() -> tuple[onnx.ModelProto, dict[str, np.ndarray]]:
     return made, {"words": np.array(["elephant", "rukh", "", "über", "bird"], dtype=object)}
 
 
+def extensions(folder: pathlib.Path) -> None:
+    """Operators of the package onnxruntime-extensions, with an attribute; what they give is what Python gives."""
+    node = helper.make_node
+    graph = helper.make_graph(
+        [
+            node("StringRegexReplace", ["words", "pattern", "rewrite"], ["replaced"], domain=CONTRIB, global_replace=1),
+            node("StringUpper", ["replaced"], ["upper"], domain=CONTRIB),
+            node("StringLength", ["upper"], ["lengths"], domain=CONTRIB),
+        ],
+        "extensions",
+        [value("words", TensorProto.STRING, ["count"])],
+        [value("upper", TensorProto.STRING, ["count"]), value("lengths", TensorProto.INT64, ["count"])],
+        [
+            helper.make_tensor("pattern", TensorProto.STRING, [1], [b"[aeiou]+"]),
+            helper.make_tensor("rewrite", TensorProto.STRING, [1], [b"-"]),
+        ],
+    )
+    made = helper.make_model(graph, opset_imports=[*OPSET, helper.make_opsetid(CONTRIB, 1)], ir_version=8)
+    words = np.array(["elephant", "rukh", "", "aeiou bird"], dtype=object)
+    upper = [re.sub("[aeiou]+", "-", word).upper() for word in words]
+    outputs = {"upper": np.array(upper, dtype=object), "lengths": np.array([len(word) for word in upper])}
+    save(folder, made.SerializeToString(), {"words": words}, outputs)
+
+
 def tensor(array: np.ndarray) -> dict[str, Any]:
     ty = "string" if array.dtype == object else str(array.dtype)
     return {"type": ty, "dims": list(array.shape), "data": array.reshape(-1).tolist()}
 
 
 def write(folder: pathlib.Path, made: bytes, inputs: dict[str, np.ndarray]) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "model.onnx").write_bytes(made)
     session = onnxruntime.InferenceSession(made, providers=["CPUExecutionProvider"])
     names = [output.name for output in session.get_outputs()]
-    outputs = dict(zip(names, session.run(names, inputs)))
+    save(folder, made, inputs, dict(zip(names, session.run(names, inputs))))
+
+
+def save(folder: pathlib.Path, made: bytes, inputs: dict[str, np.ndarray], outputs: dict[str, Any]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "model.onnx").write_bytes(made)
     case = {
         "inputs": {name: tensor(array) for name, array in inputs.items()},
         "outputs": {name: tensor(np.asarray(array)) for name, array in outputs.items()},
@@ -125,8 +155,10 @@ def write(folder: pathlib.Path, made: bytes, inputs: dict[str, np.ndarray]) -> N
     (folder / "case.json").write_text(json.dumps(case, ensure_ascii=False))
 
 
-def main(folder: pathlib.Path, digits: pathlib.Path) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
+def main(root: pathlib.Path, digits: pathlib.Path) -> None:
+    shutil.rmtree(root, ignore_errors=True)
+    extensions(root / "extensions" / "strings")
+    folder = root / "plain"
     image = RANDOM.random((3, 1, 8, 8)).astype(np.float32)
     write(folder / "digits", digits.read_bytes(), {"image": image})
     for function in (convolutions, attention, words):

@@ -33,7 +33,10 @@ exported=$(nm -D --defined-only --with-symbol-versions "$library" | awk '{ print
 [ "$exported" = "$expected " ] && echo "exported symbols: as expected" || { echo "exported: $exported"; fail symbols; }
 readelf -d "$library" | grep -q 'soname: \[libonnxruntime.so.1\]' || fail soname
 
+[ -x "$build/genai/bin/python" ] || "$python" -m venv "$build/genai"
+"$build/genai/bin/python" -m pip install --quiet --no-deps --requirement "$here/genai/requirements.txt"
 "$python" "$here/cases.py" "$build/cases" "$digits"
+plain=$build/cases/plain
 
 # Node.js: its package has a libonnxruntime.so.1 of its own, whose place this one takes in a copy.
 node_client() {
@@ -43,24 +46,26 @@ node_client() {
     for folder in "$build"/node/node_modules/onnxruntime-node/bin/napi-v*/linux/*/; do
         cp -Lf "$library" "$(dirname "$library")"/librukh.so.0.1 "$folder"
     done
-    node "$build/node/run.mjs" "$build/cases" cpu && on_gpu node "$build/node/run.mjs" "$build/cases" cuda
+    node "$build/node/run.mjs" "$plain" cpu && on_gpu node "$build/node/run.mjs" "$plain" cuda
 }
 node_client || fail node
 
 # Rust: the crate ort, which loads the file that ORT_DYLIB_PATH names.
 rust_client() {
     CARGO_TARGET_DIR=$build/rust cargo build --quiet --locked --manifest-path "$here/rust/Cargo.toml" || return 1
-    ORT_DYLIB_PATH=$library "$build/rust/debug/client-ort" "$build/cases" cpu || return 1
+    ORT_DYLIB_PATH=$library "$build/rust/debug/client-ort" "$plain" cpu || return 1
     for provider in rocm migraphx; do
-        ORT_DYLIB_PATH=$library on_gpu "$build/rust/debug/client-ort" "$build/cases" $provider || return 1
+        ORT_DYLIB_PATH=$library on_gpu "$build/rust/debug/client-ort" "$plain" $provider || return 1
     done
+    # Custom operators of a library that was built for ONNX Runtime. It is a module of Python's, whose functions it wants.
+    operators=$(ls "$build"/genai/lib/python3*/site-packages/onnxruntime_extensions/_extensions_pydll*.so)
+    LD_PRELOAD=$("$python" -c 'import sys; print("libpython{}.{}.so.1.0".format(*sys.version_info))') \
+        ORT_DYLIB_PATH=$library "$build/rust/debug/client-ort" "$build/cases/extensions" cpu "$operators"
 }
 rust_client || fail rust
 
 # onnxruntime-genai: looks for the library in the folder of a package onnxruntime on Python's path.
 genai_client() {
-    [ -x "$build/genai/bin/python" ] || "$python" -m venv "$build/genai"
-    "$build/genai/bin/python" -m pip install --quiet --no-deps --requirement "$here/genai/requirements.txt" || return 1
     mkdir -p "$build/package/onnxruntime/capi"
     touch "$build/package/onnxruntime/__init__.py"
     cp -Lf "$library" "$(dirname "$library")"/librukh.so.0.1 "$build/package/onnxruntime/capi"

@@ -49,7 +49,9 @@ impl Domain {
         for operator in self.operators.lock().unwrap_or_else(PoisonError::into_inner).iter() {
             let made = operator.make(&self.name, attributes)?;
             // SAFETY: live handles.
-            library::call(|error| unsafe { rukh_session_options_add_operator(options, made.pointer(), error) })?;
+            library::call(|error| unsafe {
+                rukh_session_options_add_operator(options, made.pointer(), error)
+            })?;
         }
         Ok(())
     }
@@ -81,13 +83,20 @@ impl Operator {
         let fields = unsafe { self.0.as_ref() }.ok_or_else(|| null("the operator"))?;
         let counts = fields.GetInputTypeCount.is_some() && fields.GetOutputTypeCount.is_some();
         let types = fields.GetInputType.is_some() && fields.GetOutputType.is_some();
-        let characteristics = fields.GetInputCharacteristic.is_some() && fields.GetOutputCharacteristic.is_some();
+        let characteristics =
+            fields.GetInputCharacteristic.is_some() && fields.GetOutputCharacteristic.is_some();
         if fields.GetName.is_none() || !counts || !types || !characteristics {
-            return Err(Failure::argument("the operator lacks functions that tell its name, inputs or outputs"));
+            return Err(Failure::argument(
+                "the operator lacks functions that tell its name, inputs or outputs",
+            ));
         }
-        let kernel = fields.CreateKernel.is_some() && fields.KernelCompute.is_some();
-        if !kernel && !(self.since(16) && fields.CreateKernelV2.is_some() && fields.KernelComputeV2.is_some()) {
-            return Err(Failure::argument(format!("the operator {} lacks functions of a kernel", self.name())));
+        let first = fields.CreateKernel.is_some() && fields.KernelCompute.is_some();
+        let second = self.since(16) && fields.CreateKernelV2.is_some() && fields.KernelComputeV2.is_some();
+        if !first && !second {
+            return Err(Failure::argument(format!(
+                "the operator {} lacks functions of a kernel",
+                self.name()
+            )));
         }
         // SAFETY: NULL, which stands for the CPU, or a text of the operator's.
         let provider = ask!(self, GetExecutionProviderType)
@@ -128,7 +137,9 @@ impl Operator {
         // SAFETY: the caller's operator lives.
         if self.since(17) && unsafe { (*self.0).InferOutputShapeFn.is_some() } {
             // SAFETY: live handle, a function of this file.
-            library::call(|error| unsafe { rukh_operator_set_shape_function(made.pointer(), Some(infer), error) })?;
+            library::call(|error| unsafe {
+                rukh_operator_set_shape_function(made.pointer(), Some(infer), error)
+            })?;
         }
         Ok(made)
     }
@@ -143,7 +154,8 @@ impl Operator {
             let element = ask!(self, GetInputType, index).map_or(0, |element| element as i32);
             let kind = ask!(self, GetInputCharacteristic, index).map_or(0, |kind| kind as i32);
             let some = self.since(14) && ask!(self, GetVariadicInputMinArity).unwrap_or(1) > 0;
-            let (name, ty, arity) = (c_string(&format!("input {index}")), type_name(element)?, arity(kind, some));
+            let (name, ty, arity) =
+                (c_string(&format!("input {index}")), type_name(element)?, arity(kind, some));
             // SAFETY: live handle, texts.
             library::call(|error| unsafe {
                 rukh_operator_add_input(made.pointer(), name.as_ptr(), ty.as_ptr(), arity, error)
@@ -153,7 +165,8 @@ impl Operator {
             let element = ask!(self, GetOutputType, index).map_or(0, |element| element as i32);
             let kind = ask!(self, GetOutputCharacteristic, index).map_or(0, |kind| kind as i32);
             let some = self.since(14) && ask!(self, GetVariadicOutputMinArity).unwrap_or(1) > 0;
-            let (name, ty, arity) = (c_string(&format!("output {index}")), type_name(element)?, arity(kind, some));
+            let (name, ty, arity) =
+                (c_string(&format!("output {index}")), type_name(element)?, arity(kind, some));
             // SAFETY: live handle, texts.
             library::call(|error| unsafe {
                 rukh_operator_add_output(made.pointer(), name.as_ptr(), ty.as_ptr(), arity, error)
@@ -235,12 +248,18 @@ unsafe extern "C" fn create(node: *mut rukh_node_info, user: *mut c_void) -> ruk
             let functions = table::of(fields.version);
             match fields.CreateKernelV2.filter(|_| operator.since(16)) {
                 Some(function) => checked(function(operator.0, functions, raw, &mut kernel))?,
-                None => kernel = fields.CreateKernel.map_or(null_mut(), |function| function(operator.0, functions, raw)),
+                None => {
+                    kernel = fields
+                        .CreateKernel
+                        .map_or(null_mut(), |function| function(operator.0, functions, raw))
+                }
             }
         }
         let state = Box::into_raw(Box::new(Kernel { operator, kernel })).cast();
         // SAFETY: live handle; `release_kernel` takes the state back once, and on failure it is taken back here.
-        let set = library::call(|error| unsafe { rukh_node_info_set_state(node, state, Some(release_kernel), error) });
+        let set = library::call(|error| unsafe {
+            rukh_node_info_set_state(node, state, Some(release_kernel), error)
+        });
         if set.is_err() {
             // SAFETY: the state was not taken.
             unsafe { release_kernel(state) };

@@ -59,7 +59,9 @@ pub fn by_name(name: &str) -> i32 {
 /// ONNX's name, for messages and for librukh.
 pub fn name(element: i32) -> Result<&'static str> {
     let found = TYPES.iter().find(|(number, ..)| *number == element);
-    found.map(|(_, _, name, _)| *name).ok_or_else(|| Failure::argument(format!("{element} is no element type")))
+    found
+        .map(|(_, _, name, _)| *name)
+        .ok_or_else(|| Failure::argument(format!("{element} is no element type")))
 }
 
 /// The bytes of an element, for types whose elements lie in memory in the same way on both sides.

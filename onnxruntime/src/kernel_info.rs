@@ -3,9 +3,11 @@
 use std::cell::RefCell;
 use std::ffi::{CString, c_char, c_int};
 use std::ptr::null_mut;
+use std::rc::Rc;
 
 use ort_sys::{
-    OrtAllocator, OrtKernelContext, OrtKernelInfo, OrtKeyValuePairs, OrtLogger, OrtTypeInfo, OrtValue, os_char,
+    OrtAllocator, OrtKernelContext, OrtKernelInfo, OrtKeyValuePairs, OrtLogger, OrtTypeInfo, OrtValue,
+    os_char,
 };
 use rukh_sys::*;
 
@@ -24,7 +26,7 @@ pub struct Info {
     node: *mut rukh_node_info,
     operator: String,
     /// Constants that were asked for: they are lent until the call ends.
-    constants: RefCell<Vec<Box<Value>>>,
+    constants: RefCell<Vec<Rc<Value>>>,
 }
 
 handles! { Info => OrtKernelInfo; }
@@ -50,7 +52,15 @@ impl Info {
             .map(|index| {
                 // SAFETY: as above, a buffer of `cap` bytes.
                 let bytes = library::bytes(|buf, cap, needed, error| unsafe {
-                    rukh_node_info_attribute_string_at(self.node, name.as_ptr(), index, buf, cap, needed, error)
+                    rukh_node_info_attribute_string_at(
+                        self.node,
+                        name.as_ptr(),
+                        index,
+                        buf,
+                        cap,
+                        needed,
+                        error,
+                    )
                 })?;
                 Ok(CString::new(bytes).unwrap_or_default())
             })
@@ -92,13 +102,18 @@ pub fn shared(lent: *const rukh_value) -> Result<Value> {
 /// `out` is NULL or has `*size` items; `size` is NULL or may be read and written.
 unsafe fn copy_list<T: Copy>(items: &[T], out: *mut T, size: *mut usize) -> Result<()> {
     // SAFETY: the caller's promise.
-    let Some(size) = (unsafe { size.as_mut() }) else { return Err(crate::handle::null("the size of the list")) };
+    let Some(size) = (unsafe { size.as_mut() }) else {
+        return Err(crate::handle::null("the size of the list"));
+    };
     let room = std::mem::replace(size, items.len());
     if out.is_null() || items.is_empty() {
         return Ok(());
     }
     if room < items.len() {
-        return Err(Failure::argument(format!("the list has {} items; there is room for {room}", items.len())));
+        return Err(Failure::argument(format!(
+            "the list has {} items; there is room for {room}",
+            items.len()
+        )));
     }
     // SAFETY: there is room, as was checked.
     unsafe { out.copy_from_nonoverlapping(items.as_ptr(), items.len()) };
@@ -157,7 +172,7 @@ api! {
         if lent.is_null() {
             put(out, std::ptr::null())?;
         } else {
-            let value = Box::new(shared(lent)?);
+            let value = Rc::new(shared(lent)?);
             put(out, std::ptr::from_ref(&*value).cast())?;
             info.constants.borrow_mut().push(value);
         }

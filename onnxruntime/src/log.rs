@@ -5,8 +5,8 @@ use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
-use ort_sys::{OrtLogger, OrtLoggingFunction};
 use ort_sys::OrtLoggingLevel::{self, *};
+use ort_sys::{OrtLogger, OrtLoggingFunction};
 use rukh_sys::*;
 
 use crate::failure::guard_value;

@@ -28,14 +28,22 @@ pub fn of(model: &[u8], domains: &BTreeSet<String>) -> Attributes {
     for (field, value) in Fields(model) {
         match (field, value) {
             (MODEL_GRAPH, Field::Bytes(graph)) => nodes(graph, GRAPH_NODE, domains, &mut found, 0),
-            (MODEL_FUNCTIONS, Field::Bytes(function)) => nodes(function, FUNCTION_NODE, domains, &mut found, 0),
+            (MODEL_FUNCTIONS, Field::Bytes(function)) => {
+                nodes(function, FUNCTION_NODE, domains, &mut found, 0)
+            }
             _ => {}
         }
     }
     found
 }
 
-fn nodes(graph: &[u8], field_of_nodes: u64, domains: &BTreeSet<String>, found: &mut Attributes, depth: usize) {
+fn nodes(
+    graph: &[u8],
+    field_of_nodes: u64,
+    domains: &BTreeSet<String>,
+    found: &mut Attributes,
+    depth: usize,
+) {
     if depth > DEEPEST {
         return;
     }
@@ -52,7 +60,9 @@ fn node(message: &[u8], domains: &BTreeSet<String>, found: &mut Attributes, dept
         match (field, value) {
             (NODE_TYPE, Field::Bytes(text)) => name = String::from_utf8_lossy(text).into_owned(),
             (NODE_DOMAIN, Field::Bytes(text)) => domain = String::from_utf8_lossy(text).into_owned(),
-            (NODE_ATTRIBUTE, Field::Bytes(message)) => attributes.extend([attribute(message, domains, found, depth)]),
+            (NODE_ATTRIBUTE, Field::Bytes(message)) => {
+                attributes.extend([attribute(message, domains, found, depth)])
+            }
             _ => {}
         }
     }
@@ -62,7 +72,12 @@ fn node(message: &[u8], domains: &BTreeSet<String>, found: &mut Attributes, dept
 }
 
 /// Name and type of an attribute; nodes of its graphs are found too.
-fn attribute(message: &[u8], domains: &BTreeSet<String>, found: &mut Attributes, depth: usize) -> (String, i32) {
+fn attribute(
+    message: &[u8],
+    domains: &BTreeSet<String>,
+    found: &mut Attributes,
+    depth: usize,
+) -> (String, i32) {
     let (mut name, mut ty) = (String::new(), 0);
     for (field, value) in Fields(message) {
         match (field, value) {

@@ -20,7 +20,11 @@ fn last_error() -> String {
     // SAFETY: no arguments; the text is valid until the next call of its family on this thread.
     unsafe {
         let text = libc::dlerror();
-        if text.is_null() { "no reason given".to_owned() } else { CStr::from_ptr(text).to_string_lossy().into_owned() }
+        if text.is_null() {
+            "no reason given".to_owned()
+        } else {
+            CStr::from_ptr(text).to_string_lossy().into_owned()
+        }
     }
 }
 

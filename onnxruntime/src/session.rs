@@ -57,7 +57,8 @@ impl Source<'_> {
             Source::Memory(bytes) => return Ok(function(bytes)),
             Source::Path(path) => Path::new(OsStr::from_bytes(path.to_bytes())),
         };
-        let failed = |error: std::io::Error| Failure::new(ORT_NO_SUCHFILE, format!("{}: {error}", path.display()));
+        let failed =
+            |error: std::io::Error| Failure::new(ORT_NO_SUCHFILE, format!("{}: {error}", path.display()));
         let file = File::open(path).map_err(failed)?;
         // SAFETY: as for every mapped model the file must not shrink meanwhile.
         let bytes = unsafe { memmap2::Mmap::map(&file) }.map_err(failed)?;

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::ffi::{CString, c_char, c_void};
 use std::ptr::null;
+use std::rc::Rc;
 
 use ort_sys::{OrtOpAttr, OrtShapeInferContext, OrtTensorTypeAndShapeInfo};
 use rukh_sys::*;
@@ -16,7 +17,7 @@ use crate::types::TensorInfo;
 /// The node. It is there during the call of the shape function.
 pub struct Context {
     node: *mut rukh_node_info,
-    attributes: RefCell<Vec<Box<Attribute>>>,
+    attributes: RefCell<Vec<Rc<Attribute>>>,
 }
 
 /// An attribute by its name: what it holds is read when it is asked for.
@@ -44,22 +45,36 @@ impl Attribute {
         // SAFETY: live handle, a text, places for the results; lists are borrowed from the node.
         unsafe {
             Ok(match ty {
-                1 => library::get(|v: *mut i64, e| rukh_node_info_attribute_int(node, name, v, e))?.to_ne_bytes().into(),
-                3 => library::get(|v: *mut f32, e| rukh_node_info_attribute_float(node, name, v, e))?.to_ne_bytes().into(),
+                1 => library::get(|v: *mut i64, e| rukh_node_info_attribute_int(node, name, v, e))?
+                    .to_ne_bytes()
+                    .into(),
+                3 => library::get(|v: *mut f32, e| rukh_node_info_attribute_float(node, name, v, e))?
+                    .to_ne_bytes()
+                    .into(),
                 2 => {
                     let mut list = null();
                     library::call(|e| rukh_node_info_attribute_ints(node, name, &mut list, &mut count, e))?;
-                    crate::handle::array(list, count, "the list")?.iter().flat_map(|n| n.to_ne_bytes()).collect()
+                    crate::handle::array(list, count, "the list")?
+                        .iter()
+                        .flat_map(|n| n.to_ne_bytes())
+                        .collect()
                 }
                 4 => {
                     let mut list = null();
                     library::call(|e| rukh_node_info_attribute_floats(node, name, &mut list, &mut count, e))?;
-                    crate::handle::array(list, count, "the list")?.iter().flat_map(|n| n.to_ne_bytes()).collect()
+                    crate::handle::array(list, count, "the list")?
+                        .iter()
+                        .flat_map(|n| n.to_ne_bytes())
+                        .collect()
                 }
                 5 => library::bytes(|buf, cap, needed, e| {
                     rukh_node_info_attribute_string(node, name, buf, cap, needed, e)
                 })?,
-                _ => return Err(Failure::absent(format!("attributes of type {ty} cannot be read by a shape function"))),
+                _ => {
+                    return Err(Failure::absent(format!(
+                        "attributes of type {ty} cannot be read by a shape function"
+                    )));
+                }
             })
         }
     }
@@ -90,7 +105,7 @@ api! {
         if there == 0 {
             return Err(Failure::argument(format!("the node has no attribute {}", name.to_string_lossy())));
         }
-        let attribute = Box::new(Attribute { node: context.node, name: name.to_owned() });
+        let attribute = Rc::new(Attribute { node: context.node, name: name.to_owned() });
         put(out, std::ptr::from_ref(&*attribute).cast())?;
         context.attributes.borrow_mut().push(attribute);
     }

@@ -19,7 +19,9 @@ use crate::memory_info::*;
 use crate::metadata::*;
 use crate::operator_libraries::*;
 use crate::placement::*;
+use crate::provider_options::*;
 use crate::providers::*;
+use crate::refused::{Name, Refused};
 use crate::run::*;
 use crate::run_options::*;
 use crate::session::*;
@@ -28,8 +30,6 @@ use crate::shape_inference::*;
 use crate::strings::*;
 use crate::tensors::*;
 use crate::types::*;
-use crate::provider_options::*;
-use crate::refused::{Name, Refused};
 
 /// The table for programs that were built for a version of the API. The tables differ where structs of callers do.
 pub fn of(version: u32) -> *const OrtApi {
@@ -40,11 +40,46 @@ pub fn of(version: u32) -> *const OrtApi {
 /// Tables by the version since which they hold.
 static TABLES: LazyLock<Vec<(u32, OrtApi)>> = LazyLock::new(|| {
     vec![
-        (16, OrtApi { SessionOptionsAppendExecutionProvider_ROCM: append_rocm_16, SessionOptionsAppendExecutionProvider_MIGraphX: append_migraphx_16, ..newest() }),
-        (17, OrtApi { SessionOptionsAppendExecutionProvider_ROCM: append_rocm_17, SessionOptionsAppendExecutionProvider_MIGraphX: append_migraphx_17, ..newest() }),
-        (18, OrtApi { SessionOptionsAppendExecutionProvider_ROCM: append_rocm_18, SessionOptionsAppendExecutionProvider_MIGraphX: append_migraphx_18, ..newest() }),
-        (19, OrtApi { SessionOptionsAppendExecutionProvider_ROCM: append_rocm_19, SessionOptionsAppendExecutionProvider_MIGraphX: append_migraphx_19, ..newest() }),
-        (20, OrtApi { SessionOptionsAppendExecutionProvider_ROCM: append_rocm_20, SessionOptionsAppendExecutionProvider_MIGraphX: append_migraphx_20, ..newest() }),
+        (
+            16,
+            OrtApi {
+                SessionOptionsAppendExecutionProvider_ROCM: append_rocm_16,
+                SessionOptionsAppendExecutionProvider_MIGraphX: append_migraphx_16,
+                ..newest()
+            },
+        ),
+        (
+            17,
+            OrtApi {
+                SessionOptionsAppendExecutionProvider_ROCM: append_rocm_17,
+                SessionOptionsAppendExecutionProvider_MIGraphX: append_migraphx_17,
+                ..newest()
+            },
+        ),
+        (
+            18,
+            OrtApi {
+                SessionOptionsAppendExecutionProvider_ROCM: append_rocm_18,
+                SessionOptionsAppendExecutionProvider_MIGraphX: append_migraphx_18,
+                ..newest()
+            },
+        ),
+        (
+            19,
+            OrtApi {
+                SessionOptionsAppendExecutionProvider_ROCM: append_rocm_19,
+                SessionOptionsAppendExecutionProvider_MIGraphX: append_migraphx_19,
+                ..newest()
+            },
+        ),
+        (
+            20,
+            OrtApi {
+                SessionOptionsAppendExecutionProvider_ROCM: append_rocm_20,
+                SessionOptionsAppendExecutionProvider_MIGraphX: append_migraphx_20,
+                ..newest()
+            },
+        ),
         (23, newest()),
     ]
 });

@@ -1,4 +1,4 @@
-//! Runs cases with the crate ort: client-ort CASES [rocm|migraphx]
+//! Runs cases with the crate ort: client-ort CASES [cpu|rocm|migraphx] [LIBRARY-OF-OPERATORS]
 
 use std::path::Path;
 
@@ -14,16 +14,22 @@ fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().collect();
     let provider = arguments.get(2).map_or("cpu", String::as_str);
     let environment = ort::init().with_name("client").build()?;
-    let mut names: Vec<_> = std::fs::read_dir(&arguments[1])?.map(|entry| entry.map(|e| e.path())).collect::<Result<_, _>>()?;
+    let mut names: Vec<_> =
+        std::fs::read_dir(&arguments[1])?.map(|entry| entry.map(|e| e.path())).collect::<Result<_, _>>()?;
     names.sort();
     let mut failed = 0;
     for folder in &names {
-        if let Err(error) = run(&environment, folder, provider) {
+        if let Err(error) = run(&environment, folder, provider, arguments.get(3)) {
             failed += 1;
             eprintln!("{}: {error}", folder.display());
         }
     }
-    println!("ort on {}: {}, {provider}: {} passed, {failed} failed", ort::info(), names.len(), names.len() - failed);
+    println!(
+        "ort on {}: {}, {provider}: {} passed, {failed} failed",
+        ort::info(),
+        names.len(),
+        names.len() - failed
+    );
     std::process::exit(i32::from(failed > 0 || names.is_empty()));
 }
 
@@ -36,11 +42,18 @@ fn providers(name: &str) -> Result<Vec<ExecutionProviderDispatch>> {
     })
 }
 
-fn run(environment: &Environment, folder: &Path, provider: &str) -> Result<()> {
+fn run(environment: &Environment, folder: &Path, provider: &str, operators: Option<&String>) -> Result<()> {
     let case: Value = serde_json::from_str(&std::fs::read_to_string(folder.join("case.json"))?)?;
     let path = folder.join("model.onnx");
-    let open = || -> Result<_> { Ok(Session::builder(environment)?.with_execution_providers(providers(provider)?)?) };
-    let mut sessions = [open()?.commit_from_file(&path)?, open()?.commit_from_memory(&std::fs::read(&path)?)?];
+    let open = || -> Result<_> {
+        let builder = Session::builder(environment)?.with_execution_providers(providers(provider)?)?;
+        Ok(match operators {
+            Some(path) => builder.with_operator_library(path)?,
+            None => builder,
+        })
+    };
+    let mut sessions =
+        [open()?.commit_from_file(&path)?, open()?.commit_from_memory(&std::fs::read(&path)?)?];
     let outputs = case["outputs"].as_object().ok_or("no outputs")?;
     for session in &mut sessions {
         let described: Vec<&str> = session.outputs().iter().map(|output| output.name()).collect();
@@ -91,7 +104,9 @@ fn tensor(value: &Value) -> Result<DynValue> {
     let dims = list(&value["dims"], Value::as_i64)?;
     let data = &value["data"];
     Ok(match value["type"].as_str() {
-        Some("float32") => Tensor::from_array((dims, list(data, |n| n.as_f64().map(|n| n as f32))?))?.into_dyn(),
+        Some("float32") => {
+            Tensor::from_array((dims, list(data, |n| n.as_f64().map(|n| n as f32))?))?.into_dyn()
+        }
         Some("int64") => Tensor::from_array((dims, list(data, Value::as_i64)?))?.into_dyn(),
         Some("string") => {
             let texts = list(data, |text| text.as_str().map(str::to_owned))?;
@@ -108,7 +123,9 @@ fn compare(name: &str, found: &DynValue, wanted: &Value) -> Result<()> {
         Some("float32") => {
             let (shape, values) = found.try_extract_tensor::<f32>()?;
             let expected = list(data, Value::as_f64)?;
-            let near = |(value, wanted): (&f32, &f64)| (f64::from(*value) - wanted).abs() <= 1e-4 * (1.0 + wanted.abs());
+            let near = |(value, wanted): (&f32, &f64)| {
+                (f64::from(*value) - wanted).abs() <= 1e-4 * (1.0 + wanted.abs())
+            };
             (shape.to_vec(), values.len() == expected.len() && values.iter().zip(&expected).all(near))
         }
         Some("int64") => {
@@ -120,5 +137,9 @@ fn compare(name: &str, found: &DynValue, wanted: &Value) -> Result<()> {
             (shape.to_vec(), values == list(data, |text| text.as_str().map(str::to_owned))?)
         }
     };
-    if shape != dims || !same { Err(format!("{name} differs: {found:?}, expected {wanted}").into()) } else { Ok(()) }
+    if shape != dims || !same {
+        Err(format!("{name} differs: {found:?}, expected {wanted}").into())
+    } else {
+        Ok(())
+    }
 }
