@@ -25,6 +25,28 @@ fn item(value: &Value, index: usize) -> Result<Own<rukh_value>> {
     library::make(|out, error| unsafe { rukh_value_item(handle, index, out, error) })
 }
 
+/// A value as ONNX Runtime knows it: an optional that holds a value is that value there. One without stays as it is.
+pub fn unwrapped(value: Own<rukh_value>) -> Result<Own<rukh_value>> {
+    let value = Value::new(value);
+    if value.kind()? == RUKH_KIND_OPTIONAL && item_count(&value)? > 0 {
+        return item(&value, 0);
+    }
+    Ok(value.into_handle())
+}
+
+/// A value as librukh knows it for an input that is an optional.
+pub fn wrapped(value: *const rukh_value) -> Result<Own<rukh_value>> {
+    // SAFETY: live handle, a place for the number.
+    let kind = library::get(|kind, error| unsafe { rukh_value_kind(value, kind, error) })?;
+    // SAFETY: live handle, a place for the value.
+    library::make(|out, error| unsafe {
+        match kind {
+            RUKH_KIND_OPTIONAL => rukh_value_clone(value, out, error),
+            _ => rukh_value_create_optional(value, RUKH_ELEMENT_FLOAT, out, error),
+        }
+    })
+}
+
 /// What `GetValue` gives: an item of a sequence; of a map its keys at 0 and its values at 1, each as one tensor.
 fn part(value: &Value, index: usize) -> Result<Value> {
     if value.kind()? != RUKH_KIND_MAP {

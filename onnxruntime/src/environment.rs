@@ -1,6 +1,7 @@
 //! `OrtEnv`: as in ONNX Runtime a process has one at a time, which all that make one share.
 
 use std::ffi::{CString, c_char, c_int, c_void};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use ort_sys::{
@@ -28,6 +29,8 @@ pub struct Environment {
     threads: i32,
     devices: OnceLock<Devices>,
     allocators: Mutex<Vec<Arc<Allocator>>>,
+    /// The caller's references. Without any it only serves sessions that are still there.
+    references: AtomicUsize,
 }
 
 /// One of the references to the environment that callers have.
@@ -62,23 +65,38 @@ impl Environment {
         // SAFETY: live handle, a place for the handle.
         let handle =
             library::make(|out, error| unsafe { rukh_environment_create(options.pointer(), out, error) })?;
-        Ok(Environment { handle, log, threads, devices: OnceLock::new(), allocators: Mutex::default() })
+        Ok(Environment {
+            handle,
+            log,
+            threads,
+            devices: OnceLock::new(),
+            allocators: Mutex::default(),
+            references: AtomicUsize::new(0),
+        })
     }
 
-    /// The living environment, or a new one.
-    fn share(log: impl FnOnce() -> Arc<Log>, threads: i32) -> Result<Arc<Environment>> {
+    /// A reference to the environment that callers have references to, or to a new one.
+    fn share(log: impl FnOnce() -> Arc<Log>, threads: i32) -> Result<Reference> {
         let mut living = LIVING.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(environment) = living.upgrade() {
-            return Ok(environment);
-        }
-        let environment = Arc::new(Environment::new(log(), threads)?);
+        let environment = match living.upgrade().filter(|known| known.references.load(Relaxed) > 0) {
+            Some(environment) => environment,
+            None => Arc::new(Environment::new(log(), threads)?),
+        };
         *living = Arc::downgrade(&environment);
-        Ok(environment)
+        environment.references.fetch_add(1, Relaxed);
+        Ok(Reference(environment))
     }
 
-    /// The living environment for what the API does without one; where none lives, one for the time being.
+    /// The environment for what the API does without one; where none lives, one for the time being.
     pub fn current() -> Result<Arc<Environment>> {
-        Environment::share(|| Log::new(WARNING, c"".to_owned(), None, std::ptr::null_mut()), 0)
+        let living = LIVING.lock().unwrap_or_else(PoisonError::into_inner).upgrade();
+        living.map_or_else(
+            || {
+                Environment::new(Log::new(WARNING, c"".to_owned(), None, std::ptr::null_mut()), 0)
+                    .map(Arc::new)
+            },
+            Ok,
+        )
     }
 
     /// An environment with as many threads and another log, for a session with a logging function of its own.
@@ -128,6 +146,12 @@ impl Environment {
     }
 }
 
+impl Drop for Reference {
+    fn drop(&mut self) {
+        self.0.references.fetch_sub(1, Relaxed);
+    }
+}
+
 impl Reference {
     pub fn environment(&self) -> &Arc<Environment> {
         &self.0
@@ -151,7 +175,7 @@ unsafe fn create(
         put(out, std::ptr::null_mut())?;
         let threads = if threading.is_null() { 0 } else { get::<Threading>(threading)?.intra_op_threads };
         let id: CString = c_string(&string_or_empty(id));
-        give(out, Reference(Environment::share(|| Log::new(level, id, function, parameter), threads)?))
+        give(out, Environment::share(|| Log::new(level, id, function, parameter), threads)?)
     }
 }
 

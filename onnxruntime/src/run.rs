@@ -8,6 +8,7 @@ use ort_sys::{OrtRunOptions, OrtSession, OrtStatusPtr, OrtValue, RunAsyncCallbac
 use rukh_sys::*;
 use smallvec::SmallVec;
 
+use crate::containers;
 use crate::elements;
 use crate::failure::{Failure, Result, api, guard_value};
 use crate::handle::{array, get, get_mut, null as is_null, raw};
@@ -147,6 +148,10 @@ unsafe fn run(
     for name in names.iter().chain(output_names) {
         required(*name)?;
     }
+    if model.has_optionals() {
+        // SAFETY: the caller's promise.
+        return unsafe { run_with_optionals(model, options, names, &values, output_names, outputs) };
+    }
     if plain(outputs) {
         for (place, value) in outputs.iter_mut().zip(run_new(model, options, names, &values, output_names)?) {
             *place = raw(Value::new(value));
@@ -155,6 +160,37 @@ unsafe fn run(
     }
     // SAFETY: the caller's promise.
     unsafe { run_into(model, options, names, &values, output_names, outputs) }
+}
+
+/// Runs a model with optionals among its inputs and outputs: values become optionals and the other way round.
+///
+/// # Safety
+/// As `run`.
+unsafe fn run_with_optionals(
+    model: &Model,
+    options: *const rukh_run_options,
+    names: &[*const c_char],
+    inputs: &[*const rukh_value],
+    output_names: &[*const c_char],
+    outputs: &mut [*mut OrtValue],
+) -> Result<()> {
+    let mut wrapped = Vec::new();
+    let mut given: Few<*const rukh_value> = SmallVec::new();
+    for (name, input) in names.iter().zip(inputs) {
+        if model.is_optional(required(*name)?) {
+            let value = containers::wrapped(*input)?;
+            given.push(value.pointer().cast_const());
+            wrapped.push(value);
+        } else {
+            given.push(*input);
+        }
+    }
+    let made = run_new(model, options, names, &given, output_names)?;
+    for (output, value) in outputs.iter_mut().zip(made) {
+        // SAFETY: the caller's promise.
+        unsafe { hand_over(output, containers::unwrapped(value)?) }?;
+    }
+    Ok(())
 }
 
 /// Whether all outputs are to be made.

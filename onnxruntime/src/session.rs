@@ -23,6 +23,7 @@ use crate::placement::Assignment;
 use crate::ports::{Port, Side, names_of_dimensions, ports};
 use crate::profile::Profile;
 use crate::session_options::{Built, Options};
+use crate::types::TypeInfo;
 
 /// A model, ready to run. Bindings keep it alive.
 pub struct Session(pub Arc<Model>);
@@ -132,6 +133,18 @@ impl Model {
             let _ = self.assignment.set(Assignment::of(&self.handle, gpu)?);
         }
         self.assignment.get().ok_or_else(|| Failure::argument("the placement is not known"))
+    }
+
+    /// Whether an input or output is an optional, which ONNX Runtime's values are not.
+    pub fn has_optionals(&self) -> bool {
+        let mut ports = self.inputs.iter().chain(&self.outputs);
+        ports.any(|port| matches!(port.info, TypeInfo::Optional(_)))
+    }
+
+    /// Whether the input of this name is an optional.
+    pub fn is_optional(&self, input: &CStr) -> bool {
+        let mut ports = self.inputs.iter();
+        ports.any(|port| port.name.as_c_str() == input && matches!(port.info, TypeInfo::Optional(_)))
     }
 
     /// Lends a binding to a function.

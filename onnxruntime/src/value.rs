@@ -57,6 +57,11 @@ impl Value {
         Ok(self.handle.pointer())
     }
 
+    /// librukh's value alone.
+    pub fn into_handle(self) -> Own<rukh_value> {
+        self.handle
+    }
+
     /// Another value takes this one's place.
     pub fn replace(&mut self, handle: Own<rukh_value>) {
         self.handle = handle;
