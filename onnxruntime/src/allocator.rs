@@ -18,6 +18,7 @@ use crate::key_values::KeyValues;
 use crate::library::{self, Own};
 use crate::memory_info::MemoryInfo;
 use crate::session::Session;
+use crate::value::Value;
 
 /// What memory of the host is aligned to.
 const ALIGNMENT: usize = 64;
@@ -32,11 +33,12 @@ pub struct Allocator {
 
 enum Memory {
     Host,
-    /// Blocks by their address.
+    /// Memory of a GPU, or pinned for one. Blocks by their address.
     Device {
         environment: Weak<Environment>,
         id: usize,
-        blocks: Mutex<HashMap<usize, Own<rukh_value>>>,
+        kind: rukh_memory_kind,
+        blocks: Mutex<HashMap<usize, Value>>,
     },
 }
 
@@ -68,9 +70,9 @@ impl Allocator {
 
     /// An allocator of the memory that `info` describes.
     pub fn of(info: &MemoryInfo, environment: &Arc<Environment>) -> Result<Allocator> {
-        let memory = match info.device()? {
+        let memory = match info.of_gpu()? {
             None => Memory::Host,
-            Some(id) => {
+            Some((id, kind)) => {
                 // Asked now, so that a device that is not there is told here.
                 library::get::<u64>(|free, error| {
                     let mut total = 0;
@@ -79,7 +81,12 @@ impl Allocator {
                         rukh_environment_memory_info(environment.pointer(), id, free, &mut total, error)
                     }
                 })?;
-                Memory::Device { environment: Arc::downgrade(environment), id, blocks: Mutex::default() }
+                Memory::Device {
+                    environment: Arc::downgrade(environment),
+                    id,
+                    kind,
+                    blocks: Mutex::default(),
+                }
             }
         };
         Ok(Allocator::new(info.clone(), memory))
@@ -97,15 +104,17 @@ impl Allocator {
                     Ok(block)
                 }
             }
-            Memory::Device { environment, id, blocks } => {
-                let value = device_block(&*living(environment)?, *id, bytes)?;
-                let address = library::get(|address: *mut u64, error| {
-                    let mut on_device = 0;
-                    // SAFETY: live handle, places for the results.
-                    unsafe { rukh_value_device(value.pointer(), &mut on_device, null_mut(), address, error) }
-                })?;
+            Memory::Device { environment, id, kind, blocks } => {
+                let value = Value::new(tensor_in(
+                    &*living(environment)?,
+                    *id,
+                    *kind,
+                    RUKH_ELEMENT_UINT8,
+                    &[bytes as i64],
+                )?);
+                let address = value.address()?;
                 blocks.lock().unwrap_or_else(PoisonError::into_inner).insert(address as usize, value);
-                Ok(address as usize as *mut c_void)
+                Ok(address)
             }
         }
     }
@@ -125,17 +134,24 @@ fn living(environment: &Weak<Environment>) -> Result<Arc<Environment>> {
     environment.upgrade().ok_or_else(|| Failure::argument("the environment of the allocator was released"))
 }
 
-fn device_block(environment: &Environment, id: usize, bytes: usize) -> Result<Own<rukh_value>> {
-    let shape = [bytes as i64];
+/// A tensor in memory of a GPU, or pinned for one.
+pub fn tensor_in(
+    environment: &Environment,
+    id: usize,
+    kind: rukh_memory_kind,
+    element: rukh_element_type,
+    shape: &[i64],
+) -> Result<Own<rukh_value>> {
+    let device = environment.gpu(id)?;
     library::make(|out, error| {
-        // SAFETY: live handle, a shape of one dimension, a place for the value.
+        // SAFETY: live handle, the shape's dimensions, a place for the value.
         unsafe {
-            rukh_value_create_device_tensor(
-                environment.pointer(),
-                id,
-                RUKH_ELEMENT_UINT8,
+            rukh_value_create_tensor_in(
+                device.pointer(),
+                kind,
+                element,
                 shape.as_ptr(),
-                1,
+                shape.len(),
                 out,
                 error,
             )

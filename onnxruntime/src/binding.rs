@@ -1,6 +1,6 @@
 //! `OrtIoBinding`: values that stay bound from run to run.
 
-use std::ffi::{CString, c_char};
+use std::ffi::{CStr, CString, c_char};
 use std::ptr::null_mut;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,23 +14,14 @@ use crate::library::{self, Own};
 use crate::memory_info::MemoryInfo;
 use crate::run_options;
 use crate::session::{Model, Session};
-use crate::tensors::on_device;
 use crate::value::Value;
 
 /// What runs of a session read and write.
 pub struct Binding {
     handle: Own<rukh_io_binding>,
     model: Arc<Model>,
-    outputs: Mutex<Vec<Output>>,
-}
-
-/// An output that is bound, in the order in which they were.
-struct Output {
-    name: CString,
-    /// The device that an output made by a run goes to; none for the host or a value of the caller's.
-    device: Option<usize>,
-    /// What a run made for a device.
-    moved: Option<Own<rukh_value>>,
+    /// The names of outputs, in the order in which they were bound.
+    outputs: Mutex<Vec<CString>>,
 }
 
 handles! { Binding => OrtIoBinding; }
@@ -43,24 +34,32 @@ impl Binding {
         Ok(Binding { handle, model: model.clone(), outputs: Mutex::default() })
     }
 
-    fn remember(&self, name: CString, device: Option<usize>) {
+    fn remember(&self, name: &CStr) {
         let mut outputs = self.outputs.lock().unwrap_or_else(PoisonError::into_inner);
-        match outputs.iter_mut().find(|output| output.name == name) {
-            Some(output) => *output = Output { name, device, moved: None },
-            None => outputs.push(Output { name, device, moved: None }),
+        if !outputs.iter().any(|known| known.as_c_str() == name) {
+            outputs.push(name.to_owned());
         }
+    }
+
+    /// Binds an output to memory that each run allocates: the host's, pinned, or a GPU's.
+    fn bind_to(&self, name: &CStr, info: &MemoryInfo) -> Result<()> {
+        let (binding, name) = (self.handle.pointer(), name.as_ptr());
+        let Some((id, kind)) = info.of_gpu()? else {
+            // SAFETY: live handle, a text.
+            return library::call(|error| unsafe {
+                rukh_io_binding_bind_output_allocated(binding, name, error)
+            });
+        };
+        let device = self.model.environment().gpu(id)?;
+        // SAFETY: live handles, a text.
+        library::call(|error| unsafe {
+            rukh_io_binding_bind_output_allocated_in(binding, name, device.pointer(), kind, error)
+        })
     }
 
     fn run(&self, options: *const rukh_run_options) -> Result<()> {
         // SAFETY: live handles.
-        library::call(|error| unsafe { rukh_io_binding_run(self.handle.pointer(), options, error) })?;
-        let mut outputs = self.outputs.lock().unwrap_or_else(PoisonError::into_inner);
-        for output in outputs.iter_mut() {
-            if let Some(id) = output.device {
-                output.moved = Some(moved(&Value::new(self.made(&output.name)?), id)?);
-            }
-        }
-        Ok(())
+        library::call(|error| unsafe { rukh_io_binding_run(self.handle.pointer(), options, error) })
     }
 
     fn made(&self, name: &CString) -> Result<Own<rukh_value>> {
@@ -72,33 +71,8 @@ impl Binding {
 
     fn values(&self) -> Result<Vec<Value>> {
         let outputs = self.outputs.lock().unwrap_or_else(PoisonError::into_inner);
-        outputs
-            .iter()
-            .map(|output| match &output.moved {
-                // SAFETY: live handle, a place for the value.
-                Some(moved) => {
-                    library::make(|out, error| unsafe { rukh_value_clone(moved.pointer(), out, error) })
-                }
-                None => self.made(&output.name),
-            })
-            .map(|value| value.map(Value::new))
-            .collect()
+        outputs.iter().map(|name| self.made(name).map(Value::new)).collect()
     }
-}
-
-/// A copy of a tensor in a device's memory; what has none, strings and lists, stays on the host.
-fn moved(value: &Value, id: usize) -> Result<Own<rukh_value>> {
-    let handle = value.pointer()?;
-    let plain = value.kind()? == RUKH_KIND_TENSOR && value.element()? != crate::elements::STRING;
-    if !plain || value.place()?.device()?.is_some() {
-        // SAFETY: live handle, a place for the value.
-        return library::make(|out, error| unsafe { rukh_value_clone(handle, out, error) });
-    }
-    let element = crate::elements::to_rukh(value.element()?)?;
-    let target = on_device(id, element, &value.shape()?)?;
-    // SAFETY: live handles of tensors of the same type and shape.
-    library::call(|error| unsafe { rukh_value_copy(handle, target.pointer(), error) })?;
-    Ok(target)
 }
 
 api! {
@@ -124,14 +98,13 @@ api! {
         let (binding, name) = (get_mut::<Binding>(binding)?, text(name, "the name")?);
         let value = get::<Value>(value)?.pointer()?;
         library::call(|error| rukh_io_binding_bind_output(binding.handle.pointer(), name.as_ptr(), value, error))?;
-        binding.remember(name.to_owned(), None);
+        binding.remember(name);
     }
 
     fn BindOutputToDevice(binding: *mut OrtIoBinding, name: *const c_char, info: *const OrtMemoryInfo) {
         let (binding, name) = (get_mut::<Binding>(binding)?, text(name, "the name")?);
-        let device = get::<MemoryInfo>(info)?.device()?;
-        library::call(|error| rukh_io_binding_bind_output_allocated(binding.handle.pointer(), name.as_ptr(), error))?;
-        binding.remember(name.to_owned(), device);
+        binding.bind_to(name, get::<MemoryInfo>(info)?)?;
+        binding.remember(name);
     }
 
     fn GetBoundOutputNames(binding: *const OrtIoBinding, allocator: *mut OrtAllocator, buffer: *mut *mut c_char, lengths: *mut *mut usize, count: *mut usize) {
@@ -142,8 +115,8 @@ api! {
         if outputs.is_empty() {
             return Ok(());
         }
-        let joined: Vec<u8> = outputs.iter().flat_map(|output| output.name.as_bytes()).copied().collect();
-        let sizes: Vec<usize> = outputs.iter().map(|output| output.name.as_bytes().len()).collect();
+        let joined: Vec<u8> = outputs.iter().flat_map(|name| name.as_bytes()).copied().collect();
+        let sizes: Vec<usize> = outputs.iter().map(|name| name.as_bytes().len()).collect();
         put(buffer, copy_text(allocator, &CString::new(joined).unwrap_or_default())?)?;
         put(lengths, copy_array(allocator, &sizes)?)?;
         put(count, sizes.len())?;

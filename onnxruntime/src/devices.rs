@@ -95,6 +95,10 @@ impl ProviderDevice {
         self.provider.to_string_lossy().into_owned()
     }
 
+    pub fn memory(&self) -> &MemoryInfo {
+        &self.memory
+    }
+
     /// The number by which the provider knows the device.
     pub fn number(&self) -> u32 {
         self.hardware.number

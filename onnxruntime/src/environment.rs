@@ -108,6 +108,14 @@ impl Environment {
         self.handle.pointer()
     }
 
+    /// librukh's description of a GPU by its number.
+    pub fn gpu(&self, id: usize) -> Result<Own<rukh_device>> {
+        // SAFETY: live handle, a text, a place for the handle.
+        library::make(|out, error| unsafe {
+            rukh_environment_find_device(self.pointer(), c"hip".as_ptr(), id, out, error)
+        })
+    }
+
     pub fn log(&self) -> &Log {
         &self.log
     }

@@ -37,6 +37,7 @@ mod session;
 mod session_options;
 mod session_options_api;
 mod shape_inference;
+mod streams;
 mod strings;
 mod table;
 mod tensors;

@@ -129,6 +129,7 @@ destroy! {
     rukh_io_binding rukh_io_binding_destroy;
     rukh_value rukh_value_destroy;
     rukh_operator rukh_operator_destroy;
+    rukh_stream rukh_stream_destroy;
 }
 
 fn code(status: rukh_status) -> OrtErrorCode {

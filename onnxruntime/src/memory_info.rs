@@ -4,6 +4,7 @@ use std::ffi::{CString, c_char, c_int};
 use std::sync::LazyLock;
 
 use ort_sys::OrtMemoryInfo;
+use rukh_sys::{RUKH_MEMORY_DEVICE, RUKH_MEMORY_PINNED, rukh_memory_kind};
 
 use crate::failure::{Failure, Result, api, api_release, api_value};
 use crate::handle::{get, give, handles, put, text};
@@ -79,6 +80,17 @@ impl MemoryInfo {
             memory_type: -1,
             device_memory: HOST_ACCESSIBLE,
             ..MemoryInfo::gpu(id, nvidia)
+        }
+    }
+
+    /// The GPU and librukh's kind of memory, for memory of a GPU and memory that is pinned for one.
+    pub fn of_gpu(&self) -> Result<Option<(usize, rukh_memory_kind)>> {
+        match self.device()? {
+            Some(id) => Ok(Some((id, RUKH_MEMORY_DEVICE))),
+            None if self.device_type == ON_GPU => {
+                Ok(Some((usize::try_from(self.id).unwrap_or(0), RUKH_MEMORY_PINNED)))
+            }
+            None => Ok(None),
         }
     }
 

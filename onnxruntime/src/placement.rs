@@ -3,19 +3,14 @@
 use std::ffi::{CStr, CString, c_char};
 use std::ptr::null;
 
-use ort_sys::{
-    OrtEnv, OrtEpAssignedNode, OrtEpAssignedSubgraph, OrtEpDevice, OrtMemoryInfo, OrtSession, OrtSyncStream,
-    OrtValue,
-};
+use ort_sys::{OrtEpAssignedNode, OrtEpAssignedSubgraph, OrtEpDevice, OrtMemoryInfo, OrtSession};
 use rukh_sys::*;
 
-use crate::environment::Reference;
 use crate::failure::{Failure, Result, api};
-use crate::handle::{array, get, handles, put};
+use crate::handle::{get, handles, put};
 use crate::library::{self, Own};
 use crate::ports::Side;
 use crate::session::{Model, Session};
-use crate::value::Value;
 
 /// The nodes that one provider runs.
 pub struct Subgraph {
@@ -146,17 +141,6 @@ api! {
     fn SessionGetEpDeviceForOutputs(session: *const OrtSession, out: *mut *const OrtEpDevice, count: usize) {
         let model = &get::<Session>(session)?.0;
         each(model, Side::Output, out, count, device(model)?)?;
-    }
-
-    fn CopyTensors(environment: *mut OrtEnv, from: *const *const OrtValue, to: *mut *const OrtValue, stream: *mut OrtSyncStream, count: usize) {
-        get::<Reference>(environment)?;
-        if !stream.is_null() {
-            return Err(Failure::absent("copies cannot be put into a stream; without one CopyTensors waits for them"));
-        }
-        for (from, to) in array(from, count, "the sources")?.iter().zip(array(to.cast_const(), count, "the targets")?) {
-            let (from, to) = (get::<Value>(*from)?.pointer()?, get::<Value>(*to)?.pointer()?);
-            library::call(|error| rukh_value_copy(from, to, error))?;
-        }
     }
 
     fn Session_GetEpGraphAssignmentInfo(session: *const OrtSession, out: *mut *const *const OrtEpAssignedSubgraph, count: *mut usize) {

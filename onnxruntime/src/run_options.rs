@@ -39,7 +39,7 @@ impl RunOptions {
         })
     }
 
-    fn set(&self, key: &str, value: &str) -> Result<()> {
+    pub fn set(&self, key: &str, value: &str) -> Result<()> {
         let (key, value) = (c_string(key), c_string(value));
         // SAFETY: live handle, texts.
         library::call(|error| unsafe {

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::sync::Arc;
 
-use ort_sys::{OrtLoggingFunction, OrtSessionOptions, OrtValue};
+use ort_sys::OrtLoggingFunction;
 use rukh_sys::*;
 
 use crate::custom_operators::Domain;
 use crate::failure::{Failure, Result};
-use crate::handle::{c_string, get, handles};
+use crate::handle::{c_string, handles};
 use crate::library::{self, Own};
 use crate::model_attributes;
 use crate::providers::Provider;
@@ -33,6 +33,10 @@ pub struct Options {
     pub memory_pattern: bool,
     pub execution_mode: i32,
     pub domains: Vec<Arc<Domain>>,
+    /// Tensors that take the place of the model's initializers, by name.
+    pub initializers: Vec<(String, Arc<Own<rukh_value>>)>,
+    /// Files of external data in the caller's memory, which outlives the sessions.
+    pub external_files: Vec<(String, *const c_char, usize)>,
 }
 
 handles! { Options => OrtSessionOptions; }
@@ -51,6 +55,8 @@ impl Default for Options {
             memory_pattern: true,
             execution_mode: 0,
             domains: Vec::new(),
+            initializers: Vec::new(),
+            external_files: Vec::new(),
         }
     }
 }
@@ -114,8 +120,38 @@ impl Options {
         for (provider, options) in &self.providers {
             built.add_provider(provider.name(), options)?;
         }
+        if let Some(folder) = self.entries.get("session.model_external_initializers_file_folder_path") {
+            built.set("external_data_folder", folder)?;
+        }
+        self.add_weights(&built)?;
         self.add_operators(source, &built)?;
         Ok(built)
+    }
+
+    fn add_weights(&self, built: &Built) -> Result<()> {
+        for (name, value) in &self.initializers {
+            let name = c_string(name);
+            // SAFETY: live handles, a text.
+            library::call(|error| unsafe {
+                rukh_session_options_add_initializer(built.pointer(), name.as_ptr(), value.pointer(), error)
+            })?;
+        }
+        for (location, data, size) in &self.external_files {
+            let location = c_string(location);
+            // SAFETY: live handle, a text; the caller keeps the memory as long as sessions use it.
+            library::call(|error| unsafe {
+                rukh_session_options_add_external_file(
+                    built.pointer(),
+                    location.as_ptr(),
+                    data.cast(),
+                    *size,
+                    None,
+                    std::ptr::null_mut(),
+                    error,
+                )
+            })?;
+        }
+        Ok(())
     }
 
     fn add_operators(&self, source: &Source, built: &Built) -> Result<()> {
@@ -176,18 +212,4 @@ impl Built {
             )
         })
     }
-}
-
-/// Values that take the place of initializers.
-///
-/// # Safety
-/// The pointers are NULL or live objects.
-pub unsafe fn refuse_initializer(
-    options: *mut OrtSessionOptions,
-    name: &str,
-    _value: *const OrtValue,
-) -> Result<()> {
-    // SAFETY: the caller's promise.
-    unsafe { get::<Options>(options) }?;
-    Err(Failure::absent(format!("the initializer \"{name}\" cannot be given from outside of the model")))
 }

@@ -1,16 +1,20 @@
 //! The functions of the API that make and change session options.
 
 use std::ffi::{c_char, c_int, c_void};
+use std::sync::Arc;
 
 use ort_sys::{
     OrtCustomCreateThreadFn, OrtCustomJoinThreadFn, OrtKeyValuePairs, OrtLoggingFunction, OrtSessionOptions,
     OrtValue, os_char,
 };
+use rukh_sys::rukh_value_clone;
 
 use crate::failure::{Failure, Result, api, api_release};
 use crate::handle::{array, get, get_mut, give, put, string};
 use crate::key_values::KeyValues;
-use crate::session_options::{Options, refuse_initializer};
+use crate::library;
+use crate::session_options::Options;
+use crate::value::Value;
 
 api! {
     fn CreateSessionOptions(out: *mut *mut OrtSessionOptions) {
@@ -155,12 +159,23 @@ api! {
     }
 
     fn AddInitializer(options: *mut OrtSessionOptions, name: *const c_char, value: *const OrtValue) {
-        refuse_initializer(options, &string(name, "the name")?, value)?;
+        add_initializer(options, string(name, "the name")?, value)?;
     }
 
     fn AddExternalInitializers(options: *mut OrtSessionOptions, names: *const *const c_char, values: *const *const OrtValue, count: usize) {
         for (name, value) in array(names, count, "names")?.iter().zip(array(values, count, "values")?) {
-            refuse_initializer(options, &string(*name, "a name")?, *value)?;
+            add_initializer(options, string(*name, "a name")?, *value)?;
+        }
+    }
+
+    fn AddExternalInitializersFromMemory(options: *mut OrtSessionOptions, names: *const *const os_char, buffers: *const *mut c_char, sizes: *const usize, count: usize) {
+        let options = get_mut::<Options>(options)?;
+        let (names, sizes) = (array(names, count, "the files' names")?, array(sizes, count, "the sizes")?);
+        for ((name, buffer), size) in names.iter().zip(array(buffers, count, "the buffers")?).zip(sizes) {
+            if buffer.is_null() && *size > 0 {
+                return Err(crate::handle::null("a buffer"));
+            }
+            options.external_files.push((string(*name, "a file's name")?, buffer.cast_const(), *size));
         }
     }
 
@@ -175,6 +190,24 @@ api! {
     fn SessionOptionsSetCustomJoinThreadFn(options: *mut OrtSessionOptions, function: OrtCustomJoinThreadFn) {
         own_threads(options, function.is_some())?;
     }
+}
+
+/// A tensor in the place of an initializer. Its elements are shared; the caller keeps them.
+///
+/// # Safety
+/// The pointers are NULL or live objects.
+unsafe fn add_initializer(
+    options: *mut OrtSessionOptions,
+    name: String,
+    value: *const OrtValue,
+) -> Result<()> {
+    // SAFETY: the caller's promise.
+    let (options, value) = unsafe { (get_mut::<Options>(options)?, get::<Value>(value)?.pointer()?) };
+    // SAFETY: live handle, a place for the value.
+    let shared = library::make(|out, error| unsafe { rukh_value_clone(value, out, error) })?;
+    options.initializers.retain(|(known, _)| *known != name);
+    options.initializers.push((name, Arc::new(shared)));
+    Ok(())
 }
 
 /// Threads that the caller makes: librukh makes its own.

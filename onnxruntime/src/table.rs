@@ -27,6 +27,7 @@ use crate::run_options::*;
 use crate::session::*;
 use crate::session_options_api::*;
 use crate::shape_inference::*;
+use crate::streams::*;
 use crate::strings::*;
 use crate::tensors::*;
 use crate::types::*;
@@ -175,19 +176,21 @@ table! {
         GetROCMProviderOptionsAsString ReleaseROCMProviderOptions CreateAndRegisterAllocatorV2 RunAsync
         UpdateCUDAProviderOptionsWithValue GetCUDAProviderOptionsByName ShapeInferContext_GetInputCount
         ShapeInferContext_GetInputTypeShape ShapeInferContext_GetAttribute ShapeInferContext_SetOutputTypeShape
-        SetSymbolicDimensions SetDeterministicCompute KernelContext_GetScratchBuffer SetEpDynamicOptions
-        CreateKeyValuePairs AddKeyValuePair GetKeyValue GetKeyValuePairs RemoveKeyValuePair ReleaseKeyValuePairs
-        GetEpDevices SessionOptionsAppendExecutionProvider_V2 HardwareDevice_VendorId HardwareDevice_Vendor
+        SetSymbolicDimensions SetDeterministicCompute KernelContext_GetScratchBuffer
+        AddExternalInitializersFromMemory SetEpDynamicOptions CreateKeyValuePairs AddKeyValuePair GetKeyValue
+        GetKeyValuePairs RemoveKeyValuePair ReleaseKeyValuePairs GetEpDevices
+        SessionOptionsAppendExecutionProvider_V2 HardwareDevice_VendorId HardwareDevice_Vendor
         HardwareDevice_DeviceId HardwareDevice_Metadata EpDevice_EpName EpDevice_EpVendor EpDevice_EpMetadata
         EpDevice_EpOptions EpDevice_Device GetTensorSizeInBytes AllocatorGetStats MemoryInfoGetVendorId
         OpAttr_GetName GetRunConfigEntry GetSharedAllocator GetTensorData GetSessionOptionsConfigEntries
-        SessionGetMemoryInfoForInputs SessionGetMemoryInfoForOutputs SessionGetEpDeviceForInputs CopyTensors
+        SessionGetMemoryInfoForInputs SessionGetMemoryInfoForOutputs SessionGetEpDeviceForInputs
+        CreateSyncStreamForEpDevice SyncStream_GetHandle ReleaseSyncStream CopyTensors
         TensorTypeAndShape_HasShape KernelInfo_GetConfigEntries KernelInfo_GetOperatorType
         SessionGetEpDeviceForOutputs GetNumHardwareDevices GetHardwareDevices CreateEnvWithOptions
         Session_GetEpGraphAssignmentInfo EpAssignedSubgraph_GetEpName EpAssignedSubgraph_GetNodes
-        EpAssignedNode_GetName EpAssignedNode_GetDomain EpAssignedNode_GetOperatorType RunOptionsEnableProfiling
-        RunOptionsDisableProfiling KernelInfoGetAttributeArray_string GetMemPatternEnabled
-        SessionReleaseCapturedGraph;
+        EpAssignedNode_GetName EpAssignedNode_GetDomain EpAssignedNode_GetOperatorType RunOptionsSetSyncStream
+        RunOptionsEnableProfiling RunOptionsDisableProfiling KernelInfoGetAttributeArray_string
+        GetMemPatternEnabled SessionReleaseCapturedGraph;
     as_numbers:
         CreateStatus GetErrorCode CreateEnv CreateEnvWithCustomLogger SetSessionExecutionMode
         SetSessionGraphOptimizationLevel CreateTensorAsOrtValue CreateTensorWithDataAsOrtValue
@@ -215,30 +218,29 @@ table! {
         CreateDnnlProviderOptions UpdateDnnlProviderOptions GetDnnlProviderOptionsAsString
         ReleaseDnnlProviderOptions UpdateTensorRTProviderOptionsWithValue GetTensorRTProviderOptionsByName
         KernelContext_GetResource SessionOptionsAppendExecutionProvider_OpenVINO_V2
-        SessionOptionsAppendExecutionProvider_VitisAI AddExternalInitializersFromMemory CreateLoraAdapter
-        CreateLoraAdapterFromArray ReleaseLoraAdapter RunOptionsAddActiveLoraAdapter ReleaseValueInfo
-        ReleaseNode ReleaseGraph ReleaseModel GetValueInfoName GetValueInfoTypeInfo GetModelEditorApi
-        SessionOptionsSetLoadCancellationFlag GetCompileApi RegisterExecutionProviderLibrary
-        UnregisterExecutionProviderLibrary SessionOptionsSetEpSelectionPolicy
-        SessionOptionsSetEpSelectionPolicyDelegate GetEpApi ValueInfo_GetValueProducer
-        ValueInfo_GetValueNumConsumers ValueInfo_GetValueConsumers ValueInfo_GetInitializerValue
-        ValueInfo_GetExternalInitializerInfo ValueInfo_IsRequiredGraphInput ValueInfo_IsOptionalGraphInput
-        ValueInfo_IsGraphOutput ValueInfo_IsConstantInitializer ValueInfo_IsFromOuterScope Graph_GetName
-        Graph_GetModelPath Graph_GetOnnxIRVersion Graph_GetNumOperatorSets Graph_GetOperatorSets
-        Graph_GetNumInputs Graph_GetInputs Graph_GetNumOutputs Graph_GetOutputs Graph_GetNumInitializers
-        Graph_GetInitializers Graph_GetNumNodes Graph_GetNodes Graph_GetParentNode Graph_GetGraphView Node_GetId
-        Node_GetName Node_GetOperatorType Node_GetDomain Node_GetSinceVersion Node_GetNumInputs Node_GetInputs
-        Node_GetNumOutputs Node_GetOutputs Node_GetNumImplicitInputs Node_GetImplicitInputs
-        Node_GetNumAttributes Node_GetAttributes Node_GetAttributeByName OpAttr_GetTensorAttributeAsOrtValue
-        OpAttr_GetType Node_GetNumSubgraphs Node_GetSubgraphs Node_GetGraph Node_GetEpName
-        ReleaseExternalInitializerInfo ExternalInitializerInfo_GetFilePath ExternalInitializerInfo_GetFileOffset
-        ExternalInitializerInfo_GetByteSize CreateSyncStreamForEpDevice SyncStream_GetHandle ReleaseSyncStream
-        Graph_GetModelMetadata GetModelCompatibilityForEpDevices CreateExternalInitializerInfo
-        KernelInfo_GetOperatorDomain KernelInfo_GetOperatorSinceVersion GetInteropApi
-        GetHardwareDeviceEpIncompatibilityDetails DeviceEpIncompatibilityDetails_GetReasonsBitmask
+        SessionOptionsAppendExecutionProvider_VitisAI CreateLoraAdapter CreateLoraAdapterFromArray
+        ReleaseLoraAdapter RunOptionsAddActiveLoraAdapter ReleaseValueInfo ReleaseNode ReleaseGraph ReleaseModel
+        GetValueInfoName GetValueInfoTypeInfo GetModelEditorApi SessionOptionsSetLoadCancellationFlag
+        GetCompileApi RegisterExecutionProviderLibrary UnregisterExecutionProviderLibrary
+        SessionOptionsSetEpSelectionPolicy SessionOptionsSetEpSelectionPolicyDelegate GetEpApi
+        ValueInfo_GetValueProducer ValueInfo_GetValueNumConsumers ValueInfo_GetValueConsumers
+        ValueInfo_GetInitializerValue ValueInfo_GetExternalInitializerInfo ValueInfo_IsRequiredGraphInput
+        ValueInfo_IsOptionalGraphInput ValueInfo_IsGraphOutput ValueInfo_IsConstantInitializer
+        ValueInfo_IsFromOuterScope Graph_GetName Graph_GetModelPath Graph_GetOnnxIRVersion
+        Graph_GetNumOperatorSets Graph_GetOperatorSets Graph_GetNumInputs Graph_GetInputs Graph_GetNumOutputs
+        Graph_GetOutputs Graph_GetNumInitializers Graph_GetInitializers Graph_GetNumNodes Graph_GetNodes
+        Graph_GetParentNode Graph_GetGraphView Node_GetId Node_GetName Node_GetOperatorType Node_GetDomain
+        Node_GetSinceVersion Node_GetNumInputs Node_GetInputs Node_GetNumOutputs Node_GetOutputs
+        Node_GetNumImplicitInputs Node_GetImplicitInputs Node_GetNumAttributes Node_GetAttributes
+        Node_GetAttributeByName OpAttr_GetTensorAttributeAsOrtValue OpAttr_GetType Node_GetNumSubgraphs
+        Node_GetSubgraphs Node_GetGraph Node_GetEpName ReleaseExternalInitializerInfo
+        ExternalInitializerInfo_GetFilePath ExternalInitializerInfo_GetFileOffset
+        ExternalInitializerInfo_GetByteSize Graph_GetModelMetadata GetModelCompatibilityForEpDevices
+        CreateExternalInitializerInfo KernelInfo_GetOperatorDomain KernelInfo_GetOperatorSinceVersion
+        GetInteropApi GetHardwareDeviceEpIncompatibilityDetails DeviceEpIncompatibilityDetails_GetReasonsBitmask
         DeviceEpIncompatibilityDetails_GetNotes DeviceEpIncompatibilityDetails_GetErrorCode
         ReleaseDeviceEpIncompatibilityDetails GetCompatibilityInfoFromModel GetCompatibilityInfoFromModelBytes
-        RunOptionsSetSyncStream SetPerSessionThreadPoolCallbacks GetExperimentalFunction
-        KernelContext_GetSyncStream SessionOptionsSetWeightlessSourceModelBuffer
-        KernelContext_GetPreallocatedOutput SessionOptionsSetEpContextDataReadFunc GetModelPackageApi;
+        SetPerSessionThreadPoolCallbacks GetExperimentalFunction KernelContext_GetSyncStream
+        SessionOptionsSetWeightlessSourceModelBuffer KernelContext_GetPreallocatedOutput
+        SessionOptionsSetEpContextDataReadFunc GetModelPackageApi;
 }

@@ -27,23 +27,6 @@ fn on_host(element: i32, shape: &[i64]) -> Result<Own<rukh_value>> {
     })
 }
 
-/// A tensor in memory of its own, on a device.
-pub fn on_device(id: usize, element: rukh_element_type, shape: &[i64]) -> Result<Own<rukh_value>> {
-    let environment = Environment::current()?;
-    // SAFETY: live handle, the shape's dimensions, a place for the value.
-    library::make(|out, error| unsafe {
-        rukh_value_create_device_tensor(
-            environment.pointer(),
-            id,
-            element,
-            shape.as_ptr(),
-            shape.len(),
-            out,
-            error,
-        )
-    })
-}
-
 /// What gives memory back: an allocator of the caller's.
 struct Deleter(*mut OrtAllocator);
 
@@ -137,12 +120,13 @@ unsafe fn allocated(allocator: *mut OrtAllocator, element: i32, shape: &[i64]) -
     // SAFETY: the caller's promise.
     if let Some(own) = unsafe { allocator::own(allocator) } {
         let place = own.info();
-        let handle = match place.device()? {
-            None => on_host(element, shape)?,
-            Some(id) => {
+        let handle = match place.of_gpu()? {
+            Some((id, kind)) if element != elements::STRING => {
                 elements::size(element)?;
-                on_device(id, elements::to_rukh(element)?, shape)?
+                let environment = Environment::current()?;
+                allocator::tensor_in(&environment, id, kind, elements::to_rukh(element)?, shape)?
             }
+            _ => on_host(element, shape)?,
         };
         return Ok(Value::at(handle, place));
     }

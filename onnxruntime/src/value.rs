@@ -165,9 +165,15 @@ impl Value {
 
     pub fn place(&self) -> Result<&MemoryInfo> {
         if self.place.get().is_none() {
-            let place = match self.on_device() {
-                Ok((true, id, _)) => MemoryInfo::gpu(id, Environment::current()?.devices()?.nvidia()),
-                // Strings and values that are no tensors are on the host.
+            let (mut kind, mut id) = (RUKH_MEMORY_HOST, 0);
+            // SAFETY: live handle, places for the results. What is no tensor is on the host.
+            let _ = library::call(|error| unsafe {
+                rukh_value_memory_kind(self.handle.pointer(), &mut kind, &mut id, error)
+            });
+            let nvidia = || -> Result<bool> { Ok(Environment::current()?.devices()?.nvidia()) };
+            let place = match kind {
+                RUKH_MEMORY_DEVICE => MemoryInfo::gpu(id, nvidia()?),
+                RUKH_MEMORY_PINNED => MemoryInfo::pinned(id, nvidia()?),
                 _ => MemoryInfo::cpu().clone(),
             };
             let _ = self.place.set(place);

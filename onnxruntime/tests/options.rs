@@ -109,6 +109,32 @@ fn dimensions_by_name() {
 }
 
 #[test]
+fn initializers_from_outside() {
+    let env = Env::new();
+    let options = Options::new();
+    let weight: Vec<f32> = (0..12).map(|n| n as f32).collect();
+    let (weight, bias) = (Value::floats(&[4, 3], &weight), Value::floats(&[3], &[100.0; 3]));
+    // SAFETY: as above; the values outlive the session.
+    unsafe {
+        check((api().AddInitializer)(options.0, c"w".as_ptr(), weight.0)).unwrap();
+        let (names, values) = ([c"b".as_ptr()], [bias.0.cast_const()]);
+        check((api().AddExternalInitializers)(options.0, names.as_ptr(), values.as_ptr(), 1)).unwrap();
+        assert!(check((api().AddInitializer)(options.0, c"w".as_ptr(), null_mut())).is_err());
+    }
+    let session = env.open(&small("linear"), Some(&options)).unwrap();
+    let x = Value::floats(&[1, 4], &[1.0; 4]);
+    assert_eq!(session.run(&[("x", &x)], &["y"]).unwrap()[0].to_vec::<f32>(), [118.0, 122.0, 126.0]);
+    drop(session);
+    // A name that the model does not have, and another shape.
+    for (name, value) in [(c"none", &bias), (c"b", &weight)] {
+        let options = Options::new();
+        // SAFETY: as above.
+        unsafe { check((api().AddInitializer)(options.0, name.as_ptr(), value.0)).unwrap() };
+        assert!(env.open(&small("linear"), Some(&options)).is_err(), "{name:?}");
+    }
+}
+
+#[test]
 fn providers_by_name() {
     let options = Options::new();
     for (name, given, part) in [

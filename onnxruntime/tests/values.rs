@@ -287,9 +287,47 @@ fn memory_of_a_device() {
         assert_eq!(kind, OrtMemoryInfoDeviceType::OrtMemoryInfoDeviceType_GPU);
         copy(&found[1], &host[2]);
         assert_eq!(host[2].to_vec::<f32>(), [10.0, 40.0, 90.0]);
+        streams_and_pinned_memory(&env, &session, [&a, &b]);
         (api().ReleaseIoBinding)(binding);
         (api().ReleaseAllocator)(device);
         (api().ReleaseMemoryInfo)(hip);
+    }
+}
+
+/// A copy into pinned memory, in a stream that a run uses too.
+unsafe fn streams_and_pinned_memory(env: &Env, session: &Session, inputs: [&Value; 2]) {
+    // SAFETY: as above.
+    unsafe {
+        let (mut devices, mut count) = (null(), 0);
+        check((api().GetEpDevices)(env.0, &mut devices, &mut count)).unwrap();
+        let gpu = *devices.add(count - 1);
+        assert_eq!(std::ffi::CStr::from_ptr((api().EpDevice_EpName)(gpu)), c"AMDGPUExecutionProvider");
+        let info = (api().EpDevice_MemoryInfo)(gpu, OrtDeviceMemoryType::OrtDeviceMemoryType_HOST_ACCESSIBLE);
+        let pinned = get(|out| (api().GetSharedAllocator)(env.0, info, out)).unwrap();
+        let target = Value(
+            get(|out| (api().CreateTensorAsOrtValue)(pinned, [3_i64].as_ptr(), 1, FLOAT, out)).unwrap(),
+        );
+        let place = get(|out| (api().GetTensorMemoryInfo)(target.0, out)).unwrap();
+        assert_eq!(
+            std::ffi::CStr::from_ptr(get(|out| (api().MemoryInfoGetName)(place, out)).unwrap()),
+            c"HipPinned"
+        );
+        let stream = get(|out| (api().CreateSyncStreamForEpDevice)(gpu, null(), out)).unwrap();
+        assert!(!(api().SyncStream_GetHandle)(stream).is_null());
+        let options = get(|out| (api().CreateRunOptions)(out)).unwrap();
+        (api().RunOptionsSetSyncStream)(options, stream);
+        let mut places = [null_mut()];
+        session.run_into(&[("a", inputs[0]), ("b", inputs[1])], &["sum"], &mut places, options).unwrap();
+        assert_eq!(Value(places[0]).to_vec::<f32>(), [11.0, 22.0, 33.0]);
+        let (from, mut to) = ([inputs[1].0.cast_const()], [target.0.cast_const()]);
+        check((api().CopyTensors)(env.0, from.as_ptr(), to.as_mut_ptr(), stream, 1)).unwrap();
+        // A run that waits for the stream ends after the copy.
+        session
+            .run_into(&[("a", inputs[0]), ("b", inputs[1])], &["sum"], &mut [null_mut()], options)
+            .unwrap();
+        assert_eq!(target.to_vec::<f32>(), [10.0, 20.0, 30.0]);
+        (api().ReleaseRunOptions)(options);
+        (api().ReleaseSyncStream)(stream);
     }
 }
 
