@@ -123,6 +123,9 @@ impl Options {
         if let Some(folder) = self.entries.get("session.model_external_initializers_file_folder_path") {
             built.set("external_data_folder", folder)?;
         }
+        if let Some(path) = &self.optimized_path {
+            built.set("optimized_model_path", path)?;
+        }
         self.add_weights(&built)?;
         self.add_operators(source, &built)?;
         Ok(built)
@@ -164,11 +167,6 @@ impl Options {
     }
 
     fn check(&self) -> Result<()> {
-        if let Some(path) = &self.optimized_path {
-            return Err(Failure::absent(format!(
-                "the optimized model cannot be written to \"{path}\": models are not written"
-            )));
-        }
         for (key, value, reason) in REFUSED_ENTRIES {
             if self.entry_is(key, value) {
                 return Err(Failure::absent(format!("{key}={value} cannot be met: {reason}")));

@@ -25,7 +25,7 @@ api! {
         give(out, get::<Options>(options)?.clone())?;
     }
 
-    // Told when the session is made: until then a caller may take it back.
+    // The file is written when the session is made.
     fn SetOptimizedModelFilePath(options: *mut OrtSessionOptions, path: *const os_char) {
         let path = string(path, "the path")?;
         get_mut::<Options>(options)?.optimized_path = (!path.is_empty()).then_some(path);
