@@ -247,7 +247,7 @@ api! {
         get_mut::<Threading>(options)?;
     }
 
-    // Threads that wait sleep; see docs/onnxruntime.md.
+    // Sessions have an entry for it.
     fn SetGlobalSpinControl(options: *mut OrtThreadingOptions, _allow: c_int) {
         get_mut::<Threading>(options)?;
     }

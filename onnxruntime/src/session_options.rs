@@ -61,6 +61,15 @@ impl Default for Options {
     }
 }
 
+/// Entries that librukh takes by ONNX Runtime's own keys.
+const SHARED_ENTRIES: [&str; 5] = [
+    "session.disable_cpu_ep_fallback",
+    "session.intra_op.allow_spinning",
+    "session.intra_op_thread_affinities",
+    "session.model_external_initializers_file_folder_path",
+    "session.use_env_allocators",
+];
+
 /// Entries that ask for what is not here, with the values that do.
 const REFUSED_ENTRIES: [(&str, &str, &str); 3] = [
     (
@@ -111,17 +120,11 @@ impl Options {
         if self.profile.is_some() {
             built.set("profiling", "1")?;
         }
-        if self.entry_is("session.disable_cpu_ep_fallback", "1") {
-            built.set("fallback", "error")?;
-        }
-        if self.entry_is("session.use_env_allocators", "1") {
-            built.set("use_env_allocators", "1")?;
+        for (key, value) in self.entries.iter().filter(|(key, _)| SHARED_ENTRIES.contains(&key.as_str())) {
+            built.set(key, value)?;
         }
         for (provider, options) in &self.providers {
             built.add_provider(provider.name(), options)?;
-        }
-        if let Some(folder) = self.entries.get("session.model_external_initializers_file_folder_path") {
-            built.set("external_data_folder", folder)?;
         }
         if let Some(path) = &self.optimized_path {
             built.set("optimized_model_path", path)?;
