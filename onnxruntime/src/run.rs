@@ -128,7 +128,7 @@ unsafe fn hand_over(output: &mut *mut OrtValue, value: Own<rukh_value>) -> Resul
         *output = raw(Value::new(value));
     } else {
         // SAFETY: the caller's promise.
-        unsafe { get_mut::<Value>(*output) }?.replace(value);
+        unsafe { get_mut::<Value>(*output) }?.become_other(value);
     }
     Ok(())
 }

@@ -62,9 +62,14 @@ impl Value {
         self.handle
     }
 
-    /// Another value takes this one's place.
+    /// Another value of the same type and shape takes this one's place.
     pub fn replace(&mut self, handle: Own<rukh_value>) {
         self.handle = handle;
+    }
+
+    /// Another value takes this one's place, of whatever shape and wherever it is.
+    pub fn become_other(&mut self, handle: Own<rukh_value>) {
+        *self = Value::new(handle);
     }
 
     pub fn kind(&self) -> Result<rukh_kind> {
