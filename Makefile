@@ -215,14 +215,15 @@ test-hip: emulator build/onnx-data/VERSION stage ## the HIP provider on an emula
 	done
 	$(EMULATED) $(CARGO) test --quiet -p rukh-cli --test command info_counts
 	cmake -S capi-tests -B $(BUILD)/capi-tests/device -G Ninja -DCMAKE_PREFIX_PATH=$(STAGE) >/dev/null
-	cmake --build $(BUILD)/capi-tests/device --target device --target device_options --target operators_gpu >/dev/null
-	for test in device device_options; do \
+	cmake --build $(BUILD)/capi-tests/device --target device --target device_options --target locations --target operators_gpu >/dev/null
+	for test in device device_options locations; do \
 		(cd capi-tests && $(EMULATED) $(BUILD)/capi-tests/device/$$test models) || exit 1; \
 	done
 	clang-19 -O2 -x hip --offload-arch=gfx1100 --no-gpu-bundle-output -nogpuinc -nogpulib -mcode-object-version=4 \
 		--cuda-device-only capi-tests/kernels/scale.hip -o $(BUILD)/capi-tests/scale.co
 	for check in AMDEMU_DEFER=0 $(HIP_CHECKS); do \
 		(cd capi-tests && env AMDEMU_ARCH=gfx1100 $$check $(EMULATED) $(BUILD)/capi-tests/device/operators_gpu models $(BUILD)/capi-tests/scale.co) || exit 1; \
+		(cd capi-tests && env AMDEMU_ARCH=gfx1100 $$check $(EMULATED) $(BUILD)/capi-tests/device/locations models) || exit 1; \
 	done
 	RUKH_LIBRARY=$(LIB_PATH)/librukh.so PYTHONPATH=python/src $(EMULATED) $(PYTHON) -m pytest --quiet python/tests/test_device.py python/tests/test_generation.py
 	RUKH_LIBRARY=$(LIB_PATH)/librukh.so PYTHONPATH=python/src $(EMULATED) $(PYTHON) -m pytest --quiet python/tests/test_decode.py -k gpu

@@ -68,12 +68,18 @@ const OUTSIDE: &[(&str, &[&str], &[&str])] = &[
             "hip/amd.rs",
             "hip/library.rs",
             "model/file.rs",
+            "model/outside.rs",
+            "model/save.rs",
             "providers/hip/tuning/tuner.rs",
             "session/devices.rs",
         ],
     ),
     ("libraries of the system", &["libloading"], &["capi/operator_library.rs", "hip/"]),
-    ("threads", &["thread::Builder", "thread::spawn"], &["capi/asynchronous.rs", "threads/"]),
+    (
+        "threads",
+        &["thread::Builder", "thread::spawn"],
+        &["capi/asynchronous.rs", "session/watch.rs", "threads/"],
+    ),
     ("callers in C", &["extern \"C\" fn rukh_"], &["capi/"]),
 ];
 

@@ -86,6 +86,61 @@ def nonzero():
     )
 
 
+def grow():
+    """A cache that grows with each run, and a value whose shape the data decide."""
+    write(
+        "grow",
+        [
+            helper.make_node("Concat", ["past", "new"], ["present"], "append", axis=0),
+            helper.make_node("NonZero", ["new"], ["where"], "find"),
+            helper.make_node("Cast", ["where"], ["places"], "as_numbers", to=FLOAT),
+            helper.make_node("Add", ["places", "places"], ["twice"], "double"),
+        ],
+        [tensor("past", FLOAT, ["n"]), tensor("new", FLOAT, ["m"])],
+        [tensor("present", FLOAT, ["k"]), tensor("twice", FLOAT, [1, None])],
+    )
+
+
+def branches():
+    """Two outputs that need nothing of each other, one of which refuses an index."""
+    table = np.arange(6, dtype=np.float32).reshape(3, 2) + 1
+    write(
+        "branches",
+        [
+            helper.make_node("Gather", ["table", "index"], ["row"], "look_up"),
+            helper.make_node("Add", ["x", "x"], ["twice"], "double"),
+        ],
+        [tensor("index", INT64, ["n"]), tensor("x", FLOAT, ["m"])],
+        [tensor("row", FLOAT, ["n", 2]), tensor("twice", FLOAT, ["m"])],
+        [numpy_helper.from_array(table, "table")],
+    )
+
+
+def external():
+    """y = x W + b, where W lies in a file that is not beside the model."""
+    folder = Path(__file__).parent
+    weight = np.arange(256, dtype=np.float32).reshape(16, 16)
+    (folder / "weights").mkdir(exist_ok=True)
+    weight.tofile(folder / "weights" / "external.bin")
+    initializer = numpy_helper.from_array(weight, "w")
+    initializer.ClearField("raw_data")
+    initializer.data_location = TensorProto.EXTERNAL
+    for key, value in (("location", "external.bin"), ("offset", "0"), ("length", str(weight.nbytes))):
+        initializer.external_data.add(key=key, value=value)
+    graph = helper.make_graph(
+        [
+            helper.make_node("MatMul", ["x", "w"], ["xw"], "product"),
+            helper.make_node("Add", ["xw", "b"], ["y"], "shift"),
+        ],
+        "external",
+        [tensor("x", FLOAT, ["batch", 16])],
+        [tensor("y", FLOAT, ["batch", 16])],
+        [initializer, numpy_helper.from_array(np.ones(16, np.float32), "b")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    (folder / "external.onnx").write_bytes(model.SerializeToString())
+
+
 def strings():
     """Strings in and out."""
     write(
@@ -257,6 +312,6 @@ def operators_kinds():
 
 
 if __name__ == "__main__":
-    plain = (linear, add, gather, nonzero, strings, sequence, count)
+    plain = (linear, add, gather, branches, grow, external, nonzero, strings, sequence, count)
     for make in (*plain, operators, operators_nested, operators_kinds):
         make()

@@ -10,6 +10,7 @@ _Static_assert(sizeof(rukh_kind) == 4 && (rukh_kind)-1 < 0, "rukh_kind");
 _Static_assert(sizeof(rukh_log_level) == 4 && (rukh_log_level)-1 < 0, "rukh_log_level");
 _Static_assert(sizeof(rukh_load_mode) == 4 && sizeof(rukh_optimization) == 4 && sizeof(rukh_fallback) == 4, "options");
 _Static_assert(sizeof(rukh_model_text) == 4 && sizeof(rukh_load_counter) == 4, "questions");
+_Static_assert(sizeof(rukh_memory_kind) == 4 && (rukh_memory_kind)-1 < 0, "rukh_memory_kind");
 _Static_assert(sizeof(rukh_log_callback) == sizeof(void *) && sizeof(rukh_run_callback) == sizeof(void *), "callbacks");
 
 SAME(RUKH_OK, 0);
@@ -72,6 +73,9 @@ SAME(RUKH_OPTIMIZATION_BASIC, 1);
 SAME(RUKH_OPTIMIZATION_ALL, 2);
 SAME(RUKH_FALLBACK_CPU, 0);
 SAME(RUKH_FALLBACK_ERROR, 1);
+SAME(RUKH_MEMORY_DEVICE, 0);
+SAME(RUKH_MEMORY_PINNED, 1);
+SAME(RUKH_MEMORY_HOST, 2);
 SAME(RUKH_MODEL_PRODUCER_NAME, 0);
 SAME(RUKH_MODEL_PRODUCER_VERSION, 1);
 SAME(RUKH_MODEL_DOMAIN, 2);

@@ -21,7 +21,7 @@ int main(int argc, char **argv) {
     FAILS(RUKH_ERROR_NOT_FOUND, "\"/nowhere.so\": it cannot be opened",
           rukh_session_options_load_operators(options, "/nowhere.so", &error));
     FAILS(RUKH_ERROR_INVALID_ARGUMENT, "path", rukh_session_options_load_operators(options, NULL, &error));
-    FAILS(RUKH_ERROR_UNSUPPORTED, "rukh_operators_abi_version says 2000; this library has 1000",
+    FAILS(RUKH_ERROR_UNSUPPORTED, "rukh_operators_abi_version says 2000; this library has",
           rukh_session_options_load_operators(options, argv[3], &error));
     FAILS(RUKH_ERROR_UNSUPPORTED, "it has no symbol \"rukh_register_operators\"",
           rukh_session_options_load_operators(options, argv[4], &error));

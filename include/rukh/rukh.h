@@ -50,10 +50,10 @@ struct DLManagedTensorVersioned;
  * one header works with every library of the same major and minor (while major is 0, else of the same
  * major) whose version is not smaller.
  */
-#define RUKH_ABI_VERSION 1000
+#define RUKH_ABI_VERSION 1001
 
 /**
- * A run whose work is queued on a device.
+ * A run or a copy whose work is queued on a device.
  */
 typedef struct rukh_completion rukh_completion;
 
@@ -118,6 +118,11 @@ typedef struct rukh_session rukh_session;
 typedef struct rukh_session_options rukh_session_options;
 
 /**
+ * A queue of work for a device, which the caller orders.
+ */
+typedef struct rukh_stream rukh_stream;
+
+/**
  * A tensor, sequence, map or optional.
  */
 typedef struct rukh_value rukh_value;
@@ -180,6 +185,13 @@ typedef void (*rukh_device_free)(void *address,
 typedef void (*rukh_device_empty_cache)(void *user);
 
 /**
+ * Releases memory that a tensor was laid over; called once, from any thread, when the last value, run
+ * and session that use the memory are done with it. It must return normally.
+ */
+typedef void (*rukh_deleter)(void *data,
+                             void *user);
+
+/**
  * What a value is.
  */
 typedef int32_t rukh_kind;
@@ -203,11 +215,9 @@ typedef int32_t rukh_model_text;
 typedef int32_t rukh_load_counter;
 
 /**
- * Releases memory that a tensor was laid over; called once, from any thread, when the last value, run
- * and session that use the memory are done with it. It must return normally.
+ * Memory, as a device sees it.
  */
-typedef void (*rukh_deleter)(void *data,
-                             void *user);
+typedef int32_t rukh_memory_kind;
 
 /**
  * Receives the result of `rukh_session_run_async`, once, on a thread of the library.
@@ -462,6 +472,22 @@ typedef void (*rukh_parallel_body)(size_t index,
  * The session is refused with an error that names the node.
  */
 #define RUKH_FALLBACK_ERROR 1
+
+/**
+ * The device's own. That of the CPU is the host's.
+ */
+#define RUKH_MEMORY_DEVICE 0
+
+/**
+ * The host's, pinned for a GPU, which copies from and to it by itself: such a copy does not hold up the thread that
+ * queues it.
+ */
+#define RUKH_MEMORY_PINNED 1
+
+/**
+ * The host's.
+ */
+#define RUKH_MEMORY_HOST 2
 
 /**
  * Once.
@@ -737,6 +763,22 @@ rukh_status rukh_environment_device(const struct rukh_environment *environment,
                                     struct rukh_error **error);
 
 /**
+ * The device of a provider by its number there, which is what options and functions call `device_id`.
+ *
+ * `environment`: not NULL. `provider`: not NULL; any name of a provider, such as "cpu" or "hip". `device_id`: from 0;
+ * 0 for the CPU. `out`: not NULL; receives a handle that the caller destroys; NULL on failure. `error`: may be NULL.
+ * Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown provider or a number that is
+ * not there, `RUKH_ERROR_DEVICE` for a provider without a device, and the handle errors.
+ *
+ * Since: 0.1.1.
+ */
+rukh_status rukh_environment_find_device(const struct rukh_environment *environment,
+                                         const char *provider,
+                                         size_t device_id,
+                                         struct rukh_device **out,
+                                         struct rukh_error **error);
+
+/**
  * Destroys a device description. NULL, and a pointer that is no live handle of this kind, is left
  * alone.
  *
@@ -753,6 +795,19 @@ void rukh_device_destroy(struct rukh_device *device);
 rukh_status rukh_device_provider(const struct rukh_device *device,
                                  const char **provider,
                                  struct rukh_error **error);
+
+/**
+ * The device's number among those of its provider, which is what options and functions call `device_id`.
+ *
+ * `device`, `device_id`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
+ * `RUKH_ERROR_DEVICE` for a GPU of a platform that is not used, as another one has GPUs too;
+ * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
+ *
+ * Since: 0.1.1.
+ */
+rukh_status rukh_device_id(const struct rukh_device *device,
+                           size_t *device_id,
+                           struct rukh_error **error);
 
 /**
  * The device's name as its maker gives it.
@@ -978,14 +1033,26 @@ rukh_status rukh_environment_memory_snapshot(const struct rukh_environment *envi
 /**
  * Makes options for a session, all at their defaults.
  *
- * Keys of `rukh_session_options_set`: "fallback" ("cpu" or "error"), "intra_op_threads" (threads of a
+ * Keys of `rukh_session_options_set`: "external_data_folder" (where files of external data are, in place of the model's
+ * folder), "fallback" ("cpu" or "error"), "intra_op_threads" (threads of a
  * pool of the session's own; 0, the default, for the environment's), "load" ("map" or "read"),
- * "optimization" ("none", "basic" or "all"), "plan_cache" (plans for different input shapes that are
+ * "optimization" ("none", "basic" or "all"), "optimized_model_path" (a file that the optimised model is written to when the
+ * session is made: as "optimization" says, without fusions, which no other program knows; "", the default, for none),
+ * "optimized_model_external_data" ("1": its weights go into a file beside it, with ".data" behind its name, as they do
+ * anyway when they are larger than a file of ONNX can be; "0", the default), "plan_cache" (plans for different input shapes that are
  * kept, 64), "precision" ("f32", "f16", "bf16" or "auto": what floats compute in; "auto", the default, leaves
  * it to the provider's options and the environment), "profiling" ("0" or "1"), "share_weights" ("0" or "1", the default:
- * weights are shared with sessions of the same environment on the same file), "use_env_allocators" ("0" or
+ * weights are shared with sessions of the same environment on the same file), "spinning" ("0" or "1", the default: threads
+ * that have nothing to do look for work for a millisecond before they sleep; with "0" the session has threads of its own),
+ * "thread_affinities" ("1,2;3-5": the processors, numbered from 1, of each thread of a pool of the session's own but the
+ * caller's; "", the default, for all), "use_env_allocators" ("0" or
  * "1": device memory comes from the environment's arena), and "dim.NAME" (a number that the model's symbolic
  * dimension NAME is fixed to).
+ *
+ * Keys of ONNX Runtime's are taken as well where they mean the same, and set the key that stands above:
+ * "session.disable_cpu_ep_fallback", "session.use_env_allocators",
+ * "session.model_external_initializers_file_folder_path", "session.intra_op.allow_spinning" and
+ * "session.intra_op_thread_affinities".
  *
  * `out`: not NULL; receives the options, which the caller destroys; NULL on failure. `error`: may be
  * NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, `RUKH_ERROR_OUT_OF_MEMORY`.
@@ -1238,7 +1305,9 @@ rukh_status rukh_session_create(const struct rukh_environment *environment,
                                 struct rukh_error **error);
 
 /**
- * Makes a session from the bytes of a model file in memory. The model must not have external data.
+ * Makes a session from a copy of the bytes of a model file in memory. External data come from option
+ * "external_data_folder" and from `rukh_session_options_add_external_file`; `rukh_session_create_from_buffer` copies
+ * nothing.
  *
  * `environment`: not NULL; kept alive by the session. `data`: `size` bytes; copied. `options`: NULL for
  * the defaults; copied. `out`: not NULL; receives the session, which the caller destroys; NULL on
@@ -1259,6 +1328,71 @@ rukh_status rukh_session_create_from_memory(const struct rukh_environment *envir
  * Threads: any; a run's callback may call it too.
  */
 void rukh_session_destroy(struct rukh_session *session);
+
+/**
+ * Makes a session from the bytes of a model file in memory of the caller's, without a copy: weights stay where they are.
+ * External data come from option "external_data_folder" and from `rukh_session_options_add_external_file`.
+ *
+ * Sessions of one environment that are given the same memory with the same options share its weights, unless option
+ * "share_weights" is "0"; it is then held for as long as one of them lives.
+ *
+ * `environment`: not NULL; kept alive by the session. `data`: `size` bytes, which must stay as they are until `deleter`
+ * is called. `deleter`: may be NULL (the memory then outlives every session made of it); called once with `data` and
+ * `user` when nothing uses the memory any more, also when this call fails. `options`: NULL for the defaults; copied.
+ * `out`: not NULL; receives the session, which the caller destroys; NULL on failure. `error`: may be NULL. Threads:
+ * any, at the same time. Errors: as `rukh_session_create`.
+ *
+ * Since: 0.1.1.
+ */
+rukh_status rukh_session_create_from_buffer(const struct rukh_environment *environment,
+                                            const void *data,
+                                            size_t size,
+                                            rukh_deleter deleter,
+                                            void *user,
+                                            const struct rukh_session_options *options,
+                                            struct rukh_session **out,
+                                            struct rukh_error **error);
+
+/**
+ * Gives sessions a tensor for an initializer of the model's main graph, in place of the one that the model has or whose
+ * external data it names; those data are then not read, and need not be there.
+ *
+ * Nothing is copied where a kernel takes the elements as they lie; `rukh_value_create_tensor_over` makes a tensor over
+ * memory of the caller's. Sessions of one environment that are given the same memory for the same model share it.
+ *
+ * `options`: not NULL. `name`: not NULL; copied; one that was given before is replaced. `value`: not NULL; a tensor of
+ * the initializer's type and shape on the host, shared, whose elements must stay as they are until the options and every
+ * session made from them are gone; the handle stays the caller's. `error`: may be NULL. Threads: any. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT` for an empty name, a value that is no tensor or lies in device memory, and the handle
+ * errors. Making the session fails with `RUKH_ERROR_NOT_FOUND` for a name that the model does not have, and
+ * `RUKH_ERROR_INVALID_ARGUMENT` for another type or shape.
+ *
+ * Since: 0.1.1.
+ */
+rukh_status rukh_session_options_add_initializer(struct rukh_session_options *options,
+                                                 const char *name,
+                                                 const struct rukh_value *value,
+                                                 struct rukh_error **error);
+
+/**
+ * Gives sessions the bytes of a file of external data, which then need not be there, without a copy.
+ *
+ * `options`: not NULL. `location`: not NULL; the file's name as the model's tensors have it, relative to the model's
+ * folder; copied; one that was given before is replaced. `data`: `size` bytes, which must stay as they are until
+ * `deleter` is called; NULL allowed with 0. `deleter`: may be NULL (the memory then outlives the options and every
+ * session made from them); called once with `data` and `user` when nothing uses the memory any more, also when this call
+ * fails. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors. A name that no
+ * tensor of the model has is left alone.
+ *
+ * Since: 0.1.1.
+ */
+rukh_status rukh_session_options_add_external_file(struct rukh_session_options *options,
+                                                   const char *location,
+                                                   const void *data,
+                                                   size_t size,
+                                                   rukh_deleter deleter,
+                                                   void *user,
+                                                   struct rukh_error **error);
 
 /**
  * The number of the model's inputs.
@@ -1870,6 +2004,140 @@ rukh_status rukh_value_device(const struct rukh_value *value,
                               struct rukh_error **error);
 
 /**
+ * Makes a tensor in the memory of a device; its elements are zeros on the host, else unspecified.
+ *
+ * `device`: not NULL. `kind`: one of `RUKH_MEMORY_…`. `element`: one of `RUKH_ELEMENT_…`; `STRING` on the host only.
+ * `shape`: `rank` dimensions in elements; NULL allowed with rank 0. `out`: not NULL; receives the value, which the
+ * caller destroys when no run and no copy uses it; NULL on failure. `error`: may be NULL. Threads: any. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT`, `RUKH_ERROR_DEVICE` (also where the runtime has no pinned memory),
+ * `RUKH_ERROR_OUT_OF_MEMORY`, and the handle errors.
+ *
+ * Since: 0.1.1.
+ */
+rukh_status rukh_value_create_tensor_in(const struct rukh_device *device,
+                                        rukh_memory_kind kind,
+                                        rukh_element_type element,
+                                        const int64_t *shape,
+                                        size_t rank,
+                                        struct rukh_value **out,
+                                        struct rukh_error **error);
+
+/**
+ * The kind of memory that a tensor lies in, and the number of the GPU that it belongs to or is pinned for.
+ *
+ * `value`: not NULL; a tensor. `kind`: not NULL; receives one of `RUKH_MEMORY_…`: `HOST` for all memory of the host
+ * that is not known to be pinned, and for strings. `device_id`: may be NULL; receives the number, 0 for `HOST`.
+ * `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for what is no tensor,
+ * and the handle errors.
+ *
+ * Since: 0.1.1.
+ */
+rukh_status rukh_value_memory_kind(const struct rukh_value *value,
+                                   rukh_memory_kind *kind,
+                                   size_t *device_id,
+                                   struct rukh_error **error);
+
+/**
+ * Binds an output to memory that the library allocates at each run where the caller says: outputs whose shape is not
+ * known before stay in the memory of a GPU, and go into the next run from there.
+ *
+ * A value that nodes on that GPU make is made there and crosses no bus; what the CPU or another GPU makes is copied there.
+ * Strings, sequences, maps and optionals come to the host. Outputs of a run in a captured stream must be bound to
+ * values (`rukh_io_binding_bind_output`).
+ *
+ * `binding`, `name`, `device`: not NULL. `kind`: one of `RUKH_MEMORY_…`. `error`: may be NULL. Threads: any, one at a
+ * time. Errors: `RUKH_ERROR_NOT_FOUND` for a name that the model does not have, `RUKH_ERROR_INVALID_ARGUMENT`,
+ * `RUKH_ERROR_DEVICE`, and the handle errors.
+ *
+ * Since: 0.1.1.
+ */
+rukh_status rukh_io_binding_bind_output_allocated_in(struct rukh_io_binding *binding,
+                                                     const char *name,
+                                                     const struct rukh_device *device,
+                                                     rukh_memory_kind kind,
+                                                     struct rukh_error **error);
+
+/**
+ * The device that runs nodes of a session: the GPU when any node runs there, else the CPU.
+ *
+ * `session`: not NULL. `out`: not NULL; receives a handle that the caller destroys; NULL on failure. `error`: may be
+ * NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
+ *
+ * Since: 0.1.1.
+ */
+rukh_status rukh_session_device(const struct rukh_session *session,
+                                struct rukh_device **out,
+                                struct rukh_error **error);
+
+/**
+ * Queues a copy of the elements of a tensor into another of the same type and shape in a stream, and returns without
+ * waiting for it. Between the host and a GPU nothing holds up the caller where the host's side is pinned memory; from
+ * other memory the runtime may wait. Between two tensors on the host the copy is done when the call returns.
+ *
+ * `from`, `to`: not NULL; tensors of anything but strings, not of two GPUs; they must not change, and stay, until the
+ * stream has come past the copy. `stream`: the address of a `hipStream_t` (`CUstream` on the nvidia platform) of the
+ * tensors' device, such as `rukh_stream_address` gives; 0 for the default stream. `out`: may be NULL; receives a
+ * completion that keeps both values until the copy is done, and that the caller destroys; NULL on failure. `error`:
+ * may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` when types or shapes differ, or for a stream of
+ * another device or one that is being captured while `out` is given; `RUKH_ERROR_UNSUPPORTED` for tensors of two GPUs;
+ * `RUKH_ERROR_DEVICE`, and the handle errors.
+ *
+ * Since: 0.1.1.
+ */
+rukh_status rukh_value_copy_queued(const struct rukh_value *from,
+                                   struct rukh_value *to,
+                                   uint64_t stream,
+                                   struct rukh_completion **out,
+                                   struct rukh_error **error);
+
+/**
+ * Makes a stream of a GPU: a queue of work that goes on in order, for run option "compute_stream", for
+ * `rukh_value_copy_queued` and for work of the caller's.
+ *
+ * `device`: not NULL; a GPU. `out`: not NULL; receives the stream, which the caller destroys when nothing uses it any
+ * more; NULL on failure. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for the CPU, which
+ * has no streams, `RUKH_ERROR_DEVICE`, and the handle errors.
+ *
+ * Since: 0.1.1.
+ */
+rukh_status rukh_stream_create(const struct rukh_device *device,
+                               struct rukh_stream **out,
+                               struct rukh_error **error);
+
+/**
+ * Destroys a stream; its work goes on to its end. NULL, and a pointer that is no live handle of this kind, is left
+ * alone.
+ *
+ * Threads: any.
+ *
+ * Since: 0.1.1.
+ */
+void rukh_stream_destroy(struct rukh_stream *stream);
+
+/**
+ * The runtime's handle of a stream (`hipStream_t`, or `CUstream` on the nvidia platform) as a number.
+ *
+ * `stream`, `address`: not NULL; the runtime's handle is the stream's. `error`: may be NULL. Threads: any, at the same
+ * time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
+ *
+ * Since: 0.1.1.
+ */
+rukh_status rukh_stream_address(const struct rukh_stream *stream,
+                                uint64_t *address,
+                                struct rukh_error **error);
+
+/**
+ * Waits until a stream has done all that it was given.
+ *
+ * `stream`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_DEVICE`, and the handle
+ * errors.
+ *
+ * Since: 0.1.1.
+ */
+rukh_status rukh_stream_wait(const struct rukh_stream *stream,
+                             struct rukh_error **error);
+
+/**
  * Makes a tensor of strings.
  *
  * `shape`: `rank` dimensions in elements; NULL allowed with rank 0. `strings`: `count` texts, one an
@@ -2052,7 +2320,11 @@ rukh_status rukh_value_from_dlpack_legacy(struct DLManagedTensor *managed,
  *
  * Keys of `rukh_run_options_set`: "tag" (a name for the run in the profile),
  * "memory.enable_memory_arena_shrinkage" ("1", or "gpu:0" as in ONNX Runtime: after the run, device memory
- * that nobody uses goes back to the runtime) and "compute_stream" (the address of a `hipStream_t` of the
+ * that nobody uses goes back to the runtime), "output_memory" ("host", the default; "device": outputs that the run
+ * allocates stay in the memory of the GPU that runs nodes of the session; "pinned": in memory of the host that this GPU
+ * copies to by itself; where there is no GPU all come to the host, and so do strings, sequences, maps and optionals
+ * anyway), "timeout_ms" (milliseconds after which the run is ended as by `rukh_run_options_cancel`, with a message that says
+ * so; 0, the default, for no limit) and "compute_stream" (the address of a `hipStream_t` of the
  * session's device, decimal or 0x…, 0 for the default stream, "" for none: the run's work on the device comes
  * after what that stream was given before and before what it is given later; outputs in device memory are
  * ordered in it, and the call does not wait for them).
@@ -2298,7 +2570,7 @@ rukh_status rukh_io_binding_run_queued(struct rukh_io_binding *binding,
                                        struct rukh_error **error);
 
 /**
- * Destroys a completion, and waits for its run first. NULL, and a pointer that is no live handle of this kind,
+ * Destroys a completion, and waits for its run or copy first. NULL, and a pointer that is no live handle of this kind,
  * is left alone.
  *
  * Threads: any.
@@ -2306,7 +2578,7 @@ rukh_status rukh_io_binding_run_queued(struct rukh_io_binding *binding,
 void rukh_completion_destroy(struct rukh_completion *completion);
 
 /**
- * Whether the run is done; does not wait.
+ * Whether the run or copy is done; does not wait.
  *
  * `completion`: not NULL. `done`: not NULL; receives 1 or 0. `error`: may be NULL. Threads: any, at the same
  * time. Errors: `RUKH_ERROR_DEVICE` and `RUKH_ERROR_POISONED` when the device failed, and the handle errors.
@@ -2316,7 +2588,7 @@ rukh_status rukh_completion_is_done(const struct rukh_completion *completion,
                                     struct rukh_error **error);
 
 /**
- * Waits until the run is done.
+ * Waits until the run or copy is done.
  *
  * `completion`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_DATA` for data that a kernel refused (told once), `RUKH_ERROR_DEVICE`,
@@ -2326,7 +2598,7 @@ rukh_status rukh_completion_wait(const struct rukh_completion *completion,
                                  struct rukh_error **error);
 
 /**
- * The event behind the run's work, for streams of the caller's to wait for (`hipStreamWaitEvent`).
+ * The event behind the work, for streams of the caller's to wait for (`hipStreamWaitEvent`).
  *
  * `completion`: not NULL; owns the event. `event`: not NULL; receives the `hipEvent_t` (`CUevent` on the
  * nvidia platform) as a number, 0 when the run left nothing queued. `error`: may be NULL. Threads: any, at the

@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include <rukh/device.hpp>
 #include <rukh/operator.hpp>
 #include <rukh/value.hpp>
 
@@ -83,6 +84,13 @@ class Environment : public detail::Handle<rukh_environment, rukh_environment_des
   Result<void> add_operator(const Operator &op) {
     return detail::call(
         [&](rukh_error **error) { return rukh_environment_add_operator(get(), op.get(), error); });
+  }
+
+  /// The device of a provider by its number there; see device.hpp.
+  Result<DeviceHandle> device(const std::string &provider, std::size_t device_id = 0) const {
+    return detail::make<DeviceHandle, rukh_device>([&](rukh_device **out, rukh_error **error) {
+      return rukh_environment_find_device(get(), provider.c_str(), device_id, out, error);
+    });
   }
 
   Result<std::vector<Device>> devices() const {
@@ -156,6 +164,21 @@ class SessionOptions : public detail::Handle<rukh_session_options, rukh_session_
     return detail::call(
         [&](rukh_error **error) { return rukh_session_options_add_operator(get(), op.get(), error); });
   }
+  /// A tensor in place of an initializer of the model.
+  Result<void> add_initializer(const std::string &name, const Value &value) {
+    return detail::call([&](rukh_error **error) {
+      return rukh_session_options_add_initializer(get(), name.c_str(), value.get(), error);
+    });
+  }
+  /// The bytes of a file of external data, without a copy; `release` is called when nothing uses them any more.
+  Result<void> add_external_file(const std::string &location, const void *data, std::size_t size,
+                                 std::function<void()> release = {}) {
+    auto *user = detail::releaser(std::move(release));
+    return detail::call([&](rukh_error **error) {
+      return rukh_session_options_add_external_file(get(), location.c_str(), data, size,
+                                                    user != nullptr ? &detail::released : nullptr, user, error);
+    });
+  }
   Result<void> set_dimension(const std::string &name, std::int64_t size) {
     return detail::call([&](rukh_error **error) {
       return rukh_session_options_set_dimension(get(), name.c_str(), size, error);
@@ -215,6 +238,24 @@ class Session : public detail::Handle<rukh_session, rukh_session_destroy> {
     return detail::make<Session, rukh_session>([&](rukh_session **out, rukh_error **error) {
       return rukh_session_create_from_memory(environment.get(), data, size, options.get(), out, error);
     });
+  }
+
+  /// Over the bytes of a model in memory, without a copy; `release` is called when nothing uses them any more.
+  static Result<Session> from_buffer(const Environment &environment, const void *data, std::size_t size,
+                                     const SessionOptions &options = SessionOptions(),
+                                     std::function<void()> release = {}) {
+    auto *user = detail::releaser(std::move(release));
+    return detail::make<Session, rukh_session>([&](rukh_session **out, rukh_error **error) {
+      return rukh_session_create_from_buffer(environment.get(), data, size,
+                                             user != nullptr ? &detail::released : nullptr, user, options.get(), out,
+                                             error);
+    });
+  }
+
+  /// The device that runs nodes: the GPU when any node runs there, else the CPU.
+  Result<DeviceHandle> device() const {
+    return detail::make<DeviceHandle, rukh_device>(
+        [&](rukh_device **out, rukh_error **error) { return rukh_session_device(get(), out, error); });
   }
 
   Result<std::vector<Port>> inputs() const {
@@ -341,43 +382,8 @@ class Session : public detail::Handle<rukh_session, rukh_session_destroy> {
   }
 };
 
-class IoBinding : public detail::Handle<rukh_io_binding, rukh_io_binding_destroy> {
- public:
-  using Handle::Handle;
-
-  static Result<IoBinding> create(const Session &session) {
-    return detail::make<IoBinding, rukh_io_binding>([&](rukh_io_binding **out, rukh_error **error) {
-      return rukh_io_binding_create(session.get(), out, error);
-    });
-  }
-  Result<void> bind_input(const std::string &name, const Value &value) {
-    return detail::call([&](rukh_error **error) {
-      return rukh_io_binding_bind_input(get(), name.c_str(), value.get(), error);
-    });
-  }
-  Result<void> bind_output(const std::string &name, const Value &value) {
-    return detail::call([&](rukh_error **error) {
-      return rukh_io_binding_bind_output(get(), name.c_str(), value.get(), error);
-    });
-  }
-  /// Lets each run allocate the output.
-  Result<void> bind_output(const std::string &name) {
-    return detail::call([&](rukh_error **error) {
-      return rukh_io_binding_bind_output_allocated(get(), name.c_str(), error);
-    });
-  }
-  Result<void> run(const RunOptions &options = RunOptions()) {
-    return detail::call([&](rukh_error **error) {
-      return rukh_io_binding_run(get(), options.get(), error);
-    });
-  }
-  Result<Value> output(const std::string &name) const {
-    return detail::make<Value, rukh_value>([&](rukh_value **out, rukh_error **error) {
-      return rukh_io_binding_output(get(), name.c_str(), out, error);
-    });
-  }
-};
-
 }  // namespace rukh
+
+#include <rukh/binding.hpp>
 
 #endif  // RUKH_HPP

@@ -78,6 +78,21 @@ struct Span {
   T &operator[](std::size_t i) const noexcept { return data[i]; }
 };
 
+namespace detail {
+
+/// What a deleter gets as `user`: the function to call; nullptr for none.
+inline std::function<void()> *releaser(std::function<void()> release) {
+  return release ? new std::function<void()>(std::move(release)) : nullptr;
+}
+
+inline void released(void *, void *user) noexcept {
+  auto *release = static_cast<std::function<void()> *>(user);
+  (*release)();
+  delete release;
+}
+
+}  // namespace detail
+
 /// A tensor, sequence, map or optional. Moves; share() makes another owner of the same elements.
 class Value : public detail::Handle<rukh_value, rukh_value_destroy> {
  public:
@@ -107,10 +122,10 @@ class Value : public detail::Handle<rukh_value, rukh_value_destroy> {
   template <class T>
   static Result<Value> over(T *data, std::size_t size, const Shape &shape,
                             std::function<void()> release = {}) {
-    auto *user = release ? new std::function<void()>(std::move(release)) : nullptr;
+    auto *user = detail::releaser(std::move(release));
     return make([&](rukh_value **out, rukh_error **error) {
       return rukh_value_create_tensor_over(ElementOf<T>::value, shape.data(), shape.size(), data,
-                                           size * sizeof(T), user != nullptr ? &Value::released : nullptr,
+                                           size * sizeof(T), user != nullptr ? &detail::released : nullptr,
                                            user, out, error);
     });
   }
@@ -279,12 +294,6 @@ class Value : public detail::Handle<rukh_value, rukh_value_destroy> {
     std::vector<const rukh_value *> handles;
     for (const Value &value : values) handles.push_back(value.get());
     return handles;
-  }
-
-  static void released(void *, void *user) noexcept {
-    auto *release = static_cast<std::function<void()> *>(user);
-    (*release)();
-    delete release;
   }
 };
 

@@ -221,13 +221,8 @@ def test_what_has_no_effect_is_taken_and_what_is_missing_is_told(tmp_path):
     ):
         setattr(options, name, False)
     options.execution_order = rukh.ExecutionOrder.PRIORITY_BASED
-    options.optimized_model_filepath = str(tmp_path / "optimized.onnx")
-    with pytest.warns(UserWarning, match=r"optimized_model_filepath .*optimized\.onnx"):
-        rukh.InferenceSession(DATA, options)
-    value = rukh.OrtValue.ortvalue_from_numpy(np.zeros(2, np.float32))
+    rukh.InferenceSession(DATA, options)
     for call, text in [
-        (lambda: options.add_initializer("w", value), "weights from memory"),
-        (lambda: options.add_external_initializers(["w"], [value]), "weights from memory"),
         (lambda: rukh.LoraAdapter().Load("a.onnx_adapter"), "a.onnx_adapter"),
         (lambda: rukh.RunOptions().add_active_adapter(rukh.LoraAdapter()), "adapter"),
         (lambda: rukh.register_execution_provider_library("p", "p.so"), "p.so"),

@@ -73,6 +73,14 @@ def test_an_output_whose_shape_runs_choose_is_wanted_on_a_device():
         (output,) = binding.get_outputs()
         assert output.device_name() == "hip" and output.numpy().tolist() == (2 * array).tolist()
         assert binding.copy_outputs_to_cpu()[0].tolist() == (2 * array).tolist()
+        # It stays there, and goes into the next run as it is.
+        binding.bind_ortvalue_input("x", output)
+        opened.run_with_iobinding(binding)
+        assert binding.get_outputs()[0].numpy().tolist() == (4 * array).tolist()
+    options = rukh.RunOptions()
+    options.add_run_config_entry("output_memory", "device")
+    (kept,) = opened.run_with_ort_values(None, {"x": rukh.OrtValue.ortvalue_from_numpy(X)}, options)
+    assert kept.device_name() == "hip" and kept.numpy().tolist() == (2 * X).tolist()
     with pytest.raises(rukh.RukhError, match="device_id 99 is not there"):
         binding.bind_output("y", "hip", 99)
 

@@ -11,6 +11,8 @@ LETTERS = {
     "size_t": "z",
     "int64_t": "l",
     "int32_t": "i",
+    "uint64_t": "l",
+    "rukh_memory_kind": "i",
     "rukh_element_type": "i",
     "rukh_model_text": "i",
     "rukh_deleter": "p",

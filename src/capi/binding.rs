@@ -47,7 +47,7 @@ impl BindingObject {
         input_position(&self.session.session, args::text(name, "name")?)
     }
 
-    fn output(&self, name: *const c_char) -> Result<usize> {
+    pub(super) fn output(&self, name: *const c_char) -> Result<usize> {
         position(self.session.session.outputs(), args::text(name, "name")?, "output")
     }
 }

@@ -1,4 +1,4 @@
-//! Runs whose work is queued on a device, and waiting for them.
+//! Runs and copies whose work is queued on a device, and waiting for them.
 
 use std::sync::Mutex;
 
@@ -14,7 +14,14 @@ use crate::session::Queued;
 pub(super) struct CompletionObject {
     /// `None`: everything was done when the run returned. Goes before the session that it belongs to.
     queued: Mutex<Option<Box<Queued>>>,
-    _session: Pin<rukh_session>,
+    /// That of a run.
+    _session: Option<Pin<rukh_session>>,
+}
+
+impl CompletionObject {
+    pub(super) fn new(queued: Mutex<Option<Box<Queued>>>, session: Option<Pin<rukh_session>>) -> Self {
+        CompletionObject { queued, _session: session }
+    }
 }
 
 impl Handle for rukh_completion {
@@ -50,11 +57,11 @@ pub unsafe extern "C" fn rukh_io_binding_run_queued(
             session.meet_defect();
             session.session.queue_bound(&options, &mut bound)
         })?;
-        Ok(CompletionObject { queued: Mutex::new(queued), _session: session.keep()? })
+        Ok(CompletionObject::new(Mutex::new(queued), Some(session.keep()?)))
     })
 }
 
-/// Destroys a completion, and waits for its run first. NULL, and a pointer that is no live handle of this kind,
+/// Destroys a completion, and waits for its run or copy first. NULL, and a pointer that is no live handle of this kind,
 /// is left alone.
 ///
 /// Threads: any.
@@ -63,7 +70,7 @@ pub unsafe extern "C" fn rukh_completion_destroy(completion: *mut rukh_completio
     destroy(completion);
 }
 
-/// Whether the run is done; does not wait.
+/// Whether the run or copy is done; does not wait.
 ///
 /// `completion`: not NULL. `done`: not NULL; receives 1 or 0. `error`: may be NULL. Threads: any, at the same
 /// time. Errors: `RUKH_ERROR_DEVICE` and `RUKH_ERROR_POISONED` when the device failed, and the handle errors.
@@ -79,7 +86,7 @@ pub unsafe extern "C" fn rukh_completion_is_done(
     })
 }
 
-/// Waits until the run is done.
+/// Waits until the run or copy is done.
 ///
 /// `completion`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
 /// `RUKH_ERROR_INVALID_DATA` for data that a kernel refused (told once), `RUKH_ERROR_DEVICE`,
@@ -94,7 +101,7 @@ pub unsafe extern "C" fn rukh_completion_wait(
     })
 }
 
-/// The event behind the run's work, for streams of the caller's to wait for (`hipStreamWaitEvent`).
+/// The event behind the work, for streams of the caller's to wait for (`hipStreamWaitEvent`).
 ///
 /// `completion`: not NULL; owns the event. `event`: not NULL; receives the `hipEvent_t` (`CUevent` on the
 /// nvidia platform) as a number, 0 when the run left nothing queued. `error`: may be NULL. Threads: any, at the

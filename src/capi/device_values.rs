@@ -34,7 +34,7 @@ pub unsafe extern "C" fn rukh_value_create_device_tensor(
     create_on(environment, out, error, |_| {
         let (element, shape) = (args::element_type(element)?, args::shape(shape, rank)?);
         let bytes = size_of_tensor(element, &shape)?;
-        made(element, &shape, device_buffer(device_id, bytes)?)
+        laid_over_any(element, &shape, device_buffer(device_id, bytes)?)
     })
 }
 
@@ -71,20 +71,26 @@ pub unsafe extern "C" fn rukh_value_create_device_tensor_over(
             fail!(InvalidArgument, "address: {address:?} is not allowed; it must be aligned to the element");
         }
         // SAFETY: the caller's promise, as the comment above demands it.
-        made(element, &shape, unsafe {
+        laid_over_any(element, &shape, unsafe {
             foreign_device_buffer(device_id, address.addr() as u64, bytes, owner)?
         })
     })
 }
 
-fn made(element: ElementType, shape: &[usize], buffer: crate::tensor::Buffer) -> Result<RwLock<Value>> {
+/// A tensor over memory of its size, wherever that is.
+pub(super) fn laid_over_any(
+    element: ElementType,
+    shape: &[usize],
+    buffer: crate::tensor::Buffer,
+) -> Result<RwLock<Value>> {
     match Tensor::from_buffer(element, shape, buffer) {
         Some(tensor) => Ok(RwLock::new(Value::Tensor(tensor))),
-        None => fail!(Internal, "the memory of a device tensor has the wrong size"),
+        None => fail!(Internal, "the memory of a tensor has the wrong size"),
     }
 }
 
-fn size_of_tensor(element: ElementType, shape: &[usize]) -> Result<usize> {
+/// The bytes of a tensor of anything but strings.
+pub(super) fn size_of_tensor(element: ElementType, shape: &[usize]) -> Result<usize> {
     if element == ElementType::String {
         fail!(InvalidArgument, "element: strings cannot be in device memory");
     }
@@ -109,18 +115,24 @@ pub unsafe extern "C" fn rukh_value_copy(
     call(error, || {
         let (from, to) = (value_of(from)?, value_of(to)?);
         let (from, to) = (tensor(&from)?, tensor(&to)?);
-        if from.ty() != to.ty() || from.shape() != to.shape() {
-            fail!(
-                InvalidArgument,
-                "from is {}{:?} and to is {}{:?}; type and shape must be equal",
-                from.ty(),
-                from.shape(),
-                to.ty(),
-                to.shape()
-            );
-        }
+        check_alike(from, to)?;
         copy_tensor(from, to)
     })
+}
+
+/// Whether two tensors are of one type and shape.
+pub(super) fn check_alike(from: &Tensor, to: &Tensor) -> Result<()> {
+    if from.ty() != to.ty() || from.shape() != to.shape() {
+        fail!(
+            InvalidArgument,
+            "from is {}{:?} and to is {}{:?}; type and shape must be equal",
+            from.ty(),
+            from.shape(),
+            to.ty(),
+            to.shape()
+        );
+    }
+    Ok(())
 }
 
 /// Where the elements of a tensor are: the address in a device's memory, and which device.

@@ -6,14 +6,52 @@ use super::args::{self, c_text};
 use super::guard::{call, call_on, create_on, destroy};
 use super::handles::{Handle, Kind};
 use super::types::*;
-use crate::session::{ProviderKind, devices, missing_device};
+use crate::error::{Result, fail};
+use crate::session::{Device, ProviderKind, device_of, devices, missing_device};
 
 pub(super) struct DeviceObject {
+    kind: ProviderKind,
+    /// `None`: its provider does not reach it.
+    id: Option<usize>,
     provider: CString,
     name: CString,
     arch: CString,
     memory: u64,
     properties: Vec<(CString, CString)>,
+}
+
+impl DeviceObject {
+    fn new(device: &Device) -> Self {
+        DeviceObject {
+            kind: device.provider,
+            id: device.id,
+            provider: c_text(device.provider.name()),
+            name: c_text(&device.name),
+            arch: c_text(&device.arch),
+            memory: device.memory,
+            properties: device.properties.iter().map(|(k, v)| (c_text(k), c_text(v))).collect(),
+        }
+    }
+
+    /// The device of a provider by its number there.
+    pub(super) fn of(provider: ProviderKind, id: usize) -> Result<Self> {
+        Ok(Self::new(&device_of(provider, id)?))
+    }
+
+    pub(super) fn kind(&self) -> ProviderKind {
+        self.kind
+    }
+
+    pub(super) fn id(&self) -> Result<usize> {
+        match self.id {
+            Some(id) => Ok(id),
+            None => fail!(
+                Device,
+                "device \"{}\" belongs to a platform whose GPUs are not used, as another platform has some",
+                self.name.to_string_lossy()
+            ),
+        }
+    }
 }
 
 impl Handle for rukh_device {
@@ -51,14 +89,28 @@ pub unsafe extern "C" fn rukh_environment_device(
 ) -> rukh_status {
     create_on(environment, out, error, |_| {
         let all = devices();
-        let device = args::item(&all, index, "device")?;
-        Ok(DeviceObject {
-            provider: c_text(device.provider.name()),
-            name: c_text(&device.name),
-            arch: c_text(&device.arch),
-            memory: device.memory,
-            properties: device.properties.iter().map(|(k, v)| (c_text(k), c_text(v))).collect(),
-        })
+        Ok(DeviceObject::new(args::item(&all, index, "device")?))
+    })
+}
+
+/// The device of a provider by its number there, which is what options and functions call `device_id`.
+///
+/// `environment`: not NULL. `provider`: not NULL; any name of a provider, such as "cpu" or "hip". `device_id`: from 0;
+/// 0 for the CPU. `out`: not NULL; receives a handle that the caller destroys; NULL on failure. `error`: may be NULL.
+/// Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown provider or a number that is
+/// not there, `RUKH_ERROR_DEVICE` for a provider without a device, and the handle errors.
+///
+/// Since: 0.1.1.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rukh_environment_find_device(
+    environment: *const rukh_environment,
+    provider: *const c_char,
+    device_id: usize,
+    out: *mut *mut rukh_device,
+    error: *mut *mut rukh_error,
+) -> rukh_status {
+    create_on(environment, out, error, |_| {
+        DeviceObject::of(ProviderKind::parse(args::text(provider, "provider")?)?, device_id)
     })
 }
 
@@ -82,6 +134,22 @@ pub unsafe extern "C" fn rukh_device_provider(
     error: *mut *mut rukh_error,
 ) -> rukh_status {
     call_on(device, error, |device| args::put(provider, "provider", device.provider.as_ptr()))
+}
+
+/// The device's number among those of its provider, which is what options and functions call `device_id`.
+///
+/// `device`, `device_id`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
+/// `RUKH_ERROR_DEVICE` for a GPU of a platform that is not used, as another one has GPUs too;
+/// `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
+///
+/// Since: 0.1.1.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rukh_device_id(
+    device: *const rukh_device,
+    device_id: *mut usize,
+    error: *mut *mut rukh_error,
+) -> rukh_status {
+    call_on(device, error, |device| args::put(device_id, "device_id", device.id()?))
 }
 
 /// The device's name as its maker gives it.

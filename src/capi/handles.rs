@@ -38,6 +38,7 @@ pub(super) enum Kind {
     NodeInfo,
     KernelContext,
     OperatorRegistry,
+    Stream,
 }
 
 /// A C handle type and the object it stands for.
@@ -53,7 +54,7 @@ pub(super) trait Handle {
     }
 }
 
-const KIND_NAMES: [&str; 15] = [
+const KIND_NAMES: [&str; 16] = [
     "nothing",
     "rukh_error",
     "rukh_environment_options",
@@ -69,6 +70,7 @@ const KIND_NAMES: [&str; 15] = [
     "rukh_node_info",
     "rukh_kernel_context",
     "rukh_operator_registry",
+    "rukh_stream",
 ];
 
 // The bits of a slot's state: generation (32), kind (8), alive (1), poisoned (1), pins (22).

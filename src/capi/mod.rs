@@ -22,6 +22,7 @@ mod error_object;
 mod guard;
 mod handles;
 mod kernel_context;
+mod locations;
 mod memory;
 mod model_info;
 mod node_attributes;
@@ -47,6 +48,7 @@ mod types;
 mod user;
 mod values;
 mod version;
+mod weights;
 
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -60,6 +62,7 @@ pub use dlpack_layout::{DLManagedTensor, DLManagedTensorVersioned};
 pub use environment::*;
 pub use error::*;
 pub use kernel_context::*;
+pub use locations::*;
 pub use memory::*;
 pub use model_info::*;
 pub use node_attributes::*;
@@ -80,6 +83,7 @@ pub use tuning::*;
 pub use types::*;
 pub use values::*;
 pub use version::*;
+pub use weights::*;
 
 // A panic while a lock was held poisons the handle; the lock itself has nothing to add.
 

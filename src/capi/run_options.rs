@@ -3,6 +3,7 @@
 use std::ffi::c_char;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use super::guard::{call_on, create, destroy};
 use super::handles::{self, Handle, Kind};
@@ -10,10 +11,16 @@ use super::locked;
 use super::options::{self, TextOptions};
 use super::types::*;
 use crate::error::{Result, fail};
-use crate::session::{RunOptions, parse_address};
+use crate::session::{OUTPUT_MEMORIES, RunOptions, parse_address};
 
 /// The run's stream.
 const STREAM: &str = "compute_stream";
+
+/// How long the run may take.
+const TIMEOUT: &str = "timeout_ms";
+
+/// Where outputs go.
+const OUTPUTS: &str = "output_memory";
 
 /// As ONNX Runtime calls it.
 const SHRINK: &str = "memory.enable_memory_arena_shrinkage";
@@ -24,6 +31,21 @@ impl TextOptions for RunOptions {
             STREAM => match (value.is_empty(), parse_address(key, value)) {
                 (true, _) => self.compute_stream = None,
                 (false, stream) => self.compute_stream = Some(stream? as u64),
+            },
+            TIMEOUT => match value.parse::<u64>() {
+                Ok(0) => self.timeout = None,
+                Ok(limit) => self.timeout = Some(Duration::from_millis(limit)),
+                Err(_) => fail!(
+                    InvalidArgument,
+                    "run option \"{key}\": \"{value}\" is not allowed; allowed is a number of milliseconds, 0 for no limit"
+                ),
+            },
+            OUTPUTS => match OUTPUT_MEMORIES.iter().find(|(name, _)| *name == value) {
+                Some((_, memory)) => self.output_memory = *memory,
+                None => fail!(
+                    InvalidArgument,
+                    "run option \"{key}\": \"{value}\" is not allowed; allowed are host, device and pinned"
+                ),
             },
             "tag" => self.tag = (!value.is_empty()).then(|| value.into()),
             SHRINK => match value {
@@ -39,17 +61,24 @@ impl TextOptions for RunOptions {
                 ),
             },
             _ => {
-                fail!(InvalidArgument, "run option \"{key}\" is not known; known are {STREAM}, {SHRINK}, tag")
+                fail!(
+                    InvalidArgument,
+                    "run option \"{key}\" is not known; known are {STREAM}, {SHRINK}, {OUTPUTS}, tag, {TIMEOUT}"
+                )
             }
         }
         Ok(())
     }
 
     fn entries(&self) -> Vec<(String, String)> {
+        let outputs = OUTPUT_MEMORIES.iter().find(|(_, memory)| *memory == self.output_memory);
+        let outputs = outputs.map(|(name, _)| *name);
         let stream = self.compute_stream.map_or_else(String::new, |stream| stream.to_string());
         vec![
             (STREAM.to_owned(), stream),
             (SHRINK.to_owned(), (self.shrink_arena as u8).to_string()),
+            (OUTPUTS.to_owned(), outputs.unwrap_or("host").to_owned()),
+            (TIMEOUT.to_owned(), self.timeout.map_or(0, |limit| limit.as_millis()).to_string()),
             ("tag".to_owned(), self.tag.as_deref().unwrap_or_default().to_owned()),
         ]
     }
@@ -75,7 +104,11 @@ pub(super) fn run_options(options: *const rukh_run_options) -> Result<RunOptions
 ///
 /// Keys of `rukh_run_options_set`: "tag" (a name for the run in the profile),
 /// "memory.enable_memory_arena_shrinkage" ("1", or "gpu:0" as in ONNX Runtime: after the run, device memory
-/// that nobody uses goes back to the runtime) and "compute_stream" (the address of a `hipStream_t` of the
+/// that nobody uses goes back to the runtime), "output_memory" ("host", the default; "device": outputs that the run
+/// allocates stay in the memory of the GPU that runs nodes of the session; "pinned": in memory of the host that this GPU
+/// copies to by itself; where there is no GPU all come to the host, and so do strings, sequences, maps and optionals
+/// anyway), "timeout_ms" (milliseconds after which the run is ended as by `rukh_run_options_cancel`, with a message that says
+/// so; 0, the default, for no limit) and "compute_stream" (the address of a `hipStream_t` of the
 /// session's device, decimal or 0x…, 0 for the default stream, "" for none: the run's work on the device comes
 /// after what that stream was given before and before what it is given later; outputs in device memory are
 /// ordered in it, and the call does not wait for them).

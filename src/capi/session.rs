@@ -53,7 +53,7 @@ impl PortTexts {
 }
 
 impl SessionObject {
-    fn open(
+    pub(super) fn open(
         environment: &Pin<rukh_environment>,
         source: Source<'_>,
         options: *const rukh_session_options,
@@ -130,7 +130,9 @@ pub unsafe extern "C" fn rukh_session_create(
     })
 }
 
-/// Makes a session from the bytes of a model file in memory. The model must not have external data.
+/// Makes a session from a copy of the bytes of a model file in memory. External data come from option
+/// "external_data_folder" and from `rukh_session_options_add_external_file`; `rukh_session_create_from_buffer` copies
+/// nothing.
 ///
 /// `environment`: not NULL; kept alive by the session. `data`: `size` bytes; copied. `options`: NULL for
 /// the defaults; copied. `out`: not NULL; receives the session, which the caller destroys; NULL on

@@ -65,14 +65,26 @@ pub(super) fn session_options(options: *const rukh_session_options) -> Result<Se
 
 /// Makes options for a session, all at their defaults.
 ///
-/// Keys of `rukh_session_options_set`: "fallback" ("cpu" or "error"), "intra_op_threads" (threads of a
+/// Keys of `rukh_session_options_set`: "external_data_folder" (where files of external data are, in place of the model's
+/// folder), "fallback" ("cpu" or "error"), "intra_op_threads" (threads of a
 /// pool of the session's own; 0, the default, for the environment's), "load" ("map" or "read"),
-/// "optimization" ("none", "basic" or "all"), "plan_cache" (plans for different input shapes that are
+/// "optimization" ("none", "basic" or "all"), "optimized_model_path" (a file that the optimised model is written to when the
+/// session is made: as "optimization" says, without fusions, which no other program knows; "", the default, for none),
+/// "optimized_model_external_data" ("1": its weights go into a file beside it, with ".data" behind its name, as they do
+/// anyway when they are larger than a file of ONNX can be; "0", the default), "plan_cache" (plans for different input shapes that are
 /// kept, 64), "precision" ("f32", "f16", "bf16" or "auto": what floats compute in; "auto", the default, leaves
 /// it to the provider's options and the environment), "profiling" ("0" or "1"), "share_weights" ("0" or "1", the default:
-/// weights are shared with sessions of the same environment on the same file), "use_env_allocators" ("0" or
+/// weights are shared with sessions of the same environment on the same file), "spinning" ("0" or "1", the default: threads
+/// that have nothing to do look for work for a millisecond before they sleep; with "0" the session has threads of its own),
+/// "thread_affinities" ("1,2;3-5": the processors, numbered from 1, of each thread of a pool of the session's own but the
+/// caller's; "", the default, for all), "use_env_allocators" ("0" or
 /// "1": device memory comes from the environment's arena), and "dim.NAME" (a number that the model's symbolic
 /// dimension NAME is fixed to).
+///
+/// Keys of ONNX Runtime's are taken as well where they mean the same, and set the key that stands above:
+/// "session.disable_cpu_ep_fallback", "session.use_env_allocators",
+/// "session.model_external_initializers_file_folder_path", "session.intra_op.allow_spinning" and
+/// "session.intra_op_thread_affinities".
 ///
 /// `out`: not NULL; receives the options, which the caller destroys; NULL on failure. `error`: may be
 /// NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, `RUKH_ERROR_OUT_OF_MEMORY`.

@@ -8,7 +8,7 @@ use std::ffi::{c_char, c_void};
 /// The version of the binary interface: `major * 1000000 + minor * 1000 + patch`. A program built with
 /// one header works with every library of the same major and minor (while major is 0, else of the same
 /// major) whose version is not smaller.
-pub const RUKH_ABI_VERSION: u32 = 1000;
+pub const RUKH_ABI_VERSION: u32 = 1001;
 
 /// What a function returns: `RUKH_OK` or one of the `RUKH_ERROR_…` codes. The numbers never change.
 pub type rukh_status = i32;
@@ -130,6 +130,17 @@ pub const RUKH_FALLBACK_CPU: rukh_fallback = 0;
 /// The session is refused with an error that names the node.
 pub const RUKH_FALLBACK_ERROR: rukh_fallback = 1;
 
+/// Memory, as a device sees it.
+pub type rukh_memory_kind = i32;
+
+/// The device's own. That of the CPU is the host's.
+pub const RUKH_MEMORY_DEVICE: rukh_memory_kind = 0;
+/// The host's, pinned for a GPU, which copies from and to it by itself: such a copy does not hold up the thread that
+/// queues it.
+pub const RUKH_MEMORY_PINNED: rukh_memory_kind = 1;
+/// The host's.
+pub const RUKH_MEMORY_HOST: rukh_memory_kind = 2;
+
 /// How often an input or output of an operator may be there.
 pub type rukh_arity = i32;
 
@@ -198,8 +209,10 @@ pub struct rukh_run_options(());
 /// What runs of one session read and write, kept between runs.
 pub struct rukh_io_binding(());
 
-/// A run whose work is queued on a device.
+/// A run or a copy whose work is queued on a device.
 pub struct rukh_completion(());
+/// A queue of work for a device, which the caller orders.
+pub struct rukh_stream(());
 
 /// An operator that the caller defines.
 pub struct rukh_operator(());

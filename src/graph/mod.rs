@@ -238,6 +238,11 @@ impl Graph {
         &mut self.values[id.index()]
     }
 
+    /// The tensors of initializers and folded constants.
+    pub(crate) fn constants(&self) -> impl Iterator<Item = &Tensor> {
+        self.values.iter().filter_map(|value| value.constant.as_deref())
+    }
+
     pub(crate) fn value_count(&self) -> usize {
         self.values.len()
     }

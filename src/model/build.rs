@@ -88,7 +88,11 @@ impl Builder<'_> {
             if initializer.name.is_empty() {
                 fail!(InvalidModel, "graph \"{}\": an initializer has no name", proto.name);
             }
-            let value = tensor::tensor(initializer, self.external)?;
+            let given = match main {
+                true => self.external.given.initializer(initializer, &initializer.dims)?.cloned(),
+                false => None,
+            };
+            let value = given.map_or_else(|| tensor::tensor(initializer, self.external), Ok)?;
             // Of two initializers of one name the later one counts, as in ONNX Runtime.
             let id = match self.current().find_value(&initializer.name) {
                 Some(id) => id,
@@ -98,11 +102,27 @@ impl Builder<'_> {
         }
         for initializer in &proto.sparse_initializer {
             let name = initializer.values.as_ref().map(|v| v.name.clone()).unwrap_or_default();
-            let sparse = tensor::sparse(initializer, self.external)?;
-            let dense = tensor::densify(&name, &sparse)?;
-            self.external.count_copy(dense.buffer().map_or(0, |b| b.len()));
+            let given = match (main, &initializer.values) {
+                (true, Some(values)) => self.external.given.initializer(values, &initializer.dims)?.cloned(),
+                _ => None,
+            };
+            let dense = match given {
+                Some(dense) => dense,
+                None => {
+                    let sparse = tensor::sparse(initializer, self.external)?;
+                    let dense = tensor::densify(&name, &sparse)?;
+                    self.external.count_copy(dense.buffer().map_or(0, |b| b.len()));
+                    dense
+                }
+            };
             let id = self.declare(&name, Fact::default())?;
             self.current().set_constant(id, Arc::new(dense));
+        }
+        if main {
+            let graph = &self.scopes[self.scopes.len() - 1];
+            self.external.given.check_names(|name| {
+                graph.find_value(name).is_some_and(|id| graph.value(id).constant.is_some())
+            })?;
         }
         for input in &proto.input {
             let fact = types::fact(&format!("input \"{}\"", input.name), input.r#type.as_ref())?;

@@ -9,6 +9,7 @@ use crate::error::{Error, Result, Status, fail};
 
 use super::counters::LoadCounters;
 use super::file::{FileIdentity, Files};
+use super::given::Given;
 use super::proto::TensorProto;
 
 /// Opens each external file once.
@@ -18,21 +19,29 @@ pub(crate) struct ExternalData {
     /// The folders whose files belong to the model: that one, and the one that the model's file really lies in
     /// when the path is a link, as in a content-addressed cache.
     roots: Vec<PathBuf>,
+    /// What the caller has in memory in place of files.
+    pub(super) given: Given,
     files: Files,
     open: HashMap<PathBuf, Bytes>,
 }
 
 impl ExternalData {
     /// For the model file at `path`; `None` for a model from memory.
-    pub(crate) fn new(path: Option<&Path>, files: Files) -> Self {
-        let folder = path.and_then(Path::parent);
-        let folder = folder.map(|f| if f.as_os_str().is_empty() { Path::new(".") } else { f }.to_owned());
-        let real = path.and_then(|path| path.canonicalize().ok());
+    pub(crate) fn new(path: Option<&Path>, files: Files, given: Given) -> Self {
+        let (folder, real) = match &given.folder {
+            Some(folder) => (Some(folder.clone()), None),
+            None => {
+                let folder = path.and_then(Path::parent);
+                let beside = |f: &Path| if f.as_os_str().is_empty() { Path::new(".") } else { f }.to_owned();
+                (folder.map(beside), path.and_then(|path| path.canonicalize().ok()))
+            }
+        };
         let roots = [
             folder.as_ref().and_then(|folder| folder.canonicalize().ok()),
             real.and_then(|real| Some(real.parent()?.to_owned())),
         ];
-        ExternalData { folder, roots: roots.into_iter().flatten().collect(), files, open: HashMap::new() }
+        let roots = roots.into_iter().flatten().collect();
+        ExternalData { folder, roots, given, files, open: HashMap::new() }
     }
 
     /// What was opened, and how much of it.
@@ -73,16 +82,9 @@ impl ExternalData {
                 "tensor \"{name}\": its external data have {length} bytes, its shape needs {expected}"
             );
         }
-        let path = self.resolve(name, location)?;
-        let file = match self.open.get(&path) {
+        let file = match self.given.file(location) {
             Some(bytes) => bytes.clone(),
-            None => {
-                let bytes = self.files.open(&path).map_err(|e| {
-                    Error::new(e.status, format!("tensor \"{name}\": external data: {}", e.message))
-                })?;
-                self.open.insert(path.clone(), bytes.clone());
-                bytes
-            }
+            None => self.file(name, location)?,
         };
         match offset.checked_add(length) {
             Some(end) if end <= file.len() => Ok(file.slice(offset..end)),
@@ -94,12 +96,26 @@ impl ExternalData {
         }
     }
 
+    /// The whole of an external file.
+    fn file(&mut self, tensor: &str, location: &str) -> Result<Bytes> {
+        let path = self.resolve(tensor, location)?;
+        if let Some(bytes) = self.open.get(&path) {
+            return Ok(bytes.clone());
+        }
+        let failed =
+            |e: Error| Error::new(e.status, format!("tensor \"{tensor}\": external data: {}", e.message));
+        let bytes = self.files.open(&path).map_err(failed)?;
+        self.open.insert(path, bytes.clone());
+        Ok(bytes)
+    }
+
     /// The path of an external file, which must lie in a folder of the model.
     fn resolve(&self, tensor: &str, location: &str) -> Result<PathBuf> {
         let Some(folder) = &self.folder else {
             fail!(
                 Unsupported,
-                "tensor \"{tensor}\" has external data in \"{location}\", but the model was opened from memory; open it from its file"
+                "tensor \"{tensor}\" has external data in \"{location}\", but the model was opened from memory; open it from its file, give the file's bytes \
+                 (rukh_session_options_add_external_file), or set option \"external_data_folder\""
             );
         };
         let relative = Path::new(location);

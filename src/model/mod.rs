@@ -6,12 +6,16 @@ mod counters;
 mod external;
 mod file;
 mod function;
+mod given;
+mod outside;
 mod proto;
+mod save;
 mod size;
 mod tensor;
 #[cfg(test)]
 pub(crate) mod testing;
 mod types;
+mod write;
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -24,14 +28,18 @@ use crate::graph::{Function, Graph, NEWEST_OPSET};
 
 pub(crate) use counters::LoadCounters;
 pub(crate) use file::FileIdentity;
+pub(crate) use given::Given;
+pub(crate) use save::save;
 pub(crate) use types::is_unnamed;
 
 /// Where a model comes from.
 #[derive(Clone, Copy)]
 pub(crate) enum Source<'a> {
     Path(&'a Path),
-    /// The bytes of a `.onnx` file; they are copied, and external data are not allowed.
+    /// The bytes of a `.onnx` file, which are copied.
     Bytes(&'a [u8]),
+    /// The bytes of a `.onnx` file, which are kept.
+    Kept(&'a Bytes),
 }
 
 /// A model as the file tells it, checked, and nothing rewritten.
@@ -61,11 +69,12 @@ pub(crate) struct Metadata {
 }
 
 /// Opens a model; `map` maps files where the other way reads them in.
-pub(crate) fn open(source: Source<'_>, map: bool) -> Result<Model> {
+pub(crate) fn open(source: Source<'_>, map: bool, given: &Given) -> Result<Model> {
     let mut files = file::Files::new(map);
     let (bytes, origin) = match source {
         Source::Path(path) => (files.open(path)?, format!("model file \"{}\"", path.display())),
         Source::Bytes(bytes) => (files.copy(bytes), "the model in memory".to_owned()),
+        Source::Kept(bytes) => (bytes.clone(), "the model in memory".to_owned()),
     };
     size::check_memory(&bytes, &origin)?;
     let proto = decode(bytes, &origin)?;
@@ -73,9 +82,9 @@ pub(crate) fn open(source: Source<'_>, map: bool) -> Result<Model> {
     check_opsets(&metadata)?;
     let path = match source {
         Source::Path(path) => Some(path),
-        Source::Bytes(_) => None,
+        Source::Bytes(_) | Source::Kept(_) => None,
     };
-    let mut external = external::ExternalData::new(path, files);
+    let mut external = external::ExternalData::new(path, files, given.clone());
     let functions = function::functions(&proto, &mut external)?;
     let Some(graph) = &proto.graph else {
         fail!(InvalidModel, "{origin} has no graph; a model needs one");

@@ -33,7 +33,7 @@ impl Planner<'_> {
                 continue;
             };
             let index = self.program.outputs.iter().position(|&o| o == to);
-            let Some(index) = index.filter(|&i| self.outputs[i] != OutputPlace::Host) else { continue };
+            let Some(index) = index.filter(|&i| self.outputs[i].is_on_device()) else { continue };
             if self.read_later(to, at) || self.program.outputs.iter().filter(|&&o| o == to).count() > 1 {
                 // It is made on the host as well, and goes to the device from there.
                 continue;
@@ -62,7 +62,7 @@ impl Planner<'_> {
             && self.program.values[root].place == Place::Device
             && self.states[root].layout() == self.states[value as usize].layout();
         let exactly = match wanted {
-            OutputPlace::Host => return false,
+            OutputPlace::Host | OutputPlace::Nowhere => return false,
             OutputPlace::Device => return whole,
             OutputPlace::DeviceShared { exactly } => exactly,
         };
@@ -83,6 +83,22 @@ impl Planner<'_> {
         whole && in_place && readers.all(|v| self.last[v as usize] <= at)
     }
 
+    /// Copies to the host of outputs that are wanted on the device, and whose shape only the run knows.
+    pub(super) fn stay_on_device(&self, steps: &[StepPlan]) -> Vec<usize> {
+        let stays = |at: &usize| {
+            let step = &self.program.steps[*at];
+            let (StepPlan::Dynamic, StepBody::Copy(Place::Host), Some(&Some(to))) =
+                (&steps[*at], &step.body, step.outputs.first())
+            else {
+                return false;
+            };
+            let mut wanted = self.program.outputs.iter().zip(self.outputs).filter(|(v, _)| **v == to);
+            let on_device = wanted.next().is_some_and(|(_, place)| place.is_on_device());
+            on_device && wanted.next().is_none() && !self.read_later(to, *at)
+        };
+        (0..steps.len()).filter(stays).collect()
+    }
+
     /// Whether a step after this one reads a value.
     fn read_later(&self, value: u32, at: usize) -> bool {
         self.program.steps[at + 1..].iter().any(|step| step.inputs.contains(&Some(value)))
@@ -97,7 +113,9 @@ impl Planner<'_> {
                 step.inputs.iter().flatten().for_each(|&v| needed[self.roots[v as usize] as usize] = true);
             }
         }
-        self.program.outputs.iter().for_each(|&v| needed[self.roots[v as usize] as usize] = true);
+        let wanted = self.program.outputs.iter().zip(self.outputs);
+        let wanted = wanted.filter(|(_, place)| **place != OutputPlace::Nowhere);
+        wanted.for_each(|(&v, _)| needed[self.roots[v as usize] as usize] = true);
         let inputs = self.program.inputs.iter().enumerate();
         inputs
             .filter(|(_, v)| self.given_on_device[**v as usize] && needed[**v as usize])

@@ -16,7 +16,7 @@ pub(super) fn may_be_bound(program: &Program, outputs: &[OutputPlace]) -> Vec<bo
         match &step.body {
             StepBody::Copy(Place::Host) => {
                 let wanted = program.outputs.iter().zip(outputs);
-                may[input as usize] |= wanted.clone().any(|(&v, &o)| v == output && o != OutputPlace::Host);
+                may[input as usize] |= wanted.clone().any(|(&v, &o)| v == output && o.is_on_device());
             }
             StepBody::Device(kernel) if may[output as usize] => {
                 let in_place =

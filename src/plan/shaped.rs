@@ -22,6 +22,8 @@ pub(crate) struct Signature<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OutputPlace {
     Host,
+    /// Nobody asks for it: what only it needs is not computed.
+    Nowhere,
     /// In device memory that the caller bound.
     Device,
     /// In device memory that inputs of the run share. `exactly`: the input of just this memory.
@@ -41,6 +43,10 @@ pub(crate) struct ShapedPlan {
     pub(crate) needed_on_host: Vec<usize>,
     /// Values on the device that are copied to bound outputs at the end, and which outputs.
     pub(crate) copied_last: Vec<(u32, usize)>,
+    /// Outputs that the device makes in memory that the run may have to allocate, with type and shape.
+    pub(crate) made_on_device: Vec<(usize, ElementType, Shape)>,
+    /// Steps that would copy an output to the host which is wanted on the device and known only while running.
+    pub(crate) stay_on_device: Vec<usize>,
     /// The steps that a graph can stand for: nothing but launches.
     pub(crate) launches: Range<usize>,
     /// When a run consists of these steps alone: the value that each output is, made where the caller wants it.
@@ -131,6 +137,13 @@ impl State {
     pub(super) fn fact(&self) -> Option<Fact> {
         let (ty, shape) = self.layout()?;
         Some(Fact::tensor(ty, shape.iter().map(|&d| Dim::from(d)).collect()))
+    }
+}
+
+impl OutputPlace {
+    /// Whether the output is wanted in device memory.
+    pub(super) fn is_on_device(self) -> bool {
+        matches!(self, OutputPlace::Device | OutputPlace::DeviceShared { .. })
     }
 }
 

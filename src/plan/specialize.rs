@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::error::{Result, Status};
-use crate::tensor::ValueRef;
+use crate::tensor::{ElementType, Place, Shape, ValueRef};
 use crate::threads::Pool;
 
 use super::planner::Planner;
@@ -16,7 +16,12 @@ impl ShapedPlan {
         let tuning = program.tuning();
         let mut planner = Planner::new(program, signature);
         let mut steps = Vec::with_capacity(program.steps.len());
+        let needed = needed(program, signature.outputs);
         for (i, step) in program.steps.iter().enumerate() {
+            if needed.as_ref().is_some_and(|needed| !needed[i]) {
+                steps.push(StepPlan::Skip);
+                continue;
+            }
             let plan = planner
                 .plan_step(i, step, pool)
                 .map_err(|e| e.at(&step.node, &step.op_name, Status::InvalidInput))?;
@@ -28,18 +33,23 @@ impl ShapedPlan {
         let uploaded = planner.upload(&steps)?;
         let needed_on_host = planner.needed_on_host(&steps);
         let layout = |v: &ValueRef<'_>| v.layout().map(|(ty, shape, place)| (ty, shape.into(), place));
+        let stay_on_device = planner.stay_on_device(&steps);
         let launches = launches(&steps);
         let limits = std::mem::take(&mut planner.limits);
         let rest = steps[..launches.start].iter().chain(&steps[launches.end..]);
         let states = planner.into_states();
         let bound_in_place = bound_in_place(program, &steps, &states);
+        let made_on_device = made_on_device(program, &states, &copied_last);
         let alone = !launches.is_empty()
             && rest.into_iter().all(|step| matches!(step, StepPlan::Skip))
             && copied_last.is_empty();
         // What is bound there is the device's own value; the host's copy of it is left out.
         let bound = |(index, &value): (usize, &u32)| {
             let made = |state: &State| matches!(state, State::Output { index: i, .. } if *i == index);
-            let on_device = *signature.outputs.get(index)? != OutputPlace::Host;
+            if *signature.outputs.get(index)? == OutputPlace::Nowhere {
+                return Some(value);
+            }
+            let on_device = signature.outputs[index].is_on_device();
             let absent = on_device && matches!(states[value as usize], State::Absent);
             states.iter().position(made).filter(|_| absent).map(|value| value as u32)
         };
@@ -54,6 +64,8 @@ impl ShapedPlan {
             outputs: signature.outputs.to_vec(),
             needed_on_host,
             copied_last,
+            made_on_device,
+            stay_on_device,
             launches,
             limits,
             bound_in_place,
@@ -64,6 +76,43 @@ impl ShapedPlan {
             uploaded,
         })
     }
+}
+
+/// The steps that an output which is asked for needs; `None`: all outputs are.
+fn needed(program: &Program, outputs: &[OutputPlace]) -> Option<Vec<bool>> {
+    if !outputs.contains(&OutputPlace::Nowhere) {
+        return None;
+    }
+    let mut read = vec![false; program.values.len()];
+    let wanted = program.outputs.iter().zip(outputs).filter(|(_, place)| **place != OutputPlace::Nowhere);
+    wanted.for_each(|(&value, _)| read[value as usize] = true);
+    let mut needed = vec![false; program.steps.len()];
+    for (at, step) in program.steps.iter().enumerate().rev() {
+        needed[at] = step.outputs.iter().flatten().any(|&value| read[value as usize]);
+        if needed[at] {
+            step.inputs.iter().flatten().for_each(|&value| read[value as usize] = true);
+        }
+    }
+    Some(needed)
+}
+
+/// Outputs that the device makes where they are wanted, or that are copied there at the end.
+fn made_on_device(
+    program: &Program,
+    states: &[State],
+    copied_last: &[(u32, usize)],
+) -> Vec<(usize, ElementType, Shape)> {
+    let written = states.iter().zip(&program.values).filter_map(|(state, value)| match state {
+        State::Output { index, ty, shape } if value.place == Place::Device => {
+            Some((*index, *ty, shape.clone()))
+        }
+        _ => None,
+    });
+    let copied = copied_last.iter().filter_map(|&(value, index)| {
+        let (ty, shape) = states[value as usize].layout()?;
+        Some((index, ty, shape.into()))
+    });
+    written.chain(copied).collect()
 }
 
 /// Outputs of steps on the host, each with the run's input whose memory it takes over when the caller bound both to it.

@@ -2,6 +2,7 @@
 
 use crate::tensor::Value;
 
+use super::memory::Location;
 use super::output::Output;
 
 /// The inputs and outputs of runs of one session. Values stay bound until they are replaced.
@@ -18,8 +19,8 @@ pub(super) enum BoundOutput {
     None,
     /// Into this tensor's memory.
     Memory(Value),
-    /// Into memory that each run allocates; the last run's result.
-    Allocated(Option<Value>),
+    /// Into memory that each run allocates, there or where the run's options say; the last run's result.
+    Allocated(Option<Location>, Option<Value>),
 }
 
 impl Binding {
@@ -46,7 +47,12 @@ impl Binding {
 
     /// Lets each run allocate this output.
     pub(crate) fn bind_output_allocated(&mut self, index: usize) {
-        self.outputs[index] = BoundOutput::Allocated(None);
+        self.outputs[index] = BoundOutput::Allocated(None, None);
+    }
+
+    /// The same in memory of a device, or pinned for one.
+    pub(crate) fn bind_output_allocated_in(&mut self, index: usize, location: Location) {
+        self.outputs[index] = BoundOutput::Allocated(Some(location), None);
     }
 
     pub(crate) fn clear_inputs(&mut self) {
@@ -67,7 +73,7 @@ impl Binding {
     pub(crate) fn output(&self, index: usize) -> Option<&Value> {
         match self.outputs.get(index)? {
             BoundOutput::Memory(value) => Some(value),
-            BoundOutput::Allocated(value) => value.as_ref(),
+            BoundOutput::Allocated(_, value) => value.as_ref(),
             BoundOutput::None => None,
         }
     }

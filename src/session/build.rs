@@ -54,6 +54,10 @@ pub(super) fn build(
     };
     let operators = environment.operators(&options.operators);
     passes::canonicalise(&mut graph, model.functions, &operators, optimize, &evaluate)?;
+    if let Some(path) = &options.optimized_model {
+        // Fusions make operators of the library's own, which no other program knows.
+        model::save(&graph, &model.metadata, path, options.weights_apart)?;
+    }
     let precision = options.computed_precision();
     let target = NodesOf { pool, on_device: device.is_some(), precision };
     if options.optimization == Optimization::All {

@@ -91,8 +91,10 @@ impl Run<'_, '_> {
     pub(super) fn copy_last(&mut self, outputs: &[Output]) -> crate::error::Result<()> {
         for &(value, index) in &self.plan.copied_last {
             let (from, bytes) = self.memory.spans[value as usize];
-            let (Some(device), Output::Bound(tensor)) = (&mut self.device, &outputs[index]) else { continue };
-            if let Some((ty, shape)) = self.plan.states[value as usize].layout() {
+            let Some(device) = &mut self.device else { continue };
+            if let (Output::Bound(tensor), Some((ty, shape))) =
+                (&outputs[index], self.plan.states[value as usize].layout())
+            {
                 check_bound(self.program, index, tensor, ty, shape)?;
             }
             let Some(to) = outputs[index].device_address() else { continue };
@@ -175,7 +177,8 @@ impl Run<'_, '_> {
     }
 
     /// Copies a value made while running to the other side.
-    pub(super) fn dynamic_copy_step(&mut self, step: &Step, to: Place) -> Result<()> {
+    pub(super) fn dynamic_copy_step(&mut self, at: usize, to: Place) -> Result<()> {
+        let step = &self.program.steps[at];
         self.settle()?;
         let (Some(&Some(input)), Some(&Some(output))) = (step.inputs.first(), step.outputs.first()) else {
             return Ok(());
@@ -184,6 +187,10 @@ impl Run<'_, '_> {
         let Some((tensor, buffer)) = value.as_tensor().and_then(|t| Some((t, t.buffer()?))) else {
             return Err(OpError::Unsupported(format!("{} cannot be copied to a device", value.ty())).into());
         };
+        if self.plan.stay_on_device.contains(&at) {
+            self.memory.dynamic[output as usize] = Some(value);
+            return Ok(());
+        }
         let device = context(&mut self.device)?;
         let copy = match to {
             Place::Device => {

@@ -1,5 +1,6 @@
 //! The devices of this machine that can run models.
 
+use crate::error::{Result, fail};
 use crate::hip::{DeviceInfo, Platform, Runtime, targets};
 use crate::providers::hip;
 
@@ -9,6 +10,8 @@ use super::ProviderKind;
 #[derive(Clone, Debug)]
 pub(crate) struct Device {
     pub(crate) provider: ProviderKind,
+    /// Its number among those that its provider reaches; `None` for one of a platform that another one hides.
+    pub(crate) id: Option<usize>,
     /// What people call it.
     pub(crate) name: String,
     /// The instruction set it runs: `x86_64`, `gfx942`.
@@ -23,8 +26,25 @@ pub(crate) struct Device {
 /// `device_id`.
 pub(crate) fn devices() -> Vec<Device> {
     let runtimes = Platform::ALL.iter().filter_map(|&platform| Runtime::get(platform).ok());
-    let gpus = runtimes.flat_map(|runtime| runtime.devices().iter().map(|info| gpu(runtime, info)));
+    let gpus = runtimes.enumerate().flat_map(|(platform, runtime)| {
+        let devices = runtime.devices().iter().enumerate();
+        devices.map(move |(id, info)| gpu(runtime, info, (platform == 0).then_some(id)))
+    });
     gpus.chain([cpu()]).collect()
+}
+
+/// The device of a provider by its number there.
+pub(crate) fn device_of(provider: ProviderKind, id: usize) -> Result<Device> {
+    match provider {
+        ProviderKind::Hip => hip::check_device(id)?,
+        ProviderKind::Cpu if id == 0 => {}
+        ProviderKind::Cpu => fail!(InvalidArgument, "device_id {id} is not there: the CPU is one device, 0"),
+    }
+    let found = devices().into_iter().find(|device| device.provider == provider && device.id == Some(id));
+    match found {
+        Some(device) => Ok(device),
+        None => fail!(Internal, "device {id} of provider \"{}\" is not among the devices", provider.name()),
+    }
 }
 
 /// Why a provider has no device; `None` when it has one.
@@ -35,7 +55,7 @@ pub(crate) fn missing(provider: ProviderKind) -> Option<String> {
     }
 }
 
-fn gpu(runtime: &Runtime, info: &DeviceInfo) -> Device {
+fn gpu(runtime: &Runtime, info: &DeviceInfo, id: Option<usize>) -> Device {
     let mut properties = vec![
         ("platform", runtime.platform.name().to_owned()),
         ("compute_units", info.compute_units.to_string()),
@@ -54,6 +74,7 @@ fn gpu(runtime: &Runtime, info: &DeviceInfo) -> Device {
     }
     Device {
         provider: ProviderKind::Hip,
+        id,
         name: info.name.clone(),
         arch: info.arch.clone(),
         memory: info.memory as u64,
@@ -67,6 +88,7 @@ fn cpu() -> Device {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     Device {
         provider: ProviderKind::Cpu,
+        id: Some(0),
         name: model_name(&info).unwrap_or(arch).to_owned(),
         arch: arch.to_owned(),
         memory: physical_memory(),

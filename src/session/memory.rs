@@ -3,8 +3,8 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use crate::error::Result;
-use crate::hip::Platform;
+use crate::error::{Error, Result, Status};
+use crate::hip::{Event, Platform, Stream};
 use crate::memory::device::statistics::Statistics;
 use crate::providers::hip;
 use crate::tensor::{Buffer, Place, Tensor};
@@ -64,6 +64,35 @@ fn memory_statistics_of(statistics: &Statistics) -> Vec<(String, u64)> {
     statistics.entries().into_iter().chain(arena).collect()
 }
 
+/// Whose memory a tensor lies in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Location {
+    Host,
+    /// The host's, which the device of this number copies from and to by itself.
+    Pinned(u32),
+    /// That of the device of this number.
+    Device(u32),
+}
+
+impl Location {
+    pub(crate) fn of(buffer: &Buffer) -> Self {
+        match (buffer.device(), buffer.pinned_for()) {
+            (Some(device), _) => Location::Device(device),
+            (None, Some(device)) => Location::Pinned(device),
+            (None, None) => Location::Host,
+        }
+    }
+
+    /// Memory there: zeros on the host, else of unspecified content.
+    pub(crate) fn allocate(self, bytes: usize) -> Result<Buffer> {
+        match self {
+            Location::Host => Ok(Buffer::zeroed(bytes)?),
+            Location::Pinned(device) => hip::allocate_pinned_on(device as usize, bytes),
+            Location::Device(device) => hip::allocate_on(device as usize, bytes),
+        }
+    }
+}
+
 /// Memory of a device, of unspecified content.
 pub(crate) fn device_buffer(device_id: usize, bytes: usize) -> Result<Buffer> {
     hip::allocate_on(device_id, bytes)
@@ -91,16 +120,56 @@ pub(crate) fn is_rocm(device_id: usize) -> Result<bool> {
 
 /// Copies the elements of a tensor into another of as many bytes, wherever they are, and waits for it.
 pub(crate) fn copy_tensor(from: &Tensor, to: &Tensor) -> Result<()> {
-    let (Some(from), Some(to)) = (from.buffer(), to.buffer()) else {
-        return Err(crate::error::Error::new(
-            crate::error::Status::InvalidArgument,
-            "tensors of strings cannot be copied",
-        ));
-    };
+    let (from, to) = buffers(from, to)?;
     if from.place() == Place::Host && to.place() == Place::Host {
-        // SAFETY: both hold as many bytes; `copy` allows overlap, and nobody else writes `to` meanwhile.
-        unsafe { std::ptr::copy(from.as_ptr(), to.as_ptr(), from.len()) };
+        copy_on_host(from, to);
         return Ok(());
     }
     hip::copy_bytes(from, to)
+}
+
+/// Gives such a copy to a stream of the user's, or makes it now when both tensors are on the host. `None`: nobody can
+/// wait for it, as it is done already or recorded by the user.
+///
+/// # Safety
+/// Both tensors must stay as they are until the stream has come past the copy.
+pub(crate) unsafe fn queue_copy(from: &Tensor, to: &Tensor, stream: u64) -> Result<Option<Event>> {
+    let (from, to) = buffers(from, to)?;
+    if from.place() == Place::Host && to.place() == Place::Host {
+        copy_on_host(from, to);
+        return Ok(None);
+    }
+    // SAFETY: the caller's promise.
+    unsafe { hip::queue_copy(from, to, stream) }
+}
+
+fn buffers<'t>(from: &'t Tensor, to: &'t Tensor) -> Result<(&'t Buffer, &'t Buffer)> {
+    match (from.buffer(), to.buffer()) {
+        (Some(from), Some(to)) => Ok((from, to)),
+        _ => Err(Error::new(Status::InvalidArgument, "tensors of strings cannot be copied")),
+    }
+}
+
+fn copy_on_host(from: &Buffer, to: &Buffer) {
+    // SAFETY: both hold as many bytes; `copy` allows overlap, and nobody else writes `to` meanwhile.
+    unsafe { std::ptr::copy(from.as_ptr(), to.as_ptr(), from.len()) };
+}
+
+/// A stream of a device, for work that the caller orders.
+pub(crate) struct DeviceStream(Stream);
+
+impl DeviceStream {
+    pub(crate) fn new(device_id: usize) -> Result<Self> {
+        Ok(DeviceStream(hip::stream_on(device_id)?))
+    }
+
+    /// The runtime's handle, as a number.
+    pub(crate) fn address(&self) -> u64 {
+        self.0.id()
+    }
+
+    /// Waits for all that it was given.
+    pub(crate) fn wait(&self) -> Result<()> {
+        Ok(self.0.synchronize()?)
+    }
 }

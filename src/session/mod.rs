@@ -8,17 +8,21 @@ mod device_run;
 mod devices;
 mod environment;
 mod generation;
+mod inputs;
 mod memory;
 mod open;
 mod operators;
 mod options;
+mod ort_keys;
 mod output;
 mod overridable;
 mod profile;
+mod provider_options;
 mod queued;
 mod replay;
 mod report;
 mod run;
+mod run_options;
 mod sharing;
 mod spans;
 mod step;
@@ -26,6 +30,7 @@ mod step;
 mod tests;
 mod tuning;
 mod views;
+mod watch;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -44,19 +49,26 @@ pub(crate) use crate::memory::device::external::{ExternalFunctions, parse_addres
 pub(crate) use crate::model::{LoadCounters, Metadata, Source};
 pub(crate) use crate::plan::PlacementRow;
 pub(crate) use binding::Binding;
-pub(crate) use devices::{devices, missing as missing_device};
+pub(crate) use devices::{Device, device_of, devices, missing as missing_device};
 pub(crate) use environment::{Environment, Level, Log};
-pub(crate) use memory::{copy_tensor, device_buffer, foreign_device_buffer, is_rocm};
-pub(crate) use options::{Load, ProviderKind, RunOptions, SessionOptions};
+pub(crate) use memory::{
+    DeviceStream, Location, copy_tensor, device_buffer, foreign_device_buffer, is_rocm, queue_copy,
+};
+pub(crate) use options::{Load, SessionOptions};
+pub(crate) use provider_options::ProviderKind;
 pub(crate) use queued::Queued;
 pub(crate) use report::report;
+pub(crate) use run_options::{OUTPUT_MEMORIES, RunOptions};
 
 use binding::BoundOutput;
+use inputs::{Symbols, check_input};
 use output::Output;
 use overridable::Overridable;
 use profile::Recorder;
 use run::{Ending, RunContext};
+use run_options::flag;
 use sharing::Identity;
+use watch::Watch;
 
 /// An opened model. Runs may go on in many threads at once.
 pub(crate) struct Session {
@@ -184,15 +196,14 @@ impl Session {
                 self.opened.outputs.len()
             );
         }
-        let mut slots: Vec<Output> = self.opened.outputs.iter().map(|_| Output::Allocate(None)).collect();
+        let location = self.output_location(options);
+        let slot = |index| match outputs.contains(&index) {
+            true => Output::made_in(location),
+            false => Output::Unwanted,
+        };
+        let mut slots: Vec<Output> = (0..self.opened.outputs.len()).map(slot).collect();
         self.execute(options, given.into_iter(), &mut slots, &mut Ending::Ordered)?;
-        let mut results: Vec<Option<Value>> = slots
-            .into_iter()
-            .map(|slot| match slot {
-                Output::Allocate(value) => value,
-                Output::Bound(_) => None,
-            })
-            .collect();
+        let mut results: Vec<Option<Value>> = slots.into_iter().map(Output::into_made).collect();
         outputs
             .iter()
             .enumerate()
@@ -246,20 +257,33 @@ impl Session {
                 self.check_device("output", &port.name, value)?;
             }
         }
+        let location = self.output_location(options);
         let mut slots = std::mem::take(&mut binding.scratch);
         slots.clear();
         slots.extend(binding.outputs.iter().map(|output| match output {
             BoundOutput::Memory(Value::Tensor(tensor)) => Output::Bound(tensor.clone()),
-            _ => Output::Allocate(None),
+            BoundOutput::Allocated(own, _) => Output::made_in(own.or(location)),
+            BoundOutput::Memory(_) => Output::Allocate(None),
+            BoundOutput::None => Output::Unwanted,
         }));
         let result = self.execute(options, binding.inputs.iter().map(Option::as_ref), &mut slots, ending);
         for (output, slot) in binding.outputs.iter_mut().zip(slots.drain(..)) {
-            if let (BoundOutput::Allocated(value), Output::Allocate(made)) = (output, slot) {
-                *value = made;
+            if let BoundOutput::Allocated(_, value) = output {
+                *value = slot.into_made();
             }
         }
         binding.scratch = slots;
         result
+    }
+
+    /// The number of the GPU that runs nodes of the session; `None`: the CPU runs all.
+    pub(crate) fn device(&self) -> Option<u32> {
+        self.opened.program.device.as_ref().map(|pool| pool.provider.device().index as u32)
+    }
+
+    /// Where outputs go that are bound to no place.
+    fn output_location(&self, options: &RunOptions) -> Option<Location> {
+        options.output_memory.location(self.device())
     }
 
     /// Whether memory of a device is of the device that the session uses.
@@ -317,16 +341,21 @@ impl Session {
             ),
             _ => None,
         };
-        let pool = self.pool.until(options.cancel.clone());
+        let watch = options.timeout.map(|limit| Watch::start(limit, options.cancel.clone())).transpose()?;
+        let cancel = watch.as_ref().map_or_else(|| options.cancel.clone(), |watch| Some(watch.flag()));
+        let pool = self.pool.until(cancel.clone());
         let cx = RunContext {
             pool: &pool,
-            cancel: options.cancel_flag(),
+            cancel: flag(&cancel),
             recorder: self.recorder.as_ref(),
             log: &self.environment.log,
             session: self.number,
             stream: stream.as_ref(),
         };
-        let result = run::run(cx, &self.opened.program, &values, outputs, ending);
+        let mut result = run::run(cx, &self.opened.program, &values, outputs, ending);
+        if let Some(watch) = watch {
+            result = result.map_err(|error| watch.explain(error));
+        }
         if let (true, Some(device)) = (options.shrink_arena, &self.opened.program.device) {
             device.release();
             device.provider.memory().shrink()?;
@@ -337,54 +366,4 @@ impl Session {
         }
         result
     }
-}
-
-/// Symbolic dimensions with the size they have in this run, and the input that said so.
-type Symbols<'a> = SmallVec<[(&'a str, usize, &'a str); 8]>;
-
-/// Whether a value fits an input: type, rank, dimensions, and that a name stands for one size.
-fn check_input<'a>(port: &'a Port, value: &Value, symbols: &mut Symbols<'a>) -> Result<()> {
-    let name = &port.name;
-    let Value::Tensor(tensor) = value else {
-        let ty = value.ty();
-        if ty != port.ty {
-            fail!(InvalidInput, "input \"{name}\" is {ty}; the model needs {}", port.ty);
-        }
-        return Ok(());
-    };
-    if port.ty.element() != Some(tensor.ty()) {
-        fail!(InvalidInput, "input \"{name}\" is tensor({}); the model needs {}", tensor.ty(), port.ty);
-    }
-    let Some(wanted) = &port.shape else { return Ok(()) };
-    let given = tensor.shape();
-    if given.len() != wanted.len() {
-        fail!(
-            InvalidInput,
-            "input \"{name}\" has rank {} (shape {given:?}); the model needs rank {} (shape {wanted:?})",
-            given.len(),
-            wanted.len()
-        );
-    }
-    for (i, (&size, want)) in given.iter().zip(wanted).enumerate() {
-        if let Some(known) = want.known() {
-            if Dim::from(size) != Dim::from(known) {
-                fail!(
-                    InvalidInput,
-                    "input \"{name}\": dimension {i} is {size}; the model needs {known} (shape {wanted:?})"
-                );
-            }
-        } else if let Some(symbol) = want.as_symbol() {
-            match symbols.iter().find(|(s, ..)| *s == symbol) {
-                Some((_, other, first)) if *other != size => {
-                    fail!(
-                        InvalidInput,
-                        "input \"{name}\": dimension {i} ({symbol}) is {size}, but {symbol} is {other} in input \"{first}\"; both must be equal"
-                    );
-                }
-                Some(_) => {}
-                None => symbols.push((symbol, size, name)),
-            }
-        }
-    }
-    Ok(())
 }

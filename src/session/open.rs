@@ -12,10 +12,11 @@ use crate::threads::Pool;
 
 use super::build::{Parts, Rewritable, build};
 use super::environment::{Environment, Level, thread_count};
-use super::options::{Fallback, ProviderKind, SessionOptions};
+use super::options::{Fallback, SessionOptions};
 use super::overridable::Overridable;
 use super::profile::Recorder;
-use super::sharing::Identity;
+use super::provider_options::ProviderKind;
+use super::sharing::Wanted;
 use super::{Opened, Session};
 
 pub(super) fn open(
@@ -23,14 +24,11 @@ pub(super) fn open(
     source: Source<'_>,
     options: &SessionOptions,
 ) -> Result<Session> {
-    let pool = match options.threads {
-        Some(threads) => Pool::new(thread_count(threads)),
-        None => environment.pool.clone(),
-    };
+    let pool = own_pool(options, &environment)?.unwrap_or_else(|| environment.pool.clone());
     let recorder = options.profiling.then(Recorder::new);
     let start = recorder.as_ref().map(Recorder::now);
-    let identity = Identity::options(options, &environment.operators(&options.operators));
-    let shared = identity.as_ref().and_then(|options| environment.models.find(source, options));
+    let wanted = Wanted::of(source, options, &environment.operators(&options.operators));
+    let shared = wanted.as_ref().and_then(|wanted| environment.models.find(wanted));
     let (opened, is_first) = match shared {
         Some(opened) => {
             tell_remarks(&environment, options);
@@ -39,7 +37,7 @@ pub(super) fn open(
             }
             (opened, false)
         }
-        None => environment.models.offer(build_model(&environment, &pool, source, options, identity)?),
+        None => environment.models.offer(build_model(&environment, &pool, source, options, wanted)?),
     };
     let counters = if is_first { opened.counters } else { opened.counters.of_sharing() };
     let number = opened.next_number();
@@ -51,17 +49,35 @@ pub(super) fn open(
     Ok(session)
 }
 
+/// Threads of the session's own, when the options ask for them.
+fn own_pool(options: &SessionOptions, environment: &Environment) -> Result<Option<Pool>> {
+    let SessionOptions { spinning, affinities, .. } = options;
+    if options.threads.is_none() && *spinning && affinities.len() == 0 {
+        return Ok(None);
+    }
+    let threads = options.threads.map_or_else(|| environment.pool.threads(), thread_count);
+    if affinities.len() != 0 && affinities.len() != threads - 1 {
+        fail!(
+            InvalidArgument,
+            "option \"thread_affinities\" is for {} threads; the session has {} besides the caller's, and both must be equal",
+            affinities.len(),
+            threads - 1
+        );
+    }
+    Ok(Some(Pool::with(threads, *spinning, affinities)))
+}
+
 /// Reads a model and makes it ready to run.
 fn build_model(
     environment: &Environment,
     pool: &Pool,
     source: Source<'_>,
     options: &SessionOptions,
-    identity: Option<Vec<(String, String)>>,
+    wanted: Option<Wanted>,
 ) -> Result<Opened> {
     let (device, fallback_reason) = choose_provider(environment, options)?;
     let fell_back = device.is_none() && wants_device(options);
-    let mut model = model::open(source, options.load == super::Load::Map)?;
+    let mut model = model::open(source, options.load == super::Load::Map, &options.given)?;
     fix_dimensions(&mut model.graph, options)?;
     let overridable = Overridable::of(
         &model.graph,
@@ -76,7 +92,7 @@ fn build_model(
     let mut opened = build(parts, rewritable, model.counters, options)?;
     opened.overridable = overridable.map(Box::new);
     opened.fallback = fell_back.then_some(fallback_reason);
-    opened.identity = Identity::new(identity, model.files);
+    opened.identity = wanted.and_then(|wanted| wanted.identity(model.files));
     Ok(opened)
 }
 

@@ -1,16 +1,19 @@
 //! Options of a session and of a run, each also a key and a value of text.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use crate::error::{Result, excerpt, fail};
 use crate::memory::device::external::ExternalFunctions;
+use crate::model::Given;
 use crate::ops::custom::Definition;
 use crate::providers::hip::{self, HipOptions};
 use crate::tensor::ElementType;
+use crate::threads::Affinities;
 
-use super::operators;
+use super::provider_options::{ProviderKind, ProviderOptions};
+use super::{operators, ort_keys};
 
 /// How a model file comes into memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,70 +43,6 @@ pub(crate) enum Fallback {
     Error,
 }
 
-/// Which kind of device runs nodes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ProviderKind {
-    Cpu,
-    Hip,
-}
-
-/// Every name a provider is known by; the first is its own.
-const PROVIDER_NAMES: &[(ProviderKind, &[&str])] = &[
-    (ProviderKind::Cpu, &["cpu", "CPUExecutionProvider"]),
-    (ProviderKind::Hip, &["hip", "ROCMExecutionProvider", "MIGraphXExecutionProvider"]),
-];
-
-impl ProviderKind {
-    /// The provider's own name.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            ProviderKind::Cpu => "cpu",
-            ProviderKind::Hip => "hip",
-        }
-    }
-
-    pub(crate) fn parse(name: &str) -> Result<Self> {
-        match PROVIDER_NAMES.iter().find(|(_, names)| names.contains(&name)) {
-            Some((kind, _)) => Ok(*kind),
-            None => {
-                let known: Vec<&str> =
-                    PROVIDER_NAMES.iter().flat_map(|(_, names)| names.iter().copied()).collect();
-                fail!(
-                    InvalidArgument,
-                    "provider \"{}\" is not known; known are {}",
-                    excerpt(name),
-                    known.join(", ")
-                )
-            }
-        }
-    }
-}
-
-/// A provider that a session is to use, with its options.
-#[derive(Clone, Debug)]
-pub(crate) enum ProviderOptions {
-    /// It has no options.
-    Cpu,
-    Hip(HipOptions),
-}
-
-impl ProviderOptions {
-    pub(crate) fn kind(&self) -> ProviderKind {
-        match self {
-            ProviderOptions::Cpu => ProviderKind::Cpu,
-            ProviderOptions::Hip(_) => ProviderKind::Hip,
-        }
-    }
-
-    /// Every option with its value, in a form that `SessionOptions::add_provider` takes.
-    pub(crate) fn entries(&self) -> BTreeMap<String, String> {
-        match self {
-            ProviderOptions::Cpu => BTreeMap::new(),
-            ProviderOptions::Hip(options) => options.entries(),
-        }
-    }
-}
-
 /// How a session is made.
 #[derive(Clone, Debug)]
 pub(crate) struct SessionOptions {
@@ -114,6 +53,10 @@ pub(crate) struct SessionOptions {
     pub(crate) fallback: Fallback,
     /// Threads of the session's own pool; `None`: the environment's pool.
     pub(crate) threads: Option<usize>,
+    /// Whether threads that have nothing to do look for work for a while before they sleep.
+    pub(crate) spinning: bool,
+    /// Which processors the threads of the session's own pool may use.
+    pub(crate) affinities: Affinities,
     /// Record every run for `profile`.
     pub(crate) profiling: bool,
     /// Fixed values for symbolic dimensions, by name.
@@ -130,6 +73,12 @@ pub(crate) struct SessionOptions {
     pub(crate) precision: Option<ElementType>,
     /// Operators that the caller defined.
     pub(crate) operators: Vec<Arc<Definition>>,
+    /// Where the optimised model is saved.
+    pub(crate) optimized_model: Option<PathBuf>,
+    /// Whether its weights go into a file of their own, whatever their size.
+    pub(crate) weights_apart: bool,
+    /// Weights from memory, and where others are.
+    pub(crate) given: Given,
 }
 
 impl Default for SessionOptions {
@@ -140,6 +89,8 @@ impl Default for SessionOptions {
             optimization: Optimization::All,
             fallback: Fallback::Cpu,
             threads: None,
+            spinning: true,
+            affinities: Affinities::default(),
             profiling: false,
             dimensions: BTreeMap::new(),
             plan_cache: 64,
@@ -148,6 +99,9 @@ impl Default for SessionOptions {
             share_weights: true,
             precision: None,
             operators: Vec::new(),
+            optimized_model: None,
+            weights_apart: false,
+            given: Given::default(),
         }
     }
 }
@@ -161,14 +115,22 @@ const PRECISIONS: &[(&str, Option<ElementType>)] = &[
 
 /// The keys, with what each may be.
 const KEYS: &[(&str, &str)] = &[
+    ("external_data_folder", "the name of a folder, or nothing for the model's"),
     ("fallback", "cpu or error"),
     ("intra_op_threads", "0 (the environment's threads) or a number up to 1024"),
     ("load", "map or read"),
     ("optimization", "none, basic or all"),
+    ("optimized_model_external_data", "0 or 1"),
+    ("optimized_model_path", "the name of a file, or nothing for none"),
     ("plan_cache", "a number from 1 to 65536"),
     ("precision", "f32, f16, bf16 or auto"),
     ("profiling", "0 or 1"),
     ("share_weights", "0 or 1"),
+    ("spinning", "0 or 1"),
+    (
+        "thread_affinities",
+        "for each thread but the caller's the processors that it may use, as 1,2;3-5, numbered from 1",
+    ),
     ("use_env_allocators", "0 or 1"),
 ];
 
@@ -187,6 +149,9 @@ impl SessionOptions {
     /// Sets an option by name.
     pub(crate) fn set(&mut self, key: &str, value: &str) -> Result<()> {
         let (given_key, given) = (excerpt(key), excerpt(value));
+        if let Some((own, value)) = ort_keys::own(key, value)? {
+            return self.set(own, value);
+        }
         if let Some(name) = key.strip_prefix(DIMENSION_PREFIX) {
             let Ok(size) = value.parse() else {
                 fail!(
@@ -219,12 +184,19 @@ impl SessionOptions {
             "fallback" => {
                 self.fallback = choose(value, &[("cpu", Fallback::Cpu), ("error", Fallback::Error)])?
             }
+            "external_data_folder" => self.given.folder = (!value.is_empty()).then(|| value.into()),
             "load" => self.load = choose(value, &[("map", Load::Map), ("read", Load::Read)])?,
             "optimization" => self.optimization = choose(value, OPTIMIZATIONS)?,
             "profiling" => self.profiling = choose(value, &[("0", false), ("1", true)])?,
             "precision" => self.precision = choose(value, PRECISIONS)?,
+            "spinning" => self.spinning = choose(value, &[("0", false), ("1", true)])?,
+            "thread_affinities" => self.affinities = Affinities::parse(value)?,
             "share_weights" => self.share_weights = choose(value, &[("0", false), ("1", true)])?,
             "use_env_allocators" => self.use_env_allocators = choose(value, &[("0", false), ("1", true)])?,
+            "optimized_model_external_data" => {
+                self.weights_apart = choose(value, &[("0", false), ("1", true)])?
+            }
+            "optimized_model_path" => self.optimized_model = (!value.is_empty()).then(|| value.into()),
             "plan_cache" => self.plan_cache = value.parse().ok().filter(|n| (1..=65536).contains(n))?,
             "intra_op_threads" => {
                 let n: usize = value.parse().ok().filter(|n| *n <= 1024)?;
@@ -239,15 +211,23 @@ impl SessionOptions {
     pub(crate) fn entries(&self) -> Vec<(String, String)> {
         let name = |o: Optimization| OPTIMIZATIONS.iter().find(|(_, v)| *v == o).map_or("all", |(n, _)| n);
         let precision = PRECISIONS.iter().find(|(_, v)| *v == self.precision).map_or("auto", |(n, _)| n);
+        let text = |path: &PathBuf| path.to_string_lossy().into_owned();
+        let saved = self.optimized_model.as_ref().map(text);
+        let folder = self.given.folder.as_ref().map(text);
         let mut entries = vec![
+            ("external_data_folder".to_owned(), folder.unwrap_or_default()),
             ("fallback".to_owned(), if self.fallback == Fallback::Cpu { "cpu" } else { "error" }.to_owned()),
             ("intra_op_threads".to_owned(), self.threads.unwrap_or(0).to_string()),
             ("load".to_owned(), if self.load == Load::Map { "map" } else { "read" }.to_owned()),
             ("optimization".to_owned(), name(self.optimization).to_owned()),
+            ("optimized_model_external_data".to_owned(), (self.weights_apart as u8).to_string()),
+            ("optimized_model_path".to_owned(), saved.unwrap_or_default()),
             ("plan_cache".to_owned(), self.plan_cache.to_string()),
             ("precision".to_owned(), precision.to_owned()),
             ("profiling".to_owned(), (self.profiling as u8).to_string()),
             ("share_weights".to_owned(), (self.share_weights as u8).to_string()),
+            ("spinning".to_owned(), (self.spinning as u8).to_string()),
+            ("thread_affinities".to_owned(), self.affinities.to_string()),
             ("use_env_allocators".to_owned(), (self.use_env_allocators as u8).to_string()),
         ];
         entries
@@ -321,34 +301,8 @@ impl SessionOptions {
 const OPTIMIZATIONS: &[(&str, Optimization)] =
     &[("none", Optimization::None), ("basic", Optimization::Basic), ("all", Optimization::All)];
 
-fn choose<T: Copy>(value: &str, choices: &[(&str, T)]) -> Option<T> {
+pub(super) fn choose<T: Copy>(value: &str, choices: &[(&str, T)]) -> Option<T> {
     choices.iter().find(|(name, _)| *name == value).map(|(_, v)| *v)
-}
-
-/// How one run behaves. Clones share the cancel flag, so that another thread can end the run; making
-/// the default and cloning allocate nothing.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct RunOptions {
-    pub(crate) cancel: Option<Arc<AtomicBool>>,
-    /// A name for the run in the profile.
-    pub(crate) tag: Option<Arc<str>>,
-    /// Give device memory that nobody uses back after the run.
-    pub(crate) shrink_arena: bool,
-    /// The user's stream (`hipStream_t`) that the run's work on a device is ordered in.
-    pub(crate) compute_stream: Option<u64>,
-}
-
-impl RunOptions {
-    /// Options whose run can be ended.
-    pub(crate) fn cancellable() -> Self {
-        RunOptions { cancel: Some(Arc::default()), ..Self::default() }
-    }
-
-    /// The flag that ends the run when it is set.
-    pub(crate) fn cancel_flag(&self) -> &AtomicBool {
-        static NEVER: AtomicBool = AtomicBool::new(false);
-        self.cancel.as_deref().unwrap_or(&NEVER)
-    }
 }
 
 #[cfg(test)]
@@ -375,7 +329,7 @@ mod tests {
     fn wrong_options_say_what_is_allowed() {
         for (key, value, part) in [
             ("load", "mmap", "\"mmap\" is not allowed; allowed is map or read"),
-            ("lod", "map", "\"lod\" is not known; known are fallback"),
+            ("lod", "map", "\"lod\" is not known; known are external_data_folder, fallback"),
             ("dim.", "3", "needs a name"),
             ("dim.x", "-3", "allowed is a number from 0"),
             ("intra_op_threads", "5000", "up to 1024"),

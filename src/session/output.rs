@@ -1,30 +1,64 @@
 //! Where the outputs of a run go, and how they get there.
 
-use crate::error::{Result, fail};
+use crate::error::{Error, Result, Status, fail};
 use crate::plan::{OutputPlace, Program, State};
-use crate::tensor::{ElementType, Place, Tensor, Value, ValueRef};
+use crate::providers::hip::DeviceContext;
+use crate::tensor::{Buffer, ElementType, Place, Tensor, Value, ValueRef, element_count};
 
+use super::memory::{Location, copy_tensor};
 use super::run::Run;
 
 /// Where an output of a run goes.
 pub(super) enum Output {
     /// Into memory that the caller gave; its type and shape must be those the run gives.
     Bound(Tensor),
+    /// Nobody asks for it.
+    Unwanted,
     /// Into memory made by the run, which is left here.
     Allocate(Option<Value>),
+    /// The same, in memory of a device or pinned for one. What is no plain tensor comes to the host.
+    AllocateIn(Location, Option<Value>),
 }
 
 impl Output {
-    /// Where it is bound in device memory.
+    /// Memory that the run allocates; `None`: on the host.
+    pub(super) fn made_in(location: Option<Location>) -> Self {
+        match location {
+            None | Some(Location::Host) => Output::Allocate(None),
+            Some(location) => Output::AllocateIn(location, None),
+        }
+    }
+
+    /// What the run made.
+    pub(super) fn into_made(self) -> Option<Value> {
+        match self {
+            Output::Allocate(value) | Output::AllocateIn(_, value) => value,
+            Output::Bound(_) | Output::Unwanted => None,
+        }
+    }
+
+    /// Where it is in device memory, bound or made.
     pub(super) fn device_address(&self) -> Option<u64> {
-        let Output::Bound(tensor) = self else { return None };
+        let tensor = match self {
+            Output::Bound(tensor) => tensor,
+            Output::AllocateIn(_, Some(Value::Tensor(tensor))) => tensor,
+            _ => return None,
+        };
         let buffer = tensor.buffer().filter(|b| b.place() == Place::Device)?;
         Some(buffer.as_ptr().addr() as u64)
     }
 
-    /// Where the output is wanted.
-    pub(super) fn place(&self, inputs: &[ValueRef<'_>]) -> OutputPlace {
-        let Output::Bound(tensor) = self else { return OutputPlace::Host };
+    /// Where the output is wanted. `device`: the number of the one that the program runs on.
+    pub(super) fn place(&self, inputs: &[ValueRef<'_>], device: Option<u32>) -> OutputPlace {
+        let tensor = match self {
+            Output::Bound(tensor) => tensor,
+            // What is wanted on another device is made on the host first.
+            Output::AllocateIn(Location::Device(wanted), _) if device == Some(*wanted) => {
+                return OutputPlace::Device;
+            }
+            Output::Unwanted => return OutputPlace::Nowhere,
+            _ => return OutputPlace::Host,
+        };
         let (Some(buffer), Some(_)) = (tensor.buffer(), self.device_address()) else {
             return OutputPlace::Host;
         };
@@ -43,14 +77,49 @@ impl Output {
 }
 
 impl Run<'_, '_> {
+    /// Allocates what the device makes in memory that the caller did not give.
+    pub(super) fn allocate_on_device(&mut self, outputs: &mut [Output]) -> Result<()> {
+        let Some(device) = &self.device else { return Ok(()) };
+        for (index, ty, shape) in &self.plan.made_on_device {
+            if let Output::AllocateIn(Location::Device(_), slot @ None) = &mut outputs[*index] {
+                *slot = Some(Value::Tensor(allocate_on(device, *ty, shape)?));
+            }
+        }
+        Ok(())
+    }
+
+    /// A value that outlives the run, in memory of a device or pinned for one.
+    fn moved(&self, value: ValueRef<'_>, location: Location) -> Result<Value> {
+        let Some((ty, shape, _)) = value.layout() else { return Ok(value.to_value()?) };
+        if let ValueRef::Value(Value::Tensor(tensor)) = value
+            && tensor.buffer().is_some_and(|buffer| Location::of(buffer) == location)
+        {
+            return Ok(Value::Tensor(tensor.clone()));
+        }
+        let bytes = element_count(shape).unwrap_or(0) * ty.size();
+        let own = self.device.as_ref().map(|device| &device.provider);
+        let own = own.filter(|provider| Location::Device(provider.device().index as u32) == location);
+        let buffer = match (own, value.view()) {
+            (Some(provider), Some(view)) => provider.upload_output(view.bytes())?.into_buffer(bytes),
+            _ => {
+                let copy = laid_over(ty, shape, location.allocate(bytes)?)?;
+                let held = value.to_value()?;
+                held.as_tensor().map_or(Ok(()), |made| copy_tensor(made, &copy))?;
+                return Ok(Value::Tensor(copy));
+            }
+        };
+        Ok(Value::Tensor(laid_over(ty, shape, buffer)?))
+    }
+
     /// Puts those outputs in place that no step wrote there.
     pub(super) fn finish(&mut self, outputs: &mut [Output], deferred: Vec<(usize, Tensor)>) -> Result<()> {
         for (index, (&value, output)) in self.program.outputs.iter().zip(outputs.iter_mut()).enumerate() {
-            if matches!(self.plan.states[value as usize], State::Output { index: i, .. } if i == index) {
+            let made =
+                matches!(self.plan.states[value as usize], State::Output { index: i, .. } if i == index);
+            if made || matches!(output, Output::Unwanted) {
                 continue;
             }
-            let on_device =
-                matches!(output, Output::Bound(t) if t.buffer().is_some_and(|b| b.place() == Place::Device));
+            let on_device = output.device_address().is_some();
             if on_device && matches!(self.plan.states[value as usize], State::Absent) {
                 // The device wrote it where it is wanted.
                 continue;
@@ -60,8 +129,15 @@ impl Run<'_, '_> {
                 fail!(Internal, "output \"{name}\" was not made");
             };
             match output {
+                Output::Unwanted => {}
                 Output::Allocate(slot) => *slot = Some(result.to_value()?),
+                Output::AllocateIn(location, slot) => *slot = Some(self.moved(result, *location)?),
                 Output::Bound(tensor) => {
+                    if let Some((ty, shape, Place::Device)) = result.layout() {
+                        check_bound(self.program, index, tensor, ty, shape)?;
+                        result.to_value()?.as_tensor().map_or(Ok(()), |made| copy_tensor(made, tensor))?;
+                        continue;
+                    }
                     let Some(view) = result.view() else {
                         fail!(
                             InvalidInput,
@@ -78,6 +154,15 @@ impl Run<'_, '_> {
                 }
             }
         }
+        // What is wanted on a device that the program does not run on.
+        for output in outputs.iter_mut() {
+            if let Output::AllocateIn(location, Some(value)) = output
+                && let Some(buffer) = value.as_tensor().and_then(Tensor::buffer)
+                && Location::of(buffer) != *location
+            {
+                *value = self.moved(ValueRef::Value(value), *location)?;
+            }
+        }
         for (index, temporary) in deferred {
             if let (Output::Bound(tensor), Some(buffer)) = (&outputs[index], temporary.buffer()) {
                 copy(buffer.bytes(), tensor);
@@ -85,6 +170,36 @@ impl Run<'_, '_> {
         }
         Ok(())
     }
+}
+
+/// Memory of the run's device for a value that outlives the run.
+pub(super) fn allocate_on(device: &DeviceContext, ty: ElementType, shape: &[usize]) -> Result<Tensor> {
+    let bytes = element_count(shape).unwrap_or(0) * ty.size();
+    laid_over(ty, shape, device.provider.allocate(bytes, &device.stream)?.into_buffer(bytes))
+}
+
+/// Memory in a location for a value that outlives the run.
+pub(super) fn allocate_in(location: Location, ty: ElementType, shape: &[usize]) -> Result<Tensor> {
+    laid_over(ty, shape, location.allocate(element_count(shape).unwrap_or(0) * ty.size())?)
+}
+
+/// The same, from the provider's pinned memory when it is pinned for the run's device.
+pub(super) fn allocate_pinned(
+    device: &DeviceContext,
+    location: Location,
+    ty: ElementType,
+    shape: &[usize],
+) -> Result<Tensor> {
+    if location != Location::Pinned(device.provider.device().index as u32) {
+        return allocate_in(location, ty, shape);
+    }
+    let bytes = element_count(shape).unwrap_or(0) * ty.size();
+    laid_over(ty, shape, device.provider.allocate_pinned(bytes, &device.stream)?.into_pinned_buffer(bytes))
+}
+
+fn laid_over(ty: ElementType, shape: &[usize], buffer: Buffer) -> Result<Tensor> {
+    let wrong = || Error::new(Status::Internal, "the memory of an output has the wrong size");
+    Tensor::from_buffer(ty, shape, buffer).ok_or_else(wrong)
 }
 
 /// Whether what an output is bound to fits what the run gives.

@@ -9,8 +9,9 @@ use crate::providers::hip::Provider;
 use crate::tensor::{Value, ValueType};
 
 use super::binding::Binding;
-use super::options::{RunOptions, SessionOptions};
+use super::options::SessionOptions;
 use super::run::Ending;
+use super::run_options::RunOptions;
 use super::{Opened, Port, Session, build};
 
 /// Programs that are kept for sets of given initializers; callers give the same ones time after time.
@@ -57,7 +58,7 @@ impl Overridable {
             ports,
             graph,
             functions: functions.clone(),
-            options: options.clone(),
+            options: SessionOptions { optimized_model: None, ..options.clone() },
             device,
             fallback_reason: fallback_reason.to_owned(),
             variants: Mutex::default(),

@@ -1,4 +1,4 @@
-//! A run whose work on a device is queued, and not waited for.
+//! Work on a device that is queued, and not waited for: a run or a copy.
 
 use crate::error::Result;
 use crate::hip::Event;
@@ -8,20 +8,31 @@ use crate::tensor::Value;
 
 /// Keeps what the work uses. Dropping it waits for the work.
 pub(crate) struct Queued {
-    /// Behind everything that the run gave to its stream.
+    /// Behind everything that was given to the stream.
     event: Event,
-    /// Until it was waited for.
-    context: Option<DeviceContext>,
-    pool: DevicePool,
-    /// The bound values.
+    work: Work,
+    /// What the work reads and writes.
     values: Vec<Value>,
 }
 
+enum Work {
+    Run(Box<DeviceContext>, DevicePool),
+    Copy,
+    /// It was waited for.
+    Done,
+}
+
 impl Queued {
+    /// A run whose work is in the context's stream.
     pub(super) fn new(context: DeviceContext, pool: &DevicePool) -> Result<Self> {
         let event = Event::new(context.provider.device())?;
         context.stream.record(&event)?;
-        Ok(Queued { event, context: Some(context), pool: pool.clone(), values: Vec::new() })
+        Ok(Queued { event, work: Work::Run(Box::new(context), pool.clone()), values: Vec::new() })
+    }
+
+    /// A copy between values.
+    pub(crate) fn copy(event: Event, values: Vec<Value>) -> Self {
+        Queued { event, work: Work::Copy, values }
     }
 
     /// Keeps values until the work is done.
@@ -31,7 +42,7 @@ impl Queued {
 
     /// Whether the work is done.
     pub(crate) fn is_done(&self) -> Result<bool> {
-        Ok(self.context.is_none() || self.event.is_done()?)
+        Ok(matches!(self.work, Work::Done) || self.event.is_done()?)
     }
 
     /// The runtime's handle of the event behind the work, as a number.
@@ -41,9 +52,15 @@ impl Queued {
 
     /// Waits until the work is done, and tells what its kernels found wrong with the data.
     pub(crate) fn wait(&mut self) -> Result<()> {
-        let Some(mut context) = self.context.take() else { return Ok(()) };
-        let result = context.finish(true);
-        self.pool.give_back(context);
+        let result = match std::mem::replace(&mut self.work, Work::Done) {
+            Work::Run(mut context, pool) => {
+                let result = context.finish(true);
+                pool.give_back(*context);
+                result
+            }
+            Work::Copy => self.event.synchronize().map_err(Into::into),
+            Work::Done => Ok(()),
+        };
         self.values.clear();
         result
     }

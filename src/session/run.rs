@@ -61,7 +61,8 @@ pub(super) fn run(
     outputs: &mut [Output],
     ending: &mut Ending,
 ) -> Result<()> {
-    let places: SmallVec<[OutputPlace; 8]> = outputs.iter().map(|o| o.place(inputs)).collect();
+    let device = program.device.as_ref().map(|pool| pool.provider.device().index as u32);
+    let places: SmallVec<[OutputPlace; 8]> = outputs.iter().map(|o| o.place(inputs, device)).collect();
     let signature = Signature { inputs, outputs: &places };
     let plan = match program.find_plan(signature) {
         Some(plan) => plan,
@@ -76,6 +77,13 @@ pub(super) fn run(
         (None, Some(device)) => device.provider.is_captured(),
         _ => false,
     };
+    if capturing && outputs.iter().any(|output| matches!(output, Output::AllocateIn(..))) {
+        fail!(
+            InvalidInput,
+            "the stream of this run is being captured, so that its outputs must lie where they do each time that it is \
+             replayed; bind them to values"
+        );
+    }
     if capturing && (!plan.needed_on_host.is_empty() || matches!(ending, Ending::Queued(_))) {
         fail!(
             InvalidInput,
@@ -180,6 +188,7 @@ impl Run<'_, '_> {
             }
             None => 0,
         };
+        self.allocate_on_device(outputs)?;
         let recorded = self.find_graph(outputs);
         if self.replay(recorded, outputs)? {
             self.replayed = true;
@@ -226,7 +235,7 @@ impl Run<'_, '_> {
                 StepPlan::Copy(place) => self.copy_step(step, *place),
                 StepPlan::Dynamic => match &step.body {
                     StepBody::Device(kernel) => self.dynamic_device_step(i, &**kernel),
-                    StepBody::Copy(place) => self.dynamic_copy_step(step, *place),
+                    StepBody::Copy(place) => self.dynamic_copy_step(i, *place),
                     _ => self.settle().and_then(|()| self.dynamic_step(step)),
                 },
             }

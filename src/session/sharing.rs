@@ -1,48 +1,131 @@
-//! Sessions of one environment that open the same files with the same options share all that does not change: mapped,
+//! Sessions of one environment that open the same files, or the same memory of the caller's, with the same options share all that does not change: mapped,
 //! packed and device-resident weights, kernels, plans, and the memory that runs have given back.
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use bytes::Bytes;
 
 use crate::model::{FileIdentity, Source};
 use crate::ops::custom::Definition;
+use crate::tensor::{Buffer, ElementType, Shape, Tensor};
 
 use super::Opened;
 use super::options::SessionOptions;
 
 /// What a model was made of: two models of one identity compute the same in the same way.
+#[derive(PartialEq)]
 pub(super) struct Identity {
-    /// The model's file first, then those of its weights.
-    files: Vec<FileIdentity>,
+    origin: Origin,
+    /// The files of its weights.
+    weights: Vec<FileIdentity>,
+    given: Vec<Memory>,
     options: Vec<(String, String)>,
 }
 
-impl Identity {
-    /// What of the options is part of it. `None` when a session must not share: the options forbid it, hold what is
-    /// the caller's own (operators with state, memory, streams), or a limit of memory that is meant for one session.
-    /// `operators`: those that the caller defined.
-    pub(super) fn options(
+#[derive(PartialEq)]
+enum Origin {
+    File(FileIdentity),
+    Memory(Memory),
+}
+
+/// Memory of the caller's, which does not change as long as it is kept here: its address stands for its content.
+#[derive(Clone)]
+struct Memory {
+    name: String,
+    /// Of a tensor.
+    layout: Option<(ElementType, Shape)>,
+    buffer: Buffer,
+}
+
+impl PartialEq for Memory {
+    fn eq(&self, other: &Self) -> bool {
+        let span = |memory: &Memory| (memory.buffer.as_ptr(), memory.buffer.len());
+        self.name == other.name && self.layout == other.layout && span(self) == span(other)
+    }
+}
+
+impl Memory {
+    fn of_file(name: &str, bytes: &Bytes) -> Self {
+        Memory { name: name.to_owned(), layout: None, buffer: Buffer::from_bytes(bytes.clone()) }
+    }
+
+    fn of_tensor(name: &str, tensor: &Tensor) -> Option<Self> {
+        let layout = Some((tensor.ty(), tensor.shape().into()));
+        Some(Memory { name: name.to_owned(), layout, buffer: tensor.buffer()?.clone() })
+    }
+}
+
+/// What a session asks for that may share a model.
+pub(super) struct Wanted {
+    /// The model's file.
+    path: Option<PathBuf>,
+    /// Or the model in memory of the caller's.
+    memory: Option<Memory>,
+    given: Vec<Memory>,
+    options: Vec<(String, String)>,
+}
+
+impl Wanted {
+    /// `None` when a session must not share: the options forbid it, ask for the model to be saved, hold what is the caller's own (operators with state,
+    /// memory, streams, strings), or a limit of memory that is meant for one session; or the model is a copy of memory
+    /// that may change. `operators`: those that the caller defined.
+    pub(super) fn of(
+        source: Source<'_>,
         options: &SessionOptions,
         operators: &[Arc<Definition>],
-    ) -> Option<Vec<(String, String)>> {
+    ) -> Option<Self> {
         let alone = !options.share_weights
+            || options.optimized_model.is_some()
             || options.external_allocator.is_some()
             || options.hip().is_some_and(|hip| hip.is_for_one_session(options.use_env_allocators))
             || !operators.is_empty();
-        (!alone).then(|| options.identity())
+        if alone {
+            return None;
+        }
+        let (path, memory) = match source {
+            Source::Path(path) => (Some(path.to_owned()), None),
+            Source::Kept(bytes) => (None, Some(Memory::of_file("", bytes))),
+            Source::Bytes(_) => return None,
+        };
+        let files = options.given.files.iter().map(|(name, bytes)| Some(Memory::of_file(name, bytes)));
+        let tensors = options.given.initializers.iter().map(|(name, t)| Memory::of_tensor(name, t));
+        let given = tensors.chain(files).collect::<Option<Vec<Memory>>>()?;
+        Some(Wanted { path, memory, given, options: options.identity() })
     }
 
-    /// What a model of these options was made of; a model from memory is the caller's, and may change.
-    pub(super) fn new(options: Option<Vec<(String, String)>>, files: Vec<FileIdentity>) -> Option<Self> {
-        options.filter(|_| !files.is_empty()).map(|options| Identity { files, options })
+    /// The identity of the model that was made of it and of these files, its own first when it has one.
+    pub(super) fn identity(self, files: Vec<FileIdentity>) -> Option<Identity> {
+        let mut files = files.into_iter();
+        let origin = match self.memory {
+            Some(memory) => Origin::Memory(memory),
+            None => Origin::File(files.next()?),
+        };
+        Some(Identity { origin, weights: files.collect(), given: self.given, options: self.options })
     }
+}
 
-    /// Whether opening the file at `path` would read the same.
-    fn is_at(&self, path: &Path) -> bool {
-        let Some((model, weights)) = self.files.split_first() else { return false };
-        // Weights are looked up beside the path that is given.
-        let folder = weights.is_empty() || model.path.parent() == path.parent();
-        folder && model.is_at(path) && weights.iter().all(|file| file.is_at(&file.path))
+impl Identity {
+    /// Whether opening what is wanted would give the same.
+    fn is(&self, wanted: &Wanted) -> bool {
+        let origin = match (&self.origin, &wanted.path, &wanted.memory) {
+            (Origin::File(file), Some(path), _) => {
+                // Weights are looked up beside the path that is given, unless the options name a folder.
+                let folder = self.weights.is_empty()
+                    || file.path.parent() == path.parent()
+                    || wanted
+                        .options
+                        .iter()
+                        .any(|(key, value)| key == "external_data_folder" && !value.is_empty());
+                folder && file.is_at(path)
+            }
+            (Origin::Memory(memory), _, Some(given)) => memory == given,
+            _ => false,
+        };
+        origin
+            && self.options == wanted.options
+            && self.given == wanted.given
+            && self.weights.iter().all(|file| file.is_at(&file.path))
     }
 }
 
@@ -52,11 +135,8 @@ pub(super) struct Shared(Mutex<Vec<Weak<Opened>>>);
 
 impl Shared {
     /// A model that a living session opened from the same files with the same options.
-    pub(super) fn find(&self, source: Source<'_>, options: &[(String, String)]) -> Option<Arc<Opened>> {
-        let Source::Path(path) = source else { return None };
-        let same = |opened: &Arc<Opened>| {
-            opened.identity.as_ref().is_some_and(|i| i.options == options && i.is_at(path))
-        };
+    pub(super) fn find(&self, wanted: &Wanted) -> Option<Arc<Opened>> {
+        let same = |opened: &Arc<Opened>| opened.identity.as_ref().is_some_and(|i| i.is(wanted));
         // Files are asked with the lock released.
         self.alive().into_iter().find(same)
     }
@@ -66,12 +146,7 @@ impl Shared {
     pub(super) fn offer(&self, opened: Opened) -> (Arc<Opened>, bool) {
         let opened = Arc::new(opened);
         let Some(identity) = &opened.identity else { return (opened, true) };
-        let same = |other: &&Arc<Opened>| {
-            other
-                .identity
-                .as_ref()
-                .is_some_and(|i| i.options == identity.options && i.files == identity.files)
-        };
+        let same = |other: &&Arc<Opened>| other.identity.as_ref() == Some(identity);
         let mut models = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let now: Vec<Arc<Opened>> = models.iter().filter_map(Weak::upgrade).collect();
         let found = now.iter().find(same).cloned();

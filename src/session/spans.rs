@@ -4,7 +4,8 @@ use crate::error::Result;
 use crate::plan::State;
 use crate::tensor::{Place, Tensor, TensorView, Value};
 
-use super::output::{Output, check_bound};
+use super::memory::Location;
+use super::output::{Output, allocate_in, allocate_pinned, check_bound};
 use super::run::Run;
 
 impl Run<'_, '_> {
@@ -59,10 +60,20 @@ impl Run<'_, '_> {
                                 tensor.clone()
                             }
                         }
-                        Output::Allocate(slot) => {
+                        Output::AllocateIn(_, Some(Value::Tensor(made))) => made.clone(),
+                        Output::Unwanted => continue,
+                        Output::Allocate(slot) | Output::AllocateIn(Location::Device(_), slot) => {
                             let tensor = Tensor::unwritten(*ty, shape, |bytes| {
                                 self.program.output_memory.take(bytes)
                             })?;
+                            *slot = Some(Value::Tensor(tensor.clone()));
+                            tensor
+                        }
+                        Output::AllocateIn(location, slot) => {
+                            let tensor = self.device.as_ref().map_or_else(
+                                || allocate_in(*location, *ty, shape),
+                                |device| allocate_pinned(device, *location, *ty, shape),
+                            )?;
                             *slot = Some(Value::Tensor(tensor.clone()));
                             tensor
                         }

@@ -23,8 +23,10 @@ pub(crate) struct Buffer {
     ptr: NonNull<u8>,
     len: usize,
     place: Place,
-    /// Which device, for memory of one.
+    /// Which device, for memory of one and for pinned memory of the host.
     device: u32,
+    /// Whether the device copies from and to this memory of the host by itself.
+    pinned: bool,
     /// Keeps the memory alive. `None` for an empty buffer.
     _owner: Option<Arc<dyn Any + Send + Sync>>,
 }
@@ -75,6 +77,7 @@ impl Buffer {
             len: owned.layout.size(),
             place: Place::Host,
             device: 0,
+            pinned: false,
             _owner: Some(Arc::new(owned)),
         }
     }
@@ -82,7 +85,8 @@ impl Buffer {
     /// Shares the bytes of a `Bytes` (a piece of a mapped or read file).
     pub(crate) fn from_bytes(bytes: bytes::Bytes) -> Self {
         let ptr = NonNull::new(bytes.as_ptr().cast_mut()).unwrap_or(NonNull::dangling());
-        Buffer { ptr, len: bytes.len(), place: Place::Host, device: 0, _owner: Some(Arc::new(bytes)) }
+        let len = bytes.len();
+        Buffer { ptr, len, place: Place::Host, device: 0, pinned: false, _owner: Some(Arc::new(bytes)) }
     }
 
     /// Memory that `owner` keeps alive.
@@ -91,7 +95,22 @@ impl Buffer {
     /// `ptr` must be valid for reads (and for writes, if the buffer is ever written) of `len` bytes
     /// until `owner` is dropped.
     pub(crate) unsafe fn foreign(ptr: NonNull<u8>, len: usize, owner: Arc<dyn Any + Send + Sync>) -> Self {
-        Buffer { ptr, len, place: Place::Host, device: 0, _owner: Some(owner) }
+        Buffer { ptr, len, place: Place::Host, device: 0, pinned: false, _owner: Some(owner) }
+    }
+
+    /// Memory of the host that `owner` keeps alive, and that a device copies from and to by itself.
+    ///
+    /// # Safety
+    /// As for `foreign`, from the address on.
+    pub(crate) unsafe fn pinned(
+        device: u32,
+        address: u64,
+        len: usize,
+        owner: Arc<dyn Any + Send + Sync>,
+    ) -> Self {
+        let ptr = NonNull::new(std::ptr::with_exposed_provenance_mut(address as usize));
+        let ptr = ptr.unwrap_or(NonNull::<u64>::dangling().cast());
+        Buffer { ptr, len, place: Place::Host, device, pinned: true, _owner: Some(owner) }
     }
 
     /// Memory of a device that `owner` keeps alive.
@@ -110,6 +129,7 @@ impl Buffer {
             len,
             place: Place::Device,
             device,
+            pinned: false,
             _owner: Some(owner),
         }
     }
@@ -121,6 +141,11 @@ impl Buffer {
     /// The number of the device that the bytes are on; `None` on the host.
     pub(crate) fn device(&self) -> Option<u32> {
         (self.place == Place::Device).then_some(self.device)
+    }
+
+    /// The number of the device that this memory of the host is pinned for.
+    pub(crate) fn pinned_for(&self) -> Option<u32> {
+        self.pinned.then_some(self.device)
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -11,6 +11,7 @@
 //! A worker that has nothing to do looks for the next loop for a little while before it sleeps, and a caller does
 //! so before it sleeps until the last worker has left: waking a thread takes longer than many a loop.
 
+mod affinity;
 mod wait;
 
 use std::mem::MaybeUninit;
@@ -19,6 +20,8 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
+
+pub(crate) use affinity::Affinities;
 
 use wait::wait_for;
 
@@ -46,6 +49,8 @@ struct Crew {
 
 struct Shared {
     seats: Vec<Seat>,
+    /// How long a thread looks for work before it sleeps.
+    patience: Duration,
     /// For callers that sleep until the last worker has left their loop.
     sleep: Mutex<()>,
     left: Condvar,
@@ -95,15 +100,27 @@ impl Pool {
     /// A pool of `threads` threads, the caller's own included: `threads - 1` are started. A thread
     /// that the system refuses is done without.
     pub(crate) fn new(threads: usize) -> Self {
+        Self::with(threads, true, &Affinities::default())
+    }
+
+    /// The same. `spins`: whether threads that have nothing to do look for work for a while before they sleep.
+    pub(crate) fn with(threads: usize, spins: bool, affinities: &Affinities) -> Self {
         make_rayon_serial();
         let threads = threads.clamp(1, 1024);
         // A seat that nobody sits on is busy for ever.
         let seats = (1..threads).map(|_| Seat { part: AtomicPtr::new(BUSY) }).collect();
-        let shared = Arc::new(Shared { seats, sleep: Mutex::new(()), left: Condvar::new() });
+        let patience = if spins { PATIENCE } else { Duration::ZERO };
+        let shared = Arc::new(Shared { seats, patience, sleep: Mutex::new(()), left: Condvar::new() });
         let workers = (1..threads)
             .map_while(|i| {
-                let shared = shared.clone();
-                std::thread::Builder::new().name(format!("rukh-{i}")).spawn(move || work(&shared, i - 1)).ok()
+                let (shared, affinities) = (shared.clone(), affinities.clone());
+                std::thread::Builder::new()
+                    .name(format!("rukh-{i}"))
+                    .spawn(move || {
+                        affinities.apply(i - 1);
+                        work(&shared, i - 1)
+                    })
+                    .ok()
             })
             .collect::<Vec<_>>();
         for seat in &shared.seats[..workers.len()] {
@@ -167,7 +184,7 @@ impl Pool {
             // Who has not begun yet need not any more.
             inside -=
                 self.crew.shared.seats.iter().map(|seat| usize::from(seat.take_back(job))).sum::<usize>();
-            if !wait_for(PATIENCE, || all_left(inside)) {
+            if !wait_for(self.crew.shared.patience, || all_left(inside)) {
                 let mut sleep = lock(&self.crew.shared.sleep);
                 job.left.fetch_or(SLEEPER, Ordering::SeqCst);
                 while job.left.load(Ordering::SeqCst) != inside | SLEEPER {
@@ -232,13 +249,13 @@ impl Seat {
     }
 
     /// Waits for a part; none if the pool ends.
-    fn wait(&self) -> Option<*const Part> {
+    fn wait(&self, patience: Duration) -> Option<*const Part> {
         loop {
             let state = self.part.load(Ordering::Relaxed);
             match state {
                 FREE => {
                     let state = || self.part.load(Ordering::Relaxed);
-                    if !wait_for(PATIENCE, || state() != FREE)
+                    if !wait_for(patience, || state() != FREE)
                         && self
                             .part
                             .compare_exchange(FREE, ASLEEP, Ordering::Relaxed, Ordering::Relaxed)
@@ -300,7 +317,7 @@ impl Part {
 
 fn work(shared: &Shared, index: usize) {
     let seat = &shared.seats[index];
-    while let Some(part) = seat.wait() {
+    while let Some(part) = seat.wait(shared.patience) {
         // SAFETY: the caller does not return before this worker has counted itself out, below.
         let (part, job) = unsafe { (&*part, &*(*part).job) };
         job.help(part);

@@ -87,6 +87,12 @@ pub type rukh_fallback = i32;
 pub const RUKH_FALLBACK_CPU: rukh_fallback = 0;
 pub const RUKH_FALLBACK_ERROR: rukh_fallback = 1;
 
+/// Memory, as a device sees it.
+pub type rukh_memory_kind = i32;
+pub const RUKH_MEMORY_DEVICE: rukh_memory_kind = 0;
+pub const RUKH_MEMORY_PINNED: rukh_memory_kind = 1;
+pub const RUKH_MEMORY_HOST: rukh_memory_kind = 2;
+
 /// How often an input or output of an operator may be there.
 pub type rukh_arity = i32;
 pub const RUKH_ARITY_REQUIRED: rukh_arity = 0;
@@ -122,7 +128,7 @@ pub const RUKH_LOAD_COPIED_WEIGHTS: rukh_load_counter = 4;
 pub const RUKH_LOAD_SHARED_BYTES: rukh_load_counter = 5;
 
 /// The version of the binary interface: `major * 1000000 + minor * 1000 + patch`.
-pub const RUKH_ABI_VERSION: u32 = 1000;
+pub const RUKH_ABI_VERSION: u32 = 1001;
 
 /// Why a call failed: a code and a message.
 #[repr(C)]
@@ -178,9 +184,15 @@ pub struct rukh_io_binding {
     _private: [u8; 0],
 }
 
-/// A run whose work is queued on a device.
+/// A run or a copy whose work is queued on a device.
 #[repr(C)]
 pub struct rukh_completion {
+    _private: [u8; 0],
+}
+
+/// A queue of work for a device, which the caller orders.
+#[repr(C)]
+pub struct rukh_stream {
     _private: [u8; 0],
 }
 
@@ -346,12 +358,26 @@ unsafe extern "C" {
         out: *mut *mut rukh_device,
         error: *mut *mut rukh_error,
     ) -> rukh_status;
+    /// The device of a provider by its number there, which is what options and functions call `device_id`.
+    pub fn rukh_environment_find_device(
+        environment: *const rukh_environment,
+        provider: *const c_char,
+        device_id: usize,
+        out: *mut *mut rukh_device,
+        error: *mut *mut rukh_error,
+    ) -> rukh_status;
     /// Destroys a device description.
     pub fn rukh_device_destroy(device: *mut rukh_device);
     /// The name of the provider that runs nodes on the device: "cpu" or "hip".
     pub fn rukh_device_provider(
         device: *const rukh_device,
         provider: *mut *const c_char,
+        error: *mut *mut rukh_error,
+    ) -> rukh_status;
+    /// The device's number among those of its provider, which is what options and functions call `device_id`.
+    pub fn rukh_device_id(
+        device: *const rukh_device,
+        device_id: *mut usize,
         error: *mut *mut rukh_error,
     ) -> rukh_status;
     /// The device's name as its maker gives it.
@@ -608,7 +634,7 @@ unsafe extern "C" {
         out: *mut *mut rukh_session,
         error: *mut *mut rukh_error,
     ) -> rukh_status;
-    /// Makes a session from the bytes of a model file in memory.
+    /// Makes a session from a copy of the bytes of a model file in memory.
     pub fn rukh_session_create_from_memory(
         environment: *const rukh_environment,
         data: *const c_void,
@@ -619,6 +645,34 @@ unsafe extern "C" {
     ) -> rukh_status;
     /// Destroys a session.
     pub fn rukh_session_destroy(session: *mut rukh_session);
+    /// Makes a session from the bytes of a model file in memory of the caller's, without a copy: weights stay where they are.
+    pub fn rukh_session_create_from_buffer(
+        environment: *const rukh_environment,
+        data: *const c_void,
+        size: usize,
+        deleter: rukh_deleter,
+        user: *mut c_void,
+        options: *const rukh_session_options,
+        out: *mut *mut rukh_session,
+        error: *mut *mut rukh_error,
+    ) -> rukh_status;
+    /// Gives sessions a tensor for an initializer of the model's main graph, in place of the one that the model has or whose external data it names; those data are then not read, and need not be there.
+    pub fn rukh_session_options_add_initializer(
+        options: *mut rukh_session_options,
+        name: *const c_char,
+        value: *const rukh_value,
+        error: *mut *mut rukh_error,
+    ) -> rukh_status;
+    /// Gives sessions the bytes of a file of external data, which then need not be there, without a copy.
+    pub fn rukh_session_options_add_external_file(
+        options: *mut rukh_session_options,
+        location: *const c_char,
+        data: *const c_void,
+        size: usize,
+        deleter: rukh_deleter,
+        user: *mut c_void,
+        error: *mut *mut rukh_error,
+    ) -> rukh_status;
     /// The number of the model's inputs.
     pub fn rukh_session_input_count(
         session: *const rukh_session,
@@ -971,6 +1025,61 @@ unsafe extern "C" {
         address: *mut u64,
         error: *mut *mut rukh_error,
     ) -> rukh_status;
+    /// Makes a tensor in the memory of a device; its elements are zeros on the host, else unspecified.
+    pub fn rukh_value_create_tensor_in(
+        device: *const rukh_device,
+        kind: rukh_memory_kind,
+        element: rukh_element_type,
+        shape: *const i64,
+        rank: usize,
+        out: *mut *mut rukh_value,
+        error: *mut *mut rukh_error,
+    ) -> rukh_status;
+    /// The kind of memory that a tensor lies in, and the number of the GPU that it belongs to or is pinned for.
+    pub fn rukh_value_memory_kind(
+        value: *const rukh_value,
+        kind: *mut rukh_memory_kind,
+        device_id: *mut usize,
+        error: *mut *mut rukh_error,
+    ) -> rukh_status;
+    /// Binds an output to memory that the library allocates at each run where the caller says: outputs whose shape is not known before stay in the memory of a GPU, and go into the next run from there.
+    pub fn rukh_io_binding_bind_output_allocated_in(
+        binding: *mut rukh_io_binding,
+        name: *const c_char,
+        device: *const rukh_device,
+        kind: rukh_memory_kind,
+        error: *mut *mut rukh_error,
+    ) -> rukh_status;
+    /// The device that runs nodes of a session: the GPU when any node runs there, else the CPU.
+    pub fn rukh_session_device(
+        session: *const rukh_session,
+        out: *mut *mut rukh_device,
+        error: *mut *mut rukh_error,
+    ) -> rukh_status;
+    /// Queues a copy of the elements of a tensor into another of the same type and shape in a stream, and returns without waiting for it.
+    pub fn rukh_value_copy_queued(
+        from: *const rukh_value,
+        to: *mut rukh_value,
+        stream: u64,
+        out: *mut *mut rukh_completion,
+        error: *mut *mut rukh_error,
+    ) -> rukh_status;
+    /// Makes a stream of a GPU: a queue of work that goes on in order, for run option "compute_stream", for `rukh_value_copy_queued` and for work of the caller's.
+    pub fn rukh_stream_create(
+        device: *const rukh_device,
+        out: *mut *mut rukh_stream,
+        error: *mut *mut rukh_error,
+    ) -> rukh_status;
+    /// Destroys a stream; its work goes on to its end.
+    pub fn rukh_stream_destroy(stream: *mut rukh_stream);
+    /// The runtime's handle of a stream (`hipStream_t`, or `CUstream` on the nvidia platform) as a number.
+    pub fn rukh_stream_address(
+        stream: *const rukh_stream,
+        address: *mut u64,
+        error: *mut *mut rukh_error,
+    ) -> rukh_status;
+    /// Waits until a stream has done all that it was given.
+    pub fn rukh_stream_wait(stream: *const rukh_stream, error: *mut *mut rukh_error) -> rukh_status;
     /// Makes a tensor of strings.
     pub fn rukh_value_create_strings(
         shape: *const i64,
@@ -1187,20 +1296,20 @@ unsafe extern "C" {
         out: *mut *mut rukh_completion,
         error: *mut *mut rukh_error,
     ) -> rukh_status;
-    /// Destroys a completion, and waits for its run first.
+    /// Destroys a completion, and waits for its run or copy first.
     pub fn rukh_completion_destroy(completion: *mut rukh_completion);
-    /// Whether the run is done; does not wait.
+    /// Whether the run or copy is done; does not wait.
     pub fn rukh_completion_is_done(
         completion: *const rukh_completion,
         done: *mut i32,
         error: *mut *mut rukh_error,
     ) -> rukh_status;
-    /// Waits until the run is done.
+    /// Waits until the run or copy is done.
     pub fn rukh_completion_wait(
         completion: *const rukh_completion,
         error: *mut *mut rukh_error,
     ) -> rukh_status;
-    /// The event behind the run's work, for streams of the caller's to wait for (`hipStreamWaitEvent`).
+    /// The event behind the work, for streams of the caller's to wait for (`hipStreamWaitEvent`).
     pub fn rukh_completion_event(
         completion: *const rukh_completion,
         event: *mut u64,

@@ -29,6 +29,23 @@ def number(device_type: Any, device_id: int) -> int | None:
     return None
 
 
+# Kinds of memory: the device's, and the host's pinned for it.
+DEVICE_MEMORY, PINNED_MEMORY = 0, 1
+
+
+def named(device: int) -> Handle:
+    """The GPU of this number."""
+    return make("device", "environment_find_device", environment(), b"hip", device)
+
+
+def pinned(element: int, shape: Sequence[int], device: int) -> Handle:
+    """A tensor on the host, of unspecified content, which a GPU copies from and to by itself."""
+    dims = (c_int64 * len(shape))(*shape)
+    return make(
+        "value", "value_create_tensor_in", named(device), PINNED_MEMORY, element, dims, len(shape)
+    )
+
+
 def tensor(element: int, shape: Sequence[int], device: int) -> Handle:
     """A tensor on a GPU, of unspecified content."""
     if element == STRING:

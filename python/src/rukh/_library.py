@@ -15,7 +15,7 @@ from typing import Any
 from ._errors import RukhError, error_for
 
 # The binary interface that the declarations below were written for.
-_ABI_VERSION = 1000
+_ABI_VERSION = 1001
 
 # Parameters in a letter each. Every `*` but that of a NUL-terminated text is a plain address, for which
 # ctypes takes arrays, `byref(…)`, integers and None.
@@ -30,6 +30,8 @@ SIGNATURES = {
     "environment_thread_count": "pp",
     "environment_device_count": "pp",
     "environment_device": "pzp",
+    "environment_find_device": "pszp",
+    "device_id": "pp",
     "device_provider": "pp",
     "device_name": "pp",
     "device_arch": "pp",
@@ -79,6 +81,7 @@ SIGNATURES = {
     "session_options_load_operators": "ps",
     "session_options_create": "p",
     "session_options_set": "pss",
+    "session_options_get": "pspzp",
     "session_options_key": "pzpzp",
     "session_options_add_provider": "psppz",
     "session_options_provider_count": "pp",
@@ -87,6 +90,10 @@ SIGNATURES = {
     "session_options_provider_get": "pzspzp",
     "session_create": "pspp",
     "session_create_from_memory": "ppzpp",
+    "session_create_from_buffer": "ppzpppp",
+    "session_device": "pp",
+    "session_options_add_initializer": "psp",
+    "session_options_add_external_file": "pspzpp",
     "session_input_count": "pp",
     "session_input_name": "pzp",
     "session_input_type_text": "pzpzp",
@@ -126,6 +133,7 @@ SIGNATURES = {
     "io_binding_bind_input": "psp",
     "io_binding_bind_output": "psp",
     "io_binding_bind_output_allocated": "ps",
+    "io_binding_bind_output_allocated_in": "pspi",
     "io_binding_clear_inputs": "p",
     "io_binding_clear_outputs": "p",
     "io_binding_run": "pp",
@@ -139,7 +147,13 @@ SIGNATURES = {
     "value_create_tensor_over": "ipzpzppp",
     "value_create_device_tensor": "pzipzp",
     "value_create_device_tensor_over": "pzipzpzppp",
+    "value_create_tensor_in": "piipzp",
+    "value_memory_kind": "ppp",
     "value_copy": "pp",
+    "value_copy_queued": "pplp",
+    "stream_create": "pp",
+    "stream_address": "pp",
+    "stream_wait": "p",
     "value_device": "pppp",
     "value_kind": "pp",
     "value_element_type": "pp",
@@ -170,6 +184,7 @@ HANDLE_KINDS = (
     "run_options",
     "io_binding",
     "completion",
+    "stream",
     "operator",
     "value",
 )

@@ -88,13 +88,21 @@ def _extended(array: np.ndarray, mask: int) -> np.ndarray:
 
 def memory_over(element: int, shape: Sequence[int], address: int, size: int, owner: object = None) -> Handle:
     """A tensor over `size` bytes at `address`; `owner` is kept alive while they are in use."""
-    deleter, user = None, None
-    if owner is not None:
-        user = next(_numbers)
-        _owners[user] = owner
-        deleter = _release
+    deleter, user = (None, None) if owner is None else _kept(owner)
     dims = (c_int64 * len(shape))(*shape)
     return make("value", "value_create_tensor_over", element, dims, len(shape), address, size, deleter, user)
+
+
+def lent(array: np.ndarray) -> tuple[int, int, Any, int]:
+    """The bytes of an array as the library takes them: address, size, and what lets go of the array when they are no
+    longer in use."""
+    return (address_of(array), array.nbytes, *_kept(array))
+
+
+def _kept(owner: object) -> tuple[Any, int]:
+    user = next(_numbers)
+    _owners[user] = owner
+    return _release, user
 
 
 # What lies under tensors of the library, until the library says that it is done.

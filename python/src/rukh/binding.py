@@ -39,9 +39,8 @@ class IOBinding:
         self._session = session
         self._handle = make("io_binding", "io_binding_create", session._handle)
         self._input_types = session._input_types
-        # In the order of binding; the number of a GPU that an output is wanted on, whatever its shape.
-        self._bound_outputs: dict[str, int | None] = {}
-        self._device_outputs: dict[str, Value] = {}
+        # In the order of binding.
+        self._bound_outputs: dict[str, None] = {}
 
     def bind_cpu_input(self, name: str, arr_on_cpu: Any) -> None:
         """Binds an array (or what else `run` takes) to an input. A C-contiguous array is shared: what is
@@ -76,8 +75,8 @@ class IOBinding:
         buffer_ptr: int | None = None,
     ) -> None:
         """Binds an output to memory by its address, which must stay valid while it is bound, or, without
-        an address, to memory of the library's: on the host ("cpu") allocated at each run; on a GPU ("hip")
-        once, here, when the shape is given or known, else after each run, by a copy from the host."""
+        an address, to memory of the library's, on the host ("cpu") or on a GPU ("hip"), where the output then stays:
+        on a GPU allocated once, here, when the shape is given or known, else at each run."""
         device = _device.number(device_type, device_id)
         if buffer_ptr is not None and (element_type is None or shape is None):
             raise ValueError(
@@ -89,11 +88,12 @@ class IOBinding:
         if element_type is not None and shape is not None and (buffer_ptr is not None or device is not None):
             self._bind("output", name, _memory(element_type, shape, device, buffer_ptr))
         else:
-            if device is not None:
-                # Told here when there is no such device, as when the shape is known.
-                _device.tensor(1, [0], device)
-            call("io_binding_bind_output_allocated", self._handle, name.encode())
-            self._bound_outputs[name] = device
+            if device is None:
+                call("io_binding_bind_output_allocated", self._handle, name.encode())
+            else:
+                gpu, where = _device.named(device), _device.DEVICE_MEMORY
+                call("io_binding_bind_output_allocated_in", self._handle, name.encode(), gpu, where)
+            self._bound_outputs[name] = None
 
     def bind_cpu_output(self, name: str, arr_on_cpu: np.ndarray) -> None:
         """Binds an array to an output: runs write there."""
@@ -108,18 +108,13 @@ class IOBinding:
 
     def get_outputs(self) -> list[Value]:
         """The values of the bound outputs after a run, in the order they were bound in."""
-        return [self._output(name, device) for name, device in self._bound_outputs.items()]
+        return [
+            Value(make("value", "io_binding_output", self._handle, name.encode()))
+            for name in self._bound_outputs
+        ]
 
     def get_outputs_as_ortvaluevector(self) -> OrtValueVector:
         return OrtValueVector(self.get_outputs())
-
-    def _output(self, name: str, device: int | None) -> Value:
-        value = Value(make("value", "io_binding_output", self._handle, name.encode()))
-        if device is None or not value.is_tensor():
-            return value
-        if name not in self._device_outputs:
-            self._device_outputs[name] = Value.ortvalue_from_numpy(value.numpy(), "hip", device)
-        return self._device_outputs[name]
 
     def _declared(self, name: str) -> tuple[int | None, list[int] | None]:
         """Element type and shape of an output when the model tells them."""
@@ -154,7 +149,6 @@ class IOBinding:
         """Queues a run of what is bound and returns without waiting for the GPU, when all inputs and outputs
         are in its memory; they must not be written until the run is done."""
         options = None if run_options is None else run_options._handle
-        self._device_outputs.clear()
         return Completion(make("completion", "io_binding_run_queued", self._handle, options))
 
     def _bind(self, side: str, name: str, handle: Handle) -> None:
@@ -164,7 +158,6 @@ class IOBinding:
 
     def _run(self, run_options: RunOptions | None) -> None:
         options = None if run_options is None else run_options._handle
-        self._device_outputs.clear()
         call("io_binding_run", self._handle, options)
 
 

@@ -8,7 +8,9 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from . import _providers, modelfile
+import numpy as np
+
+from . import _providers, _values, modelfile
 from ._errors import DeviceError, NoModelFileError, NotFoundError
 from ._library import Handle, call, environment, make
 from ._providers import Choice, Provider
@@ -129,8 +131,8 @@ class InferenceSession(Session):
     def _create(self, options: Handle) -> Handle:
         owner = environment()
         if self._model_bytes is not None:
-            data = self._model_bytes
-            return make("session", "session_create_from_memory", owner, data, len(data), options)
+            lent = _values.lent(np.frombuffer(self._model_bytes, np.uint8))
+            return make("session", "session_create_from_buffer", owner, *lent, options)
         assert self._model_path is not None
         try:
             return make("session", "session_create", owner, os.fsencode(self._model_path), options)

@@ -11,7 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from ctypes import c_char_p
 from typing import Any
 
-from . import _providers, logs
+import numpy as np
+
+from . import _providers, _values, logs
 from ._errors import InvalidArgumentError, UnsupportedError
 from ._library import Handle, call, keys, make, text
 from .devices import OrtEpDevice, get_ep_devices
@@ -24,13 +26,16 @@ from .enums import (
 )
 from .operators import Operator
 
-# Entries of ONNX Runtime that say what an option of rukh says.
-_TRANSLATED = {
-    ("session.disable_cpu_ep_fallback", "1"): ("fallback", "error"),
-    ("session.disable_cpu_ep_fallback", "0"): ("fallback", "cpu"),
-    ("session.use_env_allocators", "1"): ("use_env_allocators", "1"),
-    ("session.use_env_allocators", "0"): ("use_env_allocators", "0"),
-}
+# Entries of ONNX Runtime that the library takes by their names there.
+_ALIASES = frozenset(
+    [
+        "session.disable_cpu_ep_fallback",
+        "session.intra_op.allow_spinning",
+        "session.intra_op_thread_affinities",
+        "session.model_external_initializers_file_folder_path",
+        "session.use_env_allocators",
+    ]
+)
 
 _FLAGS = (
     "enable_cpu_mem_arena",
@@ -53,7 +58,7 @@ class SessionOptions:
     """How a session is made.
 
     These have an effect: `intra_op_num_threads` (0: the threads that all sessions share),
-    `graph_optimization_level`, `enable_profiling`, `profile_file_prefix`. The other attributes are taken
+    `graph_optimization_level`, `enable_profiling`, `profile_file_prefix`, `optimized_model_filepath`. The other attributes are taken
     so that scripts for ONNX Runtime go on working, and change nothing.
     """
 
@@ -61,6 +66,8 @@ class SessionOptions:
         "_denotations",
         "_dimensions",
         "_entries",
+        "_files",
+        "_initializers",
         "_operator_libraries",
         "_operators",
         "_policy",
@@ -95,6 +102,8 @@ class SessionOptions:
         self._policy: Callable[..., list[OrtEpDevice]] | None = None
         self._operators: list[Operator] = []
         self._operator_libraries: list[bytes] = []
+        self._initializers: dict[str, Handle] = {}
+        self._files: dict[str, np.ndarray] = {}
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Values of another type are told here, where they are given."""
@@ -118,17 +127,21 @@ class SessionOptions:
 
     def add_session_config_entry(self, key: str, value: str) -> None:
         """Sets an option of rukh by its name ("load", "fallback", "plan_cache", "dim.NAME" and the
-        others of `rukh_session_options_create`). Of ONNX Runtime's own entries
-        "session.disable_cpu_ep_fallback" and "session.use_env_allocators" have an effect; others are kept for
-        `get_session_config_entry`."""
-        own_key, own_value = _TRANSLATED.get((key, value), (key, value))
-        if _is_own(own_key):
+        others of `rukh_session_options_create`). Of ONNX Runtime's own entries those have an effect that mean the same
+        here: "session.disable_cpu_ep_fallback", "session.use_env_allocators", "session.intra_op.allow_spinning",
+        "session.intra_op_thread_affinities", "session.model_external_initializers_file_folder_path"; others are kept
+        for `get_session_config_entry`."""
+        if _is_own(key):
             # Tried at once, so that a wrong value is told where it was given.
-            call("session_options_set", self._handle(), own_key.encode(), own_value.encode())
-            self._entries[own_key] = own_value
+            call("session_options_set", self._handle(), key.encode(), value.encode())
+        # The last one counts, by whatever name.
+        self._entries.pop(key, None)
         self._entries[key] = value
 
     def get_session_config_entry(self, key: str) -> str:
+        """What was set by this name; of an option of rukh its value, by whatever name it was set."""
+        if key not in self._entries and _is_own(key) and key not in _ALIASES:
+            return text("session_options_get", self._handle(), key.encode())
         if key not in self._entries:
             raise RuntimeError(f"SessionOptions does not have configuration with key: {key}")
         return self._entries[key]
@@ -168,22 +181,34 @@ class SessionOptions:
         self._policy = delegate
 
     def add_initializer(self, name: str, ort_value: Any) -> None:
-        raise UnsupportedError(
-            f"initializer {name!r}: a session cannot take weights from memory yet; store them in the model"
-        )
+        """Takes a value (or an array) in place of the model's initializer of this name, without a copy. Sessions that
+        are given the same memory share it. A name that the model does not have is told when a session is made."""
+        handle = _values.to_handle(ort_value)
+        # Tried at once, so that a wrong value is told where it was given.
+        call("session_options_add_initializer", self._handle(), name.encode(), handle)
+        self._initializers[name] = handle
 
     def add_external_initializers(self, names: Sequence[str], ort_values: Sequence[Any]) -> None:
-        if list(names):
-            self.add_initializer(next(iter(names)), None)
+        """As `add_initializer`, for several."""
+        if len(names) != len(ort_values):
+            raise InvalidArgumentError(f"{len(ort_values)} values were given for {len(names)} names")
+        for name, value in zip(names, ort_values):
+            self.add_initializer(name, value)
 
     def add_external_initializers_from_files_in_memory(
         self, file_names: Sequence[str], buffers: Sequence[Any], sizes: Sequence[int]
     ) -> None:
-        if list(file_names):
-            raise UnsupportedError(
-                f"external data {next(iter(file_names))!r}: a session cannot take the bytes of files from memory "
-                f"yet; store the file beside the model"
+        """Takes bytes in place of files of external data, by the names that the model has for them, without a
+        copy."""
+        if not len(file_names) == len(buffers) == len(sizes):
+            raise InvalidArgumentError(
+                f"{len(buffers)} buffers and {len(sizes)} sizes were given for {len(file_names)} files"
             )
+        for name, buffer, size in zip(file_names, buffers, sizes):
+            content = np.frombuffer(buffer, np.uint8)
+            if size > content.nbytes:
+                raise InvalidArgumentError(f"file {name!r}: size {size} was given for {content.nbytes} bytes")
+            self._files[name] = content[:size]
 
     def register_custom_ops_library(self, path: str) -> None:
         """Adds the operators of a shared library that was built with rukh's C API; a library for ONNX Runtime's is
@@ -225,6 +250,7 @@ class SessionOptions:
             ("intra_op_threads", str(self.intra_op_num_threads if self.use_per_session_threads else 0)),
             ("optimization", optimization),
             ("profiling", "1" if self.enable_profiling else "0"),
+            ("optimized_model_path", self.optimized_model_filepath),
             *((key, value) for key, value in self._entries.items() if _is_own(key)),
         ):
             call("session_options_set", handle, key.encode(), value.encode())
@@ -232,6 +258,11 @@ class SessionOptions:
             call("session_options_add_operator", handle, own._handle)
         for library in self._operator_libraries:
             call("session_options_load_operators", handle, library)
+        for name, value in self._initializers.items():
+            call("session_options_add_initializer", handle, name.encode(), value)
+        for name, content in self._files.items():
+            lent = _values.lent(content)
+            call("session_options_add_external_file", handle, os.fsencode(name), *lent)
         return handle
 
     def _from_model(self, properties: Mapping[str, str]) -> SessionOptions:
@@ -250,12 +281,6 @@ class SessionOptions:
             raise InvalidArgumentError(
                 "use_per_session_threads is True and set_global_thread_pool_sizes was called; allowed is False"
             )
-        if self.optimized_model_filepath:
-            warnings.warn(
-                f"optimized_model_filepath {self.optimized_model_filepath!r}: the library cannot write models; "
-                f"no file is made",
-                stacklevel=4,
-            )
 
 
 _own_keys: list[str] = []
@@ -265,7 +290,7 @@ def _is_own(key: str) -> bool:
     """Whether it is an option of the library's."""
     if not _own_keys:
         _own_keys.extend(keys("session_options_key", make("session_options", "session_options_create")))
-    return key in _own_keys or key.startswith("dim.")
+    return key in _own_keys or key in _ALIASES or key.startswith("dim.")
 
 
 def add_providers(handle: Handle, choice: _providers.Choice) -> None:
@@ -342,7 +367,7 @@ class RunOptions:
         self.add_run_config_entry("tag", value)
 
     def add_run_config_entry(self, key: str, value: str) -> None:
-        """Sets an option of rukh by its name: "tag", "compute_stream",
+        """Sets an option of rukh by its name: "tag", "timeout_ms", "output_memory", "compute_stream",
         "memory.enable_memory_arena_shrinkage". Others are kept for `get_run_config_entry`."""
         own_value = value
         if key == _ARENA_SHRINKAGE:

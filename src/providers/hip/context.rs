@@ -6,9 +6,9 @@ use std::sync::Arc;
 use crate::error::{Error, Result, Status};
 use crate::hip::{Event, HipError, Stream};
 
+use super::buffer::MemoryStream;
 use super::graphs::Graphs;
 use super::launch::COUNTERS;
-use super::provider::MemoryStream;
 use super::{DeviceBuffer, Provider};
 
 /// Error words of a context: each step reports into its own, as far as there are so many.

@@ -8,6 +8,7 @@
 //! numbers look alike there and mean different things, so that they are not shared.
 
 mod attention;
+mod buffer;
 mod code;
 mod context;
 mod conv;
@@ -49,6 +50,7 @@ mod unpool;
 mod variables;
 mod weight_only;
 
+pub(crate) use buffer::DeviceBuffer;
 pub(crate) use code::{kernel_targets, target_for};
 pub(crate) use context::DeviceContext;
 pub(crate) use copy::upload_transposed;
@@ -57,9 +59,9 @@ pub(crate) use kernel::HipKernel;
 pub(crate) use launch::{Addresses, Given, LaunchPlan, PlanBuilder};
 pub(crate) use options::HipOptions;
 pub(crate) use provider::{
-    DeviceBuffer, MemorySource, Provider, check_device, memory_info, missing, platform_of, shared_arena,
+    MemorySource, Provider, check_device, memory_info, missing, platform_of, shared_arena,
 };
-pub(crate) use transfer::{allocate_on, copy_bytes};
+pub(crate) use transfer::{allocate_on, allocate_pinned_on, copy_bytes, queue_copy, stream_on};
 pub(crate) use tuning::Tuner;
 pub(crate) use variables::wants_fp16;
 

@@ -8,12 +8,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::error::{Error, Result, Status, fail};
 use crate::hip::targets::{self, MatrixUnit};
 use crate::hip::{Device, DeviceBacking, Function, Module, PinnedBacking, Platform, Runtime, Stream};
-use crate::memory::device::allocator::{Block, DeviceAllocator};
+use crate::memory::device::allocator::DeviceAllocator;
 use crate::memory::device::config::{ArenaConfig, ExtendStrategy};
 use crate::memory::device::external::ExternalFunctions;
 use crate::ops::OpError;
-use crate::tensor::Buffer;
 
+use super::buffer::{DeviceBuffer, MemoryStream};
 use super::code;
 use super::options::HipOptions;
 use super::tuning::Tuner;
@@ -46,68 +46,6 @@ pub(crate) struct Provider {
     /// Whether kernels start while those before them still run; `None`: those that gain by it.
     dependent: Option<bool>,
     tuner: Tuner,
-}
-
-/// A stream that memory is allocated for. Freeing that memory may ask the stream how far it has come, so
-/// each block keeps its stream, and a stream says good-bye to the allocator before it goes.
-pub(crate) struct MemoryStream {
-    stream: Stream,
-    memories: [DeviceAllocator; 2],
-}
-
-impl MemoryStream {
-    fn new(stream: Stream, memories: [&DeviceAllocator; 2]) -> Arc<Self> {
-        Arc::new(MemoryStream { stream, memories: memories.map(DeviceAllocator::clone) })
-    }
-}
-
-impl std::ops::Deref for MemoryStream {
-    type Target = Stream;
-
-    fn deref(&self) -> &Stream {
-        &self.stream
-    }
-}
-
-impl Drop for MemoryStream {
-    fn drop(&mut self) {
-        // The allocators wait for the stream. A device that fails here has failed for everyone.
-        for memory in &self.memories {
-            let _ = memory.forget_stream(self.stream.id());
-        }
-    }
-}
-
-/// Device memory that a provider gave; goes back to it when dropped.
-pub(crate) struct DeviceBuffer(Arc<Owned>);
-
-/// In this order they go.
-struct Owned {
-    block: Block,
-    device: u32,
-    _stream: Arc<MemoryStream>,
-}
-
-impl DeviceBuffer {
-    fn new(block: Block, stream: &Arc<MemoryStream>) -> Self {
-        let device = stream.device().index as u32;
-        DeviceBuffer(Arc::new(Owned { block, device, _stream: stream.clone() }))
-    }
-
-    pub(crate) fn address(&self) -> u64 {
-        self.0.block.address()
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.0.block.len()
-    }
-
-    /// The first `len` bytes as a tensor's memory.
-    pub(crate) fn into_buffer(self, len: usize) -> Buffer {
-        let address = self.address();
-        // SAFETY: the device memory lives as long as its owner, which the buffer keeps.
-        unsafe { Buffer::on_device(self.0.device, address, len, self.0) }
-    }
 }
 
 /// Where a provider's memory comes from.
@@ -307,7 +245,7 @@ impl Provider {
     }
 
     /// Pinned memory of the host for copies in a stream; its content is unspecified.
-    pub(super) fn allocate_pinned(&self, bytes: usize, stream: &Arc<MemoryStream>) -> Result<DeviceBuffer> {
+    pub(crate) fn allocate_pinned(&self, bytes: usize, stream: &Arc<MemoryStream>) -> Result<DeviceBuffer> {
         Ok(DeviceBuffer::new(self.pinned.allocate(bytes, stream.id())?, stream))
     }
 
@@ -317,6 +255,13 @@ impl Provider {
         // SAFETY: the buffer is as long as the bytes, which stay until the copy is waited for.
         unsafe { self.uploads.copy_to_device(buffer.address(), bytes)? };
         self.uploads.synchronize()?;
+        Ok(buffer)
+    }
+
+    /// A copy of host bytes in memory of the arena, there when the call returns.
+    pub(crate) fn upload_output(&self, bytes: &[u8]) -> Result<DeviceBuffer> {
+        let buffer = self.allocate(bytes.len(), &self.uploads)?;
+        self.overwrite(buffer.address(), bytes)?;
         Ok(buffer)
     }
 

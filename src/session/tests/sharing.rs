@@ -213,3 +213,39 @@ fn weights_on_a_gpu_are_there_once() {
     let (a, b) = (open(&limited), open(&limited));
     assert!(!are_shared(&a, &b) && first(&a) == 8.0 && first(&b) == 8.0);
 }
+
+#[test]
+fn the_same_memory_is_shared_and_other_memory_is_not() {
+    let bytes = bytes::Bytes::from(product(0.5));
+    let copy = bytes::Bytes::copy_from_slice(&bytes);
+    let environment = environment();
+    let tensor = |value: f32| {
+        let Value::Tensor(tensor) = t(&[16, 16], &[value; 256]) else { unreachable!() };
+        tensor
+    };
+    let open = |bytes: &bytes::Bytes, given: Option<&Tensor>| {
+        let mut options = SessionOptions::default();
+        options.given.initializers.extend(given.map(|tensor| ("w".to_owned(), tensor.clone())));
+        Session::open(environment.clone(), Source::Kept(bytes), &options).unwrap()
+    };
+    let (a, b) = (tensor(2.0), tensor(2.0));
+    let one = open(&bytes, None);
+    for (bytes, given, shared, first_element) in [
+        (&bytes, None, true, 8.0),
+        (&bytes.slice(..), None, true, 8.0),
+        (&copy, None, false, 8.0),
+        (&bytes, Some(&a), false, 32.0),
+    ] {
+        let other = open(bytes, given);
+        assert_eq!(are_shared(&one, &other), shared, "{given:?}");
+        assert_eq!(first(&other), first_element);
+    }
+    let replaced = open(&bytes, Some(&a));
+    assert!(are_shared(&replaced, &open(&bytes, Some(&a))));
+    assert!(!are_shared(&replaced, &open(&bytes, Some(&b))), "equal content elsewhere");
+    assert_eq!(first(&one), 8.0);
+    let copied = |bytes: &[u8]| {
+        Session::open(environment.clone(), Source::Bytes(bytes), &SessionOptions::default()).unwrap()
+    };
+    assert!(!are_shared(&copied(&bytes), &copied(&bytes)));
+}

@@ -5,9 +5,9 @@ use crate::hip::Stopwatch;
 use crate::ops::OpError;
 use crate::tensor::{ElementType, bf16, f16};
 
+use super::super::buffer::MemoryStream;
 use super::super::context::zeroed_counters;
 use super::super::launch::{Addresses, LaunchPlan};
-use super::super::provider::MemoryStream;
 use super::super::{DeviceBuffer, Given, PlanBuilder, Provider};
 use super::problem::{Problem, Span, Trial};
 

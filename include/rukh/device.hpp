@@ -1,0 +1,101 @@
+// Devices as handles, tensors in their memory, copies and streams; for rukh.hpp.
+
+#ifndef RUKH_DEVICE_HPP
+#define RUKH_DEVICE_HPP
+
+#include <cstdint>
+#include <string>
+
+#include <rukh/value.hpp>
+
+namespace rukh {
+
+/// Names a device: a provider and a number.
+class DeviceHandle : public detail::Handle<rukh_device, rukh_device_destroy> {
+ public:
+  using Handle::Handle;
+
+  Result<std::string> provider() const {
+    const char *name = "";
+    Result<void> result =
+        detail::call([&](rukh_error **error) { return rukh_device_provider(get(), &name, error); });
+    if (!result) return result.error();
+    return std::string(name);
+  }
+  /// Its number among those of its provider.
+  Result<std::size_t> id() const {
+    return detail::get<std::size_t>(
+        [&](std::size_t *out, rukh_error **error) { return rukh_device_id(get(), out, error); });
+  }
+  /// A tensor in its memory: zeros on the host, else of unspecified content.
+  Result<Value> tensor(rukh_element_type element, const Shape &shape,
+                       rukh_memory_kind kind = RUKH_MEMORY_DEVICE) const {
+    return detail::make<Value, rukh_value>([&](rukh_value **out, rukh_error **error) {
+      return rukh_value_create_tensor_in(get(), kind, element, shape.data(), shape.size(), out, error);
+    });
+  }
+};
+
+/// A run or a copy whose work is queued on a device.
+class Completion : public detail::Handle<rukh_completion, rukh_completion_destroy> {
+ public:
+  using Handle::Handle;
+
+  Result<bool> is_done() const {
+    Result<std::int32_t> done = detail::get<std::int32_t>(
+        [&](std::int32_t *out, rukh_error **error) { return rukh_completion_is_done(get(), out, error); });
+    if (!done) return done.error();
+    return done.value() != 0;
+  }
+  Result<void> wait() const {
+    return detail::call([&](rukh_error **error) { return rukh_completion_wait(get(), error); });
+  }
+  /// The event behind the work, as a number.
+  Result<std::uint64_t> event() const {
+    return detail::get<std::uint64_t>(
+        [&](std::uint64_t *out, rukh_error **error) { return rukh_completion_event(get(), out, error); });
+  }
+};
+
+/// A queue of work for a GPU, which the caller orders.
+class Stream : public detail::Handle<rukh_stream, rukh_stream_destroy> {
+ public:
+  using Handle::Handle;
+
+  static Result<Stream> create(const DeviceHandle &device) {
+    return detail::make<Stream, rukh_stream>([&](rukh_stream **out, rukh_error **error) {
+      return rukh_stream_create(device.get(), out, error);
+    });
+  }
+  /// The runtime's handle, as a number.
+  Result<std::uint64_t> address() const {
+    return detail::get<std::uint64_t>(
+        [&](std::uint64_t *out, rukh_error **error) { return rukh_stream_address(get(), out, error); });
+  }
+  Result<void> wait() const {
+    return detail::call([&](rukh_error **error) { return rukh_stream_wait(get(), error); });
+  }
+};
+
+/// The kind of memory that a tensor lies in.
+inline Result<rukh_memory_kind> memory_kind(const Value &value) {
+  return detail::get<rukh_memory_kind>([&](rukh_memory_kind *out, rukh_error **error) {
+    return rukh_value_memory_kind(value.get(), out, nullptr, error);
+  });
+}
+
+/// Copies elements between tensors, wherever they are, and waits for it.
+inline Result<void> copy(const Value &from, Value &to) {
+  return detail::call([&](rukh_error **error) { return rukh_value_copy(from.get(), to.get(), error); });
+}
+
+/// Queues such a copy in a stream, by its address. The completion keeps both values.
+inline Result<Completion> copy_queued(const Value &from, Value &to, std::uint64_t stream) {
+  return detail::make<Completion, rukh_completion>([&](rukh_completion **out, rukh_error **error) {
+    return rukh_value_copy_queued(from.get(), to.get(), stream, out, error);
+  });
+}
+
+}  // namespace rukh
+
+#endif  // RUKH_DEVICE_HPP

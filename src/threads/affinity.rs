@@ -1,0 +1,102 @@
+//! Which processors threads may use.
+
+use std::fmt;
+
+/// Processors are numbered below this.
+const MOST: usize = 1024;
+
+/// For each thread of a pool but the caller's the processors that it may use, from 0 on. Empty: those of the process.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Affinities(Vec<Vec<usize>>);
+
+impl Affinities {
+    /// Threads are told apart by semicolons; each has numbers and ranges from 1 on, as ONNX Runtime counts. `None` for what
+    /// is no such text.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        if text.is_empty() {
+            return Some(Affinities::default());
+        }
+        text.split(';').map(processors).collect::<Option<_>>().map(Affinities)
+    }
+
+    /// For how many threads there are some.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Lets the calling thread, a pool's thread of this number, use its processors alone. A system that refuses leaves it
+    /// as it is.
+    pub(super) fn apply(&self, thread: usize) {
+        if let Some(processors) = self.0.get(thread) {
+            pin(processors);
+        }
+    }
+}
+
+impl fmt::Display for Affinities {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, processors) in self.0.iter().enumerate() {
+            f.write_str(if i > 0 { ";" } else { "" })?;
+            for (k, processor) in processors.iter().enumerate() {
+                write!(f, "{}{}", if k > 0 { "," } else { "" }, processor + 1)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The processors of one thread.
+fn processors(text: &str) -> Option<Vec<usize>> {
+    let number = |text: &str| text.trim().parse::<usize>().ok().filter(|n| (1..=MOST).contains(n));
+    let mut found = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = match part.split_once('-') {
+            Some((first, last)) => (number(first)?, number(last)?),
+            None => (number(part)?, number(part)?),
+        };
+        if first > last {
+            return None;
+        }
+        found.extend(first - 1..last);
+    }
+    Some(found)
+}
+
+#[cfg(target_os = "linux")]
+fn pin(processors: &[usize]) {
+    // SAFETY: the set is plain bits, for which zeros are valid; numbers below `MOST` lie in it; the call reads it and
+    // changes the calling thread alone.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        processors.iter().for_each(|&processor| libc::CPU_SET(processor, &mut set));
+        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set);
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn pin(_processors: &[usize]) {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_and_what_they_stand_for() {
+        for (text, wanted) in [
+            ("", Some("")),
+            ("1", Some("1")),
+            ("1,2;3-5", Some("1,2;3,4,5")),
+            (" 7 - 7 ;1", Some("7;1")),
+            ("0", None),
+            ("1;", None),
+            ("3-1", None),
+            ("a", None),
+            ("1025", None),
+            ("-1", None),
+        ] {
+            let parsed = Affinities::parse(text);
+            assert_eq!(parsed.as_ref().map(ToString::to_string).as_deref(), wanted, "{text:?}");
+            assert_eq!(parsed.as_ref().and_then(|a| Affinities::parse(&a.to_string())), parsed);
+        }
+    }
+}
