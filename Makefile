@@ -35,15 +35,15 @@ HIPRTC_PACKAGES := libamdhip64-dev libhiprtc-builtins5 rocm-device-libs
 TEST_GPU_TARGETS ?= gfx1100,gfx90a,sm_80
 
 .DEFAULT_GOAL := help
-.PHONY: help run run-generate test test-full bench bench-sweep bench-gpu install stage models kernel-table lint test-rust test-c conformance \
-	test-levels test-docs test-python test-graphs test-properties test-graphs-full emulator predict test-hip test-hip-full test-hip-models test-hiprtc test-models test-quantized onnxruntime-ep test-onnxruntime-ep test-onnxruntime-ep-full fuzz deny deny-advisories tools run-tools format clean distclean
+.PHONY: help run run-generate test test-full bench bench-sweep bench-gpu install install-onnxruntime stage models kernel-table lint test-rust test-c conformance \
+	test-levels test-docs test-python test-graphs test-properties test-graphs-full test-onnxruntime emulator predict test-hip test-hip-full test-hip-models test-hiprtc test-models test-quantized onnxruntime-ep test-onnxruntime-ep test-onnxruntime-ep-full fuzz deny deny-advisories tools run-tools format clean distclean
 
 help: ## list the commands
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | awk -F '\t' '{printf "  make %-12s %s\n", $$1, $$2}'
 
-install: export RUKH_GPU_TARGETS ?= all
+install install-onnxruntime: export RUKH_GPU_TARGETS ?= all
 bench-gpu: export RUKH_GPU_TARGETS ?= native
-stage test test-full bench bench-sweep lint test-rust test-c conformance test-docs test-python test-graphs test-graphs-full test-hip test-hip-full test-hip-models predict test-models onnxruntime-ep test-onnxruntime-ep test-onnxruntime-ep-full: \
+stage test test-full bench bench-sweep lint test-rust test-c conformance test-docs test-python test-graphs test-graphs-full test-onnxruntime test-hip test-hip-full test-hip-models predict test-models onnxruntime-ep test-onnxruntime-ep test-onnxruntime-ep-full: \
 	export RUKH_GPU_TARGETS ?= $(TEST_GPU_TARGETS)
 
 run: ## build the library in this tree, build the digits example in C and C++ against it, run both
@@ -65,6 +65,7 @@ test: tools ## install what the tests need and run every test that takes minutes
 	$(MAKE) --no-print-directory test-docs
 	$(MAKE) --no-print-directory test-python
 	$(MAKE) --no-print-directory test-graphs
+	$(MAKE) --no-print-directory test-onnxruntime
 	$(MAKE) --no-print-directory test-hip
 	$(MAKE) --no-print-directory test-onnxruntime-ep
 
@@ -105,6 +106,9 @@ INSTALL_GENERATE = RUSTC="$$(rustc --print sysroot)/bin/rustc" $(CARGO_CAPI) cap
 INSTALL_EP = $(CARGO) build --release -p rukh-onnxruntime-ep --lib && \
 	install -D -m 755 -t $(1) $${CARGO_TARGET_DIR:-target}/release/librukh_onnxruntime_ep.so
 
+# ONNX Runtime's C API on the librukh that was installed before.
+INSTALL_ONNXRUNTIME = RUSTC="$$(rustc --print sysroot)/bin/rustc" $(CARGO_CAPI) capi install --release -p rukh-onnxruntime --library-type=cdylib
+
 install: run-tools ## install library, header, pkg-config and CMake files under PREFIX (default /usr/local)
 	$(CARGO_CAPI) capi install --release --prefix=$(PREFIX) --libdir=$(PREFIX)/lib $(if $(DESTDIR),--destdir=$(DESTDIR))
 	$(call without_libgcc,$(DESTDIR)$(PREFIX)/lib)
@@ -116,6 +120,10 @@ install: run-tools ## install library, header, pkg-config and CMake files under 
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/doc/rukh/docs docs/*.md
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/doc/rukh/docs/contributing docs/contributing/*.md
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/doc/rukh/docs/performance docs/performance/*.md docs/performance/*.svg
+
+# Not a part of `install`: it takes the place of a libonnxruntime that the system may have.
+install-onnxruntime: run-tools ## install libonnxruntime.so.1 on rukh under PREFIX, where `make install` put rukh
+	RUKH_LINK_FOLDER=$(DESTDIR)$(PREFIX)/lib $(INSTALL_ONNXRUNTIME) --prefix=$(PREFIX) --libdir=$(PREFIX)/lib $(if $(DESTDIR),--destdir=$(DESTDIR))
 
 stage: run-tools
 	$(CARGO_CAPI) capi install --release --prefix=$(STAGE) --libdir=$(LIB_PATH)
@@ -191,6 +199,17 @@ test-graphs-full: GRAPH_SEED ?= random
 test-graphs-full: GRAPH_LEVELS := none,basic,all
 test-graphs-full: GPU_GRAPHS := 2000
 test-graphs-full: test-graphs ## as test-graphs, many, at every optimisation level
+
+# Where the library in ONNX Runtime's place is installed for tests, with the librukh that it is linked to.
+DOOR := $(BUILD)/onnxruntime/prefix/lib
+
+test-onnxruntime: stage emulator $(VENV)/.test ## programs for ONNX Runtime, as their registries have them, on rukh (ORT_INCLUDE: folders with ONNX Runtime's headers, for C and C++)
+	RUKH_LINK_FOLDER=$(LIB_PATH) $(INSTALL_ONNXRUNTIME) --prefix=$(BUILD)/onnxruntime/prefix --libdir=$(DOOR)
+	cp -af $(LIB_PATH)/librukh.so* $(DOOR)
+	$(EMULATED) $(CARGO) test --quiet -p rukh-onnxruntime
+	scripts/install_packages.sh libpython3.11
+	command -v npm >/dev/null || scripts/install_packages.sh nodejs npm
+	RUKH_HIP_LIBRARY=$(BUILD)/emulator/libamdhip64.so onnxruntime/clients/run.sh $(DOOR) $(PYTHON)
 
 HIP_ARCHES := gfx1100 gfx90a
 # Cases of the standard with each kind of check.
