@@ -26,6 +26,9 @@ const TARGETS: [&str; 16] = [
 /// Families with this prefix use what sm_90 alone has, and are built for nothing else.
 const HOPPER: &str = "hopper_";
 
+/// Families whose names begin so are built for these targets alone: others have other kernels for the same.
+const ONLY_FOR: [(&str, &[&str]); 2] = [(HOPPER, &["sm_90"]), ("mma_", &["sm_80", "sm_90"])];
+
 /// Kernels for this target may be started while those before them still run.
 const DEPENDENT: &str = "sm_90";
 
@@ -120,8 +123,10 @@ fn compile_all(clang: &str, targets: &[String], out: &Path) -> Vec<Image> {
     fs::create_dir_all(&cache).expect("the kernel cache can be made");
     let mut jobs: Vec<(PathBuf, String)> = Vec::new();
     for family in &families {
-        let hopper = family.file_name().is_some_and(|name| name.to_string_lossy().starts_with(HOPPER));
-        for target in targets.iter().filter(|t| !hopper || *t == "sm_90") {
+        let name = family.file_name().unwrap_or_default().to_string_lossy();
+        let only = ONLY_FOR.iter().find(|(prefix, _)| name.starts_with(prefix));
+        for target in targets.iter().filter(|t| only.is_none_or(|(_, targets)| targets.contains(&t.as_str())))
+        {
             jobs.push((family.clone(), target.clone()));
         }
     }

@@ -24,7 +24,7 @@ def main():
     rtc = ctypes.CDLL(arguments.library)
     headers = sorted((KERNELS / "include").glob("rukh/*.h"))
     files = [KERNELS / f"{name}.hip" for name in arguments.families]
-    files = files or [f for f in sorted(KERNELS.glob("*.hip")) if not f.name.startswith("hopper_")]
+    files = files or [f for f in sorted(KERNELS.glob("*.hip")) if not f.name.startswith(("hopper_", "mma_"))]
     failed = 0
     for target in arguments.targets.split(","):
         for file in files:

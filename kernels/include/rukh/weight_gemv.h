@@ -109,7 +109,7 @@ template <class T, u32 BITS> struct WeightLoads {
       zero[c] = w.zeros ? zero[c] >> block * BITS % 8 & MASK : 1u << (BITS - 1);
       middle[c] = bits<Halves>(0x64006400u | zero[c] << 16 | zero[c]);
     }
-    u32 pack = gemv_at(i / V), row_packs = gemv_at(o.g.row_length / V);
+    u32 pack = gemv_at(i / V), row_packs = gemv_row_packs<T>(o.g);
     UNROLL
     for (u32 d = 0; d < 4; d++) {
       f32 y[WEIGHT_COLUMNS][OF_WORD];

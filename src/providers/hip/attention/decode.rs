@@ -131,10 +131,9 @@ impl Problem {
         // A part has as many keys at least as a workgroup loads at a time.
         let at_once = ITEMS / (sizes[at] / pack) * AHEAD;
         let resident = if by_rows == 0 { RESIDENT_OF_ONE_ROW } else { RESIDENT };
-        let splits = (resident * unit.compute_units)
-            .div_ceil(heads)
-            .min(self.k.rows.div_ceil(at_once))
-            .min(MOST_SPLITS);
+        // One part more would begin a second round, in which most processors have nothing to do.
+        let splits =
+            (resident * unit.compute_units / heads).min(self.k.rows.div_ceil(at_once)).min(MOST_SPLITS);
         Some(DecodeKernel {
             kernel: KernelName { family, name: NAMES[at][by_rows] },
             splits: if heads <= COUNTERS { splits.max(1) } else { 1 },

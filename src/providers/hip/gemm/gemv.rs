@@ -1,4 +1,5 @@
-//! Products of few rows with a matrix whose columns are contiguous: launches of `kernels/gemv_*.hip`.
+//! Products of few rows with a matrix whose columns are contiguous: launches of `kernels/gemv_*.hip` and, for 3 to 16 rows on
+//! NVIDIA, of `kernels/mma_gemv_*.hip`.
 
 use std::ffi::CStr;
 use std::mem::{offset_of, size_of};
@@ -44,9 +45,11 @@ struct GemvParams {
     epsilon: f32,
     groups: u32,
     early: u32,
+    rows: u32,
+    unused: u32,
 }
 
-const _: () = assert!(size_of::<GemvParams>() == 88);
+const _: () = assert!(size_of::<GemvParams>() == 96);
 
 /// Waves of a workgroup, and packs of 16 bytes that a lane loads of a line at once.
 const WAVES: usize = 4;
@@ -55,6 +58,10 @@ const AHEAD: usize = 4;
 const RESIDENT: usize = 4;
 /// Rows beyond which tiles multiply faster.
 const MOST_ROWS: usize = 8;
+/// The same of the kernels by `mma.sync`, of which a step costs the same for up to 8 rows, and rows from which on they are
+/// faster than the others. Measured on an H200, see docs/contributing/performance-notes.md.
+const MOST_MMA_ROWS: usize = 16;
+pub(in super::super) const LEAST_MMA_ROWS: usize = 3;
 
 /// Kernels that have the structure of `gemv.h`, and how they read lines.
 #[derive(Clone, Debug)]
@@ -70,21 +77,29 @@ pub(in super::super) struct Form {
     pub(in super::super) step: usize,
     /// Bytes that would come to a processor while a workgroup stores a round's results, where a wave has no time to spare.
     pub(in super::super) round_bytes: usize,
+    /// Whether the scale of a normalisation takes a row of workgroup memory.
+    pub(in super::super) keeps_scale: bool,
     /// Parameters behind those of every form, with the addresses in them.
     pub(in super::super) more: AddressedParams,
 }
 
 impl Form {
+    /// `None` for other types and for more rows.
     fn of_elements(product: &Product, ty: ElementType, unit: Unit) -> Option<Self> {
-        let step_bytes = unit.wave * 16 * AHEAD;
+        let mma = unit.mma_sync && ty.size() == 2 && product.m >= LEAST_MMA_ROWS;
+        if product.m > if mma { MOST_MMA_ROWS } else { MOST_ROWS } {
+            return None;
+        }
+        let step_bytes = if mma { MMA_LANES } else { unit.wave } * 16 * AHEAD;
         Some(Form {
-            family: family(ty)?,
-            names: KERNELS.to_vec(),
-            columns: 2,
+            family: family(ty, mma)?,
+            names: if mma { MMA_KERNELS.to_vec() } else { KERNELS.to_vec() },
+            columns: if mma { MMA_LINES } else { 2 },
             line_bytes: product.k * ty.size(),
             step_bytes,
             step: step_bytes / ty.size(),
             round_bytes: 0,
+            keeps_scale: mma,
             more: Default::default(),
         })
     }
@@ -94,16 +109,26 @@ impl Form {
         k.next_multiple_of(self.step)
     }
 
-    /// Bytes of such a row, with the packs between that are left out.
+    /// Bytes of such a row, with the packs between and behind it that are left out.
     fn row_bytes(&self, k: usize, ty: ElementType) -> usize {
-        self.row_length(k) * ty.size() / 8 * 9
+        self.row_length(k) * ty.size() / 8 * 9 + 4 * 16
     }
 
-    /// Rows of a workgroup: as many as its memory holds. `None` where it holds none.
-    pub(in super::super) fn rows(&self, m: usize, k: usize, ty: ElementType, unit: Unit) -> Option<usize> {
-        // What every device of its kind has, less what the kernel has besides.
-        let memory = if unit.mma_sync { 95 << 10 } else { 62 << 10 };
-        let fits = |rows: &usize| rows * self.row_bytes(k, ty) <= memory;
+    /// Bytes of workgroup memory for rows, with a normalisation or without.
+    fn memory(&self, rows: usize, k: usize, norm: bool, ty: ElementType) -> usize {
+        (rows + usize::from(norm && self.keeps_scale)) * self.row_bytes(k, ty)
+    }
+
+    /// Rows of a workgroup: as many as its memory holds, with the scale of a normalisation. `None` where it holds none.
+    pub(in super::super) fn rows(
+        &self,
+        [m, k]: [usize; 2],
+        norm: bool,
+        ty: ElementType,
+        unit: Unit,
+    ) -> Option<usize> {
+        let memory = workgroup_memory(unit);
+        let fits = |rows: &usize| self.memory(*rows, k, norm, ty) <= memory;
         let most = m.next_power_of_two().min(1 << (self.names.len() - 1));
         std::iter::successors(Some(most), |rows| (*rows > 1).then_some(rows / 2)).find(fits)
     }
@@ -111,19 +136,18 @@ impl Form {
 
 impl Product {
     /// Whether a launch of its own kernel computes this product, whose operands must be at multiples of 16 bytes.
-    pub(in super::super) fn is_gemv(&self, ty: ElementType, unit: Unit) -> bool {
+    pub(in super::super) fn is_gemv(&self, norm: bool, ty: ElementType, unit: Unit) -> bool {
         let pack = 16 / ty.size().max(1);
         let [row, column] = self.b.strides;
         let Some(form) = Form::of_elements(self, ty, unit) else { return false };
-        self.m <= MOST_ROWS
-            && self.batch.is_empty()
+        self.batch.is_empty()
             && row == 1
             && usize::try_from(column).is_ok_and(|c| c.is_multiple_of(pack))
             && self.k > 0
             && self.k.is_multiple_of(pack)
             && (self.b.offset * ty.size()).is_multiple_of(16)
             && !self.epilogue.needs_second_launch(ty)
-            && form.rows(self.m, self.k, ty, unit).is_some()
+            && form.rows([self.m, self.k], norm, ty, unit).is_some()
     }
 
     /// Appends that launch.
@@ -148,14 +172,16 @@ impl Product {
         form: &Form,
     ) -> Result<(), OpError> {
         let unit = plan.provider.unit();
-        let rows = form.rows(self.m, self.k, ty, unit).unwrap_or(1);
+        let rows = form.rows([self.m, self.k], fused.norm.is_some(), ty, unit).unwrap_or(1);
         let row_blocks = self.m.div_ceil(rows);
         let half = form.columns / 2;
         // What a gate multiplies lies in the other half of a bundle.
         let [first, second] = fused.gate.unwrap_or([0, half]).map(|column| column as u32);
         let step = if fused.gate.is_some() { half } else { form.columns };
         let bundles = if fused.gate.is_some() { self.n / 2 } else { self.n }.div_ceil(step);
-        let Split { parts, groups } = split(bundles, form, row_blocks, unit);
+        let lds = form.memory(rows, self.k, fused.norm.is_some(), ty);
+        let resident = (workgroup_memory(unit) / lds.max(1)).clamp(1, RESIDENT);
+        let Split { parts, groups } = split(bundles, form, [row_blocks, resident], unit);
         let mut params = self.params(ty)?;
         (params.k_part, params.parts) = (params.k, 1);
         let mut of_lines = form.more.1.iter().map(|&(_, operand)| operand).chain([self.b.at]);
@@ -174,6 +200,7 @@ impl Product {
             epsilon: fused.norm.as_ref().map_or(0.0, |norm| norm.epsilon),
             groups: groups as u32,
             early: of_lines.all(|operand| plan.is_constant(operand)).into(),
+            rows: rows as u32,
             ..GemvParams::zeroed()
         };
         let mut addresses = self.addresses();
@@ -190,22 +217,37 @@ impl Product {
         addresses.extend(form.more.1.iter().map(|&(at, operand)| (all.len() + at, operand)));
         all.extend_from_slice(&form.more.0);
         let kernel = KernelName { family: form.family, name: form.names[rows.ilog2() as usize] };
-        let (items, lds) = ((WAVES * unit.wave) as u32, (rows * form.row_bytes(self.k, ty)) as u32);
-        plan.launch_bytes(kernel, [groups * row_blocks, 1, 1], items, lds, &all, &addresses)
+        let items = (WAVES * unit.wave) as u32;
+        plan.launch_bytes(kernel, [groups * row_blocks, 1, 1], items, lds as u32, &all, &addresses)
     }
 }
 
 /// The kernels for 1, 2, 4 and 8 rows.
 const KERNELS: [&CStr; 4] = [c"gemv_1", c"gemv_2", c"gemv_4", c"gemv_8"];
+/// Those by `mma.sync` for 1, 2, 4, 8 and 16 rows, the lines that a wave takes, and the lanes that share one.
+const MMA_KERNELS: [&CStr; 5] = [c"mma_gemv_1", c"mma_gemv_1", c"mma_gemv_1", c"mma_gemv_1", c"mma_gemv_2"];
+pub(in super::super) const MMA_LINES: usize = 16;
+pub(in super::super) const MMA_LANES: usize = 4;
 
 /// Where they are for a type.
-fn family(ty: ElementType) -> Option<&'static str> {
-    Some(match ty {
-        ElementType::F32 => "gemv_f32",
-        ElementType::F16 => "gemv_f16",
-        ElementType::BF16 => "gemv_bf16",
+fn family(ty: ElementType, mma: bool) -> Option<&'static str> {
+    Some(match (ty, mma) {
+        (ElementType::F32, _) => "gemv_f32",
+        (ElementType::F16, false) => "gemv_f16",
+        (ElementType::BF16, false) => "gemv_bf16",
+        (ElementType::F16, true) => "mma_gemv_f16",
+        (ElementType::BF16, true) => "mma_gemv_bf16",
         _ => return None,
     })
+}
+
+/// Bytes of workgroup memory that every device of its kind has, less what the kernels have besides rows of A.
+fn workgroup_memory(unit: Unit) -> usize {
+    match (unit.wgmma, unit.mma_sync) {
+        (true, _) => 216 << 10,
+        (false, true) => 87 << 10,
+        (false, false) => 62 << 10,
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -217,12 +259,12 @@ struct Split {
 }
 
 /// How bundles of lines are spread over the device: what takes the processor with the most of them the least time.
-fn split(bundles: usize, form: &Form, row_blocks: usize, unit: Unit) -> Split {
+fn split(bundles: usize, form: &Form, [row_blocks, resident]: [usize; 2], unit: Unit) -> Split {
     /// Bytes that come to a processor while it waits for the first: so many must be on their way.
     const LATENCY: usize = 24 << 10;
     let &Form { columns, line_bytes, step_bytes, round_bytes, .. } = form;
     let units = unit.compute_units.max(1);
-    let slots = (RESIDENT * units / row_blocks).max(1);
+    let slots = (resident * units / row_blocks).max(1);
     let ways = [1, 2, 4].into_iter().filter(|parts| *parts == 1 || line_bytes >= parts * step_bytes);
     let best = ways.min_by_key(|parts| {
         let (groups, rounds) = rounds(bundles, *parts, slots);
@@ -281,7 +323,7 @@ mod tests {
         ] {
             let form = Form::of_elements(&product(1, n, k), ElementType::F16, H200).unwrap();
             let pairs = n / 2;
-            let Split { parts, groups } = split(pairs, &form, 1, H200);
+            let Split { parts, groups } = split(pairs, &form, [1, RESIDENT], H200);
             assert!(k * 2 >= form.step_bytes * parts || parts == 1);
             let (_, rounds) = rounds(pairs, parts, RESIDENT * 132);
             let most = groups.div_ceil(132) * rounds * (WAVES / parts);
@@ -298,7 +340,26 @@ mod tests {
             let of_halves = Form::of_elements(&product(1, n, k), ElementType::F16, H200).unwrap();
             let (line_bytes, step_bytes, step) = (k / 2, 512, 1024);
             let form = Form { columns: 4, line_bytes, step_bytes, step, round_bytes: 3 << 10, ..of_halves };
-            assert_eq!(split(n / 4, &form, 1, H200).parts, parts, "{n} columns of {k}");
+            assert_eq!(split(n / 4, &form, [1, RESIDENT], H200).parts, parts, "{n} columns of {k}");
+        }
+    }
+
+    #[test]
+    fn several_rows_of_half_precision_go_by_mma() {
+        let ampere = Unit { wgmma: false, tensor_maps: false, ..H200 };
+        for (m, k, ty, unit, expected) in [
+            (2, 2048, ElementType::F16, H200, Some(("gemv_f16", 2))),
+            (3, 2048, ElementType::F16, H200, Some(("mma_gemv_f16", 4))),
+            (16, 2048, ElementType::BF16, H200, Some(("mma_gemv_bf16", 16))),
+            (16, 8192, ElementType::F16, H200, Some(("mma_gemv_f16", 8))),
+            (16, 8192, ElementType::F16, ampere, Some(("mma_gemv_f16", 4))),
+            (17, 2048, ElementType::F16, H200, None),
+            (8, 2048, ElementType::F32, H200, Some(("gemv_f32", 8))),
+            (9, 2048, ElementType::F32, H200, None),
+        ] {
+            let form = Form::of_elements(&product(m, 8, k), ty, unit);
+            let chosen = form.map(|form| (form.family, form.rows([m, k], true, ty, unit).unwrap()));
+            assert_eq!(chosen, expected, "{m} rows of {k}");
         }
     }
 
@@ -309,7 +370,7 @@ mod tests {
             [(1, 2048, Some(1)), (3, 2048, Some(4)), (4, 8192, Some(2)), (8, 2048, Some(8)), (1, 40000, None)]
         {
             let form = Form::of_elements(&product(m, 8, k), ElementType::F16, amd).unwrap();
-            assert_eq!(form.rows(m, k, ElementType::F16, amd), expected, "{m} rows of {k}");
+            assert_eq!(form.rows([m, k], false, ElementType::F16, amd), expected, "{m} rows of {k}");
         }
     }
 }

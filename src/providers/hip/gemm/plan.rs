@@ -24,7 +24,7 @@ impl Product {
             self.transpose();
         }
         let unit = plan.provider.unit();
-        if !self.is_gemv(ty, unit) || plan.provider.tuner().is_enabled() && self.m > FEW {
+        if !self.is_gemv(false, ty, unit) || plan.provider.tuner().is_enabled() && self.m > FEW {
             return self.plan_tiles(plan, ty);
         }
         let matrix = [(self.b.at, (self.b.offset * ty.size()) as u64)];

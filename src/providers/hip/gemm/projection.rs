@@ -116,7 +116,7 @@ impl ProjectionKernel {
     ) -> Result<(), OpError> {
         few.simplify();
         let empty = few.m == 0 || few.n == 0 || few.batch_count() == 0;
-        if empty || !few.is_gemv(self.ty, plan.provider.unit()) {
+        if empty || !few.is_gemv(fused.norm.is_some(), self.ty, plan.provider.unit()) {
             return otherwise(plan);
         }
         plan.by_alignment(16, &[(few.b.at, 0)], |plan| few.launch_gemv(plan, self.ty, fused), otherwise)

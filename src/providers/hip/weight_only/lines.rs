@@ -1,4 +1,5 @@
-//! MatMulNBits of few rows by the kernels that read packed weights 16 bytes at a time, `kernels/weight_gemv_*.hip`.
+//! MatMulNBits of few rows by the kernels that read packed weights 16 bytes at a time, `kernels/weight_gemv_*.hip`
+//! and `kernels/mma_weight_gemv_*.hip`.
 
 use std::ffi::CStr;
 use std::mem::{offset_of, size_of};
@@ -8,9 +9,10 @@ use bytemuck::{Pod, Zeroable, bytes_of};
 use crate::ops::weight_only::MatMulNBits;
 use crate::tensor::ElementType;
 
-use super::super::gemm::Form;
+use super::super::gemm::{Form, LEAST_MMA_ROWS, MMA_LANES, MMA_LINES};
 use super::super::launch::Operand;
 use super::super::unit::Unit;
+use super::NORM_SCALE;
 
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -56,26 +58,41 @@ pub(super) fn form(
     };
     let mut addresses = vec![(offset_of!(WeightLines, scales), Operand::Input(2))];
     addresses.extend(given(3).then_some((offset_of!(WeightLines, zeros), Operand::Input(3))));
+    let mma = unit.mma_sync && ty == ElementType::F16 && m >= LEAST_MMA_ROWS;
+    let step_bytes = if mma { MMA_LANES * MMA_AHEAD } else { unit.wave } * 16;
     let form = Form {
-        family: family(ty, op.bits)?,
-        names: KERNELS.to_vec(),
-        columns: COLUMNS,
+        family: family(ty, op.bits, mma)?,
+        names: if mma { MMA_KERNELS.to_vec() } else { KERNELS.to_vec() },
+        columns: if mma { MMA_LINES } else { COLUMNS },
         line_bytes,
-        step_bytes: unit.wave * 16,
-        step: unit.wave * numbers,
-        round_bytes: ROUND_BYTES,
+        step_bytes,
+        step: step_bytes / 16 * numbers,
+        round_bytes: if mma { 0 } else { ROUND_BYTES },
+        keeps_scale: mma,
         more: (bytes_of(&params).to_vec(), addresses),
     };
-    form.rows(m, op.k, ty, unit).is_some().then_some(form)
+    form.rows([m, op.k], given(NORM_SCALE), ty, unit).is_some().then_some(form)
 }
 
 /// The kernels for 1, 2 and 4 rows.
 const KERNELS: [&CStr; 3] = [c"weight_gemv_1", c"weight_gemv_2", c"weight_gemv_4"];
+/// Those by `mma.sync` for 1, 2, 4, 8 and 16 rows, and the chunks of a line that a lane loads at once.
+const MMA_KERNELS: [&CStr; 5] = [
+    c"mma_weight_gemv_1",
+    c"mma_weight_gemv_1",
+    c"mma_weight_gemv_1",
+    c"mma_weight_gemv_1",
+    c"mma_weight_gemv_2",
+];
+const MMA_AHEAD: usize = 2;
 
 /// Where they are for a type and a number of bits. Each has a family of its own, so that a model need not wait for the
 /// driver to compile what it has no weights for.
-fn family(ty: ElementType, bits: usize) -> Option<&'static str> {
+fn family(ty: ElementType, bits: usize, mma: bool) -> Option<&'static str> {
     Some(match (ty, bits) {
+        (ElementType::F16, 2) if mma => "mma_weight_gemv_f16_2",
+        (ElementType::F16, 4) if mma => "mma_weight_gemv_f16_4",
+        (ElementType::F16, 8) if mma => "mma_weight_gemv_f16_8",
         (ElementType::F32, 2) => "weight_gemv_f32_2",
         (ElementType::F32, 4) => "weight_gemv_f32_4",
         (ElementType::F32, 8) => "weight_gemv_f32_8",
