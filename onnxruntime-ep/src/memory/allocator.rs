@@ -54,6 +54,8 @@ impl Allocator {
             Reserve: Some(reserve),
             GetStats: None,
             AllocOnStream: None,
+            // Members of later versions are not read.
+            Shrink: None,
         };
         let source = device.map_or(Source::Host, |(environment, device)| Source::Device(environment, device));
         Box::new(Allocator { table, ort, logger, info, source, blocks: Mutex::default() })
