@@ -61,7 +61,7 @@ const MOST_ROWS: usize = 8;
 /// The same of the kernels by `mma.sync`, of which a step costs the same for up to 8 rows, and rows from which on they are
 /// faster than the others. Measured on an H200, see docs/contributing/performance-notes.md.
 const MOST_MMA_ROWS: usize = 16;
-pub(in super::super) const LEAST_MMA_ROWS: usize = 3;
+const LEAST_MMA_ROWS: usize = 3;
 
 /// Kernels that have the structure of `gemv.h`, and how they read lines.
 #[derive(Clone, Debug)]
@@ -85,23 +85,38 @@ pub(in super::super) struct Form {
 
 impl Form {
     /// `None` for other types and for more rows.
-    fn of_elements(product: &Product, ty: ElementType, unit: Unit) -> Option<Self> {
-        let mma = unit.mma_sync && ty.size() == 2 && product.m >= LEAST_MMA_ROWS;
-        if product.m > if mma { MOST_MMA_ROWS } else { MOST_ROWS } {
-            return None;
-        }
-        let step_bytes = if mma { MMA_LANES } else { unit.wave } * 16 * AHEAD;
-        Some(Form {
-            family: family(ty, mma)?,
-            names: if mma { MMA_KERNELS.to_vec() } else { KERNELS.to_vec() },
-            columns: if mma { MMA_LINES } else { 2 },
-            line_bytes: product.k * ty.size(),
-            step_bytes,
-            step: step_bytes / ty.size(),
-            round_bytes: 0,
-            keeps_scale: mma,
-            more: Default::default(),
-        })
+    fn of_elements(product: &Product, norm: bool, ty: ElementType, unit: Unit) -> Option<Self> {
+        let form = |mma: bool| {
+            let step_bytes = if mma { MMA_LANES } else { unit.wave } * 16 * AHEAD;
+            Some(Form {
+                family: family(ty, mma)?,
+                names: if mma { MMA_KERNELS.to_vec() } else { KERNELS.to_vec() },
+                columns: if mma { MMA_LINES } else { 2 },
+                line_bytes: product.k * ty.size(),
+                step_bytes,
+                step: step_bytes / ty.size(),
+                round_bytes: 0,
+                keeps_scale: mma,
+                more: Default::default(),
+            })
+        };
+        let by_mma = || form(true).filter(|form| form.gains_by_mma([product.m, product.k], norm, ty, unit));
+        by_mma().or_else(|| form(false).filter(|_| product.m <= MOST_ROWS))
+    }
+
+    /// Whether the product goes by `mma.sync`: there are such kernels for the type, and a workgroup has room for so many
+    /// rows that lines are not read more often than by the other ones.
+    pub(in super::super) fn gains_by_mma(
+        &self,
+        [m, k]: [usize; 2],
+        norm: bool,
+        ty: ElementType,
+        unit: Unit,
+    ) -> bool {
+        unit.mma_sync
+            && ty.size() == 2
+            && (LEAST_MMA_ROWS..=MOST_MMA_ROWS).contains(&m)
+            && self.rows([m, k], norm, ty, unit).is_some_and(|rows| rows >= m.min(MOST_ROWS))
     }
 
     /// Elements of a row of A in workgroup memory: whole steps.
@@ -139,7 +154,7 @@ impl Product {
     pub(in super::super) fn is_gemv(&self, norm: bool, ty: ElementType, unit: Unit) -> bool {
         let pack = 16 / ty.size().max(1);
         let [row, column] = self.b.strides;
-        let Some(form) = Form::of_elements(self, ty, unit) else { return false };
+        let Some(form) = Form::of_elements(self, norm, ty, unit) else { return false };
         self.batch.is_empty()
             && row == 1
             && usize::try_from(column).is_ok_and(|c| c.is_multiple_of(pack))
@@ -157,7 +172,7 @@ impl Product {
         ty: ElementType,
         fused: &Fused,
     ) -> Result<(), OpError> {
-        match Form::of_elements(self, ty, plan.provider.unit()) {
+        match Form::of_elements(self, fused.norm.is_some(), ty, plan.provider.unit()) {
             Some(form) => self.launch_form(plan, ty, fused, &form),
             None => Ok(()),
         }
@@ -321,7 +336,7 @@ mod tests {
             (2048, 8192),
             (128256, 2048),
         ] {
-            let form = Form::of_elements(&product(1, n, k), ElementType::F16, H200).unwrap();
+            let form = Form::of_elements(&product(1, n, k), false, ElementType::F16, H200).unwrap();
             let pairs = n / 2;
             let Split { parts, groups } = split(pairs, &form, [1, RESIDENT], H200);
             assert!(k * 2 >= form.step_bytes * parts || parts == 1);
@@ -337,7 +352,7 @@ mod tests {
     fn waves_share_lines_of_small_products() {
         for (n, k, parts) in [(3072, 2048, 2), (16384, 2048, 1), (2048, 8192, 2), (128256, 2048, 1)] {
             // Those of 4 bits, see `weight_only/lines.rs`.
-            let of_halves = Form::of_elements(&product(1, n, k), ElementType::F16, H200).unwrap();
+            let of_halves = Form::of_elements(&product(1, n, k), false, ElementType::F16, H200).unwrap();
             let (line_bytes, step_bytes, step) = (k / 2, 512, 1024);
             let form = Form { columns: 4, line_bytes, step_bytes, step, round_bytes: 3 << 10, ..of_halves };
             assert_eq!(split(n / 4, &form, [1, RESIDENT], H200).parts, parts, "{n} columns of {k}");
@@ -352,12 +367,14 @@ mod tests {
             (3, 2048, ElementType::F16, H200, Some(("mma_gemv_f16", 4))),
             (16, 2048, ElementType::BF16, H200, Some(("mma_gemv_bf16", 16))),
             (16, 8192, ElementType::F16, H200, Some(("mma_gemv_f16", 8))),
-            (16, 8192, ElementType::F16, ampere, Some(("mma_gemv_f16", 4))),
+            (16, 8192, ElementType::F16, ampere, None),
+            (8, 8192, ElementType::F16, ampere, Some(("gemv_f16", 4))),
+            (8, 2048, ElementType::F16, ampere, Some(("mma_gemv_f16", 8))),
             (17, 2048, ElementType::F16, H200, None),
             (8, 2048, ElementType::F32, H200, Some(("gemv_f32", 8))),
             (9, 2048, ElementType::F32, H200, None),
         ] {
-            let form = Form::of_elements(&product(m, 8, k), ty, unit);
+            let form = Form::of_elements(&product(m, 8, k), true, ty, unit);
             let chosen = form.map(|form| (form.family, form.rows([m, k], true, ty, unit).unwrap()));
             assert_eq!(chosen, expected, "{m} rows of {k}");
         }
@@ -369,7 +386,7 @@ mod tests {
         for (m, k, expected) in
             [(1, 2048, Some(1)), (3, 2048, Some(4)), (4, 8192, Some(2)), (8, 2048, Some(8)), (1, 40000, None)]
         {
-            let form = Form::of_elements(&product(m, 8, k), ElementType::F16, amd).unwrap();
+            let form = Form::of_elements(&product(m, 8, k), false, ElementType::F16, amd).unwrap();
             assert_eq!(form.rows([m, k], false, ElementType::F16, amd), expected, "{m} rows of {k}");
         }
     }

@@ -19,7 +19,7 @@ mod ways;
 use super::Entry;
 
 pub(super) use epilogue::{Epilogue, Function};
-pub(super) use gemv::{Form, Fused, LEAST_MMA_ROWS, MMA_LANES, MMA_LINES};
+pub(super) use gemv::{Form, Fused, MMA_LANES, MMA_LINES};
 pub(super) use matmul::stacked;
 pub(super) use params::{GemmParams, MAX_AXES};
 pub(super) use product::{Axis, Extra, Matrix, Product};

@@ -9,7 +9,7 @@ use bytemuck::{Pod, Zeroable, bytes_of};
 use crate::ops::weight_only::MatMulNBits;
 use crate::tensor::ElementType;
 
-use super::super::gemm::{Form, LEAST_MMA_ROWS, MMA_LANES, MMA_LINES};
+use super::super::gemm::{Form, MMA_LANES, MMA_LINES};
 use super::super::launch::Operand;
 use super::super::unit::Unit;
 use super::NORM_SCALE;
@@ -58,20 +58,24 @@ pub(super) fn form(
     };
     let mut addresses = vec![(offset_of!(WeightLines, scales), Operand::Input(2))];
     addresses.extend(given(3).then_some((offset_of!(WeightLines, zeros), Operand::Input(3))));
-    let mma = unit.mma_sync && ty == ElementType::F16 && m >= LEAST_MMA_ROWS;
-    let step_bytes = if mma { MMA_LANES * MMA_AHEAD } else { unit.wave } * 16;
-    let form = Form {
-        family: family(ty, op.bits, mma)?,
-        names: if mma { MMA_KERNELS.to_vec() } else { KERNELS.to_vec() },
-        columns: if mma { MMA_LINES } else { COLUMNS },
-        line_bytes,
-        step_bytes,
-        step: step_bytes / 16 * numbers,
-        round_bytes: if mma { 0 } else { ROUND_BYTES },
-        keeps_scale: mma,
-        more: (bytes_of(&params).to_vec(), addresses),
+    let form = |mma: bool| {
+        let step_bytes = if mma { MMA_LANES * MMA_AHEAD } else { unit.wave } * 16;
+        Some(Form {
+            family: family(ty, op.bits, mma)?,
+            names: if mma { MMA_KERNELS.to_vec() } else { KERNELS.to_vec() },
+            columns: if mma { MMA_LINES } else { COLUMNS },
+            line_bytes,
+            step_bytes,
+            step: step_bytes / 16 * numbers,
+            round_bytes: if mma { 0 } else { ROUND_BYTES },
+            keeps_scale: mma,
+            more: (bytes_of(&params).to_vec(), addresses.clone()),
+        })
     };
-    form.rows([m, op.k], given(NORM_SCALE), ty, unit).is_some().then_some(form)
+    let norm = given(NORM_SCALE);
+    let by_mma = || form(true).filter(|form| form.gains_by_mma([m, op.k], norm, ty, unit));
+    let form = by_mma().or_else(|| form(false))?;
+    form.rows([m, op.k], norm, ty, unit).is_some().then_some(form)
 }
 
 /// The kernels for 1, 2 and 4 rows.
@@ -87,12 +91,12 @@ const MMA_KERNELS: [&CStr; 5] = [
 const MMA_AHEAD: usize = 2;
 
 /// Where they are for a type and a number of bits. Each has a family of its own, so that a model need not wait for the
-/// driver to compile what it has no weights for.
+/// driver to compile what it has no weights for. With 2 bits mma.sync gains nothing: unpacking is all that takes time.
 fn family(ty: ElementType, bits: usize, mma: bool) -> Option<&'static str> {
     Some(match (ty, bits) {
-        (ElementType::F16, 2) if mma => "mma_weight_gemv_f16_2",
         (ElementType::F16, 4) if mma => "mma_weight_gemv_f16_4",
         (ElementType::F16, 8) if mma => "mma_weight_gemv_f16_8",
+        _ if mma => return None,
         (ElementType::F32, 2) => "weight_gemv_f32_2",
         (ElementType::F32, 4) => "weight_gemv_f32_4",
         (ElementType::F32, 8) => "weight_gemv_f32_8",
