@@ -23,6 +23,7 @@ pub enum Command {
     Run(RunArguments),
     Info(InfoArguments),
     Devices(DevicesArguments),
+    Targets(TargetsArguments),
     Bench(BenchArguments),
     Generate(GenerateArguments),
     Report(ReportArguments),
@@ -83,6 +84,22 @@ pub struct InfoArguments {
 /// List the devices that can run models, and why other providers have none.
 #[derive(Args)]
 pub struct DevicesArguments {
+    /// Print a JSON array
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// List the GPUs that rukh knows by name: machine codes, families, code names and products, and which kernels this build
+/// has for them.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  rukh targets
+  rukh targets mi300x rdna4")]
+pub struct TargetsArguments {
+    /// Only those that these names stand for: a machine code, a family, a code name or a product
+    #[arg(value_name = "NAME")]
+    pub names: Vec<String>,
     /// Print a JSON array
     #[arg(long)]
     pub json: bool,

@@ -35,7 +35,7 @@ impl Drop for Folder {
 
 #[test]
 fn each_command_has_help() {
-    for command in ["run", "info", "devices", "bench", "report", "generate"] {
+    for command in ["run", "info", "devices", "targets", "bench", "report", "generate"] {
         let output = rukh(&[command, "--help"]);
         assert!(output.status.success());
         assert!(stdout(&output).contains("Usage: rukh"), "{command}");
@@ -118,6 +118,7 @@ fn errors_name_the_thing() {
         (&["run", "digits.onnx", "--generate", "--option", "lode=map"], &["\"lode\"", "load"]),
         (&["run", "digits.onnx", "--generate", "--provider", "cuda"], &["\"cuda\"", "cpu"]),
         (&["run", "digits.onnx", "--generate", "--expect", "heldout.bin"], &["heldout.bin"]),
+        (&["targets", "mi300y"], &["\"mi300y\"", "mi300x", "rukh targets"]),
         (&["bench", "digits.onnx", "--seconds=-1"], &["--seconds", "from 0"]),
     ];
     for (arguments, parts) in cases {
@@ -207,6 +208,28 @@ fn devices_lists_the_cpu() {
     assert!(stdout(&rukh(&["devices"])).starts_with("cpu: "));
     let json: serde_json::Value = serde_json::from_slice(&rukh(&["devices", "--json"]).stdout).unwrap();
     assert_eq!(json[0]["provider"], "cpu");
+}
+
+#[test]
+fn targets_are_found_by_any_name() {
+    let json = |arguments: &[&str]| -> serde_json::Value {
+        let output = rukh(&[&["targets", "--json"], arguments].concat());
+        assert!(output.status.success(), "{output:?}");
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    let names = |list: &serde_json::Value| -> Vec<String> {
+        list.as_array().unwrap().iter().map(|t| t["name"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(names(&json(&["mi300x", "rdna4", "gfx942"])), ["gfx942", "gfx1200", "gfx1201"]);
+    // Each GPU that the library was built for has its row, and its own kernels there.
+    let report: serde_json::Value = serde_json::from_slice(&rukh(&["report", "--json"]).stdout).unwrap();
+    let all = json(&[]);
+    for built in report["kernel_targets"].as_array().unwrap() {
+        let row = all.as_array().unwrap().iter().find(|t| t["name"] == *built);
+        assert_eq!(row.unwrap()["kernels"], *built);
+    }
+    let text = stdout(&rukh(&["targets"]));
+    assert!(text.contains("gfx1100") && text.contains("rx7900xtx"), "{text}");
 }
 
 #[test]
