@@ -23,6 +23,7 @@ pub enum Command {
     Run(RunArguments),
     Info(InfoArguments),
     Devices(DevicesArguments),
+    Targets(TargetsArguments),
     Bench(BenchArguments),
     Generate(GenerateArguments),
     Report(ReportArguments),
@@ -37,6 +38,8 @@ pub enum Command {
 Examples:
   rukh run model.onnx --generate
   rukh run model.onnx --input image=photo.npy --output results
+  rukh run model.onnx --input 1x3x224x224xf32=0
+  rukh run model.onnx --input @ids.npy --input \"mask=1x4xi64=1 1 1 0\"
   rukh run model.onnx --input sample.npz --expect sample.npz
   rukh run model.onnx --input test_data_set_0 --expect test_data_set_0
   rukh run model.onnx --generate --dim batch=8 --provider cpu --threads 4")]
@@ -81,6 +84,22 @@ pub struct InfoArguments {
 /// List the devices that can run models, and why other providers have none.
 #[derive(Args)]
 pub struct DevicesArguments {
+    /// Print a JSON array
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// List the GPUs that rukh knows by name: machine codes, families, code names and products, and which kernels this build
+/// has for them.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  rukh targets
+  rukh targets mi300x rdna4")]
+pub struct TargetsArguments {
+    /// Only those that these names stand for: a machine code, a family, a code name or a product
+    #[arg(value_name = "NAME")]
+    pub names: Vec<String>,
     /// Print a JSON array
     #[arg(long)]
     pub json: bool,
@@ -264,9 +283,11 @@ pub struct ModelArguments {
 /// Where inputs come from.
 #[derive(Args)]
 pub struct InputArguments {
-    /// Input from a file: NAME=FILE, or FILE alone for an .npz (arrays NAME or in:NAME), a folder with
-    /// input_0.pb, input_1.pb, …, or the only input. FILE is .npy, .pb, or raw little-endian elements
-    #[arg(long = "input", value_name = "[NAME=]FILE")]
+    /// Input from a file or a value. From a file: NAME=FILE, or FILE alone for an .npz (arrays NAME or in:NAME), a folder with
+    /// input_0.pb, input_1.pb, …, or the only input. FILE is .npy, .pb, or raw little-endian elements. A value is
+    /// a shape, a type, and one number for all elements, a list, or "range": 1x3x224x224xf32=0, 4xf32=1 2 3 4,
+    /// 8xi64=range, f32=3. Values and @FILE may go without NAME=, then in the order of the model's inputs
+    #[arg(long = "input", value_name = "[NAME=]FILE|VALUE")]
     pub files: Vec<String>,
     /// Make up the inputs that no --input gives: normally distributed numbers; integers and booleans
     /// are 0 or 1

@@ -6,4 +6,5 @@ pub mod api;
 pub mod arguments;
 pub mod commands;
 pub mod data;
+mod targets;
 mod text;

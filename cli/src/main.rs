@@ -12,6 +12,7 @@ fn main() -> ExitCode {
         Command::Run(arguments) => commands::run(arguments),
         Command::Info(arguments) => commands::info(arguments),
         Command::Devices(arguments) => commands::devices(arguments),
+        Command::Targets(arguments) => commands::targets(arguments),
         Command::Report(arguments) => commands::report(arguments),
         Command::Bench(arguments) => commands::bench(arguments),
         Command::Generate(arguments) => commands::generate(arguments),

@@ -35,7 +35,7 @@ impl Drop for Folder {
 
 #[test]
 fn each_command_has_help() {
-    for command in ["run", "info", "devices", "bench", "report", "generate"] {
+    for command in ["run", "info", "devices", "targets", "bench", "report", "generate"] {
         let output = rukh(&[command, "--help"]);
         assert!(output.status.success());
         assert!(stdout(&output).contains("Usage: rukh"), "{command}");
@@ -67,6 +67,29 @@ fn run_saves_and_compares() {
 }
 
 #[test]
+fn inputs_are_values_or_files_by_place_or_name() {
+    let folder = Folder::new("values");
+    let (zeros, other) = (folder.path("zeros"), folder.path("other"));
+    for (input, saved) in [("2x1x8x8xf32=0", &zeros), ("image=2x1x8x8xf32=range", &other)] {
+        let output = rukh(&["run", "digits.onnx", "--input", input, "--output", saved]);
+        assert!(output.status.success(), "{output:?}");
+    }
+    // An array of zeros as NumPy writes it: the header's length makes the data start at byte 128.
+    let header = format!("{:<117}\n", "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 1, 8, 8), }");
+    let file = [b"\x93NUMPY\x01\x00\x76\x00", header.as_bytes(), &[0; 512]].concat();
+    std::fs::write(folder.path("zeros.npy"), file).unwrap();
+    let list = format!("2x1x8x8xf32={}", vec!["0"; 128].join(" "));
+    let at = format!("@{}", folder.path("zeros.npy"));
+    for input in [&list, "image=2x1x8x8xf32=[0]", "2x1x8x8xf32", &at, &format!("image={at}")] {
+        for (expected, code) in [(&zeros, 0), (&other, 1)] {
+            let expected = format!("{expected}/scores.npy");
+            let output = rukh(&["run", "digits.onnx", "--input", input, "--expect", &expected]);
+            assert_eq!(output.status.code(), Some(code), "{input}: {output:?}");
+        }
+    }
+}
+
+#[test]
 fn errors_name_the_thing() {
     let folder = Folder::new("errors");
     std::fs::write(folder.path("bad.onnx"), b"not a model").unwrap();
@@ -78,10 +101,24 @@ fn errors_name_the_thing() {
         (&["run", "digits.onnx", "--input", "picture=heldout.bin"], &["\"picture\"", "it has image"]),
         (&["run", "digits.onnx", "--input", "image=heldout.bin"], &["--dim batch=N"]),
         (&["run", "digits.onnx", "--input", "image=sample.npz"], &["sample.npz", "without NAME="]),
+        (
+            &["run", "digits.onnx", "--input=2x1x8x8xf64=0"],
+            &["--input 2x1x8x8xf64=0", "f64", "float[batch, 1, 8, 8]"],
+        ),
+        (&["run", "digits.onnx", "--input=2x1x8xf32=0"], &["[2, 1, 8]", "float[batch, 1, 8, 8]"]),
+        (&["run", "digits.onnx", "--input=image=1x1x8x8xf32=1 2"], &["2 values", "takes 64"]),
+        (&["run", "digits.onnx", "--input=1x1x8x8xf3=1"], &["\"f3\"", "f32, "]),
+        (&["run", "digits.onnx", "--input=@none.npy"], &["none.npy", "No such file"]),
+        (&["run", "digits.onnx", "--input=1x1x8x8xf32", "--input=f32=1"], &["f32=1", "only 1 inputs: image"]),
+        (
+            &["run", "digits.onnx", "--input=1x1x8x8xf32=0", "--input=image=1x1x8x8xf32=1"],
+            &["\"image\" is given twice"],
+        ),
         (&["run", "digits.onnx", "--generate", "--dim", "batsh=2"], &["batsh", "batch"]),
         (&["run", "digits.onnx", "--generate", "--option", "lode=map"], &["\"lode\"", "load"]),
         (&["run", "digits.onnx", "--generate", "--provider", "cuda"], &["\"cuda\"", "cpu"]),
         (&["run", "digits.onnx", "--generate", "--expect", "heldout.bin"], &["heldout.bin"]),
+        (&["targets", "mi300y"], &["\"mi300y\"", "mi300x", "rukh targets"]),
         (&["bench", "digits.onnx", "--seconds=-1"], &["--seconds", "from 0"]),
     ];
     for (arguments, parts) in cases {
@@ -171,6 +208,28 @@ fn devices_lists_the_cpu() {
     assert!(stdout(&rukh(&["devices"])).starts_with("cpu: "));
     let json: serde_json::Value = serde_json::from_slice(&rukh(&["devices", "--json"]).stdout).unwrap();
     assert_eq!(json[0]["provider"], "cpu");
+}
+
+#[test]
+fn targets_are_found_by_any_name() {
+    let json = |arguments: &[&str]| -> serde_json::Value {
+        let output = rukh(&[&["targets", "--json"], arguments].concat());
+        assert!(output.status.success(), "{output:?}");
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    let names = |list: &serde_json::Value| -> Vec<String> {
+        list.as_array().unwrap().iter().map(|t| t["name"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(names(&json(&["mi300x", "rdna4", "gfx942"])), ["gfx942", "gfx1200", "gfx1201"]);
+    // Each GPU that the library was built for has its row, and its own kernels there.
+    let report: serde_json::Value = serde_json::from_slice(&rukh(&["report", "--json"]).stdout).unwrap();
+    let all = json(&[]);
+    for built in report["kernel_targets"].as_array().unwrap() {
+        let row = all.as_array().unwrap().iter().find(|t| t["name"] == *built);
+        assert_eq!(row.unwrap()["kernels"], *built);
+    }
+    let text = stdout(&rukh(&["targets"]));
+    assert!(text.contains("gfx1100") && text.contains("rx7900xtx"), "{text}");
 }
 
 #[test]

@@ -127,7 +127,7 @@ fn run_case(environment: &Environment, options: &Options, name: &str, folder: &P
         }
         let inputs = match session.inputs() {
             [] => Vec::new(),
-            ports => read_input(&data.display().to_string(), ports, &BTreeMap::new())?,
+            ports => read_input(&data.display().to_string(), ports, &BTreeMap::new(), &mut 0)?,
         };
         let got = session.run(&session.bind(&inputs)?)?;
         for (name_of, expected) in read_expected(&data, session.outputs())? {

@@ -27,7 +27,8 @@ fn anonymous_memory_is_packed_weights_and_little_else() {
         let (peak, packed) = watch(|| {
             let session = Session::open(&environment, &model, &Options::only("cpu")).unwrap();
             let inputs =
-                read_input(&sample.display().to_string(), session.inputs(), &BTreeMap::new()).unwrap();
+                read_input(&sample.display().to_string(), session.inputs(), &BTreeMap::new(), &mut 0)
+                    .unwrap();
             let bound = session.bind(&inputs).unwrap();
             for _ in 0..2 {
                 session.execute(&bound).unwrap();

@@ -55,7 +55,7 @@ fn run_model(
     let mut report = Vec::new();
     for sample in samples {
         let shown = sample.file_name().unwrap_or_default().to_string_lossy();
-        let inputs = read_input(&sample.display().to_string(), session.inputs(), &BTreeMap::new())?;
+        let inputs = read_input(&sample.display().to_string(), session.inputs(), &BTreeMap::new(), &mut 0)?;
         let expected = read_expected(sample, session.outputs())?;
         let mut worst = 0f64;
         for run in 1..=RUNS {

@@ -13,8 +13,9 @@ pub fn gather(
     fill: bool,
 ) -> Result<Vec<(String, Value)>, String> {
     let mut inputs: Vec<(String, Value)> = Vec::new();
+    let mut position = 0;
     for argument in &arguments.files {
-        for (name, value) in read_input(argument, ports, dims)? {
+        for (name, value) in read_input(argument, ports, dims, &mut position)? {
             if inputs.iter().any(|(n, _)| *n == name) {
                 return Err(format!("input \"{name}\" is given twice"));
             }
@@ -27,7 +28,7 @@ pub fn gather(
         }
         if !(fill || arguments.generate) {
             return Err(format!(
-                "input \"{}\" ({}) is not given; give it with --input {}=FILE, or have it made up with --generate",
+                "input \"{}\" ({}) is not given; give it with --input {}=FILE or a value, or have it made up with --generate",
                 port.name,
                 port.describe(),
                 port.name

@@ -9,6 +9,7 @@ mod inputs;
 mod launches;
 mod report;
 mod run;
+mod targets;
 
 pub use bench::bench;
 pub use devices::devices;
@@ -16,3 +17,4 @@ pub use generate::generate;
 pub use info::info;
 pub use report::report;
 pub use run::run;
+pub use targets::targets;

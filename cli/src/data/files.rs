@@ -8,28 +8,60 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::{Kind, Port, Tensor, Value, read_npy, read_npz, read_protobuf, write_npy, write_npz};
+use super::{
+    Kind, Port, Tensor, Value, parse_literal, read_npy, read_npz, read_protobuf, write_npy, write_npz,
+};
 
-/// Reads what `argument` names, either `NAME=FILE` or `FILE`: values with the names of inputs.
+/// Reads what `argument` says: a file or a value, either with `NAME=` before it or without; gives values with
+/// the names of inputs. Values and files after "@" that have no name go by their place among those, `position`,
+/// which is counted up.
 pub fn read_input(
     argument: &str,
     ports: &[Port],
     dims: &BTreeMap<String, usize>,
+    position: &mut usize,
 ) -> Result<Vec<(String, Value)>, String> {
     // A name may itself contain "=": take the longest that the model has.
     let named = ports
         .iter()
         .filter_map(|port| Some((port, argument.strip_prefix(&port.name)?.strip_prefix('=')?)))
         .max_by_key(|(port, _)| port.name.len());
-    match named {
-        Some((port, file)) => read_one(Path::new(file), port, dims).map(|v| vec![(port.name.clone(), v)]),
-        None => match argument.split_once('=') {
-            Some((name, _)) if !Path::new(argument).exists() => {
-                let known: Vec<&str> = ports.iter().map(|p| p.name.as_str()).collect();
-                Err(format!("the model has no input \"{name}\"; it has {}", known.join(", ")))
-            }
-            _ => read_all(Path::new(argument), ports, dims, "in:", "input_"),
-        },
+    let known = || ports.iter().map(|p| p.name.as_str()).collect::<Vec<_>>().join(", ");
+    if let Some((port, source)) = named {
+        return read_source(source, argument, port, dims).map(|v| vec![(port.name.clone(), v)]);
+    }
+    if Path::new(argument).exists() {
+        return read_all(Path::new(argument), ports, dims, "in:", "input_");
+    }
+    if argument.starts_with('@') || parse_literal(argument).is_some() {
+        let port = ports.get(*position).ok_or_else(|| match ports.len() {
+            0 => format!("--input {argument}: the model has no inputs"),
+            n => format!("--input {argument}: the model has only {n} inputs: {}", known()),
+        })?;
+        *position += 1;
+        return read_source(argument, argument, port, dims).map(|v| vec![(port.name.clone(), v)]);
+    }
+    match argument.split_once('=') {
+        Some((name, _)) => Err(format!("the model has no input \"{name}\"; it has {}", known())),
+        None => read_all(Path::new(argument), ports, dims, "in:", "input_"),
+    }
+}
+
+/// Reads `source` for `port`: `@FILE`, a file that is there, a value, or else a file.
+fn read_source(
+    source: &str,
+    argument: &str,
+    port: &Port,
+    dims: &BTreeMap<String, usize>,
+) -> Result<Value, String> {
+    let named = |e: String| format!("--input {argument}: {e}");
+    if Path::new(source).exists() {
+        return read_one(Path::new(source), port, dims);
+    }
+    match (source.strip_prefix('@'), parse_literal(source)) {
+        (Some(file), _) => read_one(Path::new(file), port, dims),
+        (None, Some(literal)) => literal.and_then(|l| l.value(port)).map_err(named),
+        (None, None) => read_one(Path::new(source), port, dims),
     }
 }
 
@@ -161,27 +193,40 @@ mod tests {
         let none = BTreeMap::new();
 
         let argument = format!("y=z={}", at("y=z.npy"));
-        assert_eq!(read_input(&argument, &ports, &none).unwrap(), [outputs[1].clone()]);
+        assert_eq!(read_input(&argument, &ports, &none, &mut 0).unwrap(), [outputs[1].clone()]);
 
         save(&folder.join("both.npz"), &outputs).unwrap();
-        assert_eq!(read_input(&at("both.npz"), &ports, &none).unwrap(), outputs);
+        assert_eq!(read_input(&at("both.npz"), &ports, &none, &mut 0).unwrap(), outputs);
         let sample = outputs.clone().map(|(name, value)| (format!("in:{name}"), value));
         save(&folder.join("sample.npz"), &sample).unwrap();
-        assert_eq!(read_input(&at("sample.npz"), &ports, &none).unwrap(), outputs);
+        assert_eq!(read_input(&at("sample.npz"), &ports, &none, &mut 0).unwrap(), outputs);
 
         std::fs::write(folder.join("x.raw"), [1, 0, 0, 0, 2, 0, 0, 0]).unwrap();
         let two = BTreeMap::from([("n".to_owned(), 2)]);
-        assert_eq!(read_input(&format!("x={}", at("x.raw")), &ports, &two).unwrap(), [outputs[0].clone()]);
+        assert_eq!(
+            read_input(&format!("x={}", at("x.raw")), &ports, &two, &mut 0).unwrap(),
+            [outputs[0].clone()]
+        );
         for (argument, part) in [
             (format!("x={}", at("x.raw")), "--dim n=N"),
             (format!("q={}", at("x.npy")), "no input \"q\"; it has x, y=z"),
             (at("x.npy"), "say which it is"),
             (at("no.npz"), "No such file"),
             (at("."), "no input_0.pb"),
+            ("@no.npy".to_owned(), "no.npy: No such file"),
+            ("x=@no.npy".to_owned(), "no.npy: No such file"),
+            ("x=2xf32=1".to_owned(), "--input x=2xf32=1: the type is f32, but input \"x\" is int32[n]"),
         ] {
-            let error = read_input(&argument, &ports, &none).unwrap_err();
+            let error = read_input(&argument, &ports, &none, &mut 0).unwrap_err();
             assert!(error.contains(part), "{error}");
         }
+        let mut position = 0;
+        let mut next = |argument: &str| read_input(argument, &ports, &none, &mut position);
+        assert_eq!(next(&format!("@{}", at("x.npy"))).unwrap(), [outputs[0].clone()]);
+        assert_eq!(next("1xi32=3").unwrap(), [outputs[1].clone()]);
+        assert!(next("1xi32=3").unwrap_err().contains("only 2 inputs: x, y=z"));
+        assert_eq!(next("y=z=1xi32=3").unwrap(), [outputs[1].clone()]);
+        assert_eq!(next(&format!("x=@{}", at("x.npy"))).unwrap(), [outputs[0].clone()]);
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

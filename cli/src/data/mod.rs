@@ -1,9 +1,10 @@
-//! Values as files hold them: NumPy arrays and archives, ONNX protobuf messages, raw bytes.
+//! Values as files hold them: NumPy arrays and archives, ONNX protobuf messages, raw bytes; and as the command line does.
 
 mod compare;
 mod element;
 mod files;
 mod generate;
+mod literal;
 mod npy;
 mod npz;
 mod port;
@@ -14,6 +15,7 @@ pub use compare::{Comparison, Scale, Tolerance, compare};
 pub use element::ElementType;
 pub use files::{read_expected, read_input, save};
 pub use generate::generate;
+pub use literal::parse_literal;
 pub use npy::{read_npy, write_npy};
 pub use npz::{read_npz, write_npz};
 pub use port::{Dim, Port};
