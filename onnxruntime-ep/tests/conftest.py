@@ -1,7 +1,7 @@
 """Registers the plugin with the onnxruntime of this Python, which is one from the package index.
 
-RUKH_ONNXRUNTIME_EP is the library's file. With RUKH_REQUIRE_HIP=1 tests run on a GPU too, which may be an emulated one
-(RUKH_HIP_LIBRARY).
+RUKH_ONNXRUNTIME_EP is the library's file. With RUKH_REQUIRE_HIP=1 and RUKH_HIP_LIBRARY tests run on a GPU too, which may
+be an emulated one.
 """
 
 import os
@@ -13,7 +13,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LIBRARY = os.environ["RUKH_ONNXRUNTIME_EP"]
-GPU = os.environ.get("RUKH_REQUIRE_HIP") == "1"
+GPU = os.environ.get("RUKH_REQUIRE_HIP") == "1" and "RUKH_HIP_LIBRARY" in os.environ
 
 # For each kind of device, the name to register with and the provider's name.
 NAMES = {
@@ -66,7 +66,7 @@ def plugin(request):
 @pytest.fixture(scope="session")
 def gpu():
     if not GPU:
-        pytest.skip("needs a GPU or the emulated one: RUKH_REQUIRE_HIP=1")
+        pytest.skip("needs a GPU or the emulated one: RUKH_REQUIRE_HIP=1 and RUKH_HIP_LIBRARY")
     return Plugin("gpu")
 
 

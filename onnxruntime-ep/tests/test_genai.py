@@ -14,7 +14,7 @@ from conftest import GPU, LIBRARY, ROOT
 
 pytest.importorskip("onnxruntime_genai", reason="onnxruntime-genai is not installed")
 if not GPU:
-    pytest.skip("needs a GPU or the emulated one: RUKH_REQUIRE_HIP=1", allow_module_level=True)
+    pytest.skip("needs a GPU or the emulated one: RUKH_REQUIRE_HIP=1 and RUKH_HIP_LIBRARY", allow_module_level=True)
 
 MODEL = ROOT / "examples" / "generate" / "model"
 

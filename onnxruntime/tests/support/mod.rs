@@ -273,5 +273,5 @@ pub fn owned(function: impl FnOnce(*mut OrtAllocator, *mut *mut c_char) -> OrtSt
 
 /// Whether the tests have a GPU, which on machines without one is an emulated one.
 pub fn gpu() -> bool {
-    std::env::var_os("RUKH_REQUIRE_HIP").is_some()
+    ["RUKH_REQUIRE_HIP", "RUKH_HIP_LIBRARY"].iter().all(|name| std::env::var_os(name).is_some())
 }
