@@ -216,9 +216,9 @@ unsafe extern "C" fn done(
     count: usize,
     status: OrtStatusPtr,
 ) {
-    // SAFETY: the sender of the test, which outlives the run; outputs as the header says.
+    // SAFETY: the run's own sender, since the test may end before `send` does; outputs as the header says.
     unsafe {
-        let sender = &*user.cast::<mpsc::Sender<Result<Vec<usize>>>>();
+        let sender = Box::from_raw(user.cast::<mpsc::Sender<Result<Vec<usize>>>>());
         let values = (0..count).map(|index| *outputs.add(index) as usize).collect();
         sender.send(check(status).map(|()| values)).unwrap();
     }
@@ -231,10 +231,10 @@ fn runs_on_another_thread() {
     let (image, wrong) = (image(), Value::floats(&[1], &[0.0]));
     let expected = session.run(&[("image", &image)], &["scores"]).unwrap()[0].to_vec::<f32>();
     let (sender, receiver) = mpsc::channel::<Result<Vec<usize>>>();
-    let user = (&raw const sender).cast_mut().cast();
     let start = |input: &Value, places: &mut [*mut OrtValue; 1]| {
         let (names, wanted, inputs) = ([c"image".as_ptr()], [c"scores".as_ptr()], [input.0.cast_const()]);
-        // SAFETY: the places and the sender outlive the run.
+        let user = Box::into_raw(Box::new(sender.clone())).cast();
+        // SAFETY: the places outlive the run, whose callback takes the sender.
         check(unsafe {
             (api().RunAsync)(
                 session.0,
