@@ -36,7 +36,7 @@ TEST_GPU_TARGETS ?= gfx1100,gfx90a,sm_80
 
 .DEFAULT_GOAL := help
 .PHONY: help run run-generate test test-full bench bench-sweep bench-gpu install install-onnxruntime stage models kernel-table lint test-rust test-c conformance \
-	test-levels test-docs test-python test-graphs test-properties test-graphs-full test-onnxruntime emulator predict test-hip test-hip-full test-hip-models test-hiprtc test-models test-quantized onnxruntime-ep test-onnxruntime-ep test-onnxruntime-ep-full bench-onnxruntime-ep fuzz deny deny-advisories tools run-tools format clean distclean
+	test-levels test-docs test-python test-graphs test-properties test-graphs-full test-onnxruntime emulator predict test-hip test-hip-full test-hip-models test-hiprtc test-models test-quantized onnxruntime-ep test-onnxruntime-ep test-onnxruntime-ep-full bench-onnxruntime-ep test-bindings fuzz deny deny-advisories tools run-tools format clean distclean
 
 help: ## list the commands
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | awk -F '\t' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -79,6 +79,7 @@ test-full: test ## also draw many random cases and graphs, export the large mode
 	$(MAKE) --no-print-directory test-hip-models
 	$(MAKE) --no-print-directory test-hiprtc
 	$(MAKE) --no-print-directory test-onnxruntime-ep-full
+	$(MAKE) --no-print-directory test-bindings
 	$(MAKE) --no-print-directory fuzz
 
 bench: stage build/models/.exported build/quantized/.written $(VENV)/.bench ## time the exported models beside ONNX Runtime, OpenVINO and rten, in turns (BENCH: options and rows of scripts/bench/bench.py)
@@ -280,6 +281,12 @@ bench-onnxruntime-ep: stage $(EP_VENV)/.test ## time the digits model through th
 test-onnxruntime-ep-full: test-onnxruntime-ep $(EP_VENV)-oldest/.test build/models/.exported ## as test-onnxruntime-ep, with the oldest ONNX Runtime, and the exported models
 	$(TEST_EP) RUKH_MODELS=$(BUILD)/models AMDEMU_ARCH=gfx1100 $(EMULATED) $(EP_VENV)/bin/python -m pytest --quiet onnxruntime-ep/tests/test_models.py
 	$(TEST_EP) AMDEMU_ARCH=gfx1100 $(EMULATED) $(EP_VENV)-oldest/bin/python -m pytest --quiet onnxruntime-ep/tests --ignore onnxruntime-ep/tests/test_standard.py
+
+# koffi brings its compiled part in a package of its own; its install script would look for a compiler.
+test-bindings: export RUKH_LIBRARY := $(LIB_PATH)/librukh.so
+test-bindings: stage ## the packages for other languages (bindings/), with what they need from their registries
+	command -v npm >/dev/null || scripts/install_packages.sh nodejs npm
+	cd bindings/node && npm install --silent --ignore-scripts --no-audit --no-fund && npm test --silent
 
 fuzz: ## fuzz the model loader, shape inference and the kernels (FUZZ_SECONDS each, default 600)
 	scripts/fuzz.sh $(or $(FUZZ_SECONDS),600)

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
 /// Folders that hold what was built or downloaded.
-const NOT_OURS: [&str; 5] = ["target", "build", ".git", ".venv", "shared"];
+const NOT_OURS: [&str; 6] = ["target", "build", ".git", ".venv", "shared", "node_modules"];
 
 #[test]
 fn every_link_leads_somewhere() {
@@ -44,9 +44,10 @@ fn the_index_names_every_page() {
 }
 
 /// The first part of a path that the project's files have.
-const FOLDERS: [&str; 17] = [
+const FOLDERS: [&str; 18] = [
     "abi",
     "benches",
+    "bindings",
     "capi-tests",
     "cli",
     "cmake",

@@ -127,3 +127,17 @@ class Description:
         if ctype in NUMBERS:
             return NUMBERS[ctype]
         raise ValueError(f"the writers of bindings know no type {ctype}; add it to {__file__}")
+
+
+def prefix(enum: Enum) -> str:
+    """What the names of an enumeration's values begin with, but for a `_`."""
+    return {
+        "status": "ERROR",
+        "element_type": "ELEMENT",
+        "log_level": "LOG",
+        "load_mode": "LOAD",
+        "memory_kind": "MEMORY",
+        "attribute_type": "ATTRIBUTE",
+        "model_text": "MODEL",
+        "load_counter": "LOAD",
+    }.get(enum.name, enum.name.upper())

@@ -8,10 +8,11 @@
 import argparse
 import sys
 
+import node
 import python
 from description import ROOT, Description
 
-WRITERS = (python,)
+WRITERS = (python, node)
 
 
 def wanted() -> dict[str, str]:
