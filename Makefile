@@ -287,6 +287,8 @@ test-bindings: export RUKH_LIBRARY := $(LIB_PATH)/librukh.so
 test-bindings: stage ## the packages for other languages (bindings/), with what they need from their registries
 	command -v npm >/dev/null || scripts/install_packages.sh nodejs npm
 	cd bindings/node && npm install --silent --ignore-scripts --no-audit --no-fund && npm test --silent
+	command -v go >/dev/null || scripts/install_packages.sh golang-go
+	cd bindings/go && test -z "$$(gofmt -l .)" && go vet ./... && go test -count=1 ./...
 
 fuzz: ## fuzz the model loader, shape inference and the kernels (FUZZ_SECONDS each, default 600)
 	scripts/fuzz.sh $(or $(FUZZ_SECONDS),600)

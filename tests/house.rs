@@ -7,6 +7,8 @@ const LONGEST: usize = 400;
 
 /// Files that may be longer, with the reason.
 const LONGER: &[(&str, &str)] = &[
+    ("bindings/go/raw/functions.go", "made from abi/rukh-api.json"),
+    ("bindings/go/raw/functions.h", "made from abi/rukh-api.json"),
     ("bindings/node/lib/functions.d.ts", "made from abi/rukh-api.json"),
     ("bindings/node/lib/functions.js", "made from abi/rukh-api.json"),
     ("include/rukh/rukh.h", "made from src/capi by cbindgen, and one header is what C programs want"),

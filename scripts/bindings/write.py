@@ -8,11 +8,12 @@
 import argparse
 import sys
 
+import golang
 import node
 import python
 from description import ROOT, Description
 
-WRITERS = (python, node)
+WRITERS = (python, node, golang)
 
 
 def wanted() -> dict[str, str]:

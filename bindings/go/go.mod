@@ -1,0 +1,3 @@
+module rukh
+
+go 1.19
