@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ctypes import byref, c_int32, c_int64, c_size_t, c_uint64
 from typing import Any
 
+from ._constants import MEMORY_PINNED
 from ._library import Handle, call, environment, make
 from ._types import DTYPE_OF, STRING
 
@@ -29,10 +30,6 @@ def number(device_type: Any, device_id: int) -> int | None:
     return None
 
 
-# Kinds of memory: the device's, and the host's pinned for it.
-DEVICE_MEMORY, PINNED_MEMORY = 0, 1
-
-
 def named(device: int) -> Handle:
     """The GPU of this number."""
     return make("device", "environment_find_device", environment(), b"hip", device)
@@ -41,9 +38,7 @@ def named(device: int) -> Handle:
 def pinned(element: int, shape: Sequence[int], device: int) -> Handle:
     """A tensor on the host, of unspecified content, which a GPU copies from and to by itself."""
     dims = (c_int64 * len(shape))(*shape)
-    return make(
-        "value", "value_create_tensor_in", named(device), PINNED_MEMORY, element, dims, len(shape)
-    )
+    return make("value", "value_create_tensor_in", named(device), MEMORY_PINNED, element, dims, len(shape))
 
 
 def tensor(element: int, shape: Sequence[int], device: int) -> Handle:

@@ -6,6 +6,7 @@ names of `onnxruntime.capi.onnxruntime_pybind11_state`, catch it.
 
 from __future__ import annotations
 
+from . import _constants
 from . import _ort_errors as ort
 
 
@@ -21,19 +22,19 @@ class RukhError(RuntimeError):
 class InvalidArgumentError(RukhError, ort.InvalidArgument, ValueError):
     """An argument has a value that is not allowed."""
 
-    code = 1
+    code = _constants.ERROR_INVALID_ARGUMENT
 
 
 class InvalidHandleError(RukhError, ort.Fail):
     """An object is of another kind or was destroyed."""
 
-    code = 2
+    code = _constants.ERROR_INVALID_HANDLE
 
 
 class NotFoundError(RukhError, LookupError):
     """A file or a name is not there."""
 
-    code = 3
+    code = _constants.ERROR_NOT_FOUND
 
 
 class NoModelFileError(NotFoundError, ort.NoSuchFile):
@@ -47,67 +48,67 @@ class UnknownNameError(NotFoundError, ort.InvalidArgument, ValueError):
 class FileError(RukhError, ort.Fail):
     """The operating system refused to read or write."""
 
-    code = 4
+    code = _constants.ERROR_IO
 
 
 class InvalidModelError(RukhError, ort.InvalidGraph, ort.InvalidProtobuf, ort.Fail):
     """The model breaks the ONNX standard."""
 
-    code = 5
+    code = _constants.ERROR_INVALID_MODEL
 
 
 class UnsupportedError(RukhError, ort.NotImplemented):
     """The model is valid, but something in it cannot be run."""
 
-    code = 6
+    code = _constants.ERROR_UNSUPPORTED
 
 
 class InvalidInputError(RukhError, ort.InvalidArgument, ValueError):
     """An input is missing or has the wrong type, rank or dimensions."""
 
-    code = 7
+    code = _constants.ERROR_INVALID_INPUT
 
 
 class InvalidDataError(RukhError, ort.InvalidArgument, ort.RuntimeException, ValueError):
     """The data given are not allowed: an index out of range, an integer division by zero."""
 
-    code = 8
+    code = _constants.ERROR_INVALID_DATA
 
 
 class OutOfMemoryError(RukhError, ort.RuntimeException, MemoryError):
     """Host or device memory is exhausted."""
 
-    code = 9
+    code = _constants.ERROR_OUT_OF_MEMORY
 
 
 class CancelledError(RukhError, ort.Fail):
     """The run was cancelled."""
 
-    code = 10
+    code = _constants.ERROR_CANCELLED
 
 
 class DeviceError(RukhError, ort.EPFail):
     """There is no device, or it failed."""
 
-    code = 11
+    code = _constants.ERROR_DEVICE
 
 
 class PoisonedError(RukhError, ort.RuntimeException):
     """An earlier failure left the object unusable."""
 
-    code = 12
+    code = _constants.ERROR_POISONED
 
 
 class ForkedError(RukhError, ort.RuntimeException):
     """The object was made before `fork`, and this is the child."""
 
-    code = 13
+    code = _constants.ERROR_FORKED
 
 
 class InternalError(RukhError, ort.RuntimeException):
     """A defect of the library; the message says where."""
 
-    code = 14
+    code = _constants.ERROR_INTERNAL
 
 
 _BY_CODE: dict[int, type[RukhError]] = {

@@ -1,4 +1,4 @@
-"""Finds librukh and declares its functions.
+"""Finds librukh and calls its functions, which `_functions` lists.
 
 Functions are called through `ctypes.CDLL`, which releases the GIL for the time of every call: while a
 model runs, or is opened, other Python threads go on.
@@ -9,185 +9,24 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Iterable
-from ctypes import byref, c_char_p, c_int32, c_int64, c_size_t, c_uint32, c_void_p
+from ctypes import byref, c_char_p, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
 from typing import Any
 
+from ._constants import ERROR_UNSUPPORTED
 from ._errors import RukhError, error_for
-
-# The binary interface that the declarations below were written for.
-_ABI_VERSION = 1001
+from ._functions import ABI_VERSION, FUNCTIONS, HANDLE_KINDS, OTHERS, SINCE
 
 # Parameters in a letter each. Every `*` but that of a NUL-terminated text is a plain address, for which
 # ctypes takes arrays, `byref(…)`, integers and None.
-_LETTERS = {"p": c_void_p, "s": c_char_p, "z": c_size_t, "i": c_int32, "l": c_int64}
-
-# Functions that return a status. Their last parameter, `rukh_error **error`, is left out here.
-SIGNATURES = {
-    "environment_options_create": "p",
-    "environment_options_set": "pss",
-    "environment_options_set_log": "pippp",
-    "environment_create": "pp",
-    "environment_thread_count": "pp",
-    "environment_device_count": "pp",
-    "environment_device": "pzp",
-    "environment_find_device": "pszp",
-    "device_id": "pp",
-    "device_provider": "pp",
-    "device_name": "pp",
-    "device_arch": "pp",
-    "device_memory": "pp",
-    "device_property_count": "pp",
-    "device_property": "pzpp",
-    "environment_create_arena": "pzs",
-    "environment_memory_statistic": "pzsp",
-    "environment_memory_statistic_name": "pzpzp",
-    "environment_memory_info": "pzpp",
-    "environment_memory_reset_peaks": "pz",
-    "environment_memory_empty_cache": "pz",
-    "environment_memory_record_history": "pzz",
-    "environment_memory_snapshot": "pzpzp",
-    "environment_provider_reason": "pspzp",
-    "provider_count": "p",
-    "provider_name": "zpzp",
-    "operator_create": "sslppp",
-    "operator_add_type_variable": "pspz",
-    "operator_add_input": "pssi",
-    "operator_add_output": "pssi",
-    "operator_add_attribute": "psii",
-    "operator_add_attribute_with_default": "psipz",
-    "operator_set_shape_function": "pp",
-    "operator_set_kernel": "ppp",
-    "node_info_input_count": "pp",
-    "node_info_has_input": "pzp",
-    "node_info_input_shape": "pzpzp",
-    "node_info_attribute_int": "psp",
-    "node_info_attribute_float": "psp",
-    "node_info_attribute_string": "pspzp",
-    "node_info_attribute_ints": "pspp",
-    "node_info_attribute_floats": "pspp",
-    "node_info_attribute_string_count": "psp",
-    "node_info_attribute_string_at": "pszpzp",
-    "node_info_attribute_tensor": "psp",
-    "node_info_set_output_shape": "pzpz",
-    "node_info_set_state": "ppp",
-    "node_info_set_error": "ps",
-    "kernel_context_input_count": "pp",
-    "kernel_context_output_count": "pp",
-    "kernel_context_input": "pzp",
-    "kernel_context_set_output": "pzp",
-    "kernel_context_state": "pp",
-    "kernel_context_set_error": "ps",
-    "session_options_add_operator": "pp",
-    "session_options_load_operators": "ps",
-    "session_options_create": "p",
-    "session_options_set": "pss",
-    "session_options_get": "pspzp",
-    "session_options_key": "pzpzp",
-    "session_options_add_provider": "psppz",
-    "session_options_provider_count": "pp",
-    "session_options_provider_name": "pzpzp",
-    "session_options_provider_key": "pzzpzp",
-    "session_options_provider_get": "pzspzp",
-    "session_create": "pspp",
-    "session_create_from_memory": "ppzpp",
-    "session_create_from_buffer": "ppzpppp",
-    "session_device": "pp",
-    "session_options_add_initializer": "psp",
-    "session_options_add_external_file": "pspzpp",
-    "session_input_count": "pp",
-    "session_input_name": "pzp",
-    "session_input_type_text": "pzpzp",
-    "session_input_shape": "pzpzp",
-    "session_input_dim_name": "pzzp",
-    "session_overridable_count": "pp",
-    "session_overridable_name": "pzp",
-    "session_overridable_type_text": "pzpzp",
-    "session_overridable_shape": "pzpzp",
-    "session_overridable_dim_name": "pzzp",
-    "session_output_count": "pp",
-    "session_output_name": "pzp",
-    "session_output_type_text": "pzpzp",
-    "session_output_shape": "pzpzp",
-    "session_output_dim_name": "pzzp",
-    "session_model_text": "pip",
-    "session_model_version": "ppp",
-    "session_property_count": "pp",
-    "session_property": "pzpp",
-    "session_placement_count": "pp",
-    "session_placement": "pzpppp",
-    "session_profile": "ppzp",
-    "session_load_counter": "pip",
-    "session_opset_count": "pp",
-    "session_opset": "pzpp",
-    "session_tuning_results": "ppzp",
-    "session_add_tuning_results": "psp",
-    "session_run": "ppppzpzp",
-    "session_run_async": "ppppzpzpp",
-    "run_options_create": "p",
-    "run_options_key": "pzpzp",
-    "run_options_set": "pss",
-    "run_options_get": "pspzp",
-    "run_options_cancel": "p",
-    "run_options_reset": "p",
-    "io_binding_create": "pp",
-    "io_binding_bind_input": "psp",
-    "io_binding_bind_output": "psp",
-    "io_binding_bind_output_allocated": "ps",
-    "io_binding_bind_output_allocated_in": "pspi",
-    "io_binding_clear_inputs": "p",
-    "io_binding_clear_outputs": "p",
-    "io_binding_run": "pp",
-    "io_binding_output": "psp",
-    "io_binding_run_queued": "ppp",
-    "completion_is_done": "pp",
-    "completion_wait": "p",
-    "completion_event": "pp",
-    "value_create_tensor": "ipzp",
-    "value_create_tensor_copy": "ipzpzp",
-    "value_create_tensor_over": "ipzpzppp",
-    "value_create_device_tensor": "pzipzp",
-    "value_create_device_tensor_over": "pzipzpzppp",
-    "value_create_tensor_in": "piipzp",
-    "value_memory_kind": "ppp",
-    "value_copy": "pp",
-    "value_copy_queued": "pplp",
-    "stream_create": "pp",
-    "stream_address": "pp",
-    "stream_wait": "p",
-    "value_device": "pppp",
-    "value_kind": "pp",
-    "value_element_type": "pp",
-    "value_type_text": "ppzp",
-    "value_shape": "ppzp",
-    "value_data": "ppp",
-    "value_create_strings": "pzppzp",
-    "value_string": "pzpzp",
-    "value_create_sequence": "pzip",
-    "value_create_map": "ppzip",
-    "value_create_optional": "pip",
-    "value_item_count": "pp",
-    "value_item": "pzp",
-    "value_map_keys": "pp",
-    "value_to_dlpack": "pp",
-    "value_to_dlpack_legacy": "pp",
-    "value_from_dlpack": "pp",
-    "value_from_dlpack_legacy": "pp",
+_LETTERS = {
+    "p": c_void_p,
+    "s": c_char_p,
+    "z": c_size_t,
+    "i": c_int32,
+    "w": c_uint32,
+    "l": c_int64,
+    "u": c_uint64,
 }
-
-# The kinds of handles; each has a function `rukh_KIND_destroy`.
-HANDLE_KINDS = (
-    "environment_options",
-    "environment",
-    "device",
-    "session_options",
-    "session",
-    "run_options",
-    "io_binding",
-    "completion",
-    "stream",
-    "operator",
-    "value",
-)
 
 
 def _load() -> ctypes.CDLL:
@@ -205,48 +44,59 @@ def _load() -> ctypes.CDLL:
     raise ImportError("librukh cannot be loaded (set RUKH_LIBRARY to its path): " + "; ".join(failures))
 
 
-def _check_version(library: ctypes.CDLL) -> None:
-    """The rule of rukh.h: the same major and minor version, and no smaller patch."""
-    library.rukh_abi_version.restype = c_uint32
-    found = library.rukh_abi_version()
-    if found // 1000 != _ABI_VERSION // 1000 or found < _ABI_VERSION:
+def _check_version(found: int) -> None:
+    """The rule of rukh.h: the same major and minor version. A function that is newer fails when it is called."""
+    if found // 1000 != ABI_VERSION // 1000:
         raise ImportError(
-            f"librukh has binary interface {found}; this package needs {_ABI_VERSION} or a later "
-            f"one of the same minor version"
+            f"librukh has binary interface {_dotted(found)}; this package needs one of the series "
+            f"{_dotted(ABI_VERSION).rpartition('.')[0]}"
         )
 
 
-_library = _load()
-_check_version(_library)
+def _dotted(number: int) -> str:
+    return f"{number // 1_000_000}.{number // 1000 % 1000}.{number % 1000}"
 
-_library.rukh_version_string.restype = c_char_p
-_library.rukh_error_message.restype = c_char_p
-_library.rukh_error_message.argtypes = [c_void_p]
-_library.rukh_error_destroy.restype = None
-_library.rukh_error_destroy.argtypes = [c_void_p]
+
+def _declare(library: Any, name: str, result: str, letters: str) -> Any:
+    """The function `rukh_NAME`, or one that says that this library does not have it."""
+    try:
+        function = getattr(library, "rukh_" + name)
+    except AttributeError:
+        return _missing(library, name)
+    function.restype = _LETTERS[result] if result else None
+    function.argtypes = [_LETTERS[letter] for letter in letters]
+    return function
+
+
+def _missing(library: Any, name: str) -> Any:
+    def refuse(*_arguments: Any) -> None:
+        since = SINCE.get(name)
+        cause = f"came with binary interface {since}" if since else "belongs to every librukh of this series"
+        raise error_for(
+            ERROR_UNSUPPORTED,
+            f"rukh_{name} {cause}; {library._name} does not have it: use a newer librukh",
+        )
+
+    return refuse
+
+
+_library = _load()
+_functions = {name: _declare(_library, name, "i", letters + "p") for name, letters in FUNCTIONS.items()}
+_others = {name: _declare(_library, name, result, letters) for name, (result, letters) in OTHERS.items()}
+_check_version(_others["abi_version"]())
 
 
 def version() -> str:
     """The version of the library."""
-    text: bytes = _library.rukh_version_string()
+    text: bytes = _others["version_string"]()
     return text.decode()
 
 
 def _error_of(status: int, error: c_void_p) -> RukhError:
     """The exception for what a call returned; ends the error object."""
-    message = (_library.rukh_error_message(error) or b"").decode("utf-8", "replace")
-    _library.rukh_error_destroy(error)
+    message = (_others["error_message"](error) or b"").decode("utf-8", "replace")
+    _others["error_destroy"](error)
     return error_for(status, message)
-
-
-def _declare(name: str, letters: str) -> Any:
-    function = getattr(_library, "rukh_" + name)
-    function.restype = c_int32
-    function.argtypes = [_LETTERS[letter] for letter in letters] + [c_void_p]
-    return function
-
-
-_functions = {name: _declare(name, letters) for name, letters in SIGNATURES.items()}
 
 
 def call(name: str, *arguments: Any) -> None:
@@ -309,14 +159,7 @@ def addresses(handles: Iterable[Handle]) -> Any:
     return (c_void_p * len(found))(*found)
 
 
-def _destroyer(kind: str) -> Any:
-    function = getattr(_library, f"rukh_{kind}_destroy")
-    function.restype = None
-    function.argtypes = [c_void_p]
-    return function
-
-
-_destroyers = {kind: _destroyer(kind) for kind in HANDLE_KINDS}
+_destroyers = {kind: _others[f"{kind}_destroy"] for kind in HANDLE_KINDS}
 
 
 def make(kind: str, name: str, *arguments: Any) -> Handle:

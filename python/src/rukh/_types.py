@@ -8,46 +8,54 @@ from typing import NamedTuple
 import ml_dtypes
 import numpy as np
 
-KIND_UNDEFINED, KIND_TENSOR, KIND_SEQUENCE, KIND_MAP, KIND_OPTIONAL = range(5)
-STRING = 8
+from . import _constants
+from ._constants import KIND_MAP as KIND_MAP
+from ._constants import KIND_OPTIONAL as KIND_OPTIONAL
+from ._constants import KIND_SEQUENCE as KIND_SEQUENCE
+from ._constants import KIND_TENSOR as KIND_TENSOR
+from ._constants import KIND_UNDEFINED as KIND_UNDEFINED
 
-# (number as in TensorProto.DataType, name as in "tensor(NAME)", NumPy type of an element in memory).
+STRING = _constants.ELEMENT_STRING
+
+# (name as in "tensor(NAME)", NumPy type of an element in memory). Numbers are those of TensorProto.DataType.
 # Types narrower than a byte take a byte each, in NumPy as in the library.
 _ELEMENTS = (
-    (1, "float", np.float32),
-    (2, "uint8", np.uint8),
-    (3, "int8", np.int8),
-    (4, "uint16", np.uint16),
-    (5, "int16", np.int16),
-    (6, "int32", np.int32),
-    (7, "int64", np.int64),
-    (8, "string", np.object_),
-    (9, "bool", np.bool_),
-    (10, "float16", np.float16),
-    (11, "double", np.float64),
-    (12, "uint32", np.uint32),
-    (13, "uint64", np.uint64),
-    (14, "complex64", np.complex64),
-    (15, "complex128", np.complex128),
-    (16, "bfloat16", ml_dtypes.bfloat16),
-    (17, "float8e4m3fn", ml_dtypes.float8_e4m3fn),
-    (18, "float8e4m3fnuz", ml_dtypes.float8_e4m3fnuz),
-    (19, "float8e5m2", ml_dtypes.float8_e5m2),
-    (20, "float8e5m2fnuz", ml_dtypes.float8_e5m2fnuz),
-    (21, "uint4", ml_dtypes.uint4),
-    (22, "int4", ml_dtypes.int4),
-    (23, "float4e2m1", ml_dtypes.float4_e2m1fn),
-    (24, "float8e8m0", ml_dtypes.float8_e8m0fnu),
-    (25, "uint2", ml_dtypes.uint2),
-    (26, "int2", ml_dtypes.int2),
-    (27, "float6e2m3", ml_dtypes.float6_e2m3fn),
-    (28, "float6e3m2", ml_dtypes.float6_e3m2fn),
+    ("float", np.float32),
+    ("uint8", np.uint8),
+    ("int8", np.int8),
+    ("uint16", np.uint16),
+    ("int16", np.int16),
+    ("int32", np.int32),
+    ("int64", np.int64),
+    ("string", np.object_),
+    ("bool", np.bool_),
+    ("float16", np.float16),
+    ("double", np.float64),
+    ("uint32", np.uint32),
+    ("uint64", np.uint64),
+    ("complex64", np.complex64),
+    ("complex128", np.complex128),
+    ("bfloat16", ml_dtypes.bfloat16),
+    ("float8e4m3fn", ml_dtypes.float8_e4m3fn),
+    ("float8e4m3fnuz", ml_dtypes.float8_e4m3fnuz),
+    ("float8e5m2", ml_dtypes.float8_e5m2),
+    ("float8e5m2fnuz", ml_dtypes.float8_e5m2fnuz),
+    ("uint4", ml_dtypes.uint4),
+    ("int4", ml_dtypes.int4),
+    ("float4e2m1", ml_dtypes.float4_e2m1fn),
+    ("float8e8m0", ml_dtypes.float8_e8m0fnu),
+    ("uint2", ml_dtypes.uint2),
+    ("int2", ml_dtypes.int2),
+    ("float6e2m3", ml_dtypes.float6_e2m3fn),
+    ("float6e3m2", ml_dtypes.float6_e3m2fn),
 )
 
-DTYPE_OF = {number: np.dtype(dtype) for number, _, dtype in _ELEMENTS}
-ELEMENT_OF = {np.dtype(dtype): number for number, _, dtype in _ELEMENTS}
-ELEMENT_NAMED = {name: number for number, name, _ in _ELEMENTS}
-NAME_OF = {number: name for number, name, _ in _ELEMENTS}
+ELEMENT_NAMED: dict[str, int] = {
+    name: getattr(_constants, f"ELEMENT_{name.upper()}") for name, _ in _ELEMENTS
+}
+NAME_OF = {number: name for name, number in ELEMENT_NAMED.items()}
+DTYPE_OF = {ELEMENT_NAMED[name]: np.dtype(dtype) for name, dtype in _ELEMENTS}
+ELEMENT_OF = {dtype: number for number, dtype in DTYPE_OF.items()}
 
 
 def element_of(dtype: object) -> int:
@@ -73,7 +81,15 @@ def element_of(dtype: object) -> int:
 
 
 # The bits of a byte that elements of types narrower than a byte take.
-NARROW_BITS = {21: 0x0F, 22: 0x0F, 23: 0x0F, 25: 0x03, 26: 0x03, 27: 0x3F, 28: 0x3F}
+NARROW_BITS = {
+    _constants.ELEMENT_UINT4: 0x0F,
+    _constants.ELEMENT_INT4: 0x0F,
+    _constants.ELEMENT_FLOAT4E2M1: 0x0F,
+    _constants.ELEMENT_UINT2: 0x03,
+    _constants.ELEMENT_INT2: 0x03,
+    _constants.ELEMENT_FLOAT6E2M3: 0x3F,
+    _constants.ELEMENT_FLOAT6E3M2: 0x3F,
+}
 
 
 class ValueType(NamedTuple):

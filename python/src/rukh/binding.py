@@ -11,6 +11,7 @@ import numpy as np
 
 from . import _device, _values
 from ._errors import InvalidArgumentError
+from ._constants import MEMORY_DEVICE
 from ._library import Handle, call, make
 from ._types import DTYPE_OF, UNKNOWN, ValueType, element_of
 from .description import NodeArg
@@ -91,7 +92,7 @@ class IOBinding:
             if device is None:
                 call("io_binding_bind_output_allocated", self._handle, name.encode())
             else:
-                gpu, where = _device.named(device), _device.DEVICE_MEMORY
+                gpu, where = _device.named(device), MEMORY_DEVICE
                 call("io_binding_bind_output_allocated_in", self._handle, name.encode(), gpu, where)
             self._bound_outputs[name] = None
 

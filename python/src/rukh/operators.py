@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from . import _constants
 from ._errors import RukhError
 from ._library import Handle, call, count, make, text
 from ._types import KIND_TENSOR, element_of
@@ -27,19 +28,18 @@ from ._values import kind_of, to_handle, to_python
 
 _NodeCallback = ctypes.CFUNCTYPE(c_int32, c_void_p, c_void_p)
 _Release = ctypes.CFUNCTYPE(None, c_void_p)
-_INVALID_DATA = 8
 
 
 class AttributeType(enum.IntEnum):
     """The types of attributes, with the numbers of ONNX's `AttributeProto.AttributeType`."""
 
-    FLOAT = 1
-    INT = 2
-    STRING = 3
-    TENSOR = 4
-    FLOATS = 6
-    INTS = 7
-    STRINGS = 8
+    FLOAT = _constants.ATTRIBUTE_FLOAT
+    INT = _constants.ATTRIBUTE_INT
+    STRING = _constants.ATTRIBUTE_STRING
+    TENSOR = _constants.ATTRIBUTE_TENSOR
+    FLOATS = _constants.ATTRIBUTE_FLOATS
+    INTS = _constants.ATTRIBUTE_INTS
+    STRINGS = _constants.ATTRIBUTE_STRINGS
 
 
 class Required(NamedTuple):
@@ -92,7 +92,7 @@ class Operator:
             call("operator_add_type_variable", handle, variable.encode(), array, len(elements))
         for ports, adder in ((inputs, "operator_add_input"), (outputs, "operator_add_output")):
             for port, ty in ports.items():
-                arity = _ARITIES.get(port[-1:], 0)
+                arity = _ARITIES.get(port[-1:], _constants.ARITY_REQUIRED)
                 plain = port[:-1] if arity else port
                 call(adder, handle, plain.encode(), ty.encode(), arity)
         for attribute, default in attributes.items():
@@ -135,7 +135,11 @@ def operator(
     return decorate
 
 
-_ARITIES = {"?": 1, "*": 2, "+": 3}
+_ARITIES = {
+    "?": _constants.ARITY_OPTIONAL,
+    "*": _constants.ARITY_VARIADIC,
+    "+": _constants.ARITY_VARIADIC_SOME,
+}
 
 # Those that the library still may call, by number.
 _operators: dict[int, _Functions] = {}
@@ -211,7 +215,7 @@ def _failing(kind: str, handle: int, error: Exception) -> int:
     if not isinstance(error, RukhError):
         message = f"{type(error).__name__}: {message}"
     call(f"{kind}_set_error", handle, message.replace("\0", " ").encode())
-    return _INVALID_DATA
+    return _constants.ERROR_INVALID_DATA
 
 
 def _shapes_of(node: int, number: int) -> int:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from ctypes import byref, c_int64, c_void_p
 from typing import Any
 
-from . import _async, _values, modelfile
+from . import _async, _constants, _values, modelfile
 from ._errors import CancelledError, DeviceError, InvalidArgumentError, InvalidInputError, UnknownNameError
 from ._library import Handle, addresses, borrowed, call, count, text
 from ._types import UNKNOWN, ValueType, parse_type
@@ -163,7 +163,7 @@ class Session:
         version = c_int64()
         call("session_model_version", self._handle, byref(version), None)
         producer, producer_version, domain, graph, description = (
-            borrowed("session_model_text", self._handle, which) or "" for which in range(5)
+            borrowed("session_model_text", self._handle, which) or "" for which in _MODEL_TEXTS
         )
         properties = {}
         for index in range(count("session_property_count", self._handle)):
@@ -345,6 +345,15 @@ class Session:
                 return InvalidInputError(f"{_INVALID}{said}{''.join(wrong)} {_PLEASE}: {error}")
         return error
 
+
+# In the order of the parameters of `ModelMetadata`.
+_MODEL_TEXTS = (
+    _constants.MODEL_PRODUCER_NAME,
+    _constants.MODEL_PRODUCER_VERSION,
+    _constants.MODEL_DOMAIN,
+    _constants.MODEL_GRAPH_NAME,
+    _constants.MODEL_DESCRIPTION,
+)
 
 _INVALID = "[ONNXRuntimeError] : 2 : INVALID_ARGUMENT : "
 _PLEASE = "Please fix either the inputs/outputs or the model."
