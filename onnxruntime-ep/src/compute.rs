@@ -68,9 +68,10 @@ impl Compute {
             Some(binding) => binding,
             None => Binding::new(&self.session)?,
         };
+        let on_gpu = self.exchange.on_gpu();
         // SAFETY: in this function, the caller's promise.
         let mut result = unsafe { self.run_bound(context, &mut binding) };
-        if self.exchange.on_gpu() && result.as_ref().is_err_and(|error| error.code == Code::InvalidArgument) {
+        if on_gpu && result.as_ref().is_err_and(|error| error.code == Code::InvalidArgument) {
             // A session whose bodies alone run on the GPU refuses values in its memory. Nothing tells that beforehand.
             self.exchange.on_gpu.store(false, Ordering::Relaxed);
             binding.clear()?;

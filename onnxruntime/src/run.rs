@@ -4,17 +4,18 @@ use std::ffi::{c_char, c_void};
 use std::ptr::{null, null_mut};
 use std::sync::Arc;
 
+use ort_sys::OrtErrorCode::ORT_RUNTIME_EXCEPTION;
 use ort_sys::{OrtRunOptions, OrtSession, OrtStatusPtr, OrtValue, RunAsyncCallbackFn};
 use rukh_sys::*;
 use smallvec::SmallVec;
 
 use crate::containers;
 use crate::elements;
-use crate::failure::{Failure, Result, api, guard_value};
-use crate::handle::{array, get, get_mut, null as is_null, raw};
+use crate::failure::{Failure, Result, api, guard, guard_value};
+use crate::handle::{array, get, get_mut, null as is_null, raw, text};
 use crate::library::{self, Own};
 use crate::run_options;
-use crate::session::{Model, Session, required};
+use crate::session::{Model, Session};
 use crate::value::Value;
 
 /// Most models have fewer inputs and outputs: these lists then need no memory.
@@ -54,7 +55,21 @@ fn run_new(
             )
         }
     })?;
-    Ok(outputs.into_iter().filter_map(Own::new).collect())
+    owned(&outputs)
+}
+
+/// What a run gave, which is all that was asked for.
+fn owned(values: &[*mut rukh_value]) -> Result<Few<Own<rukh_value>>> {
+    let mut owned: Few<Own<rukh_value>> = SmallVec::with_capacity(values.len());
+    owned.extend(values.iter().filter_map(|value| Own::new(*value)));
+    if owned.len() < values.len() {
+        let missing = values.iter().position(|value| value.is_null()).unwrap_or_default();
+        return Err(Failure::new(
+            ORT_RUNTIME_EXCEPTION,
+            format!("a run gave no value for its output {missing}"),
+        ));
+    }
+    Ok(owned)
 }
 
 /// Runs with some outputs in tensors of the caller's.
@@ -145,9 +160,8 @@ unsafe fn run(
 ) -> Result<()> {
     // SAFETY: the caller's promise.
     let values = unsafe { inputs(values) }?;
-    for name in names.iter().chain(output_names) {
-        required(*name)?;
-    }
+    // SAFETY: the caller's promise.
+    unsafe { all_texts(names, output_names) }?;
     if model.has_optionals() {
         // SAFETY: the caller's promise.
         return unsafe { run_with_optionals(model, options, names, &values, output_names, outputs) };
@@ -177,7 +191,8 @@ unsafe fn run_with_optionals(
     let mut wrapped = Vec::new();
     let mut given: Few<*const rukh_value> = SmallVec::new();
     for (name, input) in names.iter().zip(inputs) {
-        if model.is_optional(required(*name)?) {
+        // SAFETY: the caller's promise.
+        if model.is_optional(unsafe { text(*name, "the name of an input") }?) {
             let value = containers::wrapped(*input)?;
             given.push(value.pointer().cast_const());
             wrapped.push(value);
@@ -186,9 +201,19 @@ unsafe fn run_with_optionals(
         }
     }
     let made = run_new(model, options, names, &given, output_names)?;
-    for (output, value) in outputs.iter_mut().zip(made) {
-        // SAFETY: the caller's promise.
-        unsafe { hand_over(output, containers::unwrapped(value)?) }?;
+    let made = made.into_iter().map(containers::unwrapped).collect::<Result<Few<_>>>()?;
+    // SAFETY: the caller's promise.
+    unsafe { deliver(made, outputs) }
+}
+
+/// # Safety
+/// The names are NULL or texts.
+unsafe fn all_texts(names: &[*const c_char], output_names: &[*const c_char]) -> Result<()> {
+    for (names, what) in [(names, "the name of an input"), (output_names, "the name of an output")] {
+        for name in names {
+            // SAFETY: the caller's promise.
+            unsafe { text(*name, what) }?;
+        }
     }
     Ok(())
 }
@@ -233,8 +258,9 @@ api! {
         };
         let input_names = array(input_names, input_count, "the names of inputs")?;
         let output_names = array(output_names, output_count, "the names of outputs")?;
-        for name in input_names.iter().chain(output_names) {
-            required(*name)?;
+        all_texts(input_names, output_names)?;
+        if pending.model.has_optionals() {
+            return Err(Failure::absent("RunAsync of a model with optional inputs or outputs; Run takes them"));
         }
         start(pending, run_options::pointer(options)?, input_names, &inputs(array(values, input_count, "the inputs")?)?, output_names)?;
     }
@@ -301,48 +327,43 @@ unsafe extern "C" fn finish(
         // the caller stay until the callback.
         unsafe {
             let pending = Box::from_raw(user.cast::<Pending>());
-            let made: Few<Own<rukh_value>> = array(outputs, count, "outputs")
-                .unwrap_or(&[])
-                .iter()
-                .filter_map(|value| Own::new(*value))
-                .collect();
-            let places = std::slice::from_raw_parts_mut(pending.outputs, pending.count);
-            match deliver(made, error, places) {
-                Ok(()) => {
-                    (pending.callback)(pending.user, pending.outputs, pending.count, OrtStatusPtr(null_mut()))
+            let status = guard("RunAsync", || {
+                if !error.is_null() {
+                    return library::call(|out| {
+                        out.write(error);
+                        rukh_error_code(error)
+                    });
                 }
-                Err(failure) => (pending.callback)(pending.user, null_mut(), 0, failure.into_status()),
+                let made = owned(array(outputs, count, "outputs")?)?;
+                deliver(made, std::slice::from_raw_parts_mut(pending.outputs, pending.count))
+            });
+            match status.0.is_null() {
+                true => (pending.callback)(pending.user, pending.outputs, pending.count, status),
+                false => (pending.callback)(pending.user, null_mut(), 0, status),
             }
         }
     });
 }
 
-/// Puts the outputs into the caller's places, into the tensors that are there already.
+/// Puts the outputs into the caller's places, into the tensors that are there already. Nothing is handed over unless all
+/// could be.
 ///
 /// # Safety
-/// `error` is NULL or a live error that is ours; what is not NULL in `places` is a live value.
-unsafe fn deliver(
-    made: Few<Own<rukh_value>>,
-    error: *mut rukh_error,
-    places: &mut [*mut OrtValue],
-) -> Result<()> {
-    if !error.is_null() {
-        return library::call(|out| {
-            // SAFETY: a place for the error, which goes over to it.
-            unsafe {
-                out.write(error);
-                rukh_error_code(error)
-            }
-        });
-    }
+/// What is not NULL in `places` is a live value, which nobody else uses.
+unsafe fn deliver(made: Few<Own<rukh_value>>, places: &mut [*mut OrtValue]) -> Result<()> {
+    let mut rest: Few<_> = SmallVec::new();
     for (place, value) in places.iter_mut().zip(made) {
         // SAFETY: the caller's promise.
         unsafe {
             match target(*place)?.is_null() {
-                true => hand_over(place, value)?,
+                true => rest.push((place, value)),
                 false => get::<Value>(*place)?.fill_from(&value)?,
             }
         }
+    }
+    for (place, value) in rest {
+        // SAFETY: the caller's promise.
+        unsafe { hand_over(place, value) }?;
     }
     Ok(())
 }

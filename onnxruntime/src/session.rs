@@ -16,7 +16,7 @@ use rukh_sys::*;
 use crate::allocator::copy_text;
 use crate::environment::{Environment, Reference};
 use crate::failure::{Failure, Result, api, api_release};
-use crate::handle::{array, get, give, handles, null, put, text};
+use crate::handle::{array, get, give, handles, put, text};
 use crate::library::{self, Own};
 use crate::memory_info::MemoryInfo;
 use crate::placement::Assignment;
@@ -374,13 +374,4 @@ handles! { Container => OrtPrepackedWeightsContainer; }
 api_release! {
     fn ReleaseSession(OrtSession) => Session;
     fn ReleasePrepackedWeightsContainer(OrtPrepackedWeightsContainer) => Container;
-}
-
-/// The text of a name that is not NULL.
-pub fn required<'a>(name: *const c_char) -> Result<&'a CStr> {
-    if name.is_null() {
-        return Err(null("a name"));
-    }
-    // SAFETY: callers pass texts of the API, which end with a NUL and outlive the call.
-    Ok(unsafe { CStr::from_ptr(name) })
 }
