@@ -2,11 +2,10 @@
 
 import koffi from "koffi";
 
-import { Handle } from "./handle.js";
-import { LogLevel } from "./constants.js";
-import { raw, resultOf, textOf } from "./raw.js";
+import { LogLevel, Status } from "./constants.js";
 import { RukhError } from "./errors.js";
-import { Status } from "./constants.js";
+import { Handle } from "./handle.js";
+import { raw, resultOf, textOf } from "./raw.js";
 
 const LEVELS = Object.keys(LogLevel).map((name) => name.toLowerCase());
 let shared = null;

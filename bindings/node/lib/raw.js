@@ -71,11 +71,11 @@ export function declare({ handle, path }, name) {
     return missing(path, name);
   }
   const texts = parameters.flatMap((type, index) => (type === "str" || type === "str *" ? [index] : []));
-  const checked = (parameters_) => {
+  const checked = (given) => {
     for (const index of texts) {
-      checkText(parameters_[index]);
+      checkText(given[index]);
     }
-    return parameters_;
+    return given;
   };
   if (!FAILING.has(name)) {
     return texts.length === 0 ? native : (...given) => native(...checked(given));
@@ -87,11 +87,11 @@ export function declare({ handle, path }, name) {
       throw failure(status, error[0]);
     }
   };
-  // koffi keeps the arguments until the call has ended, and with them the memory that the library uses.
   call.async = (...given) =>
     new Promise((resolve, reject) => {
       const error = [null];
       native.async(...checked(given), error, (broken, status) => {
+        void given; // Held by this function until the call has ended, and with it the memory that the library uses.
         if (broken || status !== Status.OK) {
           reject(broken ?? failure(status, error[0]));
         } else {

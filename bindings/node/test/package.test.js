@@ -22,6 +22,12 @@ test("the types name what the package exports", () => {
   assert.deepEqual(declared.sort(), Object.keys(rukh).sort());
 });
 
+test("the package has the library's version", () => {
+  const { version } = JSON.parse(readFileSync(file("bindings/node/package.json"), "utf8"));
+  const [, library] = /^version = "(.*)"$/m.exec(readFileSync(file("Cargo.toml"), "utf8"));
+  assert.equal(version, library);
+});
+
 test("the digits example recognises the held-out images", () => {
   const out = execFileSync(process.execPath, [file("bindings/node/examples/digits.mjs")], { encoding: "utf8" });
   assert.match(out, /of 360 right: (9[789]|100)/);
