@@ -103,9 +103,11 @@ without_libgcc = sed -i 's/ -lgcc_s//' $(1)/pkgconfig/rukh.pc
 # The compiler by its path: a package of its dependencies asks rustup for a toolchain of its own, which cargo-c would heed.
 INSTALL_GENERATE = RUSTC="$$(rustc --print sysroot)/bin/rustc" $(CARGO_CAPI) capi install --release -p rukh-generate --library-type=cdylib
 
-# The plugin for ONNX Runtime, likewise, and nothing else: it has no header.
-INSTALL_EP = $(CARGO) build --release -p rukh-onnxruntime-ep --lib && \
-	install -D -m 755 -t $(1) $${CARGO_TARGET_DIR:-target}/release/librukh_onnxruntime_ep.so
+# The plugin for ONNX Runtime, likewise, and nothing else: it has no header. In a folder of its own: cargo and cargo-c
+# would each compile anew what the other has compiled.
+EP_TARGET := $(BUILD)/onnxruntime-ep/target
+INSTALL_EP = CARGO_TARGET_DIR=$(EP_TARGET) $(CARGO) build --release -p rukh-onnxruntime-ep --lib && \
+	install -D -m 755 -t $(1) $(EP_TARGET)/release/librukh_onnxruntime_ep.so
 
 # ONNX Runtime's C API on the librukh that was installed before.
 INSTALL_ONNXRUNTIME = RUSTC="$$(rustc --print sysroot)/bin/rustc" $(CARGO_CAPI) capi install --release -p rukh-onnxruntime --library-type=cdylib
