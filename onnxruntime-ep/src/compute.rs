@@ -82,10 +82,12 @@ impl Compute {
                 self.exchange.on_gpu.store(true, Ordering::Relaxed);
             }
         }
-        // Values are over memory that is ONNX Runtime's, which the binding must not keep.
-        binding.clear()?;
-        self.bindings.lock().unwrap_or_else(PoisonError::into_inner).push(binding);
-        result
+        // Values are over memory that is ONNX Runtime's, which the binding must not keep. Why a run failed comes first.
+        let cleared = binding.clear();
+        if cleared.is_ok() {
+            self.bindings.lock().unwrap_or_else(PoisonError::into_inner).push(binding);
+        }
+        result.and(cleared)
     }
 
     /// # Safety
