@@ -205,8 +205,9 @@ impl Value {
 
     fn take_buffers(&self) -> Result<()> {
         let mut buffers = self.buffers.lock().unwrap_or_else(PoisonError::into_inner);
-        while let Some((index, text)) = buffers.pop_first() {
-            crate::strings::set(&self.handle, index, &text)?;
+        while let Some((index, text)) = buffers.first_key_value() {
+            crate::strings::set(&self.handle, *index, text)?;
+            buffers.pop_first();
         }
         self.buffered.store(false, Ordering::Release);
         Ok(())
