@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 
+import onnxruntime
 from conftest import GPU, LIBRARY, ROOT
 
 PROGRAM = """
@@ -53,11 +54,12 @@ def test_the_wheel_works_in_a_fresh_environment(tmp_path):
     subprocess.run([sys.executable, "-m", "venv", venv], check=True)
     python = venv / "bin" / "python"
     subprocess.run([python, "-m", "pip", "--quiet", "install", "--no-deps", wheel], check=True)
-    borrowed = next(path for path in sys.path if pathlib.Path(path, "onnxruntime").is_dir())
+    # Not looked for by name in sys.path: the repository has a folder onnxruntime too.
+    borrowed = pathlib.Path(onnxruntime.__file__).parents[1]
     for kind in ("cpu", "gpu") if GPU else ("cpu",):
         ran = subprocess.run(
             [python, "-c", PROGRAM, ROOT / "examples" / "digits" / "digits.onnx", kind],
-            env=os.environ | {"PYTHONPATH": borrowed},
+            env=os.environ | {"PYTHONPATH": str(borrowed)},
             capture_output=True,
             check=False,
             text=True,
