@@ -8,6 +8,7 @@
 
 pub mod capi;
 
+mod artifact;
 mod error;
 mod graph;
 mod hip;

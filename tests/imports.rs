@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 /// Each room with the rooms right below it; it may also import what those may import.
 const BELOW: &[(&str, &[&str])] = &[
     ("capi", &["session"]),
-    ("session", &["plan", "passes", "model"]),
+    ("session", &["artifact", "passes"]),
+    ("artifact", &["plan", "model"]),
     ("plan", &["providers"]),
     ("passes", &["ops"]),
     ("model", &["graph"]),
@@ -65,6 +66,7 @@ const OUTSIDE: &[(&str, &[&str], &[&str])] = &[
         "files",
         &["std::fs::", "File::open", "Mmap"],
         &[
+            "artifact/writer.rs",
             "hip/amd.rs",
             "hip/library.rs",
             "model/file.rs",

@@ -11,6 +11,7 @@ fn main() -> ExitCode {
     let result = match &arguments.command {
         Command::Run(arguments) => commands::run(arguments),
         Command::Info(arguments) => commands::info(arguments),
+        Command::Compile(arguments) => commands::compile(arguments),
         Command::Devices(arguments) => commands::devices(arguments),
         Command::Targets(arguments) => commands::targets(arguments),
         Command::Report(arguments) => commands::report(arguments),

@@ -39,6 +39,8 @@ pub(super) enum Kind {
     KernelContext,
     OperatorRegistry,
     Stream,
+    CompileOptions,
+    Artifact,
 }
 
 /// A C handle type and the object it stands for.
@@ -54,7 +56,7 @@ pub(super) trait Handle {
     }
 }
 
-const KIND_NAMES: [&str; 16] = [
+const KIND_NAMES: [&str; 18] = [
     "nothing",
     "rukh_error",
     "rukh_environment_options",
@@ -71,6 +73,8 @@ const KIND_NAMES: [&str; 16] = [
     "rukh_kernel_context",
     "rukh_operator_registry",
     "rukh_stream",
+    "rukh_compile_options",
+    "rukh_artifact",
 ];
 
 // The bits of a slot's state: generation (32), kind (8), alive (1), poisoned (1), pins (22).

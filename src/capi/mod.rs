@@ -8,8 +8,10 @@
 #![allow(clippy::missing_safety_doc)]
 
 mod args;
+mod artifact;
 mod asynchronous;
 mod binding;
+mod compile;
 mod completion;
 mod containers;
 mod device_values;
@@ -52,8 +54,10 @@ mod weights;
 
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+pub use artifact::*;
 pub use asynchronous::*;
 pub use binding::*;
+pub use compile::*;
 pub use containers::*;
 pub use device_values::*;
 pub use devices::*;

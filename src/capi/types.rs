@@ -141,6 +141,16 @@ pub const RUKH_MEMORY_PINNED: rukh_memory_kind = 1;
 /// The host's.
 pub const RUKH_MEMORY_HOST: rukh_memory_kind = 2;
 
+/// Whether an artifact suits a device and options.
+pub type rukh_artifact_verdict = i32;
+
+/// It was compiled for them.
+pub const RUKH_ARTIFACT_OPTIMAL: rukh_artifact_verdict = 0;
+/// It works; compiling it again would make it better.
+pub const RUKH_ARTIFACT_WORKS: rukh_artifact_verdict = 1;
+/// It cannot be used.
+pub const RUKH_ARTIFACT_UNFIT: rukh_artifact_verdict = 2;
+
 /// How often an input or output of an operator may be there.
 pub type rukh_arity = i32;
 
@@ -214,6 +224,11 @@ pub struct rukh_completion(());
 /// A queue of work for a device, which the caller orders.
 pub struct rukh_stream(());
 
+/// How a model is compiled to an artifact.
+pub struct rukh_compile_options(());
+/// A model that was compiled, to ask about.
+pub struct rukh_artifact(());
+
 /// An operator that the caller defines.
 pub struct rukh_operator(());
 /// A node whose operator the caller defined, during a callback that is asked about it.
@@ -232,6 +247,13 @@ pub type rukh_log_callback =
 /// Releases what `user` stands for; called once, from any thread, when the library will not use `user`
 /// again. It must return normally.
 pub type rukh_release = Option<unsafe extern "C" fn(user: *mut c_void)>;
+
+/// Is told what compiling a model does now, and how many steps of how many are done. `step` is valid during the call.
+/// Returns `RUKH_OK` to go on; with anything else compiling ends with `RUKH_ERROR_CANCELLED`. Called on the thread that
+/// compiles, with no lock held. It must return normally.
+pub type rukh_progress_callback = Option<
+    unsafe extern "C" fn(user: *mut c_void, step: *const c_char, done: u64, total: u64) -> rukh_status,
+>;
 
 /// Asks the caller about a node whose operator it defined: for the shapes of outputs, for the state of a kernel, for the
 /// temporary memory of a GPU kernel. `node` is valid during the call. Returns `RUKH_OK`, or one of `RUKH_ERROR_…` with a

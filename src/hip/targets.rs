@@ -45,6 +45,11 @@ const TARGETS: &[(&str, &str, MatrixUnit)] = &[
     ("sm_90", "Hopper", MatrixUnit::Mma),
 ];
 
+/// The names of all of them.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    TARGETS.iter().map(|(name, ..)| *name)
+}
+
 /// Code name and matrix unit of a machine code; `None` for one that rukh does not know.
 pub(crate) fn find(arch: &str) -> Option<(&'static str, MatrixUnit)> {
     TARGETS.iter().find(|(name, ..)| *name == arch).map(|&(_, code_name, matrix)| (code_name, matrix))

@@ -10,6 +10,7 @@ use crate::graph::{Fact, Graph, Node, OpName, ValueId};
 
 use super::external::ExternalData;
 use super::proto::{GraphProto, NodeProto};
+use super::write::OPSET;
 use super::{Opsets, attribute, normal_domain, tensor, types};
 
 /// The model's main graph.
@@ -183,7 +184,9 @@ impl Builder<'_> {
     fn node(&mut self, proto: &NodeProto) -> Result<Node> {
         let name = node_name(proto);
         let domain = normal_domain(&proto.domain).to_owned();
-        let Some(&opset) = self.opsets.get(&domain) else {
+        let own = proto.metadata_props.iter().find(|p| self.external.given.program && p.key == OPSET);
+        let known = own.and_then(|p| p.value.parse().ok()).filter(|&n| n >= 1);
+        let Some(opset) = known.or_else(|| self.opsets.get(&domain).copied()) else {
             let domain = if domain.is_empty() { "ai.onnx" } else { &domain };
             fail!(
                 InvalidModel,

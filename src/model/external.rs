@@ -10,7 +10,9 @@ use crate::error::{Error, Result, Status, fail};
 use super::counters::LoadCounters;
 use super::file::{FileIdentity, Files};
 use super::given::Given;
-use super::proto::TensorProto;
+use super::outside::NOWHERE;
+use super::proto::tensor_proto::DataLocation;
+use super::proto::{StringStringEntryProto, TensorProto};
 
 /// Opens each external file once.
 pub(crate) struct ExternalData {
@@ -45,14 +47,22 @@ impl ExternalData {
     }
 
     /// What was opened, and how much of it.
-    pub(crate) fn into_opened(self) -> (Vec<FileIdentity>, LoadCounters) {
-        (self.files.opened, self.files.counters)
+    pub(crate) fn into_opened(self) -> (Vec<FileIdentity>, Vec<Bytes>, LoadCounters) {
+        (self.files.opened, self.files.contents, self.files.counters)
     }
 
     /// Counts a weight that had to be copied.
     pub(crate) fn count_copy(&mut self, bytes: usize) {
         self.files.counters.copied_bytes += bytes as u64;
         self.files.counters.copied_weights += 1;
+    }
+
+    /// Whether the elements of a tensor are kept nowhere, which may be in artifacts.
+    pub(crate) fn is_nowhere(&self, tensor: &TensorProto) -> bool {
+        let nowhere = |e: &StringStringEntryProto| e.key == "location" && e.value == NOWHERE;
+        self.given.program
+            && tensor.data_location == DataLocation::External as i32
+            && tensor.external_data.iter().any(nowhere)
     }
 
     /// The bytes of an external tensor, `expected` of them.

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 
-use crate::error::{Error, Result, Status};
+use crate::error::{Error, Result, Status, fail};
+use crate::tensor::Buffer;
 
 use super::counters::LoadCounters;
 
@@ -34,17 +35,59 @@ impl FileIdentity {
     }
 }
 
+/// The whole file, which file it is, and what opening it took. `map` maps it where the other way reads it in, to memory
+/// aligned to 64 bytes.
+pub(crate) fn open_file(path: &Path, map: bool) -> Result<(Bytes, FileIdentity, LoadCounters)> {
+    let mut files = Files::new(map);
+    let bytes = files.open(path)?;
+    match files.opened.pop() {
+        Some(identity) => Ok((bytes, identity, files.counters)),
+        None => fail!(Internal, "\"{}\" was opened and not written down", path.display()),
+    }
+}
+
+/// The first bytes of a file, up to 16; none where it cannot be read.
+pub(crate) fn start_of_file(path: &Path) -> Vec<u8> {
+    let mut start = Vec::new();
+    // Opening a named pipe would wait.
+    if std::fs::metadata(path).is_ok_and(|file| file.is_file())
+        && let Ok(file) = File::open(path)
+        && file.take(16).read_to_end(&mut start).is_err()
+    {
+        start.clear();
+    }
+    start
+}
+
+/// The bytes of a file of this length, aligned as every buffer is.
+fn read(file: &mut File, length: u64) -> std::io::Result<Bytes> {
+    struct Owner(Buffer);
+    impl AsRef<[u8]> for Owner {
+        fn as_ref(&self) -> &[u8] {
+            self.0.bytes()
+        }
+    }
+    let too_large = || std::io::Error::from(std::io::ErrorKind::OutOfMemory);
+    let length = usize::try_from(length).map_err(|_| too_large())?;
+    let buffer = Buffer::unspecified(length).map_err(|_| too_large())?;
+    // SAFETY: the buffer was just made, and nothing else holds it.
+    file.read_exact(unsafe { buffer.bytes_mut() })?;
+    Ok(Bytes::from_owner(Owner(buffer)))
+}
+
 /// Opens files in one of the two ways, and counts.
 pub(crate) struct Files {
     map: bool,
     pub(crate) counters: LoadCounters,
     /// The files that were opened, in order.
     pub(crate) opened: Vec<FileIdentity>,
+    /// The bytes of each.
+    pub(crate) contents: Vec<Bytes>,
 }
 
 impl Files {
     pub(crate) fn new(map: bool) -> Self {
-        Files { map, counters: LoadCounters::default(), opened: Vec::new() }
+        Files { map, counters: LoadCounters::default(), opened: Vec::new(), contents: Vec::new() }
     }
 
     /// The whole file.
@@ -61,21 +104,23 @@ impl Files {
         let metadata = file.metadata().map_err(|e| failed("cannot open", e))?;
         self.opened.push(FileIdentity::of(path, &metadata));
         if metadata.len() == 0 {
+            self.contents.push(Bytes::new());
             return Ok(Bytes::new());
         }
-        if self.map {
+        let bytes = if self.map {
             // SAFETY: the mapping is private and read only. A file that another process shortens
             // while it is mapped raises SIGBUS on access; the documentation of the option
             // "load" says so, and "read" avoids it.
             let map = unsafe { memmap2::Mmap::map(&file) }.map_err(|e| failed("cannot map", e))?;
             self.counters.mapped_bytes += map.len() as u64;
-            Ok(Bytes::from_owner(map))
+            Bytes::from_owner(map)
         } else {
-            let mut bytes = Vec::new();
-            file.read_to_end(&mut bytes).map_err(|e| failed("cannot read", e))?;
+            let bytes = read(&mut file, metadata.len()).map_err(|e| failed("cannot read", e))?;
             self.counters.read_bytes += bytes.len() as u64;
-            Ok(Bytes::from(bytes))
-        }
+            bytes
+        };
+        self.contents.push(bytes.clone());
+        Ok(bytes)
     }
 
     /// A copy of bytes that the caller owns.

@@ -20,6 +20,9 @@ pub(crate) struct Given {
     pub(crate) files: BTreeMap<String, Bytes>,
     /// Where other files are, in place of the model's folder.
     pub(crate) folder: Option<PathBuf>,
+    /// Whether the model is the program of an artifact: nodes tell the version of their operator set, and weights may be
+    /// nowhere.
+    pub(crate) program: bool,
 }
 
 impl Given {

@@ -8,6 +8,7 @@ mod file;
 mod function;
 mod given;
 mod outside;
+mod program;
 mod proto;
 mod save;
 mod size;
@@ -27,8 +28,10 @@ use crate::error::{Result, fail};
 use crate::graph::{Function, Graph, NEWEST_OPSET};
 
 pub(crate) use counters::LoadCounters;
-pub(crate) use file::FileIdentity;
+pub(crate) use file::{FileIdentity, open_file, start_of_file};
 pub(crate) use given::Given;
+pub(crate) use outside::{Keeper, Kept};
+pub(crate) use program::{decode_program, encode_program};
 pub(crate) use save::save;
 pub(crate) use types::is_unnamed;
 
@@ -51,6 +54,8 @@ pub(crate) struct Model {
     pub(crate) counters: LoadCounters,
     /// The files that it was read from, its own first; none for a model from memory.
     pub(crate) files: Vec<FileIdentity>,
+    /// The bytes of each.
+    pub(crate) contents: Vec<Bytes>,
 }
 
 /// What a model tells of itself.
@@ -91,8 +96,8 @@ pub(crate) fn open(source: Source<'_>, map: bool, given: &Given) -> Result<Model
     };
     let graph = build::graph(graph, &with_implied(opset_map(&metadata.opsets)), &mut external)?;
     size::check_expansion(&graph, &functions)?;
-    let (files, counters) = external.into_opened();
-    Ok(Model { graph, functions, metadata, counters, files })
+    let (files, contents, counters) = external.into_opened();
+    Ok(Model { graph, functions, metadata, counters, files, contents })
 }
 
 fn decode(bytes: Bytes, origin: &str) -> Result<proto::ModelProto> {

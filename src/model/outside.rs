@@ -1,10 +1,11 @@
-//! Weights of a model that is saved: inside of it, or in a file beside it.
+//! Weights of a model that is saved: inside of it, in a file beside it, or where an artifact keeps them.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result, Status};
+use crate::tensor::Tensor;
 
 use super::proto::tensor_proto::DataLocation;
 use super::proto::{StringStringEntryProto, TensorProto};
@@ -15,11 +16,43 @@ const SMALLEST_OUTSIDE: usize = 1024;
 const ALIGNMENT: u64 = 64;
 
 /// Where the elements of tensors go.
-pub(super) struct Weights {
-    outside: Option<Outside>,
+pub(super) enum Weights<'k> {
+    /// Into the model.
+    Inside,
+    /// Those of large initializers of the main graph into a file of their own.
+    Apart(Outside),
+    /// Wherever an artifact keeps them.
+    Kept(&'k mut dyn Keeper),
 }
 
-struct Outside {
+/// Decides where an artifact keeps the elements of tensors.
+pub(crate) trait Keeper {
+    /// `initializer`: a graph's, and no attribute of a node.
+    fn keep(&mut self, tensor: &Tensor, bytes: &[u8], initializer: bool) -> Result<Kept>;
+}
+
+/// Where they are.
+pub(crate) enum Kept {
+    /// In the model.
+    Inside,
+    /// In what goes by the name of a file, from this byte on.
+    At(String, u64),
+    /// Nobody needs them.
+    Nowhere,
+}
+
+/// What a tensor is in its model.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Role {
+    MainInitializer,
+    InnerInitializer,
+    Attribute,
+}
+
+/// The location of elements that are kept nowhere.
+pub(super) const NOWHERE: &str = "nowhere";
+
+pub(super) struct Outside {
     /// What the model calls the file.
     location: String,
     path: PathBuf,
@@ -27,32 +60,52 @@ struct Outside {
     length: u64,
 }
 
-impl Weights {
+impl Weights<'_> {
     pub(super) fn new(model: &Path, apart: bool) -> Result<Self> {
         let Some(name) = model.file_name().and_then(|name| name.to_str()).filter(|_| apart) else {
-            return Ok(Weights { outside: None });
+            return Ok(Weights::Inside);
         };
         let location = format!("{name}.data");
         let path = model.with_file_name(&location);
         let file = File::create(unfinished(&path)).map_err(|e| failed(&path, e))?;
-        Ok(Weights { outside: Some(Outside { location, path, file: BufWriter::new(file), length: 0 }) })
+        Ok(Weights::Apart(Outside { location, path, file: BufWriter::new(file), length: 0 }))
     }
 
-    /// Puts the elements of a tensor where they belong. `may_leave`: they may be outside of the model.
-    pub(super) fn put(&mut self, tensor: &mut TensorProto, bytes: &[u8], may_leave: bool) -> Result<()> {
-        match &mut self.outside {
-            Some(outside) if may_leave && bytes.len() >= SMALLEST_OUTSIDE => {
-                outside.append(tensor, bytes).map_err(|e| failed(&outside.path, e))
+    /// Puts the elements of a tensor where they belong.
+    pub(super) fn put(
+        &mut self,
+        proto: &mut TensorProto,
+        tensor: &Tensor,
+        bytes: &[u8],
+        role: Role,
+    ) -> Result<()> {
+        let large = bytes.len() >= SMALLEST_OUTSIDE;
+        let kept = match self {
+            Weights::Apart(outside) if large && role == Role::MainInitializer => {
+                let offset = outside.append(bytes).map_err(|e| failed(&outside.path, e))?;
+                Kept::At(outside.location.clone(), offset)
             }
-            _ => {
-                tensor.raw_data = bytes::Bytes::copy_from_slice(bytes);
-                Ok(())
+            Weights::Kept(keeper) if large => keeper.keep(tensor, bytes, role != Role::Attribute)?,
+            _ => Kept::Inside,
+        };
+        let (location, offset) = match kept {
+            Kept::Inside => {
+                proto.raw_data = bytes::Bytes::copy_from_slice(bytes);
+                return Ok(());
             }
-        }
+            Kept::At(location, offset) => (location, offset),
+            Kept::Nowhere => (NOWHERE.to_owned(), 0),
+        };
+        proto.data_location = DataLocation::External as i32;
+        let entries =
+            [("location", location), ("offset", offset.to_string()), ("length", bytes.len().to_string())];
+        proto.external_data =
+            entries.map(|(key, value)| StringStringEntryProto { key: key.to_owned(), value }).into();
+        Ok(())
     }
 
     pub(super) fn finish(self) -> Result<()> {
-        let Some(mut outside) = self.outside else { return Ok(()) };
+        let Weights::Apart(mut outside) = self else { return Ok(()) };
         let moved =
             outside.file.flush().and_then(|()| std::fs::rename(unfinished(&outside.path), &outside.path));
         moved.map_err(|e| failed(&outside.path, e))
@@ -60,20 +113,13 @@ impl Weights {
 }
 
 impl Outside {
-    fn append(&mut self, tensor: &mut TensorProto, bytes: &[u8]) -> std::io::Result<()> {
+    /// Tells where they are.
+    fn append(&mut self, bytes: &[u8]) -> std::io::Result<u64> {
         let offset = self.length.next_multiple_of(ALIGNMENT);
         self.file.write_all(&vec![0; (offset - self.length) as usize])?;
         self.file.write_all(bytes)?;
         self.length = offset + bytes.len() as u64;
-        tensor.data_location = DataLocation::External as i32;
-        let entries = [
-            ("location", self.location.clone()),
-            ("offset", offset.to_string()),
-            ("length", bytes.len().to_string()),
-        ];
-        tensor.external_data =
-            entries.map(|(key, value)| StringStringEntryProto { key: key.to_owned(), value }).into();
-        Ok(())
+        Ok(offset)
     }
 }
 

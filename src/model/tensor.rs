@@ -36,6 +36,9 @@ pub(super) fn tensor(proto: &TensorProto, external: &mut ExternalData) -> Result
         bits @ 0..8 => count / 8 * bits + (count % 8 * bits).div_ceil(8),
         bits => count * (bits / 8),
     };
+    if external.is_nowhere(proto) && ty.file_bits() >= 8 {
+        return finish(name, ty, &shape, Buffer::absent(file_bytes)?);
+    }
     let raw = if proto.data_location == DataLocation::External as i32 {
         external.bytes(proto, file_bytes)?
     } else if !proto.raw_data.is_empty() || count == 0 {

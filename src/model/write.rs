@@ -7,7 +7,7 @@ use crate::graph::{Attribute, Dim, Fact, Graph, Node, SparseTensor, ValueId};
 use crate::tensor::{Tensor, ValueType};
 
 use super::Metadata;
-use super::outside::Weights;
+use super::outside::{Role, Weights};
 use super::proto::attribute_proto::AttributeType;
 use super::proto::tensor_shape_proto::Dimension;
 use super::proto::tensor_shape_proto::dimension::Value as DimValue;
@@ -21,11 +21,29 @@ use super::types::is_unnamed;
 /// The format's version that has all that may be written: types of 2 bits came last.
 const IR_VERSION: i64 = 13;
 
+/// The name of the property of a node that holds the version of its operator set, in artifacts.
+pub(super) const OPSET: &str = "opset";
+
 /// The model. Each initializer's elements go where `weights` says.
-pub(super) fn model(graph: &Graph, metadata: &Metadata, weights: &mut Weights) -> Result<ModelProto> {
-    let mut opsets = Vec::new();
+pub(super) fn model(graph: &Graph, metadata: &Metadata, weights: &mut Weights<'_>) -> Result<ModelProto> {
+    written(graph, metadata, Writer { opsets: &mut Vec::new(), weights, declared: None })
+}
+
+/// The model as an artifact has it: nodes tell the version of their operator set, as fused ones may be of another than
+/// the model's; outputs have the shapes that the model `declared`.
+pub(super) fn program(
+    graph: &Graph,
+    metadata: &Metadata,
+    declared: &[Option<Vec<Dim>>],
+    weights: &mut Weights<'_>,
+) -> Result<ModelProto> {
+    written(graph, metadata, Writer { opsets: &mut Vec::new(), weights, declared: Some(declared) })
+}
+
+fn written(graph: &Graph, metadata: &Metadata, mut writer: Writer<'_, '_>) -> Result<ModelProto> {
     let ir_version = metadata.ir_version.max(4);
-    let graph = Writer { opsets: &mut opsets, weights }.graph(graph, true)?;
+    let graph = writer.graph(graph, true)?;
+    let mut opsets = std::mem::take(writer.opsets);
     for (domain, version) in &metadata.opsets {
         if opsets.iter().all(|(known, _)| known != domain) {
             opsets.push((domain.clone(), *version));
@@ -50,13 +68,15 @@ pub(super) fn model(graph: &Graph, metadata: &Metadata, weights: &mut Weights) -
     })
 }
 
-struct Writer<'w> {
+struct Writer<'w, 'k> {
     /// The version of each domain's operator set that nodes are of.
     opsets: &'w mut Vec<(String, i64)>,
-    weights: &'w mut Weights,
+    weights: &'w mut Weights<'k>,
+    /// The shapes of the main graph's outputs, in an artifact.
+    declared: Option<&'w [Option<Vec<Dim>>]>,
 }
 
-impl Writer<'_> {
+impl Writer<'_, '_> {
     fn graph(&mut self, graph: &Graph, main: bool) -> Result<GraphProto> {
         let order = graph.order().unwrap_or_default();
         let node =
@@ -64,11 +84,12 @@ impl Writer<'_> {
         let used = graph.use_counts();
         let ids = (0..graph.value_count() as u32).map(ValueId);
         let constants = ids.filter(|id| used[id.index()] > 0 && graph.value(*id).constant.is_some());
+        let role = if main { Role::MainInitializer } else { Role::InnerInitializer };
         let mut initializer = Vec::new();
         for id in constants {
             let value = graph.value(id);
             if let Some(tensor) = &value.constant {
-                initializer.push(self.tensor(&value.name, tensor, main)?);
+                initializer.push(self.tensor(&value.name, tensor, role)?);
             }
         }
         let defaults = graph.defaults.iter().filter(|(id, _)| used[id.index()] > 0);
@@ -77,12 +98,19 @@ impl Writer<'_> {
             let value = graph.value(id);
             ValueInfoProto { name: value.name.clone(), r#type: type_of(&value.fact), ..Default::default() }
         };
+        let mut output: Vec<ValueInfoProto> = graph.outputs.iter().copied().map(info).collect();
+        if let Some(declared) = self.declared.filter(|_| main) {
+            for ((output, shape), id) in output.iter_mut().zip(declared).zip(&graph.outputs) {
+                let ty = graph.value(*id).fact.ty.as_ref();
+                output.r#type = ty.map(|ty| type_proto_of(ty, shape.as_deref()));
+            }
+        }
         Ok(GraphProto {
             name: if graph.name.is_empty() { "graph".to_owned() } else { graph.name.clone() },
             node,
             initializer,
             input: inputs.map(info).collect(),
-            output: graph.outputs.iter().copied().map(info).collect(),
+            output,
             ..Default::default()
         })
     }
@@ -90,7 +118,7 @@ impl Writer<'_> {
     fn node(&mut self, graph: &Graph, node: &Node) -> Result<NodeProto> {
         let domain = &node.op.domain;
         match self.opsets.iter().find(|(known, _)| known == domain) {
-            Some((_, version)) if *version != node.op.opset => fail!(
+            Some((_, version)) if *version != node.op.opset && self.declared.is_none() => fail!(
                 Unsupported,
                 "node \"{}\" ({}): the model has operators of versions {version} and {} of one operator set, as functions of its own import another; a file has one version of each",
                 node.name,
@@ -106,12 +134,14 @@ impl Writer<'_> {
             values.iter().map(name).collect()
         };
         let attributes = node.attributes.0.iter();
+        let opset = StringStringEntryProto { key: OPSET.to_owned(), value: node.op.opset.to_string() };
         Ok(NodeProto {
             name: node.name.clone(),
             op_type: node.op.name.clone(),
             domain: domain.clone(),
             input: names(&node.inputs),
             output: names(&node.outputs),
+            metadata_props: self.declared.map(|_| opset).into_iter().collect(),
             attribute: attributes.map(|(name, a)| self.attribute(node, name, a)).collect::<Result<_>>()?,
             ..Default::default()
         })
@@ -133,7 +163,7 @@ impl Writer<'_> {
                 AttributeType::String
             }
             Attribute::Tensor(tensor) => {
-                proto.t = Some(self.tensor("", tensor, false)?);
+                proto.t = Some(self.tensor("", tensor, Role::Attribute)?);
                 AttributeType::Tensor
             }
             Attribute::SparseTensor(sparse) => {
@@ -161,7 +191,8 @@ impl Writer<'_> {
                 AttributeType::Strings
             }
             Attribute::Tensors(tensors) => {
-                proto.tensors = tensors.iter().map(|t| self.tensor("", t, false)).collect::<Result<_>>()?;
+                proto.tensors =
+                    tensors.iter().map(|t| self.tensor("", t, Role::Attribute)).collect::<Result<_>>()?;
                 AttributeType::Tensors
             }
             Attribute::Graphs(graphs) => {
@@ -179,8 +210,7 @@ impl Writer<'_> {
         Ok(proto)
     }
 
-    /// `main`: the elements may go into a file of their own.
-    fn tensor(&mut self, name: &str, tensor: &Tensor, main: bool) -> Result<TensorProto> {
+    fn tensor(&mut self, name: &str, tensor: &Tensor, role: Role) -> Result<TensorProto> {
         let mut proto = TensorProto {
             name: name.to_owned(),
             dims: tensor.shape().iter().map(|&dim| dim as i64).collect(),
@@ -196,7 +226,7 @@ impl Writer<'_> {
                 let bits = tensor.ty().file_bits();
                 match bits < 8 {
                     true => proto.raw_data = Bytes::from(pack(bytes, bits)),
-                    false => self.weights.put(&mut proto, bytes, main)?,
+                    false => self.weights.put(&mut proto, tensor, bytes, role)?,
                 }
             }
         }
@@ -205,8 +235,8 @@ impl Writer<'_> {
 
     fn sparse(&mut self, sparse: &SparseTensor) -> Result<SparseTensorProto> {
         Ok(SparseTensorProto {
-            values: Some(self.tensor("", &sparse.values, false)?),
-            indices: Some(self.tensor("", &sparse.indices, false)?),
+            values: Some(self.tensor("", &sparse.values, Role::Attribute)?),
+            indices: Some(self.tensor("", &sparse.indices, Role::Attribute)?),
             dims: sparse.shape.iter().map(|&dim| dim as i64).collect(),
         })
     }

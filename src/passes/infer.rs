@@ -9,7 +9,7 @@ use crate::ops::{self, Infer, OpError, Unknowns};
 use crate::tensor::{Tensor, ValueType};
 
 /// Infers a main graph.
-pub(super) fn infer(graph: &mut Graph) -> Result<()> {
+pub(crate) fn infer(graph: &mut Graph) -> Result<()> {
     infer_graph(graph, &mut Unknowns::default())
 }
 

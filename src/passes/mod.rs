@@ -34,6 +34,7 @@ use crate::tensor::Value;
 pub(crate) use channel_layout::channel_layout;
 pub(crate) use channels_last::channels_last;
 pub(crate) use fusion::{Target, fuse};
+pub(crate) use infer::infer;
 pub(crate) use precision::lower;
 
 /// Computes one node on values. The session lends the CPU provider for it, so that passes know no

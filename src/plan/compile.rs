@@ -14,6 +14,7 @@ use crate::providers::hip::{HipKernel, Provider};
 use crate::tensor::{Place, Tensor, ValueType};
 use crate::threads::Pool;
 
+use super::packs::ModelPacks;
 use super::place::{NotOnDevice, Placement};
 use super::program::{Body, Control, Generator, PlacementRow, Program, ProgramValue, Step, StepBody};
 
@@ -34,6 +35,7 @@ pub(crate) struct CompileContext<'a> {
     /// Bytes and number of constants that were copied to align them.
     pub(crate) copied_bytes: u64,
     pub(crate) copied_weights: u64,
+    pub(crate) packs: &'a mut ModelPacks,
 }
 
 /// Compiles a graph whose facts were inferred.
@@ -63,6 +65,12 @@ pub(crate) fn compile(graph: &Graph, cx: &mut CompileContext<'_>) -> Result<Prog
         }
     }
     outputs.iter().for_each(|&v| read[v as usize] = true);
+    for (i, _) in read.iter().enumerate().take(graph.value_count()).filter(|(_, read)| **read) {
+        let value = graph.value(ValueId(i as u32));
+        if let Some(tensor) = &value.constant {
+            cx.packs.read(&value.name, tensor)?;
+        }
+    }
     let values = values(graph, &read, placement, cx)?;
     let inputs = graph.inputs.iter().chain(&graph.captures).map(|v| v.0).collect();
     Ok(Program::new(values, inputs, graph.captures.len(), outputs, steps, cx.plan_limit, cx.device.clone()))
@@ -198,6 +206,7 @@ fn device_kernel(
         output_types: &facts.outputs,
         constants: &facts.constants,
         pool: cx.pool,
+        packs: None,
     };
     let row = &mut cx.placement[row];
     match placement.device_kernel(&context, node) {
@@ -244,6 +253,8 @@ impl<'g> NodeFacts<'g> {
 
 fn kernel(graph: &Graph, node: &Node, op: &dyn Operator, cx: &mut CompileContext<'_>) -> Result<CpuKernel> {
     let facts = NodeFacts::new(graph, node);
+    let sources = facts.constants.iter().flatten().all(|tensor| !tensor.is_absent());
+    let packs = cx.packs.begin(node, sources);
     let kernel = cpu::build(&NodeContext {
         provider: "CPU",
         domain: &node.op.domain,
@@ -253,16 +264,20 @@ fn kernel(graph: &Graph, node: &Node, op: &dyn Operator, cx: &mut CompileContext
         output_types: &facts.outputs,
         constants: &facts.constants,
         pool: cx.pool,
+        packs: packs.as_ref(),
     })
     .map_err(|e| e.at(&node.name, &node.op.to_string(), Status::InvalidModel))?;
-    if let CpuKernel::Tensor(kernel) = &kernel {
-        for (i, constant) in facts.constants.iter().enumerate() {
-            if let Some(tensor) = constant
-                && kernel.consumes(i)
-            {
-                cx.packed_bytes += tensor.buffer().map_or(0, |b| b.len() as u64);
-            }
+    let packed: Vec<&Tensor> = match &kernel {
+        CpuKernel::Tensor(kernel) => {
+            let constants = facts.constants.iter().enumerate();
+            constants.filter(|(i, _)| kernel.consumes(*i)).filter_map(|(_, tensor)| *tensor).collect()
         }
+        CpuKernel::Value(_) => Vec::new(),
+    };
+    let kept = packs.map(|packs| cx.packs.end(node, packs, &packed)).transpose()?.unwrap_or(false);
+    if !kept {
+        cx.packed_bytes +=
+            packed.iter().map(|tensor| tensor.buffer().map_or(0, |b| b.len() as u64)).sum::<u64>();
     }
     Ok(kernel)
 }

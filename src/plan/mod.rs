@@ -12,6 +12,7 @@ mod layout;
 mod limit;
 mod limited;
 mod memory;
+mod packs;
 mod place;
 mod planner;
 mod program;
@@ -19,5 +20,6 @@ mod shaped;
 mod specialize;
 
 pub(crate) use compile::{CompileContext, compile};
+pub(crate) use packs::{KeptPacks, ModelPacks, PackedNode, RecordedPacks};
 pub(crate) use program::{Body, Control, DevicePool, Generator, PlacementRow, Program, Step, StepBody};
 pub(crate) use shaped::{DeviceStep, OutputPlace, PlannedStep, ShapedPlan, Signature, State, StepPlan};

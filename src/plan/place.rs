@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::error::{Result, Status};
+use crate::error::{Result, Status, fail};
 use crate::graph::{Graph, Node, OpName, ValueId};
 use crate::ops::custom::{Custom, Side};
 use crate::ops::generation::Generation;
@@ -110,6 +110,13 @@ impl<'g> Placement<'g> {
         };
         match &info.constant {
             Some(tensor) if place == Place::Device => {
+                if tensor.is_absent() {
+                    fail!(
+                        InvalidModel,
+                        "weight \"{}\" is needed on the device, and the artifact does not hold it; compile it for the device, or with weights=\"all\"",
+                        info.name
+                    );
+                }
                 let bytes = tensor.buffer().map_or(&[][..], |b| b.bytes());
                 let buffer = match *tensor.shape() {
                     [rows, columns] if transposed => {

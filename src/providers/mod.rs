@@ -4,6 +4,7 @@ pub(crate) mod cpu;
 pub(crate) mod hip;
 mod ints;
 mod node;
+pub(crate) mod packs;
 mod resample;
 #[cfg(test)]
 mod tests;

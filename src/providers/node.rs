@@ -4,6 +4,8 @@ use crate::ops::{OpError, Operator};
 use crate::tensor::{ElementType, Shape, Tensor, TensorView, ValueType};
 use crate::threads::Pool;
 
+use super::packs::NodePacks;
+
 /// What a kernel is made from.
 pub(crate) struct NodeContext<'a> {
     /// The provider that is asked, for messages.
@@ -18,6 +20,8 @@ pub(crate) struct NodeContext<'a> {
     /// Inputs that are constants. They may be misaligned: `Tensor::aligned` before a view.
     pub(crate) constants: &'a [Option<&'a Tensor>],
     pub(crate) pool: &'a Pool,
+    /// The node's packed weights, where they are kept.
+    pub(crate) packs: Option<&'a NodePacks>,
 }
 
 impl<'a> NodeContext<'a> {

@@ -9,7 +9,7 @@ use crate::graph::{Dim, Function, Graph, Node};
 use crate::model::{self, LoadCounters, Metadata};
 use crate::ops::{OpError, Operator};
 use crate::passes::{self, Evaluate, Target, Weights};
-use crate::plan::{CompileContext, compile};
+use crate::plan::{CompileContext, ModelPacks, compile};
 use crate::providers::hip::{self, Provider};
 use crate::providers::{NodeContext, cpu};
 use crate::tensor::{ElementType, Value, ValueType};
@@ -23,6 +23,8 @@ use super::{Opened, Port};
 pub(super) struct Parts<'a> {
     pub(super) environment: &'a Environment,
     pub(super) pool: &'a Pool,
+    /// Whether nodes are for a GPU, which need not be there to rewrite for it.
+    pub(super) on_device: bool,
     pub(super) device: Option<Arc<Provider>>,
     pub(super) fallback_reason: &'a str,
 }
@@ -41,11 +43,28 @@ pub(super) fn build(
     counters: LoadCounters,
     options: &SessionOptions,
 ) -> Result<Opened> {
-    let Parts { environment, pool, device, fallback_reason } = parts;
+    let rewritten = rewrite(&parts, model, options)?;
+    compiled(parts, rewritten, counters, options, &mut ModelPacks::Made)
+}
+
+/// A model whose graph was rewritten.
+#[derive(Clone)]
+pub(super) struct Rewritten {
+    pub(super) graph: Graph,
+    pub(super) metadata: Metadata,
+    /// The model's own names for the outputs' dimensions.
+    pub(super) declared: Vec<Option<Vec<Dim>>>,
+}
+
+/// Rewrites.
+pub(super) fn rewrite(
+    parts: &Parts<'_>,
+    model: Rewritable<'_>,
+    options: &SessionOptions,
+) -> Result<Rewritten> {
+    let Parts { environment, pool, .. } = *parts;
     let mut graph = model.graph;
-    // The model's own names for the outputs' dimensions, before inference replaces them.
-    let declared: Vec<Option<Vec<Dim>>> =
-        graph.outputs.iter().map(|&v| graph.value(v).fact.shape.clone()).collect();
+    let declared = declared(&graph);
     let evaluate = CpuEvaluate(pool);
     let optimize = match options.optimization {
         Optimization::None => None,
@@ -59,7 +78,7 @@ pub(super) fn build(
         model::save(&graph, &model.metadata, path, options.weights_apart)?;
     }
     let precision = options.computed_precision();
-    let target = NodesOf { pool, on_device: device.is_some(), precision };
+    let target = NodesOf { pool, on_device: parts.on_device, precision };
     if options.optimization == Optimization::All {
         passes::fuse(&mut graph, &target, &evaluate)?;
     }
@@ -70,6 +89,24 @@ pub(super) fn build(
         passes::channel_layout(&mut graph, &target)?;
         passes::channels_last(&mut graph, &target, &evaluate)?;
     }
+    Ok(Rewritten { graph, metadata: model.metadata, declared })
+}
+
+/// The shapes of a graph's outputs as far as they are told before inference replaces them.
+pub(super) fn declared(graph: &Graph) -> Vec<Option<Vec<Dim>>> {
+    graph.outputs.iter().map(|&v| graph.value(v).fact.shape.clone()).collect()
+}
+
+/// Compiles a graph whose facts were inferred.
+pub(super) fn compiled(
+    parts: Parts<'_>,
+    rewritten: Rewritten,
+    counters: LoadCounters,
+    options: &SessionOptions,
+    packs: &mut ModelPacks,
+) -> Result<Opened> {
+    let Parts { environment, pool, device, fallback_reason, .. } = parts;
+    let Rewritten { graph, metadata, declared } = rewritten;
     let (inputs, outputs) = ports(&graph, &declared)?;
     let tuned = device.clone().filter(|provider| provider.tuner().is_enabled());
     let mut cx = CompileContext {
@@ -82,6 +119,7 @@ pub(super) fn build(
         packed_bytes: 0,
         copied_bytes: 0,
         copied_weights: 0,
+        packs,
     };
     let program = compile(&graph, &mut cx)?;
     let counters = LoadCounters {
@@ -93,17 +131,13 @@ pub(super) fn build(
     let placement = cx.placement;
     environment.log.write(
         Level::Info,
-        &format!(
-            "opened model \"{}\": {} nodes after optimization",
-            model.metadata.graph_name,
-            placement.len()
-        ),
+        &format!("opened model \"{}\": {} nodes after optimization", metadata.graph_name, placement.len()),
     );
     Ok(Opened {
         program,
         inputs,
         outputs,
-        metadata: model.metadata,
+        metadata,
         placement,
         counters,
         tuned,
@@ -176,6 +210,7 @@ impl Target for NodesOf<'_> {
             // Nothing is packed for a question.
             constants: &[],
             pool: self.pool,
+            packs: None,
         };
         if self.on_device { hip::build(&node).is_ok() } else { cpu::build(&node).is_ok() }
     }

@@ -1,11 +1,16 @@
 //! Opening a model and running it.
 
+mod artifact;
+mod artifact_info;
 mod binding;
 mod build;
+mod choose;
+mod compile;
 mod control;
 mod device_profile;
 mod device_run;
 mod devices;
+mod dimensions;
 mod environment;
 mod generation;
 mod inputs;
@@ -26,6 +31,7 @@ mod run_options;
 mod sharing;
 mod spans;
 mod step;
+mod targets;
 #[cfg(test)]
 mod tests;
 mod tuning;
@@ -44,11 +50,15 @@ use crate::providers::hip::Provider;
 use crate::tensor::{Buffer, Tensor, Value, ValueRef, ValueType};
 use crate::threads::Pool;
 
+pub(crate) use crate::artifact::{Policy, Verdict};
 pub(crate) use crate::memory::device::config::ArenaConfig;
 pub(crate) use crate::memory::device::external::{ExternalFunctions, parse_address};
 pub(crate) use crate::model::{LoadCounters, Metadata, Source};
 pub(crate) use crate::plan::PlacementRow;
+pub(crate) use artifact::{OpenedArtifact, check_artifact, open_artifact};
+pub(crate) use artifact_info::artifact_info;
 pub(crate) use binding::Binding;
+pub(crate) use compile::{CompileOptions, compile_model};
 pub(crate) use devices::{Device, device_of, devices, missing as missing_device};
 pub(crate) use environment::{Environment, Level, Log};
 pub(crate) use memory::{
@@ -59,6 +69,7 @@ pub(crate) use provider_options::ProviderKind;
 pub(crate) use queued::Queued;
 pub(crate) use report::report;
 pub(crate) use run_options::{OUTPUT_MEMORIES, RunOptions};
+pub(crate) use targets::Targets;
 
 use binding::BoundOutput;
 use inputs::{Symbols, check_input};

@@ -249,6 +249,22 @@ impl SessionOptions {
         }
     }
 
+    /// The name of what floats compute in.
+    pub(super) fn computed_precision_name(&self) -> &'static str {
+        let computed = Some(self.computed_precision());
+        PRECISIONS.iter().find(|(_, precision)| *precision == computed).map_or("f32", |(name, _)| name)
+    }
+
+    /// The name of what floats must compute in, where an option or the environment says so.
+    pub(super) fn wanted_precision(&self) -> Option<&'static str> {
+        let wanted = self.precision.is_some() || self.computed_precision() != ElementType::F32;
+        wanted.then(|| self.computed_precision_name())
+    }
+
+    pub(super) fn optimization_name(&self) -> &'static str {
+        OPTIMIZATIONS.iter().find(|(_, v)| *v == self.optimization).map_or("all", |(name, _)| name)
+    }
+
     /// All that a model's program depends on: sessions whose options agree in it can share one.
     pub(super) fn identity(&self) -> Vec<(String, String)> {
         let mut identity = self.entries();

@@ -84,6 +84,7 @@ impl Overridable {
         let parts = build::Parts {
             environment: &session.environment,
             pool: &session.pool,
+            on_device: self.device.is_some(),
             device: self.device.clone(),
             fallback_reason: &self.fallback_reason,
         };

@@ -27,6 +27,8 @@ pub(crate) struct Buffer {
     device: u32,
     /// Whether the device copies from and to this memory of the host by itself.
     pinned: bool,
+    /// Whether what belongs there is elsewhere, see `absent`.
+    absent: bool,
     /// Keeps the memory alive. `None` for an empty buffer.
     _owner: Option<Arc<dyn Any + Send + Sync>>,
 }
@@ -55,6 +57,16 @@ impl Buffer {
         Ok(buffer)
     }
 
+    /// Stands for `len` bytes that the process does not have: reading gives zeros, which takes no memory.
+    pub(crate) fn absent(len: usize) -> Result<Self, AllocError> {
+        let owned = OwnedBytes::of_zeros(len)?;
+        Ok(Buffer { absent: true, ..Self::from_owned(owned) })
+    }
+
+    pub(crate) fn is_absent(&self) -> bool {
+        self.absent
+    }
+
     /// To be called by the only owner, whose content nobody needs: in debug builds it is overwritten, so that
     /// tests notice elements that are read or handed out before they are written.
     pub(crate) fn mark_unspecified(&self) {
@@ -78,6 +90,7 @@ impl Buffer {
             place: Place::Host,
             device: 0,
             pinned: false,
+            absent: false,
             _owner: Some(Arc::new(owned)),
         }
     }
@@ -86,7 +99,15 @@ impl Buffer {
     pub(crate) fn from_bytes(bytes: bytes::Bytes) -> Self {
         let ptr = NonNull::new(bytes.as_ptr().cast_mut()).unwrap_or(NonNull::dangling());
         let len = bytes.len();
-        Buffer { ptr, len, place: Place::Host, device: 0, pinned: false, _owner: Some(Arc::new(bytes)) }
+        Buffer {
+            ptr,
+            len,
+            place: Place::Host,
+            device: 0,
+            pinned: false,
+            absent: false,
+            _owner: Some(Arc::new(bytes)),
+        }
     }
 
     /// Memory that `owner` keeps alive.
@@ -95,7 +116,7 @@ impl Buffer {
     /// `ptr` must be valid for reads (and for writes, if the buffer is ever written) of `len` bytes
     /// until `owner` is dropped.
     pub(crate) unsafe fn foreign(ptr: NonNull<u8>, len: usize, owner: Arc<dyn Any + Send + Sync>) -> Self {
-        Buffer { ptr, len, place: Place::Host, device: 0, pinned: false, _owner: Some(owner) }
+        Buffer { ptr, len, place: Place::Host, device: 0, pinned: false, absent: false, _owner: Some(owner) }
     }
 
     /// Memory of the host that `owner` keeps alive, and that a device copies from and to by itself.
@@ -110,7 +131,7 @@ impl Buffer {
     ) -> Self {
         let ptr = NonNull::new(std::ptr::with_exposed_provenance_mut(address as usize));
         let ptr = ptr.unwrap_or(NonNull::<u64>::dangling().cast());
-        Buffer { ptr, len, place: Place::Host, device, pinned: true, _owner: Some(owner) }
+        Buffer { ptr, len, place: Place::Host, device, pinned: true, absent: false, _owner: Some(owner) }
     }
 
     /// Memory of a device that `owner` keeps alive.
@@ -130,6 +151,7 @@ impl Buffer {
             place: Place::Device,
             device,
             pinned: false,
+            absent: false,
             _owner: Some(owner),
         }
     }
@@ -208,6 +230,23 @@ unsafe impl Send for OwnedBytes {}
 unsafe impl Sync for OwnedBytes {}
 
 impl OwnedBytes {
+    /// Zeros that nobody may write.
+    fn of_zeros(len: usize) -> Result<Self, AllocError> {
+        let layout = Layout::from_size_align(len, ALIGNMENT).map_err(|_| AllocError { bytes: len })?;
+        match (len, map_zeros(len)) {
+            (1.., Some(ptr)) => Ok(OwnedBytes { ptr, layout, mapped: true }),
+            (1.., None) if cfg!(target_os = "linux") => Err(AllocError { bytes: len }),
+            _ => {
+                let owned = Self::new(len)?;
+                if !owned.mapped {
+                    // SAFETY: nobody else has this memory yet.
+                    unsafe { owned.ptr.write_bytes(0, len) };
+                }
+                Ok(owned)
+            }
+        }
+    }
+
     fn new(len: usize) -> Result<Self, AllocError> {
         let layout = Layout::from_size_align(len, ALIGNMENT).map_err(|_| AllocError { bytes: len })?;
         if len == 0 {
@@ -221,6 +260,20 @@ impl OwnedBytes {
         let ptr = NonNull::new(ptr).ok_or(AllocError { bytes: len })?;
         Ok(OwnedBytes { ptr, layout, mapped: false })
     }
+}
+
+/// Zeros to read, whose pages the system need not have.
+#[cfg(target_os = "linux")]
+fn map_zeros(len: usize) -> Option<NonNull<u8>> {
+    let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // SAFETY: new memory.
+    let start = unsafe { libc::mmap(std::ptr::null_mut(), len, libc::PROT_READ, kind, -1, 0) };
+    if start == libc::MAP_FAILED { None } else { NonNull::new(start.cast()) }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn map_zeros(_len: usize) -> Option<NonNull<u8>> {
+    None
 }
 
 /// Zeros from the system in large pages, for what has room for some: a run goes through megabytes of weights and

@@ -98,6 +98,11 @@ impl Tensor {
         }
     }
 
+    /// Whether the elements are not in the process; see `Buffer::absent`.
+    pub(crate) fn is_absent(&self) -> bool {
+        self.buffer().is_some_and(Buffer::is_absent)
+    }
+
     /// The strings of a string tensor.
     pub(crate) fn strings(&self) -> Option<&[String]> {
         match &self.data {

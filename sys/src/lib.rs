@@ -93,6 +93,12 @@ pub const RUKH_MEMORY_DEVICE: rukh_memory_kind = 0;
 pub const RUKH_MEMORY_PINNED: rukh_memory_kind = 1;
 pub const RUKH_MEMORY_HOST: rukh_memory_kind = 2;
 
+/// Whether an artifact suits a device and options.
+pub type rukh_artifact_verdict = i32;
+pub const RUKH_ARTIFACT_OPTIMAL: rukh_artifact_verdict = 0;
+pub const RUKH_ARTIFACT_WORKS: rukh_artifact_verdict = 1;
+pub const RUKH_ARTIFACT_UNFIT: rukh_artifact_verdict = 2;
+
 /// How often an input or output of an operator may be there.
 pub type rukh_arity = i32;
 pub const RUKH_ARITY_REQUIRED: rukh_arity = 0;
@@ -196,6 +202,18 @@ pub struct rukh_stream {
     _private: [u8; 0],
 }
 
+/// How a model is compiled to an artifact.
+#[repr(C)]
+pub struct rukh_compile_options {
+    _private: [u8; 0],
+}
+
+/// A model that was compiled, to ask about.
+#[repr(C)]
+pub struct rukh_artifact {
+    _private: [u8; 0],
+}
+
 /// An operator that the caller defines.
 #[repr(C)]
 pub struct rukh_operator {
@@ -238,6 +256,11 @@ pub type rukh_log_callback =
 
 /// Releases what `user` stands for; called once, from any thread, when the library will not use `user` again.
 pub type rukh_release = Option<unsafe extern "C" fn(user: *mut c_void)>;
+
+/// Is told what compiling a model does now, and how many steps of how many are done.
+pub type rukh_progress_callback = Option<
+    unsafe extern "C" fn(user: *mut c_void, step: *const c_char, done: u64, total: u64) -> rukh_status,
+>;
 
 /// Asks the caller about a node whose operator it defined: for the shapes of outputs, for the state of a kernel, for the temporary memory of a GPU kernel.
 pub type rukh_node_callback =
@@ -671,6 +694,82 @@ unsafe extern "C" {
         size: usize,
         deleter: rukh_deleter,
         user: *mut c_void,
+        error: *mut *mut rukh_error,
+    ) -> rukh_status;
+    /// Makes options for compiling, all at their defaults.
+    pub fn rukh_compile_options_create(
+        out: *mut *mut rukh_compile_options,
+        error: *mut *mut rukh_error,
+    ) -> rukh_status;
+    /// Destroys options.
+    pub fn rukh_compile_options_destroy(options: *mut rukh_compile_options);
+    /// Sets an option by name.
+    pub fn rukh_compile_options_set(
+        options: *mut rukh_compile_options,
+        key: *const c_char,
+        value: *const c_char,
+        error: *mut *mut rukh_error,
+    ) -> rukh_status;
+    /// The value of an option.
+    pub fn rukh_compile_options_get(
+        options: *const rukh_compile_options,
+        key: *const c_char,
+        buf: *mut c_char,
+        cap: usize,
+        needed: *mut usize,
+        error: *mut *mut rukh_error,
+    ) -> rukh_status;
+    /// The name of the option at `index`; together with `rukh_compile_options_get` this lists them all.
+    pub fn rukh_compile_options_key(
+        options: *const rukh_compile_options,
+        index: usize,
+        buf: *mut c_char,
+        cap: usize,
+        needed: *mut usize,
+        error: *mut *mut rukh_error,
+    ) -> rukh_status;
+    /// Sets who is told how far compiling is, and may end it.
+    pub fn rukh_compile_options_set_progress(
+        options: *mut rukh_compile_options,
+        callback: rukh_progress_callback,
+        user: *mut c_void,
+        release: rukh_release,
+        error: *mut *mut rukh_error,
+    ) -> rukh_status;
+    /// Compiles a model file (ONNX) to an artifact: a file that `rukh_session_create` opens in the model's place, without optimising it again and without packing weights.
+    pub fn rukh_compile_model(
+        environment: *const rukh_environment,
+        path: *const c_char,
+        session_options_handle: *const rukh_session_options,
+        options: *const rukh_compile_options,
+        out_path: *const c_char,
+        error: *mut *mut rukh_error,
+    ) -> rukh_status;
+    /// Opens an artifact to ask about it.
+    pub fn rukh_artifact_open(
+        environment: *const rukh_environment,
+        path: *const c_char,
+        out: *mut *mut rukh_artifact,
+        error: *mut *mut rukh_error,
+    ) -> rukh_status;
+    /// Destroys an artifact.
+    pub fn rukh_artifact_destroy(artifact: *mut rukh_artifact);
+    /// What an artifact holds, as a JSON object.
+    pub fn rukh_artifact_info(
+        artifact: *const rukh_artifact,
+        buf: *mut c_char,
+        cap: usize,
+        needed: *mut usize,
+        error: *mut *mut rukh_error,
+    ) -> rukh_status;
+    /// Whether an artifact suits this machine, a device and options, before a session is made of it.
+    pub fn rukh_artifact_check(
+        artifact: *const rukh_artifact,
+        options: *const rukh_session_options,
+        verdict: *mut rukh_artifact_verdict,
+        buf: *mut c_char,
+        cap: usize,
+        needed: *mut usize,
         error: *mut *mut rukh_error,
     ) -> rukh_status;
     /// The number of the model's inputs.

@@ -20,6 +20,8 @@ const SOURCES: &[&str] = &[
     "session_providers",
     "session",
     "weights",
+    "compile",
+    "artifact",
     "ports",
     "model_info",
     "values",

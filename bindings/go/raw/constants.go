@@ -279,6 +279,30 @@ func (v MemoryKind) String() string {
 	return nameOf(memoryKindNames, v)
 }
 
+// ArtifactVerdict is rukh_artifact_verdict. Whether an artifact suits a device and options.
+type ArtifactVerdict int32
+
+// The values of ArtifactVerdict.
+const (
+	// It was compiled for them.
+	ArtifactOptimal ArtifactVerdict = 0
+	// It works; compiling it again would make it better.
+	ArtifactWorks ArtifactVerdict = 1
+	// It cannot be used.
+	ArtifactUnfit ArtifactVerdict = 2
+)
+
+var artifactVerdictNames = map[ArtifactVerdict]string{
+	0: "artifact_optimal",
+	1: "artifact_works",
+	2: "artifact_unfit",
+}
+
+// String is the value's name.
+func (v ArtifactVerdict) String() string {
+	return nameOf(artifactVerdictNames, v)
+}
+
 // Arity is rukh_arity. How often an input or output of an operator may be there.
 type Arity int32
 

@@ -76,6 +76,17 @@ var described = [...]struct{ name, since string }{
 	{"session_create_from_buffer", "0.1.1"},
 	{"session_options_add_initializer", "0.1.1"},
 	{"session_options_add_external_file", "0.1.1"},
+	{"compile_options_create", "0.1.1"},
+	{"compile_options_destroy", "0.1.1"},
+	{"compile_options_set", "0.1.1"},
+	{"compile_options_get", "0.1.1"},
+	{"compile_options_key", "0.1.1"},
+	{"compile_options_set_progress", "0.1.1"},
+	{"compile_model", "0.1.1"},
+	{"artifact_open", "0.1.1"},
+	{"artifact_destroy", "0.1.1"},
+	{"artifact_info", "0.1.1"},
+	{"artifact_check", "0.1.1"},
 	{"session_input_count", "0.1.0"},
 	{"session_input_name", "0.1.0"},
 	{"session_input_index", "0.1.0"},
@@ -1551,6 +1562,249 @@ func SessionOptionsAddExternalFile(options unsafe.Pointer, location string, data
 	return failed(C.go_session_options_add_external_file(fn, options, (*C.char)(locationC), data, C.size_t(size), deleter, user, &failure), &failure)
 }
 
+// CompileOptionsCreate calls rukh_compile_options_create.
+//
+// Makes options for compiling, all at their defaults.
+//
+// Keys of `rukh_compile_options_set`: "targets" (what the artifact is for, with commas between: "cpu", GPUs by their
+// machine codes as "gfx1100" or "sm_90", "all" for the CPU and every GPU that is known, "native", the default, for the CPU
+// and the GPUs of this machine; GPUs need not be there. The CPU's program is for processors with the vector instructions of
+// this one), "weights" ("used", the default: those that the programs read, in the form in which they read them; "all": also
+// in the model's form, so that any processor can pack them; "external": what the model's own files have as well is read
+// from there) and "shapes" (dimensions of further programs, in which they are fixed: "batch=1,sequence=128", and more with
+// semicolons between; a session whose options "dim.NAME" fix the same dimensions gets that program).
+//
+// `out`: not NULL; receives the options, which the caller destroys; NULL on failure. `error`: may be NULL. Threads: any.
+// Errors: `RUKH_ERROR_INVALID_ARGUMENT`, `RUKH_ERROR_OUT_OF_MEMORY`.
+//
+// Since 0.1.1.
+func CompileOptionsCreate(out *unsafe.Pointer) error {
+	fn, err := function(64)
+	if err != nil {
+		return err
+	}
+	var failure unsafe.Pointer
+	return failed(C.go_compile_options_create(fn, out, &failure), &failure)
+}
+
+// CompileOptionsDestroy calls rukh_compile_options_destroy.
+//
+// Destroys options. `options`: may be NULL. Threads: any.
+//
+// Since 0.1.1.
+func CompileOptionsDestroy(options unsafe.Pointer) {
+	fn, err := function(65)
+	if err != nil {
+		return
+	}
+	C.go_compile_options_destroy(fn, options)
+}
+
+// CompileOptionsSet calls rukh_compile_options_set.
+//
+// Sets an option by name.
+//
+// `options`, `key`, `value`: not NULL; copied. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`
+// for a key that is not known or a value that is not allowed (the message lists what is), and the handle errors.
+//
+// Since 0.1.1.
+func CompileOptionsSet(options unsafe.Pointer, key string, value string) error {
+	fn, err := function(66)
+	if err != nil {
+		return err
+	}
+	keyC, err := text(key)
+	if err != nil {
+		return err
+	}
+	defer free(keyC)
+	valueC, err := text(value)
+	if err != nil {
+		return err
+	}
+	defer free(valueC)
+	var failure unsafe.Pointer
+	return failed(C.go_compile_options_set(fn, options, (*C.char)(keyC), (*C.char)(valueC), &failure), &failure)
+}
+
+// CompileOptionsGet calls rukh_compile_options_get.
+//
+// The value of an option.
+//
+// `options`, `key`: not NULL. `buf`, `cap`, `needed`: see "Texts" at the top of this header. `error`: may be NULL.
+// Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown key or a buffer that is too small,
+// and the handle errors.
+//
+// Since 0.1.1.
+func CompileOptionsGet(options unsafe.Pointer, key string, buf *byte, cap uint, needed *uint) error {
+	fn, err := function(67)
+	if err != nil {
+		return err
+	}
+	keyC, err := text(key)
+	if err != nil {
+		return err
+	}
+	defer free(keyC)
+	var failure unsafe.Pointer
+	return failed(C.go_compile_options_get(fn, options, (*C.char)(keyC), (*C.char)(unsafe.Pointer(buf)), C.size_t(cap), (*C.size_t)(unsafe.Pointer(needed)), &failure), &failure)
+}
+
+// CompileOptionsKey calls rukh_compile_options_key.
+//
+// The name of the option at `index`; together with `rukh_compile_options_get` this lists them all.
+//
+// `options`: not NULL. `index`: from 0; one past the last is `RUKH_ERROR_INVALID_ARGUMENT`. `buf`, `cap`, `needed`: see
+// "Texts" at the top of this header. `error`: may be NULL. Threads: any, at the same time. Errors: also the handle errors.
+//
+// Since 0.1.1.
+func CompileOptionsKey(options unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
+	fn, err := function(68)
+	if err != nil {
+		return err
+	}
+	var failure unsafe.Pointer
+	return failed(C.go_compile_options_key(fn, options, C.size_t(index), (*C.char)(unsafe.Pointer(buf)), C.size_t(cap), (*C.size_t)(unsafe.Pointer(needed)), &failure), &failure)
+}
+
+// CompileOptionsSetProgress calls rukh_compile_options_set_progress.
+//
+// Sets who is told how far compiling is, and may end it.
+//
+// `options`: not NULL. `callback`: NULL for nobody. `user`: handed to it. `release`: NULL, or called once with `user` when
+// it is not used any more, also when this call fails. `error`: may be NULL. Threads: any. Errors: the handle errors.
+//
+// Since 0.1.1.
+func CompileOptionsSetProgress(options unsafe.Pointer, callback unsafe.Pointer, user unsafe.Pointer, release unsafe.Pointer) error {
+	fn, err := function(69)
+	if err != nil {
+		return err
+	}
+	var failure unsafe.Pointer
+	return failed(C.go_compile_options_set_progress(fn, options, callback, user, release, &failure), &failure)
+}
+
+// CompileModel calls rukh_compile_model.
+//
+// Compiles a model file (ONNX) to an artifact: a file that `rukh_session_create` opens in the model's place, without
+// optimising it again and without packing weights. It computes what the model computes on the same device with the same
+// options.
+//
+// No GPU and no compiler is needed: an artifact has no machine code, as the library has the kernels. The same library makes
+// the same bytes of the same model, options and kind of processor. The file has its name when all of it is written, and
+// whatever had that name before is then replaced.
+//
+// What runs could give besides the model's inputs (initializers that are inputs as well) is fixed. Operators that the
+// program defines cannot be compiled.
+//
+// `environment`: not NULL; its threads do the work. `path`: not NULL; a model's file. `session_options`: NULL for the
+// defaults; those of the model (precision, optimization, dimensions, weights from memory) are compiled in, a number of
+// threads is what weights are packed for, and providers matter only where their options choose a precision. `options`:
+// NULL for the defaults. `out_path`: not NULL; the file to make. `error`: may be NULL. Threads: any, at the same time.
+// Errors: as `rukh_session_create`; `RUKH_ERROR_IO` for a file that cannot be written, `RUKH_ERROR_CANCELLED` when the
+// callback ended it; nothing is left behind then.
+//
+// Since 0.1.1.
+func CompileModel(environment unsafe.Pointer, path string, sessionOptionsHandle unsafe.Pointer, options unsafe.Pointer, outPath string) error {
+	fn, err := function(70)
+	if err != nil {
+		return err
+	}
+	pathC, err := text(path)
+	if err != nil {
+		return err
+	}
+	defer free(pathC)
+	outPathC, err := text(outPath)
+	if err != nil {
+		return err
+	}
+	defer free(outPathC)
+	var failure unsafe.Pointer
+	return failed(C.go_compile_model(fn, environment, (*C.char)(pathC), sessionOptionsHandle, options, (*C.char)(outPathC), &failure), &failure)
+}
+
+// ArtifactOpen calls rukh_artifact_open.
+//
+// Opens an artifact to ask about it. Every byte of it is read and compared with its digest.
+//
+// `environment`: not NULL; kept alive by the artifact. `path`: not NULL; a file that `rukh_compile_model` made. `out`: not
+// NULL; receives the artifact, which the caller destroys; NULL on failure. `error`: may be NULL. Threads: any, at the same
+// time. Errors: `RUKH_ERROR_NOT_FOUND` and `RUKH_ERROR_IO` for the file, `RUKH_ERROR_INVALID_MODEL` for one that is no
+// artifact, was cut short, damaged or changed, or is of a version that this library does not read (the message says which
+// part), and the handle errors.
+//
+// Since 0.1.1.
+func ArtifactOpen(environment unsafe.Pointer, path string, out *unsafe.Pointer) error {
+	fn, err := function(71)
+	if err != nil {
+		return err
+	}
+	pathC, err := text(path)
+	if err != nil {
+		return err
+	}
+	defer free(pathC)
+	var failure unsafe.Pointer
+	return failed(C.go_artifact_open(fn, environment, (*C.char)(pathC), out, &failure), &failure)
+}
+
+// ArtifactDestroy calls rukh_artifact_destroy.
+//
+// Destroys an artifact. `artifact`: may be NULL. Threads: any.
+//
+// Since 0.1.1.
+func ArtifactDestroy(artifact unsafe.Pointer) {
+	fn, err := function(72)
+	if err != nil {
+		return
+	}
+	C.go_artifact_destroy(fn, artifact)
+}
+
+// ArtifactInfo calls rukh_artifact_info.
+//
+// What an artifact holds, as a JSON object.
+//
+// The keys are "library" and "revision", which made it; "weights", as the compile option; "targets", what it is for;
+// "sources", a list with "file", "bytes", "digest" of each file of the model, and whether it is "needed" to open the
+// artifact; "programs", a list with "kind" ("cpu" or "gpu"), "targets", "instructions" of the processor, "threads",
+// "dimensions", "precision", "optimization" and "packed_bytes" of each; "parts", a list with "name", "bytes" and "digest" of
+// each part of the file. Later versions may add keys.
+//
+// `artifact`: not NULL. `buf`, `cap`, `needed`: see "Texts" at the top of this header. `error`: may be NULL. Threads: any,
+// at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for a buffer that is too small, and the handle errors.
+//
+// Since 0.1.1.
+func ArtifactInfo(artifact unsafe.Pointer, buf *byte, cap uint, needed *uint) error {
+	fn, err := function(73)
+	if err != nil {
+		return err
+	}
+	var failure unsafe.Pointer
+	return failed(C.go_artifact_info(fn, artifact, (*C.char)(unsafe.Pointer(buf)), C.size_t(cap), (*C.size_t)(unsafe.Pointer(needed)), &failure), &failure)
+}
+
+// ArtifactCheck calls rukh_artifact_check.
+//
+// Whether an artifact suits this machine, a device and options, before a session is made of it.
+//
+// `artifact`: not NULL. `options`: those that the session would have; NULL for the defaults. `verdict`: not NULL; receives
+// `RUKH_ARTIFACT_OPTIMAL`, `RUKH_ARTIFACT_WORKS` or `RUKH_ARTIFACT_UNFIT`. `buf`, `cap`, `needed`: the reason, empty for an
+// optimal one; see "Texts" at the top of this header. `error`: may be NULL. Threads: any, at the same time. Errors:
+// `RUKH_ERROR_DEVICE` where the options want a device that is not there, `RUKH_ERROR_INVALID_ARGUMENT` for a buffer that is
+// too small, and the handle errors.
+//
+// Since 0.1.1.
+func ArtifactCheck(artifact unsafe.Pointer, options unsafe.Pointer, verdict *ArtifactVerdict, buf *byte, cap uint, needed *uint) error {
+	fn, err := function(74)
+	if err != nil {
+		return err
+	}
+	var failure unsafe.Pointer
+	return failed(C.go_artifact_check(fn, artifact, options, (*C.int32_t)(unsafe.Pointer(verdict)), (*C.char)(unsafe.Pointer(buf)), C.size_t(cap), (*C.size_t)(unsafe.Pointer(needed)), &failure), &failure)
+}
+
 // SessionInputCount calls rukh_session_input_count.
 //
 // The number of the model's inputs.
@@ -1560,7 +1814,7 @@ func SessionOptionsAddExternalFile(options unsafe.Pointer, location string, data
 //
 // Since 0.1.0.
 func SessionInputCount(session unsafe.Pointer, count *uint) error {
-	fn, err := function(64)
+	fn, err := function(75)
 	if err != nil {
 		return err
 	}
@@ -1578,7 +1832,7 @@ func SessionInputCount(session unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionInputName(session unsafe.Pointer, index uint, name *string) error {
-	fn, err := function(65)
+	fn, err := function(76)
 	if err != nil {
 		return err
 	}
@@ -1601,7 +1855,7 @@ func SessionInputName(session unsafe.Pointer, index uint, name *string) error {
 //
 // Since 0.1.0.
 func SessionInputIndex(session unsafe.Pointer, name string, index *uint) error {
-	fn, err := function(66)
+	fn, err := function(77)
 	if err != nil {
 		return err
 	}
@@ -1624,7 +1878,7 @@ func SessionInputIndex(session unsafe.Pointer, name string, index *uint) error {
 //
 // Since 0.1.0.
 func SessionInputType(session unsafe.Pointer, index uint, kind *Kind, element *ElementType) error {
-	fn, err := function(67)
+	fn, err := function(78)
 	if err != nil {
 		return err
 	}
@@ -1642,7 +1896,7 @@ func SessionInputType(session unsafe.Pointer, index uint, kind *Kind, element *E
 //
 // Since 0.1.0.
 func SessionInputTypeText(session unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(68)
+	fn, err := function(79)
 	if err != nil {
 		return err
 	}
@@ -1662,7 +1916,7 @@ func SessionInputTypeText(session unsafe.Pointer, index uint, buf *byte, cap uin
 //
 // Since 0.1.0.
 func SessionInputShape(session unsafe.Pointer, index uint, dims *int64, cap uint, rank *int64) error {
-	fn, err := function(69)
+	fn, err := function(80)
 	if err != nil {
 		return err
 	}
@@ -1681,7 +1935,7 @@ func SessionInputShape(session unsafe.Pointer, index uint, dims *int64, cap uint
 //
 // Since 0.1.0.
 func SessionInputDimName(session unsafe.Pointer, index uint, axis uint, name *string) error {
-	fn, err := function(70)
+	fn, err := function(81)
 	if err != nil {
 		return err
 	}
@@ -1704,7 +1958,7 @@ func SessionInputDimName(session unsafe.Pointer, index uint, axis uint, name *st
 //
 // Since 0.1.0.
 func SessionOverridableCount(session unsafe.Pointer, count *uint) error {
-	fn, err := function(71)
+	fn, err := function(82)
 	if err != nil {
 		return err
 	}
@@ -1722,7 +1976,7 @@ func SessionOverridableCount(session unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionOverridableName(session unsafe.Pointer, index uint, name *string) error {
-	fn, err := function(72)
+	fn, err := function(83)
 	if err != nil {
 		return err
 	}
@@ -1745,7 +1999,7 @@ func SessionOverridableName(session unsafe.Pointer, index uint, name *string) er
 //
 // Since 0.1.0.
 func SessionOverridableTypeText(session unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(73)
+	fn, err := function(84)
 	if err != nil {
 		return err
 	}
@@ -1764,7 +2018,7 @@ func SessionOverridableTypeText(session unsafe.Pointer, index uint, buf *byte, c
 //
 // Since 0.1.0.
 func SessionOverridableShape(session unsafe.Pointer, index uint, dims *int64, cap uint, rank *int64) error {
-	fn, err := function(74)
+	fn, err := function(85)
 	if err != nil {
 		return err
 	}
@@ -1782,7 +2036,7 @@ func SessionOverridableShape(session unsafe.Pointer, index uint, dims *int64, ca
 //
 // Since 0.1.0.
 func SessionOverridableDimName(session unsafe.Pointer, index uint, axis uint, name *string) error {
-	fn, err := function(75)
+	fn, err := function(86)
 	if err != nil {
 		return err
 	}
@@ -1804,7 +2058,7 @@ func SessionOverridableDimName(session unsafe.Pointer, index uint, axis uint, na
 //
 // Since 0.1.0.
 func SessionOutputCount(session unsafe.Pointer, count *uint) error {
-	fn, err := function(76)
+	fn, err := function(87)
 	if err != nil {
 		return err
 	}
@@ -1822,7 +2076,7 @@ func SessionOutputCount(session unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionOutputName(session unsafe.Pointer, index uint, name *string) error {
-	fn, err := function(77)
+	fn, err := function(88)
 	if err != nil {
 		return err
 	}
@@ -1845,7 +2099,7 @@ func SessionOutputName(session unsafe.Pointer, index uint, name *string) error {
 //
 // Since 0.1.0.
 func SessionOutputIndex(session unsafe.Pointer, name string, index *uint) error {
-	fn, err := function(78)
+	fn, err := function(89)
 	if err != nil {
 		return err
 	}
@@ -1868,7 +2122,7 @@ func SessionOutputIndex(session unsafe.Pointer, name string, index *uint) error 
 //
 // Since 0.1.0.
 func SessionOutputType(session unsafe.Pointer, index uint, kind *Kind, element *ElementType) error {
-	fn, err := function(79)
+	fn, err := function(90)
 	if err != nil {
 		return err
 	}
@@ -1886,7 +2140,7 @@ func SessionOutputType(session unsafe.Pointer, index uint, kind *Kind, element *
 //
 // Since 0.1.0.
 func SessionOutputTypeText(session unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(80)
+	fn, err := function(91)
 	if err != nil {
 		return err
 	}
@@ -1906,7 +2160,7 @@ func SessionOutputTypeText(session unsafe.Pointer, index uint, buf *byte, cap ui
 //
 // Since 0.1.0.
 func SessionOutputShape(session unsafe.Pointer, index uint, dims *int64, cap uint, rank *int64) error {
-	fn, err := function(81)
+	fn, err := function(92)
 	if err != nil {
 		return err
 	}
@@ -1925,7 +2179,7 @@ func SessionOutputShape(session unsafe.Pointer, index uint, dims *int64, cap uin
 //
 // Since 0.1.0.
 func SessionOutputDimName(session unsafe.Pointer, index uint, axis uint, name *string) error {
-	fn, err := function(82)
+	fn, err := function(93)
 	if err != nil {
 		return err
 	}
@@ -1948,7 +2202,7 @@ func SessionOutputDimName(session unsafe.Pointer, index uint, axis uint, name *s
 //
 // Since 0.1.0.
 func SessionModelText(session unsafe.Pointer, which ModelText, text_ *string) error {
-	fn, err := function(83)
+	fn, err := function(94)
 	if err != nil {
 		return err
 	}
@@ -1970,7 +2224,7 @@ func SessionModelText(session unsafe.Pointer, which ModelText, text_ *string) er
 //
 // Since 0.1.0.
 func SessionModelVersion(session unsafe.Pointer, modelVersion *int64, irVersion *int64) error {
-	fn, err := function(84)
+	fn, err := function(95)
 	if err != nil {
 		return err
 	}
@@ -1987,7 +2241,7 @@ func SessionModelVersion(session unsafe.Pointer, modelVersion *int64, irVersion 
 //
 // Since 0.1.0.
 func SessionPropertyCount(session unsafe.Pointer, count *uint) error {
-	fn, err := function(85)
+	fn, err := function(96)
 	if err != nil {
 		return err
 	}
@@ -2005,7 +2259,7 @@ func SessionPropertyCount(session unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionProperty(session unsafe.Pointer, index uint, key *string, value *string) error {
-	fn, err := function(86)
+	fn, err := function(97)
 	if err != nil {
 		return err
 	}
@@ -2031,7 +2285,7 @@ func SessionProperty(session unsafe.Pointer, index uint, key *string, value *str
 //
 // Since 0.1.0.
 func SessionOpsetCount(session unsafe.Pointer, count *uint) error {
-	fn, err := function(87)
+	fn, err := function(98)
 	if err != nil {
 		return err
 	}
@@ -2049,7 +2303,7 @@ func SessionOpsetCount(session unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionOpset(session unsafe.Pointer, index uint, domain *string, version *int64) error {
-	fn, err := function(88)
+	fn, err := function(99)
 	if err != nil {
 		return err
 	}
@@ -2071,7 +2325,7 @@ func SessionOpset(session unsafe.Pointer, index uint, domain *string, version *i
 //
 // Since 0.1.0.
 func SessionPlacementCount(session unsafe.Pointer, count *uint) error {
-	fn, err := function(89)
+	fn, err := function(100)
 	if err != nil {
 		return err
 	}
@@ -2090,7 +2344,7 @@ func SessionPlacementCount(session unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionPlacement(session unsafe.Pointer, index uint, node *string, operatorName *string, provider *string, reason *string) error {
-	fn, err := function(90)
+	fn, err := function(101)
 	if err != nil {
 		return err
 	}
@@ -2125,7 +2379,7 @@ func SessionPlacement(session unsafe.Pointer, index uint, node *string, operator
 //
 // Since 0.1.0.
 func SessionLoadCounter(session unsafe.Pointer, which LoadCounter, value *uint64) error {
-	fn, err := function(91)
+	fn, err := function(102)
 	if err != nil {
 		return err
 	}
@@ -2145,7 +2399,7 @@ func SessionLoadCounter(session unsafe.Pointer, which LoadCounter, value *uint64
 //
 // Since 0.1.0.
 func SessionProfile(session unsafe.Pointer, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(92)
+	fn, err := function(103)
 	if err != nil {
 		return err
 	}
@@ -2164,7 +2418,7 @@ func SessionProfile(session unsafe.Pointer, buf *byte, cap uint, needed *uint) e
 //
 // Since 0.1.0.
 func ValueCreateTensor(element ElementType, shape *int64, rank uint, out *unsafe.Pointer) error {
-	fn, err := function(93)
+	fn, err := function(104)
 	if err != nil {
 		return err
 	}
@@ -2185,7 +2439,7 @@ func ValueCreateTensor(element ElementType, shape *int64, rank uint, out *unsafe
 //
 // Since 0.1.0.
 func ValueCreateTensorCopy(element ElementType, shape *int64, rank uint, data unsafe.Pointer, bytes uint, out *unsafe.Pointer) error {
-	fn, err := function(94)
+	fn, err := function(105)
 	if err != nil {
 		return err
 	}
@@ -2208,7 +2462,7 @@ func ValueCreateTensorCopy(element ElementType, shape *int64, rank uint, data un
 //
 // Since 0.1.0.
 func ValueCreateTensorOver(element ElementType, shape *int64, rank uint, data unsafe.Pointer, bytes uint, deleter unsafe.Pointer, user unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(95)
+	fn, err := function(106)
 	if err != nil {
 		return err
 	}
@@ -2226,7 +2480,7 @@ func ValueCreateTensorOver(element ElementType, shape *int64, rank uint, data un
 //
 // Since 0.1.0.
 func ValueClone(value unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(96)
+	fn, err := function(107)
 	if err != nil {
 		return err
 	}
@@ -2245,7 +2499,7 @@ func ValueClone(value unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueReshape(value unsafe.Pointer, shape *int64, rank uint, out *unsafe.Pointer) error {
-	fn, err := function(97)
+	fn, err := function(108)
 	if err != nil {
 		return err
 	}
@@ -2262,7 +2516,7 @@ func ValueReshape(value unsafe.Pointer, shape *int64, rank uint, out *unsafe.Poi
 //
 // Since 0.1.0.
 func ValueDestroy(value unsafe.Pointer) {
-	fn, err := function(98)
+	fn, err := function(109)
 	if err != nil {
 		return
 	}
@@ -2278,7 +2532,7 @@ func ValueDestroy(value unsafe.Pointer) {
 //
 // Since 0.1.0.
 func ValueKind(value unsafe.Pointer, kind *Kind) error {
-	fn, err := function(99)
+	fn, err := function(110)
 	if err != nil {
 		return err
 	}
@@ -2295,7 +2549,7 @@ func ValueKind(value unsafe.Pointer, kind *Kind) error {
 //
 // Since 0.1.0.
 func ValueElementType(value unsafe.Pointer, element *ElementType) error {
-	fn, err := function(100)
+	fn, err := function(111)
 	if err != nil {
 		return err
 	}
@@ -2313,7 +2567,7 @@ func ValueElementType(value unsafe.Pointer, element *ElementType) error {
 //
 // Since 0.1.0.
 func ValueTypeText(value unsafe.Pointer, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(101)
+	fn, err := function(112)
 	if err != nil {
 		return err
 	}
@@ -2332,7 +2586,7 @@ func ValueTypeText(value unsafe.Pointer, buf *byte, cap uint, needed *uint) erro
 //
 // Since 0.1.0.
 func ValueShape(value unsafe.Pointer, dims *int64, cap uint, rank *uint) error {
-	fn, err := function(102)
+	fn, err := function(113)
 	if err != nil {
 		return err
 	}
@@ -2349,7 +2603,7 @@ func ValueShape(value unsafe.Pointer, dims *int64, cap uint, rank *uint) error {
 //
 // Since 0.1.0.
 func ValueElementCount(value unsafe.Pointer, count *uint) error {
-	fn, err := function(103)
+	fn, err := function(114)
 	if err != nil {
 		return err
 	}
@@ -2369,7 +2623,7 @@ func ValueElementCount(value unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func ValueData(value unsafe.Pointer, data *unsafe.Pointer, bytes *uint) error {
-	fn, err := function(104)
+	fn, err := function(115)
 	if err != nil {
 		return err
 	}
@@ -2390,7 +2644,7 @@ func ValueData(value unsafe.Pointer, data *unsafe.Pointer, bytes *uint) error {
 //
 // Since 0.1.0.
 func ValueDataMut(value unsafe.Pointer, data *unsafe.Pointer, bytes *uint) error {
-	fn, err := function(105)
+	fn, err := function(116)
 	if err != nil {
 		return err
 	}
@@ -2412,7 +2666,7 @@ func ValueDataMut(value unsafe.Pointer, data *unsafe.Pointer, bytes *uint) error
 //
 // Since 0.1.0.
 func ValueCreateDeviceTensor(environment unsafe.Pointer, deviceId uint, element ElementType, shape *int64, rank uint, out *unsafe.Pointer) error {
-	fn, err := function(106)
+	fn, err := function(117)
 	if err != nil {
 		return err
 	}
@@ -2433,7 +2687,7 @@ func ValueCreateDeviceTensor(environment unsafe.Pointer, deviceId uint, element 
 //
 // Since 0.1.0.
 func ValueCreateDeviceTensorOver(environment unsafe.Pointer, deviceId uint, element ElementType, shape *int64, rank uint, address unsafe.Pointer, bytes uint, deleter unsafe.Pointer, user unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(107)
+	fn, err := function(118)
 	if err != nil {
 		return err
 	}
@@ -2452,7 +2706,7 @@ func ValueCreateDeviceTensorOver(environment unsafe.Pointer, deviceId uint, elem
 //
 // Since 0.1.0.
 func ValueCopy(from unsafe.Pointer, to unsafe.Pointer) error {
-	fn, err := function(108)
+	fn, err := function(119)
 	if err != nil {
 		return err
 	}
@@ -2471,7 +2725,7 @@ func ValueCopy(from unsafe.Pointer, to unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueDevice(value unsafe.Pointer, onDevice *int32, deviceId *uint, address *uint64) error {
-	fn, err := function(109)
+	fn, err := function(120)
 	if err != nil {
 		return err
 	}
@@ -2491,7 +2745,7 @@ func ValueDevice(value unsafe.Pointer, onDevice *int32, deviceId *uint, address 
 //
 // Since 0.1.1.
 func ValueCreateTensorIn(device unsafe.Pointer, kind MemoryKind, element ElementType, shape *int64, rank uint, out *unsafe.Pointer) error {
-	fn, err := function(110)
+	fn, err := function(121)
 	if err != nil {
 		return err
 	}
@@ -2510,7 +2764,7 @@ func ValueCreateTensorIn(device unsafe.Pointer, kind MemoryKind, element Element
 //
 // Since 0.1.1.
 func ValueMemoryKind(value unsafe.Pointer, kind *MemoryKind, deviceId *uint) error {
-	fn, err := function(111)
+	fn, err := function(122)
 	if err != nil {
 		return err
 	}
@@ -2533,7 +2787,7 @@ func ValueMemoryKind(value unsafe.Pointer, kind *MemoryKind, deviceId *uint) err
 //
 // Since 0.1.1.
 func IOBindingBindOutputAllocatedIn(binding unsafe.Pointer, name string, device unsafe.Pointer, kind MemoryKind) error {
-	fn, err := function(112)
+	fn, err := function(123)
 	if err != nil {
 		return err
 	}
@@ -2555,7 +2809,7 @@ func IOBindingBindOutputAllocatedIn(binding unsafe.Pointer, name string, device 
 //
 // Since 0.1.1.
 func SessionDevice(session unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(113)
+	fn, err := function(124)
 	if err != nil {
 		return err
 	}
@@ -2579,7 +2833,7 @@ func SessionDevice(session unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.1.
 func ValueCopyQueued(from unsafe.Pointer, to unsafe.Pointer, stream uint64, out *unsafe.Pointer) error {
-	fn, err := function(114)
+	fn, err := function(125)
 	if err != nil {
 		return err
 	}
@@ -2598,7 +2852,7 @@ func ValueCopyQueued(from unsafe.Pointer, to unsafe.Pointer, stream uint64, out 
 //
 // Since 0.1.1.
 func StreamCreate(device unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(115)
+	fn, err := function(126)
 	if err != nil {
 		return err
 	}
@@ -2615,7 +2869,7 @@ func StreamCreate(device unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.1.
 func StreamDestroy(stream unsafe.Pointer) {
-	fn, err := function(116)
+	fn, err := function(127)
 	if err != nil {
 		return
 	}
@@ -2631,7 +2885,7 @@ func StreamDestroy(stream unsafe.Pointer) {
 //
 // Since 0.1.1.
 func StreamAddress(stream unsafe.Pointer, address *uint64) error {
-	fn, err := function(117)
+	fn, err := function(128)
 	if err != nil {
 		return err
 	}
@@ -2648,7 +2902,7 @@ func StreamAddress(stream unsafe.Pointer, address *uint64) error {
 //
 // Since 0.1.1.
 func StreamWait(stream unsafe.Pointer) error {
-	fn, err := function(118)
+	fn, err := function(129)
 	if err != nil {
 		return err
 	}
@@ -2669,7 +2923,7 @@ func StreamWait(stream unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueCreateStrings(shape *int64, rank uint, strings []string, lengths *uint, count uint, out *unsafe.Pointer) error {
-	fn, err := function(119)
+	fn, err := function(130)
 	if err != nil {
 		return err
 	}
@@ -2694,7 +2948,7 @@ func ValueCreateStrings(shape *int64, rank uint, strings []string, lengths *uint
 //
 // Since 0.1.0.
 func ValueString(value unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(120)
+	fn, err := function(131)
 	if err != nil {
 		return err
 	}
@@ -2713,7 +2967,7 @@ func ValueString(value unsafe.Pointer, index uint, buf *byte, cap uint, needed *
 //
 // Since 0.1.0.
 func ValueSetString(value unsafe.Pointer, index uint, string string) error {
-	fn, err := function(121)
+	fn, err := function(132)
 	if err != nil {
 		return err
 	}
@@ -2738,7 +2992,7 @@ func ValueSetString(value unsafe.Pointer, index uint, string string) error {
 //
 // Since 0.1.0.
 func ValueCreateSequence(items *unsafe.Pointer, count uint, element ElementType, out *unsafe.Pointer) error {
-	fn, err := function(122)
+	fn, err := function(133)
 	if err != nil {
 		return err
 	}
@@ -2759,7 +3013,7 @@ func ValueCreateSequence(items *unsafe.Pointer, count uint, element ElementType,
 //
 // Since 0.1.0.
 func ValueCreateMap(keys unsafe.Pointer, values *unsafe.Pointer, count uint, element ElementType, out *unsafe.Pointer) error {
-	fn, err := function(123)
+	fn, err := function(134)
 	if err != nil {
 		return err
 	}
@@ -2778,7 +3032,7 @@ func ValueCreateMap(keys unsafe.Pointer, values *unsafe.Pointer, count uint, ele
 //
 // Since 0.1.0.
 func ValueCreateOptional(value unsafe.Pointer, element ElementType, out *unsafe.Pointer) error {
-	fn, err := function(124)
+	fn, err := function(135)
 	if err != nil {
 		return err
 	}
@@ -2795,7 +3049,7 @@ func ValueCreateOptional(value unsafe.Pointer, element ElementType, out *unsafe.
 //
 // Since 0.1.0.
 func ValueItemCount(value unsafe.Pointer, count *uint) error {
-	fn, err := function(125)
+	fn, err := function(136)
 	if err != nil {
 		return err
 	}
@@ -2813,7 +3067,7 @@ func ValueItemCount(value unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func ValueItem(value unsafe.Pointer, index uint, out *unsafe.Pointer) error {
-	fn, err := function(126)
+	fn, err := function(137)
 	if err != nil {
 		return err
 	}
@@ -2831,7 +3085,7 @@ func ValueItem(value unsafe.Pointer, index uint, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueMapKeys(value unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(127)
+	fn, err := function(138)
 	if err != nil {
 		return err
 	}
@@ -2852,7 +3106,7 @@ func ValueMapKeys(value unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueToDLPack(value unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(128)
+	fn, err := function(139)
 	if err != nil {
 		return err
 	}
@@ -2870,7 +3124,7 @@ func ValueToDLPack(value unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueToDLPackLegacy(value unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(129)
+	fn, err := function(140)
 	if err != nil {
 		return err
 	}
@@ -2894,7 +3148,7 @@ func ValueToDLPackLegacy(value unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueFromDLPack(managed unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(130)
+	fn, err := function(141)
 	if err != nil {
 		return err
 	}
@@ -2912,7 +3166,7 @@ func ValueFromDLPack(managed unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueFromDLPackLegacy(managed unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(131)
+	fn, err := function(142)
 	if err != nil {
 		return err
 	}
@@ -2940,7 +3194,7 @@ func ValueFromDLPackLegacy(managed unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func RunOptionsCreate(out *unsafe.Pointer) error {
-	fn, err := function(132)
+	fn, err := function(143)
 	if err != nil {
 		return err
 	}
@@ -2957,7 +3211,7 @@ func RunOptionsCreate(out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func RunOptionsDestroy(options unsafe.Pointer) {
-	fn, err := function(133)
+	fn, err := function(144)
 	if err != nil {
 		return
 	}
@@ -2973,7 +3227,7 @@ func RunOptionsDestroy(options unsafe.Pointer) {
 //
 // Since 0.1.0.
 func RunOptionsSet(options unsafe.Pointer, key string, value string) error {
-	fn, err := function(134)
+	fn, err := function(145)
 	if err != nil {
 		return err
 	}
@@ -3001,7 +3255,7 @@ func RunOptionsSet(options unsafe.Pointer, key string, value string) error {
 //
 // Since 0.1.0.
 func RunOptionsGet(options unsafe.Pointer, key string, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(135)
+	fn, err := function(146)
 	if err != nil {
 		return err
 	}
@@ -3024,7 +3278,7 @@ func RunOptionsGet(options unsafe.Pointer, key string, buf *byte, cap uint, need
 //
 // Since 0.1.0.
 func RunOptionsKey(options unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(136)
+	fn, err := function(147)
 	if err != nil {
 		return err
 	}
@@ -3042,7 +3296,7 @@ func RunOptionsKey(options unsafe.Pointer, index uint, buf *byte, cap uint, need
 //
 // Since 0.1.0.
 func RunOptionsCancel(options unsafe.Pointer) error {
-	fn, err := function(137)
+	fn, err := function(148)
 	if err != nil {
 		return err
 	}
@@ -3059,7 +3313,7 @@ func RunOptionsCancel(options unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func RunOptionsReset(options unsafe.Pointer) error {
-	fn, err := function(138)
+	fn, err := function(149)
 	if err != nil {
 		return err
 	}
@@ -3085,7 +3339,7 @@ func RunOptionsReset(options unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func SessionRun(session unsafe.Pointer, options unsafe.Pointer, inputNames []string, inputs *unsafe.Pointer, inputCount uint, outputNames []string, outputCount uint, outputs *unsafe.Pointer) error {
-	fn, err := function(139)
+	fn, err := function(150)
 	if err != nil {
 		return err
 	}
@@ -3118,7 +3372,7 @@ func SessionRun(session unsafe.Pointer, options unsafe.Pointer, inputNames []str
 //
 // Since 0.1.0.
 func SessionRunAsync(session unsafe.Pointer, options unsafe.Pointer, inputNames []string, inputs *unsafe.Pointer, inputCount uint, outputNames []string, outputCount uint, callback unsafe.Pointer, user unsafe.Pointer) error {
-	fn, err := function(140)
+	fn, err := function(151)
 	if err != nil {
 		return err
 	}
@@ -3148,7 +3402,7 @@ func SessionRunAsync(session unsafe.Pointer, options unsafe.Pointer, inputNames 
 //
 // Since 0.1.0.
 func IOBindingCreate(session unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(141)
+	fn, err := function(152)
 	if err != nil {
 		return err
 	}
@@ -3165,7 +3419,7 @@ func IOBindingCreate(session unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func IOBindingDestroy(binding unsafe.Pointer) {
-	fn, err := function(142)
+	fn, err := function(153)
 	if err != nil {
 		return
 	}
@@ -3183,7 +3437,7 @@ func IOBindingDestroy(binding unsafe.Pointer) {
 //
 // Since 0.1.0.
 func IOBindingBindInput(binding unsafe.Pointer, name string, value unsafe.Pointer) error {
-	fn, err := function(143)
+	fn, err := function(154)
 	if err != nil {
 		return err
 	}
@@ -3209,7 +3463,7 @@ func IOBindingBindInput(binding unsafe.Pointer, name string, value unsafe.Pointe
 //
 // Since 0.1.0.
 func IOBindingBindOutput(binding unsafe.Pointer, name string, value unsafe.Pointer) error {
-	fn, err := function(144)
+	fn, err := function(155)
 	if err != nil {
 		return err
 	}
@@ -3233,7 +3487,7 @@ func IOBindingBindOutput(binding unsafe.Pointer, name string, value unsafe.Point
 //
 // Since 0.1.0.
 func IOBindingBindOutputAllocated(binding unsafe.Pointer, name string) error {
-	fn, err := function(145)
+	fn, err := function(156)
 	if err != nil {
 		return err
 	}
@@ -3254,7 +3508,7 @@ func IOBindingBindOutputAllocated(binding unsafe.Pointer, name string) error {
 //
 // Since 0.1.0.
 func IOBindingClearInputs(binding unsafe.Pointer) error {
-	fn, err := function(146)
+	fn, err := function(157)
 	if err != nil {
 		return err
 	}
@@ -3270,7 +3524,7 @@ func IOBindingClearInputs(binding unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func IOBindingClearOutputs(binding unsafe.Pointer) error {
-	fn, err := function(147)
+	fn, err := function(158)
 	if err != nil {
 		return err
 	}
@@ -3288,7 +3542,7 @@ func IOBindingClearOutputs(binding unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func IOBindingRun(binding unsafe.Pointer, options unsafe.Pointer) error {
-	fn, err := function(148)
+	fn, err := function(159)
 	if err != nil {
 		return err
 	}
@@ -3307,7 +3561,7 @@ func IOBindingRun(binding unsafe.Pointer, options unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func IOBindingOutput(binding unsafe.Pointer, name string, out *unsafe.Pointer) error {
-	fn, err := function(149)
+	fn, err := function(160)
 	if err != nil {
 		return err
 	}
@@ -3337,7 +3591,7 @@ func IOBindingOutput(binding unsafe.Pointer, name string, out *unsafe.Pointer) e
 //
 // Since 0.1.0.
 func IOBindingRunQueued(binding unsafe.Pointer, options unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(150)
+	fn, err := function(161)
 	if err != nil {
 		return err
 	}
@@ -3354,7 +3608,7 @@ func IOBindingRunQueued(binding unsafe.Pointer, options unsafe.Pointer, out *uns
 //
 // Since 0.1.0.
 func CompletionDestroy(completion unsafe.Pointer) {
-	fn, err := function(151)
+	fn, err := function(162)
 	if err != nil {
 		return
 	}
@@ -3370,7 +3624,7 @@ func CompletionDestroy(completion unsafe.Pointer) {
 //
 // Since 0.1.0.
 func CompletionIsDone(completion unsafe.Pointer, done *int32) error {
-	fn, err := function(152)
+	fn, err := function(163)
 	if err != nil {
 		return err
 	}
@@ -3388,7 +3642,7 @@ func CompletionIsDone(completion unsafe.Pointer, done *int32) error {
 //
 // Since 0.1.0.
 func CompletionWait(completion unsafe.Pointer) error {
-	fn, err := function(153)
+	fn, err := function(164)
 	if err != nil {
 		return err
 	}
@@ -3406,7 +3660,7 @@ func CompletionWait(completion unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func CompletionEvent(completion unsafe.Pointer, event *uint64) error {
-	fn, err := function(154)
+	fn, err := function(165)
 	if err != nil {
 		return err
 	}
@@ -3427,7 +3681,7 @@ func CompletionEvent(completion unsafe.Pointer, event *uint64) error {
 //
 // Since 0.1.0.
 func SessionTuningResults(session unsafe.Pointer, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(155)
+	fn, err := function(166)
 	if err != nil {
 		return err
 	}
@@ -3449,7 +3703,7 @@ func SessionTuningResults(session unsafe.Pointer, buf *byte, cap uint, needed *u
 //
 // Since 0.1.0.
 func SessionAddTuningResults(session unsafe.Pointer, text_ string, taken *uint) error {
-	fn, err := function(156)
+	fn, err := function(167)
 	if err != nil {
 		return err
 	}
@@ -3476,7 +3730,7 @@ func SessionAddTuningResults(session unsafe.Pointer, text_ string, taken *uint) 
 //
 // Since 0.1.0.
 func OperatorCreate(domain string, name string, since int64, user unsafe.Pointer, release unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(157)
+	fn, err := function(168)
 	if err != nil {
 		return err
 	}
@@ -3503,7 +3757,7 @@ func OperatorCreate(domain string, name string, since int64, user unsafe.Pointer
 //
 // Since 0.1.0.
 func OperatorDestroy(operator unsafe.Pointer) {
-	fn, err := function(158)
+	fn, err := function(169)
 	if err != nil {
 		return
 	}
@@ -3520,7 +3774,7 @@ func OperatorDestroy(operator unsafe.Pointer) {
 //
 // Since 0.1.0.
 func OperatorAddTypeVariable(operator unsafe.Pointer, name string, allowed *ElementType, count uint) error {
-	fn, err := function(159)
+	fn, err := function(170)
 	if err != nil {
 		return err
 	}
@@ -3544,7 +3798,7 @@ func OperatorAddTypeVariable(operator unsafe.Pointer, name string, allowed *Elem
 //
 // Since 0.1.0.
 func OperatorAddInput(operator unsafe.Pointer, name string, ty string, arity Arity) error {
-	fn, err := function(160)
+	fn, err := function(171)
 	if err != nil {
 		return err
 	}
@@ -3571,7 +3825,7 @@ func OperatorAddInput(operator unsafe.Pointer, name string, ty string, arity Ari
 //
 // Since 0.1.0.
 func OperatorAddOutput(operator unsafe.Pointer, name string, ty string, arity Arity) error {
-	fn, err := function(161)
+	fn, err := function(172)
 	if err != nil {
 		return err
 	}
@@ -3599,7 +3853,7 @@ func OperatorAddOutput(operator unsafe.Pointer, name string, ty string, arity Ar
 //
 // Since 0.1.0.
 func OperatorSetShapeInput(operator unsafe.Pointer, index uint) error {
-	fn, err := function(162)
+	fn, err := function(173)
 	if err != nil {
 		return err
 	}
@@ -3618,7 +3872,7 @@ func OperatorSetShapeInput(operator unsafe.Pointer, index uint) error {
 //
 // Since 0.1.0.
 func OperatorSetShapeFunction(operator unsafe.Pointer, function_ unsafe.Pointer) error {
-	fn, err := function(163)
+	fn, err := function(174)
 	if err != nil {
 		return err
 	}
@@ -3636,7 +3890,7 @@ func OperatorSetShapeFunction(operator unsafe.Pointer, function_ unsafe.Pointer)
 //
 // Since 0.1.0.
 func OperatorSetKernel(operator unsafe.Pointer, create unsafe.Pointer, compute unsafe.Pointer) error {
-	fn, err := function(164)
+	fn, err := function(175)
 	if err != nil {
 		return err
 	}
@@ -3657,7 +3911,7 @@ func OperatorSetKernel(operator unsafe.Pointer, create unsafe.Pointer, compute u
 //
 // Since 0.1.0.
 func OperatorSetGpuKernel(operator unsafe.Pointer, create unsafe.Pointer, prepare unsafe.Pointer, compute unsafe.Pointer) error {
-	fn, err := function(165)
+	fn, err := function(176)
 	if err != nil {
 		return err
 	}
@@ -3677,7 +3931,7 @@ func OperatorSetGpuKernel(operator unsafe.Pointer, create unsafe.Pointer, prepar
 //
 // Since 0.1.0.
 func SessionOptionsAddOperator(options unsafe.Pointer, operator unsafe.Pointer) error {
-	fn, err := function(166)
+	fn, err := function(177)
 	if err != nil {
 		return err
 	}
@@ -3694,7 +3948,7 @@ func SessionOptionsAddOperator(options unsafe.Pointer, operator unsafe.Pointer) 
 //
 // Since 0.1.0.
 func EnvironmentAddOperator(environment unsafe.Pointer, operator unsafe.Pointer) error {
-	fn, err := function(167)
+	fn, err := function(178)
 	if err != nil {
 		return err
 	}
@@ -3713,7 +3967,7 @@ func EnvironmentAddOperator(environment unsafe.Pointer, operator unsafe.Pointer)
 //
 // Since 0.1.0.
 func OperatorAddAttribute(operator unsafe.Pointer, name string, ty AttributeType, required int32) error {
-	fn, err := function(168)
+	fn, err := function(179)
 	if err != nil {
 		return err
 	}
@@ -3737,7 +3991,7 @@ func OperatorAddAttribute(operator unsafe.Pointer, name string, ty AttributeType
 //
 // Since 0.1.0.
 func OperatorAddAttributeWithDefault(operator unsafe.Pointer, name string, ty AttributeType, data unsafe.Pointer, count uint) error {
-	fn, err := function(169)
+	fn, err := function(180)
 	if err != nil {
 		return err
 	}
@@ -3768,7 +4022,7 @@ func OperatorAddAttributeWithDefault(operator unsafe.Pointer, name string, ty At
 //
 // Since 0.1.0.
 func SessionOptionsLoadOperators(options unsafe.Pointer, path string) error {
-	fn, err := function(170)
+	fn, err := function(181)
 	if err != nil {
 		return err
 	}
@@ -3791,7 +4045,7 @@ func SessionOptionsLoadOperators(options unsafe.Pointer, path string) error {
 //
 // Since 0.1.0.
 func EnvironmentLoadOperators(environment unsafe.Pointer, path string) error {
-	fn, err := function(171)
+	fn, err := function(182)
 	if err != nil {
 		return err
 	}
@@ -3813,7 +4067,7 @@ func EnvironmentLoadOperators(environment unsafe.Pointer, path string) error {
 //
 // Since 0.1.0.
 func OperatorRegistryAdd(registry unsafe.Pointer, operator unsafe.Pointer) error {
-	fn, err := function(172)
+	fn, err := function(183)
 	if err != nil {
 		return err
 	}
@@ -3830,7 +4084,7 @@ func OperatorRegistryAdd(registry unsafe.Pointer, operator unsafe.Pointer) error
 //
 // Since 0.1.0.
 func OperatorRegistrySetError(registry unsafe.Pointer, text_ string) error {
-	fn, err := function(173)
+	fn, err := function(184)
 	if err != nil {
 		return err
 	}
@@ -3852,7 +4106,7 @@ func OperatorRegistrySetError(registry unsafe.Pointer, text_ string) error {
 //
 // Since 0.1.0.
 func NodeInfoName(node unsafe.Pointer, name *string) error {
-	fn, err := function(174)
+	fn, err := function(185)
 	if err != nil {
 		return err
 	}
@@ -3874,7 +4128,7 @@ func NodeInfoName(node unsafe.Pointer, name *string) error {
 //
 // Since 0.1.0.
 func NodeInfoVersion(node unsafe.Pointer, version *int64) error {
-	fn, err := function(175)
+	fn, err := function(186)
 	if err != nil {
 		return err
 	}
@@ -3891,7 +4145,7 @@ func NodeInfoVersion(node unsafe.Pointer, version *int64) error {
 //
 // Since 0.1.0.
 func NodeInfoInputCount(node unsafe.Pointer, count *uint) error {
-	fn, err := function(176)
+	fn, err := function(187)
 	if err != nil {
 		return err
 	}
@@ -3908,7 +4162,7 @@ func NodeInfoInputCount(node unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func NodeInfoOutputCount(node unsafe.Pointer, count *uint) error {
-	fn, err := function(177)
+	fn, err := function(188)
 	if err != nil {
 		return err
 	}
@@ -3925,7 +4179,7 @@ func NodeInfoOutputCount(node unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func NodeInfoHasInput(node unsafe.Pointer, index uint, given *int32) error {
-	fn, err := function(178)
+	fn, err := function(189)
 	if err != nil {
 		return err
 	}
@@ -3944,7 +4198,7 @@ func NodeInfoHasInput(node unsafe.Pointer, index uint, given *int32) error {
 //
 // Since 0.1.0.
 func NodeInfoInputType(node unsafe.Pointer, index uint, kind *Kind, element *ElementType) error {
-	fn, err := function(179)
+	fn, err := function(190)
 	if err != nil {
 		return err
 	}
@@ -3964,7 +4218,7 @@ func NodeInfoInputType(node unsafe.Pointer, index uint, kind *Kind, element *Ele
 //
 // Since 0.1.0.
 func NodeInfoInputShape(node unsafe.Pointer, index uint, dims *int64, cap uint, rank *int64) error {
-	fn, err := function(180)
+	fn, err := function(191)
 	if err != nil {
 		return err
 	}
@@ -3982,7 +4236,7 @@ func NodeInfoInputShape(node unsafe.Pointer, index uint, dims *int64, cap uint, 
 //
 // Since 0.1.0.
 func NodeInfoInputValue(node unsafe.Pointer, index uint, value *unsafe.Pointer) error {
-	fn, err := function(181)
+	fn, err := function(192)
 	if err != nil {
 		return err
 	}
@@ -4000,7 +4254,7 @@ func NodeInfoInputValue(node unsafe.Pointer, index uint, value *unsafe.Pointer) 
 //
 // Since 0.1.0.
 func NodeInfoSetError(node unsafe.Pointer, text_ string) error {
-	fn, err := function(182)
+	fn, err := function(193)
 	if err != nil {
 		return err
 	}
@@ -4024,7 +4278,7 @@ func NodeInfoSetError(node unsafe.Pointer, text_ string) error {
 //
 // Since 0.1.0.
 func NodeInfoSetState(node unsafe.Pointer, state unsafe.Pointer, release unsafe.Pointer) error {
-	fn, err := function(183)
+	fn, err := function(194)
 	if err != nil {
 		return err
 	}
@@ -4041,7 +4295,7 @@ func NodeInfoSetState(node unsafe.Pointer, state unsafe.Pointer, release unsafe.
 //
 // Since 0.1.0.
 func NodeInfoState(node unsafe.Pointer, state *unsafe.Pointer) error {
-	fn, err := function(184)
+	fn, err := function(195)
 	if err != nil {
 		return err
 	}
@@ -4058,7 +4312,7 @@ func NodeInfoState(node unsafe.Pointer, state *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func NodeInfoSetScratch(node unsafe.Pointer, bytes uint) error {
-	fn, err := function(185)
+	fn, err := function(196)
 	if err != nil {
 		return err
 	}
@@ -4075,7 +4329,7 @@ func NodeInfoSetScratch(node unsafe.Pointer, bytes uint) error {
 //
 // Since 0.1.0.
 func NodeInfoHasOutput(node unsafe.Pointer, index uint, wanted *int32) error {
-	fn, err := function(186)
+	fn, err := function(197)
 	if err != nil {
 		return err
 	}
@@ -4093,7 +4347,7 @@ func NodeInfoHasOutput(node unsafe.Pointer, index uint, wanted *int32) error {
 //
 // Since 0.1.0.
 func NodeInfoSetOutputType(node unsafe.Pointer, index uint, element ElementType) error {
-	fn, err := function(187)
+	fn, err := function(198)
 	if err != nil {
 		return err
 	}
@@ -4112,7 +4366,7 @@ func NodeInfoSetOutputType(node unsafe.Pointer, index uint, element ElementType)
 //
 // Since 0.1.0.
 func NodeInfoSetOutputShape(node unsafe.Pointer, index uint, dims *int64, rank uint) error {
-	fn, err := function(188)
+	fn, err := function(199)
 	if err != nil {
 		return err
 	}
@@ -4131,7 +4385,7 @@ func NodeInfoSetOutputShape(node unsafe.Pointer, index uint, dims *int64, rank u
 //
 // Since 0.1.0.
 func NodeInfoSetOutputShapeOf(node unsafe.Pointer, index uint, input uint) error {
-	fn, err := function(189)
+	fn, err := function(200)
 	if err != nil {
 		return err
 	}
@@ -4150,7 +4404,7 @@ func NodeInfoSetOutputShapeOf(node unsafe.Pointer, index uint, input uint) error
 //
 // Since 0.1.0.
 func NodeInfoSetOutputDimOf(node unsafe.Pointer, index uint, axis uint, input uint, inputAxis uint) error {
-	fn, err := function(190)
+	fn, err := function(201)
 	if err != nil {
 		return err
 	}
@@ -4167,7 +4421,7 @@ func NodeInfoSetOutputDimOf(node unsafe.Pointer, index uint, axis uint, input ui
 //
 // Since 0.1.0.
 func NodeInfoHasAttribute(node unsafe.Pointer, name string, given *int32) error {
-	fn, err := function(191)
+	fn, err := function(202)
 	if err != nil {
 		return err
 	}
@@ -4189,7 +4443,7 @@ func NodeInfoHasAttribute(node unsafe.Pointer, name string, given *int32) error 
 //
 // Since 0.1.0.
 func NodeInfoAttributeInt(node unsafe.Pointer, name string, value *int64) error {
-	fn, err := function(192)
+	fn, err := function(203)
 	if err != nil {
 		return err
 	}
@@ -4210,7 +4464,7 @@ func NodeInfoAttributeInt(node unsafe.Pointer, name string, value *int64) error 
 //
 // Since 0.1.0.
 func NodeInfoAttributeFloat(node unsafe.Pointer, name string, value *float32) error {
-	fn, err := function(193)
+	fn, err := function(204)
 	if err != nil {
 		return err
 	}
@@ -4233,7 +4487,7 @@ func NodeInfoAttributeFloat(node unsafe.Pointer, name string, value *float32) er
 //
 // Since 0.1.0.
 func NodeInfoAttributeString(node unsafe.Pointer, name string, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(194)
+	fn, err := function(205)
 	if err != nil {
 		return err
 	}
@@ -4255,7 +4509,7 @@ func NodeInfoAttributeString(node unsafe.Pointer, name string, buf *byte, cap ui
 //
 // Since 0.1.0.
 func NodeInfoAttributeInts(node unsafe.Pointer, name string, values **int64, count *uint) error {
-	fn, err := function(195)
+	fn, err := function(206)
 	if err != nil {
 		return err
 	}
@@ -4276,7 +4530,7 @@ func NodeInfoAttributeInts(node unsafe.Pointer, name string, values **int64, cou
 //
 // Since 0.1.0.
 func NodeInfoAttributeFloats(node unsafe.Pointer, name string, values **float32, count *uint) error {
-	fn, err := function(196)
+	fn, err := function(207)
 	if err != nil {
 		return err
 	}
@@ -4297,7 +4551,7 @@ func NodeInfoAttributeFloats(node unsafe.Pointer, name string, values **float32,
 //
 // Since 0.1.0.
 func NodeInfoAttributeStringCount(node unsafe.Pointer, name string, count *uint) error {
-	fn, err := function(197)
+	fn, err := function(208)
 	if err != nil {
 		return err
 	}
@@ -4320,7 +4574,7 @@ func NodeInfoAttributeStringCount(node unsafe.Pointer, name string, count *uint)
 //
 // Since 0.1.0.
 func NodeInfoAttributeStringAt(node unsafe.Pointer, name string, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(198)
+	fn, err := function(209)
 	if err != nil {
 		return err
 	}
@@ -4342,7 +4596,7 @@ func NodeInfoAttributeStringAt(node unsafe.Pointer, name string, index uint, buf
 //
 // Since 0.1.0.
 func NodeInfoAttributeTensor(node unsafe.Pointer, name string, value *unsafe.Pointer) error {
-	fn, err := function(199)
+	fn, err := function(210)
 	if err != nil {
 		return err
 	}
@@ -4364,7 +4618,7 @@ func NodeInfoAttributeTensor(node unsafe.Pointer, name string, value *unsafe.Poi
 //
 // Since 0.1.0.
 func KernelContextInputCount(context unsafe.Pointer, count *uint) error {
-	fn, err := function(200)
+	fn, err := function(211)
 	if err != nil {
 		return err
 	}
@@ -4381,7 +4635,7 @@ func KernelContextInputCount(context unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func KernelContextOutputCount(context unsafe.Pointer, count *uint) error {
-	fn, err := function(201)
+	fn, err := function(212)
 	if err != nil {
 		return err
 	}
@@ -4401,7 +4655,7 @@ func KernelContextOutputCount(context unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func KernelContextInput(context unsafe.Pointer, index uint, value *unsafe.Pointer) error {
-	fn, err := function(202)
+	fn, err := function(213)
 	if err != nil {
 		return err
 	}
@@ -4422,7 +4676,7 @@ func KernelContextInput(context unsafe.Pointer, index uint, value *unsafe.Pointe
 //
 // Since 0.1.0.
 func KernelContextOutput(context unsafe.Pointer, index uint, shape *int64, rank uint, value *unsafe.Pointer) error {
-	fn, err := function(203)
+	fn, err := function(214)
 	if err != nil {
 		return err
 	}
@@ -4441,7 +4695,7 @@ func KernelContextOutput(context unsafe.Pointer, index uint, shape *int64, rank 
 //
 // Since 0.1.0.
 func KernelContextSetOutput(context unsafe.Pointer, index uint, value unsafe.Pointer) error {
-	fn, err := function(204)
+	fn, err := function(215)
 	if err != nil {
 		return err
 	}
@@ -4458,7 +4712,7 @@ func KernelContextSetOutput(context unsafe.Pointer, index uint, value unsafe.Poi
 //
 // Since 0.1.0.
 func KernelContextState(context unsafe.Pointer, state *unsafe.Pointer) error {
-	fn, err := function(205)
+	fn, err := function(216)
 	if err != nil {
 		return err
 	}
@@ -4476,7 +4730,7 @@ func KernelContextState(context unsafe.Pointer, state *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func KernelContextCancelled(context unsafe.Pointer, cancelled *int32) error {
-	fn, err := function(206)
+	fn, err := function(217)
 	if err != nil {
 		return err
 	}
@@ -4493,7 +4747,7 @@ func KernelContextCancelled(context unsafe.Pointer, cancelled *int32) error {
 //
 // Since 0.1.0.
 func KernelContextThreadCount(context unsafe.Pointer, count *uint) error {
-	fn, err := function(207)
+	fn, err := function(218)
 	if err != nil {
 		return err
 	}
@@ -4513,7 +4767,7 @@ func KernelContextThreadCount(context unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func KernelContextParallelFor(context unsafe.Pointer, count uint, body unsafe.Pointer, user unsafe.Pointer) error {
-	fn, err := function(208)
+	fn, err := function(219)
 	if err != nil {
 		return err
 	}
@@ -4530,7 +4784,7 @@ func KernelContextParallelFor(context unsafe.Pointer, count uint, body unsafe.Po
 //
 // Since 0.1.0.
 func KernelContextStream(context unsafe.Pointer, stream *unsafe.Pointer) error {
-	fn, err := function(209)
+	fn, err := function(220)
 	if err != nil {
 		return err
 	}
@@ -4547,7 +4801,7 @@ func KernelContextStream(context unsafe.Pointer, stream *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func KernelContextScratch(context unsafe.Pointer, address *unsafe.Pointer, bytes *uint) error {
-	fn, err := function(210)
+	fn, err := function(221)
 	if err != nil {
 		return err
 	}
@@ -4565,7 +4819,7 @@ func KernelContextScratch(context unsafe.Pointer, address *unsafe.Pointer, bytes
 //
 // Since 0.1.0.
 func KernelContextSetError(context unsafe.Pointer, text_ string) error {
-	fn, err := function(211)
+	fn, err := function(222)
 	if err != nil {
 		return err
 	}

@@ -259,6 +259,50 @@ static inline int32_t go_session_options_add_external_file(void *function, void 
     return ((int32_t (*)(void *, const char *, void *, size_t, void *, void *, void **))function)(a0, a1, a2, a3, a4, a5, a6);
 }
 
+static inline int32_t go_compile_options_create(void *function, void **a0, void **a1) {
+    return ((int32_t (*)(void **, void **))function)(a0, a1);
+}
+
+static inline void go_compile_options_destroy(void *function, void *a0) {
+    ((void (*)(void *))function)(a0);
+}
+
+static inline int32_t go_compile_options_set(void *function, void *a0, const char *a1, const char *a2, void **a3) {
+    return ((int32_t (*)(void *, const char *, const char *, void **))function)(a0, a1, a2, a3);
+}
+
+static inline int32_t go_compile_options_get(void *function, void *a0, const char *a1, char *a2, size_t a3, size_t *a4, void **a5) {
+    return ((int32_t (*)(void *, const char *, char *, size_t, size_t *, void **))function)(a0, a1, a2, a3, a4, a5);
+}
+
+static inline int32_t go_compile_options_key(void *function, void *a0, size_t a1, char *a2, size_t a3, size_t *a4, void **a5) {
+    return ((int32_t (*)(void *, size_t, char *, size_t, size_t *, void **))function)(a0, a1, a2, a3, a4, a5);
+}
+
+static inline int32_t go_compile_options_set_progress(void *function, void *a0, void *a1, void *a2, void *a3, void **a4) {
+    return ((int32_t (*)(void *, void *, void *, void *, void **))function)(a0, a1, a2, a3, a4);
+}
+
+static inline int32_t go_compile_model(void *function, void *a0, const char *a1, void *a2, void *a3, const char *a4, void **a5) {
+    return ((int32_t (*)(void *, const char *, void *, void *, const char *, void **))function)(a0, a1, a2, a3, a4, a5);
+}
+
+static inline int32_t go_artifact_open(void *function, void *a0, const char *a1, void **a2, void **a3) {
+    return ((int32_t (*)(void *, const char *, void **, void **))function)(a0, a1, a2, a3);
+}
+
+static inline void go_artifact_destroy(void *function, void *a0) {
+    ((void (*)(void *))function)(a0);
+}
+
+static inline int32_t go_artifact_info(void *function, void *a0, char *a1, size_t a2, size_t *a3, void **a4) {
+    return ((int32_t (*)(void *, char *, size_t, size_t *, void **))function)(a0, a1, a2, a3, a4);
+}
+
+static inline int32_t go_artifact_check(void *function, void *a0, void *a1, int32_t *a2, char *a3, size_t a4, size_t *a5, void **a6) {
+    return ((int32_t (*)(void *, void *, int32_t *, char *, size_t, size_t *, void **))function)(a0, a1, a2, a3, a4, a5, a6);
+}
+
 static inline int32_t go_session_input_count(void *function, void *a0, size_t *a1, void **a2) {
     return ((int32_t (*)(void *, size_t *, void **))function)(a0, a1, a2);
 }

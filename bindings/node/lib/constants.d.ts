@@ -126,6 +126,16 @@ export declare const MemoryKind: {
   readonly HOST: 2;
 };
 
+/** Whether an artifact suits a device and options. */
+export declare const ArtifactVerdict: {
+  /** It was compiled for them. */
+  readonly ARTIFACT_OPTIMAL: 0;
+  /** It works; compiling it again would make it better. */
+  readonly ARTIFACT_WORKS: 1;
+  /** It cannot be used. */
+  readonly ARTIFACT_UNFIT: 2;
+};
+
 /** How often an input or output of an operator may be there. */
 export declare const Arity: {
   /** Once. */

@@ -95,6 +95,13 @@ export const MemoryKind = Object.freeze({
   HOST: 2,
 });
 
+/** Whether an artifact suits a device and options. */
+export const ArtifactVerdict = Object.freeze({
+  ARTIFACT_OPTIMAL: 0,
+  ARTIFACT_WORKS: 1,
+  ARTIFACT_UNFIT: 2,
+});
+
 /** How often an input or output of an operator may be there. */
 export const Arity = Object.freeze({
   REQUIRED: 0,

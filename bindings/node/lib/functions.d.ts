@@ -875,6 +875,160 @@ export interface Functions {
     async(options: Address, location: string, data: Memory, size: Integer, deleter: Address, user: Memory): Promise<void>;
   };
   /**
+   * Makes options for compiling, all at their defaults.
+   *
+   * Keys of `rukh_compile_options_set`: "targets" (what the artifact is for, with commas between: "cpu", GPUs by their
+   * machine codes as "gfx1100" or "sm_90", "all" for the CPU and every GPU that is known, "native", the default, for the CPU
+   * and the GPUs of this machine; GPUs need not be there. The CPU's program is for processors with the vector instructions of
+   * this one), "weights" ("used", the default: those that the programs read, in the form in which they read them; "all": also
+   * in the model's form, so that any processor can pack them; "external": what the model's own files have as well is read
+   * from there) and "shapes" (dimensions of further programs, in which they are fixed: "batch=1,sequence=128", and more with
+   * semicolons between; a session whose options "dim.NAME" fix the same dimensions gets that program).
+   *
+   * `out`: not NULL; receives the options, which the caller destroys; NULL on failure. `error`: may be NULL. Threads: any.
+   * Errors: `RUKH_ERROR_INVALID_ARGUMENT`, `RUKH_ERROR_OUT_OF_MEMORY`.
+   *
+   * @since 0.1.1
+   */
+  compile_options_create: {
+    (out: Out<Address>): void;
+    async(out: Out<Address>): Promise<void>;
+  };
+  /**
+   * Destroys options. `options`: may be NULL. Threads: any.
+   *
+   * @since 0.1.1
+   */
+  compile_options_destroy(options: Address): void;
+  /**
+   * Sets an option by name.
+   *
+   * `options`, `key`, `value`: not NULL; copied. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`
+   * for a key that is not known or a value that is not allowed (the message lists what is), and the handle errors.
+   *
+   * @since 0.1.1
+   */
+  compile_options_set: {
+    (options: Address, key: string, value: string): void;
+    async(options: Address, key: string, value: string): Promise<void>;
+  };
+  /**
+   * The value of an option.
+   *
+   * `options`, `key`: not NULL. `buf`, `cap`, `needed`: see "Texts" at the top of this header. `error`: may be NULL.
+   * Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown key or a buffer that is too small,
+   * and the handle errors.
+   *
+   * @since 0.1.1
+   */
+  compile_options_get: {
+    (options: Address, key: string, buf: Memory, cap: Integer, needed: Out<Integer> | null): void;
+    async(options: Address, key: string, buf: Memory, cap: Integer, needed: Out<Integer> | null): Promise<void>;
+  };
+  /**
+   * The name of the option at `index`; together with `rukh_compile_options_get` this lists them all.
+   *
+   * `options`: not NULL. `index`: from 0; one past the last is `RUKH_ERROR_INVALID_ARGUMENT`. `buf`, `cap`, `needed`: see
+   * "Texts" at the top of this header. `error`: may be NULL. Threads: any, at the same time. Errors: also the handle errors.
+   *
+   * @since 0.1.1
+   */
+  compile_options_key: {
+    (options: Address, index: Integer, buf: Memory, cap: Integer, needed: Out<Integer> | null): void;
+    async(options: Address, index: Integer, buf: Memory, cap: Integer, needed: Out<Integer> | null): Promise<void>;
+  };
+  /**
+   * Sets who is told how far compiling is, and may end it.
+   *
+   * `options`: not NULL. `callback`: NULL for nobody. `user`: handed to it. `release`: NULL, or called once with `user` when
+   * it is not used any more, also when this call fails. `error`: may be NULL. Threads: any. Errors: the handle errors.
+   *
+   * @since 0.1.1
+   */
+  compile_options_set_progress: {
+    (options: Address, callback: Address, user: Memory, release: Address): void;
+    async(options: Address, callback: Address, user: Memory, release: Address): Promise<void>;
+  };
+  /**
+   * Compiles a model file (ONNX) to an artifact: a file that `rukh_session_create` opens in the model's place, without
+   * optimising it again and without packing weights. It computes what the model computes on the same device with the same
+   * options.
+   *
+   * No GPU and no compiler is needed: an artifact has no machine code, as the library has the kernels. The same library makes
+   * the same bytes of the same model, options and kind of processor. The file has its name when all of it is written, and
+   * whatever had that name before is then replaced.
+   *
+   * What runs could give besides the model's inputs (initializers that are inputs as well) is fixed. Operators that the
+   * program defines cannot be compiled.
+   *
+   * `environment`: not NULL; its threads do the work. `path`: not NULL; a model's file. `session_options`: NULL for the
+   * defaults; those of the model (precision, optimization, dimensions, weights from memory) are compiled in, a number of
+   * threads is what weights are packed for, and providers matter only where their options choose a precision. `options`:
+   * NULL for the defaults. `out_path`: not NULL; the file to make. `error`: may be NULL. Threads: any, at the same time.
+   * Errors: as `rukh_session_create`; `RUKH_ERROR_IO` for a file that cannot be written, `RUKH_ERROR_CANCELLED` when the
+   * callback ended it; nothing is left behind then.
+   *
+   * @since 0.1.1
+   */
+  compile_model: {
+    (environment: Address, path: string, session_options_handle: Address, options: Address, out_path: string): void;
+    async(environment: Address, path: string, session_options_handle: Address, options: Address, out_path: string): Promise<void>;
+  };
+  /**
+   * Opens an artifact to ask about it. Every byte of it is read and compared with its digest.
+   *
+   * `environment`: not NULL; kept alive by the artifact. `path`: not NULL; a file that `rukh_compile_model` made. `out`: not
+   * NULL; receives the artifact, which the caller destroys; NULL on failure. `error`: may be NULL. Threads: any, at the same
+   * time. Errors: `RUKH_ERROR_NOT_FOUND` and `RUKH_ERROR_IO` for the file, `RUKH_ERROR_INVALID_MODEL` for one that is no
+   * artifact, was cut short, damaged or changed, or is of a version that this library does not read (the message says which
+   * part), and the handle errors.
+   *
+   * @since 0.1.1
+   */
+  artifact_open: {
+    (environment: Address, path: string, out: Out<Address>): void;
+    async(environment: Address, path: string, out: Out<Address>): Promise<void>;
+  };
+  /**
+   * Destroys an artifact. `artifact`: may be NULL. Threads: any.
+   *
+   * @since 0.1.1
+   */
+  artifact_destroy(artifact: Address): void;
+  /**
+   * What an artifact holds, as a JSON object.
+   *
+   * The keys are "library" and "revision", which made it; "weights", as the compile option; "targets", what it is for;
+   * "sources", a list with "file", "bytes", "digest" of each file of the model, and whether it is "needed" to open the
+   * artifact; "programs", a list with "kind" ("cpu" or "gpu"), "targets", "instructions" of the processor, "threads",
+   * "dimensions", "precision", "optimization" and "packed_bytes" of each; "parts", a list with "name", "bytes" and "digest" of
+   * each part of the file. Later versions may add keys.
+   *
+   * `artifact`: not NULL. `buf`, `cap`, `needed`: see "Texts" at the top of this header. `error`: may be NULL. Threads: any,
+   * at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for a buffer that is too small, and the handle errors.
+   *
+   * @since 0.1.1
+   */
+  artifact_info: {
+    (artifact: Address, buf: Memory, cap: Integer, needed: Out<Integer> | null): void;
+    async(artifact: Address, buf: Memory, cap: Integer, needed: Out<Integer> | null): Promise<void>;
+  };
+  /**
+   * Whether an artifact suits this machine, a device and options, before a session is made of it.
+   *
+   * `artifact`: not NULL. `options`: those that the session would have; NULL for the defaults. `verdict`: not NULL; receives
+   * `RUKH_ARTIFACT_OPTIMAL`, `RUKH_ARTIFACT_WORKS` or `RUKH_ARTIFACT_UNFIT`. `buf`, `cap`, `needed`: the reason, empty for an
+   * optimal one; see "Texts" at the top of this header. `error`: may be NULL. Threads: any, at the same time. Errors:
+   * `RUKH_ERROR_DEVICE` where the options want a device that is not there, `RUKH_ERROR_INVALID_ARGUMENT` for a buffer that is
+   * too small, and the handle errors.
+   *
+   * @since 0.1.1
+   */
+  artifact_check: {
+    (artifact: Address, options: Address, verdict: number[] | Int32Array | null, buf: Memory, cap: Integer, needed: Out<Integer> | null): void;
+    async(artifact: Address, options: Address, verdict: number[] | Int32Array | null, buf: Memory, cap: Integer, needed: Out<Integer> | null): Promise<void>;
+  };
+  /**
    * The number of the model's inputs.
    *
    * `session`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:

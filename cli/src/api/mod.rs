@@ -1,5 +1,6 @@
 //! A safe face of the C API, as far as the command needs it.
 
+mod artifact;
 mod call;
 mod environment;
 mod generator;
@@ -8,6 +9,7 @@ mod options;
 mod session;
 mod value;
 
+pub use artifact::{Artifact, Verdict, compile, is_artifact};
 pub use call::{Error, Result};
 pub use environment::{Device, Environment, report, version};
 pub use generator::Generator;

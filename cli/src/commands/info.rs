@@ -5,9 +5,10 @@ use std::process::ExitCode;
 
 use serde_json::{Value as Json, json};
 
+use super::artifact_facts::ArtifactFacts;
 use super::inputs::gather;
 use super::launches::{self, Launches};
-use crate::api::{Environment, LoadCounters, Metadata, Placement, Session};
+use crate::api::{Environment, LoadCounters, Metadata, Placement, Session, Verdict, is_artifact};
 use crate::arguments::{InfoArguments, InputArguments};
 use crate::data::Port;
 use crate::text;
@@ -16,6 +17,7 @@ use crate::text;
 struct Facts<'a> {
     path: String,
     session: &'a Session,
+    artifact: Option<ArtifactFacts>,
     metadata: Metadata,
     placement: Vec<Placement>,
     counters: LoadCounters,
@@ -31,6 +33,14 @@ pub fn info(arguments: &InfoArguments) -> Result<ExitCode, String> {
     let environment = Environment::new(model.threads, model.verbose)?;
     let mut options = model.session_options();
     let on_gpu = launches::prepare(&mut options);
+    let artifact = match is_artifact(&model.path) {
+        true => Some(ArtifactFacts::new(&environment, &model.path, &options)?),
+        false => None,
+    };
+    if let Some(artifact) = artifact.as_ref().filter(|artifact| artifact.verdict == Verdict::Unfit) {
+        artifact.print_alone(arguments.json);
+        return Ok(ExitCode::from(1));
+    }
     let session = Session::open(&environment, &model.path, &options)?;
     let opened = text::memory();
     let (mut ran, mut launches) = (None, None);
@@ -48,6 +58,7 @@ pub fn info(arguments: &InfoArguments) -> Result<ExitCode, String> {
         placement: session.placement()?,
         counters: session.load_counters()?,
         session: &session,
+        artifact,
         opened,
         ran,
         launches,
@@ -89,6 +100,9 @@ fn print(facts: &Facts, nodes: bool) {
     rows.retain(|row| !row[1].is_empty());
     print!("{}", text::table(&rows, &[]));
 
+    if let Some(artifact) = &facts.artifact {
+        artifact.print();
+    }
     for (title, ports) in [("inputs", facts.session.inputs()), ("outputs", facts.session.outputs())] {
         println!("{title}");
         let rows: Vec<_> = ports.iter().map(|port| row(&[&port.name, &port.describe()])).collect();
@@ -158,6 +172,7 @@ fn to_json(facts: &Facts) -> Json {
         .map(|p| json!({"node": p.node, "operator": p.operator, "provider": p.provider, "reason": p.reason}))
         .collect();
     json!({
+        "artifact": facts.artifact.as_ref().map(ArtifactFacts::to_json),
         "model": facts.path,
         "producer": metadata.producer,
         "producer_version": metadata.producer_version,

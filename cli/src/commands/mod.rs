@@ -1,7 +1,9 @@
 //! One file a command.
 
+mod artifact_facts;
 mod bench;
 mod bench_generate;
+mod compile;
 mod devices;
 mod generate;
 mod info;
@@ -12,6 +14,7 @@ mod run;
 mod targets;
 
 pub use bench::bench;
+pub use compile::compile;
 pub use devices::devices;
 pub use generate::generate;
 pub use info::info;

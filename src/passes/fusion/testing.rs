@@ -29,6 +29,7 @@ impl Target for CpuTarget {
             output_types: outputs,
             constants: &[],
             pool: &self.0,
+            packs: None,
         };
         cpu::build(&node).is_ok()
     }

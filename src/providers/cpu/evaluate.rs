@@ -54,6 +54,7 @@ pub(super) fn evaluate_with(
         output_types: &output_types,
         constants: &constants,
         pool,
+        packs: None,
     };
     match super::build(&context)? {
         CpuKernel::Value(kernel) => {

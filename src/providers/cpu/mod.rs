@@ -18,6 +18,8 @@ mod registry;
 #[cfg(test)]
 mod testing;
 
+use gemm::DotGroup;
+
 pub(crate) use evaluate::{evaluate, run_kernel};
 pub(crate) use facts::{fact_of, known_shape};
 pub(crate) use kernel::{CpuKernel, Kernel, KernelContext, Prepared};
@@ -25,3 +27,17 @@ pub(crate) use registry::{blocks_channels, build};
 
 #[cfg(test)]
 pub(super) use registry::names;
+
+/// What layouts of packed weights depend on: the architecture, and the vector instructions that kernels use.
+pub(crate) fn instructions() -> String {
+    let vectors = match (std::env::consts::ARCH, loops::simd::vector_len()) {
+        ("x86_64", 16) => "AVX-512",
+        ("x86_64", 8) => "AVX2",
+        ("aarch64", _) => "NEON",
+        _ => "no wide vectors",
+    };
+    let extras = [(gemm::Int8x4::available(), "VNNI"), (gemm::Bf16Pair::available(), "BF16")];
+    let extras = extras.into_iter().filter(|(there, _)| *there).map(|(_, name)| name);
+    let all: Vec<&str> = std::iter::once(vectors).chain(extras).collect();
+    format!("{} ({})", std::env::consts::ARCH, all.join(", "))
+}

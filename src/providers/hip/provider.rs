@@ -189,6 +189,11 @@ impl Provider {
     }
 
     /// The stream for copies and measurements while planning.
+    /// Which embedded machine code the device runs.
+    pub(crate) fn target(&self) -> &'static str {
+        self.target
+    }
+
     pub(super) fn uploads(&self) -> &Arc<MemoryStream> {
         &self.uploads
     }

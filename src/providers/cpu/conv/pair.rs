@@ -18,10 +18,10 @@ use crate::ops::window::Geometry;
 use crate::providers::cpu::gemm::VECTOR;
 use crate::providers::cpu::isa::Dispatch;
 use crate::providers::cpu::kernel::{Argument, Kernel, KernelContext, NodeContext, Prepared};
+use crate::providers::cpu::loops::packing::Packing;
 use crate::providers::cpu::loops::parallel::{Parts, threads_of_image};
 use crate::providers::cpu::loops::scratch::with_scratch;
 use crate::tensor::{ElementType, TensorView, TensorViewMut};
-use crate::threads::Pool;
 
 /// Elements between the convolutions that are worked on at a time, as many as fit into a processor's own cache beside
 /// what they are made of: of so many positions, unless lines are long, for `VECTOR` channels or more.
@@ -69,11 +69,11 @@ enum Way {
 }
 
 impl PairWeights {
-    fn new([w1, w2]: [TensorView<'_>; 2], pool: &Pool) -> Self {
+    fn new([w1, w2]: [TensorView<'_>; 2], packing: Packing<'_>) -> Self {
         let (m, k) = (w1.shape()[0], w1.shape()[1]);
         let taps = w2.shape()[2..].iter().product();
         PairWeights {
-            panels: Panels::new(w1.slice::<f32>(), panel_rows(), 1, m, k, pool),
+            panels: Panels::new(w1.slice::<f32>(), panel_rows(), 1, m, k, packing),
             nchw16c: nchw16c_kernels(w2.slice::<f32>(), taps),
         }
     }
@@ -87,7 +87,7 @@ pub(crate) fn build(node: &NodeContext<'_>) -> Result<Option<Box<dyn Kernel>>, O
     let weights = match (node.constant(1), node.constant(3)) {
         (Some(w1), Some(w2)) => {
             let (w1, w2) = (w1.aligned()?, w2.aligned()?);
-            Some(PairWeights::new([w1.view(), w2.view()], node.pool))
+            Some(PairWeights::new([w1.view(), w2.view()], node.packing()))
         }
         _ => None,
     };
@@ -161,7 +161,7 @@ impl Kernel for PairConv {
         let weights = match (&self.weights, inputs[1]) {
             (Some(weights), _) => weights,
             (None, Some(w1)) => {
-                packed = PairWeights::new([w1, w2], cx.pool);
+                packed = PairWeights::new([w1, w2], cx.pool.into());
                 &packed
             }
             _ => return Ok(()),

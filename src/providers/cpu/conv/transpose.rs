@@ -20,7 +20,7 @@ pub(crate) fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
             Some(w) if T::PACK => {
                 let (k, m) = (w.shape()[0] / op.group, w.shape()[1..].iter().product());
                 let w = w.aligned()?;
-                Some(PackedA::of(w.view().slice::<T>(), true, op.group, m, k, node.pool, true))
+                Some(PackedA::of(w.view().slice::<T>(), true, op.group, m, k, node.packing(), true))
             }
             _ => None,
         };

@@ -11,6 +11,8 @@ use super::plain;
 use super::sgemm::{block, panels};
 use super::shape::{Extent, Matrix};
 use crate::ops::activation::Activation;
+use crate::providers::cpu::loops::packed_weights::Weights;
+use crate::providers::cpu::loops::packing::Piece;
 use crate::tensor::Element;
 use crate::threads::Pool;
 
@@ -49,8 +51,15 @@ pub(crate) trait Compute: Element {
     }
 
     /// `bfloat16`: all numbers of the product are bfloat16's.
-    fn pack_a(a: Matrix<'_, Self>, rows: usize, depth: usize, bfloat16: bool) -> Self::PackedA;
-    fn pack_b(b: Matrix<'_, Self>, depth: usize, columns: usize, bfloat16: bool) -> Self::PackedB;
+    fn pack_a(a: Matrix<'_, Self>, rows: usize, depth: usize, bfloat16: bool, to: Piece<'_>)
+    -> Self::PackedA;
+    fn pack_b(
+        b: Matrix<'_, Self>,
+        depth: usize,
+        columns: usize,
+        bfloat16: bool,
+        to: Piece<'_>,
+    ) -> Self::PackedB;
 
     /// Writes the product of one block to `out` (row-major without gaps), or adds it. On this thread.
     fn product(out: &mut [Self], extent: Extent, a: BlockA<'_, Self>, b: BlockB<'_, Self>, add: bool);
@@ -103,12 +112,18 @@ impl Compute for f32 {
         if Bf16Pair::available() { 2 * dot::COLUMNS } else { 0 }
     }
 
-    fn pack_a(a: Matrix<'_, f32>, rows: usize, depth: usize, bfloat16: bool) -> Self::PackedA {
-        block::pack_a(a, rows, depth, bfloat16)
+    fn pack_a(a: Matrix<'_, f32>, rows: usize, depth: usize, bfloat16: bool, to: Piece<'_>) -> Self::PackedA {
+        block::pack_a(a, rows, depth, bfloat16, to)
     }
 
-    fn pack_b(b: Matrix<'_, f32>, depth: usize, columns: usize, bfloat16: bool) -> Self::PackedB {
-        block::pack_b(b, depth, columns, bfloat16)
+    fn pack_b(
+        b: Matrix<'_, f32>,
+        depth: usize,
+        columns: usize,
+        bfloat16: bool,
+        to: Piece<'_>,
+    ) -> Self::PackedB {
+        block::pack_b(b, depth, columns, bfloat16, to)
     }
 
     fn product(out: &mut [f32], extent: Extent, a: BlockA<'_, f32>, b: BlockB<'_, f32>, add: bool) {
@@ -169,17 +184,29 @@ macro_rules! plain {
     ($($ty:ty, $sum:expr, $multiply_add:expr, $activate:expr);* $(;)?) => {$(
         #[allow(private_interfaces)]
         impl Compute for $ty {
-            type PackedA = Vec<$ty>;
-            type PackedB = Vec<$ty>;
+            type PackedA = Weights<$ty>;
+            type PackedB = Weights<$ty>;
 
             const ONE: $ty = 1 as $ty;
 
-            fn pack_a(a: Matrix<'_, $ty>, rows: usize, depth: usize, _bfloat16: bool) -> Vec<$ty> {
-                plain::copy(a, rows, depth)
+            fn pack_a(
+                a: Matrix<'_, $ty>,
+                rows: usize,
+                depth: usize,
+                _bfloat16: bool,
+                to: Piece<'_>,
+            ) -> Weights<$ty> {
+                to.filled(rows * depth, |out| plain::copy_into(a, rows, depth, out))
             }
 
-            fn pack_b(b: Matrix<'_, $ty>, depth: usize, columns: usize, _bfloat16: bool) -> Vec<$ty> {
-                plain::copy(b, depth, columns)
+            fn pack_b(
+                b: Matrix<'_, $ty>,
+                depth: usize,
+                columns: usize,
+                _bfloat16: bool,
+                to: Piece<'_>,
+            ) -> Weights<$ty> {
+                to.filled(depth * columns, |out| plain::copy_into(b, depth, columns, out))
             }
 
             fn product(out: &mut [$ty], extent: Extent, a: BlockA<'_, $ty>, b: BlockB<'_, $ty>, add: bool) {

@@ -16,6 +16,7 @@ use super::shape::Matrix;
 use super::tile::Shared;
 use crate::providers::cpu::isa::Dispatch;
 use crate::providers::cpu::loops::packed_weights::Weights;
+use crate::providers::cpu::loops::packing::Packing;
 use crate::providers::cpu::loops::parallel::split_mut;
 use crate::providers::cpu::loops::scratch::with_scratch;
 use crate::providers::cpu::loops::simd::vector_len;
@@ -58,11 +59,11 @@ impl HalfWeight {
         bfloat16: bool,
         transposed: bool,
         (k, n): (usize, usize),
-        pool: &Pool,
+        packing: Packing<'_>,
     ) -> Self {
         let size = k * COLUMNS;
-        let data = Weights::filled(n.div_ceil(COLUMNS) * size, |all| {
-            split_mut(pool, all, size, (1 << 15) / size.max(1) + 1, |range, part| {
+        let data = packing.filled(n.div_ceil(COLUMNS) * size, |all| {
+            split_mut(packing.pool, all, size, (1 << 15) / size.max(1) + 1, |range, part| {
                 for (panel, out) in range.zip(part.chunks_exact_mut(size.max(1))) {
                     let columns = panel * COLUMNS..((panel + 1) * COLUMNS).min(n);
                     for (depth, out) in out.chunks_exact_mut(COLUMNS).enumerate() {

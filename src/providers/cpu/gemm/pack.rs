@@ -7,7 +7,7 @@ use super::epilogue::Store;
 use super::halves::{HalfWeight, keeps_halves};
 use super::sgemm::block;
 use super::shape::Matrix;
-use crate::threads::Pool;
+use crate::providers::cpu::loops::packing::{Packing, Piece};
 
 /// Left operands, one or more matrices of equal size.
 pub(crate) struct PackedA<C: Compute> {
@@ -34,17 +34,24 @@ pub(crate) struct PackedB<C: Compute> {
 }
 
 impl<C: Compute> PackedA<C> {
-    /// Packs `m × k` matrices for products that the threads of `pool` share, which pack them as well. `bfloat16`: they
+    /// Packs `m × k` matrices for products that the threads share, which pack them as well. `bfloat16`: they
     /// and what they will be multiplied with hold bfloat16 numbers.
-    pub(crate) fn new(matrices: &[Matrix<'_, C>], m: usize, k: usize, pool: &Pool, bfloat16: bool) -> Self {
+    pub(crate) fn new(
+        matrices: &[Matrix<'_, C>],
+        m: usize,
+        k: usize,
+        packing: Packing<'_>,
+        bfloat16: bool,
+    ) -> Self {
         // Multiples of 12 fill the register tiles of the kernels (6 rows, 12 on some).
-        let rows = m.div_ceil(pool.threads()).next_multiple_of(12).max(96);
+        let rows = m.div_ceil(packing.threads()).next_multiple_of(12).max(96);
         let (row_blocks, depth_blocks) = (m.div_ceil(rows), k.div_ceil(C::DEPTH));
-        let blocks = in_parallel(pool, matrices.len() * row_blocks * depth_blocks, rows * C::DEPTH, |at| {
+        let count = matrices.len() * row_blocks * depth_blocks;
+        let blocks = in_parallel(packing, count, rows * C::DEPTH, |at, to| {
             let (block, p) = (at / depth_blocks, at % depth_blocks * C::DEPTH);
             let i = block % row_blocks * rows;
             let matrix = &matrices[block / row_blocks];
-            C::pack_a(matrix.at(i, p), rows.min(m - i), C::DEPTH.min(k - p), bfloat16)
+            C::pack_a(matrix.at(i, p), rows.min(m - i), C::DEPTH.min(k - p), bfloat16, to)
         });
         PackedA { rows, row_blocks, depth_blocks, blocks }
     }
@@ -57,7 +64,7 @@ impl<C: Compute> PackedA<C> {
         count: usize,
         m: usize,
         k: usize,
-        pool: &Pool,
+        packing: Packing<'_>,
         same: bool,
     ) -> Self {
         with_converted(data, |data| {
@@ -65,7 +72,7 @@ impl<C: Compute> PackedA<C> {
                 let data = &data[i * m * k..];
                 if transposed { Matrix::transposed(data, m) } else { Matrix::new(data, k) }
             };
-            Self::new(&(0..count).map(matrix).collect::<Vec<_>>(), m, k, pool, same && T::BFLOAT16)
+            Self::new(&(0..count).map(matrix).collect::<Vec<_>>(), m, k, packing, same && T::BFLOAT16)
         })
     }
 
@@ -75,25 +82,31 @@ impl<C: Compute> PackedA<C> {
 }
 
 impl<C: Compute> PackedB<C> {
-    /// Packs `k × n` matrices for products that the threads of `pool` share, which pack them as well. `bfloat16`: as for
+    /// Packs `k × n` matrices for products that the threads share, which pack them as well. `bfloat16`: as for
     /// left operands.
-    pub(crate) fn new(matrices: &[Matrix<'_, C>], k: usize, n: usize, pool: &Pool, bfloat16: bool) -> Self {
+    pub(crate) fn new(
+        matrices: &[Matrix<'_, C>],
+        k: usize,
+        n: usize,
+        packing: Packing<'_>,
+        bfloat16: bool,
+    ) -> Self {
         let cut = if bfloat16 { C::cut() } else { 0 };
         let unit = if cut > 0 { cut } else { C::COLUMNS };
         let most = 512 / unit * unit;
         let columns = match cut > 0 {
             true => n.div_ceil(n.div_ceil(most).max(1)).next_multiple_of(unit).max(unit),
             // Two blocks a thread, so that an uneven start evens out.
-            false => n.div_ceil(2 * pool.threads()).next_multiple_of(unit).clamp(128 / unit * unit, most),
+            false => n.div_ceil(2 * packing.threads()).next_multiple_of(unit).clamp(128 / unit * unit, most),
         };
         let (column_blocks, depth_blocks) = (n.div_ceil(columns), k.div_ceil(C::DEPTH));
-        let blocks =
-            in_parallel(pool, matrices.len() * column_blocks * depth_blocks, columns * C::DEPTH, |at| {
-                let (block, p) = (at / depth_blocks, at % depth_blocks * C::DEPTH);
-                let j = block % column_blocks * columns;
-                let matrix = &matrices[block / column_blocks];
-                C::pack_b(matrix.at(p, j), C::DEPTH.min(k - p), columns.min(n - j), bfloat16)
-            });
+        let count = matrices.len() * column_blocks * depth_blocks;
+        let blocks = in_parallel(packing, count, columns * C::DEPTH, |at, to| {
+            let (block, p) = (at / depth_blocks, at % depth_blocks * C::DEPTH);
+            let j = block % column_blocks * columns;
+            let matrix = &matrices[block / column_blocks];
+            C::pack_b(matrix.at(p, j), C::DEPTH.min(k - p), columns.min(n - j), bfloat16, to)
+        });
         PackedB {
             columns,
             unit: if cut > 0 { unit } else { columns },
@@ -112,7 +125,7 @@ impl<C: Compute> PackedB<C> {
         count: usize,
         k: usize,
         n: usize,
-        pool: &Pool,
+        packing: Packing<'_>,
         same: bool,
     ) -> Self {
         if let Some(bits) = T::half_bits(data)
@@ -120,7 +133,7 @@ impl<C: Compute> PackedB<C> {
             && count == 1
             && keeps_halves(T::TYPE)
         {
-            let kept = Some(HalfWeight::new(bits, T::BFLOAT16, transposed, (k, n), pool));
+            let kept = Some(HalfWeight::new(bits, T::BFLOAT16, transposed, (k, n), packing));
             let columns = n.next_multiple_of(C::COLUMNS).max(1);
             return PackedB {
                 columns,
@@ -136,7 +149,7 @@ impl<C: Compute> PackedB<C> {
                 let data = &data[i * k * n..];
                 if transposed { Matrix::transposed(data, k) } else { Matrix::new(data, n) }
             };
-            Self::new(&(0..count).map(matrix).collect::<Vec<_>>(), k, n, pool, same && T::BFLOAT16)
+            Self::new(&(0..count).map(matrix).collect::<Vec<_>>(), k, n, packing, same && T::BFLOAT16)
         })
     }
 
@@ -159,17 +172,18 @@ impl PackedB<f32> {
 
 /// Makes blocks of about `size` elements on the threads of the pool.
 fn in_parallel<P: Send + Sync>(
-    pool: &Pool,
+    packing: Packing<'_>,
     count: usize,
     size: usize,
-    make: impl Fn(usize) -> P + Sync,
+    make: impl Fn(usize, Piece<'_>) -> P + Sync,
 ) -> Vec<P> {
     /// Elements worth handing to another thread: about 20 µs of work.
     const GRAIN: usize = 1 << 16;
     let made: Vec<OnceLock<P>> = (0..count).map(|_| OnceLock::new()).collect();
-    pool.split(count, GRAIN.div_ceil(size), |range| {
+    let pieces = packing.pieces(count);
+    packing.pool.split(count, GRAIN.div_ceil(size), |range| {
         for i in range {
-            made[i].get_or_init(|| make(i));
+            made[i].get_or_init(|| make(i, pieces.at(i)));
         }
     });
     made.into_iter().filter_map(OnceLock::into_inner).collect()

@@ -41,12 +41,6 @@ pub(crate) fn product<C: Compute>(
 }
 
 /// A row-major copy.
-pub(crate) fn copy<C: Element>(matrix: Matrix<'_, C>, rows: usize, columns: usize) -> Vec<C> {
-    let mut out = vec![C::default(); rows * columns];
-    copy_into(matrix, rows, columns, &mut out);
-    out
-}
-
 /// Copies a matrix to row-major memory without gaps.
 pub(crate) fn copy_into<C: Element>(matrix: Matrix<'_, C>, rows: usize, columns: usize, out: &mut [C]) {
     if columns == 0 {

@@ -58,8 +58,8 @@ fn check<C: Compute + Store<Compute = C> + num_traits::AsPrimitive<f64>>(from: i
         let (sa, sb) = (Offsets::Stride(m * k), Offsets::Stride(k * n));
         let matrices_a: Vec<_> = (0..batch).map(|t| Matrix::new(&a_rows[t * m * k..], k)).collect();
         let matrices_b: Vec<_> = (0..batch).map(|t| Matrix::transposed(&b_cols[t * k * n..], k)).collect();
-        let packed_a = PackedA::new(&matrices_a, m, k, &pool, false);
-        let packed_b = PackedB::new(&matrices_b, k, n, &pool, false);
+        let packed_a = PackedA::new(&matrices_a, m, k, (&pool).into(), false);
+        let packed_b = PackedB::new(&matrices_b, k, n, (&pool).into(), false);
         let lefts = [
             Left::Plain(Matrix::new(&a_rows, k), sa),
             Left::Plain(Matrix::transposed(&a_cols, m), sa),
@@ -159,7 +159,7 @@ fn weights_of_half_types() {
                 .map(|i| if transposed { b[i % k * n + i / k] } else { b[i] })
                 .map(|x| if bfloat16 { bf16::from_f32(x).to_bits() } else { f16::from_f32(x).to_bits() })
                 .collect();
-            let weight = HalfWeight::new(&bits, bfloat16, transposed, (k, n), &pool);
+            let weight = HalfWeight::new(&bits, bfloat16, transposed, (k, n), (&pool).into());
             let left = Left::Plain(Matrix::new(&a, k), Offsets::Stride(m * k));
             // The right operand is not looked at.
             let b = Right::Plain(Matrix::new(&b, n), Offsets::Stride(0));

@@ -11,6 +11,7 @@ pub(super) mod mover;
 pub(super) mod number;
 pub(super) mod order;
 pub(super) mod packed_weights;
+pub(super) mod packing;
 pub(super) mod parallel;
 pub(super) mod quantization;
 pub(super) mod sample;

@@ -7,6 +7,7 @@ use std::marker::PhantomData;
 use std::ops::Deref;
 use std::sync::{Arc, Weak};
 
+use crate::providers::packs::Pack;
 use crate::tensor::{ALIGNMENT, Buffer, Element};
 
 /// Bytes of a piece. A quarter of that, or more, gets memory of its own.
@@ -18,7 +19,7 @@ thread_local! {
 }
 
 /// Elements that do not change any more.
-pub(in crate::providers::cpu) struct Weights<T> {
+pub(crate) struct Weights<T> {
     piece: Arc<Buffer>,
     /// The first byte, and the number of elements.
     start: usize,
@@ -34,13 +35,26 @@ impl<T: Element> Weights<T> {
         fill(unsafe { std::slice::from_raw_parts_mut(piece.as_ptr().add(start).cast::<T>(), len) });
         Weights { piece, start, len, _element: PhantomData }
     }
+
+    /// What was packed before; `None` where it does not lie as elements must.
+    pub(in crate::providers::cpu) fn kept(pack: &Pack) -> Option<Self> {
+        let bytes = pack.bytes();
+        let fits = bytes.as_ptr().addr().is_multiple_of(ALIGNMENT) && pack.len.is_multiple_of(size_of::<T>());
+        let (piece, start) = (pack.buffer.clone(), pack.start);
+        fits.then(|| Weights { piece, start, len: pack.len / size_of::<T>(), _element: PhantomData })
+    }
+
+    pub(in crate::providers::cpu) fn pack(&self) -> Pack {
+        let len = self.len * size_of::<T>();
+        Pack { buffer: self.piece.clone(), start: self.start, len, width: size_of::<T>() }
+    }
 }
 
 impl<T: Element> Deref for Weights<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        // SAFETY: as in `filled`; nobody writes any more.
+        // SAFETY: as in `filled` and `kept`, every bit pattern being an element; nobody writes any more.
         unsafe { std::slice::from_raw_parts(self.piece.as_ptr().add(self.start).cast(), self.len) }
     }
 }

@@ -34,7 +34,7 @@ fn build_matmul(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
                 let b = b.aligned()?;
                 let transposed = op.transpose[1] && b.shape().len() > 1;
                 let count = batch.iter().product();
-                Some(PackedB::of(b.view().slice::<T>(), transposed, count, k, n, node.pool, true))
+                Some(PackedB::of(b.view().slice::<T>(), transposed, count, k, n, node.packing(), true))
             }
             _ => None,
         };
@@ -216,7 +216,7 @@ fn build_gemm(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
                 let b = b.aligned()?;
                 let (rows, columns) = (b.shape()[0], b.shape()[1]);
                 let (k, n) = if op.transpose[1] { (columns, rows) } else { (rows, columns) };
-                Some(PackedB::of(b.view().slice::<T>(), op.transpose[1], 1, k, n, node.pool, true))
+                Some(PackedB::of(b.view().slice::<T>(), op.transpose[1], 1, k, n, node.packing(), true))
             }
             _ => None,
         };

@@ -16,7 +16,7 @@ pub(crate) fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
             let b = b.aligned()?;
             let [n, k] = if op.transpose[1] { [0, 1] } else { [1, 0] }.map(|i| b.shape()[i]);
             let matrix = operand(&op, 1, Bytes::new(b.view()), b.shape()[1], None);
-            PackedBytes::new(&matrix, 1, k, n, node.pool)
+            PackedBytes::new(&matrix, 1, k, n, node.packing())
         }
         _ => None,
     };

@@ -32,7 +32,7 @@ pub(crate) fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
             let offsets = Offsets::Stride(k * n);
             let zeros = Zeros { values: None, offsets, stride: 0 };
             let matrix = Operand { data, strides: (*n, 1), offsets, zeros, by_row: false };
-            PackedBytes::new(&matrix, batch.iter().product(), *k, *n, node.pool)
+            PackedBytes::new(&matrix, batch.iter().product(), *k, *n, node.packing())
         }
         _ => None,
     };

@@ -187,6 +187,7 @@ pub(super) fn on_device(
         output_types: &like.iter().map(|t| Some(ty(t))).collect::<Vec<_>>(),
         constants: &vec![None; inputs.len()],
         pool: &Pool::new(1),
+        packs: None,
     })?;
     let mut plan = PlanBuilder::new(provider, Given::All);
     let on_host = |i: usize| registered.shape_inputs.contains(&i) || kernel.host_inputs().contains(&i);

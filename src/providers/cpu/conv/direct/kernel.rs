@@ -36,7 +36,7 @@ pub(crate) fn build(node: &NodeContext<'_>) -> Result<Option<Box<dyn Kernel>>, O
     let Some(weight) = constant_weight(node, ElementType::F32) else { return Ok(None) };
     let (shape, aligned) = (weight.shape(), weight.aligned()?);
     let (m, k) = (shape[0] / op.group, shape[1..].iter().product());
-    let panels = Panels::new(aligned.view().slice::<f32>(), panel_rows(), op.group, m, k, node.pool);
+    let panels = Panels::new(aligned.view().slice::<f32>(), panel_rows(), op.group, m, k, node.packing());
     Ok(Some(Box::new(DirectConv { op: op.clone(), panels, threads: node.pool.threads() })))
 }
 

@@ -9,8 +9,8 @@ use rten_simd::{Isa, SimdOp};
 use crate::providers::cpu::gemm::Source;
 use crate::providers::cpu::isa::Dispatch;
 use crate::providers::cpu::loops::packed_weights::Weights;
+use crate::providers::cpu::loops::packing::Packing;
 use crate::providers::cpu::loops::parallel::{GRAIN, split_mut};
-use crate::threads::Pool;
 
 /// The weights of all groups. A panel holds, for each depth, the elements of its rows; missing rows are 0.
 pub(crate) struct Panels {
@@ -26,10 +26,17 @@ pub(crate) struct Panels {
 impl Panels {
     /// Packs `groups` row-major matrices of `m × k` that lie one after the other into panels of `rows`, on
     /// all threads of the pool.
-    pub(crate) fn new(weight: &[f32], rows: usize, groups: usize, m: usize, k: usize, pool: &Pool) -> Self {
-        Self::filled(rows, groups, m, k, |data| {
+    pub(crate) fn new(
+        weight: &[f32],
+        rows: usize,
+        groups: usize,
+        m: usize,
+        k: usize,
+        packing: Packing<'_>,
+    ) -> Self {
+        Self::filled(packing, rows, groups, m, k, |data| {
             let (panel, of_group) = (rows * k, m.div_ceil(rows));
-            split_mut(pool, data, panel, GRAIN.div_ceil(panel.max(1)), |range, part| {
+            split_mut(packing.pool, data, panel, GRAIN.div_ceil(panel.max(1)), |range, part| {
                 for (i, panel) in range.zip(part.chunks_exact_mut(panel)) {
                     let (group, first) = (i / of_group, i % of_group * rows);
                     let block = &weight[(group * m + first) * k..][..rows.min(m - first) * k];
@@ -43,13 +50,14 @@ impl Panels {
 
     /// Panels of zeros, written by `fill`: by group, panel, depth and row.
     pub(crate) fn filled(
+        packing: Packing<'_>,
         rows: usize,
         groups: usize,
         m: usize,
         k: usize,
         fill: impl FnOnce(&mut [f32]),
     ) -> Self {
-        let data = Weights::filled(groups * m.next_multiple_of(rows) * k, fill);
+        let data = packing.filled(groups * m.next_multiple_of(rows) * k, fill);
         Panels { data, rows, groups, m, k }
     }
 

@@ -39,7 +39,7 @@ pub(crate) fn build(node: &NodeContext<'_>) -> Result<Option<Box<dyn Kernel>>, O
     let Some(weight) = weight.filter(|weight| !is_depthwise(op.group, weight)) else { return Ok(None) };
     let (shape, aligned) = (weight.shape(), weight.aligned()?);
     let sizes = [op.group, shape[0] / op.group, shape[1], shape[2..].iter().product()];
-    let panels = DotPanels::of_halves(aligned.view().slice::<bf16>(), sizes, node.pool);
+    let panels = DotPanels::of_halves(aligned.view().slice::<bf16>(), sizes, node.packing());
     Ok(panels.map(|panels| -> Box<dyn Kernel> {
         Box::new(Bf16Conv { op: op.clone(), panels, threads: node.pool.threads() })
     }))

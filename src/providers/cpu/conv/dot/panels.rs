@@ -5,9 +5,9 @@ use std::ops::Range;
 
 use crate::providers::cpu::gemm::{Bf16Pair, DotGroup, Int8x4, Source};
 use crate::providers::cpu::loops::packed_weights::Weights;
+use crate::providers::cpu::loops::packing::Packing;
 use crate::providers::cpu::loops::parallel::{GRAIN, split_mut};
 use crate::tensor::bf16;
-use crate::threads::Pool;
 
 /// Rows of a panel, whose sums with three vectors of positions registers hold.
 pub(crate) const ROWS: usize = 8;
@@ -35,12 +35,12 @@ impl DotPanels<Int8x4> {
         zeros: &[u8],
         flip: u8,
         shape: [usize; 4],
-        pool: &Pool,
+        packing: Packing<'_>,
     ) -> Option<Self> {
         if !Int8x4::available() {
             return None;
         }
-        let mut panels = Self::packed(shape, pool, |at| u32::from(weight[at] ^ flip));
+        let mut panels = Self::packed(shape, packing, |at| u32::from(weight[at] ^ flip));
         if zeros.iter().any(|&zero| zero != flip) {
             let (m, padded) = (panels.m, panels.padded_rows());
             let row = |i: usize| (i / padded, i % padded);
@@ -82,8 +82,8 @@ impl DotPanels<Int8x4> {
 
 impl DotPanels<Bf16Pair> {
     /// Packs bfloat16 numbers; `None` on a processor that has no products of them.
-    pub(crate) fn of_halves(weight: &[bf16], shape: [usize; 4], pool: &Pool) -> Option<Self> {
-        Bf16Pair::available().then(|| Self::packed(shape, pool, |at| weight[at].to_bits().into()))
+    pub(crate) fn of_halves(weight: &[bf16], shape: [usize; 4], packing: Packing<'_>) -> Option<Self> {
+        Bf16Pair::available().then(|| Self::packed(shape, packing, |at| weight[at].to_bits().into()))
     }
 }
 
@@ -91,13 +91,13 @@ impl<W: DotGroup> DotPanels<W> {
     /// `bits` gives those of an element of the weight.
     fn packed(
         [groups, m, channels, volume]: [usize; 4],
-        pool: &Pool,
+        packing: Packing<'_>,
         bits: impl Fn(usize) -> u32 + Sync,
     ) -> Self {
         let depth = channels.div_ceil(W::COUNT) * volume;
         let (panel, of_group) = (ROWS * depth, m.div_ceil(ROWS));
-        let data = Weights::filled(groups * m.next_multiple_of(ROWS) * depth, |data| {
-            split_mut(pool, data, panel, GRAIN.div_ceil(panel.max(1)), |range, part| {
+        let data = packing.filled(groups * m.next_multiple_of(ROWS) * depth, |data| {
+            split_mut(packing.pool, data, panel, GRAIN.div_ceil(panel.max(1)), |range, part| {
                 for (i, panel) in range.zip(part.chunks_exact_mut(panel.max(1))) {
                     let (group, first) = (i / of_group, i % of_group * ROWS);
                     for (row, r) in (first..m).zip(0..ROWS) {

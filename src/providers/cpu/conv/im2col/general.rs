@@ -30,7 +30,7 @@ pub(crate) fn build(node: &NodeContext<'_>) -> Result<Option<Box<dyn Kernel>>, O
             // A depthwise kernel reads the weight as it is.
             Some(w) if T::PACK && !is_depthwise(op.group, w) => {
                 let (m, k) = (w.shape()[0] / op.group, w.shape()[1..].iter().product());
-                Some(PackedA::of(w.aligned()?.view().slice::<T>(), false, op.group, m, k, node.pool, true))
+                Some(PackedA::of(w.aligned()?.view().slice::<T>(), false, op.group, m, k, node.packing(), true))
             }
             _ => None,
         };

@@ -87,7 +87,7 @@ fn convolve<I: Isa>(isa: I, case: &Case) -> Option<Vec<f32>> {
         return Some(y);
     }
     let (m, taps) = (rows / groups, plan::taps(&planes, case.w[1], planes.size(), 0));
-    let panels = Panels::new(&w, rows_of(isa), groups, m, taps.len(), &Pool::new(2));
+    let panels = Panels::new(&w, rows_of(isa), groups, m, taps.len(), (&Pool::new(2)).into());
     for image in 0..images {
         let data = &x[image * channels * planes.image()..][..channels * planes.image()];
         let mut scratch = vec![99.0; channels * planes.size()];
@@ -138,7 +138,7 @@ fn convolve3x3<I: Isa>(isa: I, size: TileSize, case: &Case) -> Option<Vec<f32>> 
     let (columns, channel) = (case.y[2..].iter().product(), case.x[2..].iter().product());
     let (x, w) = (ramp::<f32>(case.x.iter().product()), ramp::<f32>(case.w.iter().product()));
     let bias = ramp::<f32>(m);
-    let panels = weight_transform::panels(size, &w, rows_of(isa), [m, channels], &Pool::new(2));
+    let panels = weight_transform::panels(size, &w, rows_of(isa), [m, channels], (&Pool::new(2)).into());
     let mut y = vec![99.0; case.x[0] * m * columns];
     let out = Parts::new(&mut y);
     let activation = Activation::Identity;
@@ -195,7 +195,7 @@ fn a_vector_with_every_instruction_set() {
     let want: Vec<f32> = w.chunks(k).map(|row| row.iter().zip(&x).map(|(a, b)| a * b).sum()).collect();
     each_instruction_set!(isa => {
         let rows = rows_of(isa);
-        let panels = Panels::new(&w, rows, 1, m, k, &Pool::new(2));
+        let panels = Panels::new(&w, rows, 1, m, k, (&Pool::new(2)).into());
         let mut scratch = vec![0.0; rows * k];
         gemv::repeat(&x, rows, &mut scratch);
         let mut y = vec![99.0; m];
@@ -212,7 +212,7 @@ fn panels_are_a_left_operand_too() {
     use crate::providers::cpu::gemm::Source;
     let (groups, m, k) = (2, 11, 5);
     let w = ramp::<f32>(groups * m * k);
-    let panels = Panels::new(&w, 4, groups, m, k, &Pool::new(2));
+    let panels = Panels::new(&w, 4, groups, m, k, (&Pool::new(2)).into());
     let mut block = vec![0.0; 7 * 3];
     panels.fill(3, 2..9, 1..4, &mut block);
     let want: Vec<f32> = (2..9).flat_map(|i| w[m * k + i * k..][1..4].to_vec()).collect();
@@ -267,7 +267,7 @@ fn activations_are_those_of_products() {
             let mut y = vec![99.0; x.len()];
             let out = Parts::new(&mut y);
             for row in 0..2 {
-                let panels = Panels::new(&w[..1], rows_of(isa), 1, 1, 1, &Pool::new(1));
+                let panels = Panels::new(&w[..1], rows_of(isa), 1, 1, 1, (&Pool::new(1)).into());
                 let block = Block {
                     panels: panels.from(0, 0),
                     taps: &[0],

@@ -80,7 +80,7 @@ pub(crate) fn build(node: &NodeContext<'_>) -> Result<Option<Box<dyn Kernel>>, O
     }
     let weight = weight.aligned()?;
     let weight = weight.view().slice::<f32>();
-    let panels = weight_transform::panels(tile, weight, panel_rows(), [outputs, channels], node.pool);
+    let panels = weight_transform::panels(tile, weight, panel_rows(), [outputs, channels], node.packing());
     let threads = node.pool.threads();
     Ok(Some(Box::new(Conv3x3 { op: op.clone(), tile, panels, outputs, channels, threads })))
 }

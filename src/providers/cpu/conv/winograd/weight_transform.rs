@@ -3,8 +3,8 @@
 use super::tiling::TileSize;
 use crate::providers::cpu::conv::common::masks::LONGEST;
 use crate::providers::cpu::conv::direct::panels::Panels;
+use crate::providers::cpu::loops::packing::Packing;
 use crate::providers::cpu::loops::parallel::{GRAIN, Parts};
-use crate::threads::Pool;
 
 /// Points but for the one at infinity; small tiles have the first three.
 const POINTS: [f64; 5] = [0.0, 1.0, -1.0, 0.5, -2.0];
@@ -16,11 +16,11 @@ pub(crate) fn panels(
     weight: &[f32],
     rows: usize,
     [outputs, channels]: [usize; 2],
-    pool: &Pool,
+    packing: Packing<'_>,
 ) -> Panels {
     match size {
-        TileSize::Small => transformed::<4, 16>(weight, rows, [outputs, channels], pool),
-        TileSize::Large => transformed::<6, 36>(weight, rows, [outputs, channels], pool),
+        TileSize::Small => transformed::<4, 16>(weight, rows, [outputs, channels], packing),
+        TileSize::Large => transformed::<6, 36>(weight, rows, [outputs, channels], packing),
     }
 }
 
@@ -29,13 +29,13 @@ fn transformed<const N: usize, const ELEMENTS: usize>(
     weight: &[f32],
     rows: usize,
     [outputs, channels]: [usize; 2],
-    pool: &Pool,
+    packing: Packing<'_>,
 ) -> Panels {
-    Panels::filled(rows, ELEMENTS, outputs, channels, |data| {
+    Panels::filled(packing, rows, ELEMENTS, outputs, channels, |data| {
         let number = outputs.next_multiple_of(rows) * channels;
         let (kernels, parts) = (weight.as_chunks::<9>().0, Parts::new(data));
         let grain = GRAIN.div_ceil(ELEMENTS * rows * channels);
-        pool.split(outputs.div_ceil(rows), grain, |range| {
+        packing.pool.split(outputs.div_ceil(rows), grain, |range| {
             for first in range.map(|panel| panel * rows) {
                 for channel in 0..channels {
                     let mut transformed = [[0.0; LONGEST]; ELEMENTS];

@@ -15,6 +15,7 @@ use crate::providers::cpu::gemm::pack::PackedB as PackedBlocks;
 use crate::providers::cpu::gemm::shape::{Extent, Matrix};
 use crate::providers::cpu::gemm::tile::split;
 use crate::providers::cpu::loops::packed_weights::Weights;
+use crate::providers::cpu::loops::packing::Piece;
 use crate::providers::cpu::loops::scratch::with_scratch;
 use crate::tensor::bf16;
 use crate::threads::Pool;
@@ -27,20 +28,18 @@ const ROW: usize = DEPTH / 2;
 const ROWS: usize = 12;
 
 /// A left operand: rows of pairs.
-pub(crate) struct PackedA(Vec<u32>);
+pub(crate) struct PackedA(Weights<u32>);
 
 /// A right operand: panels of `COLUMNS` columns, in which the pairs of one depth follow one another.
 pub(crate) struct PackedB(Weights<u32>);
 
-pub(crate) fn pack_a(a: Matrix<'_, f32>, rows: usize, depth: usize) -> PackedA {
-    let mut packed = vec![0; rows * ROW];
-    fill_a(a, rows, depth, &mut packed);
-    PackedA(packed)
+pub(crate) fn pack_a(a: Matrix<'_, f32>, rows: usize, depth: usize, to: Piece<'_>) -> PackedA {
+    PackedA(to.filled(rows * ROW, |packed| fill_a(a, rows, depth, packed)))
 }
 
-pub(crate) fn pack_b(b: Matrix<'_, f32>, depth: usize, columns: usize) -> PackedB {
+pub(crate) fn pack_b(b: Matrix<'_, f32>, depth: usize, columns: usize, to: Piece<'_>) -> PackedB {
     let len = columns.div_ceil(COLUMNS) * depth.div_ceil(2) * COLUMNS;
-    PackedB(Weights::filled(len, |scratch| fill_b(b, depth, columns, scratch)))
+    PackedB(to.filled(len, |scratch| fill_b(b, depth, columns, scratch)))
 }
 
 /// Writes the product of one block to `out` (row-major without gaps), or adds it. Asks for `Bf16Pair::available()`.
@@ -273,6 +272,7 @@ impl Tile<'_> {
 mod tests {
     use super::*;
     use crate::providers::cpu::gemm::sgemm::block;
+    use crate::providers::cpu::loops::packing::Packing;
     use crate::tensor::bf16;
 
     /// Against sums in f64 of the same numbers, which bfloat16 has.
@@ -286,6 +286,8 @@ mod tests {
             let x = ((i * 7919 + seed * 104_729) % 2003) as f32 / 1001.0 - 1.0;
             bf16::from_f32(x).to_f32()
         };
+        let pool = Pool::new(1);
+        let packing = Packing::from(&pool);
         for m in [1, 2, 3, 7, 8, 11, 12, 13, 25] {
             for n in [1, 15, 16, 17, 31, 32, 33, 70] {
                 for k in [1, 2, 3, 64, 255, 256] {
@@ -297,9 +299,10 @@ mod tests {
                     let lefts = [Matrix::new(&a, k), Matrix::transposed(&a_columns, m)];
                     let rights = [Matrix::new(&b, n), Matrix::transposed(&b_columns, k)];
                     for (left, right) in lefts.into_iter().zip(rights) {
+                        let piece = packing.pieces(1).at(0);
                         let (packed_a, packed_b) = (
-                            block::PackedA::Halves(pack_a(left, m, k)),
-                            block::PackedB::Halves(pack_b(right, k, n)),
+                            block::PackedA::Halves(pack_a(left, m, k, piece)),
+                            block::PackedB::Halves(pack_b(right, k, n, piece)),
                         );
                         let mut out = vec![f32::NAN; m * n];
                         product(&mut out, extent, BlockA::Plain(left), BlockB::Packed(&packed_b), false);

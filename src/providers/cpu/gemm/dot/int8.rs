@@ -19,6 +19,7 @@ use crate::providers::cpu::gemm::epilogue::Epilogue;
 use crate::providers::cpu::gemm::operand::ByteMatrix;
 use crate::providers::cpu::gemm::shape::GemmShape;
 use crate::providers::cpu::loops::packed_weights::Weights;
+use crate::providers::cpu::loops::packing::Packing;
 use crate::providers::cpu::loops::parallel::{Parts, split_mut};
 use crate::providers::cpu::loops::scratch::with_scratch;
 use crate::providers::cpu::loops::simd::{Loop, widest};
@@ -37,7 +38,7 @@ const GRAIN: usize = 1 << 21;
 /// another, and the sums of the columns.
 pub(crate) struct PackedBytes {
     dot_groups: Weights<u32>,
-    sums: Vec<i32>,
+    sums: Weights<i32>,
     k: usize,
     n: usize,
 }
@@ -55,7 +56,7 @@ impl PackedBytes {
         count: usize,
         k: usize,
         n: usize,
-        pool: &Pool,
+        packing: Packing<'_>,
     ) -> Option<Self> {
         if !byte_products(k) {
             return None;
@@ -63,8 +64,8 @@ impl PackedBytes {
         let (panels, size) = (n.div_ceil(COLUMNS), k.div_ceil(4) * COLUMNS);
         let mut sums = vec![0; count * panels * COLUMNS];
         let all = Parts::new(&mut sums);
-        let dot_groups = Weights::filled(count * panels * size, |dot_groups| {
-            split_mut(pool, dot_groups, size, (1 << 16) / size.max(1) + 1, |range, out| {
+        let dot_groups = packing.filled(count * panels * size, |dot_groups| {
+            split_mut(packing.pool, dot_groups, size, (1 << 16) / size.max(1) + 1, |range, out| {
                 for (i, out) in range.zip(out.chunks_exact_mut(size)) {
                     let first = i % panels * COLUMNS;
                     // SAFETY: each panel is packed once.
@@ -73,6 +74,7 @@ impl PackedBytes {
                 }
             });
         });
+        let sums = packing.filled(sums.len(), |kept| kept.copy_from_slice(&sums));
         Some(PackedBytes { dot_groups, sums, k, n })
     }
 

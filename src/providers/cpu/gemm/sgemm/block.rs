@@ -14,6 +14,7 @@ use crate::providers::cpu::gemm::compute::{BlockA, BlockB};
 use crate::providers::cpu::gemm::dot::bf16;
 use crate::providers::cpu::gemm::dot::isa::{Bf16Pair, DotGroup};
 use crate::providers::cpu::gemm::shape::{Extent, Matrix};
+use crate::providers::cpu::loops::packing::Piece;
 use crate::providers::cpu::loops::scratch::with_scratch;
 
 pub(crate) enum PackedA {
@@ -77,18 +78,32 @@ fn executor() -> GemmExecutor {
     executor
 }
 
-pub(crate) fn pack_a(a: Matrix<'_, f32>, rows: usize, depth: usize, bfloat16: bool) -> PackedA {
+pub(crate) fn pack_a(
+    a: Matrix<'_, f32>,
+    rows: usize,
+    depth: usize,
+    bfloat16: bool,
+    to: Piece<'_>,
+) -> PackedA {
     if bfloat16 && Bf16Pair::available() {
-        return PackedA::Halves(bf16::pack_a(a, rows, depth));
+        return PackedA::Halves(bf16::pack_a(a, rows, depth, to));
     }
+    // The crate keeps its layout to itself.
+    to.cannot_be_kept();
     PackedA::Floats(EXECUTOR.with(|e| e.prepack_a(view(a, rows, depth))))
 }
 
-pub(crate) fn pack_b(b: Matrix<'_, f32>, depth: usize, columns: usize, bfloat16: bool) -> PackedB {
+pub(crate) fn pack_b(
+    b: Matrix<'_, f32>,
+    depth: usize,
+    columns: usize,
+    bfloat16: bool,
+    to: Piece<'_>,
+) -> PackedB {
     if bfloat16 && Bf16Pair::available() {
-        return PackedB::Halves(bf16::pack_b(b, depth, columns));
+        return PackedB::Halves(bf16::pack_b(b, depth, columns, to));
     }
-    PackedB::Floats(Panels::new(b, depth, columns))
+    PackedB::Floats(Panels::new(b, depth, columns, to))
 }
 
 pub(crate) fn product(out: &mut [f32], extent: Extent, a: BlockA<'_, f32>, b: BlockB<'_, f32>, add: bool) {

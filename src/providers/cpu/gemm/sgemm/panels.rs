@@ -12,6 +12,7 @@ use rten_simd::{Isa, SimdOp};
 use crate::providers::cpu::gemm::shape::{Extent, Matrix};
 use crate::providers::cpu::isa::Dispatch;
 use crate::providers::cpu::loops::packed_weights::Weights;
+use crate::providers::cpu::loops::packing::Piece;
 use crate::providers::cpu::loops::simd::{Loop, vector_len, widest};
 
 /// Vectors of a panel; the last panel may have fewer.
@@ -33,8 +34,8 @@ pub(crate) struct Panels {
 }
 
 impl Panels {
-    pub(crate) fn new(b: Matrix<'_, f32>, depth: usize, columns: usize) -> Self {
-        let data = Weights::filled(scratch_len(depth, columns), |scratch| pack(b, depth, columns, scratch));
+    pub(crate) fn new(b: Matrix<'_, f32>, depth: usize, columns: usize, to: Piece<'_>) -> Self {
+        let data = to.filled(scratch_len(depth, columns), |scratch| pack(b, depth, columns, scratch));
         Panels { data, depth, columns }
     }
 

@@ -25,7 +25,7 @@ pub(super) fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
             Some(w) if T::PACK => {
                 let w = w.aligned()?;
                 let (k, n) = (w.shape()[0], w.shape()[1]);
-                Some(PackedB::of(w.view().slice::<T>(), false, 1, k, n, node.pool, true))
+                Some(PackedB::of(w.view().slice::<T>(), false, 1, k, n, node.packing(), true))
             }
             _ => None,
         };

@@ -20,6 +20,7 @@ use crate::providers::cpu::kernel::{
 };
 use crate::providers::cpu::loops::number::dispatch;
 use crate::providers::cpu::loops::packed_weights::Weights;
+use crate::providers::cpu::loops::packing::Packing;
 use crate::providers::cpu::loops::parallel::{Parts, split_mut};
 use crate::providers::cpu::loops::scratch::with_scratch;
 use crate::providers::cpu::loops::simd::add;
@@ -41,7 +42,7 @@ fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
             let pack = |direction: usize| {
                 let first = direction * all_rows;
                 let part = &elements[(first + rows.start) * k..(first + rows.end) * k];
-                PackedB::of(part, true, 1, k, rows.len(), node.pool, T::BFLOAT16)
+                PackedB::of(part, true, 1, k, rows.len(), node.packing(), T::BFLOAT16)
             };
             Ok(Some((0..directions).map(pack).collect()))
         };
@@ -49,7 +50,7 @@ fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
         let split = split_gates(op.cell);
         let w = pack(1, 0..gates)?;
         let small = match node.constant(2) {
-            Some(r) if split == gates && r.shape()[1] * r.shape()[2] < SMALL => small_weights::<T>(r)?,
+            Some(r) if split == gates && r.shape()[1] * r.shape()[2] < SMALL => small_weights::<T>(r, node.packing())?,
             _ => None,
         };
         let r = if small.is_none() { pack(2, 0..split)? } else { None };
@@ -64,13 +65,16 @@ const SMALL: usize = 1 << 20;
 const ROWS: usize = 16;
 
 /// The recurrence weights of each direction as operands of `Shared`, for types that products are computed in.
-fn small_weights<T: Store>(r: &Tensor) -> Result<Option<Vec<Weights<T::Compute>>>, OpError> {
+fn small_weights<T: Store>(
+    r: &Tensor,
+    packing: Packing<'_>,
+) -> Result<Option<Vec<Weights<T::Compute>>>, OpError> {
     let (directions, columns, k) = (r.shape()[0], r.shape()[1], r.shape()[2]);
     let r = r.aligned()?;
     let Some(r) = T::same(r.view().slice::<T>()) else { return Ok(None) };
     let pack = |direction: usize| {
         let direction = &r[direction * columns * k..][..columns * k];
-        Weights::filled(Shared::<T::Compute>::scratch_len(k, columns), |room| {
+        packing.filled(Shared::<T::Compute>::scratch_len(k, columns), |room| {
             Shared::new(Matrix::transposed(direction, k), k, columns, room);
         })
     };

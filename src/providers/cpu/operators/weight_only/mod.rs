@@ -70,7 +70,7 @@ fn packed<T: Store<Compute = f32>>(node: &NodeContext<'_>) -> Result<Option<Pack
     let zeros = node.constant(3).map(|zeros| zeros.aligned()).transpose()?;
     let zeros = Zeros::new(zeros.as_ref().map(|zeros| zeros.view()), op.bits);
     let (data, scales) = (b.view().slice(), scales.view().slice::<T>());
-    Ok(Some(Packed::new(&NBits { op, data, scales, zeros, groups: None }, node.pool)))
+    Ok(Some(Packed::new(&NBits { op, data, scales, zeros, groups: None }, node.packing())))
 }
 
 struct NBitsKernel<T> {

@@ -38,7 +38,7 @@ impl Packed {
         let w = w.aligned()?;
         let (shape, weight) = (w.shape(), w.view().bytes());
         let sizes = [op.group, shape[0] / op.group, shape[1], shape[2..].iter().product()];
-        let panels = DotPanels::of_bytes(weight, &zeros, flip, sizes, node.pool);
+        let panels = DotPanels::of_bytes(weight, &zeros, flip, sizes, node.packing());
         let layout = match (op.channel_blocked[0], node.input(0)) {
             (false, _) => ImageLayout::Nchw,
             (true, Some(ElementType::U8)) => ImageLayout::ChannelBlocked,

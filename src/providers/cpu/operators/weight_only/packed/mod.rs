@@ -21,8 +21,8 @@ use std::ops::Range;
 use crate::ops::weight_only::MatMulNBits;
 use crate::providers::cpu::gemm::Store;
 use crate::providers::cpu::loops::packed_weights::Weights as Memory;
+use crate::providers::cpu::loops::packing::Packing;
 use crate::providers::cpu::loops::simd::{Loop, widest};
-use crate::threads::Pool;
 
 use super::weights::{NBits, Weights, Zeros};
 pub(super) use product::{few, scratch};
@@ -52,11 +52,11 @@ enum PackedZeros {
 
 impl<T: Store<Compute = f32>> Packed<T> {
     /// `weights` has no groups.
-    pub(super) fn new(weights: &NBits<'_, T>, pool: &Pool) -> Self {
+    pub(super) fn new(weights: &NBits<'_, T>, packing: Packing<'_>) -> Self {
         let op = weights.op;
         let (panels, blocks) = (op.n.div_ceil(ROWS), op.blocks());
         let rows = |panel: usize| panel * ROWS..((panel + 1) * ROWS).min(op.n);
-        let words = filled(pool, panels, words_of_row(&op) * ROWS, |panel, out: &mut [u32]| {
+        let words = filled(packing, panels, words_of_row(&op) * ROWS, |panel, out: &mut [u32]| {
             let bytes = words_of_row(&op) * size_of::<u32>();
             let rows = &weights.data[rows(panel).start * bytes..rows(panel).end * bytes];
             match op.bits {
@@ -65,7 +65,7 @@ impl<T: Store<Compute = f32>> Packed<T> {
                 _ => widest(Interleave::<8> { rows, out }),
             }
         });
-        let scales = filled(pool, panels, blocks * ROWS, |panel, out: &mut [T]| {
+        let scales = filled(packing, panels, blocks * ROWS, |panel, out: &mut [T]| {
             for (lane, row) in rows(panel).enumerate() {
                 for (block, &scale) in weights.scales[row * blocks..][..blocks].iter().enumerate() {
                     out[block * ROWS + lane] = scale;
@@ -73,7 +73,7 @@ impl<T: Store<Compute = f32>> Packed<T> {
             }
         });
         let each = |of: &(dyn Fn(usize, usize) -> f32 + Sync)| {
-            filled(pool, panels, blocks * ROWS, |panel, out: &mut [f32]| {
+            filled(packing, panels, blocks * ROWS, |panel, out: &mut [f32]| {
                 for (lane, row) in rows(panel).enumerate() {
                     (0..blocks).for_each(|block| out[block * ROWS + lane] = of(row, block));
                 }
@@ -81,7 +81,7 @@ impl<T: Store<Compute = f32>> Packed<T> {
         };
         let zeros = match weights.zeros {
             Zeros::Middle(zero) => PackedZeros::Middle(zero),
-            Zeros::Packed(_) => PackedZeros::Bytes(filled(pool, panels, blocks * ROWS, |panel, out| {
+            Zeros::Packed(_) => PackedZeros::Bytes(filled(packing, panels, blocks * ROWS, |panel, out| {
                 for (lane, row) in rows(panel).enumerate() {
                     for block in 0..blocks {
                         out[block * ROWS + lane] = weights.scale_and_zero(row, block).1 as u8;
@@ -157,14 +157,14 @@ impl Panel<'_> {
 
 /// Memory of `size` numbers for each panel, written panel by panel on several threads.
 fn filled<E: crate::tensor::Element>(
-    pool: &Pool,
+    packing: Packing<'_>,
     panels: usize,
     size: usize,
     fill: impl Fn(usize, &mut [E]) + Sync,
 ) -> Memory<E> {
     use crate::providers::cpu::loops::parallel::split_mut;
-    Memory::filled(panels * size, |all| {
-        split_mut(pool, all, size, (1 << 14) / size.max(1) + 1, |range, part| {
+    packing.filled(panels * size, |all| {
+        split_mut(packing.pool, all, size, (1 << 14) / size.max(1) + 1, |range, part| {
             for (panel, out) in range.zip(part.chunks_exact_mut(size)) {
                 fill(panel, out);
             }

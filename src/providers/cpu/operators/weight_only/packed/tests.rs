@@ -3,6 +3,7 @@ use super::vectors::Kind;
 use super::*;
 use crate::providers::cpu::kernel::KernelContext;
 use crate::tensor::Buffer;
+use crate::threads::Pool;
 
 /// Numbers of a linear congruential generator.
 struct Random(u64);
@@ -113,7 +114,7 @@ fn every_form_with_every_instruction_set() {
                 let case = Case::new((bits, block), size, (bits * block + i) as u64);
                 for zeros in 0..3 {
                     let weights = case.weights(zeros);
-                    let packed = Packed::new(&weights, &pool);
+                    let packed = Packed::new(&weights, (&pool).into());
                     let told = format!("{bits} bits, blocks of {block}, {size:?}, zero points {zeros}");
                     let floats = case.packed(Kind::Missing, &packed, &pool);
                     let distance = error(&floats, &case.by_definition(&weights, false));
@@ -140,7 +141,7 @@ fn the_largest_bytes_do_not_saturate() {
         for sign in [1.0, -1.0] {
             case.a.fill(sign);
             let weights = case.weights(1);
-            let packed = Packed::new(&weights, &pool);
+            let packed = Packed::new(&weights, (&pool).into());
             let want = case.by_definition(&weights, false);
             for kind in Kind::all() {
                 let distance = error(&case.packed(kind, &packed, &pool), &want);
@@ -158,7 +159,7 @@ fn rows_of_zeros_and_of_no_numbers() {
     case.a[64..128].fill(1e-42);
     case.a[130] = f32::NAN;
     case.a[200] = f32::INFINITY;
-    let packed = Packed::new(&case.weights(0), &pool);
+    let packed = Packed::new(&case.weights(0), (&pool).into());
     for kind in Kind::all() {
         let y = case.packed(kind, &packed, &pool);
         let bias = &case.bias[..];
@@ -174,7 +175,7 @@ fn columns_are_those_of_the_weight() {
     for bits in [2, 4, 8] {
         let case = Case::new((bits, 32), (1, 50, 700), bits as u64);
         let weights = case.weights(1);
-        let packed = Packed::new(&weights, &pool);
+        let packed = Packed::new(&weights, (&pool).into());
         for (rows, width) in [(0..16, 16), (5..21, 20), (30..50, 48), (49..50, 8)] {
             for depths in [0..700, 512..700, 64..65] {
                 let mut out = vec![0.0; depths.len() * width];

@@ -1,0 +1,199 @@
+//! Compiling a model to an artifact.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use bytes::Bytes;
+
+use crate::artifact::{
+    self, Encoded, Kind, Manifest, Policy, ProgramEntry, REVISION, SourceFile, SourceFiles, Store, Writer,
+    digest, encode,
+};
+use crate::error::{Result, fail};
+use crate::model::{self, FileIdentity, Model, Source};
+use crate::plan::{ModelPacks, RecordedPacks};
+use crate::providers::cpu;
+use crate::threads::Pool;
+
+use super::artifact::is_compiled;
+use super::build::{Parts, Rewritable, compiled, rewrite};
+use super::choose::own_pool;
+use super::dimensions::fix_dimensions;
+use super::environment::Environment;
+use super::options::{Load, SessionOptions};
+use super::targets::Targets;
+
+/// What a model is compiled for.
+pub(crate) struct CompileOptions {
+    pub(crate) targets: Targets,
+    pub(crate) weights: Policy,
+    /// Symbolic dimensions of further programs, in which they are fixed.
+    pub(crate) shapes: Vec<BTreeMap<String, usize>>,
+}
+
+/// Is told what is done, which step of how many; compiling ends when it gives `false`.
+pub(crate) type Progress<'p> = dyn FnMut(&str, u64, u64) -> bool + 'p;
+
+/// Compiles a model's file to the artifact `out`, which is there when all of it is written.
+pub(crate) fn compile_model(
+    environment: &Environment,
+    path: &Path,
+    options: &SessionOptions,
+    wanted: &CompileOptions,
+    out: &Path,
+    progress: &mut Progress<'_>,
+) -> Result<()> {
+    if is_compiled(Source::Path(path)) {
+        fail!(
+            InvalidArgument,
+            "\"{}\" is an artifact already; compile the model that it was made of",
+            path.display()
+        );
+    }
+    let pool = own_pool(options, environment)?.unwrap_or_else(|| environment.pool.clone());
+    let variants = variants(options, wanted);
+    let mut steps =
+        Steps { done: 0, total: 2 * (variants.len() * wanted.targets.kinds().len()) as u64 + 1, progress };
+    let writer = Writer::new(out)?;
+    let model = model::open(Source::Path(path), options.load == Load::Map, &options.given)?;
+    let sources = sources(&model.files, &model.contents, out, &pool)?;
+    let mut store = Store::new(writer, wanted.weights, SourceFiles(model.contents.clone()))?;
+    let metadata = (&model.metadata).into();
+    let compiler = Compiler { environment, pool: &pool, model, wanted };
+    let mut manifest = Manifest {
+        library: env!("CARGO_PKG_VERSION").to_owned(),
+        revision: REVISION,
+        sources,
+        metadata: Some(metadata),
+        weights: wanted.weights.name().to_owned(),
+        programs: Vec::new(),
+    };
+    let mut graphs = Vec::new();
+    for variant in &variants {
+        for kind in wanted.targets.kinds() {
+            let name = format!("program.{}", graphs.len());
+            let (entry, graph) = compiler.program(kind, variant, &name, &mut store, &mut steps)?;
+            manifest.programs.push(entry);
+            graphs.push((name, graph));
+        }
+    }
+    steps.next("writing the file")?;
+    for (source, needed) in manifest.sources.iter_mut().zip(&store.needed) {
+        source.needed = *needed;
+    }
+    let mut writer = store.into_writer();
+    for (name, graph) in &graphs {
+        writer.begin(name)?;
+        writer.append(graph, 1)?;
+    }
+    artifact::finish(writer, &manifest)
+}
+
+/// The options of each program: as given, and with further dimensions fixed.
+fn variants(options: &SessionOptions, wanted: &CompileOptions) -> Vec<SessionOptions> {
+    let mut plain = options.clone();
+    plain.optimized_model = None;
+    let fixed = wanted.shapes.iter().map(|shape| {
+        let mut options = plain.clone();
+        options.dimensions.extend(shape.clone());
+        options
+    });
+    std::iter::once(options.clone()).chain(fixed).collect()
+}
+
+/// Tells the caller how far it is.
+struct Steps<'p, 'c> {
+    done: u64,
+    total: u64,
+    progress: &'p mut Progress<'c>,
+}
+
+impl Steps<'_, '_> {
+    fn next(&mut self, what: &str) -> Result<()> {
+        if !(self.progress)(what, self.done, self.total) {
+            fail!(Cancelled, "compiling was cancelled after {} of {} steps", self.done, self.total);
+        }
+        self.done += 1;
+        Ok(())
+    }
+}
+
+struct Compiler<'a> {
+    environment: &'a Environment,
+    pool: &'a Pool,
+    model: Model,
+    wanted: &'a CompileOptions,
+}
+
+impl Compiler<'_> {
+    /// Makes a program and puts its weights into the store.
+    fn program(
+        &self,
+        kind: Kind,
+        options: &SessionOptions,
+        name: &str,
+        store: &mut Store,
+        steps: &mut Steps<'_, '_>,
+    ) -> Result<(ProgramEntry, Vec<u8>)> {
+        let Compiler { environment, pool, ref model, wanted } = *self;
+        let target = kind.name();
+        steps.next(&format!("optimising the model for {target}"))?;
+        let mut graph = model.graph.clone();
+        fix_dimensions(&mut graph, options)?;
+        let on_device = kind == Kind::Gpu;
+        let parts = || Parts { environment, pool, on_device, device: None, fallback_reason: "" };
+        let rewritable = Rewritable { graph, functions: &model.functions, metadata: model.metadata.clone() };
+        let rewritten = rewrite(&parts(), rewritable, options)?;
+        steps.next(&format!("packing weights for {target}"))?;
+        let packs = match kind {
+            Kind::Cpu => {
+                let mut packs = ModelPacks::Recorded(RecordedPacks::new(pool.threads()));
+                // The program itself is not needed: packed weights outlive it.
+                drop(compiled(parts(), rewritten.clone(), model.counters, options, &mut packs)?);
+                Some(packs)
+            }
+            Kind::Gpu => None,
+        };
+        let packs = match &packs {
+            Some(ModelPacks::Recorded(packs)) => Some(packs),
+            _ => None,
+        };
+        let Encoded { graph, nodes } =
+            encode(&rewritten.graph, &rewritten.metadata, &rewritten.declared, packs, store)?;
+        let dimensions = options.dimensions.iter();
+        let entry = ProgramEntry {
+            kind: target.to_owned(),
+            targets: if on_device { wanted.targets.gpus.clone() } else { Vec::new() },
+            instructions: if on_device { String::new() } else { cpu::instructions() },
+            threads: pool.threads() as u32,
+            dimensions: dimensions
+                .map(|(name, &size)| artifact::Number { name: name.clone(), value: size as i64 })
+                .collect(),
+            precision: options.computed_precision_name().to_owned(),
+            optimization: options.optimization_name().to_owned(),
+            graph: name.to_owned(),
+            nodes,
+        };
+        Ok((entry, graph))
+    }
+}
+
+/// The model's files, told from the artifact's folder where they lie there or deeper.
+fn sources(files: &[FileIdentity], contents: &[Bytes], out: &Path, pool: &Pool) -> Result<Vec<SourceFile>> {
+    let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    let file = |(identity, bytes): (&FileIdentity, &Bytes)| {
+        let path = identity.path.canonicalize().unwrap_or_else(|_| identity.path.clone());
+        let path = path.strip_prefix(&folder).map(Path::to_owned).unwrap_or(path);
+        let Some(path) = path.to_str() else {
+            fail!(Unsupported, "the name of \"{}\" is not UTF-8, and an artifact holds it", path.display());
+        };
+        Ok(SourceFile {
+            path: path.to_owned(),
+            length: bytes.len() as u64,
+            digest: digest(bytes, pool).to_vec(),
+            needed: false,
+        })
+    };
+    files.iter().zip(contents).map(file).collect()
+}
