@@ -74,6 +74,7 @@ const OUTSIDE: &[(&str, &[&str], &[&str])] = &[
             "model/save.rs",
             "providers/hip/tuning/tuner.rs",
             "session/devices.rs",
+            "session/model_cache.rs",
         ],
     ),
     ("libraries of the system", &["libloading"], &["capi/operator_library.rs", "hip/"]),

@@ -253,6 +253,7 @@ fn compile_options(options: *const rukh_compile_options) -> Result<(CompileOptio
         targets: Targets::parse(targets)?,
         weights: options.weights.unwrap_or(Policy::Used),
         shapes: shapes(&options.shapes)?,
+        overridable: true,
     };
     Ok((compile, options.progress.clone()))
 }

@@ -130,7 +130,7 @@ pub(super) fn unfinished(path: &Path) -> PathBuf {
     path.with_file_name(name)
 }
 
-pub(super) fn failed(path: &Path, e: std::io::Error) -> Error {
+pub(crate) fn failed(path: &Path, e: std::io::Error) -> Error {
     let _ = std::fs::remove_file(unfinished(path));
     Error::new(Status::Io, format!("cannot write \"{}\": {e}", path.display()))
 }

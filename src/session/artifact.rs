@@ -17,7 +17,7 @@ use crate::threads::Pool;
 
 use super::Opened;
 use super::build::{Parts, Rewritten, compiled, declared};
-use super::choose::{choose_provider, own_pool, wants_device};
+use super::choose::{Chosen, own_pool};
 use super::dimensions::{fix_dimensions, has_dimension};
 use super::environment::{Environment, Level};
 use super::options::{Load, Optimization, SessionOptions};
@@ -92,7 +92,7 @@ pub(crate) fn check_artifact(
     options: &SessionOptions,
 ) -> Result<Verdict> {
     let pool = own_pool(options, environment)?.unwrap_or_else(|| environment.pool.clone());
-    let (device, _) = choose_provider(environment, options)?;
+    let Chosen { device, .. } = Chosen::of(environment, options)?;
     Ok(fit(&opened.artifact.manifest, device.as_ref(), options, &pool).verdict)
 }
 
@@ -102,6 +102,7 @@ pub(super) fn build_artifact(
     pool: &Pool,
     source: Source<'_>,
     options: &SessionOptions,
+    chosen: Chosen,
 ) -> Result<(Opened, Vec<FileIdentity>)> {
     if !options.given.initializers.is_empty() || !options.given.files.is_empty() {
         fail!(
@@ -115,9 +116,21 @@ pub(super) fn build_artifact(
             "option \"optimized_model_path\" is for models, and an artifact was given; save the optimised model when it is compiled"
         );
     }
-    let (device, fallback_reason) = choose_provider(environment, options)?;
-    let fell_back = device.is_none() && wants_device(options);
     let opened = open_artifact(source, options.load, pool)?;
+    build_opened(environment, pool, opened, source, options, chosen)
+}
+
+/// Makes the program that suits ready to run.
+pub(super) fn build_opened(
+    environment: &Environment,
+    pool: &Pool,
+    opened: OpenedArtifact,
+    source: Source<'_>,
+    options: &SessionOptions,
+    chosen: Chosen,
+) -> Result<(Opened, Vec<FileIdentity>)> {
+    let fallback = chosen.fell_back(options);
+    let Chosen { device, fallback_reason } = chosen;
     let Fit { verdict, program } = fit(&opened.artifact.manifest, device.as_ref(), options, pool);
     match verdict {
         Verdict::Optimal => {}
@@ -150,7 +163,7 @@ pub(super) fn build_artifact(
     let rewritten = Rewritten { graph: program.graph, metadata: program.metadata, declared };
     let mut packs = ModelPacks::Kept(program.packs);
     let mut made = compiled(parts, rewritten, counters, options, &mut packs)?;
-    made.fallback = fell_back.then_some(fallback_reason);
+    made.fallback = fallback;
     let files = opened.files.into_iter().chain(program.files).collect();
     Ok((made, files))
 }

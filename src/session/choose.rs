@@ -30,13 +30,32 @@ pub(super) fn own_pool(options: &SessionOptions, environment: &Environment) -> R
 }
 
 /// Whether nodes run on a GPU when there is one.
-pub(super) fn wants_device(options: &SessionOptions) -> bool {
+fn wants_device(options: &SessionOptions) -> bool {
     let first = options.providers.first();
     first.is_some_and(|provider| provider.kind() == ProviderKind::Hip)
 }
 
+/// The device that nodes run on, when one is wanted and there, or why they run on the CPU.
+#[derive(Clone)]
+pub(super) struct Chosen {
+    pub(super) device: Option<Arc<Provider>>,
+    pub(super) fallback_reason: String,
+}
+
+impl Chosen {
+    pub(super) fn of(environment: &Environment, options: &SessionOptions) -> Result<Self> {
+        let (device, fallback_reason) = choose_provider(environment, options)?;
+        Ok(Chosen { device, fallback_reason })
+    }
+
+    /// Why nodes run on the CPU though a device was wanted.
+    pub(super) fn fell_back(&self, options: &SessionOptions) -> Option<String> {
+        (self.device.is_none() && wants_device(options)).then(|| self.fallback_reason.clone())
+    }
+}
+
 /// The device that is wanted, or why nodes run on the CPU; an error when they must not.
-pub(super) fn choose_provider(
+fn choose_provider(
     environment: &Environment,
     options: &SessionOptions,
 ) -> Result<(Option<Arc<Provider>>, String)> {

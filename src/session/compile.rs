@@ -29,6 +29,8 @@ pub(crate) struct CompileOptions {
     pub(crate) weights: Policy,
     /// Symbolic dimensions of further programs, in which they are fixed.
     pub(crate) shapes: Vec<BTreeMap<String, usize>>,
+    /// Whether initializers that runs may give other values are fixed; else such a model is refused.
+    pub(crate) overridable: bool,
 }
 
 /// Is told what is done, which step of how many; compiling ends when it gives `false`.
@@ -56,6 +58,12 @@ pub(crate) fn compile_model(
         Steps { done: 0, total: 2 * (variants.len() * wanted.targets.kinds().len()) as u64 + 1, progress };
     let writer = Writer::new(out)?;
     let model = model::open(Source::Path(path), options.load == Load::Map, &options.given)?;
+    if !model.graph.defaults.is_empty() && !wanted.overridable {
+        fail!(
+            Unsupported,
+            "runs may give values for some of the model's initializers, which an artifact would fix"
+        );
+    }
     let sources = sources(&model.files, &model.contents, out, &pool)?;
     let mut store = Store::new(writer, wanted.weights, SourceFiles(model.contents.clone()))?;
     let metadata = (&model.metadata).into();

@@ -15,6 +15,7 @@ mod environment;
 mod generation;
 mod inputs;
 mod memory;
+mod model_cache;
 mod open;
 mod operators;
 mod options;

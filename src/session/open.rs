@@ -8,9 +8,10 @@ use crate::threads::Pool;
 
 use super::artifact::{build_artifact, is_compiled};
 use super::build::{Parts, Rewritable, build};
-use super::choose::{choose_provider, own_pool, tell_fallback, tell_remarks, wants_device};
+use super::choose::{Chosen, own_pool, tell_fallback, tell_remarks};
 use super::dimensions::fix_dimensions;
 use super::environment::Environment;
+use super::model_cache::Cached;
 use super::options::SessionOptions;
 use super::overridable::Overridable;
 use super::profile::Recorder;
@@ -55,13 +56,19 @@ fn build_model(
     options: &SessionOptions,
     wanted: Option<Wanted>,
 ) -> Result<Opened> {
+    let chosen = Chosen::of(environment, options)?;
     if is_compiled(source) {
-        let (mut opened, files) = build_artifact(environment, pool, source, options)?;
+        let (mut opened, files) = build_artifact(environment, pool, source, options, chosen)?;
         opened.identity = wanted.and_then(|wanted| wanted.identity(files));
         return Ok(opened);
     }
-    let (device, fallback_reason) = choose_provider(environment, options)?;
-    let fell_back = device.is_none() && wants_device(options);
+    let cached = Cached::of(environment, pool, source, options, &chosen)?;
+    if let Some((mut opened, files)) = cached.and_then(|cached| cached.open(&chosen)) {
+        opened.identity = wanted.and_then(|wanted| wanted.identity(files));
+        return Ok(opened);
+    }
+    let fallback = chosen.fell_back(options);
+    let Chosen { device, fallback_reason } = chosen;
     let mut model = model::open(source, options.load == super::Load::Map, &options.given)?;
     fix_dimensions(&mut model.graph, options)?;
     let overridable = Overridable::of(
@@ -77,7 +84,7 @@ fn build_model(
     let rewritable = Rewritable { graph: model.graph, functions: &model.functions, metadata: model.metadata };
     let mut opened = build(parts, rewritable, model.counters, options)?;
     opened.overridable = overridable.map(Box::new);
-    opened.fallback = fell_back.then_some(fallback_reason);
+    opened.fallback = fallback;
     opened.identity = wanted.and_then(|wanted| wanted.identity(model.files));
     Ok(opened)
 }

@@ -77,6 +77,10 @@ pub(crate) struct SessionOptions {
     pub(crate) optimized_model: Option<PathBuf>,
     /// Whether its weights go into a file of their own, whatever their size.
     pub(crate) weights_apart: bool,
+    /// Where artifacts of opened models are kept, how many bytes of them (0: any number), or the one of this model.
+    pub(crate) model_cache_dir: Option<PathBuf>,
+    pub(crate) model_cache_limit: u64,
+    pub(crate) compiled_model_path: Option<PathBuf>,
     /// Weights from memory, and where others are.
     pub(crate) given: Given,
 }
@@ -101,6 +105,9 @@ impl Default for SessionOptions {
             operators: Vec::new(),
             optimized_model: None,
             weights_apart: false,
+            model_cache_dir: None,
+            model_cache_limit: MODEL_CACHE,
+            compiled_model_path: None,
             given: Given::default(),
         }
     }
@@ -113,12 +120,18 @@ const PRECISIONS: &[(&str, Option<ElementType>)] = &[
     ("bf16", Some(ElementType::BF16)),
 ];
 
+/// Bytes that a cache of compiled models has at most, unless an option says otherwise.
+const MODEL_CACHE: u64 = 16 << 30;
+
 /// The keys, with what each may be.
 const KEYS: &[(&str, &str)] = &[
+    ("compiled_model_path", "the name of a file, or nothing for none"),
     ("external_data_folder", "the name of a folder, or nothing for the model's"),
     ("fallback", "cpu or error"),
     ("intra_op_threads", "0 (the environment's threads) or a number up to 1024"),
     ("load", "map or read"),
+    ("model_cache_dir", "the name of a folder, or nothing for none"),
+    ("model_cache_limit", "a number of bytes, 0 for no limit"),
     ("optimization", "none, basic or all"),
     ("optimized_model_external_data", "0 or 1"),
     ("optimized_model_path", "the name of a file, or nothing for none"),
@@ -184,6 +197,9 @@ impl SessionOptions {
             "fallback" => {
                 self.fallback = choose(value, &[("cpu", Fallback::Cpu), ("error", Fallback::Error)])?
             }
+            "compiled_model_path" => self.compiled_model_path = (!value.is_empty()).then(|| value.into()),
+            "model_cache_dir" => self.model_cache_dir = (!value.is_empty()).then(|| value.into()),
+            "model_cache_limit" => self.model_cache_limit = value.parse().ok()?,
             "external_data_folder" => self.given.folder = (!value.is_empty()).then(|| value.into()),
             "load" => self.load = choose(value, &[("map", Load::Map), ("read", Load::Read)])?,
             "optimization" => self.optimization = choose(value, OPTIMIZATIONS)?,
@@ -213,12 +229,17 @@ impl SessionOptions {
         let precision = PRECISIONS.iter().find(|(_, v)| *v == self.precision).map_or("auto", |(n, _)| n);
         let text = |path: &PathBuf| path.to_string_lossy().into_owned();
         let saved = self.optimized_model.as_ref().map(text);
+        let compiled = self.compiled_model_path.as_ref().map(text);
+        let cache = self.model_cache_dir.as_ref().map(text);
         let folder = self.given.folder.as_ref().map(text);
         let mut entries = vec![
+            ("compiled_model_path".to_owned(), compiled.unwrap_or_default()),
             ("external_data_folder".to_owned(), folder.unwrap_or_default()),
             ("fallback".to_owned(), if self.fallback == Fallback::Cpu { "cpu" } else { "error" }.to_owned()),
             ("intra_op_threads".to_owned(), self.threads.unwrap_or(0).to_string()),
             ("load".to_owned(), if self.load == Load::Map { "map" } else { "read" }.to_owned()),
+            ("model_cache_dir".to_owned(), cache.unwrap_or_default()),
+            ("model_cache_limit".to_owned(), self.model_cache_limit.to_string()),
             ("optimization".to_owned(), name(self.optimization).to_owned()),
             ("optimized_model_external_data".to_owned(), (self.weights_apart as u8).to_string()),
             ("optimized_model_path".to_owned(), saved.unwrap_or_default()),
@@ -345,7 +366,7 @@ mod tests {
     fn wrong_options_say_what_is_allowed() {
         for (key, value, part) in [
             ("load", "mmap", "\"mmap\" is not allowed; allowed is map or read"),
-            ("lod", "map", "\"lod\" is not known; known are external_data_folder, fallback"),
+            ("lod", "map", "\"lod\" is not known; known are compiled_model_path, external_data_folder"),
             ("dim.", "3", "needs a name"),
             ("dim.x", "-3", "allowed is a number from 0"),
             ("intra_op_threads", "5000", "up to 1024"),

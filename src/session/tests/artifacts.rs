@@ -18,7 +18,7 @@ fn numbers(count: usize, seed: usize) -> Vec<f32> {
 }
 
 /// A convolution, pooling, a product, and a branch with a weight of its own.
-fn network() -> ModelBuilder {
+pub(super) fn network() -> ModelBuilder {
     let branch = |name: &str, seed: usize| {
         let inside = ModelBuilder::new()
             .initializer(floats(name, &[32, 8], &numbers(256, seed)))
@@ -48,7 +48,7 @@ fn network() -> ModelBuilder {
         .output("y")
 }
 
-fn inputs(batch: usize, which: bool) -> Vec<Value> {
+pub(super) fn inputs(batch: usize, which: bool) -> Vec<Value> {
     let image = numbers(batch * 16 * 12 * 12, 9);
     let which = Tensor::from_slice(&[], &[crate::tensor::Bool::from(which)]).unwrap();
     vec![t(&[batch, 16, 12, 12], &image), Value::Tensor(which)]
@@ -84,7 +84,7 @@ impl Compiled {
         options: &SessionOptions,
         shapes: Vec<BTreeMap<String, usize>>,
     ) -> Result<()> {
-        let wanted = CompileOptions { targets: Targets::parse(targets)?, weights, shapes };
+        let wanted = CompileOptions { targets: Targets::parse(targets)?, weights, shapes, overridable: true };
         compile_model(&self.environment, &self.model, options, &wanted, &self.artifact, &mut |_, _, _| true)
     }
 
@@ -98,7 +98,7 @@ impl Compiled {
     }
 }
 
-fn options(settings: &[(&str, &str)]) -> SessionOptions {
+pub(super) fn options(settings: &[(&str, &str)]) -> SessionOptions {
     let mut options = SessionOptions { share_weights: false, ..SessionOptions::default() };
     settings.iter().for_each(|(key, value)| options.set(key, value).unwrap());
     options
@@ -234,8 +234,12 @@ fn outside_weights_must_be_those_it_was_compiled_from() {
 fn what_cannot_be_compiled_says_so_and_leaves_nothing() {
     let compiled = Compiled::new("refused", &network(), "cpu", Policy::Used, &options(&[]));
     let before = std::fs::read(&compiled.artifact).unwrap();
-    let wanted =
-        CompileOptions { targets: Targets::parse("cpu").unwrap(), weights: Policy::Used, shapes: Vec::new() };
+    let wanted = CompileOptions {
+        targets: Targets::parse("cpu").unwrap(),
+        weights: Policy::Used,
+        shapes: Vec::new(),
+        overridable: true,
+    };
     let compile = |path: &Path, out: &Path, stop: u64| {
         let mut told = Vec::new();
         let mut progress = |step: &str, done: u64, total: u64| {

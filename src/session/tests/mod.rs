@@ -6,6 +6,7 @@ mod behaviour;
 mod caches;
 mod channel_blocked;
 mod graphs;
+mod model_cache;
 mod on_hip;
 mod sharing;
 mod unknown_shapes;

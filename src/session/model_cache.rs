@@ -1,0 +1,191 @@
+//! Artifacts of models that were opened before: option "model_cache_dir", or one file, option "compiled_model_path".
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use crate::artifact::{Kind, Policy, REVISION, SourceFile, digest};
+use crate::error::Result;
+use crate::model::{self, FileIdentity, Source};
+use crate::providers::cpu;
+use crate::threads::Pool;
+
+use super::Opened;
+use super::artifact::{OpenedArtifact, build_opened, open_artifact};
+use super::choose::Chosen;
+use super::compile::{CompileOptions, compile_model};
+use super::environment::{Environment, Level};
+use super::options::{Load, SessionOptions};
+use super::targets::Targets;
+
+/// What artifacts are called that are made for a cache.
+const ENDING: &str = "rukh";
+
+/// The artifact of a model in a cache.
+pub(super) struct Cached<'a> {
+    environment: &'a Environment,
+    pool: &'a Pool,
+    options: &'a SessionOptions,
+    model: &'a Path,
+    artifact: PathBuf,
+    digest: [u8; 32],
+    identity: FileIdentity,
+}
+
+impl<'a> Cached<'a> {
+    /// `None` where options ask for no cache, or the session has what an artifact has not.
+    pub(super) fn of(
+        environment: &'a Environment,
+        pool: &'a Pool,
+        source: Source<'a>,
+        options: &'a SessionOptions,
+        chosen: &Chosen,
+    ) -> Result<Option<Self>> {
+        let wanted = options.model_cache_dir.is_some() || options.compiled_model_path.is_some();
+        let plain = options.given.initializers.is_empty()
+            && options.given.files.is_empty()
+            && options.optimized_model.is_none()
+            && environment.operators(&options.operators).is_empty();
+        let Source::Path(model) = source else { return Ok(None) };
+        if !wanted || !plain {
+            return Ok(None);
+        }
+        let (bytes, identity, _) = model::open_file(model, options.load == Load::Map)?;
+        let digest = digest(&bytes, pool);
+        let artifact = match (&options.compiled_model_path, &options.model_cache_dir) {
+            (Some(file), _) => file.clone(),
+            (None, Some(folder)) => folder.join(name(model, &key(&digest, options, pool, chosen))),
+            (None, None) => return Ok(None),
+        };
+        Ok(Some(Cached { environment, pool, options, model, artifact, digest, identity }))
+    }
+
+    /// The model, from its artifact, which is made when it is not there. `None`, and a warning, where that fails: the model
+    /// is then opened without.
+    pub(super) fn open(&self, chosen: &Chosen) -> Option<(Opened, Vec<FileIdentity>)> {
+        match self.try_open(chosen) {
+            Ok(Some(opened)) => return Some(opened),
+            Ok(None) => {}
+            Err(error) => self.warn(&format!("{error}; it is made anew")),
+        }
+        let made = self.make(chosen).and_then(|()| self.try_open(chosen));
+        match made {
+            Ok(Some(opened)) => {
+                self.make_room();
+                Some(opened)
+            }
+            Ok(None) => None,
+            Err(error) => {
+                self.warn(&format!("{error}; the model is opened without a cache"));
+                None
+            }
+        }
+    }
+
+    /// `None` where there is no artifact, or one of another model.
+    fn try_open(&self, chosen: &Chosen) -> Result<Option<(Opened, Vec<FileIdentity>)>> {
+        if !self.artifact.is_file() {
+            return Ok(None);
+        }
+        let source = Source::Path(&self.artifact);
+        let opened = open_artifact(source, self.options.load, self.pool)?;
+        let Some(outside) = self.outside(&opened) else { return Ok(None) };
+        let (made, _) =
+            build_opened(self.environment, self.pool, opened, source, self.options, chosen.clone())?;
+        // Those that are used are not the first to go.
+        let touched = std::fs::File::open(&self.artifact).and_then(|f| f.set_modified(SystemTime::now()));
+        if let Err(e) = touched {
+            self.environment.log.write(Level::Debug, &format!("\"{}\": {e}", self.artifact.display()));
+        }
+        // The artifact stands for these files; its own times change when it is used.
+        Ok(Some((made, std::iter::once(self.identity.clone()).chain(outside).collect())))
+    }
+
+    /// The files of the model's external data; `None` where the artifact was made of other files than the model's.
+    fn outside(&self, opened: &OpenedArtifact) -> Option<Vec<FileIdentity>> {
+        let (own, others) = opened.artifact.manifest.sources.split_first()?;
+        let folder = self.artifact.parent().unwrap_or(Path::new("."));
+        let same = |source: &SourceFile| {
+            let (bytes, identity, _) = model::open_file(&folder.join(&source.path), true).ok()?;
+            (bytes.len() as u64 == source.length && digest(&bytes, self.pool) == *source.digest)
+                .then_some(identity)
+        };
+        let outside = others.iter().map(same).collect::<Option<Vec<FileIdentity>>>()?;
+        (own.digest == self.digest).then_some(outside)
+    }
+
+    fn make(&self, chosen: &Chosen) -> Result<()> {
+        let gpu = chosen.device.as_ref().map(|device| device.target().to_owned());
+        let targets = Targets { cpu: gpu.is_none(), gpus: gpu.into_iter().collect() };
+        let wanted =
+            CompileOptions { targets, weights: Policy::Used, shapes: Vec::new(), overridable: false };
+        if let Some(folder) = self.artifact.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            std::fs::create_dir_all(folder).map_err(|e| model::failed(folder, e))?;
+        }
+        let told =
+            format!("model \"{}\" is compiled to \"{}\"", self.model.display(), self.artifact.display());
+        self.environment.log.write(Level::Info, &told);
+        compile_model(self.environment, self.model, self.options, &wanted, &self.artifact, &mut |_, _, _| {
+            true
+        })
+    }
+
+    /// Lets the artifacts go that were not used for longest, until the cache has its limit.
+    fn make_room(&self) {
+        let Some(folder) =
+            self.options.model_cache_dir.as_ref().filter(|_| self.options.model_cache_limit > 0)
+        else {
+            return;
+        };
+        let mut all: Vec<(SystemTime, u64, PathBuf)> = Vec::new();
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            let (path, facts) = (entry.path(), entry.metadata());
+            let Ok((used, size)) = facts.and_then(|facts| Ok((facts.modified()?, facts.len()))) else {
+                continue;
+            };
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let abandoned = used.elapsed().is_ok_and(|age| age > Duration::from_secs(3600));
+            if name.ends_with(".unfinished") && name.contains(&format!(".{ENDING}.")) && abandoned {
+                // A process that was killed while it wrote left it.
+                let _ = std::fs::remove_file(&path);
+            } else if path.extension().is_some_and(|ending| ending == ENDING) {
+                all.push((used, size, path));
+            }
+        }
+        all.sort();
+        let mut total: u64 = all.iter().map(|(_, size, _)| size).sum();
+        for (_, size, path) in all.into_iter().filter(|(.., path)| *path != self.artifact) {
+            if total <= self.options.model_cache_limit {
+                return;
+            }
+            // Another process may have been quicker.
+            let _ = std::fs::remove_file(&path);
+            total -= size;
+        }
+    }
+
+    fn warn(&self, what: &str) {
+        self.environment.log.warn_user(&format!("model cache: {what}"));
+    }
+}
+
+/// What an artifact of a cache depends on besides the model's external data, which it is compared with when it is opened.
+fn key(digest: &[u8; 32], options: &SessionOptions, pool: &Pool, chosen: &Chosen) -> String {
+    let target = match &chosen.device {
+        Some(device) => format!("{} {}", Kind::Gpu.name(), device.target()),
+        None => format!("{} {} {}", Kind::Cpu.name(), cpu::instructions(), pool.threads()),
+    };
+    let what = format!(
+        "{digest:02x?} {REVISION} {} {target} {} {} {:?}",
+        env!("CARGO_PKG_VERSION"),
+        options.computed_precision_name(),
+        options.optimization_name(),
+        options.dimensions,
+    );
+    let hashed = crate::artifact::digest(what.as_bytes(), pool);
+    hashed[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn name(model: &Path, key: &str) -> String {
+    let stem = model.file_stem().unwrap_or_default().to_string_lossy();
+    format!("{}-{key}.{ENDING}", stem.chars().take(64).collect::<String>())
+}
