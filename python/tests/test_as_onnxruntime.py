@@ -226,7 +226,6 @@ def test_what_has_no_effect_is_taken_and_what_is_missing_is_told(tmp_path):
         (lambda: rukh.LoraAdapter().Load("a.onnx_adapter"), "a.onnx_adapter"),
         (lambda: rukh.RunOptions().add_active_adapter(rukh.LoraAdapter()), "adapter"),
         (lambda: rukh.register_execution_provider_library("p", "p.so"), "p.so"),
-        (lambda: rukh.ModelCompiler(options, DATA).compile_to_bytes(), "compiled models"),
         (rukh.ModelPackage, "packages of models"),
         (lambda: rukh.ModelPackageContext("folder"), "folder"),
     ]:

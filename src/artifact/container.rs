@@ -9,9 +9,9 @@
 //! | 12 | [`BYTE_ORDER`], 4 bytes |
 //! | 16 | the length of the file, 8 bytes |
 //! | 24 | where the table begins, and its length, 8 bytes each |
-//! | 40 | the BLAKE3 digest of the table, 32 bytes |
-//! | 72 | zeros, 24 bytes |
-//! | 96 | the BLAKE3 digest of all that before, 32 bytes |
+//! | 40 | the checksum of the table, 16 bytes (XXH3, 128 bits) |
+//! | 56 | zeros, 56 bytes |
+//! | 112 | the checksum of all that before, 16 bytes |
 //!
 //! The table is a protobuf message; what lies between parts is zeros.
 
@@ -21,7 +21,7 @@ use prost::Message;
 use crate::error::{Result, fail};
 use crate::threads::Pool;
 
-use super::digest::{Digest, digests};
+use super::checksum::{Checksum, checksum, checksums};
 
 pub(super) const MAGIC: [u8; 8] = *b"\x8frukh\r\n\x1a";
 pub(super) const VERSION: u32 = 1;
@@ -45,14 +45,14 @@ pub(super) struct PartEntry {
     #[prost(uint64, tag = "3")]
     pub(super) length: u64,
     #[prost(bytes = "vec", tag = "4")]
-    pub(super) digest: Vec<u8>,
+    pub(super) checksum: Vec<u8>,
 }
 
 /// The header's fields that are not constant.
 pub(super) struct Header {
     pub(super) length: u64,
     pub(super) table: (u64, u64),
-    pub(super) table_digest: Digest,
+    pub(super) table_checksum: Checksum,
 }
 
 impl Header {
@@ -64,9 +64,9 @@ impl Header {
         bytes[16..24].copy_from_slice(&self.length.to_le_bytes());
         bytes[24..32].copy_from_slice(&self.table.0.to_le_bytes());
         bytes[32..40].copy_from_slice(&self.table.1.to_le_bytes());
-        bytes[40..72].copy_from_slice(&self.table_digest);
-        let digest = blake3::hash(&bytes[..96]);
-        bytes[96..].copy_from_slice(digest.as_bytes());
+        bytes[40..56].copy_from_slice(&self.table_checksum);
+        let own = checksum(&bytes[..112]);
+        bytes[112..].copy_from_slice(&own);
         bytes
     }
 
@@ -106,15 +106,15 @@ impl Header {
                 );
             }
         }
-        if bytes[96..] != *blake3::hash(&bytes[..96]).as_bytes() {
-            return damaged("it does not match its digest".to_owned());
+        if bytes[112..] != checksum(&bytes[..112]) {
+            return damaged("it does not match its checksum".to_owned());
         }
-        if bytes[72..96] != [0; 24] {
-            return damaged("bytes 72 to 95 are not 0".to_owned());
+        if bytes[56..112] != [0; 56] {
+            return damaged("bytes 56 to 111 are not 0".to_owned());
         }
-        let mut table_digest = [0; 32];
-        table_digest.copy_from_slice(&bytes[40..72]);
-        Ok(Header { length: long(16), table: (long(24), long(32)), table_digest })
+        let mut table_checksum = [0; 16];
+        table_checksum.copy_from_slice(&bytes[40..56]);
+        Ok(Header { length: long(16), table: (long(24), long(32)), table_checksum })
     }
 }
 
@@ -129,7 +129,7 @@ pub(super) struct Container {
 }
 
 impl Container {
-    /// Reads all of the file, on the threads of the pool, and compares it with its digests.
+    /// Reads all of the file, on the threads of the pool, and compares it with its checksums.
     pub(super) fn open(bytes: Bytes, origin: &str, pool: &Pool) -> Result<Self> {
         let header = Header::decode(&bytes, origin)?;
         let length = bytes.len() as u64;
@@ -147,8 +147,8 @@ impl Container {
                 &format!("its table of parts lies at {start}, {len} bytes: outside of the file"),
             );
         };
-        if *blake3::hash(&table).as_bytes() != header.table_digest {
-            return fail(origin, "its table of parts is damaged: it does not match its digest");
+        if checksum(&table) != header.table_checksum {
+            return fail(origin, "its table of parts is damaged: it does not match its checksum");
         }
         let parts = match Table::decode(table) {
             Ok(table) => table.parts,
@@ -168,9 +168,9 @@ impl Container {
         }
     }
 
-    /// Name, length and digest of each part.
+    /// Name, length and checksum of each part.
     pub(super) fn parts(&self) -> impl Iterator<Item = (&str, u64, &[u8])> {
-        self.parts.iter().map(|part| (part.name.as_str(), part.length, &part.digest[..]))
+        self.parts.iter().map(|part| (part.name.as_str(), part.length, &part.checksum[..]))
     }
 
     fn names(&self) -> String {
@@ -207,11 +207,11 @@ impl Container {
             }
         }
         let slices: Vec<&[u8]> = bytes.iter().map(|part| &part[..]).collect();
-        for (part, digest) in self.parts.iter().zip(digests(&slices, pool)) {
-            if part.digest != digest {
+        for (part, checksum) in self.parts.iter().zip(checksums(&slices, pool)) {
+            if part.checksum != checksum {
                 return fail(
                     origin,
-                    &format!("its part \"{}\" is damaged: it does not match its digest", part.name),
+                    &format!("its part \"{}\" is damaged: it does not match its checksum", part.name),
                 );
             }
         }

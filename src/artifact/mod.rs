@@ -1,10 +1,11 @@
 //! A compiled model as a file: optimised programs with their packed weights, for several targets.
 //!
-//! `container` is the file: named parts, each with a digest, read only after all of it was checked; `writer` makes it.
+//! `container` is the file: named parts, each with a checksum, read only after all of it was checked; `writer` makes it.
 //! `manifest` says what the parts are, `program` turns a program into parts and back, `store` keeps the bytes of weights
 //! once, and `fit` says which program suits a device. There is no machine code in such a file: the programs name the
 //! library's own operators, and kernels are chosen when it is opened.
 
+mod checksum;
 mod container;
 mod digest;
 mod fit;
@@ -42,7 +43,7 @@ pub(crate) fn is_artifact(start: &[u8]) -> bool {
     start.starts_with(&container::MAGIC)
 }
 
-/// An artifact all of whose bytes were checked against their digests.
+/// An artifact all of whose bytes were checked against their checksums.
 pub(crate) struct Artifact {
     pub(crate) manifest: Manifest,
     container: Container,
@@ -62,7 +63,7 @@ impl Artifact {
         Ok(Artifact { manifest, container, origin: origin.to_owned() })
     }
 
-    /// Name, length and digest of each part.
+    /// Name, length and checksum of each part.
     pub(crate) fn parts(&self) -> impl Iterator<Item = (&str, u64, &[u8])> {
         self.container.parts()
     }

@@ -9,8 +9,8 @@ use prost::Message;
 
 use crate::error::{Error, Result, Status};
 
+use super::checksum::{Checksummer, checksum};
 use super::container::{ALIGNMENT, HEADER, Header, PartEntry, Table};
-use super::digest::Digester;
 
 pub(crate) struct Writer {
     path: PathBuf,
@@ -19,7 +19,7 @@ pub(crate) struct Writer {
     length: u64,
     parts: Vec<PartEntry>,
     /// Of the part that is being written.
-    digester: Option<Digester>,
+    checksummer: Option<Checksummer>,
     done: bool,
 }
 
@@ -35,7 +35,7 @@ impl Writer {
         let file = File::create(&unfinished).map_err(|e| failed(path, e))?;
         let (path, file) = (path.to_owned(), BufWriter::with_capacity(1 << 20, file));
         let mut writer =
-            Writer { path, unfinished, file, length: 0, parts: Vec::new(), digester: None, done: false };
+            Writer { path, unfinished, file, length: 0, parts: Vec::new(), checksummer: None, done: false };
         writer.write(&[0; HEADER])?;
         Ok(writer)
     }
@@ -45,8 +45,8 @@ impl Writer {
         self.end_part();
         self.fill(ALIGNMENT)?;
         let (name, offset) = (name.to_owned(), self.length);
-        self.parts.push(PartEntry { name, offset, length: 0, digest: Vec::new() });
-        self.digester = Some(Digester::new());
+        self.parts.push(PartEntry { name, offset, length: 0, checksum: Vec::new() });
+        self.checksummer = Some(Checksummer::default());
         Ok(())
     }
 
@@ -73,7 +73,7 @@ impl Writer {
         let header = Header {
             length: self.length,
             table: (start, table.len() as u64),
-            table_digest: blake3::hash(&table).into(),
+            table_checksum: checksum(&table),
         };
         let written = (|| {
             self.file.seek(SeekFrom::Start(0))?;
@@ -87,9 +87,9 @@ impl Writer {
     }
 
     fn end_part(&mut self) {
-        if let (Some(digester), Some(part)) = (self.digester.take(), self.parts.last_mut()) {
+        if let (Some(checksummer), Some(part)) = (self.checksummer.take(), self.parts.last_mut()) {
             part.length = self.length - part.offset;
-            part.digest = digester.finish().to_vec();
+            part.checksum = checksummer.finish().to_vec();
         }
     }
 
@@ -101,8 +101,8 @@ impl Writer {
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
         self.file.write_all(bytes).map_err(|e| failed(&self.path, e))?;
         self.length += bytes.len() as u64;
-        if let Some(digester) = &mut self.digester {
-            digester.update(bytes);
+        if let Some(checksummer) = &mut self.checksummer {
+            checksummer.update(bytes);
         }
         Ok(())
     }

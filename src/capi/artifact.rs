@@ -22,7 +22,7 @@ impl Handle for rukh_artifact {
     const NAME: &'static str = "rukh_artifact";
 }
 
-/// Opens an artifact to ask about it. Every byte of it is read and compared with its digest.
+/// Opens an artifact to ask about it. Every byte of it is read and compared with its checksum.
 ///
 /// `environment`: not NULL; kept alive by the artifact. `path`: not NULL; a file that `rukh_compile_model` made. `out`: not
 /// NULL; receives the artifact, which the caller destroys; NULL on failure. `error`: may be NULL. Threads: any, at the same
@@ -58,7 +58,7 @@ pub unsafe extern "C" fn rukh_artifact_destroy(artifact: *mut rukh_artifact) {
 /// The keys are "library" and "revision", which made it; "weights", as the compile option; "targets", what it is for;
 /// "sources", a list with "file", "bytes", "digest" of each file of the model, and whether it is "needed" to open the
 /// artifact; "programs", a list with "kind" ("cpu" or "gpu"), "targets", "instructions" of the processor, "threads",
-/// "dimensions", "precision", "optimization" and "packed_bytes" of each; "parts", a list with "name", "bytes" and "digest" of
+/// "dimensions", "precision", "optimization" and "packed_bytes" of each; "parts", a list with "name", "bytes" and "checksum" of
 /// each part of the file. Later versions may add keys.
 ///
 /// `artifact`: not NULL. `buf`, `cap`, `needed`: see "Texts" at the top of this header. `error`: may be NULL. Threads: any,

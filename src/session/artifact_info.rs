@@ -16,8 +16,8 @@ pub(crate) fn artifact_info(artifact: &Artifact) -> String {
             source.needed
         )
     });
-    let parts = artifact.parts().map(|(name, bytes, digest)| {
-        format!("{{\"name\":{},\"bytes\":{bytes},\"digest\":{}}}", quote(name), quote(&hex(digest)))
+    let parts = artifact.parts().map(|(name, bytes, checksum)| {
+        format!("{{\"name\":{},\"bytes\":{bytes},\"checksum\":{}}}", quote(name), quote(&hex(checksum)))
     });
     format!(
         "{{\"library\":{},\"revision\":{},\"weights\":{},\"targets\":{},\"sources\":{},\"programs\":{},\"parts\":{}}}",

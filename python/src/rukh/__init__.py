@@ -34,6 +34,11 @@ from ._providers import (
     get_all_providers,
     get_available_providers,
 )
+from .artifacts import (
+    Artifact,
+    Verdict,
+    compile_model,
+)
 from .binding import (
     Completion,
     IOBinding,
@@ -158,6 +163,7 @@ __all__ = [
     "ORT_VERSION",
     "RUKH_VERSION",
     "AdapterFormat",
+    "Artifact",
     "AttributeType",
     "CancelledError",
     "Completion",
@@ -222,6 +228,7 @@ __all__ = [
     "UnsupportedError",
     "Value",
     "capi",
+    "compile_model",
     "copy_tensors",
     "create_and_register_allocator",
     "create_and_register_allocator_v2",

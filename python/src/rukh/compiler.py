@@ -1,15 +1,18 @@
-"""Names of ONNX Runtime for what is not here: compiled models, adapters, libraries of providers.
+"""ONNX Runtime's compiler of models, and its names for what is not here: adapters, packages, libraries of providers.
 
-They can be imported and made; what would have an effect is an error that says what is missing.
+Those can be imported and made; what would have an effect is an error that says what is missing.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable, Mapping
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ._errors import UnsupportedError
+from .artifacts import compile_model
 from .enums import GraphOptimizationLevel, OrtCompileApiFlags, _Enum
 from .options import SessionOptions
 from .value import Value
@@ -23,7 +26,12 @@ class OrtExternalInitializerInfo:
 
 
 class ModelCompiler:
-    """Would write a model that is compiled for a device. Here models are opened as they are."""
+    """Compiles a model to an artifact for the devices of this machine; `rukh.compile_model` takes others too.
+
+    Its bytes are no ONNX file, and `InferenceSession` opens them in the model's place. What ONNX Runtime says of nodes and
+    weights beside them (`embed_compiled_data_into_model`, the external initializers, `flags`) has no meaning here: one
+    file holds all.
+    """
 
     def __init__(
         self,
@@ -51,15 +59,37 @@ class ModelCompiler:
                 "Cannot initialize ModelCompiler with both `external_initializers_file_path` "
                 "and `get_initializer_location_func`"
             )
+        self._options = sess_options
+        self._model = input_model_path_or_bytes
 
     def compile_to_file(self, output_model_path: str | None = None) -> None:
-        raise _no_compiler()
+        """Without a path, into the model's folder, under its name with "_ctx.onnx" as ONNX Runtime has it."""
+        if output_model_path is None:
+            if isinstance(self._model, bytes):
+                raise ValueError("a model from bytes has no path; give output_model_path")
+            output_model_path = os.path.splitext(os.fspath(self._model))[0] + "_ctx.onnx"
+        with self._file() as model:
+            compile_model(model, output_model_path, sess_options=self._options)
 
     def compile_to_bytes(self) -> bytes:
-        raise _no_compiler()
+        with tempfile.TemporaryDirectory() as folder, self._file() as model:
+            path = os.path.join(folder, "model.rukh")
+            compile_model(model, path, sess_options=self._options)
+            with open(path, "rb") as file:
+                return file.read()
 
     def compile_to_stream(self, write_function: Callable[[bytes], None]) -> None:
-        raise _no_compiler()
+        write_function(self.compile_to_bytes())
+
+    @contextlib.contextmanager
+    def _file(self) -> Iterator[str]:
+        if not isinstance(self._model, bytes):
+            yield os.fspath(self._model)
+            return
+        with tempfile.NamedTemporaryFile(suffix=".onnx") as file:
+            file.write(self._model)
+            file.flush()
+            yield file.name
 
     def set_ep_context_binary_information(
         self, output_directory: str | os.PathLike[str], model_name: str
@@ -71,12 +101,6 @@ class ModelCompiler:
 
     def clear_ep_context_data_write_func(self) -> None:
         """Taken for compatibility."""
-
-
-def _no_compiler() -> UnsupportedError:
-    return UnsupportedError(
-        "the library writes no compiled models; open the model itself with InferenceSession"
-    )
 
 
 class OrtEpContextData:

@@ -14,6 +14,7 @@ from . import _providers, _values, modelfile
 from ._errors import DeviceError, NoModelFileError, NotFoundError
 from ._library import Handle, call, environment, make
 from ._providers import Choice, Provider
+from .artifacts import is_artifact
 from .options import SessionOptions, add_providers
 from .options import provider_options as _options_of
 from .session import Session
@@ -121,9 +122,10 @@ class InferenceSession(Session):
             denoted = modelfile.read(self._source()).denoted
             for denotation, size in self._options._denotations.items():
                 dimensions.update(dict.fromkeys(denoted.get(denotation, []), size))
+        compiled = bool(dimensions) and is_artifact(self._source())
         known = set(modelfile.read(self._source()).symbols) if dimensions else set()
         for name, size in dimensions.items():
-            if name in known:
+            if compiled or name in known:
                 call("session_options_set", options, f"dim.{name}".encode(), str(size).encode())
         add_providers(options, choice)
         return options

@@ -314,7 +314,7 @@ fn every_damage_is_noticed() {
                 0..8 => "",
                 8..12 => "version",
                 12..16 => "byte order",
-                _ => "its header is damaged: it does not match its digest",
+                _ => "its header is damaged: it does not match its checksum",
             },
         );
     }
