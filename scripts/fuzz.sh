@@ -1,5 +1,6 @@
 #!/bin/sh
 # Fuzz the library: scripts/fuzz.sh [SECONDS [TARGET…]], each target (all without one) so long.
+#   open_artifact  compiled models, with changed parts and right checksums
 #   open_model   the model loader, shape inference and the planner, with mutated models
 #   run_node     the kernels, with models of one node drawn from fuzz/operators.txt
 # Seeds of open_model are the models of the standard's test cases, when `make conformance` has written them, and the
@@ -8,7 +9,7 @@ set -eu
 cd "$(dirname "$0")/.."
 seconds="${1:-600}"
 [ $# -eq 0 ] || shift
-[ $# -gt 0 ] || set -- open_model run_node
+[ $# -gt 0 ] || set -- open_artifact open_model run_node
 version=0.13.1
 tool="$PWD/build/tools/bin/cargo-fuzz"
 
@@ -19,7 +20,7 @@ if [ ! -x "$tool" ]; then
 fi
 
 seeds=build/fuzz-seeds
-mkdir -p "$seeds" fuzz/corpus/open_model fuzz/corpus/run_node
+mkdir -p "$seeds" fuzz/corpus/open_artifact fuzz/corpus/open_model fuzz/corpus/run_node
 if [ -z "$(ls "$seeds")" ]; then
     for model in build/onnx-data/*/*/model.onnx examples/digits/digits.onnx; do
         [ -f "$model" ] && cp "$model" "$seeds/$(basename "$(dirname "$model")").onnx"
@@ -33,6 +34,7 @@ export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}allocator_may_return_null=1:
 for target; do
     case $target in
     open_model) set -- "$seeds" -max_len=65536 ;;
+    open_artifact) set -- -max_len=256 ;;
     *)
         # Nodes are drawn from some hundred bytes, to which short inputs grow slowly.
         if [ -z "$(ls "fuzz/corpus/$target")" ]; then

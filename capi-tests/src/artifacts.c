@@ -86,6 +86,29 @@ static void answers(void) {
     rukh_session_destroy(artifact);
 }
 
+/* From bytes, which the call copies. */
+static void from_memory(void) {
+    FILE *file = fopen(model_path("linear"), "rb");
+    static char data[1 << 16];
+    size_t size;
+    rukh_session *model = open_model(environment, "linear"), *artifact;
+    rukh_compile_options *options = new_options("cpu");
+    CHECK(file != NULL);
+    size = fread(data, 1, sizeof data, file);
+    fclose(file);
+    OK(rukh_compile_model_from_memory(environment, data, size, NULL, options, in_folder("m.rukh"), &error));
+    memset(data, 0, size);
+    artifact = open_file(in_folder("m.rukh"));
+    CHECK(result_of(model) == result_of(artifact) && unlink(in_folder("m.rukh")) == 0);
+    FAILS(RUKH_ERROR_INVALID_ARGUMENT, "data: NULL",
+          rukh_compile_model_from_memory(environment, NULL, 8, NULL, options, in_folder("m.rukh"), &error));
+    FAILS(RUKH_ERROR_INVALID_MODEL, "is empty",
+          rukh_compile_model_from_memory(environment, NULL, 0, NULL, options, in_folder("m.rukh"), &error));
+    rukh_session_destroy(model);
+    rukh_session_destroy(artifact);
+    rukh_compile_options_destroy(options);
+}
+
 static void facts(void) {
     rukh_artifact *artifact;
     rukh_session_options *options;
@@ -286,6 +309,7 @@ int main(int argc, char **argv) {
     CHECK(mkdtemp(strcpy(folder, "/tmp/rukh-artifacts-XXXXXX")) != NULL);
     environment = new_environment("2");
     answers();
+    from_memory();
     facts();
     refused();
     progress();

@@ -950,7 +950,8 @@ rukh_status rukh_environment_provider_reason(const struct rukh_environment *envi
  *
  * The keys are "version" and "abi_version" of the library; "kernel_targets", the GPUs that it was built for;
  * "vector_levels", which of the levels that RUKH_CPU_ISA names the processor has, and "vector_level", the one that
- * the CPU's kernels use; "runtimes", a list with an object for each "platform" ("amd", "nvidia") that has either
+ * the CPU's kernels use; "instructions", what weights of an artifact are packed for here, and "artifact_revision", which
+ * revision of compiled programs the library reads; "runtimes", a list with an object for each "platform" ("amd", "nvidia") that has either
  * "file", "version" and "devices", or the "reason" why there is none, with each file that was tried. A device has
  * "name", "arch", and either "kernels", which of the targets it runs, or a "reason". Later versions may add keys.
  *
@@ -1547,7 +1548,23 @@ rukh_status rukh_compile_model(const struct rukh_environment *environment,
                                struct rukh_error **error);
 
 /**
- * Opens an artifact to ask about it. Every byte of it is read and compared with its digest.
+ * As `rukh_compile_model`, from the bytes of a model file.
+ *
+ * `data`: `size` bytes, copied. External data come from option "external_data_folder" and from
+ * `rukh_session_options_add_external_file`. The rest, threads and errors: as `rukh_compile_model`.
+ *
+ * Since: 0.1.1.
+ */
+rukh_status rukh_compile_model_from_memory(const struct rukh_environment *environment,
+                                           const void *data,
+                                           size_t size,
+                                           const struct rukh_session_options *session_options_handle,
+                                           const struct rukh_compile_options *options,
+                                           const char *out_path,
+                                           struct rukh_error **error);
+
+/**
+ * Opens an artifact to ask about it. Every byte of it is read and compared with its checksum.
  *
  * `environment`: not NULL; kept alive by the artifact. `path`: not NULL; a file that `rukh_compile_model` made. `out`: not
  * NULL; receives the artifact, which the caller destroys; NULL on failure. `error`: may be NULL. Threads: any, at the same
@@ -1575,7 +1592,7 @@ void rukh_artifact_destroy(struct rukh_artifact *artifact);
  * The keys are "library" and "revision", which made it; "weights", as the compile option; "targets", what it is for;
  * "sources", a list with "file", "bytes", "digest" of each file of the model, and whether it is "needed" to open the
  * artifact; "programs", a list with "kind" ("cpu" or "gpu"), "targets", "instructions" of the processor, "threads",
- * "dimensions", "precision", "optimization" and "packed_bytes" of each; "parts", a list with "name", "bytes" and "digest" of
+ * "dimensions", "precision", "optimization" and "packed_bytes" of each; "parts", a list with "name", "bytes" and "checksum" of
  * each part of the file. Later versions may add keys.
  *
  * `artifact`: not NULL. `buf`, `cap`, `needed`: see "Texts" at the top of this header. `error`: may be NULL. Threads: any,

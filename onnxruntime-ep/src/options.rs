@@ -31,12 +31,11 @@ const OTHER_NAMES: &[(&str, &str)] = &[
 ];
 
 /// Options of theirs that make no difference here, and are accepted: hints for choosing among several implementations,
-/// and where compiled code is kept, of which there is none.
+/// and where compiled kernels are kept, of which there are none.
 const WITHOUT_EFFECT: &[&str] = &[
     "cache_dir",
     "disable_caching",
     "force_recompile",
-    "migraphx_model_cache_dir",
     "mlss_use_specific_ops",
     "model_arch",
     "profile",
@@ -52,12 +51,6 @@ const REFUSED: &[(&str, &str)] = &[
     ("migraphx_int8_enable", "models are not quantized; quantized models run as they are"),
     ("migraphx_int8_calibration_table_name", "models are not quantized; quantized models run as they are"),
     ("migraphx_int8_use_native_calibration_table", "models are not quantized"),
-    ("migraphx_save_compiled_model", "nothing is compiled, so there is no compiled model to save"),
-    ("migraphx_save_compiled_path", "nothing is compiled, so there is no compiled model to save"),
-    ("migraphx_save_model_path", "nothing is compiled, so there is no compiled model to save"),
-    ("migraphx_load_compiled_model", "nothing is compiled, so there is no compiled model to load"),
-    ("migraphx_load_compiled_path", "nothing is compiled, so there is no compiled model to load"),
-    ("migraphx_load_model_path", "nothing is compiled, so there is no compiled model to load"),
 ];
 
 /// Options of librukh's sessions, which can be given beside those of the provider.
@@ -176,7 +169,6 @@ mod tests {
     fn what_has_no_meaning_is_refused_by_name() {
         for (key, word) in [
             ("ep.amdgpuexecutionprovider.migraphx_int8_enable", "migraphx_int8_enable"),
-            ("ep.amdgpuexecutionprovider.migraphx_save_model_path", "migraphx_save_model_path"),
             ("ep.context_enable", "ep.context_enable"),
         ] {
             assert!(read(&[(key, "1")]).unwrap_err().contains(word), "{key}");

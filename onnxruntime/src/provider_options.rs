@@ -162,7 +162,7 @@ unsafe fn migraphx(given: *const OrtMIGraphXProviderOptions, version: u32) -> Re
     Ok(options)
 }
 
-/// Whether a compiled model is saved or loaded, and where: the path matters only when it is.
+/// Whether a compiled model is saved or loaded, and where.
 ///
 /// # Safety
 /// As `Fields::next`, for these two fields.
@@ -170,7 +170,11 @@ unsafe fn compiled_model(what: &str, fields: &mut Fields, options: &mut Vec<(Str
     // SAFETY: the caller's promise.
     unsafe {
         fields.flag(&format!("migraphx_{what}_compiled_model"), options);
-        let _path: *const c_char = fields.next();
+        match options.last().is_some_and(|(_, value)| value != "0") {
+            true => fields.text(&format!("migraphx_{what}_model_path"), options),
+            // A path that is not used need not be one.
+            false => drop(fields.next::<*const c_char>()),
+        }
     }
 }
 

@@ -66,14 +66,7 @@ const WITHOUT_EFFECT: [&str; 15] = [
 ];
 
 /// Options that ask for what rukh does not have. They may be there with a value that asks for nothing.
-const REFUSED: [(&str, &str); 9] = [
-    ("migraphx_save_compiled_model", "rukh has no compiled models: a model opens without compiling"),
-    ("migraphx_save_compiled_path", "rukh has no compiled models: a model opens without compiling"),
-    ("migraphx_save_model_path", "rukh has no compiled models: a model opens without compiling"),
-    ("migraphx_load_compiled_model", "rukh has no compiled models: give it the ONNX model"),
-    ("migraphx_load_compiled_path", "rukh has no compiled models: give it the ONNX model"),
-    ("migraphx_load_model_path", "rukh has no compiled models: give it the ONNX model"),
-    ("migraphx_model_cache_dir", "rukh has no compiled models and needs no cache"),
+const REFUSED: [(&str, &str); 2] = [
     (
         "migraphx_fp8_enable",
         "rukh does not turn models of floats into fp8; fp16_enable and bf16_enable are there",

@@ -142,7 +142,7 @@ fn providers_by_name() {
     let options = Options::new();
     for (name, given, part) in [
         ("TensorRT", &[][..], "TensorRT"),
-        ("MIGraphX", &[("migraphx_save_compiled_model", "1")], "migraphx_save_compiled_model"),
+        ("MIGraphX", &[("migraphx_save_compiled_model", "1")], "migraphx_save_model_path"),
         ("ROCM", &[("migraphx_int8_enable", "1")], "migraphx_int8_enable"),
     ] {
         let (_, message) = options.provider(name, given).err().unwrap();

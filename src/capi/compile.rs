@@ -15,7 +15,7 @@ use super::session_options::{SessionOptionsObject, session_options};
 use super::types::*;
 use super::user::User;
 use crate::error::{Result, fail};
-use crate::session::{CompileOptions, Policy, Targets, compile_model};
+use crate::session::{CompileOptions, Policy, Source, Targets, compile_model};
 
 /// How a model is compiled, and who is told how far it is.
 #[derive(Default)]
@@ -229,8 +229,42 @@ pub unsafe extern "C" fn rukh_compile_model(
     out_path: *const c_char,
     error: *mut *mut rukh_error,
 ) -> rukh_status {
+    compiled(environment, session_options_handle, options, out_path, error, || {
+        Ok(Source::Path(file(path, "path")?))
+    })
+}
+
+/// As `rukh_compile_model`, from the bytes of a model file.
+///
+/// `data`: `size` bytes, copied. External data come from option "external_data_folder" and from
+/// `rukh_session_options_add_external_file`. The rest, threads and errors: as `rukh_compile_model`.
+///
+/// Since: 0.1.1.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rukh_compile_model_from_memory(
+    environment: *const rukh_environment,
+    data: *const c_void,
+    size: usize,
+    session_options_handle: *const rukh_session_options,
+    options: *const rukh_compile_options,
+    out_path: *const c_char,
+    error: *mut *mut rukh_error,
+) -> rukh_status {
+    compiled(environment, session_options_handle, options, out_path, error, || {
+        Ok(Source::Bytes(args::array(data.cast::<u8>(), size, "data")?))
+    })
+}
+
+fn compiled<'a>(
+    environment: *const rukh_environment,
+    session_options_handle: *const rukh_session_options,
+    options: *const rukh_compile_options,
+    out_path: *const c_char,
+    error: *mut *mut rukh_error,
+    source: impl FnOnce() -> Result<Source<'a>>,
+) -> rukh_status {
     call_on(environment, error, |environment| {
-        let path = file(path, "path")?;
+        let source = source()?;
         let out = file(out_path, "out_path")?;
         let SessionOptionsObject { options: session, .. } = session_options(session_options_handle)?;
         let (wanted, progress) = compile_options(options)?;
@@ -240,7 +274,7 @@ pub unsafe extern "C" fn rukh_compile_model(
             // SAFETY: the header demands a function of this kind, and a text that ends in NUL is given.
             unsafe { callback(user.pointer, step.as_ptr(), done, total) == RUKH_OK }
         };
-        compile_model(&environment.environment, path, &session, &wanted, out, &mut tell)
+        compile_model(&environment.environment, source, &session, &wanted, out, &mut tell)
     })
 }
 

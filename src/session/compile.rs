@@ -36,36 +36,48 @@ pub(crate) struct CompileOptions {
 /// Is told what is done, which step of how many; compiling ends when it gives `false`.
 pub(crate) type Progress<'p> = dyn FnMut(&str, u64, u64) -> bool + 'p;
 
-/// Compiles a model's file to the artifact `out`, which is there when all of it is written.
+/// Compiles a model to the artifact `out`, which is there when all of it is written.
 pub(crate) fn compile_model(
     environment: &Environment,
-    path: &Path,
+    source: Source<'_>,
     options: &SessionOptions,
     wanted: &CompileOptions,
     out: &Path,
     progress: &mut Progress<'_>,
 ) -> Result<()> {
-    if is_compiled(Source::Path(path)) {
-        fail!(
-            InvalidArgument,
-            "\"{}\" is an artifact already; compile the model that it was made of",
-            path.display()
-        );
+    if is_compiled(source) {
+        let name = match source {
+            Source::Path(path) => format!("\"{}\"", path.display()),
+            Source::Bytes(_) | Source::Kept(_) => "the model in memory".to_owned(),
+        };
+        fail!(InvalidArgument, "{name} is an artifact already; compile the model that it was made of");
     }
     let pool = own_pool(options, environment)?.unwrap_or_else(|| environment.pool.clone());
     let variants = variants(options, wanted);
     let mut steps =
         Steps { done: 0, total: 2 * (variants.len() * wanted.targets.kinds().len()) as u64 + 1, progress };
     let writer = Writer::new(out)?;
-    let model = model::open(Source::Path(path), options.load == Load::Map, &options.given)?;
+    let model = model::open(source, options.load == Load::Map, &options.given)?;
     if !model.graph.defaults.is_empty() && !wanted.overridable {
         fail!(
             Unsupported,
             "runs may give values for some of the model's initializers, which an artifact would fix"
         );
     }
-    let sources = sources(&model.files, &model.contents, out, &pool)?;
-    let mut store = Store::new(writer, wanted.weights, SourceFiles(model.contents.clone()))?;
+    let mut sources = sources(&model.files, &model.contents, out, &pool)?;
+    let mut contents = model.contents.clone();
+    let memory = match source {
+        Source::Path(_) => None,
+        Source::Bytes(bytes) => Some(bytes),
+        Source::Kept(bytes) => Some(&bytes[..]),
+    };
+    if let Some(bytes) = memory {
+        sources.insert(0, in_memory(bytes, &pool));
+        // No weights are read from it later.
+        contents.insert(0, Bytes::new());
+    }
+
+    let mut store = Store::new(writer, wanted.weights, SourceFiles(contents))?;
     let metadata = (&model.metadata).into();
     let compiler = Compiler { environment, pool: &pool, model, wanted };
     let mut manifest = Manifest {
@@ -184,6 +196,12 @@ impl Compiler<'_> {
         };
         Ok((entry, graph))
     }
+}
+
+/// A model that came from memory, which has no name.
+fn in_memory(bytes: &[u8], pool: &Pool) -> SourceFile {
+    let (length, digest) = (bytes.len() as u64, digest(bytes, pool).to_vec());
+    SourceFile { path: String::new(), length, digest, needed: false }
 }
 
 /// The model's files, told from the artifact's folder where they lie there or deeper.

@@ -6,6 +6,7 @@ mod binding;
 mod build;
 mod choose;
 mod compile;
+mod compiled_names;
 mod control;
 mod device_profile;
 mod device_run;

@@ -25,10 +25,13 @@ pub(super) struct Cached<'a> {
     environment: &'a Environment,
     pool: &'a Pool,
     options: &'a SessionOptions,
-    model: &'a Path,
+    model: Source<'a>,
+    /// What the model is called in the log, and its artifact's name begins with.
+    name: String,
     artifact: PathBuf,
     digest: [u8; 32],
-    identity: FileIdentity,
+    /// The model's file, unless it came from memory.
+    identity: Option<FileIdentity>,
 }
 
 impl<'a> Cached<'a> {
@@ -45,18 +48,24 @@ impl<'a> Cached<'a> {
             && options.given.files.is_empty()
             && options.optimized_model.is_none()
             && environment.operators(&options.operators).is_empty();
-        let Source::Path(model) = source else { return Ok(None) };
         if !wanted || !plain {
             return Ok(None);
         }
-        let (bytes, identity, _) = model::open_file(model, options.load == Load::Map)?;
-        let digest = digest(&bytes, pool);
+        let (name, digest, identity) = match source {
+            Source::Path(path) => {
+                let (bytes, identity, _) = model::open_file(path, options.load == Load::Map)?;
+                let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+                (name, digest(&bytes, pool), Some(identity))
+            }
+            Source::Bytes(bytes) => ("model".to_owned(), digest(bytes, pool), None),
+            Source::Kept(bytes) => ("model".to_owned(), digest(bytes, pool), None),
+        };
         let artifact = match (&options.compiled_model_path, &options.model_cache_dir) {
             (Some(file), _) => file.clone(),
-            (None, Some(folder)) => folder.join(name(model, &key(&digest, options, pool, chosen))),
+            (None, Some(folder)) => folder.join(file_name(&name, &key(&digest, options, pool, chosen))),
             (None, None) => return Ok(None),
         };
-        Ok(Some(Cached { environment, pool, options, model, artifact, digest, identity }))
+        Ok(Some(Cached { environment, pool, options, model: source, name, artifact, digest, identity }))
     }
 
     /// The model, from its artifact, which is made when it is not there. `None`, and a warning, where that fails: the model
@@ -97,7 +106,7 @@ impl<'a> Cached<'a> {
             self.environment.log.write(Level::Debug, &format!("\"{}\": {e}", self.artifact.display()));
         }
         // The artifact stands for these files; its own times change when it is used.
-        Ok(Some((made, std::iter::once(self.identity.clone()).chain(outside).collect())))
+        Ok(Some((made, self.identity.clone().into_iter().chain(outside).collect())))
     }
 
     /// The files of the model's external data; `None` where the artifact was made of other files than the model's.
@@ -121,8 +130,7 @@ impl<'a> Cached<'a> {
         if let Some(folder) = self.artifact.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             std::fs::create_dir_all(folder).map_err(|e| model::failed(folder, e))?;
         }
-        let told =
-            format!("model \"{}\" is compiled to \"{}\"", self.model.display(), self.artifact.display());
+        let told = format!("model \"{}\" is compiled to \"{}\"", self.name, self.artifact.display());
         self.environment.log.write(Level::Info, &told);
         compile_model(self.environment, self.model, self.options, &wanted, &self.artifact, &mut |_, _, _| {
             true
@@ -185,7 +193,6 @@ fn key(digest: &[u8; 32], options: &SessionOptions, pool: &Pool, chosen: &Chosen
     hashed[..16].iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn name(model: &Path, key: &str) -> String {
-    let stem = model.file_stem().unwrap_or_default().to_string_lossy();
-    format!("{}-{key}.{ENDING}", stem.chars().take(64).collect::<String>())
+fn file_name(model: &str, key: &str) -> String {
+    format!("{}-{key}.{ENDING}", model.chars().take(64).collect::<String>())
 }

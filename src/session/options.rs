@@ -13,7 +13,7 @@ use crate::tensor::ElementType;
 use crate::threads::Affinities;
 
 use super::provider_options::{ProviderKind, ProviderOptions};
-use super::{operators, ort_keys};
+use super::{compiled_names, operators, ort_keys};
 
 /// How a model file comes into memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -314,7 +314,7 @@ impl SessionOptions {
 
     /// Adds a provider by any of its names, less preferred than those before it. Options of the CPU
     /// provider: none.
-    pub(crate) fn add_provider(&mut self, name: &str, options: BTreeMap<String, String>) -> Result<()> {
+    pub(crate) fn add_provider(&mut self, name: &str, mut options: BTreeMap<String, String>) -> Result<()> {
         let kind = ProviderKind::parse(name)?;
         if kind == ProviderKind::Cpu
             && let Some(key) = options.keys().next()
@@ -326,6 +326,9 @@ impl SessionOptions {
         }
         if self.providers.iter().any(|provider| provider.kind() == kind) {
             fail!(InvalidArgument, "provider \"{}\" was added before; each may be added once", kind.name());
+        }
+        if kind == ProviderKind::Hip {
+            compiled_names::take(&mut options, self)?;
         }
         self.providers.push(match kind {
             ProviderKind::Cpu => ProviderOptions::Cpu,

@@ -2,9 +2,10 @@
 
 use std::fmt::Write;
 
+use crate::artifact::REVISION;
 use crate::hip::{Platform, Runtime};
 use crate::providers::cpu::isa::{self, Level};
-use crate::providers::hip;
+use crate::providers::{cpu, hip};
 
 use super::profile::quote;
 
@@ -17,7 +18,7 @@ pub(crate) fn report(abi: u32) -> String {
     let runtimes: Vec<String> = Platform::ALL.iter().map(|&platform| runtime(platform)).collect();
     format!(
         "{{\"version\":{},\"abi_version\":\"{}.{}.{}\",\"kernel_targets\":{},\"vector_levels\":{},\
-         \"vector_level\":{},\"runtimes\":[{}]}}",
+         \"vector_level\":{},\"instructions\":{},\"artifact_revision\":{},\"runtimes\":[{}]}}",
         quote(env!("CARGO_PKG_VERSION")),
         abi / 1_000_000,
         abi / 1000 % 1000,
@@ -25,6 +26,8 @@ pub(crate) fn report(abi: u32) -> String {
         list(hip::kernel_targets()),
         list(&levels),
         quote(used.map_or("portable", |(name, _)| name)),
+        quote(&cpu::instructions()),
+        REVISION,
         runtimes.join(","),
     )
 }

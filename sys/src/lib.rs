@@ -745,6 +745,16 @@ unsafe extern "C" {
         out_path: *const c_char,
         error: *mut *mut rukh_error,
     ) -> rukh_status;
+    /// As `rukh_compile_model`, from the bytes of a model file.
+    pub fn rukh_compile_model_from_memory(
+        environment: *const rukh_environment,
+        data: *const c_void,
+        size: usize,
+        session_options_handle: *const rukh_session_options,
+        options: *const rukh_compile_options,
+        out_path: *const c_char,
+        error: *mut *mut rukh_error,
+    ) -> rukh_status;
     /// Opens an artifact to ask about it.
     pub fn rukh_artifact_open(
         environment: *const rukh_environment,

@@ -83,6 +83,7 @@ var described = [...]struct{ name, since string }{
 	{"compile_options_key", "0.1.1"},
 	{"compile_options_set_progress", "0.1.1"},
 	{"compile_model", "0.1.1"},
+	{"compile_model_from_memory", "0.1.1"},
 	{"artifact_open", "0.1.1"},
 	{"artifact_destroy", "0.1.1"},
 	{"artifact_info", "0.1.1"},
@@ -839,7 +840,8 @@ func EnvironmentProviderReason(environment unsafe.Pointer, provider string, buf 
 //
 // The keys are "version" and "abi_version" of the library; "kernel_targets", the GPUs that it was built for;
 // "vector_levels", which of the levels that RUKH_CPU_ISA names the processor has, and "vector_level", the one that
-// the CPU's kernels use; "runtimes", a list with an object for each "platform" ("amd", "nvidia") that has either
+// the CPU's kernels use; "instructions", what weights of an artifact are packed for here, and "artifact_revision", which
+// revision of compiled programs the library reads; "runtimes", a list with an object for each "platform" ("amd", "nvidia") that has either
 // "file", "version" and "devices", or the "reason" why there is none, with each file that was tried. A device has
 // "name", "arch", and either "kernels", which of the targets it runs, or a "reason". Later versions may add keys.
 //
@@ -1724,9 +1726,31 @@ func CompileModel(environment unsafe.Pointer, path string, sessionOptionsHandle 
 	return failed(C.go_compile_model(fn, environment, (*C.char)(pathC), sessionOptionsHandle, options, (*C.char)(outPathC), &failure), &failure)
 }
 
+// CompileModelFromMemory calls rukh_compile_model_from_memory.
+//
+// As `rukh_compile_model`, from the bytes of a model file.
+//
+// `data`: `size` bytes, copied. External data come from option "external_data_folder" and from
+// `rukh_session_options_add_external_file`. The rest, threads and errors: as `rukh_compile_model`.
+//
+// Since 0.1.1.
+func CompileModelFromMemory(environment unsafe.Pointer, data unsafe.Pointer, size uint, sessionOptionsHandle unsafe.Pointer, options unsafe.Pointer, outPath string) error {
+	fn, err := function(71)
+	if err != nil {
+		return err
+	}
+	outPathC, err := text(outPath)
+	if err != nil {
+		return err
+	}
+	defer free(outPathC)
+	var failure unsafe.Pointer
+	return failed(C.go_compile_model_from_memory(fn, environment, data, C.size_t(size), sessionOptionsHandle, options, (*C.char)(outPathC), &failure), &failure)
+}
+
 // ArtifactOpen calls rukh_artifact_open.
 //
-// Opens an artifact to ask about it. Every byte of it is read and compared with its digest.
+// Opens an artifact to ask about it. Every byte of it is read and compared with its checksum.
 //
 // `environment`: not NULL; kept alive by the artifact. `path`: not NULL; a file that `rukh_compile_model` made. `out`: not
 // NULL; receives the artifact, which the caller destroys; NULL on failure. `error`: may be NULL. Threads: any, at the same
@@ -1736,7 +1760,7 @@ func CompileModel(environment unsafe.Pointer, path string, sessionOptionsHandle 
 //
 // Since 0.1.1.
 func ArtifactOpen(environment unsafe.Pointer, path string, out *unsafe.Pointer) error {
-	fn, err := function(71)
+	fn, err := function(72)
 	if err != nil {
 		return err
 	}
@@ -1755,7 +1779,7 @@ func ArtifactOpen(environment unsafe.Pointer, path string, out *unsafe.Pointer) 
 //
 // Since 0.1.1.
 func ArtifactDestroy(artifact unsafe.Pointer) {
-	fn, err := function(72)
+	fn, err := function(73)
 	if err != nil {
 		return
 	}
@@ -1769,7 +1793,7 @@ func ArtifactDestroy(artifact unsafe.Pointer) {
 // The keys are "library" and "revision", which made it; "weights", as the compile option; "targets", what it is for;
 // "sources", a list with "file", "bytes", "digest" of each file of the model, and whether it is "needed" to open the
 // artifact; "programs", a list with "kind" ("cpu" or "gpu"), "targets", "instructions" of the processor, "threads",
-// "dimensions", "precision", "optimization" and "packed_bytes" of each; "parts", a list with "name", "bytes" and "digest" of
+// "dimensions", "precision", "optimization" and "packed_bytes" of each; "parts", a list with "name", "bytes" and "checksum" of
 // each part of the file. Later versions may add keys.
 //
 // `artifact`: not NULL. `buf`, `cap`, `needed`: see "Texts" at the top of this header. `error`: may be NULL. Threads: any,
@@ -1777,7 +1801,7 @@ func ArtifactDestroy(artifact unsafe.Pointer) {
 //
 // Since 0.1.1.
 func ArtifactInfo(artifact unsafe.Pointer, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(73)
+	fn, err := function(74)
 	if err != nil {
 		return err
 	}
@@ -1797,7 +1821,7 @@ func ArtifactInfo(artifact unsafe.Pointer, buf *byte, cap uint, needed *uint) er
 //
 // Since 0.1.1.
 func ArtifactCheck(artifact unsafe.Pointer, options unsafe.Pointer, verdict *ArtifactVerdict, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(74)
+	fn, err := function(75)
 	if err != nil {
 		return err
 	}
@@ -1814,7 +1838,7 @@ func ArtifactCheck(artifact unsafe.Pointer, options unsafe.Pointer, verdict *Art
 //
 // Since 0.1.0.
 func SessionInputCount(session unsafe.Pointer, count *uint) error {
-	fn, err := function(75)
+	fn, err := function(76)
 	if err != nil {
 		return err
 	}
@@ -1832,7 +1856,7 @@ func SessionInputCount(session unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionInputName(session unsafe.Pointer, index uint, name *string) error {
-	fn, err := function(76)
+	fn, err := function(77)
 	if err != nil {
 		return err
 	}
@@ -1855,7 +1879,7 @@ func SessionInputName(session unsafe.Pointer, index uint, name *string) error {
 //
 // Since 0.1.0.
 func SessionInputIndex(session unsafe.Pointer, name string, index *uint) error {
-	fn, err := function(77)
+	fn, err := function(78)
 	if err != nil {
 		return err
 	}
@@ -1878,7 +1902,7 @@ func SessionInputIndex(session unsafe.Pointer, name string, index *uint) error {
 //
 // Since 0.1.0.
 func SessionInputType(session unsafe.Pointer, index uint, kind *Kind, element *ElementType) error {
-	fn, err := function(78)
+	fn, err := function(79)
 	if err != nil {
 		return err
 	}
@@ -1896,7 +1920,7 @@ func SessionInputType(session unsafe.Pointer, index uint, kind *Kind, element *E
 //
 // Since 0.1.0.
 func SessionInputTypeText(session unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(79)
+	fn, err := function(80)
 	if err != nil {
 		return err
 	}
@@ -1916,7 +1940,7 @@ func SessionInputTypeText(session unsafe.Pointer, index uint, buf *byte, cap uin
 //
 // Since 0.1.0.
 func SessionInputShape(session unsafe.Pointer, index uint, dims *int64, cap uint, rank *int64) error {
-	fn, err := function(80)
+	fn, err := function(81)
 	if err != nil {
 		return err
 	}
@@ -1935,7 +1959,7 @@ func SessionInputShape(session unsafe.Pointer, index uint, dims *int64, cap uint
 //
 // Since 0.1.0.
 func SessionInputDimName(session unsafe.Pointer, index uint, axis uint, name *string) error {
-	fn, err := function(81)
+	fn, err := function(82)
 	if err != nil {
 		return err
 	}
@@ -1958,7 +1982,7 @@ func SessionInputDimName(session unsafe.Pointer, index uint, axis uint, name *st
 //
 // Since 0.1.0.
 func SessionOverridableCount(session unsafe.Pointer, count *uint) error {
-	fn, err := function(82)
+	fn, err := function(83)
 	if err != nil {
 		return err
 	}
@@ -1976,7 +2000,7 @@ func SessionOverridableCount(session unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionOverridableName(session unsafe.Pointer, index uint, name *string) error {
-	fn, err := function(83)
+	fn, err := function(84)
 	if err != nil {
 		return err
 	}
@@ -1999,7 +2023,7 @@ func SessionOverridableName(session unsafe.Pointer, index uint, name *string) er
 //
 // Since 0.1.0.
 func SessionOverridableTypeText(session unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(84)
+	fn, err := function(85)
 	if err != nil {
 		return err
 	}
@@ -2018,7 +2042,7 @@ func SessionOverridableTypeText(session unsafe.Pointer, index uint, buf *byte, c
 //
 // Since 0.1.0.
 func SessionOverridableShape(session unsafe.Pointer, index uint, dims *int64, cap uint, rank *int64) error {
-	fn, err := function(85)
+	fn, err := function(86)
 	if err != nil {
 		return err
 	}
@@ -2036,7 +2060,7 @@ func SessionOverridableShape(session unsafe.Pointer, index uint, dims *int64, ca
 //
 // Since 0.1.0.
 func SessionOverridableDimName(session unsafe.Pointer, index uint, axis uint, name *string) error {
-	fn, err := function(86)
+	fn, err := function(87)
 	if err != nil {
 		return err
 	}
@@ -2058,7 +2082,7 @@ func SessionOverridableDimName(session unsafe.Pointer, index uint, axis uint, na
 //
 // Since 0.1.0.
 func SessionOutputCount(session unsafe.Pointer, count *uint) error {
-	fn, err := function(87)
+	fn, err := function(88)
 	if err != nil {
 		return err
 	}
@@ -2076,7 +2100,7 @@ func SessionOutputCount(session unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionOutputName(session unsafe.Pointer, index uint, name *string) error {
-	fn, err := function(88)
+	fn, err := function(89)
 	if err != nil {
 		return err
 	}
@@ -2099,7 +2123,7 @@ func SessionOutputName(session unsafe.Pointer, index uint, name *string) error {
 //
 // Since 0.1.0.
 func SessionOutputIndex(session unsafe.Pointer, name string, index *uint) error {
-	fn, err := function(89)
+	fn, err := function(90)
 	if err != nil {
 		return err
 	}
@@ -2122,7 +2146,7 @@ func SessionOutputIndex(session unsafe.Pointer, name string, index *uint) error 
 //
 // Since 0.1.0.
 func SessionOutputType(session unsafe.Pointer, index uint, kind *Kind, element *ElementType) error {
-	fn, err := function(90)
+	fn, err := function(91)
 	if err != nil {
 		return err
 	}
@@ -2140,7 +2164,7 @@ func SessionOutputType(session unsafe.Pointer, index uint, kind *Kind, element *
 //
 // Since 0.1.0.
 func SessionOutputTypeText(session unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(91)
+	fn, err := function(92)
 	if err != nil {
 		return err
 	}
@@ -2160,7 +2184,7 @@ func SessionOutputTypeText(session unsafe.Pointer, index uint, buf *byte, cap ui
 //
 // Since 0.1.0.
 func SessionOutputShape(session unsafe.Pointer, index uint, dims *int64, cap uint, rank *int64) error {
-	fn, err := function(92)
+	fn, err := function(93)
 	if err != nil {
 		return err
 	}
@@ -2179,7 +2203,7 @@ func SessionOutputShape(session unsafe.Pointer, index uint, dims *int64, cap uin
 //
 // Since 0.1.0.
 func SessionOutputDimName(session unsafe.Pointer, index uint, axis uint, name *string) error {
-	fn, err := function(93)
+	fn, err := function(94)
 	if err != nil {
 		return err
 	}
@@ -2202,7 +2226,7 @@ func SessionOutputDimName(session unsafe.Pointer, index uint, axis uint, name *s
 //
 // Since 0.1.0.
 func SessionModelText(session unsafe.Pointer, which ModelText, text_ *string) error {
-	fn, err := function(94)
+	fn, err := function(95)
 	if err != nil {
 		return err
 	}
@@ -2224,7 +2248,7 @@ func SessionModelText(session unsafe.Pointer, which ModelText, text_ *string) er
 //
 // Since 0.1.0.
 func SessionModelVersion(session unsafe.Pointer, modelVersion *int64, irVersion *int64) error {
-	fn, err := function(95)
+	fn, err := function(96)
 	if err != nil {
 		return err
 	}
@@ -2241,7 +2265,7 @@ func SessionModelVersion(session unsafe.Pointer, modelVersion *int64, irVersion 
 //
 // Since 0.1.0.
 func SessionPropertyCount(session unsafe.Pointer, count *uint) error {
-	fn, err := function(96)
+	fn, err := function(97)
 	if err != nil {
 		return err
 	}
@@ -2259,7 +2283,7 @@ func SessionPropertyCount(session unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionProperty(session unsafe.Pointer, index uint, key *string, value *string) error {
-	fn, err := function(97)
+	fn, err := function(98)
 	if err != nil {
 		return err
 	}
@@ -2285,7 +2309,7 @@ func SessionProperty(session unsafe.Pointer, index uint, key *string, value *str
 //
 // Since 0.1.0.
 func SessionOpsetCount(session unsafe.Pointer, count *uint) error {
-	fn, err := function(98)
+	fn, err := function(99)
 	if err != nil {
 		return err
 	}
@@ -2303,7 +2327,7 @@ func SessionOpsetCount(session unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionOpset(session unsafe.Pointer, index uint, domain *string, version *int64) error {
-	fn, err := function(99)
+	fn, err := function(100)
 	if err != nil {
 		return err
 	}
@@ -2325,7 +2349,7 @@ func SessionOpset(session unsafe.Pointer, index uint, domain *string, version *i
 //
 // Since 0.1.0.
 func SessionPlacementCount(session unsafe.Pointer, count *uint) error {
-	fn, err := function(100)
+	fn, err := function(101)
 	if err != nil {
 		return err
 	}
@@ -2344,7 +2368,7 @@ func SessionPlacementCount(session unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionPlacement(session unsafe.Pointer, index uint, node *string, operatorName *string, provider *string, reason *string) error {
-	fn, err := function(101)
+	fn, err := function(102)
 	if err != nil {
 		return err
 	}
@@ -2379,7 +2403,7 @@ func SessionPlacement(session unsafe.Pointer, index uint, node *string, operator
 //
 // Since 0.1.0.
 func SessionLoadCounter(session unsafe.Pointer, which LoadCounter, value *uint64) error {
-	fn, err := function(102)
+	fn, err := function(103)
 	if err != nil {
 		return err
 	}
@@ -2399,7 +2423,7 @@ func SessionLoadCounter(session unsafe.Pointer, which LoadCounter, value *uint64
 //
 // Since 0.1.0.
 func SessionProfile(session unsafe.Pointer, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(103)
+	fn, err := function(104)
 	if err != nil {
 		return err
 	}
@@ -2418,7 +2442,7 @@ func SessionProfile(session unsafe.Pointer, buf *byte, cap uint, needed *uint) e
 //
 // Since 0.1.0.
 func ValueCreateTensor(element ElementType, shape *int64, rank uint, out *unsafe.Pointer) error {
-	fn, err := function(104)
+	fn, err := function(105)
 	if err != nil {
 		return err
 	}
@@ -2439,7 +2463,7 @@ func ValueCreateTensor(element ElementType, shape *int64, rank uint, out *unsafe
 //
 // Since 0.1.0.
 func ValueCreateTensorCopy(element ElementType, shape *int64, rank uint, data unsafe.Pointer, bytes uint, out *unsafe.Pointer) error {
-	fn, err := function(105)
+	fn, err := function(106)
 	if err != nil {
 		return err
 	}
@@ -2462,7 +2486,7 @@ func ValueCreateTensorCopy(element ElementType, shape *int64, rank uint, data un
 //
 // Since 0.1.0.
 func ValueCreateTensorOver(element ElementType, shape *int64, rank uint, data unsafe.Pointer, bytes uint, deleter unsafe.Pointer, user unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(106)
+	fn, err := function(107)
 	if err != nil {
 		return err
 	}
@@ -2480,7 +2504,7 @@ func ValueCreateTensorOver(element ElementType, shape *int64, rank uint, data un
 //
 // Since 0.1.0.
 func ValueClone(value unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(107)
+	fn, err := function(108)
 	if err != nil {
 		return err
 	}
@@ -2499,7 +2523,7 @@ func ValueClone(value unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueReshape(value unsafe.Pointer, shape *int64, rank uint, out *unsafe.Pointer) error {
-	fn, err := function(108)
+	fn, err := function(109)
 	if err != nil {
 		return err
 	}
@@ -2516,7 +2540,7 @@ func ValueReshape(value unsafe.Pointer, shape *int64, rank uint, out *unsafe.Poi
 //
 // Since 0.1.0.
 func ValueDestroy(value unsafe.Pointer) {
-	fn, err := function(109)
+	fn, err := function(110)
 	if err != nil {
 		return
 	}
@@ -2532,7 +2556,7 @@ func ValueDestroy(value unsafe.Pointer) {
 //
 // Since 0.1.0.
 func ValueKind(value unsafe.Pointer, kind *Kind) error {
-	fn, err := function(110)
+	fn, err := function(111)
 	if err != nil {
 		return err
 	}
@@ -2549,7 +2573,7 @@ func ValueKind(value unsafe.Pointer, kind *Kind) error {
 //
 // Since 0.1.0.
 func ValueElementType(value unsafe.Pointer, element *ElementType) error {
-	fn, err := function(111)
+	fn, err := function(112)
 	if err != nil {
 		return err
 	}
@@ -2567,7 +2591,7 @@ func ValueElementType(value unsafe.Pointer, element *ElementType) error {
 //
 // Since 0.1.0.
 func ValueTypeText(value unsafe.Pointer, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(112)
+	fn, err := function(113)
 	if err != nil {
 		return err
 	}
@@ -2586,7 +2610,7 @@ func ValueTypeText(value unsafe.Pointer, buf *byte, cap uint, needed *uint) erro
 //
 // Since 0.1.0.
 func ValueShape(value unsafe.Pointer, dims *int64, cap uint, rank *uint) error {
-	fn, err := function(113)
+	fn, err := function(114)
 	if err != nil {
 		return err
 	}
@@ -2603,7 +2627,7 @@ func ValueShape(value unsafe.Pointer, dims *int64, cap uint, rank *uint) error {
 //
 // Since 0.1.0.
 func ValueElementCount(value unsafe.Pointer, count *uint) error {
-	fn, err := function(114)
+	fn, err := function(115)
 	if err != nil {
 		return err
 	}
@@ -2623,7 +2647,7 @@ func ValueElementCount(value unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func ValueData(value unsafe.Pointer, data *unsafe.Pointer, bytes *uint) error {
-	fn, err := function(115)
+	fn, err := function(116)
 	if err != nil {
 		return err
 	}
@@ -2644,7 +2668,7 @@ func ValueData(value unsafe.Pointer, data *unsafe.Pointer, bytes *uint) error {
 //
 // Since 0.1.0.
 func ValueDataMut(value unsafe.Pointer, data *unsafe.Pointer, bytes *uint) error {
-	fn, err := function(116)
+	fn, err := function(117)
 	if err != nil {
 		return err
 	}
@@ -2666,7 +2690,7 @@ func ValueDataMut(value unsafe.Pointer, data *unsafe.Pointer, bytes *uint) error
 //
 // Since 0.1.0.
 func ValueCreateDeviceTensor(environment unsafe.Pointer, deviceId uint, element ElementType, shape *int64, rank uint, out *unsafe.Pointer) error {
-	fn, err := function(117)
+	fn, err := function(118)
 	if err != nil {
 		return err
 	}
@@ -2687,7 +2711,7 @@ func ValueCreateDeviceTensor(environment unsafe.Pointer, deviceId uint, element 
 //
 // Since 0.1.0.
 func ValueCreateDeviceTensorOver(environment unsafe.Pointer, deviceId uint, element ElementType, shape *int64, rank uint, address unsafe.Pointer, bytes uint, deleter unsafe.Pointer, user unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(118)
+	fn, err := function(119)
 	if err != nil {
 		return err
 	}
@@ -2706,7 +2730,7 @@ func ValueCreateDeviceTensorOver(environment unsafe.Pointer, deviceId uint, elem
 //
 // Since 0.1.0.
 func ValueCopy(from unsafe.Pointer, to unsafe.Pointer) error {
-	fn, err := function(119)
+	fn, err := function(120)
 	if err != nil {
 		return err
 	}
@@ -2725,7 +2749,7 @@ func ValueCopy(from unsafe.Pointer, to unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueDevice(value unsafe.Pointer, onDevice *int32, deviceId *uint, address *uint64) error {
-	fn, err := function(120)
+	fn, err := function(121)
 	if err != nil {
 		return err
 	}
@@ -2745,7 +2769,7 @@ func ValueDevice(value unsafe.Pointer, onDevice *int32, deviceId *uint, address 
 //
 // Since 0.1.1.
 func ValueCreateTensorIn(device unsafe.Pointer, kind MemoryKind, element ElementType, shape *int64, rank uint, out *unsafe.Pointer) error {
-	fn, err := function(121)
+	fn, err := function(122)
 	if err != nil {
 		return err
 	}
@@ -2764,7 +2788,7 @@ func ValueCreateTensorIn(device unsafe.Pointer, kind MemoryKind, element Element
 //
 // Since 0.1.1.
 func ValueMemoryKind(value unsafe.Pointer, kind *MemoryKind, deviceId *uint) error {
-	fn, err := function(122)
+	fn, err := function(123)
 	if err != nil {
 		return err
 	}
@@ -2787,7 +2811,7 @@ func ValueMemoryKind(value unsafe.Pointer, kind *MemoryKind, deviceId *uint) err
 //
 // Since 0.1.1.
 func IOBindingBindOutputAllocatedIn(binding unsafe.Pointer, name string, device unsafe.Pointer, kind MemoryKind) error {
-	fn, err := function(123)
+	fn, err := function(124)
 	if err != nil {
 		return err
 	}
@@ -2809,7 +2833,7 @@ func IOBindingBindOutputAllocatedIn(binding unsafe.Pointer, name string, device 
 //
 // Since 0.1.1.
 func SessionDevice(session unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(124)
+	fn, err := function(125)
 	if err != nil {
 		return err
 	}
@@ -2833,7 +2857,7 @@ func SessionDevice(session unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.1.
 func ValueCopyQueued(from unsafe.Pointer, to unsafe.Pointer, stream uint64, out *unsafe.Pointer) error {
-	fn, err := function(125)
+	fn, err := function(126)
 	if err != nil {
 		return err
 	}
@@ -2852,7 +2876,7 @@ func ValueCopyQueued(from unsafe.Pointer, to unsafe.Pointer, stream uint64, out 
 //
 // Since 0.1.1.
 func StreamCreate(device unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(126)
+	fn, err := function(127)
 	if err != nil {
 		return err
 	}
@@ -2869,7 +2893,7 @@ func StreamCreate(device unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.1.
 func StreamDestroy(stream unsafe.Pointer) {
-	fn, err := function(127)
+	fn, err := function(128)
 	if err != nil {
 		return
 	}
@@ -2885,7 +2909,7 @@ func StreamDestroy(stream unsafe.Pointer) {
 //
 // Since 0.1.1.
 func StreamAddress(stream unsafe.Pointer, address *uint64) error {
-	fn, err := function(128)
+	fn, err := function(129)
 	if err != nil {
 		return err
 	}
@@ -2902,7 +2926,7 @@ func StreamAddress(stream unsafe.Pointer, address *uint64) error {
 //
 // Since 0.1.1.
 func StreamWait(stream unsafe.Pointer) error {
-	fn, err := function(129)
+	fn, err := function(130)
 	if err != nil {
 		return err
 	}
@@ -2923,7 +2947,7 @@ func StreamWait(stream unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueCreateStrings(shape *int64, rank uint, strings []string, lengths *uint, count uint, out *unsafe.Pointer) error {
-	fn, err := function(130)
+	fn, err := function(131)
 	if err != nil {
 		return err
 	}
@@ -2948,7 +2972,7 @@ func ValueCreateStrings(shape *int64, rank uint, strings []string, lengths *uint
 //
 // Since 0.1.0.
 func ValueString(value unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(131)
+	fn, err := function(132)
 	if err != nil {
 		return err
 	}
@@ -2967,7 +2991,7 @@ func ValueString(value unsafe.Pointer, index uint, buf *byte, cap uint, needed *
 //
 // Since 0.1.0.
 func ValueSetString(value unsafe.Pointer, index uint, string string) error {
-	fn, err := function(132)
+	fn, err := function(133)
 	if err != nil {
 		return err
 	}
@@ -2992,7 +3016,7 @@ func ValueSetString(value unsafe.Pointer, index uint, string string) error {
 //
 // Since 0.1.0.
 func ValueCreateSequence(items *unsafe.Pointer, count uint, element ElementType, out *unsafe.Pointer) error {
-	fn, err := function(133)
+	fn, err := function(134)
 	if err != nil {
 		return err
 	}
@@ -3013,7 +3037,7 @@ func ValueCreateSequence(items *unsafe.Pointer, count uint, element ElementType,
 //
 // Since 0.1.0.
 func ValueCreateMap(keys unsafe.Pointer, values *unsafe.Pointer, count uint, element ElementType, out *unsafe.Pointer) error {
-	fn, err := function(134)
+	fn, err := function(135)
 	if err != nil {
 		return err
 	}
@@ -3032,7 +3056,7 @@ func ValueCreateMap(keys unsafe.Pointer, values *unsafe.Pointer, count uint, ele
 //
 // Since 0.1.0.
 func ValueCreateOptional(value unsafe.Pointer, element ElementType, out *unsafe.Pointer) error {
-	fn, err := function(135)
+	fn, err := function(136)
 	if err != nil {
 		return err
 	}
@@ -3049,7 +3073,7 @@ func ValueCreateOptional(value unsafe.Pointer, element ElementType, out *unsafe.
 //
 // Since 0.1.0.
 func ValueItemCount(value unsafe.Pointer, count *uint) error {
-	fn, err := function(136)
+	fn, err := function(137)
 	if err != nil {
 		return err
 	}
@@ -3067,7 +3091,7 @@ func ValueItemCount(value unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func ValueItem(value unsafe.Pointer, index uint, out *unsafe.Pointer) error {
-	fn, err := function(137)
+	fn, err := function(138)
 	if err != nil {
 		return err
 	}
@@ -3085,7 +3109,7 @@ func ValueItem(value unsafe.Pointer, index uint, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueMapKeys(value unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(138)
+	fn, err := function(139)
 	if err != nil {
 		return err
 	}
@@ -3106,7 +3130,7 @@ func ValueMapKeys(value unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueToDLPack(value unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(139)
+	fn, err := function(140)
 	if err != nil {
 		return err
 	}
@@ -3124,7 +3148,7 @@ func ValueToDLPack(value unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueToDLPackLegacy(value unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(140)
+	fn, err := function(141)
 	if err != nil {
 		return err
 	}
@@ -3148,7 +3172,7 @@ func ValueToDLPackLegacy(value unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueFromDLPack(managed unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(141)
+	fn, err := function(142)
 	if err != nil {
 		return err
 	}
@@ -3166,7 +3190,7 @@ func ValueFromDLPack(managed unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueFromDLPackLegacy(managed unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(142)
+	fn, err := function(143)
 	if err != nil {
 		return err
 	}
@@ -3194,7 +3218,7 @@ func ValueFromDLPackLegacy(managed unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func RunOptionsCreate(out *unsafe.Pointer) error {
-	fn, err := function(143)
+	fn, err := function(144)
 	if err != nil {
 		return err
 	}
@@ -3211,7 +3235,7 @@ func RunOptionsCreate(out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func RunOptionsDestroy(options unsafe.Pointer) {
-	fn, err := function(144)
+	fn, err := function(145)
 	if err != nil {
 		return
 	}
@@ -3227,7 +3251,7 @@ func RunOptionsDestroy(options unsafe.Pointer) {
 //
 // Since 0.1.0.
 func RunOptionsSet(options unsafe.Pointer, key string, value string) error {
-	fn, err := function(145)
+	fn, err := function(146)
 	if err != nil {
 		return err
 	}
@@ -3255,7 +3279,7 @@ func RunOptionsSet(options unsafe.Pointer, key string, value string) error {
 //
 // Since 0.1.0.
 func RunOptionsGet(options unsafe.Pointer, key string, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(146)
+	fn, err := function(147)
 	if err != nil {
 		return err
 	}
@@ -3278,7 +3302,7 @@ func RunOptionsGet(options unsafe.Pointer, key string, buf *byte, cap uint, need
 //
 // Since 0.1.0.
 func RunOptionsKey(options unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(147)
+	fn, err := function(148)
 	if err != nil {
 		return err
 	}
@@ -3296,7 +3320,7 @@ func RunOptionsKey(options unsafe.Pointer, index uint, buf *byte, cap uint, need
 //
 // Since 0.1.0.
 func RunOptionsCancel(options unsafe.Pointer) error {
-	fn, err := function(148)
+	fn, err := function(149)
 	if err != nil {
 		return err
 	}
@@ -3313,7 +3337,7 @@ func RunOptionsCancel(options unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func RunOptionsReset(options unsafe.Pointer) error {
-	fn, err := function(149)
+	fn, err := function(150)
 	if err != nil {
 		return err
 	}
@@ -3339,7 +3363,7 @@ func RunOptionsReset(options unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func SessionRun(session unsafe.Pointer, options unsafe.Pointer, inputNames []string, inputs *unsafe.Pointer, inputCount uint, outputNames []string, outputCount uint, outputs *unsafe.Pointer) error {
-	fn, err := function(150)
+	fn, err := function(151)
 	if err != nil {
 		return err
 	}
@@ -3372,7 +3396,7 @@ func SessionRun(session unsafe.Pointer, options unsafe.Pointer, inputNames []str
 //
 // Since 0.1.0.
 func SessionRunAsync(session unsafe.Pointer, options unsafe.Pointer, inputNames []string, inputs *unsafe.Pointer, inputCount uint, outputNames []string, outputCount uint, callback unsafe.Pointer, user unsafe.Pointer) error {
-	fn, err := function(151)
+	fn, err := function(152)
 	if err != nil {
 		return err
 	}
@@ -3402,7 +3426,7 @@ func SessionRunAsync(session unsafe.Pointer, options unsafe.Pointer, inputNames 
 //
 // Since 0.1.0.
 func IOBindingCreate(session unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(152)
+	fn, err := function(153)
 	if err != nil {
 		return err
 	}
@@ -3419,7 +3443,7 @@ func IOBindingCreate(session unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func IOBindingDestroy(binding unsafe.Pointer) {
-	fn, err := function(153)
+	fn, err := function(154)
 	if err != nil {
 		return
 	}
@@ -3437,7 +3461,7 @@ func IOBindingDestroy(binding unsafe.Pointer) {
 //
 // Since 0.1.0.
 func IOBindingBindInput(binding unsafe.Pointer, name string, value unsafe.Pointer) error {
-	fn, err := function(154)
+	fn, err := function(155)
 	if err != nil {
 		return err
 	}
@@ -3463,7 +3487,7 @@ func IOBindingBindInput(binding unsafe.Pointer, name string, value unsafe.Pointe
 //
 // Since 0.1.0.
 func IOBindingBindOutput(binding unsafe.Pointer, name string, value unsafe.Pointer) error {
-	fn, err := function(155)
+	fn, err := function(156)
 	if err != nil {
 		return err
 	}
@@ -3487,7 +3511,7 @@ func IOBindingBindOutput(binding unsafe.Pointer, name string, value unsafe.Point
 //
 // Since 0.1.0.
 func IOBindingBindOutputAllocated(binding unsafe.Pointer, name string) error {
-	fn, err := function(156)
+	fn, err := function(157)
 	if err != nil {
 		return err
 	}
@@ -3508,7 +3532,7 @@ func IOBindingBindOutputAllocated(binding unsafe.Pointer, name string) error {
 //
 // Since 0.1.0.
 func IOBindingClearInputs(binding unsafe.Pointer) error {
-	fn, err := function(157)
+	fn, err := function(158)
 	if err != nil {
 		return err
 	}
@@ -3524,7 +3548,7 @@ func IOBindingClearInputs(binding unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func IOBindingClearOutputs(binding unsafe.Pointer) error {
-	fn, err := function(158)
+	fn, err := function(159)
 	if err != nil {
 		return err
 	}
@@ -3542,7 +3566,7 @@ func IOBindingClearOutputs(binding unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func IOBindingRun(binding unsafe.Pointer, options unsafe.Pointer) error {
-	fn, err := function(159)
+	fn, err := function(160)
 	if err != nil {
 		return err
 	}
@@ -3561,7 +3585,7 @@ func IOBindingRun(binding unsafe.Pointer, options unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func IOBindingOutput(binding unsafe.Pointer, name string, out *unsafe.Pointer) error {
-	fn, err := function(160)
+	fn, err := function(161)
 	if err != nil {
 		return err
 	}
@@ -3591,7 +3615,7 @@ func IOBindingOutput(binding unsafe.Pointer, name string, out *unsafe.Pointer) e
 //
 // Since 0.1.0.
 func IOBindingRunQueued(binding unsafe.Pointer, options unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(161)
+	fn, err := function(162)
 	if err != nil {
 		return err
 	}
@@ -3608,7 +3632,7 @@ func IOBindingRunQueued(binding unsafe.Pointer, options unsafe.Pointer, out *uns
 //
 // Since 0.1.0.
 func CompletionDestroy(completion unsafe.Pointer) {
-	fn, err := function(162)
+	fn, err := function(163)
 	if err != nil {
 		return
 	}
@@ -3624,7 +3648,7 @@ func CompletionDestroy(completion unsafe.Pointer) {
 //
 // Since 0.1.0.
 func CompletionIsDone(completion unsafe.Pointer, done *int32) error {
-	fn, err := function(163)
+	fn, err := function(164)
 	if err != nil {
 		return err
 	}
@@ -3642,7 +3666,7 @@ func CompletionIsDone(completion unsafe.Pointer, done *int32) error {
 //
 // Since 0.1.0.
 func CompletionWait(completion unsafe.Pointer) error {
-	fn, err := function(164)
+	fn, err := function(165)
 	if err != nil {
 		return err
 	}
@@ -3660,7 +3684,7 @@ func CompletionWait(completion unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func CompletionEvent(completion unsafe.Pointer, event *uint64) error {
-	fn, err := function(165)
+	fn, err := function(166)
 	if err != nil {
 		return err
 	}
@@ -3681,7 +3705,7 @@ func CompletionEvent(completion unsafe.Pointer, event *uint64) error {
 //
 // Since 0.1.0.
 func SessionTuningResults(session unsafe.Pointer, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(166)
+	fn, err := function(167)
 	if err != nil {
 		return err
 	}
@@ -3703,7 +3727,7 @@ func SessionTuningResults(session unsafe.Pointer, buf *byte, cap uint, needed *u
 //
 // Since 0.1.0.
 func SessionAddTuningResults(session unsafe.Pointer, text_ string, taken *uint) error {
-	fn, err := function(167)
+	fn, err := function(168)
 	if err != nil {
 		return err
 	}
@@ -3730,7 +3754,7 @@ func SessionAddTuningResults(session unsafe.Pointer, text_ string, taken *uint) 
 //
 // Since 0.1.0.
 func OperatorCreate(domain string, name string, since int64, user unsafe.Pointer, release unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(168)
+	fn, err := function(169)
 	if err != nil {
 		return err
 	}
@@ -3757,7 +3781,7 @@ func OperatorCreate(domain string, name string, since int64, user unsafe.Pointer
 //
 // Since 0.1.0.
 func OperatorDestroy(operator unsafe.Pointer) {
-	fn, err := function(169)
+	fn, err := function(170)
 	if err != nil {
 		return
 	}
@@ -3774,7 +3798,7 @@ func OperatorDestroy(operator unsafe.Pointer) {
 //
 // Since 0.1.0.
 func OperatorAddTypeVariable(operator unsafe.Pointer, name string, allowed *ElementType, count uint) error {
-	fn, err := function(170)
+	fn, err := function(171)
 	if err != nil {
 		return err
 	}
@@ -3798,7 +3822,7 @@ func OperatorAddTypeVariable(operator unsafe.Pointer, name string, allowed *Elem
 //
 // Since 0.1.0.
 func OperatorAddInput(operator unsafe.Pointer, name string, ty string, arity Arity) error {
-	fn, err := function(171)
+	fn, err := function(172)
 	if err != nil {
 		return err
 	}
@@ -3825,7 +3849,7 @@ func OperatorAddInput(operator unsafe.Pointer, name string, ty string, arity Ari
 //
 // Since 0.1.0.
 func OperatorAddOutput(operator unsafe.Pointer, name string, ty string, arity Arity) error {
-	fn, err := function(172)
+	fn, err := function(173)
 	if err != nil {
 		return err
 	}
@@ -3853,7 +3877,7 @@ func OperatorAddOutput(operator unsafe.Pointer, name string, ty string, arity Ar
 //
 // Since 0.1.0.
 func OperatorSetShapeInput(operator unsafe.Pointer, index uint) error {
-	fn, err := function(173)
+	fn, err := function(174)
 	if err != nil {
 		return err
 	}
@@ -3872,7 +3896,7 @@ func OperatorSetShapeInput(operator unsafe.Pointer, index uint) error {
 //
 // Since 0.1.0.
 func OperatorSetShapeFunction(operator unsafe.Pointer, function_ unsafe.Pointer) error {
-	fn, err := function(174)
+	fn, err := function(175)
 	if err != nil {
 		return err
 	}
@@ -3890,7 +3914,7 @@ func OperatorSetShapeFunction(operator unsafe.Pointer, function_ unsafe.Pointer)
 //
 // Since 0.1.0.
 func OperatorSetKernel(operator unsafe.Pointer, create unsafe.Pointer, compute unsafe.Pointer) error {
-	fn, err := function(175)
+	fn, err := function(176)
 	if err != nil {
 		return err
 	}
@@ -3911,7 +3935,7 @@ func OperatorSetKernel(operator unsafe.Pointer, create unsafe.Pointer, compute u
 //
 // Since 0.1.0.
 func OperatorSetGpuKernel(operator unsafe.Pointer, create unsafe.Pointer, prepare unsafe.Pointer, compute unsafe.Pointer) error {
-	fn, err := function(176)
+	fn, err := function(177)
 	if err != nil {
 		return err
 	}
@@ -3931,7 +3955,7 @@ func OperatorSetGpuKernel(operator unsafe.Pointer, create unsafe.Pointer, prepar
 //
 // Since 0.1.0.
 func SessionOptionsAddOperator(options unsafe.Pointer, operator unsafe.Pointer) error {
-	fn, err := function(177)
+	fn, err := function(178)
 	if err != nil {
 		return err
 	}
@@ -3948,7 +3972,7 @@ func SessionOptionsAddOperator(options unsafe.Pointer, operator unsafe.Pointer) 
 //
 // Since 0.1.0.
 func EnvironmentAddOperator(environment unsafe.Pointer, operator unsafe.Pointer) error {
-	fn, err := function(178)
+	fn, err := function(179)
 	if err != nil {
 		return err
 	}
@@ -3967,7 +3991,7 @@ func EnvironmentAddOperator(environment unsafe.Pointer, operator unsafe.Pointer)
 //
 // Since 0.1.0.
 func OperatorAddAttribute(operator unsafe.Pointer, name string, ty AttributeType, required int32) error {
-	fn, err := function(179)
+	fn, err := function(180)
 	if err != nil {
 		return err
 	}
@@ -3991,7 +4015,7 @@ func OperatorAddAttribute(operator unsafe.Pointer, name string, ty AttributeType
 //
 // Since 0.1.0.
 func OperatorAddAttributeWithDefault(operator unsafe.Pointer, name string, ty AttributeType, data unsafe.Pointer, count uint) error {
-	fn, err := function(180)
+	fn, err := function(181)
 	if err != nil {
 		return err
 	}
@@ -4022,7 +4046,7 @@ func OperatorAddAttributeWithDefault(operator unsafe.Pointer, name string, ty At
 //
 // Since 0.1.0.
 func SessionOptionsLoadOperators(options unsafe.Pointer, path string) error {
-	fn, err := function(181)
+	fn, err := function(182)
 	if err != nil {
 		return err
 	}
@@ -4045,7 +4069,7 @@ func SessionOptionsLoadOperators(options unsafe.Pointer, path string) error {
 //
 // Since 0.1.0.
 func EnvironmentLoadOperators(environment unsafe.Pointer, path string) error {
-	fn, err := function(182)
+	fn, err := function(183)
 	if err != nil {
 		return err
 	}
@@ -4067,7 +4091,7 @@ func EnvironmentLoadOperators(environment unsafe.Pointer, path string) error {
 //
 // Since 0.1.0.
 func OperatorRegistryAdd(registry unsafe.Pointer, operator unsafe.Pointer) error {
-	fn, err := function(183)
+	fn, err := function(184)
 	if err != nil {
 		return err
 	}
@@ -4084,7 +4108,7 @@ func OperatorRegistryAdd(registry unsafe.Pointer, operator unsafe.Pointer) error
 //
 // Since 0.1.0.
 func OperatorRegistrySetError(registry unsafe.Pointer, text_ string) error {
-	fn, err := function(184)
+	fn, err := function(185)
 	if err != nil {
 		return err
 	}
@@ -4106,7 +4130,7 @@ func OperatorRegistrySetError(registry unsafe.Pointer, text_ string) error {
 //
 // Since 0.1.0.
 func NodeInfoName(node unsafe.Pointer, name *string) error {
-	fn, err := function(185)
+	fn, err := function(186)
 	if err != nil {
 		return err
 	}
@@ -4128,7 +4152,7 @@ func NodeInfoName(node unsafe.Pointer, name *string) error {
 //
 // Since 0.1.0.
 func NodeInfoVersion(node unsafe.Pointer, version *int64) error {
-	fn, err := function(186)
+	fn, err := function(187)
 	if err != nil {
 		return err
 	}
@@ -4145,7 +4169,7 @@ func NodeInfoVersion(node unsafe.Pointer, version *int64) error {
 //
 // Since 0.1.0.
 func NodeInfoInputCount(node unsafe.Pointer, count *uint) error {
-	fn, err := function(187)
+	fn, err := function(188)
 	if err != nil {
 		return err
 	}
@@ -4162,7 +4186,7 @@ func NodeInfoInputCount(node unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func NodeInfoOutputCount(node unsafe.Pointer, count *uint) error {
-	fn, err := function(188)
+	fn, err := function(189)
 	if err != nil {
 		return err
 	}
@@ -4179,7 +4203,7 @@ func NodeInfoOutputCount(node unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func NodeInfoHasInput(node unsafe.Pointer, index uint, given *int32) error {
-	fn, err := function(189)
+	fn, err := function(190)
 	if err != nil {
 		return err
 	}
@@ -4198,7 +4222,7 @@ func NodeInfoHasInput(node unsafe.Pointer, index uint, given *int32) error {
 //
 // Since 0.1.0.
 func NodeInfoInputType(node unsafe.Pointer, index uint, kind *Kind, element *ElementType) error {
-	fn, err := function(190)
+	fn, err := function(191)
 	if err != nil {
 		return err
 	}
@@ -4218,7 +4242,7 @@ func NodeInfoInputType(node unsafe.Pointer, index uint, kind *Kind, element *Ele
 //
 // Since 0.1.0.
 func NodeInfoInputShape(node unsafe.Pointer, index uint, dims *int64, cap uint, rank *int64) error {
-	fn, err := function(191)
+	fn, err := function(192)
 	if err != nil {
 		return err
 	}
@@ -4236,7 +4260,7 @@ func NodeInfoInputShape(node unsafe.Pointer, index uint, dims *int64, cap uint, 
 //
 // Since 0.1.0.
 func NodeInfoInputValue(node unsafe.Pointer, index uint, value *unsafe.Pointer) error {
-	fn, err := function(192)
+	fn, err := function(193)
 	if err != nil {
 		return err
 	}
@@ -4254,7 +4278,7 @@ func NodeInfoInputValue(node unsafe.Pointer, index uint, value *unsafe.Pointer) 
 //
 // Since 0.1.0.
 func NodeInfoSetError(node unsafe.Pointer, text_ string) error {
-	fn, err := function(193)
+	fn, err := function(194)
 	if err != nil {
 		return err
 	}
@@ -4278,7 +4302,7 @@ func NodeInfoSetError(node unsafe.Pointer, text_ string) error {
 //
 // Since 0.1.0.
 func NodeInfoSetState(node unsafe.Pointer, state unsafe.Pointer, release unsafe.Pointer) error {
-	fn, err := function(194)
+	fn, err := function(195)
 	if err != nil {
 		return err
 	}
@@ -4295,7 +4319,7 @@ func NodeInfoSetState(node unsafe.Pointer, state unsafe.Pointer, release unsafe.
 //
 // Since 0.1.0.
 func NodeInfoState(node unsafe.Pointer, state *unsafe.Pointer) error {
-	fn, err := function(195)
+	fn, err := function(196)
 	if err != nil {
 		return err
 	}
@@ -4312,7 +4336,7 @@ func NodeInfoState(node unsafe.Pointer, state *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func NodeInfoSetScratch(node unsafe.Pointer, bytes uint) error {
-	fn, err := function(196)
+	fn, err := function(197)
 	if err != nil {
 		return err
 	}
@@ -4329,7 +4353,7 @@ func NodeInfoSetScratch(node unsafe.Pointer, bytes uint) error {
 //
 // Since 0.1.0.
 func NodeInfoHasOutput(node unsafe.Pointer, index uint, wanted *int32) error {
-	fn, err := function(197)
+	fn, err := function(198)
 	if err != nil {
 		return err
 	}
@@ -4347,7 +4371,7 @@ func NodeInfoHasOutput(node unsafe.Pointer, index uint, wanted *int32) error {
 //
 // Since 0.1.0.
 func NodeInfoSetOutputType(node unsafe.Pointer, index uint, element ElementType) error {
-	fn, err := function(198)
+	fn, err := function(199)
 	if err != nil {
 		return err
 	}
@@ -4366,7 +4390,7 @@ func NodeInfoSetOutputType(node unsafe.Pointer, index uint, element ElementType)
 //
 // Since 0.1.0.
 func NodeInfoSetOutputShape(node unsafe.Pointer, index uint, dims *int64, rank uint) error {
-	fn, err := function(199)
+	fn, err := function(200)
 	if err != nil {
 		return err
 	}
@@ -4385,7 +4409,7 @@ func NodeInfoSetOutputShape(node unsafe.Pointer, index uint, dims *int64, rank u
 //
 // Since 0.1.0.
 func NodeInfoSetOutputShapeOf(node unsafe.Pointer, index uint, input uint) error {
-	fn, err := function(200)
+	fn, err := function(201)
 	if err != nil {
 		return err
 	}
@@ -4404,7 +4428,7 @@ func NodeInfoSetOutputShapeOf(node unsafe.Pointer, index uint, input uint) error
 //
 // Since 0.1.0.
 func NodeInfoSetOutputDimOf(node unsafe.Pointer, index uint, axis uint, input uint, inputAxis uint) error {
-	fn, err := function(201)
+	fn, err := function(202)
 	if err != nil {
 		return err
 	}
@@ -4421,7 +4445,7 @@ func NodeInfoSetOutputDimOf(node unsafe.Pointer, index uint, axis uint, input ui
 //
 // Since 0.1.0.
 func NodeInfoHasAttribute(node unsafe.Pointer, name string, given *int32) error {
-	fn, err := function(202)
+	fn, err := function(203)
 	if err != nil {
 		return err
 	}
@@ -4443,7 +4467,7 @@ func NodeInfoHasAttribute(node unsafe.Pointer, name string, given *int32) error 
 //
 // Since 0.1.0.
 func NodeInfoAttributeInt(node unsafe.Pointer, name string, value *int64) error {
-	fn, err := function(203)
+	fn, err := function(204)
 	if err != nil {
 		return err
 	}
@@ -4464,7 +4488,7 @@ func NodeInfoAttributeInt(node unsafe.Pointer, name string, value *int64) error 
 //
 // Since 0.1.0.
 func NodeInfoAttributeFloat(node unsafe.Pointer, name string, value *float32) error {
-	fn, err := function(204)
+	fn, err := function(205)
 	if err != nil {
 		return err
 	}
@@ -4487,7 +4511,7 @@ func NodeInfoAttributeFloat(node unsafe.Pointer, name string, value *float32) er
 //
 // Since 0.1.0.
 func NodeInfoAttributeString(node unsafe.Pointer, name string, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(205)
+	fn, err := function(206)
 	if err != nil {
 		return err
 	}
@@ -4509,7 +4533,7 @@ func NodeInfoAttributeString(node unsafe.Pointer, name string, buf *byte, cap ui
 //
 // Since 0.1.0.
 func NodeInfoAttributeInts(node unsafe.Pointer, name string, values **int64, count *uint) error {
-	fn, err := function(206)
+	fn, err := function(207)
 	if err != nil {
 		return err
 	}
@@ -4530,7 +4554,7 @@ func NodeInfoAttributeInts(node unsafe.Pointer, name string, values **int64, cou
 //
 // Since 0.1.0.
 func NodeInfoAttributeFloats(node unsafe.Pointer, name string, values **float32, count *uint) error {
-	fn, err := function(207)
+	fn, err := function(208)
 	if err != nil {
 		return err
 	}
@@ -4551,7 +4575,7 @@ func NodeInfoAttributeFloats(node unsafe.Pointer, name string, values **float32,
 //
 // Since 0.1.0.
 func NodeInfoAttributeStringCount(node unsafe.Pointer, name string, count *uint) error {
-	fn, err := function(208)
+	fn, err := function(209)
 	if err != nil {
 		return err
 	}
@@ -4574,7 +4598,7 @@ func NodeInfoAttributeStringCount(node unsafe.Pointer, name string, count *uint)
 //
 // Since 0.1.0.
 func NodeInfoAttributeStringAt(node unsafe.Pointer, name string, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(209)
+	fn, err := function(210)
 	if err != nil {
 		return err
 	}
@@ -4596,7 +4620,7 @@ func NodeInfoAttributeStringAt(node unsafe.Pointer, name string, index uint, buf
 //
 // Since 0.1.0.
 func NodeInfoAttributeTensor(node unsafe.Pointer, name string, value *unsafe.Pointer) error {
-	fn, err := function(210)
+	fn, err := function(211)
 	if err != nil {
 		return err
 	}
@@ -4618,7 +4642,7 @@ func NodeInfoAttributeTensor(node unsafe.Pointer, name string, value *unsafe.Poi
 //
 // Since 0.1.0.
 func KernelContextInputCount(context unsafe.Pointer, count *uint) error {
-	fn, err := function(211)
+	fn, err := function(212)
 	if err != nil {
 		return err
 	}
@@ -4635,7 +4659,7 @@ func KernelContextInputCount(context unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func KernelContextOutputCount(context unsafe.Pointer, count *uint) error {
-	fn, err := function(212)
+	fn, err := function(213)
 	if err != nil {
 		return err
 	}
@@ -4655,7 +4679,7 @@ func KernelContextOutputCount(context unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func KernelContextInput(context unsafe.Pointer, index uint, value *unsafe.Pointer) error {
-	fn, err := function(213)
+	fn, err := function(214)
 	if err != nil {
 		return err
 	}
@@ -4676,7 +4700,7 @@ func KernelContextInput(context unsafe.Pointer, index uint, value *unsafe.Pointe
 //
 // Since 0.1.0.
 func KernelContextOutput(context unsafe.Pointer, index uint, shape *int64, rank uint, value *unsafe.Pointer) error {
-	fn, err := function(214)
+	fn, err := function(215)
 	if err != nil {
 		return err
 	}
@@ -4695,7 +4719,7 @@ func KernelContextOutput(context unsafe.Pointer, index uint, shape *int64, rank 
 //
 // Since 0.1.0.
 func KernelContextSetOutput(context unsafe.Pointer, index uint, value unsafe.Pointer) error {
-	fn, err := function(215)
+	fn, err := function(216)
 	if err != nil {
 		return err
 	}
@@ -4712,7 +4736,7 @@ func KernelContextSetOutput(context unsafe.Pointer, index uint, value unsafe.Poi
 //
 // Since 0.1.0.
 func KernelContextState(context unsafe.Pointer, state *unsafe.Pointer) error {
-	fn, err := function(216)
+	fn, err := function(217)
 	if err != nil {
 		return err
 	}
@@ -4730,7 +4754,7 @@ func KernelContextState(context unsafe.Pointer, state *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func KernelContextCancelled(context unsafe.Pointer, cancelled *int32) error {
-	fn, err := function(217)
+	fn, err := function(218)
 	if err != nil {
 		return err
 	}
@@ -4747,7 +4771,7 @@ func KernelContextCancelled(context unsafe.Pointer, cancelled *int32) error {
 //
 // Since 0.1.0.
 func KernelContextThreadCount(context unsafe.Pointer, count *uint) error {
-	fn, err := function(218)
+	fn, err := function(219)
 	if err != nil {
 		return err
 	}
@@ -4767,7 +4791,7 @@ func KernelContextThreadCount(context unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func KernelContextParallelFor(context unsafe.Pointer, count uint, body unsafe.Pointer, user unsafe.Pointer) error {
-	fn, err := function(219)
+	fn, err := function(220)
 	if err != nil {
 		return err
 	}
@@ -4784,7 +4808,7 @@ func KernelContextParallelFor(context unsafe.Pointer, count uint, body unsafe.Po
 //
 // Since 0.1.0.
 func KernelContextStream(context unsafe.Pointer, stream *unsafe.Pointer) error {
-	fn, err := function(220)
+	fn, err := function(221)
 	if err != nil {
 		return err
 	}
@@ -4801,7 +4825,7 @@ func KernelContextStream(context unsafe.Pointer, stream *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func KernelContextScratch(context unsafe.Pointer, address *unsafe.Pointer, bytes *uint) error {
-	fn, err := function(221)
+	fn, err := function(222)
 	if err != nil {
 		return err
 	}
@@ -4819,7 +4843,7 @@ func KernelContextScratch(context unsafe.Pointer, address *unsafe.Pointer, bytes
 //
 // Since 0.1.0.
 func KernelContextSetError(context unsafe.Pointer, text_ string) error {
-	fn, err := function(222)
+	fn, err := function(223)
 	if err != nil {
 		return err
 	}

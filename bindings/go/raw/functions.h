@@ -287,6 +287,10 @@ static inline int32_t go_compile_model(void *function, void *a0, const char *a1,
     return ((int32_t (*)(void *, const char *, void *, void *, const char *, void **))function)(a0, a1, a2, a3, a4, a5);
 }
 
+static inline int32_t go_compile_model_from_memory(void *function, void *a0, void *a1, size_t a2, void *a3, void *a4, const char *a5, void **a6) {
+    return ((int32_t (*)(void *, void *, size_t, void *, void *, const char *, void **))function)(a0, a1, a2, a3, a4, a5, a6);
+}
+
 static inline int32_t go_artifact_open(void *function, void *a0, const char *a1, void **a2, void **a3) {
     return ((int32_t (*)(void *, const char *, void **, void **))function)(a0, a1, a2, a3);
 }

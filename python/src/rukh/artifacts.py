@@ -31,7 +31,7 @@ class Verdict(NamedTuple):
 
 
 def compile_model(
-    model: str | os.PathLike[str],
+    model: str | os.PathLike[str] | bytes,
     output: str | os.PathLike[str],
     *,
     targets: str | Iterable[str] = "native",
@@ -41,7 +41,7 @@ def compile_model(
     providers: Sequence[Provider] | None = None,
     progress: Callable[[str, int, int], Any] | None = None,
 ) -> None:
-    """Compiles the model file `model` to the artifact `output`, which `InferenceSession` opens in its place.
+    """Compiles the model file `model`, or its bytes, to the artifact `output`, which `InferenceSession` opens in its place.
 
     `targets`: "cpu", GPUs by their machine codes ("gfx1100", "sm_90"), "all", or "native" for this machine's; GPUs need not
     be there. `weights`: "used" keeps those that the programs read, "all" also keeps the model's, so that any processor can
@@ -69,9 +69,12 @@ def compile_model(
     address = ctypes.cast(callback, c_void_p)
     call("compile_options_set_progress", options, address, None, None)
     session_options = _session_options(sess_options, providers)
-    arguments = (os.fsencode(model), session_options, options, os.fsencode(output))
     try:
-        call("compile_model", environment(), *arguments)
+        if isinstance(model, bytes):
+            given = (model, len(model), session_options, options, os.fsencode(output))
+            call("compile_model_from_memory", environment(), *given)
+        else:
+            call("compile_model", environment(), os.fsencode(model), session_options, options, os.fsencode(output))
     except Exception:
         if raised:
             raise raised[0] from None

@@ -5,10 +5,9 @@ Those can be imported and made; what would have an effect is an error that says 
 
 from __future__ import annotations
 
-import contextlib
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ._errors import UnsupportedError
@@ -68,28 +67,17 @@ class ModelCompiler:
             if isinstance(self._model, bytes):
                 raise ValueError("a model from bytes has no path; give output_model_path")
             output_model_path = os.path.splitext(os.fspath(self._model))[0] + "_ctx.onnx"
-        with self._file() as model:
-            compile_model(model, output_model_path, sess_options=self._options)
+        compile_model(self._model, output_model_path, sess_options=self._options)
 
     def compile_to_bytes(self) -> bytes:
-        with tempfile.TemporaryDirectory() as folder, self._file() as model:
+        with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "model.rukh")
-            compile_model(model, path, sess_options=self._options)
+            compile_model(self._model, path, sess_options=self._options)
             with open(path, "rb") as file:
                 return file.read()
 
     def compile_to_stream(self, write_function: Callable[[bytes], None]) -> None:
         write_function(self.compile_to_bytes())
-
-    @contextlib.contextmanager
-    def _file(self) -> Iterator[str]:
-        if not isinstance(self._model, bytes):
-            yield os.fspath(self._model)
-            return
-        with tempfile.NamedTemporaryFile(suffix=".onnx") as file:
-            file.write(self._model)
-            file.flush()
-            yield file.name
 
     def set_ep_context_binary_information(
         self, output_directory: str | os.PathLike[str], model_name: str

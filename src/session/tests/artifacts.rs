@@ -85,7 +85,14 @@ impl Compiled {
         shapes: Vec<BTreeMap<String, usize>>,
     ) -> Result<()> {
         let wanted = CompileOptions { targets: Targets::parse(targets)?, weights, shapes, overridable: true };
-        compile_model(&self.environment, &self.model, options, &wanted, &self.artifact, &mut |_, _, _| true)
+        compile_model(
+            &self.environment,
+            Source::Path(&self.model),
+            options,
+            &wanted,
+            &self.artifact,
+            &mut |_, _, _| true,
+        )
     }
 
     fn open(&self, path: &Path, options: &SessionOptions) -> Result<Session> {
@@ -159,6 +166,30 @@ fn the_same_model_gives_the_same_bytes_and_memory_will_do() {
     }
     // Nothing else was left in the folder.
     assert_eq!(std::fs::read_dir(&compiled.folder.0).unwrap().count(), 2);
+}
+
+#[test]
+fn a_model_from_memory_is_compiled_as_well() {
+    let compiled = Compiled::new("memory", &network(), "cpu", Policy::Used, &options(&[]));
+    let bytes = network().bytes();
+    for weights in [Policy::Used, Policy::External] {
+        let targets = Targets::parse("cpu,gfx1100").unwrap();
+        let wanted = CompileOptions { targets, weights, shapes: Vec::new(), overridable: true };
+        let out = compiled.folder.0.join("memory.rukh");
+        let (source, told) = (Source::Bytes(&bytes), &mut |_: &str, _, _| true);
+        compile_model(&compiled.environment, source, &options(&[]), &wanted, &out, told).unwrap();
+        let session = compiled.open(&out, &options(&[])).unwrap();
+        assert_eq!(session.load_counters().packed_bytes, 0);
+        assert!(run(&session, &inputs(1, true)).is_ok());
+    }
+    // And kept in a cache.
+    let folder = compiled.folder.0.join("cache");
+    let cached = options(&[("model_cache_dir", folder.to_str().unwrap())]);
+    for _ in 0..2 {
+        let session = Session::open(environment(), Source::Bytes(&bytes), &cached).unwrap();
+        assert_eq!(session.load_counters().packed_bytes, 0);
+    }
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
 }
 
 #[test]
@@ -246,7 +277,14 @@ fn what_cannot_be_compiled_says_so_and_leaves_nothing() {
             told.push((step.to_owned(), done, total));
             done < stop
         };
-        let result = compile_model(&compiled.environment, path, &options(&[]), &wanted, out, &mut progress);
+        let result = compile_model(
+            &compiled.environment,
+            Source::Path(path),
+            &options(&[]),
+            &wanted,
+            out,
+            &mut progress,
+        );
         (result.err().map(|e| (e.status, e.message)), told)
     };
     let (error, _) = compile(&compiled.artifact, &compiled.artifact, 9);
