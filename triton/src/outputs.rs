@@ -1,0 +1,112 @@
+//! Outputs of a run: into the responses' own memory where their sizes are known before, else copied there.
+
+use std::collections::HashMap;
+
+use rukh_client::{Binding, Element, Kind, Port, Session, Value};
+
+use crate::batch::Job;
+use crate::error::{Result, fail};
+use crate::server::Response;
+use crate::strings;
+
+/// The shapes of outputs that follow from those of the inputs, by the names of dimensions.
+pub(crate) struct Known<'a>(HashMap<&'a str, i64>);
+
+impl<'a> Known<'a> {
+    pub(crate) fn new(session: &'a Session, job: &Job<'_>) -> Known<'a> {
+        let mut known = HashMap::new();
+        for input in &job.inputs {
+            let port = session.inputs.iter().find(|port| port.name == input.tensor.name);
+            for (name, size) in port.iter().flat_map(|port| &port.names).zip(&input.tensor.shape) {
+                known.insert(name.as_str(), *size);
+            }
+        }
+        known.remove("");
+        Known(known)
+    }
+
+    /// The shape of an output and its bytes; none where only the run tells, and for strings.
+    fn shape(&self, port: &Port) -> Option<(Element, Vec<i64>, usize)> {
+        let element = port.element.filter(|_| port.kind == Kind::Tensor)?;
+        let dim = |(size, name): (&i64, &String)| match size {
+            -1 => self.0.get(name.as_str()).copied(),
+            size => Some(*size),
+        };
+        let shape: Vec<i64> = port.shape.as_ref()?.iter().zip(&port.names).map(dim).collect::<Option<_>>()?;
+        let bytes = shape
+            .iter()
+            .try_fold(element.size()?, |bytes, dim| bytes.checked_mul(usize::try_from(*dim).ok()?))?;
+        Some((element, shape, bytes))
+    }
+}
+
+pub(crate) fn port<'a>(session: &'a Session, name: &str) -> Result<&'a Port> {
+    match session.outputs.iter().find(|port| port.name == name) {
+        Some(port) => Ok(port),
+        None => fail!(TRITONSERVER_ERROR_NOT_FOUND, "the model has no output \"{name}\""),
+    }
+}
+
+/// Adds the output to the response and binds its memory, where the size is known. Says whether it did.
+///
+/// # Safety
+/// The binding lets go of the output before the response is sent or deleted.
+pub(crate) unsafe fn bind_to_response(
+    binding: &mut Binding,
+    response: &mut Response,
+    port: &Port,
+    known: &Known<'_>,
+) -> Result<bool> {
+    let Some((element, shape, bytes)) = known.shape(port) else {
+        return Ok(false);
+    };
+    let buffer = response.output(&port.name, element, &shape, bytes)?;
+    if !buffer.addr().is_multiple_of(element.size().unwrap_or(8).min(8)) {
+        // The memory is there already, so the elements are copied to it after the run.
+        fail!(TRITONSERVER_ERROR_INTERNAL, "output \"{}\": the server's memory is not aligned", port.name);
+    }
+    // SAFETY: the server gave so many bytes, which nobody else uses; they stay by the caller's promise.
+    unsafe {
+        let value = Value::over_host(element, &shape, buffer, bytes)?;
+        binding.output(&port.name, &value)?;
+    }
+    Ok(true)
+}
+
+/// Adds an output of a run to the response of each job that wants it, which gets its own rows.
+pub(crate) fn scatter(
+    name: &str,
+    value: &Value,
+    jobs: &[Job<'_>],
+    responses: &mut [Response],
+    batches: bool,
+) -> Result<()> {
+    let (element, shape) = (value.element()?, value.shape()?);
+    let rows: i64 = jobs.iter().map(|job| job.rows).sum();
+    if batches && shape.first() != Some(&rows) {
+        fail!(
+            TRITONSERVER_ERROR_INVALID_ARG,
+            "output \"{name}\" has the shape {shape:?} for a batch of {rows}, so that it cannot be split; set max_batch_size to 0 for this model"
+        );
+    }
+    let count = shape.iter().product::<i64>() as usize;
+    let row = if batches && rows > 0 { count / rows as usize } else { count };
+    let mut at = 0;
+    for (job, response) in jobs.iter().zip(responses) {
+        let mut own = shape.clone();
+        let end = if batches { at + row * job.rows as usize } else { count };
+        if batches {
+            own[0] = job.rows;
+        }
+        if job.outputs.iter().any(|wanted| wanted == name) {
+            if element == Element::String {
+                response.write(name, element, &own, &strings::encode(value, at..end)?)?;
+            } else {
+                let size = element.size().unwrap_or(0);
+                response.write(name, element, &own, &value.bytes()?[at * size..end * size])?;
+            }
+        }
+        at = end;
+    }
+    Ok(())
+}
