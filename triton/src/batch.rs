@@ -120,13 +120,14 @@ impl<'a> Input<'a> {
 pub(crate) struct Scratch(Vec<Vec<u64>>);
 
 impl Scratch {
-    /// One input of all jobs as one tensor: over the server's memory where it is in one piece, else gathered.
+    /// One input of all jobs as one tensor: over the server's memory where it is in one piece, else gathered. `scalar`:
+    /// whether the model has a scalar there, for which Triton has one element.
     ///
     /// # Safety
     /// The tensor goes before the requests of the jobs do, and before this is used again for the same place.
-    pub(crate) unsafe fn gather(&mut self, jobs: &[Job<'_>], place: usize) -> Result<Value> {
+    pub(crate) unsafe fn gather(&mut self, jobs: &[Job<'_>], place: usize, scalar: bool) -> Result<Value> {
         let tensor = &jobs[0].inputs[place].tensor;
-        let mut shape = tensor.shape.clone();
+        let mut shape = if scalar && tensor.shape == [1] { Vec::new() } else { tensor.shape.clone() };
         if jobs.len() > 1 {
             shape[0] = jobs.iter().map(|job| job.rows).sum();
         }

@@ -9,7 +9,7 @@ use crate::batch::{Job, Scratch, cancelled, groups};
 use crate::cancel::Watcher;
 use crate::error::{Error, Result, defect, log_failure};
 use crate::model::{Model, Place};
-use crate::outputs::{Known, bind_to_response, port, scatter};
+use crate::outputs::{Known, Target, bind_to_response, copy_to, port, scatter};
 use crate::server::{Request, Response, Times, now};
 
 /// The server gives an instance one call at a time. The model outlives it.
@@ -20,6 +20,9 @@ pub(crate) struct Instance {
     binding: Binding,
     scratch: Scratch,
     watcher: Watcher,
+    /// Whether outputs of a single request are written into its response by the run itself: until the model is seen to
+    /// give another shape than it declares.
+    direct: bool,
 }
 
 /// What came of a request: a response to send and the times of its run, or an error.
@@ -43,6 +46,7 @@ impl Instance {
             binding,
             scratch: Scratch::default(),
             watcher: Watcher::new()?,
+            direct: true,
         })
     }
 
@@ -71,13 +75,13 @@ impl Instance {
             }
         }
         for group in groups(jobs, config) {
-            match self.run_group(&group, start, true) {
+            match self.run_group(&group, start) {
                 Ok(responses) => put(outcomes, &group, responses),
                 // One request's data must not fail the others.
                 Err(error) if group.len() > 1 && error.is_about_data() => {
                     for job in &group {
                         let job = std::slice::from_ref(job);
-                        match self.run_group(job, now(), true) {
+                        match self.run_group(job, now()) {
                             Ok(responses) => put(outcomes, job, responses),
                             Err(error) => outcomes[job[0].index] = Some(Err(error)),
                         }
@@ -92,29 +96,31 @@ impl Instance {
         }
     }
 
-    /// Runs jobs as one. With `direct`, outputs of a single job go into its response where their sizes are known.
-    fn run_group(&mut self, jobs: &[Job<'_>], start: u64, direct: bool) -> Result<(Vec<Response>, Times)> {
+    /// Runs jobs as one.
+    fn run_group(&mut self, jobs: &[Job<'_>], start: u64) -> Result<(Vec<Response>, Times)> {
+        let direct = self.direct && jobs.len() == 1;
+        match self.run_cleared(jobs, start, direct) {
+            Err(error) if error.code == TRITONSERVER_ERROR_CANCELLED => Err(cancelled()),
+            // The shapes that a model declares need not be those that it gives.
+            Err(error) if direct && error.status == Some(Status::InvalidInput) => {
+                let again = self.run_cleared(jobs, start, false)?;
+                self.direct = false;
+                Ok(again)
+            }
+            other => other,
+        }
+    }
+
+    fn run_cleared(&mut self, jobs: &[Job<'_>], start: u64, direct: bool) -> Result<(Vec<Response>, Times)> {
+        // A panic may have left something.
+        self.binding.clear()?;
         let mut responses = jobs.iter().map(|job| Response::new(job.request)).collect::<Result<Vec<_>>>()?;
-        let mut into_response = Vec::new();
-        let result = self.run_bound(jobs, start, direct, &mut responses, &mut into_response);
+        let result = self.run_bound(jobs, start, direct, &mut responses);
         // Nothing of the server's memory may stay bound.
         self.binding.clear()?;
-        match result {
-            Ok(times) => {
-                self.report(jobs, times);
-                Ok((responses, times))
-            }
-            Err(error) if error.code == TRITONSERVER_ERROR_CANCELLED => Err(cancelled()),
-            // The shapes that the model declares need not be those that it gives.
-            Err(error)
-                if !into_response.is_empty()
-                    && error.status.is_none_or(|status| status == Status::InvalidInput) =>
-            {
-                drop(responses);
-                self.run_group(jobs, start, false)
-            }
-            Err(error) => Err(error),
-        }
+        let times = result?;
+        self.report(jobs, times);
+        Ok((responses, times))
     }
 
     fn run_bound(
@@ -123,40 +129,51 @@ impl Instance {
         start: u64,
         direct: bool,
         responses: &mut [Response],
-        into_response: &mut Vec<String>,
     ) -> Result<Times> {
         // SAFETY: the model outlives its instances.
         let batches = unsafe { (*self.model).config.max_batch_size > 0 };
         let session = self.session.clone();
         for (place, input) in jobs[0].inputs.iter().enumerate() {
+            let name = &input.tensor.name;
+            let port = session.inputs.iter().find(|port| port.name == *name);
+            let scalar = port.is_some_and(|port| port.shape.as_ref().is_some_and(Vec::is_empty));
             // SAFETY: the binding, which alone keeps the tensor, is cleared before anything is answered or gathered again.
-            let value = unsafe { self.scratch.gather(jobs, place)? };
-            self.binding.input(&input.tensor.name, &value)?;
+            let value = unsafe { self.scratch.gather(jobs, place, scalar)? };
+            self.binding.input(name, &value)?;
         }
-        let mut copied: Vec<&str> = Vec::new();
         let known = Known::new(&session, &jobs[0]);
+        let mut targets: Vec<(&str, Target)> = Vec::new();
         for name in jobs.iter().flat_map(|job| &job.outputs) {
-            if copied.contains(&&**name) || into_response.contains(name) {
+            if targets.iter().any(|(known, _)| known == name) {
                 continue;
             }
             let port = port(&session, name)?;
-            if direct && jobs.len() == 1 && responses.len() == 1 {
-                into_response.push(name.clone());
+            let target = if direct {
                 // SAFETY: the binding is cleared before the response is sent or deleted.
-                if unsafe { bind_to_response(&mut self.binding, &mut responses[0], port, &known)? } {
-                    continue;
-                }
-                into_response.pop();
+                unsafe { bind_to_response(&mut self.binding, &mut responses[0], port, &known)? }
+            } else {
+                Target::Unknown
+            };
+            if !matches!(target, Target::Bound) {
+                self.binding.output_allocated(name)?;
             }
-            self.binding.output_allocated(name)?;
-            copied.push(name);
+            targets.push((name, target));
         }
         let (binding, compute_start) = (&mut self.binding, now());
         let requests = jobs.iter().map(|job| job.request);
         self.watcher.watch(requests, |options| binding.run(Some(options)))??;
         let compute_end = now();
-        for name in copied {
-            scatter(name, &self.binding.result(name)?, jobs, responses, batches)?;
+        for (name, target) in targets {
+            match target {
+                Target::Bound => {}
+                // SAFETY: the server gave the memory for this output.
+                Target::Copied(buffer, bytes) => unsafe {
+                    copy_to(name, &self.binding.result(name)?, buffer, bytes)?;
+                },
+                Target::Unknown => {
+                    scatter(name, &self.binding.result(name)?, jobs, responses, batches)?;
+                }
+            }
         }
         Ok(Times { start, compute_start, compute_end })
     }

@@ -1,6 +1,7 @@
 //! Outputs of a run: into the responses' own memory where their sizes are known before, else copied there.
 
 use std::collections::HashMap;
+use std::ffi::c_void;
 
 use rukh_client::{Binding, Element, Kind, Port, Session, Value};
 
@@ -47,7 +48,17 @@ pub(crate) fn port<'a>(session: &'a Session, name: &str) -> Result<&'a Port> {
     }
 }
 
-/// Adds the output to the response and binds its memory, where the size is known. Says whether it did.
+/// Where an output of a single job goes.
+pub(crate) enum Target {
+    /// The run writes it.
+    Bound,
+    /// The server's memory is not aligned, so the output is copied there after the run.
+    Copied(*mut c_void, usize),
+    /// The size is not known before the run.
+    Unknown,
+}
+
+/// Adds the output to the response where its size is known, and binds its memory where it is aligned.
 ///
 /// # Safety
 /// The binding lets go of the output before the response is sent or deleted.
@@ -56,21 +67,38 @@ pub(crate) unsafe fn bind_to_response(
     response: &mut Response,
     port: &Port,
     known: &Known<'_>,
-) -> Result<bool> {
+) -> Result<Target> {
     let Some((element, shape, bytes)) = known.shape(port) else {
-        return Ok(false);
+        return Ok(Target::Unknown);
     };
     let buffer = response.output(&port.name, element, &shape, bytes)?;
     if !buffer.addr().is_multiple_of(element.size().unwrap_or(8).min(8)) {
-        // The memory is there already, so the elements are copied to it after the run.
-        fail!(TRITONSERVER_ERROR_INTERNAL, "output \"{}\": the server's memory is not aligned", port.name);
+        return Ok(Target::Copied(buffer, bytes));
     }
     // SAFETY: the server gave so many bytes, which nobody else uses; they stay by the caller's promise.
     unsafe {
         let value = Value::over_host(element, &shape, buffer, bytes)?;
         binding.output(&port.name, &value)?;
     }
-    Ok(true)
+    Ok(Target::Bound)
+}
+
+/// Copies an output of a run to memory of the server's.
+///
+/// # Safety
+/// `buffer` is `bytes` bytes that nobody else uses.
+pub(crate) unsafe fn copy_to(name: &str, value: &Value, buffer: *mut c_void, bytes: usize) -> Result<()> {
+    let given = value.bytes()?;
+    if given.len() != bytes {
+        fail!(
+            TRITONSERVER_ERROR_INTERNAL,
+            "output \"{name}\" has {} bytes, where its shape in the model says {bytes}",
+            given.len()
+        );
+    }
+    // SAFETY: the caller's promise; both have so many bytes.
+    unsafe { std::ptr::copy_nonoverlapping(given.as_ptr(), buffer.cast(), bytes) };
+    Ok(())
 }
 
 /// Adds an output of a run to the response of each job that wants it, which gets its own rows.

@@ -71,8 +71,11 @@ fn fits(config: &Config, tensor: &Tensor, kind: &str, ports: &[Port]) -> Result<
             ),
         }
     };
-    let agree = rest.len() == tensor.dims.len()
-        && rest.iter().zip(&tensor.dims).all(|(model, given)| *model == -1 || model == given);
+    // Triton has no scalars without batches: what has one element stands for them.
+    let scalar = config.max_batch_size == 0 && shape.is_empty() && tensor.dims == [1];
+    let agree = scalar
+        || rest.len() == tensor.dims.len()
+            && rest.iter().zip(&tensor.dims).all(|(model, given)| *model == -1 || model == given);
     if !agree {
         let batch = if config.max_batch_size == 0 {
             "with max_batch_size 0, dims are all of the model's"

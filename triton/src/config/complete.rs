@@ -97,9 +97,11 @@ fn fill(tensor: &mut Json, kind: &str, ports: &[Port], batches: bool) -> Result<
         };
         let dims = if batches { shape.get(1..).unwrap_or_default() } else { shape };
         if dims.is_empty() {
-            // Triton wants at least one dimension, and makes of it what the model has.
+            // Triton wants at least one dimension. With batches it takes it away again by itself.
             tensor["dims"] = json!([1]);
-            tensor["reshape"] = json!({ "shape": [] });
+            if batches {
+                tensor["reshape"] = json!({ "shape": [] });
+            }
         } else {
             tensor["dims"] = dims.into();
         }

@@ -48,9 +48,17 @@ fn a_model_whose_first_dimensions_differ_gets_none() {
         assert_eq!(config["input"][0]["dims"], json!([-1, 3]));
         if y.dims().is_empty() {
             assert_eq!(config["output"][0]["dims"], json!([1]));
-            assert_eq!(config["output"][0]["reshape"], json!({ "shape": [] }));
+            assert_eq!(config["output"][0]["reshape"], Json::Null);
         }
     }
+}
+
+#[test]
+fn one_number_a_row_is_a_dimension_that_triton_takes_away() {
+    let (x, y) = (port("x", &[-1], "n"), port("y", &[-1, 3], "n"));
+    let config = completed(json!({}), &[x], &[y]);
+    let one = json!([{ "name": "x", "data_type": "TYPE_FP32", "dims": [1], "reshape": { "shape": [] } }]);
+    assert_eq!((&config["input"], &config["max_batch_size"]), (&one, &json!(4)));
 }
 
 #[test]

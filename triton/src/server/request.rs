@@ -92,39 +92,34 @@ impl Request {
     fn finish(&mut self, outcome: Result<(Response, Times)>) {
         self.answered = true;
         let times = outcome.as_ref().map_or(Times::default(), |(_, times)| *times);
-        let success = match outcome {
-            Ok((response, _)) => response.send(None),
-            Err(error) => {
-                match Response::new(self) {
-                    Ok(response) => _ = response.send(Some(error)),
-                    Err(other) => log(
-                        TRITONSERVER_LOG_ERROR,
-                        &format!(
-                            "rukh: no response could be made ({}) for the error: {}",
-                            other.message, error.message
-                        ),
-                    ),
-                }
-                false
-            }
+        // Before the response goes, so that who has it finds itself counted.
+        // SAFETY: the request is ours until it is released.
+        log_failure("reporting statistics", unsafe {
+            TRITONBACKEND_ModelInstanceReportStatistics(
+                self.instance,
+                self.handle,
+                outcome.is_ok(),
+                times.start,
+                times.compute_start,
+                times.compute_end,
+                now(),
+            )
+        });
+        let (response, error) = match outcome {
+            Ok((response, _)) => (Ok(response), None),
+            Err(error) => (Response::new(self), Some(error)),
         };
-        // SAFETY: the request is ours until it is released here, once.
-        unsafe {
-            log_failure(
-                "reporting statistics",
-                TRITONBACKEND_ModelInstanceReportStatistics(
-                    self.instance,
-                    self.handle,
-                    success,
-                    times.start,
-                    times.compute_start,
-                    times.compute_end,
-                    now(),
-                ),
-            );
-            let released = TRITONBACKEND_RequestRelease(self.handle, TRITONSERVER_REQUEST_RELEASE_ALL);
-            log_failure("releasing a request", released);
+        match response {
+            Ok(response) => response.send(error),
+            Err(failure) => {
+                let message = format!("rukh: no response could be made for an error: {}", failure.message);
+                log(TRITONSERVER_LOG_ERROR, &message);
+            }
         }
+        // SAFETY: the request is ours, and released once.
+        log_failure("releasing a request", unsafe {
+            TRITONBACKEND_RequestRelease(self.handle, TRITONSERVER_REQUEST_RELEASE_ALL)
+        });
     }
 }
 

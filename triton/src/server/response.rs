@@ -30,6 +30,8 @@ impl Response {
 
     /// Adds an output and gives the memory of the host that it is to be written to. The memory lives until the response
     /// is sent or deleted.
+    ///
+    /// Another response of the same request would get other memory, not that which the client asked for.
     pub(crate) fn output(
         &mut self,
         name: &str,
@@ -44,6 +46,8 @@ impl Response {
                 element.name()
             );
         };
+        // Triton has no scalars.
+        let shape = if shape.is_empty() { &[1] } else { shape };
         let c_name = CString::new(name).unwrap_or_default();
         let (mut output, mut buffer) = (null_mut(), null_mut());
         let (mut memory, mut device) = (TRITONSERVER_MEMORY_CPU, 0);
@@ -82,22 +86,17 @@ impl Response {
         Ok(())
     }
 
-    /// Sends the response, or an error in its place. Says whether a response without an error was sent.
-    pub(crate) fn send(self, error: Option<Error>) -> bool {
-        let success = error.is_none();
+    /// Sends the response, or an error in its place.
+    pub(crate) fn send(self, error: Option<Error>) {
         let error = error.map_or(null_mut(), Error::into_server);
         let response = std::mem::ManuallyDrop::new(self);
         // SAFETY: the response is ours and the server's from here on; the error stays ours, and goes once.
-        let sent = unsafe {
+        unsafe {
             let sent = TRITONBACKEND_ResponseSend(response.0, TRITONSERVER_RESPONSE_COMPLETE_FINAL, error);
+            log_failure("sending a response", sent);
             if !error.is_null() {
                 TRITONSERVER_ErrorDelete(error);
             }
-            sent
-        };
-        let sent = call(sent).inspect_err(|error| {
-            super::log(TRITONSERVER_LOG_ERROR, &format!("rukh: sending a response: {}", error.message));
-        });
-        success && sent.is_ok()
+        }
     }
 }
