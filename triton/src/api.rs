@@ -27,6 +27,8 @@ opaque! {
     TRITONBACKEND_Response;
     TRITONBACKEND_Output;
     TRITONBACKEND_BackendAttribute;
+    /// What a sequence keeps from one request to the next.
+    TRITONBACKEND_State;
 }
 
 /// NULL, or an error that the receiver deletes.
@@ -241,6 +243,23 @@ unsafe extern "C" {
         memory_type: *mut TRITONSERVER_MemoryType,
         memory_type_id: *mut i64,
     ) -> ErrorPointer;
+    /// The state lives until it is updated, or as long as the request.
+    pub fn TRITONBACKEND_StateNew(
+        state: *mut *mut TRITONBACKEND_State,
+        request: *mut TRITONBACKEND_Request,
+        name: *const c_char,
+        datatype: TRITONSERVER_DataType,
+        shape: *const i64,
+        dims_count: u32,
+    ) -> ErrorPointer;
+    pub fn TRITONBACKEND_StateBuffer(
+        state: *mut TRITONBACKEND_State,
+        buffer: *mut *mut c_void,
+        byte_size: u64,
+        memory_type: *mut TRITONSERVER_MemoryType,
+        memory_type_id: *mut i64,
+    ) -> ErrorPointer;
+    pub fn TRITONBACKEND_StateUpdate(state: *mut TRITONBACKEND_State) -> ErrorPointer;
     /// Takes over the response, also when it fails; the error stays the caller's.
     pub fn TRITONBACKEND_ResponseSend(
         response: *mut TRITONBACKEND_Response,

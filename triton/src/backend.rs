@@ -41,6 +41,16 @@ impl Backend {
 
     fn with_settings(settings: &Json) -> Result<Backend> {
         let mut options = EnvironmentOptions::new()?;
+        // The setting log_level may change the level.
+        options.set_log(LogLevel::Warning, |level, message| {
+            let level = match level {
+                LogLevel::Debug => TRITONSERVER_LOG_VERBOSE,
+                LogLevel::Info => TRITONSERVER_LOG_INFO,
+                LogLevel::Warning => TRITONSERVER_LOG_WARN,
+                LogLevel::Error => TRITONSERVER_LOG_ERROR,
+            };
+            log(level, &format!("rukh: {message}"));
+        })?;
         let mut default_batch = 4;
         for (key, value) in settings.as_object().into_iter().flatten() {
             let value = value.as_str().unwrap_or_default();
@@ -58,16 +68,6 @@ impl Backend {
                 })?;
             }
         }
-        let level = LogLevel::Warning;
-        options.set_log(level, |level, message| {
-            let level = match level {
-                LogLevel::Debug => TRITONSERVER_LOG_VERBOSE,
-                LogLevel::Info => TRITONSERVER_LOG_INFO,
-                LogLevel::Warning => TRITONSERVER_LOG_WARN,
-                LogLevel::Error => TRITONSERVER_LOG_ERROR,
-            };
-            log(level, &format!("rukh: {message}"));
-        })?;
         Ok(Backend { environment: Environment::new(Some(&options))?, default_batch })
     }
 }

@@ -9,8 +9,8 @@ use crate::batch::{Job, Scratch, cancelled, groups};
 use crate::cancel::Watcher;
 use crate::error::{Error, Result, defect, log_failure};
 use crate::model::{Model, Place};
-use crate::outputs::{Known, Target, bind_to_response, copy_to, port, scatter};
-use crate::server::{Request, Response, Times, now};
+use crate::outputs::{Known, Target, bind_to_response, copy_to, each, port, scatter};
+use crate::server::{Request, Response, Times, now, update_state};
 
 /// The server gives an instance one call at a time. The model outlives it.
 pub(crate) struct Instance {
@@ -131,7 +131,8 @@ impl Instance {
         responses: &mut [Response],
     ) -> Result<Times> {
         // SAFETY: the model outlives its instances.
-        let batches = unsafe { (*self.model).config.max_batch_size > 0 };
+        let config = unsafe { &(*self.model).config };
+        let batches = config.max_batch_size > 0;
         let session = self.session.clone();
         for (place, input) in jobs[0].inputs.iter().enumerate() {
             let name = &input.tensor.name;
@@ -159,6 +160,10 @@ impl Instance {
             }
             targets.push((name, target));
         }
+        let states = || config.states.iter().map(|(_, output)| &*output.name);
+        for name in states().filter(|name| targets.iter().all(|(known, _)| known != name)) {
+            self.binding.output_allocated(name)?;
+        }
         let (binding, compute_start) = (&mut self.binding, now());
         let requests = jobs.iter().map(|job| job.request);
         self.watcher.watch(requests, |options| binding.run(Some(options)))??;
@@ -174,6 +179,12 @@ impl Instance {
                     scatter(name, &self.binding.result(name)?, jobs, responses, batches)?;
                 }
             }
+        }
+        // Last, so that what failed leaves the sequences as they were.
+        for name in states() {
+            each(name, &self.binding.result(name)?, jobs, batches, |index, element, shape, bytes| {
+                update_state(jobs[index].request, name, element, shape, bytes)
+            })?;
         }
         Ok(Times { start, compute_start, compute_end })
     }

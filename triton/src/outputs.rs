@@ -109,6 +109,22 @@ pub(crate) fn scatter(
     responses: &mut [Response],
     batches: bool,
 ) -> Result<()> {
+    each(name, value, jobs, batches, |index, element, shape, bytes| {
+        if jobs[index].outputs.iter().any(|wanted| wanted == name) {
+            responses[index].write(name, element, shape, bytes)?;
+        }
+        Ok(())
+    })
+}
+
+/// Calls a function with the number of each job, and its own rows of an output: type, shape and bytes as Triton has them.
+pub(crate) fn each(
+    name: &str,
+    value: &Value,
+    jobs: &[Job<'_>],
+    batches: bool,
+    mut take: impl FnMut(usize, Element, &[i64], &[u8]) -> Result<()>,
+) -> Result<()> {
     let (element, shape) = (value.element()?, value.shape()?);
     let rows: i64 = jobs.iter().map(|job| job.rows).sum();
     if batches && shape.first() != Some(&rows) {
@@ -120,19 +136,17 @@ pub(crate) fn scatter(
     let count = shape.iter().product::<i64>() as usize;
     let row = if batches && rows > 0 { count / rows as usize } else { count };
     let mut at = 0;
-    for (job, response) in jobs.iter().zip(responses) {
+    for (index, job) in jobs.iter().enumerate() {
         let mut own = shape.clone();
         let end = if batches { at + row * job.rows as usize } else { count };
         if batches {
             own[0] = job.rows;
         }
-        if job.outputs.iter().any(|wanted| wanted == name) {
-            if element == Element::String {
-                response.write(name, element, &own, &strings::encode(value, at..end)?)?;
-            } else {
-                let size = element.size().unwrap_or(0);
-                response.write(name, element, &own, &value.bytes()?[at * size..end * size])?;
-            }
+        if element == Element::String {
+            take(index, element, &own, &strings::encode(value, at..end)?)?;
+        } else {
+            let size = element.size().unwrap_or(0);
+            take(index, element, &own, &value.bytes()?[at * size..end * size])?;
         }
         at = end;
     }

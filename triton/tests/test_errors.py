@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tritonclient.http
 from conftest import infer
-from models import complex_numbers, double, look_up, found_rows, sequence, two, unknown_operator
+from models import complex_numbers, double, found_rows, look_up, sequence, two, unknown_operator
 from onnx import TensorProto
 from tritonclient.utils import InferenceServerException
 

@@ -14,12 +14,16 @@ pub(crate) fn check(config: &Config, inputs: &[Port], outputs: &[Port]) -> Resul
     for tensor in &config.outputs {
         fits(config, tensor, "output", outputs)?;
     }
+    for (input, output) in &config.states {
+        fits(config, input, "input", inputs)?;
+        fits(config, output, "output", outputs)?;
+    }
     for control in &config.controls {
         find(control, "input", inputs)?;
     }
     for port in inputs {
         let given = config.inputs.iter().find(|tensor| tensor.name == port.name);
-        if given.is_none() && !config.controls.contains(&port.name) {
+        if given.is_none() && !config.is_servers_input(&port.name) {
             fail!(
                 TRITONSERVER_ERROR_INVALID_ARG,
                 "the model needs the input \"{}\", which the configuration does not have; add it, or leave all inputs out to have them taken from the model",

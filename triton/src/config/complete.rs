@@ -28,6 +28,10 @@ pub(crate) fn complete(
             json[key] = ports
                 .iter()
                 .filter(|port| kind == "input" || port.kind == Kind::Tensor)
+                .filter(|port| !config.is_servers_input(&port.name))
+                .filter(|port| {
+                    kind == "input" || config.states.iter().all(|(_, state)| state.name != port.name)
+                })
                 .map(|port| whole(port, kind, batches))
                 .collect::<Result<Vec<_>>>()?
                 .into();

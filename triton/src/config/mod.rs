@@ -23,6 +23,8 @@ pub(crate) struct Config {
     pub(crate) outputs: Vec<Tensor>,
     /// Inputs that the server adds to requests of a sequence.
     pub(crate) controls: Vec<String>,
+    /// What the server keeps of a sequence, as an input and as the output that it is next.
+    pub(crate) states: Vec<(Tensor, Tensor)>,
     pub(crate) file: String,
     pub(crate) parameters: Vec<(String, String)>,
     /// The kind of the first instance group and its first device, where there is one.
@@ -40,6 +42,12 @@ pub(crate) struct Tensor {
 }
 
 impl Config {
+    /// Whether the server fills the input by itself.
+    pub(crate) fn is_servers_input(&self, name: &str) -> bool {
+        self.controls.iter().any(|control| control == name)
+            || self.states.iter().any(|(input, _)| input.name == name)
+    }
+
     pub(crate) fn read(json: &Json) -> Result<Config> {
         refuse_what_is_not_there(json)?;
         let file = text(&json["default_model_filename"]);
@@ -52,6 +60,7 @@ impl Config {
             inputs: list(&json["input"]).iter().map(tensor).collect(),
             outputs: list(&json["output"]).iter().map(tensor).collect(),
             controls: list(controls).iter().map(|control| text(&control["name"])).collect(),
+            states: list(&json["sequence_batching"]["state"]).iter().map(state).collect(),
             file: if file.is_empty() { "model.onnx".into() } else { file },
             parameters: parameters.collect(),
             first_group: group.map(|group| (text(&group["kind"]), integer(&group["gpus"][0]).unwrap_or(0))),
@@ -69,6 +78,11 @@ fn tensor(json: &Json) -> Tensor {
         dims: dims.iter().filter_map(integer).collect(),
         optional: json["optional"].as_bool().unwrap_or(false),
     }
+}
+
+fn state(json: &Json) -> (Tensor, Tensor) {
+    let named = |key: &str| Tensor { name: text(&json[key]), ..tensor(json) };
+    (named("input_name"), named("output_name"))
 }
 
 fn refuse_what_is_not_there(json: &Json) -> Result<()> {
@@ -97,12 +111,6 @@ fn refuse_what_is_not_there(json: &Json) -> Result<()> {
         if !list(&json[key]).is_empty() {
             fail!(TRITONSERVER_ERROR_UNSUPPORTED, "{key} is not supported: {instead}");
         }
-    }
-    if !list(&json["sequence_batching"]["state"]).is_empty() {
-        fail!(
-            TRITONSERVER_ERROR_UNSUPPORTED,
-            "sequence_batching.state is not supported: hand the state to the client as an output, and take it as an input"
-        );
     }
     if json["model_transaction_policy"]["decoupled"].as_bool() == Some(true) {
         fail!(

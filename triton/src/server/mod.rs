@@ -3,6 +3,7 @@
 mod message;
 mod request;
 mod response;
+mod state;
 
 use std::ffi::{CStr, CString, c_char};
 
@@ -11,6 +12,7 @@ use crate::api::*;
 pub(crate) use message::{message_json, new_message, read_message};
 pub(crate) use request::{Request, Tensor, Times, is_cancelled};
 pub(crate) use response::Response;
+pub(crate) use state::update_state;
 
 /// Writes a line into the server's log.
 pub(crate) fn log(level: TRITONSERVER_LogLevel, message: &str) {
