@@ -94,6 +94,7 @@ def test_requests_that_are_wrong(server):
         ("double", {"y": x}),
         ("double", {"x": x, "z": x}),
         ("double", {"x": np.ones((5, 3), np.float32)}),
+        ("double", {"x": np.ones((0, 3), np.float32)}),
         ("plus", {"a": x}),
         # The model itself refuses this one: the shapes do not go together.
         ("plus", {"a": x, "b": np.ones((2, 4), np.float32)}),

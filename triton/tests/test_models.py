@@ -1,5 +1,7 @@
 """What models give, over HTTP and gRPC, on the CPU and on a GPU."""
 
+import time
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -7,6 +9,7 @@ import tritonclient.http
 from conftest import infer
 from models import concatenation, double, identity, look_up, positions, positive, scalar, two
 from onnx import TensorProto
+from tritonclient.utils import InferenceServerException
 
 CLIENTS = ["http", "grpc"]
 
@@ -44,12 +47,29 @@ def test_loading_and_unloading(server):
     assert server.http.is_model_ready("comes-and-goes")
     for _ in range(3):
         server.http.unload_model("comes-and-goes")
-        for _ in range(100):
-            if not server.http.is_model_ready("comes-and-goes"):
-                break
+        while server.http.is_model_ready("comes-and-goes"):
+            time.sleep(0.001)
         server.http.load_model("comes-and-goes")
         x = np.ones((2, 3), np.float32)
         assert (infer(server.http, "comes-and-goes", {"x": x})["y"] == 2).all()
+
+
+def test_loading_and_unloading_leaks_nothing(server, digits):
+    model, images, _ = digits
+    server.add("again", model)
+    server.add("never", b"no model", load=False)
+    sizes = []
+    for turn in range(60):
+        server.http.unload_model("again")
+        while server.http.is_model_ready("again"):
+            time.sleep(0.001)
+        server.http.load_model("again")
+        infer(server.http, "again", {"image": images[:4]})
+        with pytest.raises(InferenceServerException):
+            server.http.load_model("never")
+        if turn in (19, 59):
+            sizes.append(server.memory())
+    assert sizes[1] < sizes[0] + (16 << 20), sizes
 
 
 NUMBERS = {
