@@ -118,16 +118,17 @@ def rounds():
 
 def running_sum():
     """total is the sum of the x of a sequence: sum_out is the next request's sum_in, and start is 1 at the first one."""
+    # What the first request of a sequence has in sum_in is not defined: it may be no number.
     nodes = [
-        helper.make_node("Sub", ["one", "start"], ["kept"]),
-        helper.make_node("Mul", ["sum_in", "kept"], ["old"]),
+        helper.make_node("Cast", ["start"], ["first"], to=TensorProto.BOOL),
+        helper.make_node("Where", ["first", "zero", "sum_in"], ["old"]),
         helper.make_node("Add", ["old", "x"], ["sum_out"]),
         helper.make_node("Identity", ["sum_out"], ["total"]),
     ]
     inputs = [tensor(name, TensorProto.FLOAT, ("n", 2)) for name in ("x", "sum_in")]
     inputs.append(tensor("start", TensorProto.FLOAT, ("n", 1)))
     outputs = [tensor(name, TensorProto.FLOAT, ("n", 2)) for name in ("total", "sum_out")]
-    return model(nodes, inputs, outputs, {"one": np.ones((1, 1), np.float32)})
+    return model(nodes, inputs, outputs, {"zero": np.zeros((1, 1), np.float32)})
 
 
 def unknown_operator():
