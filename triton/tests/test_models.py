@@ -33,6 +33,13 @@ def test_the_configuration_comes_from_the_model(server, digits):
     assert (y["name"], y["data_type"], y["dims"]) == ("scores", "TYPE_FP32", [10])
     assert "dynamic_batching" in config
     assert config["instance_group"][0]["kind"] == "KIND_MODEL"
+    # What is listed in part is filled in.
+    server.add(
+        "part", digits[0], 'output [ { name: "scores" } ] input [ { name: "image" dims: [ -1, 1, 8, 8 ] } ]'
+    )
+    config = server.http.get_model_config("part")
+    assert (config["max_batch_size"], config["input"][0]["data_type"]) == (0, "TYPE_FP32")
+    assert config["output"][0]["dims"] == [-1, 10]
     server.add("scalar", scalar())
     config = server.http.get_model_config("scalar")
     assert config["max_batch_size"] == 0 and "dynamic_batching" not in config

@@ -42,7 +42,7 @@ fn a_model_whose_first_dimensions_differ_gets_none() {
         (port("x", &[-1, 3], "n"), port("y", &[1, 3], "")),
         (port("x", &[-1, 3], "n"), port("y", &[], "")),
     ] {
-        let config = completed(json!({}), &[x], &[y.clone()]);
+        let config = completed(json!({}), &[x], std::slice::from_ref(&y));
         assert_eq!(config["max_batch_size"], Json::Null);
         assert_eq!(config["dynamic_batching"], Json::Null);
         assert_eq!(config["input"][0]["dims"], json!([-1, 3]));
