@@ -148,3 +148,34 @@ def test_statistics(server, digits, batch):
     for kind in ("compute_input", "compute_infer", "compute_output"):
         assert found["inference_stats"][kind]["count"] == 5
     assert found["batch_stats"][0]["compute_infer"]["ns"] > 0
+
+
+def test_unloading_under_load(server, digits):
+    """Requests are answered or refused, and never wrong, while their model comes and goes."""
+    model, images, scores = digits
+    server.add("restless", model, "max_batch_size: 8 dynamic_batching { }")
+    stop = threading.Event()
+
+    def work(index):
+        client = tritonclient.grpc.InferenceServerClient(server.grpc_address)
+        right = 0
+        while not stop.is_set():
+            try:
+                got = infer(client, "restless", {"image": images[:2]})["scores"]
+            except InferenceServerException as error:
+                # Not loaded, on its way out, or not known yet.
+                assert error.status() in ("StatusCode.UNAVAILABLE", "StatusCode.NOT_FOUND"), error
+                continue
+            np.testing.assert_allclose(got, scores[:2], rtol=1e-4, atol=1e-4)
+            right += 1
+        return right
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        futures = [pool.submit(work, index) for index in range(8)]
+        for _ in range(20):
+            time.sleep(0.05)
+            server.http.unload_model("restless")
+            server.http.load_model("restless")
+        time.sleep(0.5)
+        stop.set()
+        assert all(future.result() > 0 for future in futures)

@@ -185,3 +185,24 @@ def test_look_up(server):
     server.add("squares", look_up(), "max_batch_size: 8")
     got = infer(server.http, "squares", {"x": np.array([[3], [-1], [2]])})["y"]
     assert got.tolist() == [[9], [9], [4]]
+
+
+def test_ensembles(server):
+    """What one model gives is what the next one takes, without a client between them."""
+    server.add("first", double(), "max_batch_size: 4")
+    server.add("second", double(), "max_batch_size: 4")
+    folder = server.repository / "chain"
+    (folder / "1").mkdir(parents=True)
+    steps = ", ".join(
+        f'{{ model_name: "{name}" model_version: -1 input_map {{ key: "x" value: "{x}" }} '
+        f'output_map {{ key: "y" value: "{y}" }} }}'
+        for name, x, y in (("first", "in", "between"), ("second", "between", "out"))
+    )
+    ports = [f'{{ name: "{name}" data_type: TYPE_FP32 dims: [ 3 ] }}' for name in ("in", "out")]
+    (folder / "config.pbtxt").write_text(
+        f'platform: "ensemble"\nmax_batch_size: 4\ninput [ {ports[0]} ]\noutput [ {ports[1]} ]\n'
+        f"ensemble_scheduling {{ step [ {steps} ] }}\n"
+    )
+    server.http.load_model("chain")
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    assert (infer(server.grpc, "chain", {"in": x})["out"] == 4 * x).all()
