@@ -35,15 +35,15 @@ HIPRTC_PACKAGES := libamdhip64-dev libhiprtc-builtins5 rocm-device-libs
 TEST_GPU_TARGETS ?= gfx1100,gfx90a,sm_80
 
 .DEFAULT_GOAL := help
-.PHONY: help run run-generate test test-full bench bench-sweep bench-gpu install install-onnxruntime stage models kernel-table lint test-rust test-c conformance \
-	test-levels test-docs test-python test-graphs test-properties test-graphs-full test-onnxruntime emulator predict test-hip test-hip-full test-hip-models test-hiprtc test-models test-quantized onnxruntime-ep test-onnxruntime-ep test-onnxruntime-ep-full bench-onnxruntime-ep test-bindings fuzz deny deny-advisories tools run-tools format clean distclean
+.PHONY: help run run-generate test test-full bench bench-sweep bench-gpu install install-onnxruntime install-triton stage models kernel-table lint test-rust test-c conformance \
+	test-levels test-docs test-python test-graphs test-properties test-graphs-full test-onnxruntime emulator predict test-hip test-hip-full test-hip-models test-hiprtc test-models test-quantized onnxruntime-ep test-onnxruntime-ep test-onnxruntime-ep-full bench-onnxruntime-ep test-triton test-bindings fuzz deny deny-advisories tools run-tools format clean distclean
 
 help: ## list the commands
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | awk -F '\t' '{printf "  make %-12s %s\n", $$1, $$2}'
 
-install install-onnxruntime: export RUKH_GPU_TARGETS ?= all
+install install-onnxruntime install-triton: export RUKH_GPU_TARGETS ?= all
 bench-gpu: export RUKH_GPU_TARGETS ?= native
-stage test test-full bench bench-sweep lint test-rust test-c conformance test-docs test-python test-graphs test-graphs-full test-onnxruntime test-hip test-hip-full test-hip-models predict test-models onnxruntime-ep test-onnxruntime-ep test-onnxruntime-ep-full bench-onnxruntime-ep: \
+stage test test-full bench bench-sweep lint test-rust test-c conformance test-docs test-python test-graphs test-graphs-full test-onnxruntime test-hip test-hip-full test-hip-models predict test-models onnxruntime-ep test-onnxruntime-ep test-onnxruntime-ep-full bench-onnxruntime-ep test-triton: \
 	export RUKH_GPU_TARGETS ?= $(TEST_GPU_TARGETS)
 
 run: ## build the library in this tree, build the digits example in C and C++ against it, run both
@@ -79,6 +79,7 @@ test-full: test ## also draw many random cases and graphs, export the large mode
 	$(MAKE) --no-print-directory test-hip-models
 	$(MAKE) --no-print-directory test-hiprtc
 	$(MAKE) --no-print-directory test-onnxruntime-ep-full
+	$(MAKE) --no-print-directory test-triton
 	$(MAKE) --no-print-directory test-bindings
 	$(MAKE) --no-print-directory fuzz
 
@@ -112,6 +113,11 @@ INSTALL_EP = CARGO_TARGET_DIR=$(EP_TARGET) $(CARGO) build --release -p rukh-onnx
 # ONNX Runtime's C API on the librukh that was installed before.
 INSTALL_ONNXRUNTIME = RUSTC="$$(rustc --print sysroot)/bin/rustc" $(CARGO_CAPI) capi install --release -p rukh-onnxruntime --library-type=cdylib
 
+# The backend for Triton Inference Server, linked to the librukh that was installed before.
+TRITON_TARGET := $(BUILD)/triton/target
+INSTALL_TRITON = CARGO_TARGET_DIR=$(TRITON_TARGET) $(CARGO) build --release -p rukh-triton --lib && \
+	install -D -m 755 -t $(1) $(TRITON_TARGET)/release/libtriton_rukh.so
+
 install: run-tools ## install library, header, pkg-config and CMake files under PREFIX (default /usr/local)
 	$(CARGO_CAPI) capi install --release --prefix=$(PREFIX) --libdir=$(PREFIX)/lib $(if $(DESTDIR),--destdir=$(DESTDIR))
 	$(call without_libgcc,$(DESTDIR)$(PREFIX)/lib)
@@ -127,6 +133,10 @@ install: run-tools ## install library, header, pkg-config and CMake files under 
 # Not a part of `install`: it takes the place of a libonnxruntime that the system may have.
 install-onnxruntime: run-tools ## install libonnxruntime.so.1 on rukh under PREFIX, where `make install` put rukh
 	RUKH_LINK_FOLDER=$(DESTDIR)$(PREFIX)/lib $(INSTALL_ONNXRUNTIME) --prefix=$(PREFIX) --libdir=$(PREFIX)/lib $(if $(DESTDIR),--destdir=$(DESTDIR))
+
+# Not a part of `install`: few systems have the server, and it looks for backends in a folder of its own.
+install-triton: run-tools ## install the backend for Triton Inference Server under PREFIX/backends, where `make install` put rukh
+	RUKH_LINK_FOLDER=$(DESTDIR)$(PREFIX)/lib $(call INSTALL_TRITON,$(DESTDIR)$(PREFIX)/backends/rukh)
 
 stage: run-tools
 	$(CARGO_CAPI) capi install --release --prefix=$(STAGE) --libdir=$(LIB_PATH)
@@ -284,6 +294,15 @@ test-onnxruntime-ep-full: test-onnxruntime-ep $(EP_VENV)-oldest/.test build/mode
 	$(TEST_EP) RUKH_MODELS=$(BUILD)/models AMDEMU_ARCH=gfx1100 $(EMULATED) $(EP_VENV)/bin/python -m pytest --quiet onnxruntime-ep/tests/test_models.py
 	$(TEST_EP) AMDEMU_ARCH=gfx1100 $(EMULATED) $(EP_VENV)-oldest/bin/python -m pytest --quiet onnxruntime-ep/tests --ignore onnxruntime-ep/tests/test_standard.py
 
+# Triton Inference Server as the package nvidia-pytriton has it, in a Python environment of its own.
+TRITON_VENV := $(BUILD)/venv-triton
+TEST_TRITON = RUKH_TRITON_BACKEND=$(BUILD)/triton/backends/rukh/libtriton_rukh.so RUKH_LIBRARY=$(LIB_PATH)/librukh.so.0.1
+
+test-triton: stage emulator $(TRITON_VENV)/.test ## the backend in Triton Inference Server, on the CPU and on an emulated GPU
+	RUKH_LINK_FOLDER=$(LIB_PATH) $(call INSTALL_TRITON,$(BUILD)/triton/backends/rukh)
+	$(TEST_TRITON) $(TRITON_VENV)/bin/python -m pytest --quiet triton/tests
+	$(TEST_TRITON) AMDEMU_ARCH=gfx1100 $(EMULATED) $(TRITON_VENV)/bin/python -m pytest --quiet triton/tests -k "gpu or document"
+
 # koffi brings its compiled part in a package of its own; its install script would look for a compiler.
 test-bindings: export RUKH_LIBRARY := $(LIB_PATH)/librukh.so
 test-bindings: stage ## the packages for other languages (bindings/), with what they need from their registries
@@ -330,6 +349,13 @@ $(EP_VENV)/.test: onnxruntime-ep/tests/requirements.txt
 $(EP_VENV)-oldest/.test: onnxruntime-ep/tests/requirements-oldest.txt
 	python3 -m venv $(EP_VENV)-oldest
 	$(EP_VENV)-oldest/bin/python -m pip install --quiet --requirement $<
+	touch $@
+
+# The server's package without what it depends on: only its program is run.
+$(TRITON_VENV)/.test: triton/tests/requirements.txt triton/tests/server.txt
+	python3 -m venv $(TRITON_VENV)
+	$(TRITON_VENV)/bin/python -m pip install --quiet --requirement $<
+	$(TRITON_VENV)/bin/python -m pip install --quiet --no-deps --requirement triton/tests/server.txt
 	touch $@
 
 $(VENV)/.full: scripts/requirements-full.txt $(VENV)/.test

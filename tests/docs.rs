@@ -44,12 +44,13 @@ fn the_index_names_every_page() {
 }
 
 /// The first part of a path that the project's files have.
-const FOLDERS: [&str; 18] = [
+const FOLDERS: [&str; 20] = [
     "abi",
     "benches",
     "bindings",
     "capi-tests",
     "cli",
+    "client",
     "cmake",
     "docs",
     "examples",
@@ -63,6 +64,7 @@ const FOLDERS: [&str; 18] = [
     "scripts",
     "src",
     "tests",
+    "triton",
 ];
 
 #[test]

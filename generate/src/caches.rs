@@ -6,8 +6,9 @@
 
 use std::sync::Arc;
 
+use rukh_client::{Binding, Element, Port, Value};
+
 use crate::error::{Result, fail};
-use crate::library::{Binding, Element, Value};
 use crate::model::Model;
 
 pub(crate) struct Caches {
@@ -52,7 +53,7 @@ impl Caches {
         let decoder = &model.folder.model.decoder;
         let length = if shared { max_length } else { 0 };
         let shape = [sequences, decoder.num_key_value_heads, length, decoder.head_size].map(|n| n as i64);
-        let environment = &model.session.environment;
+        let environment = &model.environment;
         let buffer = |_| match model.device.filter(|_| shared) {
             Some(device) => Value::device(environment, device, model.cache_element, &shape),
             None => Value::host(model.cache_element, &shape),
@@ -115,26 +116,26 @@ impl Caches {
         let model = &*self.model;
         let (total, shape) = (self.length + count, [self.sequences as i64, count as i64]);
         let ids: Vec<i64> = rows.iter().copied().flatten().map(|token| i64::from(*token)).collect();
-        let element = |port: &crate::library::Port| port.element.unwrap_or(Element::I64);
-        binding.input(&model.ids.name, &Value::of(element(&model.ids), &shape, &ids)?)?;
+        let element = |port: &Port| port.element.unwrap_or(Element::I64);
+        binding.input(&model.ids.name, &integers(element(&model.ids), &shape, &ids)?)?;
         if let Some(mask) = &model.mask {
             // On a device a mask of one width makes all steps of one token the same recorded work.
             let width = if count == 1 { self.room.max(total) } else { total };
             let row = (0..width).map(|at| i64::from(at < total)).collect::<Vec<_>>();
             let shape = [self.sequences as i64, width as i64];
-            binding.input(&mask.name, &Value::of(element(mask), &shape, &row.repeat(self.sequences))?)?;
+            binding.input(&mask.name, &integers(element(mask), &shape, &row.repeat(self.sequences))?)?;
         }
         if let Some(port) = &model.positions {
             let each: Vec<i64> = (self.length as i64..total as i64).collect();
             let positions = each.repeat(self.sequences);
-            binding.input(&port.name, &Value::of(element(port), &shape, &positions)?)?;
+            binding.input(&port.name, &integers(element(port), &shape, &positions)?)?;
         }
         if !self.shared {
             for (cache, past) in model.caches.iter().zip(&self.buffers) {
                 binding.input(&cache.past, past)?;
             }
         }
-        binding.run()?;
+        binding.run(None)?;
         if !self.shared {
             let presents = model.caches.iter().map(|cache| binding.result(&cache.present));
             self.buffers = presents.collect::<Result<_>>()?;
@@ -154,7 +155,8 @@ impl Caches {
         for (cache, buffer) in model.caches.iter().zip(&self.buffers) {
             if self.shared {
                 binding.input(&cache.past, buffer)?;
-                binding.output(&cache.present, buffer)?;
+                // SAFETY: nobody reads the buffers of caches but runs.
+                unsafe { binding.output(&cache.present, buffer)? };
             } else {
                 binding.output_allocated(&cache.present)?;
             }
@@ -165,7 +167,8 @@ impl Caches {
             Scores::One => {
                 let shape = [self.sequences as i64, 1, model.folder.model.vocab_size as i64];
                 let value = Value::host(model.logits.element.unwrap_or(Element::F32), &shape)?;
-                binding.output(&model.logits.name, &value)?;
+                // SAFETY: the scores are read between runs, through the result of the last one.
+                unsafe { binding.output(&model.logits.name, &value)? };
                 self.scores = Some(value);
             }
         }
@@ -173,9 +176,19 @@ impl Caches {
     }
 }
 
+/// A tensor of integers, of i64 or i32.
+fn integers(element: Element, shape: &[i64], numbers: &[i64]) -> Result<Value> {
+    let size = element.size().unwrap_or(8);
+    Value::written(element, shape, |bytes| {
+        for (place, number) in bytes.chunks_exact_mut(size).zip(numbers) {
+            place.copy_from_slice(&number.to_le_bytes()[..size]);
+        }
+    })
+}
+
 /// The last row of each sequence's scores, as f32.
 fn last_rows(bytes: &[u8], element: Element, sequences: usize, vocabulary: usize) -> Result<Vec<f32>> {
-    let row = vocabulary * element.size();
+    let row = vocabulary * element.size().unwrap_or(1);
     let each = bytes.len() / sequences;
     if each < row || !each.is_multiple_of(row) || each * sequences != bytes.len() {
         fail!(

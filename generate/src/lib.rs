@@ -9,12 +9,11 @@ pub mod capi;
 mod error;
 mod folder;
 mod generator;
-mod library;
 mod model;
 mod options;
 mod sampling;
 mod text;
 
-// The functions that `library` declares.
+// The functions that rukh-client calls.
 #[cfg(any(test, feature = "linked"))]
 extern crate rukh as _;

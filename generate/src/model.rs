@@ -1,15 +1,15 @@
 //! A model in memory: its session, its tokenizer and its chat template. Generators share it.
 
-use std::sync::Arc;
+use rukh_client::{Element, Environment, Placement, Port, Session, SessionOptions};
 
 use crate::error::{Result, fail};
 use crate::folder::Folder;
-use crate::library::{Element, Environment, Port, Session, SessionOptions};
 use crate::options::Options;
 use crate::text::{Template, Tokenizer};
 
 pub(crate) struct Model {
     pub(crate) folder: Folder,
+    pub(crate) environment: Environment,
     pub(crate) session: Session,
     pub(crate) tokenizer: Option<Tokenizer>,
     pub(crate) template: Option<Template>,
@@ -38,7 +38,7 @@ impl Model {
         let tokenizer = Tokenizer::read(&folder)?;
         let template = Template::read(&folder)?;
         let file = folder.path.join(&folder.model.decoder.filename);
-        let session = Session::open(Arc::new(environment), &file, &session_options(options)?)?;
+        let session = Session::open(&environment, &file, &session_options(options)?)?;
         let decoder = &folder.model.decoder;
         let ids = input(&session, &decoder.inputs.input_ids)?.clone();
         integers(&ids)?;
@@ -53,9 +53,7 @@ impl Model {
         let caches = caches(&folder, &session)?;
         check_inputs(&session, [Some(&ids), mask.as_ref(), positions.as_ref()], &caches)?;
         let first = input(&session, &caches[0].past)?;
-        let Some(cache_element) =
-            first.element.filter(|element| !matches!(element, Element::I32 | Element::I64))
-        else {
+        let Some(cache_element) = first.element.filter(is_float) else {
             fail!(
                 Unsupported,
                 "input {}: caches of this type are not supported; f32, f16 and bf16 are",
@@ -63,10 +61,10 @@ impl Model {
             );
         };
         let placement = session.placement()?;
-        let attention: Vec<&(String, String)> =
-            placement.iter().filter(|(operator, _)| operator.contains("GroupQueryAttention")).collect();
+        let attention: Vec<&Placement> =
+            placement.iter().filter(|node| node.operator.contains("GroupQueryAttention")).collect();
         let shareable = attention.len() == decoder.num_hidden_layers && mask.is_some();
-        let on_device = shareable && attention.iter().all(|(_, provider)| provider != "cpu");
+        let on_device = shareable && attention.iter().all(|node| node.provider != "cpu");
         let number = options.provider_options.iter().find(|(key, _)| key == "device_id");
         let number = number.and_then(|(_, value)| value.parse().ok()).unwrap_or(0);
         let device = on_device.then_some(number);
@@ -81,6 +79,7 @@ impl Model {
             cache_element,
             shareable,
             device,
+            environment,
             session,
             folder,
         })
@@ -140,16 +139,21 @@ fn integers(port: &Port) -> Result<()> {
     Ok(())
 }
 
+/// Whether caches and scores may be of this type.
+fn is_float(element: &Element) -> bool {
+    matches!(element, Element::F32 | Element::F16 | Element::Bf16)
+}
+
 /// The scores must be of the vocabulary that the folder has.
 fn check_logits(folder: &Folder, logits: &Port) -> Result<()> {
-    if matches!(logits.element, None | Some(Element::I32 | Element::I64)) {
+    if !logits.element.as_ref().is_some_and(is_float) {
         fail!(
             Unsupported,
             "output {}: scores of this type are not supported; f32, f16 and bf16 are",
             logits.name
         );
     }
-    let columns = logits.shape.last().copied().unwrap_or(-1);
+    let columns = logits.dims().last().copied().unwrap_or(-1);
     if columns >= 0 && columns != folder.model.vocab_size as i64 {
         fail!(
             InvalidModel,
@@ -170,7 +174,7 @@ fn caches(folder: &Folder, session: &Session) -> Result<Vec<Cache>> {
             (&decoder.inputs.past_value_names, &decoder.outputs.present_value_names),
         ] {
             let [past, present] = [past, present].map(|name| name.replace("%d", &layer.to_string()));
-            let shape = &input(session, &past)?.shape;
+            let shape = input(session, &past)?.dims();
             output(session, &present)?;
             let wanted = [(1, decoder.num_key_value_heads), (3, decoder.head_size)];
             for (axis, size) in wanted {

@@ -11,8 +11,8 @@ use super::types::*;
 use crate::error::Result;
 use crate::folder::Folder;
 use crate::generator::Generator;
-use crate::library::Environment;
 use crate::model::Model;
+use rukh_client::Environment;
 use rukh_sys::{rukh_environment, rukh_error, rukh_status};
 
 impl Handle for rukh_generator {
@@ -40,7 +40,7 @@ pub unsafe extern "C" fn rukh_generator_create(
     create(out, error, || {
         let options = given(options)?;
         let folder = Folder::read(args::path(folder, "folder")?)?;
-        let model = Model::open(Environment::new(environment)?, folder, &options)?;
+        let model = Model::open(given_or_new(environment)?, folder, &options)?;
         Generator::new(Arc::new(model), options)
     })
 }
@@ -64,6 +64,11 @@ pub unsafe extern "C" fn rukh_generator_create_beside(
         let options = if options.is_null() { own } else { given(options)? };
         Generator::new(model, options)
     })
+}
+
+/// The caller's environment, which librukh checks at each use, or one of the generator's own.
+fn given_or_new(environment: *const rukh_environment) -> Result<Environment> {
+    if environment.is_null() { Environment::new(None) } else { Ok(Environment::lent(environment)) }
 }
 
 fn of<T>(generator: *const rukh_generator, take: impl FnOnce(&Generator) -> Result<T>) -> Result<T> {

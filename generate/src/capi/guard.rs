@@ -7,7 +7,7 @@ use std::ptr::null_mut;
 use super::args;
 use super::handles::{self, Handle};
 use crate::error::{Error, Result};
-use crate::library::Status;
+use rukh_client::Status;
 use rukh_sys::{rukh_error, rukh_error_create, rukh_status};
 
 /// Runs the body of an exported function that works on no handle of this library.
