@@ -5,8 +5,6 @@ use std::path::PathBuf;
 
 use crate::error::{Result, excerpt, fail};
 
-use super::options::SessionOptions;
-
 const CACHE: &str = "migraphx_model_cache_dir";
 
 /// Whether a compiled model is saved, or loaded, and the names that the path has had.
@@ -15,12 +13,17 @@ const SAVE: (&str, [&str; 2]) =
 const LOAD: (&str, [&str; 2]) =
     ("migraphx_load_compiled_model", ["migraphx_load_model_path", "migraphx_load_compiled_path"]);
 
-/// Takes them from a provider's options and sets those of the session. A compiled model that is to be loaded must be there;
+/// What they say.
+#[derive(Debug, Default)]
+pub(super) struct CompiledModels {
+    pub(super) cache: Option<PathBuf>,
+    pub(super) file: Option<PathBuf>,
+}
+
+/// Takes them from a provider's options. A compiled model that is to be loaded must be there;
 /// one that is to be saved is written unless it is there for the model already.
-pub(super) fn take(options: &mut BTreeMap<String, String>, session: &mut SessionOptions) -> Result<()> {
-    if let Some(folder) = options.remove(CACHE).filter(|folder| !folder.is_empty()) {
-        session.model_cache_dir = Some(folder.into());
-    }
+pub(super) fn take(options: &mut BTreeMap<String, String>) -> Result<CompiledModels> {
+    let cache = options.remove(CACHE).filter(|folder| !folder.is_empty()).map(PathBuf::from);
     let save = path(options, SAVE)?;
     let load = path(options, LOAD)?;
     if let Some(file) = load.as_ref().filter(|file| !file.is_file()) {
@@ -44,10 +47,7 @@ pub(super) fn take(options: &mut BTreeMap<String, String>, session: &mut Session
             save.display()
         );
     }
-    if let Some(file) = save.or(load) {
-        session.compiled_model_path = Some(file);
-    }
-    Ok(())
+    Ok(CompiledModels { cache, file: save.or(load) })
 }
 
 /// The path, where the flag is set.
@@ -78,11 +78,9 @@ mod tests {
     use super::*;
     use crate::error::Status;
 
-    fn taken(pairs: &[(&str, &str)]) -> Result<(SessionOptions, usize)> {
+    fn taken(pairs: &[(&str, &str)]) -> Result<(CompiledModels, usize)> {
         let mut options = pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-        let mut session = SessionOptions::default();
-        take(&mut options, &mut session)?;
-        Ok((session, options.len()))
+        Ok((take(&mut options)?, options.len()))
     }
 
     #[test]
@@ -105,9 +103,9 @@ mod tests {
             ),
             (&[("migraphx_load_compiled_model", "False"), ("migraphx_load_model_path", "no")], None, None),
         ] {
-            let (session, left) = taken(pairs).unwrap();
-            assert_eq!(session.model_cache_dir, cache.map(PathBuf::from), "{pairs:?}");
-            assert_eq!((session.compiled_model_path, left), (file.map(PathBuf::from), 0), "{pairs:?}");
+            let (found, left) = taken(pairs).unwrap();
+            assert_eq!(found.cache, cache.map(PathBuf::from), "{pairs:?}");
+            assert_eq!((found.file, left), (file.map(PathBuf::from), 0), "{pairs:?}");
         }
         assert_eq!(taken(&[("device_id", "0")]).unwrap().1, 1);
     }

@@ -328,7 +328,9 @@ impl SessionOptions {
             fail!(InvalidArgument, "provider \"{}\" was added before; each may be added once", kind.name());
         }
         if kind == ProviderKind::Hip {
-            compiled_names::take(&mut options, self)?;
+            let compiled = compiled_names::take(&mut options)?;
+            self.model_cache_dir = compiled.cache.or(self.model_cache_dir.take());
+            self.compiled_model_path = compiled.file.or(self.compiled_model_path.take());
         }
         self.providers.push(match kind {
             ProviderKind::Cpu => ProviderOptions::Cpu,

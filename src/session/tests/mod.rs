@@ -1,6 +1,7 @@
 //! Sessions on small models: wrong models and wrong inputs, runs, bindings, control flow.
 
 mod algorithms;
+mod artifact_errors;
 mod artifacts;
 mod behaviour;
 mod caches;
