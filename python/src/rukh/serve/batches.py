@@ -30,7 +30,10 @@ class Request:
     def key(self) -> tuple[Any, ...]:
         """Requests of one key differ in their first dimensions alone, so they fit into one run."""
         items = sorted(self.inputs.items())
-        return (self.outputs, *((name, array.dtype.str, array.dtype.name, array.shape[1:]) for name, array in items))
+        return (
+            self.outputs,
+            *((name, array.dtype.str, array.dtype.name, array.shape[1:]) for name, array in items),
+        )
 
 
 @dataclass
@@ -62,7 +65,7 @@ def run_alone(execute: Execute, request: Request, report: Report) -> Outcome:
     report.runs.append(1)
     try:
         found = execute(request.outputs, request.inputs)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - whoever sent the request is told
         return error
     return dict(zip(request.outputs, found))
 
@@ -77,7 +80,7 @@ def _run_group(execute: Execute, requests: Sequence[Request], report: Report) ->
         found = execute(first.outputs, joined)
     except (*FAULTS_OF_A_REQUEST, MemoryError):
         return [run_alone(execute, request, report) for request in requests]
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - whoever sent the request is told
         return [error] * len(requests)
     rows = [request.rows for request in requests]
     for name, array in zip(first.outputs, found):

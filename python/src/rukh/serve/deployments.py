@@ -113,4 +113,6 @@ def _check_name(name: str, model: Served) -> None:
     if not isinstance(model, Served):
         raise OptionError(f'model "{name}" is a {type(model).__name__}; allowed are Model and TextModel')
     if not isinstance(name, str) or not name or name == INGRESS or set("/#\n") & set(name):
-        raise OptionError(f'a model has the name {name!r}; allowed are texts without "/" and "#", but "{INGRESS}"')
+        raise OptionError(
+            f'a model has the name {name!r}; allowed are texts without "/" and "#", but "{INGRESS}"'
+        )

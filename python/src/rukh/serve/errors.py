@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from .._errors import InvalidArgumentError, InvalidDataError, InvalidInputError, OutOfMemoryError, UnsupportedError
+from .._errors import (
+    InvalidArgumentError,
+    InvalidDataError,
+    InvalidInputError,
+    OutOfMemoryError,
+    UnknownNameError,
+    UnsupportedError,
+)
 
 
 class ServingError(RuntimeError):
@@ -59,7 +66,7 @@ def status_of(error: BaseException) -> int:
     """The HTTP status that answers an error."""
     if isinstance(error, ServingError):
         return error.status
-    if isinstance(error, FAULTS_OF_A_REQUEST) or isinstance(error, LookupError):
+    if isinstance(error, (*FAULTS_OF_A_REQUEST, UnknownNameError)):
         return RequestError.status
     if isinstance(error, OutOfMemoryError):
         return UnavailableError.status

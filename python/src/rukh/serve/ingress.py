@@ -24,6 +24,9 @@ from .signature import Signature
 
 logger = logging.getLogger("ray.serve")
 
+# How many replicas had a request, the last of which answered.
+ATTEMPTS = "Rukh-Attempts"
+
 _EXTENSIONS = ["binary_tensor_data", "generate"]
 
 
@@ -59,7 +62,7 @@ class Ingress:
             # The client has gone.
             self._measures.replied(model, 499, time.monotonic() - started)
             raise
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, the client is told
             response = _refusal(error)
         self._measures.replied(model, response.status_code, time.monotonic() - started)
         return response
@@ -87,7 +90,7 @@ class Ingress:
         handle = self._handle(model)
         outputs = await send(deadline, lambda: handle.infer.remote(request.inputs, request.output_names()))
         body, headers = write_reply(model, request, outputs)
-        return Response(body, headers=headers)
+        return Response(body, headers={**headers, ATTEMPTS: str(deadline.attempts)})
 
     async def _generate(self, route: Route, request: TextRequest) -> Response:
         assert route.model is not None
@@ -195,5 +198,5 @@ async def _events(
             yield event(first)
         async for piece in pieces:
             yield event(piece)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - whatever it is, the client is told
         yield b"data: " + json.dumps({**reply, "error": str(cause_of(error))}).encode() + b"\n\n"

@@ -15,8 +15,12 @@ class ReplicaMeasures:
     def __init__(self, model: str) -> None:
         self._runs = metrics.Counter("rukh_runs", "runs of the model", tag_keys=("model", "outcome"))
         self._rows = metrics.Histogram("rukh_batch_rows", "rows of a run", _ROWS, tag_keys=("model",))
-        self._requests = metrics.Histogram("rukh_batch_requests", "requests of a run", _ROWS, tag_keys=("model",))
-        self._seconds = metrics.Histogram("rukh_run_seconds", "seconds of a run", _SECONDS, tag_keys=("model",))
+        self._requests = metrics.Histogram(
+            "rukh_batch_requests", "requests of a run", _ROWS, tag_keys=("model",)
+        )
+        self._seconds = metrics.Histogram(
+            "rukh_run_seconds", "seconds of a run", _SECONDS, tag_keys=("model",)
+        )
         self._tokens = metrics.Counter("rukh_tokens", "tokens generated", tag_keys=("model",))
         for measure in (self._runs, self._rows, self._requests, self._seconds, self._tokens):
             measure.set_default_tags({"model": model})
@@ -40,9 +44,13 @@ class IngressMeasures:
     """Of one replica of the ingress."""
 
     def __init__(self) -> None:
-        self._replies = metrics.Counter("rukh_replies", "replies of the ingress", tag_keys=("model", "status"))
+        self._replies = metrics.Counter(
+            "rukh_replies", "replies of the ingress", tag_keys=("model", "status")
+        )
         self._retries = metrics.Counter("rukh_retries", "requests sent again", tag_keys=("model", "reason"))
-        self._seconds = metrics.Histogram("rukh_reply_seconds", "seconds to a reply", _SECONDS, tag_keys=("model",))
+        self._seconds = metrics.Histogram(
+            "rukh_reply_seconds", "seconds to a reply", _SECONDS, tag_keys=("model",)
+        )
 
     def replied(self, model: str, status: int, seconds: float) -> None:
         self._replies.inc(tags={"model": model, "status": str(status)})

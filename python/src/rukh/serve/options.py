@@ -46,7 +46,9 @@ class Served:
         if not isinstance(self.path, str) or not self.path:
             self._refuse("path", "the path of a model, as a text that is not empty")
         self._need_number("num_cpus", 0)
-        self._need_number("num_gpus", 0, 1, why="a replica runs its model on one GPU; more GPUs take more replicas")
+        self._need_number(
+            "num_gpus", 0, 1, why="a replica runs its model on one GPU; more GPUs take more replicas"
+        )
         if self.replicas is not None:
             self._need_whole("replicas", 1)
             if self.autoscaling:
@@ -158,14 +160,16 @@ class TextModel(Served):
 
 def parse_model(name: str, given: Mapping[str, Any]) -> Model | TextModel:
     """A model of the entries of a configuration file; `kind` is "model" (the default) or "text"."""
-    kinds: dict[str, type[Model] | type[TextModel]] = {cls.kind: cls for cls in (Model, TextModel)}
+    kinds: dict[str, type[Model | TextModel]] = {cls.kind: cls for cls in (Model, TextModel)}
     settings = dict(given)
     kind = settings.pop("kind", "model")
     if kind not in kinds:
         raise OptionError(f'kind of model "{name}" is {kind!r}; allowed are {", ".join(kinds)}')
     known = [option.name for option in fields(kinds[kind])]
     if unknown := [key for key in settings if key not in known]:
-        raise OptionError(f'model "{name}" has the option {unknown[0]!r}; allowed are kind, {", ".join(known)}')
+        raise OptionError(
+            f'model "{name}" has the option {unknown[0]!r}; allowed are kind, {", ".join(known)}'
+        )
     if "path" not in settings:
         raise OptionError(f'model "{name}" has no path')
     return kinds[kind](**settings)

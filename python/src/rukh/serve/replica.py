@@ -152,9 +152,7 @@ def _open(name: str, model: Model) -> InferenceSession:
     for key, value in model.session_options.items():
         options.add_session_config_entry(key, str(value))
     try:
-        return InferenceSession(
-            model.path, options, providers=[(model.provider, device_options(model))]
-        )
+        return InferenceSession(model.path, options, providers=[(model.provider, device_options(model))])
     except RukhError as error:
         error.args = (f'model "{name}" cannot be opened: {error}',)
         raise

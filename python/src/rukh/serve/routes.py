@@ -25,7 +25,9 @@ def find_route(method: str, path: str) -> Route:
     """The route of a path below the application's."""
     parts = path.strip("/").split("/")
     if parts[0] != "v2":
-        raise UnknownModelError(f"there is nothing at {path}; there are /v2/... of the Open Inference Protocol")
+        raise UnknownModelError(
+            f"there is nothing at {path}; there are /v2/... of the Open Inference Protocol"
+        )
     if len(parts) >= 3 and parts[1] == "models":
         return _of_model(method, path, parts[2], parts[3:])
     action = "/".join(parts[1:])

@@ -43,6 +43,7 @@ class Deadline:
         self._retried = retried
         self._pause = _FIRST_PAUSE
         self._lost: BaseException | None = None
+        self.attempts = 1
 
     def left(self) -> float:
         """Seconds to the deadline; an error when there are none."""
@@ -76,6 +77,7 @@ class Deadline:
         if not isinstance(cause, (*_LOST, *_DEVICE)):
             raise cause from None
         self._lost = cause
+        self.attempts += 1
         self._retried(type(cause).__name__)
         await asyncio.sleep(min(self._pause, self.left()))
         self._pause = min(2 * self._pause, _LONGEST_PAUSE)
@@ -145,7 +147,7 @@ async def _awaited(response: Any) -> Any:
 async def _within(response: Any, what: Any, seconds: float, deadline: Deadline) -> Any:
     try:
         return await asyncio.wait_for(what, seconds)
-    except (asyncio.TimeoutError, asyncio.CancelledError) as error:
+    except (asyncio.TimeoutError, asyncio.CancelledError) as error:  # noqa: UP041 - not the same in Python 3.10
         response.cancel()
         if isinstance(error, asyncio.TimeoutError):
             raise deadline.passed() from None

@@ -59,7 +59,9 @@ class Signature:
     def check(self, inputs: Mapping[str, Any], outputs: Sequence[str] | None) -> None:
         """Refuses, by a RequestError, what the model does not take."""
         if self.text:
-            raise RequestError(f'model "{self.model}" generates text: use generate or generate_stream, not infer')
+            raise RequestError(
+                f'model "{self.model}" generates text: use generate or generate_stream, not infer'
+            )
         known = {port.name: port for port in (*self.inputs, *self.overridable)}
         for name, value in inputs.items():
             if name not in known:
@@ -123,9 +125,7 @@ def _port(port: NodeArg, required: bool = True) -> Port:
     )
 
 
-def _batches(
-    model: str, inputs: Sequence[Port], outputs: Sequence[Port], wanted: bool | None
-) -> bool:
+def _batches(model: str, inputs: Sequence[Port], outputs: Sequence[Port], wanted: bool | None) -> bool:
     """Whether all first dimensions are one that requests choose."""
     if wanted is False:
         return False

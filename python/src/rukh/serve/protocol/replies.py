@@ -16,13 +16,19 @@ from .tensors import to_bytes, to_list
 HEADER = "Inference-Header-Content-Length"
 
 
-def write_reply(model: str, request: InferRequest, outputs: Mapping[str, Any]) -> tuple[bytes, dict[str, str]]:
+def write_reply(
+    model: str, request: InferRequest, outputs: Mapping[str, Any]
+) -> tuple[bytes, dict[str, str]]:
     """The body of a reply, and its headers. Numbers that are none are NaN, Infinity and -Infinity in JSON."""
     entries = []
     binaries = []
     for name, value in outputs.items():
         array = _array(model, name, value)
-        entry: dict[str, Any] = {"name": name, "datatype": datatype_of(array.dtype), "shape": list(array.shape)}
+        entry: dict[str, Any] = {
+            "name": name,
+            "datatype": datatype_of(array.dtype),
+            "shape": list(array.shape),
+        }
         if request.is_binary(name):
             binaries.append(to_bytes(array))
             entry["parameters"] = {"binary_data_size": len(binaries[-1])}

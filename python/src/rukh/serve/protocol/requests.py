@@ -113,12 +113,16 @@ def _tensor(name: str, entry: dict[str, Any], rest: memoryview) -> tuple[np.ndar
     if size is None:
         return tensors.of_list(where, datatype, shape, entry["data"]), rest
     if isinstance(size, bool) or not isinstance(size, int) or not 0 <= size <= len(rest):
-        raise RequestError(f"{where} has the binary_data_size {size!r}; allowed are 0 to {len(rest)}, the bytes left")
+        raise RequestError(
+            f"{where} has the binary_data_size {size!r}; allowed are 0 to {len(rest)}, the bytes left"
+        )
     return tensors.of_bytes(where, datatype, shape, rest[:size]), rest[size:]
 
 
 def _shape(where: str, shape: Any) -> list[int]:
-    if not isinstance(shape, list) or any(isinstance(n, bool) or not isinstance(n, int) or n < 0 for n in shape):
+    if not isinstance(shape, list) or any(
+        isinstance(n, bool) or not isinstance(n, int) or n < 0 for n in shape
+    ):
         raise RequestError(f"{where} has the shape {shape!r}; allowed is a list of whole numbers from 0 on")
     return shape
 
@@ -132,7 +136,9 @@ def _outputs(document: dict[str, Any], binary: bool) -> list[WantedOutput] | Non
         where = f'output "{name}"'
         parameters = read_parameters(entry, where)
         if parameters.get("classification"):
-            raise RequestError(f"{where} has the parameter classification, which is not there: take the output itself")
+            raise RequestError(
+                f"{where} has the parameter classification, which is not there: take the output itself"
+            )
         wanted.append(WantedOutput(name, _flag(parameters, "binary_data", where, binary)))
     return wanted or None
 

@@ -23,7 +23,9 @@ def of_list(where: str, datatype: str, shape: Sequence[int], data: Any) -> np.nd
         try:
             found = np.asarray(data)
         except (ValueError, OverflowError) as error:
-            raise RequestError(f"{where} has data that is no list of numbers, nested evenly or flat") from error
+            raise RequestError(
+                f"{where} has data that is no list of numbers, nested evenly or flat"
+            ) from error
         array = _converted(where, datatype, dtype, found)
     return _shaped(where, shape, array)
 
@@ -34,7 +36,9 @@ def of_bytes(where: str, datatype: str, shape: Sequence[int], data: memoryview) 
     if datatype == BYTES:
         return _shaped(where, shape, np.array(_split(where, data), dtype=np.object_))
     if len(data) % dtype.itemsize:
-        raise RequestError(f"{where} has {len(data)} bytes, no multiple of the {dtype.itemsize} of {datatype}")
+        raise RequestError(
+            f"{where} has {len(data)} bytes, no multiple of the {dtype.itemsize} of {datatype}"
+        )
     if datatype == "BOOL" and len(data) and np.frombuffer(data, np.uint8).max() > 1:
         raise RequestError(f"{where} has a byte above 1; allowed for BOOL are 0 and 1")
     return _shaped(where, shape, np.frombuffer(data, dtype))
@@ -74,7 +78,9 @@ def _converted(where: str, datatype: str, dtype: np.dtype, found: np.ndarray) ->
         limits = np.iinfo(dtype)
         for value in (int(found.min()), int(found.max())):
             if not limits.min <= value <= limits.max:
-                raise RequestError(f"{where} has {value}; allowed for {datatype} are {limits.min} to {limits.max}")
+                raise RequestError(
+                    f"{where} has {value}; allowed for {datatype} are {limits.min} to {limits.max}"
+                )
     with np.errstate(over="ignore"):
         return found.astype(dtype)
 
@@ -106,7 +112,9 @@ def _split(where: str, data: memoryview) -> list[str]:
         (length,) = struct.unpack_from("<I", data, at)
         at += 4
         if length > len(data) - at:
-            raise RequestError(f"{where} has a text of {length} bytes at byte {at}; there are {len(data) - at} more")
+            raise RequestError(
+                f"{where} has a text of {length} bytes at byte {at}; there are {len(data) - at} more"
+            )
         try:
             texts.append(str(data[at : at + length], "utf-8"))
         except UnicodeDecodeError as error:

@@ -60,7 +60,9 @@ def read_text_request(body: bytes) -> TextRequest:
             raise RequestError(f'there is no parameter "{key}"; there are {", ".join([*_OTHERS, *_OPTIONS])}')
         kinds = _OPTIONS[key]
         if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-            allowed = " and ".join({bool: "true and false", int: "whole numbers", float: "others"}[k] for k in kinds)
+            allowed = " and ".join(
+                {bool: "true and false", int: "whole numbers", float: "others"}[k] for k in kinds
+            )
             raise RequestError(f"the parameter {key} is {value!r}; allowed are {allowed}")
         request.options[key] = value
     return request
