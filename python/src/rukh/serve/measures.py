@@ -13,6 +13,8 @@ class ReplicaMeasures:
     """Of one replica of a model."""
 
     def __init__(self, model: str) -> None:
+        self.runs = 0  # since the replica began
+        self.requests = 0
         self._runs = metrics.Counter("rukh_runs", "runs of the model", tag_keys=("model", "outcome"))
         self._rows = metrics.Histogram("rukh_batch_rows", "rows of a run", _ROWS, tag_keys=("model",))
         self._requests = metrics.Histogram(
@@ -33,6 +35,8 @@ class ReplicaMeasures:
 
     def joined(self, requests: int) -> None:
         """A run was for so many requests."""
+        self.runs += 1
+        self.requests += requests
         self._requests.observe(requests)
 
     def generated(self) -> None:

@@ -65,13 +65,15 @@ class ModelReplica:
         return self._signature
 
     async def identify(self) -> dict[str, Any]:
-        """Which process this is, and where its model runs."""
+        """Which process this is, where its model runs, and how many runs and requests there were."""
         return {
             "pid": os.getpid(),
             "replica": serve.get_replica_context().replica_id.unique_id,
             "providers": self._session.get_providers(),
             "provider_options": self._session.get_provider_options(),
             "batches": self._signature.batches,
+            "runs": self._measures.runs,
+            "requests": self._measures.requests,
         }
 
     async def check_health(self) -> None:

@@ -45,20 +45,26 @@ def rows_are_apart(signature: Signature, execute: Execute, sample: Mapping[str, 
     True where the model cannot run what is made up for the other row: then nothing was seen to speak against it.
     """
     names = [port.name for port in signature.outputs]
-    mine = {name: _first_row(value) for name, value in sample.items()}
     random = np.random.default_rng(1)
+    # Zeros would hide much: floats of both rows are drawn.
+    mine = {name: _drawn(_first_row(value), random) for name, value in sample.items()}
     other = {name: _varied(value, random) for name, value in mine.items()}
     try:
-        alone = execute(names, mine)
+        alone = [execute(names, row) for row in (mine, other)]
         together = execute(names, {name: np.concatenate([mine[name], other[name]]) for name in mine})
     except RukhError:
         return True
-    for apart, joined in zip(alone, together):
-        if np.shape(joined)[:1] != (2 * np.shape(apart)[0],) or np.shape(joined)[1:] != np.shape(apart)[1:]:
-            return False
-        if not _same(np.asarray(apart), np.asarray(joined)[: len(apart)]):
-            return False
-    return True
+    return all(map(_are_rows, *alone, together))
+
+
+def _are_rows(first: Any, second: Any, joined: Any) -> bool:
+    """Whether an output of two rows is that of the one over that of the other."""
+    shapes = [np.shape(output) for output in (first, second, joined)]
+    if any(not shape for shape in shapes) or shapes[2][0] != shapes[0][0] + shapes[1][0]:
+        return False
+    if not shapes[0][1:] == shapes[1][1:] == shapes[2][1:]:
+        return False
+    return _same(np.concatenate([first, second]), np.asarray(joined))
 
 
 def _same(apart: np.ndarray, joined: np.ndarray) -> bool:
@@ -83,8 +89,15 @@ def _varied(value: np.ndarray, random: np.random.Generator) -> np.ndarray:
         return np.where(value == 0, 1, 0).astype(value.dtype)
     if value.dtype.kind in "OUST":
         return value
-    # float16, bfloat16 and the like are no kind "f" in NumPy, all of them.
-    return (random.standard_normal(value.shape) * 3).astype(value.dtype)
+    return _drawn(value, random)
+
+
+def _drawn(value: np.ndarray, random: np.random.Generator) -> np.ndarray:
+    """Floats drawn anew, of another size each time; other values as they are."""
+    if value.dtype.kind in "biuOUST":
+        return value
+    # bfloat16 and the like are of no kind "f" in NumPy.
+    return (random.standard_normal(value.shape) * random.uniform(0.5, 5)).astype(value.dtype)
 
 
 def _array(port: Port, value: Any) -> Any:

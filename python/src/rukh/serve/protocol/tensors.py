@@ -26,6 +26,9 @@ def of_list(where: str, datatype: str, shape: Sequence[int], data: Any) -> np.nd
             raise RequestError(
                 f"{where} has data that is no list of numbers, nested evenly or flat"
             ) from error
+        if datatype == "UINT64" and found.dtype.kind == "f":
+            # NumPy takes whole numbers of which some are above those of int64 for floats.
+            found = _whole(data, found)
         array = _converted(where, datatype, dtype, found)
     return _shaped(where, shape, array)
 
@@ -83,6 +86,14 @@ def _converted(where: str, datatype: str, dtype: np.dtype, found: np.ndarray) ->
                 )
     with np.errstate(over="ignore"):
         return found.astype(dtype)
+
+
+def _whole(data: list[Any], found: np.ndarray) -> np.ndarray:
+    """The elements as uint64 when all of them are such; else what was found."""
+    items = np.array(data, dtype=np.object_).ravel().tolist()
+    if all(type(item) is int and 0 <= item < 1 << 64 for item in items):
+        return np.array(items, dtype=np.uint64)
+    return found
 
 
 def _texts(where: str, data: list[Any]) -> list[str]:
