@@ -112,16 +112,12 @@ async def stream(deadline: Deadline, call: Callable[[], Any]) -> AsyncIterator[t
                 piece = await _within(response, response.__anext__(), deadline.left(), deadline)
                 text, stop = piece
                 replayed += text
-                if len(replayed) > len(sent):
-                    if not replayed.startswith(sent):
-                        raise ServingError("a replica was lost, and the next one generates another text")
+                if not (replayed.startswith(sent) or (sent.startswith(replayed) and stop is None)):
+                    raise ServingError("a replica was lost, and the next one generates another text")
+                if len(replayed) > len(sent) or stop is not None:
                     fresh, sent = replayed[len(sent) :], replayed
                     yield fresh, stop
                     deadline.renew()
-                elif not sent.startswith(replayed):
-                    raise ServingError("a replica was lost, and the next one generates another text")
-                elif stop is not None:
-                    yield "", stop
                 if stop is not None:
                     return
         except StopAsyncIteration:

@@ -48,6 +48,9 @@ def read_text_request(body: bytes) -> TextRequest:
         not isinstance(messages, list) or not messages or any(not isinstance(item, dict) for item in messages)
     ):
         raise RequestError('"messages" must be a list of objects with role and content')
+    for index, message in enumerate(messages or ()):
+        if not all(isinstance(message.get(key), str) for key in ("role", "content")):
+            raise RequestError(f"message {index} is {message!r}; it needs role and content, which are texts")
     if name is not None and not isinstance(name, str):
         raise RequestError(f'"id" is {name!r}; allowed is a text')
     parameters = read_parameters(document, "the request")
