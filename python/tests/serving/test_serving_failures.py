@@ -156,6 +156,7 @@ def test_replicas_come_with_requests_in_flight_and_go_again(tmp_path):
         "upscale_delay_s": 0.5,
         "downscale_delay_s": 1,
         "look_back_period_s": 2,
+        "metrics_interval_s": 0.5,
     }
     model = Model(path=client.square(tmp_path), num_cpus=0.2, batch_wait=0.3, autoscaling=scaling)
     serve.run(application({"many": model}), name="many", route_prefix="/many")

@@ -191,7 +191,7 @@ async def _events(
         document = {**reply, "text_output": text}
         if stop is not None:
             document["parameters"] = {"finish_reason": stop}
-        return b"data: " + json.dumps(document).encode() + b"\n\n"
+        return b"data: " + json.dumps(document, ensure_ascii=False).encode() + b"\n\n"
 
     try:
         if first is not None:
@@ -199,4 +199,8 @@ async def _events(
         async for piece in pieces:
             yield event(piece)
     except Exception as error:  # noqa: BLE001 - whatever it is, the client is told
-        yield b"data: " + json.dumps({**reply, "error": str(cause_of(error))}).encode() + b"\n\n"
+        yield (
+            b"data: "
+            + json.dumps({**reply, "error": str(cause_of(error))}, ensure_ascii=False).encode()
+            + b"\n\n"
+        )
