@@ -15,6 +15,7 @@ CARGO_CAPI ?= $(BUILD)/tools/bin/cargo-capi
 CARGO_DENY_VERSION := 0.20.2
 CARGO_DENY ?= $(BUILD)/tools/bin/cargo-deny
 VENV := $(BUILD)/venv
+SERVE_VENV := $(BUILD)/venv-serve
 PYTHON := $(VENV)/bin/python
 
 # Where the library is installed for the example and the tests.
@@ -36,14 +37,14 @@ TEST_GPU_TARGETS ?= gfx1100,gfx90a,sm_80
 
 .DEFAULT_GOAL := help
 .PHONY: help run run-generate test test-full bench bench-sweep bench-gpu install install-onnxruntime install-triton stage models kernel-table lint test-rust test-c conformance \
-	test-levels test-docs test-python test-graphs test-properties test-graphs-full test-onnxruntime emulator predict test-hip test-hip-full test-hip-models test-hiprtc test-models test-quantized onnxruntime-ep test-onnxruntime-ep test-onnxruntime-ep-full bench-onnxruntime-ep test-triton test-bindings fuzz deny deny-advisories tools run-tools format clean distclean
+	test-levels test-docs test-python test-graphs test-properties test-graphs-full test-onnxruntime emulator predict test-hip test-hip-full test-hip-models test-hiprtc test-models test-quantized onnxruntime-ep test-onnxruntime-ep test-onnxruntime-ep-full bench-onnxruntime-ep test-triton test-serve bench-serve test-bindings fuzz deny deny-advisories tools run-tools format clean distclean
 
 help: ## list the commands
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | awk -F '\t' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 install install-onnxruntime install-triton: export RUKH_GPU_TARGETS ?= all
 bench-gpu: export RUKH_GPU_TARGETS ?= native
-stage test test-full bench bench-sweep lint test-rust test-c conformance test-docs test-python test-graphs test-graphs-full test-onnxruntime test-hip test-hip-full test-hip-models predict test-models onnxruntime-ep test-onnxruntime-ep test-onnxruntime-ep-full bench-onnxruntime-ep test-triton: \
+stage test test-full test-serve bench-serve bench bench-sweep lint test-rust test-c conformance test-docs test-python test-graphs test-graphs-full test-onnxruntime test-hip test-hip-full test-hip-models predict test-models onnxruntime-ep test-onnxruntime-ep test-onnxruntime-ep-full bench-onnxruntime-ep test-triton: \
 	export RUKH_GPU_TARGETS ?= $(TEST_GPU_TARGETS)
 
 run: ## build the library in this tree, build the digits example in C and C++ against it, run both
@@ -81,6 +82,7 @@ test-full: test ## also draw many random cases and graphs, export the large mode
 	$(MAKE) --no-print-directory test-onnxruntime-ep-full
 	$(MAKE) --no-print-directory test-triton
 	$(MAKE) --no-print-directory test-bindings
+	$(MAKE) --no-print-directory test-serve
 	$(MAKE) --no-print-directory fuzz
 
 bench: stage build/models/.exported build/quantized/.written $(VENV)/.bench ## time the exported models beside ONNX Runtime, OpenVINO and rten, in turns (BENCH: options and rows of scripts/bench/bench.py)
@@ -311,6 +313,17 @@ test-bindings: stage ## the packages for other languages (bindings/), with what 
 	command -v go >/dev/null || scripts/install_packages.sh golang-go
 	cd bindings/go && test -z "$$(gofmt -l .)" && go vet ./... && go test -count=1 ./...
 
+# Ray's sockets lie below RAY_TMPDIR, whose path must be short.
+TEST_SERVE = RUKH_LIBRARY=$(LIB_PATH)/librukh.so PYTHONPATH=$(CURDIR)/python/src RAY_TMPDIR=$$(mktemp -d) RAY_USAGE_STATS_ENABLED=0
+
+test-serve: stage emulator $(SERVE_VENV)/.test ## models served by Ray (docs/serving.md) on a cluster of this machine, with replicas killed under load; on the CPU and on an emulated GPU
+	scripts/install_packages.sh curl
+	$(TEST_SERVE) $(SERVE_VENV)/bin/python -m pytest --quiet python/tests/serving python/tests/test_serving_protocol.py python/tests/test_serving_batches.py
+	$(TEST_SERVE) $(EMULATED) $(SERVE_VENV)/bin/python -m pytest --quiet python/tests/serving/test_serving_gpu.py
+
+bench-serve: stage $(SERVE_VENV)/.test ## load on models served by Ray while replicas are killed, with every answer checked (BENCH: options of scripts/bench/serve_load.py)
+	$(TEST_SERVE) $(SERVE_VENV)/bin/python scripts/bench/serve_load.py $(BENCH)
+
 fuzz: ## fuzz the model loader, shape inference and the kernels (FUZZ_SECONDS each, default 600)
 	scripts/fuzz.sh $(or $(FUZZ_SECONDS),600)
 
@@ -356,6 +369,11 @@ $(TRITON_VENV)/.test: triton/tests/requirements.txt triton/tests/server.txt
 	python3 -m venv $(TRITON_VENV)
 	$(TRITON_VENV)/bin/python -m pip install --quiet --requirement $<
 	$(TRITON_VENV)/bin/python -m pip install --quiet --no-deps --requirement triton/tests/server.txt
+	touch $@
+
+$(SERVE_VENV)/.test: scripts/requirements-serve.txt scripts/requirements.txt
+	python3 -m venv $(SERVE_VENV)
+	$(SERVE_VENV)/bin/python -m pip install --quiet --requirement $<
 	touch $@
 
 $(VENV)/.full: scripts/requirements-full.txt $(VENV)/.test

@@ -186,6 +186,10 @@ api! {
 
     fn CreateValue(parts: *const *const OrtValue, count: usize, kind: i32, out: *mut *mut OrtValue) {
         put(out, null_mut())?;
+        if count == 0 {
+            // As ONNX Runtime says it. A sequence of no values would have no type.
+            return Err(Failure::new(ort_sys::OrtErrorCode::ORT_FAIL, "Number of values should be at least 1. None were given"));
+        }
         let parts = array(parts, count, "the values")?;
         let parts = parts.iter().map(|part| get::<Value>(*part)).collect::<Result<Vec<_>>>()?;
         let made = match (kind, parts.as_slice()) {

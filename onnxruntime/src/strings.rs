@@ -5,6 +5,7 @@ use std::ffi::{CString, c_char, c_void};
 use ort_sys::OrtValue;
 use rukh_sys::*;
 
+use crate::elements;
 use crate::failure::{Failure, Result, api};
 use crate::handle::{array, get, get_mut, null, put, text};
 use crate::library::{self, Own};
@@ -73,14 +74,13 @@ api! {
 
     fn FillStringTensorElement(value: *mut OrtValue, string: *const c_char, index: usize) {
         let value = get_mut::<Value>(value)?;
-        let handle = value.pointer()?;
-        let string = text(string, "the string")?;
-        library::call(|error| rukh_value_set_string(handle, index, string.as_ptr(), error))?;
+        value.set_string(index, text(string, "the string")?)?;
     }
 
     fn GetResizedStringTensorElementBuffer(value: *mut OrtValue, index: usize, length: usize, out: *mut *mut c_char) {
         let value = get_mut::<Value>(value)?;
-        let elements = count(value)?;
+        // What other buffers hold is not looked at: the caller may get all of them before it writes.
+        let elements = elements::count(&value.shape()?)?;
         if index >= elements {
             return Err(Failure::argument(format!("element {index} is not there: the tensor has {elements}")));
         }

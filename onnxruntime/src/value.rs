@@ -1,7 +1,7 @@
 //! `OrtValue`: a tensor, sequence, map or optional of librukh.
 
 use std::collections::BTreeMap;
-use std::ffi::c_void;
+use std::ffi::{CStr, c_void};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -24,9 +24,16 @@ pub struct Value {
     /// Type and shape, lent to `GetTensorElementTypeAndShapeDataReference`.
     lent: OnceLock<TensorInfo>,
     /// Strings that a caller writes into buffers of `GetResizedStringTensorElementBuffer`, by their index. They become
-    /// elements when the value is used next.
-    buffers: Mutex<BTreeMap<usize, Vec<u8>>>,
+    /// elements whenever the value is used, as the caller may write at any time until the element gets another string.
+    buffers: Mutex<BTreeMap<usize, Buffer>>,
     buffered: AtomicBool,
+}
+
+/// A string that a caller writes.
+struct Buffer {
+    bytes: Vec<u8>,
+    /// What the element was set to.
+    set: Option<Vec<u8>>,
 }
 
 handles! { Value => OrtValue; }
@@ -65,6 +72,7 @@ impl Value {
     /// Another value of the same type and shape takes this one's place.
     pub fn replace(&mut self, handle: Own<rukh_value>) {
         self.handle = handle;
+        self.buffers.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     /// Another value takes this one's place, of whatever shape and wherever it is.
@@ -192,24 +200,35 @@ impl Value {
         library::call(|error| unsafe { rukh_value_copy(from.pointer(), self.handle.pointer(), error) })
     }
 
-    /// Keeps a buffer for a string, whose address stays until the value is used.
+    /// Keeps a buffer for a string. Its address stays until the element gets another one, or the value is released.
     pub fn buffer(&self, index: usize, bytes: usize) -> *mut u8 {
         let mut buffers = self.buffers.lock().unwrap_or_else(PoisonError::into_inner);
         // An empty vector's address would not do for a buffer of 0 bytes.
         let mut buffer = Vec::with_capacity(bytes.max(1));
         buffer.resize(bytes, 0);
-        buffers.insert(index, buffer);
+        buffers.insert(index, Buffer { bytes: buffer, set: None });
         self.buffered.store(true, Ordering::Release);
-        buffers.get_mut(&index).map_or(null_mut(), |buffer| buffer.as_mut_ptr())
+        buffers.get_mut(&index).map_or(null_mut(), |buffer| buffer.bytes.as_mut_ptr())
+    }
+
+    /// Replaces a string; what was written into a buffer for it counts no more.
+    pub fn set_string(&self, index: usize, string: &CStr) -> Result<()> {
+        let handle = self.pointer()?;
+        // SAFETY: live handle, a text.
+        library::call(|error| unsafe { rukh_value_set_string(handle, index, string.as_ptr(), error) })?;
+        self.buffers.lock().unwrap_or_else(PoisonError::into_inner).remove(&index);
+        Ok(())
     }
 
     fn take_buffers(&self) -> Result<()> {
         let mut buffers = self.buffers.lock().unwrap_or_else(PoisonError::into_inner);
-        while let Some((index, text)) = buffers.first_key_value() {
-            crate::strings::set(&self.handle, *index, text)?;
-            buffers.pop_first();
+        for (index, buffer) in buffers.iter_mut() {
+            // One that stayed as it is needs no writing, which other threads that read would see.
+            if buffer.set.as_ref() != Some(&buffer.bytes) {
+                crate::strings::set(&self.handle, *index, &buffer.bytes)?;
+                buffer.set = Some(buffer.bytes.clone());
+            }
         }
-        self.buffered.store(false, Ordering::Release);
         Ok(())
     }
 }

@@ -101,6 +101,39 @@ fn strings() {
     }
 }
 
+#[test]
+fn a_buffer_for_a_string_stays_until_the_string_is_another() {
+    let value = Value::strings(&[3], &["a", "b", "c"]);
+    // SAFETY: as above; what is written lies within the buffers.
+    unsafe {
+        let buffer = |index, length| {
+            get(|out| (api().GetResizedStringTensorElementBuffer)(value.0, index, length, out))
+                .unwrap()
+                .cast::<u8>()
+        };
+        let (first, second) = (buffer(0, 5), buffer(1, 0));
+        assert!(!second.is_null());
+        first.copy_from_nonoverlapping(b"eagle".as_ptr(), 5);
+        assert_eq!(value.texts(), ["eagle", "", "c"]);
+        // After the value was used, the buffer is still what the string is.
+        first.copy_from_nonoverlapping(b"EA".as_ptr(), 2);
+        assert_eq!(value.texts(), ["EAgle", "", "c"]);
+        assert_eq!(std::slice::from_raw_parts(first, 5), b"EAgle");
+        // A buffer for one string leaves those of the others where they are.
+        buffer(2, 3).copy_from_nonoverlapping(b"owl".as_ptr(), 3);
+        first.write(b'B');
+        assert_eq!(value.texts(), ["BAgle", "", "owl"]);
+        // The same string resized, or set, is another one.
+        buffer(0, 2).copy_from_nonoverlapping(b"xy".as_ptr(), 2);
+        assert_eq!(value.texts(), ["xy", "", "owl"]);
+        check((api().FillStringTensorElement)(value.0, c"roc".as_ptr(), 0)).unwrap();
+        assert_eq!(value.texts(), ["roc", "", "owl"]);
+        let all = [c"1".as_ptr(), c"2".as_ptr(), c"3".as_ptr()];
+        check((api().FillStringTensor)(value.0, all.as_ptr(), 3)).unwrap();
+        assert_eq!(value.texts(), ["1", "2", "3"]);
+    }
+}
+
 fn part(value: &Value, index: i32) -> Result<Value> {
     // SAFETY: as above.
     get(|out| unsafe { (api().GetValue)(value.0, index, allocator(), out) }).map(Value)
@@ -114,6 +147,12 @@ fn made(parts: &[&Value], kind: ONNXType) -> Result<Value> {
 
 #[test]
 fn sequences() {
+    for kind in [ONNXType::ONNX_TYPE_SEQUENCE, ONNXType::ONNX_TYPE_MAP] {
+        // The type of the items would not be known.
+        let refused = made(&[], kind).err().unwrap();
+        assert_eq!(refused.0, OrtErrorCode::ORT_FAIL);
+        assert!(refused.1.starts_with("Number of values should be at least 1."), "{}", refused.1);
+    }
     let items = [Value::floats(&[2], &[1.0, 2.0]), Value::floats(&[1, 1], &[3.0])];
     let sequence = made(&[&items[0], &items[1]], ONNXType::ONNX_TYPE_SEQUENCE).unwrap();
     drop(items);
