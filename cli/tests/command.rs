@@ -204,13 +204,6 @@ fn bench_times_and_tells() {
 }
 
 #[test]
-fn devices_lists_the_cpu() {
-    assert!(stdout(&rukh(&["devices"])).starts_with("cpu: "));
-    let json: serde_json::Value = serde_json::from_slice(&rukh(&["devices", "--json"]).stdout).unwrap();
-    assert_eq!(json[0]["provider"], "cpu");
-}
-
-#[test]
 fn targets_are_found_by_any_name() {
     let json = |arguments: &[&str]| -> serde_json::Value {
         let output = rukh(&[&["targets", "--json"], arguments].concat());

@@ -883,9 +883,11 @@ rukh_status rukh_device_memory(const struct rukh_device *device,
  * The number of further facts about the device, each a key and a value of text.
  *
  * A CPU has "threads" (that the process may use) and "vector_extensions". A GPU has "platform" ("amd" or
- * "nvidia"), "compute_units", "wave_size" (lanes), "lds_bytes" (for each workgroup), "pci" (its address on the
- * bus), "runtime" (the file that was opened) and "runtime_version"; where they are known "code_name" and
- * "matrix_unit"; and "HIP_VISIBLE_DEVICES" when that variable is set. Later versions may add keys.
+ * "nvidia"), "target" (its architecture with features, such as "gfx90a:sramecc+:xnack-"), "compute_units",
+ * "wave_size" (lanes), "lds_bytes" (for each workgroup), "pci" (its address on the bus), "runtime" (the file that was
+ * opened) and "runtime_version"; where they are known "driver_version" (the newest runtime that the driver serves),
+ * "kernel_driver_version" (of the driver in the system's kernel), "pci_id" (maker and model, such as "1002:740c"),
+ * "code_name" and "matrix_unit"; and "HIP_VISIBLE_DEVICES" when that variable is set. Later versions may add keys.
  *
  * `device`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
@@ -906,6 +908,20 @@ rukh_status rukh_device_property(const struct rukh_device *device,
                                  const char **key,
                                  const char **value,
                                  struct rukh_error **error);
+
+/**
+ * The fact of this name; see `rukh_device_property_count`.
+ *
+ * `device`, `key`: not NULL. `value`: not NULL; the text is borrowed from the device; NULL when the device has no such
+ * fact, which is no error. `error`: may be NULL. Threads: any, at the same time. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT` for NULL or a key that is no UTF-8, and the handle errors.
+ *
+ * Since: 0.1.1.
+ */
+rukh_status rukh_device_find_property(const struct rukh_device *device,
+                                      const char *key,
+                                      const char **value,
+                                      struct rukh_error **error);
 
 /**
  * The number of providers this version knows, with or without a device.
@@ -951,9 +967,10 @@ rukh_status rukh_environment_provider_reason(const struct rukh_environment *envi
  * The keys are "version" and "abi_version" of the library; "kernel_targets", the GPUs that it was built for;
  * "vector_levels", which of the levels that RUKH_CPU_ISA names the processor has, and "vector_level", the one that
  * the CPU's kernels use; "instructions", what weights of an artifact are packed for here, and "artifact_revision", which
- * revision of compiled programs the library reads; "runtimes", a list with an object for each "platform" ("amd", "nvidia") that has either
- * "file", "version" and "devices", or the "reason" why there is none, with each file that was tried. A device has
- * "name", "arch", and either "kernels", which of the targets it runs, or a "reason". Later versions may add keys.
+ * revision of compiled programs the library reads; "runtimes", a list with an object for each "platform" ("amd", "nvidia")
+ * that has either "file", "version" and "devices", or the "reason" why there is none; and "tried", the files that were tried
+ * and not taken, each with its "path" and the loader's "reason". A device has "name", "arch", and either "kernels", which of
+ * the targets it runs, or a "reason". Later versions may add keys.
  *
  * `buf`, `cap`, `needed`: see "Texts" at the top of this header. `error`: may be NULL. Threads: any, at the same
  * time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for a buffer that is too small.
@@ -1009,6 +1026,23 @@ rukh_status rukh_environment_memory_statistic_name(const struct rukh_environment
                                                    size_t cap,
                                                    size_t *needed,
                                                    struct rukh_error **error);
+
+/**
+ * What sessions do with a device's memory, as a table for people: what is allocated, active, requested, reserved and not
+ * releasable, by pool, now and at its peak, in the form of PyTorch's `memory_summary`.
+ *
+ * `environment`: not NULL. `device_id`: as the hip provider's option. `buf`, `cap`, `needed`: see "Texts" at the top of
+ * this header. `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an
+ * unknown device or a buffer that is too small, `RUKH_ERROR_DEVICE` without a device, and the handle errors.
+ *
+ * Since: 0.1.1.
+ */
+rukh_status rukh_environment_memory_summary(const struct rukh_environment *environment,
+                                            size_t device_id,
+                                            char *buf,
+                                            size_t cap,
+                                            size_t *needed,
+                                            struct rukh_error **error);
 
 /**
  * Free and total bytes of a device's memory, as its runtime tells: other processes count.

@@ -194,9 +194,11 @@ pub unsafe extern "C" fn rukh_device_memory(
 /// The number of further facts about the device, each a key and a value of text.
 ///
 /// A CPU has "threads" (that the process may use) and "vector_extensions". A GPU has "platform" ("amd" or
-/// "nvidia"), "compute_units", "wave_size" (lanes), "lds_bytes" (for each workgroup), "pci" (its address on the
-/// bus), "runtime" (the file that was opened) and "runtime_version"; where they are known "code_name" and
-/// "matrix_unit"; and "HIP_VISIBLE_DEVICES" when that variable is set. Later versions may add keys.
+/// "nvidia"), "target" (its architecture with features, such as "gfx90a:sramecc+:xnack-"), "compute_units",
+/// "wave_size" (lanes), "lds_bytes" (for each workgroup), "pci" (its address on the bus), "runtime" (the file that was
+/// opened) and "runtime_version"; where they are known "driver_version" (the newest runtime that the driver serves),
+/// "kernel_driver_version" (of the driver in the system's kernel), "pci_id" (maker and model, such as "1002:740c"),
+/// "code_name" and "matrix_unit"; and "HIP_VISIBLE_DEVICES" when that variable is set. Later versions may add keys.
 ///
 /// `device`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
 /// `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
@@ -226,6 +228,27 @@ pub unsafe extern "C" fn rukh_device_property(
         let (k, v) = args::item(&device.properties, index, "property")?;
         args::put(key, "key", k.as_ptr())?;
         args::put(value, "value", v.as_ptr())
+    })
+}
+
+/// The fact of this name; see `rukh_device_property_count`.
+///
+/// `device`, `key`: not NULL. `value`: not NULL; the text is borrowed from the device; NULL when the device has no such
+/// fact, which is no error. `error`: may be NULL. Threads: any, at the same time. Errors:
+/// `RUKH_ERROR_INVALID_ARGUMENT` for NULL or a key that is no UTF-8, and the handle errors.
+///
+/// Since: 0.1.1.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rukh_device_find_property(
+    device: *const rukh_device,
+    key: *const c_char,
+    value: *mut *const c_char,
+    error: *mut *mut rukh_error,
+) -> rukh_status {
+    call_on(device, error, |device| {
+        let key = args::text(key, "key")?;
+        let found = device.properties.iter().find(|(known, _)| known.as_bytes() == key.as_bytes());
+        args::put(value, "value", found.map_or(std::ptr::null(), |(_, value)| value.as_ptr()))
     })
 }
 

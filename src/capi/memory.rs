@@ -82,6 +82,28 @@ pub unsafe extern "C" fn rukh_environment_memory_statistic_name(
     })
 }
 
+/// What sessions do with a device's memory, as a table for people: what is allocated, active, requested, reserved and not
+/// releasable, by pool, now and at its peak, in the form of PyTorch's `memory_summary`.
+///
+/// `environment`: not NULL. `device_id`: as the hip provider's option. `buf`, `cap`, `needed`: see "Texts" at the top of
+/// this header. `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an
+/// unknown device or a buffer that is too small, `RUKH_ERROR_DEVICE` without a device, and the handle errors.
+///
+/// Since: 0.1.1.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rukh_environment_memory_summary(
+    environment: *const rukh_environment,
+    device_id: usize,
+    buf: *mut c_char,
+    cap: usize,
+    needed: *mut usize,
+    error: *mut *mut rukh_error,
+) -> rukh_status {
+    call_on(environment, error, |object| {
+        put_text(&object.environment.memory_summary(device_id)?, buf, cap, needed)
+    })
+}
+
 /// Free and total bytes of a device's memory, as its runtime tells: other processes count.
 ///
 /// `environment`, `free`, `total`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:

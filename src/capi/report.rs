@@ -13,9 +13,10 @@ use crate::session::report;
 /// The keys are "version" and "abi_version" of the library; "kernel_targets", the GPUs that it was built for;
 /// "vector_levels", which of the levels that RUKH_CPU_ISA names the processor has, and "vector_level", the one that
 /// the CPU's kernels use; "instructions", what weights of an artifact are packed for here, and "artifact_revision", which
-/// revision of compiled programs the library reads; "runtimes", a list with an object for each "platform" ("amd", "nvidia") that has either
-/// "file", "version" and "devices", or the "reason" why there is none, with each file that was tried. A device has
-/// "name", "arch", and either "kernels", which of the targets it runs, or a "reason". Later versions may add keys.
+/// revision of compiled programs the library reads; "runtimes", a list with an object for each "platform" ("amd", "nvidia")
+/// that has either "file", "version" and "devices", or the "reason" why there is none; and "tried", the files that were tried
+/// and not taken, each with its "path" and the loader's "reason". A device has "name", "arch", and either "kernels", which of
+/// the targets it runs, or a "reason". Later versions may add keys.
 ///
 /// `buf`, `cap`, `needed`: see "Texts" at the top of this header. `error`: may be NULL. Threads: any, at the same
 /// time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for a buffer that is too small.

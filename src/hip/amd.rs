@@ -47,6 +47,8 @@ pub(super) struct KernelNode {
 pub(super) struct Facts {
     /// `gfx90a`, without the features that follow a colon.
     pub(super) arch: String,
+    /// `gfx90a:sramecc+:xnack-`, with them.
+    pub(super) target: String,
     pub(super) wave: u32,
     pub(super) compute_units: u32,
     pub(super) lds: usize,
@@ -76,10 +78,11 @@ impl AmdFunctions {
         }
         let bytes = &properties.0;
         let int = |at: usize| bytes[at..].first_chunk().map_or(0, |&b| u32::from_ne_bytes(b));
-        let arch = CStr::from_bytes_until_nul(&bytes[self.layout.arch..])
+        let target = CStr::from_bytes_until_nul(&bytes[self.layout.arch..])
             .map_or_else(|_| String::new(), |s| s.to_string_lossy().into_owned());
         Ok(Facts {
-            arch: arch.split(':').next().unwrap_or_default().to_owned(),
+            arch: target.split(':').next().unwrap_or_default().to_owned(),
+            target,
             wave: int(self.layout.wave),
             compute_units: int(self.layout.compute_units),
             lds: bytes[self.layout.lds..].first_chunk().map_or(0, |&b| usize::from_ne_bytes(b)),

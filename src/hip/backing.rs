@@ -9,7 +9,22 @@ use super::symbols::Raw;
 use crate::memory::device::backing::{Backing, BackingError, Fence};
 
 /// Memory and fences of a device. A fence is the address of a boxed event.
-pub(crate) struct DeviceBacking(pub(crate) Arc<Device>);
+pub(crate) struct DeviceBacking {
+    device: Arc<Device>,
+    /// Bytes of the device that the process may hold; `u64::MAX` is no limit.
+    share: u64,
+}
+
+impl DeviceBacking {
+    pub(crate) fn new(device: Arc<Device>) -> Self {
+        DeviceBacking { device, share: u64::MAX }
+    }
+
+    /// Gives memory only as long as the whole process holds at most so many bytes of the device.
+    pub(crate) fn within(self, share: Option<u64>) -> Self {
+        DeviceBacking { share: share.unwrap_or(u64::MAX), ..self }
+    }
+}
 
 impl From<HipError> for BackingError {
     fn from(e: HipError) -> Self {
@@ -23,15 +38,18 @@ impl From<HipError> for BackingError {
 impl Backing for DeviceBacking {
     fn allocate(&self, bytes: u64) -> Result<u64, BackingError> {
         let bytes = usize::try_from(bytes).map_err(|_| BackingError::Exhausted)?;
-        Ok(self.0.malloc(bytes)?)
+        match self.device.malloc_within(bytes, self.share) {
+            Ok(given) => Ok(given?),
+            Err(held) => Err(BackingError::OverShare { share: self.share, held }),
+        }
     }
 
     fn free(&self, address: u64) {
-        self.0.free(address);
+        self.device.free(address);
     }
 
     fn record(&self, stream: u64) -> Result<Fence, BackingError> {
-        let event = Event::new(&self.0)?;
+        let event = Event::new(&self.device)?;
         event.record(raw(stream))?;
         Ok(Fence::new(Box::into_raw(Box::new(event)).expose_provenance() as u64))
     }
@@ -51,7 +69,7 @@ impl Backing for DeviceBacking {
     }
 
     fn synchronize(&self) -> Result<(), BackingError> {
-        Ok(self.0.synchronize()?)
+        Ok(self.device.synchronize()?)
     }
 }
 
@@ -62,11 +80,11 @@ impl Backing for PinnedBacking {
     fn allocate(&self, bytes: u64) -> Result<u64, BackingError> {
         let bytes = usize::try_from(bytes).map_err(|_| BackingError::Exhausted)?;
         let missing = || BackingError::Failed("this runtime has no pinned memory".to_owned());
-        self.0.0.host_malloc(bytes)?.ok_or_else(missing)
+        self.0.device.host_malloc(bytes)?.ok_or_else(missing)
     }
 
     fn free(&self, address: u64) {
-        self.0.0.host_free(address);
+        self.0.device.host_free(address);
     }
 
     fn record(&self, stream: u64) -> Result<Fence, BackingError> {

@@ -17,10 +17,47 @@ const AMD_SONAMES: [&str; 4] = ["libamdhip64.so.7", "libamdhip64.so.6", "libamdh
 pub(super) struct Opened {
     pub(super) library: Library,
     pub(super) path: PathBuf,
+    /// What was tried before it.
+    pub(super) tried: Tries,
+}
+
+/// A file that could not be opened.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Try {
+    pub(crate) path: PathBuf,
+    /// What the loader said.
+    pub(crate) reason: String,
+}
+
+/// Files that could not be opened, in the order in which they were tried.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Tries(pub(crate) Vec<Try>);
+
+impl std::fmt::Display for Tries {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (i, Try { path, reason }) in self.0.iter().enumerate() {
+            write!(f, "{}{} ({reason})", if i == 0 { "" } else { ", " }, path.display())?;
+        }
+        Ok(())
+    }
+}
+
+/// Why a platform has no device.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct NoDevice {
+    pub(super) text: String,
+    /// The files that could not be opened.
+    pub(crate) tried: Tries,
+}
+
+impl std::fmt::Display for NoDevice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.text)
+    }
 }
 
 /// Opens the platform's runtime; `Err` lists each path that was tried, with what the loader said.
-pub(super) fn open(platform: Platform) -> Result<Opened, String> {
+pub(super) fn open(platform: Platform) -> Result<Opened, Tries> {
     open_first(match platform {
         Platform::Nvidia => vec!["libcuda.so.1".into()],
         Platform::Amd => candidates(platform, LIBRARY_VARIABLE, &AMD_SONAMES),
@@ -33,20 +70,20 @@ pub(super) fn open_kernels(platform: Platform, file: &str, names: &[&str]) -> Re
     if std::env::var_os(file).is_some_and(|value| value.is_empty()) {
         return Err(format!("{file} is empty"));
     }
-    open_first(candidates(platform, file, names))
+    open_first(candidates(platform, file, names)).map_err(|tried| tried.to_string())
 }
 
-fn open_first(paths: Vec<PathBuf>) -> Result<Opened, String> {
-    let mut tried = Vec::new();
+fn open_first(paths: Vec<PathBuf>) -> Result<Opened, Tries> {
+    let mut tried = Tries::default();
     for path in paths {
         // SAFETY: loading runs the library's initialisers; it is one of the GPU's, or the one that the
         // user named.
         match unsafe { Library::new(&path) } {
-            Ok(library) => return Ok(Opened { path: loaded_path(&path), library }),
-            Err(e) => tried.push(format!("{} ({})", path.display(), reason(&e))),
+            Ok(library) => return Ok(Opened { path: loaded_path(&path), library, tried }),
+            Err(e) => tried.0.push(Try { reason: reason(&e), path }),
         }
     }
-    Err(tried.join(", "))
+    Err(tried)
 }
 
 /// The file that the variable names, or the names on the loader's paths and then in the platform's folders.

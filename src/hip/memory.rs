@@ -1,14 +1,40 @@
 //! Device memory straight from the runtime.
 
+use std::collections::HashMap;
+use std::sync::PoisonError;
+
 use super::error::HipError;
 use super::runtime::Device;
 
 /// `hipHostMallocPortable`: pinned for every device.
 const PORTABLE: u32 = 1;
 
+/// What this process holds of a device's memory.
+#[derive(Debug, Default)]
+pub(super) struct Held {
+    /// Bytes by address.
+    blocks: HashMap<u64, usize>,
+    total: u64,
+}
+
 impl Device {
-    /// Memory on the device, for whoever frees it.
-    pub(super) fn malloc(&self, bytes: usize) -> Result<u64, HipError> {
+    /// Memory on the device, for whoever frees it, as long as the process then holds at most `share` bytes; else the
+    /// outer `Err` is how much it holds.
+    pub(super) fn malloc_within(&self, bytes: usize, share: u64) -> Result<Result<u64, HipError>, u64> {
+        // Locked until the memory is counted, so that threads do not exceed the share together.
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        if held.total.saturating_add(bytes as u64) > share {
+            return Err(held.total);
+        }
+        let given = self.malloc(bytes);
+        if let Ok(address) = given {
+            held.blocks.insert(address, bytes);
+            held.total += bytes as u64;
+        }
+        Ok(given)
+    }
+
+    fn malloc(&self, bytes: usize) -> Result<u64, HipError> {
         let _current = self.enter()?;
         let mut address = 0;
         // SAFETY: the out pointer is valid.
@@ -36,10 +62,14 @@ impl Device {
         }
     }
 
-    /// Frees what `malloc` gave, which no queued work uses any more.
+    /// Frees what `malloc_within` gave, which no queued work uses any more.
     pub(super) fn free(&self, address: u64) {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let bytes = held.blocks.remove(&address).unwrap_or(0);
+        held.total -= bytes as u64;
+        drop(held);
         if let Ok(_current) = self.enter() {
-            // SAFETY: the address came from `malloc`. A failure is the device's, and its next call tells.
+            // SAFETY: the address came from `malloc_within`. A failure is the device's, and its next call tells.
             unsafe { (self.runtime.functions.free)(address) };
         }
     }

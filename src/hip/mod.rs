@@ -24,6 +24,7 @@ pub(crate) use backing::{DeviceBacking, PinnedBacking};
 pub(crate) use error::HipError;
 pub(crate) use event::Event;
 pub(crate) use graph::{Captured, Graph, Node};
+pub(crate) use library::Tries;
 pub(crate) use module::{Function, Launch, Module};
 pub(crate) use runtime::{Device, DeviceInfo, Runtime};
 pub(crate) use stopwatch::Stopwatch;

@@ -119,8 +119,10 @@ impl NvidiaFunctions {
                 code => Err(code),
             }
         };
+        let arch = format!("sm_{}{}", get(MAJOR)?, get(MINOR)?);
         Ok(super::amd::Facts {
-            arch: format!("sm_{}{}", get(MAJOR)?, get(MINOR)?),
+            target: arch.clone(),
+            arch,
             wave: get(WARP_SIZE)?,
             compute_units: get(MULTIPROCESSORS)?,
             lds: get(SHARED_MEMORY_PER_BLOCK_OPTIN)? as usize,

@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use super::Platform;
 use super::amd::{self, AmdFunctions};
 use super::error::{HipError, HipErrorKind};
-use super::library;
+use super::library::{self, NoDevice, Tries};
+use super::memory::Held;
 use super::nvidia::NvidiaFunctions;
 use super::symbols::{Code, Functions, Raw};
 use super::tensor_map::{TENSOR_MAP_BYTES, TensorMap};
@@ -18,10 +19,14 @@ pub(crate) struct Runtime {
     pub(crate) platform: Platform,
     /// The file that was opened.
     pub(crate) path: PathBuf,
+    /// What was tried before that file.
+    pub(crate) tried: Tries,
     pub(super) functions: Functions,
     pub(super) own: Own,
     /// As the runtime tells it.
     version: c_int,
+    /// The newest runtime that the driver serves, where that is told.
+    driver: Option<c_int>,
     devices: Vec<DeviceInfo>,
     /// Devices opened so far, by number.
     opened: Mutex<Vec<Option<Arc<Device>>>>,
@@ -38,6 +43,8 @@ pub(crate) struct DeviceInfo {
     pub(crate) name: String,
     /// `gfx942`, `sm_90`.
     pub(crate) arch: String,
+    /// The same with its features, where it has some: `gfx90a:sramecc+:xnack-`.
+    pub(crate) target: String,
     /// Work items that run in lockstep.
     pub(crate) wave: u32,
     pub(crate) compute_units: u32,
@@ -46,24 +53,6 @@ pub(crate) struct DeviceInfo {
     /// Bytes of device memory.
     pub(crate) memory: usize,
     pub(crate) pci: String,
-}
-
-/// Why a platform has no device.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum NoDevice {
-    /// No library could be opened; each path that was tried.
-    NoRuntime(String),
-    /// The library is there and sees no device.
-    NoGpu(String),
-}
-
-impl std::fmt::Display for NoDevice {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            NoDevice::NoRuntime(tried) => write!(f, "no runtime found; tried {tried}"),
-            NoDevice::NoGpu(text) => f.write_str(text),
-        }
-    }
 }
 
 /// The oldest HIP runtime whose functions rukh knows, as (major, minor).
@@ -83,10 +72,12 @@ impl Runtime {
     }
 
     fn open(platform: Platform) -> Result<Self, NoDevice> {
-        let opened = library::open(platform).map_err(NoDevice::NoRuntime)?;
-        let (path, library) = (opened.path, opened.library);
-        let missing = |name: &str| {
-            NoDevice::NoGpu(format!("the runtime {} is too old: it has no {name}", path.display()))
+        let opened = library::open(platform)
+            .map_err(|tried| NoDevice { text: format!("no runtime found; tried {tried}"), tried })?;
+        let library::Opened { path, library, tried } = opened;
+        let missing = |name: &str| NoDevice {
+            text: format!("the runtime {} is too old: it has no {name}", path.display()),
+            tried: tried.clone(),
         };
         let functions = Functions::load(&library, platform).map_err(missing)?;
         let own = match platform {
@@ -98,17 +89,21 @@ impl Runtime {
         let mut runtime = Runtime {
             platform,
             path,
+            tried,
             functions,
             own,
             version: 0,
+            driver: None,
             devices: Vec::new(),
             opened: Mutex::default(),
         };
-        runtime.find_devices()?;
-        Ok(runtime)
+        match runtime.find_devices() {
+            Ok(()) => Ok(runtime),
+            Err(text) => Err(NoDevice { text, tried: runtime.tried }),
+        }
     }
 
-    fn find_devices(&mut self) -> Result<(), NoDevice> {
+    fn find_devices(&mut self) -> Result<(), String> {
         let (mut version, mut count) = (0, 0);
         // SAFETY: the functions have the types of the headers; the out pointers are valid.
         let (versioned, started, counted) = unsafe {
@@ -119,31 +114,32 @@ impl Runtime {
         if versioned == 0 {
             self.version = version;
         }
-        let (major, minor) = self.version_pair();
+        let (major, minor) = self.pair(self.version);
         if self.platform == Platform::Amd && versioned == 0 && (major, minor) < OLDEST_HIP {
-            return Err(NoDevice::NoGpu(format!(
+            return Err(format!(
                 "{} is too old; the oldest that works is {}.{}",
                 self.described(),
                 OLDEST_HIP.0,
                 OLDEST_HIP.1
-            )));
+            ));
         }
         if started != 0 || counted != 0 || count <= 0 {
-            return Err(NoDevice::NoGpu(self.no_gpu(started, counted)));
+            return Err(self.no_gpu(started, counted));
         }
         for device in 0..count {
             match self.describe(device) {
                 Ok(info) => self.devices.push(info),
                 Err(code) => {
                     let text = self.error_name(code);
-                    return Err(NoDevice::NoGpu(format!(
-                        "{}, but device {device} cannot be asked: {text}",
-                        self.described()
-                    )));
+                    return Err(format!("{}, but device {device} cannot be asked: {text}", self.described()));
                 }
             }
         }
         self.opened = Mutex::new((0..count).map(|_| None).collect());
+        let mut driver = 0;
+        // SAFETY: as above.
+        let told = self.functions.kernel_driver_version.is_some_and(|ask| unsafe { ask(&mut driver) } == 0);
+        self.driver = told.then_some(driver);
         Ok(())
     }
 
@@ -161,23 +157,28 @@ impl Runtime {
 
     /// "runtime 6.2 found (/opt/rocm/lib/libamdhip64.so.6)"
     fn described(&self) -> String {
-        let (major, minor) = self.version_pair();
-        format!("runtime {major}.{minor} found ({})", self.path.display())
+        format!("runtime {} found ({})", self.version(), self.path.display())
     }
 
-    /// The version as (major, minor). HIP counts 10⁷ a major version and 10⁵ a minor one, CUDA 1000
+    /// A version as (major, minor). HIP counts 10⁷ a major version and 10⁵ a minor one, CUDA 1000
     /// and 10.
-    fn version_pair(&self) -> (c_int, c_int) {
+    fn pair(&self, version: c_int) -> (c_int, c_int) {
         match self.platform {
-            Platform::Amd => (self.version / 10_000_000, self.version / 100_000 % 100),
-            Platform::Nvidia => (self.version / 1000, self.version % 1000 / 10),
+            Platform::Amd => (version / 10_000_000, version / 100_000 % 100),
+            Platform::Nvidia => (version / 1000, version % 1000 / 10),
         }
     }
 
     /// The runtime's version: "6.2".
     pub(crate) fn version(&self) -> String {
-        let (major, minor) = self.version_pair();
+        let (major, minor) = self.pair(self.version);
         format!("{major}.{minor}")
+    }
+
+    /// The newest runtime that the driver serves: "6.2". `None` where that is not told.
+    pub(crate) fn driver_version(&self) -> Option<String> {
+        let (major, minor) = self.pair(self.driver?);
+        Some(format!("{major}.{minor}"))
     }
 
     fn describe(&self, device: c_int) -> Result<DeviceInfo, Code> {
@@ -201,6 +202,7 @@ impl Runtime {
         Ok(DeviceInfo {
             name: text(self.functions.device_name),
             arch: facts.arch,
+            target: facts.target,
             wave: facts.wave,
             compute_units: facts.compute_units,
             lds: facts.lds,
@@ -231,6 +233,7 @@ impl Runtime {
             index: index as c_int,
             context,
             poisoned: AtomicBool::new(false),
+            held: Mutex::default(),
         });
         opened[index] = Some(device.clone());
         Ok(device)
@@ -256,6 +259,8 @@ pub(crate) struct Device {
     context: Raw,
     /// A sticky fault was met.
     poisoned: AtomicBool,
+    /// What the process holds of its memory.
+    pub(super) held: Mutex<Held>,
 }
 
 // SAFETY: the context is a handle that any thread may use.
@@ -344,7 +349,7 @@ impl Device {
         const SINCE: (c_int, c_int) = (12, 3);
         match &self.runtime.own {
             Own::Amd(_) => false,
-            Own::Nvidia(own) => own.launches_dependent() && self.runtime.version_pair() >= SINCE,
+            Own::Nvidia(own) => own.launches_dependent() && self.runtime.pair(self.runtime.version) >= SINCE,
         }
     }
 

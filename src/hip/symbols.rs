@@ -74,6 +74,7 @@ functions! {
         ) = "hipModuleLaunchKernel", "cuLaunchKernel";
     }
     optional {
+        kernel_driver_version: fn(*mut c_int) = "hipDriverGetVersion", "cuDriverGetVersion";
         event_elapsed: fn(*mut f32, Raw, Raw) = "hipEventElapsedTime", "cuEventElapsedTime";
         stream_device: fn(Raw, *mut c_int) = "hipStreamGetDevice", "cuStreamGetDevice";
         host_malloc: fn(*mut *mut c_void, usize, c_uint) = "hipHostMalloc", "cuMemHostAlloc";

@@ -248,6 +248,11 @@ impl Program {
         Some(plans[0].clone())
     }
 
+    /// The plan of the inputs that were run last; `None` before the first run.
+    pub(crate) fn latest_plan(&self) -> Option<Arc<ShapedPlan>> {
+        self.plans.lock().unwrap_or_else(PoisonError::into_inner).first().cloned()
+    }
+
     /// How many plans are kept.
     #[cfg(test)]
     pub(crate) fn plan_count(&self) -> usize {

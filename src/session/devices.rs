@@ -1,5 +1,7 @@
 //! The devices of this machine that can run models.
 
+use std::path::Path;
+
 use crate::error::{Result, fail};
 use crate::hip::{DeviceInfo, Platform, Runtime, targets};
 use crate::providers::hip;
@@ -58,6 +60,7 @@ pub(crate) fn missing(provider: ProviderKind) -> Option<String> {
 fn gpu(runtime: &Runtime, info: &DeviceInfo, id: Option<usize>) -> Device {
     let mut properties = vec![
         ("platform", runtime.platform.name().to_owned()),
+        ("target", info.target.clone()),
         ("compute_units", info.compute_units.to_string()),
         ("wave_size", info.wave.to_string()),
         ("lds_bytes", info.lds.to_string()),
@@ -65,6 +68,9 @@ fn gpu(runtime: &Runtime, info: &DeviceInfo, id: Option<usize>) -> Device {
         ("runtime", runtime.path.display().to_string()),
         ("runtime_version", runtime.version()),
     ];
+    properties.extend(runtime.driver_version().map(|version| ("driver_version", version)));
+    properties.extend(kernel_driver(runtime.platform).map(|version| ("kernel_driver_version", version)));
+    properties.extend(pci_id(Path::new("/sys/bus/pci/devices"), &info.pci).map(|id| ("pci_id", id)));
     if let Some((code_name, matrix)) = targets::find(&info.arch) {
         properties.push(("code_name", code_name.to_owned()));
         properties.push(("matrix_unit", matrix.name().to_owned()));
@@ -80,6 +86,25 @@ fn gpu(runtime: &Runtime, info: &DeviceInfo, id: Option<usize>) -> Device {
         memory: info.memory as u64,
         properties,
     }
+}
+
+/// The version of the driver in the system's kernel; `None` where it has none of its own.
+fn kernel_driver(platform: Platform) -> Option<String> {
+    let module = match platform {
+        Platform::Amd => "amdgpu",
+        Platform::Nvidia => "nvidia",
+    };
+    let text = std::fs::read_to_string(Path::new("/sys/module").join(module).join("version")).ok()?;
+    Some(text.trim().to_owned()).filter(|version| !version.is_empty())
+}
+
+/// Maker and model of the card at an address of the bus, as `lspci -n` has them: `1002:740c`.
+fn pci_id(devices: &Path, address: &str) -> Option<String> {
+    let read = |name: &str| {
+        let text = std::fs::read_to_string(devices.join(address.to_lowercase()).join(name)).ok()?;
+        text.trim().strip_prefix("0x").map(str::to_owned)
+    };
+    Some(format!("{}:{}", read("vendor")?, read("device")?))
 }
 
 fn cpu() -> Device {
@@ -134,10 +159,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_model_is_read_from_cpuinfo() {
+    fn facts_are_read_from_the_system() {
         let text = "processor\t: 0\nmodel name\t: AMD EPYC 9354 32-Core Processor\nprocessor\t: 1\n";
         assert_eq!(model_name(text), Some("AMD EPYC 9354 32-Core Processor"));
         assert_eq!(model_name("Processor : ARMv7"), None);
+        let folder = std::env::temp_dir().join(format!("rukh-pci-{}", std::process::id()));
+        let card = folder.join("0000:c1:00.0");
+        std::fs::create_dir_all(&card).unwrap();
+        std::fs::write(card.join("vendor"), "0x1002\n").unwrap();
+        assert_eq!(pci_id(&folder, "0000:C1:00.0"), None);
+        std::fs::write(card.join("device"), "0x740c\n").unwrap();
+        assert_eq!(pci_id(&folder, "0000:C1:00.0").as_deref(), Some("1002:740c"));
+        std::fs::remove_dir_all(&folder).unwrap();
         let all = devices();
         assert!(all.iter().all(|d| !d.name.is_empty() && !d.arch.is_empty() && d.memory > 0));
     }

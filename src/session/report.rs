@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::artifact::REVISION;
-use crate::hip::{Platform, Runtime};
+use crate::hip::{Platform, Runtime, Tries};
 use crate::providers::cpu::isa::{self, Level};
 use crate::providers::{cpu, hip};
 
@@ -70,7 +70,10 @@ fn runtime(platform: Platform) -> String {
     let mut text = format!("{{\"platform\":{}", quote(platform.name()));
     // Writing to a string cannot fail.
     let _ = match Runtime::get(platform) {
-        Err(reason) => write!(text, ",\"reason\":{}}}", quote(&reason.to_string())),
+        Err(reason) => {
+            let tried = tries(&reason.tried);
+            write!(text, ",\"tried\":{tried},\"reason\":{}}}", quote(&reason.to_string()))
+        }
         Ok(runtime) => {
             let devices: Vec<String> = runtime
                 .devices()
@@ -86,14 +89,28 @@ fn runtime(platform: Platform) -> String {
                 .collect();
             write!(
                 text,
-                ",\"file\":{},\"version\":{},\"devices\":[{}]}}",
+                ",\"file\":{},\"tried\":{},\"version\":{},\"devices\":[{}]}}",
                 quote(&runtime.path.display().to_string()),
+                tries(&runtime.tried),
                 quote(&runtime.version()),
                 devices.join(",")
             )
         }
     };
     text
+}
+
+/// Files that were not taken, with what the loader said of each.
+fn tries(tried: &Tries) -> String {
+    let each: Vec<String> = tried
+        .0
+        .iter()
+        .map(|file| {
+            let path = quote(&file.path.display().to_string());
+            format!("{{\"path\":{path},\"reason\":{}}}", quote(&file.reason))
+        })
+        .collect();
+    format!("[{}]", each.join(","))
 }
 
 fn list(texts: &[&str]) -> String {
@@ -121,6 +138,7 @@ mod tests {
             let found = Runtime::get(platform).is_ok();
             assert_eq!(text.contains("\"file\":"), found, "{text}");
             assert_eq!(text.contains("\"devices\":["), found, "{text}");
+            assert!(text.contains("\"tried\":["), "{text}");
         }
         assert!(report(1002).contains("\"abi_version\":\"0.1.2\""));
     }

@@ -435,6 +435,13 @@ unsafe extern "C" {
         value: *mut *const c_char,
         error: *mut *mut rukh_error,
     ) -> rukh_status;
+    /// The fact of this name; see `rukh_device_property_count`.
+    pub fn rukh_device_find_property(
+        device: *const rukh_device,
+        key: *const c_char,
+        value: *mut *const c_char,
+        error: *mut *mut rukh_error,
+    ) -> rukh_status;
     /// The number of providers this version knows, with or without a device.
     pub fn rukh_provider_count(count: *mut usize, error: *mut *mut rukh_error) -> rukh_status;
     /// The name of the provider at `index`: "hip" or "cpu".
@@ -480,6 +487,15 @@ unsafe extern "C" {
     pub fn rukh_environment_memory_statistic_name(
         environment: *const rukh_environment,
         index: usize,
+        buf: *mut c_char,
+        cap: usize,
+        needed: *mut usize,
+        error: *mut *mut rukh_error,
+    ) -> rukh_status;
+    /// What sessions do with a device's memory, as a table for people: what is allocated, active, requested, reserved and not releasable, by pool, now and at its peak, in the form of PyTorch's `memory_summary`.
+    pub fn rukh_environment_memory_summary(
+        environment: *const rukh_environment,
+        device_id: usize,
         buf: *mut c_char,
         cap: usize,
         needed: *mut usize,

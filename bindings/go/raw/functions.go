@@ -40,6 +40,7 @@ var described = [...]struct{ name, since string }{
 	{"device_memory", "0.1.0"},
 	{"device_property_count", "0.1.0"},
 	{"device_property", "0.1.0"},
+	{"device_find_property", "0.1.1"},
 	{"provider_count", "0.1.0"},
 	{"provider_name", "0.1.0"},
 	{"environment_provider_reason", "0.1.0"},
@@ -47,6 +48,7 @@ var described = [...]struct{ name, since string }{
 	{"environment_create_arena", "0.1.0"},
 	{"environment_memory_statistic", "0.1.0"},
 	{"environment_memory_statistic_name", "0.1.0"},
+	{"environment_memory_summary", "0.1.1"},
 	{"environment_memory_info", "0.1.0"},
 	{"environment_memory_reset_peaks", "0.1.0"},
 	{"environment_memory_empty_cache", "0.1.0"},
@@ -730,9 +732,11 @@ func DeviceMemory(device unsafe.Pointer, bytes *uint64) error {
 // The number of further facts about the device, each a key and a value of text.
 //
 // A CPU has "threads" (that the process may use) and "vector_extensions". A GPU has "platform" ("amd" or
-// "nvidia"), "compute_units", "wave_size" (lanes), "lds_bytes" (for each workgroup), "pci" (its address on the
-// bus), "runtime" (the file that was opened) and "runtime_version"; where they are known "code_name" and
-// "matrix_unit"; and "HIP_VISIBLE_DEVICES" when that variable is set. Later versions may add keys.
+// "nvidia"), "target" (its architecture with features, such as "gfx90a:sramecc+:xnack-"), "compute_units",
+// "wave_size" (lanes), "lds_bytes" (for each workgroup), "pci" (its address on the bus), "runtime" (the file that was
+// opened) and "runtime_version"; where they are known "driver_version" (the newest runtime that the driver serves),
+// "kernel_driver_version" (of the driver in the system's kernel), "pci_id" (maker and model, such as "1002:740c"),
+// "code_name" and "matrix_unit"; and "HIP_VISIBLE_DEVICES" when that variable is set. Later versions may add keys.
 //
 // `device`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
 // `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
@@ -774,6 +778,34 @@ func DeviceProperty(device unsafe.Pointer, index uint, key *string, value *strin
 	return err
 }
 
+// DeviceFindProperty calls rukh_device_find_property.
+//
+// The fact of this name; see `rukh_device_property_count`.
+//
+// `device`, `key`: not NULL. `value`: not NULL; the text is borrowed from the device; NULL when the device has no such
+// fact, which is no error. `error`: may be NULL. Threads: any, at the same time. Errors:
+// `RUKH_ERROR_INVALID_ARGUMENT` for NULL or a key that is no UTF-8, and the handle errors.
+//
+// Since 0.1.1.
+func DeviceFindProperty(device unsafe.Pointer, key string, value *string) error {
+	fn, err := function(28)
+	if err != nil {
+		return err
+	}
+	keyC, err := text(key)
+	if err != nil {
+		return err
+	}
+	defer free(keyC)
+	var valueC *C.char
+	var failure unsafe.Pointer
+	err = failed(C.go_device_find_property(fn, device, (*C.char)(keyC), &valueC, &failure), &failure)
+	if value != nil {
+		*value = C.GoString(valueC)
+	}
+	return err
+}
+
 // ProviderCount calls rukh_provider_count.
 //
 // The number of providers this version knows, with or without a device.
@@ -783,7 +815,7 @@ func DeviceProperty(device unsafe.Pointer, index uint, key *string, value *strin
 //
 // Since 0.1.0.
 func ProviderCount(count *uint) error {
-	fn, err := function(28)
+	fn, err := function(29)
 	if err != nil {
 		return err
 	}
@@ -801,7 +833,7 @@ func ProviderCount(count *uint) error {
 //
 // Since 0.1.0.
 func ProviderName(index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(29)
+	fn, err := function(30)
 	if err != nil {
 		return err
 	}
@@ -820,7 +852,7 @@ func ProviderName(index uint, buf *byte, cap uint, needed *uint) error {
 //
 // Since 0.1.0.
 func EnvironmentProviderReason(environment unsafe.Pointer, provider string, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(30)
+	fn, err := function(31)
 	if err != nil {
 		return err
 	}
@@ -841,16 +873,17 @@ func EnvironmentProviderReason(environment unsafe.Pointer, provider string, buf 
 // The keys are "version" and "abi_version" of the library; "kernel_targets", the GPUs that it was built for;
 // "vector_levels", which of the levels that RUKH_CPU_ISA names the processor has, and "vector_level", the one that
 // the CPU's kernels use; "instructions", what weights of an artifact are packed for here, and "artifact_revision", which
-// revision of compiled programs the library reads; "runtimes", a list with an object for each "platform" ("amd", "nvidia") that has either
-// "file", "version" and "devices", or the "reason" why there is none, with each file that was tried. A device has
-// "name", "arch", and either "kernels", which of the targets it runs, or a "reason". Later versions may add keys.
+// revision of compiled programs the library reads; "runtimes", a list with an object for each "platform" ("amd", "nvidia")
+// that has either "file", "version" and "devices", or the "reason" why there is none; and "tried", the files that were tried
+// and not taken, each with its "path" and the loader's "reason". A device has "name", "arch", and either "kernels", which of
+// the targets it runs, or a "reason". Later versions may add keys.
 //
 // `buf`, `cap`, `needed`: see "Texts" at the top of this header. `error`: may be NULL. Threads: any, at the same
 // time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for a buffer that is too small.
 //
 // Since 0.1.0.
 func Report(buf *byte, cap uint, needed *uint) error {
-	fn, err := function(31)
+	fn, err := function(32)
 	if err != nil {
 		return err
 	}
@@ -870,7 +903,7 @@ func Report(buf *byte, cap uint, needed *uint) error {
 //
 // Since 0.1.0.
 func EnvironmentCreateArena(environment unsafe.Pointer, deviceId uint, config string) error {
-	fn, err := function(32)
+	fn, err := function(33)
 	if err != nil {
 		return err
 	}
@@ -899,7 +932,7 @@ func EnvironmentCreateArena(environment unsafe.Pointer, deviceId uint, config st
 //
 // Since 0.1.0.
 func EnvironmentMemoryStatistic(environment unsafe.Pointer, deviceId uint, name string, value *uint64) error {
-	fn, err := function(33)
+	fn, err := function(34)
 	if err != nil {
 		return err
 	}
@@ -922,12 +955,31 @@ func EnvironmentMemoryStatistic(environment unsafe.Pointer, deviceId uint, name 
 //
 // Since 0.1.0.
 func EnvironmentMemoryStatisticName(environment unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(34)
+	fn, err := function(35)
 	if err != nil {
 		return err
 	}
 	var failure unsafe.Pointer
 	return failed(C.go_environment_memory_statistic_name(fn, environment, C.size_t(index), (*C.char)(unsafe.Pointer(buf)), C.size_t(cap), (*C.size_t)(unsafe.Pointer(needed)), &failure), &failure)
+}
+
+// EnvironmentMemorySummary calls rukh_environment_memory_summary.
+//
+// What sessions do with a device's memory, as a table for people: what is allocated, active, requested, reserved and not
+// releasable, by pool, now and at its peak, in the form of PyTorch's `memory_summary`.
+//
+// `environment`: not NULL. `device_id`: as the hip provider's option. `buf`, `cap`, `needed`: see "Texts" at the top of
+// this header. `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an
+// unknown device or a buffer that is too small, `RUKH_ERROR_DEVICE` without a device, and the handle errors.
+//
+// Since 0.1.1.
+func EnvironmentMemorySummary(environment unsafe.Pointer, deviceId uint, buf *byte, cap uint, needed *uint) error {
+	fn, err := function(36)
+	if err != nil {
+		return err
+	}
+	var failure unsafe.Pointer
+	return failed(C.go_environment_memory_summary(fn, environment, C.size_t(deviceId), (*C.char)(unsafe.Pointer(buf)), C.size_t(cap), (*C.size_t)(unsafe.Pointer(needed)), &failure), &failure)
 }
 
 // EnvironmentMemoryInfo calls rukh_environment_memory_info.
@@ -939,7 +991,7 @@ func EnvironmentMemoryStatisticName(environment unsafe.Pointer, index uint, buf 
 //
 // Since 0.1.0.
 func EnvironmentMemoryInfo(environment unsafe.Pointer, deviceId uint, free_ *uint64, total *uint64) error {
-	fn, err := function(35)
+	fn, err := function(37)
 	if err != nil {
 		return err
 	}
@@ -956,7 +1008,7 @@ func EnvironmentMemoryInfo(environment unsafe.Pointer, deviceId uint, free_ *uin
 //
 // Since 0.1.0.
 func EnvironmentMemoryResetPeaks(environment unsafe.Pointer, deviceId uint) error {
-	fn, err := function(36)
+	fn, err := function(38)
 	if err != nil {
 		return err
 	}
@@ -974,7 +1026,7 @@ func EnvironmentMemoryResetPeaks(environment unsafe.Pointer, deviceId uint) erro
 //
 // Since 0.1.0.
 func EnvironmentMemoryEmptyCache(environment unsafe.Pointer, deviceId uint) error {
-	fn, err := function(37)
+	fn, err := function(39)
 	if err != nil {
 		return err
 	}
@@ -992,7 +1044,7 @@ func EnvironmentMemoryEmptyCache(environment unsafe.Pointer, deviceId uint) erro
 //
 // Since 0.1.0.
 func EnvironmentMemoryRecordHistory(environment unsafe.Pointer, deviceId uint, events uint) error {
-	fn, err := function(38)
+	fn, err := function(40)
 	if err != nil {
 		return err
 	}
@@ -1012,7 +1064,7 @@ func EnvironmentMemoryRecordHistory(environment unsafe.Pointer, deviceId uint, e
 //
 // Since 0.1.0.
 func EnvironmentMemorySnapshot(environment unsafe.Pointer, deviceId uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(39)
+	fn, err := function(41)
 	if err != nil {
 		return err
 	}
@@ -1050,7 +1102,7 @@ func EnvironmentMemorySnapshot(environment unsafe.Pointer, deviceId uint, buf *b
 //
 // Since 0.1.0.
 func SessionOptionsCreate(out *unsafe.Pointer) error {
-	fn, err := function(40)
+	fn, err := function(42)
 	if err != nil {
 		return err
 	}
@@ -1068,7 +1120,7 @@ func SessionOptionsCreate(out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func SessionOptionsClone(options unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(41)
+	fn, err := function(43)
 	if err != nil {
 		return err
 	}
@@ -1085,7 +1137,7 @@ func SessionOptionsClone(options unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func SessionOptionsDestroy(options unsafe.Pointer) {
-	fn, err := function(42)
+	fn, err := function(44)
 	if err != nil {
 		return
 	}
@@ -1102,7 +1154,7 @@ func SessionOptionsDestroy(options unsafe.Pointer) {
 //
 // Since 0.1.0.
 func SessionOptionsSet(options unsafe.Pointer, key string, value string) error {
-	fn, err := function(43)
+	fn, err := function(45)
 	if err != nil {
 		return err
 	}
@@ -1130,7 +1182,7 @@ func SessionOptionsSet(options unsafe.Pointer, key string, value string) error {
 //
 // Since 0.1.0.
 func SessionOptionsGet(options unsafe.Pointer, key string, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(44)
+	fn, err := function(46)
 	if err != nil {
 		return err
 	}
@@ -1153,7 +1205,7 @@ func SessionOptionsGet(options unsafe.Pointer, key string, buf *byte, cap uint, 
 //
 // Since 0.1.0.
 func SessionOptionsKey(options unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(45)
+	fn, err := function(47)
 	if err != nil {
 		return err
 	}
@@ -1170,7 +1222,7 @@ func SessionOptionsKey(options unsafe.Pointer, index uint, buf *byte, cap uint, 
 //
 // Since 0.1.0.
 func SessionOptionsSetLoad(options unsafe.Pointer, mode LoadMode) error {
-	fn, err := function(46)
+	fn, err := function(48)
 	if err != nil {
 		return err
 	}
@@ -1188,7 +1240,7 @@ func SessionOptionsSetLoad(options unsafe.Pointer, mode LoadMode) error {
 //
 // Since 0.1.0.
 func SessionOptionsSetOptimization(options unsafe.Pointer, optimization Optimization) error {
-	fn, err := function(47)
+	fn, err := function(49)
 	if err != nil {
 		return err
 	}
@@ -1206,7 +1258,7 @@ func SessionOptionsSetOptimization(options unsafe.Pointer, optimization Optimiza
 //
 // Since 0.1.0.
 func SessionOptionsSetFallback(options unsafe.Pointer, fallback Fallback) error {
-	fn, err := function(48)
+	fn, err := function(50)
 	if err != nil {
 		return err
 	}
@@ -1224,7 +1276,7 @@ func SessionOptionsSetFallback(options unsafe.Pointer, fallback Fallback) error 
 //
 // Since 0.1.0.
 func SessionOptionsSetProfiling(options unsafe.Pointer, on int32) error {
-	fn, err := function(49)
+	fn, err := function(51)
 	if err != nil {
 		return err
 	}
@@ -1242,7 +1294,7 @@ func SessionOptionsSetProfiling(options unsafe.Pointer, on int32) error {
 //
 // Since 0.1.0.
 func SessionOptionsSetThreads(options unsafe.Pointer, threads uint) error {
-	fn, err := function(50)
+	fn, err := function(52)
 	if err != nil {
 		return err
 	}
@@ -1261,7 +1313,7 @@ func SessionOptionsSetThreads(options unsafe.Pointer, threads uint) error {
 //
 // Since 0.1.0.
 func SessionOptionsSetDimension(options unsafe.Pointer, name string, size int64) error {
-	fn, err := function(51)
+	fn, err := function(53)
 	if err != nil {
 		return err
 	}
@@ -1291,7 +1343,7 @@ func SessionOptionsSetDimension(options unsafe.Pointer, name string, size int64)
 //
 // Since 0.1.0.
 func SessionOptionsAddProvider(options unsafe.Pointer, provider string, keys []string, values []string, count uint) error {
-	fn, err := function(52)
+	fn, err := function(54)
 	if err != nil {
 		return err
 	}
@@ -1333,7 +1385,7 @@ func SessionOptionsAddProvider(options unsafe.Pointer, provider string, keys []s
 //
 // Since 0.1.0.
 func SessionOptionsSetExternalAllocator(options unsafe.Pointer, alloc unsafe.Pointer, releaseMemory unsafe.Pointer, emptyCache unsafe.Pointer, user unsafe.Pointer) error {
-	fn, err := function(53)
+	fn, err := function(55)
 	if err != nil {
 		return err
 	}
@@ -1350,7 +1402,7 @@ func SessionOptionsSetExternalAllocator(options unsafe.Pointer, alloc unsafe.Poi
 //
 // Since 0.1.0.
 func SessionOptionsProviderCount(options unsafe.Pointer, count *uint) error {
-	fn, err := function(54)
+	fn, err := function(56)
 	if err != nil {
 		return err
 	}
@@ -1368,7 +1420,7 @@ func SessionOptionsProviderCount(options unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionOptionsProviderName(options unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(55)
+	fn, err := function(57)
 	if err != nil {
 		return err
 	}
@@ -1387,7 +1439,7 @@ func SessionOptionsProviderName(options unsafe.Pointer, index uint, buf *byte, c
 //
 // Since 0.1.0.
 func SessionOptionsProviderKey(options unsafe.Pointer, provider uint, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(56)
+	fn, err := function(58)
 	if err != nil {
 		return err
 	}
@@ -1406,7 +1458,7 @@ func SessionOptionsProviderKey(options unsafe.Pointer, provider uint, index uint
 //
 // Since 0.1.0.
 func SessionOptionsProviderGet(options unsafe.Pointer, provider uint, key string, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(57)
+	fn, err := function(59)
 	if err != nil {
 		return err
 	}
@@ -1434,7 +1486,7 @@ func SessionOptionsProviderGet(options unsafe.Pointer, provider uint, key string
 //
 // Since 0.1.0.
 func SessionCreate(environment unsafe.Pointer, path string, options unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(58)
+	fn, err := function(60)
 	if err != nil {
 		return err
 	}
@@ -1460,7 +1512,7 @@ func SessionCreate(environment unsafe.Pointer, path string, options unsafe.Point
 //
 // Since 0.1.0.
 func SessionCreateFromMemory(environment unsafe.Pointer, data unsafe.Pointer, size uint, options unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(59)
+	fn, err := function(61)
 	if err != nil {
 		return err
 	}
@@ -1477,7 +1529,7 @@ func SessionCreateFromMemory(environment unsafe.Pointer, data unsafe.Pointer, si
 //
 // Since 0.1.0.
 func SessionDestroy(session unsafe.Pointer) {
-	fn, err := function(60)
+	fn, err := function(62)
 	if err != nil {
 		return
 	}
@@ -1500,7 +1552,7 @@ func SessionDestroy(session unsafe.Pointer) {
 //
 // Since 0.1.1.
 func SessionCreateFromBuffer(environment unsafe.Pointer, data unsafe.Pointer, size uint, deleter unsafe.Pointer, user unsafe.Pointer, options unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(61)
+	fn, err := function(63)
 	if err != nil {
 		return err
 	}
@@ -1525,7 +1577,7 @@ func SessionCreateFromBuffer(environment unsafe.Pointer, data unsafe.Pointer, si
 //
 // Since 0.1.1.
 func SessionOptionsAddInitializer(options unsafe.Pointer, name string, value unsafe.Pointer) error {
-	fn, err := function(62)
+	fn, err := function(64)
 	if err != nil {
 		return err
 	}
@@ -1551,7 +1603,7 @@ func SessionOptionsAddInitializer(options unsafe.Pointer, name string, value uns
 //
 // Since 0.1.1.
 func SessionOptionsAddExternalFile(options unsafe.Pointer, location string, data unsafe.Pointer, size uint, deleter unsafe.Pointer, user unsafe.Pointer) error {
-	fn, err := function(63)
+	fn, err := function(65)
 	if err != nil {
 		return err
 	}
@@ -1581,7 +1633,7 @@ func SessionOptionsAddExternalFile(options unsafe.Pointer, location string, data
 //
 // Since 0.1.1.
 func CompileOptionsCreate(out *unsafe.Pointer) error {
-	fn, err := function(64)
+	fn, err := function(66)
 	if err != nil {
 		return err
 	}
@@ -1595,7 +1647,7 @@ func CompileOptionsCreate(out *unsafe.Pointer) error {
 //
 // Since 0.1.1.
 func CompileOptionsDestroy(options unsafe.Pointer) {
-	fn, err := function(65)
+	fn, err := function(67)
 	if err != nil {
 		return
 	}
@@ -1611,7 +1663,7 @@ func CompileOptionsDestroy(options unsafe.Pointer) {
 //
 // Since 0.1.1.
 func CompileOptionsSet(options unsafe.Pointer, key string, value string) error {
-	fn, err := function(66)
+	fn, err := function(68)
 	if err != nil {
 		return err
 	}
@@ -1639,7 +1691,7 @@ func CompileOptionsSet(options unsafe.Pointer, key string, value string) error {
 //
 // Since 0.1.1.
 func CompileOptionsGet(options unsafe.Pointer, key string, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(67)
+	fn, err := function(69)
 	if err != nil {
 		return err
 	}
@@ -1661,7 +1713,7 @@ func CompileOptionsGet(options unsafe.Pointer, key string, buf *byte, cap uint, 
 //
 // Since 0.1.1.
 func CompileOptionsKey(options unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(68)
+	fn, err := function(70)
 	if err != nil {
 		return err
 	}
@@ -1678,7 +1730,7 @@ func CompileOptionsKey(options unsafe.Pointer, index uint, buf *byte, cap uint, 
 //
 // Since 0.1.1.
 func CompileOptionsSetProgress(options unsafe.Pointer, callback unsafe.Pointer, user unsafe.Pointer, release unsafe.Pointer) error {
-	fn, err := function(69)
+	fn, err := function(71)
 	if err != nil {
 		return err
 	}
@@ -1708,7 +1760,7 @@ func CompileOptionsSetProgress(options unsafe.Pointer, callback unsafe.Pointer, 
 //
 // Since 0.1.1.
 func CompileModel(environment unsafe.Pointer, path string, sessionOptionsHandle unsafe.Pointer, options unsafe.Pointer, outPath string) error {
-	fn, err := function(70)
+	fn, err := function(72)
 	if err != nil {
 		return err
 	}
@@ -1735,7 +1787,7 @@ func CompileModel(environment unsafe.Pointer, path string, sessionOptionsHandle 
 //
 // Since 0.1.1.
 func CompileModelFromMemory(environment unsafe.Pointer, data unsafe.Pointer, size uint, sessionOptionsHandle unsafe.Pointer, options unsafe.Pointer, outPath string) error {
-	fn, err := function(71)
+	fn, err := function(73)
 	if err != nil {
 		return err
 	}
@@ -1760,7 +1812,7 @@ func CompileModelFromMemory(environment unsafe.Pointer, data unsafe.Pointer, siz
 //
 // Since 0.1.1.
 func ArtifactOpen(environment unsafe.Pointer, path string, out *unsafe.Pointer) error {
-	fn, err := function(72)
+	fn, err := function(74)
 	if err != nil {
 		return err
 	}
@@ -1779,7 +1831,7 @@ func ArtifactOpen(environment unsafe.Pointer, path string, out *unsafe.Pointer) 
 //
 // Since 0.1.1.
 func ArtifactDestroy(artifact unsafe.Pointer) {
-	fn, err := function(73)
+	fn, err := function(75)
 	if err != nil {
 		return
 	}
@@ -1801,7 +1853,7 @@ func ArtifactDestroy(artifact unsafe.Pointer) {
 //
 // Since 0.1.1.
 func ArtifactInfo(artifact unsafe.Pointer, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(74)
+	fn, err := function(76)
 	if err != nil {
 		return err
 	}
@@ -1821,7 +1873,7 @@ func ArtifactInfo(artifact unsafe.Pointer, buf *byte, cap uint, needed *uint) er
 //
 // Since 0.1.1.
 func ArtifactCheck(artifact unsafe.Pointer, options unsafe.Pointer, verdict *ArtifactVerdict, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(75)
+	fn, err := function(77)
 	if err != nil {
 		return err
 	}
@@ -1838,7 +1890,7 @@ func ArtifactCheck(artifact unsafe.Pointer, options unsafe.Pointer, verdict *Art
 //
 // Since 0.1.0.
 func SessionInputCount(session unsafe.Pointer, count *uint) error {
-	fn, err := function(76)
+	fn, err := function(78)
 	if err != nil {
 		return err
 	}
@@ -1856,7 +1908,7 @@ func SessionInputCount(session unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionInputName(session unsafe.Pointer, index uint, name *string) error {
-	fn, err := function(77)
+	fn, err := function(79)
 	if err != nil {
 		return err
 	}
@@ -1879,7 +1931,7 @@ func SessionInputName(session unsafe.Pointer, index uint, name *string) error {
 //
 // Since 0.1.0.
 func SessionInputIndex(session unsafe.Pointer, name string, index *uint) error {
-	fn, err := function(78)
+	fn, err := function(80)
 	if err != nil {
 		return err
 	}
@@ -1902,7 +1954,7 @@ func SessionInputIndex(session unsafe.Pointer, name string, index *uint) error {
 //
 // Since 0.1.0.
 func SessionInputType(session unsafe.Pointer, index uint, kind *Kind, element *ElementType) error {
-	fn, err := function(79)
+	fn, err := function(81)
 	if err != nil {
 		return err
 	}
@@ -1920,7 +1972,7 @@ func SessionInputType(session unsafe.Pointer, index uint, kind *Kind, element *E
 //
 // Since 0.1.0.
 func SessionInputTypeText(session unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(80)
+	fn, err := function(82)
 	if err != nil {
 		return err
 	}
@@ -1940,7 +1992,7 @@ func SessionInputTypeText(session unsafe.Pointer, index uint, buf *byte, cap uin
 //
 // Since 0.1.0.
 func SessionInputShape(session unsafe.Pointer, index uint, dims *int64, cap uint, rank *int64) error {
-	fn, err := function(81)
+	fn, err := function(83)
 	if err != nil {
 		return err
 	}
@@ -1959,7 +2011,7 @@ func SessionInputShape(session unsafe.Pointer, index uint, dims *int64, cap uint
 //
 // Since 0.1.0.
 func SessionInputDimName(session unsafe.Pointer, index uint, axis uint, name *string) error {
-	fn, err := function(82)
+	fn, err := function(84)
 	if err != nil {
 		return err
 	}
@@ -1982,7 +2034,7 @@ func SessionInputDimName(session unsafe.Pointer, index uint, axis uint, name *st
 //
 // Since 0.1.0.
 func SessionOverridableCount(session unsafe.Pointer, count *uint) error {
-	fn, err := function(83)
+	fn, err := function(85)
 	if err != nil {
 		return err
 	}
@@ -2000,7 +2052,7 @@ func SessionOverridableCount(session unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionOverridableName(session unsafe.Pointer, index uint, name *string) error {
-	fn, err := function(84)
+	fn, err := function(86)
 	if err != nil {
 		return err
 	}
@@ -2023,7 +2075,7 @@ func SessionOverridableName(session unsafe.Pointer, index uint, name *string) er
 //
 // Since 0.1.0.
 func SessionOverridableTypeText(session unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(85)
+	fn, err := function(87)
 	if err != nil {
 		return err
 	}
@@ -2042,7 +2094,7 @@ func SessionOverridableTypeText(session unsafe.Pointer, index uint, buf *byte, c
 //
 // Since 0.1.0.
 func SessionOverridableShape(session unsafe.Pointer, index uint, dims *int64, cap uint, rank *int64) error {
-	fn, err := function(86)
+	fn, err := function(88)
 	if err != nil {
 		return err
 	}
@@ -2060,7 +2112,7 @@ func SessionOverridableShape(session unsafe.Pointer, index uint, dims *int64, ca
 //
 // Since 0.1.0.
 func SessionOverridableDimName(session unsafe.Pointer, index uint, axis uint, name *string) error {
-	fn, err := function(87)
+	fn, err := function(89)
 	if err != nil {
 		return err
 	}
@@ -2082,7 +2134,7 @@ func SessionOverridableDimName(session unsafe.Pointer, index uint, axis uint, na
 //
 // Since 0.1.0.
 func SessionOutputCount(session unsafe.Pointer, count *uint) error {
-	fn, err := function(88)
+	fn, err := function(90)
 	if err != nil {
 		return err
 	}
@@ -2100,7 +2152,7 @@ func SessionOutputCount(session unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionOutputName(session unsafe.Pointer, index uint, name *string) error {
-	fn, err := function(89)
+	fn, err := function(91)
 	if err != nil {
 		return err
 	}
@@ -2123,7 +2175,7 @@ func SessionOutputName(session unsafe.Pointer, index uint, name *string) error {
 //
 // Since 0.1.0.
 func SessionOutputIndex(session unsafe.Pointer, name string, index *uint) error {
-	fn, err := function(90)
+	fn, err := function(92)
 	if err != nil {
 		return err
 	}
@@ -2146,7 +2198,7 @@ func SessionOutputIndex(session unsafe.Pointer, name string, index *uint) error 
 //
 // Since 0.1.0.
 func SessionOutputType(session unsafe.Pointer, index uint, kind *Kind, element *ElementType) error {
-	fn, err := function(91)
+	fn, err := function(93)
 	if err != nil {
 		return err
 	}
@@ -2164,7 +2216,7 @@ func SessionOutputType(session unsafe.Pointer, index uint, kind *Kind, element *
 //
 // Since 0.1.0.
 func SessionOutputTypeText(session unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(92)
+	fn, err := function(94)
 	if err != nil {
 		return err
 	}
@@ -2184,7 +2236,7 @@ func SessionOutputTypeText(session unsafe.Pointer, index uint, buf *byte, cap ui
 //
 // Since 0.1.0.
 func SessionOutputShape(session unsafe.Pointer, index uint, dims *int64, cap uint, rank *int64) error {
-	fn, err := function(93)
+	fn, err := function(95)
 	if err != nil {
 		return err
 	}
@@ -2203,7 +2255,7 @@ func SessionOutputShape(session unsafe.Pointer, index uint, dims *int64, cap uin
 //
 // Since 0.1.0.
 func SessionOutputDimName(session unsafe.Pointer, index uint, axis uint, name *string) error {
-	fn, err := function(94)
+	fn, err := function(96)
 	if err != nil {
 		return err
 	}
@@ -2226,7 +2278,7 @@ func SessionOutputDimName(session unsafe.Pointer, index uint, axis uint, name *s
 //
 // Since 0.1.0.
 func SessionModelText(session unsafe.Pointer, which ModelText, text_ *string) error {
-	fn, err := function(95)
+	fn, err := function(97)
 	if err != nil {
 		return err
 	}
@@ -2248,7 +2300,7 @@ func SessionModelText(session unsafe.Pointer, which ModelText, text_ *string) er
 //
 // Since 0.1.0.
 func SessionModelVersion(session unsafe.Pointer, modelVersion *int64, irVersion *int64) error {
-	fn, err := function(96)
+	fn, err := function(98)
 	if err != nil {
 		return err
 	}
@@ -2265,7 +2317,7 @@ func SessionModelVersion(session unsafe.Pointer, modelVersion *int64, irVersion 
 //
 // Since 0.1.0.
 func SessionPropertyCount(session unsafe.Pointer, count *uint) error {
-	fn, err := function(97)
+	fn, err := function(99)
 	if err != nil {
 		return err
 	}
@@ -2283,7 +2335,7 @@ func SessionPropertyCount(session unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionProperty(session unsafe.Pointer, index uint, key *string, value *string) error {
-	fn, err := function(98)
+	fn, err := function(100)
 	if err != nil {
 		return err
 	}
@@ -2309,7 +2361,7 @@ func SessionProperty(session unsafe.Pointer, index uint, key *string, value *str
 //
 // Since 0.1.0.
 func SessionOpsetCount(session unsafe.Pointer, count *uint) error {
-	fn, err := function(99)
+	fn, err := function(101)
 	if err != nil {
 		return err
 	}
@@ -2327,7 +2379,7 @@ func SessionOpsetCount(session unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionOpset(session unsafe.Pointer, index uint, domain *string, version *int64) error {
-	fn, err := function(100)
+	fn, err := function(102)
 	if err != nil {
 		return err
 	}
@@ -2349,7 +2401,7 @@ func SessionOpset(session unsafe.Pointer, index uint, domain *string, version *i
 //
 // Since 0.1.0.
 func SessionPlacementCount(session unsafe.Pointer, count *uint) error {
-	fn, err := function(101)
+	fn, err := function(103)
 	if err != nil {
 		return err
 	}
@@ -2368,7 +2420,7 @@ func SessionPlacementCount(session unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionPlacement(session unsafe.Pointer, index uint, node *string, operatorName *string, provider *string, reason *string) error {
-	fn, err := function(102)
+	fn, err := function(104)
 	if err != nil {
 		return err
 	}
@@ -2403,7 +2455,7 @@ func SessionPlacement(session unsafe.Pointer, index uint, node *string, operator
 //
 // Since 0.1.0.
 func SessionLoadCounter(session unsafe.Pointer, which LoadCounter, value *uint64) error {
-	fn, err := function(103)
+	fn, err := function(105)
 	if err != nil {
 		return err
 	}
@@ -2423,7 +2475,7 @@ func SessionLoadCounter(session unsafe.Pointer, which LoadCounter, value *uint64
 //
 // Since 0.1.0.
 func SessionProfile(session unsafe.Pointer, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(104)
+	fn, err := function(106)
 	if err != nil {
 		return err
 	}
@@ -2442,7 +2494,7 @@ func SessionProfile(session unsafe.Pointer, buf *byte, cap uint, needed *uint) e
 //
 // Since 0.1.0.
 func ValueCreateTensor(element ElementType, shape *int64, rank uint, out *unsafe.Pointer) error {
-	fn, err := function(105)
+	fn, err := function(107)
 	if err != nil {
 		return err
 	}
@@ -2463,7 +2515,7 @@ func ValueCreateTensor(element ElementType, shape *int64, rank uint, out *unsafe
 //
 // Since 0.1.0.
 func ValueCreateTensorCopy(element ElementType, shape *int64, rank uint, data unsafe.Pointer, bytes uint, out *unsafe.Pointer) error {
-	fn, err := function(106)
+	fn, err := function(108)
 	if err != nil {
 		return err
 	}
@@ -2486,7 +2538,7 @@ func ValueCreateTensorCopy(element ElementType, shape *int64, rank uint, data un
 //
 // Since 0.1.0.
 func ValueCreateTensorOver(element ElementType, shape *int64, rank uint, data unsafe.Pointer, bytes uint, deleter unsafe.Pointer, user unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(107)
+	fn, err := function(109)
 	if err != nil {
 		return err
 	}
@@ -2504,7 +2556,7 @@ func ValueCreateTensorOver(element ElementType, shape *int64, rank uint, data un
 //
 // Since 0.1.0.
 func ValueClone(value unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(108)
+	fn, err := function(110)
 	if err != nil {
 		return err
 	}
@@ -2523,7 +2575,7 @@ func ValueClone(value unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueReshape(value unsafe.Pointer, shape *int64, rank uint, out *unsafe.Pointer) error {
-	fn, err := function(109)
+	fn, err := function(111)
 	if err != nil {
 		return err
 	}
@@ -2540,7 +2592,7 @@ func ValueReshape(value unsafe.Pointer, shape *int64, rank uint, out *unsafe.Poi
 //
 // Since 0.1.0.
 func ValueDestroy(value unsafe.Pointer) {
-	fn, err := function(110)
+	fn, err := function(112)
 	if err != nil {
 		return
 	}
@@ -2556,7 +2608,7 @@ func ValueDestroy(value unsafe.Pointer) {
 //
 // Since 0.1.0.
 func ValueKind(value unsafe.Pointer, kind *Kind) error {
-	fn, err := function(111)
+	fn, err := function(113)
 	if err != nil {
 		return err
 	}
@@ -2573,7 +2625,7 @@ func ValueKind(value unsafe.Pointer, kind *Kind) error {
 //
 // Since 0.1.0.
 func ValueElementType(value unsafe.Pointer, element *ElementType) error {
-	fn, err := function(112)
+	fn, err := function(114)
 	if err != nil {
 		return err
 	}
@@ -2591,7 +2643,7 @@ func ValueElementType(value unsafe.Pointer, element *ElementType) error {
 //
 // Since 0.1.0.
 func ValueTypeText(value unsafe.Pointer, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(113)
+	fn, err := function(115)
 	if err != nil {
 		return err
 	}
@@ -2610,7 +2662,7 @@ func ValueTypeText(value unsafe.Pointer, buf *byte, cap uint, needed *uint) erro
 //
 // Since 0.1.0.
 func ValueShape(value unsafe.Pointer, dims *int64, cap uint, rank *uint) error {
-	fn, err := function(114)
+	fn, err := function(116)
 	if err != nil {
 		return err
 	}
@@ -2627,7 +2679,7 @@ func ValueShape(value unsafe.Pointer, dims *int64, cap uint, rank *uint) error {
 //
 // Since 0.1.0.
 func ValueElementCount(value unsafe.Pointer, count *uint) error {
-	fn, err := function(115)
+	fn, err := function(117)
 	if err != nil {
 		return err
 	}
@@ -2647,7 +2699,7 @@ func ValueElementCount(value unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func ValueData(value unsafe.Pointer, data *unsafe.Pointer, bytes *uint) error {
-	fn, err := function(116)
+	fn, err := function(118)
 	if err != nil {
 		return err
 	}
@@ -2668,7 +2720,7 @@ func ValueData(value unsafe.Pointer, data *unsafe.Pointer, bytes *uint) error {
 //
 // Since 0.1.0.
 func ValueDataMut(value unsafe.Pointer, data *unsafe.Pointer, bytes *uint) error {
-	fn, err := function(117)
+	fn, err := function(119)
 	if err != nil {
 		return err
 	}
@@ -2690,7 +2742,7 @@ func ValueDataMut(value unsafe.Pointer, data *unsafe.Pointer, bytes *uint) error
 //
 // Since 0.1.0.
 func ValueCreateDeviceTensor(environment unsafe.Pointer, deviceId uint, element ElementType, shape *int64, rank uint, out *unsafe.Pointer) error {
-	fn, err := function(118)
+	fn, err := function(120)
 	if err != nil {
 		return err
 	}
@@ -2711,7 +2763,7 @@ func ValueCreateDeviceTensor(environment unsafe.Pointer, deviceId uint, element 
 //
 // Since 0.1.0.
 func ValueCreateDeviceTensorOver(environment unsafe.Pointer, deviceId uint, element ElementType, shape *int64, rank uint, address unsafe.Pointer, bytes uint, deleter unsafe.Pointer, user unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(119)
+	fn, err := function(121)
 	if err != nil {
 		return err
 	}
@@ -2730,7 +2782,7 @@ func ValueCreateDeviceTensorOver(environment unsafe.Pointer, deviceId uint, elem
 //
 // Since 0.1.0.
 func ValueCopy(from unsafe.Pointer, to unsafe.Pointer) error {
-	fn, err := function(120)
+	fn, err := function(122)
 	if err != nil {
 		return err
 	}
@@ -2749,7 +2801,7 @@ func ValueCopy(from unsafe.Pointer, to unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueDevice(value unsafe.Pointer, onDevice *int32, deviceId *uint, address *uint64) error {
-	fn, err := function(121)
+	fn, err := function(123)
 	if err != nil {
 		return err
 	}
@@ -2769,7 +2821,7 @@ func ValueDevice(value unsafe.Pointer, onDevice *int32, deviceId *uint, address 
 //
 // Since 0.1.1.
 func ValueCreateTensorIn(device unsafe.Pointer, kind MemoryKind, element ElementType, shape *int64, rank uint, out *unsafe.Pointer) error {
-	fn, err := function(122)
+	fn, err := function(124)
 	if err != nil {
 		return err
 	}
@@ -2788,7 +2840,7 @@ func ValueCreateTensorIn(device unsafe.Pointer, kind MemoryKind, element Element
 //
 // Since 0.1.1.
 func ValueMemoryKind(value unsafe.Pointer, kind *MemoryKind, deviceId *uint) error {
-	fn, err := function(123)
+	fn, err := function(125)
 	if err != nil {
 		return err
 	}
@@ -2811,7 +2863,7 @@ func ValueMemoryKind(value unsafe.Pointer, kind *MemoryKind, deviceId *uint) err
 //
 // Since 0.1.1.
 func IOBindingBindOutputAllocatedIn(binding unsafe.Pointer, name string, device unsafe.Pointer, kind MemoryKind) error {
-	fn, err := function(124)
+	fn, err := function(126)
 	if err != nil {
 		return err
 	}
@@ -2833,7 +2885,7 @@ func IOBindingBindOutputAllocatedIn(binding unsafe.Pointer, name string, device 
 //
 // Since 0.1.1.
 func SessionDevice(session unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(125)
+	fn, err := function(127)
 	if err != nil {
 		return err
 	}
@@ -2857,7 +2909,7 @@ func SessionDevice(session unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.1.
 func ValueCopyQueued(from unsafe.Pointer, to unsafe.Pointer, stream uint64, out *unsafe.Pointer) error {
-	fn, err := function(126)
+	fn, err := function(128)
 	if err != nil {
 		return err
 	}
@@ -2876,7 +2928,7 @@ func ValueCopyQueued(from unsafe.Pointer, to unsafe.Pointer, stream uint64, out 
 //
 // Since 0.1.1.
 func StreamCreate(device unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(127)
+	fn, err := function(129)
 	if err != nil {
 		return err
 	}
@@ -2893,7 +2945,7 @@ func StreamCreate(device unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.1.
 func StreamDestroy(stream unsafe.Pointer) {
-	fn, err := function(128)
+	fn, err := function(130)
 	if err != nil {
 		return
 	}
@@ -2909,7 +2961,7 @@ func StreamDestroy(stream unsafe.Pointer) {
 //
 // Since 0.1.1.
 func StreamAddress(stream unsafe.Pointer, address *uint64) error {
-	fn, err := function(129)
+	fn, err := function(131)
 	if err != nil {
 		return err
 	}
@@ -2926,7 +2978,7 @@ func StreamAddress(stream unsafe.Pointer, address *uint64) error {
 //
 // Since 0.1.1.
 func StreamWait(stream unsafe.Pointer) error {
-	fn, err := function(130)
+	fn, err := function(132)
 	if err != nil {
 		return err
 	}
@@ -2947,7 +2999,7 @@ func StreamWait(stream unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueCreateStrings(shape *int64, rank uint, strings []string, lengths *uint, count uint, out *unsafe.Pointer) error {
-	fn, err := function(131)
+	fn, err := function(133)
 	if err != nil {
 		return err
 	}
@@ -2972,7 +3024,7 @@ func ValueCreateStrings(shape *int64, rank uint, strings []string, lengths *uint
 //
 // Since 0.1.0.
 func ValueString(value unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(132)
+	fn, err := function(134)
 	if err != nil {
 		return err
 	}
@@ -2991,7 +3043,7 @@ func ValueString(value unsafe.Pointer, index uint, buf *byte, cap uint, needed *
 //
 // Since 0.1.0.
 func ValueSetString(value unsafe.Pointer, index uint, string string) error {
-	fn, err := function(133)
+	fn, err := function(135)
 	if err != nil {
 		return err
 	}
@@ -3016,7 +3068,7 @@ func ValueSetString(value unsafe.Pointer, index uint, string string) error {
 //
 // Since 0.1.0.
 func ValueCreateSequence(items *unsafe.Pointer, count uint, element ElementType, out *unsafe.Pointer) error {
-	fn, err := function(134)
+	fn, err := function(136)
 	if err != nil {
 		return err
 	}
@@ -3037,7 +3089,7 @@ func ValueCreateSequence(items *unsafe.Pointer, count uint, element ElementType,
 //
 // Since 0.1.0.
 func ValueCreateMap(keys unsafe.Pointer, values *unsafe.Pointer, count uint, element ElementType, out *unsafe.Pointer) error {
-	fn, err := function(135)
+	fn, err := function(137)
 	if err != nil {
 		return err
 	}
@@ -3056,7 +3108,7 @@ func ValueCreateMap(keys unsafe.Pointer, values *unsafe.Pointer, count uint, ele
 //
 // Since 0.1.0.
 func ValueCreateOptional(value unsafe.Pointer, element ElementType, out *unsafe.Pointer) error {
-	fn, err := function(136)
+	fn, err := function(138)
 	if err != nil {
 		return err
 	}
@@ -3073,7 +3125,7 @@ func ValueCreateOptional(value unsafe.Pointer, element ElementType, out *unsafe.
 //
 // Since 0.1.0.
 func ValueItemCount(value unsafe.Pointer, count *uint) error {
-	fn, err := function(137)
+	fn, err := function(139)
 	if err != nil {
 		return err
 	}
@@ -3091,7 +3143,7 @@ func ValueItemCount(value unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func ValueItem(value unsafe.Pointer, index uint, out *unsafe.Pointer) error {
-	fn, err := function(138)
+	fn, err := function(140)
 	if err != nil {
 		return err
 	}
@@ -3109,7 +3161,7 @@ func ValueItem(value unsafe.Pointer, index uint, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueMapKeys(value unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(139)
+	fn, err := function(141)
 	if err != nil {
 		return err
 	}
@@ -3130,7 +3182,7 @@ func ValueMapKeys(value unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueToDLPack(value unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(140)
+	fn, err := function(142)
 	if err != nil {
 		return err
 	}
@@ -3148,7 +3200,7 @@ func ValueToDLPack(value unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueToDLPackLegacy(value unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(141)
+	fn, err := function(143)
 	if err != nil {
 		return err
 	}
@@ -3172,7 +3224,7 @@ func ValueToDLPackLegacy(value unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueFromDLPack(managed unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(142)
+	fn, err := function(144)
 	if err != nil {
 		return err
 	}
@@ -3190,7 +3242,7 @@ func ValueFromDLPack(managed unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueFromDLPackLegacy(managed unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(143)
+	fn, err := function(145)
 	if err != nil {
 		return err
 	}
@@ -3218,7 +3270,7 @@ func ValueFromDLPackLegacy(managed unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func RunOptionsCreate(out *unsafe.Pointer) error {
-	fn, err := function(144)
+	fn, err := function(146)
 	if err != nil {
 		return err
 	}
@@ -3235,7 +3287,7 @@ func RunOptionsCreate(out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func RunOptionsDestroy(options unsafe.Pointer) {
-	fn, err := function(145)
+	fn, err := function(147)
 	if err != nil {
 		return
 	}
@@ -3251,7 +3303,7 @@ func RunOptionsDestroy(options unsafe.Pointer) {
 //
 // Since 0.1.0.
 func RunOptionsSet(options unsafe.Pointer, key string, value string) error {
-	fn, err := function(146)
+	fn, err := function(148)
 	if err != nil {
 		return err
 	}
@@ -3279,7 +3331,7 @@ func RunOptionsSet(options unsafe.Pointer, key string, value string) error {
 //
 // Since 0.1.0.
 func RunOptionsGet(options unsafe.Pointer, key string, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(147)
+	fn, err := function(149)
 	if err != nil {
 		return err
 	}
@@ -3302,7 +3354,7 @@ func RunOptionsGet(options unsafe.Pointer, key string, buf *byte, cap uint, need
 //
 // Since 0.1.0.
 func RunOptionsKey(options unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(148)
+	fn, err := function(150)
 	if err != nil {
 		return err
 	}
@@ -3320,7 +3372,7 @@ func RunOptionsKey(options unsafe.Pointer, index uint, buf *byte, cap uint, need
 //
 // Since 0.1.0.
 func RunOptionsCancel(options unsafe.Pointer) error {
-	fn, err := function(149)
+	fn, err := function(151)
 	if err != nil {
 		return err
 	}
@@ -3337,7 +3389,7 @@ func RunOptionsCancel(options unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func RunOptionsReset(options unsafe.Pointer) error {
-	fn, err := function(150)
+	fn, err := function(152)
 	if err != nil {
 		return err
 	}
@@ -3363,7 +3415,7 @@ func RunOptionsReset(options unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func SessionRun(session unsafe.Pointer, options unsafe.Pointer, inputNames []string, inputs *unsafe.Pointer, inputCount uint, outputNames []string, outputCount uint, outputs *unsafe.Pointer) error {
-	fn, err := function(151)
+	fn, err := function(153)
 	if err != nil {
 		return err
 	}
@@ -3396,7 +3448,7 @@ func SessionRun(session unsafe.Pointer, options unsafe.Pointer, inputNames []str
 //
 // Since 0.1.0.
 func SessionRunAsync(session unsafe.Pointer, options unsafe.Pointer, inputNames []string, inputs *unsafe.Pointer, inputCount uint, outputNames []string, outputCount uint, callback unsafe.Pointer, user unsafe.Pointer) error {
-	fn, err := function(152)
+	fn, err := function(154)
 	if err != nil {
 		return err
 	}
@@ -3426,7 +3478,7 @@ func SessionRunAsync(session unsafe.Pointer, options unsafe.Pointer, inputNames 
 //
 // Since 0.1.0.
 func IOBindingCreate(session unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(153)
+	fn, err := function(155)
 	if err != nil {
 		return err
 	}
@@ -3443,7 +3495,7 @@ func IOBindingCreate(session unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func IOBindingDestroy(binding unsafe.Pointer) {
-	fn, err := function(154)
+	fn, err := function(156)
 	if err != nil {
 		return
 	}
@@ -3461,7 +3513,7 @@ func IOBindingDestroy(binding unsafe.Pointer) {
 //
 // Since 0.1.0.
 func IOBindingBindInput(binding unsafe.Pointer, name string, value unsafe.Pointer) error {
-	fn, err := function(155)
+	fn, err := function(157)
 	if err != nil {
 		return err
 	}
@@ -3487,7 +3539,7 @@ func IOBindingBindInput(binding unsafe.Pointer, name string, value unsafe.Pointe
 //
 // Since 0.1.0.
 func IOBindingBindOutput(binding unsafe.Pointer, name string, value unsafe.Pointer) error {
-	fn, err := function(156)
+	fn, err := function(158)
 	if err != nil {
 		return err
 	}
@@ -3511,7 +3563,7 @@ func IOBindingBindOutput(binding unsafe.Pointer, name string, value unsafe.Point
 //
 // Since 0.1.0.
 func IOBindingBindOutputAllocated(binding unsafe.Pointer, name string) error {
-	fn, err := function(157)
+	fn, err := function(159)
 	if err != nil {
 		return err
 	}
@@ -3532,7 +3584,7 @@ func IOBindingBindOutputAllocated(binding unsafe.Pointer, name string) error {
 //
 // Since 0.1.0.
 func IOBindingClearInputs(binding unsafe.Pointer) error {
-	fn, err := function(158)
+	fn, err := function(160)
 	if err != nil {
 		return err
 	}
@@ -3548,7 +3600,7 @@ func IOBindingClearInputs(binding unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func IOBindingClearOutputs(binding unsafe.Pointer) error {
-	fn, err := function(159)
+	fn, err := function(161)
 	if err != nil {
 		return err
 	}
@@ -3566,7 +3618,7 @@ func IOBindingClearOutputs(binding unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func IOBindingRun(binding unsafe.Pointer, options unsafe.Pointer) error {
-	fn, err := function(160)
+	fn, err := function(162)
 	if err != nil {
 		return err
 	}
@@ -3585,7 +3637,7 @@ func IOBindingRun(binding unsafe.Pointer, options unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func IOBindingOutput(binding unsafe.Pointer, name string, out *unsafe.Pointer) error {
-	fn, err := function(161)
+	fn, err := function(163)
 	if err != nil {
 		return err
 	}
@@ -3615,7 +3667,7 @@ func IOBindingOutput(binding unsafe.Pointer, name string, out *unsafe.Pointer) e
 //
 // Since 0.1.0.
 func IOBindingRunQueued(binding unsafe.Pointer, options unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(162)
+	fn, err := function(164)
 	if err != nil {
 		return err
 	}
@@ -3632,7 +3684,7 @@ func IOBindingRunQueued(binding unsafe.Pointer, options unsafe.Pointer, out *uns
 //
 // Since 0.1.0.
 func CompletionDestroy(completion unsafe.Pointer) {
-	fn, err := function(163)
+	fn, err := function(165)
 	if err != nil {
 		return
 	}
@@ -3648,7 +3700,7 @@ func CompletionDestroy(completion unsafe.Pointer) {
 //
 // Since 0.1.0.
 func CompletionIsDone(completion unsafe.Pointer, done *int32) error {
-	fn, err := function(164)
+	fn, err := function(166)
 	if err != nil {
 		return err
 	}
@@ -3666,7 +3718,7 @@ func CompletionIsDone(completion unsafe.Pointer, done *int32) error {
 //
 // Since 0.1.0.
 func CompletionWait(completion unsafe.Pointer) error {
-	fn, err := function(165)
+	fn, err := function(167)
 	if err != nil {
 		return err
 	}
@@ -3684,7 +3736,7 @@ func CompletionWait(completion unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func CompletionEvent(completion unsafe.Pointer, event *uint64) error {
-	fn, err := function(166)
+	fn, err := function(168)
 	if err != nil {
 		return err
 	}
@@ -3705,7 +3757,7 @@ func CompletionEvent(completion unsafe.Pointer, event *uint64) error {
 //
 // Since 0.1.0.
 func SessionTuningResults(session unsafe.Pointer, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(167)
+	fn, err := function(169)
 	if err != nil {
 		return err
 	}
@@ -3727,7 +3779,7 @@ func SessionTuningResults(session unsafe.Pointer, buf *byte, cap uint, needed *u
 //
 // Since 0.1.0.
 func SessionAddTuningResults(session unsafe.Pointer, text_ string, taken *uint) error {
-	fn, err := function(168)
+	fn, err := function(170)
 	if err != nil {
 		return err
 	}
@@ -3754,7 +3806,7 @@ func SessionAddTuningResults(session unsafe.Pointer, text_ string, taken *uint) 
 //
 // Since 0.1.0.
 func OperatorCreate(domain string, name string, since int64, user unsafe.Pointer, release unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(169)
+	fn, err := function(171)
 	if err != nil {
 		return err
 	}
@@ -3781,7 +3833,7 @@ func OperatorCreate(domain string, name string, since int64, user unsafe.Pointer
 //
 // Since 0.1.0.
 func OperatorDestroy(operator unsafe.Pointer) {
-	fn, err := function(170)
+	fn, err := function(172)
 	if err != nil {
 		return
 	}
@@ -3798,7 +3850,7 @@ func OperatorDestroy(operator unsafe.Pointer) {
 //
 // Since 0.1.0.
 func OperatorAddTypeVariable(operator unsafe.Pointer, name string, allowed *ElementType, count uint) error {
-	fn, err := function(171)
+	fn, err := function(173)
 	if err != nil {
 		return err
 	}
@@ -3822,7 +3874,7 @@ func OperatorAddTypeVariable(operator unsafe.Pointer, name string, allowed *Elem
 //
 // Since 0.1.0.
 func OperatorAddInput(operator unsafe.Pointer, name string, ty string, arity Arity) error {
-	fn, err := function(172)
+	fn, err := function(174)
 	if err != nil {
 		return err
 	}
@@ -3849,7 +3901,7 @@ func OperatorAddInput(operator unsafe.Pointer, name string, ty string, arity Ari
 //
 // Since 0.1.0.
 func OperatorAddOutput(operator unsafe.Pointer, name string, ty string, arity Arity) error {
-	fn, err := function(173)
+	fn, err := function(175)
 	if err != nil {
 		return err
 	}
@@ -3877,7 +3929,7 @@ func OperatorAddOutput(operator unsafe.Pointer, name string, ty string, arity Ar
 //
 // Since 0.1.0.
 func OperatorSetShapeInput(operator unsafe.Pointer, index uint) error {
-	fn, err := function(174)
+	fn, err := function(176)
 	if err != nil {
 		return err
 	}
@@ -3896,7 +3948,7 @@ func OperatorSetShapeInput(operator unsafe.Pointer, index uint) error {
 //
 // Since 0.1.0.
 func OperatorSetShapeFunction(operator unsafe.Pointer, function_ unsafe.Pointer) error {
-	fn, err := function(175)
+	fn, err := function(177)
 	if err != nil {
 		return err
 	}
@@ -3914,7 +3966,7 @@ func OperatorSetShapeFunction(operator unsafe.Pointer, function_ unsafe.Pointer)
 //
 // Since 0.1.0.
 func OperatorSetKernel(operator unsafe.Pointer, create unsafe.Pointer, compute unsafe.Pointer) error {
-	fn, err := function(176)
+	fn, err := function(178)
 	if err != nil {
 		return err
 	}
@@ -3935,7 +3987,7 @@ func OperatorSetKernel(operator unsafe.Pointer, create unsafe.Pointer, compute u
 //
 // Since 0.1.0.
 func OperatorSetGpuKernel(operator unsafe.Pointer, create unsafe.Pointer, prepare unsafe.Pointer, compute unsafe.Pointer) error {
-	fn, err := function(177)
+	fn, err := function(179)
 	if err != nil {
 		return err
 	}
@@ -3955,7 +4007,7 @@ func OperatorSetGpuKernel(operator unsafe.Pointer, create unsafe.Pointer, prepar
 //
 // Since 0.1.0.
 func SessionOptionsAddOperator(options unsafe.Pointer, operator unsafe.Pointer) error {
-	fn, err := function(178)
+	fn, err := function(180)
 	if err != nil {
 		return err
 	}
@@ -3972,7 +4024,7 @@ func SessionOptionsAddOperator(options unsafe.Pointer, operator unsafe.Pointer) 
 //
 // Since 0.1.0.
 func EnvironmentAddOperator(environment unsafe.Pointer, operator unsafe.Pointer) error {
-	fn, err := function(179)
+	fn, err := function(181)
 	if err != nil {
 		return err
 	}
@@ -3991,7 +4043,7 @@ func EnvironmentAddOperator(environment unsafe.Pointer, operator unsafe.Pointer)
 //
 // Since 0.1.0.
 func OperatorAddAttribute(operator unsafe.Pointer, name string, ty AttributeType, required int32) error {
-	fn, err := function(180)
+	fn, err := function(182)
 	if err != nil {
 		return err
 	}
@@ -4015,7 +4067,7 @@ func OperatorAddAttribute(operator unsafe.Pointer, name string, ty AttributeType
 //
 // Since 0.1.0.
 func OperatorAddAttributeWithDefault(operator unsafe.Pointer, name string, ty AttributeType, data unsafe.Pointer, count uint) error {
-	fn, err := function(181)
+	fn, err := function(183)
 	if err != nil {
 		return err
 	}
@@ -4046,7 +4098,7 @@ func OperatorAddAttributeWithDefault(operator unsafe.Pointer, name string, ty At
 //
 // Since 0.1.0.
 func SessionOptionsLoadOperators(options unsafe.Pointer, path string) error {
-	fn, err := function(182)
+	fn, err := function(184)
 	if err != nil {
 		return err
 	}
@@ -4069,7 +4121,7 @@ func SessionOptionsLoadOperators(options unsafe.Pointer, path string) error {
 //
 // Since 0.1.0.
 func EnvironmentLoadOperators(environment unsafe.Pointer, path string) error {
-	fn, err := function(183)
+	fn, err := function(185)
 	if err != nil {
 		return err
 	}
@@ -4091,7 +4143,7 @@ func EnvironmentLoadOperators(environment unsafe.Pointer, path string) error {
 //
 // Since 0.1.0.
 func OperatorRegistryAdd(registry unsafe.Pointer, operator unsafe.Pointer) error {
-	fn, err := function(184)
+	fn, err := function(186)
 	if err != nil {
 		return err
 	}
@@ -4108,7 +4160,7 @@ func OperatorRegistryAdd(registry unsafe.Pointer, operator unsafe.Pointer) error
 //
 // Since 0.1.0.
 func OperatorRegistrySetError(registry unsafe.Pointer, text_ string) error {
-	fn, err := function(185)
+	fn, err := function(187)
 	if err != nil {
 		return err
 	}
@@ -4130,7 +4182,7 @@ func OperatorRegistrySetError(registry unsafe.Pointer, text_ string) error {
 //
 // Since 0.1.0.
 func NodeInfoName(node unsafe.Pointer, name *string) error {
-	fn, err := function(186)
+	fn, err := function(188)
 	if err != nil {
 		return err
 	}
@@ -4152,7 +4204,7 @@ func NodeInfoName(node unsafe.Pointer, name *string) error {
 //
 // Since 0.1.0.
 func NodeInfoVersion(node unsafe.Pointer, version *int64) error {
-	fn, err := function(187)
+	fn, err := function(189)
 	if err != nil {
 		return err
 	}
@@ -4169,7 +4221,7 @@ func NodeInfoVersion(node unsafe.Pointer, version *int64) error {
 //
 // Since 0.1.0.
 func NodeInfoInputCount(node unsafe.Pointer, count *uint) error {
-	fn, err := function(188)
+	fn, err := function(190)
 	if err != nil {
 		return err
 	}
@@ -4186,7 +4238,7 @@ func NodeInfoInputCount(node unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func NodeInfoOutputCount(node unsafe.Pointer, count *uint) error {
-	fn, err := function(189)
+	fn, err := function(191)
 	if err != nil {
 		return err
 	}
@@ -4203,7 +4255,7 @@ func NodeInfoOutputCount(node unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func NodeInfoHasInput(node unsafe.Pointer, index uint, given *int32) error {
-	fn, err := function(190)
+	fn, err := function(192)
 	if err != nil {
 		return err
 	}
@@ -4222,7 +4274,7 @@ func NodeInfoHasInput(node unsafe.Pointer, index uint, given *int32) error {
 //
 // Since 0.1.0.
 func NodeInfoInputType(node unsafe.Pointer, index uint, kind *Kind, element *ElementType) error {
-	fn, err := function(191)
+	fn, err := function(193)
 	if err != nil {
 		return err
 	}
@@ -4242,7 +4294,7 @@ func NodeInfoInputType(node unsafe.Pointer, index uint, kind *Kind, element *Ele
 //
 // Since 0.1.0.
 func NodeInfoInputShape(node unsafe.Pointer, index uint, dims *int64, cap uint, rank *int64) error {
-	fn, err := function(192)
+	fn, err := function(194)
 	if err != nil {
 		return err
 	}
@@ -4260,7 +4312,7 @@ func NodeInfoInputShape(node unsafe.Pointer, index uint, dims *int64, cap uint, 
 //
 // Since 0.1.0.
 func NodeInfoInputValue(node unsafe.Pointer, index uint, value *unsafe.Pointer) error {
-	fn, err := function(193)
+	fn, err := function(195)
 	if err != nil {
 		return err
 	}
@@ -4278,7 +4330,7 @@ func NodeInfoInputValue(node unsafe.Pointer, index uint, value *unsafe.Pointer) 
 //
 // Since 0.1.0.
 func NodeInfoSetError(node unsafe.Pointer, text_ string) error {
-	fn, err := function(194)
+	fn, err := function(196)
 	if err != nil {
 		return err
 	}
@@ -4302,7 +4354,7 @@ func NodeInfoSetError(node unsafe.Pointer, text_ string) error {
 //
 // Since 0.1.0.
 func NodeInfoSetState(node unsafe.Pointer, state unsafe.Pointer, release unsafe.Pointer) error {
-	fn, err := function(195)
+	fn, err := function(197)
 	if err != nil {
 		return err
 	}
@@ -4319,7 +4371,7 @@ func NodeInfoSetState(node unsafe.Pointer, state unsafe.Pointer, release unsafe.
 //
 // Since 0.1.0.
 func NodeInfoState(node unsafe.Pointer, state *unsafe.Pointer) error {
-	fn, err := function(196)
+	fn, err := function(198)
 	if err != nil {
 		return err
 	}
@@ -4336,7 +4388,7 @@ func NodeInfoState(node unsafe.Pointer, state *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func NodeInfoSetScratch(node unsafe.Pointer, bytes uint) error {
-	fn, err := function(197)
+	fn, err := function(199)
 	if err != nil {
 		return err
 	}
@@ -4353,7 +4405,7 @@ func NodeInfoSetScratch(node unsafe.Pointer, bytes uint) error {
 //
 // Since 0.1.0.
 func NodeInfoHasOutput(node unsafe.Pointer, index uint, wanted *int32) error {
-	fn, err := function(198)
+	fn, err := function(200)
 	if err != nil {
 		return err
 	}
@@ -4371,7 +4423,7 @@ func NodeInfoHasOutput(node unsafe.Pointer, index uint, wanted *int32) error {
 //
 // Since 0.1.0.
 func NodeInfoSetOutputType(node unsafe.Pointer, index uint, element ElementType) error {
-	fn, err := function(199)
+	fn, err := function(201)
 	if err != nil {
 		return err
 	}
@@ -4390,7 +4442,7 @@ func NodeInfoSetOutputType(node unsafe.Pointer, index uint, element ElementType)
 //
 // Since 0.1.0.
 func NodeInfoSetOutputShape(node unsafe.Pointer, index uint, dims *int64, rank uint) error {
-	fn, err := function(200)
+	fn, err := function(202)
 	if err != nil {
 		return err
 	}
@@ -4409,7 +4461,7 @@ func NodeInfoSetOutputShape(node unsafe.Pointer, index uint, dims *int64, rank u
 //
 // Since 0.1.0.
 func NodeInfoSetOutputShapeOf(node unsafe.Pointer, index uint, input uint) error {
-	fn, err := function(201)
+	fn, err := function(203)
 	if err != nil {
 		return err
 	}
@@ -4428,7 +4480,7 @@ func NodeInfoSetOutputShapeOf(node unsafe.Pointer, index uint, input uint) error
 //
 // Since 0.1.0.
 func NodeInfoSetOutputDimOf(node unsafe.Pointer, index uint, axis uint, input uint, inputAxis uint) error {
-	fn, err := function(202)
+	fn, err := function(204)
 	if err != nil {
 		return err
 	}
@@ -4445,7 +4497,7 @@ func NodeInfoSetOutputDimOf(node unsafe.Pointer, index uint, axis uint, input ui
 //
 // Since 0.1.0.
 func NodeInfoHasAttribute(node unsafe.Pointer, name string, given *int32) error {
-	fn, err := function(203)
+	fn, err := function(205)
 	if err != nil {
 		return err
 	}
@@ -4467,7 +4519,7 @@ func NodeInfoHasAttribute(node unsafe.Pointer, name string, given *int32) error 
 //
 // Since 0.1.0.
 func NodeInfoAttributeInt(node unsafe.Pointer, name string, value *int64) error {
-	fn, err := function(204)
+	fn, err := function(206)
 	if err != nil {
 		return err
 	}
@@ -4488,7 +4540,7 @@ func NodeInfoAttributeInt(node unsafe.Pointer, name string, value *int64) error 
 //
 // Since 0.1.0.
 func NodeInfoAttributeFloat(node unsafe.Pointer, name string, value *float32) error {
-	fn, err := function(205)
+	fn, err := function(207)
 	if err != nil {
 		return err
 	}
@@ -4511,7 +4563,7 @@ func NodeInfoAttributeFloat(node unsafe.Pointer, name string, value *float32) er
 //
 // Since 0.1.0.
 func NodeInfoAttributeString(node unsafe.Pointer, name string, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(206)
+	fn, err := function(208)
 	if err != nil {
 		return err
 	}
@@ -4533,7 +4585,7 @@ func NodeInfoAttributeString(node unsafe.Pointer, name string, buf *byte, cap ui
 //
 // Since 0.1.0.
 func NodeInfoAttributeInts(node unsafe.Pointer, name string, values **int64, count *uint) error {
-	fn, err := function(207)
+	fn, err := function(209)
 	if err != nil {
 		return err
 	}
@@ -4554,7 +4606,7 @@ func NodeInfoAttributeInts(node unsafe.Pointer, name string, values **int64, cou
 //
 // Since 0.1.0.
 func NodeInfoAttributeFloats(node unsafe.Pointer, name string, values **float32, count *uint) error {
-	fn, err := function(208)
+	fn, err := function(210)
 	if err != nil {
 		return err
 	}
@@ -4575,7 +4627,7 @@ func NodeInfoAttributeFloats(node unsafe.Pointer, name string, values **float32,
 //
 // Since 0.1.0.
 func NodeInfoAttributeStringCount(node unsafe.Pointer, name string, count *uint) error {
-	fn, err := function(209)
+	fn, err := function(211)
 	if err != nil {
 		return err
 	}
@@ -4598,7 +4650,7 @@ func NodeInfoAttributeStringCount(node unsafe.Pointer, name string, count *uint)
 //
 // Since 0.1.0.
 func NodeInfoAttributeStringAt(node unsafe.Pointer, name string, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(210)
+	fn, err := function(212)
 	if err != nil {
 		return err
 	}
@@ -4620,7 +4672,7 @@ func NodeInfoAttributeStringAt(node unsafe.Pointer, name string, index uint, buf
 //
 // Since 0.1.0.
 func NodeInfoAttributeTensor(node unsafe.Pointer, name string, value *unsafe.Pointer) error {
-	fn, err := function(211)
+	fn, err := function(213)
 	if err != nil {
 		return err
 	}
@@ -4642,7 +4694,7 @@ func NodeInfoAttributeTensor(node unsafe.Pointer, name string, value *unsafe.Poi
 //
 // Since 0.1.0.
 func KernelContextInputCount(context unsafe.Pointer, count *uint) error {
-	fn, err := function(212)
+	fn, err := function(214)
 	if err != nil {
 		return err
 	}
@@ -4659,7 +4711,7 @@ func KernelContextInputCount(context unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func KernelContextOutputCount(context unsafe.Pointer, count *uint) error {
-	fn, err := function(213)
+	fn, err := function(215)
 	if err != nil {
 		return err
 	}
@@ -4679,7 +4731,7 @@ func KernelContextOutputCount(context unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func KernelContextInput(context unsafe.Pointer, index uint, value *unsafe.Pointer) error {
-	fn, err := function(214)
+	fn, err := function(216)
 	if err != nil {
 		return err
 	}
@@ -4700,7 +4752,7 @@ func KernelContextInput(context unsafe.Pointer, index uint, value *unsafe.Pointe
 //
 // Since 0.1.0.
 func KernelContextOutput(context unsafe.Pointer, index uint, shape *int64, rank uint, value *unsafe.Pointer) error {
-	fn, err := function(215)
+	fn, err := function(217)
 	if err != nil {
 		return err
 	}
@@ -4719,7 +4771,7 @@ func KernelContextOutput(context unsafe.Pointer, index uint, shape *int64, rank 
 //
 // Since 0.1.0.
 func KernelContextSetOutput(context unsafe.Pointer, index uint, value unsafe.Pointer) error {
-	fn, err := function(216)
+	fn, err := function(218)
 	if err != nil {
 		return err
 	}
@@ -4736,7 +4788,7 @@ func KernelContextSetOutput(context unsafe.Pointer, index uint, value unsafe.Poi
 //
 // Since 0.1.0.
 func KernelContextState(context unsafe.Pointer, state *unsafe.Pointer) error {
-	fn, err := function(217)
+	fn, err := function(219)
 	if err != nil {
 		return err
 	}
@@ -4754,7 +4806,7 @@ func KernelContextState(context unsafe.Pointer, state *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func KernelContextCancelled(context unsafe.Pointer, cancelled *int32) error {
-	fn, err := function(218)
+	fn, err := function(220)
 	if err != nil {
 		return err
 	}
@@ -4771,7 +4823,7 @@ func KernelContextCancelled(context unsafe.Pointer, cancelled *int32) error {
 //
 // Since 0.1.0.
 func KernelContextThreadCount(context unsafe.Pointer, count *uint) error {
-	fn, err := function(219)
+	fn, err := function(221)
 	if err != nil {
 		return err
 	}
@@ -4791,7 +4843,7 @@ func KernelContextThreadCount(context unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func KernelContextParallelFor(context unsafe.Pointer, count uint, body unsafe.Pointer, user unsafe.Pointer) error {
-	fn, err := function(220)
+	fn, err := function(222)
 	if err != nil {
 		return err
 	}
@@ -4808,7 +4860,7 @@ func KernelContextParallelFor(context unsafe.Pointer, count uint, body unsafe.Po
 //
 // Since 0.1.0.
 func KernelContextStream(context unsafe.Pointer, stream *unsafe.Pointer) error {
-	fn, err := function(221)
+	fn, err := function(223)
 	if err != nil {
 		return err
 	}
@@ -4825,7 +4877,7 @@ func KernelContextStream(context unsafe.Pointer, stream *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func KernelContextScratch(context unsafe.Pointer, address *unsafe.Pointer, bytes *uint) error {
-	fn, err := function(222)
+	fn, err := function(224)
 	if err != nil {
 		return err
 	}
@@ -4843,7 +4895,7 @@ func KernelContextScratch(context unsafe.Pointer, address *unsafe.Pointer, bytes
 //
 // Since 0.1.0.
 func KernelContextSetError(context unsafe.Pointer, text_ string) error {
-	fn, err := function(223)
+	fn, err := function(225)
 	if err != nil {
 		return err
 	}

@@ -115,6 +115,10 @@ static inline int32_t go_device_property(void *function, void *a0, size_t a1, co
     return ((int32_t (*)(void *, size_t, const char **, const char **, void **))function)(a0, a1, a2, a3, a4);
 }
 
+static inline int32_t go_device_find_property(void *function, void *a0, const char *a1, const char **a2, void **a3) {
+    return ((int32_t (*)(void *, const char *, const char **, void **))function)(a0, a1, a2, a3);
+}
+
 static inline int32_t go_provider_count(void *function, size_t *a0, void **a1) {
     return ((int32_t (*)(size_t *, void **))function)(a0, a1);
 }
@@ -140,6 +144,10 @@ static inline int32_t go_environment_memory_statistic(void *function, void *a0, 
 }
 
 static inline int32_t go_environment_memory_statistic_name(void *function, void *a0, size_t a1, char *a2, size_t a3, size_t *a4, void **a5) {
+    return ((int32_t (*)(void *, size_t, char *, size_t, size_t *, void **))function)(a0, a1, a2, a3, a4, a5);
+}
+
+static inline int32_t go_environment_memory_summary(void *function, void *a0, size_t a1, char *a2, size_t a3, size_t *a4, void **a5) {
     return ((int32_t (*)(void *, size_t, char *, size_t, size_t *, void **))function)(a0, a1, a2, a3, a4, a5);
 }
 

@@ -32,6 +32,13 @@ pub struct Device {
     pub properties: Vec<(String, String)>,
 }
 
+impl Device {
+    /// A further fact by its name.
+    pub fn property(&self, key: &str) -> Option<&str> {
+        self.properties.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str())
+    }
+}
+
 impl Environment {
     /// `threads`: 0 for as many as the process may use. Messages of the library go to standard error:
     /// warnings and errors, or everything when `verbose`.

@@ -20,6 +20,12 @@ def memory_stats(device_id: int = 0) -> dict[str, int]:
     return stats
 
 
+def memory_summary(device_id: int = 0) -> str:
+    """What sessions do with a device's memory as a table: allocated, active, requested and reserved, by pool, now and
+    at its peak, as PyTorch's function of that name has it."""
+    return text("environment_memory_summary", environment(), device_id)
+
+
 def memory_info(device_id: int = 0) -> tuple[int, int]:
     """Free and total bytes of a device's memory; other processes count."""
     free, total = c_uint64(), c_uint64()

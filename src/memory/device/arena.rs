@@ -179,6 +179,7 @@ impl Arena {
     fn device_memory(&self, size: u64) -> std::result::Result<u64, Refusal> {
         self.backing.allocate(size).map_err(|error| match error {
             BackingError::Exhausted => Refusal::NoMemory(Refuser::Device),
+            BackingError::OverShare { share, held } => Refusal::NoMemory(Refuser::Share { share, held }),
             failed => Refusal::Failed(failed.into()),
         })
     }

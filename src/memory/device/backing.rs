@@ -38,6 +38,8 @@ pub(crate) trait Backing: Send + Sync {
 pub(crate) enum BackingError {
     /// The device has no memory left; freeing some may help.
     Exhausted,
+    /// The process holds so many bytes of the device already that with these it would be over its share.
+    OverShare { share: u64, held: u64 },
     /// Anything else, in the words of the device's runtime.
     Failed(String),
 }
@@ -46,6 +48,12 @@ impl From<BackingError> for Error {
     fn from(e: BackingError) -> Self {
         match e {
             BackingError::Exhausted => Error::new(Status::OutOfMemory, "the device has no memory left"),
+            BackingError::OverShare { share, held } => Error::new(
+                Status::OutOfMemory,
+                format!(
+                    "the process holds {held} bytes of the device's memory, and its share (gpu_mem_fraction) is {share}"
+                ),
+            ),
             BackingError::Failed(message) => Error::new(Status::Device, message),
         }
     }

@@ -130,6 +130,9 @@ impl Core for Direct {
                 let refuser = if self.functions.is_some() { Refuser::User } else { Refuser::Device };
                 return self.exhausted(&mut inner, refuser, bytes, stream);
             }
+            Err(BackingError::OverShare { share, held }) => {
+                return self.exhausted(&mut inner, Refuser::Share { share, held }, bytes, stream);
+            }
             Err(failed) => return Err(failed.into()),
         };
         if inner.blocks.contains_key(&address) {

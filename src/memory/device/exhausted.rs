@@ -7,6 +7,11 @@ use crate::error::{Error, Status};
 pub(super) enum Refuser {
     Limit,
     Device,
+    /// The process would hold more of the device than its share.
+    Share {
+        share: u64,
+        held: u64,
+    },
     /// The user's allocation function.
     User,
 }
@@ -44,9 +49,17 @@ impl Exhausted<'_> {
         Error::new(Status::OutOfMemory, message)
     }
 
-    fn advice(&self) -> &'static str {
+    fn advice(&self) -> String {
+        if let Refuser::Share { share, held } = self.refuser {
+            let (requested, share, held) = (bytes(self.requested), bytes(share), bytes(held));
+            return format!(
+                "gpu_mem_fraction allows this process {share} of the device's memory; it holds {held}, and with \
+                 {requested} more it would be over that. Raise gpu_mem_fraction, or use smaller batches or fewer \
+                 sessions"
+            );
+        }
         let free = self.reserved.saturating_sub(self.allocated);
-        match self.refuser {
+        let advice = match self.refuser {
             Refuser::User => "gpu_external_alloc returned no memory",
             Refuser::Limit if self.requested > self.limit => {
                 "The request alone exceeds the limit: raise gpu_mem_limit, or max_mem in default_memory_arena_cfg"
@@ -62,7 +75,9 @@ impl Exhausted<'_> {
                 "The device has no more memory: end other programs that use it, use smaller batches or \
                  precision=f16, or set arena_extend_strategy=kSameAsRequested"
             }
-        }
+            Refuser::Share { .. } => "",
+        };
+        advice.to_owned()
     }
 }
 
@@ -96,6 +111,15 @@ mod tests {
             (Refuser::Limit, 2 * MIB, 4 * MIB, 3 * MIB, 4 * MIB, "Raise gpu_mem_limit"),
             (Refuser::Limit, MIB, 4 * MIB, 3 * MIB, 4 * MIB, "in pieces that are too small"),
             (Refuser::Device, 2 * MIB, u64::MAX, 3 * MIB, 4 * MIB, "The device has no more memory"),
+            (
+                Refuser::Share { share: 4 * MIB, held: 3 * MIB },
+                2 * MIB,
+                u64::MAX,
+                3 * MIB,
+                3 * MIB,
+                "gpu_mem_fraction allows this process 4.0 MiB (4194304 bytes) of the device's memory; it holds 3.0 MiB \
+                 (3145728 bytes), and with 2.0 MiB (2097152 bytes) more",
+            ),
             (Refuser::User, 2 * MIB, u64::MAX, 0, 0, "gpu_external_alloc returned no memory"),
         ] {
             let e = Exhausted {

@@ -9,12 +9,17 @@ use crate::memory::device::external::parse_address;
 use super::tuning::TuningOptions;
 use super::variables;
 
+#[cfg(test)]
+mod tests;
+
 /// Every option of the provider.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct HipOptions {
     pub(crate) device_id: usize,
     /// Bytes; `u64::MAX` is no limit.
     gpu_mem_limit: u64,
+    /// The part of the device's memory that the process may hold, above 0; 1 is no limit.
+    gpu_mem_fraction: f64,
     arena_extend_strategy: ExtendStrategy,
     /// Overrides the two above.
     default_memory_arena_cfg: Option<ArenaConfig>,
@@ -24,6 +29,8 @@ pub(crate) struct HipOptions {
     pub(super) do_copy_in_default_stream: bool,
     /// `None`: where the runtime can.
     pub(super) enable_hip_graph: Option<bool>,
+    /// Launches are waited for one by one.
+    pub(super) launch_blocking: bool,
     pub(crate) fp16_enable: bool,
     pub(crate) bf16_enable: bool,
     /// Addresses of functions, 0 for none.
@@ -40,12 +47,14 @@ impl Default for HipOptions {
         HipOptions {
             device_id: 0,
             gpu_mem_limit: u64::MAX,
+            gpu_mem_fraction: 1.0,
             arena_extend_strategy: ExtendStrategy::NextPowerOfTwo,
             default_memory_arena_cfg: None,
             has_user_compute_stream: false,
             user_compute_stream: 0,
             do_copy_in_default_stream: true,
             enable_hip_graph: None,
+            launch_blocking: false,
             fp16_enable: false,
             bf16_enable: false,
             gpu_external_alloc: 0,
@@ -152,8 +161,19 @@ const KEYS: &[Key] = &[
     address!("gpu_external_alloc", "an address, or 0", gpu_external_alloc),
     address!("gpu_external_empty_cache", "an address, or 0", gpu_external_empty_cache),
     address!("gpu_external_free", "an address, or 0", gpu_external_free),
+    Key {
+        name: "gpu_mem_fraction",
+        allowed: "a number above 0 and at most 1",
+        variables: &[],
+        set: |options, value| {
+            let fraction = value.parse().ok().filter(|f| *f > 0.0 && *f <= 1.0);
+            Ok(fraction.map(|fraction| options.gpu_mem_fraction = fraction))
+        },
+        print: |options| options.gpu_mem_fraction.to_string(),
+    },
     number!("gpu_mem_limit", "a number of bytes", gpu_mem_limit),
     flag!("has_user_compute_stream", has_user_compute_stream),
+    flag!("launch_blocking", launch_blocking, "RUKH_HIP_LAUNCH_BLOCKING"),
     flag!("miopen_conv_exhaustive_search", miopen_conv_exhaustive_search),
     flag!("miopen_conv_use_max_workspace", miopen_conv_use_max_workspace),
     flag!("tunable_op_enable", tuning.enable, "RUKH_TUNABLE_OP_ENABLE", "ORT_ROCM_TUNABLE_OP_ENABLE"),
@@ -248,6 +268,13 @@ impl HipOptions {
                 "provider options \"fp16_enable\" and \"bf16_enable\" are both 1; give one of them"
             );
         }
+        if self.gpu_external_alloc != 0 && self.gpu_mem_fraction < 1.0 {
+            fail!(
+                InvalidArgument,
+                "provider options \"gpu_mem_fraction\" and \"gpu_external_alloc\" cannot be used together, as memory \
+                 of the caller's own is not counted; give one of them"
+            );
+        }
         if self.gpu_external_alloc != 0 && self.user_stream().is_some() {
             fail!(
                 InvalidArgument,
@@ -263,6 +290,9 @@ impl HipOptions {
         if self.tuning.tune && !self.tuning.enable {
             remarks
                 .push("tunable_op_tuning_enable is 1 and has no effect: tunable_op_enable is 0".to_owned());
+        }
+        if self.launch_blocking && self.enable_hip_graph == Some(true) {
+            remarks.push("enable_hip_graph is 1 and has no effect: launch_blocking is 1".to_owned());
         }
         remarks.extend(variables::remarks());
         remarks
@@ -282,6 +312,11 @@ impl HipOptions {
     pub(crate) fn is_for_one_session(&self, environment_arena: bool) -> bool {
         let limited = self.gpu_mem_limit != u64::MAX || self.default_memory_arena_cfg.is_some();
         self.user_stream().is_some() || self.gpu_external_alloc != 0 || (limited && !environment_arena)
+    }
+
+    /// How many of a device's bytes the process may hold; `None`: all.
+    pub(super) fn share(&self, bytes: usize) -> Option<u64> {
+        (self.gpu_mem_fraction < 1.0).then(|| (bytes as f64 * self.gpu_mem_fraction) as u64)
     }
 
     /// How to choose among several ways to compute the same.
@@ -306,94 +341,5 @@ fn truth(value: &str) -> Option<bool> {
         "0" | "false" | "False" => Some(false),
         "1" | "true" | "True" => Some(true),
         _ => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn parse(entries: &[(&str, &str)]) -> Result<HipOptions> {
-        HipOptions::parse(&entries.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect())
-    }
-
-    #[test]
-    fn what_entries_tell_can_be_parsed_again() {
-        for entries in [
-            &[][..],
-            &[
-                ("device_id", "2"),
-                ("gpu_mem_limit", "1048576"),
-                ("arena_extend_strategy", "kSameAsRequested"),
-            ],
-            &[("user_compute_stream", "4096"), ("enable_hip_graph", "1"), ("do_copy_in_default_stream", "0")],
-            &[
-                ("gpu_external_alloc", "0x10"),
-                ("gpu_external_free", "32"),
-                ("gpu_external_empty_cache", "48"),
-            ],
-            &[("default_memory_arena_cfg", "max_mem=1024;arena_extend_strategy=1")],
-            &[
-                ("tunable_op_enable", "True"),
-                ("tunable_op_file", "results.txt"),
-                ("tunable_op_max_tuning_duration_ms", "30"),
-            ],
-        ] {
-            let options = parse(entries).unwrap();
-            let again = HipOptions::parse(&options.entries()).unwrap();
-            assert_eq!(again.entries(), options.entries(), "{entries:?}");
-            assert_eq!(options.entries().len(), KEYS.len());
-        }
-    }
-
-    #[test]
-    fn wrong_options_say_what_is_allowed() {
-        for (entries, part) in [
-            (&[("devce_id", "0")][..], "Unknown provider option: \"devce_id\". The hip provider has arena"),
-            (&[("device_id", "-1")], "Failed to parse provider option \"device_id\": \"-1\""),
-            (&[("do_copy_in_default_stream", "2")], "allowed is 0 or 1"),
-            (&[("gpu_external_alloc", "16")], "must be given together"),
-            (&[("gpu_external_alloc", "sixteen")], "not an address"),
-            (&[("default_memory_arena_cfg", "max_memory=4")], "max_mem"),
-            (&[("fp16_enable", "1"), ("bf16_enable", "1")], "give one of them"),
-            (&[("tunable_op_enable", "yes")], "\"yes\" is not allowed; allowed is 0 or 1"),
-            (&[("tunable_op_max_tuning_duration_ms", "-1")], "allowed is a number of milliseconds, or 0"),
-            (
-                &[("user_compute_stream", "16"), ("gpu_external_alloc", "16"), ("gpu_external_free", "16")],
-                "cannot be used together",
-            ),
-        ] {
-            let error = parse(entries).unwrap_err();
-            assert!(error.message.contains(part), "{entries:?}: {error}");
-        }
-    }
-
-    #[test]
-    fn the_arena_configuration_overrides_limit_and_strategy() {
-        let alone = parse(&[("gpu_mem_limit", "4096"), ("arena_extend_strategy", "1")]).unwrap().arena();
-        assert_eq!((alone.max_mem, alone.arena_extend_strategy), (4096, ExtendStrategy::SameAsRequested));
-        let both = parse(&[("gpu_mem_limit", "4096"), ("default_memory_arena_cfg", "max_mem=512")]).unwrap();
-        assert_eq!(both.arena().max_mem, 512);
-    }
-
-    #[test]
-    fn what_is_set_binds_more_than_the_environment() {
-        let there = |name: &str| {
-            let all = [
-                ("RUKH_TUNABLE_OP_ENABLE", "1"),
-                ("ORT_ROCM_TUNABLE_OP_ENABLE", "0"),
-                ("ORT_ROCM_TUNABLE_OP_TUNING_ENABLE", "1"),
-            ];
-            all.iter().find(|(n, _)| *n == name).map(|(_, value)| (*value).to_owned())
-        };
-        let parse = |entries: &[(&str, &str)]| {
-            let entries = entries.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-            HipOptions::parse_in(&entries, &there).unwrap().tuning()
-        };
-        assert_eq!((parse(&[]).enable, parse(&[]).tune), (true, true));
-        assert!(!parse(&[("tunable_op_enable", "0")]).enable);
-        let wrong = |name: &str| (name == "RUKH_TUNABLE_OP_ENABLE").then(|| "on".to_owned());
-        let error = HipOptions::parse_in(&BTreeMap::new(), &wrong).unwrap_err();
-        assert!(error.message.starts_with("environment variable RUKH_TUNABLE_OP_ENABLE: "), "{error}");
     }
 }

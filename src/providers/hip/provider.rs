@@ -43,6 +43,7 @@ pub(crate) struct Provider {
     /// Whether the user asked for graphs.
     graphs_wanted: bool,
     graphs_told: AtomicBool,
+    launch_blocking: bool,
     /// Whether kernels start while those before them still run; `None`: those that gain by it.
     dependent: Option<bool>,
     tuner: Tuner,
@@ -60,7 +61,7 @@ pub(crate) enum MemorySource {
 
 /// An arena that providers of one device can share.
 pub(crate) fn shared_arena(device_id: usize, config: &ArenaConfig) -> Result<DeviceAllocator> {
-    let backing = DeviceBacking(find_device(device_id)?.device(device_id)?);
+    let backing = DeviceBacking::new(find_device(device_id)?.device(device_id)?);
     let config = ArenaConfig { caching: super::variables::caching(), ..config.clone() };
     Ok(DeviceAllocator::new(&arena_name(device_id), Arc::new(backing), &config))
 }
@@ -138,7 +139,8 @@ impl Provider {
         let target = code::target_for(runtime.platform, &runtime.devices()[device_id])
             .map_err(|reason| Error::new(Status::Device, reason))?;
         let device = runtime.device(device_id)?;
-        let backing = Arc::new(DeviceBacking(device.clone()));
+        let share = options.share(runtime.devices()[device_id].memory);
+        let backing = Arc::new(DeviceBacking::new(device.clone()).within(share));
         let memory = match source {
             MemorySource::External(functions) => {
                 DeviceAllocator::external(&arena_name(device_id), backing, functions)
@@ -146,7 +148,7 @@ impl Provider {
             MemorySource::Shared(memory) => memory,
             MemorySource::Arena => DeviceAllocator::new(&arena_name(device_id), backing, &options.arena()),
         };
-        let pinned = Arc::new(PinnedBacking(DeviceBacking(device.clone())));
+        let pinned = Arc::new(PinnedBacking(DeviceBacking::new(device.clone())));
         let arena = ArenaConfig {
             arena_extend_strategy: ExtendStrategy::SameAsRequested,
             caching: options.arena().caching,
@@ -170,8 +172,9 @@ impl Provider {
             uploads,
             user_stream,
             copies_apart: !options.do_copy_in_default_stream,
-            graphs: AtomicBool::new(options.enable_hip_graph.unwrap_or(true)),
+            graphs: AtomicBool::new(options.enable_hip_graph.unwrap_or(true) && !options.launch_blocking),
             graphs_wanted: options.enable_hip_graph == Some(true),
+            launch_blocking: options.launch_blocking,
             graphs_told: AtomicBool::new(false),
             dependent,
             tuner,
@@ -316,6 +319,11 @@ impl Provider {
     /// Whether the user asked for graphs.
     pub(crate) fn wants_graphs(&self) -> bool {
         self.graphs_wanted
+    }
+
+    /// Whether each launch is waited for before the next is given.
+    pub(super) fn launch_blocking(&self) -> bool {
+        self.launch_blocking
     }
 
     /// Whether work goes to a stream that the user gave.

@@ -23,7 +23,7 @@ impl<B: Backing> Drop for Allocation<B> {
 
 /// Memory of a device; its content is unspecified.
 pub(crate) fn allocate_on(device_id: usize, bytes: usize) -> Result<Buffer> {
-    let backing = DeviceBacking(find_device(device_id)?.device(device_id)?);
+    let backing = DeviceBacking::new(find_device(device_id)?.device(device_id)?);
     let address = backing.allocate(bytes.max(1) as u64)?;
     let owner = Arc::new(Allocation { backing, address });
     // SAFETY: the memory was just allocated with that many bytes, and lives as long as its owner.
@@ -32,7 +32,7 @@ pub(crate) fn allocate_on(device_id: usize, bytes: usize) -> Result<Buffer> {
 
 /// Memory of the host that a device copies from and to by itself; its content is unspecified.
 pub(crate) fn allocate_pinned_on(device_id: usize, bytes: usize) -> Result<Buffer> {
-    let backing = PinnedBacking(DeviceBacking(find_device(device_id)?.device(device_id)?));
+    let backing = PinnedBacking(DeviceBacking::new(find_device(device_id)?.device(device_id)?));
     let address = backing.allocate(bytes.max(1) as u64)?;
     let owner = Arc::new(Allocation { backing, address });
     // SAFETY: as in `allocate_on`.

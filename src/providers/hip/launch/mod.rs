@@ -70,6 +70,7 @@ struct PlannedLaunch {
 /// What a launch gives to the stream.
 enum Work {
     Kernel {
+        name: &'static CStr,
         function: Function,
         grid: [u32; 3],
         block: u32,
@@ -112,6 +113,8 @@ pub(crate) struct LaunchPlan {
     table: Option<DeviceBuffer>,
     /// What the caller of the library launches besides, behind them.
     work_of_caller: Option<Box<dyn StreamWork>>,
+    /// Whether each launch is waited for.
+    blocking: bool,
     /// Bytes of temporary memory that the launches need.
     pub(crate) scratch: usize,
     /// Whether a launch may set the run's error word.
@@ -173,6 +176,7 @@ impl<'p> PlanBuilder<'p> {
             maps: Vec::new(),
             table: None,
             work_of_caller: None,
+            blocking: provider.launch_blocking(),
             scratch: 0,
             reports_errors: false,
         };
@@ -235,7 +239,8 @@ impl<'p> PlanBuilder<'p> {
         }
         let function = self.provider.function(kernel.family, kernel.name, lds)?;
         let grid = grid.map(|n| n as u32);
-        self.push(Work::Kernel { function, grid, block, lds }, params, addresses);
+        let name = kernel.name;
+        self.push(Work::Kernel { name, function, grid, block, lds }, params, addresses);
         Ok(())
     }
 

@@ -65,11 +65,15 @@ impl LaunchPlan {
             debug_assert!(launch.patches.end <= self.patches.len());
             let params = &mut params[launch.params.clone()];
             match &launch.work {
-                &Work::Kernel { function, grid, block, lds } => {
+                &Work::Kernel { name, function, grid, block, lds } => {
                     let launch = Launch { function, grid, block, lds, params };
                     // SAFETY: the parameters are the kernel's own structure, made by its planner; the
                     // addresses are the caller's promise.
-                    unsafe { stream.launch(std::iter::once(launch))? };
+                    let launched = unsafe { stream.launch(std::iter::once(launch)) };
+                    self.wait_for(launched, stream, || {
+                        let [x, y, z] = grid;
+                        format!("kernel {} of {x}x{y}x{z} workgroups", name.to_string_lossy())
+                    })?;
                     given(Some(at - 1));
                 }
                 &Work::Choice { alignment, pairs, fitting, otherwise } => match fit(params, alignment, pairs)
@@ -87,7 +91,8 @@ impl LaunchPlan {
                         let operands = GemmAddresses { a, b, c, d, bias, workspace };
                         // SAFETY: the addresses are those of the operands that the product was described
                         // with, as the caller promises.
-                        unsafe { library.algorithm.multiply(&operands, stream)? };
+                        let launched = unsafe { library.algorithm.multiply(&operands, stream) };
+                        self.wait_for(launched, stream, || format!("product {}", library.algorithm.name()))?;
                         given(None);
                         if library.otherwise > 0 {
                             jump = Some((at + library.rest, at + library.rest + library.otherwise));
@@ -102,6 +107,22 @@ impl LaunchPlan {
             }
         }
         Ok(())
+    }
+
+    /// What became of a launch: as the runtime told, and with `launch_blocking` what it tells when the launch is done.
+    /// The error then says which launch it was.
+    fn wait_for(
+        &self,
+        launched: Result<(), HipError>,
+        stream: &Stream,
+        what: impl Fn() -> String,
+    ) -> Result<(), HipError> {
+        if !self.blocking {
+            return launched;
+        }
+        // A stream that is being captured does nothing yet.
+        let done = launched.and_then(|()| if stream.is_capturing() { Ok(()) } else { stream.synchronize() });
+        done.map_err(|e| HipError { text: format!("{}, in {}", e.text, what()), ..e })
     }
 
     /// Gives recorded launches, by their numbers, these addresses. `false`: the runtime refuses, and the graph holds a
@@ -122,8 +143,9 @@ impl LaunchPlan {
             return Ok(false);
         }
         for &(at, node) in nodes {
-            let PlannedLaunch { work: Work::Kernel { function, grid, block, lds }, params: range, .. } =
-                &self.launches[at]
+            let PlannedLaunch {
+                work: Work::Kernel { function, grid, block, lds, .. }, params: range, ..
+            } = &self.launches[at]
             else {
                 return Ok(false);
             };
