@@ -90,6 +90,8 @@ def test_batching_that_cannot_be_is_refused():
             r"shape \[2\], of rank 1; the model takes \[n, w\], of rank 2",
         ),
         ({"x": np.zeros((1, 2), np.float32)}, ["q"], 'no output "q"; it has "y"'),
+        ({"x": [[1.0, 2.0]]}, None, 'input "x" of model "m" is a list; allowed is a NumPy array'),
+        ({"x": None}, None, "is a NoneType; allowed is a NumPy array"),
     ],
 )
 def test_a_request_that_does_not_fit_is_refused(inputs, outputs, message):
@@ -134,6 +136,27 @@ def test_a_fault_is_its_own_requests_alone():
             assert isinstance(outcome, rukh.InvalidDataError)
         else:
             assert outcome["y"].tolist() == [[2 * i, 2 * i + 1] for i in row]
+
+
+@pytest.mark.parametrize("wrong", ["\ud800", 5, None])
+def test_a_text_that_is_none_fails_alone(wrong):
+    text = (TensorProto.STRING, ["n"])
+    session = rukh.InferenceSession(model([("Identity", ["x"], ["y"])], x=text, y=text))
+    requests = [Request({"x": np.array([item], object)}, ("y",)) for item in ("a", wrong, "b")]
+    first, second, third = run_batch(session.run, requests)[0]
+    assert (first["y"].tolist(), third["y"].tolist()) == (["a"], ["b"])
+    assert isinstance(second, (UnicodeEncodeError, TypeError))
+
+
+def test_rows_without_room_beside_each_other_run_apart():
+    def run(_outputs, inputs):
+        if len(inputs["x"]) > 1:
+            raise MemoryError("no room")
+        return [inputs["x"]]
+
+    outcomes, report = run_batch(run, [Request({"x": np.full((1, 1), i)}, ("y",)) for i in range(3)])
+    assert report.runs == [3, 1, 1, 1]
+    assert [outcome["y"].item() for outcome in outcomes] == [0, 1, 2]
 
 
 def test_outputs_that_do_not_grow_with_the_rows_are_not_cut():

@@ -2,6 +2,7 @@
 
 import json
 import struct
+import tracemalloc
 
 import ml_dtypes
 import numpy as np
@@ -67,15 +68,17 @@ def test_nested_data_are_as_good_as_flat_ones():
     [
         ({"data": [1, 2, 3]}, r'input "x" has 3 elements; its shape \[2\] needs 2'),
         ({"data": "12"}, "data of type str; allowed is a list"),
-        ({"data": [1, "2"]}, "does not fit FP32; allowed are numbers"),
+        ({"data": [1, "2"]}, "has an element '2'; allowed for FP32 are numbers"),
         ({"data": [[1], [2, 3]]}, "nested evenly or flat"),
-        ({"data": [True, False]}, "does not fit FP32"),
+        ({"data": [True, 2.5]}, "has an element True; allowed for FP32 are numbers"),
+        ({"data": [10**400, 1]}, "a whole number that is too large for FP32"),
         ({"data": None}, "either data or the parameter binary_data_size"),
-        ({"datatype": "INT64", "data": [1.5, 2]}, "does not fit INT64; allowed are whole numbers"),
+        ({"datatype": "INT64", "data": [1.5, 2]}, "has an element 1.5; allowed for INT64 are whole numbers"),
         ({"datatype": "UINT8", "data": [1, 256]}, "has 256; allowed for UINT8 are 0 to 255"),
         ({"datatype": "INT8", "data": [-129, 1]}, "has -129"),
-        ({"datatype": "UINT64", "data": [2**64, 1]}, "does not fit UINT64"),
-        ({"datatype": "BOOL", "data": [0, 1]}, "does not fit BOOL; allowed are true and false"),
+        ({"datatype": "UINT64", "data": [2**64, 1]}, f"has {2**64}; allowed for UINT64 are 0 to {2**64 - 1}"),
+        ({"datatype": "INT64", "data": [[[1], 2]]}, "nested evenly or flat"),
+        ({"datatype": "BOOL", "data": [0, 1]}, "has an element 0; allowed for BOOL are true and false"),
         ({"datatype": "BYTES", "data": ["a", 1]}, "has an element 1; allowed for BYTES are texts"),
         ({"datatype": "FLOAT"}, "datatype 'FLOAT'; allowed are BOOL, UINT8"),
         ({"datatype": ["FP32"]}, "has the datatype"),
@@ -120,6 +123,28 @@ def test_a_wrong_input_is_refused_by_name(entry, message):
 def test_a_wrong_document_is_refused(body, message):
     with pytest.raises(RequestError, match=message):
         read_request(body)
+
+
+def test_half_a_character_is_refused_wherever_it_is():
+    for wrong in ({"name": "\ud800"}, {"datatype": "BYTES", "data": ["a", "b\udfff"]}):
+        with pytest.raises(RequestError, match=r"half a character, \\ud[8f](00|ff)"):
+            read_request(request(**wrong))
+    with pytest.raises(RequestError, match="half a character"):
+        read_text_request(b'{"text_input": "\\uD83D"}')
+    with pytest.raises(RequestError, match="is no JSON"):
+        read_text_request(b'{"text_input": "\xed\xa0\x80"}')
+    # Two halves are a whole one.
+    assert read_text_request(b'{"text_input": "\\ud83d\\ude00"}').text == "\U0001f600"
+
+
+def test_a_list_takes_no_more_memory_than_its_elements():
+    body = request(shape=[1000], data=["a" * 100_000] + [1] * 999)
+    tracemalloc.start()
+    with pytest.raises(RequestError, match="has an element 'aaa.*; allowed for FP32 are numbers"):
+        read_request(body)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10 * len(body)
 
 
 def test_an_input_given_twice_is_refused():

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .errors import FAULTS_OF_A_REQUEST, ServingError
+from .._errors import DeviceError, PoisonedError
+from .errors import ServingError
 
 Outcome = dict[str, Any] | Exception
 # Runs the model: names of outputs, inputs by name, and out come the outputs in their order.
@@ -74,14 +75,17 @@ def _run_group(execute: Execute, requests: Sequence[Request], report: Report) ->
     if len(requests) == 1:
         return [run_alone(execute, requests[0], report)]
     first = requests[0]
-    joined = {name: np.concatenate([request.inputs[name] for request in requests]) for name in first.inputs}
     report.runs.append(len(requests))
     try:
+        joined = {
+            name: np.concatenate([request.inputs[name] for request in requests]) for name in first.inputs
+        }
         found = execute(first.outputs, joined)
-    except (*FAULTS_OF_A_REQUEST, MemoryError):
-        return [run_alone(execute, request, report) for request in requests]
-    except Exception as error:  # noqa: BLE001 - whoever sent the request is told
+    except (DeviceError, PoisonedError) as error:
+        # No request's fault, and no run here ends better.
         return [error] * len(requests)
+    except Exception:  # noqa: BLE001 - whose fault it is shows when each runs by itself
+        return [run_alone(execute, request, report) for request in requests]
     rows = [request.rows for request in requests]
     for name, array in zip(first.outputs, found):
         shape = np.shape(array)

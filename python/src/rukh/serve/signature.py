@@ -81,10 +81,12 @@ class Signature:
         return self.batches and not any(port.name in inputs for port in self.overridable)
 
     def _check_input(self, port: Port, value: Any) -> None:
-        if not port.tensor or not isinstance(value, np.ndarray):
+        if not port.tensor:
             # Sequences and the like come by a handle alone; the library checks them.
             return
         where = f'input "{port.name}" of model "{self.model}"'
+        if not isinstance(value, (np.ndarray, np.generic)):
+            raise RequestError(f"{where} is a {type(value).__name__}; allowed is a NumPy array")
         given = datatype_of(value.dtype)
         if given != port.datatype:
             raise RequestError(f"{where} has elements of type {given}; the model takes {port.datatype}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,10 +62,23 @@ def read_request(body: bytes, header_length: str | None = None) -> InferRequest:
     return request
 
 
+# Half a character above U+FFFF, as JSON escapes it.
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
+
 def read_json(text: bytes) -> dict[str, Any]:
     """The object that a body is."""
     try:
-        document = json.loads(text)
+        decoded = str(text, "utf-8-sig")
+        document = json.loads(decoded)
+        if _SURROGATE.search(decoded):
+            # Two of them are one character; one alone is none, which shows when it is to be written.
+            json.dumps(document, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        alone = f"\\u{ord(error.object[error.start]):04x}"
+        raise RequestError(
+            f"the request has half a character, {alone}: allowed are texts that UTF-8 can have"
+        ) from error
     except RecursionError as error:
         raise RequestError("the request is nested too deeply") from error
     except ValueError as error:

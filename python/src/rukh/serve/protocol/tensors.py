@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import reprlib
 import struct
 from collections.abc import Sequence
 from typing import Any
@@ -17,20 +19,20 @@ def of_list(where: str, datatype: str, shape: Sequence[int], data: Any) -> np.nd
     dtype = dtype_of(where, datatype)
     if not isinstance(data, list):
         raise RequestError(f"{where} has data of type {type(data).__name__}; allowed is a list")
+    items, types = _flattened(where, data)
+    _check_types(where, datatype, dtype, items, types)
     if datatype == BYTES:
-        array = np.array(_texts(where, data), dtype=np.object_)
-    else:
-        try:
-            found = np.asarray(data)
-        except (ValueError, OverflowError) as error:
-            raise RequestError(
-                f"{where} has data that is no list of numbers, nested evenly or flat"
-            ) from error
-        if datatype == "UINT64" and found.dtype.kind == "f":
-            # NumPy takes whole numbers of which some are above those of int64 for floats.
-            found = _whole(data, found)
-        array = _converted(where, datatype, dtype, found)
-    return _shaped(where, shape, array)
+        return _shaped(where, shape, np.array(items, dtype=np.object_))
+    if dtype.kind in "iu":
+        return _shaped(where, shape, _whole(where, datatype, dtype, items))
+    if dtype.kind == "b":
+        return _shaped(where, shape, np.array(items, dtype))
+    try:
+        numbers = np.array(items, dtype=np.float64)
+    except OverflowError as error:
+        raise RequestError(f"{where} has a whole number that is too large for {datatype}") from error
+    with np.errstate(over="ignore"):
+        return _shaped(where, shape, numbers.astype(dtype))
 
 
 def of_bytes(where: str, datatype: str, shape: Sequence[int], data: memoryview) -> np.ndarray:
@@ -68,49 +70,45 @@ def dtype_of(where: str, datatype: Any) -> np.dtype:
     return DTYPES[datatype]
 
 
-def _converted(where: str, datatype: str, dtype: np.dtype, found: np.ndarray) -> np.ndarray:
-    if found.size == 0:
-        return np.empty(0, dtype)
-    kinds = {"B": "b", "U": "iu", "I": "iu"}.get(datatype[0], "iuf")
-    if datatype == "BF16":
-        kinds = "iuf"
-    if found.dtype.kind not in kinds:
-        wanted = {"b": "true and false", "iu": "whole numbers", "iuf": "numbers"}[kinds]
-        raise RequestError(f"{where} has data that does not fit {datatype}; allowed are {wanted}")
-    if kinds == "iu":
-        limits = np.iinfo(dtype)
-        for value in (int(found.min()), int(found.max())):
-            if not limits.min <= value <= limits.max:
-                raise RequestError(
-                    f"{where} has {value}; allowed for {datatype} are {limits.min} to {limits.max}"
-                )
-    with np.errstate(over="ignore"):
-        return found.astype(dtype)
+def _flattened(where: str, data: list[Any]) -> tuple[list[Any], set[type]]:
+    """The elements of a list, flat or nested, and their types. NumPy would make texts of all elements where one is, each
+    of the size of the longest, so it is not asked before all are known to be of one kind."""
+    while list in (types := set(map(type, data))):
+        if len(types) > 1 or len(set(map(len, data))) > 1:
+            raise RequestError(
+                f"{where} has data that is nested unevenly; allowed are lists nested evenly or flat"
+            )
+        data = list(itertools.chain.from_iterable(data))
+    return data, types
 
 
-def _whole(data: list[Any], found: np.ndarray) -> np.ndarray:
-    """The elements as uint64 when all of them are such; else what was found."""
-    items = np.array(data, dtype=np.object_).ravel().tolist()
-    if all(type(item) is int and 0 <= item < 1 << 64 for item in items):
-        return np.array(items, dtype=np.uint64)
-    return found
+def _check_types(where: str, datatype: str, dtype: np.dtype, items: list[Any], types: set[type]) -> None:
+    allowed, wanted = {
+        "O": ({str}, "texts"),
+        "b": ({bool}, "true and false"),
+        "i": ({int}, "whole numbers"),
+        "u": ({int}, "whole numbers"),
+    }.get(dtype.kind, ({int, float}, "numbers"))
+    if not types <= allowed:
+        wrong = next(item for item in items if type(item) not in allowed)
+        raise RequestError(
+            f"{where} has an element {reprlib.repr(wrong)}; allowed for {datatype} are {wanted}"
+        )
 
 
-def _texts(where: str, data: list[Any]) -> list[str]:
-    """The texts of a list, flat or nested."""
-    flat: list[str] = []
-    pending = [iter(data)]
-    while pending:
-        item = next(pending[-1], pending)
-        if item is pending:
-            pending.pop()
-        elif isinstance(item, list):
-            pending.append(iter(item))
-        elif isinstance(item, str):
-            flat.append(item)
-        else:
-            raise RequestError(f"{where} has an element {item!r}; allowed for BYTES are texts")
-    return flat
+def _whole(where: str, datatype: str, dtype: np.dtype, items: list[int]) -> np.ndarray:
+    limits = np.iinfo(dtype)
+    try:
+        found: Any = np.array(items, np.uint64 if datatype == "UINT64" else np.int64)
+    except OverflowError:
+        # It takes numbers of any size to say which one is the wrong one.
+        found = np.array(items, np.object_)
+    for value in (found.min(), found.max()) if len(items) else ():
+        if not limits.min <= value <= limits.max:
+            raise RequestError(
+                f"{where} has {value}; allowed for {datatype} are {limits.min} to {limits.max}"
+            )
+    return found.astype(dtype, copy=False)
 
 
 def _split(where: str, data: memoryview) -> list[str]:
