@@ -24,7 +24,8 @@ def served(cluster, tmp_path_factory):
         "lookup": Model(path=client.lookup(folder), num_cpus=0.5, replicas=1, batch_wait=0.3),
         "fixed": Model(path=client.fixed(folder), num_cpus=0.5),
         "mixing": Model(path=client.mixing(folder), num_cpus=0.5, batch_wait=0.2),
-        "echo": Model(path=client.echo(folder), num_cpus=0.5),
+        "echo": Model(path=client.echo(folder), num_cpus=0.5, replicas=1, batch_wait=0.3),
+        "50%41 off": Model(path=client.fixed(folder), num_cpus=0.2, replicas=1),
         "slow": Model(
             path=client.square(folder),
             num_cpus=0.5,
@@ -139,6 +140,52 @@ def test_one_wrong_request_does_not_fail_the_others():
             assert (status, found["y"].tolist()) == (200, [[2 * i, 2 * i + 1] for i in row])
 
 
+def test_a_text_that_is_none_does_not_fail_the_others():
+    def say(text):
+        entry = {"name": "x", "datatype": "BYTES", "shape": [1], "data": [text]}
+        return lambda: ask("/answers/v2/models/echo/infer", {"inputs": [entry]})
+
+    before = identify("echo")["requests"]
+    found = at_once([say(text) for text in ("good", "\ud800", "\U0001f600")])
+    assert [status for status, _, _ in found] == [200, 400, 200]
+    assert [found[i][1]["outputs"][0]["data"] for i in (0, 2)] == [["good"], ["\U0001f600"]]
+    assert "half a character, \\ud800" in found[1][1]["error"]
+    assert identify("echo")["requests"] == before + 2
+
+
+def test_what_comes_by_a_handle_fails_alone():
+    x = np.full((1, 1), 3, np.float32)
+    handle = of("square")
+    good, wrong, fine = [handle.infer.remote({"x": value}) for value in (x, [[3.0]], x)]
+    assert [reply.result(timeout_s=60)["y"].tolist() for reply in (good, fine)] == [[[9]], [[9]]]
+    with pytest.raises(
+        rukh.serve.RequestError, match='"x" of model "square" is a list; allowed is a NumPy array'
+    ):
+        wrong.result(timeout_s=60)
+
+
+def test_a_deadline_of_one_request_is_not_that_of_its_batch():
+    x = np.ones((1, 1), np.float32)
+    assert infer("square", "/answers", x=x)[0] == 200
+    timeouts = ({}, {"timeout": 100_000}, {}, {"timeout": 100_000}, {})
+    found = at_once([lambda t=t: infer("square", "/answers", t, x=x) for t in timeouts])
+    assert [status for status, _ in found] == [200, 504, 200, 504, 200]
+
+
+def test_names_may_have_what_paths_escape():
+    status, document, _ = ask("/answers/v2/models/50%2541%20off")
+    assert (status, document["name"]) == (200, "50%41 off")
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "allowed"),
+    [("/v2/models/square/infer", None, "POST"), ("/v2/health/live", {}, "GET, HEAD")],
+)
+def test_another_method_is_told_which_are_allowed(path, body, allowed):
+    status, _, headers = ask("/answers" + path, body)
+    assert (status, headers["Allow"]) == (405, allowed)
+
+
 @pytest.mark.parametrize(
     ("name", "inputs", "status", "message"),
     [
@@ -216,6 +263,12 @@ def test_options_become_rays():
         ({"models": {}}, "models is empty"),
         ({"models": {"a/b": {"path": "x"}}}, "a model has the name 'a/b'"),
         ({"models": {"ingress": {"path": "x"}}}, "a model has the name 'ingress'"),
+        (
+            {"models": {"café": {"path": "x"}}},
+            "a model has the name 'café'; allowed are texts of printable ASCII",
+        ),
+        ({"models": {"a\tb": {"path": "x"}}}, "a model has the name"),
+        ({"models": {" a": {"path": "x"}}}, "without spaces around them"),
         (
             {"models": {"a": {"path": "x"}}, "dead": 3},
             "there is no option 'dead'; there are models, deadline",

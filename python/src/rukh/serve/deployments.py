@@ -112,7 +112,10 @@ def replica_class(model: Served) -> type:
 def _check_name(name: str, model: Served) -> None:
     if not isinstance(model, Served):
         raise OptionError(f'model "{name}" is a {type(model).__name__}; allowed are Model and TextModel')
-    if not isinstance(name, str) or not name or name == INGRESS or set("/#\n") & set(name):
+    # Ray's controller counts by these names, and stops at one that is not ASCII without a word to who deploys.
+    readable = isinstance(name, str) and name.isascii() and name.isprintable() and name == name.strip()
+    if not readable or not name or name == INGRESS or set("/#") & set(name):
         raise OptionError(
-            f'a model has the name {name!r}; allowed are texts without "/" and "#", but "{INGRESS}"'
+            f'a model has the name {name!r}; allowed are texts of printable ASCII without "/" and "#" and without spaces '
+            f'around them, but "{INGRESS}"'
         )

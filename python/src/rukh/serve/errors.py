@@ -35,9 +35,16 @@ class UnknownModelError(ServingError, LookupError):
 
 
 class MethodError(ServingError):
-    """The path is there, for another HTTP method."""
+    """The path is there, for other HTTP methods: `allowed`, as the header Allow has them."""
 
     status = 405
+
+    def __init__(self, message: str, allowed: str) -> None:
+        super().__init__(message, allowed)
+        self.allowed = allowed
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class TooLargeError(ServingError):

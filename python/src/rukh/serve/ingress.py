@@ -8,13 +8,20 @@ import logging
 import time
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
-from urllib.parse import unquote
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from .. import RUKH_VERSION
-from .errors import RequestError, ServingError, TooLargeError, UnavailableError, UnknownModelError, status_of
+from .errors import (
+    MethodError,
+    RequestError,
+    ServingError,
+    TooLargeError,
+    UnavailableError,
+    UnknownModelError,
+    status_of,
+)
 from .measures import IngressMeasures
 from .protocol import InferRequest, TextRequest, read_request, read_text_request, write_reply
 from .readiness import Readiness
@@ -54,7 +61,6 @@ class Ingress:
             path = request.scope["path"].removeprefix(request.scope.get("root_path", ""))
             route = find_route(request.method, path)
             if route.model is not None:
-                route = Route(route.action, unquote(route.model))
                 self._handle(route.model)
                 model = route.model
             response = await self._answer(route, request)
@@ -155,7 +161,11 @@ def _refusal(error: Exception) -> Response:
     status = 400 if isinstance(error, ClientDisconnect) else status_of(error)
     if status >= 500 and not isinstance(error, ServingError):
         logger.error("a request failed", exc_info=error)
-    headers = {"Retry-After": "1"} if isinstance(error, UnavailableError) else None
+    headers = {}
+    if isinstance(error, UnavailableError):
+        headers["Retry-After"] = "1"
+    if isinstance(error, MethodError):
+        headers["Allow"] = error.allowed
     return JSONResponse({"error": str(error)}, status, headers)
 
 

@@ -48,5 +48,6 @@ def _checked(method: str, path: str, action: str, known: dict[str, str]) -> str:
         raise UnknownModelError(f"there is nothing at {path}; known are {allowed}")
     # What may be got may be asked for its headers too.
     if method != known[action] and not (method == "HEAD" and known[action] == "GET"):
-        raise MethodError(f"{path} was asked for with {method}; allowed is {known[action]}")
+        allowed = "GET, HEAD" if known[action] == "GET" else known[action]
+        raise MethodError(f"{path} was asked for with {method}; allowed is {allowed}", allowed)
     return action
