@@ -798,6 +798,14 @@ unsafe extern "C" {
         needed: *mut usize,
         error: *mut *mut rukh_error,
     ) -> rukh_status;
+    /// The steps of a session's runs and where each value lies, as a JSON object.
+    pub fn rukh_session_plan(
+        session: *const rukh_session,
+        buf: *mut c_char,
+        cap: usize,
+        needed: *mut usize,
+        error: *mut *mut rukh_error,
+    ) -> rukh_status;
     /// The number of the model's inputs.
     pub fn rukh_session_input_count(
         session: *const rukh_session,
