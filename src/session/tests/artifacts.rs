@@ -225,6 +225,8 @@ fn further_programs_are_for_fixed_dimensions() {
     let compiled = Compiled::new("shapes", &network(), "cpu", Policy::Used, &options(&[]));
     let shapes = [1, 4].map(|batch| BTreeMap::from([("batch".to_owned(), batch)])).to_vec();
     compiled.compile("cpu", Policy::Used, &options(&[]), shapes).unwrap();
+    let error = compiled.open(&compiled.artifact, &options(&[("dim.bach", "1")])).err().unwrap();
+    assert!(error.message.contains("\"dim.bach\": the model's inputs have no dimension"), "{error}");
     for (batch, verdict) in [("1", true), ("4", true), ("2", false)] {
         let options = options(&[("dim.batch", batch)]);
         assert_eq!(compiled.verdict(&options) == Verdict::Optimal, verdict, "{batch}");
