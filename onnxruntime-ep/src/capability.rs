@@ -94,10 +94,9 @@ impl Opener<'_> {
 
     pub(crate) fn open(&self, snapshot: &Snapshot<'_>, part: &Part, most: usize) -> Result<Session> {
         let encoded = part.encode(snapshot, most)?;
-        if encoded.weights.is_empty() {
-            return Session::open(self.environment, encoded.model, self.options);
-        }
         let mut options = self.options.copy()?;
+        // No other session is given this memory. librukh would keep it for one, beside what it made of the weights.
+        options.set("share_weights", "0")?;
         for tensor in &encoded.weights {
             let bytes = tensor.raw_data.as_deref().unwrap_or_default();
             options.add_initializer(&tensor.name, &Value::copied(tensor.data_type, &tensor.dims, bytes)?)?;
