@@ -17,13 +17,11 @@ from .errors import RequestError
 from .measures import ReplicaMeasures
 from .options import TextModel
 from .protocol import TextRequest
+from .sending import Piece
 from .signature import Signature
 from .workers import Workers
 
 logger = logging.getLogger("ray.serve")
-
-# A piece of the text, and why there are no more after it: "token", "length" or, while there are, None.
-Piece = tuple[str, "str | None"]
 
 
 class TextReplica:
