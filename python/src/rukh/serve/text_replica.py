@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import threading
 import time
@@ -21,8 +20,6 @@ from .protocol import TextRequest
 from .sending import Piece
 from .signature import Signature
 from .workers import Workers
-
-logger = logging.getLogger("ray.serve")
 
 
 class TextReplica:
