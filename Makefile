@@ -313,8 +313,7 @@ test-bindings: stage ## the packages for other languages (bindings/), with what 
 	command -v go >/dev/null || scripts/install_packages.sh golang-go
 	cd bindings/go && test -z "$$(gofmt -l .)" && go vet ./... && go test -count=1 ./...
 
-# Ray's sockets lie below RAY_TMPDIR, whose path must be short.
-TEST_SERVE = RUKH_LIBRARY=$(LIB_PATH)/librukh.so PYTHONPATH=$(CURDIR)/python/src RAY_TMPDIR=$$(mktemp -d) RAY_USAGE_STATS_ENABLED=0
+TEST_SERVE = RUKH_LIBRARY=$(LIB_PATH)/librukh.so PYTHONPATH=$(CURDIR)/python/src RAY_USAGE_STATS_ENABLED=0
 
 test-serve: stage emulator $(SERVE_VENV)/.test ## models served by Ray (docs/serving.md) on a cluster of this machine, with replicas killed under load; on the CPU and on an emulated GPU
 	scripts/install_packages.sh curl

@@ -105,6 +105,13 @@ def test_first_dimensions_must_agree():
         signature.check({"a": a, "b": a[:1]}, None)
 
 
+def test_tensors_are_arrays():
+    # What is no array cannot be joined with others.
+    _, signature = opened(scale())
+    with pytest.raises(RequestError, match='input "x" of model "m" is a list; allowed are NumPy arrays'):
+        signature.check({"x": [[1.0, 2.0]]}, None)
+
+
 def test_fixed_sizes_must_be_kept():
     _, signature = opened(model([("Neg", ["x"], ["y"])], x=["n", 3], y=["n", 3]))
     with pytest.raises(
