@@ -665,7 +665,7 @@ unsafe extern "C" {
         needed: *mut usize,
         error: *mut *mut rukh_error,
     ) -> rukh_status;
-    /// Opens a model file (ONNX) and makes it ready to run.
+    /// Opens a model file (ONNX), or an artifact that `rukh_compile_model` made of one, and makes it ready to run.
     pub fn rukh_session_create(
         environment: *const rukh_environment,
         path: *const c_char,
