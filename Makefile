@@ -239,6 +239,7 @@ test-hip: emulator build/onnx-data/VERSION stage ## the HIP provider on an emula
 		AMDEMU_ARCH=$$arch $(EMULATED) $(CARGO) test --quiet --lib hip || exit 1; \
 	done
 	$(EMULATED) $(CARGO) test --quiet -p rukh-cli --test command info_counts
+	$(EMULATED) $(CARGO) test --quiet -p rukh-cli --test devices
 	cmake -S capi-tests -B $(BUILD)/capi-tests/device -G Ninja -DCMAKE_PREFIX_PATH=$(STAGE) >/dev/null
 	cmake --build $(BUILD)/capi-tests/device --target device --target device_options --target locations --target operators_gpu >/dev/null
 	for test in device device_options locations; do \
@@ -250,7 +251,7 @@ test-hip: emulator build/onnx-data/VERSION stage ## the HIP provider on an emula
 		(cd capi-tests && env AMDEMU_ARCH=gfx1100 $$check $(EMULATED) $(BUILD)/capi-tests/device/operators_gpu models $(BUILD)/capi-tests/scale.co) || exit 1; \
 		(cd capi-tests && env AMDEMU_ARCH=gfx1100 $$check $(EMULATED) $(BUILD)/capi-tests/device/locations models) || exit 1; \
 	done
-	RUKH_LIBRARY=$(LIB_PATH)/librukh.so PYTHONPATH=python/src $(EMULATED) $(PYTHON) -m pytest --quiet python/tests/test_device.py python/tests/test_generation.py
+	RUKH_LIBRARY=$(LIB_PATH)/librukh.so PYTHONPATH=python/src $(EMULATED) $(PYTHON) -m pytest --quiet python/tests/test_device.py python/tests/test_generation.py python/tests/test_artifacts.py
 	RUKH_LIBRARY=$(LIB_PATH)/librukh.so PYTHONPATH=python/src $(EMULATED) $(PYTHON) -m pytest --quiet python/tests/test_decode.py -k gpu
 	for check in $(HIP_CHECKS); do \
 		env $$check $(EMULATED) $(CARGO) test --quiet --lib hip || exit 1; \

@@ -273,7 +273,7 @@ fn sessions_share_an_artifact_and_the_system_its_pages() {
 }
 
 #[test]
-fn a_gpu_runs_the_program_that_is_for_it() {
+fn hip_runs_the_program_that_is_for_it() {
     let Some(hip) = on_hip(&[("share_weights", "0")]) else { return };
     let compiled = Compiled::new(
         "gpu",
