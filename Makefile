@@ -239,6 +239,7 @@ test-hip: emulator build/onnx-data/VERSION stage ## the HIP provider on an emula
 		AMDEMU_ARCH=$$arch $(EMULATED) $(CARGO) test --quiet --lib hip || exit 1; \
 	done
 	$(EMULATED) $(CARGO) test --quiet -p rukh-cli --test command info_counts
+	$(EMULATED) $(CARGO) test --quiet -p rukh-cli --test devices
 	cmake -S capi-tests -B $(BUILD)/capi-tests/device -G Ninja -DCMAKE_PREFIX_PATH=$(STAGE) >/dev/null
 	cmake --build $(BUILD)/capi-tests/device --target device --target device_options --target locations --target operators_gpu >/dev/null
 	for test in device device_options locations; do \
@@ -250,7 +251,7 @@ test-hip: emulator build/onnx-data/VERSION stage ## the HIP provider on an emula
 		(cd capi-tests && env AMDEMU_ARCH=gfx1100 $$check $(EMULATED) $(BUILD)/capi-tests/device/operators_gpu models $(BUILD)/capi-tests/scale.co) || exit 1; \
 		(cd capi-tests && env AMDEMU_ARCH=gfx1100 $$check $(EMULATED) $(BUILD)/capi-tests/device/locations models) || exit 1; \
 	done
-	RUKH_LIBRARY=$(LIB_PATH)/librukh.so PYTHONPATH=python/src $(EMULATED) $(PYTHON) -m pytest --quiet python/tests/test_device.py python/tests/test_generation.py
+	RUKH_LIBRARY=$(LIB_PATH)/librukh.so PYTHONPATH=python/src $(EMULATED) $(PYTHON) -m pytest --quiet python/tests/test_device.py python/tests/test_generation.py python/tests/test_artifacts.py
 	RUKH_LIBRARY=$(LIB_PATH)/librukh.so PYTHONPATH=python/src $(EMULATED) $(PYTHON) -m pytest --quiet python/tests/test_decode.py -k gpu
 	for check in $(HIP_CHECKS); do \
 		env $$check $(EMULATED) $(CARGO) test --quiet --lib hip || exit 1; \
@@ -313,8 +314,7 @@ test-bindings: stage ## the packages for other languages (bindings/), with what 
 	command -v go >/dev/null || scripts/install_packages.sh golang-go
 	cd bindings/go && test -z "$$(gofmt -l .)" && go vet ./... && go test -count=1 ./...
 
-# Ray's sockets lie below RAY_TMPDIR, whose path must be short.
-TEST_SERVE = RUKH_LIBRARY=$(LIB_PATH)/librukh.so PYTHONPATH=$(CURDIR)/python/src RAY_TMPDIR=$$(mktemp -d) RAY_USAGE_STATS_ENABLED=0
+TEST_SERVE = RUKH_LIBRARY=$(LIB_PATH)/librukh.so PYTHONPATH=$(CURDIR)/python/src RAY_USAGE_STATS_ENABLED=0
 
 test-serve: stage emulator $(SERVE_VENV)/.test ## models served by Ray (docs/serving.md) on a cluster of this machine, with replicas killed under load; on the CPU and on an emulated GPU
 	scripts/install_packages.sh curl

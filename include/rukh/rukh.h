@@ -1362,7 +1362,7 @@ rukh_status rukh_session_options_provider_get(const struct rukh_session_options 
                                               struct rukh_error **error);
 
 /**
- * Opens a model file (ONNX) and makes it ready to run. Nothing is compiled. Sessions of one environment that open the
+ * Opens a model file (ONNX), or an artifact that `rukh_compile_model` made of one, and makes it ready to run. Sessions of one environment that open the
  * same unchanged file with the same options share its weights, unless option "share_weights" is "0".
  *
  * `environment`: not NULL; kept alive by the session. `path`: not NULL; a file name, UTF-8 or what the
@@ -1658,6 +1658,33 @@ rukh_status rukh_artifact_check(const struct rukh_artifact *artifact,
                                 size_t cap,
                                 size_t *needed,
                                 struct rukh_error **error);
+
+/**
+ * The steps of a session's runs and where each value lies, as a JSON object. Shapes and memory are those of the
+ * inputs that were run last; before the first run they are what the model alone tells.
+ *
+ * The keys are "planned" (whether there was a run); "blocks", the bytes of the block of memory on the "host" and on the
+ * "device" that values share; "inputs" and "outputs", indices of values; "steps" in the order of the run; and "values".
+ * A step has "node", "operator", "provider" ("cpu", "hip", or "copy"), "inputs" and "outputs" (indices of values, null
+ * for one that is left out), "action" (what a run does for it: "kernel", "launch", "copy to host", "copy to device",
+ * "none", or "shapes while running"; "unplanned" before the first run), and where it needs temporary memory "scratch"
+ * with "place", "offset" and "bytes". A value has "name", "type", "shape" (numbers, texts for open dimensions; null
+ * where the rank is not known), "place" ("host" or "device"), and "memory": "block" (with its "offset" there),
+ * "shared" (that of value "of"), "input", "output", "constant", "run" (made while running), "none" (nobody needs it),
+ * or "unplanned"; where they are known, its "bytes", and "first" and "last", the steps between which its memory is
+ * needed. Later versions may add keys and words.
+ *
+ * `session`: not NULL. `buf`, `cap`, `needed`: see "Texts" at the top of this header; a run that ends between two calls
+ * may make the text longer, so ask until it fits. `error`: may be NULL. Threads: any, at the same time. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT` for a buffer that is too small, and the handle errors.
+ *
+ * Since: 0.1.1.
+ */
+rukh_status rukh_session_plan(const struct rukh_session *session,
+                              char *buf,
+                              size_t cap,
+                              size_t *needed,
+                              struct rukh_error **error);
 
 /**
  * The number of the model's inputs.

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::elements;
 use crate::error::{Code, Error, Result};
-use crate::library::{Environment, Session, SessionOptions};
+use crate::library::{Environment, Session, SessionOptions, Value};
 use crate::ort::{Graph, TypeInfo};
 use crate::part::Part;
 use crate::partition::{Vertex, partition};
@@ -93,7 +93,15 @@ impl Opener<'_> {
     }
 
     pub(crate) fn open(&self, snapshot: &Snapshot<'_>, part: &Part, most: usize) -> Result<Session> {
-        Session::open(self.environment, &part.encode(snapshot, most)?, self.options)
+        let encoded = part.encode(snapshot, most)?;
+        let mut options = self.options.copy()?;
+        // No other session is given this memory. librukh would keep it for one, beside what it made of the weights.
+        options.set("share_weights", "0")?;
+        for tensor in &encoded.weights {
+            let bytes = tensor.raw_data.as_deref().unwrap_or_default();
+            options.add_initializer(&tensor.name, &Value::copied(tensor.data_type, &tensor.dims, bytes)?)?;
+        }
+        Session::open(self.environment, encoded.model, &options)
     }
 
     /// Nodes that cannot be in a part because of the type of a value that crosses its border.

@@ -2,16 +2,17 @@
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ort_sys::{OrtKernelContext, OrtStatusPtr, OrtValue};
+use ort_sys::{OrtKernelContext, OrtLoggingLevel, OrtStatusPtr, OrtValue};
+use rukh_sys::RUKH_ERROR_INVALID_INPUT;
 
-use crate::error::{Code, Result, fail};
+use crate::error::{Error, Result, fail};
 use crate::exchange::Exchange;
 use crate::library::{Binding, Environment, Session};
 use crate::ort::interface::{OrtNodeComputeContext, OrtNodeComputeInfo};
-use crate::ort::{Ort, Tensor, guard};
+use crate::ort::{Logger, Ort, Tensor, guard, guard_or};
 use crate::shapes::Shapes;
 
 /// What ONNX Runtime calls to run a part. The table comes first: ONNX Runtime knows this by its address.
@@ -26,13 +27,26 @@ pub(crate) struct Compute {
     outputs: Vec<usize>,
     shapes: Shapes,
     in_user_stream: bool,
+    /// Whether a run succeeded with values in the GPU's memory.
+    takes_device_memory: AtomicBool,
+    logger: Logger,
     /// Bindings that no run uses just now.
     bindings: Mutex<Vec<Binding>>,
+}
+
+/// What was bound for a run.
+#[derive(Default)]
+struct Bound {
+    /// Some value lies in the memory of the GPU.
+    on_device: bool,
+    /// All values were bound, so that an error comes from the run itself.
+    complete: bool,
 }
 
 impl Compute {
     pub(crate) fn new(
         ort: Ort,
+        logger: Logger,
         environment: Arc<Environment>,
         session: Session,
         inputs: Vec<usize>,
@@ -56,6 +70,8 @@ impl Compute {
             outputs,
             shapes,
             in_user_stream,
+            takes_device_memory: AtomicBool::new(false),
+            logger,
             bindings: Mutex::default(),
         })
     }
@@ -68,19 +84,27 @@ impl Compute {
             Some(binding) => binding,
             None => Binding::new(&self.session)?,
         };
-        let on_gpu = self.exchange.on_gpu();
+        let mut bound = Bound::default();
         // SAFETY: in this function, the caller's promise.
-        let mut result = unsafe { self.run_bound(context, &mut binding) };
-        if on_gpu && result.as_ref().is_err_and(|error| error.code == Code::InvalidArgument) {
-            // A session whose bodies alone run on the GPU refuses values in its memory. Nothing tells that beforehand.
-            self.exchange.on_gpu.store(false, Ordering::Relaxed);
-            binding.clear()?;
-            let again = unsafe { self.run_bound(context, &mut binding) };
-            if again.is_ok() {
-                result = again;
-            } else {
-                self.exchange.on_gpu.store(true, Ordering::Relaxed);
+        let mut result = unsafe { self.run_bound(context, &mut binding, &mut bound) };
+        match &result {
+            Ok(()) if bound.on_device => self.takes_device_memory.store(true, Ordering::Relaxed),
+            Err(error) if self.refuses_device_memory(error, &bound) => {
+                self.exchange.on_gpu.store(false, Ordering::Relaxed);
+                binding.clear()?;
+                let again = unsafe { self.run_bound(context, &mut binding, &mut Bound::default()) };
+                if again.is_ok() {
+                    self.ort.log(
+                        self.logger,
+                        OrtLoggingLevel::ORT_LOGGING_LEVEL_VERBOSE,
+                        &format!("a part gets its values in host memory from now on: {error}"),
+                    );
+                    result = again;
+                } else {
+                    self.exchange.on_gpu.store(true, Ordering::Relaxed);
+                }
             }
+            _ => {}
         }
         // Values are over memory that is ONNX Runtime's, which the binding must not keep. Why a run failed comes first.
         let cleared = binding.clear();
@@ -90,9 +114,24 @@ impl Compute {
         result.and(cleared)
     }
 
+    /// Whether a run failed because no node of the session runs on the GPU outside of bodies, so that the session takes no
+    /// values in the GPU's memory. Nothing tells that beforehand. A run that succeeded with such values tells of the
+    /// opposite; what is wrong with an input after it is the program's to know.
+    fn refuses_device_memory(&self, error: &Error, bound: &Bound) -> bool {
+        bound.on_device
+            && bound.complete
+            && error.status == RUKH_ERROR_INVALID_INPUT
+            && !self.takes_device_memory.load(Ordering::Relaxed)
+    }
+
     /// # Safety
     /// `context` is live.
-    unsafe fn run_bound(&self, context: *mut OrtKernelContext, binding: &mut Binding) -> Result<()> {
+    unsafe fn run_bound(
+        &self,
+        context: *mut OrtKernelContext,
+        binding: &mut Binding,
+        bound: &mut Bound,
+    ) -> Result<()> {
         let mut shapes: Vec<&[i64]> = Vec::with_capacity(self.inputs.len());
         for (port, position) in self.session.inputs.iter().zip(&self.inputs) {
             let mut value = std::ptr::null();
@@ -105,6 +144,7 @@ impl Compute {
                 Tensor::new(self.ort, value)
             };
             let (element, shape) = tensor.type_and_shape()?;
+            bound.on_device |= self.exchange.on_gpu() && tensor.is_on_device();
             binding.input(&port.name, &self.exchange.input(&tensor, element, shape)?)?;
             shapes.push(shape);
         }
@@ -112,16 +152,19 @@ impl Compute {
         for (index, position) in self.outputs.iter().enumerate() {
             let port = &self.session.outputs[index];
             let known = self.shapes.output(index, &shapes);
-            let bound = match known {
+            let is_bound = match known {
                 // SAFETY: the caller's promise.
-                Some(shape) => unsafe { self.bind_output(context, binding, index, *position, &shape)? },
+                Some(shape) => unsafe {
+                    self.bind_output(context, binding, bound, index, *position, &shape)?
+                },
                 None => false,
             };
-            if !bound {
+            if !is_bound {
                 binding.output_allocated(&port.name)?;
                 pending.push((index, *position));
             }
         }
+        bound.complete = true;
         // ONNX Runtime knows nothing of the stream, so that what it does next must not come before the run's end.
         if self.in_user_stream {
             binding.run_in_user_stream()?
@@ -146,6 +189,7 @@ impl Compute {
         &self,
         context: *mut OrtKernelContext,
         binding: &mut Binding,
+        bound: &mut Bound,
         index: usize,
         position: usize,
         shape: &[i64],
@@ -158,6 +202,7 @@ impl Compute {
         let Some(value) = self.exchange.output(&tensor)? else {
             return Ok(false);
         };
+        bound.on_device |= self.exchange.on_gpu() && tensor.is_on_device();
         binding.output(&port.name, &value)?;
         Ok(true)
     }
@@ -192,9 +237,11 @@ unsafe extern "system" fn create_state(
     _context: *mut OrtNodeComputeContext,
     state: *mut *mut c_void,
 ) -> OrtStatusPtr {
-    // SAFETY: ONNX Runtime hands over a place. All state is in `Compute`.
-    unsafe { state.write(this.cast()) };
-    OrtStatusPtr::default()
+    guard_or(OrtStatusPtr::default(), || {
+        // SAFETY: ONNX Runtime hands over a place. All state is in `Compute`.
+        unsafe { state.write(this.cast()) };
+        OrtStatusPtr::default()
+    })
 }
 
 unsafe extern "system" fn compute(
@@ -208,4 +255,6 @@ unsafe extern "system" fn compute(
     guard(&compute.ort, || unsafe { compute.run(context) })
 }
 
-unsafe extern "system" fn release_state(_this: *mut OrtNodeComputeInfo, _state: *mut c_void) {}
+unsafe extern "system" fn release_state(_this: *mut OrtNodeComputeInfo, _state: *mut c_void) {
+    guard_or((), || {})
+}

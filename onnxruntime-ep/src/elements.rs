@@ -36,6 +36,11 @@ pub(crate) fn is_packed(element: ElementType) -> bool {
     matches!(bits(element), 2 | 4)
 }
 
+/// Whether a model has several elements of a type in a byte, by ONNX's number.
+pub(crate) fn is_packed_in_onnx(number: i32) -> bool {
+    matches!(number, 21..=23 | 25 | 26)
+}
+
 /// Whether librukh extends the sign of such an element to the whole byte.
 fn is_signed(element: ElementType) -> bool {
     matches!(element, 22 | 25)
@@ -87,6 +92,14 @@ pub(crate) fn pack(element: ElementType, bytes: &[u8], packed: &mut [u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_packed_here_is_packed_in_onnx() {
+        for element in 1..=26 {
+            let number = onnx_of(element).unwrap();
+            assert_eq!(is_packed(element), is_packed_in_onnx(number), "{element}");
+        }
+    }
 
     #[test]
     fn packed_elements_come_back() {

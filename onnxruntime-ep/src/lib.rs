@@ -29,7 +29,7 @@ use std::ffi::{c_char, c_void};
 use ort_sys::{OrtApiBase, OrtLogger, OrtStatusPtr};
 
 use crate::factory::Factory;
-use crate::ort::{Logger, Ort, copy, guard};
+use crate::ort::{Logger, Ort, copy, guard, guard_or};
 
 /// What ONNX Runtime calls when the library is registered.
 ///
@@ -44,22 +44,24 @@ pub unsafe extern "C" fn CreateEpFactories(
     max_factories: usize,
     num_factories: *mut usize,
 ) -> OrtStatusPtr {
-    // SAFETY: in this function, ONNX Runtime's promises.
-    let ort = match unsafe { Ort::new(base) } {
-        Ok(ort) => ort,
-        Err(error) => return unsafe { ort::status_of_any_version(base, &error) },
-    };
-    guard(&ort, || {
-        if factories.is_null() || num_factories.is_null() || max_factories == 0 {
-            error::fail!(InvalidArgument, "there is no room for a factory");
-        }
-        // SAFETY: as above; there is room for one factory, which is given back to `ReleaseEpFactory`.
-        unsafe {
-            let factory = Factory::new(ort, Logger(logger), &copy(registered_name))?;
-            factories.write(Box::into_raw(factory).cast());
-            num_factories.write(1);
-        }
-        Ok(())
+    guard_or(OrtStatusPtr::default(), || {
+        // SAFETY: in this function, ONNX Runtime's promises.
+        let ort = match unsafe { Ort::new(base) } {
+            Ok(ort) => ort,
+            Err(error) => return unsafe { ort::status_of_any_version(base, &error) },
+        };
+        guard(&ort, || {
+            if factories.is_null() || num_factories.is_null() || max_factories == 0 {
+                error::fail!(InvalidArgument, "there is no room for a factory");
+            }
+            // SAFETY: as above; there is room for one factory, which is given back to `ReleaseEpFactory`.
+            unsafe {
+                let factory = Factory::new(ort, Logger(logger), &copy(registered_name))?;
+                factories.write(Box::into_raw(factory).cast());
+                num_factories.write(1);
+            }
+            Ok(())
+        })
     })
 }
 
@@ -69,9 +71,11 @@ pub unsafe extern "C" fn CreateEpFactories(
 /// `factory` is what `CreateEpFactories` gave, and nothing that it made is in use.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ReleaseEpFactory(factory: *mut c_void) -> OrtStatusPtr {
-    if !factory.is_null() {
-        // SAFETY: the caller's promise.
-        drop(unsafe { Box::from_raw(factory.cast::<Factory>()) });
-    }
-    OrtStatusPtr::default()
+    guard_or(OrtStatusPtr::default(), || {
+        if !factory.is_null() {
+            // SAFETY: the caller's promise.
+            drop(unsafe { Box::from_raw(factory.cast::<Factory>()) });
+        }
+        OrtStatusPtr::default()
+    })
 }

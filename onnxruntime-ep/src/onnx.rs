@@ -102,6 +102,21 @@ pub(crate) struct TensorProto {
     pub(crate) name: String,
     #[prost(bytes = "bytes", optional, tag = "9")]
     pub(crate) raw_data: Option<Bytes>,
+    #[prost(message, repeated, tag = "13")]
+    pub(crate) external_data: Vec<StringStringEntryProto>,
+    #[prost(int32, optional, tag = "14")]
+    pub(crate) data_location: Option<i32>,
+}
+
+/// `TensorProto.DataLocation`: the elements are not in the model.
+pub(crate) const EXTERNAL: i32 = 1;
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct StringStringEntryProto {
+    #[prost(string, tag = "1")]
+    pub(crate) key: String,
+    #[prost(string, tag = "2")]
+    pub(crate) value: String,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]

@@ -4,10 +4,14 @@ use std::collections::HashSet;
 
 use prost::Message;
 
+use crate::elements;
 use crate::error::Result;
-use crate::onnx::{GraphProto, ModelProto, TensorProto};
+use crate::onnx::{EXTERNAL, GraphProto, ModelProto, StringStringEntryProto, TensorProto};
 use crate::ort::TypeInfo;
 use crate::snapshot::{Snapshot, value_proto};
+
+/// Constants of so many bytes are weights.
+const WEIGHT: usize = 4096;
 
 /// The nodes of a part, and what crosses its border.
 pub(crate) struct Part {
@@ -48,17 +52,20 @@ impl Part {
         Part { nodes: nodes.to_vec(), inputs, outputs, constants }
     }
 
-    /// The part in ONNX's protobuf. Constants of more than `most` bytes become inputs, to find out cheaply whether the
-    /// part can be run.
-    pub(crate) fn encode(&self, snapshot: &Snapshot<'_>, most: usize) -> Result<Vec<u8>> {
+    /// The part as a model. Constants of more than `most` bytes become inputs, to find out cheaply whether the part can be
+    /// run.
+    pub(crate) fn encode<'s>(&self, snapshot: &'s Snapshot<'_>, most: usize) -> Result<Encoded<'s>> {
         let bytes = |tensor: &TensorProto| tensor.raw_data.as_ref().map_or(0, |data| data.len());
         let constants = self.constants.iter().filter_map(|name| snapshot.constants.get(name));
         let (large, small): (Vec<_>, Vec<_>) = constants.partition(|tensor| bytes(tensor) > most);
         let value = |name: &String| value_proto(name, snapshot.types.get(name).unwrap_or(&TypeInfo::Unknown));
+        let (beside, within): (Vec<_>, Vec<_>) = small.into_iter().partition(|tensor| is_weight(tensor));
+        let initializers =
+            within.into_iter().cloned().chain(beside.iter().map(|tensor| without_elements(tensor)));
         let mut graph = GraphProto {
             name: snapshot.name.clone(),
             node: self.nodes.iter().map(|index| snapshot.nodes[*index].proto.clone()).collect(),
-            initializer: small.into_iter().cloned().collect(),
+            initializer: initializers.collect(),
             input: self.inputs.iter().map(value).collect(),
             output: self.outputs.iter().map(value).collect(),
             value_info: Vec::new(),
@@ -76,6 +83,34 @@ impl Part {
             graph: Some(graph),
             opset_import: snapshot.opsets.clone(),
         };
-        Ok(model.encode_to_vec())
+        Ok(Encoded { model: model.encode_to_vec(), weights: beside })
+    }
+}
+
+/// A part in ONNX's protobuf.
+pub(crate) struct Encoded<'s> {
+    pub(crate) model: Vec<u8>,
+    /// Initializers whose elements are not in it: librukh gets them by themselves, so that they are copied once, out of
+    /// ONNX Runtime's memory, which it frees when the session is made.
+    pub(crate) weights: Vec<&'s TensorProto>,
+}
+
+/// Whether a constant is so large that its elements stay outside of the protobuf, and whether they have the same form there
+/// as in librukh's tensors.
+fn is_weight(tensor: &TensorProto) -> bool {
+    tensor.raw_data.as_ref().is_some_and(|bytes| bytes.len() >= WEIGHT)
+        && !elements::is_packed_in_onnx(tensor.data_type)
+}
+
+/// The tensor as one whose elements are elsewhere.
+fn without_elements(tensor: &TensorProto) -> TensorProto {
+    let location = StringStringEntryProto { key: "location".to_owned(), value: "given".to_owned() };
+    TensorProto {
+        dims: tensor.dims.clone(),
+        data_type: tensor.data_type,
+        name: tensor.name.clone(),
+        external_data: vec![location],
+        data_location: Some(EXTERNAL),
+        ..Default::default()
     }
 }

@@ -13,7 +13,7 @@ use crate::error::{Result, fail};
 use crate::library::{Environment, Session, SessionOptions};
 use crate::options::Options;
 use crate::ort::interface::{OrtEp, OrtEpGraphSupportInfo, OrtNodeComputeInfo, OrtNodeFusionOptions};
-use crate::ort::{Graph, Logger, Node, Ort, guard};
+use crate::ort::{Graph, Logger, Node, Ort, guard, guard_or};
 use crate::part::Part;
 use crate::snapshot::Snapshot;
 
@@ -165,7 +165,7 @@ impl Provider {
         let inputs = positions(&session.inputs, &inputs)?;
         let outputs = positions(&session.outputs, &outputs)?;
         let (environment, stream) = (self.environment.clone(), self.options.in_user_stream());
-        let compute = Compute::new(self.ort, environment, session, inputs, outputs, stream)?;
+        let compute = Compute::new(self.ort, self.logger, environment, session, inputs, outputs, stream)?;
         Ok(Box::new(compute))
     }
 
@@ -215,8 +215,10 @@ unsafe fn provider<'a>(this: *const OrtEp) -> &'a Provider {
 }
 
 unsafe extern "system" fn get_name(this: *const OrtEp) -> *const c_char {
-    // SAFETY: in this file, ONNX Runtime calls functions of the table with the table, until it is released.
-    unsafe { provider(this) }.name.as_ptr()
+    guard_or(null(), || {
+        // SAFETY: in this file, ONNX Runtime calls functions of the table with the table, until it is released.
+        unsafe { provider(this) }.name.as_ptr()
+    })
 }
 
 unsafe extern "system" fn get_capability(
@@ -259,27 +261,31 @@ unsafe extern "system" fn release_compute_infos(
     infos: *mut *mut OrtNodeComputeInfo,
     count: usize,
 ) {
-    for index in 0..count {
-        // SAFETY: each is what `compile` made of a box, and is given back once.
-        unsafe {
-            let info = *infos.add(index);
-            if !info.is_null() {
-                drop(Box::from_raw(info.cast::<Compute>()));
+    guard_or((), || {
+        for index in 0..count {
+            // SAFETY: each is what `compile` made of a box, and is given back once.
+            unsafe {
+                let info = *infos.add(index);
+                if !info.is_null() {
+                    drop(Box::from_raw(info.cast::<Compute>()));
+                }
             }
         }
-    }
+    })
 }
 
 unsafe extern "system" fn is_concurrent_run_supported(
     _this: *mut OrtEp,
     supported: *mut bool,
 ) -> OrtStatusPtr {
-    // SAFETY: ONNX Runtime gives a place.
-    unsafe { supported.write(true) };
-    OrtStatusPtr::default()
+    guard_or(OrtStatusPtr::default(), || {
+        // SAFETY: ONNX Runtime gives a place.
+        unsafe { supported.write(true) };
+        OrtStatusPtr::default()
+    })
 }
 
 /// Runs and copies have ended when they return, so there is nothing to wait for.
 unsafe extern "system" fn sync(_this: *mut OrtEp) -> OrtStatusPtr {
-    OrtStatusPtr::default()
+    guard_or(OrtStatusPtr::default(), OrtStatusPtr::default)
 }

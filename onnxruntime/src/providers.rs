@@ -245,8 +245,8 @@ mod tests {
             ("arena_extend_strategy", "1", "arena_extend_strategy=kSameAsRequested"),
             ("tunable_op_enable", "1", "tunable_op_enable=1"),
             ("cudnn_conv_algo_search", "EXHAUSTIVE", ""),
-            ("migraphx_save_compiled_model", "0", ""),
-            ("migraphx_load_model_path", "", ""),
+            ("migraphx_save_compiled_model", "0", "migraphx_save_compiled_model=0"),
+            ("migraphx_load_model_path", "", "migraphx_load_model_path="),
         ] {
             assert_eq!(translated(key, value).as_deref(), Ok(expected), "{key}={value}");
         }

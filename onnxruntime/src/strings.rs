@@ -20,17 +20,16 @@ pub fn set(value: &Own<rukh_value>, index: usize, bytes: &[u8]) -> Result<()> {
 }
 
 fn string(value: &Value, index: usize) -> Result<Vec<u8>> {
-    let handle = value.pointer()?;
+    let handle = value.pointer_for(index)?;
     // SAFETY: live handle, a buffer of `cap` bytes, a place for the number.
     library::bytes(|buf, cap, needed, error| unsafe {
         rukh_value_string(handle, index, buf, cap, needed, error)
     })
 }
 
+/// What buffers hold is not looked at.
 fn count(value: &Value) -> Result<usize> {
-    let handle = value.pointer()?;
-    // SAFETY: live handle, a place for the number.
-    library::get(|count, error| unsafe { rukh_value_element_count(handle, count, error) })
+    elements::count(&value.shape()?)
 }
 
 fn all(value: &Value) -> Result<Vec<Vec<u8>>> {
@@ -79,8 +78,8 @@ api! {
 
     fn GetResizedStringTensorElementBuffer(value: *mut OrtValue, index: usize, length: usize, out: *mut *mut c_char) {
         let value = get_mut::<Value>(value)?;
-        // What other buffers hold is not looked at: the caller may get all of them before it writes.
-        let elements = elements::count(&value.shape()?)?;
+        // The caller may get all the buffers before it writes into any.
+        let elements = count(value)?;
         if index >= elements {
             return Err(Failure::argument(format!("element {index} is not there: the tensor has {elements}")));
         }

@@ -36,6 +36,17 @@ struct Buffer {
     set: Option<Vec<u8>>,
 }
 
+impl Buffer {
+    fn become_element(&mut self, value: &Own<rukh_value>, index: usize) -> Result<()> {
+        // One that stayed as it is needs no writing, which other threads that read would see.
+        if self.set.as_ref() != Some(&self.bytes) {
+            crate::strings::set(value, index, &self.bytes)?;
+            self.set = Some(self.bytes.clone());
+        }
+        Ok(())
+    }
+}
+
 handles! { Value => OrtValue; }
 
 impl Value {
@@ -60,6 +71,17 @@ impl Value {
     pub fn pointer(&self) -> Result<*mut rukh_value> {
         if self.buffered.load(Ordering::Acquire) {
             self.take_buffers()?;
+        }
+        Ok(self.handle.pointer())
+    }
+
+    /// librukh's value, of which only the string at an index is looked at.
+    pub fn pointer_for(&self, index: usize) -> Result<*mut rukh_value> {
+        if self.buffered.load(Ordering::Acquire) {
+            let mut buffers = self.buffers.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(buffer) = buffers.get_mut(&index) {
+                buffer.become_element(&self.handle, index)?;
+            }
         }
         Ok(self.handle.pointer())
     }
@@ -213,9 +235,10 @@ impl Value {
 
     /// Replaces a string; what was written into a buffer for it counts no more.
     pub fn set_string(&self, index: usize, string: &CStr) -> Result<()> {
-        let handle = self.pointer()?;
         // SAFETY: live handle, a text.
-        library::call(|error| unsafe { rukh_value_set_string(handle, index, string.as_ptr(), error) })?;
+        library::call(|error| unsafe {
+            rukh_value_set_string(self.handle.pointer(), index, string.as_ptr(), error)
+        })?;
         self.buffers.lock().unwrap_or_else(PoisonError::into_inner).remove(&index);
         Ok(())
     }
@@ -223,11 +246,7 @@ impl Value {
     fn take_buffers(&self) -> Result<()> {
         let mut buffers = self.buffers.lock().unwrap_or_else(PoisonError::into_inner);
         for (index, buffer) in buffers.iter_mut() {
-            // One that stayed as it is needs no writing, which other threads that read would see.
-            if buffer.set.as_ref() != Some(&buffer.bytes) {
-                crate::strings::set(&self.handle, *index, &buffer.bytes)?;
-                buffer.set = Some(buffer.bytes.clone());
-            }
+            buffer.become_element(&self.handle, *index)?;
         }
         Ok(())
     }

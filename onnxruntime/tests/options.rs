@@ -142,7 +142,6 @@ fn providers_by_name() {
     let options = Options::new();
     for (name, given, part) in [
         ("TensorRT", &[][..], "TensorRT"),
-        ("MIGraphX", &[("migraphx_save_compiled_model", "1")], "migraphx_save_model_path"),
         ("ROCM", &[("migraphx_int8_enable", "1")], "migraphx_int8_enable"),
     ] {
         let (_, message) = options.provider(name, given).err().unwrap();
@@ -153,10 +152,15 @@ fn providers_by_name() {
     let env = Env::new();
     assert!(env.open(&small("linear"), Some(&options)).is_ok());
     // A wrong option of the GPU's provider is told when the session is made, by its name.
-    let options = Options::new();
-    options.provider("ROCM", &[("no_such_option", "1")]).unwrap();
-    let (_, message) = env.open(&small("linear"), Some(&options)).err().unwrap();
-    assert!(message.contains("no_such_option"), "{message}");
+    for (name, given, part) in [
+        ("ROCM", ("no_such_option", "1"), "no_such_option"),
+        ("MIGraphX", ("migraphx_save_compiled_model", "1"), "needs \"migraphx_save_model_path\""),
+    ] {
+        let options = Options::new();
+        options.provider(name, &[given]).unwrap();
+        let (_, message) = env.open(&small("linear"), Some(&options)).err().unwrap();
+        assert!(message.contains(part), "{message}");
+    }
 }
 
 #[test]
@@ -178,6 +182,7 @@ fn providers_that_are_there() {
 /// The layouts of the struct in the header of each version, as bytes: device 0 and fp16 on, or a compiled model saved.
 #[test]
 fn structs_of_migraphx_by_version() {
+    let env = Env::new();
     // Offsets in bytes of migraphx_int8_enable and migraphx_save_compiled_model, from the headers.
     for (version, int8, save) in [
         (16, 8, None),
@@ -198,18 +203,19 @@ fn structs_of_migraphx_by_version() {
             }
             let options = Options::new();
             // SAFETY: the array is at least as long as the struct of any version.
-            check(unsafe {
+            let appended = check(unsafe {
                 (table.SessionOptionsAppendExecutionProvider_MIGraphX)(options.0, bytes.as_ptr().cast())
-            })
+            });
+            appended.map(|()| options)
         };
         append(None).unwrap();
         let (_, message) = append(Some(int8)).err().unwrap_or_else(|| panic!("version {version}: int8"));
         assert!(message.contains("migraphx_int8_enable"), "version {version}: {message}");
         match save {
             Some(offset) => {
-                let (_, message) =
-                    append(Some(offset)).err().unwrap_or_else(|| panic!("version {version}: save"));
-                assert!(message.contains("migraphx_save_compiled_model"), "version {version}: {message}");
+                let options = append(Some(offset)).unwrap();
+                let (_, message) = env.open(&small("linear"), Some(&options)).err().unwrap();
+                assert!(message.contains("migraphx_save_model_path"), "version {version}: {message}");
             }
             // What lies behind the struct of an old program is not read.
             None => {

@@ -77,63 +77,6 @@ fn wrong_tensors() {
     }
 }
 
-#[test]
-fn strings() {
-    let value = Value::strings(&[2, 2], &["rukh", "", "größer", "roc"]);
-    assert_eq!(value.texts(), ["rukh", "", "größer", "roc"]);
-    // SAFETY: as above.
-    unsafe {
-        check((api().FillStringTensorElement)(value.0, c"bird".as_ptr(), 1)).unwrap();
-        let buffer = get(|out| (api().GetResizedStringTensorElementBuffer)(value.0, 3, 5, out)).unwrap();
-        buffer.cast::<u8>().copy_from_nonoverlapping(b"eagle".as_ptr(), 5);
-        assert!(get(|out| (api().GetResizedStringTensorElementBuffer)(value.0, 4, 5, out)).is_err());
-        assert_eq!(value.texts(), ["rukh", "bird", "größer", "eagle"]);
-        let length = get(|out| (api().GetStringTensorElementLength)(value.0, 2, out)).unwrap();
-        assert_eq!(length, "größer".len());
-        let mut bytes = vec![0_u8; length];
-        check((api().GetStringTensorElement)(value.0, length, 2, bytes.as_mut_ptr().cast())).unwrap();
-        assert_eq!(bytes, "größer".as_bytes());
-        let short = (api().GetStringTensorElement)(value.0, length - 1, 2, bytes.as_mut_ptr().cast());
-        assert_eq!(check(short).err().unwrap().0, ORT_INVALID_ARGUMENT);
-        assert!(value.address().is_err());
-        let one = [c"only one".as_ptr()];
-        assert!(check((api().FillStringTensor)(value.0, one.as_ptr(), 1)).is_err());
-    }
-}
-
-#[test]
-fn a_buffer_for_a_string_stays_until_the_string_is_another() {
-    let value = Value::strings(&[3], &["a", "b", "c"]);
-    // SAFETY: as above; what is written lies within the buffers.
-    unsafe {
-        let buffer = |index, length| {
-            get(|out| (api().GetResizedStringTensorElementBuffer)(value.0, index, length, out))
-                .unwrap()
-                .cast::<u8>()
-        };
-        let (first, second) = (buffer(0, 5), buffer(1, 0));
-        assert!(!second.is_null());
-        first.copy_from_nonoverlapping(b"eagle".as_ptr(), 5);
-        assert_eq!(value.texts(), ["eagle", "", "c"]);
-        // After the value was used, the buffer is still what the string is.
-        first.copy_from_nonoverlapping(b"EA".as_ptr(), 2);
-        assert_eq!(value.texts(), ["EAgle", "", "c"]);
-        assert_eq!(std::slice::from_raw_parts(first, 5), b"EAgle");
-        // A buffer for one string leaves those of the others where they are.
-        buffer(2, 3).copy_from_nonoverlapping(b"owl".as_ptr(), 3);
-        first.write(b'B');
-        assert_eq!(value.texts(), ["BAgle", "", "owl"]);
-        // The same string resized, or set, is another one.
-        buffer(0, 2).copy_from_nonoverlapping(b"xy".as_ptr(), 2);
-        assert_eq!(value.texts(), ["xy", "", "owl"]);
-        check((api().FillStringTensorElement)(value.0, c"roc".as_ptr(), 0)).unwrap();
-        assert_eq!(value.texts(), ["roc", "", "owl"]);
-        let all = [c"1".as_ptr(), c"2".as_ptr(), c"3".as_ptr()];
-        check((api().FillStringTensor)(value.0, all.as_ptr(), 3)).unwrap();
-        assert_eq!(value.texts(), ["1", "2", "3"]);
-    }
-}
-
 fn part(value: &Value, index: i32) -> Result<Value> {
     // SAFETY: as above.
     get(|out| unsafe { (api().GetValue)(value.0, index, allocator(), out) }).map(Value)
@@ -368,39 +311,4 @@ unsafe fn streams_and_pinned_memory(env: &Env, session: &Session, inputs: [&Valu
         (api().ReleaseRunOptions)(options);
         (api().ReleaseSyncStream)(stream);
     }
-}
-
-/// ONNX Runtime has no values that are optionals: an optional that holds a tensor is that tensor.
-#[test]
-fn optionals() {
-    let env = Env::new();
-    let model = text(example("onnxruntime/tests/models/optionals.onnx").to_str().unwrap());
-    let session = env.open(&model, None).unwrap();
-    // SAFETY: as above.
-    unsafe {
-        let info = get(|out| (api().SessionGetInputTypeInfo)(session.0, 0, out)).unwrap();
-        assert_eq!(get(|out| (api().GetOnnxTypeFromTypeInfo)(info, out)), Ok(ONNXType::ONNX_TYPE_OPTIONAL));
-        let of = get(|out| (api().CastTypeInfoToOptionalTypeInfo)(info, out)).unwrap();
-        let held = get(|out| (api().GetOptionalContainedTypeInfo)(of, out)).unwrap();
-        assert_eq!(get(|out| (api().GetOnnxTypeFromTypeInfo)(held, out)), Ok(ONNXType::ONNX_TYPE_TENSOR));
-        (api().ReleaseTypeInfo)(held);
-        (api().ReleaseTypeInfo)(info);
-    }
-    let tensor = Value::floats(&[2], &[1.0, 2.5]);
-    let outputs = session.run(&[("maybe", &tensor)], &["there", "held"]).unwrap();
-    assert_eq!(outputs[0].to_vec::<u8>(), [1]);
-    // SAFETY: as above.
-    unsafe {
-        assert_eq!(get(|out| (api().HasValue)(outputs[1].0, out)), Ok(1));
-        assert_eq!(get(|out| (api().IsTensor)(outputs[1].0, out)), Ok(1));
-    }
-    assert_eq!(outputs[1].to_vec::<f32>(), [2.0, 5.0]);
-    // A tensor that is there is written, and keeps its shape.
-    let kept = Value::floats(&[2], &[0.0; 2]);
-    let mut places = [kept.0];
-    session.run_into(&[("maybe", &tensor)], &["held"], &mut places, null_mut()).unwrap();
-    assert_eq!((places, kept.to_vec::<f32>()), ([kept.0], vec![2.0, 5.0]));
-    let longer = Value::floats(&[3], &[1.0, 2.0, 3.0]);
-    assert!(session.run_into(&[("maybe", &longer)], &["held"], &mut places, null_mut()).is_err());
-    assert_eq!((places, kept.to_vec::<f32>()), ([kept.0], vec![2.0, 5.0]));
 }

@@ -90,8 +90,7 @@ def test_batching_that_cannot_be_is_refused():
             r"shape \[2\], of rank 1; the model takes \[n, w\], of rank 2",
         ),
         ({"x": np.zeros((1, 2), np.float32)}, ["q"], 'no output "q"; it has "y"'),
-        ({"x": [[1.0, 2.0]]}, None, 'input "x" of model "m" is a list; allowed is a NumPy array'),
-        ({"x": None}, None, "is a NoneType; allowed is a NumPy array"),
+        ({"x": None}, None, "is a NoneType; allowed are NumPy arrays"),
     ],
 )
 def test_a_request_that_does_not_fit_is_refused(inputs, outputs, message):
@@ -105,6 +104,13 @@ def test_first_dimensions_must_agree():
     signature.check({"a": a, "b": a}, None)
     with pytest.raises(RequestError, match=r"'a': 2, 'b': 1.*must be equal"):
         signature.check({"a": a, "b": a[:1]}, None)
+
+
+def test_tensors_are_arrays():
+    # What is no array cannot be joined with others.
+    _, signature = opened(scale())
+    with pytest.raises(RequestError, match='input "x" of model "m" is a list; allowed are NumPy arrays'):
+        signature.check({"x": [[1.0, 2.0]]}, None)
 
 
 def test_fixed_sizes_must_be_kept():

@@ -21,7 +21,6 @@ import threading
 import time
 
 import numpy as np
-
 import rukh
 
 DIGITS = pathlib.Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits.onnx"
@@ -56,7 +55,6 @@ def start(replicas, port):
     """The handle of a served model, on a Ray of its own."""
     import ray
     from ray import serve
-
     from rukh.serve import Model, application
 
     ray.init(num_cpus=replicas + 4, include_dashboard=False, log_to_driver=False)

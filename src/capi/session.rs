@@ -106,7 +106,7 @@ pub(super) fn position(ports: &[Port], name: &str, what: &str) -> Result<usize> 
     }
 }
 
-/// Opens a model file (ONNX) and makes it ready to run. Nothing is compiled. Sessions of one environment that open the
+/// Opens a model file (ONNX), or an artifact that `rukh_compile_model` made of one, and makes it ready to run. Sessions of one environment that open the
 /// same unchanged file with the same options share its weights, unless option "share_weights" is "0".
 ///
 /// `environment`: not NULL; kept alive by the session. `path`: not NULL; a file name, UTF-8 or what the

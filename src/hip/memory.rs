@@ -1,6 +1,5 @@
 //! Device memory straight from the runtime.
 
-use std::collections::HashMap;
 use std::sync::PoisonError;
 
 use super::error::HipError;
@@ -8,14 +7,6 @@ use super::runtime::Device;
 
 /// `hipHostMallocPortable`: pinned for every device.
 const PORTABLE: u32 = 1;
-
-/// What this process holds of a device's memory.
-#[derive(Debug, Default)]
-pub(super) struct Held {
-    /// Bytes by address.
-    blocks: HashMap<u64, usize>,
-    total: u64,
-}
 
 impl Device {
     /// Memory on the device, for whoever frees it, as long as the process then holds at most `share` bytes; else the

@@ -9,6 +9,7 @@ pub(crate) mod blas;
 mod error;
 mod event;
 mod graph;
+mod held;
 mod library;
 mod memory;
 mod module;

@@ -18,7 +18,7 @@ use crate::threads::Pool;
 use super::Opened;
 use super::build::{Parts, Rewritten, compiled, declared};
 use super::choose::{Chosen, own_pool};
-use super::dimensions::{fix_dimensions, has_dimension};
+use super::dimensions::fix_dimensions;
 use super::environment::{Environment, Level};
 use super::options::{Load, Optimization, SessionOptions};
 
@@ -146,11 +146,12 @@ pub(super) fn build_opened(
         }
         Source::Bytes(_) | Source::Kept(_) => None,
     };
+    let fixed = opened.artifact.manifest.programs.get(program).map_or(&[][..], |p| &p.dimensions);
     let mut program = opened.artifact.program(program, folder, options.load == Load::Map, pool)?;
     let declared = declared(&program.graph);
     // Dimensions that the program has fixed have no name any more.
     let mut open_dimensions = options.clone();
-    open_dimensions.dimensions.retain(|name, _| has_dimension(&program.graph, name));
+    open_dimensions.dimensions.retain(|name, _| !fixed.iter().any(|dimension| dimension.name == *name));
     fix_dimensions(&mut program.graph, &open_dimensions)?;
     passes::infer(&mut program.graph)?;
     let counters = LoadCounters {

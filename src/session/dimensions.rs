@@ -3,16 +3,10 @@
 use std::collections::BTreeSet;
 
 use crate::error::{Result, fail};
-use crate::graph::{Dim, Graph, ValueId};
+use crate::graph::{Dim, Graph};
 use crate::model;
 
 use super::options::SessionOptions;
-
-/// Whether an input of the graph has a symbolic dimension of this name.
-pub(super) fn has_dimension(graph: &Graph, name: &str) -> bool {
-    let dimensions = |&input: &ValueId| graph.value(input).fact.shape.iter().flatten();
-    graph.inputs.iter().flat_map(dimensions).any(|dim| dim.as_symbol() == Some(name))
-}
 
 /// Replaces the symbolic dimensions that the options fix.
 pub(super) fn fix_dimensions(graph: &mut Graph, options: &SessionOptions) -> Result<()> {

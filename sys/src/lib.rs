@@ -665,7 +665,7 @@ unsafe extern "C" {
         needed: *mut usize,
         error: *mut *mut rukh_error,
     ) -> rukh_status;
-    /// Opens a model file (ONNX) and makes it ready to run.
+    /// Opens a model file (ONNX), or an artifact that `rukh_compile_model` made of one, and makes it ready to run.
     pub fn rukh_session_create(
         environment: *const rukh_environment,
         path: *const c_char,
@@ -793,6 +793,14 @@ unsafe extern "C" {
         artifact: *const rukh_artifact,
         options: *const rukh_session_options,
         verdict: *mut rukh_artifact_verdict,
+        buf: *mut c_char,
+        cap: usize,
+        needed: *mut usize,
+        error: *mut *mut rukh_error,
+    ) -> rukh_status;
+    /// The steps of a session's runs and where each value lies, as a JSON object.
+    pub fn rukh_session_plan(
+        session: *const rukh_session,
         buf: *mut c_char,
         cap: usize,
         needed: *mut usize,

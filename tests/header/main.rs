@@ -22,6 +22,7 @@ const SOURCES: &[&str] = &[
     "weights",
     "compile",
     "artifact",
+    "plan",
     "ports",
     "model_info",
     "values",

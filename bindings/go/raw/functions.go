@@ -90,6 +90,7 @@ var described = [...]struct{ name, since string }{
 	{"artifact_destroy", "0.1.1"},
 	{"artifact_info", "0.1.1"},
 	{"artifact_check", "0.1.1"},
+	{"session_plan", "0.1.1"},
 	{"session_input_count", "0.1.0"},
 	{"session_input_name", "0.1.0"},
 	{"session_input_index", "0.1.0"},
@@ -1473,7 +1474,7 @@ func SessionOptionsProviderGet(options unsafe.Pointer, provider uint, key string
 
 // SessionCreate calls rukh_session_create.
 //
-// Opens a model file (ONNX) and makes it ready to run. Nothing is compiled. Sessions of one environment that open the
+// Opens a model file (ONNX), or an artifact that `rukh_compile_model` made of one, and makes it ready to run. Sessions of one environment that open the
 // same unchanged file with the same options share its weights, unless option "share_weights" is "0".
 //
 // `environment`: not NULL; kept alive by the session. `path`: not NULL; a file name, UTF-8 or what the
@@ -1881,6 +1882,36 @@ func ArtifactCheck(artifact unsafe.Pointer, options unsafe.Pointer, verdict *Art
 	return failed(C.go_artifact_check(fn, artifact, options, (*C.int32_t)(unsafe.Pointer(verdict)), (*C.char)(unsafe.Pointer(buf)), C.size_t(cap), (*C.size_t)(unsafe.Pointer(needed)), &failure), &failure)
 }
 
+// SessionPlan calls rukh_session_plan.
+//
+// The steps of a session's runs and where each value lies, as a JSON object. Shapes and memory are those of the
+// inputs that were run last; before the first run they are what the model alone tells.
+//
+// The keys are "planned" (whether there was a run); "blocks", the bytes of the block of memory on the "host" and on the
+// "device" that values share; "inputs" and "outputs", indices of values; "steps" in the order of the run; and "values".
+// A step has "node", "operator", "provider" ("cpu", "hip", or "copy"), "inputs" and "outputs" (indices of values, null
+// for one that is left out), "action" (what a run does for it: "kernel", "launch", "copy to host", "copy to device",
+// "none", or "shapes while running"; "unplanned" before the first run), and where it needs temporary memory "scratch"
+// with "place", "offset" and "bytes". A value has "name", "type", "shape" (numbers, texts for open dimensions; null
+// where the rank is not known), "place" ("host" or "device"), and "memory": "block" (with its "offset" there),
+// "shared" (that of value "of"), "input", "output", "constant", "run" (made while running), "none" (nobody needs it),
+// or "unplanned"; where they are known, its "bytes", and "first" and "last", the steps between which its memory is
+// needed. Later versions may add keys and words.
+//
+// `session`: not NULL. `buf`, `cap`, `needed`: see "Texts" at the top of this header; a run that ends between two calls
+// may make the text longer, so ask until it fits. `error`: may be NULL. Threads: any, at the same time. Errors:
+// `RUKH_ERROR_INVALID_ARGUMENT` for a buffer that is too small, and the handle errors.
+//
+// Since 0.1.1.
+func SessionPlan(session unsafe.Pointer, buf *byte, cap uint, needed *uint) error {
+	fn, err := function(78)
+	if err != nil {
+		return err
+	}
+	var failure unsafe.Pointer
+	return failed(C.go_session_plan(fn, session, (*C.char)(unsafe.Pointer(buf)), C.size_t(cap), (*C.size_t)(unsafe.Pointer(needed)), &failure), &failure)
+}
+
 // SessionInputCount calls rukh_session_input_count.
 //
 // The number of the model's inputs.
@@ -1890,7 +1921,7 @@ func ArtifactCheck(artifact unsafe.Pointer, options unsafe.Pointer, verdict *Art
 //
 // Since 0.1.0.
 func SessionInputCount(session unsafe.Pointer, count *uint) error {
-	fn, err := function(78)
+	fn, err := function(79)
 	if err != nil {
 		return err
 	}
@@ -1908,7 +1939,7 @@ func SessionInputCount(session unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionInputName(session unsafe.Pointer, index uint, name *string) error {
-	fn, err := function(79)
+	fn, err := function(80)
 	if err != nil {
 		return err
 	}
@@ -1931,7 +1962,7 @@ func SessionInputName(session unsafe.Pointer, index uint, name *string) error {
 //
 // Since 0.1.0.
 func SessionInputIndex(session unsafe.Pointer, name string, index *uint) error {
-	fn, err := function(80)
+	fn, err := function(81)
 	if err != nil {
 		return err
 	}
@@ -1954,7 +1985,7 @@ func SessionInputIndex(session unsafe.Pointer, name string, index *uint) error {
 //
 // Since 0.1.0.
 func SessionInputType(session unsafe.Pointer, index uint, kind *Kind, element *ElementType) error {
-	fn, err := function(81)
+	fn, err := function(82)
 	if err != nil {
 		return err
 	}
@@ -1972,7 +2003,7 @@ func SessionInputType(session unsafe.Pointer, index uint, kind *Kind, element *E
 //
 // Since 0.1.0.
 func SessionInputTypeText(session unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(82)
+	fn, err := function(83)
 	if err != nil {
 		return err
 	}
@@ -1992,7 +2023,7 @@ func SessionInputTypeText(session unsafe.Pointer, index uint, buf *byte, cap uin
 //
 // Since 0.1.0.
 func SessionInputShape(session unsafe.Pointer, index uint, dims *int64, cap uint, rank *int64) error {
-	fn, err := function(83)
+	fn, err := function(84)
 	if err != nil {
 		return err
 	}
@@ -2011,7 +2042,7 @@ func SessionInputShape(session unsafe.Pointer, index uint, dims *int64, cap uint
 //
 // Since 0.1.0.
 func SessionInputDimName(session unsafe.Pointer, index uint, axis uint, name *string) error {
-	fn, err := function(84)
+	fn, err := function(85)
 	if err != nil {
 		return err
 	}
@@ -2034,7 +2065,7 @@ func SessionInputDimName(session unsafe.Pointer, index uint, axis uint, name *st
 //
 // Since 0.1.0.
 func SessionOverridableCount(session unsafe.Pointer, count *uint) error {
-	fn, err := function(85)
+	fn, err := function(86)
 	if err != nil {
 		return err
 	}
@@ -2052,7 +2083,7 @@ func SessionOverridableCount(session unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionOverridableName(session unsafe.Pointer, index uint, name *string) error {
-	fn, err := function(86)
+	fn, err := function(87)
 	if err != nil {
 		return err
 	}
@@ -2075,7 +2106,7 @@ func SessionOverridableName(session unsafe.Pointer, index uint, name *string) er
 //
 // Since 0.1.0.
 func SessionOverridableTypeText(session unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(87)
+	fn, err := function(88)
 	if err != nil {
 		return err
 	}
@@ -2094,7 +2125,7 @@ func SessionOverridableTypeText(session unsafe.Pointer, index uint, buf *byte, c
 //
 // Since 0.1.0.
 func SessionOverridableShape(session unsafe.Pointer, index uint, dims *int64, cap uint, rank *int64) error {
-	fn, err := function(88)
+	fn, err := function(89)
 	if err != nil {
 		return err
 	}
@@ -2112,7 +2143,7 @@ func SessionOverridableShape(session unsafe.Pointer, index uint, dims *int64, ca
 //
 // Since 0.1.0.
 func SessionOverridableDimName(session unsafe.Pointer, index uint, axis uint, name *string) error {
-	fn, err := function(89)
+	fn, err := function(90)
 	if err != nil {
 		return err
 	}
@@ -2134,7 +2165,7 @@ func SessionOverridableDimName(session unsafe.Pointer, index uint, axis uint, na
 //
 // Since 0.1.0.
 func SessionOutputCount(session unsafe.Pointer, count *uint) error {
-	fn, err := function(90)
+	fn, err := function(91)
 	if err != nil {
 		return err
 	}
@@ -2152,7 +2183,7 @@ func SessionOutputCount(session unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionOutputName(session unsafe.Pointer, index uint, name *string) error {
-	fn, err := function(91)
+	fn, err := function(92)
 	if err != nil {
 		return err
 	}
@@ -2175,7 +2206,7 @@ func SessionOutputName(session unsafe.Pointer, index uint, name *string) error {
 //
 // Since 0.1.0.
 func SessionOutputIndex(session unsafe.Pointer, name string, index *uint) error {
-	fn, err := function(92)
+	fn, err := function(93)
 	if err != nil {
 		return err
 	}
@@ -2198,7 +2229,7 @@ func SessionOutputIndex(session unsafe.Pointer, name string, index *uint) error 
 //
 // Since 0.1.0.
 func SessionOutputType(session unsafe.Pointer, index uint, kind *Kind, element *ElementType) error {
-	fn, err := function(93)
+	fn, err := function(94)
 	if err != nil {
 		return err
 	}
@@ -2216,7 +2247,7 @@ func SessionOutputType(session unsafe.Pointer, index uint, kind *Kind, element *
 //
 // Since 0.1.0.
 func SessionOutputTypeText(session unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(94)
+	fn, err := function(95)
 	if err != nil {
 		return err
 	}
@@ -2236,7 +2267,7 @@ func SessionOutputTypeText(session unsafe.Pointer, index uint, buf *byte, cap ui
 //
 // Since 0.1.0.
 func SessionOutputShape(session unsafe.Pointer, index uint, dims *int64, cap uint, rank *int64) error {
-	fn, err := function(95)
+	fn, err := function(96)
 	if err != nil {
 		return err
 	}
@@ -2255,7 +2286,7 @@ func SessionOutputShape(session unsafe.Pointer, index uint, dims *int64, cap uin
 //
 // Since 0.1.0.
 func SessionOutputDimName(session unsafe.Pointer, index uint, axis uint, name *string) error {
-	fn, err := function(96)
+	fn, err := function(97)
 	if err != nil {
 		return err
 	}
@@ -2278,7 +2309,7 @@ func SessionOutputDimName(session unsafe.Pointer, index uint, axis uint, name *s
 //
 // Since 0.1.0.
 func SessionModelText(session unsafe.Pointer, which ModelText, text_ *string) error {
-	fn, err := function(97)
+	fn, err := function(98)
 	if err != nil {
 		return err
 	}
@@ -2300,7 +2331,7 @@ func SessionModelText(session unsafe.Pointer, which ModelText, text_ *string) er
 //
 // Since 0.1.0.
 func SessionModelVersion(session unsafe.Pointer, modelVersion *int64, irVersion *int64) error {
-	fn, err := function(98)
+	fn, err := function(99)
 	if err != nil {
 		return err
 	}
@@ -2317,7 +2348,7 @@ func SessionModelVersion(session unsafe.Pointer, modelVersion *int64, irVersion 
 //
 // Since 0.1.0.
 func SessionPropertyCount(session unsafe.Pointer, count *uint) error {
-	fn, err := function(99)
+	fn, err := function(100)
 	if err != nil {
 		return err
 	}
@@ -2335,7 +2366,7 @@ func SessionPropertyCount(session unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionProperty(session unsafe.Pointer, index uint, key *string, value *string) error {
-	fn, err := function(100)
+	fn, err := function(101)
 	if err != nil {
 		return err
 	}
@@ -2361,7 +2392,7 @@ func SessionProperty(session unsafe.Pointer, index uint, key *string, value *str
 //
 // Since 0.1.0.
 func SessionOpsetCount(session unsafe.Pointer, count *uint) error {
-	fn, err := function(101)
+	fn, err := function(102)
 	if err != nil {
 		return err
 	}
@@ -2379,7 +2410,7 @@ func SessionOpsetCount(session unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionOpset(session unsafe.Pointer, index uint, domain *string, version *int64) error {
-	fn, err := function(102)
+	fn, err := function(103)
 	if err != nil {
 		return err
 	}
@@ -2401,7 +2432,7 @@ func SessionOpset(session unsafe.Pointer, index uint, domain *string, version *i
 //
 // Since 0.1.0.
 func SessionPlacementCount(session unsafe.Pointer, count *uint) error {
-	fn, err := function(103)
+	fn, err := function(104)
 	if err != nil {
 		return err
 	}
@@ -2420,7 +2451,7 @@ func SessionPlacementCount(session unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionPlacement(session unsafe.Pointer, index uint, node *string, operatorName *string, provider *string, reason *string) error {
-	fn, err := function(104)
+	fn, err := function(105)
 	if err != nil {
 		return err
 	}
@@ -2455,7 +2486,7 @@ func SessionPlacement(session unsafe.Pointer, index uint, node *string, operator
 //
 // Since 0.1.0.
 func SessionLoadCounter(session unsafe.Pointer, which LoadCounter, value *uint64) error {
-	fn, err := function(105)
+	fn, err := function(106)
 	if err != nil {
 		return err
 	}
@@ -2475,7 +2506,7 @@ func SessionLoadCounter(session unsafe.Pointer, which LoadCounter, value *uint64
 //
 // Since 0.1.0.
 func SessionProfile(session unsafe.Pointer, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(106)
+	fn, err := function(107)
 	if err != nil {
 		return err
 	}
@@ -2494,7 +2525,7 @@ func SessionProfile(session unsafe.Pointer, buf *byte, cap uint, needed *uint) e
 //
 // Since 0.1.0.
 func ValueCreateTensor(element ElementType, shape *int64, rank uint, out *unsafe.Pointer) error {
-	fn, err := function(107)
+	fn, err := function(108)
 	if err != nil {
 		return err
 	}
@@ -2515,7 +2546,7 @@ func ValueCreateTensor(element ElementType, shape *int64, rank uint, out *unsafe
 //
 // Since 0.1.0.
 func ValueCreateTensorCopy(element ElementType, shape *int64, rank uint, data unsafe.Pointer, bytes uint, out *unsafe.Pointer) error {
-	fn, err := function(108)
+	fn, err := function(109)
 	if err != nil {
 		return err
 	}
@@ -2538,7 +2569,7 @@ func ValueCreateTensorCopy(element ElementType, shape *int64, rank uint, data un
 //
 // Since 0.1.0.
 func ValueCreateTensorOver(element ElementType, shape *int64, rank uint, data unsafe.Pointer, bytes uint, deleter unsafe.Pointer, user unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(109)
+	fn, err := function(110)
 	if err != nil {
 		return err
 	}
@@ -2556,7 +2587,7 @@ func ValueCreateTensorOver(element ElementType, shape *int64, rank uint, data un
 //
 // Since 0.1.0.
 func ValueClone(value unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(110)
+	fn, err := function(111)
 	if err != nil {
 		return err
 	}
@@ -2575,7 +2606,7 @@ func ValueClone(value unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueReshape(value unsafe.Pointer, shape *int64, rank uint, out *unsafe.Pointer) error {
-	fn, err := function(111)
+	fn, err := function(112)
 	if err != nil {
 		return err
 	}
@@ -2592,7 +2623,7 @@ func ValueReshape(value unsafe.Pointer, shape *int64, rank uint, out *unsafe.Poi
 //
 // Since 0.1.0.
 func ValueDestroy(value unsafe.Pointer) {
-	fn, err := function(112)
+	fn, err := function(113)
 	if err != nil {
 		return
 	}
@@ -2608,7 +2639,7 @@ func ValueDestroy(value unsafe.Pointer) {
 //
 // Since 0.1.0.
 func ValueKind(value unsafe.Pointer, kind *Kind) error {
-	fn, err := function(113)
+	fn, err := function(114)
 	if err != nil {
 		return err
 	}
@@ -2625,7 +2656,7 @@ func ValueKind(value unsafe.Pointer, kind *Kind) error {
 //
 // Since 0.1.0.
 func ValueElementType(value unsafe.Pointer, element *ElementType) error {
-	fn, err := function(114)
+	fn, err := function(115)
 	if err != nil {
 		return err
 	}
@@ -2643,7 +2674,7 @@ func ValueElementType(value unsafe.Pointer, element *ElementType) error {
 //
 // Since 0.1.0.
 func ValueTypeText(value unsafe.Pointer, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(115)
+	fn, err := function(116)
 	if err != nil {
 		return err
 	}
@@ -2662,7 +2693,7 @@ func ValueTypeText(value unsafe.Pointer, buf *byte, cap uint, needed *uint) erro
 //
 // Since 0.1.0.
 func ValueShape(value unsafe.Pointer, dims *int64, cap uint, rank *uint) error {
-	fn, err := function(116)
+	fn, err := function(117)
 	if err != nil {
 		return err
 	}
@@ -2679,7 +2710,7 @@ func ValueShape(value unsafe.Pointer, dims *int64, cap uint, rank *uint) error {
 //
 // Since 0.1.0.
 func ValueElementCount(value unsafe.Pointer, count *uint) error {
-	fn, err := function(117)
+	fn, err := function(118)
 	if err != nil {
 		return err
 	}
@@ -2699,7 +2730,7 @@ func ValueElementCount(value unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func ValueData(value unsafe.Pointer, data *unsafe.Pointer, bytes *uint) error {
-	fn, err := function(118)
+	fn, err := function(119)
 	if err != nil {
 		return err
 	}
@@ -2720,7 +2751,7 @@ func ValueData(value unsafe.Pointer, data *unsafe.Pointer, bytes *uint) error {
 //
 // Since 0.1.0.
 func ValueDataMut(value unsafe.Pointer, data *unsafe.Pointer, bytes *uint) error {
-	fn, err := function(119)
+	fn, err := function(120)
 	if err != nil {
 		return err
 	}
@@ -2742,7 +2773,7 @@ func ValueDataMut(value unsafe.Pointer, data *unsafe.Pointer, bytes *uint) error
 //
 // Since 0.1.0.
 func ValueCreateDeviceTensor(environment unsafe.Pointer, deviceId uint, element ElementType, shape *int64, rank uint, out *unsafe.Pointer) error {
-	fn, err := function(120)
+	fn, err := function(121)
 	if err != nil {
 		return err
 	}
@@ -2763,7 +2794,7 @@ func ValueCreateDeviceTensor(environment unsafe.Pointer, deviceId uint, element 
 //
 // Since 0.1.0.
 func ValueCreateDeviceTensorOver(environment unsafe.Pointer, deviceId uint, element ElementType, shape *int64, rank uint, address unsafe.Pointer, bytes uint, deleter unsafe.Pointer, user unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(121)
+	fn, err := function(122)
 	if err != nil {
 		return err
 	}
@@ -2782,7 +2813,7 @@ func ValueCreateDeviceTensorOver(environment unsafe.Pointer, deviceId uint, elem
 //
 // Since 0.1.0.
 func ValueCopy(from unsafe.Pointer, to unsafe.Pointer) error {
-	fn, err := function(122)
+	fn, err := function(123)
 	if err != nil {
 		return err
 	}
@@ -2801,7 +2832,7 @@ func ValueCopy(from unsafe.Pointer, to unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueDevice(value unsafe.Pointer, onDevice *int32, deviceId *uint, address *uint64) error {
-	fn, err := function(123)
+	fn, err := function(124)
 	if err != nil {
 		return err
 	}
@@ -2821,7 +2852,7 @@ func ValueDevice(value unsafe.Pointer, onDevice *int32, deviceId *uint, address 
 //
 // Since 0.1.1.
 func ValueCreateTensorIn(device unsafe.Pointer, kind MemoryKind, element ElementType, shape *int64, rank uint, out *unsafe.Pointer) error {
-	fn, err := function(124)
+	fn, err := function(125)
 	if err != nil {
 		return err
 	}
@@ -2840,7 +2871,7 @@ func ValueCreateTensorIn(device unsafe.Pointer, kind MemoryKind, element Element
 //
 // Since 0.1.1.
 func ValueMemoryKind(value unsafe.Pointer, kind *MemoryKind, deviceId *uint) error {
-	fn, err := function(125)
+	fn, err := function(126)
 	if err != nil {
 		return err
 	}
@@ -2863,7 +2894,7 @@ func ValueMemoryKind(value unsafe.Pointer, kind *MemoryKind, deviceId *uint) err
 //
 // Since 0.1.1.
 func IOBindingBindOutputAllocatedIn(binding unsafe.Pointer, name string, device unsafe.Pointer, kind MemoryKind) error {
-	fn, err := function(126)
+	fn, err := function(127)
 	if err != nil {
 		return err
 	}
@@ -2885,7 +2916,7 @@ func IOBindingBindOutputAllocatedIn(binding unsafe.Pointer, name string, device 
 //
 // Since 0.1.1.
 func SessionDevice(session unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(127)
+	fn, err := function(128)
 	if err != nil {
 		return err
 	}
@@ -2909,7 +2940,7 @@ func SessionDevice(session unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.1.
 func ValueCopyQueued(from unsafe.Pointer, to unsafe.Pointer, stream uint64, out *unsafe.Pointer) error {
-	fn, err := function(128)
+	fn, err := function(129)
 	if err != nil {
 		return err
 	}
@@ -2928,7 +2959,7 @@ func ValueCopyQueued(from unsafe.Pointer, to unsafe.Pointer, stream uint64, out 
 //
 // Since 0.1.1.
 func StreamCreate(device unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(129)
+	fn, err := function(130)
 	if err != nil {
 		return err
 	}
@@ -2945,7 +2976,7 @@ func StreamCreate(device unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.1.
 func StreamDestroy(stream unsafe.Pointer) {
-	fn, err := function(130)
+	fn, err := function(131)
 	if err != nil {
 		return
 	}
@@ -2961,7 +2992,7 @@ func StreamDestroy(stream unsafe.Pointer) {
 //
 // Since 0.1.1.
 func StreamAddress(stream unsafe.Pointer, address *uint64) error {
-	fn, err := function(131)
+	fn, err := function(132)
 	if err != nil {
 		return err
 	}
@@ -2978,7 +3009,7 @@ func StreamAddress(stream unsafe.Pointer, address *uint64) error {
 //
 // Since 0.1.1.
 func StreamWait(stream unsafe.Pointer) error {
-	fn, err := function(132)
+	fn, err := function(133)
 	if err != nil {
 		return err
 	}
@@ -2999,7 +3030,7 @@ func StreamWait(stream unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueCreateStrings(shape *int64, rank uint, strings []string, lengths *uint, count uint, out *unsafe.Pointer) error {
-	fn, err := function(133)
+	fn, err := function(134)
 	if err != nil {
 		return err
 	}
@@ -3024,7 +3055,7 @@ func ValueCreateStrings(shape *int64, rank uint, strings []string, lengths *uint
 //
 // Since 0.1.0.
 func ValueString(value unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(134)
+	fn, err := function(135)
 	if err != nil {
 		return err
 	}
@@ -3043,7 +3074,7 @@ func ValueString(value unsafe.Pointer, index uint, buf *byte, cap uint, needed *
 //
 // Since 0.1.0.
 func ValueSetString(value unsafe.Pointer, index uint, string string) error {
-	fn, err := function(135)
+	fn, err := function(136)
 	if err != nil {
 		return err
 	}
@@ -3068,7 +3099,7 @@ func ValueSetString(value unsafe.Pointer, index uint, string string) error {
 //
 // Since 0.1.0.
 func ValueCreateSequence(items *unsafe.Pointer, count uint, element ElementType, out *unsafe.Pointer) error {
-	fn, err := function(136)
+	fn, err := function(137)
 	if err != nil {
 		return err
 	}
@@ -3089,7 +3120,7 @@ func ValueCreateSequence(items *unsafe.Pointer, count uint, element ElementType,
 //
 // Since 0.1.0.
 func ValueCreateMap(keys unsafe.Pointer, values *unsafe.Pointer, count uint, element ElementType, out *unsafe.Pointer) error {
-	fn, err := function(137)
+	fn, err := function(138)
 	if err != nil {
 		return err
 	}
@@ -3108,7 +3139,7 @@ func ValueCreateMap(keys unsafe.Pointer, values *unsafe.Pointer, count uint, ele
 //
 // Since 0.1.0.
 func ValueCreateOptional(value unsafe.Pointer, element ElementType, out *unsafe.Pointer) error {
-	fn, err := function(138)
+	fn, err := function(139)
 	if err != nil {
 		return err
 	}
@@ -3125,7 +3156,7 @@ func ValueCreateOptional(value unsafe.Pointer, element ElementType, out *unsafe.
 //
 // Since 0.1.0.
 func ValueItemCount(value unsafe.Pointer, count *uint) error {
-	fn, err := function(139)
+	fn, err := function(140)
 	if err != nil {
 		return err
 	}
@@ -3143,7 +3174,7 @@ func ValueItemCount(value unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func ValueItem(value unsafe.Pointer, index uint, out *unsafe.Pointer) error {
-	fn, err := function(140)
+	fn, err := function(141)
 	if err != nil {
 		return err
 	}
@@ -3161,7 +3192,7 @@ func ValueItem(value unsafe.Pointer, index uint, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueMapKeys(value unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(141)
+	fn, err := function(142)
 	if err != nil {
 		return err
 	}
@@ -3182,7 +3213,7 @@ func ValueMapKeys(value unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueToDLPack(value unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(142)
+	fn, err := function(143)
 	if err != nil {
 		return err
 	}
@@ -3200,7 +3231,7 @@ func ValueToDLPack(value unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueToDLPackLegacy(value unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(143)
+	fn, err := function(144)
 	if err != nil {
 		return err
 	}
@@ -3224,7 +3255,7 @@ func ValueToDLPackLegacy(value unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueFromDLPack(managed unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(144)
+	fn, err := function(145)
 	if err != nil {
 		return err
 	}
@@ -3242,7 +3273,7 @@ func ValueFromDLPack(managed unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueFromDLPackLegacy(managed unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(145)
+	fn, err := function(146)
 	if err != nil {
 		return err
 	}
@@ -3270,7 +3301,7 @@ func ValueFromDLPackLegacy(managed unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func RunOptionsCreate(out *unsafe.Pointer) error {
-	fn, err := function(146)
+	fn, err := function(147)
 	if err != nil {
 		return err
 	}
@@ -3287,7 +3318,7 @@ func RunOptionsCreate(out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func RunOptionsDestroy(options unsafe.Pointer) {
-	fn, err := function(147)
+	fn, err := function(148)
 	if err != nil {
 		return
 	}
@@ -3303,7 +3334,7 @@ func RunOptionsDestroy(options unsafe.Pointer) {
 //
 // Since 0.1.0.
 func RunOptionsSet(options unsafe.Pointer, key string, value string) error {
-	fn, err := function(148)
+	fn, err := function(149)
 	if err != nil {
 		return err
 	}
@@ -3331,7 +3362,7 @@ func RunOptionsSet(options unsafe.Pointer, key string, value string) error {
 //
 // Since 0.1.0.
 func RunOptionsGet(options unsafe.Pointer, key string, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(149)
+	fn, err := function(150)
 	if err != nil {
 		return err
 	}
@@ -3354,7 +3385,7 @@ func RunOptionsGet(options unsafe.Pointer, key string, buf *byte, cap uint, need
 //
 // Since 0.1.0.
 func RunOptionsKey(options unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(150)
+	fn, err := function(151)
 	if err != nil {
 		return err
 	}
@@ -3372,7 +3403,7 @@ func RunOptionsKey(options unsafe.Pointer, index uint, buf *byte, cap uint, need
 //
 // Since 0.1.0.
 func RunOptionsCancel(options unsafe.Pointer) error {
-	fn, err := function(151)
+	fn, err := function(152)
 	if err != nil {
 		return err
 	}
@@ -3389,7 +3420,7 @@ func RunOptionsCancel(options unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func RunOptionsReset(options unsafe.Pointer) error {
-	fn, err := function(152)
+	fn, err := function(153)
 	if err != nil {
 		return err
 	}
@@ -3415,7 +3446,7 @@ func RunOptionsReset(options unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func SessionRun(session unsafe.Pointer, options unsafe.Pointer, inputNames []string, inputs *unsafe.Pointer, inputCount uint, outputNames []string, outputCount uint, outputs *unsafe.Pointer) error {
-	fn, err := function(153)
+	fn, err := function(154)
 	if err != nil {
 		return err
 	}
@@ -3448,7 +3479,7 @@ func SessionRun(session unsafe.Pointer, options unsafe.Pointer, inputNames []str
 //
 // Since 0.1.0.
 func SessionRunAsync(session unsafe.Pointer, options unsafe.Pointer, inputNames []string, inputs *unsafe.Pointer, inputCount uint, outputNames []string, outputCount uint, callback unsafe.Pointer, user unsafe.Pointer) error {
-	fn, err := function(154)
+	fn, err := function(155)
 	if err != nil {
 		return err
 	}
@@ -3478,7 +3509,7 @@ func SessionRunAsync(session unsafe.Pointer, options unsafe.Pointer, inputNames 
 //
 // Since 0.1.0.
 func IOBindingCreate(session unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(155)
+	fn, err := function(156)
 	if err != nil {
 		return err
 	}
@@ -3495,7 +3526,7 @@ func IOBindingCreate(session unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func IOBindingDestroy(binding unsafe.Pointer) {
-	fn, err := function(156)
+	fn, err := function(157)
 	if err != nil {
 		return
 	}
@@ -3513,7 +3544,7 @@ func IOBindingDestroy(binding unsafe.Pointer) {
 //
 // Since 0.1.0.
 func IOBindingBindInput(binding unsafe.Pointer, name string, value unsafe.Pointer) error {
-	fn, err := function(157)
+	fn, err := function(158)
 	if err != nil {
 		return err
 	}
@@ -3539,7 +3570,7 @@ func IOBindingBindInput(binding unsafe.Pointer, name string, value unsafe.Pointe
 //
 // Since 0.1.0.
 func IOBindingBindOutput(binding unsafe.Pointer, name string, value unsafe.Pointer) error {
-	fn, err := function(158)
+	fn, err := function(159)
 	if err != nil {
 		return err
 	}
@@ -3563,7 +3594,7 @@ func IOBindingBindOutput(binding unsafe.Pointer, name string, value unsafe.Point
 //
 // Since 0.1.0.
 func IOBindingBindOutputAllocated(binding unsafe.Pointer, name string) error {
-	fn, err := function(159)
+	fn, err := function(160)
 	if err != nil {
 		return err
 	}
@@ -3584,7 +3615,7 @@ func IOBindingBindOutputAllocated(binding unsafe.Pointer, name string) error {
 //
 // Since 0.1.0.
 func IOBindingClearInputs(binding unsafe.Pointer) error {
-	fn, err := function(160)
+	fn, err := function(161)
 	if err != nil {
 		return err
 	}
@@ -3600,7 +3631,7 @@ func IOBindingClearInputs(binding unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func IOBindingClearOutputs(binding unsafe.Pointer) error {
-	fn, err := function(161)
+	fn, err := function(162)
 	if err != nil {
 		return err
 	}
@@ -3618,7 +3649,7 @@ func IOBindingClearOutputs(binding unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func IOBindingRun(binding unsafe.Pointer, options unsafe.Pointer) error {
-	fn, err := function(162)
+	fn, err := function(163)
 	if err != nil {
 		return err
 	}
@@ -3637,7 +3668,7 @@ func IOBindingRun(binding unsafe.Pointer, options unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func IOBindingOutput(binding unsafe.Pointer, name string, out *unsafe.Pointer) error {
-	fn, err := function(163)
+	fn, err := function(164)
 	if err != nil {
 		return err
 	}
@@ -3667,7 +3698,7 @@ func IOBindingOutput(binding unsafe.Pointer, name string, out *unsafe.Pointer) e
 //
 // Since 0.1.0.
 func IOBindingRunQueued(binding unsafe.Pointer, options unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(164)
+	fn, err := function(165)
 	if err != nil {
 		return err
 	}
@@ -3684,7 +3715,7 @@ func IOBindingRunQueued(binding unsafe.Pointer, options unsafe.Pointer, out *uns
 //
 // Since 0.1.0.
 func CompletionDestroy(completion unsafe.Pointer) {
-	fn, err := function(165)
+	fn, err := function(166)
 	if err != nil {
 		return
 	}
@@ -3700,7 +3731,7 @@ func CompletionDestroy(completion unsafe.Pointer) {
 //
 // Since 0.1.0.
 func CompletionIsDone(completion unsafe.Pointer, done *int32) error {
-	fn, err := function(166)
+	fn, err := function(167)
 	if err != nil {
 		return err
 	}
@@ -3718,7 +3749,7 @@ func CompletionIsDone(completion unsafe.Pointer, done *int32) error {
 //
 // Since 0.1.0.
 func CompletionWait(completion unsafe.Pointer) error {
-	fn, err := function(167)
+	fn, err := function(168)
 	if err != nil {
 		return err
 	}
@@ -3736,7 +3767,7 @@ func CompletionWait(completion unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func CompletionEvent(completion unsafe.Pointer, event *uint64) error {
-	fn, err := function(168)
+	fn, err := function(169)
 	if err != nil {
 		return err
 	}
@@ -3757,7 +3788,7 @@ func CompletionEvent(completion unsafe.Pointer, event *uint64) error {
 //
 // Since 0.1.0.
 func SessionTuningResults(session unsafe.Pointer, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(169)
+	fn, err := function(170)
 	if err != nil {
 		return err
 	}
@@ -3779,7 +3810,7 @@ func SessionTuningResults(session unsafe.Pointer, buf *byte, cap uint, needed *u
 //
 // Since 0.1.0.
 func SessionAddTuningResults(session unsafe.Pointer, text_ string, taken *uint) error {
-	fn, err := function(170)
+	fn, err := function(171)
 	if err != nil {
 		return err
 	}
@@ -3806,7 +3837,7 @@ func SessionAddTuningResults(session unsafe.Pointer, text_ string, taken *uint) 
 //
 // Since 0.1.0.
 func OperatorCreate(domain string, name string, since int64, user unsafe.Pointer, release unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(171)
+	fn, err := function(172)
 	if err != nil {
 		return err
 	}
@@ -3833,7 +3864,7 @@ func OperatorCreate(domain string, name string, since int64, user unsafe.Pointer
 //
 // Since 0.1.0.
 func OperatorDestroy(operator unsafe.Pointer) {
-	fn, err := function(172)
+	fn, err := function(173)
 	if err != nil {
 		return
 	}
@@ -3850,7 +3881,7 @@ func OperatorDestroy(operator unsafe.Pointer) {
 //
 // Since 0.1.0.
 func OperatorAddTypeVariable(operator unsafe.Pointer, name string, allowed *ElementType, count uint) error {
-	fn, err := function(173)
+	fn, err := function(174)
 	if err != nil {
 		return err
 	}
@@ -3874,7 +3905,7 @@ func OperatorAddTypeVariable(operator unsafe.Pointer, name string, allowed *Elem
 //
 // Since 0.1.0.
 func OperatorAddInput(operator unsafe.Pointer, name string, ty string, arity Arity) error {
-	fn, err := function(174)
+	fn, err := function(175)
 	if err != nil {
 		return err
 	}
@@ -3901,7 +3932,7 @@ func OperatorAddInput(operator unsafe.Pointer, name string, ty string, arity Ari
 //
 // Since 0.1.0.
 func OperatorAddOutput(operator unsafe.Pointer, name string, ty string, arity Arity) error {
-	fn, err := function(175)
+	fn, err := function(176)
 	if err != nil {
 		return err
 	}
@@ -3929,7 +3960,7 @@ func OperatorAddOutput(operator unsafe.Pointer, name string, ty string, arity Ar
 //
 // Since 0.1.0.
 func OperatorSetShapeInput(operator unsafe.Pointer, index uint) error {
-	fn, err := function(176)
+	fn, err := function(177)
 	if err != nil {
 		return err
 	}
@@ -3948,7 +3979,7 @@ func OperatorSetShapeInput(operator unsafe.Pointer, index uint) error {
 //
 // Since 0.1.0.
 func OperatorSetShapeFunction(operator unsafe.Pointer, function_ unsafe.Pointer) error {
-	fn, err := function(177)
+	fn, err := function(178)
 	if err != nil {
 		return err
 	}
@@ -3966,7 +3997,7 @@ func OperatorSetShapeFunction(operator unsafe.Pointer, function_ unsafe.Pointer)
 //
 // Since 0.1.0.
 func OperatorSetKernel(operator unsafe.Pointer, create unsafe.Pointer, compute unsafe.Pointer) error {
-	fn, err := function(178)
+	fn, err := function(179)
 	if err != nil {
 		return err
 	}
@@ -3987,7 +4018,7 @@ func OperatorSetKernel(operator unsafe.Pointer, create unsafe.Pointer, compute u
 //
 // Since 0.1.0.
 func OperatorSetGpuKernel(operator unsafe.Pointer, create unsafe.Pointer, prepare unsafe.Pointer, compute unsafe.Pointer) error {
-	fn, err := function(179)
+	fn, err := function(180)
 	if err != nil {
 		return err
 	}
@@ -4007,7 +4038,7 @@ func OperatorSetGpuKernel(operator unsafe.Pointer, create unsafe.Pointer, prepar
 //
 // Since 0.1.0.
 func SessionOptionsAddOperator(options unsafe.Pointer, operator unsafe.Pointer) error {
-	fn, err := function(180)
+	fn, err := function(181)
 	if err != nil {
 		return err
 	}
@@ -4024,7 +4055,7 @@ func SessionOptionsAddOperator(options unsafe.Pointer, operator unsafe.Pointer) 
 //
 // Since 0.1.0.
 func EnvironmentAddOperator(environment unsafe.Pointer, operator unsafe.Pointer) error {
-	fn, err := function(181)
+	fn, err := function(182)
 	if err != nil {
 		return err
 	}
@@ -4043,7 +4074,7 @@ func EnvironmentAddOperator(environment unsafe.Pointer, operator unsafe.Pointer)
 //
 // Since 0.1.0.
 func OperatorAddAttribute(operator unsafe.Pointer, name string, ty AttributeType, required int32) error {
-	fn, err := function(182)
+	fn, err := function(183)
 	if err != nil {
 		return err
 	}
@@ -4067,7 +4098,7 @@ func OperatorAddAttribute(operator unsafe.Pointer, name string, ty AttributeType
 //
 // Since 0.1.0.
 func OperatorAddAttributeWithDefault(operator unsafe.Pointer, name string, ty AttributeType, data unsafe.Pointer, count uint) error {
-	fn, err := function(183)
+	fn, err := function(184)
 	if err != nil {
 		return err
 	}
@@ -4098,7 +4129,7 @@ func OperatorAddAttributeWithDefault(operator unsafe.Pointer, name string, ty At
 //
 // Since 0.1.0.
 func SessionOptionsLoadOperators(options unsafe.Pointer, path string) error {
-	fn, err := function(184)
+	fn, err := function(185)
 	if err != nil {
 		return err
 	}
@@ -4121,7 +4152,7 @@ func SessionOptionsLoadOperators(options unsafe.Pointer, path string) error {
 //
 // Since 0.1.0.
 func EnvironmentLoadOperators(environment unsafe.Pointer, path string) error {
-	fn, err := function(185)
+	fn, err := function(186)
 	if err != nil {
 		return err
 	}
@@ -4143,7 +4174,7 @@ func EnvironmentLoadOperators(environment unsafe.Pointer, path string) error {
 //
 // Since 0.1.0.
 func OperatorRegistryAdd(registry unsafe.Pointer, operator unsafe.Pointer) error {
-	fn, err := function(186)
+	fn, err := function(187)
 	if err != nil {
 		return err
 	}
@@ -4160,7 +4191,7 @@ func OperatorRegistryAdd(registry unsafe.Pointer, operator unsafe.Pointer) error
 //
 // Since 0.1.0.
 func OperatorRegistrySetError(registry unsafe.Pointer, text_ string) error {
-	fn, err := function(187)
+	fn, err := function(188)
 	if err != nil {
 		return err
 	}
@@ -4182,7 +4213,7 @@ func OperatorRegistrySetError(registry unsafe.Pointer, text_ string) error {
 //
 // Since 0.1.0.
 func NodeInfoName(node unsafe.Pointer, name *string) error {
-	fn, err := function(188)
+	fn, err := function(189)
 	if err != nil {
 		return err
 	}
@@ -4204,7 +4235,7 @@ func NodeInfoName(node unsafe.Pointer, name *string) error {
 //
 // Since 0.1.0.
 func NodeInfoVersion(node unsafe.Pointer, version *int64) error {
-	fn, err := function(189)
+	fn, err := function(190)
 	if err != nil {
 		return err
 	}
@@ -4221,7 +4252,7 @@ func NodeInfoVersion(node unsafe.Pointer, version *int64) error {
 //
 // Since 0.1.0.
 func NodeInfoInputCount(node unsafe.Pointer, count *uint) error {
-	fn, err := function(190)
+	fn, err := function(191)
 	if err != nil {
 		return err
 	}
@@ -4238,7 +4269,7 @@ func NodeInfoInputCount(node unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func NodeInfoOutputCount(node unsafe.Pointer, count *uint) error {
-	fn, err := function(191)
+	fn, err := function(192)
 	if err != nil {
 		return err
 	}
@@ -4255,7 +4286,7 @@ func NodeInfoOutputCount(node unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func NodeInfoHasInput(node unsafe.Pointer, index uint, given *int32) error {
-	fn, err := function(192)
+	fn, err := function(193)
 	if err != nil {
 		return err
 	}
@@ -4274,7 +4305,7 @@ func NodeInfoHasInput(node unsafe.Pointer, index uint, given *int32) error {
 //
 // Since 0.1.0.
 func NodeInfoInputType(node unsafe.Pointer, index uint, kind *Kind, element *ElementType) error {
-	fn, err := function(193)
+	fn, err := function(194)
 	if err != nil {
 		return err
 	}
@@ -4294,7 +4325,7 @@ func NodeInfoInputType(node unsafe.Pointer, index uint, kind *Kind, element *Ele
 //
 // Since 0.1.0.
 func NodeInfoInputShape(node unsafe.Pointer, index uint, dims *int64, cap uint, rank *int64) error {
-	fn, err := function(194)
+	fn, err := function(195)
 	if err != nil {
 		return err
 	}
@@ -4312,7 +4343,7 @@ func NodeInfoInputShape(node unsafe.Pointer, index uint, dims *int64, cap uint, 
 //
 // Since 0.1.0.
 func NodeInfoInputValue(node unsafe.Pointer, index uint, value *unsafe.Pointer) error {
-	fn, err := function(195)
+	fn, err := function(196)
 	if err != nil {
 		return err
 	}
@@ -4330,7 +4361,7 @@ func NodeInfoInputValue(node unsafe.Pointer, index uint, value *unsafe.Pointer) 
 //
 // Since 0.1.0.
 func NodeInfoSetError(node unsafe.Pointer, text_ string) error {
-	fn, err := function(196)
+	fn, err := function(197)
 	if err != nil {
 		return err
 	}
@@ -4354,7 +4385,7 @@ func NodeInfoSetError(node unsafe.Pointer, text_ string) error {
 //
 // Since 0.1.0.
 func NodeInfoSetState(node unsafe.Pointer, state unsafe.Pointer, release unsafe.Pointer) error {
-	fn, err := function(197)
+	fn, err := function(198)
 	if err != nil {
 		return err
 	}
@@ -4371,7 +4402,7 @@ func NodeInfoSetState(node unsafe.Pointer, state unsafe.Pointer, release unsafe.
 //
 // Since 0.1.0.
 func NodeInfoState(node unsafe.Pointer, state *unsafe.Pointer) error {
-	fn, err := function(198)
+	fn, err := function(199)
 	if err != nil {
 		return err
 	}
@@ -4388,7 +4419,7 @@ func NodeInfoState(node unsafe.Pointer, state *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func NodeInfoSetScratch(node unsafe.Pointer, bytes uint) error {
-	fn, err := function(199)
+	fn, err := function(200)
 	if err != nil {
 		return err
 	}
@@ -4405,7 +4436,7 @@ func NodeInfoSetScratch(node unsafe.Pointer, bytes uint) error {
 //
 // Since 0.1.0.
 func NodeInfoHasOutput(node unsafe.Pointer, index uint, wanted *int32) error {
-	fn, err := function(200)
+	fn, err := function(201)
 	if err != nil {
 		return err
 	}
@@ -4423,7 +4454,7 @@ func NodeInfoHasOutput(node unsafe.Pointer, index uint, wanted *int32) error {
 //
 // Since 0.1.0.
 func NodeInfoSetOutputType(node unsafe.Pointer, index uint, element ElementType) error {
-	fn, err := function(201)
+	fn, err := function(202)
 	if err != nil {
 		return err
 	}
@@ -4442,7 +4473,7 @@ func NodeInfoSetOutputType(node unsafe.Pointer, index uint, element ElementType)
 //
 // Since 0.1.0.
 func NodeInfoSetOutputShape(node unsafe.Pointer, index uint, dims *int64, rank uint) error {
-	fn, err := function(202)
+	fn, err := function(203)
 	if err != nil {
 		return err
 	}
@@ -4461,7 +4492,7 @@ func NodeInfoSetOutputShape(node unsafe.Pointer, index uint, dims *int64, rank u
 //
 // Since 0.1.0.
 func NodeInfoSetOutputShapeOf(node unsafe.Pointer, index uint, input uint) error {
-	fn, err := function(203)
+	fn, err := function(204)
 	if err != nil {
 		return err
 	}
@@ -4480,7 +4511,7 @@ func NodeInfoSetOutputShapeOf(node unsafe.Pointer, index uint, input uint) error
 //
 // Since 0.1.0.
 func NodeInfoSetOutputDimOf(node unsafe.Pointer, index uint, axis uint, input uint, inputAxis uint) error {
-	fn, err := function(204)
+	fn, err := function(205)
 	if err != nil {
 		return err
 	}
@@ -4497,7 +4528,7 @@ func NodeInfoSetOutputDimOf(node unsafe.Pointer, index uint, axis uint, input ui
 //
 // Since 0.1.0.
 func NodeInfoHasAttribute(node unsafe.Pointer, name string, given *int32) error {
-	fn, err := function(205)
+	fn, err := function(206)
 	if err != nil {
 		return err
 	}
@@ -4519,7 +4550,7 @@ func NodeInfoHasAttribute(node unsafe.Pointer, name string, given *int32) error 
 //
 // Since 0.1.0.
 func NodeInfoAttributeInt(node unsafe.Pointer, name string, value *int64) error {
-	fn, err := function(206)
+	fn, err := function(207)
 	if err != nil {
 		return err
 	}
@@ -4540,7 +4571,7 @@ func NodeInfoAttributeInt(node unsafe.Pointer, name string, value *int64) error 
 //
 // Since 0.1.0.
 func NodeInfoAttributeFloat(node unsafe.Pointer, name string, value *float32) error {
-	fn, err := function(207)
+	fn, err := function(208)
 	if err != nil {
 		return err
 	}
@@ -4563,7 +4594,7 @@ func NodeInfoAttributeFloat(node unsafe.Pointer, name string, value *float32) er
 //
 // Since 0.1.0.
 func NodeInfoAttributeString(node unsafe.Pointer, name string, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(208)
+	fn, err := function(209)
 	if err != nil {
 		return err
 	}
@@ -4585,7 +4616,7 @@ func NodeInfoAttributeString(node unsafe.Pointer, name string, buf *byte, cap ui
 //
 // Since 0.1.0.
 func NodeInfoAttributeInts(node unsafe.Pointer, name string, values **int64, count *uint) error {
-	fn, err := function(209)
+	fn, err := function(210)
 	if err != nil {
 		return err
 	}
@@ -4606,7 +4637,7 @@ func NodeInfoAttributeInts(node unsafe.Pointer, name string, values **int64, cou
 //
 // Since 0.1.0.
 func NodeInfoAttributeFloats(node unsafe.Pointer, name string, values **float32, count *uint) error {
-	fn, err := function(210)
+	fn, err := function(211)
 	if err != nil {
 		return err
 	}
@@ -4627,7 +4658,7 @@ func NodeInfoAttributeFloats(node unsafe.Pointer, name string, values **float32,
 //
 // Since 0.1.0.
 func NodeInfoAttributeStringCount(node unsafe.Pointer, name string, count *uint) error {
-	fn, err := function(211)
+	fn, err := function(212)
 	if err != nil {
 		return err
 	}
@@ -4650,7 +4681,7 @@ func NodeInfoAttributeStringCount(node unsafe.Pointer, name string, count *uint)
 //
 // Since 0.1.0.
 func NodeInfoAttributeStringAt(node unsafe.Pointer, name string, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(212)
+	fn, err := function(213)
 	if err != nil {
 		return err
 	}
@@ -4672,7 +4703,7 @@ func NodeInfoAttributeStringAt(node unsafe.Pointer, name string, index uint, buf
 //
 // Since 0.1.0.
 func NodeInfoAttributeTensor(node unsafe.Pointer, name string, value *unsafe.Pointer) error {
-	fn, err := function(213)
+	fn, err := function(214)
 	if err != nil {
 		return err
 	}
@@ -4694,7 +4725,7 @@ func NodeInfoAttributeTensor(node unsafe.Pointer, name string, value *unsafe.Poi
 //
 // Since 0.1.0.
 func KernelContextInputCount(context unsafe.Pointer, count *uint) error {
-	fn, err := function(214)
+	fn, err := function(215)
 	if err != nil {
 		return err
 	}
@@ -4711,7 +4742,7 @@ func KernelContextInputCount(context unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func KernelContextOutputCount(context unsafe.Pointer, count *uint) error {
-	fn, err := function(215)
+	fn, err := function(216)
 	if err != nil {
 		return err
 	}
@@ -4731,7 +4762,7 @@ func KernelContextOutputCount(context unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func KernelContextInput(context unsafe.Pointer, index uint, value *unsafe.Pointer) error {
-	fn, err := function(216)
+	fn, err := function(217)
 	if err != nil {
 		return err
 	}
@@ -4752,7 +4783,7 @@ func KernelContextInput(context unsafe.Pointer, index uint, value *unsafe.Pointe
 //
 // Since 0.1.0.
 func KernelContextOutput(context unsafe.Pointer, index uint, shape *int64, rank uint, value *unsafe.Pointer) error {
-	fn, err := function(217)
+	fn, err := function(218)
 	if err != nil {
 		return err
 	}
@@ -4771,7 +4802,7 @@ func KernelContextOutput(context unsafe.Pointer, index uint, shape *int64, rank 
 //
 // Since 0.1.0.
 func KernelContextSetOutput(context unsafe.Pointer, index uint, value unsafe.Pointer) error {
-	fn, err := function(218)
+	fn, err := function(219)
 	if err != nil {
 		return err
 	}
@@ -4788,7 +4819,7 @@ func KernelContextSetOutput(context unsafe.Pointer, index uint, value unsafe.Poi
 //
 // Since 0.1.0.
 func KernelContextState(context unsafe.Pointer, state *unsafe.Pointer) error {
-	fn, err := function(219)
+	fn, err := function(220)
 	if err != nil {
 		return err
 	}
@@ -4806,7 +4837,7 @@ func KernelContextState(context unsafe.Pointer, state *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func KernelContextCancelled(context unsafe.Pointer, cancelled *int32) error {
-	fn, err := function(220)
+	fn, err := function(221)
 	if err != nil {
 		return err
 	}
@@ -4823,7 +4854,7 @@ func KernelContextCancelled(context unsafe.Pointer, cancelled *int32) error {
 //
 // Since 0.1.0.
 func KernelContextThreadCount(context unsafe.Pointer, count *uint) error {
-	fn, err := function(221)
+	fn, err := function(222)
 	if err != nil {
 		return err
 	}
@@ -4843,7 +4874,7 @@ func KernelContextThreadCount(context unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func KernelContextParallelFor(context unsafe.Pointer, count uint, body unsafe.Pointer, user unsafe.Pointer) error {
-	fn, err := function(222)
+	fn, err := function(223)
 	if err != nil {
 		return err
 	}
@@ -4860,7 +4891,7 @@ func KernelContextParallelFor(context unsafe.Pointer, count uint, body unsafe.Po
 //
 // Since 0.1.0.
 func KernelContextStream(context unsafe.Pointer, stream *unsafe.Pointer) error {
-	fn, err := function(223)
+	fn, err := function(224)
 	if err != nil {
 		return err
 	}
@@ -4877,7 +4908,7 @@ func KernelContextStream(context unsafe.Pointer, stream *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func KernelContextScratch(context unsafe.Pointer, address *unsafe.Pointer, bytes *uint) error {
-	fn, err := function(224)
+	fn, err := function(225)
 	if err != nil {
 		return err
 	}
@@ -4895,7 +4926,7 @@ func KernelContextScratch(context unsafe.Pointer, address *unsafe.Pointer, bytes
 //
 // Since 0.1.0.
 func KernelContextSetError(context unsafe.Pointer, text_ string) error {
-	fn, err := function(225)
+	fn, err := function(226)
 	if err != nil {
 		return err
 	}

@@ -315,6 +315,10 @@ static inline int32_t go_artifact_check(void *function, void *a0, void *a1, int3
     return ((int32_t (*)(void *, void *, int32_t *, char *, size_t, size_t *, void **))function)(a0, a1, a2, a3, a4, a5, a6);
 }
 
+static inline int32_t go_session_plan(void *function, void *a0, char *a1, size_t a2, size_t *a3, void **a4) {
+    return ((int32_t (*)(void *, char *, size_t, size_t *, void **))function)(a0, a1, a2, a3, a4);
+}
+
 static inline int32_t go_session_input_count(void *function, void *a0, size_t *a1, void **a2) {
     return ((int32_t (*)(void *, size_t *, void **))function)(a0, a1, a2);
 }

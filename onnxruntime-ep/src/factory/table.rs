@@ -11,7 +11,7 @@ use ort_sys::{
 use super::{AMD, Factory, NVIDIA};
 use crate::memory::{Allocator, Transfer};
 use crate::ort::interface::{OrtDataTransferImpl, OrtEp, OrtEpFactory, OrtMemoryDevice, OrtSyncStreamImpl};
-use crate::ort::{Logger, guard};
+use crate::ort::{Logger, guard, guard_or};
 use crate::provider::Provider;
 
 const VENDOR: &std::ffi::CStr = c"rukh";
@@ -53,21 +53,23 @@ unsafe fn factory<'a>(this: *const OrtEpFactory) -> &'a Factory {
 }
 
 unsafe extern "system" fn get_name(this: *const OrtEpFactory) -> *const c_char {
-    // SAFETY: in this file, ONNX Runtime calls functions of the table with the table, until it is released.
-    unsafe { factory(this) }.provider_name.as_ptr()
+    guard_or(null(), || {
+        // SAFETY: in this file, ONNX Runtime calls functions of the table with the table, until it is released.
+        unsafe { factory(this) }.provider_name.as_ptr()
+    })
 }
 
 unsafe extern "system" fn get_vendor(_this: *const OrtEpFactory) -> *const c_char {
-    VENDOR.as_ptr()
+    guard_or(null(), || VENDOR.as_ptr())
 }
 
 /// The maker of the devices, which is what ONNX Runtime compares with those of hardware.
 unsafe extern "system" fn get_vendor_id(_this: *const OrtEpFactory) -> u32 {
-    AMD
+    guard_or(AMD, || AMD)
 }
 
 unsafe extern "system" fn get_version(_this: *const OrtEpFactory) -> *const c_char {
-    concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
+    guard_or(null(), || concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast())
 }
 
 unsafe extern "system" fn get_supported_devices(
@@ -118,10 +120,12 @@ unsafe extern "system" fn create_ep(
 }
 
 unsafe extern "system" fn release_ep(_this: *mut OrtEpFactory, ep: *mut OrtEp) {
-    if !ep.is_null() {
-        // SAFETY: it is what `create_ep` made of a box, and is given back once.
-        drop(unsafe { Box::from_raw(ep.cast::<Provider>()) });
-    }
+    guard_or((), || {
+        if !ep.is_null() {
+            // SAFETY: it is what `create_ep` made of a box, and is given back once.
+            drop(unsafe { Box::from_raw(ep.cast::<Provider>()) });
+        }
+    })
 }
 
 unsafe extern "system" fn validate_compiled_model(
@@ -131,9 +135,11 @@ unsafe extern "system" fn validate_compiled_model(
     _info: *const c_char,
     verdict: *mut c_int,
 ) -> OrtStatusPtr {
-    // SAFETY: ONNX Runtime gives a place.
-    unsafe { verdict.write(NOT_APPLICABLE) };
-    OrtStatusPtr::default()
+    guard_or(OrtStatusPtr::default(), || {
+        // SAFETY: ONNX Runtime gives a place.
+        unsafe { verdict.write(NOT_APPLICABLE) };
+        OrtStatusPtr::default()
+    })
 }
 
 unsafe extern "system" fn create_allocator(
@@ -155,32 +161,35 @@ unsafe extern "system" fn create_allocator(
 }
 
 unsafe extern "system" fn release_allocator(_this: *mut OrtEpFactory, allocator: *mut OrtAllocator) {
-    if !allocator.is_null() {
-        // SAFETY: it is what `create_allocator` made of a box, and is given back once.
-        drop(unsafe { Box::from_raw(allocator.cast::<Allocator>()) });
-    }
+    guard_or((), || {
+        if !allocator.is_null() {
+            // SAFETY: it is what `create_allocator` made of a box, and is given back once.
+            drop(unsafe { Box::from_raw(allocator.cast::<Allocator>()) });
+        }
+    })
 }
 
 unsafe extern "system" fn create_data_transfer(
     this: *mut OrtEpFactory,
     transfer: *mut *mut OrtDataTransferImpl,
 ) -> OrtStatusPtr {
-    // SAFETY: as above; ONNX Runtime releases the transfer.
-    unsafe {
-        let factory = factory(this);
+    // SAFETY: as above.
+    let factory = unsafe { factory(this) };
+    guard(&factory.ort, || {
         let vendors = vec![AMD, NVIDIA];
         let made = match factory.name.is_cpu() {
             true => null_mut(),
             false => Transfer::make(factory.ort, factory.environment.clone(), vendors),
         };
-        transfer.write(made);
-    }
-    OrtStatusPtr::default()
+        // SAFETY: ONNX Runtime gives a place, and releases the transfer.
+        unsafe { transfer.write(made) };
+        Ok(())
+    })
 }
 
 /// Runs and copies have ended when they return, so there are no streams to wait for.
 unsafe extern "system" fn is_stream_aware(_this: *const OrtEpFactory) -> bool {
-    false
+    guard_or(false, || false)
 }
 
 unsafe extern "system" fn create_sync_stream(
@@ -189,9 +198,11 @@ unsafe extern "system" fn create_sync_stream(
     _options: *const OrtKeyValuePairs,
     stream: *mut *mut OrtSyncStreamImpl,
 ) -> OrtStatusPtr {
-    // SAFETY: ONNX Runtime gives a place; NULL stands for a provider without streams.
-    unsafe { stream.write(null_mut()) };
-    OrtStatusPtr::default()
+    guard_or(OrtStatusPtr::default(), || {
+        // SAFETY: ONNX Runtime gives a place; NULL stands for a provider without streams.
+        unsafe { stream.write(null_mut()) };
+        OrtStatusPtr::default()
+    })
 }
 
 /// Memory of other interfaces is not imported.
@@ -200,7 +211,9 @@ unsafe extern "system" fn create_importer(
     _device: *const OrtEpDevice,
     importer: *mut *mut c_void,
 ) -> OrtStatusPtr {
-    // SAFETY: as above.
-    unsafe { importer.write(null_mut()) };
-    OrtStatusPtr::default()
+    guard_or(OrtStatusPtr::default(), || {
+        // SAFETY: as above.
+        unsafe { importer.write(null_mut()) };
+        OrtStatusPtr::default()
+    })
 }

@@ -5,7 +5,7 @@ use std::ptr::null_mut;
 
 use rukh_sys::{rukh_error, rukh_error_destroy, rukh_error_message, rukh_status};
 
-use crate::error::{Code, Error, Result};
+use crate::error::{Error, Result};
 
 /// Calls a function, handing it a place for its error.
 pub(super) fn call(function: impl FnOnce(*mut *mut rukh_error) -> rukh_status) -> Result<()> {
@@ -20,7 +20,7 @@ pub(super) fn call(function: impl FnOnce(*mut *mut rukh_error) -> rukh_status) -
         rukh_error_destroy(error);
         message
     };
-    Err(Error::new(Code::of(status), message))
+    Err(Error::of_library(status, message))
 }
 
 /// Calls a function that gives one plain value.

@@ -7,7 +7,7 @@ use rukh_sys::*;
 
 use super::call::{call, get, make};
 use crate::error::Result;
-use crate::ort::{Logger, Ort, copy};
+use crate::ort::{Logger, Ort, copy, guard_or};
 
 /// Threads, the log, and devices of this machine.
 pub(crate) struct Environment(pub(super) *mut rukh_environment);
@@ -121,18 +121,22 @@ unsafe fn describe(device: *const rukh_device, index: usize) -> Result<Option<De
 
 /// A line of librukh's log.
 unsafe extern "C" fn log(user: *mut c_void, level: rukh_log_level, message: *const c_char) {
-    use ort_sys::OrtLoggingLevel::*;
-    // SAFETY: `user` is the box that `Environment::new` made, which lives until `release`; the message is NUL-terminated.
-    let ((ort, logger), message) = unsafe { (*user.cast::<(Ort, Logger)>(), copy(message)) };
-    let level = match level {
-        RUKH_LOG_ERROR => ORT_LOGGING_LEVEL_ERROR,
-        RUKH_LOG_WARNING => ORT_LOGGING_LEVEL_WARNING,
-        _ => ORT_LOGGING_LEVEL_INFO,
-    };
-    ort.log(logger, level, &message);
+    guard_or((), || {
+        use ort_sys::OrtLoggingLevel::*;
+        // SAFETY: `user` is the box that `Environment::new` made, which lives until `release`; the message is NUL-terminated.
+        let ((ort, logger), message) = unsafe { (*user.cast::<(Ort, Logger)>(), copy(message)) };
+        let level = match level {
+            RUKH_LOG_ERROR => ORT_LOGGING_LEVEL_ERROR,
+            RUKH_LOG_WARNING => ORT_LOGGING_LEVEL_WARNING,
+            _ => ORT_LOGGING_LEVEL_INFO,
+        };
+        ort.log(logger, level, &message);
+    })
 }
 
 unsafe extern "C" fn release(user: *mut c_void) {
-    // SAFETY: librukh calls this once with what `Environment::new` made of a box.
-    drop(unsafe { Box::from_raw(user.cast::<(Ort, Logger)>()) });
+    guard_or((), || {
+        // SAFETY: librukh calls this once with what `Environment::new` made of a box.
+        drop(unsafe { Box::from_raw(user.cast::<(Ort, Logger)>()) });
+    })
 }

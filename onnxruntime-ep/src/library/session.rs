@@ -1,14 +1,15 @@
 //! A model that librukh has opened.
 
-use std::ffi::{CStr, CString, c_char};
+use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr::{null, null_mut};
 
 use rukh_sys::*;
 
 use super::call::{call, get, make};
 use super::environment::Environment;
+use super::value::Value;
 use crate::error::Result;
-use crate::ort::{c_string, copy};
+use crate::ort::{c_string, copy, guard_or};
 
 /// How a session is made.
 pub(crate) struct SessionOptions(*mut rukh_session_options);
@@ -35,6 +36,19 @@ impl SessionOptions {
         let (key, value) = (c_string(key), c_string(value));
         // SAFETY: the options are live and ours; the texts are NUL-terminated.
         call(|error| unsafe { rukh_session_options_set(self.0, key.as_ptr(), value.as_ptr(), error) })
+    }
+
+    /// Options that are the same, and may become others.
+    pub(crate) fn copy(&self) -> Result<SessionOptions> {
+        // SAFETY: the options are live.
+        make(|out, error| unsafe { rukh_session_options_clone(self.0, out, error) }).map(SessionOptions)
+    }
+
+    /// Gives an initializer of the model its elements, which sessions share.
+    pub(crate) fn add_initializer(&mut self, name: &str, value: &Value) -> Result<()> {
+        let name = c_string(name);
+        // SAFETY: the options are live and ours; the value is live; the text is NUL-terminated.
+        call(|error| unsafe { rukh_session_options_add_initializer(self.0, name.as_ptr(), value.0, error) })
     }
 
     pub(crate) fn add_provider(&mut self, name: &str, options: &[(String, String)]) -> Result<()> {
@@ -85,13 +99,23 @@ impl Drop for Session {
 }
 
 impl Session {
-    pub(crate) fn open(environment: &Environment, model: &[u8], options: &SessionOptions) -> Result<Session> {
-        // SAFETY: the handles are live; the bytes are an array of their length.
+    /// A session of a model, which is not copied.
+    pub(crate) fn open(
+        environment: &Environment,
+        model: Vec<u8>,
+        options: &SessionOptions,
+    ) -> Result<Session> {
+        let (data, size) = (model.as_ptr(), model.len());
+        let owner = Box::into_raw(Box::new(model));
+        // SAFETY: the handles are live; the bytes are an array of their length, which stays until `free_model` is called,
+        // once, with its owner.
         let handle = make(|out, error| unsafe {
-            rukh_session_create_from_memory(
+            rukh_session_create_from_buffer(
                 environment.0,
-                model.as_ptr().cast(),
-                model.len(),
+                data.cast(),
+                size,
+                Some(free_model),
+                owner.cast(),
                 options.0,
                 out,
                 error,
@@ -167,6 +191,14 @@ impl Session {
         }
         Ok(Port { name, shape: Some(shape), names })
     }
+}
+
+/// Called by librukh when nothing uses a model's bytes any more.
+unsafe extern "C" fn free_model(_data: *mut c_void, owner: *mut c_void) {
+    guard_or((), || {
+        // SAFETY: the owner is the box that `Session::open` gave, and comes back once.
+        drop(unsafe { Box::from_raw(owner.cast::<Vec<u8>>()) });
+    })
 }
 
 type ErrorOut = *mut *mut rukh_error;

@@ -3,14 +3,13 @@
 use std::alloc::Layout;
 use std::collections::HashMap;
 use std::ffi::c_void;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::ptr::null_mut;
+use std::ptr::{null, null_mut};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ort_sys::{OrtAllocator, OrtMemoryInfo};
 
 use crate::library::{Environment, Value};
-use crate::ort::{Logger, Ort};
+use crate::ort::{Logger, Ort, guard_or};
 
 /// Where blocks of host memory begin: at a page.
 const PAGE: usize = 4096;
@@ -98,21 +97,25 @@ impl Allocator {
 unsafe extern "system" fn alloc(this: *mut OrtAllocator, bytes: usize) -> *mut c_void {
     // SAFETY: ONNX Runtime calls this with a table that an `Allocator` begins with, from any thread, until it is released.
     let this = unsafe { &*this.cast::<Allocator>() };
-    catch_unwind(AssertUnwindSafe(|| this.alloc(bytes))).unwrap_or(null_mut())
+    guard_or(null_mut(), || this.alloc(bytes))
 }
 
 unsafe extern "system" fn reserve(this: *const OrtAllocator, bytes: usize) -> *mut c_void {
-    // SAFETY: as `alloc`, which only reads.
-    unsafe { alloc(this.cast_mut(), bytes) }
+    guard_or(null_mut(), || {
+        // SAFETY: as `alloc`, which only reads.
+        unsafe { alloc(this.cast_mut(), bytes) }
+    })
 }
 
 unsafe extern "system" fn free(this: *mut OrtAllocator, address: *mut c_void) {
     // SAFETY: as above.
     let this = unsafe { &*this.cast::<Allocator>() };
-    let _ = catch_unwind(AssertUnwindSafe(|| this.free(address)));
+    guard_or((), || this.free(address))
 }
 
 unsafe extern "system" fn get_info(this: *const OrtAllocator) -> *const OrtMemoryInfo {
-    // SAFETY: as above.
-    unsafe { (*this.cast::<Allocator>()).info }
+    guard_or(null(), || {
+        // SAFETY: as above.
+        unsafe { (*this.cast::<Allocator>()).info }
+    })
 }

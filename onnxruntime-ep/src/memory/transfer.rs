@@ -8,7 +8,7 @@ use crate::error::{Result, fail};
 use crate::exchange::Exchange;
 use crate::library::Environment;
 use crate::ort::interface::{OrtDataTransferImpl, OrtMemoryDevice};
-use crate::ort::{Ort, Tensor, guard};
+use crate::ort::{Ort, Tensor, guard, guard_or};
 
 /// The table comes first: ONNX Runtime knows this by its address, and releases it.
 #[repr(C)]
@@ -75,8 +75,10 @@ impl Transfer {
 }
 
 unsafe extern "system" fn release(this: *mut OrtDataTransferImpl) {
-    // SAFETY: ONNX Runtime calls this once with what `make` gave.
-    drop(unsafe { Box::from_raw(this.cast::<Transfer>()) });
+    guard_or((), || {
+        // SAFETY: ONNX Runtime calls this once with what `make` gave.
+        drop(unsafe { Box::from_raw(this.cast::<Transfer>()) });
+    })
 }
 
 unsafe extern "system" fn can_copy(
@@ -84,16 +86,18 @@ unsafe extern "system" fn can_copy(
     from: *const OrtMemoryDevice,
     to: *const OrtMemoryDevice,
 ) -> bool {
-    // SAFETY: ONNX Runtime calls this with what `make` gave, and with live devices.
-    unsafe {
-        let this = &*this.cast::<Transfer>();
-        match (this.is_ours(from), this.is_ours(to)) {
-            (true, true) => true,
-            (true, false) => this.is_host(to),
-            (false, true) => this.is_host(from),
-            (false, false) => false,
+    guard_or(false, || {
+        // SAFETY: ONNX Runtime calls this with what `make` gave, and with live devices.
+        unsafe {
+            let this = &*this.cast::<Transfer>();
+            match (this.is_ours(from), this.is_ours(to)) {
+                (true, true) => true,
+                (true, false) => this.is_host(to),
+                (false, true) => this.is_host(from),
+                (false, false) => false,
+            }
         }
-    }
+    })
 }
 
 unsafe extern "system" fn copy_tensors(

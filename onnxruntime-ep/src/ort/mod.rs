@@ -8,6 +8,9 @@ mod text;
 mod types;
 mod value;
 
+#[cfg(test)]
+mod tests;
+
 use ort_sys::{OrtApi, OrtApiBase, OrtLogger};
 
 use crate::error::{Result, fail};
@@ -15,7 +18,7 @@ use interface::{NEWEST_VERSION, OrtEpApi};
 
 pub(crate) use graph::{Attribute, Graph, Node, ValueInfo};
 pub(crate) use pairs::Pairs;
-pub(crate) use status::{guard, status_of_any_version};
+pub(crate) use status::{guard, guard_or, status_of_any_version};
 pub(crate) use text::{c_string, copy};
 pub(crate) use types::{Dimension, ElementType, TypeInfo};
 pub(crate) use value::{MemoryPlace, Tensor};

@@ -43,14 +43,26 @@ impl Ort {
 
 /// Runs the body of a function that ONNX Runtime calls; an error or a panic becomes a status.
 pub(crate) fn guard(ort: &Ort, body: impl FnOnce() -> Result<()>) -> OrtStatusPtr {
-    match catch_unwind(AssertUnwindSafe(body)) {
-        Ok(Ok(())) => OrtStatusPtr::default(),
-        Ok(Err(error)) => ort.status(&error),
-        Err(panic) => ort.status(&Error::new(
-            Code::EpFail,
-            format!("a defect of the plugin for rukh, please report it: {}", text_of(&*panic)),
-        )),
+    match caught(body).and_then(|result| result) {
+        Ok(()) => OrtStatusPtr::default(),
+        Err(error) => ort.status(&error),
     }
+}
+
+/// Runs the body of a function that gives no status, as those do that release things; `otherwise` is what it gives after
+/// a panic, which the panic's hook has told of.
+pub(crate) fn guard_or<T>(otherwise: T, body: impl FnOnce() -> T) -> T {
+    caught(body).unwrap_or(otherwise)
+}
+
+/// The one place where panics stop.
+fn caught<T>(body: impl FnOnce() -> T) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(body)).map_err(|panic| {
+        let text = text_of(&*panic);
+        // What was thrown may panic when it is dropped, and nothing is left to stop that.
+        std::mem::forget(panic);
+        Error::new(Code::EpFail, format!("a defect of the plugin for rukh, please report it: {text}"))
+    })
 }
 
 fn text_of(panic: &(dyn Any + Send)) -> String {

@@ -73,6 +73,10 @@ impl<'a> Tensor<'a> {
         }
     }
 
+    pub(crate) fn is_on_device(&self) -> bool {
+        matches!(self.place(), MemoryPlace::Device(_))
+    }
+
     /// The elements, where they are in host memory.
     pub(crate) fn host_bytes(&self) -> Result<&'a [u8]> {
         let (data, bytes) = (self.data()?, self.bytes()?);

@@ -159,7 +159,7 @@ def test_what_comes_by_a_handle_fails_alone():
     good, wrong, fine = [handle.infer.remote({"x": value}) for value in (x, [[3.0]], x)]
     assert [reply.result(timeout_s=60)["y"].tolist() for reply in (good, fine)] == [[[9]], [[9]]]
     with pytest.raises(
-        rukh.serve.RequestError, match='"x" of model "square" is a list; allowed is a NumPy array'
+        rukh.serve.RequestError, match='"x" of model "square" is a list; allowed are NumPy arrays'
     ):
         wrong.result(timeout_s=60)
 

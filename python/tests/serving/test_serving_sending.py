@@ -32,6 +32,13 @@ class Reply:
         self.cancelled = True
 
 
+class Given(Reply):
+    """A call's whose reply is an error."""
+
+    async def _wait(self):
+        return self._what
+
+
 class Pieces(Reply):
     """A streaming call's: pieces, and an error where one is."""
 
@@ -69,12 +76,17 @@ def test_a_lost_replica_is_a_reason_to_send_again():
     assert sent(replies) == ("answer", ["ActorUnavailableError", "DeviceError"], 3)
 
 
+def test_errors_that_are_given_are_as_those_that_are_raised():
+    assert sent([Given(rukh.DeviceError("lost")), Reply("answer")]) == ("answer", ["DeviceError"], 2)
+
+
+@pytest.mark.parametrize("raised", [True, False])
 @pytest.mark.parametrize(
     "error", [RequestError("wrong"), rukh.InvalidDataError("99"), ValueError("a defect")]
 )
-def test_what_the_model_says_is_not(error):
+def test_what_the_model_says_is_not(error, raised):
     with pytest.raises(type(error)) as found:
-        sent([Reply(of_replica(error))])
+        sent([Reply(of_replica(error)) if raised else Given(error)])
     assert str(found.value) == str(error)
     assert cause_of(of_replica(error)) is error
 

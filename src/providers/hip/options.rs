@@ -316,7 +316,7 @@ impl HipOptions {
 
     /// How many of a device's bytes the process may hold; `None`: all.
     pub(super) fn share(&self, bytes: usize) -> Option<u64> {
-        (self.gpu_mem_fraction < 1.0).then(|| (bytes as f64 * self.gpu_mem_fraction) as u64)
+        (self.gpu_mem_fraction < 1.0).then_some((bytes as f64 * self.gpu_mem_fraction) as u64)
     }
 
     /// How to choose among several ways to compute the same.

@@ -225,6 +225,8 @@ fn further_programs_are_for_fixed_dimensions() {
     let compiled = Compiled::new("shapes", &network(), "cpu", Policy::Used, &options(&[]));
     let shapes = [1, 4].map(|batch| BTreeMap::from([("batch".to_owned(), batch)])).to_vec();
     compiled.compile("cpu", Policy::Used, &options(&[]), shapes).unwrap();
+    let error = compiled.open(&compiled.artifact, &options(&[("dim.bach", "1")])).err().unwrap();
+    assert!(error.message.contains("\"dim.bach\": the model's inputs have no dimension"), "{error}");
     for (batch, verdict) in [("1", true), ("4", true), ("2", false)] {
         let options = options(&[("dim.batch", batch)]);
         assert_eq!(compiled.verdict(&options) == Verdict::Optimal, verdict, "{batch}");
@@ -271,7 +273,7 @@ fn sessions_share_an_artifact_and_the_system_its_pages() {
 }
 
 #[test]
-fn a_gpu_runs_the_program_that_is_for_it() {
+fn hip_runs_the_program_that_is_for_it() {
     let Some(hip) = on_hip(&[("share_weights", "0")]) else { return };
     let compiled = Compiled::new(
         "gpu",

@@ -164,7 +164,7 @@ fn many_sessions_may_make_one_at_once() {
 }
 
 #[test]
-fn a_gpu_has_an_artifact_of_its_own() {
+fn hip_has_an_artifact_of_its_own() {
     let folder = Folder::new("cache-gpu");
     let path = folder.write("model.onnx", &network().bytes());
     let dir = folder.0.to_str().unwrap();

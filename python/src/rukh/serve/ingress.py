@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from typing import Any
 
 from starlette.requests import ClientDisconnect, Request
@@ -26,7 +26,7 @@ from .measures import IngressMeasures
 from .protocol import InferRequest, TextRequest, read_request, read_text_request, write_reply
 from .readiness import Readiness
 from .routes import VERSION, Route, find_route
-from .sending import Deadline, cause_of, send, stream
+from .sending import Deadline, Piece, cause_of, send, stream
 from .signature import Signature
 
 logger = logging.getLogger("ray.serve")
@@ -94,7 +94,7 @@ class Ingress:
         deadline = self._until(model, request.timeout)
         (await self._signature(model, deadline)).check(request.inputs, request.output_names())
         handle = self._handle(model)
-        outputs = await send(deadline, lambda: handle.infer.remote(request.inputs, request.output_names()))
+        outputs = await send(deadline, lambda: handle.answer.remote(request.inputs, request.output_names()))
         body, headers = write_reply(model, request, outputs)
         return Response(body, headers={**headers, ATTEMPTS: str(deadline.attempts)})
 
@@ -192,11 +192,11 @@ def _described(signature: Signature) -> dict[str, Any]:
 
 
 async def _events(
-    reply: dict[str, Any], first: tuple[str, str | None] | None, pieces: AsyncIterator[tuple[str, str | None]]
+    reply: dict[str, Any], first: Piece | None, pieces: AsyncGenerator[Piece, None]
 ) -> AsyncIterator[bytes]:
     """Server-sent events, one a piece; an error that comes later is the last of them."""
 
-    def event(piece: tuple[str, str | None]) -> bytes:
+    def event(piece: Piece) -> bytes:
         text, stop = piece
         document = {**reply, "text_output": text}
         if stop is not None:
@@ -214,3 +214,6 @@ async def _events(
             + json.dumps({**reply, "error": str(cause_of(error))}, ensure_ascii=False).encode()
             + b"\n\n"
         )
+    finally:
+        # A client that has gone needs no more.
+        await pieces.aclose()

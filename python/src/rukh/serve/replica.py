@@ -49,16 +49,23 @@ class ModelReplica:
 
     async def infer(self, inputs: Mapping[str, Any], outputs: Sequence[str] | None = None) -> dict[str, Any]:
         """The wanted outputs (all of them for None) by name."""
-        names = tuple(outputs or (port.name for port in self._signature.outputs))
-        self._signature.check(inputs, names)
-        request = Request(inputs, names)
-        if self._signature.is_joinable(inputs) and 0 < request.rows <= self._model.max_batch_size:
-            outcome = await self._join(request)
-        else:
-            outcome = await self._workers.run(self._run_one, request)
+        outcome = await self.answer(inputs, outputs)
         if isinstance(outcome, Exception):
             raise outcome
         return outcome
+
+    async def answer(self, inputs: Mapping[str, Any], outputs: Sequence[str] | None = None) -> Outcome:
+        """As `infer`, with what is wrong given and not raised: Ray logs what is raised, and a wrong request is the
+        client's matter."""
+        names = tuple(outputs or (port.name for port in self._signature.outputs))
+        try:
+            self._signature.check(inputs, names)
+        except RequestError as error:
+            return error
+        request = Request(inputs, names)
+        if self._signature.is_joinable(inputs) and 0 < request.rows <= self._model.max_batch_size:
+            return await self._join(request)
+        return await self._workers.run(self._run_one, request)
 
     async def describe(self) -> Signature:
         """What the model takes and gives."""

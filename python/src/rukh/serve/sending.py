@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
 from ray import exceptions
@@ -28,6 +28,9 @@ _LOST = (
 )
 # The replica's device is gone; another replica has another.
 _DEVICE = (DeviceError, PoisonedError)
+
+# A piece of a text, and why there are no more after it: "token", "length" or, while there are, None.
+Piece = tuple[str, "str | None"]
 
 _FIRST_PAUSE = 0.02
 _LONGEST_PAUSE = 1.0
@@ -84,19 +87,23 @@ class Deadline:
 
 
 async def send(deadline: Deadline, call: Callable[[], Any]) -> Any:
-    """The reply to `call`, which sends a request by a deployment handle."""
+    """The reply to `call`, which sends a request by a deployment handle. An error may be raised or given."""
     while True:
         left = deadline.left()
         response = call()
         try:
-            return await _within(response, _awaited(response), left, deadline)
+            reply = await _within(response, _awaited(response), left, deadline)
         except Exception as error:
             if isinstance(error, ServingError) and not isinstance(error, exceptions.RayTaskError):
                 raise
             await deadline.again(error)
+            continue
+        if not isinstance(reply, Exception):
+            return reply
+        await deadline.again(reply)
 
 
-async def stream(deadline: Deadline, call: Callable[[], Any]) -> AsyncIterator[tuple[str, str | None]]:
+async def stream(deadline: Deadline, call: Callable[[], Any]) -> AsyncGenerator[Piece, None]:
     """The pieces that `call` brings, which sends a request by a handle that streams.
 
     A request that is sent again gives its text from the start: what was passed on already is compared, and left out.

@@ -86,7 +86,7 @@ class Signature:
             return
         where = f'input "{port.name}" of model "{self.model}"'
         if not isinstance(value, (np.ndarray, np.generic)):
-            raise RequestError(f"{where} is a {type(value).__name__}; allowed is a NumPy array")
+            raise RequestError(f"{where} is a {type(value).__name__}; allowed are NumPy arrays")
         given = datatype_of(value.dtype)
         if given != port.datatype:
             raise RequestError(f"{where} has elements of type {given}; the model takes {port.datatype}")
@@ -109,12 +109,12 @@ class Signature:
                 raise RequestError(f'model "{self.model}" has no output "{name}"; it has {_listed(names)}')
 
     def _check_rows(self, inputs: Mapping[str, Any]) -> None:
-        """The first dimensions have one name, so they are of one size."""
+        """The first dimensions are one dimension, along which requests are joined."""
         rows = {port.name: np.shape(inputs[port.name])[0] for port in self.inputs}
         if len(set(rows.values())) > 1:
             raise RequestError(
-                f'the inputs of model "{self.model}" have the first dimensions {rows}; '
-                f'they must be equal, as "{self.inputs[0].shape[0]}" names all of them'
+                f'the inputs of model "{self.model}" have the first dimensions {rows}; they must be equal, as '
+                "requests are joined along them"
             )
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 import os
+import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 from ray import serve
@@ -17,13 +17,9 @@ from .errors import RequestError
 from .measures import ReplicaMeasures
 from .options import TextModel
 from .protocol import TextRequest
+from .sending import Piece
 from .signature import Signature
 from .workers import Workers
-
-logger = logging.getLogger("ray.serve")
-
-# A piece of the text, and why there are no more after it: "token", "length" or, while there are, None.
-Piece = tuple[str, "str | None"]
 
 
 class TextReplica:
@@ -34,6 +30,7 @@ class TextReplica:
         self._model = model
         self._failed: Exception | None = None
         self._measures = ReplicaMeasures(name)
+        self._making = threading.Lock()
         self._workers = Workers(model.ongoing())
         settings: dict[str, Any] = {"intra_op_threads": model.threads, **model.session_options}
         options = device_options(model)
@@ -74,7 +71,7 @@ class TextReplica:
 
     def _begin(self, request: TextRequest) -> Generator:
         options = {**self._model.options, **request.options}
-        generator = self._first.beside(**options)
+        generator = self._another(options)
         if request.messages is not None:
             generator.chat(request.messages)
         else:
@@ -83,6 +80,11 @@ class TextReplica:
                 raise RequestError('"text_input" is empty; allowed is a text of a character or more')
             generator.append(request.text)
         return generator
+
+    def _another(self, options: Mapping[str, Any]) -> Generator:
+        # One thread at a time may ask a generator for another.
+        with self._making:
+            return self._first.beside(**options)
 
     def _next(self, generator: Generator) -> Piece:
         started = time.monotonic()
@@ -103,6 +105,6 @@ class TextReplica:
 
     def _check(self) -> None:
         """Any tokenizer has a token 0."""
-        generator = self._first.beside(**self._model.options)
+        generator = self._another(self._model.options)
         generator.append([0])
         generator.next()
