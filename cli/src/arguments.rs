@@ -7,6 +7,10 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::api::{Options, Provider};
 
+mod tune;
+
+pub use tune::TuneArguments;
+
 /// Run, inspect and time ONNX models.
 ///
 /// Start with `rukh info MODEL` to see what a model takes and gives, and `rukh run MODEL --generate`
@@ -28,6 +32,7 @@ pub enum Command {
     Bench(BenchArguments),
     Generate(GenerateArguments),
     Report(ReportArguments),
+    Tune(TuneArguments),
 }
 
 /// Run a model once: show its outputs, save them, or compare them with expected ones.
@@ -107,6 +112,16 @@ pub struct InfoArguments {
     /// case, to count the launches
     #[arg(long)]
     pub run: bool,
+    /// Draw the graph after optimisation as an SVG picture: operators, shapes, providers, and fused nodes. Shapes are
+    /// those of a run on made-up inputs
+    #[arg(long = "graph", value_name = "FILE.svg")]
+    pub graph_picture: Option<PathBuf>,
+    /// Show in that picture how long each node takes, as a profile tells that rukh bench --trace FILE made
+    #[arg(long, value_name = "FILE", requires = "graph_picture")]
+    pub profile: Option<PathBuf>,
+    /// Draw the memory that values of such a run share as an SVG picture: blocks over steps, with the peak
+    #[arg(long = "memory", value_name = "FILE.svg")]
+    pub memory_picture: Option<PathBuf>,
     /// Print everything as one JSON object
     #[arg(long)]
     pub json: bool,

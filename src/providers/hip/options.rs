@@ -194,6 +194,16 @@ const KEYS: &[Key] = &[
         "RUKH_TUNABLE_OP_MAX_TUNING_DURATION_MS",
         "ORT_ROCM_TUNABLE_OP_MAX_TUNING_DURATION_MS"
     ),
+    Key {
+        name: "tunable_op_record_file",
+        allowed: "a file's name, or nothing",
+        variables: &["RUKH_TUNABLE_OP_RECORD_FILE"],
+        set: |options, value| {
+            options.tuning.record = Some(value).filter(|name| !name.is_empty()).map(Into::into);
+            Ok(Some(()))
+        },
+        print: |o| o.tuning.record.as_ref().map_or_else(String::new, |f| f.to_string_lossy().into_owned()),
+    },
     flag!(
         "tunable_op_tuning_enable",
         tuning.tune,
@@ -290,6 +300,9 @@ impl HipOptions {
         if self.tuning.tune && !self.tuning.enable {
             remarks
                 .push("tunable_op_tuning_enable is 1 and has no effect: tunable_op_enable is 0".to_owned());
+        }
+        if self.tuning.record.is_some() && !self.tuning.enable {
+            remarks.push("tunable_op_record_file has no effect: tunable_op_enable is 0".to_owned());
         }
         if self.launch_blocking && self.enable_hip_graph == Some(true) {
             remarks.push("enable_hip_graph is 1 and has no effect: launch_blocking is 1".to_owned());

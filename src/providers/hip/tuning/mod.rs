@@ -6,11 +6,15 @@
 
 mod choose;
 mod measure;
+mod offline;
 mod problem;
 mod results;
+mod shapes;
 #[cfg(test)]
 mod tests;
 mod tuner;
 
+pub(crate) use offline::Tuned;
 pub(super) use problem::{Problem, Span, Trial};
+pub(super) use shapes::{Parts, element_type, fits, number, numbers};
 pub(crate) use tuner::{Tuner, TuningOptions};

@@ -99,7 +99,7 @@ fn result(words: &str) -> Option<(Key, Fastest)> {
 }
 
 /// At most the first 80 characters, for a message.
-fn shortened(text: &str) -> String {
+pub(super) fn shortened(text: &str) -> String {
     text.chars().take(80).collect()
 }
 

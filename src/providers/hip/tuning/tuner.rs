@@ -8,7 +8,8 @@ use crate::hip::blas::{self, Blas};
 use crate::hip::{Device, DeviceInfo};
 
 use super::super::code;
-use super::results::{Results, Validators};
+use super::results::{Key, Results, Validators};
+use super::shapes::Shapes;
 
 /// How to choose.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -21,6 +22,8 @@ pub(crate) struct TuningOptions {
     pub(crate) max_duration_ms: u32,
     /// Where results are read from and written to.
     pub(crate) file: Option<PathBuf>,
+    /// Where problems without a result are written to.
+    pub(crate) record: Option<PathBuf>,
 }
 
 /// Something to tell the user.
@@ -51,6 +54,9 @@ pub(super) struct State {
     notes: Vec<Note>,
     /// Results that are not in the file.
     pub(super) unsaved: bool,
+    /// Problems that had no result, for the file of shapes.
+    pub(super) shapes: Shapes,
+    pub(super) unsaved_shapes: bool,
 }
 
 impl Tuner {
@@ -134,14 +140,31 @@ impl Tuner {
     /// What there is to tell since the last call; brings the file up to date first.
     pub(crate) fn take_news(&self) -> Vec<Note> {
         self.news.store(false, Ordering::Release);
+        let unwritten = self.save_now().err();
         let mut state = self.lock();
-        if let (true, Some(file)) = (std::mem::take(&mut state.unsaved), &self.options.file)
-            && let Err(e) = self.save(&state.results, file)
+        state.notes.extend(unwritten.map(|text| Note { warning: true, text }));
+        if let (true, Some(file)) = (std::mem::take(&mut state.unsaved_shapes), &self.options.record)
+            && let Err(e) = save_shapes(&state.shapes, file)
         {
-            let text = format!("tuning results {} cannot be written: {e}", file.display());
+            let text = format!("tuning shapes {} cannot be written: {e}", file.display());
             state.notes.push(Note { warning: true, text });
         }
         std::mem::take(&mut state.notes)
+    }
+
+    /// Whether there is a result for a problem.
+    pub(super) fn has(&self, key: &Key) -> bool {
+        self.lock().results.0.contains_key(key)
+    }
+
+    /// Brings the file of results up to date; `Err` says why that cannot be done.
+    pub(super) fn save_now(&self) -> Result<(), String> {
+        let mut state = self.lock();
+        let (true, Some(file)) = (std::mem::take(&mut state.unsaved), &self.options.file) else {
+            return Ok(());
+        };
+        let saved = self.save(&state.results, file);
+        saved.map_err(|e| format!("tuning results {} cannot be written: {e}", file.display()))
     }
 
     /// Writes a file with these results and those in it that are for other problems. Others never see half a
@@ -152,11 +175,7 @@ impl Tuner {
             .and_then(|text| Results::parse(&text, &self.validators).ok())
             .map_or_else(Results::default, |(results, _)| results);
         all.0.extend(results.0.clone());
-        let mut name = file.file_name().unwrap_or_default().to_owned();
-        name.push(format!(".{}", std::process::id()));
-        let new = file.with_file_name(name);
-        std::fs::write(&new, all.text(&self.validators))?;
-        std::fs::rename(&new, file)
+        replace(file, &all.text(&self.validators))
     }
 
     pub(super) fn note(&self, warning: bool, text: String) {
@@ -167,6 +186,23 @@ impl Tuner {
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Writes a file with these problems and those in it.
+fn save_shapes(shapes: &Shapes, file: &Path) -> std::io::Result<()> {
+    let there = std::fs::read_to_string(file).ok().and_then(|text| Shapes::parse(&text).ok());
+    let mut all = there.map_or_else(Shapes::default, |(shapes, _)| shapes);
+    all.0.extend(shapes.0.iter().cloned());
+    replace(file, &all.text())
+}
+
+/// Writes a file that others see as it was or as it is then, and never half of it.
+fn replace(file: &Path, text: &str) -> std::io::Result<()> {
+    let mut name = file.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}", std::process::id()));
+    let new = file.with_file_name(name);
+    std::fs::write(&new, text)?;
+    std::fs::rename(&new, file)
 }
 
 /// What a choice depends on besides the problem.
