@@ -5,6 +5,7 @@
 //! default. Choices are made while a plan is made, never while it runs.
 
 mod choose;
+mod compiled;
 mod measure;
 mod offline;
 mod problem;
@@ -14,6 +15,7 @@ mod shapes;
 mod tests;
 mod tuner;
 
+pub(crate) use compiled::{TargetResults, count, read_results};
 pub(crate) use offline::Tuned;
 pub(super) use problem::{Problem, Span, Trial};
 pub(super) use shapes::{Parts, element_type, fits, number, numbers};

@@ -20,7 +20,7 @@ pub(crate) struct Tuned {
 impl Tuner {
     /// Measures each problem of a text that has no result yet. What cannot be tuned here is noted.
     pub(crate) fn tune_shapes(&self, provider: &Provider, text: &str) -> Result<Tuned> {
-        if !self.options.enable || !self.options.tune || self.options.file.is_none() {
+        if !self.options.tune || self.options.file.is_none() {
             fail!(
                 InvalidArgument,
                 "shapes are tuned with the hip provider's options \"tunable_op_enable\" and \
