@@ -54,11 +54,11 @@ pub unsafe extern "C" fn rukh_session_add_tuning_results(
 /// sessions take them; problems that have one there already are not measured again.
 ///
 /// `environment`: not NULL. `options`: not NULL; with provider "hip", its options "tunable_op_enable" and
-/// "tunable_op_tuning_enable" set to "1" and "tunable_op_file" to a file. `shapes`: not NULL; a text of problems. `tuned`, `without`: may be NULL; receive
-/// how many problems of the text have a result now, and how many lines have none, which the log tells of. `error`: may be
-/// NULL. Threads: any, also while sessions run, whose work disturbs what is measured. Errors:
-/// `RUKH_ERROR_INVALID_ARGUMENT` for options without these or another text, `RUKH_ERROR_IO` for a file that cannot be
-/// written, `RUKH_ERROR_DEVICE` without a device, and the handle errors.
+/// "tunable_op_tuning_enable" set to "1" and "tunable_op_file" to a file. `shapes`: not NULL; a text of problems. `tuned`,
+/// `without`: may be NULL; receive how many problems of the text have a result now, and how many lines have none, which
+/// the log tells of. `error`: may be NULL. Threads: any, also while sessions run, whose work disturbs what is measured.
+/// Errors: `RUKH_ERROR_INVALID_ARGUMENT` for options without these or another text, `RUKH_ERROR_IO` for a file that cannot
+/// be written, `RUKH_ERROR_DEVICE` without a device, and the handle errors.
 ///
 /// Since: 0.1.1.
 #[unsafe(no_mangle)]
