@@ -193,11 +193,14 @@ fn layers(nodes: &Nodes<'_>) -> Vec<usize> {
     for &(from, to) in &edges {
         layer[to] = layer[to].max(layer[from] + 1);
     }
-    let mut fed = vec![false; count];
-    edges.iter().for_each(|&(_, to)| fed[to] = true);
+    // The layer of the first user of each node, and whether anything is above it.
+    let (mut first, mut fed) = (vec![None::<usize>; count], vec![false; count]);
+    for &(from, to) in &edges {
+        first[from] = Some(first[from].map_or(layer[to], |known| known.min(layer[to])));
+        fed[to] = true;
+    }
     for node in (0..count).filter(|&node| !fed[node]) {
-        let users = edges.iter().filter(|(from, _)| *from == node);
-        if let Some(first) = users.map(|&(_, to)| layer[to]).min() {
+        if let Some(first) = first[node] {
             layer[node] = first - 1;
         }
     }

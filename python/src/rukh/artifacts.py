@@ -47,8 +47,9 @@ def compile_model(
     `targets`: "cpu", GPUs by their machine codes ("gfx1100", "sm_90"), "all", or "native" for this machine's; GPUs need not
     be there. `weights`: "used" keeps those that the programs read, "all" also keeps the model's, so that any processor can
     pack them, "external" reads from the model's own files what they have. `shapes`: dimensions by name, for a further
-    program each. `tuning_files`: results of tuning for GPUs among the targets. `providers`: their options matter, where they choose a precision. `progress` is called with what is done,
-    the number of steps that are done and of all steps; what it raises ends compiling, and is raised here.
+    program each. `tuning_files`: results of tuning for GPUs among the targets. `providers`: their options matter, where
+    they choose a precision. `progress` is called with what is done, the number of steps that are done and of all steps; what
+    it raises ends compiling, and is raised here.
     """
     options = make("compile_options", "compile_options_create")
     names = targets if isinstance(targets, str) else ",".join(targets)
