@@ -74,6 +74,24 @@ fn what_cannot_be_tuned_is_told() {
         output.status.code() == Some(2) && message.contains("/none/results.txt cannot be written"),
         "{message}"
     );
+    // What is no file of results is not written over, nor is what is no file of problems.
+    let other = file("notes.txt");
+    std::fs::write(&other, "my notes\n").unwrap();
+    let other = other.display().to_string();
+    let output = rukh(&["tune", &shapes, "--output", &other], &[]);
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    assert!(
+        message.contains("notes.txt cannot be written: the file has another text, which is kept"),
+        "{message}"
+    );
+    let told = run_sample(
+        "digits.onnx",
+        &format!("hip:tunable_op_enable=1,tunable_op_record_file={other}"),
+        "gfx1100",
+    );
+    assert!(told.contains("warning: tuning shapes ") && told.contains("which is kept"), "{told}");
+    assert_eq!(std::fs::read_to_string(&other).unwrap(), "my notes\n");
     for (content, part) in
         [("", "the text is empty"), ("rukh tuning results 1\n", "must be \"rukh tuning shapes 1\"")]
     {

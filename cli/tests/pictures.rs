@@ -82,5 +82,15 @@ fn pictures_of_a_gpu_show_its_nodes_and_memory() {
     let (_, words) = texts(&graph);
     assert!(words.iter().any(|word| word.contains("hip, launch")), "{words:?}");
     let (_, words) = texts(&memory);
-    assert!(words.iter().any(|word| word == "digits.onnx, memory of the device"), "{words:?}");
+    for part in ["digits.onnx, memory of the device", "digits.onnx, what is held of device 0", "reserved"] {
+        assert!(words.iter().any(|word| word == part), "{part}: {words:?}");
+    }
+    assert!(words.iter().any(|word| word.contains(" segments of ")), "{words:?}");
+    assert!(words.iter().any(|word| word.ends_with(", active allocated")), "{words:?}");
+    // Where the CPU took the place of a GPU there is none to tell of.
+    let fallen =
+        ["info", "digits.onnx", "--run", "--memory", &memory, "--provider", "hip", "--provider", "cpu"];
+    let text = printed(&fallen, &[("AMDEMU_DEVICES", "0")]);
+    assert!(!text.contains("memory summary"), "{text}");
+    assert!(!texts(&memory).1.iter().any(|word| word.contains("device 0")));
 }

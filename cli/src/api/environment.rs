@@ -83,6 +83,14 @@ impl Environment {
         })
     }
 
+    /// The segments and blocks of a GPU's memory, as JSON.
+    pub fn memory_snapshot(&self, device: usize) -> Result<String> {
+        // SAFETY: the handle is live; `text` gives a buffer with its size.
+        text(|buf, cap, needed, error| unsafe {
+            rukh_environment_memory_snapshot(self.0, device, buf, cap, needed, error)
+        })
+    }
+
     /// A statistic of a GPU's memory by its name.
     pub fn memory_statistic(&self, device: usize, name: &str) -> Result<u64> {
         let name = c_string(name);

@@ -9,9 +9,7 @@ use super::artifact_facts::ArtifactFacts;
 use super::inputs::gather;
 use super::launches::{self, Launches};
 use super::pictures;
-use crate::api::{
-    Environment, LoadCounters, Metadata, Options, Placement, Provider, Session, Verdict, is_artifact,
-};
+use crate::api::{Environment, LoadCounters, Metadata, Options, Placement, Session, Verdict, is_artifact};
 use crate::arguments::{InfoArguments, InputArguments};
 use crate::data::Port;
 use crate::text;
@@ -58,13 +56,15 @@ pub fn info(arguments: &InfoArguments) -> Result<ExitCode, String> {
         }
         launches = on_gpu.then(|| done.and_then(|()| launches::count(&session.profile()?)));
     }
-    pictures::write(&session, arguments)?;
-    let device = (arguments.run && on_gpu).then(|| gpu_number(&options)).flatten();
-    let gpu_memory = device.map(|device| environment.memory_summary(device)).transpose()?;
+    let placement = session.placement()?;
+    let gpu = if placement.iter().any(|node| node.provider == "hip") { gpu_number(&options) } else { None };
+    pictures::write(&environment, &session, arguments, gpu)?;
+    let gpu_memory =
+        gpu.filter(|_| arguments.run).map(|device| environment.memory_summary(device)).transpose()?;
     let facts = Facts {
         path: model.path.display().to_string(),
         metadata: session.metadata()?,
-        placement: session.placement()?,
+        placement,
         counters: session.load_counters()?,
         session: &session,
         artifact,
@@ -83,11 +83,9 @@ pub fn info(arguments: &InfoArguments) -> Result<ExitCode, String> {
 
 /// The number of the GPU that nodes run on; `None` when there is none.
 fn gpu_number(options: &Options) -> Option<usize> {
-    let of = |provider: &Provider| {
-        let option = provider.options.iter().find(|(key, _)| key == "device_id");
-        option.map_or(Some(0), |(_, number)| number.parse().ok())
-    };
-    of(options.providers.first()?)
+    let provider = options.providers.iter().find(|provider| !launches::is_cpu(&provider.name))?;
+    let option = provider.options.iter().find(|(key, _)| key == "device_id");
+    option.map_or(Some(0), |(_, number)| number.parse().ok())
 }
 
 /// Runs on made-up inputs.

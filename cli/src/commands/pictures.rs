@@ -2,17 +2,22 @@
 
 use std::path::Path;
 
-use crate::api::Session;
+use crate::api::{Environment, Session};
 use crate::arguments::InfoArguments;
-use crate::pictures::{self, Plan, Times};
+use crate::pictures::{self, Arena, Plan, Times};
 
 /// Whether the arguments ask for a picture.
 pub fn are_wanted(arguments: &InfoArguments) -> bool {
     arguments.graph_picture.is_some() || arguments.memory_picture.is_some()
 }
 
-/// Writes those that the arguments ask for. The session has run once.
-pub fn write(session: &Session, arguments: &InfoArguments) -> Result<(), String> {
+/// Writes those that the arguments ask for. The session has run once; `gpu`: the number of the GPU that it ran on.
+pub fn write(
+    environment: &Environment,
+    session: &Session,
+    arguments: &InfoArguments,
+    gpu: Option<usize>,
+) -> Result<(), String> {
     if !are_wanted(arguments) {
         return Ok(());
     }
@@ -24,9 +29,15 @@ pub fn write(session: &Session, arguments: &InfoArguments) -> Result<(), String>
         save(file, &pictures::graph(&name, &plan, times.as_ref())?)?;
     }
     if let Some(file) = &arguments.memory_picture {
-        save(file, &pictures::memory(&name, &plan)?)?;
+        let arena = gpu.map(|gpu| arena(environment, gpu)).transpose()?;
+        save(file, &pictures::memory(&name, &plan, arena.as_ref())?)?;
     }
     Ok(())
+}
+
+fn arena(environment: &Environment, gpu: usize) -> Result<Arena, String> {
+    let statistic = |name: &str| environment.memory_statistic(gpu, name).map_err(String::from);
+    Arena::read(gpu, &environment.memory_snapshot(gpu)?, statistic)
 }
 
 fn save(file: &Path, picture: &str) -> Result<(), String> {

@@ -1,7 +1,9 @@
-//! The memory that values of a run share: who has which part of the block, from which step to which.
+//! The memory that values of a run share: who has which part of the block, from which step to which. Below it what is held
+//! of a GPU.
 
 use svg::node::element::{Group, Line, Path};
 
+use super::arena::Arena;
 use super::draw::{self, round, shortened, text, title};
 use super::plan::Plan;
 use crate::text::bytes;
@@ -24,11 +26,11 @@ struct Span {
     scratch: bool,
 }
 
-/// Draws the blocks of a plan; an error when values share none.
-pub fn memory(name: &str, plan: &Plan) -> Result<String, String> {
+/// Draws the blocks of a plan, and a GPU's memory; an error when there is neither.
+pub fn memory(name: &str, plan: &Plan, arena: Option<&Arena>) -> Result<String, String> {
     let sides = [(false, "host", plan.host_block), (true, "device", plan.device_block)];
     let used: Vec<_> = sides.into_iter().filter(|(_, _, size)| *size > 0).collect();
-    if used.is_empty() {
+    if used.is_empty() && arena.is_none() {
         return Err("the values of this run share no block of memory: they are inputs, outputs and constants, or their \
                     shapes are known only while running"
             .to_owned());
@@ -37,14 +39,22 @@ pub fn memory(name: &str, plan: &Plan) -> Result<String, String> {
     let step = (1400.0 / steps as f64).clamp(1.5, 40.0);
     let width = (LEFT + step * steps as f64 + RIGHT).max(640.0);
     let panel = TOP + CURVE + SPACE + BLOCK + SPACE;
-    let mut picture = draw::document(width, panel * used.len() as f64);
+    let blocks = panel * used.len() as f64;
+    let mut picture = draw::document(width, blocks + arena.map_or(0.0, Arena::height));
     for (at, (on_device, side, size)) in used.into_iter().enumerate() {
         let spans = spans(plan, on_device);
         let heading = format!("{name}, memory of the {side}");
         let group = panel_of(&heading, plan, &spans, size, step);
-        picture = picture.add(group.set("transform", format!("translate(0 {})", round(panel * at as f64))));
+        picture = picture.add(at_height(group, panel * at as f64));
+    }
+    if let Some(arena) = arena {
+        picture = picture.add(at_height(arena.draw(name), blocks));
     }
     Ok(picture.to_string())
+}
+
+fn at_height(group: Group, y: f64) -> Group {
+    group.set("transform", format!("translate(0 {})", round(y)))
 }
 
 fn spans(plan: &Plan, on_device: bool) -> Vec<Span> {
@@ -200,7 +210,7 @@ mod tests {
     fn the_peak_is_where_most_is_needed() {
         assert_eq!(needed(&spans(&plan(), false), 3), [64, 192, 64]);
         assert!(spans(&plan(), true).is_empty());
-        let picture = memory("model", &plan()).unwrap();
+        let picture = memory("model", &plan(), None).unwrap();
         for part in [
             "block of 256 B; peak 192 B at step 1, node b",
             "temporary memory of b",
@@ -210,11 +220,14 @@ mod tests {
             assert!(picture.contains(part), "{part}: {picture}");
         }
         assert_eq!(picture.matches("<title>").count(), 3);
-        assert_eq!(picture, memory("model", &plan()).unwrap());
+        assert_eq!(picture, memory("model", &plan(), None).unwrap());
     }
 
     #[test]
     fn without_a_block_there_is_no_picture() {
-        assert!(memory("model", &Plan::default()).unwrap_err().contains("share no block"));
+        assert!(memory("model", &Plan::default(), None).unwrap_err().contains("share no block"));
+        assert!(
+            memory("model", &Plan::default(), Some(&Arena::default())).unwrap().contains("held of device 0")
+        );
     }
 }

@@ -1,5 +1,6 @@
 //! Pictures of what a session does, as SVG files that need nothing else.
 
+mod arena;
 mod draw;
 mod graph;
 mod layers;
@@ -7,6 +8,7 @@ mod memory;
 mod plan;
 mod times;
 
+pub use arena::Arena;
 pub use graph::graph;
 pub use memory::memory;
 pub use plan::{Memory, Plan, PlanStep, PlanValue, Scratch};
