@@ -1048,8 +1048,8 @@ export interface Functions {
    * "sources", a list with "file", "bytes", "digest" of each file of the model, and whether it is "needed" to open the
    * artifact; "programs", a list with "kind" ("cpu" or "gpu"), "targets", "instructions" of the processor, "threads",
    * "dimensions", "precision", "optimization" and "packed_bytes" of each; "tuning", a list with
-   * "target" and "device" of each text of results of tuning, and how many "results" it has; "parts", a list with "name", "bytes" and "checksum" of
-   * each part of the file. Later versions may add keys.
+   * "target" and "device" of each text of results of tuning, and how many "results" it has; "parts", a list with "name",
+   * "bytes" and "checksum" of each part of the file. Later versions may add keys.
    *
    * `artifact`: not NULL. `buf`, `cap`, `needed`: see "Texts" at the top of this header. `error`: may be NULL. Threads: any,
    * at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for a buffer that is too small, and the handle errors.
@@ -2391,11 +2391,11 @@ export interface Functions {
    * sessions take them; problems that have one there already are not measured again.
    *
    * `environment`: not NULL. `options`: not NULL; with provider "hip", its options "tunable_op_enable" and
-   * "tunable_op_tuning_enable" set to "1" and "tunable_op_file" to a file. `shapes`: not NULL; a text of problems. `tuned`, `without`: may be NULL; receive
-   * how many problems of the text have a result now, and how many lines have none, which the log tells of. `error`: may be
-   * NULL. Threads: any, also while sessions run, whose work disturbs what is measured. Errors:
-   * `RUKH_ERROR_INVALID_ARGUMENT` for options without these or another text, `RUKH_ERROR_IO` for a file that cannot be
-   * written, `RUKH_ERROR_DEVICE` without a device, and the handle errors.
+   * "tunable_op_tuning_enable" set to "1" and "tunable_op_file" to a file. `shapes`: not NULL; a text of problems. `tuned`,
+   * `without`: may be NULL; receive how many problems of the text have a result now, and how many lines have none, which
+   * the log tells of. `error`: may be NULL. Threads: any, also while sessions run, whose work disturbs what is measured.
+   * Errors: `RUKH_ERROR_INVALID_ARGUMENT` for options without these or another text, `RUKH_ERROR_IO` for a file that cannot
+   * be written, `RUKH_ERROR_DEVICE` without a device, and the handle errors.
    *
    * @since 0.1.1
    */
