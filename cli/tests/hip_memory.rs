@@ -39,9 +39,9 @@ fn sessions_of_a_process_share_its_part_of_the_memory() {
     let share = (held * 1.5).ceil();
     let refused = open(Some(share)).and_then(|second| run(&second)).unwrap_err();
     assert_eq!(refused.name(), "RUKH_ERROR_OUT_OF_MEMORY", "{refused}");
-    let allowed = format!("gpu_mem_fraction allows this process ");
+    let allowed = "gpu_mem_fraction allows this process ";
     for part in [
-        &allowed[..],
+        allowed,
         "of the device's memory; it holds ",
         " more it would be over that",
         "Raise gpu_mem_fraction",
@@ -62,7 +62,7 @@ fn sessions_of_a_process_share_its_part_of_the_memory() {
     run(&second).unwrap();
     drop(second);
     let tiny = open(Some(2000.0)).and_then(|session| run(&session)).unwrap_err();
-    assert!(tiny.message.contains(&allowed), "{tiny}");
+    assert!(tiny.message.contains(allowed), "{tiny}");
 
     let wrong = |fraction: &str| {
         let options = vec![("gpu_mem_fraction".to_owned(), fraction.to_owned())];

@@ -59,7 +59,8 @@ def compile_model(
         raise ValueError(
             f"tuning_files: {os.fsdecode(wrong[0])!r} has a semicolon, which stands between names; rename the file"
         )
-    call("compile_options_set", options, b"tuning_files", b";".join(files))
+    if files:
+        call("compile_options_set", options, b"tuning_files", b";".join(files))
     for key, value in (("targets", names), ("weights", weights), ("shapes", listed)):
         call("compile_options_set", options, key.encode(), value.encode())
     raised: list[BaseException] = []
