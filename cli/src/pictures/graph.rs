@@ -244,7 +244,7 @@ mod tests {
         let step = |i: usize| PlanStep {
             node: format!("node{i}"),
             operator: if i == 1 { "com.microsoft.FusedConv" } else { "Add" }.to_owned(),
-            provider: if i % 2 == 0 { "cpu" } else { "hip" }.to_owned(),
+            provider: if i.is_multiple_of(2) { "cpu" } else { "hip" }.to_owned(),
             action: "kernel".to_owned(),
             inputs: vec![i, i.min(1)],
             outputs: vec![i + 1],

@@ -6,6 +6,7 @@ use crate::error::{Error, Result, Status, fail};
 
 use super::super::code;
 use super::super::provider::Provider;
+use super::files;
 use super::results::{CONDITIONS, Read, Results, missing, shortened};
 use super::tuner::Tuner;
 
@@ -19,7 +20,7 @@ pub(crate) struct TargetResults {
 /// Reads a file of results for a compiled model. An error where no session of this library would take them, or not all.
 pub(crate) fn read_results(file: &Path) -> Result<TargetResults> {
     let name = file.display();
-    let text = std::fs::read_to_string(file).map_err(|e| {
+    let text = files::read(file).map_err(|e| {
         let status = if e.kind() == std::io::ErrorKind::NotFound { Status::NotFound } else { Status::Io };
         Error::new(status, format!("tuning results \"{name}\": {e}"))
     })?;

@@ -6,6 +6,7 @@
 
 mod choose;
 mod compiled;
+mod files;
 mod measure;
 mod offline;
 mod problem;

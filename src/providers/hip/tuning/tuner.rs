@@ -8,6 +8,7 @@ use crate::hip::blas::{self, Blas};
 use crate::hip::{Device, DeviceInfo};
 
 use super::super::code;
+use super::files;
 use super::results::{CONDITIONS, Key, Read, Results, Validators};
 use super::shapes::Shapes;
 
@@ -84,7 +85,7 @@ impl Tuner {
             tuner.choose_from_now_on(device, target);
         }
         if let Some(file) = &tuner.options.file {
-            match std::fs::read_to_string(file) {
+            match files::read(file) {
                 Ok(text) => drop(tuner.add(&text, &file.display().to_string())),
                 Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
                 Err(e) => tuner.note(true, format!("tuning results {}: {e}", file.display())),
@@ -196,15 +197,12 @@ impl Tuner {
     /// Writes a file with these results and those in it that are for other problems. Results that do not hold here go;
     /// another text stays, which is an error.
     fn save(&self, results: &Results, file: &Path) -> Result<(), String> {
-        let mut all = match there(file)? {
-            None => Results::default(),
-            Some(text) => {
-                Read::of(&text).map_err(kept)?;
-                Results::parse(&text, self.validators()).map_or_else(|_| Results::default(), |(all, _)| all)
-            }
-        };
+        let mut all = files::kept(file, |text| {
+            Read::of(text)?;
+            Ok(Results::parse(text, self.validators()).map_or_else(|_| Results::default(), |(all, _)| all))
+        })?;
         all.0.extend(results.0.clone());
-        replace(file, &all.text(self.validators()))
+        files::replace(file, &all.text(self.validators()))
     }
 
     pub(super) fn note(&self, warning: bool, text: String) {
@@ -219,39 +217,9 @@ impl Tuner {
 
 /// Writes a file with these problems and those in it. Another text stays, which is an error.
 fn save_shapes(shapes: &Shapes, file: &Path) -> Result<(), String> {
-    let mut all = match there(file)? {
-        None => Shapes::default(),
-        Some(text) => Shapes::parse(&text).map_err(kept)?.0,
-    };
+    let mut all = files::kept(file, |text| Ok(Shapes::parse(text)?.0))?;
     all.0.extend(shapes.0.iter().cloned());
-    replace(file, &all.text())
-}
-
-/// The text of a file that is to be written anew; `None` where there is nothing to keep.
-fn there(file: &Path) -> Result<Option<String>, String> {
-    match std::fs::read_to_string(file) {
-        Ok(text) => Ok(Some(text).filter(|text| !text.trim().is_empty())),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(e) => Err(e.to_string()),
-    }
-}
-
-/// Why a file is not written over.
-fn kept(reason: String) -> String {
-    format!("the file has another text, which is kept: {reason}; name another file")
-}
-
-/// Writes a file that others see as it was or as it is then, and never half of it.
-fn replace(file: &Path, text: &str) -> Result<(), String> {
-    let mut name = file.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}", std::process::id()));
-    let new = file.with_file_name(name);
-    let done = std::fs::write(&new, text).and_then(|()| std::fs::rename(&new, file));
-    done.map_err(|e| {
-        // Half a file helps nobody.
-        let _ = std::fs::remove_file(&new);
-        e.to_string()
-    })
+    files::replace(file, &all.text())
 }
 
 /// What a choice depends on besides the problem.
