@@ -83,7 +83,14 @@ def compile_model(
             given = (model, len(model), session_options, options, os.fsencode(output))
             call("compile_model_from_memory", environment(), *given)
         else:
-            call("compile_model", environment(), os.fsencode(model), session_options, options, os.fsencode(output))
+            call(
+                "compile_model",
+                environment(),
+                os.fsencode(model),
+                session_options,
+                options,
+                os.fsencode(output),
+            )
     except Exception:
         if raised:
             raise raised[0] from None

@@ -46,7 +46,9 @@ impl Tuner {
                 continue;
             }
             tuned.without += 1;
-            let reason = reason.unwrap_or_else(|| "there is nothing to choose on this device".to_owned());
+            let reason = reason.unwrap_or_else(|| {
+                "this device has one kernel for it, or measuring failed as told before".to_owned()
+            });
             let (operator, problem) = (shortened(&key.0), &key.1);
             self.note(true, format!("tuning shapes: {operator} {problem}: {reason}"));
         }
