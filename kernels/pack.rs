@@ -92,8 +92,8 @@ fn pack(group: &[&Image], cache: &Path) -> Pack {
             // Instructions of AMD's GPUs are words of four bytes.
             (options.lc, options.lp, options.pb) = (0, 2, 2);
         }
-        let mut encoder =
-            LzmaWriter::new_use_header(Vec::new(), &options, Some(whole.len() as u64)).expect("valid options");
+        let mut encoder = LzmaWriter::new_use_header(Vec::new(), &options, Some(whole.len() as u64))
+            .expect("valid options");
         encoder.write_all(&whole).expect("memory takes it");
         write_whole(&file, &encoder.finish().expect("memory takes it"));
     }
