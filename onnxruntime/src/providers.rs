@@ -125,20 +125,34 @@ pub unsafe fn append(
     Ok(())
 }
 
-/// The names of providers that have a device on this machine, the most preferred first.
-fn available() -> Result<Vec<&'static std::ffi::CStr>> {
+/// The names of providers that have a device on this machine, the most preferred first: those that ONNX Runtime of the
+/// caller's version knows, since its package for Java refuses to start where there is any other. `rocm`: whether that
+/// version had the provider of ROCm.
+fn available(rocm: bool) -> Result<Vec<*mut c_char>> {
     let environment = Environment::current()?;
     let devices = environment.devices()?;
-    Ok(match (devices.gpu(), devices.nvidia()) {
-        (false, _) => vec![c"CPUExecutionProvider"],
-        (true, true) => vec![c"CUDAExecutionProvider", c"CPUExecutionProvider"],
-        (true, false) => vec![
-            c"AMDGPUExecutionProvider",
-            c"MIGraphXExecutionProvider",
-            c"ROCMExecutionProvider",
-            c"CPUExecutionProvider",
-        ],
-    })
+    let (amd, nvidia) = (devices.gpu() && !devices.nvidia(), devices.gpu() && devices.nvidia());
+    let names = [
+        (c"CUDAExecutionProvider", nvidia),
+        (c"MIGraphXExecutionProvider", amd),
+        (c"ROCMExecutionProvider", amd && rocm),
+        (c"CPUExecutionProvider", true),
+    ];
+    Ok(names.iter().filter(|(_, there)| *there).map(|(name, _)| name.as_ptr().cast_mut()).collect())
+}
+
+/// # Safety
+/// `out` and `count` are places for the results.
+unsafe fn give_available(rocm: bool, out: *mut RawNames, count: *mut c_int) -> Result<()> {
+    let names = Names(available(rocm)?.into_boxed_slice());
+    // SAFETY: the caller's promise.
+    unsafe {
+        put(count, names.0.len() as c_int)?;
+        if out.is_null() {
+            return Err(null("the place for the result"));
+        }
+        put(out, Box::into_raw(names.0).cast())
+    }
 }
 
 /// The list of `GetAvailableProviders`, whose address the caller gives back.
@@ -165,13 +179,12 @@ api! {
     }
 
     fn GetAvailableProviders(out: *mut RawNames, count: *mut c_int) {
-        let names: Vec<*mut c_char> = available()?.iter().map(|name| name.as_ptr().cast_mut()).collect();
-        let names = Names(names.into_boxed_slice());
-        put(count, names.0.len() as c_int)?;
-        if out.is_null() {
-            return Err(null("the place for the result"));
-        }
-        put(out, Box::into_raw(names.0).cast())?;
+        give_available(false, out, count)?;
+    }
+
+    #[allow(non_snake_case)]
+    fn GetAvailableProviders_16(out: *mut RawNames, count: *mut c_int) {
+        give_available(true, out, count)?;
     }
 
     fn ReleaseAvailableProviders(names: RawNames, count: c_int) {

@@ -46,7 +46,7 @@ static TABLES: LazyLock<Vec<(u32, OrtApi)>> = LazyLock::new(|| {
             OrtApi {
                 SessionOptionsAppendExecutionProvider_ROCM: append_rocm_16,
                 SessionOptionsAppendExecutionProvider_MIGraphX: append_migraphx_16,
-                ..newest()
+                ..with_rocm()
             },
         ),
         (
@@ -54,7 +54,7 @@ static TABLES: LazyLock<Vec<(u32, OrtApi)>> = LazyLock::new(|| {
             OrtApi {
                 SessionOptionsAppendExecutionProvider_ROCM: append_rocm_17,
                 SessionOptionsAppendExecutionProvider_MIGraphX: append_migraphx_17,
-                ..newest()
+                ..with_rocm()
             },
         ),
         (
@@ -62,7 +62,7 @@ static TABLES: LazyLock<Vec<(u32, OrtApi)>> = LazyLock::new(|| {
             OrtApi {
                 SessionOptionsAppendExecutionProvider_ROCM: append_rocm_18,
                 SessionOptionsAppendExecutionProvider_MIGraphX: append_migraphx_18,
-                ..newest()
+                ..with_rocm()
             },
         ),
         (
@@ -70,7 +70,7 @@ static TABLES: LazyLock<Vec<(u32, OrtApi)>> = LazyLock::new(|| {
             OrtApi {
                 SessionOptionsAppendExecutionProvider_ROCM: append_rocm_19,
                 SessionOptionsAppendExecutionProvider_MIGraphX: append_migraphx_19,
-                ..newest()
+                ..with_rocm()
             },
         ),
         (
@@ -78,12 +78,17 @@ static TABLES: LazyLock<Vec<(u32, OrtApi)>> = LazyLock::new(|| {
             OrtApi {
                 SessionOptionsAppendExecutionProvider_ROCM: append_rocm_20,
                 SessionOptionsAppendExecutionProvider_MIGraphX: append_migraphx_20,
-                ..newest()
+                ..with_rocm()
             },
         ),
         (23, newest()),
     ]
 });
+
+/// What the versions have in common that name the provider of ROCm, which ONNX Runtime deleted afterwards.
+fn with_rocm() -> OrtApi {
+    OrtApi { GetAvailableProviders: GetAvailableProviders_16, ..newest() }
+}
 
 /// A function under the type that the API declares it with.
 ///

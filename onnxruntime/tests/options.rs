@@ -163,20 +163,34 @@ fn providers_by_name() {
     }
 }
 
+/// No other names than ONNX Runtime of that version has, or its package for Java does not start.
 #[test]
 fn providers_that_are_there() {
-    let (mut names, mut count) = (null_mut(), 0);
-    // SAFETY: as above.
-    let found: Vec<String> = unsafe {
-        check((api().GetAvailableProviders)(&mut names, &mut count)).unwrap();
-        let found =
-            (0..count as usize).map(|index| CStr::from_ptr(*names.add(index)).to_str().unwrap().to_owned());
-        let found = found.collect();
-        check((api().ReleaseAvailableProviders)(names, count)).unwrap();
-        found
+    let cpu = "CPUExecutionProvider";
+    let (with_rocm, without) = if gpu() {
+        (
+            vec!["MIGraphXExecutionProvider", "ROCMExecutionProvider", cpu],
+            vec!["MIGraphXExecutionProvider", cpu],
+        )
+    } else {
+        (vec![cpu], vec![cpu])
     };
-    assert_eq!(found.last().unwrap(), "CPUExecutionProvider");
-    assert_eq!(found.iter().any(|name| name == "ROCMExecutionProvider"), gpu());
+    for (version, want) in
+        [(16, &with_rocm), (17, &with_rocm), (22, &with_rocm), (23, &without), (31, &without)]
+    {
+        let (mut names, mut count) = (null_mut(), 0);
+        let table = api_of(version).unwrap();
+        // SAFETY: as above.
+        let found: Vec<String> = unsafe {
+            check((table.GetAvailableProviders)(&mut names, &mut count)).unwrap();
+            let found = (0..count as usize)
+                .map(|index| CStr::from_ptr(*names.add(index)).to_str().unwrap().to_owned());
+            let found = found.collect();
+            check((table.ReleaseAvailableProviders)(names, count)).unwrap();
+            found
+        };
+        assert_eq!(&found, want, "version {version}");
+    }
 }
 
 /// The layouts of the struct in the header of each version, as bytes: device 0 and fp16 on, or a compiled model saved.
