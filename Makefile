@@ -239,7 +239,7 @@ test-hip: emulator build/onnx-data/VERSION stage ## the HIP provider on an emula
 		AMDEMU_ARCH=$$arch $(EMULATED) $(CARGO) test --quiet --lib hip || exit 1; \
 	done
 	$(EMULATED) $(CARGO) test --quiet -p rukh-cli --test command info_counts
-	$(EMULATED) $(CARGO) test --quiet -p rukh-cli --test devices
+	$(EMULATED) $(CARGO) test --quiet -p rukh-cli --test devices --test hip_options --test hip_memory --test offline_tuning --test pictures
 	cmake -S capi-tests -B $(BUILD)/capi-tests/device -G Ninja -DCMAKE_PREFIX_PATH=$(STAGE) >/dev/null
 	cmake --build $(BUILD)/capi-tests/device --target device --target device_options --target locations --target operators_gpu >/dev/null
 	for test in device device_options locations; do \

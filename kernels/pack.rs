@@ -1,19 +1,21 @@
-//! Puts a family's code for alike targets into one pack. The code of the targets of a generation differs little,
-//! and compressed together that of five takes hardly more than one's.
+//! Puts the code of alike families for alike targets into one pack. The code of the targets of a generation differs
+//! little, as that of a kernel for several element types: compressed together they take a fraction of the room.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use lzma_rust2::{LzmaOptions, LzmaWriter};
+
 use super::{Image, parallel};
 
-/// One family for the targets of a generation.
+/// Alike families for the targets of a generation.
 pub(super) struct Pack {
-    family: String,
-    /// Name, size and digest of each image, in the order in which they were put together.
-    images: Vec<(String, usize, u64)>,
+    /// Family, target, size and digest of each image, in the order in which they were put together.
+    images: Vec<(String, String, usize, u64)>,
     /// The images, compressed together.
     file: PathBuf,
 }
@@ -21,14 +23,16 @@ pub(super) struct Pack {
 impl Pack {
     /// Its line in the table that the library includes.
     pub(super) fn entry(&self) -> String {
-        let Pack { family, images, file } = self;
+        let Pack { images, file } = self;
         let images: String = images
             .iter()
-            .map(|(target, bytes, digest)| {
-                format!("Image {{ target: {target:?}, bytes: {bytes}, digest: {digest:#x} }}, ")
+            .map(|(family, target, bytes, digest)| {
+                format!(
+                    "Image {{ family: {family:?}, target: {target:?}, bytes: {bytes}, digest: {digest:#x} }}, "
+                )
             })
             .collect();
-        format!("    Pack {{ family: {family:?}, images: &[{images}], packed: include_bytes!({file:?}) }},\n")
+        format!("    Pack {{ images: &[{images}], packed: include_bytes!({file:?}) }},\n")
     }
 }
 
@@ -37,15 +41,23 @@ fn generation(target: &str) -> &str {
     match target.strip_prefix("gfx") {
         // The last two digits are minor version and stepping.
         Some(number) => &number[..number.len().saturating_sub(2)],
-        None => "ptx",
+        None => PTX,
     }
+}
+
+/// The generation of NVIDIA's targets.
+const PTX: &str = "ptx";
+
+/// Which families' code is alike: the same kernels for other element types have names with another last word.
+fn stem(family: &str) -> &str {
+    family.rsplit_once('_').map_or(family, |(stem, _)| stem)
 }
 
 /// Puts the images together. The newest target comes first: who reads a pack decodes all that comes before.
 pub(super) fn pack_all(images: &[Image], cache: &Path) -> Vec<Pack> {
     let mut groups: BTreeMap<(&str, &str), Vec<&Image>> = BTreeMap::new();
     for image in images.iter().rev() {
-        groups.entry((&image.family, generation(&image.target))).or_default().push(image);
+        groups.entry((stem(&image.family), generation(&image.target))).or_default().push(image);
     }
     let groups = Mutex::new(groups.into_values().collect::<Vec<_>>());
     let packs = Mutex::new(Vec::new());
@@ -56,32 +68,40 @@ pub(super) fn pack_all(images: &[Image], cache: &Path) -> Vec<Pack> {
         true
     });
     let mut packs = packs.into_inner().expect("no job panics");
-    packs.sort_by(|a, b| (&a.family, &a.images).cmp(&(&b.family, &b.images)));
+    packs.sort_by(|a, b| a.images.cmp(&b.images));
     packs
 }
 
 fn pack(group: &[&Image], cache: &Path) -> Pack {
-    /// The highest that needs no unusual memory to decode.
-    const LEVEL: i32 = 19;
+    /// The highest; it costs time when kernels are built, not when they are read.
+    const LEVEL: u32 = 9;
     let images: Vec<Vec<u8>> =
         group.iter().map(|image| fs::read(&image.file).expect("the cache can be read")).collect();
     let digests: Vec<u64> = images.iter().map(|image| fnv1a(image)).collect();
     let mut key = DefaultHasher::new();
-    (LEVEL, &digests).hash(&mut key);
-    let family = &group[0].family;
-    let file = cache.join(format!("{family}-{}-{:016x}.pack", generation(&group[0].target), key.finish()));
+    ("LZMA", LEVEL, &digests).hash(&mut key);
+    let (stem, generation) = (stem(&group[0].family), generation(&group[0].target));
+    let file = cache.join(format!("{stem}-{generation}-{:016x}.pack", key.finish()));
     if !file.exists() {
         let whole = images.concat();
-        let mut encoder = zstd::bulk::Compressor::new(LEVEL).expect("the level exists");
-        // Reaches from one image to the next.
-        encoder.long_distance_matching(true).expect("a known parameter");
-        encoder.window_log(whole.len().next_power_of_two().ilog2().clamp(10, 27)).expect("in range");
-        write_whole(&file, &encoder.compress(&whole).expect("memory compresses"));
+        let mut options = LzmaOptions::with_preset(LEVEL);
+        // Reaches over all images, and takes no more memory to decode than they have.
+        options.dict_size = whole.len().next_power_of_two().clamp(1 << 12, 1 << 26) as u32;
+        options.nice_len = LzmaOptions::NICE_LEN_MAX;
+        if generation != PTX {
+            // Instructions of AMD's GPUs are words of four bytes.
+            (options.lc, options.lp, options.pb) = (0, 2, 2);
+        }
+        let mut encoder = LzmaWriter::new_use_header(Vec::new(), &options, Some(whole.len() as u64))
+            .expect("valid options");
+        encoder.write_all(&whole).expect("memory takes it");
+        write_whole(&file, &encoder.finish().expect("memory takes it"));
     }
     let described = group.iter().zip(&images).zip(&digests);
     Pack {
-        family: family.clone(),
-        images: described.map(|((i, bytes), &digest)| (i.target.clone(), bytes.len(), digest)).collect(),
+        images: described
+            .map(|((i, bytes), &digest)| (i.family.clone(), i.target.clone(), bytes.len(), digest))
+            .collect(),
         file,
     }
 }

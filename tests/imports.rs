@@ -72,7 +72,7 @@ const OUTSIDE: &[(&str, &[&str], &[&str])] = &[
             "model/file.rs",
             "model/outside.rs",
             "model/save.rs",
-            "providers/hip/tuning/tuner.rs",
+            "providers/hip/tuning/files.rs",
             "session/devices.rs",
             "session/model_cache.rs",
         ],

@@ -7,6 +7,12 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::api::{Options, Provider};
 
+mod compile;
+mod tune;
+
+pub use compile::CompileArguments;
+pub use tune::TuneArguments;
+
 /// Run, inspect and time ONNX models.
 ///
 /// Start with `rukh info MODEL` to see what a model takes and gives, and `rukh run MODEL --generate`
@@ -28,6 +34,7 @@ pub enum Command {
     Bench(BenchArguments),
     Generate(GenerateArguments),
     Report(ReportArguments),
+    Tune(TuneArguments),
 }
 
 /// Run a model once: show its outputs, save them, or compare them with expected ones.
@@ -65,36 +72,6 @@ pub struct RunArguments {
     pub atol: f64,
 }
 
-/// Compile a model to an artifact: a file that opens without optimising the model and without packing its weights.
-///
-/// An artifact is for the targets that it was compiled for, which need not be in this machine. Every command takes one in
-/// the model's place.
-#[derive(Args)]
-#[command(after_help = "\
-Examples:
-  rukh compile model.onnx
-  rukh compile model.onnx -o model.rukh --target mi300x,gfx1100,rdna4,h200,cpu
-  rukh compile model.onnx --target all --weights external
-  rukh compile model.onnx --target cpu --shape batch=1,sequence=128 --shape batch=8,sequence=128")]
-pub struct CompileArguments {
-    #[command(flatten)]
-    pub model: ModelArguments,
-    /// The file to make [default: the model's name, ending in .rukh]
-    #[arg(short, long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-    /// What for: cpu, native (this machine's CPU and GPUs), all, or GPUs by machine code, family, chip or product, with
-    /// commas between; `rukh targets` lists them
-    #[arg(long = "target", value_name = "NAMES", default_value = "native")]
-    pub targets: Vec<String>,
-    /// Which weights to keep: used (what the programs read), all (so that any processor can pack them) or external (what
-    /// the model's files have as well is read from there)
-    #[arg(long, value_name = "WHICH", default_value = "used")]
-    pub weights: String,
-    /// Make a further program with these dimensions fixed
-    #[arg(long = "shape", value_name = "NAME=SIZE,…")]
-    pub shapes: Vec<String>,
-}
-
 /// Show what a model takes, gives and consists of, and where each node would run.
 #[derive(Args)]
 pub struct InfoArguments {
@@ -107,6 +84,16 @@ pub struct InfoArguments {
     /// case, to count the launches
     #[arg(long)]
     pub run: bool,
+    /// Draw the graph after optimisation as an SVG picture: operators, shapes, providers, and fused nodes. Shapes are
+    /// those of a run on made-up inputs
+    #[arg(long = "graph", value_name = "FILE.svg")]
+    pub graph_picture: Option<PathBuf>,
+    /// Show in that picture how long each node takes, as a profile tells that rukh bench --trace FILE made
+    #[arg(long, value_name = "FILE", requires = "graph_picture")]
+    pub profile: Option<PathBuf>,
+    /// Draw the memory that values of such a run share as an SVG picture: blocks over steps, with the peak
+    #[arg(long = "memory", value_name = "FILE.svg")]
+    pub memory_picture: Option<PathBuf>,
     /// Print everything as one JSON object
     #[arg(long)]
     pub json: bool,

@@ -6,5 +6,6 @@ pub mod api;
 pub mod arguments;
 pub mod commands;
 pub mod data;
+pub mod pictures;
 mod targets;
 mod text;

@@ -17,6 +17,7 @@ fn main() -> ExitCode {
         Command::Report(arguments) => commands::report(arguments),
         Command::Bench(arguments) => commands::bench(arguments),
         Command::Generate(arguments) => commands::generate(arguments),
+        Command::Tune(arguments) => commands::tune(arguments),
     };
     match result {
         Ok(code) => code,

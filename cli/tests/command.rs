@@ -35,7 +35,7 @@ impl Drop for Folder {
 
 #[test]
 fn each_command_has_help() {
-    for command in ["run", "info", "compile", "devices", "targets", "bench", "report", "generate"] {
+    for command in ["run", "info", "compile", "devices", "targets", "bench", "report", "generate", "tune"] {
         let output = rukh(&[command, "--help"]);
         assert!(output.status.success());
         assert!(stdout(&output).contains("Usage: rukh"), "{command}");

@@ -56,6 +56,32 @@ def test_dimensions_choose_the_program(path):
     assert rukh.Artifact(artifact).check(options).fitness == "unfit"
 
 
+def test_results_of_tuning_are_compiled_in(path, tmp_path):
+    artifact, results = tmp_path / "model.rukh", tmp_path / "results.txt"
+    # Those of another library are for nobody here.
+    results.write_text(
+        "rukh tuning results 1\nvalidate rukh 0.0.1\nvalidate kernels gfx1100 0123456789abcdef\nvalidate arch gfx1100\n"
+        "validate device a card\nvalidate runtime amd 6.4\nvalidate libraries none\nresult gemm a b 1.0\n"
+    )
+    with pytest.raises(rukh.InvalidArgumentError, match=r"results\.txt.*version 0\.0\.1"):
+        rukh.compile_model(path, artifact, targets="gfx1100", tuning_files=[results])
+    with pytest.raises(ValueError, match="semicolon"):
+        rukh.compile_model(path, artifact, targets="gfx1100", tuning_files=["a;b"])
+    assert not artifact.exists()
+
+
+@pytest.mark.skipif(not ON_DEVICE, reason="there is no GPU")
+def test_a_session_has_the_results_that_were_compiled_in(path, tmp_path):
+    artifact, results = tmp_path / "model.rukh", tmp_path / "results.txt"
+    name = rukh.get_available_providers()[0]
+    tuning = {"tunable_op_enable": "1", "tunable_op_tuning_enable": "1", "tunable_op_file": str(results)}
+    rukh.InferenceSession(path, providers=[(name, tuning)]).run(None, {"x": X})
+    rukh.compile_model(path, artifact, targets="native", tuning_files=[results])
+    assert rukh.Artifact(artifact).info["tuning"][0]["results"] == 1
+    session = rukh.InferenceSession(artifact, providers=[name])
+    assert session.get_tuning_text() == results.read_text()
+
+
 def test_what_the_callback_raises_ends_compiling(path):
     def stop(step, done, total):
         if done == 1:

@@ -103,7 +103,13 @@ def test_the_log_goes_to_logging(caplog):
 
 @pytest.mark.skipif(ON_DEVICE, reason="there is a GPU")
 def test_memory_of_a_gpu_that_is_not_there():
-    for call in (rukh.memory_stats, rukh.memory_info, rukh.memory_snapshot, rukh.empty_cache):
+    for call in (
+        rukh.memory_stats,
+        rukh.memory_summary,
+        rukh.memory_info,
+        rukh.memory_snapshot,
+        rukh.empty_cache,
+    ):
         with pytest.raises(rukh.DeviceError, match="HIP"):
             call()
 
@@ -117,6 +123,7 @@ def test_memory_of_a_gpu():
     stats = rukh.memory_stats()
     assert stats["InUse"] == stats["allocated_bytes.all.current"] > 0
     assert stats["allocated_bytes.all.peak"] >= stats["InUse"]
+    assert "rukh memory summary, device 0" in rukh.memory_summary()
     rukh.reset_peak_memory_stats()
     free, total = rukh.memory_info()
     assert 0 < free <= total

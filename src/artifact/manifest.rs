@@ -23,6 +23,20 @@ pub(crate) struct Manifest {
     pub(crate) weights: String,
     #[prost(message, repeated, tag = "6")]
     pub(crate) programs: Vec<ProgramEntry>,
+    /// Results of tuning, as texts.
+    #[prost(message, repeated, tag = "7")]
+    pub(crate) tuning: Vec<TuningEntry>,
+}
+
+/// Results of tuning for a GPU.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct TuningEntry {
+    /// The GPU, by machine code.
+    #[prost(string, tag = "1")]
+    pub(crate) target: String,
+    /// The text of `rukh_session_tuning_results`, with the conditions under which it holds.
+    #[prost(string, tag = "2")]
+    pub(crate) text: String,
 }
 
 /// A file that the artifact was made of.

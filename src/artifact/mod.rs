@@ -23,7 +23,7 @@ use crate::threads::Pool;
 
 pub(crate) use digest::digest;
 pub(crate) use fit::{Fit, Request, Verdict};
-pub(crate) use manifest::{Kind, Manifest, Number, ProgramEntry, SourceFile};
+pub(crate) use manifest::{Kind, Manifest, Number, ProgramEntry, SourceFile, TuningEntry};
 pub(crate) use program::{Encoded, OpenedProgram, encode};
 pub(crate) use store::{Policy, SourceFiles, Store};
 pub(crate) use writer::Writer;

@@ -58,8 +58,9 @@ pub unsafe extern "C" fn rukh_artifact_destroy(artifact: *mut rukh_artifact) {
 /// The keys are "library" and "revision", which made it; "weights", as the compile option; "targets", what it is for;
 /// "sources", a list with "file", "bytes", "digest" of each file of the model, and whether it is "needed" to open the
 /// artifact; "programs", a list with "kind" ("cpu" or "gpu"), "targets", "instructions" of the processor, "threads",
-/// "dimensions", "precision", "optimization" and "packed_bytes" of each; "parts", a list with "name", "bytes" and "checksum" of
-/// each part of the file. Later versions may add keys.
+/// "dimensions", "precision", "optimization" and "packed_bytes" of each; "tuning", a list with
+/// "target" and "device" of each text of results of tuning, and how many "results" it has; "parts", a list with "name",
+/// "bytes" and "checksum" of each part of the file. Later versions may add keys.
 ///
 /// `artifact`: not NULL. `buf`, `cap`, `needed`: see "Texts" at the top of this header. `error`: may be NULL. Threads: any,
 /// at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for a buffer that is too small, and the handle errors.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::{CString, OsStr, c_char, c_void};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use super::args;
@@ -23,6 +23,7 @@ pub(super) struct CompileOptionsObject {
     targets: String,
     weights: Option<Policy>,
     shapes: String,
+    tuning_files: String,
     progress: Progress,
 }
 
@@ -55,9 +56,10 @@ impl TextOptions for CompileOptionsObject {
                 shapes(value)?;
                 self.shapes = value.to_owned();
             }
+            "tuning_files" => self.tuning_files = value.to_owned(),
             _ => fail!(
                 InvalidArgument,
-                "compile option \"{key}\" is not known; known are shapes, targets, weights"
+                "compile option \"{key}\" is not known; known are shapes, targets, tuning_files, weights"
             ),
         }
         Ok(())
@@ -68,6 +70,7 @@ impl TextOptions for CompileOptionsObject {
         vec![
             ("shapes".to_owned(), self.shapes.clone()),
             ("targets".to_owned(), self.targets.clone()),
+            ("tuning_files".to_owned(), self.tuning_files.clone()),
             ("weights".to_owned(), weights.to_owned()),
         ]
     }
@@ -101,8 +104,10 @@ fn shapes(text: &str) -> Result<Vec<BTreeMap<String, usize>>> {
 /// and the GPUs of this machine; GPUs need not be there. The CPU's program is for processors with the vector instructions of
 /// this one), "weights" ("used", the default: those that the programs read, in the form in which they read them; "all": also
 /// in the model's form, so that any processor can pack them; "external": what the model's own files have as well is read
-/// from there) and "shapes" (dimensions of further programs, in which they are fixed: "batch=1,sequence=128", and more with
-/// semicolons between; a session whose options "dim.NAME" fix the same dimensions gets that program).
+/// from there), "shapes" (dimensions of further programs, in which they are fixed: "batch=1,sequence=128", and more with
+/// semicolons between; a session whose options "dim.NAME" fix the same dimensions gets that program) and "tuning_files" (the
+/// names of files with results of tuning for GPUs among the targets, with semicolons between, which are read when the model
+/// is compiled; a session uses those that hold on its device, unless "tunable_op_enable" is set to "0").
 ///
 /// `out`: not NULL; receives the options, which the caller destroys; NULL on failure. `error`: may be NULL. Threads: any.
 /// Errors: `RUKH_ERROR_INVALID_ARGUMENT`, `RUKH_ERROR_OUT_OF_MEMORY`.
@@ -216,7 +221,8 @@ pub unsafe extern "C" fn rukh_compile_options_set_progress(
 /// defaults; those of the model (precision, optimization, dimensions, weights from memory) are compiled in, a number of
 /// threads is what weights are packed for, and providers matter only where their options choose a precision. `options`:
 /// NULL for the defaults. `out_path`: not NULL; the file to make. `error`: may be NULL. Threads: any, at the same time.
-/// Errors: as `rukh_session_create`; `RUKH_ERROR_IO` for a file that cannot be written, `RUKH_ERROR_CANCELLED` when the
+/// Errors: as `rukh_session_create`; `RUKH_ERROR_INVALID_ARGUMENT` for results of tuning that no session of this library would
+/// use, `RUKH_ERROR_IO` for a file that cannot be written, `RUKH_ERROR_CANCELLED` when the
 /// callback ended it; nothing is left behind then.
 ///
 /// Since: 0.1.1.
@@ -288,6 +294,7 @@ fn compile_options(options: *const rukh_compile_options) -> Result<(CompileOptio
         weights: options.weights.unwrap_or(Policy::Used),
         shapes: shapes(&options.shapes)?,
         overridable: true,
+        tuning: options.tuning_files.split(';').filter(|name| !name.is_empty()).map(PathBuf::from).collect(),
     };
     Ok((compile, options.progress.clone()))
 }

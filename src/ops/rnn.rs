@@ -97,7 +97,11 @@ fn read_activations(
 ) -> Result<Vec<Vec<Activation>>, OpError> {
     let count = cell.defaults().len();
     let given = a.strings("activations")?.unwrap_or_default();
-    let names = if given.is_empty() { cell.defaults().repeat(directions) } else { given };
+    let defaults = cell.defaults().repeat(directions);
+    // The standard writes RNN's default down for two directions, and exporters copy it for one.
+    let written_out =
+        given.len() == 2 && directions == 1 && given.iter().all(|name| canonical(name) == "Tanh");
+    let names = if given.is_empty() || (cell == Cell::Simple && written_out) { defaults } else { given };
     if names.len() != count * directions {
         let reason = format!("it has {} entries; allowed is {}", names.len(), count * directions);
         return Err(OpError::attribute("activations", reason));

@@ -35,7 +35,7 @@ pub(crate) fn channel_layout(graph: &mut Graph, target: &dyn Target) -> Result<(
         match role {
             Role::Convolution { .. } => convolution(graph.node_mut(id), input, output),
             Role::Maximum if input => maximum(graph.node_mut(id)),
-            Role::Mean if input => of_rukh(graph.node_mut(id)),
+            Role::Mean if input => mean(graph.node_mut(id)),
             _ => {}
         }
     }
@@ -154,6 +154,12 @@ fn convolution(node: &mut Node, input: bool, output: bool) {
     }
 }
 
+/// The mean says where channels are by its domain alone.
+fn mean(node: &mut Node) {
+    of_rukh(node);
+    node.attributes.0.retain(|(name, _)| name != "channels_last");
+}
+
 /// Makes the node the like of its operator that takes channel-blocked images.
 fn of_rukh(node: &mut Node) {
     let name = if node.op.name == "Conv" { "FusedConv" } else { &node.op.name };
@@ -246,7 +252,12 @@ mod tests {
         let graph = laid_out(
             builder
                 .node("rukh.QLinearConv", &residual, &["c"])
-                .node("com.microsoft.QLinearGlobalAveragePool", &["c", "s", "z", "s", "z"], &["d"])
+                .node_with(
+                    "com.microsoft.QLinearGlobalAveragePool",
+                    &[("channels_last", Attribute::Int(0))],
+                    &["c", "s", "z", "s", "z"],
+                    &["d"],
+                )
                 .output("d"),
         );
         assert_lines(

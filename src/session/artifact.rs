@@ -140,6 +140,10 @@ pub(super) fn build_opened(
         }
         Verdict::Unfit(reason) => fail!(Unsupported, "{}: {reason}", opened.origin),
     }
+    if let Some(provider) = &device {
+        let tuning = opened.artifact.manifest.tuning.iter();
+        provider.use_compiled_results(tuning.map(|entry| (&entry.target[..], &entry.text[..])));
+    }
     let folder = match source {
         Source::Path(path) => {
             path.parent().map(|f| if f.as_os_str().is_empty() { Path::new(".") } else { f })

@@ -1,6 +1,7 @@
 //! What an artifact holds, as text for programs.
 
-use crate::artifact::{Artifact, ProgramEntry};
+use crate::artifact::{Artifact, ProgramEntry, TuningEntry};
+use crate::providers::hip::count_results;
 
 use super::profile::quote;
 
@@ -20,13 +21,14 @@ pub(crate) fn artifact_info(artifact: &Artifact) -> String {
         format!("{{\"name\":{},\"bytes\":{bytes},\"checksum\":{}}}", quote(name), quote(&hex(checksum)))
     });
     format!(
-        "{{\"library\":{},\"revision\":{},\"weights\":{},\"targets\":{},\"sources\":{},\"programs\":{},\"parts\":{}}}",
+        "{{\"library\":{},\"revision\":{},\"weights\":{},\"targets\":{},\"sources\":{},\"programs\":{},\"tuning\":{},\"parts\":{}}}",
         quote(&manifest.library),
         manifest.revision,
         quote(&manifest.weights),
         list(manifest.targets().iter().map(|target| quote(target))),
         list(sources),
         list(manifest.programs.iter().map(program)),
+        list(manifest.tuning.iter().map(tuning)),
         list(parts),
     )
 }
@@ -44,6 +46,16 @@ fn program(program: &ProgramEntry) -> String {
         dimensions.join(","),
         quote(&program.precision),
         quote(&program.optimization),
+    )
+}
+
+fn tuning(entry: &TuningEntry) -> String {
+    let device = entry.text.lines().find_map(|line| line.trim().strip_prefix("validate device "));
+    format!(
+        "{{\"target\":{},\"device\":{},\"results\":{}}}",
+        quote(&entry.target),
+        quote(device.unwrap_or_default()),
+        count_results(&entry.text)
     )
 }
 

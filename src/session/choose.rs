@@ -54,6 +54,14 @@ impl Chosen {
     }
 }
 
+/// The device that is wanted; an error where there is none.
+pub(super) fn device_of(environment: &Environment, options: &SessionOptions) -> Result<Arc<Provider>> {
+    match choose_provider(environment, options)? {
+        (Some(provider), _) => Ok(provider),
+        (None, reason) => fail!(Device, "provider \"hip\": {reason}"),
+    }
+}
+
 /// The device that is wanted, or why nodes run on the CPU; an error when they must not.
 fn choose_provider(
     environment: &Environment,

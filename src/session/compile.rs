@@ -1,18 +1,19 @@
 //! Compiling a model to an artifact.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 
 use crate::artifact::{
-    self, Encoded, Kind, Manifest, Policy, ProgramEntry, REVISION, SourceFile, SourceFiles, Store, Writer,
-    digest, encode,
+    self, Encoded, Kind, Manifest, Policy, ProgramEntry, REVISION, SourceFile, SourceFiles, Store,
+    TuningEntry, Writer, digest, encode,
 };
 use crate::error::{Result, fail};
 use crate::model::{self, FileIdentity, Model, Source};
 use crate::plan::{ModelPacks, RecordedPacks};
 use crate::providers::cpu;
+use crate::providers::hip::{TargetResults, read_results};
 use crate::threads::Pool;
 
 use super::artifact::is_compiled;
@@ -32,6 +33,8 @@ pub(crate) struct CompileOptions {
     pub(crate) shapes: Vec<BTreeMap<String, usize>>,
     /// Whether initializers that runs may give other values are fixed; else such a model is refused.
     pub(crate) overridable: bool,
+    /// Files with results of tuning.
+    pub(crate) tuning: Vec<PathBuf>,
 }
 
 /// Is told what is done, which step of how many; compiling ends when it gives `false`.
@@ -54,6 +57,7 @@ pub(crate) fn compile_model(
         fail!(InvalidArgument, "{name} is an artifact already; compile the model that it was made of");
     }
     let pool = own_pool(options, environment)?.unwrap_or_else(|| environment.pool.clone());
+    let tuning = tuning(wanted)?;
     let variants = variants(options, wanted);
     let mut steps =
         Steps { done: 0, total: 2 * (variants.len() * wanted.targets.kinds().len()) as u64 + 1, progress };
@@ -92,6 +96,7 @@ pub(crate) fn compile_model(
         metadata: Some(metadata),
         weights: wanted.weights.name().to_owned(),
         programs: Vec::new(),
+        tuning,
     };
     let mut graphs = Vec::new();
     for variant in &variants {
@@ -112,6 +117,24 @@ pub(crate) fn compile_model(
         writer.append(graph, 1)?;
     }
     artifact::finish(writer, &manifest)
+}
+
+/// The results of tuning that are compiled in. An error where they are for a GPU that the model is not compiled for.
+fn tuning(wanted: &CompileOptions) -> Result<Vec<TuningEntry>> {
+    let entry = |file: &PathBuf| {
+        let TargetResults { target, text } = read_results(file)?;
+        if !wanted.targets.gpus.contains(&target) {
+            fail!(
+                InvalidArgument,
+                "tuning results \"{}\" are for {target}, and the model is compiled for {}; add {target} to the targets, or \
+                 leave the file",
+                file.display(),
+                wanted.targets.list()
+            );
+        }
+        Ok(TuningEntry { target, text })
+    };
+    wanted.tuning.iter().map(entry).collect()
 }
 
 /// The options of each program: as given, and with further dimensions fixed.

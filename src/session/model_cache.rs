@@ -149,8 +149,13 @@ impl<'a> Cached<'a> {
     fn make(&self, chosen: &Chosen) -> Result<()> {
         let gpu = chosen.device.as_ref().map(|device| device.target().to_owned());
         let targets = Targets { cpu: gpu.is_none(), gpus: gpu.into_iter().collect() };
-        let wanted =
-            CompileOptions { targets, weights: Policy::Used, shapes: Vec::new(), overridable: false };
+        let wanted = CompileOptions {
+            targets,
+            weights: Policy::Used,
+            shapes: Vec::new(),
+            overridable: false,
+            tuning: Vec::new(),
+        };
         if let Some(folder) = self.artifact.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             std::fs::create_dir_all(folder).map_err(|e| model::failed(folder, e))?;
         }

@@ -295,6 +295,9 @@ impl SessionOptions {
             identity.push(("provider".to_owned(), provider.kind().name().to_owned()));
             identity.extend(provider.entries());
         }
+        // An option that is 0 and one that was not given print alike.
+        let compiled = self.hip().map(HipOptions::takes_compiled_results);
+        identity.push(("compiled tuning".to_owned(), format!("{compiled:?}")));
         identity
     }
 

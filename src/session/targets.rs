@@ -37,6 +37,12 @@ impl Targets {
         kinds.into_iter().filter(|(wanted, _)| *wanted).map(|(_, kind)| kind).collect()
     }
 
+    /// As `parse` takes them.
+    pub(crate) fn list(&self) -> String {
+        let cpu = self.cpu.then_some("cpu");
+        cpu.into_iter().chain(self.gpus.iter().map(String::as_str)).collect::<Vec<_>>().join(", ")
+    }
+
     fn add(&mut self, name: &str) -> Result<()> {
         match name {
             "cpu" => self.cpu = true,
@@ -81,6 +87,7 @@ mod tests {
         let targets = Targets::parse("gfx1100, cpu,gfx90a:xnack-,gfx1100").unwrap();
         assert_eq!(targets, Targets { cpu: true, gpus: vec!["gfx1100".to_owned(), "gfx90a".to_owned()] });
         assert_eq!(targets.kinds(), [Kind::Cpu, Kind::Gpu]);
+        assert_eq!(targets.list(), "cpu, gfx1100, gfx90a");
         assert_eq!(Targets::parse("all").unwrap().gpus.len(), targets::names().count());
         for (list, part) in
             [("", "no target was given"), ("gfx1", "\"gfx1\" is not known; known are cpu, native")]

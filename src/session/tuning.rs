@@ -1,9 +1,11 @@
 //! What tuning found: given, taken, and reported.
 
 use crate::error::{Result, fail};
-use crate::providers::hip::Tuner;
+use crate::providers::hip::{Tuned, Tuner};
 
-use super::{Level, Session};
+use super::choose::device_of;
+use super::environment::Log;
+use super::{Environment, Level, Session, SessionOptions};
 
 impl Session {
     /// The results so far, as text.
@@ -24,10 +26,7 @@ impl Session {
         let Some(provider) = self.opened.tuned.as_ref().filter(|provider| provider.tuner().has_news()) else {
             return;
         };
-        for note in provider.tuner().take_news() {
-            let level = if note.warning { Level::Warning } else { Level::Info };
-            self.environment.log.write(level, &note.text);
-        }
+        tell(provider.tuner(), &self.environment.log);
     }
 
     fn tuner(&self) -> Result<&Tuner> {
@@ -38,5 +37,22 @@ impl Session {
                 "the session does not choose among kernels; open it on a GPU with the hip provider's option \"tunable_op_enable\" set to \"1\""
             ),
         }
+    }
+}
+
+impl Environment {
+    /// Measures the problems of a text of shapes on the device that the options name. Results go into the file of the
+    /// provider's options.
+    pub(crate) fn tune(&self, options: &SessionOptions, shapes: &str) -> Result<Tuned> {
+        let provider = device_of(self, options)?;
+        let tuned = provider.tuner().tune_shapes(&provider, shapes);
+        tell(provider.tuner(), &self.log);
+        tuned
+    }
+}
+
+fn tell(tuner: &Tuner, log: &Log) {
+    for note in tuner.take_news() {
+        log.write(if note.warning { Level::Warning } else { Level::Info }, &note.text);
     }
 }

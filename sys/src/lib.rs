@@ -1463,6 +1463,15 @@ unsafe extern "C" {
         taken: *mut usize,
         error: *mut *mut rukh_error,
     ) -> rukh_status;
+    /// Measures problems that were recorded with the hip provider's option "tunable_op_record_file", on this machine and without the models that they came from.
+    pub fn rukh_environment_tune(
+        environment: *mut rukh_environment,
+        options: *const rukh_session_options,
+        shapes: *const c_char,
+        tuned: *mut usize,
+        without: *mut usize,
+        error: *mut *mut rukh_error,
+    ) -> rukh_status;
     /// Makes an operator, to be described and then added to an environment or to options of sessions.
     pub fn rukh_operator_create(
         domain: *const c_char,

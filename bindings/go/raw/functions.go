@@ -184,6 +184,7 @@ var described = [...]struct{ name, since string }{
 	{"completion_event", "0.1.0"},
 	{"session_tuning_results", "0.1.0"},
 	{"session_add_tuning_results", "0.1.0"},
+	{"environment_tune", "0.1.1"},
 	{"operator_create", "0.1.0"},
 	{"operator_destroy", "0.1.0"},
 	{"operator_add_type_variable", "0.1.0"},
@@ -1626,8 +1627,10 @@ func SessionOptionsAddExternalFile(options unsafe.Pointer, location string, data
 // and the GPUs of this machine; GPUs need not be there. The CPU's program is for processors with the vector instructions of
 // this one), "weights" ("used", the default: those that the programs read, in the form in which they read them; "all": also
 // in the model's form, so that any processor can pack them; "external": what the model's own files have as well is read
-// from there) and "shapes" (dimensions of further programs, in which they are fixed: "batch=1,sequence=128", and more with
-// semicolons between; a session whose options "dim.NAME" fix the same dimensions gets that program).
+// from there), "shapes" (dimensions of further programs, in which they are fixed: "batch=1,sequence=128", and more with
+// semicolons between; a session whose options "dim.NAME" fix the same dimensions gets that program) and "tuning_files" (the
+// names of files with results of tuning for GPUs among the targets, with semicolons between, which are read when the model
+// is compiled; a session uses those that hold on its device, unless "tunable_op_enable" is set to "0").
 //
 // `out`: not NULL; receives the options, which the caller destroys; NULL on failure. `error`: may be NULL. Threads: any.
 // Errors: `RUKH_ERROR_INVALID_ARGUMENT`, `RUKH_ERROR_OUT_OF_MEMORY`.
@@ -1756,7 +1759,8 @@ func CompileOptionsSetProgress(options unsafe.Pointer, callback unsafe.Pointer, 
 // defaults; those of the model (precision, optimization, dimensions, weights from memory) are compiled in, a number of
 // threads is what weights are packed for, and providers matter only where their options choose a precision. `options`:
 // NULL for the defaults. `out_path`: not NULL; the file to make. `error`: may be NULL. Threads: any, at the same time.
-// Errors: as `rukh_session_create`; `RUKH_ERROR_IO` for a file that cannot be written, `RUKH_ERROR_CANCELLED` when the
+// Errors: as `rukh_session_create`; `RUKH_ERROR_INVALID_ARGUMENT` for results of tuning that no session of this library would
+// use, `RUKH_ERROR_IO` for a file that cannot be written, `RUKH_ERROR_CANCELLED` when the
 // callback ended it; nothing is left behind then.
 //
 // Since 0.1.1.
@@ -1846,8 +1850,9 @@ func ArtifactDestroy(artifact unsafe.Pointer) {
 // The keys are "library" and "revision", which made it; "weights", as the compile option; "targets", what it is for;
 // "sources", a list with "file", "bytes", "digest" of each file of the model, and whether it is "needed" to open the
 // artifact; "programs", a list with "kind" ("cpu" or "gpu"), "targets", "instructions" of the processor, "threads",
-// "dimensions", "precision", "optimization" and "packed_bytes" of each; "parts", a list with "name", "bytes" and "checksum" of
-// each part of the file. Later versions may add keys.
+// "dimensions", "precision", "optimization" and "packed_bytes" of each; "tuning", a list with
+// "target" and "device" of each text of results of tuning, and how many "results" it has; "parts", a list with "name",
+// "bytes" and "checksum" of each part of the file. Later versions may add keys.
 //
 // `artifact`: not NULL. `buf`, `cap`, `needed`: see "Texts" at the top of this header. `error`: may be NULL. Threads: any,
 // at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for a buffer that is too small, and the handle errors.
@@ -3823,6 +3828,34 @@ func SessionAddTuningResults(session unsafe.Pointer, text_ string, taken *uint) 
 	return failed(C.go_session_add_tuning_results(fn, session, (*C.char)(text_C), (*C.size_t)(unsafe.Pointer(taken)), &failure), &failure)
 }
 
+// EnvironmentTune calls rukh_environment_tune.
+//
+// Measures problems that were recorded with the hip provider's option "tunable_op_record_file", on this machine and
+// without the models that they came from. Results go into the file that option "tunable_op_file" names, from which
+// sessions take them; problems that have one there already are not measured again.
+//
+// `environment`: not NULL. `options`: not NULL; with provider "hip", its options "tunable_op_enable" and
+// "tunable_op_tuning_enable" set to "1" and "tunable_op_file" to a file. `shapes`: not NULL; a text of problems. `tuned`,
+// `without`: may be NULL; receive how many problems of the text have a result now, and how many lines have none, which
+// the log tells of. `error`: may be NULL. Threads: any, also while sessions run, whose work disturbs what is measured.
+// Errors: `RUKH_ERROR_INVALID_ARGUMENT` for options without these or another text, `RUKH_ERROR_IO` for a file that cannot
+// be written, `RUKH_ERROR_DEVICE` without a device, and the handle errors.
+//
+// Since 0.1.1.
+func EnvironmentTune(environment unsafe.Pointer, options unsafe.Pointer, shapes string, tuned *uint, without *uint) error {
+	fn, err := function(172)
+	if err != nil {
+		return err
+	}
+	shapesC, err := text(shapes)
+	if err != nil {
+		return err
+	}
+	defer free(shapesC)
+	var failure unsafe.Pointer
+	return failed(C.go_environment_tune(fn, environment, options, (*C.char)(shapesC), (*C.size_t)(unsafe.Pointer(tuned)), (*C.size_t)(unsafe.Pointer(without)), &failure), &failure)
+}
+
 // OperatorCreate calls rukh_operator_create.
 //
 // Makes an operator, to be described and then added to an environment or to options of sessions.
@@ -3837,7 +3870,7 @@ func SessionAddTuningResults(session unsafe.Pointer, text_ string, taken *uint) 
 //
 // Since 0.1.0.
 func OperatorCreate(domain string, name string, since int64, user unsafe.Pointer, release unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(172)
+	fn, err := function(173)
 	if err != nil {
 		return err
 	}
@@ -3864,7 +3897,7 @@ func OperatorCreate(domain string, name string, since int64, user unsafe.Pointer
 //
 // Since 0.1.0.
 func OperatorDestroy(operator unsafe.Pointer) {
-	fn, err := function(173)
+	fn, err := function(174)
 	if err != nil {
 		return
 	}
@@ -3881,7 +3914,7 @@ func OperatorDestroy(operator unsafe.Pointer) {
 //
 // Since 0.1.0.
 func OperatorAddTypeVariable(operator unsafe.Pointer, name string, allowed *ElementType, count uint) error {
-	fn, err := function(174)
+	fn, err := function(175)
 	if err != nil {
 		return err
 	}
@@ -3905,7 +3938,7 @@ func OperatorAddTypeVariable(operator unsafe.Pointer, name string, allowed *Elem
 //
 // Since 0.1.0.
 func OperatorAddInput(operator unsafe.Pointer, name string, ty string, arity Arity) error {
-	fn, err := function(175)
+	fn, err := function(176)
 	if err != nil {
 		return err
 	}
@@ -3932,7 +3965,7 @@ func OperatorAddInput(operator unsafe.Pointer, name string, ty string, arity Ari
 //
 // Since 0.1.0.
 func OperatorAddOutput(operator unsafe.Pointer, name string, ty string, arity Arity) error {
-	fn, err := function(176)
+	fn, err := function(177)
 	if err != nil {
 		return err
 	}
@@ -3960,7 +3993,7 @@ func OperatorAddOutput(operator unsafe.Pointer, name string, ty string, arity Ar
 //
 // Since 0.1.0.
 func OperatorSetShapeInput(operator unsafe.Pointer, index uint) error {
-	fn, err := function(177)
+	fn, err := function(178)
 	if err != nil {
 		return err
 	}
@@ -3979,7 +4012,7 @@ func OperatorSetShapeInput(operator unsafe.Pointer, index uint) error {
 //
 // Since 0.1.0.
 func OperatorSetShapeFunction(operator unsafe.Pointer, function_ unsafe.Pointer) error {
-	fn, err := function(178)
+	fn, err := function(179)
 	if err != nil {
 		return err
 	}
@@ -3997,7 +4030,7 @@ func OperatorSetShapeFunction(operator unsafe.Pointer, function_ unsafe.Pointer)
 //
 // Since 0.1.0.
 func OperatorSetKernel(operator unsafe.Pointer, create unsafe.Pointer, compute unsafe.Pointer) error {
-	fn, err := function(179)
+	fn, err := function(180)
 	if err != nil {
 		return err
 	}
@@ -4018,7 +4051,7 @@ func OperatorSetKernel(operator unsafe.Pointer, create unsafe.Pointer, compute u
 //
 // Since 0.1.0.
 func OperatorSetGpuKernel(operator unsafe.Pointer, create unsafe.Pointer, prepare unsafe.Pointer, compute unsafe.Pointer) error {
-	fn, err := function(180)
+	fn, err := function(181)
 	if err != nil {
 		return err
 	}
@@ -4038,7 +4071,7 @@ func OperatorSetGpuKernel(operator unsafe.Pointer, create unsafe.Pointer, prepar
 //
 // Since 0.1.0.
 func SessionOptionsAddOperator(options unsafe.Pointer, operator unsafe.Pointer) error {
-	fn, err := function(181)
+	fn, err := function(182)
 	if err != nil {
 		return err
 	}
@@ -4055,7 +4088,7 @@ func SessionOptionsAddOperator(options unsafe.Pointer, operator unsafe.Pointer) 
 //
 // Since 0.1.0.
 func EnvironmentAddOperator(environment unsafe.Pointer, operator unsafe.Pointer) error {
-	fn, err := function(182)
+	fn, err := function(183)
 	if err != nil {
 		return err
 	}
@@ -4074,7 +4107,7 @@ func EnvironmentAddOperator(environment unsafe.Pointer, operator unsafe.Pointer)
 //
 // Since 0.1.0.
 func OperatorAddAttribute(operator unsafe.Pointer, name string, ty AttributeType, required int32) error {
-	fn, err := function(183)
+	fn, err := function(184)
 	if err != nil {
 		return err
 	}
@@ -4098,7 +4131,7 @@ func OperatorAddAttribute(operator unsafe.Pointer, name string, ty AttributeType
 //
 // Since 0.1.0.
 func OperatorAddAttributeWithDefault(operator unsafe.Pointer, name string, ty AttributeType, data unsafe.Pointer, count uint) error {
-	fn, err := function(184)
+	fn, err := function(185)
 	if err != nil {
 		return err
 	}
@@ -4129,7 +4162,7 @@ func OperatorAddAttributeWithDefault(operator unsafe.Pointer, name string, ty At
 //
 // Since 0.1.0.
 func SessionOptionsLoadOperators(options unsafe.Pointer, path string) error {
-	fn, err := function(185)
+	fn, err := function(186)
 	if err != nil {
 		return err
 	}
@@ -4152,7 +4185,7 @@ func SessionOptionsLoadOperators(options unsafe.Pointer, path string) error {
 //
 // Since 0.1.0.
 func EnvironmentLoadOperators(environment unsafe.Pointer, path string) error {
-	fn, err := function(186)
+	fn, err := function(187)
 	if err != nil {
 		return err
 	}
@@ -4174,7 +4207,7 @@ func EnvironmentLoadOperators(environment unsafe.Pointer, path string) error {
 //
 // Since 0.1.0.
 func OperatorRegistryAdd(registry unsafe.Pointer, operator unsafe.Pointer) error {
-	fn, err := function(187)
+	fn, err := function(188)
 	if err != nil {
 		return err
 	}
@@ -4191,7 +4224,7 @@ func OperatorRegistryAdd(registry unsafe.Pointer, operator unsafe.Pointer) error
 //
 // Since 0.1.0.
 func OperatorRegistrySetError(registry unsafe.Pointer, text_ string) error {
-	fn, err := function(188)
+	fn, err := function(189)
 	if err != nil {
 		return err
 	}
@@ -4213,7 +4246,7 @@ func OperatorRegistrySetError(registry unsafe.Pointer, text_ string) error {
 //
 // Since 0.1.0.
 func NodeInfoName(node unsafe.Pointer, name *string) error {
-	fn, err := function(189)
+	fn, err := function(190)
 	if err != nil {
 		return err
 	}
@@ -4235,7 +4268,7 @@ func NodeInfoName(node unsafe.Pointer, name *string) error {
 //
 // Since 0.1.0.
 func NodeInfoVersion(node unsafe.Pointer, version *int64) error {
-	fn, err := function(190)
+	fn, err := function(191)
 	if err != nil {
 		return err
 	}
@@ -4252,7 +4285,7 @@ func NodeInfoVersion(node unsafe.Pointer, version *int64) error {
 //
 // Since 0.1.0.
 func NodeInfoInputCount(node unsafe.Pointer, count *uint) error {
-	fn, err := function(191)
+	fn, err := function(192)
 	if err != nil {
 		return err
 	}
@@ -4269,7 +4302,7 @@ func NodeInfoInputCount(node unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func NodeInfoOutputCount(node unsafe.Pointer, count *uint) error {
-	fn, err := function(192)
+	fn, err := function(193)
 	if err != nil {
 		return err
 	}
@@ -4286,7 +4319,7 @@ func NodeInfoOutputCount(node unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func NodeInfoHasInput(node unsafe.Pointer, index uint, given *int32) error {
-	fn, err := function(193)
+	fn, err := function(194)
 	if err != nil {
 		return err
 	}
@@ -4305,7 +4338,7 @@ func NodeInfoHasInput(node unsafe.Pointer, index uint, given *int32) error {
 //
 // Since 0.1.0.
 func NodeInfoInputType(node unsafe.Pointer, index uint, kind *Kind, element *ElementType) error {
-	fn, err := function(194)
+	fn, err := function(195)
 	if err != nil {
 		return err
 	}
@@ -4325,7 +4358,7 @@ func NodeInfoInputType(node unsafe.Pointer, index uint, kind *Kind, element *Ele
 //
 // Since 0.1.0.
 func NodeInfoInputShape(node unsafe.Pointer, index uint, dims *int64, cap uint, rank *int64) error {
-	fn, err := function(195)
+	fn, err := function(196)
 	if err != nil {
 		return err
 	}
@@ -4343,7 +4376,7 @@ func NodeInfoInputShape(node unsafe.Pointer, index uint, dims *int64, cap uint, 
 //
 // Since 0.1.0.
 func NodeInfoInputValue(node unsafe.Pointer, index uint, value *unsafe.Pointer) error {
-	fn, err := function(196)
+	fn, err := function(197)
 	if err != nil {
 		return err
 	}
@@ -4361,7 +4394,7 @@ func NodeInfoInputValue(node unsafe.Pointer, index uint, value *unsafe.Pointer) 
 //
 // Since 0.1.0.
 func NodeInfoSetError(node unsafe.Pointer, text_ string) error {
-	fn, err := function(197)
+	fn, err := function(198)
 	if err != nil {
 		return err
 	}
@@ -4385,7 +4418,7 @@ func NodeInfoSetError(node unsafe.Pointer, text_ string) error {
 //
 // Since 0.1.0.
 func NodeInfoSetState(node unsafe.Pointer, state unsafe.Pointer, release unsafe.Pointer) error {
-	fn, err := function(198)
+	fn, err := function(199)
 	if err != nil {
 		return err
 	}
@@ -4402,7 +4435,7 @@ func NodeInfoSetState(node unsafe.Pointer, state unsafe.Pointer, release unsafe.
 //
 // Since 0.1.0.
 func NodeInfoState(node unsafe.Pointer, state *unsafe.Pointer) error {
-	fn, err := function(199)
+	fn, err := function(200)
 	if err != nil {
 		return err
 	}
@@ -4419,7 +4452,7 @@ func NodeInfoState(node unsafe.Pointer, state *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func NodeInfoSetScratch(node unsafe.Pointer, bytes uint) error {
-	fn, err := function(200)
+	fn, err := function(201)
 	if err != nil {
 		return err
 	}
@@ -4436,7 +4469,7 @@ func NodeInfoSetScratch(node unsafe.Pointer, bytes uint) error {
 //
 // Since 0.1.0.
 func NodeInfoHasOutput(node unsafe.Pointer, index uint, wanted *int32) error {
-	fn, err := function(201)
+	fn, err := function(202)
 	if err != nil {
 		return err
 	}
@@ -4454,7 +4487,7 @@ func NodeInfoHasOutput(node unsafe.Pointer, index uint, wanted *int32) error {
 //
 // Since 0.1.0.
 func NodeInfoSetOutputType(node unsafe.Pointer, index uint, element ElementType) error {
-	fn, err := function(202)
+	fn, err := function(203)
 	if err != nil {
 		return err
 	}
@@ -4473,7 +4506,7 @@ func NodeInfoSetOutputType(node unsafe.Pointer, index uint, element ElementType)
 //
 // Since 0.1.0.
 func NodeInfoSetOutputShape(node unsafe.Pointer, index uint, dims *int64, rank uint) error {
-	fn, err := function(203)
+	fn, err := function(204)
 	if err != nil {
 		return err
 	}
@@ -4492,7 +4525,7 @@ func NodeInfoSetOutputShape(node unsafe.Pointer, index uint, dims *int64, rank u
 //
 // Since 0.1.0.
 func NodeInfoSetOutputShapeOf(node unsafe.Pointer, index uint, input uint) error {
-	fn, err := function(204)
+	fn, err := function(205)
 	if err != nil {
 		return err
 	}
@@ -4511,7 +4544,7 @@ func NodeInfoSetOutputShapeOf(node unsafe.Pointer, index uint, input uint) error
 //
 // Since 0.1.0.
 func NodeInfoSetOutputDimOf(node unsafe.Pointer, index uint, axis uint, input uint, inputAxis uint) error {
-	fn, err := function(205)
+	fn, err := function(206)
 	if err != nil {
 		return err
 	}
@@ -4528,7 +4561,7 @@ func NodeInfoSetOutputDimOf(node unsafe.Pointer, index uint, axis uint, input ui
 //
 // Since 0.1.0.
 func NodeInfoHasAttribute(node unsafe.Pointer, name string, given *int32) error {
-	fn, err := function(206)
+	fn, err := function(207)
 	if err != nil {
 		return err
 	}
@@ -4550,7 +4583,7 @@ func NodeInfoHasAttribute(node unsafe.Pointer, name string, given *int32) error 
 //
 // Since 0.1.0.
 func NodeInfoAttributeInt(node unsafe.Pointer, name string, value *int64) error {
-	fn, err := function(207)
+	fn, err := function(208)
 	if err != nil {
 		return err
 	}
@@ -4571,7 +4604,7 @@ func NodeInfoAttributeInt(node unsafe.Pointer, name string, value *int64) error 
 //
 // Since 0.1.0.
 func NodeInfoAttributeFloat(node unsafe.Pointer, name string, value *float32) error {
-	fn, err := function(208)
+	fn, err := function(209)
 	if err != nil {
 		return err
 	}
@@ -4594,7 +4627,7 @@ func NodeInfoAttributeFloat(node unsafe.Pointer, name string, value *float32) er
 //
 // Since 0.1.0.
 func NodeInfoAttributeString(node unsafe.Pointer, name string, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(209)
+	fn, err := function(210)
 	if err != nil {
 		return err
 	}
@@ -4616,7 +4649,7 @@ func NodeInfoAttributeString(node unsafe.Pointer, name string, buf *byte, cap ui
 //
 // Since 0.1.0.
 func NodeInfoAttributeInts(node unsafe.Pointer, name string, values **int64, count *uint) error {
-	fn, err := function(210)
+	fn, err := function(211)
 	if err != nil {
 		return err
 	}
@@ -4637,7 +4670,7 @@ func NodeInfoAttributeInts(node unsafe.Pointer, name string, values **int64, cou
 //
 // Since 0.1.0.
 func NodeInfoAttributeFloats(node unsafe.Pointer, name string, values **float32, count *uint) error {
-	fn, err := function(211)
+	fn, err := function(212)
 	if err != nil {
 		return err
 	}
@@ -4658,7 +4691,7 @@ func NodeInfoAttributeFloats(node unsafe.Pointer, name string, values **float32,
 //
 // Since 0.1.0.
 func NodeInfoAttributeStringCount(node unsafe.Pointer, name string, count *uint) error {
-	fn, err := function(212)
+	fn, err := function(213)
 	if err != nil {
 		return err
 	}
@@ -4681,7 +4714,7 @@ func NodeInfoAttributeStringCount(node unsafe.Pointer, name string, count *uint)
 //
 // Since 0.1.0.
 func NodeInfoAttributeStringAt(node unsafe.Pointer, name string, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(213)
+	fn, err := function(214)
 	if err != nil {
 		return err
 	}
@@ -4703,7 +4736,7 @@ func NodeInfoAttributeStringAt(node unsafe.Pointer, name string, index uint, buf
 //
 // Since 0.1.0.
 func NodeInfoAttributeTensor(node unsafe.Pointer, name string, value *unsafe.Pointer) error {
-	fn, err := function(214)
+	fn, err := function(215)
 	if err != nil {
 		return err
 	}
@@ -4725,7 +4758,7 @@ func NodeInfoAttributeTensor(node unsafe.Pointer, name string, value *unsafe.Poi
 //
 // Since 0.1.0.
 func KernelContextInputCount(context unsafe.Pointer, count *uint) error {
-	fn, err := function(215)
+	fn, err := function(216)
 	if err != nil {
 		return err
 	}
@@ -4742,7 +4775,7 @@ func KernelContextInputCount(context unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func KernelContextOutputCount(context unsafe.Pointer, count *uint) error {
-	fn, err := function(216)
+	fn, err := function(217)
 	if err != nil {
 		return err
 	}
@@ -4762,7 +4795,7 @@ func KernelContextOutputCount(context unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func KernelContextInput(context unsafe.Pointer, index uint, value *unsafe.Pointer) error {
-	fn, err := function(217)
+	fn, err := function(218)
 	if err != nil {
 		return err
 	}
@@ -4783,7 +4816,7 @@ func KernelContextInput(context unsafe.Pointer, index uint, value *unsafe.Pointe
 //
 // Since 0.1.0.
 func KernelContextOutput(context unsafe.Pointer, index uint, shape *int64, rank uint, value *unsafe.Pointer) error {
-	fn, err := function(218)
+	fn, err := function(219)
 	if err != nil {
 		return err
 	}
@@ -4802,7 +4835,7 @@ func KernelContextOutput(context unsafe.Pointer, index uint, shape *int64, rank 
 //
 // Since 0.1.0.
 func KernelContextSetOutput(context unsafe.Pointer, index uint, value unsafe.Pointer) error {
-	fn, err := function(219)
+	fn, err := function(220)
 	if err != nil {
 		return err
 	}
@@ -4819,7 +4852,7 @@ func KernelContextSetOutput(context unsafe.Pointer, index uint, value unsafe.Poi
 //
 // Since 0.1.0.
 func KernelContextState(context unsafe.Pointer, state *unsafe.Pointer) error {
-	fn, err := function(220)
+	fn, err := function(221)
 	if err != nil {
 		return err
 	}
@@ -4837,7 +4870,7 @@ func KernelContextState(context unsafe.Pointer, state *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func KernelContextCancelled(context unsafe.Pointer, cancelled *int32) error {
-	fn, err := function(221)
+	fn, err := function(222)
 	if err != nil {
 		return err
 	}
@@ -4854,7 +4887,7 @@ func KernelContextCancelled(context unsafe.Pointer, cancelled *int32) error {
 //
 // Since 0.1.0.
 func KernelContextThreadCount(context unsafe.Pointer, count *uint) error {
-	fn, err := function(222)
+	fn, err := function(223)
 	if err != nil {
 		return err
 	}
@@ -4874,7 +4907,7 @@ func KernelContextThreadCount(context unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func KernelContextParallelFor(context unsafe.Pointer, count uint, body unsafe.Pointer, user unsafe.Pointer) error {
-	fn, err := function(223)
+	fn, err := function(224)
 	if err != nil {
 		return err
 	}
@@ -4891,7 +4924,7 @@ func KernelContextParallelFor(context unsafe.Pointer, count uint, body unsafe.Po
 //
 // Since 0.1.0.
 func KernelContextStream(context unsafe.Pointer, stream *unsafe.Pointer) error {
-	fn, err := function(224)
+	fn, err := function(225)
 	if err != nil {
 		return err
 	}
@@ -4908,7 +4941,7 @@ func KernelContextStream(context unsafe.Pointer, stream *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func KernelContextScratch(context unsafe.Pointer, address *unsafe.Pointer, bytes *uint) error {
-	fn, err := function(225)
+	fn, err := function(226)
 	if err != nil {
 		return err
 	}
@@ -4926,7 +4959,7 @@ func KernelContextScratch(context unsafe.Pointer, address *unsafe.Pointer, bytes
 //
 // Since 0.1.0.
 func KernelContextSetError(context unsafe.Pointer, text_ string) error {
-	fn, err := function(226)
+	fn, err := function(227)
 	if err != nil {
 		return err
 	}

@@ -691,6 +691,10 @@ static inline int32_t go_session_add_tuning_results(void *function, void *a0, co
     return ((int32_t (*)(void *, const char *, size_t *, void **))function)(a0, a1, a2, a3);
 }
 
+static inline int32_t go_environment_tune(void *function, void *a0, void *a1, const char *a2, size_t *a3, size_t *a4, void **a5) {
+    return ((int32_t (*)(void *, void *, const char *, size_t *, size_t *, void **))function)(a0, a1, a2, a3, a4, a5);
+}
+
 static inline int32_t go_operator_create(void *function, const char *a0, const char *a1, int64_t a2, void *a3, void *a4, void **a5, void **a6) {
     return ((int32_t (*)(const char *, const char *, int64_t, void *, void *, void **, void **))function)(a0, a1, a2, a3, a4, a5, a6);
 }

@@ -913,8 +913,10 @@ export interface Functions {
    * and the GPUs of this machine; GPUs need not be there. The CPU's program is for processors with the vector instructions of
    * this one), "weights" ("used", the default: those that the programs read, in the form in which they read them; "all": also
    * in the model's form, so that any processor can pack them; "external": what the model's own files have as well is read
-   * from there) and "shapes" (dimensions of further programs, in which they are fixed: "batch=1,sequence=128", and more with
-   * semicolons between; a session whose options "dim.NAME" fix the same dimensions gets that program).
+   * from there), "shapes" (dimensions of further programs, in which they are fixed: "batch=1,sequence=128", and more with
+   * semicolons between; a session whose options "dim.NAME" fix the same dimensions gets that program) and "tuning_files" (the
+   * names of files with results of tuning for GPUs among the targets, with semicolons between, which are read when the model
+   * is compiled; a session uses those that hold on its device, unless "tunable_op_enable" is set to "0").
    *
    * `out`: not NULL; receives the options, which the caller destroys; NULL on failure. `error`: may be NULL. Threads: any.
    * Errors: `RUKH_ERROR_INVALID_ARGUMENT`, `RUKH_ERROR_OUT_OF_MEMORY`.
@@ -996,7 +998,8 @@ export interface Functions {
    * defaults; those of the model (precision, optimization, dimensions, weights from memory) are compiled in, a number of
    * threads is what weights are packed for, and providers matter only where their options choose a precision. `options`:
    * NULL for the defaults. `out_path`: not NULL; the file to make. `error`: may be NULL. Threads: any, at the same time.
-   * Errors: as `rukh_session_create`; `RUKH_ERROR_IO` for a file that cannot be written, `RUKH_ERROR_CANCELLED` when the
+   * Errors: as `rukh_session_create`; `RUKH_ERROR_INVALID_ARGUMENT` for results of tuning that no session of this library would
+   * use, `RUKH_ERROR_IO` for a file that cannot be written, `RUKH_ERROR_CANCELLED` when the
    * callback ended it; nothing is left behind then.
    *
    * @since 0.1.1
@@ -1044,8 +1047,9 @@ export interface Functions {
    * The keys are "library" and "revision", which made it; "weights", as the compile option; "targets", what it is for;
    * "sources", a list with "file", "bytes", "digest" of each file of the model, and whether it is "needed" to open the
    * artifact; "programs", a list with "kind" ("cpu" or "gpu"), "targets", "instructions" of the processor, "threads",
-   * "dimensions", "precision", "optimization" and "packed_bytes" of each; "parts", a list with "name", "bytes" and "checksum" of
-   * each part of the file. Later versions may add keys.
+   * "dimensions", "precision", "optimization" and "packed_bytes" of each; "tuning", a list with
+   * "target" and "device" of each text of results of tuning, and how many "results" it has; "parts", a list with "name",
+   * "bytes" and "checksum" of each part of the file. Later versions may add keys.
    *
    * `artifact`: not NULL. `buf`, `cap`, `needed`: see "Texts" at the top of this header. `error`: may be NULL. Threads: any,
    * at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for a buffer that is too small, and the handle errors.
@@ -2380,6 +2384,24 @@ export interface Functions {
   session_add_tuning_results: {
     (session: Address, text: string, taken: Out<Integer> | null): void;
     async(session: Address, text: string, taken: Out<Integer> | null): Promise<void>;
+  };
+  /**
+   * Measures problems that were recorded with the hip provider's option "tunable_op_record_file", on this machine and
+   * without the models that they came from. Results go into the file that option "tunable_op_file" names, from which
+   * sessions take them; problems that have one there already are not measured again.
+   *
+   * `environment`: not NULL. `options`: not NULL; with provider "hip", its options "tunable_op_enable" and
+   * "tunable_op_tuning_enable" set to "1" and "tunable_op_file" to a file. `shapes`: not NULL; a text of problems. `tuned`,
+   * `without`: may be NULL; receive how many problems of the text have a result now, and how many lines have none, which
+   * the log tells of. `error`: may be NULL. Threads: any, also while sessions run, whose work disturbs what is measured.
+   * Errors: `RUKH_ERROR_INVALID_ARGUMENT` for options without these or another text, `RUKH_ERROR_IO` for a file that cannot
+   * be written, `RUKH_ERROR_DEVICE` without a device, and the handle errors.
+   *
+   * @since 0.1.1
+   */
+  environment_tune: {
+    (environment: Address, options: Address, shapes: string, tuned: Out<Integer> | null, without: Out<Integer> | null): void;
+    async(environment: Address, options: Address, shapes: string, tuned: Out<Integer> | null, without: Out<Integer> | null): Promise<void>;
   };
   /**
    * Makes an operator, to be described and then added to an environment or to options of sessions.

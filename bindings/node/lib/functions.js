@@ -192,6 +192,7 @@ export const FUNCTIONS = {
   completion_event: ["int32_t", ["void *", "_Out_ uint64_t *", "_Out_ void **"]],
   session_tuning_results: ["int32_t", ["void *", "void *", "size_t", "_Out_ size_t *", "_Out_ void **"]],
   session_add_tuning_results: ["int32_t", ["void *", "str", "_Out_ size_t *", "_Out_ void **"]],
+  environment_tune: ["int32_t", ["void *", "void *", "str", "_Out_ size_t *", "_Out_ size_t *", "_Out_ void **"]],
   operator_create: ["int32_t", ["str", "str", "int64_t", "void *", "rukh_release *", "_Out_ void **", "_Out_ void **"]],
   operator_destroy: ["void", ["void *"]],
   operator_add_type_variable: ["int32_t", ["void *", "str", "int32_t *", "size_t", "_Out_ void **"]],
@@ -403,6 +404,7 @@ export const FAILING = new Set([
   "completion_event",
   "session_tuning_results",
   "session_add_tuning_results",
+  "environment_tune",
   "operator_create",
   "operator_add_type_variable",
   "operator_add_input",
@@ -490,4 +492,5 @@ export const SINCE = {
   stream_destroy: "0.1.1",
   stream_address: "0.1.1",
   stream_wait: "0.1.1",
+  environment_tune: "0.1.1",
 };

@@ -6,6 +6,7 @@ use std::ptr::null_mut;
 use rukh::capi::*;
 
 use super::call::{Result, borrowed, c_string, call, copy, get, make, text};
+use super::options::{self, Options};
 
 /// Threads and log, shared by sessions.
 pub struct Environment(pub(super) *mut rukh_environment);
@@ -30,6 +31,15 @@ pub struct Device {
     /// Bytes; 0 when it is not known.
     pub memory: u64,
     pub properties: Vec<(String, String)>,
+}
+
+/// What became of a text of problems.
+#[derive(Debug, Default)]
+pub struct Tuned {
+    /// Problems that have a result.
+    pub results: usize,
+    /// Lines without one.
+    pub without: usize,
 }
 
 impl Device {
@@ -63,6 +73,44 @@ impl Environment {
         // SAFETY: as above; destroyed once.
         unsafe { rukh_environment_options_destroy(options) };
         made.map(Environment)
+    }
+
+    /// What sessions do with a GPU's memory, as a table.
+    pub fn memory_summary(&self, device: usize) -> Result<String> {
+        // SAFETY: the handle is live; `text` gives a buffer with its size.
+        text(|buf, cap, needed, error| unsafe {
+            rukh_environment_memory_summary(self.0, device, buf, cap, needed, error)
+        })
+    }
+
+    /// The segments and blocks of a GPU's memory, as JSON.
+    pub fn memory_snapshot(&self, device: usize) -> Result<String> {
+        // SAFETY: the handle is live; `text` gives a buffer with its size.
+        text(|buf, cap, needed, error| unsafe {
+            rukh_environment_memory_snapshot(self.0, device, buf, cap, needed, error)
+        })
+    }
+
+    /// A statistic of a GPU's memory by its name.
+    pub fn memory_statistic(&self, device: usize, name: &str) -> Result<u64> {
+        let name = c_string(name);
+        // SAFETY: the handle is live, the name NUL-terminated and the place written to a local.
+        get(|out, error| unsafe {
+            rukh_environment_memory_statistic(self.0, device, name.as_ptr(), out, error)
+        })
+    }
+
+    /// Measures the problems of a text; results go into the file that the provider's options name.
+    pub fn tune(&self, options: &Options, shapes: &str) -> Result<Tuned> {
+        let options = options::Handle::new(options)?;
+        let shapes = c_string(shapes);
+        let mut tuned = Tuned::default();
+        // SAFETY: the handles are live, the text NUL-terminated and the places written to locals.
+        call(|error| unsafe {
+            let (results, without) = (&mut tuned.results, &mut tuned.without);
+            rukh_environment_tune(self.0, options.0, shapes.as_ptr(), results, without, error)
+        })?;
+        Ok(tuned)
     }
 
     /// Every device that the library can use.

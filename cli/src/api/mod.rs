@@ -11,7 +11,7 @@ mod value;
 
 pub use artifact::{Artifact, Verdict, compile, is_artifact};
 pub use call::{Error, Result};
-pub use environment::{Device, Environment, report, version};
+pub use environment::{Device, Environment, Tuned, report, version};
 pub use generator::Generator;
 pub use metadata::{LoadCounters, Metadata, Placement};
 pub use options::{Options, Provider};

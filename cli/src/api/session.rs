@@ -106,6 +106,12 @@ impl Session {
         text(|buf, cap, needed, error| unsafe { rukh_session_profile(self.handle, buf, cap, needed, error) })
     }
 
+    /// The steps of the last run and where its values were, as JSON.
+    pub fn plan(&self) -> Result<String> {
+        // SAFETY: as above.
+        text(|buf, cap, needed, error| unsafe { rukh_session_plan(self.handle, buf, cap, needed, error) })
+    }
+
     /// What tuning found so far; an error unless the session chooses among kernels.
     pub fn tuning_results(&self) -> Result<String> {
         // SAFETY: as above.

@@ -46,6 +46,11 @@ impl ArtifactFacts {
         for program in list(&self.info["programs"]) {
             rows.push(vec!["program".to_owned(), describe(program)]);
         }
+        for tuning in list(&self.info["tuning"]) {
+            let (target, device) = (text_of(&tuning["target"]), text_of(&tuning["device"]));
+            let results = tuning["results"].as_u64().unwrap_or(0);
+            rows.push(vec!["tuning".to_owned(), format!("{results} results for {target}, {device}")]);
+        }
         for part in list(&self.info["parts"]) {
             let size = text::bytes(part["bytes"].as_u64().unwrap_or(0));
             rows.push(vec!["part".to_owned(), format!("{}, {size}", text_of(&part["name"]))]);

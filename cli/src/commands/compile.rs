@@ -1,5 +1,6 @@
 //! `rukh compile`.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use crate::api::{Artifact, Environment, compile as compile_model};
@@ -18,6 +19,7 @@ pub fn compile(arguments: &CompileArguments) -> Result<ExitCode, String> {
         ("targets", targets(&arguments.targets)?.join(",")),
         ("weights", arguments.weights.clone()),
         ("shapes", arguments.shapes.join(";")),
+        ("tuning_files", tuning_files(&arguments.tuning)?),
     ];
     let told = |step: &str, done: u64, total: u64| eprintln!("[{}/{total}] {step}", done + 1);
     compile_model(&environment, &model.path, &model.session_options(), &settings, &out, &told)?;
@@ -29,6 +31,19 @@ pub fn compile(arguments: &CompileArguments) -> Result<ExitCode, String> {
     let size = std::fs::metadata(&out).map_or(0, |file| file.len());
     println!("{}: {} for {}", out.display(), text::bytes(size), names.join(", "));
     Ok(ExitCode::SUCCESS)
+}
+
+/// The names as the library takes them.
+fn tuning_files(files: &[PathBuf]) -> Result<String, String> {
+    let name = |file: &PathBuf| match file.to_str().filter(|name| !name.contains(';')) {
+        Some(name) => Ok(name.to_owned()),
+        None => Err(format!(
+            "--tuning {}: the name must be UTF-8 without a semicolon, which stands between names in the option; rename \
+             the file",
+            file.display()
+        )),
+    };
+    Ok(files.iter().map(name).collect::<Result<Vec<_>, _>>()?.join(";"))
 }
 
 /// The library's names for targets that may also be products, families or code names.

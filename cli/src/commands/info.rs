@@ -8,7 +8,8 @@ use serde_json::{Value as Json, json};
 use super::artifact_facts::ArtifactFacts;
 use super::inputs::gather;
 use super::launches::{self, Launches};
-use crate::api::{Environment, LoadCounters, Metadata, Placement, Session, Verdict, is_artifact};
+use super::pictures;
+use crate::api::{Environment, LoadCounters, Metadata, Options, Placement, Session, Verdict, is_artifact};
 use crate::arguments::{InfoArguments, InputArguments};
 use crate::data::Port;
 use crate::text;
@@ -26,6 +27,8 @@ struct Facts<'a> {
     ran: Option<(u64, u64)>,
     /// What a run gives to a GPU, when the session has one.
     launches: Option<Result<Launches, String>>,
+    /// What the session does with a GPU's memory after a run, as a table.
+    gpu_memory: Option<String>,
 }
 
 pub fn info(arguments: &InfoArguments) -> Result<ExitCode, String> {
@@ -44,24 +47,31 @@ pub fn info(arguments: &InfoArguments) -> Result<ExitCode, String> {
     let session = Session::open(&environment, &model.path, &options)?;
     let opened = text::memory();
     let (mut ran, mut launches) = (None, None);
-    if arguments.run || on_gpu {
+    let must_run = arguments.run || pictures::are_wanted(arguments);
+    if must_run || on_gpu {
         let done = run_once(&session, arguments);
         match &done {
-            Err(reason) if arguments.run => return Err(reason.clone()),
+            Err(reason) if must_run => return Err(reason.clone()),
             _ => ran = arguments.run.then(text::memory).flatten(),
         }
         launches = on_gpu.then(|| done.and_then(|()| launches::count(&session.profile()?)));
     }
+    let placement = session.placement()?;
+    let gpu = if placement.iter().any(|node| node.provider == "hip") { gpu_number(&options) } else { None };
+    pictures::write(&environment, &session, arguments, gpu)?;
+    let gpu_memory =
+        gpu.filter(|_| arguments.run).map(|device| environment.memory_summary(device)).transpose()?;
     let facts = Facts {
         path: model.path.display().to_string(),
         metadata: session.metadata()?,
-        placement: session.placement()?,
+        placement,
         counters: session.load_counters()?,
         session: &session,
         artifact,
         opened,
         ran,
         launches,
+        gpu_memory,
     };
     if arguments.json {
         println!("{:#}", to_json(&facts))
@@ -69,6 +79,13 @@ pub fn info(arguments: &InfoArguments) -> Result<ExitCode, String> {
         print(&facts, arguments.nodes)
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The number of the GPU that nodes run on; `None` when there is none.
+fn gpu_number(options: &Options) -> Option<usize> {
+    let provider = options.providers.iter().find(|provider| !launches::is_cpu(&provider.name))?;
+    let option = provider.options.iter().find(|(key, _)| key == "device_id");
+    option.map_or(Some(0), |(_, number)| number.parse().ok())
 }
 
 /// Runs on made-up inputs.
@@ -147,6 +164,9 @@ fn print(facts: &Facts, nodes: bool) {
         }
     }
     print!("{}", text::table(&rows, &[]));
+    if let Some(summary) = &facts.gpu_memory {
+        print!("{summary}");
+    }
 }
 
 fn to_json(facts: &Facts) -> Json {

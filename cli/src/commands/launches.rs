@@ -12,12 +12,16 @@ pub struct Launches(Vec<(String, usize)>);
 
 /// Lets sessions record what counting needs, when nodes may run on a GPU; tells whether they may.
 pub fn prepare(options: &mut Options) -> bool {
-    let on_cpu = |name: &str| matches!(name, "cpu" | "CPUExecutionProvider");
-    let may = options.providers.iter().any(|provider| !on_cpu(&provider.name));
+    let may = options.providers.iter().any(|provider| !is_cpu(&provider.name));
     if may {
         options.settings.push(("profiling".to_owned(), "1".to_owned()));
     }
     may
+}
+
+/// Whether a provider of this name is the CPU.
+pub fn is_cpu(name: &str) -> bool {
+    matches!(name, "cpu" | "CPUExecutionProvider")
 }
 
 /// Sums the launches of a trace.

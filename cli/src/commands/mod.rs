@@ -9,9 +9,11 @@ mod generate;
 mod info;
 mod inputs;
 mod launches;
+mod pictures;
 mod report;
 mod run;
 mod targets;
+mod tune;
 
 pub use bench::bench;
 pub use compile::compile;
@@ -21,3 +23,4 @@ pub use info::info;
 pub use report::report;
 pub use run::run;
 pub use targets::targets;
+pub use tune::tune;

@@ -123,6 +123,7 @@ from .memory import (
     memory_info,
     memory_snapshot,
     memory_stats,
+    memory_summary,
     record_memory_history,
     reset_peak_memory_stats,
 )
@@ -246,6 +247,7 @@ __all__ = [
     "memory_info",
     "memory_snapshot",
     "memory_stats",
+    "memory_summary",
     "operator",
     "preload_dlls",
     "print_debug_info",

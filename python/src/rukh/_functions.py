@@ -163,6 +163,7 @@ FUNCTIONS: dict[str, str] = {
     "completion_event": "pp",
     "session_tuning_results": "ppzp",
     "session_add_tuning_results": "psp",
+    "environment_tune": "ppspp",
     "operator_create": "sslppp",
     "operator_add_type_variable": "pspz",
     "operator_add_input": "pssi",
@@ -275,6 +276,7 @@ SINCE: dict[str, str] = {
     "stream_destroy": "0.1.1",
     "stream_address": "0.1.1",
     "stream_wait": "0.1.1",
+    "environment_tune": "0.1.1",
 }
 
 # The kinds of handles that a caller destroys, each by a function `rukh_KIND_destroy`.

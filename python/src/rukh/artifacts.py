@@ -37,6 +37,7 @@ def compile_model(
     targets: str | Iterable[str] = "native",
     weights: str = "used",
     shapes: Iterable[Mapping[str, int]] = (),
+    tuning_files: Iterable[str | os.PathLike[str]] = (),
     sess_options: SessionOptions | None = None,
     providers: Sequence[Provider] | None = None,
     progress: Callable[[str, int, int], Any] | None = None,
@@ -46,12 +47,20 @@ def compile_model(
     `targets`: "cpu", GPUs by their machine codes ("gfx1100", "sm_90"), "all", or "native" for this machine's; GPUs need not
     be there. `weights`: "used" keeps those that the programs read, "all" also keeps the model's, so that any processor can
     pack them, "external" reads from the model's own files what they have. `shapes`: dimensions by name, for a further
-    program each. `providers`: their options matter, where they choose a precision. `progress` is called with what is done,
-    the number of steps that are done and of all steps; what it raises ends compiling, and is raised here.
+    program each. `tuning_files`: results of tuning for GPUs among the targets. `providers`: their options matter, where
+    they choose a precision. `progress` is called with what is done, the number of steps that are done and of all steps; what
+    it raises ends compiling, and is raised here.
     """
     options = make("compile_options", "compile_options_create")
     names = targets if isinstance(targets, str) else ",".join(targets)
     listed = ";".join(",".join(f"{name}={int(size)}" for name, size in shape.items()) for shape in shapes)
+    files = [os.fsencode(file) for file in tuning_files]
+    if wrong := [file for file in files if b";" in file]:
+        raise ValueError(
+            f"tuning_files: {os.fsdecode(wrong[0])!r} has a semicolon, which stands between names; rename the file"
+        )
+    if files:
+        call("compile_options_set", options, b"tuning_files", b";".join(files))
     for key, value in (("targets", names), ("weights", weights), ("shapes", listed)):
         call("compile_options_set", options, key.encode(), value.encode())
     raised: list[BaseException] = []
@@ -74,7 +83,14 @@ def compile_model(
             given = (model, len(model), session_options, options, os.fsencode(output))
             call("compile_model_from_memory", environment(), *given)
         else:
-            call("compile_model", environment(), os.fsencode(model), session_options, options, os.fsencode(output))
+            call(
+                "compile_model",
+                environment(),
+                os.fsencode(model),
+                session_options,
+                options,
+                os.fsencode(output),
+            )
     except Exception:
         if raised:
             raise raised[0] from None

@@ -11,6 +11,7 @@ import onnx
 from onnx import helper
 from properties.draw import F16, F32, F64, Random
 
+from .defaults import defaults
 from .evaluate import Reject, compute, used_names
 from .faults import runtime_fault
 from .value import Value
@@ -101,6 +102,8 @@ class Scope(Weights):
         names = ["" if x is None else x.name for x in operands]
         made = ["" if i in skip else self.model.name() for i in range(outputs)]
         node = helper.make_node(operator, names, made, domain=domain, **attributes)
+        if self.random.chance(0.2):
+            node.attribute.extend(defaults(node, self.model.opset))
         values = self.add(node)
         return values[0] if len(values) == 1 else values
 

@@ -2,20 +2,20 @@
 
 use std::io::{self, Read};
 
-use ruzstd::decoding::StreamingDecoder;
+use lzma_rust2::LzmaReader;
 
 use crate::error::{Result, fail};
 use crate::hip::{DeviceInfo, Platform};
 
-/// A family's kernels for the targets of one generation, compressed together (kernels/build.rs).
+/// The kernels of alike families for the targets of one generation, compressed together by LZMA (kernels/pack.rs).
 pub(super) struct Pack {
-    family: &'static str,
     images: &'static [Image],
     packed: &'static [u8],
 }
 
 /// A code object (or PTX) in a pack.
 pub(super) struct Image {
+    family: &'static str,
     target: &'static str,
     bytes: usize,
     /// FNV-1a of 64 bits over the image.
@@ -71,8 +71,8 @@ pub(super) fn gains_by_early_start(family: &str) -> bool {
 
 /// A family's code object (or PTX) for a target.
 pub(super) fn image(family: &str, target: &str) -> Result<Vec<u8>> {
-    let found = PACKS.iter().filter(|pack| pack.family == family).find_map(|pack| {
-        let at = pack.images.iter().position(|image| image.target == target)?;
+    let found = PACKS.iter().find_map(|pack| {
+        let at = pack.images.iter().position(|image| (image.family, image.target) == (family, target))?;
         Some((pack, at))
     });
     let Some((pack, at)) = found else {
@@ -87,7 +87,7 @@ pub(super) fn image(family: &str, target: &str) -> Result<Vec<u8>> {
 impl Pack {
     /// Decodes up to the image, and the image.
     fn image(&self, at: usize) -> io::Result<Vec<u8>> {
-        let mut decoder = StreamingDecoder::new(self.packed).map_err(io::Error::other)?;
+        let mut decoder = LzmaReader::new_mem_limit(self.packed, u32::MAX, None)?;
         let before: usize = self.images[..at].iter().map(|image| image.bytes).sum();
         io::copy(&mut decoder.by_ref().take(before as u64), &mut io::sink())?;
         let mut bytes = vec![0; self.images[at].bytes];

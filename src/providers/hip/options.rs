@@ -176,7 +176,13 @@ const KEYS: &[Key] = &[
     flag!("launch_blocking", launch_blocking, "RUKH_HIP_LAUNCH_BLOCKING"),
     flag!("miopen_conv_exhaustive_search", miopen_conv_exhaustive_search),
     flag!("miopen_conv_use_max_workspace", miopen_conv_use_max_workspace),
-    flag!("tunable_op_enable", tuning.enable, "RUKH_TUNABLE_OP_ENABLE", "ORT_ROCM_TUNABLE_OP_ENABLE"),
+    Key {
+        name: "tunable_op_enable",
+        allowed: "0 or 1",
+        variables: &["RUKH_TUNABLE_OP_ENABLE", "ORT_ROCM_TUNABLE_OP_ENABLE"],
+        set: |options, value| Ok(truth(value).map(|on| options.tuning.enable = Some(on))),
+        print: |options| (options.tuning.enable.unwrap_or(false) as u8).to_string(),
+    },
     Key {
         name: "tunable_op_file",
         allowed: "a file's name, or nothing",
@@ -194,6 +200,16 @@ const KEYS: &[Key] = &[
         "RUKH_TUNABLE_OP_MAX_TUNING_DURATION_MS",
         "ORT_ROCM_TUNABLE_OP_MAX_TUNING_DURATION_MS"
     ),
+    Key {
+        name: "tunable_op_record_file",
+        allowed: "a file's name, or nothing",
+        variables: &["RUKH_TUNABLE_OP_RECORD_FILE"],
+        set: |options, value| {
+            options.tuning.record = Some(value).filter(|name| !name.is_empty()).map(Into::into);
+            Ok(Some(()))
+        },
+        print: |o| o.tuning.record.as_ref().map_or_else(String::new, |f| f.to_string_lossy().into_owned()),
+    },
     flag!(
         "tunable_op_tuning_enable",
         tuning.tune,
@@ -287,9 +303,13 @@ impl HipOptions {
     /// What was set and has no effect, for the log.
     pub(crate) fn remarks(&self) -> Vec<String> {
         let mut remarks = Vec::new();
-        if self.tuning.tune && !self.tuning.enable {
+        let enabled = self.tuning.enable == Some(true);
+        if self.tuning.tune && !enabled {
             remarks
                 .push("tunable_op_tuning_enable is 1 and has no effect: tunable_op_enable is 0".to_owned());
+        }
+        if self.tuning.record.is_some() && !enabled {
+            remarks.push("tunable_op_record_file has no effect: tunable_op_enable is 0".to_owned());
         }
         if self.launch_blocking && self.enable_hip_graph == Some(true) {
             remarks.push("enable_hip_graph is 1 and has no effect: launch_blocking is 1".to_owned());
@@ -317,6 +337,11 @@ impl HipOptions {
     /// How many of a device's bytes the process may hold; `None`: all.
     pub(super) fn share(&self, bytes: usize) -> Option<u64> {
         (self.gpu_mem_fraction < 1.0).then_some((bytes as f64 * self.gpu_mem_fraction) as u64)
+    }
+
+    /// Whether the results of tuning in a compiled model are used.
+    pub(crate) fn takes_compiled_results(&self) -> bool {
+        self.tuning.enable != Some(false)
     }
 
     /// How to choose among several ways to compute the same.

@@ -19,6 +19,7 @@ fn what_cannot_be_compiled_says_so_and_leaves_nothing() {
         weights: Policy::Used,
         shapes: Vec::new(),
         overridable: true,
+        tuning: Vec::new(),
     };
     let compile = |path: &Path, out: &Path, stop: u64| {
         let mut told = Vec::new();

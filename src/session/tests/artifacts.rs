@@ -84,7 +84,13 @@ impl Compiled {
         options: &SessionOptions,
         shapes: Vec<BTreeMap<String, usize>>,
     ) -> Result<()> {
-        let wanted = CompileOptions { targets: Targets::parse(targets)?, weights, shapes, overridable: true };
+        let wanted = CompileOptions {
+            targets: Targets::parse(targets)?,
+            weights,
+            shapes,
+            overridable: true,
+            tuning: Vec::new(),
+        };
         compile_model(
             &self.environment,
             Source::Path(&self.model),
@@ -174,7 +180,8 @@ fn a_model_from_memory_is_compiled_as_well() {
     let bytes = network().bytes();
     for weights in [Policy::Used, Policy::External] {
         let targets = Targets::parse("cpu,gfx1100").unwrap();
-        let wanted = CompileOptions { targets, weights, shapes: Vec::new(), overridable: true };
+        let wanted =
+            CompileOptions { targets, weights, shapes: Vec::new(), overridable: true, tuning: Vec::new() };
         let out = compiled.folder.0.join("memory.rukh");
         let (source, told) = (Source::Bytes(&bytes), &mut |_: &str, _, _| true);
         compile_model(&compiled.environment, source, &options(&[]), &wanted, &out, told).unwrap();

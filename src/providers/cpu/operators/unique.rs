@@ -86,7 +86,8 @@ impl ValueKernel for UniqueKernel {
 }
 
 fn group<T: Ordered>(layout: Layout, data: &[T], sorted: bool) -> Groups {
-    let compare = |&a: &usize, &b: &usize| {
+    let element = |&a: &usize, &b: &usize| data[a].order(&data[b]);
+    let slice = |&a: &usize, &b: &usize| {
         let pairs = layout.slice(a).zip(layout.slice(b));
         pairs
             .flat_map(|(x, y)| data[x].iter().zip(&data[y]))
@@ -96,13 +97,11 @@ fn group<T: Ordered>(layout: Layout, data: &[T], sorted: bool) -> Groups {
     };
     let mut order: Vec<usize> = (0..layout.length).collect();
     // The sort is stable, so each group begins with its first occurrence.
-    let mut groups: Vec<&[usize]> = if layout.outer == 1 && layout.inner == 1 {
-        order.sort_by(|&a, &b| data[a].order(&data[b]));
-        order.chunk_by(|&a, &b| data[a].order(&data[b]).is_eq()).collect()
-    } else {
-        order.sort_by(compare);
-        order.chunk_by(|a, b| compare(a, b).is_eq()).collect()
-    };
+    // One sort for all types: of each its own machine code would be some twenty kilobytes.
+    let compare: &dyn Fn(&usize, &usize) -> std::cmp::Ordering =
+        if layout.outer == 1 && layout.inner == 1 { &element } else { &slice };
+    order.sort_by(compare);
+    let mut groups: Vec<&[usize]> = order.chunk_by(|a, b| compare(a, b).is_eq()).collect();
     if !sorted {
         groups.sort_by_key(|group| group[0]);
     }

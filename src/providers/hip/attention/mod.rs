@@ -12,6 +12,7 @@ mod params;
 mod projected;
 mod rotary;
 mod scores;
+mod shapes;
 #[cfg(test)]
 mod tests;
 mod tuned;
@@ -25,6 +26,7 @@ use super::launch::Operand;
 use super::{Entry, HipKernel, PlanBuilder};
 use heads::Heads;
 use scores::{FirstQuery, MaskTensor, Problem};
+pub(super) use shapes::plan as plan_shape;
 
 pub(super) const KERNELS: &[Entry] = &[
     Entry::new("Attention", build),

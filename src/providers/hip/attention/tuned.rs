@@ -73,7 +73,7 @@ impl Problem {
     }
 
     /// Everything that decides how fast the ways are, as a word.
-    fn key(&self) -> String {
+    pub(super) fn key(&self) -> String {
         let Problem { q, k, v, y, .. } = self;
         let mut key = format!("{}_batch{}", self.ty, self.batch);
         for (name, heads) in [("q", q), ("k", k), ("v", v), ("y", y)] {

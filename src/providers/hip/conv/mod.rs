@@ -5,6 +5,7 @@ mod excite;
 mod implicit;
 mod nhwc;
 mod params;
+mod shapes;
 #[cfg(test)]
 mod tests;
 mod transpose;
@@ -22,6 +23,7 @@ use super::launch::Operand;
 use super::{Entry, HipKernel, PlanBuilder};
 use implicit::{Implicit, Layout, Names};
 pub(super) use params::image_params;
+pub(super) use shapes::plan as plan_shape;
 
 pub(super) const KERNELS: &[Entry] = &[
     Entry::new("Conv", build),

@@ -14,10 +14,13 @@ use super::implicit::{Implicit, Layout, Names};
 use super::{FEW_CHANNELS, depthwise, is_pointwise};
 
 pub(super) fn build(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpError> {
-    match node.input(0).and_then(|ty| Some((ty, names(ty)?))) {
-        Some((ty, names)) => Ok(Box::new(NhwcKernel { op: node.op::<NhwcConv>().clone(), ty, names })),
-        None => Err(node.no_kernel()),
-    }
+    let kernel = node.input(0).and_then(|ty| kernel(node.op::<NhwcConv>().clone(), ty));
+    kernel.ok_or_else(|| node.no_kernel())
+}
+
+/// The kernel of a convolution; `None` for types without one.
+pub(super) fn kernel(op: NhwcConv, ty: ElementType) -> Option<Box<dyn HipKernel>> {
+    Some(Box::new(NhwcKernel { op, ty, names: names(ty)? }))
 }
 
 fn names(ty: ElementType) -> Option<Names> {

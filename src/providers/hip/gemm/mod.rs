@@ -11,6 +11,7 @@ mod params;
 mod plan;
 mod product;
 mod projection;
+mod shapes;
 #[cfg(test)]
 mod tests;
 mod tiles;
@@ -24,6 +25,7 @@ pub(super) use matmul::stacked;
 pub(super) use params::{GemmParams, MAX_AXES};
 pub(super) use product::{Axis, Extra, Matrix, Product};
 pub(super) use projection::gate_function;
+pub(super) use shapes::plan as plan_shape;
 pub(super) use tiles::{TileKernel, pick, stages, supports};
 pub(super) use ways::{same, splits, tile_name};
 

@@ -194,7 +194,7 @@ fn trial(product: &Product, ty: ElementType) -> Option<(Trial, Product)> {
 }
 
 /// Everything of a product that decides how fast its candidates are, as a word.
-fn key(product: &Product, ty: ElementType) -> String {
+pub(super) fn key(product: &Product, ty: ElementType) -> String {
     let order = |matrix: Matrix| match matrix.strides {
         [_, 1] => "n",
         [1, _] => "t",

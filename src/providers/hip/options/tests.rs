@@ -83,8 +83,8 @@ fn what_is_set_binds_more_than_the_environment() {
         let entries = entries.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
         HipOptions::parse_in(&entries, &there).unwrap().tuning()
     };
-    assert_eq!((parse(&[]).enable, parse(&[]).tune), (true, true));
-    assert!(!parse(&[("tunable_op_enable", "0")]).enable);
+    assert_eq!((parse(&[]).enable, parse(&[]).tune), (Some(true), true));
+    assert_eq!(parse(&[("tunable_op_enable", "0")]).enable, Some(false));
     let wrong = |name: &str| (name == "RUKH_TUNABLE_OP_ENABLE").then(|| "on".to_owned());
     let error = HipOptions::parse_in(&BTreeMap::new(), &wrong).unwrap_err();
     assert!(error.message.starts_with("environment variable RUKH_TUNABLE_OP_ENABLE: "), "{error}");

@@ -16,6 +16,9 @@ impl Tuner {
         if let Some(index) = self.recorded(&key, problem) {
             return index;
         }
+        if self.options.record.is_some() {
+            self.record(&key);
+        }
         if !self.options.tune {
             return 0;
         }
@@ -59,6 +62,15 @@ impl Tuner {
         drop(state);
         self.news.store(true, Ordering::Release);
         found.index
+    }
+
+    /// Keeps a problem that has no result for the file of shapes.
+    fn record(&self, key: &Key) {
+        let mut state = self.lock();
+        if state.shapes.0.insert(key.clone()) {
+            state.unsaved_shapes = true;
+            self.news.store(true, Ordering::Release);
+        }
     }
 
     /// The recorded candidate, where it is one of the problem's.

@@ -8,6 +8,9 @@ const TITLE: &str = "rukh tuning results 1";
 /// What a choice depends on besides the problem, by name: versions and device.
 pub(super) type Validators = Vec<(&'static str, String)>;
 
+/// The names of those, each of which a text must have.
+pub(super) const CONDITIONS: [&str; 6] = ["rukh", "kernels", "arch", "device", "runtime", "libraries"];
+
 /// Operator and problem, each a word.
 pub(super) type Key = (String, String);
 
@@ -23,7 +26,7 @@ pub(super) struct Fastest {
 pub(super) struct Results(pub(super) BTreeMap<Key, Fastest>);
 
 impl Results {
-    pub(super) fn text(&self, validators: &Validators) -> String {
+    pub(super) fn text(&self, validators: &[(&'static str, String)]) -> String {
         let mut text = format!("{TITLE}\n");
         for (name, value) in validators {
             text += &format!("validate {name} {value}\n");
@@ -37,7 +40,37 @@ impl Results {
 
     /// Reads a text. Lines that cannot be read are left out, and told in the second list. `Err` says why
     /// nothing of the text can be used: it is something else, or was made under other conditions.
-    pub(super) fn parse(text: &str, validators: &Validators) -> Result<(Self, Vec<String>), String> {
+    pub(super) fn parse(
+        text: &str,
+        validators: &[(&'static str, String)],
+    ) -> Result<(Self, Vec<String>), String> {
+        let Read { results, conditions, defects } = Read::of(text)?;
+        for (name, here) in validators {
+            // A name that this version does not know says nothing against the results.
+            let mut own = conditions.iter().filter(|(known, _)| known == name).peekable();
+            if own.peek().is_none() {
+                return Err(missing(name));
+            }
+            if let Some((_, value)) = own.find(|(_, value)| value != here) {
+                return Err(format!("{name} is \"{}\" in it, and \"{here}\" here", shortened(value)));
+            }
+        }
+        Ok((results, defects))
+    }
+}
+
+/// A text that was read, and not yet compared with what is here.
+pub(super) struct Read<'t> {
+    pub(super) results: Results,
+    /// Names and values of `validate` lines.
+    pub(super) conditions: Vec<(&'t str, &'t str)>,
+    /// What is wrong with lines that were left out.
+    pub(super) defects: Vec<String>,
+}
+
+impl<'t> Read<'t> {
+    /// `Err`: it is something else.
+    pub(super) fn of(text: &'t str) -> Result<Self, String> {
         let mut lines = text
             .lines()
             .enumerate()
@@ -50,23 +83,10 @@ impl Results {
             }
             None => return Err(format!("the text is empty; its first line must be \"{TITLE}\"")),
         }
-        let mut missing: Vec<&str> = validators.iter().map(|(name, _)| *name).collect();
-        let (mut results, mut defects) = (Results::default(), Vec::new());
+        let (mut results, mut conditions, mut defects) = (Results::default(), Vec::new(), Vec::new());
         for (number, line) in lines {
             match line.split_once(' ') {
-                Some(("validate", rest)) => {
-                    let (name, value) = rest.split_once(' ').unwrap_or((rest, ""));
-                    // A name that this version does not know says nothing against the results.
-                    if let Some((name, here)) = validators.iter().find(|(known, _)| *known == name) {
-                        if value != here {
-                            return Err(format!(
-                                "{name} is \"{}\" in it, and \"{here}\" here",
-                                shortened(value)
-                            ));
-                        }
-                        missing.retain(|m| m != name);
-                    }
-                }
+                Some(("validate", rest)) => conditions.push(rest.split_once(' ').unwrap_or((rest, ""))),
                 Some(("result", rest)) => match result(rest) {
                     Some((key, fastest)) => drop(results.0.insert(key, fastest)),
                     None => defects.push(format!(
@@ -80,11 +100,12 @@ impl Results {
                 )),
             }
         }
-        match missing.first() {
-            Some(name) => Err(format!("it has no line \"validate {name} …\"")),
-            None => Ok((results, defects)),
-        }
+        Ok(Read { results, conditions, defects })
     }
+}
+
+pub(super) fn missing(name: &str) -> String {
+    format!("it has no line \"validate {name} …\"")
 }
 
 fn result(words: &str) -> Option<(Key, Fastest)> {
@@ -99,7 +120,7 @@ fn result(words: &str) -> Option<(Key, Fastest)> {
 }
 
 /// At most the first 80 characters, for a message.
-fn shortened(text: &str) -> String {
+pub(super) fn shortened(text: &str) -> String {
     text.chars().take(80).collect()
 }
 

@@ -1,0 +1,62 @@
+//! Options of the GPU provider, on the emulated GPU: launches that are waited for, and what is told of memory.
+
+mod emulated;
+
+use emulated::{library, printed, rukh};
+
+#[test]
+fn a_launch_that_is_waited_for_names_kernel_and_node() {
+    if library().is_none() {
+        return;
+    }
+    let run = |provider: &str, variables: &[(&str, &str)]| {
+        let output = rukh(&["run", "digits.onnx", "--generate", "--provider", provider], variables);
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        let all = String::from_utf8_lossy(&output.stderr).into_owned();
+        all.lines().find(|line| line.starts_with("error: ")).map_or(all.clone(), str::to_owned)
+    };
+    // Each kernel faults when it runs, and streams run when somebody waits.
+    let fault = [("AMDEMU_MAX_INSTS", "1"), ("AMDEMU_DEFER", "1")];
+    let blocking = [fault[0], fault[1], ("RUKH_HIP_LAUNCH_BLOCKING", "1")];
+    for error in [run("hip", &blocking), run("hip:launch_blocking=1", &fault)] {
+        assert!(error.contains("error: node \"") && error.contains(", in kernel "), "{error}");
+        assert!(error.contains(" workgroups"), "{error}");
+    }
+    // Else the fault is met when the run ends, and nobody knows whose it is. The option rules over the variable.
+    for error in [run("hip", &fault), run("hip:launch_blocking=0", &blocking)] {
+        assert!(!error.contains("in kernel") && !error.contains("node \""), "{error}");
+    }
+    // A launch that the runtime refuses.
+    let refused = run("hip:launch_blocking=1", &[("AMDEMU_FAIL", "launch:2")]);
+    assert!(refused.contains("error: node \"") && refused.contains("in kernel "), "{refused}");
+}
+
+#[test]
+fn runs_with_launches_that_are_waited_for_compute_the_same() {
+    if library().is_none() {
+        return;
+    }
+    for check in ["0", "1"] {
+        let sample = ["run", "digits.onnx", "--input", "sample.npz", "--expect", "sample.npz"];
+        let provider = ["--provider", "hip:launch_blocking=1", "--option", "fallback=error"];
+        let text = printed(&[&sample[..], &provider].concat(), &[("AMDEMU_DEFER", check)]);
+        assert!(text.contains("as expected"), "{text}");
+    }
+}
+
+#[test]
+fn info_shows_the_memory_of_the_gpu() {
+    if library().is_none() {
+        return;
+    }
+    let text = printed(&["info", "digits.onnx", "--run", "--provider", "hip"], &[]);
+    for part in
+        ["rukh memory summary, device 0", "| Allocated memory ", "from small pool", "| GPU reserved memory "]
+    {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let reserved = text.lines().find(|line| line.starts_with("| GPU reserved memory")).unwrap();
+    let current = reserved.split('|').nth(2).unwrap().trim();
+    assert!(!current.starts_with("0 "), "{reserved}");
+    assert!(!printed(&["info", "digits.onnx", "--provider", "hip"], &[]).contains("memory summary"));
+}
