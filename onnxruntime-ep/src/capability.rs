@@ -1,12 +1,14 @@
 //! Finds the parts of a graph that librukh runs, by opening them.
 
 use std::collections::{HashMap, HashSet};
+use std::path::Path;
 
+use crate::compiled_models::CompiledModels;
 use crate::elements;
 use crate::error::{Code, Error, Result};
-use crate::library::{Environment, Session, SessionOptions, Value};
+use crate::library::{Compilation, Environment, Session, SessionOptions, Value, compile};
 use crate::ort::{Graph, TypeInfo};
-use crate::part::Part;
+use crate::part::{Encoded, Part};
 use crate::partition::{Vertex, partition};
 use crate::snapshot::{NodeRecord, Snapshot};
 
@@ -17,6 +19,8 @@ const SMALL: usize = 1024;
 pub(crate) struct Opener<'a> {
     pub(crate) environment: &'a Environment,
     pub(crate) options: &'a SessionOptions,
+    /// Where librukh keeps what it makes of the parts, and finds it again.
+    pub(crate) compiled: &'a CompiledModels,
     /// Whether values that cross a part's border lie in a device's memory.
     pub(crate) on_device: bool,
     /// Whether ONNX Runtime gives a part what only bodies of its nodes use.
@@ -36,7 +40,7 @@ impl Opener<'_> {
         let mut takeable: Vec<bool> = Vec::new();
         for node in &snapshot.nodes {
             takeable.push(!node.taken_by_another && node.unreadable.is_none());
-            if let Some(reason) = &node.unreadable {
+            if let Some(reason) = node.unreadable.as_ref().filter(|_| !node.is_context) {
                 reasons.push(format!("{}: {reason}", node.title()));
             }
         }
@@ -52,9 +56,11 @@ impl Opener<'_> {
             let parts: Vec<Part> = parts.iter().map(|nodes| Part::of(snapshot, nodes)).collect();
             let mut left_out: Vec<_> = parts.iter().flat_map(|part| self.border(snapshot, part)).collect();
             if left_out.is_empty() {
-                for part in parts.iter().filter(|part| !opened.contains_key(&part.nodes)).collect::<Vec<_>>()
-                {
-                    match self.open(snapshot, part, usize::MAX) {
+                for (number, part) in parts.iter().enumerate() {
+                    if opened.contains_key(&part.nodes) {
+                        continue;
+                    }
+                    match self.open_kept(snapshot, part, number) {
                         Ok(session) => drop(opened.insert(part.nodes.clone(), session)),
                         Err(error) if is_about_the_model(&error) => {
                             left_out.extend(self.culprits(snapshot, part, &error)?);
@@ -92,8 +98,35 @@ impl Opener<'_> {
         }
     }
 
+    /// A session of a part, whose constants of more than `most` bytes are inputs.
     pub(crate) fn open(&self, snapshot: &Snapshot<'_>, part: &Part, most: usize) -> Result<Session> {
         let encoded = part.encode(snapshot, most)?;
+        let options = self.options_for(&encoded)?;
+        Session::open(self.environment, encoded.model, &options)
+    }
+
+    /// A session of a part, the one of this number in its graph, which may have been compiled before.
+    fn open_kept(&self, snapshot: &Snapshot<'_>, part: &Part, number: usize) -> Result<Session> {
+        let encoded = part.encode(snapshot, usize::MAX)?;
+        let mut options = self.options_for(&encoded)?;
+        self.compiled.set(&mut options, number)?;
+        Session::open(self.environment, encoded.model, &options)
+    }
+
+    /// Compiles a part to a file.
+    pub(crate) fn compile(
+        &self,
+        snapshot: &Snapshot<'_>,
+        part: &Part,
+        wanted: Compilation<'_>,
+        file: &Path,
+    ) -> Result<()> {
+        let encoded = part.encode(snapshot, usize::MAX)?;
+        let options = self.options_for(&encoded)?;
+        compile(self.environment, &encoded.model, &options, wanted, file)
+    }
+
+    fn options_for(&self, encoded: &Encoded<'_>) -> Result<SessionOptions> {
         let mut options = self.options.copy()?;
         // No other session is given this memory. librukh would keep it for one, beside what it made of the weights.
         options.set("share_weights", "0")?;
@@ -101,7 +134,7 @@ impl Opener<'_> {
             let bytes = tensor.raw_data.as_deref().unwrap_or_default();
             options.add_initializer(&tensor.name, &Value::copied(tensor.data_type, &tensor.dims, bytes)?)?;
         }
-        Session::open(self.environment, encoded.model, &options)
+        Ok(options)
     }
 
     /// Nodes that cannot be in a part because of the type of a value that crosses its border.

@@ -22,9 +22,10 @@ pub(crate) struct Compute {
     ort: Ort,
     exchange: Exchange,
     session: Session,
-    /// For each input of the session, its position among the inputs of the fused node; outputs likewise.
+    /// For each input of the session, its position among the inputs of the fused node.
     inputs: Vec<usize>,
-    outputs: Vec<usize>,
+    /// Outputs of the session that the fused node has, with their positions there.
+    outputs: Vec<(usize, usize)>,
     shapes: Shapes,
     in_user_stream: bool,
     /// Whether a run succeeded with values in the GPU's memory.
@@ -49,8 +50,7 @@ impl Compute {
         logger: Logger,
         environment: Arc<Environment>,
         session: Session,
-        inputs: Vec<usize>,
-        outputs: Vec<usize>,
+        (inputs, outputs): (Vec<usize>, Vec<(usize, usize)>),
         in_user_stream: bool,
     ) -> Result<Compute> {
         let table = OrtNodeComputeInfo {
@@ -149,19 +149,17 @@ impl Compute {
             shapes.push(shape);
         }
         let mut pending = Vec::new();
-        for (index, position) in self.outputs.iter().enumerate() {
+        for &(index, position) in &self.outputs {
             let port = &self.session.outputs[index];
             let known = self.shapes.output(index, &shapes);
             let is_bound = match known {
                 // SAFETY: the caller's promise.
-                Some(shape) => unsafe {
-                    self.bind_output(context, binding, bound, index, *position, &shape)?
-                },
+                Some(shape) => unsafe { self.bind_output(context, binding, bound, index, position, &shape)? },
                 None => false,
             };
             if !is_bound {
                 binding.output_allocated(&port.name)?;
-                pending.push((index, *position));
+                pending.push((index, position));
             }
         }
         bound.complete = true;

@@ -4,7 +4,9 @@
 //! finds the parts of a graph that librukh runs (`capability`, `partition`), and `compute` runs them.
 
 mod capability;
+mod compiled_models;
 mod compute;
+mod context;
 mod elements;
 mod error;
 mod exchange;
@@ -29,7 +31,7 @@ use std::ffi::{c_char, c_void};
 use ort_sys::{OrtApiBase, OrtLogger, OrtStatusPtr};
 
 use crate::factory::Factory;
-use crate::ort::{Logger, Ort, copy, guard, guard_or};
+use crate::ort::{Logger, Ort, copy, guard_or, guard_with, status_of_any_version};
 
 /// What ONNX Runtime calls when the library is registered.
 ///
@@ -44,24 +46,22 @@ pub unsafe extern "C" fn CreateEpFactories(
     max_factories: usize,
     num_factories: *mut usize,
 ) -> OrtStatusPtr {
-    guard_or(OrtStatusPtr::default(), || {
-        // SAFETY: in this function, ONNX Runtime's promises.
-        let ort = match unsafe { Ort::new(base) } {
-            Ok(ort) => ort,
-            Err(error) => return unsafe { ort::status_of_any_version(base, &error) },
-        };
-        guard(&ort, || {
-            if factories.is_null() || num_factories.is_null() || max_factories == 0 {
-                error::fail!(InvalidArgument, "there is no room for a factory");
-            }
-            // SAFETY: as above; there is room for one factory, which is given back to `ReleaseEpFactory`.
-            unsafe {
-                let factory = Factory::new(ort, Logger(logger), &copy(registered_name))?;
-                factories.write(Box::into_raw(factory).cast());
-                num_factories.write(1);
-            }
-            Ok(())
-        })
+    // SAFETY: in this function, ONNX Runtime's promises.
+    let status = |error: &error::Error| unsafe { status_of_any_version(base, error) };
+    guard_with(status, || {
+        if factories.is_null() || num_factories.is_null() || max_factories == 0 {
+            error::fail!(InvalidArgument, "there is no room for a factory");
+        }
+        // SAFETY: as above. The count is told also when the rest fails.
+        unsafe {
+            num_factories.write(0);
+            let ort = Ort::new(base)?;
+            let factory = Factory::new(ort, Logger(logger), &copy(registered_name))?;
+            // There is room for one factory, which is given back to `ReleaseEpFactory`.
+            factories.write(Box::into_raw(factory).cast());
+            num_factories.write(1);
+        }
+        Ok(())
     })
 }
 

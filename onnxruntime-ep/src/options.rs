@@ -1,7 +1,11 @@
 //! What the options of a provider mean for librukh.
 
+use std::collections::HashMap;
+
 use ort_sys::OrtSessionOptions;
 
+use crate::compiled_models::CompiledModels;
+use crate::context::ContextSettings;
 use crate::error::{Result, fail};
 use crate::library::SessionOptions;
 use crate::ort::{Ort, Pairs};
@@ -15,6 +19,13 @@ pub(crate) struct Options {
     pub(crate) session: Vec<(String, String)>,
     /// Whether ONNX Runtime's CPU provider may take nodes.
     pub(crate) no_cpu_fallback: bool,
+    /// What librukh compiles and keeps by itself.
+    pub(crate) compiled: CompiledModels,
+    /// What ONNX Runtime's options say of models with compiled parts.
+    pub(crate) context: ContextSettings,
+    /// For what such parts are compiled, and which weights they have; none for the session's device alone.
+    pub(crate) compile_targets: Option<String>,
+    pub(crate) compile_weights: Option<String>,
 }
 
 /// Names of options that other providers for AMD's GPUs have, with those of the provider hip.
@@ -30,11 +41,9 @@ const OTHER_NAMES: &[(&str, &str)] = &[
     ("exhaustive_tune", "tunable_op_enable"),
 ];
 
-/// Options of theirs that make no difference here, and are accepted: hints for choosing among several implementations,
-/// and where compiled kernels are kept, of which there are none.
+/// Options of theirs that make no difference here, and are accepted: hints for choosing among several implementations, and
+/// an order to compile anew, which happens by itself where a model or the library changed.
 const WITHOUT_EFFECT: &[&str] = &[
-    "cache_dir",
-    "disable_caching",
     "force_recompile",
     "mlss_use_specific_ops",
     "model_arch",
@@ -54,8 +63,15 @@ const REFUSED: &[(&str, &str)] = &[
 ];
 
 /// Options of librukh's sessions, which can be given beside those of the provider.
-const SESSION_OPTIONS: &[&str] =
-    &["optimization", "precision", "intra_op_threads", "plan_cache", "use_env_allocators"];
+const SESSION_OPTIONS: &[&str] = &[
+    "optimization",
+    "precision",
+    "intra_op_threads",
+    "plan_cache",
+    "use_env_allocators",
+    "load",
+    "model_cache_limit",
+];
 
 impl Options {
     /// # Safety
@@ -74,20 +90,19 @@ impl Options {
     /// The options among a session's entries: those that begin with `ep.` and the provider's name in small letters.
     fn of(entries: &[(String, String)], provider: &str) -> Result<Options> {
         let prefix = format!("ep.{}.", provider.to_lowercase());
-        let mut options = Options::default();
+        let (mut options, mut compiled) = (Options::default(), HashMap::new());
         for (key, value) in entries {
             match key.as_str() {
                 "session.disable_cpu_ep_fallback" => options.no_cpu_fallback = value == "1",
-                "ep.context_enable" if value == "1" => fail!(
-                    NotImplemented,
-                    "ep.context_enable is 1: {provider} makes no EPContext models, for nothing is compiled; leave the option out"
-                ),
-                _ => {}
+                _ => options.context.take(key, value)?,
             }
-            if let Some(key) = key.strip_prefix(&prefix) {
-                options.add(key, value, provider)?;
+            match key.strip_prefix(&prefix) {
+                Some(key) if CompiledModels::has(key) => drop(compiled.insert(key.to_owned(), value.clone())),
+                Some(key) => options.add(key, value, provider)?,
+                None => {}
             }
         }
+        options.compiled = CompiledModels::of(&compiled)?;
         Ok(options)
     }
 
@@ -102,6 +117,20 @@ impl Options {
             );
         }
         if WITHOUT_EFFECT.contains(&key) {
+            return Ok(());
+        }
+        if key == "compile_targets" {
+            self.compile_targets = Some(value.to_owned());
+            return Ok(());
+        }
+        if key == "compile_weights" {
+            if !["used", "all"].contains(&value) {
+                fail!(
+                    InvalidArgument,
+                    "option \"{key}\" of {provider} is \"{value}\"; allowed is used or all"
+                );
+            }
+            self.compile_weights = Some(value.to_owned());
             return Ok(());
         }
         if SESSION_OPTIONS.contains(&key) || key.starts_with("dim.") {
@@ -155,6 +184,9 @@ mod tests {
             ("ep.amdgpuexecutionprovider.dim.batch", "4"),
             ("ep.amdgpuexecutionprovider.migraphx_int8_enable", "0"),
             ("ep.amdgpuexecutionprovider.cache_dir", "/tmp"),
+            ("ep.amdgpuexecutionprovider.compile_targets", "cpu,gfx90a"),
+            ("ep.amdgpuexecutionprovider.compile_weights", "all"),
+            ("ep.context_enable", "1"),
             ("ep.another.fp16_enable", "1"),
             ("session.disable_cpu_ep_fallback", "1"),
         ])
@@ -162,16 +194,21 @@ mod tests {
         let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
         assert_eq!(options.hip, [pair("fp16_enable", "1"), pair("tunable_op_enable", "1")]);
         assert_eq!(options.session, [pair("optimization", "basic"), pair("dim.batch", "4")]);
-        assert!(options.no_cpu_fallback);
+        assert!(options.no_cpu_fallback && options.context.enabled);
+        assert_eq!(options.compile_targets.as_deref(), Some("cpu,gfx90a"));
+        assert_eq!(options.compile_weights.as_deref(), Some("all"));
+        assert_ne!(options.compiled, CompiledModels::default());
     }
 
     #[test]
     fn what_has_no_meaning_is_refused_by_name() {
         for (key, word) in [
             ("ep.amdgpuexecutionprovider.migraphx_int8_enable", "migraphx_int8_enable"),
-            ("ep.context_enable", "ep.context_enable"),
+            ("ep.amdgpuexecutionprovider.compile_weights", "allowed is used or all"),
+            ("ep.amdgpuexecutionprovider.migraphx_save_compiled_model", "migraphx_save_model_path"),
         ] {
             assert!(read(&[(key, "1")]).unwrap_err().contains(word), "{key}");
         }
+        assert!(read(&[("ep.context_enable", "yes")]).unwrap_err().contains("ep.context_enable"));
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use prost::Message;
 
 use crate::elements;
-use crate::error::Result;
+use crate::error::{Result, fail};
 use crate::onnx::{EXTERNAL, GraphProto, ModelProto, StringStringEntryProto, TensorProto};
 use crate::ort::TypeInfo;
 use crate::snapshot::{Snapshot, value_proto};
@@ -50,6 +50,20 @@ impl Part {
         let outputs = nodes.iter().flat_map(|index| &snapshot.nodes[*index].proto.output);
         let outputs = outputs.filter(|name| wanted.contains(name.as_str())).cloned().collect();
         Part { nodes: nodes.to_vec(), inputs, outputs, constants }
+    }
+
+    /// The part with these inputs and outputs, in this order. An input may be one that the part does not need, or one of its
+    /// constants.
+    pub(crate) fn between(mut self, inputs: &[String], outputs: &[String]) -> Result<Part> {
+        let missing =
+            |has: &[String], wanted: &[String]| wanted.iter().find(|name| !has.contains(name)).cloned();
+        let made = self.outputs.clone();
+        if let Some(name) = missing(inputs, &self.inputs).or_else(|| missing(&made, outputs)) {
+            fail!(Fail, "the value \"{name}\" of a part is none of its fused node");
+        }
+        self.constants.retain(|name| !inputs.contains(name));
+        (self.inputs, self.outputs) = (inputs.to_vec(), outputs.to_vec());
+        Ok(self)
     }
 
     /// The part as a model. Constants of more than `most` bytes become inputs, to find out cheaply whether the part can be

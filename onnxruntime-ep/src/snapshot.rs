@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 
 use bytes::Bytes;
 
+use crate::context::is_context;
 use crate::elements::{self, onnx_of};
 use crate::error::Result;
 use crate::onnx::*;
@@ -34,6 +35,8 @@ pub(crate) struct NodeRecord {
     pub(crate) unreadable: Option<String>,
     /// Whether a provider before this one has it already.
     pub(crate) taken_by_another: bool,
+    /// Whether it stands for a part that was compiled before.
+    pub(crate) is_context: bool,
 }
 
 impl NodeRecord {
@@ -129,7 +132,9 @@ impl<'a> Snapshot<'a> {
         let mut unreadable = None;
         let proto = node_proto(node, &mut unreadable)?;
         let taken_by_another = !node.provider()?.is_empty();
-        self.nodes.push(NodeRecord { proto, needs, pointer: node.pointer, unreadable, taken_by_another });
+        let is_context = is_context(&proto.op_type, &proto.domain);
+        let pointer = node.pointer;
+        self.nodes.push(NodeRecord { proto, needs, pointer, unreadable, taken_by_another, is_context });
         Ok(())
     }
 
@@ -145,17 +150,19 @@ impl<'a> Snapshot<'a> {
 
 /// A node as ONNX has it. What it has that cannot be written is told.
 fn node_proto(node: &Node<'_>, unreadable: &mut Option<String>) -> Result<NodeProto> {
-    let names = |values: Vec<Option<crate::ort::ValueInfo<'_>>>| -> Result<Vec<String>> {
-        values.into_iter().map(|value| value.map_or(Ok(String::new()), |value| value.name())).collect()
-    };
     let mut proto = NodeProto {
-        input: names(node.inputs()?)?,
-        output: names(node.outputs()?)?,
+        input: node.input_names()?,
+        output: node.output_names()?,
         name: node.name()?,
         op_type: node.operator()?,
         domain: node.domain()?,
         attribute: Vec::new(),
     };
+    if is_context(&proto.op_type, &proto.domain) {
+        // What it holds may be large.
+        *unreadable = Some("it was compiled before, and is no node of a model".to_owned());
+        return Ok(proto);
+    }
     for (name, attribute) in node.attributes()? {
         if matches!(attribute, Attribute::Graph) {
             continue;

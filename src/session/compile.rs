@@ -21,6 +21,7 @@ use super::build::{Parts, Rewritable, compiled, rewrite};
 use super::choose::own_pool;
 use super::dimensions::fix_dimensions;
 use super::environment::Environment;
+use super::given_source::given_source;
 use super::options::{Load, SessionOptions};
 use super::targets::Targets;
 
@@ -79,6 +80,10 @@ pub(crate) fn compile_model(
         sources.insert(0, in_memory(bytes, &pool));
         // No weights are read from it later.
         contents.insert(0, Bytes::new());
+    }
+    if let Some(given) = given_source(&options.given.initializers, &pool) {
+        sources.push(given);
+        contents.push(Bytes::new());
     }
 
     let mut store = Store::new(writer, wanted.weights, SourceFiles(contents))?;

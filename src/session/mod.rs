@@ -14,6 +14,7 @@ mod devices;
 mod dimensions;
 mod environment;
 mod generation;
+mod given_source;
 mod inputs;
 mod memory;
 mod memory_summary;

@@ -14,6 +14,7 @@ use super::artifact::{OpenedArtifact, build_opened, open_artifact};
 use super::choose::Chosen;
 use super::compile::{CompileOptions, compile_model};
 use super::environment::{Environment, Level};
+use super::given_source::given_source;
 use super::options::{Load, SessionOptions};
 use super::targets::Targets;
 
@@ -30,6 +31,8 @@ pub(super) struct Cached<'a> {
     name: String,
     artifact: PathBuf,
     digest: [u8; 32],
+    /// The initializers that come from memory.
+    given: Option<SourceFile>,
     /// The model's file, unless it came from memory.
     identity: Option<FileIdentity>,
 }
@@ -44,8 +47,7 @@ impl<'a> Cached<'a> {
         chosen: &Chosen,
     ) -> Result<Option<Self>> {
         let wanted = options.model_cache_dir.is_some() || options.compiled_model_path.is_some();
-        let plain = options.given.initializers.is_empty()
-            && options.given.files.is_empty()
+        let plain = options.given.files.is_empty()
             && options.optimized_model.is_none()
             && environment.operators(&options.operators).is_empty();
         if !wanted || !plain {
@@ -60,12 +62,26 @@ impl<'a> Cached<'a> {
             Source::Bytes(bytes) => ("model".to_owned(), digest(bytes, pool), None),
             Source::Kept(bytes) => ("model".to_owned(), digest(bytes, pool), None),
         };
+        let given = given_source(&options.given.initializers, pool);
         let artifact = match (&options.compiled_model_path, &options.model_cache_dir) {
             (Some(file), _) => file.clone(),
-            (None, Some(folder)) => folder.join(file_name(&name, &key(&digest, options, pool, chosen))),
+            (None, Some(folder)) => {
+                let given = given.as_ref().map_or(&[][..], |source| &source.digest);
+                folder.join(file_name(&name, &key(&digest, given, options, pool, chosen)))
+            }
             (None, None) => return Ok(None),
         };
-        Ok(Some(Cached { environment, pool, options, model: source, name, artifact, digest, identity }))
+        Ok(Some(Cached {
+            environment,
+            pool,
+            options,
+            model: source,
+            name,
+            artifact,
+            digest,
+            given,
+            identity,
+        }))
     }
 
     /// The model, from its artifact, which is made when it is not there. `None`, and a warning, where that fails: the model
@@ -109,9 +125,17 @@ impl<'a> Cached<'a> {
         Ok(Some((made, self.identity.clone().into_iter().chain(outside).collect())))
     }
 
-    /// The files of the model's external data; `None` where the artifact was made of other files than the model's.
+    /// The files of the model's external data; `None` where the artifact was made of other files than the model's, or of
+    /// other initializers from memory.
     fn outside(&self, opened: &OpenedArtifact) -> Option<Vec<FileIdentity>> {
         let (own, others) = opened.artifact.manifest.sources.split_first()?;
+        let (given, others) = match others.split_last() {
+            Some((last, files)) if last.path.is_empty() => (Some(last), files),
+            _ => (None, others),
+        };
+        if given.map(|source| &source.digest) != self.given.as_ref().map(|source| &source.digest) {
+            return None;
+        }
         let folder = self.artifact.parent().unwrap_or(Path::new("."));
         let same = |source: &SourceFile| {
             let (bytes, identity, _) = model::open_file(&folder.join(&source.path), true).ok()?;
@@ -182,13 +206,13 @@ impl<'a> Cached<'a> {
 }
 
 /// What an artifact of a cache depends on besides the model's external data, which it is compared with when it is opened.
-fn key(digest: &[u8; 32], options: &SessionOptions, pool: &Pool, chosen: &Chosen) -> String {
+fn key(digest: &[u8; 32], given: &[u8], options: &SessionOptions, pool: &Pool, chosen: &Chosen) -> String {
     let target = match &chosen.device {
         Some(device) => format!("{} {}", Kind::Gpu.name(), device.target()),
         None => format!("{} {} {}", Kind::Cpu.name(), cpu::instructions(), pool.threads()),
     };
     let what = format!(
-        "{digest:02x?} {REVISION} {} {target} {} {} {:?}",
+        "{digest:02x?} {given:02x?} {REVISION} {} {target} {} {} {:?}",
         env!("CARGO_PKG_VERSION"),
         options.computed_precision_name(),
         options.optimization_name(),

@@ -10,6 +10,7 @@ use ort_sys::{
 };
 
 use super::{AMD, Factory, RUNS_ON};
+use crate::context::Here;
 use crate::error::Result;
 use crate::ort::{Pairs, c_string, copy};
 
@@ -63,6 +64,26 @@ impl Factory {
             offered.push(unsafe { self.ep_device(device, free.first().copied()) }?);
         }
         Ok(offered)
+    }
+
+    /// What librukh would run a session on a device on; none for a device that is not offered.
+    ///
+    /// # Safety
+    /// `device` is live.
+    pub(super) unsafe fn here(&self, device: *const OrtHardwareDevice) -> Option<Here> {
+        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_virtual = told.virtual_devices.iter().any(|it| std::ptr::eq(it.cast_const(), device));
+        drop(told);
+        // SAFETY: in this function, the caller's promise.
+        if self.name.is_cpu() {
+            let is_cpu = unsafe { self.is(device, OrtHardwareDeviceType::OrtHardwareDeviceType_CPU) };
+            return is_cpu.then_some(Here::Cpu);
+        }
+        let all: Vec<usize> = (0..self.gpus.len()).collect();
+        if is_virtual {
+            return Some(self.gpus.first().map_or(Here::Cpu, |gpu| Here::Gpu(gpu.arch.clone())));
+        }
+        unsafe { self.gpu_of(device, &all) }.map(|gpu| Here::Gpu(self.gpus[gpu].arch.clone()))
     }
 
     /// # Safety

@@ -15,7 +15,7 @@ use crate::memory::Allocator;
 use crate::options::Options;
 use crate::ort::interface::OrtEpFactory;
 use crate::ort::{Logger, MemoryPlace, Ort};
-use crate::provider::Provider;
+use crate::provider::{Gpu, Provider};
 use name::Name;
 
 /// AMD's number among makers of PCI devices.
@@ -104,7 +104,9 @@ impl Factory {
         // SAFETY: the caller's promise.
         let options = unsafe { Options::read(self.ort, options, &self.name.provider) }?;
         let gpu = match runs_on.parse::<usize>() {
-            Ok(gpu) => Some(gpu),
+            Ok(index) => {
+                Some(Gpu { index, arch: self.gpus.get(index).map_or(String::new(), |it| it.arch.clone()) })
+            }
             Err(_) if self.name.is_cpu() => None,
             Err(_) => {
                 let text = format!(

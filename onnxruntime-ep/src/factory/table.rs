@@ -9,15 +9,13 @@ use ort_sys::{
 };
 
 use super::{AMD, Factory, NVIDIA};
+use crate::context::{Verdict, judge};
 use crate::memory::{Allocator, Transfer};
 use crate::ort::interface::{OrtDataTransferImpl, OrtEp, OrtEpFactory, OrtMemoryDevice, OrtSyncStreamImpl};
-use crate::ort::{Logger, guard, guard_or};
+use crate::ort::{Logger, copy, guard, guard_or};
 use crate::provider::Provider;
 
 const VENDOR: &std::ffi::CStr = c"rukh";
-
-/// `OrtCompiledModelCompatibility_EP_NOT_APPLICABLE`: this provider makes no compiled models.
-const NOT_APPLICABLE: c_int = 0;
 
 pub(super) fn table(version: u32) -> OrtEpFactory {
     OrtEpFactory {
@@ -129,16 +127,28 @@ unsafe extern "system" fn release_ep(_this: *mut OrtEpFactory, ep: *mut OrtEp) {
 }
 
 unsafe extern "system" fn validate_compiled_model(
-    _this: *mut OrtEpFactory,
-    _devices: *const *const OrtHardwareDevice,
-    _count: usize,
-    _info: *const c_char,
+    this: *mut OrtEpFactory,
+    devices: *const *const OrtHardwareDevice,
+    count: usize,
+    info: *const c_char,
     verdict: *mut c_int,
 ) -> OrtStatusPtr {
-    guard_or(OrtStatusPtr::default(), || {
-        // SAFETY: ONNX Runtime gives a place.
-        unsafe { verdict.write(NOT_APPLICABLE) };
-        OrtStatusPtr::default()
+    // SAFETY: as above.
+    let factory = unsafe { factory(this) };
+    guard(&factory.ort, || {
+        // SAFETY: there are `count` live devices; the text is NUL-terminated; ONNX Runtime gives a place.
+        unsafe {
+            verdict.write(Verdict::NotApplicable as c_int);
+            let text = copy(info);
+            let mut worst = Verdict::NotApplicable;
+            for index in 0..count {
+                if let Some(here) = factory.here(*devices.add(index)) {
+                    worst = worst.max(judge(&text, &here)?);
+                }
+            }
+            verdict.write(worst as c_int);
+        }
+        Ok(())
     })
 }
 

@@ -1,11 +1,13 @@
 //! How a function of librukh is called: its error and its handles.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString, c_char};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::ptr::null_mut;
 
 use rukh_sys::{rukh_error, rukh_error_destroy, rukh_error_message, rukh_status};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, fail};
 
 /// Calls a function, handing it a place for its error.
 pub(super) fn call(function: impl FnOnce(*mut *mut rukh_error) -> rukh_status) -> Result<()> {
@@ -39,4 +41,26 @@ pub(super) fn make<T>(
     let mut handle = null_mut();
     call(|error| function(&mut handle, error))?;
     Ok(handle)
+}
+
+/// Calls a function that writes a text where it is told to: once for the size, and once for the text.
+pub(super) fn text(
+    function: impl Fn(*mut c_char, usize, *mut usize, *mut *mut rukh_error) -> rukh_status,
+) -> Result<String> {
+    let mut needed = 0;
+    call(|error| function(null_mut(), 0, &mut needed, error))?;
+    let mut text = vec![0_u8; needed];
+    call(|error| function(text.as_mut_ptr().cast(), needed, &mut needed, error))?;
+    let length = text.iter().position(|byte| *byte == 0).unwrap_or(text.len());
+    Ok(String::from_utf8_lossy(&text[..length]).into_owned())
+}
+
+/// The name of a file as librukh takes it.
+pub(super) fn path_text(path: &Path) -> Result<CString> {
+    match CString::new(path.as_os_str().as_bytes()) {
+        Ok(text) => Ok(text),
+        Err(_) => {
+            fail!(InvalidArgument, "{path:?} has a NUL in it, which no name of a file has; give another name")
+        }
+    }
 }

@@ -1,11 +1,13 @@
 //! librukh as this library sees it: owners of its handles.
 
+mod artifact;
 mod binding;
 mod call;
 mod environment;
 mod session;
 mod value;
 
+pub(crate) use artifact::{Compilation, compile, info, report};
 pub(crate) use binding::Binding;
 pub(crate) use environment::{Device, Environment};
 pub(crate) use session::{Port, Session, SessionOptions};

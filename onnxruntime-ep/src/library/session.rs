@@ -1,18 +1,19 @@
 //! A model that librukh has opened.
 
 use std::ffi::{CStr, CString, c_char, c_void};
+use std::path::Path;
 use std::ptr::{null, null_mut};
 
 use rukh_sys::*;
 
-use super::call::{call, get, make};
+use super::call::{call, get, make, path_text};
 use super::environment::Environment;
 use super::value::Value;
 use crate::error::Result;
 use crate::ort::{c_string, copy, guard_or};
 
 /// How a session is made.
-pub(crate) struct SessionOptions(*mut rukh_session_options);
+pub(crate) struct SessionOptions(pub(super) *mut rukh_session_options);
 
 // SAFETY: handles may be used from any thread.
 unsafe impl Send for SessionOptions {}
@@ -99,14 +100,16 @@ impl Drop for Session {
 }
 
 impl Session {
-    /// A session of a model, which is not copied.
+    /// A session of a model or an artifact in memory. A model is not copied; nor is an artifact that is aligned as librukh
+    /// aligns tensors.
     pub(crate) fn open(
         environment: &Environment,
-        model: Vec<u8>,
+        model: impl AsRef<[u8]> + Send + 'static,
         options: &SessionOptions,
     ) -> Result<Session> {
-        let (data, size) = (model.as_ptr(), model.len());
-        let owner = Box::into_raw(Box::new(model));
+        let model: Box<Model> = Box::new(Box::new(model));
+        let (data, size) = ((**model).as_ref().as_ptr(), (**model).as_ref().len());
+        let owner = Box::into_raw(model);
         // SAFETY: the handles are live; the bytes are an array of their length, which stays until `free_model` is called,
         // once, with its owner.
         let handle = make(|out, error| unsafe {
@@ -121,6 +124,25 @@ impl Session {
                 error,
             )
         })?;
+        Session::of(handle)
+    }
+
+    /// A session of a model's file or an artifact's, which is mapped.
+    pub(crate) fn open_file(
+        environment: &Environment,
+        file: &Path,
+        options: &SessionOptions,
+    ) -> Result<Session> {
+        let file = path_text(file)?;
+        // SAFETY: the handles are live; the text is NUL-terminated.
+        let handle = make(|out, error| unsafe {
+            rukh_session_create(environment.0, file.as_ptr(), options.0, out, error)
+        })?;
+        Session::of(handle)
+    }
+
+    /// The owner of a session, with what it tells of its inputs and outputs.
+    fn of(handle: *mut rukh_session) -> Result<Session> {
         let mut session = Session { handle, inputs: Vec::new(), outputs: Vec::new() };
         session.inputs = session.ports(&INPUTS)?;
         session.outputs = session.ports(&OUTPUTS)?;
@@ -193,11 +215,14 @@ impl Session {
     }
 }
 
+/// What owns a model's bytes.
+type Model = Box<dyn AsRef<[u8]> + Send>;
+
 /// Called by librukh when nothing uses a model's bytes any more.
 unsafe extern "C" fn free_model(_data: *mut c_void, owner: *mut c_void) {
     guard_or((), || {
         // SAFETY: the owner is the box that `Session::open` gave, and comes back once.
-        drop(unsafe { Box::from_raw(owner.cast::<Vec<u8>>()) });
+        drop(unsafe { Box::from_raw(owner.cast::<Model>()) });
     })
 }
 

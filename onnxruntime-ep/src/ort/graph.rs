@@ -1,12 +1,14 @@
 //! Graphs, nodes and values as ONNX Runtime hands them to a provider.
 
-use std::ffi::{c_char, c_void};
+use std::ffi::{CStr, OsStr, c_char};
 use std::marker::PhantomData;
-use std::ptr::{null, null_mut};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::ptr::null;
 
-use ort_sys::{OrtGraph, OrtNode, OrtOpAttr, OrtOpAttrType, OrtStatusPtr, OrtValueInfo};
+use ort_sys::{OrtGraph, OrtNode, OrtStatusPtr, OrtValueInfo};
 
-use super::value::{OwnedTensor, Tensor};
+use super::value::Tensor;
 use super::{Ort, TypeInfo, copy};
 use crate::error::Result;
 
@@ -20,7 +22,7 @@ pub(crate) struct Graph<'a> {
 
 #[derive(Clone, Copy)]
 pub(crate) struct Node<'a> {
-    ort: Ort,
+    pub(super) ort: Ort,
     pub(crate) pointer: *const OrtNode,
     life: PhantomData<&'a OrtNode>,
 }
@@ -33,20 +35,6 @@ pub(crate) struct ValueInfo<'a> {
     life: PhantomData<&'a OrtValueInfo>,
 }
 
-/// The value of an attribute; graphs are told by `Node::subgraphs`.
-pub(crate) enum Attribute {
-    Int(i64),
-    Ints(Vec<i64>),
-    Float(f32),
-    Floats(Vec<f32>),
-    String(Vec<u8>),
-    Strings(Vec<Vec<u8>>),
-    Tensor(OwnedTensor),
-    Graph,
-    /// Of a type that ONNX Runtime does not hand over: types, sparse tensors, lists of tensors and graphs.
-    Other,
-}
-
 /// A list that a pair of functions gives: its length, and its elements.
 type Count<H> = unsafe extern "system" fn(*const H, *mut usize) -> OrtStatusPtr;
 type List<H, T> = unsafe extern "system" fn(*const H, *mut *const T, usize) -> OrtStatusPtr;
@@ -54,7 +42,7 @@ type List<H, T> = unsafe extern "system" fn(*const H, *mut *const T, usize) -> O
 impl Ort {
     /// # Safety
     /// `handle` is live, and the functions are about handles of its kind.
-    unsafe fn list<H, T>(
+    pub(super) unsafe fn list<H, T>(
         &self,
         handle: *const H,
         count: Count<H>,
@@ -74,7 +62,7 @@ impl Ort {
 
     /// # Safety
     /// `handle` is live, and the function gives a text that lives as long.
-    unsafe fn text<H>(
+    pub(super) unsafe fn text<H>(
         &self,
         handle: *const H,
         function: unsafe extern "system" fn(*const H, *mut *const c_char) -> OrtStatusPtr,
@@ -142,6 +130,20 @@ impl<'a> Graph<'a> {
         unsafe { self.ort.text(self.pointer, self.ort.api.Graph_GetName) }
     }
 
+    /// The file of the model that the graph is of; none for a model that came from memory.
+    pub(crate) fn model_file(&self) -> Result<Option<PathBuf>> {
+        let mut path = null();
+        // SAFETY: the graph is live; the place is a local; the text lives as long as the graph and is copied.
+        unsafe {
+            self.ort.check((self.ort.api.Graph_GetModelPath)(self.pointer, &mut path))?;
+            if path.is_null() {
+                return Ok(None);
+            }
+            let bytes = CStr::from_ptr(path).to_bytes();
+            Ok((!bytes.is_empty()).then(|| PathBuf::from(OsStr::from_bytes(bytes))))
+        }
+    }
+
     pub(crate) fn ir_version(&self) -> Result<i64> {
         let mut version = 0;
         // SAFETY: the graph is live; the place is a local.
@@ -198,6 +200,16 @@ impl<'a> Node<'a> {
         self.values(self.ort.api.Node_GetNumOutputs, self.ort.api.Node_GetOutputs)
     }
 
+    /// The names of the inputs, "" for one that the node leaves out.
+    pub(crate) fn input_names(&self) -> Result<Vec<String>> {
+        names(self.inputs()?)
+    }
+
+    /// The names of the outputs, "" for one that the node leaves out.
+    pub(crate) fn output_names(&self) -> Result<Vec<String>> {
+        names(self.outputs()?)
+    }
+
     /// Values of outer graphs that the node's bodies use.
     pub(crate) fn implicit_inputs(&self) -> Result<Vec<ValueInfo<'a>>> {
         let values =
@@ -241,90 +253,10 @@ impl<'a> Node<'a> {
             Ok(names.into_iter().map(|name| copy(name)).zip(graphs.into_iter().map(graph)).collect())
         }
     }
-
-    pub(crate) fn attributes(&self) -> Result<Vec<(String, Attribute)>> {
-        // SAFETY: the node is live; its attributes live as long.
-        unsafe {
-            let list = self.ort.list(
-                self.pointer,
-                self.ort.api.Node_GetNumAttributes,
-                self.ort.api.Node_GetAttributes,
-            )?;
-            list.into_iter().filter(|attribute| !attribute.is_null()).map(|it| self.attribute(it)).collect()
-        }
-    }
-
-    /// # Safety
-    /// `attribute` is live.
-    unsafe fn attribute(&self, attribute: *const OrtOpAttr) -> Result<(String, Attribute)> {
-        use OrtOpAttrType::*;
-        // SAFETY: the caller's promise. The type is read as a plain number, for versions may add some.
-        unsafe {
-            let name = self.ort.text(attribute, self.ort.api.OpAttr_GetName)?;
-            let mut kind = 0_i32;
-            let place: *mut i32 = &mut kind;
-            // A type that ONNX Runtime does not hand over is an error of this function.
-            if self.ort.check((self.ort.api.OpAttr_GetType)(attribute, place.cast())).is_err() {
-                return Ok((name, Attribute::Other));
-            }
-            let is = |it: OrtOpAttrType| kind == it as i32;
-            let value = if is(ORT_OP_ATTR_INT) {
-                Attribute::Int(self.elements(attribute, ORT_OP_ATTR_INT)?.first().copied().unwrap_or(0))
-            } else if is(ORT_OP_ATTR_INTS) {
-                Attribute::Ints(self.elements(attribute, ORT_OP_ATTR_INTS)?)
-            } else if is(ORT_OP_ATTR_FLOAT) {
-                Attribute::Float(self.elements(attribute, ORT_OP_ATTR_FLOAT)?.first().copied().unwrap_or(0.0))
-            } else if is(ORT_OP_ATTR_FLOATS) {
-                Attribute::Floats(self.elements(attribute, ORT_OP_ATTR_FLOATS)?)
-            } else if is(ORT_OP_ATTR_STRING) {
-                Attribute::String(self.elements(attribute, ORT_OP_ATTR_STRING)?)
-            } else if is(ORT_OP_ATTR_STRINGS) {
-                let joined: Vec<u8> = self.elements(attribute, ORT_OP_ATTR_STRINGS)?;
-                Attribute::Strings(split_at_nul(&joined))
-            } else if is(ORT_OP_ATTR_TENSOR) {
-                let mut tensor = null_mut();
-                self.ort.check((self.ort.api.OpAttr_GetTensorAttributeAsOrtValue)(attribute, &mut tensor))?;
-                Attribute::Tensor(OwnedTensor::new(self.ort, tensor))
-            } else if is(ORT_OP_ATTR_GRAPH) {
-                Attribute::Graph
-            } else {
-                Attribute::Other
-            };
-            Ok((name, value))
-        }
-    }
-
-    /// The elements of an attribute's value: texts come as bytes.
-    ///
-    /// # Safety
-    /// `attribute` is live, and `T` is what elements of `kind` are.
-    unsafe fn elements<T: Clone + Default>(
-        &self,
-        attribute: *const OrtOpAttr,
-        kind: OrtOpAttrType,
-    ) -> Result<Vec<T>> {
-        let mut bytes = 0;
-        // SAFETY: the caller's promise; asked without room, the function tells the bytes that it needs (and says that
-        // there is too little room, where there is something to give).
-        unsafe {
-            let asked = self.ort.check((self.ort.api.ReadOpAttr)(attribute, kind, null_mut(), 0, &mut bytes));
-            if bytes == 0 {
-                return asked.map(|()| Vec::new()).or_else(|_| Ok(Vec::new()));
-            }
-            let mut elements = vec![T::default(); bytes.div_ceil(size_of::<T>())];
-            let place: *mut c_void = elements.as_mut_ptr().cast();
-            self.ort.check((self.ort.api.ReadOpAttr)(attribute, kind, place, bytes, &mut bytes))?;
-            elements.truncate(bytes / size_of::<T>());
-            Ok(elements)
-        }
-    }
 }
 
-/// Texts that were joined, each with a NUL behind it.
-fn split_at_nul(joined: &[u8]) -> Vec<Vec<u8>> {
-    let mut texts: Vec<Vec<u8>> = joined.split(|byte| *byte == 0).map(<[u8]>::to_vec).collect();
-    texts.pop();
-    texts
+fn names(values: Vec<Option<ValueInfo<'_>>>) -> Result<Vec<String>> {
+    values.into_iter().map(|value| value.map_or(Ok(String::new()), |value| value.name())).collect()
 }
 
 impl<'a> ValueInfo<'a> {

@@ -152,7 +152,8 @@ pub(crate) struct OrtEp {
     pub(crate) OnRunEnd: Unused,
     pub(crate) CreateAllocator: Unused,
     pub(crate) CreateSyncStreamForDevice: Unused,
-    pub(crate) GetCompiledModelCompatibilityInfo: Unused,
+    pub(crate) GetCompiledModelCompatibilityInfo:
+        Option<unsafe extern "system" fn(*mut OrtEp, *const OrtGraph) -> *const c_char>,
     pub(crate) GetKernelRegistry: Unused,
     pub(crate) IsConcurrentRunSupported:
         Option<unsafe extern "system" fn(*mut OrtEp, *mut bool) -> OrtStatusPtr>,

@@ -1,5 +1,8 @@
 //! ONNX Runtime as this library sees it: its tables of functions, and readers of what it hands over.
 
+mod aligned;
+mod attribute;
+mod editor;
 mod graph;
 pub(crate) mod interface;
 mod pairs;
@@ -16,9 +19,11 @@ use ort_sys::{OrtApi, OrtApiBase, OrtLogger};
 use crate::error::{Result, fail};
 use interface::{NEWEST_VERSION, OrtEpApi};
 
-pub(crate) use graph::{Attribute, Graph, Node, ValueInfo};
+pub(crate) use attribute::Attribute;
+pub(crate) use editor::{NewAttribute, NewNode, OwnedNode};
+pub(crate) use graph::{Graph, Node, ValueInfo};
 pub(crate) use pairs::Pairs;
-pub(crate) use status::{guard, guard_or, status_of_any_version};
+pub(crate) use status::{guard, guard_or, guard_with, status_of_any_version};
 pub(crate) use text::{c_string, copy};
 pub(crate) use types::{Dimension, ElementType, TypeInfo};
 pub(crate) use value::{MemoryPlace, Tensor};

@@ -27,7 +27,15 @@ impl Ort {
     /// A status for ONNX Runtime, which frees it.
     pub(crate) fn status(&self, error: &Error) -> OrtStatusPtr {
         let message = c_string(&error.message);
-        let code = match error.code {
+        let code = error.code.number();
+        // SAFETY: the text is NUL-terminated and copied.
+        OrtStatusPtr(unsafe { (self.api.CreateStatus)(code, message.as_ptr()) }.0.cast::<OrtStatus>())
+    }
+}
+
+impl Code {
+    fn number(self) -> OrtErrorCode {
+        match self {
             Code::Fail => OrtErrorCode::ORT_FAIL,
             Code::InvalidArgument => OrtErrorCode::ORT_INVALID_ARGUMENT,
             Code::NoSuchFile => OrtErrorCode::ORT_NO_SUCHFILE,
@@ -35,17 +43,23 @@ impl Ort {
             Code::NotImplemented => OrtErrorCode::ORT_NOT_IMPLEMENTED,
             Code::InvalidGraph => OrtErrorCode::ORT_INVALID_GRAPH,
             Code::EpFail => OrtErrorCode::ORT_EP_FAIL,
-        };
-        // SAFETY: the text is NUL-terminated and copied.
-        OrtStatusPtr(unsafe { (self.api.CreateStatus)(code, message.as_ptr()) }.0.cast::<OrtStatus>())
+        }
     }
 }
 
 /// Runs the body of a function that ONNX Runtime calls; an error or a panic becomes a status.
 pub(crate) fn guard(ort: &Ort, body: impl FnOnce() -> Result<()>) -> OrtStatusPtr {
+    guard_with(|error| ort.status(error), body)
+}
+
+/// As `guard`, with a way of its own from an error to a status.
+pub(crate) fn guard_with(
+    status: impl FnOnce(&Error) -> OrtStatusPtr,
+    body: impl FnOnce() -> Result<()>,
+) -> OrtStatusPtr {
     match caught(body).and_then(|result| result) {
         Ok(()) => OrtStatusPtr::default(),
-        Err(error) => ort.status(&error),
+        Err(error) => guard_or(OrtStatusPtr::default(), || status(&error)),
     }
 }
 
@@ -70,7 +84,7 @@ fn text_of(panic: &(dyn Any + Send)) -> String {
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no text".to_owned())
 }
 
-/// A status of whatever version ONNX Runtime is, for one that has not all that is needed here.
+/// A status of whatever version ONNX Runtime is, for one that may not have all that is needed here.
 ///
 /// # Safety
 /// `base` is NULL or what ONNX Runtime gives to `CreateEpFactories`.
@@ -80,6 +94,6 @@ pub(crate) unsafe fn status_of_any_version(base: *const ort_sys::OrtApiBase, err
         let Some(api) = base.as_ref().and_then(|base| (base.GetApi)(1).as_ref()) else {
             return OrtStatusPtr::default();
         };
-        (api.CreateStatus)(OrtErrorCode::ORT_NOT_IMPLEMENTED, c_string(&error.message).as_ptr())
+        (api.CreateStatus)(error.code.number(), c_string(&error.message).as_ptr())
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::guard_or;
+use super::{guard_or, guard_with};
 
 #[test]
 fn a_panic_gives_what_was_agreed() {
@@ -16,6 +16,23 @@ fn a_panic_gives_what_was_agreed() {
     assert_eq!(guard_or(7, || 3), 3);
     assert_eq!(guard_or(7, || panic!("on purpose")), 7);
     guard_or((), || std::panic::panic_any(Thrown));
+}
+
+/// A function that gives a status tells of a panic by it, and not by success.
+#[test]
+fn a_panic_gives_a_status() {
+    let mut told = String::new();
+    let failed = || ort_sys::OrtStatusPtr(std::ptr::dangling_mut());
+    let status = guard_with(
+        |error| {
+            told.clone_from(&error.message);
+            failed()
+        },
+        || panic!("on purpose"),
+    );
+    assert_eq!(status.0, failed().0);
+    assert!(told.contains("on purpose") && told.contains("defect"), "{told}");
+    assert!(guard_with(|_| failed(), || Ok(())).0.is_null());
 }
 
 /// Every function that C calls works within a guard; before it are references alone.
@@ -40,7 +57,7 @@ fn every_function_that_c_calls_has_a_guard() {
             let mut lines =
                 body.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("//"));
             let first = lines.find(|line| !line.starts_with("let ")).unwrap_or_default();
-            if !first.starts_with("guard(") && !first.starts_with("guard_or(") {
+            if !["guard(", "guard_or(", "guard_with("].iter().any(|guard| first.starts_with(guard)) {
                 without.push(format!("{}: {name}", file.display()));
             }
         }

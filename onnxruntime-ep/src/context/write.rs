@@ -1,0 +1,142 @@
+//! Compiles a part and makes the node that stands for it.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::compatibility::Facts;
+use super::{ContextSettings, DOMAIN, OPERATOR, attributes};
+use crate::capability::Opener;
+use crate::error::{Code, Error, Result, fail};
+use crate::library::{Compilation, info};
+use crate::ort::{Graph, NewAttribute, NewNode, Node, Ort, OwnedNode};
+use crate::part::Part;
+use crate::snapshot::Snapshot;
+
+/// A compiled part. Its file goes with this, unless it is kept.
+pub(crate) struct Written {
+    pub(crate) node: OwnedNode,
+    /// For what, and by which library it was compiled.
+    pub(crate) facts: Facts,
+    file: Option<File>,
+}
+
+impl Written {
+    /// The node; the file stays.
+    pub(crate) fn keep(self) -> OwnedNode {
+        if let Some(mut file) = self.file {
+            file.is_kept = true;
+        }
+        self.node
+    }
+}
+
+/// A file that is removed unless it is kept.
+struct File {
+    path: PathBuf,
+    is_kept: bool,
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        if !self.is_kept {
+            // It may not be there yet.
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Compiles the graph of a fused node, and makes a node `EPContext` with the fused node's name, inputs and outputs.
+pub(crate) fn write(
+    ort: Ort,
+    opener: &Opener<'_>,
+    settings: &ContextSettings,
+    wanted: Compilation<'_>,
+    provider: &str,
+    (graph, fused): (&Graph<'_>, &Node<'_>),
+) -> Result<Written> {
+    let (inputs, outputs) = (fused.input_names()?, fused.output_names()?);
+    let snapshot = Snapshot::read(graph)?;
+    let nodes: Vec<usize> = (0..snapshot.nodes.len()).collect();
+    // The order of inputs and outputs is the node's, so that whoever changes names in the model changes nothing else.
+    let part = Part::of(&snapshot, &nodes).between(&inputs, &outputs)?;
+    let name = fused.name()?;
+    let partition = format!("{}{name}", settings.prefix);
+    let model_file = settings.model_file(graph.model_file()?.as_deref());
+    let file = match (settings.embedded, &model_file) {
+        (true, _) => temporary(),
+        (false, Some(model)) => beside(model, &partition),
+        (false, None) => fail!(
+            InvalidArgument,
+            "ep.context_embed_mode is 0, and neither the model nor the one that is made has a file that compiled parts could lie beside; set ep.context_file_path to the name that the model will have, or ep.context_embed_mode to 1"
+        ),
+    };
+    let file = File { path: file, is_kept: false };
+    if let Some(folder) = file.path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        std::fs::create_dir_all(folder).map_err(|e| failed("made", folder, &e))?;
+    }
+    opener.compile(&snapshot, &part, wanted, &file.path)?;
+    let facts = Facts::of_artifact(&info(opener.environment, &file.path)?)?;
+    let (content, file) = match settings.embedded {
+        true => (std::fs::read(&file.path).map_err(|e| failed("read", &file.path, &e))?, None),
+        false => (file_name(&file.path).into_bytes(), Some(file)),
+    };
+    let architecture = facts.architecture();
+    let node = ort.node(&NewNode {
+        operator: OPERATOR,
+        domain: DOMAIN,
+        name: &name,
+        inputs: &inputs,
+        outputs: &outputs,
+        attributes: &[
+            (attributes::MAIN, NewAttribute::Int(1)),
+            (attributes::EMBED_MODE, NewAttribute::Int(settings.embedded.into())),
+            (attributes::CONTENT, NewAttribute::String(&content)),
+            (attributes::VERSION, NewAttribute::String(env!("CARGO_PKG_VERSION").as_bytes())),
+            (attributes::ARCHITECTURE, NewAttribute::String(architecture.as_bytes())),
+            (attributes::PARTITION, NewAttribute::String(partition.as_bytes())),
+            (attributes::SOURCE, NewAttribute::String(provider.as_bytes())),
+        ],
+    })?;
+    Ok(Written { node, facts, file })
+}
+
+/// A file for a part of a model, in the model's folder.
+fn beside(model: &Path, partition: &str) -> PathBuf {
+    let stem = model.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let name: String = format!("{stem}_{partition}")
+        .chars()
+        .map(|c| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' })
+        .collect();
+    model.with_file_name(format!("{name}.rukh"))
+}
+
+/// A name that no other part and no other process uses.
+fn temporary() -> PathBuf {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    std::env::temp_dir().join(format!("rukh-{}-{number}.rukh", std::process::id()))
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+fn failed(what: &str, path: &Path, error: &std::io::Error) -> Error {
+    Error::new(Code::NoSuchFile, format!("\"{}\" cannot be {what}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_lies_beside_the_model() {
+        for (model, partition, expected) in [
+            ("/m/digits_ctx.onnx", "EP_1_0", "/m/digits_ctx_EP_1_0.rukh"),
+            ("digits_ctx.onnx", "../a b/EP", "digits_ctx_.._a_b_EP.rukh"),
+        ] {
+            assert_eq!(beside(Path::new(model), partition), Path::new(expected));
+        }
+        assert_ne!(temporary(), temporary());
+    }
+}
