@@ -218,7 +218,7 @@ test-graphs-full: test-graphs ## as test-graphs, many, at every optimisation lev
 # Where the library in ONNX Runtime's place is installed for tests, with the librukh that it is linked to.
 DOOR := $(BUILD)/onnxruntime/prefix/lib
 
-test-onnxruntime: stage emulator $(VENV)/.test ## programs for ONNX Runtime, as their registries have them, on rukh (ORT_INCLUDE: folders with ONNX Runtime's headers, for C and C++)
+test-onnxruntime: stage emulator $(VENV)/.test ## programs for ONNX Runtime, as their registries have them, on rukh (ORT_INCLUDE, ORT_GO, ORT_JAR: onnxruntime/clients/run.sh)
 	RUKH_LINK_FOLDER=$(LIB_PATH) $(INSTALL_ONNXRUNTIME) --prefix=$(BUILD)/onnxruntime/prefix --libdir=$(DOOR)
 	cp -af $(LIB_PATH)/librukh.so* $(DOOR)
 	$(EMULATED) $(CARGO) test --quiet -p rukh-onnxruntime

@@ -56,11 +56,11 @@ impl Opener<'_> {
             let parts: Vec<Part> = parts.iter().map(|nodes| Part::of(snapshot, nodes)).collect();
             let mut left_out: Vec<_> = parts.iter().flat_map(|part| self.border(snapshot, part)).collect();
             if left_out.is_empty() {
-                for (number, part) in parts.iter().enumerate() {
+                for part in &parts {
                     if opened.contains_key(&part.nodes) {
                         continue;
                     }
-                    match self.open_kept(snapshot, part, number) {
+                    match self.open_kept(snapshot, part) {
                         Ok(session) => drop(opened.insert(part.nodes.clone(), session)),
                         Err(error) if is_about_the_model(&error) => {
                             left_out.extend(self.culprits(snapshot, part, &error)?);
@@ -105,11 +105,11 @@ impl Opener<'_> {
         Session::open(self.environment, encoded.model, &options)
     }
 
-    /// A session of a part, the one of this number in its graph, which may have been compiled before.
-    fn open_kept(&self, snapshot: &Snapshot<'_>, part: &Part, number: usize) -> Result<Session> {
+    /// A session of a part, which may have been compiled before.
+    fn open_kept(&self, snapshot: &Snapshot<'_>, part: &Part) -> Result<Session> {
         let encoded = part.encode(snapshot, usize::MAX)?;
         let mut options = self.options_for(&encoded)?;
-        self.compiled.set(&mut options, number)?;
+        self.compiled.set(&mut options, part.word(snapshot).as_deref())?;
         Session::open(self.environment, encoded.model, &options)
     }
 

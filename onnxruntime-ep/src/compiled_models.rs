@@ -10,7 +10,7 @@ use crate::library::SessionOptions;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CompiledModels {
     folder: Option<String>,
-    /// The file of a model's first part; further ones have a number in their names.
+    /// The file of a model that is one part; each of several has a word of its own in the name.
     file: Option<PathBuf>,
 }
 
@@ -63,26 +63,24 @@ impl CompiledModels {
         Ok(CompiledModels { folder, file })
     }
 
-    /// Lets librukh keep the part of a number.
-    pub(crate) fn set(&self, options: &mut SessionOptions, number: usize) -> Result<()> {
+    /// Lets librukh keep a part: the whole model, or the one that the word stands for.
+    pub(crate) fn set(&self, options: &mut SessionOptions, part: Option<&str>) -> Result<()> {
         if let Some(folder) = &self.folder {
             options.set("model_cache_dir", folder)?;
         }
         if let Some(file) = &self.file {
-            options.set(FILE, &numbered(file, number).to_string_lossy())?;
+            options.set(FILE, &file_of(file, part).to_string_lossy())?;
         }
         Ok(())
     }
 }
 
-/// The file of a part: `model.rukh` for the first, then `model.1.rukh`.
-fn numbered(file: &Path, number: usize) -> PathBuf {
-    if number == 0 {
-        return file.to_owned();
-    }
+/// The file of a part: `model.rukh` for a whole model, `model.WORD.rukh` for others.
+fn file_of(file: &Path, part: Option<&str>) -> PathBuf {
+    let Some(part) = part else { return file.to_owned() };
     let ending = file.extension().map(|ending| format!(".{}", ending.to_string_lossy())).unwrap_or_default();
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
-    file.with_file_name(format!("{stem}.{number}{ending}"))
+    file.with_file_name(format!("{stem}.{part}{ending}"))
 }
 
 /// The path, where the flag is set.
@@ -175,10 +173,12 @@ mod tests {
 
     #[test]
     fn each_part_has_a_file() {
-        for (file, number, expected) in
-            [("/a/m.rukh", 0, "/a/m.rukh"), ("/a/m.rukh", 2, "/a/m.2.rukh"), ("m", 1, "m.1")]
-        {
-            assert_eq!(numbered(Path::new(file), number), Path::new(expected));
+        for (file, part, expected) in [
+            ("/a/m.rukh", None, "/a/m.rukh"),
+            ("/a/m.rukh", Some("0c"), "/a/m.0c.rukh"),
+            ("m", Some("1"), "m.1"),
+        ] {
+            assert_eq!(file_of(Path::new(file), part), Path::new(expected));
         }
     }
 }

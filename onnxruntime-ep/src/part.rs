@@ -1,6 +1,7 @@
 //! A part of a graph as a model of its own.
 
 use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use prost::Message;
 
@@ -50,6 +51,16 @@ impl Part {
         let outputs = nodes.iter().flat_map(|index| &snapshot.nodes[*index].proto.output);
         let outputs = outputs.filter(|name| wanted.contains(name.as_str())).cloned().collect();
         Part { nodes: nodes.to_vec(), inputs, outputs, constants }
+    }
+
+    /// A word that no other part of the model has, and that the same part has again; none for a whole model.
+    pub(crate) fn word(&self, snapshot: &Snapshot<'_>) -> Option<String> {
+        if self.nodes.len() == snapshot.nodes.len() && !snapshot.is_body {
+            return None;
+        }
+        let mut hasher = DefaultHasher::new();
+        (&snapshot.name, &self.outputs).hash(&mut hasher);
+        Some(format!("{:016x}", hasher.finish()))
     }
 
     /// The part with these inputs and outputs, in this order. An input may be one that the part does not need, or one of its

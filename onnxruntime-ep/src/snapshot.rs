@@ -22,6 +22,8 @@ pub(crate) struct Snapshot<'a> {
     /// What is constant in the graph, and in graphs around it.
     pub(crate) constants: HashMap<String, TensorProto>,
     pub(crate) outputs: Vec<String>,
+    /// Whether a node of another graph runs it.
+    pub(crate) is_body: bool,
     life: PhantomData<&'a ()>,
 }
 
@@ -58,6 +60,7 @@ impl<'a> Snapshot<'a> {
             types: HashMap::new(),
             constants: HashMap::new(),
             outputs: Vec::new(),
+            is_body: graph.parent()?.is_some(),
             life: PhantomData,
         };
         for (domain, version) in graph.operator_sets()? {
@@ -88,6 +91,7 @@ impl<'a> Snapshot<'a> {
             types: HashMap::new(),
             constants: HashMap::new(),
             outputs: Vec::new(),
+            is_body: true,
             life: PhantomData,
         };
         for (domain, version) in around.operator_sets()? {

@@ -246,11 +246,6 @@ def test_options_that_mean_nothing_are_refused(plugin, digits, options, word):
         plugin.session(digits[0], options)
 
 
-def test_context_models_are_refused(plugin, digits):
-    with pytest.raises(Exception, match="ep.context_enable"):
-        plugin.session(digits[0], ep__context_enable="1")
-
-
 def test_options_reach_rukh(plugin, digits):
     file, images, expected = digits
     session = plugin.session(file, {"optimization": "basic", "migraphx_fp16_enable": "0"})

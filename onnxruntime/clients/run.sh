@@ -5,9 +5,11 @@
 #   onnxruntime/clients/run.sh FOLDER PYTHON
 #
 # FOLDER has libonnxruntime.so.1 and the librukh that it is linked to; PYTHON has onnx and onnxruntime, which makes the
-# expected outputs. Builds under build/onnxruntime. ORT_INCLUDE may name folders with headers of ONNX Runtime, separated
-# by blanks: the C and C++ programs are then built with each, plain, with sanitizers and under valgrind. No package that
-# the tests may install has those headers, so that without ORT_INCLUDE these programs are not built.
+# expected outputs. Builds under build/onnxruntime. These variables name what no registry that the tests use has:
+#   ORT_INCLUDE  folders with headers of ONNX Runtime, separated by blanks: the C and C++ programs are built with each, plain,
+#                with sanitizers and under valgrind. Where Debian's libonnxruntime-dev can be had, its headers are used as well
+#   ORT_GO       a folder with the sources of Go's package onnxruntime_go
+#   ORT_JAR      a file with the package for Java, and Jackson
 set -eu
 
 [ $# -eq 2 ] || { echo "usage: $0 FOLDER PYTHON" >&2; exit 2; }
@@ -87,11 +89,48 @@ c_client() {
         on_gpu "$program" "$digits" "$provider" || return 1
     done
 }
+# Debian's headers, unpacked and not installed: the package would bring a libonnxruntime along.
+debian=$build/debian
+if [ ! -d "$debian/usr" ] && command -v apt-get >/dev/null; then
+    mkdir -p "$debian"
+    (cd "$debian" && apt-get download --quiet libonnxruntime-dev >/dev/null 2>&1 && dpkg-deb --extract ./*.deb .) || true
+fi
+headers=$debian/usr/include/onnxruntime
+[ -d "$headers" ] && ORT_INCLUDE="$headers ${ORT_INCLUDE:-}" || echo "Debian has no libonnxruntime-dev here"
 for headers in ${ORT_INCLUDE:-}; do
     c_client "$headers" cc "$here/c/digits.c" "rocm migraphx" || fail "c:$headers"
     if [ -f "$headers/onnxruntime_cxx_api.h" ]; then
         c_client "$headers" "c++ -std=c++17" "$here/cxx/digits.cpp" "ROCM MIGraphX CUDA" || fail "c++:$headers"
     fi
 done
+
+# Go: the package is built with the program.
+go_client() {
+    mkdir -p "$build/go"
+    cp "$here/go/go.mod" "$here/go/main.go" "$build/go"
+    (cd "$build/go" && go mod edit -replace "github.com/yalue/onnxruntime_go=$ORT_GO" \
+        && GOFLAGS=-mod=mod GOPROXY=off go build -o client .) || return 1
+    "$build/go/client" "$library" "$plain" cpu || return 1
+    for provider in rocm migraphx cuda; do
+        on_gpu "$build/go/client" "$library" "$plain" $provider || return 1
+    done
+}
+if [ -n "${ORT_GO:-}" ]; then go_client || fail go; else echo "Go: left out, ORT_GO names no sources"; fi
+
+# Java: its library wants the one of its own version by name.
+java_client() {
+    mkdir -p "$build/java"
+    unzip -qoj "$ORT_JAR" 'ai/onnxruntime/native/linux-x64/libonnxruntime4j_jni.so' -d "$build/java"
+    wanted=$(readelf -d "$build/java/libonnxruntime4j_jni.so" | sed -n 's/.*\[\(libonnxruntime[^]]*\)\]/\1/p')
+    cp -Lf "$library" "$build/java/libonnxruntime.so"
+    cp -Lf "$(dirname "$library")"/librukh.so.0.1 "$build/java"
+    [ "$wanted" = libonnxruntime.so ] || ln -sf libonnxruntime.so "$build/java/$wanted"
+    for provider in cpu rocm cuda; do
+        set -- env "LD_LIBRARY_PATH=$build/java" java "-Donnxruntime.native.path=$build/java" -cp "$ORT_JAR" \
+            "$here/java/Run.java" "$plain" $provider
+        if [ $provider = cpu ]; then "$@"; else on_gpu "$@"; fi || return 1
+    done
+}
+if [ -n "${ORT_JAR:-}" ]; then java_client || fail java; else echo "Java: left out, ORT_JAR names no package"; fi
 
 [ -z "$failed" ] || { echo "failed:$failed" >&2; exit 1; }

@@ -163,6 +163,44 @@ fn providers_by_name() {
     }
 }
 
+/// The options of MIGraphX's provider about compiled models.
+#[test]
+fn compiled_models_are_kept() {
+    if !gpu() {
+        // A provider that has no device is skipped with its options.
+        return;
+    }
+    let env = Env::new();
+    let x = Value::floats(&[1, 4], &[1.0; 4]);
+    let folder = std::env::temp_dir().join(format!("rukh-onnxruntime-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let (cache, file) = (folder.to_str().unwrap(), folder.join("kept.rukh"));
+    let file = file.to_str().unwrap();
+    let answer = |given: &[(&str, &str)]| {
+        let options = Options::new();
+        options.provider("MIGraphX", given).unwrap();
+        let session = env.open(&small("linear"), Some(&options))?;
+        let outputs = session.run(&[("x", &x)], &["y"])?;
+        Ok::<_, (OrtErrorCode, String)>(outputs[0].to_vec::<f32>())
+    };
+    let expected = answer(&[]).unwrap();
+    let load = [("migraphx_load_compiled_model", "1"), ("migraphx_load_model_path", file)];
+    let (_, message) = answer(&load).unwrap_err();
+    assert!(message.contains(file), "{message}");
+    let artifacts = || {
+        let files = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+        files.filter(|path| path.extension().is_some_and(|it| it == "rukh")).count()
+    };
+    let save = [("migraphx_save_compiled_model", "1"), ("migraphx_save_model_path", file)];
+    for (given, count) in [(&save[..], 1), (&load, 1), (&[("migraphx_model_cache_dir", cache)], 2)] {
+        for _ in 0..2 {
+            assert_eq!(answer(given).unwrap(), expected, "{given:?}");
+            assert_eq!(artifacts(), count, "{given:?}");
+        }
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
 /// No other names than ONNX Runtime of that version has, or its package for Java does not start.
 #[test]
 fn providers_that_are_there() {

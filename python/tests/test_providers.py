@@ -54,6 +54,25 @@ def test_without_a_gpu_it_is_an_error_unless_the_cpu_is_named_too(name):
     assert rukh.get_device() == "CPU"
 
 
+@pytest.mark.skipif(not ON_DEVICE, reason="a provider without a device is skipped with its options")
+@pytest.mark.parametrize("name", [ROCM, "MIGraphXExecutionProvider"])
+def test_compiled_models_are_kept_by_the_options_of_migraphx(tmp_path, name):
+    x = {"x": np.array([-1, 1], np.float32)}
+    file = tmp_path / "kept.rukh"
+    save = {"migraphx_save_compiled_model": "True", "migraphx_save_model_path": str(file)}
+    load = {"migraphx_load_compiled_model": "True", "migraphx_load_model_path": str(file)}
+    with pytest.raises(rukh.RukhError, match=r"kept\.rukh"):
+        opened([(name, load), CPU])
+    for given, count in [
+        (save, 1),
+        (load, 1),
+        ({"migraphx_model_cache_dir": str(tmp_path)}, 2),
+    ]:
+        for _ in range(2):
+            assert opened([(name, given), CPU]).run(None, x)[0].tolist() == [0, 1]
+            assert len(list(tmp_path.glob("*.rukh"))) == count, given
+
+
 @pytest.mark.skipif(not ON_DEVICE, reason="there is no GPU")
 def test_with_a_gpu_names_come_back_as_they_were_given():
     names = rukh.get_available_providers()[:-1]

@@ -1,5 +1,6 @@
 //! Opens what a node `EPContext` holds, or names.
 
+use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
 use super::{ContextSettings, attributes, is_context};
@@ -63,15 +64,38 @@ fn opened(
                 fail!(InvalidGraph, "its ep_cache_context names no file, and its embed_mode is 0");
             };
             let file = inside(graph.model_file()?.as_deref(), settings, &name)?;
+            check_is_artifact(&beginning(&file)?, &format!("its file \"{}\"", file.display()))?;
             Session::open_file(environment, &file, options)
         }
         1 => {
             let Some(content) = node.bytes_of_attribute(attributes::CONTENT)? else {
                 fail!(InvalidGraph, "its ep_cache_context is empty, and its embed_mode is 1");
             };
+            check_is_artifact(content.as_ref(), "its ep_cache_context")?;
             Session::open(environment, content, options)
         }
         mode => fail!(InvalidGraph, "its embed_mode is {mode}; allowed is 0 or 1"),
+    }
+}
+
+/// How artifacts begin (docs/artifacts.md). librukh would open a model as well, which is nothing that was compiled.
+const BEGINNING: &[u8] = b"\x8frukh\r\n\x1a";
+
+fn check_is_artifact(content: &[u8], what: &str) -> Result<()> {
+    if !content.starts_with(BEGINNING) {
+        fail!(InvalidGraph, "{what} is no compiled model of rukh");
+    }
+    Ok(())
+}
+
+/// The first bytes of a file.
+fn beginning(file: &Path) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let read = std::fs::File::open(file)
+        .and_then(|opened| opened.take(BEGINNING.len() as u64).read_to_end(&mut bytes));
+    match read {
+        Ok(_) => Ok(bytes),
+        Err(error) => fail!(NoSuchFile, "its file \"{}\" cannot be read: {error}", file.display()),
     }
 }
 
@@ -100,7 +124,24 @@ fn inside(model: Option<&Path>, settings: &ContextSettings, name: &str) -> Resul
             "its file \"{name}\" lies beside the model, which came from memory; set ep.context_file_path to the file that the model would be"
         );
     };
-    Ok(model.with_file_name(name))
+    let file = model.with_file_name(name);
+    // A link may lead out as well. What is not there is told when it is opened.
+    if let (Ok(real), Some(Ok(folder))) = (file.canonicalize(), model.parent().map(folder_of))
+        && !real.starts_with(&folder)
+    {
+        fail!(
+            InvalidGraph,
+            "its file \"{name}\" is a link to \"{}\", which is not in the model's folder \"{}\"",
+            real.display(),
+            folder.display()
+        );
+    }
+    Ok(file)
+}
+
+/// A folder without links in its name; "" is the current one.
+fn folder_of(folder: &Path) -> std::io::Result<PathBuf> {
+    if folder.as_os_str().is_empty() { Path::new(".").canonicalize() } else { folder.canonicalize() }
 }
 
 fn number(node: &Node<'_>, name: &str) -> Result<Option<i64>> {

@@ -1,7 +1,9 @@
 //! Compiles a part and makes the node that stands for it.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::compatibility::Facts;
 use super::{ContextSettings, DOMAIN, OPERATOR, attributes};
@@ -36,6 +38,15 @@ struct File {
     is_kept: bool,
 }
 
+impl File {
+    /// The file under another name, whose former owner it replaces: it has the same content.
+    fn renamed(mut self, path: &Path) -> Result<File> {
+        std::fs::rename(&self.path, path).map_err(|e| failed("renamed", &self.path, &e))?;
+        path.clone_into(&mut self.path);
+        Ok(self)
+    }
+}
+
 impl Drop for File {
     fn drop(&mut self) {
         if !self.is_kept {
@@ -62,23 +73,26 @@ pub(crate) fn write(
     let name = fused.name()?;
     let partition = format!("{}{name}", settings.prefix);
     let model_file = settings.model_file(graph.model_file()?.as_deref());
-    let file = match (settings.embedded, &model_file) {
-        (true, _) => temporary(),
+    let place = match (settings.embedded, &model_file) {
+        (true, _) => std::env::temp_dir().join("part.rukh"),
         (false, Some(model)) => beside(model, &partition),
         (false, None) => fail!(
             InvalidArgument,
             "ep.context_embed_mode is 0, and neither the model nor the one that is made has a file that compiled parts could lie beside; set ep.context_file_path to the name that the model will have, or ep.context_embed_mode to 1"
         ),
     };
-    let file = File { path: file, is_kept: false };
-    if let Some(folder) = file.path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+    if let Some(folder) = place.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         std::fs::create_dir_all(folder).map_err(|e| failed("made", folder, &e))?;
     }
-    opener.compile(&snapshot, &part, wanted, &file.path)?;
-    let facts = Facts::of_artifact(&info(opener.environment, &file.path)?)?;
-    let (content, file) = match settings.embedded {
-        true => (std::fs::read(&file.path).map_err(|e| failed("read", &file.path, &e))?, None),
-        false => (file_name(&file.path).into_bytes(), Some(file)),
+    let made = File { path: unused(&place), is_kept: false };
+    opener.compile(&snapshot, &part, wanted, &made.path)?;
+    let info = info(opener.environment, &made.path)?;
+    let facts = Facts::of_artifact(&info)?;
+    let (content, file) = if settings.embedded {
+        (std::fs::read(&made.path).map_err(|e| failed("read", &made.path, &e))?, None)
+    } else {
+        let file = made.renamed(&by_content(&place, &info))?;
+        (file_name(&file.path).into_bytes(), Some(file))
     };
     let architecture = facts.architecture();
     let node = ort.node(&NewNode {
@@ -110,11 +124,20 @@ fn beside(model: &Path, partition: &str) -> PathBuf {
     model.with_file_name(format!("{name}.rukh"))
 }
 
+/// The place with a word for what was compiled, so that a model never loses its parts to one that is made anew: the text
+/// about an artifact has the checksums of all that it holds.
+fn by_content(place: &Path, info: &str) -> PathBuf {
+    let mut hasher = DefaultHasher::new();
+    info.hash(&mut hasher);
+    place.with_extension(format!("{:016x}.rukh", hasher.finish()))
+}
+
 /// A name that no other part and no other process uses.
-fn temporary() -> PathBuf {
+fn unused(place: &Path) -> PathBuf {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    std::env::temp_dir().join(format!("rukh-{}-{number}.rukh", std::process::id()))
+    let moment = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+    place.with_extension(format!("{}-{number}-{moment:x}.tmp", std::process::id()))
 }
 
 fn file_name(path: &Path) -> String {
@@ -137,6 +160,9 @@ mod tests {
         ] {
             assert_eq!(beside(Path::new(model), partition), Path::new(expected));
         }
-        assert_ne!(temporary(), temporary());
+        let place = Path::new("/m/a.rukh");
+        assert_ne!(unused(place), unused(place));
+        assert_eq!(by_content(place, "1"), by_content(place, "1"));
+        assert_ne!(by_content(place, "1"), by_content(place, "2"));
     }
 }

@@ -52,7 +52,7 @@ struct OwnedAttribute {
 
 impl Drop for OwnedAttribute {
     fn drop(&mut self) {
-        // SAFETY: the attribute is ours and released once.
+        // SAFETY: NULL, or an attribute that is ours and released once.
         unsafe { (self.ort.api.ReleaseOpAttr)(self.pointer) };
     }
 }
@@ -64,7 +64,7 @@ impl Ort {
             fail!(NotImplemented, "this build of ONNX Runtime cannot make nodes, and so no EPContext models");
         };
         let attributes = new.attributes.iter().map(|(name, value)| self.new_attribute(name, value));
-        let attributes = attributes.collect::<Result<Vec<_>>>()?;
+        let mut attributes = attributes.collect::<Result<Vec<_>>>()?;
         let mut pointers: Vec<*mut OrtOpAttr> = attributes.iter().map(|it| it.pointer).collect();
         let texts = |names: &[String]| names.iter().map(|name| c_string(name)).collect::<Vec<CString>>();
         let (inputs, outputs) = (texts(new.inputs), texts(new.outputs));
@@ -75,7 +75,7 @@ impl Ort {
         let mut node = null_mut();
         // SAFETY: all arrays have their lengths; texts are NUL-terminated; everything is copied, and lives for the call; the
         // place is a local.
-        self.check(unsafe {
+        let status = unsafe {
             (editor.CreateNode)(
                 operator.as_ptr(),
                 domain.as_ptr(),
@@ -88,7 +88,12 @@ impl Ort {
                 pointers.len(),
                 &mut node,
             )
-        })?;
+        };
+        // It releases the attributes that it takes, and leaves NULL in their places.
+        for (attribute, left) in attributes.iter_mut().zip(pointers) {
+            attribute.pointer = left;
+        }
+        self.check(status)?;
         Ok(OwnedNode { ort: *self, pointer: node })
     }
 
