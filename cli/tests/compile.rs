@@ -1,7 +1,8 @@
 //! `rukh compile`, and artifacts in the model's place.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 fn rukh(arguments: &[&str]) -> Output {
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/digits");
@@ -90,4 +91,47 @@ fn errors_say_what_is_allowed_and_nothing_is_left() {
         assert!(text(&output.stderr).contains(part), "{output:?}");
     }
     assert_eq!(std::fs::read_dir(&folder.0).unwrap().count(), 0);
+}
+
+/// A process that is killed while it writes leaves nothing by that name, or the whole file that was there before.
+#[cfg(unix)]
+#[test]
+fn a_killed_process_leaves_no_half_of_a_file() {
+    const KILLS: u32 = 100;
+    let folder = Folder::new("killed");
+    let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/generate/model/model.onnx");
+    let out = folder.path("model.rukh");
+    let mut compile = Command::new(env!("CARGO_BIN_EXE_rukh"));
+    compile.args(["compile", model, "-o", &out, "--target", "cpu,gfx1100"]);
+    compile.stdout(Stdio::null()).stderr(Stdio::null());
+    let start = Instant::now();
+    assert!(compile.status().unwrap().success());
+    let whole_time = start.elapsed();
+    let whole = std::fs::read(&out).unwrap();
+    let (mut killed, mut unfinished) = (0, 0);
+    for i in 0..KILLS {
+        // Half of them find an older file in the place.
+        if i % 2 == 0 {
+            std::fs::remove_file(&out).unwrap();
+        }
+        let mut child = compile.spawn().unwrap();
+        std::thread::sleep(whole_time.mul_f64(f64::from(i) / f64::from(KILLS)) + Duration::from_micros(1));
+        child.kill().unwrap();
+        killed += u32::from(!child.wait().unwrap().success());
+        match std::fs::read(&out) {
+            Ok(bytes) => assert!(bytes == whole, "a file of {} bytes after kill {i}", bytes.len()),
+            Err(error) => {
+                assert!(error.kind() == std::io::ErrorKind::NotFound && i % 2 == 0, "kill {i}: {error}");
+                std::fs::write(&out, &whole).unwrap();
+            }
+        }
+        for left in std::fs::read_dir(&folder.0).unwrap().map(|entry| entry.unwrap().path()) {
+            if left != Path::new(&out) {
+                unfinished += 1;
+                std::fs::remove_file(left).unwrap();
+            }
+        }
+    }
+    // Some of them were killed while they wrote.
+    assert!(killed > KILLS / 2 && unfinished > 0, "{killed} were killed, {unfinished} of them while writing");
 }

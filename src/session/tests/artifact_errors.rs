@@ -83,6 +83,13 @@ fn every_damage_is_noticed() {
         let (status, message) = open(bytes).unwrap_or((Status::Internal, "it was opened".to_owned()));
         assert!(status == Status::InvalidModel && message.contains(part), "{part}: {message}");
     };
+    let noticed = |bytes: &[u8]| {
+        let (_, message) = open(bytes).expect("a change is noticed");
+        assert!(
+            ["its part \"", "its table", "belong to no part"].iter().any(|p| message.contains(p)),
+            "{message}"
+        );
+    };
     // Each byte of the header; without the first eight it is no artifact at all.
     for at in 0..128 {
         let mut bytes = whole.clone();
@@ -108,12 +115,18 @@ fn every_damage_is_noticed() {
         let at = 128 + (whole.len() - 129) * i / 99;
         let mut bytes = whole.clone();
         bytes[at] ^= 1;
-        let (_, message) = open(&bytes).expect("a changed byte is noticed");
-        assert!(
-            ["its part \"", "its table", "belong to no part"].iter().any(|p| message.contains(p)),
-            "{message}"
-        );
+        noticed(&bytes);
         damaged(&whole[..at], "it was cut short");
     }
     damaged(&[&whole[..], b"more"].concat(), "something was added to it");
+    // Pages that changed places.
+    let pages = whole.len() / 4096;
+    for (one, other) in (1..pages).flat_map(|one| (one + 1..pages).map(move |other| (one, other))).take(60) {
+        let mut bytes = whole.clone();
+        let (low, high) = bytes.split_at_mut(other * 4096);
+        low[one * 4096..(one + 1) * 4096].swap_with_slice(&mut high[..4096]);
+        if bytes != whole {
+            noticed(&bytes);
+        }
+    }
 }
