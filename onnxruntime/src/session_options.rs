@@ -67,6 +67,8 @@ const SHARED_ENTRIES: [&str; 5] = [
     "session.intra_op.allow_spinning",
     "session.intra_op_thread_affinities",
     "session.model_external_initializers_file_folder_path",
+    "session.optimized_model_external_initializers_file_name",
+    "session.optimized_model_external_initializers_min_size_in_bytes",
     "session.use_env_allocators",
 ];
 
