@@ -70,6 +70,22 @@ fn wrong_data_name_their_node() {
     // The session goes on.
     let y = run(&session, &[x, t(&[2], &[3i64, 0])]).unwrap();
     assert_eq!(elements::<f32>(&y[0]), [-4.0, -1.0]);
+
+    let model = ModelBuilder::new()
+        .input("a", I64, &["2"])
+        .input("b", I64, &["2"])
+        .node("Div", &["a", "b"], &["y"])
+        .output("y");
+    let session = open_with(environment(), &model, &options);
+    let a = t(&[2], &[6i64, 8]);
+    let error = run(&session, &[a.clone(), t(&[2], &[2i64, 0])]).unwrap_err();
+    assert_eq!(error.status, Status::InvalidData);
+    assert!(
+        error.message.starts_with("node \"the_Div\" (Div): a GPU kernel met an integer division by zero"),
+        "{error}"
+    );
+    let y = run(&session, &[a, t(&[2], &[2i64, 4])]).unwrap();
+    assert_eq!(elements::<i64>(&y[0]), [3, 2]);
 }
 
 /// A weight on the device behind a value whose shape only the run tells.
