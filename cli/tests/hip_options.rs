@@ -2,6 +2,8 @@
 
 mod emulated;
 
+use std::path::Path;
+
 use emulated::{library, printed, rukh};
 
 #[test]
@@ -92,4 +94,30 @@ fn without_caching_no_more_is_reserved_than_allocated() {
     assert_ne!(allocated, reserved, "an arena holds more than is used");
     let [allocated, reserved] = of("1");
     assert_eq!(allocated, reserved);
+}
+
+#[test]
+fn half_precision_is_asked_for_by_option_or_variable() {
+    if library().is_none() {
+        return;
+    }
+    let (floats, halves) = (emulated::file("floats.npz"), emulated::file("halves.npz"));
+    let sample = ["run", "digits.onnx", "--input", "sample.npz", "--provider"];
+    let save = |provider: &str, file: &Path| {
+        printed(&[&sample[..], &[provider, "--output", file.to_str().unwrap()]].concat(), &[]);
+    };
+    let differs = |provider: &str, expected: &Path, variables: &[(&str, &str)]| {
+        let arguments = [&sample[..], &[provider, "--expect", expected.to_str().unwrap()]].concat();
+        let text = printed(&arguments, variables);
+        assert!(text.contains("scores: as expected") && text.contains("largest difference "), "{text}");
+        !text.contains("largest difference 0.0e0 ")
+    };
+    save("hip", &floats);
+    save("hip:fp16_enable=1", &halves);
+    assert!(differs("hip:fp16_enable=1", &floats, &[]), "f16 rounds");
+    for name in ["RUKH_FP16_ENABLE", "ORT_MIGRAPHX_FP16_ENABLE"] {
+        let variable = [(name, "1")];
+        assert!(!differs("hip", &halves, &variable), "{name} is the option");
+        assert!(!differs("hip:fp16_enable=0", &floats, &variable), "the option rules over {name}");
+    }
 }
