@@ -62,7 +62,7 @@ impl Default for Options {
 }
 
 /// Entries that librukh takes by ONNX Runtime's own keys.
-const SHARED_ENTRIES: [&str; 5] = [
+const SHARED_ENTRIES: [&str; 7] = [
     "session.disable_cpu_ep_fallback",
     "session.intra_op.allow_spinning",
     "session.intra_op_thread_affinities",
