@@ -37,7 +37,7 @@ TEST_GPU_TARGETS ?= gfx1100,gfx90a,sm_80
 
 .DEFAULT_GOAL := help
 .PHONY: help run run-generate test test-full bench bench-sweep bench-gpu install install-onnxruntime install-triton stage models kernel-table lint test-rust test-c conformance \
-	test-levels test-docs test-python test-graphs test-properties test-graphs-full test-onnxruntime emulator predict test-hip test-hip-full test-hip-models test-hiprtc test-models test-quantized onnxruntime-ep test-onnxruntime-ep test-onnxruntime-ep-full bench-onnxruntime-ep test-triton test-serve bench-serve test-bindings fuzz deny deny-advisories tools run-tools format clean distclean
+	test-levels test-docs test-python test-graphs test-properties test-graphs-full test-onnxruntime emulator predict test-hip test-hip-full test-hip-models test-hiprtc test-models test-quantized test-compiled test-size onnxruntime-ep test-onnxruntime-ep test-onnxruntime-ep-full bench-onnxruntime-ep test-triton test-serve bench-serve test-bindings fuzz deny deny-advisories tools run-tools format clean distclean
 
 help: ## list the commands
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | awk -F '\t' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -76,6 +76,8 @@ test-full: test ## also draw many random cases and graphs, export the large mode
 	$(MAKE) --no-print-directory test-graphs-full
 	$(MAKE) --no-print-directory test-models
 	$(MAKE) --no-print-directory test-quantized
+	$(MAKE) --no-print-directory test-size
+	$(MAKE) --no-print-directory test-compiled
 	$(MAKE) --no-print-directory test-hip-full
 	$(MAKE) --no-print-directory test-hip-models
 	$(MAKE) --no-print-directory test-hiprtc
@@ -251,7 +253,8 @@ test-hip: emulator build/onnx-data/VERSION stage ## the HIP provider on an emula
 		(cd capi-tests && env AMDEMU_ARCH=gfx1100 $$check $(EMULATED) $(BUILD)/capi-tests/device/operators_gpu models $(BUILD)/capi-tests/scale.co) || exit 1; \
 		(cd capi-tests && env AMDEMU_ARCH=gfx1100 $$check $(EMULATED) $(BUILD)/capi-tests/device/locations models) || exit 1; \
 	done
-	RUKH_LIBRARY=$(LIB_PATH)/librukh.so PYTHONPATH=python/src $(EMULATED) $(PYTHON) -m pytest --quiet python/tests/test_device.py python/tests/test_generation.py python/tests/test_artifacts.py
+	RUKH_LIBRARY=$(LIB_PATH)/librukh.so PYTHONPATH=python/src $(EMULATED) $(PYTHON) -m pytest --quiet python/tests/test_device.py python/tests/test_generation.py python/tests/test_artifacts.py \
+		python/tests/test_providers.py python/tests/test_reach.py
 	RUKH_LIBRARY=$(LIB_PATH)/librukh.so PYTHONPATH=python/src $(EMULATED) $(PYTHON) -m pytest --quiet python/tests/test_decode.py -k gpu
 	for check in $(HIP_CHECKS); do \
 		env $$check $(EMULATED) $(CARGO) test --quiet --lib hip || exit 1; \
@@ -280,6 +283,33 @@ test-models: build/models/.exported
 test-quantized: stage build/quantized/.written ## compare quantized models with ONNX Runtime
 	RUKH_LIBRARY=$(LIB_PATH)/librukh.so PYTHONPATH=python/src $(PYTHON) scripts/models/compare_quantized.py \
 		--models $(BUILD)/models --quantized $(BUILD)/quantized
+
+# Models whose runs on an emulated GPU take seconds. The example of custom operators has operators of the program's own,
+# which cannot be compiled.
+EXAMPLE_MODELS := examples/digits/digits.onnx examples/generate/model/model.onnx
+SMALL_MODELS := $(EXAMPLE_MODELS) $(BUILD)/models/mobilenet_v3_large/model.onnx $(BUILD)/quantized/mobilenet_v3_large/*.onnx
+COMPARE_COMPILED = $(PYTHON) scripts/models/compare_compiled.py --command target/release/rukh --folder $(BUILD)/compiled
+
+test-compiled: export RUKH_GPU_TARGETS := all
+test-compiled: emulator build/quantized/.written ## models compiled for the CPU and five GPUs answer like the models, bit for bit: on the CPU, small ones also on emulated GPUs
+	$(CARGO) build --release -p rukh-cli
+	$(COMPARE_COMPILED) $(EXAMPLE_MODELS) $(BUILD)/models/*/model.onnx $(BUILD)/quantized/*/*.onnx
+	for arch in gfx90a gfx942 gfx1100 gfx1201; do \
+		AMDEMU_ARCH=$$arch $(EMULATED) $(COMPARE_COMPILED) --provider hip $(SMALL_MODELS) || exit 1; \
+	done
+
+# In bytes. Whoever packages the library reckons with it: raise it only for a reason that CHANGELOG.md gives.
+LIBRARY_LIMIT := 30000000
+
+test-size: export RUKH_GPU_TARGETS := all
+test-size: ## the library with kernels for all GPUs is not larger than LIBRARY_LIMIT says
+	$(CARGO) build --release --lib
+	@size=$$(stat --format=%s target/release/librukh.so) && if [ $$size -gt $(LIBRARY_LIMIT) ]; then \
+		echo "target/release/librukh.so with kernels for all targets has $$size bytes; the limit is $(LIBRARY_LIMIT) (LIBRARY_LIMIT in the Makefile)" >&2; \
+		exit 1; \
+	else \
+		echo "target/release/librukh.so has $$size bytes, of $(LIBRARY_LIMIT) at most"; \
+	fi
 
 # Stock ONNX Runtime with the plugin, in Python environments of their own.
 EP_VENV := $(BUILD)/venv-onnxruntime

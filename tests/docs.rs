@@ -81,6 +81,32 @@ fn every_file_that_is_named_exists() {
     assert!(missing.is_empty(), "files that are named and do not exist:\n{}", missing.join("\n"));
 }
 
+/// Each feature of another program has a test that is there, or the reason why it is not here.
+#[test]
+fn features_of_other_programs_have_a_test_or_a_reason() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(root.join("docs/coming-from.md")).unwrap();
+    let rows: Vec<Vec<&str>> = text
+        .lines()
+        .filter(|line| line.starts_with("| ") && *line != "| there | here | test |")
+        .map(|line| line.trim_matches('|').split(" |").map(str::trim).collect())
+        .collect();
+    assert!(rows.len() >= 90, "{} rows were found", rows.len());
+    for row in rows {
+        let [there, here, tests] = row[..] else { panic!("three columns are needed: {row:?}") };
+        let files: Vec<&str> = tests.split('`').skip(1).step_by(2).collect();
+        assert!(!files.is_empty() || here.starts_with("not here"), "no test and no reason: {there}");
+        for file in files {
+            assert!(root.join(file).is_file(), "{there}: there is no {file}");
+            let tested = file.ends_with(".sh") || file.ends_with(".c") || {
+                let source = std::fs::read_to_string(root.join(file)).unwrap();
+                source.contains("#[test]") || source.contains("def test_")
+            };
+            assert!(tested, "{there}: {file} has no test");
+        }
+    }
+}
+
 #[test]
 fn quoted_code_stands_in_the_source() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -1,6 +1,8 @@
-//! Options of the GPU provider, on the emulated GPU: launches that are waited for, and what is told of memory.
+//! Options of the GPU provider, on the emulated GPU: its number, launches that are waited for, what is told of memory.
 
 mod emulated;
+
+use std::path::Path;
 
 use emulated::{library, printed, rukh};
 
@@ -59,4 +61,63 @@ fn info_shows_the_memory_of_the_gpu() {
     let current = reserved.split('|').nth(2).unwrap().trim();
     assert!(!current.starts_with("0 "), "{reserved}");
     assert!(!printed(&["info", "digits.onnx", "--provider", "hip"], &[]).contains("memory summary"));
+}
+
+#[test]
+fn a_device_is_chosen_by_its_number() {
+    if library().is_none() {
+        return;
+    }
+    let sample = ["run", "digits.onnx", "--input", "sample.npz", "--expect", "sample.npz"];
+    let on_the_first = ["--provider", "hip:device_id=0", "--option", "fallback=error"];
+    assert!(printed(&[&sample[..], &on_the_first].concat(), &[]).contains("as expected"));
+    let output = rukh(&["run", "digits.onnx", "--generate", "--provider", "hip:device_id=7"], &[]);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{error}");
+    assert!(error.contains("device_id 7 is not there: this machine has "), "{error}");
+}
+
+#[test]
+fn without_caching_no_more_is_reserved_than_allocated() {
+    if library().is_none() {
+        return;
+    }
+    let of = |caching: &str| {
+        let variables = [("RUKH_NO_MEMORY_CACHING", caching)];
+        let text = printed(&["info", "digits.onnx", "--run", "--provider", "hip"], &variables);
+        ["| Allocated memory ", "| GPU reserved memory "].map(|name| {
+            let row = text.lines().find(|line| line.starts_with(name)).unwrap();
+            row.split('|').nth(2).unwrap().trim().to_owned()
+        })
+    };
+    let [allocated, reserved] = of("0");
+    assert_ne!(allocated, reserved, "an arena holds more than is used");
+    let [allocated, reserved] = of("1");
+    assert_eq!(allocated, reserved);
+}
+
+#[test]
+fn half_precision_is_asked_for_by_option_or_variable() {
+    if library().is_none() {
+        return;
+    }
+    let (floats, halves) = (emulated::file("floats.npz"), emulated::file("halves.npz"));
+    let sample = ["run", "digits.onnx", "--input", "sample.npz", "--provider"];
+    let save = |provider: &str, file: &Path| {
+        printed(&[&sample[..], &[provider, "--output", file.to_str().unwrap()]].concat(), &[]);
+    };
+    let differs = |provider: &str, expected: &Path, variables: &[(&str, &str)]| {
+        let arguments = [&sample[..], &[provider, "--expect", expected.to_str().unwrap()]].concat();
+        let text = printed(&arguments, variables);
+        assert!(text.contains("scores: as expected") && text.contains("largest difference "), "{text}");
+        !text.contains("largest difference 0.0e0 ")
+    };
+    save("hip", &floats);
+    save("hip:fp16_enable=1", &halves);
+    assert!(differs("hip:fp16_enable=1", &floats, &[]), "f16 rounds");
+    for name in ["RUKH_FP16_ENABLE", "ORT_MIGRAPHX_FP16_ENABLE"] {
+        let variable = [(name, "1")];
+        assert!(!differs("hip", &halves, &variable), "{name} is the option");
+        assert!(!differs("hip:fp16_enable=0", &floats, &variable), "the option rules over {name}");
+    }
 }

@@ -1114,7 +1114,9 @@ rukh_status rukh_environment_memory_snapshot(const struct rukh_environment *envi
  * "optimization" ("none", "basic" or "all"), "optimized_model_path" (a file that the optimised model is written to when the
  * session is made: as "optimization" says, without fusions, which no other program knows; "", the default, for none),
  * "optimized_model_external_data" ("1": its weights go into a file beside it, with ".data" behind its name, as they do
- * anyway when they are larger than a file of ONNX can be; "0", the default), "plan_cache" (plans for different input shapes that are
+ * anyway when they are larger than a file of ONNX can be; "0", the default), "optimized_model_external_data_file" (the name
+ * of that file, without a folder; given, the weights go there in any case; "", the default),
+ * "optimized_model_external_data_min_bytes" (smaller weights stay in the model; "1024", the default), "plan_cache" (plans for different input shapes that are
  * kept, 64), "precision" ("f32", "f16", "bf16" or "auto": what floats compute in; "auto", the default, leaves
  * it to the provider's options and the environment), "profiling" ("0" or "1"), "share_weights" ("0" or "1", the default:
  * weights are shared with sessions of the same environment on the same file), "spinning" ("0" or "1", the default: threads
@@ -1126,7 +1128,8 @@ rukh_status rukh_environment_memory_snapshot(const struct rukh_environment *envi
  *
  * Keys of ONNX Runtime's are taken as well where they mean the same, and set the key that stands above:
  * "session.disable_cpu_ep_fallback", "session.use_env_allocators",
- * "session.model_external_initializers_file_folder_path", "session.intra_op.allow_spinning" and
+ * "session.model_external_initializers_file_folder_path", "session.optimized_model_external_initializers_file_name",
+ * "session.optimized_model_external_initializers_min_size_in_bytes", "session.intra_op.allow_spinning" and
  * "session.intra_op_thread_affinities".
  *
  * `out`: not NULL; receives the options, which the caller destroys; NULL on failure. `error`: may be

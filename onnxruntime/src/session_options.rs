@@ -62,11 +62,13 @@ impl Default for Options {
 }
 
 /// Entries that librukh takes by ONNX Runtime's own keys.
-const SHARED_ENTRIES: [&str; 5] = [
+const SHARED_ENTRIES: [&str; 7] = [
     "session.disable_cpu_ep_fallback",
     "session.intra_op.allow_spinning",
     "session.intra_op_thread_affinities",
     "session.model_external_initializers_file_folder_path",
+    "session.optimized_model_external_initializers_file_name",
+    "session.optimized_model_external_initializers_min_size_in_bytes",
     "session.use_env_allocators",
 ];
 

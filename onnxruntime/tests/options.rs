@@ -83,14 +83,26 @@ fn other_options() {
         .unwrap();
         let path = std::env::temp_dir().join(format!("rukh-optimized-{}.onnx", std::process::id()));
         let name = text(path.to_str().unwrap());
-        opened(|options| check((api().SetOptimizedModelFilePath)(options.0, name.as_ptr())).unwrap())
-            .unwrap();
+        let weights = path.with_extension("weights");
+        opened(|options| {
+            check((api().SetOptimizedModelFilePath)(options.0, name.as_ptr())).unwrap();
+            let entry = |key: &str, value: &str| {
+                options
+                    .entry(&format!("session.optimized_model_external_initializers_{key}"), value)
+                    .unwrap();
+            };
+            entry("file_name", weights.file_name().unwrap().to_str().unwrap());
+            entry("min_size_in_bytes", "1");
+        })
+        .unwrap();
+        assert!(weights.metadata().unwrap().len() > 0);
         let env = Env::new();
         let saved = env.open(&name, None).unwrap();
         let x = Value::floats(&[1, 4], &[1.0; 4]);
         let expected = env.open(&small("linear"), None).unwrap().run(&[("x", &x)], &["y"]).unwrap();
         assert_eq!(saved.run(&[("x", &x)], &["y"]).unwrap()[0].to_vec::<f32>(), expected[0].to_vec::<f32>());
         std::fs::remove_file(path).unwrap();
+        std::fs::remove_file(weights).unwrap();
     }
 }
 

@@ -128,6 +128,10 @@ def test_the_compiler_of_onnxruntime(path):
         np.testing.assert_array_equal(rukh.InferenceSession(source).run(None, {"x": X})[0], expected)
     with pytest.raises(ValueError, match="give output_model_path"):
         rukh.ModelCompiler(options, path.read_bytes()).compile_to_file()
+    once = rukh.ModelCompiler(options, path, flags=rukh.OrtCompileApiFlags.ERROR_IF_OUTPUT_FILE_EXISTS)
+    once.compile_to_file(str(path.with_name("once.onnx")))
+    with pytest.raises(rukh.FileError, match="once.onnx' exists already"):
+        once.compile_to_file(str(path.with_name("once.onnx")))
 
 
 def test_a_cache_of_compiled_models(path, tmp_path):

@@ -116,6 +116,23 @@ def test_weights_may_lie_in_a_file_of_their_own(tmp_path):
     assert sorted(file.name for file in tmp_path.iterdir()) == ["saved.onnx", "saved.onnx.data"]
 
 
+def test_that_file_has_the_name_that_is_wanted(tmp_path):
+    path = tmp_path / "saved.onnx"
+    entry = "session.optimized_model_external_initializers_{}".format
+    saved(folded(), path, **{entry("file_name"): "weights.bin", entry("min_size_in_bytes"): "40"})
+    found = onnx.load(str(path), load_external_data=False).graph.initializer
+    places = {weight.name: {e.key: e.value for e in weight.external_data} for weight in found}
+    # The factors' floats: 4 × 3 are 48 bytes, 4 × 2 are 32.
+    assert sorted(place.get("length", "inside") for place in places.values()) == ["48", "inside"]
+    assert {place["location"] for place in places.values() if place} == {"weights.bin"}
+    assert (tmp_path / "weights.bin").stat().st_size == 48
+    # Nothing is large enough: no file is left.
+    path.unlink()
+    (tmp_path / "weights.bin").unlink()
+    saved(folded(), path, **{entry("file_name"): "weights.bin", entry("min_size_in_bytes"): "1000"})
+    assert [file.name for file in tmp_path.iterdir()] == ["saved.onnx"]
+
+
 def test_dimensions_that_options_fix_are_fixed(tmp_path):
     found = saved(folded(), tmp_path / "saved.onnx", **{"dim.n": "2"})
     assert found.graph.input[0].type.tensor_type.shape.dim[0].dim_value == 2
@@ -125,4 +142,11 @@ def test_what_cannot_be_saved_is_told(tmp_path):
     options = rukh.SessionOptions()
     options.optimized_model_filepath = str(tmp_path / "no" / "folder.onnx")
     with pytest.raises(rukh.RukhError, match=r'cannot write .*folder\.onnx"'):
+        rukh.InferenceSession(folded(), options)
+    for name in ("a/weights.bin", "..", "/"):
+        with pytest.raises(rukh.RukhError, match="the name of a file without a folder"):
+            options.add_session_config_entry("optimized_model_external_data_file", name)
+    options.optimized_model_filepath = str(tmp_path / "saved.onnx")
+    options.add_session_config_entry("optimized_model_external_data_file", "saved.onnx")
+    with pytest.raises(rukh.RukhError, match="cannot go into a file of the same name"):
         rukh.InferenceSession(folded(), options)

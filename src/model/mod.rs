@@ -32,7 +32,7 @@ pub(crate) use file::{FileIdentity, open_file, start_of_file};
 pub(crate) use given::Given;
 pub(crate) use outside::{Keeper, Kept, failed};
 pub(crate) use program::{decode_program, encode_program};
-pub(crate) use save::save;
+pub(crate) use save::{Apart, save};
 pub(crate) use types::is_unnamed;
 
 /// Where a model comes from.

@@ -10,8 +10,8 @@ use crate::tensor::Tensor;
 use super::proto::tensor_proto::DataLocation;
 use super::proto::{StringStringEntryProto, TensorProto};
 
-/// Smaller tensors stay in the model.
-const SMALLEST_OUTSIDE: usize = 1024;
+/// Smaller tensors stay in the model, unless somebody says otherwise.
+pub(super) const SMALLEST_OUTSIDE: usize = 1024;
 /// Elements begin at multiples of this, so that they can be used where they are mapped.
 const ALIGNMENT: u64 = 64;
 
@@ -58,17 +58,16 @@ pub(super) struct Outside {
     path: PathBuf,
     file: BufWriter<File>,
     length: u64,
+    /// Smaller tensors stay in the model.
+    smallest: usize,
 }
 
 impl Weights<'_> {
-    pub(super) fn new(model: &Path, apart: bool) -> Result<Self> {
-        let Some(name) = model.file_name().and_then(|name| name.to_str()).filter(|_| apart) else {
-            return Ok(Weights::Inside);
-        };
-        let location = format!("{name}.data");
+    /// Into the file `location` in the model's folder, those of at least `smallest` bytes.
+    pub(super) fn apart(model: &Path, location: String, smallest: usize) -> Result<Self> {
         let path = model.with_file_name(&location);
         let file = File::create(unfinished(&path)).map_err(|e| failed(&path, e))?;
-        Ok(Weights::Apart(Outside { location, path, file: BufWriter::new(file), length: 0 }))
+        Ok(Weights::Apart(Outside { location, path, file: BufWriter::new(file), length: 0, smallest }))
     }
 
     /// Puts the elements of a tensor where they belong.
@@ -79,13 +78,16 @@ impl Weights<'_> {
         bytes: &[u8],
         role: Role,
     ) -> Result<()> {
-        let large = bytes.len() >= SMALLEST_OUTSIDE;
         let kept = match self {
-            Weights::Apart(outside) if large && role == Role::MainInitializer => {
+            Weights::Apart(outside)
+                if bytes.len() >= outside.smallest.max(1) && role == Role::MainInitializer =>
+            {
                 let offset = outside.append(bytes).map_err(|e| failed(&outside.path, e))?;
                 Kept::At(outside.location.clone(), offset)
             }
-            Weights::Kept(keeper) if large => keeper.keep(tensor, bytes, role != Role::Attribute)?,
+            Weights::Kept(keeper) if bytes.len() >= SMALLEST_OUTSIDE => {
+                keeper.keep(tensor, bytes, role != Role::Attribute)?
+            }
             _ => Kept::Inside,
         };
         let (location, offset) = match kept {
@@ -104,11 +106,15 @@ impl Weights<'_> {
         Ok(())
     }
 
+    /// A file that nothing went into is not kept.
     pub(super) fn finish(self) -> Result<()> {
         let Weights::Apart(mut outside) = self else { return Ok(()) };
-        let moved =
-            outside.file.flush().and_then(|()| std::fs::rename(unfinished(&outside.path), &outside.path));
-        moved.map_err(|e| failed(&outside.path, e))
+        let unfinished = unfinished(&outside.path);
+        let done = match outside.length {
+            0 => std::fs::remove_file(unfinished),
+            _ => outside.file.flush().and_then(|()| std::fs::rename(unfinished, &outside.path)),
+        };
+        done.map_err(|e| failed(&outside.path, e))
     }
 }
 

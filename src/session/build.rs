@@ -75,7 +75,7 @@ pub(super) fn rewrite(
     passes::canonicalise(&mut graph, model.functions, &operators, optimize, &evaluate)?;
     if let Some(path) = &options.optimized_model {
         // Fusions make operators of the library's own, which no other program knows.
-        model::save(&graph, &model.metadata, path, options.weights_apart)?;
+        model::save(&graph, &model.metadata, path, &options.weights_apart)?;
     }
     let precision = options.computed_precision();
     let target = NodesOf { pool, on_device: parts.on_device, precision };

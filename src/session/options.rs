@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::error::{Result, excerpt, fail};
 use crate::memory::device::external::ExternalFunctions;
-use crate::model::Given;
+use crate::model::{Apart, Given};
 use crate::ops::custom::Definition;
 use crate::providers::hip::{self, HipOptions};
 use crate::tensor::ElementType;
@@ -75,8 +75,8 @@ pub(crate) struct SessionOptions {
     pub(crate) operators: Vec<Arc<Definition>>,
     /// Where the optimised model is saved.
     pub(crate) optimized_model: Option<PathBuf>,
-    /// Whether its weights go into a file of their own, whatever their size.
-    pub(crate) weights_apart: bool,
+    /// Which of its weights go into a file of their own.
+    pub(crate) weights_apart: Apart,
     /// Where artifacts of opened models are kept, how many bytes of them (0: any number), or the one of this model.
     pub(crate) model_cache_dir: Option<PathBuf>,
     pub(crate) model_cache_limit: u64,
@@ -104,7 +104,7 @@ impl Default for SessionOptions {
             precision: None,
             operators: Vec::new(),
             optimized_model: None,
-            weights_apart: false,
+            weights_apart: Apart::default(),
             model_cache_dir: None,
             model_cache_limit: MODEL_CACHE,
             compiled_model_path: None,
@@ -134,6 +134,11 @@ const KEYS: &[(&str, &str)] = &[
     ("model_cache_limit", "a number of bytes, 0 for no limit"),
     ("optimization", "none, basic or all"),
     ("optimized_model_external_data", "0 or 1"),
+    (
+        "optimized_model_external_data_file",
+        "the name of a file without a folder, or nothing for the model's and .data",
+    ),
+    ("optimized_model_external_data_min_bytes", "a number of bytes"),
     ("optimized_model_path", "the name of a file, or nothing for none"),
     ("plan_cache", "a number from 1 to 65536"),
     ("precision", "f32, f16, bf16 or auto"),
@@ -210,8 +215,10 @@ impl SessionOptions {
             "share_weights" => self.share_weights = choose(value, &[("0", false), ("1", true)])?,
             "use_env_allocators" => self.use_env_allocators = choose(value, &[("0", false), ("1", true)])?,
             "optimized_model_external_data" => {
-                self.weights_apart = choose(value, &[("0", false), ("1", true)])?
+                self.weights_apart.always = choose(value, &[("0", false), ("1", true)])?
             }
+            "optimized_model_external_data_file" => self.weights_apart.set_file(value).then_some(())?,
+            "optimized_model_external_data_min_bytes" => self.weights_apart.smallest = value.parse().ok()?,
             "optimized_model_path" => self.optimized_model = (!value.is_empty()).then(|| value.into()),
             "plan_cache" => self.plan_cache = value.parse().ok().filter(|n| (1..=65536).contains(n))?,
             "intra_op_threads" => {
@@ -228,7 +235,7 @@ impl SessionOptions {
         let name = |o: Optimization| OPTIMIZATIONS.iter().find(|(_, v)| *v == o).map_or("all", |(n, _)| n);
         let precision = PRECISIONS.iter().find(|(_, v)| *v == self.precision).map_or("auto", |(n, _)| n);
         let text = |path: &PathBuf| path.to_string_lossy().into_owned();
-        let saved = self.optimized_model.as_ref().map(text);
+        let (saved, apart) = (self.optimized_model.as_ref().map(text), &self.weights_apart);
         let compiled = self.compiled_model_path.as_ref().map(text);
         let cache = self.model_cache_dir.as_ref().map(text);
         let folder = self.given.folder.as_ref().map(text);
@@ -241,7 +248,9 @@ impl SessionOptions {
             ("model_cache_dir".to_owned(), cache.unwrap_or_default()),
             ("model_cache_limit".to_owned(), self.model_cache_limit.to_string()),
             ("optimization".to_owned(), name(self.optimization).to_owned()),
-            ("optimized_model_external_data".to_owned(), (self.weights_apart as u8).to_string()),
+            ("optimized_model_external_data".to_owned(), (apart.always as u8).to_string()),
+            ("optimized_model_external_data_file".to_owned(), apart.file.clone().unwrap_or_default()),
+            ("optimized_model_external_data_min_bytes".to_owned(), apart.smallest.to_string()),
             ("optimized_model_path".to_owned(), saved.unwrap_or_default()),
             ("plan_cache".to_owned(), self.plan_cache.to_string()),
             ("precision".to_owned(), precision.to_owned()),
@@ -378,6 +387,8 @@ mod tests {
             ("dim.", "3", "needs a name"),
             ("dim.x", "-3", "allowed is a number from 0"),
             ("intra_op_threads", "5000", "up to 1024"),
+            ("optimized_model_external_data_file", "a/b", "a file without a folder"),
+            ("optimized_model_external_data_file", "..", "a file without a folder"),
         ] {
             let error = SessionOptions::default().set(key, value).unwrap_err();
             assert!(error.message.contains(part), "{error}");

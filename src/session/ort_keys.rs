@@ -10,6 +10,12 @@ const KEYS: &[(&str, &str, Values)] = &[
     ("session.disable_cpu_ep_fallback", "fallback", Some(&[("0", "cpu"), ("1", "error")])),
     ("session.use_env_allocators", "use_env_allocators", Some(&[("0", "0"), ("1", "1")])),
     ("session.model_external_initializers_file_folder_path", "external_data_folder", None),
+    ("session.optimized_model_external_initializers_file_name", "optimized_model_external_data_file", None),
+    (
+        "session.optimized_model_external_initializers_min_size_in_bytes",
+        "optimized_model_external_data_min_bytes",
+        None,
+    ),
     ("session.intra_op.allow_spinning", "spinning", Some(&[("0", "0"), ("1", "1")])),
     ("session.intra_op_thread_affinities", "thread_affinities", None),
 ];

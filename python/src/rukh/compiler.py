@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ._errors import UnsupportedError
+from ._errors import FileError, UnsupportedError
 from .artifacts import compile_model
 from .enums import GraphOptimizationLevel, OrtCompileApiFlags, _Enum
 from .options import SessionOptions
@@ -28,8 +28,8 @@ class ModelCompiler:
     """Compiles a model to an artifact for the devices of this machine; `rukh.compile_model` takes others too.
 
     Its bytes are no ONNX file, and `InferenceSession` opens them in the model's place. What ONNX Runtime says of nodes and
-    weights beside them (`embed_compiled_data_into_model`, the external initializers, `flags`) has no meaning here: one
-    file holds all.
+    weights beside them (`embed_compiled_data_into_model`, the external initializers) has no meaning here: one file holds
+    all. Of `flags` ERROR_IF_OUTPUT_FILE_EXISTS has an effect; nodes are always compiled, those of the CPU too.
     """
 
     def __init__(
@@ -60,6 +60,7 @@ class ModelCompiler:
             )
         self._options = sess_options
         self._model = input_model_path_or_bytes
+        self._flags = OrtCompileApiFlags(flags)
 
     def compile_to_file(self, output_model_path: str | None = None) -> None:
         """Without a path, into the model's folder, under its name with "_ctx.onnx" as ONNX Runtime has it."""
@@ -67,6 +68,11 @@ class ModelCompiler:
             if isinstance(self._model, bytes):
                 raise ValueError("a model from bytes has no path; give output_model_path")
             output_model_path = os.path.splitext(os.fspath(self._model))[0] + "_ctx.onnx"
+        if self._flags & OrtCompileApiFlags.ERROR_IF_OUTPUT_FILE_EXISTS and os.path.exists(output_model_path):
+            raise FileError(
+                f"{os.fspath(output_model_path)!r} exists already, and ERROR_IF_OUTPUT_FILE_EXISTS is set; remove the "
+                f"file, or leave out the flag"
+            )
         compile_model(self._model, output_model_path, sess_options=self._options)
 
     def compile_to_bytes(self) -> bytes:

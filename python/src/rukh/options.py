@@ -33,6 +33,8 @@ _ALIASES = frozenset(
         "session.intra_op.allow_spinning",
         "session.intra_op_thread_affinities",
         "session.model_external_initializers_file_folder_path",
+        "session.optimized_model_external_initializers_file_name",
+        "session.optimized_model_external_initializers_min_size_in_bytes",
         "session.use_env_allocators",
     ]
 )
@@ -129,8 +131,9 @@ class SessionOptions:
         """Sets an option of rukh by its name ("load", "fallback", "plan_cache", "dim.NAME" and the
         others of `rukh_session_options_create`). Of ONNX Runtime's own entries those have an effect that mean the same
         here: "session.disable_cpu_ep_fallback", "session.use_env_allocators", "session.intra_op.allow_spinning",
-        "session.intra_op_thread_affinities", "session.model_external_initializers_file_folder_path"; others are kept
-        for `get_session_config_entry`."""
+        "session.intra_op_thread_affinities", "session.model_external_initializers_file_folder_path",
+        "session.optimized_model_external_initializers_file_name" and "…_min_size_in_bytes"; others are kept for
+        `get_session_config_entry`."""
         if _is_own(key):
             # Tried at once, so that a wrong value is told where it was given.
             call("session_options_set", self._handle(), key.encode(), value.encode())

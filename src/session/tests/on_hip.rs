@@ -4,8 +4,8 @@ use super::*;
 use crate::error::Status;
 use crate::model::testing::{floats, ints, raw};
 use crate::session::Environment;
-use crate::tensor::ElementType::{F16, F32, I64};
-use crate::tensor::f16;
+use crate::tensor::ElementType::{BF16, F16, F32, I64};
+use crate::tensor::{bf16, f16};
 
 /// Options that want the GPU, when there is one.
 pub(super) fn on_hip(settings: &[(&str, &str)]) -> Option<SessionOptions> {
@@ -70,6 +70,22 @@ fn wrong_data_name_their_node() {
     // The session goes on.
     let y = run(&session, &[x, t(&[2], &[3i64, 0])]).unwrap();
     assert_eq!(elements::<f32>(&y[0]), [-4.0, -1.0]);
+
+    let model = ModelBuilder::new()
+        .input("a", I64, &["2"])
+        .input("b", I64, &["2"])
+        .node("Div", &["a", "b"], &["y"])
+        .output("y");
+    let session = open_with(environment(), &model, &options);
+    let a = t(&[2], &[6i64, 8]);
+    let error = run(&session, &[a.clone(), t(&[2], &[2i64, 0])]).unwrap_err();
+    assert_eq!(error.status, Status::InvalidData);
+    assert!(
+        error.message.starts_with("node \"the_Div\" (Div): a GPU kernel met an integer division by zero"),
+        "{error}"
+    );
+    let y = run(&session, &[a, t(&[2], &[2i64, 4])]).unwrap();
+    assert_eq!(elements::<i64>(&y[0]), [3, 2]);
 }
 
 /// A weight on the device behind a value whose shape only the run tells.
@@ -121,6 +137,56 @@ fn weights_lie_as_products_want_them() {
         assert_eq!(elements::<f16>(&y[1]), halves(&expected), "Gemm of {n} rows");
         let twice: Vec<f32> = numbers.iter().map(|x| 2.0 * x).collect();
         assert_eq!(elements::<f16>(&y[2]), halves(&twice));
+    }
+}
+
+/// Factors of a product are not rounded to TF32, whose 10 bits after the point would lose what is added to 1 here.
+#[test]
+fn products_of_floats_keep_every_bit() {
+    let Some(options) = on_hip(&[]) else { return };
+    const SIZE: usize = 64;
+    let unit: Vec<f32> = (0..SIZE * SIZE).map(|i| f32::from(i % (SIZE + 1) == 0)).collect();
+    let model = ModelBuilder::new()
+        .input("x", F32, &["n", "64"])
+        .input("image", F32, &["1", "64", "h", "1"])
+        .initializer(floats("w", &[64, 64], &unit))
+        .initializer(floats("kernel", &[64, 64, 1, 1], &unit))
+        .node("MatMul", &["x", "w"], &["a"])
+        .node("Gemm", &["x", "w"], &["b"])
+        .node("Conv", &["image", "kernel"], &["c"])
+        .output("a")
+        .output("b")
+        .output("c");
+    let session = open_with(environment(), &model, &options);
+    for n in [1, 3, 40, 128] {
+        let x: Vec<f32> = (0..n * SIZE).map(|i| 1.0 + (i % 8191 + 1) as f32 * f32::EPSILON).collect();
+        let y = run(&session, &[t(&[n, SIZE], &x), t(&[1, SIZE, n, 1], &x)]).unwrap();
+        for (output, what) in y.iter().zip(["MatMul", "Gemm", "Conv"]) {
+            assert_eq!(elements::<f32>(output), x, "{what} of {n} rows");
+        }
+    }
+}
+
+/// A sum of ones in half precision would stop where one more is less than a step: at 2048, in bf16 at 256.
+#[test]
+fn products_of_halves_are_summed_in_floats() {
+    let Some(options) = on_hip(&[]) else { return };
+    const COUNT: usize = 4096;
+    let model = |element, one: [u8; 2]| {
+        ModelBuilder::new()
+            .input("x", element, &["n", "4096"])
+            .initializer(raw("w", element, &[COUNT as i64, 8], &one.repeat(COUNT * 8)))
+            .node("MatMul", &["x", "w"], &["y"])
+            .output("y")
+    };
+    let (half, brain) = (f16::from_f32(1.0), bf16::from_f32(1.0));
+    let halves = open_with(environment(), &model(F16, half.to_le_bytes()), &options);
+    let brains = open_with(environment(), &model(BF16, brain.to_le_bytes()), &options);
+    for n in [1, 40] {
+        let y = run(&halves, &[t(&[n, COUNT], &vec![half; n * COUNT])]).unwrap();
+        assert_eq!(elements::<f16>(&y[0]), vec![f16::from_f32(4096.0); n * 8], "f16, {n} rows");
+        let y = run(&brains, &[t(&[n, COUNT], &vec![brain; n * COUNT])]).unwrap();
+        assert_eq!(elements::<bf16>(&y[0]), vec![bf16::from_f32(4096.0); n * 8], "bf16, {n} rows");
     }
 }
 
