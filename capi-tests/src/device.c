@@ -20,6 +20,9 @@ static void without(rukh_environment *environment) {
     FAILS(RUKH_ERROR_DEVICE, part, rukh_environment_memory_reset_peaks(environment, 0, &error));
     FAILS(RUKH_ERROR_DEVICE, part, rukh_environment_memory_empty_cache(environment, 0, &error));
     FAILS(RUKH_ERROR_DEVICE, part, rukh_environment_memory_record_history(environment, 0, 10, &error));
+    FAILS(RUKH_ERROR_DEVICE, part, rukh_environment_fourier_plans(environment, 0, &needed, &needed, &error));
+    FAILS(RUKH_ERROR_DEVICE, part, rukh_environment_set_fourier_plan_limit(environment, 0, 1, &error));
+    FAILS(RUKH_ERROR_DEVICE, part, rukh_environment_clear_fourier_plans(environment, 0, &error));
     FAILS(RUKH_ERROR_DEVICE, part,
           rukh_value_create_device_tensor(environment, 0, RUKH_ELEMENT_FLOAT, shape, 1, &made, &error));
     FAILS(RUKH_ERROR_DEVICE, part,
@@ -82,6 +85,20 @@ static void with(rukh_environment *environment) {
     CHECK(strcmp(text, "[]") == 0);
     OK(rukh_environment_memory_reset_peaks(environment, 0, &error));
     OK(rukh_environment_memory_empty_cache(environment, 0, &error));
+}
+
+/* The limit of plans of Fourier transforms; python/tests/test_device.py makes some. */
+static void fourier_plans(rukh_environment *environment) {
+    size_t count = 9, limit = 0;
+    OK(rukh_environment_fourier_plans(environment, 0, &count, &limit, &error));
+    CHECK(count == 0 && limit == 4096);
+    OK(rukh_environment_set_fourier_plan_limit(environment, 0, 7, &error));
+    OK(rukh_environment_clear_fourier_plans(environment, 0, &error));
+    OK(rukh_environment_fourier_plans(environment, 0, &count, &limit, &error));
+    CHECK(count == 0 && limit == 7);
+    FAILS(RUKH_ERROR_INVALID_ARGUMENT, "device_id 99 is not there",
+          rukh_environment_fourier_plans(environment, 99, &count, &limit, &error));
+    FAILS(RUKH_ERROR_INVALID_ARGUMENT, "count", rukh_environment_fourier_plans(environment, 0, NULL, &limit, &error));
 }
 
 /* Tensors on the device as inputs and outputs of a run: y = a + a, z = a * a. */
@@ -344,6 +361,7 @@ int main(int argc, char **argv) {
     OK(rukh_environment_provider_reason(environment, "hip", reason, sizeof reason, &needed, &error));
     if (reason[0] == '\0') {
         with(environment);
+        fourier_plans(environment);
         tensors(environment);
         contracts(environment);
         dlpack(environment);

@@ -1106,6 +1106,46 @@ rukh_status rukh_environment_memory_snapshot(const struct rukh_environment *envi
                                              struct rukh_error **error);
 
 /**
+ * How many plans of Fourier transforms (DFT, STFT) are kept for a GPU, and how many may be.
+ *
+ * A plan is made when a session first needs a transform of a length, direction and precision, and has the tables that the
+ * kernels read. Sessions of the environment share them. When there are more than the limit, 4096 at first, the ones that
+ * were not used for longest go; what a session needs stays on the device as long as the session does.
+ *
+ * `environment`, `count`, `limit`: not NULL. `device_id`: as the hip provider's option. `error`: may be NULL. Threads: any, at
+ * the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown device, `RUKH_ERROR_DEVICE` without one, and the
+ * handle errors. Since: 0.1.1.
+ */
+rukh_status rukh_environment_fourier_plans(const struct rukh_environment *environment,
+                                           size_t device_id,
+                                           size_t *count,
+                                           size_t *limit,
+                                           struct rukh_error **error);
+
+/**
+ * Sets how many plans of Fourier transforms are kept for a GPU. With 0 none is: each session makes its own.
+ *
+ * `environment`: not NULL. `device_id`: as the hip provider's option. `error`: may be NULL. Threads: any, also while sessions
+ * run. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown device, `RUKH_ERROR_DEVICE` without one, and the handle errors.
+ * Since: 0.1.1.
+ */
+rukh_status rukh_environment_set_fourier_plan_limit(const struct rukh_environment *environment,
+                                                    size_t device_id,
+                                                    size_t limit,
+                                                    struct rukh_error **error);
+
+/**
+ * Lets all plans of Fourier transforms on a GPU go that no session needs.
+ *
+ * `environment`: not NULL. `device_id`: as the hip provider's option. `error`: may be NULL. Threads: any, also while sessions
+ * run. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown device, `RUKH_ERROR_DEVICE` without one, and the handle errors.
+ * Since: 0.1.1.
+ */
+rukh_status rukh_environment_clear_fourier_plans(const struct rukh_environment *environment,
+                                                 size_t device_id,
+                                                 struct rukh_error **error);
+
+/**
  * Makes options for a session, all at their defaults.
  *
  * Keys of `rukh_session_options_set`: "external_data_folder" (where files of external data are, in place of the model's

@@ -222,3 +222,35 @@ def test_tuning_results_are_text_and_lists():
     assert opened.set_tuning_results([results]) == 0
     with pytest.raises(RuntimeError, match="Cannot find execution provider UnknownEP"):
         opened.set_tuning_results([results], error_on_invalid=True)
+
+
+def test_plans_of_fourier_transforms_are_kept_and_shared():
+    plans = rukh.FourierPlanCache()
+    plans.clear()
+    before = plans.max_size
+    signal = np.random.default_rng(1).standard_normal((3, 96, 1)).astype(np.float32)
+
+    def transform(length):
+        constants = [numpy_helper.from_array(np.array(n), name) for name, n in (("n", length), ("axis", 1))]
+        data = model([("DFT", ["x", "n", "axis"], ["y"])], constants, 20, x=[3, 96, 1], y=["a", "b", "c"])
+        session = rukh.InferenceSession(data, providers=[GPU])
+        session.run(None, {"x": signal})
+        (found,) = session.run(None, {"x": signal})
+        want = np.fft.fft(signal[:, :, 0].astype(np.float64), length)
+        found = found[..., 0] + 1j * found[..., 1]
+        assert np.linalg.norm(found - want) <= 1e-6 * np.log2(length) * np.linalg.norm(want)
+
+    try:
+        for length in (96, 64, 96, 101):
+            transform(length)
+        assert plans.size == 3
+        plans.max_size = 1
+        assert (plans.size, plans.max_size) == (1, 1)
+        plans.clear()
+        assert plans.size == 0
+        transform(64)
+        assert plans.size == 1
+        with pytest.raises(ValueError, match="allowed is 0 and more"):
+            plans.max_size = -1
+    finally:
+        plans.max_size = before

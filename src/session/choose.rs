@@ -107,7 +107,8 @@ fn choose_provider(
         (None, true) => MemorySource::Shared(environment.device_arena(hip_options.device_id)?),
         (None, false) => MemorySource::Arena,
     };
-    let error = match Provider::open(hip_options, source, &environment.providers()) {
+    let fourier = environment.fourier_plans(hip_options.device_id);
+    let error = match Provider::open(hip_options, source, &environment.providers(), &fourier) {
         Ok(provider) => {
             environment.note_provider(&provider);
             return Ok((Some(provider), String::new()));

@@ -9,7 +9,7 @@ use crate::memory::device::allocator::DeviceAllocator;
 use crate::memory::device::config::ArenaConfig;
 use crate::ops::custom::Definition;
 use crate::providers::cpu::isa;
-use crate::providers::hip::{self, Provider};
+use crate::providers::hip::{self, FourierPlans, Provider};
 use crate::threads::Pool;
 
 use super::operators;
@@ -72,6 +72,8 @@ pub(crate) struct Environment {
     operators: Mutex<Vec<Arc<Definition>>>,
     /// Arenas of its own that sessions can share, by device.
     arenas: Mutex<BTreeMap<usize, DeviceAllocator>>,
+    /// Plans of Fourier transforms by device.
+    fourier: Mutex<BTreeMap<usize, Arc<FourierPlans>>>,
     /// The models that its sessions have open.
     pub(super) models: Shared,
 }
@@ -91,6 +93,7 @@ impl Environment {
             providers: Mutex::default(),
             operators: Mutex::default(),
             arenas: Mutex::default(),
+            fourier: Mutex::default(),
             models: Shared::default(),
         }
     }
@@ -119,6 +122,17 @@ impl Environment {
     pub(super) fn providers(&self) -> Vec<Arc<Provider>> {
         let providers = self.providers.lock().unwrap_or_else(PoisonError::into_inner);
         providers.iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// The plans of Fourier transforms on a device, which its sessions share.
+    pub(crate) fn fourier_plans(&self, device_id: usize) -> Arc<FourierPlans> {
+        self.fourier.lock().unwrap_or_else(PoisonError::into_inner).entry(device_id).or_default().clone()
+    }
+
+    /// The same, of a device that is there.
+    pub(crate) fn fourier_plans_of(&self, device_id: usize) -> Result<Arc<FourierPlans>> {
+        hip::check_device(device_id)?;
+        Ok(self.fourier_plans(device_id))
     }
 
     /// Makes the arena of a device that its sessions can share.

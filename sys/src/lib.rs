@@ -537,6 +537,27 @@ unsafe extern "C" {
         needed: *mut usize,
         error: *mut *mut rukh_error,
     ) -> rukh_status;
+    /// How many plans of Fourier transforms (DFT, STFT) are kept for a GPU, and how many may be.
+    pub fn rukh_environment_fourier_plans(
+        environment: *const rukh_environment,
+        device_id: usize,
+        count: *mut usize,
+        limit: *mut usize,
+        error: *mut *mut rukh_error,
+    ) -> rukh_status;
+    /// Sets how many plans of Fourier transforms are kept for a GPU.
+    pub fn rukh_environment_set_fourier_plan_limit(
+        environment: *const rukh_environment,
+        device_id: usize,
+        limit: usize,
+        error: *mut *mut rukh_error,
+    ) -> rukh_status;
+    /// Lets all plans of Fourier transforms on a GPU go that no session needs.
+    pub fn rukh_environment_clear_fourier_plans(
+        environment: *const rukh_environment,
+        device_id: usize,
+        error: *mut *mut rukh_error,
+    ) -> rukh_status;
     /// Makes options for a session, all at their defaults.
     pub fn rukh_session_options_create(
         out: *mut *mut rukh_session_options,

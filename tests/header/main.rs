@@ -16,6 +16,7 @@ const SOURCES: &[&str] = &[
     "devices",
     "report",
     "memory",
+    "fourier",
     "session_options",
     "session_providers",
     "session",

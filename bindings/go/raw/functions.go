@@ -54,6 +54,9 @@ var described = [...]struct{ name, since string }{
 	{"environment_memory_empty_cache", "0.1.0"},
 	{"environment_memory_record_history", "0.1.0"},
 	{"environment_memory_snapshot", "0.1.0"},
+	{"environment_fourier_plans", "0.1.1"},
+	{"environment_set_fourier_plan_limit", "0.1.1"},
+	{"environment_clear_fourier_plans", "0.1.1"},
 	{"session_options_create", "0.1.0"},
 	{"session_options_clone", "0.1.0"},
 	{"session_options_destroy", "0.1.0"},
@@ -1074,6 +1077,64 @@ func EnvironmentMemorySnapshot(environment unsafe.Pointer, deviceId uint, buf *b
 	return failed(C.go_environment_memory_snapshot(fn, environment, C.size_t(deviceId), (*C.char)(unsafe.Pointer(buf)), C.size_t(cap), (*C.size_t)(unsafe.Pointer(needed)), &failure), &failure)
 }
 
+// EnvironmentFourierPlans calls rukh_environment_fourier_plans.
+//
+// How many plans of Fourier transforms (DFT, STFT) are kept for a GPU, and how many may be.
+//
+// A plan is made when a session first needs a transform of a length, direction and precision, and has the tables that the
+// kernels read. Sessions of the environment share them. When there are more than the limit, 4096 at first, the ones that
+// were not used for longest go; what a session needs stays on the device as long as the session does.
+//
+// `environment`, `count`, `limit`: not NULL. `device_id`: as the hip provider's option. `error`: may be NULL. Threads: any, at
+// the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown device, `RUKH_ERROR_DEVICE` without one, and the
+// handle errors. Since: 0.1.1.
+//
+// Since 0.1.1.
+func EnvironmentFourierPlans(environment unsafe.Pointer, deviceId uint, count *uint, limit *uint) error {
+	fn, err := function(42)
+	if err != nil {
+		return err
+	}
+	var failure unsafe.Pointer
+	return failed(C.go_environment_fourier_plans(fn, environment, C.size_t(deviceId), (*C.size_t)(unsafe.Pointer(count)), (*C.size_t)(unsafe.Pointer(limit)), &failure), &failure)
+}
+
+// EnvironmentSetFourierPlanLimit calls rukh_environment_set_fourier_plan_limit.
+//
+// Sets how many plans of Fourier transforms are kept for a GPU. With 0 none is: each session makes its own.
+//
+// `environment`: not NULL. `device_id`: as the hip provider's option. `error`: may be NULL. Threads: any, also while sessions
+// run. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown device, `RUKH_ERROR_DEVICE` without one, and the handle errors.
+// Since: 0.1.1.
+//
+// Since 0.1.1.
+func EnvironmentSetFourierPlanLimit(environment unsafe.Pointer, deviceId uint, limit uint) error {
+	fn, err := function(43)
+	if err != nil {
+		return err
+	}
+	var failure unsafe.Pointer
+	return failed(C.go_environment_set_fourier_plan_limit(fn, environment, C.size_t(deviceId), C.size_t(limit), &failure), &failure)
+}
+
+// EnvironmentClearFourierPlans calls rukh_environment_clear_fourier_plans.
+//
+// Lets all plans of Fourier transforms on a GPU go that no session needs.
+//
+// `environment`: not NULL. `device_id`: as the hip provider's option. `error`: may be NULL. Threads: any, also while sessions
+// run. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown device, `RUKH_ERROR_DEVICE` without one, and the handle errors.
+// Since: 0.1.1.
+//
+// Since 0.1.1.
+func EnvironmentClearFourierPlans(environment unsafe.Pointer, deviceId uint) error {
+	fn, err := function(44)
+	if err != nil {
+		return err
+	}
+	var failure unsafe.Pointer
+	return failed(C.go_environment_clear_fourier_plans(fn, environment, C.size_t(deviceId), &failure), &failure)
+}
+
 // SessionOptionsCreate calls rukh_session_options_create.
 //
 // Makes options for a session, all at their defaults.
@@ -1107,7 +1168,7 @@ func EnvironmentMemorySnapshot(environment unsafe.Pointer, deviceId uint, buf *b
 //
 // Since 0.1.0.
 func SessionOptionsCreate(out *unsafe.Pointer) error {
-	fn, err := function(42)
+	fn, err := function(45)
 	if err != nil {
 		return err
 	}
@@ -1125,7 +1186,7 @@ func SessionOptionsCreate(out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func SessionOptionsClone(options unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(43)
+	fn, err := function(46)
 	if err != nil {
 		return err
 	}
@@ -1142,7 +1203,7 @@ func SessionOptionsClone(options unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func SessionOptionsDestroy(options unsafe.Pointer) {
-	fn, err := function(44)
+	fn, err := function(47)
 	if err != nil {
 		return
 	}
@@ -1159,7 +1220,7 @@ func SessionOptionsDestroy(options unsafe.Pointer) {
 //
 // Since 0.1.0.
 func SessionOptionsSet(options unsafe.Pointer, key string, value string) error {
-	fn, err := function(45)
+	fn, err := function(48)
 	if err != nil {
 		return err
 	}
@@ -1187,7 +1248,7 @@ func SessionOptionsSet(options unsafe.Pointer, key string, value string) error {
 //
 // Since 0.1.0.
 func SessionOptionsGet(options unsafe.Pointer, key string, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(46)
+	fn, err := function(49)
 	if err != nil {
 		return err
 	}
@@ -1210,7 +1271,7 @@ func SessionOptionsGet(options unsafe.Pointer, key string, buf *byte, cap uint, 
 //
 // Since 0.1.0.
 func SessionOptionsKey(options unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(47)
+	fn, err := function(50)
 	if err != nil {
 		return err
 	}
@@ -1227,7 +1288,7 @@ func SessionOptionsKey(options unsafe.Pointer, index uint, buf *byte, cap uint, 
 //
 // Since 0.1.0.
 func SessionOptionsSetLoad(options unsafe.Pointer, mode LoadMode) error {
-	fn, err := function(48)
+	fn, err := function(51)
 	if err != nil {
 		return err
 	}
@@ -1245,7 +1306,7 @@ func SessionOptionsSetLoad(options unsafe.Pointer, mode LoadMode) error {
 //
 // Since 0.1.0.
 func SessionOptionsSetOptimization(options unsafe.Pointer, optimization Optimization) error {
-	fn, err := function(49)
+	fn, err := function(52)
 	if err != nil {
 		return err
 	}
@@ -1263,7 +1324,7 @@ func SessionOptionsSetOptimization(options unsafe.Pointer, optimization Optimiza
 //
 // Since 0.1.0.
 func SessionOptionsSetFallback(options unsafe.Pointer, fallback Fallback) error {
-	fn, err := function(50)
+	fn, err := function(53)
 	if err != nil {
 		return err
 	}
@@ -1281,7 +1342,7 @@ func SessionOptionsSetFallback(options unsafe.Pointer, fallback Fallback) error 
 //
 // Since 0.1.0.
 func SessionOptionsSetProfiling(options unsafe.Pointer, on int32) error {
-	fn, err := function(51)
+	fn, err := function(54)
 	if err != nil {
 		return err
 	}
@@ -1299,7 +1360,7 @@ func SessionOptionsSetProfiling(options unsafe.Pointer, on int32) error {
 //
 // Since 0.1.0.
 func SessionOptionsSetThreads(options unsafe.Pointer, threads uint) error {
-	fn, err := function(52)
+	fn, err := function(55)
 	if err != nil {
 		return err
 	}
@@ -1318,7 +1379,7 @@ func SessionOptionsSetThreads(options unsafe.Pointer, threads uint) error {
 //
 // Since 0.1.0.
 func SessionOptionsSetDimension(options unsafe.Pointer, name string, size int64) error {
-	fn, err := function(53)
+	fn, err := function(56)
 	if err != nil {
 		return err
 	}
@@ -1348,7 +1409,7 @@ func SessionOptionsSetDimension(options unsafe.Pointer, name string, size int64)
 //
 // Since 0.1.0.
 func SessionOptionsAddProvider(options unsafe.Pointer, provider string, keys []string, values []string, count uint) error {
-	fn, err := function(54)
+	fn, err := function(57)
 	if err != nil {
 		return err
 	}
@@ -1390,7 +1451,7 @@ func SessionOptionsAddProvider(options unsafe.Pointer, provider string, keys []s
 //
 // Since 0.1.0.
 func SessionOptionsSetExternalAllocator(options unsafe.Pointer, alloc unsafe.Pointer, releaseMemory unsafe.Pointer, emptyCache unsafe.Pointer, user unsafe.Pointer) error {
-	fn, err := function(55)
+	fn, err := function(58)
 	if err != nil {
 		return err
 	}
@@ -1407,7 +1468,7 @@ func SessionOptionsSetExternalAllocator(options unsafe.Pointer, alloc unsafe.Poi
 //
 // Since 0.1.0.
 func SessionOptionsProviderCount(options unsafe.Pointer, count *uint) error {
-	fn, err := function(56)
+	fn, err := function(59)
 	if err != nil {
 		return err
 	}
@@ -1425,7 +1486,7 @@ func SessionOptionsProviderCount(options unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionOptionsProviderName(options unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(57)
+	fn, err := function(60)
 	if err != nil {
 		return err
 	}
@@ -1444,7 +1505,7 @@ func SessionOptionsProviderName(options unsafe.Pointer, index uint, buf *byte, c
 //
 // Since 0.1.0.
 func SessionOptionsProviderKey(options unsafe.Pointer, provider uint, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(58)
+	fn, err := function(61)
 	if err != nil {
 		return err
 	}
@@ -1463,7 +1524,7 @@ func SessionOptionsProviderKey(options unsafe.Pointer, provider uint, index uint
 //
 // Since 0.1.0.
 func SessionOptionsProviderGet(options unsafe.Pointer, provider uint, key string, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(59)
+	fn, err := function(62)
 	if err != nil {
 		return err
 	}
@@ -1491,7 +1552,7 @@ func SessionOptionsProviderGet(options unsafe.Pointer, provider uint, key string
 //
 // Since 0.1.0.
 func SessionCreate(environment unsafe.Pointer, path string, options unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(60)
+	fn, err := function(63)
 	if err != nil {
 		return err
 	}
@@ -1517,7 +1578,7 @@ func SessionCreate(environment unsafe.Pointer, path string, options unsafe.Point
 //
 // Since 0.1.0.
 func SessionCreateFromMemory(environment unsafe.Pointer, data unsafe.Pointer, size uint, options unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(61)
+	fn, err := function(64)
 	if err != nil {
 		return err
 	}
@@ -1534,7 +1595,7 @@ func SessionCreateFromMemory(environment unsafe.Pointer, data unsafe.Pointer, si
 //
 // Since 0.1.0.
 func SessionDestroy(session unsafe.Pointer) {
-	fn, err := function(62)
+	fn, err := function(65)
 	if err != nil {
 		return
 	}
@@ -1557,7 +1618,7 @@ func SessionDestroy(session unsafe.Pointer) {
 //
 // Since 0.1.1.
 func SessionCreateFromBuffer(environment unsafe.Pointer, data unsafe.Pointer, size uint, deleter unsafe.Pointer, user unsafe.Pointer, options unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(63)
+	fn, err := function(66)
 	if err != nil {
 		return err
 	}
@@ -1582,7 +1643,7 @@ func SessionCreateFromBuffer(environment unsafe.Pointer, data unsafe.Pointer, si
 //
 // Since 0.1.1.
 func SessionOptionsAddInitializer(options unsafe.Pointer, name string, value unsafe.Pointer) error {
-	fn, err := function(64)
+	fn, err := function(67)
 	if err != nil {
 		return err
 	}
@@ -1608,7 +1669,7 @@ func SessionOptionsAddInitializer(options unsafe.Pointer, name string, value uns
 //
 // Since 0.1.1.
 func SessionOptionsAddExternalFile(options unsafe.Pointer, location string, data unsafe.Pointer, size uint, deleter unsafe.Pointer, user unsafe.Pointer) error {
-	fn, err := function(65)
+	fn, err := function(68)
 	if err != nil {
 		return err
 	}
@@ -1640,7 +1701,7 @@ func SessionOptionsAddExternalFile(options unsafe.Pointer, location string, data
 //
 // Since 0.1.1.
 func CompileOptionsCreate(out *unsafe.Pointer) error {
-	fn, err := function(66)
+	fn, err := function(69)
 	if err != nil {
 		return err
 	}
@@ -1654,7 +1715,7 @@ func CompileOptionsCreate(out *unsafe.Pointer) error {
 //
 // Since 0.1.1.
 func CompileOptionsDestroy(options unsafe.Pointer) {
-	fn, err := function(67)
+	fn, err := function(70)
 	if err != nil {
 		return
 	}
@@ -1670,7 +1731,7 @@ func CompileOptionsDestroy(options unsafe.Pointer) {
 //
 // Since 0.1.1.
 func CompileOptionsSet(options unsafe.Pointer, key string, value string) error {
-	fn, err := function(68)
+	fn, err := function(71)
 	if err != nil {
 		return err
 	}
@@ -1698,7 +1759,7 @@ func CompileOptionsSet(options unsafe.Pointer, key string, value string) error {
 //
 // Since 0.1.1.
 func CompileOptionsGet(options unsafe.Pointer, key string, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(69)
+	fn, err := function(72)
 	if err != nil {
 		return err
 	}
@@ -1720,7 +1781,7 @@ func CompileOptionsGet(options unsafe.Pointer, key string, buf *byte, cap uint, 
 //
 // Since 0.1.1.
 func CompileOptionsKey(options unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(70)
+	fn, err := function(73)
 	if err != nil {
 		return err
 	}
@@ -1737,7 +1798,7 @@ func CompileOptionsKey(options unsafe.Pointer, index uint, buf *byte, cap uint, 
 //
 // Since 0.1.1.
 func CompileOptionsSetProgress(options unsafe.Pointer, callback unsafe.Pointer, user unsafe.Pointer, release unsafe.Pointer) error {
-	fn, err := function(71)
+	fn, err := function(74)
 	if err != nil {
 		return err
 	}
@@ -1768,7 +1829,7 @@ func CompileOptionsSetProgress(options unsafe.Pointer, callback unsafe.Pointer, 
 //
 // Since 0.1.1.
 func CompileModel(environment unsafe.Pointer, path string, sessionOptionsHandle unsafe.Pointer, options unsafe.Pointer, outPath string) error {
-	fn, err := function(72)
+	fn, err := function(75)
 	if err != nil {
 		return err
 	}
@@ -1795,7 +1856,7 @@ func CompileModel(environment unsafe.Pointer, path string, sessionOptionsHandle 
 //
 // Since 0.1.1.
 func CompileModelFromMemory(environment unsafe.Pointer, data unsafe.Pointer, size uint, sessionOptionsHandle unsafe.Pointer, options unsafe.Pointer, outPath string) error {
-	fn, err := function(73)
+	fn, err := function(76)
 	if err != nil {
 		return err
 	}
@@ -1820,7 +1881,7 @@ func CompileModelFromMemory(environment unsafe.Pointer, data unsafe.Pointer, siz
 //
 // Since 0.1.1.
 func ArtifactOpen(environment unsafe.Pointer, path string, out *unsafe.Pointer) error {
-	fn, err := function(74)
+	fn, err := function(77)
 	if err != nil {
 		return err
 	}
@@ -1839,7 +1900,7 @@ func ArtifactOpen(environment unsafe.Pointer, path string, out *unsafe.Pointer) 
 //
 // Since 0.1.1.
 func ArtifactDestroy(artifact unsafe.Pointer) {
-	fn, err := function(75)
+	fn, err := function(78)
 	if err != nil {
 		return
 	}
@@ -1862,7 +1923,7 @@ func ArtifactDestroy(artifact unsafe.Pointer) {
 //
 // Since 0.1.1.
 func ArtifactInfo(artifact unsafe.Pointer, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(76)
+	fn, err := function(79)
 	if err != nil {
 		return err
 	}
@@ -1882,7 +1943,7 @@ func ArtifactInfo(artifact unsafe.Pointer, buf *byte, cap uint, needed *uint) er
 //
 // Since 0.1.1.
 func ArtifactCheck(artifact unsafe.Pointer, options unsafe.Pointer, verdict *ArtifactVerdict, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(77)
+	fn, err := function(80)
 	if err != nil {
 		return err
 	}
@@ -1912,7 +1973,7 @@ func ArtifactCheck(artifact unsafe.Pointer, options unsafe.Pointer, verdict *Art
 //
 // Since 0.1.1.
 func SessionPlan(session unsafe.Pointer, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(78)
+	fn, err := function(81)
 	if err != nil {
 		return err
 	}
@@ -1929,7 +1990,7 @@ func SessionPlan(session unsafe.Pointer, buf *byte, cap uint, needed *uint) erro
 //
 // Since 0.1.0.
 func SessionInputCount(session unsafe.Pointer, count *uint) error {
-	fn, err := function(79)
+	fn, err := function(82)
 	if err != nil {
 		return err
 	}
@@ -1947,7 +2008,7 @@ func SessionInputCount(session unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionInputName(session unsafe.Pointer, index uint, name *string) error {
-	fn, err := function(80)
+	fn, err := function(83)
 	if err != nil {
 		return err
 	}
@@ -1970,7 +2031,7 @@ func SessionInputName(session unsafe.Pointer, index uint, name *string) error {
 //
 // Since 0.1.0.
 func SessionInputIndex(session unsafe.Pointer, name string, index *uint) error {
-	fn, err := function(81)
+	fn, err := function(84)
 	if err != nil {
 		return err
 	}
@@ -1993,7 +2054,7 @@ func SessionInputIndex(session unsafe.Pointer, name string, index *uint) error {
 //
 // Since 0.1.0.
 func SessionInputType(session unsafe.Pointer, index uint, kind *Kind, element *ElementType) error {
-	fn, err := function(82)
+	fn, err := function(85)
 	if err != nil {
 		return err
 	}
@@ -2011,7 +2072,7 @@ func SessionInputType(session unsafe.Pointer, index uint, kind *Kind, element *E
 //
 // Since 0.1.0.
 func SessionInputTypeText(session unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(83)
+	fn, err := function(86)
 	if err != nil {
 		return err
 	}
@@ -2031,7 +2092,7 @@ func SessionInputTypeText(session unsafe.Pointer, index uint, buf *byte, cap uin
 //
 // Since 0.1.0.
 func SessionInputShape(session unsafe.Pointer, index uint, dims *int64, cap uint, rank *int64) error {
-	fn, err := function(84)
+	fn, err := function(87)
 	if err != nil {
 		return err
 	}
@@ -2050,7 +2111,7 @@ func SessionInputShape(session unsafe.Pointer, index uint, dims *int64, cap uint
 //
 // Since 0.1.0.
 func SessionInputDimName(session unsafe.Pointer, index uint, axis uint, name *string) error {
-	fn, err := function(85)
+	fn, err := function(88)
 	if err != nil {
 		return err
 	}
@@ -2073,7 +2134,7 @@ func SessionInputDimName(session unsafe.Pointer, index uint, axis uint, name *st
 //
 // Since 0.1.0.
 func SessionOverridableCount(session unsafe.Pointer, count *uint) error {
-	fn, err := function(86)
+	fn, err := function(89)
 	if err != nil {
 		return err
 	}
@@ -2091,7 +2152,7 @@ func SessionOverridableCount(session unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionOverridableName(session unsafe.Pointer, index uint, name *string) error {
-	fn, err := function(87)
+	fn, err := function(90)
 	if err != nil {
 		return err
 	}
@@ -2114,7 +2175,7 @@ func SessionOverridableName(session unsafe.Pointer, index uint, name *string) er
 //
 // Since 0.1.0.
 func SessionOverridableTypeText(session unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(88)
+	fn, err := function(91)
 	if err != nil {
 		return err
 	}
@@ -2133,7 +2194,7 @@ func SessionOverridableTypeText(session unsafe.Pointer, index uint, buf *byte, c
 //
 // Since 0.1.0.
 func SessionOverridableShape(session unsafe.Pointer, index uint, dims *int64, cap uint, rank *int64) error {
-	fn, err := function(89)
+	fn, err := function(92)
 	if err != nil {
 		return err
 	}
@@ -2151,7 +2212,7 @@ func SessionOverridableShape(session unsafe.Pointer, index uint, dims *int64, ca
 //
 // Since 0.1.0.
 func SessionOverridableDimName(session unsafe.Pointer, index uint, axis uint, name *string) error {
-	fn, err := function(90)
+	fn, err := function(93)
 	if err != nil {
 		return err
 	}
@@ -2173,7 +2234,7 @@ func SessionOverridableDimName(session unsafe.Pointer, index uint, axis uint, na
 //
 // Since 0.1.0.
 func SessionOutputCount(session unsafe.Pointer, count *uint) error {
-	fn, err := function(91)
+	fn, err := function(94)
 	if err != nil {
 		return err
 	}
@@ -2191,7 +2252,7 @@ func SessionOutputCount(session unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionOutputName(session unsafe.Pointer, index uint, name *string) error {
-	fn, err := function(92)
+	fn, err := function(95)
 	if err != nil {
 		return err
 	}
@@ -2214,7 +2275,7 @@ func SessionOutputName(session unsafe.Pointer, index uint, name *string) error {
 //
 // Since 0.1.0.
 func SessionOutputIndex(session unsafe.Pointer, name string, index *uint) error {
-	fn, err := function(93)
+	fn, err := function(96)
 	if err != nil {
 		return err
 	}
@@ -2237,7 +2298,7 @@ func SessionOutputIndex(session unsafe.Pointer, name string, index *uint) error 
 //
 // Since 0.1.0.
 func SessionOutputType(session unsafe.Pointer, index uint, kind *Kind, element *ElementType) error {
-	fn, err := function(94)
+	fn, err := function(97)
 	if err != nil {
 		return err
 	}
@@ -2255,7 +2316,7 @@ func SessionOutputType(session unsafe.Pointer, index uint, kind *Kind, element *
 //
 // Since 0.1.0.
 func SessionOutputTypeText(session unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(95)
+	fn, err := function(98)
 	if err != nil {
 		return err
 	}
@@ -2275,7 +2336,7 @@ func SessionOutputTypeText(session unsafe.Pointer, index uint, buf *byte, cap ui
 //
 // Since 0.1.0.
 func SessionOutputShape(session unsafe.Pointer, index uint, dims *int64, cap uint, rank *int64) error {
-	fn, err := function(96)
+	fn, err := function(99)
 	if err != nil {
 		return err
 	}
@@ -2294,7 +2355,7 @@ func SessionOutputShape(session unsafe.Pointer, index uint, dims *int64, cap uin
 //
 // Since 0.1.0.
 func SessionOutputDimName(session unsafe.Pointer, index uint, axis uint, name *string) error {
-	fn, err := function(97)
+	fn, err := function(100)
 	if err != nil {
 		return err
 	}
@@ -2317,7 +2378,7 @@ func SessionOutputDimName(session unsafe.Pointer, index uint, axis uint, name *s
 //
 // Since 0.1.0.
 func SessionModelText(session unsafe.Pointer, which ModelText, text_ *string) error {
-	fn, err := function(98)
+	fn, err := function(101)
 	if err != nil {
 		return err
 	}
@@ -2339,7 +2400,7 @@ func SessionModelText(session unsafe.Pointer, which ModelText, text_ *string) er
 //
 // Since 0.1.0.
 func SessionModelVersion(session unsafe.Pointer, modelVersion *int64, irVersion *int64) error {
-	fn, err := function(99)
+	fn, err := function(102)
 	if err != nil {
 		return err
 	}
@@ -2356,7 +2417,7 @@ func SessionModelVersion(session unsafe.Pointer, modelVersion *int64, irVersion 
 //
 // Since 0.1.0.
 func SessionPropertyCount(session unsafe.Pointer, count *uint) error {
-	fn, err := function(100)
+	fn, err := function(103)
 	if err != nil {
 		return err
 	}
@@ -2374,7 +2435,7 @@ func SessionPropertyCount(session unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionProperty(session unsafe.Pointer, index uint, key *string, value *string) error {
-	fn, err := function(101)
+	fn, err := function(104)
 	if err != nil {
 		return err
 	}
@@ -2400,7 +2461,7 @@ func SessionProperty(session unsafe.Pointer, index uint, key *string, value *str
 //
 // Since 0.1.0.
 func SessionOpsetCount(session unsafe.Pointer, count *uint) error {
-	fn, err := function(102)
+	fn, err := function(105)
 	if err != nil {
 		return err
 	}
@@ -2418,7 +2479,7 @@ func SessionOpsetCount(session unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionOpset(session unsafe.Pointer, index uint, domain *string, version *int64) error {
-	fn, err := function(103)
+	fn, err := function(106)
 	if err != nil {
 		return err
 	}
@@ -2440,7 +2501,7 @@ func SessionOpset(session unsafe.Pointer, index uint, domain *string, version *i
 //
 // Since 0.1.0.
 func SessionPlacementCount(session unsafe.Pointer, count *uint) error {
-	fn, err := function(104)
+	fn, err := function(107)
 	if err != nil {
 		return err
 	}
@@ -2459,7 +2520,7 @@ func SessionPlacementCount(session unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionPlacement(session unsafe.Pointer, index uint, node *string, operatorName *string, provider *string, reason *string) error {
-	fn, err := function(105)
+	fn, err := function(108)
 	if err != nil {
 		return err
 	}
@@ -2494,7 +2555,7 @@ func SessionPlacement(session unsafe.Pointer, index uint, node *string, operator
 //
 // Since 0.1.0.
 func SessionLoadCounter(session unsafe.Pointer, which LoadCounter, value *uint64) error {
-	fn, err := function(106)
+	fn, err := function(109)
 	if err != nil {
 		return err
 	}
@@ -2514,7 +2575,7 @@ func SessionLoadCounter(session unsafe.Pointer, which LoadCounter, value *uint64
 //
 // Since 0.1.0.
 func SessionProfile(session unsafe.Pointer, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(107)
+	fn, err := function(110)
 	if err != nil {
 		return err
 	}
@@ -2533,7 +2594,7 @@ func SessionProfile(session unsafe.Pointer, buf *byte, cap uint, needed *uint) e
 //
 // Since 0.1.0.
 func ValueCreateTensor(element ElementType, shape *int64, rank uint, out *unsafe.Pointer) error {
-	fn, err := function(108)
+	fn, err := function(111)
 	if err != nil {
 		return err
 	}
@@ -2554,7 +2615,7 @@ func ValueCreateTensor(element ElementType, shape *int64, rank uint, out *unsafe
 //
 // Since 0.1.0.
 func ValueCreateTensorCopy(element ElementType, shape *int64, rank uint, data unsafe.Pointer, bytes uint, out *unsafe.Pointer) error {
-	fn, err := function(109)
+	fn, err := function(112)
 	if err != nil {
 		return err
 	}
@@ -2577,7 +2638,7 @@ func ValueCreateTensorCopy(element ElementType, shape *int64, rank uint, data un
 //
 // Since 0.1.0.
 func ValueCreateTensorOver(element ElementType, shape *int64, rank uint, data unsafe.Pointer, bytes uint, deleter unsafe.Pointer, user unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(110)
+	fn, err := function(113)
 	if err != nil {
 		return err
 	}
@@ -2595,7 +2656,7 @@ func ValueCreateTensorOver(element ElementType, shape *int64, rank uint, data un
 //
 // Since 0.1.0.
 func ValueClone(value unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(111)
+	fn, err := function(114)
 	if err != nil {
 		return err
 	}
@@ -2614,7 +2675,7 @@ func ValueClone(value unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueReshape(value unsafe.Pointer, shape *int64, rank uint, out *unsafe.Pointer) error {
-	fn, err := function(112)
+	fn, err := function(115)
 	if err != nil {
 		return err
 	}
@@ -2631,7 +2692,7 @@ func ValueReshape(value unsafe.Pointer, shape *int64, rank uint, out *unsafe.Poi
 //
 // Since 0.1.0.
 func ValueDestroy(value unsafe.Pointer) {
-	fn, err := function(113)
+	fn, err := function(116)
 	if err != nil {
 		return
 	}
@@ -2647,7 +2708,7 @@ func ValueDestroy(value unsafe.Pointer) {
 //
 // Since 0.1.0.
 func ValueKind(value unsafe.Pointer, kind *Kind) error {
-	fn, err := function(114)
+	fn, err := function(117)
 	if err != nil {
 		return err
 	}
@@ -2664,7 +2725,7 @@ func ValueKind(value unsafe.Pointer, kind *Kind) error {
 //
 // Since 0.1.0.
 func ValueElementType(value unsafe.Pointer, element *ElementType) error {
-	fn, err := function(115)
+	fn, err := function(118)
 	if err != nil {
 		return err
 	}
@@ -2682,7 +2743,7 @@ func ValueElementType(value unsafe.Pointer, element *ElementType) error {
 //
 // Since 0.1.0.
 func ValueTypeText(value unsafe.Pointer, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(116)
+	fn, err := function(119)
 	if err != nil {
 		return err
 	}
@@ -2701,7 +2762,7 @@ func ValueTypeText(value unsafe.Pointer, buf *byte, cap uint, needed *uint) erro
 //
 // Since 0.1.0.
 func ValueShape(value unsafe.Pointer, dims *int64, cap uint, rank *uint) error {
-	fn, err := function(117)
+	fn, err := function(120)
 	if err != nil {
 		return err
 	}
@@ -2718,7 +2779,7 @@ func ValueShape(value unsafe.Pointer, dims *int64, cap uint, rank *uint) error {
 //
 // Since 0.1.0.
 func ValueElementCount(value unsafe.Pointer, count *uint) error {
-	fn, err := function(118)
+	fn, err := function(121)
 	if err != nil {
 		return err
 	}
@@ -2738,7 +2799,7 @@ func ValueElementCount(value unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func ValueData(value unsafe.Pointer, data *unsafe.Pointer, bytes *uint) error {
-	fn, err := function(119)
+	fn, err := function(122)
 	if err != nil {
 		return err
 	}
@@ -2759,7 +2820,7 @@ func ValueData(value unsafe.Pointer, data *unsafe.Pointer, bytes *uint) error {
 //
 // Since 0.1.0.
 func ValueDataMut(value unsafe.Pointer, data *unsafe.Pointer, bytes *uint) error {
-	fn, err := function(120)
+	fn, err := function(123)
 	if err != nil {
 		return err
 	}
@@ -2781,7 +2842,7 @@ func ValueDataMut(value unsafe.Pointer, data *unsafe.Pointer, bytes *uint) error
 //
 // Since 0.1.0.
 func ValueCreateDeviceTensor(environment unsafe.Pointer, deviceId uint, element ElementType, shape *int64, rank uint, out *unsafe.Pointer) error {
-	fn, err := function(121)
+	fn, err := function(124)
 	if err != nil {
 		return err
 	}
@@ -2802,7 +2863,7 @@ func ValueCreateDeviceTensor(environment unsafe.Pointer, deviceId uint, element 
 //
 // Since 0.1.0.
 func ValueCreateDeviceTensorOver(environment unsafe.Pointer, deviceId uint, element ElementType, shape *int64, rank uint, address unsafe.Pointer, bytes uint, deleter unsafe.Pointer, user unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(122)
+	fn, err := function(125)
 	if err != nil {
 		return err
 	}
@@ -2821,7 +2882,7 @@ func ValueCreateDeviceTensorOver(environment unsafe.Pointer, deviceId uint, elem
 //
 // Since 0.1.0.
 func ValueCopy(from unsafe.Pointer, to unsafe.Pointer) error {
-	fn, err := function(123)
+	fn, err := function(126)
 	if err != nil {
 		return err
 	}
@@ -2840,7 +2901,7 @@ func ValueCopy(from unsafe.Pointer, to unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueDevice(value unsafe.Pointer, onDevice *int32, deviceId *uint, address *uint64) error {
-	fn, err := function(124)
+	fn, err := function(127)
 	if err != nil {
 		return err
 	}
@@ -2860,7 +2921,7 @@ func ValueDevice(value unsafe.Pointer, onDevice *int32, deviceId *uint, address 
 //
 // Since 0.1.1.
 func ValueCreateTensorIn(device unsafe.Pointer, kind MemoryKind, element ElementType, shape *int64, rank uint, out *unsafe.Pointer) error {
-	fn, err := function(125)
+	fn, err := function(128)
 	if err != nil {
 		return err
 	}
@@ -2879,7 +2940,7 @@ func ValueCreateTensorIn(device unsafe.Pointer, kind MemoryKind, element Element
 //
 // Since 0.1.1.
 func ValueMemoryKind(value unsafe.Pointer, kind *MemoryKind, deviceId *uint) error {
-	fn, err := function(126)
+	fn, err := function(129)
 	if err != nil {
 		return err
 	}
@@ -2902,7 +2963,7 @@ func ValueMemoryKind(value unsafe.Pointer, kind *MemoryKind, deviceId *uint) err
 //
 // Since 0.1.1.
 func IOBindingBindOutputAllocatedIn(binding unsafe.Pointer, name string, device unsafe.Pointer, kind MemoryKind) error {
-	fn, err := function(127)
+	fn, err := function(130)
 	if err != nil {
 		return err
 	}
@@ -2924,7 +2985,7 @@ func IOBindingBindOutputAllocatedIn(binding unsafe.Pointer, name string, device 
 //
 // Since 0.1.1.
 func SessionDevice(session unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(128)
+	fn, err := function(131)
 	if err != nil {
 		return err
 	}
@@ -2948,7 +3009,7 @@ func SessionDevice(session unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.1.
 func ValueCopyQueued(from unsafe.Pointer, to unsafe.Pointer, stream uint64, out *unsafe.Pointer) error {
-	fn, err := function(129)
+	fn, err := function(132)
 	if err != nil {
 		return err
 	}
@@ -2967,7 +3028,7 @@ func ValueCopyQueued(from unsafe.Pointer, to unsafe.Pointer, stream uint64, out 
 //
 // Since 0.1.1.
 func StreamCreate(device unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(130)
+	fn, err := function(133)
 	if err != nil {
 		return err
 	}
@@ -2984,7 +3045,7 @@ func StreamCreate(device unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.1.
 func StreamDestroy(stream unsafe.Pointer) {
-	fn, err := function(131)
+	fn, err := function(134)
 	if err != nil {
 		return
 	}
@@ -3000,7 +3061,7 @@ func StreamDestroy(stream unsafe.Pointer) {
 //
 // Since 0.1.1.
 func StreamAddress(stream unsafe.Pointer, address *uint64) error {
-	fn, err := function(132)
+	fn, err := function(135)
 	if err != nil {
 		return err
 	}
@@ -3017,7 +3078,7 @@ func StreamAddress(stream unsafe.Pointer, address *uint64) error {
 //
 // Since 0.1.1.
 func StreamWait(stream unsafe.Pointer) error {
-	fn, err := function(133)
+	fn, err := function(136)
 	if err != nil {
 		return err
 	}
@@ -3038,7 +3099,7 @@ func StreamWait(stream unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueCreateStrings(shape *int64, rank uint, strings []string, lengths *uint, count uint, out *unsafe.Pointer) error {
-	fn, err := function(134)
+	fn, err := function(137)
 	if err != nil {
 		return err
 	}
@@ -3063,7 +3124,7 @@ func ValueCreateStrings(shape *int64, rank uint, strings []string, lengths *uint
 //
 // Since 0.1.0.
 func ValueString(value unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(135)
+	fn, err := function(138)
 	if err != nil {
 		return err
 	}
@@ -3082,7 +3143,7 @@ func ValueString(value unsafe.Pointer, index uint, buf *byte, cap uint, needed *
 //
 // Since 0.1.0.
 func ValueSetString(value unsafe.Pointer, index uint, string string) error {
-	fn, err := function(136)
+	fn, err := function(139)
 	if err != nil {
 		return err
 	}
@@ -3107,7 +3168,7 @@ func ValueSetString(value unsafe.Pointer, index uint, string string) error {
 //
 // Since 0.1.0.
 func ValueCreateSequence(items *unsafe.Pointer, count uint, element ElementType, out *unsafe.Pointer) error {
-	fn, err := function(137)
+	fn, err := function(140)
 	if err != nil {
 		return err
 	}
@@ -3128,7 +3189,7 @@ func ValueCreateSequence(items *unsafe.Pointer, count uint, element ElementType,
 //
 // Since 0.1.0.
 func ValueCreateMap(keys unsafe.Pointer, values *unsafe.Pointer, count uint, element ElementType, out *unsafe.Pointer) error {
-	fn, err := function(138)
+	fn, err := function(141)
 	if err != nil {
 		return err
 	}
@@ -3147,7 +3208,7 @@ func ValueCreateMap(keys unsafe.Pointer, values *unsafe.Pointer, count uint, ele
 //
 // Since 0.1.0.
 func ValueCreateOptional(value unsafe.Pointer, element ElementType, out *unsafe.Pointer) error {
-	fn, err := function(139)
+	fn, err := function(142)
 	if err != nil {
 		return err
 	}
@@ -3164,7 +3225,7 @@ func ValueCreateOptional(value unsafe.Pointer, element ElementType, out *unsafe.
 //
 // Since 0.1.0.
 func ValueItemCount(value unsafe.Pointer, count *uint) error {
-	fn, err := function(140)
+	fn, err := function(143)
 	if err != nil {
 		return err
 	}
@@ -3182,7 +3243,7 @@ func ValueItemCount(value unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func ValueItem(value unsafe.Pointer, index uint, out *unsafe.Pointer) error {
-	fn, err := function(141)
+	fn, err := function(144)
 	if err != nil {
 		return err
 	}
@@ -3200,7 +3261,7 @@ func ValueItem(value unsafe.Pointer, index uint, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueMapKeys(value unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(142)
+	fn, err := function(145)
 	if err != nil {
 		return err
 	}
@@ -3221,7 +3282,7 @@ func ValueMapKeys(value unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueToDLPack(value unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(143)
+	fn, err := function(146)
 	if err != nil {
 		return err
 	}
@@ -3239,7 +3300,7 @@ func ValueToDLPack(value unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueToDLPackLegacy(value unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(144)
+	fn, err := function(147)
 	if err != nil {
 		return err
 	}
@@ -3263,7 +3324,7 @@ func ValueToDLPackLegacy(value unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueFromDLPack(managed unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(145)
+	fn, err := function(148)
 	if err != nil {
 		return err
 	}
@@ -3281,7 +3342,7 @@ func ValueFromDLPack(managed unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueFromDLPackLegacy(managed unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(146)
+	fn, err := function(149)
 	if err != nil {
 		return err
 	}
@@ -3309,7 +3370,7 @@ func ValueFromDLPackLegacy(managed unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func RunOptionsCreate(out *unsafe.Pointer) error {
-	fn, err := function(147)
+	fn, err := function(150)
 	if err != nil {
 		return err
 	}
@@ -3326,7 +3387,7 @@ func RunOptionsCreate(out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func RunOptionsDestroy(options unsafe.Pointer) {
-	fn, err := function(148)
+	fn, err := function(151)
 	if err != nil {
 		return
 	}
@@ -3342,7 +3403,7 @@ func RunOptionsDestroy(options unsafe.Pointer) {
 //
 // Since 0.1.0.
 func RunOptionsSet(options unsafe.Pointer, key string, value string) error {
-	fn, err := function(149)
+	fn, err := function(152)
 	if err != nil {
 		return err
 	}
@@ -3370,7 +3431,7 @@ func RunOptionsSet(options unsafe.Pointer, key string, value string) error {
 //
 // Since 0.1.0.
 func RunOptionsGet(options unsafe.Pointer, key string, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(150)
+	fn, err := function(153)
 	if err != nil {
 		return err
 	}
@@ -3393,7 +3454,7 @@ func RunOptionsGet(options unsafe.Pointer, key string, buf *byte, cap uint, need
 //
 // Since 0.1.0.
 func RunOptionsKey(options unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(151)
+	fn, err := function(154)
 	if err != nil {
 		return err
 	}
@@ -3411,7 +3472,7 @@ func RunOptionsKey(options unsafe.Pointer, index uint, buf *byte, cap uint, need
 //
 // Since 0.1.0.
 func RunOptionsCancel(options unsafe.Pointer) error {
-	fn, err := function(152)
+	fn, err := function(155)
 	if err != nil {
 		return err
 	}
@@ -3428,7 +3489,7 @@ func RunOptionsCancel(options unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func RunOptionsReset(options unsafe.Pointer) error {
-	fn, err := function(153)
+	fn, err := function(156)
 	if err != nil {
 		return err
 	}
@@ -3454,7 +3515,7 @@ func RunOptionsReset(options unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func SessionRun(session unsafe.Pointer, options unsafe.Pointer, inputNames []string, inputs *unsafe.Pointer, inputCount uint, outputNames []string, outputCount uint, outputs *unsafe.Pointer) error {
-	fn, err := function(154)
+	fn, err := function(157)
 	if err != nil {
 		return err
 	}
@@ -3487,7 +3548,7 @@ func SessionRun(session unsafe.Pointer, options unsafe.Pointer, inputNames []str
 //
 // Since 0.1.0.
 func SessionRunAsync(session unsafe.Pointer, options unsafe.Pointer, inputNames []string, inputs *unsafe.Pointer, inputCount uint, outputNames []string, outputCount uint, callback unsafe.Pointer, user unsafe.Pointer) error {
-	fn, err := function(155)
+	fn, err := function(158)
 	if err != nil {
 		return err
 	}
@@ -3517,7 +3578,7 @@ func SessionRunAsync(session unsafe.Pointer, options unsafe.Pointer, inputNames 
 //
 // Since 0.1.0.
 func IOBindingCreate(session unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(156)
+	fn, err := function(159)
 	if err != nil {
 		return err
 	}
@@ -3534,7 +3595,7 @@ func IOBindingCreate(session unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func IOBindingDestroy(binding unsafe.Pointer) {
-	fn, err := function(157)
+	fn, err := function(160)
 	if err != nil {
 		return
 	}
@@ -3552,7 +3613,7 @@ func IOBindingDestroy(binding unsafe.Pointer) {
 //
 // Since 0.1.0.
 func IOBindingBindInput(binding unsafe.Pointer, name string, value unsafe.Pointer) error {
-	fn, err := function(158)
+	fn, err := function(161)
 	if err != nil {
 		return err
 	}
@@ -3578,7 +3639,7 @@ func IOBindingBindInput(binding unsafe.Pointer, name string, value unsafe.Pointe
 //
 // Since 0.1.0.
 func IOBindingBindOutput(binding unsafe.Pointer, name string, value unsafe.Pointer) error {
-	fn, err := function(159)
+	fn, err := function(162)
 	if err != nil {
 		return err
 	}
@@ -3602,7 +3663,7 @@ func IOBindingBindOutput(binding unsafe.Pointer, name string, value unsafe.Point
 //
 // Since 0.1.0.
 func IOBindingBindOutputAllocated(binding unsafe.Pointer, name string) error {
-	fn, err := function(160)
+	fn, err := function(163)
 	if err != nil {
 		return err
 	}
@@ -3623,7 +3684,7 @@ func IOBindingBindOutputAllocated(binding unsafe.Pointer, name string) error {
 //
 // Since 0.1.0.
 func IOBindingClearInputs(binding unsafe.Pointer) error {
-	fn, err := function(161)
+	fn, err := function(164)
 	if err != nil {
 		return err
 	}
@@ -3639,7 +3700,7 @@ func IOBindingClearInputs(binding unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func IOBindingClearOutputs(binding unsafe.Pointer) error {
-	fn, err := function(162)
+	fn, err := function(165)
 	if err != nil {
 		return err
 	}
@@ -3657,7 +3718,7 @@ func IOBindingClearOutputs(binding unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func IOBindingRun(binding unsafe.Pointer, options unsafe.Pointer) error {
-	fn, err := function(163)
+	fn, err := function(166)
 	if err != nil {
 		return err
 	}
@@ -3676,7 +3737,7 @@ func IOBindingRun(binding unsafe.Pointer, options unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func IOBindingOutput(binding unsafe.Pointer, name string, out *unsafe.Pointer) error {
-	fn, err := function(164)
+	fn, err := function(167)
 	if err != nil {
 		return err
 	}
@@ -3706,7 +3767,7 @@ func IOBindingOutput(binding unsafe.Pointer, name string, out *unsafe.Pointer) e
 //
 // Since 0.1.0.
 func IOBindingRunQueued(binding unsafe.Pointer, options unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(165)
+	fn, err := function(168)
 	if err != nil {
 		return err
 	}
@@ -3723,7 +3784,7 @@ func IOBindingRunQueued(binding unsafe.Pointer, options unsafe.Pointer, out *uns
 //
 // Since 0.1.0.
 func CompletionDestroy(completion unsafe.Pointer) {
-	fn, err := function(166)
+	fn, err := function(169)
 	if err != nil {
 		return
 	}
@@ -3739,7 +3800,7 @@ func CompletionDestroy(completion unsafe.Pointer) {
 //
 // Since 0.1.0.
 func CompletionIsDone(completion unsafe.Pointer, done *int32) error {
-	fn, err := function(167)
+	fn, err := function(170)
 	if err != nil {
 		return err
 	}
@@ -3757,7 +3818,7 @@ func CompletionIsDone(completion unsafe.Pointer, done *int32) error {
 //
 // Since 0.1.0.
 func CompletionWait(completion unsafe.Pointer) error {
-	fn, err := function(168)
+	fn, err := function(171)
 	if err != nil {
 		return err
 	}
@@ -3775,7 +3836,7 @@ func CompletionWait(completion unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func CompletionEvent(completion unsafe.Pointer, event *uint64) error {
-	fn, err := function(169)
+	fn, err := function(172)
 	if err != nil {
 		return err
 	}
@@ -3796,7 +3857,7 @@ func CompletionEvent(completion unsafe.Pointer, event *uint64) error {
 //
 // Since 0.1.0.
 func SessionTuningResults(session unsafe.Pointer, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(170)
+	fn, err := function(173)
 	if err != nil {
 		return err
 	}
@@ -3818,7 +3879,7 @@ func SessionTuningResults(session unsafe.Pointer, buf *byte, cap uint, needed *u
 //
 // Since 0.1.0.
 func SessionAddTuningResults(session unsafe.Pointer, text_ string, taken *uint) error {
-	fn, err := function(171)
+	fn, err := function(174)
 	if err != nil {
 		return err
 	}
@@ -3846,7 +3907,7 @@ func SessionAddTuningResults(session unsafe.Pointer, text_ string, taken *uint) 
 //
 // Since 0.1.1.
 func EnvironmentTune(environment unsafe.Pointer, options unsafe.Pointer, shapes string, tuned *uint, without *uint) error {
-	fn, err := function(172)
+	fn, err := function(175)
 	if err != nil {
 		return err
 	}
@@ -3873,7 +3934,7 @@ func EnvironmentTune(environment unsafe.Pointer, options unsafe.Pointer, shapes 
 //
 // Since 0.1.0.
 func OperatorCreate(domain string, name string, since int64, user unsafe.Pointer, release unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(173)
+	fn, err := function(176)
 	if err != nil {
 		return err
 	}
@@ -3900,7 +3961,7 @@ func OperatorCreate(domain string, name string, since int64, user unsafe.Pointer
 //
 // Since 0.1.0.
 func OperatorDestroy(operator unsafe.Pointer) {
-	fn, err := function(174)
+	fn, err := function(177)
 	if err != nil {
 		return
 	}
@@ -3917,7 +3978,7 @@ func OperatorDestroy(operator unsafe.Pointer) {
 //
 // Since 0.1.0.
 func OperatorAddTypeVariable(operator unsafe.Pointer, name string, allowed *ElementType, count uint) error {
-	fn, err := function(175)
+	fn, err := function(178)
 	if err != nil {
 		return err
 	}
@@ -3941,7 +4002,7 @@ func OperatorAddTypeVariable(operator unsafe.Pointer, name string, allowed *Elem
 //
 // Since 0.1.0.
 func OperatorAddInput(operator unsafe.Pointer, name string, ty string, arity Arity) error {
-	fn, err := function(176)
+	fn, err := function(179)
 	if err != nil {
 		return err
 	}
@@ -3968,7 +4029,7 @@ func OperatorAddInput(operator unsafe.Pointer, name string, ty string, arity Ari
 //
 // Since 0.1.0.
 func OperatorAddOutput(operator unsafe.Pointer, name string, ty string, arity Arity) error {
-	fn, err := function(177)
+	fn, err := function(180)
 	if err != nil {
 		return err
 	}
@@ -3996,7 +4057,7 @@ func OperatorAddOutput(operator unsafe.Pointer, name string, ty string, arity Ar
 //
 // Since 0.1.0.
 func OperatorSetShapeInput(operator unsafe.Pointer, index uint) error {
-	fn, err := function(178)
+	fn, err := function(181)
 	if err != nil {
 		return err
 	}
@@ -4015,7 +4076,7 @@ func OperatorSetShapeInput(operator unsafe.Pointer, index uint) error {
 //
 // Since 0.1.0.
 func OperatorSetShapeFunction(operator unsafe.Pointer, function_ unsafe.Pointer) error {
-	fn, err := function(179)
+	fn, err := function(182)
 	if err != nil {
 		return err
 	}
@@ -4033,7 +4094,7 @@ func OperatorSetShapeFunction(operator unsafe.Pointer, function_ unsafe.Pointer)
 //
 // Since 0.1.0.
 func OperatorSetKernel(operator unsafe.Pointer, create unsafe.Pointer, compute unsafe.Pointer) error {
-	fn, err := function(180)
+	fn, err := function(183)
 	if err != nil {
 		return err
 	}
@@ -4054,7 +4115,7 @@ func OperatorSetKernel(operator unsafe.Pointer, create unsafe.Pointer, compute u
 //
 // Since 0.1.0.
 func OperatorSetGpuKernel(operator unsafe.Pointer, create unsafe.Pointer, prepare unsafe.Pointer, compute unsafe.Pointer) error {
-	fn, err := function(181)
+	fn, err := function(184)
 	if err != nil {
 		return err
 	}
@@ -4074,7 +4135,7 @@ func OperatorSetGpuKernel(operator unsafe.Pointer, create unsafe.Pointer, prepar
 //
 // Since 0.1.0.
 func SessionOptionsAddOperator(options unsafe.Pointer, operator unsafe.Pointer) error {
-	fn, err := function(182)
+	fn, err := function(185)
 	if err != nil {
 		return err
 	}
@@ -4091,7 +4152,7 @@ func SessionOptionsAddOperator(options unsafe.Pointer, operator unsafe.Pointer) 
 //
 // Since 0.1.0.
 func EnvironmentAddOperator(environment unsafe.Pointer, operator unsafe.Pointer) error {
-	fn, err := function(183)
+	fn, err := function(186)
 	if err != nil {
 		return err
 	}
@@ -4110,7 +4171,7 @@ func EnvironmentAddOperator(environment unsafe.Pointer, operator unsafe.Pointer)
 //
 // Since 0.1.0.
 func OperatorAddAttribute(operator unsafe.Pointer, name string, ty AttributeType, required int32) error {
-	fn, err := function(184)
+	fn, err := function(187)
 	if err != nil {
 		return err
 	}
@@ -4134,7 +4195,7 @@ func OperatorAddAttribute(operator unsafe.Pointer, name string, ty AttributeType
 //
 // Since 0.1.0.
 func OperatorAddAttributeWithDefault(operator unsafe.Pointer, name string, ty AttributeType, data unsafe.Pointer, count uint) error {
-	fn, err := function(185)
+	fn, err := function(188)
 	if err != nil {
 		return err
 	}
@@ -4165,7 +4226,7 @@ func OperatorAddAttributeWithDefault(operator unsafe.Pointer, name string, ty At
 //
 // Since 0.1.0.
 func SessionOptionsLoadOperators(options unsafe.Pointer, path string) error {
-	fn, err := function(186)
+	fn, err := function(189)
 	if err != nil {
 		return err
 	}
@@ -4188,7 +4249,7 @@ func SessionOptionsLoadOperators(options unsafe.Pointer, path string) error {
 //
 // Since 0.1.0.
 func EnvironmentLoadOperators(environment unsafe.Pointer, path string) error {
-	fn, err := function(187)
+	fn, err := function(190)
 	if err != nil {
 		return err
 	}
@@ -4210,7 +4271,7 @@ func EnvironmentLoadOperators(environment unsafe.Pointer, path string) error {
 //
 // Since 0.1.0.
 func OperatorRegistryAdd(registry unsafe.Pointer, operator unsafe.Pointer) error {
-	fn, err := function(188)
+	fn, err := function(191)
 	if err != nil {
 		return err
 	}
@@ -4227,7 +4288,7 @@ func OperatorRegistryAdd(registry unsafe.Pointer, operator unsafe.Pointer) error
 //
 // Since 0.1.0.
 func OperatorRegistrySetError(registry unsafe.Pointer, text_ string) error {
-	fn, err := function(189)
+	fn, err := function(192)
 	if err != nil {
 		return err
 	}
@@ -4249,7 +4310,7 @@ func OperatorRegistrySetError(registry unsafe.Pointer, text_ string) error {
 //
 // Since 0.1.0.
 func NodeInfoName(node unsafe.Pointer, name *string) error {
-	fn, err := function(190)
+	fn, err := function(193)
 	if err != nil {
 		return err
 	}
@@ -4271,7 +4332,7 @@ func NodeInfoName(node unsafe.Pointer, name *string) error {
 //
 // Since 0.1.0.
 func NodeInfoVersion(node unsafe.Pointer, version *int64) error {
-	fn, err := function(191)
+	fn, err := function(194)
 	if err != nil {
 		return err
 	}
@@ -4288,7 +4349,7 @@ func NodeInfoVersion(node unsafe.Pointer, version *int64) error {
 //
 // Since 0.1.0.
 func NodeInfoInputCount(node unsafe.Pointer, count *uint) error {
-	fn, err := function(192)
+	fn, err := function(195)
 	if err != nil {
 		return err
 	}
@@ -4305,7 +4366,7 @@ func NodeInfoInputCount(node unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func NodeInfoOutputCount(node unsafe.Pointer, count *uint) error {
-	fn, err := function(193)
+	fn, err := function(196)
 	if err != nil {
 		return err
 	}
@@ -4322,7 +4383,7 @@ func NodeInfoOutputCount(node unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func NodeInfoHasInput(node unsafe.Pointer, index uint, given *int32) error {
-	fn, err := function(194)
+	fn, err := function(197)
 	if err != nil {
 		return err
 	}
@@ -4341,7 +4402,7 @@ func NodeInfoHasInput(node unsafe.Pointer, index uint, given *int32) error {
 //
 // Since 0.1.0.
 func NodeInfoInputType(node unsafe.Pointer, index uint, kind *Kind, element *ElementType) error {
-	fn, err := function(195)
+	fn, err := function(198)
 	if err != nil {
 		return err
 	}
@@ -4361,7 +4422,7 @@ func NodeInfoInputType(node unsafe.Pointer, index uint, kind *Kind, element *Ele
 //
 // Since 0.1.0.
 func NodeInfoInputShape(node unsafe.Pointer, index uint, dims *int64, cap uint, rank *int64) error {
-	fn, err := function(196)
+	fn, err := function(199)
 	if err != nil {
 		return err
 	}
@@ -4379,7 +4440,7 @@ func NodeInfoInputShape(node unsafe.Pointer, index uint, dims *int64, cap uint, 
 //
 // Since 0.1.0.
 func NodeInfoInputValue(node unsafe.Pointer, index uint, value *unsafe.Pointer) error {
-	fn, err := function(197)
+	fn, err := function(200)
 	if err != nil {
 		return err
 	}
@@ -4397,7 +4458,7 @@ func NodeInfoInputValue(node unsafe.Pointer, index uint, value *unsafe.Pointer) 
 //
 // Since 0.1.0.
 func NodeInfoSetError(node unsafe.Pointer, text_ string) error {
-	fn, err := function(198)
+	fn, err := function(201)
 	if err != nil {
 		return err
 	}
@@ -4421,7 +4482,7 @@ func NodeInfoSetError(node unsafe.Pointer, text_ string) error {
 //
 // Since 0.1.0.
 func NodeInfoSetState(node unsafe.Pointer, state unsafe.Pointer, release unsafe.Pointer) error {
-	fn, err := function(199)
+	fn, err := function(202)
 	if err != nil {
 		return err
 	}
@@ -4438,7 +4499,7 @@ func NodeInfoSetState(node unsafe.Pointer, state unsafe.Pointer, release unsafe.
 //
 // Since 0.1.0.
 func NodeInfoState(node unsafe.Pointer, state *unsafe.Pointer) error {
-	fn, err := function(200)
+	fn, err := function(203)
 	if err != nil {
 		return err
 	}
@@ -4455,7 +4516,7 @@ func NodeInfoState(node unsafe.Pointer, state *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func NodeInfoSetScratch(node unsafe.Pointer, bytes uint) error {
-	fn, err := function(201)
+	fn, err := function(204)
 	if err != nil {
 		return err
 	}
@@ -4472,7 +4533,7 @@ func NodeInfoSetScratch(node unsafe.Pointer, bytes uint) error {
 //
 // Since 0.1.0.
 func NodeInfoHasOutput(node unsafe.Pointer, index uint, wanted *int32) error {
-	fn, err := function(202)
+	fn, err := function(205)
 	if err != nil {
 		return err
 	}
@@ -4490,7 +4551,7 @@ func NodeInfoHasOutput(node unsafe.Pointer, index uint, wanted *int32) error {
 //
 // Since 0.1.0.
 func NodeInfoSetOutputType(node unsafe.Pointer, index uint, element ElementType) error {
-	fn, err := function(203)
+	fn, err := function(206)
 	if err != nil {
 		return err
 	}
@@ -4509,7 +4570,7 @@ func NodeInfoSetOutputType(node unsafe.Pointer, index uint, element ElementType)
 //
 // Since 0.1.0.
 func NodeInfoSetOutputShape(node unsafe.Pointer, index uint, dims *int64, rank uint) error {
-	fn, err := function(204)
+	fn, err := function(207)
 	if err != nil {
 		return err
 	}
@@ -4528,7 +4589,7 @@ func NodeInfoSetOutputShape(node unsafe.Pointer, index uint, dims *int64, rank u
 //
 // Since 0.1.0.
 func NodeInfoSetOutputShapeOf(node unsafe.Pointer, index uint, input uint) error {
-	fn, err := function(205)
+	fn, err := function(208)
 	if err != nil {
 		return err
 	}
@@ -4547,7 +4608,7 @@ func NodeInfoSetOutputShapeOf(node unsafe.Pointer, index uint, input uint) error
 //
 // Since 0.1.0.
 func NodeInfoSetOutputDimOf(node unsafe.Pointer, index uint, axis uint, input uint, inputAxis uint) error {
-	fn, err := function(206)
+	fn, err := function(209)
 	if err != nil {
 		return err
 	}
@@ -4564,7 +4625,7 @@ func NodeInfoSetOutputDimOf(node unsafe.Pointer, index uint, axis uint, input ui
 //
 // Since 0.1.0.
 func NodeInfoHasAttribute(node unsafe.Pointer, name string, given *int32) error {
-	fn, err := function(207)
+	fn, err := function(210)
 	if err != nil {
 		return err
 	}
@@ -4586,7 +4647,7 @@ func NodeInfoHasAttribute(node unsafe.Pointer, name string, given *int32) error 
 //
 // Since 0.1.0.
 func NodeInfoAttributeInt(node unsafe.Pointer, name string, value *int64) error {
-	fn, err := function(208)
+	fn, err := function(211)
 	if err != nil {
 		return err
 	}
@@ -4607,7 +4668,7 @@ func NodeInfoAttributeInt(node unsafe.Pointer, name string, value *int64) error 
 //
 // Since 0.1.0.
 func NodeInfoAttributeFloat(node unsafe.Pointer, name string, value *float32) error {
-	fn, err := function(209)
+	fn, err := function(212)
 	if err != nil {
 		return err
 	}
@@ -4630,7 +4691,7 @@ func NodeInfoAttributeFloat(node unsafe.Pointer, name string, value *float32) er
 //
 // Since 0.1.0.
 func NodeInfoAttributeString(node unsafe.Pointer, name string, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(210)
+	fn, err := function(213)
 	if err != nil {
 		return err
 	}
@@ -4652,7 +4713,7 @@ func NodeInfoAttributeString(node unsafe.Pointer, name string, buf *byte, cap ui
 //
 // Since 0.1.0.
 func NodeInfoAttributeInts(node unsafe.Pointer, name string, values **int64, count *uint) error {
-	fn, err := function(211)
+	fn, err := function(214)
 	if err != nil {
 		return err
 	}
@@ -4673,7 +4734,7 @@ func NodeInfoAttributeInts(node unsafe.Pointer, name string, values **int64, cou
 //
 // Since 0.1.0.
 func NodeInfoAttributeFloats(node unsafe.Pointer, name string, values **float32, count *uint) error {
-	fn, err := function(212)
+	fn, err := function(215)
 	if err != nil {
 		return err
 	}
@@ -4694,7 +4755,7 @@ func NodeInfoAttributeFloats(node unsafe.Pointer, name string, values **float32,
 //
 // Since 0.1.0.
 func NodeInfoAttributeStringCount(node unsafe.Pointer, name string, count *uint) error {
-	fn, err := function(213)
+	fn, err := function(216)
 	if err != nil {
 		return err
 	}
@@ -4717,7 +4778,7 @@ func NodeInfoAttributeStringCount(node unsafe.Pointer, name string, count *uint)
 //
 // Since 0.1.0.
 func NodeInfoAttributeStringAt(node unsafe.Pointer, name string, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(214)
+	fn, err := function(217)
 	if err != nil {
 		return err
 	}
@@ -4739,7 +4800,7 @@ func NodeInfoAttributeStringAt(node unsafe.Pointer, name string, index uint, buf
 //
 // Since 0.1.0.
 func NodeInfoAttributeTensor(node unsafe.Pointer, name string, value *unsafe.Pointer) error {
-	fn, err := function(215)
+	fn, err := function(218)
 	if err != nil {
 		return err
 	}
@@ -4761,7 +4822,7 @@ func NodeInfoAttributeTensor(node unsafe.Pointer, name string, value *unsafe.Poi
 //
 // Since 0.1.0.
 func KernelContextInputCount(context unsafe.Pointer, count *uint) error {
-	fn, err := function(216)
+	fn, err := function(219)
 	if err != nil {
 		return err
 	}
@@ -4778,7 +4839,7 @@ func KernelContextInputCount(context unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func KernelContextOutputCount(context unsafe.Pointer, count *uint) error {
-	fn, err := function(217)
+	fn, err := function(220)
 	if err != nil {
 		return err
 	}
@@ -4798,7 +4859,7 @@ func KernelContextOutputCount(context unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func KernelContextInput(context unsafe.Pointer, index uint, value *unsafe.Pointer) error {
-	fn, err := function(218)
+	fn, err := function(221)
 	if err != nil {
 		return err
 	}
@@ -4819,7 +4880,7 @@ func KernelContextInput(context unsafe.Pointer, index uint, value *unsafe.Pointe
 //
 // Since 0.1.0.
 func KernelContextOutput(context unsafe.Pointer, index uint, shape *int64, rank uint, value *unsafe.Pointer) error {
-	fn, err := function(219)
+	fn, err := function(222)
 	if err != nil {
 		return err
 	}
@@ -4838,7 +4899,7 @@ func KernelContextOutput(context unsafe.Pointer, index uint, shape *int64, rank 
 //
 // Since 0.1.0.
 func KernelContextSetOutput(context unsafe.Pointer, index uint, value unsafe.Pointer) error {
-	fn, err := function(220)
+	fn, err := function(223)
 	if err != nil {
 		return err
 	}
@@ -4855,7 +4916,7 @@ func KernelContextSetOutput(context unsafe.Pointer, index uint, value unsafe.Poi
 //
 // Since 0.1.0.
 func KernelContextState(context unsafe.Pointer, state *unsafe.Pointer) error {
-	fn, err := function(221)
+	fn, err := function(224)
 	if err != nil {
 		return err
 	}
@@ -4873,7 +4934,7 @@ func KernelContextState(context unsafe.Pointer, state *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func KernelContextCancelled(context unsafe.Pointer, cancelled *int32) error {
-	fn, err := function(222)
+	fn, err := function(225)
 	if err != nil {
 		return err
 	}
@@ -4890,7 +4951,7 @@ func KernelContextCancelled(context unsafe.Pointer, cancelled *int32) error {
 //
 // Since 0.1.0.
 func KernelContextThreadCount(context unsafe.Pointer, count *uint) error {
-	fn, err := function(223)
+	fn, err := function(226)
 	if err != nil {
 		return err
 	}
@@ -4910,7 +4971,7 @@ func KernelContextThreadCount(context unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func KernelContextParallelFor(context unsafe.Pointer, count uint, body unsafe.Pointer, user unsafe.Pointer) error {
-	fn, err := function(224)
+	fn, err := function(227)
 	if err != nil {
 		return err
 	}
@@ -4927,7 +4988,7 @@ func KernelContextParallelFor(context unsafe.Pointer, count uint, body unsafe.Po
 //
 // Since 0.1.0.
 func KernelContextStream(context unsafe.Pointer, stream *unsafe.Pointer) error {
-	fn, err := function(225)
+	fn, err := function(228)
 	if err != nil {
 		return err
 	}
@@ -4944,7 +5005,7 @@ func KernelContextStream(context unsafe.Pointer, stream *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func KernelContextScratch(context unsafe.Pointer, address *unsafe.Pointer, bytes *uint) error {
-	fn, err := function(226)
+	fn, err := function(229)
 	if err != nil {
 		return err
 	}
@@ -4962,7 +5023,7 @@ func KernelContextScratch(context unsafe.Pointer, address *unsafe.Pointer, bytes
 //
 // Since 0.1.0.
 func KernelContextSetError(context unsafe.Pointer, text_ string) error {
-	fn, err := function(227)
+	fn, err := function(230)
 	if err != nil {
 		return err
 	}

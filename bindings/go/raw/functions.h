@@ -171,6 +171,18 @@ static inline int32_t go_environment_memory_snapshot(void *function, void *a0, s
     return ((int32_t (*)(void *, size_t, char *, size_t, size_t *, void **))function)(a0, a1, a2, a3, a4, a5);
 }
 
+static inline int32_t go_environment_fourier_plans(void *function, void *a0, size_t a1, size_t *a2, size_t *a3, void **a4) {
+    return ((int32_t (*)(void *, size_t, size_t *, size_t *, void **))function)(a0, a1, a2, a3, a4);
+}
+
+static inline int32_t go_environment_set_fourier_plan_limit(void *function, void *a0, size_t a1, size_t a2, void **a3) {
+    return ((int32_t (*)(void *, size_t, size_t, void **))function)(a0, a1, a2, a3);
+}
+
+static inline int32_t go_environment_clear_fourier_plans(void *function, void *a0, size_t a1, void **a2) {
+    return ((int32_t (*)(void *, size_t, void **))function)(a0, a1, a2);
+}
+
 static inline int32_t go_session_options_create(void *function, void **a0, void **a1) {
     return ((int32_t (*)(void **, void **))function)(a0, a1);
 }

@@ -119,6 +119,7 @@ from .logs import (
     set_log_callback,
 )
 from .memory import (
+    FourierPlanCache,
     empty_cache,
     memory_info,
     memory_snapshot,
@@ -161,6 +162,7 @@ def __getattr__(name: str) -> object:
 
 
 __all__ = [
+    "FourierPlanCache",
     "ORT_VERSION",
     "RUKH_VERSION",
     "AdapterFormat",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from ctypes import byref, c_uint64
+from ctypes import byref, c_size_t, c_uint64
 from typing import Any
 
 from ._library import call, environment, keys, text
@@ -53,3 +53,35 @@ def memory_snapshot(device_id: int = 0) -> list[dict[str, Any]]:
     with the recorded events, by PyTorch's names."""
     snapshot: list[dict[str, Any]] = json.loads(text("environment_memory_snapshot", environment(), device_id))
     return snapshot
+
+
+class FourierPlanCache:
+    """The plans of Fourier transforms (DFT, STFT) that are kept for a GPU, as PyTorch's `cufft_plan_cache` has it."""
+
+    def __init__(self, device_id: int = 0) -> None:
+        self.device_id = device_id
+
+    def _numbers(self) -> tuple[int, int]:
+        count, limit = c_size_t(), c_size_t()
+        call("environment_fourier_plans", environment(), self.device_id, byref(count), byref(limit))
+        return count.value, limit.value
+
+    @property
+    def size(self) -> int:
+        """How many are kept."""
+        return self._numbers()[0]
+
+    @property
+    def max_size(self) -> int:
+        """How many may be kept; may be set. The ones that were not used for longest go."""
+        return self._numbers()[1]
+
+    @max_size.setter
+    def max_size(self, limit: int) -> None:
+        if limit < 0:
+            raise ValueError(f"max_size is {limit}; allowed is 0 and more")
+        call("environment_set_fourier_plan_limit", environment(), self.device_id, limit)
+
+    def clear(self) -> None:
+        """Lets all go that no session needs."""
+        call("environment_clear_fourier_plans", environment(), self.device_id)

@@ -17,6 +17,7 @@ mod custom;
 mod dropout;
 mod elements;
 mod fill;
+mod fourier;
 mod gather;
 mod gemm;
 mod graphs;
@@ -54,6 +55,7 @@ pub(crate) use buffer::DeviceBuffer;
 pub(crate) use code::{kernel_targets, target_for};
 pub(crate) use context::DeviceContext;
 pub(crate) use copy::upload_transposed;
+pub(crate) use fourier::plans::FourierPlans;
 pub(crate) use graphs::{MovingStep, Recorded, RecordedRun};
 pub(crate) use kernel::HipKernel;
 pub(crate) use launch::{Addresses, Given, LaunchPlan, PlanBuilder};
@@ -97,6 +99,7 @@ const FAMILIES: &[&[Entry]] = &[
     copy::KERNELS,
     dropout::KERNELS,
     fill::KERNELS,
+    fourier::KERNELS,
     gather::KERNELS,
     gemm::KERNELS,
     loss::KERNELS,

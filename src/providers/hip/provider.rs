@@ -15,6 +15,7 @@ use crate::ops::OpError;
 
 use super::buffer::{DeviceBuffer, MemoryStream};
 use super::code;
+use super::fourier::plans::FourierPlans;
 use super::options::HipOptions;
 use super::tuning::Tuner;
 use super::unit::Unit;
@@ -47,6 +48,7 @@ pub(crate) struct Provider {
     /// Whether kernels start while those before them still run; `None`: those that gain by it.
     dependent: Option<bool>,
     tuner: Tuner,
+    fourier: Arc<FourierPlans>,
 }
 
 /// Where a provider's memory comes from.
@@ -133,6 +135,7 @@ impl Provider {
         options: &HipOptions,
         source: MemorySource,
         siblings: &[Arc<Provider>],
+        fourier: &Arc<FourierPlans>,
     ) -> Result<Arc<Self>> {
         let device_id = options.device_id;
         let runtime = find_device(device_id)?;
@@ -141,6 +144,11 @@ impl Provider {
         let device = runtime.device(device_id)?;
         let share = options.share(runtime.devices()[device_id].memory);
         let backing = Arc::new(DeviceBacking::new(device.clone()).within(share));
+        // Memory of the user's functions is not kept longer than the session that got it.
+        let fourier = match source {
+            MemorySource::External(_) => Arc::default(),
+            _ => fourier.clone(),
+        };
         let memory = match source {
             MemorySource::External(functions) => {
                 DeviceAllocator::external(&arena_name(device_id), backing, functions)
@@ -178,12 +186,18 @@ impl Provider {
             graphs_told: AtomicBool::new(false),
             dependent,
             tuner,
+            fourier,
         }))
     }
 
     /// How it chooses among several ways to compute the same.
     pub(crate) fn tuner(&self) -> &Tuner {
         &self.tuner
+    }
+
+    /// The plans of Fourier transforms on this device.
+    pub(super) fn fourier_plans(&self) -> &FourierPlans {
+        &self.fourier
     }
 
     #[cfg(test)]
@@ -264,6 +278,13 @@ impl Provider {
         unsafe { self.uploads.copy_to_device(buffer.address(), bytes)? };
         self.uploads.synchronize()?;
         Ok(buffer)
+    }
+
+    /// Lets memory that another provider of the device reserved wait for this one's user, too, before it is used again.
+    pub(super) fn uses(&self, buffer: &DeviceBuffer) {
+        if let Some(user) = &self.user_stream {
+            buffer.record_stream(user.id());
+        }
     }
 
     /// A copy of host bytes in memory of the arena, there when the call returns.

@@ -1,7 +1,9 @@
 //! The launches of one node for given shapes: complete but for addresses.
 
+mod given;
 mod submit;
 
+use std::any::Any;
 use std::ffi::CStr;
 use std::sync::Arc;
 
@@ -13,6 +15,8 @@ use crate::ops::OpError;
 use crate::threads::Pool;
 
 use super::{DeviceBuffer, Provider};
+
+pub(crate) use given::Given;
 
 /// Work items of a workgroup, as `GROUP` in `device.h`.
 pub(super) const GROUP: u32 = 256;
@@ -111,6 +115,8 @@ pub(crate) struct LaunchPlan {
     patches: Vec<Patch>,
     maps: Vec<MapPatch>,
     table: Option<DeviceBuffer>,
+    /// What else the launches read, kept as long.
+    kept: Vec<Arc<dyn Any + Send + Sync>>,
     /// What the caller of the library launches besides, behind them.
     work_of_caller: Option<Box<dyn StreamWork>>,
     /// Whether each launch is waited for.
@@ -138,25 +144,6 @@ pub(crate) struct Addresses<'a> {
 /// Words with which the workgroups of a launch count.
 pub(crate) const COUNTERS: usize = 4096;
 
-/// Which of a node's operands lie where the caller of a run says; the others are aligned, as planned memory and
-/// constants are.
-pub(crate) enum Given {
-    All,
-    None,
-    These { inputs: Vec<bool>, outputs: Vec<bool> },
-}
-
-impl Given {
-    fn has(&self, operand: Operand) -> bool {
-        match (self, operand) {
-            (Given::All, Operand::Input(_) | Operand::Output(_)) => true,
-            (Given::These { inputs, .. }, Operand::Input(i)) => inputs.get(i).is_none_or(|&given| given),
-            (Given::These { outputs, .. }, Operand::Output(i)) => outputs.get(i).is_none_or(|&given| given),
-            _ => false,
-        }
-    }
-}
-
 /// Collects the launches of a node.
 pub(crate) struct PlanBuilder<'p> {
     pub(super) provider: &'p Provider,
@@ -175,6 +162,7 @@ impl<'p> PlanBuilder<'p> {
             patches: Vec::new(),
             maps: Vec::new(),
             table: None,
+            kept: Vec::new(),
             work_of_caller: None,
             blocking: provider.launch_blocking(),
             scratch: 0,
@@ -379,6 +367,11 @@ impl<'p> PlanBuilder<'p> {
         self.table.resize(at, 0);
         self.table.extend_from_slice(cast_slice(data));
         Operand::Table(at)
+    }
+
+    /// Keeps what a launch's parameters hold an address of as long as the plan.
+    pub(super) fn keep(&mut self, kept: Arc<dyn Any + Send + Sync>) {
+        self.plan.kept.push(kept);
     }
 
     /// The finished plan; uploads its table.

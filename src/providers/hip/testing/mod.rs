@@ -122,7 +122,7 @@ pub(super) fn provider(options: &[(&str, &str)]) -> Option<Arc<Provider>> {
     }
     let entries = options.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
     let options = HipOptions::parse(&entries).expect("options");
-    Some(Provider::open(&options, MemorySource::Arena, &[]).expect("a provider"))
+    Some(Provider::open(&options, MemorySource::Arena, &[], &Default::default()).expect("a provider"))
 }
 
 /// Runs a node on a provider and on the CPU.
