@@ -10,3 +10,6 @@ KERNEL(GROUP) fft_f64(FftParams p) {
   SHARED Number<f64> points[MOST<f64>];
   fft_lines<f64>(p, points);
 }
+
+KERNEL(GROUP) fft_in_memory_f32(FftParams p) { fft_in_memory<f32>(p); }
+KERNEL(GROUP) fft_in_memory_f64(FftParams p) { fft_in_memory<f64>(p); }

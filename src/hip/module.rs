@@ -1,7 +1,8 @@
 //! Machine code on a device, its kernels, and their launches.
 
-use std::ffi::{CStr, c_void};
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::ffi::{CStr, CString, c_void};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::error::HipError;
 use super::runtime::{Device, Own};
@@ -13,6 +14,23 @@ pub(crate) struct Module {
     device: Arc<Device>,
     raw: Raw,
     dependent: bool,
+    allowed: Allowed,
+}
+
+/// The most shared memory that each kernel was asked for. The runtime keeps one number a kernel, and a smaller one would
+/// take from launches that were planned with more.
+#[derive(Default)]
+struct Allowed(Mutex<HashMap<CString, u32>>);
+
+impl Allowed {
+    /// Whether the kernel must be given so much: it was not given as much before.
+    fn raises(&self, name: &CStr, bytes: u32) -> bool {
+        let mut most = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let most = most.entry(name.to_owned()).or_default();
+        let raises = bytes > *most;
+        *most = bytes.max(*most);
+        raises
+    }
 }
 
 // SAFETY: a module handle may be used from any thread.
@@ -41,7 +59,7 @@ impl Module {
                 error
             })?,
         };
-        Ok(Module { device: device.clone(), raw, dependent })
+        Ok(Module { device: device.clone(), raw, dependent, allowed: Allowed::default() })
     }
 
     /// A kernel by name. `lds` is the dynamic workgroup memory in bytes that launches will ask for.
@@ -54,7 +72,10 @@ impl Module {
         // SAFETY: the module is loaded; the name is NUL-terminated.
         let code = unsafe { (device.runtime.functions.module_function)(&mut raw, self.raw, name.as_ptr()) };
         device.check("find a kernel", code)?;
-        if let (Own::Nvidia(own), true) = (&device.runtime.own, lds > FREE_LDS) {
+        if let Own::Nvidia(own) = &device.runtime.own
+            && lds > FREE_LDS
+            && self.allowed.raises(name, lds)
+        {
             device.check("give a kernel shared memory", own.allow_shared_memory(raw, lds))?;
         }
         Ok(Function { raw, dependent: self.dependent })
@@ -176,5 +197,24 @@ fn lists(
     match device.runtime.own {
         Own::Amd(_) => (std::ptr::null_mut(), extra.as_mut_ptr()),
         Own::Nvidia(_) => (parameters.as_mut_ptr(), std::ptr::null_mut()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shared_memory_of_a_kernel_never_shrinks() {
+        let allowed = Allowed::default();
+        for (name, bytes, raises) in [
+            (c"a", 100_000, true),
+            (c"a", 60_000, false),
+            (c"b", 60_000, true),
+            (c"a", 100_001, true),
+            (c"b", 60_000, false),
+        ] {
+            assert_eq!(allowed.raises(name, bytes), raises, "{name:?} {bytes}");
+        }
     }
 }

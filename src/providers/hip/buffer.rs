@@ -56,11 +56,6 @@ impl DeviceBuffer {
         self.0.block.address()
     }
 
-    /// Before it is used again, a stream has come past what it was given so far.
-    pub(super) fn record_stream(&self, stream: u64) {
-        self.0.block.record_stream(stream);
-    }
-
     pub(crate) fn len(&self) -> usize {
         self.0.block.len()
     }

@@ -144,11 +144,6 @@ impl Provider {
         let device = runtime.device(device_id)?;
         let share = options.share(runtime.devices()[device_id].memory);
         let backing = Arc::new(DeviceBacking::new(device.clone()).within(share));
-        // Memory of the user's functions is not kept longer than the session that got it.
-        let fourier = match source {
-            MemorySource::External(_) => Arc::default(),
-            _ => fourier.clone(),
-        };
         let memory = match source {
             MemorySource::External(functions) => {
                 DeviceAllocator::external(&arena_name(device_id), backing, functions)
@@ -186,7 +181,7 @@ impl Provider {
             graphs_told: AtomicBool::new(false),
             dependent,
             tuner,
-            fourier,
+            fourier: fourier.clone(),
         }))
     }
 
@@ -278,13 +273,6 @@ impl Provider {
         unsafe { self.uploads.copy_to_device(buffer.address(), bytes)? };
         self.uploads.synchronize()?;
         Ok(buffer)
-    }
-
-    /// Lets memory that another provider of the device reserved wait for this one's user, too, before it is used again.
-    pub(super) fn uses(&self, buffer: &DeviceBuffer) {
-        if let Some(user) = &self.user_stream {
-            buffer.record_stream(user.id());
-        }
     }
 
     /// A copy of host bytes in memory of the arena, there when the call returns.

@@ -43,16 +43,11 @@ fn transform(
     let double = ty == ElementType::F64;
     let key = Key { length: wanted.length, inverse, double };
     let provider = builder.provider;
-    let plan = provider.fourier_plans().get(
-        key,
-        |tables| provider.upload(tables),
-        |tables| provider.uses(tables),
-    )?;
+    let plan = provider.fourier_plans().get(provider.device().index as usize, key)?;
     let Some(plan) = plan else {
         return Err(OpError::Unsupported(format!(
-            "a transform of {} points; the GPU takes those whose factors are 2, 3, 5 and 7 up to {} points, and others up to half of that",
-            wanted.length,
-            plans::points(double) * plans::points(double)
+            "a transform of {} points; the GPU's kernels take less than 2^31, and less than 2^29 where there are other factors than 2, 3, 5 and 7",
+            wanted.length
         )));
     };
     passes::append(builder, wanted, &plan, double)?;

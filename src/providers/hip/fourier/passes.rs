@@ -1,12 +1,14 @@
-//! The launches of transforms: one, two where lines are long, four where a length is not smooth.
+//! The launches of transforms: one, two where lines are long, one for each stage where they are longer still, and twice as
+//! many where a length is not smooth.
 
-use std::mem::{offset_of, size_of};
+use std::ffi::CStr;
+use std::mem::offset_of;
 
 use bytemuck::Zeroable;
 
 use crate::ops::OpError;
 use crate::providers::hip::PlanBuilder;
-use crate::providers::hip::launch::{KernelName, Operand};
+use crate::providers::hip::launch::{GROUP, KernelName, Operand};
 use crate::providers::hip::params::divider;
 use crate::tensor::ElementType;
 
@@ -57,7 +59,7 @@ pub(super) fn append(
 ) -> Result<(), OpError> {
     let Transform { outers, inners, .. } = *transform;
     match &plan.way {
-        Way::Smooth(smooth) => two_passes(builder, transform, smooth, Factors::default(), double),
+        Way::Smooth(smooth) => passes(builder, transform, smooth, Factors::default(), double),
         Way::Chirp { length, there, back, chirp, spectrum } => {
             let between = Side {
                 operand: builder.scratch(outers * inners * length * number(double)),
@@ -72,7 +74,7 @@ pub(super) fn append(
             let first = Transform { length: *length, to: between, scale: 1.0, from, ..*transform };
             let factors = Factors { before: *chirp, after: *spectrum };
             let whole = transform.length;
-            two_passes_of(builder, &first, there, factors, double, whole)?;
+            passes_of(builder, &first, there, factors, double, whole)?;
             let second = Transform {
                 length: *length,
                 from: between,
@@ -81,7 +83,7 @@ pub(super) fn append(
                 scale: transform.scale / *length as f64,
                 ..*transform
             };
-            two_passes(builder, &second, back, Factors { before: 0, after: *chirp }, double)
+            passes(builder, &second, back, Factors { before: 0, after: *chirp }, double)
         }
     }
 }
@@ -91,18 +93,18 @@ fn number(double: bool) -> usize {
     if double { 16 } else { 8 }
 }
 
-fn two_passes(
+fn passes(
     builder: &mut PlanBuilder<'_>,
     transform: &Transform,
     smooth: &Smooth,
     factors: Factors,
     double: bool,
 ) -> Result<(), OpError> {
-    two_passes_of(builder, transform, smooth, factors, double, transform.length)
+    passes_of(builder, transform, smooth, factors, double, transform.length)
 }
 
 /// `whole`: the length that mirrored points refer to.
-fn two_passes_of(
+fn passes_of(
     builder: &mut PlanBuilder<'_>,
     transform: &Transform,
     smooth: &Smooth,
@@ -117,9 +119,13 @@ fn two_passes_of(
             let mut params = params(transform, pass, shape, double, (from, to))?;
             params.whole = whole as u64;
             (params.before, params.after) = (factors.before, factors.after);
-            return launch(builder, transform, params, (from, to), double);
+            return launch(builder, transform, params, (from, to), in_groups(&params, double));
         }
         Smooth::Two { columns, rows, fine, coarse } => (columns, rows, *fine, *coarse),
+        Smooth::Many { length, radices, fine, coarse } => {
+            let stages = (*length, radices.as_slice(), *fine, *coarse);
+            return many_passes(builder, transform, stages, factors, double, whole);
+        }
     };
     let n = columns.length * rows.length;
     let between = Side {
@@ -137,12 +143,56 @@ fn two_passes_of(
     first.whole = whole as u64;
     (first.before, first.fine, first.coarse, first.scale) = (factors.before, fine, coarse, 1.0);
     first.flags |= flags::STEP;
-    launch(builder, transform, first, (from, between), double)?;
+    launch(builder, transform, first, (from, between), in_groups(&first, double))?;
     let plain = Transform { window: None, mirrored: false, from: between, ..*transform };
     let shape = Shape { subs: high, in_k: 1, in_sub: wide, out_k: high, out_sub: 1 };
     let mut second = params(&plain, rows, shape, double, (between, to))?;
     second.after = factors.after;
-    launch(builder, &plain, second, (between, to), double)
+    launch(builder, &plain, second, (between, to), in_groups(&second, double))
+}
+
+/// One pass over memory for each stage, to and fro between two copies.
+fn many_passes(
+    builder: &mut PlanBuilder<'_>,
+    transform: &Transform,
+    (n, radices, fine, coarse): (usize, &[u8], u64, u64),
+    factors: Factors,
+    double: bool,
+    whole: usize,
+) -> Result<(), OpError> {
+    let Transform { outers, inners, .. } = *transform;
+    let mut copy = || Side {
+        operand: builder.scratch(outers * inners * n * number(double)),
+        ty: if double { ElementType::F64 } else { ElementType::F32 },
+        is_complex: true,
+        outer: inners * n,
+        inner: n,
+        step: 1,
+        length: n,
+    };
+    let copies = [copy(), copy()];
+    let mut before = 1;
+    for (i, &radix) in radices.iter().enumerate() {
+        let (is_first, is_last) = (i == 0, i + 1 == radices.len());
+        let from = if is_first { transform.from } else { copies[(i + 1) % 2] };
+        let to = if is_last { transform.to } else { copies[i % 2] };
+        let plain = Transform { window: None, mirrored: false, from, ..*transform };
+        let stage = if is_first { transform } else { &plain };
+        let pass = Pass { length: before, radices: Vec::new(), roots: 0 };
+        let shape = Shape { subs: n / usize::from(radix), in_k: 1, in_sub: 0, out_k: 1, out_sub: 0 };
+        let mut params = params(stage, &pass, shape, double, (from, to))?;
+        params.lines = (outers * inners) as u64;
+        params.whole = whole as u64;
+        (params.radices, params.fine, params.coarse) = (radix.into(), fine, coarse);
+        params.before = if is_first { factors.before } else { 0 };
+        params.after = if is_last { factors.after } else { 0 };
+        params.scale = if is_last { transform.scale } else { 1.0 };
+        let name = if double { c"fft_in_memory_f64" } else { c"fft_in_memory_f32" };
+        let groups = (outers * inners * n / usize::from(radix)).div_ceil(GROUP as usize);
+        launch(builder, stage, params, (from, to), (name, groups))?;
+        before *= usize::from(radix);
+    }
+    Ok(())
 }
 
 /// How lines of a pass lie in the lines of the transform.
@@ -210,15 +260,18 @@ fn launch(
     transform: &Transform,
     params: FftParams,
     (from, to): (Side, Side),
-    double: bool,
+    (name, groups): (&'static CStr, usize),
 ) -> Result<(), OpError> {
     let mut addresses =
         vec![(offset_of!(FftParams, input), from.operand), (offset_of!(FftParams, out), to.operand)];
     if let Some((window, _)) = transform.window {
         addresses.push((offset_of!(FftParams, window), window));
     }
-    debug_assert!(size_of::<FftParams>() <= 4096);
-    let name = if double { c"fft_f64" } else { c"fft_f32" };
-    let groups = (params.lines as usize).div_ceil(params.lines_each as usize);
     builder.launch(KernelName { family: "fft", name }, [groups, 1, 1], &params, &addresses)
+}
+
+/// The kernel of lines in workgroup memory, and its workgroups.
+fn in_groups(params: &FftParams, double: bool) -> (&'static CStr, usize) {
+    let name = if double { c"fft_f64" } else { c"fft_f32" };
+    (name, (params.lines as usize).div_ceil(params.lines_each as usize))
 }

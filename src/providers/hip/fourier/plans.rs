@@ -8,14 +8,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rukh_deps::fft::Fft;
 
 use crate::error::Result;
-use crate::providers::hip::buffer::DeviceBuffer;
-use crate::tensor::C128;
+use crate::providers::hip::transfer;
+use crate::tensor::{Buffer, C128};
 
 /// Plans that are kept when nothing else was said, as many as PyTorch keeps.
 const MOST_PLANS: usize = 4096;
 
 /// Exponents below this are in the table `fine`, multiples of it in `coarse` (`fft.h`).
 const FINE: usize = 2048;
+
+/// The kernels count points in 31 bits.
+const MOST_POINTS: usize = 1 << 31;
 
 /// What a plan depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -26,7 +29,7 @@ pub(super) struct Key {
     pub(super) double: bool,
 }
 
-/// A transform of smooth length: one pass over lines that a workgroup holds, or two.
+/// A transform of smooth length: one pass over lines that a workgroup holds, or two, or one for each stage.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Smooth {
     One(Pass),
@@ -34,6 +37,13 @@ pub(super) enum Smooth {
     Two {
         columns: Pass,
         rows: Pass,
+        fine: u64,
+        coarse: u64,
+    },
+    /// Stages of these radices, one after the other.
+    Many {
+        length: usize,
+        radices: Vec<u8>,
         fine: u64,
         coarse: u64,
     },
@@ -67,7 +77,7 @@ pub(super) enum Way {
 /// A plan with its tables, which lie on the device as long as somebody uses it.
 pub(super) struct FourierPlan {
     pub(super) way: Way,
-    tables: DeviceBuffer,
+    _tables: Buffer,
 }
 
 /// The plans of a device.
@@ -109,22 +119,15 @@ impl FourierPlans {
     }
 
     /// The plan of a transform, which is made where it is not kept; `None` where the length is out of the kernels' reach.
-    /// `upload` copies tables to the device; `uses` hears of those that were made for another session, perhaps.
-    pub(super) fn get(
-        &self,
-        key: Key,
-        upload: impl FnOnce(&[u8]) -> Result<DeviceBuffer>,
-        uses: impl FnOnce(&DeviceBuffer),
-    ) -> Result<Option<Arc<FourierPlan>>> {
+    pub(super) fn get(&self, device_id: usize, key: Key) -> Result<Option<Arc<FourierPlan>>> {
         let mut kept = self.kept();
         kept.uses += 1;
         let now = kept.uses;
         if let Some((plan, last)) = kept.plans.get_mut(&key) {
             *last = now;
-            uses(&plan.tables);
             return Ok(Some(plan.clone()));
         }
-        let Some(plan) = FourierPlan::new(key, upload)? else { return Ok(None) };
+        let Some(plan) = FourierPlan::new(device_id, key)? else { return Ok(None) };
         let plan = Arc::new(plan);
         kept.plans.insert(key, (plan.clone(), now));
         kept.shrink();
@@ -149,13 +152,16 @@ impl Kept {
 }
 
 impl FourierPlan {
-    fn new(key: Key, upload: impl FnOnce(&[u8]) -> Result<DeviceBuffer>) -> Result<Option<Self>> {
+    fn new(device_id: usize, key: Key) -> Result<Option<Self>> {
         let most = points(key.double);
         let mut tables = Tables { double: key.double, bytes: Vec::new() };
         let way = if let Some(smooth) = Smooth::new(key.length, key.inverse, most, &mut tables) {
             Way::Smooth(smooth)
         } else {
-            let length = (2 * key.length - 1).next_power_of_two();
+            let Some(length) = (key.length < MOST_POINTS).then(|| (2 * key.length - 1).next_power_of_two())
+            else {
+                return Ok(None);
+            };
             let (Some(there), Some(back)) =
                 (Smooth::new(length, false, most, &mut tables), Smooth::new(length, true, most, &mut tables))
             else {
@@ -165,8 +171,10 @@ impl FourierPlan {
             let spectrum = spectrum(&chirp, length);
             Way::Chirp { length, there, back, chirp: tables.add(&chirp), spectrum: tables.add(&spectrum) }
         };
-        let buffer = upload(&tables.bytes)?;
-        Ok(Some(FourierPlan { way: way.placed(buffer.address()), tables: buffer }))
+        // Not from a session's arena, which would be kept as long as the plan.
+        let memory = transfer::allocate_on(device_id, tables.bytes.len())?;
+        transfer::copy_bytes(&Buffer::copy_of(&tables.bytes)?, &memory)?;
+        Ok(Some(FourierPlan { way: way.placed(memory.as_ptr() as u64), _tables: memory }))
     }
 }
 
@@ -192,8 +200,9 @@ impl Way {
 }
 
 impl Smooth {
-    /// `None` where the length has other factors than the kernel's, or needs more than two passes.
+    /// `None` where the length has other factors than the kernel's, or too many points.
     fn new(length: usize, inverse: bool, most: usize, tables: &mut Tables) -> Option<Self> {
+        let factors = radices(length).filter(|_| length < MOST_POINTS)?;
         let mut pass = |length: usize| {
             let radices = radices(length)?;
             Some(Pass { length, radices, roots: tables.add(&roots(length, length, 1, inverse)) })
@@ -201,14 +210,18 @@ impl Smooth {
         if length <= most {
             return pass(length).map(Smooth::One);
         }
-        radices(length)?;
         let least = length.div_ceil(most);
-        let columns =
-            (least..=length.isqrt()).rev().find(|n| length.is_multiple_of(*n) && length / n <= most)?;
-        let (columns, rows) = (pass(columns)?, pass(length / columns)?);
+        let columns = (least..=length.isqrt()).rev().find(|n| length.is_multiple_of(*n));
+        let two = match columns {
+            Some(columns) => Some((pass(columns)?, pass(length / columns)?)),
+            None => None,
+        };
         let fine = tables.add(&roots(length, FINE.min(length), 1, inverse));
         let coarse = tables.add(&roots(length, length.div_ceil(FINE), FINE, inverse));
-        Some(Smooth::Two { columns, rows, fine, coarse })
+        Some(match two {
+            Some((columns, rows)) => Smooth::Two { columns, rows, fine, coarse },
+            None => Smooth::Many { length, radices: factors, fine, coarse },
+        })
     }
 
     fn placed(self, base: u64) -> Self {
@@ -217,6 +230,9 @@ impl Smooth {
             Smooth::One(pass) => Smooth::One(at(pass)),
             Smooth::Two { columns, rows, fine, coarse } => {
                 Smooth::Two { columns: at(columns), rows: at(rows), fine: fine + base, coarse: coarse + base }
+            }
+            Smooth::Many { length, radices, fine, coarse } => {
+                Smooth::Many { length, radices, fine: fine + base, coarse: coarse + base }
             }
         }
     }
@@ -231,7 +247,7 @@ fn radices(mut length: usize) -> Option<Vec<u8>> {
             length /= radix;
         }
     }
-    (length == 1 && found.len() <= 16).then_some(found)
+    (length == 1).then_some(found)
 }
 
 /// `count` powers of the root of unity of an order, `step` apart.
@@ -306,6 +322,7 @@ mod tests {
             match Smooth::new(length, false, most, &mut tables)? {
                 Smooth::One(pass) => Some((1, pass.length)),
                 Smooth::Two { columns, rows, .. } => Some((columns.length, rows.length)),
+                Smooth::Many { radices, length, .. } => Some((radices.len(), length)),
             }
         };
         for (length, expected) in [
@@ -313,7 +330,8 @@ mod tests {
             (4096, Some((64, 64))),
             (5000, Some((50, 100))),
             (1 << 22, Some((2048, 2048))),
-            (1 << 23, None),
+            (1 << 23, Some((12, 1 << 23))),
+            (3 * 7_usize.pow(7), Some((8, 2_470_629))),
             (2048 * 11, None),
         ] {
             assert_eq!(two(length, 2048), expected, "{length}");
