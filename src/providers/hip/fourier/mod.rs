@@ -6,30 +6,31 @@ pub(super) mod plans;
 #[cfg(test)]
 mod tests;
 
+use crate::error::Result;
 use crate::ops::OpError;
 use crate::ops::fourier::Dft;
 use crate::ops::movement::axis_of;
 use crate::providers::ints::{int_list, shape_input};
 use crate::providers::{Argument, NodeContext};
-use crate::tensor::ElementType;
+use crate::tensor::{Buffer, ElementType};
 
 use super::elements::shape_of;
 use super::launch::Operand;
-use super::{Entry, HipKernel, PlanBuilder};
+use super::{Entry, HipKernel, PlanBuilder, transfer};
 use passes::{Side, Transform};
 use plans::Key;
 
 pub(super) const KERNELS: &[Entry] = &[Entry::new("DFT", dft), Entry::new("STFT", stft)];
 
-fn dft(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpError> {
+fn dft(node: &NodeContext<'_>) -> std::result::Result<Box<dyn HipKernel>, OpError> {
     Ok(Box::new(DftKernel { op: node.op::<Dft>().clone(), ty: element(node)? }))
 }
 
-fn stft(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpError> {
+fn stft(node: &NodeContext<'_>) -> std::result::Result<Box<dyn HipKernel>, OpError> {
     element(node).map(|ty| Box::new(StftKernel { ty }) as _)
 }
 
-fn element(node: &NodeContext<'_>) -> Result<ElementType, OpError> {
+fn element(node: &NodeContext<'_>) -> std::result::Result<ElementType, OpError> {
     node.input(0).filter(|ty| ty.is_float()).ok_or_else(|| node.no_kernel())
 }
 
@@ -39,11 +40,12 @@ fn transform(
     wanted: &Transform,
     ty: ElementType,
     inverse: bool,
-) -> Result<(), OpError> {
+) -> std::result::Result<(), OpError> {
     let double = ty == ElementType::F64;
     let key = Key { length: wanted.length, inverse, double };
     let provider = builder.provider;
-    let plan = provider.fourier_plans().get(provider.device().index as usize, key)?;
+    let plan =
+        provider.fourier_plans().get(key, |tables| on_device(provider.device().index as usize, tables))?;
     let Some(plan) = plan else {
         return Err(OpError::Unsupported(format!(
             "a transform of {} points; the GPU's kernels take less than 2^31, and less than 2^29 where there are other factors than 2, 3, 5 and 7",
@@ -53,6 +55,13 @@ fn transform(
     passes::append(builder, wanted, &plan, double)?;
     builder.keep(plan);
     Ok(())
+}
+
+/// A copy on a device, in memory of the runtime's: in a session's arena it would hold that as long as the plan.
+fn on_device(device_id: usize, bytes: &[u8]) -> Result<Buffer> {
+    let memory = transfer::allocate_on(device_id, bytes.len())?;
+    transfer::copy_bytes(&Buffer::copy_of(bytes)?, &memory)?;
+    Ok(memory)
 }
 
 struct DftKernel {
@@ -66,7 +75,7 @@ impl HipKernel for DftKernel {
         plan: &mut PlanBuilder<'_>,
         inputs: &[Option<Argument<'_>>],
         outputs: &[Option<&[usize]>],
-    ) -> Result<(), OpError> {
+    ) -> std::result::Result<(), OpError> {
         let (shape, Some(Some(out))) = (shape_of(inputs, 0)?, outputs.first()) else { return Ok(()) };
         let axis = int_list(&self.op.axis, inputs)?.and_then(|v| v.first().copied());
         let axis = axis_of(axis.unwrap_or(self.op.default_axis), shape.len())?;
@@ -119,7 +128,7 @@ impl HipKernel for StftKernel {
         plan: &mut PlanBuilder<'_>,
         inputs: &[Option<Argument<'_>>],
         outputs: &[Option<&[usize]>],
-    ) -> Result<(), OpError> {
+    ) -> std::result::Result<(), OpError> {
         let (&[batch, signal, parts], Some(&Some(&[_, frames, bins, _]))) =
             (shape_of(inputs, 0)?, outputs.first())
         else {

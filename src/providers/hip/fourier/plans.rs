@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rukh_deps::fft::Fft;
 
 use crate::error::Result;
-use crate::providers::hip::transfer;
 use crate::tensor::{Buffer, C128};
 
 /// Plans that are kept when nothing else was said, as many as PyTorch keeps.
@@ -119,7 +118,12 @@ impl FourierPlans {
     }
 
     /// The plan of a transform, which is made where it is not kept; `None` where the length is out of the kernels' reach.
-    pub(super) fn get(&self, device_id: usize, key: Key) -> Result<Option<Arc<FourierPlan>>> {
+    /// `upload` copies tables to the device.
+    pub(super) fn get(
+        &self,
+        key: Key,
+        upload: impl FnOnce(&[u8]) -> Result<Buffer>,
+    ) -> Result<Option<Arc<FourierPlan>>> {
         let mut kept = self.kept();
         kept.uses += 1;
         let now = kept.uses;
@@ -127,7 +131,7 @@ impl FourierPlans {
             *last = now;
             return Ok(Some(plan.clone()));
         }
-        let Some(plan) = FourierPlan::new(device_id, key)? else { return Ok(None) };
+        let Some(plan) = FourierPlan::new(key, upload)? else { return Ok(None) };
         let plan = Arc::new(plan);
         kept.plans.insert(key, (plan.clone(), now));
         kept.shrink();
@@ -152,7 +156,7 @@ impl Kept {
 }
 
 impl FourierPlan {
-    fn new(device_id: usize, key: Key) -> Result<Option<Self>> {
+    fn new(key: Key, upload: impl FnOnce(&[u8]) -> Result<Buffer>) -> Result<Option<Self>> {
         let most = points(key.double);
         let mut tables = Tables { double: key.double, bytes: Vec::new() };
         let way = if let Some(smooth) = Smooth::new(key.length, key.inverse, most, &mut tables) {
@@ -171,9 +175,7 @@ impl FourierPlan {
             let spectrum = spectrum(&chirp, length);
             Way::Chirp { length, there, back, chirp: tables.add(&chirp), spectrum: tables.add(&spectrum) }
         };
-        // Not from a session's arena, which would be kept as long as the plan.
-        let memory = transfer::allocate_on(device_id, tables.bytes.len())?;
-        transfer::copy_bytes(&Buffer::copy_of(&tables.bytes)?, &memory)?;
+        let memory = upload(&tables.bytes)?;
         Ok(Some(FourierPlan { way: way.placed(memory.as_ptr() as u64), _tables: memory }))
     }
 }

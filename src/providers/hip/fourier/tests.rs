@@ -130,7 +130,7 @@ fn plans_are_kept_up_to_a_number() {
     // The one of 11 points was not used for longest.
     plans.set_limit(2);
     assert_eq!((plans.count(), plans.limit()), (2, 2));
-    let get = |length| plans.get(0, key(length)).unwrap();
+    let get = |length| plans.get(key(length), |tables| super::on_device(0, tables)).unwrap();
     let kept = get(8).unwrap();
     assert_eq!(plans.count(), 2);
     run(11);
