@@ -1,27 +1,46 @@
-"""Sessions of models with compiled parts: verdicts, models from memory, names, bodies of control flow, what other providers
-get."""
+"""Models with compiled parts that come from memory, were renamed, have bodies of control flow or parts of other providers."""
 
-import os
+import pathlib
+import subprocess
+import sys
 
 import numpy as np
 import onnx
 import pytest
+from conftest import LIBRARY, NAMES
 from onnx import TensorProto, helper, numpy_helper
 from test_context import compile_to, contexts, parts_file
-from test_standard import DATA, cases, known, read, run_bound, run_plain
-
-# Each so many of the standard's cases is compiled.
-EVERY = int(os.environ.get("RUKH_COMPILE_EVERY", "25"))
-
-# The elements that a node EPContext takes and gives, by ONNX Runtime's definition of it.
-TYPES = {
-    getattr(TensorProto, name)
-    for name in "FLOAT DOUBLE FLOAT16 BFLOAT16 BOOL INT8 INT16 INT32 INT64 UINT8 UINT16 UINT32 UINT64".split()
-}
 
 
 def files(folder):
     return sorted(path.name for path in folder.rglob("*") if path.is_file())
+
+
+def with_metadata(model, given, wanted):
+    """Changes what ONNX Runtime keeps in a model for its provider to judge."""
+    proto = onnx.load(model)
+    (entry,) = [entry for entry in proto.metadata_props if '"rukh"' in entry.value]
+    assert given in entry.value
+    entry.value = entry.value.replace(given, wanted)
+    model.write_bytes(proto.SerializeToString())
+
+
+def by_the_c_api(plugin, model, fail_on_suboptimal):
+    program = pathlib.Path(__file__).with_name("c_session.py")
+    arguments = [*NAMES[plugin.kind], LIBRARY, str(model), fail_on_suboptimal]
+    done = subprocess.run([sys.executable, program, *arguments], capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def test_sessions_of_the_c_api_follow_the_verdict(plugin, digits, tmp_path):
+    out = tmp_path / "context.onnx"
+    compile_to(plugin, digits[0], out)
+    assert by_the_c_api(plugin, out, "1") == "opened\n"
+    with_metadata(out, '"library":"', '"library":"0.')
+    assert by_the_c_api(plugin, out, "0") == "opened\n"
+    assert "suboptimal" in by_the_c_api(plugin, out, "1")
+    with_metadata(out, '"revision":', '"revision":9')
+    assert "not supported by execution provider" in by_the_c_api(plugin, out, "0")
 
 
 def test_models_from_memory(plugin, digits, tmp_path):
@@ -207,7 +226,7 @@ def test_values_of_other_types_are_not_at_the_border_of_a_part(plugin, tmp_path)
 @pytest.mark.parametrize("key", ["ep.enable_weightless", "ep.enable_weightless_ep_context_nodes"])
 def test_parts_without_weights_are_refused(plugin, digits, tmp_path, key):
     out = tmp_path / "context.onnx"
-    with pytest.raises(Exception, match=f'{key}.*have their weights'):
+    with pytest.raises(Exception, match=f"{key}.*have their weights"):
         compile_to(plugin, digits[0], out, **{key.replace(".", "__", 1): "1"})
     assert not files(tmp_path)
     compile_to(plugin, digits[0], out, **{key.replace(".", "__", 1): "0"})
@@ -231,31 +250,3 @@ def test_the_cache_has_a_limit(plugin, digits, tmp_path):
     assert len(list(tmp_path.glob("*.rukh"))) <= 1
     with pytest.raises(Exception, match="model_cache_limit"):
         plugin.session(file, given | {"model_cache_limit": "much"})
-
-
-@pytest.mark.skipif(DATA is None, reason="RUKH_ONNX_DATA does not name the standard's cases")
-@pytest.mark.parametrize("folder", cases()[::EVERY], ids=lambda folder: folder.name)
-def test_cases_of_the_standard_compiled(plugin, folder, tmp_path):
-    """Operators of all kinds give the same bits from a compiled model: attributes, types and missing inputs were kept."""
-    if reason := known(plugin.kind).get(folder.name):
-        pytest.skip(reason)
-    content = (folder / "model.onnx").read_bytes()
-    graph = onnx.load_model_from_string(content).graph
-    out = tmp_path / "context.onnx"
-    if not all(value.type.tensor_type.elem_type in TYPES for value in (*graph.input, *graph.output)):
-        with pytest.raises(Exception, match="CPU EP|Provider type .* is not set"):
-            compile_to(plugin, content, out, "1")
-        assert not out.exists()
-        return
-    compile_to(plugin, content, out, "1")
-    assert {node.op_type for node in onnx.load(out).graph.node} == {"EPContext"}
-    plain, compiled = plugin.session(content), plugin.session(out)
-    names = [value.name for value in graph.output]
-    for data in folder.glob("test_data_set_*"):
-        inputs = read(data, "input", graph.input)
-        texts = any(values.dtype.kind in "OUS" for values in inputs.values())
-        run = run_plain if texts else run_bound
-        for found, expected in zip(run(compiled, inputs, names), run(plain, inputs, names), strict=True):
-            assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
-            bits = [it.tolist() if it.dtype.kind in "OUS" else it.tobytes() for it in (found, expected)]
-            assert bits[0] == bits[1]
