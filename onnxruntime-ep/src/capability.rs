@@ -25,6 +25,8 @@ pub(crate) struct Opener<'a> {
     pub(crate) on_device: bool,
     /// Whether ONNX Runtime gives a part what only bodies of its nodes use.
     pub(crate) gives_implicit_inputs: bool,
+    /// Whether parts become nodes `EPContext`, which take fewer types of elements than other nodes.
+    pub(crate) for_contexts: bool,
 }
 
 /// A part that librukh has opened.
@@ -155,9 +157,11 @@ impl Opener<'_> {
             let value = node.needs.iter().find(|name| inputs.contains(*name));
             let value = value.or_else(|| node.proto.output.iter().find(|name| outputs.contains(*name)));
             if let Some(value) = value {
-                let reason =
-                    format!("its value \"{value}\" cannot be exchanged with this version of ONNX Runtime");
-                culprits.push((index, reason));
+                let with = match self.for_contexts {
+                    true => "a node EPContext",
+                    false => "this version of ONNX Runtime",
+                };
+                culprits.push((index, format!("its value \"{value}\" cannot be exchanged with {with}")));
             }
         }
         culprits
@@ -167,7 +171,9 @@ impl Opener<'_> {
     fn crosses(&self, ty: Option<&TypeInfo>) -> bool {
         match ty {
             Some(TypeInfo::Tensor(element, _)) => {
-                elements::onnx_of(*element).is_some() && !(self.on_device && *element == elements::STRING)
+                elements::onnx_of(*element).is_some()
+                    && !(self.on_device && *element == elements::STRING)
+                    && (!self.for_contexts || elements::is_for_contexts(*element))
             }
             _ => false,
         }

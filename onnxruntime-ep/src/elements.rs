@@ -16,6 +16,12 @@ pub(crate) fn onnx_of(element: ElementType) -> Option<i32> {
 
 pub(crate) const STRING: ElementType = 8;
 
+/// Whether a node `EPContext` may take and give such elements: integers of 8 to 64 bits, floats of 16 to 64, and booleans. ONNX
+/// Runtime writes a model with others, and then refuses to open it.
+pub(crate) fn is_for_contexts(element: ElementType) -> bool {
+    matches!(element, 1..=7 | 9..=13 | 16)
+}
+
 /// Bits of an element in a packed tensor; 0 for texts.
 fn bits(element: ElementType) -> usize {
     match element {

@@ -102,6 +102,7 @@ impl Options {
                 None => {}
             }
         }
+        options.context.check()?;
         options.compiled = CompiledModels::of(&compiled)?;
         Ok(options)
     }

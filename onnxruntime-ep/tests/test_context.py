@@ -222,7 +222,10 @@ def attribute(name, value):
         (foreign, ["EPContext", ".rukh", "no compiled model"]),
         (another_model, ["EPContext", ".rukh", "no compiled model"]),
         (link, ["a link to", "not in the model's folder"]),
-        (attribute("ep_cache_context", "../elsewhere.rukh"), ["../elsewhere.rukh", "not in the model's folder"]),
+        (
+            attribute("ep_cache_context", "../elsewhere.rukh"),
+            ["../elsewhere.rukh", "not in the model's folder"],
+        ),
         (attribute("embed_mode", 7), ["embed_mode is 7", "allowed is 0 or 1"]),
         (attribute("main_context", 0), ["main_context is 0"]),
         (attribute("ep_cache_context", ""), ["names no file"]),

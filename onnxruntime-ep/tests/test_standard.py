@@ -1,6 +1,7 @@
 """The ONNX standard's own cases through onnxruntime, with nothing left to its CPU provider.
 
-RUKH_ONNX_DATA is the folder that scripts/onnx_cases.py writes; RUKH_SAMPLE takes about that many of the cases.
+RUKH_ONNX_DATA is the folder that scripts/onnx_cases.py writes; RUKH_SAMPLE takes about that many of the cases. One in
+RUKH_COMPILE_EVERY is also written as a model with compiled parts, and opened again.
 Cases that do not pass are in standard.txt, each with the reason: those that ONNX Runtime refuses by itself, and those
 that a plugin cannot take. One that begins to pass fails the test.
 """
@@ -14,9 +15,11 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, numpy_helper
+from test_context import compile_to
 
 DATA = os.environ.get("RUKH_ONNX_DATA")
 SAMPLE = int(os.environ.get("RUKH_SAMPLE", "1000000"))
+EVERY = int(os.environ.get("RUKH_COMPILE_EVERY", "25"))
 KNOWN = pathlib.Path(__file__).with_name("standard.txt")
 
 # Wider tolerances, each with its reason.
@@ -30,6 +33,13 @@ TOLERANCES = {
     "test_dft_inverse": ({"atol": 1e-6}, _NOISE),
     "test_dft_inverse_opset19": ({"atol": 1e-6}, _NOISE),
     "test_attention_4d_causal_fp16_expanded": ({"rtol": 2e-3}, _HALF),
+}
+
+# The elements that a node EPContext takes and gives, by ONNX Runtime's definition of it.
+TYPES = {
+    *(TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorProto.BOOL),
+    *(TensorProto.INT8, TensorProto.INT16, TensorProto.INT32, TensorProto.INT64),
+    *(TensorProto.UINT8, TensorProto.UINT16, TensorProto.UINT32, TensorProto.UINT64),
 }
 
 
@@ -155,6 +165,35 @@ def compare(found, expected, tolerance):
 
 def text(value):
     return value.decode() if isinstance(value, bytes) else str(value)
+
+
+@pytest.mark.skipif(DATA is None, reason="RUKH_ONNX_DATA does not name the standard's cases")
+@pytest.mark.parametrize("folder", cases()[::EVERY], ids=lambda folder: folder.name)
+def test_case_compiled(plugin, folder, tmp_path):
+    """Operators of all kinds give the same bits from a compiled model: attributes, types and missing inputs were kept."""
+    if reason := known(plugin.kind).get(folder.name):
+        pytest.skip(reason)
+    content = (folder / "model.onnx").read_bytes()
+    graph = onnx.load_model_from_string(content).graph
+    out = tmp_path / "context.onnx"
+    if not all(value.type.tensor_type.elem_type in TYPES for value in (*graph.input, *graph.output)):
+        with pytest.raises(Exception, match="CPU EP|Provider type .* is not set"):
+            compile_to(plugin, content, out, "1")
+        assert not out.exists()
+        return
+    session = compile_to(plugin, content, out, "1")
+    if not plugin.assigned(session):
+        # ONNX Runtime computed all of it while it opened the model, and writes no model with compiled parts.
+        assert not out.exists()
+        return
+    assert {node.op_type for node in onnx.load(out).graph.node} == {"EPContext"}
+    plain, compiled = plugin.session(content), plugin.session(out)
+    names = [value.name for value in graph.output]
+    for data in folder.glob("test_data_set_*"):
+        inputs = read(data, "input", graph.input)
+        found, expected = (run_bound(session, inputs, names) for session in (compiled, plain))
+        for one, other in zip(found, expected, strict=True):
+            assert (one.shape, one.dtype, one.tobytes()) == (other.shape, other.dtype, other.tobytes())
 
 
 @pytest.mark.skipif(DATA is None, reason="RUKH_ONNX_DATA does not name the standard's cases")

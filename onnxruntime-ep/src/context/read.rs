@@ -174,7 +174,8 @@ mod tests {
         }
         let error = inside(None, &settings, "p.rukh").unwrap_err().message;
         assert!(error.contains("set ep.context_file_path"), "{error}");
-        let told = ContextSettings { file: Some("/x/y.onnx".into()), ..settings };
+        let mut told = ContextSettings::default();
+        told.take("ep.context_file_path", "/x/y.onnx").unwrap();
         assert_eq!(inside(None, &told, "p.rukh").unwrap(), Path::new("/x/p.rukh"));
     }
 }

@@ -15,7 +15,13 @@ pub(crate) struct ContextSettings {
     pub(crate) embedded: bool,
     /// What the names of compiled parts begin with.
     pub(crate) prefix: String,
+    /// The option that asks for parts without weights, where one does.
+    weightless: Option<&'static str>,
 }
+
+/// Options that ask for parts without weights. A later one, `ep.enable_weightless_mode`, is refused by ONNX Runtime, since this
+/// provider's devices say nothing of such a mode.
+const WEIGHTLESS: &[&str] = &["ep.enable_weightless", "ep.enable_weightless_ep_context_nodes"];
 
 impl ContextSettings {
     /// Takes an entry of a session's; one that is about something else is left alone.
@@ -25,9 +31,24 @@ impl ContextSettings {
             "ep.context_embed_mode" => self.embedded = flag(key, value)?,
             "ep.context_file_path" => self.file = (!value.is_empty()).then(|| value.into()),
             "ep.context_node_name_prefix" => value.clone_into(&mut self.prefix),
-            _ => {}
+            _ => {
+                if let Some(name) = WEIGHTLESS.iter().find(|name| **name == key) {
+                    self.weightless = flag(key, value)?.then_some(*name).or(self.weightless);
+                }
+            }
         }
         Ok(())
+    }
+
+    /// Whether what the entries ask for can be made, once all of them were taken.
+    pub(crate) fn check(&self) -> Result<()> {
+        match self.weightless {
+            Some(option) if self.enabled => fail!(
+                NotImplemented,
+                "session option \"{option}\" is 1 and \"ep.context_enable\" too: parts that rukh compiles have their weights, packed for the device; leave the option out"
+            ),
+            _ => Ok(()),
+        }
     }
 
     /// The file of the model that is made: by ONNX Runtime's rule beside the model that is compiled, unless the options say
@@ -63,6 +84,30 @@ mod tests {
         assert_eq!(settings.model_file(Some(Path::new("b"))), Some("b_ctx.onnx".into()));
         settings.take("ep.context_file_path", "/c/d.onnx").unwrap();
         assert_eq!(settings.model_file(Some(Path::new("a/b.onnx"))), Some("/c/d.onnx".into()));
+    }
+
+    #[test]
+    fn parts_without_weights_are_refused_where_they_would_be_made() {
+        for (entries, refused) in [
+            (&[("ep.enable_weightless", "1"), ("ep.context_enable", "1")][..], true),
+            (&[("ep.context_enable", "1"), ("ep.enable_weightless_ep_context_nodes", "1")], true),
+            (
+                &[
+                    ("ep.context_enable", "1"),
+                    ("ep.enable_weightless_ep_context_nodes", "1"),
+                    ("ep.enable_weightless", "0"),
+                ],
+                true,
+            ),
+            (&[("ep.enable_weightless", "1")], false),
+            (&[("ep.context_enable", "1"), ("ep.enable_weightless", "0")], false),
+        ] {
+            let mut settings = ContextSettings::default();
+            for (key, value) in entries {
+                settings.take(key, value).unwrap();
+            }
+            assert_eq!(settings.check().is_err(), refused, "{entries:?}");
+        }
     }
 
     #[test]

@@ -39,10 +39,13 @@ struct File {
 }
 
 impl File {
-    /// The file under another name, whose former owner it replaces: it has the same content.
+    /// The file under another name. One that had the name before has the same content and may be a part of another model: then
+    /// the new one stays as well, whatever becomes of the model that is made.
     fn renamed(mut self, path: &Path) -> Result<File> {
+        let was_there = path.exists();
         std::fs::rename(&self.path, path).map_err(|e| failed("renamed", &self.path, &e))?;
         path.clone_into(&mut self.path);
+        self.is_kept = was_there;
         Ok(self)
     }
 }
@@ -151,6 +154,25 @@ fn failed(what: &str, path: &Path, error: &std::io::Error) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_goes_unless_it_is_kept_or_was_there_before() {
+        let folder = std::env::temp_dir().join(format!("rukh-ep-write-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let (made, place) = (folder.join("made.tmp"), folder.join("part.rukh"));
+        let rename = || {
+            std::fs::write(&made, "content").unwrap();
+            File { path: made.clone(), is_kept: false }.renamed(&place).unwrap()
+        };
+        drop(rename());
+        assert!(!made.exists() && !place.exists());
+        rename().is_kept = true;
+        assert!(!made.exists() && place.exists());
+        // Another model has this file now.
+        drop(rename());
+        assert_eq!(std::fs::read(&place).unwrap(), b"content");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 
     #[test]
     fn a_part_lies_beside_the_model() {

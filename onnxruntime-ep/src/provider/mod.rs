@@ -81,6 +81,7 @@ impl Provider {
             compiled: &self.options.compiled,
             on_device: self.gpu.is_some(),
             gives_implicit_inputs: self.ort.version >= 27,
+            for_contexts: self.options.context.enabled,
         }
     }
 
