@@ -146,9 +146,9 @@ static void refused(void) {
     FAILS(RUKH_ERROR_INVALID_ARGUMENT, "key: NULL", rukh_compile_options_set(options, NULL, "cpu", &error));
     OK(rukh_compile_options_get(options, "targets", value, sizeof value, NULL, &error));
     CHECK(strcmp(value, "native") == 0);
-    OK(rukh_compile_options_key(options, 2, value, sizeof value, NULL, &error));
+    OK(rukh_compile_options_key(options, 3, value, sizeof value, NULL, &error));
     CHECK(strcmp(value, "weights") == 0);
-    FAILS(RUKH_ERROR_INVALID_ARGUMENT, "option", rukh_compile_options_key(options, 3, value, sizeof value, NULL, &error));
+    FAILS(RUKH_ERROR_INVALID_ARGUMENT, "option", rukh_compile_options_key(options, 4, value, sizeof value, NULL, &error));
 
     FAILS(RUKH_ERROR_INVALID_ARGUMENT, "path: NULL",
           rukh_compile_model(environment, NULL, NULL, NULL, in_folder("b.rukh"), &error));

@@ -41,6 +41,9 @@ static void try_environment(rukh_environment *h, rukh_status wanted) {
     EXPECT(rukh_environment_device(h, 0, NULL, &error));
     EXPECT(rukh_environment_provider_reason(h, NULL, NULL, 0, NULL, &error));
     EXPECT(rukh_environment_tune(h, NULL, NULL, NULL, NULL, &error));
+    EXPECT(rukh_environment_fourier_plans(h, 0, NULL, NULL, &error));
+    EXPECT(rukh_environment_set_fourier_plan_limit(h, 0, 1, &error));
+    EXPECT(rukh_environment_clear_fourier_plans(h, 0, &error));
     EXPECT(rukh_session_create(h, NULL, NULL, NULL, &error));
     EXPECT(rukh_session_create(h, NULL, NULL, &session, &error));
     EXPECT(rukh_session_create_from_memory(h, NULL, 0, NULL, NULL, &error));

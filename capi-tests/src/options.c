@@ -31,7 +31,7 @@ static void session_options(void) {
         OK(rukh_session_options_get(options, key, value, sizeof value, NULL, &error));
         OK(rukh_session_options_set(copy, key, value, &error));
     }
-    CHECK(i == 18);
+    CHECK(i == 20);
     rukh_session_options_destroy(options);
     OK(rukh_session_options_get(copy, "load", value, sizeof value, NULL, &error));
     CHECK(strcmp(value, "read") == 0);
