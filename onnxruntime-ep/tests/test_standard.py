@@ -82,6 +82,9 @@ def run(plugin, folder):
     model = onnx.load_model_from_string(content)
     tolerance = json.loads((folder / "data.json").read_text())
     tolerance |= TOLERANCES.get(folder.name, ({}, ""))[0]
+    if plugin.kind == "gpu" and folder.name.startswith(("test_dft", "test_stft")):
+        # Computed in f32 there, so that sums of hundreds which cancel leave some 1e-6; expected is what f64 leaves.
+        tolerance |= {"atol": 1e-5}
     session = plugin.session(content)
     for data in sorted(folder.glob("test_data_set_*")):
         inputs = read(data, "input", model.graph.input)
