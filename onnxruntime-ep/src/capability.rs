@@ -173,7 +173,7 @@ impl Opener<'_> {
             Some(TypeInfo::Tensor(element, _)) => {
                 elements::onnx_of(*element).is_some()
                     && !(self.on_device && *element == elements::STRING)
-                    && !(self.for_contexts && !elements::is_for_contexts(*element))
+                    && (!self.for_contexts || elements::is_for_contexts(*element))
             }
             _ => false,
         }
