@@ -102,11 +102,9 @@ def test_a_model_that_is_made_anew_leaves_the_parts_of_the_old_one_alone(plugin,
     out, old = tmp_path / "context.onnx", tmp_path / "old.onnx"
     compile_to(plugin, file, out)
     out.rename(old)
-    for options in ({"compile_targets": "no_such_target"}, {"compile_weights": "all"}):
-        try:
-            compile_to(plugin, file, out, options=options)
-        except Exception as error:
-            assert "no_such_target" in str(error)
+    with pytest.raises(Exception, match="no_such_target"):
+        compile_to(plugin, file, out, options={"compile_targets": "no_such_target"})
+    compile_to(plugin, file, out, options={"compile_weights": "all"})
     session = plugin.session(old)
     session.run(None, {session.get_inputs()[0].name: images})
     assert not list(tmp_path.glob("*.tmp"))

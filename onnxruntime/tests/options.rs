@@ -175,7 +175,7 @@ fn providers_by_name() {
     }
 }
 
-/// The options of MIGraphX's provider about compiled models.
+/// The options of providers about compiled models.
 #[test]
 fn compiled_models_are_kept() {
     if !gpu() {
@@ -188,13 +188,17 @@ fn compiled_models_are_kept() {
     std::fs::create_dir_all(&folder).unwrap();
     let (cache, file) = (folder.to_str().unwrap(), folder.join("kept.rukh"));
     let file = file.to_str().unwrap();
-    let answer = |given: &[(&str, &str)]| {
+    let another = folder.join("another.rukh");
+    let another = another.to_str().unwrap();
+    let none = folder.join("none");
+    let answer_of = |provider: &str, given: &[(&str, &str)]| {
         let options = Options::new();
-        options.provider("MIGraphX", given).unwrap();
+        options.provider(provider, given).unwrap();
         let session = env.open(&small("linear"), Some(&options))?;
         let outputs = session.run(&[("x", &x)], &["y"])?;
         Ok::<_, (OrtErrorCode, String)>(outputs[0].to_vec::<f32>())
     };
+    let answer = |given: &[(&str, &str)]| answer_of("MIGraphX", given);
     let expected = answer(&[]).unwrap();
     let load = [("migraphx_load_compiled_model", "1"), ("migraphx_load_model_path", file)];
     let (_, message) = answer(&load).unwrap_err();
@@ -204,12 +208,23 @@ fn compiled_models_are_kept() {
         files.filter(|path| path.extension().is_some_and(|it| it == "rukh")).count()
     };
     let save = [("migraphx_save_compiled_model", "1"), ("migraphx_save_model_path", file)];
-    for (given, count) in [(&save[..], 1), (&load, 1), (&[("migraphx_model_cache_dir", cache)], 2)] {
-        for _ in 0..2 {
-            assert_eq!(answer(given).unwrap(), expected, "{given:?}");
-            assert_eq!(artifacts(), count, "{given:?}");
+    for (given, count) in [
+        (&save[..], 1),
+        (&load, 1),
+        (&[("compiled_model_path", another)], 2),
+        (&[("migraphx_model_cache_dir", cache)], 3),
+        (&[("cache_dir", cache)], 3),
+        (&[("model_cache_dir", cache), ("model_cache_limit", "0")], 3),
+        (&[("cache_dir", none.to_str().unwrap()), ("disable_caching", "True")], 3),
+    ] {
+        for provider in ["MIGraphX", "ROCM", "AMDGPU"] {
+            assert_eq!(answer_of(provider, given).unwrap(), expected, "{provider} {given:?}");
+            assert_eq!(artifacts(), count, "{provider} {given:?}");
         }
     }
+    assert!(!none.exists());
+    let (_, message) = answer(&[("model_cache_limit", "much")]).unwrap_err();
+    assert!(message.contains("model_cache_limit"), "{message}");
     std::fs::remove_dir_all(&folder).unwrap();
 }
 

@@ -56,7 +56,7 @@ def test_without_a_gpu_it_is_an_error_unless_the_cpu_is_named_too(name):
 
 @pytest.mark.skipif(not ON_DEVICE, reason="a provider without a device is skipped with its options")
 @pytest.mark.parametrize("name", [ROCM, "MIGraphXExecutionProvider"])
-def test_compiled_models_are_kept_by_the_options_of_migraphx(tmp_path, name):
+def test_compiled_models_are_kept_by_options_of_a_provider(tmp_path, name):
     x = {"x": np.array([-1, 1], np.float32)}
     file = tmp_path / "kept.rukh"
     save = {"migraphx_save_compiled_model": "True", "migraphx_save_model_path": str(file)}
@@ -66,11 +66,18 @@ def test_compiled_models_are_kept_by_the_options_of_migraphx(tmp_path, name):
     for given, count in [
         (save, 1),
         (load, 1),
-        ({"migraphx_model_cache_dir": str(tmp_path)}, 2),
+        ({"compiled_model_path": str(tmp_path / "another.rukh")}, 2),
+        ({"migraphx_model_cache_dir": str(tmp_path)}, 3),
+        ({"cache_dir": str(tmp_path)}, 3),
+        ({"model_cache_dir": str(tmp_path), "model_cache_limit": "0"}, 3),
+        ({"cache_dir": str(tmp_path / "none"), "disable_caching": "True"}, 3),
     ]:
         for _ in range(2):
             assert opened([(name, given), CPU]).run(None, x)[0].tolist() == [0, 1]
             assert len(list(tmp_path.glob("*.rukh"))) == count, given
+    assert not (tmp_path / "none").exists()
+    with pytest.raises(rukh.InvalidArgumentError, match="model_cache_limit"):
+        opened([(name, {"model_cache_limit": "much"}), CPU])
 
 
 @pytest.mark.skipif(not ON_DEVICE, reason="there is no GPU")

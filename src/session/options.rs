@@ -342,6 +342,7 @@ impl SessionOptions {
         if kind == ProviderKind::Hip {
             let compiled = compiled_names::take(&mut options)?;
             self.model_cache_dir = compiled.cache.or(self.model_cache_dir.take());
+            self.model_cache_limit = compiled.limit.unwrap_or(self.model_cache_limit);
             self.compiled_model_path = compiled.file.or(self.compiled_model_path.take());
         }
         self.providers.push(match kind {
