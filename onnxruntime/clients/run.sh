@@ -125,11 +125,10 @@ java_client() {
     cp -Lf "$library" "$build/java/libonnxruntime.so"
     cp -Lf "$(dirname "$library")"/librukh.so.0.1 "$build/java"
     [ "$wanted" = libonnxruntime.so ] || ln -sf libonnxruntime.so "$build/java/$wanted"
-    for provider in cpu rocm cuda; do
-        set -- env "LD_LIBRARY_PATH=$build/java" java "-Donnxruntime.native.path=$build/java" -cp "$ORT_JAR" \
-            "$here/java/Run.java" "$plain" $provider
-        if [ $provider = cpu ]; then "$@"; else on_gpu "$@"; fi || return 1
-    done
+    # The package for CPUs has no call for a GPU, but asks for the providers that are there.
+    set -- env "LD_LIBRARY_PATH=$build/java" java "-Donnxruntime.native.path=$build/java" -cp "$ORT_JAR" \
+        "$here/java/Run.java" "$plain" cpu
+    "$@" && on_gpu "$@"
 }
 if [ -n "${ORT_JAR:-}" ]; then java_client || fail java; else echo "Java: left out, ORT_JAR names no package"; fi
 
