@@ -1,6 +1,7 @@
 //! `rukh devices` with an emulated GPU and without one.
 
-use std::path::Path;
+mod emulated;
+
 use std::process::{Command, Output};
 
 use serde_json::Value;
@@ -49,7 +50,7 @@ fn without_a_gpu_each_file_that_was_tried_is_told() {
 
 #[test]
 fn an_emulated_gpu_is_described() {
-    let Some(library) = emulator() else { return };
+    let Some(library) = emulated::library() else { return };
     for (arch, target, code_name, unit, wave) in [
         ("gfx90a", "gfx90a:sramecc+:xnack-", "CDNA 2", "MFMA", "64"),
         ("gfx1100", "gfx1100", "RDNA 3, Navi 31", "WMMA", "32"),
@@ -91,15 +92,4 @@ fn an_emulated_gpu_is_described() {
             assert!(text.contains(part), "{part}: {text}");
         }
     }
-}
-
-/// The emulated GPU's runtime, where the tests are run with it.
-fn emulator() -> Option<String> {
-    let library = std::env::var("RUKH_HIP_LIBRARY").ok();
-    match &library {
-        // Named where the tests are to run with it.
-        Some(named) => assert!(Path::new(named).exists(), "RUKH_HIP_LIBRARY: \"{named}\" is not there"),
-        None => println!("skipped: RUKH_HIP_LIBRARY names no emulated GPU"),
-    }
-    library
 }
