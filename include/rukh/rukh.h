@@ -4,6 +4,43 @@
  * This file is made from the library's source. Everything a function needs to be told is in its
  * comment; what holds for all of them is here.
  *
+ * Contents: handles, callbacks and constants; then functions, each section under its number as "-- 1.":
+ *    1. Versions
+ *    2. Errors: code and message
+ *    3. Environments: threads and the log
+ *    4. Devices and providers
+ *    5. The library and its surroundings, for a report about a defect
+ *    6. The memory of devices: statistics, peaks, the cache, snapshots
+ *    7. The plans of Fourier transforms that an environment keeps for a device
+ *    8. Options of a session
+ *    9. The providers of a session and their options
+ *   10. Sessions: opening a model, and what it takes and gives
+ *   11. Models and weights in memory of the caller's, without a copy
+ *   12. Compiling a model to an artifact
+ *   13. What a compiled model is, and whether it suits
+ *   14. What a session does in a run, for pictures and tools
+ *   15. The inputs and outputs of a session: names, types, shapes
+ *   16. What a session tells of its model, its placement, its loading and its runs
+ *   17. Values: making tensors, and what a value tells of itself
+ *   18. Tensors in the memory of a device
+ *   19. Tensors and outputs in the memory of a device that a handle names, and copies that a stream orders
+ *   20. Tensors of strings
+ *   21. Sequences, maps and optionals
+ *   22. Tensors to and from other libraries through DLPack, without a copy
+ *   23. Options of a run, and cancelling it
+ *   24. Running a session
+ *   25. Running a session in the background
+ *   26. Io bindings: inputs and outputs that stay from run to run
+ *   27. Runs and copies whose work is queued on a device, and waiting for them
+ *   28. What tuning found: which kernels are fastest on this device
+ *   29. Operators that the caller defines: their name, inputs and outputs, and functions
+ *   30. The attributes of an operator that the caller defines, and their defaults
+ *   31. Shared libraries of operators
+ *   32. A node whose operator the caller defined, as the caller's functions see it: its inputs, and what they answer
+ *   33. What a shape function tells of a node's outputs
+ *   34. The attributes of a node whose operator the caller defined
+ *   35. One call of the caller's kernel: its inputs and outputs, and the threads and the stream that it may use
+ *
  * Errors. Functions return a rukh_status; RUKH_OK is 0. The last argument, `error`, may be NULL; else
  *   it receives NULL on success and on failure an object with code and message, which the caller
  *   destroys with rukh_error_destroy. There is no thread-local "last error".
@@ -43,6 +80,8 @@
 /* DLPack's own structs; their definition is in dlpack.h, which is needed only to look inside. */
 struct DLManagedTensor;
 struct DLManagedTensorVersioned;
+/* The functions as a table of pointers, for who loads the library at run time: see rukh_table.h. */
+struct rukh_table;
 
 
 /**
@@ -608,6 +647,8 @@ typedef void (*rukh_parallel_body)(size_t index,
 extern "C" {
 #endif  /* __cplusplus */
 
+/* -- 1. Versions -- */
+
 /**
  * The version of the library as `major * 1000000 + minor * 1000 + patch`.
  *
@@ -629,6 +670,22 @@ const char *rukh_version_string(void);
  * Never fails. Threads: any, at the same time.
  */
 uint32_t rukh_abi_version(void);
+
+/**
+ * The functions of the library as a table of pointers, for who loads the library at run time: one symbol to look up
+ * in place of all. `rukh/rukh_table.h` has the table's members.
+ *
+ * `version`: the `RUKH_ABI_VERSION` of the header that the program was compiled with.
+ *
+ * The table is static: never freed. NULL where the library cannot serve the program: it is older than `version`, or of
+ * another series (while the major is 0: another minor; else another major). Never fails otherwise. Threads: any, at the
+ * same time.
+ *
+ * Since: 0.1.1.
+ */
+const struct rukh_table *rukh_api(uint32_t version);
+
+/* -- 2. Errors: code and message -- */
 
 /**
  * The status code of an error.
@@ -671,6 +728,8 @@ void rukh_error_destroy(struct rukh_error *error);
  * Never NULL; the text is static. Never fails. Threads: any, at the same time.
  */
 const char *rukh_status_name(rukh_status status);
+
+/* -- 3. Environments: threads and the log -- */
 
 /**
  * Makes options for an environment, all at their defaults.
@@ -779,6 +838,8 @@ void rukh_environment_destroy(struct rukh_environment *environment);
 rukh_status rukh_environment_thread_count(const struct rukh_environment *environment,
                                           size_t *count,
                                           struct rukh_error **error);
+
+/* -- 4. Devices and providers -- */
 
 /**
  * The number of devices of this machine that can run models. The CPU is one, and the last.
@@ -960,6 +1021,8 @@ rukh_status rukh_environment_provider_reason(const struct rukh_environment *envi
                                              size_t *needed,
                                              struct rukh_error **error);
 
+/* -- 5. The library and its surroundings, for a report about a defect -- */
+
 /**
  * Facts about this library and the GPU runtimes that it found or missed here, as a JSON object: what a report
  * about a defect needs besides the devices.
@@ -979,6 +1042,8 @@ rukh_status rukh_report(char *buf,
                         size_t cap,
                         size_t *needed,
                         struct rukh_error **error);
+
+/* -- 6. The memory of devices: statistics, peaks, the cache, snapshots -- */
 
 /**
  * Makes an arena for a device that sessions of the environment share: those with session option
@@ -1105,6 +1170,8 @@ rukh_status rukh_environment_memory_snapshot(const struct rukh_environment *envi
                                              size_t *needed,
                                              struct rukh_error **error);
 
+/* -- 7. The plans of Fourier transforms that an environment keeps for a device -- */
+
 /**
  * How many plans of Fourier transforms (DFT, STFT) are kept for a GPU, and how many may be.
  *
@@ -1144,6 +1211,8 @@ rukh_status rukh_environment_set_fourier_plan_limit(const struct rukh_environmen
 rukh_status rukh_environment_clear_fourier_plans(const struct rukh_environment *environment,
                                                  size_t device_id,
                                                  struct rukh_error **error);
+
+/* -- 8. Options of a session -- */
 
 /**
  * Makes options for a session, all at their defaults.
@@ -1304,6 +1373,8 @@ rukh_status rukh_session_options_set_dimension(struct rukh_session_options *opti
                                                int64_t size,
                                                struct rukh_error **error);
 
+/* -- 9. The providers of a session and their options -- */
+
 /**
  * Adds a provider, less preferred than those added before. Without any the CPU runs everything.
  *
@@ -1404,6 +1475,8 @@ rukh_status rukh_session_options_provider_get(const struct rukh_session_options 
                                               size_t *needed,
                                               struct rukh_error **error);
 
+/* -- 10. Sessions: opening a model, and what it takes and gives -- */
+
 /**
  * Opens a model file (ONNX), or an artifact that `rukh_compile_model` made of one, and makes it ready to run. Sessions of one environment that open the
  * same unchanged file with the same options share its weights, unless option "share_weights" is "0".
@@ -1446,6 +1519,8 @@ rukh_status rukh_session_create_from_memory(const struct rukh_environment *envir
  * Threads: any; a run's callback may call it too.
  */
 void rukh_session_destroy(struct rukh_session *session);
+
+/* -- 11. Models and weights in memory of the caller's, without a copy -- */
 
 /**
  * Makes a session from the bytes of a model file in memory of the caller's, without a copy: weights stay where they are.
@@ -1511,6 +1586,8 @@ rukh_status rukh_session_options_add_external_file(struct rukh_session_options *
                                                    rukh_deleter deleter,
                                                    void *user,
                                                    struct rukh_error **error);
+
+/* -- 12. Compiling a model to an artifact -- */
 
 /**
  * Makes options for compiling, all at their defaults.
@@ -1643,6 +1720,8 @@ rukh_status rukh_compile_model_from_memory(const struct rukh_environment *enviro
                                            const char *out_path,
                                            struct rukh_error **error);
 
+/* -- 13. What a compiled model is, and whether it suits -- */
+
 /**
  * Opens an artifact to ask about it. Every byte of it is read and compared with its checksum.
  *
@@ -1706,6 +1785,8 @@ rukh_status rukh_artifact_check(const struct rukh_artifact *artifact,
                                 size_t *needed,
                                 struct rukh_error **error);
 
+/* -- 14. What a session does in a run, for pictures and tools -- */
+
 /**
  * The steps of a session's runs and where each value lies, as a JSON object. Shapes and memory are those of the
  * inputs that were run last; before the first run they are what the model alone tells.
@@ -1732,6 +1813,8 @@ rukh_status rukh_session_plan(const struct rukh_session *session,
                               size_t cap,
                               size_t *needed,
                               struct rukh_error **error);
+
+/* -- 15. The inputs and outputs of a session: names, types, shapes -- */
 
 /**
  * The number of the model's inputs.
@@ -1980,6 +2063,8 @@ rukh_status rukh_session_output_dim_name(const struct rukh_session *session,
                                          const char **name,
                                          struct rukh_error **error);
 
+/* -- 16. What a session tells of its model, its placement, its loading and its runs -- */
+
 /**
  * A text that the model file carries about itself; "" when it has none.
  *
@@ -2101,6 +2186,8 @@ rukh_status rukh_session_profile(const struct rukh_session *session,
                                  size_t cap,
                                  size_t *needed,
                                  struct rukh_error **error);
+
+/* -- 17. Values: making tensors, and what a value tells of itself -- */
 
 /**
  * Makes a tensor of zeros (or empty strings) in memory of its own, aligned to 64 bytes.
@@ -2275,6 +2362,8 @@ rukh_status rukh_value_data_mut(struct rukh_value *value,
                                 size_t *bytes,
                                 struct rukh_error **error);
 
+/* -- 18. Tensors in the memory of a device -- */
+
 /**
  * Makes a tensor in the memory of a device; its elements are unspecified.
  *
@@ -2341,6 +2430,8 @@ rukh_status rukh_value_device(const struct rukh_value *value,
                               size_t *device_id,
                               uint64_t *address,
                               struct rukh_error **error);
+
+/* -- 19. Tensors and outputs in the memory of a device that a handle names, and copies that a stream orders -- */
 
 /**
  * Makes a tensor in the memory of a device; its elements are zeros on the host, else unspecified.
@@ -2476,6 +2567,8 @@ rukh_status rukh_stream_address(const struct rukh_stream *stream,
 rukh_status rukh_stream_wait(const struct rukh_stream *stream,
                              struct rukh_error **error);
 
+/* -- 20. Tensors of strings -- */
+
 /**
  * Makes a tensor of strings.
  *
@@ -2522,6 +2615,8 @@ rukh_status rukh_value_set_string(struct rukh_value *value,
                                   size_t index,
                                   const char *string,
                                   struct rukh_error **error);
+
+/* -- 21. Sequences, maps and optionals -- */
 
 /**
  * Makes a sequence of values, which it shares.
@@ -2601,6 +2696,8 @@ rukh_status rukh_value_map_keys(const struct rukh_value *value,
                                 struct rukh_value **out,
                                 struct rukh_error **error);
 
+/* -- 22. Tensors to and from other libraries through DLPack, without a copy -- */
+
 /**
  * Gives a tensor to another library as a versioned DLPack tensor that shares its elements.
  *
@@ -2653,6 +2750,8 @@ rukh_status rukh_value_from_dlpack(struct DLManagedTensorVersioned *managed,
 rukh_status rukh_value_from_dlpack_legacy(struct DLManagedTensor *managed,
                                           struct rukh_value **out,
                                           struct rukh_error **error);
+
+/* -- 23. Options of a run, and cancelling it -- */
 
 /**
  * Makes options for runs, all at their defaults. One object may serve many runs, also at once.
@@ -2740,6 +2839,8 @@ rukh_status rukh_run_options_cancel(struct rukh_run_options *options,
 rukh_status rukh_run_options_reset(struct rukh_run_options *options,
                                    struct rukh_error **error);
 
+/* -- 24. Running a session -- */
+
 /**
  * Runs the model.
  *
@@ -2765,6 +2866,8 @@ rukh_status rukh_session_run(const struct rukh_session *session,
                              struct rukh_value **outputs,
                              struct rukh_error **error);
 
+/* -- 25. Running a session in the background -- */
+
 /**
  * Runs the model on a thread of the environment and returns at once.
  *
@@ -2787,6 +2890,8 @@ rukh_status rukh_session_run_async(const struct rukh_session *session,
                                    rukh_run_callback callback,
                                    void *user,
                                    struct rukh_error **error);
+
+/* -- 26. Io bindings: inputs and outputs that stay from run to run -- */
 
 /**
  * Makes a binding for runs of a session: values stay bound from run to run, and a run with all outputs
@@ -2889,6 +2994,8 @@ rukh_status rukh_io_binding_output(const struct rukh_io_binding *binding,
                                    struct rukh_value **out,
                                    struct rukh_error **error);
 
+/* -- 27. Runs and copies whose work is queued on a device, and waiting for them -- */
+
 /**
  * Queues a run of what is bound and returns without waiting for the device.
  *
@@ -2947,6 +3054,8 @@ rukh_status rukh_completion_event(const struct rukh_completion *completion,
                                   uint64_t *event,
                                   struct rukh_error **error);
 
+/* -- 28. What tuning found: which kernels are fastest on this device -- */
+
 /**
  * The results of tuning so far: a line for each problem that was measured or taken from elsewhere, after
  * lines that tell under which conditions they hold. `rukh_session_add_tuning_results` takes the text again.
@@ -2999,6 +3108,8 @@ rukh_status rukh_environment_tune(struct rukh_environment *environment,
                                   size_t *tuned,
                                   size_t *without,
                                   struct rukh_error **error);
+
+/* -- 29. Operators that the caller defines: their name, inputs and outputs, and functions -- */
 
 /**
  * Makes an operator, to be described and then added to an environment or to options of sessions.
@@ -3140,6 +3251,8 @@ rukh_status rukh_environment_add_operator(struct rukh_environment *environment,
                                           const struct rukh_operator *operator_,
                                           struct rukh_error **error);
 
+/* -- 30. The attributes of an operator that the caller defines, and their defaults -- */
+
 /**
  * Adds an attribute that nodes of the operator may have. One that is not required and has no default may be left out:
  * it then is not there.
@@ -3168,6 +3281,8 @@ rukh_status rukh_operator_add_attribute_with_default(struct rukh_operator *opera
                                                      const void *data,
                                                      size_t count,
                                                      struct rukh_error **error);
+
+/* -- 31. Shared libraries of operators -- */
 
 /**
  * Adds the operators of a shared library to options. The library must export two functions in C:
@@ -3218,6 +3333,8 @@ rukh_status rukh_operator_registry_add(struct rukh_operator_registry *registry,
 rukh_status rukh_operator_registry_set_error(struct rukh_operator_registry *registry,
                                              const char *text,
                                              struct rukh_error **error);
+
+/* -- 32. A node whose operator the caller defined, as the caller's functions see it: its inputs, and what they answer -- */
 
 /**
  * The name of the node, for messages.
@@ -3356,6 +3473,8 @@ rukh_status rukh_node_info_set_scratch(struct rukh_node_info *node,
                                        size_t bytes,
                                        struct rukh_error **error);
 
+/* -- 33. What a shape function tells of a node's outputs -- */
+
 /**
  * Whether the node has an output (1), or leaves it out (0). Known in the functions `create` and `prepare` of a kernel.
  *
@@ -3420,6 +3539,8 @@ rukh_status rukh_node_info_set_output_dim_of(struct rukh_node_info *node,
                                              size_t input,
                                              size_t input_axis,
                                              struct rukh_error **error);
+
+/* -- 34. The attributes of a node whose operator the caller defined -- */
 
 /**
  * Whether a node has an attribute, by itself or by its default (1), or not (0).
@@ -3525,6 +3646,8 @@ rukh_status rukh_node_info_attribute_tensor(const struct rukh_node_info *node,
                                             const char *name,
                                             const struct rukh_value **value,
                                             struct rukh_error **error);
+
+/* -- 35. One call of the caller's kernel: its inputs and outputs, and the threads and the stream that it may use -- */
 
 /**
  * The number of the node's inputs, those included that it leaves out before others.

@@ -15,6 +15,7 @@ var described = [...]struct{ name, since string }{
 	{"version", "0.1.0"},
 	{"version_string", "0.1.0"},
 	{"abi_version", "0.1.0"},
+	{"api", "0.1.1"},
 	{"error_code", "0.1.0"},
 	{"error_message", "0.1.0"},
 	{"error_create", "0.1.0"},
@@ -291,6 +292,26 @@ func ABIVersion() uint32 {
 	return uint32(C.go_abi_version(fn))
 }
 
+// Api calls rukh_api.
+//
+// The functions of the library as a table of pointers, for who loads the library at run time: one symbol to look up
+// in place of all. `rukh/rukh_table.h` has the table's members.
+//
+// `version`: the `RUKH_ABI_VERSION` of the header that the program was compiled with.
+//
+// The table is static: never freed. NULL where the library cannot serve the program: it is older than `version`, or of
+// another series (while the major is 0: another minor; else another major). Never fails otherwise. Threads: any, at the
+// same time.
+//
+// Since 0.1.1.
+func Api(version uint32) unsafe.Pointer {
+	fn, err := function(3)
+	if err != nil {
+		return nil
+	}
+	return C.go_api(fn, C.uint32_t(version))
+}
+
 // ErrorCode calls rukh_error_code.
 //
 // The status code of an error.
@@ -300,7 +321,7 @@ func ABIVersion() uint32 {
 //
 // Since 0.1.0.
 func ErrorCode(error_ unsafe.Pointer) Status {
-	fn, err := function(3)
+	fn, err := function(4)
 	if err != nil {
 		return 0
 	}
@@ -317,7 +338,7 @@ func ErrorCode(error_ unsafe.Pointer) Status {
 //
 // Since 0.1.0.
 func ErrorMessage(error_ unsafe.Pointer) string {
-	fn, err := function(4)
+	fn, err := function(5)
 	if err != nil {
 		return ""
 	}
@@ -334,7 +355,7 @@ func ErrorMessage(error_ unsafe.Pointer) string {
 //
 // Since 0.1.0.
 func ErrorCreate(code Status, message string) unsafe.Pointer {
-	fn, err := function(5)
+	fn, err := function(6)
 	if err != nil {
 		return nil
 	}
@@ -354,7 +375,7 @@ func ErrorCreate(code Status, message string) unsafe.Pointer {
 //
 // Since 0.1.0.
 func ErrorDestroy(error_ unsafe.Pointer) {
-	fn, err := function(6)
+	fn, err := function(7)
 	if err != nil {
 		return
 	}
@@ -370,7 +391,7 @@ func ErrorDestroy(error_ unsafe.Pointer) {
 //
 // Since 0.1.0.
 func StatusName(status Status) string {
-	fn, err := function(7)
+	fn, err := function(8)
 	if err != nil {
 		return ""
 	}
@@ -390,7 +411,7 @@ func StatusName(status Status) string {
 //
 // Since 0.1.0.
 func EnvironmentOptionsCreate(out *unsafe.Pointer) error {
-	fn, err := function(8)
+	fn, err := function(9)
 	if err != nil {
 		return err
 	}
@@ -407,7 +428,7 @@ func EnvironmentOptionsCreate(out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func EnvironmentOptionsDestroy(options unsafe.Pointer) {
-	fn, err := function(9)
+	fn, err := function(10)
 	if err != nil {
 		return
 	}
@@ -424,7 +445,7 @@ func EnvironmentOptionsDestroy(options unsafe.Pointer) {
 //
 // Since 0.1.0.
 func EnvironmentOptionsSet(options unsafe.Pointer, key string, value string) error {
-	fn, err := function(10)
+	fn, err := function(11)
 	if err != nil {
 		return err
 	}
@@ -452,7 +473,7 @@ func EnvironmentOptionsSet(options unsafe.Pointer, key string, value string) err
 //
 // Since 0.1.0.
 func EnvironmentOptionsGet(options unsafe.Pointer, key string, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(11)
+	fn, err := function(12)
 	if err != nil {
 		return err
 	}
@@ -475,7 +496,7 @@ func EnvironmentOptionsGet(options unsafe.Pointer, key string, buf *byte, cap ui
 //
 // Since 0.1.0.
 func EnvironmentOptionsKey(options unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(12)
+	fn, err := function(13)
 	if err != nil {
 		return err
 	}
@@ -497,7 +518,7 @@ func EnvironmentOptionsKey(options unsafe.Pointer, index uint, buf *byte, cap ui
 //
 // Since 0.1.0.
 func EnvironmentOptionsSetLog(options unsafe.Pointer, level LogLevel, callback unsafe.Pointer, user unsafe.Pointer, release unsafe.Pointer) error {
-	fn, err := function(13)
+	fn, err := function(14)
 	if err != nil {
 		return err
 	}
@@ -515,7 +536,7 @@ func EnvironmentOptionsSetLog(options unsafe.Pointer, level LogLevel, callback u
 //
 // Since 0.1.0.
 func EnvironmentCreate(options unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(14)
+	fn, err := function(15)
 	if err != nil {
 		return err
 	}
@@ -532,7 +553,7 @@ func EnvironmentCreate(options unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func EnvironmentDestroy(environment unsafe.Pointer) {
-	fn, err := function(15)
+	fn, err := function(16)
 	if err != nil {
 		return
 	}
@@ -548,7 +569,7 @@ func EnvironmentDestroy(environment unsafe.Pointer) {
 //
 // Since 0.1.0.
 func EnvironmentThreadCount(environment unsafe.Pointer, count *uint) error {
-	fn, err := function(16)
+	fn, err := function(17)
 	if err != nil {
 		return err
 	}
@@ -565,7 +586,7 @@ func EnvironmentThreadCount(environment unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func EnvironmentDeviceCount(environment unsafe.Pointer, count *uint) error {
-	fn, err := function(17)
+	fn, err := function(18)
 	if err != nil {
 		return err
 	}
@@ -583,7 +604,7 @@ func EnvironmentDeviceCount(environment unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func EnvironmentDevice(environment unsafe.Pointer, index uint, out *unsafe.Pointer) error {
-	fn, err := function(18)
+	fn, err := function(19)
 	if err != nil {
 		return err
 	}
@@ -602,7 +623,7 @@ func EnvironmentDevice(environment unsafe.Pointer, index uint, out *unsafe.Point
 //
 // Since 0.1.1.
 func EnvironmentFindDevice(environment unsafe.Pointer, provider string, deviceId uint, out *unsafe.Pointer) error {
-	fn, err := function(19)
+	fn, err := function(20)
 	if err != nil {
 		return err
 	}
@@ -624,7 +645,7 @@ func EnvironmentFindDevice(environment unsafe.Pointer, provider string, deviceId
 //
 // Since 0.1.0.
 func DeviceDestroy(device unsafe.Pointer) {
-	fn, err := function(20)
+	fn, err := function(21)
 	if err != nil {
 		return
 	}
@@ -640,7 +661,7 @@ func DeviceDestroy(device unsafe.Pointer) {
 //
 // Since 0.1.0.
 func DeviceProvider(device unsafe.Pointer, provider *string) error {
-	fn, err := function(21)
+	fn, err := function(22)
 	if err != nil {
 		return err
 	}
@@ -663,7 +684,7 @@ func DeviceProvider(device unsafe.Pointer, provider *string) error {
 //
 // Since 0.1.1.
 func DeviceID(device unsafe.Pointer, deviceId *uint) error {
-	fn, err := function(22)
+	fn, err := function(23)
 	if err != nil {
 		return err
 	}
@@ -680,7 +701,7 @@ func DeviceID(device unsafe.Pointer, deviceId *uint) error {
 //
 // Since 0.1.0.
 func DeviceName(device unsafe.Pointer, name *string) error {
-	fn, err := function(23)
+	fn, err := function(24)
 	if err != nil {
 		return err
 	}
@@ -702,7 +723,7 @@ func DeviceName(device unsafe.Pointer, name *string) error {
 //
 // Since 0.1.0.
 func DeviceArch(device unsafe.Pointer, arch *string) error {
-	fn, err := function(24)
+	fn, err := function(25)
 	if err != nil {
 		return err
 	}
@@ -724,7 +745,7 @@ func DeviceArch(device unsafe.Pointer, arch *string) error {
 //
 // Since 0.1.0.
 func DeviceMemory(device unsafe.Pointer, bytes *uint64) error {
-	fn, err := function(25)
+	fn, err := function(26)
 	if err != nil {
 		return err
 	}
@@ -748,7 +769,7 @@ func DeviceMemory(device unsafe.Pointer, bytes *uint64) error {
 //
 // Since 0.1.0.
 func DevicePropertyCount(device unsafe.Pointer, count *uint) error {
-	fn, err := function(26)
+	fn, err := function(27)
 	if err != nil {
 		return err
 	}
@@ -766,7 +787,7 @@ func DevicePropertyCount(device unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func DeviceProperty(device unsafe.Pointer, index uint, key *string, value *string) error {
-	fn, err := function(27)
+	fn, err := function(28)
 	if err != nil {
 		return err
 	}
@@ -793,7 +814,7 @@ func DeviceProperty(device unsafe.Pointer, index uint, key *string, value *strin
 //
 // Since 0.1.1.
 func DeviceFindProperty(device unsafe.Pointer, key string, value *string) error {
-	fn, err := function(28)
+	fn, err := function(29)
 	if err != nil {
 		return err
 	}
@@ -820,7 +841,7 @@ func DeviceFindProperty(device unsafe.Pointer, key string, value *string) error 
 //
 // Since 0.1.0.
 func ProviderCount(count *uint) error {
-	fn, err := function(29)
+	fn, err := function(30)
 	if err != nil {
 		return err
 	}
@@ -838,7 +859,7 @@ func ProviderCount(count *uint) error {
 //
 // Since 0.1.0.
 func ProviderName(index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(30)
+	fn, err := function(31)
 	if err != nil {
 		return err
 	}
@@ -857,7 +878,7 @@ func ProviderName(index uint, buf *byte, cap uint, needed *uint) error {
 //
 // Since 0.1.0.
 func EnvironmentProviderReason(environment unsafe.Pointer, provider string, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(31)
+	fn, err := function(32)
 	if err != nil {
 		return err
 	}
@@ -888,7 +909,7 @@ func EnvironmentProviderReason(environment unsafe.Pointer, provider string, buf 
 //
 // Since 0.1.0.
 func Report(buf *byte, cap uint, needed *uint) error {
-	fn, err := function(32)
+	fn, err := function(33)
 	if err != nil {
 		return err
 	}
@@ -908,7 +929,7 @@ func Report(buf *byte, cap uint, needed *uint) error {
 //
 // Since 0.1.0.
 func EnvironmentCreateArena(environment unsafe.Pointer, deviceId uint, config string) error {
-	fn, err := function(33)
+	fn, err := function(34)
 	if err != nil {
 		return err
 	}
@@ -937,7 +958,7 @@ func EnvironmentCreateArena(environment unsafe.Pointer, deviceId uint, config st
 //
 // Since 0.1.0.
 func EnvironmentMemoryStatistic(environment unsafe.Pointer, deviceId uint, name string, value *uint64) error {
-	fn, err := function(34)
+	fn, err := function(35)
 	if err != nil {
 		return err
 	}
@@ -960,7 +981,7 @@ func EnvironmentMemoryStatistic(environment unsafe.Pointer, deviceId uint, name 
 //
 // Since 0.1.0.
 func EnvironmentMemoryStatisticName(environment unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(35)
+	fn, err := function(36)
 	if err != nil {
 		return err
 	}
@@ -979,7 +1000,7 @@ func EnvironmentMemoryStatisticName(environment unsafe.Pointer, index uint, buf 
 //
 // Since 0.1.1.
 func EnvironmentMemorySummary(environment unsafe.Pointer, deviceId uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(36)
+	fn, err := function(37)
 	if err != nil {
 		return err
 	}
@@ -996,7 +1017,7 @@ func EnvironmentMemorySummary(environment unsafe.Pointer, deviceId uint, buf *by
 //
 // Since 0.1.0.
 func EnvironmentMemoryInfo(environment unsafe.Pointer, deviceId uint, free_ *uint64, total *uint64) error {
-	fn, err := function(37)
+	fn, err := function(38)
 	if err != nil {
 		return err
 	}
@@ -1013,7 +1034,7 @@ func EnvironmentMemoryInfo(environment unsafe.Pointer, deviceId uint, free_ *uin
 //
 // Since 0.1.0.
 func EnvironmentMemoryResetPeaks(environment unsafe.Pointer, deviceId uint) error {
-	fn, err := function(38)
+	fn, err := function(39)
 	if err != nil {
 		return err
 	}
@@ -1031,7 +1052,7 @@ func EnvironmentMemoryResetPeaks(environment unsafe.Pointer, deviceId uint) erro
 //
 // Since 0.1.0.
 func EnvironmentMemoryEmptyCache(environment unsafe.Pointer, deviceId uint) error {
-	fn, err := function(39)
+	fn, err := function(40)
 	if err != nil {
 		return err
 	}
@@ -1049,7 +1070,7 @@ func EnvironmentMemoryEmptyCache(environment unsafe.Pointer, deviceId uint) erro
 //
 // Since 0.1.0.
 func EnvironmentMemoryRecordHistory(environment unsafe.Pointer, deviceId uint, events uint) error {
-	fn, err := function(40)
+	fn, err := function(41)
 	if err != nil {
 		return err
 	}
@@ -1069,7 +1090,7 @@ func EnvironmentMemoryRecordHistory(environment unsafe.Pointer, deviceId uint, e
 //
 // Since 0.1.0.
 func EnvironmentMemorySnapshot(environment unsafe.Pointer, deviceId uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(41)
+	fn, err := function(42)
 	if err != nil {
 		return err
 	}
@@ -1091,7 +1112,7 @@ func EnvironmentMemorySnapshot(environment unsafe.Pointer, deviceId uint, buf *b
 //
 // Since 0.1.1.
 func EnvironmentFourierPlans(environment unsafe.Pointer, deviceId uint, count *uint, limit *uint) error {
-	fn, err := function(42)
+	fn, err := function(43)
 	if err != nil {
 		return err
 	}
@@ -1109,7 +1130,7 @@ func EnvironmentFourierPlans(environment unsafe.Pointer, deviceId uint, count *u
 //
 // Since 0.1.1.
 func EnvironmentSetFourierPlanLimit(environment unsafe.Pointer, deviceId uint, limit uint) error {
-	fn, err := function(43)
+	fn, err := function(44)
 	if err != nil {
 		return err
 	}
@@ -1127,7 +1148,7 @@ func EnvironmentSetFourierPlanLimit(environment unsafe.Pointer, deviceId uint, l
 //
 // Since 0.1.1.
 func EnvironmentClearFourierPlans(environment unsafe.Pointer, deviceId uint) error {
-	fn, err := function(44)
+	fn, err := function(45)
 	if err != nil {
 		return err
 	}
@@ -1168,7 +1189,7 @@ func EnvironmentClearFourierPlans(environment unsafe.Pointer, deviceId uint) err
 //
 // Since 0.1.0.
 func SessionOptionsCreate(out *unsafe.Pointer) error {
-	fn, err := function(45)
+	fn, err := function(46)
 	if err != nil {
 		return err
 	}
@@ -1186,7 +1207,7 @@ func SessionOptionsCreate(out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func SessionOptionsClone(options unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(46)
+	fn, err := function(47)
 	if err != nil {
 		return err
 	}
@@ -1203,7 +1224,7 @@ func SessionOptionsClone(options unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func SessionOptionsDestroy(options unsafe.Pointer) {
-	fn, err := function(47)
+	fn, err := function(48)
 	if err != nil {
 		return
 	}
@@ -1220,7 +1241,7 @@ func SessionOptionsDestroy(options unsafe.Pointer) {
 //
 // Since 0.1.0.
 func SessionOptionsSet(options unsafe.Pointer, key string, value string) error {
-	fn, err := function(48)
+	fn, err := function(49)
 	if err != nil {
 		return err
 	}
@@ -1248,7 +1269,7 @@ func SessionOptionsSet(options unsafe.Pointer, key string, value string) error {
 //
 // Since 0.1.0.
 func SessionOptionsGet(options unsafe.Pointer, key string, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(49)
+	fn, err := function(50)
 	if err != nil {
 		return err
 	}
@@ -1271,7 +1292,7 @@ func SessionOptionsGet(options unsafe.Pointer, key string, buf *byte, cap uint, 
 //
 // Since 0.1.0.
 func SessionOptionsKey(options unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(50)
+	fn, err := function(51)
 	if err != nil {
 		return err
 	}
@@ -1288,7 +1309,7 @@ func SessionOptionsKey(options unsafe.Pointer, index uint, buf *byte, cap uint, 
 //
 // Since 0.1.0.
 func SessionOptionsSetLoad(options unsafe.Pointer, mode LoadMode) error {
-	fn, err := function(51)
+	fn, err := function(52)
 	if err != nil {
 		return err
 	}
@@ -1306,7 +1327,7 @@ func SessionOptionsSetLoad(options unsafe.Pointer, mode LoadMode) error {
 //
 // Since 0.1.0.
 func SessionOptionsSetOptimization(options unsafe.Pointer, optimization Optimization) error {
-	fn, err := function(52)
+	fn, err := function(53)
 	if err != nil {
 		return err
 	}
@@ -1324,7 +1345,7 @@ func SessionOptionsSetOptimization(options unsafe.Pointer, optimization Optimiza
 //
 // Since 0.1.0.
 func SessionOptionsSetFallback(options unsafe.Pointer, fallback Fallback) error {
-	fn, err := function(53)
+	fn, err := function(54)
 	if err != nil {
 		return err
 	}
@@ -1342,7 +1363,7 @@ func SessionOptionsSetFallback(options unsafe.Pointer, fallback Fallback) error 
 //
 // Since 0.1.0.
 func SessionOptionsSetProfiling(options unsafe.Pointer, on int32) error {
-	fn, err := function(54)
+	fn, err := function(55)
 	if err != nil {
 		return err
 	}
@@ -1360,7 +1381,7 @@ func SessionOptionsSetProfiling(options unsafe.Pointer, on int32) error {
 //
 // Since 0.1.0.
 func SessionOptionsSetThreads(options unsafe.Pointer, threads uint) error {
-	fn, err := function(55)
+	fn, err := function(56)
 	if err != nil {
 		return err
 	}
@@ -1379,7 +1400,7 @@ func SessionOptionsSetThreads(options unsafe.Pointer, threads uint) error {
 //
 // Since 0.1.0.
 func SessionOptionsSetDimension(options unsafe.Pointer, name string, size int64) error {
-	fn, err := function(56)
+	fn, err := function(57)
 	if err != nil {
 		return err
 	}
@@ -1409,7 +1430,7 @@ func SessionOptionsSetDimension(options unsafe.Pointer, name string, size int64)
 //
 // Since 0.1.0.
 func SessionOptionsAddProvider(options unsafe.Pointer, provider string, keys []string, values []string, count uint) error {
-	fn, err := function(57)
+	fn, err := function(58)
 	if err != nil {
 		return err
 	}
@@ -1451,7 +1472,7 @@ func SessionOptionsAddProvider(options unsafe.Pointer, provider string, keys []s
 //
 // Since 0.1.0.
 func SessionOptionsSetExternalAllocator(options unsafe.Pointer, alloc unsafe.Pointer, releaseMemory unsafe.Pointer, emptyCache unsafe.Pointer, user unsafe.Pointer) error {
-	fn, err := function(58)
+	fn, err := function(59)
 	if err != nil {
 		return err
 	}
@@ -1468,7 +1489,7 @@ func SessionOptionsSetExternalAllocator(options unsafe.Pointer, alloc unsafe.Poi
 //
 // Since 0.1.0.
 func SessionOptionsProviderCount(options unsafe.Pointer, count *uint) error {
-	fn, err := function(59)
+	fn, err := function(60)
 	if err != nil {
 		return err
 	}
@@ -1486,7 +1507,7 @@ func SessionOptionsProviderCount(options unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionOptionsProviderName(options unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(60)
+	fn, err := function(61)
 	if err != nil {
 		return err
 	}
@@ -1505,7 +1526,7 @@ func SessionOptionsProviderName(options unsafe.Pointer, index uint, buf *byte, c
 //
 // Since 0.1.0.
 func SessionOptionsProviderKey(options unsafe.Pointer, provider uint, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(61)
+	fn, err := function(62)
 	if err != nil {
 		return err
 	}
@@ -1524,7 +1545,7 @@ func SessionOptionsProviderKey(options unsafe.Pointer, provider uint, index uint
 //
 // Since 0.1.0.
 func SessionOptionsProviderGet(options unsafe.Pointer, provider uint, key string, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(62)
+	fn, err := function(63)
 	if err != nil {
 		return err
 	}
@@ -1552,7 +1573,7 @@ func SessionOptionsProviderGet(options unsafe.Pointer, provider uint, key string
 //
 // Since 0.1.0.
 func SessionCreate(environment unsafe.Pointer, path string, options unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(63)
+	fn, err := function(64)
 	if err != nil {
 		return err
 	}
@@ -1578,7 +1599,7 @@ func SessionCreate(environment unsafe.Pointer, path string, options unsafe.Point
 //
 // Since 0.1.0.
 func SessionCreateFromMemory(environment unsafe.Pointer, data unsafe.Pointer, size uint, options unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(64)
+	fn, err := function(65)
 	if err != nil {
 		return err
 	}
@@ -1595,7 +1616,7 @@ func SessionCreateFromMemory(environment unsafe.Pointer, data unsafe.Pointer, si
 //
 // Since 0.1.0.
 func SessionDestroy(session unsafe.Pointer) {
-	fn, err := function(65)
+	fn, err := function(66)
 	if err != nil {
 		return
 	}
@@ -1618,7 +1639,7 @@ func SessionDestroy(session unsafe.Pointer) {
 //
 // Since 0.1.1.
 func SessionCreateFromBuffer(environment unsafe.Pointer, data unsafe.Pointer, size uint, deleter unsafe.Pointer, user unsafe.Pointer, options unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(66)
+	fn, err := function(67)
 	if err != nil {
 		return err
 	}
@@ -1643,7 +1664,7 @@ func SessionCreateFromBuffer(environment unsafe.Pointer, data unsafe.Pointer, si
 //
 // Since 0.1.1.
 func SessionOptionsAddInitializer(options unsafe.Pointer, name string, value unsafe.Pointer) error {
-	fn, err := function(67)
+	fn, err := function(68)
 	if err != nil {
 		return err
 	}
@@ -1669,7 +1690,7 @@ func SessionOptionsAddInitializer(options unsafe.Pointer, name string, value uns
 //
 // Since 0.1.1.
 func SessionOptionsAddExternalFile(options unsafe.Pointer, location string, data unsafe.Pointer, size uint, deleter unsafe.Pointer, user unsafe.Pointer) error {
-	fn, err := function(68)
+	fn, err := function(69)
 	if err != nil {
 		return err
 	}
@@ -1701,7 +1722,7 @@ func SessionOptionsAddExternalFile(options unsafe.Pointer, location string, data
 //
 // Since 0.1.1.
 func CompileOptionsCreate(out *unsafe.Pointer) error {
-	fn, err := function(69)
+	fn, err := function(70)
 	if err != nil {
 		return err
 	}
@@ -1715,7 +1736,7 @@ func CompileOptionsCreate(out *unsafe.Pointer) error {
 //
 // Since 0.1.1.
 func CompileOptionsDestroy(options unsafe.Pointer) {
-	fn, err := function(70)
+	fn, err := function(71)
 	if err != nil {
 		return
 	}
@@ -1731,7 +1752,7 @@ func CompileOptionsDestroy(options unsafe.Pointer) {
 //
 // Since 0.1.1.
 func CompileOptionsSet(options unsafe.Pointer, key string, value string) error {
-	fn, err := function(71)
+	fn, err := function(72)
 	if err != nil {
 		return err
 	}
@@ -1759,7 +1780,7 @@ func CompileOptionsSet(options unsafe.Pointer, key string, value string) error {
 //
 // Since 0.1.1.
 func CompileOptionsGet(options unsafe.Pointer, key string, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(72)
+	fn, err := function(73)
 	if err != nil {
 		return err
 	}
@@ -1781,7 +1802,7 @@ func CompileOptionsGet(options unsafe.Pointer, key string, buf *byte, cap uint, 
 //
 // Since 0.1.1.
 func CompileOptionsKey(options unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(73)
+	fn, err := function(74)
 	if err != nil {
 		return err
 	}
@@ -1798,7 +1819,7 @@ func CompileOptionsKey(options unsafe.Pointer, index uint, buf *byte, cap uint, 
 //
 // Since 0.1.1.
 func CompileOptionsSetProgress(options unsafe.Pointer, callback unsafe.Pointer, user unsafe.Pointer, release unsafe.Pointer) error {
-	fn, err := function(74)
+	fn, err := function(75)
 	if err != nil {
 		return err
 	}
@@ -1829,7 +1850,7 @@ func CompileOptionsSetProgress(options unsafe.Pointer, callback unsafe.Pointer, 
 //
 // Since 0.1.1.
 func CompileModel(environment unsafe.Pointer, path string, sessionOptionsHandle unsafe.Pointer, options unsafe.Pointer, outPath string) error {
-	fn, err := function(75)
+	fn, err := function(76)
 	if err != nil {
 		return err
 	}
@@ -1856,7 +1877,7 @@ func CompileModel(environment unsafe.Pointer, path string, sessionOptionsHandle 
 //
 // Since 0.1.1.
 func CompileModelFromMemory(environment unsafe.Pointer, data unsafe.Pointer, size uint, sessionOptionsHandle unsafe.Pointer, options unsafe.Pointer, outPath string) error {
-	fn, err := function(76)
+	fn, err := function(77)
 	if err != nil {
 		return err
 	}
@@ -1881,7 +1902,7 @@ func CompileModelFromMemory(environment unsafe.Pointer, data unsafe.Pointer, siz
 //
 // Since 0.1.1.
 func ArtifactOpen(environment unsafe.Pointer, path string, out *unsafe.Pointer) error {
-	fn, err := function(77)
+	fn, err := function(78)
 	if err != nil {
 		return err
 	}
@@ -1900,7 +1921,7 @@ func ArtifactOpen(environment unsafe.Pointer, path string, out *unsafe.Pointer) 
 //
 // Since 0.1.1.
 func ArtifactDestroy(artifact unsafe.Pointer) {
-	fn, err := function(78)
+	fn, err := function(79)
 	if err != nil {
 		return
 	}
@@ -1923,7 +1944,7 @@ func ArtifactDestroy(artifact unsafe.Pointer) {
 //
 // Since 0.1.1.
 func ArtifactInfo(artifact unsafe.Pointer, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(79)
+	fn, err := function(80)
 	if err != nil {
 		return err
 	}
@@ -1943,7 +1964,7 @@ func ArtifactInfo(artifact unsafe.Pointer, buf *byte, cap uint, needed *uint) er
 //
 // Since 0.1.1.
 func ArtifactCheck(artifact unsafe.Pointer, options unsafe.Pointer, verdict *ArtifactVerdict, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(80)
+	fn, err := function(81)
 	if err != nil {
 		return err
 	}
@@ -1973,7 +1994,7 @@ func ArtifactCheck(artifact unsafe.Pointer, options unsafe.Pointer, verdict *Art
 //
 // Since 0.1.1.
 func SessionPlan(session unsafe.Pointer, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(81)
+	fn, err := function(82)
 	if err != nil {
 		return err
 	}
@@ -1990,7 +2011,7 @@ func SessionPlan(session unsafe.Pointer, buf *byte, cap uint, needed *uint) erro
 //
 // Since 0.1.0.
 func SessionInputCount(session unsafe.Pointer, count *uint) error {
-	fn, err := function(82)
+	fn, err := function(83)
 	if err != nil {
 		return err
 	}
@@ -2008,7 +2029,7 @@ func SessionInputCount(session unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionInputName(session unsafe.Pointer, index uint, name *string) error {
-	fn, err := function(83)
+	fn, err := function(84)
 	if err != nil {
 		return err
 	}
@@ -2031,7 +2052,7 @@ func SessionInputName(session unsafe.Pointer, index uint, name *string) error {
 //
 // Since 0.1.0.
 func SessionInputIndex(session unsafe.Pointer, name string, index *uint) error {
-	fn, err := function(84)
+	fn, err := function(85)
 	if err != nil {
 		return err
 	}
@@ -2054,7 +2075,7 @@ func SessionInputIndex(session unsafe.Pointer, name string, index *uint) error {
 //
 // Since 0.1.0.
 func SessionInputType(session unsafe.Pointer, index uint, kind *Kind, element *ElementType) error {
-	fn, err := function(85)
+	fn, err := function(86)
 	if err != nil {
 		return err
 	}
@@ -2072,7 +2093,7 @@ func SessionInputType(session unsafe.Pointer, index uint, kind *Kind, element *E
 //
 // Since 0.1.0.
 func SessionInputTypeText(session unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(86)
+	fn, err := function(87)
 	if err != nil {
 		return err
 	}
@@ -2092,7 +2113,7 @@ func SessionInputTypeText(session unsafe.Pointer, index uint, buf *byte, cap uin
 //
 // Since 0.1.0.
 func SessionInputShape(session unsafe.Pointer, index uint, dims *int64, cap uint, rank *int64) error {
-	fn, err := function(87)
+	fn, err := function(88)
 	if err != nil {
 		return err
 	}
@@ -2111,7 +2132,7 @@ func SessionInputShape(session unsafe.Pointer, index uint, dims *int64, cap uint
 //
 // Since 0.1.0.
 func SessionInputDimName(session unsafe.Pointer, index uint, axis uint, name *string) error {
-	fn, err := function(88)
+	fn, err := function(89)
 	if err != nil {
 		return err
 	}
@@ -2134,7 +2155,7 @@ func SessionInputDimName(session unsafe.Pointer, index uint, axis uint, name *st
 //
 // Since 0.1.0.
 func SessionOverridableCount(session unsafe.Pointer, count *uint) error {
-	fn, err := function(89)
+	fn, err := function(90)
 	if err != nil {
 		return err
 	}
@@ -2152,7 +2173,7 @@ func SessionOverridableCount(session unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionOverridableName(session unsafe.Pointer, index uint, name *string) error {
-	fn, err := function(90)
+	fn, err := function(91)
 	if err != nil {
 		return err
 	}
@@ -2175,7 +2196,7 @@ func SessionOverridableName(session unsafe.Pointer, index uint, name *string) er
 //
 // Since 0.1.0.
 func SessionOverridableTypeText(session unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(91)
+	fn, err := function(92)
 	if err != nil {
 		return err
 	}
@@ -2194,7 +2215,7 @@ func SessionOverridableTypeText(session unsafe.Pointer, index uint, buf *byte, c
 //
 // Since 0.1.0.
 func SessionOverridableShape(session unsafe.Pointer, index uint, dims *int64, cap uint, rank *int64) error {
-	fn, err := function(92)
+	fn, err := function(93)
 	if err != nil {
 		return err
 	}
@@ -2212,7 +2233,7 @@ func SessionOverridableShape(session unsafe.Pointer, index uint, dims *int64, ca
 //
 // Since 0.1.0.
 func SessionOverridableDimName(session unsafe.Pointer, index uint, axis uint, name *string) error {
-	fn, err := function(93)
+	fn, err := function(94)
 	if err != nil {
 		return err
 	}
@@ -2234,7 +2255,7 @@ func SessionOverridableDimName(session unsafe.Pointer, index uint, axis uint, na
 //
 // Since 0.1.0.
 func SessionOutputCount(session unsafe.Pointer, count *uint) error {
-	fn, err := function(94)
+	fn, err := function(95)
 	if err != nil {
 		return err
 	}
@@ -2252,7 +2273,7 @@ func SessionOutputCount(session unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionOutputName(session unsafe.Pointer, index uint, name *string) error {
-	fn, err := function(95)
+	fn, err := function(96)
 	if err != nil {
 		return err
 	}
@@ -2275,7 +2296,7 @@ func SessionOutputName(session unsafe.Pointer, index uint, name *string) error {
 //
 // Since 0.1.0.
 func SessionOutputIndex(session unsafe.Pointer, name string, index *uint) error {
-	fn, err := function(96)
+	fn, err := function(97)
 	if err != nil {
 		return err
 	}
@@ -2298,7 +2319,7 @@ func SessionOutputIndex(session unsafe.Pointer, name string, index *uint) error 
 //
 // Since 0.1.0.
 func SessionOutputType(session unsafe.Pointer, index uint, kind *Kind, element *ElementType) error {
-	fn, err := function(97)
+	fn, err := function(98)
 	if err != nil {
 		return err
 	}
@@ -2316,7 +2337,7 @@ func SessionOutputType(session unsafe.Pointer, index uint, kind *Kind, element *
 //
 // Since 0.1.0.
 func SessionOutputTypeText(session unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(98)
+	fn, err := function(99)
 	if err != nil {
 		return err
 	}
@@ -2336,7 +2357,7 @@ func SessionOutputTypeText(session unsafe.Pointer, index uint, buf *byte, cap ui
 //
 // Since 0.1.0.
 func SessionOutputShape(session unsafe.Pointer, index uint, dims *int64, cap uint, rank *int64) error {
-	fn, err := function(99)
+	fn, err := function(100)
 	if err != nil {
 		return err
 	}
@@ -2355,7 +2376,7 @@ func SessionOutputShape(session unsafe.Pointer, index uint, dims *int64, cap uin
 //
 // Since 0.1.0.
 func SessionOutputDimName(session unsafe.Pointer, index uint, axis uint, name *string) error {
-	fn, err := function(100)
+	fn, err := function(101)
 	if err != nil {
 		return err
 	}
@@ -2378,7 +2399,7 @@ func SessionOutputDimName(session unsafe.Pointer, index uint, axis uint, name *s
 //
 // Since 0.1.0.
 func SessionModelText(session unsafe.Pointer, which ModelText, text_ *string) error {
-	fn, err := function(101)
+	fn, err := function(102)
 	if err != nil {
 		return err
 	}
@@ -2400,7 +2421,7 @@ func SessionModelText(session unsafe.Pointer, which ModelText, text_ *string) er
 //
 // Since 0.1.0.
 func SessionModelVersion(session unsafe.Pointer, modelVersion *int64, irVersion *int64) error {
-	fn, err := function(102)
+	fn, err := function(103)
 	if err != nil {
 		return err
 	}
@@ -2417,7 +2438,7 @@ func SessionModelVersion(session unsafe.Pointer, modelVersion *int64, irVersion 
 //
 // Since 0.1.0.
 func SessionPropertyCount(session unsafe.Pointer, count *uint) error {
-	fn, err := function(103)
+	fn, err := function(104)
 	if err != nil {
 		return err
 	}
@@ -2435,7 +2456,7 @@ func SessionPropertyCount(session unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionProperty(session unsafe.Pointer, index uint, key *string, value *string) error {
-	fn, err := function(104)
+	fn, err := function(105)
 	if err != nil {
 		return err
 	}
@@ -2461,7 +2482,7 @@ func SessionProperty(session unsafe.Pointer, index uint, key *string, value *str
 //
 // Since 0.1.0.
 func SessionOpsetCount(session unsafe.Pointer, count *uint) error {
-	fn, err := function(105)
+	fn, err := function(106)
 	if err != nil {
 		return err
 	}
@@ -2479,7 +2500,7 @@ func SessionOpsetCount(session unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionOpset(session unsafe.Pointer, index uint, domain *string, version *int64) error {
-	fn, err := function(106)
+	fn, err := function(107)
 	if err != nil {
 		return err
 	}
@@ -2501,7 +2522,7 @@ func SessionOpset(session unsafe.Pointer, index uint, domain *string, version *i
 //
 // Since 0.1.0.
 func SessionPlacementCount(session unsafe.Pointer, count *uint) error {
-	fn, err := function(107)
+	fn, err := function(108)
 	if err != nil {
 		return err
 	}
@@ -2520,7 +2541,7 @@ func SessionPlacementCount(session unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionPlacement(session unsafe.Pointer, index uint, node *string, operatorName *string, provider *string, reason *string) error {
-	fn, err := function(108)
+	fn, err := function(109)
 	if err != nil {
 		return err
 	}
@@ -2555,7 +2576,7 @@ func SessionPlacement(session unsafe.Pointer, index uint, node *string, operator
 //
 // Since 0.1.0.
 func SessionLoadCounter(session unsafe.Pointer, which LoadCounter, value *uint64) error {
-	fn, err := function(109)
+	fn, err := function(110)
 	if err != nil {
 		return err
 	}
@@ -2575,7 +2596,7 @@ func SessionLoadCounter(session unsafe.Pointer, which LoadCounter, value *uint64
 //
 // Since 0.1.0.
 func SessionProfile(session unsafe.Pointer, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(110)
+	fn, err := function(111)
 	if err != nil {
 		return err
 	}
@@ -2594,7 +2615,7 @@ func SessionProfile(session unsafe.Pointer, buf *byte, cap uint, needed *uint) e
 //
 // Since 0.1.0.
 func ValueCreateTensor(element ElementType, shape *int64, rank uint, out *unsafe.Pointer) error {
-	fn, err := function(111)
+	fn, err := function(112)
 	if err != nil {
 		return err
 	}
@@ -2615,7 +2636,7 @@ func ValueCreateTensor(element ElementType, shape *int64, rank uint, out *unsafe
 //
 // Since 0.1.0.
 func ValueCreateTensorCopy(element ElementType, shape *int64, rank uint, data unsafe.Pointer, bytes uint, out *unsafe.Pointer) error {
-	fn, err := function(112)
+	fn, err := function(113)
 	if err != nil {
 		return err
 	}
@@ -2638,7 +2659,7 @@ func ValueCreateTensorCopy(element ElementType, shape *int64, rank uint, data un
 //
 // Since 0.1.0.
 func ValueCreateTensorOver(element ElementType, shape *int64, rank uint, data unsafe.Pointer, bytes uint, deleter unsafe.Pointer, user unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(113)
+	fn, err := function(114)
 	if err != nil {
 		return err
 	}
@@ -2656,7 +2677,7 @@ func ValueCreateTensorOver(element ElementType, shape *int64, rank uint, data un
 //
 // Since 0.1.0.
 func ValueClone(value unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(114)
+	fn, err := function(115)
 	if err != nil {
 		return err
 	}
@@ -2675,7 +2696,7 @@ func ValueClone(value unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueReshape(value unsafe.Pointer, shape *int64, rank uint, out *unsafe.Pointer) error {
-	fn, err := function(115)
+	fn, err := function(116)
 	if err != nil {
 		return err
 	}
@@ -2692,7 +2713,7 @@ func ValueReshape(value unsafe.Pointer, shape *int64, rank uint, out *unsafe.Poi
 //
 // Since 0.1.0.
 func ValueDestroy(value unsafe.Pointer) {
-	fn, err := function(116)
+	fn, err := function(117)
 	if err != nil {
 		return
 	}
@@ -2708,7 +2729,7 @@ func ValueDestroy(value unsafe.Pointer) {
 //
 // Since 0.1.0.
 func ValueKind(value unsafe.Pointer, kind *Kind) error {
-	fn, err := function(117)
+	fn, err := function(118)
 	if err != nil {
 		return err
 	}
@@ -2725,7 +2746,7 @@ func ValueKind(value unsafe.Pointer, kind *Kind) error {
 //
 // Since 0.1.0.
 func ValueElementType(value unsafe.Pointer, element *ElementType) error {
-	fn, err := function(118)
+	fn, err := function(119)
 	if err != nil {
 		return err
 	}
@@ -2743,7 +2764,7 @@ func ValueElementType(value unsafe.Pointer, element *ElementType) error {
 //
 // Since 0.1.0.
 func ValueTypeText(value unsafe.Pointer, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(119)
+	fn, err := function(120)
 	if err != nil {
 		return err
 	}
@@ -2762,7 +2783,7 @@ func ValueTypeText(value unsafe.Pointer, buf *byte, cap uint, needed *uint) erro
 //
 // Since 0.1.0.
 func ValueShape(value unsafe.Pointer, dims *int64, cap uint, rank *uint) error {
-	fn, err := function(120)
+	fn, err := function(121)
 	if err != nil {
 		return err
 	}
@@ -2779,7 +2800,7 @@ func ValueShape(value unsafe.Pointer, dims *int64, cap uint, rank *uint) error {
 //
 // Since 0.1.0.
 func ValueElementCount(value unsafe.Pointer, count *uint) error {
-	fn, err := function(121)
+	fn, err := function(122)
 	if err != nil {
 		return err
 	}
@@ -2799,7 +2820,7 @@ func ValueElementCount(value unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func ValueData(value unsafe.Pointer, data *unsafe.Pointer, bytes *uint) error {
-	fn, err := function(122)
+	fn, err := function(123)
 	if err != nil {
 		return err
 	}
@@ -2820,7 +2841,7 @@ func ValueData(value unsafe.Pointer, data *unsafe.Pointer, bytes *uint) error {
 //
 // Since 0.1.0.
 func ValueDataMut(value unsafe.Pointer, data *unsafe.Pointer, bytes *uint) error {
-	fn, err := function(123)
+	fn, err := function(124)
 	if err != nil {
 		return err
 	}
@@ -2842,7 +2863,7 @@ func ValueDataMut(value unsafe.Pointer, data *unsafe.Pointer, bytes *uint) error
 //
 // Since 0.1.0.
 func ValueCreateDeviceTensor(environment unsafe.Pointer, deviceId uint, element ElementType, shape *int64, rank uint, out *unsafe.Pointer) error {
-	fn, err := function(124)
+	fn, err := function(125)
 	if err != nil {
 		return err
 	}
@@ -2863,7 +2884,7 @@ func ValueCreateDeviceTensor(environment unsafe.Pointer, deviceId uint, element 
 //
 // Since 0.1.0.
 func ValueCreateDeviceTensorOver(environment unsafe.Pointer, deviceId uint, element ElementType, shape *int64, rank uint, address unsafe.Pointer, bytes uint, deleter unsafe.Pointer, user unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(125)
+	fn, err := function(126)
 	if err != nil {
 		return err
 	}
@@ -2882,7 +2903,7 @@ func ValueCreateDeviceTensorOver(environment unsafe.Pointer, deviceId uint, elem
 //
 // Since 0.1.0.
 func ValueCopy(from unsafe.Pointer, to unsafe.Pointer) error {
-	fn, err := function(126)
+	fn, err := function(127)
 	if err != nil {
 		return err
 	}
@@ -2901,7 +2922,7 @@ func ValueCopy(from unsafe.Pointer, to unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueDevice(value unsafe.Pointer, onDevice *int32, deviceId *uint, address *uint64) error {
-	fn, err := function(127)
+	fn, err := function(128)
 	if err != nil {
 		return err
 	}
@@ -2921,7 +2942,7 @@ func ValueDevice(value unsafe.Pointer, onDevice *int32, deviceId *uint, address 
 //
 // Since 0.1.1.
 func ValueCreateTensorIn(device unsafe.Pointer, kind MemoryKind, element ElementType, shape *int64, rank uint, out *unsafe.Pointer) error {
-	fn, err := function(128)
+	fn, err := function(129)
 	if err != nil {
 		return err
 	}
@@ -2940,7 +2961,7 @@ func ValueCreateTensorIn(device unsafe.Pointer, kind MemoryKind, element Element
 //
 // Since 0.1.1.
 func ValueMemoryKind(value unsafe.Pointer, kind *MemoryKind, deviceId *uint) error {
-	fn, err := function(129)
+	fn, err := function(130)
 	if err != nil {
 		return err
 	}
@@ -2963,7 +2984,7 @@ func ValueMemoryKind(value unsafe.Pointer, kind *MemoryKind, deviceId *uint) err
 //
 // Since 0.1.1.
 func IOBindingBindOutputAllocatedIn(binding unsafe.Pointer, name string, device unsafe.Pointer, kind MemoryKind) error {
-	fn, err := function(130)
+	fn, err := function(131)
 	if err != nil {
 		return err
 	}
@@ -2985,7 +3006,7 @@ func IOBindingBindOutputAllocatedIn(binding unsafe.Pointer, name string, device 
 //
 // Since 0.1.1.
 func SessionDevice(session unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(131)
+	fn, err := function(132)
 	if err != nil {
 		return err
 	}
@@ -3009,7 +3030,7 @@ func SessionDevice(session unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.1.
 func ValueCopyQueued(from unsafe.Pointer, to unsafe.Pointer, stream uint64, out *unsafe.Pointer) error {
-	fn, err := function(132)
+	fn, err := function(133)
 	if err != nil {
 		return err
 	}
@@ -3028,7 +3049,7 @@ func ValueCopyQueued(from unsafe.Pointer, to unsafe.Pointer, stream uint64, out 
 //
 // Since 0.1.1.
 func StreamCreate(device unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(133)
+	fn, err := function(134)
 	if err != nil {
 		return err
 	}
@@ -3045,7 +3066,7 @@ func StreamCreate(device unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.1.
 func StreamDestroy(stream unsafe.Pointer) {
-	fn, err := function(134)
+	fn, err := function(135)
 	if err != nil {
 		return
 	}
@@ -3061,7 +3082,7 @@ func StreamDestroy(stream unsafe.Pointer) {
 //
 // Since 0.1.1.
 func StreamAddress(stream unsafe.Pointer, address *uint64) error {
-	fn, err := function(135)
+	fn, err := function(136)
 	if err != nil {
 		return err
 	}
@@ -3078,7 +3099,7 @@ func StreamAddress(stream unsafe.Pointer, address *uint64) error {
 //
 // Since 0.1.1.
 func StreamWait(stream unsafe.Pointer) error {
-	fn, err := function(136)
+	fn, err := function(137)
 	if err != nil {
 		return err
 	}
@@ -3099,7 +3120,7 @@ func StreamWait(stream unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueCreateStrings(shape *int64, rank uint, strings []string, lengths *uint, count uint, out *unsafe.Pointer) error {
-	fn, err := function(137)
+	fn, err := function(138)
 	if err != nil {
 		return err
 	}
@@ -3124,7 +3145,7 @@ func ValueCreateStrings(shape *int64, rank uint, strings []string, lengths *uint
 //
 // Since 0.1.0.
 func ValueString(value unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(138)
+	fn, err := function(139)
 	if err != nil {
 		return err
 	}
@@ -3143,7 +3164,7 @@ func ValueString(value unsafe.Pointer, index uint, buf *byte, cap uint, needed *
 //
 // Since 0.1.0.
 func ValueSetString(value unsafe.Pointer, index uint, string string) error {
-	fn, err := function(139)
+	fn, err := function(140)
 	if err != nil {
 		return err
 	}
@@ -3168,7 +3189,7 @@ func ValueSetString(value unsafe.Pointer, index uint, string string) error {
 //
 // Since 0.1.0.
 func ValueCreateSequence(items *unsafe.Pointer, count uint, element ElementType, out *unsafe.Pointer) error {
-	fn, err := function(140)
+	fn, err := function(141)
 	if err != nil {
 		return err
 	}
@@ -3189,7 +3210,7 @@ func ValueCreateSequence(items *unsafe.Pointer, count uint, element ElementType,
 //
 // Since 0.1.0.
 func ValueCreateMap(keys unsafe.Pointer, values *unsafe.Pointer, count uint, element ElementType, out *unsafe.Pointer) error {
-	fn, err := function(141)
+	fn, err := function(142)
 	if err != nil {
 		return err
 	}
@@ -3208,7 +3229,7 @@ func ValueCreateMap(keys unsafe.Pointer, values *unsafe.Pointer, count uint, ele
 //
 // Since 0.1.0.
 func ValueCreateOptional(value unsafe.Pointer, element ElementType, out *unsafe.Pointer) error {
-	fn, err := function(142)
+	fn, err := function(143)
 	if err != nil {
 		return err
 	}
@@ -3225,7 +3246,7 @@ func ValueCreateOptional(value unsafe.Pointer, element ElementType, out *unsafe.
 //
 // Since 0.1.0.
 func ValueItemCount(value unsafe.Pointer, count *uint) error {
-	fn, err := function(143)
+	fn, err := function(144)
 	if err != nil {
 		return err
 	}
@@ -3243,7 +3264,7 @@ func ValueItemCount(value unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func ValueItem(value unsafe.Pointer, index uint, out *unsafe.Pointer) error {
-	fn, err := function(144)
+	fn, err := function(145)
 	if err != nil {
 		return err
 	}
@@ -3261,7 +3282,7 @@ func ValueItem(value unsafe.Pointer, index uint, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueMapKeys(value unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(145)
+	fn, err := function(146)
 	if err != nil {
 		return err
 	}
@@ -3282,7 +3303,7 @@ func ValueMapKeys(value unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueToDLPack(value unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(146)
+	fn, err := function(147)
 	if err != nil {
 		return err
 	}
@@ -3300,7 +3321,7 @@ func ValueToDLPack(value unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueToDLPackLegacy(value unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(147)
+	fn, err := function(148)
 	if err != nil {
 		return err
 	}
@@ -3324,7 +3345,7 @@ func ValueToDLPackLegacy(value unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueFromDLPack(managed unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(148)
+	fn, err := function(149)
 	if err != nil {
 		return err
 	}
@@ -3342,7 +3363,7 @@ func ValueFromDLPack(managed unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueFromDLPackLegacy(managed unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(149)
+	fn, err := function(150)
 	if err != nil {
 		return err
 	}
@@ -3370,7 +3391,7 @@ func ValueFromDLPackLegacy(managed unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func RunOptionsCreate(out *unsafe.Pointer) error {
-	fn, err := function(150)
+	fn, err := function(151)
 	if err != nil {
 		return err
 	}
@@ -3387,7 +3408,7 @@ func RunOptionsCreate(out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func RunOptionsDestroy(options unsafe.Pointer) {
-	fn, err := function(151)
+	fn, err := function(152)
 	if err != nil {
 		return
 	}
@@ -3403,7 +3424,7 @@ func RunOptionsDestroy(options unsafe.Pointer) {
 //
 // Since 0.1.0.
 func RunOptionsSet(options unsafe.Pointer, key string, value string) error {
-	fn, err := function(152)
+	fn, err := function(153)
 	if err != nil {
 		return err
 	}
@@ -3431,7 +3452,7 @@ func RunOptionsSet(options unsafe.Pointer, key string, value string) error {
 //
 // Since 0.1.0.
 func RunOptionsGet(options unsafe.Pointer, key string, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(153)
+	fn, err := function(154)
 	if err != nil {
 		return err
 	}
@@ -3454,7 +3475,7 @@ func RunOptionsGet(options unsafe.Pointer, key string, buf *byte, cap uint, need
 //
 // Since 0.1.0.
 func RunOptionsKey(options unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(154)
+	fn, err := function(155)
 	if err != nil {
 		return err
 	}
@@ -3472,7 +3493,7 @@ func RunOptionsKey(options unsafe.Pointer, index uint, buf *byte, cap uint, need
 //
 // Since 0.1.0.
 func RunOptionsCancel(options unsafe.Pointer) error {
-	fn, err := function(155)
+	fn, err := function(156)
 	if err != nil {
 		return err
 	}
@@ -3489,7 +3510,7 @@ func RunOptionsCancel(options unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func RunOptionsReset(options unsafe.Pointer) error {
-	fn, err := function(156)
+	fn, err := function(157)
 	if err != nil {
 		return err
 	}
@@ -3515,7 +3536,7 @@ func RunOptionsReset(options unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func SessionRun(session unsafe.Pointer, options unsafe.Pointer, inputNames []string, inputs *unsafe.Pointer, inputCount uint, outputNames []string, outputCount uint, outputs *unsafe.Pointer) error {
-	fn, err := function(157)
+	fn, err := function(158)
 	if err != nil {
 		return err
 	}
@@ -3548,7 +3569,7 @@ func SessionRun(session unsafe.Pointer, options unsafe.Pointer, inputNames []str
 //
 // Since 0.1.0.
 func SessionRunAsync(session unsafe.Pointer, options unsafe.Pointer, inputNames []string, inputs *unsafe.Pointer, inputCount uint, outputNames []string, outputCount uint, callback unsafe.Pointer, user unsafe.Pointer) error {
-	fn, err := function(158)
+	fn, err := function(159)
 	if err != nil {
 		return err
 	}
@@ -3578,7 +3599,7 @@ func SessionRunAsync(session unsafe.Pointer, options unsafe.Pointer, inputNames 
 //
 // Since 0.1.0.
 func IOBindingCreate(session unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(159)
+	fn, err := function(160)
 	if err != nil {
 		return err
 	}
@@ -3595,7 +3616,7 @@ func IOBindingCreate(session unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func IOBindingDestroy(binding unsafe.Pointer) {
-	fn, err := function(160)
+	fn, err := function(161)
 	if err != nil {
 		return
 	}
@@ -3613,7 +3634,7 @@ func IOBindingDestroy(binding unsafe.Pointer) {
 //
 // Since 0.1.0.
 func IOBindingBindInput(binding unsafe.Pointer, name string, value unsafe.Pointer) error {
-	fn, err := function(161)
+	fn, err := function(162)
 	if err != nil {
 		return err
 	}
@@ -3639,7 +3660,7 @@ func IOBindingBindInput(binding unsafe.Pointer, name string, value unsafe.Pointe
 //
 // Since 0.1.0.
 func IOBindingBindOutput(binding unsafe.Pointer, name string, value unsafe.Pointer) error {
-	fn, err := function(162)
+	fn, err := function(163)
 	if err != nil {
 		return err
 	}
@@ -3663,7 +3684,7 @@ func IOBindingBindOutput(binding unsafe.Pointer, name string, value unsafe.Point
 //
 // Since 0.1.0.
 func IOBindingBindOutputAllocated(binding unsafe.Pointer, name string) error {
-	fn, err := function(163)
+	fn, err := function(164)
 	if err != nil {
 		return err
 	}
@@ -3684,7 +3705,7 @@ func IOBindingBindOutputAllocated(binding unsafe.Pointer, name string) error {
 //
 // Since 0.1.0.
 func IOBindingClearInputs(binding unsafe.Pointer) error {
-	fn, err := function(164)
+	fn, err := function(165)
 	if err != nil {
 		return err
 	}
@@ -3700,7 +3721,7 @@ func IOBindingClearInputs(binding unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func IOBindingClearOutputs(binding unsafe.Pointer) error {
-	fn, err := function(165)
+	fn, err := function(166)
 	if err != nil {
 		return err
 	}
@@ -3718,7 +3739,7 @@ func IOBindingClearOutputs(binding unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func IOBindingRun(binding unsafe.Pointer, options unsafe.Pointer) error {
-	fn, err := function(166)
+	fn, err := function(167)
 	if err != nil {
 		return err
 	}
@@ -3737,7 +3758,7 @@ func IOBindingRun(binding unsafe.Pointer, options unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func IOBindingOutput(binding unsafe.Pointer, name string, out *unsafe.Pointer) error {
-	fn, err := function(167)
+	fn, err := function(168)
 	if err != nil {
 		return err
 	}
@@ -3767,7 +3788,7 @@ func IOBindingOutput(binding unsafe.Pointer, name string, out *unsafe.Pointer) e
 //
 // Since 0.1.0.
 func IOBindingRunQueued(binding unsafe.Pointer, options unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(168)
+	fn, err := function(169)
 	if err != nil {
 		return err
 	}
@@ -3784,7 +3805,7 @@ func IOBindingRunQueued(binding unsafe.Pointer, options unsafe.Pointer, out *uns
 //
 // Since 0.1.0.
 func CompletionDestroy(completion unsafe.Pointer) {
-	fn, err := function(169)
+	fn, err := function(170)
 	if err != nil {
 		return
 	}
@@ -3800,7 +3821,7 @@ func CompletionDestroy(completion unsafe.Pointer) {
 //
 // Since 0.1.0.
 func CompletionIsDone(completion unsafe.Pointer, done *int32) error {
-	fn, err := function(170)
+	fn, err := function(171)
 	if err != nil {
 		return err
 	}
@@ -3818,7 +3839,7 @@ func CompletionIsDone(completion unsafe.Pointer, done *int32) error {
 //
 // Since 0.1.0.
 func CompletionWait(completion unsafe.Pointer) error {
-	fn, err := function(171)
+	fn, err := function(172)
 	if err != nil {
 		return err
 	}
@@ -3836,7 +3857,7 @@ func CompletionWait(completion unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func CompletionEvent(completion unsafe.Pointer, event *uint64) error {
-	fn, err := function(172)
+	fn, err := function(173)
 	if err != nil {
 		return err
 	}
@@ -3857,7 +3878,7 @@ func CompletionEvent(completion unsafe.Pointer, event *uint64) error {
 //
 // Since 0.1.0.
 func SessionTuningResults(session unsafe.Pointer, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(173)
+	fn, err := function(174)
 	if err != nil {
 		return err
 	}
@@ -3879,7 +3900,7 @@ func SessionTuningResults(session unsafe.Pointer, buf *byte, cap uint, needed *u
 //
 // Since 0.1.0.
 func SessionAddTuningResults(session unsafe.Pointer, text_ string, taken *uint) error {
-	fn, err := function(174)
+	fn, err := function(175)
 	if err != nil {
 		return err
 	}
@@ -3907,7 +3928,7 @@ func SessionAddTuningResults(session unsafe.Pointer, text_ string, taken *uint) 
 //
 // Since 0.1.1.
 func EnvironmentTune(environment unsafe.Pointer, options unsafe.Pointer, shapes string, tuned *uint, without *uint) error {
-	fn, err := function(175)
+	fn, err := function(176)
 	if err != nil {
 		return err
 	}
@@ -3934,7 +3955,7 @@ func EnvironmentTune(environment unsafe.Pointer, options unsafe.Pointer, shapes 
 //
 // Since 0.1.0.
 func OperatorCreate(domain string, name string, since int64, user unsafe.Pointer, release unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(176)
+	fn, err := function(177)
 	if err != nil {
 		return err
 	}
@@ -3961,7 +3982,7 @@ func OperatorCreate(domain string, name string, since int64, user unsafe.Pointer
 //
 // Since 0.1.0.
 func OperatorDestroy(operator unsafe.Pointer) {
-	fn, err := function(177)
+	fn, err := function(178)
 	if err != nil {
 		return
 	}
@@ -3978,7 +3999,7 @@ func OperatorDestroy(operator unsafe.Pointer) {
 //
 // Since 0.1.0.
 func OperatorAddTypeVariable(operator unsafe.Pointer, name string, allowed *ElementType, count uint) error {
-	fn, err := function(178)
+	fn, err := function(179)
 	if err != nil {
 		return err
 	}
@@ -4002,7 +4023,7 @@ func OperatorAddTypeVariable(operator unsafe.Pointer, name string, allowed *Elem
 //
 // Since 0.1.0.
 func OperatorAddInput(operator unsafe.Pointer, name string, ty string, arity Arity) error {
-	fn, err := function(179)
+	fn, err := function(180)
 	if err != nil {
 		return err
 	}
@@ -4029,7 +4050,7 @@ func OperatorAddInput(operator unsafe.Pointer, name string, ty string, arity Ari
 //
 // Since 0.1.0.
 func OperatorAddOutput(operator unsafe.Pointer, name string, ty string, arity Arity) error {
-	fn, err := function(180)
+	fn, err := function(181)
 	if err != nil {
 		return err
 	}
@@ -4057,7 +4078,7 @@ func OperatorAddOutput(operator unsafe.Pointer, name string, ty string, arity Ar
 //
 // Since 0.1.0.
 func OperatorSetShapeInput(operator unsafe.Pointer, index uint) error {
-	fn, err := function(181)
+	fn, err := function(182)
 	if err != nil {
 		return err
 	}
@@ -4076,7 +4097,7 @@ func OperatorSetShapeInput(operator unsafe.Pointer, index uint) error {
 //
 // Since 0.1.0.
 func OperatorSetShapeFunction(operator unsafe.Pointer, function_ unsafe.Pointer) error {
-	fn, err := function(182)
+	fn, err := function(183)
 	if err != nil {
 		return err
 	}
@@ -4094,7 +4115,7 @@ func OperatorSetShapeFunction(operator unsafe.Pointer, function_ unsafe.Pointer)
 //
 // Since 0.1.0.
 func OperatorSetKernel(operator unsafe.Pointer, create unsafe.Pointer, compute unsafe.Pointer) error {
-	fn, err := function(183)
+	fn, err := function(184)
 	if err != nil {
 		return err
 	}
@@ -4115,7 +4136,7 @@ func OperatorSetKernel(operator unsafe.Pointer, create unsafe.Pointer, compute u
 //
 // Since 0.1.0.
 func OperatorSetGpuKernel(operator unsafe.Pointer, create unsafe.Pointer, prepare unsafe.Pointer, compute unsafe.Pointer) error {
-	fn, err := function(184)
+	fn, err := function(185)
 	if err != nil {
 		return err
 	}
@@ -4135,7 +4156,7 @@ func OperatorSetGpuKernel(operator unsafe.Pointer, create unsafe.Pointer, prepar
 //
 // Since 0.1.0.
 func SessionOptionsAddOperator(options unsafe.Pointer, operator unsafe.Pointer) error {
-	fn, err := function(185)
+	fn, err := function(186)
 	if err != nil {
 		return err
 	}
@@ -4152,7 +4173,7 @@ func SessionOptionsAddOperator(options unsafe.Pointer, operator unsafe.Pointer) 
 //
 // Since 0.1.0.
 func EnvironmentAddOperator(environment unsafe.Pointer, operator unsafe.Pointer) error {
-	fn, err := function(186)
+	fn, err := function(187)
 	if err != nil {
 		return err
 	}
@@ -4171,7 +4192,7 @@ func EnvironmentAddOperator(environment unsafe.Pointer, operator unsafe.Pointer)
 //
 // Since 0.1.0.
 func OperatorAddAttribute(operator unsafe.Pointer, name string, ty AttributeType, required int32) error {
-	fn, err := function(187)
+	fn, err := function(188)
 	if err != nil {
 		return err
 	}
@@ -4195,7 +4216,7 @@ func OperatorAddAttribute(operator unsafe.Pointer, name string, ty AttributeType
 //
 // Since 0.1.0.
 func OperatorAddAttributeWithDefault(operator unsafe.Pointer, name string, ty AttributeType, data unsafe.Pointer, count uint) error {
-	fn, err := function(188)
+	fn, err := function(189)
 	if err != nil {
 		return err
 	}
@@ -4226,7 +4247,7 @@ func OperatorAddAttributeWithDefault(operator unsafe.Pointer, name string, ty At
 //
 // Since 0.1.0.
 func SessionOptionsLoadOperators(options unsafe.Pointer, path string) error {
-	fn, err := function(189)
+	fn, err := function(190)
 	if err != nil {
 		return err
 	}
@@ -4249,7 +4270,7 @@ func SessionOptionsLoadOperators(options unsafe.Pointer, path string) error {
 //
 // Since 0.1.0.
 func EnvironmentLoadOperators(environment unsafe.Pointer, path string) error {
-	fn, err := function(190)
+	fn, err := function(191)
 	if err != nil {
 		return err
 	}
@@ -4271,7 +4292,7 @@ func EnvironmentLoadOperators(environment unsafe.Pointer, path string) error {
 //
 // Since 0.1.0.
 func OperatorRegistryAdd(registry unsafe.Pointer, operator unsafe.Pointer) error {
-	fn, err := function(191)
+	fn, err := function(192)
 	if err != nil {
 		return err
 	}
@@ -4288,7 +4309,7 @@ func OperatorRegistryAdd(registry unsafe.Pointer, operator unsafe.Pointer) error
 //
 // Since 0.1.0.
 func OperatorRegistrySetError(registry unsafe.Pointer, text_ string) error {
-	fn, err := function(192)
+	fn, err := function(193)
 	if err != nil {
 		return err
 	}
@@ -4310,7 +4331,7 @@ func OperatorRegistrySetError(registry unsafe.Pointer, text_ string) error {
 //
 // Since 0.1.0.
 func NodeInfoName(node unsafe.Pointer, name *string) error {
-	fn, err := function(193)
+	fn, err := function(194)
 	if err != nil {
 		return err
 	}
@@ -4332,7 +4353,7 @@ func NodeInfoName(node unsafe.Pointer, name *string) error {
 //
 // Since 0.1.0.
 func NodeInfoVersion(node unsafe.Pointer, version *int64) error {
-	fn, err := function(194)
+	fn, err := function(195)
 	if err != nil {
 		return err
 	}
@@ -4349,7 +4370,7 @@ func NodeInfoVersion(node unsafe.Pointer, version *int64) error {
 //
 // Since 0.1.0.
 func NodeInfoInputCount(node unsafe.Pointer, count *uint) error {
-	fn, err := function(195)
+	fn, err := function(196)
 	if err != nil {
 		return err
 	}
@@ -4366,7 +4387,7 @@ func NodeInfoInputCount(node unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func NodeInfoOutputCount(node unsafe.Pointer, count *uint) error {
-	fn, err := function(196)
+	fn, err := function(197)
 	if err != nil {
 		return err
 	}
@@ -4383,7 +4404,7 @@ func NodeInfoOutputCount(node unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func NodeInfoHasInput(node unsafe.Pointer, index uint, given *int32) error {
-	fn, err := function(197)
+	fn, err := function(198)
 	if err != nil {
 		return err
 	}
@@ -4402,7 +4423,7 @@ func NodeInfoHasInput(node unsafe.Pointer, index uint, given *int32) error {
 //
 // Since 0.1.0.
 func NodeInfoInputType(node unsafe.Pointer, index uint, kind *Kind, element *ElementType) error {
-	fn, err := function(198)
+	fn, err := function(199)
 	if err != nil {
 		return err
 	}
@@ -4422,7 +4443,7 @@ func NodeInfoInputType(node unsafe.Pointer, index uint, kind *Kind, element *Ele
 //
 // Since 0.1.0.
 func NodeInfoInputShape(node unsafe.Pointer, index uint, dims *int64, cap uint, rank *int64) error {
-	fn, err := function(199)
+	fn, err := function(200)
 	if err != nil {
 		return err
 	}
@@ -4440,7 +4461,7 @@ func NodeInfoInputShape(node unsafe.Pointer, index uint, dims *int64, cap uint, 
 //
 // Since 0.1.0.
 func NodeInfoInputValue(node unsafe.Pointer, index uint, value *unsafe.Pointer) error {
-	fn, err := function(200)
+	fn, err := function(201)
 	if err != nil {
 		return err
 	}
@@ -4458,7 +4479,7 @@ func NodeInfoInputValue(node unsafe.Pointer, index uint, value *unsafe.Pointer) 
 //
 // Since 0.1.0.
 func NodeInfoSetError(node unsafe.Pointer, text_ string) error {
-	fn, err := function(201)
+	fn, err := function(202)
 	if err != nil {
 		return err
 	}
@@ -4482,7 +4503,7 @@ func NodeInfoSetError(node unsafe.Pointer, text_ string) error {
 //
 // Since 0.1.0.
 func NodeInfoSetState(node unsafe.Pointer, state unsafe.Pointer, release unsafe.Pointer) error {
-	fn, err := function(202)
+	fn, err := function(203)
 	if err != nil {
 		return err
 	}
@@ -4499,7 +4520,7 @@ func NodeInfoSetState(node unsafe.Pointer, state unsafe.Pointer, release unsafe.
 //
 // Since 0.1.0.
 func NodeInfoState(node unsafe.Pointer, state *unsafe.Pointer) error {
-	fn, err := function(203)
+	fn, err := function(204)
 	if err != nil {
 		return err
 	}
@@ -4516,7 +4537,7 @@ func NodeInfoState(node unsafe.Pointer, state *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func NodeInfoSetScratch(node unsafe.Pointer, bytes uint) error {
-	fn, err := function(204)
+	fn, err := function(205)
 	if err != nil {
 		return err
 	}
@@ -4533,7 +4554,7 @@ func NodeInfoSetScratch(node unsafe.Pointer, bytes uint) error {
 //
 // Since 0.1.0.
 func NodeInfoHasOutput(node unsafe.Pointer, index uint, wanted *int32) error {
-	fn, err := function(205)
+	fn, err := function(206)
 	if err != nil {
 		return err
 	}
@@ -4551,7 +4572,7 @@ func NodeInfoHasOutput(node unsafe.Pointer, index uint, wanted *int32) error {
 //
 // Since 0.1.0.
 func NodeInfoSetOutputType(node unsafe.Pointer, index uint, element ElementType) error {
-	fn, err := function(206)
+	fn, err := function(207)
 	if err != nil {
 		return err
 	}
@@ -4570,7 +4591,7 @@ func NodeInfoSetOutputType(node unsafe.Pointer, index uint, element ElementType)
 //
 // Since 0.1.0.
 func NodeInfoSetOutputShape(node unsafe.Pointer, index uint, dims *int64, rank uint) error {
-	fn, err := function(207)
+	fn, err := function(208)
 	if err != nil {
 		return err
 	}
@@ -4589,7 +4610,7 @@ func NodeInfoSetOutputShape(node unsafe.Pointer, index uint, dims *int64, rank u
 //
 // Since 0.1.0.
 func NodeInfoSetOutputShapeOf(node unsafe.Pointer, index uint, input uint) error {
-	fn, err := function(208)
+	fn, err := function(209)
 	if err != nil {
 		return err
 	}
@@ -4608,7 +4629,7 @@ func NodeInfoSetOutputShapeOf(node unsafe.Pointer, index uint, input uint) error
 //
 // Since 0.1.0.
 func NodeInfoSetOutputDimOf(node unsafe.Pointer, index uint, axis uint, input uint, inputAxis uint) error {
-	fn, err := function(209)
+	fn, err := function(210)
 	if err != nil {
 		return err
 	}
@@ -4625,7 +4646,7 @@ func NodeInfoSetOutputDimOf(node unsafe.Pointer, index uint, axis uint, input ui
 //
 // Since 0.1.0.
 func NodeInfoHasAttribute(node unsafe.Pointer, name string, given *int32) error {
-	fn, err := function(210)
+	fn, err := function(211)
 	if err != nil {
 		return err
 	}
@@ -4647,7 +4668,7 @@ func NodeInfoHasAttribute(node unsafe.Pointer, name string, given *int32) error 
 //
 // Since 0.1.0.
 func NodeInfoAttributeInt(node unsafe.Pointer, name string, value *int64) error {
-	fn, err := function(211)
+	fn, err := function(212)
 	if err != nil {
 		return err
 	}
@@ -4668,7 +4689,7 @@ func NodeInfoAttributeInt(node unsafe.Pointer, name string, value *int64) error 
 //
 // Since 0.1.0.
 func NodeInfoAttributeFloat(node unsafe.Pointer, name string, value *float32) error {
-	fn, err := function(212)
+	fn, err := function(213)
 	if err != nil {
 		return err
 	}
@@ -4691,7 +4712,7 @@ func NodeInfoAttributeFloat(node unsafe.Pointer, name string, value *float32) er
 //
 // Since 0.1.0.
 func NodeInfoAttributeString(node unsafe.Pointer, name string, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(213)
+	fn, err := function(214)
 	if err != nil {
 		return err
 	}
@@ -4713,7 +4734,7 @@ func NodeInfoAttributeString(node unsafe.Pointer, name string, buf *byte, cap ui
 //
 // Since 0.1.0.
 func NodeInfoAttributeInts(node unsafe.Pointer, name string, values **int64, count *uint) error {
-	fn, err := function(214)
+	fn, err := function(215)
 	if err != nil {
 		return err
 	}
@@ -4734,7 +4755,7 @@ func NodeInfoAttributeInts(node unsafe.Pointer, name string, values **int64, cou
 //
 // Since 0.1.0.
 func NodeInfoAttributeFloats(node unsafe.Pointer, name string, values **float32, count *uint) error {
-	fn, err := function(215)
+	fn, err := function(216)
 	if err != nil {
 		return err
 	}
@@ -4755,7 +4776,7 @@ func NodeInfoAttributeFloats(node unsafe.Pointer, name string, values **float32,
 //
 // Since 0.1.0.
 func NodeInfoAttributeStringCount(node unsafe.Pointer, name string, count *uint) error {
-	fn, err := function(216)
+	fn, err := function(217)
 	if err != nil {
 		return err
 	}
@@ -4778,7 +4799,7 @@ func NodeInfoAttributeStringCount(node unsafe.Pointer, name string, count *uint)
 //
 // Since 0.1.0.
 func NodeInfoAttributeStringAt(node unsafe.Pointer, name string, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(217)
+	fn, err := function(218)
 	if err != nil {
 		return err
 	}
@@ -4800,7 +4821,7 @@ func NodeInfoAttributeStringAt(node unsafe.Pointer, name string, index uint, buf
 //
 // Since 0.1.0.
 func NodeInfoAttributeTensor(node unsafe.Pointer, name string, value *unsafe.Pointer) error {
-	fn, err := function(218)
+	fn, err := function(219)
 	if err != nil {
 		return err
 	}
@@ -4822,7 +4843,7 @@ func NodeInfoAttributeTensor(node unsafe.Pointer, name string, value *unsafe.Poi
 //
 // Since 0.1.0.
 func KernelContextInputCount(context unsafe.Pointer, count *uint) error {
-	fn, err := function(219)
+	fn, err := function(220)
 	if err != nil {
 		return err
 	}
@@ -4839,7 +4860,7 @@ func KernelContextInputCount(context unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func KernelContextOutputCount(context unsafe.Pointer, count *uint) error {
-	fn, err := function(220)
+	fn, err := function(221)
 	if err != nil {
 		return err
 	}
@@ -4859,7 +4880,7 @@ func KernelContextOutputCount(context unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func KernelContextInput(context unsafe.Pointer, index uint, value *unsafe.Pointer) error {
-	fn, err := function(221)
+	fn, err := function(222)
 	if err != nil {
 		return err
 	}
@@ -4880,7 +4901,7 @@ func KernelContextInput(context unsafe.Pointer, index uint, value *unsafe.Pointe
 //
 // Since 0.1.0.
 func KernelContextOutput(context unsafe.Pointer, index uint, shape *int64, rank uint, value *unsafe.Pointer) error {
-	fn, err := function(222)
+	fn, err := function(223)
 	if err != nil {
 		return err
 	}
@@ -4899,7 +4920,7 @@ func KernelContextOutput(context unsafe.Pointer, index uint, shape *int64, rank 
 //
 // Since 0.1.0.
 func KernelContextSetOutput(context unsafe.Pointer, index uint, value unsafe.Pointer) error {
-	fn, err := function(223)
+	fn, err := function(224)
 	if err != nil {
 		return err
 	}
@@ -4916,7 +4937,7 @@ func KernelContextSetOutput(context unsafe.Pointer, index uint, value unsafe.Poi
 //
 // Since 0.1.0.
 func KernelContextState(context unsafe.Pointer, state *unsafe.Pointer) error {
-	fn, err := function(224)
+	fn, err := function(225)
 	if err != nil {
 		return err
 	}
@@ -4934,7 +4955,7 @@ func KernelContextState(context unsafe.Pointer, state *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func KernelContextCancelled(context unsafe.Pointer, cancelled *int32) error {
-	fn, err := function(225)
+	fn, err := function(226)
 	if err != nil {
 		return err
 	}
@@ -4951,7 +4972,7 @@ func KernelContextCancelled(context unsafe.Pointer, cancelled *int32) error {
 //
 // Since 0.1.0.
 func KernelContextThreadCount(context unsafe.Pointer, count *uint) error {
-	fn, err := function(226)
+	fn, err := function(227)
 	if err != nil {
 		return err
 	}
@@ -4971,7 +4992,7 @@ func KernelContextThreadCount(context unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func KernelContextParallelFor(context unsafe.Pointer, count uint, body unsafe.Pointer, user unsafe.Pointer) error {
-	fn, err := function(227)
+	fn, err := function(228)
 	if err != nil {
 		return err
 	}
@@ -4988,7 +5009,7 @@ func KernelContextParallelFor(context unsafe.Pointer, count uint, body unsafe.Po
 //
 // Since 0.1.0.
 func KernelContextStream(context unsafe.Pointer, stream *unsafe.Pointer) error {
-	fn, err := function(228)
+	fn, err := function(229)
 	if err != nil {
 		return err
 	}
@@ -5005,7 +5026,7 @@ func KernelContextStream(context unsafe.Pointer, stream *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func KernelContextScratch(context unsafe.Pointer, address *unsafe.Pointer, bytes *uint) error {
-	fn, err := function(229)
+	fn, err := function(230)
 	if err != nil {
 		return err
 	}
@@ -5023,7 +5044,7 @@ func KernelContextScratch(context unsafe.Pointer, address *unsafe.Pointer, bytes
 //
 // Since 0.1.0.
 func KernelContextSetError(context unsafe.Pointer, text_ string) error {
-	fn, err := function(230)
+	fn, err := function(231)
 	if err != nil {
 		return err
 	}
