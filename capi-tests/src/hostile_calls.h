@@ -32,6 +32,7 @@ static void try_environment_options(rukh_environment_options *h, rukh_status wan
     EXPECT(rukh_environment_options_get(h, NULL, NULL, 0, NULL, &error));
     EXPECT(rukh_environment_options_key(h, 0, NULL, 0, NULL, &error));
     EXPECT(rukh_environment_options_set_log(h, 0, NULL, NULL, NULL, &error));
+    EXPECT(rukh_environment_options_set_parallel_for(h, NULL, SIZE_MAX, NULL, NULL, &error));
 }
 
 static void try_environment(rukh_environment *h, rukh_status wanted) {
@@ -66,6 +67,8 @@ static void try_device(rukh_device *h, rukh_status wanted) {
 
 static void try_session_options(rukh_session_options *h, rukh_status wanted) {
     EXPECT(rukh_session_options_clone(h, NULL, &error));
+    EXPECT(rukh_session_options_cancel(h, &error));
+    EXPECT(rukh_session_options_reset(h, &error));
     EXPECT(rukh_session_options_set(h, NULL, NULL, &error));
     EXPECT(rukh_session_options_get(h, NULL, NULL, 0, NULL, &error));
     EXPECT(rukh_session_options_key(h, SIZE_MAX, NULL, 0, NULL, &error));

@@ -8,38 +8,39 @@
  *    1. Versions
  *    2. Errors: code and message
  *    3. Environments: threads and the log
- *    4. Devices and providers
- *    5. The library and its surroundings, for a report about a defect
- *    6. The memory of devices: statistics, peaks, the cache, snapshots
- *    7. The plans of Fourier transforms that an environment keeps for a device
- *    8. Options of a session
- *    9. The providers of a session and their options
- *   10. Sessions: opening a model, and what it takes and gives
- *   11. Models and weights in memory of the caller's, without a copy
- *   12. Compiling a model to an artifact
- *   13. What a compiled model is, and whether it suits
- *   14. What a session does in a run, for pictures and tools
- *   15. The inputs and outputs of a session: names, types, shapes
- *   16. What a session tells of its model, its placement, its loading and its runs
- *   17. Values: making tensors, and what a value tells of itself
- *   18. Tensors in the memory of a device
- *   19. Tensors and outputs in the memory of a device that a handle names, and copies that a stream orders
- *   20. Tensors of strings
- *   21. Sequences, maps and optionals
- *   22. Tensors to and from other libraries through DLPack, without a copy
- *   23. Options of a run, and cancelling it
- *   24. Running a session
- *   25. Running a session in the background
- *   26. Io bindings: inputs and outputs that stay from run to run
- *   27. Runs and copies whose work is queued on a device, and waiting for them
- *   28. What tuning found: which kernels are fastest on this device
- *   29. Operators that the caller defines: their name, inputs and outputs, and functions
- *   30. The attributes of an operator that the caller defines, and their defaults
- *   31. Shared libraries of operators
- *   32. A node whose operator the caller defined, as the caller's functions see it: its inputs, and what they answer
- *   33. What a shape function tells of a node's outputs
- *   34. The attributes of a node whose operator the caller defined
- *   35. One call of the caller's kernel: its inputs and outputs, and the threads and the stream that it may use
+ *    4. Loops of the library on threads of the caller's
+ *    5. Devices and providers
+ *    6. The library and its surroundings, for a report about a defect
+ *    7. The memory of devices: statistics, peaks, the cache, snapshots
+ *    8. The plans of Fourier transforms that an environment keeps for a device
+ *    9. Options of a session
+ *   10. The providers of a session and their options
+ *   11. Sessions: opening a model, and what it takes and gives
+ *   12. Models and weights in memory of the caller's, without a copy
+ *   13. Compiling a model to an artifact
+ *   14. What a compiled model is, and whether it suits
+ *   15. What a session does in a run, for pictures and tools
+ *   16. The inputs and outputs of a session: names, types, shapes
+ *   17. What a session tells of its model, its placement, its loading and its runs
+ *   18. Values: making tensors, and what a value tells of itself
+ *   19. Tensors in the memory of a device
+ *   20. Tensors and outputs in the memory of a device that a handle names, and copies that a stream orders
+ *   21. Tensors of strings
+ *   22. Sequences, maps and optionals
+ *   23. Tensors to and from other libraries through DLPack, without a copy
+ *   24. Options of a run, and cancelling it
+ *   25. Running a session
+ *   26. Running a session in the background
+ *   27. Io bindings: inputs and outputs that stay from run to run
+ *   28. Runs and copies whose work is queued on a device, and waiting for them
+ *   29. What tuning found: which kernels are fastest on this device
+ *   30. Operators that the caller defines: their name, inputs and outputs, and functions
+ *   31. The attributes of an operator that the caller defines, and their defaults
+ *   32. Shared libraries of operators
+ *   33. A node whose operator the caller defined, as the caller's functions see it: its inputs, and what they answer
+ *   34. What a shape function tells of a node's outputs
+ *   35. The attributes of a node whose operator the caller defined
+ *   36. One call of the caller's kernel: its inputs and outputs, and the threads and the stream that it may use
  *
  * Errors. Functions return a rukh_status; RUKH_OK is 0. The last argument, `error`, may be NULL; else
  *   it receives NULL on success and on failure an object with code and message, which the caller
@@ -202,6 +203,25 @@ typedef void (*rukh_log_callback)(void *user,
 typedef void (*rukh_release)(void *user);
 
 /**
+ * One part of a loop, of `rukh_kernel_context_parallel_for` or of the library's own. Called on several threads. It must
+ * return normally; the library's own do.
+ */
+typedef void (*rukh_parallel_body)(size_t index,
+                                   void *user);
+
+/**
+ * Runs a loop of the library on threads of the caller's: calls `body` with each number below `count` and with `argument`, in
+ * any order and on any threads, the calling one too, and returns when every call has returned; `body` and `argument` are
+ * not to be used afterwards. `count` is no more than the number of threads that was told. It is called from any thread,
+ * from several at the same time when several runs go on, with no lock held, never from inside of a body. It must return
+ * normally; what it leaves out the calling thread does.
+ */
+typedef void (*rukh_parallel_for)(size_t count,
+                                  rukh_parallel_body body,
+                                  void *argument,
+                                  void *user);
+
+/**
  * How a model file comes into memory.
  */
 typedef int32_t rukh_load_mode;
@@ -325,12 +345,6 @@ typedef rukh_status (*rukh_kernel_callback)(struct rukh_kernel_context *context,
  * The type of an attribute. The numbers are those of ONNX's `AttributeProto.AttributeType`.
  */
 typedef int32_t rukh_attribute_type;
-
-/**
- * One part of a loop of `rukh_kernel_context_parallel_for`. Called on several threads. It must return normally.
- */
-typedef void (*rukh_parallel_body)(size_t index,
-                                   void *user);
 
 /**
  * Success.
@@ -839,7 +853,29 @@ rukh_status rukh_environment_thread_count(const struct rukh_environment *environ
                                           size_t *count,
                                           struct rukh_error **error);
 
-/* -- 4. Devices and providers -- */
+/* -- 4. Loops of the library on threads of the caller's -- */
+
+/**
+ * Lets the library compute on threads of the caller's, such as those of OpenMP or TBB: the environment then starts none to
+ * compute with. Sessions with option "intra_op_threads", "spinning" or "thread_affinities" still have threads of their
+ * own, and asynchronous runs are started by threads of the library.
+ *
+ * `options`: not NULL. `callback`: NULL for the library's own threads. `threads`: how many calls of a body may run at
+ * the same time, the calling thread's included, 1 to 1024; in place of option "threads". `user`: passed to the callback as
+ * it is; may be NULL. `release`: may be NULL; else called once with `user` when these options and all environments and
+ * sessions made from them are gone, also when this call fails. `error`: may be NULL. Threads: any. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT` for another number of threads, and the handle errors.
+ *
+ * Since: 0.1.1.
+ */
+rukh_status rukh_environment_options_set_parallel_for(struct rukh_environment_options *options,
+                                                      rukh_parallel_for callback,
+                                                      size_t threads,
+                                                      void *user,
+                                                      rukh_release release,
+                                                      struct rukh_error **error);
+
+/* -- 5. Devices and providers -- */
 
 /**
  * The number of devices of this machine that can run models. The CPU is one, and the last.
@@ -1021,7 +1057,7 @@ rukh_status rukh_environment_provider_reason(const struct rukh_environment *envi
                                              size_t *needed,
                                              struct rukh_error **error);
 
-/* -- 5. The library and its surroundings, for a report about a defect -- */
+/* -- 6. The library and its surroundings, for a report about a defect -- */
 
 /**
  * Facts about this library and the GPU runtimes that it found or missed here, as a JSON object: what a report
@@ -1043,7 +1079,7 @@ rukh_status rukh_report(char *buf,
                         size_t *needed,
                         struct rukh_error **error);
 
-/* -- 6. The memory of devices: statistics, peaks, the cache, snapshots -- */
+/* -- 7. The memory of devices: statistics, peaks, the cache, snapshots -- */
 
 /**
  * Makes an arena for a device that sessions of the environment share: those with session option
@@ -1170,7 +1206,7 @@ rukh_status rukh_environment_memory_snapshot(const struct rukh_environment *envi
                                              size_t *needed,
                                              struct rukh_error **error);
 
-/* -- 7. The plans of Fourier transforms that an environment keeps for a device -- */
+/* -- 8. The plans of Fourier transforms that an environment keeps for a device -- */
 
 /**
  * How many plans of Fourier transforms (DFT, STFT) are kept for a GPU, and how many may be.
@@ -1212,7 +1248,7 @@ rukh_status rukh_environment_clear_fourier_plans(const struct rukh_environment *
                                                  size_t device_id,
                                                  struct rukh_error **error);
 
-/* -- 8. Options of a session -- */
+/* -- 9. Options of a session -- */
 
 /**
  * Makes options for a session, all at their defaults.
@@ -1248,7 +1284,7 @@ rukh_status rukh_session_options_create(struct rukh_session_options **out,
                                         struct rukh_error **error);
 
 /**
- * Makes a copy of options; later changes to one do not touch the other.
+ * Makes a copy of options; later changes to one do not touch the other. The copy is not cancelled.
  *
  * `options`: not NULL. `out`: not NULL; receives the copy, which the caller destroys; NULL on failure.
  * `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL,
@@ -1256,6 +1292,29 @@ rukh_status rukh_session_options_create(struct rukh_session_options **out,
  */
 rukh_status rukh_session_options_clone(const struct rukh_session_options *options,
                                        struct rukh_session_options **out,
+                                       struct rukh_error **error);
+
+/**
+ * Ends every opening and compiling of a model that uses these options: each fails with `RUKH_ERROR_CANCELLED` as soon as
+ * it looks, which it does before each node, and each constant that it computes. Later ones fail too, until
+ * `rukh_session_options_reset`.
+ *
+ * Sessions that are open stay. `options`: not NULL. `error`: may be NULL. Threads: any, above all another one than that
+ * which opens. Errors: the handle errors.
+ *
+ * Since: 0.1.1.
+ */
+rukh_status rukh_session_options_cancel(struct rukh_session_options *options,
+                                        struct rukh_error **error);
+
+/**
+ * Takes `rukh_session_options_cancel` back for openings that begin from now on. Those already cancelled stay cancelled.
+ *
+ * `options`: not NULL. `error`: may be NULL. Threads: any. Errors: the handle errors.
+ *
+ * Since: 0.1.1.
+ */
+rukh_status rukh_session_options_reset(struct rukh_session_options *options,
                                        struct rukh_error **error);
 
 /**
@@ -1373,7 +1432,7 @@ rukh_status rukh_session_options_set_dimension(struct rukh_session_options *opti
                                                int64_t size,
                                                struct rukh_error **error);
 
-/* -- 9. The providers of a session and their options -- */
+/* -- 10. The providers of a session and their options -- */
 
 /**
  * Adds a provider, less preferred than those added before. Without any the CPU runs everything.
@@ -1475,7 +1534,7 @@ rukh_status rukh_session_options_provider_get(const struct rukh_session_options 
                                               size_t *needed,
                                               struct rukh_error **error);
 
-/* -- 10. Sessions: opening a model, and what it takes and gives -- */
+/* -- 11. Sessions: opening a model, and what it takes and gives -- */
 
 /**
  * Opens a model file (ONNX), or an artifact that `rukh_compile_model` made of one, and makes it ready to run. Sessions of one environment that open the
@@ -1487,7 +1546,8 @@ rukh_status rukh_session_options_provider_get(const struct rukh_session_options 
  * may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_NOT_FOUND` and `RUKH_ERROR_IO` for
  * the file, `RUKH_ERROR_INVALID_MODEL` for a model that breaks the standard (the message names the
  * node), `RUKH_ERROR_UNSUPPORTED` for what cannot be run, `RUKH_ERROR_DEVICE` for a wanted provider
- * without a device, `RUKH_ERROR_OUT_OF_MEMORY`, and the handle errors.
+ * without a device, `RUKH_ERROR_OUT_OF_MEMORY`, `RUKH_ERROR_CANCELLED` after `rukh_session_options_cancel`, and the
+ * handle errors.
  */
 rukh_status rukh_session_create(const struct rukh_environment *environment,
                                 const char *path,
@@ -1520,7 +1580,7 @@ rukh_status rukh_session_create_from_memory(const struct rukh_environment *envir
  */
 void rukh_session_destroy(struct rukh_session *session);
 
-/* -- 11. Models and weights in memory of the caller's, without a copy -- */
+/* -- 12. Models and weights in memory of the caller's, without a copy -- */
 
 /**
  * Makes a session from the bytes of a model file in memory of the caller's, without a copy: weights stay where they are.
@@ -1587,7 +1647,7 @@ rukh_status rukh_session_options_add_external_file(struct rukh_session_options *
                                                    void *user,
                                                    struct rukh_error **error);
 
-/* -- 12. Compiling a model to an artifact -- */
+/* -- 13. Compiling a model to an artifact -- */
 
 /**
  * Makes options for compiling, all at their defaults.
@@ -1720,7 +1780,7 @@ rukh_status rukh_compile_model_from_memory(const struct rukh_environment *enviro
                                            const char *out_path,
                                            struct rukh_error **error);
 
-/* -- 13. What a compiled model is, and whether it suits -- */
+/* -- 14. What a compiled model is, and whether it suits -- */
 
 /**
  * Opens an artifact to ask about it. Every byte of it is read and compared with its checksum.
@@ -1785,7 +1845,7 @@ rukh_status rukh_artifact_check(const struct rukh_artifact *artifact,
                                 size_t *needed,
                                 struct rukh_error **error);
 
-/* -- 14. What a session does in a run, for pictures and tools -- */
+/* -- 15. What a session does in a run, for pictures and tools -- */
 
 /**
  * The steps of a session's runs and where each value lies, as a JSON object. Shapes and memory are those of the
@@ -1814,7 +1874,7 @@ rukh_status rukh_session_plan(const struct rukh_session *session,
                               size_t *needed,
                               struct rukh_error **error);
 
-/* -- 15. The inputs and outputs of a session: names, types, shapes -- */
+/* -- 16. The inputs and outputs of a session: names, types, shapes -- */
 
 /**
  * The number of the model's inputs.
@@ -2063,7 +2123,7 @@ rukh_status rukh_session_output_dim_name(const struct rukh_session *session,
                                          const char **name,
                                          struct rukh_error **error);
 
-/* -- 16. What a session tells of its model, its placement, its loading and its runs -- */
+/* -- 17. What a session tells of its model, its placement, its loading and its runs -- */
 
 /**
  * A text that the model file carries about itself; "" when it has none.
@@ -2187,7 +2247,7 @@ rukh_status rukh_session_profile(const struct rukh_session *session,
                                  size_t *needed,
                                  struct rukh_error **error);
 
-/* -- 17. Values: making tensors, and what a value tells of itself -- */
+/* -- 18. Values: making tensors, and what a value tells of itself -- */
 
 /**
  * Makes a tensor of zeros (or empty strings) in memory of its own, aligned to 64 bytes.
@@ -2362,7 +2422,7 @@ rukh_status rukh_value_data_mut(struct rukh_value *value,
                                 size_t *bytes,
                                 struct rukh_error **error);
 
-/* -- 18. Tensors in the memory of a device -- */
+/* -- 19. Tensors in the memory of a device -- */
 
 /**
  * Makes a tensor in the memory of a device; its elements are unspecified.
@@ -2431,7 +2491,7 @@ rukh_status rukh_value_device(const struct rukh_value *value,
                               uint64_t *address,
                               struct rukh_error **error);
 
-/* -- 19. Tensors and outputs in the memory of a device that a handle names, and copies that a stream orders -- */
+/* -- 20. Tensors and outputs in the memory of a device that a handle names, and copies that a stream orders -- */
 
 /**
  * Makes a tensor in the memory of a device; its elements are zeros on the host, else unspecified.
@@ -2567,7 +2627,7 @@ rukh_status rukh_stream_address(const struct rukh_stream *stream,
 rukh_status rukh_stream_wait(const struct rukh_stream *stream,
                              struct rukh_error **error);
 
-/* -- 20. Tensors of strings -- */
+/* -- 21. Tensors of strings -- */
 
 /**
  * Makes a tensor of strings.
@@ -2616,7 +2676,7 @@ rukh_status rukh_value_set_string(struct rukh_value *value,
                                   const char *string,
                                   struct rukh_error **error);
 
-/* -- 21. Sequences, maps and optionals -- */
+/* -- 22. Sequences, maps and optionals -- */
 
 /**
  * Makes a sequence of values, which it shares.
@@ -2696,7 +2756,7 @@ rukh_status rukh_value_map_keys(const struct rukh_value *value,
                                 struct rukh_value **out,
                                 struct rukh_error **error);
 
-/* -- 22. Tensors to and from other libraries through DLPack, without a copy -- */
+/* -- 23. Tensors to and from other libraries through DLPack, without a copy -- */
 
 /**
  * Gives a tensor to another library as a versioned DLPack tensor that shares its elements.
@@ -2751,7 +2811,7 @@ rukh_status rukh_value_from_dlpack_legacy(struct DLManagedTensor *managed,
                                           struct rukh_value **out,
                                           struct rukh_error **error);
 
-/* -- 23. Options of a run, and cancelling it -- */
+/* -- 24. Options of a run, and cancelling it -- */
 
 /**
  * Makes options for runs, all at their defaults. One object may serve many runs, also at once.
@@ -2839,7 +2899,7 @@ rukh_status rukh_run_options_cancel(struct rukh_run_options *options,
 rukh_status rukh_run_options_reset(struct rukh_run_options *options,
                                    struct rukh_error **error);
 
-/* -- 24. Running a session -- */
+/* -- 25. Running a session -- */
 
 /**
  * Runs the model.
@@ -2866,7 +2926,7 @@ rukh_status rukh_session_run(const struct rukh_session *session,
                              struct rukh_value **outputs,
                              struct rukh_error **error);
 
-/* -- 25. Running a session in the background -- */
+/* -- 26. Running a session in the background -- */
 
 /**
  * Runs the model on a thread of the environment and returns at once.
@@ -2891,7 +2951,7 @@ rukh_status rukh_session_run_async(const struct rukh_session *session,
                                    void *user,
                                    struct rukh_error **error);
 
-/* -- 26. Io bindings: inputs and outputs that stay from run to run -- */
+/* -- 27. Io bindings: inputs and outputs that stay from run to run -- */
 
 /**
  * Makes a binding for runs of a session: values stay bound from run to run, and a run with all outputs
@@ -2994,7 +3054,7 @@ rukh_status rukh_io_binding_output(const struct rukh_io_binding *binding,
                                    struct rukh_value **out,
                                    struct rukh_error **error);
 
-/* -- 27. Runs and copies whose work is queued on a device, and waiting for them -- */
+/* -- 28. Runs and copies whose work is queued on a device, and waiting for them -- */
 
 /**
  * Queues a run of what is bound and returns without waiting for the device.
@@ -3054,7 +3114,7 @@ rukh_status rukh_completion_event(const struct rukh_completion *completion,
                                   uint64_t *event,
                                   struct rukh_error **error);
 
-/* -- 28. What tuning found: which kernels are fastest on this device -- */
+/* -- 29. What tuning found: which kernels are fastest on this device -- */
 
 /**
  * The results of tuning so far: a line for each problem that was measured or taken from elsewhere, after
@@ -3109,7 +3169,7 @@ rukh_status rukh_environment_tune(struct rukh_environment *environment,
                                   size_t *without,
                                   struct rukh_error **error);
 
-/* -- 29. Operators that the caller defines: their name, inputs and outputs, and functions -- */
+/* -- 30. Operators that the caller defines: their name, inputs and outputs, and functions -- */
 
 /**
  * Makes an operator, to be described and then added to an environment or to options of sessions.
@@ -3251,7 +3311,7 @@ rukh_status rukh_environment_add_operator(struct rukh_environment *environment,
                                           const struct rukh_operator *operator_,
                                           struct rukh_error **error);
 
-/* -- 30. The attributes of an operator that the caller defines, and their defaults -- */
+/* -- 31. The attributes of an operator that the caller defines, and their defaults -- */
 
 /**
  * Adds an attribute that nodes of the operator may have. One that is not required and has no default may be left out:
@@ -3282,7 +3342,7 @@ rukh_status rukh_operator_add_attribute_with_default(struct rukh_operator *opera
                                                      size_t count,
                                                      struct rukh_error **error);
 
-/* -- 31. Shared libraries of operators -- */
+/* -- 32. Shared libraries of operators -- */
 
 /**
  * Adds the operators of a shared library to options. The library must export two functions in C:
@@ -3334,7 +3394,7 @@ rukh_status rukh_operator_registry_set_error(struct rukh_operator_registry *regi
                                              const char *text,
                                              struct rukh_error **error);
 
-/* -- 32. A node whose operator the caller defined, as the caller's functions see it: its inputs, and what they answer -- */
+/* -- 33. A node whose operator the caller defined, as the caller's functions see it: its inputs, and what they answer -- */
 
 /**
  * The name of the node, for messages.
@@ -3473,7 +3533,7 @@ rukh_status rukh_node_info_set_scratch(struct rukh_node_info *node,
                                        size_t bytes,
                                        struct rukh_error **error);
 
-/* -- 33. What a shape function tells of a node's outputs -- */
+/* -- 34. What a shape function tells of a node's outputs -- */
 
 /**
  * Whether the node has an output (1), or leaves it out (0). Known in the functions `create` and `prepare` of a kernel.
@@ -3540,7 +3600,7 @@ rukh_status rukh_node_info_set_output_dim_of(struct rukh_node_info *node,
                                              size_t input_axis,
                                              struct rukh_error **error);
 
-/* -- 34. The attributes of a node whose operator the caller defined -- */
+/* -- 35. The attributes of a node whose operator the caller defined -- */
 
 /**
  * Whether a node has an attribute, by itself or by its default (1), or not (0).
@@ -3647,7 +3707,7 @@ rukh_status rukh_node_info_attribute_tensor(const struct rukh_node_info *node,
                                             const struct rukh_value **value,
                                             struct rukh_error **error);
 
-/* -- 35. One call of the caller's kernel: its inputs and outputs, and the threads and the stream that it may use -- */
+/* -- 36. One call of the caller's kernel: its inputs and outputs, and the threads and the stream that it may use -- */
 
 /**
  * The number of the node's inputs, those included that it leaves out before others.

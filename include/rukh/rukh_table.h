@@ -254,6 +254,9 @@ typedef struct rukh_table {
     rukh_status (*kernel_context_stream)(const rukh_kernel_context *context, void **stream, rukh_error **error);
     rukh_status (*kernel_context_scratch)(const rukh_kernel_context *context, void **address, size_t *bytes, rukh_error **error);
     rukh_status (*kernel_context_set_error)(rukh_kernel_context *context, const char *text, rukh_error **error);
+    rukh_status (*environment_options_set_parallel_for)(rukh_environment_options *options, rukh_parallel_for callback, size_t threads, void *user, rukh_release release, rukh_error **error);
+    rukh_status (*session_options_cancel)(rukh_session_options *options, rukh_error **error);
+    rukh_status (*session_options_reset)(rukh_session_options *options, rukh_error **error);
 } rukh_table;
 
 #ifdef __cplusplus

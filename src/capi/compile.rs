@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::{CString, OsStr, c_char, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
 use super::args;
@@ -272,13 +273,14 @@ fn compiled<'a>(
     call_on(environment, error, |environment| {
         let source = source()?;
         let out = file(out_path, "out_path")?;
-        let SessionOptionsObject { options: session, .. } = session_options(session_options_handle)?;
+        let SessionOptionsObject { options: session, cancel, .. } = session_options(session_options_handle)?;
         let (wanted, progress) = compile_options(options)?;
         let mut tell = |step: &str, done: u64, total: u64| {
-            let Some((Some(callback), user)) = &progress else { return true };
+            let go_on = !cancel.load(Ordering::Relaxed);
+            let Some((Some(callback), user)) = &progress else { return go_on };
             let step = CString::new(step).unwrap_or_default();
             // SAFETY: the header demands a function of this kind, and a text that ends in NUL is given.
-            unsafe { callback(user.pointer, step.as_ptr(), done, total) == RUKH_OK }
+            unsafe { callback(user.pointer, step.as_ptr(), done, total) == RUKH_OK && go_on }
         };
         compile_model(&environment.environment, source, &session, &wanted, out, &mut tell)
     })

@@ -9,10 +9,12 @@ use super::guard::{call_on, create, destroy};
 use super::handles::{self, Handle, Kind};
 use super::locked;
 use super::options::{self, TextOptions};
+use super::parallel::CallersThreads;
 use super::types::*;
 use super::user::User;
 use crate::error::{Result, fail};
 use crate::session::{Environment, Level, Log};
+use crate::threads::Pool;
 
 type Callback = unsafe extern "C" fn(*mut c_void, rukh_log_level, *const c_char);
 
@@ -21,15 +23,17 @@ pub(super) struct EnvironmentOptions {
     threads: usize,
     level: Level,
     callback: Option<(Callback, Arc<User>)>,
+    /// The caller's threads, and how many they are.
+    pub(super) parallel_for: Option<(usize, Arc<CallersThreads>)>,
 }
 
-const MAX_THREADS: usize = 1024;
+pub(super) const MAX_THREADS: usize = 1024;
 const LEVELS: [(&str, Level); 4] =
     [("debug", Level::Debug), ("info", Level::Info), ("warning", Level::Warning), ("error", Level::Error)];
 
 impl Default for EnvironmentOptions {
     fn default() -> Self {
-        EnvironmentOptions { threads: 0, level: Level::Warning, callback: None }
+        EnvironmentOptions { threads: 0, level: Level::Warning, callback: None, parallel_for: None }
     }
 }
 
@@ -219,14 +223,17 @@ pub unsafe extern "C" fn rukh_environment_create(
     error: *mut *mut rukh_error,
 ) -> rukh_status {
     create(out, error, || {
-        let (threads, log) = if options.is_null() {
-            (0, Log::default())
+        let (threads, parallel_for, log) = if options.is_null() {
+            (0, None, Log::default())
         } else {
             let options = handles::pin(options)?;
             let options = locked(&options);
-            (options.threads, options.log())
+            (options.threads, options.parallel_for.clone(), options.log())
         };
-        let environment = Arc::new(Environment::new(threads, log));
+        let environment = Arc::new(match parallel_for {
+            Some((threads, run)) => Environment::with_pool(Pool::of_outside(threads, run), log),
+            None => Environment::new(threads, log),
+        });
         let executor = Executor::new(environment.pool.threads());
         Ok(EnvironmentObject { environment, executor })
     })

@@ -58,8 +58,8 @@ impl SessionObject {
         source: Source<'_>,
         options: *const rukh_session_options,
     ) -> Result<Self> {
-        let SessionOptionsObject { options, defect } = session_options(options)?;
-        let session = Session::open(environment.environment.clone(), source, &options)?;
+        let SessionOptionsObject { options, defect, cancel } = session_options(options)?;
+        let session = Session::open_until(environment.environment.clone(), source, &options, cancel)?;
         Ok(SessionObject {
             inputs: session.inputs().iter().map(PortTexts::new).collect(),
             outputs: session.outputs().iter().map(PortTexts::new).collect(),
@@ -115,7 +115,8 @@ pub(super) fn position(ports: &[Port], name: &str, what: &str) -> Result<usize> 
 /// may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_NOT_FOUND` and `RUKH_ERROR_IO` for
 /// the file, `RUKH_ERROR_INVALID_MODEL` for a model that breaks the standard (the message names the
 /// node), `RUKH_ERROR_UNSUPPORTED` for what cannot be run, `RUKH_ERROR_DEVICE` for a wanted provider
-/// without a device, `RUKH_ERROR_OUT_OF_MEMORY`, and the handle errors.
+/// without a device, `RUKH_ERROR_OUT_OF_MEMORY`, `RUKH_ERROR_CANCELLED` after `rukh_session_options_cancel`, and the
+/// handle errors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rukh_session_create(
     environment: *const rukh_environment,

@@ -1,7 +1,8 @@
 //! Options of a session.
 
 use std::ffi::c_char;
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 use super::args;
 use super::guard::{call_on, create, create_on, destroy};
@@ -17,6 +18,8 @@ use crate::session::SessionOptions;
 pub(super) struct SessionOptionsObject {
     pub(super) options: SessionOptions,
     pub(super) defect: Option<Defect>,
+    /// Ends the openings that use these options.
+    pub(super) cancel: Arc<AtomicBool>,
 }
 
 /// A panic that the tests of the C API order with the reserved key [`DEFECT_KEY`], to see that one
@@ -99,7 +102,7 @@ pub unsafe extern "C" fn rukh_session_options_create(
     create(out, error, || Ok(Mutex::default()))
 }
 
-/// Makes a copy of options; later changes to one do not touch the other.
+/// Makes a copy of options; later changes to one do not touch the other. The copy is not cancelled.
 ///
 /// `options`: not NULL. `out`: not NULL; receives the copy, which the caller destroys; NULL on failure.
 /// `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL,
@@ -110,7 +113,45 @@ pub unsafe extern "C" fn rukh_session_options_clone(
     out: *mut *mut rukh_session_options,
     error: *mut *mut rukh_error,
 ) -> rukh_status {
-    create_on(options, out, error, |options| Ok(Mutex::new(locked(options).clone())))
+    create_on(options, out, error, |options| {
+        let copy = locked(options).clone();
+        Ok(Mutex::new(SessionOptionsObject { cancel: Arc::default(), ..copy }))
+    })
+}
+
+/// Ends every opening and compiling of a model that uses these options: each fails with `RUKH_ERROR_CANCELLED` as soon as
+/// it looks, which it does before each node, and each constant that it computes. Later ones fail too, until
+/// `rukh_session_options_reset`.
+///
+/// Sessions that are open stay. `options`: not NULL. `error`: may be NULL. Threads: any, above all another one than that
+/// which opens. Errors: the handle errors.
+///
+/// Since: 0.1.1.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rukh_session_options_cancel(
+    options: *mut rukh_session_options,
+    error: *mut *mut rukh_error,
+) -> rukh_status {
+    call_on(options, error, |options| {
+        locked(options).cancel.store(true, Ordering::Relaxed);
+        Ok(())
+    })
+}
+
+/// Takes `rukh_session_options_cancel` back for openings that begin from now on. Those already cancelled stay cancelled.
+///
+/// `options`: not NULL. `error`: may be NULL. Threads: any. Errors: the handle errors.
+///
+/// Since: 0.1.1.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rukh_session_options_reset(
+    options: *mut rukh_session_options,
+    error: *mut *mut rukh_error,
+) -> rukh_status {
+    call_on(options, error, |options| {
+        locked(options).cancel = Arc::default();
+        Ok(())
+    })
 }
 
 /// Destroys options. Sessions made from them stay. NULL, and a pointer that is no live handle of this

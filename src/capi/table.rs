@@ -5,14 +5,14 @@
 #[repr(C)]
 pub struct rukh_table {
     count: usize,
-    functions: [*const (); 231],
+    functions: [*const (); 234],
 }
 
 // SAFETY: Only addresses of functions, which nothing changes.
 unsafe impl Sync for rukh_table {}
 
 pub(super) static TABLE: rukh_table = rukh_table {
-    count: 231,
+    count: 234,
     functions: [
         super::version::rukh_version as *const (),
         super::version::rukh_version_string as *const (),
@@ -245,5 +245,8 @@ pub(super) static TABLE: rukh_table = rukh_table {
         super::kernel_context::rukh_kernel_context_stream as *const (),
         super::kernel_context::rukh_kernel_context_scratch as *const (),
         super::kernel_context::rukh_kernel_context_set_error as *const (),
+        super::parallel::rukh_environment_options_set_parallel_for as *const (),
+        super::session_options::rukh_session_options_cancel as *const (),
+        super::session_options::rukh_session_options_reset as *const (),
     ],
 };

@@ -269,8 +269,18 @@ pub type rukh_node_callback =
 pub type rukh_kernel_callback =
     Option<unsafe extern "C" fn(context: *mut rukh_kernel_context, user: *mut c_void) -> rukh_status>;
 
-/// One part of a loop of `rukh_kernel_context_parallel_for`. Called on several threads. It must return normally.
+/// One part of a loop, of `rukh_kernel_context_parallel_for` or of the library's own. Called on several threads. It must
+/// return normally; the library's own do.
 pub type rukh_parallel_body = Option<unsafe extern "C" fn(index: usize, user: *mut c_void)>;
+
+/// Runs a loop of the library on threads of the caller's: calls `body` with each number below `count` and with `argument`, in
+/// any order and on any threads, the calling one too, and returns when every call has returned; `body` and `argument` are
+/// not to be used afterwards. `count` is no more than the number of threads that was told. It is called from any thread,
+/// from several at the same time when several runs go on, with no lock held, never from inside of a body. It must return
+/// normally; what it leaves out the calling thread does.
+pub type rukh_parallel_for = Option<
+    unsafe extern "C" fn(count: usize, body: rukh_parallel_body, argument: *mut c_void, user: *mut c_void),
+>;
 
 /// Allocates device memory for `rukh_session_options_set_external_allocator`.
 pub type rukh_device_alloc = Option<unsafe extern "C" fn(bytes: usize, user: *mut c_void) -> *mut c_void>;

@@ -44,6 +44,9 @@ pub(crate) fn compile(graph: &Graph, cx: &mut CompileContext<'_>) -> Result<Prog
     let mut placement = Placement::new(graph, &order, cx.device.clone());
     let mut steps = Vec::with_capacity(order.len());
     for node in order {
+        if cx.pool.cancelled() {
+            fail!(Cancelled, "opening was cancelled before node \"{}\"", node.name);
+        }
         step(graph, node, &mut placement, &mut steps, cx)?;
     }
     let outputs = graph

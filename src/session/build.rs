@@ -181,7 +181,9 @@ struct CpuEvaluate<'a>(&'a Pool);
 
 impl Evaluate for CpuEvaluate<'_> {
     fn evaluate(&self, node: &Node, inputs: &[Option<&Value>]) -> std::result::Result<Vec<Value>, OpError> {
-        cpu::evaluate(node, inputs, self.0)
+        let outputs = cpu::evaluate(node, inputs, self.0);
+        // What was cancelled is not done.
+        if self.0.cancelled() { Err(OpError::Cancelled) } else { outputs }
     }
 }
 

@@ -81,6 +81,10 @@ pub(crate) struct Environment {
 impl Environment {
     /// `threads` counts the calling thread; 0 stands for as many as the process may use.
     pub(crate) fn new(threads: usize, log: Log) -> Self {
+        Self::with_pool(Pool::new(thread_count(threads)), log)
+    }
+
+    pub(crate) fn with_pool(pool: Pool, log: Log) -> Self {
         if let Some(value) = isa::unknown() {
             log.warn_user(&format!(
                 "RUKH_CPU_ISA is \"{value}\", which is not known and limits nothing; known are {}",
@@ -88,7 +92,7 @@ impl Environment {
             ));
         }
         Environment {
-            pool: Pool::new(thread_count(threads)),
+            pool,
             log,
             providers: Mutex::default(),
             operators: Mutex::default(),

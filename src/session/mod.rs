@@ -44,7 +44,7 @@ mod views;
 mod watch;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use smallvec::SmallVec;
 
@@ -146,12 +146,23 @@ impl Drop for Session {
 
 impl Session {
     /// Opens a model.
+    #[cfg(test)]
     pub(crate) fn open(
         environment: Arc<Environment>,
         source: Source<'_>,
         options: &SessionOptions,
     ) -> Result<Self> {
-        open::open(environment, source, options)
+        open::open(environment, source, options, None)
+    }
+
+    /// Opens a model, unless somebody sets the flag before it is done.
+    pub(crate) fn open_until(
+        environment: Arc<Environment>,
+        source: Source<'_>,
+        options: &SessionOptions,
+        cancel: Arc<AtomicBool>,
+    ) -> Result<Self> {
+        open::open(environment, source, options, Some(cancel))
     }
 
     pub(crate) fn inputs(&self) -> &[Port] {

@@ -99,6 +99,7 @@ impl<'a> Cached<'a> {
                 Some(opened)
             }
             Ok(None) => None,
+            Err(_) if self.pool.cancelled() => None,
             Err(error) => {
                 self.warn(&format!("{error}; the model is opened without a cache"));
                 None
@@ -162,7 +163,7 @@ impl<'a> Cached<'a> {
         let told = format!("model \"{}\" is compiled to \"{}\"", self.name, self.artifact.display());
         self.environment.log.write(Level::Info, &told);
         compile_model(self.environment, self.model, self.options, &wanted, &self.artifact, &mut |_, _, _| {
-            true
+            !self.pool.cancelled()
         })
     }
 

@@ -1,8 +1,9 @@
 //! Opening a model: choose the device, read, build.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
-use crate::error::Result;
+use crate::error::{Result, fail};
 use crate::model::{self, Source};
 use crate::threads::Pool;
 
@@ -22,6 +23,7 @@ pub(super) fn open(
     environment: Arc<Environment>,
     source: Source<'_>,
     options: &SessionOptions,
+    cancel: Option<Arc<AtomicBool>>,
 ) -> Result<Session> {
     let pool = own_pool(options, &environment)?.unwrap_or_else(|| environment.pool.clone());
     let recorder = options.profiling.then(Recorder::new);
@@ -36,7 +38,15 @@ pub(super) fn open(
             }
             (opened, false)
         }
-        None => environment.models.offer(build_model(&environment, &pool, source, options, wanted)?),
+        None => {
+            let pool = pool.until(cancel);
+            let opened = build_model(&environment, &pool, source, options, wanted);
+            if pool.cancelled() {
+                // What was left out may have led to another error.
+                fail!(Cancelled, "opening the model was cancelled");
+            }
+            environment.models.offer(opened?)
+        }
     };
     let counters = if is_first { opened.counters } else { opened.counters.of_sharing() };
     let number = opened.next_number();

@@ -12,6 +12,8 @@
 //! so before it sleeps until the last worker has left: waking a thread takes longer than many a loop.
 
 mod affinity;
+mod job;
+mod outside;
 mod wait;
 
 use std::mem::MaybeUninit;
@@ -22,7 +24,10 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 pub(crate) use affinity::Affinities;
+pub(crate) use outside::ParallelFor;
 
+use job::{Job, PARTS, Part, SLEEPER};
+use outside::Outside;
 use wait::wait_for;
 
 /// How long a thread looks for work before it sleeps: more than what a model lets one thread compute alone, and
@@ -30,8 +35,6 @@ use wait::wait_for;
 const PATIENCE: Duration = Duration::from_millis(1);
 /// How long a caller that has nothing left to do waits for workers to begin.
 const DELAY: Duration = Duration::from_micros(2);
-/// Parts of a loop's range; of more threads several begin with the same part.
-const PARTS: usize = 32;
 
 /// A fork-join pool. Clones share its threads, which end with the last of them.
 #[derive(Clone)]
@@ -45,6 +48,8 @@ pub(crate) struct Pool {
 struct Crew {
     shared: Arc<Shared>,
     workers: Vec<JoinHandle<()>>,
+    /// The caller's threads, in place of workers.
+    outside: Option<Outside>,
 }
 
 struct Shared {
@@ -71,30 +76,6 @@ const ASLEEP: *mut Part = ptr::without_provenance_mut(1);
 const BUSY: *mut Part = ptr::without_provenance_mut(2);
 /// The worker shall end.
 const STOP: *mut Part = ptr::without_provenance_mut(3);
-
-/// One loop. It lives on the stack of its caller, who returns only after every worker has left it.
-struct Job {
-    /// As many as are in use: to write all would take as long as a short loop.
-    parts: [MaybeUninit<Part>; PARTS],
-    /// Workers that have left, and `SLEEPER`. A worker that has counted itself does not touch the job any more.
-    left: AtomicUsize,
-    panicked: AtomicBool,
-}
-
-/// The caller sleeps until the workers have left.
-const SLEEPER: usize = 1 << (usize::BITS - 1);
-
-/// A part of a loop's range, and all that a worker needs to begin, in one cache line.
-#[repr(align(64))]
-struct Part {
-    /// The next index to run.
-    next: AtomicUsize,
-    end: usize,
-    body: *const (dyn Fn(usize) + Sync),
-    job: *const Job,
-    /// Parts of the job.
-    count: usize,
-}
 
 impl Pool {
     /// A pool of `threads` threads, the caller's own included: `threads - 1` are started. A thread
@@ -126,7 +107,16 @@ impl Pool {
         for seat in &shared.seats[..workers.len()] {
             seat.part.store(FREE, Ordering::Release);
         }
-        Pool { crew: Arc::new(Crew { shared, workers }), cancel: None }
+        Pool { crew: Arc::new(Crew { shared, workers, outside: None }), cancel: None }
+    }
+
+    /// A pool of the caller's threads, `threads` of them with the one that calls.
+    pub(crate) fn of_outside(threads: usize, run: Arc<dyn ParallelFor>) -> Self {
+        make_rayon_serial();
+        let shared =
+            Shared { seats: Vec::new(), patience: PATIENCE, sleep: Mutex::new(()), left: Condvar::new() };
+        let outside = Some(Outside::new(threads, run));
+        Pool { crew: Arc::new(Crew { shared: Arc::new(shared), workers: Vec::new(), outside }), cancel: None }
     }
 
     /// The same threads for a run that the flag ends.
@@ -142,7 +132,7 @@ impl Pool {
 
     /// The number of threads a loop can use, the caller's included.
     pub(crate) fn threads(&self) -> usize {
-        self.crew.workers.len() + 1
+        self.crew.outside.as_ref().map_or(self.crew.workers.len() + 1, Outside::threads)
     }
 
     /// Calls `body(0)` … `body(count - 1)`, in any order and on several threads, and returns when all
@@ -154,7 +144,10 @@ impl Pool {
         let free = |seat: &&Seat| matches!(seat.part.load(Ordering::Relaxed), FREE | ASLEEP);
         let workers = self.crew.shared.seats.iter().filter(free).take(count.saturating_sub(1)).count();
         if workers == 0 {
-            (0..count).for_each(body);
+            match &self.crew.outside {
+                Some(outside) => outside.for_each(count, body),
+                None => (0..count).for_each(body),
+            }
             return;
         }
         // SAFETY: only the lifetime changes. All workers have left the job before this function returns, so `body`
@@ -205,7 +198,7 @@ impl Pool {
         }
         // Eight pieces a thread, so that an uneven start or a busy core evens out.
         let pieces = (4 * count / grain.max(1)).min(count).clamp(1, self.threads() * 8);
-        if pieces == 1 || self.crew.workers.is_empty() {
+        if pieces == 1 || self.threads() == 1 {
             return body(0..count);
         }
         self.for_each(pieces, &|i| body(count * i / pieces..count * (i + 1) / pieces));
@@ -276,42 +269,6 @@ impl Seat {
                 }
             }
         }
-    }
-}
-
-impl Job {
-    /// The part of a thread, of which the caller is number 0, where so many parts are in use.
-    fn part(&self, thread: usize, count: usize) -> &Part {
-        // SAFETY: `for_each` wrote so many before anybody else saw the job.
-        unsafe { self.parts[thread % count].assume_init_ref() }
-    }
-
-    /// Runs indices until none is left, those of `first` first.
-    fn help(&self, first: &Part) {
-        // SAFETY: see `for_each`: the body outlives the job's users.
-        let (body, count) = (unsafe { &*first.body }, first.count);
-        // From that part on, round.
-        let start = (ptr::from_ref(first).addr() - self.parts.as_ptr().addr()) / size_of::<Part>();
-        for i in start..start + count {
-            while let Some(i) = self.part(i, count).claim() {
-                if std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| body(i))).is_err() {
-                    self.panicked.store(true, Ordering::Relaxed);
-                    let parts = (0..count).map(|i| self.part(i, count));
-                    parts.for_each(|part| part.next.store(part.end, Ordering::Relaxed));
-                }
-            }
-        }
-    }
-}
-
-impl Part {
-    fn claim(&self) -> Option<usize> {
-        // Looked at first: adding takes the cache line away from its owner.
-        if self.next.load(Ordering::Relaxed) >= self.end {
-            return None;
-        }
-        let i = self.next.fetch_add(1, Ordering::Relaxed);
-        (i < self.end).then_some(i)
     }
 }
 

@@ -276,8 +276,13 @@ pub type rukh_node_callback =
 pub type rukh_kernel_callback =
     Option<unsafe extern "C" fn(context: *mut rukh_kernel_context, user: *mut c_void) -> rukh_status>;
 
-/// One part of a loop of `rukh_kernel_context_parallel_for`.
+/// One part of a loop, of `rukh_kernel_context_parallel_for` or of the library's own.
 pub type rukh_parallel_body = Option<unsafe extern "C" fn(index: usize, user: *mut c_void)>;
+
+/// Runs a loop of the library on threads of the caller's: calls `body` with each number below `count` and with `argument`, in any order and on any threads, the calling one too, and returns when every call has returned; `body` and `argument` are not to be used afterwards.
+pub type rukh_parallel_for = Option<
+    unsafe extern "C" fn(count: usize, body: rukh_parallel_body, argument: *mut c_void, user: *mut c_void),
+>;
 
 /// Allocates device memory for `rukh_session_options_set_external_allocator`.
 pub type rukh_device_alloc = Option<unsafe extern "C" fn(bytes: usize, user: *mut c_void) -> *mut c_void>;
@@ -374,6 +379,15 @@ unsafe extern "C" {
     pub fn rukh_environment_thread_count(
         environment: *const rukh_environment,
         count: *mut usize,
+        error: *mut *mut rukh_error,
+    ) -> rukh_status;
+    /// Lets the library compute on threads of the caller's, such as those of OpenMP or TBB: the environment then starts none to compute with.
+    pub fn rukh_environment_options_set_parallel_for(
+        options: *mut rukh_environment_options,
+        callback: rukh_parallel_for,
+        threads: usize,
+        user: *mut c_void,
+        release: rukh_release,
         error: *mut *mut rukh_error,
     ) -> rukh_status;
     /// The number of devices of this machine that can run models.
@@ -575,6 +589,16 @@ unsafe extern "C" {
     pub fn rukh_session_options_clone(
         options: *const rukh_session_options,
         out: *mut *mut rukh_session_options,
+        error: *mut *mut rukh_error,
+    ) -> rukh_status;
+    /// Ends every opening and compiling of a model that uses these options: each fails with `RUKH_ERROR_CANCELLED` as soon as it looks, which it does before each node, and each constant that it computes.
+    pub fn rukh_session_options_cancel(
+        options: *mut rukh_session_options,
+        error: *mut *mut rukh_error,
+    ) -> rukh_status;
+    /// Takes `rukh_session_options_cancel` back for openings that begin from now on.
+    pub fn rukh_session_options_reset(
+        options: *mut rukh_session_options,
         error: *mut *mut rukh_error,
     ) -> rukh_status;
     /// Destroys options.

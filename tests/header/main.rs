@@ -15,6 +15,7 @@ const SOURCES: &[&str] = &[
     "version",
     "error",
     "environment",
+    "parallel",
     "devices",
     "report",
     "memory",

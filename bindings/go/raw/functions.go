@@ -30,6 +30,7 @@ var described = [...]struct{ name, since string }{
 	{"environment_create", "0.1.0"},
 	{"environment_destroy", "0.1.0"},
 	{"environment_thread_count", "0.1.0"},
+	{"environment_options_set_parallel_for", "0.1.1"},
 	{"environment_device_count", "0.1.0"},
 	{"environment_device", "0.1.0"},
 	{"environment_find_device", "0.1.1"},
@@ -60,6 +61,8 @@ var described = [...]struct{ name, since string }{
 	{"environment_clear_fourier_plans", "0.1.1"},
 	{"session_options_create", "0.1.0"},
 	{"session_options_clone", "0.1.0"},
+	{"session_options_cancel", "0.1.1"},
+	{"session_options_reset", "0.1.1"},
 	{"session_options_destroy", "0.1.0"},
 	{"session_options_set", "0.1.0"},
 	{"session_options_get", "0.1.0"},
@@ -577,6 +580,28 @@ func EnvironmentThreadCount(environment unsafe.Pointer, count *uint) error {
 	return failed(C.go_environment_thread_count(fn, environment, (*C.size_t)(unsafe.Pointer(count)), &failure), &failure)
 }
 
+// EnvironmentOptionsSetParallelFor calls rukh_environment_options_set_parallel_for.
+//
+// Lets the library compute on threads of the caller's, such as those of OpenMP or TBB: the environment then starts none to
+// compute with. Sessions with option "intra_op_threads", "spinning" or "thread_affinities" still have threads of their
+// own, and asynchronous runs are started by threads of the library.
+//
+// `options`: not NULL. `callback`: NULL for the library's own threads. `threads`: how many calls of a body may run at
+// the same time, the calling thread's included, 1 to 1024; in place of option "threads". `user`: passed to the callback as
+// it is; may be NULL. `release`: may be NULL; else called once with `user` when these options and all environments and
+// sessions made from them are gone, also when this call fails. `error`: may be NULL. Threads: any. Errors:
+// `RUKH_ERROR_INVALID_ARGUMENT` for another number of threads, and the handle errors.
+//
+// Since 0.1.1.
+func EnvironmentOptionsSetParallelFor(options unsafe.Pointer, callback unsafe.Pointer, threads uint, user unsafe.Pointer, release unsafe.Pointer) error {
+	fn, err := function(18)
+	if err != nil {
+		return err
+	}
+	var failure unsafe.Pointer
+	return failed(C.go_environment_options_set_parallel_for(fn, options, callback, C.size_t(threads), user, release, &failure), &failure)
+}
+
 // EnvironmentDeviceCount calls rukh_environment_device_count.
 //
 // The number of devices of this machine that can run models. The CPU is one, and the last.
@@ -586,7 +611,7 @@ func EnvironmentThreadCount(environment unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func EnvironmentDeviceCount(environment unsafe.Pointer, count *uint) error {
-	fn, err := function(18)
+	fn, err := function(19)
 	if err != nil {
 		return err
 	}
@@ -604,7 +629,7 @@ func EnvironmentDeviceCount(environment unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func EnvironmentDevice(environment unsafe.Pointer, index uint, out *unsafe.Pointer) error {
-	fn, err := function(19)
+	fn, err := function(20)
 	if err != nil {
 		return err
 	}
@@ -623,7 +648,7 @@ func EnvironmentDevice(environment unsafe.Pointer, index uint, out *unsafe.Point
 //
 // Since 0.1.1.
 func EnvironmentFindDevice(environment unsafe.Pointer, provider string, deviceId uint, out *unsafe.Pointer) error {
-	fn, err := function(20)
+	fn, err := function(21)
 	if err != nil {
 		return err
 	}
@@ -645,7 +670,7 @@ func EnvironmentFindDevice(environment unsafe.Pointer, provider string, deviceId
 //
 // Since 0.1.0.
 func DeviceDestroy(device unsafe.Pointer) {
-	fn, err := function(21)
+	fn, err := function(22)
 	if err != nil {
 		return
 	}
@@ -661,7 +686,7 @@ func DeviceDestroy(device unsafe.Pointer) {
 //
 // Since 0.1.0.
 func DeviceProvider(device unsafe.Pointer, provider *string) error {
-	fn, err := function(22)
+	fn, err := function(23)
 	if err != nil {
 		return err
 	}
@@ -684,7 +709,7 @@ func DeviceProvider(device unsafe.Pointer, provider *string) error {
 //
 // Since 0.1.1.
 func DeviceID(device unsafe.Pointer, deviceId *uint) error {
-	fn, err := function(23)
+	fn, err := function(24)
 	if err != nil {
 		return err
 	}
@@ -701,7 +726,7 @@ func DeviceID(device unsafe.Pointer, deviceId *uint) error {
 //
 // Since 0.1.0.
 func DeviceName(device unsafe.Pointer, name *string) error {
-	fn, err := function(24)
+	fn, err := function(25)
 	if err != nil {
 		return err
 	}
@@ -723,7 +748,7 @@ func DeviceName(device unsafe.Pointer, name *string) error {
 //
 // Since 0.1.0.
 func DeviceArch(device unsafe.Pointer, arch *string) error {
-	fn, err := function(25)
+	fn, err := function(26)
 	if err != nil {
 		return err
 	}
@@ -745,7 +770,7 @@ func DeviceArch(device unsafe.Pointer, arch *string) error {
 //
 // Since 0.1.0.
 func DeviceMemory(device unsafe.Pointer, bytes *uint64) error {
-	fn, err := function(26)
+	fn, err := function(27)
 	if err != nil {
 		return err
 	}
@@ -769,7 +794,7 @@ func DeviceMemory(device unsafe.Pointer, bytes *uint64) error {
 //
 // Since 0.1.0.
 func DevicePropertyCount(device unsafe.Pointer, count *uint) error {
-	fn, err := function(27)
+	fn, err := function(28)
 	if err != nil {
 		return err
 	}
@@ -787,7 +812,7 @@ func DevicePropertyCount(device unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func DeviceProperty(device unsafe.Pointer, index uint, key *string, value *string) error {
-	fn, err := function(28)
+	fn, err := function(29)
 	if err != nil {
 		return err
 	}
@@ -814,7 +839,7 @@ func DeviceProperty(device unsafe.Pointer, index uint, key *string, value *strin
 //
 // Since 0.1.1.
 func DeviceFindProperty(device unsafe.Pointer, key string, value *string) error {
-	fn, err := function(29)
+	fn, err := function(30)
 	if err != nil {
 		return err
 	}
@@ -841,7 +866,7 @@ func DeviceFindProperty(device unsafe.Pointer, key string, value *string) error 
 //
 // Since 0.1.0.
 func ProviderCount(count *uint) error {
-	fn, err := function(30)
+	fn, err := function(31)
 	if err != nil {
 		return err
 	}
@@ -859,7 +884,7 @@ func ProviderCount(count *uint) error {
 //
 // Since 0.1.0.
 func ProviderName(index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(31)
+	fn, err := function(32)
 	if err != nil {
 		return err
 	}
@@ -878,7 +903,7 @@ func ProviderName(index uint, buf *byte, cap uint, needed *uint) error {
 //
 // Since 0.1.0.
 func EnvironmentProviderReason(environment unsafe.Pointer, provider string, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(32)
+	fn, err := function(33)
 	if err != nil {
 		return err
 	}
@@ -909,7 +934,7 @@ func EnvironmentProviderReason(environment unsafe.Pointer, provider string, buf 
 //
 // Since 0.1.0.
 func Report(buf *byte, cap uint, needed *uint) error {
-	fn, err := function(33)
+	fn, err := function(34)
 	if err != nil {
 		return err
 	}
@@ -929,7 +954,7 @@ func Report(buf *byte, cap uint, needed *uint) error {
 //
 // Since 0.1.0.
 func EnvironmentCreateArena(environment unsafe.Pointer, deviceId uint, config string) error {
-	fn, err := function(34)
+	fn, err := function(35)
 	if err != nil {
 		return err
 	}
@@ -958,7 +983,7 @@ func EnvironmentCreateArena(environment unsafe.Pointer, deviceId uint, config st
 //
 // Since 0.1.0.
 func EnvironmentMemoryStatistic(environment unsafe.Pointer, deviceId uint, name string, value *uint64) error {
-	fn, err := function(35)
+	fn, err := function(36)
 	if err != nil {
 		return err
 	}
@@ -981,7 +1006,7 @@ func EnvironmentMemoryStatistic(environment unsafe.Pointer, deviceId uint, name 
 //
 // Since 0.1.0.
 func EnvironmentMemoryStatisticName(environment unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(36)
+	fn, err := function(37)
 	if err != nil {
 		return err
 	}
@@ -1000,7 +1025,7 @@ func EnvironmentMemoryStatisticName(environment unsafe.Pointer, index uint, buf 
 //
 // Since 0.1.1.
 func EnvironmentMemorySummary(environment unsafe.Pointer, deviceId uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(37)
+	fn, err := function(38)
 	if err != nil {
 		return err
 	}
@@ -1017,7 +1042,7 @@ func EnvironmentMemorySummary(environment unsafe.Pointer, deviceId uint, buf *by
 //
 // Since 0.1.0.
 func EnvironmentMemoryInfo(environment unsafe.Pointer, deviceId uint, free_ *uint64, total *uint64) error {
-	fn, err := function(38)
+	fn, err := function(39)
 	if err != nil {
 		return err
 	}
@@ -1034,7 +1059,7 @@ func EnvironmentMemoryInfo(environment unsafe.Pointer, deviceId uint, free_ *uin
 //
 // Since 0.1.0.
 func EnvironmentMemoryResetPeaks(environment unsafe.Pointer, deviceId uint) error {
-	fn, err := function(39)
+	fn, err := function(40)
 	if err != nil {
 		return err
 	}
@@ -1052,7 +1077,7 @@ func EnvironmentMemoryResetPeaks(environment unsafe.Pointer, deviceId uint) erro
 //
 // Since 0.1.0.
 func EnvironmentMemoryEmptyCache(environment unsafe.Pointer, deviceId uint) error {
-	fn, err := function(40)
+	fn, err := function(41)
 	if err != nil {
 		return err
 	}
@@ -1070,7 +1095,7 @@ func EnvironmentMemoryEmptyCache(environment unsafe.Pointer, deviceId uint) erro
 //
 // Since 0.1.0.
 func EnvironmentMemoryRecordHistory(environment unsafe.Pointer, deviceId uint, events uint) error {
-	fn, err := function(41)
+	fn, err := function(42)
 	if err != nil {
 		return err
 	}
@@ -1090,7 +1115,7 @@ func EnvironmentMemoryRecordHistory(environment unsafe.Pointer, deviceId uint, e
 //
 // Since 0.1.0.
 func EnvironmentMemorySnapshot(environment unsafe.Pointer, deviceId uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(42)
+	fn, err := function(43)
 	if err != nil {
 		return err
 	}
@@ -1112,7 +1137,7 @@ func EnvironmentMemorySnapshot(environment unsafe.Pointer, deviceId uint, buf *b
 //
 // Since 0.1.1.
 func EnvironmentFourierPlans(environment unsafe.Pointer, deviceId uint, count *uint, limit *uint) error {
-	fn, err := function(43)
+	fn, err := function(44)
 	if err != nil {
 		return err
 	}
@@ -1130,7 +1155,7 @@ func EnvironmentFourierPlans(environment unsafe.Pointer, deviceId uint, count *u
 //
 // Since 0.1.1.
 func EnvironmentSetFourierPlanLimit(environment unsafe.Pointer, deviceId uint, limit uint) error {
-	fn, err := function(44)
+	fn, err := function(45)
 	if err != nil {
 		return err
 	}
@@ -1148,7 +1173,7 @@ func EnvironmentSetFourierPlanLimit(environment unsafe.Pointer, deviceId uint, l
 //
 // Since 0.1.1.
 func EnvironmentClearFourierPlans(environment unsafe.Pointer, deviceId uint) error {
-	fn, err := function(45)
+	fn, err := function(46)
 	if err != nil {
 		return err
 	}
@@ -1189,7 +1214,7 @@ func EnvironmentClearFourierPlans(environment unsafe.Pointer, deviceId uint) err
 //
 // Since 0.1.0.
 func SessionOptionsCreate(out *unsafe.Pointer) error {
-	fn, err := function(46)
+	fn, err := function(47)
 	if err != nil {
 		return err
 	}
@@ -1199,7 +1224,7 @@ func SessionOptionsCreate(out *unsafe.Pointer) error {
 
 // SessionOptionsClone calls rukh_session_options_clone.
 //
-// Makes a copy of options; later changes to one do not touch the other.
+// Makes a copy of options; later changes to one do not touch the other. The copy is not cancelled.
 //
 // `options`: not NULL. `out`: not NULL; receives the copy, which the caller destroys; NULL on failure.
 // `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL,
@@ -1207,12 +1232,47 @@ func SessionOptionsCreate(out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func SessionOptionsClone(options unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(47)
+	fn, err := function(48)
 	if err != nil {
 		return err
 	}
 	var failure unsafe.Pointer
 	return failed(C.go_session_options_clone(fn, options, out, &failure), &failure)
+}
+
+// SessionOptionsCancel calls rukh_session_options_cancel.
+//
+// Ends every opening and compiling of a model that uses these options: each fails with `RUKH_ERROR_CANCELLED` as soon as
+// it looks, which it does before each node, and each constant that it computes. Later ones fail too, until
+// `rukh_session_options_reset`.
+//
+// Sessions that are open stay. `options`: not NULL. `error`: may be NULL. Threads: any, above all another one than that
+// which opens. Errors: the handle errors.
+//
+// Since 0.1.1.
+func SessionOptionsCancel(options unsafe.Pointer) error {
+	fn, err := function(49)
+	if err != nil {
+		return err
+	}
+	var failure unsafe.Pointer
+	return failed(C.go_session_options_cancel(fn, options, &failure), &failure)
+}
+
+// SessionOptionsReset calls rukh_session_options_reset.
+//
+// Takes `rukh_session_options_cancel` back for openings that begin from now on. Those already cancelled stay cancelled.
+//
+// `options`: not NULL. `error`: may be NULL. Threads: any. Errors: the handle errors.
+//
+// Since 0.1.1.
+func SessionOptionsReset(options unsafe.Pointer) error {
+	fn, err := function(50)
+	if err != nil {
+		return err
+	}
+	var failure unsafe.Pointer
+	return failed(C.go_session_options_reset(fn, options, &failure), &failure)
 }
 
 // SessionOptionsDestroy calls rukh_session_options_destroy.
@@ -1224,7 +1284,7 @@ func SessionOptionsClone(options unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func SessionOptionsDestroy(options unsafe.Pointer) {
-	fn, err := function(48)
+	fn, err := function(51)
 	if err != nil {
 		return
 	}
@@ -1241,7 +1301,7 @@ func SessionOptionsDestroy(options unsafe.Pointer) {
 //
 // Since 0.1.0.
 func SessionOptionsSet(options unsafe.Pointer, key string, value string) error {
-	fn, err := function(49)
+	fn, err := function(52)
 	if err != nil {
 		return err
 	}
@@ -1269,7 +1329,7 @@ func SessionOptionsSet(options unsafe.Pointer, key string, value string) error {
 //
 // Since 0.1.0.
 func SessionOptionsGet(options unsafe.Pointer, key string, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(50)
+	fn, err := function(53)
 	if err != nil {
 		return err
 	}
@@ -1292,7 +1352,7 @@ func SessionOptionsGet(options unsafe.Pointer, key string, buf *byte, cap uint, 
 //
 // Since 0.1.0.
 func SessionOptionsKey(options unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(51)
+	fn, err := function(54)
 	if err != nil {
 		return err
 	}
@@ -1309,7 +1369,7 @@ func SessionOptionsKey(options unsafe.Pointer, index uint, buf *byte, cap uint, 
 //
 // Since 0.1.0.
 func SessionOptionsSetLoad(options unsafe.Pointer, mode LoadMode) error {
-	fn, err := function(52)
+	fn, err := function(55)
 	if err != nil {
 		return err
 	}
@@ -1327,7 +1387,7 @@ func SessionOptionsSetLoad(options unsafe.Pointer, mode LoadMode) error {
 //
 // Since 0.1.0.
 func SessionOptionsSetOptimization(options unsafe.Pointer, optimization Optimization) error {
-	fn, err := function(53)
+	fn, err := function(56)
 	if err != nil {
 		return err
 	}
@@ -1345,7 +1405,7 @@ func SessionOptionsSetOptimization(options unsafe.Pointer, optimization Optimiza
 //
 // Since 0.1.0.
 func SessionOptionsSetFallback(options unsafe.Pointer, fallback Fallback) error {
-	fn, err := function(54)
+	fn, err := function(57)
 	if err != nil {
 		return err
 	}
@@ -1363,7 +1423,7 @@ func SessionOptionsSetFallback(options unsafe.Pointer, fallback Fallback) error 
 //
 // Since 0.1.0.
 func SessionOptionsSetProfiling(options unsafe.Pointer, on int32) error {
-	fn, err := function(55)
+	fn, err := function(58)
 	if err != nil {
 		return err
 	}
@@ -1381,7 +1441,7 @@ func SessionOptionsSetProfiling(options unsafe.Pointer, on int32) error {
 //
 // Since 0.1.0.
 func SessionOptionsSetThreads(options unsafe.Pointer, threads uint) error {
-	fn, err := function(56)
+	fn, err := function(59)
 	if err != nil {
 		return err
 	}
@@ -1400,7 +1460,7 @@ func SessionOptionsSetThreads(options unsafe.Pointer, threads uint) error {
 //
 // Since 0.1.0.
 func SessionOptionsSetDimension(options unsafe.Pointer, name string, size int64) error {
-	fn, err := function(57)
+	fn, err := function(60)
 	if err != nil {
 		return err
 	}
@@ -1430,7 +1490,7 @@ func SessionOptionsSetDimension(options unsafe.Pointer, name string, size int64)
 //
 // Since 0.1.0.
 func SessionOptionsAddProvider(options unsafe.Pointer, provider string, keys []string, values []string, count uint) error {
-	fn, err := function(58)
+	fn, err := function(61)
 	if err != nil {
 		return err
 	}
@@ -1472,7 +1532,7 @@ func SessionOptionsAddProvider(options unsafe.Pointer, provider string, keys []s
 //
 // Since 0.1.0.
 func SessionOptionsSetExternalAllocator(options unsafe.Pointer, alloc unsafe.Pointer, releaseMemory unsafe.Pointer, emptyCache unsafe.Pointer, user unsafe.Pointer) error {
-	fn, err := function(59)
+	fn, err := function(62)
 	if err != nil {
 		return err
 	}
@@ -1489,7 +1549,7 @@ func SessionOptionsSetExternalAllocator(options unsafe.Pointer, alloc unsafe.Poi
 //
 // Since 0.1.0.
 func SessionOptionsProviderCount(options unsafe.Pointer, count *uint) error {
-	fn, err := function(60)
+	fn, err := function(63)
 	if err != nil {
 		return err
 	}
@@ -1507,7 +1567,7 @@ func SessionOptionsProviderCount(options unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionOptionsProviderName(options unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(61)
+	fn, err := function(64)
 	if err != nil {
 		return err
 	}
@@ -1526,7 +1586,7 @@ func SessionOptionsProviderName(options unsafe.Pointer, index uint, buf *byte, c
 //
 // Since 0.1.0.
 func SessionOptionsProviderKey(options unsafe.Pointer, provider uint, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(62)
+	fn, err := function(65)
 	if err != nil {
 		return err
 	}
@@ -1545,7 +1605,7 @@ func SessionOptionsProviderKey(options unsafe.Pointer, provider uint, index uint
 //
 // Since 0.1.0.
 func SessionOptionsProviderGet(options unsafe.Pointer, provider uint, key string, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(63)
+	fn, err := function(66)
 	if err != nil {
 		return err
 	}
@@ -1569,11 +1629,12 @@ func SessionOptionsProviderGet(options unsafe.Pointer, provider uint, key string
 // may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_NOT_FOUND` and `RUKH_ERROR_IO` for
 // the file, `RUKH_ERROR_INVALID_MODEL` for a model that breaks the standard (the message names the
 // node), `RUKH_ERROR_UNSUPPORTED` for what cannot be run, `RUKH_ERROR_DEVICE` for a wanted provider
-// without a device, `RUKH_ERROR_OUT_OF_MEMORY`, and the handle errors.
+// without a device, `RUKH_ERROR_OUT_OF_MEMORY`, `RUKH_ERROR_CANCELLED` after `rukh_session_options_cancel`, and the
+// handle errors.
 //
 // Since 0.1.0.
 func SessionCreate(environment unsafe.Pointer, path string, options unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(64)
+	fn, err := function(67)
 	if err != nil {
 		return err
 	}
@@ -1599,7 +1660,7 @@ func SessionCreate(environment unsafe.Pointer, path string, options unsafe.Point
 //
 // Since 0.1.0.
 func SessionCreateFromMemory(environment unsafe.Pointer, data unsafe.Pointer, size uint, options unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(65)
+	fn, err := function(68)
 	if err != nil {
 		return err
 	}
@@ -1616,7 +1677,7 @@ func SessionCreateFromMemory(environment unsafe.Pointer, data unsafe.Pointer, si
 //
 // Since 0.1.0.
 func SessionDestroy(session unsafe.Pointer) {
-	fn, err := function(66)
+	fn, err := function(69)
 	if err != nil {
 		return
 	}
@@ -1639,7 +1700,7 @@ func SessionDestroy(session unsafe.Pointer) {
 //
 // Since 0.1.1.
 func SessionCreateFromBuffer(environment unsafe.Pointer, data unsafe.Pointer, size uint, deleter unsafe.Pointer, user unsafe.Pointer, options unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(67)
+	fn, err := function(70)
 	if err != nil {
 		return err
 	}
@@ -1664,7 +1725,7 @@ func SessionCreateFromBuffer(environment unsafe.Pointer, data unsafe.Pointer, si
 //
 // Since 0.1.1.
 func SessionOptionsAddInitializer(options unsafe.Pointer, name string, value unsafe.Pointer) error {
-	fn, err := function(68)
+	fn, err := function(71)
 	if err != nil {
 		return err
 	}
@@ -1690,7 +1751,7 @@ func SessionOptionsAddInitializer(options unsafe.Pointer, name string, value uns
 //
 // Since 0.1.1.
 func SessionOptionsAddExternalFile(options unsafe.Pointer, location string, data unsafe.Pointer, size uint, deleter unsafe.Pointer, user unsafe.Pointer) error {
-	fn, err := function(69)
+	fn, err := function(72)
 	if err != nil {
 		return err
 	}
@@ -1722,7 +1783,7 @@ func SessionOptionsAddExternalFile(options unsafe.Pointer, location string, data
 //
 // Since 0.1.1.
 func CompileOptionsCreate(out *unsafe.Pointer) error {
-	fn, err := function(70)
+	fn, err := function(73)
 	if err != nil {
 		return err
 	}
@@ -1736,7 +1797,7 @@ func CompileOptionsCreate(out *unsafe.Pointer) error {
 //
 // Since 0.1.1.
 func CompileOptionsDestroy(options unsafe.Pointer) {
-	fn, err := function(71)
+	fn, err := function(74)
 	if err != nil {
 		return
 	}
@@ -1752,7 +1813,7 @@ func CompileOptionsDestroy(options unsafe.Pointer) {
 //
 // Since 0.1.1.
 func CompileOptionsSet(options unsafe.Pointer, key string, value string) error {
-	fn, err := function(72)
+	fn, err := function(75)
 	if err != nil {
 		return err
 	}
@@ -1780,7 +1841,7 @@ func CompileOptionsSet(options unsafe.Pointer, key string, value string) error {
 //
 // Since 0.1.1.
 func CompileOptionsGet(options unsafe.Pointer, key string, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(73)
+	fn, err := function(76)
 	if err != nil {
 		return err
 	}
@@ -1802,7 +1863,7 @@ func CompileOptionsGet(options unsafe.Pointer, key string, buf *byte, cap uint, 
 //
 // Since 0.1.1.
 func CompileOptionsKey(options unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(74)
+	fn, err := function(77)
 	if err != nil {
 		return err
 	}
@@ -1819,7 +1880,7 @@ func CompileOptionsKey(options unsafe.Pointer, index uint, buf *byte, cap uint, 
 //
 // Since 0.1.1.
 func CompileOptionsSetProgress(options unsafe.Pointer, callback unsafe.Pointer, user unsafe.Pointer, release unsafe.Pointer) error {
-	fn, err := function(75)
+	fn, err := function(78)
 	if err != nil {
 		return err
 	}
@@ -1850,7 +1911,7 @@ func CompileOptionsSetProgress(options unsafe.Pointer, callback unsafe.Pointer, 
 //
 // Since 0.1.1.
 func CompileModel(environment unsafe.Pointer, path string, sessionOptionsHandle unsafe.Pointer, options unsafe.Pointer, outPath string) error {
-	fn, err := function(76)
+	fn, err := function(79)
 	if err != nil {
 		return err
 	}
@@ -1877,7 +1938,7 @@ func CompileModel(environment unsafe.Pointer, path string, sessionOptionsHandle 
 //
 // Since 0.1.1.
 func CompileModelFromMemory(environment unsafe.Pointer, data unsafe.Pointer, size uint, sessionOptionsHandle unsafe.Pointer, options unsafe.Pointer, outPath string) error {
-	fn, err := function(77)
+	fn, err := function(80)
 	if err != nil {
 		return err
 	}
@@ -1902,7 +1963,7 @@ func CompileModelFromMemory(environment unsafe.Pointer, data unsafe.Pointer, siz
 //
 // Since 0.1.1.
 func ArtifactOpen(environment unsafe.Pointer, path string, out *unsafe.Pointer) error {
-	fn, err := function(78)
+	fn, err := function(81)
 	if err != nil {
 		return err
 	}
@@ -1921,7 +1982,7 @@ func ArtifactOpen(environment unsafe.Pointer, path string, out *unsafe.Pointer) 
 //
 // Since 0.1.1.
 func ArtifactDestroy(artifact unsafe.Pointer) {
-	fn, err := function(79)
+	fn, err := function(82)
 	if err != nil {
 		return
 	}
@@ -1944,7 +2005,7 @@ func ArtifactDestroy(artifact unsafe.Pointer) {
 //
 // Since 0.1.1.
 func ArtifactInfo(artifact unsafe.Pointer, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(80)
+	fn, err := function(83)
 	if err != nil {
 		return err
 	}
@@ -1964,7 +2025,7 @@ func ArtifactInfo(artifact unsafe.Pointer, buf *byte, cap uint, needed *uint) er
 //
 // Since 0.1.1.
 func ArtifactCheck(artifact unsafe.Pointer, options unsafe.Pointer, verdict *ArtifactVerdict, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(81)
+	fn, err := function(84)
 	if err != nil {
 		return err
 	}
@@ -1994,7 +2055,7 @@ func ArtifactCheck(artifact unsafe.Pointer, options unsafe.Pointer, verdict *Art
 //
 // Since 0.1.1.
 func SessionPlan(session unsafe.Pointer, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(82)
+	fn, err := function(85)
 	if err != nil {
 		return err
 	}
@@ -2011,7 +2072,7 @@ func SessionPlan(session unsafe.Pointer, buf *byte, cap uint, needed *uint) erro
 //
 // Since 0.1.0.
 func SessionInputCount(session unsafe.Pointer, count *uint) error {
-	fn, err := function(83)
+	fn, err := function(86)
 	if err != nil {
 		return err
 	}
@@ -2029,7 +2090,7 @@ func SessionInputCount(session unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionInputName(session unsafe.Pointer, index uint, name *string) error {
-	fn, err := function(84)
+	fn, err := function(87)
 	if err != nil {
 		return err
 	}
@@ -2052,7 +2113,7 @@ func SessionInputName(session unsafe.Pointer, index uint, name *string) error {
 //
 // Since 0.1.0.
 func SessionInputIndex(session unsafe.Pointer, name string, index *uint) error {
-	fn, err := function(85)
+	fn, err := function(88)
 	if err != nil {
 		return err
 	}
@@ -2075,7 +2136,7 @@ func SessionInputIndex(session unsafe.Pointer, name string, index *uint) error {
 //
 // Since 0.1.0.
 func SessionInputType(session unsafe.Pointer, index uint, kind *Kind, element *ElementType) error {
-	fn, err := function(86)
+	fn, err := function(89)
 	if err != nil {
 		return err
 	}
@@ -2093,7 +2154,7 @@ func SessionInputType(session unsafe.Pointer, index uint, kind *Kind, element *E
 //
 // Since 0.1.0.
 func SessionInputTypeText(session unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(87)
+	fn, err := function(90)
 	if err != nil {
 		return err
 	}
@@ -2113,7 +2174,7 @@ func SessionInputTypeText(session unsafe.Pointer, index uint, buf *byte, cap uin
 //
 // Since 0.1.0.
 func SessionInputShape(session unsafe.Pointer, index uint, dims *int64, cap uint, rank *int64) error {
-	fn, err := function(88)
+	fn, err := function(91)
 	if err != nil {
 		return err
 	}
@@ -2132,7 +2193,7 @@ func SessionInputShape(session unsafe.Pointer, index uint, dims *int64, cap uint
 //
 // Since 0.1.0.
 func SessionInputDimName(session unsafe.Pointer, index uint, axis uint, name *string) error {
-	fn, err := function(89)
+	fn, err := function(92)
 	if err != nil {
 		return err
 	}
@@ -2155,7 +2216,7 @@ func SessionInputDimName(session unsafe.Pointer, index uint, axis uint, name *st
 //
 // Since 0.1.0.
 func SessionOverridableCount(session unsafe.Pointer, count *uint) error {
-	fn, err := function(90)
+	fn, err := function(93)
 	if err != nil {
 		return err
 	}
@@ -2173,7 +2234,7 @@ func SessionOverridableCount(session unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionOverridableName(session unsafe.Pointer, index uint, name *string) error {
-	fn, err := function(91)
+	fn, err := function(94)
 	if err != nil {
 		return err
 	}
@@ -2196,7 +2257,7 @@ func SessionOverridableName(session unsafe.Pointer, index uint, name *string) er
 //
 // Since 0.1.0.
 func SessionOverridableTypeText(session unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(92)
+	fn, err := function(95)
 	if err != nil {
 		return err
 	}
@@ -2215,7 +2276,7 @@ func SessionOverridableTypeText(session unsafe.Pointer, index uint, buf *byte, c
 //
 // Since 0.1.0.
 func SessionOverridableShape(session unsafe.Pointer, index uint, dims *int64, cap uint, rank *int64) error {
-	fn, err := function(93)
+	fn, err := function(96)
 	if err != nil {
 		return err
 	}
@@ -2233,7 +2294,7 @@ func SessionOverridableShape(session unsafe.Pointer, index uint, dims *int64, ca
 //
 // Since 0.1.0.
 func SessionOverridableDimName(session unsafe.Pointer, index uint, axis uint, name *string) error {
-	fn, err := function(94)
+	fn, err := function(97)
 	if err != nil {
 		return err
 	}
@@ -2255,7 +2316,7 @@ func SessionOverridableDimName(session unsafe.Pointer, index uint, axis uint, na
 //
 // Since 0.1.0.
 func SessionOutputCount(session unsafe.Pointer, count *uint) error {
-	fn, err := function(95)
+	fn, err := function(98)
 	if err != nil {
 		return err
 	}
@@ -2273,7 +2334,7 @@ func SessionOutputCount(session unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionOutputName(session unsafe.Pointer, index uint, name *string) error {
-	fn, err := function(96)
+	fn, err := function(99)
 	if err != nil {
 		return err
 	}
@@ -2296,7 +2357,7 @@ func SessionOutputName(session unsafe.Pointer, index uint, name *string) error {
 //
 // Since 0.1.0.
 func SessionOutputIndex(session unsafe.Pointer, name string, index *uint) error {
-	fn, err := function(97)
+	fn, err := function(100)
 	if err != nil {
 		return err
 	}
@@ -2319,7 +2380,7 @@ func SessionOutputIndex(session unsafe.Pointer, name string, index *uint) error 
 //
 // Since 0.1.0.
 func SessionOutputType(session unsafe.Pointer, index uint, kind *Kind, element *ElementType) error {
-	fn, err := function(98)
+	fn, err := function(101)
 	if err != nil {
 		return err
 	}
@@ -2337,7 +2398,7 @@ func SessionOutputType(session unsafe.Pointer, index uint, kind *Kind, element *
 //
 // Since 0.1.0.
 func SessionOutputTypeText(session unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(99)
+	fn, err := function(102)
 	if err != nil {
 		return err
 	}
@@ -2357,7 +2418,7 @@ func SessionOutputTypeText(session unsafe.Pointer, index uint, buf *byte, cap ui
 //
 // Since 0.1.0.
 func SessionOutputShape(session unsafe.Pointer, index uint, dims *int64, cap uint, rank *int64) error {
-	fn, err := function(100)
+	fn, err := function(103)
 	if err != nil {
 		return err
 	}
@@ -2376,7 +2437,7 @@ func SessionOutputShape(session unsafe.Pointer, index uint, dims *int64, cap uin
 //
 // Since 0.1.0.
 func SessionOutputDimName(session unsafe.Pointer, index uint, axis uint, name *string) error {
-	fn, err := function(101)
+	fn, err := function(104)
 	if err != nil {
 		return err
 	}
@@ -2399,7 +2460,7 @@ func SessionOutputDimName(session unsafe.Pointer, index uint, axis uint, name *s
 //
 // Since 0.1.0.
 func SessionModelText(session unsafe.Pointer, which ModelText, text_ *string) error {
-	fn, err := function(102)
+	fn, err := function(105)
 	if err != nil {
 		return err
 	}
@@ -2421,7 +2482,7 @@ func SessionModelText(session unsafe.Pointer, which ModelText, text_ *string) er
 //
 // Since 0.1.0.
 func SessionModelVersion(session unsafe.Pointer, modelVersion *int64, irVersion *int64) error {
-	fn, err := function(103)
+	fn, err := function(106)
 	if err != nil {
 		return err
 	}
@@ -2438,7 +2499,7 @@ func SessionModelVersion(session unsafe.Pointer, modelVersion *int64, irVersion 
 //
 // Since 0.1.0.
 func SessionPropertyCount(session unsafe.Pointer, count *uint) error {
-	fn, err := function(104)
+	fn, err := function(107)
 	if err != nil {
 		return err
 	}
@@ -2456,7 +2517,7 @@ func SessionPropertyCount(session unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionProperty(session unsafe.Pointer, index uint, key *string, value *string) error {
-	fn, err := function(105)
+	fn, err := function(108)
 	if err != nil {
 		return err
 	}
@@ -2482,7 +2543,7 @@ func SessionProperty(session unsafe.Pointer, index uint, key *string, value *str
 //
 // Since 0.1.0.
 func SessionOpsetCount(session unsafe.Pointer, count *uint) error {
-	fn, err := function(106)
+	fn, err := function(109)
 	if err != nil {
 		return err
 	}
@@ -2500,7 +2561,7 @@ func SessionOpsetCount(session unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionOpset(session unsafe.Pointer, index uint, domain *string, version *int64) error {
-	fn, err := function(107)
+	fn, err := function(110)
 	if err != nil {
 		return err
 	}
@@ -2522,7 +2583,7 @@ func SessionOpset(session unsafe.Pointer, index uint, domain *string, version *i
 //
 // Since 0.1.0.
 func SessionPlacementCount(session unsafe.Pointer, count *uint) error {
-	fn, err := function(108)
+	fn, err := function(111)
 	if err != nil {
 		return err
 	}
@@ -2541,7 +2602,7 @@ func SessionPlacementCount(session unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionPlacement(session unsafe.Pointer, index uint, node *string, operatorName *string, provider *string, reason *string) error {
-	fn, err := function(109)
+	fn, err := function(112)
 	if err != nil {
 		return err
 	}
@@ -2576,7 +2637,7 @@ func SessionPlacement(session unsafe.Pointer, index uint, node *string, operator
 //
 // Since 0.1.0.
 func SessionLoadCounter(session unsafe.Pointer, which LoadCounter, value *uint64) error {
-	fn, err := function(110)
+	fn, err := function(113)
 	if err != nil {
 		return err
 	}
@@ -2596,7 +2657,7 @@ func SessionLoadCounter(session unsafe.Pointer, which LoadCounter, value *uint64
 //
 // Since 0.1.0.
 func SessionProfile(session unsafe.Pointer, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(111)
+	fn, err := function(114)
 	if err != nil {
 		return err
 	}
@@ -2615,7 +2676,7 @@ func SessionProfile(session unsafe.Pointer, buf *byte, cap uint, needed *uint) e
 //
 // Since 0.1.0.
 func ValueCreateTensor(element ElementType, shape *int64, rank uint, out *unsafe.Pointer) error {
-	fn, err := function(112)
+	fn, err := function(115)
 	if err != nil {
 		return err
 	}
@@ -2636,7 +2697,7 @@ func ValueCreateTensor(element ElementType, shape *int64, rank uint, out *unsafe
 //
 // Since 0.1.0.
 func ValueCreateTensorCopy(element ElementType, shape *int64, rank uint, data unsafe.Pointer, bytes uint, out *unsafe.Pointer) error {
-	fn, err := function(113)
+	fn, err := function(116)
 	if err != nil {
 		return err
 	}
@@ -2659,7 +2720,7 @@ func ValueCreateTensorCopy(element ElementType, shape *int64, rank uint, data un
 //
 // Since 0.1.0.
 func ValueCreateTensorOver(element ElementType, shape *int64, rank uint, data unsafe.Pointer, bytes uint, deleter unsafe.Pointer, user unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(114)
+	fn, err := function(117)
 	if err != nil {
 		return err
 	}
@@ -2677,7 +2738,7 @@ func ValueCreateTensorOver(element ElementType, shape *int64, rank uint, data un
 //
 // Since 0.1.0.
 func ValueClone(value unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(115)
+	fn, err := function(118)
 	if err != nil {
 		return err
 	}
@@ -2696,7 +2757,7 @@ func ValueClone(value unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueReshape(value unsafe.Pointer, shape *int64, rank uint, out *unsafe.Pointer) error {
-	fn, err := function(116)
+	fn, err := function(119)
 	if err != nil {
 		return err
 	}
@@ -2713,7 +2774,7 @@ func ValueReshape(value unsafe.Pointer, shape *int64, rank uint, out *unsafe.Poi
 //
 // Since 0.1.0.
 func ValueDestroy(value unsafe.Pointer) {
-	fn, err := function(117)
+	fn, err := function(120)
 	if err != nil {
 		return
 	}
@@ -2729,7 +2790,7 @@ func ValueDestroy(value unsafe.Pointer) {
 //
 // Since 0.1.0.
 func ValueKind(value unsafe.Pointer, kind *Kind) error {
-	fn, err := function(118)
+	fn, err := function(121)
 	if err != nil {
 		return err
 	}
@@ -2746,7 +2807,7 @@ func ValueKind(value unsafe.Pointer, kind *Kind) error {
 //
 // Since 0.1.0.
 func ValueElementType(value unsafe.Pointer, element *ElementType) error {
-	fn, err := function(119)
+	fn, err := function(122)
 	if err != nil {
 		return err
 	}
@@ -2764,7 +2825,7 @@ func ValueElementType(value unsafe.Pointer, element *ElementType) error {
 //
 // Since 0.1.0.
 func ValueTypeText(value unsafe.Pointer, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(120)
+	fn, err := function(123)
 	if err != nil {
 		return err
 	}
@@ -2783,7 +2844,7 @@ func ValueTypeText(value unsafe.Pointer, buf *byte, cap uint, needed *uint) erro
 //
 // Since 0.1.0.
 func ValueShape(value unsafe.Pointer, dims *int64, cap uint, rank *uint) error {
-	fn, err := function(121)
+	fn, err := function(124)
 	if err != nil {
 		return err
 	}
@@ -2800,7 +2861,7 @@ func ValueShape(value unsafe.Pointer, dims *int64, cap uint, rank *uint) error {
 //
 // Since 0.1.0.
 func ValueElementCount(value unsafe.Pointer, count *uint) error {
-	fn, err := function(122)
+	fn, err := function(125)
 	if err != nil {
 		return err
 	}
@@ -2820,7 +2881,7 @@ func ValueElementCount(value unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func ValueData(value unsafe.Pointer, data *unsafe.Pointer, bytes *uint) error {
-	fn, err := function(123)
+	fn, err := function(126)
 	if err != nil {
 		return err
 	}
@@ -2841,7 +2902,7 @@ func ValueData(value unsafe.Pointer, data *unsafe.Pointer, bytes *uint) error {
 //
 // Since 0.1.0.
 func ValueDataMut(value unsafe.Pointer, data *unsafe.Pointer, bytes *uint) error {
-	fn, err := function(124)
+	fn, err := function(127)
 	if err != nil {
 		return err
 	}
@@ -2863,7 +2924,7 @@ func ValueDataMut(value unsafe.Pointer, data *unsafe.Pointer, bytes *uint) error
 //
 // Since 0.1.0.
 func ValueCreateDeviceTensor(environment unsafe.Pointer, deviceId uint, element ElementType, shape *int64, rank uint, out *unsafe.Pointer) error {
-	fn, err := function(125)
+	fn, err := function(128)
 	if err != nil {
 		return err
 	}
@@ -2884,7 +2945,7 @@ func ValueCreateDeviceTensor(environment unsafe.Pointer, deviceId uint, element 
 //
 // Since 0.1.0.
 func ValueCreateDeviceTensorOver(environment unsafe.Pointer, deviceId uint, element ElementType, shape *int64, rank uint, address unsafe.Pointer, bytes uint, deleter unsafe.Pointer, user unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(126)
+	fn, err := function(129)
 	if err != nil {
 		return err
 	}
@@ -2903,7 +2964,7 @@ func ValueCreateDeviceTensorOver(environment unsafe.Pointer, deviceId uint, elem
 //
 // Since 0.1.0.
 func ValueCopy(from unsafe.Pointer, to unsafe.Pointer) error {
-	fn, err := function(127)
+	fn, err := function(130)
 	if err != nil {
 		return err
 	}
@@ -2922,7 +2983,7 @@ func ValueCopy(from unsafe.Pointer, to unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueDevice(value unsafe.Pointer, onDevice *int32, deviceId *uint, address *uint64) error {
-	fn, err := function(128)
+	fn, err := function(131)
 	if err != nil {
 		return err
 	}
@@ -2942,7 +3003,7 @@ func ValueDevice(value unsafe.Pointer, onDevice *int32, deviceId *uint, address 
 //
 // Since 0.1.1.
 func ValueCreateTensorIn(device unsafe.Pointer, kind MemoryKind, element ElementType, shape *int64, rank uint, out *unsafe.Pointer) error {
-	fn, err := function(129)
+	fn, err := function(132)
 	if err != nil {
 		return err
 	}
@@ -2961,7 +3022,7 @@ func ValueCreateTensorIn(device unsafe.Pointer, kind MemoryKind, element Element
 //
 // Since 0.1.1.
 func ValueMemoryKind(value unsafe.Pointer, kind *MemoryKind, deviceId *uint) error {
-	fn, err := function(130)
+	fn, err := function(133)
 	if err != nil {
 		return err
 	}
@@ -2984,7 +3045,7 @@ func ValueMemoryKind(value unsafe.Pointer, kind *MemoryKind, deviceId *uint) err
 //
 // Since 0.1.1.
 func IOBindingBindOutputAllocatedIn(binding unsafe.Pointer, name string, device unsafe.Pointer, kind MemoryKind) error {
-	fn, err := function(131)
+	fn, err := function(134)
 	if err != nil {
 		return err
 	}
@@ -3006,7 +3067,7 @@ func IOBindingBindOutputAllocatedIn(binding unsafe.Pointer, name string, device 
 //
 // Since 0.1.1.
 func SessionDevice(session unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(132)
+	fn, err := function(135)
 	if err != nil {
 		return err
 	}
@@ -3030,7 +3091,7 @@ func SessionDevice(session unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.1.
 func ValueCopyQueued(from unsafe.Pointer, to unsafe.Pointer, stream uint64, out *unsafe.Pointer) error {
-	fn, err := function(133)
+	fn, err := function(136)
 	if err != nil {
 		return err
 	}
@@ -3049,7 +3110,7 @@ func ValueCopyQueued(from unsafe.Pointer, to unsafe.Pointer, stream uint64, out 
 //
 // Since 0.1.1.
 func StreamCreate(device unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(134)
+	fn, err := function(137)
 	if err != nil {
 		return err
 	}
@@ -3066,7 +3127,7 @@ func StreamCreate(device unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.1.
 func StreamDestroy(stream unsafe.Pointer) {
-	fn, err := function(135)
+	fn, err := function(138)
 	if err != nil {
 		return
 	}
@@ -3082,7 +3143,7 @@ func StreamDestroy(stream unsafe.Pointer) {
 //
 // Since 0.1.1.
 func StreamAddress(stream unsafe.Pointer, address *uint64) error {
-	fn, err := function(136)
+	fn, err := function(139)
 	if err != nil {
 		return err
 	}
@@ -3099,7 +3160,7 @@ func StreamAddress(stream unsafe.Pointer, address *uint64) error {
 //
 // Since 0.1.1.
 func StreamWait(stream unsafe.Pointer) error {
-	fn, err := function(137)
+	fn, err := function(140)
 	if err != nil {
 		return err
 	}
@@ -3120,7 +3181,7 @@ func StreamWait(stream unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueCreateStrings(shape *int64, rank uint, strings []string, lengths *uint, count uint, out *unsafe.Pointer) error {
-	fn, err := function(138)
+	fn, err := function(141)
 	if err != nil {
 		return err
 	}
@@ -3145,7 +3206,7 @@ func ValueCreateStrings(shape *int64, rank uint, strings []string, lengths *uint
 //
 // Since 0.1.0.
 func ValueString(value unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(139)
+	fn, err := function(142)
 	if err != nil {
 		return err
 	}
@@ -3164,7 +3225,7 @@ func ValueString(value unsafe.Pointer, index uint, buf *byte, cap uint, needed *
 //
 // Since 0.1.0.
 func ValueSetString(value unsafe.Pointer, index uint, string string) error {
-	fn, err := function(140)
+	fn, err := function(143)
 	if err != nil {
 		return err
 	}
@@ -3189,7 +3250,7 @@ func ValueSetString(value unsafe.Pointer, index uint, string string) error {
 //
 // Since 0.1.0.
 func ValueCreateSequence(items *unsafe.Pointer, count uint, element ElementType, out *unsafe.Pointer) error {
-	fn, err := function(141)
+	fn, err := function(144)
 	if err != nil {
 		return err
 	}
@@ -3210,7 +3271,7 @@ func ValueCreateSequence(items *unsafe.Pointer, count uint, element ElementType,
 //
 // Since 0.1.0.
 func ValueCreateMap(keys unsafe.Pointer, values *unsafe.Pointer, count uint, element ElementType, out *unsafe.Pointer) error {
-	fn, err := function(142)
+	fn, err := function(145)
 	if err != nil {
 		return err
 	}
@@ -3229,7 +3290,7 @@ func ValueCreateMap(keys unsafe.Pointer, values *unsafe.Pointer, count uint, ele
 //
 // Since 0.1.0.
 func ValueCreateOptional(value unsafe.Pointer, element ElementType, out *unsafe.Pointer) error {
-	fn, err := function(143)
+	fn, err := function(146)
 	if err != nil {
 		return err
 	}
@@ -3246,7 +3307,7 @@ func ValueCreateOptional(value unsafe.Pointer, element ElementType, out *unsafe.
 //
 // Since 0.1.0.
 func ValueItemCount(value unsafe.Pointer, count *uint) error {
-	fn, err := function(144)
+	fn, err := function(147)
 	if err != nil {
 		return err
 	}
@@ -3264,7 +3325,7 @@ func ValueItemCount(value unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func ValueItem(value unsafe.Pointer, index uint, out *unsafe.Pointer) error {
-	fn, err := function(145)
+	fn, err := function(148)
 	if err != nil {
 		return err
 	}
@@ -3282,7 +3343,7 @@ func ValueItem(value unsafe.Pointer, index uint, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueMapKeys(value unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(146)
+	fn, err := function(149)
 	if err != nil {
 		return err
 	}
@@ -3303,7 +3364,7 @@ func ValueMapKeys(value unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueToDLPack(value unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(147)
+	fn, err := function(150)
 	if err != nil {
 		return err
 	}
@@ -3321,7 +3382,7 @@ func ValueToDLPack(value unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueToDLPackLegacy(value unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(148)
+	fn, err := function(151)
 	if err != nil {
 		return err
 	}
@@ -3345,7 +3406,7 @@ func ValueToDLPackLegacy(value unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueFromDLPack(managed unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(149)
+	fn, err := function(152)
 	if err != nil {
 		return err
 	}
@@ -3363,7 +3424,7 @@ func ValueFromDLPack(managed unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueFromDLPackLegacy(managed unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(150)
+	fn, err := function(153)
 	if err != nil {
 		return err
 	}
@@ -3391,7 +3452,7 @@ func ValueFromDLPackLegacy(managed unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func RunOptionsCreate(out *unsafe.Pointer) error {
-	fn, err := function(151)
+	fn, err := function(154)
 	if err != nil {
 		return err
 	}
@@ -3408,7 +3469,7 @@ func RunOptionsCreate(out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func RunOptionsDestroy(options unsafe.Pointer) {
-	fn, err := function(152)
+	fn, err := function(155)
 	if err != nil {
 		return
 	}
@@ -3424,7 +3485,7 @@ func RunOptionsDestroy(options unsafe.Pointer) {
 //
 // Since 0.1.0.
 func RunOptionsSet(options unsafe.Pointer, key string, value string) error {
-	fn, err := function(153)
+	fn, err := function(156)
 	if err != nil {
 		return err
 	}
@@ -3452,7 +3513,7 @@ func RunOptionsSet(options unsafe.Pointer, key string, value string) error {
 //
 // Since 0.1.0.
 func RunOptionsGet(options unsafe.Pointer, key string, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(154)
+	fn, err := function(157)
 	if err != nil {
 		return err
 	}
@@ -3475,7 +3536,7 @@ func RunOptionsGet(options unsafe.Pointer, key string, buf *byte, cap uint, need
 //
 // Since 0.1.0.
 func RunOptionsKey(options unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(155)
+	fn, err := function(158)
 	if err != nil {
 		return err
 	}
@@ -3493,7 +3554,7 @@ func RunOptionsKey(options unsafe.Pointer, index uint, buf *byte, cap uint, need
 //
 // Since 0.1.0.
 func RunOptionsCancel(options unsafe.Pointer) error {
-	fn, err := function(156)
+	fn, err := function(159)
 	if err != nil {
 		return err
 	}
@@ -3510,7 +3571,7 @@ func RunOptionsCancel(options unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func RunOptionsReset(options unsafe.Pointer) error {
-	fn, err := function(157)
+	fn, err := function(160)
 	if err != nil {
 		return err
 	}
@@ -3536,7 +3597,7 @@ func RunOptionsReset(options unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func SessionRun(session unsafe.Pointer, options unsafe.Pointer, inputNames []string, inputs *unsafe.Pointer, inputCount uint, outputNames []string, outputCount uint, outputs *unsafe.Pointer) error {
-	fn, err := function(158)
+	fn, err := function(161)
 	if err != nil {
 		return err
 	}
@@ -3569,7 +3630,7 @@ func SessionRun(session unsafe.Pointer, options unsafe.Pointer, inputNames []str
 //
 // Since 0.1.0.
 func SessionRunAsync(session unsafe.Pointer, options unsafe.Pointer, inputNames []string, inputs *unsafe.Pointer, inputCount uint, outputNames []string, outputCount uint, callback unsafe.Pointer, user unsafe.Pointer) error {
-	fn, err := function(159)
+	fn, err := function(162)
 	if err != nil {
 		return err
 	}
@@ -3599,7 +3660,7 @@ func SessionRunAsync(session unsafe.Pointer, options unsafe.Pointer, inputNames 
 //
 // Since 0.1.0.
 func IOBindingCreate(session unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(160)
+	fn, err := function(163)
 	if err != nil {
 		return err
 	}
@@ -3616,7 +3677,7 @@ func IOBindingCreate(session unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func IOBindingDestroy(binding unsafe.Pointer) {
-	fn, err := function(161)
+	fn, err := function(164)
 	if err != nil {
 		return
 	}
@@ -3634,7 +3695,7 @@ func IOBindingDestroy(binding unsafe.Pointer) {
 //
 // Since 0.1.0.
 func IOBindingBindInput(binding unsafe.Pointer, name string, value unsafe.Pointer) error {
-	fn, err := function(162)
+	fn, err := function(165)
 	if err != nil {
 		return err
 	}
@@ -3660,7 +3721,7 @@ func IOBindingBindInput(binding unsafe.Pointer, name string, value unsafe.Pointe
 //
 // Since 0.1.0.
 func IOBindingBindOutput(binding unsafe.Pointer, name string, value unsafe.Pointer) error {
-	fn, err := function(163)
+	fn, err := function(166)
 	if err != nil {
 		return err
 	}
@@ -3684,7 +3745,7 @@ func IOBindingBindOutput(binding unsafe.Pointer, name string, value unsafe.Point
 //
 // Since 0.1.0.
 func IOBindingBindOutputAllocated(binding unsafe.Pointer, name string) error {
-	fn, err := function(164)
+	fn, err := function(167)
 	if err != nil {
 		return err
 	}
@@ -3705,7 +3766,7 @@ func IOBindingBindOutputAllocated(binding unsafe.Pointer, name string) error {
 //
 // Since 0.1.0.
 func IOBindingClearInputs(binding unsafe.Pointer) error {
-	fn, err := function(165)
+	fn, err := function(168)
 	if err != nil {
 		return err
 	}
@@ -3721,7 +3782,7 @@ func IOBindingClearInputs(binding unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func IOBindingClearOutputs(binding unsafe.Pointer) error {
-	fn, err := function(166)
+	fn, err := function(169)
 	if err != nil {
 		return err
 	}
@@ -3739,7 +3800,7 @@ func IOBindingClearOutputs(binding unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func IOBindingRun(binding unsafe.Pointer, options unsafe.Pointer) error {
-	fn, err := function(167)
+	fn, err := function(170)
 	if err != nil {
 		return err
 	}
@@ -3758,7 +3819,7 @@ func IOBindingRun(binding unsafe.Pointer, options unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func IOBindingOutput(binding unsafe.Pointer, name string, out *unsafe.Pointer) error {
-	fn, err := function(168)
+	fn, err := function(171)
 	if err != nil {
 		return err
 	}
@@ -3788,7 +3849,7 @@ func IOBindingOutput(binding unsafe.Pointer, name string, out *unsafe.Pointer) e
 //
 // Since 0.1.0.
 func IOBindingRunQueued(binding unsafe.Pointer, options unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(169)
+	fn, err := function(172)
 	if err != nil {
 		return err
 	}
@@ -3805,7 +3866,7 @@ func IOBindingRunQueued(binding unsafe.Pointer, options unsafe.Pointer, out *uns
 //
 // Since 0.1.0.
 func CompletionDestroy(completion unsafe.Pointer) {
-	fn, err := function(170)
+	fn, err := function(173)
 	if err != nil {
 		return
 	}
@@ -3821,7 +3882,7 @@ func CompletionDestroy(completion unsafe.Pointer) {
 //
 // Since 0.1.0.
 func CompletionIsDone(completion unsafe.Pointer, done *int32) error {
-	fn, err := function(171)
+	fn, err := function(174)
 	if err != nil {
 		return err
 	}
@@ -3839,7 +3900,7 @@ func CompletionIsDone(completion unsafe.Pointer, done *int32) error {
 //
 // Since 0.1.0.
 func CompletionWait(completion unsafe.Pointer) error {
-	fn, err := function(172)
+	fn, err := function(175)
 	if err != nil {
 		return err
 	}
@@ -3857,7 +3918,7 @@ func CompletionWait(completion unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func CompletionEvent(completion unsafe.Pointer, event *uint64) error {
-	fn, err := function(173)
+	fn, err := function(176)
 	if err != nil {
 		return err
 	}
@@ -3878,7 +3939,7 @@ func CompletionEvent(completion unsafe.Pointer, event *uint64) error {
 //
 // Since 0.1.0.
 func SessionTuningResults(session unsafe.Pointer, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(174)
+	fn, err := function(177)
 	if err != nil {
 		return err
 	}
@@ -3900,7 +3961,7 @@ func SessionTuningResults(session unsafe.Pointer, buf *byte, cap uint, needed *u
 //
 // Since 0.1.0.
 func SessionAddTuningResults(session unsafe.Pointer, text_ string, taken *uint) error {
-	fn, err := function(175)
+	fn, err := function(178)
 	if err != nil {
 		return err
 	}
@@ -3928,7 +3989,7 @@ func SessionAddTuningResults(session unsafe.Pointer, text_ string, taken *uint) 
 //
 // Since 0.1.1.
 func EnvironmentTune(environment unsafe.Pointer, options unsafe.Pointer, shapes string, tuned *uint, without *uint) error {
-	fn, err := function(176)
+	fn, err := function(179)
 	if err != nil {
 		return err
 	}
@@ -3955,7 +4016,7 @@ func EnvironmentTune(environment unsafe.Pointer, options unsafe.Pointer, shapes 
 //
 // Since 0.1.0.
 func OperatorCreate(domain string, name string, since int64, user unsafe.Pointer, release unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(177)
+	fn, err := function(180)
 	if err != nil {
 		return err
 	}
@@ -3982,7 +4043,7 @@ func OperatorCreate(domain string, name string, since int64, user unsafe.Pointer
 //
 // Since 0.1.0.
 func OperatorDestroy(operator unsafe.Pointer) {
-	fn, err := function(178)
+	fn, err := function(181)
 	if err != nil {
 		return
 	}
@@ -3999,7 +4060,7 @@ func OperatorDestroy(operator unsafe.Pointer) {
 //
 // Since 0.1.0.
 func OperatorAddTypeVariable(operator unsafe.Pointer, name string, allowed *ElementType, count uint) error {
-	fn, err := function(179)
+	fn, err := function(182)
 	if err != nil {
 		return err
 	}
@@ -4023,7 +4084,7 @@ func OperatorAddTypeVariable(operator unsafe.Pointer, name string, allowed *Elem
 //
 // Since 0.1.0.
 func OperatorAddInput(operator unsafe.Pointer, name string, ty string, arity Arity) error {
-	fn, err := function(180)
+	fn, err := function(183)
 	if err != nil {
 		return err
 	}
@@ -4050,7 +4111,7 @@ func OperatorAddInput(operator unsafe.Pointer, name string, ty string, arity Ari
 //
 // Since 0.1.0.
 func OperatorAddOutput(operator unsafe.Pointer, name string, ty string, arity Arity) error {
-	fn, err := function(181)
+	fn, err := function(184)
 	if err != nil {
 		return err
 	}
@@ -4078,7 +4139,7 @@ func OperatorAddOutput(operator unsafe.Pointer, name string, ty string, arity Ar
 //
 // Since 0.1.0.
 func OperatorSetShapeInput(operator unsafe.Pointer, index uint) error {
-	fn, err := function(182)
+	fn, err := function(185)
 	if err != nil {
 		return err
 	}
@@ -4097,7 +4158,7 @@ func OperatorSetShapeInput(operator unsafe.Pointer, index uint) error {
 //
 // Since 0.1.0.
 func OperatorSetShapeFunction(operator unsafe.Pointer, function_ unsafe.Pointer) error {
-	fn, err := function(183)
+	fn, err := function(186)
 	if err != nil {
 		return err
 	}
@@ -4115,7 +4176,7 @@ func OperatorSetShapeFunction(operator unsafe.Pointer, function_ unsafe.Pointer)
 //
 // Since 0.1.0.
 func OperatorSetKernel(operator unsafe.Pointer, create unsafe.Pointer, compute unsafe.Pointer) error {
-	fn, err := function(184)
+	fn, err := function(187)
 	if err != nil {
 		return err
 	}
@@ -4136,7 +4197,7 @@ func OperatorSetKernel(operator unsafe.Pointer, create unsafe.Pointer, compute u
 //
 // Since 0.1.0.
 func OperatorSetGpuKernel(operator unsafe.Pointer, create unsafe.Pointer, prepare unsafe.Pointer, compute unsafe.Pointer) error {
-	fn, err := function(185)
+	fn, err := function(188)
 	if err != nil {
 		return err
 	}
@@ -4156,7 +4217,7 @@ func OperatorSetGpuKernel(operator unsafe.Pointer, create unsafe.Pointer, prepar
 //
 // Since 0.1.0.
 func SessionOptionsAddOperator(options unsafe.Pointer, operator unsafe.Pointer) error {
-	fn, err := function(186)
+	fn, err := function(189)
 	if err != nil {
 		return err
 	}
@@ -4173,7 +4234,7 @@ func SessionOptionsAddOperator(options unsafe.Pointer, operator unsafe.Pointer) 
 //
 // Since 0.1.0.
 func EnvironmentAddOperator(environment unsafe.Pointer, operator unsafe.Pointer) error {
-	fn, err := function(187)
+	fn, err := function(190)
 	if err != nil {
 		return err
 	}
@@ -4192,7 +4253,7 @@ func EnvironmentAddOperator(environment unsafe.Pointer, operator unsafe.Pointer)
 //
 // Since 0.1.0.
 func OperatorAddAttribute(operator unsafe.Pointer, name string, ty AttributeType, required int32) error {
-	fn, err := function(188)
+	fn, err := function(191)
 	if err != nil {
 		return err
 	}
@@ -4216,7 +4277,7 @@ func OperatorAddAttribute(operator unsafe.Pointer, name string, ty AttributeType
 //
 // Since 0.1.0.
 func OperatorAddAttributeWithDefault(operator unsafe.Pointer, name string, ty AttributeType, data unsafe.Pointer, count uint) error {
-	fn, err := function(189)
+	fn, err := function(192)
 	if err != nil {
 		return err
 	}
@@ -4247,7 +4308,7 @@ func OperatorAddAttributeWithDefault(operator unsafe.Pointer, name string, ty At
 //
 // Since 0.1.0.
 func SessionOptionsLoadOperators(options unsafe.Pointer, path string) error {
-	fn, err := function(190)
+	fn, err := function(193)
 	if err != nil {
 		return err
 	}
@@ -4270,7 +4331,7 @@ func SessionOptionsLoadOperators(options unsafe.Pointer, path string) error {
 //
 // Since 0.1.0.
 func EnvironmentLoadOperators(environment unsafe.Pointer, path string) error {
-	fn, err := function(191)
+	fn, err := function(194)
 	if err != nil {
 		return err
 	}
@@ -4292,7 +4353,7 @@ func EnvironmentLoadOperators(environment unsafe.Pointer, path string) error {
 //
 // Since 0.1.0.
 func OperatorRegistryAdd(registry unsafe.Pointer, operator unsafe.Pointer) error {
-	fn, err := function(192)
+	fn, err := function(195)
 	if err != nil {
 		return err
 	}
@@ -4309,7 +4370,7 @@ func OperatorRegistryAdd(registry unsafe.Pointer, operator unsafe.Pointer) error
 //
 // Since 0.1.0.
 func OperatorRegistrySetError(registry unsafe.Pointer, text_ string) error {
-	fn, err := function(193)
+	fn, err := function(196)
 	if err != nil {
 		return err
 	}
@@ -4331,7 +4392,7 @@ func OperatorRegistrySetError(registry unsafe.Pointer, text_ string) error {
 //
 // Since 0.1.0.
 func NodeInfoName(node unsafe.Pointer, name *string) error {
-	fn, err := function(194)
+	fn, err := function(197)
 	if err != nil {
 		return err
 	}
@@ -4353,7 +4414,7 @@ func NodeInfoName(node unsafe.Pointer, name *string) error {
 //
 // Since 0.1.0.
 func NodeInfoVersion(node unsafe.Pointer, version *int64) error {
-	fn, err := function(195)
+	fn, err := function(198)
 	if err != nil {
 		return err
 	}
@@ -4370,7 +4431,7 @@ func NodeInfoVersion(node unsafe.Pointer, version *int64) error {
 //
 // Since 0.1.0.
 func NodeInfoInputCount(node unsafe.Pointer, count *uint) error {
-	fn, err := function(196)
+	fn, err := function(199)
 	if err != nil {
 		return err
 	}
@@ -4387,7 +4448,7 @@ func NodeInfoInputCount(node unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func NodeInfoOutputCount(node unsafe.Pointer, count *uint) error {
-	fn, err := function(197)
+	fn, err := function(200)
 	if err != nil {
 		return err
 	}
@@ -4404,7 +4465,7 @@ func NodeInfoOutputCount(node unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func NodeInfoHasInput(node unsafe.Pointer, index uint, given *int32) error {
-	fn, err := function(198)
+	fn, err := function(201)
 	if err != nil {
 		return err
 	}
@@ -4423,7 +4484,7 @@ func NodeInfoHasInput(node unsafe.Pointer, index uint, given *int32) error {
 //
 // Since 0.1.0.
 func NodeInfoInputType(node unsafe.Pointer, index uint, kind *Kind, element *ElementType) error {
-	fn, err := function(199)
+	fn, err := function(202)
 	if err != nil {
 		return err
 	}
@@ -4443,7 +4504,7 @@ func NodeInfoInputType(node unsafe.Pointer, index uint, kind *Kind, element *Ele
 //
 // Since 0.1.0.
 func NodeInfoInputShape(node unsafe.Pointer, index uint, dims *int64, cap uint, rank *int64) error {
-	fn, err := function(200)
+	fn, err := function(203)
 	if err != nil {
 		return err
 	}
@@ -4461,7 +4522,7 @@ func NodeInfoInputShape(node unsafe.Pointer, index uint, dims *int64, cap uint, 
 //
 // Since 0.1.0.
 func NodeInfoInputValue(node unsafe.Pointer, index uint, value *unsafe.Pointer) error {
-	fn, err := function(201)
+	fn, err := function(204)
 	if err != nil {
 		return err
 	}
@@ -4479,7 +4540,7 @@ func NodeInfoInputValue(node unsafe.Pointer, index uint, value *unsafe.Pointer) 
 //
 // Since 0.1.0.
 func NodeInfoSetError(node unsafe.Pointer, text_ string) error {
-	fn, err := function(202)
+	fn, err := function(205)
 	if err != nil {
 		return err
 	}
@@ -4503,7 +4564,7 @@ func NodeInfoSetError(node unsafe.Pointer, text_ string) error {
 //
 // Since 0.1.0.
 func NodeInfoSetState(node unsafe.Pointer, state unsafe.Pointer, release unsafe.Pointer) error {
-	fn, err := function(203)
+	fn, err := function(206)
 	if err != nil {
 		return err
 	}
@@ -4520,7 +4581,7 @@ func NodeInfoSetState(node unsafe.Pointer, state unsafe.Pointer, release unsafe.
 //
 // Since 0.1.0.
 func NodeInfoState(node unsafe.Pointer, state *unsafe.Pointer) error {
-	fn, err := function(204)
+	fn, err := function(207)
 	if err != nil {
 		return err
 	}
@@ -4537,7 +4598,7 @@ func NodeInfoState(node unsafe.Pointer, state *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func NodeInfoSetScratch(node unsafe.Pointer, bytes uint) error {
-	fn, err := function(205)
+	fn, err := function(208)
 	if err != nil {
 		return err
 	}
@@ -4554,7 +4615,7 @@ func NodeInfoSetScratch(node unsafe.Pointer, bytes uint) error {
 //
 // Since 0.1.0.
 func NodeInfoHasOutput(node unsafe.Pointer, index uint, wanted *int32) error {
-	fn, err := function(206)
+	fn, err := function(209)
 	if err != nil {
 		return err
 	}
@@ -4572,7 +4633,7 @@ func NodeInfoHasOutput(node unsafe.Pointer, index uint, wanted *int32) error {
 //
 // Since 0.1.0.
 func NodeInfoSetOutputType(node unsafe.Pointer, index uint, element ElementType) error {
-	fn, err := function(207)
+	fn, err := function(210)
 	if err != nil {
 		return err
 	}
@@ -4591,7 +4652,7 @@ func NodeInfoSetOutputType(node unsafe.Pointer, index uint, element ElementType)
 //
 // Since 0.1.0.
 func NodeInfoSetOutputShape(node unsafe.Pointer, index uint, dims *int64, rank uint) error {
-	fn, err := function(208)
+	fn, err := function(211)
 	if err != nil {
 		return err
 	}
@@ -4610,7 +4671,7 @@ func NodeInfoSetOutputShape(node unsafe.Pointer, index uint, dims *int64, rank u
 //
 // Since 0.1.0.
 func NodeInfoSetOutputShapeOf(node unsafe.Pointer, index uint, input uint) error {
-	fn, err := function(209)
+	fn, err := function(212)
 	if err != nil {
 		return err
 	}
@@ -4629,7 +4690,7 @@ func NodeInfoSetOutputShapeOf(node unsafe.Pointer, index uint, input uint) error
 //
 // Since 0.1.0.
 func NodeInfoSetOutputDimOf(node unsafe.Pointer, index uint, axis uint, input uint, inputAxis uint) error {
-	fn, err := function(210)
+	fn, err := function(213)
 	if err != nil {
 		return err
 	}
@@ -4646,7 +4707,7 @@ func NodeInfoSetOutputDimOf(node unsafe.Pointer, index uint, axis uint, input ui
 //
 // Since 0.1.0.
 func NodeInfoHasAttribute(node unsafe.Pointer, name string, given *int32) error {
-	fn, err := function(211)
+	fn, err := function(214)
 	if err != nil {
 		return err
 	}
@@ -4668,7 +4729,7 @@ func NodeInfoHasAttribute(node unsafe.Pointer, name string, given *int32) error 
 //
 // Since 0.1.0.
 func NodeInfoAttributeInt(node unsafe.Pointer, name string, value *int64) error {
-	fn, err := function(212)
+	fn, err := function(215)
 	if err != nil {
 		return err
 	}
@@ -4689,7 +4750,7 @@ func NodeInfoAttributeInt(node unsafe.Pointer, name string, value *int64) error 
 //
 // Since 0.1.0.
 func NodeInfoAttributeFloat(node unsafe.Pointer, name string, value *float32) error {
-	fn, err := function(213)
+	fn, err := function(216)
 	if err != nil {
 		return err
 	}
@@ -4712,7 +4773,7 @@ func NodeInfoAttributeFloat(node unsafe.Pointer, name string, value *float32) er
 //
 // Since 0.1.0.
 func NodeInfoAttributeString(node unsafe.Pointer, name string, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(214)
+	fn, err := function(217)
 	if err != nil {
 		return err
 	}
@@ -4734,7 +4795,7 @@ func NodeInfoAttributeString(node unsafe.Pointer, name string, buf *byte, cap ui
 //
 // Since 0.1.0.
 func NodeInfoAttributeInts(node unsafe.Pointer, name string, values **int64, count *uint) error {
-	fn, err := function(215)
+	fn, err := function(218)
 	if err != nil {
 		return err
 	}
@@ -4755,7 +4816,7 @@ func NodeInfoAttributeInts(node unsafe.Pointer, name string, values **int64, cou
 //
 // Since 0.1.0.
 func NodeInfoAttributeFloats(node unsafe.Pointer, name string, values **float32, count *uint) error {
-	fn, err := function(216)
+	fn, err := function(219)
 	if err != nil {
 		return err
 	}
@@ -4776,7 +4837,7 @@ func NodeInfoAttributeFloats(node unsafe.Pointer, name string, values **float32,
 //
 // Since 0.1.0.
 func NodeInfoAttributeStringCount(node unsafe.Pointer, name string, count *uint) error {
-	fn, err := function(217)
+	fn, err := function(220)
 	if err != nil {
 		return err
 	}
@@ -4799,7 +4860,7 @@ func NodeInfoAttributeStringCount(node unsafe.Pointer, name string, count *uint)
 //
 // Since 0.1.0.
 func NodeInfoAttributeStringAt(node unsafe.Pointer, name string, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(218)
+	fn, err := function(221)
 	if err != nil {
 		return err
 	}
@@ -4821,7 +4882,7 @@ func NodeInfoAttributeStringAt(node unsafe.Pointer, name string, index uint, buf
 //
 // Since 0.1.0.
 func NodeInfoAttributeTensor(node unsafe.Pointer, name string, value *unsafe.Pointer) error {
-	fn, err := function(219)
+	fn, err := function(222)
 	if err != nil {
 		return err
 	}
@@ -4843,7 +4904,7 @@ func NodeInfoAttributeTensor(node unsafe.Pointer, name string, value *unsafe.Poi
 //
 // Since 0.1.0.
 func KernelContextInputCount(context unsafe.Pointer, count *uint) error {
-	fn, err := function(220)
+	fn, err := function(223)
 	if err != nil {
 		return err
 	}
@@ -4860,7 +4921,7 @@ func KernelContextInputCount(context unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func KernelContextOutputCount(context unsafe.Pointer, count *uint) error {
-	fn, err := function(221)
+	fn, err := function(224)
 	if err != nil {
 		return err
 	}
@@ -4880,7 +4941,7 @@ func KernelContextOutputCount(context unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func KernelContextInput(context unsafe.Pointer, index uint, value *unsafe.Pointer) error {
-	fn, err := function(222)
+	fn, err := function(225)
 	if err != nil {
 		return err
 	}
@@ -4901,7 +4962,7 @@ func KernelContextInput(context unsafe.Pointer, index uint, value *unsafe.Pointe
 //
 // Since 0.1.0.
 func KernelContextOutput(context unsafe.Pointer, index uint, shape *int64, rank uint, value *unsafe.Pointer) error {
-	fn, err := function(223)
+	fn, err := function(226)
 	if err != nil {
 		return err
 	}
@@ -4920,7 +4981,7 @@ func KernelContextOutput(context unsafe.Pointer, index uint, shape *int64, rank 
 //
 // Since 0.1.0.
 func KernelContextSetOutput(context unsafe.Pointer, index uint, value unsafe.Pointer) error {
-	fn, err := function(224)
+	fn, err := function(227)
 	if err != nil {
 		return err
 	}
@@ -4937,7 +4998,7 @@ func KernelContextSetOutput(context unsafe.Pointer, index uint, value unsafe.Poi
 //
 // Since 0.1.0.
 func KernelContextState(context unsafe.Pointer, state *unsafe.Pointer) error {
-	fn, err := function(225)
+	fn, err := function(228)
 	if err != nil {
 		return err
 	}
@@ -4955,7 +5016,7 @@ func KernelContextState(context unsafe.Pointer, state *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func KernelContextCancelled(context unsafe.Pointer, cancelled *int32) error {
-	fn, err := function(226)
+	fn, err := function(229)
 	if err != nil {
 		return err
 	}
@@ -4972,7 +5033,7 @@ func KernelContextCancelled(context unsafe.Pointer, cancelled *int32) error {
 //
 // Since 0.1.0.
 func KernelContextThreadCount(context unsafe.Pointer, count *uint) error {
-	fn, err := function(227)
+	fn, err := function(230)
 	if err != nil {
 		return err
 	}
@@ -4992,7 +5053,7 @@ func KernelContextThreadCount(context unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func KernelContextParallelFor(context unsafe.Pointer, count uint, body unsafe.Pointer, user unsafe.Pointer) error {
-	fn, err := function(228)
+	fn, err := function(231)
 	if err != nil {
 		return err
 	}
@@ -5009,7 +5070,7 @@ func KernelContextParallelFor(context unsafe.Pointer, count uint, body unsafe.Po
 //
 // Since 0.1.0.
 func KernelContextStream(context unsafe.Pointer, stream *unsafe.Pointer) error {
-	fn, err := function(229)
+	fn, err := function(232)
 	if err != nil {
 		return err
 	}
@@ -5026,7 +5087,7 @@ func KernelContextStream(context unsafe.Pointer, stream *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func KernelContextScratch(context unsafe.Pointer, address *unsafe.Pointer, bytes *uint) error {
-	fn, err := function(230)
+	fn, err := function(233)
 	if err != nil {
 		return err
 	}
@@ -5044,7 +5105,7 @@ func KernelContextScratch(context unsafe.Pointer, address *unsafe.Pointer, bytes
 //
 // Since 0.1.0.
 func KernelContextSetError(context unsafe.Pointer, text_ string) error {
-	fn, err := function(231)
+	fn, err := function(234)
 	if err != nil {
 		return err
 	}

@@ -75,6 +75,10 @@ static inline int32_t go_environment_thread_count(void *function, void *a0, size
     return ((int32_t (*)(void *, size_t *, void **))function)(a0, a1, a2);
 }
 
+static inline int32_t go_environment_options_set_parallel_for(void *function, void *a0, void *a1, size_t a2, void *a3, void *a4, void **a5) {
+    return ((int32_t (*)(void *, void *, size_t, void *, void *, void **))function)(a0, a1, a2, a3, a4, a5);
+}
+
 static inline int32_t go_environment_device_count(void *function, void *a0, size_t *a1, void **a2) {
     return ((int32_t (*)(void *, size_t *, void **))function)(a0, a1, a2);
 }
@@ -193,6 +197,14 @@ static inline int32_t go_session_options_create(void *function, void **a0, void 
 
 static inline int32_t go_session_options_clone(void *function, void *a0, void **a1, void **a2) {
     return ((int32_t (*)(void *, void **, void **))function)(a0, a1, a2);
+}
+
+static inline int32_t go_session_options_cancel(void *function, void *a0, void **a1) {
+    return ((int32_t (*)(void *, void **))function)(a0, a1);
+}
+
+static inline int32_t go_session_options_reset(void *function, void *a0, void **a1) {
+    return ((int32_t (*)(void *, void **))function)(a0, a1);
 }
 
 static inline void go_session_options_destroy(void *function, void *a0) {

@@ -214,6 +214,23 @@ export interface Functions {
     async(environment: Address, count: Out<Integer>): Promise<void>;
   };
   /**
+   * Lets the library compute on threads of the caller's, such as those of OpenMP or TBB: the environment then starts none to
+   * compute with. Sessions with option "intra_op_threads", "spinning" or "thread_affinities" still have threads of their
+   * own, and asynchronous runs are started by threads of the library.
+   *
+   * `options`: not NULL. `callback`: NULL for the library's own threads. `threads`: how many calls of a body may run at
+   * the same time, the calling thread's included, 1 to 1024; in place of option "threads". `user`: passed to the callback as
+   * it is; may be NULL. `release`: may be NULL; else called once with `user` when these options and all environments and
+   * sessions made from them are gone, also when this call fails. `error`: may be NULL. Threads: any. Errors:
+   * `RUKH_ERROR_INVALID_ARGUMENT` for another number of threads, and the handle errors.
+   *
+   * @since 0.1.1
+   */
+  environment_options_set_parallel_for: {
+    (options: Address, callback: Address, threads: Integer, user: Memory, release: Address): void;
+    async(options: Address, callback: Address, threads: Integer, user: Memory, release: Address): Promise<void>;
+  };
+  /**
    * The number of devices of this machine that can run models. The CPU is one, and the last.
    *
    * `environment`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
@@ -633,7 +650,7 @@ export interface Functions {
     async(out: Out<Address>): Promise<void>;
   };
   /**
-   * Makes a copy of options; later changes to one do not touch the other.
+   * Makes a copy of options; later changes to one do not touch the other. The copy is not cancelled.
    *
    * `options`: not NULL. `out`: not NULL; receives the copy, which the caller destroys; NULL on failure.
    * `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL,
@@ -644,6 +661,31 @@ export interface Functions {
   session_options_clone: {
     (options: Address, out: Out<Address>): void;
     async(options: Address, out: Out<Address>): Promise<void>;
+  };
+  /**
+   * Ends every opening and compiling of a model that uses these options: each fails with `RUKH_ERROR_CANCELLED` as soon as
+   * it looks, which it does before each node, and each constant that it computes. Later ones fail too, until
+   * `rukh_session_options_reset`.
+   *
+   * Sessions that are open stay. `options`: not NULL. `error`: may be NULL. Threads: any, above all another one than that
+   * which opens. Errors: the handle errors.
+   *
+   * @since 0.1.1
+   */
+  session_options_cancel: {
+    (options: Address): void;
+    async(options: Address): Promise<void>;
+  };
+  /**
+   * Takes `rukh_session_options_cancel` back for openings that begin from now on. Those already cancelled stay cancelled.
+   *
+   * `options`: not NULL. `error`: may be NULL. Threads: any. Errors: the handle errors.
+   *
+   * @since 0.1.1
+   */
+  session_options_reset: {
+    (options: Address): void;
+    async(options: Address): Promise<void>;
   };
   /**
    * Destroys options. Sessions made from them stay. NULL, and a pointer that is no live handle of this
@@ -876,7 +918,8 @@ export interface Functions {
    * may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_NOT_FOUND` and `RUKH_ERROR_IO` for
    * the file, `RUKH_ERROR_INVALID_MODEL` for a model that breaks the standard (the message names the
    * node), `RUKH_ERROR_UNSUPPORTED` for what cannot be run, `RUKH_ERROR_DEVICE` for a wanted provider
-   * without a device, `RUKH_ERROR_OUT_OF_MEMORY`, and the handle errors.
+   * without a device, `RUKH_ERROR_OUT_OF_MEMORY`, `RUKH_ERROR_CANCELLED` after `rukh_session_options_cancel`, and the
+   * handle errors.
    *
    * @since 0.1.0
    */

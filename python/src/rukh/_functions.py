@@ -18,6 +18,7 @@ FUNCTIONS: dict[str, str] = {
     "environment_options_set_log": "pippp",
     "environment_create": "pp",
     "environment_thread_count": "pp",
+    "environment_options_set_parallel_for": "ppzpp",
     "environment_device_count": "pp",
     "environment_device": "pzp",
     "environment_find_device": "pszp",
@@ -47,6 +48,8 @@ FUNCTIONS: dict[str, str] = {
     "environment_clear_fourier_plans": "pz",
     "session_options_create": "p",
     "session_options_clone": "pp",
+    "session_options_cancel": "p",
+    "session_options_reset": "p",
     "session_options_set": "pss",
     "session_options_get": "pspzp",
     "session_options_key": "pzpzp",
@@ -252,6 +255,7 @@ OTHERS: dict[str, tuple[str, str]] = {
 # The version of functions that the first library of this series did not have.
 SINCE: dict[str, str] = {
     "api": "0.1.1",
+    "environment_options_set_parallel_for": "0.1.1",
     "environment_find_device": "0.1.1",
     "device_id": "0.1.1",
     "device_find_property": "0.1.1",
@@ -259,6 +263,8 @@ SINCE: dict[str, str] = {
     "environment_fourier_plans": "0.1.1",
     "environment_set_fourier_plan_limit": "0.1.1",
     "environment_clear_fourier_plans": "0.1.1",
+    "session_options_cancel": "0.1.1",
+    "session_options_reset": "0.1.1",
     "session_create_from_buffer": "0.1.1",
     "session_options_add_initializer": "0.1.1",
     "session_options_add_external_file": "0.1.1",
