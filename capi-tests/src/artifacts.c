@@ -223,11 +223,17 @@ static void progress(void) {
     CHECK(told.released == 2);
 }
 
-static void *open_and_run(void *expected) {
+typedef struct {
+    char path[256];
+    float expected;
+} shared_artifact;
+
+static void *open_and_run(void *given) {
+    const shared_artifact *shared = given;
     int i;
     for (i = 0; i < 20; i++) {
-        rukh_session *session = open_file(in_folder("shared.rukh"));
-        CHECK(result_of(session) == *(const float *)expected);
+        rukh_session *session = open_file(shared->path);
+        CHECK(result_of(session) == shared->expected);
         rukh_session_destroy(session);
     }
     return NULL;
@@ -236,14 +242,17 @@ static void *open_and_run(void *expected) {
 /* One artifact is replaced again and again while threads open it. */
 static void replaced(void) {
     rukh_session *model = open_model(environment, "linear");
-    float expected = result_of(model);
+    shared_artifact shared;
     pthread_t threads[THREADS];
     int i;
-    compile("linear", "cpu", in_folder("shared.rukh"));
-    for (i = 0; i < THREADS; i++) CHECK(pthread_create(&threads[i], NULL, open_and_run, &expected) == 0);
-    for (i = 0; i < 20; i++) compile("linear", "cpu", in_folder("shared.rukh"));
+    shared.expected = result_of(model);
+    /* in_folder's memory is for one thread. */
+    strcpy(shared.path, in_folder("shared.rukh"));
+    compile("linear", "cpu", shared.path);
+    for (i = 0; i < THREADS; i++) CHECK(pthread_create(&threads[i], NULL, open_and_run, &shared) == 0);
+    for (i = 0; i < 20; i++) compile("linear", "cpu", shared.path);
     for (i = 0; i < THREADS; i++) CHECK(pthread_join(threads[i], NULL) == 0);
-    CHECK(unlink(in_folder("shared.rukh")) == 0);
+    CHECK(unlink(shared.path) == 0);
     rukh_session_destroy(model);
 }
 

@@ -1,11 +1,12 @@
-// What runs of one session read and write, kept between runs; for rukh.hpp, which includes this.
+// What runs of one session read and write, kept between runs; for rukh.hpp.
 
 #ifndef RUKH_BINDING_HPP
 #define RUKH_BINDING_HPP
 
 #include <string>
 
-#include <rukh/rukh.hpp>
+#include <rukh/device.hpp>
+#include <rukh/session.hpp>
 
 namespace rukh {
 

@@ -27,6 +27,10 @@ class DeviceHandle : public detail::Handle<rukh_device, rukh_device_destroy> {
     return detail::get<std::size_t>(
         [&](std::size_t *out, rukh_error **error) { return rukh_device_id(get(), out, error); });
   }
+  /// A property by its name; rukh_device_property_count says which there are.
+  Result<std::string> property(const std::string &key) const {
+    return detail::borrowed_from(rukh_device_find_property, get(), key.c_str());
+  }
   /// A tensor in its memory: zeros on the host, else of unspecified content.
   Result<Value> tensor(rukh_element_type element, const Shape &shape,
                        rukh_memory_kind kind = RUKH_MEMORY_DEVICE) const {

@@ -235,6 +235,21 @@ class Operator : public detail::Handle<rukh_operator, rukh_operator_destroy> {
   }
 };
 
+/// What the entry function of a shared library of operators adds its operators to.
+class OperatorRegistry {
+ public:
+  explicit OperatorRegistry(rukh_operator_registry *registry) : registry_(registry) {}
+
+  Result<void> add(const Operator &op) { return detail::call_with(rukh_operator_registry_add, registry_, op.get()); }
+  /// Why the library's operators cannot be used; the entry function then returns another status than RUKH_OK.
+  Result<void> set_error(const std::string &text) {
+    return detail::call_with(rukh_operator_registry_set_error, registry_, text.c_str());
+  }
+
+ private:
+  rukh_operator_registry *registry_;
+};
+
 }  // namespace rukh
 
 #endif  // RUKH_OPERATOR_HPP

@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include <rukh/rukh.h>
 
@@ -43,6 +44,15 @@ class Exception : public std::runtime_error {
   rukh_status status_;
 };
 #endif
+
+/// The error that a function of the C API gave, which this takes over.
+inline Error from_c(rukh_error *error) {
+  Error taken{rukh_error_code(error), rukh_error_message(error)};
+  rukh_error_destroy(error);
+  return taken;
+}
+/// An error for a function of one's own that reports as the C API does; its owner destroys it.
+inline rukh_error *to_c(const Error &error) { return rukh_error_create(error.status, error.message.c_str()); }
 
 /// Ends what cannot go on: by an exception, or by aborting where there are none.
 [[noreturn]] inline void fail(const Error &error) {
@@ -192,6 +202,62 @@ Result<std::string> text(F f) {
     rukh_error_destroy(error);
     buffer.resize(needed);
   }
+}
+
+/// Calls `f(given..., &error)`.
+template <class F, class... Given>
+Result<void> call_with(F f, Given... given) {
+  return call([&](rukh_error **error) { return f(given..., error); });
+}
+
+/// Calls `f(given..., &out, &error)`.
+template <class T, class F, class... Given>
+Result<T> get_from(F f, Given... given) {
+  return get<T>([&](T *out, rukh_error **error) { return f(given..., out, error); });
+}
+
+/// The same for a text that stays the library's, which is copied; NULL becomes "".
+template <class F, class... Given>
+Result<std::string> borrowed_from(F f, Given... given) {
+  Result<const char *> text = get_from<const char *>(f, given...);
+  if (!text) return text.error();
+  return std::string(text.value() != nullptr ? text.value() : "");
+}
+
+/// Calls `f(given..., buf, cap, &needed, &error)`.
+template <class F, class... Given>
+Result<std::string> text_from(F f, Given... given) {
+  return text([&](char *buf, size_t cap, size_t *needed, rukh_error **error) {
+    return f(given..., buf, cap, needed, error);
+  });
+}
+
+/// Calls that with each index from 0 until there is none.
+template <class F, class... Given>
+Result<std::vector<std::string>> texts_from(F f, Given... given) {
+  std::vector<std::string> texts;
+  for (size_t index = 0;; index++) {
+    Result<std::string> text = text_from(f, given..., index);
+    if (!text && text.error().status == RUKH_ERROR_INVALID_ARGUMENT) return texts;
+    if (!text) return text.error();
+    texts.push_back(text.value());
+  }
+}
+
+/// Calls `f(given, index, &text, &second, &error)` as often as `count(given, &n, &error)` says.
+template <class Second, class Raw, class Count, class F, class Given>
+Result<std::vector<std::pair<std::string, Second>>> pairs_from(Count count, F f, Given given) {
+  std::vector<std::pair<std::string, Second>> pairs;
+  Result<size_t> length = get_from<size_t>(count, given);
+  if (!length) return length.error();
+  for (size_t index = 0; index < length.value(); index++) {
+    const char *first = "";
+    Raw second{};
+    Result<void> result = call_with(f, given, index, &first, &second);
+    if (!result) return result.error();
+    pairs.emplace_back(first, second);
+  }
+  return pairs;
 }
 
 }  // namespace detail

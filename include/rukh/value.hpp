@@ -185,6 +185,16 @@ class Value : public detail::Handle<rukh_value, rukh_value_destroy> {
     });
   }
 
+  /// The same for DLPack before version 1.0.
+  static Result<Value> from_dlpack_legacy(DLManagedTensor *managed) {
+    return make([&](rukh_value **out, rukh_error **error) {
+      return rukh_value_from_dlpack_legacy(managed, out, error);
+    });
+  }
+  Result<DLManagedTensor *> to_dlpack_legacy() const {
+    return detail::get_from<DLManagedTensor *>(rukh_value_to_dlpack_legacy, get());
+  }
+
   /// Another owner of the same elements.
   Result<Value> share() const {
     return make([&](rukh_value **out, rukh_error **error) { return rukh_value_clone(get(), out, error); });
@@ -248,6 +258,9 @@ class Value : public detail::Handle<rukh_value, rukh_value_destroy> {
     return Span<T>{static_cast<T *>(pointer), bytes / sizeof(T)};
   }
 
+  Result<std::size_t> element_count() const {
+    return detail::get_from<std::size_t>(rukh_value_element_count, get());
+  }
   Result<std::string> string(std::size_t index) const {
     return detail::text([&](char *buf, std::size_t cap, std::size_t *needed, rukh_error **error) {
       return rukh_value_string(get(), index, buf, cap, needed, error);
