@@ -27,7 +27,7 @@ class DeviceHandle : public detail::Handle<rukh_device, rukh_device_destroy> {
     return detail::get<std::size_t>(
         [&](std::size_t *out, rukh_error **error) { return rukh_device_id(get(), out, error); });
   }
-  /// A property by its name; rukh_device_property_count says which there are.
+  /// A property by its name, "" where it has none of it; rukh_device_property_count says which there are.
   Result<std::string> property(const std::string &key) const {
     return detail::borrowed_from(rukh_device_find_property, get(), key.c_str());
   }

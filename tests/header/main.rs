@@ -7,6 +7,7 @@ mod description;
 mod sections;
 mod table;
 
+use std::collections::HashSet;
 use std::path::Path;
 
 /// The files with exported items, in the order in which they appear in the header.
@@ -98,6 +99,27 @@ fn the_description_has_every_function_of_the_header() {
     let symbols = std::fs::read_to_string(root().join("abi/rukh.symbols")).unwrap();
     for symbol in symbols.lines().filter(|line| line.starts_with("rukh_")) {
         assert!(api.functions.iter().any(|function| function.name == symbol), "{symbol} is not described");
+    }
+}
+
+/// Functions that rukh.hpp leaves to C.
+const ONLY_C: &[(&str, &str)] = &[("rukh_api", "a program that includes rukh.hpp is linked to the library")];
+
+#[test]
+fn rukh_hpp_reaches_every_function() {
+    let mut text = String::new();
+    for entry in std::fs::read_dir(root().join("include/rukh")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|ending| ending == "hpp") {
+            text += &std::fs::read_to_string(path).unwrap();
+        }
+    }
+    let names: HashSet<&str> = text.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
+    let api = api::read(&root().join("src/capi"), SOURCES);
+    for name in api.functions.iter().map(|function| &*function.name) {
+        let is_left = ONLY_C.iter().any(|(left, _)| *left == name);
+        let reached = names.contains(name);
+        assert!(reached != is_left, "{name}: rukh.hpp reaches it: {reached}; it should: {}", !is_left);
     }
 }
 
