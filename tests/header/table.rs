@@ -68,7 +68,9 @@ pub fn header(order: &str, api: &Api) -> String {
         let parameters = function.parameters.iter().map(|parameter| {
             let ty = c_type(&parameter.kind);
             let space = if ty.ends_with('*') { "" } else { " " };
-            format!("{ty}{space}{}", parameter.name)
+            // As cbindgen does with what is a word of C++.
+            let end = if parameter.name == "operator" { "_" } else { "" };
+            format!("{ty}{space}{}{end}", parameter.name)
         });
         let parameters = match parameters.collect::<Vec<_>>().join(", ") {
             none if none.is_empty() => "void".to_owned(),
