@@ -19,7 +19,9 @@ import numpy as np
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--models", type=pathlib.Path, required=True)
     parser.add_argument("--sessions", type=int, default=10)
     parser.add_argument("--provider", default="cpu")
@@ -27,11 +29,17 @@ def main():
     parser.add_argument("names", nargs="*")
     arguments = parser.parse_args()
     if arguments.child:
-        print(json.dumps(measure(arguments.models, arguments.child == "shared", arguments.sessions, arguments.provider)))
+        print(
+            json.dumps(
+                measure(arguments.models, arguments.child == "shared", arguments.sessions, arguments.provider)
+            )
+        )
         return
     names = arguments.names or sorted(path.parent.name for path in arguments.models.glob("*/model.onnx"))
-    print(f"| model | weights | one: host MB | {arguments.sessions}: host MB | one: GPU MB | {arguments.sessions}: GPU MB |"
-          " first open, ms | second, ms | same bytes |")
+    print(
+        f"| model | weights | one: host MB | {arguments.sessions}: host MB | one: GPU MB | {arguments.sessions}: GPU MB |"
+        " first open, ms | second, ms | same bytes |"
+    )
     print("|---|---|---|---|---|---|---|---|---|")
     for name in names:
         for way in ("shared", "apart"):
@@ -39,8 +47,10 @@ def main():
             command += ["--sessions", str(arguments.sessions), "--provider", arguments.provider]
             told = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
             row = json.loads(told.splitlines()[-1])
-            cells = [f"{row[key]:.2f}" if key.endswith("open") else f"{row[key]:.0f}" for key in
-                     ("host_one", "host_all", "gpu_one", "gpu_all", "first_open", "second_open")]
+            cells = [
+                f"{row[key]:.2f}" if key.endswith("open") else f"{row[key]:.0f}"
+                for key in ("host_one", "host_all", "gpu_one", "gpu_all", "first_open", "second_open")
+            ]
             print(f"| {name} | {way} | {' | '.join(cells)} | {row['same']} |", flush=True)
 
 
