@@ -53,6 +53,11 @@ struct DLManagedTensorVersioned;
 #define RUKH_ABI_VERSION 1001
 
 /**
+ * Named tensors in place of a model's inputs, as LoRA fine-tuning makes them.
+ */
+typedef struct rukh_adapter rukh_adapter;
+
+/**
  * A model that was compiled, to ask about.
  */
 typedef struct rukh_artifact rukh_artifact;
@@ -1705,6 +1710,182 @@ rukh_status rukh_artifact_check(const struct rukh_artifact *artifact,
                                 size_t cap,
                                 size_t *needed,
                                 struct rukh_error **error);
+
+/**
+ * Reads a file of an adapter, which ONNX Runtime calls `.onnx_adapter`.
+ *
+ * The file is mapped, and elements stay in it; they are copied where they are not aligned to their type. It must not
+ * shrink while something uses the adapter: a file that does ends the process with SIGBUS.
+ * `rukh_adapter_open_from_buffer` takes the bytes of a file that may.
+ *
+ * `path`: not NULL. `out`: not NULL; receives the adapter, which the caller destroys; NULL on failure. `error`: may be
+ * NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_NOT_FOUND` and `RUKH_ERROR_IO` for the file,
+ * `RUKH_ERROR_INVALID_MODEL` for one that is no adapter, was cut short or damaged (the message says which part),
+ * `RUKH_ERROR_UNSUPPORTED` for another version of the format or a type of elements that it does not have,
+ * `RUKH_ERROR_OUT_OF_MEMORY`, `RUKH_ERROR_INVALID_ARGUMENT`.
+ *
+ * Since: 0.1.1.
+ */
+rukh_status rukh_adapter_open(const char *path,
+                              struct rukh_adapter **out,
+                              struct rukh_error **error);
+
+/**
+ * Reads an adapter from the bytes of its file in memory of the caller's. Elements stay where they are; they are copied
+ * where they are not aligned to their type.
+ *
+ * `data`: `size` bytes, which must stay as they are until `deleter` is called; NULL allowed with 0. `deleter`: may be NULL
+ * (the memory then outlives the adapter and all that uses it); called once with `data` and `user` when nothing uses the
+ * memory any more, also when this call fails. `out`: not NULL; receives the adapter, which the caller destroys; NULL on
+ * failure. `error`: may be NULL. Threads: any, at the same time. Errors: as `rukh_adapter_open`, but for those of files.
+ *
+ * Since: 0.1.1.
+ */
+rukh_status rukh_adapter_open_from_buffer(const void *data,
+                                          size_t size,
+                                          rukh_deleter deleter,
+                                          void *user,
+                                          struct rukh_adapter **out,
+                                          struct rukh_error **error);
+
+/**
+ * Makes an adapter of tensors, to use or to save.
+ *
+ * `names`: `count` names of inputs, each once; not empty; copied; NULL allowed with 0. `values`: as many tensors on the
+ * host, shared, whose elements must stay as they are until the adapter and all that uses it are gone; the handles stay the
+ * caller's. `adapter_version`, `model_version`: numbers that the adapter keeps and nobody compares. `out`: not NULL;
+ * receives the adapter, which the caller destroys; NULL on failure. `error`: may be NULL. Threads: any, at the same time.
+ * Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an empty name, one that is there twice, what is no tensor, strings, elements of
+ * less than a byte and types behind `RUKH_ELEMENT_FLOAT8E5M2FNUZ`, and device memory; `RUKH_ERROR_OUT_OF_MEMORY`, and the
+ * handle errors.
+ *
+ * Since: 0.1.1.
+ */
+rukh_status rukh_adapter_create(const char *const *names,
+                                const struct rukh_value *const *values,
+                                size_t count,
+                                int32_t adapter_version,
+                                int32_t model_version,
+                                struct rukh_adapter **out,
+                                struct rukh_error **error);
+
+/**
+ * Writes an adapter to a file that ONNX Runtime reads as well. A file that was there is replaced once all is written.
+ *
+ * `adapter`: not NULL. `path`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_IO`,
+ * `RUKH_ERROR_UNSUPPORTED` for an adapter of 2 GiB or more, `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
+ *
+ * Since: 0.1.1.
+ */
+rukh_status rukh_adapter_save(const struct rukh_adapter *adapter,
+                              const char *path,
+                              struct rukh_error **error);
+
+/**
+ * Destroys an adapter. Options, runs, sessions and values that use it keep what they need of it. NULL, and a pointer that
+ * is no live handle of this kind, is left alone.
+ *
+ * `adapter`: may be NULL. Threads: any.
+ *
+ * Since: 0.1.1.
+ */
+void rukh_adapter_destroy(struct rukh_adapter *adapter);
+
+/**
+ * The versions that an adapter tells: of the file's format, of itself, and of the model that it was made for.
+ *
+ * `adapter`: not NULL. `format_version`, `adapter_version`, `model_version`: may be NULL; receive the numbers. `error`: may
+ * be NULL. Threads: any, at the same time. Errors: the handle errors.
+ *
+ * Since: 0.1.1.
+ */
+rukh_status rukh_adapter_versions(const struct rukh_adapter *adapter,
+                                  int32_t *format_version,
+                                  int32_t *adapter_version,
+                                  int32_t *model_version,
+                                  struct rukh_error **error);
+
+/**
+ * The number of tensors in an adapter.
+ *
+ * `adapter`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
+ *
+ * Since: 0.1.1.
+ */
+rukh_status rukh_adapter_parameter_count(const struct rukh_adapter *adapter,
+                                         size_t *count,
+                                         struct rukh_error **error);
+
+/**
+ * The name of the parameter at `index`: of the input that it is for.
+ *
+ * `adapter`: not NULL. `index`: from 0, in the file's order. `buf`, `cap`, `needed`: see "Texts" at the top of this header.
+ * `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there
+ * or a buffer that is too small, and the handle errors.
+ *
+ * Since: 0.1.1.
+ */
+rukh_status rukh_adapter_parameter_name(const struct rukh_adapter *adapter,
+                                        size_t index,
+                                        char *buf,
+                                        size_t cap,
+                                        size_t *needed,
+                                        struct rukh_error **error);
+
+/**
+ * The tensor of the parameter at `index`.
+ *
+ * `adapter`: not NULL. `index`: from 0, in the file's order. `out`: not NULL; receives a value that shares the adapter's
+ * elements, which must not be written, and which the caller destroys; it may outlive the adapter. NULL on failure. `error`:
+ * may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there, and the
+ * handle errors.
+ *
+ * Since: 0.1.1.
+ */
+rukh_status rukh_adapter_parameter_value(const struct rukh_adapter *adapter,
+                                         size_t index,
+                                         struct rukh_value **out,
+                                         struct rukh_error **error);
+
+/**
+ * Has runs take inputs from an adapter: the model's initializers that are inputs as well, and other inputs, that a run is
+ * not given. Several adapters may be added; where two have one parameter, the one added last counts.
+ *
+ * For each set of such initializers a program is made when a run first has it; four are kept. A session with a GPU copies
+ * what only the GPU reads into its memory when a run first needs it; it stays there as long as the adapter is used, for all
+ * sessions on that GPU. Such a first run must not be captured.
+ *
+ * `options`: not NULL. Runs that have begun keep theirs. `adapter`: not NULL; kept alive by the options; the handle stays
+ * the caller's. `error`: may be NULL. Threads: any. Errors: the handle errors. Runs fail with `RUKH_ERROR_NOT_FOUND` where the
+ * model has no such input, and with `RUKH_ERROR_INVALID_INPUT` for another type or shape; the message names adapter and
+ * parameter.
+ *
+ * Since: 0.1.1.
+ */
+rukh_status rukh_run_options_add_adapter(struct rukh_run_options *options,
+                                         const struct rukh_adapter *adapter,
+                                         struct rukh_error **error);
+
+/**
+ * Has sessions take an adapter's tensors in place of initializers of the model's main graph, for good: weights may be
+ * packed, and runs cost what they cost without an adapter. Several may be added; where two have one parameter, the one
+ * added last counts, and a tensor of `rukh_session_options_add_initializer` counts before both.
+ *
+ * Nothing is copied where a kernel takes the elements as they lie. Sessions of one environment that are given the same
+ * adapter for the same model share it. An initializer that is an input as well may get any shape that the input may; runs
+ * may still give it, too.
+ *
+ * `options`: not NULL. `adapter`: not NULL; kept alive by the options and by sessions made from them; the handle stays the
+ * caller's. `error`: may be NULL. Threads: any. Errors: the handle errors. Making the session fails with
+ * `RUKH_ERROR_NOT_FOUND` where the model has no such initializer, and with `RUKH_ERROR_INVALID_ARGUMENT` for another type or
+ * shape; the message names adapter and parameter.
+ *
+ * Since: 0.1.1.
+ */
+rukh_status rukh_session_options_add_adapter(struct rukh_session_options *options,
+                                             const struct rukh_adapter *adapter,
+                                             struct rukh_error **error);
 
 /**
  * The steps of a session's runs and where each value lies, as a JSON object. Shapes and memory are those of the

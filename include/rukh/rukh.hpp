@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include <rukh/adapter.hpp>
 #include <rukh/device.hpp>
 #include <rukh/operator.hpp>
 #include <rukh/value.hpp>
@@ -170,6 +171,11 @@ class SessionOptions : public detail::Handle<rukh_session_options, rukh_session_
       return rukh_session_options_add_initializer(get(), name.c_str(), value.get(), error);
     });
   }
+  /// An adapter's tensors in place of initializers of the model, for good.
+  Result<void> add_adapter(const Adapter &adapter) {
+    return detail::call(
+        [&](rukh_error **error) { return rukh_session_options_add_adapter(get(), adapter.get(), error); });
+  }
   /// The bytes of a file of external data, without a copy; `release` is called when nothing uses them any more.
   Result<void> add_external_file(const std::string &location, const void *data, std::size_t size,
                                  std::function<void()> release = {}) {
@@ -197,6 +203,11 @@ class RunOptions : public detail::Handle<rukh_run_options, rukh_run_options_dest
     return detail::call([&](rukh_error **error) {
       return rukh_run_options_set(get(), key.c_str(), value.c_str(), error);
     });
+  }
+  /// What runs are not given comes from the adapter, where it has it; the last one added counts.
+  Result<void> add_adapter(const Adapter &adapter) {
+    return detail::call(
+        [&](rukh_error **error) { return rukh_run_options_add_adapter(get(), adapter.get(), error); });
   }
   /// Ends the runs that use these options, from any thread.
   Result<void> cancel() {
