@@ -268,7 +268,7 @@ api! {
 }
 
 /// A run opens no file: what is not there is a name that it, or an adapter of it, was given.
-fn of_run(failure: Failure) -> Failure {
+pub fn of_run(failure: Failure) -> Failure {
     match failure.code {
         ORT_NO_SUCHFILE => Failure::argument(failure.message),
         _ => failure,

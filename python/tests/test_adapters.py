@@ -119,9 +119,7 @@ def test_runs_give_the_same_with_both(writer, tmp_path):
 
 def test_several_adapters(tmp_path):
     tensors, other = matrices(1, 2), matrices(2, 2)
-    parts = [
-        export(rukh, tmp_path / name, {name: array}) for name, array in tensors.items()
-    ]
+    parts = [export(rukh, tmp_path / name, {name: array}) for name, array in tensors.items()]
     session = rukh.InferenceSession(adapted())
     theirs = onnxruntime.InferenceSession(adapted(), providers=["CPUExecutionProvider"])
     found = run_with(rukh, session, *parts)
@@ -177,7 +175,7 @@ def test_sessions_take_adapters_for_good(tmp_path):
     adapter = rukh.LoraAdapter()
     adapter.Load(export(rukh, tmp_path / "b", {"c": np.ones(1, np.float32)}))
     wrong.add_adapter(adapter)
-    with pytest.raises(Exception, match="no initializer \"c\" in its main graph"):
+    with pytest.raises(Exception, match='no initializer "c" in its main graph'):
         rukh.InferenceSession(adapted(), wrong)
 
 
@@ -204,15 +202,19 @@ def test_threads_have_adapters_of_their_own(tmp_path):
 def test_what_is_wrong_is_told(tmp_path):
     session = rukh.InferenceSession(adapted())
     for tensors, part in (
-        ({"c": np.ones(1, np.float32)}, "parameter \"c\" is no input of the model"),
-        ({"a": np.ones((4, 1))}, "\"a\" is tensor.double.; the model needs tensor.float."),
+        ({"c": np.ones(1, np.float32)}, 'parameter "c" is no input of the model'),
+        ({"a": np.ones((4, 1))}, '"a" is tensor.double.; the model needs tensor.float.'),
         ({"a": np.ones((5, 1), np.float32)}, "dimension 0 is 5; the model needs 4"),
         ({"a": np.ones((4, 2), np.float32)}, "MatMul"),
     ):
         path = export(rukh, tmp_path / "wrong", tensors)
         with pytest.raises(Exception, match=part):
             run_with(rukh, session, path)
-    for content, part in ((b"", "is no adapter"), (b"x" * 99, "is no adapter"), (path.read_bytes()[:90], "needed")):
+    for content, part in (
+        (b"", "is no adapter"),
+        (b"x" * 99, "is no adapter"),
+        (path.read_bytes()[:90], "needed"),
+    ):
         (tmp_path / "bad").write_bytes(content)
         for read in (rukh.AdapterFormat.read_adapter, lambda path: rukh.LoraAdapter().Load(path)):
             with pytest.raises(Exception, match=part):

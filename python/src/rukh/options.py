@@ -6,7 +6,6 @@ import copy
 import json
 import operator
 import os
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from ctypes import c_char_p
 from typing import Any
