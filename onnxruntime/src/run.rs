@@ -341,7 +341,8 @@ unsafe extern "C" fn finish(
                     return library::call(|out| {
                         out.write(error);
                         rukh_error_code(error)
-                    });
+                    })
+                    .map_err(of_run);
                 }
                 let made = owned(array(outputs, count, "outputs")?)?;
                 deliver(made, std::slice::from_raw_parts_mut(pending.outputs, pending.count))

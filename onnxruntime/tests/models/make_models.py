@@ -1,6 +1,6 @@
 """Writes the models that the tests of this folder run.
 
-python onnxruntime/tests/models/make_models.py      (needs the packages onnx and onnxruntime)
+    python onnxruntime/tests/models/make_models.py      (needs the packages onnx and onnxruntime)
 """
 
 from pathlib import Path
