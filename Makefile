@@ -180,8 +180,7 @@ test-levels: build/onnx-data/VERSION ## tests of the CPU's kernels at each level
 
 test-c: stage ## the C and C++ tests against the installed library, and the ABI check
 	capi-tests/run.sh $(STAGE)
-	$(MAKE) --no-print-directory -C examples/generate run PREFIX=$(STAGE) BUILD=$(BUILD)/examples/generate
-	$(MAKE) --no-print-directory -C examples/custom-operators run PREFIX=$(STAGE) BUILD=$(BUILD)/examples/custom-operators
+	scripts/test_examples.sh $(STAGE) $(BUILD)/examples
 	scripts/abi.sh check
 
 conformance: build/onnx-data/VERSION ## the ONNX standard's own test cases
@@ -253,6 +252,7 @@ test-hip: emulator build/onnx-data/VERSION stage ## the HIP provider on an emula
 		(cd capi-tests && env AMDEMU_ARCH=gfx1100 $$check $(EMULATED) $(BUILD)/capi-tests/device/operators_gpu models $(BUILD)/capi-tests/scale.co) || exit 1; \
 		(cd capi-tests && env AMDEMU_ARCH=gfx1100 $$check $(EMULATED) $(BUILD)/capi-tests/device/locations models) || exit 1; \
 	done
+	$(EMULATED) $(MAKE) --no-print-directory -C examples/memory run PREFIX=$(STAGE) BUILD=$(BUILD)/examples/memory
 	RUKH_LIBRARY=$(LIB_PATH)/librukh.so PYTHONPATH=python/src $(EMULATED) $(PYTHON) -m pytest --quiet python/tests/test_device.py python/tests/test_generation.py python/tests/test_artifacts.py \
 		python/tests/test_providers.py python/tests/test_reach.py python/tests/test_adapters.py
 	RUKH_LIBRARY=$(LIB_PATH)/librukh.so PYTHONPATH=python/src $(EMULATED) $(PYTHON) -m pytest --quiet python/tests/test_decode.py -k gpu

@@ -9,10 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void check(rukh_status status, rukh_error *error) {
+static void check(rukh_status status, rukh_error *const *error) {
     if (status != RUKH_OK) {
-        fprintf(stderr, "%s: %s\n", rukh_status_name(status), rukh_error_message(error));
-        rukh_error_destroy(error);
+        fprintf(stderr, "%s: %s\n", rukh_status_name(status), rukh_error_message(*error));
+        rukh_error_destroy(*error);
         exit(1);
     }
 }
@@ -91,22 +91,22 @@ static void add_operators(rukh_session_options *options) {
     rukh_error *error = NULL;
     rukh_operator *one = NULL, *two = NULL;
     const float scale = 1;
-    check(rukh_operator_create("test.customop", "CustomOpOne", 1, NULL, NULL, &one, &error), error);
-    check(rukh_operator_add_input(one, "a", "float", RUKH_ARITY_REQUIRED, &error), error);
-    check(rukh_operator_add_input(one, "b", "float", RUKH_ARITY_REQUIRED, &error), error);
-    check(rukh_operator_add_output(one, "sum", "float", RUKH_ARITY_REQUIRED, &error), error);
-    check(rukh_operator_add_attribute_with_default(one, "scale", RUKH_ATTRIBUTE_FLOAT, &scale, 1, &error), error);
-    check(rukh_operator_set_shape_function(one, same_shape, &error), error);
-    check(rukh_operator_set_kernel(one, one_create, one_compute, &error), error);
-    check(rukh_session_options_add_operator(options, one, &error), error);
+    check(rukh_operator_create("test.customop", "CustomOpOne", 1, NULL, NULL, &one, &error), &error);
+    check(rukh_operator_add_input(one, "a", "float", RUKH_ARITY_REQUIRED, &error), &error);
+    check(rukh_operator_add_input(one, "b", "float", RUKH_ARITY_REQUIRED, &error), &error);
+    check(rukh_operator_add_output(one, "sum", "float", RUKH_ARITY_REQUIRED, &error), &error);
+    check(rukh_operator_add_attribute_with_default(one, "scale", RUKH_ATTRIBUTE_FLOAT, &scale, 1, &error), &error);
+    check(rukh_operator_set_shape_function(one, same_shape, &error), &error);
+    check(rukh_operator_set_kernel(one, one_create, one_compute, &error), &error);
+    check(rukh_session_options_add_operator(options, one, &error), &error);
     rukh_operator_destroy(one);
 
-    check(rukh_operator_create("test.customop", "CustomOpTwo", 1, NULL, NULL, &two, &error), error);
-    check(rukh_operator_add_input(two, "x", "float", RUKH_ARITY_REQUIRED, &error), error);
-    check(rukh_operator_add_output(two, "y", "int32", RUKH_ARITY_REQUIRED, &error), error);
-    check(rukh_operator_set_shape_function(two, same_shape, &error), error);
-    check(rukh_operator_set_kernel(two, NULL, two_compute, &error), error);
-    check(rukh_session_options_add_operator(options, two, &error), error);
+    check(rukh_operator_create("test.customop", "CustomOpTwo", 1, NULL, NULL, &two, &error), &error);
+    check(rukh_operator_add_input(two, "x", "float", RUKH_ARITY_REQUIRED, &error), &error);
+    check(rukh_operator_add_output(two, "y", "int32", RUKH_ARITY_REQUIRED, &error), &error);
+    check(rukh_operator_set_shape_function(two, same_shape, &error), &error);
+    check(rukh_operator_set_kernel(two, NULL, two_compute, &error), &error);
+    check(rukh_session_options_add_operator(options, two, &error), &error);
     rukh_operator_destroy(two);
 }
 
@@ -125,19 +125,19 @@ int main(int argc, char **argv) {
         data[0][i] = (float)i + 1;
         data[1][i] = 0.3f * (float)i;
     }
-    check(rukh_environment_create(NULL, &environment, &error), error);
-    check(rukh_session_options_create(&options, &error), error);
+    check(rukh_environment_create(NULL, &environment, &error), &error);
+    check(rukh_session_options_create(&options, &error), &error);
     add_operators(options);
-    check(rukh_session_create(environment, argc > 1 ? argv[1] : "custom.onnx", options, &session, &error), error);
+    check(rukh_session_create(environment, argc > 1 ? argv[1] : "custom.onnx", options, &session, &error), &error);
     rukh_session_options_destroy(options);
     for (i = 0; i < 2; i++) {
         check(rukh_value_create_tensor_copy(RUKH_ELEMENT_FLOAT, shape, 2, data[i], sizeof data[i], &inputs[i], &error),
-              error);
+              &error);
     }
     check(rukh_session_run(session, NULL, input_names, (const rukh_value *const *)inputs, 2, &output_name, 1, &y,
                            &error),
-          error);
-    check(rukh_value_data(y, &result, NULL, &error), error);
+          &error);
+    check(rukh_value_data(y, &result, NULL, &error), &error);
     for (i = 0; i < 15; i++) {
         int32_t wanted = (int32_t)lroundf(2 * (data[0][i] + data[1][i]));
         printf("%d%c", (int)((const int32_t *)result)[i], i % 5 == 4 ? '\n' : ' ');

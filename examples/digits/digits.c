@@ -21,10 +21,10 @@ typedef struct {
 } images;
 
 /* Ends the program unless a call of the library succeeded. */
-static void check(rukh_status status, rukh_error *error) {
+static void check(rukh_status status, rukh_error *const *error) {
     if (status != RUKH_OK) {
-        fprintf(stderr, "%s: %s\n", rukh_status_name(status), rukh_error_message(error));
-        rukh_error_destroy(error);
+        fprintf(stderr, "%s: %s\n", rukh_status_name(status), rukh_error_message(*error));
+        rukh_error_destroy(*error);
         exit(2);
     }
 }
@@ -84,21 +84,21 @@ static rukh_value *classify(const char *model, const images *set) {
     rukh_session *session = NULL;
     rukh_value *image = NULL, *scores = NULL;
 
-    check(rukh_environment_create(NULL, &environment, &error), error);
-    check(rukh_session_create(environment, model, NULL, &session, &error), error);
+    check(rukh_environment_create(NULL, &environment, &error), &error);
+    check(rukh_session_create(environment, model, NULL, &session, &error), &error);
 
     int64_t shape[4] = {(int64_t)set->count, 1, (int64_t)set->height, (int64_t)set->width};
-    check(rukh_value_create_tensor(RUKH_ELEMENT_FLOAT, shape, 4, &image, &error), error);
+    check(rukh_value_create_tensor(RUKH_ELEMENT_FLOAT, shape, 4, &image, &error), &error);
     void *data = NULL;
     size_t bytes = 0;
-    check(rukh_value_data_mut(image, &data, &bytes, &error), error);
+    check(rukh_value_data_mut(image, &data, &bytes, &error), &error);
     for (size_t i = 0; i < bytes / sizeof(float); i++) {
         ((float *)data)[i] = set->pixels[i];
     }
 
     const char *input = "image", *output = "scores";
     const rukh_value *inputs[1] = {image};
-    check(rukh_session_run(session, NULL, &input, inputs, 1, &output, 1, &scores, &error), error);
+    check(rukh_session_run(session, NULL, &input, inputs, 1, &output, 1, &scores, &error), &error);
 
     /* Any order will do: what is still needed stays alive. */
     rukh_environment_destroy(environment);
@@ -125,7 +125,7 @@ int main(int argc, char **argv) {
     rukh_error *error = NULL;
     const void *data = NULL;
     size_t bytes = 0;
-    check(rukh_value_data(scores, &data, &bytes, &error), error);
+    check(rukh_value_data(scores, &data, &bytes, &error), &error);
     if (bytes != set.count * CLASSES * sizeof(float)) {
         fprintf(stderr, "%s: it does not give %d scores an image\n", model, CLASSES);
         return 2;

@@ -13,12 +13,12 @@
 #include <string.h>
 
 /* Ends the program when a call failed. */
-static void check(rukh_status status, rukh_error *error)
+static void check(rukh_status status, rukh_error *const *error)
 {
     if (status == RUKH_OK)
         return;
-    fprintf(stderr, "%s: %s\n", rukh_status_name(status), rukh_error_message(error));
-    rukh_error_destroy(error);
+    fprintf(stderr, "%s: %s\n", rukh_status_name(status), rukh_error_message(*error));
+    rukh_error_destroy(*error);
     exit(2);
 }
 
@@ -27,7 +27,7 @@ static void take_text(rukh_generator *generator, char *answer, size_t room)
 {
     rukh_error *error = NULL;
     size_t used = strlen(answer);
-    check(rukh_generator_text(generator, 0, answer + used, room - used, NULL, &error), error);
+    check(rukh_generator_text(generator, 0, answer + used, room - used, NULL, &error), &error);
     printf("%s", answer + used);
     fflush(stdout);
 }
@@ -40,10 +40,10 @@ static int ask(rukh_generator *generator, const char *question, const char *expe
     int32_t done = 0;
 
     snprintf(messages, sizeof messages, "[{\"role\": \"user\", \"content\": \"%s\"}]", question);
-    check(rukh_generator_chat(generator, messages, &error), error);
+    check(rukh_generator_chat(generator, messages, &error), &error);
     printf("%s ", question);
     while (!done) {
-        check(rukh_generator_next(generator, NULL, 0, &done, &error), error);
+        check(rukh_generator_next(generator, NULL, 0, &done, &error), &error);
         take_text(generator, answer, sizeof answer);
     }
     printf("\n");
@@ -71,7 +71,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: answer MODEL_FOLDER\n");
         return 2;
     }
-    check(rukh_generator_create(NULL, argv[1], NULL, &generator, &error), error);
+    check(rukh_generator_create(NULL, argv[1], NULL, &generator, &error), &error);
     for (i = 0; i < count; i++)
         right += ask(generator, questions[i][0], questions[i][1]);
     rukh_generator_destroy(generator);

@@ -4,6 +4,44 @@
  * This file is made from the library's source. Everything a function needs to be told is in its
  * comment; what holds for all of them is here.
  *
+ * Contents: handles, callbacks and constants; then functions, each section under its number as "-- 1.":
+ *    1. Versions
+ *    2. Errors: code and message
+ *    3. Environments: threads and the log
+ *    4. Devices and providers
+ *    5. The library and its surroundings, for a report about a defect
+ *    6. The memory of devices: statistics, peaks, the cache, snapshots
+ *    7. The plans of Fourier transforms that an environment keeps for a device
+ *    8. Options of a session
+ *    9. The providers of a session and their options
+ *   10. Sessions: opening a model, and what it takes and gives
+ *   11. Models and weights in memory of the caller's, without a copy
+ *   12. Compiling a model to an artifact
+ *   13. What a compiled model is, and whether it suits
+ *   14. Adapters: named tensors in place of inputs, as LoRA fine-tuning makes them
+ *   15. What a session does in a run, for pictures and tools
+ *   16. The inputs and outputs of a session: names, types, shapes
+ *   17. What a session tells of its model, its placement, its loading and its runs
+ *   18. Values: making tensors, and what a value tells of itself
+ *   19. Tensors in the memory of a device
+ *   20. Tensors and outputs in the memory of a device that a handle names, and copies that a stream orders
+ *   21. Tensors of strings
+ *   22. Sequences, maps and optionals
+ *   23. Tensors to and from other libraries through DLPack, without a copy
+ *   24. Options of a run, and cancelling it
+ *   25. Running a session
+ *   26. Running a session in the background
+ *   27. Io bindings: inputs and outputs that stay from run to run
+ *   28. Runs and copies whose work is queued on a device, and waiting for them
+ *   29. What tuning found: which kernels are fastest on this device
+ *   30. Operators that the caller defines: their name, inputs and outputs, and functions
+ *   31. The attributes of an operator that the caller defines, and their defaults
+ *   32. Shared libraries of operators
+ *   33. A node whose operator the caller defined, as the caller's functions see it: its inputs, and what they answer
+ *   34. What a shape function tells of a node's outputs
+ *   35. The attributes of a node whose operator the caller defined
+ *   36. One call of the caller's kernel: its inputs and outputs, and the threads and the stream that it may use
+ *
  * Errors. Functions return a rukh_status; RUKH_OK is 0. The last argument, `error`, may be NULL; else
  *   it receives NULL on success and on failure an object with code and message, which the caller
  *   destroys with rukh_error_destroy. There is no thread-local "last error".
@@ -43,6 +81,8 @@
 /* DLPack's own structs; their definition is in dlpack.h, which is needed only to look inside. */
 struct DLManagedTensor;
 struct DLManagedTensorVersioned;
+/* The functions as a table of pointers, for who loads the library at run time: see rukh_table.h. */
+struct rukh_table;
 
 
 /**
@@ -613,6 +653,8 @@ typedef void (*rukh_parallel_body)(size_t index,
 extern "C" {
 #endif  /* __cplusplus */
 
+/* -- 1. Versions -- */
+
 /**
  * The version of the library as `major * 1000000 + minor * 1000 + patch`.
  *
@@ -634,6 +676,22 @@ const char *rukh_version_string(void);
  * Never fails. Threads: any, at the same time.
  */
 uint32_t rukh_abi_version(void);
+
+/**
+ * The functions of the library as a table of pointers, for who loads the library at run time: one symbol to look up
+ * in place of all. `rukh/rukh_table.h` has the table's members.
+ *
+ * `version`: the `RUKH_ABI_VERSION` of the header that the program was compiled with.
+ *
+ * The table is static: never freed. NULL where the library cannot serve the program: it is older than `version`, or of
+ * another series (while the major is 0: another minor; else another major). Never fails otherwise. Threads: any, at the
+ * same time.
+ *
+ * Since: 0.1.1.
+ */
+const struct rukh_table *rukh_api(uint32_t version);
+
+/* -- 2. Errors: code and message -- */
 
 /**
  * The status code of an error.
@@ -676,6 +734,8 @@ void rukh_error_destroy(struct rukh_error *error);
  * Never NULL; the text is static. Never fails. Threads: any, at the same time.
  */
 const char *rukh_status_name(rukh_status status);
+
+/* -- 3. Environments: threads and the log -- */
 
 /**
  * Makes options for an environment, all at their defaults.
@@ -784,6 +844,8 @@ void rukh_environment_destroy(struct rukh_environment *environment);
 rukh_status rukh_environment_thread_count(const struct rukh_environment *environment,
                                           size_t *count,
                                           struct rukh_error **error);
+
+/* -- 4. Devices and providers -- */
 
 /**
  * The number of devices of this machine that can run models. The CPU is one, and the last.
@@ -965,6 +1027,8 @@ rukh_status rukh_environment_provider_reason(const struct rukh_environment *envi
                                              size_t *needed,
                                              struct rukh_error **error);
 
+/* -- 5. The library and its surroundings, for a report about a defect -- */
+
 /**
  * Facts about this library and the GPU runtimes that it found or missed here, as a JSON object: what a report
  * about a defect needs besides the devices.
@@ -984,6 +1048,8 @@ rukh_status rukh_report(char *buf,
                         size_t cap,
                         size_t *needed,
                         struct rukh_error **error);
+
+/* -- 6. The memory of devices: statistics, peaks, the cache, snapshots -- */
 
 /**
  * Makes an arena for a device that sessions of the environment share: those with session option
@@ -1110,6 +1176,8 @@ rukh_status rukh_environment_memory_snapshot(const struct rukh_environment *envi
                                              size_t *needed,
                                              struct rukh_error **error);
 
+/* -- 7. The plans of Fourier transforms that an environment keeps for a device -- */
+
 /**
  * How many plans of Fourier transforms (DFT, STFT) are kept for a GPU, and how many may be.
  *
@@ -1149,6 +1217,8 @@ rukh_status rukh_environment_set_fourier_plan_limit(const struct rukh_environmen
 rukh_status rukh_environment_clear_fourier_plans(const struct rukh_environment *environment,
                                                  size_t device_id,
                                                  struct rukh_error **error);
+
+/* -- 8. Options of a session -- */
 
 /**
  * Makes options for a session, all at their defaults.
@@ -1309,6 +1379,8 @@ rukh_status rukh_session_options_set_dimension(struct rukh_session_options *opti
                                                int64_t size,
                                                struct rukh_error **error);
 
+/* -- 9. The providers of a session and their options -- */
+
 /**
  * Adds a provider, less preferred than those added before. Without any the CPU runs everything.
  *
@@ -1409,6 +1481,8 @@ rukh_status rukh_session_options_provider_get(const struct rukh_session_options 
                                               size_t *needed,
                                               struct rukh_error **error);
 
+/* -- 10. Sessions: opening a model, and what it takes and gives -- */
+
 /**
  * Opens a model file (ONNX), or an artifact that `rukh_compile_model` made of one, and makes it ready to run. Sessions of one environment that open the
  * same unchanged file with the same options share its weights, unless option "share_weights" is "0".
@@ -1451,6 +1525,8 @@ rukh_status rukh_session_create_from_memory(const struct rukh_environment *envir
  * Threads: any; a run's callback may call it too.
  */
 void rukh_session_destroy(struct rukh_session *session);
+
+/* -- 11. Models and weights in memory of the caller's, without a copy -- */
 
 /**
  * Makes a session from the bytes of a model file in memory of the caller's, without a copy: weights stay where they are.
@@ -1516,6 +1592,8 @@ rukh_status rukh_session_options_add_external_file(struct rukh_session_options *
                                                    rukh_deleter deleter,
                                                    void *user,
                                                    struct rukh_error **error);
+
+/* -- 12. Compiling a model to an artifact -- */
 
 /**
  * Makes options for compiling, all at their defaults.
@@ -1648,6 +1726,8 @@ rukh_status rukh_compile_model_from_memory(const struct rukh_environment *enviro
                                            const char *out_path,
                                            struct rukh_error **error);
 
+/* -- 13. What a compiled model is, and whether it suits -- */
+
 /**
  * Opens an artifact to ask about it. Every byte of it is read and compared with its checksum.
  *
@@ -1710,6 +1790,8 @@ rukh_status rukh_artifact_check(const struct rukh_artifact *artifact,
                                 size_t cap,
                                 size_t *needed,
                                 struct rukh_error **error);
+
+/* -- 14. Adapters: named tensors in place of inputs, as LoRA fine-tuning makes them -- */
 
 /**
  * Reads a file of an adapter, which ONNX Runtime calls `.onnx_adapter`.
@@ -1887,6 +1969,8 @@ rukh_status rukh_session_options_add_adapter(struct rukh_session_options *option
                                              const struct rukh_adapter *adapter,
                                              struct rukh_error **error);
 
+/* -- 15. What a session does in a run, for pictures and tools -- */
+
 /**
  * The steps of a session's runs and where each value lies, as a JSON object. Shapes and memory are those of the
  * inputs that were run last; before the first run they are what the model alone tells.
@@ -1913,6 +1997,8 @@ rukh_status rukh_session_plan(const struct rukh_session *session,
                               size_t cap,
                               size_t *needed,
                               struct rukh_error **error);
+
+/* -- 16. The inputs and outputs of a session: names, types, shapes -- */
 
 /**
  * The number of the model's inputs.
@@ -2161,6 +2247,8 @@ rukh_status rukh_session_output_dim_name(const struct rukh_session *session,
                                          const char **name,
                                          struct rukh_error **error);
 
+/* -- 17. What a session tells of its model, its placement, its loading and its runs -- */
+
 /**
  * A text that the model file carries about itself; "" when it has none.
  *
@@ -2282,6 +2370,8 @@ rukh_status rukh_session_profile(const struct rukh_session *session,
                                  size_t cap,
                                  size_t *needed,
                                  struct rukh_error **error);
+
+/* -- 18. Values: making tensors, and what a value tells of itself -- */
 
 /**
  * Makes a tensor of zeros (or empty strings) in memory of its own, aligned to 64 bytes.
@@ -2456,6 +2546,8 @@ rukh_status rukh_value_data_mut(struct rukh_value *value,
                                 size_t *bytes,
                                 struct rukh_error **error);
 
+/* -- 19. Tensors in the memory of a device -- */
+
 /**
  * Makes a tensor in the memory of a device; its elements are unspecified.
  *
@@ -2522,6 +2614,8 @@ rukh_status rukh_value_device(const struct rukh_value *value,
                               size_t *device_id,
                               uint64_t *address,
                               struct rukh_error **error);
+
+/* -- 20. Tensors and outputs in the memory of a device that a handle names, and copies that a stream orders -- */
 
 /**
  * Makes a tensor in the memory of a device; its elements are zeros on the host, else unspecified.
@@ -2657,6 +2751,8 @@ rukh_status rukh_stream_address(const struct rukh_stream *stream,
 rukh_status rukh_stream_wait(const struct rukh_stream *stream,
                              struct rukh_error **error);
 
+/* -- 21. Tensors of strings -- */
+
 /**
  * Makes a tensor of strings.
  *
@@ -2703,6 +2799,8 @@ rukh_status rukh_value_set_string(struct rukh_value *value,
                                   size_t index,
                                   const char *string,
                                   struct rukh_error **error);
+
+/* -- 22. Sequences, maps and optionals -- */
 
 /**
  * Makes a sequence of values, which it shares.
@@ -2782,6 +2880,8 @@ rukh_status rukh_value_map_keys(const struct rukh_value *value,
                                 struct rukh_value **out,
                                 struct rukh_error **error);
 
+/* -- 23. Tensors to and from other libraries through DLPack, without a copy -- */
+
 /**
  * Gives a tensor to another library as a versioned DLPack tensor that shares its elements.
  *
@@ -2834,6 +2934,8 @@ rukh_status rukh_value_from_dlpack(struct DLManagedTensorVersioned *managed,
 rukh_status rukh_value_from_dlpack_legacy(struct DLManagedTensor *managed,
                                           struct rukh_value **out,
                                           struct rukh_error **error);
+
+/* -- 24. Options of a run, and cancelling it -- */
 
 /**
  * Makes options for runs, all at their defaults. One object may serve many runs, also at once.
@@ -2921,6 +3023,8 @@ rukh_status rukh_run_options_cancel(struct rukh_run_options *options,
 rukh_status rukh_run_options_reset(struct rukh_run_options *options,
                                    struct rukh_error **error);
 
+/* -- 25. Running a session -- */
+
 /**
  * Runs the model.
  *
@@ -2946,6 +3050,8 @@ rukh_status rukh_session_run(const struct rukh_session *session,
                              struct rukh_value **outputs,
                              struct rukh_error **error);
 
+/* -- 26. Running a session in the background -- */
+
 /**
  * Runs the model on a thread of the environment and returns at once.
  *
@@ -2968,6 +3074,8 @@ rukh_status rukh_session_run_async(const struct rukh_session *session,
                                    rukh_run_callback callback,
                                    void *user,
                                    struct rukh_error **error);
+
+/* -- 27. Io bindings: inputs and outputs that stay from run to run -- */
 
 /**
  * Makes a binding for runs of a session: values stay bound from run to run, and a run with all outputs
@@ -3070,6 +3178,8 @@ rukh_status rukh_io_binding_output(const struct rukh_io_binding *binding,
                                    struct rukh_value **out,
                                    struct rukh_error **error);
 
+/* -- 28. Runs and copies whose work is queued on a device, and waiting for them -- */
+
 /**
  * Queues a run of what is bound and returns without waiting for the device.
  *
@@ -3128,6 +3238,8 @@ rukh_status rukh_completion_event(const struct rukh_completion *completion,
                                   uint64_t *event,
                                   struct rukh_error **error);
 
+/* -- 29. What tuning found: which kernels are fastest on this device -- */
+
 /**
  * The results of tuning so far: a line for each problem that was measured or taken from elsewhere, after
  * lines that tell under which conditions they hold. `rukh_session_add_tuning_results` takes the text again.
@@ -3180,6 +3292,8 @@ rukh_status rukh_environment_tune(struct rukh_environment *environment,
                                   size_t *tuned,
                                   size_t *without,
                                   struct rukh_error **error);
+
+/* -- 30. Operators that the caller defines: their name, inputs and outputs, and functions -- */
 
 /**
  * Makes an operator, to be described and then added to an environment or to options of sessions.
@@ -3321,6 +3435,8 @@ rukh_status rukh_environment_add_operator(struct rukh_environment *environment,
                                           const struct rukh_operator *operator_,
                                           struct rukh_error **error);
 
+/* -- 31. The attributes of an operator that the caller defines, and their defaults -- */
+
 /**
  * Adds an attribute that nodes of the operator may have. One that is not required and has no default may be left out:
  * it then is not there.
@@ -3349,6 +3465,8 @@ rukh_status rukh_operator_add_attribute_with_default(struct rukh_operator *opera
                                                      const void *data,
                                                      size_t count,
                                                      struct rukh_error **error);
+
+/* -- 32. Shared libraries of operators -- */
 
 /**
  * Adds the operators of a shared library to options. The library must export two functions in C:
@@ -3399,6 +3517,8 @@ rukh_status rukh_operator_registry_add(struct rukh_operator_registry *registry,
 rukh_status rukh_operator_registry_set_error(struct rukh_operator_registry *registry,
                                              const char *text,
                                              struct rukh_error **error);
+
+/* -- 33. A node whose operator the caller defined, as the caller's functions see it: its inputs, and what they answer -- */
 
 /**
  * The name of the node, for messages.
@@ -3537,6 +3657,8 @@ rukh_status rukh_node_info_set_scratch(struct rukh_node_info *node,
                                        size_t bytes,
                                        struct rukh_error **error);
 
+/* -- 34. What a shape function tells of a node's outputs -- */
+
 /**
  * Whether the node has an output (1), or leaves it out (0). Known in the functions `create` and `prepare` of a kernel.
  *
@@ -3601,6 +3723,8 @@ rukh_status rukh_node_info_set_output_dim_of(struct rukh_node_info *node,
                                              size_t input,
                                              size_t input_axis,
                                              struct rukh_error **error);
+
+/* -- 35. The attributes of a node whose operator the caller defined -- */
 
 /**
  * Whether a node has an attribute, by itself or by its default (1), or not (0).
@@ -3706,6 +3830,8 @@ rukh_status rukh_node_info_attribute_tensor(const struct rukh_node_info *node,
                                             const char *name,
                                             const struct rukh_value **value,
                                             struct rukh_error **error);
+
+/* -- 36. One call of the caller's kernel: its inputs and outputs, and the threads and the stream that it may use -- */
 
 /**
  * The number of the node's inputs, those included that it leaves out before others.

@@ -1,4 +1,4 @@
-//! Adapters, as LoRA fine-tuning makes them: named tensors in place of a model's inputs.
+//! Adapters: named tensors in place of inputs, as LoRA fine-tuning makes them.
 
 use std::ffi::{OsStr, c_char, c_void};
 use std::os::unix::ffi::OsStrExt;

@@ -1,4 +1,4 @@
-//! Errors as C sees them.
+//! Errors: code and message.
 
 use std::ffi::c_char;
 use std::sync::Arc;

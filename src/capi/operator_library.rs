@@ -11,6 +11,7 @@ use super::locked;
 use super::operator::definition;
 use super::operator_calls::check;
 use super::types::*;
+use super::version::serves;
 use crate::error::{Result, Status, fail};
 use crate::ops::custom::Definition;
 
@@ -57,7 +58,7 @@ fn operators_of(path: *const c_char) -> Result<Vec<Arc<Definition>>> {
     let entry = *entry.map_err(|_| missing(ENTRY_SYMBOL))?;
     // SAFETY: as above.
     let version = unsafe { version() };
-    if version / 1000 != RUKH_ABI_VERSION / 1000 || version > RUKH_ABI_VERSION {
+    if !serves(version) {
         fail!(
             Unsupported,
             "library of operators \"{shown}\": {VERSION_SYMBOL} says {version}; this library has {RUKH_ABI_VERSION}, and runs operators of the same major and minor version that are not newer"

@@ -256,6 +256,12 @@ pub struct DLManagedTensorVersioned {
     _private: [u8; 0],
 }
 
+/// The functions as a table of pointers; `rukh/rukh_table.h` has its members.
+#[repr(C)]
+pub struct rukh_table {
+    _private: [u8; 0],
+}
+
 /// Receives a log message, a NUL-terminated text that is valid during the call.
 pub type rukh_log_callback =
     Option<unsafe extern "C" fn(user: *mut c_void, level: rukh_log_level, message: *const c_char)>;
@@ -309,6 +315,8 @@ unsafe extern "C" {
     pub fn rukh_version_string() -> *const c_char;
     /// The `RUKH_ABI_VERSION` of the library that runs.
     pub fn rukh_abi_version() -> u32;
+    /// The functions of the library as a table of pointers, for who loads the library at run time: one symbol to look up in place of all.
+    pub fn rukh_api(version: u32) -> *const rukh_table;
     /// The status code of an error.
     pub fn rukh_error_code(error: *const rukh_error) -> rukh_status;
     /// The message of an error: it names the thing, the value that was given and what is allowed.

@@ -32,6 +32,8 @@ pub struct Constant {
 pub struct Function {
     pub name: String,
     pub doc: String,
+    /// The file that has it, without its extension; of a function only.
+    pub source: String,
     /// The version of the binary interface that brought it, as `major.minor.patch`.
     pub since: String,
     pub returns: Option<Kind>,
@@ -63,7 +65,7 @@ pub fn read(folder: &Path, sources: &[&str]) -> Api {
                 Item::Struct(item) if is_public(&item.vis) && item.ident.to_string().starts_with("rukh_") => {
                     api.handles.push(handle(&item));
                 }
-                Item::Fn(item) if exported(&item.attrs) => api.functions.push(function(&item)),
+                Item::Fn(item) if exported(&item.attrs) => api.functions.push(function(&item, source)),
                 _ => {}
             }
         }
@@ -119,6 +121,7 @@ fn add_type(api: &mut Api, item: &ItemType) {
             let doc = doc(&item.attrs);
             api.callbacks.push(Function {
                 name,
+                source: String::new(),
                 since: since(&doc),
                 doc,
                 returns: returned(&bare.output),
@@ -140,7 +143,7 @@ fn callback(ty: &Type) -> Option<&syn::TypeBareFn> {
     }
 }
 
-fn function(item: &ItemFn) -> Function {
+fn function(item: &ItemFn, source: &str) -> Function {
     let arguments = item.sig.inputs.iter().map(|argument| {
         let FnArg::Typed(argument) = argument else { panic!("an exported function has no self") };
         let syn::Pat::Ident(name) = &*argument.pat else { panic!("a parameter is a name") };
@@ -149,6 +152,7 @@ fn function(item: &ItemFn) -> Function {
     let doc = doc(&item.attrs);
     Function {
         name: item.sig.ident.to_string(),
+        source: source.to_owned(),
         since: since(&doc),
         parameters: arguments.collect(),
         returns: returned(&item.sig.output),

@@ -35,6 +35,11 @@ pub fn rust(api: &Api) -> String {
     for name in ["DLManagedTensor", "DLManagedTensorVersioned"] {
         opaque(&mut out, name, "/// DLPack's own struct.\n");
     }
+    opaque(
+        &mut out,
+        "rukh_table",
+        "/// The functions as a table of pointers; `rukh/rukh_table.h` has its members.\n",
+    );
     for callback in &api.callbacks {
         let doc = summary(&callback.doc, "");
         write!(
@@ -86,7 +91,7 @@ fn summary(doc: &str, indent: &str) -> String {
 }
 
 /// Formats with the project's own settings.
-fn formatted(source: &str) -> String {
+pub fn formatted(source: &str) -> String {
     use std::io::Write as _;
     use std::process::{Command, Stdio};
     let mut rustfmt = Command::new("rustfmt")

@@ -166,7 +166,7 @@ fn is_address(api: &Api, kind: &Kind) -> bool {
 }
 
 /// A type as C writes it, without a name.
-fn c_type(kind: &Kind) -> String {
+pub fn c_type(kind: &Kind) -> String {
     let mut text = c_base(&kind.base).to_owned();
     for (level, &constant) in kind.pointers.iter().enumerate() {
         match (level, constant) {
@@ -193,6 +193,7 @@ fn c_base(base: &str) -> &str {
         "f64" => "double",
         "DLManagedTensor" => "struct DLManagedTensor",
         "DLManagedTensorVersioned" => "struct DLManagedTensorVersioned",
+        "rukh_table" => "struct rukh_table",
         other => other,
     }
 }

@@ -4,6 +4,8 @@
 mod api;
 mod declarations;
 mod description;
+mod sections;
+mod table;
 
 use std::path::Path;
 
@@ -61,6 +63,8 @@ fn the_header_is_up_to_date() {
     // C90 has no comments of this form.
     let text = String::from_utf8(text).unwrap().replace("#endif // __cplusplus", "#endif  /* __cplusplus */");
     let text = text.replace("#endif  // __cplusplus", "#endif  /* __cplusplus */");
+    let folder = root.join("src/capi");
+    let text = sections::add(&text, &folder, SOURCES, &api::read(&folder, SOURCES));
     compare("include/rukh/rukh.h", &text);
 }
 
@@ -72,6 +76,16 @@ fn the_description_is_up_to_date() {
 #[test]
 fn the_declarations_for_rust_are_up_to_date() {
     compare("sys/src/lib.rs", &declarations::rust(&api::read(&root().join("src/capi"), SOURCES)));
+}
+
+#[test]
+fn the_table_is_up_to_date() {
+    let api = api::read(&root().join("src/capi"), SOURCES);
+    let order = std::fs::read_to_string(root().join(table::ORDER)).unwrap();
+    let order = table::with_new_functions(&order, &api);
+    compare(table::ORDER, &order);
+    compare("include/rukh/rukh_table.h", &table::header(&order, &api));
+    compare("src/capi/table.rs", &table::rust(&order, &api));
 }
 
 #[test]

@@ -15,6 +15,7 @@ var described = [...]struct{ name, since string }{
 	{"version", "0.1.0"},
 	{"version_string", "0.1.0"},
 	{"abi_version", "0.1.0"},
+	{"api", "0.1.1"},
 	{"error_code", "0.1.0"},
 	{"error_message", "0.1.0"},
 	{"error_create", "0.1.0"},
@@ -302,6 +303,26 @@ func ABIVersion() uint32 {
 	return uint32(C.go_abi_version(fn))
 }
 
+// Api calls rukh_api.
+//
+// The functions of the library as a table of pointers, for who loads the library at run time: one symbol to look up
+// in place of all. `rukh/rukh_table.h` has the table's members.
+//
+// `version`: the `RUKH_ABI_VERSION` of the header that the program was compiled with.
+//
+// The table is static: never freed. NULL where the library cannot serve the program: it is older than `version`, or of
+// another series (while the major is 0: another minor; else another major). Never fails otherwise. Threads: any, at the
+// same time.
+//
+// Since 0.1.1.
+func Api(version uint32) unsafe.Pointer {
+	fn, err := function(3)
+	if err != nil {
+		return nil
+	}
+	return C.go_api(fn, C.uint32_t(version))
+}
+
 // ErrorCode calls rukh_error_code.
 //
 // The status code of an error.
@@ -311,7 +332,7 @@ func ABIVersion() uint32 {
 //
 // Since 0.1.0.
 func ErrorCode(error_ unsafe.Pointer) Status {
-	fn, err := function(3)
+	fn, err := function(4)
 	if err != nil {
 		return 0
 	}
@@ -328,7 +349,7 @@ func ErrorCode(error_ unsafe.Pointer) Status {
 //
 // Since 0.1.0.
 func ErrorMessage(error_ unsafe.Pointer) string {
-	fn, err := function(4)
+	fn, err := function(5)
 	if err != nil {
 		return ""
 	}
@@ -345,7 +366,7 @@ func ErrorMessage(error_ unsafe.Pointer) string {
 //
 // Since 0.1.0.
 func ErrorCreate(code Status, message string) unsafe.Pointer {
-	fn, err := function(5)
+	fn, err := function(6)
 	if err != nil {
 		return nil
 	}
@@ -365,7 +386,7 @@ func ErrorCreate(code Status, message string) unsafe.Pointer {
 //
 // Since 0.1.0.
 func ErrorDestroy(error_ unsafe.Pointer) {
-	fn, err := function(6)
+	fn, err := function(7)
 	if err != nil {
 		return
 	}
@@ -381,7 +402,7 @@ func ErrorDestroy(error_ unsafe.Pointer) {
 //
 // Since 0.1.0.
 func StatusName(status Status) string {
-	fn, err := function(7)
+	fn, err := function(8)
 	if err != nil {
 		return ""
 	}
@@ -401,7 +422,7 @@ func StatusName(status Status) string {
 //
 // Since 0.1.0.
 func EnvironmentOptionsCreate(out *unsafe.Pointer) error {
-	fn, err := function(8)
+	fn, err := function(9)
 	if err != nil {
 		return err
 	}
@@ -418,7 +439,7 @@ func EnvironmentOptionsCreate(out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func EnvironmentOptionsDestroy(options unsafe.Pointer) {
-	fn, err := function(9)
+	fn, err := function(10)
 	if err != nil {
 		return
 	}
@@ -435,7 +456,7 @@ func EnvironmentOptionsDestroy(options unsafe.Pointer) {
 //
 // Since 0.1.0.
 func EnvironmentOptionsSet(options unsafe.Pointer, key string, value string) error {
-	fn, err := function(10)
+	fn, err := function(11)
 	if err != nil {
 		return err
 	}
@@ -463,7 +484,7 @@ func EnvironmentOptionsSet(options unsafe.Pointer, key string, value string) err
 //
 // Since 0.1.0.
 func EnvironmentOptionsGet(options unsafe.Pointer, key string, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(11)
+	fn, err := function(12)
 	if err != nil {
 		return err
 	}
@@ -486,7 +507,7 @@ func EnvironmentOptionsGet(options unsafe.Pointer, key string, buf *byte, cap ui
 //
 // Since 0.1.0.
 func EnvironmentOptionsKey(options unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(12)
+	fn, err := function(13)
 	if err != nil {
 		return err
 	}
@@ -508,7 +529,7 @@ func EnvironmentOptionsKey(options unsafe.Pointer, index uint, buf *byte, cap ui
 //
 // Since 0.1.0.
 func EnvironmentOptionsSetLog(options unsafe.Pointer, level LogLevel, callback unsafe.Pointer, user unsafe.Pointer, release unsafe.Pointer) error {
-	fn, err := function(13)
+	fn, err := function(14)
 	if err != nil {
 		return err
 	}
@@ -526,7 +547,7 @@ func EnvironmentOptionsSetLog(options unsafe.Pointer, level LogLevel, callback u
 //
 // Since 0.1.0.
 func EnvironmentCreate(options unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(14)
+	fn, err := function(15)
 	if err != nil {
 		return err
 	}
@@ -543,7 +564,7 @@ func EnvironmentCreate(options unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func EnvironmentDestroy(environment unsafe.Pointer) {
-	fn, err := function(15)
+	fn, err := function(16)
 	if err != nil {
 		return
 	}
@@ -559,7 +580,7 @@ func EnvironmentDestroy(environment unsafe.Pointer) {
 //
 // Since 0.1.0.
 func EnvironmentThreadCount(environment unsafe.Pointer, count *uint) error {
-	fn, err := function(16)
+	fn, err := function(17)
 	if err != nil {
 		return err
 	}
@@ -576,7 +597,7 @@ func EnvironmentThreadCount(environment unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func EnvironmentDeviceCount(environment unsafe.Pointer, count *uint) error {
-	fn, err := function(17)
+	fn, err := function(18)
 	if err != nil {
 		return err
 	}
@@ -594,7 +615,7 @@ func EnvironmentDeviceCount(environment unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func EnvironmentDevice(environment unsafe.Pointer, index uint, out *unsafe.Pointer) error {
-	fn, err := function(18)
+	fn, err := function(19)
 	if err != nil {
 		return err
 	}
@@ -613,7 +634,7 @@ func EnvironmentDevice(environment unsafe.Pointer, index uint, out *unsafe.Point
 //
 // Since 0.1.1.
 func EnvironmentFindDevice(environment unsafe.Pointer, provider string, deviceId uint, out *unsafe.Pointer) error {
-	fn, err := function(19)
+	fn, err := function(20)
 	if err != nil {
 		return err
 	}
@@ -635,7 +656,7 @@ func EnvironmentFindDevice(environment unsafe.Pointer, provider string, deviceId
 //
 // Since 0.1.0.
 func DeviceDestroy(device unsafe.Pointer) {
-	fn, err := function(20)
+	fn, err := function(21)
 	if err != nil {
 		return
 	}
@@ -651,7 +672,7 @@ func DeviceDestroy(device unsafe.Pointer) {
 //
 // Since 0.1.0.
 func DeviceProvider(device unsafe.Pointer, provider *string) error {
-	fn, err := function(21)
+	fn, err := function(22)
 	if err != nil {
 		return err
 	}
@@ -674,7 +695,7 @@ func DeviceProvider(device unsafe.Pointer, provider *string) error {
 //
 // Since 0.1.1.
 func DeviceID(device unsafe.Pointer, deviceId *uint) error {
-	fn, err := function(22)
+	fn, err := function(23)
 	if err != nil {
 		return err
 	}
@@ -691,7 +712,7 @@ func DeviceID(device unsafe.Pointer, deviceId *uint) error {
 //
 // Since 0.1.0.
 func DeviceName(device unsafe.Pointer, name *string) error {
-	fn, err := function(23)
+	fn, err := function(24)
 	if err != nil {
 		return err
 	}
@@ -713,7 +734,7 @@ func DeviceName(device unsafe.Pointer, name *string) error {
 //
 // Since 0.1.0.
 func DeviceArch(device unsafe.Pointer, arch *string) error {
-	fn, err := function(24)
+	fn, err := function(25)
 	if err != nil {
 		return err
 	}
@@ -735,7 +756,7 @@ func DeviceArch(device unsafe.Pointer, arch *string) error {
 //
 // Since 0.1.0.
 func DeviceMemory(device unsafe.Pointer, bytes *uint64) error {
-	fn, err := function(25)
+	fn, err := function(26)
 	if err != nil {
 		return err
 	}
@@ -759,7 +780,7 @@ func DeviceMemory(device unsafe.Pointer, bytes *uint64) error {
 //
 // Since 0.1.0.
 func DevicePropertyCount(device unsafe.Pointer, count *uint) error {
-	fn, err := function(26)
+	fn, err := function(27)
 	if err != nil {
 		return err
 	}
@@ -777,7 +798,7 @@ func DevicePropertyCount(device unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func DeviceProperty(device unsafe.Pointer, index uint, key *string, value *string) error {
-	fn, err := function(27)
+	fn, err := function(28)
 	if err != nil {
 		return err
 	}
@@ -804,7 +825,7 @@ func DeviceProperty(device unsafe.Pointer, index uint, key *string, value *strin
 //
 // Since 0.1.1.
 func DeviceFindProperty(device unsafe.Pointer, key string, value *string) error {
-	fn, err := function(28)
+	fn, err := function(29)
 	if err != nil {
 		return err
 	}
@@ -831,7 +852,7 @@ func DeviceFindProperty(device unsafe.Pointer, key string, value *string) error 
 //
 // Since 0.1.0.
 func ProviderCount(count *uint) error {
-	fn, err := function(29)
+	fn, err := function(30)
 	if err != nil {
 		return err
 	}
@@ -849,7 +870,7 @@ func ProviderCount(count *uint) error {
 //
 // Since 0.1.0.
 func ProviderName(index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(30)
+	fn, err := function(31)
 	if err != nil {
 		return err
 	}
@@ -868,7 +889,7 @@ func ProviderName(index uint, buf *byte, cap uint, needed *uint) error {
 //
 // Since 0.1.0.
 func EnvironmentProviderReason(environment unsafe.Pointer, provider string, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(31)
+	fn, err := function(32)
 	if err != nil {
 		return err
 	}
@@ -899,7 +920,7 @@ func EnvironmentProviderReason(environment unsafe.Pointer, provider string, buf 
 //
 // Since 0.1.0.
 func Report(buf *byte, cap uint, needed *uint) error {
-	fn, err := function(32)
+	fn, err := function(33)
 	if err != nil {
 		return err
 	}
@@ -919,7 +940,7 @@ func Report(buf *byte, cap uint, needed *uint) error {
 //
 // Since 0.1.0.
 func EnvironmentCreateArena(environment unsafe.Pointer, deviceId uint, config string) error {
-	fn, err := function(33)
+	fn, err := function(34)
 	if err != nil {
 		return err
 	}
@@ -948,7 +969,7 @@ func EnvironmentCreateArena(environment unsafe.Pointer, deviceId uint, config st
 //
 // Since 0.1.0.
 func EnvironmentMemoryStatistic(environment unsafe.Pointer, deviceId uint, name string, value *uint64) error {
-	fn, err := function(34)
+	fn, err := function(35)
 	if err != nil {
 		return err
 	}
@@ -971,7 +992,7 @@ func EnvironmentMemoryStatistic(environment unsafe.Pointer, deviceId uint, name 
 //
 // Since 0.1.0.
 func EnvironmentMemoryStatisticName(environment unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(35)
+	fn, err := function(36)
 	if err != nil {
 		return err
 	}
@@ -990,7 +1011,7 @@ func EnvironmentMemoryStatisticName(environment unsafe.Pointer, index uint, buf 
 //
 // Since 0.1.1.
 func EnvironmentMemorySummary(environment unsafe.Pointer, deviceId uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(36)
+	fn, err := function(37)
 	if err != nil {
 		return err
 	}
@@ -1007,7 +1028,7 @@ func EnvironmentMemorySummary(environment unsafe.Pointer, deviceId uint, buf *by
 //
 // Since 0.1.0.
 func EnvironmentMemoryInfo(environment unsafe.Pointer, deviceId uint, free_ *uint64, total *uint64) error {
-	fn, err := function(37)
+	fn, err := function(38)
 	if err != nil {
 		return err
 	}
@@ -1024,7 +1045,7 @@ func EnvironmentMemoryInfo(environment unsafe.Pointer, deviceId uint, free_ *uin
 //
 // Since 0.1.0.
 func EnvironmentMemoryResetPeaks(environment unsafe.Pointer, deviceId uint) error {
-	fn, err := function(38)
+	fn, err := function(39)
 	if err != nil {
 		return err
 	}
@@ -1042,7 +1063,7 @@ func EnvironmentMemoryResetPeaks(environment unsafe.Pointer, deviceId uint) erro
 //
 // Since 0.1.0.
 func EnvironmentMemoryEmptyCache(environment unsafe.Pointer, deviceId uint) error {
-	fn, err := function(39)
+	fn, err := function(40)
 	if err != nil {
 		return err
 	}
@@ -1060,7 +1081,7 @@ func EnvironmentMemoryEmptyCache(environment unsafe.Pointer, deviceId uint) erro
 //
 // Since 0.1.0.
 func EnvironmentMemoryRecordHistory(environment unsafe.Pointer, deviceId uint, events uint) error {
-	fn, err := function(40)
+	fn, err := function(41)
 	if err != nil {
 		return err
 	}
@@ -1080,7 +1101,7 @@ func EnvironmentMemoryRecordHistory(environment unsafe.Pointer, deviceId uint, e
 //
 // Since 0.1.0.
 func EnvironmentMemorySnapshot(environment unsafe.Pointer, deviceId uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(41)
+	fn, err := function(42)
 	if err != nil {
 		return err
 	}
@@ -1102,7 +1123,7 @@ func EnvironmentMemorySnapshot(environment unsafe.Pointer, deviceId uint, buf *b
 //
 // Since 0.1.1.
 func EnvironmentFourierPlans(environment unsafe.Pointer, deviceId uint, count *uint, limit *uint) error {
-	fn, err := function(42)
+	fn, err := function(43)
 	if err != nil {
 		return err
 	}
@@ -1120,7 +1141,7 @@ func EnvironmentFourierPlans(environment unsafe.Pointer, deviceId uint, count *u
 //
 // Since 0.1.1.
 func EnvironmentSetFourierPlanLimit(environment unsafe.Pointer, deviceId uint, limit uint) error {
-	fn, err := function(43)
+	fn, err := function(44)
 	if err != nil {
 		return err
 	}
@@ -1138,7 +1159,7 @@ func EnvironmentSetFourierPlanLimit(environment unsafe.Pointer, deviceId uint, l
 //
 // Since 0.1.1.
 func EnvironmentClearFourierPlans(environment unsafe.Pointer, deviceId uint) error {
-	fn, err := function(44)
+	fn, err := function(45)
 	if err != nil {
 		return err
 	}
@@ -1179,7 +1200,7 @@ func EnvironmentClearFourierPlans(environment unsafe.Pointer, deviceId uint) err
 //
 // Since 0.1.0.
 func SessionOptionsCreate(out *unsafe.Pointer) error {
-	fn, err := function(45)
+	fn, err := function(46)
 	if err != nil {
 		return err
 	}
@@ -1197,7 +1218,7 @@ func SessionOptionsCreate(out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func SessionOptionsClone(options unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(46)
+	fn, err := function(47)
 	if err != nil {
 		return err
 	}
@@ -1214,7 +1235,7 @@ func SessionOptionsClone(options unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func SessionOptionsDestroy(options unsafe.Pointer) {
-	fn, err := function(47)
+	fn, err := function(48)
 	if err != nil {
 		return
 	}
@@ -1231,7 +1252,7 @@ func SessionOptionsDestroy(options unsafe.Pointer) {
 //
 // Since 0.1.0.
 func SessionOptionsSet(options unsafe.Pointer, key string, value string) error {
-	fn, err := function(48)
+	fn, err := function(49)
 	if err != nil {
 		return err
 	}
@@ -1259,7 +1280,7 @@ func SessionOptionsSet(options unsafe.Pointer, key string, value string) error {
 //
 // Since 0.1.0.
 func SessionOptionsGet(options unsafe.Pointer, key string, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(49)
+	fn, err := function(50)
 	if err != nil {
 		return err
 	}
@@ -1282,7 +1303,7 @@ func SessionOptionsGet(options unsafe.Pointer, key string, buf *byte, cap uint, 
 //
 // Since 0.1.0.
 func SessionOptionsKey(options unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(50)
+	fn, err := function(51)
 	if err != nil {
 		return err
 	}
@@ -1299,7 +1320,7 @@ func SessionOptionsKey(options unsafe.Pointer, index uint, buf *byte, cap uint, 
 //
 // Since 0.1.0.
 func SessionOptionsSetLoad(options unsafe.Pointer, mode LoadMode) error {
-	fn, err := function(51)
+	fn, err := function(52)
 	if err != nil {
 		return err
 	}
@@ -1317,7 +1338,7 @@ func SessionOptionsSetLoad(options unsafe.Pointer, mode LoadMode) error {
 //
 // Since 0.1.0.
 func SessionOptionsSetOptimization(options unsafe.Pointer, optimization Optimization) error {
-	fn, err := function(52)
+	fn, err := function(53)
 	if err != nil {
 		return err
 	}
@@ -1335,7 +1356,7 @@ func SessionOptionsSetOptimization(options unsafe.Pointer, optimization Optimiza
 //
 // Since 0.1.0.
 func SessionOptionsSetFallback(options unsafe.Pointer, fallback Fallback) error {
-	fn, err := function(53)
+	fn, err := function(54)
 	if err != nil {
 		return err
 	}
@@ -1353,7 +1374,7 @@ func SessionOptionsSetFallback(options unsafe.Pointer, fallback Fallback) error 
 //
 // Since 0.1.0.
 func SessionOptionsSetProfiling(options unsafe.Pointer, on int32) error {
-	fn, err := function(54)
+	fn, err := function(55)
 	if err != nil {
 		return err
 	}
@@ -1371,7 +1392,7 @@ func SessionOptionsSetProfiling(options unsafe.Pointer, on int32) error {
 //
 // Since 0.1.0.
 func SessionOptionsSetThreads(options unsafe.Pointer, threads uint) error {
-	fn, err := function(55)
+	fn, err := function(56)
 	if err != nil {
 		return err
 	}
@@ -1390,7 +1411,7 @@ func SessionOptionsSetThreads(options unsafe.Pointer, threads uint) error {
 //
 // Since 0.1.0.
 func SessionOptionsSetDimension(options unsafe.Pointer, name string, size int64) error {
-	fn, err := function(56)
+	fn, err := function(57)
 	if err != nil {
 		return err
 	}
@@ -1420,7 +1441,7 @@ func SessionOptionsSetDimension(options unsafe.Pointer, name string, size int64)
 //
 // Since 0.1.0.
 func SessionOptionsAddProvider(options unsafe.Pointer, provider string, keys []string, values []string, count uint) error {
-	fn, err := function(57)
+	fn, err := function(58)
 	if err != nil {
 		return err
 	}
@@ -1462,7 +1483,7 @@ func SessionOptionsAddProvider(options unsafe.Pointer, provider string, keys []s
 //
 // Since 0.1.0.
 func SessionOptionsSetExternalAllocator(options unsafe.Pointer, alloc unsafe.Pointer, releaseMemory unsafe.Pointer, emptyCache unsafe.Pointer, user unsafe.Pointer) error {
-	fn, err := function(58)
+	fn, err := function(59)
 	if err != nil {
 		return err
 	}
@@ -1479,7 +1500,7 @@ func SessionOptionsSetExternalAllocator(options unsafe.Pointer, alloc unsafe.Poi
 //
 // Since 0.1.0.
 func SessionOptionsProviderCount(options unsafe.Pointer, count *uint) error {
-	fn, err := function(59)
+	fn, err := function(60)
 	if err != nil {
 		return err
 	}
@@ -1497,7 +1518,7 @@ func SessionOptionsProviderCount(options unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionOptionsProviderName(options unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(60)
+	fn, err := function(61)
 	if err != nil {
 		return err
 	}
@@ -1516,7 +1537,7 @@ func SessionOptionsProviderName(options unsafe.Pointer, index uint, buf *byte, c
 //
 // Since 0.1.0.
 func SessionOptionsProviderKey(options unsafe.Pointer, provider uint, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(61)
+	fn, err := function(62)
 	if err != nil {
 		return err
 	}
@@ -1535,7 +1556,7 @@ func SessionOptionsProviderKey(options unsafe.Pointer, provider uint, index uint
 //
 // Since 0.1.0.
 func SessionOptionsProviderGet(options unsafe.Pointer, provider uint, key string, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(62)
+	fn, err := function(63)
 	if err != nil {
 		return err
 	}
@@ -1563,7 +1584,7 @@ func SessionOptionsProviderGet(options unsafe.Pointer, provider uint, key string
 //
 // Since 0.1.0.
 func SessionCreate(environment unsafe.Pointer, path string, options unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(63)
+	fn, err := function(64)
 	if err != nil {
 		return err
 	}
@@ -1589,7 +1610,7 @@ func SessionCreate(environment unsafe.Pointer, path string, options unsafe.Point
 //
 // Since 0.1.0.
 func SessionCreateFromMemory(environment unsafe.Pointer, data unsafe.Pointer, size uint, options unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(64)
+	fn, err := function(65)
 	if err != nil {
 		return err
 	}
@@ -1606,7 +1627,7 @@ func SessionCreateFromMemory(environment unsafe.Pointer, data unsafe.Pointer, si
 //
 // Since 0.1.0.
 func SessionDestroy(session unsafe.Pointer) {
-	fn, err := function(65)
+	fn, err := function(66)
 	if err != nil {
 		return
 	}
@@ -1629,7 +1650,7 @@ func SessionDestroy(session unsafe.Pointer) {
 //
 // Since 0.1.1.
 func SessionCreateFromBuffer(environment unsafe.Pointer, data unsafe.Pointer, size uint, deleter unsafe.Pointer, user unsafe.Pointer, options unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(66)
+	fn, err := function(67)
 	if err != nil {
 		return err
 	}
@@ -1654,7 +1675,7 @@ func SessionCreateFromBuffer(environment unsafe.Pointer, data unsafe.Pointer, si
 //
 // Since 0.1.1.
 func SessionOptionsAddInitializer(options unsafe.Pointer, name string, value unsafe.Pointer) error {
-	fn, err := function(67)
+	fn, err := function(68)
 	if err != nil {
 		return err
 	}
@@ -1680,7 +1701,7 @@ func SessionOptionsAddInitializer(options unsafe.Pointer, name string, value uns
 //
 // Since 0.1.1.
 func SessionOptionsAddExternalFile(options unsafe.Pointer, location string, data unsafe.Pointer, size uint, deleter unsafe.Pointer, user unsafe.Pointer) error {
-	fn, err := function(68)
+	fn, err := function(69)
 	if err != nil {
 		return err
 	}
@@ -1712,7 +1733,7 @@ func SessionOptionsAddExternalFile(options unsafe.Pointer, location string, data
 //
 // Since 0.1.1.
 func CompileOptionsCreate(out *unsafe.Pointer) error {
-	fn, err := function(69)
+	fn, err := function(70)
 	if err != nil {
 		return err
 	}
@@ -1726,7 +1747,7 @@ func CompileOptionsCreate(out *unsafe.Pointer) error {
 //
 // Since 0.1.1.
 func CompileOptionsDestroy(options unsafe.Pointer) {
-	fn, err := function(70)
+	fn, err := function(71)
 	if err != nil {
 		return
 	}
@@ -1742,7 +1763,7 @@ func CompileOptionsDestroy(options unsafe.Pointer) {
 //
 // Since 0.1.1.
 func CompileOptionsSet(options unsafe.Pointer, key string, value string) error {
-	fn, err := function(71)
+	fn, err := function(72)
 	if err != nil {
 		return err
 	}
@@ -1770,7 +1791,7 @@ func CompileOptionsSet(options unsafe.Pointer, key string, value string) error {
 //
 // Since 0.1.1.
 func CompileOptionsGet(options unsafe.Pointer, key string, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(72)
+	fn, err := function(73)
 	if err != nil {
 		return err
 	}
@@ -1792,7 +1813,7 @@ func CompileOptionsGet(options unsafe.Pointer, key string, buf *byte, cap uint, 
 //
 // Since 0.1.1.
 func CompileOptionsKey(options unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(73)
+	fn, err := function(74)
 	if err != nil {
 		return err
 	}
@@ -1809,7 +1830,7 @@ func CompileOptionsKey(options unsafe.Pointer, index uint, buf *byte, cap uint, 
 //
 // Since 0.1.1.
 func CompileOptionsSetProgress(options unsafe.Pointer, callback unsafe.Pointer, user unsafe.Pointer, release unsafe.Pointer) error {
-	fn, err := function(74)
+	fn, err := function(75)
 	if err != nil {
 		return err
 	}
@@ -1840,7 +1861,7 @@ func CompileOptionsSetProgress(options unsafe.Pointer, callback unsafe.Pointer, 
 //
 // Since 0.1.1.
 func CompileModel(environment unsafe.Pointer, path string, sessionOptionsHandle unsafe.Pointer, options unsafe.Pointer, outPath string) error {
-	fn, err := function(75)
+	fn, err := function(76)
 	if err != nil {
 		return err
 	}
@@ -1867,7 +1888,7 @@ func CompileModel(environment unsafe.Pointer, path string, sessionOptionsHandle 
 //
 // Since 0.1.1.
 func CompileModelFromMemory(environment unsafe.Pointer, data unsafe.Pointer, size uint, sessionOptionsHandle unsafe.Pointer, options unsafe.Pointer, outPath string) error {
-	fn, err := function(76)
+	fn, err := function(77)
 	if err != nil {
 		return err
 	}
@@ -1892,7 +1913,7 @@ func CompileModelFromMemory(environment unsafe.Pointer, data unsafe.Pointer, siz
 //
 // Since 0.1.1.
 func ArtifactOpen(environment unsafe.Pointer, path string, out *unsafe.Pointer) error {
-	fn, err := function(77)
+	fn, err := function(78)
 	if err != nil {
 		return err
 	}
@@ -1911,7 +1932,7 @@ func ArtifactOpen(environment unsafe.Pointer, path string, out *unsafe.Pointer) 
 //
 // Since 0.1.1.
 func ArtifactDestroy(artifact unsafe.Pointer) {
-	fn, err := function(78)
+	fn, err := function(79)
 	if err != nil {
 		return
 	}
@@ -1934,7 +1955,7 @@ func ArtifactDestroy(artifact unsafe.Pointer) {
 //
 // Since 0.1.1.
 func ArtifactInfo(artifact unsafe.Pointer, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(79)
+	fn, err := function(80)
 	if err != nil {
 		return err
 	}
@@ -1954,7 +1975,7 @@ func ArtifactInfo(artifact unsafe.Pointer, buf *byte, cap uint, needed *uint) er
 //
 // Since 0.1.1.
 func ArtifactCheck(artifact unsafe.Pointer, options unsafe.Pointer, verdict *ArtifactVerdict, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(80)
+	fn, err := function(81)
 	if err != nil {
 		return err
 	}
@@ -1978,7 +1999,7 @@ func ArtifactCheck(artifact unsafe.Pointer, options unsafe.Pointer, verdict *Art
 //
 // Since 0.1.1.
 func AdapterOpen(path string, out *unsafe.Pointer) error {
-	fn, err := function(81)
+	fn, err := function(82)
 	if err != nil {
 		return err
 	}
@@ -2003,7 +2024,7 @@ func AdapterOpen(path string, out *unsafe.Pointer) error {
 //
 // Since 0.1.1.
 func AdapterOpenFromBuffer(data unsafe.Pointer, size uint, deleter unsafe.Pointer, user unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(82)
+	fn, err := function(83)
 	if err != nil {
 		return err
 	}
@@ -2025,7 +2046,7 @@ func AdapterOpenFromBuffer(data unsafe.Pointer, size uint, deleter unsafe.Pointe
 //
 // Since 0.1.1.
 func AdapterCreate(names []string, values *unsafe.Pointer, count uint, adapterVersion int32, modelVersion int32, out *unsafe.Pointer) error {
-	fn, err := function(83)
+	fn, err := function(84)
 	if err != nil {
 		return err
 	}
@@ -2047,7 +2068,7 @@ func AdapterCreate(names []string, values *unsafe.Pointer, count uint, adapterVe
 //
 // Since 0.1.1.
 func AdapterSave(adapter unsafe.Pointer, path string) error {
-	fn, err := function(84)
+	fn, err := function(85)
 	if err != nil {
 		return err
 	}
@@ -2069,7 +2090,7 @@ func AdapterSave(adapter unsafe.Pointer, path string) error {
 //
 // Since 0.1.1.
 func AdapterDestroy(adapter unsafe.Pointer) {
-	fn, err := function(85)
+	fn, err := function(86)
 	if err != nil {
 		return
 	}
@@ -2085,7 +2106,7 @@ func AdapterDestroy(adapter unsafe.Pointer) {
 //
 // Since 0.1.1.
 func AdapterVersions(adapter unsafe.Pointer, formatVersion *int32, adapterVersion *int32, modelVersion *int32) error {
-	fn, err := function(86)
+	fn, err := function(87)
 	if err != nil {
 		return err
 	}
@@ -2102,7 +2123,7 @@ func AdapterVersions(adapter unsafe.Pointer, formatVersion *int32, adapterVersio
 //
 // Since 0.1.1.
 func AdapterParameterCount(adapter unsafe.Pointer, count *uint) error {
-	fn, err := function(87)
+	fn, err := function(88)
 	if err != nil {
 		return err
 	}
@@ -2120,7 +2141,7 @@ func AdapterParameterCount(adapter unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.1.
 func AdapterParameterName(adapter unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(88)
+	fn, err := function(89)
 	if err != nil {
 		return err
 	}
@@ -2139,7 +2160,7 @@ func AdapterParameterName(adapter unsafe.Pointer, index uint, buf *byte, cap uin
 //
 // Since 0.1.1.
 func AdapterParameterValue(adapter unsafe.Pointer, index uint, out *unsafe.Pointer) error {
-	fn, err := function(89)
+	fn, err := function(90)
 	if err != nil {
 		return err
 	}
@@ -2163,7 +2184,7 @@ func AdapterParameterValue(adapter unsafe.Pointer, index uint, out *unsafe.Point
 //
 // Since 0.1.1.
 func RunOptionsAddAdapter(options unsafe.Pointer, adapter unsafe.Pointer) error {
-	fn, err := function(90)
+	fn, err := function(91)
 	if err != nil {
 		return err
 	}
@@ -2188,7 +2209,7 @@ func RunOptionsAddAdapter(options unsafe.Pointer, adapter unsafe.Pointer) error 
 //
 // Since 0.1.1.
 func SessionOptionsAddAdapter(options unsafe.Pointer, adapter unsafe.Pointer) error {
-	fn, err := function(91)
+	fn, err := function(92)
 	if err != nil {
 		return err
 	}
@@ -2218,7 +2239,7 @@ func SessionOptionsAddAdapter(options unsafe.Pointer, adapter unsafe.Pointer) er
 //
 // Since 0.1.1.
 func SessionPlan(session unsafe.Pointer, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(92)
+	fn, err := function(93)
 	if err != nil {
 		return err
 	}
@@ -2235,7 +2256,7 @@ func SessionPlan(session unsafe.Pointer, buf *byte, cap uint, needed *uint) erro
 //
 // Since 0.1.0.
 func SessionInputCount(session unsafe.Pointer, count *uint) error {
-	fn, err := function(93)
+	fn, err := function(94)
 	if err != nil {
 		return err
 	}
@@ -2253,7 +2274,7 @@ func SessionInputCount(session unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionInputName(session unsafe.Pointer, index uint, name *string) error {
-	fn, err := function(94)
+	fn, err := function(95)
 	if err != nil {
 		return err
 	}
@@ -2276,7 +2297,7 @@ func SessionInputName(session unsafe.Pointer, index uint, name *string) error {
 //
 // Since 0.1.0.
 func SessionInputIndex(session unsafe.Pointer, name string, index *uint) error {
-	fn, err := function(95)
+	fn, err := function(96)
 	if err != nil {
 		return err
 	}
@@ -2299,7 +2320,7 @@ func SessionInputIndex(session unsafe.Pointer, name string, index *uint) error {
 //
 // Since 0.1.0.
 func SessionInputType(session unsafe.Pointer, index uint, kind *Kind, element *ElementType) error {
-	fn, err := function(96)
+	fn, err := function(97)
 	if err != nil {
 		return err
 	}
@@ -2317,7 +2338,7 @@ func SessionInputType(session unsafe.Pointer, index uint, kind *Kind, element *E
 //
 // Since 0.1.0.
 func SessionInputTypeText(session unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(97)
+	fn, err := function(98)
 	if err != nil {
 		return err
 	}
@@ -2337,7 +2358,7 @@ func SessionInputTypeText(session unsafe.Pointer, index uint, buf *byte, cap uin
 //
 // Since 0.1.0.
 func SessionInputShape(session unsafe.Pointer, index uint, dims *int64, cap uint, rank *int64) error {
-	fn, err := function(98)
+	fn, err := function(99)
 	if err != nil {
 		return err
 	}
@@ -2356,7 +2377,7 @@ func SessionInputShape(session unsafe.Pointer, index uint, dims *int64, cap uint
 //
 // Since 0.1.0.
 func SessionInputDimName(session unsafe.Pointer, index uint, axis uint, name *string) error {
-	fn, err := function(99)
+	fn, err := function(100)
 	if err != nil {
 		return err
 	}
@@ -2379,7 +2400,7 @@ func SessionInputDimName(session unsafe.Pointer, index uint, axis uint, name *st
 //
 // Since 0.1.0.
 func SessionOverridableCount(session unsafe.Pointer, count *uint) error {
-	fn, err := function(100)
+	fn, err := function(101)
 	if err != nil {
 		return err
 	}
@@ -2397,7 +2418,7 @@ func SessionOverridableCount(session unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionOverridableName(session unsafe.Pointer, index uint, name *string) error {
-	fn, err := function(101)
+	fn, err := function(102)
 	if err != nil {
 		return err
 	}
@@ -2420,7 +2441,7 @@ func SessionOverridableName(session unsafe.Pointer, index uint, name *string) er
 //
 // Since 0.1.0.
 func SessionOverridableTypeText(session unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(102)
+	fn, err := function(103)
 	if err != nil {
 		return err
 	}
@@ -2439,7 +2460,7 @@ func SessionOverridableTypeText(session unsafe.Pointer, index uint, buf *byte, c
 //
 // Since 0.1.0.
 func SessionOverridableShape(session unsafe.Pointer, index uint, dims *int64, cap uint, rank *int64) error {
-	fn, err := function(103)
+	fn, err := function(104)
 	if err != nil {
 		return err
 	}
@@ -2457,7 +2478,7 @@ func SessionOverridableShape(session unsafe.Pointer, index uint, dims *int64, ca
 //
 // Since 0.1.0.
 func SessionOverridableDimName(session unsafe.Pointer, index uint, axis uint, name *string) error {
-	fn, err := function(104)
+	fn, err := function(105)
 	if err != nil {
 		return err
 	}
@@ -2479,7 +2500,7 @@ func SessionOverridableDimName(session unsafe.Pointer, index uint, axis uint, na
 //
 // Since 0.1.0.
 func SessionOutputCount(session unsafe.Pointer, count *uint) error {
-	fn, err := function(105)
+	fn, err := function(106)
 	if err != nil {
 		return err
 	}
@@ -2497,7 +2518,7 @@ func SessionOutputCount(session unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionOutputName(session unsafe.Pointer, index uint, name *string) error {
-	fn, err := function(106)
+	fn, err := function(107)
 	if err != nil {
 		return err
 	}
@@ -2520,7 +2541,7 @@ func SessionOutputName(session unsafe.Pointer, index uint, name *string) error {
 //
 // Since 0.1.0.
 func SessionOutputIndex(session unsafe.Pointer, name string, index *uint) error {
-	fn, err := function(107)
+	fn, err := function(108)
 	if err != nil {
 		return err
 	}
@@ -2543,7 +2564,7 @@ func SessionOutputIndex(session unsafe.Pointer, name string, index *uint) error 
 //
 // Since 0.1.0.
 func SessionOutputType(session unsafe.Pointer, index uint, kind *Kind, element *ElementType) error {
-	fn, err := function(108)
+	fn, err := function(109)
 	if err != nil {
 		return err
 	}
@@ -2561,7 +2582,7 @@ func SessionOutputType(session unsafe.Pointer, index uint, kind *Kind, element *
 //
 // Since 0.1.0.
 func SessionOutputTypeText(session unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(109)
+	fn, err := function(110)
 	if err != nil {
 		return err
 	}
@@ -2581,7 +2602,7 @@ func SessionOutputTypeText(session unsafe.Pointer, index uint, buf *byte, cap ui
 //
 // Since 0.1.0.
 func SessionOutputShape(session unsafe.Pointer, index uint, dims *int64, cap uint, rank *int64) error {
-	fn, err := function(110)
+	fn, err := function(111)
 	if err != nil {
 		return err
 	}
@@ -2600,7 +2621,7 @@ func SessionOutputShape(session unsafe.Pointer, index uint, dims *int64, cap uin
 //
 // Since 0.1.0.
 func SessionOutputDimName(session unsafe.Pointer, index uint, axis uint, name *string) error {
-	fn, err := function(111)
+	fn, err := function(112)
 	if err != nil {
 		return err
 	}
@@ -2623,7 +2644,7 @@ func SessionOutputDimName(session unsafe.Pointer, index uint, axis uint, name *s
 //
 // Since 0.1.0.
 func SessionModelText(session unsafe.Pointer, which ModelText, text_ *string) error {
-	fn, err := function(112)
+	fn, err := function(113)
 	if err != nil {
 		return err
 	}
@@ -2645,7 +2666,7 @@ func SessionModelText(session unsafe.Pointer, which ModelText, text_ *string) er
 //
 // Since 0.1.0.
 func SessionModelVersion(session unsafe.Pointer, modelVersion *int64, irVersion *int64) error {
-	fn, err := function(113)
+	fn, err := function(114)
 	if err != nil {
 		return err
 	}
@@ -2662,7 +2683,7 @@ func SessionModelVersion(session unsafe.Pointer, modelVersion *int64, irVersion 
 //
 // Since 0.1.0.
 func SessionPropertyCount(session unsafe.Pointer, count *uint) error {
-	fn, err := function(114)
+	fn, err := function(115)
 	if err != nil {
 		return err
 	}
@@ -2680,7 +2701,7 @@ func SessionPropertyCount(session unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionProperty(session unsafe.Pointer, index uint, key *string, value *string) error {
-	fn, err := function(115)
+	fn, err := function(116)
 	if err != nil {
 		return err
 	}
@@ -2706,7 +2727,7 @@ func SessionProperty(session unsafe.Pointer, index uint, key *string, value *str
 //
 // Since 0.1.0.
 func SessionOpsetCount(session unsafe.Pointer, count *uint) error {
-	fn, err := function(116)
+	fn, err := function(117)
 	if err != nil {
 		return err
 	}
@@ -2724,7 +2745,7 @@ func SessionOpsetCount(session unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionOpset(session unsafe.Pointer, index uint, domain *string, version *int64) error {
-	fn, err := function(117)
+	fn, err := function(118)
 	if err != nil {
 		return err
 	}
@@ -2746,7 +2767,7 @@ func SessionOpset(session unsafe.Pointer, index uint, domain *string, version *i
 //
 // Since 0.1.0.
 func SessionPlacementCount(session unsafe.Pointer, count *uint) error {
-	fn, err := function(118)
+	fn, err := function(119)
 	if err != nil {
 		return err
 	}
@@ -2765,7 +2786,7 @@ func SessionPlacementCount(session unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionPlacement(session unsafe.Pointer, index uint, node *string, operatorName *string, provider *string, reason *string) error {
-	fn, err := function(119)
+	fn, err := function(120)
 	if err != nil {
 		return err
 	}
@@ -2800,7 +2821,7 @@ func SessionPlacement(session unsafe.Pointer, index uint, node *string, operator
 //
 // Since 0.1.0.
 func SessionLoadCounter(session unsafe.Pointer, which LoadCounter, value *uint64) error {
-	fn, err := function(120)
+	fn, err := function(121)
 	if err != nil {
 		return err
 	}
@@ -2820,7 +2841,7 @@ func SessionLoadCounter(session unsafe.Pointer, which LoadCounter, value *uint64
 //
 // Since 0.1.0.
 func SessionProfile(session unsafe.Pointer, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(121)
+	fn, err := function(122)
 	if err != nil {
 		return err
 	}
@@ -2839,7 +2860,7 @@ func SessionProfile(session unsafe.Pointer, buf *byte, cap uint, needed *uint) e
 //
 // Since 0.1.0.
 func ValueCreateTensor(element ElementType, shape *int64, rank uint, out *unsafe.Pointer) error {
-	fn, err := function(122)
+	fn, err := function(123)
 	if err != nil {
 		return err
 	}
@@ -2860,7 +2881,7 @@ func ValueCreateTensor(element ElementType, shape *int64, rank uint, out *unsafe
 //
 // Since 0.1.0.
 func ValueCreateTensorCopy(element ElementType, shape *int64, rank uint, data unsafe.Pointer, bytes uint, out *unsafe.Pointer) error {
-	fn, err := function(123)
+	fn, err := function(124)
 	if err != nil {
 		return err
 	}
@@ -2883,7 +2904,7 @@ func ValueCreateTensorCopy(element ElementType, shape *int64, rank uint, data un
 //
 // Since 0.1.0.
 func ValueCreateTensorOver(element ElementType, shape *int64, rank uint, data unsafe.Pointer, bytes uint, deleter unsafe.Pointer, user unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(124)
+	fn, err := function(125)
 	if err != nil {
 		return err
 	}
@@ -2901,7 +2922,7 @@ func ValueCreateTensorOver(element ElementType, shape *int64, rank uint, data un
 //
 // Since 0.1.0.
 func ValueClone(value unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(125)
+	fn, err := function(126)
 	if err != nil {
 		return err
 	}
@@ -2920,7 +2941,7 @@ func ValueClone(value unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueReshape(value unsafe.Pointer, shape *int64, rank uint, out *unsafe.Pointer) error {
-	fn, err := function(126)
+	fn, err := function(127)
 	if err != nil {
 		return err
 	}
@@ -2937,7 +2958,7 @@ func ValueReshape(value unsafe.Pointer, shape *int64, rank uint, out *unsafe.Poi
 //
 // Since 0.1.0.
 func ValueDestroy(value unsafe.Pointer) {
-	fn, err := function(127)
+	fn, err := function(128)
 	if err != nil {
 		return
 	}
@@ -2953,7 +2974,7 @@ func ValueDestroy(value unsafe.Pointer) {
 //
 // Since 0.1.0.
 func ValueKind(value unsafe.Pointer, kind *Kind) error {
-	fn, err := function(128)
+	fn, err := function(129)
 	if err != nil {
 		return err
 	}
@@ -2970,7 +2991,7 @@ func ValueKind(value unsafe.Pointer, kind *Kind) error {
 //
 // Since 0.1.0.
 func ValueElementType(value unsafe.Pointer, element *ElementType) error {
-	fn, err := function(129)
+	fn, err := function(130)
 	if err != nil {
 		return err
 	}
@@ -2988,7 +3009,7 @@ func ValueElementType(value unsafe.Pointer, element *ElementType) error {
 //
 // Since 0.1.0.
 func ValueTypeText(value unsafe.Pointer, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(130)
+	fn, err := function(131)
 	if err != nil {
 		return err
 	}
@@ -3007,7 +3028,7 @@ func ValueTypeText(value unsafe.Pointer, buf *byte, cap uint, needed *uint) erro
 //
 // Since 0.1.0.
 func ValueShape(value unsafe.Pointer, dims *int64, cap uint, rank *uint) error {
-	fn, err := function(131)
+	fn, err := function(132)
 	if err != nil {
 		return err
 	}
@@ -3024,7 +3045,7 @@ func ValueShape(value unsafe.Pointer, dims *int64, cap uint, rank *uint) error {
 //
 // Since 0.1.0.
 func ValueElementCount(value unsafe.Pointer, count *uint) error {
-	fn, err := function(132)
+	fn, err := function(133)
 	if err != nil {
 		return err
 	}
@@ -3044,7 +3065,7 @@ func ValueElementCount(value unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func ValueData(value unsafe.Pointer, data *unsafe.Pointer, bytes *uint) error {
-	fn, err := function(133)
+	fn, err := function(134)
 	if err != nil {
 		return err
 	}
@@ -3065,7 +3086,7 @@ func ValueData(value unsafe.Pointer, data *unsafe.Pointer, bytes *uint) error {
 //
 // Since 0.1.0.
 func ValueDataMut(value unsafe.Pointer, data *unsafe.Pointer, bytes *uint) error {
-	fn, err := function(134)
+	fn, err := function(135)
 	if err != nil {
 		return err
 	}
@@ -3087,7 +3108,7 @@ func ValueDataMut(value unsafe.Pointer, data *unsafe.Pointer, bytes *uint) error
 //
 // Since 0.1.0.
 func ValueCreateDeviceTensor(environment unsafe.Pointer, deviceId uint, element ElementType, shape *int64, rank uint, out *unsafe.Pointer) error {
-	fn, err := function(135)
+	fn, err := function(136)
 	if err != nil {
 		return err
 	}
@@ -3108,7 +3129,7 @@ func ValueCreateDeviceTensor(environment unsafe.Pointer, deviceId uint, element 
 //
 // Since 0.1.0.
 func ValueCreateDeviceTensorOver(environment unsafe.Pointer, deviceId uint, element ElementType, shape *int64, rank uint, address unsafe.Pointer, bytes uint, deleter unsafe.Pointer, user unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(136)
+	fn, err := function(137)
 	if err != nil {
 		return err
 	}
@@ -3127,7 +3148,7 @@ func ValueCreateDeviceTensorOver(environment unsafe.Pointer, deviceId uint, elem
 //
 // Since 0.1.0.
 func ValueCopy(from unsafe.Pointer, to unsafe.Pointer) error {
-	fn, err := function(137)
+	fn, err := function(138)
 	if err != nil {
 		return err
 	}
@@ -3146,7 +3167,7 @@ func ValueCopy(from unsafe.Pointer, to unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueDevice(value unsafe.Pointer, onDevice *int32, deviceId *uint, address *uint64) error {
-	fn, err := function(138)
+	fn, err := function(139)
 	if err != nil {
 		return err
 	}
@@ -3166,7 +3187,7 @@ func ValueDevice(value unsafe.Pointer, onDevice *int32, deviceId *uint, address 
 //
 // Since 0.1.1.
 func ValueCreateTensorIn(device unsafe.Pointer, kind MemoryKind, element ElementType, shape *int64, rank uint, out *unsafe.Pointer) error {
-	fn, err := function(139)
+	fn, err := function(140)
 	if err != nil {
 		return err
 	}
@@ -3185,7 +3206,7 @@ func ValueCreateTensorIn(device unsafe.Pointer, kind MemoryKind, element Element
 //
 // Since 0.1.1.
 func ValueMemoryKind(value unsafe.Pointer, kind *MemoryKind, deviceId *uint) error {
-	fn, err := function(140)
+	fn, err := function(141)
 	if err != nil {
 		return err
 	}
@@ -3208,7 +3229,7 @@ func ValueMemoryKind(value unsafe.Pointer, kind *MemoryKind, deviceId *uint) err
 //
 // Since 0.1.1.
 func IOBindingBindOutputAllocatedIn(binding unsafe.Pointer, name string, device unsafe.Pointer, kind MemoryKind) error {
-	fn, err := function(141)
+	fn, err := function(142)
 	if err != nil {
 		return err
 	}
@@ -3230,7 +3251,7 @@ func IOBindingBindOutputAllocatedIn(binding unsafe.Pointer, name string, device 
 //
 // Since 0.1.1.
 func SessionDevice(session unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(142)
+	fn, err := function(143)
 	if err != nil {
 		return err
 	}
@@ -3254,7 +3275,7 @@ func SessionDevice(session unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.1.
 func ValueCopyQueued(from unsafe.Pointer, to unsafe.Pointer, stream uint64, out *unsafe.Pointer) error {
-	fn, err := function(143)
+	fn, err := function(144)
 	if err != nil {
 		return err
 	}
@@ -3273,7 +3294,7 @@ func ValueCopyQueued(from unsafe.Pointer, to unsafe.Pointer, stream uint64, out 
 //
 // Since 0.1.1.
 func StreamCreate(device unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(144)
+	fn, err := function(145)
 	if err != nil {
 		return err
 	}
@@ -3290,7 +3311,7 @@ func StreamCreate(device unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.1.
 func StreamDestroy(stream unsafe.Pointer) {
-	fn, err := function(145)
+	fn, err := function(146)
 	if err != nil {
 		return
 	}
@@ -3306,7 +3327,7 @@ func StreamDestroy(stream unsafe.Pointer) {
 //
 // Since 0.1.1.
 func StreamAddress(stream unsafe.Pointer, address *uint64) error {
-	fn, err := function(146)
+	fn, err := function(147)
 	if err != nil {
 		return err
 	}
@@ -3323,7 +3344,7 @@ func StreamAddress(stream unsafe.Pointer, address *uint64) error {
 //
 // Since 0.1.1.
 func StreamWait(stream unsafe.Pointer) error {
-	fn, err := function(147)
+	fn, err := function(148)
 	if err != nil {
 		return err
 	}
@@ -3344,7 +3365,7 @@ func StreamWait(stream unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueCreateStrings(shape *int64, rank uint, strings []string, lengths *uint, count uint, out *unsafe.Pointer) error {
-	fn, err := function(148)
+	fn, err := function(149)
 	if err != nil {
 		return err
 	}
@@ -3369,7 +3390,7 @@ func ValueCreateStrings(shape *int64, rank uint, strings []string, lengths *uint
 //
 // Since 0.1.0.
 func ValueString(value unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(149)
+	fn, err := function(150)
 	if err != nil {
 		return err
 	}
@@ -3388,7 +3409,7 @@ func ValueString(value unsafe.Pointer, index uint, buf *byte, cap uint, needed *
 //
 // Since 0.1.0.
 func ValueSetString(value unsafe.Pointer, index uint, string string) error {
-	fn, err := function(150)
+	fn, err := function(151)
 	if err != nil {
 		return err
 	}
@@ -3413,7 +3434,7 @@ func ValueSetString(value unsafe.Pointer, index uint, string string) error {
 //
 // Since 0.1.0.
 func ValueCreateSequence(items *unsafe.Pointer, count uint, element ElementType, out *unsafe.Pointer) error {
-	fn, err := function(151)
+	fn, err := function(152)
 	if err != nil {
 		return err
 	}
@@ -3434,7 +3455,7 @@ func ValueCreateSequence(items *unsafe.Pointer, count uint, element ElementType,
 //
 // Since 0.1.0.
 func ValueCreateMap(keys unsafe.Pointer, values *unsafe.Pointer, count uint, element ElementType, out *unsafe.Pointer) error {
-	fn, err := function(152)
+	fn, err := function(153)
 	if err != nil {
 		return err
 	}
@@ -3453,7 +3474,7 @@ func ValueCreateMap(keys unsafe.Pointer, values *unsafe.Pointer, count uint, ele
 //
 // Since 0.1.0.
 func ValueCreateOptional(value unsafe.Pointer, element ElementType, out *unsafe.Pointer) error {
-	fn, err := function(153)
+	fn, err := function(154)
 	if err != nil {
 		return err
 	}
@@ -3470,7 +3491,7 @@ func ValueCreateOptional(value unsafe.Pointer, element ElementType, out *unsafe.
 //
 // Since 0.1.0.
 func ValueItemCount(value unsafe.Pointer, count *uint) error {
-	fn, err := function(154)
+	fn, err := function(155)
 	if err != nil {
 		return err
 	}
@@ -3488,7 +3509,7 @@ func ValueItemCount(value unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func ValueItem(value unsafe.Pointer, index uint, out *unsafe.Pointer) error {
-	fn, err := function(155)
+	fn, err := function(156)
 	if err != nil {
 		return err
 	}
@@ -3506,7 +3527,7 @@ func ValueItem(value unsafe.Pointer, index uint, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueMapKeys(value unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(156)
+	fn, err := function(157)
 	if err != nil {
 		return err
 	}
@@ -3527,7 +3548,7 @@ func ValueMapKeys(value unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueToDLPack(value unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(157)
+	fn, err := function(158)
 	if err != nil {
 		return err
 	}
@@ -3545,7 +3566,7 @@ func ValueToDLPack(value unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueToDLPackLegacy(value unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(158)
+	fn, err := function(159)
 	if err != nil {
 		return err
 	}
@@ -3569,7 +3590,7 @@ func ValueToDLPackLegacy(value unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueFromDLPack(managed unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(159)
+	fn, err := function(160)
 	if err != nil {
 		return err
 	}
@@ -3587,7 +3608,7 @@ func ValueFromDLPack(managed unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueFromDLPackLegacy(managed unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(160)
+	fn, err := function(161)
 	if err != nil {
 		return err
 	}
@@ -3615,7 +3636,7 @@ func ValueFromDLPackLegacy(managed unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func RunOptionsCreate(out *unsafe.Pointer) error {
-	fn, err := function(161)
+	fn, err := function(162)
 	if err != nil {
 		return err
 	}
@@ -3632,7 +3653,7 @@ func RunOptionsCreate(out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func RunOptionsDestroy(options unsafe.Pointer) {
-	fn, err := function(162)
+	fn, err := function(163)
 	if err != nil {
 		return
 	}
@@ -3648,7 +3669,7 @@ func RunOptionsDestroy(options unsafe.Pointer) {
 //
 // Since 0.1.0.
 func RunOptionsSet(options unsafe.Pointer, key string, value string) error {
-	fn, err := function(163)
+	fn, err := function(164)
 	if err != nil {
 		return err
 	}
@@ -3676,7 +3697,7 @@ func RunOptionsSet(options unsafe.Pointer, key string, value string) error {
 //
 // Since 0.1.0.
 func RunOptionsGet(options unsafe.Pointer, key string, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(164)
+	fn, err := function(165)
 	if err != nil {
 		return err
 	}
@@ -3699,7 +3720,7 @@ func RunOptionsGet(options unsafe.Pointer, key string, buf *byte, cap uint, need
 //
 // Since 0.1.0.
 func RunOptionsKey(options unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(165)
+	fn, err := function(166)
 	if err != nil {
 		return err
 	}
@@ -3717,7 +3738,7 @@ func RunOptionsKey(options unsafe.Pointer, index uint, buf *byte, cap uint, need
 //
 // Since 0.1.0.
 func RunOptionsCancel(options unsafe.Pointer) error {
-	fn, err := function(166)
+	fn, err := function(167)
 	if err != nil {
 		return err
 	}
@@ -3734,7 +3755,7 @@ func RunOptionsCancel(options unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func RunOptionsReset(options unsafe.Pointer) error {
-	fn, err := function(167)
+	fn, err := function(168)
 	if err != nil {
 		return err
 	}
@@ -3760,7 +3781,7 @@ func RunOptionsReset(options unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func SessionRun(session unsafe.Pointer, options unsafe.Pointer, inputNames []string, inputs *unsafe.Pointer, inputCount uint, outputNames []string, outputCount uint, outputs *unsafe.Pointer) error {
-	fn, err := function(168)
+	fn, err := function(169)
 	if err != nil {
 		return err
 	}
@@ -3793,7 +3814,7 @@ func SessionRun(session unsafe.Pointer, options unsafe.Pointer, inputNames []str
 //
 // Since 0.1.0.
 func SessionRunAsync(session unsafe.Pointer, options unsafe.Pointer, inputNames []string, inputs *unsafe.Pointer, inputCount uint, outputNames []string, outputCount uint, callback unsafe.Pointer, user unsafe.Pointer) error {
-	fn, err := function(169)
+	fn, err := function(170)
 	if err != nil {
 		return err
 	}
@@ -3823,7 +3844,7 @@ func SessionRunAsync(session unsafe.Pointer, options unsafe.Pointer, inputNames 
 //
 // Since 0.1.0.
 func IOBindingCreate(session unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(170)
+	fn, err := function(171)
 	if err != nil {
 		return err
 	}
@@ -3840,7 +3861,7 @@ func IOBindingCreate(session unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func IOBindingDestroy(binding unsafe.Pointer) {
-	fn, err := function(171)
+	fn, err := function(172)
 	if err != nil {
 		return
 	}
@@ -3858,7 +3879,7 @@ func IOBindingDestroy(binding unsafe.Pointer) {
 //
 // Since 0.1.0.
 func IOBindingBindInput(binding unsafe.Pointer, name string, value unsafe.Pointer) error {
-	fn, err := function(172)
+	fn, err := function(173)
 	if err != nil {
 		return err
 	}
@@ -3884,7 +3905,7 @@ func IOBindingBindInput(binding unsafe.Pointer, name string, value unsafe.Pointe
 //
 // Since 0.1.0.
 func IOBindingBindOutput(binding unsafe.Pointer, name string, value unsafe.Pointer) error {
-	fn, err := function(173)
+	fn, err := function(174)
 	if err != nil {
 		return err
 	}
@@ -3908,7 +3929,7 @@ func IOBindingBindOutput(binding unsafe.Pointer, name string, value unsafe.Point
 //
 // Since 0.1.0.
 func IOBindingBindOutputAllocated(binding unsafe.Pointer, name string) error {
-	fn, err := function(174)
+	fn, err := function(175)
 	if err != nil {
 		return err
 	}
@@ -3929,7 +3950,7 @@ func IOBindingBindOutputAllocated(binding unsafe.Pointer, name string) error {
 //
 // Since 0.1.0.
 func IOBindingClearInputs(binding unsafe.Pointer) error {
-	fn, err := function(175)
+	fn, err := function(176)
 	if err != nil {
 		return err
 	}
@@ -3945,7 +3966,7 @@ func IOBindingClearInputs(binding unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func IOBindingClearOutputs(binding unsafe.Pointer) error {
-	fn, err := function(176)
+	fn, err := function(177)
 	if err != nil {
 		return err
 	}
@@ -3963,7 +3984,7 @@ func IOBindingClearOutputs(binding unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func IOBindingRun(binding unsafe.Pointer, options unsafe.Pointer) error {
-	fn, err := function(177)
+	fn, err := function(178)
 	if err != nil {
 		return err
 	}
@@ -3982,7 +4003,7 @@ func IOBindingRun(binding unsafe.Pointer, options unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func IOBindingOutput(binding unsafe.Pointer, name string, out *unsafe.Pointer) error {
-	fn, err := function(178)
+	fn, err := function(179)
 	if err != nil {
 		return err
 	}
@@ -4012,7 +4033,7 @@ func IOBindingOutput(binding unsafe.Pointer, name string, out *unsafe.Pointer) e
 //
 // Since 0.1.0.
 func IOBindingRunQueued(binding unsafe.Pointer, options unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(179)
+	fn, err := function(180)
 	if err != nil {
 		return err
 	}
@@ -4029,7 +4050,7 @@ func IOBindingRunQueued(binding unsafe.Pointer, options unsafe.Pointer, out *uns
 //
 // Since 0.1.0.
 func CompletionDestroy(completion unsafe.Pointer) {
-	fn, err := function(180)
+	fn, err := function(181)
 	if err != nil {
 		return
 	}
@@ -4045,7 +4066,7 @@ func CompletionDestroy(completion unsafe.Pointer) {
 //
 // Since 0.1.0.
 func CompletionIsDone(completion unsafe.Pointer, done *int32) error {
-	fn, err := function(181)
+	fn, err := function(182)
 	if err != nil {
 		return err
 	}
@@ -4063,7 +4084,7 @@ func CompletionIsDone(completion unsafe.Pointer, done *int32) error {
 //
 // Since 0.1.0.
 func CompletionWait(completion unsafe.Pointer) error {
-	fn, err := function(182)
+	fn, err := function(183)
 	if err != nil {
 		return err
 	}
@@ -4081,7 +4102,7 @@ func CompletionWait(completion unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func CompletionEvent(completion unsafe.Pointer, event *uint64) error {
-	fn, err := function(183)
+	fn, err := function(184)
 	if err != nil {
 		return err
 	}
@@ -4102,7 +4123,7 @@ func CompletionEvent(completion unsafe.Pointer, event *uint64) error {
 //
 // Since 0.1.0.
 func SessionTuningResults(session unsafe.Pointer, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(184)
+	fn, err := function(185)
 	if err != nil {
 		return err
 	}
@@ -4124,7 +4145,7 @@ func SessionTuningResults(session unsafe.Pointer, buf *byte, cap uint, needed *u
 //
 // Since 0.1.0.
 func SessionAddTuningResults(session unsafe.Pointer, text_ string, taken *uint) error {
-	fn, err := function(185)
+	fn, err := function(186)
 	if err != nil {
 		return err
 	}
@@ -4152,7 +4173,7 @@ func SessionAddTuningResults(session unsafe.Pointer, text_ string, taken *uint) 
 //
 // Since 0.1.1.
 func EnvironmentTune(environment unsafe.Pointer, options unsafe.Pointer, shapes string, tuned *uint, without *uint) error {
-	fn, err := function(186)
+	fn, err := function(187)
 	if err != nil {
 		return err
 	}
@@ -4179,7 +4200,7 @@ func EnvironmentTune(environment unsafe.Pointer, options unsafe.Pointer, shapes 
 //
 // Since 0.1.0.
 func OperatorCreate(domain string, name string, since int64, user unsafe.Pointer, release unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(187)
+	fn, err := function(188)
 	if err != nil {
 		return err
 	}
@@ -4206,7 +4227,7 @@ func OperatorCreate(domain string, name string, since int64, user unsafe.Pointer
 //
 // Since 0.1.0.
 func OperatorDestroy(operator unsafe.Pointer) {
-	fn, err := function(188)
+	fn, err := function(189)
 	if err != nil {
 		return
 	}
@@ -4223,7 +4244,7 @@ func OperatorDestroy(operator unsafe.Pointer) {
 //
 // Since 0.1.0.
 func OperatorAddTypeVariable(operator unsafe.Pointer, name string, allowed *ElementType, count uint) error {
-	fn, err := function(189)
+	fn, err := function(190)
 	if err != nil {
 		return err
 	}
@@ -4247,7 +4268,7 @@ func OperatorAddTypeVariable(operator unsafe.Pointer, name string, allowed *Elem
 //
 // Since 0.1.0.
 func OperatorAddInput(operator unsafe.Pointer, name string, ty string, arity Arity) error {
-	fn, err := function(190)
+	fn, err := function(191)
 	if err != nil {
 		return err
 	}
@@ -4274,7 +4295,7 @@ func OperatorAddInput(operator unsafe.Pointer, name string, ty string, arity Ari
 //
 // Since 0.1.0.
 func OperatorAddOutput(operator unsafe.Pointer, name string, ty string, arity Arity) error {
-	fn, err := function(191)
+	fn, err := function(192)
 	if err != nil {
 		return err
 	}
@@ -4302,7 +4323,7 @@ func OperatorAddOutput(operator unsafe.Pointer, name string, ty string, arity Ar
 //
 // Since 0.1.0.
 func OperatorSetShapeInput(operator unsafe.Pointer, index uint) error {
-	fn, err := function(192)
+	fn, err := function(193)
 	if err != nil {
 		return err
 	}
@@ -4321,7 +4342,7 @@ func OperatorSetShapeInput(operator unsafe.Pointer, index uint) error {
 //
 // Since 0.1.0.
 func OperatorSetShapeFunction(operator unsafe.Pointer, function_ unsafe.Pointer) error {
-	fn, err := function(193)
+	fn, err := function(194)
 	if err != nil {
 		return err
 	}
@@ -4339,7 +4360,7 @@ func OperatorSetShapeFunction(operator unsafe.Pointer, function_ unsafe.Pointer)
 //
 // Since 0.1.0.
 func OperatorSetKernel(operator unsafe.Pointer, create unsafe.Pointer, compute unsafe.Pointer) error {
-	fn, err := function(194)
+	fn, err := function(195)
 	if err != nil {
 		return err
 	}
@@ -4360,7 +4381,7 @@ func OperatorSetKernel(operator unsafe.Pointer, create unsafe.Pointer, compute u
 //
 // Since 0.1.0.
 func OperatorSetGpuKernel(operator unsafe.Pointer, create unsafe.Pointer, prepare unsafe.Pointer, compute unsafe.Pointer) error {
-	fn, err := function(195)
+	fn, err := function(196)
 	if err != nil {
 		return err
 	}
@@ -4380,7 +4401,7 @@ func OperatorSetGpuKernel(operator unsafe.Pointer, create unsafe.Pointer, prepar
 //
 // Since 0.1.0.
 func SessionOptionsAddOperator(options unsafe.Pointer, operator unsafe.Pointer) error {
-	fn, err := function(196)
+	fn, err := function(197)
 	if err != nil {
 		return err
 	}
@@ -4397,7 +4418,7 @@ func SessionOptionsAddOperator(options unsafe.Pointer, operator unsafe.Pointer) 
 //
 // Since 0.1.0.
 func EnvironmentAddOperator(environment unsafe.Pointer, operator unsafe.Pointer) error {
-	fn, err := function(197)
+	fn, err := function(198)
 	if err != nil {
 		return err
 	}
@@ -4416,7 +4437,7 @@ func EnvironmentAddOperator(environment unsafe.Pointer, operator unsafe.Pointer)
 //
 // Since 0.1.0.
 func OperatorAddAttribute(operator unsafe.Pointer, name string, ty AttributeType, required int32) error {
-	fn, err := function(198)
+	fn, err := function(199)
 	if err != nil {
 		return err
 	}
@@ -4440,7 +4461,7 @@ func OperatorAddAttribute(operator unsafe.Pointer, name string, ty AttributeType
 //
 // Since 0.1.0.
 func OperatorAddAttributeWithDefault(operator unsafe.Pointer, name string, ty AttributeType, data unsafe.Pointer, count uint) error {
-	fn, err := function(199)
+	fn, err := function(200)
 	if err != nil {
 		return err
 	}
@@ -4471,7 +4492,7 @@ func OperatorAddAttributeWithDefault(operator unsafe.Pointer, name string, ty At
 //
 // Since 0.1.0.
 func SessionOptionsLoadOperators(options unsafe.Pointer, path string) error {
-	fn, err := function(200)
+	fn, err := function(201)
 	if err != nil {
 		return err
 	}
@@ -4494,7 +4515,7 @@ func SessionOptionsLoadOperators(options unsafe.Pointer, path string) error {
 //
 // Since 0.1.0.
 func EnvironmentLoadOperators(environment unsafe.Pointer, path string) error {
-	fn, err := function(201)
+	fn, err := function(202)
 	if err != nil {
 		return err
 	}
@@ -4516,7 +4537,7 @@ func EnvironmentLoadOperators(environment unsafe.Pointer, path string) error {
 //
 // Since 0.1.0.
 func OperatorRegistryAdd(registry unsafe.Pointer, operator unsafe.Pointer) error {
-	fn, err := function(202)
+	fn, err := function(203)
 	if err != nil {
 		return err
 	}
@@ -4533,7 +4554,7 @@ func OperatorRegistryAdd(registry unsafe.Pointer, operator unsafe.Pointer) error
 //
 // Since 0.1.0.
 func OperatorRegistrySetError(registry unsafe.Pointer, text_ string) error {
-	fn, err := function(203)
+	fn, err := function(204)
 	if err != nil {
 		return err
 	}
@@ -4555,7 +4576,7 @@ func OperatorRegistrySetError(registry unsafe.Pointer, text_ string) error {
 //
 // Since 0.1.0.
 func NodeInfoName(node unsafe.Pointer, name *string) error {
-	fn, err := function(204)
+	fn, err := function(205)
 	if err != nil {
 		return err
 	}
@@ -4577,7 +4598,7 @@ func NodeInfoName(node unsafe.Pointer, name *string) error {
 //
 // Since 0.1.0.
 func NodeInfoVersion(node unsafe.Pointer, version *int64) error {
-	fn, err := function(205)
+	fn, err := function(206)
 	if err != nil {
 		return err
 	}
@@ -4594,7 +4615,7 @@ func NodeInfoVersion(node unsafe.Pointer, version *int64) error {
 //
 // Since 0.1.0.
 func NodeInfoInputCount(node unsafe.Pointer, count *uint) error {
-	fn, err := function(206)
+	fn, err := function(207)
 	if err != nil {
 		return err
 	}
@@ -4611,7 +4632,7 @@ func NodeInfoInputCount(node unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func NodeInfoOutputCount(node unsafe.Pointer, count *uint) error {
-	fn, err := function(207)
+	fn, err := function(208)
 	if err != nil {
 		return err
 	}
@@ -4628,7 +4649,7 @@ func NodeInfoOutputCount(node unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func NodeInfoHasInput(node unsafe.Pointer, index uint, given *int32) error {
-	fn, err := function(208)
+	fn, err := function(209)
 	if err != nil {
 		return err
 	}
@@ -4647,7 +4668,7 @@ func NodeInfoHasInput(node unsafe.Pointer, index uint, given *int32) error {
 //
 // Since 0.1.0.
 func NodeInfoInputType(node unsafe.Pointer, index uint, kind *Kind, element *ElementType) error {
-	fn, err := function(209)
+	fn, err := function(210)
 	if err != nil {
 		return err
 	}
@@ -4667,7 +4688,7 @@ func NodeInfoInputType(node unsafe.Pointer, index uint, kind *Kind, element *Ele
 //
 // Since 0.1.0.
 func NodeInfoInputShape(node unsafe.Pointer, index uint, dims *int64, cap uint, rank *int64) error {
-	fn, err := function(210)
+	fn, err := function(211)
 	if err != nil {
 		return err
 	}
@@ -4685,7 +4706,7 @@ func NodeInfoInputShape(node unsafe.Pointer, index uint, dims *int64, cap uint, 
 //
 // Since 0.1.0.
 func NodeInfoInputValue(node unsafe.Pointer, index uint, value *unsafe.Pointer) error {
-	fn, err := function(211)
+	fn, err := function(212)
 	if err != nil {
 		return err
 	}
@@ -4703,7 +4724,7 @@ func NodeInfoInputValue(node unsafe.Pointer, index uint, value *unsafe.Pointer) 
 //
 // Since 0.1.0.
 func NodeInfoSetError(node unsafe.Pointer, text_ string) error {
-	fn, err := function(212)
+	fn, err := function(213)
 	if err != nil {
 		return err
 	}
@@ -4727,7 +4748,7 @@ func NodeInfoSetError(node unsafe.Pointer, text_ string) error {
 //
 // Since 0.1.0.
 func NodeInfoSetState(node unsafe.Pointer, state unsafe.Pointer, release unsafe.Pointer) error {
-	fn, err := function(213)
+	fn, err := function(214)
 	if err != nil {
 		return err
 	}
@@ -4744,7 +4765,7 @@ func NodeInfoSetState(node unsafe.Pointer, state unsafe.Pointer, release unsafe.
 //
 // Since 0.1.0.
 func NodeInfoState(node unsafe.Pointer, state *unsafe.Pointer) error {
-	fn, err := function(214)
+	fn, err := function(215)
 	if err != nil {
 		return err
 	}
@@ -4761,7 +4782,7 @@ func NodeInfoState(node unsafe.Pointer, state *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func NodeInfoSetScratch(node unsafe.Pointer, bytes uint) error {
-	fn, err := function(215)
+	fn, err := function(216)
 	if err != nil {
 		return err
 	}
@@ -4778,7 +4799,7 @@ func NodeInfoSetScratch(node unsafe.Pointer, bytes uint) error {
 //
 // Since 0.1.0.
 func NodeInfoHasOutput(node unsafe.Pointer, index uint, wanted *int32) error {
-	fn, err := function(216)
+	fn, err := function(217)
 	if err != nil {
 		return err
 	}
@@ -4796,7 +4817,7 @@ func NodeInfoHasOutput(node unsafe.Pointer, index uint, wanted *int32) error {
 //
 // Since 0.1.0.
 func NodeInfoSetOutputType(node unsafe.Pointer, index uint, element ElementType) error {
-	fn, err := function(217)
+	fn, err := function(218)
 	if err != nil {
 		return err
 	}
@@ -4815,7 +4836,7 @@ func NodeInfoSetOutputType(node unsafe.Pointer, index uint, element ElementType)
 //
 // Since 0.1.0.
 func NodeInfoSetOutputShape(node unsafe.Pointer, index uint, dims *int64, rank uint) error {
-	fn, err := function(218)
+	fn, err := function(219)
 	if err != nil {
 		return err
 	}
@@ -4834,7 +4855,7 @@ func NodeInfoSetOutputShape(node unsafe.Pointer, index uint, dims *int64, rank u
 //
 // Since 0.1.0.
 func NodeInfoSetOutputShapeOf(node unsafe.Pointer, index uint, input uint) error {
-	fn, err := function(219)
+	fn, err := function(220)
 	if err != nil {
 		return err
 	}
@@ -4853,7 +4874,7 @@ func NodeInfoSetOutputShapeOf(node unsafe.Pointer, index uint, input uint) error
 //
 // Since 0.1.0.
 func NodeInfoSetOutputDimOf(node unsafe.Pointer, index uint, axis uint, input uint, inputAxis uint) error {
-	fn, err := function(220)
+	fn, err := function(221)
 	if err != nil {
 		return err
 	}
@@ -4870,7 +4891,7 @@ func NodeInfoSetOutputDimOf(node unsafe.Pointer, index uint, axis uint, input ui
 //
 // Since 0.1.0.
 func NodeInfoHasAttribute(node unsafe.Pointer, name string, given *int32) error {
-	fn, err := function(221)
+	fn, err := function(222)
 	if err != nil {
 		return err
 	}
@@ -4892,7 +4913,7 @@ func NodeInfoHasAttribute(node unsafe.Pointer, name string, given *int32) error 
 //
 // Since 0.1.0.
 func NodeInfoAttributeInt(node unsafe.Pointer, name string, value *int64) error {
-	fn, err := function(222)
+	fn, err := function(223)
 	if err != nil {
 		return err
 	}
@@ -4913,7 +4934,7 @@ func NodeInfoAttributeInt(node unsafe.Pointer, name string, value *int64) error 
 //
 // Since 0.1.0.
 func NodeInfoAttributeFloat(node unsafe.Pointer, name string, value *float32) error {
-	fn, err := function(223)
+	fn, err := function(224)
 	if err != nil {
 		return err
 	}
@@ -4936,7 +4957,7 @@ func NodeInfoAttributeFloat(node unsafe.Pointer, name string, value *float32) er
 //
 // Since 0.1.0.
 func NodeInfoAttributeString(node unsafe.Pointer, name string, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(224)
+	fn, err := function(225)
 	if err != nil {
 		return err
 	}
@@ -4958,7 +4979,7 @@ func NodeInfoAttributeString(node unsafe.Pointer, name string, buf *byte, cap ui
 //
 // Since 0.1.0.
 func NodeInfoAttributeInts(node unsafe.Pointer, name string, values **int64, count *uint) error {
-	fn, err := function(225)
+	fn, err := function(226)
 	if err != nil {
 		return err
 	}
@@ -4979,7 +5000,7 @@ func NodeInfoAttributeInts(node unsafe.Pointer, name string, values **int64, cou
 //
 // Since 0.1.0.
 func NodeInfoAttributeFloats(node unsafe.Pointer, name string, values **float32, count *uint) error {
-	fn, err := function(226)
+	fn, err := function(227)
 	if err != nil {
 		return err
 	}
@@ -5000,7 +5021,7 @@ func NodeInfoAttributeFloats(node unsafe.Pointer, name string, values **float32,
 //
 // Since 0.1.0.
 func NodeInfoAttributeStringCount(node unsafe.Pointer, name string, count *uint) error {
-	fn, err := function(227)
+	fn, err := function(228)
 	if err != nil {
 		return err
 	}
@@ -5023,7 +5044,7 @@ func NodeInfoAttributeStringCount(node unsafe.Pointer, name string, count *uint)
 //
 // Since 0.1.0.
 func NodeInfoAttributeStringAt(node unsafe.Pointer, name string, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(228)
+	fn, err := function(229)
 	if err != nil {
 		return err
 	}
@@ -5045,7 +5066,7 @@ func NodeInfoAttributeStringAt(node unsafe.Pointer, name string, index uint, buf
 //
 // Since 0.1.0.
 func NodeInfoAttributeTensor(node unsafe.Pointer, name string, value *unsafe.Pointer) error {
-	fn, err := function(229)
+	fn, err := function(230)
 	if err != nil {
 		return err
 	}
@@ -5067,7 +5088,7 @@ func NodeInfoAttributeTensor(node unsafe.Pointer, name string, value *unsafe.Poi
 //
 // Since 0.1.0.
 func KernelContextInputCount(context unsafe.Pointer, count *uint) error {
-	fn, err := function(230)
+	fn, err := function(231)
 	if err != nil {
 		return err
 	}
@@ -5084,7 +5105,7 @@ func KernelContextInputCount(context unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func KernelContextOutputCount(context unsafe.Pointer, count *uint) error {
-	fn, err := function(231)
+	fn, err := function(232)
 	if err != nil {
 		return err
 	}
@@ -5104,7 +5125,7 @@ func KernelContextOutputCount(context unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func KernelContextInput(context unsafe.Pointer, index uint, value *unsafe.Pointer) error {
-	fn, err := function(232)
+	fn, err := function(233)
 	if err != nil {
 		return err
 	}
@@ -5125,7 +5146,7 @@ func KernelContextInput(context unsafe.Pointer, index uint, value *unsafe.Pointe
 //
 // Since 0.1.0.
 func KernelContextOutput(context unsafe.Pointer, index uint, shape *int64, rank uint, value *unsafe.Pointer) error {
-	fn, err := function(233)
+	fn, err := function(234)
 	if err != nil {
 		return err
 	}
@@ -5144,7 +5165,7 @@ func KernelContextOutput(context unsafe.Pointer, index uint, shape *int64, rank 
 //
 // Since 0.1.0.
 func KernelContextSetOutput(context unsafe.Pointer, index uint, value unsafe.Pointer) error {
-	fn, err := function(234)
+	fn, err := function(235)
 	if err != nil {
 		return err
 	}
@@ -5161,7 +5182,7 @@ func KernelContextSetOutput(context unsafe.Pointer, index uint, value unsafe.Poi
 //
 // Since 0.1.0.
 func KernelContextState(context unsafe.Pointer, state *unsafe.Pointer) error {
-	fn, err := function(235)
+	fn, err := function(236)
 	if err != nil {
 		return err
 	}
@@ -5179,7 +5200,7 @@ func KernelContextState(context unsafe.Pointer, state *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func KernelContextCancelled(context unsafe.Pointer, cancelled *int32) error {
-	fn, err := function(236)
+	fn, err := function(237)
 	if err != nil {
 		return err
 	}
@@ -5196,7 +5217,7 @@ func KernelContextCancelled(context unsafe.Pointer, cancelled *int32) error {
 //
 // Since 0.1.0.
 func KernelContextThreadCount(context unsafe.Pointer, count *uint) error {
-	fn, err := function(237)
+	fn, err := function(238)
 	if err != nil {
 		return err
 	}
@@ -5216,7 +5237,7 @@ func KernelContextThreadCount(context unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func KernelContextParallelFor(context unsafe.Pointer, count uint, body unsafe.Pointer, user unsafe.Pointer) error {
-	fn, err := function(238)
+	fn, err := function(239)
 	if err != nil {
 		return err
 	}
@@ -5233,7 +5254,7 @@ func KernelContextParallelFor(context unsafe.Pointer, count uint, body unsafe.Po
 //
 // Since 0.1.0.
 func KernelContextStream(context unsafe.Pointer, stream *unsafe.Pointer) error {
-	fn, err := function(239)
+	fn, err := function(240)
 	if err != nil {
 		return err
 	}
@@ -5250,7 +5271,7 @@ func KernelContextStream(context unsafe.Pointer, stream *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func KernelContextScratch(context unsafe.Pointer, address *unsafe.Pointer, bytes *uint) error {
-	fn, err := function(240)
+	fn, err := function(241)
 	if err != nil {
 		return err
 	}
@@ -5268,7 +5289,7 @@ func KernelContextScratch(context unsafe.Pointer, address *unsafe.Pointer, bytes
 //
 // Since 0.1.0.
 func KernelContextSetError(context unsafe.Pointer, text_ string) error {
-	fn, err := function(241)
+	fn, err := function(242)
 	if err != nil {
 		return err
 	}

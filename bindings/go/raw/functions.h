@@ -15,6 +15,10 @@ static inline uint32_t go_abi_version(void *function) {
     return ((uint32_t (*)(void))function)();
 }
 
+static inline void *go_api(void *function, uint32_t a0) {
+    return ((void *(*)(uint32_t))function)(a0);
+}
+
 static inline int32_t go_error_code(void *function, void *a0) {
     return ((int32_t (*)(void *))function)(a0);
 }

@@ -40,6 +40,19 @@ export interface Functions {
    */
   abi_version(): number;
   /**
+   * The functions of the library as a table of pointers, for who loads the library at run time: one symbol to look up
+   * in place of all. `rukh/rukh_table.h` has the table's members.
+   *
+   * `version`: the `RUKH_ABI_VERSION` of the header that the program was compiled with.
+   *
+   * The table is static: never freed. NULL where the library cannot serve the program: it is older than `version`, or of
+   * another series (while the major is 0: another minor; else another major). Never fails otherwise. Threads: any, at the
+   * same time.
+   *
+   * @since 0.1.1
+   */
+  api(version: number): Address;
+  /**
    * The status code of an error.
    *
    * `error`: NULL gives `RUKH_OK`; a pointer that is no live error gives what is wrong with it, such as

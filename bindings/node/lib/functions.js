@@ -23,6 +23,7 @@ export const FUNCTIONS = {
   version: ["uint32_t", []],
   version_string: ["str", []],
   abi_version: ["uint32_t", []],
+  api: ["void *", ["uint32_t"]],
   error_code: ["int32_t", ["void *"]],
   error_message: ["str", ["void *"]],
   error_create: ["void *", ["int32_t", "str"]],
@@ -490,6 +491,7 @@ export const FAILING = new Set([
 
 // The version of functions that the first library of this series did not have.
 export const SINCE = {
+  api: "0.1.1",
   environment_find_device: "0.1.1",
   device_id: "0.1.1",
   device_find_property: "0.1.1",

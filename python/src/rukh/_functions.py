@@ -238,6 +238,7 @@ OTHERS: dict[str, tuple[str, str]] = {
     "version": ("w", ""),
     "version_string": ("s", ""),
     "abi_version": ("w", ""),
+    "api": ("p", "w"),
     "error_code": ("i", "p"),
     "error_message": ("s", "p"),
     "error_create": ("p", "is"),
@@ -261,6 +262,7 @@ OTHERS: dict[str, tuple[str, str]] = {
 
 # The version of functions that the first library of this series did not have.
 SINCE: dict[str, str] = {
+    "api": "0.1.1",
     "environment_find_device": "0.1.1",
     "device_id": "0.1.1",
     "device_find_property": "0.1.1",
