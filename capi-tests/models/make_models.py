@@ -51,6 +51,34 @@ def linear():
     )
 
 
+def adapted():
+    """y = x W + x A B + b, as a model with room for LoRA: A (of any rank), B and b are inputs with values of their own."""
+    weight = np.arange(12, dtype=np.float32).reshape(4, 3)
+    write(
+        "adapted",
+        [
+            helper.make_node("MatMul", ["x", "w"], ["xw"], "product"),
+            helper.make_node("MatMul", ["x", "lora_a"], ["xa"], "down"),
+            helper.make_node("MatMul", ["xa", "lora_b"], ["xab"], "up"),
+            helper.make_node("Add", ["xw", "xab"], ["adapted"], "adapt"),
+            helper.make_node("Add", ["adapted", "b"], ["y"], "shift"),
+        ],
+        [
+            tensor("x", FLOAT, ["batch", 4]),
+            tensor("lora_a", FLOAT, [4, "rank"]),
+            tensor("lora_b", FLOAT, ["rank", 3]),
+            tensor("b", FLOAT, [3]),
+        ],
+        [tensor("y", FLOAT, ["batch", 3])],
+        [
+            numpy_helper.from_array(weight, "w"),
+            numpy_helper.from_array(np.zeros((4, 1), np.float32), "lora_a"),
+            numpy_helper.from_array(np.zeros((1, 3), np.float32), "lora_b"),
+            numpy_helper.from_array(np.zeros(3, np.float32), "b"),
+        ],
+    )
+
+
 def add():
     """Two inputs and two outputs that share a dimension."""
     write(
@@ -312,6 +340,6 @@ def operators_kinds():
 
 
 if __name__ == "__main__":
-    plain = (linear, add, gather, branches, grow, external, nonzero, strings, sequence, count)
+    plain = (linear, adapted, add, gather, branches, grow, external, nonzero, strings, sequence, count)
     for make in (*plain, operators, operators_nested, operators_kinds):
         make()

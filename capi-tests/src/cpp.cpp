@@ -3,6 +3,7 @@
 #include <rukh/rukh.hpp>
 
 #include <condition_variable>
+#include <cstdio>
 #include <mutex>
 #include <type_traits>
 
@@ -115,9 +116,43 @@ static void sessions() {
 #endif
 }
 
+static void adapters() {
+    rukh::Value a = rukh::Value::copy_of(std::vector<float>(8, 1), {4, 2}).value();
+    rukh::Value b = rukh::Value::copy_of(std::vector<float>(6, 0.5f), {2, 3}).value();
+    rukh::Adapter made = rukh::Adapter::create({{"lora_a", &a}, {"lora_b", &b}}, 5, -2).value();
+    CHECK(made.parameter_count().value() == 2 && made.parameter_name(1).value() == "lora_b");
+    CHECK((made.parameter_value(0).value().shape().value() == rukh::Shape{4, 2}));
+    CHECK(made.versions().value().format == 1 && made.versions().value().model == -2);
+    CHECK(made.parameter_value(2).error().status == RUKH_ERROR_INVALID_ARGUMENT);
+
+    const std::string path = "adapters-of-cpp.onnx_adapter";
+    made.save(path).value();
+    rukh::Adapter opened = rukh::Adapter::open(path).value();
+    CHECK(std::remove(path.c_str()) == 0);
+    CHECK(opened.versions().value().adapter == 5);
+    int released = 0;
+    CHECK(!rukh::Adapter::from_buffer("no adapter", 10, [&] { released++; }).ok() && released == 1);
+    CHECK(rukh::Adapter::open(path).error().status == RUKH_ERROR_NOT_FOUND);
+
+    rukh::Environment environment = rukh::Environment::create().value();
+    rukh::Session session = rukh::Session::open(environment, model_path("adapted")).value();
+    rukh::RunOptions run = rukh::RunOptions::create().value();
+    run.add_adapter(opened).value();
+    rukh::SessionOptions options = rukh::SessionOptions::create().value();
+    options.add_adapter(made).value();
+    made = rukh::Adapter();
+    opened = rukh::Adapter();
+    rukh::Value x = rukh::Value::copy_of(std::vector<float>(4, 1), {1, 4}).value();
+    CHECK(session.run({{"x", &x}}, {"y"}).value()[0].data<float>().value()[0] == 18);
+    CHECK(session.run({{"x", &x}}, {"y"}, run).value()[0].data<float>().value()[0] == 22);
+    session = rukh::Session::open(environment, model_path("adapted"), options).value();
+    CHECK(session.run({{"x", &x}}, {"y"}).value()[0].data<float>().value()[0] == 22);
+}
+
 int main(int argc, char **argv) {
     if (argc > 1) model_folder = argv[1];
     values();
     sessions();
+    adapters();
     return 0;
 }

@@ -13,6 +13,7 @@ static void try_all(void *h, rukh_status wanted) {
     try_value((rukh_value *)h, wanted);
     try_run_options((rukh_run_options *)h, wanted);
     try_binding((rukh_io_binding *)h, wanted);
+    try_adapter((rukh_adapter *)h, wanted);
 }
 
 static void destroy_all(void *h) {
@@ -24,6 +25,7 @@ static void destroy_all(void *h) {
     rukh_value_destroy((rukh_value *)h);
     rukh_run_options_destroy((rukh_run_options *)h);
     rukh_io_binding_destroy((rukh_io_binding *)h);
+    rukh_adapter_destroy((rukh_adapter *)h);
     rukh_error_destroy((rukh_error *)h);
 }
 
@@ -37,6 +39,7 @@ struct zoo {
     rukh_value *value;
     rukh_run_options *run_options;
     rukh_io_binding *binding;
+    rukh_adapter *adapter;
 };
 
 static struct zoo new_zoo(void) {
@@ -49,6 +52,7 @@ static struct zoo new_zoo(void) {
     z.value = int64_scalar(1);
     OK(rukh_run_options_create(&z.run_options, &error));
     OK(rukh_io_binding_create(z.session, &z.binding, &error));
+    OK(rukh_adapter_create(NULL, NULL, 0, 1, 2, &z.adapter, &error));
     return z;
 }
 
@@ -81,6 +85,7 @@ static void use_after_destroy(void) {
     try_value(z.value, ANY);
     try_run_options(z.run_options, ANY);
     try_binding(z.binding, ANY);
+    try_adapter(z.adapter, ANY);
     /* Destroyed, twice, and used; also after many others have come and gone. */
     for (i = 0; i < 2; i++) {
         destroy_all(z.environment_options);
@@ -91,6 +96,7 @@ static void use_after_destroy(void) {
         destroy_all(z.value);
         destroy_all(z.run_options);
         destroy_all(z.binding);
+        destroy_all(z.adapter);
         destroy_all(made);
     }
     for (i = 0; i < 20000; i++) rukh_value_destroy(int64_scalar(i));
@@ -102,6 +108,7 @@ static void use_after_destroy(void) {
     try_all(z.value, RUKH_ERROR_INVALID_HANDLE);
     try_all(z.run_options, RUKH_ERROR_INVALID_HANDLE);
     try_all(z.binding, RUKH_ERROR_INVALID_HANDLE);
+    try_all(z.adapter, RUKH_ERROR_INVALID_HANDLE);
     CHECK(rukh_error_code(made) == RUKH_ERROR_INVALID_HANDLE);
     CHECK(rukh_error_message(made)[0] != '\0');
 }
@@ -136,6 +143,7 @@ static void no_handles(void) {
     rukh_value_destroy(z.value);
     rukh_run_options_destroy(z.run_options);
     rukh_io_binding_destroy(z.binding);
+    rukh_adapter_destroy(z.adapter);
 }
 
 /* Handles that depend on each other, destroyed in every order; each of the others works meanwhile. */

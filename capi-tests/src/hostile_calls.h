@@ -82,6 +82,7 @@ static void try_session_options(rukh_session_options *h, rukh_status wanted) {
     EXPECT(rukh_session_options_add_provider(h, "cpu", NULL, NULL, 3, &error));
     EXPECT(rukh_session_options_set_external_allocator(h, NULL, NULL, NULL, NULL, &error));
     EXPECT(rukh_session_options_add_initializer(h, NULL, NULL, &error));
+    EXPECT(rukh_session_options_add_adapter(h, NULL, &error));
     EXPECT(rukh_session_options_add_external_file(h, NULL, NULL, 1, NULL, NULL, &error));
     EXPECT(rukh_session_options_provider_count(h, NULL, &error));
     EXPECT(rukh_session_options_provider_name(h, 0, NULL, 0, NULL, &error));
@@ -128,6 +129,8 @@ static void try_session(rukh_session *h, rukh_status wanted) {
 
 static void try_value(rukh_value *h, rukh_status wanted) {
     const rukh_value *list[1];
+    const char *const names[] = {"x"};
+    rukh_adapter *adapter;
     rukh_value *out;
     list[0] = h;
     EXPECT(rukh_value_clone(h, NULL, &error));
@@ -148,6 +151,8 @@ static void try_value(rukh_value *h, rukh_status wanted) {
     EXPECT(rukh_value_map_keys(h, &out, &error));
     EXPECT(rukh_value_to_dlpack(h, NULL, &error));
     EXPECT(rukh_value_to_dlpack_legacy(h, NULL, &error));
+    EXPECT(rukh_adapter_create(names, list, 1, 0, 0, &adapter, &error));
+    rukh_adapter_destroy(adapter);
     EXPECT(rukh_value_create_map(h, list, 1, 0, &out, &error));
     if (wanted != ANY) {
         EXPECT(rukh_value_create_sequence(list, 1, 0, &out, &error));
@@ -159,6 +164,7 @@ static void try_run_options(rukh_run_options *h, rukh_status wanted) {
     EXPECT(rukh_run_options_set(h, NULL, NULL, &error));
     EXPECT(rukh_run_options_get(h, NULL, NULL, 0, NULL, &error));
     EXPECT(rukh_run_options_key(h, 5, NULL, 0, NULL, &error));
+    EXPECT(rukh_run_options_add_adapter(h, NULL, &error));
     EXPECT(rukh_run_options_cancel(h, &error));
     EXPECT(rukh_run_options_reset(h, &error));
 }
@@ -175,11 +181,29 @@ static void try_binding(rukh_io_binding *h, rukh_status wanted) {
     EXPECT(rukh_io_binding_output(h, NULL, &out, &error));
 }
 
+static void try_adapter(rukh_adapter *h, rukh_status wanted) {
+    rukh_value *out;
+    EXPECT(rukh_adapter_versions(h, NULL, NULL, NULL, &error));
+    EXPECT(rukh_adapter_save(h, NULL, &error));
+    EXPECT(rukh_adapter_parameter_count(h, NULL, &error));
+    EXPECT(rukh_adapter_parameter_name(h, SIZE_MAX, NULL, 0, NULL, &error));
+    EXPECT(rukh_adapter_parameter_value(h, SIZE_MAX, &out, &error));
+    EXPECT(rukh_adapter_parameter_value(h, 0, NULL, &error));
+}
+
 static void try_makers(void) {
     const rukh_status wanted = RUKH_ERROR_INVALID_ARGUMENT;
     const int32_t types[] = {-1, 0, 29, INT32_MIN, INT32_MAX};
+    rukh_adapter *adapter;
     rukh_value *out;
     size_t i;
+    EXPECT(rukh_adapter_open(NULL, &adapter, &error));
+    EXPECT(rukh_adapter_open("a", NULL, &error));
+    EXPECT(rukh_adapter_open_from_buffer(NULL, 9, NULL, NULL, &adapter, &error));
+    EXPECT(rukh_adapter_open_from_buffer(NULL, 0, NULL, NULL, NULL, &error));
+    EXPECT(rukh_adapter_create(NULL, NULL, 1, 0, 0, &adapter, &error));
+    EXPECT(rukh_adapter_create(NULL, NULL, SIZE_MAX, 0, 0, &adapter, &error));
+    EXPECT(rukh_adapter_create(NULL, NULL, 0, 0, 0, NULL, &error));
     EXPECT(rukh_environment_options_create(NULL, &error));
     EXPECT(rukh_environment_create(NULL, NULL, &error));
     EXPECT(rukh_session_options_create(NULL, &error));

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <rukh/adapter.hpp>
 #include <rukh/operator.hpp>
 #include <rukh/value.hpp>
 
@@ -101,6 +102,10 @@ class SessionOptions : public detail::Handle<rukh_session_options, rukh_session_
   Result<void> load_operators(const std::string &path) {
     return detail::call_with(rukh_session_options_load_operators, get(), path.c_str());
   }
+  /// An adapter's tensors in place of initializers of the model, for good.
+  Result<void> add_adapter(const Adapter &adapter) {
+    return detail::call_with(rukh_session_options_add_adapter, get(), adapter.get());
+  }
   /// A tensor in place of an initializer of the model.
   Result<void> add_initializer(const std::string &name, const Value &value) {
     return detail::call([&](rukh_error **error) {
@@ -139,6 +144,10 @@ class RunOptions : public detail::Handle<rukh_run_options, rukh_run_options_dest
     return detail::text_from(rukh_run_options_get, get(), key.c_str());
   }
   Result<std::vector<std::string>> keys() const { return detail::texts_from(rukh_run_options_key, get()); }
+  /// What runs are not given comes from the adapter, where it has it; the last one added counts.
+  Result<void> add_adapter(const Adapter &adapter) {
+    return detail::call_with(rukh_run_options_add_adapter, get(), adapter.get());
+  }
   /// Ends the runs that use these options, from any thread.
   Result<void> cancel() {
     return detail::call([&](rukh_error **error) { return rukh_run_options_cancel(get(), error); });

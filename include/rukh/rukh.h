@@ -19,28 +19,29 @@
  *   12. Models and weights in memory of the caller's, without a copy
  *   13. Compiling a model to an artifact
  *   14. What a compiled model is, and whether it suits
- *   15. What a session does in a run, for pictures and tools
- *   16. The inputs and outputs of a session: names, types, shapes
- *   17. What a session tells of its model, its placement, its loading and its runs
- *   18. Values: making tensors, and what a value tells of itself
- *   19. Tensors in the memory of a device
- *   20. Tensors and outputs in the memory of a device that a handle names, and copies that a stream orders
- *   21. Tensors of strings
- *   22. Sequences, maps and optionals
- *   23. Tensors to and from other libraries through DLPack, without a copy
- *   24. Options of a run, and cancelling it
- *   25. Running a session
- *   26. Running a session in the background
- *   27. Io bindings: inputs and outputs that stay from run to run
- *   28. Runs and copies whose work is queued on a device, and waiting for them
- *   29. What tuning found: which kernels are fastest on this device
- *   30. Operators that the caller defines: their name, inputs and outputs, and functions
- *   31. The attributes of an operator that the caller defines, and their defaults
- *   32. Shared libraries of operators
- *   33. A node whose operator the caller defined, as the caller's functions see it: its inputs, and what they answer
- *   34. What a shape function tells of a node's outputs
- *   35. The attributes of a node whose operator the caller defined
- *   36. One call of the caller's kernel: its inputs and outputs, and the threads and the stream that it may use
+ *   15. Adapters: named tensors in place of inputs, as LoRA fine-tuning makes them
+ *   16. What a session does in a run, for pictures and tools
+ *   17. The inputs and outputs of a session: names, types, shapes
+ *   18. What a session tells of its model, its placement, its loading and its runs
+ *   19. Values: making tensors, and what a value tells of itself
+ *   20. Tensors in the memory of a device
+ *   21. Tensors and outputs in the memory of a device that a handle names, and copies that a stream orders
+ *   22. Tensors of strings
+ *   23. Sequences, maps and optionals
+ *   24. Tensors to and from other libraries through DLPack, without a copy
+ *   25. Options of a run, and cancelling it
+ *   26. Running a session
+ *   27. Running a session in the background
+ *   28. Io bindings: inputs and outputs that stay from run to run
+ *   29. Runs and copies whose work is queued on a device, and waiting for them
+ *   30. What tuning found: which kernels are fastest on this device
+ *   31. Operators that the caller defines: their name, inputs and outputs, and functions
+ *   32. The attributes of an operator that the caller defines, and their defaults
+ *   33. Shared libraries of operators
+ *   34. A node whose operator the caller defined, as the caller's functions see it: its inputs, and what they answer
+ *   35. What a shape function tells of a node's outputs
+ *   36. The attributes of a node whose operator the caller defined
+ *   37. One call of the caller's kernel: its inputs and outputs, and the threads and the stream that it may use
  *
  * Errors. Functions return a rukh_status; RUKH_OK is 0. The last argument, `error`, may be NULL; else
  *   it receives NULL on success and on failure an object with code and message, which the caller
@@ -91,6 +92,11 @@ struct rukh_table;
  * major) whose version is not smaller.
  */
 #define RUKH_ABI_VERSION 1001
+
+/**
+ * Named tensors in place of a model's inputs, as LoRA fine-tuning makes them.
+ */
+typedef struct rukh_adapter rukh_adapter;
 
 /**
  * A model that was compiled, to ask about.
@@ -1845,7 +1851,185 @@ rukh_status rukh_artifact_check(const struct rukh_artifact *artifact,
                                 size_t *needed,
                                 struct rukh_error **error);
 
-/* -- 15. What a session does in a run, for pictures and tools -- */
+/* -- 15. Adapters: named tensors in place of inputs, as LoRA fine-tuning makes them -- */
+
+/**
+ * Reads a file of an adapter, which ONNX Runtime calls `.onnx_adapter`.
+ *
+ * The file is mapped, and elements stay in it; they are copied where they are not aligned to their type. It must not
+ * shrink while something uses the adapter: a file that does ends the process with SIGBUS.
+ * `rukh_adapter_open_from_buffer` takes the bytes of a file that may.
+ *
+ * `path`: not NULL. `out`: not NULL; receives the adapter, which the caller destroys; NULL on failure. `error`: may be
+ * NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_NOT_FOUND` and `RUKH_ERROR_IO` for the file,
+ * `RUKH_ERROR_INVALID_MODEL` for one that is no adapter, was cut short or damaged (the message says which part),
+ * `RUKH_ERROR_UNSUPPORTED` for another version of the format or a type of elements that it does not have,
+ * `RUKH_ERROR_OUT_OF_MEMORY`, `RUKH_ERROR_INVALID_ARGUMENT`.
+ *
+ * Since: 0.1.1.
+ */
+rukh_status rukh_adapter_open(const char *path,
+                              struct rukh_adapter **out,
+                              struct rukh_error **error);
+
+/**
+ * Reads an adapter from the bytes of its file in memory of the caller's. Elements stay where they are; they are copied
+ * where they are not aligned to their type.
+ *
+ * `data`: `size` bytes, which must stay as they are until `deleter` is called; NULL allowed with 0. `deleter`: may be NULL
+ * (the memory then outlives the adapter and all that uses it); called once with `data` and `user` when nothing uses the
+ * memory any more, also when this call fails. `out`: not NULL; receives the adapter, which the caller destroys; NULL on
+ * failure. `error`: may be NULL. Threads: any, at the same time. Errors: as `rukh_adapter_open`, but for those of files.
+ *
+ * Since: 0.1.1.
+ */
+rukh_status rukh_adapter_open_from_buffer(const void *data,
+                                          size_t size,
+                                          rukh_deleter deleter,
+                                          void *user,
+                                          struct rukh_adapter **out,
+                                          struct rukh_error **error);
+
+/**
+ * Makes an adapter of tensors, to use or to save.
+ *
+ * `names`: `count` names of inputs, each once; not empty; copied; NULL allowed with 0. `values`: as many tensors on the
+ * host, shared, whose elements must stay as they are until the adapter and all that uses it are gone; the handles stay the
+ * caller's. `adapter_version`, `model_version`: numbers that the adapter keeps and nobody compares. `out`: not NULL;
+ * receives the adapter, which the caller destroys; NULL on failure. `error`: may be NULL. Threads: any, at the same time.
+ * Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an empty name, one that is there twice, what is no tensor, strings, elements of
+ * less than a byte and types behind `RUKH_ELEMENT_FLOAT8E5M2FNUZ`, and device memory; `RUKH_ERROR_OUT_OF_MEMORY`, and the
+ * handle errors.
+ *
+ * Since: 0.1.1.
+ */
+rukh_status rukh_adapter_create(const char *const *names,
+                                const struct rukh_value *const *values,
+                                size_t count,
+                                int32_t adapter_version,
+                                int32_t model_version,
+                                struct rukh_adapter **out,
+                                struct rukh_error **error);
+
+/**
+ * Writes an adapter to a file that ONNX Runtime reads as well. A file that was there is replaced once all is written.
+ *
+ * `adapter`: not NULL. `path`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_IO`,
+ * `RUKH_ERROR_UNSUPPORTED` for an adapter of 2 GiB or more, `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
+ *
+ * Since: 0.1.1.
+ */
+rukh_status rukh_adapter_save(const struct rukh_adapter *adapter,
+                              const char *path,
+                              struct rukh_error **error);
+
+/**
+ * Destroys an adapter. Options, runs, sessions and values that use it keep what they need of it. NULL, and a pointer that
+ * is no live handle of this kind, is left alone.
+ *
+ * `adapter`: may be NULL. Threads: any.
+ *
+ * Since: 0.1.1.
+ */
+void rukh_adapter_destroy(struct rukh_adapter *adapter);
+
+/**
+ * The versions that an adapter tells: of the file's format, of itself, and of the model that it was made for.
+ *
+ * `adapter`: not NULL. `format_version`, `adapter_version`, `model_version`: may be NULL; receive the numbers. `error`: may
+ * be NULL. Threads: any, at the same time. Errors: the handle errors.
+ *
+ * Since: 0.1.1.
+ */
+rukh_status rukh_adapter_versions(const struct rukh_adapter *adapter,
+                                  int32_t *format_version,
+                                  int32_t *adapter_version,
+                                  int32_t *model_version,
+                                  struct rukh_error **error);
+
+/**
+ * The number of tensors in an adapter.
+ *
+ * `adapter`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
+ *
+ * Since: 0.1.1.
+ */
+rukh_status rukh_adapter_parameter_count(const struct rukh_adapter *adapter,
+                                         size_t *count,
+                                         struct rukh_error **error);
+
+/**
+ * The name of the parameter at `index`: of the input that it is for.
+ *
+ * `adapter`: not NULL. `index`: from 0, in the file's order. `buf`, `cap`, `needed`: see "Texts" at the top of this header.
+ * `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there
+ * or a buffer that is too small, and the handle errors.
+ *
+ * Since: 0.1.1.
+ */
+rukh_status rukh_adapter_parameter_name(const struct rukh_adapter *adapter,
+                                        size_t index,
+                                        char *buf,
+                                        size_t cap,
+                                        size_t *needed,
+                                        struct rukh_error **error);
+
+/**
+ * The tensor of the parameter at `index`.
+ *
+ * `adapter`: not NULL. `index`: from 0, in the file's order. `out`: not NULL; receives a value that shares the adapter's
+ * elements, which must not be written, and which the caller destroys; it may outlive the adapter. NULL on failure. `error`:
+ * may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there, and the
+ * handle errors.
+ *
+ * Since: 0.1.1.
+ */
+rukh_status rukh_adapter_parameter_value(const struct rukh_adapter *adapter,
+                                         size_t index,
+                                         struct rukh_value **out,
+                                         struct rukh_error **error);
+
+/**
+ * Has runs take inputs from an adapter: the model's initializers that are inputs as well, and other inputs, that a run is
+ * not given. Several adapters may be added; where two have one parameter, the one added last counts.
+ *
+ * For each set of such initializers a program is made when a run first has it; four are kept. A session with a GPU copies
+ * what only the GPU reads into its memory when a run first needs it; it stays there as long as the adapter is used, for all
+ * sessions on that GPU. Such a first run must not be captured.
+ *
+ * `options`: not NULL. Runs that have begun keep theirs. `adapter`: not NULL; kept alive by the options; the handle stays
+ * the caller's. `error`: may be NULL. Threads: any. Errors: the handle errors. Runs fail with `RUKH_ERROR_NOT_FOUND` where the
+ * model has no such input, and with `RUKH_ERROR_INVALID_INPUT` for another type or shape; the message names adapter and
+ * parameter.
+ *
+ * Since: 0.1.1.
+ */
+rukh_status rukh_run_options_add_adapter(struct rukh_run_options *options,
+                                         const struct rukh_adapter *adapter,
+                                         struct rukh_error **error);
+
+/**
+ * Has sessions take an adapter's tensors in place of initializers of the model's main graph, for good: weights may be
+ * packed, and runs cost what they cost without an adapter. Several may be added; where two have one parameter, the one
+ * added last counts, and a tensor of `rukh_session_options_add_initializer` counts before both.
+ *
+ * Nothing is copied where a kernel takes the elements as they lie. Sessions of one environment that are given the same
+ * adapter for the same model share it. An initializer that is an input as well may get any shape that the input may; runs
+ * may still give it, too.
+ *
+ * `options`: not NULL. `adapter`: not NULL; kept alive by the options and by sessions made from them; the handle stays the
+ * caller's. `error`: may be NULL. Threads: any. Errors: the handle errors. Making the session fails with
+ * `RUKH_ERROR_NOT_FOUND` where the model has no such initializer, and with `RUKH_ERROR_INVALID_ARGUMENT` for another type or
+ * shape; the message names adapter and parameter.
+ *
+ * Since: 0.1.1.
+ */
+rukh_status rukh_session_options_add_adapter(struct rukh_session_options *options,
+                                             const struct rukh_adapter *adapter,
+                                             struct rukh_error **error);
+
+/* -- 16. What a session does in a run, for pictures and tools -- */
 
 /**
  * The steps of a session's runs and where each value lies, as a JSON object. Shapes and memory are those of the
@@ -1874,7 +2058,7 @@ rukh_status rukh_session_plan(const struct rukh_session *session,
                               size_t *needed,
                               struct rukh_error **error);
 
-/* -- 16. The inputs and outputs of a session: names, types, shapes -- */
+/* -- 17. The inputs and outputs of a session: names, types, shapes -- */
 
 /**
  * The number of the model's inputs.
@@ -2123,7 +2307,7 @@ rukh_status rukh_session_output_dim_name(const struct rukh_session *session,
                                          const char **name,
                                          struct rukh_error **error);
 
-/* -- 17. What a session tells of its model, its placement, its loading and its runs -- */
+/* -- 18. What a session tells of its model, its placement, its loading and its runs -- */
 
 /**
  * A text that the model file carries about itself; "" when it has none.
@@ -2247,7 +2431,7 @@ rukh_status rukh_session_profile(const struct rukh_session *session,
                                  size_t *needed,
                                  struct rukh_error **error);
 
-/* -- 18. Values: making tensors, and what a value tells of itself -- */
+/* -- 19. Values: making tensors, and what a value tells of itself -- */
 
 /**
  * Makes a tensor of zeros (or empty strings) in memory of its own, aligned to 64 bytes.
@@ -2422,7 +2606,7 @@ rukh_status rukh_value_data_mut(struct rukh_value *value,
                                 size_t *bytes,
                                 struct rukh_error **error);
 
-/* -- 19. Tensors in the memory of a device -- */
+/* -- 20. Tensors in the memory of a device -- */
 
 /**
  * Makes a tensor in the memory of a device; its elements are unspecified.
@@ -2491,7 +2675,7 @@ rukh_status rukh_value_device(const struct rukh_value *value,
                               uint64_t *address,
                               struct rukh_error **error);
 
-/* -- 20. Tensors and outputs in the memory of a device that a handle names, and copies that a stream orders -- */
+/* -- 21. Tensors and outputs in the memory of a device that a handle names, and copies that a stream orders -- */
 
 /**
  * Makes a tensor in the memory of a device; its elements are zeros on the host, else unspecified.
@@ -2627,7 +2811,7 @@ rukh_status rukh_stream_address(const struct rukh_stream *stream,
 rukh_status rukh_stream_wait(const struct rukh_stream *stream,
                              struct rukh_error **error);
 
-/* -- 21. Tensors of strings -- */
+/* -- 22. Tensors of strings -- */
 
 /**
  * Makes a tensor of strings.
@@ -2676,7 +2860,7 @@ rukh_status rukh_value_set_string(struct rukh_value *value,
                                   const char *string,
                                   struct rukh_error **error);
 
-/* -- 22. Sequences, maps and optionals -- */
+/* -- 23. Sequences, maps and optionals -- */
 
 /**
  * Makes a sequence of values, which it shares.
@@ -2756,7 +2940,7 @@ rukh_status rukh_value_map_keys(const struct rukh_value *value,
                                 struct rukh_value **out,
                                 struct rukh_error **error);
 
-/* -- 23. Tensors to and from other libraries through DLPack, without a copy -- */
+/* -- 24. Tensors to and from other libraries through DLPack, without a copy -- */
 
 /**
  * Gives a tensor to another library as a versioned DLPack tensor that shares its elements.
@@ -2811,7 +2995,7 @@ rukh_status rukh_value_from_dlpack_legacy(struct DLManagedTensor *managed,
                                           struct rukh_value **out,
                                           struct rukh_error **error);
 
-/* -- 24. Options of a run, and cancelling it -- */
+/* -- 25. Options of a run, and cancelling it -- */
 
 /**
  * Makes options for runs, all at their defaults. One object may serve many runs, also at once.
@@ -2899,7 +3083,7 @@ rukh_status rukh_run_options_cancel(struct rukh_run_options *options,
 rukh_status rukh_run_options_reset(struct rukh_run_options *options,
                                    struct rukh_error **error);
 
-/* -- 25. Running a session -- */
+/* -- 26. Running a session -- */
 
 /**
  * Runs the model.
@@ -2926,7 +3110,7 @@ rukh_status rukh_session_run(const struct rukh_session *session,
                              struct rukh_value **outputs,
                              struct rukh_error **error);
 
-/* -- 26. Running a session in the background -- */
+/* -- 27. Running a session in the background -- */
 
 /**
  * Runs the model on a thread of the environment and returns at once.
@@ -2951,7 +3135,7 @@ rukh_status rukh_session_run_async(const struct rukh_session *session,
                                    void *user,
                                    struct rukh_error **error);
 
-/* -- 27. Io bindings: inputs and outputs that stay from run to run -- */
+/* -- 28. Io bindings: inputs and outputs that stay from run to run -- */
 
 /**
  * Makes a binding for runs of a session: values stay bound from run to run, and a run with all outputs
@@ -3054,7 +3238,7 @@ rukh_status rukh_io_binding_output(const struct rukh_io_binding *binding,
                                    struct rukh_value **out,
                                    struct rukh_error **error);
 
-/* -- 28. Runs and copies whose work is queued on a device, and waiting for them -- */
+/* -- 29. Runs and copies whose work is queued on a device, and waiting for them -- */
 
 /**
  * Queues a run of what is bound and returns without waiting for the device.
@@ -3114,7 +3298,7 @@ rukh_status rukh_completion_event(const struct rukh_completion *completion,
                                   uint64_t *event,
                                   struct rukh_error **error);
 
-/* -- 29. What tuning found: which kernels are fastest on this device -- */
+/* -- 30. What tuning found: which kernels are fastest on this device -- */
 
 /**
  * The results of tuning so far: a line for each problem that was measured or taken from elsewhere, after
@@ -3169,7 +3353,7 @@ rukh_status rukh_environment_tune(struct rukh_environment *environment,
                                   size_t *without,
                                   struct rukh_error **error);
 
-/* -- 30. Operators that the caller defines: their name, inputs and outputs, and functions -- */
+/* -- 31. Operators that the caller defines: their name, inputs and outputs, and functions -- */
 
 /**
  * Makes an operator, to be described and then added to an environment or to options of sessions.
@@ -3311,7 +3495,7 @@ rukh_status rukh_environment_add_operator(struct rukh_environment *environment,
                                           const struct rukh_operator *operator_,
                                           struct rukh_error **error);
 
-/* -- 31. The attributes of an operator that the caller defines, and their defaults -- */
+/* -- 32. The attributes of an operator that the caller defines, and their defaults -- */
 
 /**
  * Adds an attribute that nodes of the operator may have. One that is not required and has no default may be left out:
@@ -3342,7 +3526,7 @@ rukh_status rukh_operator_add_attribute_with_default(struct rukh_operator *opera
                                                      size_t count,
                                                      struct rukh_error **error);
 
-/* -- 32. Shared libraries of operators -- */
+/* -- 33. Shared libraries of operators -- */
 
 /**
  * Adds the operators of a shared library to options. The library must export two functions in C:
@@ -3394,7 +3578,7 @@ rukh_status rukh_operator_registry_set_error(struct rukh_operator_registry *regi
                                              const char *text,
                                              struct rukh_error **error);
 
-/* -- 33. A node whose operator the caller defined, as the caller's functions see it: its inputs, and what they answer -- */
+/* -- 34. A node whose operator the caller defined, as the caller's functions see it: its inputs, and what they answer -- */
 
 /**
  * The name of the node, for messages.
@@ -3533,7 +3717,7 @@ rukh_status rukh_node_info_set_scratch(struct rukh_node_info *node,
                                        size_t bytes,
                                        struct rukh_error **error);
 
-/* -- 34. What a shape function tells of a node's outputs -- */
+/* -- 35. What a shape function tells of a node's outputs -- */
 
 /**
  * Whether the node has an output (1), or leaves it out (0). Known in the functions `create` and `prepare` of a kernel.
@@ -3600,7 +3784,7 @@ rukh_status rukh_node_info_set_output_dim_of(struct rukh_node_info *node,
                                              size_t input_axis,
                                              struct rukh_error **error);
 
-/* -- 35. The attributes of a node whose operator the caller defined -- */
+/* -- 36. The attributes of a node whose operator the caller defined -- */
 
 /**
  * Whether a node has an attribute, by itself or by its default (1), or not (0).
@@ -3707,7 +3891,7 @@ rukh_status rukh_node_info_attribute_tensor(const struct rukh_node_info *node,
                                             const struct rukh_value **value,
                                             struct rukh_error **error);
 
-/* -- 36. One call of the caller's kernel: its inputs and outputs, and the threads and the stream that it may use -- */
+/* -- 37. One call of the caller's kernel: its inputs and outputs, and the threads and the stream that it may use -- */
 
 /**
  * The number of the node's inputs, those included that it leaves out before others.

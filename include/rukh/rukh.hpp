@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include <rukh/adapter.hpp>
 #include <rukh/artifact.hpp>
 #include <rukh/binding.hpp>
 #include <rukh/device.hpp>

@@ -257,6 +257,17 @@ typedef struct rukh_table {
     rukh_status (*environment_options_set_parallel_for)(rukh_environment_options *options, rukh_parallel_for callback, size_t threads, void *user, rukh_release release, rukh_error **error);
     rukh_status (*session_options_cancel)(rukh_session_options *options, rukh_error **error);
     rukh_status (*session_options_reset)(rukh_session_options *options, rukh_error **error);
+    rukh_status (*adapter_open)(const char *path, rukh_adapter **out, rukh_error **error);
+    rukh_status (*adapter_open_from_buffer)(const void *data, size_t size, rukh_deleter deleter, void *user, rukh_adapter **out, rukh_error **error);
+    rukh_status (*adapter_create)(const char *const *names, const rukh_value *const *values, size_t count, int32_t adapter_version, int32_t model_version, rukh_adapter **out, rukh_error **error);
+    rukh_status (*adapter_save)(const rukh_adapter *adapter, const char *path, rukh_error **error);
+    void (*adapter_destroy)(rukh_adapter *adapter);
+    rukh_status (*adapter_versions)(const rukh_adapter *adapter, int32_t *format_version, int32_t *adapter_version, int32_t *model_version, rukh_error **error);
+    rukh_status (*adapter_parameter_count)(const rukh_adapter *adapter, size_t *count, rukh_error **error);
+    rukh_status (*adapter_parameter_name)(const rukh_adapter *adapter, size_t index, char *buf, size_t cap, size_t *needed, rukh_error **error);
+    rukh_status (*adapter_parameter_value)(const rukh_adapter *adapter, size_t index, rukh_value **out, rukh_error **error);
+    rukh_status (*run_options_add_adapter)(rukh_run_options *options, const rukh_adapter *adapter, rukh_error **error);
+    rukh_status (*session_options_add_adapter)(rukh_session_options *options, const rukh_adapter *adapter, rukh_error **error);
 } rukh_table;
 
 #ifdef __cplusplus

@@ -12,6 +12,7 @@ use crate::failure::{Failure, Result, api, api_release, api_value};
 use crate::handle::{get, get_mut, give, handles, put, raw, text};
 use crate::library::{self, Own};
 use crate::memory_info::MemoryInfo;
+use crate::run::of_run;
 use crate::run_options;
 use crate::session::{Model, Session};
 use crate::value::Value;
@@ -85,7 +86,7 @@ api! {
         if !Arc::ptr_eq(&session.0, &binding.model) {
             return Err(Failure::argument("the binding was made for another session"));
         }
-        binding.run(run_options::pointer(options)?)?;
+        binding.run(run_options::pointer(options)?).map_err(of_run)?;
     }
 
     fn BindInput(binding: *mut OrtIoBinding, name: *const c_char, value: *const OrtValue) {

@@ -4,6 +4,7 @@
 //! are here and which are refused is in `table.rs`.
 #![allow(non_snake_case)]
 
+mod adapters;
 mod allocator;
 mod arena;
 mod base;

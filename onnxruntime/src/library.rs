@@ -130,6 +130,7 @@ destroy! {
     rukh_value rukh_value_destroy;
     rukh_operator rukh_operator_destroy;
     rukh_stream rukh_stream_destroy;
+    rukh_adapter rukh_adapter_destroy;
 }
 
 fn code(status: rukh_status) -> OrtErrorCode {

@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_void};
 use std::ptr::{null, null_mut};
 use std::sync::Arc;
 
-use ort_sys::OrtErrorCode::ORT_RUNTIME_EXCEPTION;
+use ort_sys::OrtErrorCode::{ORT_NO_SUCHFILE, ORT_RUNTIME_EXCEPTION};
 use ort_sys::{OrtRunOptions, OrtSession, OrtStatusPtr, OrtValue, RunAsyncCallbackFn};
 use rukh_sys::*;
 use smallvec::SmallVec;
@@ -244,7 +244,8 @@ api! {
             array(values, input_count, "the inputs")?,
             array(output_names, output_count, "the names of outputs")?,
             outputs,
-        )?;
+        )
+        .map_err(of_run)?;
     }
 
     fn RunAsync(session: *mut OrtSession, options: *const OrtRunOptions, input_names: *const *const c_char, values: *const *const OrtValue, input_count: usize, output_names: *const *const c_char, output_count: usize, outputs: *mut *mut OrtValue, callback: RunAsyncCallbackFn, user: *mut c_void) {
@@ -263,6 +264,14 @@ api! {
             return Err(Failure::absent("RunAsync of a model with optional inputs or outputs; Run takes them"));
         }
         start(pending, run_options::pointer(options)?, input_names, &inputs(array(values, input_count, "the inputs")?)?, output_names)?;
+    }
+}
+
+/// A run opens no file: what is not there is a name that it, or an adapter of it, was given.
+pub fn of_run(failure: Failure) -> Failure {
+    match failure.code {
+        ORT_NO_SUCHFILE => Failure::argument(failure.message),
+        _ => failure,
     }
 }
 
@@ -332,7 +341,8 @@ unsafe extern "C" fn finish(
                     return library::call(|out| {
                         out.write(error);
                         rukh_error_code(error)
-                    });
+                    })
+                    .map_err(of_run);
                 }
                 let made = owned(array(outputs, count, "outputs")?)?;
                 deliver(made, std::slice::from_raw_parts_mut(pending.outputs, pending.count))

@@ -39,6 +39,10 @@ impl RunOptions {
         })
     }
 
+    pub fn handle(&self) -> &Own<rukh_run_options> {
+        &self.handle
+    }
+
     pub fn set(&self, key: &str, value: &str) -> Result<()> {
         let (key, value) = (c_string(key), c_string(value));
         // SAFETY: live handle, texts.

@@ -4,6 +4,7 @@ use std::sync::LazyLock;
 
 use ort_sys::OrtApi;
 
+use crate::adapters::*;
 use crate::allocator::*;
 use crate::arena::*;
 use crate::base::*;
@@ -195,7 +196,8 @@ table! {
         Session_GetEpGraphAssignmentInfo EpAssignedSubgraph_GetEpName EpAssignedSubgraph_GetNodes
         EpAssignedNode_GetName EpAssignedNode_GetDomain EpAssignedNode_GetOperatorType RunOptionsSetSyncStream
         RunOptionsEnableProfiling RunOptionsDisableProfiling KernelInfoGetAttributeArray_string
-        GetMemPatternEnabled SessionReleaseCapturedGraph;
+        GetMemPatternEnabled SessionReleaseCapturedGraph CreateLoraAdapter CreateLoraAdapterFromArray
+        ReleaseLoraAdapter RunOptionsAddActiveLoraAdapter;
     as_numbers:
         CreateStatus GetErrorCode CreateEnv CreateEnvWithCustomLogger SetSessionExecutionMode
         SetSessionGraphOptimizationLevel CreateTensorAsOrtValue CreateTensorWithDataAsOrtValue
@@ -223,8 +225,7 @@ table! {
         CreateDnnlProviderOptions UpdateDnnlProviderOptions GetDnnlProviderOptionsAsString
         ReleaseDnnlProviderOptions UpdateTensorRTProviderOptionsWithValue GetTensorRTProviderOptionsByName
         KernelContext_GetResource SessionOptionsAppendExecutionProvider_OpenVINO_V2
-        SessionOptionsAppendExecutionProvider_VitisAI CreateLoraAdapter CreateLoraAdapterFromArray
-        ReleaseLoraAdapter RunOptionsAddActiveLoraAdapter ReleaseValueInfo ReleaseNode ReleaseGraph ReleaseModel
+        SessionOptionsAppendExecutionProvider_VitisAI ReleaseValueInfo ReleaseNode ReleaseGraph ReleaseModel
         GetValueInfoName GetValueInfoTypeInfo GetModelEditorApi SessionOptionsSetLoadCancellationFlag
         GetCompileApi RegisterExecutionProviderLibrary UnregisterExecutionProviderLibrary
         SessionOptionsSetEpSelectionPolicy SessionOptionsSetEpSelectionPolicyDelegate GetEpApi

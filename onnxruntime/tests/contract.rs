@@ -37,7 +37,7 @@ fn functions_that_are_not_here_name_themselves() {
                     null_mut(),
                 ),
             ),
-            ("CreateLoraAdapter", (api().CreateLoraAdapter)(null(), null_mut(), null_mut())),
+            ("CopyKernelInfo", (api().CopyKernelInfo)(null(), null_mut())),
             (
                 "RegisterExecutionProviderLibrary",
                 (api().RegisterExecutionProviderLibrary)(null_mut(), null(), null()),

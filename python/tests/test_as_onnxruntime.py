@@ -223,8 +223,6 @@ def test_what_has_no_effect_is_taken_and_what_is_missing_is_told(tmp_path):
     options.execution_order = rukh.ExecutionOrder.PRIORITY_BASED
     rukh.InferenceSession(DATA, options)
     for call, text in [
-        (lambda: rukh.LoraAdapter().Load("a.onnx_adapter"), "a.onnx_adapter"),
-        (lambda: rukh.RunOptions().add_active_adapter(rukh.LoraAdapter()), "adapter"),
         (lambda: rukh.register_execution_provider_library("p", "p.so"), "p.so"),
         (rukh.ModelPackage, "packages of models"),
         (lambda: rukh.ModelPackageContext("folder"), "folder"),

@@ -41,6 +41,7 @@ pub(super) enum Kind {
     Stream,
     CompileOptions,
     Artifact,
+    Adapter,
 }
 
 /// A C handle type and the object it stands for.
@@ -56,7 +57,7 @@ pub(super) trait Handle {
     }
 }
 
-const KIND_NAMES: [&str; 18] = [
+const KIND_NAMES: [&str; 19] = [
     "nothing",
     "rukh_error",
     "rukh_environment_options",
@@ -75,6 +76,7 @@ const KIND_NAMES: [&str; 18] = [
     "rukh_stream",
     "rukh_compile_options",
     "rukh_artifact",
+    "rukh_adapter",
 ];
 
 // The bits of a slot's state: generation (32), kind (8), alive (1), poisoned (1), pins (22).

@@ -7,6 +7,7 @@
 // What a pointer argument must be is said once for all functions at the top of the header.
 #![allow(clippy::missing_safety_doc)]
 
+mod adapter;
 mod args;
 mod artifact;
 mod asynchronous;
@@ -58,6 +59,7 @@ mod weights;
 
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+pub use adapter::*;
 pub use artifact::*;
 pub use asynchronous::*;
 pub use binding::*;

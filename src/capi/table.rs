@@ -5,14 +5,14 @@
 #[repr(C)]
 pub struct rukh_table {
     count: usize,
-    functions: [*const (); 234],
+    functions: [*const (); 245],
 }
 
 // SAFETY: Only addresses of functions, which nothing changes.
 unsafe impl Sync for rukh_table {}
 
 pub(super) static TABLE: rukh_table = rukh_table {
-    count: 234,
+    count: 245,
     functions: [
         super::version::rukh_version as *const (),
         super::version::rukh_version_string as *const (),
@@ -248,5 +248,16 @@ pub(super) static TABLE: rukh_table = rukh_table {
         super::parallel::rukh_environment_options_set_parallel_for as *const (),
         super::session_options::rukh_session_options_cancel as *const (),
         super::session_options::rukh_session_options_reset as *const (),
+        super::adapter::rukh_adapter_open as *const (),
+        super::adapter::rukh_adapter_open_from_buffer as *const (),
+        super::adapter::rukh_adapter_create as *const (),
+        super::adapter::rukh_adapter_save as *const (),
+        super::adapter::rukh_adapter_destroy as *const (),
+        super::adapter::rukh_adapter_versions as *const (),
+        super::adapter::rukh_adapter_parameter_count as *const (),
+        super::adapter::rukh_adapter_parameter_name as *const (),
+        super::adapter::rukh_adapter_parameter_value as *const (),
+        super::adapter::rukh_run_options_add_adapter as *const (),
+        super::adapter::rukh_session_options_add_adapter as *const (),
     ],
 };

@@ -229,6 +229,9 @@ pub struct rukh_compile_options(());
 /// A model that was compiled, to ask about.
 pub struct rukh_artifact(());
 
+/// Named tensors in place of a model's inputs, as LoRA fine-tuning makes them.
+pub struct rukh_adapter(());
+
 /// An operator that the caller defines.
 pub struct rukh_operator(());
 /// A node whose operator the caller defined, during a callback that is asked about it.

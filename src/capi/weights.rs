@@ -28,7 +28,7 @@ impl AsRef<[u8]> for Lent {
 }
 
 /// Bytes of the caller's. They are released when this fails, too.
-fn lent(owner: Foreign, size: usize) -> Result<Bytes> {
+pub(super) fn lent(owner: Foreign, size: usize) -> Result<Bytes> {
     if args::array(owner.data.cast::<u8>(), size, "data")?.is_empty() {
         return Ok(Bytes::new());
     }

@@ -90,7 +90,7 @@ impl Builder<'_> {
                 fail!(InvalidModel, "graph \"{}\": an initializer has no name", proto.name);
             }
             let given = match main {
-                true => self.external.given.initializer(initializer, &initializer.dims)?.cloned(),
+                true => self.external.given.initializer(initializer, &initializer.dims, proto)?.cloned(),
                 false => None,
             };
             let value = given.map_or_else(|| tensor::tensor(initializer, self.external), Ok)?;
@@ -104,7 +104,9 @@ impl Builder<'_> {
         for initializer in &proto.sparse_initializer {
             let name = initializer.values.as_ref().map(|v| v.name.clone()).unwrap_or_default();
             let given = match (main, &initializer.values) {
-                (true, Some(values)) => self.external.given.initializer(values, &initializer.dims)?.cloned(),
+                (true, Some(values)) => {
+                    self.external.given.initializer(values, &initializer.dims, proto)?.cloned()
+                }
                 _ => None,
             };
             let dense = match given {
@@ -121,9 +123,10 @@ impl Builder<'_> {
         }
         if main {
             let graph = &self.scopes[self.scopes.len() - 1];
-            self.external.given.check_names(|name| {
-                graph.find_value(name).is_some_and(|id| graph.value(id).constant.is_some())
-            })?;
+            self.external.given.check_names(
+                |name| graph.find_value(name).is_some_and(|id| graph.value(id).constant.is_some()),
+                |name| proto.input.iter().any(|input| input.name == name),
+            )?;
         }
         for input in &proto.input {
             let fact = types::fact(&format!("input \"{}\"", input.name), input.r#type.as_ref())?;

@@ -46,6 +46,34 @@ pub(crate) fn open_file(path: &Path, map: bool) -> Result<(Bytes, FileIdentity, 
     }
 }
 
+/// The whole file, mapped; what is written to this memory stays in the process.
+pub(super) fn map_private(path: &Path) -> Result<Bytes> {
+    let (file, metadata) = open_regular(path)?;
+    if metadata.len() == 0 {
+        return Ok(Bytes::new());
+    }
+    // SAFETY: the mapping is private. A file that another process shortens while it is mapped raises SIGBUS on access;
+    // the documentation of who maps so says it, and what may be called instead.
+    let map = unsafe { memmap2::MmapOptions::new().map_copy(&file) };
+    Ok(Bytes::from_owner(map.map_err(|e| failed("cannot map", path, e))?))
+}
+
+/// Opens a file to read it, which is no folder, pipe or device.
+fn open_regular(path: &Path) -> Result<(File, Metadata)> {
+    // Asked before it is opened: opening a named pipe would wait.
+    if !std::fs::metadata(path).map_err(|e| failed("cannot open", path, e))?.is_file() {
+        return Err(Error::new(Status::Io, format!("\"{}\" is not a file", path.display())));
+    }
+    let file = File::open(path).map_err(|e| failed("cannot open", path, e))?;
+    let metadata = file.metadata().map_err(|e| failed("cannot open", path, e))?;
+    Ok((file, metadata))
+}
+
+fn failed(doing: &str, path: &Path, e: std::io::Error) -> Error {
+    let status = if e.kind() == std::io::ErrorKind::NotFound { Status::NotFound } else { Status::Io };
+    Error::new(status, format!("{doing} \"{}\": {e}", path.display()))
+}
+
 /// The first bytes of a file, up to 16; none where it cannot be read.
 pub(crate) fn start_of_file(path: &Path) -> Vec<u8> {
     let mut start = Vec::new();
@@ -92,16 +120,7 @@ impl Files {
 
     /// The whole file.
     pub(crate) fn open(&mut self, path: &Path) -> Result<Bytes> {
-        let failed = |doing: &str, e: std::io::Error| {
-            let status = if e.kind() == std::io::ErrorKind::NotFound { Status::NotFound } else { Status::Io };
-            Error::new(status, format!("{doing} \"{}\": {e}", path.display()))
-        };
-        // Asked before it is opened: opening a named pipe would wait.
-        if !std::fs::metadata(path).map_err(|e| failed("cannot open", e))?.is_file() {
-            return Err(Error::new(Status::Io, format!("\"{}\" is not a file", path.display())));
-        }
-        let mut file = File::open(path).map_err(|e| failed("cannot open", e))?;
-        let metadata = file.metadata().map_err(|e| failed("cannot open", e))?;
+        let (mut file, metadata) = open_regular(path)?;
         self.opened.push(FileIdentity::of(path, &metadata));
         if metadata.len() == 0 {
             self.contents.push(Bytes::new());
@@ -111,11 +130,11 @@ impl Files {
             // SAFETY: the mapping is private and read only. A file that another process shortens
             // while it is mapped raises SIGBUS on access; the documentation of the option
             // "load" says so, and "read" avoids it.
-            let map = unsafe { memmap2::Mmap::map(&file) }.map_err(|e| failed("cannot map", e))?;
+            let map = unsafe { memmap2::Mmap::map(&file) }.map_err(|e| failed("cannot map", path, e))?;
             self.counters.mapped_bytes += map.len() as u64;
             Bytes::from_owner(map)
         } else {
-            let bytes = read(&mut file, metadata.len()).map_err(|e| failed("cannot read", e))?;
+            let bytes = read(&mut file, metadata.len()).map_err(|e| failed("cannot read", path, e))?;
             self.counters.read_bytes += bytes.len() as u64;
             bytes
         };

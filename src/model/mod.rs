@@ -1,5 +1,6 @@
 //! Bytes in, a checked graph out: the ONNX protobuf and its external data.
 
+mod adapter;
 mod attribute;
 mod build;
 mod counters;
@@ -27,6 +28,7 @@ use prost::Message;
 use crate::error::{Result, fail};
 use crate::graph::{Function, Graph, NEWEST_OPSET};
 
+pub(crate) use adapter::{Adapter, FORMAT_VERSION as ADAPTER_FORMAT_VERSION, Versions as AdapterVersions};
 pub(crate) use counters::LoadCounters;
 pub(crate) use file::{FileIdentity, open_file, start_of_file};
 pub(crate) use given::Given;

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::error::{Error, Result, Status};
 use crate::tensor::Tensor;
@@ -127,6 +128,26 @@ impl Outside {
         self.length = offset + bytes.len() as u64;
         Ok(offset)
     }
+}
+
+/// Writes a file under another name until all of it is there. What had the name is replaced then.
+pub(super) fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<()> {
+    /// For writers of one process.
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    name.push(format!(".{}.{number}.unfinished", std::process::id()));
+    let unfinished = path.with_file_name(name);
+    let written = File::create(&unfinished).and_then(|file| {
+        let mut file = BufWriter::new(file);
+        write(&mut file)?;
+        file.flush()?;
+        std::fs::rename(&unfinished, path)
+    });
+    written.map_err(|e| {
+        let _ = std::fs::remove_file(&unfinished);
+        failed(path, e)
+    })
 }
 
 /// The name of a file until all of it is there.

@@ -222,6 +222,18 @@ impl Program {
         }
     }
 
+    /// Which inputs are copied to the device, and read by no other step: those may lie there from the beginning.
+    pub(crate) fn inputs_for_device(&self) -> Vec<bool> {
+        let (mut copied, mut read) = (vec![false; self.values.len()], vec![false; self.values.len()]);
+        for step in &self.steps {
+            let seen =
+                if matches!(step.body, StepBody::Copy(Place::Device)) { &mut copied } else { &mut read };
+            step.inputs.iter().flatten().for_each(|&value| seen[value as usize] = true);
+        }
+        self.outputs.iter().for_each(|&value| read[value as usize] = true);
+        self.inputs.iter().map(|&value| copied[value as usize] && !read[value as usize]).collect()
+    }
+
     /// What a plan tells of a value: its type and shape, also those of a constant that a kernel packed for itself
     /// and that nobody reads any more.
     pub(crate) fn fact(&self, states: &[State], value: u32) -> Fact {

@@ -104,10 +104,10 @@ pub(super) fn build_artifact(
     options: &SessionOptions,
     chosen: Chosen,
 ) -> Result<(Opened, Vec<FileIdentity>)> {
-    if !options.given.initializers.is_empty() || !options.given.files.is_empty() {
+    if !options.given.tensors().is_empty() || !options.given.files.is_empty() {
         fail!(
             Unsupported,
-            "initializers and external files cannot be given for an artifact, whose weights are in it; compile the model with them"
+            "initializers, adapters and external files cannot be given for an artifact, whose weights are in it; compile the model with them"
         );
     }
     if options.optimized_model.is_some() {

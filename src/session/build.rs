@@ -1,8 +1,8 @@
 //! From a model to what sessions run: rewrite the graph, compile the program.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, OnceLock};
 
 use crate::error::{Result, fail};
 use crate::graph::{Dim, Function, Graph, Node};
@@ -144,6 +144,7 @@ pub(super) fn compiled(
         overridable: None,
         fallback: None,
         identity: None,
+        device_inputs: OnceLock::new(),
         sessions: AtomicUsize::new(0),
     })
 }

@@ -81,7 +81,7 @@ pub(crate) fn compile_model(
         // No weights are read from it later.
         contents.insert(0, Bytes::new());
     }
-    if let Some(given) = given_source(&options.given.initializers, &pool) {
+    if let Some(given) = given_source(&options.given.tensors(), &pool) {
         sources.push(given);
         contents.push(Bytes::new());
     }

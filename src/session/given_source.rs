@@ -7,7 +7,7 @@ use crate::tensor::{Buffer, Tensor};
 use crate::threads::Pool;
 
 /// The source that stands for all of them; `None` where there are none. Like a model from memory it has no name.
-pub(super) fn given_source(initializers: &BTreeMap<String, Tensor>, pool: &Pool) -> Option<SourceFile> {
+pub(super) fn given_source(initializers: &BTreeMap<&str, &Tensor>, pool: &Pool) -> Option<SourceFile> {
     if initializers.is_empty() {
         return None;
     }

@@ -1,5 +1,6 @@
 //! Opening a model and running it.
 
+mod adapters;
 mod artifact;
 mod artifact_info;
 mod binding;
@@ -43,8 +44,8 @@ mod tuning;
 mod views;
 mod watch;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use smallvec::SmallVec;
 
@@ -58,7 +59,9 @@ use crate::threads::Pool;
 pub(crate) use crate::artifact::{Policy, Verdict};
 pub(crate) use crate::memory::device::config::ArenaConfig;
 pub(crate) use crate::memory::device::external::{ExternalFunctions, parse_address};
-pub(crate) use crate::model::{LoadCounters, Metadata, Source};
+pub(crate) use crate::model::{
+    ADAPTER_FORMAT_VERSION, Adapter, AdapterVersions, LoadCounters, Metadata, Source,
+};
 pub(crate) use crate::plan::PlacementRow;
 pub(crate) use artifact::{OpenedArtifact, check_artifact, open_artifact};
 pub(crate) use artifact_info::artifact_info;
@@ -116,6 +119,8 @@ struct Opened {
     fallback: Option<String>,
     /// What it was made of; `None` when nobody else may use it.
     identity: Option<Identity>,
+    /// Which inputs no step reads but on the device, once an adapter gave some.
+    device_inputs: OnceLock<Vec<bool>>,
     /// How many sessions have used it.
     sessions: AtomicUsize,
 }
@@ -191,10 +196,8 @@ impl Session {
         self.recorder.as_ref().map(Recorder::json)
     }
 
-    /// Runs the model. Each input is given once, by index, and behind them those of `overridable` that have
-    /// other values than the model's; the wanted outputs come back in the order
-    /// asked for.
-    pub(crate) fn run(
+    /// As `run`, with all inputs given.
+    fn run_given(
         &self,
         options: &RunOptions,
         inputs: &[(usize, Value)],
@@ -261,11 +264,11 @@ impl Session {
         let mut ending = Ending::Queued(None);
         self.run_bound_until(options, binding, &mut ending)?;
         let Ending::Queued(Some(mut queued)) = ending else { return Ok(None) };
-        queued.keep(binding.values());
+        queued.keep(binding.values(), &options.adapters);
         Ok(Some(queued))
     }
 
-    fn run_bound_until(
+    fn run_bound_given(
         &self,
         options: &RunOptions,
         binding: &mut Binding,
@@ -355,6 +358,7 @@ impl Session {
             {
                 copies.push((index, Value::Tensor(tensor.aligned()?)));
             }
+            copies.extend(self.adapted_on_device(options, index, value)?.map(|copy| (index, copy)));
             values.push(ValueRef::Value(value));
         }
         for (index, value) in &copies {

@@ -62,7 +62,7 @@ impl<'a> Cached<'a> {
             Source::Bytes(bytes) => ("model".to_owned(), digest(bytes, pool), None),
             Source::Kept(bytes) => ("model".to_owned(), digest(bytes, pool), None),
         };
-        let given = given_source(&options.given.initializers, pool);
+        let given = given_source(&options.given.tensors(), pool);
         let artifact = match (&options.compiled_model_path, &options.model_cache_dir) {
             (Some(file), _) => file.clone(),
             (None, Some(folder)) => {

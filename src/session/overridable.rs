@@ -135,10 +135,10 @@ impl Session {
                 (position.map_or(*i, |position| required + position), value.clone())
             })
             .collect();
-        overridable.variant(self, &given)?.run(options, &inputs, outputs)
+        overridable.variant(self, &given)?.run_given(options, &inputs, outputs)
     }
 
-    /// As `run_bound_until`, where such initializers are bound. `None`: there are none.
+    /// As `run_bound_given`, where such initializers are bound. `None`: there are none.
     pub(super) fn run_bound_overridden(
         &self,
         options: &RunOptions,
@@ -162,7 +162,7 @@ impl Session {
             outputs: std::mem::take(&mut binding.outputs),
             scratch: std::mem::take(&mut binding.scratch),
         };
-        let result = variant.run_bound_until(options, &mut own, ending);
+        let result = variant.run_bound_given(options, &mut own, ending);
         (binding.outputs, binding.scratch) = (own.outputs, own.scratch);
         Some(result)
     }

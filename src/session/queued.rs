@@ -1,7 +1,10 @@
 //! Work on a device that is queued, and not waited for: a run or a copy.
 
+use std::sync::Arc;
+
 use crate::error::Result;
 use crate::hip::Event;
+use crate::model::Adapter;
 use crate::plan::DevicePool;
 use crate::providers::hip::DeviceContext;
 use crate::tensor::Value;
@@ -13,6 +16,8 @@ pub(crate) struct Queued {
     work: Work,
     /// What the work reads and writes.
     values: Vec<Value>,
+    /// Which have what else it reads.
+    adapters: Vec<Arc<Adapter>>,
 }
 
 enum Work {
@@ -27,17 +32,22 @@ impl Queued {
     pub(super) fn new(context: DeviceContext, pool: &DevicePool) -> Result<Self> {
         let event = Event::new(context.provider.device())?;
         context.stream.record(&event)?;
-        Ok(Queued { event, work: Work::Run(Box::new(context), pool.clone()), values: Vec::new() })
+        Ok(Queued {
+            event,
+            work: Work::Run(Box::new(context), pool.clone()),
+            values: Vec::new(),
+            adapters: Vec::new(),
+        })
     }
 
     /// A copy between values.
     pub(crate) fn copy(event: Event, values: Vec<Value>) -> Self {
-        Queued { event, work: Work::Copy, values }
+        Queued { event, work: Work::Copy, values, adapters: Vec::new() }
     }
 
     /// Keeps values until the work is done.
-    pub(super) fn keep(&mut self, values: Vec<Value>) {
-        self.values = values;
+    pub(super) fn keep(&mut self, values: Vec<Value>, adapters: &[Arc<Adapter>]) {
+        (self.values, self.adapters) = (values, adapters.to_vec());
     }
 
     /// Whether the work is done.
@@ -62,6 +72,7 @@ impl Queued {
             Work::Done => Ok(()),
         };
         self.values.clear();
+        self.adapters.clear();
         result
     }
 }

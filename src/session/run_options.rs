@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use crate::model::Adapter;
+
 use super::memory::Location;
 
 /// How one run behaves. Clones share the cancel flag, so that another thread can end the run; making
@@ -21,6 +23,8 @@ pub(crate) struct RunOptions {
     pub(crate) compute_stream: Option<u64>,
     /// Where outputs go that are bound to no place.
     pub(crate) output_memory: OutputMemory,
+    /// What inputs are taken from that the run is not given. Of two with one parameter the later one counts.
+    pub(crate) adapters: Vec<Arc<Adapter>>,
 }
 
 /// Where a run leaves the outputs that it allocates.

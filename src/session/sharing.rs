@@ -89,7 +89,8 @@ impl Wanted {
             Source::Bytes(_) => return None,
         };
         let files = options.given.files.iter().map(|(name, bytes)| Some(Memory::of_file(name, bytes)));
-        let tensors = options.given.initializers.iter().map(|(name, t)| Memory::of_tensor(name, t));
+        let tensors = options.given.tensors();
+        let tensors = tensors.into_iter().map(|(name, tensor)| Memory::of_tensor(name, tensor));
         let given = tensors.chain(files).collect::<Option<Vec<Memory>>>()?;
         Some(Wanted { path, memory, given, options: options.identity() })
     }

@@ -214,6 +214,12 @@ pub struct rukh_artifact {
     _private: [u8; 0],
 }
 
+/// Named tensors in place of a model's inputs, as LoRA fine-tuning makes them.
+#[repr(C)]
+pub struct rukh_adapter {
+    _private: [u8; 0],
+}
+
 /// An operator that the caller defines.
 #[repr(C)]
 pub struct rukh_operator {
@@ -849,6 +855,81 @@ unsafe extern "C" {
         buf: *mut c_char,
         cap: usize,
         needed: *mut usize,
+        error: *mut *mut rukh_error,
+    ) -> rukh_status;
+    /// Reads a file of an adapter, which ONNX Runtime calls `.onnx_adapter`.
+    pub fn rukh_adapter_open(
+        path: *const c_char,
+        out: *mut *mut rukh_adapter,
+        error: *mut *mut rukh_error,
+    ) -> rukh_status;
+    /// Reads an adapter from the bytes of its file in memory of the caller's.
+    pub fn rukh_adapter_open_from_buffer(
+        data: *const c_void,
+        size: usize,
+        deleter: rukh_deleter,
+        user: *mut c_void,
+        out: *mut *mut rukh_adapter,
+        error: *mut *mut rukh_error,
+    ) -> rukh_status;
+    /// Makes an adapter of tensors, to use or to save.
+    pub fn rukh_adapter_create(
+        names: *const *const c_char,
+        values: *const *const rukh_value,
+        count: usize,
+        adapter_version: i32,
+        model_version: i32,
+        out: *mut *mut rukh_adapter,
+        error: *mut *mut rukh_error,
+    ) -> rukh_status;
+    /// Writes an adapter to a file that ONNX Runtime reads as well.
+    pub fn rukh_adapter_save(
+        adapter: *const rukh_adapter,
+        path: *const c_char,
+        error: *mut *mut rukh_error,
+    ) -> rukh_status;
+    /// Destroys an adapter.
+    pub fn rukh_adapter_destroy(adapter: *mut rukh_adapter);
+    /// The versions that an adapter tells: of the file's format, of itself, and of the model that it was made for.
+    pub fn rukh_adapter_versions(
+        adapter: *const rukh_adapter,
+        format_version: *mut i32,
+        adapter_version: *mut i32,
+        model_version: *mut i32,
+        error: *mut *mut rukh_error,
+    ) -> rukh_status;
+    /// The number of tensors in an adapter.
+    pub fn rukh_adapter_parameter_count(
+        adapter: *const rukh_adapter,
+        count: *mut usize,
+        error: *mut *mut rukh_error,
+    ) -> rukh_status;
+    /// The name of the parameter at `index`: of the input that it is for.
+    pub fn rukh_adapter_parameter_name(
+        adapter: *const rukh_adapter,
+        index: usize,
+        buf: *mut c_char,
+        cap: usize,
+        needed: *mut usize,
+        error: *mut *mut rukh_error,
+    ) -> rukh_status;
+    /// The tensor of the parameter at `index`.
+    pub fn rukh_adapter_parameter_value(
+        adapter: *const rukh_adapter,
+        index: usize,
+        out: *mut *mut rukh_value,
+        error: *mut *mut rukh_error,
+    ) -> rukh_status;
+    /// Has runs take inputs from an adapter: the model's initializers that are inputs as well, and other inputs, that a run is not given.
+    pub fn rukh_run_options_add_adapter(
+        options: *mut rukh_run_options,
+        adapter: *const rukh_adapter,
+        error: *mut *mut rukh_error,
+    ) -> rukh_status;
+    /// Has sessions take an adapter's tensors in place of initializers of the model's main graph, for good: weights may be packed, and runs cost what they cost without an adapter.
+    pub fn rukh_session_options_add_adapter(
+        options: *mut rukh_session_options,
+        adapter: *const rukh_adapter,
         error: *mut *mut rukh_error,
     ) -> rukh_status;
     /// The steps of a session's runs and where each value lies, as a JSON object.

@@ -27,6 +27,7 @@ const SOURCES: &[&str] = &[
     "weights",
     "compile",
     "artifact",
+    "adapter",
     "plan",
     "ports",
     "model_info",

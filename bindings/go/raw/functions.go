@@ -97,6 +97,17 @@ var described = [...]struct{ name, since string }{
 	{"artifact_destroy", "0.1.1"},
 	{"artifact_info", "0.1.1"},
 	{"artifact_check", "0.1.1"},
+	{"adapter_open", "0.1.1"},
+	{"adapter_open_from_buffer", "0.1.1"},
+	{"adapter_create", "0.1.1"},
+	{"adapter_save", "0.1.1"},
+	{"adapter_destroy", "0.1.1"},
+	{"adapter_versions", "0.1.1"},
+	{"adapter_parameter_count", "0.1.1"},
+	{"adapter_parameter_name", "0.1.1"},
+	{"adapter_parameter_value", "0.1.1"},
+	{"run_options_add_adapter", "0.1.1"},
+	{"session_options_add_adapter", "0.1.1"},
 	{"session_plan", "0.1.1"},
 	{"session_input_count", "0.1.0"},
 	{"session_input_name", "0.1.0"},
@@ -2033,6 +2044,240 @@ func ArtifactCheck(artifact unsafe.Pointer, options unsafe.Pointer, verdict *Art
 	return failed(C.go_artifact_check(fn, artifact, options, (*C.int32_t)(unsafe.Pointer(verdict)), (*C.char)(unsafe.Pointer(buf)), C.size_t(cap), (*C.size_t)(unsafe.Pointer(needed)), &failure), &failure)
 }
 
+// AdapterOpen calls rukh_adapter_open.
+//
+// Reads a file of an adapter, which ONNX Runtime calls `.onnx_adapter`.
+//
+// The file is mapped, and elements stay in it; they are copied where they are not aligned to their type. It must not
+// shrink while something uses the adapter: a file that does ends the process with SIGBUS.
+// `rukh_adapter_open_from_buffer` takes the bytes of a file that may.
+//
+// `path`: not NULL. `out`: not NULL; receives the adapter, which the caller destroys; NULL on failure. `error`: may be
+// NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_NOT_FOUND` and `RUKH_ERROR_IO` for the file,
+// `RUKH_ERROR_INVALID_MODEL` for one that is no adapter, was cut short or damaged (the message says which part),
+// `RUKH_ERROR_UNSUPPORTED` for another version of the format or a type of elements that it does not have,
+// `RUKH_ERROR_OUT_OF_MEMORY`, `RUKH_ERROR_INVALID_ARGUMENT`.
+//
+// Since 0.1.1.
+func AdapterOpen(path string, out *unsafe.Pointer) error {
+	fn, err := function(85)
+	if err != nil {
+		return err
+	}
+	pathC, err := text(path)
+	if err != nil {
+		return err
+	}
+	defer free(pathC)
+	var failure unsafe.Pointer
+	return failed(C.go_adapter_open(fn, (*C.char)(pathC), out, &failure), &failure)
+}
+
+// AdapterOpenFromBuffer calls rukh_adapter_open_from_buffer.
+//
+// Reads an adapter from the bytes of its file in memory of the caller's. Elements stay where they are; they are copied
+// where they are not aligned to their type.
+//
+// `data`: `size` bytes, which must stay as they are until `deleter` is called; NULL allowed with 0. `deleter`: may be NULL
+// (the memory then outlives the adapter and all that uses it); called once with `data` and `user` when nothing uses the
+// memory any more, also when this call fails. `out`: not NULL; receives the adapter, which the caller destroys; NULL on
+// failure. `error`: may be NULL. Threads: any, at the same time. Errors: as `rukh_adapter_open`, but for those of files.
+//
+// Since 0.1.1.
+func AdapterOpenFromBuffer(data unsafe.Pointer, size uint, deleter unsafe.Pointer, user unsafe.Pointer, out *unsafe.Pointer) error {
+	fn, err := function(86)
+	if err != nil {
+		return err
+	}
+	var failure unsafe.Pointer
+	return failed(C.go_adapter_open_from_buffer(fn, data, C.size_t(size), deleter, user, out, &failure), &failure)
+}
+
+// AdapterCreate calls rukh_adapter_create.
+//
+// Makes an adapter of tensors, to use or to save.
+//
+// `names`: `count` names of inputs, each once; not empty; copied; NULL allowed with 0. `values`: as many tensors on the
+// host, shared, whose elements must stay as they are until the adapter and all that uses it are gone; the handles stay the
+// caller's. `adapter_version`, `model_version`: numbers that the adapter keeps and nobody compares. `out`: not NULL;
+// receives the adapter, which the caller destroys; NULL on failure. `error`: may be NULL. Threads: any, at the same time.
+// Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an empty name, one that is there twice, what is no tensor, strings, elements of
+// less than a byte and types behind `RUKH_ELEMENT_FLOAT8E5M2FNUZ`, and device memory; `RUKH_ERROR_OUT_OF_MEMORY`, and the
+// handle errors.
+//
+// Since 0.1.1.
+func AdapterCreate(names []string, values *unsafe.Pointer, count uint, adapterVersion int32, modelVersion int32, out *unsafe.Pointer) error {
+	fn, err := function(87)
+	if err != nil {
+		return err
+	}
+	namesC, err := texts(names, false)
+	if err != nil {
+		return err
+	}
+	defer freeAll(namesC)
+	var failure unsafe.Pointer
+	return failed(C.go_adapter_create(fn, (**C.char)(first(namesC)), values, C.size_t(count), C.int32_t(adapterVersion), C.int32_t(modelVersion), out, &failure), &failure)
+}
+
+// AdapterSave calls rukh_adapter_save.
+//
+// Writes an adapter to a file that ONNX Runtime reads as well. A file that was there is replaced once all is written.
+//
+// `adapter`: not NULL. `path`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_IO`,
+// `RUKH_ERROR_UNSUPPORTED` for an adapter of 2 GiB or more, `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
+//
+// Since 0.1.1.
+func AdapterSave(adapter unsafe.Pointer, path string) error {
+	fn, err := function(88)
+	if err != nil {
+		return err
+	}
+	pathC, err := text(path)
+	if err != nil {
+		return err
+	}
+	defer free(pathC)
+	var failure unsafe.Pointer
+	return failed(C.go_adapter_save(fn, adapter, (*C.char)(pathC), &failure), &failure)
+}
+
+// AdapterDestroy calls rukh_adapter_destroy.
+//
+// Destroys an adapter. Options, runs, sessions and values that use it keep what they need of it. NULL, and a pointer that
+// is no live handle of this kind, is left alone.
+//
+// `adapter`: may be NULL. Threads: any.
+//
+// Since 0.1.1.
+func AdapterDestroy(adapter unsafe.Pointer) {
+	fn, err := function(89)
+	if err != nil {
+		return
+	}
+	C.go_adapter_destroy(fn, adapter)
+}
+
+// AdapterVersions calls rukh_adapter_versions.
+//
+// The versions that an adapter tells: of the file's format, of itself, and of the model that it was made for.
+//
+// `adapter`: not NULL. `format_version`, `adapter_version`, `model_version`: may be NULL; receive the numbers. `error`: may
+// be NULL. Threads: any, at the same time. Errors: the handle errors.
+//
+// Since 0.1.1.
+func AdapterVersions(adapter unsafe.Pointer, formatVersion *int32, adapterVersion *int32, modelVersion *int32) error {
+	fn, err := function(90)
+	if err != nil {
+		return err
+	}
+	var failure unsafe.Pointer
+	return failed(C.go_adapter_versions(fn, adapter, (*C.int32_t)(unsafe.Pointer(formatVersion)), (*C.int32_t)(unsafe.Pointer(adapterVersion)), (*C.int32_t)(unsafe.Pointer(modelVersion)), &failure), &failure)
+}
+
+// AdapterParameterCount calls rukh_adapter_parameter_count.
+//
+// The number of tensors in an adapter.
+//
+// `adapter`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
+// `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
+//
+// Since 0.1.1.
+func AdapterParameterCount(adapter unsafe.Pointer, count *uint) error {
+	fn, err := function(91)
+	if err != nil {
+		return err
+	}
+	var failure unsafe.Pointer
+	return failed(C.go_adapter_parameter_count(fn, adapter, (*C.size_t)(unsafe.Pointer(count)), &failure), &failure)
+}
+
+// AdapterParameterName calls rukh_adapter_parameter_name.
+//
+// The name of the parameter at `index`: of the input that it is for.
+//
+// `adapter`: not NULL. `index`: from 0, in the file's order. `buf`, `cap`, `needed`: see "Texts" at the top of this header.
+// `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there
+// or a buffer that is too small, and the handle errors.
+//
+// Since 0.1.1.
+func AdapterParameterName(adapter unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
+	fn, err := function(92)
+	if err != nil {
+		return err
+	}
+	var failure unsafe.Pointer
+	return failed(C.go_adapter_parameter_name(fn, adapter, C.size_t(index), (*C.char)(unsafe.Pointer(buf)), C.size_t(cap), (*C.size_t)(unsafe.Pointer(needed)), &failure), &failure)
+}
+
+// AdapterParameterValue calls rukh_adapter_parameter_value.
+//
+// The tensor of the parameter at `index`.
+//
+// `adapter`: not NULL. `index`: from 0, in the file's order. `out`: not NULL; receives a value that shares the adapter's
+// elements, which must not be written, and which the caller destroys; it may outlive the adapter. NULL on failure. `error`:
+// may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there, and the
+// handle errors.
+//
+// Since 0.1.1.
+func AdapterParameterValue(adapter unsafe.Pointer, index uint, out *unsafe.Pointer) error {
+	fn, err := function(93)
+	if err != nil {
+		return err
+	}
+	var failure unsafe.Pointer
+	return failed(C.go_adapter_parameter_value(fn, adapter, C.size_t(index), out, &failure), &failure)
+}
+
+// RunOptionsAddAdapter calls rukh_run_options_add_adapter.
+//
+// Has runs take inputs from an adapter: the model's initializers that are inputs as well, and other inputs, that a run is
+// not given. Several adapters may be added; where two have one parameter, the one added last counts.
+//
+// For each set of such initializers a program is made when a run first has it; four are kept. A session with a GPU copies
+// what only the GPU reads into its memory when a run first needs it; it stays there as long as the adapter is used, for all
+// sessions on that GPU. Such a first run must not be captured.
+//
+// `options`: not NULL. Runs that have begun keep theirs. `adapter`: not NULL; kept alive by the options; the handle stays
+// the caller's. `error`: may be NULL. Threads: any. Errors: the handle errors. Runs fail with `RUKH_ERROR_NOT_FOUND` where the
+// model has no such input, and with `RUKH_ERROR_INVALID_INPUT` for another type or shape; the message names adapter and
+// parameter.
+//
+// Since 0.1.1.
+func RunOptionsAddAdapter(options unsafe.Pointer, adapter unsafe.Pointer) error {
+	fn, err := function(94)
+	if err != nil {
+		return err
+	}
+	var failure unsafe.Pointer
+	return failed(C.go_run_options_add_adapter(fn, options, adapter, &failure), &failure)
+}
+
+// SessionOptionsAddAdapter calls rukh_session_options_add_adapter.
+//
+// Has sessions take an adapter's tensors in place of initializers of the model's main graph, for good: weights may be
+// packed, and runs cost what they cost without an adapter. Several may be added; where two have one parameter, the one
+// added last counts, and a tensor of `rukh_session_options_add_initializer` counts before both.
+//
+// Nothing is copied where a kernel takes the elements as they lie. Sessions of one environment that are given the same
+// adapter for the same model share it. An initializer that is an input as well may get any shape that the input may; runs
+// may still give it, too.
+//
+// `options`: not NULL. `adapter`: not NULL; kept alive by the options and by sessions made from them; the handle stays the
+// caller's. `error`: may be NULL. Threads: any. Errors: the handle errors. Making the session fails with
+// `RUKH_ERROR_NOT_FOUND` where the model has no such initializer, and with `RUKH_ERROR_INVALID_ARGUMENT` for another type or
+// shape; the message names adapter and parameter.
+//
+// Since 0.1.1.
+func SessionOptionsAddAdapter(options unsafe.Pointer, adapter unsafe.Pointer) error {
+	fn, err := function(95)
+	if err != nil {
+		return err
+	}
+	var failure unsafe.Pointer
+	return failed(C.go_session_options_add_adapter(fn, options, adapter, &failure), &failure)
+}
+
 // SessionPlan calls rukh_session_plan.
 //
 // The steps of a session's runs and where each value lies, as a JSON object. Shapes and memory are those of the
@@ -2055,7 +2300,7 @@ func ArtifactCheck(artifact unsafe.Pointer, options unsafe.Pointer, verdict *Art
 //
 // Since 0.1.1.
 func SessionPlan(session unsafe.Pointer, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(85)
+	fn, err := function(96)
 	if err != nil {
 		return err
 	}
@@ -2072,7 +2317,7 @@ func SessionPlan(session unsafe.Pointer, buf *byte, cap uint, needed *uint) erro
 //
 // Since 0.1.0.
 func SessionInputCount(session unsafe.Pointer, count *uint) error {
-	fn, err := function(86)
+	fn, err := function(97)
 	if err != nil {
 		return err
 	}
@@ -2090,7 +2335,7 @@ func SessionInputCount(session unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionInputName(session unsafe.Pointer, index uint, name *string) error {
-	fn, err := function(87)
+	fn, err := function(98)
 	if err != nil {
 		return err
 	}
@@ -2113,7 +2358,7 @@ func SessionInputName(session unsafe.Pointer, index uint, name *string) error {
 //
 // Since 0.1.0.
 func SessionInputIndex(session unsafe.Pointer, name string, index *uint) error {
-	fn, err := function(88)
+	fn, err := function(99)
 	if err != nil {
 		return err
 	}
@@ -2136,7 +2381,7 @@ func SessionInputIndex(session unsafe.Pointer, name string, index *uint) error {
 //
 // Since 0.1.0.
 func SessionInputType(session unsafe.Pointer, index uint, kind *Kind, element *ElementType) error {
-	fn, err := function(89)
+	fn, err := function(100)
 	if err != nil {
 		return err
 	}
@@ -2154,7 +2399,7 @@ func SessionInputType(session unsafe.Pointer, index uint, kind *Kind, element *E
 //
 // Since 0.1.0.
 func SessionInputTypeText(session unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(90)
+	fn, err := function(101)
 	if err != nil {
 		return err
 	}
@@ -2174,7 +2419,7 @@ func SessionInputTypeText(session unsafe.Pointer, index uint, buf *byte, cap uin
 //
 // Since 0.1.0.
 func SessionInputShape(session unsafe.Pointer, index uint, dims *int64, cap uint, rank *int64) error {
-	fn, err := function(91)
+	fn, err := function(102)
 	if err != nil {
 		return err
 	}
@@ -2193,7 +2438,7 @@ func SessionInputShape(session unsafe.Pointer, index uint, dims *int64, cap uint
 //
 // Since 0.1.0.
 func SessionInputDimName(session unsafe.Pointer, index uint, axis uint, name *string) error {
-	fn, err := function(92)
+	fn, err := function(103)
 	if err != nil {
 		return err
 	}
@@ -2216,7 +2461,7 @@ func SessionInputDimName(session unsafe.Pointer, index uint, axis uint, name *st
 //
 // Since 0.1.0.
 func SessionOverridableCount(session unsafe.Pointer, count *uint) error {
-	fn, err := function(93)
+	fn, err := function(104)
 	if err != nil {
 		return err
 	}
@@ -2234,7 +2479,7 @@ func SessionOverridableCount(session unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionOverridableName(session unsafe.Pointer, index uint, name *string) error {
-	fn, err := function(94)
+	fn, err := function(105)
 	if err != nil {
 		return err
 	}
@@ -2257,7 +2502,7 @@ func SessionOverridableName(session unsafe.Pointer, index uint, name *string) er
 //
 // Since 0.1.0.
 func SessionOverridableTypeText(session unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(95)
+	fn, err := function(106)
 	if err != nil {
 		return err
 	}
@@ -2276,7 +2521,7 @@ func SessionOverridableTypeText(session unsafe.Pointer, index uint, buf *byte, c
 //
 // Since 0.1.0.
 func SessionOverridableShape(session unsafe.Pointer, index uint, dims *int64, cap uint, rank *int64) error {
-	fn, err := function(96)
+	fn, err := function(107)
 	if err != nil {
 		return err
 	}
@@ -2294,7 +2539,7 @@ func SessionOverridableShape(session unsafe.Pointer, index uint, dims *int64, ca
 //
 // Since 0.1.0.
 func SessionOverridableDimName(session unsafe.Pointer, index uint, axis uint, name *string) error {
-	fn, err := function(97)
+	fn, err := function(108)
 	if err != nil {
 		return err
 	}
@@ -2316,7 +2561,7 @@ func SessionOverridableDimName(session unsafe.Pointer, index uint, axis uint, na
 //
 // Since 0.1.0.
 func SessionOutputCount(session unsafe.Pointer, count *uint) error {
-	fn, err := function(98)
+	fn, err := function(109)
 	if err != nil {
 		return err
 	}
@@ -2334,7 +2579,7 @@ func SessionOutputCount(session unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionOutputName(session unsafe.Pointer, index uint, name *string) error {
-	fn, err := function(99)
+	fn, err := function(110)
 	if err != nil {
 		return err
 	}
@@ -2357,7 +2602,7 @@ func SessionOutputName(session unsafe.Pointer, index uint, name *string) error {
 //
 // Since 0.1.0.
 func SessionOutputIndex(session unsafe.Pointer, name string, index *uint) error {
-	fn, err := function(100)
+	fn, err := function(111)
 	if err != nil {
 		return err
 	}
@@ -2380,7 +2625,7 @@ func SessionOutputIndex(session unsafe.Pointer, name string, index *uint) error 
 //
 // Since 0.1.0.
 func SessionOutputType(session unsafe.Pointer, index uint, kind *Kind, element *ElementType) error {
-	fn, err := function(101)
+	fn, err := function(112)
 	if err != nil {
 		return err
 	}
@@ -2398,7 +2643,7 @@ func SessionOutputType(session unsafe.Pointer, index uint, kind *Kind, element *
 //
 // Since 0.1.0.
 func SessionOutputTypeText(session unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(102)
+	fn, err := function(113)
 	if err != nil {
 		return err
 	}
@@ -2418,7 +2663,7 @@ func SessionOutputTypeText(session unsafe.Pointer, index uint, buf *byte, cap ui
 //
 // Since 0.1.0.
 func SessionOutputShape(session unsafe.Pointer, index uint, dims *int64, cap uint, rank *int64) error {
-	fn, err := function(103)
+	fn, err := function(114)
 	if err != nil {
 		return err
 	}
@@ -2437,7 +2682,7 @@ func SessionOutputShape(session unsafe.Pointer, index uint, dims *int64, cap uin
 //
 // Since 0.1.0.
 func SessionOutputDimName(session unsafe.Pointer, index uint, axis uint, name *string) error {
-	fn, err := function(104)
+	fn, err := function(115)
 	if err != nil {
 		return err
 	}
@@ -2460,7 +2705,7 @@ func SessionOutputDimName(session unsafe.Pointer, index uint, axis uint, name *s
 //
 // Since 0.1.0.
 func SessionModelText(session unsafe.Pointer, which ModelText, text_ *string) error {
-	fn, err := function(105)
+	fn, err := function(116)
 	if err != nil {
 		return err
 	}
@@ -2482,7 +2727,7 @@ func SessionModelText(session unsafe.Pointer, which ModelText, text_ *string) er
 //
 // Since 0.1.0.
 func SessionModelVersion(session unsafe.Pointer, modelVersion *int64, irVersion *int64) error {
-	fn, err := function(106)
+	fn, err := function(117)
 	if err != nil {
 		return err
 	}
@@ -2499,7 +2744,7 @@ func SessionModelVersion(session unsafe.Pointer, modelVersion *int64, irVersion 
 //
 // Since 0.1.0.
 func SessionPropertyCount(session unsafe.Pointer, count *uint) error {
-	fn, err := function(107)
+	fn, err := function(118)
 	if err != nil {
 		return err
 	}
@@ -2517,7 +2762,7 @@ func SessionPropertyCount(session unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionProperty(session unsafe.Pointer, index uint, key *string, value *string) error {
-	fn, err := function(108)
+	fn, err := function(119)
 	if err != nil {
 		return err
 	}
@@ -2543,7 +2788,7 @@ func SessionProperty(session unsafe.Pointer, index uint, key *string, value *str
 //
 // Since 0.1.0.
 func SessionOpsetCount(session unsafe.Pointer, count *uint) error {
-	fn, err := function(109)
+	fn, err := function(120)
 	if err != nil {
 		return err
 	}
@@ -2561,7 +2806,7 @@ func SessionOpsetCount(session unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionOpset(session unsafe.Pointer, index uint, domain *string, version *int64) error {
-	fn, err := function(110)
+	fn, err := function(121)
 	if err != nil {
 		return err
 	}
@@ -2583,7 +2828,7 @@ func SessionOpset(session unsafe.Pointer, index uint, domain *string, version *i
 //
 // Since 0.1.0.
 func SessionPlacementCount(session unsafe.Pointer, count *uint) error {
-	fn, err := function(111)
+	fn, err := function(122)
 	if err != nil {
 		return err
 	}
@@ -2602,7 +2847,7 @@ func SessionPlacementCount(session unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionPlacement(session unsafe.Pointer, index uint, node *string, operatorName *string, provider *string, reason *string) error {
-	fn, err := function(112)
+	fn, err := function(123)
 	if err != nil {
 		return err
 	}
@@ -2637,7 +2882,7 @@ func SessionPlacement(session unsafe.Pointer, index uint, node *string, operator
 //
 // Since 0.1.0.
 func SessionLoadCounter(session unsafe.Pointer, which LoadCounter, value *uint64) error {
-	fn, err := function(113)
+	fn, err := function(124)
 	if err != nil {
 		return err
 	}
@@ -2657,7 +2902,7 @@ func SessionLoadCounter(session unsafe.Pointer, which LoadCounter, value *uint64
 //
 // Since 0.1.0.
 func SessionProfile(session unsafe.Pointer, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(114)
+	fn, err := function(125)
 	if err != nil {
 		return err
 	}
@@ -2676,7 +2921,7 @@ func SessionProfile(session unsafe.Pointer, buf *byte, cap uint, needed *uint) e
 //
 // Since 0.1.0.
 func ValueCreateTensor(element ElementType, shape *int64, rank uint, out *unsafe.Pointer) error {
-	fn, err := function(115)
+	fn, err := function(126)
 	if err != nil {
 		return err
 	}
@@ -2697,7 +2942,7 @@ func ValueCreateTensor(element ElementType, shape *int64, rank uint, out *unsafe
 //
 // Since 0.1.0.
 func ValueCreateTensorCopy(element ElementType, shape *int64, rank uint, data unsafe.Pointer, bytes uint, out *unsafe.Pointer) error {
-	fn, err := function(116)
+	fn, err := function(127)
 	if err != nil {
 		return err
 	}
@@ -2720,7 +2965,7 @@ func ValueCreateTensorCopy(element ElementType, shape *int64, rank uint, data un
 //
 // Since 0.1.0.
 func ValueCreateTensorOver(element ElementType, shape *int64, rank uint, data unsafe.Pointer, bytes uint, deleter unsafe.Pointer, user unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(117)
+	fn, err := function(128)
 	if err != nil {
 		return err
 	}
@@ -2738,7 +2983,7 @@ func ValueCreateTensorOver(element ElementType, shape *int64, rank uint, data un
 //
 // Since 0.1.0.
 func ValueClone(value unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(118)
+	fn, err := function(129)
 	if err != nil {
 		return err
 	}
@@ -2757,7 +3002,7 @@ func ValueClone(value unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueReshape(value unsafe.Pointer, shape *int64, rank uint, out *unsafe.Pointer) error {
-	fn, err := function(119)
+	fn, err := function(130)
 	if err != nil {
 		return err
 	}
@@ -2774,7 +3019,7 @@ func ValueReshape(value unsafe.Pointer, shape *int64, rank uint, out *unsafe.Poi
 //
 // Since 0.1.0.
 func ValueDestroy(value unsafe.Pointer) {
-	fn, err := function(120)
+	fn, err := function(131)
 	if err != nil {
 		return
 	}
@@ -2790,7 +3035,7 @@ func ValueDestroy(value unsafe.Pointer) {
 //
 // Since 0.1.0.
 func ValueKind(value unsafe.Pointer, kind *Kind) error {
-	fn, err := function(121)
+	fn, err := function(132)
 	if err != nil {
 		return err
 	}
@@ -2807,7 +3052,7 @@ func ValueKind(value unsafe.Pointer, kind *Kind) error {
 //
 // Since 0.1.0.
 func ValueElementType(value unsafe.Pointer, element *ElementType) error {
-	fn, err := function(122)
+	fn, err := function(133)
 	if err != nil {
 		return err
 	}
@@ -2825,7 +3070,7 @@ func ValueElementType(value unsafe.Pointer, element *ElementType) error {
 //
 // Since 0.1.0.
 func ValueTypeText(value unsafe.Pointer, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(123)
+	fn, err := function(134)
 	if err != nil {
 		return err
 	}
@@ -2844,7 +3089,7 @@ func ValueTypeText(value unsafe.Pointer, buf *byte, cap uint, needed *uint) erro
 //
 // Since 0.1.0.
 func ValueShape(value unsafe.Pointer, dims *int64, cap uint, rank *uint) error {
-	fn, err := function(124)
+	fn, err := function(135)
 	if err != nil {
 		return err
 	}
@@ -2861,7 +3106,7 @@ func ValueShape(value unsafe.Pointer, dims *int64, cap uint, rank *uint) error {
 //
 // Since 0.1.0.
 func ValueElementCount(value unsafe.Pointer, count *uint) error {
-	fn, err := function(125)
+	fn, err := function(136)
 	if err != nil {
 		return err
 	}
@@ -2881,7 +3126,7 @@ func ValueElementCount(value unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func ValueData(value unsafe.Pointer, data *unsafe.Pointer, bytes *uint) error {
-	fn, err := function(126)
+	fn, err := function(137)
 	if err != nil {
 		return err
 	}
@@ -2902,7 +3147,7 @@ func ValueData(value unsafe.Pointer, data *unsafe.Pointer, bytes *uint) error {
 //
 // Since 0.1.0.
 func ValueDataMut(value unsafe.Pointer, data *unsafe.Pointer, bytes *uint) error {
-	fn, err := function(127)
+	fn, err := function(138)
 	if err != nil {
 		return err
 	}
@@ -2924,7 +3169,7 @@ func ValueDataMut(value unsafe.Pointer, data *unsafe.Pointer, bytes *uint) error
 //
 // Since 0.1.0.
 func ValueCreateDeviceTensor(environment unsafe.Pointer, deviceId uint, element ElementType, shape *int64, rank uint, out *unsafe.Pointer) error {
-	fn, err := function(128)
+	fn, err := function(139)
 	if err != nil {
 		return err
 	}
@@ -2945,7 +3190,7 @@ func ValueCreateDeviceTensor(environment unsafe.Pointer, deviceId uint, element 
 //
 // Since 0.1.0.
 func ValueCreateDeviceTensorOver(environment unsafe.Pointer, deviceId uint, element ElementType, shape *int64, rank uint, address unsafe.Pointer, bytes uint, deleter unsafe.Pointer, user unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(129)
+	fn, err := function(140)
 	if err != nil {
 		return err
 	}
@@ -2964,7 +3209,7 @@ func ValueCreateDeviceTensorOver(environment unsafe.Pointer, deviceId uint, elem
 //
 // Since 0.1.0.
 func ValueCopy(from unsafe.Pointer, to unsafe.Pointer) error {
-	fn, err := function(130)
+	fn, err := function(141)
 	if err != nil {
 		return err
 	}
@@ -2983,7 +3228,7 @@ func ValueCopy(from unsafe.Pointer, to unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueDevice(value unsafe.Pointer, onDevice *int32, deviceId *uint, address *uint64) error {
-	fn, err := function(131)
+	fn, err := function(142)
 	if err != nil {
 		return err
 	}
@@ -3003,7 +3248,7 @@ func ValueDevice(value unsafe.Pointer, onDevice *int32, deviceId *uint, address 
 //
 // Since 0.1.1.
 func ValueCreateTensorIn(device unsafe.Pointer, kind MemoryKind, element ElementType, shape *int64, rank uint, out *unsafe.Pointer) error {
-	fn, err := function(132)
+	fn, err := function(143)
 	if err != nil {
 		return err
 	}
@@ -3022,7 +3267,7 @@ func ValueCreateTensorIn(device unsafe.Pointer, kind MemoryKind, element Element
 //
 // Since 0.1.1.
 func ValueMemoryKind(value unsafe.Pointer, kind *MemoryKind, deviceId *uint) error {
-	fn, err := function(133)
+	fn, err := function(144)
 	if err != nil {
 		return err
 	}
@@ -3045,7 +3290,7 @@ func ValueMemoryKind(value unsafe.Pointer, kind *MemoryKind, deviceId *uint) err
 //
 // Since 0.1.1.
 func IOBindingBindOutputAllocatedIn(binding unsafe.Pointer, name string, device unsafe.Pointer, kind MemoryKind) error {
-	fn, err := function(134)
+	fn, err := function(145)
 	if err != nil {
 		return err
 	}
@@ -3067,7 +3312,7 @@ func IOBindingBindOutputAllocatedIn(binding unsafe.Pointer, name string, device 
 //
 // Since 0.1.1.
 func SessionDevice(session unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(135)
+	fn, err := function(146)
 	if err != nil {
 		return err
 	}
@@ -3091,7 +3336,7 @@ func SessionDevice(session unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.1.
 func ValueCopyQueued(from unsafe.Pointer, to unsafe.Pointer, stream uint64, out *unsafe.Pointer) error {
-	fn, err := function(136)
+	fn, err := function(147)
 	if err != nil {
 		return err
 	}
@@ -3110,7 +3355,7 @@ func ValueCopyQueued(from unsafe.Pointer, to unsafe.Pointer, stream uint64, out 
 //
 // Since 0.1.1.
 func StreamCreate(device unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(137)
+	fn, err := function(148)
 	if err != nil {
 		return err
 	}
@@ -3127,7 +3372,7 @@ func StreamCreate(device unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.1.
 func StreamDestroy(stream unsafe.Pointer) {
-	fn, err := function(138)
+	fn, err := function(149)
 	if err != nil {
 		return
 	}
@@ -3143,7 +3388,7 @@ func StreamDestroy(stream unsafe.Pointer) {
 //
 // Since 0.1.1.
 func StreamAddress(stream unsafe.Pointer, address *uint64) error {
-	fn, err := function(139)
+	fn, err := function(150)
 	if err != nil {
 		return err
 	}
@@ -3160,7 +3405,7 @@ func StreamAddress(stream unsafe.Pointer, address *uint64) error {
 //
 // Since 0.1.1.
 func StreamWait(stream unsafe.Pointer) error {
-	fn, err := function(140)
+	fn, err := function(151)
 	if err != nil {
 		return err
 	}
@@ -3181,7 +3426,7 @@ func StreamWait(stream unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueCreateStrings(shape *int64, rank uint, strings []string, lengths *uint, count uint, out *unsafe.Pointer) error {
-	fn, err := function(141)
+	fn, err := function(152)
 	if err != nil {
 		return err
 	}
@@ -3206,7 +3451,7 @@ func ValueCreateStrings(shape *int64, rank uint, strings []string, lengths *uint
 //
 // Since 0.1.0.
 func ValueString(value unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(142)
+	fn, err := function(153)
 	if err != nil {
 		return err
 	}
@@ -3225,7 +3470,7 @@ func ValueString(value unsafe.Pointer, index uint, buf *byte, cap uint, needed *
 //
 // Since 0.1.0.
 func ValueSetString(value unsafe.Pointer, index uint, string string) error {
-	fn, err := function(143)
+	fn, err := function(154)
 	if err != nil {
 		return err
 	}
@@ -3250,7 +3495,7 @@ func ValueSetString(value unsafe.Pointer, index uint, string string) error {
 //
 // Since 0.1.0.
 func ValueCreateSequence(items *unsafe.Pointer, count uint, element ElementType, out *unsafe.Pointer) error {
-	fn, err := function(144)
+	fn, err := function(155)
 	if err != nil {
 		return err
 	}
@@ -3271,7 +3516,7 @@ func ValueCreateSequence(items *unsafe.Pointer, count uint, element ElementType,
 //
 // Since 0.1.0.
 func ValueCreateMap(keys unsafe.Pointer, values *unsafe.Pointer, count uint, element ElementType, out *unsafe.Pointer) error {
-	fn, err := function(145)
+	fn, err := function(156)
 	if err != nil {
 		return err
 	}
@@ -3290,7 +3535,7 @@ func ValueCreateMap(keys unsafe.Pointer, values *unsafe.Pointer, count uint, ele
 //
 // Since 0.1.0.
 func ValueCreateOptional(value unsafe.Pointer, element ElementType, out *unsafe.Pointer) error {
-	fn, err := function(146)
+	fn, err := function(157)
 	if err != nil {
 		return err
 	}
@@ -3307,7 +3552,7 @@ func ValueCreateOptional(value unsafe.Pointer, element ElementType, out *unsafe.
 //
 // Since 0.1.0.
 func ValueItemCount(value unsafe.Pointer, count *uint) error {
-	fn, err := function(147)
+	fn, err := function(158)
 	if err != nil {
 		return err
 	}
@@ -3325,7 +3570,7 @@ func ValueItemCount(value unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func ValueItem(value unsafe.Pointer, index uint, out *unsafe.Pointer) error {
-	fn, err := function(148)
+	fn, err := function(159)
 	if err != nil {
 		return err
 	}
@@ -3343,7 +3588,7 @@ func ValueItem(value unsafe.Pointer, index uint, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueMapKeys(value unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(149)
+	fn, err := function(160)
 	if err != nil {
 		return err
 	}
@@ -3364,7 +3609,7 @@ func ValueMapKeys(value unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueToDLPack(value unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(150)
+	fn, err := function(161)
 	if err != nil {
 		return err
 	}
@@ -3382,7 +3627,7 @@ func ValueToDLPack(value unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueToDLPackLegacy(value unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(151)
+	fn, err := function(162)
 	if err != nil {
 		return err
 	}
@@ -3406,7 +3651,7 @@ func ValueToDLPackLegacy(value unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueFromDLPack(managed unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(152)
+	fn, err := function(163)
 	if err != nil {
 		return err
 	}
@@ -3424,7 +3669,7 @@ func ValueFromDLPack(managed unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueFromDLPackLegacy(managed unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(153)
+	fn, err := function(164)
 	if err != nil {
 		return err
 	}
@@ -3452,7 +3697,7 @@ func ValueFromDLPackLegacy(managed unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func RunOptionsCreate(out *unsafe.Pointer) error {
-	fn, err := function(154)
+	fn, err := function(165)
 	if err != nil {
 		return err
 	}
@@ -3469,7 +3714,7 @@ func RunOptionsCreate(out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func RunOptionsDestroy(options unsafe.Pointer) {
-	fn, err := function(155)
+	fn, err := function(166)
 	if err != nil {
 		return
 	}
@@ -3485,7 +3730,7 @@ func RunOptionsDestroy(options unsafe.Pointer) {
 //
 // Since 0.1.0.
 func RunOptionsSet(options unsafe.Pointer, key string, value string) error {
-	fn, err := function(156)
+	fn, err := function(167)
 	if err != nil {
 		return err
 	}
@@ -3513,7 +3758,7 @@ func RunOptionsSet(options unsafe.Pointer, key string, value string) error {
 //
 // Since 0.1.0.
 func RunOptionsGet(options unsafe.Pointer, key string, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(157)
+	fn, err := function(168)
 	if err != nil {
 		return err
 	}
@@ -3536,7 +3781,7 @@ func RunOptionsGet(options unsafe.Pointer, key string, buf *byte, cap uint, need
 //
 // Since 0.1.0.
 func RunOptionsKey(options unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(158)
+	fn, err := function(169)
 	if err != nil {
 		return err
 	}
@@ -3554,7 +3799,7 @@ func RunOptionsKey(options unsafe.Pointer, index uint, buf *byte, cap uint, need
 //
 // Since 0.1.0.
 func RunOptionsCancel(options unsafe.Pointer) error {
-	fn, err := function(159)
+	fn, err := function(170)
 	if err != nil {
 		return err
 	}
@@ -3571,7 +3816,7 @@ func RunOptionsCancel(options unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func RunOptionsReset(options unsafe.Pointer) error {
-	fn, err := function(160)
+	fn, err := function(171)
 	if err != nil {
 		return err
 	}
@@ -3597,7 +3842,7 @@ func RunOptionsReset(options unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func SessionRun(session unsafe.Pointer, options unsafe.Pointer, inputNames []string, inputs *unsafe.Pointer, inputCount uint, outputNames []string, outputCount uint, outputs *unsafe.Pointer) error {
-	fn, err := function(161)
+	fn, err := function(172)
 	if err != nil {
 		return err
 	}
@@ -3630,7 +3875,7 @@ func SessionRun(session unsafe.Pointer, options unsafe.Pointer, inputNames []str
 //
 // Since 0.1.0.
 func SessionRunAsync(session unsafe.Pointer, options unsafe.Pointer, inputNames []string, inputs *unsafe.Pointer, inputCount uint, outputNames []string, outputCount uint, callback unsafe.Pointer, user unsafe.Pointer) error {
-	fn, err := function(162)
+	fn, err := function(173)
 	if err != nil {
 		return err
 	}
@@ -3660,7 +3905,7 @@ func SessionRunAsync(session unsafe.Pointer, options unsafe.Pointer, inputNames 
 //
 // Since 0.1.0.
 func IOBindingCreate(session unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(163)
+	fn, err := function(174)
 	if err != nil {
 		return err
 	}
@@ -3677,7 +3922,7 @@ func IOBindingCreate(session unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func IOBindingDestroy(binding unsafe.Pointer) {
-	fn, err := function(164)
+	fn, err := function(175)
 	if err != nil {
 		return
 	}
@@ -3695,7 +3940,7 @@ func IOBindingDestroy(binding unsafe.Pointer) {
 //
 // Since 0.1.0.
 func IOBindingBindInput(binding unsafe.Pointer, name string, value unsafe.Pointer) error {
-	fn, err := function(165)
+	fn, err := function(176)
 	if err != nil {
 		return err
 	}
@@ -3721,7 +3966,7 @@ func IOBindingBindInput(binding unsafe.Pointer, name string, value unsafe.Pointe
 //
 // Since 0.1.0.
 func IOBindingBindOutput(binding unsafe.Pointer, name string, value unsafe.Pointer) error {
-	fn, err := function(166)
+	fn, err := function(177)
 	if err != nil {
 		return err
 	}
@@ -3745,7 +3990,7 @@ func IOBindingBindOutput(binding unsafe.Pointer, name string, value unsafe.Point
 //
 // Since 0.1.0.
 func IOBindingBindOutputAllocated(binding unsafe.Pointer, name string) error {
-	fn, err := function(167)
+	fn, err := function(178)
 	if err != nil {
 		return err
 	}
@@ -3766,7 +4011,7 @@ func IOBindingBindOutputAllocated(binding unsafe.Pointer, name string) error {
 //
 // Since 0.1.0.
 func IOBindingClearInputs(binding unsafe.Pointer) error {
-	fn, err := function(168)
+	fn, err := function(179)
 	if err != nil {
 		return err
 	}
@@ -3782,7 +4027,7 @@ func IOBindingClearInputs(binding unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func IOBindingClearOutputs(binding unsafe.Pointer) error {
-	fn, err := function(169)
+	fn, err := function(180)
 	if err != nil {
 		return err
 	}
@@ -3800,7 +4045,7 @@ func IOBindingClearOutputs(binding unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func IOBindingRun(binding unsafe.Pointer, options unsafe.Pointer) error {
-	fn, err := function(170)
+	fn, err := function(181)
 	if err != nil {
 		return err
 	}
@@ -3819,7 +4064,7 @@ func IOBindingRun(binding unsafe.Pointer, options unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func IOBindingOutput(binding unsafe.Pointer, name string, out *unsafe.Pointer) error {
-	fn, err := function(171)
+	fn, err := function(182)
 	if err != nil {
 		return err
 	}
@@ -3849,7 +4094,7 @@ func IOBindingOutput(binding unsafe.Pointer, name string, out *unsafe.Pointer) e
 //
 // Since 0.1.0.
 func IOBindingRunQueued(binding unsafe.Pointer, options unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(172)
+	fn, err := function(183)
 	if err != nil {
 		return err
 	}
@@ -3866,7 +4111,7 @@ func IOBindingRunQueued(binding unsafe.Pointer, options unsafe.Pointer, out *uns
 //
 // Since 0.1.0.
 func CompletionDestroy(completion unsafe.Pointer) {
-	fn, err := function(173)
+	fn, err := function(184)
 	if err != nil {
 		return
 	}
@@ -3882,7 +4127,7 @@ func CompletionDestroy(completion unsafe.Pointer) {
 //
 // Since 0.1.0.
 func CompletionIsDone(completion unsafe.Pointer, done *int32) error {
-	fn, err := function(174)
+	fn, err := function(185)
 	if err != nil {
 		return err
 	}
@@ -3900,7 +4145,7 @@ func CompletionIsDone(completion unsafe.Pointer, done *int32) error {
 //
 // Since 0.1.0.
 func CompletionWait(completion unsafe.Pointer) error {
-	fn, err := function(175)
+	fn, err := function(186)
 	if err != nil {
 		return err
 	}
@@ -3918,7 +4163,7 @@ func CompletionWait(completion unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func CompletionEvent(completion unsafe.Pointer, event *uint64) error {
-	fn, err := function(176)
+	fn, err := function(187)
 	if err != nil {
 		return err
 	}
@@ -3939,7 +4184,7 @@ func CompletionEvent(completion unsafe.Pointer, event *uint64) error {
 //
 // Since 0.1.0.
 func SessionTuningResults(session unsafe.Pointer, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(177)
+	fn, err := function(188)
 	if err != nil {
 		return err
 	}
@@ -3961,7 +4206,7 @@ func SessionTuningResults(session unsafe.Pointer, buf *byte, cap uint, needed *u
 //
 // Since 0.1.0.
 func SessionAddTuningResults(session unsafe.Pointer, text_ string, taken *uint) error {
-	fn, err := function(178)
+	fn, err := function(189)
 	if err != nil {
 		return err
 	}
@@ -3989,7 +4234,7 @@ func SessionAddTuningResults(session unsafe.Pointer, text_ string, taken *uint) 
 //
 // Since 0.1.1.
 func EnvironmentTune(environment unsafe.Pointer, options unsafe.Pointer, shapes string, tuned *uint, without *uint) error {
-	fn, err := function(179)
+	fn, err := function(190)
 	if err != nil {
 		return err
 	}
@@ -4016,7 +4261,7 @@ func EnvironmentTune(environment unsafe.Pointer, options unsafe.Pointer, shapes 
 //
 // Since 0.1.0.
 func OperatorCreate(domain string, name string, since int64, user unsafe.Pointer, release unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(180)
+	fn, err := function(191)
 	if err != nil {
 		return err
 	}
@@ -4043,7 +4288,7 @@ func OperatorCreate(domain string, name string, since int64, user unsafe.Pointer
 //
 // Since 0.1.0.
 func OperatorDestroy(operator unsafe.Pointer) {
-	fn, err := function(181)
+	fn, err := function(192)
 	if err != nil {
 		return
 	}
@@ -4060,7 +4305,7 @@ func OperatorDestroy(operator unsafe.Pointer) {
 //
 // Since 0.1.0.
 func OperatorAddTypeVariable(operator unsafe.Pointer, name string, allowed *ElementType, count uint) error {
-	fn, err := function(182)
+	fn, err := function(193)
 	if err != nil {
 		return err
 	}
@@ -4084,7 +4329,7 @@ func OperatorAddTypeVariable(operator unsafe.Pointer, name string, allowed *Elem
 //
 // Since 0.1.0.
 func OperatorAddInput(operator unsafe.Pointer, name string, ty string, arity Arity) error {
-	fn, err := function(183)
+	fn, err := function(194)
 	if err != nil {
 		return err
 	}
@@ -4111,7 +4356,7 @@ func OperatorAddInput(operator unsafe.Pointer, name string, ty string, arity Ari
 //
 // Since 0.1.0.
 func OperatorAddOutput(operator unsafe.Pointer, name string, ty string, arity Arity) error {
-	fn, err := function(184)
+	fn, err := function(195)
 	if err != nil {
 		return err
 	}
@@ -4139,7 +4384,7 @@ func OperatorAddOutput(operator unsafe.Pointer, name string, ty string, arity Ar
 //
 // Since 0.1.0.
 func OperatorSetShapeInput(operator unsafe.Pointer, index uint) error {
-	fn, err := function(185)
+	fn, err := function(196)
 	if err != nil {
 		return err
 	}
@@ -4158,7 +4403,7 @@ func OperatorSetShapeInput(operator unsafe.Pointer, index uint) error {
 //
 // Since 0.1.0.
 func OperatorSetShapeFunction(operator unsafe.Pointer, function_ unsafe.Pointer) error {
-	fn, err := function(186)
+	fn, err := function(197)
 	if err != nil {
 		return err
 	}
@@ -4176,7 +4421,7 @@ func OperatorSetShapeFunction(operator unsafe.Pointer, function_ unsafe.Pointer)
 //
 // Since 0.1.0.
 func OperatorSetKernel(operator unsafe.Pointer, create unsafe.Pointer, compute unsafe.Pointer) error {
-	fn, err := function(187)
+	fn, err := function(198)
 	if err != nil {
 		return err
 	}
@@ -4197,7 +4442,7 @@ func OperatorSetKernel(operator unsafe.Pointer, create unsafe.Pointer, compute u
 //
 // Since 0.1.0.
 func OperatorSetGpuKernel(operator unsafe.Pointer, create unsafe.Pointer, prepare unsafe.Pointer, compute unsafe.Pointer) error {
-	fn, err := function(188)
+	fn, err := function(199)
 	if err != nil {
 		return err
 	}
@@ -4217,7 +4462,7 @@ func OperatorSetGpuKernel(operator unsafe.Pointer, create unsafe.Pointer, prepar
 //
 // Since 0.1.0.
 func SessionOptionsAddOperator(options unsafe.Pointer, operator unsafe.Pointer) error {
-	fn, err := function(189)
+	fn, err := function(200)
 	if err != nil {
 		return err
 	}
@@ -4234,7 +4479,7 @@ func SessionOptionsAddOperator(options unsafe.Pointer, operator unsafe.Pointer) 
 //
 // Since 0.1.0.
 func EnvironmentAddOperator(environment unsafe.Pointer, operator unsafe.Pointer) error {
-	fn, err := function(190)
+	fn, err := function(201)
 	if err != nil {
 		return err
 	}
@@ -4253,7 +4498,7 @@ func EnvironmentAddOperator(environment unsafe.Pointer, operator unsafe.Pointer)
 //
 // Since 0.1.0.
 func OperatorAddAttribute(operator unsafe.Pointer, name string, ty AttributeType, required int32) error {
-	fn, err := function(191)
+	fn, err := function(202)
 	if err != nil {
 		return err
 	}
@@ -4277,7 +4522,7 @@ func OperatorAddAttribute(operator unsafe.Pointer, name string, ty AttributeType
 //
 // Since 0.1.0.
 func OperatorAddAttributeWithDefault(operator unsafe.Pointer, name string, ty AttributeType, data unsafe.Pointer, count uint) error {
-	fn, err := function(192)
+	fn, err := function(203)
 	if err != nil {
 		return err
 	}
@@ -4308,7 +4553,7 @@ func OperatorAddAttributeWithDefault(operator unsafe.Pointer, name string, ty At
 //
 // Since 0.1.0.
 func SessionOptionsLoadOperators(options unsafe.Pointer, path string) error {
-	fn, err := function(193)
+	fn, err := function(204)
 	if err != nil {
 		return err
 	}
@@ -4331,7 +4576,7 @@ func SessionOptionsLoadOperators(options unsafe.Pointer, path string) error {
 //
 // Since 0.1.0.
 func EnvironmentLoadOperators(environment unsafe.Pointer, path string) error {
-	fn, err := function(194)
+	fn, err := function(205)
 	if err != nil {
 		return err
 	}
@@ -4353,7 +4598,7 @@ func EnvironmentLoadOperators(environment unsafe.Pointer, path string) error {
 //
 // Since 0.1.0.
 func OperatorRegistryAdd(registry unsafe.Pointer, operator unsafe.Pointer) error {
-	fn, err := function(195)
+	fn, err := function(206)
 	if err != nil {
 		return err
 	}
@@ -4370,7 +4615,7 @@ func OperatorRegistryAdd(registry unsafe.Pointer, operator unsafe.Pointer) error
 //
 // Since 0.1.0.
 func OperatorRegistrySetError(registry unsafe.Pointer, text_ string) error {
-	fn, err := function(196)
+	fn, err := function(207)
 	if err != nil {
 		return err
 	}
@@ -4392,7 +4637,7 @@ func OperatorRegistrySetError(registry unsafe.Pointer, text_ string) error {
 //
 // Since 0.1.0.
 func NodeInfoName(node unsafe.Pointer, name *string) error {
-	fn, err := function(197)
+	fn, err := function(208)
 	if err != nil {
 		return err
 	}
@@ -4414,7 +4659,7 @@ func NodeInfoName(node unsafe.Pointer, name *string) error {
 //
 // Since 0.1.0.
 func NodeInfoVersion(node unsafe.Pointer, version *int64) error {
-	fn, err := function(198)
+	fn, err := function(209)
 	if err != nil {
 		return err
 	}
@@ -4431,7 +4676,7 @@ func NodeInfoVersion(node unsafe.Pointer, version *int64) error {
 //
 // Since 0.1.0.
 func NodeInfoInputCount(node unsafe.Pointer, count *uint) error {
-	fn, err := function(199)
+	fn, err := function(210)
 	if err != nil {
 		return err
 	}
@@ -4448,7 +4693,7 @@ func NodeInfoInputCount(node unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func NodeInfoOutputCount(node unsafe.Pointer, count *uint) error {
-	fn, err := function(200)
+	fn, err := function(211)
 	if err != nil {
 		return err
 	}
@@ -4465,7 +4710,7 @@ func NodeInfoOutputCount(node unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func NodeInfoHasInput(node unsafe.Pointer, index uint, given *int32) error {
-	fn, err := function(201)
+	fn, err := function(212)
 	if err != nil {
 		return err
 	}
@@ -4484,7 +4729,7 @@ func NodeInfoHasInput(node unsafe.Pointer, index uint, given *int32) error {
 //
 // Since 0.1.0.
 func NodeInfoInputType(node unsafe.Pointer, index uint, kind *Kind, element *ElementType) error {
-	fn, err := function(202)
+	fn, err := function(213)
 	if err != nil {
 		return err
 	}
@@ -4504,7 +4749,7 @@ func NodeInfoInputType(node unsafe.Pointer, index uint, kind *Kind, element *Ele
 //
 // Since 0.1.0.
 func NodeInfoInputShape(node unsafe.Pointer, index uint, dims *int64, cap uint, rank *int64) error {
-	fn, err := function(203)
+	fn, err := function(214)
 	if err != nil {
 		return err
 	}
@@ -4522,7 +4767,7 @@ func NodeInfoInputShape(node unsafe.Pointer, index uint, dims *int64, cap uint, 
 //
 // Since 0.1.0.
 func NodeInfoInputValue(node unsafe.Pointer, index uint, value *unsafe.Pointer) error {
-	fn, err := function(204)
+	fn, err := function(215)
 	if err != nil {
 		return err
 	}
@@ -4540,7 +4785,7 @@ func NodeInfoInputValue(node unsafe.Pointer, index uint, value *unsafe.Pointer) 
 //
 // Since 0.1.0.
 func NodeInfoSetError(node unsafe.Pointer, text_ string) error {
-	fn, err := function(205)
+	fn, err := function(216)
 	if err != nil {
 		return err
 	}
@@ -4564,7 +4809,7 @@ func NodeInfoSetError(node unsafe.Pointer, text_ string) error {
 //
 // Since 0.1.0.
 func NodeInfoSetState(node unsafe.Pointer, state unsafe.Pointer, release unsafe.Pointer) error {
-	fn, err := function(206)
+	fn, err := function(217)
 	if err != nil {
 		return err
 	}
@@ -4581,7 +4826,7 @@ func NodeInfoSetState(node unsafe.Pointer, state unsafe.Pointer, release unsafe.
 //
 // Since 0.1.0.
 func NodeInfoState(node unsafe.Pointer, state *unsafe.Pointer) error {
-	fn, err := function(207)
+	fn, err := function(218)
 	if err != nil {
 		return err
 	}
@@ -4598,7 +4843,7 @@ func NodeInfoState(node unsafe.Pointer, state *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func NodeInfoSetScratch(node unsafe.Pointer, bytes uint) error {
-	fn, err := function(208)
+	fn, err := function(219)
 	if err != nil {
 		return err
 	}
@@ -4615,7 +4860,7 @@ func NodeInfoSetScratch(node unsafe.Pointer, bytes uint) error {
 //
 // Since 0.1.0.
 func NodeInfoHasOutput(node unsafe.Pointer, index uint, wanted *int32) error {
-	fn, err := function(209)
+	fn, err := function(220)
 	if err != nil {
 		return err
 	}
@@ -4633,7 +4878,7 @@ func NodeInfoHasOutput(node unsafe.Pointer, index uint, wanted *int32) error {
 //
 // Since 0.1.0.
 func NodeInfoSetOutputType(node unsafe.Pointer, index uint, element ElementType) error {
-	fn, err := function(210)
+	fn, err := function(221)
 	if err != nil {
 		return err
 	}
@@ -4652,7 +4897,7 @@ func NodeInfoSetOutputType(node unsafe.Pointer, index uint, element ElementType)
 //
 // Since 0.1.0.
 func NodeInfoSetOutputShape(node unsafe.Pointer, index uint, dims *int64, rank uint) error {
-	fn, err := function(211)
+	fn, err := function(222)
 	if err != nil {
 		return err
 	}
@@ -4671,7 +4916,7 @@ func NodeInfoSetOutputShape(node unsafe.Pointer, index uint, dims *int64, rank u
 //
 // Since 0.1.0.
 func NodeInfoSetOutputShapeOf(node unsafe.Pointer, index uint, input uint) error {
-	fn, err := function(212)
+	fn, err := function(223)
 	if err != nil {
 		return err
 	}
@@ -4690,7 +4935,7 @@ func NodeInfoSetOutputShapeOf(node unsafe.Pointer, index uint, input uint) error
 //
 // Since 0.1.0.
 func NodeInfoSetOutputDimOf(node unsafe.Pointer, index uint, axis uint, input uint, inputAxis uint) error {
-	fn, err := function(213)
+	fn, err := function(224)
 	if err != nil {
 		return err
 	}
@@ -4707,7 +4952,7 @@ func NodeInfoSetOutputDimOf(node unsafe.Pointer, index uint, axis uint, input ui
 //
 // Since 0.1.0.
 func NodeInfoHasAttribute(node unsafe.Pointer, name string, given *int32) error {
-	fn, err := function(214)
+	fn, err := function(225)
 	if err != nil {
 		return err
 	}
@@ -4729,7 +4974,7 @@ func NodeInfoHasAttribute(node unsafe.Pointer, name string, given *int32) error 
 //
 // Since 0.1.0.
 func NodeInfoAttributeInt(node unsafe.Pointer, name string, value *int64) error {
-	fn, err := function(215)
+	fn, err := function(226)
 	if err != nil {
 		return err
 	}
@@ -4750,7 +4995,7 @@ func NodeInfoAttributeInt(node unsafe.Pointer, name string, value *int64) error 
 //
 // Since 0.1.0.
 func NodeInfoAttributeFloat(node unsafe.Pointer, name string, value *float32) error {
-	fn, err := function(216)
+	fn, err := function(227)
 	if err != nil {
 		return err
 	}
@@ -4773,7 +5018,7 @@ func NodeInfoAttributeFloat(node unsafe.Pointer, name string, value *float32) er
 //
 // Since 0.1.0.
 func NodeInfoAttributeString(node unsafe.Pointer, name string, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(217)
+	fn, err := function(228)
 	if err != nil {
 		return err
 	}
@@ -4795,7 +5040,7 @@ func NodeInfoAttributeString(node unsafe.Pointer, name string, buf *byte, cap ui
 //
 // Since 0.1.0.
 func NodeInfoAttributeInts(node unsafe.Pointer, name string, values **int64, count *uint) error {
-	fn, err := function(218)
+	fn, err := function(229)
 	if err != nil {
 		return err
 	}
@@ -4816,7 +5061,7 @@ func NodeInfoAttributeInts(node unsafe.Pointer, name string, values **int64, cou
 //
 // Since 0.1.0.
 func NodeInfoAttributeFloats(node unsafe.Pointer, name string, values **float32, count *uint) error {
-	fn, err := function(219)
+	fn, err := function(230)
 	if err != nil {
 		return err
 	}
@@ -4837,7 +5082,7 @@ func NodeInfoAttributeFloats(node unsafe.Pointer, name string, values **float32,
 //
 // Since 0.1.0.
 func NodeInfoAttributeStringCount(node unsafe.Pointer, name string, count *uint) error {
-	fn, err := function(220)
+	fn, err := function(231)
 	if err != nil {
 		return err
 	}
@@ -4860,7 +5105,7 @@ func NodeInfoAttributeStringCount(node unsafe.Pointer, name string, count *uint)
 //
 // Since 0.1.0.
 func NodeInfoAttributeStringAt(node unsafe.Pointer, name string, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(221)
+	fn, err := function(232)
 	if err != nil {
 		return err
 	}
@@ -4882,7 +5127,7 @@ func NodeInfoAttributeStringAt(node unsafe.Pointer, name string, index uint, buf
 //
 // Since 0.1.0.
 func NodeInfoAttributeTensor(node unsafe.Pointer, name string, value *unsafe.Pointer) error {
-	fn, err := function(222)
+	fn, err := function(233)
 	if err != nil {
 		return err
 	}
@@ -4904,7 +5149,7 @@ func NodeInfoAttributeTensor(node unsafe.Pointer, name string, value *unsafe.Poi
 //
 // Since 0.1.0.
 func KernelContextInputCount(context unsafe.Pointer, count *uint) error {
-	fn, err := function(223)
+	fn, err := function(234)
 	if err != nil {
 		return err
 	}
@@ -4921,7 +5166,7 @@ func KernelContextInputCount(context unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func KernelContextOutputCount(context unsafe.Pointer, count *uint) error {
-	fn, err := function(224)
+	fn, err := function(235)
 	if err != nil {
 		return err
 	}
@@ -4941,7 +5186,7 @@ func KernelContextOutputCount(context unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func KernelContextInput(context unsafe.Pointer, index uint, value *unsafe.Pointer) error {
-	fn, err := function(225)
+	fn, err := function(236)
 	if err != nil {
 		return err
 	}
@@ -4962,7 +5207,7 @@ func KernelContextInput(context unsafe.Pointer, index uint, value *unsafe.Pointe
 //
 // Since 0.1.0.
 func KernelContextOutput(context unsafe.Pointer, index uint, shape *int64, rank uint, value *unsafe.Pointer) error {
-	fn, err := function(226)
+	fn, err := function(237)
 	if err != nil {
 		return err
 	}
@@ -4981,7 +5226,7 @@ func KernelContextOutput(context unsafe.Pointer, index uint, shape *int64, rank 
 //
 // Since 0.1.0.
 func KernelContextSetOutput(context unsafe.Pointer, index uint, value unsafe.Pointer) error {
-	fn, err := function(227)
+	fn, err := function(238)
 	if err != nil {
 		return err
 	}
@@ -4998,7 +5243,7 @@ func KernelContextSetOutput(context unsafe.Pointer, index uint, value unsafe.Poi
 //
 // Since 0.1.0.
 func KernelContextState(context unsafe.Pointer, state *unsafe.Pointer) error {
-	fn, err := function(228)
+	fn, err := function(239)
 	if err != nil {
 		return err
 	}
@@ -5016,7 +5261,7 @@ func KernelContextState(context unsafe.Pointer, state *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func KernelContextCancelled(context unsafe.Pointer, cancelled *int32) error {
-	fn, err := function(229)
+	fn, err := function(240)
 	if err != nil {
 		return err
 	}
@@ -5033,7 +5278,7 @@ func KernelContextCancelled(context unsafe.Pointer, cancelled *int32) error {
 //
 // Since 0.1.0.
 func KernelContextThreadCount(context unsafe.Pointer, count *uint) error {
-	fn, err := function(230)
+	fn, err := function(241)
 	if err != nil {
 		return err
 	}
@@ -5053,7 +5298,7 @@ func KernelContextThreadCount(context unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func KernelContextParallelFor(context unsafe.Pointer, count uint, body unsafe.Pointer, user unsafe.Pointer) error {
-	fn, err := function(231)
+	fn, err := function(242)
 	if err != nil {
 		return err
 	}
@@ -5070,7 +5315,7 @@ func KernelContextParallelFor(context unsafe.Pointer, count uint, body unsafe.Po
 //
 // Since 0.1.0.
 func KernelContextStream(context unsafe.Pointer, stream *unsafe.Pointer) error {
-	fn, err := function(232)
+	fn, err := function(243)
 	if err != nil {
 		return err
 	}
@@ -5087,7 +5332,7 @@ func KernelContextStream(context unsafe.Pointer, stream *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func KernelContextScratch(context unsafe.Pointer, address *unsafe.Pointer, bytes *uint) error {
-	fn, err := function(233)
+	fn, err := function(244)
 	if err != nil {
 		return err
 	}
@@ -5105,7 +5350,7 @@ func KernelContextScratch(context unsafe.Pointer, address *unsafe.Pointer, bytes
 //
 // Since 0.1.0.
 func KernelContextSetError(context unsafe.Pointer, text_ string) error {
-	fn, err := function(234)
+	fn, err := function(245)
 	if err != nil {
 		return err
 	}

@@ -343,6 +343,50 @@ static inline int32_t go_artifact_check(void *function, void *a0, void *a1, int3
     return ((int32_t (*)(void *, void *, int32_t *, char *, size_t, size_t *, void **))function)(a0, a1, a2, a3, a4, a5, a6);
 }
 
+static inline int32_t go_adapter_open(void *function, const char *a0, void **a1, void **a2) {
+    return ((int32_t (*)(const char *, void **, void **))function)(a0, a1, a2);
+}
+
+static inline int32_t go_adapter_open_from_buffer(void *function, void *a0, size_t a1, void *a2, void *a3, void **a4, void **a5) {
+    return ((int32_t (*)(void *, size_t, void *, void *, void **, void **))function)(a0, a1, a2, a3, a4, a5);
+}
+
+static inline int32_t go_adapter_create(void *function, const char **a0, void **a1, size_t a2, int32_t a3, int32_t a4, void **a5, void **a6) {
+    return ((int32_t (*)(const char **, void **, size_t, int32_t, int32_t, void **, void **))function)(a0, a1, a2, a3, a4, a5, a6);
+}
+
+static inline int32_t go_adapter_save(void *function, void *a0, const char *a1, void **a2) {
+    return ((int32_t (*)(void *, const char *, void **))function)(a0, a1, a2);
+}
+
+static inline void go_adapter_destroy(void *function, void *a0) {
+    ((void (*)(void *))function)(a0);
+}
+
+static inline int32_t go_adapter_versions(void *function, void *a0, int32_t *a1, int32_t *a2, int32_t *a3, void **a4) {
+    return ((int32_t (*)(void *, int32_t *, int32_t *, int32_t *, void **))function)(a0, a1, a2, a3, a4);
+}
+
+static inline int32_t go_adapter_parameter_count(void *function, void *a0, size_t *a1, void **a2) {
+    return ((int32_t (*)(void *, size_t *, void **))function)(a0, a1, a2);
+}
+
+static inline int32_t go_adapter_parameter_name(void *function, void *a0, size_t a1, char *a2, size_t a3, size_t *a4, void **a5) {
+    return ((int32_t (*)(void *, size_t, char *, size_t, size_t *, void **))function)(a0, a1, a2, a3, a4, a5);
+}
+
+static inline int32_t go_adapter_parameter_value(void *function, void *a0, size_t a1, void **a2, void **a3) {
+    return ((int32_t (*)(void *, size_t, void **, void **))function)(a0, a1, a2, a3);
+}
+
+static inline int32_t go_run_options_add_adapter(void *function, void *a0, void *a1, void **a2) {
+    return ((int32_t (*)(void *, void *, void **))function)(a0, a1, a2);
+}
+
+static inline int32_t go_session_options_add_adapter(void *function, void *a0, void *a1, void **a2) {
+    return ((int32_t (*)(void *, void *, void **))function)(a0, a1, a2);
+}
+
 static inline int32_t go_session_plan(void *function, void *a0, char *a1, size_t a2, size_t *a3, void **a4) {
     return ((int32_t (*)(void *, char *, size_t, size_t *, void **))function)(a0, a1, a2, a3, a4);
 }

@@ -1178,6 +1178,168 @@ export interface Functions {
     async(artifact: Address, options: Address, verdict: number[] | Int32Array | null, buf: Memory, cap: Integer, needed: Out<Integer> | null): Promise<void>;
   };
   /**
+   * Reads a file of an adapter, which ONNX Runtime calls `.onnx_adapter`.
+   *
+   * The file is mapped, and elements stay in it; they are copied where they are not aligned to their type. It must not
+   * shrink while something uses the adapter: a file that does ends the process with SIGBUS.
+   * `rukh_adapter_open_from_buffer` takes the bytes of a file that may.
+   *
+   * `path`: not NULL. `out`: not NULL; receives the adapter, which the caller destroys; NULL on failure. `error`: may be
+   * NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_NOT_FOUND` and `RUKH_ERROR_IO` for the file,
+   * `RUKH_ERROR_INVALID_MODEL` for one that is no adapter, was cut short or damaged (the message says which part),
+   * `RUKH_ERROR_UNSUPPORTED` for another version of the format or a type of elements that it does not have,
+   * `RUKH_ERROR_OUT_OF_MEMORY`, `RUKH_ERROR_INVALID_ARGUMENT`.
+   *
+   * @since 0.1.1
+   */
+  adapter_open: {
+    (path: string, out: Out<Address>): void;
+    async(path: string, out: Out<Address>): Promise<void>;
+  };
+  /**
+   * Reads an adapter from the bytes of its file in memory of the caller's. Elements stay where they are; they are copied
+   * where they are not aligned to their type.
+   *
+   * `data`: `size` bytes, which must stay as they are until `deleter` is called; NULL allowed with 0. `deleter`: may be NULL
+   * (the memory then outlives the adapter and all that uses it); called once with `data` and `user` when nothing uses the
+   * memory any more, also when this call fails. `out`: not NULL; receives the adapter, which the caller destroys; NULL on
+   * failure. `error`: may be NULL. Threads: any, at the same time. Errors: as `rukh_adapter_open`, but for those of files.
+   *
+   * @since 0.1.1
+   */
+  adapter_open_from_buffer: {
+    (data: Memory, size: Integer, deleter: Address, user: Memory, out: Out<Address>): void;
+    async(data: Memory, size: Integer, deleter: Address, user: Memory, out: Out<Address>): Promise<void>;
+  };
+  /**
+   * Makes an adapter of tensors, to use or to save.
+   *
+   * `names`: `count` names of inputs, each once; not empty; copied; NULL allowed with 0. `values`: as many tensors on the
+   * host, shared, whose elements must stay as they are until the adapter and all that uses it are gone; the handles stay the
+   * caller's. `adapter_version`, `model_version`: numbers that the adapter keeps and nobody compares. `out`: not NULL;
+   * receives the adapter, which the caller destroys; NULL on failure. `error`: may be NULL. Threads: any, at the same time.
+   * Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an empty name, one that is there twice, what is no tensor, strings, elements of
+   * less than a byte and types behind `RUKH_ELEMENT_FLOAT8E5M2FNUZ`, and device memory; `RUKH_ERROR_OUT_OF_MEMORY`, and the
+   * handle errors.
+   *
+   * @since 0.1.1
+   */
+  adapter_create: {
+    (names: string[] | null, values: Address[] | null, count: Integer, adapter_version: number, model_version: number, out: Out<Address>): void;
+    async(names: string[] | null, values: Address[] | null, count: Integer, adapter_version: number, model_version: number, out: Out<Address>): Promise<void>;
+  };
+  /**
+   * Writes an adapter to a file that ONNX Runtime reads as well. A file that was there is replaced once all is written.
+   *
+   * `adapter`: not NULL. `path`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_IO`,
+   * `RUKH_ERROR_UNSUPPORTED` for an adapter of 2 GiB or more, `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
+   *
+   * @since 0.1.1
+   */
+  adapter_save: {
+    (adapter: Address, path: string): void;
+    async(adapter: Address, path: string): Promise<void>;
+  };
+  /**
+   * Destroys an adapter. Options, runs, sessions and values that use it keep what they need of it. NULL, and a pointer that
+   * is no live handle of this kind, is left alone.
+   *
+   * `adapter`: may be NULL. Threads: any.
+   *
+   * @since 0.1.1
+   */
+  adapter_destroy(adapter: Address): void;
+  /**
+   * The versions that an adapter tells: of the file's format, of itself, and of the model that it was made for.
+   *
+   * `adapter`: not NULL. `format_version`, `adapter_version`, `model_version`: may be NULL; receive the numbers. `error`: may
+   * be NULL. Threads: any, at the same time. Errors: the handle errors.
+   *
+   * @since 0.1.1
+   */
+  adapter_versions: {
+    (adapter: Address, format_version: Out<number> | null, adapter_version: Out<number> | null, model_version: Out<number> | null): void;
+    async(adapter: Address, format_version: Out<number> | null, adapter_version: Out<number> | null, model_version: Out<number> | null): Promise<void>;
+  };
+  /**
+   * The number of tensors in an adapter.
+   *
+   * `adapter`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
+   * `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
+   *
+   * @since 0.1.1
+   */
+  adapter_parameter_count: {
+    (adapter: Address, count: Out<Integer>): void;
+    async(adapter: Address, count: Out<Integer>): Promise<void>;
+  };
+  /**
+   * The name of the parameter at `index`: of the input that it is for.
+   *
+   * `adapter`: not NULL. `index`: from 0, in the file's order. `buf`, `cap`, `needed`: see "Texts" at the top of this header.
+   * `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there
+   * or a buffer that is too small, and the handle errors.
+   *
+   * @since 0.1.1
+   */
+  adapter_parameter_name: {
+    (adapter: Address, index: Integer, buf: Memory, cap: Integer, needed: Out<Integer> | null): void;
+    async(adapter: Address, index: Integer, buf: Memory, cap: Integer, needed: Out<Integer> | null): Promise<void>;
+  };
+  /**
+   * The tensor of the parameter at `index`.
+   *
+   * `adapter`: not NULL. `index`: from 0, in the file's order. `out`: not NULL; receives a value that shares the adapter's
+   * elements, which must not be written, and which the caller destroys; it may outlive the adapter. NULL on failure. `error`:
+   * may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there, and the
+   * handle errors.
+   *
+   * @since 0.1.1
+   */
+  adapter_parameter_value: {
+    (adapter: Address, index: Integer, out: Out<Address>): void;
+    async(adapter: Address, index: Integer, out: Out<Address>): Promise<void>;
+  };
+  /**
+   * Has runs take inputs from an adapter: the model's initializers that are inputs as well, and other inputs, that a run is
+   * not given. Several adapters may be added; where two have one parameter, the one added last counts.
+   *
+   * For each set of such initializers a program is made when a run first has it; four are kept. A session with a GPU copies
+   * what only the GPU reads into its memory when a run first needs it; it stays there as long as the adapter is used, for all
+   * sessions on that GPU. Such a first run must not be captured.
+   *
+   * `options`: not NULL. Runs that have begun keep theirs. `adapter`: not NULL; kept alive by the options; the handle stays
+   * the caller's. `error`: may be NULL. Threads: any. Errors: the handle errors. Runs fail with `RUKH_ERROR_NOT_FOUND` where the
+   * model has no such input, and with `RUKH_ERROR_INVALID_INPUT` for another type or shape; the message names adapter and
+   * parameter.
+   *
+   * @since 0.1.1
+   */
+  run_options_add_adapter: {
+    (options: Address, adapter: Address): void;
+    async(options: Address, adapter: Address): Promise<void>;
+  };
+  /**
+   * Has sessions take an adapter's tensors in place of initializers of the model's main graph, for good: weights may be
+   * packed, and runs cost what they cost without an adapter. Several may be added; where two have one parameter, the one
+   * added last counts, and a tensor of `rukh_session_options_add_initializer` counts before both.
+   *
+   * Nothing is copied where a kernel takes the elements as they lie. Sessions of one environment that are given the same
+   * adapter for the same model share it. An initializer that is an input as well may get any shape that the input may; runs
+   * may still give it, too.
+   *
+   * `options`: not NULL. `adapter`: not NULL; kept alive by the options and by sessions made from them; the handle stays the
+   * caller's. `error`: may be NULL. Threads: any. Errors: the handle errors. Making the session fails with
+   * `RUKH_ERROR_NOT_FOUND` where the model has no such initializer, and with `RUKH_ERROR_INVALID_ARGUMENT` for another type or
+   * shape; the message names adapter and parameter.
+   *
+   * @since 0.1.1
+   */
+  session_options_add_adapter: {
+    (options: Address, adapter: Address): void;
+    async(options: Address, adapter: Address): Promise<void>;
+  };
+  /**
    * The steps of a session's runs and where each value lies, as a JSON object. Shapes and memory are those of the
    * inputs that were run last; before the first run they are what the model alone tells.
    *

@@ -34,6 +34,10 @@ from ._providers import (
     get_all_providers,
     get_available_providers,
 )
+from .adapters import (
+    AdapterFormat,
+    LoraAdapter,
+)
 from .artifacts import (
     Artifact,
     Verdict,
@@ -47,8 +51,6 @@ from .capi.native import (
     SessionIOBinding,
 )
 from .compiler import (
-    AdapterFormat,
-    LoraAdapter,
     ModelCompiler,
     ModelPackage,
     ModelPackageComponentContext,

@@ -1,4 +1,4 @@
-"""ONNX Runtime's compiler of models, and its names for what is not here: adapters, packages, libraries of providers.
+"""ONNX Runtime's compiler of models, and its names for what is not here: packages, libraries of providers.
 
 Those can be imported and made; what would have an effect is an error that says what is missing.
 """
@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from ._errors import FileError, UnsupportedError
 from .artifacts import compile_model
 from .enums import GraphOptimizationLevel, OrtCompileApiFlags, _Enum
 from .options import SessionOptions
-from .value import Value
 
 
 class OrtExternalInitializerInfo:
@@ -146,53 +145,6 @@ def _no_packages(root: str | os.PathLike[str]) -> UnsupportedError:
         f"model package {os.fspath(root)!r}: packages of models are neither read nor written; open a model in it "
         f"with InferenceSession"
     )
-
-
-class LoraAdapter:
-    """Weights that a run would take in place of the model's."""
-
-    def Load(self, file_path: str | os.PathLike[str]) -> None:
-        raise UnsupportedError(
-            f"adapter {os.fspath(file_path)!r}: LoRA adapters cannot be read yet; merge them into the model"
-        )
-
-
-class AdapterFormat:
-    """The contents of an adapter's file."""
-
-    def __init__(self, adapter: Any = None) -> None:
-        self._adapter_version = self._model_version = 0
-        self._parameters: dict[str, Value] = {}
-
-    @staticmethod
-    def read_adapter(file_path: str | os.PathLike[str]) -> AdapterFormat:
-        raise UnsupportedError(f"adapter {os.fspath(file_path)!r}: files of LoRA adapters cannot be read yet")
-
-    def export_adapter(self, file_path: str | os.PathLike[str]) -> None:
-        raise UnsupportedError(
-            f"adapter {os.fspath(file_path)!r}: files of LoRA adapters cannot be written yet"
-        )
-
-    def get_format_version(self) -> int:
-        return 1
-
-    def set_adapter_version(self, adapter_version: int) -> None:
-        self._adapter_version = adapter_version
-
-    def get_adapter_version(self) -> int:
-        return self._adapter_version
-
-    def set_model_version(self, model_version: int) -> None:
-        self._model_version = model_version
-
-    def get_model_version(self) -> int:
-        return self._model_version
-
-    def set_parameters(self, params: Mapping[str, Value]) -> None:
-        self._parameters = dict(params)
-
-    def get_parameters(self) -> dict[str, Value]:
-        return dict(self._parameters)
 
 
 def register_execution_provider_library(registration_name: str, library_path: str | os.PathLike[str]) -> None:

@@ -6,7 +6,6 @@ import copy
 import json
 import operator
 import os
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from ctypes import c_char_p
 from typing import Any
@@ -16,6 +15,7 @@ import numpy as np
 from . import _providers, _values, logs
 from ._errors import InvalidArgumentError, UnsupportedError
 from ._library import Handle, call, keys, make, text
+from .adapters import LoraAdapter, handle_of
 from .devices import OrtEpDevice, get_ep_devices
 from .enums import (
     ExecutionMode,
@@ -65,6 +65,7 @@ class SessionOptions:
     """
 
     __slots__ = (
+        "_adapters",
         "_denotations",
         "_dimensions",
         "_entries",
@@ -105,6 +106,7 @@ class SessionOptions:
         self._operators: list[Operator] = []
         self._operator_libraries: list[bytes] = []
         self._initializers: dict[str, Handle] = {}
+        self._adapters: list[Handle] = []
         self._files: dict[str, np.ndarray] = {}
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -191,6 +193,11 @@ class SessionOptions:
         call("session_options_add_initializer", self._handle(), name.encode(), handle)
         self._initializers[name] = handle
 
+    def add_adapter(self, adapter: LoraAdapter) -> None:
+        """Takes an adapter's tensors in place of the model's initializers, for good: runs cost what they cost without."""
+        if (handle := handle_of(adapter)) is not None:
+            self._adapters.append(handle)
+
     def add_external_initializers(self, names: Sequence[str], ort_values: Sequence[Any]) -> None:
         """As `add_initializer`, for several."""
         if len(names) != len(ort_values):
@@ -263,6 +270,8 @@ class SessionOptions:
             call("session_options_load_operators", handle, library)
         for name, value in self._initializers.items():
             call("session_options_add_initializer", handle, name.encode(), value)
+        for adapter in self._adapters:
+            call("session_options_add_adapter", handle, adapter)
         for name, content in self._files.items():
             lent = _values.lent(content)
             call("session_options_add_external_file", handle, os.fsencode(name), *lent)
@@ -385,7 +394,7 @@ class RunOptions:
             raise RuntimeError(f"RunOptions does not have configuration with key: {key}")
         return self._entries[key]
 
-    def add_active_adapter(self, adapter: Any) -> None:
-        raise UnsupportedError(
-            "LoRA adapters: a run cannot take weights from an adapter yet; merge them into the model"
-        )
+    def add_active_adapter(self, adapter: LoraAdapter) -> None:
+        """Has runs take from an adapter what they are not given. Of two with one parameter the one added last counts."""
+        if (handle := handle_of(adapter)) is not None:
+            call("run_options_add_adapter", self._handle, handle)

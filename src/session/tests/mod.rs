@@ -1,5 +1,6 @@
 //! Sessions on small models: wrong models and wrong inputs, runs, bindings, control flow.
 
+mod adapters;
 mod algorithms;
 mod artifact_errors;
 mod artifacts;

@@ -1,8 +1,9 @@
 """The classes of ONNX Runtime's module of this name."""
 
 from .._providers import check_and_normalize_provider_args
+from ..adapters import AdapterFormat
 from ..binding import IOBinding
-from ..compiler import AdapterFormat, ModelCompiler
+from ..compiler import ModelCompiler
 from ..devices import OrtDevice
 from ..enums import OrtDeviceVendorId
 from ..inference import InferenceSession

@@ -21,9 +21,11 @@ from .._providers import (
     get_all_providers,
     get_available_providers,
 )
-from ..compiler import (
+from ..adapters import (
     AdapterFormat,
     LoraAdapter,
+)
+from ..compiler import (
     ModelCompiler,
     ModelPackage,
     ModelPackageComponentContext,
