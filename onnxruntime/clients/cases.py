@@ -73,7 +73,13 @@ def convolutions() -> tuple[onnx.ModelProto, dict[str, np.ndarray]]:
         ],
         [value("image", TensorProto.FLOAT, ["batch", 3, "height", "width"])],
         [value("scores", TensorProto.FLOAT, ["batch", 5])],
-        [weight("w1", 8, 3, 3, 3), weight("b1", 8), weight("w2", 8, 2, 3, 3), weight("w3", 5, 8), weight("b3", 5)],
+        [
+            weight("w1", 8, 3, 3, 3),
+            weight("b1", 8),
+            weight("w2", 8, 2, 3, 3),
+            weight("w3", 5, 8),
+            weight("b3", 5),
+        ],
     )
     return made, {"image": RANDOM.standard_normal((2, 3, 12, 10)).astype(np.float32)}
 
@@ -127,7 +133,13 @@ def extensions(folder: pathlib.Path) -> None:
     node = helper.make_node
     graph = helper.make_graph(
         [
-            node("StringRegexReplace", ["words", "pattern", "rewrite"], ["replaced"], domain=CONTRIB, global_replace=1),
+            node(
+                "StringRegexReplace",
+                ["words", "pattern", "rewrite"],
+                ["replaced"],
+                domain=CONTRIB,
+                global_replace=1,
+            ),
             node("StringUpper", ["replaced"], ["upper"], domain=CONTRIB),
             node("StringLength", ["upper"], ["lengths"], domain=CONTRIB),
         ],

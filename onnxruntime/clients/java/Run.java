@@ -155,13 +155,8 @@ public class Run {
         } catch (OrtException expected) {
             // As it should be.
         }
-        System.out.printf("onnxruntime for Java %s, %s: %d passed, %d failed%n", version(), provider, folders.length - failed, failed);
+        int passed = folders.length - failed;
+        System.out.printf("onnxruntime for Java %s, %s: %d passed, %d failed%n", ENVIRONMENT.getVersion(), provider, passed, failed);
         System.exit(failed > 0 || folders.length == 0 ? 1 : 0);
-    }
-
-    /** The version that the package says it has, if it says so. */
-    private static String version() {
-        String found = OrtEnvironment.class.getPackage().getImplementationVersion();
-        return found == null ? "" : found;
     }
 }

@@ -84,7 +84,7 @@ fn bound(session: &mut Session, case: &Case) -> Result<()> {
         binding.bind_input(&name, &value)?;
     }
     for wanted in &case.outputs {
-        binding.bind_output_to_device(&wanted.name, &session.allocator().memory_info())?;
+        binding.bind_output_to_device(&wanted.name, session.allocator().memory_info())?;
     }
     for _ in 0..2 {
         let found = session.run_binding_with_options(&binding, &RunOptions::new()?)?;
