@@ -1,4 +1,4 @@
-"""Whole models through ONNX Runtime, with nothing left to its CPU provider.
+"""Whole models through ONNX Runtime, with nothing left to its CPU provider, nor on a GPU to rukh's.
 
 RUKH_MODELS is the folder that `make models` writes: a folder for each model, with samples of inputs and of the outputs
 that PyTorch gave. Without it these tests are left out. RUKH_CASES: parts of names, separated by commas.
@@ -40,7 +40,7 @@ def test_model(plugin, model, sample):
     given = {name[3:]: arrays[name] for name in arrays if name.startswith("in:")}
     expected = {name[4:]: arrays[name] for name in arrays if name.startswith("out:")}
     assert given and expected
-    session = plugin.session(model)
+    session = plugin.session(model, {"fallback": "error"})
     assert set(plugin.assigned(session)) == {plugin.name}
     for run in range(1, RUNS + 1):
         for found, (name, value) in zip(session.run(list(expected), given), expected.items(), strict=True):
