@@ -37,14 +37,14 @@ TEST_GPU_TARGETS ?= gfx1100,gfx90a,sm_80
 
 .DEFAULT_GOAL := help
 .PHONY: help run run-generate test test-full bench bench-sweep bench-gpu install install-onnxruntime install-triton stage models kernel-table lint test-rust test-c conformance \
-	test-levels test-docs test-python test-graphs test-properties test-graphs-full test-onnxruntime emulator predict test-hip test-hip-full test-hip-models test-hiprtc test-models test-quantized test-compiled test-size onnxruntime-ep test-onnxruntime-ep test-onnxruntime-ep-full bench-onnxruntime-ep test-triton test-serve bench-serve test-bindings fuzz deny deny-advisories tools run-tools format clean distclean
+	test-levels test-docs test-python test-graphs test-properties test-graphs-full test-onnxruntime test-onnxruntime-models door emulator predict test-hip test-hip-full test-hip-models test-hiprtc test-models test-quantized test-compiled test-size onnxruntime-ep test-onnxruntime-ep test-onnxruntime-ep-full bench-onnxruntime-ep test-triton test-serve bench-serve test-bindings fuzz deny deny-advisories tools run-tools format clean distclean
 
 help: ## list the commands
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | awk -F '\t' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 install install-onnxruntime install-triton: export RUKH_GPU_TARGETS ?= all
 bench-gpu: export RUKH_GPU_TARGETS ?= native
-stage test test-full test-serve bench-serve bench bench-sweep lint test-rust test-c conformance test-docs test-python test-graphs test-graphs-full test-onnxruntime test-hip test-hip-full test-hip-models predict test-models onnxruntime-ep test-onnxruntime-ep test-onnxruntime-ep-full bench-onnxruntime-ep test-triton: \
+stage test test-full test-serve bench-serve bench bench-sweep lint test-rust test-c conformance test-docs test-python test-graphs test-graphs-full test-onnxruntime test-onnxruntime-models test-hip test-hip-full test-hip-models predict test-models onnxruntime-ep test-onnxruntime-ep test-onnxruntime-ep-full bench-onnxruntime-ep test-triton: \
 	export RUKH_GPU_TARGETS ?= $(TEST_GPU_TARGETS)
 
 run: ## build the library in this tree, build the digits example in C and C++ against it, run both
@@ -81,6 +81,7 @@ test-full: test ## also draw many random cases and graphs, export the large mode
 	$(MAKE) --no-print-directory test-hip-full
 	$(MAKE) --no-print-directory test-hip-models
 	$(MAKE) --no-print-directory test-hiprtc
+	$(MAKE) --no-print-directory test-onnxruntime-models
 	$(MAKE) --no-print-directory test-onnxruntime-ep-full
 	$(MAKE) --no-print-directory test-triton
 	$(MAKE) --no-print-directory test-bindings
@@ -219,13 +220,20 @@ test-graphs-full: test-graphs ## as test-graphs, many, at every optimisation lev
 # Where the library in ONNX Runtime's place is installed for tests, with the librukh that it is linked to.
 DOOR := $(BUILD)/onnxruntime/prefix/lib
 
-test-onnxruntime: stage emulator $(VENV)/.test ## programs for ONNX Runtime, as their registries have them, on rukh (ORT_INCLUDE, ORT_GO, ORT_JAR: onnxruntime/clients/run.sh)
+door: stage
 	RUKH_LINK_FOLDER=$(LIB_PATH) $(INSTALL_ONNXRUNTIME) --prefix=$(BUILD)/onnxruntime/prefix --libdir=$(DOOR)
 	cp -af $(LIB_PATH)/librukh.so* $(DOOR)
+	command -v npm >/dev/null || scripts/install_packages.sh nodejs npm
+
+RUN_CLIENTS = RUKH_HIP_LIBRARY=$(BUILD)/emulator/libamdhip64.so AMDEMU_ARCH=gfx1100 onnxruntime/clients/run.sh $(DOOR) $(PYTHON)
+
+test-onnxruntime: door emulator $(VENV)/.test ## programs for ONNX Runtime, as their registries have them, on rukh (ORT_INCLUDE, ORT_GO, ORT_JAR, ORT_JAVA: onnxruntime/clients/run.sh)
 	$(EMULATED) $(CARGO) test --quiet -p rukh-onnxruntime
 	scripts/install_packages.sh libpython3.11
-	command -v npm >/dev/null || scripts/install_packages.sh nodejs npm
-	RUKH_HIP_LIBRARY=$(BUILD)/emulator/libamdhip64.so onnxruntime/clients/run.sh $(DOOR) $(PYTHON)
+	$(RUN_CLIENTS)
+
+test-onnxruntime-models: door emulator $(VENV)/.test build/models/.exported ## the same programs with three of the exported models, compared with PyTorch's outputs
+	RUKH_MODELS=$(BUILD)/models $(RUN_CLIENTS)
 
 HIP_ARCHES := gfx1100 gfx90a
 # Cases of the standard with each kind of check.

@@ -68,6 +68,7 @@ const SESSION_OPTIONS: &[&str] = &[
     "precision",
     "intra_op_threads",
     "plan_cache",
+    "fallback",
     "use_env_allocators",
     "load",
     "model_cache_limit",

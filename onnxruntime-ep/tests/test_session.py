@@ -156,6 +156,26 @@ def test_what_rukh_does_not_run_stays_with_onnxruntime(plugin):
     close(session.run(None, inputs), reference(model, inputs), rtol=1e-3)
 
 
+def test_what_the_gpu_does_not_run_may_be_refused(gpu):
+    """A determinant, for which there is no kernel for GPUs: rukh runs it on the CPU unless it is told not to."""
+    model = model_of(
+        [helper.make_node("Sqrt", ["x"], ["a"]), helper.make_node("Det", ["a"], ["b"])],
+        [f32("x", [2, 3, 3])],
+        [f32("b", [2])],
+    )
+    inputs = {"x": np.random.default_rng(4).random((2, 3, 3), dtype=np.float32)}
+    session = gpu.session(model)
+    assert gpu.assigned(session) == {gpu.name: ["Sqrt", "Det"]}
+    close(session.run(None, inputs), reference(model, inputs))
+    with pytest.raises(Exception, match="CPU EP"):
+        gpu.session(model, {"fallback": "error"})
+    session = gpu.session(model, {"fallback": "error"}, strict=False)
+    assert gpu.assigned(session) == {gpu.name: ["Sqrt"], "CPUExecutionProvider": ["Det"]}
+    close(session.run(None, inputs), reference(model, inputs))
+    with pytest.raises(Exception, match="fallback.*cpu or error"):
+        gpu.session(model, {"fallback": "never"})
+
+
 GROWTH = """
 import ctypes, gc, sys
 sys.path.insert(0, sys.argv[1])

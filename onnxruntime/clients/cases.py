@@ -1,13 +1,22 @@
-"""Writes the cases that the clients run: models with inputs, and the outputs that ONNX Runtime gives.
+"""Writes the cases that the clients run: models with inputs, and the outputs that are expected.
 
-    python cases.py FOLDER DIGITS
+    python cases.py small FOLDER DIGITS
+    python cases.py exported FOLDER MODELS
 
-FOLDER gets two folders of cases: plain, and extensions for those with operators of onnxruntime-extensions. A case is a
-folder with model.onnx and case.json: {"inputs": {NAME: TENSOR}, "outputs": {NAME: TENSOR}}, where a tensor has "type",
-"dims" and "data", a flat list. DIGITS is the digits model of the examples.
+`small` writes two folders of cases: plain, with the digits model DIGITS of the examples and small models made here, and
+extensions, with operators of onnxruntime-extensions. Expected is what ONNX Runtime gives. `exported` writes cases of
+models in the folder MODELS that `make models` writes: there, expected is what PyTorch gave.
+
+A case is a folder with model.onnx and tensors.txt, whose lines have fields with a blank between them:
+
+    strict                                      where a GPU is asked for, all of the model must run on it
+    input NAME TYPE 0 FILE DIMENSION...
+    output NAME TYPE TOLERANCE FILE DIMENSION...
+
+TYPE is float32, int64 or string. FILE in the case's folder has the elements in row-major order, little-endian; a string ends
+with a NUL. TOLERANCE is the largest difference of an element that is allowed, 0 for what is not a float.
 """
 
-import json
 import pathlib
 import re
 import shutil
@@ -22,6 +31,9 @@ from onnx import TensorProto, helper, numpy_helper
 CONTRIB = "ai.onnx.contrib"
 OPSET = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)]
 RANDOM = np.random.default_rng(7)
+# Of the exported models one for text, whose samples have batches of two sizes, a recurrent one and one for pictures. Their
+# runs on an emulated GPU take seconds.
+EXPORTED = ("all_minilm_l6_v2", "lstm_classifier", "mobilenet_v3_large")
 
 
 def weight(name: str, *shape: int) -> onnx.TensorProto:
@@ -61,7 +73,13 @@ def convolutions() -> tuple[onnx.ModelProto, dict[str, np.ndarray]]:
         ],
         [value("image", TensorProto.FLOAT, ["batch", 3, "height", "width"])],
         [value("scores", TensorProto.FLOAT, ["batch", 5])],
-        [weight("w1", 8, 3, 3, 3), weight("b1", 8), weight("w2", 8, 2, 3, 3), weight("w3", 5, 8), weight("b3", 5)],
+        [
+            weight("w1", 8, 3, 3, 3),
+            weight("b1", 8),
+            weight("w2", 8, 2, 3, 3),
+            weight("w3", 5, 8),
+            weight("b3", 5),
+        ],
     )
     return made, {"image": RANDOM.standard_normal((2, 3, 12, 10)).astype(np.float32)}
 
@@ -115,7 +133,13 @@ def extensions(folder: pathlib.Path) -> None:
     node = helper.make_node
     graph = helper.make_graph(
         [
-            node("StringRegexReplace", ["words", "pattern", "rewrite"], ["replaced"], domain=CONTRIB, global_replace=1),
+            node(
+                "StringRegexReplace",
+                ["words", "pattern", "rewrite"],
+                ["replaced"],
+                domain=CONTRIB,
+                global_replace=1,
+            ),
             node("StringUpper", ["replaced"], ["upper"], domain=CONTRIB),
             node("StringLength", ["upper"], ["lengths"], domain=CONTRIB),
         ],
@@ -134,11 +158,6 @@ def extensions(folder: pathlib.Path) -> None:
     save(folder, made.SerializeToString(), {"words": words}, outputs)
 
 
-def tensor(array: np.ndarray) -> dict[str, Any]:
-    ty = "string" if array.dtype == object else str(array.dtype)
-    return {"type": ty, "dims": list(array.shape), "data": array.reshape(-1).tolist()}
-
-
 def write(folder: pathlib.Path, made: bytes, inputs: dict[str, np.ndarray]) -> None:
     session = onnxruntime.InferenceSession(made, providers=["CPUExecutionProvider"])
     names = [output.name for output in session.get_outputs()]
@@ -148,15 +167,49 @@ def write(folder: pathlib.Path, made: bytes, inputs: dict[str, np.ndarray]) -> N
 def save(folder: pathlib.Path, made: bytes, inputs: dict[str, np.ndarray], outputs: dict[str, Any]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "model.onnx").write_bytes(made)
-    case = {
-        "inputs": {name: tensor(array) for name, array in inputs.items()},
-        "outputs": {name: tensor(np.asarray(array)) for name, array in outputs.items()},
-    }
-    (folder / "case.json").write_text(json.dumps(case, ensure_ascii=False))
+    texts = any(array.dtype == object for array in (*inputs.values(), *outputs.values()))
+    save_tensors(folder, inputs, outputs, tolerance=1e-4, strict=not texts)
 
 
-def main(root: pathlib.Path, digits: pathlib.Path) -> None:
-    shutil.rmtree(root, ignore_errors=True)
+def save_tensors(
+    folder: pathlib.Path,
+    inputs: dict[str, np.ndarray],
+    outputs: dict[str, np.ndarray],
+    tolerance: float,
+    strict: bool,
+) -> None:
+    """The tensors of a case. `tolerance` is the largest difference allowed, over the largest magnitude of the output."""
+    lines = ["strict"] if strict else []
+    for role, arrays in (("input", inputs), ("output", outputs)):
+        for index, (name, array) in enumerate(arrays.items()):
+            is_text = array.dtype == object
+            file = f"{role}{index}.bin"
+            texts = "".join(f"{text}\0" for text in array.reshape(-1)) if is_text else ""
+            (folder / file).write_bytes(texts.encode() if is_text else np.ascontiguousarray(array).tobytes())
+            is_float = role == "output" and array.dtype == np.float32
+            allowed = tolerance * float(np.abs(array).max()) if is_float else 0
+            fields = [role, name, "string" if is_text else array.dtype, allowed, file, *array.shape]
+            lines.append(" ".join(map(str, fields)))
+    (folder / "tensors.txt").write_text("".join(f"{line}\n" for line in lines))
+
+
+def exported(root: pathlib.Path, models: pathlib.Path) -> None:
+    """Models of PyTorch: each sample that was stored with one is a case."""
+    for name in EXPORTED:
+        samples = sorted((models / name).glob("sample*.npz"))
+        if not samples:
+            raise SystemExit(f"{models / name} has no samples; `make models` writes them")
+        for sample in samples:
+            folder = root / f"{name}-{sample.stem}"
+            folder.mkdir(parents=True)
+            (folder / "model.onnx").symlink_to((models / name / "model.onnx").resolve())
+            arrays = np.load(sample)
+            inputs = {key[3:]: arrays[key] for key in arrays if key.startswith("in:")}
+            outputs = {key[4:]: arrays[key] for key in arrays if key.startswith("out:")}
+            save_tensors(folder, inputs, outputs, tolerance=1e-3, strict=True)
+
+
+def small(root: pathlib.Path, digits: pathlib.Path) -> None:
     extensions(root / "extensions" / "strings")
     folder = root / "plain"
     image = RANDOM.random((3, 1, 8, 8)).astype(np.float32)
@@ -167,4 +220,6 @@ def main(root: pathlib.Path, digits: pathlib.Path) -> None:
 
 
 if __name__ == "__main__":
-    main(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]))
+    kind, folder, source = sys.argv[1:]
+    shutil.rmtree(folder, ignore_errors=True)
+    {"small": small, "exported": exported}[kind](pathlib.Path(folder), pathlib.Path(source))

@@ -2,7 +2,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"os"
@@ -13,94 +12,88 @@ import (
 
 const turns = 3
 
-type tensor struct {
-	Type string          `json:"type"`
-	Dims []int64         `json:"dims"`
-	Data json.RawMessage `json:"data"`
-}
+type number interface{ float32 | int64 }
 
-type arguments struct {
-	Inputs  map[string]tensor `json:"inputs"`
-	Outputs map[string]tensor `json:"outputs"`
-}
-
-func list[T any](given tensor) ([]T, error) {
-	var data []T
-	err := json.Unmarshal(given.Data, &data)
-	return data, err
-}
-
-func numbers[T ort.TensorData](given tensor) (ort.Value, error) {
+func numbers[T number](given tensor) (ort.Value, error) {
 	data, err := list[T](given)
 	if err != nil {
 		return nil, err
 	}
-	return ort.NewTensor(ort.NewShape(given.Dims...), data)
+	return ort.NewTensor(ort.NewShape(given.dims...), data)
 }
 
 func value(given tensor) (ort.Value, error) {
-	switch given.Type {
+	switch given.kind {
 	case "float32":
 		return numbers[float32](given)
 	case "int64":
 		return numbers[int64](given)
 	case "string":
-		data, err := list[string](given)
+		made, err := ort.NewStringTensor(ort.NewShape(given.dims...))
 		if err != nil {
 			return nil, err
 		}
-		made, err := ort.NewStringTensor(ort.NewShape(given.Dims...))
-		if err != nil {
-			return nil, err
-		}
-		return made, made.SetContents(data)
+		return made, made.SetContents(texts(given))
 	}
-	return nil, fmt.Errorf("a tensor of %s, which no case has", given.Type)
+	return nil, fmt.Errorf("a tensor of %s, which no case has", given.kind)
 }
 
-func equal[T comparable](found []T, wanted tensor, near func(a, b T) bool) error {
-	data, err := list[T](wanted)
-	if err != nil {
-		return err
+func equal[T comparable](found, wanted []T, near func(a, b T) bool) error {
+	if len(found) != len(wanted) {
+		return fmt.Errorf("it has %d elements, expected %d", len(found), len(wanted))
 	}
-	if len(found) != len(data) {
-		return fmt.Errorf("it has %d elements, expected %d", len(found), len(data))
-	}
-	for i := range data {
-		if !near(found[i], data[i]) {
-			return fmt.Errorf("element %d is %v, expected %v", i, found[i], data[i])
+	for i := range wanted {
+		if !near(found[i], wanted[i]) {
+			return fmt.Errorf("element %d is %v, expected %v", i, found[i], wanted[i])
 		}
 	}
 	return nil
 }
 
-func same[T comparable](a, b T) bool { return a == b }
+func equalNumbers[T number](found *ort.Tensor[T], wanted tensor) error {
+	data, err := list[T](wanted)
+	if err != nil {
+		return err
+	}
+	return equal(found.GetData(), data, func(a, b T) bool {
+		return a == b || math.Abs(float64(a)-float64(b)) <= wanted.tolerance
+	})
+}
 
 func compare(found ort.Value, wanted tensor) error {
-	if shape := ort.NewShape(wanted.Dims...); !found.GetShape().Equals(shape) {
+	if shape := ort.NewShape(wanted.dims...); !found.GetShape().Equals(shape) {
 		return fmt.Errorf("its shape is %v, expected %v", found.GetShape(), shape)
 	}
 	switch found := found.(type) {
 	case *ort.Tensor[float32]:
-		return equal(found.GetData(), wanted, func(a, b float32) bool {
-			return math.Abs(float64(a-b)) <= 1e-4*(1+math.Abs(float64(b)))
-		})
+		if wanted.kind == "float32" {
+			return equalNumbers(found, wanted)
+		}
 	case *ort.Tensor[int64]:
-		return equal(found.GetData(), wanted, same[int64])
+		if wanted.kind == "int64" {
+			return equalNumbers(found, wanted)
+		}
 	case *ort.StringTensor:
-		texts, err := found.GetContents()
+		contents, err := found.GetContents()
 		if err != nil {
 			return err
 		}
-		return equal(texts, wanted, same[string])
+		if wanted.kind == "string" {
+			return equal(contents, texts(wanted), func(a, b string) bool { return a == b })
+		}
 	}
-	return fmt.Errorf("it is %T, expected %s", found, wanted.Type)
+	return fmt.Errorf("it is %T, expected %s", found, wanted.kind)
 }
 
-func options(provider string) (*ort.SessionOptions, error) {
+func options(provider string, strict bool) (*ort.SessionOptions, error) {
 	made, err := ort.NewSessionOptions()
 	if err != nil || provider == "cpu" {
 		return made, err
+	}
+	if strict {
+		if err := made.AddSessionConfigEntry("session.disable_cpu_ep_fallback", "1"); err != nil {
+			return nil, err
+		}
 	}
 	if provider == "cuda" {
 		cuda, err := ort.NewCUDAProviderOptions()
@@ -134,17 +127,13 @@ func runTurns(session *ort.DynamicAdvancedSession, inputs []ort.Value, names []s
 
 // Opens the case's model from a path and from memory, and runs each.
 func run(folder, provider string) error {
-	text, err := os.ReadFile(filepath.Join(folder, "case.json"))
+	given, err := readCase(folder)
 	if err != nil {
-		return err
-	}
-	var given arguments
-	if err := json.Unmarshal(text, &given); err != nil {
 		return err
 	}
 	var inputNames, outputNames []string
 	var inputs []ort.Value
-	for name, input := range given.Inputs {
+	for name, input := range given.inputs {
 		made, err := value(input)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
@@ -152,7 +141,7 @@ func run(folder, provider string) error {
 		defer made.Destroy()
 		inputNames, inputs = append(inputNames, name), append(inputs, made)
 	}
-	for name := range given.Outputs {
+	for name := range given.outputs {
 		outputNames = append(outputNames, name)
 	}
 	path := filepath.Join(folder, "model.onnx")
@@ -160,7 +149,7 @@ func run(folder, provider string) error {
 	if err != nil {
 		return err
 	}
-	made, err := options(provider)
+	made, err := options(provider, given.strict)
 	if err != nil {
 		return err
 	}
@@ -176,7 +165,7 @@ func run(folder, provider string) error {
 		if err != nil {
 			return err
 		}
-		err = runTurns(session, inputs, outputNames, given.Outputs)
+		err = runTurns(session, inputs, outputNames, given.outputs)
 		session.Destroy()
 		if err != nil {
 			return err

@@ -1,22 +1,22 @@
 import ai.onnxruntime.OnnxJavaType;
 import ai.onnxruntime.OnnxTensor;
-import ai.onnxruntime.OnnxValue;
 import ai.onnxruntime.OrtEnvironment;
 import ai.onnxruntime.OrtException;
 import ai.onnxruntime.OrtSession;
 import ai.onnxruntime.TensorInfo;
 import ai.onnxruntime.providers.OrtCUDAProviderOptions;
-import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.File;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.nio.FloatBuffer;
 import java.nio.LongBuffer;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
-import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 
@@ -25,28 +25,61 @@ public class Run {
     private static final int TURNS = 3;
     private static final OrtEnvironment ENVIRONMENT = OrtEnvironment.getEnvironment();
 
-    private static long[] longs(JsonNode list) {
-        long[] made = new long[list.size()];
-        for (int i = 0; i < made.length; i++) made[i] = list.get(i).asLong();
-        return made;
-    }
+    /** A tensor of a case, as cases.py writes it. */
+    private static final class Tensor {
+        final String name;
+        final double tolerance;
+        final long[] dims;
+        /** A FloatBuffer, a LongBuffer or a String[]. */
+        final Object data;
 
-    private static OnnxTensor tensor(JsonNode given) throws OrtException {
-        JsonNode data = given.get("data");
-        long[] dims = longs(given.get("dims"));
-        switch (given.get("type").asText()) {
-            case "float32":
-                float[] floats = new float[data.size()];
-                for (int i = 0; i < floats.length; i++) floats[i] = (float) data.get(i).asDouble();
-                return OnnxTensor.createTensor(ENVIRONMENT, FloatBuffer.wrap(floats), dims);
-            case "int64":
-                return OnnxTensor.createTensor(ENVIRONMENT, LongBuffer.wrap(longs(data)), dims);
-            case "string":
-                String[] texts = new String[data.size()];
-                for (int i = 0; i < texts.length; i++) texts[i] = data.get(i).asText();
-                return OnnxTensor.createTensor(ENVIRONMENT, texts, dims);
-            default:
-                throw new IllegalArgumentException("a tensor of " + given.get("type") + ", which no case has");
+        Tensor(Path folder, String[] fields) throws IOException {
+            name = fields[1];
+            tolerance = Double.parseDouble(fields[3]);
+            byte[] bytes = Files.readAllBytes(folder.resolve(fields[4]));
+            ByteBuffer buffer = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
+            dims = Arrays.stream(fields, 5, fields.length).mapToLong(Long::parseLong).toArray();
+            switch (fields[2]) {
+                case "float32": data = buffer.asFloatBuffer(); break;
+                case "int64": data = buffer.asLongBuffer(); break;
+                case "string":
+                    String[] parts = new String(bytes, StandardCharsets.UTF_8).split("\0", -1);
+                    data = Arrays.copyOf(parts, parts.length - 1);
+                    break;
+                default: throw new IOException("a tensor of " + fields[2] + ", which no case has");
+            }
+        }
+
+        OnnxTensor value() throws OrtException {
+            if (data instanceof FloatBuffer) return OnnxTensor.createTensor(ENVIRONMENT, (FloatBuffer) data, dims);
+            if (data instanceof LongBuffer) return OnnxTensor.createTensor(ENVIRONMENT, (LongBuffer) data, dims);
+            return OnnxTensor.createTensor(ENVIRONMENT, (String[]) data, dims);
+        }
+
+        void compare(OnnxTensor found) throws Exception {
+            TensorInfo info = found.getInfo();
+            if (!Arrays.equals(info.getShape(), dims)) {
+                throw new Exception(name + " is " + Arrays.toString(info.getShape()) + ", expected " + Arrays.toString(dims));
+            }
+            if (info.type == OnnxJavaType.FLOAT && data instanceof FloatBuffer) {
+                FloatBuffer values = found.getFloatBuffer(), wanted = (FloatBuffer) data;
+                require(values.remaining() == wanted.limit(), 0);
+                for (int i = 0; i < wanted.limit(); i++) {
+                    require(Math.abs((double) values.get(i) - wanted.get(i)) <= tolerance, i);
+                }
+            } else if (info.type == OnnxJavaType.INT64 && data instanceof LongBuffer) {
+                require(found.getLongBuffer().equals(((LongBuffer) data).duplicate().rewind()), 0);
+            } else if (info.type == OnnxJavaType.STRING && data instanceof String[]) {
+                List<Object> texts = new ArrayList<>();
+                flatten(found.getValue(), texts);
+                require(texts.equals(Arrays.asList((String[]) data)), 0);
+            } else {
+                throw new Exception(name + " is of type " + info.type);
+            }
+        }
+
+        private void require(boolean isRight, int index) throws Exception {
+            if (!isRight) throw new Exception(name + " differs from element " + index + " on");
         }
     }
 
@@ -59,58 +92,43 @@ public class Run {
         }
     }
 
-    private static void compare(String name, OnnxValue found, JsonNode wanted) throws Exception {
-        OnnxTensor tensor = (OnnxTensor) found;
-        TensorInfo info = tensor.getInfo();
-        long[] dims = longs(wanted.get("dims"));
-        if (!Arrays.equals(info.getShape(), dims)) {
-            throw new Exception(name + " is " + Arrays.toString(info.getShape()) + ", expected " + Arrays.toString(dims));
-        }
-        JsonNode data = wanted.get("data");
-        float[] floats = info.type == OnnxJavaType.FLOAT ? tensor.getFloatBuffer().array() : null;
-        long[] integers = info.type == OnnxJavaType.INT64 ? tensor.getLongBuffer().array() : null;
-        List<Object> texts = new ArrayList<>();
-        if (info.type == OnnxJavaType.STRING) flatten(tensor.getValue(), texts);
-        for (int i = 0; i < data.size(); i++) {
-            JsonNode want = data.get(i);
-            boolean near = floats != null
-                    ? Math.abs(floats[i] - want.asDouble()) <= 1e-4 * (1 + Math.abs(want.asDouble()))
-                    : integers != null ? integers[i] == want.asLong() : texts.get(i).equals(want.asText());
-            if (!near) throw new Exception(name + "[" + i + "] is not " + want);
-        }
-    }
-
-    private static OrtSession.SessionOptions options(String provider) throws OrtException {
+    private static OrtSession.SessionOptions options(String provider, boolean strict) throws OrtException {
         OrtSession.SessionOptions made = new OrtSession.SessionOptions();
         switch (provider) {
             case "rocm": made.addROCM(0); break;
             case "cuda": made.addCUDA(new OrtCUDAProviderOptions(0)); break;
-            case "cpu": break;
+            case "cpu": return made;
             default: throw new IllegalArgumentException("provider " + provider + "; known are cpu, rocm, cuda");
         }
+        if (strict) made.addConfigEntry("session.disable_cpu_ep_fallback", "1");
         return made;
     }
 
     /** Opens the case's model from a path and from memory, and runs each. */
     private static void run(Path folder, String provider) throws Exception {
-        JsonNode given = new ObjectMapper().readTree(folder.resolve("case.json").toFile());
+        boolean strict = false;
+        List<Tensor> inputs = new ArrayList<>(), outputs = new ArrayList<>();
+        for (String line : Files.readAllLines(folder.resolve("tensors.txt"))) {
+            String[] fields = line.split(" ");
+            switch (fields[0]) {
+                case "strict": strict = true; break;
+                case "input": inputs.add(new Tensor(folder, fields)); break;
+                case "output": outputs.add(new Tensor(folder, fields)); break;
+                default: throw new Exception("a line \"" + line + "\" in tensors.txt");
+            }
+        }
+        if (outputs.isEmpty()) throw new Exception("no outputs in tensors.txt");
         Path model = folder.resolve("model.onnx");
         for (int source = 0; source < 2; source++) {
-            try (OrtSession.SessionOptions options = options(provider);
+            try (OrtSession.SessionOptions options = options(provider, strict);
                     OrtSession session = source == 0
                             ? ENVIRONMENT.createSession(model.toString(), options)
                             : ENVIRONMENT.createSession(Files.readAllBytes(model), options)) {
                 Map<String, OnnxTensor> feeds = new HashMap<>();
-                for (Iterator<Map.Entry<String, JsonNode>> i = given.get("inputs").fields(); i.hasNext(); ) {
-                    Map.Entry<String, JsonNode> input = i.next();
-                    feeds.put(input.getKey(), tensor(input.getValue()));
-                }
+                for (Tensor input : inputs) feeds.put(input.name, input.value());
                 for (int turn = 0; turn < TURNS; turn++) {
                     try (OrtSession.Result result = session.run(feeds)) {
-                        for (Iterator<Map.Entry<String, JsonNode>> i = given.get("outputs").fields(); i.hasNext(); ) {
-                            Map.Entry<String, JsonNode> output = i.next();
-                            compare(output.getKey(), result.get(output.getKey()).get(), output.getValue());
-                        }
+                        for (Tensor output : outputs) output.compare((OnnxTensor) result.get(output.name).get());
                     }
                 }
                 feeds.values().forEach(OnnxTensor::close);
@@ -137,7 +155,8 @@ public class Run {
         } catch (OrtException expected) {
             // As it should be.
         }
-        System.out.printf("onnxruntime for Java, %s: %d passed, %d failed%n", provider, folders.length - failed, failed);
+        int passed = folders.length - failed;
+        System.out.printf("onnxruntime for Java %s, %s: %d passed, %d failed%n", ENVIRONMENT.getVersion(), provider, passed, failed);
         System.exit(failed > 0 || folders.length == 0 ? 1 : 0);
     }
 }

@@ -1,12 +1,15 @@
 //! Runs cases with the crate ort: client-ort CASES [cpu|rocm|migraphx] [LIBRARY-OF-OPERATORS]
 
+mod case;
+
 use std::path::Path;
 
 use ort::environment::Environment;
 use ort::ep::{ExecutionProviderDispatch, MIGraphX, ROCm};
 use ort::session::{IoBinding, RunOptions, Session};
-use ort::value::{DynValue, Tensor};
-use serde_json::Value;
+use ort::value::DynValue;
+
+use case::{Case, Named};
 
 type Result<T, E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
 
@@ -43,10 +46,13 @@ fn providers(name: &str) -> Result<Vec<ExecutionProviderDispatch>> {
 }
 
 fn run(environment: &Environment, folder: &Path, provider: &str, operators: Option<&String>) -> Result<()> {
-    let case: Value = serde_json::from_str(&std::fs::read_to_string(folder.join("case.json"))?)?;
+    let case = Case::read(folder)?;
     let path = folder.join("model.onnx");
     let open = || -> Result<_> {
-        let builder = Session::builder(environment)?.with_execution_providers(providers(provider)?)?;
+        let mut builder = Session::builder(environment)?.with_execution_providers(providers(provider)?)?;
+        if case.strict && provider != "cpu" {
+            builder = builder.with_disable_cpu_fallback()?;
+        }
         Ok(match operators {
             Some(path) => builder.with_operator_library(path)?,
             None => builder,
@@ -54,16 +60,16 @@ fn run(environment: &Environment, folder: &Path, provider: &str, operators: Opti
     };
     let mut sessions =
         [open()?.commit_from_file(&path)?, open()?.commit_from_memory(&std::fs::read(&path)?)?];
-    let outputs = case["outputs"].as_object().ok_or("no outputs")?;
     for session in &mut sessions {
         let described: Vec<&str> = session.outputs().iter().map(|output| output.name()).collect();
-        if described.len() != outputs.len() || !described.iter().all(|name| outputs.contains_key(*name)) {
-            return Err(format!("outputs are {described:?}").into());
+        let expected: Vec<&str> = case.outputs.iter().map(|output| output.name.as_str()).collect();
+        if described != expected {
+            return Err(format!("outputs are {described:?}, expected {expected:?}").into());
         }
         for _ in 0..2 {
             let found = session.run(inputs(&case)?)?;
-            for (name, wanted) in outputs {
-                compare(name, &found[name.as_str()], wanted)?;
+            for wanted in &case.outputs {
+                wanted.compare(&found[wanted.name.as_str()])?;
             }
         }
         bound(session, &case)?;
@@ -72,74 +78,23 @@ fn run(environment: &Environment, folder: &Path, provider: &str, operators: Opti
 }
 
 /// The same with an io binding, twice.
-fn bound(session: &mut Session, case: &Value) -> Result<()> {
+fn bound(session: &mut Session, case: &Case) -> Result<()> {
     let mut binding: IoBinding = session.create_binding()?;
     for (name, value) in inputs(case)? {
         binding.bind_input(&name, &value)?;
     }
-    let outputs = case["outputs"].as_object().ok_or("no outputs")?;
-    for name in outputs.keys() {
-        binding.bind_output_to_device(name, &session.allocator().memory_info())?;
+    for wanted in &case.outputs {
+        binding.bind_output_to_device(&wanted.name, session.allocator().memory_info())?;
     }
     for _ in 0..2 {
         let found = session.run_binding_with_options(&binding, &RunOptions::new()?)?;
-        for (name, wanted) in outputs {
-            compare(name, &found[name.as_str()], wanted)?;
+        for wanted in &case.outputs {
+            wanted.compare(&found[wanted.name.as_str()])?;
         }
     }
     Ok(())
 }
 
-fn inputs(case: &Value) -> Result<Vec<(String, DynValue)>> {
-    let inputs = case["inputs"].as_object().ok_or("no inputs")?;
-    inputs.iter().map(|(name, value)| Ok((name.clone(), tensor(value)?))).collect()
-}
-
-fn list<T>(value: &Value, item: impl Fn(&Value) -> Option<T>) -> Result<Vec<T>> {
-    let items = value.as_array().ok_or("no list")?;
-    items.iter().map(|one| item(one).ok_or_else(|| format!("{one} is of another type").into())).collect()
-}
-
-fn tensor(value: &Value) -> Result<DynValue> {
-    let dims = list(&value["dims"], Value::as_i64)?;
-    let data = &value["data"];
-    Ok(match value["type"].as_str() {
-        Some("float32") => {
-            Tensor::from_array((dims, list(data, |n| n.as_f64().map(|n| n as f32))?))?.into_dyn()
-        }
-        Some("int64") => Tensor::from_array((dims, list(data, Value::as_i64)?))?.into_dyn(),
-        Some("string") => {
-            let texts = list(data, |text| text.as_str().map(str::to_owned))?;
-            Tensor::from_string_array((dims, texts.as_slice()))?.into_dyn()
-        }
-        other => return Err(format!("no type {other:?}").into()),
-    })
-}
-
-fn compare(name: &str, found: &DynValue, wanted: &Value) -> Result<()> {
-    let dims = list(&wanted["dims"], Value::as_i64)?;
-    let data = &wanted["data"];
-    let (shape, same) = match wanted["type"].as_str() {
-        Some("float32") => {
-            let (shape, values) = found.try_extract_tensor::<f32>()?;
-            let expected = list(data, Value::as_f64)?;
-            let near = |(value, wanted): (&f32, &f64)| {
-                (f64::from(*value) - wanted).abs() <= 1e-4 * (1.0 + wanted.abs())
-            };
-            (shape.to_vec(), values.len() == expected.len() && values.iter().zip(&expected).all(near))
-        }
-        Some("int64") => {
-            let (shape, values) = found.try_extract_tensor::<i64>()?;
-            (shape.to_vec(), values == list(data, Value::as_i64)?)
-        }
-        _ => {
-            let (shape, values) = found.try_extract_strings()?;
-            (shape.to_vec(), values == list(data, |text| text.as_str().map(str::to_owned))?)
-        }
-    };
-    if shape != dims || !same {
-        Err(format!("{name} differs: {found:?}, expected {wanted}").into())
-    } else {
-        Ok(())
-    }
+fn inputs(case: &Case) -> Result<Vec<(String, DynValue)>> {
+    case.inputs.iter().map(|Named { name, tensor, .. }| Ok((name.clone(), tensor.value()?))).collect()
 }
