@@ -25,6 +25,7 @@ mod log;
 mod memory_info;
 mod metadata;
 mod model_attributes;
+mod openings;
 mod operator_libraries;
 mod placement;
 mod ports;

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::ptr::null_mut;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use ort_sys::OrtErrorCode::ORT_NO_SUCHFILE;
+use ort_sys::OrtErrorCode::{ORT_FAIL, ORT_MODEL_LOAD_CANCELED, ORT_NO_SUCHFILE};
 use ort_sys::{
     OrtAllocator, OrtEnv, OrtPrepackedWeightsContainer, OrtSession, OrtSessionOptions, OrtTypeInfo, os_char,
 };
@@ -73,6 +73,16 @@ impl Session {
     }
 
     pub fn open(environment: &Arc<Environment>, source: &Source, options: &Options) -> Result<Session> {
+        Session::open_now(environment, source, options).map_err(|failure| match failure.code {
+            // What librukh says of all that is cancelled; of runs ONNX Runtime says it, too.
+            ORT_FAIL if options.openings.cancelled() => {
+                Failure::new(ORT_MODEL_LOAD_CANCELED, failure.message)
+            }
+            _ => failure,
+        })
+    }
+
+    fn open_now(environment: &Arc<Environment>, source: &Source, options: &Options) -> Result<Session> {
         // A session with a logging function of its own has an environment of its own.
         let environment = match options.log {
             Some((function, parameter)) => Arc::new(environment.with_log(function, parameter)?),
@@ -214,7 +224,7 @@ fn create(environment: &Environment, source: &Source, options: &Built) -> Result
 
 /// Options that fix those dimensions that the model has: as in ONNX Runtime others are no error. The model is opened
 /// once without them, to see which it has.
-fn fix_dimensions(environment: &Environment, source: &Source, options: &Options) -> Result<Built> {
+fn fix_dimensions(environment: &Environment, source: &Source, options: &Options) -> Result<Arc<Built>> {
     let (probe, built) = (options.build(source)?, options.build(source)?);
     probe.set("optimization", "none")?;
     let names = names_of_dimensions(&create(environment, source, &probe)?)?;

@@ -12,6 +12,7 @@ use crate::failure::{Failure, Result};
 use crate::handle::{c_string, handles};
 use crate::library::{self, Own};
 use crate::model_attributes;
+use crate::openings::Openings;
 use crate::providers::Provider;
 use crate::session::Source;
 
@@ -37,6 +38,8 @@ pub struct Options {
     pub initializers: Vec<(String, Arc<Own<rukh_value>>)>,
     /// Files of external data in the caller's memory, which outlives the sessions.
     pub external_files: Vec<(String, *const c_char, usize)>,
+    /// Copies share it, as ONNX Runtime's flag.
+    pub openings: Arc<Openings>,
 }
 
 handles! { Options => OrtSessionOptions; }
@@ -57,6 +60,7 @@ impl Default for Options {
             domains: Vec::new(),
             initializers: Vec::new(),
             external_files: Vec::new(),
+            openings: Arc::default(),
         }
     }
 }
@@ -111,7 +115,7 @@ impl Options {
     }
 
     /// The options as librukh takes them for a model, but for dimensions.
-    pub fn build(&self, source: &Source) -> Result<Built> {
+    pub fn build(&self, source: &Source) -> Result<Arc<Built>> {
         self.check()?;
         // SAFETY: a place for the handle.
         let built = Built(library::make(|out, error| unsafe { rukh_session_options_create(out, error) })?);
@@ -133,7 +137,7 @@ impl Options {
         }
         self.add_weights(&built)?;
         self.add_operators(source, &built)?;
-        Ok(built)
+        self.openings.add(built)
     }
 
     fn add_weights(&self, built: &Built) -> Result<()> {

@@ -190,6 +190,11 @@ api! {
     fn SessionOptionsSetCustomJoinThreadFn(options: *mut OrtSessionOptions, function: OrtCustomJoinThreadFn) {
         own_threads(options, function.is_some())?;
     }
+
+    // Called while a session is made with the options, on another thread: nothing else of them is touched.
+    fn SessionOptionsSetLoadCancellationFlag(options: *mut OrtSessionOptions, cancel: bool) {
+        get::<Options>(options)?.openings.cancel(cancel)?;
+    }
 }
 
 /// A tensor in the place of an initializer. Its elements are shared; the caller keeps them.

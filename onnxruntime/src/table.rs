@@ -169,7 +169,7 @@ table! {
         CreateSessionWithPrepackedWeightsContainer CreateSessionFromArrayWithPrepackedWeightsContainer
         EnableOrtCustomOps IsSparseTensor HasValue KernelContext_GetGPUComputeStream GetTensorMemoryInfo
         SessionOptionsSetCustomCreateThreadFn SessionOptionsSetCustomThreadCreationOptions
-        SessionOptionsSetCustomJoinThreadFn SetGlobalCustomCreateThreadFn SetGlobalCustomThreadCreationOptions
+        SessionOptionsSetCustomJoinThreadFn SessionOptionsSetLoadCancellationFlag SetGlobalCustomCreateThreadFn SetGlobalCustomThreadCreationOptions
         SetGlobalCustomJoinThreadFn SynchronizeBoundInputs SynchronizeBoundOutputs
         SessionOptionsAppendExecutionProvider_CUDA_V2 CreateCUDAProviderOptions UpdateCUDAProviderOptions
         GetCUDAProviderOptionsAsString ReleaseCUDAProviderOptions AddExternalInitializers
@@ -226,7 +226,7 @@ table! {
         ReleaseDnnlProviderOptions UpdateTensorRTProviderOptionsWithValue GetTensorRTProviderOptionsByName
         KernelContext_GetResource SessionOptionsAppendExecutionProvider_OpenVINO_V2
         SessionOptionsAppendExecutionProvider_VitisAI ReleaseValueInfo ReleaseNode ReleaseGraph ReleaseModel
-        GetValueInfoName GetValueInfoTypeInfo GetModelEditorApi SessionOptionsSetLoadCancellationFlag
+        GetValueInfoName GetValueInfoTypeInfo GetModelEditorApi
         GetCompileApi RegisterExecutionProviderLibrary UnregisterExecutionProviderLibrary
         SessionOptionsSetEpSelectionPolicy SessionOptionsSetEpSelectionPolicyDelegate GetEpApi
         ValueInfo_GetValueProducer ValueInfo_GetValueNumConsumers ValueInfo_GetValueConsumers
