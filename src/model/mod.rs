@@ -28,7 +28,7 @@ use crate::error::{Result, fail};
 use crate::graph::{Function, Graph, NEWEST_OPSET};
 
 pub(crate) use counters::LoadCounters;
-pub(crate) use file::{FileIdentity, open_file, start_of_file};
+pub(crate) use file::{FileIdentity, open_file, start_of_file, touch};
 pub(crate) use given::Given;
 pub(crate) use outside::{Keeper, Kept, failed};
 pub(crate) use program::{decode_program, encode_program};
