@@ -23,6 +23,8 @@
  *   which may be NULL, receives the bytes the text takes with its NUL; `buf` may be NULL with `cap` 0,
  *   to ask for `needed` alone; a buffer that is too small receives "" and the call is
  *   RUKH_ERROR_INVALID_ARGUMENT.
+ * Paths are texts. On Windows they are UTF-8 like all texts, whatever the code page is, and `/` or `\` stands between
+ *   folders; on other systems they may be any bytes.
  * Arrays are a pointer and a length; NULL is allowed with length 0 only.
  * Enums are int32_t with defined values; an unknown value is an error.
  * Shapes are arrays of int64_t, the outermost dimension first, in elements. Elements lie in row-major
@@ -39,6 +41,27 @@
 
 #include <stddef.h>
 #include <stdint.h>
+
+/*
+ * Functions of the library. On Windows they come from rukh.dll; a program that is linked to the static library there
+ * defines RUKH_STATIC first. The calling convention is C's everywhere.
+ */
+#if defined(_WIN32) && !defined(RUKH_STATIC)
+#define RUKH_API __declspec(dllimport)
+#elif defined(__GNUC__) && !defined(_WIN32)
+#define RUKH_API __attribute__((visibility("default")))
+#else
+#define RUKH_API
+#endif
+
+/* For the two functions that a library of operators has for others to find, see rukh_session_options_load_operators. */
+#if defined(_WIN32)
+#define RUKH_EXPORT __declspec(dllexport)
+#elif defined(__GNUC__)
+#define RUKH_EXPORT __attribute__((visibility("default")))
+#else
+#define RUKH_EXPORT
+#endif
 
 /* DLPack's own structs; their definition is in dlpack.h, which is needed only to look inside. */
 struct DLManagedTensor;
@@ -613,6 +636,7 @@ extern "C" {
  *
  * Never fails. Threads: any, at the same time.
  */
+RUKH_API
 uint32_t rukh_version(void);
 
 /**
@@ -620,6 +644,7 @@ uint32_t rukh_version(void);
  *
  * The text is static: never NULL, never freed. Never fails. Threads: any, at the same time.
  */
+RUKH_API
 const char *rukh_version_string(void);
 
 /**
@@ -628,6 +653,7 @@ const char *rukh_version_string(void);
  *
  * Never fails. Threads: any, at the same time.
  */
+RUKH_API
 uint32_t rukh_abi_version(void);
 
 /**
@@ -636,6 +662,7 @@ uint32_t rukh_abi_version(void);
  * `error`: NULL gives `RUKH_OK`; a pointer that is no live error gives what is wrong with it, such as
  * `RUKH_ERROR_INVALID_HANDLE`. Threads: any, at the same time.
  */
+RUKH_API
 rukh_status rukh_error_code(const struct rukh_error *error);
 
 /**
@@ -645,6 +672,7 @@ rukh_status rukh_error_code(const struct rukh_error *error);
  * `error`: NULL gives ""; a pointer that is no live error gives a static text that says so. Threads:
  * any, at the same time.
  */
+RUKH_API
 const char *rukh_error_message(const struct rukh_error *error);
 
 /**
@@ -654,6 +682,7 @@ const char *rukh_error_message(const struct rukh_error *error);
  * error, which its owner destroys; NULL for a code that is none, for a NULL message and when host memory is
  * exhausted. Threads: any, at the same time.
  */
+RUKH_API
 struct rukh_error *rukh_error_create(rukh_status code,
                                      const char *message);
 
@@ -662,6 +691,7 @@ struct rukh_error *rukh_error_create(rukh_status code,
  *
  * Threads: any; the error must not be in use by another thread.
  */
+RUKH_API
 void rukh_error_destroy(struct rukh_error *error);
 
 /**
@@ -670,6 +700,7 @@ void rukh_error_destroy(struct rukh_error *error);
  *
  * Never NULL; the text is static. Never fails. Threads: any, at the same time.
  */
+RUKH_API
 const char *rukh_status_name(rukh_status status);
 
 /**
@@ -682,6 +713,7 @@ const char *rukh_status_name(rukh_status status);
  * `out`: not NULL; receives the options, which the caller destroys; NULL on failure. `error`: may be
  * NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, `RUKH_ERROR_OUT_OF_MEMORY`.
  */
+RUKH_API
 rukh_status rukh_environment_options_create(struct rukh_environment_options **out,
                                             struct rukh_error **error);
 
@@ -691,6 +723,7 @@ rukh_status rukh_environment_options_create(struct rukh_environment_options **ou
  *
  * Threads: any.
  */
+RUKH_API
 void rukh_environment_options_destroy(struct rukh_environment_options *options);
 
 /**
@@ -700,6 +733,7 @@ void rukh_environment_options_destroy(struct rukh_environment_options *options);
  * Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown key or a value that is not allowed (the option
  * keeps its value), and the handle errors.
  */
+RUKH_API
 rukh_status rukh_environment_options_set(struct rukh_environment_options *options,
                                          const char *key,
                                          const char *value,
@@ -712,6 +746,7 @@ rukh_status rukh_environment_options_set(struct rukh_environment_options *option
  * may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown
  * key or a buffer that is too small, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_environment_options_get(const struct rukh_environment_options *options,
                                          const char *key,
                                          char *buf,
@@ -726,6 +761,7 @@ rukh_status rukh_environment_options_get(const struct rukh_environment_options *
  * `cap`, `needed`: see "Texts" at the top of this header. `error`: may be NULL. Threads: any, at the
  * same time. Errors: also the handle errors.
  */
+RUKH_API
 rukh_status rukh_environment_options_key(const struct rukh_environment_options *options,
                                          size_t index,
                                          char *buf,
@@ -744,6 +780,7 @@ rukh_status rukh_environment_options_key(const struct rukh_environment_options *
  * `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown level, and
  * the handle errors.
  */
+RUKH_API
 rukh_status rukh_environment_options_set_log(struct rukh_environment_options *options,
                                              rukh_log_level level,
                                              rukh_log_callback callback,
@@ -758,6 +795,7 @@ rukh_status rukh_environment_options_set_log(struct rukh_environment_options *op
  * caller destroys; NULL on failure. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT`, `RUKH_ERROR_OUT_OF_MEMORY`, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_environment_create(const struct rukh_environment_options *options,
                                     struct rukh_environment **out,
                                     struct rukh_error **error);
@@ -768,6 +806,7 @@ rukh_status rukh_environment_create(const struct rukh_environment_options *optio
  *
  * Threads: any.
  */
+RUKH_API
 void rukh_environment_destroy(struct rukh_environment *environment);
 
 /**
@@ -776,6 +815,7 @@ void rukh_environment_destroy(struct rukh_environment *environment);
  * `environment`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_environment_thread_count(const struct rukh_environment *environment,
                                           size_t *count,
                                           struct rukh_error **error);
@@ -786,6 +826,7 @@ rukh_status rukh_environment_thread_count(const struct rukh_environment *environ
  * `environment`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_environment_device_count(const struct rukh_environment *environment,
                                           size_t *count,
                                           struct rukh_error **error);
@@ -797,6 +838,7 @@ rukh_status rukh_environment_device_count(const struct rukh_environment *environ
  * destroys; NULL on failure. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_environment_device(const struct rukh_environment *environment,
                                     size_t index,
                                     struct rukh_device **out,
@@ -812,6 +854,7 @@ rukh_status rukh_environment_device(const struct rukh_environment *environment,
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_environment_find_device(const struct rukh_environment *environment,
                                          const char *provider,
                                          size_t device_id,
@@ -824,6 +867,7 @@ rukh_status rukh_environment_find_device(const struct rukh_environment *environm
  *
  * Threads: any.
  */
+RUKH_API
 void rukh_device_destroy(struct rukh_device *device);
 
 /**
@@ -832,6 +876,7 @@ void rukh_device_destroy(struct rukh_device *device);
  * `device`, `provider`: not NULL; the text is borrowed from the device. `error`: may be NULL. Threads:
  * any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_device_provider(const struct rukh_device *device,
                                  const char **provider,
                                  struct rukh_error **error);
@@ -845,6 +890,7 @@ rukh_status rukh_device_provider(const struct rukh_device *device,
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_device_id(const struct rukh_device *device,
                            size_t *device_id,
                            struct rukh_error **error);
@@ -855,6 +901,7 @@ rukh_status rukh_device_id(const struct rukh_device *device,
  * `device`, `name`: not NULL; the text is borrowed from the device. `error`: may be NULL. Threads: any,
  * at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_device_name(const struct rukh_device *device,
                              const char **name,
                              struct rukh_error **error);
@@ -865,6 +912,7 @@ rukh_status rukh_device_name(const struct rukh_device *device,
  * `device`, `arch`: not NULL; the text is borrowed from the device. `error`: may be NULL. Threads: any,
  * at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_device_arch(const struct rukh_device *device,
                              const char **arch,
                              struct rukh_error **error);
@@ -875,6 +923,7 @@ rukh_status rukh_device_arch(const struct rukh_device *device,
  * `device`, `bytes`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_device_memory(const struct rukh_device *device,
                                uint64_t *bytes,
                                struct rukh_error **error);
@@ -892,6 +941,7 @@ rukh_status rukh_device_memory(const struct rukh_device *device,
  * `device`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_device_property_count(const struct rukh_device *device,
                                        size_t *count,
                                        struct rukh_error **error);
@@ -903,6 +953,7 @@ rukh_status rukh_device_property_count(const struct rukh_device *device,
  * may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that
  * is not there, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_device_property(const struct rukh_device *device,
                                  size_t index,
                                  const char **key,
@@ -918,6 +969,7 @@ rukh_status rukh_device_property(const struct rukh_device *device,
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_device_find_property(const struct rukh_device *device,
                                       const char *key,
                                       const char **value,
@@ -929,6 +981,7 @@ rukh_status rukh_device_find_property(const struct rukh_device *device,
  * `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL.
  */
+RUKH_API
 rukh_status rukh_provider_count(size_t *count,
                                 struct rukh_error **error);
 
@@ -939,6 +992,7 @@ rukh_status rukh_provider_count(size_t *count,
  * Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there
  * or a buffer that is too small.
  */
+RUKH_API
 rukh_status rukh_provider_name(size_t index,
                                char *buf,
                                size_t cap,
@@ -953,6 +1007,7 @@ rukh_status rukh_provider_name(size_t index,
  * be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown
  * provider or a buffer that is too small, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_environment_provider_reason(const struct rukh_environment *environment,
                                              const char *provider,
                                              char *buf,
@@ -975,6 +1030,7 @@ rukh_status rukh_environment_provider_reason(const struct rukh_environment *envi
  * `buf`, `cap`, `needed`: see "Texts" at the top of this header. `error`: may be NULL. Threads: any, at the same
  * time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for a buffer that is too small.
  */
+RUKH_API
 rukh_status rukh_report(char *buf,
                         size_t cap,
                         size_t *needed,
@@ -989,6 +1045,7 @@ rukh_status rukh_report(char *buf,
  * defaults. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown key or
  * device, or a second arena; `RUKH_ERROR_DEVICE` without a device, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_environment_create_arena(struct rukh_environment *environment,
                                           size_t device_id,
                                           const char *config,
@@ -1007,6 +1064,7 @@ rukh_status rukh_environment_create_arena(struct rukh_environment *environment,
  * NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown name or
  * device, `RUKH_ERROR_DEVICE` without one, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_environment_memory_statistic(const struct rukh_environment *environment,
                                               size_t device_id,
                                               const char *name,
@@ -1020,6 +1078,7 @@ rukh_status rukh_environment_memory_statistic(const struct rukh_environment *env
  * `cap`, `needed`: see "Texts" at the top of this header. `error`: may be NULL. Threads: any, at the same
  * time. Errors: `RUKH_ERROR_DEVICE` without a device, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_environment_memory_statistic_name(const struct rukh_environment *environment,
                                                    size_t index,
                                                    char *buf,
@@ -1037,6 +1096,7 @@ rukh_status rukh_environment_memory_statistic_name(const struct rukh_environment
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_environment_memory_summary(const struct rukh_environment *environment,
                                             size_t device_id,
                                             char *buf,
@@ -1050,6 +1110,7 @@ rukh_status rukh_environment_memory_summary(const struct rukh_environment *envir
  * `environment`, `free`, `total`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for an unknown device, `RUKH_ERROR_DEVICE`, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_environment_memory_info(const struct rukh_environment *environment,
                                          size_t device_id,
                                          uint64_t *free,
@@ -1062,6 +1123,7 @@ rukh_status rukh_environment_memory_info(const struct rukh_environment *environm
  * `environment`: not NULL. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for
  * an unknown device, `RUKH_ERROR_DEVICE`, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_environment_memory_reset_peaks(const struct rukh_environment *environment,
                                                 size_t device_id,
                                                 struct rukh_error **error);
@@ -1073,6 +1135,7 @@ rukh_status rukh_environment_memory_reset_peaks(const struct rukh_environment *e
  * `environment`: not NULL. `error`: may be NULL. Threads: any, also while sessions run. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for an unknown device, `RUKH_ERROR_DEVICE`, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_environment_memory_empty_cache(const struct rukh_environment *environment,
                                                 size_t device_id,
                                                 struct rukh_error **error);
@@ -1084,6 +1147,7 @@ rukh_status rukh_environment_memory_empty_cache(const struct rukh_environment *e
  * `environment`: not NULL. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for
  * an unknown device, `RUKH_ERROR_DEVICE`, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_environment_memory_record_history(const struct rukh_environment *environment,
                                                    size_t device_id,
                                                    size_t events,
@@ -1098,6 +1162,7 @@ rukh_status rukh_environment_memory_record_history(const struct rukh_environment
  * NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown device or a
  * buffer that is too small, `RUKH_ERROR_DEVICE`, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_environment_memory_snapshot(const struct rukh_environment *environment,
                                              size_t device_id,
                                              char *buf,
@@ -1116,6 +1181,7 @@ rukh_status rukh_environment_memory_snapshot(const struct rukh_environment *envi
  * the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown device, `RUKH_ERROR_DEVICE` without one, and the
  * handle errors. Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_environment_fourier_plans(const struct rukh_environment *environment,
                                            size_t device_id,
                                            size_t *count,
@@ -1129,6 +1195,7 @@ rukh_status rukh_environment_fourier_plans(const struct rukh_environment *enviro
  * run. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown device, `RUKH_ERROR_DEVICE` without one, and the handle errors.
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_environment_set_fourier_plan_limit(const struct rukh_environment *environment,
                                                     size_t device_id,
                                                     size_t limit,
@@ -1141,6 +1208,7 @@ rukh_status rukh_environment_set_fourier_plan_limit(const struct rukh_environmen
  * run. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown device, `RUKH_ERROR_DEVICE` without one, and the handle errors.
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_environment_clear_fourier_plans(const struct rukh_environment *environment,
                                                  size_t device_id,
                                                  struct rukh_error **error);
@@ -1175,6 +1243,7 @@ rukh_status rukh_environment_clear_fourier_plans(const struct rukh_environment *
  * `out`: not NULL; receives the options, which the caller destroys; NULL on failure. `error`: may be
  * NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, `RUKH_ERROR_OUT_OF_MEMORY`.
  */
+RUKH_API
 rukh_status rukh_session_options_create(struct rukh_session_options **out,
                                         struct rukh_error **error);
 
@@ -1185,6 +1254,7 @@ rukh_status rukh_session_options_create(struct rukh_session_options **out,
  * `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL,
  * `RUKH_ERROR_OUT_OF_MEMORY`, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_options_clone(const struct rukh_session_options *options,
                                        struct rukh_session_options **out,
                                        struct rukh_error **error);
@@ -1195,6 +1265,7 @@ rukh_status rukh_session_options_clone(const struct rukh_session_options *option
  *
  * Threads: any.
  */
+RUKH_API
 void rukh_session_options_destroy(struct rukh_session_options *options);
 
 /**
@@ -1204,6 +1275,7 @@ void rukh_session_options_destroy(struct rukh_session_options *options);
  * Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown key or a value that is not allowed (the option
  * keeps its value), and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_options_set(struct rukh_session_options *options,
                                      const char *key,
                                      const char *value,
@@ -1216,6 +1288,7 @@ rukh_status rukh_session_options_set(struct rukh_session_options *options,
  * may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for a key that is
  * unknown or not set, or a buffer that is too small, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_options_get(const struct rukh_session_options *options,
                                      const char *key,
                                      char *buf,
@@ -1230,6 +1303,7 @@ rukh_status rukh_session_options_get(const struct rukh_session_options *options,
  * `cap`, `needed`: see "Texts" at the top of this header. `error`: may be NULL. Threads: any, at the
  * same time. Errors: also the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_options_key(const struct rukh_session_options *options,
                                      size_t index,
                                      char *buf,
@@ -1243,6 +1317,7 @@ rukh_status rukh_session_options_key(const struct rukh_session_options *options,
  * `options`: not NULL. `mode`: one of `RUKH_LOAD_…`. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for an unknown mode, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_options_set_load(struct rukh_session_options *options,
                                           rukh_load_mode mode,
                                           struct rukh_error **error);
@@ -1254,6 +1329,7 @@ rukh_status rukh_session_options_set_load(struct rukh_session_options *options,
  * `options`: not NULL. `optimization`: one of `RUKH_OPTIMIZATION_…`. `error`: may be NULL. Threads:
  * any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown value, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_options_set_optimization(struct rukh_session_options *options,
                                                   rukh_optimization optimization,
                                                   struct rukh_error **error);
@@ -1265,6 +1341,7 @@ rukh_status rukh_session_options_set_optimization(struct rukh_session_options *o
  * `options`: not NULL. `fallback`: one of `RUKH_FALLBACK_…`. `error`: may be NULL. Threads: any.
  * Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown value, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_options_set_fallback(struct rukh_session_options *options,
                                               rukh_fallback fallback,
                                               struct rukh_error **error);
@@ -1276,6 +1353,7 @@ rukh_status rukh_session_options_set_fallback(struct rukh_session_options *optio
  * `options`: not NULL. `on`: 0 or 1. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for another value of `on`, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_options_set_profiling(struct rukh_session_options *options,
                                                int32_t on,
                                                struct rukh_error **error);
@@ -1287,6 +1365,7 @@ rukh_status rukh_session_options_set_profiling(struct rukh_session_options *opti
  * `options`: not NULL. `threads`: 0 to 1024. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for a number that is too large, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_options_set_threads(struct rukh_session_options *options,
                                              size_t threads,
                                              struct rukh_error **error);
@@ -1299,6 +1378,7 @@ rukh_status rukh_session_options_set_threads(struct rukh_session_options *option
  * the name is an error. `size`: elements, 0 or more. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for an empty name or a negative size, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_options_set_dimension(struct rukh_session_options *options,
                                                const char *name,
                                                int64_t size,
@@ -1318,6 +1398,7 @@ rukh_status rukh_session_options_set_dimension(struct rukh_session_options *opti
  * `RUKH_ERROR_INVALID_ARGUMENT` for an unknown provider or option, and for one that was added before;
  * the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_options_add_provider(struct rukh_session_options *options,
                                               const char *provider,
                                               const char *const *keys,
@@ -1341,6 +1422,7 @@ rukh_status rukh_session_options_add_provider(struct rukh_session_options *optio
  * every session made with these options is destroyed. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_options_set_external_allocator(struct rukh_session_options *options,
                                                         rukh_device_alloc alloc,
                                                         rukh_device_free release_memory,
@@ -1354,6 +1436,7 @@ rukh_status rukh_session_options_set_external_allocator(struct rukh_session_opti
  * `options`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_options_provider_count(const struct rukh_session_options *options,
                                                 size_t *count,
                                                 struct rukh_error **error);
@@ -1365,6 +1448,7 @@ rukh_status rukh_session_options_provider_count(const struct rukh_session_option
  * `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an
  * index that is not there or a buffer that is too small, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_options_provider_name(const struct rukh_session_options *options,
                                                size_t index,
                                                char *buf,
@@ -1380,6 +1464,7 @@ rukh_status rukh_session_options_provider_name(const struct rukh_session_options
  * `RUKH_ERROR_INVALID_ARGUMENT`. `buf`, `cap`, `needed`: see "Texts" at the top of this header.
  * `error`: may be NULL. Threads: any, at the same time. Errors: also the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_options_provider_key(const struct rukh_session_options *options,
                                               size_t provider,
                                               size_t index,
@@ -1396,6 +1481,7 @@ rukh_status rukh_session_options_provider_key(const struct rukh_session_options 
  * `RUKH_ERROR_INVALID_ARGUMENT` for a provider or key that is not there or a buffer that is too small,
  * and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_options_provider_get(const struct rukh_session_options *options,
                                               size_t provider,
                                               const char *key,
@@ -1408,14 +1494,15 @@ rukh_status rukh_session_options_provider_get(const struct rukh_session_options 
  * Opens a model file (ONNX), or an artifact that `rukh_compile_model` made of one, and makes it ready to run. Sessions of one environment that open the
  * same unchanged file with the same options share its weights, unless option "share_weights" is "0".
  *
- * `environment`: not NULL; kept alive by the session. `path`: not NULL; a file name, UTF-8 or what the
- * system uses. External data are read from the model's folder. `options`: NULL for the defaults;
+ * `environment`: not NULL; kept alive by the session. `path`: not NULL; a file name, see
+ * "Texts" at the top of this header. External data are read from the model's folder. `options`: NULL for the defaults;
  * copied. `out`: not NULL; receives the session, which the caller destroys; NULL on failure. `error`:
  * may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_NOT_FOUND` and `RUKH_ERROR_IO` for
  * the file, `RUKH_ERROR_INVALID_MODEL` for a model that breaks the standard (the message names the
  * node), `RUKH_ERROR_UNSUPPORTED` for what cannot be run, `RUKH_ERROR_DEVICE` for a wanted provider
  * without a device, `RUKH_ERROR_OUT_OF_MEMORY`, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_create(const struct rukh_environment *environment,
                                 const char *path,
                                 const struct rukh_session_options *options,
@@ -1432,6 +1519,7 @@ rukh_status rukh_session_create(const struct rukh_environment *environment,
  * failure. `error`: may be NULL. Threads: any, at the same time. Errors: as `rukh_session_create`, but
  * for the file.
  */
+RUKH_API
 rukh_status rukh_session_create_from_memory(const struct rukh_environment *environment,
                                             const void *data,
                                             size_t size,
@@ -1445,6 +1533,7 @@ rukh_status rukh_session_create_from_memory(const struct rukh_environment *envir
  *
  * Threads: any; a run's callback may call it too.
  */
+RUKH_API
 void rukh_session_destroy(struct rukh_session *session);
 
 /**
@@ -1462,6 +1551,7 @@ void rukh_session_destroy(struct rukh_session *session);
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_session_create_from_buffer(const struct rukh_environment *environment,
                                             const void *data,
                                             size_t size,
@@ -1487,6 +1577,7 @@ rukh_status rukh_session_create_from_buffer(const struct rukh_environment *envir
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_session_options_add_initializer(struct rukh_session_options *options,
                                                  const char *name,
                                                  const struct rukh_value *value,
@@ -1504,6 +1595,7 @@ rukh_status rukh_session_options_add_initializer(struct rukh_session_options *op
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_session_options_add_external_file(struct rukh_session_options *options,
                                                    const char *location,
                                                    const void *data,
@@ -1530,6 +1622,7 @@ rukh_status rukh_session_options_add_external_file(struct rukh_session_options *
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_compile_options_create(struct rukh_compile_options **out,
                                         struct rukh_error **error);
 
@@ -1538,6 +1631,7 @@ rukh_status rukh_compile_options_create(struct rukh_compile_options **out,
  *
  * Since: 0.1.1.
  */
+RUKH_API
 void rukh_compile_options_destroy(struct rukh_compile_options *options);
 
 /**
@@ -1548,6 +1642,7 @@ void rukh_compile_options_destroy(struct rukh_compile_options *options);
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_compile_options_set(struct rukh_compile_options *options,
                                      const char *key,
                                      const char *value,
@@ -1562,6 +1657,7 @@ rukh_status rukh_compile_options_set(struct rukh_compile_options *options,
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_compile_options_get(const struct rukh_compile_options *options,
                                      const char *key,
                                      char *buf,
@@ -1577,6 +1673,7 @@ rukh_status rukh_compile_options_get(const struct rukh_compile_options *options,
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_compile_options_key(const struct rukh_compile_options *options,
                                      size_t index,
                                      char *buf,
@@ -1592,6 +1689,7 @@ rukh_status rukh_compile_options_key(const struct rukh_compile_options *options,
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_compile_options_set_progress(struct rukh_compile_options *options,
                                               rukh_progress_callback callback,
                                               void *user,
@@ -1620,6 +1718,7 @@ rukh_status rukh_compile_options_set_progress(struct rukh_compile_options *optio
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_compile_model(const struct rukh_environment *environment,
                                const char *path,
                                const struct rukh_session_options *session_options_handle,
@@ -1635,6 +1734,7 @@ rukh_status rukh_compile_model(const struct rukh_environment *environment,
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_compile_model_from_memory(const struct rukh_environment *environment,
                                            const void *data,
                                            size_t size,
@@ -1654,6 +1754,7 @@ rukh_status rukh_compile_model_from_memory(const struct rukh_environment *enviro
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_artifact_open(const struct rukh_environment *environment,
                                const char *path,
                                struct rukh_artifact **out,
@@ -1664,6 +1765,7 @@ rukh_status rukh_artifact_open(const struct rukh_environment *environment,
  *
  * Since: 0.1.1.
  */
+RUKH_API
 void rukh_artifact_destroy(struct rukh_artifact *artifact);
 
 /**
@@ -1681,6 +1783,7 @@ void rukh_artifact_destroy(struct rukh_artifact *artifact);
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_artifact_info(const struct rukh_artifact *artifact,
                                char *buf,
                                size_t cap,
@@ -1698,6 +1801,7 @@ rukh_status rukh_artifact_info(const struct rukh_artifact *artifact,
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_artifact_check(const struct rukh_artifact *artifact,
                                 const struct rukh_session_options *options,
                                 rukh_artifact_verdict *verdict,
@@ -1727,6 +1831,7 @@ rukh_status rukh_artifact_check(const struct rukh_artifact *artifact,
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_session_plan(const struct rukh_session *session,
                               char *buf,
                               size_t cap,
@@ -1739,6 +1844,7 @@ rukh_status rukh_session_plan(const struct rukh_session *session,
  * `session`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_input_count(const struct rukh_session *session,
                                      size_t *count,
                                      struct rukh_error **error);
@@ -1750,6 +1856,7 @@ rukh_status rukh_session_input_count(const struct rukh_session *session,
  * NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not
  * there, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_input_name(const struct rukh_session *session,
                                     size_t index,
                                     const char **name,
@@ -1762,6 +1869,7 @@ rukh_status rukh_session_input_name(const struct rukh_session *session,
  * `RUKH_ERROR_NOT_FOUND` for a name that the model does not have, `RUKH_ERROR_INVALID_ARGUMENT`, and
  * the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_input_index(const struct rukh_session *session,
                                      const char *name,
                                      size_t *index,
@@ -1774,6 +1882,7 @@ rukh_status rukh_session_input_index(const struct rukh_session *session,
  * any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there, and the
  * handle errors.
  */
+RUKH_API
 rukh_status rukh_session_input_type(const struct rukh_session *session,
                                     size_t index,
                                     rukh_kind *kind,
@@ -1787,6 +1896,7 @@ rukh_status rukh_session_input_type(const struct rukh_session *session,
  * `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an
  * index that is not there or a buffer that is too small, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_input_type_text(const struct rukh_session *session,
                                          size_t index,
                                          char *buf,
@@ -1803,6 +1913,7 @@ rukh_status rukh_session_input_type_text(const struct rukh_session *session,
  * be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is
  * not there or too little room, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_input_shape(const struct rukh_session *session,
                                      size_t index,
                                      int64_t *dims,
@@ -1818,6 +1929,7 @@ rukh_status rukh_session_input_shape(const struct rukh_session *session,
  * or has no name. `index`, `axis`: from 0. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for an index or axis that is not there, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_input_dim_name(const struct rukh_session *session,
                                         size_t index,
                                         size_t axis,
@@ -1831,6 +1943,7 @@ rukh_status rukh_session_input_dim_name(const struct rukh_session *session,
  * `session`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_overridable_count(const struct rukh_session *session,
                                            size_t *count,
                                            struct rukh_error **error);
@@ -1842,6 +1955,7 @@ rukh_status rukh_session_overridable_count(const struct rukh_session *session,
  * NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not
  * there, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_overridable_name(const struct rukh_session *session,
                                           size_t index,
                                           const char **name,
@@ -1854,6 +1968,7 @@ rukh_status rukh_session_overridable_name(const struct rukh_session *session,
  * `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an
  * index that is not there or a buffer that is too small, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_overridable_type_text(const struct rukh_session *session,
                                                size_t index,
                                                char *buf,
@@ -1869,6 +1984,7 @@ rukh_status rukh_session_overridable_type_text(const struct rukh_session *sessio
  * `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index
  * that is not there or too little room, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_overridable_shape(const struct rukh_session *session,
                                            size_t index,
                                            int64_t *dims,
@@ -1883,6 +1999,7 @@ rukh_status rukh_session_overridable_shape(const struct rukh_session *session,
  * or has no name. `index`, `axis`: from 0. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for an index or axis that is not there, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_overridable_dim_name(const struct rukh_session *session,
                                               size_t index,
                                               size_t axis,
@@ -1895,6 +2012,7 @@ rukh_status rukh_session_overridable_dim_name(const struct rukh_session *session
  * `session`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_output_count(const struct rukh_session *session,
                                       size_t *count,
                                       struct rukh_error **error);
@@ -1906,6 +2024,7 @@ rukh_status rukh_session_output_count(const struct rukh_session *session,
  * NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not
  * there, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_output_name(const struct rukh_session *session,
                                      size_t index,
                                      const char **name,
@@ -1918,6 +2037,7 @@ rukh_status rukh_session_output_name(const struct rukh_session *session,
  * `RUKH_ERROR_NOT_FOUND` for a name that the model does not have, `RUKH_ERROR_INVALID_ARGUMENT`, and
  * the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_output_index(const struct rukh_session *session,
                                       const char *name,
                                       size_t *index,
@@ -1930,6 +2050,7 @@ rukh_status rukh_session_output_index(const struct rukh_session *session,
  * any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there, and the
  * handle errors.
  */
+RUKH_API
 rukh_status rukh_session_output_type(const struct rukh_session *session,
                                      size_t index,
                                      rukh_kind *kind,
@@ -1943,6 +2064,7 @@ rukh_status rukh_session_output_type(const struct rukh_session *session,
  * `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an
  * index that is not there or a buffer that is too small, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_output_type_text(const struct rukh_session *session,
                                           size_t index,
                                           char *buf,
@@ -1959,6 +2081,7 @@ rukh_status rukh_session_output_type_text(const struct rukh_session *session,
  * be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is
  * not there or too little room, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_output_shape(const struct rukh_session *session,
                                       size_t index,
                                       int64_t *dims,
@@ -1974,6 +2097,7 @@ rukh_status rukh_session_output_shape(const struct rukh_session *session,
  * or has no name. `index`, `axis`: from 0. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for an index or axis that is not there, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_output_dim_name(const struct rukh_session *session,
                                          size_t index,
                                          size_t axis,
@@ -1987,6 +2111,7 @@ rukh_status rukh_session_output_dim_name(const struct rukh_session *session,
  * `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an
  * unknown `which`, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_model_text(const struct rukh_session *session,
                                     rukh_model_text which,
                                     const char **text,
@@ -1998,6 +2123,7 @@ rukh_status rukh_session_model_text(const struct rukh_session *session,
  * `session`: not NULL. `model_version`, `ir_version`: may be NULL. `error`: may be NULL. Threads: any, at
  * the same time. Errors: the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_model_version(const struct rukh_session *session,
                                        int64_t *model_version,
                                        int64_t *ir_version,
@@ -2009,6 +2135,7 @@ rukh_status rukh_session_model_version(const struct rukh_session *session,
  * `session`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_property_count(const struct rukh_session *session,
                                         size_t *count,
                                         struct rukh_error **error);
@@ -2020,6 +2147,7 @@ rukh_status rukh_session_property_count(const struct rukh_session *session,
  * may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that
  * is not there, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_property(const struct rukh_session *session,
                                   size_t index,
                                   const char **key,
@@ -2032,6 +2160,7 @@ rukh_status rukh_session_property(const struct rukh_session *session,
  * `session`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_opset_count(const struct rukh_session *session,
                                      size_t *count,
                                      struct rukh_error **error);
@@ -2043,6 +2172,7 @@ rukh_status rukh_session_opset_count(const struct rukh_session *session,
  * session; "" stands for ai.onnx. `version`: not NULL. `error`: may be NULL. Threads: any, at the same
  * time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_opset(const struct rukh_session *session,
                                size_t index,
                                const char **domain,
@@ -2055,6 +2185,7 @@ rukh_status rukh_session_opset(const struct rukh_session *session,
  * `session`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_placement_count(const struct rukh_session *session,
                                          size_t *count,
                                          struct rukh_error **error);
@@ -2067,6 +2198,7 @@ rukh_status rukh_session_placement_count(const struct rukh_session *session,
  * Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there,
  * and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_placement(const struct rukh_session *session,
                                    size_t index,
                                    const char **node,
@@ -2082,6 +2214,7 @@ rukh_status rukh_session_placement(const struct rukh_session *session,
  * `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an
  * unknown `which`, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_load_counter(const struct rukh_session *session,
                                       rukh_load_counter which,
                                       uint64_t *value,
@@ -2096,6 +2229,7 @@ rukh_status rukh_session_load_counter(const struct rukh_session *session,
  * the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` without profiling or for a buffer that is too
  * small, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_profile(const struct rukh_session *session,
                                  char *buf,
                                  size_t cap,
@@ -2110,6 +2244,7 @@ rukh_status rukh_session_profile(const struct rukh_session *session,
  * on failure. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown
  * type or a bad dimension, `RUKH_ERROR_OUT_OF_MEMORY`.
  */
+RUKH_API
 rukh_status rukh_value_create_tensor(rukh_element_type element,
                                      const int64_t *shape,
                                      size_t rank,
@@ -2126,6 +2261,7 @@ rukh_status rukh_value_create_tensor(rukh_element_type element,
  * `RUKH_ERROR_INVALID_ARGUMENT` for an unknown type, a bad dimension or a wrong size,
  * `RUKH_ERROR_OUT_OF_MEMORY`.
  */
+RUKH_API
 rukh_status rukh_value_create_tensor_copy(rukh_element_type element,
                                           const int64_t *shape,
                                           size_t rank,
@@ -2146,6 +2282,7 @@ rukh_status rukh_value_create_tensor_copy(rukh_element_type element,
  * failure. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown
  * type, a bad dimension, a wrong size or alignment, `RUKH_ERROR_OUT_OF_MEMORY`.
  */
+RUKH_API
 rukh_status rukh_value_create_tensor_over(rukh_element_type element,
                                           const int64_t *shape,
                                           size_t rank,
@@ -2163,6 +2300,7 @@ rukh_status rukh_value_create_tensor_over(rukh_element_type element,
  * `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL,
  * `RUKH_ERROR_OUT_OF_MEMORY`, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_value_clone(const struct rukh_value *value,
                              struct rukh_value **out,
                              struct rukh_error **error);
@@ -2175,6 +2313,7 @@ rukh_status rukh_value_clone(const struct rukh_value *value,
  * failure. `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT`
  * for a shape that does not fit or a value that is no tensor, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_value_reshape(const struct rukh_value *value,
                                const int64_t *shape,
                                size_t rank,
@@ -2187,6 +2326,7 @@ rukh_status rukh_value_reshape(const struct rukh_value *value,
  *
  * Threads: any.
  */
+RUKH_API
 void rukh_value_destroy(struct rukh_value *value);
 
 /**
@@ -2195,6 +2335,7 @@ void rukh_value_destroy(struct rukh_value *value);
  * `value`, `kind`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_value_kind(const struct rukh_value *value,
                             rukh_kind *kind,
                             struct rukh_error **error);
@@ -2205,6 +2346,7 @@ rukh_status rukh_value_kind(const struct rukh_value *value,
  * `value`, `element`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_value_element_type(const struct rukh_value *value,
                                     rukh_element_type *element,
                                     struct rukh_error **error);
@@ -2216,6 +2358,7 @@ rukh_status rukh_value_element_type(const struct rukh_value *value,
  * NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for a buffer that is too
  * small, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_value_type_text(const struct rukh_value *value,
                                  char *buf,
                                  size_t cap,
@@ -2230,6 +2373,7 @@ rukh_status rukh_value_type_text(const struct rukh_value *value,
  * `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for a
  * value that is no tensor or too little room, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_value_shape(const struct rukh_value *value,
                              int64_t *dims,
                              size_t cap,
@@ -2242,6 +2386,7 @@ rukh_status rukh_value_shape(const struct rukh_value *value,
  * `value`, `count`: not NULL; the value a tensor. `error`: may be NULL. Threads: any, at the same time.
  * Errors: `RUKH_ERROR_INVALID_ARGUMENT` for a value that is no tensor, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_value_element_count(const struct rukh_value *value,
                                      size_t *count,
                                      struct rukh_error **error);
@@ -2255,6 +2400,7 @@ rukh_status rukh_value_element_count(const struct rukh_value *value,
  * elements. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for strings and what is no tensor, and the handle
  * errors.
  */
+RUKH_API
 rukh_status rukh_value_data(const struct rukh_value *value,
                             const void **data,
                             size_t *bytes,
@@ -2270,6 +2416,7 @@ rukh_status rukh_value_data(const struct rukh_value *value,
  * written. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for strings and what is no tensor, and the handle
  * errors.
  */
+RUKH_API
 rukh_status rukh_value_data_mut(struct rukh_value *value,
                                 void **data,
                                 size_t *bytes,
@@ -2286,6 +2433,7 @@ rukh_status rukh_value_data_mut(struct rukh_value *value,
  * value, which the caller destroys when no run uses it; NULL on failure. `error`: may be NULL. Threads: any.
  * Errors: `RUKH_ERROR_INVALID_ARGUMENT`, `RUKH_ERROR_DEVICE` without a device, `RUKH_ERROR_OUT_OF_MEMORY`.
  */
+RUKH_API
 rukh_status rukh_value_create_device_tensor(const struct rukh_environment *environment,
                                             size_t device_id,
                                             rukh_element_type element,
@@ -2304,6 +2452,7 @@ rukh_status rukh_value_create_device_tensor(const struct rukh_environment *envir
  * `rukh_value_create_tensor_over`). `out`: not NULL; receives the value, which the caller destroys; NULL on
  * failure. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, `RUKH_ERROR_DEVICE`.
  */
+RUKH_API
 rukh_status rukh_value_create_device_tensor_over(const struct rukh_environment *environment,
                                                  size_t device_id,
                                                  rukh_element_type element,
@@ -2324,6 +2473,7 @@ rukh_status rukh_value_create_device_tensor_over(const struct rukh_environment *
  * be in use meanwhile. Errors: `RUKH_ERROR_INVALID_ARGUMENT` when types or shapes differ,
  * `RUKH_ERROR_DEVICE`, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_value_copy(const struct rukh_value *from,
                             struct rukh_value *to,
                             struct rukh_error **error);
@@ -2336,6 +2486,7 @@ rukh_status rukh_value_copy(const struct rukh_value *from,
  * memory. `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, and
  * the handle errors.
  */
+RUKH_API
 rukh_status rukh_value_device(const struct rukh_value *value,
                               int32_t *on_device,
                               size_t *device_id,
@@ -2353,6 +2504,7 @@ rukh_status rukh_value_device(const struct rukh_value *value,
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_value_create_tensor_in(const struct rukh_device *device,
                                         rukh_memory_kind kind,
                                         rukh_element_type element,
@@ -2371,6 +2523,7 @@ rukh_status rukh_value_create_tensor_in(const struct rukh_device *device,
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_value_memory_kind(const struct rukh_value *value,
                                    rukh_memory_kind *kind,
                                    size_t *device_id,
@@ -2390,6 +2543,7 @@ rukh_status rukh_value_memory_kind(const struct rukh_value *value,
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_io_binding_bind_output_allocated_in(struct rukh_io_binding *binding,
                                                      const char *name,
                                                      const struct rukh_device *device,
@@ -2404,6 +2558,7 @@ rukh_status rukh_io_binding_bind_output_allocated_in(struct rukh_io_binding *bin
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_session_device(const struct rukh_session *session,
                                 struct rukh_device **out,
                                 struct rukh_error **error);
@@ -2423,6 +2578,7 @@ rukh_status rukh_session_device(const struct rukh_session *session,
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_value_copy_queued(const struct rukh_value *from,
                                    struct rukh_value *to,
                                    uint64_t stream,
@@ -2439,6 +2595,7 @@ rukh_status rukh_value_copy_queued(const struct rukh_value *from,
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_stream_create(const struct rukh_device *device,
                                struct rukh_stream **out,
                                struct rukh_error **error);
@@ -2451,6 +2608,7 @@ rukh_status rukh_stream_create(const struct rukh_device *device,
  *
  * Since: 0.1.1.
  */
+RUKH_API
 void rukh_stream_destroy(struct rukh_stream *stream);
 
 /**
@@ -2461,6 +2619,7 @@ void rukh_stream_destroy(struct rukh_stream *stream);
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_stream_address(const struct rukh_stream *stream,
                                 uint64_t *address,
                                 struct rukh_error **error);
@@ -2473,6 +2632,7 @@ rukh_status rukh_stream_address(const struct rukh_stream *stream,
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_stream_wait(const struct rukh_stream *stream,
                              struct rukh_error **error);
 
@@ -2486,6 +2646,7 @@ rukh_status rukh_stream_wait(const struct rukh_stream *stream,
  * `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for a text that is NULL or
  * no UTF-8, a bad dimension or a wrong count, `RUKH_ERROR_OUT_OF_MEMORY`.
  */
+RUKH_API
 rukh_status rukh_value_create_strings(const int64_t *shape,
                                       size_t rank,
                                       const char *const *strings,
@@ -2503,6 +2664,7 @@ rukh_status rukh_value_create_strings(const int64_t *shape,
  * `RUKH_ERROR_INVALID_ARGUMENT` for what is no tensor of strings, an index that is not there or a
  * buffer that is too small, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_value_string(const struct rukh_value *value,
                               size_t index,
                               char *buf,
@@ -2518,6 +2680,7 @@ rukh_status rukh_value_string(const struct rukh_value *value,
  * `RUKH_ERROR_INVALID_ARGUMENT` for what is no tensor of strings, an index that is not there, or a text
  * that is no UTF-8; and the handle errors.
  */
+RUKH_API
 rukh_status rukh_value_set_string(struct rukh_value *value,
                                   size_t index,
                                   const char *string,
@@ -2532,6 +2695,7 @@ rukh_status rukh_value_set_string(struct rukh_value *value,
  * Errors: `RUKH_ERROR_INVALID_ARGUMENT` for items of different types or an unknown type, and the handle
  * errors.
  */
+RUKH_API
 rukh_status rukh_value_create_sequence(const struct rukh_value *const *items,
                                        size_t count,
                                        rukh_element_type element,
@@ -2548,6 +2712,7 @@ rukh_status rukh_value_create_sequence(const struct rukh_value *const *items,
  * NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for keys of another type or rank, twice the
  * same key, another number of values than keys, or values of different types; and the handle errors.
  */
+RUKH_API
 rukh_status rukh_value_create_map(const struct rukh_value *keys,
                                   const struct rukh_value *const *values,
                                   size_t count,
@@ -2563,6 +2728,7 @@ rukh_status rukh_value_create_map(const struct rukh_value *keys,
  * destroys; NULL on failure. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`
  * for an unknown type, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_value_create_optional(const struct rukh_value *value,
                                        rukh_element_type element,
                                        struct rukh_value **out,
@@ -2574,6 +2740,7 @@ rukh_status rukh_value_create_optional(const struct rukh_value *value,
  * `value`, `count`: not NULL; the value no tensor. `error`: may be NULL. Threads: any, at the same time.
  * Errors: `RUKH_ERROR_INVALID_ARGUMENT` for a tensor, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_value_item_count(const struct rukh_value *value,
                                   size_t *count,
                                   struct rukh_error **error);
@@ -2585,6 +2752,7 @@ rukh_status rukh_value_item_count(const struct rukh_value *value,
  * destroys; NULL on failure. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for a tensor or an index that is not there, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_value_item(const struct rukh_value *value,
                             size_t index,
                             struct rukh_value **out,
@@ -2597,6 +2765,7 @@ rukh_status rukh_value_item(const struct rukh_value *value,
  * failure. `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT`
  * for what is no map, `RUKH_ERROR_OUT_OF_MEMORY`, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_value_map_keys(const struct rukh_value *value,
                                 struct rukh_value **out,
                                 struct rukh_error **error);
@@ -2611,6 +2780,7 @@ rukh_status rukh_value_map_keys(const struct rukh_value *value,
  * same time; the `deleter` on any thread. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for what is no tensor,
  * `RUKH_ERROR_UNSUPPORTED` for strings and element types narrower than a byte, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_value_to_dlpack(const struct rukh_value *value,
                                  struct DLManagedTensorVersioned **out,
                                  struct rukh_error **error);
@@ -2622,6 +2792,7 @@ rukh_status rukh_value_to_dlpack(const struct rukh_value *value,
  * its receiver releases by its `deleter`; NULL on failure. `error`: may be NULL. Threads: any, at the
  * same time. Errors: as `rukh_value_to_dlpack`.
  */
+RUKH_API
 rukh_status rukh_value_to_dlpack_legacy(const struct rukh_value *value,
                                         struct DLManagedTensor **out,
                                         struct rukh_error **error);
@@ -2639,6 +2810,7 @@ rukh_status rukh_value_to_dlpack_legacy(const struct rukh_value *value,
  * without an ONNX counterpart, `RUKH_ERROR_DEVICE` for one on a GPU where none is found,
  * `RUKH_ERROR_OUT_OF_MEMORY`.
  */
+RUKH_API
 rukh_status rukh_value_from_dlpack(struct DLManagedTensorVersioned *managed,
                                    struct rukh_value **out,
                                    struct rukh_error **error);
@@ -2650,6 +2822,7 @@ rukh_status rukh_value_from_dlpack(struct DLManagedTensorVersioned *managed,
  * the value, which the caller destroys; NULL on failure. `error`: may be NULL. Threads: any. Errors: as
  * `rukh_value_from_dlpack`.
  */
+RUKH_API
 rukh_status rukh_value_from_dlpack_legacy(struct DLManagedTensor *managed,
                                           struct rukh_value **out,
                                           struct rukh_error **error);
@@ -2671,6 +2844,7 @@ rukh_status rukh_value_from_dlpack_legacy(struct DLManagedTensor *managed,
  * `out`: not NULL; receives the options, which the caller destroys; NULL on failure. `error`: may be
  * NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, `RUKH_ERROR_OUT_OF_MEMORY`.
  */
+RUKH_API
 rukh_status rukh_run_options_create(struct rukh_run_options **out,
                                     struct rukh_error **error);
 
@@ -2680,6 +2854,7 @@ rukh_status rukh_run_options_create(struct rukh_run_options **out,
  *
  * Threads: any.
  */
+RUKH_API
 void rukh_run_options_destroy(struct rukh_run_options *options);
 
 /**
@@ -2688,6 +2863,7 @@ void rukh_run_options_destroy(struct rukh_run_options *options);
  * `options`, `key`, `value`: not NULL; the texts are copied. `error`: may be NULL. Threads: any.
  * Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown key, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_run_options_set(struct rukh_run_options *options,
                                  const char *key,
                                  const char *value,
@@ -2700,6 +2876,7 @@ rukh_status rukh_run_options_set(struct rukh_run_options *options,
  * may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown
  * key or a buffer that is too small, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_run_options_get(const struct rukh_run_options *options,
                                  const char *key,
                                  char *buf,
@@ -2714,6 +2891,7 @@ rukh_status rukh_run_options_get(const struct rukh_run_options *options,
  * `cap`, `needed`: see "Texts" at the top of this header. `error`: may be NULL. Threads: any, at the
  * same time. Errors: also the handle errors.
  */
+RUKH_API
 rukh_status rukh_run_options_key(const struct rukh_run_options *options,
                                  size_t index,
                                  char *buf,
@@ -2728,6 +2906,7 @@ rukh_status rukh_run_options_key(const struct rukh_run_options *options,
  * `options`: not NULL. `error`: may be NULL. Threads: any, above all another one than the run's.
  * Errors: the handle errors.
  */
+RUKH_API
 rukh_status rukh_run_options_cancel(struct rukh_run_options *options,
                                     struct rukh_error **error);
 
@@ -2737,6 +2916,7 @@ rukh_status rukh_run_options_cancel(struct rukh_run_options *options,
  *
  * `options`: not NULL. `error`: may be NULL. Threads: any. Errors: the handle errors.
  */
+RUKH_API
 rukh_status rukh_run_options_reset(struct rukh_run_options *options,
                                    struct rukh_error **error);
 
@@ -2755,6 +2935,7 @@ rukh_status rukh_run_options_reset(struct rukh_run_options *options,
  * `RUKH_ERROR_CANCELLED`, `RUKH_ERROR_OUT_OF_MEMORY`, `RUKH_ERROR_INVALID_ARGUMENT`, and the handle
  * errors.
  */
+RUKH_API
 rukh_status rukh_session_run(const struct rukh_session *session,
                              const struct rukh_run_options *options,
                              const char *const *input_names,
@@ -2777,6 +2958,7 @@ rukh_status rukh_session_run(const struct rukh_session *session,
  * their turn. Errors: of this call for arguments, `RUKH_ERROR_OUT_OF_MEMORY` when no thread can be had,
  * and the handle errors; those of the run go to the callback.
  */
+RUKH_API
 rukh_status rukh_session_run_async(const struct rukh_session *session,
                                    const struct rukh_run_options *options,
                                    const char *const *input_names,
@@ -2797,6 +2979,7 @@ rukh_status rukh_session_run_async(const struct rukh_session *session,
  * is used by one call at a time (another gets `RUKH_ERROR_INVALID_ARGUMENT`). Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_io_binding_create(const struct rukh_session *session,
                                    struct rukh_io_binding **out,
                                    struct rukh_error **error);
@@ -2807,6 +2990,7 @@ rukh_status rukh_io_binding_create(const struct rukh_session *session,
  *
  * Threads: any.
  */
+RUKH_API
 void rukh_io_binding_destroy(struct rukh_io_binding *binding);
 
 /**
@@ -2817,6 +3001,7 @@ void rukh_io_binding_destroy(struct rukh_io_binding *binding);
  * be NULL. Threads: any, one at a time. Errors: `RUKH_ERROR_NOT_FOUND` for a name that the model does not
  * have, `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors. Type and shape are checked by the run.
  */
+RUKH_API
 rukh_status rukh_io_binding_bind_input(struct rukh_io_binding *binding,
                                        const char *name,
                                        const struct rukh_value *value,
@@ -2832,6 +3017,7 @@ rukh_status rukh_io_binding_bind_input(struct rukh_io_binding *binding,
  * for a value that is no tensor of plain elements, and the handle errors. Type and shape are checked by
  * the run.
  */
+RUKH_API
 rukh_status rukh_io_binding_bind_output(struct rukh_io_binding *binding,
                                         const char *name,
                                         const struct rukh_value *value,
@@ -2845,6 +3031,7 @@ rukh_status rukh_io_binding_bind_output(struct rukh_io_binding *binding,
  * `RUKH_ERROR_NOT_FOUND` for a name that the model does not have, `RUKH_ERROR_INVALID_ARGUMENT`, and the
  * handle errors.
  */
+RUKH_API
 rukh_status rukh_io_binding_bind_output_allocated(struct rukh_io_binding *binding,
                                                   const char *name,
                                                   struct rukh_error **error);
@@ -2854,6 +3041,7 @@ rukh_status rukh_io_binding_bind_output_allocated(struct rukh_io_binding *bindin
  *
  * `binding`: not NULL. `error`: may be NULL. Threads: any, one at a time. Errors: the handle errors.
  */
+RUKH_API
 rukh_status rukh_io_binding_clear_inputs(struct rukh_io_binding *binding,
                                          struct rukh_error **error);
 
@@ -2862,6 +3050,7 @@ rukh_status rukh_io_binding_clear_inputs(struct rukh_io_binding *binding,
  *
  * `binding`: not NULL. `error`: may be NULL. Threads: any, one at a time. Errors: the handle errors.
  */
+RUKH_API
 rukh_status rukh_io_binding_clear_outputs(struct rukh_io_binding *binding,
                                           struct rukh_error **error);
 
@@ -2872,6 +3061,7 @@ rukh_status rukh_io_binding_clear_outputs(struct rukh_io_binding *binding,
  * for each binding. Errors: as `rukh_session_run`, and `RUKH_ERROR_INVALID_INPUT` for an input that is
  * not bound or an output bound to a tensor of another type or shape.
  */
+RUKH_API
 rukh_status rukh_io_binding_run(struct rukh_io_binding *binding,
                                 const struct rukh_run_options *options,
                                 struct rukh_error **error);
@@ -2884,6 +3074,7 @@ rukh_status rukh_io_binding_run(struct rukh_io_binding *binding,
  * `RUKH_ERROR_NOT_FOUND` for a name that the model does not have, or an output that is not bound or has
  * no value yet; `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_io_binding_output(const struct rukh_io_binding *binding,
                                    const char *name,
                                    struct rukh_value **out,
@@ -2903,6 +3094,7 @@ rukh_status rukh_io_binding_output(const struct rukh_io_binding *binding,
  * at a time for each binding. Errors: as `rukh_io_binding_run`; what kernels find wrong with the data is told
  * by `rukh_completion_wait`.
  */
+RUKH_API
 rukh_status rukh_io_binding_run_queued(struct rukh_io_binding *binding,
                                        const struct rukh_run_options *options,
                                        struct rukh_completion **out,
@@ -2914,6 +3106,7 @@ rukh_status rukh_io_binding_run_queued(struct rukh_io_binding *binding,
  *
  * Threads: any.
  */
+RUKH_API
 void rukh_completion_destroy(struct rukh_completion *completion);
 
 /**
@@ -2922,6 +3115,7 @@ void rukh_completion_destroy(struct rukh_completion *completion);
  * `completion`: not NULL. `done`: not NULL; receives 1 or 0. `error`: may be NULL. Threads: any, at the same
  * time. Errors: `RUKH_ERROR_DEVICE` and `RUKH_ERROR_POISONED` when the device failed, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_completion_is_done(const struct rukh_completion *completion,
                                     int32_t *done,
                                     struct rukh_error **error);
@@ -2933,6 +3127,7 @@ rukh_status rukh_completion_is_done(const struct rukh_completion *completion,
  * `RUKH_ERROR_INVALID_DATA` for data that a kernel refused (told once), `RUKH_ERROR_DEVICE`,
  * `RUKH_ERROR_POISONED`, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_completion_wait(const struct rukh_completion *completion,
                                  struct rukh_error **error);
 
@@ -2943,6 +3138,7 @@ rukh_status rukh_completion_wait(const struct rukh_completion *completion,
  * nvidia platform) as a number, 0 when the run left nothing queued. `error`: may be NULL. Threads: any, at the
  * same time. Errors: the handle errors.
  */
+RUKH_API
 rukh_status rukh_completion_event(const struct rukh_completion *completion,
                                   uint64_t *event,
                                   struct rukh_error **error);
@@ -2957,6 +3153,7 @@ rukh_status rukh_completion_event(const struct rukh_completion *completion,
  * `RUKH_ERROR_INVALID_ARGUMENT` for a session that does not choose among kernels or a buffer that is too
  * small, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_tuning_results(const struct rukh_session *session,
                                         char *buf,
                                         size_t cap,
@@ -2974,6 +3171,7 @@ rukh_status rukh_session_tuning_results(const struct rukh_session *session,
  * the same time, also while the session runs. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for a session that does
  * not choose among kernels, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_add_tuning_results(const struct rukh_session *session,
                                             const char *text,
                                             size_t *taken,
@@ -2993,6 +3191,7 @@ rukh_status rukh_session_add_tuning_results(const struct rukh_session *session,
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_environment_tune(struct rukh_environment *environment,
                                   const struct rukh_session_options *options,
                                   const char *shapes,
@@ -3011,6 +3210,7 @@ rukh_status rukh_environment_tune(struct rukh_environment *environment,
  * the operator, which the caller destroys; NULL on failure. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT`, `RUKH_ERROR_OUT_OF_MEMORY`.
  */
+RUKH_API
 rukh_status rukh_operator_create(const char *domain,
                                  const char *name,
                                  int64_t since,
@@ -3025,6 +3225,7 @@ rukh_status rukh_operator_create(const char *domain,
  *
  * Threads: any.
  */
+RUKH_API
 void rukh_operator_destroy(struct rukh_operator *operator_);
 
 /**
@@ -3034,6 +3235,7 @@ void rukh_operator_destroy(struct rukh_operator *operator_);
  * types, `RUKH_ELEMENT_…`; NULL and 0 for all. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_operator_add_type_variable(struct rukh_operator *operator_,
                                             const char *name,
                                             const rukh_element_type *allowed,
@@ -3048,6 +3250,7 @@ rukh_status rukh_operator_add_type_variable(struct rukh_operator *operator_,
  * "any". `arity`: one of `RUKH_ARITY_…`. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, and
  * the handle errors.
  */
+RUKH_API
 rukh_status rukh_operator_add_input(struct rukh_operator *operator_,
                                     const char *name,
                                     const char *ty,
@@ -3060,6 +3263,7 @@ rukh_status rukh_operator_add_input(struct rukh_operator *operator_,
  *
  * The arguments, threads and errors are those of `rukh_operator_add_input`.
  */
+RUKH_API
 rukh_status rukh_operator_add_output(struct rukh_operator *operator_,
                                      const char *name,
                                      const char *ty,
@@ -3073,6 +3277,7 @@ rukh_status rukh_operator_add_output(struct rukh_operator *operator_,
  * `operator`: not NULL. `index`: of an input that was added. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_operator_set_shape_input(struct rukh_operator *operator_,
                                           size_t index,
                                           struct rukh_error **error);
@@ -3085,6 +3290,7 @@ rukh_status rukh_operator_set_shape_input(struct rukh_operator *operator_,
  *
  * `operator`: not NULL. `function`: NULL for none. `error`: may be NULL. Threads: any. Errors: the handle errors.
  */
+RUKH_API
 rukh_status rukh_operator_set_shape_function(struct rukh_operator *operator_,
                                              rukh_node_callback function,
                                              struct rukh_error **error);
@@ -3096,6 +3302,7 @@ rukh_status rukh_operator_set_shape_function(struct rukh_operator *operator_,
  * types and attributes; it may refuse the node, and give it a state by `rukh_node_info_set_state`. `compute`: not NULL;
  * called in each run. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_operator_set_kernel(struct rukh_operator *operator_,
                                      rukh_node_callback create,
                                      rukh_kernel_callback compute,
@@ -3111,6 +3318,7 @@ rukh_status rukh_operator_set_kernel(struct rukh_operator *operator_,
  * in that stream. A run with such a node is not replayed as a graph of the runtime's. `error`: may be NULL. Threads:
  * any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_operator_set_gpu_kernel(struct rukh_operator *operator_,
                                          rukh_node_callback create,
                                          rukh_node_callback prepare,
@@ -3126,6 +3334,7 @@ rukh_status rukh_operator_set_gpu_kernel(struct rukh_operator *operator_,
  * `RUKH_ERROR_INVALID_ARGUMENT` for an operator without outputs or kernel, or that was added before, and the handle
  * errors.
  */
+RUKH_API
 rukh_status rukh_session_options_add_operator(struct rukh_session_options *options,
                                               const struct rukh_operator *operator_,
                                               struct rukh_error **error);
@@ -3136,6 +3345,7 @@ rukh_status rukh_session_options_add_operator(struct rukh_session_options *optio
  * `environment`, `operator`: not NULL; what the operator is now is copied. `error`: may be NULL. Threads: any, at the
  * same time. Errors: as `rukh_session_options_add_operator`.
  */
+RUKH_API
 rukh_status rukh_environment_add_operator(struct rukh_environment *environment,
                                           const struct rukh_operator *operator_,
                                           struct rukh_error **error);
@@ -3148,6 +3358,7 @@ rukh_status rukh_environment_add_operator(struct rukh_environment *environment,
  * `required`: 1 where a node without it is an error, else 0. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_operator_add_attribute(struct rukh_operator *operator_,
                                         const char *name,
                                         rukh_attribute_type ty,
@@ -3162,6 +3373,7 @@ rukh_status rukh_operator_add_attribute(struct rukh_operator *operator_,
  * array of `float`, of `int64_t`, of `const char *`. NULL allowed for a list of 0. `count`: the length of a list; 1 for
  * what is no list. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_operator_add_attribute_with_default(struct rukh_operator *operator_,
                                                      const char *name,
                                                      rukh_attribute_type ty,
@@ -3170,7 +3382,8 @@ rukh_status rukh_operator_add_attribute_with_default(struct rukh_operator *opera
                                                      struct rukh_error **error);
 
 /**
- * Adds the operators of a shared library to options. The library must export two functions in C:
+ * Adds the operators of a shared library to options. The library must export two functions in C (`RUKH_EXPORT`
+ * before them does it):
  *
  * `uint32_t rukh_operators_abi_version(void)`: the `RUKH_ABI_VERSION` that it was built with;
  * `rukh_status rukh_register_operators(rukh_operator_registry *registry)`: adds operators by
@@ -3184,6 +3397,7 @@ rukh_status rukh_operator_add_attribute_with_default(struct rukh_operator *opera
  * functions, of another version, or that fails, `RUKH_ERROR_INVALID_ARGUMENT` for an operator that was added before, and
  * the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_options_load_operators(struct rukh_session_options *options,
                                                 const char *path,
                                                 struct rukh_error **error);
@@ -3195,6 +3409,7 @@ rukh_status rukh_session_options_load_operators(struct rukh_session_options *opt
  * `environment`, `path`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors: as
  * `rukh_session_options_load_operators`.
  */
+RUKH_API
 rukh_status rukh_environment_load_operators(struct rukh_environment *environment,
                                             const char *path,
                                             struct rukh_error **error);
@@ -3205,6 +3420,7 @@ rukh_status rukh_environment_load_operators(struct rukh_environment *environment
  * `registry`, `operator`: not NULL; what the operator is now is copied, and the caller destroys its handle. `error`: may
  * be NULL. Threads: any. Errors: as `rukh_session_options_add_operator`.
  */
+RUKH_API
 rukh_status rukh_operator_registry_add(struct rukh_operator_registry *registry,
                                        const struct rukh_operator *operator_,
                                        struct rukh_error **error);
@@ -3215,6 +3431,7 @@ rukh_status rukh_operator_registry_add(struct rukh_operator_registry *registry,
  * `registry`, `text`: not NULL; the text is copied. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_operator_registry_set_error(struct rukh_operator_registry *registry,
                                              const char *text,
                                              struct rukh_error **error);
@@ -3225,6 +3442,7 @@ rukh_status rukh_operator_registry_set_error(struct rukh_operator_registry *regi
  * `node`, `name`: not NULL; the text is borrowed from the node. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_node_info_name(const struct rukh_node_info *node,
                                 const char **name,
                                 struct rukh_error **error);
@@ -3235,6 +3453,7 @@ rukh_status rukh_node_info_name(const struct rukh_node_info *node,
  * `node`, `version`: not NULL. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and
  * the handle errors.
  */
+RUKH_API
 rukh_status rukh_node_info_version(const struct rukh_node_info *node,
                                    int64_t *version,
                                    struct rukh_error **error);
@@ -3245,6 +3464,7 @@ rukh_status rukh_node_info_version(const struct rukh_node_info *node,
  * `node`, `count`: not NULL. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the
  * handle errors.
  */
+RUKH_API
 rukh_status rukh_node_info_input_count(const struct rukh_node_info *node,
                                        size_t *count,
                                        struct rukh_error **error);
@@ -3255,6 +3475,7 @@ rukh_status rukh_node_info_input_count(const struct rukh_node_info *node,
  * `node`, `count`: not NULL. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the
  * handle errors.
  */
+RUKH_API
 rukh_status rukh_node_info_output_count(const struct rukh_node_info *node,
                                         size_t *count,
                                         struct rukh_error **error);
@@ -3265,6 +3486,7 @@ rukh_status rukh_node_info_output_count(const struct rukh_node_info *node,
  * `node`, `given`: not NULL. `index`: any number. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_node_info_has_input(const struct rukh_node_info *node,
                                      size_t index,
                                      int32_t *given,
@@ -3278,6 +3500,7 @@ rukh_status rukh_node_info_has_input(const struct rukh_node_info *node,
  * Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there, `RUKH_ERROR_NOT_FOUND` for an input that the node
  * leaves out, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_node_info_input_type(const struct rukh_node_info *node,
                                       size_t index,
                                       rukh_kind *kind,
@@ -3293,6 +3516,7 @@ rukh_status rukh_node_info_input_type(const struct rukh_node_info *node,
  * `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there or too little room, `RUKH_ERROR_NOT_FOUND` for an input
  * that the node leaves out, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_node_info_input_shape(const struct rukh_node_info *node,
                                        size_t index,
                                        int64_t *dims,
@@ -3307,6 +3531,7 @@ rukh_status rukh_node_info_input_shape(const struct rukh_node_info *node,
  * node; NULL when the value is not known. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for
  * an index that is not there, `RUKH_ERROR_NOT_FOUND` for an input that the node leaves out, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_node_info_input_value(const struct rukh_node_info *node,
                                        size_t index,
                                        const struct rukh_value **value,
@@ -3319,6 +3544,7 @@ rukh_status rukh_node_info_input_value(const struct rukh_node_info *node,
  * `node`, `text`: not NULL; the text is copied. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_node_info_set_error(struct rukh_node_info *node,
                                      const char *text,
                                      struct rukh_error **error);
@@ -3331,6 +3557,7 @@ rukh_status rukh_node_info_set_error(struct rukh_node_info *node,
  * Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` in another function, and the handle errors; `release` is then not
  * called.
  */
+RUKH_API
 rukh_status rukh_node_info_set_state(struct rukh_node_info *node,
                                      void *state,
                                      rukh_release release,
@@ -3342,6 +3569,7 @@ rukh_status rukh_node_info_set_state(struct rukh_node_info *node,
  * `node`, `state`: not NULL; receives NULL where there is none. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_node_info_state(const struct rukh_node_info *node,
                                  void **state,
                                  struct rukh_error **error);
@@ -3352,6 +3580,7 @@ rukh_status rukh_node_info_state(const struct rukh_node_info *node,
  * `node`: not NULL. `bytes`: 0 or more; the memory is aligned to 256 bytes and its content is unspecified. `error`: may
  * be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` in another function, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_node_info_set_scratch(struct rukh_node_info *node,
                                        size_t bytes,
                                        struct rukh_error **error);
@@ -3362,6 +3591,7 @@ rukh_status rukh_node_info_set_scratch(struct rukh_node_info *node,
  * `node`, `wanted`: not NULL. `index`: any number. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL or in a shape function, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_node_info_has_output(const struct rukh_node_info *node,
                                       size_t index,
                                       int32_t *wanted,
@@ -3374,6 +3604,7 @@ rukh_status rukh_node_info_has_output(const struct rukh_node_info *node,
  * `RUKH_ERROR_INVALID_ARGUMENT` for an index or type that is not there or outside of a shape function, and the handle
  * errors.
  */
+RUKH_API
 rukh_status rukh_node_info_set_output_type(struct rukh_node_info *node,
                                            size_t index,
                                            rukh_element_type element,
@@ -3387,6 +3618,7 @@ rukh_status rukh_node_info_set_output_type(struct rukh_node_info *node,
  * NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there, a dimension below -1 or
  * outside of a shape function, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_node_info_set_output_shape(struct rukh_node_info *node,
                                             size_t index,
                                             const int64_t *dims,
@@ -3401,6 +3633,7 @@ rukh_status rukh_node_info_set_output_shape(struct rukh_node_info *node,
  * Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there or outside of a shape function, and
  * the handle errors.
  */
+RUKH_API
 rukh_status rukh_node_info_set_output_shape_of(struct rukh_node_info *node,
                                                size_t index,
                                                size_t input,
@@ -3414,6 +3647,7 @@ rukh_status rukh_node_info_set_output_shape_of(struct rukh_node_info *node,
  * `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index or axis that is not there or
  * outside of a shape function, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_node_info_set_output_dim_of(struct rukh_node_info *node,
                                              size_t index,
                                              size_t axis,
@@ -3427,6 +3661,7 @@ rukh_status rukh_node_info_set_output_dim_of(struct rukh_node_info *node,
  * `node`, `name`, `given`: not NULL. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL,
  * and the handle errors.
  */
+RUKH_API
 rukh_status rukh_node_info_has_attribute(const struct rukh_node_info *node,
                                          const char *name,
                                          int32_t *given,
@@ -3438,6 +3673,7 @@ rukh_status rukh_node_info_has_attribute(const struct rukh_node_info *node,
  * `node`, `name`, `value`: not NULL. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_NOT_FOUND` for an attribute
  * that the node does not have, `RUKH_ERROR_INVALID_ARGUMENT` for one of another type, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_node_info_attribute_int(const struct rukh_node_info *node,
                                          const char *name,
                                          int64_t *value,
@@ -3448,6 +3684,7 @@ rukh_status rukh_node_info_attribute_int(const struct rukh_node_info *node,
  *
  * The arguments, threads and errors are those of `rukh_node_info_attribute_int`.
  */
+RUKH_API
 rukh_status rukh_node_info_attribute_float(const struct rukh_node_info *node,
                                            const char *name,
                                            float *value,
@@ -3460,6 +3697,7 @@ rukh_status rukh_node_info_attribute_float(const struct rukh_node_info *node,
  * given with replacement characters. `error`: may be NULL. Threads: any. Errors: as `rukh_node_info_attribute_int`, and
  * `RUKH_ERROR_INVALID_ARGUMENT` for a buffer that is too small.
  */
+RUKH_API
 rukh_status rukh_node_info_attribute_string(const struct rukh_node_info *node,
                                             const char *name,
                                             char *buf,
@@ -3473,6 +3711,7 @@ rukh_status rukh_node_info_attribute_string(const struct rukh_node_info *node,
  * `node`, `name`: not NULL. `values`, `count`: not NULL; the array is borrowed from the node, NULL where it is empty.
  * `error`: may be NULL. Threads: any. Errors: as `rukh_node_info_attribute_int`.
  */
+RUKH_API
 rukh_status rukh_node_info_attribute_ints(const struct rukh_node_info *node,
                                           const char *name,
                                           const int64_t **values,
@@ -3484,6 +3723,7 @@ rukh_status rukh_node_info_attribute_ints(const struct rukh_node_info *node,
  *
  * The arguments, threads and errors are those of `rukh_node_info_attribute_ints`.
  */
+RUKH_API
 rukh_status rukh_node_info_attribute_floats(const struct rukh_node_info *node,
                                             const char *name,
                                             const float **values,
@@ -3495,6 +3735,7 @@ rukh_status rukh_node_info_attribute_floats(const struct rukh_node_info *node,
  *
  * `node`, `name`, `count`: not NULL. `error`: may be NULL. Threads: any. Errors: as `rukh_node_info_attribute_int`.
  */
+RUKH_API
 rukh_status rukh_node_info_attribute_string_count(const struct rukh_node_info *node,
                                                   const char *name,
                                                   size_t *count,
@@ -3507,6 +3748,7 @@ rukh_status rukh_node_info_attribute_string_count(const struct rukh_node_info *n
  * may be NULL. Threads: any. Errors: as `rukh_node_info_attribute_string`, and `RUKH_ERROR_INVALID_ARGUMENT` for an index
  * that is not there.
  */
+RUKH_API
 rukh_status rukh_node_info_attribute_string_at(const struct rukh_node_info *node,
                                                const char *name,
                                                size_t index,
@@ -3521,6 +3763,7 @@ rukh_status rukh_node_info_attribute_string_at(const struct rukh_node_info *node
  * `node`, `name`: not NULL. `value`: not NULL; receives the tensor, borrowed from the node. `error`: may be NULL.
  * Threads: any. Errors: as `rukh_node_info_attribute_int`.
  */
+RUKH_API
 rukh_status rukh_node_info_attribute_tensor(const struct rukh_node_info *node,
                                             const char *name,
                                             const struct rukh_value **value,
@@ -3532,6 +3775,7 @@ rukh_status rukh_node_info_attribute_tensor(const struct rukh_node_info *node,
  * `context`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_kernel_context_input_count(const struct rukh_kernel_context *context,
                                             size_t *count,
                                             struct rukh_error **error);
@@ -3542,6 +3786,7 @@ rukh_status rukh_kernel_context_input_count(const struct rukh_kernel_context *co
  * `context`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_kernel_context_output_count(const struct rukh_kernel_context *context,
                                              size_t *count,
                                              struct rukh_error **error);
@@ -3555,6 +3800,7 @@ rukh_status rukh_kernel_context_output_count(const struct rukh_kernel_context *c
  * Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there, and the handle
  * errors.
  */
+RUKH_API
 rukh_status rukh_kernel_context_input(const struct rukh_kernel_context *context,
                                       size_t index,
                                       const struct rukh_value **value,
@@ -3570,6 +3816,7 @@ rukh_status rukh_kernel_context_input(const struct rukh_kernel_context *context,
  * be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there, another
  * shape, or an output that is no tensor, `RUKH_ERROR_OUT_OF_MEMORY`, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_kernel_context_output(struct rukh_kernel_context *context,
                                        size_t index,
                                        const int64_t *shape,
@@ -3585,6 +3832,7 @@ rukh_status rukh_kernel_context_output(struct rukh_kernel_context *context,
  * time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there or a value of another type or shape than the
  * output's, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_kernel_context_set_output(struct rukh_kernel_context *context,
                                            size_t index,
                                            const struct rukh_value *value,
@@ -3596,6 +3844,7 @@ rukh_status rukh_kernel_context_set_output(struct rukh_kernel_context *context,
  * `context`, `state`: not NULL; receives NULL where there is none. `error`: may be NULL. Threads: any, at the same
  * time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_kernel_context_state(const struct rukh_kernel_context *context,
                                       void **state,
                                       struct rukh_error **error);
@@ -3607,6 +3856,7 @@ rukh_status rukh_kernel_context_state(const struct rukh_kernel_context *context,
  * `context`, `cancelled`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_kernel_context_cancelled(const struct rukh_kernel_context *context,
                                           int32_t *cancelled,
                                           struct rukh_error **error);
@@ -3617,6 +3867,7 @@ rukh_status rukh_kernel_context_cancelled(const struct rukh_kernel_context *cont
  * `context`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_kernel_context_thread_count(const struct rukh_kernel_context *context,
                                              size_t *count,
                                              struct rukh_error **error);
@@ -3630,6 +3881,7 @@ rukh_status rukh_kernel_context_thread_count(const struct rukh_kernel_context *c
  * Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL, `RUKH_ERROR_CANCELLED` when the run was cancelled and parts were left
  * out, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_kernel_context_parallel_for(struct rukh_kernel_context *context,
                                              size_t count,
                                              rukh_parallel_body body,
@@ -3642,6 +3894,7 @@ rukh_status rukh_kernel_context_parallel_for(struct rukh_kernel_context *context
  * `context`, `stream`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL and in a kernel for the CPU, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_kernel_context_stream(const struct rukh_kernel_context *context,
                                        void **stream,
                                        struct rukh_error **error);
@@ -3652,6 +3905,7 @@ rukh_status rukh_kernel_context_stream(const struct rukh_kernel_context *context
  * `context`, `address`: not NULL; receives NULL where there is none. `bytes`: may be NULL; receives its size. `error`:
  * may be NULL. Threads: any, at the same time. Errors: as `rukh_kernel_context_stream`.
  */
+RUKH_API
 rukh_status rukh_kernel_context_scratch(const struct rukh_kernel_context *context,
                                         void **address,
                                         size_t *bytes,
@@ -3664,6 +3918,7 @@ rukh_status rukh_kernel_context_scratch(const struct rukh_kernel_context *contex
  * `context`, `text`: not NULL; the text is copied. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_kernel_context_set_error(struct rukh_kernel_context *context,
                                           const char *text,
                                           struct rukh_error **error);

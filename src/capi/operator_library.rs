@@ -106,7 +106,8 @@ unsafe fn open(path: &Path) -> std::result::Result<libloading::Library, libloadi
     library.map(libloading::Library::from)
 }
 
-/// Adds the operators of a shared library to options. The library must export two functions in C:
+/// Adds the operators of a shared library to options. The library must export two functions in C (`RUKH_EXPORT`
+/// before them does it):
 ///
 /// `uint32_t rukh_operators_abi_version(void)`: the `RUKH_ABI_VERSION` that it was built with;
 /// `rukh_status rukh_register_operators(rukh_operator_registry *registry)`: adds operators by
