@@ -67,7 +67,6 @@ aarch64() {
     standard_library aarch64-unknown-linux-gnu
     export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
     build aarch64-unknown-linux-gnu "$root/build/cross/aarch64/prefix"
-    # The names of the library for AMD GPUs would be looked for in this machine's folders.
     run_tests aarch64 shared -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch64 \
         -DCMAKE_C_COMPILER=aarch64-linux-gnu-gcc -DCMAKE_CXX_COMPILER=aarch64-linux-gnu-g++ \
         -DRUKH_EMULATOR="qemu-aarch64 -L /usr/aarch64-linux-gnu"
@@ -93,6 +92,9 @@ windows() {
     build x86_64-pc-windows-gnu "$here/prefix" --meson-paths
 
     export WINEPREFIX="$here/wine" WINEARCH=win64 WINEDEBUG=-all WINEDLLOVERRIDES="mscoree,mshtml="
+    # It would start anew for each program, which takes seconds.
+    wineserver --persistent=60
+    trap "wineserver --kill" EXIT
     wineboot --init >/dev/null 2>&1
     wine=/usr/lib/wine/wine64
     mkdir -p "$here/system"
@@ -110,7 +112,6 @@ windows() {
     run_tests windows static "$@"
     other_compiler "$here" "$wine"
     exported "$here/prefix/bin/rukh.dll"
-    wineserver --kill
 }
 
 # A program as Microsoft's tools make it: an import library from the .def file, clang for their target, their linker's

@@ -172,7 +172,7 @@ struct told {
     uint64_t stop;
 };
 
-static rukh_status tell(void *user, const char *step, uint64_t done, uint64_t total) {
+static rukh_status count_steps(void *user, const char *step, uint64_t done, uint64_t total) {
     struct told *told = user;
     CHECK(step[0] != 0 && done < total);
     told->steps++;
@@ -195,7 +195,7 @@ static rukh_status compile_inside(void *user, const char *step, uint64_t done, u
 static void progress(void) {
     struct told told = {0, 0, 99};
     rukh_compile_options *options = new_options("cpu,gfx90a");
-    OK(rukh_compile_options_set_progress(options, tell, &told, release, &error));
+    OK(rukh_compile_options_set_progress(options, count_steps, &told, release, &error));
     OK(rukh_compile_model(environment, model_path("linear"), NULL, options, in_folder("p.rukh"), &error));
     CHECK(told.steps == 5 && remove(in_folder("p.rukh")) == 0);
     for (told.stop = 0; told.stop < 5; told.stop++) {
@@ -210,7 +210,7 @@ static void progress(void) {
     CHECK(files_in_folder() == 3);
     CHECK(remove(in_folder("p.rukh")) == 0 && remove(in_folder("inner.rukh")) == 0);
     rukh_compile_options_destroy(options);
-    FAILS(RUKH_ERROR_INVALID_ARGUMENT, "NULL", rukh_compile_options_set_progress(NULL, tell, &told, release, &error));
+    FAILS(RUKH_ERROR_INVALID_ARGUMENT, "NULL", rukh_compile_options_set_progress(NULL, count_steps, &told, release, &error));
     CHECK(told.released == 2);
 }
 
@@ -224,6 +224,21 @@ static void *open_and_run(void *expected) {
     return NULL;
 }
 
+/* Windows keeps a file that is mapped: it is not replaced while one of the threads has it open. */
+static void replace(const char *out) {
+#ifdef _WIN32
+    rukh_compile_options *options = new_options("cpu");
+    rukh_error *error = NULL;
+    rukh_status status = rukh_compile_model(environment, model_path("linear"), NULL, options, out, &error);
+    CHECK(status == RUKH_OK ||
+          (status == RUKH_ERROR_IO && strstr(rukh_error_message(error), "Windows keeps a file") != NULL));
+    rukh_error_destroy(error);
+    rukh_compile_options_destroy(options);
+#else
+    compile("linear", "cpu", out);
+#endif
+}
+
 /* One artifact is replaced again and again while threads open it. */
 static void replaced(void) {
     rukh_session *model = open_model(environment, "linear");
@@ -232,8 +247,9 @@ static void replaced(void) {
     int i;
     compile("linear", "cpu", in_folder("shared.rukh"));
     for (i = 0; i < THREADS; i++) CHECK(pthread_create(&threads[i], NULL, open_and_run, &expected) == 0);
-    for (i = 0; i < 20; i++) compile("linear", "cpu", in_folder("shared.rukh"));
+    for (i = 0; i < 20; i++) replace(in_folder("shared.rukh"));
     for (i = 0; i < THREADS; i++) CHECK(pthread_join(threads[i], NULL) == 0);
+    compile("linear", "cpu", in_folder("shared.rukh"));
     CHECK(remove(in_folder("shared.rukh")) == 0);
     rukh_session_destroy(model);
 }

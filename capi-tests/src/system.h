@@ -30,8 +30,11 @@ SYSTEM_UNUSED static int make_folder(char folder[FOLDER_SIZE]) {
     static unsigned number;
     char temporary[FOLDER_SIZE - 48];
     if (GetTempPathA(sizeof temporary, temporary) - 1 >= sizeof temporary - 1) return 0;
-    snprintf(folder, FOLDER_SIZE, "%srukh-%lu-%u", temporary, GetCurrentProcessId(), number++);
-    return CreateDirectoryA(folder, NULL) != 0;
+    do {
+        snprintf(folder, FOLDER_SIZE, "%srukh-%lu-%u", temporary, GetCurrentProcessId(), number++);
+        if (CreateDirectoryA(folder, NULL)) return 1;
+    } while (GetLastError() == ERROR_ALREADY_EXISTS);
+    return 0;
 }
 
 SYSTEM_UNUSED static int remove_empty_folder(const char *folder) {
