@@ -21,7 +21,7 @@ endif()
 if(WIN32)
   # A program is linked to the import library, and finds the DLL when it runs.
   find_file(_rukh_shared NAMES rukh.dll PATHS "${_rukh_prefix}/bin" ${_rukh_here})
-  find_file(_rukh_import NAMES librukh.dll.a rukh.dll.lib rukh.lib PATHS ${_rukh_folders} ${_rukh_here})
+  find_file(_rukh_import NAMES librukh.dll.a rukh.dll.a rukh.dll.lib rukh.lib PATHS ${_rukh_folders} ${_rukh_here})
   if(NOT _rukh_import)
     unset(_rukh_shared)
   endif()

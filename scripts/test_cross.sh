@@ -88,16 +88,19 @@ windows() {
     standard_library x86_64-pc-windows-gnu
     here=$root/build/cross/windows
     export CARGO_TARGET_X86_64_PC_WINDOWS_GNU_LINKER=x86_64-w64-mingw32-gcc-posix
-    # These names are mingw's: librukh.dll.a in place of rukh.dll.a.
-    build x86_64-pc-windows-gnu "$here/prefix" --meson-paths
+    build x86_64-pc-windows-gnu "$here/prefix"
+    # As import libraries are called where mingw is at home; --meson-paths would rename the DLL as well.
+    mv "$here/prefix/lib/rukh.dll.a" "$here/prefix/lib/librukh.dll.a"
 
     export WINEPREFIX="$here/wine" WINEARCH=win64 WINEDEBUG=-all WINEDLLOVERRIDES="mscoree,mshtml="
     # It would start anew for each program, which takes seconds.
+    mkdir -p "$WINEPREFIX" "$here/system"
+    wineserver --kill --wait || true
     wineserver --persistent=60
     trap "wineserver --kill" EXIT
     wineboot --init >/dev/null 2>&1
     wine=/usr/lib/wine/wine64
-    mkdir -p "$here/system"
+
     if [ ! -e "$WINEPREFIX/drive_c/windows/system32/bcryptprimitives.dll" ]; then
         x86_64-w64-mingw32-gcc-posix -shared -O1 -Wall -Wextra -o "$here/system/bcryptprimitives.dll" \
             capi-tests/windows/bcryptprimitives.c -ladvapi32
@@ -131,7 +134,7 @@ other_compiler() {
 
 # Only the functions of the header are exported.
 exported() {
-    x86_64-w64-mingw32-objdump -p "$1" | sed -n '/\[Name Pointer/,/^$/s/^\t\[ *[0-9]*\] //p' | sort >"$1.symbols"
+    x86_64-w64-mingw32-objdump -p "$1" | sed -n '/^\[Ordinal.*Pointer\] Table/,/^$/s/^\t\[ *[0-9]*\] //p' | sort >"$1.symbols"
     sed -n 's/^rukh_.*/&/p' abi/rukh.symbols | sort >"$1.wanted"
     if ! diff "$1.wanted" "$1.symbols"; then
         echo "windows: rukh.dll exports other functions than abi/rukh.symbols has (<)" >&2

@@ -7,8 +7,10 @@
 static char folder[FOLDER_SIZE];
 
 static const char *in_folder(const char *name) {
-    static char path[FOLDER_SIZE + 64];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
+    static char paths[2][FOLDER_SIZE + 64];
+    static int turn;
+    char *path = paths[turn++ % 2];
+    snprintf(path, sizeof paths[0], "%s/%s", folder, name);
     return path;
 }
 
