@@ -37,7 +37,7 @@ TEST_GPU_TARGETS ?= gfx1100,gfx90a,sm_80
 
 .DEFAULT_GOAL := help
 .PHONY: help run run-generate test test-full bench bench-sweep bench-gpu install install-onnxruntime install-triton stage models kernel-table lint test-rust test-c conformance \
-	test-levels test-docs test-python test-graphs test-properties test-graphs-full test-onnxruntime test-onnxruntime-models door emulator predict test-hip test-hip-full test-hip-models test-hiprtc test-models test-quantized test-compiled test-size onnxruntime-ep test-onnxruntime-ep test-onnxruntime-ep-full bench-onnxruntime-ep test-triton test-serve bench-serve test-bindings fuzz deny deny-advisories tools run-tools format clean distclean
+	test-levels test-cross test-docs test-python test-graphs test-properties test-graphs-full test-onnxruntime test-onnxruntime-models door emulator predict test-hip test-hip-full test-hip-models test-hiprtc test-models test-quantized test-compiled test-size onnxruntime-ep test-onnxruntime-ep test-onnxruntime-ep-full bench-onnxruntime-ep test-triton test-serve bench-serve test-bindings fuzz deny deny-advisories tools run-tools format clean distclean
 
 help: ## list the commands
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | awk -F '\t' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -72,6 +72,7 @@ test: tools ## install what the tests need and run every test that takes minutes
 
 test-full: test ## also draw many random cases and graphs, export the large models (2.5 GB), compare with torch's outputs and with ONNX Runtime, and fuzz
 	$(MAKE) --no-print-directory test-levels
+	$(MAKE) --no-print-directory test-cross
 	$(MAKE) --no-print-directory test-properties
 	$(MAKE) --no-print-directory test-graphs-full
 	$(MAKE) --no-print-directory test-models
@@ -178,6 +179,9 @@ test-rust: ## unit tests and tests of the command; those of CPU kernels also wit
 test-levels: build/onnx-data/VERSION ## tests of the CPU's kernels at each level of vector instructions, and under qemu-user
 	scripts/install_packages.sh qemu-user
 	scripts/test_levels.sh
+
+test-cross: run-tools ## the library cross-compiled for ARM Linux and for Windows; the C tests by qemu-user and wine
+	scripts/test_cross.sh $(CARGO_CAPI)
 
 test-c: stage ## the C and C++ tests against the installed library, and the ABI check
 	capi-tests/run.sh $(STAGE)

@@ -9,15 +9,26 @@
 # From <prefix>/share/cmake/rukh to <prefix>.
 get_filename_component(_rukh_prefix "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
 
-find_path(_rukh_include rukh/rukh.h PATHS "${_rukh_prefix}/include" NO_DEFAULT_PATH NO_CACHE)
+# When it is a build for another system, this prefix may lie outside of that system's root.
+set(_rukh_here NO_DEFAULT_PATH NO_CMAKE_FIND_ROOT_PATH NO_CACHE)
+find_path(_rukh_include rukh/rukh.h PATHS "${_rukh_prefix}/include" ${_rukh_here})
 
 # The library folder: lib, lib64 or the multiarch one, whichever this prefix has.
 set(_rukh_folders "${_rukh_prefix}/lib" "${_rukh_prefix}/lib64")
 if(CMAKE_LIBRARY_ARCHITECTURE)
   list(PREPEND _rukh_folders "${_rukh_prefix}/lib/${CMAKE_LIBRARY_ARCHITECTURE}")
 endif()
-find_library(_rukh_shared NAMES librukh.so librukh.dylib PATHS ${_rukh_folders} NO_DEFAULT_PATH NO_CACHE)
-find_library(_rukh_static NAMES librukh.a PATHS ${_rukh_folders} NO_DEFAULT_PATH NO_CACHE)
+if(WIN32)
+  # A program is linked to the import library, and finds the DLL when it runs.
+  find_file(_rukh_shared NAMES rukh.dll PATHS "${_rukh_prefix}/bin" ${_rukh_here})
+  find_file(_rukh_import NAMES librukh.dll.a rukh.dll.a rukh.dll.lib rukh.lib PATHS ${_rukh_folders} ${_rukh_here})
+  if(NOT _rukh_import)
+    unset(_rukh_shared)
+  endif()
+else()
+  find_library(_rukh_shared NAMES librukh.so librukh.dylib PATHS ${_rukh_folders} ${_rukh_here})
+endif()
+find_library(_rukh_static NAMES librukh.a PATHS ${_rukh_folders} ${_rukh_here})
 
 set(rukh_FOUND TRUE)
 if(NOT _rukh_include OR NOT (_rukh_shared OR _rukh_static))
@@ -31,16 +42,26 @@ if(_rukh_shared AND NOT TARGET rukh::shared)
   set_target_properties(rukh::shared PROPERTIES
     IMPORTED_LOCATION "${_rukh_shared}"
     INTERFACE_INCLUDE_DIRECTORIES "${_rukh_include}")
+  if(WIN32)
+    set_target_properties(rukh::shared PROPERTIES IMPORTED_IMPLIB "${_rukh_import}")
+  endif()
 endif()
 
 # The compiler adds its own libgcc: the shared one, or with -static the one for exceptions.
 if(_rukh_static AND NOT TARGET rukh::static)
-  find_package(Threads REQUIRED)
   add_library(rukh::static STATIC IMPORTED)
   set_target_properties(rukh::static PROPERTIES
     IMPORTED_LOCATION "${_rukh_static}"
-    INTERFACE_INCLUDE_DIRECTORIES "${_rukh_include}"
-    INTERFACE_LINK_LIBRARIES "Threads::Threads;util;rt;m;${CMAKE_DL_LIBS}")
+    INTERFACE_INCLUDE_DIRECTORIES "${_rukh_include}")
+  if(WIN32)
+    set_target_properties(rukh::static PROPERTIES
+      INTERFACE_COMPILE_DEFINITIONS RUKH_STATIC
+      INTERFACE_LINK_LIBRARIES "ntdll;userenv;ws2_32;dbghelp;advapi32")
+  else()
+    find_package(Threads REQUIRED)
+    set_target_properties(rukh::static PROPERTIES
+      INTERFACE_LINK_LIBRARIES "Threads::Threads;util;rt;m;${CMAKE_DL_LIBS}")
+  endif()
 endif()
 
 if(NOT TARGET rukh::rukh)
@@ -53,6 +74,8 @@ if(NOT TARGET rukh::rukh)
 endif()
 
 unset(_rukh_prefix)
+unset(_rukh_here)
+unset(_rukh_import)
 unset(_rukh_folders)
 unset(_rukh_include)
 unset(_rukh_shared)

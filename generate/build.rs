@@ -4,9 +4,15 @@
 fn main() {
     println!("cargo::rerun-if-env-changed=RUKH_LINK_FOLDER");
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
+    let linux = std::env::var("CARGO_CFG_TARGET_OS").as_deref() == Ok("linux");
+    if linux {
+        println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
+    }
     if let Ok(folder) = std::env::var("RUKH_LINK_FOLDER") {
-        for argument in [&format!("-L{folder}"), "-lrukh", "-Wl,-rpath,$ORIGIN"] {
+        // Windows looks beside the program.
+        let beside = if linux { "-Wl,-rpath,$ORIGIN" } else { "" };
+        for argument in [&format!("-L{folder}"), "-lrukh", beside].into_iter().filter(|text| !text.is_empty())
+        {
             println!("cargo::rustc-cdylib-link-arg={argument}");
         }
     }

@@ -1,24 +1,19 @@
 /* Compiled models: they compute what the model computes, and refuse what does not fit with a reason. A process that is
  * killed while it writes one leaves the file as it was. */
 
-#define _POSIX_C_SOURCE 200809L
+#include "system.h"
 
 #include "check.h"
 
-#include <dirent.h>
 #include <pthread.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 enum { SIDE = 4, THREADS = 4 };
 
 static rukh_environment *environment;
-static char folder[64] = "/tmp/rukh-artifacts-XXXXXX";
+static char folder[FOLDER_SIZE];
 
 static const char *in_folder(const char *name) {
-    static char paths[4][256];
+    static char paths[4][FOLDER_SIZE + 32];
     static int turn;
     char *path = paths[turn++ % 4];
     snprintf(path, sizeof paths[0], "%s/%s", folder, name);
@@ -65,12 +60,8 @@ static float result_of(const rukh_session *session) {
 }
 
 static int files_in_folder(void) {
-    DIR *directory = opendir(folder);
-    struct dirent *entry;
-    int count = 0;
-    CHECK(directory != NULL);
-    while ((entry = readdir(directory)) != NULL) count += entry->d_name[0] != '.';
-    closedir(directory);
+    int count = count_files(folder);
+    CHECK(count >= 0);
     return count;
 }
 
@@ -99,7 +90,7 @@ static void from_memory(void) {
     OK(rukh_compile_model_from_memory(environment, data, size, NULL, options, in_folder("m.rukh"), &error));
     memset(data, 0, size);
     artifact = open_file(in_folder("m.rukh"));
-    CHECK(result_of(model) == result_of(artifact) && unlink(in_folder("m.rukh")) == 0);
+    CHECK(result_of(model) == result_of(artifact) && remove(in_folder("m.rukh")) == 0);
     FAILS(RUKH_ERROR_INVALID_ARGUMENT, "data: NULL",
           rukh_compile_model_from_memory(environment, NULL, 8, NULL, options, in_folder("m.rukh"), &error));
     FAILS(RUKH_ERROR_INVALID_MODEL, "is empty",
@@ -181,7 +172,7 @@ struct told {
     uint64_t stop;
 };
 
-static rukh_status tell(void *user, const char *step, uint64_t done, uint64_t total) {
+static rukh_status count_steps(void *user, const char *step, uint64_t done, uint64_t total) {
     struct told *told = user;
     CHECK(step[0] != 0 && done < total);
     told->steps++;
@@ -204,9 +195,9 @@ static rukh_status compile_inside(void *user, const char *step, uint64_t done, u
 static void progress(void) {
     struct told told = {0, 0, 99};
     rukh_compile_options *options = new_options("cpu,gfx90a");
-    OK(rukh_compile_options_set_progress(options, tell, &told, release, &error));
+    OK(rukh_compile_options_set_progress(options, count_steps, &told, release, &error));
     OK(rukh_compile_model(environment, model_path("linear"), NULL, options, in_folder("p.rukh"), &error));
-    CHECK(told.steps == 5 && unlink(in_folder("p.rukh")) == 0);
+    CHECK(told.steps == 5 && remove(in_folder("p.rukh")) == 0);
     for (told.stop = 0; told.stop < 5; told.stop++) {
         FAILS(RUKH_ERROR_CANCELLED, "was cancelled",
               rukh_compile_model(environment, model_path("linear"), NULL, options, in_folder("p.rukh"), &error));
@@ -217,9 +208,9 @@ static void progress(void) {
     CHECK(told.released == 1);
     OK(rukh_compile_model(environment, model_path("linear"), NULL, options, in_folder("p.rukh"), &error));
     CHECK(files_in_folder() == 3);
-    CHECK(unlink(in_folder("p.rukh")) == 0 && unlink(in_folder("inner.rukh")) == 0);
+    CHECK(remove(in_folder("p.rukh")) == 0 && remove(in_folder("inner.rukh")) == 0);
     rukh_compile_options_destroy(options);
-    FAILS(RUKH_ERROR_INVALID_ARGUMENT, "NULL", rukh_compile_options_set_progress(NULL, tell, &told, release, &error));
+    FAILS(RUKH_ERROR_INVALID_ARGUMENT, "NULL", rukh_compile_options_set_progress(NULL, count_steps, &told, release, &error));
     CHECK(told.released == 2);
 }
 
@@ -239,6 +230,21 @@ static void *open_and_run(void *given) {
     return NULL;
 }
 
+/* Windows keeps a file that is mapped: it is not replaced while one of the threads has it open. */
+static void replace(const char *out) {
+#ifdef _WIN32
+    rukh_compile_options *options = new_options("cpu");
+    rukh_error *error = NULL;
+    rukh_status status = rukh_compile_model(environment, model_path("linear"), NULL, options, out, &error);
+    CHECK(status == RUKH_OK ||
+          (status == RUKH_ERROR_IO && strstr(rukh_error_message(error), "Windows keeps a file") != NULL));
+    rukh_error_destroy(error);
+    rukh_compile_options_destroy(options);
+#else
+    compile("linear", "cpu", out);
+#endif
+}
+
 /* One artifact is replaced again and again while threads open it. */
 static void replaced(void) {
     rukh_session *model = open_model(environment, "linear");
@@ -250,9 +256,10 @@ static void replaced(void) {
     strcpy(shared.path, in_folder("shared.rukh"));
     compile("linear", "cpu", shared.path);
     for (i = 0; i < THREADS; i++) CHECK(pthread_create(&threads[i], NULL, open_and_run, &shared) == 0);
-    for (i = 0; i < 20; i++) compile("linear", "cpu", shared.path);
+    for (i = 0; i < 20; i++) replace(shared.path);
     for (i = 0; i < THREADS; i++) CHECK(pthread_join(threads[i], NULL) == 0);
-    CHECK(unlink(shared.path) == 0);
+    compile("linear", "cpu", shared.path);
+    CHECK(remove(shared.path) == 0);
     rukh_session_destroy(model);
 }
 
@@ -263,31 +270,32 @@ static void write_for_ever(const char *path) {
     for (;;) OK(rukh_compile_model(environment, model_path("linear"), NULL, options, path, &error));
 }
 
-static pid_t start_writer(void) {
-    pid_t child = fork();
+static process start_writer(void) {
+#ifdef _WIN32
+    process child = run_again(model_folder, in_folder("killed.rukh"));
+    CHECK(child != NULL);
+#else
+    process child = fork();
     CHECK(child >= 0);
     if (child == 0) write_for_ever(in_folder("killed.rukh"));
+#endif
     return child;
 }
 
-static void stop(pid_t child) {
-    CHECK(kill(child, SIGKILL) == 0 && waitpid(child, NULL, 0) == child);
-}
-
 static int there(void) {
-    return access(in_folder("killed.rukh"), F_OK) == 0;
+    FILE *file = fopen(in_folder("killed.rukh"), "rb");
+    return file != NULL && fclose(file) == 0;
 }
 
 static void killed(void) {
     int i;
     for (i = 0; i < 101; i++) {
-        struct timespec wait = {0, (20 + i % 10 * 3) * 1000000L};
-        pid_t child = start_writer();
+        process child = start_writer();
         do {
-            nanosleep(&wait, NULL);
+            wait_milliseconds(20 + i % 10 * 3);
             /* The last one has written it at least once. */
         } while (i == 100 && !there());
-        stop(child);
+        CHECK(kill_process(child));
         if (there()) {
             rukh_artifact *artifact;
             rukh_environment *own = new_environment("1");
@@ -298,24 +306,14 @@ static void killed(void) {
     }
 }
 
-static void remove_folder(void) {
-    DIR *directory = opendir(folder);
-    struct dirent *entry;
-    CHECK(directory != NULL);
-    while ((entry = readdir(directory)) != NULL) {
-        if (entry->d_name[0] != '.') unlink(in_folder(entry->d_name));
-    }
-    closedir(directory);
-    CHECK(rmdir(folder) == 0);
-}
-
 int main(int argc, char **argv) {
     if (argc > 1) model_folder = argv[1];
-    CHECK(mkdtemp(folder) != NULL);
+    /* Started again by `start_writer`. */
+    if (argc > 2) write_for_ever(argv[2]);
+    CHECK(make_folder(folder));
     /* First, while this process has no threads that a child would miss. */
     killed();
-    remove_folder();
-    CHECK(mkdtemp(strcpy(folder, "/tmp/rukh-artifacts-XXXXXX")) != NULL);
+    CHECK(remove_folder(folder) && make_folder(folder));
     environment = new_environment("2");
     answers();
     from_memory();
@@ -324,6 +322,6 @@ int main(int argc, char **argv) {
     progress();
     replaced();
     rukh_environment_destroy(environment);
-    remove_folder();
+    CHECK(remove_folder(folder));
     return 0;
 }

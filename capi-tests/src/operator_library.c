@@ -12,8 +12,6 @@
 #define ENTRY rukh_register_operators
 #endif
 
-#define EXPORT __attribute__((visibility("default")))
-
 static rukh_status shape(rukh_node_info *node, void *user) {
     (void)user;
     return rukh_node_info_set_output_shape_of(node, 0, 0, NULL);
@@ -27,8 +25,8 @@ static rukh_status compute(rukh_kernel_context *context, void *user) {
     return status == RUKH_OK ? rukh_kernel_context_set_output(context, 0, x, NULL) : status;
 }
 
-EXPORT uint32_t rukh_operators_abi_version(void);
-EXPORT rukh_status ENTRY(rukh_operator_registry *registry);
+RUKH_EXPORT uint32_t rukh_operators_abi_version(void);
+RUKH_EXPORT rukh_status ENTRY(rukh_operator_registry *registry);
 
 uint32_t rukh_operators_abi_version(void) {
     return VERSION;

@@ -2,14 +2,29 @@
  *
  *   operators_gpu MODELS CODE
  *
- * CODE is kernels/scale.hip compiled for the device; RUKH_HIP_LIBRARY names the runtime (libamdhip64.so without it).
+ * CODE is kernels/scale.hip compiled for the device; RUKH_HIP_LIBRARY names the runtime (libamdhip64.so or amdhip64.dll without
+ * it).
  * Without a device, or without CODE, the test says so and ends. */
 
-#define _POSIX_C_SOURCE 200809L
+#include "system.h"
 
 #include "check.h"
 
+#ifdef _WIN32
+static const char runtime_name[] = "amdhip64.dll";
+#else
 #include <dlfcn.h>
+
+static const char runtime_name[] = "libamdhip64.so";
+
+static void *open_library(const char *name) {
+    return dlopen(name, RTLD_NOW);
+}
+
+static void *function_of(void *library, const char *name) {
+    return dlsym(library, name);
+}
+#endif
 
 /* What of the runtime's API the operator uses. */
 typedef struct {
@@ -155,7 +170,7 @@ static void *read_file(const char *path) {
 }
 
 static void *symbol(void *library, const char *name) {
-    void *address = dlsym(library, name);
+    void *address = function_of(library, name);
     CHECK(address != NULL);
     return address;
 }
@@ -183,7 +198,7 @@ int main(int argc, char **argv) {
         rukh_environment_destroy(environment);
         return 0;
     }
-    library = dlopen(path != NULL ? path : "libamdhip64.so", RTLD_NOW);
+    library = open_library(path != NULL ? path : runtime_name);
     CHECK(library != NULL);
     *(void **)&hip.module_load = symbol(library, "hipModuleLoadData");
     *(void **)&hip.module_unload = symbol(library, "hipModuleUnload");
@@ -225,6 +240,5 @@ int main(int argc, char **argv) {
     CHECK(destroyed == 2);
     rukh_environment_destroy(environment);
     free(hip.code);
-    dlclose(library);
     return 0;
 }

@@ -146,7 +146,7 @@ static void devices(void) {
     rukh_environment *environment = new_environment("1");
     rukh_device *device;
     const char *provider, *name, *arch, *key, *value;
-    char text[256];
+    char text[2048];
     uint64_t memory;
     size_t count, properties, i, needed;
     OK(rukh_environment_device_count(environment, &count, &error));

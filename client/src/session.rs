@@ -1,7 +1,6 @@
 //! A model that librukh has opened: its inputs and outputs, what its file says of itself, and who runs its nodes.
 
 use std::ffi::CString;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr::null;
 
@@ -35,7 +34,7 @@ pub struct Placement {
 
 impl Session {
     pub fn open(environment: &Environment, path: &Path, options: &SessionOptions) -> Result<Session> {
-        let Ok(path) = CString::new(path.as_os_str().as_bytes()) else {
+        let Ok(path) = CString::new(path.as_os_str().as_encoded_bytes()) else {
             let message = format!("the path {path:?} has a NUL in it, which no file name may have");
             return Err(Error::new(Status::InvalidArgument, message));
         };

@@ -62,6 +62,8 @@
  *   which may be NULL, receives the bytes the text takes with its NUL; `buf` may be NULL with `cap` 0,
  *   to ask for `needed` alone; a buffer that is too small receives "" and the call is
  *   RUKH_ERROR_INVALID_ARGUMENT.
+ * Paths are texts. On Windows they are UTF-8 like all texts, whatever the code page is, and `/` or `\` stands between
+ *   folders; on other systems they may be any bytes.
  * Arrays are a pointer and a length; NULL is allowed with length 0 only.
  * Enums are int32_t with defined values; an unknown value is an error.
  * Shapes are arrays of int64_t, the outermost dimension first, in elements. Elements lie in row-major
@@ -78,6 +80,27 @@
 
 #include <stddef.h>
 #include <stdint.h>
+
+/*
+ * Functions of the library. On Windows they come from rukh.dll; a program that is linked to the static library there
+ * defines RUKH_STATIC first. The calling convention is C's everywhere.
+ */
+#if defined(_WIN32) && !defined(RUKH_STATIC)
+#define RUKH_API __declspec(dllimport)
+#elif defined(__GNUC__) && !defined(_WIN32)
+#define RUKH_API __attribute__((visibility("default")))
+#else
+#define RUKH_API
+#endif
+
+/* For the two functions that a library of operators has for others to find, see rukh_session_options_load_operators. */
+#if defined(_WIN32)
+#define RUKH_EXPORT __declspec(dllexport)
+#elif defined(__GNUC__)
+#define RUKH_EXPORT __attribute__((visibility("default")))
+#else
+#define RUKH_EXPORT
+#endif
 
 /* DLPack's own structs; their definition is in dlpack.h, which is needed only to look inside. */
 struct DLManagedTensor;
@@ -674,6 +697,7 @@ extern "C" {
  *
  * Never fails. Threads: any, at the same time.
  */
+RUKH_API
 uint32_t rukh_version(void);
 
 /**
@@ -681,6 +705,7 @@ uint32_t rukh_version(void);
  *
  * The text is static: never NULL, never freed. Never fails. Threads: any, at the same time.
  */
+RUKH_API
 const char *rukh_version_string(void);
 
 /**
@@ -689,6 +714,7 @@ const char *rukh_version_string(void);
  *
  * Never fails. Threads: any, at the same time.
  */
+RUKH_API
 uint32_t rukh_abi_version(void);
 
 /**
@@ -703,6 +729,7 @@ uint32_t rukh_abi_version(void);
  *
  * Since: 0.1.1.
  */
+RUKH_API
 const struct rukh_table *rukh_api(uint32_t version);
 
 /* -- 2. Errors: code and message -- */
@@ -713,6 +740,7 @@ const struct rukh_table *rukh_api(uint32_t version);
  * `error`: NULL gives `RUKH_OK`; a pointer that is no live error gives what is wrong with it, such as
  * `RUKH_ERROR_INVALID_HANDLE`. Threads: any, at the same time.
  */
+RUKH_API
 rukh_status rukh_error_code(const struct rukh_error *error);
 
 /**
@@ -722,6 +750,7 @@ rukh_status rukh_error_code(const struct rukh_error *error);
  * `error`: NULL gives ""; a pointer that is no live error gives a static text that says so. Threads:
  * any, at the same time.
  */
+RUKH_API
 const char *rukh_error_message(const struct rukh_error *error);
 
 /**
@@ -731,6 +760,7 @@ const char *rukh_error_message(const struct rukh_error *error);
  * error, which its owner destroys; NULL for a code that is none, for a NULL message and when host memory is
  * exhausted. Threads: any, at the same time.
  */
+RUKH_API
 struct rukh_error *rukh_error_create(rukh_status code,
                                      const char *message);
 
@@ -739,6 +769,7 @@ struct rukh_error *rukh_error_create(rukh_status code,
  *
  * Threads: any; the error must not be in use by another thread.
  */
+RUKH_API
 void rukh_error_destroy(struct rukh_error *error);
 
 /**
@@ -747,6 +778,7 @@ void rukh_error_destroy(struct rukh_error *error);
  *
  * Never NULL; the text is static. Never fails. Threads: any, at the same time.
  */
+RUKH_API
 const char *rukh_status_name(rukh_status status);
 
 /* -- 3. Environments: threads and the log -- */
@@ -761,6 +793,7 @@ const char *rukh_status_name(rukh_status status);
  * `out`: not NULL; receives the options, which the caller destroys; NULL on failure. `error`: may be
  * NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, `RUKH_ERROR_OUT_OF_MEMORY`.
  */
+RUKH_API
 rukh_status rukh_environment_options_create(struct rukh_environment_options **out,
                                             struct rukh_error **error);
 
@@ -770,6 +803,7 @@ rukh_status rukh_environment_options_create(struct rukh_environment_options **ou
  *
  * Threads: any.
  */
+RUKH_API
 void rukh_environment_options_destroy(struct rukh_environment_options *options);
 
 /**
@@ -779,6 +813,7 @@ void rukh_environment_options_destroy(struct rukh_environment_options *options);
  * Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown key or a value that is not allowed (the option
  * keeps its value), and the handle errors.
  */
+RUKH_API
 rukh_status rukh_environment_options_set(struct rukh_environment_options *options,
                                          const char *key,
                                          const char *value,
@@ -791,6 +826,7 @@ rukh_status rukh_environment_options_set(struct rukh_environment_options *option
  * may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown
  * key or a buffer that is too small, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_environment_options_get(const struct rukh_environment_options *options,
                                          const char *key,
                                          char *buf,
@@ -805,6 +841,7 @@ rukh_status rukh_environment_options_get(const struct rukh_environment_options *
  * `cap`, `needed`: see "Texts" at the top of this header. `error`: may be NULL. Threads: any, at the
  * same time. Errors: also the handle errors.
  */
+RUKH_API
 rukh_status rukh_environment_options_key(const struct rukh_environment_options *options,
                                          size_t index,
                                          char *buf,
@@ -823,6 +860,7 @@ rukh_status rukh_environment_options_key(const struct rukh_environment_options *
  * `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown level, and
  * the handle errors.
  */
+RUKH_API
 rukh_status rukh_environment_options_set_log(struct rukh_environment_options *options,
                                              rukh_log_level level,
                                              rukh_log_callback callback,
@@ -837,6 +875,7 @@ rukh_status rukh_environment_options_set_log(struct rukh_environment_options *op
  * caller destroys; NULL on failure. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT`, `RUKH_ERROR_OUT_OF_MEMORY`, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_environment_create(const struct rukh_environment_options *options,
                                     struct rukh_environment **out,
                                     struct rukh_error **error);
@@ -847,6 +886,7 @@ rukh_status rukh_environment_create(const struct rukh_environment_options *optio
  *
  * Threads: any.
  */
+RUKH_API
 void rukh_environment_destroy(struct rukh_environment *environment);
 
 /**
@@ -855,6 +895,7 @@ void rukh_environment_destroy(struct rukh_environment *environment);
  * `environment`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_environment_thread_count(const struct rukh_environment *environment,
                                           size_t *count,
                                           struct rukh_error **error);
@@ -874,6 +915,7 @@ rukh_status rukh_environment_thread_count(const struct rukh_environment *environ
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_environment_options_set_parallel_for(struct rukh_environment_options *options,
                                                       rukh_parallel_for callback,
                                                       size_t threads,
@@ -889,6 +931,7 @@ rukh_status rukh_environment_options_set_parallel_for(struct rukh_environment_op
  * `environment`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_environment_device_count(const struct rukh_environment *environment,
                                           size_t *count,
                                           struct rukh_error **error);
@@ -900,6 +943,7 @@ rukh_status rukh_environment_device_count(const struct rukh_environment *environ
  * destroys; NULL on failure. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_environment_device(const struct rukh_environment *environment,
                                     size_t index,
                                     struct rukh_device **out,
@@ -915,6 +959,7 @@ rukh_status rukh_environment_device(const struct rukh_environment *environment,
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_environment_find_device(const struct rukh_environment *environment,
                                          const char *provider,
                                          size_t device_id,
@@ -927,6 +972,7 @@ rukh_status rukh_environment_find_device(const struct rukh_environment *environm
  *
  * Threads: any.
  */
+RUKH_API
 void rukh_device_destroy(struct rukh_device *device);
 
 /**
@@ -935,6 +981,7 @@ void rukh_device_destroy(struct rukh_device *device);
  * `device`, `provider`: not NULL; the text is borrowed from the device. `error`: may be NULL. Threads:
  * any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_device_provider(const struct rukh_device *device,
                                  const char **provider,
                                  struct rukh_error **error);
@@ -948,6 +995,7 @@ rukh_status rukh_device_provider(const struct rukh_device *device,
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_device_id(const struct rukh_device *device,
                            size_t *device_id,
                            struct rukh_error **error);
@@ -958,6 +1006,7 @@ rukh_status rukh_device_id(const struct rukh_device *device,
  * `device`, `name`: not NULL; the text is borrowed from the device. `error`: may be NULL. Threads: any,
  * at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_device_name(const struct rukh_device *device,
                              const char **name,
                              struct rukh_error **error);
@@ -968,6 +1017,7 @@ rukh_status rukh_device_name(const struct rukh_device *device,
  * `device`, `arch`: not NULL; the text is borrowed from the device. `error`: may be NULL. Threads: any,
  * at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_device_arch(const struct rukh_device *device,
                              const char **arch,
                              struct rukh_error **error);
@@ -978,6 +1028,7 @@ rukh_status rukh_device_arch(const struct rukh_device *device,
  * `device`, `bytes`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_device_memory(const struct rukh_device *device,
                                uint64_t *bytes,
                                struct rukh_error **error);
@@ -995,6 +1046,7 @@ rukh_status rukh_device_memory(const struct rukh_device *device,
  * `device`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_device_property_count(const struct rukh_device *device,
                                        size_t *count,
                                        struct rukh_error **error);
@@ -1006,6 +1058,7 @@ rukh_status rukh_device_property_count(const struct rukh_device *device,
  * may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that
  * is not there, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_device_property(const struct rukh_device *device,
                                  size_t index,
                                  const char **key,
@@ -1021,6 +1074,7 @@ rukh_status rukh_device_property(const struct rukh_device *device,
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_device_find_property(const struct rukh_device *device,
                                       const char *key,
                                       const char **value,
@@ -1032,6 +1086,7 @@ rukh_status rukh_device_find_property(const struct rukh_device *device,
  * `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL.
  */
+RUKH_API
 rukh_status rukh_provider_count(size_t *count,
                                 struct rukh_error **error);
 
@@ -1042,6 +1097,7 @@ rukh_status rukh_provider_count(size_t *count,
  * Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there
  * or a buffer that is too small.
  */
+RUKH_API
 rukh_status rukh_provider_name(size_t index,
                                char *buf,
                                size_t cap,
@@ -1056,6 +1112,7 @@ rukh_status rukh_provider_name(size_t index,
  * be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown
  * provider or a buffer that is too small, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_environment_provider_reason(const struct rukh_environment *environment,
                                              const char *provider,
                                              char *buf,
@@ -1080,6 +1137,7 @@ rukh_status rukh_environment_provider_reason(const struct rukh_environment *envi
  * `buf`, `cap`, `needed`: see "Texts" at the top of this header. `error`: may be NULL. Threads: any, at the same
  * time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for a buffer that is too small.
  */
+RUKH_API
 rukh_status rukh_report(char *buf,
                         size_t cap,
                         size_t *needed,
@@ -1096,6 +1154,7 @@ rukh_status rukh_report(char *buf,
  * defaults. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown key or
  * device, or a second arena; `RUKH_ERROR_DEVICE` without a device, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_environment_create_arena(struct rukh_environment *environment,
                                           size_t device_id,
                                           const char *config,
@@ -1114,6 +1173,7 @@ rukh_status rukh_environment_create_arena(struct rukh_environment *environment,
  * NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown name or
  * device, `RUKH_ERROR_DEVICE` without one, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_environment_memory_statistic(const struct rukh_environment *environment,
                                               size_t device_id,
                                               const char *name,
@@ -1127,6 +1187,7 @@ rukh_status rukh_environment_memory_statistic(const struct rukh_environment *env
  * `cap`, `needed`: see "Texts" at the top of this header. `error`: may be NULL. Threads: any, at the same
  * time. Errors: `RUKH_ERROR_DEVICE` without a device, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_environment_memory_statistic_name(const struct rukh_environment *environment,
                                                    size_t index,
                                                    char *buf,
@@ -1144,6 +1205,7 @@ rukh_status rukh_environment_memory_statistic_name(const struct rukh_environment
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_environment_memory_summary(const struct rukh_environment *environment,
                                             size_t device_id,
                                             char *buf,
@@ -1157,6 +1219,7 @@ rukh_status rukh_environment_memory_summary(const struct rukh_environment *envir
  * `environment`, `free`, `total`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for an unknown device, `RUKH_ERROR_DEVICE`, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_environment_memory_info(const struct rukh_environment *environment,
                                          size_t device_id,
                                          uint64_t *free,
@@ -1169,6 +1232,7 @@ rukh_status rukh_environment_memory_info(const struct rukh_environment *environm
  * `environment`: not NULL. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for
  * an unknown device, `RUKH_ERROR_DEVICE`, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_environment_memory_reset_peaks(const struct rukh_environment *environment,
                                                 size_t device_id,
                                                 struct rukh_error **error);
@@ -1180,6 +1244,7 @@ rukh_status rukh_environment_memory_reset_peaks(const struct rukh_environment *e
  * `environment`: not NULL. `error`: may be NULL. Threads: any, also while sessions run. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for an unknown device, `RUKH_ERROR_DEVICE`, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_environment_memory_empty_cache(const struct rukh_environment *environment,
                                                 size_t device_id,
                                                 struct rukh_error **error);
@@ -1191,6 +1256,7 @@ rukh_status rukh_environment_memory_empty_cache(const struct rukh_environment *e
  * `environment`: not NULL. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for
  * an unknown device, `RUKH_ERROR_DEVICE`, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_environment_memory_record_history(const struct rukh_environment *environment,
                                                    size_t device_id,
                                                    size_t events,
@@ -1205,6 +1271,7 @@ rukh_status rukh_environment_memory_record_history(const struct rukh_environment
  * NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown device or a
  * buffer that is too small, `RUKH_ERROR_DEVICE`, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_environment_memory_snapshot(const struct rukh_environment *environment,
                                              size_t device_id,
                                              char *buf,
@@ -1225,6 +1292,7 @@ rukh_status rukh_environment_memory_snapshot(const struct rukh_environment *envi
  * the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown device, `RUKH_ERROR_DEVICE` without one, and the
  * handle errors. Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_environment_fourier_plans(const struct rukh_environment *environment,
                                            size_t device_id,
                                            size_t *count,
@@ -1238,6 +1306,7 @@ rukh_status rukh_environment_fourier_plans(const struct rukh_environment *enviro
  * run. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown device, `RUKH_ERROR_DEVICE` without one, and the handle errors.
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_environment_set_fourier_plan_limit(const struct rukh_environment *environment,
                                                     size_t device_id,
                                                     size_t limit,
@@ -1250,6 +1319,7 @@ rukh_status rukh_environment_set_fourier_plan_limit(const struct rukh_environmen
  * run. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown device, `RUKH_ERROR_DEVICE` without one, and the handle errors.
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_environment_clear_fourier_plans(const struct rukh_environment *environment,
                                                  size_t device_id,
                                                  struct rukh_error **error);
@@ -1286,6 +1356,7 @@ rukh_status rukh_environment_clear_fourier_plans(const struct rukh_environment *
  * `out`: not NULL; receives the options, which the caller destroys; NULL on failure. `error`: may be
  * NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, `RUKH_ERROR_OUT_OF_MEMORY`.
  */
+RUKH_API
 rukh_status rukh_session_options_create(struct rukh_session_options **out,
                                         struct rukh_error **error);
 
@@ -1296,6 +1367,7 @@ rukh_status rukh_session_options_create(struct rukh_session_options **out,
  * `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL,
  * `RUKH_ERROR_OUT_OF_MEMORY`, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_options_clone(const struct rukh_session_options *options,
                                        struct rukh_session_options **out,
                                        struct rukh_error **error);
@@ -1310,6 +1382,7 @@ rukh_status rukh_session_options_clone(const struct rukh_session_options *option
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_session_options_cancel(struct rukh_session_options *options,
                                         struct rukh_error **error);
 
@@ -1320,6 +1393,7 @@ rukh_status rukh_session_options_cancel(struct rukh_session_options *options,
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_session_options_reset(struct rukh_session_options *options,
                                        struct rukh_error **error);
 
@@ -1329,6 +1403,7 @@ rukh_status rukh_session_options_reset(struct rukh_session_options *options,
  *
  * Threads: any.
  */
+RUKH_API
 void rukh_session_options_destroy(struct rukh_session_options *options);
 
 /**
@@ -1338,6 +1413,7 @@ void rukh_session_options_destroy(struct rukh_session_options *options);
  * Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown key or a value that is not allowed (the option
  * keeps its value), and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_options_set(struct rukh_session_options *options,
                                      const char *key,
                                      const char *value,
@@ -1350,6 +1426,7 @@ rukh_status rukh_session_options_set(struct rukh_session_options *options,
  * may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for a key that is
  * unknown or not set, or a buffer that is too small, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_options_get(const struct rukh_session_options *options,
                                      const char *key,
                                      char *buf,
@@ -1364,6 +1441,7 @@ rukh_status rukh_session_options_get(const struct rukh_session_options *options,
  * `cap`, `needed`: see "Texts" at the top of this header. `error`: may be NULL. Threads: any, at the
  * same time. Errors: also the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_options_key(const struct rukh_session_options *options,
                                      size_t index,
                                      char *buf,
@@ -1377,6 +1455,7 @@ rukh_status rukh_session_options_key(const struct rukh_session_options *options,
  * `options`: not NULL. `mode`: one of `RUKH_LOAD_…`. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for an unknown mode, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_options_set_load(struct rukh_session_options *options,
                                           rukh_load_mode mode,
                                           struct rukh_error **error);
@@ -1388,6 +1467,7 @@ rukh_status rukh_session_options_set_load(struct rukh_session_options *options,
  * `options`: not NULL. `optimization`: one of `RUKH_OPTIMIZATION_…`. `error`: may be NULL. Threads:
  * any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown value, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_options_set_optimization(struct rukh_session_options *options,
                                                   rukh_optimization optimization,
                                                   struct rukh_error **error);
@@ -1399,6 +1479,7 @@ rukh_status rukh_session_options_set_optimization(struct rukh_session_options *o
  * `options`: not NULL. `fallback`: one of `RUKH_FALLBACK_…`. `error`: may be NULL. Threads: any.
  * Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown value, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_options_set_fallback(struct rukh_session_options *options,
                                               rukh_fallback fallback,
                                               struct rukh_error **error);
@@ -1410,6 +1491,7 @@ rukh_status rukh_session_options_set_fallback(struct rukh_session_options *optio
  * `options`: not NULL. `on`: 0 or 1. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for another value of `on`, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_options_set_profiling(struct rukh_session_options *options,
                                                int32_t on,
                                                struct rukh_error **error);
@@ -1421,6 +1503,7 @@ rukh_status rukh_session_options_set_profiling(struct rukh_session_options *opti
  * `options`: not NULL. `threads`: 0 to 1024. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for a number that is too large, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_options_set_threads(struct rukh_session_options *options,
                                              size_t threads,
                                              struct rukh_error **error);
@@ -1433,6 +1516,7 @@ rukh_status rukh_session_options_set_threads(struct rukh_session_options *option
  * the name is an error. `size`: elements, 0 or more. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for an empty name or a negative size, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_options_set_dimension(struct rukh_session_options *options,
                                                const char *name,
                                                int64_t size,
@@ -1454,6 +1538,7 @@ rukh_status rukh_session_options_set_dimension(struct rukh_session_options *opti
  * `RUKH_ERROR_INVALID_ARGUMENT` for an unknown provider or option, and for one that was added before;
  * the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_options_add_provider(struct rukh_session_options *options,
                                               const char *provider,
                                               const char *const *keys,
@@ -1477,6 +1562,7 @@ rukh_status rukh_session_options_add_provider(struct rukh_session_options *optio
  * every session made with these options is destroyed. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_options_set_external_allocator(struct rukh_session_options *options,
                                                         rukh_device_alloc alloc,
                                                         rukh_device_free release_memory,
@@ -1490,6 +1576,7 @@ rukh_status rukh_session_options_set_external_allocator(struct rukh_session_opti
  * `options`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_options_provider_count(const struct rukh_session_options *options,
                                                 size_t *count,
                                                 struct rukh_error **error);
@@ -1501,6 +1588,7 @@ rukh_status rukh_session_options_provider_count(const struct rukh_session_option
  * `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an
  * index that is not there or a buffer that is too small, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_options_provider_name(const struct rukh_session_options *options,
                                                size_t index,
                                                char *buf,
@@ -1516,6 +1604,7 @@ rukh_status rukh_session_options_provider_name(const struct rukh_session_options
  * `RUKH_ERROR_INVALID_ARGUMENT`. `buf`, `cap`, `needed`: see "Texts" at the top of this header.
  * `error`: may be NULL. Threads: any, at the same time. Errors: also the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_options_provider_key(const struct rukh_session_options *options,
                                               size_t provider,
                                               size_t index,
@@ -1532,6 +1621,7 @@ rukh_status rukh_session_options_provider_key(const struct rukh_session_options 
  * `RUKH_ERROR_INVALID_ARGUMENT` for a provider or key that is not there or a buffer that is too small,
  * and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_options_provider_get(const struct rukh_session_options *options,
                                               size_t provider,
                                               const char *key,
@@ -1546,8 +1636,8 @@ rukh_status rukh_session_options_provider_get(const struct rukh_session_options 
  * Opens a model file (ONNX), or an artifact that `rukh_compile_model` made of one, and makes it ready to run. Sessions of one environment that open the
  * same unchanged file with the same options share its weights, unless option "share_weights" is "0".
  *
- * `environment`: not NULL; kept alive by the session. `path`: not NULL; a file name, UTF-8 or what the
- * system uses. External data are read from the model's folder. `options`: NULL for the defaults;
+ * `environment`: not NULL; kept alive by the session. `path`: not NULL; a file name, see
+ * "Texts" at the top of this header. External data are read from the model's folder. `options`: NULL for the defaults;
  * copied. `out`: not NULL; receives the session, which the caller destroys; NULL on failure. `error`:
  * may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_NOT_FOUND` and `RUKH_ERROR_IO` for
  * the file, `RUKH_ERROR_INVALID_MODEL` for a model that breaks the standard (the message names the
@@ -1555,6 +1645,7 @@ rukh_status rukh_session_options_provider_get(const struct rukh_session_options 
  * without a device, `RUKH_ERROR_OUT_OF_MEMORY`, `RUKH_ERROR_CANCELLED` after `rukh_session_options_cancel`, and the
  * handle errors.
  */
+RUKH_API
 rukh_status rukh_session_create(const struct rukh_environment *environment,
                                 const char *path,
                                 const struct rukh_session_options *options,
@@ -1571,6 +1662,7 @@ rukh_status rukh_session_create(const struct rukh_environment *environment,
  * failure. `error`: may be NULL. Threads: any, at the same time. Errors: as `rukh_session_create`, but
  * for the file.
  */
+RUKH_API
 rukh_status rukh_session_create_from_memory(const struct rukh_environment *environment,
                                             const void *data,
                                             size_t size,
@@ -1584,6 +1676,7 @@ rukh_status rukh_session_create_from_memory(const struct rukh_environment *envir
  *
  * Threads: any; a run's callback may call it too.
  */
+RUKH_API
 void rukh_session_destroy(struct rukh_session *session);
 
 /* -- 12. Models and weights in memory of the caller's, without a copy -- */
@@ -1603,6 +1696,7 @@ void rukh_session_destroy(struct rukh_session *session);
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_session_create_from_buffer(const struct rukh_environment *environment,
                                             const void *data,
                                             size_t size,
@@ -1628,6 +1722,7 @@ rukh_status rukh_session_create_from_buffer(const struct rukh_environment *envir
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_session_options_add_initializer(struct rukh_session_options *options,
                                                  const char *name,
                                                  const struct rukh_value *value,
@@ -1645,6 +1740,7 @@ rukh_status rukh_session_options_add_initializer(struct rukh_session_options *op
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_session_options_add_external_file(struct rukh_session_options *options,
                                                    const char *location,
                                                    const void *data,
@@ -1673,6 +1769,7 @@ rukh_status rukh_session_options_add_external_file(struct rukh_session_options *
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_compile_options_create(struct rukh_compile_options **out,
                                         struct rukh_error **error);
 
@@ -1681,6 +1778,7 @@ rukh_status rukh_compile_options_create(struct rukh_compile_options **out,
  *
  * Since: 0.1.1.
  */
+RUKH_API
 void rukh_compile_options_destroy(struct rukh_compile_options *options);
 
 /**
@@ -1691,6 +1789,7 @@ void rukh_compile_options_destroy(struct rukh_compile_options *options);
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_compile_options_set(struct rukh_compile_options *options,
                                      const char *key,
                                      const char *value,
@@ -1705,6 +1804,7 @@ rukh_status rukh_compile_options_set(struct rukh_compile_options *options,
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_compile_options_get(const struct rukh_compile_options *options,
                                      const char *key,
                                      char *buf,
@@ -1720,6 +1820,7 @@ rukh_status rukh_compile_options_get(const struct rukh_compile_options *options,
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_compile_options_key(const struct rukh_compile_options *options,
                                      size_t index,
                                      char *buf,
@@ -1735,6 +1836,7 @@ rukh_status rukh_compile_options_key(const struct rukh_compile_options *options,
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_compile_options_set_progress(struct rukh_compile_options *options,
                                               rukh_progress_callback callback,
                                               void *user,
@@ -1763,6 +1865,7 @@ rukh_status rukh_compile_options_set_progress(struct rukh_compile_options *optio
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_compile_model(const struct rukh_environment *environment,
                                const char *path,
                                const struct rukh_session_options *session_options_handle,
@@ -1778,6 +1881,7 @@ rukh_status rukh_compile_model(const struct rukh_environment *environment,
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_compile_model_from_memory(const struct rukh_environment *environment,
                                            const void *data,
                                            size_t size,
@@ -1799,6 +1903,7 @@ rukh_status rukh_compile_model_from_memory(const struct rukh_environment *enviro
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_artifact_open(const struct rukh_environment *environment,
                                const char *path,
                                struct rukh_artifact **out,
@@ -1809,6 +1914,7 @@ rukh_status rukh_artifact_open(const struct rukh_environment *environment,
  *
  * Since: 0.1.1.
  */
+RUKH_API
 void rukh_artifact_destroy(struct rukh_artifact *artifact);
 
 /**
@@ -1826,6 +1932,7 @@ void rukh_artifact_destroy(struct rukh_artifact *artifact);
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_artifact_info(const struct rukh_artifact *artifact,
                                char *buf,
                                size_t cap,
@@ -1843,6 +1950,7 @@ rukh_status rukh_artifact_info(const struct rukh_artifact *artifact,
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_artifact_check(const struct rukh_artifact *artifact,
                                 const struct rukh_session_options *options,
                                 rukh_artifact_verdict *verdict,
@@ -1868,6 +1976,7 @@ rukh_status rukh_artifact_check(const struct rukh_artifact *artifact,
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_adapter_open(const char *path,
                               struct rukh_adapter **out,
                               struct rukh_error **error);
@@ -1883,6 +1992,7 @@ rukh_status rukh_adapter_open(const char *path,
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_adapter_open_from_buffer(const void *data,
                                           size_t size,
                                           rukh_deleter deleter,
@@ -1903,6 +2013,7 @@ rukh_status rukh_adapter_open_from_buffer(const void *data,
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_adapter_create(const char *const *names,
                                 const struct rukh_value *const *values,
                                 size_t count,
@@ -1919,6 +2030,7 @@ rukh_status rukh_adapter_create(const char *const *names,
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_adapter_save(const struct rukh_adapter *adapter,
                               const char *path,
                               struct rukh_error **error);
@@ -1931,6 +2043,7 @@ rukh_status rukh_adapter_save(const struct rukh_adapter *adapter,
  *
  * Since: 0.1.1.
  */
+RUKH_API
 void rukh_adapter_destroy(struct rukh_adapter *adapter);
 
 /**
@@ -1941,6 +2054,7 @@ void rukh_adapter_destroy(struct rukh_adapter *adapter);
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_adapter_versions(const struct rukh_adapter *adapter,
                                   int32_t *format_version,
                                   int32_t *adapter_version,
@@ -1955,6 +2069,7 @@ rukh_status rukh_adapter_versions(const struct rukh_adapter *adapter,
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_adapter_parameter_count(const struct rukh_adapter *adapter,
                                          size_t *count,
                                          struct rukh_error **error);
@@ -1968,6 +2083,7 @@ rukh_status rukh_adapter_parameter_count(const struct rukh_adapter *adapter,
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_adapter_parameter_name(const struct rukh_adapter *adapter,
                                         size_t index,
                                         char *buf,
@@ -1985,6 +2101,7 @@ rukh_status rukh_adapter_parameter_name(const struct rukh_adapter *adapter,
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_adapter_parameter_value(const struct rukh_adapter *adapter,
                                          size_t index,
                                          struct rukh_value **out,
@@ -2005,6 +2122,7 @@ rukh_status rukh_adapter_parameter_value(const struct rukh_adapter *adapter,
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_run_options_add_adapter(struct rukh_run_options *options,
                                          const struct rukh_adapter *adapter,
                                          struct rukh_error **error);
@@ -2025,6 +2143,7 @@ rukh_status rukh_run_options_add_adapter(struct rukh_run_options *options,
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_session_options_add_adapter(struct rukh_session_options *options,
                                              const struct rukh_adapter *adapter,
                                              struct rukh_error **error);
@@ -2052,6 +2171,7 @@ rukh_status rukh_session_options_add_adapter(struct rukh_session_options *option
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_session_plan(const struct rukh_session *session,
                               char *buf,
                               size_t cap,
@@ -2066,6 +2186,7 @@ rukh_status rukh_session_plan(const struct rukh_session *session,
  * `session`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_input_count(const struct rukh_session *session,
                                      size_t *count,
                                      struct rukh_error **error);
@@ -2077,6 +2198,7 @@ rukh_status rukh_session_input_count(const struct rukh_session *session,
  * NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not
  * there, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_input_name(const struct rukh_session *session,
                                     size_t index,
                                     const char **name,
@@ -2089,6 +2211,7 @@ rukh_status rukh_session_input_name(const struct rukh_session *session,
  * `RUKH_ERROR_NOT_FOUND` for a name that the model does not have, `RUKH_ERROR_INVALID_ARGUMENT`, and
  * the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_input_index(const struct rukh_session *session,
                                      const char *name,
                                      size_t *index,
@@ -2101,6 +2224,7 @@ rukh_status rukh_session_input_index(const struct rukh_session *session,
  * any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there, and the
  * handle errors.
  */
+RUKH_API
 rukh_status rukh_session_input_type(const struct rukh_session *session,
                                     size_t index,
                                     rukh_kind *kind,
@@ -2114,6 +2238,7 @@ rukh_status rukh_session_input_type(const struct rukh_session *session,
  * `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an
  * index that is not there or a buffer that is too small, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_input_type_text(const struct rukh_session *session,
                                          size_t index,
                                          char *buf,
@@ -2130,6 +2255,7 @@ rukh_status rukh_session_input_type_text(const struct rukh_session *session,
  * be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is
  * not there or too little room, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_input_shape(const struct rukh_session *session,
                                      size_t index,
                                      int64_t *dims,
@@ -2145,6 +2271,7 @@ rukh_status rukh_session_input_shape(const struct rukh_session *session,
  * or has no name. `index`, `axis`: from 0. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for an index or axis that is not there, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_input_dim_name(const struct rukh_session *session,
                                         size_t index,
                                         size_t axis,
@@ -2158,6 +2285,7 @@ rukh_status rukh_session_input_dim_name(const struct rukh_session *session,
  * `session`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_overridable_count(const struct rukh_session *session,
                                            size_t *count,
                                            struct rukh_error **error);
@@ -2169,6 +2297,7 @@ rukh_status rukh_session_overridable_count(const struct rukh_session *session,
  * NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not
  * there, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_overridable_name(const struct rukh_session *session,
                                           size_t index,
                                           const char **name,
@@ -2181,6 +2310,7 @@ rukh_status rukh_session_overridable_name(const struct rukh_session *session,
  * `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an
  * index that is not there or a buffer that is too small, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_overridable_type_text(const struct rukh_session *session,
                                                size_t index,
                                                char *buf,
@@ -2196,6 +2326,7 @@ rukh_status rukh_session_overridable_type_text(const struct rukh_session *sessio
  * `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index
  * that is not there or too little room, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_overridable_shape(const struct rukh_session *session,
                                            size_t index,
                                            int64_t *dims,
@@ -2210,6 +2341,7 @@ rukh_status rukh_session_overridable_shape(const struct rukh_session *session,
  * or has no name. `index`, `axis`: from 0. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for an index or axis that is not there, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_overridable_dim_name(const struct rukh_session *session,
                                               size_t index,
                                               size_t axis,
@@ -2222,6 +2354,7 @@ rukh_status rukh_session_overridable_dim_name(const struct rukh_session *session
  * `session`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_output_count(const struct rukh_session *session,
                                       size_t *count,
                                       struct rukh_error **error);
@@ -2233,6 +2366,7 @@ rukh_status rukh_session_output_count(const struct rukh_session *session,
  * NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not
  * there, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_output_name(const struct rukh_session *session,
                                      size_t index,
                                      const char **name,
@@ -2245,6 +2379,7 @@ rukh_status rukh_session_output_name(const struct rukh_session *session,
  * `RUKH_ERROR_NOT_FOUND` for a name that the model does not have, `RUKH_ERROR_INVALID_ARGUMENT`, and
  * the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_output_index(const struct rukh_session *session,
                                       const char *name,
                                       size_t *index,
@@ -2257,6 +2392,7 @@ rukh_status rukh_session_output_index(const struct rukh_session *session,
  * any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there, and the
  * handle errors.
  */
+RUKH_API
 rukh_status rukh_session_output_type(const struct rukh_session *session,
                                      size_t index,
                                      rukh_kind *kind,
@@ -2270,6 +2406,7 @@ rukh_status rukh_session_output_type(const struct rukh_session *session,
  * `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an
  * index that is not there or a buffer that is too small, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_output_type_text(const struct rukh_session *session,
                                           size_t index,
                                           char *buf,
@@ -2286,6 +2423,7 @@ rukh_status rukh_session_output_type_text(const struct rukh_session *session,
  * be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is
  * not there or too little room, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_output_shape(const struct rukh_session *session,
                                       size_t index,
                                       int64_t *dims,
@@ -2301,6 +2439,7 @@ rukh_status rukh_session_output_shape(const struct rukh_session *session,
  * or has no name. `index`, `axis`: from 0. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for an index or axis that is not there, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_output_dim_name(const struct rukh_session *session,
                                          size_t index,
                                          size_t axis,
@@ -2316,6 +2455,7 @@ rukh_status rukh_session_output_dim_name(const struct rukh_session *session,
  * `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an
  * unknown `which`, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_model_text(const struct rukh_session *session,
                                     rukh_model_text which,
                                     const char **text,
@@ -2327,6 +2467,7 @@ rukh_status rukh_session_model_text(const struct rukh_session *session,
  * `session`: not NULL. `model_version`, `ir_version`: may be NULL. `error`: may be NULL. Threads: any, at
  * the same time. Errors: the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_model_version(const struct rukh_session *session,
                                        int64_t *model_version,
                                        int64_t *ir_version,
@@ -2338,6 +2479,7 @@ rukh_status rukh_session_model_version(const struct rukh_session *session,
  * `session`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_property_count(const struct rukh_session *session,
                                         size_t *count,
                                         struct rukh_error **error);
@@ -2349,6 +2491,7 @@ rukh_status rukh_session_property_count(const struct rukh_session *session,
  * may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that
  * is not there, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_property(const struct rukh_session *session,
                                   size_t index,
                                   const char **key,
@@ -2361,6 +2504,7 @@ rukh_status rukh_session_property(const struct rukh_session *session,
  * `session`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_opset_count(const struct rukh_session *session,
                                      size_t *count,
                                      struct rukh_error **error);
@@ -2372,6 +2516,7 @@ rukh_status rukh_session_opset_count(const struct rukh_session *session,
  * session; "" stands for ai.onnx. `version`: not NULL. `error`: may be NULL. Threads: any, at the same
  * time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_opset(const struct rukh_session *session,
                                size_t index,
                                const char **domain,
@@ -2384,6 +2529,7 @@ rukh_status rukh_session_opset(const struct rukh_session *session,
  * `session`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_placement_count(const struct rukh_session *session,
                                          size_t *count,
                                          struct rukh_error **error);
@@ -2396,6 +2542,7 @@ rukh_status rukh_session_placement_count(const struct rukh_session *session,
  * Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there,
  * and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_placement(const struct rukh_session *session,
                                    size_t index,
                                    const char **node,
@@ -2411,6 +2558,7 @@ rukh_status rukh_session_placement(const struct rukh_session *session,
  * `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an
  * unknown `which`, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_load_counter(const struct rukh_session *session,
                                       rukh_load_counter which,
                                       uint64_t *value,
@@ -2425,6 +2573,7 @@ rukh_status rukh_session_load_counter(const struct rukh_session *session,
  * the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` without profiling or for a buffer that is too
  * small, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_profile(const struct rukh_session *session,
                                  char *buf,
                                  size_t cap,
@@ -2441,6 +2590,7 @@ rukh_status rukh_session_profile(const struct rukh_session *session,
  * on failure. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown
  * type or a bad dimension, `RUKH_ERROR_OUT_OF_MEMORY`.
  */
+RUKH_API
 rukh_status rukh_value_create_tensor(rukh_element_type element,
                                      const int64_t *shape,
                                      size_t rank,
@@ -2457,6 +2607,7 @@ rukh_status rukh_value_create_tensor(rukh_element_type element,
  * `RUKH_ERROR_INVALID_ARGUMENT` for an unknown type, a bad dimension or a wrong size,
  * `RUKH_ERROR_OUT_OF_MEMORY`.
  */
+RUKH_API
 rukh_status rukh_value_create_tensor_copy(rukh_element_type element,
                                           const int64_t *shape,
                                           size_t rank,
@@ -2477,6 +2628,7 @@ rukh_status rukh_value_create_tensor_copy(rukh_element_type element,
  * failure. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown
  * type, a bad dimension, a wrong size or alignment, `RUKH_ERROR_OUT_OF_MEMORY`.
  */
+RUKH_API
 rukh_status rukh_value_create_tensor_over(rukh_element_type element,
                                           const int64_t *shape,
                                           size_t rank,
@@ -2494,6 +2646,7 @@ rukh_status rukh_value_create_tensor_over(rukh_element_type element,
  * `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL,
  * `RUKH_ERROR_OUT_OF_MEMORY`, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_value_clone(const struct rukh_value *value,
                              struct rukh_value **out,
                              struct rukh_error **error);
@@ -2506,6 +2659,7 @@ rukh_status rukh_value_clone(const struct rukh_value *value,
  * failure. `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT`
  * for a shape that does not fit or a value that is no tensor, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_value_reshape(const struct rukh_value *value,
                                const int64_t *shape,
                                size_t rank,
@@ -2518,6 +2672,7 @@ rukh_status rukh_value_reshape(const struct rukh_value *value,
  *
  * Threads: any.
  */
+RUKH_API
 void rukh_value_destroy(struct rukh_value *value);
 
 /**
@@ -2526,6 +2681,7 @@ void rukh_value_destroy(struct rukh_value *value);
  * `value`, `kind`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_value_kind(const struct rukh_value *value,
                             rukh_kind *kind,
                             struct rukh_error **error);
@@ -2536,6 +2692,7 @@ rukh_status rukh_value_kind(const struct rukh_value *value,
  * `value`, `element`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_value_element_type(const struct rukh_value *value,
                                     rukh_element_type *element,
                                     struct rukh_error **error);
@@ -2547,6 +2704,7 @@ rukh_status rukh_value_element_type(const struct rukh_value *value,
  * NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for a buffer that is too
  * small, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_value_type_text(const struct rukh_value *value,
                                  char *buf,
                                  size_t cap,
@@ -2561,6 +2719,7 @@ rukh_status rukh_value_type_text(const struct rukh_value *value,
  * `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for a
  * value that is no tensor or too little room, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_value_shape(const struct rukh_value *value,
                              int64_t *dims,
                              size_t cap,
@@ -2573,6 +2732,7 @@ rukh_status rukh_value_shape(const struct rukh_value *value,
  * `value`, `count`: not NULL; the value a tensor. `error`: may be NULL. Threads: any, at the same time.
  * Errors: `RUKH_ERROR_INVALID_ARGUMENT` for a value that is no tensor, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_value_element_count(const struct rukh_value *value,
                                      size_t *count,
                                      struct rukh_error **error);
@@ -2586,6 +2746,7 @@ rukh_status rukh_value_element_count(const struct rukh_value *value,
  * elements. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for strings and what is no tensor, and the handle
  * errors.
  */
+RUKH_API
 rukh_status rukh_value_data(const struct rukh_value *value,
                             const void **data,
                             size_t *bytes,
@@ -2601,6 +2762,7 @@ rukh_status rukh_value_data(const struct rukh_value *value,
  * written. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for strings and what is no tensor, and the handle
  * errors.
  */
+RUKH_API
 rukh_status rukh_value_data_mut(struct rukh_value *value,
                                 void **data,
                                 size_t *bytes,
@@ -2619,6 +2781,7 @@ rukh_status rukh_value_data_mut(struct rukh_value *value,
  * value, which the caller destroys when no run uses it; NULL on failure. `error`: may be NULL. Threads: any.
  * Errors: `RUKH_ERROR_INVALID_ARGUMENT`, `RUKH_ERROR_DEVICE` without a device, `RUKH_ERROR_OUT_OF_MEMORY`.
  */
+RUKH_API
 rukh_status rukh_value_create_device_tensor(const struct rukh_environment *environment,
                                             size_t device_id,
                                             rukh_element_type element,
@@ -2637,6 +2800,7 @@ rukh_status rukh_value_create_device_tensor(const struct rukh_environment *envir
  * `rukh_value_create_tensor_over`). `out`: not NULL; receives the value, which the caller destroys; NULL on
  * failure. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, `RUKH_ERROR_DEVICE`.
  */
+RUKH_API
 rukh_status rukh_value_create_device_tensor_over(const struct rukh_environment *environment,
                                                  size_t device_id,
                                                  rukh_element_type element,
@@ -2657,6 +2821,7 @@ rukh_status rukh_value_create_device_tensor_over(const struct rukh_environment *
  * be in use meanwhile. Errors: `RUKH_ERROR_INVALID_ARGUMENT` when types or shapes differ,
  * `RUKH_ERROR_DEVICE`, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_value_copy(const struct rukh_value *from,
                             struct rukh_value *to,
                             struct rukh_error **error);
@@ -2669,6 +2834,7 @@ rukh_status rukh_value_copy(const struct rukh_value *from,
  * memory. `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, and
  * the handle errors.
  */
+RUKH_API
 rukh_status rukh_value_device(const struct rukh_value *value,
                               int32_t *on_device,
                               size_t *device_id,
@@ -2688,6 +2854,7 @@ rukh_status rukh_value_device(const struct rukh_value *value,
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_value_create_tensor_in(const struct rukh_device *device,
                                         rukh_memory_kind kind,
                                         rukh_element_type element,
@@ -2706,6 +2873,7 @@ rukh_status rukh_value_create_tensor_in(const struct rukh_device *device,
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_value_memory_kind(const struct rukh_value *value,
                                    rukh_memory_kind *kind,
                                    size_t *device_id,
@@ -2725,6 +2893,7 @@ rukh_status rukh_value_memory_kind(const struct rukh_value *value,
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_io_binding_bind_output_allocated_in(struct rukh_io_binding *binding,
                                                      const char *name,
                                                      const struct rukh_device *device,
@@ -2739,6 +2908,7 @@ rukh_status rukh_io_binding_bind_output_allocated_in(struct rukh_io_binding *bin
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_session_device(const struct rukh_session *session,
                                 struct rukh_device **out,
                                 struct rukh_error **error);
@@ -2758,6 +2928,7 @@ rukh_status rukh_session_device(const struct rukh_session *session,
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_value_copy_queued(const struct rukh_value *from,
                                    struct rukh_value *to,
                                    uint64_t stream,
@@ -2774,6 +2945,7 @@ rukh_status rukh_value_copy_queued(const struct rukh_value *from,
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_stream_create(const struct rukh_device *device,
                                struct rukh_stream **out,
                                struct rukh_error **error);
@@ -2786,6 +2958,7 @@ rukh_status rukh_stream_create(const struct rukh_device *device,
  *
  * Since: 0.1.1.
  */
+RUKH_API
 void rukh_stream_destroy(struct rukh_stream *stream);
 
 /**
@@ -2796,6 +2969,7 @@ void rukh_stream_destroy(struct rukh_stream *stream);
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_stream_address(const struct rukh_stream *stream,
                                 uint64_t *address,
                                 struct rukh_error **error);
@@ -2808,6 +2982,7 @@ rukh_status rukh_stream_address(const struct rukh_stream *stream,
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_stream_wait(const struct rukh_stream *stream,
                              struct rukh_error **error);
 
@@ -2823,6 +2998,7 @@ rukh_status rukh_stream_wait(const struct rukh_stream *stream,
  * `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for a text that is NULL or
  * no UTF-8, a bad dimension or a wrong count, `RUKH_ERROR_OUT_OF_MEMORY`.
  */
+RUKH_API
 rukh_status rukh_value_create_strings(const int64_t *shape,
                                       size_t rank,
                                       const char *const *strings,
@@ -2840,6 +3016,7 @@ rukh_status rukh_value_create_strings(const int64_t *shape,
  * `RUKH_ERROR_INVALID_ARGUMENT` for what is no tensor of strings, an index that is not there or a
  * buffer that is too small, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_value_string(const struct rukh_value *value,
                               size_t index,
                               char *buf,
@@ -2855,6 +3032,7 @@ rukh_status rukh_value_string(const struct rukh_value *value,
  * `RUKH_ERROR_INVALID_ARGUMENT` for what is no tensor of strings, an index that is not there, or a text
  * that is no UTF-8; and the handle errors.
  */
+RUKH_API
 rukh_status rukh_value_set_string(struct rukh_value *value,
                                   size_t index,
                                   const char *string,
@@ -2871,6 +3049,7 @@ rukh_status rukh_value_set_string(struct rukh_value *value,
  * Errors: `RUKH_ERROR_INVALID_ARGUMENT` for items of different types or an unknown type, and the handle
  * errors.
  */
+RUKH_API
 rukh_status rukh_value_create_sequence(const struct rukh_value *const *items,
                                        size_t count,
                                        rukh_element_type element,
@@ -2887,6 +3066,7 @@ rukh_status rukh_value_create_sequence(const struct rukh_value *const *items,
  * NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for keys of another type or rank, twice the
  * same key, another number of values than keys, or values of different types; and the handle errors.
  */
+RUKH_API
 rukh_status rukh_value_create_map(const struct rukh_value *keys,
                                   const struct rukh_value *const *values,
                                   size_t count,
@@ -2902,6 +3082,7 @@ rukh_status rukh_value_create_map(const struct rukh_value *keys,
  * destroys; NULL on failure. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`
  * for an unknown type, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_value_create_optional(const struct rukh_value *value,
                                        rukh_element_type element,
                                        struct rukh_value **out,
@@ -2913,6 +3094,7 @@ rukh_status rukh_value_create_optional(const struct rukh_value *value,
  * `value`, `count`: not NULL; the value no tensor. `error`: may be NULL. Threads: any, at the same time.
  * Errors: `RUKH_ERROR_INVALID_ARGUMENT` for a tensor, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_value_item_count(const struct rukh_value *value,
                                   size_t *count,
                                   struct rukh_error **error);
@@ -2924,6 +3106,7 @@ rukh_status rukh_value_item_count(const struct rukh_value *value,
  * destroys; NULL on failure. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for a tensor or an index that is not there, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_value_item(const struct rukh_value *value,
                             size_t index,
                             struct rukh_value **out,
@@ -2936,6 +3119,7 @@ rukh_status rukh_value_item(const struct rukh_value *value,
  * failure. `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT`
  * for what is no map, `RUKH_ERROR_OUT_OF_MEMORY`, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_value_map_keys(const struct rukh_value *value,
                                 struct rukh_value **out,
                                 struct rukh_error **error);
@@ -2952,6 +3136,7 @@ rukh_status rukh_value_map_keys(const struct rukh_value *value,
  * same time; the `deleter` on any thread. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for what is no tensor,
  * `RUKH_ERROR_UNSUPPORTED` for strings and element types narrower than a byte, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_value_to_dlpack(const struct rukh_value *value,
                                  struct DLManagedTensorVersioned **out,
                                  struct rukh_error **error);
@@ -2963,6 +3148,7 @@ rukh_status rukh_value_to_dlpack(const struct rukh_value *value,
  * its receiver releases by its `deleter`; NULL on failure. `error`: may be NULL. Threads: any, at the
  * same time. Errors: as `rukh_value_to_dlpack`.
  */
+RUKH_API
 rukh_status rukh_value_to_dlpack_legacy(const struct rukh_value *value,
                                         struct DLManagedTensor **out,
                                         struct rukh_error **error);
@@ -2980,6 +3166,7 @@ rukh_status rukh_value_to_dlpack_legacy(const struct rukh_value *value,
  * without an ONNX counterpart, `RUKH_ERROR_DEVICE` for one on a GPU where none is found,
  * `RUKH_ERROR_OUT_OF_MEMORY`.
  */
+RUKH_API
 rukh_status rukh_value_from_dlpack(struct DLManagedTensorVersioned *managed,
                                    struct rukh_value **out,
                                    struct rukh_error **error);
@@ -2991,6 +3178,7 @@ rukh_status rukh_value_from_dlpack(struct DLManagedTensorVersioned *managed,
  * the value, which the caller destroys; NULL on failure. `error`: may be NULL. Threads: any. Errors: as
  * `rukh_value_from_dlpack`.
  */
+RUKH_API
 rukh_status rukh_value_from_dlpack_legacy(struct DLManagedTensor *managed,
                                           struct rukh_value **out,
                                           struct rukh_error **error);
@@ -3014,6 +3202,7 @@ rukh_status rukh_value_from_dlpack_legacy(struct DLManagedTensor *managed,
  * `out`: not NULL; receives the options, which the caller destroys; NULL on failure. `error`: may be
  * NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, `RUKH_ERROR_OUT_OF_MEMORY`.
  */
+RUKH_API
 rukh_status rukh_run_options_create(struct rukh_run_options **out,
                                     struct rukh_error **error);
 
@@ -3023,6 +3212,7 @@ rukh_status rukh_run_options_create(struct rukh_run_options **out,
  *
  * Threads: any.
  */
+RUKH_API
 void rukh_run_options_destroy(struct rukh_run_options *options);
 
 /**
@@ -3031,6 +3221,7 @@ void rukh_run_options_destroy(struct rukh_run_options *options);
  * `options`, `key`, `value`: not NULL; the texts are copied. `error`: may be NULL. Threads: any.
  * Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown key, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_run_options_set(struct rukh_run_options *options,
                                  const char *key,
                                  const char *value,
@@ -3043,6 +3234,7 @@ rukh_status rukh_run_options_set(struct rukh_run_options *options,
  * may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown
  * key or a buffer that is too small, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_run_options_get(const struct rukh_run_options *options,
                                  const char *key,
                                  char *buf,
@@ -3057,6 +3249,7 @@ rukh_status rukh_run_options_get(const struct rukh_run_options *options,
  * `cap`, `needed`: see "Texts" at the top of this header. `error`: may be NULL. Threads: any, at the
  * same time. Errors: also the handle errors.
  */
+RUKH_API
 rukh_status rukh_run_options_key(const struct rukh_run_options *options,
                                  size_t index,
                                  char *buf,
@@ -3071,6 +3264,7 @@ rukh_status rukh_run_options_key(const struct rukh_run_options *options,
  * `options`: not NULL. `error`: may be NULL. Threads: any, above all another one than the run's.
  * Errors: the handle errors.
  */
+RUKH_API
 rukh_status rukh_run_options_cancel(struct rukh_run_options *options,
                                     struct rukh_error **error);
 
@@ -3080,6 +3274,7 @@ rukh_status rukh_run_options_cancel(struct rukh_run_options *options,
  *
  * `options`: not NULL. `error`: may be NULL. Threads: any. Errors: the handle errors.
  */
+RUKH_API
 rukh_status rukh_run_options_reset(struct rukh_run_options *options,
                                    struct rukh_error **error);
 
@@ -3100,6 +3295,7 @@ rukh_status rukh_run_options_reset(struct rukh_run_options *options,
  * `RUKH_ERROR_CANCELLED`, `RUKH_ERROR_OUT_OF_MEMORY`, `RUKH_ERROR_INVALID_ARGUMENT`, and the handle
  * errors.
  */
+RUKH_API
 rukh_status rukh_session_run(const struct rukh_session *session,
                              const struct rukh_run_options *options,
                              const char *const *input_names,
@@ -3124,6 +3320,7 @@ rukh_status rukh_session_run(const struct rukh_session *session,
  * their turn. Errors: of this call for arguments, `RUKH_ERROR_OUT_OF_MEMORY` when no thread can be had,
  * and the handle errors; those of the run go to the callback.
  */
+RUKH_API
 rukh_status rukh_session_run_async(const struct rukh_session *session,
                                    const struct rukh_run_options *options,
                                    const char *const *input_names,
@@ -3146,6 +3343,7 @@ rukh_status rukh_session_run_async(const struct rukh_session *session,
  * is used by one call at a time (another gets `RUKH_ERROR_INVALID_ARGUMENT`). Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_io_binding_create(const struct rukh_session *session,
                                    struct rukh_io_binding **out,
                                    struct rukh_error **error);
@@ -3156,6 +3354,7 @@ rukh_status rukh_io_binding_create(const struct rukh_session *session,
  *
  * Threads: any.
  */
+RUKH_API
 void rukh_io_binding_destroy(struct rukh_io_binding *binding);
 
 /**
@@ -3166,6 +3365,7 @@ void rukh_io_binding_destroy(struct rukh_io_binding *binding);
  * be NULL. Threads: any, one at a time. Errors: `RUKH_ERROR_NOT_FOUND` for a name that the model does not
  * have, `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors. Type and shape are checked by the run.
  */
+RUKH_API
 rukh_status rukh_io_binding_bind_input(struct rukh_io_binding *binding,
                                        const char *name,
                                        const struct rukh_value *value,
@@ -3181,6 +3381,7 @@ rukh_status rukh_io_binding_bind_input(struct rukh_io_binding *binding,
  * for a value that is no tensor of plain elements, and the handle errors. Type and shape are checked by
  * the run.
  */
+RUKH_API
 rukh_status rukh_io_binding_bind_output(struct rukh_io_binding *binding,
                                         const char *name,
                                         const struct rukh_value *value,
@@ -3194,6 +3395,7 @@ rukh_status rukh_io_binding_bind_output(struct rukh_io_binding *binding,
  * `RUKH_ERROR_NOT_FOUND` for a name that the model does not have, `RUKH_ERROR_INVALID_ARGUMENT`, and the
  * handle errors.
  */
+RUKH_API
 rukh_status rukh_io_binding_bind_output_allocated(struct rukh_io_binding *binding,
                                                   const char *name,
                                                   struct rukh_error **error);
@@ -3203,6 +3405,7 @@ rukh_status rukh_io_binding_bind_output_allocated(struct rukh_io_binding *bindin
  *
  * `binding`: not NULL. `error`: may be NULL. Threads: any, one at a time. Errors: the handle errors.
  */
+RUKH_API
 rukh_status rukh_io_binding_clear_inputs(struct rukh_io_binding *binding,
                                          struct rukh_error **error);
 
@@ -3211,6 +3414,7 @@ rukh_status rukh_io_binding_clear_inputs(struct rukh_io_binding *binding,
  *
  * `binding`: not NULL. `error`: may be NULL. Threads: any, one at a time. Errors: the handle errors.
  */
+RUKH_API
 rukh_status rukh_io_binding_clear_outputs(struct rukh_io_binding *binding,
                                           struct rukh_error **error);
 
@@ -3221,6 +3425,7 @@ rukh_status rukh_io_binding_clear_outputs(struct rukh_io_binding *binding,
  * for each binding. Errors: as `rukh_session_run`, and `RUKH_ERROR_INVALID_INPUT` for an input that is
  * not bound or an output bound to a tensor of another type or shape.
  */
+RUKH_API
 rukh_status rukh_io_binding_run(struct rukh_io_binding *binding,
                                 const struct rukh_run_options *options,
                                 struct rukh_error **error);
@@ -3233,6 +3438,7 @@ rukh_status rukh_io_binding_run(struct rukh_io_binding *binding,
  * `RUKH_ERROR_NOT_FOUND` for a name that the model does not have, or an output that is not bound or has
  * no value yet; `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_io_binding_output(const struct rukh_io_binding *binding,
                                    const char *name,
                                    struct rukh_value **out,
@@ -3254,6 +3460,7 @@ rukh_status rukh_io_binding_output(const struct rukh_io_binding *binding,
  * at a time for each binding. Errors: as `rukh_io_binding_run`; what kernels find wrong with the data is told
  * by `rukh_completion_wait`.
  */
+RUKH_API
 rukh_status rukh_io_binding_run_queued(struct rukh_io_binding *binding,
                                        const struct rukh_run_options *options,
                                        struct rukh_completion **out,
@@ -3265,6 +3472,7 @@ rukh_status rukh_io_binding_run_queued(struct rukh_io_binding *binding,
  *
  * Threads: any.
  */
+RUKH_API
 void rukh_completion_destroy(struct rukh_completion *completion);
 
 /**
@@ -3273,6 +3481,7 @@ void rukh_completion_destroy(struct rukh_completion *completion);
  * `completion`: not NULL. `done`: not NULL; receives 1 or 0. `error`: may be NULL. Threads: any, at the same
  * time. Errors: `RUKH_ERROR_DEVICE` and `RUKH_ERROR_POISONED` when the device failed, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_completion_is_done(const struct rukh_completion *completion,
                                     int32_t *done,
                                     struct rukh_error **error);
@@ -3284,6 +3493,7 @@ rukh_status rukh_completion_is_done(const struct rukh_completion *completion,
  * `RUKH_ERROR_INVALID_DATA` for data that a kernel refused (told once), `RUKH_ERROR_DEVICE`,
  * `RUKH_ERROR_POISONED`, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_completion_wait(const struct rukh_completion *completion,
                                  struct rukh_error **error);
 
@@ -3294,6 +3504,7 @@ rukh_status rukh_completion_wait(const struct rukh_completion *completion,
  * nvidia platform) as a number, 0 when the run left nothing queued. `error`: may be NULL. Threads: any, at the
  * same time. Errors: the handle errors.
  */
+RUKH_API
 rukh_status rukh_completion_event(const struct rukh_completion *completion,
                                   uint64_t *event,
                                   struct rukh_error **error);
@@ -3310,6 +3521,7 @@ rukh_status rukh_completion_event(const struct rukh_completion *completion,
  * `RUKH_ERROR_INVALID_ARGUMENT` for a session that does not choose among kernels or a buffer that is too
  * small, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_tuning_results(const struct rukh_session *session,
                                         char *buf,
                                         size_t cap,
@@ -3327,6 +3539,7 @@ rukh_status rukh_session_tuning_results(const struct rukh_session *session,
  * the same time, also while the session runs. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for a session that does
  * not choose among kernels, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_add_tuning_results(const struct rukh_session *session,
                                             const char *text,
                                             size_t *taken,
@@ -3346,6 +3559,7 @@ rukh_status rukh_session_add_tuning_results(const struct rukh_session *session,
  *
  * Since: 0.1.1.
  */
+RUKH_API
 rukh_status rukh_environment_tune(struct rukh_environment *environment,
                                   const struct rukh_session_options *options,
                                   const char *shapes,
@@ -3366,6 +3580,7 @@ rukh_status rukh_environment_tune(struct rukh_environment *environment,
  * the operator, which the caller destroys; NULL on failure. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT`, `RUKH_ERROR_OUT_OF_MEMORY`.
  */
+RUKH_API
 rukh_status rukh_operator_create(const char *domain,
                                  const char *name,
                                  int64_t since,
@@ -3380,6 +3595,7 @@ rukh_status rukh_operator_create(const char *domain,
  *
  * Threads: any.
  */
+RUKH_API
 void rukh_operator_destroy(struct rukh_operator *operator_);
 
 /**
@@ -3389,6 +3605,7 @@ void rukh_operator_destroy(struct rukh_operator *operator_);
  * types, `RUKH_ELEMENT_…`; NULL and 0 for all. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_operator_add_type_variable(struct rukh_operator *operator_,
                                             const char *name,
                                             const rukh_element_type *allowed,
@@ -3403,6 +3620,7 @@ rukh_status rukh_operator_add_type_variable(struct rukh_operator *operator_,
  * "any". `arity`: one of `RUKH_ARITY_…`. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, and
  * the handle errors.
  */
+RUKH_API
 rukh_status rukh_operator_add_input(struct rukh_operator *operator_,
                                     const char *name,
                                     const char *ty,
@@ -3415,6 +3633,7 @@ rukh_status rukh_operator_add_input(struct rukh_operator *operator_,
  *
  * The arguments, threads and errors are those of `rukh_operator_add_input`.
  */
+RUKH_API
 rukh_status rukh_operator_add_output(struct rukh_operator *operator_,
                                      const char *name,
                                      const char *ty,
@@ -3428,6 +3647,7 @@ rukh_status rukh_operator_add_output(struct rukh_operator *operator_,
  * `operator`: not NULL. `index`: of an input that was added. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_operator_set_shape_input(struct rukh_operator *operator_,
                                           size_t index,
                                           struct rukh_error **error);
@@ -3440,6 +3660,7 @@ rukh_status rukh_operator_set_shape_input(struct rukh_operator *operator_,
  *
  * `operator`: not NULL. `function`: NULL for none. `error`: may be NULL. Threads: any. Errors: the handle errors.
  */
+RUKH_API
 rukh_status rukh_operator_set_shape_function(struct rukh_operator *operator_,
                                              rukh_node_callback function,
                                              struct rukh_error **error);
@@ -3451,6 +3672,7 @@ rukh_status rukh_operator_set_shape_function(struct rukh_operator *operator_,
  * types and attributes; it may refuse the node, and give it a state by `rukh_node_info_set_state`. `compute`: not NULL;
  * called in each run. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_operator_set_kernel(struct rukh_operator *operator_,
                                      rukh_node_callback create,
                                      rukh_kernel_callback compute,
@@ -3466,6 +3688,7 @@ rukh_status rukh_operator_set_kernel(struct rukh_operator *operator_,
  * in that stream. A run with such a node is not replayed as a graph of the runtime's. `error`: may be NULL. Threads:
  * any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_operator_set_gpu_kernel(struct rukh_operator *operator_,
                                          rukh_node_callback create,
                                          rukh_node_callback prepare,
@@ -3481,6 +3704,7 @@ rukh_status rukh_operator_set_gpu_kernel(struct rukh_operator *operator_,
  * `RUKH_ERROR_INVALID_ARGUMENT` for an operator without outputs or kernel, or that was added before, and the handle
  * errors.
  */
+RUKH_API
 rukh_status rukh_session_options_add_operator(struct rukh_session_options *options,
                                               const struct rukh_operator *operator_,
                                               struct rukh_error **error);
@@ -3491,6 +3715,7 @@ rukh_status rukh_session_options_add_operator(struct rukh_session_options *optio
  * `environment`, `operator`: not NULL; what the operator is now is copied. `error`: may be NULL. Threads: any, at the
  * same time. Errors: as `rukh_session_options_add_operator`.
  */
+RUKH_API
 rukh_status rukh_environment_add_operator(struct rukh_environment *environment,
                                           const struct rukh_operator *operator_,
                                           struct rukh_error **error);
@@ -3505,6 +3730,7 @@ rukh_status rukh_environment_add_operator(struct rukh_environment *environment,
  * `required`: 1 where a node without it is an error, else 0. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_operator_add_attribute(struct rukh_operator *operator_,
                                         const char *name,
                                         rukh_attribute_type ty,
@@ -3519,6 +3745,7 @@ rukh_status rukh_operator_add_attribute(struct rukh_operator *operator_,
  * array of `float`, of `int64_t`, of `const char *`. NULL allowed for a list of 0. `count`: the length of a list; 1 for
  * what is no list. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_operator_add_attribute_with_default(struct rukh_operator *operator_,
                                                      const char *name,
                                                      rukh_attribute_type ty,
@@ -3529,7 +3756,8 @@ rukh_status rukh_operator_add_attribute_with_default(struct rukh_operator *opera
 /* -- 33. Shared libraries of operators -- */
 
 /**
- * Adds the operators of a shared library to options. The library must export two functions in C:
+ * Adds the operators of a shared library to options. The library must export two functions in C (`RUKH_EXPORT`
+ * before them does it):
  *
  * `uint32_t rukh_operators_abi_version(void)`: the `RUKH_ABI_VERSION` that it was built with;
  * `rukh_status rukh_register_operators(rukh_operator_registry *registry)`: adds operators by
@@ -3543,6 +3771,7 @@ rukh_status rukh_operator_add_attribute_with_default(struct rukh_operator *opera
  * functions, of another version, or that fails, `RUKH_ERROR_INVALID_ARGUMENT` for an operator that was added before, and
  * the handle errors.
  */
+RUKH_API
 rukh_status rukh_session_options_load_operators(struct rukh_session_options *options,
                                                 const char *path,
                                                 struct rukh_error **error);
@@ -3554,6 +3783,7 @@ rukh_status rukh_session_options_load_operators(struct rukh_session_options *opt
  * `environment`, `path`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors: as
  * `rukh_session_options_load_operators`.
  */
+RUKH_API
 rukh_status rukh_environment_load_operators(struct rukh_environment *environment,
                                             const char *path,
                                             struct rukh_error **error);
@@ -3564,6 +3794,7 @@ rukh_status rukh_environment_load_operators(struct rukh_environment *environment
  * `registry`, `operator`: not NULL; what the operator is now is copied, and the caller destroys its handle. `error`: may
  * be NULL. Threads: any. Errors: as `rukh_session_options_add_operator`.
  */
+RUKH_API
 rukh_status rukh_operator_registry_add(struct rukh_operator_registry *registry,
                                        const struct rukh_operator *operator_,
                                        struct rukh_error **error);
@@ -3574,6 +3805,7 @@ rukh_status rukh_operator_registry_add(struct rukh_operator_registry *registry,
  * `registry`, `text`: not NULL; the text is copied. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_operator_registry_set_error(struct rukh_operator_registry *registry,
                                              const char *text,
                                              struct rukh_error **error);
@@ -3586,6 +3818,7 @@ rukh_status rukh_operator_registry_set_error(struct rukh_operator_registry *regi
  * `node`, `name`: not NULL; the text is borrowed from the node. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_node_info_name(const struct rukh_node_info *node,
                                 const char **name,
                                 struct rukh_error **error);
@@ -3596,6 +3829,7 @@ rukh_status rukh_node_info_name(const struct rukh_node_info *node,
  * `node`, `version`: not NULL. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and
  * the handle errors.
  */
+RUKH_API
 rukh_status rukh_node_info_version(const struct rukh_node_info *node,
                                    int64_t *version,
                                    struct rukh_error **error);
@@ -3606,6 +3840,7 @@ rukh_status rukh_node_info_version(const struct rukh_node_info *node,
  * `node`, `count`: not NULL. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the
  * handle errors.
  */
+RUKH_API
 rukh_status rukh_node_info_input_count(const struct rukh_node_info *node,
                                        size_t *count,
                                        struct rukh_error **error);
@@ -3616,6 +3851,7 @@ rukh_status rukh_node_info_input_count(const struct rukh_node_info *node,
  * `node`, `count`: not NULL. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the
  * handle errors.
  */
+RUKH_API
 rukh_status rukh_node_info_output_count(const struct rukh_node_info *node,
                                         size_t *count,
                                         struct rukh_error **error);
@@ -3626,6 +3862,7 @@ rukh_status rukh_node_info_output_count(const struct rukh_node_info *node,
  * `node`, `given`: not NULL. `index`: any number. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_node_info_has_input(const struct rukh_node_info *node,
                                      size_t index,
                                      int32_t *given,
@@ -3639,6 +3876,7 @@ rukh_status rukh_node_info_has_input(const struct rukh_node_info *node,
  * Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there, `RUKH_ERROR_NOT_FOUND` for an input that the node
  * leaves out, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_node_info_input_type(const struct rukh_node_info *node,
                                       size_t index,
                                       rukh_kind *kind,
@@ -3654,6 +3892,7 @@ rukh_status rukh_node_info_input_type(const struct rukh_node_info *node,
  * `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there or too little room, `RUKH_ERROR_NOT_FOUND` for an input
  * that the node leaves out, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_node_info_input_shape(const struct rukh_node_info *node,
                                        size_t index,
                                        int64_t *dims,
@@ -3668,6 +3907,7 @@ rukh_status rukh_node_info_input_shape(const struct rukh_node_info *node,
  * node; NULL when the value is not known. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for
  * an index that is not there, `RUKH_ERROR_NOT_FOUND` for an input that the node leaves out, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_node_info_input_value(const struct rukh_node_info *node,
                                        size_t index,
                                        const struct rukh_value **value,
@@ -3680,6 +3920,7 @@ rukh_status rukh_node_info_input_value(const struct rukh_node_info *node,
  * `node`, `text`: not NULL; the text is copied. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_node_info_set_error(struct rukh_node_info *node,
                                      const char *text,
                                      struct rukh_error **error);
@@ -3692,6 +3933,7 @@ rukh_status rukh_node_info_set_error(struct rukh_node_info *node,
  * Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` in another function, and the handle errors; `release` is then not
  * called.
  */
+RUKH_API
 rukh_status rukh_node_info_set_state(struct rukh_node_info *node,
                                      void *state,
                                      rukh_release release,
@@ -3703,6 +3945,7 @@ rukh_status rukh_node_info_set_state(struct rukh_node_info *node,
  * `node`, `state`: not NULL; receives NULL where there is none. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_node_info_state(const struct rukh_node_info *node,
                                  void **state,
                                  struct rukh_error **error);
@@ -3713,6 +3956,7 @@ rukh_status rukh_node_info_state(const struct rukh_node_info *node,
  * `node`: not NULL. `bytes`: 0 or more; the memory is aligned to 256 bytes and its content is unspecified. `error`: may
  * be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` in another function, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_node_info_set_scratch(struct rukh_node_info *node,
                                        size_t bytes,
                                        struct rukh_error **error);
@@ -3725,6 +3969,7 @@ rukh_status rukh_node_info_set_scratch(struct rukh_node_info *node,
  * `node`, `wanted`: not NULL. `index`: any number. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL or in a shape function, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_node_info_has_output(const struct rukh_node_info *node,
                                       size_t index,
                                       int32_t *wanted,
@@ -3737,6 +3982,7 @@ rukh_status rukh_node_info_has_output(const struct rukh_node_info *node,
  * `RUKH_ERROR_INVALID_ARGUMENT` for an index or type that is not there or outside of a shape function, and the handle
  * errors.
  */
+RUKH_API
 rukh_status rukh_node_info_set_output_type(struct rukh_node_info *node,
                                            size_t index,
                                            rukh_element_type element,
@@ -3750,6 +3996,7 @@ rukh_status rukh_node_info_set_output_type(struct rukh_node_info *node,
  * NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there, a dimension below -1 or
  * outside of a shape function, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_node_info_set_output_shape(struct rukh_node_info *node,
                                             size_t index,
                                             const int64_t *dims,
@@ -3764,6 +4011,7 @@ rukh_status rukh_node_info_set_output_shape(struct rukh_node_info *node,
  * Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there or outside of a shape function, and
  * the handle errors.
  */
+RUKH_API
 rukh_status rukh_node_info_set_output_shape_of(struct rukh_node_info *node,
                                                size_t index,
                                                size_t input,
@@ -3777,6 +4025,7 @@ rukh_status rukh_node_info_set_output_shape_of(struct rukh_node_info *node,
  * `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index or axis that is not there or
  * outside of a shape function, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_node_info_set_output_dim_of(struct rukh_node_info *node,
                                              size_t index,
                                              size_t axis,
@@ -3792,6 +4041,7 @@ rukh_status rukh_node_info_set_output_dim_of(struct rukh_node_info *node,
  * `node`, `name`, `given`: not NULL. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL,
  * and the handle errors.
  */
+RUKH_API
 rukh_status rukh_node_info_has_attribute(const struct rukh_node_info *node,
                                          const char *name,
                                          int32_t *given,
@@ -3803,6 +4053,7 @@ rukh_status rukh_node_info_has_attribute(const struct rukh_node_info *node,
  * `node`, `name`, `value`: not NULL. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_NOT_FOUND` for an attribute
  * that the node does not have, `RUKH_ERROR_INVALID_ARGUMENT` for one of another type, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_node_info_attribute_int(const struct rukh_node_info *node,
                                          const char *name,
                                          int64_t *value,
@@ -3813,6 +4064,7 @@ rukh_status rukh_node_info_attribute_int(const struct rukh_node_info *node,
  *
  * The arguments, threads and errors are those of `rukh_node_info_attribute_int`.
  */
+RUKH_API
 rukh_status rukh_node_info_attribute_float(const struct rukh_node_info *node,
                                            const char *name,
                                            float *value,
@@ -3825,6 +4077,7 @@ rukh_status rukh_node_info_attribute_float(const struct rukh_node_info *node,
  * given with replacement characters. `error`: may be NULL. Threads: any. Errors: as `rukh_node_info_attribute_int`, and
  * `RUKH_ERROR_INVALID_ARGUMENT` for a buffer that is too small.
  */
+RUKH_API
 rukh_status rukh_node_info_attribute_string(const struct rukh_node_info *node,
                                             const char *name,
                                             char *buf,
@@ -3838,6 +4091,7 @@ rukh_status rukh_node_info_attribute_string(const struct rukh_node_info *node,
  * `node`, `name`: not NULL. `values`, `count`: not NULL; the array is borrowed from the node, NULL where it is empty.
  * `error`: may be NULL. Threads: any. Errors: as `rukh_node_info_attribute_int`.
  */
+RUKH_API
 rukh_status rukh_node_info_attribute_ints(const struct rukh_node_info *node,
                                           const char *name,
                                           const int64_t **values,
@@ -3849,6 +4103,7 @@ rukh_status rukh_node_info_attribute_ints(const struct rukh_node_info *node,
  *
  * The arguments, threads and errors are those of `rukh_node_info_attribute_ints`.
  */
+RUKH_API
 rukh_status rukh_node_info_attribute_floats(const struct rukh_node_info *node,
                                             const char *name,
                                             const float **values,
@@ -3860,6 +4115,7 @@ rukh_status rukh_node_info_attribute_floats(const struct rukh_node_info *node,
  *
  * `node`, `name`, `count`: not NULL. `error`: may be NULL. Threads: any. Errors: as `rukh_node_info_attribute_int`.
  */
+RUKH_API
 rukh_status rukh_node_info_attribute_string_count(const struct rukh_node_info *node,
                                                   const char *name,
                                                   size_t *count,
@@ -3872,6 +4128,7 @@ rukh_status rukh_node_info_attribute_string_count(const struct rukh_node_info *n
  * may be NULL. Threads: any. Errors: as `rukh_node_info_attribute_string`, and `RUKH_ERROR_INVALID_ARGUMENT` for an index
  * that is not there.
  */
+RUKH_API
 rukh_status rukh_node_info_attribute_string_at(const struct rukh_node_info *node,
                                                const char *name,
                                                size_t index,
@@ -3886,6 +4143,7 @@ rukh_status rukh_node_info_attribute_string_at(const struct rukh_node_info *node
  * `node`, `name`: not NULL. `value`: not NULL; receives the tensor, borrowed from the node. `error`: may be NULL.
  * Threads: any. Errors: as `rukh_node_info_attribute_int`.
  */
+RUKH_API
 rukh_status rukh_node_info_attribute_tensor(const struct rukh_node_info *node,
                                             const char *name,
                                             const struct rukh_value **value,
@@ -3899,6 +4157,7 @@ rukh_status rukh_node_info_attribute_tensor(const struct rukh_node_info *node,
  * `context`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_kernel_context_input_count(const struct rukh_kernel_context *context,
                                             size_t *count,
                                             struct rukh_error **error);
@@ -3909,6 +4168,7 @@ rukh_status rukh_kernel_context_input_count(const struct rukh_kernel_context *co
  * `context`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_kernel_context_output_count(const struct rukh_kernel_context *context,
                                              size_t *count,
                                              struct rukh_error **error);
@@ -3922,6 +4182,7 @@ rukh_status rukh_kernel_context_output_count(const struct rukh_kernel_context *c
  * Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there, and the handle
  * errors.
  */
+RUKH_API
 rukh_status rukh_kernel_context_input(const struct rukh_kernel_context *context,
                                       size_t index,
                                       const struct rukh_value **value,
@@ -3937,6 +4198,7 @@ rukh_status rukh_kernel_context_input(const struct rukh_kernel_context *context,
  * be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there, another
  * shape, or an output that is no tensor, `RUKH_ERROR_OUT_OF_MEMORY`, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_kernel_context_output(struct rukh_kernel_context *context,
                                        size_t index,
                                        const int64_t *shape,
@@ -3952,6 +4214,7 @@ rukh_status rukh_kernel_context_output(struct rukh_kernel_context *context,
  * time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there or a value of another type or shape than the
  * output's, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_kernel_context_set_output(struct rukh_kernel_context *context,
                                            size_t index,
                                            const struct rukh_value *value,
@@ -3963,6 +4226,7 @@ rukh_status rukh_kernel_context_set_output(struct rukh_kernel_context *context,
  * `context`, `state`: not NULL; receives NULL where there is none. `error`: may be NULL. Threads: any, at the same
  * time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_kernel_context_state(const struct rukh_kernel_context *context,
                                       void **state,
                                       struct rukh_error **error);
@@ -3974,6 +4238,7 @@ rukh_status rukh_kernel_context_state(const struct rukh_kernel_context *context,
  * `context`, `cancelled`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_kernel_context_cancelled(const struct rukh_kernel_context *context,
                                           int32_t *cancelled,
                                           struct rukh_error **error);
@@ -3984,6 +4249,7 @@ rukh_status rukh_kernel_context_cancelled(const struct rukh_kernel_context *cont
  * `context`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_kernel_context_thread_count(const struct rukh_kernel_context *context,
                                              size_t *count,
                                              struct rukh_error **error);
@@ -3997,6 +4263,7 @@ rukh_status rukh_kernel_context_thread_count(const struct rukh_kernel_context *c
  * Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL, `RUKH_ERROR_CANCELLED` when the run was cancelled and parts were left
  * out, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_kernel_context_parallel_for(struct rukh_kernel_context *context,
                                              size_t count,
                                              rukh_parallel_body body,
@@ -4009,6 +4276,7 @@ rukh_status rukh_kernel_context_parallel_for(struct rukh_kernel_context *context
  * `context`, `stream`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL and in a kernel for the CPU, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_kernel_context_stream(const struct rukh_kernel_context *context,
                                        void **stream,
                                        struct rukh_error **error);
@@ -4019,6 +4287,7 @@ rukh_status rukh_kernel_context_stream(const struct rukh_kernel_context *context
  * `context`, `address`: not NULL; receives NULL where there is none. `bytes`: may be NULL; receives its size. `error`:
  * may be NULL. Threads: any, at the same time. Errors: as `rukh_kernel_context_stream`.
  */
+RUKH_API
 rukh_status rukh_kernel_context_scratch(const struct rukh_kernel_context *context,
                                         void **address,
                                         size_t *bytes,
@@ -4031,6 +4300,7 @@ rukh_status rukh_kernel_context_scratch(const struct rukh_kernel_context *contex
  * `context`, `text`: not NULL; the text is copied. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
  */
+RUKH_API
 rukh_status rukh_kernel_context_set_error(struct rukh_kernel_context *context,
                                           const char *text,
                                           struct rukh_error **error);

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use prost::Message;
 
-use crate::error::{Error, Result, Status};
+use crate::error::{Error, Result};
+use crate::model::cannot_write;
 
 use super::checksum::{Checksummer, checksum};
 use super::container::{ALIGNMENT, HEADER, Header, PartEntry, Table};
@@ -117,5 +118,5 @@ impl Drop for Writer {
 }
 
 fn failed(path: &Path, e: std::io::Error) -> Error {
-    Error::new(Status::Io, format!("cannot write \"{}\": {e}", path.display()))
+    cannot_write(path, &e)
 }

@@ -1,8 +1,6 @@
 //! Adapters: named tensors in place of inputs, as LoRA fine-tuning makes them.
 
-use std::ffi::{OsStr, c_char, c_void};
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::ffi::{c_char, c_void};
 use std::sync::{Arc, RwLock};
 
 use super::args;
@@ -42,7 +40,7 @@ pub unsafe extern "C" fn rukh_adapter_open(
     error: *mut *mut rukh_error,
 ) -> rukh_status {
     create(out, error, || {
-        let path = Path::new(OsStr::from_bytes(args::bytes_of_text(path, "path")?));
+        let path = args::path(path, "path")?;
         Adapter::open(path).map(Arc::new)
     })
 }
@@ -117,9 +115,7 @@ pub unsafe extern "C" fn rukh_adapter_save(
     path: *const c_char,
     error: *mut *mut rukh_error,
 ) -> rukh_status {
-    call_on(adapter, error, |adapter| {
-        adapter.save(Path::new(OsStr::from_bytes(args::bytes_of_text(path, "path")?)))
-    })
+    call_on(adapter, error, |adapter| adapter.save(args::path(path, "path")?))
 }
 
 /// Destroys an adapter. Options, runs, sessions and values that use it keep what they need of it. NULL, and a pointer that

@@ -5,6 +5,7 @@
 //! one place where such pointers are read and written.
 
 use std::ffi::{CStr, CString, c_char};
+use std::path::Path;
 
 use crate::error::{Result, fail};
 use crate::tensor::{ElementType, Shape};
@@ -17,7 +18,27 @@ pub(super) fn text<'a>(pointer: *const c_char, name: &str) -> Result<&'a str> {
     }
 }
 
-/// A required text in the system's own encoding, without its NUL.
+/// A required path: any bytes where the system's paths are bytes.
+#[cfg(unix)]
+pub(super) fn path<'a>(pointer: *const c_char, name: &str) -> Result<&'a Path> {
+    use std::os::unix::ffi::OsStrExt;
+    Ok(Path::new(std::ffi::OsStr::from_bytes(bytes_of_text(pointer, name)?)))
+}
+
+/// A required path: UTF-8 where the system's paths are Unicode, whatever its code page is.
+#[cfg(not(unix))]
+pub(super) fn path<'a>(pointer: *const c_char, name: &str) -> Result<&'a Path> {
+    match str::from_utf8(bytes_of_text(pointer, name)?) {
+        Ok(text) => Ok(Path::new(text)),
+        Err(e) => fail!(
+            InvalidArgument,
+            "{name}: byte {} of the path is not UTF-8, in which paths are on this system; convert it from the code page",
+            e.valid_up_to()
+        ),
+    }
+}
+
+/// The bytes of a required text, without its NUL.
 pub(super) fn bytes_of_text<'a>(pointer: *const c_char, name: &str) -> Result<&'a [u8]> {
     if pointer.is_null() {
         fail!(InvalidArgument, "{name}: NULL is not allowed; a NUL-terminated text is needed");

@@ -1,8 +1,6 @@
 //! What a compiled model is, and whether it suits.
 
-use std::ffi::{OsStr, c_char};
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::ffi::c_char;
 
 use super::args;
 use super::guard::{call_on, create_on, destroy};
@@ -39,7 +37,7 @@ pub unsafe extern "C" fn rukh_artifact_open(
     error: *mut *mut rukh_error,
 ) -> rukh_status {
     create_on(environment, out, error, |environment| {
-        let path = Path::new(OsStr::from_bytes(args::bytes_of_text(path, "path")?));
+        let path = args::path(path, "path")?;
         let opened = open_artifact(Source::Path(path), Load::Map, &environment.environment.pool)?;
         Ok(ArtifactObject { opened, environment: environment.keep()? })
     })

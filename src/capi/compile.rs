@@ -1,9 +1,8 @@
 //! Compiling a model to an artifact.
 
 use std::collections::BTreeMap;
-use std::ffi::{CString, OsStr, c_char, c_void};
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::ffi::{CString, c_char, c_void};
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
@@ -237,7 +236,7 @@ pub unsafe extern "C" fn rukh_compile_model(
     error: *mut *mut rukh_error,
 ) -> rukh_status {
     compiled(environment, session_options_handle, options, out_path, error, || {
-        Ok(Source::Path(file(path, "path")?))
+        Ok(Source::Path(args::path(path, "path")?))
     })
 }
 
@@ -272,7 +271,7 @@ fn compiled<'a>(
 ) -> rukh_status {
     call_on(environment, error, |environment| {
         let source = source()?;
-        let out = file(out_path, "out_path")?;
+        let out = args::path(out_path, "out_path")?;
         let SessionOptionsObject { options: session, cancel, .. } = session_options(session_options_handle)?;
         let (wanted, progress) = compile_options(options)?;
         let mut tell = |step: &str, done: u64, total: u64| {
@@ -299,8 +298,4 @@ fn compile_options(options: *const rukh_compile_options) -> Result<(CompileOptio
         tuning: options.tuning_files.split(';').filter(|name| !name.is_empty()).map(PathBuf::from).collect(),
     };
     Ok((compile, options.progress.clone()))
-}
-
-fn file<'a>(path: *const c_char, name: &str) -> Result<&'a Path> {
-    Ok(Path::new(OsStr::from_bytes(args::bytes_of_text(path, name)?)))
 }

@@ -16,7 +16,7 @@ use std::ptr::null_mut;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::slab::{FORKS, Lists, SLAB, SLOT, Slot, find, watch_forks};
+use super::slab::{FORKS, Lists, SLAB, SLOT, Slot, find, prepare_process};
 use crate::error::{Result, fail};
 use crate::session::Log;
 
@@ -88,7 +88,7 @@ const PINS: u64 = POISONED - 1;
 
 /// Makes a handle for `object`.
 pub(super) fn insert<H: Handle>(object: Arc<H::Object>) -> Result<*mut H> {
-    watch_forks();
+    prepare_process();
     let Some(slot) = SLAB.with(Lists::take) else {
         fail!(OutOfMemory, "out of host memory: no {} could be made", H::NAME);
     };

@@ -1,7 +1,7 @@
 //! Shared libraries of operators.
 
-use std::ffi::{CString, OsStr, c_char};
-use std::os::unix::ffi::OsStrExt;
+use std::ffi::{CString, c_char};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use super::args;
@@ -37,10 +37,10 @@ type Entry = unsafe extern "C" fn(*mut rukh_operator_registry) -> rukh_status;
 
 /// The operators of a library, which stays in the process.
 fn operators_of(path: *const c_char) -> Result<Vec<Arc<Definition>>> {
-    let path = OsStr::from_bytes(args::bytes_of_text(path, "path")?);
-    let shown = path.to_string_lossy();
+    let path = args::path(path, "path")?;
+    let shown = path.display();
     // SAFETY: opening a library runs its initialisers; the caller named it to have its code run.
-    let library = match unsafe { libloading::Library::new(path) } {
+    let library = match unsafe { open(path) } {
         Ok(library) => library,
         Err(e) => fail!(NotFound, "library of operators \"{shown}\": it cannot be opened: {e}"),
     };
@@ -81,7 +81,34 @@ fn operators_of(path: *const c_char) -> Result<Vec<Arc<Definition>>> {
     Ok(operators)
 }
 
-/// Adds the operators of a shared library to options. The library must export two functions in C:
+/// # Safety
+/// As for `libloading::Library::new`: the library's initialisers run.
+#[cfg(not(windows))]
+unsafe fn open(path: &Path) -> std::result::Result<libloading::Library, libloading::Error> {
+    // SAFETY: the caller's promise.
+    unsafe { libloading::Library::new(path) }
+}
+
+/// What the library is linked to is looked for beside it before the usual places, if its path says where it is.
+///
+/// # Safety
+/// As for `libloading::Library::new`: the library's initialisers run.
+#[cfg(windows)]
+unsafe fn open(path: &Path) -> std::result::Result<libloading::Library, libloading::Error> {
+    use libloading::os::windows::{LOAD_WITH_ALTERED_SEARCH_PATH, Library};
+    let named_alone = path.components().count() == 1;
+    let full = if named_alone { None } else { std::path::absolute(path).ok() };
+    let library = match full {
+        // SAFETY: the caller's promise.
+        Some(full) => unsafe { Library::load_with_flags(full, LOAD_WITH_ALTERED_SEARCH_PATH) },
+        // SAFETY: the caller's promise.
+        None => unsafe { Library::new(path) },
+    };
+    library.map(libloading::Library::from)
+}
+
+/// Adds the operators of a shared library to options. The library must export two functions in C (`RUKH_EXPORT`
+/// before them does it):
 ///
 /// `uint32_t rukh_operators_abi_version(void)`: the `RUKH_ABI_VERSION` that it was built with;
 /// `rukh_status rukh_register_operators(rukh_operator_registry *registry)`: adds operators by

@@ -1,8 +1,6 @@
 //! Sessions: opening a model, and what it takes and gives.
 
-use std::ffi::{CString, OsStr, c_char, c_void};
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::ffi::{CString, c_char, c_void};
 
 use super::args::{self, c_text};
 use super::guard::{create_on, destroy};
@@ -109,8 +107,8 @@ pub(super) fn position(ports: &[Port], name: &str, what: &str) -> Result<usize> 
 /// Opens a model file (ONNX), or an artifact that `rukh_compile_model` made of one, and makes it ready to run. Sessions of one environment that open the
 /// same unchanged file with the same options share its weights, unless option "share_weights" is "0".
 ///
-/// `environment`: not NULL; kept alive by the session. `path`: not NULL; a file name, UTF-8 or what the
-/// system uses. External data are read from the model's folder. `options`: NULL for the defaults;
+/// `environment`: not NULL; kept alive by the session. `path`: not NULL; a file name, see
+/// "Texts" at the top of this header. External data are read from the model's folder. `options`: NULL for the defaults;
 /// copied. `out`: not NULL; receives the session, which the caller destroys; NULL on failure. `error`:
 /// may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_NOT_FOUND` and `RUKH_ERROR_IO` for
 /// the file, `RUKH_ERROR_INVALID_MODEL` for a model that breaks the standard (the message names the
@@ -126,8 +124,7 @@ pub unsafe extern "C" fn rukh_session_create(
     error: *mut *mut rukh_error,
 ) -> rukh_status {
     create_on(environment, out, error, |environment| {
-        let path = args::bytes_of_text(path, "path")?;
-        SessionObject::open(environment, Source::Path(Path::new(OsStr::from_bytes(path))), options)
+        SessionObject::open(environment, Source::Path(args::path(path, "path")?), options)
     })
 }
 

@@ -145,8 +145,9 @@ fn new_chunk(len: usize) -> Option<*mut Slot> {
     (!chunk.is_null()).then_some(chunk.cast())
 }
 
-/// Has the child of a fork know that it is one.
-pub(super) fn watch_forks() {
+/// To be called before a handle is made: has the child of a fork know that it is one.
+#[cfg(unix)]
+pub(super) fn prepare_process() {
     extern "C" fn prepare() {
         SLAB.lock();
     }
@@ -162,5 +163,22 @@ pub(super) fn watch_forks() {
         // SAFETY: the handlers live as long as the library, which is never unloaded, and only touch
         // atomics. A refusal (out of memory) leaves forks unwatched, which is no worse than before.
         unsafe { libc::pthread_atfork(Some(prepare), Some(parent), Some(child)) };
+    });
+}
+
+/// To be called before a handle is made: keeps the library in the process until it ends, since its threads may outlive
+/// `FreeLibrary`. On Linux the linker is told so. There are no forks.
+#[cfg(windows)]
+pub(super) fn prepare_process() {
+    use windows_sys::Win32::System::LibraryLoader::{
+        GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS, GET_MODULE_HANDLE_EX_FLAG_PIN, GetModuleHandleExW,
+    };
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let flags = GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_PIN;
+        let mut module = null_mut();
+        // SAFETY: the address is one of this library's; the out pointer is valid. A refusal leaves the library as a
+        // caller has it.
+        unsafe { GetModuleHandleExW(flags, (&raw const SLAB).cast(), &mut module) };
     });
 }

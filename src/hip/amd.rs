@@ -102,6 +102,11 @@ impl AmdFunctions {
 
 /// Why the runtime sees no device although a card may be there.
 pub(super) fn no_device_reason() -> &'static str {
+    let unseen = "no AMD GPU that the runtime supports, or HIP_VISIBLE_DEVICES hides it";
+    if cfg!(windows) {
+        // There is no node that says more.
+        return unseen;
+    }
     let node = std::path::Path::new("/dev/kfd");
     if !node.exists() {
         return "no AMD GPU";
@@ -110,6 +115,6 @@ pub(super) fn no_device_reason() -> &'static str {
         Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied => {
             "no permission for /dev/kfd: add the user to the group that owns it (render or video)"
         }
-        _ => "no AMD GPU that the runtime supports, or HIP_VISIBLE_DEVICES hides it",
+        _ => unseen,
     }
 }

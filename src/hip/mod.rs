@@ -11,6 +11,7 @@ mod event;
 mod graph;
 mod held;
 mod library;
+mod library_folders;
 mod memory;
 mod module;
 mod nvidia;

@@ -129,7 +129,10 @@ impl ExternalData {
             );
         };
         let relative = Path::new(location);
-        let inside = relative.components().all(|c| matches!(c, Component::Normal(_) | Component::CurDir));
+        let inside = relative.components().all(|part| match part {
+            Component::Normal(name) => !cfg!(windows) || is_plain_on_windows(&name.to_string_lossy()),
+            part => part == Component::CurDir,
+        });
         let refused = || {
             Error::new(
                 Status::InvalidModel,
@@ -149,6 +152,43 @@ impl ExternalData {
         match path.canonicalize() {
             Ok(real) if !self.roots.iter().any(|root| real.starts_with(root)) => Err(refused()),
             _ => Ok(path),
+        }
+    }
+}
+
+/// Whether a part of a path names a file or a folder on Windows. `a:b` is another stream of the file `a`, `NUL` and the like
+/// are devices in every folder, and dots and spaces at the end are not looked at.
+fn is_plain_on_windows(name: &str) -> bool {
+    let stem = name.split('.').next().unwrap_or(name).trim_end().to_uppercase();
+    let numbered = |of: &str| {
+        stem.strip_prefix(of)
+            .is_some_and(|rest| rest.chars().count() == 1 && rest.contains(|c: char| c.is_numeric()))
+    };
+    let device = ["CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$"].contains(&&*stem);
+    !(name.contains(':') || name.ends_with(['.', ' ']) || device || numbered("COM") || numbered("LPT"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_and_devices_of_windows() {
+        for (name, plain) in [
+            ("weights.bin", true),
+            ("nul.bin", false),
+            ("NUL", false),
+            ("nullable.bin", true),
+            ("com1", false),
+            ("COM\u{b9}.x", false),
+            ("com10", true),
+            ("common", true),
+            ("weights.bin:hidden", false),
+            ("C:", false),
+            ("weights.", false),
+            (".. ", false),
+        ] {
+            assert_eq!(is_plain_on_windows(name), plain, "{name}");
         }
     }
 }

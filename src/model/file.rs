@@ -1,9 +1,9 @@
 //! Files as bytes: mapped, or read in.
 
-use std::fs::{File, Metadata};
+use std::fs::{File, FileTimes, Metadata, OpenOptions};
 use std::io::Read;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use bytes::Bytes;
 
@@ -19,20 +19,80 @@ pub(crate) struct FileIdentity {
     content: Content,
 }
 
-/// What changes with a file's content: device, inode, size, and the times (seconds and nanoseconds) when the content
-/// and the inode changed.
+/// What changes with a file's content: device, number of the file there, size, and the times when the content and the
+/// file's entry changed, in the system's units.
 type Content = (u64, u64, u64, [i64; 4]);
 
 impl FileIdentity {
-    fn of(path: &Path, file: &Metadata) -> Self {
-        let times = [file.mtime(), file.mtime_nsec(), file.ctime(), file.ctime_nsec()];
-        FileIdentity { path: path.to_owned(), content: (file.dev(), file.ino(), file.size(), times) }
-    }
-
     /// Whether the file at `path` is this one, unchanged.
     pub(crate) fn is_at(&self, path: &Path) -> bool {
-        std::fs::metadata(path).is_ok_and(|file| Self::of(path, &file).content == self.content)
+        content_at(path).is_ok_and(|content| content == self.content)
     }
+}
+
+#[cfg(unix)]
+fn content_at(path: &Path) -> std::io::Result<Content> {
+    std::fs::metadata(path).map(|file| content(&file))
+}
+
+#[cfg(unix)]
+fn content_of(file: &File) -> std::io::Result<Content> {
+    file.metadata().map(|file| content(&file))
+}
+
+#[cfg(unix)]
+fn content(file: &std::fs::Metadata) -> Content {
+    use std::os::unix::fs::MetadataExt;
+    let times = [file.mtime(), file.mtime_nsec(), file.ctime(), file.ctime_nsec()];
+    (file.dev(), file.ino(), file.size(), times)
+}
+
+/// Opened without any access, which asks about a file and keeps nobody from it.
+#[cfg(windows)]
+fn content_at(path: &Path) -> std::io::Result<Content> {
+    use std::os::windows::fs::OpenOptionsExt;
+    content_of(&OpenOptions::new().access_mode(0).open(path)?)
+}
+
+#[cfg(windows)]
+fn content_of(file: &File) -> std::io::Result<Content> {
+    use std::os::windows::io::AsRawHandle;
+    use windows_sys::Win32::Storage::FileSystem::{
+        BY_HANDLE_FILE_INFORMATION, FILE_BASIC_INFO, FileBasicInfo, GetFileInformationByHandle,
+        GetFileInformationByHandleEx,
+    };
+    let (mut names, mut basic) = (BY_HANDLE_FILE_INFORMATION::default(), FILE_BASIC_INFO::default());
+    // SAFETY: the handle is open; both calls write one struct of the type and size that they are told.
+    let told = unsafe {
+        GetFileInformationByHandle(file.as_raw_handle(), &mut names) != 0
+            && GetFileInformationByHandleEx(
+                file.as_raw_handle(),
+                FileBasicInfo,
+                (&raw mut basic).cast(),
+                size_of::<FILE_BASIC_INFO>() as u32,
+            ) != 0
+    };
+    if !told {
+        return Err(std::io::Error::last_os_error());
+    }
+    let long = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
+    let (number, size) =
+        (long(names.nFileIndexHigh, names.nFileIndexLow), long(names.nFileSizeHigh, names.nFileSizeLow));
+    let times = [basic.LastWriteTime, basic.ChangeTime, basic.CreationTime, 0];
+    Ok((names.dwVolumeSerialNumber.into(), number, size, times))
+}
+
+/// Sets the time when a file was written last to now, which asks for no right to write to it.
+pub(crate) fn touch(path: &Path) -> std::io::Result<()> {
+    let mut options = OpenOptions::new();
+    #[cfg(not(windows))]
+    options.read(true);
+    #[cfg(windows)]
+    std::os::windows::fs::OpenOptionsExt::access_mode(
+        &mut options,
+        windows_sys::Win32::Storage::FileSystem::FILE_WRITE_ATTRIBUTES,
+    );
+    options.open(path)?.set_times(FileTimes::new().set_modified(SystemTime::now()))
 }
 
 /// The whole file, which file it is, and what opening it took. `map` maps it where the other way reads it in, to memory
@@ -121,7 +181,8 @@ impl Files {
     /// The whole file.
     pub(crate) fn open(&mut self, path: &Path) -> Result<Bytes> {
         let (mut file, metadata) = open_regular(path)?;
-        self.opened.push(FileIdentity::of(path, &metadata));
+        let content = content_of(&file).map_err(|e| failed("cannot open", path, e))?;
+        self.opened.push(FileIdentity { path: path.to_owned(), content });
         if metadata.len() == 0 {
             self.contents.push(Bytes::new());
             return Ok(Bytes::new());

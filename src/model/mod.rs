@@ -30,9 +30,9 @@ use crate::graph::{Function, Graph, NEWEST_OPSET};
 
 pub(crate) use adapter::{Adapter, FORMAT_VERSION as ADAPTER_FORMAT_VERSION, Versions as AdapterVersions};
 pub(crate) use counters::LoadCounters;
-pub(crate) use file::{FileIdentity, open_file, start_of_file};
+pub(crate) use file::{FileIdentity, open_file, start_of_file, touch};
 pub(crate) use given::Given;
-pub(crate) use outside::{Keeper, Kept, failed};
+pub(crate) use outside::{Keeper, Kept, cannot_write, failed};
 pub(crate) use program::{decode_program, encode_program};
 pub(crate) use save::{Apart, save};
 pub(crate) use types::is_unnamed;

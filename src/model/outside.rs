@@ -159,5 +159,17 @@ pub(super) fn unfinished(path: &Path) -> PathBuf {
 
 pub(crate) fn failed(path: &Path, e: std::io::Error) -> Error {
     let _ = std::fs::remove_file(unfinished(path));
-    Error::new(Status::Io, format!("cannot write \"{}\": {e}", path.display()))
+    cannot_write(path, &e)
+}
+
+/// The error of a file that cannot be written. `path` is the name that the file was to get.
+pub(crate) fn cannot_write(path: &Path, e: &std::io::Error) -> Error {
+    // What Windows says of a file that is mapped, opened, or neither.
+    let refused = matches!(e.raw_os_error(), Some(5 | 32 | 1224));
+    let hint = if cfg!(windows) && refused && path.exists() {
+        "; Windows keeps a file as long as a session that was opened from it lives: let it go, open it with option \"load\" = \"read\", or write another file"
+    } else {
+        ""
+    };
+    Error::new(Status::Io, format!("cannot write \"{}\": {e}{hint}", path.display()))
 }

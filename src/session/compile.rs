@@ -242,8 +242,10 @@ fn sources(files: &[FileIdentity], contents: &[Bytes], out: &Path, pool: &Pool) 
         let Some(path) = path.to_str() else {
             fail!(Unsupported, "the name of \"{}\" is not UTF-8, and an artifact holds it", path.display());
         };
+        // The artifact may be opened on another system.
+        let path = if cfg!(windows) { path.replace('\\', "/") } else { path.to_owned() };
         Ok(SourceFile {
-            path: path.to_owned(),
+            path,
             length: bytes.len() as u64,
             digest: digest(bytes, pool).to_vec(),
             needed: false,

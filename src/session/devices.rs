@@ -108,20 +108,52 @@ fn pci_id(devices: &Path, address: &str) -> Option<String> {
 }
 
 fn cpu() -> Device {
-    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let arch = std::env::consts::ARCH;
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     Device {
         provider: ProviderKind::Cpu,
         id: Some(0),
-        name: model_name(&info).unwrap_or(arch).to_owned(),
+        name: cpu_name().unwrap_or_else(|| arch.to_owned()),
         arch: arch.to_owned(),
         memory: physical_memory(),
         properties: vec![("threads", threads.to_string()), ("vector_extensions", vector_extensions())],
     }
 }
 
+/// The first processor's model, where the system tells it.
+#[cfg(not(windows))]
+fn cpu_name() -> Option<String> {
+    model_name(&std::fs::read_to_string("/proc/cpuinfo").ok()?).map(str::to_owned)
+}
+
+/// The first processor's model, which the system writes into its registry.
+#[cfg(windows)]
+fn cpu_name() -> Option<String> {
+    use windows_sys::Win32::System::Registry::{HKEY_LOCAL_MACHINE, RRF_RT_REG_SZ, RegGetValueW};
+    let wide = |text: &str| text.encode_utf16().chain([0]).collect::<Vec<u16>>();
+    let key = wide("HARDWARE\\DESCRIPTION\\System\\CentralProcessor\\0");
+    let value = wide("ProcessorNameString");
+    let mut text = [0u16; 128];
+    let mut bytes = size_of_val(&text) as u32;
+    // SAFETY: the names end in NUL; the buffer is as long as told, and the text in it will end in NUL.
+    let status = unsafe {
+        RegGetValueW(
+            HKEY_LOCAL_MACHINE,
+            key.as_ptr(),
+            value.as_ptr(),
+            RRF_RT_REG_SZ,
+            std::ptr::null_mut(),
+            text.as_mut_ptr().cast(),
+            &mut bytes,
+        )
+    };
+    let end = text.iter().position(|&unit| unit == 0)?;
+    let name = String::from_utf16_lossy(&text[..end]).trim().to_owned();
+    (status == 0 && !name.is_empty()).then_some(name)
+}
+
 /// The first processor's model in the text of `/proc/cpuinfo`.
+#[cfg(any(test, not(windows)))]
 fn model_name(cpuinfo: &str) -> Option<&str> {
     cpuinfo.lines().find_map(|line| {
         let (key, value) = line.split_once(':')?;
@@ -129,6 +161,15 @@ fn model_name(cpuinfo: &str) -> Option<&str> {
     })
 }
 
+#[cfg(windows)]
+fn physical_memory() -> u64 {
+    use windows_sys::Win32::System::SystemInformation::{GlobalMemoryStatusEx, MEMORYSTATUSEX};
+    let mut status = MEMORYSTATUSEX { dwLength: size_of::<MEMORYSTATUSEX>() as u32, ..Default::default() };
+    // SAFETY: the struct tells its own size and is written to.
+    if unsafe { GlobalMemoryStatusEx(&mut status) } == 0 { 0 } else { status.ullTotalPhys }
+}
+
+#[cfg(not(windows))]
 fn physical_memory() -> u64 {
     // SAFETY: sysconf only reads; an unknown name gives -1.
     let (pages, size) = unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };

@@ -118,8 +118,7 @@ impl<'a> Cached<'a> {
         let (made, _) =
             build_opened(self.environment, self.pool, opened, source, self.options, chosen.clone())?;
         // Those that are used are not the first to go.
-        let touched = std::fs::File::open(&self.artifact).and_then(|f| f.set_modified(SystemTime::now()));
-        if let Err(e) = touched {
+        if let Err(e) = model::touch(&self.artifact) {
             self.environment.log.write(Level::Debug, &format!("\"{}\": {e}", self.artifact.display()));
         }
         // The artifact stands for these files; its own times change when it is used.
@@ -195,9 +194,10 @@ impl<'a> Cached<'a> {
             if total <= self.options.model_cache_limit {
                 return;
             }
-            // Another process may have been quicker.
-            let _ = std::fs::remove_file(&path);
-            total -= size;
+            // Another process may have been quicker. On some systems a file that is mapped stays, and another must go.
+            if std::fs::remove_file(&path).is_ok() || !path.exists() {
+                total -= size;
+            }
         }
     }
 

@@ -118,6 +118,14 @@ impl Recorder {
 }
 
 /// A number for the calling thread; the system's thread id.
+#[cfg(windows)]
+fn thread_number() -> u64 {
+    // SAFETY: has no arguments and cannot fail.
+    unsafe { windows_sys::Win32::System::Threading::GetCurrentThreadId() }.into()
+}
+
+/// A number for the calling thread; the system's thread id.
+#[cfg(not(windows))]
 fn thread_number() -> u64 {
     // SAFETY: gettid has no arguments and cannot fail.
     let id = unsafe { libc::syscall(libc::SYS_gettid) };

@@ -5,6 +5,8 @@ use std::any::Any;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
+use super::pages;
+
 /// Alignment of every buffer the library allocates, in bytes: a cache line, and the widest vector.
 pub(crate) const ALIGNMENT: usize = 64;
 
@@ -233,9 +235,9 @@ impl OwnedBytes {
     /// Zeros that nobody may write.
     fn of_zeros(len: usize) -> Result<Self, AllocError> {
         let layout = Layout::from_size_align(len, ALIGNMENT).map_err(|_| AllocError { bytes: len })?;
-        match (len, map_zeros(len)) {
+        match (len, pages::map_zeros(len)) {
             (1.., Some(ptr)) => Ok(OwnedBytes { ptr, layout, mapped: true }),
-            (1.., None) if cfg!(target_os = "linux") => Err(AllocError { bytes: len }),
+            (1.., None) if pages::ARE_THERE => Err(AllocError { bytes: len }),
             _ => {
                 let owned = Self::new(len)?;
                 if !owned.mapped {
@@ -252,7 +254,7 @@ impl OwnedBytes {
         if len == 0 {
             return Ok(OwnedBytes { ptr: NonNull::<u64>::dangling().cast(), layout, mapped: false });
         }
-        if let Some(ptr) = map(len) {
+        if let Some(ptr) = pages::map(len) {
             return Ok(OwnedBytes { ptr, layout, mapped: true });
         }
         // SAFETY: the layout's size is not zero.
@@ -262,71 +264,12 @@ impl OwnedBytes {
     }
 }
 
-/// Zeros to read, whose pages the system need not have.
-#[cfg(target_os = "linux")]
-fn map_zeros(len: usize) -> Option<NonNull<u8>> {
-    let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-    // SAFETY: new memory.
-    let start = unsafe { libc::mmap(std::ptr::null_mut(), len, libc::PROT_READ, kind, -1, 0) };
-    if start == libc::MAP_FAILED { None } else { NonNull::new(start.cast()) }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn map_zeros(_len: usize) -> Option<NonNull<u8>> {
-    None
-}
-
-/// Zeros from the system in large pages, for what has room for some: a run goes through megabytes of weights and
-/// activations, and finding where small pages lie takes up to a fifth of its time. `None` where the system has no
-/// such pages to ask for, or no memory.
-#[cfg(target_os = "linux")]
-fn map(len: usize) -> Option<NonNull<u8>> {
-    /// Of x86-64, and of ARM with the usual pages. What follows the last whole one has small pages.
-    const LARGE: usize = 2 << 20;
-    let room = len.checked_add(LARGE).filter(|_| len >= LARGE)?;
-    let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-    // SAFETY: new memory, of which the ends that are not used are given back; the advice does not change its
-    // content, and a system that refuses it leaves it as it is.
-    unsafe {
-        let start = libc::mmap(std::ptr::null_mut(), room, access, kind, -1, 0);
-        if start == libc::MAP_FAILED {
-            return None;
-        }
-        let skipped = start.addr().next_multiple_of(LARGE) - start.addr();
-        let ptr = start.byte_add(skipped);
-        let end = (skipped + len).next_multiple_of(page()).min(room);
-        if skipped > 0 {
-            libc::munmap(start, skipped);
-        }
-        if end < room {
-            libc::munmap(start.byte_add(end), room - end);
-        }
-        libc::madvise(ptr, len / LARGE * LARGE, libc::MADV_HUGEPAGE);
-        NonNull::new(ptr.cast())
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn map(_len: usize) -> Option<NonNull<u8>> {
-    None
-}
-
-/// Bytes of a page.
-#[cfg(target_os = "linux")]
-fn page() -> usize {
-    // SAFETY: a question about the system.
-    usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
-}
-
 impl Drop for OwnedBytes {
     fn drop(&mut self) {
-        #[cfg(target_os = "linux")]
         if self.mapped {
-            // SAFETY: mapped by `new` with this length; the system counts whole pages.
-            unsafe { libc::munmap(self.ptr.as_ptr().cast(), self.layout.size()) };
-            return;
-        }
-        if self.layout.size() != 0 {
+            // SAFETY: mapped by `new` or `of_zeros` with this length, and dropped once.
+            unsafe { pages::unmap(self.ptr, self.layout.size()) };
+        } else if self.layout.size() != 0 {
             // SAFETY: allocated by `new` with this layout.
             unsafe { std::alloc::dealloc(self.ptr.as_ptr(), self.layout) };
         }

@@ -9,6 +9,7 @@
 mod buffer;
 mod element;
 mod float8;
+mod pages;
 mod value;
 mod view;
 

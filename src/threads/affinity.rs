@@ -73,8 +73,44 @@ fn pin(processors: &[usize]) {
     }
 }
 
-#[cfg(not(target_os = "linux"))]
+/// Processors are counted through the groups that the system has them in, up to 64 in each. A thread runs in one group:
+/// that of the first processor.
+#[cfg(windows)]
+fn pin(processors: &[usize]) {
+    use windows_sys::Win32::System::SystemInformation::GROUP_AFFINITY;
+    use windows_sys::Win32::System::Threading::{
+        GetActiveProcessorCount, GetActiveProcessorGroupCount, GetCurrentThread, SetThreadGroupAffinity,
+    };
+    // SAFETY: questions about the system.
+    let groups =
+        (0..unsafe { GetActiveProcessorGroupCount() }).map(|group| unsafe { GetActiveProcessorCount(group) });
+    if let Some((group, mask)) = group_of(processors, groups.map(|count| count as usize)) {
+        let affinity = GROUP_AFFINITY { Mask: mask, Group: group, Reserved: [0; 3] };
+        // SAFETY: the call reads the struct and changes the calling thread alone.
+        unsafe { SetThreadGroupAffinity(GetCurrentThread(), &affinity, std::ptr::null_mut()) };
+    }
+}
+
+/// Systems that have no such call, or none that is known: threads stay where the system has them.
+#[cfg(not(any(target_os = "linux", windows)))]
 fn pin(_processors: &[usize]) {}
+
+/// The group that the first processor is in, and a bit for each processor that is in it, by how many processors each group
+/// has. `None` where there is no such processor.
+#[cfg(any(windows, test))]
+fn group_of(processors: &[usize], groups: impl Iterator<Item = usize>) -> Option<(u16, usize)> {
+    let first = *processors.first()?;
+    let mut start = 0;
+    for (group, count) in groups.enumerate() {
+        if first < start + count {
+            let inside = processors.iter().filter(|&&p| (start..start + count.min(64)).contains(&p));
+            let mask = inside.fold(0, |mask, &p| mask | 1 << (p - start));
+            return u16::try_from(group).ok().map(|group| (group, mask)).filter(|(_, mask)| *mask != 0);
+        }
+        start += count;
+    }
+    None
+}
 
 #[cfg(test)]
 mod tests {
@@ -97,6 +133,21 @@ mod tests {
             let parsed = Affinities::parse(text);
             assert_eq!(parsed.as_ref().map(ToString::to_string).as_deref(), wanted, "{text:?}");
             assert_eq!(parsed.as_ref().and_then(|a| Affinities::parse(&a.to_string())), parsed);
+        }
+    }
+
+    #[test]
+    fn processors_of_one_group() {
+        for (processors, groups, wanted) in [
+            (&[0, 2][..], &[4][..], Some((0, 0b101))),
+            (&[3, 4], &[4, 4], Some((0, 0b1000))),
+            (&[5, 4, 1], &[4, 4], Some((1, 0b11))),
+            (&[63, 0], &[64, 64], Some((0, 1 << 63 | 1))),
+            (&[64], &[64, 64], Some((1, 1))),
+            (&[8], &[4, 4], None),
+            (&[], &[4], None),
+        ] {
+            assert_eq!(group_of(processors, groups.iter().copied()), wanted, "{processors:?} of {groups:?}");
         }
     }
 }

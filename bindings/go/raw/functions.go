@@ -1634,8 +1634,8 @@ func SessionOptionsProviderGet(options unsafe.Pointer, provider uint, key string
 // Opens a model file (ONNX), or an artifact that `rukh_compile_model` made of one, and makes it ready to run. Sessions of one environment that open the
 // same unchanged file with the same options share its weights, unless option "share_weights" is "0".
 //
-// `environment`: not NULL; kept alive by the session. `path`: not NULL; a file name, UTF-8 or what the
-// system uses. External data are read from the model's folder. `options`: NULL for the defaults;
+// `environment`: not NULL; kept alive by the session. `path`: not NULL; a file name, see
+// "Texts" at the top of this header. External data are read from the model's folder. `options`: NULL for the defaults;
 // copied. `out`: not NULL; receives the session, which the caller destroys; NULL on failure. `error`:
 // may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_NOT_FOUND` and `RUKH_ERROR_IO` for
 // the file, `RUKH_ERROR_INVALID_MODEL` for a model that breaks the standard (the message names the
@@ -4537,7 +4537,8 @@ func OperatorAddAttributeWithDefault(operator unsafe.Pointer, name string, ty At
 
 // SessionOptionsLoadOperators calls rukh_session_options_load_operators.
 //
-// Adds the operators of a shared library to options. The library must export two functions in C:
+// Adds the operators of a shared library to options. The library must export two functions in C (`RUKH_EXPORT`
+// before them does it):
 //
 // `uint32_t rukh_operators_abi_version(void)`: the `RUKH_ABI_VERSION` that it was built with;
 // `rukh_status rukh_register_operators(rukh_operator_registry *registry)`: adds operators by

@@ -912,8 +912,8 @@ export interface Functions {
    * Opens a model file (ONNX), or an artifact that `rukh_compile_model` made of one, and makes it ready to run. Sessions of one environment that open the
    * same unchanged file with the same options share its weights, unless option "share_weights" is "0".
    *
-   * `environment`: not NULL; kept alive by the session. `path`: not NULL; a file name, UTF-8 or what the
-   * system uses. External data are read from the model's folder. `options`: NULL for the defaults;
+   * `environment`: not NULL; kept alive by the session. `path`: not NULL; a file name, see
+   * "Texts" at the top of this header. External data are read from the model's folder. `options`: NULL for the defaults;
    * copied. `out`: not NULL; receives the session, which the caller destroys; NULL on failure. `error`:
    * may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_NOT_FOUND` and `RUKH_ERROR_IO` for
    * the file, `RUKH_ERROR_INVALID_MODEL` for a model that breaks the standard (the message names the
@@ -2844,7 +2844,8 @@ export interface Functions {
     async(operator: Address, name: string, ty: number, data: Memory, count: Integer): Promise<void>;
   };
   /**
-   * Adds the operators of a shared library to options. The library must export two functions in C:
+   * Adds the operators of a shared library to options. The library must export two functions in C (`RUKH_EXPORT`
+   * before them does it):
    *
    * `uint32_t rukh_operators_abi_version(void)`: the `RUKH_ABI_VERSION` that it was built with;
    * `rukh_status rukh_register_operators(rukh_operator_registry *registry)`: adds operators by

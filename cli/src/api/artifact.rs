@@ -1,7 +1,6 @@
 //! Compiled models.
 
 use std::ffi::{CStr, CString, c_char, c_void};
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use rukh::capi::*;
@@ -115,5 +114,5 @@ pub fn compile(
 
 /// A path for the library; one with a NUL names no file.
 fn c_path(path: &Path) -> CString {
-    CString::new(path.as_os_str().as_bytes()).unwrap_or_default()
+    CString::new(path.as_os_str().as_encoded_bytes()).unwrap_or_default()
 }

@@ -1,7 +1,6 @@
 //! Generating text: a client of rukh_generate's functions.
 
 use std::ffi::CString;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr::{null, null_mut};
 
@@ -26,7 +25,7 @@ pub type Settings = [(String, String)];
 impl Generator {
     /// Opens a model's folder. The environment must live as long as the generators of the model.
     pub fn open(environment: &Environment, folder: &Path, settings: &Settings) -> Result<Generator> {
-        let bytes = folder.as_os_str().as_bytes();
+        let bytes = folder.as_os_str().as_encoded_bytes();
         let path = CString::new(bytes).unwrap_or_else(|_| c_string(&folder.to_string_lossy()));
         with_options(settings, |options| {
             // SAFETY: the handles are live and the path is NUL-terminated.

@@ -1,7 +1,6 @@
 //! An opened model: its inputs and outputs, and running it.
 
 use std::ffi::{CString, c_char};
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr::{null, null_mut};
 
@@ -39,7 +38,7 @@ pub struct Bound {
 impl Session {
     pub fn open(environment: &Environment, path: &Path, options: &Options) -> Result<Session> {
         let options = options::Handle::new(options)?;
-        let bytes = path.as_os_str().as_bytes();
+        let bytes = path.as_os_str().as_encoded_bytes();
         let path = CString::new(bytes).unwrap_or_else(|_| c_string(&path.to_string_lossy()));
         // SAFETY: the handles are live and the path is NUL-terminated.
         let handle = make(|out, error| unsafe {

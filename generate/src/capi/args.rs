@@ -3,8 +3,7 @@
 //! Raw pointers reach these helpers only from exported functions, which are `unsafe`: their callers promise that a
 //! pointer that is not NULL is valid for what the function's comment says.
 
-use std::ffi::{CStr, OsStr, c_char};
-use std::os::unix::ffi::OsStrExt;
+use std::ffi::{CStr, c_char};
 use std::path::Path;
 
 use crate::error::{Result, fail};
@@ -17,9 +16,17 @@ pub(super) fn text<'a>(pointer: *const c_char, name: &str) -> Result<&'a str> {
     }
 }
 
-/// A required path, in the system's own encoding.
+/// A required path: any bytes where the system's paths are bytes.
+#[cfg(unix)]
 pub(super) fn path<'a>(pointer: *const c_char, name: &str) -> Result<&'a Path> {
-    Ok(Path::new(OsStr::from_bytes(bytes(pointer, name)?)))
+    use std::os::unix::ffi::OsStrExt;
+    Ok(Path::new(std::ffi::OsStr::from_bytes(bytes(pointer, name)?)))
+}
+
+/// A required path: UTF-8 where the system's paths are Unicode.
+#[cfg(not(unix))]
+pub(super) fn path<'a>(pointer: *const c_char, name: &str) -> Result<&'a Path> {
+    text(pointer, name).map(Path::new)
 }
 
 fn bytes<'a>(pointer: *const c_char, name: &str) -> Result<&'a [u8]> {

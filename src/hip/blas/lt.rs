@@ -40,7 +40,7 @@ struct Lt(Arc<Handle>);
 pub(super) fn open(device: &Arc<Device>, flavour: &'static Flavour) -> Result<Arc<dyn Blas>, String> {
     let name = flavour.name;
     let platform = if flavour.amd { Platform::Amd } else { Platform::Nvidia };
-    let opened = library::open_kernels(platform, flavour.file, flavour.sonames)
+    let opened = library::open_kernels(platform, flavour.file, &flavour.names)
         .map_err(|tried| format!("{name} is not there: {tried}"))?;
     let path = opened.path.display().to_string();
     let missing = |function| format!("{path}: it has no {function}");

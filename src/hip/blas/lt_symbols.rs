@@ -5,6 +5,7 @@ use std::ffi::{c_int, c_void};
 
 use libloading::Library;
 
+use crate::hip::library::Names;
 use crate::hip::symbols::{Raw, find};
 
 /// `hipblasStatus_t` or `cublasStatus_t`; 0 is success.
@@ -55,8 +56,7 @@ pub(super) struct Flavour {
     pub(super) name: &'static str,
     /// The environment variable that names the library's file.
     pub(super) file: &'static str,
-    /// The newest first.
-    pub(super) sonames: &'static [&'static str],
+    pub(super) names: Names,
     pub(super) amd: bool,
     /// `…_OP_N` and `…_OP_T`.
     pub(super) operation: [i32; 2],
@@ -85,7 +85,10 @@ pub(super) const EPILOGUE_BIAS: u32 = 4;
 pub(super) const HIPBLASLT: Flavour = Flavour {
     name: "hipblaslt",
     file: "RUKH_HIPBLASLT_LIBRARY",
-    sonames: &["libhipblaslt.so.1", "libhipblaslt.so.0", "libhipblaslt.so"],
+    names: Names {
+        linux: &["libhipblaslt.so.1", "libhipblaslt.so.0", "libhipblaslt.so"],
+        windows: &["libhipblaslt.dll", "hipblaslt.dll"],
+    },
     amd: true,
     operation: [111, 112],
     compute: [2, 7],
@@ -105,7 +108,10 @@ pub(super) const OLDEST_HIPBLASLT: c_int = 600;
 pub(super) const CUBLASLT: Flavour = Flavour {
     name: "cublaslt",
     file: "RUKH_CUBLASLT_LIBRARY",
-    sonames: &["libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"],
+    names: Names {
+        linux: &["libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"],
+        windows: &["cublasLt64_13.dll", "cublasLt64_12.dll"],
+    },
     amd: false,
     operation: [0, 1],
     compute: [68, 70],

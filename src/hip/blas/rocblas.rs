@@ -6,6 +6,7 @@ use std::ffi::{CStr, c_int};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::hip::error::HipError;
+use crate::hip::library::Names;
 use crate::hip::symbols::Raw;
 use crate::hip::{Device, Platform, Stream, library};
 use crate::tensor::ElementType;
@@ -18,8 +19,10 @@ use super::{Algorithm, Blas, Gemm, GemmAddresses, WORKSPACE, failed};
 const FILE: &str = "RUKH_ROCBLAS_LIBRARY";
 
 /// The newest first: ROCm 7, 6, 5.7, 5.
-const SONAMES: [&str; 5] =
-    ["librocblas.so.5", "librocblas.so.4", "librocblas.so.3", "librocblas.so.0", "librocblas.so"];
+const NAMES: Names = Names {
+    linux: &["librocblas.so.5", "librocblas.so.4", "librocblas.so.3", "librocblas.so.0", "librocblas.so"],
+    windows: &["rocblas.dll"],
+};
 
 /// `rocblas_operation_none` and `…_transpose`.
 const OPERATION: [c_int; 2] = [111, 112];
@@ -58,7 +61,7 @@ struct RocBlas(Arc<Handle>);
 
 /// Opens the library for a device; `Err` says why it cannot be used.
 pub(super) fn open(device: &Arc<Device>) -> Result<Arc<dyn Blas>, String> {
-    let opened = library::open_kernels(Platform::Amd, FILE, &SONAMES)
+    let opened = library::open_kernels(Platform::Amd, FILE, &NAMES)
         .map_err(|tried| format!("rocblas is not there: {tried}"))?;
     let path = opened.path.display().to_string();
     let functions =

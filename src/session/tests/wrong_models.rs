@@ -218,6 +218,7 @@ fn wrong_files() {
     std::fs::write(folder.join("outside.bin"), [0u8; 24]).unwrap();
     std::fs::write(folder.join("sub/short.bin"), [0u8; 10]).unwrap();
     std::fs::write(folder.join("sub/right.bin"), [0u8; 24]).unwrap();
+    #[cfg(unix)]
     std::os::unix::fs::symlink(folder.join("outside.bin"), folder.join("sub/link.bin")).unwrap_or_default();
     let path = folder.join("sub/model.onnx");
     for (location, expected) in [
@@ -226,7 +227,14 @@ fn wrong_files() {
         ("missing.bin", Some((Status::NotFound, "missing.bin"))),
         ("../outside.bin", Some((Status::InvalidModel, "outside the model's folder"))),
         ("/etc/passwd", Some((Status::InvalidModel, "outside the model's folder"))),
+        #[cfg(unix)]
         ("link.bin", Some((Status::InvalidModel, "outside the model's folder"))),
+        #[cfg(windows)]
+        ("..\\outside.bin", Some((Status::InvalidModel, "outside the model's folder"))),
+        #[cfg(windows)]
+        ("right.bin:hidden", Some((Status::InvalidModel, "outside the model's folder"))),
+        #[cfg(windows)]
+        ("C:right.bin", Some((Status::InvalidModel, "outside the model's folder"))),
     ] {
         std::fs::write(&path, one("Add", &["x", "w"]).initializer(external("w", location)).bytes()).unwrap();
         for load in ["map", "read"] {
@@ -286,7 +294,9 @@ fn models_that_grow() {
     );
 }
 
-/// A model and its weights in a content-addressed cache: both paths are links into another folder.
+/// A model and its weights in a content-addressed cache: both paths are links into another folder. On Windows links are
+/// for administrators.
+#[cfg(unix)]
 #[test]
 fn a_cache_of_links() {
     let folder = std::env::temp_dir().join(format!("rukh-cache-{}", std::process::id()));

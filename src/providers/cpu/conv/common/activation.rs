@@ -72,6 +72,7 @@ macro_rules! functions {
         pub(crate) struct $name $(($(functions!(@float $field)),*))?;
 
         impl $name {
+            #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "what uses it is of x86-64"))]
             #[inline(always)]
             pub(crate) fn of(activation: Activation) -> Option<Self> {
                 match activation {

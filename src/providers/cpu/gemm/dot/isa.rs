@@ -22,6 +22,7 @@ pub(crate) type SumVector = __m512i;
 pub(crate) type SumVector = [u32; VECTOR];
 
 /// What a dot group holds, and the instructions for it.
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "what uses it is of x86-64"))]
 pub(crate) trait DotGroup: Send + Sync + 'static {
     /// Numbers in a group.
     const COUNT: usize;

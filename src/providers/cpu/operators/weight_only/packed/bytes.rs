@@ -7,6 +7,7 @@ use super::vectors::{Kind, Vectors};
 use super::{Panel, ROWS, Row};
 
 /// How far ahead of what is multiplied the panel is fetched, in words.
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "what uses it is of x86-64"))]
 const AHEAD: usize = 1024;
 
 /// The dot products of the panel's rows with the first `M` rows of A. `kind` is one that this machine has, and not
@@ -58,6 +59,7 @@ fn with_bits<const M: usize, const BITS: usize>(_: Kind, _: Panel<'_>, _: ByteRo
 
 /// # Safety
 /// Only inside a function that is compiled for the vectors' instructions.
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "what uses it is of x86-64"))]
 #[inline(always)]
 unsafe fn sums<V: Vectors, const M: usize, const BITS: usize>(
     panel: Panel<'_>,

@@ -62,6 +62,7 @@ impl Kind {
 /// # Safety
 /// All functions only inside a function that is compiled for the instructions; `load` and the like also ask for
 /// memory of their vector's size.
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "what uses it is of x86-64"))]
 pub(super) trait Vectors: Copy {
     type Ints: Copy;
     type Floats: Copy;
