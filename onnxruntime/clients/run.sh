@@ -102,8 +102,8 @@ c_client() {
     for source in "$here"/c*/digits."$3" "$here"/c*/cases."$3"; do
         program=$build/$(basename "$source").program
         link="-I$1 $library -Wl,-rpath,$(dirname "$library") -lm"
-        $2 -g -O1 -fsanitize=address,undefined -o "$program.checked" "$source" $link || return 1
         $2 -g -O1 -Wall -Wextra -o "$program" "$source" $link || return 1
+        [ -n "$models" ] || $2 -g -O1 -fsanitize=address,undefined -o "$program.checked" "$source" $link || return 1
     done
     if [ -z "$models" ]; then
         "$on_digits.checked" "$digits" && "$on_digits" "$digits" && $memory_checked "$on_digits" "$digits" || return 1
