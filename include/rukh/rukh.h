@@ -6,42 +6,43 @@
  *
  * Contents: handles, callbacks and constants; then functions, each section under its number as "-- 1.":
  *    1. Versions
- *    2. Errors: code and message
- *    3. Environments: threads and the log
- *    4. Loops of the library on threads of the caller's
- *    5. Devices and providers
- *    6. The library and its surroundings, for a report about a defect
- *    7. The memory of devices: statistics, peaks, the cache, snapshots
- *    8. The plans of Fourier transforms that an environment keeps for a device
- *    9. Options of a session
- *   10. The providers of a session and their options
- *   11. Sessions: opening a model, and what it takes and gives
- *   12. Models and weights in memory of the caller's, without a copy
- *   13. Compiling a model to an artifact
- *   14. What a compiled model is, and whether it suits
- *   15. Adapters: named tensors in place of inputs, as LoRA fine-tuning makes them
- *   16. What a session does in a run, for pictures and tools
- *   17. The inputs and outputs of a session: names, types, shapes
- *   18. What a session tells of its model, its placement, its loading and its runs
- *   19. Values: making tensors, and what a value tells of itself
- *   20. Tensors in the memory of a device
- *   21. Tensors and outputs in the memory of a device that a handle names, and copies that a stream orders
- *   22. Tensors of strings
- *   23. Sequences, maps and optionals
- *   24. Tensors to and from other libraries through DLPack, without a copy
- *   25. Options of a run, and cancelling it
- *   26. Running a session
- *   27. Running a session in the background
- *   28. Io bindings: inputs and outputs that stay from run to run
- *   29. Runs and copies whose work is queued on a device, and waiting for them
- *   30. What tuning found: which kernels are fastest on this device
- *   31. Operators that the caller defines: their name, inputs and outputs, and functions
- *   32. The attributes of an operator that the caller defines, and their defaults
- *   33. Shared libraries of operators
- *   34. A node whose operator the caller defined, as the caller's functions see it: its inputs, and what they answer
- *   35. What a shape function tells of a node's outputs
- *   36. The attributes of a node whose operator the caller defined
- *   37. One call of the caller's kernel: its inputs and outputs, and the threads and the stream that it may use
+ *    2. The functions as a table of pointers, for who loads the library at run time
+ *    3. Errors: code and message
+ *    4. Environments: threads and the log
+ *    5. Loops of the library on threads of the caller's
+ *    6. Devices and providers
+ *    7. The library and its surroundings, for a report about a defect
+ *    8. The memory of devices: statistics, peaks, the cache, snapshots
+ *    9. The plans of Fourier transforms that an environment keeps for a device
+ *   10. Options of a session
+ *   11. The providers of a session and their options
+ *   12. Sessions: opening a model, and what it takes and gives
+ *   13. Models and weights in memory of the caller's, without a copy
+ *   14. Compiling a model to an artifact
+ *   15. What a compiled model is, and whether it suits
+ *   16. Adapters: named tensors in place of inputs, as LoRA fine-tuning makes them
+ *   17. What a session does in a run, for pictures and tools
+ *   18. The inputs and outputs of a session: names, types, shapes
+ *   19. What a session tells of its model, its placement, its loading and its runs
+ *   20. Values: making tensors, and what a value tells of itself
+ *   21. Tensors in the memory of a device
+ *   22. Tensors and outputs in the memory of a device that a handle names, and copies that a stream orders
+ *   23. Tensors of strings
+ *   24. Sequences, maps and optionals
+ *   25. Tensors to and from other libraries through DLPack, without a copy
+ *   26. Options of a run, and cancelling it
+ *   27. Running a session
+ *   28. Running a session in the background
+ *   29. Io bindings: inputs and outputs that stay from run to run
+ *   30. Runs and copies whose work is queued on a device, and waiting for them
+ *   31. What tuning found: which kernels are fastest on this device
+ *   32. Operators that the caller defines: their name, inputs and outputs, and functions
+ *   33. The attributes of an operator that the caller defines, and their defaults
+ *   34. Shared libraries of operators
+ *   35. A node whose operator the caller defined, as the caller's functions see it: its inputs, and what they answer
+ *   36. What a shape function tells of a node's outputs
+ *   37. The attributes of a node whose operator the caller defined
+ *   38. One call of the caller's kernel: its inputs and outputs, and the threads and the stream that it may use
  *
  * Errors. Functions return a rukh_status; RUKH_OK is 0. The last argument, `error`, may be NULL; else
  *   it receives NULL on success and on failure an object with code and message, which the caller
@@ -717,6 +718,8 @@ const char *rukh_version_string(void);
 RUKH_API
 uint32_t rukh_abi_version(void);
 
+/* -- 2. The functions as a table of pointers, for who loads the library at run time -- */
+
 /**
  * The functions of the library as a table of pointers, for who loads the library at run time: one symbol to look up
  * in place of all. `rukh/rukh_table.h` has the table's members.
@@ -732,7 +735,7 @@ uint32_t rukh_abi_version(void);
 RUKH_API
 const struct rukh_table *rukh_api(uint32_t version);
 
-/* -- 2. Errors: code and message -- */
+/* -- 3. Errors: code and message -- */
 
 /**
  * The status code of an error.
@@ -781,7 +784,7 @@ void rukh_error_destroy(struct rukh_error *error);
 RUKH_API
 const char *rukh_status_name(rukh_status status);
 
-/* -- 3. Environments: threads and the log -- */
+/* -- 4. Environments: threads and the log -- */
 
 /**
  * Makes options for an environment, all at their defaults.
@@ -900,7 +903,7 @@ rukh_status rukh_environment_thread_count(const struct rukh_environment *environ
                                           size_t *count,
                                           struct rukh_error **error);
 
-/* -- 4. Loops of the library on threads of the caller's -- */
+/* -- 5. Loops of the library on threads of the caller's -- */
 
 /**
  * Lets the library compute on threads of the caller's, such as those of OpenMP or TBB: the environment then starts none to
@@ -923,7 +926,7 @@ rukh_status rukh_environment_options_set_parallel_for(struct rukh_environment_op
                                                       rukh_release release,
                                                       struct rukh_error **error);
 
-/* -- 5. Devices and providers -- */
+/* -- 6. Devices and providers -- */
 
 /**
  * The number of devices of this machine that can run models. The CPU is one, and the last.
@@ -1120,7 +1123,7 @@ rukh_status rukh_environment_provider_reason(const struct rukh_environment *envi
                                              size_t *needed,
                                              struct rukh_error **error);
 
-/* -- 6. The library and its surroundings, for a report about a defect -- */
+/* -- 7. The library and its surroundings, for a report about a defect -- */
 
 /**
  * Facts about this library and the GPU runtimes that it found or missed here, as a JSON object: what a report
@@ -1143,7 +1146,7 @@ rukh_status rukh_report(char *buf,
                         size_t *needed,
                         struct rukh_error **error);
 
-/* -- 7. The memory of devices: statistics, peaks, the cache, snapshots -- */
+/* -- 8. The memory of devices: statistics, peaks, the cache, snapshots -- */
 
 /**
  * Makes an arena for a device that sessions of the environment share: those with session option
@@ -1279,7 +1282,7 @@ rukh_status rukh_environment_memory_snapshot(const struct rukh_environment *envi
                                              size_t *needed,
                                              struct rukh_error **error);
 
-/* -- 8. The plans of Fourier transforms that an environment keeps for a device -- */
+/* -- 9. The plans of Fourier transforms that an environment keeps for a device -- */
 
 /**
  * How many plans of Fourier transforms (DFT, STFT) are kept for a GPU, and how many may be.
@@ -1324,7 +1327,7 @@ rukh_status rukh_environment_clear_fourier_plans(const struct rukh_environment *
                                                  size_t device_id,
                                                  struct rukh_error **error);
 
-/* -- 9. Options of a session -- */
+/* -- 10. Options of a session -- */
 
 /**
  * Makes options for a session, all at their defaults.
@@ -1522,7 +1525,7 @@ rukh_status rukh_session_options_set_dimension(struct rukh_session_options *opti
                                                int64_t size,
                                                struct rukh_error **error);
 
-/* -- 10. The providers of a session and their options -- */
+/* -- 11. The providers of a session and their options -- */
 
 /**
  * Adds a provider, less preferred than those added before. Without any the CPU runs everything.
@@ -1630,7 +1633,7 @@ rukh_status rukh_session_options_provider_get(const struct rukh_session_options 
                                               size_t *needed,
                                               struct rukh_error **error);
 
-/* -- 11. Sessions: opening a model, and what it takes and gives -- */
+/* -- 12. Sessions: opening a model, and what it takes and gives -- */
 
 /**
  * Opens a model file (ONNX), or an artifact that `rukh_compile_model` made of one, and makes it ready to run. Sessions of one environment that open the
@@ -1679,7 +1682,7 @@ rukh_status rukh_session_create_from_memory(const struct rukh_environment *envir
 RUKH_API
 void rukh_session_destroy(struct rukh_session *session);
 
-/* -- 12. Models and weights in memory of the caller's, without a copy -- */
+/* -- 13. Models and weights in memory of the caller's, without a copy -- */
 
 /**
  * Makes a session from the bytes of a model file in memory of the caller's, without a copy: weights stay where they are.
@@ -1749,7 +1752,7 @@ rukh_status rukh_session_options_add_external_file(struct rukh_session_options *
                                                    void *user,
                                                    struct rukh_error **error);
 
-/* -- 13. Compiling a model to an artifact -- */
+/* -- 14. Compiling a model to an artifact -- */
 
 /**
  * Makes options for compiling, all at their defaults.
@@ -1890,7 +1893,7 @@ rukh_status rukh_compile_model_from_memory(const struct rukh_environment *enviro
                                            const char *out_path,
                                            struct rukh_error **error);
 
-/* -- 14. What a compiled model is, and whether it suits -- */
+/* -- 15. What a compiled model is, and whether it suits -- */
 
 /**
  * Opens an artifact to ask about it. Every byte of it is read and compared with its checksum.
@@ -1959,7 +1962,7 @@ rukh_status rukh_artifact_check(const struct rukh_artifact *artifact,
                                 size_t *needed,
                                 struct rukh_error **error);
 
-/* -- 15. Adapters: named tensors in place of inputs, as LoRA fine-tuning makes them -- */
+/* -- 16. Adapters: named tensors in place of inputs, as LoRA fine-tuning makes them -- */
 
 /**
  * Reads a file of an adapter, which ONNX Runtime calls `.onnx_adapter`.
@@ -2148,7 +2151,7 @@ rukh_status rukh_session_options_add_adapter(struct rukh_session_options *option
                                              const struct rukh_adapter *adapter,
                                              struct rukh_error **error);
 
-/* -- 16. What a session does in a run, for pictures and tools -- */
+/* -- 17. What a session does in a run, for pictures and tools -- */
 
 /**
  * The steps of a session's runs and where each value lies, as a JSON object. Shapes and memory are those of the
@@ -2178,7 +2181,7 @@ rukh_status rukh_session_plan(const struct rukh_session *session,
                               size_t *needed,
                               struct rukh_error **error);
 
-/* -- 17. The inputs and outputs of a session: names, types, shapes -- */
+/* -- 18. The inputs and outputs of a session: names, types, shapes -- */
 
 /**
  * The number of the model's inputs.
@@ -2446,7 +2449,7 @@ rukh_status rukh_session_output_dim_name(const struct rukh_session *session,
                                          const char **name,
                                          struct rukh_error **error);
 
-/* -- 18. What a session tells of its model, its placement, its loading and its runs -- */
+/* -- 19. What a session tells of its model, its placement, its loading and its runs -- */
 
 /**
  * A text that the model file carries about itself; "" when it has none.
@@ -2580,7 +2583,7 @@ rukh_status rukh_session_profile(const struct rukh_session *session,
                                  size_t *needed,
                                  struct rukh_error **error);
 
-/* -- 19. Values: making tensors, and what a value tells of itself -- */
+/* -- 20. Values: making tensors, and what a value tells of itself -- */
 
 /**
  * Makes a tensor of zeros (or empty strings) in memory of its own, aligned to 64 bytes.
@@ -2768,7 +2771,7 @@ rukh_status rukh_value_data_mut(struct rukh_value *value,
                                 size_t *bytes,
                                 struct rukh_error **error);
 
-/* -- 20. Tensors in the memory of a device -- */
+/* -- 21. Tensors in the memory of a device -- */
 
 /**
  * Makes a tensor in the memory of a device; its elements are unspecified.
@@ -2841,7 +2844,7 @@ rukh_status rukh_value_device(const struct rukh_value *value,
                               uint64_t *address,
                               struct rukh_error **error);
 
-/* -- 21. Tensors and outputs in the memory of a device that a handle names, and copies that a stream orders -- */
+/* -- 22. Tensors and outputs in the memory of a device that a handle names, and copies that a stream orders -- */
 
 /**
  * Makes a tensor in the memory of a device; its elements are zeros on the host, else unspecified.
@@ -2986,7 +2989,7 @@ RUKH_API
 rukh_status rukh_stream_wait(const struct rukh_stream *stream,
                              struct rukh_error **error);
 
-/* -- 22. Tensors of strings -- */
+/* -- 23. Tensors of strings -- */
 
 /**
  * Makes a tensor of strings.
@@ -3038,7 +3041,7 @@ rukh_status rukh_value_set_string(struct rukh_value *value,
                                   const char *string,
                                   struct rukh_error **error);
 
-/* -- 23. Sequences, maps and optionals -- */
+/* -- 24. Sequences, maps and optionals -- */
 
 /**
  * Makes a sequence of values, which it shares.
@@ -3124,7 +3127,7 @@ rukh_status rukh_value_map_keys(const struct rukh_value *value,
                                 struct rukh_value **out,
                                 struct rukh_error **error);
 
-/* -- 24. Tensors to and from other libraries through DLPack, without a copy -- */
+/* -- 25. Tensors to and from other libraries through DLPack, without a copy -- */
 
 /**
  * Gives a tensor to another library as a versioned DLPack tensor that shares its elements.
@@ -3183,7 +3186,7 @@ rukh_status rukh_value_from_dlpack_legacy(struct DLManagedTensor *managed,
                                           struct rukh_value **out,
                                           struct rukh_error **error);
 
-/* -- 25. Options of a run, and cancelling it -- */
+/* -- 26. Options of a run, and cancelling it -- */
 
 /**
  * Makes options for runs, all at their defaults. One object may serve many runs, also at once.
@@ -3278,7 +3281,7 @@ RUKH_API
 rukh_status rukh_run_options_reset(struct rukh_run_options *options,
                                    struct rukh_error **error);
 
-/* -- 26. Running a session -- */
+/* -- 27. Running a session -- */
 
 /**
  * Runs the model.
@@ -3306,7 +3309,7 @@ rukh_status rukh_session_run(const struct rukh_session *session,
                              struct rukh_value **outputs,
                              struct rukh_error **error);
 
-/* -- 27. Running a session in the background -- */
+/* -- 28. Running a session in the background -- */
 
 /**
  * Runs the model on a thread of the environment and returns at once.
@@ -3332,7 +3335,7 @@ rukh_status rukh_session_run_async(const struct rukh_session *session,
                                    void *user,
                                    struct rukh_error **error);
 
-/* -- 28. Io bindings: inputs and outputs that stay from run to run -- */
+/* -- 29. Io bindings: inputs and outputs that stay from run to run -- */
 
 /**
  * Makes a binding for runs of a session: values stay bound from run to run, and a run with all outputs
@@ -3444,7 +3447,7 @@ rukh_status rukh_io_binding_output(const struct rukh_io_binding *binding,
                                    struct rukh_value **out,
                                    struct rukh_error **error);
 
-/* -- 29. Runs and copies whose work is queued on a device, and waiting for them -- */
+/* -- 30. Runs and copies whose work is queued on a device, and waiting for them -- */
 
 /**
  * Queues a run of what is bound and returns without waiting for the device.
@@ -3509,7 +3512,7 @@ rukh_status rukh_completion_event(const struct rukh_completion *completion,
                                   uint64_t *event,
                                   struct rukh_error **error);
 
-/* -- 30. What tuning found: which kernels are fastest on this device -- */
+/* -- 31. What tuning found: which kernels are fastest on this device -- */
 
 /**
  * The results of tuning so far: a line for each problem that was measured or taken from elsewhere, after
@@ -3567,7 +3570,7 @@ rukh_status rukh_environment_tune(struct rukh_environment *environment,
                                   size_t *without,
                                   struct rukh_error **error);
 
-/* -- 31. Operators that the caller defines: their name, inputs and outputs, and functions -- */
+/* -- 32. Operators that the caller defines: their name, inputs and outputs, and functions -- */
 
 /**
  * Makes an operator, to be described and then added to an environment or to options of sessions.
@@ -3720,7 +3723,7 @@ rukh_status rukh_environment_add_operator(struct rukh_environment *environment,
                                           const struct rukh_operator *operator_,
                                           struct rukh_error **error);
 
-/* -- 32. The attributes of an operator that the caller defines, and their defaults -- */
+/* -- 33. The attributes of an operator that the caller defines, and their defaults -- */
 
 /**
  * Adds an attribute that nodes of the operator may have. One that is not required and has no default may be left out:
@@ -3753,7 +3756,7 @@ rukh_status rukh_operator_add_attribute_with_default(struct rukh_operator *opera
                                                      size_t count,
                                                      struct rukh_error **error);
 
-/* -- 33. Shared libraries of operators -- */
+/* -- 34. Shared libraries of operators -- */
 
 /**
  * Adds the operators of a shared library to options. The library must export two functions in C (`RUKH_EXPORT`
@@ -3810,7 +3813,7 @@ rukh_status rukh_operator_registry_set_error(struct rukh_operator_registry *regi
                                              const char *text,
                                              struct rukh_error **error);
 
-/* -- 34. A node whose operator the caller defined, as the caller's functions see it: its inputs, and what they answer -- */
+/* -- 35. A node whose operator the caller defined, as the caller's functions see it: its inputs, and what they answer -- */
 
 /**
  * The name of the node, for messages.
@@ -3961,7 +3964,7 @@ rukh_status rukh_node_info_set_scratch(struct rukh_node_info *node,
                                        size_t bytes,
                                        struct rukh_error **error);
 
-/* -- 35. What a shape function tells of a node's outputs -- */
+/* -- 36. What a shape function tells of a node's outputs -- */
 
 /**
  * Whether the node has an output (1), or leaves it out (0). Known in the functions `create` and `prepare` of a kernel.
@@ -4033,7 +4036,7 @@ rukh_status rukh_node_info_set_output_dim_of(struct rukh_node_info *node,
                                              size_t input_axis,
                                              struct rukh_error **error);
 
-/* -- 36. The attributes of a node whose operator the caller defined -- */
+/* -- 37. The attributes of a node whose operator the caller defined -- */
 
 /**
  * Whether a node has an attribute, by itself or by its default (1), or not (0).
@@ -4149,7 +4152,7 @@ rukh_status rukh_node_info_attribute_tensor(const struct rukh_node_info *node,
                                             const struct rukh_value **value,
                                             struct rukh_error **error);
 
-/* -- 37. One call of the caller's kernel: its inputs and outputs, and the threads and the stream that it may use -- */
+/* -- 38. One call of the caller's kernel: its inputs and outputs, and the threads and the stream that it may use -- */
 
 /**
  * The number of the node's inputs, those included that it leaves out before others.

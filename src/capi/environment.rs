@@ -9,7 +9,7 @@ use super::guard::{call_on, create, destroy};
 use super::handles::{self, Handle, Kind};
 use super::locked;
 use super::options::{self, TextOptions};
-use super::parallel::CallersThreads;
+use super::parallel::{CallersThreads, MAX_THREADS};
 use super::types::*;
 use super::user::User;
 use crate::error::{Result, fail};
@@ -27,7 +27,6 @@ pub(super) struct EnvironmentOptions {
     pub(super) parallel_for: Option<(usize, Arc<CallersThreads>)>,
 }
 
-pub(super) const MAX_THREADS: usize = 1024;
 const LEVELS: [(&str, Level); 4] =
     [("debug", Level::Debug), ("info", Level::Info), ("warning", Level::Warning), ("error", Level::Error)];
 

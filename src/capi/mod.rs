@@ -8,6 +8,7 @@
 #![allow(clippy::missing_safety_doc)]
 
 mod adapter;
+mod api;
 mod args;
 mod artifact;
 mod asynchronous;
@@ -60,6 +61,7 @@ mod weights;
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 pub use adapter::*;
+pub use api::*;
 pub use artifact::*;
 pub use asynchronous::*;
 pub use binding::*;

@@ -11,7 +11,6 @@ use super::locked;
 use super::operator::definition;
 use super::operator_calls::check;
 use super::types::*;
-use super::version::serves;
 use crate::error::{Result, Status, fail};
 use crate::ops::custom::Definition;
 

@@ -3,13 +3,15 @@
 use std::ffi::c_void;
 use std::sync::Arc;
 
-use super::environment::MAX_THREADS;
 use super::guard::call_on;
 use super::locked;
 use super::types::*;
 use super::user::User;
 use crate::error::fail;
 use crate::threads::ParallelFor;
+
+/// Threads of a pool at most.
+pub(super) const MAX_THREADS: usize = 1024;
 
 type Run = unsafe extern "C" fn(usize, rukh_parallel_body, *mut c_void, *mut c_void);
 

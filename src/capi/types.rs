@@ -10,6 +10,17 @@ use std::ffi::{c_char, c_void};
 /// major) whose version is not smaller.
 pub const RUKH_ABI_VERSION: u32 = 1001;
 
+/// Whether this library runs what was compiled with the header of a version.
+pub(super) const fn serves(version: u32) -> bool {
+    const fn series(version: u32) -> u32 {
+        match version / 1_000_000 {
+            0 => version / 1000,
+            major => major * 1000,
+        }
+    }
+    series(version) == series(RUKH_ABI_VERSION) && version <= RUKH_ABI_VERSION
+}
+
 /// What a function returns: `RUKH_OK` or one of the `RUKH_ERROR_…` codes. The numbers never change.
 pub type rukh_status = i32;
 

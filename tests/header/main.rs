@@ -14,6 +14,7 @@ use std::path::Path;
 const SOURCES: &[&str] = &[
     "types",
     "version",
+    "api",
     "error",
     "environment",
     "parallel",
