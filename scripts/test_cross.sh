@@ -135,13 +135,15 @@ other_compiler() {
 # Only the functions of the header are exported.
 exported() {
     x86_64-w64-mingw32-objdump -p "$1" | sed -n '/^\[Ordinal.*Pointer\] Table/,/^$/s/^\t\[ *[0-9]*\] //p' | sort >"$1.symbols"
-    sed -n 's/^rukh_.*/&/p' abi/rukh.symbols | sort >"$1.wanted"
+    python3 -c 'import json, sys
+print(*sorted(function["name"] for function in json.load(sys.stdin)["functions"]), sep="\n")' \
+        <abi/rukh-api.json >"$1.wanted"
     if ! diff "$1.wanted" "$1.symbols"; then
-        echo "windows: rukh.dll exports other functions than abi/rukh.symbols has (<)" >&2
+        echo "windows: rukh.dll exports other functions than abi/rukh-api.json has (<)" >&2
         exit 1
     fi
     rm "$1.wanted" "$1.symbols"
-    echo "windows: rukh.dll exports the functions of abi/rukh.symbols and nothing else"
+    echo "windows: rukh.dll exports the functions of abi/rukh-api.json and nothing else"
 }
 
 for name in "$@"; do

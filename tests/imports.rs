@@ -69,6 +69,7 @@ const OUTSIDE: &[(&str, &[&str], &[&str])] = &[
             "artifact/writer.rs",
             "hip/amd.rs",
             "hip/library.rs",
+            "hip/library_folders.rs",
             "model/file.rs",
             "model/outside.rs",
             "model/save.rs",
