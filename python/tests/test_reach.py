@@ -1,5 +1,6 @@
 """What the C API has beyond ONNX Runtime: asynchronous and queued runs, the log, memory."""
 
+import copy
 import json
 import logging
 import threading
@@ -214,3 +215,29 @@ def test_dimensions_by_name_and_denotation():
     options.add_free_dimension_override_by_name("b", 4)
     options.add_free_dimension_override_by_name("of another model", 9)
     assert rukh.InferenceSession(data, options).get_inputs()[0].shape == [3, 4, 5]
+
+
+def test_openings_that_are_cancelled():
+    options = rukh.SessionOptions()
+    options.set_load_cancellation_flag(True)
+    # A copy has the flag of the first, as in ONNX Runtime.
+    for cancelled in (options, copy.copy(options)):
+        with pytest.raises(rukh.CancelledError, match="opening the model was cancelled"):
+            rukh.InferenceSession(DATA, cancelled)
+    options.set_load_cancellation_flag(False)
+    assert rukh.InferenceSession(DATA, options).get_inputs()[0].name == "x"
+
+
+def test_openings_are_cancelled_meanwhile():
+    options = rukh.SessionOptions()
+
+    def cancel(_level, message):
+        if "opened model" in message:
+            options.set_load_cancellation_flag(True)
+
+    rukh.set_log_callback(cancel, 1)
+    try:
+        with pytest.raises(rukh.CancelledError):
+            rukh.InferenceSession(DATA, options)
+    finally:
+        rukh.set_log_callback(None)

@@ -137,8 +137,10 @@ from .operators import (
     operator,
 )
 from .options import (
-    RunOptions,
     SessionOptions,
+)
+from .run_options import (
+    RunOptions,
 )
 from .sparse import (
     SparseTensor,

@@ -15,7 +15,7 @@ from ._constants import MEMORY_DEVICE
 from ._library import Handle, call, make
 from ._types import DTYPE_OF, UNKNOWN, ValueType, element_of
 from .description import NodeArg
-from .options import RunOptions
+from .run_options import RunOptions
 from .value import OrtValueVector, Value
 
 class Bindable(Protocol):

@@ -17,7 +17,8 @@ from .binding import IOBinding
 from .description import ModelMetadata, NodeArg, OrtEpAssignedNode, OrtEpAssignedSubgraph, Placement
 from .devices import OrtEpDevice, OrtMemoryInfo, get_ep_devices
 from .enums import OrtAllocatorType, OrtMemType
-from .options import RunOptions, SessionOptions
+from .options import SessionOptions
+from .run_options import RunOptions
 from .ports import arguments, texts, texts_array
 from .tuning import as_results, as_text
 from .value import OrtValueVector, Value

@@ -7,7 +7,7 @@ from typing import Any
 from onnx.backend.base import BackendRep as _BackendRep
 
 from ..inference import InferenceSession
-from ..options import RunOptions
+from ..run_options import RunOptions
 
 
 class BackendRep(_BackendRep):

@@ -7,7 +7,8 @@ from typing import Any
 
 from ..binding import IOBinding
 from ..inference import InferenceSession
-from ..options import RunOptions, SessionOptions
+from ..options import SessionOptions
+from ..run_options import RunOptions
 from ..value import OrtValueVector, Value
 
 

@@ -88,8 +88,10 @@ from ..logs import (
     set_global_thread_pool_sizes,
 )
 from ..options import (
-    RunOptions,
     SessionOptions,
+)
+from ..run_options import (
+    RunOptions,
 )
 from ..sparse import (
     SparseBlockSparseView,
