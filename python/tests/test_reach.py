@@ -241,3 +241,40 @@ def test_openings_are_cancelled_meanwhile():
             rukh.InferenceSession(DATA, options)
     finally:
         rukh.set_log_callback(None)
+
+
+def test_what_a_session_and_the_library_tell():
+    session = rukh.InferenceSession(DATA, providers=["hip" if ON_DEVICE else "cpu"])
+    assert session.plan()["steps"]
+    assert session.opsets()[""] >= 17
+    assert session.load_counters().keys() >= {"mapped_bytes", "packed_bytes", "shared_bytes"}
+    assert session.device()[0] == ("hip" if ON_DEVICE else "cpu")
+    assert rukh.thread_count() >= 1
+    assert rukh.report()["version"] == rukh.RUKH_VERSION
+    value = rukh.OrtValue.ortvalue_from_numpy(np.ones(2, np.float32))
+    assert value.memory_kind() == "host"
+    if not ON_DEVICE:
+        with pytest.raises(rukh.DeviceError):
+            rukh.tune("rukh tuning shapes 1\n", {"tunable_op_file": "none"})
+
+
+@pytest.mark.skipif(not ON_DEVICE, reason="streams are of GPUs")
+def test_streams_order_copies():
+    gpu = next(d for d in rukh.get_ep_devices() if d.ep_name != "CPUExecutionProvider")
+    stream = gpu.create_sync_stream()
+    assert stream.get_handle() != 0
+    host = rukh.OrtValue.ortvalue_from_numpy(np.arange(1000, dtype=np.float32))
+    there = rukh.OrtValue.ortvalue_from_shape_and_type([1000], np.float32, "hip")
+    back = rukh.OrtValue.ortvalue_from_numpy(np.zeros(1000, np.float32))
+    assert there.memory_kind() == "device"
+    for _ in range(3):
+        rukh.copy_tensors([host], [there], stream)
+        rukh.copy_tensors([there], [back], stream)
+    stream.wait()
+    assert back.numpy().tolist() == host.numpy().tolist()
+
+
+def test_a_cpu_has_no_streams():
+    cpu = next(d for d in rukh.get_ep_devices() if d.ep_name == "CPUExecutionProvider")
+    with pytest.raises(rukh.UnsupportedError, match="a CPU has no streams"):
+        cpu.create_sync_stream()

@@ -77,7 +77,6 @@ from .devices import (
     OrtEpDevice,
     OrtHardwareDevice,
     OrtMemoryInfo,
-    OrtSyncStream,
     create_and_register_allocator,
     create_and_register_allocator_v2,
     get_devices,
@@ -111,7 +110,9 @@ from .information import (
     has_collective_ops,
     preload_dlls,
     print_debug_info,
+    report,
     set_seed,
+    thread_count,
 )
 from .logs import (
     set_default_logger_callback,
@@ -144,6 +145,12 @@ from .run_options import (
 )
 from .sparse import (
     SparseTensor,
+)
+from .streams import (
+    OrtSyncStream,
+)
+from .tuning import (
+    tune,
 )
 from .value import (
     OrtValue,
@@ -259,6 +266,7 @@ __all__ = [
     "print_debug_info",
     "record_memory_history",
     "register_execution_provider_library",
+    "report",
     "reset_peak_memory_stats",
     "set_default_logger_callback",
     "set_default_logger_severity",
@@ -266,5 +274,7 @@ __all__ = [
     "set_global_thread_pool_sizes",
     "set_log_callback",
     "set_seed",
+    "thread_count",
+    "tune",
     "unregister_execution_provider_library",
 ]

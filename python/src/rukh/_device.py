@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ctypes import byref, c_int32, c_int64, c_size_t, c_uint64
 from typing import Any
 
-from ._constants import MEMORY_PINNED
+from ._constants import MEMORY_DEVICE, MEMORY_PINNED
 from ._library import Handle, call, environment, make
 from ._types import DTYPE_OF, STRING
 
@@ -65,6 +65,12 @@ def of(handle: Handle) -> tuple[int, int] | None:
     on_device, device, address = c_int32(), c_size_t(), c_uint64()
     call("value_device", handle, byref(on_device), byref(device), byref(address))
     return (device.value, address.value) if on_device.value else None
+
+
+def memory_kind(handle: Handle) -> str:
+    kind = c_int32()
+    call("value_memory_kind", handle, byref(kind), None)
+    return {MEMORY_DEVICE: "device", MEMORY_PINNED: "pinned"}.get(kind.value, "host")
 
 
 def copy(source: Handle, target: Handle) -> None:

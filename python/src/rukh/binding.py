@@ -18,6 +18,7 @@ from .description import NodeArg
 from .run_options import RunOptions
 from .value import OrtValueVector, Value
 
+
 class Bindable(Protocol):
     """What a binding asks of its session."""
 

@@ -18,6 +18,7 @@ from .enums import (
     OrtMemoryInfoDeviceType,
     OrtMemType,
 )
+from .streams import OrtSyncStream
 
 # The kinds of devices, by the names that programs use, with ONNX Runtime's numbers.
 _TYPES = {
@@ -255,15 +256,6 @@ class OrtHardwareDevice(NamedTuple):
     metadata: dict[str, str]
 
 
-class OrtSyncStream:
-    """A stream of a device. Sessions here have streams of their own; see `OrtEpDevice.create_sync_stream`."""
-
-    def get_handle(self) -> int:
-        raise UnsupportedError(
-            "the library hands no streams out; give it one: provider option user_compute_stream"
-        )
-
-
 class OrtEpDevice(NamedTuple):
     """A provider together with a device that it can use."""
 
@@ -287,9 +279,10 @@ class OrtEpDevice(NamedTuple):
         )
 
     def create_sync_stream(self) -> OrtSyncStream:
-        raise UnsupportedError(
-            "the library hands no streams out; give it one: provider option user_compute_stream"
-        )
+        """A stream of the GPU."""
+        if self.device.type == OrtHardwareDeviceType.CPU:
+            raise UnsupportedError(f"{self.ep_name} {self.device.device_id}: a CPU has no streams; GPUs have")
+        return OrtSyncStream(self.device.device_id)
 
 
 def get_ep_devices() -> list[OrtEpDevice]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import warnings
+from typing import Any
 
+from ._library import count, environment, text
 from ._library import version as _version
 from ._providers import CPU, get_available_providers
 from .devices import get_devices
@@ -24,6 +27,17 @@ def get_version_string() -> str:
 def get_build_info() -> str:
     """For people."""
     return f"ORT Build Info: rukh={RUKH_VERSION}, interface={ORT_VERSION}, build type=Release"
+
+
+def thread_count() -> int:
+    """Threads that compute for one run of sessions without threads of their own, the calling one included."""
+    return count("environment_thread_count", environment())
+
+
+def report() -> dict[str, Any]:
+    """What a report about a defect needs: versions, devices, libraries that were tried, environment variables."""
+    told: dict[str, Any] = json.loads(text("report"))
+    return told
 
 
 def get_device() -> str:

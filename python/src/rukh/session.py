@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from ctypes import byref, c_int64, c_void_p
 from typing import Any
 
-from . import _async, _constants, _values, modelfile
+from . import _async, _constants, _values, facts, modelfile
 from ._errors import CancelledError, DeviceError, InvalidArgumentError, InvalidInputError, UnknownNameError
 from ._library import Handle, addresses, borrowed, call, count, text
 from ._types import UNKNOWN, ValueType, parse_type
@@ -18,8 +18,8 @@ from .description import ModelMetadata, NodeArg, OrtEpAssignedNode, OrtEpAssigne
 from .devices import OrtEpDevice, OrtMemoryInfo, get_ep_devices
 from .enums import OrtAllocatorType, OrtMemType
 from .options import SessionOptions
-from .run_options import RunOptions
 from .ports import arguments, texts, texts_array
+from .run_options import RunOptions
 from .tuning import as_results, as_text
 from .value import OrtValueVector, Value
 
@@ -253,6 +253,22 @@ class Session:
             found = events["traceEvents"] if isinstance(events, dict) else events
             file.write("[\n" + ",\n".join(json.dumps({"args": {}, **event}) for event in found) + "\n]\n")
         return name
+
+    def plan(self) -> dict[str, Any]:
+        """The steps of a run, what each reads and writes, and the memory of it."""
+        return facts.plan(self._handle)
+
+    def opsets(self) -> dict[str, int]:
+        """The operator sets that the model imports, by domain."""
+        return facts.opsets(self._handle)
+
+    def load_counters(self) -> dict[str, int]:
+        """What opening took: bytes that were mapped, read, copied, packed, or shared with another session; copied weights."""
+        return facts.load_counters(self._handle)
+
+    def device(self) -> tuple[str, int]:
+        """The device that runs nodes, as provider ("hip" or "cpu") and number: the GPU when any node runs there."""
+        return facts.device(self._handle)
 
     def set_ep_dynamic_options(self, options: Mapping[str, str]) -> None:
         """Taken for compatibility: the providers here have none."""

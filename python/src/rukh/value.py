@@ -16,6 +16,7 @@ from ._types import DTYPE_OF, ELEMENT_NAMED, KIND_OPTIONAL, KIND_SEQUENCE, KIND_
 from .devices import OrtDevice, OrtMemoryInfo
 from .enums import OrtMemoryInfoDeviceType
 from .sparse import SparseTensor
+from .streams import OrtSyncStream
 
 
 class Value:
@@ -167,6 +168,10 @@ class Value:
         device = _device.of(self._rukh_handle)
         return device[1] if device else _values.data_of(self._rukh_handle)[0]
 
+    def memory_kind(self) -> str:
+        """Where a tensor's elements are: "device", "pinned" (on the host, for a GPU) or "host"."""
+        return _device.memory_kind(self._rukh_handle)
+
     def device_name(self) -> str:
         """ "hip" for a tensor in the memory of a GPU, else "cpu"."""
         return "hip" if self.is_tensor() and self._device() else "cpu"
@@ -262,9 +267,11 @@ class OrtValueVector(list[Value]):
         return capsules if to_tensor is None else [to_tensor(capsule) for capsule in capsules]
 
 
-def copy_tensors(src: Sequence[Value], dst: Sequence[Value], stream: object = None) -> None:
-    """Copies the elements of tensors into others of the same types and shapes, wherever they are."""
+def copy_tensors(src: Sequence[Value], dst: Sequence[Value], stream: OrtSyncStream | None = None) -> None:
+    """Copies the elements of tensors into others of the same types and shapes, wherever they are. With a stream the copies
+    are queued there: `stream.wait()` waits for them."""
     if len(src) != len(dst):
         raise InvalidArgumentError(f"{len(src)} tensors were given to copy into {len(dst)}")
     for source, target in zip(src, dst):
-        _device.copy(source._rukh_handle, target._rukh_handle)
+        copy = _device.copy if stream is None else stream.copy
+        copy(source._rukh_handle, target._rukh_handle)
