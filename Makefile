@@ -180,7 +180,7 @@ test-levels: build/onnx-data/VERSION ## tests of the CPU's kernels at each level
 	scripts/install_packages.sh qemu-user
 	scripts/test_levels.sh
 
-test-cross: run-tools ## the library cross-compiled for ARM Linux and for Windows; the C tests by qemu-user and wine
+test-cross: run-tools ## the library cross-compiled for ARM Linux and for Windows; unit tests and C tests by qemu-user and wine
 	scripts/test_cross.sh $(CARGO_CAPI)
 
 test-c: stage ## the C and C++ tests against the installed library, and the ABI check

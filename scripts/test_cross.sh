@@ -1,5 +1,5 @@
 #!/bin/sh
-# Cross-compiles the library and the tests of the C API, and runs these on this machine:
+# Cross-compiles the library, its unit tests and the tests of the C API, and runs these on this machine:
 #
 #   scripts/test_cross.sh CARGO-CAPI [aarch64] [windows]
 #
@@ -41,6 +41,18 @@ build() {
         "$cargo_capi" capi install --debug --target "$target" --prefix="$prefix" --libdir="$prefix/lib" "$@"
 }
 
+# unit_tests NAME TARGET: cargo knows the command that runs them.
+unit_tests() {
+    log=$root/build/cross/$1/unit.log
+    if RUKH_GPU_TARGETS=${RUKH_GPU_TARGETS:-none} CARGO_PROFILE_DEV_DEBUG=none \
+        cargo test --quiet --lib --target "$2" >"$log" 2>&1; then
+        echo "$1: unit tests: $(sed -n 's/^test result: //p' "$log")"
+    else
+        cat "$log"
+        exit 1
+    fi
+}
+
 # run_tests NAME VARIANT CMAKE-ARGUMENTS...: builds the tests of the C API and runs them.
 run_tests() {
     name=$1
@@ -65,11 +77,14 @@ run_tests() {
 aarch64() {
     scripts/install_packages.sh cmake ninja-build gcc-aarch64-linux-gnu g++-aarch64-linux-gnu qemu-user
     standard_library aarch64-unknown-linux-gnu
+    qemu="qemu-aarch64 -L /usr/aarch64-linux-gnu"
     export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
     build aarch64-unknown-linux-gnu "$root/build/cross/aarch64/prefix"
     run_tests aarch64 shared -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch64 \
         -DCMAKE_C_COMPILER=aarch64-linux-gnu-gcc -DCMAKE_CXX_COMPILER=aarch64-linux-gnu-g++ \
-        -DRUKH_EMULATOR="qemu-aarch64 -L /usr/aarch64-linux-gnu"
+        -DRUKH_EMULATOR="$qemu"
+    export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="$qemu"
+    unit_tests aarch64 aarch64-unknown-linux-gnu
 }
 
 # As programs for Windows name a path of this machine.
@@ -115,6 +130,8 @@ windows() {
     run_tests windows static "$@"
     other_compiler "$here" "$wine"
     exported "$here/prefix/bin/rukh.dll"
+    export CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER="$wine"
+    unit_tests windows x86_64-pc-windows-gnu
 }
 
 # A program as Microsoft's tools make it: an import library from the .def file, clang for their target, their linker's

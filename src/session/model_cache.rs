@@ -92,7 +92,14 @@ impl<'a> Cached<'a> {
             Ok(None) => {}
             Err(error) => self.warn(&format!("{error}; it is made anew")),
         }
-        let made = self.make(chosen).and_then(|()| self.try_open(chosen));
+        let made = match self.make(chosen) {
+            Ok(()) => self.try_open(chosen),
+            // Another session may have been quicker, whose artifact some systems do not let be replaced while it is open.
+            Err(error) => match self.try_open(chosen) {
+                Ok(Some(opened)) => Ok(Some(opened)),
+                _ => Err(error),
+            },
+        };
         match made {
             Ok(Some(opened)) => {
                 self.make_room();

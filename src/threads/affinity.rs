@@ -81,9 +81,10 @@ fn pin(processors: &[usize]) {
     use windows_sys::Win32::System::Threading::{
         GetActiveProcessorCount, GetActiveProcessorGroupCount, GetCurrentThread, SetThreadGroupAffinity,
     };
-    // SAFETY: questions about the system.
-    let groups =
-        (0..unsafe { GetActiveProcessorGroupCount() }).map(|group| unsafe { GetActiveProcessorCount(group) });
+    // SAFETY: a question about the system.
+    let groups = 0..unsafe { GetActiveProcessorGroupCount() };
+    // SAFETY: as above; a number of no group gives 0.
+    let groups = groups.map(|group| unsafe { GetActiveProcessorCount(group) });
     if let Some((group, mask)) = group_of(processors, groups.map(|count| count as usize)) {
         let affinity = GROUP_AFFINITY { Mask: mask, Group: group, Reserved: [0; 3] };
         // SAFETY: the call reads the struct and changes the calling thread alone.
