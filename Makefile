@@ -263,6 +263,7 @@ test-hip: emulator build/onnx-data/VERSION stage ## the HIP provider on an emula
 	for check in AMDEMU_DEFER=0 $(HIP_CHECKS); do \
 		(cd capi-tests && env AMDEMU_ARCH=gfx1100 $$check $(EMULATED) $(BUILD)/capi-tests/device/operators_gpu models $(BUILD)/capi-tests/scale.co) || exit 1; \
 		(cd capi-tests && env AMDEMU_ARCH=gfx1100 $$check $(EMULATED) $(BUILD)/capi-tests/device/locations models) || exit 1; \
+		(cd capi-tests && env AMDEMU_ARCH=gfx1100 $$check $(EMULATED) $(BUILD)/capi-tests/device/device models) || exit 1; \
 	done
 	$(EMULATED) $(MAKE) --no-print-directory -C examples/memory run PREFIX=$(STAGE) BUILD=$(BUILD)/examples/memory
 	RUKH_LIBRARY=$(LIB_PATH)/librukh.so PYTHONPATH=python/src $(EMULATED) $(PYTHON) -m pytest --quiet python/tests/test_device.py python/tests/test_generation.py python/tests/test_artifacts.py \
