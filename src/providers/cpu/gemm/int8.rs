@@ -9,6 +9,7 @@ use rten_tensor::NdTensorView;
 use super::dot::int8::{Int8Right, LONGEST, byte_products, multiply_dots};
 use super::epilogue::Epilogue;
 use super::exact::{Accumulate, multiply_exact};
+use super::int8_row::Row;
 use super::operand::{ByteMatrix, Source};
 use super::shape::GemmShape;
 use crate::providers::cpu::isa::{self, Level};
@@ -172,80 +173,46 @@ fn multiply_block(
 ) {
     let (m, n) = (a_zeros.len(), b_zeros.len());
     let depth = a.len() / m;
-    // The crate takes different zero points of rows amiss beyond the eighth row.
-    let same = a_zeros.iter().all(|&zero| zero == a_zeros[0]);
+    // The crate takes different zero points of rows or columns amiss beyond as many as it computes at once, which is
+    // eight on some processors.
+    let (same_rows, same_columns) =
+        (a_zeros.iter().all(|&zero| zero == a_zeros[0]), b_zeros.iter().all(|&zero| zero == b_zeros[0]));
     let (left, right) = (NdTensorView::from_data([m, depth], a), NdTensorView::from_data([depth, n], b));
     let options = GemmOptions {
         beta: i32::from(add),
-        a_quant: same.then_some(QuantParams { zero_point: a_zeros }),
-        b_quant: Some(QuantParams { zero_point: b_zeros }),
+        a_quant: same_rows.then_some(QuantParams { zero_point: a_zeros }),
+        b_quant: same_columns.then_some(QuantParams { zero_point: b_zeros }),
         ..GemmOptions::default()
     };
     if let Err(error) = executor.gemm(out, GemmInputA::Unpacked(left), GemmInputB::Unpacked(right), options) {
         // Extents are ours: an error is a defect of the library.
         panic!("a product of {m} × {depth} × {n}: {error}");
     }
-    if !same {
-        take_off(out, b, a_zeros, b_zeros);
+    if !same_columns {
+        take_columns_off(out, a, if same_rows { a_zeros[0] } else { 0 }, b_zeros);
+    }
+    if !same_rows {
+        take_rows_off(out, b, a_zeros, b_zeros);
+    }
+}
+
+/// Takes the zero point of each column times the sums of the rows of `a` off a product.
+fn take_columns_off(out: &mut [i32], a: &[u8], a_zero: u8, b_zeros: &[i8]) {
+    let n = b_zeros.len();
+    let depth = a.len() / (out.len() / n);
+    for (out, a) in out.chunks_exact_mut(n).zip(a.chunks_exact(depth)) {
+        let total: i32 = a.iter().map(|&x| i32::from(x) - i32::from(a_zero)).sum();
+        out.iter_mut().zip(b_zeros).for_each(|(out, &zero)| *out -= i32::from(zero) * total);
     }
 }
 
 /// Takes the zero point of each row times the sums of the columns of `b` off a product.
-fn take_off(out: &mut [i32], b: &[i8], a_zeros: &[u8], b_zeros: &[i8]) {
+fn take_rows_off(out: &mut [i32], b: &[i8], a_zeros: &[u8], b_zeros: &[i8]) {
     let n = b_zeros.len();
     for (j, &zero) in b_zeros.iter().enumerate() {
         let total: i32 = b.iter().skip(j).step_by(n).map(|&x| i32::from(x) - i32::from(zero)).sum();
         for (out, &zero) in out.chunks_exact_mut(n).zip(a_zeros) {
             out[j] -= i32::from(zero) * total;
-        }
-    }
-}
-
-/// One row times a block. Bound by reading the block: the crate would arrange it anew first.
-struct Row<'a> {
-    sums: &'a mut [i32],
-    a: &'a [u8],
-    b: &'a [i8],
-    a_zero: u8,
-    b_zeros: &'a [i8],
-    add: bool,
-}
-
-impl Loop for Row<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let Row { sums, a, b, a_zero, b_zeros, add } = self;
-        let n = sums.len();
-        let own = |k: usize| i32::from(a[k]) - i32::from(a_zero);
-        let mut total = 0i32;
-        for k in 0..a.len() {
-            total += own(k);
-        }
-        for j in 0..n {
-            let before = if add { sums[j] } else { 0 };
-            sums[j] = before - total * i32::from(b_zeros[j]);
-        }
-        // Four rows of `b` at a time, in pairs of 16 bits: their products' sum is one instruction.
-        let mut k = 0;
-        while k + 4 <= a.len() {
-            let factors = [own(k), own(k + 1), own(k + 2), own(k + 3)];
-            let rows = &b[k * n..(k + 4) * n];
-            let (b0, rows) = rows.split_at(n);
-            let (b1, rows) = rows.split_at(n);
-            let (b2, b3) = rows.split_at(n);
-            for j in 0..n {
-                sums[j] += (i32::from(b0[j]) * factors[0] + i32::from(b1[j]) * factors[1])
-                    + (i32::from(b2[j]) * factors[2] + i32::from(b3[j]) * factors[3]);
-            }
-            k += 4;
-        }
-        for k in k..a.len() {
-            let (factor, row) = (own(k), &b[k * n..(k + 1) * n]);
-            for j in 0..n {
-                sums[j] += i32::from(row[j]) * factor;
-            }
         }
     }
 }
@@ -366,7 +333,7 @@ mod tests {
             let b = Table {
                 data: (0..k * n).map(|i| byte(i / 3 + 7)).collect(),
                 columns: n,
-                zeros: (0..n).map(|j| if j % 2 == 0 { 255 } else { 0 }).collect(),
+                zeros: (0..n).map(|j| if j % 2 == 0 { 255 } else { byte(j * j) }).collect(),
             };
             let less = |table: &Table, i: usize, zero: usize| {
                 i64::from(table.data[i]) - i64::from(table.zeros[zero])
@@ -389,6 +356,32 @@ mod tests {
             assert!(ints.iter().zip(&want).all(|(&x, &y)| i64::from(x) == y), "{m} × {n} × {k}");
             assert!(wide.iter().zip(&want).all(|(&x, &y)| x == y as f64), "{m} × {n} × {k}");
             assert_eq!(ints, floats);
+        }
+    }
+
+    /// The crate's products alone, which few processors are left to. Numbers are so small that none saturates.
+    #[test]
+    fn every_row_and_column_has_its_zero_point() {
+        let executor = Executor::default();
+        let (m, n, depth) = (37, 90, 29);
+        let small = |i: usize| i * i % 23;
+        let a: Vec<u8> = (0..m * depth).map(|i| small(i) as u8).collect();
+        let b: Vec<i8> = (0..depth * n).map(|i| small(i + 5) as i8 - 11).collect();
+        for (rows_differ, columns_differ) in [(false, false), (true, false), (false, true), (true, true)] {
+            let a_zeros: Vec<u8> = (0..m).map(|i| if rows_differ { small(i) as u8 } else { 9 }).collect();
+            let b_zeros: Vec<i8> =
+                (0..n).map(|j| if columns_differ { small(j + 2) as i8 - 7 } else { -3 }).collect();
+            let mut out = vec![1; m * n];
+            multiply_block(&executor, &mut out, &a, &b, &a_zeros, &b_zeros, true);
+            for (at, &got) in out.iter().enumerate() {
+                let (i, j) = (at / n, at % n);
+                let term = |k: usize| {
+                    (i32::from(a[i * depth + k]) - i32::from(a_zeros[i]))
+                        * (i32::from(b[k * n + j]) - i32::from(b_zeros[j]))
+                };
+                let want = 1 + (0..depth).map(term).sum::<i32>();
+                assert_eq!(got, want, "row {i}, column {j}; differ {rows_differ} {columns_differ}");
+            }
         }
     }
 }

@@ -30,6 +30,7 @@ mod few_rows;
 mod halves;
 mod in_memory;
 mod int8;
+mod int8_row;
 mod operand;
 mod pack;
 mod plain;
