@@ -180,6 +180,8 @@ fn compile(
         // The oldest PTX that has each architecture's instructions.
         let ptx = match arch.as_str() {
             "sm_70" => "60",
+            // Blocks that are transposed within a wave (movmatrix) came with 7.8.
+            "sm_80" if family.starts_with("mma_flash") => "78",
             "sm_80" => "70",
             "sm_90" => "78",
             _ => "80",

@@ -106,7 +106,7 @@ template <class T, int D, bool GENERAL> DEVICE void flash_four_waves(const Flash
   bool limited = p.causal || p.left >= 0 || p.right >= 0;
   if (limited) {
     u32 low = 0, high = p.all_queries - 1;
-    if (f.group == 1) low = own.first, high = own.first + LINES <= own.rows ? own.first + LINES - 1 : high;
+    if (own.one_head) low = own.query, high = own.query + LINES <= p.all_queries ? own.query + LINES - 1 : high;
     begin = sees(low).first / LINES * LINES, end = sees(high).last;
   }
 
@@ -170,6 +170,10 @@ template <class T, int D, bool GENERAL> DEVICE void flash_four_waves(const Flash
     if (p.mask && p.mask_keys < seen[r].last) seen[r].last = p.mask_keys;
   }
 
+  // The keys that both see.
+  u32 see_from = seen[0].first > seen[1].first ? seen[0].first : seen[1].first;
+  u32 see_to = seen[0].last < seen[1].last ? seen[0].last : seen[1].last;
+
   f32 out[D / 2], s[LINES / 2], bias[LINES / 2], factor[2];
   Chunk weights[LINES / 16];
   Running run = {{-infinity(0.f), -infinity(0.f)}, {0, 0}};
@@ -214,7 +218,7 @@ template <class T, int D, bool GENERAL> DEVICE void flash_four_waves(const Flash
       else
 #pragma unroll
         for (u32 i = 0; i < LINES / 2; i++) s[i] = __builtin_fmaf(s[i], p.scale, bias[i]);
-    } else if (limited || block + LINES > (u32)length) {
+    } else if (block < see_from || block + LINES > see_to) {
 #pragma unroll
       for (u32 i = 0; i < LINES / 2; i++) {
         u32 key = block + sum_column(item, i), r = i / 2 % 2;

@@ -8,26 +8,9 @@
 #pragma once
 #include "gemv.h"
 #include "gemv_mma_rows.h"
+#include "mma_type.h"
 
 constexpr u32 MMA_LINES = 16;
-
-template <class T> struct MmaType;
-template <> struct MmaType<f16> {
-  DEVICE void multiply(f32 (&sums)[4], const u32 (&lines)[4], u32 b0, u32 b1) {
-    struct {
-      u32 word[4];
-    } a = {lines[0], lines[1], lines[2], lines[3]};
-    MMA_SYNC("f16", sums, a, b0, b1);
-  }
-};
-template <> struct MmaType<bf16> {
-  DEVICE void multiply(f32 (&sums)[4], const u32 (&lines)[4], u32 b0, u32 b1) {
-    struct {
-      u32 word[4];
-    } a = {lines[0], lines[1], lines[2], lines[3]};
-    MMA_SYNC("bf16", sums, a, b0, b1);
-  }
-};
 
 // The sums of 16 lines with up to 8 · TILES rows of A, a wave's. A lane has two rows of each tile, of the lines `lane / 4` of
 // both halves of a bundle.

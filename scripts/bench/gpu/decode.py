@@ -2,13 +2,14 @@
 """Time single steps of a language model on a GPU, as shares of what reading its weights once would take.
 
     decode.py FOLDER… [--past 512,2048] [--batch 1] [--steps 50] [--bandwidth GB/S] [--check]
+    decode.py FOLDER… --prefill 512,2048   the first run, with so many tokens, as a share of the rate of torch's products
     decode.py --torch 1b [--past 512]      the same shape by transformers with torch.compile and a static cache
 
 Folders are those of language_models.py. Caches have one buffer each, in device memory, past and present alike; the mask
 has the caches' length, with ones for the tokens that are there. The bound is the time that a copy on the device takes
 for as many bytes as weights and caches have. --check compares the logits with those of the unoptimised graph.
 
-Needs torch and rukh's Python package; --torch needs transformers.
+Needs torch, onnx and rukh's Python package; --torch needs transformers.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import torch
 
 WARM_UP = 8
@@ -32,7 +34,9 @@ KINDS = {"tensor(float16)": torch.float16, "tensor(float)": torch.float32, "tens
 class Decoder:
     """A session with everything bound."""
 
-    def __init__(self, folder: Path, batch: int, optimise: bool = True, profile: bool = False) -> None:
+    def __init__(
+        self, folder: Path, batch: int, optimise: bool = True, profile: bool = False, length: int = 1
+    ) -> None:
         import rukh
 
         self.config = json.loads((folder / "genai_config.json").read_text())["model"]
@@ -47,7 +51,7 @@ class Decoder:
         self.opened = time.perf_counter() - start
         self.context = self.config["context_length"]
         self.mask = torch.zeros((batch, self.context), dtype=torch.int64, device="cuda")
-        self.tokens = torch.randint(0, 256, (batch, 1), device="cuda")
+        self.tokens = torch.randint(0, 256, (batch, length), device="cuda")
         self.binding = self.session.io_binding()
         self.kept: list[torch.Tensor] = []
         caches: dict[str, torch.Tensor] = {}
@@ -65,7 +69,7 @@ class Decoder:
             if port.name in caches:
                 self.bind(self.binding.bind_output, port.name, caches[port.name])
             else:
-                self.logits = torch.empty((batch, 1, port.shape[-1]), dtype=KINDS[port.type], device="cuda")
+                self.logits = torch.empty((batch, length, port.shape[-1]), dtype=KINDS[port.type], device="cuda")
                 self.bind(self.binding.bind_output, port.name, self.logits)
         self.caches = list(caches.values())
         self.options = rukh.RunOptions()
@@ -130,6 +134,54 @@ def rukh(folder: Path, arguments: argparse.Namespace) -> None:
         check(folder, decoder, arguments)
     if arguments.profile:
         profile(folder, arguments)
+
+
+def prefill(folder: Path, arguments: argparse.Namespace) -> None:
+    rate = product_rate()
+    for tokens in arguments.prefill:
+        decoder = Decoder(folder, arguments.batch, length=tokens)
+        decoder.past(tokens - 1)
+        for _ in range(WARM_UP):
+            decoder.step()
+        took = time_of(decoder.step, arguments.steps)
+        config = decoder.config["decoder"]
+        hidden, layers = config["hidden_size"], config["num_hidden_layers"]
+        numbers = parameters(folder) - decoder.config["vocab_size"] * hidden
+        # Each key with each later query, once for the scores and once for the sums.
+        scores = 2 * layers * config["num_attention_heads"] * config["head_size"] * tokens
+        operations = 2 * numbers * tokens * arguments.batch + scores * tokens * arguments.batch
+        print(
+            f"{folder.name} batch {arguments.batch} prefill of {tokens}: {took:.2f} ms,"
+            f" {tokens * arguments.batch / took * 1e3:.0f} tokens/s, {operations / took / 1e9:.0f} TFLOP/s"
+            f" ({operations / took / 1e9 / rate:.2f} of torch's product, {rate:.0f})",
+            flush=True,
+        )
+        del decoder
+
+
+def product_rate() -> float:
+    """TFLOP/s of torch's product of two matrices of 8192 rows and columns in f16."""
+    a, b = (torch.randn(8192, 8192, device="cuda", dtype=torch.float16) for _ in range(2))
+    for _ in range(WARM_UP):
+        a @ b
+    torch.cuda.synchronize()
+    start = time.perf_counter()
+    for _ in range(WARM_UP):
+        a @ b
+    torch.cuda.synchronize()
+    return 2 * 8192**3 * WARM_UP / (time.perf_counter() - start) / 1e12
+
+
+def parameters(folder: Path) -> int:
+    """Numbers in the weights of products and of the embedding."""
+    model = onnx.load(folder / "model.onnx", load_external_data=False)
+    bits = {
+        node.input[1]: next(a.i for a in node.attribute if a.name == "bits")
+        for node in model.graph.node
+        if node.op_type == "MatMulNBits"
+    }
+    weights = [w for w in model.graph.initializer if len(w.dims) > 1 and "scales" not in w.name]
+    return sum(int(np.prod(w.dims)) * 8 // bits.get(w.name, 8) for w in weights)
 
 
 def check(folder: Path, decoder: Decoder, arguments: argparse.Namespace) -> None:
@@ -199,6 +251,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", nargs="*", type=Path)
     parser.add_argument("--past", type=lambda text: [int(n) for n in text.split(",")], default=[512])
+    parser.add_argument("--prefill", type=lambda text: [int(n) for n in text.split(",")])
     parser.add_argument("--batch", type=int, default=1)
     parser.add_argument("--steps", type=int, default=50)
     parser.add_argument("--bandwidth", type=float, default=4250.0, help="GB/s of a copy, bytes read and written")
@@ -209,7 +262,7 @@ def main() -> int:
     if arguments.torch:
         transformers(arguments)
     for folder in arguments.folders:
-        rukh(folder, arguments)
+        (prefill if arguments.prefill else rukh)(folder, arguments)
     return 0
 
 

@@ -29,7 +29,7 @@ pub(in super::super) struct Function {
     slope: f32,
     low: f32,
     high: f32,
-    number: u32,
+    pub(in super::super) number: u32,
     a: f32,
     b: f32,
 }

@@ -1,4 +1,10 @@
-//! Gated linear units: a program that reads both halves of the columns of one matrix.
+//! Gated linear units: launches of `kernels/gated.hip` for rows of whole packs, and else a program that reads both halves
+//! of the columns of one matrix.
+
+use std::ffi::CStr;
+use std::mem::offset_of;
+
+use bytemuck::{Pod, Zeroable};
 
 use crate::ops::OpError;
 use crate::ops::gated::GatedUnit;
@@ -6,7 +12,9 @@ use crate::ops::unary::Unary;
 use crate::providers::{Argument, NodeContext};
 use crate::tensor::ElementType;
 
-use super::super::launch::Operand;
+use super::super::gemm::{Function, gate_function};
+use super::super::launch::{GROUP, KernelName, Operand};
+use super::super::params::Divider;
 use super::super::{Entry, HipKernel, PlanBuilder};
 use super::{Class, MapOp, MapTensor, Program};
 
@@ -65,8 +73,69 @@ impl HipKernel for Gated {
     }
 }
 
+/// Elements that a work item takes together, and how often, as in the kernel.
+const PACK: usize = 8;
+const TOGETHER: usize = 2;
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+struct GatedParams {
+    input: u64,
+    output: u64,
+    packs: u64,
+    columns: Divider,
+    gate: u32,
+    other: u32,
+    function: u32,
+    unused: [u32; 2],
+}
+
+const _: () = assert!(size_of::<GatedParams>() == 56);
+
 impl Gated {
     fn launch(
+        &self,
+        plan: &mut PlanBuilder<'_>,
+        from: Operand,
+        to: Operand,
+        shape: &[usize],
+    ) -> Result<(), OpError> {
+        let Some((name, params)) = self.packed(shape) else { return self.program(plan, from, to, shape) };
+        let addresses = [(offset_of!(GatedParams, input), from), (offset_of!(GatedParams, output), to)];
+        let groups = (params.packs as usize).div_ceil(GROUP as usize * TOGETHER);
+        plan.by_alignment(
+            16,
+            &[(from, 0), (to, 0)],
+            |plan| plan.launch(KernelName { family: "gated", name }, [groups, 1, 1], &params, &addresses),
+            |plan| self.program(plan, from, to, shape),
+        )
+    }
+
+    /// The kernel for rows of whole packs and its parameters; `None` where a program computes the unit.
+    fn packed(&self, shape: &[usize]) -> Option<(&'static CStr, GatedParams)> {
+        let name = match self.ty {
+            ElementType::F32 => c"gated_f32",
+            ElementType::F16 => c"gated_f16",
+            ElementType::BF16 => c"gated_bf16",
+            _ => return None,
+        };
+        let columns = *shape.last()?;
+        let packs = shape.iter().product::<usize>() / PACK;
+        // What a `Divider` divides, twice: rows of the matrix have two of the result.
+        let fits = columns.is_multiple_of(PACK) && packs > 0 && packs < 1 << 30;
+        let function = Function::of(gate_function(self.op.activation)?).number;
+        let [gate, other] = self.op.columns(columns / PACK).map(|first| first as u32);
+        // A function that is a bound in products has no number.
+        (fits && function != 0).then(|| {
+            let columns = Divider::new(columns / PACK);
+            (
+                name,
+                GatedParams { packs: packs as u64, columns, gate, other, function, ..GatedParams::zeroed() },
+            )
+        })
+    }
+
+    fn program(
         &self,
         plan: &mut PlanBuilder<'_>,
         from: Operand,

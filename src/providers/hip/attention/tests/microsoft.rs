@@ -114,6 +114,11 @@ fn grouped_queries_with_caches() {
             &TWO,
             Grouped { past: Some(1100), lengths: [1101, 900], total: 1101, rotary: None, ..far },
         ),
+        (
+            "large heads",
+            &[ElementType::F16, ElementType::BF16],
+            Grouped { heads: [8, 2], size: 128, past: Some(300), lengths: [301, 130], total: 301, ..far },
+        ),
         ("sink of zero", &TWO, Grouped { more: &[("smooth_softmax", 1.0)], ..far }),
         ("both ways", &TWO, Grouped { more: &[("causal", 0.0), ("scale", 0.4)], ..PROMPT }),
     ];

@@ -1,0 +1,272 @@
+// What the kernels of attention of few queries along many keys share, as a decoder's: workgroups share the keys of a head,
+// and the one that comes last puts their parts together (Flash-Decoding: Dao, Haziza, Massa and Sizov, 2023). Heads that
+// share keys are rows of one workgroup, so that keys and values are read once.
+//
+// They may put a new key and value of each sample into the caches themselves, and rotate them and the queries: then a step
+// of a decoder is one launch.
+#pragma once
+#include "arrive.h"
+#include "flash.h"
+#include "unit.h"
+
+struct DecodeParams {
+  FlashParams flash;
+  // Parts of each head's rows: ROWS rows of SIZE sums, then their greatest scores and totals.
+  u64 partial, arrived;
+  // A new key and value of each sample and key head, which are put into the caches; 0 where these have them already.
+  u64 fresh_k, fresh_v;
+  // Of the rotation of queries and new keys: 0 for none; positions too, which then follow from the lengths.
+  u64 cosines, sines, positions;
+  // Index of each sample's last key, with new keys.
+  u64 last;
+  // Elements between samples and between key heads.
+  i64 fresh_k_strides[2], fresh_v_strides[2];
+  // Parts of the keys, and queries of a head.
+  Divider splits, queries;
+  u32 tiles;
+  // Of cosines and sines.
+  u32 half, cache_rows;
+  u32 interleaved;
+};
+static_assert(sizeof(DecodeParams) == 456, "the mirror in providers/hip/attention/decode.rs");
+
+constexpr u32 DECODE_ITEMS = 128;
+// Parts of the keys, at most.
+constexpr u32 DECODE_PARTS = 64;
+
+// Element `i` of a row, rotated to a position. No branch, so that the loads of several elements are on their way together.
+template <class T> DEVICE f32 rotated(const DecodeParams &p, u64 row, u32 i, i64 position) {
+  f32 own = load_one<T>(row, i);
+  if (!p.cosines) return own;
+  bool in = i < 2 * p.half, second = p.interleaved ? i % 2 : i >= p.half;
+  u32 pair = p.interleaved ? i / 2 : second ? i - p.half : i;
+  u32 other = p.interleaved ? i ^ 1 : second ? i - p.half : i + p.half;
+  f32 partner = load_one<T>(row, in ? other : i);
+  u64 at = in ? (u64)position * p.half + pair : 0;
+  f32 c = load_one<T>(p.cosines, at), s = load_one<T>(p.sines, at);
+  return in ? widen(narrow<T>(second ? s * partner + c * own : c * own - s * partner)) : own;
+}
+
+// The sum of a row's weighted values on its way along the keys.
+template <u32 PACK> struct DecodeSum {
+  f32 most, total, out[PACK];
+
+  METHOD void begin() {
+    most = -infinity(0.f), total = 0;
+    UNROLL
+    for (u32 i = 0; i < PACK; i++) out[i] = 0;
+  }
+  // Brings what was added to a greater score.
+  METHOD f32 rise(f32 x) {
+    x = __builtin_fmaxf(x, most);
+    // Where nothing is seen yet there is nothing to bring.
+    f32 base = x == -infinity(0.f) ? 0 : x, factor = exp_near(most - base);
+    most = x, total *= factor;
+    UNROLL
+    for (u32 i = 0; i < PACK; i++) out[i] *= factor;
+    return base;
+  }
+  // Adds what the lane that differs in `mask` has; both rise to the same score, each by its own sums.
+  METHOD void join(u32 mask) {
+    rise(lane_xor(most, mask));
+    total += lane_xor(total, mask);
+    UNROLL
+    for (u32 i = 0; i < PACK; i++) out[i] += lane_xor(out[i], mask);
+  }
+};
+
+// The rows that a workgroup computes, and its part of the keys that any of them sees.
+template <class T, u32 ROWS, u32 SIZE> struct DecodePart {
+  static constexpr u64 PART = ROWS * (SIZE + 2);
+
+  const DecodeParams &p;
+  u32 tile, split, kv_head, batch, first_row, rows;
+  // Keys of the sample, and the position of its query.
+  i64 length, position;
+  // Keys that any row sees, keys of a part, and this part's first and behind its last one.
+  u32 seen, chunk, own, own_end;
+  // The index of the new key, and whether this part puts it into the caches.
+  u32 newest;
+  bool fresh;
+
+  DEVICE DecodePart of(const DecodeParams &p) {
+    const FlashParams &f = p.flash;
+    const SoftmaxParams &m = f.softmax;
+    u32 tile = divide(group_id(), p.splits), first_row = tile * ROWS, rows = f.group * m.all_queries - first_row;
+    u32 batch = group_id_z();
+    i64 length = p.last ? (i64)((const i32 *)p.last)[batch] + 1 : length_of(m, batch), position = 0;
+    if (p.last && (length < 1 || length > (i64)m.keys)) {
+      report(m.errors, ERROR_INDEX);
+      length = length < 1 ? 1 : m.keys;
+    }
+    if (p.cosines) {
+      position = p.positions ? ((const i64 *)p.positions)[batch] : length - 1;
+      if (position < 0 || position >= (i64)p.cache_rows) {
+        report(m.errors, ERROR_INDEX);
+        position = 0;
+      }
+    }
+    u32 split = group_id() - tile * p.splits.divisor;
+    return {p, tile, split, group_id_y(), batch, first_row, rows < ROWS ? rows : ROWS, length, position, 0, 0, 0, 0, (u32)length - 1, false};
+  }
+
+  METHOD u32 head_of(u32 r) const { return kv_head * p.flash.group + divide(first_row + r, p.queries); }
+  METHOD u32 query_of(u32 r) const { return first_row + r - divide(first_row + r, p.queries) * p.queries.divisor; }
+
+  // The keys that a row sees: from the first to before the last. Rows that are not there see what row 0 does.
+  METHOD void keys_of(u32 r, u32 &from, u32 &to) const {
+    const SoftmaxParams &m = p.flash.softmax;
+    Visible v = visible_of(m, length, query_of(r < rows ? r : 0));
+    from = v.first < (i64)m.keys ? (u32)v.first : m.keys, to = v.last > 0 ? (u32)v.last : 0;
+    if (m.mask && m.mask_keys < to) to = m.mask_keys;
+  }
+
+  // Takes a part of the keys that rows see, in steps of as many as are loaded at once: of few keys there are fewer parts.
+  // False where nothing is left for this workgroup.
+  METHOD bool take(u32 begin, u32 end, u32 step) {
+    seen = end > begin ? end - begin : 0, chunk = divide(seen + p.splits.divisor - 1, p.splits);
+    chunk = (chunk + step - 1) / step * step;
+    own = begin + split * chunk, own_end = own + chunk < end ? own + chunk : end;
+    // The last part has the last key.
+    fresh = p.fresh_k && own + chunk >= end;
+    return !split || split * chunk < seen;
+  }
+
+  METHOD T *keys() const {
+    const FlashParams &f = p.flash;
+    return (T *)f.k + batch * f.k_strides[0] + kv_head * f.k_strides[1];
+  }
+  METHOD T *values() const {
+    const FlashParams &f = p.flash;
+    return (T *)f.v + batch * f.v_strides[0] + kv_head * f.v_strides[1];
+  }
+
+  // Brings the rows of queries to workgroup memory, rotated: `put` stores element `i` of row `r`. The new key and value go into
+  // the caches, and to `new_key` and `new_value`. Workgroups of several tiles write the same into the caches.
+  template <class Put> METHOD void begin(T *new_key, T *new_value, Put put) const {
+    constexpr u32 ROUNDS = ROWS * SIZE / DECODE_ITEMS > 0 ? ROWS * SIZE / DECODE_ITEMS : 1;
+    constexpr u32 HEADS = SIZE / DECODE_ITEMS > 0 ? SIZE / DECODE_ITEMS : 1;
+    const FlashParams &f = p.flash;
+    u64 key = p.fresh_k + (batch * p.fresh_k_strides[0] + kv_head * p.fresh_k_strides[1]) * sizeof(T);
+    u64 value = p.fresh_v + (batch * p.fresh_v_strides[0] + kv_head * p.fresh_v_strides[1]) * sizeof(T);
+    // All loads are on their way before the first number is stored. Places outside read the row's first number.
+    f32 q[ROUNDS], k[HEADS], v[HEADS];
+    UNROLL
+    for (u32 n = 0; n < ROUNDS; n++) {
+      u32 at = item_id() + n * DECODE_ITEMS, r = at / SIZE < rows ? at / SIZE : 0, i = at % SIZE;
+      i64 from = batch * f.q_strides[0] + head_of(r) * f.q_strides[1] + query_of(r) * f.q_strides[2];
+      q[n] = rotated<T>(p, f.q + from * sizeof(T), i < f.size ? i : 0, position);
+      if (i >= f.size) q[n] = 0;
+    }
+    if (fresh) {
+      UNROLL
+      for (u32 n = 0; n < HEADS; n++) {
+        u32 i = item_id() + n * DECODE_ITEMS;
+        k[n] = rotated<T>(p, key, i < f.size ? i : 0, position), v[n] = load_one<T>(value, i < f.v_size ? i : 0);
+      }
+    }
+    UNROLL
+    for (u32 n = 0; n < ROUNDS; n++) {
+      u32 at = item_id() + n * DECODE_ITEMS;
+      if (at < rows * SIZE) put(at / SIZE, at % SIZE, q[n]);
+    }
+    if (!fresh) return;
+    UNROLL
+    for (u32 n = 0; n < HEADS; n++) {
+      u32 i = item_id() + n * DECODE_ITEMS;
+      if (i >= SIZE) continue;
+      new_key[i] = narrow<T>(i < f.size ? k[n] : 0), new_value[i] = narrow<T>(i < f.v_size ? v[n] : 0);
+      if (i < f.size) keys()[newest * f.k_strides[2] + i] = new_key[i];
+      if (i < f.v_size) values()[newest * f.v_strides[2] + i] = new_value[i];
+    }
+  }
+
+  METHOD void store(u32 r, u32 i, DecodeSum<1> sum) const {
+    const FlashParams &f = p.flash;
+    const SoftmaxParams &m = f.softmax;
+    if (i >= f.v_size) return;
+    u32 head = head_of(r);
+    if (m.sinks || m.smooth) {
+      f32 sink = m.sinks ? widen(((const T *)m.sinks)[head]) : 0, base = sum.rise(sink);
+      sum.total += exp_near(sink - base);
+    }
+    f32 y = sum.total > 0 ? divide_near(sum.out[0], sum.total) : 0;
+    ((T *)f.y)[batch * f.y_strides[0] + head * f.y_strides[1] + query_of(r) * f.y_strides[2] + i] = narrow<T>(y);
+  }
+
+  // Puts the sums of the workgroup's waves together, and those of all parts in the workgroup that comes last.
+  // `sums`: [wave][row][element] in workgroup memory; `most_of`, `total_of`: [wave][row].
+  template <u32 WAVES> METHOD void finish(f32 *sums, const f32 (*most_of)[ROWS], const f32 (*total_of)[ROWS]) const {
+    u32 item = item_id(), splits = seen > chunk ? (seen + chunk - 1) / chunk : 1;
+    u64 number = ((u64)batch * p.flash.kv_heads + kv_head) * p.tiles + tile;
+    static_assert(WAVES * SIZE >= 2 * DECODE_PARTS, "workgroup memory has room for what parts add");
+    f32 *parts = (f32 *)p.partial + number * p.splits.divisor * PART;
+    for (u32 at = item; at < rows * SIZE; at += DECODE_ITEMS) {
+      u32 r = at / SIZE, i = at % SIZE;
+      f32 most = -infinity(0.f);
+      DecodeSum<1> sum = {most, 0, {0}};
+      UNROLL
+      for (u32 w = 0; w < WAVES; w++) most = __builtin_fmaxf(most, most_of[w][r]);
+      f32 base = sum.rise(most);
+      UNROLL
+      for (u32 w = 0; w < WAVES; w++) {
+        f32 factor = exp_near(most_of[w][r] - base);
+        sum.total += factor * total_of[w][r], sum.out[0] += factor * sums[(w * ROWS + r) * SIZE + i];
+      }
+      if (splits == 1) {
+        store(r, i, sum);
+        continue;
+      }
+      f32 *part = parts + split * PART;
+      part[at] = sum.out[0];
+      if (i == 0) part[ROWS * SIZE + r * 2] = sum.most, part[ROWS * SIZE + r * 2 + 1] = sum.total;
+    }
+    if (splits == 1 || !arrives_last((u32 *)p.arrived + number, splits)) return;
+
+    join(sums, parts, splits);
+  }
+
+  // The sums of all parts. What each part adds to a row is read once, by a few work items, while the others' loads are on
+  // their way: elements of TOGETHER parts.
+  METHOD void join(f32 *memory, const f32 *parts, u32 splits) const {
+    constexpr u32 TOGETHER = 16, E = ROWS * SIZE >= 4 * DECODE_ITEMS ? 4 : ROWS * SIZE >= 2 * DECODE_ITEMS ? 2 : 1;
+    typedef f32 Elements __attribute__((ext_vector_type(E)));
+    f32 *most_of = memory, *total_of = memory + DECODE_PARTS * ROWS;
+    Elements x[TOGETHER];
+    auto load = [&](u32 at, u32 s) __attribute__((always_inline)) {
+      UNROLL
+      for (u32 u = 0; u < TOGETHER; u++) x[u] = *(const GLOBAL Elements *)(u64)(parts + (s + u < splits ? s + u : 0) * PART + at);
+    };
+    u32 first = item_id() * E;
+    if (first < rows * SIZE) load(first, 0);
+    for (u32 i = item_id(); i < splits * ROWS; i += DECODE_ITEMS) {
+      const f32 *of = parts + i / ROWS * PART + ROWS * SIZE + i % ROWS * 2;
+      most_of[i] = of[0], total_of[i] = of[1];
+    }
+    barrier();
+#pragma unroll 1
+    for (u32 at = first; at < rows * SIZE; at += DECODE_ITEMS * E) {
+      if (at != first) load(at, 0);
+      u32 r = at / SIZE;
+      DecodeSum<E> sum;
+      sum.begin();
+      f32 most = -infinity(0.f);
+      for (u32 s = 0; s < splits; s++) most = __builtin_fmaxf(most, most_of[s * ROWS + r]);
+      f32 base = sum.rise(most);
+#pragma unroll 1
+      for (u32 s = 0; s < splits; s += TOGETHER) {
+        if (s) load(at, s);
+        UNROLL
+        for (u32 u = 0; u < TOGETHER; u++) {
+          if (s + u >= splits) continue;
+          f32 factor = exp_near(most_of[(s + u) * ROWS + r] - base);
+          sum.total += factor * total_of[(s + u) * ROWS + r];
+          UNROLL
+          for (u32 e = 0; e < E; e++) sum.out[e] += factor * x[u][e];
+        }
+      }
+      UNROLL
+      for (u32 e = 0; e < E; e++) store(r, at % SIZE + e, DecodeSum<1>{sum.most, sum.total, {sum.out[e]}});
+    }
+  }
+};

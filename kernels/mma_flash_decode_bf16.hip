@@ -1,0 +1,4 @@
+// Attention of few queries along many keys of bf16 by mma.sync; see flash_decode_mma.h.
+#include "rukh/flash_decode_mma.h"
+
+MMA_DECODE_KERNELS(bf16)
