@@ -100,5 +100,6 @@ SAME(RUKH_ATTRIBUTE_INTS, 7);
 SAME(RUKH_ATTRIBUTE_STRINGS, 8);
 
 int main(void) {
-    return rukh_abi_version() == RUKH_ABI_VERSION ? 0 : 1;
+    const uint32_t version = RUKH_VERSION_MAJOR * 1000000 + RUKH_VERSION_MINOR * 1000 + RUKH_VERSION_PATCH;
+    return rukh_abi_version() == RUKH_ABI_VERSION && rukh_version() == version ? 0 : 1;
 }

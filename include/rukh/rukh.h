@@ -44,7 +44,7 @@
  *   37. The attributes of a node whose operator the caller defined
  *   38. One call of the caller's kernel: its inputs and outputs, and the threads and the stream that it may use
  *
- * Errors. Functions return a rukh_status; RUKH_OK is 0. The last argument, `error`, may be NULL; else
+ * Errors. Functions return a rukh_status, which must be looked at; RUKH_OK is 0. The last argument, `error`, may be NULL; else
  *   it receives NULL on success and on failure an object with code and message, which the caller
  *   destroys with rukh_error_destroy. There is no thread-local "last error".
  * Handles are opaque pointers, made by rukh_..._create and such, destroyed by rukh_..._destroy. Where
@@ -103,6 +103,35 @@
 #define RUKH_EXPORT
 #endif
 
+/*
+ * Every function that returns a status is marked RUKH_MUST_CHECK: the compiler warns where nobody looks at the status.
+ * What a later series will not have is marked RUKH_DEPRECATED, with what takes its place. A program that wants neither
+ * warning defines the name before it includes this header: as nothing, and as RUKH_DEPRECATED(note).
+ */
+#ifndef RUKH_MUST_CHECK
+#if (defined(__cplusplus) && __cplusplus >= 201703L) || (defined(_MSVC_LANG) && _MSVC_LANG >= 201703L) || \
+    (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 202311L)
+#define RUKH_MUST_CHECK [[nodiscard]]
+#elif defined(__GNUC__)
+#define RUKH_MUST_CHECK __attribute__((warn_unused_result))
+#else
+#define RUKH_MUST_CHECK
+#endif
+#endif
+
+#ifndef RUKH_DEPRECATED
+#if (defined(__cplusplus) && __cplusplus >= 201402L) || (defined(_MSVC_LANG) && _MSVC_LANG >= 201402L) || \
+    (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 202311L)
+#define RUKH_DEPRECATED(note) [[deprecated(note)]]
+#elif defined(__GNUC__)
+#define RUKH_DEPRECATED(note) __attribute__((deprecated(note)))
+#elif defined(_MSC_VER)
+#define RUKH_DEPRECATED(note) __declspec(deprecated(note))
+#else
+#define RUKH_DEPRECATED(note)
+#endif
+#endif
+
 /* DLPack's own structs; their definition is in dlpack.h, which is needed only to look inside. */
 struct DLManagedTensor;
 struct DLManagedTensorVersioned;
@@ -116,6 +145,22 @@ struct rukh_table;
  * major) whose version is not smaller.
  */
 #define RUKH_ABI_VERSION 1001
+
+/**
+ * The version of the library that this header came with, its first number. It counts releases; what a program may rely on
+ * is `RUKH_ABI_VERSION`.
+ */
+#define RUKH_VERSION_MAJOR 0
+
+/**
+ * The second number of the version of the library that this header came with.
+ */
+#define RUKH_VERSION_MINOR 1
+
+/**
+ * The third number of the version of the library that this header came with.
+ */
+#define RUKH_VERSION_PATCH 0
 
 /**
  * Named tensors in place of a model's inputs, as LoRA fine-tuning makes them.
@@ -743,7 +788,7 @@ const struct rukh_table *rukh_api(uint32_t version);
  * `error`: NULL gives `RUKH_OK`; a pointer that is no live error gives what is wrong with it, such as
  * `RUKH_ERROR_INVALID_HANDLE`. Threads: any, at the same time.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_error_code(const struct rukh_error *error);
 
 /**
@@ -796,7 +841,7 @@ const char *rukh_status_name(rukh_status status);
  * `out`: not NULL; receives the options, which the caller destroys; NULL on failure. `error`: may be
  * NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, `RUKH_ERROR_OUT_OF_MEMORY`.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_environment_options_create(struct rukh_environment_options **out,
                                             struct rukh_error **error);
 
@@ -816,7 +861,7 @@ void rukh_environment_options_destroy(struct rukh_environment_options *options);
  * Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown key or a value that is not allowed (the option
  * keeps its value), and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_environment_options_set(struct rukh_environment_options *options,
                                          const char *key,
                                          const char *value,
@@ -829,7 +874,7 @@ rukh_status rukh_environment_options_set(struct rukh_environment_options *option
  * may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown
  * key or a buffer that is too small, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_environment_options_get(const struct rukh_environment_options *options,
                                          const char *key,
                                          char *buf,
@@ -844,7 +889,7 @@ rukh_status rukh_environment_options_get(const struct rukh_environment_options *
  * `cap`, `needed`: see "Texts" at the top of this header. `error`: may be NULL. Threads: any, at the
  * same time. Errors: also the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_environment_options_key(const struct rukh_environment_options *options,
                                          size_t index,
                                          char *buf,
@@ -863,7 +908,7 @@ rukh_status rukh_environment_options_key(const struct rukh_environment_options *
  * `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown level, and
  * the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_environment_options_set_log(struct rukh_environment_options *options,
                                              rukh_log_level level,
                                              rukh_log_callback callback,
@@ -878,7 +923,7 @@ rukh_status rukh_environment_options_set_log(struct rukh_environment_options *op
  * caller destroys; NULL on failure. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT`, `RUKH_ERROR_OUT_OF_MEMORY`, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_environment_create(const struct rukh_environment_options *options,
                                     struct rukh_environment **out,
                                     struct rukh_error **error);
@@ -898,7 +943,7 @@ void rukh_environment_destroy(struct rukh_environment *environment);
  * `environment`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_environment_thread_count(const struct rukh_environment *environment,
                                           size_t *count,
                                           struct rukh_error **error);
@@ -918,7 +963,7 @@ rukh_status rukh_environment_thread_count(const struct rukh_environment *environ
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_environment_options_set_parallel_for(struct rukh_environment_options *options,
                                                       rukh_parallel_for callback,
                                                       size_t threads,
@@ -934,7 +979,7 @@ rukh_status rukh_environment_options_set_parallel_for(struct rukh_environment_op
  * `environment`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_environment_device_count(const struct rukh_environment *environment,
                                           size_t *count,
                                           struct rukh_error **error);
@@ -946,7 +991,7 @@ rukh_status rukh_environment_device_count(const struct rukh_environment *environ
  * destroys; NULL on failure. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_environment_device(const struct rukh_environment *environment,
                                     size_t index,
                                     struct rukh_device **out,
@@ -962,7 +1007,7 @@ rukh_status rukh_environment_device(const struct rukh_environment *environment,
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_environment_find_device(const struct rukh_environment *environment,
                                          const char *provider,
                                          size_t device_id,
@@ -984,7 +1029,7 @@ void rukh_device_destroy(struct rukh_device *device);
  * `device`, `provider`: not NULL; the text is borrowed from the device. `error`: may be NULL. Threads:
  * any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_device_provider(const struct rukh_device *device,
                                  const char **provider,
                                  struct rukh_error **error);
@@ -998,7 +1043,7 @@ rukh_status rukh_device_provider(const struct rukh_device *device,
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_device_id(const struct rukh_device *device,
                            size_t *device_id,
                            struct rukh_error **error);
@@ -1009,7 +1054,7 @@ rukh_status rukh_device_id(const struct rukh_device *device,
  * `device`, `name`: not NULL; the text is borrowed from the device. `error`: may be NULL. Threads: any,
  * at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_device_name(const struct rukh_device *device,
                              const char **name,
                              struct rukh_error **error);
@@ -1020,7 +1065,7 @@ rukh_status rukh_device_name(const struct rukh_device *device,
  * `device`, `arch`: not NULL; the text is borrowed from the device. `error`: may be NULL. Threads: any,
  * at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_device_arch(const struct rukh_device *device,
                              const char **arch,
                              struct rukh_error **error);
@@ -1031,7 +1076,7 @@ rukh_status rukh_device_arch(const struct rukh_device *device,
  * `device`, `bytes`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_device_memory(const struct rukh_device *device,
                                uint64_t *bytes,
                                struct rukh_error **error);
@@ -1049,7 +1094,7 @@ rukh_status rukh_device_memory(const struct rukh_device *device,
  * `device`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_device_property_count(const struct rukh_device *device,
                                        size_t *count,
                                        struct rukh_error **error);
@@ -1061,7 +1106,7 @@ rukh_status rukh_device_property_count(const struct rukh_device *device,
  * may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that
  * is not there, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_device_property(const struct rukh_device *device,
                                  size_t index,
                                  const char **key,
@@ -1077,7 +1122,7 @@ rukh_status rukh_device_property(const struct rukh_device *device,
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_device_find_property(const struct rukh_device *device,
                                       const char *key,
                                       const char **value,
@@ -1089,7 +1134,7 @@ rukh_status rukh_device_find_property(const struct rukh_device *device,
  * `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_provider_count(size_t *count,
                                 struct rukh_error **error);
 
@@ -1100,7 +1145,7 @@ rukh_status rukh_provider_count(size_t *count,
  * Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there
  * or a buffer that is too small.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_provider_name(size_t index,
                                char *buf,
                                size_t cap,
@@ -1115,7 +1160,7 @@ rukh_status rukh_provider_name(size_t index,
  * be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown
  * provider or a buffer that is too small, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_environment_provider_reason(const struct rukh_environment *environment,
                                              const char *provider,
                                              char *buf,
@@ -1140,7 +1185,7 @@ rukh_status rukh_environment_provider_reason(const struct rukh_environment *envi
  * `buf`, `cap`, `needed`: see "Texts" at the top of this header. `error`: may be NULL. Threads: any, at the same
  * time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for a buffer that is too small.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_report(char *buf,
                         size_t cap,
                         size_t *needed,
@@ -1157,7 +1202,7 @@ rukh_status rukh_report(char *buf,
  * defaults. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown key or
  * device, or a second arena; `RUKH_ERROR_DEVICE` without a device, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_environment_create_arena(struct rukh_environment *environment,
                                           size_t device_id,
                                           const char *config,
@@ -1176,7 +1221,7 @@ rukh_status rukh_environment_create_arena(struct rukh_environment *environment,
  * NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown name or
  * device, `RUKH_ERROR_DEVICE` without one, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_environment_memory_statistic(const struct rukh_environment *environment,
                                               size_t device_id,
                                               const char *name,
@@ -1190,7 +1235,7 @@ rukh_status rukh_environment_memory_statistic(const struct rukh_environment *env
  * `cap`, `needed`: see "Texts" at the top of this header. `error`: may be NULL. Threads: any, at the same
  * time. Errors: `RUKH_ERROR_DEVICE` without a device, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_environment_memory_statistic_name(const struct rukh_environment *environment,
                                                    size_t index,
                                                    char *buf,
@@ -1208,7 +1253,7 @@ rukh_status rukh_environment_memory_statistic_name(const struct rukh_environment
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_environment_memory_summary(const struct rukh_environment *environment,
                                             size_t device_id,
                                             char *buf,
@@ -1222,7 +1267,7 @@ rukh_status rukh_environment_memory_summary(const struct rukh_environment *envir
  * `environment`, `free`, `total`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for an unknown device, `RUKH_ERROR_DEVICE`, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_environment_memory_info(const struct rukh_environment *environment,
                                          size_t device_id,
                                          uint64_t *free,
@@ -1235,7 +1280,7 @@ rukh_status rukh_environment_memory_info(const struct rukh_environment *environm
  * `environment`: not NULL. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for
  * an unknown device, `RUKH_ERROR_DEVICE`, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_environment_memory_reset_peaks(const struct rukh_environment *environment,
                                                 size_t device_id,
                                                 struct rukh_error **error);
@@ -1247,7 +1292,7 @@ rukh_status rukh_environment_memory_reset_peaks(const struct rukh_environment *e
  * `environment`: not NULL. `error`: may be NULL. Threads: any, also while sessions run. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for an unknown device, `RUKH_ERROR_DEVICE`, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_environment_memory_empty_cache(const struct rukh_environment *environment,
                                                 size_t device_id,
                                                 struct rukh_error **error);
@@ -1259,7 +1304,7 @@ rukh_status rukh_environment_memory_empty_cache(const struct rukh_environment *e
  * `environment`: not NULL. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for
  * an unknown device, `RUKH_ERROR_DEVICE`, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_environment_memory_record_history(const struct rukh_environment *environment,
                                                    size_t device_id,
                                                    size_t events,
@@ -1274,7 +1319,7 @@ rukh_status rukh_environment_memory_record_history(const struct rukh_environment
  * NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown device or a
  * buffer that is too small, `RUKH_ERROR_DEVICE`, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_environment_memory_snapshot(const struct rukh_environment *environment,
                                              size_t device_id,
                                              char *buf,
@@ -1295,7 +1340,7 @@ rukh_status rukh_environment_memory_snapshot(const struct rukh_environment *envi
  * the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown device, `RUKH_ERROR_DEVICE` without one, and the
  * handle errors. Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_environment_fourier_plans(const struct rukh_environment *environment,
                                            size_t device_id,
                                            size_t *count,
@@ -1309,7 +1354,7 @@ rukh_status rukh_environment_fourier_plans(const struct rukh_environment *enviro
  * run. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown device, `RUKH_ERROR_DEVICE` without one, and the handle errors.
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_environment_set_fourier_plan_limit(const struct rukh_environment *environment,
                                                     size_t device_id,
                                                     size_t limit,
@@ -1322,7 +1367,7 @@ rukh_status rukh_environment_set_fourier_plan_limit(const struct rukh_environmen
  * run. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown device, `RUKH_ERROR_DEVICE` without one, and the handle errors.
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_environment_clear_fourier_plans(const struct rukh_environment *environment,
                                                  size_t device_id,
                                                  struct rukh_error **error);
@@ -1359,7 +1404,7 @@ rukh_status rukh_environment_clear_fourier_plans(const struct rukh_environment *
  * `out`: not NULL; receives the options, which the caller destroys; NULL on failure. `error`: may be
  * NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, `RUKH_ERROR_OUT_OF_MEMORY`.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_options_create(struct rukh_session_options **out,
                                         struct rukh_error **error);
 
@@ -1370,7 +1415,7 @@ rukh_status rukh_session_options_create(struct rukh_session_options **out,
  * `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL,
  * `RUKH_ERROR_OUT_OF_MEMORY`, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_options_clone(const struct rukh_session_options *options,
                                        struct rukh_session_options **out,
                                        struct rukh_error **error);
@@ -1385,7 +1430,7 @@ rukh_status rukh_session_options_clone(const struct rukh_session_options *option
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_options_cancel(struct rukh_session_options *options,
                                         struct rukh_error **error);
 
@@ -1396,7 +1441,7 @@ rukh_status rukh_session_options_cancel(struct rukh_session_options *options,
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_options_reset(struct rukh_session_options *options,
                                        struct rukh_error **error);
 
@@ -1416,7 +1461,7 @@ void rukh_session_options_destroy(struct rukh_session_options *options);
  * Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown key or a value that is not allowed (the option
  * keeps its value), and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_options_set(struct rukh_session_options *options,
                                      const char *key,
                                      const char *value,
@@ -1429,7 +1474,7 @@ rukh_status rukh_session_options_set(struct rukh_session_options *options,
  * may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for a key that is
  * unknown or not set, or a buffer that is too small, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_options_get(const struct rukh_session_options *options,
                                      const char *key,
                                      char *buf,
@@ -1444,7 +1489,7 @@ rukh_status rukh_session_options_get(const struct rukh_session_options *options,
  * `cap`, `needed`: see "Texts" at the top of this header. `error`: may be NULL. Threads: any, at the
  * same time. Errors: also the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_options_key(const struct rukh_session_options *options,
                                      size_t index,
                                      char *buf,
@@ -1458,7 +1503,7 @@ rukh_status rukh_session_options_key(const struct rukh_session_options *options,
  * `options`: not NULL. `mode`: one of `RUKH_LOAD_…`. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for an unknown mode, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_options_set_load(struct rukh_session_options *options,
                                           rukh_load_mode mode,
                                           struct rukh_error **error);
@@ -1470,7 +1515,7 @@ rukh_status rukh_session_options_set_load(struct rukh_session_options *options,
  * `options`: not NULL. `optimization`: one of `RUKH_OPTIMIZATION_…`. `error`: may be NULL. Threads:
  * any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown value, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_options_set_optimization(struct rukh_session_options *options,
                                                   rukh_optimization optimization,
                                                   struct rukh_error **error);
@@ -1482,7 +1527,7 @@ rukh_status rukh_session_options_set_optimization(struct rukh_session_options *o
  * `options`: not NULL. `fallback`: one of `RUKH_FALLBACK_…`. `error`: may be NULL. Threads: any.
  * Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown value, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_options_set_fallback(struct rukh_session_options *options,
                                               rukh_fallback fallback,
                                               struct rukh_error **error);
@@ -1494,7 +1539,7 @@ rukh_status rukh_session_options_set_fallback(struct rukh_session_options *optio
  * `options`: not NULL. `on`: 0 or 1. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for another value of `on`, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_options_set_profiling(struct rukh_session_options *options,
                                                int32_t on,
                                                struct rukh_error **error);
@@ -1506,7 +1551,7 @@ rukh_status rukh_session_options_set_profiling(struct rukh_session_options *opti
  * `options`: not NULL. `threads`: 0 to 1024. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for a number that is too large, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_options_set_threads(struct rukh_session_options *options,
                                              size_t threads,
                                              struct rukh_error **error);
@@ -1519,7 +1564,7 @@ rukh_status rukh_session_options_set_threads(struct rukh_session_options *option
  * the name is an error. `size`: elements, 0 or more. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for an empty name or a negative size, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_options_set_dimension(struct rukh_session_options *options,
                                                const char *name,
                                                int64_t size,
@@ -1541,7 +1586,7 @@ rukh_status rukh_session_options_set_dimension(struct rukh_session_options *opti
  * `RUKH_ERROR_INVALID_ARGUMENT` for an unknown provider or option, and for one that was added before;
  * the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_options_add_provider(struct rukh_session_options *options,
                                               const char *provider,
                                               const char *const *keys,
@@ -1565,7 +1610,7 @@ rukh_status rukh_session_options_add_provider(struct rukh_session_options *optio
  * every session made with these options is destroyed. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_options_set_external_allocator(struct rukh_session_options *options,
                                                         rukh_device_alloc alloc,
                                                         rukh_device_free release_memory,
@@ -1579,7 +1624,7 @@ rukh_status rukh_session_options_set_external_allocator(struct rukh_session_opti
  * `options`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_options_provider_count(const struct rukh_session_options *options,
                                                 size_t *count,
                                                 struct rukh_error **error);
@@ -1591,7 +1636,7 @@ rukh_status rukh_session_options_provider_count(const struct rukh_session_option
  * `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an
  * index that is not there or a buffer that is too small, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_options_provider_name(const struct rukh_session_options *options,
                                                size_t index,
                                                char *buf,
@@ -1607,7 +1652,7 @@ rukh_status rukh_session_options_provider_name(const struct rukh_session_options
  * `RUKH_ERROR_INVALID_ARGUMENT`. `buf`, `cap`, `needed`: see "Texts" at the top of this header.
  * `error`: may be NULL. Threads: any, at the same time. Errors: also the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_options_provider_key(const struct rukh_session_options *options,
                                               size_t provider,
                                               size_t index,
@@ -1624,7 +1669,7 @@ rukh_status rukh_session_options_provider_key(const struct rukh_session_options 
  * `RUKH_ERROR_INVALID_ARGUMENT` for a provider or key that is not there or a buffer that is too small,
  * and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_options_provider_get(const struct rukh_session_options *options,
                                               size_t provider,
                                               const char *key,
@@ -1648,7 +1693,7 @@ rukh_status rukh_session_options_provider_get(const struct rukh_session_options 
  * without a device, `RUKH_ERROR_OUT_OF_MEMORY`, `RUKH_ERROR_CANCELLED` after `rukh_session_options_cancel`, and the
  * handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_create(const struct rukh_environment *environment,
                                 const char *path,
                                 const struct rukh_session_options *options,
@@ -1665,7 +1710,7 @@ rukh_status rukh_session_create(const struct rukh_environment *environment,
  * failure. `error`: may be NULL. Threads: any, at the same time. Errors: as `rukh_session_create`, but
  * for the file.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_create_from_memory(const struct rukh_environment *environment,
                                             const void *data,
                                             size_t size,
@@ -1699,7 +1744,7 @@ void rukh_session_destroy(struct rukh_session *session);
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_create_from_buffer(const struct rukh_environment *environment,
                                             const void *data,
                                             size_t size,
@@ -1725,7 +1770,7 @@ rukh_status rukh_session_create_from_buffer(const struct rukh_environment *envir
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_options_add_initializer(struct rukh_session_options *options,
                                                  const char *name,
                                                  const struct rukh_value *value,
@@ -1743,7 +1788,7 @@ rukh_status rukh_session_options_add_initializer(struct rukh_session_options *op
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_options_add_external_file(struct rukh_session_options *options,
                                                    const char *location,
                                                    const void *data,
@@ -1772,7 +1817,7 @@ rukh_status rukh_session_options_add_external_file(struct rukh_session_options *
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_compile_options_create(struct rukh_compile_options **out,
                                         struct rukh_error **error);
 
@@ -1792,7 +1837,7 @@ void rukh_compile_options_destroy(struct rukh_compile_options *options);
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_compile_options_set(struct rukh_compile_options *options,
                                      const char *key,
                                      const char *value,
@@ -1807,7 +1852,7 @@ rukh_status rukh_compile_options_set(struct rukh_compile_options *options,
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_compile_options_get(const struct rukh_compile_options *options,
                                      const char *key,
                                      char *buf,
@@ -1823,7 +1868,7 @@ rukh_status rukh_compile_options_get(const struct rukh_compile_options *options,
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_compile_options_key(const struct rukh_compile_options *options,
                                      size_t index,
                                      char *buf,
@@ -1839,7 +1884,7 @@ rukh_status rukh_compile_options_key(const struct rukh_compile_options *options,
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_compile_options_set_progress(struct rukh_compile_options *options,
                                               rukh_progress_callback callback,
                                               void *user,
@@ -1868,7 +1913,7 @@ rukh_status rukh_compile_options_set_progress(struct rukh_compile_options *optio
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_compile_model(const struct rukh_environment *environment,
                                const char *path,
                                const struct rukh_session_options *session_options_handle,
@@ -1884,7 +1929,7 @@ rukh_status rukh_compile_model(const struct rukh_environment *environment,
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_compile_model_from_memory(const struct rukh_environment *environment,
                                            const void *data,
                                            size_t size,
@@ -1906,7 +1951,7 @@ rukh_status rukh_compile_model_from_memory(const struct rukh_environment *enviro
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_artifact_open(const struct rukh_environment *environment,
                                const char *path,
                                struct rukh_artifact **out,
@@ -1935,7 +1980,7 @@ void rukh_artifact_destroy(struct rukh_artifact *artifact);
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_artifact_info(const struct rukh_artifact *artifact,
                                char *buf,
                                size_t cap,
@@ -1953,7 +1998,7 @@ rukh_status rukh_artifact_info(const struct rukh_artifact *artifact,
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_artifact_check(const struct rukh_artifact *artifact,
                                 const struct rukh_session_options *options,
                                 rukh_artifact_verdict *verdict,
@@ -1979,7 +2024,7 @@ rukh_status rukh_artifact_check(const struct rukh_artifact *artifact,
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_adapter_open(const char *path,
                               struct rukh_adapter **out,
                               struct rukh_error **error);
@@ -1995,7 +2040,7 @@ rukh_status rukh_adapter_open(const char *path,
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_adapter_open_from_buffer(const void *data,
                                           size_t size,
                                           rukh_deleter deleter,
@@ -2016,7 +2061,7 @@ rukh_status rukh_adapter_open_from_buffer(const void *data,
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_adapter_create(const char *const *names,
                                 const struct rukh_value *const *values,
                                 size_t count,
@@ -2033,7 +2078,7 @@ rukh_status rukh_adapter_create(const char *const *names,
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_adapter_save(const struct rukh_adapter *adapter,
                               const char *path,
                               struct rukh_error **error);
@@ -2057,7 +2102,7 @@ void rukh_adapter_destroy(struct rukh_adapter *adapter);
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_adapter_versions(const struct rukh_adapter *adapter,
                                   int32_t *format_version,
                                   int32_t *adapter_version,
@@ -2072,7 +2117,7 @@ rukh_status rukh_adapter_versions(const struct rukh_adapter *adapter,
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_adapter_parameter_count(const struct rukh_adapter *adapter,
                                          size_t *count,
                                          struct rukh_error **error);
@@ -2086,7 +2131,7 @@ rukh_status rukh_adapter_parameter_count(const struct rukh_adapter *adapter,
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_adapter_parameter_name(const struct rukh_adapter *adapter,
                                         size_t index,
                                         char *buf,
@@ -2104,7 +2149,7 @@ rukh_status rukh_adapter_parameter_name(const struct rukh_adapter *adapter,
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_adapter_parameter_value(const struct rukh_adapter *adapter,
                                          size_t index,
                                          struct rukh_value **out,
@@ -2125,7 +2170,7 @@ rukh_status rukh_adapter_parameter_value(const struct rukh_adapter *adapter,
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_run_options_add_adapter(struct rukh_run_options *options,
                                          const struct rukh_adapter *adapter,
                                          struct rukh_error **error);
@@ -2146,7 +2191,7 @@ rukh_status rukh_run_options_add_adapter(struct rukh_run_options *options,
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_options_add_adapter(struct rukh_session_options *options,
                                              const struct rukh_adapter *adapter,
                                              struct rukh_error **error);
@@ -2174,7 +2219,7 @@ rukh_status rukh_session_options_add_adapter(struct rukh_session_options *option
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_plan(const struct rukh_session *session,
                               char *buf,
                               size_t cap,
@@ -2189,7 +2234,7 @@ rukh_status rukh_session_plan(const struct rukh_session *session,
  * `session`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_input_count(const struct rukh_session *session,
                                      size_t *count,
                                      struct rukh_error **error);
@@ -2201,7 +2246,7 @@ rukh_status rukh_session_input_count(const struct rukh_session *session,
  * NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not
  * there, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_input_name(const struct rukh_session *session,
                                     size_t index,
                                     const char **name,
@@ -2214,7 +2259,7 @@ rukh_status rukh_session_input_name(const struct rukh_session *session,
  * `RUKH_ERROR_NOT_FOUND` for a name that the model does not have, `RUKH_ERROR_INVALID_ARGUMENT`, and
  * the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_input_index(const struct rukh_session *session,
                                      const char *name,
                                      size_t *index,
@@ -2227,7 +2272,7 @@ rukh_status rukh_session_input_index(const struct rukh_session *session,
  * any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there, and the
  * handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_input_type(const struct rukh_session *session,
                                     size_t index,
                                     rukh_kind *kind,
@@ -2241,7 +2286,7 @@ rukh_status rukh_session_input_type(const struct rukh_session *session,
  * `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an
  * index that is not there or a buffer that is too small, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_input_type_text(const struct rukh_session *session,
                                          size_t index,
                                          char *buf,
@@ -2258,7 +2303,7 @@ rukh_status rukh_session_input_type_text(const struct rukh_session *session,
  * be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is
  * not there or too little room, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_input_shape(const struct rukh_session *session,
                                      size_t index,
                                      int64_t *dims,
@@ -2274,7 +2319,7 @@ rukh_status rukh_session_input_shape(const struct rukh_session *session,
  * or has no name. `index`, `axis`: from 0. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for an index or axis that is not there, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_input_dim_name(const struct rukh_session *session,
                                         size_t index,
                                         size_t axis,
@@ -2288,7 +2333,7 @@ rukh_status rukh_session_input_dim_name(const struct rukh_session *session,
  * `session`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_overridable_count(const struct rukh_session *session,
                                            size_t *count,
                                            struct rukh_error **error);
@@ -2300,7 +2345,7 @@ rukh_status rukh_session_overridable_count(const struct rukh_session *session,
  * NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not
  * there, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_overridable_name(const struct rukh_session *session,
                                           size_t index,
                                           const char **name,
@@ -2313,7 +2358,7 @@ rukh_status rukh_session_overridable_name(const struct rukh_session *session,
  * `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an
  * index that is not there or a buffer that is too small, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_overridable_type_text(const struct rukh_session *session,
                                                size_t index,
                                                char *buf,
@@ -2329,7 +2374,7 @@ rukh_status rukh_session_overridable_type_text(const struct rukh_session *sessio
  * `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index
  * that is not there or too little room, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_overridable_shape(const struct rukh_session *session,
                                            size_t index,
                                            int64_t *dims,
@@ -2344,7 +2389,7 @@ rukh_status rukh_session_overridable_shape(const struct rukh_session *session,
  * or has no name. `index`, `axis`: from 0. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for an index or axis that is not there, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_overridable_dim_name(const struct rukh_session *session,
                                               size_t index,
                                               size_t axis,
@@ -2357,7 +2402,7 @@ rukh_status rukh_session_overridable_dim_name(const struct rukh_session *session
  * `session`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_output_count(const struct rukh_session *session,
                                       size_t *count,
                                       struct rukh_error **error);
@@ -2369,7 +2414,7 @@ rukh_status rukh_session_output_count(const struct rukh_session *session,
  * NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not
  * there, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_output_name(const struct rukh_session *session,
                                      size_t index,
                                      const char **name,
@@ -2382,7 +2427,7 @@ rukh_status rukh_session_output_name(const struct rukh_session *session,
  * `RUKH_ERROR_NOT_FOUND` for a name that the model does not have, `RUKH_ERROR_INVALID_ARGUMENT`, and
  * the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_output_index(const struct rukh_session *session,
                                       const char *name,
                                       size_t *index,
@@ -2395,7 +2440,7 @@ rukh_status rukh_session_output_index(const struct rukh_session *session,
  * any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there, and the
  * handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_output_type(const struct rukh_session *session,
                                      size_t index,
                                      rukh_kind *kind,
@@ -2409,7 +2454,7 @@ rukh_status rukh_session_output_type(const struct rukh_session *session,
  * `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an
  * index that is not there or a buffer that is too small, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_output_type_text(const struct rukh_session *session,
                                           size_t index,
                                           char *buf,
@@ -2426,7 +2471,7 @@ rukh_status rukh_session_output_type_text(const struct rukh_session *session,
  * be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is
  * not there or too little room, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_output_shape(const struct rukh_session *session,
                                       size_t index,
                                       int64_t *dims,
@@ -2442,7 +2487,7 @@ rukh_status rukh_session_output_shape(const struct rukh_session *session,
  * or has no name. `index`, `axis`: from 0. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for an index or axis that is not there, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_output_dim_name(const struct rukh_session *session,
                                          size_t index,
                                          size_t axis,
@@ -2458,7 +2503,7 @@ rukh_status rukh_session_output_dim_name(const struct rukh_session *session,
  * `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an
  * unknown `which`, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_model_text(const struct rukh_session *session,
                                     rukh_model_text which,
                                     const char **text,
@@ -2470,7 +2515,7 @@ rukh_status rukh_session_model_text(const struct rukh_session *session,
  * `session`: not NULL. `model_version`, `ir_version`: may be NULL. `error`: may be NULL. Threads: any, at
  * the same time. Errors: the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_model_version(const struct rukh_session *session,
                                        int64_t *model_version,
                                        int64_t *ir_version,
@@ -2482,7 +2527,7 @@ rukh_status rukh_session_model_version(const struct rukh_session *session,
  * `session`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_property_count(const struct rukh_session *session,
                                         size_t *count,
                                         struct rukh_error **error);
@@ -2494,7 +2539,7 @@ rukh_status rukh_session_property_count(const struct rukh_session *session,
  * may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that
  * is not there, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_property(const struct rukh_session *session,
                                   size_t index,
                                   const char **key,
@@ -2507,7 +2552,7 @@ rukh_status rukh_session_property(const struct rukh_session *session,
  * `session`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_opset_count(const struct rukh_session *session,
                                      size_t *count,
                                      struct rukh_error **error);
@@ -2519,7 +2564,7 @@ rukh_status rukh_session_opset_count(const struct rukh_session *session,
  * session; "" stands for ai.onnx. `version`: not NULL. `error`: may be NULL. Threads: any, at the same
  * time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_opset(const struct rukh_session *session,
                                size_t index,
                                const char **domain,
@@ -2532,7 +2577,7 @@ rukh_status rukh_session_opset(const struct rukh_session *session,
  * `session`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_placement_count(const struct rukh_session *session,
                                          size_t *count,
                                          struct rukh_error **error);
@@ -2545,7 +2590,7 @@ rukh_status rukh_session_placement_count(const struct rukh_session *session,
  * Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there,
  * and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_placement(const struct rukh_session *session,
                                    size_t index,
                                    const char **node,
@@ -2561,7 +2606,7 @@ rukh_status rukh_session_placement(const struct rukh_session *session,
  * `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an
  * unknown `which`, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_load_counter(const struct rukh_session *session,
                                       rukh_load_counter which,
                                       uint64_t *value,
@@ -2576,7 +2621,7 @@ rukh_status rukh_session_load_counter(const struct rukh_session *session,
  * the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` without profiling or for a buffer that is too
  * small, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_profile(const struct rukh_session *session,
                                  char *buf,
                                  size_t cap,
@@ -2593,7 +2638,7 @@ rukh_status rukh_session_profile(const struct rukh_session *session,
  * on failure. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown
  * type or a bad dimension, `RUKH_ERROR_OUT_OF_MEMORY`.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_value_create_tensor(rukh_element_type element,
                                      const int64_t *shape,
                                      size_t rank,
@@ -2610,7 +2655,7 @@ rukh_status rukh_value_create_tensor(rukh_element_type element,
  * `RUKH_ERROR_INVALID_ARGUMENT` for an unknown type, a bad dimension or a wrong size,
  * `RUKH_ERROR_OUT_OF_MEMORY`.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_value_create_tensor_copy(rukh_element_type element,
                                           const int64_t *shape,
                                           size_t rank,
@@ -2631,7 +2676,7 @@ rukh_status rukh_value_create_tensor_copy(rukh_element_type element,
  * failure. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown
  * type, a bad dimension, a wrong size or alignment, `RUKH_ERROR_OUT_OF_MEMORY`.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_value_create_tensor_over(rukh_element_type element,
                                           const int64_t *shape,
                                           size_t rank,
@@ -2649,7 +2694,7 @@ rukh_status rukh_value_create_tensor_over(rukh_element_type element,
  * `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL,
  * `RUKH_ERROR_OUT_OF_MEMORY`, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_value_clone(const struct rukh_value *value,
                              struct rukh_value **out,
                              struct rukh_error **error);
@@ -2662,7 +2707,7 @@ rukh_status rukh_value_clone(const struct rukh_value *value,
  * failure. `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT`
  * for a shape that does not fit or a value that is no tensor, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_value_reshape(const struct rukh_value *value,
                                const int64_t *shape,
                                size_t rank,
@@ -2684,7 +2729,7 @@ void rukh_value_destroy(struct rukh_value *value);
  * `value`, `kind`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_value_kind(const struct rukh_value *value,
                             rukh_kind *kind,
                             struct rukh_error **error);
@@ -2695,7 +2740,7 @@ rukh_status rukh_value_kind(const struct rukh_value *value,
  * `value`, `element`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_value_element_type(const struct rukh_value *value,
                                     rukh_element_type *element,
                                     struct rukh_error **error);
@@ -2707,7 +2752,7 @@ rukh_status rukh_value_element_type(const struct rukh_value *value,
  * NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for a buffer that is too
  * small, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_value_type_text(const struct rukh_value *value,
                                  char *buf,
                                  size_t cap,
@@ -2722,7 +2767,7 @@ rukh_status rukh_value_type_text(const struct rukh_value *value,
  * `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for a
  * value that is no tensor or too little room, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_value_shape(const struct rukh_value *value,
                              int64_t *dims,
                              size_t cap,
@@ -2735,7 +2780,7 @@ rukh_status rukh_value_shape(const struct rukh_value *value,
  * `value`, `count`: not NULL; the value a tensor. `error`: may be NULL. Threads: any, at the same time.
  * Errors: `RUKH_ERROR_INVALID_ARGUMENT` for a value that is no tensor, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_value_element_count(const struct rukh_value *value,
                                      size_t *count,
                                      struct rukh_error **error);
@@ -2749,7 +2794,7 @@ rukh_status rukh_value_element_count(const struct rukh_value *value,
  * elements. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for strings and what is no tensor, and the handle
  * errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_value_data(const struct rukh_value *value,
                             const void **data,
                             size_t *bytes,
@@ -2765,7 +2810,7 @@ rukh_status rukh_value_data(const struct rukh_value *value,
  * written. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for strings and what is no tensor, and the handle
  * errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_value_data_mut(struct rukh_value *value,
                                 void **data,
                                 size_t *bytes,
@@ -2784,7 +2829,7 @@ rukh_status rukh_value_data_mut(struct rukh_value *value,
  * value, which the caller destroys when no run uses it; NULL on failure. `error`: may be NULL. Threads: any.
  * Errors: `RUKH_ERROR_INVALID_ARGUMENT`, `RUKH_ERROR_DEVICE` without a device, `RUKH_ERROR_OUT_OF_MEMORY`.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_value_create_device_tensor(const struct rukh_environment *environment,
                                             size_t device_id,
                                             rukh_element_type element,
@@ -2803,7 +2848,7 @@ rukh_status rukh_value_create_device_tensor(const struct rukh_environment *envir
  * `rukh_value_create_tensor_over`). `out`: not NULL; receives the value, which the caller destroys; NULL on
  * failure. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, `RUKH_ERROR_DEVICE`.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_value_create_device_tensor_over(const struct rukh_environment *environment,
                                                  size_t device_id,
                                                  rukh_element_type element,
@@ -2824,7 +2869,7 @@ rukh_status rukh_value_create_device_tensor_over(const struct rukh_environment *
  * be in use meanwhile. Errors: `RUKH_ERROR_INVALID_ARGUMENT` when types or shapes differ,
  * `RUKH_ERROR_DEVICE`, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_value_copy(const struct rukh_value *from,
                             struct rukh_value *to,
                             struct rukh_error **error);
@@ -2837,7 +2882,7 @@ rukh_status rukh_value_copy(const struct rukh_value *from,
  * memory. `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, and
  * the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_value_device(const struct rukh_value *value,
                               int32_t *on_device,
                               size_t *device_id,
@@ -2857,7 +2902,7 @@ rukh_status rukh_value_device(const struct rukh_value *value,
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_value_create_tensor_in(const struct rukh_device *device,
                                         rukh_memory_kind kind,
                                         rukh_element_type element,
@@ -2876,7 +2921,7 @@ rukh_status rukh_value_create_tensor_in(const struct rukh_device *device,
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_value_memory_kind(const struct rukh_value *value,
                                    rukh_memory_kind *kind,
                                    size_t *device_id,
@@ -2896,7 +2941,7 @@ rukh_status rukh_value_memory_kind(const struct rukh_value *value,
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_io_binding_bind_output_allocated_in(struct rukh_io_binding *binding,
                                                      const char *name,
                                                      const struct rukh_device *device,
@@ -2911,7 +2956,7 @@ rukh_status rukh_io_binding_bind_output_allocated_in(struct rukh_io_binding *bin
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_device(const struct rukh_session *session,
                                 struct rukh_device **out,
                                 struct rukh_error **error);
@@ -2931,7 +2976,7 @@ rukh_status rukh_session_device(const struct rukh_session *session,
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_value_copy_queued(const struct rukh_value *from,
                                    struct rukh_value *to,
                                    uint64_t stream,
@@ -2948,7 +2993,7 @@ rukh_status rukh_value_copy_queued(const struct rukh_value *from,
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_stream_create(const struct rukh_device *device,
                                struct rukh_stream **out,
                                struct rukh_error **error);
@@ -2972,7 +3017,7 @@ void rukh_stream_destroy(struct rukh_stream *stream);
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_stream_address(const struct rukh_stream *stream,
                                 uint64_t *address,
                                 struct rukh_error **error);
@@ -2985,7 +3030,7 @@ rukh_status rukh_stream_address(const struct rukh_stream *stream,
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_stream_wait(const struct rukh_stream *stream,
                              struct rukh_error **error);
 
@@ -3001,7 +3046,7 @@ rukh_status rukh_stream_wait(const struct rukh_stream *stream,
  * `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for a text that is NULL or
  * no UTF-8, a bad dimension or a wrong count, `RUKH_ERROR_OUT_OF_MEMORY`.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_value_create_strings(const int64_t *shape,
                                       size_t rank,
                                       const char *const *strings,
@@ -3019,7 +3064,7 @@ rukh_status rukh_value_create_strings(const int64_t *shape,
  * `RUKH_ERROR_INVALID_ARGUMENT` for what is no tensor of strings, an index that is not there or a
  * buffer that is too small, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_value_string(const struct rukh_value *value,
                               size_t index,
                               char *buf,
@@ -3035,7 +3080,7 @@ rukh_status rukh_value_string(const struct rukh_value *value,
  * `RUKH_ERROR_INVALID_ARGUMENT` for what is no tensor of strings, an index that is not there, or a text
  * that is no UTF-8; and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_value_set_string(struct rukh_value *value,
                                   size_t index,
                                   const char *string,
@@ -3052,7 +3097,7 @@ rukh_status rukh_value_set_string(struct rukh_value *value,
  * Errors: `RUKH_ERROR_INVALID_ARGUMENT` for items of different types or an unknown type, and the handle
  * errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_value_create_sequence(const struct rukh_value *const *items,
                                        size_t count,
                                        rukh_element_type element,
@@ -3069,7 +3114,7 @@ rukh_status rukh_value_create_sequence(const struct rukh_value *const *items,
  * NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for keys of another type or rank, twice the
  * same key, another number of values than keys, or values of different types; and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_value_create_map(const struct rukh_value *keys,
                                   const struct rukh_value *const *values,
                                   size_t count,
@@ -3085,7 +3130,7 @@ rukh_status rukh_value_create_map(const struct rukh_value *keys,
  * destroys; NULL on failure. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`
  * for an unknown type, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_value_create_optional(const struct rukh_value *value,
                                        rukh_element_type element,
                                        struct rukh_value **out,
@@ -3097,7 +3142,7 @@ rukh_status rukh_value_create_optional(const struct rukh_value *value,
  * `value`, `count`: not NULL; the value no tensor. `error`: may be NULL. Threads: any, at the same time.
  * Errors: `RUKH_ERROR_INVALID_ARGUMENT` for a tensor, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_value_item_count(const struct rukh_value *value,
                                   size_t *count,
                                   struct rukh_error **error);
@@ -3109,7 +3154,7 @@ rukh_status rukh_value_item_count(const struct rukh_value *value,
  * destroys; NULL on failure. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for a tensor or an index that is not there, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_value_item(const struct rukh_value *value,
                             size_t index,
                             struct rukh_value **out,
@@ -3122,7 +3167,7 @@ rukh_status rukh_value_item(const struct rukh_value *value,
  * failure. `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT`
  * for what is no map, `RUKH_ERROR_OUT_OF_MEMORY`, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_value_map_keys(const struct rukh_value *value,
                                 struct rukh_value **out,
                                 struct rukh_error **error);
@@ -3139,7 +3184,7 @@ rukh_status rukh_value_map_keys(const struct rukh_value *value,
  * same time; the `deleter` on any thread. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for what is no tensor,
  * `RUKH_ERROR_UNSUPPORTED` for strings and element types narrower than a byte, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_value_to_dlpack(const struct rukh_value *value,
                                  struct DLManagedTensorVersioned **out,
                                  struct rukh_error **error);
@@ -3151,7 +3196,7 @@ rukh_status rukh_value_to_dlpack(const struct rukh_value *value,
  * its receiver releases by its `deleter`; NULL on failure. `error`: may be NULL. Threads: any, at the
  * same time. Errors: as `rukh_value_to_dlpack`.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_value_to_dlpack_legacy(const struct rukh_value *value,
                                         struct DLManagedTensor **out,
                                         struct rukh_error **error);
@@ -3169,7 +3214,7 @@ rukh_status rukh_value_to_dlpack_legacy(const struct rukh_value *value,
  * without an ONNX counterpart, `RUKH_ERROR_DEVICE` for one on a GPU where none is found,
  * `RUKH_ERROR_OUT_OF_MEMORY`.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_value_from_dlpack(struct DLManagedTensorVersioned *managed,
                                    struct rukh_value **out,
                                    struct rukh_error **error);
@@ -3181,7 +3226,7 @@ rukh_status rukh_value_from_dlpack(struct DLManagedTensorVersioned *managed,
  * the value, which the caller destroys; NULL on failure. `error`: may be NULL. Threads: any. Errors: as
  * `rukh_value_from_dlpack`.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_value_from_dlpack_legacy(struct DLManagedTensor *managed,
                                           struct rukh_value **out,
                                           struct rukh_error **error);
@@ -3205,7 +3250,7 @@ rukh_status rukh_value_from_dlpack_legacy(struct DLManagedTensor *managed,
  * `out`: not NULL; receives the options, which the caller destroys; NULL on failure. `error`: may be
  * NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, `RUKH_ERROR_OUT_OF_MEMORY`.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_run_options_create(struct rukh_run_options **out,
                                     struct rukh_error **error);
 
@@ -3224,7 +3269,7 @@ void rukh_run_options_destroy(struct rukh_run_options *options);
  * `options`, `key`, `value`: not NULL; the texts are copied. `error`: may be NULL. Threads: any.
  * Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown key, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_run_options_set(struct rukh_run_options *options,
                                  const char *key,
                                  const char *value,
@@ -3237,7 +3282,7 @@ rukh_status rukh_run_options_set(struct rukh_run_options *options,
  * may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown
  * key or a buffer that is too small, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_run_options_get(const struct rukh_run_options *options,
                                  const char *key,
                                  char *buf,
@@ -3252,7 +3297,7 @@ rukh_status rukh_run_options_get(const struct rukh_run_options *options,
  * `cap`, `needed`: see "Texts" at the top of this header. `error`: may be NULL. Threads: any, at the
  * same time. Errors: also the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_run_options_key(const struct rukh_run_options *options,
                                  size_t index,
                                  char *buf,
@@ -3267,7 +3312,7 @@ rukh_status rukh_run_options_key(const struct rukh_run_options *options,
  * `options`: not NULL. `error`: may be NULL. Threads: any, above all another one than the run's.
  * Errors: the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_run_options_cancel(struct rukh_run_options *options,
                                     struct rukh_error **error);
 
@@ -3277,7 +3322,7 @@ rukh_status rukh_run_options_cancel(struct rukh_run_options *options,
  *
  * `options`: not NULL. `error`: may be NULL. Threads: any. Errors: the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_run_options_reset(struct rukh_run_options *options,
                                    struct rukh_error **error);
 
@@ -3298,7 +3343,7 @@ rukh_status rukh_run_options_reset(struct rukh_run_options *options,
  * `RUKH_ERROR_CANCELLED`, `RUKH_ERROR_OUT_OF_MEMORY`, `RUKH_ERROR_INVALID_ARGUMENT`, and the handle
  * errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_run(const struct rukh_session *session,
                              const struct rukh_run_options *options,
                              const char *const *input_names,
@@ -3323,7 +3368,7 @@ rukh_status rukh_session_run(const struct rukh_session *session,
  * their turn. Errors: of this call for arguments, `RUKH_ERROR_OUT_OF_MEMORY` when no thread can be had,
  * and the handle errors; those of the run go to the callback.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_run_async(const struct rukh_session *session,
                                    const struct rukh_run_options *options,
                                    const char *const *input_names,
@@ -3346,7 +3391,7 @@ rukh_status rukh_session_run_async(const struct rukh_session *session,
  * is used by one call at a time (another gets `RUKH_ERROR_INVALID_ARGUMENT`). Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_io_binding_create(const struct rukh_session *session,
                                    struct rukh_io_binding **out,
                                    struct rukh_error **error);
@@ -3368,7 +3413,7 @@ void rukh_io_binding_destroy(struct rukh_io_binding *binding);
  * be NULL. Threads: any, one at a time. Errors: `RUKH_ERROR_NOT_FOUND` for a name that the model does not
  * have, `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors. Type and shape are checked by the run.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_io_binding_bind_input(struct rukh_io_binding *binding,
                                        const char *name,
                                        const struct rukh_value *value,
@@ -3384,7 +3429,7 @@ rukh_status rukh_io_binding_bind_input(struct rukh_io_binding *binding,
  * for a value that is no tensor of plain elements, and the handle errors. Type and shape are checked by
  * the run.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_io_binding_bind_output(struct rukh_io_binding *binding,
                                         const char *name,
                                         const struct rukh_value *value,
@@ -3398,7 +3443,7 @@ rukh_status rukh_io_binding_bind_output(struct rukh_io_binding *binding,
  * `RUKH_ERROR_NOT_FOUND` for a name that the model does not have, `RUKH_ERROR_INVALID_ARGUMENT`, and the
  * handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_io_binding_bind_output_allocated(struct rukh_io_binding *binding,
                                                   const char *name,
                                                   struct rukh_error **error);
@@ -3408,7 +3453,7 @@ rukh_status rukh_io_binding_bind_output_allocated(struct rukh_io_binding *bindin
  *
  * `binding`: not NULL. `error`: may be NULL. Threads: any, one at a time. Errors: the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_io_binding_clear_inputs(struct rukh_io_binding *binding,
                                          struct rukh_error **error);
 
@@ -3417,7 +3462,7 @@ rukh_status rukh_io_binding_clear_inputs(struct rukh_io_binding *binding,
  *
  * `binding`: not NULL. `error`: may be NULL. Threads: any, one at a time. Errors: the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_io_binding_clear_outputs(struct rukh_io_binding *binding,
                                           struct rukh_error **error);
 
@@ -3428,7 +3473,7 @@ rukh_status rukh_io_binding_clear_outputs(struct rukh_io_binding *binding,
  * for each binding. Errors: as `rukh_session_run`, and `RUKH_ERROR_INVALID_INPUT` for an input that is
  * not bound or an output bound to a tensor of another type or shape.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_io_binding_run(struct rukh_io_binding *binding,
                                 const struct rukh_run_options *options,
                                 struct rukh_error **error);
@@ -3441,7 +3486,7 @@ rukh_status rukh_io_binding_run(struct rukh_io_binding *binding,
  * `RUKH_ERROR_NOT_FOUND` for a name that the model does not have, or an output that is not bound or has
  * no value yet; `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_io_binding_output(const struct rukh_io_binding *binding,
                                    const char *name,
                                    struct rukh_value **out,
@@ -3463,7 +3508,7 @@ rukh_status rukh_io_binding_output(const struct rukh_io_binding *binding,
  * at a time for each binding. Errors: as `rukh_io_binding_run`; what kernels find wrong with the data is told
  * by `rukh_completion_wait`.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_io_binding_run_queued(struct rukh_io_binding *binding,
                                        const struct rukh_run_options *options,
                                        struct rukh_completion **out,
@@ -3484,7 +3529,7 @@ void rukh_completion_destroy(struct rukh_completion *completion);
  * `completion`: not NULL. `done`: not NULL; receives 1 or 0. `error`: may be NULL. Threads: any, at the same
  * time. Errors: `RUKH_ERROR_DEVICE` and `RUKH_ERROR_POISONED` when the device failed, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_completion_is_done(const struct rukh_completion *completion,
                                     int32_t *done,
                                     struct rukh_error **error);
@@ -3496,7 +3541,7 @@ rukh_status rukh_completion_is_done(const struct rukh_completion *completion,
  * `RUKH_ERROR_INVALID_DATA` for data that a kernel refused (told once), `RUKH_ERROR_DEVICE`,
  * `RUKH_ERROR_POISONED`, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_completion_wait(const struct rukh_completion *completion,
                                  struct rukh_error **error);
 
@@ -3507,7 +3552,7 @@ rukh_status rukh_completion_wait(const struct rukh_completion *completion,
  * nvidia platform) as a number, 0 when the run left nothing queued. `error`: may be NULL. Threads: any, at the
  * same time. Errors: the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_completion_event(const struct rukh_completion *completion,
                                   uint64_t *event,
                                   struct rukh_error **error);
@@ -3524,7 +3569,7 @@ rukh_status rukh_completion_event(const struct rukh_completion *completion,
  * `RUKH_ERROR_INVALID_ARGUMENT` for a session that does not choose among kernels or a buffer that is too
  * small, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_tuning_results(const struct rukh_session *session,
                                         char *buf,
                                         size_t cap,
@@ -3542,7 +3587,7 @@ rukh_status rukh_session_tuning_results(const struct rukh_session *session,
  * the same time, also while the session runs. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for a session that does
  * not choose among kernels, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_add_tuning_results(const struct rukh_session *session,
                                             const char *text,
                                             size_t *taken,
@@ -3562,7 +3607,7 @@ rukh_status rukh_session_add_tuning_results(const struct rukh_session *session,
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_environment_tune(struct rukh_environment *environment,
                                   const struct rukh_session_options *options,
                                   const char *shapes,
@@ -3583,7 +3628,7 @@ rukh_status rukh_environment_tune(struct rukh_environment *environment,
  * the operator, which the caller destroys; NULL on failure. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT`, `RUKH_ERROR_OUT_OF_MEMORY`.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_operator_create(const char *domain,
                                  const char *name,
                                  int64_t since,
@@ -3608,7 +3653,7 @@ void rukh_operator_destroy(struct rukh_operator *operator_);
  * types, `RUKH_ELEMENT_…`; NULL and 0 for all. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_operator_add_type_variable(struct rukh_operator *operator_,
                                             const char *name,
                                             const rukh_element_type *allowed,
@@ -3623,7 +3668,7 @@ rukh_status rukh_operator_add_type_variable(struct rukh_operator *operator_,
  * "any". `arity`: one of `RUKH_ARITY_…`. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, and
  * the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_operator_add_input(struct rukh_operator *operator_,
                                     const char *name,
                                     const char *ty,
@@ -3636,7 +3681,7 @@ rukh_status rukh_operator_add_input(struct rukh_operator *operator_,
  *
  * The arguments, threads and errors are those of `rukh_operator_add_input`.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_operator_add_output(struct rukh_operator *operator_,
                                      const char *name,
                                      const char *ty,
@@ -3650,7 +3695,7 @@ rukh_status rukh_operator_add_output(struct rukh_operator *operator_,
  * `operator`: not NULL. `index`: of an input that was added. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_operator_set_shape_input(struct rukh_operator *operator_,
                                           size_t index,
                                           struct rukh_error **error);
@@ -3663,7 +3708,7 @@ rukh_status rukh_operator_set_shape_input(struct rukh_operator *operator_,
  *
  * `operator`: not NULL. `function`: NULL for none. `error`: may be NULL. Threads: any. Errors: the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_operator_set_shape_function(struct rukh_operator *operator_,
                                              rukh_node_callback function,
                                              struct rukh_error **error);
@@ -3675,7 +3720,7 @@ rukh_status rukh_operator_set_shape_function(struct rukh_operator *operator_,
  * types and attributes; it may refuse the node, and give it a state by `rukh_node_info_set_state`. `compute`: not NULL;
  * called in each run. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_operator_set_kernel(struct rukh_operator *operator_,
                                      rukh_node_callback create,
                                      rukh_kernel_callback compute,
@@ -3691,7 +3736,7 @@ rukh_status rukh_operator_set_kernel(struct rukh_operator *operator_,
  * in that stream. A run with such a node is not replayed as a graph of the runtime's. `error`: may be NULL. Threads:
  * any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_operator_set_gpu_kernel(struct rukh_operator *operator_,
                                          rukh_node_callback create,
                                          rukh_node_callback prepare,
@@ -3707,7 +3752,7 @@ rukh_status rukh_operator_set_gpu_kernel(struct rukh_operator *operator_,
  * `RUKH_ERROR_INVALID_ARGUMENT` for an operator without outputs or kernel, or that was added before, and the handle
  * errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_options_add_operator(struct rukh_session_options *options,
                                               const struct rukh_operator *operator_,
                                               struct rukh_error **error);
@@ -3718,7 +3763,7 @@ rukh_status rukh_session_options_add_operator(struct rukh_session_options *optio
  * `environment`, `operator`: not NULL; what the operator is now is copied. `error`: may be NULL. Threads: any, at the
  * same time. Errors: as `rukh_session_options_add_operator`.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_environment_add_operator(struct rukh_environment *environment,
                                           const struct rukh_operator *operator_,
                                           struct rukh_error **error);
@@ -3733,7 +3778,7 @@ rukh_status rukh_environment_add_operator(struct rukh_environment *environment,
  * `required`: 1 where a node without it is an error, else 0. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_operator_add_attribute(struct rukh_operator *operator_,
                                         const char *name,
                                         rukh_attribute_type ty,
@@ -3748,7 +3793,7 @@ rukh_status rukh_operator_add_attribute(struct rukh_operator *operator_,
  * array of `float`, of `int64_t`, of `const char *`. NULL allowed for a list of 0. `count`: the length of a list; 1 for
  * what is no list. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_operator_add_attribute_with_default(struct rukh_operator *operator_,
                                                      const char *name,
                                                      rukh_attribute_type ty,
@@ -3774,7 +3819,7 @@ rukh_status rukh_operator_add_attribute_with_default(struct rukh_operator *opera
  * functions, of another version, or that fails, `RUKH_ERROR_INVALID_ARGUMENT` for an operator that was added before, and
  * the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_options_load_operators(struct rukh_session_options *options,
                                                 const char *path,
                                                 struct rukh_error **error);
@@ -3786,7 +3831,7 @@ rukh_status rukh_session_options_load_operators(struct rukh_session_options *opt
  * `environment`, `path`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors: as
  * `rukh_session_options_load_operators`.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_environment_load_operators(struct rukh_environment *environment,
                                             const char *path,
                                             struct rukh_error **error);
@@ -3797,7 +3842,7 @@ rukh_status rukh_environment_load_operators(struct rukh_environment *environment
  * `registry`, `operator`: not NULL; what the operator is now is copied, and the caller destroys its handle. `error`: may
  * be NULL. Threads: any. Errors: as `rukh_session_options_add_operator`.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_operator_registry_add(struct rukh_operator_registry *registry,
                                        const struct rukh_operator *operator_,
                                        struct rukh_error **error);
@@ -3808,7 +3853,7 @@ rukh_status rukh_operator_registry_add(struct rukh_operator_registry *registry,
  * `registry`, `text`: not NULL; the text is copied. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_operator_registry_set_error(struct rukh_operator_registry *registry,
                                              const char *text,
                                              struct rukh_error **error);
@@ -3821,7 +3866,7 @@ rukh_status rukh_operator_registry_set_error(struct rukh_operator_registry *regi
  * `node`, `name`: not NULL; the text is borrowed from the node. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_node_info_name(const struct rukh_node_info *node,
                                 const char **name,
                                 struct rukh_error **error);
@@ -3832,7 +3877,7 @@ rukh_status rukh_node_info_name(const struct rukh_node_info *node,
  * `node`, `version`: not NULL. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and
  * the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_node_info_version(const struct rukh_node_info *node,
                                    int64_t *version,
                                    struct rukh_error **error);
@@ -3843,7 +3888,7 @@ rukh_status rukh_node_info_version(const struct rukh_node_info *node,
  * `node`, `count`: not NULL. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the
  * handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_node_info_input_count(const struct rukh_node_info *node,
                                        size_t *count,
                                        struct rukh_error **error);
@@ -3854,7 +3899,7 @@ rukh_status rukh_node_info_input_count(const struct rukh_node_info *node,
  * `node`, `count`: not NULL. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the
  * handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_node_info_output_count(const struct rukh_node_info *node,
                                         size_t *count,
                                         struct rukh_error **error);
@@ -3865,7 +3910,7 @@ rukh_status rukh_node_info_output_count(const struct rukh_node_info *node,
  * `node`, `given`: not NULL. `index`: any number. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_node_info_has_input(const struct rukh_node_info *node,
                                      size_t index,
                                      int32_t *given,
@@ -3879,7 +3924,7 @@ rukh_status rukh_node_info_has_input(const struct rukh_node_info *node,
  * Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there, `RUKH_ERROR_NOT_FOUND` for an input that the node
  * leaves out, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_node_info_input_type(const struct rukh_node_info *node,
                                       size_t index,
                                       rukh_kind *kind,
@@ -3895,7 +3940,7 @@ rukh_status rukh_node_info_input_type(const struct rukh_node_info *node,
  * `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there or too little room, `RUKH_ERROR_NOT_FOUND` for an input
  * that the node leaves out, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_node_info_input_shape(const struct rukh_node_info *node,
                                        size_t index,
                                        int64_t *dims,
@@ -3910,7 +3955,7 @@ rukh_status rukh_node_info_input_shape(const struct rukh_node_info *node,
  * node; NULL when the value is not known. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for
  * an index that is not there, `RUKH_ERROR_NOT_FOUND` for an input that the node leaves out, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_node_info_input_value(const struct rukh_node_info *node,
                                        size_t index,
                                        const struct rukh_value **value,
@@ -3923,7 +3968,7 @@ rukh_status rukh_node_info_input_value(const struct rukh_node_info *node,
  * `node`, `text`: not NULL; the text is copied. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_node_info_set_error(struct rukh_node_info *node,
                                      const char *text,
                                      struct rukh_error **error);
@@ -3936,7 +3981,7 @@ rukh_status rukh_node_info_set_error(struct rukh_node_info *node,
  * Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` in another function, and the handle errors; `release` is then not
  * called.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_node_info_set_state(struct rukh_node_info *node,
                                      void *state,
                                      rukh_release release,
@@ -3948,7 +3993,7 @@ rukh_status rukh_node_info_set_state(struct rukh_node_info *node,
  * `node`, `state`: not NULL; receives NULL where there is none. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_node_info_state(const struct rukh_node_info *node,
                                  void **state,
                                  struct rukh_error **error);
@@ -3959,7 +4004,7 @@ rukh_status rukh_node_info_state(const struct rukh_node_info *node,
  * `node`: not NULL. `bytes`: 0 or more; the memory is aligned to 256 bytes and its content is unspecified. `error`: may
  * be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` in another function, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_node_info_set_scratch(struct rukh_node_info *node,
                                        size_t bytes,
                                        struct rukh_error **error);
@@ -3972,7 +4017,7 @@ rukh_status rukh_node_info_set_scratch(struct rukh_node_info *node,
  * `node`, `wanted`: not NULL. `index`: any number. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL or in a shape function, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_node_info_has_output(const struct rukh_node_info *node,
                                       size_t index,
                                       int32_t *wanted,
@@ -3985,7 +4030,7 @@ rukh_status rukh_node_info_has_output(const struct rukh_node_info *node,
  * `RUKH_ERROR_INVALID_ARGUMENT` for an index or type that is not there or outside of a shape function, and the handle
  * errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_node_info_set_output_type(struct rukh_node_info *node,
                                            size_t index,
                                            rukh_element_type element,
@@ -3999,7 +4044,7 @@ rukh_status rukh_node_info_set_output_type(struct rukh_node_info *node,
  * NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there, a dimension below -1 or
  * outside of a shape function, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_node_info_set_output_shape(struct rukh_node_info *node,
                                             size_t index,
                                             const int64_t *dims,
@@ -4014,7 +4059,7 @@ rukh_status rukh_node_info_set_output_shape(struct rukh_node_info *node,
  * Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there or outside of a shape function, and
  * the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_node_info_set_output_shape_of(struct rukh_node_info *node,
                                                size_t index,
                                                size_t input,
@@ -4028,7 +4073,7 @@ rukh_status rukh_node_info_set_output_shape_of(struct rukh_node_info *node,
  * `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index or axis that is not there or
  * outside of a shape function, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_node_info_set_output_dim_of(struct rukh_node_info *node,
                                              size_t index,
                                              size_t axis,
@@ -4044,7 +4089,7 @@ rukh_status rukh_node_info_set_output_dim_of(struct rukh_node_info *node,
  * `node`, `name`, `given`: not NULL. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL,
  * and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_node_info_has_attribute(const struct rukh_node_info *node,
                                          const char *name,
                                          int32_t *given,
@@ -4056,7 +4101,7 @@ rukh_status rukh_node_info_has_attribute(const struct rukh_node_info *node,
  * `node`, `name`, `value`: not NULL. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_NOT_FOUND` for an attribute
  * that the node does not have, `RUKH_ERROR_INVALID_ARGUMENT` for one of another type, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_node_info_attribute_int(const struct rukh_node_info *node,
                                          const char *name,
                                          int64_t *value,
@@ -4067,7 +4112,7 @@ rukh_status rukh_node_info_attribute_int(const struct rukh_node_info *node,
  *
  * The arguments, threads and errors are those of `rukh_node_info_attribute_int`.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_node_info_attribute_float(const struct rukh_node_info *node,
                                            const char *name,
                                            float *value,
@@ -4080,7 +4125,7 @@ rukh_status rukh_node_info_attribute_float(const struct rukh_node_info *node,
  * given with replacement characters. `error`: may be NULL. Threads: any. Errors: as `rukh_node_info_attribute_int`, and
  * `RUKH_ERROR_INVALID_ARGUMENT` for a buffer that is too small.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_node_info_attribute_string(const struct rukh_node_info *node,
                                             const char *name,
                                             char *buf,
@@ -4094,7 +4139,7 @@ rukh_status rukh_node_info_attribute_string(const struct rukh_node_info *node,
  * `node`, `name`: not NULL. `values`, `count`: not NULL; the array is borrowed from the node, NULL where it is empty.
  * `error`: may be NULL. Threads: any. Errors: as `rukh_node_info_attribute_int`.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_node_info_attribute_ints(const struct rukh_node_info *node,
                                           const char *name,
                                           const int64_t **values,
@@ -4106,7 +4151,7 @@ rukh_status rukh_node_info_attribute_ints(const struct rukh_node_info *node,
  *
  * The arguments, threads and errors are those of `rukh_node_info_attribute_ints`.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_node_info_attribute_floats(const struct rukh_node_info *node,
                                             const char *name,
                                             const float **values,
@@ -4118,7 +4163,7 @@ rukh_status rukh_node_info_attribute_floats(const struct rukh_node_info *node,
  *
  * `node`, `name`, `count`: not NULL. `error`: may be NULL. Threads: any. Errors: as `rukh_node_info_attribute_int`.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_node_info_attribute_string_count(const struct rukh_node_info *node,
                                                   const char *name,
                                                   size_t *count,
@@ -4131,7 +4176,7 @@ rukh_status rukh_node_info_attribute_string_count(const struct rukh_node_info *n
  * may be NULL. Threads: any. Errors: as `rukh_node_info_attribute_string`, and `RUKH_ERROR_INVALID_ARGUMENT` for an index
  * that is not there.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_node_info_attribute_string_at(const struct rukh_node_info *node,
                                                const char *name,
                                                size_t index,
@@ -4146,7 +4191,7 @@ rukh_status rukh_node_info_attribute_string_at(const struct rukh_node_info *node
  * `node`, `name`: not NULL. `value`: not NULL; receives the tensor, borrowed from the node. `error`: may be NULL.
  * Threads: any. Errors: as `rukh_node_info_attribute_int`.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_node_info_attribute_tensor(const struct rukh_node_info *node,
                                             const char *name,
                                             const struct rukh_value **value,
@@ -4160,7 +4205,7 @@ rukh_status rukh_node_info_attribute_tensor(const struct rukh_node_info *node,
  * `context`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_kernel_context_input_count(const struct rukh_kernel_context *context,
                                             size_t *count,
                                             struct rukh_error **error);
@@ -4171,7 +4216,7 @@ rukh_status rukh_kernel_context_input_count(const struct rukh_kernel_context *co
  * `context`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_kernel_context_output_count(const struct rukh_kernel_context *context,
                                              size_t *count,
                                              struct rukh_error **error);
@@ -4185,7 +4230,7 @@ rukh_status rukh_kernel_context_output_count(const struct rukh_kernel_context *c
  * Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there, and the handle
  * errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_kernel_context_input(const struct rukh_kernel_context *context,
                                       size_t index,
                                       const struct rukh_value **value,
@@ -4201,7 +4246,7 @@ rukh_status rukh_kernel_context_input(const struct rukh_kernel_context *context,
  * be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there, another
  * shape, or an output that is no tensor, `RUKH_ERROR_OUT_OF_MEMORY`, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_kernel_context_output(struct rukh_kernel_context *context,
                                        size_t index,
                                        const int64_t *shape,
@@ -4217,7 +4262,7 @@ rukh_status rukh_kernel_context_output(struct rukh_kernel_context *context,
  * time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there or a value of another type or shape than the
  * output's, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_kernel_context_set_output(struct rukh_kernel_context *context,
                                            size_t index,
                                            const struct rukh_value *value,
@@ -4229,7 +4274,7 @@ rukh_status rukh_kernel_context_set_output(struct rukh_kernel_context *context,
  * `context`, `state`: not NULL; receives NULL where there is none. `error`: may be NULL. Threads: any, at the same
  * time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_kernel_context_state(const struct rukh_kernel_context *context,
                                       void **state,
                                       struct rukh_error **error);
@@ -4241,7 +4286,7 @@ rukh_status rukh_kernel_context_state(const struct rukh_kernel_context *context,
  * `context`, `cancelled`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_kernel_context_cancelled(const struct rukh_kernel_context *context,
                                           int32_t *cancelled,
                                           struct rukh_error **error);
@@ -4252,7 +4297,7 @@ rukh_status rukh_kernel_context_cancelled(const struct rukh_kernel_context *cont
  * `context`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_kernel_context_thread_count(const struct rukh_kernel_context *context,
                                              size_t *count,
                                              struct rukh_error **error);
@@ -4266,7 +4311,7 @@ rukh_status rukh_kernel_context_thread_count(const struct rukh_kernel_context *c
  * Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL, `RUKH_ERROR_CANCELLED` when the run was cancelled and parts were left
  * out, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_kernel_context_parallel_for(struct rukh_kernel_context *context,
                                              size_t count,
                                              rukh_parallel_body body,
@@ -4279,7 +4324,7 @@ rukh_status rukh_kernel_context_parallel_for(struct rukh_kernel_context *context
  * `context`, `stream`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL and in a kernel for the CPU, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_kernel_context_stream(const struct rukh_kernel_context *context,
                                        void **stream,
                                        struct rukh_error **error);
@@ -4290,7 +4335,7 @@ rukh_status rukh_kernel_context_stream(const struct rukh_kernel_context *context
  * `context`, `address`: not NULL; receives NULL where there is none. `bytes`: may be NULL; receives its size. `error`:
  * may be NULL. Threads: any, at the same time. Errors: as `rukh_kernel_context_stream`.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_kernel_context_scratch(const struct rukh_kernel_context *context,
                                         void **address,
                                         size_t *bytes,
@@ -4303,7 +4348,7 @@ rukh_status rukh_kernel_context_scratch(const struct rukh_kernel_context *contex
  * `context`, `text`: not NULL; the text is copied. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_kernel_context_set_error(struct rukh_kernel_context *context,
                                           const char *text,
                                           struct rukh_error **error);

@@ -1,5 +1,7 @@
 //! The functions as a table of pointers, in the order of abi/rukh-table.txt. Made from the other files here by
 //! `RUKH_UPDATE=1 cargo test --test header`.
+// What is deprecated stays where it was.
+#![allow(deprecated)]
 
 /// What `rukh/rukh_table.h` declares: how many functions there are, and their addresses.
 #[repr(C)]

@@ -136,6 +136,15 @@ pub const RUKH_LOAD_SHARED_BYTES: rukh_load_counter = 5;
 /// The version of the binary interface: `major * 1000000 + minor * 1000 + patch`.
 pub const RUKH_ABI_VERSION: u32 = 1001;
 
+/// The version of the library that this header came with, its first number.
+pub const RUKH_VERSION_MAJOR: u32 = 0;
+
+/// The second number of the version of the library that this header came with.
+pub const RUKH_VERSION_MINOR: u32 = 1;
+
+/// The third number of the version of the library that this header came with.
+pub const RUKH_VERSION_PATCH: u32 = 0;
+
 /// Why a call failed: a code and a message.
 #[repr(C)]
 pub struct rukh_error {
