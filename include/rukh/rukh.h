@@ -8,41 +8,43 @@
  *    1. Versions
  *    2. The functions as a table of pointers, for who loads the library at run time
  *    3. Errors: code and message
- *    4. Environments: threads and the log
- *    5. Loops of the library on threads of the caller's
- *    6. Devices and providers
- *    7. The library and its surroundings, for a report about a defect
- *    8. The memory of devices: statistics, peaks, the cache, snapshots
- *    9. The plans of Fourier transforms that an environment keeps for a device
- *   10. Options of a session
- *   11. The providers of a session and their options
- *   12. Sessions: opening a model, and what it takes and gives
- *   13. Models and weights in memory of the caller's, without a copy
- *   14. Compiling a model to an artifact
- *   15. What a compiled model is, and whether it suits
- *   16. Adapters: named tensors in place of inputs, as LoRA fine-tuning makes them
- *   17. What a session does in a run, for pictures and tools
- *   18. The inputs and outputs of a session: names, types, shapes
- *   19. What a session tells of its model, its placement, its loading and its runs
- *   20. Values: making tensors, and what a value tells of itself
- *   21. Tensors in the memory of a device
- *   22. Tensors and outputs in the memory of a device that a handle names, and copies that a stream orders
- *   23. Tensors of strings
- *   24. Sequences, maps and optionals
- *   25. Tensors to and from other libraries through DLPack, without a copy
- *   26. Options of a run, and cancelling it
- *   27. Running a session
- *   28. Running a session in the background
- *   29. Io bindings: inputs and outputs that stay from run to run
- *   30. Runs and copies whose work is queued on a device, and waiting for them
- *   31. What tuning found: which kernels are fastest on this device
- *   32. Operators that the caller defines: their name, inputs and outputs, and functions
- *   33. The attributes of an operator that the caller defines, and their defaults
- *   34. Shared libraries of operators
- *   35. A node whose operator the caller defined, as the caller's functions see it: its inputs, and what they answer
- *   36. What a shape function tells of a node's outputs
- *   37. The attributes of a node whose operator the caller defined
- *   38. One call of the caller's kernel: its inputs and outputs, and the threads and the stream that it may use
+ *    4. Environments: what sessions share
+ *    5. The log: who receives messages, and what a message tells of itself
+ *    6. Loops of the library on threads of the caller's
+ *    7. Devices and providers
+ *    8. The library and its surroundings, for a report about a defect
+ *    9. The memory of devices: statistics, peaks, the cache, snapshots
+ *   10. The plans of Fourier transforms that an environment keeps for a device
+ *   11. Options of a session
+ *   12. The providers of a session and their options
+ *   13. Sessions: opening a model, and what it takes and gives
+ *   14. Models and weights in memory of the caller's, without a copy
+ *   15. Compiling a model to an artifact
+ *   16. What a compiled model is, and whether it suits
+ *   17. Adapters: named tensors in place of inputs, as LoRA fine-tuning makes them
+ *   18. Where the nodes of a session run, and why there
+ *   19. What a session does in a run, for pictures and tools
+ *   20. The inputs and outputs of a session: names, types, shapes
+ *   21. What a session tells of its model, its placement, its loading and its runs
+ *   22. Values: making tensors, and what a value tells of itself
+ *   23. Tensors in the memory of a device
+ *   24. Tensors and outputs in the memory of a device that a handle names, and copies that a stream orders
+ *   25. Tensors of strings
+ *   26. Sequences, maps and optionals
+ *   27. Tensors to and from other libraries through DLPack, without a copy
+ *   28. Options of a run, and cancelling it
+ *   29. Running a session
+ *   30. Running a session in the background
+ *   31. Io bindings: inputs and outputs that stay from run to run
+ *   32. Runs that were started, runs and copies whose work is queued on a device, and waiting for them
+ *   33. What tuning found: which kernels are fastest on this device
+ *   34. Operators that the caller defines: their name, inputs and outputs, and functions
+ *   35. The attributes of an operator that the caller defines, and their defaults
+ *   36. Shared libraries of operators
+ *   37. A node whose operator the caller defined, as the caller's functions see it: its inputs, and what they answer
+ *   38. What a shape function tells of a node's outputs
+ *   39. The attributes of a node whose operator the caller defined
+ *   40. One call of the caller's kernel: its inputs and outputs, and the threads and the stream that it may use
  *
  * Errors. Functions return a rukh_status, which must be looked at; RUKH_OK is 0. The last argument, `error`, may be NULL; else
  *   it receives NULL on success and on failure an object with code and message, which the caller
@@ -178,7 +180,7 @@ typedef struct rukh_artifact rukh_artifact;
 typedef struct rukh_compile_options rukh_compile_options;
 
 /**
- * A run or a copy whose work is queued on a device.
+ * A run that was started, or a run or a copy whose work is queued on a device.
  */
 typedef struct rukh_completion rukh_completion;
 
@@ -213,6 +215,11 @@ typedef struct rukh_io_binding rukh_io_binding;
 typedef struct rukh_kernel_context rukh_kernel_context;
 
 /**
+ * A message of the log, during the callback that receives it.
+ */
+typedef struct rukh_log_record rukh_log_record;
+
+/**
  * A node whose operator the caller defined, during a callback that is asked about it.
  */
 typedef struct rukh_node_info rukh_node_info;
@@ -226,6 +233,11 @@ typedef struct rukh_operator rukh_operator;
  * What a shared library of operators adds its operators to, while it is asked for them.
  */
 typedef struct rukh_operator_registry rukh_operator_registry;
+
+/**
+ * Where a node of a session runs, during the callback that is told.
+ */
+typedef struct rukh_placement rukh_placement;
 
 /**
  * How one run behaves; cancels it from another thread.
@@ -263,7 +275,22 @@ typedef int32_t rukh_status;
 typedef int32_t rukh_log_level;
 
 /**
- * Receives a log message, a NUL-terminated text that is valid during the call. Called from any
+ * Receives a log message. `record` is valid during the call. Called from any thread, from several at the same time, and
+ * with no lock held, so it may call the library. It must return normally: no C++ exception, no `longjmp`.
+ *
+ * Since: 0.1.1.
+ */
+typedef void (*rukh_log_record_callback)(const struct rukh_log_record *record,
+                                         void *user);
+
+/**
+ * Releases what `user` stands for; called once, from any thread, when the library will not use `user`
+ * again. It must return normally.
+ */
+typedef void (*rukh_release)(void *user);
+
+/**
+ * Receives a log message for `rukh_environment_options_set_log`, which is deprecated: a NUL-terminated text that is valid during the call. Called from any
  * thread, from several at the same time, and with no lock held, so it may call the library. It must
  * return normally: no C++ exception, no `longjmp`.
  */
@@ -272,10 +299,9 @@ typedef void (*rukh_log_callback)(void *user,
                                   const char *message);
 
 /**
- * Releases what `user` stands for; called once, from any thread, when the library will not use `user`
- * again. It must return normally.
+ * A text of a log message.
  */
-typedef void (*rukh_release)(void *user);
+typedef int32_t rukh_log_text;
 
 /**
  * One part of a loop, of `rukh_kernel_context_parallel_for` or of the library's own. Called on several threads. It must
@@ -351,6 +377,20 @@ typedef rukh_status (*rukh_progress_callback)(void *user,
 typedef int32_t rukh_artifact_verdict;
 
 /**
+ * Is told where a node runs. `placement` is valid during the call. Returns `RUKH_OK` to be told of the next node; anything
+ * else ends it. Called on the thread that asks, with no lock held. It must return normally.
+ *
+ * Since: 0.1.1.
+ */
+typedef rukh_status (*rukh_placement_callback)(const struct rukh_placement *placement,
+                                               void *user);
+
+/**
+ * A text about where a node runs.
+ */
+typedef int32_t rukh_placement_fact;
+
+/**
  * What a value is.
  */
 typedef int32_t rukh_kind;
@@ -379,7 +419,17 @@ typedef int32_t rukh_load_counter;
 typedef int32_t rukh_memory_kind;
 
 /**
- * Receives the result of `rukh_session_run_async`, once, on a thread of the library.
+ * Is told that a run of `rukh_session_start` has ended, once, on a thread of the library. `completion` is valid during the
+ * call: `rukh_completion_wait` tells at once how the run ended, `rukh_completion_output` gives its outputs. It may call
+ * every function of the library, also to run again and to destroy the session. It must return normally.
+ *
+ * Since: 0.1.1.
+ */
+typedef void (*rukh_completion_callback)(const struct rukh_completion *completion,
+                                         void *user);
+
+/**
+ * Receives the result of `rukh_session_run_async`, which is deprecated, once, on a thread of the library.
  *
  * On success `status` is `RUKH_OK`, `error` is NULL and `outputs` holds `output_count` values, in the
  * order of the names that were asked for. On failure `outputs` is NULL, `output_count` is 0 and
@@ -591,6 +641,37 @@ typedef int32_t rukh_attribute_type;
 #define RUKH_LOG_ERROR 3
 
 /**
+ * What it says, for people.
+ */
+#define RUKH_LOG_TEXT_MESSAGE 0
+
+/**
+ * What it is about: "environment", "session", "provider", "tuning", "model_cache", "run" or "defect". Later versions may
+ * have others.
+ */
+#define RUKH_LOG_TEXT_CATEGORY 1
+
+/**
+ * Whose it is: the session's option "log_id", else the name of its model's file.
+ */
+#define RUKH_LOG_TEXT_SESSION 2
+
+/**
+ * In which run it was written: the run's option "tag".
+ */
+#define RUKH_LOG_TEXT_RUN 3
+
+/**
+ * The node that it is about.
+ */
+#define RUKH_LOG_TEXT_NODE 4
+
+/**
+ * Where in the library's source it was written, as "file:line".
+ */
+#define RUKH_LOG_TEXT_LOCATION 5
+
+/**
  * Mapped: pages are read when needed and shared between processes. The file must not shrink while the
  * session lives; a file that does ends the process with SIGBUS.
  */
@@ -690,6 +771,26 @@ typedef int32_t rukh_attribute_type;
 #define RUKH_ATTRIBUTE_INTS 7
 
 #define RUKH_ATTRIBUTE_STRINGS 8
+
+/**
+ * The node's name.
+ */
+#define RUKH_PLACEMENT_NODE 0
+
+/**
+ * The name of its operator.
+ */
+#define RUKH_PLACEMENT_OPERATOR 1
+
+/**
+ * The provider that runs it: "cpu" or "hip".
+ */
+#define RUKH_PLACEMENT_PROVIDER 2
+
+/**
+ * Why that one, for people.
+ */
+#define RUKH_PLACEMENT_REASON 3
 
 #define RUKH_MODEL_PRODUCER_NAME 0
 
@@ -829,7 +930,7 @@ void rukh_error_destroy(struct rukh_error *error);
 RUKH_API
 const char *rukh_status_name(rukh_status status);
 
-/* -- 4. Environments: threads and the log -- */
+/* -- 4. Environments: what sessions share -- */
 
 /**
  * Makes options for an environment, all at their defaults.
@@ -898,25 +999,6 @@ rukh_status rukh_environment_options_key(const struct rukh_environment_options *
                                          struct rukh_error **error);
 
 /**
- * Sets who receives log messages of `level` and above. Without a callback nothing is logged, but for one
- * warning that goes to stderr: a wanted GPU is not there and the model runs on the CPU. The environment
- * variable `RUKH_NO_WARNINGS` set to 1 silences it.
- *
- * `options`: not NULL. `level`: one of `RUKH_LOG_…`. `callback`: NULL for none. `user`: passed to the
- * callback as it is; may be NULL. `release`: may be NULL; else called once with `user` when these
- * options and all environments and sessions made from them are gone, also when this call fails.
- * `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown level, and
- * the handle errors.
- */
-RUKH_MUST_CHECK RUKH_API
-rukh_status rukh_environment_options_set_log(struct rukh_environment_options *options,
-                                             rukh_log_level level,
-                                             rukh_log_callback callback,
-                                             void *user,
-                                             rukh_release release,
-                                             struct rukh_error **error);
-
-/**
  * Makes an environment: the threads and the log that sessions share. Most programs need one.
  *
  * `options`: NULL for the defaults; copied. `out`: not NULL; receives the environment, which the
@@ -948,7 +1030,94 @@ rukh_status rukh_environment_thread_count(const struct rukh_environment *environ
                                           size_t *count,
                                           struct rukh_error **error);
 
-/* -- 5. Loops of the library on threads of the caller's -- */
+/* -- 5. The log: who receives messages, and what a message tells of itself -- */
+
+/**
+ * Sets who receives log messages of `level` and above. Without a callback nothing is logged, but for one
+ * warning that goes to stderr: a wanted GPU is not there and the model runs on the CPU. The environment
+ * variable `RUKH_NO_WARNINGS` set to 1 silences it.
+ *
+ * A session (option "log_level") and a run (the same option of its own) may have another level than this one.
+ *
+ * `options`: not NULL. `level`: one of `RUKH_LOG_…`. `callback`: NULL for none. `user`: passed to the
+ * callback as it is; may be NULL. `release`: may be NULL; else called once with `user` when these
+ * options and all environments and sessions made from them are gone, also when this call fails.
+ * `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown level, and
+ * the handle errors.
+ *
+ * Since: 0.1.1.
+ */
+RUKH_MUST_CHECK RUKH_API
+rukh_status rukh_environment_options_set_log_callback(struct rukh_environment_options *options,
+                                                      rukh_log_level level,
+                                                      rukh_log_record_callback callback,
+                                                      void *user,
+                                                      rukh_release release,
+                                                      struct rukh_error **error);
+
+/**
+ * Deprecated: use `rukh_environment_options_set_log_callback`, whose callback is told more. Of two listeners the one that
+ * was set last receives the messages.
+ *
+ * `options`: not NULL. `level`: one of `RUKH_LOG_…`. `callback`: NULL for none. `user`: passed to the
+ * callback as it is; may be NULL. `release`: may be NULL; else called once with `user` when these
+ * options and all environments and sessions made from them are gone, also when this call fails.
+ * `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown level, and
+ * the handle errors.
+ */
+RUKH_DEPRECATED("use rukh_environment_options_set_log_callback")
+RUKH_MUST_CHECK RUKH_API
+rukh_status rukh_environment_options_set_log(struct rukh_environment_options *options,
+                                             rukh_log_level level,
+                                             rukh_log_callback callback,
+                                             void *user,
+                                             rukh_release release,
+                                             struct rukh_error **error);
+
+/**
+ * Changes from which level on messages of an environment and its sessions are received. Sessions and runs that have a level
+ * of their own keep it. Without a callback it has no effect.
+ *
+ * `environment`: not NULL. `level`: one of `RUKH_LOG_…`. `error`: may be NULL. Threads: any, at the same time. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT` for an unknown level, and the handle errors.
+ *
+ * Since: 0.1.1.
+ */
+RUKH_MUST_CHECK RUKH_API
+rukh_status rukh_environment_set_log_level(struct rukh_environment *environment,
+                                           rukh_log_level level,
+                                           struct rukh_error **error);
+
+/**
+ * How much the message matters.
+ *
+ * `record`: not NULL; valid during the callback that received it, later the call is `RUKH_ERROR_INVALID_HANDLE`. `level`:
+ * not NULL; receives one of `RUKH_LOG_…`. `error`: may be NULL. Threads: any, at the same time. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
+ *
+ * Since: 0.1.1.
+ */
+RUKH_MUST_CHECK RUKH_API
+rukh_status rukh_log_record_level(const struct rukh_log_record *record,
+                                  rukh_log_level *level,
+                                  struct rukh_error **error);
+
+/**
+ * A text of the message; "" where there is nothing to tell.
+ *
+ * `record`: not NULL; valid during the callback that received it. `which`: one of `RUKH_LOG_TEXT_…`. `text`: not NULL; the
+ * text is borrowed from the record. `error`: may be NULL. Threads: any, at the same time. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT` for an unknown `which`, and the handle errors.
+ *
+ * Since: 0.1.1.
+ */
+RUKH_MUST_CHECK RUKH_API
+rukh_status rukh_log_record_text(const struct rukh_log_record *record,
+                                 rukh_log_text which,
+                                 const char **text,
+                                 struct rukh_error **error);
+
+/* -- 6. Loops of the library on threads of the caller's -- */
 
 /**
  * Lets the library compute on threads of the caller's, such as those of OpenMP or TBB: the environment then starts none to
@@ -971,7 +1140,7 @@ rukh_status rukh_environment_options_set_parallel_for(struct rukh_environment_op
                                                       rukh_release release,
                                                       struct rukh_error **error);
 
-/* -- 6. Devices and providers -- */
+/* -- 7. Devices and providers -- */
 
 /**
  * The number of devices of this machine that can run models. The CPU is one, and the last.
@@ -1168,7 +1337,7 @@ rukh_status rukh_environment_provider_reason(const struct rukh_environment *envi
                                              size_t *needed,
                                              struct rukh_error **error);
 
-/* -- 7. The library and its surroundings, for a report about a defect -- */
+/* -- 8. The library and its surroundings, for a report about a defect -- */
 
 /**
  * Facts about this library and the GPU runtimes that it found or missed here, as a JSON object: what a report
@@ -1191,7 +1360,7 @@ rukh_status rukh_report(char *buf,
                         size_t *needed,
                         struct rukh_error **error);
 
-/* -- 8. The memory of devices: statistics, peaks, the cache, snapshots -- */
+/* -- 9. The memory of devices: statistics, peaks, the cache, snapshots -- */
 
 /**
  * Makes an arena for a device that sessions of the environment share: those with session option
@@ -1327,7 +1496,7 @@ rukh_status rukh_environment_memory_snapshot(const struct rukh_environment *envi
                                              size_t *needed,
                                              struct rukh_error **error);
 
-/* -- 9. The plans of Fourier transforms that an environment keeps for a device -- */
+/* -- 10. The plans of Fourier transforms that an environment keeps for a device -- */
 
 /**
  * How many plans of Fourier transforms (DFT, STFT) are kept for a GPU, and how many may be.
@@ -1372,7 +1541,7 @@ rukh_status rukh_environment_clear_fourier_plans(const struct rukh_environment *
                                                  size_t device_id,
                                                  struct rukh_error **error);
 
-/* -- 10. Options of a session -- */
+/* -- 11. Options of a session -- */
 
 /**
  * Makes options for a session, all at their defaults.
@@ -1570,7 +1739,7 @@ rukh_status rukh_session_options_set_dimension(struct rukh_session_options *opti
                                                int64_t size,
                                                struct rukh_error **error);
 
-/* -- 11. The providers of a session and their options -- */
+/* -- 12. The providers of a session and their options -- */
 
 /**
  * Adds a provider, less preferred than those added before. Without any the CPU runs everything.
@@ -1678,7 +1847,7 @@ rukh_status rukh_session_options_provider_get(const struct rukh_session_options 
                                               size_t *needed,
                                               struct rukh_error **error);
 
-/* -- 12. Sessions: opening a model, and what it takes and gives -- */
+/* -- 13. Sessions: opening a model, and what it takes and gives -- */
 
 /**
  * Opens a model file (ONNX), or an artifact that `rukh_compile_model` made of one, and makes it ready to run. Sessions of one environment that open the
@@ -1727,7 +1896,7 @@ rukh_status rukh_session_create_from_memory(const struct rukh_environment *envir
 RUKH_API
 void rukh_session_destroy(struct rukh_session *session);
 
-/* -- 13. Models and weights in memory of the caller's, without a copy -- */
+/* -- 14. Models and weights in memory of the caller's, without a copy -- */
 
 /**
  * Makes a session from the bytes of a model file in memory of the caller's, without a copy: weights stay where they are.
@@ -1797,7 +1966,7 @@ rukh_status rukh_session_options_add_external_file(struct rukh_session_options *
                                                    void *user,
                                                    struct rukh_error **error);
 
-/* -- 14. Compiling a model to an artifact -- */
+/* -- 15. Compiling a model to an artifact -- */
 
 /**
  * Makes options for compiling, all at their defaults.
@@ -1938,7 +2107,7 @@ rukh_status rukh_compile_model_from_memory(const struct rukh_environment *enviro
                                            const char *out_path,
                                            struct rukh_error **error);
 
-/* -- 15. What a compiled model is, and whether it suits -- */
+/* -- 16. What a compiled model is, and whether it suits -- */
 
 /**
  * Opens an artifact to ask about it. Every byte of it is read and compared with its checksum.
@@ -2007,7 +2176,7 @@ rukh_status rukh_artifact_check(const struct rukh_artifact *artifact,
                                 size_t *needed,
                                 struct rukh_error **error);
 
-/* -- 16. Adapters: named tensors in place of inputs, as LoRA fine-tuning makes them -- */
+/* -- 17. Adapters: named tensors in place of inputs, as LoRA fine-tuning makes them -- */
 
 /**
  * Reads a file of an adapter, which ONNX Runtime calls `.onnx_adapter`.
@@ -2196,7 +2365,53 @@ rukh_status rukh_session_options_add_adapter(struct rukh_session_options *option
                                              const struct rukh_adapter *adapter,
                                              struct rukh_error **error);
 
-/* -- 17. What a session does in a run, for pictures and tools -- */
+/* -- 18. Where the nodes of a session run, and why there -- */
+
+/**
+ * Tells the callback of each node that runs, after the graph was rewritten, in the order in which they run.
+ *
+ * `session`: not NULL. `callback`: not NULL. `user`: passed to the callback as it is; may be NULL. `error`: may be NULL.
+ * Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL, `RUKH_ERROR_CANCELLED` when the callback
+ * ended it, `RUKH_ERROR_OUT_OF_MEMORY`, and the handle errors.
+ *
+ * Since: 0.1.1.
+ */
+RUKH_MUST_CHECK RUKH_API
+rukh_status rukh_session_for_each_placement(const struct rukh_session *session,
+                                            rukh_placement_callback callback,
+                                            void *user,
+                                            struct rukh_error **error);
+
+/**
+ * A text about where a node runs.
+ *
+ * `placement`: not NULL; valid during the callback that is told. `which`: one of `RUKH_PLACEMENT_…`. `text`: not NULL; the
+ * text is borrowed from the placement. `error`: may be NULL. Threads: any, at the same time. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT` for an unknown `which`, and the handle errors.
+ *
+ * Since: 0.1.1.
+ */
+RUKH_MUST_CHECK RUKH_API
+rukh_status rukh_placement_text(const struct rukh_placement *placement,
+                                rukh_placement_fact which,
+                                const char **text,
+                                struct rukh_error **error);
+
+/**
+ * The device that runs the node.
+ *
+ * `placement`: not NULL; valid during the callback that is told. `out`: not NULL; receives a handle that the caller
+ * destroys, and that outlives the callback; NULL on failure. `error`: may be NULL. Threads: any, at the same time. Errors:
+ * `RUKH_ERROR_DEVICE` when the device is gone, and the handle errors.
+ *
+ * Since: 0.1.1.
+ */
+RUKH_MUST_CHECK RUKH_API
+rukh_status rukh_placement_device(const struct rukh_placement *placement,
+                                  struct rukh_device **out,
+                                  struct rukh_error **error);
+
+/* -- 19. What a session does in a run, for pictures and tools -- */
 
 /**
  * The steps of a session's runs and where each value lies, as a JSON object. Shapes and memory are those of the
@@ -2226,7 +2441,7 @@ rukh_status rukh_session_plan(const struct rukh_session *session,
                               size_t *needed,
                               struct rukh_error **error);
 
-/* -- 18. The inputs and outputs of a session: names, types, shapes -- */
+/* -- 20. The inputs and outputs of a session: names, types, shapes -- */
 
 /**
  * The number of the model's inputs.
@@ -2494,7 +2709,7 @@ rukh_status rukh_session_output_dim_name(const struct rukh_session *session,
                                          const char **name,
                                          struct rukh_error **error);
 
-/* -- 19. What a session tells of its model, its placement, its loading and its runs -- */
+/* -- 21. What a session tells of its model, its placement, its loading and its runs -- */
 
 /**
  * A text that the model file carries about itself; "" when it has none.
@@ -2583,13 +2798,14 @@ rukh_status rukh_session_placement_count(const struct rukh_session *session,
                                          struct rukh_error **error);
 
 /**
- * Where a node runs, and why there.
+ * Deprecated: use `rukh_session_for_each_placement`, which tells the device too. Where a node runs, and why there.
  *
  * `session`: not NULL. `index`: from 0. `node` (its name), `operator_name`, `provider` ("cpu" or "hip"),
  * `reason` (for people): each may be NULL; the texts are borrowed from the session. `error`: may be NULL.
  * Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there,
  * and the handle errors.
  */
+RUKH_DEPRECATED("use rukh_session_for_each_placement")
 RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_placement(const struct rukh_session *session,
                                    size_t index,
@@ -2628,7 +2844,7 @@ rukh_status rukh_session_profile(const struct rukh_session *session,
                                  size_t *needed,
                                  struct rukh_error **error);
 
-/* -- 20. Values: making tensors, and what a value tells of itself -- */
+/* -- 22. Values: making tensors, and what a value tells of itself -- */
 
 /**
  * Makes a tensor of zeros (or empty strings) in memory of its own, aligned to 64 bytes.
@@ -2816,7 +3032,7 @@ rukh_status rukh_value_data_mut(struct rukh_value *value,
                                 size_t *bytes,
                                 struct rukh_error **error);
 
-/* -- 21. Tensors in the memory of a device -- */
+/* -- 23. Tensors in the memory of a device -- */
 
 /**
  * Makes a tensor in the memory of a device; its elements are unspecified.
@@ -2889,7 +3105,7 @@ rukh_status rukh_value_device(const struct rukh_value *value,
                               uint64_t *address,
                               struct rukh_error **error);
 
-/* -- 22. Tensors and outputs in the memory of a device that a handle names, and copies that a stream orders -- */
+/* -- 24. Tensors and outputs in the memory of a device that a handle names, and copies that a stream orders -- */
 
 /**
  * Makes a tensor in the memory of a device; its elements are zeros on the host, else unspecified.
@@ -3034,7 +3250,7 @@ RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_stream_wait(const struct rukh_stream *stream,
                              struct rukh_error **error);
 
-/* -- 23. Tensors of strings -- */
+/* -- 25. Tensors of strings -- */
 
 /**
  * Makes a tensor of strings.
@@ -3086,7 +3302,7 @@ rukh_status rukh_value_set_string(struct rukh_value *value,
                                   const char *string,
                                   struct rukh_error **error);
 
-/* -- 24. Sequences, maps and optionals -- */
+/* -- 26. Sequences, maps and optionals -- */
 
 /**
  * Makes a sequence of values, which it shares.
@@ -3172,7 +3388,7 @@ rukh_status rukh_value_map_keys(const struct rukh_value *value,
                                 struct rukh_value **out,
                                 struct rukh_error **error);
 
-/* -- 25. Tensors to and from other libraries through DLPack, without a copy -- */
+/* -- 27. Tensors to and from other libraries through DLPack, without a copy -- */
 
 /**
  * Gives a tensor to another library as a versioned DLPack tensor that shares its elements.
@@ -3231,12 +3447,17 @@ rukh_status rukh_value_from_dlpack_legacy(struct DLManagedTensor *managed,
                                           struct rukh_value **out,
                                           struct rukh_error **error);
 
-/* -- 26. Options of a run, and cancelling it -- */
+/* -- 28. Options of a run, and cancelling it -- */
 
 /**
  * Makes options for runs, all at their defaults. One object may serve many runs, also at once.
  *
- * Keys of `rukh_run_options_set`: "tag" (a name for the run in the profile),
+ * Keys of `rukh_run_options_set`: "tag" (a name for the run in the profile and in the log), "log_level" (from which level on
+ * messages of this run reach the log's callback: "debug", which also tells each node and how long the run took, "info",
+ * "warning", "error" or "off", or ONNX Runtime's numbers 0 to 4; "", the default, for the session's level;
+ * "log_severity_level" is another name of this key), "priority" ("high", "normal", the default, or "low": which of the runs
+ * that wait for a thread after `rukh_session_start` goes first, and where the GPU's runtime has priorities, that of the
+ * run's stream; a run that goes on is not interrupted),
  * "memory.enable_memory_arena_shrinkage" ("1", or "gpu:0" as in ONNX Runtime: after the run, device memory
  * that nobody uses goes back to the runtime), "output_memory" ("host", the default; "device": outputs that the run
  * allocates stay in the memory of the GPU that runs nodes of the session; "pinned": in memory of the host that this GPU
@@ -3326,7 +3547,7 @@ RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_run_options_reset(struct rukh_run_options *options,
                                    struct rukh_error **error);
 
-/* -- 27. Running a session -- */
+/* -- 29. Running a session -- */
 
 /**
  * Runs the model.
@@ -3354,10 +3575,43 @@ rukh_status rukh_session_run(const struct rukh_session *session,
                              struct rukh_value **outputs,
                              struct rukh_error **error);
 
-/* -- 28. Running a session in the background -- */
+/* -- 30. Running a session in the background -- */
 
 /**
- * Runs the model on a thread of the environment and returns at once.
+ * Runs the model on a thread of the environment and returns at once. The run's result is learnt by a callback, or by the
+ * completion, or by both.
+ *
+ * `session`: not NULL; kept alive until the callback has returned. `options`: NULL for the defaults;
+ * `rukh_run_options_cancel` on them ends the run. `input_names`, `inputs`, `input_count`,
+ * `output_names`, `output_count`: as for `rukh_session_run`; names are copied, values shared until the run
+ * has ended. `callback`: NULL for none; called once when the run has ended, if and only if this call returns
+ * `RUKH_OK`. `user`: passed to the callback as it is; may be NULL. `release`: may be NULL; else called once with `user`
+ * when the callback has returned, also when this call fails. `out`: NULL for none; receives a completion that can be waited
+ * for and asked for outputs, which the caller destroys, at any time; the run goes on without it. `error`: may be NULL.
+ * Threads: any, at the same time. At most as many runs as the environment has threads are under way; further ones wait
+ * their turn, those with the higher option "priority" first, then those that were started first. Errors: of this call for
+ * arguments (also when `callback` and `out` are both NULL), `RUKH_ERROR_OUT_OF_MEMORY` when no thread can be had,
+ * and the handle errors; those of the run are told by `rukh_completion_wait`.
+ *
+ * Since: 0.1.1.
+ */
+RUKH_MUST_CHECK RUKH_API
+rukh_status rukh_session_start(const struct rukh_session *session,
+                               const struct rukh_run_options *options,
+                               const char *const *input_names,
+                               const struct rukh_value *const *inputs,
+                               size_t input_count,
+                               const char *const *output_names,
+                               size_t output_count,
+                               rukh_completion_callback callback,
+                               void *user,
+                               rukh_release release,
+                               struct rukh_completion **out,
+                               struct rukh_error **error);
+
+/**
+ * Deprecated: use `rukh_session_start`, whose callback receives a completion. Runs the model on a thread of the environment
+ * and returns at once.
  *
  * `session`: not NULL; kept alive until the callback has returned. `options`: NULL for the defaults;
  * `rukh_run_options_cancel` on them ends the run. `input_names`, `inputs`, `input_count`,
@@ -3368,6 +3622,7 @@ rukh_status rukh_session_run(const struct rukh_session *session,
  * their turn. Errors: of this call for arguments, `RUKH_ERROR_OUT_OF_MEMORY` when no thread can be had,
  * and the handle errors; those of the run go to the callback.
  */
+RUKH_DEPRECATED("use rukh_session_start")
 RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_run_async(const struct rukh_session *session,
                                    const struct rukh_run_options *options,
@@ -3380,7 +3635,7 @@ rukh_status rukh_session_run_async(const struct rukh_session *session,
                                    void *user,
                                    struct rukh_error **error);
 
-/* -- 29. Io bindings: inputs and outputs that stay from run to run -- */
+/* -- 31. Io bindings: inputs and outputs that stay from run to run -- */
 
 /**
  * Makes a binding for runs of a session: values stay bound from run to run, and a run with all outputs
@@ -3492,7 +3747,7 @@ rukh_status rukh_io_binding_output(const struct rukh_io_binding *binding,
                                    struct rukh_value **out,
                                    struct rukh_error **error);
 
-/* -- 30. Runs and copies whose work is queued on a device, and waiting for them -- */
+/* -- 32. Runs that were started, runs and copies whose work is queued on a device, and waiting for them -- */
 
 /**
  * Queues a run of what is bound and returns without waiting for the device.
@@ -3515,8 +3770,8 @@ rukh_status rukh_io_binding_run_queued(struct rukh_io_binding *binding,
                                        struct rukh_error **error);
 
 /**
- * Destroys a completion, and waits for its run or copy first. NULL, and a pointer that is no live handle of this kind,
- * is left alone.
+ * Destroys a completion, and waits first for what is queued on a device. A run that `rukh_session_start` started goes on, and
+ * its callback is called. NULL, and a pointer that is no live handle of this kind, is left alone.
  *
  * Threads: any.
  */
@@ -3535,11 +3790,12 @@ rukh_status rukh_completion_is_done(const struct rukh_completion *completion,
                                     struct rukh_error **error);
 
 /**
- * Waits until the run or copy is done.
+ * Waits until the run or copy is done, and tells how it ended.
  *
- * `completion`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
- * `RUKH_ERROR_INVALID_DATA` for data that a kernel refused (told once), `RUKH_ERROR_DEVICE`,
- * `RUKH_ERROR_POISONED`, and the handle errors.
+ * `completion`: not NULL. `error`: may be NULL. Threads: any, at the same time; but a callback must not wait for a run that
+ * waits for the callback's own thread. Errors: of a run that was started those of `rukh_session_run`, each time; of what is
+ * queued `RUKH_ERROR_INVALID_DATA` for data that a kernel refused (told once), `RUKH_ERROR_DEVICE` and
+ * `RUKH_ERROR_POISONED`; and the handle errors.
  */
 RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_completion_wait(const struct rukh_completion *completion,
@@ -3549,7 +3805,7 @@ rukh_status rukh_completion_wait(const struct rukh_completion *completion,
  * The event behind the work, for streams of the caller's to wait for (`hipStreamWaitEvent`).
  *
  * `completion`: not NULL; owns the event. `event`: not NULL; receives the `hipEvent_t` (`CUevent` on the
- * nvidia platform) as a number, 0 when the run left nothing queued. `error`: may be NULL. Threads: any, at the
+ * nvidia platform) as a number, 0 when the run left nothing queued, as one of `rukh_session_start` does. `error`: may be NULL. Threads: any, at the
  * same time. Errors: the handle errors.
  */
 RUKH_MUST_CHECK RUKH_API
@@ -3557,7 +3813,37 @@ rukh_status rukh_completion_event(const struct rukh_completion *completion,
                                   uint64_t *event,
                                   struct rukh_error **error);
 
-/* -- 31. What tuning found: which kernels are fastest on this device -- */
+/**
+ * The number of outputs that `rukh_completion_output` gives: as many as `rukh_session_start` was asked for. 0 for what is
+ * queued, whose outputs the io binding has.
+ *
+ * `completion`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
+ *
+ * Since: 0.1.1.
+ */
+RUKH_MUST_CHECK RUKH_API
+rukh_status rukh_completion_output_count(const struct rukh_completion *completion,
+                                         size_t *count,
+                                         struct rukh_error **error);
+
+/**
+ * An output of a run that `rukh_session_start` started. Waits until the run has ended.
+ *
+ * `completion`: not NULL. `index`: from 0, in the order in which outputs were asked for. `out`: not NULL; receives a value
+ * that the caller destroys, and that outlives the completion; NULL on failure. Asked for again, another handle of the same
+ * value. `error`: may be NULL. Threads: any, at the same time, as for `rukh_completion_wait`. Errors: those of the run;
+ * `RUKH_ERROR_INVALID_ARGUMENT` for an output that is not there, and the handle errors.
+ *
+ * Since: 0.1.1.
+ */
+RUKH_MUST_CHECK RUKH_API
+rukh_status rukh_completion_output(const struct rukh_completion *completion,
+                                   size_t index,
+                                   struct rukh_value **out,
+                                   struct rukh_error **error);
+
+/* -- 33. What tuning found: which kernels are fastest on this device -- */
 
 /**
  * The results of tuning so far: a line for each problem that was measured or taken from elsewhere, after
@@ -3615,7 +3901,7 @@ rukh_status rukh_environment_tune(struct rukh_environment *environment,
                                   size_t *without,
                                   struct rukh_error **error);
 
-/* -- 32. Operators that the caller defines: their name, inputs and outputs, and functions -- */
+/* -- 34. Operators that the caller defines: their name, inputs and outputs, and functions -- */
 
 /**
  * Makes an operator, to be described and then added to an environment or to options of sessions.
@@ -3768,7 +4054,7 @@ rukh_status rukh_environment_add_operator(struct rukh_environment *environment,
                                           const struct rukh_operator *operator_,
                                           struct rukh_error **error);
 
-/* -- 33. The attributes of an operator that the caller defines, and their defaults -- */
+/* -- 35. The attributes of an operator that the caller defines, and their defaults -- */
 
 /**
  * Adds an attribute that nodes of the operator may have. One that is not required and has no default may be left out:
@@ -3801,7 +4087,7 @@ rukh_status rukh_operator_add_attribute_with_default(struct rukh_operator *opera
                                                      size_t count,
                                                      struct rukh_error **error);
 
-/* -- 34. Shared libraries of operators -- */
+/* -- 36. Shared libraries of operators -- */
 
 /**
  * Adds the operators of a shared library to options. The library must export two functions in C (`RUKH_EXPORT`
@@ -3858,7 +4144,7 @@ rukh_status rukh_operator_registry_set_error(struct rukh_operator_registry *regi
                                              const char *text,
                                              struct rukh_error **error);
 
-/* -- 35. A node whose operator the caller defined, as the caller's functions see it: its inputs, and what they answer -- */
+/* -- 37. A node whose operator the caller defined, as the caller's functions see it: its inputs, and what they answer -- */
 
 /**
  * The name of the node, for messages.
@@ -4009,7 +4295,7 @@ rukh_status rukh_node_info_set_scratch(struct rukh_node_info *node,
                                        size_t bytes,
                                        struct rukh_error **error);
 
-/* -- 36. What a shape function tells of a node's outputs -- */
+/* -- 38. What a shape function tells of a node's outputs -- */
 
 /**
  * Whether the node has an output (1), or leaves it out (0). Known in the functions `create` and `prepare` of a kernel.
@@ -4081,7 +4367,7 @@ rukh_status rukh_node_info_set_output_dim_of(struct rukh_node_info *node,
                                              size_t input_axis,
                                              struct rukh_error **error);
 
-/* -- 37. The attributes of a node whose operator the caller defined -- */
+/* -- 39. The attributes of a node whose operator the caller defined -- */
 
 /**
  * Whether a node has an attribute, by itself or by its default (1), or not (0).
@@ -4197,7 +4483,7 @@ rukh_status rukh_node_info_attribute_tensor(const struct rukh_node_info *node,
                                             const struct rukh_value **value,
                                             struct rukh_error **error);
 
-/* -- 38. One call of the caller's kernel: its inputs and outputs, and the threads and the stream that it may use -- */
+/* -- 40. One call of the caller's kernel: its inputs and outputs, and the threads and the stream that it may use -- */
 
 /**
  * The number of the node's inputs, those included that it leaves out before others.

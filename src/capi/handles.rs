@@ -42,6 +42,8 @@ pub(super) enum Kind {
     CompileOptions,
     Artifact,
     Adapter,
+    LogRecord,
+    Placement,
 }
 
 /// A C handle type and the object it stands for.
@@ -57,7 +59,7 @@ pub(super) trait Handle {
     }
 }
 
-const KIND_NAMES: [&str; 19] = [
+const KIND_NAMES: [&str; 21] = [
     "nothing",
     "rukh_error",
     "rukh_environment_options",
@@ -77,6 +79,8 @@ const KIND_NAMES: [&str; 19] = [
     "rukh_compile_options",
     "rukh_artifact",
     "rukh_adapter",
+    "rukh_log_record",
+    "rukh_placement",
 ];
 
 // The bits of a slot's state: generation (32), kind (8), alive (1), poisoned (1), pins (22).

@@ -56,7 +56,10 @@ impl SessionObject {
         source: Source<'_>,
         options: *const rukh_session_options,
     ) -> Result<Self> {
-        let SessionOptionsObject { options, defect, cancel } = session_options(options)?;
+        let SessionOptionsObject { mut options, defect, cancel } = session_options(options)?;
+        if let (true, Source::Path(path)) = (options.log_id.is_empty(), &source) {
+            options.log_id = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        }
         let session = Session::open_until(environment.environment.clone(), source, &options, cancel)?;
         Ok(SessionObject {
             inputs: session.inputs().iter().map(PortTexts::new).collect(),
@@ -70,7 +73,7 @@ impl SessionObject {
     }
 
     pub(super) fn log(&self) -> Log {
-        self.environment.environment.log.clone()
+        self.session.log().clone()
     }
 
     /// The panic that a test ordered; see `Defect`.

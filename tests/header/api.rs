@@ -195,7 +195,8 @@ fn since(doc: &str) -> String {
 /// The note of `#[deprecated(note = "…")]`.
 fn deprecated(attributes: &[Attribute]) -> Option<String> {
     let attribute = attributes.iter().find(|attribute| attribute.path().is_ident("deprecated"))?;
-    let pair: syn::MetaNameValue = attribute.parse_args().expect("a deprecated function has a note and nothing else");
+    let pair: syn::MetaNameValue =
+        attribute.parse_args().expect("a deprecated function has a note and nothing else");
     match &pair.value {
         Expr::Lit(literal) => match &literal.lit {
             Lit::Str(text) => Some(text.value()),

@@ -18,6 +18,7 @@ const SOURCES: &[&str] = &[
     "api",
     "error",
     "environment",
+    "log",
     "parallel",
     "devices",
     "report",
@@ -30,6 +31,7 @@ const SOURCES: &[&str] = &[
     "compile",
     "artifact",
     "adapter",
+    "placement",
     "plan",
     "ports",
     "model_info",
@@ -133,7 +135,10 @@ fn the_version_is_the_packages() {
     let header = std::fs::read_to_string(root().join("include/rukh/rukh.h")).unwrap();
     let parts = env!("CARGO_PKG_VERSION").split('.');
     for (part, value) in ["MAJOR", "MINOR", "PATCH"].into_iter().zip(parts) {
-        assert!(header.contains(&format!("\n#define RUKH_VERSION_{part} {value}\n")), "{part} is not {value}");
+        assert!(
+            header.contains(&format!("\n#define RUKH_VERSION_{part} {value}\n")),
+            "{part} is not {value}"
+        );
     }
 }
 
@@ -144,11 +149,17 @@ fn each_status_must_be_looked_at_and_what_is_deprecated_names_another() {
     let marks = |text: &str| header.lines().filter(|line| line.starts_with(text)).count();
     let statuses = header.lines().filter(|line| line.starts_with("rukh_status rukh_")).count();
     assert_eq!(marks("RUKH_MUST_CHECK RUKH_API"), statuses);
-    let deprecated = api.functions.iter().filter_map(|function| Some((function, function.deprecated.as_ref()?)));
+    let deprecated =
+        api.functions.iter().filter_map(|function| Some((function, function.deprecated.as_ref()?)));
     for (function, note) in deprecated.clone() {
         let named = |other: &&api::Function| note.split([' ', ',', ';']).any(|word| word == other.name);
         let other = api.functions.iter().find(named).unwrap_or_else(|| panic!("{}: {note}", function.name));
-        assert!(other.deprecated.is_none(), "{} leads to {}, which is deprecated too", function.name, other.name);
+        assert!(
+            other.deprecated.is_none(),
+            "{} leads to {}, which is deprecated too",
+            function.name,
+            other.name
+        );
         assert!(function.doc.contains("Deprecated"), "{}: the comment says nothing of it", function.name);
     }
     assert_eq!(marks("RUKH_DEPRECATED("), deprecated.count());

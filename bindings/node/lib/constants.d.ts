@@ -90,6 +90,22 @@ export declare const LogLevel: {
   readonly ERROR: 3;
 };
 
+/** A text of a log message. */
+export declare const LogText: {
+  /** What it says, for people. */
+  readonly MESSAGE: 0;
+  /** What it is about: "environment", "session", "provider", "tuning", "model_cache", "run" or "defect". Later versions may have others. */
+  readonly CATEGORY: 1;
+  /** Whose it is: the session's option "log_id", else the name of its model's file. */
+  readonly SESSION: 2;
+  /** In which run it was written: the run's option "tag". */
+  readonly RUN: 3;
+  /** The node that it is about. */
+  readonly NODE: 4;
+  /** Where in the library's source it was written, as "file:line". */
+  readonly LOCATION: 5;
+};
+
 /** How a model file comes into memory. */
 export declare const LoadMode: {
   /** Mapped: pages are read when needed and shared between processes. The file must not shrink while the session lives; a file that does ends the process with SIGBUS. */
@@ -157,6 +173,18 @@ export declare const AttributeType: {
   readonly FLOATS: 6;
   readonly INTS: 7;
   readonly STRINGS: 8;
+};
+
+/** A text about where a node runs. */
+export declare const PlacementFact: {
+  /** The node's name. */
+  readonly PLACEMENT_NODE: 0;
+  /** The name of its operator. */
+  readonly PLACEMENT_OPERATOR: 1;
+  /** The provider that runs it: "cpu" or "hip". */
+  readonly PLACEMENT_PROVIDER: 2;
+  /** Why that one, for people. */
+  readonly PLACEMENT_REASON: 3;
 };
 
 /** A text that the model file carries about itself. */

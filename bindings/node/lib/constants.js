@@ -69,6 +69,16 @@ export const LogLevel = Object.freeze({
   ERROR: 3,
 });
 
+/** A text of a log message. */
+export const LogText = Object.freeze({
+  MESSAGE: 0,
+  CATEGORY: 1,
+  SESSION: 2,
+  RUN: 3,
+  NODE: 4,
+  LOCATION: 5,
+});
+
 /** How a model file comes into memory. */
 export const LoadMode = Object.freeze({
   MAP: 0,
@@ -119,6 +129,14 @@ export const AttributeType = Object.freeze({
   FLOATS: 6,
   INTS: 7,
   STRINGS: 8,
+});
+
+/** A text about where a node runs. */
+export const PlacementFact = Object.freeze({
+  PLACEMENT_NODE: 0,
+  PLACEMENT_OPERATOR: 1,
+  PLACEMENT_PROVIDER: 2,
+  PLACEMENT_REASON: 3,
 });
 
 /** A text that the model file carries about itself. */

@@ -115,11 +115,13 @@ from .information import (
     thread_count,
 )
 from .logs import (
+    LogRecord,
     set_default_logger_callback,
     set_default_logger_severity,
     set_default_logger_verbosity,
     set_global_thread_pool_sizes,
     set_log_callback,
+    set_log_record_callback,
 )
 from .memory import (
     FourierPlanCache,
@@ -273,6 +275,7 @@ __all__ = [
     "set_default_logger_verbosity",
     "set_global_thread_pool_sizes",
     "set_log_callback",
+    "set_log_record_callback",
     "set_seed",
     "thread_count",
     "tune",
