@@ -36,7 +36,9 @@ fn environment_options_are_documented() {
         let mut options = null_mut();
         assert_eq!(rukh_environment_options_create(&mut options, null_mut()), RUKH_OK);
         let code = entries(
-            &|index, buf, cap, needed| rukh_environment_options_key(options, index, buf, cap, needed, null_mut()),
+            &|index, buf, cap, needed| {
+                rukh_environment_options_key(options, index, buf, cap, needed, null_mut())
+            },
             &|key, buf, cap, needed| rukh_environment_options_get(options, key, buf, cap, needed, null_mut()),
         );
         rukh_environment_options_destroy(options);
@@ -72,10 +74,7 @@ fn options_of_the_hip_provider_are_documented() {
             &|key, buf, cap, needed| rukh_session_options_get(options, key, buf, cap, needed, null_mut()),
         );
         let name = c"hip".as_ptr();
-        assert_eq!(
-            rukh_session_options_add_provider(options, name, null(), null(), 0, null_mut()),
-            RUKH_OK
-        );
+        assert_eq!(rukh_session_options_add_provider(options, name, null(), null(), 0, null_mut()), RUKH_OK);
         let code = entries(
             &|index, buf, cap, needed| {
                 rukh_session_options_provider_key(options, 0, index, buf, cap, needed, null_mut())
@@ -243,12 +242,14 @@ fn is_variable(literal: &str) -> bool {
     });
     let plain = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
     let is_constant = literal.ends_with("_VERSION");
-    (own && !is_constant || ["ROCM_PATH", "HIP_PATH", "HIP_VISIBLE_DEVICES"].contains(&literal)) && literal.chars().all(plain)
+    (own && !is_constant || ["ROCM_PATH", "HIP_PATH", "HIP_VISIBLE_DEVICES"].contains(&literal))
+        && literal.chars().all(plain)
 }
 
 /// What stands between quotes, without comments.
 fn literals(source: &str) -> Vec<String> {
-    let code = source.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n");
+    let code =
+        source.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n");
     code.split('"').skip(1).step_by(2).map(str::to_owned).collect()
 }
 

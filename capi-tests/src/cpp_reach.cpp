@@ -157,6 +157,10 @@ static void memory(const rukh::Environment &environment) {
     int released = 0;
     CHECK(!memory.tensor_over(RUKH_ELEMENT_FLOAT, {2}, nullptr, 8, [&released] { released++; }));
     CHECK(released == 1);
+    const rukh::Result<rukh::ExternalMemory> imported = rukh::ExternalMemory::import(
+        environment.device("cpu").value(), RUKH_EXTERNAL_OPAQUE_FD, 0, 8, [&released] { released++; });
+    CHECK(imported.error().status == RUKH_ERROR_INVALID_ARGUMENT && released == 2);
+    CHECK(!rukh::ExternalMemory().tensor(RUKH_ELEMENT_FLOAT, {2}));
     const rukh::Value value = rukh::Value::copy_of(std::vector<float>{1}, {1}).value();
     CHECK(!rukh::location(value).value().on_device);
 }

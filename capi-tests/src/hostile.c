@@ -18,6 +18,7 @@ static void try_all(void *h, rukh_status wanted) {
     try_binding((rukh_io_binding *)h, wanted);
     try_adapter((rukh_adapter *)h, wanted);
     try_completion((rukh_completion *)h, wanted);
+    try_external_memory((rukh_external_memory *)h, wanted);
     try_log_record((rukh_log_record *)h, wanted);
     try_placement((rukh_placement *)h, wanted);
 }
@@ -33,6 +34,7 @@ static void destroy_all(void *h) {
     rukh_io_binding_destroy((rukh_io_binding *)h);
     rukh_adapter_destroy((rukh_adapter *)h);
     rukh_completion_destroy((rukh_completion *)h);
+    rukh_external_memory_destroy((rukh_external_memory *)h);
     rukh_error_destroy((rukh_error *)h);
 }
 

@@ -63,6 +63,12 @@ static void try_completion(rukh_completion *h, rukh_status wanted) {
     EXPECT(rukh_completion_output(h, SIZE_MAX, NULL, &error));
 }
 
+static void try_external_memory(rukh_external_memory *h, rukh_status wanted) {
+    rukh_value *value;
+    EXPECT(rukh_external_memory_tensor(h, SIZE_MAX, INT_MAX, NULL, 9, NULL, &error));
+    EXPECT(rukh_external_memory_tensor(h, 0, RUKH_ELEMENT_FLOAT, NULL, 0, &value, &error));
+}
+
 static void try_log_record(rukh_log_record *h, rukh_status wanted) {
     EXPECT(rukh_log_record_level(h, NULL, &error));
     EXPECT(rukh_log_record_text(h, INT_MAX, NULL, &error));
@@ -76,6 +82,9 @@ static void try_placement(rukh_placement *h, rukh_status wanted) {
 }
 
 static void try_device(rukh_device *h, rukh_status wanted) {
+    rukh_external_memory *memory;
+    EXPECT(rukh_external_memory_import(h, INT_MAX, INT64_MIN, SIZE_MAX, NULL, NULL, NULL, &error));
+    EXPECT(rukh_external_memory_import(h, 0, -1, 0, NULL, NULL, &memory, &error));
     EXPECT(rukh_device_provider(h, NULL, &error));
     EXPECT(rukh_device_name(h, NULL, &error));
     EXPECT(rukh_device_arch(h, NULL, &error));

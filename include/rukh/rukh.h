@@ -29,22 +29,23 @@
  *   22. Values: making tensors, and what a value tells of itself
  *   23. Tensors in the memory of a device
  *   24. Tensors and outputs in the memory of a device that a handle names, and copies that a stream orders
- *   25. Tensors of strings
- *   26. Sequences, maps and optionals
- *   27. Tensors to and from other libraries through DLPack, without a copy
- *   28. Options of a run, and cancelling it
- *   29. Running a session
- *   30. Running a session in the background
- *   31. Io bindings: inputs and outputs that stay from run to run
- *   32. Runs that were started, runs and copies whose work is queued on a device, and waiting for them
- *   33. What tuning found: which kernels are fastest on this device
- *   34. Operators that the caller defines: their name, inputs and outputs, and functions
- *   35. The attributes of an operator that the caller defines, and their defaults
- *   36. Shared libraries of operators
- *   37. A node whose operator the caller defined, as the caller's functions see it: its inputs, and what they answer
- *   38. What a shape function tells of a node's outputs
- *   39. The attributes of a node whose operator the caller defined
- *   40. One call of the caller's kernel: its inputs and outputs, and the threads and the stream that it may use
+ *   25. Memory that another API exported, as tensors of a device
+ *   26. Tensors of strings
+ *   27. Sequences, maps and optionals
+ *   28. Tensors to and from other libraries through DLPack, without a copy
+ *   29. Options of a run, and cancelling it
+ *   30. Running a session
+ *   31. Running a session in the background
+ *   32. Io bindings: inputs and outputs that stay from run to run
+ *   33. Runs that were started, runs and copies whose work is queued on a device, and waiting for them
+ *   34. What tuning found: which kernels are fastest on this device
+ *   35. Operators that the caller defines: their name, inputs and outputs, and functions
+ *   36. The attributes of an operator that the caller defines, and their defaults
+ *   37. Shared libraries of operators
+ *   38. A node whose operator the caller defined, as the caller's functions see it: its inputs, and what they answer
+ *   39. What a shape function tells of a node's outputs
+ *   40. The attributes of a node whose operator the caller defined
+ *   41. One call of the caller's kernel: its inputs and outputs, and the threads and the stream that it may use
  *
  * Errors. Functions return a rukh_status, which must be looked at; RUKH_OK is 0. The last argument, `error`, may be NULL; else
  *   it receives NULL on success and on failure an object with code and message, which the caller
@@ -203,6 +204,11 @@ typedef struct rukh_environment_options rukh_environment_options;
  * Why a call failed: a code and a message. Owned by who received it.
  */
 typedef struct rukh_error rukh_error;
+
+/**
+ * Memory that another API exported.
+ */
+typedef struct rukh_external_memory rukh_external_memory;
 
 /**
  * What runs of one session read and write, kept between runs.
@@ -417,6 +423,11 @@ typedef int32_t rukh_load_counter;
  * Memory, as a device sees it.
  */
 typedef int32_t rukh_memory_kind;
+
+/**
+ * What another API exported memory as.
+ */
+typedef int32_t rukh_external_handle;
 
 /**
  * Is told that a run of `rukh_session_start` has ended, once, on a thread of the library. `completion` is valid during the
@@ -722,6 +733,21 @@ typedef int32_t rukh_attribute_type;
  * The host's.
  */
 #define RUKH_MEMORY_HOST 2
+
+/**
+ * A file descriptor of the driver's own kind, as Vulkan's `VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT` gives.
+ */
+#define RUKH_EXTERNAL_OPAQUE_FD 0
+
+/**
+ * A file descriptor of a dma-buf.
+ */
+#define RUKH_EXTERNAL_DMA_BUF 1
+
+/**
+ * A `HANDLE` of Windows', as `VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_WIN32_BIT` gives.
+ */
+#define RUKH_EXTERNAL_WIN32 2
 
 /**
  * It was compiled for them.
@@ -3255,7 +3281,67 @@ RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_stream_wait(const struct rukh_stream *stream,
                              struct rukh_error **error);
 
-/* -- 25. Tensors of strings -- */
+/* -- 25. Memory that another API exported, as tensors of a device -- */
+
+/**
+ * Imports memory that another API exported, such as Vulkan (`vkGetMemoryFdKHR`), another process or a driver of a camera, so
+ * that a device computes where it lies.
+ *
+ * The device's runtime does it (`hipImportExternalMemory`, on the nvidia platform `cuImportExternalMemory`), and says what
+ * it takes: as a rule memory that lies on the same device, or that the device can reach.
+ *
+ * `device`: not NULL; a GPU. `kind`: one of `RUKH_EXTERNAL_…`. `handle`: a file descriptor, or on Windows a `HANDLE` as a
+ * number. When this call succeeds a file descriptor belongs to the runtime, and the caller neither uses nor closes it; when it
+ * fails it stays the caller's. `bytes`: the size of the whole memory, as it was exported. `release`: may be NULL; else called
+ * once with `user` when the memory was given back, also when this call fails. `user`: passed on as it is; may be NULL. `out`:
+ * not NULL; receives the memory, which the caller destroys; NULL on failure. `error`: may be NULL. Threads: any. The caller
+ * orders what the other API does with the memory and what runs do. Errors: `RUKH_ERROR_INVALID_ARGUMENT`,
+ * `RUKH_ERROR_UNSUPPORTED` where the runtime has no such functions, or the system no such handles, `RUKH_ERROR_DEVICE` for
+ * what the runtime refuses, and the handle errors.
+ *
+ * Since: 0.1.1.
+ */
+RUKH_MUST_CHECK RUKH_API
+rukh_status rukh_external_memory_import(const struct rukh_device *device,
+                                        rukh_external_handle kind,
+                                        int64_t handle,
+                                        size_t bytes,
+                                        rukh_release release,
+                                        void *user,
+                                        struct rukh_external_memory **out,
+                                        struct rukh_error **error);
+
+/**
+ * Destroys a handle of imported memory. The memory is given back when no tensor and no run uses it any more. NULL, and a
+ * pointer that is no live handle of this kind, is left alone.
+ *
+ * Threads: any.
+ *
+ * Since: 0.1.1.
+ */
+RUKH_API
+void rukh_external_memory_destroy(struct rukh_external_memory *memory);
+
+/**
+ * Makes a tensor over a part of imported memory. It is used like any tensor in the memory of its device.
+ *
+ * `memory`: not NULL; kept alive by the tensor. `offset`: where the elements begin, in bytes; a multiple of the element's size.
+ * `element`: one of `RUKH_ELEMENT_…` but `STRING`. `shape`: `rank` dimensions in elements; NULL allowed with rank 0. `out`: not
+ * NULL; receives the value, which the caller destroys; NULL on failure. `error`: may be NULL. Threads: any, at the same time;
+ * tensors may overlap. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for what lies outside of the memory, and the handle errors.
+ *
+ * Since: 0.1.1.
+ */
+RUKH_MUST_CHECK RUKH_API
+rukh_status rukh_external_memory_tensor(const struct rukh_external_memory *memory,
+                                        size_t offset,
+                                        rukh_element_type element,
+                                        const int64_t *shape,
+                                        size_t rank,
+                                        struct rukh_value **out,
+                                        struct rukh_error **error);
+
+/* -- 26. Tensors of strings -- */
 
 /**
  * Makes a tensor of strings.
@@ -3307,7 +3393,7 @@ rukh_status rukh_value_set_string(struct rukh_value *value,
                                   const char *string,
                                   struct rukh_error **error);
 
-/* -- 26. Sequences, maps and optionals -- */
+/* -- 27. Sequences, maps and optionals -- */
 
 /**
  * Makes a sequence of values, which it shares.
@@ -3393,7 +3479,7 @@ rukh_status rukh_value_map_keys(const struct rukh_value *value,
                                 struct rukh_value **out,
                                 struct rukh_error **error);
 
-/* -- 27. Tensors to and from other libraries through DLPack, without a copy -- */
+/* -- 28. Tensors to and from other libraries through DLPack, without a copy -- */
 
 /**
  * Gives a tensor to another library as a versioned DLPack tensor that shares its elements.
@@ -3452,7 +3538,7 @@ rukh_status rukh_value_from_dlpack_legacy(struct DLManagedTensor *managed,
                                           struct rukh_value **out,
                                           struct rukh_error **error);
 
-/* -- 28. Options of a run, and cancelling it -- */
+/* -- 29. Options of a run, and cancelling it -- */
 
 /**
  * Makes options for runs, all at their defaults. One object may serve many runs, also at once.
@@ -3552,7 +3638,7 @@ RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_run_options_reset(struct rukh_run_options *options,
                                    struct rukh_error **error);
 
-/* -- 29. Running a session -- */
+/* -- 30. Running a session -- */
 
 /**
  * Runs the model.
@@ -3580,7 +3666,7 @@ rukh_status rukh_session_run(const struct rukh_session *session,
                              struct rukh_value **outputs,
                              struct rukh_error **error);
 
-/* -- 30. Running a session in the background -- */
+/* -- 31. Running a session in the background -- */
 
 /**
  * Runs the model on a thread of the environment and returns at once. The run's result is learnt by a callback, or by the
@@ -3640,7 +3726,7 @@ rukh_status rukh_session_run_async(const struct rukh_session *session,
                                    void *user,
                                    struct rukh_error **error);
 
-/* -- 31. Io bindings: inputs and outputs that stay from run to run -- */
+/* -- 32. Io bindings: inputs and outputs that stay from run to run -- */
 
 /**
  * Makes a binding for runs of a session: values stay bound from run to run, and a run with all outputs
@@ -3752,7 +3838,7 @@ rukh_status rukh_io_binding_output(const struct rukh_io_binding *binding,
                                    struct rukh_value **out,
                                    struct rukh_error **error);
 
-/* -- 32. Runs that were started, runs and copies whose work is queued on a device, and waiting for them -- */
+/* -- 33. Runs that were started, runs and copies whose work is queued on a device, and waiting for them -- */
 
 /**
  * Queues a run of what is bound and returns without waiting for the device.
@@ -3848,7 +3934,7 @@ rukh_status rukh_completion_output(const struct rukh_completion *completion,
                                    struct rukh_value **out,
                                    struct rukh_error **error);
 
-/* -- 33. What tuning found: which kernels are fastest on this device -- */
+/* -- 34. What tuning found: which kernels are fastest on this device -- */
 
 /**
  * The results of tuning so far: a line for each problem that was measured or taken from elsewhere, after
@@ -3906,7 +3992,7 @@ rukh_status rukh_environment_tune(struct rukh_environment *environment,
                                   size_t *without,
                                   struct rukh_error **error);
 
-/* -- 34. Operators that the caller defines: their name, inputs and outputs, and functions -- */
+/* -- 35. Operators that the caller defines: their name, inputs and outputs, and functions -- */
 
 /**
  * Makes an operator, to be described and then added to an environment or to options of sessions.
@@ -4059,7 +4145,7 @@ rukh_status rukh_environment_add_operator(struct rukh_environment *environment,
                                           const struct rukh_operator *operator_,
                                           struct rukh_error **error);
 
-/* -- 35. The attributes of an operator that the caller defines, and their defaults -- */
+/* -- 36. The attributes of an operator that the caller defines, and their defaults -- */
 
 /**
  * Adds an attribute that nodes of the operator may have. One that is not required and has no default may be left out:
@@ -4092,7 +4178,7 @@ rukh_status rukh_operator_add_attribute_with_default(struct rukh_operator *opera
                                                      size_t count,
                                                      struct rukh_error **error);
 
-/* -- 36. Shared libraries of operators -- */
+/* -- 37. Shared libraries of operators -- */
 
 /**
  * Adds the operators of a shared library to options. The library must export two functions in C (`RUKH_EXPORT`
@@ -4149,7 +4235,7 @@ rukh_status rukh_operator_registry_set_error(struct rukh_operator_registry *regi
                                              const char *text,
                                              struct rukh_error **error);
 
-/* -- 37. A node whose operator the caller defined, as the caller's functions see it: its inputs, and what they answer -- */
+/* -- 38. A node whose operator the caller defined, as the caller's functions see it: its inputs, and what they answer -- */
 
 /**
  * The name of the node, for messages.
@@ -4300,7 +4386,7 @@ rukh_status rukh_node_info_set_scratch(struct rukh_node_info *node,
                                        size_t bytes,
                                        struct rukh_error **error);
 
-/* -- 38. What a shape function tells of a node's outputs -- */
+/* -- 39. What a shape function tells of a node's outputs -- */
 
 /**
  * Whether the node has an output (1), or leaves it out (0). Known in the functions `create` and `prepare` of a kernel.
@@ -4372,7 +4458,7 @@ rukh_status rukh_node_info_set_output_dim_of(struct rukh_node_info *node,
                                              size_t input_axis,
                                              struct rukh_error **error);
 
-/* -- 39. The attributes of a node whose operator the caller defined -- */
+/* -- 40. The attributes of a node whose operator the caller defined -- */
 
 /**
  * Whether a node has an attribute, by itself or by its default (1), or not (0).
@@ -4488,7 +4574,7 @@ rukh_status rukh_node_info_attribute_tensor(const struct rukh_node_info *node,
                                             const struct rukh_value **value,
                                             struct rukh_error **error);
 
-/* -- 40. One call of the caller's kernel: its inputs and outputs, and the threads and the stream that it may use -- */
+/* -- 41. One call of the caller's kernel: its inputs and outputs, and the threads and the stream that it may use -- */
 
 /**
  * The number of the node's inputs, those included that it leaves out before others.

@@ -281,6 +281,9 @@ typedef struct rukh_table {
     rukh_status (*session_start)(const rukh_session *session, const rukh_run_options *options, const char *const *input_names, const rukh_value *const *inputs, size_t input_count, const char *const *output_names, size_t output_count, rukh_completion_callback callback, void *user, rukh_release release, rukh_completion **out, rukh_error **error);
     rukh_status (*completion_output_count)(const rukh_completion *completion, size_t *count, rukh_error **error);
     rukh_status (*completion_output)(const rukh_completion *completion, size_t index, rukh_value **out, rukh_error **error);
+    rukh_status (*external_memory_import)(const rukh_device *device, rukh_external_handle kind, int64_t handle, size_t bytes, rukh_release release, void *user, rukh_external_memory **out, rukh_error **error);
+    void (*external_memory_destroy)(rukh_external_memory *memory);
+    rukh_status (*external_memory_tensor)(const rukh_external_memory *memory, size_t offset, rukh_element_type element, const int64_t *shape, size_t rank, rukh_value **out, rukh_error **error);
 } rukh_table;
 
 #ifdef __cplusplus

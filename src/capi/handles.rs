@@ -44,6 +44,7 @@ pub(super) enum Kind {
     Adapter,
     LogRecord,
     Placement,
+    ExternalMemory,
 }
 
 /// A C handle type and the object it stands for.
@@ -59,7 +60,7 @@ pub(super) trait Handle {
     }
 }
 
-const KIND_NAMES: [&str; 21] = [
+const KIND_NAMES: [&str; 22] = [
     "nothing",
     "rukh_error",
     "rukh_environment_options",
@@ -81,6 +82,7 @@ const KIND_NAMES: [&str; 21] = [
     "rukh_adapter",
     "rukh_log_record",
     "rukh_placement",
+    "rukh_external_memory",
 ];
 
 // The bits of a slot's state: generation (32), kind (8), alive (1), poisoned (1), pins (22).

@@ -7,14 +7,14 @@
 #[repr(C)]
 pub struct rukh_table {
     count: usize,
-    functions: [*const (); 255],
+    functions: [*const (); 258],
 }
 
 // SAFETY: Only addresses of functions, which nothing changes.
 unsafe impl Sync for rukh_table {}
 
 pub(super) static TABLE: rukh_table = rukh_table {
-    count: 255,
+    count: 258,
     functions: [
         super::version::rukh_version as *const (),
         super::version::rukh_version_string as *const (),
@@ -271,5 +271,8 @@ pub(super) static TABLE: rukh_table = rukh_table {
         super::asynchronous::rukh_session_start as *const (),
         super::completion::rukh_completion_output_count as *const (),
         super::completion::rukh_completion_output as *const (),
+        super::external_memory::rukh_external_memory_import as *const (),
+        super::external_memory::rukh_external_memory_destroy as *const (),
+        super::external_memory::rukh_external_memory_tensor as *const (),
     ],
 };

@@ -169,6 +169,16 @@ pub const RUKH_MEMORY_PINNED: rukh_memory_kind = 1;
 /// The host's.
 pub const RUKH_MEMORY_HOST: rukh_memory_kind = 2;
 
+/// What another API exported memory as.
+pub type rukh_external_handle = i32;
+
+/// A file descriptor of the driver's own kind, as Vulkan's `VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT` gives.
+pub const RUKH_EXTERNAL_OPAQUE_FD: rukh_external_handle = 0;
+/// A file descriptor of a dma-buf.
+pub const RUKH_EXTERNAL_DMA_BUF: rukh_external_handle = 1;
+/// A `HANDLE` of Windows', as `VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_WIN32_BIT` gives.
+pub const RUKH_EXTERNAL_WIN32: rukh_external_handle = 2;
+
 /// Whether an artifact suits a device and options.
 pub type rukh_artifact_verdict = i32;
 
@@ -268,6 +278,9 @@ pub struct rukh_stream(());
 pub struct rukh_log_record(());
 /// Where a node of a session runs, during the callback that is told.
 pub struct rukh_placement(());
+
+/// Memory that another API exported.
+pub struct rukh_external_memory(());
 
 /// How a model is compiled to an artifact.
 pub struct rukh_compile_options(());

@@ -83,6 +83,10 @@ functions! {
             "hipDeviceGetStreamPriorityRange", "cuCtxGetStreamPriorityRange";
         #[cfg(test)]
         stream_priority: fn(Raw, *mut c_int) = "hipStreamGetPriority", "cuStreamGetPriority";
+        import_memory: fn(*mut Raw, *const c_void) = "hipImportExternalMemory", "cuImportExternalMemory";
+        map_imported: fn(*mut Address, Raw, *const c_void) =
+            "hipExternalMemoryGetMappedBuffer", "cuExternalMemoryGetMappedBuffer";
+        destroy_imported: fn(Raw) = "hipDestroyExternalMemory", "cuDestroyExternalMemory";
         host_malloc: fn(*mut *mut c_void, usize, c_uint) = "hipHostMalloc", "cuMemHostAlloc";
         host_free: fn(*mut c_void) = "hipHostFree", "cuMemFreeHost";
         capture_begin: fn(Raw, c_int) = "hipStreamBeginCapture", "cuStreamBeginCapture_v2";

@@ -17,6 +17,7 @@ mod environment;
 mod execute;
 mod generation;
 mod given_source;
+mod imported;
 mod inputs;
 mod log;
 mod memory;
@@ -70,6 +71,7 @@ pub(crate) use binding::Binding;
 pub(crate) use compile::{CompileOptions, compile_model};
 pub(crate) use devices::{Device, device_of, devices, missing as missing_device};
 pub(crate) use environment::Environment;
+pub(crate) use imported::{Exported, Imported};
 pub(crate) use log::{Category, Level, Log, Record, Threshold};
 pub(crate) use memory::{
     DeviceStream, Location, copy_tensor, device_buffer, foreign_device_buffer, is_rocm, queue_copy,

@@ -102,6 +102,12 @@ pub const RUKH_MEMORY_DEVICE: rukh_memory_kind = 0;
 pub const RUKH_MEMORY_PINNED: rukh_memory_kind = 1;
 pub const RUKH_MEMORY_HOST: rukh_memory_kind = 2;
 
+/// What another API exported memory as.
+pub type rukh_external_handle = i32;
+pub const RUKH_EXTERNAL_OPAQUE_FD: rukh_external_handle = 0;
+pub const RUKH_EXTERNAL_DMA_BUF: rukh_external_handle = 1;
+pub const RUKH_EXTERNAL_WIN32: rukh_external_handle = 2;
+
 /// Whether an artifact suits a device and options.
 pub type rukh_artifact_verdict = i32;
 pub const RUKH_ARTIFACT_OPTIMAL: rukh_artifact_verdict = 0;
@@ -236,6 +242,12 @@ pub struct rukh_log_record {
 /// Where a node of a session runs, during the callback that is told.
 #[repr(C)]
 pub struct rukh_placement {
+    _private: [u8; 0],
+}
+
+/// Memory that another API exported.
+#[repr(C)]
+pub struct rukh_external_memory {
     _private: [u8; 0],
 }
 
@@ -1446,6 +1458,29 @@ unsafe extern "C" {
     ) -> rukh_status;
     /// Waits until a stream has done all that it was given.
     pub fn rukh_stream_wait(stream: *const rukh_stream, error: *mut *mut rukh_error) -> rukh_status;
+    /// Imports memory that another API exported, such as Vulkan (`vkGetMemoryFdKHR`), another process or a driver of a camera, so that a device computes where it lies.
+    pub fn rukh_external_memory_import(
+        device: *const rukh_device,
+        kind: rukh_external_handle,
+        handle: i64,
+        bytes: usize,
+        release: rukh_release,
+        user: *mut c_void,
+        out: *mut *mut rukh_external_memory,
+        error: *mut *mut rukh_error,
+    ) -> rukh_status;
+    /// Destroys a handle of imported memory.
+    pub fn rukh_external_memory_destroy(memory: *mut rukh_external_memory);
+    /// Makes a tensor over a part of imported memory.
+    pub fn rukh_external_memory_tensor(
+        memory: *const rukh_external_memory,
+        offset: usize,
+        element: rukh_element_type,
+        shape: *const i64,
+        rank: usize,
+        out: *mut *mut rukh_value,
+        error: *mut *mut rukh_error,
+    ) -> rukh_status;
     /// Makes a tensor of strings.
     pub fn rukh_value_create_strings(
         shape: *const i64,

@@ -312,6 +312,30 @@ func (v MemoryKind) String() string {
 	return nameOf(memoryKindNames, v)
 }
 
+// ExternalHandle is rukh_external_handle. What another API exported memory as.
+type ExternalHandle int32
+
+// The values of ExternalHandle.
+const (
+	// A file descriptor of the driver's own kind, as Vulkan's `VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT` gives.
+	ExternalOpaqueFd ExternalHandle = 0
+	// A file descriptor of a dma-buf.
+	ExternalDmaBuf ExternalHandle = 1
+	// A `HANDLE` of Windows', as `VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_WIN32_BIT` gives.
+	ExternalWin32 ExternalHandle = 2
+)
+
+var externalHandleNames = map[ExternalHandle]string{
+	0: "external_opaque_fd",
+	1: "external_dma_buf",
+	2: "external_win32",
+}
+
+// String is the value's name.
+func (v ExternalHandle) String() string {
+	return nameOf(externalHandleNames, v)
+}
+
 // ArtifactVerdict is rukh_artifact_verdict. Whether an artifact suits a device and options.
 type ArtifactVerdict int32
 

@@ -171,6 +171,9 @@ var described = [...]struct{ name, since string }{
 	{"stream_destroy", "0.1.1"},
 	{"stream_address", "0.1.1"},
 	{"stream_wait", "0.1.1"},
+	{"external_memory_import", "0.1.1"},
+	{"external_memory_destroy", "0.1.1"},
+	{"external_memory_tensor", "0.1.1"},
 	{"value_create_strings", "0.1.0"},
 	{"value_string", "0.1.0"},
 	{"value_set_string", "0.1.0"},
@@ -3569,6 +3572,68 @@ func StreamWait(stream unsafe.Pointer) error {
 	return failed(C.go_stream_wait(fn, stream, &failure), &failure)
 }
 
+// ExternalMemoryImport calls rukh_external_memory_import.
+//
+// Imports memory that another API exported, such as Vulkan (`vkGetMemoryFdKHR`), another process or a driver of a camera, so
+// that a device computes where it lies.
+//
+// The device's runtime does it (`hipImportExternalMemory`, on the nvidia platform `cuImportExternalMemory`), and says what
+// it takes: as a rule memory that lies on the same device, or that the device can reach.
+//
+// `device`: not NULL; a GPU. `kind`: one of `RUKH_EXTERNAL_…`. `handle`: a file descriptor, or on Windows a `HANDLE` as a
+// number. When this call succeeds a file descriptor belongs to the runtime, and the caller neither uses nor closes it; when it
+// fails it stays the caller's. `bytes`: the size of the whole memory, as it was exported. `release`: may be NULL; else called
+// once with `user` when the memory was given back, also when this call fails. `user`: passed on as it is; may be NULL. `out`:
+// not NULL; receives the memory, which the caller destroys; NULL on failure. `error`: may be NULL. Threads: any. The caller
+// orders what the other API does with the memory and what runs do. Errors: `RUKH_ERROR_INVALID_ARGUMENT`,
+// `RUKH_ERROR_UNSUPPORTED` where the runtime has no such functions, or the system no such handles, `RUKH_ERROR_DEVICE` for
+// what the runtime refuses, and the handle errors.
+//
+// Since 0.1.1.
+func ExternalMemoryImport(device unsafe.Pointer, kind ExternalHandle, handle int64, bytes uint, release unsafe.Pointer, user unsafe.Pointer, out *unsafe.Pointer) error {
+	fn, err := function(159)
+	if err != nil {
+		return err
+	}
+	var failure unsafe.Pointer
+	return failed(C.go_external_memory_import(fn, device, C.int32_t(kind), C.int64_t(handle), C.size_t(bytes), release, user, out, &failure), &failure)
+}
+
+// ExternalMemoryDestroy calls rukh_external_memory_destroy.
+//
+// Destroys a handle of imported memory. The memory is given back when no tensor and no run uses it any more. NULL, and a
+// pointer that is no live handle of this kind, is left alone.
+//
+// Threads: any.
+//
+// Since 0.1.1.
+func ExternalMemoryDestroy(memory unsafe.Pointer) {
+	fn, err := function(160)
+	if err != nil {
+		return
+	}
+	C.go_external_memory_destroy(fn, memory)
+}
+
+// ExternalMemoryTensor calls rukh_external_memory_tensor.
+//
+// Makes a tensor over a part of imported memory. It is used like any tensor in the memory of its device.
+//
+// `memory`: not NULL; kept alive by the tensor. `offset`: where the elements begin, in bytes; a multiple of the element's size.
+// `element`: one of `RUKH_ELEMENT_…` but `STRING`. `shape`: `rank` dimensions in elements; NULL allowed with rank 0. `out`: not
+// NULL; receives the value, which the caller destroys; NULL on failure. `error`: may be NULL. Threads: any, at the same time;
+// tensors may overlap. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for what lies outside of the memory, and the handle errors.
+//
+// Since 0.1.1.
+func ExternalMemoryTensor(memory unsafe.Pointer, offset uint, element ElementType, shape *int64, rank uint, out *unsafe.Pointer) error {
+	fn, err := function(161)
+	if err != nil {
+		return err
+	}
+	var failure unsafe.Pointer
+	return failed(C.go_external_memory_tensor(fn, memory, C.size_t(offset), C.int32_t(element), (*C.int64_t)(unsafe.Pointer(shape)), C.size_t(rank), out, &failure), &failure)
+}
+
 // ValueCreateStrings calls rukh_value_create_strings.
 //
 // Makes a tensor of strings.
@@ -3582,7 +3647,7 @@ func StreamWait(stream unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueCreateStrings(shape *int64, rank uint, strings []string, lengths *uint, count uint, out *unsafe.Pointer) error {
-	fn, err := function(159)
+	fn, err := function(162)
 	if err != nil {
 		return err
 	}
@@ -3607,7 +3672,7 @@ func ValueCreateStrings(shape *int64, rank uint, strings []string, lengths *uint
 //
 // Since 0.1.0.
 func ValueString(value unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(160)
+	fn, err := function(163)
 	if err != nil {
 		return err
 	}
@@ -3626,7 +3691,7 @@ func ValueString(value unsafe.Pointer, index uint, buf *byte, cap uint, needed *
 //
 // Since 0.1.0.
 func ValueSetString(value unsafe.Pointer, index uint, string string) error {
-	fn, err := function(161)
+	fn, err := function(164)
 	if err != nil {
 		return err
 	}
@@ -3651,7 +3716,7 @@ func ValueSetString(value unsafe.Pointer, index uint, string string) error {
 //
 // Since 0.1.0.
 func ValueCreateSequence(items *unsafe.Pointer, count uint, element ElementType, out *unsafe.Pointer) error {
-	fn, err := function(162)
+	fn, err := function(165)
 	if err != nil {
 		return err
 	}
@@ -3672,7 +3737,7 @@ func ValueCreateSequence(items *unsafe.Pointer, count uint, element ElementType,
 //
 // Since 0.1.0.
 func ValueCreateMap(keys unsafe.Pointer, values *unsafe.Pointer, count uint, element ElementType, out *unsafe.Pointer) error {
-	fn, err := function(163)
+	fn, err := function(166)
 	if err != nil {
 		return err
 	}
@@ -3691,7 +3756,7 @@ func ValueCreateMap(keys unsafe.Pointer, values *unsafe.Pointer, count uint, ele
 //
 // Since 0.1.0.
 func ValueCreateOptional(value unsafe.Pointer, element ElementType, out *unsafe.Pointer) error {
-	fn, err := function(164)
+	fn, err := function(167)
 	if err != nil {
 		return err
 	}
@@ -3708,7 +3773,7 @@ func ValueCreateOptional(value unsafe.Pointer, element ElementType, out *unsafe.
 //
 // Since 0.1.0.
 func ValueItemCount(value unsafe.Pointer, count *uint) error {
-	fn, err := function(165)
+	fn, err := function(168)
 	if err != nil {
 		return err
 	}
@@ -3726,7 +3791,7 @@ func ValueItemCount(value unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func ValueItem(value unsafe.Pointer, index uint, out *unsafe.Pointer) error {
-	fn, err := function(166)
+	fn, err := function(169)
 	if err != nil {
 		return err
 	}
@@ -3744,7 +3809,7 @@ func ValueItem(value unsafe.Pointer, index uint, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueMapKeys(value unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(167)
+	fn, err := function(170)
 	if err != nil {
 		return err
 	}
@@ -3765,7 +3830,7 @@ func ValueMapKeys(value unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueToDLPack(value unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(168)
+	fn, err := function(171)
 	if err != nil {
 		return err
 	}
@@ -3783,7 +3848,7 @@ func ValueToDLPack(value unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueToDLPackLegacy(value unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(169)
+	fn, err := function(172)
 	if err != nil {
 		return err
 	}
@@ -3807,7 +3872,7 @@ func ValueToDLPackLegacy(value unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueFromDLPack(managed unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(170)
+	fn, err := function(173)
 	if err != nil {
 		return err
 	}
@@ -3825,7 +3890,7 @@ func ValueFromDLPack(managed unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueFromDLPackLegacy(managed unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(171)
+	fn, err := function(174)
 	if err != nil {
 		return err
 	}
@@ -3858,7 +3923,7 @@ func ValueFromDLPackLegacy(managed unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func RunOptionsCreate(out *unsafe.Pointer) error {
-	fn, err := function(172)
+	fn, err := function(175)
 	if err != nil {
 		return err
 	}
@@ -3875,7 +3940,7 @@ func RunOptionsCreate(out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func RunOptionsDestroy(options unsafe.Pointer) {
-	fn, err := function(173)
+	fn, err := function(176)
 	if err != nil {
 		return
 	}
@@ -3891,7 +3956,7 @@ func RunOptionsDestroy(options unsafe.Pointer) {
 //
 // Since 0.1.0.
 func RunOptionsSet(options unsafe.Pointer, key string, value string) error {
-	fn, err := function(174)
+	fn, err := function(177)
 	if err != nil {
 		return err
 	}
@@ -3919,7 +3984,7 @@ func RunOptionsSet(options unsafe.Pointer, key string, value string) error {
 //
 // Since 0.1.0.
 func RunOptionsGet(options unsafe.Pointer, key string, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(175)
+	fn, err := function(178)
 	if err != nil {
 		return err
 	}
@@ -3942,7 +4007,7 @@ func RunOptionsGet(options unsafe.Pointer, key string, buf *byte, cap uint, need
 //
 // Since 0.1.0.
 func RunOptionsKey(options unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(176)
+	fn, err := function(179)
 	if err != nil {
 		return err
 	}
@@ -3960,7 +4025,7 @@ func RunOptionsKey(options unsafe.Pointer, index uint, buf *byte, cap uint, need
 //
 // Since 0.1.0.
 func RunOptionsCancel(options unsafe.Pointer) error {
-	fn, err := function(177)
+	fn, err := function(180)
 	if err != nil {
 		return err
 	}
@@ -3977,7 +4042,7 @@ func RunOptionsCancel(options unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func RunOptionsReset(options unsafe.Pointer) error {
-	fn, err := function(178)
+	fn, err := function(181)
 	if err != nil {
 		return err
 	}
@@ -4003,7 +4068,7 @@ func RunOptionsReset(options unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func SessionRun(session unsafe.Pointer, options unsafe.Pointer, inputNames []string, inputs *unsafe.Pointer, inputCount uint, outputNames []string, outputCount uint, outputs *unsafe.Pointer) error {
-	fn, err := function(179)
+	fn, err := function(182)
 	if err != nil {
 		return err
 	}
@@ -4040,7 +4105,7 @@ func SessionRun(session unsafe.Pointer, options unsafe.Pointer, inputNames []str
 //
 // Since 0.1.1.
 func SessionStart(session unsafe.Pointer, options unsafe.Pointer, inputNames []string, inputs *unsafe.Pointer, inputCount uint, outputNames []string, outputCount uint, callback unsafe.Pointer, user unsafe.Pointer, release unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(180)
+	fn, err := function(183)
 	if err != nil {
 		return err
 	}
@@ -4074,7 +4139,7 @@ func SessionStart(session unsafe.Pointer, options unsafe.Pointer, inputNames []s
 //
 // Since 0.1.0.
 func SessionRunAsync(session unsafe.Pointer, options unsafe.Pointer, inputNames []string, inputs *unsafe.Pointer, inputCount uint, outputNames []string, outputCount uint, callback unsafe.Pointer, user unsafe.Pointer) error {
-	fn, err := function(181)
+	fn, err := function(184)
 	if err != nil {
 		return err
 	}
@@ -4104,7 +4169,7 @@ func SessionRunAsync(session unsafe.Pointer, options unsafe.Pointer, inputNames 
 //
 // Since 0.1.0.
 func IOBindingCreate(session unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(182)
+	fn, err := function(185)
 	if err != nil {
 		return err
 	}
@@ -4121,7 +4186,7 @@ func IOBindingCreate(session unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func IOBindingDestroy(binding unsafe.Pointer) {
-	fn, err := function(183)
+	fn, err := function(186)
 	if err != nil {
 		return
 	}
@@ -4139,7 +4204,7 @@ func IOBindingDestroy(binding unsafe.Pointer) {
 //
 // Since 0.1.0.
 func IOBindingBindInput(binding unsafe.Pointer, name string, value unsafe.Pointer) error {
-	fn, err := function(184)
+	fn, err := function(187)
 	if err != nil {
 		return err
 	}
@@ -4165,7 +4230,7 @@ func IOBindingBindInput(binding unsafe.Pointer, name string, value unsafe.Pointe
 //
 // Since 0.1.0.
 func IOBindingBindOutput(binding unsafe.Pointer, name string, value unsafe.Pointer) error {
-	fn, err := function(185)
+	fn, err := function(188)
 	if err != nil {
 		return err
 	}
@@ -4189,7 +4254,7 @@ func IOBindingBindOutput(binding unsafe.Pointer, name string, value unsafe.Point
 //
 // Since 0.1.0.
 func IOBindingBindOutputAllocated(binding unsafe.Pointer, name string) error {
-	fn, err := function(186)
+	fn, err := function(189)
 	if err != nil {
 		return err
 	}
@@ -4210,7 +4275,7 @@ func IOBindingBindOutputAllocated(binding unsafe.Pointer, name string) error {
 //
 // Since 0.1.0.
 func IOBindingClearInputs(binding unsafe.Pointer) error {
-	fn, err := function(187)
+	fn, err := function(190)
 	if err != nil {
 		return err
 	}
@@ -4226,7 +4291,7 @@ func IOBindingClearInputs(binding unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func IOBindingClearOutputs(binding unsafe.Pointer) error {
-	fn, err := function(188)
+	fn, err := function(191)
 	if err != nil {
 		return err
 	}
@@ -4244,7 +4309,7 @@ func IOBindingClearOutputs(binding unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func IOBindingRun(binding unsafe.Pointer, options unsafe.Pointer) error {
-	fn, err := function(189)
+	fn, err := function(192)
 	if err != nil {
 		return err
 	}
@@ -4263,7 +4328,7 @@ func IOBindingRun(binding unsafe.Pointer, options unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func IOBindingOutput(binding unsafe.Pointer, name string, out *unsafe.Pointer) error {
-	fn, err := function(190)
+	fn, err := function(193)
 	if err != nil {
 		return err
 	}
@@ -4293,7 +4358,7 @@ func IOBindingOutput(binding unsafe.Pointer, name string, out *unsafe.Pointer) e
 //
 // Since 0.1.0.
 func IOBindingRunQueued(binding unsafe.Pointer, options unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(191)
+	fn, err := function(194)
 	if err != nil {
 		return err
 	}
@@ -4310,7 +4375,7 @@ func IOBindingRunQueued(binding unsafe.Pointer, options unsafe.Pointer, out *uns
 //
 // Since 0.1.0.
 func CompletionDestroy(completion unsafe.Pointer) {
-	fn, err := function(192)
+	fn, err := function(195)
 	if err != nil {
 		return
 	}
@@ -4326,7 +4391,7 @@ func CompletionDestroy(completion unsafe.Pointer) {
 //
 // Since 0.1.0.
 func CompletionIsDone(completion unsafe.Pointer, done *int32) error {
-	fn, err := function(193)
+	fn, err := function(196)
 	if err != nil {
 		return err
 	}
@@ -4345,7 +4410,7 @@ func CompletionIsDone(completion unsafe.Pointer, done *int32) error {
 //
 // Since 0.1.0.
 func CompletionWait(completion unsafe.Pointer) error {
-	fn, err := function(194)
+	fn, err := function(197)
 	if err != nil {
 		return err
 	}
@@ -4363,7 +4428,7 @@ func CompletionWait(completion unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func CompletionEvent(completion unsafe.Pointer, event *uint64) error {
-	fn, err := function(195)
+	fn, err := function(198)
 	if err != nil {
 		return err
 	}
@@ -4381,7 +4446,7 @@ func CompletionEvent(completion unsafe.Pointer, event *uint64) error {
 //
 // Since 0.1.1.
 func CompletionOutputCount(completion unsafe.Pointer, count *uint) error {
-	fn, err := function(196)
+	fn, err := function(199)
 	if err != nil {
 		return err
 	}
@@ -4400,7 +4465,7 @@ func CompletionOutputCount(completion unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.1.
 func CompletionOutput(completion unsafe.Pointer, index uint, out *unsafe.Pointer) error {
-	fn, err := function(197)
+	fn, err := function(200)
 	if err != nil {
 		return err
 	}
@@ -4421,7 +4486,7 @@ func CompletionOutput(completion unsafe.Pointer, index uint, out *unsafe.Pointer
 //
 // Since 0.1.0.
 func SessionTuningResults(session unsafe.Pointer, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(198)
+	fn, err := function(201)
 	if err != nil {
 		return err
 	}
@@ -4443,7 +4508,7 @@ func SessionTuningResults(session unsafe.Pointer, buf *byte, cap uint, needed *u
 //
 // Since 0.1.0.
 func SessionAddTuningResults(session unsafe.Pointer, text_ string, taken *uint) error {
-	fn, err := function(199)
+	fn, err := function(202)
 	if err != nil {
 		return err
 	}
@@ -4471,7 +4536,7 @@ func SessionAddTuningResults(session unsafe.Pointer, text_ string, taken *uint) 
 //
 // Since 0.1.1.
 func EnvironmentTune(environment unsafe.Pointer, options unsafe.Pointer, shapes string, tuned *uint, without *uint) error {
-	fn, err := function(200)
+	fn, err := function(203)
 	if err != nil {
 		return err
 	}
@@ -4498,7 +4563,7 @@ func EnvironmentTune(environment unsafe.Pointer, options unsafe.Pointer, shapes 
 //
 // Since 0.1.0.
 func OperatorCreate(domain string, name string, since int64, user unsafe.Pointer, release unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(201)
+	fn, err := function(204)
 	if err != nil {
 		return err
 	}
@@ -4525,7 +4590,7 @@ func OperatorCreate(domain string, name string, since int64, user unsafe.Pointer
 //
 // Since 0.1.0.
 func OperatorDestroy(operator unsafe.Pointer) {
-	fn, err := function(202)
+	fn, err := function(205)
 	if err != nil {
 		return
 	}
@@ -4542,7 +4607,7 @@ func OperatorDestroy(operator unsafe.Pointer) {
 //
 // Since 0.1.0.
 func OperatorAddTypeVariable(operator unsafe.Pointer, name string, allowed *ElementType, count uint) error {
-	fn, err := function(203)
+	fn, err := function(206)
 	if err != nil {
 		return err
 	}
@@ -4566,7 +4631,7 @@ func OperatorAddTypeVariable(operator unsafe.Pointer, name string, allowed *Elem
 //
 // Since 0.1.0.
 func OperatorAddInput(operator unsafe.Pointer, name string, ty string, arity Arity) error {
-	fn, err := function(204)
+	fn, err := function(207)
 	if err != nil {
 		return err
 	}
@@ -4593,7 +4658,7 @@ func OperatorAddInput(operator unsafe.Pointer, name string, ty string, arity Ari
 //
 // Since 0.1.0.
 func OperatorAddOutput(operator unsafe.Pointer, name string, ty string, arity Arity) error {
-	fn, err := function(205)
+	fn, err := function(208)
 	if err != nil {
 		return err
 	}
@@ -4621,7 +4686,7 @@ func OperatorAddOutput(operator unsafe.Pointer, name string, ty string, arity Ar
 //
 // Since 0.1.0.
 func OperatorSetShapeInput(operator unsafe.Pointer, index uint) error {
-	fn, err := function(206)
+	fn, err := function(209)
 	if err != nil {
 		return err
 	}
@@ -4640,7 +4705,7 @@ func OperatorSetShapeInput(operator unsafe.Pointer, index uint) error {
 //
 // Since 0.1.0.
 func OperatorSetShapeFunction(operator unsafe.Pointer, function_ unsafe.Pointer) error {
-	fn, err := function(207)
+	fn, err := function(210)
 	if err != nil {
 		return err
 	}
@@ -4658,7 +4723,7 @@ func OperatorSetShapeFunction(operator unsafe.Pointer, function_ unsafe.Pointer)
 //
 // Since 0.1.0.
 func OperatorSetKernel(operator unsafe.Pointer, create unsafe.Pointer, compute unsafe.Pointer) error {
-	fn, err := function(208)
+	fn, err := function(211)
 	if err != nil {
 		return err
 	}
@@ -4679,7 +4744,7 @@ func OperatorSetKernel(operator unsafe.Pointer, create unsafe.Pointer, compute u
 //
 // Since 0.1.0.
 func OperatorSetGpuKernel(operator unsafe.Pointer, create unsafe.Pointer, prepare unsafe.Pointer, compute unsafe.Pointer) error {
-	fn, err := function(209)
+	fn, err := function(212)
 	if err != nil {
 		return err
 	}
@@ -4699,7 +4764,7 @@ func OperatorSetGpuKernel(operator unsafe.Pointer, create unsafe.Pointer, prepar
 //
 // Since 0.1.0.
 func SessionOptionsAddOperator(options unsafe.Pointer, operator unsafe.Pointer) error {
-	fn, err := function(210)
+	fn, err := function(213)
 	if err != nil {
 		return err
 	}
@@ -4716,7 +4781,7 @@ func SessionOptionsAddOperator(options unsafe.Pointer, operator unsafe.Pointer) 
 //
 // Since 0.1.0.
 func EnvironmentAddOperator(environment unsafe.Pointer, operator unsafe.Pointer) error {
-	fn, err := function(211)
+	fn, err := function(214)
 	if err != nil {
 		return err
 	}
@@ -4735,7 +4800,7 @@ func EnvironmentAddOperator(environment unsafe.Pointer, operator unsafe.Pointer)
 //
 // Since 0.1.0.
 func OperatorAddAttribute(operator unsafe.Pointer, name string, ty AttributeType, required int32) error {
-	fn, err := function(212)
+	fn, err := function(215)
 	if err != nil {
 		return err
 	}
@@ -4759,7 +4824,7 @@ func OperatorAddAttribute(operator unsafe.Pointer, name string, ty AttributeType
 //
 // Since 0.1.0.
 func OperatorAddAttributeWithDefault(operator unsafe.Pointer, name string, ty AttributeType, data unsafe.Pointer, count uint) error {
-	fn, err := function(213)
+	fn, err := function(216)
 	if err != nil {
 		return err
 	}
@@ -4791,7 +4856,7 @@ func OperatorAddAttributeWithDefault(operator unsafe.Pointer, name string, ty At
 //
 // Since 0.1.0.
 func SessionOptionsLoadOperators(options unsafe.Pointer, path string) error {
-	fn, err := function(214)
+	fn, err := function(217)
 	if err != nil {
 		return err
 	}
@@ -4814,7 +4879,7 @@ func SessionOptionsLoadOperators(options unsafe.Pointer, path string) error {
 //
 // Since 0.1.0.
 func EnvironmentLoadOperators(environment unsafe.Pointer, path string) error {
-	fn, err := function(215)
+	fn, err := function(218)
 	if err != nil {
 		return err
 	}
@@ -4836,7 +4901,7 @@ func EnvironmentLoadOperators(environment unsafe.Pointer, path string) error {
 //
 // Since 0.1.0.
 func OperatorRegistryAdd(registry unsafe.Pointer, operator unsafe.Pointer) error {
-	fn, err := function(216)
+	fn, err := function(219)
 	if err != nil {
 		return err
 	}
@@ -4853,7 +4918,7 @@ func OperatorRegistryAdd(registry unsafe.Pointer, operator unsafe.Pointer) error
 //
 // Since 0.1.0.
 func OperatorRegistrySetError(registry unsafe.Pointer, text_ string) error {
-	fn, err := function(217)
+	fn, err := function(220)
 	if err != nil {
 		return err
 	}
@@ -4875,7 +4940,7 @@ func OperatorRegistrySetError(registry unsafe.Pointer, text_ string) error {
 //
 // Since 0.1.0.
 func NodeInfoName(node unsafe.Pointer, name *string) error {
-	fn, err := function(218)
+	fn, err := function(221)
 	if err != nil {
 		return err
 	}
@@ -4897,7 +4962,7 @@ func NodeInfoName(node unsafe.Pointer, name *string) error {
 //
 // Since 0.1.0.
 func NodeInfoVersion(node unsafe.Pointer, version *int64) error {
-	fn, err := function(219)
+	fn, err := function(222)
 	if err != nil {
 		return err
 	}
@@ -4914,7 +4979,7 @@ func NodeInfoVersion(node unsafe.Pointer, version *int64) error {
 //
 // Since 0.1.0.
 func NodeInfoInputCount(node unsafe.Pointer, count *uint) error {
-	fn, err := function(220)
+	fn, err := function(223)
 	if err != nil {
 		return err
 	}
@@ -4931,7 +4996,7 @@ func NodeInfoInputCount(node unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func NodeInfoOutputCount(node unsafe.Pointer, count *uint) error {
-	fn, err := function(221)
+	fn, err := function(224)
 	if err != nil {
 		return err
 	}
@@ -4948,7 +5013,7 @@ func NodeInfoOutputCount(node unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func NodeInfoHasInput(node unsafe.Pointer, index uint, given *int32) error {
-	fn, err := function(222)
+	fn, err := function(225)
 	if err != nil {
 		return err
 	}
@@ -4967,7 +5032,7 @@ func NodeInfoHasInput(node unsafe.Pointer, index uint, given *int32) error {
 //
 // Since 0.1.0.
 func NodeInfoInputType(node unsafe.Pointer, index uint, kind *Kind, element *ElementType) error {
-	fn, err := function(223)
+	fn, err := function(226)
 	if err != nil {
 		return err
 	}
@@ -4987,7 +5052,7 @@ func NodeInfoInputType(node unsafe.Pointer, index uint, kind *Kind, element *Ele
 //
 // Since 0.1.0.
 func NodeInfoInputShape(node unsafe.Pointer, index uint, dims *int64, cap uint, rank *int64) error {
-	fn, err := function(224)
+	fn, err := function(227)
 	if err != nil {
 		return err
 	}
@@ -5005,7 +5070,7 @@ func NodeInfoInputShape(node unsafe.Pointer, index uint, dims *int64, cap uint, 
 //
 // Since 0.1.0.
 func NodeInfoInputValue(node unsafe.Pointer, index uint, value *unsafe.Pointer) error {
-	fn, err := function(225)
+	fn, err := function(228)
 	if err != nil {
 		return err
 	}
@@ -5023,7 +5088,7 @@ func NodeInfoInputValue(node unsafe.Pointer, index uint, value *unsafe.Pointer) 
 //
 // Since 0.1.0.
 func NodeInfoSetError(node unsafe.Pointer, text_ string) error {
-	fn, err := function(226)
+	fn, err := function(229)
 	if err != nil {
 		return err
 	}
@@ -5047,7 +5112,7 @@ func NodeInfoSetError(node unsafe.Pointer, text_ string) error {
 //
 // Since 0.1.0.
 func NodeInfoSetState(node unsafe.Pointer, state unsafe.Pointer, release unsafe.Pointer) error {
-	fn, err := function(227)
+	fn, err := function(230)
 	if err != nil {
 		return err
 	}
@@ -5064,7 +5129,7 @@ func NodeInfoSetState(node unsafe.Pointer, state unsafe.Pointer, release unsafe.
 //
 // Since 0.1.0.
 func NodeInfoState(node unsafe.Pointer, state *unsafe.Pointer) error {
-	fn, err := function(228)
+	fn, err := function(231)
 	if err != nil {
 		return err
 	}
@@ -5081,7 +5146,7 @@ func NodeInfoState(node unsafe.Pointer, state *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func NodeInfoSetScratch(node unsafe.Pointer, bytes uint) error {
-	fn, err := function(229)
+	fn, err := function(232)
 	if err != nil {
 		return err
 	}
@@ -5098,7 +5163,7 @@ func NodeInfoSetScratch(node unsafe.Pointer, bytes uint) error {
 //
 // Since 0.1.0.
 func NodeInfoHasOutput(node unsafe.Pointer, index uint, wanted *int32) error {
-	fn, err := function(230)
+	fn, err := function(233)
 	if err != nil {
 		return err
 	}
@@ -5116,7 +5181,7 @@ func NodeInfoHasOutput(node unsafe.Pointer, index uint, wanted *int32) error {
 //
 // Since 0.1.0.
 func NodeInfoSetOutputType(node unsafe.Pointer, index uint, element ElementType) error {
-	fn, err := function(231)
+	fn, err := function(234)
 	if err != nil {
 		return err
 	}
@@ -5135,7 +5200,7 @@ func NodeInfoSetOutputType(node unsafe.Pointer, index uint, element ElementType)
 //
 // Since 0.1.0.
 func NodeInfoSetOutputShape(node unsafe.Pointer, index uint, dims *int64, rank uint) error {
-	fn, err := function(232)
+	fn, err := function(235)
 	if err != nil {
 		return err
 	}
@@ -5154,7 +5219,7 @@ func NodeInfoSetOutputShape(node unsafe.Pointer, index uint, dims *int64, rank u
 //
 // Since 0.1.0.
 func NodeInfoSetOutputShapeOf(node unsafe.Pointer, index uint, input uint) error {
-	fn, err := function(233)
+	fn, err := function(236)
 	if err != nil {
 		return err
 	}
@@ -5173,7 +5238,7 @@ func NodeInfoSetOutputShapeOf(node unsafe.Pointer, index uint, input uint) error
 //
 // Since 0.1.0.
 func NodeInfoSetOutputDimOf(node unsafe.Pointer, index uint, axis uint, input uint, inputAxis uint) error {
-	fn, err := function(234)
+	fn, err := function(237)
 	if err != nil {
 		return err
 	}
@@ -5190,7 +5255,7 @@ func NodeInfoSetOutputDimOf(node unsafe.Pointer, index uint, axis uint, input ui
 //
 // Since 0.1.0.
 func NodeInfoHasAttribute(node unsafe.Pointer, name string, given *int32) error {
-	fn, err := function(235)
+	fn, err := function(238)
 	if err != nil {
 		return err
 	}
@@ -5212,7 +5277,7 @@ func NodeInfoHasAttribute(node unsafe.Pointer, name string, given *int32) error 
 //
 // Since 0.1.0.
 func NodeInfoAttributeInt(node unsafe.Pointer, name string, value *int64) error {
-	fn, err := function(236)
+	fn, err := function(239)
 	if err != nil {
 		return err
 	}
@@ -5233,7 +5298,7 @@ func NodeInfoAttributeInt(node unsafe.Pointer, name string, value *int64) error 
 //
 // Since 0.1.0.
 func NodeInfoAttributeFloat(node unsafe.Pointer, name string, value *float32) error {
-	fn, err := function(237)
+	fn, err := function(240)
 	if err != nil {
 		return err
 	}
@@ -5256,7 +5321,7 @@ func NodeInfoAttributeFloat(node unsafe.Pointer, name string, value *float32) er
 //
 // Since 0.1.0.
 func NodeInfoAttributeString(node unsafe.Pointer, name string, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(238)
+	fn, err := function(241)
 	if err != nil {
 		return err
 	}
@@ -5278,7 +5343,7 @@ func NodeInfoAttributeString(node unsafe.Pointer, name string, buf *byte, cap ui
 //
 // Since 0.1.0.
 func NodeInfoAttributeInts(node unsafe.Pointer, name string, values **int64, count *uint) error {
-	fn, err := function(239)
+	fn, err := function(242)
 	if err != nil {
 		return err
 	}
@@ -5299,7 +5364,7 @@ func NodeInfoAttributeInts(node unsafe.Pointer, name string, values **int64, cou
 //
 // Since 0.1.0.
 func NodeInfoAttributeFloats(node unsafe.Pointer, name string, values **float32, count *uint) error {
-	fn, err := function(240)
+	fn, err := function(243)
 	if err != nil {
 		return err
 	}
@@ -5320,7 +5385,7 @@ func NodeInfoAttributeFloats(node unsafe.Pointer, name string, values **float32,
 //
 // Since 0.1.0.
 func NodeInfoAttributeStringCount(node unsafe.Pointer, name string, count *uint) error {
-	fn, err := function(241)
+	fn, err := function(244)
 	if err != nil {
 		return err
 	}
@@ -5343,7 +5408,7 @@ func NodeInfoAttributeStringCount(node unsafe.Pointer, name string, count *uint)
 //
 // Since 0.1.0.
 func NodeInfoAttributeStringAt(node unsafe.Pointer, name string, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(242)
+	fn, err := function(245)
 	if err != nil {
 		return err
 	}
@@ -5365,7 +5430,7 @@ func NodeInfoAttributeStringAt(node unsafe.Pointer, name string, index uint, buf
 //
 // Since 0.1.0.
 func NodeInfoAttributeTensor(node unsafe.Pointer, name string, value *unsafe.Pointer) error {
-	fn, err := function(243)
+	fn, err := function(246)
 	if err != nil {
 		return err
 	}
@@ -5387,7 +5452,7 @@ func NodeInfoAttributeTensor(node unsafe.Pointer, name string, value *unsafe.Poi
 //
 // Since 0.1.0.
 func KernelContextInputCount(context unsafe.Pointer, count *uint) error {
-	fn, err := function(244)
+	fn, err := function(247)
 	if err != nil {
 		return err
 	}
@@ -5404,7 +5469,7 @@ func KernelContextInputCount(context unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func KernelContextOutputCount(context unsafe.Pointer, count *uint) error {
-	fn, err := function(245)
+	fn, err := function(248)
 	if err != nil {
 		return err
 	}
@@ -5424,7 +5489,7 @@ func KernelContextOutputCount(context unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func KernelContextInput(context unsafe.Pointer, index uint, value *unsafe.Pointer) error {
-	fn, err := function(246)
+	fn, err := function(249)
 	if err != nil {
 		return err
 	}
@@ -5445,7 +5510,7 @@ func KernelContextInput(context unsafe.Pointer, index uint, value *unsafe.Pointe
 //
 // Since 0.1.0.
 func KernelContextOutput(context unsafe.Pointer, index uint, shape *int64, rank uint, value *unsafe.Pointer) error {
-	fn, err := function(247)
+	fn, err := function(250)
 	if err != nil {
 		return err
 	}
@@ -5464,7 +5529,7 @@ func KernelContextOutput(context unsafe.Pointer, index uint, shape *int64, rank 
 //
 // Since 0.1.0.
 func KernelContextSetOutput(context unsafe.Pointer, index uint, value unsafe.Pointer) error {
-	fn, err := function(248)
+	fn, err := function(251)
 	if err != nil {
 		return err
 	}
@@ -5481,7 +5546,7 @@ func KernelContextSetOutput(context unsafe.Pointer, index uint, value unsafe.Poi
 //
 // Since 0.1.0.
 func KernelContextState(context unsafe.Pointer, state *unsafe.Pointer) error {
-	fn, err := function(249)
+	fn, err := function(252)
 	if err != nil {
 		return err
 	}
@@ -5499,7 +5564,7 @@ func KernelContextState(context unsafe.Pointer, state *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func KernelContextCancelled(context unsafe.Pointer, cancelled *int32) error {
-	fn, err := function(250)
+	fn, err := function(253)
 	if err != nil {
 		return err
 	}
@@ -5516,7 +5581,7 @@ func KernelContextCancelled(context unsafe.Pointer, cancelled *int32) error {
 //
 // Since 0.1.0.
 func KernelContextThreadCount(context unsafe.Pointer, count *uint) error {
-	fn, err := function(251)
+	fn, err := function(254)
 	if err != nil {
 		return err
 	}
@@ -5536,7 +5601,7 @@ func KernelContextThreadCount(context unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func KernelContextParallelFor(context unsafe.Pointer, count uint, body unsafe.Pointer, user unsafe.Pointer) error {
-	fn, err := function(252)
+	fn, err := function(255)
 	if err != nil {
 		return err
 	}
@@ -5553,7 +5618,7 @@ func KernelContextParallelFor(context unsafe.Pointer, count uint, body unsafe.Po
 //
 // Since 0.1.0.
 func KernelContextStream(context unsafe.Pointer, stream *unsafe.Pointer) error {
-	fn, err := function(253)
+	fn, err := function(256)
 	if err != nil {
 		return err
 	}
@@ -5570,7 +5635,7 @@ func KernelContextStream(context unsafe.Pointer, stream *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func KernelContextScratch(context unsafe.Pointer, address *unsafe.Pointer, bytes *uint) error {
-	fn, err := function(254)
+	fn, err := function(257)
 	if err != nil {
 		return err
 	}
@@ -5588,7 +5653,7 @@ func KernelContextScratch(context unsafe.Pointer, address *unsafe.Pointer, bytes
 //
 // Since 0.1.0.
 func KernelContextSetError(context unsafe.Pointer, text_ string) error {
-	fn, err := function(255)
+	fn, err := function(258)
 	if err != nil {
 		return err
 	}

@@ -142,6 +142,16 @@ export declare const MemoryKind: {
   readonly HOST: 2;
 };
 
+/** What another API exported memory as. */
+export declare const ExternalHandle: {
+  /** A file descriptor of the driver's own kind, as Vulkan's `VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT` gives. */
+  readonly EXTERNAL_OPAQUE_FD: 0;
+  /** A file descriptor of a dma-buf. */
+  readonly EXTERNAL_DMA_BUF: 1;
+  /** A `HANDLE` of Windows', as `VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_WIN32_BIT` gives. */
+  readonly EXTERNAL_WIN32: 2;
+};
+
 /** Whether an artifact suits a device and options. */
 export declare const ArtifactVerdict: {
   /** It was compiled for them. */

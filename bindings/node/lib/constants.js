@@ -105,6 +105,13 @@ export const MemoryKind = Object.freeze({
   HOST: 2,
 });
 
+/** What another API exported memory as. */
+export const ExternalHandle = Object.freeze({
+  EXTERNAL_OPAQUE_FD: 0,
+  EXTERNAL_DMA_BUF: 1,
+  EXTERNAL_WIN32: 2,
+});
+
 /** Whether an artifact suits a device and options. */
 export const ArtifactVerdict = Object.freeze({
   ARTIFACT_OPTIMAL: 0,

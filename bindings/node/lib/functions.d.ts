@@ -2211,6 +2211,51 @@ export interface Functions {
     async(stream: Address): Promise<void>;
   };
   /**
+   * Imports memory that another API exported, such as Vulkan (`vkGetMemoryFdKHR`), another process or a driver of a camera, so
+   * that a device computes where it lies.
+   *
+   * The device's runtime does it (`hipImportExternalMemory`, on the nvidia platform `cuImportExternalMemory`), and says what
+   * it takes: as a rule memory that lies on the same device, or that the device can reach.
+   *
+   * `device`: not NULL; a GPU. `kind`: one of `RUKH_EXTERNAL_…`. `handle`: a file descriptor, or on Windows a `HANDLE` as a
+   * number. When this call succeeds a file descriptor belongs to the runtime, and the caller neither uses nor closes it; when it
+   * fails it stays the caller's. `bytes`: the size of the whole memory, as it was exported. `release`: may be NULL; else called
+   * once with `user` when the memory was given back, also when this call fails. `user`: passed on as it is; may be NULL. `out`:
+   * not NULL; receives the memory, which the caller destroys; NULL on failure. `error`: may be NULL. Threads: any. The caller
+   * orders what the other API does with the memory and what runs do. Errors: `RUKH_ERROR_INVALID_ARGUMENT`,
+   * `RUKH_ERROR_UNSUPPORTED` where the runtime has no such functions, or the system no such handles, `RUKH_ERROR_DEVICE` for
+   * what the runtime refuses, and the handle errors.
+   *
+   * @since 0.1.1
+   */
+  external_memory_import: {
+    (device: Address, kind: number, handle: Integer, bytes: Integer, release: Address, user: Memory, out: Out<Address>): void;
+    async(device: Address, kind: number, handle: Integer, bytes: Integer, release: Address, user: Memory, out: Out<Address>): Promise<void>;
+  };
+  /**
+   * Destroys a handle of imported memory. The memory is given back when no tensor and no run uses it any more. NULL, and a
+   * pointer that is no live handle of this kind, is left alone.
+   *
+   * Threads: any.
+   *
+   * @since 0.1.1
+   */
+  external_memory_destroy(memory: Address): void;
+  /**
+   * Makes a tensor over a part of imported memory. It is used like any tensor in the memory of its device.
+   *
+   * `memory`: not NULL; kept alive by the tensor. `offset`: where the elements begin, in bytes; a multiple of the element's size.
+   * `element`: one of `RUKH_ELEMENT_…` but `STRING`. `shape`: `rank` dimensions in elements; NULL allowed with rank 0. `out`: not
+   * NULL; receives the value, which the caller destroys; NULL on failure. `error`: may be NULL. Threads: any, at the same time;
+   * tensors may overlap. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for what lies outside of the memory, and the handle errors.
+   *
+   * @since 0.1.1
+   */
+  external_memory_tensor: {
+    (memory: Address, offset: Integer, element: number, shape: Integer[] | BigInt64Array | null, rank: Integer, out: Out<Address>): void;
+    async(memory: Address, offset: Integer, element: number, shape: Integer[] | BigInt64Array | null, rank: Integer, out: Out<Address>): Promise<void>;
+  };
+  /**
    * Makes a tensor of strings.
    *
    * `shape`: `rank` dimensions in elements; NULL allowed with rank 0. `strings`: `count` texts, one an

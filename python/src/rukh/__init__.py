@@ -96,6 +96,9 @@ from .enums import (
     OrtMemType,
     OrtSparseFormat,
 )
+from .external import (
+    ExternalMemory,
+)
 from .inference import (
     InferenceSession,
 )
@@ -187,6 +190,7 @@ __all__ = [
     "DeviceError",
     "ExecutionMode",
     "ExecutionOrder",
+    "ExternalMemory",
     "FileError",
     "ForkedError",
     "GraphOptimizationLevel",
@@ -198,6 +202,7 @@ __all__ = [
     "InvalidHandleError",
     "InvalidInputError",
     "InvalidModelError",
+    "LogRecord",
     "LoraAdapter",
     "ModelCompiler",
     "ModelMetadata",
