@@ -7,12 +7,13 @@ use std::sync::Arc;
 use super::args;
 use super::completion::{CompletionObject, Started};
 use super::error_object;
-use super::guard::{call_on, catch};
-use super::handles::{self, Handle, Pin};
+use super::guard::call_on;
+use super::handles::{self, Pin};
 use super::run::{Request, handles_for};
+use super::session::guarded;
 use super::types::*;
 use super::user::User;
-use crate::error::{Result, fail};
+use crate::error::fail;
 
 /// Runs the model on a thread of the environment and returns at once. The run's result is learnt by a callback, or by the
 /// completion, or by both.
@@ -177,13 +178,4 @@ impl Run {
             },
         }
     }
-}
-
-/// Runs `body` on a session that is not the handle of the exported function; a panic poisons it.
-pub(super) fn guarded<T>(session: &Pin<rukh_session>, body: impl FnOnce() -> Result<T>) -> Result<T> {
-    session.check()?;
-    catch(body).unwrap_or_else(|panic| {
-        session.poison();
-        Err(panic.report(rukh_session::log(session)))
-    })
 }

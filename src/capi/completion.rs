@@ -3,11 +3,11 @@
 use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock};
 
 use super::args;
-use super::asynchronous::guarded;
 use super::guard::{call_on, create_on, destroy};
 use super::handles::{Handle, Kind, Pin};
 use super::locked;
 use super::run_options::run_options;
+use super::session::guarded;
 use super::types::*;
 use crate::error::{Result, fail};
 use crate::session::Queued;

@@ -3,7 +3,7 @@
 use std::ffi::{CString, c_char, c_void};
 
 use super::args::{self, c_text};
-use super::guard::{create_on, destroy};
+use super::guard::{catch, create_on, destroy};
 use super::handles::{Handle, Kind, Pin};
 use super::model_info::ModelTexts;
 use super::session_options::{Defect, SessionOptionsObject, session_options};
@@ -86,6 +86,15 @@ impl SessionObject {
             }
         }
     }
+}
+
+/// Runs `body` on a session that is not the handle of the exported function; a panic poisons it.
+pub(super) fn guarded<T>(session: &Pin<rukh_session>, body: impl FnOnce() -> Result<T>) -> Result<T> {
+    session.check()?;
+    catch(body).unwrap_or_else(|panic| {
+        session.poison();
+        Err(panic.report(rukh_session::log(session)))
+    })
 }
 
 /// The position of an input by its name: those that the model needs, then those that it has values for.
