@@ -54,7 +54,7 @@ pub fn rust(api: &Api) -> String {
     for function in &api.functions {
         let doc = summary(&function.doc, "    ");
         if let Some(note) = &function.deprecated {
-            write!(out, "{doc}    #[deprecated(note = \"{note}\")]\n").unwrap();
+            writeln!(out, "{doc}    #[deprecated(note = \"{note}\")]").unwrap();
         } else {
             out.push_str(&doc);
         }
