@@ -32,8 +32,9 @@ BLOCK = re.compile(
     r"(<!-- (?:not tested|quoted from): [^>]*-->\s*)?^```(\w+)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL
 )
 
-# What a fragment of C may use without declaring it.
-FRAGMENT = """#include <stdint.h>
+# What a fragment of C may use without declaring it. It shows calls without what is done when they fail.
+FRAGMENT = """#define RUKH_MUST_CHECK
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +50,8 @@ void fragment(rukh_environment_options *environment_options, rukh_environment *e
 %s
 }
 """
-FRAGMENT_CPP = """#include <iostream>
+FRAGMENT_CPP = """#define RUKH_MUST_CHECK
+#include <iostream>
 #include <string>
 #include <utility>
 #include <vector>

@@ -59,7 +59,7 @@ const OUTSIDE: &[(&str, &[&str], &[&str])] = &[
             "providers/hip/options.rs",
             "providers/hip/variables.rs",
             "session/devices.rs",
-            "session/environment.rs",
+            "session/log.rs",
         ],
     ),
     (
@@ -79,11 +79,7 @@ const OUTSIDE: &[(&str, &[&str], &[&str])] = &[
         ],
     ),
     ("libraries of the system", &["libloading"], &["capi/operator_library.rs", "hip/"]),
-    (
-        "threads",
-        &["thread::Builder", "thread::spawn"],
-        &["capi/asynchronous.rs", "session/watch.rs", "threads/"],
-    ),
+    ("threads", &["thread::Builder", "thread::spawn"], &["capi/executor.rs", "session/watch.rs", "threads/"]),
     ("callers in C", &["extern \"C\" fn rukh_"], &["capi/"]),
 ];
 

@@ -11,6 +11,10 @@ _Static_assert(sizeof(rukh_log_level) == 4 && (rukh_log_level)-1 < 0, "rukh_log_
 _Static_assert(sizeof(rukh_load_mode) == 4 && sizeof(rukh_optimization) == 4 && sizeof(rukh_fallback) == 4, "options");
 _Static_assert(sizeof(rukh_model_text) == 4 && sizeof(rukh_load_counter) == 4, "questions");
 _Static_assert(sizeof(rukh_memory_kind) == 4 && (rukh_memory_kind)-1 < 0, "rukh_memory_kind");
+_Static_assert(sizeof(rukh_log_text) == 4 && sizeof(rukh_placement_fact) == 4 && sizeof(rukh_external_handle) == 4, "texts");
+_Static_assert(sizeof(rukh_log_record_callback) == sizeof(void *) && sizeof(rukh_completion_callback) == sizeof(void *) &&
+                   sizeof(rukh_placement_callback) == sizeof(void *),
+               "callbacks of one handle");
 _Static_assert(sizeof(rukh_log_callback) == sizeof(void *) && sizeof(rukh_run_callback) == sizeof(void *), "callbacks");
 
 SAME(RUKH_OK, 0);
@@ -76,6 +80,19 @@ SAME(RUKH_FALLBACK_ERROR, 1);
 SAME(RUKH_MEMORY_DEVICE, 0);
 SAME(RUKH_MEMORY_PINNED, 1);
 SAME(RUKH_MEMORY_HOST, 2);
+SAME(RUKH_LOG_TEXT_MESSAGE, 0);
+SAME(RUKH_LOG_TEXT_CATEGORY, 1);
+SAME(RUKH_LOG_TEXT_SESSION, 2);
+SAME(RUKH_LOG_TEXT_RUN, 3);
+SAME(RUKH_LOG_TEXT_NODE, 4);
+SAME(RUKH_LOG_TEXT_LOCATION, 5);
+SAME(RUKH_PLACEMENT_NODE, 0);
+SAME(RUKH_PLACEMENT_OPERATOR, 1);
+SAME(RUKH_PLACEMENT_PROVIDER, 2);
+SAME(RUKH_PLACEMENT_REASON, 3);
+SAME(RUKH_EXTERNAL_OPAQUE_FD, 0);
+SAME(RUKH_EXTERNAL_DMA_BUF, 1);
+SAME(RUKH_EXTERNAL_WIN32, 2);
 SAME(RUKH_MODEL_PRODUCER_NAME, 0);
 SAME(RUKH_MODEL_PRODUCER_VERSION, 1);
 SAME(RUKH_MODEL_DOMAIN, 2);
@@ -100,5 +117,6 @@ SAME(RUKH_ATTRIBUTE_INTS, 7);
 SAME(RUKH_ATTRIBUTE_STRINGS, 8);
 
 int main(void) {
-    return rukh_abi_version() == RUKH_ABI_VERSION ? 0 : 1;
+    const uint32_t version = RUKH_VERSION_MAJOR * 1000000 + RUKH_VERSION_MINOR * 1000 + RUKH_VERSION_PATCH;
+    return rukh_abi_version() == RUKH_ABI_VERSION && rukh_version() == version ? 0 : 1;
 }

@@ -90,9 +90,15 @@ static void sessions() {
         last = result.value()[0].data<float>().value()[1];
         changed.notify_one();
     }).value();
-    std::unique_lock<std::mutex> lock(mutex);
-    changed.wait(lock, [&] { return last != 0; });
-    CHECK(last == 4);
+    {
+        std::unique_lock<std::mutex> lock(mutex);
+        changed.wait(lock, [&] { return last != 0; });
+        CHECK(last == 4);
+    }
+    const rukh::Completion started = session.start({{"a", &a}, {"b", &a}}, {"product", "sum"}).value();
+    CHECK(started.outputs().value()[0].data<float>().value()[1] == 4 && started.outputs().value().size() == 2);
+    CHECK(started.is_done().value() && started.event().value() == 0);
+    CHECK(session.start({{"a", &a}}, {"sum"}).value().outputs().error().status == RUKH_ERROR_INVALID_INPUT);
 
     rukh::IoBinding binding = rukh::IoBinding::create(session).value();
     binding.bind_input("a", a).value();

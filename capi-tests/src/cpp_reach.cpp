@@ -81,7 +81,8 @@ static void facts(rukh::Environment &environment) {
     CHECK(session.model_version().value().model == 3 && session.model_version().value().ir == 8);
     CHECK(session.properties().value().size() == 2 && session.properties().value()[0].second == "rukh");
     CHECK(session.opsets().value().size() == 1 && session.opsets().value()[0].second == 17);
-    CHECK(session.placement().value().size() >= 1 && session.placement().value()[0].provider == "cpu");
+    const std::vector<rukh::Placement> placement = session.placement().value();
+    CHECK(placement.size() >= 1 && placement[0].provider == "cpu" && placement[0].device_id == 0);
     CHECK(session.load_counter(RUKH_LOAD_MAPPED_BYTES).value() > 0);
     CHECK(session.plan().value().front() == '{');
     for (const rukh::Port &port : session.overridable().value()) CHECK(!port.name.empty() && port.kind == RUKH_KIND_TENSOR);
@@ -93,6 +94,33 @@ static void facts(rukh::Environment &environment) {
     const rukh::Value value = rukh::Value::copy_of(std::vector<float>{1, 2}, {2}).value();
     CHECK(value.element_count().value() == 2);
     CHECK(rukh::Value::from_dlpack_legacy(value.to_dlpack_legacy().value()).value().element_count().value() == 2);
+}
+
+// What the log tells of a run that asks for it.
+static void log() {
+    std::atomic<int> nodes{0}, others{0};
+    rukh::EnvironmentOptions settings = rukh::EnvironmentOptions::create().value();
+    settings.set_log_callback(RUKH_LOG_ERROR, [&](const rukh::LogRecord &record) {
+        CHECK(!record.message().empty() && record.location().find(".rs:") != std::string_view::npos);
+        if (record.category() == "run" && record.session() == "mine" && record.run() == "first") {
+            (record.node().empty() ? others : nodes)++;
+            CHECK(record.level() == RUKH_LOG_DEBUG);
+        }
+    }).value();
+    rukh::Environment environment = rukh::Environment::create(settings).value();
+    rukh::SessionOptions options = rukh::SessionOptions::create().value();
+    options.set("log_id", "mine").value();
+    const rukh::Session session = rukh::Session::open(environment, model_path("add"), options).value();
+    const rukh::Value a = rukh::Value::copy_of(std::vector<float>{1, 2}, {2}).value();
+    rukh::RunOptions run = rukh::RunOptions::create().value();
+    run.set("tag", "first").value();
+    session.run({{"a", &a}, {"b", &a}}, {"sum"}, run).value();
+    CHECK(nodes == 0 && others == 0);
+    run.set("log_level", "debug").value();
+    session.run({{"a", &a}, {"b", &a}}, {"sum"}, run).value();
+    CHECK(nodes > 0 && others == 1);
+    environment.set_log_level(RUKH_LOG_DEBUG).value();
+    CHECK(!environment.set_log_level(7));
 }
 
 static void artifacts(const rukh::Environment &environment) {
@@ -129,6 +157,10 @@ static void memory(const rukh::Environment &environment) {
     int released = 0;
     CHECK(!memory.tensor_over(RUKH_ELEMENT_FLOAT, {2}, nullptr, 8, [&released] { released++; }));
     CHECK(released == 1);
+    const rukh::Result<rukh::ExternalMemory> imported = rukh::ExternalMemory::import(
+        environment.device("cpu").value(), RUKH_EXTERNAL_OPAQUE_FD, 0, 8, [&released] { released++; });
+    CHECK(imported.error().status == RUKH_ERROR_INVALID_ARGUMENT && released == 2);
+    CHECK(!rukh::ExternalMemory().tensor(RUKH_ELEMENT_FLOAT, {2}));
     const rukh::Value value = rukh::Value::copy_of(std::vector<float>{1}, {1}).value();
     CHECK(!rukh::location(value).value().on_device);
 }
@@ -149,5 +181,6 @@ int main(int argc, char **argv) {
         CHECK(session.run({{"a", &a}, {"b", &a}}, {"sum"}).value()[0].data<float>().value()[299999] == 2);
     }
     CHECK(loops > 0);
+    log();
     return 0;
 }

@@ -29,8 +29,14 @@ static void without(rukh_environment *environment) {
           rukh_environment_memory_snapshot(environment, 0, text, sizeof text, &needed, &error));
 }
 
-static void count_warning(void *user, rukh_log_level level, const char *message) {
+static void count_warning(const rukh_log_record *record, void *user) {
+    rukh_log_level level;
+    const char *message, *category;
+    OK(rukh_log_record_level(record, &level, &error));
+    OK(rukh_log_record_text(record, RUKH_LOG_TEXT_MESSAGE, &message, &error));
+    OK(rukh_log_record_text(record, RUKH_LOG_TEXT_CATEGORY, &category, &error));
     if (level == RUKH_LOG_WARNING && strstr(message, "runs on the CPU") != NULL) ++*(int *)user;
+    CHECK(strcmp(category, "provider") == 0);
 }
 
 /* A list of providers none of which has a device is an error; one that also names the CPU runs there, and says so. */
@@ -41,7 +47,7 @@ static void wanted_in_vain(void) {
     rukh_session *session;
     int warnings = 0;
     OK(rukh_environment_options_create(&settings, &error));
-    OK(rukh_environment_options_set_log(settings, RUKH_LOG_WARNING, count_warning, &warnings, NULL, &error));
+    OK(rukh_environment_options_set_log_callback(settings, RUKH_LOG_WARNING, count_warning, &warnings, NULL, &error));
     OK(rukh_environment_create(settings, &environment, &error));
     rukh_environment_options_destroy(settings);
     OK(rukh_session_options_create(&options, &error));

@@ -32,12 +32,14 @@ static void try_environment_options(rukh_environment_options *h, rukh_status wan
     EXPECT(rukh_environment_options_get(h, NULL, NULL, 0, NULL, &error));
     EXPECT(rukh_environment_options_key(h, 0, NULL, 0, NULL, &error));
     EXPECT(rukh_environment_options_set_log(h, 0, NULL, NULL, NULL, &error));
+    EXPECT(rukh_environment_options_set_log_callback(h, 9, NULL, NULL, NULL, &error));
     EXPECT(rukh_environment_options_set_parallel_for(h, NULL, SIZE_MAX, NULL, NULL, &error));
 }
 
 static void try_environment(rukh_environment *h, rukh_status wanted) {
     rukh_session *session;
     EXPECT(rukh_environment_thread_count(h, NULL, &error));
+    EXPECT(rukh_environment_set_log_level(h, INT_MAX, &error));
     EXPECT(rukh_environment_device_count(h, NULL, &error));
     EXPECT(rukh_environment_device(h, 0, NULL, &error));
     EXPECT(rukh_environment_provider_reason(h, NULL, NULL, 0, NULL, &error));
@@ -53,7 +55,36 @@ static void try_environment(rukh_environment *h, rukh_status wanted) {
     EXPECT(rukh_environment_find_device(h, NULL, 0, NULL, &error));
 }
 
+static void try_completion(rukh_completion *h, rukh_status wanted) {
+    EXPECT(rukh_completion_is_done(h, NULL, &error));
+    EXPECT(rukh_completion_wait(h, &error));
+    EXPECT(rukh_completion_event(h, NULL, &error));
+    EXPECT(rukh_completion_output_count(h, NULL, &error));
+    EXPECT(rukh_completion_output(h, SIZE_MAX, NULL, &error));
+}
+
+static void try_external_memory(rukh_external_memory *h, rukh_status wanted) {
+    rukh_value *value;
+    EXPECT(rukh_external_memory_tensor(h, SIZE_MAX, INT_MAX, NULL, 9, NULL, &error));
+    EXPECT(rukh_external_memory_tensor(h, 0, RUKH_ELEMENT_FLOAT, NULL, 0, &value, &error));
+}
+
+static void try_log_record(rukh_log_record *h, rukh_status wanted) {
+    EXPECT(rukh_log_record_level(h, NULL, &error));
+    EXPECT(rukh_log_record_text(h, INT_MAX, NULL, &error));
+}
+
+static void try_placement(rukh_placement *h, rukh_status wanted) {
+    rukh_device *device;
+    EXPECT(rukh_placement_text(h, INT_MIN, NULL, &error));
+    EXPECT(rukh_placement_device(h, NULL, &error));
+    EXPECT(rukh_placement_device(h, &device, &error));
+}
+
 static void try_device(rukh_device *h, rukh_status wanted) {
+    rukh_external_memory *memory;
+    EXPECT(rukh_external_memory_import(h, INT_MAX, INT64_MIN, SIZE_MAX, NULL, NULL, NULL, &error));
+    EXPECT(rukh_external_memory_import(h, 0, -1, 0, NULL, NULL, &memory, &error));
     EXPECT(rukh_device_provider(h, NULL, &error));
     EXPECT(rukh_device_name(h, NULL, &error));
     EXPECT(rukh_device_arch(h, NULL, &error));
@@ -122,6 +153,8 @@ static void try_session(rukh_session *h, rukh_status wanted) {
     EXPECT(rukh_session_run(h, NULL, NULL, NULL, SIZE_MAX, NULL, 0, NULL, &error));
     EXPECT(rukh_session_run(h, NULL, NULL, NULL, 0, NULL, SIZE_MAX, &out, &error));
     EXPECT(rukh_session_run(h, NULL, NULL, NULL, 0, NULL, 1, NULL, &error));
+    EXPECT(rukh_session_for_each_placement(h, NULL, NULL, &error));
+    EXPECT(rukh_session_start(h, NULL, NULL, NULL, 0, NULL, 0, NULL, NULL, NULL, NULL, &error));
     EXPECT(rukh_session_run_async(h, NULL, NULL, NULL, 0, NULL, 0, NULL, NULL, &error));
     EXPECT(rukh_session_device(h, NULL, &error));
     EXPECT(rukh_io_binding_create(h, NULL, &error));

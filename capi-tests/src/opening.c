@@ -10,8 +10,9 @@ enum { OPENINGS = 300 };
 static atomic_int done;
 
 /* Called while a model is opened, when all of it was compiled. */
-static void cancel_from_the_log(void *user, rukh_log_level level, const char *message) {
-    (void)level;
+static void cancel_from_the_log(const rukh_log_record *record, void *user) {
+    const char *message;
+    OK(rukh_log_record_text(record, RUKH_LOG_TEXT_MESSAGE, &message, &error));
     if (user != NULL && strncmp(message, "opened model", 12) == 0) {
         OK(rukh_session_options_cancel(*(rukh_session_options **)user, &error));
     }
@@ -24,7 +25,8 @@ static void cancelled_meanwhile(void) {
     rukh_session *session;
     OK(rukh_session_options_create(&options, &error));
     OK(rukh_environment_options_create(&environment_options, &error));
-    OK(rukh_environment_options_set_log(environment_options, RUKH_LOG_INFO, cancel_from_the_log, &options, NULL, &error));
+    OK(rukh_environment_options_set_log_callback(environment_options, RUKH_LOG_INFO, cancel_from_the_log, &options, NULL,
+                                                 &error));
     OK(rukh_environment_create(environment_options, &environment, &error));
     rukh_environment_options_destroy(environment_options);
     FAILS(RUKH_ERROR_CANCELLED, "opening the model was cancelled",

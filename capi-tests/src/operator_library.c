@@ -36,16 +36,17 @@ rukh_status ENTRY(rukh_operator_registry *registry) {
     rukh_operator *operator;
     rukh_status status;
 #ifdef FAILS
-    rukh_operator_registry_set_error(registry, "the licence has run out", NULL);
+    if (rukh_operator_registry_set_error(registry, "the licence has run out", NULL) != RUKH_OK) return RUKH_ERROR_INTERNAL;
 #endif
     status = rukh_operator_create("test.ops", "Scale", 1, NULL, NULL, &operator, NULL);
     if (status != RUKH_OK) return status;
-    rukh_operator_add_input(operator, "x", "float", RUKH_ARITY_REQUIRED, NULL);
-    rukh_operator_add_output(operator, "y", "float", RUKH_ARITY_REQUIRED, NULL);
-    rukh_operator_add_attribute(operator, "factor", RUKH_ATTRIBUTE_FLOAT, 0, NULL);
-    rukh_operator_set_shape_function(operator, shape, NULL);
-    rukh_operator_set_kernel(operator, NULL, compute, NULL);
-    status = rukh_operator_registry_add(registry, operator, NULL);
+    if ((status = rukh_operator_add_input(operator, "x", "float", RUKH_ARITY_REQUIRED, NULL)) == RUKH_OK &&
+        (status = rukh_operator_add_output(operator, "y", "float", RUKH_ARITY_REQUIRED, NULL)) == RUKH_OK &&
+        (status = rukh_operator_add_attribute(operator, "factor", RUKH_ATTRIBUTE_FLOAT, 0, NULL)) == RUKH_OK &&
+        (status = rukh_operator_set_shape_function(operator, shape, NULL)) == RUKH_OK &&
+        (status = rukh_operator_set_kernel(operator, NULL, compute, NULL)) == RUKH_OK) {
+        status = rukh_operator_registry_add(registry, operator, NULL);
+    }
     rukh_operator_destroy(operator);
     return status;
 }

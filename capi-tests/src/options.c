@@ -31,7 +31,7 @@ static void session_options(void) {
         OK(rukh_session_options_get(options, key, value, sizeof value, NULL, &error));
         OK(rukh_session_options_set(copy, key, value, &error));
     }
-    CHECK(i == 20);
+    CHECK(i == 22);
     rukh_session_options_destroy(options);
     OK(rukh_session_options_get(copy, "load", value, sizeof value, NULL, &error));
     CHECK(strcmp(value, "read") == 0);
@@ -99,9 +99,17 @@ struct log {
     int messages, releases;
 };
 
-static void write_log(void *user, rukh_log_level level, const char *message) {
+static void write_log(const rukh_log_record *record, void *user) {
+    rukh_log_level level;
+    const char *text;
+    rukh_log_text which;
     /* A log callback may call the library. */
-    CHECK(rukh_version() > 0 && message != NULL && level >= RUKH_LOG_DEBUG);
+    OK(rukh_log_record_level(record, &level, &error));
+    CHECK(level >= RUKH_LOG_DEBUG && level <= RUKH_LOG_ERROR);
+    for (which = RUKH_LOG_TEXT_MESSAGE; which <= RUKH_LOG_TEXT_LOCATION; which++) {
+        OK(rukh_log_record_text(record, which, &text, &error));
+        CHECK(text != NULL);
+    }
     ((struct log *)user)->messages++;
 }
 
@@ -124,11 +132,11 @@ static void environments(void) {
     CHECK(strcmp(text, "log_level") == 0);
     FAILS(RUKH_ERROR_INVALID_ARGUMENT, "allowed is 0",
           rukh_environment_options_set(options, "threads", "many", &error));
-    OK(rukh_environment_options_set_log(options, RUKH_LOG_ERROR, write_log, &first, release_log, &error));
-    OK(rukh_environment_options_set_log(options, RUKH_LOG_DEBUG, write_log, &second, release_log, &error));
+    OK(rukh_environment_options_set_log_callback(options, RUKH_LOG_ERROR, write_log, &first, release_log, &error));
+    OK(rukh_environment_options_set_log_callback(options, RUKH_LOG_DEBUG, write_log, &second, release_log, &error));
     CHECK(first.releases == 1);
     FAILS(RUKH_ERROR_INVALID_ARGUMENT, "level: 9",
-          rukh_environment_options_set_log(options, 9, write_log, &first, release_log, &error));
+          rukh_environment_options_set_log_callback(options, 9, write_log, &first, release_log, &error));
     CHECK(first.releases == 2);
     OK(rukh_environment_create(options, &environment, &error));
     rukh_environment_options_destroy(options);

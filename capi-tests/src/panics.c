@@ -7,11 +7,18 @@
 static int logged;
 static rukh_session *to_call_back;
 
-static void write_log(void *user, rukh_log_level level, const char *message) {
+static void write_log(const rukh_log_record *record, void *user) {
+    const char *message, *category, *name;
+    rukh_log_level level;
     size_t count;
     CHECK(user == &logged);
+    OK(rukh_log_record_level(record, &level, &error));
+    OK(rukh_log_record_text(record, RUKH_LOG_TEXT_MESSAGE, &message, &error));
+    OK(rukh_log_record_text(record, RUKH_LOG_TEXT_CATEGORY, &category, &error));
+    OK(rukh_log_record_text(record, RUKH_LOG_TEXT_SESSION, &name, &error));
+    CHECK(strcmp(name, "add.onnx") == 0);
     if (level < RUKH_LOG_ERROR) return;
-    CHECK(strstr(message, "a panic was ordered") != NULL);
+    CHECK(strstr(message, "a panic was ordered") != NULL && strcmp(category, "defect") == 0);
     /* By now the session says that it is poisoned, to whoever asks. */
     FAILS(RUKH_ERROR_POISONED, "destroy", rukh_session_input_count(to_call_back, &count, &error));
     logged++;
@@ -21,9 +28,9 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static int finished;
 
-static void on_finished(void *user, rukh_status status, rukh_value *const *outputs, size_t count, rukh_error *error) {
-    CHECK(user == NULL && status == RUKH_ERROR_INTERNAL && outputs == NULL && count == 0);
-    rukh_error_destroy(error);
+static void on_finished(const rukh_completion *completion, void *user) {
+    CHECK(user == NULL);
+    FAILS(RUKH_ERROR_INTERNAL, "a panic was ordered", rukh_completion_wait(completion, &error));
     pthread_mutex_lock(&mutex);
     finished = 1;
     pthread_cond_broadcast(&changed);
@@ -43,7 +50,8 @@ int main(int argc, char **argv) {
     inputs[0] = inputs[1] = a;
     OK(rukh_environment_options_create(&environment_options, &error));
     OK(rukh_environment_options_set(environment_options, "threads", "2", &error));
-    OK(rukh_environment_options_set_log(environment_options, RUKH_LOG_INFO, write_log, &logged, NULL, &error));
+    OK(rukh_environment_options_set_log_callback(environment_options, RUKH_LOG_INFO, write_log, &logged, NULL,
+                                                 &error));
     OK(rukh_environment_create(environment_options, &environment, &error));
     rukh_environment_options_destroy(environment_options);
     healthy = open_model(environment, "add");
@@ -80,7 +88,7 @@ int main(int argc, char **argv) {
         OK(rukh_session_create(environment, model_path("add"), options, &session, &error));
         to_call_back = session;
         finished = 0;
-        OK(rukh_session_run_async(session, NULL, NULL, inputs, 2, NULL, 1, on_finished, NULL, &error));
+        OK(rukh_session_start(session, NULL, NULL, inputs, 2, NULL, 1, on_finished, NULL, NULL, NULL, &error));
         pthread_mutex_lock(&mutex);
         while (!finished) pthread_cond_wait(&changed, &mutex);
         pthread_mutex_unlock(&mutex);

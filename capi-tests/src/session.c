@@ -4,9 +4,40 @@
 
 static rukh_environment *environment;
 
+static rukh_status check_placement(const rukh_placement *placement, void *user) {
+    const char *text;
+    rukh_device *device;
+    rukh_placement_fact which;
+    size_t id = 7;
+    for (which = RUKH_PLACEMENT_NODE; which <= RUKH_PLACEMENT_REASON; which++) {
+        OK(rukh_placement_text(placement, which, &text, &error));
+        CHECK(text[0] != '\0');
+        if (which == RUKH_PLACEMENT_PROVIDER) CHECK(strcmp(text, "cpu") == 0);
+    }
+    FAILS(RUKH_ERROR_INVALID_ARGUMENT, "which: 4", rukh_placement_text(placement, 4, &text, &error));
+    OK(rukh_placement_device(placement, &device, &error));
+    OK(rukh_device_id(device, &id, &error));
+    OK(rukh_device_provider(device, &text, &error));
+    CHECK(id == 0 && strcmp(text, "cpu") == 0);
+    rukh_device_destroy(device);
+    ++*(size_t *)user;
+    return RUKH_OK;
+}
+
+/* Calls back into the session that it is told of, keeps what it must not keep, and ends it. */
+static const rukh_placement *kept_placement;
+
+static rukh_status stop(const rukh_placement *placement, void *user) {
+    size_t count = 0;
+    OK(rukh_session_for_each_placement((rukh_session *)user, check_placement, &count, &error));
+    CHECK(count >= 1);
+    kept_placement = placement;
+    return RUKH_ERROR_UNSUPPORTED;
+}
+
 static void about(void) {
     rukh_session *session = open_model(environment, "linear");
-    const char *name, *text, *value, *node, *operator_name, *provider, *reason;
+    const char *name, *text, *value;
     char type[64];
     rukh_kind kind;
     rukh_element_type element;
@@ -60,10 +91,12 @@ static void about(void) {
     CHECK(count == 1 && text[0] == '\0' && opset == 17);
     OK(rukh_session_placement_count(session, &count, &error));
     CHECK(count >= 1);
-    for (i = 0; i < count; i++) {
-        OK(rukh_session_placement(session, i, &node, &operator_name, &provider, &reason, &error));
-        CHECK(node[0] && operator_name[0] && strcmp(provider, "cpu") == 0 && reason[0]);
-    }
+    i = 0;
+    OK(rukh_session_for_each_placement(session, check_placement, &i, &error));
+    CHECK(i == count);
+    FAILS(RUKH_ERROR_INVALID_ARGUMENT, "callback", rukh_session_for_each_placement(session, NULL, &i, &error));
+    FAILS(RUKH_ERROR_CANCELLED, "with status 6", rukh_session_for_each_placement(session, stop, session, &error));
+    FAILS(RUKH_ERROR_INVALID_HANDLE, "", rukh_placement_text(kept_placement, RUKH_PLACEMENT_NODE, &text, &error));
     OK(rukh_session_load_counter(session, RUKH_LOAD_MAPPED_BYTES, &bytes, &error));
     CHECK(bytes > 0);
     FAILS(RUKH_ERROR_INVALID_ARGUMENT, "which: -1", rukh_session_load_counter(session, -1, &bytes, &error));

@@ -1,7 +1,7 @@
 //! What sessions share: threads, the log and devices.
 
-use std::ffi::{c_char, c_void};
-use std::ptr::null;
+use std::ffi::c_void;
+use std::ptr::{null, null_mut};
 
 use rukh_sys::*;
 
@@ -52,7 +52,7 @@ impl EnvironmentOptions {
         let user: *mut Log = Box::into_raw(Box::new(Box::new(log)));
         // SAFETY: the options are live and ours; `release` frees the box, once, also when this call fails.
         call(|error| unsafe {
-            rukh_environment_options_set_log(
+            rukh_environment_options_set_log_callback(
                 self.handle(),
                 level as rukh_log_level,
                 Some(pass_on),
@@ -104,7 +104,16 @@ impl Environment {
     }
 }
 
-unsafe extern "C" fn pass_on(user: *mut c_void, level: rukh_log_level, message: *const c_char) {
+unsafe extern "C" fn pass_on(record: *const rukh_log_record, user: *mut c_void) {
+    let (mut level, mut message) = (RUKH_LOG_ERROR, null());
+    // SAFETY: the record lives during the call; the places are locals. The text lives as long as the record.
+    let told = unsafe {
+        rukh_log_record_level(record, &mut level, null_mut()) == RUKH_OK
+            && rukh_log_record_text(record, RUKH_LOG_TEXT_MESSAGE, &mut message, null_mut()) == RUKH_OK
+    };
+    if !told {
+        return;
+    }
     let level = match level {
         RUKH_LOG_DEBUG => LogLevel::Debug,
         RUKH_LOG_INFO => LogLevel::Info,

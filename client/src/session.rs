@@ -1,8 +1,8 @@
 //! A model that librukh has opened: its inputs and outputs, what its file says of itself, and who runs its nodes.
 
-use std::ffi::CString;
+use std::ffi::{CString, c_void};
 use std::path::Path;
-use std::ptr::null;
+use std::ptr::{null, null_mut};
 
 use rukh_sys::*;
 
@@ -72,30 +72,13 @@ impl Session {
 
     /// Each node that runs, with the provider that runs it.
     pub fn placement(&self) -> Result<Vec<Placement>> {
-        // SAFETY: in this function, the session is live and the places written to are locals.
-        let count: usize =
-            get(|out, error| unsafe { rukh_session_placement_count(self.handle(), out, error) })?;
-        let node = |index| {
-            let [mut node, mut operator, mut provider, mut reason] = [null(); 4];
-            // SAFETY: as above; the texts live as long as the session.
-            unsafe {
-                call(|error| {
-                    rukh_session_placement(
-                        self.handle(),
-                        index,
-                        &mut node,
-                        &mut operator,
-                        &mut provider,
-                        &mut reason,
-                        error,
-                    )
-                })?;
-                let [node, operator, provider, reason] =
-                    [node, operator, provider, reason].map(|text| copy(text));
-                Ok(Placement { node, operator, provider, reason })
-            }
-        };
-        (0..count).map(node).collect()
+        let mut found = Vec::new();
+        let user = (&raw mut found).cast();
+        // SAFETY: the session is live; `add_placement` gets the list, which outlives the call.
+        call(|error| unsafe {
+            rukh_session_for_each_placement(self.handle(), Some(add_placement), user, error)
+        })?;
+        Ok(found)
     }
 
     /// What the model's maker added to the file: keys and values.
@@ -113,4 +96,32 @@ impl Session {
         };
         (0..count).map(property).collect()
     }
+}
+
+/// Adds a node to the list that `user` is.
+unsafe extern "C" fn add_placement(placement: *const rukh_placement, user: *mut c_void) -> rukh_status {
+    // SAFETY: the placement lives during the call, its texts as long as it does; `user` is the list of `placement`, which
+    // nobody else uses meanwhile.
+    unsafe {
+        let text = |which| {
+            let mut text = null();
+            match rukh_placement_text(placement, which, &mut text, null_mut()) {
+                RUKH_OK => Ok(copy(text)),
+                status => Err(status),
+            }
+        };
+        let row = || {
+            Ok(Placement {
+                node: text(RUKH_PLACEMENT_NODE)?,
+                operator: text(RUKH_PLACEMENT_OPERATOR)?,
+                provider: text(RUKH_PLACEMENT_PROVIDER)?,
+                reason: text(RUKH_PLACEMENT_REASON)?,
+            })
+        };
+        match row() {
+            Ok(row) => (*user.cast::<Vec<Placement>>()).push(row),
+            Err(status) => return status,
+        }
+    }
+    RUKH_OK
 }

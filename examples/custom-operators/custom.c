@@ -26,9 +26,14 @@ static rukh_status same_shape(rukh_node_info *node, void *user) {
 /* What a node of CustomOpOne keeps: its attribute. */
 static rukh_status one_create(rukh_node_info *node, void *user) {
     float *scale = malloc(sizeof *scale);
+    rukh_status status;
     (void)user;
     if (scale == NULL) return RUKH_ERROR_OUT_OF_MEMORY;
-    rukh_node_info_set_state(node, scale, free, NULL);
+    status = rukh_node_info_set_state(node, scale, free, NULL);
+    if (status != RUKH_OK) {
+        free(scale);
+        return status;
+    }
     return rukh_node_info_attribute_float(node, "scale", scale, NULL);
 }
 
@@ -43,8 +48,9 @@ static rukh_status elements(rukh_kernel_context *context, size_t input, const fl
         rukh_value_shape(x, shape, 8, &rank, NULL) != RUKH_OK ||
         rukh_value_element_count(x, count, NULL) != RUKH_OK || rukh_value_data(x, &data, NULL, NULL) != RUKH_OK ||
         rukh_kernel_context_output(context, 0, shape, rank, &y, NULL) != RUKH_OK) {
-        rukh_kernel_context_set_error(context, "inputs must be tensors of one shape, of rank 8 at most", NULL);
-        return RUKH_ERROR_INVALID_INPUT;
+        const char *reason = "inputs must be tensors of one shape, of rank 8 at most";
+        rukh_status told = rukh_kernel_context_set_error(context, reason, NULL);
+        return told == RUKH_OK ? RUKH_ERROR_INVALID_INPUT : told;
     }
     *from = data;
     return rukh_value_data_mut(y, to, NULL, NULL);

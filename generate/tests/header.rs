@@ -20,6 +20,7 @@ fn the_header_is_up_to_date() {
     // C90 has no comments of this form.
     let text = text.replace("#endif // __cplusplus", "#endif  /* __cplusplus */");
     let text = text.replace("#endif  // __cplusplus", "#endif  /* __cplusplus */");
+    let text = text.replace("RUKH_API\nrukh_status ", "RUKH_MUST_CHECK RUKH_API\nrukh_status ");
     let path = root.join("include/rukh/generate.h");
     if std::env::var_os("RUKH_UPDATE").is_some() {
         std::fs::write(&path, text).unwrap();

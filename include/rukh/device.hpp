@@ -3,8 +3,11 @@
 #ifndef RUKH_DEVICE_HPP
 #define RUKH_DEVICE_HPP
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <rukh/value.hpp>
 
@@ -40,7 +43,7 @@ class DeviceHandle : public detail::Handle<rukh_device, rukh_device_destroy> {
   }
 };
 
-/// A run or a copy whose work is queued on a device.
+/// A run that was started, or a run or a copy whose work is queued on a device.
 class Completion : public detail::Handle<rukh_completion, rukh_completion_destroy> {
  public:
   using Handle::Handle;
@@ -53,6 +56,21 @@ class Completion : public detail::Handle<rukh_completion, rukh_completion_destro
   }
   Result<void> wait() const {
     return detail::call([&](rukh_error **error) { return rukh_completion_wait(get(), error); });
+  }
+  /// The outputs of a run that was started, once it has ended; none of what is queued.
+  Result<std::vector<Value>> outputs() const {
+    Result<void> result = wait();
+    if (!result) return result.error();
+    Result<std::size_t> count = detail::get_from<std::size_t>(rukh_completion_output_count, get());
+    if (!count) return count.error();
+    std::vector<Value> values;
+    for (std::size_t i = 0; i < count.value(); i++) {
+      Result<Value> value = detail::make<Value, rukh_value>(
+          [&](rukh_value **out, rukh_error **error) { return rukh_completion_output(get(), i, out, error); });
+      if (!value) return value.error();
+      values.push_back(std::move(value.value()));
+    }
+    return values;
   }
   /// The event behind the work, as a number.
   Result<std::uint64_t> event() const {

@@ -15,7 +15,38 @@
 
 namespace rukh {
 
+/// A message of the log, while the function that receives it runs.
+class LogRecord {
+ public:
+  explicit LogRecord(const rukh_log_record *record) noexcept : record_(record) {}
+
+  rukh_log_level level() const noexcept {
+    rukh_log_level level = RUKH_LOG_ERROR;
+    return rukh_log_record_level(record_, &level, nullptr) == RUKH_OK ? level : RUKH_LOG_ERROR;
+  }
+  std::string_view message() const noexcept { return text(RUKH_LOG_TEXT_MESSAGE); }
+  /// What it is about, such as "session" or "run".
+  std::string_view category() const noexcept { return text(RUKH_LOG_TEXT_CATEGORY); }
+  /// Whose session, which run, which node it is about; empty where there is none.
+  std::string_view session() const noexcept { return text(RUKH_LOG_TEXT_SESSION); }
+  std::string_view run() const noexcept { return text(RUKH_LOG_TEXT_RUN); }
+  std::string_view node() const noexcept { return text(RUKH_LOG_TEXT_NODE); }
+  /// Where in the library's source it was written.
+  std::string_view location() const noexcept { return text(RUKH_LOG_TEXT_LOCATION); }
+
+ private:
+  std::string_view text(rukh_log_text which) const noexcept {
+    const char *text = "";
+    return rukh_log_record_text(record_, which, &text, nullptr) == RUKH_OK ? text : "";
+  }
+
+  const rukh_log_record *record_;
+};
+
 /// Receives log messages, from any thread.
+using LogCallback = std::function<void(const LogRecord &)>;
+
+/// The same for who needs no more than level and text.
 using Log = std::function<void(rukh_log_level, std::string_view)>;
 
 /// Runs a loop: calls the function that it is given with each number below the first argument, on any threads, and returns
@@ -43,11 +74,18 @@ class EnvironmentOptions
       return rukh_environment_options_set(get(), key.c_str(), value.c_str(), error);
     });
   }
-  Result<void> set_log(rukh_log_level level, Log log) {
-    auto *user = new Log(std::move(log));
+  /// Sets who receives messages of a level and above. The function must not throw.
+  Result<void> set_log_callback(rukh_log_level level, LogCallback callback) {
+    auto *user = new LogCallback(std::move(callback));
     return detail::call([&](rukh_error **error) {
-      return rukh_environment_options_set_log(get(), level, &EnvironmentOptions::write, user,
-                                              &EnvironmentOptions::release_log, error);
+      return rukh_environment_options_set_log_callback(get(), level, &EnvironmentOptions::write, user,
+                                                       &EnvironmentOptions::release_log, error);
+    });
+  }
+  /// The same with level and text alone.
+  Result<void> set_log(rukh_log_level level, Log log) {
+    return set_log_callback(level, [log = std::move(log)](const LogRecord &record) {
+      log(record.level(), record.message());
     });
   }
   Result<std::string> option(const std::string &key) const {
@@ -66,10 +104,10 @@ class EnvironmentOptions
   }
 
  private:
-  static void write(void *user, rukh_log_level level, const char *message) noexcept {
-    (*static_cast<Log *>(user))(level, message);
+  static void write(const rukh_log_record *record, void *user) noexcept {
+    (*static_cast<LogCallback *>(user))(LogRecord(record));
   }
-  static void release_log(void *user) noexcept { delete static_cast<Log *>(user); }
+  static void release_log(void *user) noexcept { delete static_cast<LogCallback *>(user); }
   static void run_loop(std::size_t count, rukh_parallel_body body, void *argument, void *user) noexcept {
     (*static_cast<ParallelFor *>(user))(count, [body, argument](std::size_t index) { body(index, argument); });
   }
@@ -106,6 +144,10 @@ class Environment : public detail::Handle<rukh_environment, rukh_environment_des
   /// For sessions that are opened from now on, all operators of a shared library.
   Result<void> load_operators(const std::string &path) {
     return detail::call_with(rukh_environment_load_operators, get(), path.c_str());
+  }
+  /// Changes from which level on messages are received.
+  Result<void> set_log_level(rukh_log_level level) {
+    return detail::call_with(rukh_environment_set_log_level, get(), level);
   }
   /// Threads that compute for one run, the calling one included.
   Result<std::size_t> thread_count() const {

@@ -119,6 +119,30 @@ class DeviceMemory {
   std::size_t device_id_;
 };
 
+/// Memory that another API exported, as tensors of a GPU.
+class ExternalMemory : public detail::Handle<rukh_external_memory, rukh_external_memory_destroy> {
+ public:
+  using Handle::Handle;
+
+  /// Imports all `bytes` of it. `handle` is a file descriptor, which belongs to the runtime when this succeeds, or on Windows
+  /// a HANDLE as a number. `release` is called when the memory was given back, also when this fails.
+  static Result<ExternalMemory> import(const DeviceHandle &device, rukh_external_handle kind, std::int64_t handle,
+                                       std::size_t bytes, std::function<void()> release = {}) {
+    auto *user = detail::releaser(std::move(release));
+    return detail::make<ExternalMemory, rukh_external_memory>([&](rukh_external_memory **out, rukh_error **error) {
+      return rukh_external_memory_import(device.get(), kind, handle, bytes,
+                                         user != nullptr ? &detail::released_user : nullptr, user, out, error);
+    });
+  }
+
+  /// A tensor over a part of it, which begins `offset` bytes in. It keeps the memory.
+  Result<Value> tensor(rukh_element_type element, const Shape &shape, std::size_t offset = 0) const {
+    return detail::make<Value, rukh_value>([&](rukh_value **out, rukh_error **error) {
+      return rukh_external_memory_tensor(get(), offset, element, shape.data(), shape.size(), out, error);
+    });
+  }
+};
+
 }  // namespace rukh
 
 #endif  // RUKH_MEMORY_HPP

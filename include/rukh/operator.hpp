@@ -187,7 +187,7 @@ class Operator : public detail::Handle<rukh_operator, rukh_operator_destroy> {
   template <class F>
   static rukh_status about(rukh_node_info *node, F f) noexcept {
     return stop([&] { NodeInfo info(node); return f(info); },
-                [&](const char *text) { rukh_node_info_set_error(node, text, nullptr); });
+                [&](const char *text) { static_cast<void>(rukh_node_info_set_error(node, text, nullptr)); });
   }
 
   template <class Kernel>
@@ -231,7 +231,7 @@ class Operator : public detail::Handle<rukh_operator, rukh_operator_destroy> {
           KernelContext context(handle);
           return static_cast<Kernel *>(state)->compute(context);
         },
-        [&](const char *text) { rukh_kernel_context_set_error(handle, text, nullptr); });
+        [&](const char *text) { static_cast<void>(rukh_kernel_context_set_error(handle, text, nullptr)); });
   }
 };
 

@@ -8,43 +8,46 @@
  *    1. Versions
  *    2. The functions as a table of pointers, for who loads the library at run time
  *    3. Errors: code and message
- *    4. Environments: threads and the log
- *    5. Loops of the library on threads of the caller's
- *    6. Devices and providers
- *    7. The library and its surroundings, for a report about a defect
- *    8. The memory of devices: statistics, peaks, the cache, snapshots
- *    9. The plans of Fourier transforms that an environment keeps for a device
- *   10. Options of a session
- *   11. The providers of a session and their options
- *   12. Sessions: opening a model, and what it takes and gives
- *   13. Models and weights in memory of the caller's, without a copy
- *   14. Compiling a model to an artifact
- *   15. What a compiled model is, and whether it suits
- *   16. Adapters: named tensors in place of inputs, as LoRA fine-tuning makes them
- *   17. What a session does in a run, for pictures and tools
- *   18. The inputs and outputs of a session: names, types, shapes
- *   19. What a session tells of its model, its placement, its loading and its runs
- *   20. Values: making tensors, and what a value tells of itself
- *   21. Tensors in the memory of a device
- *   22. Tensors and outputs in the memory of a device that a handle names, and copies that a stream orders
- *   23. Tensors of strings
- *   24. Sequences, maps and optionals
- *   25. Tensors to and from other libraries through DLPack, without a copy
- *   26. Options of a run, and cancelling it
- *   27. Running a session
- *   28. Running a session in the background
- *   29. Io bindings: inputs and outputs that stay from run to run
- *   30. Runs and copies whose work is queued on a device, and waiting for them
- *   31. What tuning found: which kernels are fastest on this device
- *   32. Operators that the caller defines: their name, inputs and outputs, and functions
- *   33. The attributes of an operator that the caller defines, and their defaults
- *   34. Shared libraries of operators
- *   35. A node whose operator the caller defined, as the caller's functions see it: its inputs, and what they answer
- *   36. What a shape function tells of a node's outputs
- *   37. The attributes of a node whose operator the caller defined
- *   38. One call of the caller's kernel: its inputs and outputs, and the threads and the stream that it may use
+ *    4. Environments: what sessions share
+ *    5. The log: who receives messages, and what a message tells of itself
+ *    6. Loops of the library on threads of the caller's
+ *    7. Devices and providers
+ *    8. The library and its surroundings, for a report about a defect
+ *    9. The memory of devices: statistics, peaks, the cache, snapshots
+ *   10. The plans of Fourier transforms that an environment keeps for a device
+ *   11. Options of a session
+ *   12. The providers of a session and their options
+ *   13. Sessions: opening a model, and what it takes and gives
+ *   14. Models and weights in memory of the caller's, without a copy
+ *   15. Compiling a model to an artifact
+ *   16. What a compiled model is, and whether it suits
+ *   17. Adapters: named tensors in place of inputs, as LoRA fine-tuning makes them
+ *   18. Where the nodes of a session run, and why there
+ *   19. What a session does in a run, for pictures and tools
+ *   20. The inputs and outputs of a session: names, types, shapes
+ *   21. What a session tells of its model, its placement, its loading and its runs
+ *   22. Values: making tensors, and what a value tells of itself
+ *   23. Tensors in the memory of a device
+ *   24. Tensors and outputs in the memory of a device that a handle names, and copies that a stream orders
+ *   25. Memory that another API exported, as tensors of a device
+ *   26. Tensors of strings
+ *   27. Sequences, maps and optionals
+ *   28. Tensors to and from other libraries through DLPack, without a copy
+ *   29. Options of a run, and cancelling it
+ *   30. Running a session
+ *   31. Running a session in the background
+ *   32. Io bindings: inputs and outputs that stay from run to run
+ *   33. Runs that were started, runs and copies whose work is queued on a device, and waiting for them
+ *   34. What tuning found: which kernels are fastest on this device
+ *   35. Operators that the caller defines: their name, inputs and outputs, and functions
+ *   36. The attributes of an operator that the caller defines, and their defaults
+ *   37. Shared libraries of operators
+ *   38. A node whose operator the caller defined, as the caller's functions see it: its inputs, and what they answer
+ *   39. What a shape function tells of a node's outputs
+ *   40. The attributes of a node whose operator the caller defined
+ *   41. One call of the caller's kernel: its inputs and outputs, and the threads and the stream that it may use
  *
- * Errors. Functions return a rukh_status; RUKH_OK is 0. The last argument, `error`, may be NULL; else
+ * Errors. Functions return a rukh_status, which must be looked at; RUKH_OK is 0. The last argument, `error`, may be NULL; else
  *   it receives NULL on success and on failure an object with code and message, which the caller
  *   destroys with rukh_error_destroy. There is no thread-local "last error".
  * Handles are opaque pointers, made by rukh_..._create and such, destroyed by rukh_..._destroy. Where
@@ -103,6 +106,35 @@
 #define RUKH_EXPORT
 #endif
 
+/*
+ * Every function that returns a status is marked RUKH_MUST_CHECK: the compiler warns where nobody looks at the status.
+ * What a later series will not have is marked RUKH_DEPRECATED, with what takes its place. A program that wants neither
+ * warning defines the name before it includes this header: as nothing, and as RUKH_DEPRECATED(note).
+ */
+#ifndef RUKH_MUST_CHECK
+#if (defined(__cplusplus) && __cplusplus >= 201703L) || (defined(_MSVC_LANG) && _MSVC_LANG >= 201703L) || \
+    (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 202311L)
+#define RUKH_MUST_CHECK [[nodiscard]]
+#elif defined(__GNUC__)
+#define RUKH_MUST_CHECK __attribute__((warn_unused_result))
+#else
+#define RUKH_MUST_CHECK
+#endif
+#endif
+
+#ifndef RUKH_DEPRECATED
+#if (defined(__cplusplus) && __cplusplus >= 201402L) || (defined(_MSVC_LANG) && _MSVC_LANG >= 201402L) || \
+    (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 202311L)
+#define RUKH_DEPRECATED(note) [[deprecated(note)]]
+#elif defined(__GNUC__)
+#define RUKH_DEPRECATED(note) __attribute__((deprecated(note)))
+#elif defined(_MSC_VER)
+#define RUKH_DEPRECATED(note) __declspec(deprecated(note))
+#else
+#define RUKH_DEPRECATED(note)
+#endif
+#endif
+
 /* DLPack's own structs; their definition is in dlpack.h, which is needed only to look inside. */
 struct DLManagedTensor;
 struct DLManagedTensorVersioned;
@@ -116,6 +148,22 @@ struct rukh_table;
  * major) whose version is not smaller.
  */
 #define RUKH_ABI_VERSION 1001
+
+/**
+ * The version of the library that this header came with, its first number. It counts releases; what a program may rely on
+ * is `RUKH_ABI_VERSION`.
+ */
+#define RUKH_VERSION_MAJOR 0
+
+/**
+ * The second number of the version of the library that this header came with.
+ */
+#define RUKH_VERSION_MINOR 1
+
+/**
+ * The third number of the version of the library that this header came with.
+ */
+#define RUKH_VERSION_PATCH 0
 
 /**
  * Named tensors in place of a model's inputs, as LoRA fine-tuning makes them.
@@ -133,7 +181,7 @@ typedef struct rukh_artifact rukh_artifact;
 typedef struct rukh_compile_options rukh_compile_options;
 
 /**
- * A run or a copy whose work is queued on a device.
+ * A run that was started, or a run or a copy whose work is queued on a device.
  */
 typedef struct rukh_completion rukh_completion;
 
@@ -158,6 +206,11 @@ typedef struct rukh_environment_options rukh_environment_options;
 typedef struct rukh_error rukh_error;
 
 /**
+ * Memory that another API exported.
+ */
+typedef struct rukh_external_memory rukh_external_memory;
+
+/**
  * What runs of one session read and write, kept between runs.
  */
 typedef struct rukh_io_binding rukh_io_binding;
@@ -166,6 +219,11 @@ typedef struct rukh_io_binding rukh_io_binding;
  * One call of the caller's kernel, during the callback that computes.
  */
 typedef struct rukh_kernel_context rukh_kernel_context;
+
+/**
+ * A message of the log, during the callback that receives it.
+ */
+typedef struct rukh_log_record rukh_log_record;
 
 /**
  * A node whose operator the caller defined, during a callback that is asked about it.
@@ -181,6 +239,11 @@ typedef struct rukh_operator rukh_operator;
  * What a shared library of operators adds its operators to, while it is asked for them.
  */
 typedef struct rukh_operator_registry rukh_operator_registry;
+
+/**
+ * Where a node of a session runs, during the callback that is told.
+ */
+typedef struct rukh_placement rukh_placement;
 
 /**
  * How one run behaves; cancels it from another thread.
@@ -218,7 +281,22 @@ typedef int32_t rukh_status;
 typedef int32_t rukh_log_level;
 
 /**
- * Receives a log message, a NUL-terminated text that is valid during the call. Called from any
+ * Receives a log message. `record` is valid during the call. Called from any thread, from several at the same time, and
+ * with no lock held, so it may call the library. It must return normally: no C++ exception, no `longjmp`.
+ *
+ * Since: 0.1.1.
+ */
+typedef void (*rukh_log_record_callback)(const struct rukh_log_record *record,
+                                         void *user);
+
+/**
+ * Releases what `user` stands for; called once, from any thread, when the library will not use `user`
+ * again. It must return normally.
+ */
+typedef void (*rukh_release)(void *user);
+
+/**
+ * Receives a log message for `rukh_environment_options_set_log`, which is deprecated: a NUL-terminated text that is valid during the call. Called from any
  * thread, from several at the same time, and with no lock held, so it may call the library. It must
  * return normally: no C++ exception, no `longjmp`.
  */
@@ -227,10 +305,9 @@ typedef void (*rukh_log_callback)(void *user,
                                   const char *message);
 
 /**
- * Releases what `user` stands for; called once, from any thread, when the library will not use `user`
- * again. It must return normally.
+ * A text of a log message.
  */
-typedef void (*rukh_release)(void *user);
+typedef int32_t rukh_log_text;
 
 /**
  * One part of a loop, of `rukh_kernel_context_parallel_for` or of the library's own. Called on several threads. It must
@@ -306,6 +383,20 @@ typedef rukh_status (*rukh_progress_callback)(void *user,
 typedef int32_t rukh_artifact_verdict;
 
 /**
+ * Is told where a node runs. `placement` is valid during the call. Returns `RUKH_OK` to be told of the next node; anything
+ * else ends it. Called on the thread that asks, with no lock held. It must return normally.
+ *
+ * Since: 0.1.1.
+ */
+typedef rukh_status (*rukh_placement_callback)(const struct rukh_placement *placement,
+                                               void *user);
+
+/**
+ * A text about where a node runs.
+ */
+typedef int32_t rukh_placement_fact;
+
+/**
  * What a value is.
  */
 typedef int32_t rukh_kind;
@@ -334,7 +425,22 @@ typedef int32_t rukh_load_counter;
 typedef int32_t rukh_memory_kind;
 
 /**
- * Receives the result of `rukh_session_run_async`, once, on a thread of the library.
+ * What another API exported memory as.
+ */
+typedef int32_t rukh_external_handle;
+
+/**
+ * Is told that a run of `rukh_session_start` has ended, once, on a thread of the library. `completion` is valid during the
+ * call: `rukh_completion_wait` tells at once how the run ended, `rukh_completion_output` gives its outputs. It may call
+ * every function of the library, also to run again and to destroy the session. It must return normally.
+ *
+ * Since: 0.1.1.
+ */
+typedef void (*rukh_completion_callback)(const struct rukh_completion *completion,
+                                         void *user);
+
+/**
+ * Receives the result of `rukh_session_run_async`, which is deprecated, once, on a thread of the library.
  *
  * On success `status` is `RUKH_OK`, `error` is NULL and `outputs` holds `output_count` values, in the
  * order of the names that were asked for. On failure `outputs` is NULL, `output_count` is 0 and
@@ -546,6 +652,37 @@ typedef int32_t rukh_attribute_type;
 #define RUKH_LOG_ERROR 3
 
 /**
+ * What it says, for people.
+ */
+#define RUKH_LOG_TEXT_MESSAGE 0
+
+/**
+ * What it is about: "environment", "session", "provider", "tuning", "model_cache", "run" or "defect". Later versions may
+ * have others.
+ */
+#define RUKH_LOG_TEXT_CATEGORY 1
+
+/**
+ * Whose it is: the session's option "log_id", else the name of its model's file.
+ */
+#define RUKH_LOG_TEXT_SESSION 2
+
+/**
+ * In which run it was written: the run's option "tag".
+ */
+#define RUKH_LOG_TEXT_RUN 3
+
+/**
+ * The node that it is about.
+ */
+#define RUKH_LOG_TEXT_NODE 4
+
+/**
+ * Where in the library's source it was written, as "file:line".
+ */
+#define RUKH_LOG_TEXT_LOCATION 5
+
+/**
  * Mapped: pages are read when needed and shared between processes. The file must not shrink while the
  * session lives; a file that does ends the process with SIGBUS.
  */
@@ -598,6 +735,21 @@ typedef int32_t rukh_attribute_type;
 #define RUKH_MEMORY_HOST 2
 
 /**
+ * A file descriptor of the driver's own kind, as Vulkan's `VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT` gives.
+ */
+#define RUKH_EXTERNAL_OPAQUE_FD 0
+
+/**
+ * A file descriptor of a dma-buf.
+ */
+#define RUKH_EXTERNAL_DMA_BUF 1
+
+/**
+ * A `HANDLE` of Windows', as `VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_WIN32_BIT` gives.
+ */
+#define RUKH_EXTERNAL_WIN32 2
+
+/**
  * It was compiled for them.
  */
 #define RUKH_ARTIFACT_OPTIMAL 0
@@ -645,6 +797,26 @@ typedef int32_t rukh_attribute_type;
 #define RUKH_ATTRIBUTE_INTS 7
 
 #define RUKH_ATTRIBUTE_STRINGS 8
+
+/**
+ * The node's name.
+ */
+#define RUKH_PLACEMENT_NODE 0
+
+/**
+ * The name of its operator.
+ */
+#define RUKH_PLACEMENT_OPERATOR 1
+
+/**
+ * The provider that runs it: "cpu" or "hip".
+ */
+#define RUKH_PLACEMENT_PROVIDER 2
+
+/**
+ * Why that one, for people.
+ */
+#define RUKH_PLACEMENT_REASON 3
 
 #define RUKH_MODEL_PRODUCER_NAME 0
 
@@ -743,7 +915,7 @@ const struct rukh_table *rukh_api(uint32_t version);
  * `error`: NULL gives `RUKH_OK`; a pointer that is no live error gives what is wrong with it, such as
  * `RUKH_ERROR_INVALID_HANDLE`. Threads: any, at the same time.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_error_code(const struct rukh_error *error);
 
 /**
@@ -784,7 +956,7 @@ void rukh_error_destroy(struct rukh_error *error);
 RUKH_API
 const char *rukh_status_name(rukh_status status);
 
-/* -- 4. Environments: threads and the log -- */
+/* -- 4. Environments: what sessions share -- */
 
 /**
  * Makes options for an environment, all at their defaults.
@@ -796,7 +968,7 @@ const char *rukh_status_name(rukh_status status);
  * `out`: not NULL; receives the options, which the caller destroys; NULL on failure. `error`: may be
  * NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, `RUKH_ERROR_OUT_OF_MEMORY`.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_environment_options_create(struct rukh_environment_options **out,
                                             struct rukh_error **error);
 
@@ -816,7 +988,7 @@ void rukh_environment_options_destroy(struct rukh_environment_options *options);
  * Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown key or a value that is not allowed (the option
  * keeps its value), and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_environment_options_set(struct rukh_environment_options *options,
                                          const char *key,
                                          const char *value,
@@ -829,7 +1001,7 @@ rukh_status rukh_environment_options_set(struct rukh_environment_options *option
  * may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown
  * key or a buffer that is too small, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_environment_options_get(const struct rukh_environment_options *options,
                                          const char *key,
                                          char *buf,
@@ -844,7 +1016,7 @@ rukh_status rukh_environment_options_get(const struct rukh_environment_options *
  * `cap`, `needed`: see "Texts" at the top of this header. `error`: may be NULL. Threads: any, at the
  * same time. Errors: also the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_environment_options_key(const struct rukh_environment_options *options,
                                          size_t index,
                                          char *buf,
@@ -853,32 +1025,13 @@ rukh_status rukh_environment_options_key(const struct rukh_environment_options *
                                          struct rukh_error **error);
 
 /**
- * Sets who receives log messages of `level` and above. Without a callback nothing is logged, but for one
- * warning that goes to stderr: a wanted GPU is not there and the model runs on the CPU. The environment
- * variable `RUKH_NO_WARNINGS` set to 1 silences it.
- *
- * `options`: not NULL. `level`: one of `RUKH_LOG_…`. `callback`: NULL for none. `user`: passed to the
- * callback as it is; may be NULL. `release`: may be NULL; else called once with `user` when these
- * options and all environments and sessions made from them are gone, also when this call fails.
- * `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown level, and
- * the handle errors.
- */
-RUKH_API
-rukh_status rukh_environment_options_set_log(struct rukh_environment_options *options,
-                                             rukh_log_level level,
-                                             rukh_log_callback callback,
-                                             void *user,
-                                             rukh_release release,
-                                             struct rukh_error **error);
-
-/**
  * Makes an environment: the threads and the log that sessions share. Most programs need one.
  *
  * `options`: NULL for the defaults; copied. `out`: not NULL; receives the environment, which the
  * caller destroys; NULL on failure. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT`, `RUKH_ERROR_OUT_OF_MEMORY`, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_environment_create(const struct rukh_environment_options *options,
                                     struct rukh_environment **out,
                                     struct rukh_error **error);
@@ -898,12 +1051,99 @@ void rukh_environment_destroy(struct rukh_environment *environment);
  * `environment`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_environment_thread_count(const struct rukh_environment *environment,
                                           size_t *count,
                                           struct rukh_error **error);
 
-/* -- 5. Loops of the library on threads of the caller's -- */
+/* -- 5. The log: who receives messages, and what a message tells of itself -- */
+
+/**
+ * Sets who receives log messages of `level` and above. Without a callback nothing is logged, but for one
+ * warning that goes to stderr: a wanted GPU is not there and the model runs on the CPU. The environment
+ * variable `RUKH_NO_WARNINGS` set to 1 silences it.
+ *
+ * A session (option "log_level") and a run (the same option of its own) may have another level than this one.
+ *
+ * `options`: not NULL. `level`: one of `RUKH_LOG_…`. `callback`: NULL for none. `user`: passed to the
+ * callback as it is; may be NULL. `release`: may be NULL; else called once with `user` when these
+ * options and all environments and sessions made from them are gone, also when this call fails.
+ * `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown level, and
+ * the handle errors.
+ *
+ * Since: 0.1.1.
+ */
+RUKH_MUST_CHECK RUKH_API
+rukh_status rukh_environment_options_set_log_callback(struct rukh_environment_options *options,
+                                                      rukh_log_level level,
+                                                      rukh_log_record_callback callback,
+                                                      void *user,
+                                                      rukh_release release,
+                                                      struct rukh_error **error);
+
+/**
+ * Deprecated: use `rukh_environment_options_set_log_callback`, whose callback is told more. Of two listeners the one that
+ * was set last receives the messages.
+ *
+ * `options`: not NULL. `level`: one of `RUKH_LOG_…`. `callback`: NULL for none. `user`: passed to the
+ * callback as it is; may be NULL. `release`: may be NULL; else called once with `user` when these
+ * options and all environments and sessions made from them are gone, also when this call fails.
+ * `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown level, and
+ * the handle errors.
+ */
+RUKH_DEPRECATED("use rukh_environment_options_set_log_callback")
+RUKH_MUST_CHECK RUKH_API
+rukh_status rukh_environment_options_set_log(struct rukh_environment_options *options,
+                                             rukh_log_level level,
+                                             rukh_log_callback callback,
+                                             void *user,
+                                             rukh_release release,
+                                             struct rukh_error **error);
+
+/**
+ * Changes from which level on messages of an environment and its sessions are received. Sessions and runs that have a level
+ * of their own keep it. Without a callback it has no effect.
+ *
+ * `environment`: not NULL. `level`: one of `RUKH_LOG_…`. `error`: may be NULL. Threads: any, at the same time. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT` for an unknown level, and the handle errors.
+ *
+ * Since: 0.1.1.
+ */
+RUKH_MUST_CHECK RUKH_API
+rukh_status rukh_environment_set_log_level(struct rukh_environment *environment,
+                                           rukh_log_level level,
+                                           struct rukh_error **error);
+
+/**
+ * How much the message matters.
+ *
+ * `record`: not NULL; valid during the callback that received it, later the call is `RUKH_ERROR_INVALID_HANDLE`. `level`:
+ * not NULL; receives one of `RUKH_LOG_…`. `error`: may be NULL. Threads: any, at the same time. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
+ *
+ * Since: 0.1.1.
+ */
+RUKH_MUST_CHECK RUKH_API
+rukh_status rukh_log_record_level(const struct rukh_log_record *record,
+                                  rukh_log_level *level,
+                                  struct rukh_error **error);
+
+/**
+ * A text of the message; "" where there is nothing to tell.
+ *
+ * `record`: not NULL; valid during the callback that received it. `which`: one of `RUKH_LOG_TEXT_…`. `text`: not NULL; the
+ * text is borrowed from the record. `error`: may be NULL. Threads: any, at the same time. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT` for an unknown `which`, and the handle errors.
+ *
+ * Since: 0.1.1.
+ */
+RUKH_MUST_CHECK RUKH_API
+rukh_status rukh_log_record_text(const struct rukh_log_record *record,
+                                 rukh_log_text which,
+                                 const char **text,
+                                 struct rukh_error **error);
+
+/* -- 6. Loops of the library on threads of the caller's -- */
 
 /**
  * Lets the library compute on threads of the caller's, such as those of OpenMP or TBB: the environment then starts none to
@@ -918,7 +1158,7 @@ rukh_status rukh_environment_thread_count(const struct rukh_environment *environ
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_environment_options_set_parallel_for(struct rukh_environment_options *options,
                                                       rukh_parallel_for callback,
                                                       size_t threads,
@@ -926,7 +1166,7 @@ rukh_status rukh_environment_options_set_parallel_for(struct rukh_environment_op
                                                       rukh_release release,
                                                       struct rukh_error **error);
 
-/* -- 6. Devices and providers -- */
+/* -- 7. Devices and providers -- */
 
 /**
  * The number of devices of this machine that can run models. The CPU is one, and the last.
@@ -934,7 +1174,7 @@ rukh_status rukh_environment_options_set_parallel_for(struct rukh_environment_op
  * `environment`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_environment_device_count(const struct rukh_environment *environment,
                                           size_t *count,
                                           struct rukh_error **error);
@@ -946,7 +1186,7 @@ rukh_status rukh_environment_device_count(const struct rukh_environment *environ
  * destroys; NULL on failure. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_environment_device(const struct rukh_environment *environment,
                                     size_t index,
                                     struct rukh_device **out,
@@ -962,7 +1202,7 @@ rukh_status rukh_environment_device(const struct rukh_environment *environment,
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_environment_find_device(const struct rukh_environment *environment,
                                          const char *provider,
                                          size_t device_id,
@@ -984,7 +1224,7 @@ void rukh_device_destroy(struct rukh_device *device);
  * `device`, `provider`: not NULL; the text is borrowed from the device. `error`: may be NULL. Threads:
  * any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_device_provider(const struct rukh_device *device,
                                  const char **provider,
                                  struct rukh_error **error);
@@ -998,7 +1238,7 @@ rukh_status rukh_device_provider(const struct rukh_device *device,
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_device_id(const struct rukh_device *device,
                            size_t *device_id,
                            struct rukh_error **error);
@@ -1009,7 +1249,7 @@ rukh_status rukh_device_id(const struct rukh_device *device,
  * `device`, `name`: not NULL; the text is borrowed from the device. `error`: may be NULL. Threads: any,
  * at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_device_name(const struct rukh_device *device,
                              const char **name,
                              struct rukh_error **error);
@@ -1020,7 +1260,7 @@ rukh_status rukh_device_name(const struct rukh_device *device,
  * `device`, `arch`: not NULL; the text is borrowed from the device. `error`: may be NULL. Threads: any,
  * at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_device_arch(const struct rukh_device *device,
                              const char **arch,
                              struct rukh_error **error);
@@ -1031,7 +1271,7 @@ rukh_status rukh_device_arch(const struct rukh_device *device,
  * `device`, `bytes`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_device_memory(const struct rukh_device *device,
                                uint64_t *bytes,
                                struct rukh_error **error);
@@ -1049,7 +1289,7 @@ rukh_status rukh_device_memory(const struct rukh_device *device,
  * `device`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_device_property_count(const struct rukh_device *device,
                                        size_t *count,
                                        struct rukh_error **error);
@@ -1061,7 +1301,7 @@ rukh_status rukh_device_property_count(const struct rukh_device *device,
  * may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that
  * is not there, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_device_property(const struct rukh_device *device,
                                  size_t index,
                                  const char **key,
@@ -1077,7 +1317,7 @@ rukh_status rukh_device_property(const struct rukh_device *device,
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_device_find_property(const struct rukh_device *device,
                                       const char *key,
                                       const char **value,
@@ -1089,7 +1329,7 @@ rukh_status rukh_device_find_property(const struct rukh_device *device,
  * `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_provider_count(size_t *count,
                                 struct rukh_error **error);
 
@@ -1100,7 +1340,7 @@ rukh_status rukh_provider_count(size_t *count,
  * Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there
  * or a buffer that is too small.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_provider_name(size_t index,
                                char *buf,
                                size_t cap,
@@ -1115,7 +1355,7 @@ rukh_status rukh_provider_name(size_t index,
  * be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown
  * provider or a buffer that is too small, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_environment_provider_reason(const struct rukh_environment *environment,
                                              const char *provider,
                                              char *buf,
@@ -1123,7 +1363,7 @@ rukh_status rukh_environment_provider_reason(const struct rukh_environment *envi
                                              size_t *needed,
                                              struct rukh_error **error);
 
-/* -- 7. The library and its surroundings, for a report about a defect -- */
+/* -- 8. The library and its surroundings, for a report about a defect -- */
 
 /**
  * Facts about this library and the GPU runtimes that it found or missed here, as a JSON object: what a report
@@ -1140,13 +1380,13 @@ rukh_status rukh_environment_provider_reason(const struct rukh_environment *envi
  * `buf`, `cap`, `needed`: see "Texts" at the top of this header. `error`: may be NULL. Threads: any, at the same
  * time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for a buffer that is too small.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_report(char *buf,
                         size_t cap,
                         size_t *needed,
                         struct rukh_error **error);
 
-/* -- 8. The memory of devices: statistics, peaks, the cache, snapshots -- */
+/* -- 9. The memory of devices: statistics, peaks, the cache, snapshots -- */
 
 /**
  * Makes an arena for a device that sessions of the environment share: those with session option
@@ -1157,7 +1397,7 @@ rukh_status rukh_report(char *buf,
  * defaults. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown key or
  * device, or a second arena; `RUKH_ERROR_DEVICE` without a device, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_environment_create_arena(struct rukh_environment *environment,
                                           size_t device_id,
                                           const char *config,
@@ -1176,7 +1416,7 @@ rukh_status rukh_environment_create_arena(struct rukh_environment *environment,
  * NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown name or
  * device, `RUKH_ERROR_DEVICE` without one, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_environment_memory_statistic(const struct rukh_environment *environment,
                                               size_t device_id,
                                               const char *name,
@@ -1190,7 +1430,7 @@ rukh_status rukh_environment_memory_statistic(const struct rukh_environment *env
  * `cap`, `needed`: see "Texts" at the top of this header. `error`: may be NULL. Threads: any, at the same
  * time. Errors: `RUKH_ERROR_DEVICE` without a device, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_environment_memory_statistic_name(const struct rukh_environment *environment,
                                                    size_t index,
                                                    char *buf,
@@ -1208,7 +1448,7 @@ rukh_status rukh_environment_memory_statistic_name(const struct rukh_environment
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_environment_memory_summary(const struct rukh_environment *environment,
                                             size_t device_id,
                                             char *buf,
@@ -1222,7 +1462,7 @@ rukh_status rukh_environment_memory_summary(const struct rukh_environment *envir
  * `environment`, `free`, `total`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for an unknown device, `RUKH_ERROR_DEVICE`, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_environment_memory_info(const struct rukh_environment *environment,
                                          size_t device_id,
                                          uint64_t *free,
@@ -1235,7 +1475,7 @@ rukh_status rukh_environment_memory_info(const struct rukh_environment *environm
  * `environment`: not NULL. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for
  * an unknown device, `RUKH_ERROR_DEVICE`, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_environment_memory_reset_peaks(const struct rukh_environment *environment,
                                                 size_t device_id,
                                                 struct rukh_error **error);
@@ -1247,7 +1487,7 @@ rukh_status rukh_environment_memory_reset_peaks(const struct rukh_environment *e
  * `environment`: not NULL. `error`: may be NULL. Threads: any, also while sessions run. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for an unknown device, `RUKH_ERROR_DEVICE`, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_environment_memory_empty_cache(const struct rukh_environment *environment,
                                                 size_t device_id,
                                                 struct rukh_error **error);
@@ -1259,7 +1499,7 @@ rukh_status rukh_environment_memory_empty_cache(const struct rukh_environment *e
  * `environment`: not NULL. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for
  * an unknown device, `RUKH_ERROR_DEVICE`, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_environment_memory_record_history(const struct rukh_environment *environment,
                                                    size_t device_id,
                                                    size_t events,
@@ -1274,7 +1514,7 @@ rukh_status rukh_environment_memory_record_history(const struct rukh_environment
  * NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown device or a
  * buffer that is too small, `RUKH_ERROR_DEVICE`, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_environment_memory_snapshot(const struct rukh_environment *environment,
                                              size_t device_id,
                                              char *buf,
@@ -1282,7 +1522,7 @@ rukh_status rukh_environment_memory_snapshot(const struct rukh_environment *envi
                                              size_t *needed,
                                              struct rukh_error **error);
 
-/* -- 9. The plans of Fourier transforms that an environment keeps for a device -- */
+/* -- 10. The plans of Fourier transforms that an environment keeps for a device -- */
 
 /**
  * How many plans of Fourier transforms (DFT, STFT) are kept for a GPU, and how many may be.
@@ -1295,7 +1535,7 @@ rukh_status rukh_environment_memory_snapshot(const struct rukh_environment *envi
  * the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown device, `RUKH_ERROR_DEVICE` without one, and the
  * handle errors. Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_environment_fourier_plans(const struct rukh_environment *environment,
                                            size_t device_id,
                                            size_t *count,
@@ -1309,7 +1549,7 @@ rukh_status rukh_environment_fourier_plans(const struct rukh_environment *enviro
  * run. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown device, `RUKH_ERROR_DEVICE` without one, and the handle errors.
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_environment_set_fourier_plan_limit(const struct rukh_environment *environment,
                                                     size_t device_id,
                                                     size_t limit,
@@ -1322,19 +1562,24 @@ rukh_status rukh_environment_set_fourier_plan_limit(const struct rukh_environmen
  * run. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown device, `RUKH_ERROR_DEVICE` without one, and the handle errors.
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_environment_clear_fourier_plans(const struct rukh_environment *environment,
                                                  size_t device_id,
                                                  struct rukh_error **error);
 
-/* -- 10. Options of a session -- */
+/* -- 11. Options of a session -- */
 
 /**
  * Makes options for a session, all at their defaults.
  *
- * Keys of `rukh_session_options_set`: "external_data_folder" (where files of external data are, in place of the model's
+ * Keys of `rukh_session_options_set`: "compiled_model_path" (a file for the compiled model; "", the default, for none),
+ * "external_data_folder" (where files of external data are, in place of the model's
  * folder), "fallback" ("cpu" or "error"), "intra_op_threads" (threads of a
  * pool of the session's own; 0, the default, for the environment's), "load" ("map" or "read"),
+ * "log_id" (who the session is in the log; "", the default, for the name of the model's file), "log_level" (from which level
+ * on messages of the session reach the log's callback: "debug", "info", "warning", "error" or "off", or ONNX Runtime's numbers
+ * 0 to 4; "", the default, for the environment's level), "model_cache_dir" (a folder in which compiled models are kept for later
+ * sessions; "", the default, for none), "model_cache_limit" (bytes that they may have in all; 0 for any number; 17179869184),
  * "optimization" ("none", "basic" or "all"), "optimized_model_path" (a file that the optimised model is written to when the
  * session is made: as "optimization" says, without fusions, which no other program knows; "", the default, for none),
  * "optimized_model_external_data" ("1": its weights go into a file beside it, with ".data" behind its name, as they do
@@ -1359,7 +1604,7 @@ rukh_status rukh_environment_clear_fourier_plans(const struct rukh_environment *
  * `out`: not NULL; receives the options, which the caller destroys; NULL on failure. `error`: may be
  * NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, `RUKH_ERROR_OUT_OF_MEMORY`.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_options_create(struct rukh_session_options **out,
                                         struct rukh_error **error);
 
@@ -1370,7 +1615,7 @@ rukh_status rukh_session_options_create(struct rukh_session_options **out,
  * `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL,
  * `RUKH_ERROR_OUT_OF_MEMORY`, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_options_clone(const struct rukh_session_options *options,
                                        struct rukh_session_options **out,
                                        struct rukh_error **error);
@@ -1385,7 +1630,7 @@ rukh_status rukh_session_options_clone(const struct rukh_session_options *option
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_options_cancel(struct rukh_session_options *options,
                                         struct rukh_error **error);
 
@@ -1396,7 +1641,7 @@ rukh_status rukh_session_options_cancel(struct rukh_session_options *options,
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_options_reset(struct rukh_session_options *options,
                                        struct rukh_error **error);
 
@@ -1416,7 +1661,7 @@ void rukh_session_options_destroy(struct rukh_session_options *options);
  * Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown key or a value that is not allowed (the option
  * keeps its value), and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_options_set(struct rukh_session_options *options,
                                      const char *key,
                                      const char *value,
@@ -1429,7 +1674,7 @@ rukh_status rukh_session_options_set(struct rukh_session_options *options,
  * may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for a key that is
  * unknown or not set, or a buffer that is too small, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_options_get(const struct rukh_session_options *options,
                                      const char *key,
                                      char *buf,
@@ -1444,7 +1689,7 @@ rukh_status rukh_session_options_get(const struct rukh_session_options *options,
  * `cap`, `needed`: see "Texts" at the top of this header. `error`: may be NULL. Threads: any, at the
  * same time. Errors: also the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_options_key(const struct rukh_session_options *options,
                                      size_t index,
                                      char *buf,
@@ -1458,7 +1703,7 @@ rukh_status rukh_session_options_key(const struct rukh_session_options *options,
  * `options`: not NULL. `mode`: one of `RUKH_LOAD_…`. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for an unknown mode, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_options_set_load(struct rukh_session_options *options,
                                           rukh_load_mode mode,
                                           struct rukh_error **error);
@@ -1470,7 +1715,7 @@ rukh_status rukh_session_options_set_load(struct rukh_session_options *options,
  * `options`: not NULL. `optimization`: one of `RUKH_OPTIMIZATION_…`. `error`: may be NULL. Threads:
  * any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown value, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_options_set_optimization(struct rukh_session_options *options,
                                                   rukh_optimization optimization,
                                                   struct rukh_error **error);
@@ -1482,7 +1727,7 @@ rukh_status rukh_session_options_set_optimization(struct rukh_session_options *o
  * `options`: not NULL. `fallback`: one of `RUKH_FALLBACK_…`. `error`: may be NULL. Threads: any.
  * Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown value, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_options_set_fallback(struct rukh_session_options *options,
                                               rukh_fallback fallback,
                                               struct rukh_error **error);
@@ -1494,7 +1739,7 @@ rukh_status rukh_session_options_set_fallback(struct rukh_session_options *optio
  * `options`: not NULL. `on`: 0 or 1. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for another value of `on`, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_options_set_profiling(struct rukh_session_options *options,
                                                int32_t on,
                                                struct rukh_error **error);
@@ -1506,7 +1751,7 @@ rukh_status rukh_session_options_set_profiling(struct rukh_session_options *opti
  * `options`: not NULL. `threads`: 0 to 1024. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for a number that is too large, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_options_set_threads(struct rukh_session_options *options,
                                              size_t threads,
                                              struct rukh_error **error);
@@ -1519,13 +1764,13 @@ rukh_status rukh_session_options_set_threads(struct rukh_session_options *option
  * the name is an error. `size`: elements, 0 or more. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for an empty name or a negative size, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_options_set_dimension(struct rukh_session_options *options,
                                                const char *name,
                                                int64_t size,
                                                struct rukh_error **error);
 
-/* -- 11. The providers of a session and their options -- */
+/* -- 12. The providers of a session and their options -- */
 
 /**
  * Adds a provider, less preferred than those added before. Without any the CPU runs everything.
@@ -1541,7 +1786,7 @@ rukh_status rukh_session_options_set_dimension(struct rukh_session_options *opti
  * `RUKH_ERROR_INVALID_ARGUMENT` for an unknown provider or option, and for one that was added before;
  * the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_options_add_provider(struct rukh_session_options *options,
                                               const char *provider,
                                               const char *const *keys,
@@ -1565,7 +1810,7 @@ rukh_status rukh_session_options_add_provider(struct rukh_session_options *optio
  * every session made with these options is destroyed. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_options_set_external_allocator(struct rukh_session_options *options,
                                                         rukh_device_alloc alloc,
                                                         rukh_device_free release_memory,
@@ -1579,7 +1824,7 @@ rukh_status rukh_session_options_set_external_allocator(struct rukh_session_opti
  * `options`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_options_provider_count(const struct rukh_session_options *options,
                                                 size_t *count,
                                                 struct rukh_error **error);
@@ -1591,7 +1836,7 @@ rukh_status rukh_session_options_provider_count(const struct rukh_session_option
  * `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an
  * index that is not there or a buffer that is too small, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_options_provider_name(const struct rukh_session_options *options,
                                                size_t index,
                                                char *buf,
@@ -1607,7 +1852,7 @@ rukh_status rukh_session_options_provider_name(const struct rukh_session_options
  * `RUKH_ERROR_INVALID_ARGUMENT`. `buf`, `cap`, `needed`: see "Texts" at the top of this header.
  * `error`: may be NULL. Threads: any, at the same time. Errors: also the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_options_provider_key(const struct rukh_session_options *options,
                                               size_t provider,
                                               size_t index,
@@ -1624,7 +1869,7 @@ rukh_status rukh_session_options_provider_key(const struct rukh_session_options 
  * `RUKH_ERROR_INVALID_ARGUMENT` for a provider or key that is not there or a buffer that is too small,
  * and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_options_provider_get(const struct rukh_session_options *options,
                                               size_t provider,
                                               const char *key,
@@ -1633,7 +1878,7 @@ rukh_status rukh_session_options_provider_get(const struct rukh_session_options 
                                               size_t *needed,
                                               struct rukh_error **error);
 
-/* -- 12. Sessions: opening a model, and what it takes and gives -- */
+/* -- 13. Sessions: opening a model, and what it takes and gives -- */
 
 /**
  * Opens a model file (ONNX), or an artifact that `rukh_compile_model` made of one, and makes it ready to run. Sessions of one environment that open the
@@ -1648,7 +1893,7 @@ rukh_status rukh_session_options_provider_get(const struct rukh_session_options 
  * without a device, `RUKH_ERROR_OUT_OF_MEMORY`, `RUKH_ERROR_CANCELLED` after `rukh_session_options_cancel`, and the
  * handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_create(const struct rukh_environment *environment,
                                 const char *path,
                                 const struct rukh_session_options *options,
@@ -1665,7 +1910,7 @@ rukh_status rukh_session_create(const struct rukh_environment *environment,
  * failure. `error`: may be NULL. Threads: any, at the same time. Errors: as `rukh_session_create`, but
  * for the file.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_create_from_memory(const struct rukh_environment *environment,
                                             const void *data,
                                             size_t size,
@@ -1682,7 +1927,7 @@ rukh_status rukh_session_create_from_memory(const struct rukh_environment *envir
 RUKH_API
 void rukh_session_destroy(struct rukh_session *session);
 
-/* -- 13. Models and weights in memory of the caller's, without a copy -- */
+/* -- 14. Models and weights in memory of the caller's, without a copy -- */
 
 /**
  * Makes a session from the bytes of a model file in memory of the caller's, without a copy: weights stay where they are.
@@ -1699,7 +1944,7 @@ void rukh_session_destroy(struct rukh_session *session);
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_create_from_buffer(const struct rukh_environment *environment,
                                             const void *data,
                                             size_t size,
@@ -1725,7 +1970,7 @@ rukh_status rukh_session_create_from_buffer(const struct rukh_environment *envir
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_options_add_initializer(struct rukh_session_options *options,
                                                  const char *name,
                                                  const struct rukh_value *value,
@@ -1743,7 +1988,7 @@ rukh_status rukh_session_options_add_initializer(struct rukh_session_options *op
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_options_add_external_file(struct rukh_session_options *options,
                                                    const char *location,
                                                    const void *data,
@@ -1752,7 +1997,7 @@ rukh_status rukh_session_options_add_external_file(struct rukh_session_options *
                                                    void *user,
                                                    struct rukh_error **error);
 
-/* -- 14. Compiling a model to an artifact -- */
+/* -- 15. Compiling a model to an artifact -- */
 
 /**
  * Makes options for compiling, all at their defaults.
@@ -1772,7 +2017,7 @@ rukh_status rukh_session_options_add_external_file(struct rukh_session_options *
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_compile_options_create(struct rukh_compile_options **out,
                                         struct rukh_error **error);
 
@@ -1792,7 +2037,7 @@ void rukh_compile_options_destroy(struct rukh_compile_options *options);
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_compile_options_set(struct rukh_compile_options *options,
                                      const char *key,
                                      const char *value,
@@ -1807,7 +2052,7 @@ rukh_status rukh_compile_options_set(struct rukh_compile_options *options,
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_compile_options_get(const struct rukh_compile_options *options,
                                      const char *key,
                                      char *buf,
@@ -1823,7 +2068,7 @@ rukh_status rukh_compile_options_get(const struct rukh_compile_options *options,
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_compile_options_key(const struct rukh_compile_options *options,
                                      size_t index,
                                      char *buf,
@@ -1839,7 +2084,7 @@ rukh_status rukh_compile_options_key(const struct rukh_compile_options *options,
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_compile_options_set_progress(struct rukh_compile_options *options,
                                               rukh_progress_callback callback,
                                               void *user,
@@ -1868,7 +2113,7 @@ rukh_status rukh_compile_options_set_progress(struct rukh_compile_options *optio
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_compile_model(const struct rukh_environment *environment,
                                const char *path,
                                const struct rukh_session_options *session_options_handle,
@@ -1884,7 +2129,7 @@ rukh_status rukh_compile_model(const struct rukh_environment *environment,
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_compile_model_from_memory(const struct rukh_environment *environment,
                                            const void *data,
                                            size_t size,
@@ -1893,7 +2138,7 @@ rukh_status rukh_compile_model_from_memory(const struct rukh_environment *enviro
                                            const char *out_path,
                                            struct rukh_error **error);
 
-/* -- 15. What a compiled model is, and whether it suits -- */
+/* -- 16. What a compiled model is, and whether it suits -- */
 
 /**
  * Opens an artifact to ask about it. Every byte of it is read and compared with its checksum.
@@ -1906,7 +2151,7 @@ rukh_status rukh_compile_model_from_memory(const struct rukh_environment *enviro
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_artifact_open(const struct rukh_environment *environment,
                                const char *path,
                                struct rukh_artifact **out,
@@ -1935,7 +2180,7 @@ void rukh_artifact_destroy(struct rukh_artifact *artifact);
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_artifact_info(const struct rukh_artifact *artifact,
                                char *buf,
                                size_t cap,
@@ -1953,7 +2198,7 @@ rukh_status rukh_artifact_info(const struct rukh_artifact *artifact,
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_artifact_check(const struct rukh_artifact *artifact,
                                 const struct rukh_session_options *options,
                                 rukh_artifact_verdict *verdict,
@@ -1962,7 +2207,7 @@ rukh_status rukh_artifact_check(const struct rukh_artifact *artifact,
                                 size_t *needed,
                                 struct rukh_error **error);
 
-/* -- 16. Adapters: named tensors in place of inputs, as LoRA fine-tuning makes them -- */
+/* -- 17. Adapters: named tensors in place of inputs, as LoRA fine-tuning makes them -- */
 
 /**
  * Reads a file of an adapter, which ONNX Runtime calls `.onnx_adapter`.
@@ -1979,7 +2224,7 @@ rukh_status rukh_artifact_check(const struct rukh_artifact *artifact,
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_adapter_open(const char *path,
                               struct rukh_adapter **out,
                               struct rukh_error **error);
@@ -1995,7 +2240,7 @@ rukh_status rukh_adapter_open(const char *path,
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_adapter_open_from_buffer(const void *data,
                                           size_t size,
                                           rukh_deleter deleter,
@@ -2016,7 +2261,7 @@ rukh_status rukh_adapter_open_from_buffer(const void *data,
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_adapter_create(const char *const *names,
                                 const struct rukh_value *const *values,
                                 size_t count,
@@ -2033,7 +2278,7 @@ rukh_status rukh_adapter_create(const char *const *names,
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_adapter_save(const struct rukh_adapter *adapter,
                               const char *path,
                               struct rukh_error **error);
@@ -2057,7 +2302,7 @@ void rukh_adapter_destroy(struct rukh_adapter *adapter);
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_adapter_versions(const struct rukh_adapter *adapter,
                                   int32_t *format_version,
                                   int32_t *adapter_version,
@@ -2072,7 +2317,7 @@ rukh_status rukh_adapter_versions(const struct rukh_adapter *adapter,
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_adapter_parameter_count(const struct rukh_adapter *adapter,
                                          size_t *count,
                                          struct rukh_error **error);
@@ -2086,7 +2331,7 @@ rukh_status rukh_adapter_parameter_count(const struct rukh_adapter *adapter,
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_adapter_parameter_name(const struct rukh_adapter *adapter,
                                         size_t index,
                                         char *buf,
@@ -2104,7 +2349,7 @@ rukh_status rukh_adapter_parameter_name(const struct rukh_adapter *adapter,
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_adapter_parameter_value(const struct rukh_adapter *adapter,
                                          size_t index,
                                          struct rukh_value **out,
@@ -2125,7 +2370,7 @@ rukh_status rukh_adapter_parameter_value(const struct rukh_adapter *adapter,
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_run_options_add_adapter(struct rukh_run_options *options,
                                          const struct rukh_adapter *adapter,
                                          struct rukh_error **error);
@@ -2146,12 +2391,58 @@ rukh_status rukh_run_options_add_adapter(struct rukh_run_options *options,
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_options_add_adapter(struct rukh_session_options *options,
                                              const struct rukh_adapter *adapter,
                                              struct rukh_error **error);
 
-/* -- 17. What a session does in a run, for pictures and tools -- */
+/* -- 18. Where the nodes of a session run, and why there -- */
+
+/**
+ * Tells the callback of each node that runs, after the graph was rewritten, in the order in which they run.
+ *
+ * `session`: not NULL. `callback`: not NULL. `user`: passed to the callback as it is; may be NULL. `error`: may be NULL.
+ * Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL, `RUKH_ERROR_CANCELLED` when the callback
+ * ended it, `RUKH_ERROR_OUT_OF_MEMORY`, and the handle errors.
+ *
+ * Since: 0.1.1.
+ */
+RUKH_MUST_CHECK RUKH_API
+rukh_status rukh_session_for_each_placement(const struct rukh_session *session,
+                                            rukh_placement_callback callback,
+                                            void *user,
+                                            struct rukh_error **error);
+
+/**
+ * A text about where a node runs.
+ *
+ * `placement`: not NULL; valid during the callback that is told. `which`: one of `RUKH_PLACEMENT_…`. `text`: not NULL; the
+ * text is borrowed from the placement. `error`: may be NULL. Threads: any, at the same time. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT` for an unknown `which`, and the handle errors.
+ *
+ * Since: 0.1.1.
+ */
+RUKH_MUST_CHECK RUKH_API
+rukh_status rukh_placement_text(const struct rukh_placement *placement,
+                                rukh_placement_fact which,
+                                const char **text,
+                                struct rukh_error **error);
+
+/**
+ * The device that runs the node.
+ *
+ * `placement`: not NULL; valid during the callback that is told. `out`: not NULL; receives a handle that the caller
+ * destroys, and that outlives the callback; NULL on failure. `error`: may be NULL. Threads: any, at the same time. Errors:
+ * `RUKH_ERROR_DEVICE` when the device is gone, and the handle errors.
+ *
+ * Since: 0.1.1.
+ */
+RUKH_MUST_CHECK RUKH_API
+rukh_status rukh_placement_device(const struct rukh_placement *placement,
+                                  struct rukh_device **out,
+                                  struct rukh_error **error);
+
+/* -- 19. What a session does in a run, for pictures and tools -- */
 
 /**
  * The steps of a session's runs and where each value lies, as a JSON object. Shapes and memory are those of the
@@ -2174,14 +2465,14 @@ rukh_status rukh_session_options_add_adapter(struct rukh_session_options *option
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_plan(const struct rukh_session *session,
                               char *buf,
                               size_t cap,
                               size_t *needed,
                               struct rukh_error **error);
 
-/* -- 18. The inputs and outputs of a session: names, types, shapes -- */
+/* -- 20. The inputs and outputs of a session: names, types, shapes -- */
 
 /**
  * The number of the model's inputs.
@@ -2189,7 +2480,7 @@ rukh_status rukh_session_plan(const struct rukh_session *session,
  * `session`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_input_count(const struct rukh_session *session,
                                      size_t *count,
                                      struct rukh_error **error);
@@ -2201,7 +2492,7 @@ rukh_status rukh_session_input_count(const struct rukh_session *session,
  * NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not
  * there, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_input_name(const struct rukh_session *session,
                                     size_t index,
                                     const char **name,
@@ -2214,7 +2505,7 @@ rukh_status rukh_session_input_name(const struct rukh_session *session,
  * `RUKH_ERROR_NOT_FOUND` for a name that the model does not have, `RUKH_ERROR_INVALID_ARGUMENT`, and
  * the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_input_index(const struct rukh_session *session,
                                      const char *name,
                                      size_t *index,
@@ -2227,7 +2518,7 @@ rukh_status rukh_session_input_index(const struct rukh_session *session,
  * any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there, and the
  * handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_input_type(const struct rukh_session *session,
                                     size_t index,
                                     rukh_kind *kind,
@@ -2241,7 +2532,7 @@ rukh_status rukh_session_input_type(const struct rukh_session *session,
  * `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an
  * index that is not there or a buffer that is too small, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_input_type_text(const struct rukh_session *session,
                                          size_t index,
                                          char *buf,
@@ -2258,7 +2549,7 @@ rukh_status rukh_session_input_type_text(const struct rukh_session *session,
  * be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is
  * not there or too little room, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_input_shape(const struct rukh_session *session,
                                      size_t index,
                                      int64_t *dims,
@@ -2274,7 +2565,7 @@ rukh_status rukh_session_input_shape(const struct rukh_session *session,
  * or has no name. `index`, `axis`: from 0. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for an index or axis that is not there, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_input_dim_name(const struct rukh_session *session,
                                         size_t index,
                                         size_t axis,
@@ -2288,7 +2579,7 @@ rukh_status rukh_session_input_dim_name(const struct rukh_session *session,
  * `session`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_overridable_count(const struct rukh_session *session,
                                            size_t *count,
                                            struct rukh_error **error);
@@ -2300,7 +2591,7 @@ rukh_status rukh_session_overridable_count(const struct rukh_session *session,
  * NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not
  * there, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_overridable_name(const struct rukh_session *session,
                                           size_t index,
                                           const char **name,
@@ -2313,7 +2604,7 @@ rukh_status rukh_session_overridable_name(const struct rukh_session *session,
  * `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an
  * index that is not there or a buffer that is too small, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_overridable_type_text(const struct rukh_session *session,
                                                size_t index,
                                                char *buf,
@@ -2329,7 +2620,7 @@ rukh_status rukh_session_overridable_type_text(const struct rukh_session *sessio
  * `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index
  * that is not there or too little room, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_overridable_shape(const struct rukh_session *session,
                                            size_t index,
                                            int64_t *dims,
@@ -2344,7 +2635,7 @@ rukh_status rukh_session_overridable_shape(const struct rukh_session *session,
  * or has no name. `index`, `axis`: from 0. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for an index or axis that is not there, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_overridable_dim_name(const struct rukh_session *session,
                                               size_t index,
                                               size_t axis,
@@ -2357,7 +2648,7 @@ rukh_status rukh_session_overridable_dim_name(const struct rukh_session *session
  * `session`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_output_count(const struct rukh_session *session,
                                       size_t *count,
                                       struct rukh_error **error);
@@ -2369,7 +2660,7 @@ rukh_status rukh_session_output_count(const struct rukh_session *session,
  * NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not
  * there, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_output_name(const struct rukh_session *session,
                                      size_t index,
                                      const char **name,
@@ -2382,7 +2673,7 @@ rukh_status rukh_session_output_name(const struct rukh_session *session,
  * `RUKH_ERROR_NOT_FOUND` for a name that the model does not have, `RUKH_ERROR_INVALID_ARGUMENT`, and
  * the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_output_index(const struct rukh_session *session,
                                       const char *name,
                                       size_t *index,
@@ -2395,7 +2686,7 @@ rukh_status rukh_session_output_index(const struct rukh_session *session,
  * any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there, and the
  * handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_output_type(const struct rukh_session *session,
                                      size_t index,
                                      rukh_kind *kind,
@@ -2409,7 +2700,7 @@ rukh_status rukh_session_output_type(const struct rukh_session *session,
  * `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an
  * index that is not there or a buffer that is too small, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_output_type_text(const struct rukh_session *session,
                                           size_t index,
                                           char *buf,
@@ -2426,7 +2717,7 @@ rukh_status rukh_session_output_type_text(const struct rukh_session *session,
  * be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is
  * not there or too little room, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_output_shape(const struct rukh_session *session,
                                       size_t index,
                                       int64_t *dims,
@@ -2442,14 +2733,14 @@ rukh_status rukh_session_output_shape(const struct rukh_session *session,
  * or has no name. `index`, `axis`: from 0. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for an index or axis that is not there, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_output_dim_name(const struct rukh_session *session,
                                          size_t index,
                                          size_t axis,
                                          const char **name,
                                          struct rukh_error **error);
 
-/* -- 19. What a session tells of its model, its placement, its loading and its runs -- */
+/* -- 21. What a session tells of its model, its placement, its loading and its runs -- */
 
 /**
  * A text that the model file carries about itself; "" when it has none.
@@ -2458,7 +2749,7 @@ rukh_status rukh_session_output_dim_name(const struct rukh_session *session,
  * `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an
  * unknown `which`, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_model_text(const struct rukh_session *session,
                                     rukh_model_text which,
                                     const char **text,
@@ -2470,7 +2761,7 @@ rukh_status rukh_session_model_text(const struct rukh_session *session,
  * `session`: not NULL. `model_version`, `ir_version`: may be NULL. `error`: may be NULL. Threads: any, at
  * the same time. Errors: the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_model_version(const struct rukh_session *session,
                                        int64_t *model_version,
                                        int64_t *ir_version,
@@ -2482,7 +2773,7 @@ rukh_status rukh_session_model_version(const struct rukh_session *session,
  * `session`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_property_count(const struct rukh_session *session,
                                         size_t *count,
                                         struct rukh_error **error);
@@ -2494,7 +2785,7 @@ rukh_status rukh_session_property_count(const struct rukh_session *session,
  * may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that
  * is not there, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_property(const struct rukh_session *session,
                                   size_t index,
                                   const char **key,
@@ -2507,7 +2798,7 @@ rukh_status rukh_session_property(const struct rukh_session *session,
  * `session`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_opset_count(const struct rukh_session *session,
                                      size_t *count,
                                      struct rukh_error **error);
@@ -2519,7 +2810,7 @@ rukh_status rukh_session_opset_count(const struct rukh_session *session,
  * session; "" stands for ai.onnx. `version`: not NULL. `error`: may be NULL. Threads: any, at the same
  * time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_opset(const struct rukh_session *session,
                                size_t index,
                                const char **domain,
@@ -2532,20 +2823,21 @@ rukh_status rukh_session_opset(const struct rukh_session *session,
  * `session`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_placement_count(const struct rukh_session *session,
                                          size_t *count,
                                          struct rukh_error **error);
 
 /**
- * Where a node runs, and why there.
+ * Deprecated: use `rukh_session_for_each_placement`, which tells the device too. Where a node runs, and why there.
  *
  * `session`: not NULL. `index`: from 0. `node` (its name), `operator_name`, `provider` ("cpu" or "hip"),
  * `reason` (for people): each may be NULL; the texts are borrowed from the session. `error`: may be NULL.
  * Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there,
  * and the handle errors.
  */
-RUKH_API
+RUKH_DEPRECATED("use rukh_session_for_each_placement")
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_placement(const struct rukh_session *session,
                                    size_t index,
                                    const char **node,
@@ -2561,7 +2853,7 @@ rukh_status rukh_session_placement(const struct rukh_session *session,
  * `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an
  * unknown `which`, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_load_counter(const struct rukh_session *session,
                                       rukh_load_counter which,
                                       uint64_t *value,
@@ -2576,14 +2868,14 @@ rukh_status rukh_session_load_counter(const struct rukh_session *session,
  * the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` without profiling or for a buffer that is too
  * small, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_profile(const struct rukh_session *session,
                                  char *buf,
                                  size_t cap,
                                  size_t *needed,
                                  struct rukh_error **error);
 
-/* -- 20. Values: making tensors, and what a value tells of itself -- */
+/* -- 22. Values: making tensors, and what a value tells of itself -- */
 
 /**
  * Makes a tensor of zeros (or empty strings) in memory of its own, aligned to 64 bytes.
@@ -2593,7 +2885,7 @@ rukh_status rukh_session_profile(const struct rukh_session *session,
  * on failure. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown
  * type or a bad dimension, `RUKH_ERROR_OUT_OF_MEMORY`.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_value_create_tensor(rukh_element_type element,
                                      const int64_t *shape,
                                      size_t rank,
@@ -2610,7 +2902,7 @@ rukh_status rukh_value_create_tensor(rukh_element_type element,
  * `RUKH_ERROR_INVALID_ARGUMENT` for an unknown type, a bad dimension or a wrong size,
  * `RUKH_ERROR_OUT_OF_MEMORY`.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_value_create_tensor_copy(rukh_element_type element,
                                           const int64_t *shape,
                                           size_t rank,
@@ -2631,7 +2923,7 @@ rukh_status rukh_value_create_tensor_copy(rukh_element_type element,
  * failure. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown
  * type, a bad dimension, a wrong size or alignment, `RUKH_ERROR_OUT_OF_MEMORY`.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_value_create_tensor_over(rukh_element_type element,
                                           const int64_t *shape,
                                           size_t rank,
@@ -2649,7 +2941,7 @@ rukh_status rukh_value_create_tensor_over(rukh_element_type element,
  * `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL,
  * `RUKH_ERROR_OUT_OF_MEMORY`, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_value_clone(const struct rukh_value *value,
                              struct rukh_value **out,
                              struct rukh_error **error);
@@ -2662,7 +2954,7 @@ rukh_status rukh_value_clone(const struct rukh_value *value,
  * failure. `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT`
  * for a shape that does not fit or a value that is no tensor, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_value_reshape(const struct rukh_value *value,
                                const int64_t *shape,
                                size_t rank,
@@ -2684,7 +2976,7 @@ void rukh_value_destroy(struct rukh_value *value);
  * `value`, `kind`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_value_kind(const struct rukh_value *value,
                             rukh_kind *kind,
                             struct rukh_error **error);
@@ -2695,7 +2987,7 @@ rukh_status rukh_value_kind(const struct rukh_value *value,
  * `value`, `element`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_value_element_type(const struct rukh_value *value,
                                     rukh_element_type *element,
                                     struct rukh_error **error);
@@ -2707,7 +2999,7 @@ rukh_status rukh_value_element_type(const struct rukh_value *value,
  * NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for a buffer that is too
  * small, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_value_type_text(const struct rukh_value *value,
                                  char *buf,
                                  size_t cap,
@@ -2722,7 +3014,7 @@ rukh_status rukh_value_type_text(const struct rukh_value *value,
  * `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for a
  * value that is no tensor or too little room, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_value_shape(const struct rukh_value *value,
                              int64_t *dims,
                              size_t cap,
@@ -2735,7 +3027,7 @@ rukh_status rukh_value_shape(const struct rukh_value *value,
  * `value`, `count`: not NULL; the value a tensor. `error`: may be NULL. Threads: any, at the same time.
  * Errors: `RUKH_ERROR_INVALID_ARGUMENT` for a value that is no tensor, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_value_element_count(const struct rukh_value *value,
                                      size_t *count,
                                      struct rukh_error **error);
@@ -2749,7 +3041,7 @@ rukh_status rukh_value_element_count(const struct rukh_value *value,
  * elements. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for strings and what is no tensor, and the handle
  * errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_value_data(const struct rukh_value *value,
                             const void **data,
                             size_t *bytes,
@@ -2765,13 +3057,13 @@ rukh_status rukh_value_data(const struct rukh_value *value,
  * written. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for strings and what is no tensor, and the handle
  * errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_value_data_mut(struct rukh_value *value,
                                 void **data,
                                 size_t *bytes,
                                 struct rukh_error **error);
 
-/* -- 21. Tensors in the memory of a device -- */
+/* -- 23. Tensors in the memory of a device -- */
 
 /**
  * Makes a tensor in the memory of a device; its elements are unspecified.
@@ -2784,7 +3076,7 @@ rukh_status rukh_value_data_mut(struct rukh_value *value,
  * value, which the caller destroys when no run uses it; NULL on failure. `error`: may be NULL. Threads: any.
  * Errors: `RUKH_ERROR_INVALID_ARGUMENT`, `RUKH_ERROR_DEVICE` without a device, `RUKH_ERROR_OUT_OF_MEMORY`.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_value_create_device_tensor(const struct rukh_environment *environment,
                                             size_t device_id,
                                             rukh_element_type element,
@@ -2803,7 +3095,7 @@ rukh_status rukh_value_create_device_tensor(const struct rukh_environment *envir
  * `rukh_value_create_tensor_over`). `out`: not NULL; receives the value, which the caller destroys; NULL on
  * failure. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, `RUKH_ERROR_DEVICE`.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_value_create_device_tensor_over(const struct rukh_environment *environment,
                                                  size_t device_id,
                                                  rukh_element_type element,
@@ -2824,7 +3116,7 @@ rukh_status rukh_value_create_device_tensor_over(const struct rukh_environment *
  * be in use meanwhile. Errors: `RUKH_ERROR_INVALID_ARGUMENT` when types or shapes differ,
  * `RUKH_ERROR_DEVICE`, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_value_copy(const struct rukh_value *from,
                             struct rukh_value *to,
                             struct rukh_error **error);
@@ -2837,14 +3129,14 @@ rukh_status rukh_value_copy(const struct rukh_value *from,
  * memory. `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, and
  * the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_value_device(const struct rukh_value *value,
                               int32_t *on_device,
                               size_t *device_id,
                               uint64_t *address,
                               struct rukh_error **error);
 
-/* -- 22. Tensors and outputs in the memory of a device that a handle names, and copies that a stream orders -- */
+/* -- 24. Tensors and outputs in the memory of a device that a handle names, and copies that a stream orders -- */
 
 /**
  * Makes a tensor in the memory of a device; its elements are zeros on the host, else unspecified.
@@ -2857,7 +3149,7 @@ rukh_status rukh_value_device(const struct rukh_value *value,
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_value_create_tensor_in(const struct rukh_device *device,
                                         rukh_memory_kind kind,
                                         rukh_element_type element,
@@ -2876,7 +3168,7 @@ rukh_status rukh_value_create_tensor_in(const struct rukh_device *device,
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_value_memory_kind(const struct rukh_value *value,
                                    rukh_memory_kind *kind,
                                    size_t *device_id,
@@ -2896,7 +3188,7 @@ rukh_status rukh_value_memory_kind(const struct rukh_value *value,
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_io_binding_bind_output_allocated_in(struct rukh_io_binding *binding,
                                                      const char *name,
                                                      const struct rukh_device *device,
@@ -2911,7 +3203,7 @@ rukh_status rukh_io_binding_bind_output_allocated_in(struct rukh_io_binding *bin
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_device(const struct rukh_session *session,
                                 struct rukh_device **out,
                                 struct rukh_error **error);
@@ -2931,7 +3223,7 @@ rukh_status rukh_session_device(const struct rukh_session *session,
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_value_copy_queued(const struct rukh_value *from,
                                    struct rukh_value *to,
                                    uint64_t stream,
@@ -2948,7 +3240,7 @@ rukh_status rukh_value_copy_queued(const struct rukh_value *from,
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_stream_create(const struct rukh_device *device,
                                struct rukh_stream **out,
                                struct rukh_error **error);
@@ -2972,7 +3264,7 @@ void rukh_stream_destroy(struct rukh_stream *stream);
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_stream_address(const struct rukh_stream *stream,
                                 uint64_t *address,
                                 struct rukh_error **error);
@@ -2985,11 +3277,71 @@ rukh_status rukh_stream_address(const struct rukh_stream *stream,
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_stream_wait(const struct rukh_stream *stream,
                              struct rukh_error **error);
 
-/* -- 23. Tensors of strings -- */
+/* -- 25. Memory that another API exported, as tensors of a device -- */
+
+/**
+ * Imports memory that another API exported, such as Vulkan (`vkGetMemoryFdKHR`), another process or a driver of a camera, so
+ * that a device computes where it lies.
+ *
+ * The device's runtime does it (`hipImportExternalMemory`, on the nvidia platform `cuImportExternalMemory`), and says what
+ * it takes: as a rule memory that lies on the same device, or that the device can reach.
+ *
+ * `device`: not NULL; a GPU. `kind`: one of `RUKH_EXTERNAL_…`. `handle`: a file descriptor, or on Windows a `HANDLE` as a
+ * number. When this call succeeds a file descriptor belongs to the runtime, and the caller neither uses nor closes it; when it
+ * fails it stays the caller's. `bytes`: the size of the whole memory, as it was exported. `release`: may be NULL; else called
+ * once with `user` when the memory was given back, also when this call fails. `user`: passed on as it is; may be NULL. `out`:
+ * not NULL; receives the memory, which the caller destroys; NULL on failure. `error`: may be NULL. Threads: any. The caller
+ * orders what the other API does with the memory and what runs do. Errors: `RUKH_ERROR_INVALID_ARGUMENT`,
+ * `RUKH_ERROR_UNSUPPORTED` where the runtime has no such functions, or the system no such handles, `RUKH_ERROR_DEVICE` for
+ * what the runtime refuses, and the handle errors.
+ *
+ * Since: 0.1.1.
+ */
+RUKH_MUST_CHECK RUKH_API
+rukh_status rukh_external_memory_import(const struct rukh_device *device,
+                                        rukh_external_handle kind,
+                                        int64_t handle,
+                                        size_t bytes,
+                                        rukh_release release,
+                                        void *user,
+                                        struct rukh_external_memory **out,
+                                        struct rukh_error **error);
+
+/**
+ * Destroys a handle of imported memory. The memory is given back when no tensor and no run uses it any more. NULL, and a
+ * pointer that is no live handle of this kind, is left alone.
+ *
+ * Threads: any.
+ *
+ * Since: 0.1.1.
+ */
+RUKH_API
+void rukh_external_memory_destroy(struct rukh_external_memory *memory);
+
+/**
+ * Makes a tensor over a part of imported memory. It is used like any tensor in the memory of its device.
+ *
+ * `memory`: not NULL; kept alive by the tensor. `offset`: where the elements begin, in bytes; a multiple of the element's size.
+ * `element`: one of `RUKH_ELEMENT_…` but `STRING`. `shape`: `rank` dimensions in elements; NULL allowed with rank 0. `out`: not
+ * NULL; receives the value, which the caller destroys; NULL on failure. `error`: may be NULL. Threads: any, at the same time;
+ * tensors may overlap. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for what lies outside of the memory, and the handle errors.
+ *
+ * Since: 0.1.1.
+ */
+RUKH_MUST_CHECK RUKH_API
+rukh_status rukh_external_memory_tensor(const struct rukh_external_memory *memory,
+                                        size_t offset,
+                                        rukh_element_type element,
+                                        const int64_t *shape,
+                                        size_t rank,
+                                        struct rukh_value **out,
+                                        struct rukh_error **error);
+
+/* -- 26. Tensors of strings -- */
 
 /**
  * Makes a tensor of strings.
@@ -3001,7 +3353,7 @@ rukh_status rukh_stream_wait(const struct rukh_stream *stream,
  * `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for a text that is NULL or
  * no UTF-8, a bad dimension or a wrong count, `RUKH_ERROR_OUT_OF_MEMORY`.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_value_create_strings(const int64_t *shape,
                                       size_t rank,
                                       const char *const *strings,
@@ -3019,7 +3371,7 @@ rukh_status rukh_value_create_strings(const int64_t *shape,
  * `RUKH_ERROR_INVALID_ARGUMENT` for what is no tensor of strings, an index that is not there or a
  * buffer that is too small, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_value_string(const struct rukh_value *value,
                               size_t index,
                               char *buf,
@@ -3035,13 +3387,13 @@ rukh_status rukh_value_string(const struct rukh_value *value,
  * `RUKH_ERROR_INVALID_ARGUMENT` for what is no tensor of strings, an index that is not there, or a text
  * that is no UTF-8; and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_value_set_string(struct rukh_value *value,
                                   size_t index,
                                   const char *string,
                                   struct rukh_error **error);
 
-/* -- 24. Sequences, maps and optionals -- */
+/* -- 27. Sequences, maps and optionals -- */
 
 /**
  * Makes a sequence of values, which it shares.
@@ -3052,7 +3404,7 @@ rukh_status rukh_value_set_string(struct rukh_value *value,
  * Errors: `RUKH_ERROR_INVALID_ARGUMENT` for items of different types or an unknown type, and the handle
  * errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_value_create_sequence(const struct rukh_value *const *items,
                                        size_t count,
                                        rukh_element_type element,
@@ -3069,7 +3421,7 @@ rukh_status rukh_value_create_sequence(const struct rukh_value *const *items,
  * NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for keys of another type or rank, twice the
  * same key, another number of values than keys, or values of different types; and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_value_create_map(const struct rukh_value *keys,
                                   const struct rukh_value *const *values,
                                   size_t count,
@@ -3085,7 +3437,7 @@ rukh_status rukh_value_create_map(const struct rukh_value *keys,
  * destroys; NULL on failure. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`
  * for an unknown type, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_value_create_optional(const struct rukh_value *value,
                                        rukh_element_type element,
                                        struct rukh_value **out,
@@ -3097,7 +3449,7 @@ rukh_status rukh_value_create_optional(const struct rukh_value *value,
  * `value`, `count`: not NULL; the value no tensor. `error`: may be NULL. Threads: any, at the same time.
  * Errors: `RUKH_ERROR_INVALID_ARGUMENT` for a tensor, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_value_item_count(const struct rukh_value *value,
                                   size_t *count,
                                   struct rukh_error **error);
@@ -3109,7 +3461,7 @@ rukh_status rukh_value_item_count(const struct rukh_value *value,
  * destroys; NULL on failure. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for a tensor or an index that is not there, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_value_item(const struct rukh_value *value,
                             size_t index,
                             struct rukh_value **out,
@@ -3122,12 +3474,12 @@ rukh_status rukh_value_item(const struct rukh_value *value,
  * failure. `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT`
  * for what is no map, `RUKH_ERROR_OUT_OF_MEMORY`, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_value_map_keys(const struct rukh_value *value,
                                 struct rukh_value **out,
                                 struct rukh_error **error);
 
-/* -- 25. Tensors to and from other libraries through DLPack, without a copy -- */
+/* -- 28. Tensors to and from other libraries through DLPack, without a copy -- */
 
 /**
  * Gives a tensor to another library as a versioned DLPack tensor that shares its elements.
@@ -3139,7 +3491,7 @@ rukh_status rukh_value_map_keys(const struct rukh_value *value,
  * same time; the `deleter` on any thread. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for what is no tensor,
  * `RUKH_ERROR_UNSUPPORTED` for strings and element types narrower than a byte, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_value_to_dlpack(const struct rukh_value *value,
                                  struct DLManagedTensorVersioned **out,
                                  struct rukh_error **error);
@@ -3151,7 +3503,7 @@ rukh_status rukh_value_to_dlpack(const struct rukh_value *value,
  * its receiver releases by its `deleter`; NULL on failure. `error`: may be NULL. Threads: any, at the
  * same time. Errors: as `rukh_value_to_dlpack`.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_value_to_dlpack_legacy(const struct rukh_value *value,
                                         struct DLManagedTensor **out,
                                         struct rukh_error **error);
@@ -3169,7 +3521,7 @@ rukh_status rukh_value_to_dlpack_legacy(const struct rukh_value *value,
  * without an ONNX counterpart, `RUKH_ERROR_DEVICE` for one on a GPU where none is found,
  * `RUKH_ERROR_OUT_OF_MEMORY`.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_value_from_dlpack(struct DLManagedTensorVersioned *managed,
                                    struct rukh_value **out,
                                    struct rukh_error **error);
@@ -3181,17 +3533,22 @@ rukh_status rukh_value_from_dlpack(struct DLManagedTensorVersioned *managed,
  * the value, which the caller destroys; NULL on failure. `error`: may be NULL. Threads: any. Errors: as
  * `rukh_value_from_dlpack`.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_value_from_dlpack_legacy(struct DLManagedTensor *managed,
                                           struct rukh_value **out,
                                           struct rukh_error **error);
 
-/* -- 26. Options of a run, and cancelling it -- */
+/* -- 29. Options of a run, and cancelling it -- */
 
 /**
  * Makes options for runs, all at their defaults. One object may serve many runs, also at once.
  *
- * Keys of `rukh_run_options_set`: "tag" (a name for the run in the profile),
+ * Keys of `rukh_run_options_set`: "tag" (a name for the run in the profile and in the log), "log_level" (from which level on
+ * messages of this run reach the log's callback: "debug", which also tells each node and how long the run took, "info",
+ * "warning", "error" or "off", or ONNX Runtime's numbers 0 to 4; "", the default, for the session's level;
+ * "log_severity_level" is another name of this key), "priority" ("high", "normal", the default, or "low": which of the runs
+ * that wait for a thread after `rukh_session_start` goes first, and where the GPU's runtime has priorities, that of the
+ * run's stream; a run that goes on is not interrupted),
  * "memory.enable_memory_arena_shrinkage" ("1", or "gpu:0" as in ONNX Runtime: after the run, device memory
  * that nobody uses goes back to the runtime), "output_memory" ("host", the default; "device": outputs that the run
  * allocates stay in the memory of the GPU that runs nodes of the session; "pinned": in memory of the host that this GPU
@@ -3205,7 +3562,7 @@ rukh_status rukh_value_from_dlpack_legacy(struct DLManagedTensor *managed,
  * `out`: not NULL; receives the options, which the caller destroys; NULL on failure. `error`: may be
  * NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, `RUKH_ERROR_OUT_OF_MEMORY`.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_run_options_create(struct rukh_run_options **out,
                                     struct rukh_error **error);
 
@@ -3224,7 +3581,7 @@ void rukh_run_options_destroy(struct rukh_run_options *options);
  * `options`, `key`, `value`: not NULL; the texts are copied. `error`: may be NULL. Threads: any.
  * Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown key, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_run_options_set(struct rukh_run_options *options,
                                  const char *key,
                                  const char *value,
@@ -3237,7 +3594,7 @@ rukh_status rukh_run_options_set(struct rukh_run_options *options,
  * may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown
  * key or a buffer that is too small, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_run_options_get(const struct rukh_run_options *options,
                                  const char *key,
                                  char *buf,
@@ -3252,7 +3609,7 @@ rukh_status rukh_run_options_get(const struct rukh_run_options *options,
  * `cap`, `needed`: see "Texts" at the top of this header. `error`: may be NULL. Threads: any, at the
  * same time. Errors: also the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_run_options_key(const struct rukh_run_options *options,
                                  size_t index,
                                  char *buf,
@@ -3267,7 +3624,7 @@ rukh_status rukh_run_options_key(const struct rukh_run_options *options,
  * `options`: not NULL. `error`: may be NULL. Threads: any, above all another one than the run's.
  * Errors: the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_run_options_cancel(struct rukh_run_options *options,
                                     struct rukh_error **error);
 
@@ -3277,11 +3634,11 @@ rukh_status rukh_run_options_cancel(struct rukh_run_options *options,
  *
  * `options`: not NULL. `error`: may be NULL. Threads: any. Errors: the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_run_options_reset(struct rukh_run_options *options,
                                    struct rukh_error **error);
 
-/* -- 27. Running a session -- */
+/* -- 30. Running a session -- */
 
 /**
  * Runs the model.
@@ -3298,7 +3655,7 @@ rukh_status rukh_run_options_reset(struct rukh_run_options *options,
  * `RUKH_ERROR_CANCELLED`, `RUKH_ERROR_OUT_OF_MEMORY`, `RUKH_ERROR_INVALID_ARGUMENT`, and the handle
  * errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_run(const struct rukh_session *session,
                              const struct rukh_run_options *options,
                              const char *const *input_names,
@@ -3309,10 +3666,43 @@ rukh_status rukh_session_run(const struct rukh_session *session,
                              struct rukh_value **outputs,
                              struct rukh_error **error);
 
-/* -- 28. Running a session in the background -- */
+/* -- 31. Running a session in the background -- */
 
 /**
- * Runs the model on a thread of the environment and returns at once.
+ * Runs the model on a thread of the environment and returns at once. The run's result is learnt by a callback, or by the
+ * completion, or by both.
+ *
+ * `session`: not NULL; kept alive until the callback has returned. `options`: NULL for the defaults;
+ * `rukh_run_options_cancel` on them ends the run. `input_names`, `inputs`, `input_count`,
+ * `output_names`, `output_count`: as for `rukh_session_run`; names are copied, values shared until the run
+ * has ended. `callback`: NULL for none; called once when the run has ended, if and only if this call returns
+ * `RUKH_OK`, maybe before it returns. `user`: passed to the callback as it is; may be NULL. `release`: may be NULL; else called once with `user`
+ * when the callback has returned, also when this call fails. `out`: NULL for none; receives a completion that can be waited
+ * for and asked for outputs, which the caller destroys, at any time; the run goes on without it. `error`: may be NULL.
+ * Threads: any, at the same time. At most as many runs as the environment has threads are under way; further ones wait
+ * their turn, those with the higher option "priority" first, then those that were started first. Errors: of this call for
+ * arguments (also when `callback` and `out` are both NULL), `RUKH_ERROR_OUT_OF_MEMORY` when no thread can be had,
+ * and the handle errors; those of the run are told by `rukh_completion_wait`.
+ *
+ * Since: 0.1.1.
+ */
+RUKH_MUST_CHECK RUKH_API
+rukh_status rukh_session_start(const struct rukh_session *session,
+                               const struct rukh_run_options *options,
+                               const char *const *input_names,
+                               const struct rukh_value *const *inputs,
+                               size_t input_count,
+                               const char *const *output_names,
+                               size_t output_count,
+                               rukh_completion_callback callback,
+                               void *user,
+                               rukh_release release,
+                               struct rukh_completion **out,
+                               struct rukh_error **error);
+
+/**
+ * Deprecated: use `rukh_session_start`, whose callback receives a completion. Runs the model on a thread of the environment
+ * and returns at once.
  *
  * `session`: not NULL; kept alive until the callback has returned. `options`: NULL for the defaults;
  * `rukh_run_options_cancel` on them ends the run. `input_names`, `inputs`, `input_count`,
@@ -3323,7 +3713,8 @@ rukh_status rukh_session_run(const struct rukh_session *session,
  * their turn. Errors: of this call for arguments, `RUKH_ERROR_OUT_OF_MEMORY` when no thread can be had,
  * and the handle errors; those of the run go to the callback.
  */
-RUKH_API
+RUKH_DEPRECATED("use rukh_session_start")
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_run_async(const struct rukh_session *session,
                                    const struct rukh_run_options *options,
                                    const char *const *input_names,
@@ -3335,7 +3726,7 @@ rukh_status rukh_session_run_async(const struct rukh_session *session,
                                    void *user,
                                    struct rukh_error **error);
 
-/* -- 29. Io bindings: inputs and outputs that stay from run to run -- */
+/* -- 32. Io bindings: inputs and outputs that stay from run to run -- */
 
 /**
  * Makes a binding for runs of a session: values stay bound from run to run, and a run with all outputs
@@ -3346,7 +3737,7 @@ rukh_status rukh_session_run_async(const struct rukh_session *session,
  * is used by one call at a time (another gets `RUKH_ERROR_INVALID_ARGUMENT`). Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_io_binding_create(const struct rukh_session *session,
                                    struct rukh_io_binding **out,
                                    struct rukh_error **error);
@@ -3368,7 +3759,7 @@ void rukh_io_binding_destroy(struct rukh_io_binding *binding);
  * be NULL. Threads: any, one at a time. Errors: `RUKH_ERROR_NOT_FOUND` for a name that the model does not
  * have, `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors. Type and shape are checked by the run.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_io_binding_bind_input(struct rukh_io_binding *binding,
                                        const char *name,
                                        const struct rukh_value *value,
@@ -3384,7 +3775,7 @@ rukh_status rukh_io_binding_bind_input(struct rukh_io_binding *binding,
  * for a value that is no tensor of plain elements, and the handle errors. Type and shape are checked by
  * the run.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_io_binding_bind_output(struct rukh_io_binding *binding,
                                         const char *name,
                                         const struct rukh_value *value,
@@ -3398,7 +3789,7 @@ rukh_status rukh_io_binding_bind_output(struct rukh_io_binding *binding,
  * `RUKH_ERROR_NOT_FOUND` for a name that the model does not have, `RUKH_ERROR_INVALID_ARGUMENT`, and the
  * handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_io_binding_bind_output_allocated(struct rukh_io_binding *binding,
                                                   const char *name,
                                                   struct rukh_error **error);
@@ -3408,7 +3799,7 @@ rukh_status rukh_io_binding_bind_output_allocated(struct rukh_io_binding *bindin
  *
  * `binding`: not NULL. `error`: may be NULL. Threads: any, one at a time. Errors: the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_io_binding_clear_inputs(struct rukh_io_binding *binding,
                                          struct rukh_error **error);
 
@@ -3417,7 +3808,7 @@ rukh_status rukh_io_binding_clear_inputs(struct rukh_io_binding *binding,
  *
  * `binding`: not NULL. `error`: may be NULL. Threads: any, one at a time. Errors: the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_io_binding_clear_outputs(struct rukh_io_binding *binding,
                                           struct rukh_error **error);
 
@@ -3428,7 +3819,7 @@ rukh_status rukh_io_binding_clear_outputs(struct rukh_io_binding *binding,
  * for each binding. Errors: as `rukh_session_run`, and `RUKH_ERROR_INVALID_INPUT` for an input that is
  * not bound or an output bound to a tensor of another type or shape.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_io_binding_run(struct rukh_io_binding *binding,
                                 const struct rukh_run_options *options,
                                 struct rukh_error **error);
@@ -3441,13 +3832,13 @@ rukh_status rukh_io_binding_run(struct rukh_io_binding *binding,
  * `RUKH_ERROR_NOT_FOUND` for a name that the model does not have, or an output that is not bound or has
  * no value yet; `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_io_binding_output(const struct rukh_io_binding *binding,
                                    const char *name,
                                    struct rukh_value **out,
                                    struct rukh_error **error);
 
-/* -- 30. Runs and copies whose work is queued on a device, and waiting for them -- */
+/* -- 33. Runs that were started, runs and copies whose work is queued on a device, and waiting for them -- */
 
 /**
  * Queues a run of what is bound and returns without waiting for the device.
@@ -3463,15 +3854,15 @@ rukh_status rukh_io_binding_output(const struct rukh_io_binding *binding,
  * at a time for each binding. Errors: as `rukh_io_binding_run`; what kernels find wrong with the data is told
  * by `rukh_completion_wait`.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_io_binding_run_queued(struct rukh_io_binding *binding,
                                        const struct rukh_run_options *options,
                                        struct rukh_completion **out,
                                        struct rukh_error **error);
 
 /**
- * Destroys a completion, and waits for its run or copy first. NULL, and a pointer that is no live handle of this kind,
- * is left alone.
+ * Destroys a completion, and waits first for what is queued on a device. A run that `rukh_session_start` started goes on, and
+ * its callback is called. NULL, and a pointer that is no live handle of this kind, is left alone.
  *
  * Threads: any.
  */
@@ -3484,19 +3875,20 @@ void rukh_completion_destroy(struct rukh_completion *completion);
  * `completion`: not NULL. `done`: not NULL; receives 1 or 0. `error`: may be NULL. Threads: any, at the same
  * time. Errors: `RUKH_ERROR_DEVICE` and `RUKH_ERROR_POISONED` when the device failed, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_completion_is_done(const struct rukh_completion *completion,
                                     int32_t *done,
                                     struct rukh_error **error);
 
 /**
- * Waits until the run or copy is done.
+ * Waits until the run or copy is done, and tells how it ended.
  *
- * `completion`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
- * `RUKH_ERROR_INVALID_DATA` for data that a kernel refused (told once), `RUKH_ERROR_DEVICE`,
- * `RUKH_ERROR_POISONED`, and the handle errors.
+ * `completion`: not NULL. `error`: may be NULL. Threads: any, at the same time; but a callback must not wait for a run that
+ * waits for the callback's own thread. Errors: of a run that was started those of `rukh_session_run`, each time; of what is
+ * queued `RUKH_ERROR_INVALID_DATA` for data that a kernel refused (told once), `RUKH_ERROR_DEVICE` and
+ * `RUKH_ERROR_POISONED`; and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_completion_wait(const struct rukh_completion *completion,
                                  struct rukh_error **error);
 
@@ -3504,15 +3896,45 @@ rukh_status rukh_completion_wait(const struct rukh_completion *completion,
  * The event behind the work, for streams of the caller's to wait for (`hipStreamWaitEvent`).
  *
  * `completion`: not NULL; owns the event. `event`: not NULL; receives the `hipEvent_t` (`CUevent` on the
- * nvidia platform) as a number, 0 when the run left nothing queued. `error`: may be NULL. Threads: any, at the
+ * nvidia platform) as a number, 0 when the run left nothing queued, as one of `rukh_session_start` does. `error`: may be NULL. Threads: any, at the
  * same time. Errors: the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_completion_event(const struct rukh_completion *completion,
                                   uint64_t *event,
                                   struct rukh_error **error);
 
-/* -- 31. What tuning found: which kernels are fastest on this device -- */
+/**
+ * The number of outputs that `rukh_completion_output` gives: as many as `rukh_session_start` was asked for. 0 for what is
+ * queued, whose outputs the io binding has.
+ *
+ * `completion`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
+ *
+ * Since: 0.1.1.
+ */
+RUKH_MUST_CHECK RUKH_API
+rukh_status rukh_completion_output_count(const struct rukh_completion *completion,
+                                         size_t *count,
+                                         struct rukh_error **error);
+
+/**
+ * An output of a run that `rukh_session_start` started. Waits until the run has ended.
+ *
+ * `completion`: not NULL. `index`: from 0, in the order in which outputs were asked for. `out`: not NULL; receives a value
+ * that the caller destroys, and that outlives the completion; NULL on failure. Asked for again, another handle of the same
+ * value. `error`: may be NULL. Threads: any, at the same time, as for `rukh_completion_wait`. Errors: those of the run;
+ * `RUKH_ERROR_INVALID_ARGUMENT` for an output that is not there, and the handle errors.
+ *
+ * Since: 0.1.1.
+ */
+RUKH_MUST_CHECK RUKH_API
+rukh_status rukh_completion_output(const struct rukh_completion *completion,
+                                   size_t index,
+                                   struct rukh_value **out,
+                                   struct rukh_error **error);
+
+/* -- 34. What tuning found: which kernels are fastest on this device -- */
 
 /**
  * The results of tuning so far: a line for each problem that was measured or taken from elsewhere, after
@@ -3524,7 +3946,7 @@ rukh_status rukh_completion_event(const struct rukh_completion *completion,
  * `RUKH_ERROR_INVALID_ARGUMENT` for a session that does not choose among kernels or a buffer that is too
  * small, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_tuning_results(const struct rukh_session *session,
                                         char *buf,
                                         size_t cap,
@@ -3542,7 +3964,7 @@ rukh_status rukh_session_tuning_results(const struct rukh_session *session,
  * the same time, also while the session runs. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for a session that does
  * not choose among kernels, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_add_tuning_results(const struct rukh_session *session,
                                             const char *text,
                                             size_t *taken,
@@ -3562,7 +3984,7 @@ rukh_status rukh_session_add_tuning_results(const struct rukh_session *session,
  *
  * Since: 0.1.1.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_environment_tune(struct rukh_environment *environment,
                                   const struct rukh_session_options *options,
                                   const char *shapes,
@@ -3570,7 +3992,7 @@ rukh_status rukh_environment_tune(struct rukh_environment *environment,
                                   size_t *without,
                                   struct rukh_error **error);
 
-/* -- 32. Operators that the caller defines: their name, inputs and outputs, and functions -- */
+/* -- 35. Operators that the caller defines: their name, inputs and outputs, and functions -- */
 
 /**
  * Makes an operator, to be described and then added to an environment or to options of sessions.
@@ -3583,7 +4005,7 @@ rukh_status rukh_environment_tune(struct rukh_environment *environment,
  * the operator, which the caller destroys; NULL on failure. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT`, `RUKH_ERROR_OUT_OF_MEMORY`.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_operator_create(const char *domain,
                                  const char *name,
                                  int64_t since,
@@ -3608,7 +4030,7 @@ void rukh_operator_destroy(struct rukh_operator *operator_);
  * types, `RUKH_ELEMENT_…`; NULL and 0 for all. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_operator_add_type_variable(struct rukh_operator *operator_,
                                             const char *name,
                                             const rukh_element_type *allowed,
@@ -3623,7 +4045,7 @@ rukh_status rukh_operator_add_type_variable(struct rukh_operator *operator_,
  * "any". `arity`: one of `RUKH_ARITY_…`. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, and
  * the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_operator_add_input(struct rukh_operator *operator_,
                                     const char *name,
                                     const char *ty,
@@ -3636,7 +4058,7 @@ rukh_status rukh_operator_add_input(struct rukh_operator *operator_,
  *
  * The arguments, threads and errors are those of `rukh_operator_add_input`.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_operator_add_output(struct rukh_operator *operator_,
                                      const char *name,
                                      const char *ty,
@@ -3650,7 +4072,7 @@ rukh_status rukh_operator_add_output(struct rukh_operator *operator_,
  * `operator`: not NULL. `index`: of an input that was added. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_operator_set_shape_input(struct rukh_operator *operator_,
                                           size_t index,
                                           struct rukh_error **error);
@@ -3663,7 +4085,7 @@ rukh_status rukh_operator_set_shape_input(struct rukh_operator *operator_,
  *
  * `operator`: not NULL. `function`: NULL for none. `error`: may be NULL. Threads: any. Errors: the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_operator_set_shape_function(struct rukh_operator *operator_,
                                              rukh_node_callback function,
                                              struct rukh_error **error);
@@ -3675,7 +4097,7 @@ rukh_status rukh_operator_set_shape_function(struct rukh_operator *operator_,
  * types and attributes; it may refuse the node, and give it a state by `rukh_node_info_set_state`. `compute`: not NULL;
  * called in each run. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_operator_set_kernel(struct rukh_operator *operator_,
                                      rukh_node_callback create,
                                      rukh_kernel_callback compute,
@@ -3691,7 +4113,7 @@ rukh_status rukh_operator_set_kernel(struct rukh_operator *operator_,
  * in that stream. A run with such a node is not replayed as a graph of the runtime's. `error`: may be NULL. Threads:
  * any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_operator_set_gpu_kernel(struct rukh_operator *operator_,
                                          rukh_node_callback create,
                                          rukh_node_callback prepare,
@@ -3707,7 +4129,7 @@ rukh_status rukh_operator_set_gpu_kernel(struct rukh_operator *operator_,
  * `RUKH_ERROR_INVALID_ARGUMENT` for an operator without outputs or kernel, or that was added before, and the handle
  * errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_options_add_operator(struct rukh_session_options *options,
                                               const struct rukh_operator *operator_,
                                               struct rukh_error **error);
@@ -3718,12 +4140,12 @@ rukh_status rukh_session_options_add_operator(struct rukh_session_options *optio
  * `environment`, `operator`: not NULL; what the operator is now is copied. `error`: may be NULL. Threads: any, at the
  * same time. Errors: as `rukh_session_options_add_operator`.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_environment_add_operator(struct rukh_environment *environment,
                                           const struct rukh_operator *operator_,
                                           struct rukh_error **error);
 
-/* -- 33. The attributes of an operator that the caller defines, and their defaults -- */
+/* -- 36. The attributes of an operator that the caller defines, and their defaults -- */
 
 /**
  * Adds an attribute that nodes of the operator may have. One that is not required and has no default may be left out:
@@ -3733,7 +4155,7 @@ rukh_status rukh_environment_add_operator(struct rukh_environment *environment,
  * `required`: 1 where a node without it is an error, else 0. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_operator_add_attribute(struct rukh_operator *operator_,
                                         const char *name,
                                         rukh_attribute_type ty,
@@ -3748,7 +4170,7 @@ rukh_status rukh_operator_add_attribute(struct rukh_operator *operator_,
  * array of `float`, of `int64_t`, of `const char *`. NULL allowed for a list of 0. `count`: the length of a list; 1 for
  * what is no list. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_operator_add_attribute_with_default(struct rukh_operator *operator_,
                                                      const char *name,
                                                      rukh_attribute_type ty,
@@ -3756,7 +4178,7 @@ rukh_status rukh_operator_add_attribute_with_default(struct rukh_operator *opera
                                                      size_t count,
                                                      struct rukh_error **error);
 
-/* -- 34. Shared libraries of operators -- */
+/* -- 37. Shared libraries of operators -- */
 
 /**
  * Adds the operators of a shared library to options. The library must export two functions in C (`RUKH_EXPORT`
@@ -3774,7 +4196,7 @@ rukh_status rukh_operator_add_attribute_with_default(struct rukh_operator *opera
  * functions, of another version, or that fails, `RUKH_ERROR_INVALID_ARGUMENT` for an operator that was added before, and
  * the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_session_options_load_operators(struct rukh_session_options *options,
                                                 const char *path,
                                                 struct rukh_error **error);
@@ -3786,7 +4208,7 @@ rukh_status rukh_session_options_load_operators(struct rukh_session_options *opt
  * `environment`, `path`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors: as
  * `rukh_session_options_load_operators`.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_environment_load_operators(struct rukh_environment *environment,
                                             const char *path,
                                             struct rukh_error **error);
@@ -3797,7 +4219,7 @@ rukh_status rukh_environment_load_operators(struct rukh_environment *environment
  * `registry`, `operator`: not NULL; what the operator is now is copied, and the caller destroys its handle. `error`: may
  * be NULL. Threads: any. Errors: as `rukh_session_options_add_operator`.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_operator_registry_add(struct rukh_operator_registry *registry,
                                        const struct rukh_operator *operator_,
                                        struct rukh_error **error);
@@ -3808,12 +4230,12 @@ rukh_status rukh_operator_registry_add(struct rukh_operator_registry *registry,
  * `registry`, `text`: not NULL; the text is copied. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_operator_registry_set_error(struct rukh_operator_registry *registry,
                                              const char *text,
                                              struct rukh_error **error);
 
-/* -- 35. A node whose operator the caller defined, as the caller's functions see it: its inputs, and what they answer -- */
+/* -- 38. A node whose operator the caller defined, as the caller's functions see it: its inputs, and what they answer -- */
 
 /**
  * The name of the node, for messages.
@@ -3821,7 +4243,7 @@ rukh_status rukh_operator_registry_set_error(struct rukh_operator_registry *regi
  * `node`, `name`: not NULL; the text is borrowed from the node. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_node_info_name(const struct rukh_node_info *node,
                                 const char **name,
                                 struct rukh_error **error);
@@ -3832,7 +4254,7 @@ rukh_status rukh_node_info_name(const struct rukh_node_info *node,
  * `node`, `version`: not NULL. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and
  * the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_node_info_version(const struct rukh_node_info *node,
                                    int64_t *version,
                                    struct rukh_error **error);
@@ -3843,7 +4265,7 @@ rukh_status rukh_node_info_version(const struct rukh_node_info *node,
  * `node`, `count`: not NULL. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the
  * handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_node_info_input_count(const struct rukh_node_info *node,
                                        size_t *count,
                                        struct rukh_error **error);
@@ -3854,7 +4276,7 @@ rukh_status rukh_node_info_input_count(const struct rukh_node_info *node,
  * `node`, `count`: not NULL. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the
  * handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_node_info_output_count(const struct rukh_node_info *node,
                                         size_t *count,
                                         struct rukh_error **error);
@@ -3865,7 +4287,7 @@ rukh_status rukh_node_info_output_count(const struct rukh_node_info *node,
  * `node`, `given`: not NULL. `index`: any number. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_node_info_has_input(const struct rukh_node_info *node,
                                      size_t index,
                                      int32_t *given,
@@ -3879,7 +4301,7 @@ rukh_status rukh_node_info_has_input(const struct rukh_node_info *node,
  * Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there, `RUKH_ERROR_NOT_FOUND` for an input that the node
  * leaves out, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_node_info_input_type(const struct rukh_node_info *node,
                                       size_t index,
                                       rukh_kind *kind,
@@ -3895,7 +4317,7 @@ rukh_status rukh_node_info_input_type(const struct rukh_node_info *node,
  * `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there or too little room, `RUKH_ERROR_NOT_FOUND` for an input
  * that the node leaves out, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_node_info_input_shape(const struct rukh_node_info *node,
                                        size_t index,
                                        int64_t *dims,
@@ -3910,7 +4332,7 @@ rukh_status rukh_node_info_input_shape(const struct rukh_node_info *node,
  * node; NULL when the value is not known. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for
  * an index that is not there, `RUKH_ERROR_NOT_FOUND` for an input that the node leaves out, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_node_info_input_value(const struct rukh_node_info *node,
                                        size_t index,
                                        const struct rukh_value **value,
@@ -3923,7 +4345,7 @@ rukh_status rukh_node_info_input_value(const struct rukh_node_info *node,
  * `node`, `text`: not NULL; the text is copied. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_node_info_set_error(struct rukh_node_info *node,
                                      const char *text,
                                      struct rukh_error **error);
@@ -3936,7 +4358,7 @@ rukh_status rukh_node_info_set_error(struct rukh_node_info *node,
  * Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` in another function, and the handle errors; `release` is then not
  * called.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_node_info_set_state(struct rukh_node_info *node,
                                      void *state,
                                      rukh_release release,
@@ -3948,7 +4370,7 @@ rukh_status rukh_node_info_set_state(struct rukh_node_info *node,
  * `node`, `state`: not NULL; receives NULL where there is none. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_node_info_state(const struct rukh_node_info *node,
                                  void **state,
                                  struct rukh_error **error);
@@ -3959,12 +4381,12 @@ rukh_status rukh_node_info_state(const struct rukh_node_info *node,
  * `node`: not NULL. `bytes`: 0 or more; the memory is aligned to 256 bytes and its content is unspecified. `error`: may
  * be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` in another function, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_node_info_set_scratch(struct rukh_node_info *node,
                                        size_t bytes,
                                        struct rukh_error **error);
 
-/* -- 36. What a shape function tells of a node's outputs -- */
+/* -- 39. What a shape function tells of a node's outputs -- */
 
 /**
  * Whether the node has an output (1), or leaves it out (0). Known in the functions `create` and `prepare` of a kernel.
@@ -3972,7 +4394,7 @@ rukh_status rukh_node_info_set_scratch(struct rukh_node_info *node,
  * `node`, `wanted`: not NULL. `index`: any number. `error`: may be NULL. Threads: any. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL or in a shape function, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_node_info_has_output(const struct rukh_node_info *node,
                                       size_t index,
                                       int32_t *wanted,
@@ -3985,7 +4407,7 @@ rukh_status rukh_node_info_has_output(const struct rukh_node_info *node,
  * `RUKH_ERROR_INVALID_ARGUMENT` for an index or type that is not there or outside of a shape function, and the handle
  * errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_node_info_set_output_type(struct rukh_node_info *node,
                                            size_t index,
                                            rukh_element_type element,
@@ -3999,7 +4421,7 @@ rukh_status rukh_node_info_set_output_type(struct rukh_node_info *node,
  * NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there, a dimension below -1 or
  * outside of a shape function, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_node_info_set_output_shape(struct rukh_node_info *node,
                                             size_t index,
                                             const int64_t *dims,
@@ -4014,7 +4436,7 @@ rukh_status rukh_node_info_set_output_shape(struct rukh_node_info *node,
  * Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there or outside of a shape function, and
  * the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_node_info_set_output_shape_of(struct rukh_node_info *node,
                                                size_t index,
                                                size_t input,
@@ -4028,7 +4450,7 @@ rukh_status rukh_node_info_set_output_shape_of(struct rukh_node_info *node,
  * `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index or axis that is not there or
  * outside of a shape function, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_node_info_set_output_dim_of(struct rukh_node_info *node,
                                              size_t index,
                                              size_t axis,
@@ -4036,7 +4458,7 @@ rukh_status rukh_node_info_set_output_dim_of(struct rukh_node_info *node,
                                              size_t input_axis,
                                              struct rukh_error **error);
 
-/* -- 37. The attributes of a node whose operator the caller defined -- */
+/* -- 40. The attributes of a node whose operator the caller defined -- */
 
 /**
  * Whether a node has an attribute, by itself or by its default (1), or not (0).
@@ -4044,7 +4466,7 @@ rukh_status rukh_node_info_set_output_dim_of(struct rukh_node_info *node,
  * `node`, `name`, `given`: not NULL. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL,
  * and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_node_info_has_attribute(const struct rukh_node_info *node,
                                          const char *name,
                                          int32_t *given,
@@ -4056,7 +4478,7 @@ rukh_status rukh_node_info_has_attribute(const struct rukh_node_info *node,
  * `node`, `name`, `value`: not NULL. `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_NOT_FOUND` for an attribute
  * that the node does not have, `RUKH_ERROR_INVALID_ARGUMENT` for one of another type, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_node_info_attribute_int(const struct rukh_node_info *node,
                                          const char *name,
                                          int64_t *value,
@@ -4067,7 +4489,7 @@ rukh_status rukh_node_info_attribute_int(const struct rukh_node_info *node,
  *
  * The arguments, threads and errors are those of `rukh_node_info_attribute_int`.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_node_info_attribute_float(const struct rukh_node_info *node,
                                            const char *name,
                                            float *value,
@@ -4080,7 +4502,7 @@ rukh_status rukh_node_info_attribute_float(const struct rukh_node_info *node,
  * given with replacement characters. `error`: may be NULL. Threads: any. Errors: as `rukh_node_info_attribute_int`, and
  * `RUKH_ERROR_INVALID_ARGUMENT` for a buffer that is too small.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_node_info_attribute_string(const struct rukh_node_info *node,
                                             const char *name,
                                             char *buf,
@@ -4094,7 +4516,7 @@ rukh_status rukh_node_info_attribute_string(const struct rukh_node_info *node,
  * `node`, `name`: not NULL. `values`, `count`: not NULL; the array is borrowed from the node, NULL where it is empty.
  * `error`: may be NULL. Threads: any. Errors: as `rukh_node_info_attribute_int`.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_node_info_attribute_ints(const struct rukh_node_info *node,
                                           const char *name,
                                           const int64_t **values,
@@ -4106,7 +4528,7 @@ rukh_status rukh_node_info_attribute_ints(const struct rukh_node_info *node,
  *
  * The arguments, threads and errors are those of `rukh_node_info_attribute_ints`.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_node_info_attribute_floats(const struct rukh_node_info *node,
                                             const char *name,
                                             const float **values,
@@ -4118,7 +4540,7 @@ rukh_status rukh_node_info_attribute_floats(const struct rukh_node_info *node,
  *
  * `node`, `name`, `count`: not NULL. `error`: may be NULL. Threads: any. Errors: as `rukh_node_info_attribute_int`.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_node_info_attribute_string_count(const struct rukh_node_info *node,
                                                   const char *name,
                                                   size_t *count,
@@ -4131,7 +4553,7 @@ rukh_status rukh_node_info_attribute_string_count(const struct rukh_node_info *n
  * may be NULL. Threads: any. Errors: as `rukh_node_info_attribute_string`, and `RUKH_ERROR_INVALID_ARGUMENT` for an index
  * that is not there.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_node_info_attribute_string_at(const struct rukh_node_info *node,
                                                const char *name,
                                                size_t index,
@@ -4146,13 +4568,13 @@ rukh_status rukh_node_info_attribute_string_at(const struct rukh_node_info *node
  * `node`, `name`: not NULL. `value`: not NULL; receives the tensor, borrowed from the node. `error`: may be NULL.
  * Threads: any. Errors: as `rukh_node_info_attribute_int`.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_node_info_attribute_tensor(const struct rukh_node_info *node,
                                             const char *name,
                                             const struct rukh_value **value,
                                             struct rukh_error **error);
 
-/* -- 38. One call of the caller's kernel: its inputs and outputs, and the threads and the stream that it may use -- */
+/* -- 41. One call of the caller's kernel: its inputs and outputs, and the threads and the stream that it may use -- */
 
 /**
  * The number of the node's inputs, those included that it leaves out before others.
@@ -4160,7 +4582,7 @@ rukh_status rukh_node_info_attribute_tensor(const struct rukh_node_info *node,
  * `context`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_kernel_context_input_count(const struct rukh_kernel_context *context,
                                             size_t *count,
                                             struct rukh_error **error);
@@ -4171,7 +4593,7 @@ rukh_status rukh_kernel_context_input_count(const struct rukh_kernel_context *co
  * `context`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_kernel_context_output_count(const struct rukh_kernel_context *context,
                                              size_t *count,
                                              struct rukh_error **error);
@@ -4185,7 +4607,7 @@ rukh_status rukh_kernel_context_output_count(const struct rukh_kernel_context *c
  * Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there, and the handle
  * errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_kernel_context_input(const struct rukh_kernel_context *context,
                                       size_t index,
                                       const struct rukh_value **value,
@@ -4201,7 +4623,7 @@ rukh_status rukh_kernel_context_input(const struct rukh_kernel_context *context,
  * be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there, another
  * shape, or an output that is no tensor, `RUKH_ERROR_OUT_OF_MEMORY`, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_kernel_context_output(struct rukh_kernel_context *context,
                                        size_t index,
                                        const int64_t *shape,
@@ -4217,7 +4639,7 @@ rukh_status rukh_kernel_context_output(struct rukh_kernel_context *context,
  * time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there or a value of another type or shape than the
  * output's, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_kernel_context_set_output(struct rukh_kernel_context *context,
                                            size_t index,
                                            const struct rukh_value *value,
@@ -4229,7 +4651,7 @@ rukh_status rukh_kernel_context_set_output(struct rukh_kernel_context *context,
  * `context`, `state`: not NULL; receives NULL where there is none. `error`: may be NULL. Threads: any, at the same
  * time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_kernel_context_state(const struct rukh_kernel_context *context,
                                       void **state,
                                       struct rukh_error **error);
@@ -4241,7 +4663,7 @@ rukh_status rukh_kernel_context_state(const struct rukh_kernel_context *context,
  * `context`, `cancelled`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_kernel_context_cancelled(const struct rukh_kernel_context *context,
                                           int32_t *cancelled,
                                           struct rukh_error **error);
@@ -4252,7 +4674,7 @@ rukh_status rukh_kernel_context_cancelled(const struct rukh_kernel_context *cont
  * `context`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_kernel_context_thread_count(const struct rukh_kernel_context *context,
                                              size_t *count,
                                              struct rukh_error **error);
@@ -4266,7 +4688,7 @@ rukh_status rukh_kernel_context_thread_count(const struct rukh_kernel_context *c
  * Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL, `RUKH_ERROR_CANCELLED` when the run was cancelled and parts were left
  * out, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_kernel_context_parallel_for(struct rukh_kernel_context *context,
                                              size_t count,
                                              rukh_parallel_body body,
@@ -4279,7 +4701,7 @@ rukh_status rukh_kernel_context_parallel_for(struct rukh_kernel_context *context
  * `context`, `stream`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for NULL and in a kernel for the CPU, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_kernel_context_stream(const struct rukh_kernel_context *context,
                                        void **stream,
                                        struct rukh_error **error);
@@ -4290,7 +4712,7 @@ rukh_status rukh_kernel_context_stream(const struct rukh_kernel_context *context
  * `context`, `address`: not NULL; receives NULL where there is none. `bytes`: may be NULL; receives its size. `error`:
  * may be NULL. Threads: any, at the same time. Errors: as `rukh_kernel_context_stream`.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_kernel_context_scratch(const struct rukh_kernel_context *context,
                                         void **address,
                                         size_t *bytes,
@@ -4303,7 +4725,7 @@ rukh_status rukh_kernel_context_scratch(const struct rukh_kernel_context *contex
  * `context`, `text`: not NULL; the text is copied. `error`: may be NULL. Threads: any, at the same time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_kernel_context_set_error(struct rukh_kernel_context *context,
                                           const char *text,
                                           struct rukh_error **error);

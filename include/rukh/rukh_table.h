@@ -36,6 +36,7 @@ typedef struct rukh_table {
     rukh_status (*environment_options_set)(rukh_environment_options *options, const char *key, const char *value, rukh_error **error);
     rukh_status (*environment_options_get)(const rukh_environment_options *options, const char *key, char *buf, size_t cap, size_t *needed, rukh_error **error);
     rukh_status (*environment_options_key)(const rukh_environment_options *options, size_t index, char *buf, size_t cap, size_t *needed, rukh_error **error);
+    RUKH_DEPRECATED("use rukh_environment_options_set_log_callback")
     rukh_status (*environment_options_set_log)(rukh_environment_options *options, rukh_log_level level, rukh_log_callback callback, void *user, rukh_release release, rukh_error **error);
     rukh_status (*environment_create)(const rukh_environment_options *options, rukh_environment **out, rukh_error **error);
     void (*environment_destroy)(rukh_environment *environment);
@@ -131,6 +132,7 @@ typedef struct rukh_table {
     rukh_status (*session_opset_count)(const rukh_session *session, size_t *count, rukh_error **error);
     rukh_status (*session_opset)(const rukh_session *session, size_t index, const char **domain, int64_t *version, rukh_error **error);
     rukh_status (*session_placement_count)(const rukh_session *session, size_t *count, rukh_error **error);
+    RUKH_DEPRECATED("use rukh_session_for_each_placement")
     rukh_status (*session_placement)(const rukh_session *session, size_t index, const char **node, const char **operator_name, const char **provider, const char **reason, rukh_error **error);
     rukh_status (*session_load_counter)(const rukh_session *session, rukh_load_counter which, uint64_t *value, rukh_error **error);
     rukh_status (*session_profile)(const rukh_session *session, char *buf, size_t cap, size_t *needed, rukh_error **error);
@@ -181,6 +183,7 @@ typedef struct rukh_table {
     rukh_status (*run_options_cancel)(rukh_run_options *options, rukh_error **error);
     rukh_status (*run_options_reset)(rukh_run_options *options, rukh_error **error);
     rukh_status (*session_run)(const rukh_session *session, const rukh_run_options *options, const char *const *input_names, const rukh_value *const *inputs, size_t input_count, const char *const *output_names, size_t output_count, rukh_value **outputs, rukh_error **error);
+    RUKH_DEPRECATED("use rukh_session_start")
     rukh_status (*session_run_async)(const rukh_session *session, const rukh_run_options *options, const char *const *input_names, const rukh_value *const *inputs, size_t input_count, const char *const *output_names, size_t output_count, rukh_run_callback callback, void *user, rukh_error **error);
     rukh_status (*io_binding_create)(const rukh_session *session, rukh_io_binding **out, rukh_error **error);
     void (*io_binding_destroy)(rukh_io_binding *binding);
@@ -268,6 +271,19 @@ typedef struct rukh_table {
     rukh_status (*adapter_parameter_value)(const rukh_adapter *adapter, size_t index, rukh_value **out, rukh_error **error);
     rukh_status (*run_options_add_adapter)(rukh_run_options *options, const rukh_adapter *adapter, rukh_error **error);
     rukh_status (*session_options_add_adapter)(rukh_session_options *options, const rukh_adapter *adapter, rukh_error **error);
+    rukh_status (*environment_options_set_log_callback)(rukh_environment_options *options, rukh_log_level level, rukh_log_record_callback callback, void *user, rukh_release release, rukh_error **error);
+    rukh_status (*environment_set_log_level)(rukh_environment *environment, rukh_log_level level, rukh_error **error);
+    rukh_status (*log_record_level)(const rukh_log_record *record, rukh_log_level *level, rukh_error **error);
+    rukh_status (*log_record_text)(const rukh_log_record *record, rukh_log_text which, const char **text, rukh_error **error);
+    rukh_status (*session_for_each_placement)(const rukh_session *session, rukh_placement_callback callback, void *user, rukh_error **error);
+    rukh_status (*placement_text)(const rukh_placement *placement, rukh_placement_fact which, const char **text, rukh_error **error);
+    rukh_status (*placement_device)(const rukh_placement *placement, rukh_device **out, rukh_error **error);
+    rukh_status (*session_start)(const rukh_session *session, const rukh_run_options *options, const char *const *input_names, const rukh_value *const *inputs, size_t input_count, const char *const *output_names, size_t output_count, rukh_completion_callback callback, void *user, rukh_release release, rukh_completion **out, rukh_error **error);
+    rukh_status (*completion_output_count)(const rukh_completion *completion, size_t *count, rukh_error **error);
+    rukh_status (*completion_output)(const rukh_completion *completion, size_t index, rukh_value **out, rukh_error **error);
+    rukh_status (*external_memory_import)(const rukh_device *device, rukh_external_handle kind, int64_t handle, size_t bytes, rukh_release release, void *user, rukh_external_memory **out, rukh_error **error);
+    void (*external_memory_destroy)(rukh_external_memory *memory);
+    rukh_status (*external_memory_tensor)(const rukh_external_memory *memory, size_t offset, rukh_element_type element, const int64_t *shape, size_t rank, rukh_value **out, rukh_error **error);
 } rukh_table;
 
 #ifdef __cplusplus

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,6 +32,8 @@ struct Port {
 /// Where a node runs, and why there.
 struct Placement {
   std::string node, operator_name, provider, reason;
+  /// The number of its device among those of the provider.
+  std::size_t device_id;
 };
 
 /// The versions that a model says of itself.
@@ -120,16 +121,16 @@ class Session : public detail::Handle<rukh_session, rukh_session_destroy> {
     return detail::pairs_from<std::int64_t, std::int64_t>(rukh_session_opset_count, rukh_session_opset, get());
   }
   Result<std::vector<Placement>> placement() const {
-    std::size_t count = 0;
-    Result<void> result = detail::call_with(rukh_session_placement_count, get(), &count);
-    std::vector<Placement> rows;
-    for (std::size_t i = 0; result && i < count; i++) {
-      const char *node = "", *name = "", *provider = "", *reason = "";
-      result = detail::call_with(rukh_session_placement, get(), i, &node, &name, &provider, &reason);
-      rows.push_back({node, name, provider, reason});
-    }
+    Placements found;
+    Result<std::size_t> count = detail::get_from<std::size_t>(rukh_session_placement_count, get());
+    if (!count) return count.error();
+    found.rows.reserve(count.value());
+    Result<void> result = detail::call([&](rukh_error **error) {
+      return rukh_session_for_each_placement(get(), &Session::add_placement, &found, error);
+    });
+    if (!found.result) return found.result.error();
     if (!result) return result.error();
-    return rows;
+    return std::move(found.rows);
   }
   /// What opening took.
   Result<std::uint64_t> load_counter(rukh_load_counter which) const {
@@ -155,14 +156,23 @@ class Session : public detail::Handle<rukh_session, rukh_session_destroy> {
   Result<void> run_async(const Inputs &inputs, const std::vector<std::string> &outputs, Callback callback,
                          const RunOptions &options = RunOptions()) const {
     const Request request(inputs, outputs);
-    auto user = std::make_unique<Callback>(std::move(callback));
-    Result<void> result = detail::call([&](rukh_error **error) {
-      return rukh_session_run_async(get(), options.get(), request.input_names.data(), request.values.data(),
-                                    inputs.size(), request.output_names.data(), outputs.size(),
-                                    &Session::finished, user.get(), error);
+    auto *user = new Callback(std::move(callback));
+    return detail::call([&](rukh_error **error) {
+      return rukh_session_start(get(), options.get(), request.input_names.data(), request.values.data(),
+                                inputs.size(), request.output_names.data(), outputs.size(), &Session::finished, user,
+                                &Session::release_callback, nullptr, error);
     });
-    if (result) static_cast<void>(user.release());
-    return result;
+  }
+
+  /// Starts a run whose outputs the completion gives.
+  Result<Completion> start(const Inputs &inputs, const std::vector<std::string> &outputs,
+                           const RunOptions &options = RunOptions()) const {
+    const Request request(inputs, outputs);
+    return detail::make<Completion, rukh_completion>([&](rukh_completion **out, rukh_error **error) {
+      return rukh_session_start(get(), options.get(), request.input_names.data(), request.values.data(),
+                                inputs.size(), request.output_names.data(), outputs.size(), nullptr, nullptr, nullptr,
+                                out, error);
+    });
   }
 
   Result<std::string> profile() const {
@@ -208,15 +218,38 @@ class Session : public detail::Handle<rukh_session, rukh_session_destroy> {
     return owned;
   }
 
-  static void finished(void *user, rukh_status status, rukh_value *const *outputs, std::size_t count,
-                       rukh_error *error) noexcept {
-    std::unique_ptr<Callback> callback(static_cast<Callback *>(user));
-    if (status == RUKH_OK) {
-      (*callback)(own(outputs, count));
-    } else {
-      (*callback)(detail::take(status, error));
-    }
+  /// What was found of placements, or why that ended.
+  struct Placements {
+    std::vector<Placement> rows;
+    Result<void> result;
+  };
+
+  static rukh_status add_placement(const rukh_placement *placement, void *user) noexcept {
+    auto *found = static_cast<Placements *>(user);
+    const char *texts[] = {"", "", "", ""};
+    std::size_t device_id = 0;
+    found->result = detail::call([&](rukh_error **error) {
+      rukh_status status = RUKH_OK;
+      for (rukh_placement_fact which = 0; status == RUKH_OK && which < 4; which++) {
+        status = rukh_placement_text(placement, which, &texts[which], error);
+      }
+      rukh_device *made = nullptr;
+      if (status == RUKH_OK) status = rukh_placement_device(placement, &made, error);
+      const DeviceHandle device(made);
+      return status == RUKH_OK ? rukh_device_id(made, &device_id, error) : status;
+    });
+    if (!found->result) return found->result.error().status;
+    found->rows.push_back({texts[0], texts[1], texts[2], texts[3], device_id});
+    return RUKH_OK;
   }
+
+  static void finished(const rukh_completion *lent, void *user) noexcept {
+    // It is the library's handle: only asked, not owned.
+    Completion completion(const_cast<rukh_completion *>(lent));
+    (*static_cast<Callback *>(user))(completion.outputs());
+    static_cast<void>(completion.release());
+  }
+  static void release_callback(void *user) noexcept { delete static_cast<Callback *>(user); }
 
   /// Initializers are tensors; their text says of what.
   static rukh_status tensor_type(const rukh_session *, std::size_t, rukh_kind *kind, rukh_element_type *element,

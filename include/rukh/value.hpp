@@ -91,6 +91,8 @@ inline void released(void *, void *user) noexcept {
   delete release;
 }
 
+inline void released_user(void *user) noexcept { released(nullptr, user); }
+
 }  // namespace detail
 
 /// A tensor, sequence, map or optional. Moves; share() makes another owner of the same elements.

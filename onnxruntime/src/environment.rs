@@ -219,7 +219,9 @@ api! {
     }
 
     fn UpdateEnvWithCustomLogLevel(environment: *mut OrtEnv, level: i32) {
-        get::<Reference>(environment)?.0.log.set_level(level);
+        let environment = &get::<Reference>(environment)?.0;
+        environment.log.set_level(level);
+        library::call(|error| rukh_environment_set_log_level(environment.pointer(), crate::log::least(level), error))?;
     }
 
     fn EnableTelemetryEvents(_environment: *const OrtEnv) {}

@@ -1,12 +1,12 @@
 //! Where a session runs: the memory and devices of its inputs and outputs, and which provider runs which nodes.
 
-use std::ffi::{CStr, CString, c_char};
+use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr::null;
 
 use ort_sys::{OrtEpAssignedNode, OrtEpAssignedSubgraph, OrtEpDevice, OrtMemoryInfo, OrtSession};
 use rukh_sys::*;
 
-use crate::failure::{Failure, Result, api};
+use crate::failure::{Failure, Result, api, guard_value};
 use crate::handle::{get, handles, put};
 use crate::library::{self, Own};
 use crate::ports::Side;
@@ -45,18 +45,19 @@ unsafe impl Sync for Assignment {}
 impl Assignment {
     /// `gpu` is the name of the provider for GPUs.
     pub fn of(session: &Own<rukh_session>, gpu: &CStr) -> Result<Assignment> {
-        // SAFETY: live handle, a place for the number.
-        let count = library::get(|out, error| unsafe {
-            rukh_session_placement_count(session.pointer(), out, error)
+        let mut rows: Vec<[String; 3]> = Vec::new();
+        let user = (&raw mut rows).cast();
+        // SAFETY: live handle; `add_row` gets the list, which outlives the call.
+        library::call(|error| unsafe {
+            rukh_session_for_each_placement(session.pointer(), Some(add_row), user, error)
         })?;
         let mut subgraphs = [gpu, c"CPUExecutionProvider"].map(|provider| Subgraph {
             provider: provider.to_owned(),
             nodes: Vec::new(),
             pointers: Vec::new(),
         });
-        for index in 0..count {
-            let (provider, node) = node(session, index)?;
-            subgraphs[usize::from(provider != "hip")].nodes.push(node);
+        for [name, operator, provider] in &rows {
+            subgraphs[usize::from(provider != "hip")].nodes.push(node(name, operator));
         }
         let mut found: Vec<Subgraph> =
             subgraphs.into_iter().filter(|subgraph| !subgraph.nodes.is_empty()).collect();
@@ -68,29 +69,33 @@ impl Assignment {
     }
 }
 
-/// A node and librukh's name of its provider.
-fn node(session: &Own<rukh_session>, index: usize) -> Result<(String, Node)> {
-    let (mut name, mut operator, mut provider) = (null(), null(), null());
-    // SAFETY: live handle, places for the texts; the reason is not wanted.
-    library::call(|error| unsafe {
-        let pointer = session.pointer();
-        rukh_session_placement(
-            pointer,
-            index,
-            &mut name,
-            &mut operator,
-            &mut provider,
-            std::ptr::null_mut(),
-            error,
-        )
-    })?;
-    // SAFETY: the texts are borrowed from the session, which lives.
-    let text = |text: *const c_char| unsafe { crate::handle::string_or_empty(text) };
-    let full = text(operator);
+/// A node by its name and librukh's name of its operator.
+fn node(name: &str, full: &str) -> Node {
     // The operators of domains but ONNX's own are written "domain.Name" or "domain:Name".
-    let (domain, operator) = full.rsplit_once(['.', ':']).unwrap_or(("", &full));
-    let [name, domain, operator] = [&text(name), domain, operator].map(crate::handle::c_string);
-    Ok((text(provider), Node { name, domain, operator }))
+    let (domain, operator) = full.rsplit_once(['.', ':']).unwrap_or(("", full));
+    let [name, domain, operator] = [name, domain, operator].map(crate::handle::c_string);
+    Node { name, domain, operator }
+}
+
+/// Adds a node's name, operator and provider to the list that `user` is.
+unsafe extern "C" fn add_row(placement: *const rukh_placement, user: *mut c_void) -> rukh_status {
+    guard_value(RUKH_ERROR_INTERNAL, || {
+        let mut texts = [null(); 3];
+        let wanted = [RUKH_PLACEMENT_NODE, RUKH_PLACEMENT_OPERATOR, RUKH_PLACEMENT_PROVIDER];
+        // SAFETY: the placement lives during the call, its texts as long as it does; `user` is the list of
+        // `Assignment::of`, which nobody else uses meanwhile.
+        unsafe {
+            for (place, which) in texts.iter_mut().zip(wanted) {
+                let status = rukh_placement_text(placement, which, place, std::ptr::null_mut());
+                if status != RUKH_OK {
+                    return status;
+                }
+            }
+            let rows = &mut *user.cast::<Vec<[String; 3]>>();
+            rows.push(texts.map(|text| crate::handle::string_or_empty(text)));
+        }
+        RUKH_OK
+    })
 }
 
 /// Writes the same for each input or output.

@@ -303,7 +303,7 @@ unsafe fn start(
     let started = library::call(|error| {
         // SAFETY: live handles, arrays of the lengths that are passed; `finish` takes `user` back once.
         unsafe {
-            rukh_session_run_async(
+            rukh_session_start(
                 model.pointer(),
                 options,
                 names.as_ptr(),
@@ -313,6 +313,8 @@ unsafe fn start(
                 output_names.len(),
                 Some(finish),
                 user.cast(),
+                None,
+                null_mut(),
                 error,
             )
         }
@@ -324,27 +326,18 @@ unsafe fn start(
     started
 }
 
-unsafe extern "C" fn finish(
-    user: *mut c_void,
-    _status: rukh_status,
-    outputs: *const *mut rukh_value,
-    count: usize,
-    error: *mut rukh_error,
-) {
+unsafe extern "C" fn finish(completion: *const rukh_completion, user: *mut c_void) {
     guard_value((), || {
-        // SAFETY: `user` is the run that `start` gave, once; `outputs` has `count` values that are ours; the places of
-        // the caller stay until the callback.
+        // SAFETY: `user` is the run that `start` gave, once; the completion lives during the call; the places of the caller
+        // stay until the callback.
         unsafe {
             let pending = Box::from_raw(user.cast::<Pending>());
             let status = guard("RunAsync", || {
-                if !error.is_null() {
-                    return library::call(|out| {
-                        out.write(error);
-                        rukh_error_code(error)
-                    })
-                    .map_err(of_run);
-                }
-                let made = owned(array(outputs, count, "outputs")?)?;
+                library::call(|error| rukh_completion_wait(completion, error)).map_err(of_run)?;
+                let made = (0..pending.count).map(|index| {
+                    library::make(|out, error| rukh_completion_output(completion, index, out, error))
+                });
+                let made = made.collect::<Result<Few<Own<rukh_value>>>>()?;
                 deliver(made, std::slice::from_raw_parts_mut(pending.outputs, pending.count))
             });
             match status.0.is_null() {

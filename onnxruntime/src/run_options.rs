@@ -69,13 +69,15 @@ api! {
         give(out, RunOptions::new()?)?;
     }
 
-    // Messages of runs have the environment's level; these numbers are kept for who asks.
+    // The severity alone decides; this number is kept for who asks.
     fn RunOptionsSetRunLogVerbosityLevel(options: *mut OrtRunOptions, level: c_int) {
         get_mut::<RunOptions>(options)?.verbosity = level;
     }
 
     fn RunOptionsSetRunLogSeverityLevel(options: *mut OrtRunOptions, level: c_int) {
-        get_mut::<RunOptions>(options)?.severity = level;
+        let options = get_mut::<RunOptions>(options)?;
+        options.set("log_severity_level", &level.to_string())?;
+        options.severity = level;
     }
 
     fn RunOptionsGetRunLogVerbosityLevel(options: *const OrtRunOptions, out: *mut c_int) {

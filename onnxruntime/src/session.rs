@@ -88,7 +88,7 @@ impl Session {
             Some((function, parameter)) => Arc::new(environment.with_log(function, parameter)?),
             None => environment.clone(),
         };
-        let mut built = options.build(source)?;
+        let mut built = options.build(source, environment.log().id())?;
         if !options.dimensions.is_empty() {
             built = fix_dimensions(&environment, source, options)?;
         }
@@ -225,7 +225,8 @@ fn create(environment: &Environment, source: &Source, options: &Built) -> Result
 /// Options that fix those dimensions that the model has: as in ONNX Runtime others are no error. The model is opened
 /// once without them, to see which it has.
 fn fix_dimensions(environment: &Environment, source: &Source, options: &Options) -> Result<Arc<Built>> {
-    let (probe, built) = (options.build(source)?, options.build(source)?);
+    let id = environment.log().id();
+    let (probe, built) = (options.build(source, id)?, options.build(source, id)?);
     probe.set("optimization", "none")?;
     let names = names_of_dimensions(&create(environment, source, &probe)?)?;
     for (name, size) in &options.dimensions {

@@ -1,7 +1,7 @@
 //! `OrtSessionOptions`: how a session is made, as ONNX Runtime says it, and as librukh takes it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::{CString, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::sync::Arc;
 
 use ort_sys::OrtLoggingFunction;
@@ -30,6 +30,9 @@ pub struct Options {
     pub threads: c_int,
     pub profile: Option<String>,
     pub log: Option<(OrtLoggingFunction, *mut c_void)>,
+    /// Who the session is in the log, and its own level there.
+    pub log_id: String,
+    pub log_severity: Option<c_int>,
     pub optimized_path: Option<String>,
     pub memory_pattern: bool,
     pub execution_mode: i32,
@@ -54,6 +57,8 @@ impl Default for Options {
             threads: 0,
             profile: None,
             log: None,
+            log_id: String::new(),
+            log_severity: None,
             optimized_path: None,
             memory_pattern: true,
             execution_mode: 0,
@@ -114,14 +119,19 @@ impl Options {
         self.entries.get(key).is_some_and(|given| given == value)
     }
 
-    /// The options as librukh takes them for a model, but for dimensions.
-    pub fn build(&self, source: &Source) -> Result<Arc<Built>> {
+    /// The options as librukh takes them for a model, but for dimensions. `log_id` is the environment's.
+    pub fn build(&self, source: &Source, log_id: &CStr) -> Result<Arc<Built>> {
         self.check()?;
         // SAFETY: a place for the handle.
         let built = Built(library::make(|out, error| unsafe { rukh_session_options_create(out, error) })?);
         built.set("optimization", ["none", "basic", "all"][self.optimization.clamp(0, 2) as usize])?;
         if self.threads > 0 {
             built.set("intra_op_threads", &self.threads.to_string())?;
+        }
+        let log_id = if self.log_id.is_empty() { log_id.to_string_lossy() } else { (&self.log_id).into() };
+        built.set("log_id", &log_id)?;
+        if let Some(severity) = self.log_severity {
+            built.set("log_level", &severity.to_string())?;
         }
         if self.profile.is_some() {
             built.set("profiling", "1")?;

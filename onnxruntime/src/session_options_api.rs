@@ -70,18 +70,19 @@ api! {
         get::<Options>(options)?;
     }
 
-    // Messages have the environment's name and level.
     fn SetSessionLogId(options: *mut OrtSessionOptions, id: *const c_char) {
-        get::<Options>(options)?;
-        string(id, "the name")?;
+        get_mut::<Options>(options)?.log_id = string(id, "the name")?;
     }
 
     fn SetSessionLogVerbosityLevel(options: *mut OrtSessionOptions, _level: c_int) {
         get::<Options>(options)?;
     }
 
-    fn SetSessionLogSeverityLevel(options: *mut OrtSessionOptions, _level: c_int) {
-        get::<Options>(options)?;
+    fn SetSessionLogSeverityLevel(options: *mut OrtSessionOptions, level: c_int) {
+        if !(-1..=4).contains(&level) {
+            return Err(Failure::argument(format!("severity {level} is none of 0 to 4, and -1 for the environment's")));
+        }
+        get_mut::<Options>(options)?.log_severity = (level >= 0).then_some(level);
     }
 
     fn SetUserLoggingFunction(options: *mut OrtSessionOptions, function: Option<OrtLoggingFunction>, parameter: *mut c_void) {

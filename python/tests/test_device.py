@@ -38,6 +38,35 @@ def test_values_go_to_the_device_and_back():
         rukh.Value.ortvalue_from_numpy(X, "hip", 99)
 
 
+def test_memory_that_another_api_exported_is_computed_on():
+    if not hasattr(os, "memfd_create"):
+        pytest.skip("this system has no memfd")
+    descriptor = os.memfd_create("exported")
+    os.ftruncate(descriptor, 4096)
+    seen = os.dup(descriptor)
+    os.pwrite(seen, X.tobytes(), 64)
+    try:
+        memory = rukh.ExternalMemory(descriptor, 4096)
+    except rukh.RukhError as error:
+        # The emulated GPU maps it; a real one's driver takes what drivers exported.
+        assert not os.environ.get("AMDEMU_ARCH"), error
+        pytest.skip(f"the driver takes no memfd: {error}")
+    opened = session()
+    binding = opened.io_binding()
+    binding.bind_ortvalue_input("x", memory.tensor(np.float32, [3], offset=64))
+    binding.bind_ortvalue_output("y", memory.tensor("float", [3], offset=1024))
+    with pytest.raises(ValueError, match="are not in a memory of 4096 bytes"):
+        memory.tensor(np.float32, [3], offset=4088)
+    del memory
+    opened.run_with_iobinding(binding)
+    assert np.frombuffer(os.pread(seen, 12, 1024), np.float32).tolist() == [2, 4, 6]
+    os.close(seen)
+    with pytest.raises(ValueError, match="'shared'"):
+        rukh.ExternalMemory(0, 4096, "shared")
+    with pytest.raises(rukh.RukhError, match="import memory"):
+        rukh.ExternalMemory(123456, 4096)
+
+
 def test_inputs_that_decide_shapes_may_be_on_the_device():
     """The host reads them, also for a node that the device runs."""
     for opset, node, inputs, output in [

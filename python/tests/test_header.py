@@ -10,7 +10,8 @@ import pytest
 from rukh import UnsupportedError, _constants, _errors, _functions, _library, _types
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-HEADER = (ROOT / "include" / "rukh" / "rukh.h").read_text(encoding="utf-8").replace("RUKH_API\n", "")
+HEADER = (ROOT / "include" / "rukh" / "rukh.h").read_text(encoding="utf-8")
+HEADER = re.sub(r"^(RUKH_DEPRECATED\(.*\)\n)?(RUKH_MUST_CHECK )?RUKH_API\n", "", HEADER, flags=re.MULTILINE)
 CODE = re.sub(r"/\*.*?\*/", "", HEADER, flags=re.DOTALL)
 # The types of the header that are numbers; every other one without a `*` is an enumeration or a callback.
 NUMBERS = {"size_t": "z", "int32_t": "i", "uint32_t": "w", "int64_t": "l", "uint64_t": "u"}

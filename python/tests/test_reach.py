@@ -90,6 +90,39 @@ def test_the_log_goes_to_a_callback_of_onnxruntimes_form():
         rukh.set_default_logger_callback(None, 7)
 
 
+def test_records_tell_of_session_run_and_node():
+    records = []
+    rukh.set_log_record_callback(records.append, 3)
+    try:
+        options = rukh.SessionOptions()
+        options.logid, options.log_severity_level = "mine", 1
+        session = rukh.InferenceSession(DATA, options)
+        assert [(r.level, r.category, r.session, r.run) for r in records] == [(1, "session", "mine", "")]
+        assert "opened model" in records[0].message and ".rs:" in records[0].location
+        records.clear()
+        run_options = rukh.RunOptions()
+        run_options.logid = "first"
+        feed = {"x": np.ones(1, np.float32)}
+        session.run(None, feed, run_options)
+        assert records == []
+        run_options.log_severity_level = 0
+        session.run(None, feed, run_options)
+        assert {(r.level, r.category, r.session, r.run) for r in records} == {(0, "run", "mine", "first")}
+        assert [r.node != "" for r in records] == [True] * (len(records) - 1) + [False]
+        records.clear()
+        run_options.log_severity_level = -1
+        session.run(None, feed, run_options)
+        assert records == []
+        with pytest.raises(ValueError, match="log_severity_level"):
+            run_options.log_severity_level = 7
+        assert run_options.log_severity_level == -1
+        run_options.add_run_config_entry("priority", "high")
+        with pytest.raises(ValueError, match="low, normal and high"):
+            run_options.add_run_config_entry("priority", "urgent")
+    finally:
+        rukh.set_log_record_callback(None)
+
+
 def test_the_log_goes_to_logging(caplog):
     with caplog.at_level(logging.DEBUG, logger="rukh"):
         rukh.set_default_logger_severity(1)

@@ -4,11 +4,10 @@ use std::ffi::c_char;
 use std::sync::{Mutex, MutexGuard, RwLock, TryLockError};
 
 use super::args;
-use super::asynchronous::guarded;
 use super::guard::{call_on, create_on, destroy};
 use super::handles::{Handle, Kind, Pin};
 use super::run_options::run_options;
-use super::session::{input_position, position};
+use super::session::{guarded, input_position, position};
 use super::types::*;
 use super::values::{tensor, value_of};
 use crate::error::{Result, fail};

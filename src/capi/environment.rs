@@ -1,38 +1,33 @@
-//! Environments: threads and the log.
+//! Environments: what sessions share.
 
-use std::ffi::{CString, c_char, c_void};
+use std::ffi::c_char;
 use std::sync::{Arc, Mutex};
 
 use super::args;
-use super::asynchronous::Executor;
+use super::executor::Executor;
 use super::guard::{call_on, create, destroy};
 use super::handles::{self, Handle, Kind};
 use super::locked;
+use super::log::{LEVELS, Listener};
 use super::options::{self, TextOptions};
 use super::parallel::{CallersThreads, MAX_THREADS};
 use super::types::*;
-use super::user::User;
 use crate::error::{Result, fail};
 use crate::session::{Environment, Level, Log};
 use crate::threads::Pool;
 
-type Callback = unsafe extern "C" fn(*mut c_void, rukh_log_level, *const c_char);
-
 /// What an environment will be made from.
 pub(super) struct EnvironmentOptions {
     threads: usize,
-    level: Level,
-    callback: Option<(Callback, Arc<User>)>,
+    pub(super) level: Level,
+    pub(super) listener: Option<Listener>,
     /// The caller's threads, and how many they are.
     pub(super) parallel_for: Option<(usize, Arc<CallersThreads>)>,
 }
 
-const LEVELS: [(&str, Level); 4] =
-    [("debug", Level::Debug), ("info", Level::Info), ("warning", Level::Warning), ("error", Level::Error)];
-
 impl Default for EnvironmentOptions {
     fn default() -> Self {
-        EnvironmentOptions { threads: 0, level: Level::Warning, callback: None, parallel_for: None }
+        EnvironmentOptions { threads: 0, level: Level::Warning, listener: None, parallel_for: None }
     }
 }
 
@@ -69,13 +64,7 @@ impl TextOptions for EnvironmentOptions {
 
 impl EnvironmentOptions {
     fn log(&self) -> Log {
-        let Some((callback, user)) = self.callback.clone() else { return Log::default() };
-        let sink = move |level: Level, message: &str| {
-            let message: CString = args::c_text(message);
-            // SAFETY: the caller's function with the caller's pointer; `user` lives in this closure.
-            unsafe { callback(user.pointer, level as rukh_log_level, message.as_ptr()) };
-        };
-        Log::new(self.level, Arc::new(sink))
+        self.listener.clone().map_or_else(Log::default, |listener| listener.log(self.level))
     }
 }
 
@@ -173,41 +162,6 @@ pub unsafe extern "C" fn rukh_environment_options_key(
     error: *mut *mut rukh_error,
 ) -> rukh_status {
     call_on(options, error, |options| options::key(&*locked(options), index, buf, cap, needed))
-}
-
-/// Sets who receives log messages of `level` and above. Without a callback nothing is logged, but for one
-/// warning that goes to stderr: a wanted GPU is not there and the model runs on the CPU. The environment
-/// variable `RUKH_NO_WARNINGS` set to 1 silences it.
-///
-/// `options`: not NULL. `level`: one of `RUKH_LOG_…`. `callback`: NULL for none. `user`: passed to the
-/// callback as it is; may be NULL. `release`: may be NULL; else called once with `user` when these
-/// options and all environments and sessions made from them are gone, also when this call fails.
-/// `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown level, and
-/// the handle errors.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rukh_environment_options_set_log(
-    options: *mut rukh_environment_options,
-    level: rukh_log_level,
-    callback: rukh_log_callback,
-    user: *mut c_void,
-    release: rukh_release,
-    error: *mut *mut rukh_error,
-) -> rukh_status {
-    let user = Arc::new(User { pointer: user, release });
-    call_on(options, error, move |options| {
-        let level = match usize::try_from(level).ok().and_then(|i| LEVELS.get(i)) {
-            Some((_, level)) => *level,
-            None => fail!(InvalidArgument, "level: {level} is not known; known are 0 to 3"),
-        };
-        let before = {
-            let mut options = locked(options);
-            options.level = level;
-            std::mem::replace(&mut options.callback, callback.map(|callback| (callback, user)))
-        };
-        // Its release is foreign code, so the lock is gone by now.
-        drop(before);
-        Ok(())
-    })
 }
 
 /// Makes an environment: the threads and the log that sessions share. Most programs need one.

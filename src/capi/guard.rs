@@ -11,7 +11,7 @@ use super::handles::{self, Handle, Pin};
 use super::panics;
 use super::types::{RUKH_OK, rukh_error, rukh_status};
 use crate::error::{Error, Result, Status};
-use crate::session::{Level, Log};
+use crate::session::{Category, Level, Log};
 
 /// Runs the body of an exported function that works on no handle.
 pub(super) fn call(error: *mut *mut rukh_error, body: impl FnOnce() -> Result<()>) -> rukh_status {
@@ -100,7 +100,7 @@ impl Panic {
         let message = format!("a defect of the library: {text}");
         if let Some(log) = log {
             // The log callback is foreign code; a panic in it (it may call back) ends here.
-            let _ = catch_unwind(AssertUnwindSafe(|| log.write(Level::Error, &message)));
+            let _ = catch_unwind(AssertUnwindSafe(|| log.write(Level::Error, Category::Defect, &message)));
         }
         Error::new(Status::Internal, message)
     }

@@ -42,6 +42,9 @@ pub(super) enum Kind {
     CompileOptions,
     Artifact,
     Adapter,
+    LogRecord,
+    Placement,
+    ExternalMemory,
 }
 
 /// A C handle type and the object it stands for.
@@ -57,7 +60,7 @@ pub(super) trait Handle {
     }
 }
 
-const KIND_NAMES: [&str; 19] = [
+const KIND_NAMES: [&str; 22] = [
     "nothing",
     "rukh_error",
     "rukh_environment_options",
@@ -77,6 +80,9 @@ const KIND_NAMES: [&str; 19] = [
     "rukh_compile_options",
     "rukh_artifact",
     "rukh_adapter",
+    "rukh_log_record",
+    "rukh_placement",
+    "rukh_external_memory",
 ];
 
 // The bits of a slot's state: generation (32), kind (8), alive (1), poisoned (1), pins (22).

@@ -16,7 +16,7 @@ pub(super) struct ModelTexts {
     /// The domains of the operator sets.
     domains: Vec<CString>,
     /// Node, operator, provider, reason.
-    placement: Vec<[CString; 4]>,
+    pub(super) placement: Vec<[CString; 4]>,
 }
 
 impl ModelTexts {
@@ -151,13 +151,14 @@ pub unsafe extern "C" fn rukh_session_placement_count(
     call_on(session, error, |s| args::put(count, "count", s.texts.placement.len()))
 }
 
-/// Where a node runs, and why there.
+/// Deprecated: use `rukh_session_for_each_placement`, which tells the device too. Where a node runs, and why there.
 ///
 /// `session`: not NULL. `index`: from 0. `node` (its name), `operator_name`, `provider` ("cpu" or "hip"),
 /// `reason` (for people): each may be NULL; the texts are borrowed from the session. `error`: may be NULL.
 /// Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an index that is not there,
 /// and the handle errors.
 #[unsafe(no_mangle)]
+#[deprecated(note = "use rukh_session_for_each_placement")]
 pub unsafe extern "C" fn rukh_session_placement(
     session: *const rukh_session,
     index: usize,

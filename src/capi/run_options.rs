@@ -11,7 +11,8 @@ use super::locked;
 use super::options::{self, TextOptions};
 use super::types::*;
 use crate::error::{Result, fail};
-use crate::session::{OUTPUT_MEMORIES, RunOptions, parse_address};
+use crate::session::{OUTPUT_MEMORIES, RunOptions, Threshold, parse_address};
+use crate::threads::PRIORITIES;
 
 /// The run's stream.
 const STREAM: &str = "compute_stream";
@@ -21,6 +22,13 @@ const TIMEOUT: &str = "timeout_ms";
 
 /// Where outputs go.
 const OUTPUTS: &str = "output_memory";
+
+/// Which runs go first.
+const PRIORITY: &str = "priority";
+
+/// From which level on the run is heard in the log; and as ONNX Runtime calls it.
+const LOG_LEVEL: &str = "log_level";
+const LOG_SEVERITY: &str = "log_severity_level";
 
 /// As ONNX Runtime calls it.
 const SHRINK: &str = "memory.enable_memory_arena_shrinkage";
@@ -47,6 +55,23 @@ impl TextOptions for RunOptions {
                     "run option \"{key}\": \"{value}\" is not allowed; allowed are host, device and pinned"
                 ),
             },
+            PRIORITY => match PRIORITIES.iter().find(|(name, _)| *name == value) {
+                Some((_, priority)) => self.priority = *priority,
+                None => fail!(
+                    InvalidArgument,
+                    "run option \"{key}\": \"{value}\" is not allowed; allowed are low, normal and high"
+                ),
+            },
+            LOG_LEVEL | LOG_SEVERITY => match Threshold::parse(value) {
+                Some(level) => self.log_level = level,
+                // ONNX Runtime's number for the session's level.
+                None if value == "-1" => self.log_level = None,
+                None => fail!(
+                    InvalidArgument,
+                    "run option \"{key}\": \"{value}\" is not allowed; allowed is {}",
+                    Threshold::ALLOWED
+                ),
+            },
             "tag" => self.tag = (!value.is_empty()).then(|| value.into()),
             SHRINK => match value {
                 "" | "0" => self.shrink_arena = false,
@@ -63,7 +88,7 @@ impl TextOptions for RunOptions {
             _ => {
                 fail!(
                     InvalidArgument,
-                    "run option \"{key}\" is not known; known are {STREAM}, {SHRINK}, {OUTPUTS}, tag, {TIMEOUT}"
+                    "run option \"{key}\" is not known; known are {STREAM}, {LOG_LEVEL}, {SHRINK}, {OUTPUTS}, {PRIORITY}, tag, {TIMEOUT}"
                 )
             }
         }
@@ -74,10 +99,14 @@ impl TextOptions for RunOptions {
         let outputs = OUTPUT_MEMORIES.iter().find(|(_, memory)| *memory == self.output_memory);
         let outputs = outputs.map(|(name, _)| *name);
         let stream = self.compute_stream.map_or_else(String::new, |stream| stream.to_string());
+        let priority = PRIORITIES.iter().find(|(_, priority)| *priority == self.priority);
+        let priority = priority.map_or("normal", |(name, _)| name);
         vec![
             (STREAM.to_owned(), stream),
+            (LOG_LEVEL.to_owned(), Threshold::text(self.log_level).to_owned()),
             (SHRINK.to_owned(), (self.shrink_arena as u8).to_string()),
             (OUTPUTS.to_owned(), outputs.unwrap_or("host").to_owned()),
+            (PRIORITY.to_owned(), priority.to_owned()),
             (TIMEOUT.to_owned(), self.timeout.map_or(0, |limit| limit.as_millis()).to_string()),
             ("tag".to_owned(), self.tag.as_deref().unwrap_or_default().to_owned()),
         ]
@@ -102,7 +131,12 @@ pub(super) fn run_options(options: *const rukh_run_options) -> Result<RunOptions
 
 /// Makes options for runs, all at their defaults. One object may serve many runs, also at once.
 ///
-/// Keys of `rukh_run_options_set`: "tag" (a name for the run in the profile),
+/// Keys of `rukh_run_options_set`: "tag" (a name for the run in the profile and in the log), "log_level" (from which level on
+/// messages of this run reach the log's callback: "debug", which also tells each node and how long the run took, "info",
+/// "warning", "error" or "off", or ONNX Runtime's numbers 0 to 4; "", the default, for the session's level;
+/// "log_severity_level" is another name of this key), "priority" ("high", "normal", the default, or "low": which of the runs
+/// that wait for a thread after `rukh_session_start` goes first, and where the GPU's runtime has priorities, that of the
+/// run's stream; a run that goes on is not interrupted),
 /// "memory.enable_memory_arena_shrinkage" ("1", or "gpu:0" as in ONNX Runtime: after the run, device memory
 /// that nobody uses goes back to the runtime), "output_memory" ("host", the default; "device": outputs that the run
 /// allocates stay in the memory of the GPU that runs nodes of the session; "pinned": in memory of the host that this GPU

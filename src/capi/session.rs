@@ -3,7 +3,7 @@
 use std::ffi::{CString, c_char, c_void};
 
 use super::args::{self, c_text};
-use super::guard::{create_on, destroy};
+use super::guard::{catch, create_on, destroy};
 use super::handles::{Handle, Kind, Pin};
 use super::model_info::ModelTexts;
 use super::session_options::{Defect, SessionOptionsObject, session_options};
@@ -56,7 +56,10 @@ impl SessionObject {
         source: Source<'_>,
         options: *const rukh_session_options,
     ) -> Result<Self> {
-        let SessionOptionsObject { options, defect, cancel } = session_options(options)?;
+        let SessionOptionsObject { mut options, defect, cancel } = session_options(options)?;
+        if let (true, Source::Path(path)) = (options.log_id.is_empty(), &source) {
+            options.log_id = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        }
         let session = Session::open_until(environment.environment.clone(), source, &options, cancel)?;
         Ok(SessionObject {
             inputs: session.inputs().iter().map(PortTexts::new).collect(),
@@ -70,7 +73,7 @@ impl SessionObject {
     }
 
     pub(super) fn log(&self) -> Log {
-        self.environment.environment.log.clone()
+        self.session.log().clone()
     }
 
     /// The panic that a test ordered; see `Defect`.
@@ -83,6 +86,15 @@ impl SessionObject {
             }
         }
     }
+}
+
+/// Runs `body` on a session that is not the handle of the exported function; a panic poisons it.
+pub(super) fn guarded<T>(session: &Pin<rukh_session>, body: impl FnOnce() -> Result<T>) -> Result<T> {
+    session.check()?;
+    catch(body).unwrap_or_else(|panic| {
+        session.poison();
+        Err(panic.report(rukh_session::log(session)))
+    })
 }
 
 /// The position of an input by its name: those that the model needs, then those that it has values for.

@@ -68,9 +68,14 @@ pub(super) fn session_options(options: *const rukh_session_options) -> Result<Se
 
 /// Makes options for a session, all at their defaults.
 ///
-/// Keys of `rukh_session_options_set`: "external_data_folder" (where files of external data are, in place of the model's
+/// Keys of `rukh_session_options_set`: "compiled_model_path" (a file for the compiled model; "", the default, for none),
+/// "external_data_folder" (where files of external data are, in place of the model's
 /// folder), "fallback" ("cpu" or "error"), "intra_op_threads" (threads of a
 /// pool of the session's own; 0, the default, for the environment's), "load" ("map" or "read"),
+/// "log_id" (who the session is in the log; "", the default, for the name of the model's file), "log_level" (from which level
+/// on messages of the session reach the log's callback: "debug", "info", "warning", "error" or "off", or ONNX Runtime's numbers
+/// 0 to 4; "", the default, for the environment's level), "model_cache_dir" (a folder in which compiled models are kept for later
+/// sessions; "", the default, for none), "model_cache_limit" (bytes that they may have in all; 0 for any number; 17179869184),
 /// "optimization" ("none", "basic" or "all"), "optimized_model_path" (a file that the optimised model is written to when the
 /// session is made: as "optimization" says, without fusions, which no other program knows; "", the default, for none),
 /// "optimized_model_external_data" ("1": its weights go into a file beside it, with ".data" behind its name, as they do

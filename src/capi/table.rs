@@ -1,18 +1,20 @@
 //! The functions as a table of pointers, in the order of abi/rukh-table.txt. Made from the other files here by
 //! `RUKH_UPDATE=1 cargo test --test header`.
+// What is deprecated stays where it was.
+#![allow(deprecated)]
 
 /// What `rukh/rukh_table.h` declares: how many functions there are, and their addresses.
 #[repr(C)]
 pub struct rukh_table {
     count: usize,
-    functions: [*const (); 245],
+    functions: [*const (); 258],
 }
 
 // SAFETY: Only addresses of functions, which nothing changes.
 unsafe impl Sync for rukh_table {}
 
 pub(super) static TABLE: rukh_table = rukh_table {
-    count: 245,
+    count: 258,
     functions: [
         super::version::rukh_version as *const (),
         super::version::rukh_version_string as *const (),
@@ -27,7 +29,7 @@ pub(super) static TABLE: rukh_table = rukh_table {
         super::environment::rukh_environment_options_set as *const (),
         super::environment::rukh_environment_options_get as *const (),
         super::environment::rukh_environment_options_key as *const (),
-        super::environment::rukh_environment_options_set_log as *const (),
+        super::log::rukh_environment_options_set_log as *const (),
         super::environment::rukh_environment_create as *const (),
         super::environment::rukh_environment_destroy as *const (),
         super::environment::rukh_environment_thread_count as *const (),
@@ -259,5 +261,18 @@ pub(super) static TABLE: rukh_table = rukh_table {
         super::adapter::rukh_adapter_parameter_value as *const (),
         super::adapter::rukh_run_options_add_adapter as *const (),
         super::adapter::rukh_session_options_add_adapter as *const (),
+        super::log::rukh_environment_options_set_log_callback as *const (),
+        super::log::rukh_environment_set_log_level as *const (),
+        super::log::rukh_log_record_level as *const (),
+        super::log::rukh_log_record_text as *const (),
+        super::placement::rukh_session_for_each_placement as *const (),
+        super::placement::rukh_placement_text as *const (),
+        super::placement::rukh_placement_device as *const (),
+        super::asynchronous::rukh_session_start as *const (),
+        super::completion::rukh_completion_output_count as *const (),
+        super::completion::rukh_completion_output as *const (),
+        super::external_memory::rukh_external_memory_import as *const (),
+        super::external_memory::rukh_external_memory_destroy as *const (),
+        super::external_memory::rukh_external_memory_tensor as *const (),
     ],
 };

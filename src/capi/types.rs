@@ -114,6 +114,23 @@ pub const RUKH_LOG_INFO: rukh_log_level = 1;
 pub const RUKH_LOG_WARNING: rukh_log_level = 2;
 pub const RUKH_LOG_ERROR: rukh_log_level = 3;
 
+/// A text of a log message.
+pub type rukh_log_text = i32;
+
+/// What it says, for people.
+pub const RUKH_LOG_TEXT_MESSAGE: rukh_log_text = 0;
+/// What it is about: "environment", "session", "provider", "tuning", "model_cache", "run" or "defect". Later versions may
+/// have others.
+pub const RUKH_LOG_TEXT_CATEGORY: rukh_log_text = 1;
+/// Whose it is: the session's option "log_id", else the name of its model's file.
+pub const RUKH_LOG_TEXT_SESSION: rukh_log_text = 2;
+/// In which run it was written: the run's option "tag".
+pub const RUKH_LOG_TEXT_RUN: rukh_log_text = 3;
+/// The node that it is about.
+pub const RUKH_LOG_TEXT_NODE: rukh_log_text = 4;
+/// Where in the library's source it was written, as "file:line".
+pub const RUKH_LOG_TEXT_LOCATION: rukh_log_text = 5;
+
 /// How a model file comes into memory.
 pub type rukh_load_mode = i32;
 
@@ -152,6 +169,16 @@ pub const RUKH_MEMORY_PINNED: rukh_memory_kind = 1;
 /// The host's.
 pub const RUKH_MEMORY_HOST: rukh_memory_kind = 2;
 
+/// What another API exported memory as.
+pub type rukh_external_handle = i32;
+
+/// A file descriptor of the driver's own kind, as Vulkan's `VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT` gives.
+pub const RUKH_EXTERNAL_OPAQUE_FD: rukh_external_handle = 0;
+/// A file descriptor of a dma-buf.
+pub const RUKH_EXTERNAL_DMA_BUF: rukh_external_handle = 1;
+/// A `HANDLE` of Windows', as `VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_WIN32_BIT` gives.
+pub const RUKH_EXTERNAL_WIN32: rukh_external_handle = 2;
+
 /// Whether an artifact suits a device and options.
 pub type rukh_artifact_verdict = i32;
 
@@ -184,6 +211,18 @@ pub const RUKH_ATTRIBUTE_TENSOR: rukh_attribute_type = 4;
 pub const RUKH_ATTRIBUTE_FLOATS: rukh_attribute_type = 6;
 pub const RUKH_ATTRIBUTE_INTS: rukh_attribute_type = 7;
 pub const RUKH_ATTRIBUTE_STRINGS: rukh_attribute_type = 8;
+
+/// A text about where a node runs.
+pub type rukh_placement_fact = i32;
+
+/// The node's name.
+pub const RUKH_PLACEMENT_NODE: rukh_placement_fact = 0;
+/// The name of its operator.
+pub const RUKH_PLACEMENT_OPERATOR: rukh_placement_fact = 1;
+/// The provider that runs it: "cpu" or "hip".
+pub const RUKH_PLACEMENT_PROVIDER: rukh_placement_fact = 2;
+/// Why that one, for people.
+pub const RUKH_PLACEMENT_REASON: rukh_placement_fact = 3;
 
 /// A text that the model file carries about itself.
 pub type rukh_model_text = i32;
@@ -230,10 +269,18 @@ pub struct rukh_run_options(());
 /// What runs of one session read and write, kept between runs.
 pub struct rukh_io_binding(());
 
-/// A run or a copy whose work is queued on a device.
+/// A run that was started, or a run or a copy whose work is queued on a device.
 pub struct rukh_completion(());
 /// A queue of work for a device, which the caller orders.
 pub struct rukh_stream(());
+
+/// A message of the log, during the callback that receives it.
+pub struct rukh_log_record(());
+/// Where a node of a session runs, during the callback that is told.
+pub struct rukh_placement(());
+
+/// Memory that another API exported.
+pub struct rukh_external_memory(());
 
 /// How a model is compiled to an artifact.
 pub struct rukh_compile_options(());
@@ -252,7 +299,29 @@ pub struct rukh_kernel_context(());
 /// What a shared library of operators adds its operators to, while it is asked for them.
 pub struct rukh_operator_registry(());
 
-/// Receives a log message, a NUL-terminated text that is valid during the call. Called from any
+/// Receives a log message. `record` is valid during the call. Called from any thread, from several at the same time, and
+/// with no lock held, so it may call the library. It must return normally: no C++ exception, no `longjmp`.
+///
+/// Since: 0.1.1.
+pub type rukh_log_record_callback =
+    Option<unsafe extern "C" fn(record: *const rukh_log_record, user: *mut c_void)>;
+
+/// Is told where a node runs. `placement` is valid during the call. Returns `RUKH_OK` to be told of the next node; anything
+/// else ends it. Called on the thread that asks, with no lock held. It must return normally.
+///
+/// Since: 0.1.1.
+pub type rukh_placement_callback =
+    Option<unsafe extern "C" fn(placement: *const rukh_placement, user: *mut c_void) -> rukh_status>;
+
+/// Is told that a run of `rukh_session_start` has ended, once, on a thread of the library. `completion` is valid during the
+/// call: `rukh_completion_wait` tells at once how the run ended, `rukh_completion_output` gives its outputs. It may call
+/// every function of the library, also to run again and to destroy the session. It must return normally.
+///
+/// Since: 0.1.1.
+pub type rukh_completion_callback =
+    Option<unsafe extern "C" fn(completion: *const rukh_completion, user: *mut c_void)>;
+
+/// Receives a log message for `rukh_environment_options_set_log`, which is deprecated: a NUL-terminated text that is valid during the call. Called from any
 /// thread, from several at the same time, and with no lock held, so it may call the library. It must
 /// return normally: no C++ exception, no `longjmp`.
 pub type rukh_log_callback =
@@ -307,7 +376,7 @@ pub type rukh_device_empty_cache = Option<unsafe extern "C" fn(user: *mut c_void
 /// and session that use the memory are done with it. It must return normally.
 pub type rukh_deleter = Option<unsafe extern "C" fn(data: *mut c_void, user: *mut c_void)>;
 
-/// Receives the result of `rukh_session_run_async`, once, on a thread of the library.
+/// Receives the result of `rukh_session_run_async`, which is deprecated, once, on a thread of the library.
 ///
 /// On success `status` is `RUKH_OK`, `error` is NULL and `outputs` holds `output_count` values, in the
 /// order of the names that were asked for. On failure `outputs` is NULL, `output_count` is 0 and

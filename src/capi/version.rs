@@ -4,16 +4,32 @@ use std::ffi::c_char;
 
 use super::types::RUKH_ABI_VERSION;
 
+/// The version of the library that this header came with, its first number. It counts releases; what a program may rely on
+/// is `RUKH_ABI_VERSION`.
+pub const RUKH_VERSION_MAJOR: u32 = 0;
+/// The second number of the version of the library that this header came with.
+pub const RUKH_VERSION_MINOR: u32 = 1;
+/// The third number of the version of the library that this header came with.
+pub const RUKH_VERSION_PATCH: u32 = 0;
+
+/// The version that the package's manifest has.
+const PARTS: [u32; 3] = [
+    number(env!("CARGO_PKG_VERSION_MAJOR")),
+    number(env!("CARGO_PKG_VERSION_MINOR")),
+    number(env!("CARGO_PKG_VERSION_PATCH")),
+];
+
+// cbindgen reads literals alone.
+const _: () = assert!(
+    PARTS[0] == RUKH_VERSION_MAJOR && PARTS[1] == RUKH_VERSION_MINOR && PARTS[2] == RUKH_VERSION_PATCH,
+    "RUKH_VERSION_MAJOR, RUKH_VERSION_MINOR and RUKH_VERSION_PATCH are those of Cargo.toml"
+);
+
 /// The version of the library as `major * 1000000 + minor * 1000 + patch`.
 ///
 /// Never fails. Threads: any, at the same time.
 #[unsafe(no_mangle)]
 pub extern "C" fn rukh_version() -> u32 {
-    const PARTS: [u32; 3] = [
-        number(env!("CARGO_PKG_VERSION_MAJOR")),
-        number(env!("CARGO_PKG_VERSION_MINOR")),
-        number(env!("CARGO_PKG_VERSION_PATCH")),
-    ];
     PARTS[0] * 1_000_000 + PARTS[1] * 1000 + PARTS[2]
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::error::{Error, fail};
+use crate::threads::Priority;
 
 use super::Launch;
 use super::error::HipError;
@@ -34,6 +35,39 @@ impl Stream {
         let code = unsafe { (device.runtime.functions.stream_create)(&mut raw, NON_BLOCKING) };
         device.check("create a stream", code)?;
         Ok(Stream { device: device.clone(), raw, owned: true })
+    }
+
+    /// A new stream whose work the device prefers to that of others, or the other way round. Where the runtime has no
+    /// priorities it is like any other.
+    pub(crate) fn with_priority(device: &Arc<Device>, priority: Priority) -> Result<Self, HipError> {
+        let functions = &device.runtime.functions;
+        let (Some(ask), Some(create)) = (functions.stream_priorities, functions.stream_create_with_priority)
+        else {
+            return Self::new(device);
+        };
+        if priority == Priority::Normal {
+            return Self::new(device);
+        }
+        let _current = device.enter()?;
+        let (mut least, mut greatest, mut raw) = (0, 0, std::ptr::null_mut());
+        // SAFETY: the out pointers are valid.
+        let code = unsafe { ask(&mut least, &mut greatest) };
+        device.check("ask for the priorities of streams", code)?;
+        let number = if priority == Priority::High { greatest } else { least };
+        // SAFETY: the out pointer is valid; the number is one that the runtime named.
+        let code = unsafe { create(&mut raw, NON_BLOCKING, number) };
+        device.check("create a stream with a priority", code)?;
+        Ok(Stream { device: device.clone(), raw, owned: true })
+    }
+
+    /// The runtime's number for how urgent its work is, smaller for what is more; `None` where it does not tell.
+    #[cfg(test)]
+    pub(crate) fn priority(&self) -> Option<i32> {
+        let ask = self.device.runtime.functions.stream_priority?;
+        let _current = self.device.enter().ok()?;
+        let mut number = 0;
+        // SAFETY: the stream lives; the out pointer is valid.
+        (unsafe { ask(self.raw, &mut number) } == 0).then_some(number)
     }
 
     /// A stream that the user keeps; 0 is the default stream. The runtime tells streams of another device

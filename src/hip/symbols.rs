@@ -19,12 +19,12 @@ pub(super) type Address = u64;
 macro_rules! functions {
     (
         required { $($name:ident: fn($($arg:ty),*) = $amd:literal, $nvidia:literal;)* }
-        optional { $($oname:ident: fn($($oarg:ty),*) = $oamd:literal, $onvidia:literal;)* }
+        optional { $($(#[$only:meta])* $oname:ident: fn($($oarg:ty),*) = $oamd:literal, $onvidia:literal;)* }
     ) => {
         /// The functions of one runtime library.
         pub(super) struct Functions {
             $(pub(super) $name: unsafe extern "C" fn($($arg),*) -> Code,)*
-            $(pub(super) $oname: Option<unsafe extern "C" fn($($oarg),*) -> Code>,)*
+            $($(#[$only])* pub(super) $oname: Option<unsafe extern "C" fn($($oarg),*) -> Code>,)*
         }
 
         impl Functions {
@@ -33,7 +33,7 @@ macro_rules! functions {
                 let amd = platform == Platform::Amd;
                 Ok(Functions {
                     $($name: find(library, if amd { $amd } else { $nvidia })?,)*
-                    $($oname: find(library, if amd { $oamd } else { $onvidia }).ok(),)*
+                    $($(#[$only])* $oname: find(library, if amd { $oamd } else { $onvidia }).ok(),)*
                 })
             }
         }
@@ -77,6 +77,16 @@ functions! {
         kernel_driver_version: fn(*mut c_int) = "hipDriverGetVersion", "cuDriverGetVersion";
         event_elapsed: fn(*mut f32, Raw, Raw) = "hipEventElapsedTime", "cuEventElapsedTime";
         stream_device: fn(Raw, *mut c_int) = "hipStreamGetDevice", "cuStreamGetDevice";
+        stream_create_with_priority: fn(*mut Raw, c_uint, c_int) =
+            "hipStreamCreateWithPriority", "cuStreamCreateWithPriority";
+        stream_priorities: fn(*mut c_int, *mut c_int) =
+            "hipDeviceGetStreamPriorityRange", "cuCtxGetStreamPriorityRange";
+        #[cfg(test)]
+        stream_priority: fn(Raw, *mut c_int) = "hipStreamGetPriority", "cuStreamGetPriority";
+        import_memory: fn(*mut Raw, *const c_void) = "hipImportExternalMemory", "cuImportExternalMemory";
+        map_imported: fn(*mut Address, Raw, *const c_void) =
+            "hipExternalMemoryGetMappedBuffer", "cuExternalMemoryGetMappedBuffer";
+        destroy_imported: fn(Raw) = "hipDestroyExternalMemory", "cuDestroyExternalMemory";
         host_malloc: fn(*mut *mut c_void, usize, c_uint) = "hipHostMalloc", "cuMemHostAlloc";
         host_free: fn(*mut c_void) = "hipHostFree", "cuMemFreeHost";
         capture_begin: fn(Raw, c_int) = "hipStreamBeginCapture", "cuStreamBeginCapture_v2";

@@ -9,6 +9,7 @@ use crate::ops::{Infer, OpError, Operator, Registered, Unknowns};
 use crate::providers::cpu::CpuKernel;
 use crate::providers::hip::{DeviceContext, HipKernel, Provider};
 use crate::tensor::{Place, Tensor, ValueType};
+use crate::threads::Priority;
 
 use super::shaped::{ShapedPlan, Signature, State};
 
@@ -78,10 +79,16 @@ pub(crate) struct DevicePool {
 
 impl DevicePool {
     /// A context for a run of a session; `capturing`: the user captures the stream of its work.
-    pub(crate) fn take(&self, session: usize, capturing: bool) -> Result<DeviceContext> {
+    pub(crate) fn take(&self, session: usize, capturing: bool, priority: Priority) -> Result<DeviceContext> {
+        let priority = self.provider.run_priority(priority);
         let captured = if capturing { self.take_captured(session) } else { None };
-        let idle = captured.or_else(|| self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop());
-        let mut context = idle.map_or_else(|| DeviceContext::new(&self.provider, self.steps.clone()), Ok)?;
+        let idle = captured.or_else(|| {
+            let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+            let at = idle.iter().rposition(|context| context.priority == priority)?;
+            Some(idle.remove(at))
+        });
+        let mut context =
+            idle.map_or_else(|| DeviceContext::new(&self.provider, self.steps.clone(), priority), Ok)?;
         context.session = session;
         Ok(context)
     }
@@ -97,6 +104,17 @@ impl DevicePool {
         while let Some(context) = self.take_captured(session) {
             drop(context);
         }
+    }
+
+    /// Of each context that no run uses: its priority, and the runtime's number for that of its stream.
+    #[cfg(test)]
+    pub(crate) fn priorities(&self) -> Vec<(Priority, Option<i32>)> {
+        self.idle
+            .lock()
+            .unwrap()
+            .iter()
+            .map(|context| (context.priority, context.stream.priority()))
+            .collect()
     }
 
     /// Of each context that no run uses: how many graphs it has, and how often they were changed.

@@ -19,7 +19,8 @@ use super::Opened;
 use super::build::{Parts, Rewritten, compiled, declared};
 use super::choose::{Chosen, own_pool};
 use super::dimensions::fix_dimensions;
-use super::environment::{Environment, Level};
+use super::environment::Environment;
+use super::log::{Category, Level};
 use super::options::{Load, Optimization, SessionOptions};
 
 /// Whether the model is a compiled one.
@@ -136,7 +137,7 @@ pub(super) fn build_opened(
         Verdict::Optimal => {}
         Verdict::Works(remark) => {
             let text = format!("{}: {remark}; compiling it again would make it faster", opened.origin);
-            environment.log.write(Level::Warning, &text);
+            options.log(&environment.log).write(Level::Warning, Category::Session, &text);
         }
         Verdict::Unfit(reason) => fail!(Unsupported, "{}: {reason}", opened.origin),
     }

@@ -15,7 +15,8 @@ use crate::providers::{NodeContext, cpu};
 use crate::tensor::{ElementType, Value, ValueType};
 use crate::threads::Pool;
 
-use super::environment::{Environment, Level};
+use super::environment::Environment;
+use super::log::{Category, Level};
 use super::options::{Fallback, Optimization, SessionOptions};
 use super::{Opened, Port};
 
@@ -129,8 +130,9 @@ pub(super) fn compiled(
         ..counters
     };
     let placement = cx.placement;
-    environment.log.write(
+    options.log(&environment.log).write(
         Level::Info,
+        Category::Session,
         &format!("opened model \"{}\": {} nodes after optimization", metadata.graph_name, placement.len()),
     );
     Ok(Opened {

@@ -7,7 +7,8 @@ use crate::memory::device::external::ExternalFunctions;
 use crate::providers::hip::{HipOptions, MemorySource, Provider};
 use crate::threads::Pool;
 
-use super::environment::{Environment, Level, thread_count};
+use super::environment::{Environment, thread_count};
+use super::log::{Category, Level};
 use super::options::{Fallback, SessionOptions};
 use super::provider_options::ProviderKind;
 
@@ -128,18 +129,20 @@ fn choose_provider(
             "provider \"hip\": {error}. It is the only provider that was added; add \"cpu\" after it to run on the CPU where there is no GPU"
         );
     }
-    tell_fallback(environment, &error);
+    tell_fallback(environment, options, &error);
     Ok((None, error))
 }
 
 /// Warns of options of the provider that have no effect.
 pub(super) fn tell_remarks(environment: &Environment, options: &SessionOptions) {
     for remark in options.hip().map(HipOptions::remarks).unwrap_or_default() {
-        environment.log.write(Level::Warning, &format!("provider \"hip\": {remark}"));
+        let log = options.log(&environment.log);
+        log.write(Level::Warning, Category::Provider, &format!("provider \"hip\": {remark}"));
     }
 }
 
 /// Warns that the CPU runs what was meant for a device.
-pub(super) fn tell_fallback(environment: &Environment, reason: &str) {
-    environment.log.warn_user(&format!("provider \"hip\": {reason}; the model runs on the CPU"));
+pub(super) fn tell_fallback(environment: &Environment, options: &SessionOptions, reason: &str) {
+    let message = format!("provider \"hip\": {reason}; the model runs on the CPU");
+    options.log(&environment.log).warn_user(Category::Provider, &message);
 }

@@ -12,55 +12,9 @@ use crate::providers::cpu::isa;
 use crate::providers::hip::{self, FourierPlans, Provider};
 use crate::threads::Pool;
 
+use super::log::{Category, Log};
 use super::operators;
 use super::sharing::Shared;
-
-/// How much a log message matters. The numbers are the C API's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(i32)]
-pub(crate) enum Level {
-    Debug = 0,
-    Info = 1,
-    Warning = 2,
-    Error = 3,
-}
-
-type Sink = Arc<dyn Fn(Level, &str) + Send + Sync>;
-
-/// Silences the warnings that go to stderr when an environment has no log.
-const SILENCE: &str = "RUKH_NO_WARNINGS";
-
-/// Where messages go. Without a sink they go nowhere, but for what a user must not miss.
-#[derive(Clone, Default)]
-pub(crate) struct Log {
-    sink: Option<(Level, Sink)>,
-}
-
-impl Log {
-    /// Messages of `least` and above go to `sink`, which may be called from any thread.
-    pub(crate) fn new(least: Level, sink: Sink) -> Self {
-        Log { sink: Some((least, sink)) }
-    }
-
-    pub(crate) fn write(&self, level: Level, message: &str) {
-        if let Some((least, sink)) = &self.sink
-            && level >= *least
-        {
-            sink(level, message);
-        }
-    }
-
-    /// A warning that a user must not miss: without a sink it is one line on stderr, unless the variable
-    /// `RUKH_NO_WARNINGS` is set to something other than 0.
-    pub(crate) fn warn_user(&self, message: &str) {
-        let silent = || std::env::var_os(SILENCE).is_some_and(|v| !v.is_empty() && v != "0");
-        if self.sink.is_some() {
-            self.write(Level::Warning, message);
-        } else if !silent() {
-            eprintln!("rukh: warning: {message}");
-        }
-    }
-}
 
 /// Threads and log, and the devices in use. Sessions keep their environment alive.
 pub(crate) struct Environment {
@@ -86,10 +40,11 @@ impl Environment {
 
     pub(crate) fn with_pool(pool: Pool, log: Log) -> Self {
         if let Some(value) = isa::unknown() {
-            log.warn_user(&format!(
+            let message = format!(
                 "RUKH_CPU_ISA is \"{value}\", which is not known and limits nothing; known are {}",
                 isa::LEVELS.map(|(name, _)| name).join(", ")
-            ));
+            );
+            log.warn_user(Category::Environment, &message);
         }
         Environment {
             pool,

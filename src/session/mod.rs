@@ -14,14 +14,18 @@ mod device_run;
 mod devices;
 mod dimensions;
 mod environment;
+mod execute;
 mod generation;
 mod given_source;
+mod imported;
 mod inputs;
+mod log;
 mod memory;
 mod memory_summary;
 mod model_cache;
 mod open;
 mod operators;
+mod option_keys;
 mod options;
 mod ort_keys;
 mod output;
@@ -47,13 +51,11 @@ mod watch;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use smallvec::SmallVec;
-
 use crate::error::{Result, fail};
 use crate::graph::Dim;
 use crate::plan::Program;
 use crate::providers::hip::Provider;
-use crate::tensor::{Buffer, Tensor, Value, ValueRef, ValueType};
+use crate::tensor::{Buffer, Tensor, Value, ValueType};
 use crate::threads::Pool;
 
 pub(crate) use crate::artifact::{Policy, Verdict};
@@ -68,7 +70,9 @@ pub(crate) use artifact_info::artifact_info;
 pub(crate) use binding::Binding;
 pub(crate) use compile::{CompileOptions, compile_model};
 pub(crate) use devices::{Device, device_of, devices, missing as missing_device};
-pub(crate) use environment::{Environment, Level, Log};
+pub(crate) use environment::Environment;
+pub(crate) use imported::{Exported, Imported};
+pub(crate) use log::{Category, Level, Log, Record, Threshold};
 pub(crate) use memory::{
     DeviceStream, Location, copy_tensor, device_buffer, foreign_device_buffer, is_rocm, queue_copy,
 };
@@ -80,18 +84,17 @@ pub(crate) use run_options::{OUTPUT_MEMORIES, RunOptions};
 pub(crate) use targets::Targets;
 
 use binding::BoundOutput;
-use inputs::{Symbols, check_input};
 use output::Output;
 use overridable::Overridable;
 use profile::Recorder;
-use run::{Ending, RunContext};
-use run_options::flag;
+use run::Ending;
 use sharing::Identity;
-use watch::Watch;
 
 /// An opened model. Runs may go on in many threads at once.
 pub(crate) struct Session {
     environment: Arc<Environment>,
+    /// The environment's, under the session's name.
+    log: Log,
     pool: Pool,
     /// What it may share with other sessions.
     opened: Arc<Opened>,
@@ -168,6 +171,10 @@ impl Session {
         cancel: Arc<AtomicBool>,
     ) -> Result<Self> {
         open::open(environment, source, options, Some(cancel))
+    }
+
+    pub(crate) fn log(&self) -> &Log {
+        &self.log
     }
 
     pub(crate) fn inputs(&self) -> &[Port] {
@@ -333,68 +340,5 @@ impl Session {
                 "{what} \"{name}\" is in device memory; the session runs on the CPU and needs host memory"
             ),
         }
-    }
-
-    fn execute<'v>(
-        &self,
-        options: &RunOptions,
-        inputs: impl Iterator<Item = Option<&'v Value>>,
-        outputs: &mut [Output],
-        ending: &mut Ending,
-    ) -> Result<()> {
-        let start = self.recorder.as_ref().map(Recorder::now);
-        let mut symbols: Symbols<'_> = SmallVec::new();
-        // Foreign memory may be misaligned for its type; such an input is copied.
-        let mut copies: SmallVec<[(usize, Value); 1]> = SmallVec::new();
-        let mut values: SmallVec<[ValueRef<'_>; 32]> = SmallVec::new();
-        for (index, (port, value)) in self.opened.inputs.iter().zip(inputs).enumerate() {
-            let Some(value) = value else {
-                fail!(InvalidInput, "input \"{}\" is missing; the model needs it", port.name);
-            };
-            check_input(port, value, &mut symbols)?;
-            self.check_device("input", &port.name, value)?;
-            if let Value::Tensor(tensor) = value
-                && !tensor.is_aligned()
-            {
-                copies.push((index, Value::Tensor(tensor.aligned()?)));
-            }
-            copies.extend(self.adapted_on_device(options, index, value)?.map(|copy| (index, copy)));
-            values.push(ValueRef::Value(value));
-        }
-        for (index, value) in &copies {
-            values[*index] = ValueRef::Value(value);
-        }
-        let stream = match (options.compute_stream, &self.opened.program.device) {
-            (Some(address), Some(device)) => Some(device.provider.stream_of_user(address)?),
-            (Some(address), None) => fail!(
-                InvalidArgument,
-                "run option \"compute_stream\" {address:#x}: no node of this session runs on a device"
-            ),
-            _ => None,
-        };
-        let watch = options.timeout.map(|limit| Watch::start(limit, options.cancel.clone())).transpose()?;
-        let cancel = watch.as_ref().map_or_else(|| options.cancel.clone(), |watch| Some(watch.flag()));
-        let pool = self.pool.until(cancel.clone());
-        let cx = RunContext {
-            pool: &pool,
-            cancel: flag(&cancel),
-            recorder: self.recorder.as_ref(),
-            log: &self.environment.log,
-            session: self.number,
-            stream: stream.as_ref(),
-        };
-        let mut result = run::run(cx, &self.opened.program, &values, outputs, ending);
-        if let Some(watch) = watch {
-            result = result.map_err(|error| watch.explain(error));
-        }
-        if let (true, Some(device)) = (options.shrink_arena, &self.opened.program.device) {
-            device.release();
-            device.provider.memory().shrink()?;
-        }
-        self.report_tuning();
-        if let (Some(recorder), Some(start)) = (&self.recorder, start) {
-            recorder.span(options.tag.as_deref().unwrap_or("run"), start);
-        }
-        result
     }
 }

@@ -13,8 +13,9 @@ use super::Opened;
 use super::artifact::{OpenedArtifact, build_opened, open_artifact};
 use super::choose::Chosen;
 use super::compile::{CompileOptions, compile_model};
-use super::environment::{Environment, Level};
+use super::environment::Environment;
 use super::given_source::given_source;
+use super::log::{Category, Level, Log};
 use super::options::{Load, SessionOptions};
 use super::targets::Targets;
 
@@ -126,7 +127,8 @@ impl<'a> Cached<'a> {
             build_opened(self.environment, self.pool, opened, source, self.options, chosen.clone())?;
         // Those that are used are not the first to go.
         if let Err(e) = model::touch(&self.artifact) {
-            self.environment.log.write(Level::Debug, &format!("\"{}\": {e}", self.artifact.display()));
+            let message = format!("\"{}\": {e}", self.artifact.display());
+            self.log().write(Level::Debug, Category::ModelCache, &message);
         }
         // The artifact stands for these files; its own times change when it is used.
         Ok(Some((made, self.identity.clone().into_iter().chain(outside).collect())))
@@ -167,7 +169,7 @@ impl<'a> Cached<'a> {
             std::fs::create_dir_all(folder).map_err(|e| model::failed(folder, e))?;
         }
         let told = format!("model \"{}\" is compiled to \"{}\"", self.name, self.artifact.display());
-        self.environment.log.write(Level::Info, &told);
+        self.log().write(Level::Info, Category::ModelCache, &told);
         compile_model(self.environment, self.model, self.options, &wanted, &self.artifact, &mut |_, _, _| {
             !self.pool.cancelled()
         })
@@ -209,7 +211,11 @@ impl<'a> Cached<'a> {
     }
 
     fn warn(&self, what: &str) {
-        self.environment.log.warn_user(&format!("model cache: {what}"));
+        self.log().warn_user(Category::ModelCache, &format!("model cache: {what}"));
+    }
+
+    fn log(&self) -> Log {
+        self.options.log(&self.environment.log)
     }
 }
 

@@ -34,7 +34,7 @@ pub(super) fn open(
         Some(opened) => {
             tell_remarks(&environment, options);
             if let Some(reason) = &opened.fallback {
-                tell_fallback(&environment, reason);
+                tell_fallback(&environment, options, reason);
             }
             (opened, false)
         }
@@ -50,7 +50,8 @@ pub(super) fn open(
     };
     let counters = if is_first { opened.counters } else { opened.counters.of_sharing() };
     let number = opened.next_number();
-    let session = Session { environment, pool, opened, number, counters, recorder };
+    let log = options.log(&environment.log);
+    let session = Session { environment, log, pool, opened, number, counters, recorder };
     session.report_tuning();
     if let (Some(recorder), Some(start)) = (&session.recorder, start) {
         recorder.span("open", start);

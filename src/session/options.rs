@@ -12,6 +12,8 @@ use crate::providers::hip::{self, HipOptions};
 use crate::tensor::ElementType;
 use crate::threads::Affinities;
 
+use super::log::{Log, Threshold};
+use super::option_keys::{DIMENSION_PREFIX, KEYS};
 use super::provider_options::{ProviderKind, ProviderOptions};
 use super::{compiled_names, operators, ort_keys};
 
@@ -59,6 +61,9 @@ pub(crate) struct SessionOptions {
     pub(crate) affinities: Affinities,
     /// Record every run for `profile`.
     pub(crate) profiling: bool,
+    /// Who the session is in the log, and from which level on it is heard there.
+    pub(crate) log_id: String,
+    pub(crate) log_level: Option<Threshold>,
     /// Fixed values for symbolic dimensions, by name.
     pub(crate) dimensions: BTreeMap<String, usize>,
     /// How many plans for different input shapes are kept.
@@ -96,6 +101,8 @@ impl Default for SessionOptions {
             spinning: true,
             affinities: Affinities::default(),
             profiling: false,
+            log_id: String::new(),
+            log_level: None,
             dimensions: BTreeMap::new(),
             plan_cache: 64,
             external_allocator: None,
@@ -123,38 +130,6 @@ const PRECISIONS: &[(&str, Option<ElementType>)] = &[
 /// Bytes that a cache of compiled models has at most, unless an option says otherwise.
 const MODEL_CACHE: u64 = 16 << 30;
 
-/// The keys, with what each may be.
-const KEYS: &[(&str, &str)] = &[
-    ("compiled_model_path", "the name of a file, or nothing for none"),
-    ("external_data_folder", "the name of a folder, or nothing for the model's"),
-    ("fallback", "cpu or error"),
-    ("intra_op_threads", "0 (the environment's threads) or a number up to 1024"),
-    ("load", "map or read"),
-    ("model_cache_dir", "the name of a folder, or nothing for none"),
-    ("model_cache_limit", "a number of bytes, 0 for no limit"),
-    ("optimization", "none, basic or all"),
-    ("optimized_model_external_data", "0 or 1"),
-    (
-        "optimized_model_external_data_file",
-        "the name of a file without a folder, or nothing for the model's and .data",
-    ),
-    ("optimized_model_external_data_min_bytes", "a number of bytes"),
-    ("optimized_model_path", "the name of a file, or nothing for none"),
-    ("plan_cache", "a number from 1 to 65536"),
-    ("precision", "f32, f16, bf16 or auto"),
-    ("profiling", "0 or 1"),
-    ("share_weights", "0 or 1"),
-    ("spinning", "0 or 1"),
-    (
-        "thread_affinities",
-        "for each thread but the caller's the processors that it may use, as 1,2;3-5, numbered from 1",
-    ),
-    ("use_env_allocators", "0 or 1"),
-];
-
-/// Prefix of the keys that fix a symbolic dimension: `dim.batch` = 4.
-const DIMENSION_PREFIX: &str = "dim.";
-
 impl SessionOptions {
     /// The options of the hip provider, when it was added.
     pub(crate) fn hip(&self) -> Option<&HipOptions> {
@@ -162,6 +137,11 @@ impl SessionOptions {
             ProviderOptions::Hip(options) => Some(options),
             ProviderOptions::Cpu => None,
         })
+    }
+
+    /// The log of a session that is made with these options.
+    pub(super) fn log(&self, environment: &Log) -> Log {
+        environment.of_session(&self.log_id, self.log_level)
     }
 
     /// Sets an option by name.
@@ -207,6 +187,8 @@ impl SessionOptions {
             "model_cache_limit" => self.model_cache_limit = value.parse().ok()?,
             "external_data_folder" => self.given.folder = (!value.is_empty()).then(|| value.into()),
             "load" => self.load = choose(value, &[("map", Load::Map), ("read", Load::Read)])?,
+            "log_id" => self.log_id = value.to_owned(),
+            "log_level" => self.log_level = Threshold::parse(value)?,
             "optimization" => self.optimization = choose(value, OPTIMIZATIONS)?,
             "profiling" => self.profiling = choose(value, &[("0", false), ("1", true)])?,
             "precision" => self.precision = choose(value, PRECISIONS)?,
@@ -245,6 +227,8 @@ impl SessionOptions {
             ("fallback".to_owned(), if self.fallback == Fallback::Cpu { "cpu" } else { "error" }.to_owned()),
             ("intra_op_threads".to_owned(), self.threads.unwrap_or(0).to_string()),
             ("load".to_owned(), if self.load == Load::Map { "map" } else { "read" }.to_owned()),
+            ("log_id".to_owned(), self.log_id.clone()),
+            ("log_level".to_owned(), Threshold::text(self.log_level).to_owned()),
             ("model_cache_dir".to_owned(), cache.unwrap_or_default()),
             ("model_cache_limit".to_owned(), self.model_cache_limit.to_string()),
             ("optimization".to_owned(), name(self.optimization).to_owned()),
@@ -298,7 +282,7 @@ impl SessionOptions {
     /// All that a model's program depends on: sessions whose options agree in it can share one.
     pub(super) fn identity(&self) -> Vec<(String, String)> {
         let mut identity = self.entries();
-        identity.retain(|(key, _)| key != "profiling");
+        identity.retain(|(key, _)| !["profiling", "log_id", "log_level"].contains(&key.as_str()));
         identity.push(("precision".to_owned(), format!("{:?}", self.computed_precision())));
         for provider in &self.providers {
             identity.push(("provider".to_owned(), provider.kind().name().to_owned()));

@@ -70,6 +70,7 @@ impl Overridable {
         let lock = || self.variants.lock().unwrap_or_else(PoisonError::into_inner);
         let session_on = |opened: Arc<Opened>| Session {
             environment: session.environment.clone(),
+            log: session.log.clone(),
             pool: session.pool.clone(),
             counters: opened.counters,
             number: opened.next_number(),

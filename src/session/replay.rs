@@ -12,7 +12,7 @@ use crate::providers::hip::{MovingStep, Recorded, RecordedRun};
 use crate::tensor::{Place, ValueRef};
 
 use super::device_run::Operands;
-use super::environment::Level;
+use super::log::{Category, Level};
 use super::output::{Output, check_bound};
 use super::run::Run;
 
@@ -122,7 +122,8 @@ impl Run<'_, '_> {
         if !made && device.provider.tells_of_graphs() {
             // Who did not ask for graphs misses nothing.
             let level = if device.provider.wants_graphs() { Level::Warning } else { Level::Info };
-            self.cx.log.write(level, &format!("provider \"hip\": enable_hip_graph has no effect: {why}"));
+            let message = format!("provider \"hip\": enable_hip_graph has no effect: {why}");
+            self.cx.log.write(level, Category::Provider, "", &message);
         }
         Ok(made)
     }

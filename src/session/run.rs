@@ -6,6 +6,7 @@
 use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 use smallvec::SmallVec;
 
@@ -21,11 +22,11 @@ use crate::providers::arguments;
 use crate::providers::cpu::{CpuKernel, KernelContext, known_shape, run_kernel};
 use crate::providers::hip::DeviceContext;
 use crate::tensor::{Shape, Tensor, TensorView, Value, ValueRef};
-use crate::threads::Pool;
+use crate::threads::{Pool, Priority};
 
 use super::control;
 use super::device_profile::DeviceTimes;
-use super::environment::Log;
+use super::log::RunLog;
 use super::output::Output;
 use super::profile::Recorder;
 use super::queued::Queued;
@@ -38,9 +39,10 @@ pub(super) struct RunContext<'a> {
     pub(super) pool: &'a Pool,
     pub(super) cancel: &'a AtomicBool,
     pub(super) recorder: Option<&'a Recorder>,
-    pub(super) log: &'a Log,
+    pub(super) log: RunLog<'a>,
     /// Which of the sessions that share the program runs it.
     pub(super) session: usize,
+    pub(super) priority: Priority,
     /// The user's stream that the run's work on a device is ordered in, when the run was given one.
     pub(super) stream: Option<&'a Stream>,
 }
@@ -94,7 +96,8 @@ pub(super) fn run(
     if !plan.needed_on_host.is_empty() {
         return run_with_host_inputs(cx, program, inputs, outputs, &plan.needed_on_host, ending);
     }
-    let mut device = program.device.as_ref().map(|pool| pool.take(cx.session, capturing)).transpose()?;
+    let mut device =
+        program.device.as_ref().map(|pool| pool.take(cx.session, capturing, cx.priority)).transpose()?;
     let mut memory = program.contexts.take();
     let whole_plan: Arc<dyn Any + Send + Sync> = plan.clone();
     let mut run = Run {
@@ -204,6 +207,7 @@ impl Run<'_, '_> {
             self.times = Some(DeviceTimes::new(device.provider.device(), &device.stream, recorder)?);
         }
         let deferred = self.set_spans(block, device_block, outputs)?;
+        let tells = self.cx.log.tells_nodes();
         let mut done = 0..0;
         for (i, step) in self.program.steps.iter().enumerate() {
             if done.contains(&i) {
@@ -217,6 +221,7 @@ impl Run<'_, '_> {
                 continue;
             }
             let start = self.cx.recorder.map(Recorder::now);
+            let begin = tells.then(Instant::now);
             let on_device = matches!(&step.body, StepBody::Device(_) | StepBody::Copy(_));
             if on_device && !matches!(&self.plan.steps[i], StepPlan::Skip) {
                 self.time_begins(&step.node, &step.op_name)?;
@@ -248,6 +253,7 @@ impl Run<'_, '_> {
                     recorder.step(&step.node, &step.op_name, start);
                 }
             }
+            self.cx.log.tell_node(&step.node, &step.op_name, on_device, begin);
             for &value in &self.program.last_used[i] {
                 if let Some(slot) = self.memory.dynamic.get_mut(value as usize) {
                     *slot = None;

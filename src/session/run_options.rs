@@ -5,7 +5,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use crate::model::Adapter;
+use crate::threads::Priority;
 
+use super::log::Threshold;
 use super::memory::Location;
 
 /// How one run behaves. Clones share the cancel flag, so that another thread can end the run; making
@@ -13,10 +15,14 @@ use super::memory::Location;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RunOptions {
     pub(crate) cancel: Option<Arc<AtomicBool>>,
+    /// Which runs go first.
+    pub(crate) priority: Priority,
     /// How long the run may take.
     pub(crate) timeout: Option<Duration>,
-    /// A name for the run in the profile.
+    /// A name for the run in the profile and in the log.
     pub(crate) tag: Option<Arc<str>>,
+    /// From which level on the run is heard in the log; `None`: as the session is.
+    pub(crate) log_level: Option<Threshold>,
     /// Give device memory that nobody uses back after the run.
     pub(crate) shrink_arena: bool,
     /// The user's stream (`hipStream_t`) that the run's work on a device is ordered in.

@@ -4,7 +4,7 @@ use crate::error::{Result, fail};
 use crate::providers::hip::{Tuned, Tuner};
 
 use super::choose::device_of;
-use super::environment::Log;
+use super::log::{Category, Log};
 use super::{Environment, Level, Session, SessionOptions};
 
 impl Session {
@@ -26,7 +26,7 @@ impl Session {
         let Some(provider) = self.opened.tuned.as_ref().filter(|provider| provider.tuner().has_news()) else {
             return;
         };
-        tell(provider.tuner(), &self.environment.log);
+        tell(provider.tuner(), &self.log);
     }
 
     fn tuner(&self) -> Result<&Tuner> {
@@ -53,6 +53,7 @@ impl Environment {
 
 fn tell(tuner: &Tuner, log: &Log) {
     for note in tuner.take_news() {
-        log.write(if note.warning { Level::Warning } else { Level::Info }, &note.text);
+        let level = if note.warning { Level::Warning } else { Level::Info };
+        log.write(level, Category::Tuning, &note.text);
     }
 }

@@ -14,6 +14,7 @@
 mod affinity;
 mod job;
 mod outside;
+mod priority;
 mod wait;
 
 use std::mem::MaybeUninit;
@@ -25,6 +26,7 @@ use std::time::Duration;
 
 pub(crate) use affinity::Affinities;
 pub(crate) use outside::ParallelFor;
+pub(crate) use priority::{PRIORITIES, Priority};
 
 use job::{Job, PARTS, Part, SLEEPER};
 use outside::Outside;

@@ -71,6 +71,15 @@ pub const RUKH_LOG_INFO: rukh_log_level = 1;
 pub const RUKH_LOG_WARNING: rukh_log_level = 2;
 pub const RUKH_LOG_ERROR: rukh_log_level = 3;
 
+/// A text of a log message.
+pub type rukh_log_text = i32;
+pub const RUKH_LOG_TEXT_MESSAGE: rukh_log_text = 0;
+pub const RUKH_LOG_TEXT_CATEGORY: rukh_log_text = 1;
+pub const RUKH_LOG_TEXT_SESSION: rukh_log_text = 2;
+pub const RUKH_LOG_TEXT_RUN: rukh_log_text = 3;
+pub const RUKH_LOG_TEXT_NODE: rukh_log_text = 4;
+pub const RUKH_LOG_TEXT_LOCATION: rukh_log_text = 5;
+
 /// How a model file comes into memory.
 pub type rukh_load_mode = i32;
 pub const RUKH_LOAD_MAP: rukh_load_mode = 0;
@@ -92,6 +101,12 @@ pub type rukh_memory_kind = i32;
 pub const RUKH_MEMORY_DEVICE: rukh_memory_kind = 0;
 pub const RUKH_MEMORY_PINNED: rukh_memory_kind = 1;
 pub const RUKH_MEMORY_HOST: rukh_memory_kind = 2;
+
+/// What another API exported memory as.
+pub type rukh_external_handle = i32;
+pub const RUKH_EXTERNAL_OPAQUE_FD: rukh_external_handle = 0;
+pub const RUKH_EXTERNAL_DMA_BUF: rukh_external_handle = 1;
+pub const RUKH_EXTERNAL_WIN32: rukh_external_handle = 2;
 
 /// Whether an artifact suits a device and options.
 pub type rukh_artifact_verdict = i32;
@@ -116,6 +131,13 @@ pub const RUKH_ATTRIBUTE_FLOATS: rukh_attribute_type = 6;
 pub const RUKH_ATTRIBUTE_INTS: rukh_attribute_type = 7;
 pub const RUKH_ATTRIBUTE_STRINGS: rukh_attribute_type = 8;
 
+/// A text about where a node runs.
+pub type rukh_placement_fact = i32;
+pub const RUKH_PLACEMENT_NODE: rukh_placement_fact = 0;
+pub const RUKH_PLACEMENT_OPERATOR: rukh_placement_fact = 1;
+pub const RUKH_PLACEMENT_PROVIDER: rukh_placement_fact = 2;
+pub const RUKH_PLACEMENT_REASON: rukh_placement_fact = 3;
+
 /// A text that the model file carries about itself.
 pub type rukh_model_text = i32;
 pub const RUKH_MODEL_PRODUCER_NAME: rukh_model_text = 0;
@@ -135,6 +157,15 @@ pub const RUKH_LOAD_SHARED_BYTES: rukh_load_counter = 5;
 
 /// The version of the binary interface: `major * 1000000 + minor * 1000 + patch`.
 pub const RUKH_ABI_VERSION: u32 = 1001;
+
+/// The version of the library that this header came with, its first number.
+pub const RUKH_VERSION_MAJOR: u32 = 0;
+
+/// The second number of the version of the library that this header came with.
+pub const RUKH_VERSION_MINOR: u32 = 1;
+
+/// The third number of the version of the library that this header came with.
+pub const RUKH_VERSION_PATCH: u32 = 0;
 
 /// Why a call failed: a code and a message.
 #[repr(C)]
@@ -190,7 +221,7 @@ pub struct rukh_io_binding {
     _private: [u8; 0],
 }
 
-/// A run or a copy whose work is queued on a device.
+/// A run that was started, or a run or a copy whose work is queued on a device.
 #[repr(C)]
 pub struct rukh_completion {
     _private: [u8; 0],
@@ -199,6 +230,24 @@ pub struct rukh_completion {
 /// A queue of work for a device, which the caller orders.
 #[repr(C)]
 pub struct rukh_stream {
+    _private: [u8; 0],
+}
+
+/// A message of the log, during the callback that receives it.
+#[repr(C)]
+pub struct rukh_log_record {
+    _private: [u8; 0],
+}
+
+/// Where a node of a session runs, during the callback that is told.
+#[repr(C)]
+pub struct rukh_placement {
+    _private: [u8; 0],
+}
+
+/// Memory that another API exported.
+#[repr(C)]
+pub struct rukh_external_memory {
     _private: [u8; 0],
 }
 
@@ -262,7 +311,19 @@ pub struct rukh_table {
     _private: [u8; 0],
 }
 
-/// Receives a log message, a NUL-terminated text that is valid during the call.
+/// Receives a log message.
+pub type rukh_log_record_callback =
+    Option<unsafe extern "C" fn(record: *const rukh_log_record, user: *mut c_void)>;
+
+/// Is told where a node runs.
+pub type rukh_placement_callback =
+    Option<unsafe extern "C" fn(placement: *const rukh_placement, user: *mut c_void) -> rukh_status>;
+
+/// Is told that a run of `rukh_session_start` has ended, once, on a thread of the library.
+pub type rukh_completion_callback =
+    Option<unsafe extern "C" fn(completion: *const rukh_completion, user: *mut c_void)>;
+
+/// Receives a log message for `rukh_environment_options_set_log`, which is deprecated: a NUL-terminated text that is valid during the call.
 pub type rukh_log_callback =
     Option<unsafe extern "C" fn(user: *mut c_void, level: rukh_log_level, message: *const c_char)>;
 
@@ -302,7 +363,7 @@ pub type rukh_device_empty_cache = Option<unsafe extern "C" fn(user: *mut c_void
 /// Releases memory that a tensor was laid over; called once, from any thread, when the last value, run and session that use the memory are done with it.
 pub type rukh_deleter = Option<unsafe extern "C" fn(data: *mut c_void, user: *mut c_void)>;
 
-/// Receives the result of `rukh_session_run_async`, once, on a thread of the library.
+/// Receives the result of `rukh_session_run_async`, which is deprecated, once, on a thread of the library.
 pub type rukh_run_callback = Option<
     unsafe extern "C" fn(
         user: *mut c_void,
@@ -364,15 +425,6 @@ unsafe extern "C" {
         needed: *mut usize,
         error: *mut *mut rukh_error,
     ) -> rukh_status;
-    /// Sets who receives log messages of `level` and above.
-    pub fn rukh_environment_options_set_log(
-        options: *mut rukh_environment_options,
-        level: rukh_log_level,
-        callback: rukh_log_callback,
-        user: *mut c_void,
-        release: rukh_release,
-        error: *mut *mut rukh_error,
-    ) -> rukh_status;
     /// Makes an environment: the threads and the log that sessions share.
     pub fn rukh_environment_create(
         options: *const rukh_environment_options,
@@ -385,6 +437,44 @@ unsafe extern "C" {
     pub fn rukh_environment_thread_count(
         environment: *const rukh_environment,
         count: *mut usize,
+        error: *mut *mut rukh_error,
+    ) -> rukh_status;
+    /// Sets who receives log messages of `level` and above.
+    pub fn rukh_environment_options_set_log_callback(
+        options: *mut rukh_environment_options,
+        level: rukh_log_level,
+        callback: rukh_log_record_callback,
+        user: *mut c_void,
+        release: rukh_release,
+        error: *mut *mut rukh_error,
+    ) -> rukh_status;
+    /// Deprecated: use `rukh_environment_options_set_log_callback`, whose callback is told more.
+    #[deprecated(note = "use rukh_environment_options_set_log_callback")]
+    pub fn rukh_environment_options_set_log(
+        options: *mut rukh_environment_options,
+        level: rukh_log_level,
+        callback: rukh_log_callback,
+        user: *mut c_void,
+        release: rukh_release,
+        error: *mut *mut rukh_error,
+    ) -> rukh_status;
+    /// Changes from which level on messages of an environment and its sessions are received.
+    pub fn rukh_environment_set_log_level(
+        environment: *mut rukh_environment,
+        level: rukh_log_level,
+        error: *mut *mut rukh_error,
+    ) -> rukh_status;
+    /// How much the message matters.
+    pub fn rukh_log_record_level(
+        record: *const rukh_log_record,
+        level: *mut rukh_log_level,
+        error: *mut *mut rukh_error,
+    ) -> rukh_status;
+    /// A text of the message; "" where there is nothing to tell.
+    pub fn rukh_log_record_text(
+        record: *const rukh_log_record,
+        which: rukh_log_text,
+        text: *mut *const c_char,
         error: *mut *mut rukh_error,
     ) -> rukh_status;
     /// Lets the library compute on threads of the caller's, such as those of OpenMP or TBB: the environment then starts none to compute with.
@@ -932,6 +1022,26 @@ unsafe extern "C" {
         adapter: *const rukh_adapter,
         error: *mut *mut rukh_error,
     ) -> rukh_status;
+    /// Tells the callback of each node that runs, after the graph was rewritten, in the order in which they run.
+    pub fn rukh_session_for_each_placement(
+        session: *const rukh_session,
+        callback: rukh_placement_callback,
+        user: *mut c_void,
+        error: *mut *mut rukh_error,
+    ) -> rukh_status;
+    /// A text about where a node runs.
+    pub fn rukh_placement_text(
+        placement: *const rukh_placement,
+        which: rukh_placement_fact,
+        text: *mut *const c_char,
+        error: *mut *mut rukh_error,
+    ) -> rukh_status;
+    /// The device that runs the node.
+    pub fn rukh_placement_device(
+        placement: *const rukh_placement,
+        out: *mut *mut rukh_device,
+        error: *mut *mut rukh_error,
+    ) -> rukh_status;
     /// The steps of a session's runs and where each value lies, as a JSON object.
     pub fn rukh_session_plan(
         session: *const rukh_session,
@@ -1135,7 +1245,8 @@ unsafe extern "C" {
         count: *mut usize,
         error: *mut *mut rukh_error,
     ) -> rukh_status;
-    /// Where a node runs, and why there.
+    /// Deprecated: use `rukh_session_for_each_placement`, which tells the device too.
+    #[deprecated(note = "use rukh_session_for_each_placement")]
     pub fn rukh_session_placement(
         session: *const rukh_session,
         index: usize,
@@ -1347,6 +1458,29 @@ unsafe extern "C" {
     ) -> rukh_status;
     /// Waits until a stream has done all that it was given.
     pub fn rukh_stream_wait(stream: *const rukh_stream, error: *mut *mut rukh_error) -> rukh_status;
+    /// Imports memory that another API exported, such as Vulkan (`vkGetMemoryFdKHR`), another process or a driver of a camera, so that a device computes where it lies.
+    pub fn rukh_external_memory_import(
+        device: *const rukh_device,
+        kind: rukh_external_handle,
+        handle: i64,
+        bytes: usize,
+        release: rukh_release,
+        user: *mut c_void,
+        out: *mut *mut rukh_external_memory,
+        error: *mut *mut rukh_error,
+    ) -> rukh_status;
+    /// Destroys a handle of imported memory.
+    pub fn rukh_external_memory_destroy(memory: *mut rukh_external_memory);
+    /// Makes a tensor over a part of imported memory.
+    pub fn rukh_external_memory_tensor(
+        memory: *const rukh_external_memory,
+        offset: usize,
+        element: rukh_element_type,
+        shape: *const i64,
+        rank: usize,
+        out: *mut *mut rukh_value,
+        error: *mut *mut rukh_error,
+    ) -> rukh_status;
     /// Makes a tensor of strings.
     pub fn rukh_value_create_strings(
         shape: *const i64,
@@ -1493,6 +1627,22 @@ unsafe extern "C" {
         error: *mut *mut rukh_error,
     ) -> rukh_status;
     /// Runs the model on a thread of the environment and returns at once.
+    pub fn rukh_session_start(
+        session: *const rukh_session,
+        options: *const rukh_run_options,
+        input_names: *const *const c_char,
+        inputs: *const *const rukh_value,
+        input_count: usize,
+        output_names: *const *const c_char,
+        output_count: usize,
+        callback: rukh_completion_callback,
+        user: *mut c_void,
+        release: rukh_release,
+        out: *mut *mut rukh_completion,
+        error: *mut *mut rukh_error,
+    ) -> rukh_status;
+    /// Deprecated: use `rukh_session_start`, whose callback receives a completion.
+    #[deprecated(note = "use rukh_session_start")]
     pub fn rukh_session_run_async(
         session: *const rukh_session,
         options: *const rukh_run_options,
@@ -1563,7 +1713,7 @@ unsafe extern "C" {
         out: *mut *mut rukh_completion,
         error: *mut *mut rukh_error,
     ) -> rukh_status;
-    /// Destroys a completion, and waits for its run or copy first.
+    /// Destroys a completion, and waits first for what is queued on a device.
     pub fn rukh_completion_destroy(completion: *mut rukh_completion);
     /// Whether the run or copy is done; does not wait.
     pub fn rukh_completion_is_done(
@@ -1571,7 +1721,7 @@ unsafe extern "C" {
         done: *mut i32,
         error: *mut *mut rukh_error,
     ) -> rukh_status;
-    /// Waits until the run or copy is done.
+    /// Waits until the run or copy is done, and tells how it ended.
     pub fn rukh_completion_wait(
         completion: *const rukh_completion,
         error: *mut *mut rukh_error,
@@ -1580,6 +1730,19 @@ unsafe extern "C" {
     pub fn rukh_completion_event(
         completion: *const rukh_completion,
         event: *mut u64,
+        error: *mut *mut rukh_error,
+    ) -> rukh_status;
+    /// The number of outputs that `rukh_completion_output` gives: as many as `rukh_session_start` was asked for.
+    pub fn rukh_completion_output_count(
+        completion: *const rukh_completion,
+        count: *mut usize,
+        error: *mut *mut rukh_error,
+    ) -> rukh_status;
+    /// An output of a run that `rukh_session_start` started.
+    pub fn rukh_completion_output(
+        completion: *const rukh_completion,
+        index: usize,
+        out: *mut *mut rukh_value,
         error: *mut *mut rukh_error,
     ) -> rukh_status;
     /// The results of tuning so far: a line for each problem that was measured or taken from elsewhere, after lines that tell under which conditions they hold.

@@ -36,6 +36,8 @@ pub struct Function {
     pub source: String,
     /// The version of the binary interface that brought it, as `major.minor.patch`.
     pub since: String,
+    /// What takes its place, where it is deprecated.
+    pub deprecated: Option<String>,
     pub returns: Option<Kind>,
     pub parameters: Vec<Parameter>,
 }
@@ -124,6 +126,7 @@ fn add_type(api: &mut Api, item: &ItemType) {
                 source: String::new(),
                 since: since(&doc),
                 doc,
+                deprecated: None,
                 returns: returned(&bare.output),
                 parameters,
             });
@@ -154,6 +157,7 @@ fn function(item: &ItemFn, source: &str) -> Function {
         name: item.sig.ident.to_string(),
         source: source.to_owned(),
         since: since(&doc),
+        deprecated: deprecated(&item.attrs),
         parameters: arguments.collect(),
         returns: returned(&item.sig.output),
         doc,
@@ -186,6 +190,20 @@ fn kind(ty: &Type) -> Kind {
 fn since(doc: &str) -> String {
     let named = doc.split_once("Since: ").map(|(_, rest)| rest.split_whitespace().next().unwrap_or_default());
     named.map_or("0.1.0", |version| version.trim_end_matches('.')).to_owned()
+}
+
+/// The note of `#[deprecated(note = "…")]`.
+fn deprecated(attributes: &[Attribute]) -> Option<String> {
+    let attribute = attributes.iter().find(|attribute| attribute.path().is_ident("deprecated"))?;
+    let pair: syn::MetaNameValue =
+        attribute.parse_args().expect("a deprecated function has a note and nothing else");
+    match &pair.value {
+        Expr::Lit(literal) => match &literal.lit {
+            Lit::Str(text) => Some(text.value()),
+            _ => panic!("the note is a text"),
+        },
+        _ => panic!("the note is a literal"),
+    }
 }
 
 fn doc(attributes: &[Attribute]) -> String {

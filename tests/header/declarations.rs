@@ -53,7 +53,12 @@ pub fn rust(api: &Api) -> String {
     out.push_str("\nunsafe extern \"C\" {\n");
     for function in &api.functions {
         let doc = summary(&function.doc, "    ");
-        writeln!(out, "{doc}    pub fn {}{};", function.name, signature(function)).unwrap();
+        if let Some(note) = &function.deprecated {
+            writeln!(out, "{doc}    #[deprecated(note = \"{note}\")]").unwrap();
+        } else {
+            out.push_str(&doc);
+        }
+        writeln!(out, "    pub fn {}{};", function.name, signature(function)).unwrap();
     }
     out.push_str("}\n");
     formatted(&out)

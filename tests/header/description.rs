@@ -26,13 +26,16 @@ pub fn json(api: &Api) -> String {
 
 fn described(api: &Api, function: &Function) -> Value {
     let parameters = (0..function.parameters.len()).map(|index| parameter(api, function, index));
-    json!({
-        "name": function.name,
-        "doc": function.doc,
-        "since": function.since,
-        "returns": function.returns.as_ref().map(c_type),
-        "parameters": parameters.collect::<Vec<_>>(),
-    })
+    let mut out = Map::new();
+    out.insert("name".to_owned(), json!(function.name));
+    out.insert("doc".to_owned(), json!(function.doc));
+    out.insert("since".to_owned(), json!(function.since));
+    if let Some(note) = &function.deprecated {
+        out.insert("deprecated".to_owned(), json!(note));
+    }
+    out.insert("returns".to_owned(), json!(function.returns.as_ref().map(c_type)));
+    out.insert("parameters".to_owned(), json!(parameters.collect::<Vec<_>>()));
+    Value::Object(out)
 }
 
 fn parameter(api: &Api, function: &Function, index: usize) -> Value {

@@ -2,6 +2,7 @@
 //! src/capi says. `RUKH_UPDATE=1 cargo test --test header` writes them anew.
 
 mod api;
+mod attributes;
 mod declarations;
 mod description;
 mod sections;
@@ -17,6 +18,7 @@ const SOURCES: &[&str] = &[
     "api",
     "error",
     "environment",
+    "log",
     "parallel",
     "devices",
     "report",
@@ -29,12 +31,14 @@ const SOURCES: &[&str] = &[
     "compile",
     "artifact",
     "adapter",
+    "placement",
     "plan",
     "ports",
     "model_info",
     "values",
     "device_values",
     "locations",
+    "external_memory",
     "strings",
     "containers",
     "dlpack",
@@ -67,7 +71,8 @@ fn the_header_is_up_to_date() {
     let text = String::from_utf8(text).unwrap().replace("#endif // __cplusplus", "#endif  /* __cplusplus */");
     let text = text.replace("#endif  // __cplusplus", "#endif  /* __cplusplus */");
     let folder = root.join("src/capi");
-    let text = sections::add(&text, &folder, SOURCES, &api::read(&folder, SOURCES));
+    let api = api::read(&folder, SOURCES);
+    let text = attributes::add(&sections::add(&text, &folder, SOURCES, &api), &api);
     compare("include/rukh/rukh.h", &text);
 }
 
@@ -118,11 +123,47 @@ fn rukh_hpp_reaches_every_function() {
     }
     let names: HashSet<&str> = text.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
     let api = api::read(&root().join("src/capi"), SOURCES);
-    for name in api.functions.iter().map(|function| &*function.name) {
-        let is_left = ONLY_C.iter().any(|(left, _)| *left == name);
+    for function in &api.functions {
+        let name = &*function.name;
+        let is_left = function.deprecated.is_some() || ONLY_C.iter().any(|(left, _)| *left == name);
         let reached = names.contains(name);
         assert!(reached != is_left, "{name}: rukh.hpp reaches it: {reached}; it should: {}", !is_left);
     }
+}
+
+#[test]
+fn the_version_is_the_packages() {
+    let header = std::fs::read_to_string(root().join("include/rukh/rukh.h")).unwrap();
+    let parts = env!("CARGO_PKG_VERSION").split('.');
+    for (part, value) in ["MAJOR", "MINOR", "PATCH"].into_iter().zip(parts) {
+        assert!(
+            header.contains(&format!("\n#define RUKH_VERSION_{part} {value}\n")),
+            "{part} is not {value}"
+        );
+    }
+}
+
+#[test]
+fn each_status_must_be_looked_at_and_what_is_deprecated_names_another() {
+    let header = std::fs::read_to_string(root().join("include/rukh/rukh.h")).unwrap();
+    let api = api::read(&root().join("src/capi"), SOURCES);
+    let marks = |text: &str| header.lines().filter(|line| line.starts_with(text)).count();
+    let statuses = header.lines().filter(|line| line.starts_with("rukh_status rukh_")).count();
+    assert_eq!(marks("RUKH_MUST_CHECK RUKH_API"), statuses);
+    let deprecated =
+        api.functions.iter().filter_map(|function| Some((function, function.deprecated.as_ref()?)));
+    for (function, note) in deprecated.clone() {
+        let named = |other: &&api::Function| note.split([' ', ',', ';']).any(|word| word == other.name);
+        let other = api.functions.iter().find(named).unwrap_or_else(|| panic!("{}: {note}", function.name));
+        assert!(
+            other.deprecated.is_none(),
+            "{} leads to {}, which is deprecated too",
+            function.name,
+            other.name
+        );
+        assert!(function.doc.contains("Deprecated"), "{}: the comment says nothing of it", function.name);
+    }
+    assert_eq!(marks("RUKH_DEPRECATED("), deprecated.count());
 }
 
 #[test]
@@ -146,6 +187,10 @@ fn compare(file: &str, text: &str) {
     let path = root().join(file);
     if std::env::var_os("RUKH_UPDATE").is_some() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        // A file that stays as it is need not be compiled again.
+        if std::fs::read_to_string(&path).is_ok_and(|there| there == text) {
+            return;
+        }
         std::fs::write(&path, text).unwrap();
         return;
     }

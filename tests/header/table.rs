@@ -4,6 +4,7 @@
 use std::fmt::Write;
 
 use crate::api::{Api, Function};
+use crate::attributes;
 use crate::declarations::formatted;
 use crate::description::c_type;
 
@@ -76,6 +77,9 @@ pub fn header(order: &str, api: &Api) -> String {
             none if none.is_empty() => "void".to_owned(),
             some => some,
         };
+        for mark in attributes::deprecated(function).lines() {
+            writeln!(out, "    {mark}").unwrap();
+        }
         writeln!(out, "    {returned}{space}(*{member})({parameters});").unwrap();
     }
     out + TAIL
@@ -87,6 +91,8 @@ pub fn rust(order: &str, api: &Api) -> String {
     let mut out = format!(
         "//! The functions as a table of pointers, in the order of {ORDER}. Made from the other files here by
          //! `RUKH_UPDATE=1 cargo test --test header`.
+         // What is deprecated stays where it was.
+         #![allow(deprecated)]
 
          /// What `rukh/rukh_table.h` declares: how many functions there are, and their addresses.
          #[repr(C)]

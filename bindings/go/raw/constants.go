@@ -189,6 +189,39 @@ func (v LogLevel) String() string {
 	return nameOf(logLevelNames, v)
 }
 
+// LogText is rukh_log_text. A text of a log message.
+type LogText int32
+
+// The values of LogText.
+const (
+	// What it says, for people.
+	LogTextMessage LogText = 0
+	// What it is about: "environment", "session", "provider", "tuning", "model_cache", "run" or "defect". Later versions may have others.
+	LogTextCategory LogText = 1
+	// Whose it is: the session's option "log_id", else the name of its model's file.
+	LogTextSession LogText = 2
+	// In which run it was written: the run's option "tag".
+	LogTextRun LogText = 3
+	// The node that it is about.
+	LogTextNode LogText = 4
+	// Where in the library's source it was written, as "file:line".
+	LogTextLocation LogText = 5
+)
+
+var logTextNames = map[LogText]string{
+	0: "message",
+	1: "category",
+	2: "session",
+	3: "run",
+	4: "node",
+	5: "location",
+}
+
+// String is the value's name.
+func (v LogText) String() string {
+	return nameOf(logTextNames, v)
+}
+
 // LoadMode is rukh_load_mode. How a model file comes into memory.
 type LoadMode int32
 
@@ -279,6 +312,30 @@ func (v MemoryKind) String() string {
 	return nameOf(memoryKindNames, v)
 }
 
+// ExternalHandle is rukh_external_handle. What another API exported memory as.
+type ExternalHandle int32
+
+// The values of ExternalHandle.
+const (
+	// A file descriptor of the driver's own kind, as Vulkan's `VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT` gives.
+	ExternalOpaqueFd ExternalHandle = 0
+	// A file descriptor of a dma-buf.
+	ExternalDmaBuf ExternalHandle = 1
+	// A `HANDLE` of Windows', as `VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_WIN32_BIT` gives.
+	ExternalWin32 ExternalHandle = 2
+)
+
+var externalHandleNames = map[ExternalHandle]string{
+	0: "external_opaque_fd",
+	1: "external_dma_buf",
+	2: "external_win32",
+}
+
+// String is the value's name.
+func (v ExternalHandle) String() string {
+	return nameOf(externalHandleNames, v)
+}
+
 // ArtifactVerdict is rukh_artifact_verdict. Whether an artifact suits a device and options.
 type ArtifactVerdict int32
 
@@ -357,6 +414,33 @@ var attributeTypeNames = map[AttributeType]string{
 // String is the value's name.
 func (v AttributeType) String() string {
 	return nameOf(attributeTypeNames, v)
+}
+
+// PlacementFact is rukh_placement_fact. A text about where a node runs.
+type PlacementFact int32
+
+// The values of PlacementFact.
+const (
+	// The node's name.
+	PlacementNode PlacementFact = 0
+	// The name of its operator.
+	PlacementOperator PlacementFact = 1
+	// The provider that runs it: "cpu" or "hip".
+	PlacementProvider PlacementFact = 2
+	// Why that one, for people.
+	PlacementReason PlacementFact = 3
+)
+
+var placementFactNames = map[PlacementFact]string{
+	0: "placement_node",
+	1: "placement_operator",
+	2: "placement_provider",
+	3: "placement_reason",
+}
+
+// String is the value's name.
+func (v PlacementFact) String() string {
+	return nameOf(placementFactNames, v)
 }
 
 // ModelText is rukh_model_text. A text that the model file carries about itself.

@@ -26,10 +26,14 @@ var described = [...]struct{ name, since string }{
 	{"environment_options_set", "0.1.0"},
 	{"environment_options_get", "0.1.0"},
 	{"environment_options_key", "0.1.0"},
-	{"environment_options_set_log", "0.1.0"},
 	{"environment_create", "0.1.0"},
 	{"environment_destroy", "0.1.0"},
 	{"environment_thread_count", "0.1.0"},
+	{"environment_options_set_log_callback", "0.1.1"},
+	{"environment_options_set_log", "0.1.0"},
+	{"environment_set_log_level", "0.1.1"},
+	{"log_record_level", "0.1.1"},
+	{"log_record_text", "0.1.1"},
 	{"environment_options_set_parallel_for", "0.1.1"},
 	{"environment_device_count", "0.1.0"},
 	{"environment_device", "0.1.0"},
@@ -108,6 +112,9 @@ var described = [...]struct{ name, since string }{
 	{"adapter_parameter_value", "0.1.1"},
 	{"run_options_add_adapter", "0.1.1"},
 	{"session_options_add_adapter", "0.1.1"},
+	{"session_for_each_placement", "0.1.1"},
+	{"placement_text", "0.1.1"},
+	{"placement_device", "0.1.1"},
 	{"session_plan", "0.1.1"},
 	{"session_input_count", "0.1.0"},
 	{"session_input_name", "0.1.0"},
@@ -164,6 +171,9 @@ var described = [...]struct{ name, since string }{
 	{"stream_destroy", "0.1.1"},
 	{"stream_address", "0.1.1"},
 	{"stream_wait", "0.1.1"},
+	{"external_memory_import", "0.1.1"},
+	{"external_memory_destroy", "0.1.1"},
+	{"external_memory_tensor", "0.1.1"},
 	{"value_create_strings", "0.1.0"},
 	{"value_string", "0.1.0"},
 	{"value_set_string", "0.1.0"},
@@ -185,6 +195,7 @@ var described = [...]struct{ name, since string }{
 	{"run_options_cancel", "0.1.0"},
 	{"run_options_reset", "0.1.0"},
 	{"session_run", "0.1.0"},
+	{"session_start", "0.1.1"},
 	{"session_run_async", "0.1.0"},
 	{"io_binding_create", "0.1.0"},
 	{"io_binding_destroy", "0.1.0"},
@@ -200,6 +211,8 @@ var described = [...]struct{ name, since string }{
 	{"completion_is_done", "0.1.0"},
 	{"completion_wait", "0.1.0"},
 	{"completion_event", "0.1.0"},
+	{"completion_output_count", "0.1.1"},
+	{"completion_output", "0.1.1"},
 	{"session_tuning_results", "0.1.0"},
 	{"session_add_tuning_results", "0.1.0"},
 	{"environment_tune", "0.1.1"},
@@ -518,28 +531,6 @@ func EnvironmentOptionsKey(options unsafe.Pointer, index uint, buf *byte, cap ui
 	return failed(C.go_environment_options_key(fn, options, C.size_t(index), (*C.char)(unsafe.Pointer(buf)), C.size_t(cap), (*C.size_t)(unsafe.Pointer(needed)), &failure), &failure)
 }
 
-// EnvironmentOptionsSetLog calls rukh_environment_options_set_log.
-//
-// Sets who receives log messages of `level` and above. Without a callback nothing is logged, but for one
-// warning that goes to stderr: a wanted GPU is not there and the model runs on the CPU. The environment
-// variable `RUKH_NO_WARNINGS` set to 1 silences it.
-//
-// `options`: not NULL. `level`: one of `RUKH_LOG_…`. `callback`: NULL for none. `user`: passed to the
-// callback as it is; may be NULL. `release`: may be NULL; else called once with `user` when these
-// options and all environments and sessions made from them are gone, also when this call fails.
-// `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown level, and
-// the handle errors.
-//
-// Since 0.1.0.
-func EnvironmentOptionsSetLog(options unsafe.Pointer, level LogLevel, callback unsafe.Pointer, user unsafe.Pointer, release unsafe.Pointer) error {
-	fn, err := function(14)
-	if err != nil {
-		return err
-	}
-	var failure unsafe.Pointer
-	return failed(C.go_environment_options_set_log(fn, options, C.int32_t(level), callback, user, release, &failure), &failure)
-}
-
 // EnvironmentCreate calls rukh_environment_create.
 //
 // Makes an environment: the threads and the log that sessions share. Most programs need one.
@@ -550,7 +541,7 @@ func EnvironmentOptionsSetLog(options unsafe.Pointer, level LogLevel, callback u
 //
 // Since 0.1.0.
 func EnvironmentCreate(options unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(15)
+	fn, err := function(14)
 	if err != nil {
 		return err
 	}
@@ -567,7 +558,7 @@ func EnvironmentCreate(options unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func EnvironmentDestroy(environment unsafe.Pointer) {
-	fn, err := function(16)
+	fn, err := function(15)
 	if err != nil {
 		return
 	}
@@ -583,12 +574,116 @@ func EnvironmentDestroy(environment unsafe.Pointer) {
 //
 // Since 0.1.0.
 func EnvironmentThreadCount(environment unsafe.Pointer, count *uint) error {
-	fn, err := function(17)
+	fn, err := function(16)
 	if err != nil {
 		return err
 	}
 	var failure unsafe.Pointer
 	return failed(C.go_environment_thread_count(fn, environment, (*C.size_t)(unsafe.Pointer(count)), &failure), &failure)
+}
+
+// EnvironmentOptionsSetLogCallback calls rukh_environment_options_set_log_callback.
+//
+// Sets who receives log messages of `level` and above. Without a callback nothing is logged, but for one
+// warning that goes to stderr: a wanted GPU is not there and the model runs on the CPU. The environment
+// variable `RUKH_NO_WARNINGS` set to 1 silences it.
+//
+// A session (option "log_level") and a run (the same option of its own) may have another level than this one.
+//
+// `options`: not NULL. `level`: one of `RUKH_LOG_…`. `callback`: NULL for none. `user`: passed to the
+// callback as it is; may be NULL. `release`: may be NULL; else called once with `user` when these
+// options and all environments and sessions made from them are gone, also when this call fails.
+// `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown level, and
+// the handle errors.
+//
+// Since 0.1.1.
+func EnvironmentOptionsSetLogCallback(options unsafe.Pointer, level LogLevel, callback unsafe.Pointer, user unsafe.Pointer, release unsafe.Pointer) error {
+	fn, err := function(17)
+	if err != nil {
+		return err
+	}
+	var failure unsafe.Pointer
+	return failed(C.go_environment_options_set_log_callback(fn, options, C.int32_t(level), callback, user, release, &failure), &failure)
+}
+
+// EnvironmentOptionsSetLog calls rukh_environment_options_set_log.
+//
+// Deprecated: use `rukh_environment_options_set_log_callback`, whose callback is told more. Of two listeners the one that
+// was set last receives the messages.
+//
+// `options`: not NULL. `level`: one of `RUKH_LOG_…`. `callback`: NULL for none. `user`: passed to the
+// callback as it is; may be NULL. `release`: may be NULL; else called once with `user` when these
+// options and all environments and sessions made from them are gone, also when this call fails.
+// `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown level, and
+// the handle errors.
+//
+// Since 0.1.0.
+func EnvironmentOptionsSetLog(options unsafe.Pointer, level LogLevel, callback unsafe.Pointer, user unsafe.Pointer, release unsafe.Pointer) error {
+	fn, err := function(18)
+	if err != nil {
+		return err
+	}
+	var failure unsafe.Pointer
+	return failed(C.go_environment_options_set_log(fn, options, C.int32_t(level), callback, user, release, &failure), &failure)
+}
+
+// EnvironmentSetLogLevel calls rukh_environment_set_log_level.
+//
+// Changes from which level on messages of an environment and its sessions are received. Sessions and runs that have a level
+// of their own keep it. Without a callback it has no effect.
+//
+// `environment`: not NULL. `level`: one of `RUKH_LOG_…`. `error`: may be NULL. Threads: any, at the same time. Errors:
+// `RUKH_ERROR_INVALID_ARGUMENT` for an unknown level, and the handle errors.
+//
+// Since 0.1.1.
+func EnvironmentSetLogLevel(environment unsafe.Pointer, level LogLevel) error {
+	fn, err := function(19)
+	if err != nil {
+		return err
+	}
+	var failure unsafe.Pointer
+	return failed(C.go_environment_set_log_level(fn, environment, C.int32_t(level), &failure), &failure)
+}
+
+// LogRecordLevel calls rukh_log_record_level.
+//
+// How much the message matters.
+//
+// `record`: not NULL; valid during the callback that received it, later the call is `RUKH_ERROR_INVALID_HANDLE`. `level`:
+// not NULL; receives one of `RUKH_LOG_…`. `error`: may be NULL. Threads: any, at the same time. Errors:
+// `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
+//
+// Since 0.1.1.
+func LogRecordLevel(record unsafe.Pointer, level *LogLevel) error {
+	fn, err := function(20)
+	if err != nil {
+		return err
+	}
+	var failure unsafe.Pointer
+	return failed(C.go_log_record_level(fn, record, (*C.int32_t)(unsafe.Pointer(level)), &failure), &failure)
+}
+
+// LogRecordText calls rukh_log_record_text.
+//
+// A text of the message; "" where there is nothing to tell.
+//
+// `record`: not NULL; valid during the callback that received it. `which`: one of `RUKH_LOG_TEXT_…`. `text`: not NULL; the
+// text is borrowed from the record. `error`: may be NULL. Threads: any, at the same time. Errors:
+// `RUKH_ERROR_INVALID_ARGUMENT` for an unknown `which`, and the handle errors.
+//
+// Since 0.1.1.
+func LogRecordText(record unsafe.Pointer, which LogText, text_ *string) error {
+	fn, err := function(21)
+	if err != nil {
+		return err
+	}
+	var text_C *C.char
+	var failure unsafe.Pointer
+	err = failed(C.go_log_record_text(fn, record, C.int32_t(which), &text_C, &failure), &failure)
+	if text_ != nil {
+		*text_ = C.GoString(text_C)
+	}
+	return err
 }
 
 // EnvironmentOptionsSetParallelFor calls rukh_environment_options_set_parallel_for.
@@ -605,7 +700,7 @@ func EnvironmentThreadCount(environment unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.1.
 func EnvironmentOptionsSetParallelFor(options unsafe.Pointer, callback unsafe.Pointer, threads uint, user unsafe.Pointer, release unsafe.Pointer) error {
-	fn, err := function(18)
+	fn, err := function(22)
 	if err != nil {
 		return err
 	}
@@ -622,7 +717,7 @@ func EnvironmentOptionsSetParallelFor(options unsafe.Pointer, callback unsafe.Po
 //
 // Since 0.1.0.
 func EnvironmentDeviceCount(environment unsafe.Pointer, count *uint) error {
-	fn, err := function(19)
+	fn, err := function(23)
 	if err != nil {
 		return err
 	}
@@ -640,7 +735,7 @@ func EnvironmentDeviceCount(environment unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func EnvironmentDevice(environment unsafe.Pointer, index uint, out *unsafe.Pointer) error {
-	fn, err := function(20)
+	fn, err := function(24)
 	if err != nil {
 		return err
 	}
@@ -659,7 +754,7 @@ func EnvironmentDevice(environment unsafe.Pointer, index uint, out *unsafe.Point
 //
 // Since 0.1.1.
 func EnvironmentFindDevice(environment unsafe.Pointer, provider string, deviceId uint, out *unsafe.Pointer) error {
-	fn, err := function(21)
+	fn, err := function(25)
 	if err != nil {
 		return err
 	}
@@ -681,7 +776,7 @@ func EnvironmentFindDevice(environment unsafe.Pointer, provider string, deviceId
 //
 // Since 0.1.0.
 func DeviceDestroy(device unsafe.Pointer) {
-	fn, err := function(22)
+	fn, err := function(26)
 	if err != nil {
 		return
 	}
@@ -697,7 +792,7 @@ func DeviceDestroy(device unsafe.Pointer) {
 //
 // Since 0.1.0.
 func DeviceProvider(device unsafe.Pointer, provider *string) error {
-	fn, err := function(23)
+	fn, err := function(27)
 	if err != nil {
 		return err
 	}
@@ -720,7 +815,7 @@ func DeviceProvider(device unsafe.Pointer, provider *string) error {
 //
 // Since 0.1.1.
 func DeviceID(device unsafe.Pointer, deviceId *uint) error {
-	fn, err := function(24)
+	fn, err := function(28)
 	if err != nil {
 		return err
 	}
@@ -737,7 +832,7 @@ func DeviceID(device unsafe.Pointer, deviceId *uint) error {
 //
 // Since 0.1.0.
 func DeviceName(device unsafe.Pointer, name *string) error {
-	fn, err := function(25)
+	fn, err := function(29)
 	if err != nil {
 		return err
 	}
@@ -759,7 +854,7 @@ func DeviceName(device unsafe.Pointer, name *string) error {
 //
 // Since 0.1.0.
 func DeviceArch(device unsafe.Pointer, arch *string) error {
-	fn, err := function(26)
+	fn, err := function(30)
 	if err != nil {
 		return err
 	}
@@ -781,7 +876,7 @@ func DeviceArch(device unsafe.Pointer, arch *string) error {
 //
 // Since 0.1.0.
 func DeviceMemory(device unsafe.Pointer, bytes *uint64) error {
-	fn, err := function(27)
+	fn, err := function(31)
 	if err != nil {
 		return err
 	}
@@ -805,7 +900,7 @@ func DeviceMemory(device unsafe.Pointer, bytes *uint64) error {
 //
 // Since 0.1.0.
 func DevicePropertyCount(device unsafe.Pointer, count *uint) error {
-	fn, err := function(28)
+	fn, err := function(32)
 	if err != nil {
 		return err
 	}
@@ -823,7 +918,7 @@ func DevicePropertyCount(device unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func DeviceProperty(device unsafe.Pointer, index uint, key *string, value *string) error {
-	fn, err := function(29)
+	fn, err := function(33)
 	if err != nil {
 		return err
 	}
@@ -850,7 +945,7 @@ func DeviceProperty(device unsafe.Pointer, index uint, key *string, value *strin
 //
 // Since 0.1.1.
 func DeviceFindProperty(device unsafe.Pointer, key string, value *string) error {
-	fn, err := function(30)
+	fn, err := function(34)
 	if err != nil {
 		return err
 	}
@@ -877,7 +972,7 @@ func DeviceFindProperty(device unsafe.Pointer, key string, value *string) error 
 //
 // Since 0.1.0.
 func ProviderCount(count *uint) error {
-	fn, err := function(31)
+	fn, err := function(35)
 	if err != nil {
 		return err
 	}
@@ -895,7 +990,7 @@ func ProviderCount(count *uint) error {
 //
 // Since 0.1.0.
 func ProviderName(index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(32)
+	fn, err := function(36)
 	if err != nil {
 		return err
 	}
@@ -914,7 +1009,7 @@ func ProviderName(index uint, buf *byte, cap uint, needed *uint) error {
 //
 // Since 0.1.0.
 func EnvironmentProviderReason(environment unsafe.Pointer, provider string, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(33)
+	fn, err := function(37)
 	if err != nil {
 		return err
 	}
@@ -945,7 +1040,7 @@ func EnvironmentProviderReason(environment unsafe.Pointer, provider string, buf 
 //
 // Since 0.1.0.
 func Report(buf *byte, cap uint, needed *uint) error {
-	fn, err := function(34)
+	fn, err := function(38)
 	if err != nil {
 		return err
 	}
@@ -965,7 +1060,7 @@ func Report(buf *byte, cap uint, needed *uint) error {
 //
 // Since 0.1.0.
 func EnvironmentCreateArena(environment unsafe.Pointer, deviceId uint, config string) error {
-	fn, err := function(35)
+	fn, err := function(39)
 	if err != nil {
 		return err
 	}
@@ -994,7 +1089,7 @@ func EnvironmentCreateArena(environment unsafe.Pointer, deviceId uint, config st
 //
 // Since 0.1.0.
 func EnvironmentMemoryStatistic(environment unsafe.Pointer, deviceId uint, name string, value *uint64) error {
-	fn, err := function(36)
+	fn, err := function(40)
 	if err != nil {
 		return err
 	}
@@ -1017,7 +1112,7 @@ func EnvironmentMemoryStatistic(environment unsafe.Pointer, deviceId uint, name 
 //
 // Since 0.1.0.
 func EnvironmentMemoryStatisticName(environment unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(37)
+	fn, err := function(41)
 	if err != nil {
 		return err
 	}
@@ -1036,7 +1131,7 @@ func EnvironmentMemoryStatisticName(environment unsafe.Pointer, index uint, buf 
 //
 // Since 0.1.1.
 func EnvironmentMemorySummary(environment unsafe.Pointer, deviceId uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(38)
+	fn, err := function(42)
 	if err != nil {
 		return err
 	}
@@ -1053,7 +1148,7 @@ func EnvironmentMemorySummary(environment unsafe.Pointer, deviceId uint, buf *by
 //
 // Since 0.1.0.
 func EnvironmentMemoryInfo(environment unsafe.Pointer, deviceId uint, free_ *uint64, total *uint64) error {
-	fn, err := function(39)
+	fn, err := function(43)
 	if err != nil {
 		return err
 	}
@@ -1070,7 +1165,7 @@ func EnvironmentMemoryInfo(environment unsafe.Pointer, deviceId uint, free_ *uin
 //
 // Since 0.1.0.
 func EnvironmentMemoryResetPeaks(environment unsafe.Pointer, deviceId uint) error {
-	fn, err := function(40)
+	fn, err := function(44)
 	if err != nil {
 		return err
 	}
@@ -1088,7 +1183,7 @@ func EnvironmentMemoryResetPeaks(environment unsafe.Pointer, deviceId uint) erro
 //
 // Since 0.1.0.
 func EnvironmentMemoryEmptyCache(environment unsafe.Pointer, deviceId uint) error {
-	fn, err := function(41)
+	fn, err := function(45)
 	if err != nil {
 		return err
 	}
@@ -1106,7 +1201,7 @@ func EnvironmentMemoryEmptyCache(environment unsafe.Pointer, deviceId uint) erro
 //
 // Since 0.1.0.
 func EnvironmentMemoryRecordHistory(environment unsafe.Pointer, deviceId uint, events uint) error {
-	fn, err := function(42)
+	fn, err := function(46)
 	if err != nil {
 		return err
 	}
@@ -1126,7 +1221,7 @@ func EnvironmentMemoryRecordHistory(environment unsafe.Pointer, deviceId uint, e
 //
 // Since 0.1.0.
 func EnvironmentMemorySnapshot(environment unsafe.Pointer, deviceId uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(43)
+	fn, err := function(47)
 	if err != nil {
 		return err
 	}
@@ -1148,7 +1243,7 @@ func EnvironmentMemorySnapshot(environment unsafe.Pointer, deviceId uint, buf *b
 //
 // Since 0.1.1.
 func EnvironmentFourierPlans(environment unsafe.Pointer, deviceId uint, count *uint, limit *uint) error {
-	fn, err := function(44)
+	fn, err := function(48)
 	if err != nil {
 		return err
 	}
@@ -1166,7 +1261,7 @@ func EnvironmentFourierPlans(environment unsafe.Pointer, deviceId uint, count *u
 //
 // Since 0.1.1.
 func EnvironmentSetFourierPlanLimit(environment unsafe.Pointer, deviceId uint, limit uint) error {
-	fn, err := function(45)
+	fn, err := function(49)
 	if err != nil {
 		return err
 	}
@@ -1184,7 +1279,7 @@ func EnvironmentSetFourierPlanLimit(environment unsafe.Pointer, deviceId uint, l
 //
 // Since 0.1.1.
 func EnvironmentClearFourierPlans(environment unsafe.Pointer, deviceId uint) error {
-	fn, err := function(46)
+	fn, err := function(50)
 	if err != nil {
 		return err
 	}
@@ -1196,9 +1291,14 @@ func EnvironmentClearFourierPlans(environment unsafe.Pointer, deviceId uint) err
 //
 // Makes options for a session, all at their defaults.
 //
-// Keys of `rukh_session_options_set`: "external_data_folder" (where files of external data are, in place of the model's
+// Keys of `rukh_session_options_set`: "compiled_model_path" (a file for the compiled model; "", the default, for none),
+// "external_data_folder" (where files of external data are, in place of the model's
 // folder), "fallback" ("cpu" or "error"), "intra_op_threads" (threads of a
 // pool of the session's own; 0, the default, for the environment's), "load" ("map" or "read"),
+// "log_id" (who the session is in the log; "", the default, for the name of the model's file), "log_level" (from which level
+// on messages of the session reach the log's callback: "debug", "info", "warning", "error" or "off", or ONNX Runtime's numbers
+// 0 to 4; "", the default, for the environment's level), "model_cache_dir" (a folder in which compiled models are kept for later
+// sessions; "", the default, for none), "model_cache_limit" (bytes that they may have in all; 0 for any number; 17179869184),
 // "optimization" ("none", "basic" or "all"), "optimized_model_path" (a file that the optimised model is written to when the
 // session is made: as "optimization" says, without fusions, which no other program knows; "", the default, for none),
 // "optimized_model_external_data" ("1": its weights go into a file beside it, with ".data" behind its name, as they do
@@ -1225,7 +1325,7 @@ func EnvironmentClearFourierPlans(environment unsafe.Pointer, deviceId uint) err
 //
 // Since 0.1.0.
 func SessionOptionsCreate(out *unsafe.Pointer) error {
-	fn, err := function(47)
+	fn, err := function(51)
 	if err != nil {
 		return err
 	}
@@ -1243,7 +1343,7 @@ func SessionOptionsCreate(out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func SessionOptionsClone(options unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(48)
+	fn, err := function(52)
 	if err != nil {
 		return err
 	}
@@ -1262,7 +1362,7 @@ func SessionOptionsClone(options unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.1.
 func SessionOptionsCancel(options unsafe.Pointer) error {
-	fn, err := function(49)
+	fn, err := function(53)
 	if err != nil {
 		return err
 	}
@@ -1278,7 +1378,7 @@ func SessionOptionsCancel(options unsafe.Pointer) error {
 //
 // Since 0.1.1.
 func SessionOptionsReset(options unsafe.Pointer) error {
-	fn, err := function(50)
+	fn, err := function(54)
 	if err != nil {
 		return err
 	}
@@ -1295,7 +1395,7 @@ func SessionOptionsReset(options unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func SessionOptionsDestroy(options unsafe.Pointer) {
-	fn, err := function(51)
+	fn, err := function(55)
 	if err != nil {
 		return
 	}
@@ -1312,7 +1412,7 @@ func SessionOptionsDestroy(options unsafe.Pointer) {
 //
 // Since 0.1.0.
 func SessionOptionsSet(options unsafe.Pointer, key string, value string) error {
-	fn, err := function(52)
+	fn, err := function(56)
 	if err != nil {
 		return err
 	}
@@ -1340,7 +1440,7 @@ func SessionOptionsSet(options unsafe.Pointer, key string, value string) error {
 //
 // Since 0.1.0.
 func SessionOptionsGet(options unsafe.Pointer, key string, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(53)
+	fn, err := function(57)
 	if err != nil {
 		return err
 	}
@@ -1363,7 +1463,7 @@ func SessionOptionsGet(options unsafe.Pointer, key string, buf *byte, cap uint, 
 //
 // Since 0.1.0.
 func SessionOptionsKey(options unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(54)
+	fn, err := function(58)
 	if err != nil {
 		return err
 	}
@@ -1380,7 +1480,7 @@ func SessionOptionsKey(options unsafe.Pointer, index uint, buf *byte, cap uint, 
 //
 // Since 0.1.0.
 func SessionOptionsSetLoad(options unsafe.Pointer, mode LoadMode) error {
-	fn, err := function(55)
+	fn, err := function(59)
 	if err != nil {
 		return err
 	}
@@ -1398,7 +1498,7 @@ func SessionOptionsSetLoad(options unsafe.Pointer, mode LoadMode) error {
 //
 // Since 0.1.0.
 func SessionOptionsSetOptimization(options unsafe.Pointer, optimization Optimization) error {
-	fn, err := function(56)
+	fn, err := function(60)
 	if err != nil {
 		return err
 	}
@@ -1416,7 +1516,7 @@ func SessionOptionsSetOptimization(options unsafe.Pointer, optimization Optimiza
 //
 // Since 0.1.0.
 func SessionOptionsSetFallback(options unsafe.Pointer, fallback Fallback) error {
-	fn, err := function(57)
+	fn, err := function(61)
 	if err != nil {
 		return err
 	}
@@ -1434,7 +1534,7 @@ func SessionOptionsSetFallback(options unsafe.Pointer, fallback Fallback) error 
 //
 // Since 0.1.0.
 func SessionOptionsSetProfiling(options unsafe.Pointer, on int32) error {
-	fn, err := function(58)
+	fn, err := function(62)
 	if err != nil {
 		return err
 	}
@@ -1452,7 +1552,7 @@ func SessionOptionsSetProfiling(options unsafe.Pointer, on int32) error {
 //
 // Since 0.1.0.
 func SessionOptionsSetThreads(options unsafe.Pointer, threads uint) error {
-	fn, err := function(59)
+	fn, err := function(63)
 	if err != nil {
 		return err
 	}
@@ -1471,7 +1571,7 @@ func SessionOptionsSetThreads(options unsafe.Pointer, threads uint) error {
 //
 // Since 0.1.0.
 func SessionOptionsSetDimension(options unsafe.Pointer, name string, size int64) error {
-	fn, err := function(60)
+	fn, err := function(64)
 	if err != nil {
 		return err
 	}
@@ -1501,7 +1601,7 @@ func SessionOptionsSetDimension(options unsafe.Pointer, name string, size int64)
 //
 // Since 0.1.0.
 func SessionOptionsAddProvider(options unsafe.Pointer, provider string, keys []string, values []string, count uint) error {
-	fn, err := function(61)
+	fn, err := function(65)
 	if err != nil {
 		return err
 	}
@@ -1543,7 +1643,7 @@ func SessionOptionsAddProvider(options unsafe.Pointer, provider string, keys []s
 //
 // Since 0.1.0.
 func SessionOptionsSetExternalAllocator(options unsafe.Pointer, alloc unsafe.Pointer, releaseMemory unsafe.Pointer, emptyCache unsafe.Pointer, user unsafe.Pointer) error {
-	fn, err := function(62)
+	fn, err := function(66)
 	if err != nil {
 		return err
 	}
@@ -1560,7 +1660,7 @@ func SessionOptionsSetExternalAllocator(options unsafe.Pointer, alloc unsafe.Poi
 //
 // Since 0.1.0.
 func SessionOptionsProviderCount(options unsafe.Pointer, count *uint) error {
-	fn, err := function(63)
+	fn, err := function(67)
 	if err != nil {
 		return err
 	}
@@ -1578,7 +1678,7 @@ func SessionOptionsProviderCount(options unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionOptionsProviderName(options unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(64)
+	fn, err := function(68)
 	if err != nil {
 		return err
 	}
@@ -1597,7 +1697,7 @@ func SessionOptionsProviderName(options unsafe.Pointer, index uint, buf *byte, c
 //
 // Since 0.1.0.
 func SessionOptionsProviderKey(options unsafe.Pointer, provider uint, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(65)
+	fn, err := function(69)
 	if err != nil {
 		return err
 	}
@@ -1616,7 +1716,7 @@ func SessionOptionsProviderKey(options unsafe.Pointer, provider uint, index uint
 //
 // Since 0.1.0.
 func SessionOptionsProviderGet(options unsafe.Pointer, provider uint, key string, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(66)
+	fn, err := function(70)
 	if err != nil {
 		return err
 	}
@@ -1645,7 +1745,7 @@ func SessionOptionsProviderGet(options unsafe.Pointer, provider uint, key string
 //
 // Since 0.1.0.
 func SessionCreate(environment unsafe.Pointer, path string, options unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(67)
+	fn, err := function(71)
 	if err != nil {
 		return err
 	}
@@ -1671,7 +1771,7 @@ func SessionCreate(environment unsafe.Pointer, path string, options unsafe.Point
 //
 // Since 0.1.0.
 func SessionCreateFromMemory(environment unsafe.Pointer, data unsafe.Pointer, size uint, options unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(68)
+	fn, err := function(72)
 	if err != nil {
 		return err
 	}
@@ -1688,7 +1788,7 @@ func SessionCreateFromMemory(environment unsafe.Pointer, data unsafe.Pointer, si
 //
 // Since 0.1.0.
 func SessionDestroy(session unsafe.Pointer) {
-	fn, err := function(69)
+	fn, err := function(73)
 	if err != nil {
 		return
 	}
@@ -1711,7 +1811,7 @@ func SessionDestroy(session unsafe.Pointer) {
 //
 // Since 0.1.1.
 func SessionCreateFromBuffer(environment unsafe.Pointer, data unsafe.Pointer, size uint, deleter unsafe.Pointer, user unsafe.Pointer, options unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(70)
+	fn, err := function(74)
 	if err != nil {
 		return err
 	}
@@ -1736,7 +1836,7 @@ func SessionCreateFromBuffer(environment unsafe.Pointer, data unsafe.Pointer, si
 //
 // Since 0.1.1.
 func SessionOptionsAddInitializer(options unsafe.Pointer, name string, value unsafe.Pointer) error {
-	fn, err := function(71)
+	fn, err := function(75)
 	if err != nil {
 		return err
 	}
@@ -1762,7 +1862,7 @@ func SessionOptionsAddInitializer(options unsafe.Pointer, name string, value uns
 //
 // Since 0.1.1.
 func SessionOptionsAddExternalFile(options unsafe.Pointer, location string, data unsafe.Pointer, size uint, deleter unsafe.Pointer, user unsafe.Pointer) error {
-	fn, err := function(72)
+	fn, err := function(76)
 	if err != nil {
 		return err
 	}
@@ -1794,7 +1894,7 @@ func SessionOptionsAddExternalFile(options unsafe.Pointer, location string, data
 //
 // Since 0.1.1.
 func CompileOptionsCreate(out *unsafe.Pointer) error {
-	fn, err := function(73)
+	fn, err := function(77)
 	if err != nil {
 		return err
 	}
@@ -1808,7 +1908,7 @@ func CompileOptionsCreate(out *unsafe.Pointer) error {
 //
 // Since 0.1.1.
 func CompileOptionsDestroy(options unsafe.Pointer) {
-	fn, err := function(74)
+	fn, err := function(78)
 	if err != nil {
 		return
 	}
@@ -1824,7 +1924,7 @@ func CompileOptionsDestroy(options unsafe.Pointer) {
 //
 // Since 0.1.1.
 func CompileOptionsSet(options unsafe.Pointer, key string, value string) error {
-	fn, err := function(75)
+	fn, err := function(79)
 	if err != nil {
 		return err
 	}
@@ -1852,7 +1952,7 @@ func CompileOptionsSet(options unsafe.Pointer, key string, value string) error {
 //
 // Since 0.1.1.
 func CompileOptionsGet(options unsafe.Pointer, key string, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(76)
+	fn, err := function(80)
 	if err != nil {
 		return err
 	}
@@ -1874,7 +1974,7 @@ func CompileOptionsGet(options unsafe.Pointer, key string, buf *byte, cap uint, 
 //
 // Since 0.1.1.
 func CompileOptionsKey(options unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(77)
+	fn, err := function(81)
 	if err != nil {
 		return err
 	}
@@ -1891,7 +1991,7 @@ func CompileOptionsKey(options unsafe.Pointer, index uint, buf *byte, cap uint, 
 //
 // Since 0.1.1.
 func CompileOptionsSetProgress(options unsafe.Pointer, callback unsafe.Pointer, user unsafe.Pointer, release unsafe.Pointer) error {
-	fn, err := function(78)
+	fn, err := function(82)
 	if err != nil {
 		return err
 	}
@@ -1922,7 +2022,7 @@ func CompileOptionsSetProgress(options unsafe.Pointer, callback unsafe.Pointer, 
 //
 // Since 0.1.1.
 func CompileModel(environment unsafe.Pointer, path string, sessionOptionsHandle unsafe.Pointer, options unsafe.Pointer, outPath string) error {
-	fn, err := function(79)
+	fn, err := function(83)
 	if err != nil {
 		return err
 	}
@@ -1949,7 +2049,7 @@ func CompileModel(environment unsafe.Pointer, path string, sessionOptionsHandle 
 //
 // Since 0.1.1.
 func CompileModelFromMemory(environment unsafe.Pointer, data unsafe.Pointer, size uint, sessionOptionsHandle unsafe.Pointer, options unsafe.Pointer, outPath string) error {
-	fn, err := function(80)
+	fn, err := function(84)
 	if err != nil {
 		return err
 	}
@@ -1974,7 +2074,7 @@ func CompileModelFromMemory(environment unsafe.Pointer, data unsafe.Pointer, siz
 //
 // Since 0.1.1.
 func ArtifactOpen(environment unsafe.Pointer, path string, out *unsafe.Pointer) error {
-	fn, err := function(81)
+	fn, err := function(85)
 	if err != nil {
 		return err
 	}
@@ -1993,7 +2093,7 @@ func ArtifactOpen(environment unsafe.Pointer, path string, out *unsafe.Pointer) 
 //
 // Since 0.1.1.
 func ArtifactDestroy(artifact unsafe.Pointer) {
-	fn, err := function(82)
+	fn, err := function(86)
 	if err != nil {
 		return
 	}
@@ -2016,7 +2116,7 @@ func ArtifactDestroy(artifact unsafe.Pointer) {
 //
 // Since 0.1.1.
 func ArtifactInfo(artifact unsafe.Pointer, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(83)
+	fn, err := function(87)
 	if err != nil {
 		return err
 	}
@@ -2036,7 +2136,7 @@ func ArtifactInfo(artifact unsafe.Pointer, buf *byte, cap uint, needed *uint) er
 //
 // Since 0.1.1.
 func ArtifactCheck(artifact unsafe.Pointer, options unsafe.Pointer, verdict *ArtifactVerdict, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(84)
+	fn, err := function(88)
 	if err != nil {
 		return err
 	}
@@ -2060,7 +2160,7 @@ func ArtifactCheck(artifact unsafe.Pointer, options unsafe.Pointer, verdict *Art
 //
 // Since 0.1.1.
 func AdapterOpen(path string, out *unsafe.Pointer) error {
-	fn, err := function(85)
+	fn, err := function(89)
 	if err != nil {
 		return err
 	}
@@ -2085,7 +2185,7 @@ func AdapterOpen(path string, out *unsafe.Pointer) error {
 //
 // Since 0.1.1.
 func AdapterOpenFromBuffer(data unsafe.Pointer, size uint, deleter unsafe.Pointer, user unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(86)
+	fn, err := function(90)
 	if err != nil {
 		return err
 	}
@@ -2107,7 +2207,7 @@ func AdapterOpenFromBuffer(data unsafe.Pointer, size uint, deleter unsafe.Pointe
 //
 // Since 0.1.1.
 func AdapterCreate(names []string, values *unsafe.Pointer, count uint, adapterVersion int32, modelVersion int32, out *unsafe.Pointer) error {
-	fn, err := function(87)
+	fn, err := function(91)
 	if err != nil {
 		return err
 	}
@@ -2129,7 +2229,7 @@ func AdapterCreate(names []string, values *unsafe.Pointer, count uint, adapterVe
 //
 // Since 0.1.1.
 func AdapterSave(adapter unsafe.Pointer, path string) error {
-	fn, err := function(88)
+	fn, err := function(92)
 	if err != nil {
 		return err
 	}
@@ -2151,7 +2251,7 @@ func AdapterSave(adapter unsafe.Pointer, path string) error {
 //
 // Since 0.1.1.
 func AdapterDestroy(adapter unsafe.Pointer) {
-	fn, err := function(89)
+	fn, err := function(93)
 	if err != nil {
 		return
 	}
@@ -2167,7 +2267,7 @@ func AdapterDestroy(adapter unsafe.Pointer) {
 //
 // Since 0.1.1.
 func AdapterVersions(adapter unsafe.Pointer, formatVersion *int32, adapterVersion *int32, modelVersion *int32) error {
-	fn, err := function(90)
+	fn, err := function(94)
 	if err != nil {
 		return err
 	}
@@ -2184,7 +2284,7 @@ func AdapterVersions(adapter unsafe.Pointer, formatVersion *int32, adapterVersio
 //
 // Since 0.1.1.
 func AdapterParameterCount(adapter unsafe.Pointer, count *uint) error {
-	fn, err := function(91)
+	fn, err := function(95)
 	if err != nil {
 		return err
 	}
@@ -2202,7 +2302,7 @@ func AdapterParameterCount(adapter unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.1.
 func AdapterParameterName(adapter unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(92)
+	fn, err := function(96)
 	if err != nil {
 		return err
 	}
@@ -2221,7 +2321,7 @@ func AdapterParameterName(adapter unsafe.Pointer, index uint, buf *byte, cap uin
 //
 // Since 0.1.1.
 func AdapterParameterValue(adapter unsafe.Pointer, index uint, out *unsafe.Pointer) error {
-	fn, err := function(93)
+	fn, err := function(97)
 	if err != nil {
 		return err
 	}
@@ -2245,7 +2345,7 @@ func AdapterParameterValue(adapter unsafe.Pointer, index uint, out *unsafe.Point
 //
 // Since 0.1.1.
 func RunOptionsAddAdapter(options unsafe.Pointer, adapter unsafe.Pointer) error {
-	fn, err := function(94)
+	fn, err := function(98)
 	if err != nil {
 		return err
 	}
@@ -2270,12 +2370,71 @@ func RunOptionsAddAdapter(options unsafe.Pointer, adapter unsafe.Pointer) error 
 //
 // Since 0.1.1.
 func SessionOptionsAddAdapter(options unsafe.Pointer, adapter unsafe.Pointer) error {
-	fn, err := function(95)
+	fn, err := function(99)
 	if err != nil {
 		return err
 	}
 	var failure unsafe.Pointer
 	return failed(C.go_session_options_add_adapter(fn, options, adapter, &failure), &failure)
+}
+
+// SessionForEachPlacement calls rukh_session_for_each_placement.
+//
+// Tells the callback of each node that runs, after the graph was rewritten, in the order in which they run.
+//
+// `session`: not NULL. `callback`: not NULL. `user`: passed to the callback as it is; may be NULL. `error`: may be NULL.
+// Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL, `RUKH_ERROR_CANCELLED` when the callback
+// ended it, `RUKH_ERROR_OUT_OF_MEMORY`, and the handle errors.
+//
+// Since 0.1.1.
+func SessionForEachPlacement(session unsafe.Pointer, callback unsafe.Pointer, user unsafe.Pointer) error {
+	fn, err := function(100)
+	if err != nil {
+		return err
+	}
+	var failure unsafe.Pointer
+	return failed(C.go_session_for_each_placement(fn, session, callback, user, &failure), &failure)
+}
+
+// PlacementText calls rukh_placement_text.
+//
+// A text about where a node runs.
+//
+// `placement`: not NULL; valid during the callback that is told. `which`: one of `RUKH_PLACEMENT_…`. `text`: not NULL; the
+// text is borrowed from the placement. `error`: may be NULL. Threads: any, at the same time. Errors:
+// `RUKH_ERROR_INVALID_ARGUMENT` for an unknown `which`, and the handle errors.
+//
+// Since 0.1.1.
+func PlacementText(placement unsafe.Pointer, which PlacementFact, text_ *string) error {
+	fn, err := function(101)
+	if err != nil {
+		return err
+	}
+	var text_C *C.char
+	var failure unsafe.Pointer
+	err = failed(C.go_placement_text(fn, placement, C.int32_t(which), &text_C, &failure), &failure)
+	if text_ != nil {
+		*text_ = C.GoString(text_C)
+	}
+	return err
+}
+
+// PlacementDevice calls rukh_placement_device.
+//
+// The device that runs the node.
+//
+// `placement`: not NULL; valid during the callback that is told. `out`: not NULL; receives a handle that the caller
+// destroys, and that outlives the callback; NULL on failure. `error`: may be NULL. Threads: any, at the same time. Errors:
+// `RUKH_ERROR_DEVICE` when the device is gone, and the handle errors.
+//
+// Since 0.1.1.
+func PlacementDevice(placement unsafe.Pointer, out *unsafe.Pointer) error {
+	fn, err := function(102)
+	if err != nil {
+		return err
+	}
+	var failure unsafe.Pointer
+	return failed(C.go_placement_device(fn, placement, out, &failure), &failure)
 }
 
 // SessionPlan calls rukh_session_plan.
@@ -2300,7 +2459,7 @@ func SessionOptionsAddAdapter(options unsafe.Pointer, adapter unsafe.Pointer) er
 //
 // Since 0.1.1.
 func SessionPlan(session unsafe.Pointer, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(96)
+	fn, err := function(103)
 	if err != nil {
 		return err
 	}
@@ -2317,7 +2476,7 @@ func SessionPlan(session unsafe.Pointer, buf *byte, cap uint, needed *uint) erro
 //
 // Since 0.1.0.
 func SessionInputCount(session unsafe.Pointer, count *uint) error {
-	fn, err := function(97)
+	fn, err := function(104)
 	if err != nil {
 		return err
 	}
@@ -2335,7 +2494,7 @@ func SessionInputCount(session unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionInputName(session unsafe.Pointer, index uint, name *string) error {
-	fn, err := function(98)
+	fn, err := function(105)
 	if err != nil {
 		return err
 	}
@@ -2358,7 +2517,7 @@ func SessionInputName(session unsafe.Pointer, index uint, name *string) error {
 //
 // Since 0.1.0.
 func SessionInputIndex(session unsafe.Pointer, name string, index *uint) error {
-	fn, err := function(99)
+	fn, err := function(106)
 	if err != nil {
 		return err
 	}
@@ -2381,7 +2540,7 @@ func SessionInputIndex(session unsafe.Pointer, name string, index *uint) error {
 //
 // Since 0.1.0.
 func SessionInputType(session unsafe.Pointer, index uint, kind *Kind, element *ElementType) error {
-	fn, err := function(100)
+	fn, err := function(107)
 	if err != nil {
 		return err
 	}
@@ -2399,7 +2558,7 @@ func SessionInputType(session unsafe.Pointer, index uint, kind *Kind, element *E
 //
 // Since 0.1.0.
 func SessionInputTypeText(session unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(101)
+	fn, err := function(108)
 	if err != nil {
 		return err
 	}
@@ -2419,7 +2578,7 @@ func SessionInputTypeText(session unsafe.Pointer, index uint, buf *byte, cap uin
 //
 // Since 0.1.0.
 func SessionInputShape(session unsafe.Pointer, index uint, dims *int64, cap uint, rank *int64) error {
-	fn, err := function(102)
+	fn, err := function(109)
 	if err != nil {
 		return err
 	}
@@ -2438,7 +2597,7 @@ func SessionInputShape(session unsafe.Pointer, index uint, dims *int64, cap uint
 //
 // Since 0.1.0.
 func SessionInputDimName(session unsafe.Pointer, index uint, axis uint, name *string) error {
-	fn, err := function(103)
+	fn, err := function(110)
 	if err != nil {
 		return err
 	}
@@ -2461,7 +2620,7 @@ func SessionInputDimName(session unsafe.Pointer, index uint, axis uint, name *st
 //
 // Since 0.1.0.
 func SessionOverridableCount(session unsafe.Pointer, count *uint) error {
-	fn, err := function(104)
+	fn, err := function(111)
 	if err != nil {
 		return err
 	}
@@ -2479,7 +2638,7 @@ func SessionOverridableCount(session unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionOverridableName(session unsafe.Pointer, index uint, name *string) error {
-	fn, err := function(105)
+	fn, err := function(112)
 	if err != nil {
 		return err
 	}
@@ -2502,7 +2661,7 @@ func SessionOverridableName(session unsafe.Pointer, index uint, name *string) er
 //
 // Since 0.1.0.
 func SessionOverridableTypeText(session unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(106)
+	fn, err := function(113)
 	if err != nil {
 		return err
 	}
@@ -2521,7 +2680,7 @@ func SessionOverridableTypeText(session unsafe.Pointer, index uint, buf *byte, c
 //
 // Since 0.1.0.
 func SessionOverridableShape(session unsafe.Pointer, index uint, dims *int64, cap uint, rank *int64) error {
-	fn, err := function(107)
+	fn, err := function(114)
 	if err != nil {
 		return err
 	}
@@ -2539,7 +2698,7 @@ func SessionOverridableShape(session unsafe.Pointer, index uint, dims *int64, ca
 //
 // Since 0.1.0.
 func SessionOverridableDimName(session unsafe.Pointer, index uint, axis uint, name *string) error {
-	fn, err := function(108)
+	fn, err := function(115)
 	if err != nil {
 		return err
 	}
@@ -2561,7 +2720,7 @@ func SessionOverridableDimName(session unsafe.Pointer, index uint, axis uint, na
 //
 // Since 0.1.0.
 func SessionOutputCount(session unsafe.Pointer, count *uint) error {
-	fn, err := function(109)
+	fn, err := function(116)
 	if err != nil {
 		return err
 	}
@@ -2579,7 +2738,7 @@ func SessionOutputCount(session unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionOutputName(session unsafe.Pointer, index uint, name *string) error {
-	fn, err := function(110)
+	fn, err := function(117)
 	if err != nil {
 		return err
 	}
@@ -2602,7 +2761,7 @@ func SessionOutputName(session unsafe.Pointer, index uint, name *string) error {
 //
 // Since 0.1.0.
 func SessionOutputIndex(session unsafe.Pointer, name string, index *uint) error {
-	fn, err := function(111)
+	fn, err := function(118)
 	if err != nil {
 		return err
 	}
@@ -2625,7 +2784,7 @@ func SessionOutputIndex(session unsafe.Pointer, name string, index *uint) error 
 //
 // Since 0.1.0.
 func SessionOutputType(session unsafe.Pointer, index uint, kind *Kind, element *ElementType) error {
-	fn, err := function(112)
+	fn, err := function(119)
 	if err != nil {
 		return err
 	}
@@ -2643,7 +2802,7 @@ func SessionOutputType(session unsafe.Pointer, index uint, kind *Kind, element *
 //
 // Since 0.1.0.
 func SessionOutputTypeText(session unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(113)
+	fn, err := function(120)
 	if err != nil {
 		return err
 	}
@@ -2663,7 +2822,7 @@ func SessionOutputTypeText(session unsafe.Pointer, index uint, buf *byte, cap ui
 //
 // Since 0.1.0.
 func SessionOutputShape(session unsafe.Pointer, index uint, dims *int64, cap uint, rank *int64) error {
-	fn, err := function(114)
+	fn, err := function(121)
 	if err != nil {
 		return err
 	}
@@ -2682,7 +2841,7 @@ func SessionOutputShape(session unsafe.Pointer, index uint, dims *int64, cap uin
 //
 // Since 0.1.0.
 func SessionOutputDimName(session unsafe.Pointer, index uint, axis uint, name *string) error {
-	fn, err := function(115)
+	fn, err := function(122)
 	if err != nil {
 		return err
 	}
@@ -2705,7 +2864,7 @@ func SessionOutputDimName(session unsafe.Pointer, index uint, axis uint, name *s
 //
 // Since 0.1.0.
 func SessionModelText(session unsafe.Pointer, which ModelText, text_ *string) error {
-	fn, err := function(116)
+	fn, err := function(123)
 	if err != nil {
 		return err
 	}
@@ -2727,7 +2886,7 @@ func SessionModelText(session unsafe.Pointer, which ModelText, text_ *string) er
 //
 // Since 0.1.0.
 func SessionModelVersion(session unsafe.Pointer, modelVersion *int64, irVersion *int64) error {
-	fn, err := function(117)
+	fn, err := function(124)
 	if err != nil {
 		return err
 	}
@@ -2744,7 +2903,7 @@ func SessionModelVersion(session unsafe.Pointer, modelVersion *int64, irVersion 
 //
 // Since 0.1.0.
 func SessionPropertyCount(session unsafe.Pointer, count *uint) error {
-	fn, err := function(118)
+	fn, err := function(125)
 	if err != nil {
 		return err
 	}
@@ -2762,7 +2921,7 @@ func SessionPropertyCount(session unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionProperty(session unsafe.Pointer, index uint, key *string, value *string) error {
-	fn, err := function(119)
+	fn, err := function(126)
 	if err != nil {
 		return err
 	}
@@ -2788,7 +2947,7 @@ func SessionProperty(session unsafe.Pointer, index uint, key *string, value *str
 //
 // Since 0.1.0.
 func SessionOpsetCount(session unsafe.Pointer, count *uint) error {
-	fn, err := function(120)
+	fn, err := function(127)
 	if err != nil {
 		return err
 	}
@@ -2806,7 +2965,7 @@ func SessionOpsetCount(session unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionOpset(session unsafe.Pointer, index uint, domain *string, version *int64) error {
-	fn, err := function(121)
+	fn, err := function(128)
 	if err != nil {
 		return err
 	}
@@ -2828,7 +2987,7 @@ func SessionOpset(session unsafe.Pointer, index uint, domain *string, version *i
 //
 // Since 0.1.0.
 func SessionPlacementCount(session unsafe.Pointer, count *uint) error {
-	fn, err := function(122)
+	fn, err := function(129)
 	if err != nil {
 		return err
 	}
@@ -2838,7 +2997,7 @@ func SessionPlacementCount(session unsafe.Pointer, count *uint) error {
 
 // SessionPlacement calls rukh_session_placement.
 //
-// Where a node runs, and why there.
+// Deprecated: use `rukh_session_for_each_placement`, which tells the device too. Where a node runs, and why there.
 //
 // `session`: not NULL. `index`: from 0. `node` (its name), `operator_name`, `provider` ("cpu" or "hip"),
 // `reason` (for people): each may be NULL; the texts are borrowed from the session. `error`: may be NULL.
@@ -2847,7 +3006,7 @@ func SessionPlacementCount(session unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func SessionPlacement(session unsafe.Pointer, index uint, node *string, operatorName *string, provider *string, reason *string) error {
-	fn, err := function(123)
+	fn, err := function(130)
 	if err != nil {
 		return err
 	}
@@ -2882,7 +3041,7 @@ func SessionPlacement(session unsafe.Pointer, index uint, node *string, operator
 //
 // Since 0.1.0.
 func SessionLoadCounter(session unsafe.Pointer, which LoadCounter, value *uint64) error {
-	fn, err := function(124)
+	fn, err := function(131)
 	if err != nil {
 		return err
 	}
@@ -2902,7 +3061,7 @@ func SessionLoadCounter(session unsafe.Pointer, which LoadCounter, value *uint64
 //
 // Since 0.1.0.
 func SessionProfile(session unsafe.Pointer, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(125)
+	fn, err := function(132)
 	if err != nil {
 		return err
 	}
@@ -2921,7 +3080,7 @@ func SessionProfile(session unsafe.Pointer, buf *byte, cap uint, needed *uint) e
 //
 // Since 0.1.0.
 func ValueCreateTensor(element ElementType, shape *int64, rank uint, out *unsafe.Pointer) error {
-	fn, err := function(126)
+	fn, err := function(133)
 	if err != nil {
 		return err
 	}
@@ -2942,7 +3101,7 @@ func ValueCreateTensor(element ElementType, shape *int64, rank uint, out *unsafe
 //
 // Since 0.1.0.
 func ValueCreateTensorCopy(element ElementType, shape *int64, rank uint, data unsafe.Pointer, bytes uint, out *unsafe.Pointer) error {
-	fn, err := function(127)
+	fn, err := function(134)
 	if err != nil {
 		return err
 	}
@@ -2965,7 +3124,7 @@ func ValueCreateTensorCopy(element ElementType, shape *int64, rank uint, data un
 //
 // Since 0.1.0.
 func ValueCreateTensorOver(element ElementType, shape *int64, rank uint, data unsafe.Pointer, bytes uint, deleter unsafe.Pointer, user unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(128)
+	fn, err := function(135)
 	if err != nil {
 		return err
 	}
@@ -2983,7 +3142,7 @@ func ValueCreateTensorOver(element ElementType, shape *int64, rank uint, data un
 //
 // Since 0.1.0.
 func ValueClone(value unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(129)
+	fn, err := function(136)
 	if err != nil {
 		return err
 	}
@@ -3002,7 +3161,7 @@ func ValueClone(value unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueReshape(value unsafe.Pointer, shape *int64, rank uint, out *unsafe.Pointer) error {
-	fn, err := function(130)
+	fn, err := function(137)
 	if err != nil {
 		return err
 	}
@@ -3019,7 +3178,7 @@ func ValueReshape(value unsafe.Pointer, shape *int64, rank uint, out *unsafe.Poi
 //
 // Since 0.1.0.
 func ValueDestroy(value unsafe.Pointer) {
-	fn, err := function(131)
+	fn, err := function(138)
 	if err != nil {
 		return
 	}
@@ -3035,7 +3194,7 @@ func ValueDestroy(value unsafe.Pointer) {
 //
 // Since 0.1.0.
 func ValueKind(value unsafe.Pointer, kind *Kind) error {
-	fn, err := function(132)
+	fn, err := function(139)
 	if err != nil {
 		return err
 	}
@@ -3052,7 +3211,7 @@ func ValueKind(value unsafe.Pointer, kind *Kind) error {
 //
 // Since 0.1.0.
 func ValueElementType(value unsafe.Pointer, element *ElementType) error {
-	fn, err := function(133)
+	fn, err := function(140)
 	if err != nil {
 		return err
 	}
@@ -3070,7 +3229,7 @@ func ValueElementType(value unsafe.Pointer, element *ElementType) error {
 //
 // Since 0.1.0.
 func ValueTypeText(value unsafe.Pointer, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(134)
+	fn, err := function(141)
 	if err != nil {
 		return err
 	}
@@ -3089,7 +3248,7 @@ func ValueTypeText(value unsafe.Pointer, buf *byte, cap uint, needed *uint) erro
 //
 // Since 0.1.0.
 func ValueShape(value unsafe.Pointer, dims *int64, cap uint, rank *uint) error {
-	fn, err := function(135)
+	fn, err := function(142)
 	if err != nil {
 		return err
 	}
@@ -3106,7 +3265,7 @@ func ValueShape(value unsafe.Pointer, dims *int64, cap uint, rank *uint) error {
 //
 // Since 0.1.0.
 func ValueElementCount(value unsafe.Pointer, count *uint) error {
-	fn, err := function(136)
+	fn, err := function(143)
 	if err != nil {
 		return err
 	}
@@ -3126,7 +3285,7 @@ func ValueElementCount(value unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func ValueData(value unsafe.Pointer, data *unsafe.Pointer, bytes *uint) error {
-	fn, err := function(137)
+	fn, err := function(144)
 	if err != nil {
 		return err
 	}
@@ -3147,7 +3306,7 @@ func ValueData(value unsafe.Pointer, data *unsafe.Pointer, bytes *uint) error {
 //
 // Since 0.1.0.
 func ValueDataMut(value unsafe.Pointer, data *unsafe.Pointer, bytes *uint) error {
-	fn, err := function(138)
+	fn, err := function(145)
 	if err != nil {
 		return err
 	}
@@ -3169,7 +3328,7 @@ func ValueDataMut(value unsafe.Pointer, data *unsafe.Pointer, bytes *uint) error
 //
 // Since 0.1.0.
 func ValueCreateDeviceTensor(environment unsafe.Pointer, deviceId uint, element ElementType, shape *int64, rank uint, out *unsafe.Pointer) error {
-	fn, err := function(139)
+	fn, err := function(146)
 	if err != nil {
 		return err
 	}
@@ -3190,7 +3349,7 @@ func ValueCreateDeviceTensor(environment unsafe.Pointer, deviceId uint, element 
 //
 // Since 0.1.0.
 func ValueCreateDeviceTensorOver(environment unsafe.Pointer, deviceId uint, element ElementType, shape *int64, rank uint, address unsafe.Pointer, bytes uint, deleter unsafe.Pointer, user unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(140)
+	fn, err := function(147)
 	if err != nil {
 		return err
 	}
@@ -3209,7 +3368,7 @@ func ValueCreateDeviceTensorOver(environment unsafe.Pointer, deviceId uint, elem
 //
 // Since 0.1.0.
 func ValueCopy(from unsafe.Pointer, to unsafe.Pointer) error {
-	fn, err := function(141)
+	fn, err := function(148)
 	if err != nil {
 		return err
 	}
@@ -3228,7 +3387,7 @@ func ValueCopy(from unsafe.Pointer, to unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueDevice(value unsafe.Pointer, onDevice *int32, deviceId *uint, address *uint64) error {
-	fn, err := function(142)
+	fn, err := function(149)
 	if err != nil {
 		return err
 	}
@@ -3248,7 +3407,7 @@ func ValueDevice(value unsafe.Pointer, onDevice *int32, deviceId *uint, address 
 //
 // Since 0.1.1.
 func ValueCreateTensorIn(device unsafe.Pointer, kind MemoryKind, element ElementType, shape *int64, rank uint, out *unsafe.Pointer) error {
-	fn, err := function(143)
+	fn, err := function(150)
 	if err != nil {
 		return err
 	}
@@ -3267,7 +3426,7 @@ func ValueCreateTensorIn(device unsafe.Pointer, kind MemoryKind, element Element
 //
 // Since 0.1.1.
 func ValueMemoryKind(value unsafe.Pointer, kind *MemoryKind, deviceId *uint) error {
-	fn, err := function(144)
+	fn, err := function(151)
 	if err != nil {
 		return err
 	}
@@ -3290,7 +3449,7 @@ func ValueMemoryKind(value unsafe.Pointer, kind *MemoryKind, deviceId *uint) err
 //
 // Since 0.1.1.
 func IOBindingBindOutputAllocatedIn(binding unsafe.Pointer, name string, device unsafe.Pointer, kind MemoryKind) error {
-	fn, err := function(145)
+	fn, err := function(152)
 	if err != nil {
 		return err
 	}
@@ -3312,7 +3471,7 @@ func IOBindingBindOutputAllocatedIn(binding unsafe.Pointer, name string, device 
 //
 // Since 0.1.1.
 func SessionDevice(session unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(146)
+	fn, err := function(153)
 	if err != nil {
 		return err
 	}
@@ -3336,7 +3495,7 @@ func SessionDevice(session unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.1.
 func ValueCopyQueued(from unsafe.Pointer, to unsafe.Pointer, stream uint64, out *unsafe.Pointer) error {
-	fn, err := function(147)
+	fn, err := function(154)
 	if err != nil {
 		return err
 	}
@@ -3355,7 +3514,7 @@ func ValueCopyQueued(from unsafe.Pointer, to unsafe.Pointer, stream uint64, out 
 //
 // Since 0.1.1.
 func StreamCreate(device unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(148)
+	fn, err := function(155)
 	if err != nil {
 		return err
 	}
@@ -3372,7 +3531,7 @@ func StreamCreate(device unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.1.
 func StreamDestroy(stream unsafe.Pointer) {
-	fn, err := function(149)
+	fn, err := function(156)
 	if err != nil {
 		return
 	}
@@ -3388,7 +3547,7 @@ func StreamDestroy(stream unsafe.Pointer) {
 //
 // Since 0.1.1.
 func StreamAddress(stream unsafe.Pointer, address *uint64) error {
-	fn, err := function(150)
+	fn, err := function(157)
 	if err != nil {
 		return err
 	}
@@ -3405,12 +3564,74 @@ func StreamAddress(stream unsafe.Pointer, address *uint64) error {
 //
 // Since 0.1.1.
 func StreamWait(stream unsafe.Pointer) error {
-	fn, err := function(151)
+	fn, err := function(158)
 	if err != nil {
 		return err
 	}
 	var failure unsafe.Pointer
 	return failed(C.go_stream_wait(fn, stream, &failure), &failure)
+}
+
+// ExternalMemoryImport calls rukh_external_memory_import.
+//
+// Imports memory that another API exported, such as Vulkan (`vkGetMemoryFdKHR`), another process or a driver of a camera, so
+// that a device computes where it lies.
+//
+// The device's runtime does it (`hipImportExternalMemory`, on the nvidia platform `cuImportExternalMemory`), and says what
+// it takes: as a rule memory that lies on the same device, or that the device can reach.
+//
+// `device`: not NULL; a GPU. `kind`: one of `RUKH_EXTERNAL_…`. `handle`: a file descriptor, or on Windows a `HANDLE` as a
+// number. When this call succeeds a file descriptor belongs to the runtime, and the caller neither uses nor closes it; when it
+// fails it stays the caller's. `bytes`: the size of the whole memory, as it was exported. `release`: may be NULL; else called
+// once with `user` when the memory was given back, also when this call fails. `user`: passed on as it is; may be NULL. `out`:
+// not NULL; receives the memory, which the caller destroys; NULL on failure. `error`: may be NULL. Threads: any. The caller
+// orders what the other API does with the memory and what runs do. Errors: `RUKH_ERROR_INVALID_ARGUMENT`,
+// `RUKH_ERROR_UNSUPPORTED` where the runtime has no such functions, or the system no such handles, `RUKH_ERROR_DEVICE` for
+// what the runtime refuses, and the handle errors.
+//
+// Since 0.1.1.
+func ExternalMemoryImport(device unsafe.Pointer, kind ExternalHandle, handle int64, bytes uint, release unsafe.Pointer, user unsafe.Pointer, out *unsafe.Pointer) error {
+	fn, err := function(159)
+	if err != nil {
+		return err
+	}
+	var failure unsafe.Pointer
+	return failed(C.go_external_memory_import(fn, device, C.int32_t(kind), C.int64_t(handle), C.size_t(bytes), release, user, out, &failure), &failure)
+}
+
+// ExternalMemoryDestroy calls rukh_external_memory_destroy.
+//
+// Destroys a handle of imported memory. The memory is given back when no tensor and no run uses it any more. NULL, and a
+// pointer that is no live handle of this kind, is left alone.
+//
+// Threads: any.
+//
+// Since 0.1.1.
+func ExternalMemoryDestroy(memory unsafe.Pointer) {
+	fn, err := function(160)
+	if err != nil {
+		return
+	}
+	C.go_external_memory_destroy(fn, memory)
+}
+
+// ExternalMemoryTensor calls rukh_external_memory_tensor.
+//
+// Makes a tensor over a part of imported memory. It is used like any tensor in the memory of its device.
+//
+// `memory`: not NULL; kept alive by the tensor. `offset`: where the elements begin, in bytes; a multiple of the element's size.
+// `element`: one of `RUKH_ELEMENT_…` but `STRING`. `shape`: `rank` dimensions in elements; NULL allowed with rank 0. `out`: not
+// NULL; receives the value, which the caller destroys; NULL on failure. `error`: may be NULL. Threads: any, at the same time;
+// tensors may overlap. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for what lies outside of the memory, and the handle errors.
+//
+// Since 0.1.1.
+func ExternalMemoryTensor(memory unsafe.Pointer, offset uint, element ElementType, shape *int64, rank uint, out *unsafe.Pointer) error {
+	fn, err := function(161)
+	if err != nil {
+		return err
+	}
+	var failure unsafe.Pointer
+	return failed(C.go_external_memory_tensor(fn, memory, C.size_t(offset), C.int32_t(element), (*C.int64_t)(unsafe.Pointer(shape)), C.size_t(rank), out, &failure), &failure)
 }
 
 // ValueCreateStrings calls rukh_value_create_strings.
@@ -3426,7 +3647,7 @@ func StreamWait(stream unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueCreateStrings(shape *int64, rank uint, strings []string, lengths *uint, count uint, out *unsafe.Pointer) error {
-	fn, err := function(152)
+	fn, err := function(162)
 	if err != nil {
 		return err
 	}
@@ -3451,7 +3672,7 @@ func ValueCreateStrings(shape *int64, rank uint, strings []string, lengths *uint
 //
 // Since 0.1.0.
 func ValueString(value unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(153)
+	fn, err := function(163)
 	if err != nil {
 		return err
 	}
@@ -3470,7 +3691,7 @@ func ValueString(value unsafe.Pointer, index uint, buf *byte, cap uint, needed *
 //
 // Since 0.1.0.
 func ValueSetString(value unsafe.Pointer, index uint, string string) error {
-	fn, err := function(154)
+	fn, err := function(164)
 	if err != nil {
 		return err
 	}
@@ -3495,7 +3716,7 @@ func ValueSetString(value unsafe.Pointer, index uint, string string) error {
 //
 // Since 0.1.0.
 func ValueCreateSequence(items *unsafe.Pointer, count uint, element ElementType, out *unsafe.Pointer) error {
-	fn, err := function(155)
+	fn, err := function(165)
 	if err != nil {
 		return err
 	}
@@ -3516,7 +3737,7 @@ func ValueCreateSequence(items *unsafe.Pointer, count uint, element ElementType,
 //
 // Since 0.1.0.
 func ValueCreateMap(keys unsafe.Pointer, values *unsafe.Pointer, count uint, element ElementType, out *unsafe.Pointer) error {
-	fn, err := function(156)
+	fn, err := function(166)
 	if err != nil {
 		return err
 	}
@@ -3535,7 +3756,7 @@ func ValueCreateMap(keys unsafe.Pointer, values *unsafe.Pointer, count uint, ele
 //
 // Since 0.1.0.
 func ValueCreateOptional(value unsafe.Pointer, element ElementType, out *unsafe.Pointer) error {
-	fn, err := function(157)
+	fn, err := function(167)
 	if err != nil {
 		return err
 	}
@@ -3552,7 +3773,7 @@ func ValueCreateOptional(value unsafe.Pointer, element ElementType, out *unsafe.
 //
 // Since 0.1.0.
 func ValueItemCount(value unsafe.Pointer, count *uint) error {
-	fn, err := function(158)
+	fn, err := function(168)
 	if err != nil {
 		return err
 	}
@@ -3570,7 +3791,7 @@ func ValueItemCount(value unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func ValueItem(value unsafe.Pointer, index uint, out *unsafe.Pointer) error {
-	fn, err := function(159)
+	fn, err := function(169)
 	if err != nil {
 		return err
 	}
@@ -3588,7 +3809,7 @@ func ValueItem(value unsafe.Pointer, index uint, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueMapKeys(value unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(160)
+	fn, err := function(170)
 	if err != nil {
 		return err
 	}
@@ -3609,7 +3830,7 @@ func ValueMapKeys(value unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueToDLPack(value unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(161)
+	fn, err := function(171)
 	if err != nil {
 		return err
 	}
@@ -3627,7 +3848,7 @@ func ValueToDLPack(value unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueToDLPackLegacy(value unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(162)
+	fn, err := function(172)
 	if err != nil {
 		return err
 	}
@@ -3651,7 +3872,7 @@ func ValueToDLPackLegacy(value unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueFromDLPack(managed unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(163)
+	fn, err := function(173)
 	if err != nil {
 		return err
 	}
@@ -3669,7 +3890,7 @@ func ValueFromDLPack(managed unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueFromDLPackLegacy(managed unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(164)
+	fn, err := function(174)
 	if err != nil {
 		return err
 	}
@@ -3681,7 +3902,12 @@ func ValueFromDLPackLegacy(managed unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Makes options for runs, all at their defaults. One object may serve many runs, also at once.
 //
-// Keys of `rukh_run_options_set`: "tag" (a name for the run in the profile),
+// Keys of `rukh_run_options_set`: "tag" (a name for the run in the profile and in the log), "log_level" (from which level on
+// messages of this run reach the log's callback: "debug", which also tells each node and how long the run took, "info",
+// "warning", "error" or "off", or ONNX Runtime's numbers 0 to 4; "", the default, for the session's level;
+// "log_severity_level" is another name of this key), "priority" ("high", "normal", the default, or "low": which of the runs
+// that wait for a thread after `rukh_session_start` goes first, and where the GPU's runtime has priorities, that of the
+// run's stream; a run that goes on is not interrupted),
 // "memory.enable_memory_arena_shrinkage" ("1", or "gpu:0" as in ONNX Runtime: after the run, device memory
 // that nobody uses goes back to the runtime), "output_memory" ("host", the default; "device": outputs that the run
 // allocates stay in the memory of the GPU that runs nodes of the session; "pinned": in memory of the host that this GPU
@@ -3697,7 +3923,7 @@ func ValueFromDLPackLegacy(managed unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func RunOptionsCreate(out *unsafe.Pointer) error {
-	fn, err := function(165)
+	fn, err := function(175)
 	if err != nil {
 		return err
 	}
@@ -3714,7 +3940,7 @@ func RunOptionsCreate(out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func RunOptionsDestroy(options unsafe.Pointer) {
-	fn, err := function(166)
+	fn, err := function(176)
 	if err != nil {
 		return
 	}
@@ -3730,7 +3956,7 @@ func RunOptionsDestroy(options unsafe.Pointer) {
 //
 // Since 0.1.0.
 func RunOptionsSet(options unsafe.Pointer, key string, value string) error {
-	fn, err := function(167)
+	fn, err := function(177)
 	if err != nil {
 		return err
 	}
@@ -3758,7 +3984,7 @@ func RunOptionsSet(options unsafe.Pointer, key string, value string) error {
 //
 // Since 0.1.0.
 func RunOptionsGet(options unsafe.Pointer, key string, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(168)
+	fn, err := function(178)
 	if err != nil {
 		return err
 	}
@@ -3781,7 +4007,7 @@ func RunOptionsGet(options unsafe.Pointer, key string, buf *byte, cap uint, need
 //
 // Since 0.1.0.
 func RunOptionsKey(options unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(169)
+	fn, err := function(179)
 	if err != nil {
 		return err
 	}
@@ -3799,7 +4025,7 @@ func RunOptionsKey(options unsafe.Pointer, index uint, buf *byte, cap uint, need
 //
 // Since 0.1.0.
 func RunOptionsCancel(options unsafe.Pointer) error {
-	fn, err := function(170)
+	fn, err := function(180)
 	if err != nil {
 		return err
 	}
@@ -3816,7 +4042,7 @@ func RunOptionsCancel(options unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func RunOptionsReset(options unsafe.Pointer) error {
-	fn, err := function(171)
+	fn, err := function(181)
 	if err != nil {
 		return err
 	}
@@ -3842,7 +4068,7 @@ func RunOptionsReset(options unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func SessionRun(session unsafe.Pointer, options unsafe.Pointer, inputNames []string, inputs *unsafe.Pointer, inputCount uint, outputNames []string, outputCount uint, outputs *unsafe.Pointer) error {
-	fn, err := function(172)
+	fn, err := function(182)
 	if err != nil {
 		return err
 	}
@@ -3860,9 +4086,47 @@ func SessionRun(session unsafe.Pointer, options unsafe.Pointer, inputNames []str
 	return failed(C.go_session_run(fn, session, options, (**C.char)(first(inputNamesC)), inputs, C.size_t(inputCount), (**C.char)(first(outputNamesC)), C.size_t(outputCount), outputs, &failure), &failure)
 }
 
+// SessionStart calls rukh_session_start.
+//
+// Runs the model on a thread of the environment and returns at once. The run's result is learnt by a callback, or by the
+// completion, or by both.
+//
+// `session`: not NULL; kept alive until the callback has returned. `options`: NULL for the defaults;
+// `rukh_run_options_cancel` on them ends the run. `input_names`, `inputs`, `input_count`,
+// `output_names`, `output_count`: as for `rukh_session_run`; names are copied, values shared until the run
+// has ended. `callback`: NULL for none; called once when the run has ended, if and only if this call returns
+// `RUKH_OK`, maybe before it returns. `user`: passed to the callback as it is; may be NULL. `release`: may be NULL; else called once with `user`
+// when the callback has returned, also when this call fails. `out`: NULL for none; receives a completion that can be waited
+// for and asked for outputs, which the caller destroys, at any time; the run goes on without it. `error`: may be NULL.
+// Threads: any, at the same time. At most as many runs as the environment has threads are under way; further ones wait
+// their turn, those with the higher option "priority" first, then those that were started first. Errors: of this call for
+// arguments (also when `callback` and `out` are both NULL), `RUKH_ERROR_OUT_OF_MEMORY` when no thread can be had,
+// and the handle errors; those of the run are told by `rukh_completion_wait`.
+//
+// Since 0.1.1.
+func SessionStart(session unsafe.Pointer, options unsafe.Pointer, inputNames []string, inputs *unsafe.Pointer, inputCount uint, outputNames []string, outputCount uint, callback unsafe.Pointer, user unsafe.Pointer, release unsafe.Pointer, out *unsafe.Pointer) error {
+	fn, err := function(183)
+	if err != nil {
+		return err
+	}
+	inputNamesC, err := texts(inputNames, false)
+	if err != nil {
+		return err
+	}
+	defer freeAll(inputNamesC)
+	outputNamesC, err := texts(outputNames, false)
+	if err != nil {
+		return err
+	}
+	defer freeAll(outputNamesC)
+	var failure unsafe.Pointer
+	return failed(C.go_session_start(fn, session, options, (**C.char)(first(inputNamesC)), inputs, C.size_t(inputCount), (**C.char)(first(outputNamesC)), C.size_t(outputCount), callback, user, release, out, &failure), &failure)
+}
+
 // SessionRunAsync calls rukh_session_run_async.
 //
-// Runs the model on a thread of the environment and returns at once.
+// Deprecated: use `rukh_session_start`, whose callback receives a completion. Runs the model on a thread of the environment
+// and returns at once.
 //
 // `session`: not NULL; kept alive until the callback has returned. `options`: NULL for the defaults;
 // `rukh_run_options_cancel` on them ends the run. `input_names`, `inputs`, `input_count`,
@@ -3875,7 +4139,7 @@ func SessionRun(session unsafe.Pointer, options unsafe.Pointer, inputNames []str
 //
 // Since 0.1.0.
 func SessionRunAsync(session unsafe.Pointer, options unsafe.Pointer, inputNames []string, inputs *unsafe.Pointer, inputCount uint, outputNames []string, outputCount uint, callback unsafe.Pointer, user unsafe.Pointer) error {
-	fn, err := function(173)
+	fn, err := function(184)
 	if err != nil {
 		return err
 	}
@@ -3905,7 +4169,7 @@ func SessionRunAsync(session unsafe.Pointer, options unsafe.Pointer, inputNames 
 //
 // Since 0.1.0.
 func IOBindingCreate(session unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(174)
+	fn, err := function(185)
 	if err != nil {
 		return err
 	}
@@ -3922,7 +4186,7 @@ func IOBindingCreate(session unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func IOBindingDestroy(binding unsafe.Pointer) {
-	fn, err := function(175)
+	fn, err := function(186)
 	if err != nil {
 		return
 	}
@@ -3940,7 +4204,7 @@ func IOBindingDestroy(binding unsafe.Pointer) {
 //
 // Since 0.1.0.
 func IOBindingBindInput(binding unsafe.Pointer, name string, value unsafe.Pointer) error {
-	fn, err := function(176)
+	fn, err := function(187)
 	if err != nil {
 		return err
 	}
@@ -3966,7 +4230,7 @@ func IOBindingBindInput(binding unsafe.Pointer, name string, value unsafe.Pointe
 //
 // Since 0.1.0.
 func IOBindingBindOutput(binding unsafe.Pointer, name string, value unsafe.Pointer) error {
-	fn, err := function(177)
+	fn, err := function(188)
 	if err != nil {
 		return err
 	}
@@ -3990,7 +4254,7 @@ func IOBindingBindOutput(binding unsafe.Pointer, name string, value unsafe.Point
 //
 // Since 0.1.0.
 func IOBindingBindOutputAllocated(binding unsafe.Pointer, name string) error {
-	fn, err := function(178)
+	fn, err := function(189)
 	if err != nil {
 		return err
 	}
@@ -4011,7 +4275,7 @@ func IOBindingBindOutputAllocated(binding unsafe.Pointer, name string) error {
 //
 // Since 0.1.0.
 func IOBindingClearInputs(binding unsafe.Pointer) error {
-	fn, err := function(179)
+	fn, err := function(190)
 	if err != nil {
 		return err
 	}
@@ -4027,7 +4291,7 @@ func IOBindingClearInputs(binding unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func IOBindingClearOutputs(binding unsafe.Pointer) error {
-	fn, err := function(180)
+	fn, err := function(191)
 	if err != nil {
 		return err
 	}
@@ -4045,7 +4309,7 @@ func IOBindingClearOutputs(binding unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func IOBindingRun(binding unsafe.Pointer, options unsafe.Pointer) error {
-	fn, err := function(181)
+	fn, err := function(192)
 	if err != nil {
 		return err
 	}
@@ -4064,7 +4328,7 @@ func IOBindingRun(binding unsafe.Pointer, options unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func IOBindingOutput(binding unsafe.Pointer, name string, out *unsafe.Pointer) error {
-	fn, err := function(182)
+	fn, err := function(193)
 	if err != nil {
 		return err
 	}
@@ -4094,7 +4358,7 @@ func IOBindingOutput(binding unsafe.Pointer, name string, out *unsafe.Pointer) e
 //
 // Since 0.1.0.
 func IOBindingRunQueued(binding unsafe.Pointer, options unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(183)
+	fn, err := function(194)
 	if err != nil {
 		return err
 	}
@@ -4104,14 +4368,14 @@ func IOBindingRunQueued(binding unsafe.Pointer, options unsafe.Pointer, out *uns
 
 // CompletionDestroy calls rukh_completion_destroy.
 //
-// Destroys a completion, and waits for its run or copy first. NULL, and a pointer that is no live handle of this kind,
-// is left alone.
+// Destroys a completion, and waits first for what is queued on a device. A run that `rukh_session_start` started goes on, and
+// its callback is called. NULL, and a pointer that is no live handle of this kind, is left alone.
 //
 // Threads: any.
 //
 // Since 0.1.0.
 func CompletionDestroy(completion unsafe.Pointer) {
-	fn, err := function(184)
+	fn, err := function(195)
 	if err != nil {
 		return
 	}
@@ -4127,7 +4391,7 @@ func CompletionDestroy(completion unsafe.Pointer) {
 //
 // Since 0.1.0.
 func CompletionIsDone(completion unsafe.Pointer, done *int32) error {
-	fn, err := function(185)
+	fn, err := function(196)
 	if err != nil {
 		return err
 	}
@@ -4137,15 +4401,16 @@ func CompletionIsDone(completion unsafe.Pointer, done *int32) error {
 
 // CompletionWait calls rukh_completion_wait.
 //
-// Waits until the run or copy is done.
+// Waits until the run or copy is done, and tells how it ended.
 //
-// `completion`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
-// `RUKH_ERROR_INVALID_DATA` for data that a kernel refused (told once), `RUKH_ERROR_DEVICE`,
-// `RUKH_ERROR_POISONED`, and the handle errors.
+// `completion`: not NULL. `error`: may be NULL. Threads: any, at the same time; but a callback must not wait for a run that
+// waits for the callback's own thread. Errors: of a run that was started those of `rukh_session_run`, each time; of what is
+// queued `RUKH_ERROR_INVALID_DATA` for data that a kernel refused (told once), `RUKH_ERROR_DEVICE` and
+// `RUKH_ERROR_POISONED`; and the handle errors.
 //
 // Since 0.1.0.
 func CompletionWait(completion unsafe.Pointer) error {
-	fn, err := function(186)
+	fn, err := function(197)
 	if err != nil {
 		return err
 	}
@@ -4158,17 +4423,54 @@ func CompletionWait(completion unsafe.Pointer) error {
 // The event behind the work, for streams of the caller's to wait for (`hipStreamWaitEvent`).
 //
 // `completion`: not NULL; owns the event. `event`: not NULL; receives the `hipEvent_t` (`CUevent` on the
-// nvidia platform) as a number, 0 when the run left nothing queued. `error`: may be NULL. Threads: any, at the
+// nvidia platform) as a number, 0 when the run left nothing queued, as one of `rukh_session_start` does. `error`: may be NULL. Threads: any, at the
 // same time. Errors: the handle errors.
 //
 // Since 0.1.0.
 func CompletionEvent(completion unsafe.Pointer, event *uint64) error {
-	fn, err := function(187)
+	fn, err := function(198)
 	if err != nil {
 		return err
 	}
 	var failure unsafe.Pointer
 	return failed(C.go_completion_event(fn, completion, (*C.uint64_t)(unsafe.Pointer(event)), &failure), &failure)
+}
+
+// CompletionOutputCount calls rukh_completion_output_count.
+//
+// The number of outputs that `rukh_completion_output` gives: as many as `rukh_session_start` was asked for. 0 for what is
+// queued, whose outputs the io binding has.
+//
+// `completion`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
+// `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
+//
+// Since 0.1.1.
+func CompletionOutputCount(completion unsafe.Pointer, count *uint) error {
+	fn, err := function(199)
+	if err != nil {
+		return err
+	}
+	var failure unsafe.Pointer
+	return failed(C.go_completion_output_count(fn, completion, (*C.size_t)(unsafe.Pointer(count)), &failure), &failure)
+}
+
+// CompletionOutput calls rukh_completion_output.
+//
+// An output of a run that `rukh_session_start` started. Waits until the run has ended.
+//
+// `completion`: not NULL. `index`: from 0, in the order in which outputs were asked for. `out`: not NULL; receives a value
+// that the caller destroys, and that outlives the completion; NULL on failure. Asked for again, another handle of the same
+// value. `error`: may be NULL. Threads: any, at the same time, as for `rukh_completion_wait`. Errors: those of the run;
+// `RUKH_ERROR_INVALID_ARGUMENT` for an output that is not there, and the handle errors.
+//
+// Since 0.1.1.
+func CompletionOutput(completion unsafe.Pointer, index uint, out *unsafe.Pointer) error {
+	fn, err := function(200)
+	if err != nil {
+		return err
+	}
+	var failure unsafe.Pointer
+	return failed(C.go_completion_output(fn, completion, C.size_t(index), out, &failure), &failure)
 }
 
 // SessionTuningResults calls rukh_session_tuning_results.
@@ -4184,7 +4486,7 @@ func CompletionEvent(completion unsafe.Pointer, event *uint64) error {
 //
 // Since 0.1.0.
 func SessionTuningResults(session unsafe.Pointer, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(188)
+	fn, err := function(201)
 	if err != nil {
 		return err
 	}
@@ -4206,7 +4508,7 @@ func SessionTuningResults(session unsafe.Pointer, buf *byte, cap uint, needed *u
 //
 // Since 0.1.0.
 func SessionAddTuningResults(session unsafe.Pointer, text_ string, taken *uint) error {
-	fn, err := function(189)
+	fn, err := function(202)
 	if err != nil {
 		return err
 	}
@@ -4234,7 +4536,7 @@ func SessionAddTuningResults(session unsafe.Pointer, text_ string, taken *uint) 
 //
 // Since 0.1.1.
 func EnvironmentTune(environment unsafe.Pointer, options unsafe.Pointer, shapes string, tuned *uint, without *uint) error {
-	fn, err := function(190)
+	fn, err := function(203)
 	if err != nil {
 		return err
 	}
@@ -4261,7 +4563,7 @@ func EnvironmentTune(environment unsafe.Pointer, options unsafe.Pointer, shapes 
 //
 // Since 0.1.0.
 func OperatorCreate(domain string, name string, since int64, user unsafe.Pointer, release unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(191)
+	fn, err := function(204)
 	if err != nil {
 		return err
 	}
@@ -4288,7 +4590,7 @@ func OperatorCreate(domain string, name string, since int64, user unsafe.Pointer
 //
 // Since 0.1.0.
 func OperatorDestroy(operator unsafe.Pointer) {
-	fn, err := function(192)
+	fn, err := function(205)
 	if err != nil {
 		return
 	}
@@ -4305,7 +4607,7 @@ func OperatorDestroy(operator unsafe.Pointer) {
 //
 // Since 0.1.0.
 func OperatorAddTypeVariable(operator unsafe.Pointer, name string, allowed *ElementType, count uint) error {
-	fn, err := function(193)
+	fn, err := function(206)
 	if err != nil {
 		return err
 	}
@@ -4329,7 +4631,7 @@ func OperatorAddTypeVariable(operator unsafe.Pointer, name string, allowed *Elem
 //
 // Since 0.1.0.
 func OperatorAddInput(operator unsafe.Pointer, name string, ty string, arity Arity) error {
-	fn, err := function(194)
+	fn, err := function(207)
 	if err != nil {
 		return err
 	}
@@ -4356,7 +4658,7 @@ func OperatorAddInput(operator unsafe.Pointer, name string, ty string, arity Ari
 //
 // Since 0.1.0.
 func OperatorAddOutput(operator unsafe.Pointer, name string, ty string, arity Arity) error {
-	fn, err := function(195)
+	fn, err := function(208)
 	if err != nil {
 		return err
 	}
@@ -4384,7 +4686,7 @@ func OperatorAddOutput(operator unsafe.Pointer, name string, ty string, arity Ar
 //
 // Since 0.1.0.
 func OperatorSetShapeInput(operator unsafe.Pointer, index uint) error {
-	fn, err := function(196)
+	fn, err := function(209)
 	if err != nil {
 		return err
 	}
@@ -4403,7 +4705,7 @@ func OperatorSetShapeInput(operator unsafe.Pointer, index uint) error {
 //
 // Since 0.1.0.
 func OperatorSetShapeFunction(operator unsafe.Pointer, function_ unsafe.Pointer) error {
-	fn, err := function(197)
+	fn, err := function(210)
 	if err != nil {
 		return err
 	}
@@ -4421,7 +4723,7 @@ func OperatorSetShapeFunction(operator unsafe.Pointer, function_ unsafe.Pointer)
 //
 // Since 0.1.0.
 func OperatorSetKernel(operator unsafe.Pointer, create unsafe.Pointer, compute unsafe.Pointer) error {
-	fn, err := function(198)
+	fn, err := function(211)
 	if err != nil {
 		return err
 	}
@@ -4442,7 +4744,7 @@ func OperatorSetKernel(operator unsafe.Pointer, create unsafe.Pointer, compute u
 //
 // Since 0.1.0.
 func OperatorSetGpuKernel(operator unsafe.Pointer, create unsafe.Pointer, prepare unsafe.Pointer, compute unsafe.Pointer) error {
-	fn, err := function(199)
+	fn, err := function(212)
 	if err != nil {
 		return err
 	}
@@ -4462,7 +4764,7 @@ func OperatorSetGpuKernel(operator unsafe.Pointer, create unsafe.Pointer, prepar
 //
 // Since 0.1.0.
 func SessionOptionsAddOperator(options unsafe.Pointer, operator unsafe.Pointer) error {
-	fn, err := function(200)
+	fn, err := function(213)
 	if err != nil {
 		return err
 	}
@@ -4479,7 +4781,7 @@ func SessionOptionsAddOperator(options unsafe.Pointer, operator unsafe.Pointer) 
 //
 // Since 0.1.0.
 func EnvironmentAddOperator(environment unsafe.Pointer, operator unsafe.Pointer) error {
-	fn, err := function(201)
+	fn, err := function(214)
 	if err != nil {
 		return err
 	}
@@ -4498,7 +4800,7 @@ func EnvironmentAddOperator(environment unsafe.Pointer, operator unsafe.Pointer)
 //
 // Since 0.1.0.
 func OperatorAddAttribute(operator unsafe.Pointer, name string, ty AttributeType, required int32) error {
-	fn, err := function(202)
+	fn, err := function(215)
 	if err != nil {
 		return err
 	}
@@ -4522,7 +4824,7 @@ func OperatorAddAttribute(operator unsafe.Pointer, name string, ty AttributeType
 //
 // Since 0.1.0.
 func OperatorAddAttributeWithDefault(operator unsafe.Pointer, name string, ty AttributeType, data unsafe.Pointer, count uint) error {
-	fn, err := function(203)
+	fn, err := function(216)
 	if err != nil {
 		return err
 	}
@@ -4554,7 +4856,7 @@ func OperatorAddAttributeWithDefault(operator unsafe.Pointer, name string, ty At
 //
 // Since 0.1.0.
 func SessionOptionsLoadOperators(options unsafe.Pointer, path string) error {
-	fn, err := function(204)
+	fn, err := function(217)
 	if err != nil {
 		return err
 	}
@@ -4577,7 +4879,7 @@ func SessionOptionsLoadOperators(options unsafe.Pointer, path string) error {
 //
 // Since 0.1.0.
 func EnvironmentLoadOperators(environment unsafe.Pointer, path string) error {
-	fn, err := function(205)
+	fn, err := function(218)
 	if err != nil {
 		return err
 	}
@@ -4599,7 +4901,7 @@ func EnvironmentLoadOperators(environment unsafe.Pointer, path string) error {
 //
 // Since 0.1.0.
 func OperatorRegistryAdd(registry unsafe.Pointer, operator unsafe.Pointer) error {
-	fn, err := function(206)
+	fn, err := function(219)
 	if err != nil {
 		return err
 	}
@@ -4616,7 +4918,7 @@ func OperatorRegistryAdd(registry unsafe.Pointer, operator unsafe.Pointer) error
 //
 // Since 0.1.0.
 func OperatorRegistrySetError(registry unsafe.Pointer, text_ string) error {
-	fn, err := function(207)
+	fn, err := function(220)
 	if err != nil {
 		return err
 	}
@@ -4638,7 +4940,7 @@ func OperatorRegistrySetError(registry unsafe.Pointer, text_ string) error {
 //
 // Since 0.1.0.
 func NodeInfoName(node unsafe.Pointer, name *string) error {
-	fn, err := function(208)
+	fn, err := function(221)
 	if err != nil {
 		return err
 	}
@@ -4660,7 +4962,7 @@ func NodeInfoName(node unsafe.Pointer, name *string) error {
 //
 // Since 0.1.0.
 func NodeInfoVersion(node unsafe.Pointer, version *int64) error {
-	fn, err := function(209)
+	fn, err := function(222)
 	if err != nil {
 		return err
 	}
@@ -4677,7 +4979,7 @@ func NodeInfoVersion(node unsafe.Pointer, version *int64) error {
 //
 // Since 0.1.0.
 func NodeInfoInputCount(node unsafe.Pointer, count *uint) error {
-	fn, err := function(210)
+	fn, err := function(223)
 	if err != nil {
 		return err
 	}
@@ -4694,7 +4996,7 @@ func NodeInfoInputCount(node unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func NodeInfoOutputCount(node unsafe.Pointer, count *uint) error {
-	fn, err := function(211)
+	fn, err := function(224)
 	if err != nil {
 		return err
 	}
@@ -4711,7 +5013,7 @@ func NodeInfoOutputCount(node unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func NodeInfoHasInput(node unsafe.Pointer, index uint, given *int32) error {
-	fn, err := function(212)
+	fn, err := function(225)
 	if err != nil {
 		return err
 	}
@@ -4730,7 +5032,7 @@ func NodeInfoHasInput(node unsafe.Pointer, index uint, given *int32) error {
 //
 // Since 0.1.0.
 func NodeInfoInputType(node unsafe.Pointer, index uint, kind *Kind, element *ElementType) error {
-	fn, err := function(213)
+	fn, err := function(226)
 	if err != nil {
 		return err
 	}
@@ -4750,7 +5052,7 @@ func NodeInfoInputType(node unsafe.Pointer, index uint, kind *Kind, element *Ele
 //
 // Since 0.1.0.
 func NodeInfoInputShape(node unsafe.Pointer, index uint, dims *int64, cap uint, rank *int64) error {
-	fn, err := function(214)
+	fn, err := function(227)
 	if err != nil {
 		return err
 	}
@@ -4768,7 +5070,7 @@ func NodeInfoInputShape(node unsafe.Pointer, index uint, dims *int64, cap uint, 
 //
 // Since 0.1.0.
 func NodeInfoInputValue(node unsafe.Pointer, index uint, value *unsafe.Pointer) error {
-	fn, err := function(215)
+	fn, err := function(228)
 	if err != nil {
 		return err
 	}
@@ -4786,7 +5088,7 @@ func NodeInfoInputValue(node unsafe.Pointer, index uint, value *unsafe.Pointer) 
 //
 // Since 0.1.0.
 func NodeInfoSetError(node unsafe.Pointer, text_ string) error {
-	fn, err := function(216)
+	fn, err := function(229)
 	if err != nil {
 		return err
 	}
@@ -4810,7 +5112,7 @@ func NodeInfoSetError(node unsafe.Pointer, text_ string) error {
 //
 // Since 0.1.0.
 func NodeInfoSetState(node unsafe.Pointer, state unsafe.Pointer, release unsafe.Pointer) error {
-	fn, err := function(217)
+	fn, err := function(230)
 	if err != nil {
 		return err
 	}
@@ -4827,7 +5129,7 @@ func NodeInfoSetState(node unsafe.Pointer, state unsafe.Pointer, release unsafe.
 //
 // Since 0.1.0.
 func NodeInfoState(node unsafe.Pointer, state *unsafe.Pointer) error {
-	fn, err := function(218)
+	fn, err := function(231)
 	if err != nil {
 		return err
 	}
@@ -4844,7 +5146,7 @@ func NodeInfoState(node unsafe.Pointer, state *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func NodeInfoSetScratch(node unsafe.Pointer, bytes uint) error {
-	fn, err := function(219)
+	fn, err := function(232)
 	if err != nil {
 		return err
 	}
@@ -4861,7 +5163,7 @@ func NodeInfoSetScratch(node unsafe.Pointer, bytes uint) error {
 //
 // Since 0.1.0.
 func NodeInfoHasOutput(node unsafe.Pointer, index uint, wanted *int32) error {
-	fn, err := function(220)
+	fn, err := function(233)
 	if err != nil {
 		return err
 	}
@@ -4879,7 +5181,7 @@ func NodeInfoHasOutput(node unsafe.Pointer, index uint, wanted *int32) error {
 //
 // Since 0.1.0.
 func NodeInfoSetOutputType(node unsafe.Pointer, index uint, element ElementType) error {
-	fn, err := function(221)
+	fn, err := function(234)
 	if err != nil {
 		return err
 	}
@@ -4898,7 +5200,7 @@ func NodeInfoSetOutputType(node unsafe.Pointer, index uint, element ElementType)
 //
 // Since 0.1.0.
 func NodeInfoSetOutputShape(node unsafe.Pointer, index uint, dims *int64, rank uint) error {
-	fn, err := function(222)
+	fn, err := function(235)
 	if err != nil {
 		return err
 	}
@@ -4917,7 +5219,7 @@ func NodeInfoSetOutputShape(node unsafe.Pointer, index uint, dims *int64, rank u
 //
 // Since 0.1.0.
 func NodeInfoSetOutputShapeOf(node unsafe.Pointer, index uint, input uint) error {
-	fn, err := function(223)
+	fn, err := function(236)
 	if err != nil {
 		return err
 	}
@@ -4936,7 +5238,7 @@ func NodeInfoSetOutputShapeOf(node unsafe.Pointer, index uint, input uint) error
 //
 // Since 0.1.0.
 func NodeInfoSetOutputDimOf(node unsafe.Pointer, index uint, axis uint, input uint, inputAxis uint) error {
-	fn, err := function(224)
+	fn, err := function(237)
 	if err != nil {
 		return err
 	}
@@ -4953,7 +5255,7 @@ func NodeInfoSetOutputDimOf(node unsafe.Pointer, index uint, axis uint, input ui
 //
 // Since 0.1.0.
 func NodeInfoHasAttribute(node unsafe.Pointer, name string, given *int32) error {
-	fn, err := function(225)
+	fn, err := function(238)
 	if err != nil {
 		return err
 	}
@@ -4975,7 +5277,7 @@ func NodeInfoHasAttribute(node unsafe.Pointer, name string, given *int32) error 
 //
 // Since 0.1.0.
 func NodeInfoAttributeInt(node unsafe.Pointer, name string, value *int64) error {
-	fn, err := function(226)
+	fn, err := function(239)
 	if err != nil {
 		return err
 	}
@@ -4996,7 +5298,7 @@ func NodeInfoAttributeInt(node unsafe.Pointer, name string, value *int64) error 
 //
 // Since 0.1.0.
 func NodeInfoAttributeFloat(node unsafe.Pointer, name string, value *float32) error {
-	fn, err := function(227)
+	fn, err := function(240)
 	if err != nil {
 		return err
 	}
@@ -5019,7 +5321,7 @@ func NodeInfoAttributeFloat(node unsafe.Pointer, name string, value *float32) er
 //
 // Since 0.1.0.
 func NodeInfoAttributeString(node unsafe.Pointer, name string, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(228)
+	fn, err := function(241)
 	if err != nil {
 		return err
 	}
@@ -5041,7 +5343,7 @@ func NodeInfoAttributeString(node unsafe.Pointer, name string, buf *byte, cap ui
 //
 // Since 0.1.0.
 func NodeInfoAttributeInts(node unsafe.Pointer, name string, values **int64, count *uint) error {
-	fn, err := function(229)
+	fn, err := function(242)
 	if err != nil {
 		return err
 	}
@@ -5062,7 +5364,7 @@ func NodeInfoAttributeInts(node unsafe.Pointer, name string, values **int64, cou
 //
 // Since 0.1.0.
 func NodeInfoAttributeFloats(node unsafe.Pointer, name string, values **float32, count *uint) error {
-	fn, err := function(230)
+	fn, err := function(243)
 	if err != nil {
 		return err
 	}
@@ -5083,7 +5385,7 @@ func NodeInfoAttributeFloats(node unsafe.Pointer, name string, values **float32,
 //
 // Since 0.1.0.
 func NodeInfoAttributeStringCount(node unsafe.Pointer, name string, count *uint) error {
-	fn, err := function(231)
+	fn, err := function(244)
 	if err != nil {
 		return err
 	}
@@ -5106,7 +5408,7 @@ func NodeInfoAttributeStringCount(node unsafe.Pointer, name string, count *uint)
 //
 // Since 0.1.0.
 func NodeInfoAttributeStringAt(node unsafe.Pointer, name string, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(232)
+	fn, err := function(245)
 	if err != nil {
 		return err
 	}
@@ -5128,7 +5430,7 @@ func NodeInfoAttributeStringAt(node unsafe.Pointer, name string, index uint, buf
 //
 // Since 0.1.0.
 func NodeInfoAttributeTensor(node unsafe.Pointer, name string, value *unsafe.Pointer) error {
-	fn, err := function(233)
+	fn, err := function(246)
 	if err != nil {
 		return err
 	}
@@ -5150,7 +5452,7 @@ func NodeInfoAttributeTensor(node unsafe.Pointer, name string, value *unsafe.Poi
 //
 // Since 0.1.0.
 func KernelContextInputCount(context unsafe.Pointer, count *uint) error {
-	fn, err := function(234)
+	fn, err := function(247)
 	if err != nil {
 		return err
 	}
@@ -5167,7 +5469,7 @@ func KernelContextInputCount(context unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func KernelContextOutputCount(context unsafe.Pointer, count *uint) error {
-	fn, err := function(235)
+	fn, err := function(248)
 	if err != nil {
 		return err
 	}
@@ -5187,7 +5489,7 @@ func KernelContextOutputCount(context unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func KernelContextInput(context unsafe.Pointer, index uint, value *unsafe.Pointer) error {
-	fn, err := function(236)
+	fn, err := function(249)
 	if err != nil {
 		return err
 	}
@@ -5208,7 +5510,7 @@ func KernelContextInput(context unsafe.Pointer, index uint, value *unsafe.Pointe
 //
 // Since 0.1.0.
 func KernelContextOutput(context unsafe.Pointer, index uint, shape *int64, rank uint, value *unsafe.Pointer) error {
-	fn, err := function(237)
+	fn, err := function(250)
 	if err != nil {
 		return err
 	}
@@ -5227,7 +5529,7 @@ func KernelContextOutput(context unsafe.Pointer, index uint, shape *int64, rank 
 //
 // Since 0.1.0.
 func KernelContextSetOutput(context unsafe.Pointer, index uint, value unsafe.Pointer) error {
-	fn, err := function(238)
+	fn, err := function(251)
 	if err != nil {
 		return err
 	}
@@ -5244,7 +5546,7 @@ func KernelContextSetOutput(context unsafe.Pointer, index uint, value unsafe.Poi
 //
 // Since 0.1.0.
 func KernelContextState(context unsafe.Pointer, state *unsafe.Pointer) error {
-	fn, err := function(239)
+	fn, err := function(252)
 	if err != nil {
 		return err
 	}
@@ -5262,7 +5564,7 @@ func KernelContextState(context unsafe.Pointer, state *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func KernelContextCancelled(context unsafe.Pointer, cancelled *int32) error {
-	fn, err := function(240)
+	fn, err := function(253)
 	if err != nil {
 		return err
 	}
@@ -5279,7 +5581,7 @@ func KernelContextCancelled(context unsafe.Pointer, cancelled *int32) error {
 //
 // Since 0.1.0.
 func KernelContextThreadCount(context unsafe.Pointer, count *uint) error {
-	fn, err := function(241)
+	fn, err := function(254)
 	if err != nil {
 		return err
 	}
@@ -5299,7 +5601,7 @@ func KernelContextThreadCount(context unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func KernelContextParallelFor(context unsafe.Pointer, count uint, body unsafe.Pointer, user unsafe.Pointer) error {
-	fn, err := function(242)
+	fn, err := function(255)
 	if err != nil {
 		return err
 	}
@@ -5316,7 +5618,7 @@ func KernelContextParallelFor(context unsafe.Pointer, count uint, body unsafe.Po
 //
 // Since 0.1.0.
 func KernelContextStream(context unsafe.Pointer, stream *unsafe.Pointer) error {
-	fn, err := function(243)
+	fn, err := function(256)
 	if err != nil {
 		return err
 	}
@@ -5333,7 +5635,7 @@ func KernelContextStream(context unsafe.Pointer, stream *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func KernelContextScratch(context unsafe.Pointer, address *unsafe.Pointer, bytes *uint) error {
-	fn, err := function(244)
+	fn, err := function(257)
 	if err != nil {
 		return err
 	}
@@ -5351,7 +5653,7 @@ func KernelContextScratch(context unsafe.Pointer, address *unsafe.Pointer, bytes
 //
 // Since 0.1.0.
 func KernelContextSetError(context unsafe.Pointer, text_ string) error {
-	fn, err := function(245)
+	fn, err := function(258)
 	if err != nil {
 		return err
 	}

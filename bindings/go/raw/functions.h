@@ -59,10 +59,6 @@ static inline int32_t go_environment_options_key(void *function, void *a0, size_
     return ((int32_t (*)(void *, size_t, char *, size_t, size_t *, void **))function)(a0, a1, a2, a3, a4, a5);
 }
 
-static inline int32_t go_environment_options_set_log(void *function, void *a0, int32_t a1, void *a2, void *a3, void *a4, void **a5) {
-    return ((int32_t (*)(void *, int32_t, void *, void *, void *, void **))function)(a0, a1, a2, a3, a4, a5);
-}
-
 static inline int32_t go_environment_create(void *function, void *a0, void **a1, void **a2) {
     return ((int32_t (*)(void *, void **, void **))function)(a0, a1, a2);
 }
@@ -73,6 +69,26 @@ static inline void go_environment_destroy(void *function, void *a0) {
 
 static inline int32_t go_environment_thread_count(void *function, void *a0, size_t *a1, void **a2) {
     return ((int32_t (*)(void *, size_t *, void **))function)(a0, a1, a2);
+}
+
+static inline int32_t go_environment_options_set_log_callback(void *function, void *a0, int32_t a1, void *a2, void *a3, void *a4, void **a5) {
+    return ((int32_t (*)(void *, int32_t, void *, void *, void *, void **))function)(a0, a1, a2, a3, a4, a5);
+}
+
+static inline int32_t go_environment_options_set_log(void *function, void *a0, int32_t a1, void *a2, void *a3, void *a4, void **a5) {
+    return ((int32_t (*)(void *, int32_t, void *, void *, void *, void **))function)(a0, a1, a2, a3, a4, a5);
+}
+
+static inline int32_t go_environment_set_log_level(void *function, void *a0, int32_t a1, void **a2) {
+    return ((int32_t (*)(void *, int32_t, void **))function)(a0, a1, a2);
+}
+
+static inline int32_t go_log_record_level(void *function, void *a0, int32_t *a1, void **a2) {
+    return ((int32_t (*)(void *, int32_t *, void **))function)(a0, a1, a2);
+}
+
+static inline int32_t go_log_record_text(void *function, void *a0, int32_t a1, const char **a2, void **a3) {
+    return ((int32_t (*)(void *, int32_t, const char **, void **))function)(a0, a1, a2, a3);
 }
 
 static inline int32_t go_environment_options_set_parallel_for(void *function, void *a0, void *a1, size_t a2, void *a3, void *a4, void **a5) {
@@ -387,6 +403,18 @@ static inline int32_t go_session_options_add_adapter(void *function, void *a0, v
     return ((int32_t (*)(void *, void *, void **))function)(a0, a1, a2);
 }
 
+static inline int32_t go_session_for_each_placement(void *function, void *a0, void *a1, void *a2, void **a3) {
+    return ((int32_t (*)(void *, void *, void *, void **))function)(a0, a1, a2, a3);
+}
+
+static inline int32_t go_placement_text(void *function, void *a0, int32_t a1, const char **a2, void **a3) {
+    return ((int32_t (*)(void *, int32_t, const char **, void **))function)(a0, a1, a2, a3);
+}
+
+static inline int32_t go_placement_device(void *function, void *a0, void **a1, void **a2) {
+    return ((int32_t (*)(void *, void **, void **))function)(a0, a1, a2);
+}
+
 static inline int32_t go_session_plan(void *function, void *a0, char *a1, size_t a2, size_t *a3, void **a4) {
     return ((int32_t (*)(void *, char *, size_t, size_t *, void **))function)(a0, a1, a2, a3, a4);
 }
@@ -611,6 +639,18 @@ static inline int32_t go_stream_wait(void *function, void *a0, void **a1) {
     return ((int32_t (*)(void *, void **))function)(a0, a1);
 }
 
+static inline int32_t go_external_memory_import(void *function, void *a0, int32_t a1, int64_t a2, size_t a3, void *a4, void *a5, void **a6, void **a7) {
+    return ((int32_t (*)(void *, int32_t, int64_t, size_t, void *, void *, void **, void **))function)(a0, a1, a2, a3, a4, a5, a6, a7);
+}
+
+static inline void go_external_memory_destroy(void *function, void *a0) {
+    ((void (*)(void *))function)(a0);
+}
+
+static inline int32_t go_external_memory_tensor(void *function, void *a0, size_t a1, int32_t a2, int64_t *a3, size_t a4, void **a5, void **a6) {
+    return ((int32_t (*)(void *, size_t, int32_t, int64_t *, size_t, void **, void **))function)(a0, a1, a2, a3, a4, a5, a6);
+}
+
 static inline int32_t go_value_create_strings(void *function, int64_t *a0, size_t a1, const char **a2, size_t *a3, size_t a4, void **a5, void **a6) {
     return ((int32_t (*)(int64_t *, size_t, const char **, size_t *, size_t, void **, void **))function)(a0, a1, a2, a3, a4, a5, a6);
 }
@@ -695,6 +735,10 @@ static inline int32_t go_session_run(void *function, void *a0, void *a1, const c
     return ((int32_t (*)(void *, void *, const char **, void **, size_t, const char **, size_t, void **, void **))function)(a0, a1, a2, a3, a4, a5, a6, a7, a8);
 }
 
+static inline int32_t go_session_start(void *function, void *a0, void *a1, const char **a2, void **a3, size_t a4, const char **a5, size_t a6, void *a7, void *a8, void *a9, void **a10, void **a11) {
+    return ((int32_t (*)(void *, void *, const char **, void **, size_t, const char **, size_t, void *, void *, void *, void **, void **))function)(a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11);
+}
+
 static inline int32_t go_session_run_async(void *function, void *a0, void *a1, const char **a2, void **a3, size_t a4, const char **a5, size_t a6, void *a7, void *a8, void **a9) {
     return ((int32_t (*)(void *, void *, const char **, void **, size_t, const char **, size_t, void *, void *, void **))function)(a0, a1, a2, a3, a4, a5, a6, a7, a8, a9);
 }
@@ -753,6 +797,14 @@ static inline int32_t go_completion_wait(void *function, void *a0, void **a1) {
 
 static inline int32_t go_completion_event(void *function, void *a0, uint64_t *a1, void **a2) {
     return ((int32_t (*)(void *, uint64_t *, void **))function)(a0, a1, a2);
+}
+
+static inline int32_t go_completion_output_count(void *function, void *a0, size_t *a1, void **a2) {
+    return ((int32_t (*)(void *, size_t *, void **))function)(a0, a1, a2);
+}
+
+static inline int32_t go_completion_output(void *function, void *a0, size_t a1, void **a2, void **a3) {
+    return ((int32_t (*)(void *, size_t, void **, void **))function)(a0, a1, a2, a3);
 }
 
 static inline int32_t go_session_tuning_results(void *function, void *a0, char *a1, size_t a2, size_t *a3, void **a4) {

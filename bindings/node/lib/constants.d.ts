@@ -90,6 +90,22 @@ export declare const LogLevel: {
   readonly ERROR: 3;
 };
 
+/** A text of a log message. */
+export declare const LogText: {
+  /** What it says, for people. */
+  readonly MESSAGE: 0;
+  /** What it is about: "environment", "session", "provider", "tuning", "model_cache", "run" or "defect". Later versions may have others. */
+  readonly CATEGORY: 1;
+  /** Whose it is: the session's option "log_id", else the name of its model's file. */
+  readonly SESSION: 2;
+  /** In which run it was written: the run's option "tag". */
+  readonly RUN: 3;
+  /** The node that it is about. */
+  readonly NODE: 4;
+  /** Where in the library's source it was written, as "file:line". */
+  readonly LOCATION: 5;
+};
+
 /** How a model file comes into memory. */
 export declare const LoadMode: {
   /** Mapped: pages are read when needed and shared between processes. The file must not shrink while the session lives; a file that does ends the process with SIGBUS. */
@@ -126,6 +142,16 @@ export declare const MemoryKind: {
   readonly HOST: 2;
 };
 
+/** What another API exported memory as. */
+export declare const ExternalHandle: {
+  /** A file descriptor of the driver's own kind, as Vulkan's `VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT` gives. */
+  readonly EXTERNAL_OPAQUE_FD: 0;
+  /** A file descriptor of a dma-buf. */
+  readonly EXTERNAL_DMA_BUF: 1;
+  /** A `HANDLE` of Windows', as `VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_WIN32_BIT` gives. */
+  readonly EXTERNAL_WIN32: 2;
+};
+
 /** Whether an artifact suits a device and options. */
 export declare const ArtifactVerdict: {
   /** It was compiled for them. */
@@ -157,6 +183,18 @@ export declare const AttributeType: {
   readonly FLOATS: 6;
   readonly INTS: 7;
   readonly STRINGS: 8;
+};
+
+/** A text about where a node runs. */
+export declare const PlacementFact: {
+  /** The node's name. */
+  readonly PLACEMENT_NODE: 0;
+  /** The name of its operator. */
+  readonly PLACEMENT_OPERATOR: 1;
+  /** The provider that runs it: "cpu" or "hip". */
+  readonly PLACEMENT_PROVIDER: 2;
+  /** Why that one, for people. */
+  readonly PLACEMENT_REASON: 3;
 };
 
 /** A text that the model file carries about itself. */

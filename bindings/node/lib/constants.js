@@ -69,6 +69,16 @@ export const LogLevel = Object.freeze({
   ERROR: 3,
 });
 
+/** A text of a log message. */
+export const LogText = Object.freeze({
+  MESSAGE: 0,
+  CATEGORY: 1,
+  SESSION: 2,
+  RUN: 3,
+  NODE: 4,
+  LOCATION: 5,
+});
+
 /** How a model file comes into memory. */
 export const LoadMode = Object.freeze({
   MAP: 0,
@@ -95,6 +105,13 @@ export const MemoryKind = Object.freeze({
   HOST: 2,
 });
 
+/** What another API exported memory as. */
+export const ExternalHandle = Object.freeze({
+  EXTERNAL_OPAQUE_FD: 0,
+  EXTERNAL_DMA_BUF: 1,
+  EXTERNAL_WIN32: 2,
+});
+
 /** Whether an artifact suits a device and options. */
 export const ArtifactVerdict = Object.freeze({
   ARTIFACT_OPTIMAL: 0,
@@ -119,6 +136,14 @@ export const AttributeType = Object.freeze({
   FLOATS: 6,
   INTS: 7,
   STRINGS: 8,
+});
+
+/** A text about where a node runs. */
+export const PlacementFact = Object.freeze({
+  PLACEMENT_NODE: 0,
+  PLACEMENT_OPERATOR: 1,
+  PLACEMENT_PROVIDER: 2,
+  PLACEMENT_REASON: 3,
 });
 
 /** A text that the model file carries about itself. */

@@ -163,23 +163,6 @@ export interface Functions {
     async(options: Address, index: Integer, buf: Memory, cap: Integer, needed: Out<Integer> | null): Promise<void>;
   };
   /**
-   * Sets who receives log messages of `level` and above. Without a callback nothing is logged, but for one
-   * warning that goes to stderr: a wanted GPU is not there and the model runs on the CPU. The environment
-   * variable `RUKH_NO_WARNINGS` set to 1 silences it.
-   *
-   * `options`: not NULL. `level`: one of `RUKH_LOG_…`. `callback`: NULL for none. `user`: passed to the
-   * callback as it is; may be NULL. `release`: may be NULL; else called once with `user` when these
-   * options and all environments and sessions made from them are gone, also when this call fails.
-   * `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown level, and
-   * the handle errors.
-   *
-   * @since 0.1.0
-   */
-  environment_options_set_log: {
-    (options: Address, level: number, callback: Address, user: Memory, release: Address): void;
-    async(options: Address, level: number, callback: Address, user: Memory, release: Address): Promise<void>;
-  };
-  /**
    * Makes an environment: the threads and the log that sessions share. Most programs need one.
    *
    * `options`: NULL for the defaults; copied. `out`: not NULL; receives the environment, which the
@@ -212,6 +195,80 @@ export interface Functions {
   environment_thread_count: {
     (environment: Address, count: Out<Integer>): void;
     async(environment: Address, count: Out<Integer>): Promise<void>;
+  };
+  /**
+   * Sets who receives log messages of `level` and above. Without a callback nothing is logged, but for one
+   * warning that goes to stderr: a wanted GPU is not there and the model runs on the CPU. The environment
+   * variable `RUKH_NO_WARNINGS` set to 1 silences it.
+   *
+   * A session (option "log_level") and a run (the same option of its own) may have another level than this one.
+   *
+   * `options`: not NULL. `level`: one of `RUKH_LOG_…`. `callback`: NULL for none. `user`: passed to the
+   * callback as it is; may be NULL. `release`: may be NULL; else called once with `user` when these
+   * options and all environments and sessions made from them are gone, also when this call fails.
+   * `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown level, and
+   * the handle errors.
+   *
+   * @since 0.1.1
+   */
+  environment_options_set_log_callback: {
+    (options: Address, level: number, callback: Address, user: Memory, release: Address): void;
+    async(options: Address, level: number, callback: Address, user: Memory, release: Address): Promise<void>;
+  };
+  /**
+   * Deprecated: use `rukh_environment_options_set_log_callback`, whose callback is told more. Of two listeners the one that
+   * was set last receives the messages.
+   *
+   * `options`: not NULL. `level`: one of `RUKH_LOG_…`. `callback`: NULL for none. `user`: passed to the
+   * callback as it is; may be NULL. `release`: may be NULL; else called once with `user` when these
+   * options and all environments and sessions made from them are gone, also when this call fails.
+   * `error`: may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for an unknown level, and
+   * the handle errors.
+   *
+   * @since 0.1.0
+   */
+  environment_options_set_log: {
+    (options: Address, level: number, callback: Address, user: Memory, release: Address): void;
+    async(options: Address, level: number, callback: Address, user: Memory, release: Address): Promise<void>;
+  };
+  /**
+   * Changes from which level on messages of an environment and its sessions are received. Sessions and runs that have a level
+   * of their own keep it. Without a callback it has no effect.
+   *
+   * `environment`: not NULL. `level`: one of `RUKH_LOG_…`. `error`: may be NULL. Threads: any, at the same time. Errors:
+   * `RUKH_ERROR_INVALID_ARGUMENT` for an unknown level, and the handle errors.
+   *
+   * @since 0.1.1
+   */
+  environment_set_log_level: {
+    (environment: Address, level: number): void;
+    async(environment: Address, level: number): Promise<void>;
+  };
+  /**
+   * How much the message matters.
+   *
+   * `record`: not NULL; valid during the callback that received it, later the call is `RUKH_ERROR_INVALID_HANDLE`. `level`:
+   * not NULL; receives one of `RUKH_LOG_…`. `error`: may be NULL. Threads: any, at the same time. Errors:
+   * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
+   *
+   * @since 0.1.1
+   */
+  log_record_level: {
+    (record: Address, level: Out<number>): void;
+    async(record: Address, level: Out<number>): Promise<void>;
+  };
+  /**
+   * A text of the message; "" where there is nothing to tell.
+   *
+   * `record`: not NULL; valid during the callback that received it. `which`: one of `RUKH_LOG_TEXT_…`. `text`: not NULL; the
+   * text is borrowed from the record. `error`: may be NULL. Threads: any, at the same time. Errors:
+   * `RUKH_ERROR_INVALID_ARGUMENT` for an unknown `which`, and the handle errors.
+   *
+   * @since 0.1.1
+   */
+  log_record_text: {
+    (record: Address, which: number, text: Out<string | null>): void;
+    async(record: Address, which: number, text: Out<string | null>): Promise<void>;
   };
   /**
    * Lets the library compute on threads of the caller's, such as those of OpenMP or TBB: the environment then starts none to
@@ -616,9 +673,14 @@ export interface Functions {
   /**
    * Makes options for a session, all at their defaults.
    *
-   * Keys of `rukh_session_options_set`: "external_data_folder" (where files of external data are, in place of the model's
+   * Keys of `rukh_session_options_set`: "compiled_model_path" (a file for the compiled model; "", the default, for none),
+   * "external_data_folder" (where files of external data are, in place of the model's
    * folder), "fallback" ("cpu" or "error"), "intra_op_threads" (threads of a
    * pool of the session's own; 0, the default, for the environment's), "load" ("map" or "read"),
+   * "log_id" (who the session is in the log; "", the default, for the name of the model's file), "log_level" (from which level
+   * on messages of the session reach the log's callback: "debug", "info", "warning", "error" or "off", or ONNX Runtime's numbers
+   * 0 to 4; "", the default, for the environment's level), "model_cache_dir" (a folder in which compiled models are kept for later
+   * sessions; "", the default, for none), "model_cache_limit" (bytes that they may have in all; 0 for any number; 17179869184),
    * "optimization" ("none", "basic" or "all"), "optimized_model_path" (a file that the optimised model is written to when the
    * session is made: as "optimization" says, without fusions, which no other program knows; "", the default, for none),
    * "optimized_model_external_data" ("1": its weights go into a file beside it, with ".data" behind its name, as they do
@@ -1340,6 +1402,45 @@ export interface Functions {
     async(options: Address, adapter: Address): Promise<void>;
   };
   /**
+   * Tells the callback of each node that runs, after the graph was rewritten, in the order in which they run.
+   *
+   * `session`: not NULL. `callback`: not NULL. `user`: passed to the callback as it is; may be NULL. `error`: may be NULL.
+   * Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL, `RUKH_ERROR_CANCELLED` when the callback
+   * ended it, `RUKH_ERROR_OUT_OF_MEMORY`, and the handle errors.
+   *
+   * @since 0.1.1
+   */
+  session_for_each_placement: {
+    (session: Address, callback: Address, user: Memory): void;
+    async(session: Address, callback: Address, user: Memory): Promise<void>;
+  };
+  /**
+   * A text about where a node runs.
+   *
+   * `placement`: not NULL; valid during the callback that is told. `which`: one of `RUKH_PLACEMENT_…`. `text`: not NULL; the
+   * text is borrowed from the placement. `error`: may be NULL. Threads: any, at the same time. Errors:
+   * `RUKH_ERROR_INVALID_ARGUMENT` for an unknown `which`, and the handle errors.
+   *
+   * @since 0.1.1
+   */
+  placement_text: {
+    (placement: Address, which: number, text: Out<string | null>): void;
+    async(placement: Address, which: number, text: Out<string | null>): Promise<void>;
+  };
+  /**
+   * The device that runs the node.
+   *
+   * `placement`: not NULL; valid during the callback that is told. `out`: not NULL; receives a handle that the caller
+   * destroys, and that outlives the callback; NULL on failure. `error`: may be NULL. Threads: any, at the same time. Errors:
+   * `RUKH_ERROR_DEVICE` when the device is gone, and the handle errors.
+   *
+   * @since 0.1.1
+   */
+  placement_device: {
+    (placement: Address, out: Out<Address>): void;
+    async(placement: Address, out: Out<Address>): Promise<void>;
+  };
+  /**
    * The steps of a session's runs and where each value lies, as a JSON object. Shapes and memory are those of the
    * inputs that were run last; before the first run they are what the model alone tells.
    *
@@ -1704,7 +1805,7 @@ export interface Functions {
     async(session: Address, count: Out<Integer>): Promise<void>;
   };
   /**
-   * Where a node runs, and why there.
+   * Deprecated: use `rukh_session_for_each_placement`, which tells the device too. Where a node runs, and why there.
    *
    * `session`: not NULL. `index`: from 0. `node` (its name), `operator_name`, `provider` ("cpu" or "hip"),
    * `reason` (for people): each may be NULL; the texts are borrowed from the session. `error`: may be NULL.
@@ -2110,6 +2211,51 @@ export interface Functions {
     async(stream: Address): Promise<void>;
   };
   /**
+   * Imports memory that another API exported, such as Vulkan (`vkGetMemoryFdKHR`), another process or a driver of a camera, so
+   * that a device computes where it lies.
+   *
+   * The device's runtime does it (`hipImportExternalMemory`, on the nvidia platform `cuImportExternalMemory`), and says what
+   * it takes: as a rule memory that lies on the same device, or that the device can reach.
+   *
+   * `device`: not NULL; a GPU. `kind`: one of `RUKH_EXTERNAL_…`. `handle`: a file descriptor, or on Windows a `HANDLE` as a
+   * number. When this call succeeds a file descriptor belongs to the runtime, and the caller neither uses nor closes it; when it
+   * fails it stays the caller's. `bytes`: the size of the whole memory, as it was exported. `release`: may be NULL; else called
+   * once with `user` when the memory was given back, also when this call fails. `user`: passed on as it is; may be NULL. `out`:
+   * not NULL; receives the memory, which the caller destroys; NULL on failure. `error`: may be NULL. Threads: any. The caller
+   * orders what the other API does with the memory and what runs do. Errors: `RUKH_ERROR_INVALID_ARGUMENT`,
+   * `RUKH_ERROR_UNSUPPORTED` where the runtime has no such functions, or the system no such handles, `RUKH_ERROR_DEVICE` for
+   * what the runtime refuses, and the handle errors.
+   *
+   * @since 0.1.1
+   */
+  external_memory_import: {
+    (device: Address, kind: number, handle: Integer, bytes: Integer, release: Address, user: Memory, out: Out<Address>): void;
+    async(device: Address, kind: number, handle: Integer, bytes: Integer, release: Address, user: Memory, out: Out<Address>): Promise<void>;
+  };
+  /**
+   * Destroys a handle of imported memory. The memory is given back when no tensor and no run uses it any more. NULL, and a
+   * pointer that is no live handle of this kind, is left alone.
+   *
+   * Threads: any.
+   *
+   * @since 0.1.1
+   */
+  external_memory_destroy(memory: Address): void;
+  /**
+   * Makes a tensor over a part of imported memory. It is used like any tensor in the memory of its device.
+   *
+   * `memory`: not NULL; kept alive by the tensor. `offset`: where the elements begin, in bytes; a multiple of the element's size.
+   * `element`: one of `RUKH_ELEMENT_…` but `STRING`. `shape`: `rank` dimensions in elements; NULL allowed with rank 0. `out`: not
+   * NULL; receives the value, which the caller destroys; NULL on failure. `error`: may be NULL. Threads: any, at the same time;
+   * tensors may overlap. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for what lies outside of the memory, and the handle errors.
+   *
+   * @since 0.1.1
+   */
+  external_memory_tensor: {
+    (memory: Address, offset: Integer, element: number, shape: Integer[] | BigInt64Array | null, rank: Integer, out: Out<Address>): void;
+    async(memory: Address, offset: Integer, element: number, shape: Integer[] | BigInt64Array | null, rank: Integer, out: Out<Address>): Promise<void>;
+  };
+  /**
    * Makes a tensor of strings.
    *
    * `shape`: `rank` dimensions in elements; NULL allowed with rank 0. `strings`: `count` texts, one an
@@ -2301,7 +2447,12 @@ export interface Functions {
   /**
    * Makes options for runs, all at their defaults. One object may serve many runs, also at once.
    *
-   * Keys of `rukh_run_options_set`: "tag" (a name for the run in the profile),
+   * Keys of `rukh_run_options_set`: "tag" (a name for the run in the profile and in the log), "log_level" (from which level on
+   * messages of this run reach the log's callback: "debug", which also tells each node and how long the run took, "info",
+   * "warning", "error" or "off", or ONNX Runtime's numbers 0 to 4; "", the default, for the session's level;
+   * "log_severity_level" is another name of this key), "priority" ("high", "normal", the default, or "low": which of the runs
+   * that wait for a thread after `rukh_session_start` goes first, and where the GPU's runtime has priorities, that of the
+   * run's stream; a run that goes on is not interrupted),
    * "memory.enable_memory_arena_shrinkage" ("1", or "gpu:0" as in ONNX Runtime: after the run, device memory
    * that nobody uses goes back to the runtime), "output_memory" ("host", the default; "device": outputs that the run
    * allocates stay in the memory of the GPU that runs nodes of the session; "pinned": in memory of the host that this GPU
@@ -2415,7 +2566,30 @@ export interface Functions {
     async(session: Address, options: Address, input_names: string[] | null, inputs: Address[] | null, input_count: Integer, output_names: string[] | null, output_count: Integer, outputs: Address[]): Promise<void>;
   };
   /**
-   * Runs the model on a thread of the environment and returns at once.
+   * Runs the model on a thread of the environment and returns at once. The run's result is learnt by a callback, or by the
+   * completion, or by both.
+   *
+   * `session`: not NULL; kept alive until the callback has returned. `options`: NULL for the defaults;
+   * `rukh_run_options_cancel` on them ends the run. `input_names`, `inputs`, `input_count`,
+   * `output_names`, `output_count`: as for `rukh_session_run`; names are copied, values shared until the run
+   * has ended. `callback`: NULL for none; called once when the run has ended, if and only if this call returns
+   * `RUKH_OK`, maybe before it returns. `user`: passed to the callback as it is; may be NULL. `release`: may be NULL; else called once with `user`
+   * when the callback has returned, also when this call fails. `out`: NULL for none; receives a completion that can be waited
+   * for and asked for outputs, which the caller destroys, at any time; the run goes on without it. `error`: may be NULL.
+   * Threads: any, at the same time. At most as many runs as the environment has threads are under way; further ones wait
+   * their turn, those with the higher option "priority" first, then those that were started first. Errors: of this call for
+   * arguments (also when `callback` and `out` are both NULL), `RUKH_ERROR_OUT_OF_MEMORY` when no thread can be had,
+   * and the handle errors; those of the run are told by `rukh_completion_wait`.
+   *
+   * @since 0.1.1
+   */
+  session_start: {
+    (session: Address, options: Address, input_names: string[] | null, inputs: Address[] | null, input_count: Integer, output_names: string[] | null, output_count: Integer, callback: Address, user: Memory, release: Address, out: Out<Address> | null): void;
+    async(session: Address, options: Address, input_names: string[] | null, inputs: Address[] | null, input_count: Integer, output_names: string[] | null, output_count: Integer, callback: Address, user: Memory, release: Address, out: Out<Address> | null): Promise<void>;
+  };
+  /**
+   * Deprecated: use `rukh_session_start`, whose callback receives a completion. Runs the model on a thread of the environment
+   * and returns at once.
    *
    * `session`: not NULL; kept alive until the callback has returned. `options`: NULL for the defaults;
    * `rukh_run_options_cancel` on them ends the run. `input_names`, `inputs`, `input_count`,
@@ -2570,8 +2744,8 @@ export interface Functions {
     async(binding: Address, options: Address, out: Out<Address>): Promise<void>;
   };
   /**
-   * Destroys a completion, and waits for its run or copy first. NULL, and a pointer that is no live handle of this kind,
-   * is left alone.
+   * Destroys a completion, and waits first for what is queued on a device. A run that `rukh_session_start` started goes on, and
+   * its callback is called. NULL, and a pointer that is no live handle of this kind, is left alone.
    *
    * Threads: any.
    *
@@ -2591,11 +2765,12 @@ export interface Functions {
     async(completion: Address, done: Out<number>): Promise<void>;
   };
   /**
-   * Waits until the run or copy is done.
+   * Waits until the run or copy is done, and tells how it ended.
    *
-   * `completion`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
-   * `RUKH_ERROR_INVALID_DATA` for data that a kernel refused (told once), `RUKH_ERROR_DEVICE`,
-   * `RUKH_ERROR_POISONED`, and the handle errors.
+   * `completion`: not NULL. `error`: may be NULL. Threads: any, at the same time; but a callback must not wait for a run that
+   * waits for the callback's own thread. Errors: of a run that was started those of `rukh_session_run`, each time; of what is
+   * queued `RUKH_ERROR_INVALID_DATA` for data that a kernel refused (told once), `RUKH_ERROR_DEVICE` and
+   * `RUKH_ERROR_POISONED`; and the handle errors.
    *
    * @since 0.1.0
    */
@@ -2607,7 +2782,7 @@ export interface Functions {
    * The event behind the work, for streams of the caller's to wait for (`hipStreamWaitEvent`).
    *
    * `completion`: not NULL; owns the event. `event`: not NULL; receives the `hipEvent_t` (`CUevent` on the
-   * nvidia platform) as a number, 0 when the run left nothing queued. `error`: may be NULL. Threads: any, at the
+   * nvidia platform) as a number, 0 when the run left nothing queued, as one of `rukh_session_start` does. `error`: may be NULL. Threads: any, at the
    * same time. Errors: the handle errors.
    *
    * @since 0.1.0
@@ -2615,6 +2790,33 @@ export interface Functions {
   completion_event: {
     (completion: Address, event: Out<Integer>): void;
     async(completion: Address, event: Out<Integer>): Promise<void>;
+  };
+  /**
+   * The number of outputs that `rukh_completion_output` gives: as many as `rukh_session_start` was asked for. 0 for what is
+   * queued, whose outputs the io binding has.
+   *
+   * `completion`, `count`: not NULL. `error`: may be NULL. Threads: any, at the same time. Errors:
+   * `RUKH_ERROR_INVALID_ARGUMENT` for NULL, and the handle errors.
+   *
+   * @since 0.1.1
+   */
+  completion_output_count: {
+    (completion: Address, count: Out<Integer>): void;
+    async(completion: Address, count: Out<Integer>): Promise<void>;
+  };
+  /**
+   * An output of a run that `rukh_session_start` started. Waits until the run has ended.
+   *
+   * `completion`: not NULL. `index`: from 0, in the order in which outputs were asked for. `out`: not NULL; receives a value
+   * that the caller destroys, and that outlives the completion; NULL on failure. Asked for again, another handle of the same
+   * value. `error`: may be NULL. Threads: any, at the same time, as for `rukh_completion_wait`. Errors: those of the run;
+   * `RUKH_ERROR_INVALID_ARGUMENT` for an output that is not there, and the handle errors.
+   *
+   * @since 0.1.1
+   */
+  completion_output: {
+    (completion: Address, index: Integer, out: Out<Address>): void;
+    async(completion: Address, index: Integer, out: Out<Address>): Promise<void>;
   };
   /**
    * The results of tuning so far: a line for each problem that was measured or taken from elsewhere, after

@@ -1,7 +1,7 @@
 //! The environment and the devices it sees.
 
-use std::ffi::{CStr, c_char, c_void};
-use std::ptr::null_mut;
+use std::ffi::{CStr, c_void};
+use std::ptr::{null, null_mut};
 
 use rukh::capi::*;
 
@@ -65,7 +65,7 @@ impl Environment {
         // SAFETY: as above.
         .and_then(|()| {
             call(|error| unsafe {
-                rukh_environment_options_set_log(options, level, Some(log), null_mut(), None, error)
+                rukh_environment_options_set_log_callback(options, level, Some(log), null_mut(), None, error)
             })
         })
         // SAFETY: as above.
@@ -184,14 +184,23 @@ fn property(handle: *const rukh_device, index: usize) -> Result<(String, String)
     Ok((copy(key), copy(value)))
 }
 
-unsafe extern "C" fn log(_user: *mut c_void, level: rukh_log_level, message: *const c_char) {
+unsafe extern "C" fn log(record: *const rukh_log_record, _user: *mut c_void) {
+    let (mut level, mut message) = (RUKH_LOG_ERROR, null());
+    // SAFETY: the record lives during the call; the places are locals.
+    let told = unsafe {
+        rukh_log_record_level(record, &mut level, null_mut()) == RUKH_OK
+            && rukh_log_record_text(record, RUKH_LOG_TEXT_MESSAGE, &mut message, null_mut()) == RUKH_OK
+    };
+    if !told {
+        return;
+    }
     let level = match level {
         RUKH_LOG_DEBUG => "debug",
         RUKH_LOG_INFO => "info",
         RUKH_LOG_WARNING => "warning",
         _ => "error",
     };
-    // SAFETY: the library gives a text that is valid during the call.
+    // SAFETY: the text lives as long as the record.
     let message = unsafe { CStr::from_ptr(message) }.to_string_lossy();
     eprintln!("{level}: {message}");
 }

@@ -1,6 +1,7 @@
 //! What a model file says about itself, and what opening it did.
 
-use std::ptr::null;
+use std::ffi::c_void;
+use std::ptr::{null, null_mut};
 
 use rukh::capi::*;
 
@@ -82,32 +83,13 @@ impl Session {
 
     /// Every node that is left after optimisation.
     pub fn placement(&self) -> Result<Vec<Placement>> {
-        // SAFETY: see above.
-        let count: usize =
-            get(|out, error| unsafe { rukh_session_placement_count(self.handle, out, error) })?;
-        (0..count)
-            .map(|index| {
-                let (mut node, mut operator, mut provider, mut reason) = (null(), null(), null(), null());
-                // SAFETY: see above.
-                call(|error| unsafe {
-                    rukh_session_placement(
-                        self.handle,
-                        index,
-                        &mut node,
-                        &mut operator,
-                        &mut provider,
-                        &mut reason,
-                        error,
-                    )
-                })?;
-                Ok(Placement {
-                    node: copy(node),
-                    operator: copy(operator),
-                    provider: copy(provider),
-                    reason: copy(reason),
-                })
-            })
-            .collect()
+        let mut found = Vec::new();
+        let user = (&raw mut found).cast();
+        // SAFETY: the session is live; `add_placement` gets the list, which outlives the call.
+        call(|error| unsafe {
+            rukh_session_for_each_placement(self.handle, Some(add_placement), user, error)
+        })?;
+        Ok(found)
     }
 
     pub fn load_counters(&self) -> Result<LoadCounters> {
@@ -122,4 +104,32 @@ impl Session {
             copied_weights: counter(RUKH_LOAD_COPIED_WEIGHTS)?,
         })
     }
+}
+
+/// Adds a node to the list that `user` is.
+unsafe extern "C" fn add_placement(placement: *const rukh_placement, user: *mut c_void) -> rukh_status {
+    // SAFETY: the placement lives during the call, its texts as long as it does; `user` is the list of `placement`, which
+    // nobody else uses meanwhile.
+    unsafe {
+        let text = |which| {
+            let mut text = null();
+            match rukh_placement_text(placement, which, &mut text, null_mut()) {
+                RUKH_OK => Ok(copy(text)),
+                status => Err(status),
+            }
+        };
+        let row = || {
+            Ok(Placement {
+                node: text(RUKH_PLACEMENT_NODE)?,
+                operator: text(RUKH_PLACEMENT_OPERATOR)?,
+                provider: text(RUKH_PLACEMENT_PROVIDER)?,
+                reason: text(RUKH_PLACEMENT_REASON)?,
+            })
+        };
+        match row() {
+            Ok(row) => (*user.cast::<Vec<Placement>>()).push(row),
+            Err(status) => return status,
+        }
+    }
+    RUKH_OK
 }

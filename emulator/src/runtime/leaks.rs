@@ -45,6 +45,7 @@ impl Runtime {
             (state.modules.len(), "modules"),
             (state.graphs.len(), "graphs"),
             (state.executables.len(), "executable graphs"),
+            (state.externals.len(), "imported memories"),
         ] {
             if count > 0 {
                 lines.push(format!("leak: {count} {what}"));

@@ -110,7 +110,7 @@ pub extern "C" fn hipFree(pointer: Address) -> HipError {
     call("hipFree", format_args!("{pointer:#x}"), |runtime| {
         runtime.potentially_unsafe()?;
         runtime.drain_all();
-        if pointer != 0 {
+        if pointer != 0 && !runtime.free_mapped(pointer)? {
             runtime.memory.free(pointer, FREED_BY_HIP_FREE)?;
         }
         Ok(())

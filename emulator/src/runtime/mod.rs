@@ -8,7 +8,7 @@
 //! | `call`, `errors`, `thread` | the frame, errors, what each thread of the program has |
 //! | `options`, `failures`, `statistics`, `counts`, `leaks` | environment variables, and what they switch on |
 //! | `devices`, `contexts`, `properties`, `lookup` | what there is |
-//! | `memory`, `host_memory`, `pools`, `pointers` | allocations |
+//! | `memory`, `host_memory`, `external`, `pools`, `pointers` | allocations |
 //! | `copies`, `fills`, `launch`, `work` | work for the device |
 //! | `streams`, `events` | its order |
 //! | `modules`, `functions`, `arguments` | code objects and their kernels |
@@ -26,6 +26,7 @@ mod counts;
 mod devices;
 mod errors;
 mod events;
+mod external;
 mod failures;
 mod fills;
 mod functions;

@@ -7,6 +7,7 @@ use std::thread::ThreadId;
 use super::call::{Failure, Handle};
 use super::capture::Capture;
 use super::events::Event;
+use super::external::{External, Mapping};
 use super::graph::{Executable, Graph};
 use super::modules::{Function, Module};
 use super::streams::{LEGACY, PER_THREAD, Stream};
@@ -24,6 +25,9 @@ pub struct State {
     pub graph_of_node: HashMap<Handle, Handle>,
     pub executables: BTreeMap<Handle, Executable>,
     pub captures: BTreeMap<u64, Capture>,
+    pub externals: BTreeMap<Handle, External>,
+    /// By the address that the device sees.
+    pub mappings: BTreeMap<u64, Mapping>,
 }
 
 /// Not an address that a program can use: following a handle stops it.
@@ -43,6 +47,8 @@ impl State {
             graph_of_node: HashMap::new(),
             executables: BTreeMap::new(),
             captures: BTreeMap::new(),
+            externals: BTreeMap::new(),
+            mappings: BTreeMap::new(),
         }
     }
 

@@ -56,7 +56,7 @@ extern "C" {
  * `out`: not NULL; receives the options, which the caller destroys; NULL on failure. `error`: may be NULL. Threads:
  * any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for NULL.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_generator_options_create(struct rukh_generator_options **out,
                                           struct rukh_error **error);
 
@@ -76,7 +76,7 @@ void rukh_generator_options_destroy(struct rukh_generator_options *options);
  * `options`, `key`, `value`: not NULL. `error`: may be NULL. Threads: any, one at a time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for a key that does not exist or a value that is not allowed, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_generator_options_set(struct rukh_generator_options *options,
                                        const char *key,
                                        const char *value,
@@ -89,7 +89,7 @@ rukh_status rukh_generator_options_set(struct rukh_generator_options *options,
  * at a time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for a key that does not exist or too little room, and the handle
  * errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_generator_options_get(const struct rukh_generator_options *options,
                                        const char *key,
                                        char *buf,
@@ -104,7 +104,7 @@ rukh_status rukh_generator_options_get(const struct rukh_generator_options *opti
  * Threads: any, one at a time. Errors: `RUKH_ERROR_NOT_FOUND` behind the last, `RUKH_ERROR_INVALID_ARGUMENT`, and the
  * handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_generator_options_key(const struct rukh_generator_options *options,
                                        size_t index,
                                        char *buf,
@@ -123,7 +123,7 @@ rukh_status rukh_generator_options_key(const struct rukh_generator_options *opti
  * do not fit each other, `RUKH_ERROR_UNSUPPORTED`, `RUKH_ERROR_INVALID_ARGUMENT` for options, those of
  * `rukh_session_create`, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_generator_create(const struct rukh_environment *environment,
                                   const char *folder,
                                   const struct rukh_generator_options *options,
@@ -138,7 +138,7 @@ rukh_status rukh_generator_create(const struct rukh_environment *environment,
  * `out`: not NULL; receives the generator, which the caller destroys; NULL on failure. `error`: may be NULL. Threads:
  * any, one at a time. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, `RUKH_ERROR_OUT_OF_MEMORY`, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_generator_create_beside(const struct rukh_generator *generator,
                                          const struct rukh_generator_options *options,
                                          struct rukh_generator **out,
@@ -160,7 +160,7 @@ void rukh_generator_destroy(struct rukh_generator *generator);
  * `generator`, `key`, `value`: not NULL. `error`: may be NULL. Threads: any, one at a time. Errors:
  * `RUKH_ERROR_INVALID_ARGUMENT` for another key or a value that is not allowed, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_generator_set(struct rukh_generator *generator,
                                const char *key,
                                const char *value,
@@ -175,7 +175,7 @@ rukh_status rukh_generator_set(struct rukh_generator *generator,
  * `RUKH_ERROR_UNSUPPORTED` without a tokenizer, `RUKH_ERROR_INVALID_ARGUMENT` for too little room, and the handle
  * errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_generator_encode(const struct rukh_generator *generator,
                                   const char *text,
                                   int32_t whole,
@@ -191,7 +191,7 @@ rukh_status rukh_generator_encode(const struct rukh_generator *generator,
  * NULL. Threads: any, one at a time. Errors: `RUKH_ERROR_UNSUPPORTED` without a tokenizer,
  * `RUKH_ERROR_INVALID_ARGUMENT` for a negative token or too little room, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_generator_decode(const struct rukh_generator *generator,
                                   const int32_t *tokens,
                                   size_t count,
@@ -207,7 +207,7 @@ rukh_status rukh_generator_decode(const struct rukh_generator *generator,
  * `RUKH_ERROR_INVALID_INPUT` where more tokens than the cache holds would be there, `RUKH_ERROR_UNSUPPORTED` without a
  * tokenizer, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_generator_append_text(struct rukh_generator *generator,
                                        const char *text,
                                        struct rukh_error **error);
@@ -219,7 +219,7 @@ rukh_status rukh_generator_append_text(struct rukh_generator *generator,
  * `RUKH_ERROR_INVALID_INPUT` where more tokens than the cache holds would be there, `RUKH_ERROR_INVALID_ARGUMENT` for
  * a token that the vocabulary does not have, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_generator_append_tokens(struct rukh_generator *generator,
                                          const int32_t *tokens,
                                          size_t count,
@@ -234,7 +234,7 @@ rukh_status rukh_generator_append_tokens(struct rukh_generator *generator,
  * tokenizer, `RUKH_ERROR_INVALID_ARGUMENT` for messages that are no such array or that the template refuses,
  * `RUKH_ERROR_INVALID_INPUT` for more tokens than the cache holds, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_generator_chat(struct rukh_generator *generator,
                                 const char *messages,
                                 struct rukh_error **error);
@@ -248,7 +248,7 @@ rukh_status rukh_generator_chat(struct rukh_generator *generator,
  * the cache is full, `RUKH_ERROR_INVALID_ARGUMENT` for a `count` that is neither 0 nor the number of sequences, those
  * of `rukh_session_run`, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_generator_next(struct rukh_generator *generator,
                                 int32_t *tokens,
                                 size_t count,
@@ -263,7 +263,7 @@ rukh_status rukh_generator_next(struct rukh_generator *generator,
  * alone takes nothing. `error`: may be NULL. Threads: any, one at a time. Errors: `RUKH_ERROR_UNSUPPORTED` without a
  * tokenizer, `RUKH_ERROR_INVALID_ARGUMENT` for a sequence that is not there or too little room, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_generator_text(struct rukh_generator *generator,
                                 size_t sequence,
                                 char *buf,
@@ -278,7 +278,7 @@ rukh_status rukh_generator_text(struct rukh_generator *generator,
  * alone. `count`: may be NULL; receives the number of tokens. `error`: may be NULL. Threads: any, one at a time.
  * Errors: `RUKH_ERROR_INVALID_ARGUMENT` for a sequence that is not there or too little room, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_generator_tokens(const struct rukh_generator *generator,
                                   size_t sequence,
                                   int32_t *tokens,
@@ -294,7 +294,7 @@ rukh_status rukh_generator_tokens(const struct rukh_generator *generator,
  * alone. `count`: may be NULL; receives the size of the vocabulary. `error`: may be NULL. Threads: any, one at a time.
  * Errors: as `rukh_generator_next`.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_generator_scores(struct rukh_generator *generator,
                                   size_t sequence,
                                   float *scores,
@@ -308,7 +308,7 @@ rukh_status rukh_generator_scores(struct rukh_generator *generator,
  * `generator`: not NULL. `sequence`: from 0. `stop`: not NULL; receives one of `RUKH_STOP_…`. `error`: may be NULL.
  * Threads: any, one at a time. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_generator_stop(const struct rukh_generator *generator,
                                 size_t sequence,
                                 rukh_stop *stop,
@@ -321,7 +321,7 @@ rukh_status rukh_generator_stop(const struct rukh_generator *generator,
  * `generator`: not NULL. `length`: 0 to the number of tokens. `error`: may be NULL. Threads: any, one at a time.
  * Errors: `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
  */
-RUKH_API
+RUKH_MUST_CHECK RUKH_API
 rukh_status rukh_generator_rewind(struct rukh_generator *generator,
                                   size_t length,
                                   struct rukh_error **error);

@@ -1,7 +1,7 @@
 //! The environment that all sessions of a factory share, and its devices.
 
 use std::ffi::{c_char, c_void};
-use std::ptr::null;
+use std::ptr::{null, null_mut};
 
 use rukh_sys::*;
 
@@ -46,7 +46,7 @@ impl Environment {
             let options = make(|out, error| rukh_environment_options_create(out, error))?;
             let user = Box::into_raw(Box::new((ort, logger)));
             let result = call(|error| {
-                rukh_environment_options_set_log(
+                rukh_environment_options_set_log_callback(
                     options,
                     RUKH_LOG_WARNING,
                     Some(log),
@@ -120,9 +120,18 @@ unsafe fn describe(device: *const rukh_device, index: usize) -> Result<Option<De
 }
 
 /// A line of librukh's log.
-unsafe extern "C" fn log(user: *mut c_void, level: rukh_log_level, message: *const c_char) {
+unsafe extern "C" fn log(record: *const rukh_log_record, user: *mut c_void) {
     guard_or((), || {
         use ort_sys::OrtLoggingLevel::*;
+        let (mut level, mut message) = (RUKH_LOG_ERROR, null());
+        // SAFETY: the record lives during the call; the places are locals. The text lives as long as the record.
+        let told = unsafe {
+            rukh_log_record_level(record, &mut level, null_mut()) == RUKH_OK
+                && rukh_log_record_text(record, RUKH_LOG_TEXT_MESSAGE, &mut message, null_mut()) == RUKH_OK
+        };
+        if !told {
+            return;
+        }
         // SAFETY: `user` is the box that `Environment::new` made, which lives until `release`; the message is NUL-terminated.
         let ((ort, logger), message) = unsafe { (*user.cast::<(Ort, Logger)>(), copy(message)) };
         let level = match level {

@@ -151,29 +151,13 @@ impl Session {
 
     /// How many nodes the provider of that name runs.
     pub(crate) fn nodes_on(&self, wanted: &CStr) -> Result<usize> {
-        // SAFETY: in this function, the session is live and the places written to are locals.
-        let count: usize =
-            get(|out, error| unsafe { rukh_session_placement_count(self.handle, out, error) })?;
-        let mut sum = 0;
-        for index in 0..count {
-            let mut provider = null();
-            // SAFETY: as above; NULL is allowed for what is not wanted; the text lives as long as the session.
-            unsafe {
-                call(|error| {
-                    rukh_session_placement(
-                        self.handle,
-                        index,
-                        null_mut(),
-                        null_mut(),
-                        &mut provider,
-                        null_mut(),
-                        error,
-                    )
-                })?;
-                sum += usize::from(!provider.is_null() && CStr::from_ptr(provider) == wanted);
-            }
-        }
-        Ok(sum)
+        let mut count = Count { wanted, nodes: 0 };
+        let user = (&raw mut count).cast();
+        // SAFETY: the session is live; `count_placement` gets the count, which outlives the call.
+        call(|error| unsafe {
+            rukh_session_for_each_placement(self.handle, Some(count_placement), user, error)
+        })?;
+        Ok(count.nodes)
     }
 
     fn ports(&self, functions: &PortFunctions) -> Result<Vec<Port>> {
@@ -251,3 +235,24 @@ const OUTPUTS: PortFunctions = PortFunctions {
     shape: rukh_session_output_shape,
     dim_name: rukh_session_output_dim_name,
 };
+
+/// How many nodes a provider runs.
+struct Count<'a> {
+    wanted: &'a CStr,
+    nodes: usize,
+}
+
+/// Counts a node when it runs where the count that `user` is says.
+unsafe extern "C" fn count_placement(placement: *const rukh_placement, user: *mut c_void) -> rukh_status {
+    let mut provider = null();
+    // SAFETY: the placement lives during the call, its texts as long as it does; `user` is the count of `nodes_on`, which
+    // nobody else uses meanwhile.
+    unsafe {
+        let status = rukh_placement_text(placement, RUKH_PLACEMENT_PROVIDER, &mut provider, null_mut());
+        if status == RUKH_OK {
+            let count = &mut *user.cast::<Count<'_>>();
+            count.nodes += usize::from(CStr::from_ptr(provider) == count.wanted);
+        }
+        status
+    }
+}

@@ -96,6 +96,9 @@ from .enums import (
     OrtMemType,
     OrtSparseFormat,
 )
+from .external import (
+    ExternalMemory,
+)
 from .inference import (
     InferenceSession,
 )
@@ -115,11 +118,13 @@ from .information import (
     thread_count,
 )
 from .logs import (
+    LogRecord,
     set_default_logger_callback,
     set_default_logger_severity,
     set_default_logger_verbosity,
     set_global_thread_pool_sizes,
     set_log_callback,
+    set_log_record_callback,
 )
 from .memory import (
     FourierPlanCache,
@@ -185,6 +190,7 @@ __all__ = [
     "DeviceError",
     "ExecutionMode",
     "ExecutionOrder",
+    "ExternalMemory",
     "FileError",
     "ForkedError",
     "GraphOptimizationLevel",
@@ -196,6 +202,7 @@ __all__ = [
     "InvalidHandleError",
     "InvalidInputError",
     "InvalidModelError",
+    "LogRecord",
     "LoraAdapter",
     "ModelCompiler",
     "ModelMetadata",
@@ -273,6 +280,7 @@ __all__ = [
     "set_default_logger_verbosity",
     "set_global_thread_pool_sizes",
     "set_log_callback",
+    "set_log_record_callback",
     "set_seed",
     "thread_count",
     "tune",

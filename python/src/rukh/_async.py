@@ -6,31 +6,36 @@ import ctypes
 import itertools
 import traceback
 from collections.abc import Callable
-from ctypes import POINTER, c_int32, c_size_t, c_void_p
+from ctypes import c_void_p
 from typing import Any
 
 from . import _values
-from ._library import Handle, addresses, call, error_of_callback
+from ._library import Handle, addresses, call, count, make
 
 # Callback, the caller's own object, and what must stay alive, of the runs that are under way.
 _waiting: dict[int, tuple[Callable[[list[Any], Any, str], None], Any]] = {}
 _numbers = itertools.count(1)
 
 
-def _finish(user: int, status: int, outputs: Any, output_count: int, error: int | None) -> None:
+def _finish(completion: int, user: int) -> None:
     callback, data = _waiting.pop(user)
     try:
-        handles = [Handle("value", outputs[index]) for index in range(output_count)]
-        if status:
-            callback([], data, str(error_of_callback(status, error)))
+        try:
+            call("completion_wait", completion)
+            made = [
+                make("value", "completion_output", completion, index)
+                for index in range(count("completion_output_count", completion))
+            ]
+        except Exception as error:
+            callback([], data, str(error))
         else:
-            callback([_values.to_python(handle) for handle in handles], data, "")
+            callback([_values.to_python(handle) for handle in made], data, "")
     except Exception:
         # Nobody is there to catch it.
         traceback.print_exc()
 
 
-_Callback = ctypes.CFUNCTYPE(None, c_void_p, c_int32, POINTER(c_void_p), c_size_t, c_void_p)
+_Callback = ctypes.CFUNCTYPE(None, c_void_p, c_void_p)
 _finished = _Callback(_finish)
 
 # The library may call it as late as it likes, so that it must never be freed.
@@ -51,9 +56,9 @@ def start(
     _waiting[user] = (callback, user_data)
     try:
         call(
-            "session_run_async",
+            "session_start",
             *(session, options, input_names, addresses(inputs), len(inputs), output_names, len(output_names)),
-            *(ctypes.cast(_finished, c_void_p), user),
+            *(ctypes.cast(_finished, c_void_p), user, None, None),
         )
     except BaseException:
         del _waiting[user]

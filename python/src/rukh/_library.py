@@ -200,10 +200,5 @@ def forget_environment() -> None:
     _environment = None
 
 
-def error_of_callback(status: int, error: int | None) -> RukhError:
-    """The exception for what a callback was given; ends the error object."""
-    return _error_of(status, c_void_p(error))
-
-
 # Handles do not survive a fork; the child makes an environment of its own.
 os.register_at_fork(after_in_child=forget_environment)

@@ -33,6 +33,8 @@ class Placement(NamedTuple):
     operator: str
     provider: str
     reason: str
+    # The number of its device among those of the provider.
+    device_id: int
 
 
 class OrtEpAssignedNode(NamedTuple):

@@ -8,17 +8,46 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from ctypes import c_char_p, c_int32, c_void_p
+from ctypes import byref, c_int32, c_void_p
+from typing import NamedTuple
 
-from . import _library
-from ._library import Handle, call, make
+from . import _constants, _library
+from ._library import Handle, borrowed, call, make
 
 # Severities of ONNX Runtime: verbose, info, warning, error, fatal.
 _LEVEL_OF_SEVERITY = (0, 1, 2, 3, 3)
 # The numbers that Python's `logging` has for debug, info, warning and error.
 _PYTHON_LEVELS = (10, 20, 30, 40)
 
-_Callback = ctypes.CFUNCTYPE(None, c_void_p, c_int32, c_char_p)
+_Callback = ctypes.CFUNCTYPE(None, c_void_p, c_void_p)
+
+
+class LogRecord(NamedTuple):
+    """A message of the library's log. Texts are empty where there is nothing to tell."""
+
+    # 0: debug, 1: info, 2: warning, 3: error.
+    level: int
+    message: str
+    # What it is about, such as "session" or "run".
+    category: str
+    # The session's option "log_id" (`SessionOptions.logid`), else the name of its model's file.
+    session: str
+    # The run's tag (`RunOptions.logid`).
+    run: str
+    node: str
+    # Where in the library's source it was written.
+    location: str
+
+
+# In the order of the fields after the level.
+_TEXTS = (
+    _constants.LOG_TEXT_MESSAGE,
+    _constants.LOG_TEXT_CATEGORY,
+    _constants.LOG_TEXT_SESSION,
+    _constants.LOG_TEXT_RUN,
+    _constants.LOG_TEXT_NODE,
+    _constants.LOG_TEXT_LOCATION,
+)
 
 
 class _Settings:
@@ -28,16 +57,19 @@ class _Settings:
         self.level = 2
         self.threads = 0
         self.threads_given = False
-        self.callback: Callable[[int, str], None] | None = None
+        self.callback: Callable[[LogRecord], None] | None = None
 
 
 _settings = _Settings()
 
 
-def _receive(_user: int | None, level: int, message: bytes) -> None:
+def _receive(record: int, _user: int | None) -> None:
     callback = _settings.callback
     if callback is not None:
-        callback(level, message.decode("utf-8", "replace"))
+        level = c_int32()
+        call("log_record_level", record, byref(level))
+        found = (borrowed("log_record_text", record, which) or "" for which in _TEXTS)
+        callback(LogRecord(level.value, *found))
 
 
 # The library may call it as late as it likes, so that it must never be freed.
@@ -52,7 +84,7 @@ def _options() -> Handle | None:
     call("environment_options_set", options, b"threads", str(_settings.threads).encode())
     if _settings.callback is not None:
         address = ctypes.cast(_received, c_void_p)
-        call("environment_options_set_log", options, _settings.level, address, None, None)
+        call("environment_options_set_log_callback", options, _settings.level, address, None, None)
     return options
 
 
@@ -60,17 +92,25 @@ _library.environment_options = _options
 
 
 def set_log_callback(callback: Callable[[int, str], None] | None, level: int = 2) -> None:
-    """Gives `callback` each message of `level` and above (0: debug, 1: info, 2: warning, 3: error) with its
-    level; None for none. It is called from any thread. Sessions that are open keep what they have, but for
-    None, which silences them all."""
+    """As `set_log_record_callback`, for a function that takes level and message alone."""
+    if callback is None:
+        set_log_record_callback(None, level)
+        return
+    set_log_record_callback(lambda record: callback(record.level, record.message), level)
+
+
+def set_log_record_callback(callback: Callable[[LogRecord], None] | None, level: int = 2) -> None:
+    """Gives `callback` each message of `level` and above (0: debug, 1: info, 2: warning, 3: error); None for
+    none. Sessions and runs may have another level (`SessionOptions.log_severity_level`, `RunOptions.log_severity_level`).
+    It is called from any thread. Sessions that are open keep what they have, but for None, which silences them all."""
     if level not in range(4):
         raise ValueError(f"level is {level!r}; allowed are 0 (debug), 1 (info), 2 (warning) and 3 (error)")
     _settings.level, _settings.callback = level, callback
     _library.forget_environment()
 
 
-# Who the callback of `set_default_logger_callback` hears of.
-_CATEGORY, _LOGID, _LOCATION = "rukh", "Default", ""
+# What the callback of `set_default_logger_callback` is told where a message is of no session.
+_LOGID = "Default"
 
 
 def set_default_logger_callback(
@@ -81,20 +121,21 @@ def set_default_logger_callback(
     if severity not in range(5):
         raise ValueError(f"severity is {severity!r}; allowed are 0 (verbose) to 4 (fatal)")
     if callback is None:
-        set_log_callback(None)
+        set_log_record_callback(None)
         return
 
-    def receive(level: int, message: str) -> None:
-        callback(level, _CATEGORY, _LOGID, _LOCATION, message)
+    def receive(record: LogRecord) -> None:
+        logid = ":".join(name for name in (record.session, record.run) if name)
+        callback(record.level, record.category, logid or _LOGID, record.location, record.message)
 
-    set_log_callback(receive, _LEVEL_OF_SEVERITY[severity])
+    set_log_record_callback(receive, _LEVEL_OF_SEVERITY[severity])
 
 
-def _to_logging(level: int, message: str) -> None:
+def _to_logging(record: LogRecord) -> None:
     # Slow to import, and seldom needed.
     import logging
 
-    logging.getLogger("rukh").log(_PYTHON_LEVELS[level], message)
+    logging.getLogger("rukh").log(_PYTHON_LEVELS[record.level], record.message)
 
 
 def set_default_logger_severity(severity: int) -> None:
@@ -112,7 +153,7 @@ def set_default_logger_severity(severity: int) -> None:
         callback = _to_logging
     level = _LEVEL_OF_SEVERITY[severity]
     if callback is not _settings.callback or (callback is not None and level != _settings.level):
-        set_log_callback(callback, level)
+        set_log_record_callback(callback, level)
 
 
 def set_default_logger_verbosity(verbosity: int) -> None:

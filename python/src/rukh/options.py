@@ -265,6 +265,8 @@ class SessionOptions:
             ("optimization", optimization),
             ("profiling", "1" if self.enable_profiling else "0"),
             ("optimized_model_path", self.optimized_model_filepath),
+            ("log_id", self.logid),
+            ("log_level", "" if self.log_severity_level == -1 else str(self.log_severity_level)),
             *((key, value) for key, value in self._entries.items() if _is_own(key)),
         ):
             call("session_options_set", handle, key.encode(), value.encode())

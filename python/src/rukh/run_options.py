@@ -12,15 +12,15 @@ _ARENA_SHRINKAGE = "memory.enable_memory_arena_shrinkage"
 class RunOptions:
     """How runs behave. One object may serve many runs, also at once.
 
-    `terminate`, `logid` and config entries of the library have an effect; the other attributes are taken so
-    that scripts for ONNX Runtime go on working.
+    `terminate`, `logid`, `log_severity_level` and config entries of the library have an effect; the other
+    attributes are taken so that scripts for ONNX Runtime go on working.
     """
 
     __slots__ = (
         "_entries",
         "_handle",
+        "_severity",
         "_terminate",
-        "log_severity_level",
         "log_verbosity_level",
         "only_execute_path_to_fetches",
     )
@@ -29,7 +29,7 @@ class RunOptions:
         self._handle = make("run_options", "run_options_create")
         self._terminate = False
         self._entries: dict[str, str] = {}
-        self.log_severity_level = -1
+        self._severity = -1
         self.log_verbosity_level = 0
         self.only_execute_path_to_fetches = False
 
@@ -46,16 +46,28 @@ class RunOptions:
 
     @property
     def logid(self) -> str:
-        """A name for the run in the profile."""
+        """A name for the run in the profile and in the log."""
         return text("run_options_get", self._handle, b"tag")
 
     @logid.setter
     def logid(self, value: str) -> None:
         self.add_run_config_entry("tag", value)
 
+    @property
+    def log_severity_level(self) -> int:
+        """From which severity on messages of the run reach the callback of `set_log_record_callback`: verbose (0), which
+        also tells each node and how long the run took, info (1), warning (2), error (3) or fatal (4), which is
+        none; -1 for the session's."""
+        return self._severity
+
+    @log_severity_level.setter
+    def log_severity_level(self, value: int) -> None:
+        call("run_options_set", self._handle, b"log_severity_level", str(int(value)).encode())
+        self._severity = value
+
     def add_run_config_entry(self, key: str, value: str) -> None:
-        """Sets an option of rukh by its name: "tag", "timeout_ms", "output_memory", "compute_stream",
-        "memory.enable_memory_arena_shrinkage". Others are kept for `get_run_config_entry`."""
+        """Sets an option of rukh by its name: "tag", "log_level", "priority", "timeout_ms", "output_memory",
+        "compute_stream", "memory.enable_memory_arena_shrinkage". Others are kept for `get_run_config_entry`."""
         own_value = value
         if key == _ARENA_SHRINKAGE:
             # The memory of the CPU is no arena.

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from ctypes import byref, c_int64, c_void_p
 from typing import Any
 
-from . import _async, _constants, _values, facts, modelfile
+from . import _async, _constants, _values, facts, modelfile, placements
 from ._errors import CancelledError, DeviceError, InvalidArgumentError, InvalidInputError, UnknownNameError
 from ._library import Handle, addresses, borrowed, call, count, text
 from ._types import UNKNOWN, ValueType, parse_type
@@ -184,11 +184,10 @@ class Session:
 
     def get_placements(self) -> list[Placement]:
         """Where each node runs after the graph was rewritten, and why there."""
-        found = []
-        for index in range(count("session_placement_count", self._handle)):
-            node, operator, provider, reason = texts(4, "session_placement", self._handle, index)
-            found.append(Placement(node, operator, self._provider_names.get(provider, provider), reason))
-        return found
+        return [
+            placement._replace(provider=self._provider_names.get(placement.provider, placement.provider))
+            for placement in placements.of(self._handle)
+        ]
 
     def get_provider_graph_assignment_info(self) -> list[OrtEpAssignedSubgraph]:
         """The nodes of each provider."""

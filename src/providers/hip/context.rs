@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result, Status};
 use crate::hip::{Event, HipError, Stream};
+use crate::threads::Priority;
 
 use super::buffer::MemoryStream;
 use super::graphs::Graphs;
@@ -48,6 +49,8 @@ pub(crate) struct DeviceContext {
     captured_blocks: Vec<DeviceBuffer>,
     /// The session whose run has it, or had it last.
     pub(crate) session: usize,
+    /// That of its stream.
+    pub(crate) priority: Priority,
 }
 
 /// Streams for copies alone, so that they go on beside the kernels.
@@ -59,9 +62,9 @@ struct CopyStreams {
 }
 
 impl DeviceContext {
-    /// For runs of a program with these steps.
-    pub(crate) fn new(provider: &Arc<Provider>, steps: Arc<[String]>) -> Result<Self> {
-        let stream = provider.stream()?;
+    /// For runs of a program with these steps, of one priority.
+    pub(crate) fn new(provider: &Arc<Provider>, steps: Arc<[String]>, priority: Priority) -> Result<Self> {
+        let stream = provider.stream(priority)?;
         let device = provider.device();
         let copies = if provider.copies_apart() {
             Some(CopyStreams { up: Stream::new(device)?, down: Stream::new(device)?, reading: false })
@@ -90,6 +93,7 @@ impl DeviceContext {
             captured: Vec::new(),
             captured_blocks: Vec::new(),
             session: 0,
+            priority,
         })
     }
 

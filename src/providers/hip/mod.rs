@@ -63,7 +63,7 @@ pub(crate) use options::HipOptions;
 pub(crate) use provider::{
     MemorySource, Provider, check_device, memory_info, missing, platform_of, shared_arena,
 };
-pub(crate) use transfer::{allocate_on, allocate_pinned_on, copy_bytes, queue_copy, stream_on};
+pub(crate) use transfer::{allocate_on, allocate_pinned_on, copy_bytes, import_on, queue_copy, stream_on};
 pub(crate) use tuning::{TargetResults, Tuned, Tuner, count as count_results, read_results};
 pub(crate) use variables::wants_fp16;
 

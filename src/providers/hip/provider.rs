@@ -12,6 +12,7 @@ use crate::memory::device::allocator::DeviceAllocator;
 use crate::memory::device::config::{ArenaConfig, ExtendStrategy};
 use crate::memory::device::external::ExternalFunctions;
 use crate::ops::OpError;
+use crate::threads::Priority;
 
 use super::buffer::{DeviceBuffer, MemoryStream};
 use super::code;
@@ -351,10 +352,18 @@ impl Provider {
     }
 
     /// A stream for a run: the user's, or a new one.
-    pub(super) fn stream(&self) -> Result<Arc<MemoryStream>> {
+    pub(super) fn stream(&self, priority: Priority) -> Result<Arc<MemoryStream>> {
         match &self.user_stream {
             Some(stream) => Ok(stream.clone()),
-            None => Ok(MemoryStream::new(Stream::new(&self.device)?, [&self.memory, &self.pinned])),
+            None => {
+                let stream = Stream::with_priority(&self.device, priority)?;
+                Ok(MemoryStream::new(stream, [&self.memory, &self.pinned]))
+            }
         }
+    }
+
+    /// What is left of the priority of a run: a stream of the user's has its own.
+    pub(crate) fn run_priority(&self, priority: Priority) -> Priority {
+        if self.user_stream.is_some() { Priority::Normal } else { priority }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::error::{Result, fail};
-use crate::hip::{Device, DeviceBacking, Event, PinnedBacking, Stream};
+use crate::hip::{Device, DeviceBacking, Event, Exported, ImportedMemory, PinnedBacking, Stream};
 use crate::memory::device::backing::Backing;
 use crate::tensor::{Buffer, Place};
 
@@ -28,6 +28,11 @@ pub(crate) fn allocate_on(device_id: usize, bytes: usize) -> Result<Buffer> {
     let owner = Arc::new(Allocation { backing, address });
     // SAFETY: the memory was just allocated with that many bytes, and lives as long as its owner.
     Ok(unsafe { Buffer::on_device(device_id as u32, address, bytes, owner) })
+}
+
+/// Memory that another API exported, for a device.
+pub(crate) fn import_on(device_id: usize, exported: Exported, bytes: usize) -> Result<ImportedMemory> {
+    ImportedMemory::new(&find_device(device_id)?.device(device_id)?, exported, bytes)
 }
 
 /// Memory of the host that a device copies from and to by itself; its content is unspecified.

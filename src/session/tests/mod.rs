@@ -10,6 +10,7 @@ mod channel_blocked;
 mod graphs;
 mod model_cache;
 mod on_hip;
+mod priorities;
 mod sharing;
 mod unknown_shapes;
 mod wrong_inputs;

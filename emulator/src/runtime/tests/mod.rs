@@ -6,6 +6,7 @@ mod counts;
 mod deferred;
 mod devices;
 mod errors;
+mod external;
 mod graphs;
 mod kernels;
 mod objects;

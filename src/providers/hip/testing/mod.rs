@@ -203,7 +203,7 @@ pub(super) fn on_device(
         .iter()
         .map(|t| t.map(|t| provider.upload(bytes(t))).transpose())
         .collect::<Result<Vec<Option<DeviceBuffer>>, _>>()?;
-    let mut context = DeviceContext::new(provider, Arc::default())?;
+    let mut context = DeviceContext::new(provider, Arc::default(), Default::default())?;
     let stream = context.stream.clone();
     let made =
         like.iter().map(|t| provider.allocate(bytes(t).len(), &stream)).collect::<Result<Vec<_>, _>>()?;
