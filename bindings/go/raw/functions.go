@@ -212,6 +212,8 @@ var described = [...]struct{ name, since string }{
 	{"operator_set_shape_function", "0.1.0"},
 	{"operator_set_kernel", "0.1.0"},
 	{"operator_set_gpu_kernel", "0.1.0"},
+	{"operator_set_pure", "0.1.1"},
+	{"operator_set_capturable", "0.1.1"},
 	{"session_options_add_operator", "0.1.0"},
 	{"environment_add_operator", "0.1.0"},
 	{"operator_add_attribute", "0.1.0"},
@@ -4437,7 +4439,8 @@ func OperatorSetKernel(operator unsafe.Pointer, create unsafe.Pointer, compute u
 // the CPU. `prepare`: may be NULL; called when a run of new shapes is planned, with the shapes known, to ask for temporary
 // memory by `rukh_node_info_set_scratch`. `compute`: not NULL; called in each run. It must give its work to the
 // stream of `rukh_kernel_context_stream`, must not wait for it, and must not use tensors or temporary memory after work
-// in that stream. A run with such a node is not replayed as a graph of the runtime's. `error`: may be NULL. Threads:
+// in that stream. A run with such a node is replayed as a graph of the runtime's only where
+// `rukh_operator_set_capturable` says that it may be. `error`: may be NULL. Threads:
 // any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
 //
 // Since 0.1.0.
@@ -4448,6 +4451,49 @@ func OperatorSetGpuKernel(operator unsafe.Pointer, create unsafe.Pointer, prepar
 	}
 	var failure unsafe.Pointer
 	return failed(C.go_operator_set_gpu_kernel(fn, operator, create, prepare, compute, &failure), &failure)
+}
+
+// OperatorSetPure calls rukh_operator_set_pure.
+//
+// Says whether an operator is pure: the same inputs and attributes give the same outputs, bit for bit, and its
+// functions do nothing else. A node of a pure operator with a kernel for the CPU is computed once where all its inputs
+// are constants, when a model is opened with optimisation, or follow from the shapes of runs, when a run of new shapes
+// is planned; each run then takes the result. A kernel that fails meanwhile leaves the node as it is, for the runs to
+// tell. A result of more than 1 MiB is kept only where it has at most 16 times the bytes of the inputs.
+//
+// `operator`: not NULL. `pure`: 1 or 0; 0 when this is not called. `error`: may be NULL. Threads: any. Errors:
+// `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
+//
+// Since 0.1.1.
+func OperatorSetPure(operator unsafe.Pointer, pure int32) error {
+	fn, err := function(200)
+	if err != nil {
+		return err
+	}
+	var failure unsafe.Pointer
+	return failed(C.go_operator_set_pure(fn, operator, C.int32_t(pure), &failure), &failure)
+}
+
+// OperatorSetCapturable calls rukh_operator_set_capturable.
+//
+// Says whether the work of the kernel for GPUs may be captured: all that `compute` does is to give work to the stream
+// of the run, and that work is the same each time for the same shapes and addresses. Runs with such nodes are replayed as
+// graphs of the runtime's, in which `compute` is not called: it is called in the first run of given shapes, and again each
+// time that its work is recorded. What it passes to its kernels must live as long as the node's state. A kernel that fails
+// while it is recorded, or makes a call that the runtime does not allow then, leaves the run without a graph.
+//
+// `operator`: not NULL. `capturable`: 1 or 0; 0 when this is not called: `compute` is called in each run, and a run
+// whose stream the caller captures is an error. `error`: may be NULL. Threads: any. Errors:
+// `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
+//
+// Since 0.1.1.
+func OperatorSetCapturable(operator unsafe.Pointer, capturable int32) error {
+	fn, err := function(201)
+	if err != nil {
+		return err
+	}
+	var failure unsafe.Pointer
+	return failed(C.go_operator_set_capturable(fn, operator, C.int32_t(capturable), &failure), &failure)
 }
 
 // SessionOptionsAddOperator calls rukh_session_options_add_operator.
@@ -4462,7 +4508,7 @@ func OperatorSetGpuKernel(operator unsafe.Pointer, create unsafe.Pointer, prepar
 //
 // Since 0.1.0.
 func SessionOptionsAddOperator(options unsafe.Pointer, operator unsafe.Pointer) error {
-	fn, err := function(200)
+	fn, err := function(202)
 	if err != nil {
 		return err
 	}
@@ -4479,7 +4525,7 @@ func SessionOptionsAddOperator(options unsafe.Pointer, operator unsafe.Pointer) 
 //
 // Since 0.1.0.
 func EnvironmentAddOperator(environment unsafe.Pointer, operator unsafe.Pointer) error {
-	fn, err := function(201)
+	fn, err := function(203)
 	if err != nil {
 		return err
 	}
@@ -4498,7 +4544,7 @@ func EnvironmentAddOperator(environment unsafe.Pointer, operator unsafe.Pointer)
 //
 // Since 0.1.0.
 func OperatorAddAttribute(operator unsafe.Pointer, name string, ty AttributeType, required int32) error {
-	fn, err := function(202)
+	fn, err := function(204)
 	if err != nil {
 		return err
 	}
@@ -4522,7 +4568,7 @@ func OperatorAddAttribute(operator unsafe.Pointer, name string, ty AttributeType
 //
 // Since 0.1.0.
 func OperatorAddAttributeWithDefault(operator unsafe.Pointer, name string, ty AttributeType, data unsafe.Pointer, count uint) error {
-	fn, err := function(203)
+	fn, err := function(205)
 	if err != nil {
 		return err
 	}
@@ -4554,7 +4600,7 @@ func OperatorAddAttributeWithDefault(operator unsafe.Pointer, name string, ty At
 //
 // Since 0.1.0.
 func SessionOptionsLoadOperators(options unsafe.Pointer, path string) error {
-	fn, err := function(204)
+	fn, err := function(206)
 	if err != nil {
 		return err
 	}
@@ -4577,7 +4623,7 @@ func SessionOptionsLoadOperators(options unsafe.Pointer, path string) error {
 //
 // Since 0.1.0.
 func EnvironmentLoadOperators(environment unsafe.Pointer, path string) error {
-	fn, err := function(205)
+	fn, err := function(207)
 	if err != nil {
 		return err
 	}
@@ -4599,7 +4645,7 @@ func EnvironmentLoadOperators(environment unsafe.Pointer, path string) error {
 //
 // Since 0.1.0.
 func OperatorRegistryAdd(registry unsafe.Pointer, operator unsafe.Pointer) error {
-	fn, err := function(206)
+	fn, err := function(208)
 	if err != nil {
 		return err
 	}
@@ -4616,7 +4662,7 @@ func OperatorRegistryAdd(registry unsafe.Pointer, operator unsafe.Pointer) error
 //
 // Since 0.1.0.
 func OperatorRegistrySetError(registry unsafe.Pointer, text_ string) error {
-	fn, err := function(207)
+	fn, err := function(209)
 	if err != nil {
 		return err
 	}
@@ -4638,7 +4684,7 @@ func OperatorRegistrySetError(registry unsafe.Pointer, text_ string) error {
 //
 // Since 0.1.0.
 func NodeInfoName(node unsafe.Pointer, name *string) error {
-	fn, err := function(208)
+	fn, err := function(210)
 	if err != nil {
 		return err
 	}
@@ -4660,7 +4706,7 @@ func NodeInfoName(node unsafe.Pointer, name *string) error {
 //
 // Since 0.1.0.
 func NodeInfoVersion(node unsafe.Pointer, version *int64) error {
-	fn, err := function(209)
+	fn, err := function(211)
 	if err != nil {
 		return err
 	}
@@ -4677,7 +4723,7 @@ func NodeInfoVersion(node unsafe.Pointer, version *int64) error {
 //
 // Since 0.1.0.
 func NodeInfoInputCount(node unsafe.Pointer, count *uint) error {
-	fn, err := function(210)
+	fn, err := function(212)
 	if err != nil {
 		return err
 	}
@@ -4694,7 +4740,7 @@ func NodeInfoInputCount(node unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func NodeInfoOutputCount(node unsafe.Pointer, count *uint) error {
-	fn, err := function(211)
+	fn, err := function(213)
 	if err != nil {
 		return err
 	}
@@ -4711,7 +4757,7 @@ func NodeInfoOutputCount(node unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func NodeInfoHasInput(node unsafe.Pointer, index uint, given *int32) error {
-	fn, err := function(212)
+	fn, err := function(214)
 	if err != nil {
 		return err
 	}
@@ -4730,7 +4776,7 @@ func NodeInfoHasInput(node unsafe.Pointer, index uint, given *int32) error {
 //
 // Since 0.1.0.
 func NodeInfoInputType(node unsafe.Pointer, index uint, kind *Kind, element *ElementType) error {
-	fn, err := function(213)
+	fn, err := function(215)
 	if err != nil {
 		return err
 	}
@@ -4750,7 +4796,7 @@ func NodeInfoInputType(node unsafe.Pointer, index uint, kind *Kind, element *Ele
 //
 // Since 0.1.0.
 func NodeInfoInputShape(node unsafe.Pointer, index uint, dims *int64, cap uint, rank *int64) error {
-	fn, err := function(214)
+	fn, err := function(216)
 	if err != nil {
 		return err
 	}
@@ -4768,7 +4814,7 @@ func NodeInfoInputShape(node unsafe.Pointer, index uint, dims *int64, cap uint, 
 //
 // Since 0.1.0.
 func NodeInfoInputValue(node unsafe.Pointer, index uint, value *unsafe.Pointer) error {
-	fn, err := function(215)
+	fn, err := function(217)
 	if err != nil {
 		return err
 	}
@@ -4786,7 +4832,7 @@ func NodeInfoInputValue(node unsafe.Pointer, index uint, value *unsafe.Pointer) 
 //
 // Since 0.1.0.
 func NodeInfoSetError(node unsafe.Pointer, text_ string) error {
-	fn, err := function(216)
+	fn, err := function(218)
 	if err != nil {
 		return err
 	}
@@ -4810,7 +4856,7 @@ func NodeInfoSetError(node unsafe.Pointer, text_ string) error {
 //
 // Since 0.1.0.
 func NodeInfoSetState(node unsafe.Pointer, state unsafe.Pointer, release unsafe.Pointer) error {
-	fn, err := function(217)
+	fn, err := function(219)
 	if err != nil {
 		return err
 	}
@@ -4827,7 +4873,7 @@ func NodeInfoSetState(node unsafe.Pointer, state unsafe.Pointer, release unsafe.
 //
 // Since 0.1.0.
 func NodeInfoState(node unsafe.Pointer, state *unsafe.Pointer) error {
-	fn, err := function(218)
+	fn, err := function(220)
 	if err != nil {
 		return err
 	}
@@ -4844,7 +4890,7 @@ func NodeInfoState(node unsafe.Pointer, state *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func NodeInfoSetScratch(node unsafe.Pointer, bytes uint) error {
-	fn, err := function(219)
+	fn, err := function(221)
 	if err != nil {
 		return err
 	}
@@ -4861,7 +4907,7 @@ func NodeInfoSetScratch(node unsafe.Pointer, bytes uint) error {
 //
 // Since 0.1.0.
 func NodeInfoHasOutput(node unsafe.Pointer, index uint, wanted *int32) error {
-	fn, err := function(220)
+	fn, err := function(222)
 	if err != nil {
 		return err
 	}
@@ -4879,7 +4925,7 @@ func NodeInfoHasOutput(node unsafe.Pointer, index uint, wanted *int32) error {
 //
 // Since 0.1.0.
 func NodeInfoSetOutputType(node unsafe.Pointer, index uint, element ElementType) error {
-	fn, err := function(221)
+	fn, err := function(223)
 	if err != nil {
 		return err
 	}
@@ -4898,7 +4944,7 @@ func NodeInfoSetOutputType(node unsafe.Pointer, index uint, element ElementType)
 //
 // Since 0.1.0.
 func NodeInfoSetOutputShape(node unsafe.Pointer, index uint, dims *int64, rank uint) error {
-	fn, err := function(222)
+	fn, err := function(224)
 	if err != nil {
 		return err
 	}
@@ -4917,7 +4963,7 @@ func NodeInfoSetOutputShape(node unsafe.Pointer, index uint, dims *int64, rank u
 //
 // Since 0.1.0.
 func NodeInfoSetOutputShapeOf(node unsafe.Pointer, index uint, input uint) error {
-	fn, err := function(223)
+	fn, err := function(225)
 	if err != nil {
 		return err
 	}
@@ -4936,7 +4982,7 @@ func NodeInfoSetOutputShapeOf(node unsafe.Pointer, index uint, input uint) error
 //
 // Since 0.1.0.
 func NodeInfoSetOutputDimOf(node unsafe.Pointer, index uint, axis uint, input uint, inputAxis uint) error {
-	fn, err := function(224)
+	fn, err := function(226)
 	if err != nil {
 		return err
 	}
@@ -4953,7 +4999,7 @@ func NodeInfoSetOutputDimOf(node unsafe.Pointer, index uint, axis uint, input ui
 //
 // Since 0.1.0.
 func NodeInfoHasAttribute(node unsafe.Pointer, name string, given *int32) error {
-	fn, err := function(225)
+	fn, err := function(227)
 	if err != nil {
 		return err
 	}
@@ -4975,7 +5021,7 @@ func NodeInfoHasAttribute(node unsafe.Pointer, name string, given *int32) error 
 //
 // Since 0.1.0.
 func NodeInfoAttributeInt(node unsafe.Pointer, name string, value *int64) error {
-	fn, err := function(226)
+	fn, err := function(228)
 	if err != nil {
 		return err
 	}
@@ -4996,7 +5042,7 @@ func NodeInfoAttributeInt(node unsafe.Pointer, name string, value *int64) error 
 //
 // Since 0.1.0.
 func NodeInfoAttributeFloat(node unsafe.Pointer, name string, value *float32) error {
-	fn, err := function(227)
+	fn, err := function(229)
 	if err != nil {
 		return err
 	}
@@ -5019,7 +5065,7 @@ func NodeInfoAttributeFloat(node unsafe.Pointer, name string, value *float32) er
 //
 // Since 0.1.0.
 func NodeInfoAttributeString(node unsafe.Pointer, name string, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(228)
+	fn, err := function(230)
 	if err != nil {
 		return err
 	}
@@ -5041,7 +5087,7 @@ func NodeInfoAttributeString(node unsafe.Pointer, name string, buf *byte, cap ui
 //
 // Since 0.1.0.
 func NodeInfoAttributeInts(node unsafe.Pointer, name string, values **int64, count *uint) error {
-	fn, err := function(229)
+	fn, err := function(231)
 	if err != nil {
 		return err
 	}
@@ -5062,7 +5108,7 @@ func NodeInfoAttributeInts(node unsafe.Pointer, name string, values **int64, cou
 //
 // Since 0.1.0.
 func NodeInfoAttributeFloats(node unsafe.Pointer, name string, values **float32, count *uint) error {
-	fn, err := function(230)
+	fn, err := function(232)
 	if err != nil {
 		return err
 	}
@@ -5083,7 +5129,7 @@ func NodeInfoAttributeFloats(node unsafe.Pointer, name string, values **float32,
 //
 // Since 0.1.0.
 func NodeInfoAttributeStringCount(node unsafe.Pointer, name string, count *uint) error {
-	fn, err := function(231)
+	fn, err := function(233)
 	if err != nil {
 		return err
 	}
@@ -5106,7 +5152,7 @@ func NodeInfoAttributeStringCount(node unsafe.Pointer, name string, count *uint)
 //
 // Since 0.1.0.
 func NodeInfoAttributeStringAt(node unsafe.Pointer, name string, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(232)
+	fn, err := function(234)
 	if err != nil {
 		return err
 	}
@@ -5128,7 +5174,7 @@ func NodeInfoAttributeStringAt(node unsafe.Pointer, name string, index uint, buf
 //
 // Since 0.1.0.
 func NodeInfoAttributeTensor(node unsafe.Pointer, name string, value *unsafe.Pointer) error {
-	fn, err := function(233)
+	fn, err := function(235)
 	if err != nil {
 		return err
 	}
@@ -5150,7 +5196,7 @@ func NodeInfoAttributeTensor(node unsafe.Pointer, name string, value *unsafe.Poi
 //
 // Since 0.1.0.
 func KernelContextInputCount(context unsafe.Pointer, count *uint) error {
-	fn, err := function(234)
+	fn, err := function(236)
 	if err != nil {
 		return err
 	}
@@ -5167,7 +5213,7 @@ func KernelContextInputCount(context unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func KernelContextOutputCount(context unsafe.Pointer, count *uint) error {
-	fn, err := function(235)
+	fn, err := function(237)
 	if err != nil {
 		return err
 	}
@@ -5187,7 +5233,7 @@ func KernelContextOutputCount(context unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func KernelContextInput(context unsafe.Pointer, index uint, value *unsafe.Pointer) error {
-	fn, err := function(236)
+	fn, err := function(238)
 	if err != nil {
 		return err
 	}
@@ -5208,7 +5254,7 @@ func KernelContextInput(context unsafe.Pointer, index uint, value *unsafe.Pointe
 //
 // Since 0.1.0.
 func KernelContextOutput(context unsafe.Pointer, index uint, shape *int64, rank uint, value *unsafe.Pointer) error {
-	fn, err := function(237)
+	fn, err := function(239)
 	if err != nil {
 		return err
 	}
@@ -5227,7 +5273,7 @@ func KernelContextOutput(context unsafe.Pointer, index uint, shape *int64, rank 
 //
 // Since 0.1.0.
 func KernelContextSetOutput(context unsafe.Pointer, index uint, value unsafe.Pointer) error {
-	fn, err := function(238)
+	fn, err := function(240)
 	if err != nil {
 		return err
 	}
@@ -5244,7 +5290,7 @@ func KernelContextSetOutput(context unsafe.Pointer, index uint, value unsafe.Poi
 //
 // Since 0.1.0.
 func KernelContextState(context unsafe.Pointer, state *unsafe.Pointer) error {
-	fn, err := function(239)
+	fn, err := function(241)
 	if err != nil {
 		return err
 	}
@@ -5262,7 +5308,7 @@ func KernelContextState(context unsafe.Pointer, state *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func KernelContextCancelled(context unsafe.Pointer, cancelled *int32) error {
-	fn, err := function(240)
+	fn, err := function(242)
 	if err != nil {
 		return err
 	}
@@ -5279,7 +5325,7 @@ func KernelContextCancelled(context unsafe.Pointer, cancelled *int32) error {
 //
 // Since 0.1.0.
 func KernelContextThreadCount(context unsafe.Pointer, count *uint) error {
-	fn, err := function(241)
+	fn, err := function(243)
 	if err != nil {
 		return err
 	}
@@ -5299,7 +5345,7 @@ func KernelContextThreadCount(context unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func KernelContextParallelFor(context unsafe.Pointer, count uint, body unsafe.Pointer, user unsafe.Pointer) error {
-	fn, err := function(242)
+	fn, err := function(244)
 	if err != nil {
 		return err
 	}
@@ -5316,7 +5362,7 @@ func KernelContextParallelFor(context unsafe.Pointer, count uint, body unsafe.Po
 //
 // Since 0.1.0.
 func KernelContextStream(context unsafe.Pointer, stream *unsafe.Pointer) error {
-	fn, err := function(243)
+	fn, err := function(245)
 	if err != nil {
 		return err
 	}
@@ -5333,7 +5379,7 @@ func KernelContextStream(context unsafe.Pointer, stream *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func KernelContextScratch(context unsafe.Pointer, address *unsafe.Pointer, bytes *uint) error {
-	fn, err := function(244)
+	fn, err := function(246)
 	if err != nil {
 		return err
 	}
@@ -5351,7 +5397,7 @@ func KernelContextScratch(context unsafe.Pointer, address *unsafe.Pointer, bytes
 //
 // Since 0.1.0.
 func KernelContextSetError(context unsafe.Pointer, text_ string) error {
-	fn, err := function(245)
+	fn, err := function(247)
 	if err != nil {
 		return err
 	}
