@@ -131,7 +131,12 @@ static void once(void) {
             /* The state of what was computed ahead is gone. */
             CHECK(created == 2 && destroyed == cases[i].ahead);
             for (runs = 0; runs < 3; runs++) OK(run(session, &error));
-            CHECK(computed == cases[i].ahead + 3 * (2 - cases[i].ahead));
+            if (cases[i].pure == 1 && !cases[i].ahead && has_shapes) {
+                /* When the first run was planned: it knows the shape of what is made. */
+                CHECK(computed == 1 + 3);
+            } else {
+                CHECK(computed == cases[i].ahead + 3 * (2 - cases[i].ahead));
+            }
             rukh_session_destroy(session);
             CHECK(created == 2 && destroyed == 2);
         }

@@ -155,7 +155,7 @@ def test_strings_and_what_fails():
         run(session(ONE, op(lambda x: x, from_dlpack=refuse)), X)
     with pytest.raises(rukh.RukhError, match="ZeroDivisionError"):
         run(session(ONE, op(lambda x: x[:1] * (1 // 0), from_dlpack=np.from_dlpack)), X)
-    with pytest.raises(rukh.RukhError, match="NoneType"):
+    with pytest.raises(rukh.RukhError, match=r"optional\(tensor\(float\)\) was given"):
         run(session(ONE, op(lambda x: None, from_dlpack=np.from_dlpack)), X)
 
 
@@ -192,4 +192,5 @@ def test_pure_functions_of_constants_are_called_once(pure, level, calls, shapes,
     made = rukh.InferenceSession(data, options)
     for _ in range(3):
         assert run(made, X).tolist() == [3, -6, 9]
-    assert len(called) == calls
+    # With known shapes the call comes when the first run is planned.
+    assert len(called) == (1 if pure and shapes else calls)
