@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::error::{Result, Status};
+use crate::error::{Result, Status, fail};
 use crate::tensor::{ElementType, Place, Shape, ValueRef};
 use crate::threads::Pool;
 
@@ -78,6 +78,19 @@ impl ShapedPlan {
             device_block,
             uploaded,
         })
+    }
+
+    /// Fails where the caller captures a run of which a step must be asked anew each time.
+    pub(crate) fn check_capture(&self, program: &Program) -> Result<()> {
+        let Some(at) = self.not_capturable else { return Ok(()) };
+        let step = &program.steps[at];
+        fail!(
+            InvalidInput,
+            "node \"{}\" ({}): the stream of this run is being captured, and the operator does not say that its work may \
+             be; rukh_operator_set_capturable says so",
+            step.node,
+            step.op_name
+        )
     }
 }
 

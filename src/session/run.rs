@@ -91,15 +91,8 @@ pub(super) fn run(
              queued, and no node may read an input on the CPU"
         );
     }
-    if let Some(at) = plan.not_capturable.filter(|_| capturing) {
-        let step = &program.steps[at];
-        fail!(
-            InvalidInput,
-            "node \"{}\" ({}): the stream of this run is being captured, and the operator does not say that its work may \
-             be; rukh_operator_set_capturable says so",
-            step.node,
-            step.op_name
-        );
+    if capturing {
+        plan.check_capture(program)?;
     }
     if !plan.needed_on_host.is_empty() {
         return run_with_host_inputs(cx, program, inputs, outputs, &plan.needed_on_host, ending);
