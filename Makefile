@@ -254,14 +254,16 @@ test-hip: emulator build/onnx-data/VERSION stage ## the HIP provider on an emula
 	$(EMULATED) $(CARGO) test --quiet -p rukh-cli --test command info_counts
 	$(EMULATED) $(CARGO) test --quiet -p rukh-cli --test devices --test hip_options --test hip_memory --test offline_tuning --test pictures
 	cmake -S capi-tests -B $(BUILD)/capi-tests/device -G Ninja -DCMAKE_PREFIX_PATH=$(STAGE) >/dev/null
-	cmake --build $(BUILD)/capi-tests/device --target device --target device_options --target locations --target operators_gpu >/dev/null
+	cmake --build $(BUILD)/capi-tests/device --target device --target device_options --target locations --target operators_captured --target operators_gpu >/dev/null
 	for test in device device_options locations; do \
 		(cd capi-tests && $(EMULATED) $(BUILD)/capi-tests/device/$$test models) || exit 1; \
 	done
 	clang-19 -O2 -x hip --offload-arch=gfx1100 --no-gpu-bundle-output -nogpuinc -nogpulib -mcode-object-version=4 \
 		--cuda-device-only capi-tests/kernels/scale.hip -o $(BUILD)/capi-tests/scale.co
 	for check in AMDEMU_DEFER=0 $(HIP_CHECKS); do \
-		(cd capi-tests && env AMDEMU_ARCH=gfx1100 $$check $(EMULATED) $(BUILD)/capi-tests/device/operators_gpu models $(BUILD)/capi-tests/scale.co) || exit 1; \
+		for test in operators_captured operators_gpu; do \
+			(cd capi-tests && env AMDEMU_ARCH=gfx1100 $$check $(EMULATED) $(BUILD)/capi-tests/device/$$test models $(BUILD)/capi-tests/scale.co) || exit 1; \
+		done; \
 		(cd capi-tests && env AMDEMU_ARCH=gfx1100 $$check $(EMULATED) $(BUILD)/capi-tests/device/locations models) || exit 1; \
 		(cd capi-tests && env AMDEMU_ARCH=gfx1100 $$check $(EMULATED) $(BUILD)/capi-tests/device/device models) || exit 1; \
 	done

@@ -15,6 +15,8 @@ type RunOptions struct {
 	Outputs []string
 	// Such as {"timeout_ms": "500"}.
 	Options Options
+	// What the run is not given is taken from these; of two the last counts.
+	Adapters []*Adapter
 }
 
 // Run runs the model: values by the names of inputs, results by the names of outputs. nil for the default options. A
@@ -26,7 +28,7 @@ func (s *Session) Run(ctx context.Context, values Values, options *RunOptions) (
 	if options == nil {
 		options = &RunOptions{}
 	}
-	settings, err := runSettings(ctx, options.Options)
+	settings, err := runSettings(ctx, options)
 	if err != nil {
 		return nil, err
 	}
@@ -65,20 +67,24 @@ func cancelled(ctx context.Context, err error) error {
 	return err
 }
 
-// Options of a run that can be cancelled or has options of its own; nil otherwise.
-func runSettings(ctx context.Context, options Options) (unsafe.Pointer, error) {
-	if ctx.Done() == nil && len(options) == 0 {
+// Options of a run that can be cancelled, or has options of its own or adapters; nil otherwise.
+func runSettings(ctx context.Context, options *RunOptions) (unsafe.Pointer, error) {
+	if ctx.Done() == nil && len(options.Options) == 0 && len(options.Adapters) == 0 {
 		return nil, nil
 	}
 	var settings unsafe.Pointer
 	if err := raw.RunOptionsCreate(&settings); err != nil {
 		return nil, err
 	}
-	for key, value := range options {
+	for key, value := range options.Options {
 		if err := raw.RunOptionsSet(settings, key, value); err != nil {
 			raw.RunOptionsDestroy(settings)
 			return nil, err
 		}
+	}
+	if err := addAdapters(settings, options.Adapters, raw.RunOptionsAddAdapter); err != nil {
+		raw.RunOptionsDestroy(settings)
+		return nil, err
 	}
 	return settings, nil
 }

@@ -21,6 +21,8 @@ type SessionOptions struct {
 	Providers []Provider
 	// Such as {"intra_op_threads": "2"}.
 	Options Options
+	// Their tensors take the place of initializers, for good; of two the last counts.
+	Adapters []*Adapter
 }
 
 // Port is an input or an output of a model.
@@ -104,7 +106,7 @@ func (o *SessionOptions) write(settings unsafe.Pointer) error {
 			return err
 		}
 	}
-	return nil
+	return addAdapters(settings, o.Adapters, raw.SessionOptionsAddAdapter)
 }
 
 // Inputs are the inputs in the model's order.

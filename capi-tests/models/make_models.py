@@ -253,6 +253,21 @@ def operators():
     )
 
 
+def operators_edges():
+    """The first and the last node."""
+    write(
+        "operators_edges",
+        [
+            custom("Scale", ["x"], ["scaled"], factor=2.0),
+            helper.make_node("Relu", ["scaled"], ["relu"], "clip"),
+            custom("Scale", ["relu"], ["y"], factor=5.0),
+        ],
+        [tensor("x", FLOAT, ["batch", 2])],
+        [tensor("y", FLOAT, ["batch", 2])],
+        domain=DOMAIN,
+    )
+
+
 def operators_nested():
     """In both branches of If, in the body of Loop, in a function of the model; and one that has a function's name."""
     branch = [
@@ -341,5 +356,5 @@ def operators_kinds():
 
 if __name__ == "__main__":
     plain = (linear, adapted, add, gather, branches, grow, external, nonzero, strings, sequence, count)
-    for make in (*plain, operators, operators_nested, operators_kinds):
+    for make in (*plain, operators, operators_edges, operators_nested, operators_kinds):
         make()

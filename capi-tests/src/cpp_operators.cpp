@@ -6,7 +6,7 @@
 
 #include <atomic>
 
-static std::atomic<int> alive{0};
+static std::atomic<int> alive{0}, doubled{0};
 
 struct Scale {
     explicit Scale(const rukh::NodeInfo &node) : factor(node.attribute<float>("factor").value()) {
@@ -31,6 +31,7 @@ struct Scale {
 struct Double {
     explicit Double(const rukh::NodeInfo &) {}
     rukh::Result<void> compute(rukh::KernelContext &context) {
+        doubled++;
         rukh::BorrowedValue x = context.input(0).value();
         rukh::Value y = rukh::Value::zeros(RUKH_ELEMENT_FLOAT, x->shape().value()).value();
         for (std::size_t i = 0; i < x->data<float>().value().size; i++)
@@ -89,7 +90,14 @@ int main(int argc, char **argv) {
     op.add_input("x", "float", RUKH_ARITY_VARIADIC_SOME).value();
     op.add_output("y", "float").value();
     op.declare_attribute("factor", RUKH_ATTRIBUTE_FLOAT).value();
+    op.set_pure().value();
+    op.set_capturable().value();
     environment.add_operator(op).value();
+    doubled = 0;
     CHECK(rukh::Session::open(environment, model_path("operators")).ok());
+    CHECK(doubled == 1); /* of constants */
+    op = rukh::Operator::create<Double>("test.ops", "Scale").value();
+    op.set_pure(false).value();
+    op.set_capturable(false).value();
     return 0;
 }

@@ -25,6 +25,8 @@ static void try_operator(rukh_operator *h, rukh_status wanted) {
     EXPECT(rukh_operator_set_shape_input(h, SIZE_MAX, &error));
     EXPECT(rukh_operator_set_kernel(h, NULL, NULL, &error));
     EXPECT(rukh_operator_set_gpu_kernel(h, NULL, NULL, NULL, &error));
+    EXPECT(rukh_operator_set_pure(h, 2, &error));
+    EXPECT(rukh_operator_set_capturable(h, -1, &error));
     EXPECT(rukh_operator_add_attribute(h, NULL, 0, 0, &error));
     EXPECT(rukh_operator_add_attribute_with_default(h, NULL, 0, NULL, 0, &error));
 }

@@ -7,9 +7,11 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::api::{Options, Provider};
 
+mod adapters;
 mod compile;
 mod tune;
 
+pub use adapters::AdapterArguments;
 pub use compile::CompileArguments;
 pub use tune::TuneArguments;
 
@@ -50,12 +52,15 @@ Examples:
   rukh run model.onnx --input @ids.npy --input \"mask=1x4xi64=1 1 1 0\"
   rukh run model.onnx --input sample.npz --expect sample.npz
   rukh run model.onnx --input test_data_set_0 --expect test_data_set_0
-  rukh run model.onnx --generate --dim batch=8 --provider cpu --threads 4")]
+  rukh run model.onnx --generate --dim batch=8 --provider cpu --threads 4
+  rukh run model.onnx --generate --adapter style.onnx_adapter --adapter topic.onnx_adapter")]
 pub struct RunArguments {
     #[command(flatten)]
     pub model: ModelArguments,
     #[command(flatten)]
     pub inputs: InputArguments,
+    #[command(flatten)]
+    pub adapters: AdapterArguments,
     /// Save the outputs: into one NumPy archive when PATH ends in .npz, else each as a .npy file into
     /// the folder PATH
     #[arg(long, value_name = "PATH")]
@@ -144,6 +149,7 @@ Examples:
   rukh bench model.onnx
   rukh bench model.onnx --dim batch=8 --threads 2 --seconds 10
   rukh bench model.onnx --first
+  rukh bench model.onnx --adapter style.onnx_adapter
   rukh bench model.onnx --json > result.json
   rukh bench --generate FOLDER --lengths 128,2048 --batches 1,8")]
 pub struct BenchArguments {
@@ -151,6 +157,8 @@ pub struct BenchArguments {
     pub model: ModelArguments,
     #[command(flatten)]
     pub inputs: InputArguments,
+    #[command(flatten)]
+    pub adapters: AdapterArguments,
     /// Time for at least this long
     #[arg(long, value_name = "S", default_value_t = 5.0)]
     pub seconds: f64,
@@ -323,6 +331,7 @@ impl ModelArguments {
         Options {
             providers: self.providers.clone(),
             settings: self.options.iter().cloned().chain(dims).collect(),
+            adapters: Vec::new(),
         }
     }
 

@@ -234,8 +234,11 @@ fn child(options: &str) {
         name: "hip".to_owned(),
         options: pairs.map(|(k, v)| (k.to_owned(), v.to_owned())).collect(),
     };
-    let options =
-        Options { providers: vec![provider], settings: vec![("fallback".to_owned(), "error".to_owned())] };
+    let options = Options {
+        providers: vec![provider],
+        settings: vec![("fallback".to_owned(), "error".to_owned())],
+        ..Options::default()
+    };
     let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hip/relu.onnx");
     let report = |action: &str, result: Result<(), Error>| match result {
         Ok(()) => println!("{action}: ok"),

@@ -22,7 +22,7 @@ fn sessions_of_a_process_share_its_part_of_the_memory() {
         options.extend(bytes.map(|bytes| ("gpu_mem_fraction".to_owned(), format!("{}", bytes / total))));
         let hip = Provider { name: "hip".to_owned(), options };
         let settings = vec![("fallback".to_owned(), "error".to_owned())];
-        Session::open(&environment, &model, &Options { providers: vec![hip], settings })
+        Session::open(&environment, &model, &Options { providers: vec![hip], settings, ..Options::default() })
     };
     let run = |session: &Session| {
         let sizes = BTreeMap::from([("batch".to_owned(), 256)]);
@@ -67,7 +67,7 @@ fn sessions_of_a_process_share_its_part_of_the_memory() {
     let wrong = |fraction: &str| {
         let options = vec![("gpu_mem_fraction".to_owned(), fraction.to_owned())];
         let hip = Provider { name: "hip".to_owned(), options };
-        let options = Options { providers: vec![hip], settings: Vec::new() };
+        let options = Options { providers: vec![hip], ..Options::default() };
         Session::open(&environment, &model, &options).err().map(|error| error.message).unwrap_or_default()
     };
     for fraction in ["0", "1.01", "-0.5", "half"] {

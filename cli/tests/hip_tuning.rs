@@ -239,7 +239,11 @@ fn child() {
     let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hip/products.onnx");
     let open = |provider, fallback: &str| {
         let settings = vec![("fallback".to_owned(), fallback.to_owned())];
-        Session::open(&environment, &model, &Options { providers: vec![provider], settings })
+        Session::open(
+            &environment,
+            &model,
+            &Options { providers: vec![provider], settings, ..Options::default() },
+        )
     };
     let session = match open(hip, "error") {
         Ok(session) => session,

@@ -88,6 +88,15 @@ class Operator : public detail::Handle<rukh_operator, rukh_operator_destroy> {
     return detail::call(
         [&](rukh_error **error) { return rukh_operator_set_shape_input(get(), index, error); });
   }
+  /// Whether the same inputs give the same outputs and nothing else happens, so that nodes may be computed ahead.
+  Result<void> set_pure(bool pure = true) {
+    return detail::call([&](rukh_error **error) { return rukh_operator_set_pure(get(), pure ? 1 : 0, error); });
+  }
+  /// Whether the kernel for GPUs only gives work to the stream, so that runs may be replayed without calling it.
+  Result<void> set_capturable(bool capturable = true) {
+    return detail::call(
+        [&](rukh_error **error) { return rukh_operator_set_capturable(get(), capturable ? 1 : 0, error); });
+  }
   /// An attribute without a default.
   Result<void> declare_attribute(const std::string &name, rukh_attribute_type type, bool required = false) {
     return detail::call([&](rukh_error **error) {

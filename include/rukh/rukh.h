@@ -4110,7 +4110,8 @@ rukh_status rukh_operator_set_kernel(struct rukh_operator *operator_,
  * the CPU. `prepare`: may be NULL; called when a run of new shapes is planned, with the shapes known, to ask for temporary
  * memory by `rukh_node_info_set_scratch`. `compute`: not NULL; called in each run. It must give its work to the
  * stream of `rukh_kernel_context_stream`, must not wait for it, and must not use tensors or temporary memory after work
- * in that stream. A run with such a node is not replayed as a graph of the runtime's. `error`: may be NULL. Threads:
+ * in that stream. A run with such a node is replayed as a graph of the runtime's only where
+ * `rukh_operator_set_capturable` says that it may be. `error`: may be NULL. Threads:
  * any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
  */
 RUKH_MUST_CHECK RUKH_API
@@ -4118,6 +4119,41 @@ rukh_status rukh_operator_set_gpu_kernel(struct rukh_operator *operator_,
                                          rukh_node_callback create,
                                          rukh_node_callback prepare,
                                          rukh_kernel_callback compute,
+                                         struct rukh_error **error);
+
+/**
+ * Says whether an operator is pure: the same inputs and attributes give the same outputs, bit for bit, and its
+ * functions do nothing else. A node of a pure operator with a kernel for the CPU is computed once where all its inputs
+ * are constants, when a model is opened with optimisation, or follow from the shapes of runs, when a run of new shapes
+ * is planned; each run then takes the result. A kernel that fails meanwhile leaves the node as it is, for the runs to
+ * tell. A result of more than 1 MiB is kept only where it has at most 16 times the bytes of the inputs.
+ *
+ * `operator`: not NULL. `pure`: 1 or 0; 0 when this is not called. `error`: may be NULL. Threads: any. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
+ *
+ * Since: 0.1.1.
+ */
+RUKH_MUST_CHECK RUKH_API
+rukh_status rukh_operator_set_pure(struct rukh_operator *operator_,
+                                   int32_t pure,
+                                   struct rukh_error **error);
+
+/**
+ * Says whether the work of the kernel for GPUs may be captured: all that `compute` does is to give work to the stream
+ * of the run, and that work is the same each time for the same shapes and addresses. Runs with such nodes are replayed as
+ * graphs of the runtime's, in which `compute` is not called: it is called in the first run of given shapes, and again each
+ * time that its work is recorded. What it passes to its kernels must live as long as the node's state. A kernel that fails
+ * while it is recorded, or makes a call that the runtime does not allow then, leaves the run without a graph.
+ *
+ * `operator`: not NULL. `capturable`: 1 or 0; 0 when this is not called: `compute` is called in each run, and a run
+ * whose stream the caller captures is an error. `error`: may be NULL. Threads: any. Errors:
+ * `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
+ *
+ * Since: 0.1.1.
+ */
+RUKH_MUST_CHECK RUKH_API
+rukh_status rukh_operator_set_capturable(struct rukh_operator *operator_,
+                                         int32_t capturable,
                                          struct rukh_error **error);
 
 /**

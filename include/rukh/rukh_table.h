@@ -284,6 +284,8 @@ typedef struct rukh_table {
     rukh_status (*external_memory_import)(const rukh_device *device, rukh_external_handle kind, int64_t handle, size_t bytes, rukh_release release, void *user, rukh_external_memory **out, rukh_error **error);
     void (*external_memory_destroy)(rukh_external_memory *memory);
     rukh_status (*external_memory_tensor)(const rukh_external_memory *memory, size_t offset, rukh_element_type element, const int64_t *shape, size_t rank, rukh_value **out, rukh_error **error);
+    rukh_status (*operator_set_pure)(rukh_operator *operator_, int32_t pure, rukh_error **error);
+    rukh_status (*operator_set_capturable)(rukh_operator *operator_, int32_t capturable, rukh_error **error);
 } rukh_table;
 
 #ifdef __cplusplus

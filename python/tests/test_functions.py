@@ -28,7 +28,7 @@ UNUSED = {
     "session_(input|output)_(index|type)": "names and texts of types tell it",
     "value_(create_tensor_copy|clone|reshape|element_count|data_mut|set_string)": "arrays of NumPy do it",
     "environment_(add_operator|load_operators)": "the options of a session take operators",
-    "operator_(registry_.*|set_gpu_kernel|set_shape_input)": "operators in Python are functions of arrays",
+    "operator_(registry_.*|set_gpu_kernel|set_capturable|set_shape_input)": "operators in Python are functions of arrays",
     "node_info_(name|version|output_count|input_type|input_value|state|set_scratch|has_output)": "as above",
     "node_info_(set_output_type|set_output_shape_of|set_output_dim_of|has_attribute)": "as above",
     "kernel_context_(output|cancelled|thread_count|parallel_for|stream|scratch|set_error)": "as above",

@@ -150,6 +150,15 @@ pub(super) fn element_type(number: i32) -> Result<ElementType> {
     }
 }
 
+/// What is 1 or 0.
+pub(super) fn flag(number: i32, name: &str) -> Result<bool> {
+    match number {
+        0 => Ok(false),
+        1 => Ok(true),
+        other => fail!(InvalidArgument, "{name}: {other} is not allowed; allowed are 0 and 1"),
+    }
+}
+
 /// One of the items of a list of `len`.
 pub(super) fn item<'a, T>(items: &'a [T], index: usize, what: &str) -> Result<&'a T> {
     match items.get(index) {

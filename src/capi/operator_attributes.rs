@@ -26,11 +26,7 @@ pub unsafe extern "C" fn rukh_operator_add_attribute(
     required: i32,
     error: *mut *mut rukh_error,
 ) -> rukh_status {
-    add(operator, name, error, || match required {
-        0 => Ok((kind(ty)?, false, None)),
-        1 => Ok((kind(ty)?, true, None)),
-        other => fail!(InvalidArgument, "required: {other} is not allowed; allowed are 0 and 1"),
-    })
+    add(operator, name, error, || Ok((kind(ty)?, args::flag(required, "required")?, None)))
 }
 
 /// Adds an attribute with a default, which nodes without it have.

@@ -7,14 +7,14 @@
 #[repr(C)]
 pub struct rukh_table {
     count: usize,
-    functions: [*const (); 258],
+    functions: [*const (); 260],
 }
 
 // SAFETY: Only addresses of functions, which nothing changes.
 unsafe impl Sync for rukh_table {}
 
 pub(super) static TABLE: rukh_table = rukh_table {
-    count: 258,
+    count: 260,
     functions: [
         super::version::rukh_version as *const (),
         super::version::rukh_version_string as *const (),
@@ -274,5 +274,7 @@ pub(super) static TABLE: rukh_table = rukh_table {
         super::external_memory::rukh_external_memory_import as *const (),
         super::external_memory::rukh_external_memory_destroy as *const (),
         super::external_memory::rukh_external_memory_tensor as *const (),
+        super::operator::rukh_operator_set_pure as *const (),
+        super::operator::rukh_operator_set_capturable as *const (),
     ],
 };

@@ -134,10 +134,13 @@ pub(crate) fn is_standard(domain: &str, name: &str) -> bool {
     (domain.is_empty() || domain.starts_with("ai.onnx")) && find(domain, name).is_some()
 }
 
-/// Whether a node gives the same outputs for the same inputs each time. Those that draw random numbers do not, and
-/// what an operator of the caller's does is not known.
+/// Whether a node gives the same outputs for the same inputs each time. Those that draw random numbers do not; of an
+/// operator of the caller's the caller says it.
 pub(crate) fn is_repeatable(node: &Node) -> bool {
-    Definition::of(node).is_none() && repeats(&node.op.name)
+    match Definition::of(node) {
+        Some(definition) => definition.is_repeatable(),
+        None => repeats(&node.op.name),
+    }
 }
 
 fn repeats(name: &str) -> bool {

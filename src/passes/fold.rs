@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::graph::{Attribute, Fact, Graph, Node, NodeId, ValueId};
 use crate::ops;
+use crate::ops::custom::Definition;
 use crate::tensor::{ElementType, Tensor, Value};
 
 use super::{Evaluate, Weights};
@@ -13,6 +14,12 @@ use super::{Evaluate, Weights};
 /// A result above this size is kept as the nodes that make it, unless it is no larger than what it
 /// was made from: a model of a few bytes must not become gigabytes.
 const LARGEST: usize = 1 << 20;
+
+/// How many times as large as its inputs a result is taken to be whose size is not known.
+const UNKNOWN: usize = 16;
+
+/// How many times as large as its inputs a result of an operator of the caller's may be: weights of 2 bits as floats.
+const UNPACKED: usize = 16;
 
 /// Folds what can be folded, in subgraphs as well; tells whether something changed. A node that
 /// cannot be computed stays: it fails when it runs, if it runs.
@@ -85,14 +92,17 @@ fn compute(
     }
     let input_bytes: usize =
         node.inputs.iter().flatten().map(|&v| bytes(graph.value(v).constant.as_deref())).sum();
-    let input_bytes = input_bytes * growth(graph, node);
+    let largest = LARGEST.max(input_bytes.saturating_mul(growth(graph, node)));
+    // Nobody can tell how much an operator of the caller's makes, who asked for it to be computed ahead.
+    let is_defined = Definition::of(node).is_some();
     for output in node.outputs.iter().flatten() {
         let fact = &graph.value(*output).fact;
         let size = fact.element_type()?.size();
         let shape = known_shape(fact);
         let known = shape.and_then(|s| s.iter().try_fold(size, |n, &d| n.checked_mul(d)));
         // An unknown size (NonZero of a constant) is bounded by a few times the input's.
-        if known.unwrap_or(input_bytes.saturating_mul(16)) > LARGEST.max(input_bytes) {
+        let bound = if is_defined { 0 } else { input_bytes.saturating_mul(UNKNOWN) };
+        if known.unwrap_or(bound) > largest {
             return None;
         }
     }
@@ -106,14 +116,18 @@ fn compute(
     outputs
         .into_iter()
         .map(|v| match v {
-            Value::Tensor(t) => Some(Arc::new(t)),
+            Value::Tensor(t) if bytes(Some(&t)) <= largest || !is_defined => Some(Arc::new(t)),
             _ => None,
         })
         .collect()
 }
 
-/// By how much a large result may exceed what it is made from: every run would make floats of bytes again.
+/// By how much a large result may exceed what it is made from: every run would make floats of bytes again, or unpack
+/// anew what an operator of the caller's unpacks.
 fn growth(graph: &Graph, node: &Node) -> usize {
+    if Definition::of(node).is_some() {
+        return UNPACKED;
+    }
     let ty = node.inputs.first().copied().flatten().and_then(|x| graph.value(x).fact.element_type());
     match ty {
         Some(ty) if node.op.name == "DequantizeLinear" && ty.file_bits() >= 8 => size_of::<f32>(),

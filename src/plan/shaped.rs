@@ -53,6 +53,8 @@ pub(crate) struct ShapedPlan {
     pub(crate) only_launches: Option<Vec<u32>>,
     /// Whether one of these steps may report errors in the data.
     pub(crate) reports_errors: bool,
+    /// The first step whose work must be asked of the caller's operator in each run.
+    pub(crate) not_capturable: Option<usize>,
     /// What the plan takes for granted of values that inputs have.
     pub(super) limits: Vec<Limit>,
     /// Values that are outputs, each with the run's input whose memory it takes over when the caller bound both to it.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::error::{Result, Status};
+use crate::error::{Result, Status, fail};
 use crate::tensor::{ElementType, Place, Shape, ValueRef};
 use crate::threads::Pool;
 
@@ -55,10 +55,13 @@ impl ShapedPlan {
         };
         let only_launches =
             program.outputs.iter().enumerate().map(bound).collect::<Option<Vec<u32>>>().filter(|_| alone);
+        let asked_anew =
+            |step: &StepPlan| matches!(step, StepPlan::Device(s) if !s.launches.can_be_recorded());
         let reports = |step: &StepPlan| matches!(step, StepPlan::Device(s) if s.launches.reports_errors);
         Ok(ShapedPlan {
             only_launches,
             reports_errors: steps[launches.clone()].iter().any(reports),
+            not_capturable: steps.iter().position(asked_anew),
             tuning,
             inputs: signature.inputs.iter().map(layout).collect(),
             outputs: signature.outputs.to_vec(),
@@ -75,6 +78,19 @@ impl ShapedPlan {
             device_block,
             uploaded,
         })
+    }
+
+    /// Fails where the caller captures a run of which a step must be asked anew each time.
+    pub(crate) fn check_capture(&self, program: &Program) -> Result<()> {
+        let Some(at) = self.not_capturable else { return Ok(()) };
+        let step = &program.steps[at];
+        fail!(
+            InvalidInput,
+            "node \"{}\" ({}): the stream of this run is being captured, and the operator does not say that its work may \
+             be; rukh_operator_set_capturable says so",
+            step.node,
+            step.op_name
+        )
     }
 }
 
@@ -133,7 +149,7 @@ fn bound_in_place(program: &Program, steps: &[StepPlan], states: &[State]) -> Ve
 
 /// From the first launch to the last, when nothing but launches is between them; else nothing.
 fn launches(steps: &[StepPlan]) -> Range<usize> {
-    // What a caller's operator gives to the stream is asked of it anew in each run.
+    // What a caller's operator gives to the stream is asked of it anew in each run, unless it says otherwise.
     let is_launch =
         |step: &StepPlan| matches!(step, StepPlan::Device(device) if device.launches.can_be_recorded());
     let (Some(first), Some(last)) = (steps.iter().position(is_launch), steps.iter().rposition(is_launch))

@@ -86,7 +86,9 @@ impl Run<'_, '_> {
         let captured = Graph::capture(&stream, || {
             for step in plan.launches.clone() {
                 let StepPlan::Device(planned) = &plan.steps[step] else { continue };
-                let mut nodes = self.moves(step).then(|| Some(SmallVec::new()));
+                // `None` in it: the step's launches cannot be given other addresses.
+                let can_change = planned.launches.can_be_changed();
+                let mut nodes = self.moves(step).then(|| can_change.then(SmallVec::new));
                 let given = |launch: Option<usize>| {
                     if let Some(known) = &mut nodes {
                         match (known.as_mut(), launch.zip(Node::last(&stream))) {

@@ -93,6 +93,9 @@ pub(super) fn run(
              queued, and no node may read an input on the CPU"
         );
     }
+    if capturing {
+        plan.check_capture(program)?;
+    }
     if !plan.needed_on_host.is_empty() {
         return run_with_host_inputs(cx, program, inputs, outputs, &plan.needed_on_host, ending);
     }

@@ -1832,6 +1832,18 @@ unsafe extern "C" {
         compute: rukh_kernel_callback,
         error: *mut *mut rukh_error,
     ) -> rukh_status;
+    /// Says whether an operator is pure: the same inputs and attributes give the same outputs, bit for bit, and its functions do nothing else.
+    pub fn rukh_operator_set_pure(
+        operator: *mut rukh_operator,
+        pure: i32,
+        error: *mut *mut rukh_error,
+    ) -> rukh_status;
+    /// Says whether the work of the kernel for GPUs may be captured: all that `compute` does is to give work to the stream of the run, and that work is the same each time for the same shapes and addresses.
+    pub fn rukh_operator_set_capturable(
+        operator: *mut rukh_operator,
+        capturable: i32,
+        error: *mut *mut rukh_error,
+    ) -> rukh_status;
     /// Adds an operator to options: sessions that are opened with them find it, before one of the same domain, name and version that the environment has.
     pub fn rukh_session_options_add_operator(
         options: *mut rukh_session_options,

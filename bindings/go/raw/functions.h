@@ -855,6 +855,14 @@ static inline int32_t go_operator_set_gpu_kernel(void *function, void *a0, void 
     return ((int32_t (*)(void *, void *, void *, void *, void **))function)(a0, a1, a2, a3, a4);
 }
 
+static inline int32_t go_operator_set_pure(void *function, void *a0, int32_t a1, void **a2) {
+    return ((int32_t (*)(void *, int32_t, void **))function)(a0, a1, a2);
+}
+
+static inline int32_t go_operator_set_capturable(void *function, void *a0, int32_t a1, void **a2) {
+    return ((int32_t (*)(void *, int32_t, void **))function)(a0, a1, a2);
+}
+
 static inline int32_t go_session_options_add_operator(void *function, void *a0, void *a1, void **a2) {
     return ((int32_t (*)(void *, void *, void **))function)(a0, a1, a2);
 }

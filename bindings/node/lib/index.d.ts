@@ -103,6 +103,18 @@ export class Tensor extends Handle {
   get data(): TypedArray | string[];
 }
 
+/** Tensors by name, such as LoRA's, which sessions and runs take in place of a model's. They keep what they need of it. */
+export class Adapter extends Handle {
+  /** An adapter of tensors, which it shares. */
+  constructor(tensors: Readonly<Record<string, Tensor>>);
+  /** Opens a file of an adapter, as ONNX Runtime writes it (.onnx_adapter). */
+  static open(path: string): Adapter;
+  /** The tensors by their names. */
+  get tensors(): Record<string, Tensor>;
+  /** Writes the adapter to a file that ONNX Runtime reads as well. */
+  save(path: string): void;
+}
+
 /** What goes into a model and comes out: a tensor, a sequence, a map, or an optional, null when it is empty. */
 export type Value = Tensor | Value[] | Map<string | bigint | number, Value> | null;
 
@@ -120,6 +132,8 @@ export interface SessionOptions {
   providers?: (string | { name: string; options?: Options })[];
   /** Such as { intra_op_threads: 2 }; docs/options.md has all. */
   options?: Options;
+  /** Their tensors take the place of initializers, for good; of two the last counts. */
+  adapters?: readonly Adapter[];
 }
 
 export interface RunOptions {
@@ -129,6 +143,8 @@ export interface RunOptions {
   signal?: AbortSignal;
   /** Such as { timeout_ms: 500 }; docs/options.md has all. */
   options?: Options;
+  /** What the run is not given is taken from these; of two the last counts. */
+  adapters?: readonly Adapter[];
 }
 
 export interface Metadata {

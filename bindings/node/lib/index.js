@@ -2,6 +2,7 @@
 
 import { raw } from "./raw.js";
 
+export { Adapter } from "./adapter.js";
 export { Environment } from "./environment.js";
 export { RukhError } from "./errors.js";
 export { Session } from "./session.js";

@@ -1,5 +1,6 @@
 // Sessions: a model, ready to run.
 
+import { addAdapters } from "./adapter.js";
 import { ModelText, Status } from "./constants.js";
 import { Environment, optionText } from "./environment.js";
 import { RukhError } from "./errors.js";
@@ -20,8 +21,8 @@ export class Session extends Handle {
   }
 
   /** Opens a model: the path of a file, or its bytes. */
-  static async open(model, { environment = Environment.default, providers = [], options = {} } = {}) {
-    const settings = settingsOf(providers, options);
+  static async open(model, { environment = Environment.default, providers = [], options = {}, adapters = [] } = {}) {
+    const settings = settingsOf(providers, options, adapters);
     const out = [null];
     try {
       await environment.useDuring((address) => {
@@ -73,12 +74,12 @@ export class Session extends Handle {
    * Runs the model on a thread of Node's pool. `inputs` gives each input by its name; the result has each output by its
    * name, of all or of those that `outputs` names.
    */
-  async run(inputs, { outputs, signal, options = {} } = {}) {
+  async run(inputs, { outputs, signal, options = {}, adapters = [] } = {}) {
     signal?.throwIfAborted();
     const names = Object.keys(inputs);
     const wanted = outputs ?? this.#outputs.map((port) => port.name);
     const after = [];
-    const settings = runSettings(signal, options);
+    const settings = runSettings(signal, options, adapters);
     const cancel = () => raw.run_options_cancel(settings);
     signal?.addEventListener("abort", cancel, { once: true });
     const results = new Array(wanted.length).fill(null);
@@ -111,7 +112,7 @@ export class Session extends Handle {
   }
 }
 
-function settingsOf(providers, options) {
+function settingsOf(providers, options, adapters) {
   const settings = resultOf("session_options_create");
   try {
     for (const [key, value] of Object.entries(options)) {
@@ -123,6 +124,7 @@ function settingsOf(providers, options) {
       const values = keys.map((key) => optionText(own[key]));
       raw.session_options_add_provider(settings, name, keys, values, keys.length);
     }
+    addAdapters(settings, adapters, "session_options_add_adapter");
   } catch (error) {
     raw.session_options_destroy(settings);
     throw error;
@@ -130,15 +132,16 @@ function settingsOf(providers, options) {
   return settings;
 }
 
-/** Options of a run that can be cancelled or has options of its own; null otherwise. */
-function runSettings(signal, options) {
+/** Options of a run that can be cancelled, or has options of its own or adapters; null otherwise. */
+function runSettings(signal, options, adapters) {
   const entries = Object.entries(options);
-  if (signal === undefined && entries.length === 0) {
+  if (signal === undefined && entries.length === 0 && adapters.length === 0) {
     return null;
   }
   const settings = resultOf("run_options_create");
   try {
     entries.forEach(([key, value]) => raw.run_options_set(settings, key, optionText(value)));
+    addAdapters(settings, adapters, "run_options_add_adapter");
   } catch (error) {
     raw.run_options_destroy(settings);
     throw error;

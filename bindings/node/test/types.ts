@@ -1,6 +1,6 @@
 // Uses what the package declares as programs do; compiled, not run.
 
-import { Environment, RukhError, Session, Tensor, libraryVersion, type Value } from "rukh";
+import { Adapter, Environment, RukhError, Session, Tensor, libraryVersion, type Value } from "rukh";
 import { ElementType, Status } from "rukh/constants";
 import { raw, type Out } from "rukh/raw";
 
@@ -8,8 +8,9 @@ export async function classify(pixels: Float32Array, signal: AbortSignal): Promi
   const environment = new Environment({ options: { threads: 2 }, log: (level, text) => console.log(level, text) });
   const session = await Session.open("digits.onnx", { environment, providers: ["hip", { name: "cpu" }] });
   using image = new Tensor(pixels, [1, 1, 8, 8]);
+  using adapter = Adapter.open("digits.onnx_adapter");
   try {
-    const found: Record<string, Value> = await session.run({ image }, { outputs: ["scores"], signal });
+    const found: Record<string, Value> = await session.run({ image }, { outputs: ["scores"], signal, adapters: [adapter] });
     const scores = found.scores;
     if (!(scores instanceof Tensor) || !(scores.data instanceof Float32Array)) {
       throw new Error(`${session.outputs[0].type} of ${libraryVersion()}`);

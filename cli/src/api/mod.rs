@@ -1,5 +1,6 @@
 //! A safe face of the C API, as far as the command needs it.
 
+mod adapter;
 mod artifact;
 mod call;
 mod environment;
@@ -9,6 +10,7 @@ mod options;
 mod session;
 mod value;
 
+pub use adapter::Adapter;
 pub use artifact::{Artifact, Verdict, compile, is_artifact};
 pub use call::{Error, Result};
 pub use environment::{Device, Environment, Tuned, report, version};

@@ -1,16 +1,20 @@
 //! How a session is opened.
 
 use std::ffi::CString;
+use std::path::PathBuf;
 
 use rukh::capi::*;
 
+use super::Adapter;
 use super::call::{Result, c_string, call, make};
 
-/// Providers in order of preference, and session options by name.
+/// Providers in order of preference, session options by name, and files of adapters whose tensors take the place of
+/// initializers.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     pub providers: Vec<Provider>,
     pub settings: Vec<(String, String)>,
+    pub adapters: Vec<PathBuf>,
 }
 
 #[derive(Clone, Debug)]
@@ -24,7 +28,7 @@ impl Options {
     pub fn preferred(provider: &str) -> Options {
         Options {
             providers: vec![Provider { name: provider.to_owned(), options: Vec::new() }],
-            settings: Vec::new(),
+            ..Options::default()
         }
     }
 
@@ -33,6 +37,7 @@ impl Options {
         Options {
             providers: vec![Provider { name: provider.to_owned(), options: Vec::new() }],
             settings: vec![("fallback".to_owned(), "error".to_owned())],
+            ..Options::default()
         }
     }
 }
@@ -58,6 +63,11 @@ impl Handle {
             let (key, value) = (c_string(key), c_string(value));
             // SAFETY: the handle is live and the texts are NUL-terminated.
             call(|error| unsafe { rukh_session_options_set(handle.0, key.as_ptr(), value.as_ptr(), error) })?;
+        }
+        for path in &options.adapters {
+            let adapter = Adapter::open(path)?;
+            // SAFETY: both handles are live; the options keep what they need of the adapter.
+            call(|error| unsafe { rukh_session_options_add_adapter(handle.0, adapter.0, error) })?;
         }
         Ok(handle)
     }

@@ -6,6 +6,7 @@ use std::ptr::{null, null_mut};
 
 use rukh::capi::*;
 
+use super::adapter::{Adapter, RunOptions};
 use super::call::{Error, Result, borrowed, c_string, call, get, make, text};
 use super::{Environment, Options, Value, options};
 use crate::data::{self, Dim, ElementType, Kind, Port};
@@ -33,6 +34,16 @@ impl Drop for Session {
 pub struct Bound {
     names: Vec<CString>,
     values: Vec<Value>,
+    /// Has adapters for what is not bound.
+    options: Option<RunOptions>,
+}
+
+impl Bound {
+    /// Has runs take what they are not given from adapters; of two the last counts.
+    pub fn with_adapters(self, adapters: &[Adapter]) -> Result<Bound> {
+        let options = if adapters.is_empty() { None } else { Some(RunOptions::new(adapters)?) };
+        Ok(Bound { options, ..self })
+    }
 }
 
 impl Session {
@@ -60,7 +71,7 @@ impl Session {
 
     /// Copies inputs into the library.
     pub fn bind(&self, inputs: &[(String, data::Value)]) -> Result<Bound> {
-        let mut bound = Bound { names: Vec::new(), values: Vec::new() };
+        let mut bound = Bound { names: Vec::new(), values: Vec::new(), options: None };
         for (name, value) in inputs {
             let port = self.inputs.iter().find(|port| port.name == *name);
             let kind = port.map_or(Kind::Tensor, |port| port.kind);
@@ -75,12 +86,13 @@ impl Session {
         let names: Vec<*const c_char> = bound.names.iter().map(|name| name.as_ptr()).collect();
         let values: Vec<*const rukh_value> = bound.values.iter().map(|value| value.0.cast_const()).collect();
         let mut outputs = vec![null_mut(); self.outputs.len()];
-        // SAFETY: the session and the values are live, there are as many names as values, no options and
-        // no output names are allowed, and there is room for all outputs.
+        let options = bound.options.as_ref().map_or(null(), |options| options.0.cast_const());
+        // SAFETY: the session, the options and the values are live, there are as many names as values, no options
+        // and no output names are allowed, and there is room for all outputs.
         call(|error| unsafe {
             rukh_session_run(
                 self.handle,
-                null(),
+                options,
                 names.as_ptr(),
                 values.as_ptr(),
                 values.len(),

@@ -1,6 +1,7 @@
 //! `rukh bench`.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -9,7 +10,7 @@ use serde_json::{Value as Json, json};
 
 use super::bench_generate::bench_generate;
 use super::inputs::gather;
-use crate::api::{Environment, Session};
+use crate::api::{Adapter, Environment, Options, Session};
 use crate::arguments::BenchArguments;
 use crate::data::Value;
 use crate::text;
@@ -38,14 +39,19 @@ struct OperatorTime {
 pub fn bench(arguments: &BenchArguments) -> Result<ExitCode, String> {
     let model = &arguments.model;
     if model.path.is_dir() {
+        if !arguments.adapters.is_empty() {
+            return Err(format!("{}: generating takes no adapters", model.path.display()));
+        }
         return bench_generate(arguments);
     }
     let environment = Environment::new(model.threads, model.verbose)?;
+    let adapters = arguments.adapters.open()?;
+    let options = arguments.adapters.add_to(model.session_options());
     let start = Instant::now();
-    let session = Session::open(&environment, &model.path, &model.session_options())?;
+    let session = Session::open(&environment, &model.path, &options)?;
     let open = start.elapsed().as_secs_f64();
-    let inputs = gather(&arguments.inputs, session.inputs(), &model.dims(), true)?;
-    let bound = session.bind(&inputs)?;
+    let inputs = gather(&arguments.inputs, session.inputs(), &model.dims(), true, &adapters.names)?;
+    let bound = session.bind(&inputs)?.with_adapters(&adapters.opened)?;
     let mut timing = Timing { open, first: timed(|| session.execute(&bound))?, runs: Vec::new() };
     if !arguments.first {
         for _ in 0..arguments.warmup {
@@ -57,7 +63,7 @@ pub fn bench(arguments: &BenchArguments) -> Result<ExitCode, String> {
 
     let mut operators = Vec::new();
     if !arguments.first && !arguments.no_operators {
-        let profile = record(arguments, &environment, &inputs)?;
+        let profile = record(&arguments.model.path, options, &environment, &inputs, &adapters.opened)?;
         operators = by_operator(&profile)?;
         if let Some(path) = &arguments.trace {
             std::fs::write(path, profile).map_err(|e| format!("{}: {e}", path.display()))?;
@@ -111,14 +117,15 @@ fn time_runs<T>(
 
 /// The Chrome trace of a few runs of a session that records them.
 fn record(
-    arguments: &BenchArguments,
+    model: &Path,
+    mut options: Options,
     environment: &Environment,
     inputs: &[(String, Value)],
+    adapters: &[Adapter],
 ) -> Result<String, String> {
-    let mut options = arguments.model.session_options();
     options.settings.push(("profiling".to_owned(), "1".to_owned()));
-    let session = Session::open(environment, &arguments.model.path, &options)?;
-    let bound = session.bind(inputs)?;
+    let session = Session::open(environment, model, &options)?;
+    let bound = session.bind(inputs)?.with_adapters(adapters)?;
     for _ in 0..RECORDED_RUNS {
         session.execute(&bound)?;
     }

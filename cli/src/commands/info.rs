@@ -91,7 +91,7 @@ fn gpu_number(options: &Options) -> Option<usize> {
 /// Runs on made-up inputs.
 fn run_once(session: &Session, arguments: &InfoArguments) -> Result<(), String> {
     let made_up = InputArguments { files: Vec::new(), generate: true, seed: 0 };
-    let inputs = gather(&made_up, session.inputs(), &arguments.model.dims(), true)?;
+    let inputs = gather(&made_up, session.inputs(), &arguments.model.dims(), true, &[])?;
     Ok(session.execute(&session.bind(&inputs)?).map(|_| ())?)
 }
 

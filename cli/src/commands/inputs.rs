@@ -5,12 +5,14 @@ use std::collections::BTreeMap;
 use crate::arguments::InputArguments;
 use crate::data::{Port, Value, generate, read_input};
 
-/// Reads the files given and makes up the rest, when `fill` or `--generate` says so.
+/// Reads the files given and makes up the rest, when `fill` or `--generate` says so; but for those inputs that runs take
+/// from elsewhere.
 pub fn gather(
     arguments: &InputArguments,
     ports: &[Port],
     dims: &BTreeMap<String, usize>,
     fill: bool,
+    elsewhere: &[String],
 ) -> Result<Vec<(String, Value)>, String> {
     let mut inputs: Vec<(String, Value)> = Vec::new();
     let mut position = 0;
@@ -23,7 +25,7 @@ pub fn gather(
         }
     }
     for (i, port) in ports.iter().enumerate() {
-        if inputs.iter().any(|(name, _)| *name == port.name) {
+        if inputs.iter().any(|(name, _)| *name == port.name) || elsewhere.contains(&port.name) {
             continue;
         }
         if !(fill || arguments.generate) {

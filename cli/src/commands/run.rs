@@ -16,9 +16,11 @@ const SHOWN: usize = 8;
 pub fn run(arguments: &RunArguments) -> Result<ExitCode, String> {
     let model = &arguments.model;
     let environment = Environment::new(model.threads, model.verbose)?;
-    let session = Session::open(&environment, &model.path, &model.session_options())?;
-    let inputs = gather(&arguments.inputs, session.inputs(), &model.dims(), false)?;
-    let bound = session.bind(&inputs)?;
+    let adapters = arguments.adapters.open()?;
+    let options = arguments.adapters.add_to(model.session_options());
+    let session = Session::open(&environment, &model.path, &options)?;
+    let inputs = gather(&arguments.inputs, session.inputs(), &model.dims(), false, &adapters.names)?;
+    let bound = session.bind(&inputs)?.with_adapters(&adapters.opened)?;
     let start = Instant::now();
     let outputs = session.run(&bound)?;
     eprintln!("ran in {}", text::seconds(start.elapsed().as_secs_f64()));

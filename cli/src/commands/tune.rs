@@ -37,5 +37,5 @@ fn options(arguments: &TuneArguments, output: &str) -> Options {
     if let Some(limit) = arguments.milliseconds {
         provider.options.push(("tunable_op_max_tuning_duration_ms".to_owned(), limit.to_string()));
     }
-    Options { providers: vec![provider], settings: Vec::new() }
+    Options { providers: vec![provider], ..Options::default() }
 }

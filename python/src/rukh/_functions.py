@@ -200,6 +200,8 @@ FUNCTIONS: dict[str, str] = {
     "operator_set_shape_function": "pp",
     "operator_set_kernel": "ppp",
     "operator_set_gpu_kernel": "pppp",
+    "operator_set_pure": "pi",
+    "operator_set_capturable": "pi",
     "session_options_add_operator": "pp",
     "environment_add_operator": "pp",
     "operator_add_attribute": "psii",
@@ -339,6 +341,8 @@ SINCE: dict[str, str] = {
     "completion_output_count": "0.1.1",
     "completion_output": "0.1.1",
     "environment_tune": "0.1.1",
+    "operator_set_pure": "0.1.1",
+    "operator_set_capturable": "0.1.1",
 }
 
 # The kinds of handles that a caller destroys, each by a function `rukh_KIND_destroy`.

@@ -1,4 +1,4 @@
-"""Operators that a program defines: a function over NumPy arrays stands for the nodes of a model.
+"""Operators that a program defines: a function over arrays stands for the nodes of a model.
 
     @rukh.operator("my.domain", "Scale", inputs={"x": "T"}, outputs={"y": "T"},
                    types={"T": ["float", "double"]}, attributes={"factor": 1.0})
@@ -20,11 +20,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import _constants
+from . import _constants, _dlpack
 from ._errors import RukhError
 from ._library import Handle, call, count, make, text
-from ._types import KIND_TENSOR, element_of
-from ._values import kind_of, to_handle, to_python
+from ._types import KIND_TENSOR, STRING, element_of
+from ._values import element_type_of, kind_of, to_handle, to_python
 
 _NodeCallback = ctypes.CFUNCTYPE(c_int32, c_void_p, c_void_p)
 _Release = ctypes.CFUNCTYPE(None, c_void_p)
@@ -57,12 +57,47 @@ class _Lent:
         self._as_parameter_ = address
 
 
+class _LentTensor(_Lent):
+    """A tensor on the CPU that is lent for the time of a call, for other libraries to take."""
+
+    __slots__ = ()
+
+    def __dlpack__(
+        self,
+        *,
+        stream: object = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        if stream is not None:
+            raise ValueError(f"stream is {stream!r}; for the CPU only None is allowed")
+        if dl_device is not None and tuple(dl_device) != _dlpack.CPU_DEVICE:
+            raise BufferError(f"dl_device is {dl_device}; allowed is the CPU, {_dlpack.CPU_DEVICE}")
+        handle: Any = to_handle(_copied(self)) if copy else self
+        return _dlpack.export_tensor(handle, max_version)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return _dlpack.CPU_DEVICE
+
+
 class _Functions(NamedTuple):
     """What the library calls; without the handle, which goes with the last who can add the operator."""
 
     compute: Callable[..., Any]
     shapes: Callable[..., Any] | None
     attributes: dict[str, Any]
+    from_dlpack: Callable[[Any], Any] | None
+
+    def argument(self, address: int | None) -> Any:
+        """What the function gets for an input."""
+        if address is None:
+            return None
+        lent = _LentTensor(address)
+        plain = self.from_dlpack is not None and kind_of(lent) == KIND_TENSOR  # type: ignore[arg-type]
+        if plain and element_type_of(lent) != STRING:  # type: ignore[arg-type]
+            return self.from_dlpack(lent)  # type: ignore[misc]
+        return _copied(lent)
 
 
 class Operator:
@@ -79,11 +114,13 @@ class Operator:
         attributes: Mapping[str, Any],
         shapes: Callable[..., Any] | None,
         since: int,
+        pure: bool = False,
+        from_dlpack: Callable[[Any], Any] | None = None,
     ) -> None:
         self.domain, self.name, self.since = domain, name, since
         self._function = function
         number = next(_numbers)
-        _operators[number] = _Functions(function, shapes, dict(attributes))
+        _operators[number] = _Functions(function, shapes, dict(attributes), from_dlpack)
         handle = make("operator", "operator_create", domain.encode(), name.encode(), since, number, _release)
         self._handle: Handle = handle
         for variable, allowed in types.items():
@@ -100,6 +137,7 @@ class Operator:
         if shapes is not None:
             call("operator_set_shape_function", handle, _tell_shapes)
         call("operator_set_kernel", handle, _create, _compute)
+        call("operator_set_pure", handle, int(pure))
 
     def __call__(self, *arguments: Any, **attributes: Any) -> Any:
         return self._function(*arguments, **attributes)
@@ -115,6 +153,8 @@ def operator(
     attributes: Mapping[str, Any] | None = None,
     shapes: Callable[..., Any] | None = None,
     since: int = 1,
+    pure: bool = False,
+    from_dlpack: Callable[[Any], Any] | None = None,
 ) -> Callable[[Callable[..., Any]], Operator]:
     """Makes an operator of a function, for `SessionOptions.add_operator`.
 
@@ -123,14 +163,33 @@ def operator(
     for each variable the element types that it may be. `attributes`: names with defaults (a number, a text, an array, a
     list of numbers or texts); in place of a default `rukh.Required(rukh.AttributeType.INT)` and such, where nodes must give it. `shapes`: a function
     of the inputs' shapes (tuples, with None for what is not known) and the attributes that gives the output's shape, or a
-    list of shapes; without it the arrays decide.
+    list of shapes; without it the arrays decide. `pure`: the same inputs and attributes give the same outputs and the
+    function does nothing else, so that nodes whose inputs are constants are computed when the model is opened.
 
     The function gets the inputs as arrays of its own (None where a node leaves one out) and the attributes by name, and
-    returns the output, or a tuple of outputs. An exception becomes the error of the run. It is called from any thread.
+    returns the output, or a tuple of outputs: arrays, or objects with `__dlpack__`. An exception becomes the error of the
+    run. It is called from any thread.
+
+    `from_dlpack`: makes the function's inputs of tensors without a copy, such as `torch.from_dlpack` or
+    `numpy.from_dlpack`. They are lent: the function must not write into them, and must keep none of them, nor a view of
+    one, when it has returned; a run in which it does is an error. It may return them. What it returns is taken without a
+    copy, too, but where `shapes` tells the output's shape. Strings and sequences come as arrays nevertheless.
     """
 
     def decorate(function: Callable[..., Any]) -> Operator:
-        return Operator(domain, name, function, inputs, outputs, types or {}, attributes or {}, shapes, since)
+        return Operator(
+            domain,
+            name,
+            function,
+            inputs,
+            outputs,
+            types or {},
+            attributes or {},
+            shapes,
+            since,
+            pure,
+            from_dlpack,
+        )
 
     return decorate
 
@@ -264,12 +323,13 @@ def _computed(context: int, number: int) -> int:
     try:
         state = c_void_p()
         call("kernel_context_state", context, byref(state))
+        own = _operators[number]
         inputs = []
         for index in range(count("kernel_context_input_count", context)):
             value = c_void_p()
             call("kernel_context_input", context, index, byref(value))
-            inputs.append(None if value.value is None else _copied(_Lent(value.value)))
-        found = _operators[number].compute(*inputs, **_nodes[state.value or 0])
+            inputs.append(own.argument(value.value))
+        found = own.compute(*inputs, **_nodes[state.value or 0])
         outputs = found if isinstance(found, tuple) else (found,)
         for index in range(min(len(outputs), count("kernel_context_output_count", context))):
             call("kernel_context_set_output", context, index, to_handle(outputs[index]))

@@ -88,6 +88,10 @@ pub(crate) struct Parts {
     pub(crate) shape_inputs: Vec<usize>,
     pub(crate) attributes: Vec<AttributeRule>,
     pub(crate) has_shape_function: bool,
+    /// Whether the same inputs give the same outputs, and nothing else happens.
+    pub(crate) pure: bool,
+    /// Whether what its kernel gives to a GPU's stream may be recorded, and given again without calling it.
+    pub(crate) capturable: bool,
 }
 
 /// An operator that the caller defined.
@@ -96,6 +100,7 @@ pub(crate) struct Definition {
     pub(super) registered: Arc<Registered>,
     attributes: Vec<AttributeRule>,
     has_shape_function: bool,
+    capturable: bool,
     behaviour: Box<dyn Behaviour>,
 }
 
@@ -130,13 +135,14 @@ impl Definition {
             signature: Signature::of(parts.inputs, parts.outputs, parts.types),
             shape_inputs: Cow::Owned(parts.shape_inputs),
             data_dependent: false,
-            repeatable: false,
+            repeatable: parts.pure,
         };
         Ok(Definition {
             op,
             registered: Arc::new(registered),
             attributes: parts.attributes,
             has_shape_function: parts.has_shape_function,
+            capturable: parts.capturable,
             behaviour,
         })
     }
@@ -166,6 +172,11 @@ impl Definition {
         node.op.domain = String::new();
         let definition = Attribute::Definition(crate::graph::Definition(self.clone()));
         node.attributes.0.push((String::new(), definition));
+    }
+
+    /// Whether a node may be computed ahead.
+    pub(crate) fn is_repeatable(&self) -> bool {
+        self.registered.repeatable
     }
 
     /// The definition that was noted in a node.
@@ -210,6 +221,11 @@ impl Custom {
     /// Whether shapes of outputs may be known before a run.
     pub(crate) fn has_shape_function(&self) -> bool {
         self.definition.has_shape_function
+    }
+
+    /// Whether the work of its kernel for GPUs may be recorded.
+    pub(crate) fn capturable(&self) -> bool {
+        self.definition.capturable
     }
 
     /// The inputs whose values decide a shape.

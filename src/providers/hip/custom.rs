@@ -39,6 +39,7 @@ pub(super) fn build(node: &NodeContext<'_>, op: &Custom) -> Result<Box<dyn HipKe
         inputs,
         outputs,
         shape_inputs: op.shape_inputs().to_vec(),
+        capturable: op.capturable(),
     }))
 }
 
@@ -48,6 +49,7 @@ struct CustomKernel {
     outputs: Vec<Option<ElementType>>,
     /// Those that are read on the host.
     shape_inputs: Vec<usize>,
+    capturable: bool,
 }
 
 impl HipKernel for CustomKernel {
@@ -87,6 +89,7 @@ impl HipKernel for CustomKernel {
             inputs: inputs.collect::<Result<_, OpError>>()?,
             outputs: outputs.collect(),
             scratch: scratch.map(|operand| (operand, bytes)),
+            capturable: self.capturable,
         });
         Ok(())
     }
@@ -107,9 +110,14 @@ struct CallerWork {
     inputs: Vec<Lent>,
     outputs: Vec<Lent>,
     scratch: Option<(Operand, usize)>,
+    capturable: bool,
 }
 
 impl StreamWork for CallerWork {
+    fn can_be_recorded(&self) -> bool {
+        self.capturable
+    }
+
     fn submit(&self, pool: &Pool, stream: &Stream, addresses: &Addresses<'_>) -> Result<(), OpError> {
         let lent = Arc::new(());
         let device = stream.device();

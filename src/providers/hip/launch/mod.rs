@@ -129,6 +129,9 @@ pub(crate) struct LaunchPlan {
 
 /// Work that the caller of the library gives to a stream by itself.
 pub(super) trait StreamWork: Send + Sync {
+    /// Whether what it gives may be given again without asking it.
+    fn can_be_recorded(&self) -> bool;
+
     fn submit(&self, pool: &Pool, stream: &Stream, addresses: &Addresses<'_>) -> Result<(), OpError>;
 }
 

@@ -25,8 +25,13 @@ impl LaunchPlan {
         }
     }
 
-    /// Whether the launches are the library's own, so that they can be recorded and given other addresses.
+    /// Whether the work may be recorded, and given again as it was.
     pub(crate) fn can_be_recorded(&self) -> bool {
+        self.work_of_caller.as_ref().is_none_or(|work| work.can_be_recorded())
+    }
+
+    /// Whether recorded work can be given other addresses: where the launches are the library's own.
+    pub(crate) fn can_be_changed(&self) -> bool {
         self.work_of_caller.is_none()
     }
 
