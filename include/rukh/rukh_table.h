@@ -268,6 +268,8 @@ typedef struct rukh_table {
     rukh_status (*adapter_parameter_value)(const rukh_adapter *adapter, size_t index, rukh_value **out, rukh_error **error);
     rukh_status (*run_options_add_adapter)(rukh_run_options *options, const rukh_adapter *adapter, rukh_error **error);
     rukh_status (*session_options_add_adapter)(rukh_session_options *options, const rukh_adapter *adapter, rukh_error **error);
+    rukh_status (*stream_record)(const rukh_stream *stream, rukh_completion **out, rukh_error **error);
+    rukh_status (*stream_wait_for)(const rukh_stream *stream, const rukh_completion *completion, rukh_error **error);
 } rukh_table;
 
 #ifdef __cplusplus

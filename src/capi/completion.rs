@@ -22,6 +22,10 @@ impl CompletionObject {
     pub(super) fn new(queued: Mutex<Option<Box<Queued>>>, session: Option<Pin<rukh_session>>) -> Self {
         CompletionObject { queued, _session: session }
     }
+
+    pub(super) fn queued(&self) -> &Mutex<Option<Box<Queued>>> {
+        &self.queued
+    }
 }
 
 impl Handle for rukh_completion {

@@ -5,14 +5,14 @@
 #[repr(C)]
 pub struct rukh_table {
     count: usize,
-    functions: [*const (); 245],
+    functions: [*const (); 247],
 }
 
 // SAFETY: Only addresses of functions, which nothing changes.
 unsafe impl Sync for rukh_table {}
 
 pub(super) static TABLE: rukh_table = rukh_table {
-    count: 245,
+    count: 247,
     functions: [
         super::version::rukh_version as *const (),
         super::version::rukh_version_string as *const (),
@@ -259,5 +259,7 @@ pub(super) static TABLE: rukh_table = rukh_table {
         super::adapter::rukh_adapter_parameter_value as *const (),
         super::adapter::rukh_run_options_add_adapter as *const (),
         super::adapter::rukh_session_options_add_adapter as *const (),
+        super::locations::rukh_stream_record as *const (),
+        super::locations::rukh_stream_wait_for as *const (),
     ],
 };

@@ -3,13 +3,13 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use crate::error::{Error, Result, Status};
+use crate::error::{Error, Result, Status, fail};
 use crate::hip::{Event, Platform, Stream};
 use crate::memory::device::statistics::Statistics;
 use crate::providers::hip;
 use crate::tensor::{Buffer, Place, Tensor};
 
-use super::Environment;
+use super::{Environment, Queued};
 
 impl Environment {
     /// Every statistic of a device's memory with its name: PyTorch's, then ONNX Runtime's. Those of several
@@ -166,6 +166,24 @@ impl DeviceStream {
     /// The runtime's handle, as a number.
     pub(crate) fn address(&self) -> u64 {
         self.0.id()
+    }
+
+    /// What stands for all that it was given until now.
+    pub(crate) fn record(&self) -> Result<Queued> {
+        if self.0.is_capturing() {
+            fail!(
+                InvalidArgument,
+                "stream: it is being captured, so that what it is given now is not done by itself; end the capture first"
+            );
+        }
+        let event = Event::new(self.0.device())?;
+        self.0.record(&event)?;
+        Ok(Queued::up_to(event, Vec::new()))
+    }
+
+    /// Lets what it is given from now on wait for work that may be in another stream.
+    pub(crate) fn wait_for(&self, work: &Queued) -> Result<()> {
+        work.comes_before(&self.0)
     }
 
     /// Waits for all that it was given.

@@ -1347,6 +1347,18 @@ unsafe extern "C" {
     ) -> rukh_status;
     /// Waits until a stream has done all that it was given.
     pub fn rukh_stream_wait(stream: *const rukh_stream, error: *mut *mut rukh_error) -> rukh_status;
+    /// Marks the place that a stream has come to: a completion of all that it was given until now, which the host can wait for (`rukh_completion_wait`), and other streams too (`rukh_stream_wait_for`).
+    pub fn rukh_stream_record(
+        stream: *const rukh_stream,
+        out: *mut *mut rukh_completion,
+        error: *mut *mut rukh_error,
+    ) -> rukh_status;
+    /// Lets a stream wait for work in another: what it is given from now on begins when that work is done.
+    pub fn rukh_stream_wait_for(
+        stream: *const rukh_stream,
+        completion: *const rukh_completion,
+        error: *mut *mut rukh_error,
+    ) -> rukh_status;
     /// Makes a tensor of strings.
     pub fn rukh_value_create_strings(
         shape: *const i64,

@@ -164,6 +164,8 @@ var described = [...]struct{ name, since string }{
 	{"stream_destroy", "0.1.1"},
 	{"stream_address", "0.1.1"},
 	{"stream_wait", "0.1.1"},
+	{"stream_record", "0.1.1"},
+	{"stream_wait_for", "0.1.1"},
 	{"value_create_strings", "0.1.0"},
 	{"value_string", "0.1.0"},
 	{"value_set_string", "0.1.0"},
@@ -3413,6 +3415,44 @@ func StreamWait(stream unsafe.Pointer) error {
 	return failed(C.go_stream_wait(fn, stream, &failure), &failure)
 }
 
+// StreamRecord calls rukh_stream_record.
+//
+// Marks the place that a stream has come to: a completion of all that it was given until now, which the host can wait for
+// (`rukh_completion_wait`), and other streams too (`rukh_stream_wait_for`).
+//
+// `stream`: not NULL. `out`: not NULL; receives the completion, which the caller destroys, before or after the stream; NULL
+// on failure. `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for a stream that
+// is being captured, `RUKH_ERROR_DEVICE`, and the handle errors.
+//
+// Since 0.1.1.
+func StreamRecord(stream unsafe.Pointer, out *unsafe.Pointer) error {
+	fn, err := function(152)
+	if err != nil {
+		return err
+	}
+	var failure unsafe.Pointer
+	return failed(C.go_stream_record(fn, stream, out, &failure), &failure)
+}
+
+// StreamWaitFor calls rukh_stream_wait_for.
+//
+// Lets a stream wait for work in another: what it is given from now on begins when that work is done. The call returns
+// without waiting.
+//
+// `stream`: not NULL. `completion`: not NULL; of a run, a copy or `rukh_stream_record`; it may be destroyed when the call
+// has returned. `error`: may be NULL. Threads: any, at the same time; a thread that waits for the completion holds up the
+// call. Errors: `RUKH_ERROR_UNSUPPORTED` for a stream of another runtime, `RUKH_ERROR_DEVICE`, and the handle errors.
+//
+// Since 0.1.1.
+func StreamWaitFor(stream unsafe.Pointer, completion unsafe.Pointer) error {
+	fn, err := function(153)
+	if err != nil {
+		return err
+	}
+	var failure unsafe.Pointer
+	return failed(C.go_stream_wait_for(fn, stream, completion, &failure), &failure)
+}
+
 // ValueCreateStrings calls rukh_value_create_strings.
 //
 // Makes a tensor of strings.
@@ -3426,7 +3466,7 @@ func StreamWait(stream unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueCreateStrings(shape *int64, rank uint, strings []string, lengths *uint, count uint, out *unsafe.Pointer) error {
-	fn, err := function(152)
+	fn, err := function(154)
 	if err != nil {
 		return err
 	}
@@ -3451,7 +3491,7 @@ func ValueCreateStrings(shape *int64, rank uint, strings []string, lengths *uint
 //
 // Since 0.1.0.
 func ValueString(value unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(153)
+	fn, err := function(155)
 	if err != nil {
 		return err
 	}
@@ -3470,7 +3510,7 @@ func ValueString(value unsafe.Pointer, index uint, buf *byte, cap uint, needed *
 //
 // Since 0.1.0.
 func ValueSetString(value unsafe.Pointer, index uint, string string) error {
-	fn, err := function(154)
+	fn, err := function(156)
 	if err != nil {
 		return err
 	}
@@ -3495,7 +3535,7 @@ func ValueSetString(value unsafe.Pointer, index uint, string string) error {
 //
 // Since 0.1.0.
 func ValueCreateSequence(items *unsafe.Pointer, count uint, element ElementType, out *unsafe.Pointer) error {
-	fn, err := function(155)
+	fn, err := function(157)
 	if err != nil {
 		return err
 	}
@@ -3516,7 +3556,7 @@ func ValueCreateSequence(items *unsafe.Pointer, count uint, element ElementType,
 //
 // Since 0.1.0.
 func ValueCreateMap(keys unsafe.Pointer, values *unsafe.Pointer, count uint, element ElementType, out *unsafe.Pointer) error {
-	fn, err := function(156)
+	fn, err := function(158)
 	if err != nil {
 		return err
 	}
@@ -3535,7 +3575,7 @@ func ValueCreateMap(keys unsafe.Pointer, values *unsafe.Pointer, count uint, ele
 //
 // Since 0.1.0.
 func ValueCreateOptional(value unsafe.Pointer, element ElementType, out *unsafe.Pointer) error {
-	fn, err := function(157)
+	fn, err := function(159)
 	if err != nil {
 		return err
 	}
@@ -3552,7 +3592,7 @@ func ValueCreateOptional(value unsafe.Pointer, element ElementType, out *unsafe.
 //
 // Since 0.1.0.
 func ValueItemCount(value unsafe.Pointer, count *uint) error {
-	fn, err := function(158)
+	fn, err := function(160)
 	if err != nil {
 		return err
 	}
@@ -3570,7 +3610,7 @@ func ValueItemCount(value unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func ValueItem(value unsafe.Pointer, index uint, out *unsafe.Pointer) error {
-	fn, err := function(159)
+	fn, err := function(161)
 	if err != nil {
 		return err
 	}
@@ -3588,7 +3628,7 @@ func ValueItem(value unsafe.Pointer, index uint, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueMapKeys(value unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(160)
+	fn, err := function(162)
 	if err != nil {
 		return err
 	}
@@ -3609,7 +3649,7 @@ func ValueMapKeys(value unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueToDLPack(value unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(161)
+	fn, err := function(163)
 	if err != nil {
 		return err
 	}
@@ -3627,7 +3667,7 @@ func ValueToDLPack(value unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueToDLPackLegacy(value unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(162)
+	fn, err := function(164)
 	if err != nil {
 		return err
 	}
@@ -3651,7 +3691,7 @@ func ValueToDLPackLegacy(value unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueFromDLPack(managed unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(163)
+	fn, err := function(165)
 	if err != nil {
 		return err
 	}
@@ -3669,7 +3709,7 @@ func ValueFromDLPack(managed unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueFromDLPackLegacy(managed unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(164)
+	fn, err := function(166)
 	if err != nil {
 		return err
 	}
@@ -3697,7 +3737,7 @@ func ValueFromDLPackLegacy(managed unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func RunOptionsCreate(out *unsafe.Pointer) error {
-	fn, err := function(165)
+	fn, err := function(167)
 	if err != nil {
 		return err
 	}
@@ -3714,7 +3754,7 @@ func RunOptionsCreate(out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func RunOptionsDestroy(options unsafe.Pointer) {
-	fn, err := function(166)
+	fn, err := function(168)
 	if err != nil {
 		return
 	}
@@ -3730,7 +3770,7 @@ func RunOptionsDestroy(options unsafe.Pointer) {
 //
 // Since 0.1.0.
 func RunOptionsSet(options unsafe.Pointer, key string, value string) error {
-	fn, err := function(167)
+	fn, err := function(169)
 	if err != nil {
 		return err
 	}
@@ -3758,7 +3798,7 @@ func RunOptionsSet(options unsafe.Pointer, key string, value string) error {
 //
 // Since 0.1.0.
 func RunOptionsGet(options unsafe.Pointer, key string, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(168)
+	fn, err := function(170)
 	if err != nil {
 		return err
 	}
@@ -3781,7 +3821,7 @@ func RunOptionsGet(options unsafe.Pointer, key string, buf *byte, cap uint, need
 //
 // Since 0.1.0.
 func RunOptionsKey(options unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(169)
+	fn, err := function(171)
 	if err != nil {
 		return err
 	}
@@ -3799,7 +3839,7 @@ func RunOptionsKey(options unsafe.Pointer, index uint, buf *byte, cap uint, need
 //
 // Since 0.1.0.
 func RunOptionsCancel(options unsafe.Pointer) error {
-	fn, err := function(170)
+	fn, err := function(172)
 	if err != nil {
 		return err
 	}
@@ -3816,7 +3856,7 @@ func RunOptionsCancel(options unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func RunOptionsReset(options unsafe.Pointer) error {
-	fn, err := function(171)
+	fn, err := function(173)
 	if err != nil {
 		return err
 	}
@@ -3842,7 +3882,7 @@ func RunOptionsReset(options unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func SessionRun(session unsafe.Pointer, options unsafe.Pointer, inputNames []string, inputs *unsafe.Pointer, inputCount uint, outputNames []string, outputCount uint, outputs *unsafe.Pointer) error {
-	fn, err := function(172)
+	fn, err := function(174)
 	if err != nil {
 		return err
 	}
@@ -3875,7 +3915,7 @@ func SessionRun(session unsafe.Pointer, options unsafe.Pointer, inputNames []str
 //
 // Since 0.1.0.
 func SessionRunAsync(session unsafe.Pointer, options unsafe.Pointer, inputNames []string, inputs *unsafe.Pointer, inputCount uint, outputNames []string, outputCount uint, callback unsafe.Pointer, user unsafe.Pointer) error {
-	fn, err := function(173)
+	fn, err := function(175)
 	if err != nil {
 		return err
 	}
@@ -3905,7 +3945,7 @@ func SessionRunAsync(session unsafe.Pointer, options unsafe.Pointer, inputNames 
 //
 // Since 0.1.0.
 func IOBindingCreate(session unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(174)
+	fn, err := function(176)
 	if err != nil {
 		return err
 	}
@@ -3922,7 +3962,7 @@ func IOBindingCreate(session unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func IOBindingDestroy(binding unsafe.Pointer) {
-	fn, err := function(175)
+	fn, err := function(177)
 	if err != nil {
 		return
 	}
@@ -3940,7 +3980,7 @@ func IOBindingDestroy(binding unsafe.Pointer) {
 //
 // Since 0.1.0.
 func IOBindingBindInput(binding unsafe.Pointer, name string, value unsafe.Pointer) error {
-	fn, err := function(176)
+	fn, err := function(178)
 	if err != nil {
 		return err
 	}
@@ -3966,7 +4006,7 @@ func IOBindingBindInput(binding unsafe.Pointer, name string, value unsafe.Pointe
 //
 // Since 0.1.0.
 func IOBindingBindOutput(binding unsafe.Pointer, name string, value unsafe.Pointer) error {
-	fn, err := function(177)
+	fn, err := function(179)
 	if err != nil {
 		return err
 	}
@@ -3990,7 +4030,7 @@ func IOBindingBindOutput(binding unsafe.Pointer, name string, value unsafe.Point
 //
 // Since 0.1.0.
 func IOBindingBindOutputAllocated(binding unsafe.Pointer, name string) error {
-	fn, err := function(178)
+	fn, err := function(180)
 	if err != nil {
 		return err
 	}
@@ -4011,7 +4051,7 @@ func IOBindingBindOutputAllocated(binding unsafe.Pointer, name string) error {
 //
 // Since 0.1.0.
 func IOBindingClearInputs(binding unsafe.Pointer) error {
-	fn, err := function(179)
+	fn, err := function(181)
 	if err != nil {
 		return err
 	}
@@ -4027,7 +4067,7 @@ func IOBindingClearInputs(binding unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func IOBindingClearOutputs(binding unsafe.Pointer) error {
-	fn, err := function(180)
+	fn, err := function(182)
 	if err != nil {
 		return err
 	}
@@ -4045,7 +4085,7 @@ func IOBindingClearOutputs(binding unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func IOBindingRun(binding unsafe.Pointer, options unsafe.Pointer) error {
-	fn, err := function(181)
+	fn, err := function(183)
 	if err != nil {
 		return err
 	}
@@ -4064,7 +4104,7 @@ func IOBindingRun(binding unsafe.Pointer, options unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func IOBindingOutput(binding unsafe.Pointer, name string, out *unsafe.Pointer) error {
-	fn, err := function(182)
+	fn, err := function(184)
 	if err != nil {
 		return err
 	}
@@ -4094,7 +4134,7 @@ func IOBindingOutput(binding unsafe.Pointer, name string, out *unsafe.Pointer) e
 //
 // Since 0.1.0.
 func IOBindingRunQueued(binding unsafe.Pointer, options unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(183)
+	fn, err := function(185)
 	if err != nil {
 		return err
 	}
@@ -4111,7 +4151,7 @@ func IOBindingRunQueued(binding unsafe.Pointer, options unsafe.Pointer, out *uns
 //
 // Since 0.1.0.
 func CompletionDestroy(completion unsafe.Pointer) {
-	fn, err := function(184)
+	fn, err := function(186)
 	if err != nil {
 		return
 	}
@@ -4127,7 +4167,7 @@ func CompletionDestroy(completion unsafe.Pointer) {
 //
 // Since 0.1.0.
 func CompletionIsDone(completion unsafe.Pointer, done *int32) error {
-	fn, err := function(185)
+	fn, err := function(187)
 	if err != nil {
 		return err
 	}
@@ -4145,7 +4185,7 @@ func CompletionIsDone(completion unsafe.Pointer, done *int32) error {
 //
 // Since 0.1.0.
 func CompletionWait(completion unsafe.Pointer) error {
-	fn, err := function(186)
+	fn, err := function(188)
 	if err != nil {
 		return err
 	}
@@ -4163,7 +4203,7 @@ func CompletionWait(completion unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func CompletionEvent(completion unsafe.Pointer, event *uint64) error {
-	fn, err := function(187)
+	fn, err := function(189)
 	if err != nil {
 		return err
 	}
@@ -4184,7 +4224,7 @@ func CompletionEvent(completion unsafe.Pointer, event *uint64) error {
 //
 // Since 0.1.0.
 func SessionTuningResults(session unsafe.Pointer, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(188)
+	fn, err := function(190)
 	if err != nil {
 		return err
 	}
@@ -4206,7 +4246,7 @@ func SessionTuningResults(session unsafe.Pointer, buf *byte, cap uint, needed *u
 //
 // Since 0.1.0.
 func SessionAddTuningResults(session unsafe.Pointer, text_ string, taken *uint) error {
-	fn, err := function(189)
+	fn, err := function(191)
 	if err != nil {
 		return err
 	}
@@ -4234,7 +4274,7 @@ func SessionAddTuningResults(session unsafe.Pointer, text_ string, taken *uint) 
 //
 // Since 0.1.1.
 func EnvironmentTune(environment unsafe.Pointer, options unsafe.Pointer, shapes string, tuned *uint, without *uint) error {
-	fn, err := function(190)
+	fn, err := function(192)
 	if err != nil {
 		return err
 	}
@@ -4261,7 +4301,7 @@ func EnvironmentTune(environment unsafe.Pointer, options unsafe.Pointer, shapes 
 //
 // Since 0.1.0.
 func OperatorCreate(domain string, name string, since int64, user unsafe.Pointer, release unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(191)
+	fn, err := function(193)
 	if err != nil {
 		return err
 	}
@@ -4288,7 +4328,7 @@ func OperatorCreate(domain string, name string, since int64, user unsafe.Pointer
 //
 // Since 0.1.0.
 func OperatorDestroy(operator unsafe.Pointer) {
-	fn, err := function(192)
+	fn, err := function(194)
 	if err != nil {
 		return
 	}
@@ -4305,7 +4345,7 @@ func OperatorDestroy(operator unsafe.Pointer) {
 //
 // Since 0.1.0.
 func OperatorAddTypeVariable(operator unsafe.Pointer, name string, allowed *ElementType, count uint) error {
-	fn, err := function(193)
+	fn, err := function(195)
 	if err != nil {
 		return err
 	}
@@ -4329,7 +4369,7 @@ func OperatorAddTypeVariable(operator unsafe.Pointer, name string, allowed *Elem
 //
 // Since 0.1.0.
 func OperatorAddInput(operator unsafe.Pointer, name string, ty string, arity Arity) error {
-	fn, err := function(194)
+	fn, err := function(196)
 	if err != nil {
 		return err
 	}
@@ -4356,7 +4396,7 @@ func OperatorAddInput(operator unsafe.Pointer, name string, ty string, arity Ari
 //
 // Since 0.1.0.
 func OperatorAddOutput(operator unsafe.Pointer, name string, ty string, arity Arity) error {
-	fn, err := function(195)
+	fn, err := function(197)
 	if err != nil {
 		return err
 	}
@@ -4384,7 +4424,7 @@ func OperatorAddOutput(operator unsafe.Pointer, name string, ty string, arity Ar
 //
 // Since 0.1.0.
 func OperatorSetShapeInput(operator unsafe.Pointer, index uint) error {
-	fn, err := function(196)
+	fn, err := function(198)
 	if err != nil {
 		return err
 	}
@@ -4403,7 +4443,7 @@ func OperatorSetShapeInput(operator unsafe.Pointer, index uint) error {
 //
 // Since 0.1.0.
 func OperatorSetShapeFunction(operator unsafe.Pointer, function_ unsafe.Pointer) error {
-	fn, err := function(197)
+	fn, err := function(199)
 	if err != nil {
 		return err
 	}
@@ -4421,7 +4461,7 @@ func OperatorSetShapeFunction(operator unsafe.Pointer, function_ unsafe.Pointer)
 //
 // Since 0.1.0.
 func OperatorSetKernel(operator unsafe.Pointer, create unsafe.Pointer, compute unsafe.Pointer) error {
-	fn, err := function(198)
+	fn, err := function(200)
 	if err != nil {
 		return err
 	}
@@ -4442,7 +4482,7 @@ func OperatorSetKernel(operator unsafe.Pointer, create unsafe.Pointer, compute u
 //
 // Since 0.1.0.
 func OperatorSetGpuKernel(operator unsafe.Pointer, create unsafe.Pointer, prepare unsafe.Pointer, compute unsafe.Pointer) error {
-	fn, err := function(199)
+	fn, err := function(201)
 	if err != nil {
 		return err
 	}
@@ -4462,7 +4502,7 @@ func OperatorSetGpuKernel(operator unsafe.Pointer, create unsafe.Pointer, prepar
 //
 // Since 0.1.0.
 func SessionOptionsAddOperator(options unsafe.Pointer, operator unsafe.Pointer) error {
-	fn, err := function(200)
+	fn, err := function(202)
 	if err != nil {
 		return err
 	}
@@ -4479,7 +4519,7 @@ func SessionOptionsAddOperator(options unsafe.Pointer, operator unsafe.Pointer) 
 //
 // Since 0.1.0.
 func EnvironmentAddOperator(environment unsafe.Pointer, operator unsafe.Pointer) error {
-	fn, err := function(201)
+	fn, err := function(203)
 	if err != nil {
 		return err
 	}
@@ -4498,7 +4538,7 @@ func EnvironmentAddOperator(environment unsafe.Pointer, operator unsafe.Pointer)
 //
 // Since 0.1.0.
 func OperatorAddAttribute(operator unsafe.Pointer, name string, ty AttributeType, required int32) error {
-	fn, err := function(202)
+	fn, err := function(204)
 	if err != nil {
 		return err
 	}
@@ -4522,7 +4562,7 @@ func OperatorAddAttribute(operator unsafe.Pointer, name string, ty AttributeType
 //
 // Since 0.1.0.
 func OperatorAddAttributeWithDefault(operator unsafe.Pointer, name string, ty AttributeType, data unsafe.Pointer, count uint) error {
-	fn, err := function(203)
+	fn, err := function(205)
 	if err != nil {
 		return err
 	}
@@ -4554,7 +4594,7 @@ func OperatorAddAttributeWithDefault(operator unsafe.Pointer, name string, ty At
 //
 // Since 0.1.0.
 func SessionOptionsLoadOperators(options unsafe.Pointer, path string) error {
-	fn, err := function(204)
+	fn, err := function(206)
 	if err != nil {
 		return err
 	}
@@ -4577,7 +4617,7 @@ func SessionOptionsLoadOperators(options unsafe.Pointer, path string) error {
 //
 // Since 0.1.0.
 func EnvironmentLoadOperators(environment unsafe.Pointer, path string) error {
-	fn, err := function(205)
+	fn, err := function(207)
 	if err != nil {
 		return err
 	}
@@ -4599,7 +4639,7 @@ func EnvironmentLoadOperators(environment unsafe.Pointer, path string) error {
 //
 // Since 0.1.0.
 func OperatorRegistryAdd(registry unsafe.Pointer, operator unsafe.Pointer) error {
-	fn, err := function(206)
+	fn, err := function(208)
 	if err != nil {
 		return err
 	}
@@ -4616,7 +4656,7 @@ func OperatorRegistryAdd(registry unsafe.Pointer, operator unsafe.Pointer) error
 //
 // Since 0.1.0.
 func OperatorRegistrySetError(registry unsafe.Pointer, text_ string) error {
-	fn, err := function(207)
+	fn, err := function(209)
 	if err != nil {
 		return err
 	}
@@ -4638,7 +4678,7 @@ func OperatorRegistrySetError(registry unsafe.Pointer, text_ string) error {
 //
 // Since 0.1.0.
 func NodeInfoName(node unsafe.Pointer, name *string) error {
-	fn, err := function(208)
+	fn, err := function(210)
 	if err != nil {
 		return err
 	}
@@ -4660,7 +4700,7 @@ func NodeInfoName(node unsafe.Pointer, name *string) error {
 //
 // Since 0.1.0.
 func NodeInfoVersion(node unsafe.Pointer, version *int64) error {
-	fn, err := function(209)
+	fn, err := function(211)
 	if err != nil {
 		return err
 	}
@@ -4677,7 +4717,7 @@ func NodeInfoVersion(node unsafe.Pointer, version *int64) error {
 //
 // Since 0.1.0.
 func NodeInfoInputCount(node unsafe.Pointer, count *uint) error {
-	fn, err := function(210)
+	fn, err := function(212)
 	if err != nil {
 		return err
 	}
@@ -4694,7 +4734,7 @@ func NodeInfoInputCount(node unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func NodeInfoOutputCount(node unsafe.Pointer, count *uint) error {
-	fn, err := function(211)
+	fn, err := function(213)
 	if err != nil {
 		return err
 	}
@@ -4711,7 +4751,7 @@ func NodeInfoOutputCount(node unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func NodeInfoHasInput(node unsafe.Pointer, index uint, given *int32) error {
-	fn, err := function(212)
+	fn, err := function(214)
 	if err != nil {
 		return err
 	}
@@ -4730,7 +4770,7 @@ func NodeInfoHasInput(node unsafe.Pointer, index uint, given *int32) error {
 //
 // Since 0.1.0.
 func NodeInfoInputType(node unsafe.Pointer, index uint, kind *Kind, element *ElementType) error {
-	fn, err := function(213)
+	fn, err := function(215)
 	if err != nil {
 		return err
 	}
@@ -4750,7 +4790,7 @@ func NodeInfoInputType(node unsafe.Pointer, index uint, kind *Kind, element *Ele
 //
 // Since 0.1.0.
 func NodeInfoInputShape(node unsafe.Pointer, index uint, dims *int64, cap uint, rank *int64) error {
-	fn, err := function(214)
+	fn, err := function(216)
 	if err != nil {
 		return err
 	}
@@ -4768,7 +4808,7 @@ func NodeInfoInputShape(node unsafe.Pointer, index uint, dims *int64, cap uint, 
 //
 // Since 0.1.0.
 func NodeInfoInputValue(node unsafe.Pointer, index uint, value *unsafe.Pointer) error {
-	fn, err := function(215)
+	fn, err := function(217)
 	if err != nil {
 		return err
 	}
@@ -4786,7 +4826,7 @@ func NodeInfoInputValue(node unsafe.Pointer, index uint, value *unsafe.Pointer) 
 //
 // Since 0.1.0.
 func NodeInfoSetError(node unsafe.Pointer, text_ string) error {
-	fn, err := function(216)
+	fn, err := function(218)
 	if err != nil {
 		return err
 	}
@@ -4810,7 +4850,7 @@ func NodeInfoSetError(node unsafe.Pointer, text_ string) error {
 //
 // Since 0.1.0.
 func NodeInfoSetState(node unsafe.Pointer, state unsafe.Pointer, release unsafe.Pointer) error {
-	fn, err := function(217)
+	fn, err := function(219)
 	if err != nil {
 		return err
 	}
@@ -4827,7 +4867,7 @@ func NodeInfoSetState(node unsafe.Pointer, state unsafe.Pointer, release unsafe.
 //
 // Since 0.1.0.
 func NodeInfoState(node unsafe.Pointer, state *unsafe.Pointer) error {
-	fn, err := function(218)
+	fn, err := function(220)
 	if err != nil {
 		return err
 	}
@@ -4844,7 +4884,7 @@ func NodeInfoState(node unsafe.Pointer, state *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func NodeInfoSetScratch(node unsafe.Pointer, bytes uint) error {
-	fn, err := function(219)
+	fn, err := function(221)
 	if err != nil {
 		return err
 	}
@@ -4861,7 +4901,7 @@ func NodeInfoSetScratch(node unsafe.Pointer, bytes uint) error {
 //
 // Since 0.1.0.
 func NodeInfoHasOutput(node unsafe.Pointer, index uint, wanted *int32) error {
-	fn, err := function(220)
+	fn, err := function(222)
 	if err != nil {
 		return err
 	}
@@ -4879,7 +4919,7 @@ func NodeInfoHasOutput(node unsafe.Pointer, index uint, wanted *int32) error {
 //
 // Since 0.1.0.
 func NodeInfoSetOutputType(node unsafe.Pointer, index uint, element ElementType) error {
-	fn, err := function(221)
+	fn, err := function(223)
 	if err != nil {
 		return err
 	}
@@ -4898,7 +4938,7 @@ func NodeInfoSetOutputType(node unsafe.Pointer, index uint, element ElementType)
 //
 // Since 0.1.0.
 func NodeInfoSetOutputShape(node unsafe.Pointer, index uint, dims *int64, rank uint) error {
-	fn, err := function(222)
+	fn, err := function(224)
 	if err != nil {
 		return err
 	}
@@ -4917,7 +4957,7 @@ func NodeInfoSetOutputShape(node unsafe.Pointer, index uint, dims *int64, rank u
 //
 // Since 0.1.0.
 func NodeInfoSetOutputShapeOf(node unsafe.Pointer, index uint, input uint) error {
-	fn, err := function(223)
+	fn, err := function(225)
 	if err != nil {
 		return err
 	}
@@ -4936,7 +4976,7 @@ func NodeInfoSetOutputShapeOf(node unsafe.Pointer, index uint, input uint) error
 //
 // Since 0.1.0.
 func NodeInfoSetOutputDimOf(node unsafe.Pointer, index uint, axis uint, input uint, inputAxis uint) error {
-	fn, err := function(224)
+	fn, err := function(226)
 	if err != nil {
 		return err
 	}
@@ -4953,7 +4993,7 @@ func NodeInfoSetOutputDimOf(node unsafe.Pointer, index uint, axis uint, input ui
 //
 // Since 0.1.0.
 func NodeInfoHasAttribute(node unsafe.Pointer, name string, given *int32) error {
-	fn, err := function(225)
+	fn, err := function(227)
 	if err != nil {
 		return err
 	}
@@ -4975,7 +5015,7 @@ func NodeInfoHasAttribute(node unsafe.Pointer, name string, given *int32) error 
 //
 // Since 0.1.0.
 func NodeInfoAttributeInt(node unsafe.Pointer, name string, value *int64) error {
-	fn, err := function(226)
+	fn, err := function(228)
 	if err != nil {
 		return err
 	}
@@ -4996,7 +5036,7 @@ func NodeInfoAttributeInt(node unsafe.Pointer, name string, value *int64) error 
 //
 // Since 0.1.0.
 func NodeInfoAttributeFloat(node unsafe.Pointer, name string, value *float32) error {
-	fn, err := function(227)
+	fn, err := function(229)
 	if err != nil {
 		return err
 	}
@@ -5019,7 +5059,7 @@ func NodeInfoAttributeFloat(node unsafe.Pointer, name string, value *float32) er
 //
 // Since 0.1.0.
 func NodeInfoAttributeString(node unsafe.Pointer, name string, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(228)
+	fn, err := function(230)
 	if err != nil {
 		return err
 	}
@@ -5041,7 +5081,7 @@ func NodeInfoAttributeString(node unsafe.Pointer, name string, buf *byte, cap ui
 //
 // Since 0.1.0.
 func NodeInfoAttributeInts(node unsafe.Pointer, name string, values **int64, count *uint) error {
-	fn, err := function(229)
+	fn, err := function(231)
 	if err != nil {
 		return err
 	}
@@ -5062,7 +5102,7 @@ func NodeInfoAttributeInts(node unsafe.Pointer, name string, values **int64, cou
 //
 // Since 0.1.0.
 func NodeInfoAttributeFloats(node unsafe.Pointer, name string, values **float32, count *uint) error {
-	fn, err := function(230)
+	fn, err := function(232)
 	if err != nil {
 		return err
 	}
@@ -5083,7 +5123,7 @@ func NodeInfoAttributeFloats(node unsafe.Pointer, name string, values **float32,
 //
 // Since 0.1.0.
 func NodeInfoAttributeStringCount(node unsafe.Pointer, name string, count *uint) error {
-	fn, err := function(231)
+	fn, err := function(233)
 	if err != nil {
 		return err
 	}
@@ -5106,7 +5146,7 @@ func NodeInfoAttributeStringCount(node unsafe.Pointer, name string, count *uint)
 //
 // Since 0.1.0.
 func NodeInfoAttributeStringAt(node unsafe.Pointer, name string, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(232)
+	fn, err := function(234)
 	if err != nil {
 		return err
 	}
@@ -5128,7 +5168,7 @@ func NodeInfoAttributeStringAt(node unsafe.Pointer, name string, index uint, buf
 //
 // Since 0.1.0.
 func NodeInfoAttributeTensor(node unsafe.Pointer, name string, value *unsafe.Pointer) error {
-	fn, err := function(233)
+	fn, err := function(235)
 	if err != nil {
 		return err
 	}
@@ -5150,7 +5190,7 @@ func NodeInfoAttributeTensor(node unsafe.Pointer, name string, value *unsafe.Poi
 //
 // Since 0.1.0.
 func KernelContextInputCount(context unsafe.Pointer, count *uint) error {
-	fn, err := function(234)
+	fn, err := function(236)
 	if err != nil {
 		return err
 	}
@@ -5167,7 +5207,7 @@ func KernelContextInputCount(context unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func KernelContextOutputCount(context unsafe.Pointer, count *uint) error {
-	fn, err := function(235)
+	fn, err := function(237)
 	if err != nil {
 		return err
 	}
@@ -5187,7 +5227,7 @@ func KernelContextOutputCount(context unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func KernelContextInput(context unsafe.Pointer, index uint, value *unsafe.Pointer) error {
-	fn, err := function(236)
+	fn, err := function(238)
 	if err != nil {
 		return err
 	}
@@ -5208,7 +5248,7 @@ func KernelContextInput(context unsafe.Pointer, index uint, value *unsafe.Pointe
 //
 // Since 0.1.0.
 func KernelContextOutput(context unsafe.Pointer, index uint, shape *int64, rank uint, value *unsafe.Pointer) error {
-	fn, err := function(237)
+	fn, err := function(239)
 	if err != nil {
 		return err
 	}
@@ -5227,7 +5267,7 @@ func KernelContextOutput(context unsafe.Pointer, index uint, shape *int64, rank 
 //
 // Since 0.1.0.
 func KernelContextSetOutput(context unsafe.Pointer, index uint, value unsafe.Pointer) error {
-	fn, err := function(238)
+	fn, err := function(240)
 	if err != nil {
 		return err
 	}
@@ -5244,7 +5284,7 @@ func KernelContextSetOutput(context unsafe.Pointer, index uint, value unsafe.Poi
 //
 // Since 0.1.0.
 func KernelContextState(context unsafe.Pointer, state *unsafe.Pointer) error {
-	fn, err := function(239)
+	fn, err := function(241)
 	if err != nil {
 		return err
 	}
@@ -5262,7 +5302,7 @@ func KernelContextState(context unsafe.Pointer, state *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func KernelContextCancelled(context unsafe.Pointer, cancelled *int32) error {
-	fn, err := function(240)
+	fn, err := function(242)
 	if err != nil {
 		return err
 	}
@@ -5279,7 +5319,7 @@ func KernelContextCancelled(context unsafe.Pointer, cancelled *int32) error {
 //
 // Since 0.1.0.
 func KernelContextThreadCount(context unsafe.Pointer, count *uint) error {
-	fn, err := function(241)
+	fn, err := function(243)
 	if err != nil {
 		return err
 	}
@@ -5299,7 +5339,7 @@ func KernelContextThreadCount(context unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func KernelContextParallelFor(context unsafe.Pointer, count uint, body unsafe.Pointer, user unsafe.Pointer) error {
-	fn, err := function(242)
+	fn, err := function(244)
 	if err != nil {
 		return err
 	}
@@ -5316,7 +5356,7 @@ func KernelContextParallelFor(context unsafe.Pointer, count uint, body unsafe.Po
 //
 // Since 0.1.0.
 func KernelContextStream(context unsafe.Pointer, stream *unsafe.Pointer) error {
-	fn, err := function(243)
+	fn, err := function(245)
 	if err != nil {
 		return err
 	}
@@ -5333,7 +5373,7 @@ func KernelContextStream(context unsafe.Pointer, stream *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func KernelContextScratch(context unsafe.Pointer, address *unsafe.Pointer, bytes *uint) error {
-	fn, err := function(244)
+	fn, err := function(246)
 	if err != nil {
 		return err
 	}
@@ -5351,7 +5391,7 @@ func KernelContextScratch(context unsafe.Pointer, address *unsafe.Pointer, bytes
 //
 // Since 0.1.0.
 func KernelContextSetError(context unsafe.Pointer, text_ string) error {
-	fn, err := function(245)
+	fn, err := function(247)
 	if err != nil {
 		return err
 	}

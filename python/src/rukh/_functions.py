@@ -144,6 +144,8 @@ FUNCTIONS: dict[str, str] = {
     "stream_create": "pp",
     "stream_address": "pp",
     "stream_wait": "p",
+    "stream_record": "pp",
+    "stream_wait_for": "pp",
     "value_create_strings": "pzppzp",
     "value_string": "pzpzp",
     "value_set_string": "pzs",
@@ -312,6 +314,8 @@ SINCE: dict[str, str] = {
     "stream_destroy": "0.1.1",
     "stream_address": "0.1.1",
     "stream_wait": "0.1.1",
+    "stream_record": "0.1.1",
+    "stream_wait_for": "0.1.1",
     "environment_tune": "0.1.1",
 }
 
