@@ -70,9 +70,7 @@ class Gpu:
         """A tensor in pinned memory, and the array over it."""
         value = self.tensor(HOST, array.shape)
         address = self.api.make("GetTensorMutableData", (c_void_p,), value)
-        view = np.ctypeslib.as_array(
-            ctypes.cast(address, ctypes.POINTER(ctypes.c_float)), shape=array.shape
-        )
+        view = np.ctypeslib.as_array(ctypes.cast(address, ctypes.POINTER(ctypes.c_float)), shape=array.shape)
         view[...] = array
         return value, view
 
@@ -116,7 +114,9 @@ class Gpu:
         types = (c_void_p, c_void_p, c_void_p, c_size_t, c_void_p, c_void_p, c_size_t)
         arguments = (options, self.env, ctypes.addressof(one), 1, None, None, 0)
         self.api.call("SessionOptionsAppendExecutionProvider_V2", types, *arguments)
-        return self.api.make("CreateSession", (c_void_p, c_char_p, c_void_p), self.env, model.encode(), options)
+        return self.api.make(
+            "CreateSession", (c_void_p, c_char_p, c_void_p), self.env, model.encode(), options
+        )
 
     def run_in(self, stream, session, names, source, target):
         """Gives a run to a stream, and does not wait for it."""
