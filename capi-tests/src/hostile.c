@@ -14,6 +14,8 @@ static void try_all(void *h, rukh_status wanted) {
     try_run_options((rukh_run_options *)h, wanted);
     try_binding((rukh_io_binding *)h, wanted);
     try_adapter((rukh_adapter *)h, wanted);
+    try_stream((rukh_stream *)h, wanted);
+    try_completion((rukh_completion *)h, wanted);
 }
 
 static void destroy_all(void *h) {
@@ -26,6 +28,8 @@ static void destroy_all(void *h) {
     rukh_run_options_destroy((rukh_run_options *)h);
     rukh_io_binding_destroy((rukh_io_binding *)h);
     rukh_adapter_destroy((rukh_adapter *)h);
+    rukh_stream_destroy((rukh_stream *)h);
+    rukh_completion_destroy((rukh_completion *)h);
     rukh_error_destroy((rukh_error *)h);
 }
 

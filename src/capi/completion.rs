@@ -65,8 +65,8 @@ pub unsafe extern "C" fn rukh_io_binding_run_queued(
     })
 }
 
-/// Destroys a completion, and waits for its run or copy first. NULL, and a pointer that is no live handle of this kind,
-/// is left alone.
+/// Destroys a completion, and waits for its run or copy first; a mark of `rukh_stream_record` is not waited for. NULL,
+/// and a pointer that is no live handle of this kind, is left alone.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]

@@ -167,7 +167,7 @@ pub unsafe extern "C" fn rukh_value_copy_queued(
         let (source, target) = (tensor(&from)?, tensor(&to)?);
         check_alike(source, target)?;
         // SAFETY: the caller's promise, as the comment above demands it.
-        let event = unsafe { queue_copy(source, target, stream)? };
+        let event = unsafe { queue_copy(source, target, stream, !out.is_null())? };
         if out.is_null() {
             return Ok(());
         }

@@ -128,19 +128,24 @@ pub(crate) fn copy_tensor(from: &Tensor, to: &Tensor) -> Result<()> {
     hip::copy_bytes(from, to)
 }
 
-/// Gives such a copy to a stream of the user's, or makes it now when both tensors are on the host. `None`: nobody can
-/// wait for it, as it is done already or recorded by the user.
+/// Gives such a copy to a stream of the user's, or makes it now when both tensors are on the host. `None`: nobody
+/// wants to wait for it, or can, as it is done already or recorded by the user.
 ///
 /// # Safety
 /// Both tensors must stay as they are until the stream has come past the copy.
-pub(crate) unsafe fn queue_copy(from: &Tensor, to: &Tensor, stream: u64) -> Result<Option<Event>> {
+pub(crate) unsafe fn queue_copy(
+    from: &Tensor,
+    to: &Tensor,
+    stream: u64,
+    wants_event: bool,
+) -> Result<Option<Event>> {
     let (from, to) = buffers(from, to)?;
     if from.place() == Place::Host && to.place() == Place::Host {
         copy_on_host(from, to);
         return Ok(None);
     }
     // SAFETY: the caller's promise.
-    unsafe { hip::queue_copy(from, to, stream) }
+    unsafe { hip::queue_copy(from, to, stream, wants_event) }
 }
 
 fn buffers<'t>(from: &'t Tensor, to: &'t Tensor) -> Result<(&'t Buffer, &'t Buffer)> {

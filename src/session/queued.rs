@@ -9,7 +9,7 @@ use crate::plan::DevicePool;
 use crate::providers::hip::DeviceContext;
 use crate::tensor::Value;
 
-/// Keeps what the work uses. Dropping it waits for the work.
+/// Keeps what the work uses. Dropping it waits for the work, if it keeps anything.
 pub(crate) struct Queued {
     /// Behind everything that was given to the stream.
     event: Event,
@@ -97,7 +97,9 @@ impl Queued {
 
 impl Drop for Queued {
     fn drop(&mut self) {
-        // Who wants to know calls `wait`.
-        let _ = self.wait();
+        // Who wants to know calls `wait`. A mark in a stream keeps nothing that its work uses.
+        if !(matches!(self.work, Work::Event) && self.values.is_empty()) {
+            let _ = self.wait();
+        }
     }
 }

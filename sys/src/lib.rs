@@ -1575,7 +1575,7 @@ unsafe extern "C" {
         out: *mut *mut rukh_completion,
         error: *mut *mut rukh_error,
     ) -> rukh_status;
-    /// Destroys a completion, and waits for its run or copy first.
+    /// Destroys a completion, and waits for its run or copy first; a mark of `rukh_stream_record` is not waited for.
     pub fn rukh_completion_destroy(completion: *mut rukh_completion);
     /// Whether the run or copy is done; does not wait.
     pub fn rukh_completion_is_done(

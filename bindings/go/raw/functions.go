@@ -4144,8 +4144,8 @@ func IOBindingRunQueued(binding unsafe.Pointer, options unsafe.Pointer, out *uns
 
 // CompletionDestroy calls rukh_completion_destroy.
 //
-// Destroys a completion, and waits for its run or copy first. NULL, and a pointer that is no live handle of this kind,
-// is left alone.
+// Destroys a completion, and waits for its run or copy first; a mark of `rukh_stream_record` is not waited for. NULL,
+// and a pointer that is no live handle of this kind, is left alone.
 //
 // Threads: any.
 //

@@ -2598,8 +2598,8 @@ export interface Functions {
     async(binding: Address, options: Address, out: Out<Address>): Promise<void>;
   };
   /**
-   * Destroys a completion, and waits for its run or copy first. NULL, and a pointer that is no live handle of this kind,
-   * is left alone.
+   * Destroys a completion, and waits for its run or copy first; a mark of `rukh_stream_record` is not waited for. NULL,
+   * and a pointer that is no live handle of this kind, is left alone.
    *
    * Threads: any.
    *

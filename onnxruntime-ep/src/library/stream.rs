@@ -59,7 +59,7 @@ impl Stream {
     }
 }
 
-/// Work that was given to a stream. Dropping it waits for the work.
+/// Work that was given to a stream. Dropping that of a run waits for the run.
 pub(crate) struct Completion(pub(super) *mut rukh_completion);
 
 // SAFETY: handles may be used from any thread.

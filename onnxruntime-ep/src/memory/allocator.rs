@@ -45,9 +45,18 @@ struct Blocks {
 
 /// A block that came back while streams had work that may use it.
 struct Back {
-    /// Behind that work. They go first, which waits for it.
+    /// Behind that work.
     marks: Vec<Completion>,
     _block: Value,
+}
+
+impl Drop for Back {
+    fn drop(&mut self) {
+        for mark in &self.marks {
+            // A stream that failed does nothing more.
+            let _ = mark.wait();
+        }
+    }
 }
 
 impl Blocks {
