@@ -336,9 +336,11 @@ test-onnxruntime-ep: stage emulator build/onnx-data/VERSION $(EP_VENV)/.test ## 
 	$(TEST_EP) AMDEMU_ARCH=gfx1100 $(EMULATED) $(EP_VENV)/bin/python -m pytest --quiet onnxruntime-ep/tests -k "not cpu-"
 	$(TEST_EP) AMDEMU_ARCH=gfx1100 AMDEMU_DEFER=1 $(EMULATED) $(EP_VENV)/bin/python -m pytest --quiet $(EP_STREAMS) -k "not cpu-"
 
-bench-onnxruntime-ep: stage $(EP_VENV)/.test ## time the digits model through the plugin and through rukh's own API, in turns
+bench-onnxruntime-ep: door $(EP_VENV)/.test ## time the digits model through the plugin, through libonnxruntime.so.1 on rukh and through rukh's own API, in turns
 	$(EP_VENV)/bin/python scripts/bench/plugin_overhead.py --plugin $(LIB_PATH)/librukh_onnxruntime_ep.so \
-		--library $(LIB_PATH)/librukh.so.0.1 examples/digits/digits.onnx
+		--library $(LIB_PATH)/librukh.so.0.1 --most 15 examples/digits/digits.onnx
+	$(EP_VENV)/bin/python scripts/bench/plugin_overhead.py --drop-in $(DOOR)/libonnxruntime.so.1 \
+		--library $(DOOR)/librukh.so.0.1 --most 5 examples/digits/digits.onnx
 
 test-onnxruntime-ep-full: test-onnxruntime-ep $(EP_VENV)-oldest/.test build/models/.exported ## as test-onnxruntime-ep, with the oldest ONNX Runtime, and the exported models
 	$(TEST_EP) RUKH_MODELS=$(BUILD)/models AMDEMU_ARCH=gfx1100 $(EMULATED) $(EP_VENV)/bin/python -m pytest --quiet onnxruntime-ep/tests/test_models.py
