@@ -236,7 +236,7 @@ test-onnxruntime: door emulator $(VENV)/.test ## programs for ONNX Runtime, as t
 	scripts/install_packages.sh libpython3.11
 	$(RUN_CLIENTS)
 
-test-onnxruntime-models: door emulator $(VENV)/.test build/models/.exported ## the same programs with three of the exported models, compared with PyTorch's outputs
+test-onnxruntime-models: door emulator $(VENV)/.test build/models/.clients ## the same programs with three of the exported models, compared with PyTorch's outputs
 	RUKH_MODELS=$(BUILD)/models $(RUN_CLIENTS)
 
 HIP_ARCHES := gfx1100 gfx90a
@@ -330,13 +330,19 @@ test-size: ## the library with kernels for all GPUs is not larger than LIBRARY_L
 EP_VENV := $(BUILD)/venv-onnxruntime
 TEST_EP = RUKH_ONNXRUNTIME_EP=$(LIB_PATH)/librukh_onnxruntime_ep.so RUKH_ONNX_DATA=$(BUILD)/onnx-data
 
+# What depends on the order of streams: also with work that the emulated GPU does when somebody waits for it.
+EP_STREAMS := $(foreach part,streams device memory session,onnxruntime-ep/tests/test_$(part).py)
+
 test-onnxruntime-ep: stage emulator build/onnx-data/VERSION $(EP_VENV)/.test ## the plugin in stock ONNX Runtime, on the CPU and on an emulated GPU
 	$(TEST_EP) $(EP_VENV)/bin/python -m pytest --quiet onnxruntime-ep/tests
 	$(TEST_EP) AMDEMU_ARCH=gfx1100 $(EMULATED) $(EP_VENV)/bin/python -m pytest --quiet onnxruntime-ep/tests -k "not cpu-"
+	$(TEST_EP) AMDEMU_ARCH=gfx1100 AMDEMU_DEFER=1 $(EMULATED) $(EP_VENV)/bin/python -m pytest --quiet $(EP_STREAMS) -k "not cpu-"
 
-bench-onnxruntime-ep: stage $(EP_VENV)/.test ## time the digits model through the plugin and through rukh's own API, in turns
+bench-onnxruntime-ep: door $(EP_VENV)/.test ## time the digits model through the plugin, through libonnxruntime.so.1 on rukh and through rukh's own API, in turns
 	$(EP_VENV)/bin/python scripts/bench/plugin_overhead.py --plugin $(LIB_PATH)/librukh_onnxruntime_ep.so \
-		--library $(LIB_PATH)/librukh.so.0.1 examples/digits/digits.onnx
+		--library $(LIB_PATH)/librukh.so.0.1 --most 15 examples/digits/digits.onnx
+	$(EP_VENV)/bin/python scripts/bench/plugin_overhead.py --drop-in $(DOOR)/libonnxruntime.so.1 \
+		--library $(DOOR)/librukh.so.0.1 --most 5 examples/digits/digits.onnx
 
 test-onnxruntime-ep-full: test-onnxruntime-ep $(EP_VENV)-oldest/.test build/models/.exported ## as test-onnxruntime-ep, with the oldest ONNX Runtime, and the exported models
 	$(TEST_EP) RUKH_MODELS=$(BUILD)/models AMDEMU_ARCH=gfx1100 $(EMULATED) $(EP_VENV)/bin/python -m pytest --quiet onnxruntime-ep/tests/test_models.py
@@ -434,6 +440,11 @@ build/onnx-data/VERSION: scripts/onnx_cases.py $(VENV)/.test
 
 build/models/.exported: scripts/models/*.py $(VENV)/.full
 	$(PYTHON) scripts/models/export.py --out $(BUILD)/models
+	touch $@ $(BUILD)/models/.clients
+
+# Those that onnxruntime/clients/cases.py takes, of the 14.
+build/models/.clients: scripts/models/*.py $(VENV)/.full
+	$(PYTHON) scripts/models/export.py --out $(BUILD)/models all_minilm_l6_v2 lstm_classifier mobilenet_v3_large
 	touch $@
 
 build/quantized/.written: scripts/models/quantize.py build/models/.exported

@@ -17,6 +17,7 @@ static void try_all(void *h, rukh_status wanted) {
     try_run_options((rukh_run_options *)h, wanted);
     try_binding((rukh_io_binding *)h, wanted);
     try_adapter((rukh_adapter *)h, wanted);
+    try_stream((rukh_stream *)h, wanted);
     try_completion((rukh_completion *)h, wanted);
     try_external_memory((rukh_external_memory *)h, wanted);
     try_log_record((rukh_log_record *)h, wanted);
@@ -33,6 +34,7 @@ static void destroy_all(void *h) {
     rukh_run_options_destroy((rukh_run_options *)h);
     rukh_io_binding_destroy((rukh_io_binding *)h);
     rukh_adapter_destroy((rukh_adapter *)h);
+    rukh_stream_destroy((rukh_stream *)h);
     rukh_completion_destroy((rukh_completion *)h);
     rukh_external_memory_destroy((rukh_external_memory *)h);
     rukh_error_destroy((rukh_error *)h);

@@ -96,6 +96,13 @@ static void try_device(rukh_device *h, rukh_status wanted) {
     EXPECT(rukh_stream_create(h, NULL, &error));
 }
 
+static void try_stream(rukh_stream *h, rukh_status wanted) {
+    EXPECT(rukh_stream_address(h, NULL, &error));
+    EXPECT(rukh_stream_wait(h, &error));
+    EXPECT(rukh_stream_record(h, NULL, &error));
+    EXPECT(rukh_stream_wait_for(h, NULL, &error));
+}
+
 static void try_session_options(rukh_session_options *h, rukh_status wanted) {
     EXPECT(rukh_session_options_clone(h, NULL, &error));
     EXPECT(rukh_session_options_cancel(h, &error));

@@ -88,6 +88,7 @@ static void on_the_cpu(void) {
     CHECK(stream == NULL);
     rukh_stream_destroy(NULL);
     FAILS(RUKH_ERROR_INVALID_HANDLE, "a rukh_stream is needed", rukh_stream_wait((rukh_stream *)a, &error));
+    FAILS(RUKH_ERROR_INVALID_HANDLE, "a rukh_stream is needed", rukh_stream_wait_for((rukh_stream *)a, NULL, &error));
 
     /* An output that is wanted in the memory of the CPU. */
     OK(rukh_io_binding_create(session, &binding, &error));
@@ -298,6 +299,72 @@ static void in_a_stream(rukh_device *gpu) {
     rukh_stream_destroy(stream);
 }
 
+/* Work in one stream that waits for work in another, and a host that waits for either. */
+static void in_two_streams(rukh_device *gpu) {
+    enum { COUNT = 4096, STEPS = 6 };
+    const int64_t shape[] = {COUNT};
+    rukh_value *pinned[STEPS], *first, *second, *back[STEPS];
+    rukh_stream *one, *other;
+    rukh_completion *written, *read_back, *copied;
+    uint64_t addresses[2];
+    void *data;
+    int32_t done = 0;
+    int step, i;
+    OK(rukh_stream_create(gpu, &one, &error));
+    OK(rukh_stream_create(gpu, &other, &error));
+    OK(rukh_stream_address(one, &addresses[0], &error));
+    OK(rukh_stream_address(other, &addresses[1], &error));
+    OK(rukh_value_create_tensor_in(gpu, RUKH_MEMORY_DEVICE, RUKH_ELEMENT_FLOAT, shape, 1, &first, &error));
+    OK(rukh_value_create_tensor_in(gpu, RUKH_MEMORY_DEVICE, RUKH_ELEMENT_FLOAT, shape, 1, &second, &error));
+    /* Nothing was given to the stream yet. */
+    OK(rukh_stream_record(one, &written, &error));
+    OK(rukh_completion_wait(written, &error));
+    OK(rukh_completion_is_done(written, &done, &error));
+    CHECK(done == 1);
+    OK(rukh_stream_wait_for(other, written, &error));
+    rukh_completion_destroy(written);
+    read_back = NULL;
+    for (step = 0; step < STEPS; step++) {
+        OK(rukh_value_create_tensor_in(gpu, RUKH_MEMORY_PINNED, RUKH_ELEMENT_FLOAT, shape, 1, &pinned[step], &error));
+        OK(rukh_value_create_tensor_in(gpu, RUKH_MEMORY_PINNED, RUKH_ELEMENT_FLOAT, shape, 1, &back[step], &error));
+        OK(rukh_value_data_mut(pinned[step], &data, NULL, &error));
+        for (i = 0; i < COUNT; i++) ((float *)data)[i] = (float)(i + step);
+        if (read_back != NULL) {
+            /* What is read in the other stream is not overwritten before. */
+            OK(rukh_stream_wait_for(one, read_back, &error));
+            rukh_completion_destroy(read_back);
+        }
+        OK(rukh_value_copy_queued(pinned[step], first, addresses[0], NULL, &error));
+        OK(rukh_stream_record(one, &written, &error));
+        OK(rukh_stream_wait_for(other, written, &error));
+        rukh_completion_destroy(written);
+        OK(rukh_value_copy_queued(first, second, addresses[1], NULL, &error));
+        OK(rukh_value_copy_queued(second, back[step], addresses[1], &copied, &error));
+        /* A copy is as good as a mark; a stream may wait for itself. */
+        OK(rukh_stream_wait_for(one, copied, &error));
+        OK(rukh_stream_wait_for(other, copied, &error));
+        rukh_completion_destroy(copied);
+        OK(rukh_stream_record(other, &read_back, &error));
+    }
+    OK(rukh_completion_wait(read_back, &error));
+    for (step = 0; step < STEPS; step++) {
+        CHECK(floats_of(back[step], COUNT)[COUNT - 1] == (float)(COUNT - 1 + step));
+        rukh_value_destroy(pinned[step]);
+        rukh_value_destroy(back[step]);
+    }
+    FAILS(RUKH_ERROR_INVALID_ARGUMENT, "NULL is not allowed", rukh_stream_record(one, NULL, &error));
+    FAILS(RUKH_ERROR_INVALID_ARGUMENT, "NULL", rukh_stream_wait_for(one, NULL, &error));
+    FAILS(RUKH_ERROR_INVALID_HANDLE, "a rukh_completion is needed",
+          rukh_stream_wait_for(one, (rukh_completion *)one, &error));
+    /* A mark may outlive its stream. */
+    rukh_stream_destroy(other);
+    OK(rukh_stream_wait_for(one, read_back, &error));
+    rukh_completion_destroy(read_back);
+    rukh_stream_destroy(one);
+    rukh_value_destroy(first);
+    rukh_value_destroy(second);
+}
+
 int main(int argc, char **argv) {
     char reason[1024];
     rukh_device *gpu;
@@ -311,6 +378,7 @@ int main(int argc, char **argv) {
         growing(gpu, 1);
         wherever(gpu);
         in_a_stream(gpu);
+        in_two_streams(gpu);
         FAILS(RUKH_ERROR_INVALID_ARGUMENT, "device_id 99 is not there",
               rukh_environment_find_device(environment, "hip", 99, &gpu, &error));
     } else {

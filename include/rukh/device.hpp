@@ -97,6 +97,16 @@ class Stream : public detail::Handle<rukh_stream, rukh_stream_destroy> {
   Result<void> wait() const {
     return detail::call([&](rukh_error **error) { return rukh_stream_wait(get(), error); });
   }
+  /// Stands for all that the stream was given until now.
+  Result<Completion> record() const {
+    return detail::make<Completion, rukh_completion>([&](rukh_completion **out, rukh_error **error) {
+      return rukh_stream_record(get(), out, error);
+    });
+  }
+  /// What the stream is given from now on begins when the work is done, which may be in another stream.
+  Result<void> wait_for(const Completion &work) const {
+    return detail::call([&](rukh_error **error) { return rukh_stream_wait_for(get(), work.get(), error); });
+  }
 };
 
 /// The kind of memory that a tensor lies in.

@@ -286,6 +286,8 @@ typedef struct rukh_table {
     rukh_status (*external_memory_tensor)(const rukh_external_memory *memory, size_t offset, rukh_element_type element, const int64_t *shape, size_t rank, rukh_value **out, rukh_error **error);
     rukh_status (*operator_set_pure)(rukh_operator *operator_, int32_t pure, rukh_error **error);
     rukh_status (*operator_set_capturable)(rukh_operator *operator_, int32_t capturable, rukh_error **error);
+    rukh_status (*stream_record)(const rukh_stream *stream, rukh_completion **out, rukh_error **error);
+    rukh_status (*stream_wait_for)(const rukh_stream *stream, const rukh_completion *completion, rukh_error **error);
 } rukh_table;
 
 #ifdef __cplusplus

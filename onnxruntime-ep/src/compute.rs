@@ -2,18 +2,17 @@
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ort_sys::{OrtKernelContext, OrtLoggingLevel, OrtStatusPtr, OrtValue};
-use rukh_sys::RUKH_ERROR_INVALID_INPUT;
+use ort_sys::{OrtKernelContext, OrtStatusPtr, OrtValue};
 
-use crate::error::{Error, Result, fail};
+use crate::error::{Result, fail};
 use crate::exchange::Exchange;
 use crate::library::{Binding, Environment, Session};
 use crate::ort::interface::{OrtNodeComputeContext, OrtNodeComputeInfo};
-use crate::ort::{Logger, Ort, Tensor, guard, guard_or};
+use crate::ort::{Ort, Tensor, guard, guard_or};
 use crate::shapes::Shapes;
+use crate::streams::Streams;
 
 /// What ONNX Runtime calls to run a part. The table comes first: ONNX Runtime knows this by its address.
 #[repr(C)]
@@ -27,31 +26,28 @@ pub(crate) struct Compute {
     /// Outputs of the session that the fused node has, with their positions there.
     outputs: Vec<(usize, usize)>,
     shapes: Shapes,
-    in_user_stream: bool,
-    /// Whether a run succeeded with values in the GPU's memory.
-    takes_device_memory: AtomicBool,
-    logger: Logger,
+    order: Order,
     /// Bindings that no run uses just now.
     bindings: Mutex<Vec<Binding>>,
 }
 
-/// What was bound for a run.
-#[derive(Default)]
-struct Bound {
-    /// Some value lies in the memory of the GPU.
-    on_device: bool,
-    /// All values were bound, so that an error comes from the run itself.
-    complete: bool,
+/// What orders runs on a GPU.
+pub(crate) enum Order {
+    /// The stream of ONNX Runtime's that a run has.
+    Streams(Arc<Streams>),
+    /// A stream that the program gave with the provider's options, of which ONNX Runtime does not know.
+    UserStream(Arc<Streams>),
+    /// Nothing: the CPU computes.
+    Cpu,
 }
 
 impl Compute {
     pub(crate) fn new(
         ort: Ort,
-        logger: Logger,
         environment: Arc<Environment>,
         session: Session,
         (inputs, outputs): (Vec<usize>, Vec<(usize, usize)>),
-        in_user_stream: bool,
+        order: Order,
     ) -> Result<Compute> {
         let table = OrtNodeComputeInfo {
             ort_version_supported: ort.version,
@@ -60,7 +56,7 @@ impl Compute {
             ReleaseState: release_state,
         };
         let shapes = Shapes::of(&session);
-        let exchange = Exchange { environment, on_gpu: (session.nodes_on(c"hip")? > 0).into() };
+        let exchange = Exchange { environment, on_gpu: session.is_on_gpu()? };
         Ok(Compute {
             table,
             ort,
@@ -69,9 +65,7 @@ impl Compute {
             inputs,
             outputs,
             shapes,
-            in_user_stream,
-            takes_device_memory: AtomicBool::new(false),
-            logger,
+            order,
             bindings: Mutex::default(),
         })
     }
@@ -84,28 +78,8 @@ impl Compute {
             Some(binding) => binding,
             None => Binding::new(&self.session)?,
         };
-        let mut bound = Bound::default();
-        // SAFETY: in this function, the caller's promise.
-        let mut result = unsafe { self.run_bound(context, &mut binding, &mut bound) };
-        match &result {
-            Ok(()) if bound.on_device => self.takes_device_memory.store(true, Ordering::Relaxed),
-            Err(error) if self.refuses_device_memory(error, &bound) => {
-                self.exchange.on_gpu.store(false, Ordering::Relaxed);
-                binding.clear()?;
-                let again = unsafe { self.run_bound(context, &mut binding, &mut Bound::default()) };
-                if again.is_ok() {
-                    self.ort.log(
-                        self.logger,
-                        OrtLoggingLevel::ORT_LOGGING_LEVEL_VERBOSE,
-                        &format!("a part gets its values in host memory from now on: {error}"),
-                    );
-                    result = again;
-                } else {
-                    self.exchange.on_gpu.store(true, Ordering::Relaxed);
-                }
-            }
-            _ => {}
-        }
+        // SAFETY: the caller's promise.
+        let result = unsafe { self.run_bound(context, &mut binding) };
         // Values are over memory that is ONNX Runtime's, which the binding must not keep. Why a run failed comes first.
         let cleared = binding.clear();
         if cleared.is_ok() {
@@ -114,28 +88,18 @@ impl Compute {
         result.and(cleared)
     }
 
-    /// Whether a run failed because no node of the session runs on the GPU outside of bodies, so that the session takes no
-    /// values in the GPU's memory. Nothing tells that beforehand. A run that succeeded with such values tells of the
-    /// opposite; what is wrong with an input after it is the program's to know.
-    fn refuses_device_memory(&self, error: &Error, bound: &Bound) -> bool {
-        bound.on_device
-            && bound.complete
-            && error.status == RUKH_ERROR_INVALID_INPUT
-            && !self.takes_device_memory.load(Ordering::Relaxed)
-    }
-
     /// # Safety
     /// `context` is live.
-    unsafe fn run_bound(
-        &self,
-        context: *mut OrtKernelContext,
-        binding: &mut Binding,
-        bound: &mut Bound,
-    ) -> Result<()> {
-        let mut shapes: Vec<&[i64]> = Vec::with_capacity(self.inputs.len());
+    unsafe fn run_bound(&self, context: *mut OrtKernelContext, binding: &mut Binding) -> Result<()> {
+        // SAFETY: in this function, the caller's promise.
+        let queue = match &self.order {
+            Order::Streams(streams) | Order::UserStream(streams) => unsafe { streams.of_kernel(context) }?,
+            Order::Cpu => None,
+        };
+        let mut inputs = Vec::with_capacity(self.inputs.len());
         for (port, position) in self.session.inputs.iter().zip(&self.inputs) {
             let mut value = std::ptr::null();
-            // SAFETY: the caller's promise; the place is a local; the value lives as long as the call.
+            // SAFETY: the place is a local; the value lives as long as the call.
             let tensor = unsafe {
                 self.ort.check((self.ort.api.KernelContext_GetInput)(context, *position, &mut value))?;
                 if value.is_null() {
@@ -144,34 +108,48 @@ impl Compute {
                 Tensor::new(self.ort, value)
             };
             let (element, shape) = tensor.type_and_shape()?;
-            bound.on_device |= self.exchange.on_gpu() && tensor.is_on_device();
+            inputs.push((port, tensor, element, shape));
+        }
+        // Whether the host has nothing to do with the values of the run, so that nobody must wait for it.
+        let mut all_on_gpu =
+            inputs.iter().all(|(_, tensor, element, _)| self.exchange.stays_on_gpu(tensor, *element));
+        let queued_runs = matches!(self.order, Order::Streams(_)) && self.exchange.on_gpu;
+        if let Some(queue) = &queue
+            && !(all_on_gpu && queued_runs)
+        {
+            // What the stream makes of the inputs is read outside of it.
+            queue.settle()?;
+        }
+        let mut shapes: Vec<&[i64]> = Vec::with_capacity(inputs.len());
+        for (port, tensor, element, shape) in inputs {
             binding.input(&port.name, &self.exchange.input(&tensor, element, shape)?)?;
             shapes.push(shape);
         }
         let mut pending = Vec::new();
         for &(index, position) in &self.outputs {
-            let port = &self.session.outputs[index];
-            let known = self.shapes.output(index, &shapes);
-            let is_bound = match known {
-                // SAFETY: the caller's promise.
-                Some(shape) => unsafe { self.bind_output(context, binding, bound, index, position, &shape)? },
-                None => false,
+            let bound = match self.shapes.output(index, &shapes) {
+                // SAFETY: as above.
+                Some(shape) => unsafe { self.bind_output(context, binding, index, position, &shape)? },
+                None => None,
             };
-            if !is_bound {
-                binding.output_allocated(&port.name)?;
+            if bound.is_none() {
+                binding.output_allocated(&self.session.outputs[index].name)?;
                 pending.push((index, position));
             }
+            all_on_gpu &= bound == Some(true);
         }
-        bound.complete = true;
-        // ONNX Runtime knows nothing of the stream, so that what it does next must not come before the run's end.
-        if self.in_user_stream {
-            binding.run_in_user_stream()?
-        } else {
-            binding.run()?
+        match (queue, &self.order) {
+            (Some(queue), Order::Streams(_)) if self.exchange.on_gpu => {
+                let run = queue.give_run(|options| binding.run_queued(Some(options)))?;
+                if all_on_gpu { queue.keep(run) } else { run.wait()? }
+            }
+            // ONNX Runtime knows nothing of the stream, so that what it does next must not come before the run's end.
+            (_, Order::UserStream(_)) => binding.run_queued(None)?.wait()?,
+            _ => binding.run()?,
         }
         for (index, position) in pending {
             let value = binding.result(&self.session.outputs[index].name)?;
-            // SAFETY: the caller's promise.
+            // SAFETY: as above.
             if let Some(tensor) = unsafe { self.output(context, position, &value.shape()?)? } {
                 self.exchange.hand_over(&value, &tensor)?;
             }
@@ -179,7 +157,8 @@ impl Compute {
         Ok(())
     }
 
-    /// Lets a run write an output where ONNX Runtime wants it. False where librukh cannot write there.
+    /// Lets a run write an output where ONNX Runtime wants it, and tells whether that is on the GPU. None where librukh cannot
+    /// write there.
     ///
     /// # Safety
     /// `context` is live.
@@ -187,22 +166,19 @@ impl Compute {
         &self,
         context: *mut OrtKernelContext,
         binding: &mut Binding,
-        bound: &mut Bound,
         index: usize,
         position: usize,
         shape: &[i64],
-    ) -> Result<bool> {
-        let port = &self.session.outputs[index];
+    ) -> Result<Option<bool>> {
         // SAFETY: the caller's promise.
         let Some(tensor) = (unsafe { self.output(context, position, shape)? }) else {
-            return Ok(true);
+            return Ok(Some(true));
         };
         let Some(value) = self.exchange.output(&tensor)? else {
-            return Ok(false);
+            return Ok(None);
         };
-        bound.on_device |= self.exchange.on_gpu() && tensor.is_on_device();
-        binding.output(&port.name, &value)?;
-        Ok(true)
+        binding.output(&self.session.outputs[index].name, &value)?;
+        Ok(Some(tensor.is_on_device()))
     }
 
     /// The tensor of an output; none for one that nobody wants.

@@ -7,8 +7,6 @@ use rukh_sys::*;
 pub(crate) struct Error {
     pub(crate) code: Code,
     pub(crate) message: String,
-    /// The status of librukh's that it comes from, `RUKH_OK` for another origin.
-    pub(crate) status: rukh_status,
 }
 
 pub(crate) type Result<T> = std::result::Result<T, Error>;
@@ -28,12 +26,12 @@ pub(crate) enum Code {
 
 impl Error {
     pub(crate) fn new(code: Code, message: impl Into<String>) -> Error {
-        Error { code, message: message.into(), status: RUKH_OK }
+        Error { code, message: message.into() }
     }
 
     /// An error of librukh's.
     pub(crate) fn of_library(status: rukh_status, message: String) -> Error {
-        Error { code: Code::of(status), message, status }
+        Error { code: Code::of(status), message }
     }
 }
 

@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::ffi::c_void;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use rukh_sys::RUKH_ELEMENT_UINT8;
 
@@ -15,12 +14,13 @@ use crate::ort::{ElementType, MemoryPlace, Tensor};
 pub(crate) struct Exchange {
     pub(crate) environment: Arc<Environment>,
     /// Whether the session reads and writes memory of a GPU: some node of it runs there, outside of bodies.
-    pub(crate) on_gpu: AtomicBool,
+    pub(crate) on_gpu: bool,
 }
 
 impl Exchange {
-    pub(crate) fn on_gpu(&self) -> bool {
-        self.on_gpu.load(Ordering::Relaxed)
+    /// Whether a run reads a tensor where it is, on the GPU, or the host reads it before.
+    pub(crate) fn stays_on_gpu(&self, tensor: &Tensor<'_>, element: ElementType) -> bool {
+        self.on_gpu && tensor.is_on_device() && !is_packed(element)
     }
 
     /// An input of a run.
@@ -43,7 +43,7 @@ impl Exchange {
                 Value::over_host(number, shape, data, bytes)
             },
             // SAFETY: as above, in the device's memory, which has no address where there are no bytes.
-            MemoryPlace::Device(device) if self.on_gpu() && bytes > 0 => unsafe {
+            MemoryPlace::Device(device) if self.on_gpu && bytes > 0 => unsafe {
                 Value::over_device(&self.environment, device as usize, number, shape, data, bytes)
             },
             _ => Value::copied(number, shape, &self.read(tensor)?),
@@ -59,7 +59,7 @@ impl Exchange {
         let data = tensor.data()?;
         match tensor.place() {
             _ if is_packed(element) || (bytes > 0 && !is_aligned(data, number)) => Ok(None),
-            MemoryPlace::Device(_) if !self.on_gpu() => Ok(None),
+            MemoryPlace::Device(_) if !self.on_gpu => Ok(None),
             MemoryPlace::Device(device) if bytes > 0 => {
                 // SAFETY: ONNX Runtime's tensor has so many bytes there, which nobody else uses during the run.
                 unsafe { Value::over_device(&self.environment, device as usize, number, shape, data, bytes) }

@@ -1,7 +1,8 @@
 //! An execution provider for ONNX Runtime as it is published: `librukh_onnxruntime_ep.so`, which a program registers.
 //!
 //! A client of librukh's C API. `factory` tells ONNX Runtime of devices and makes a `provider` for each session; that
-//! finds the parts of a graph that librukh runs (`capability`, `partition`), and `compute` runs them.
+//! finds the parts of a graph that librukh runs (`capability`, `partition`), and `compute` runs them, in `streams` of ONNX
+//! Runtime's where they are for a GPU.
 
 mod capability;
 mod compiled_models;
@@ -21,6 +22,7 @@ mod partition;
 mod provider;
 mod shapes;
 mod snapshot;
+mod streams;
 
 // The functions that `rukh-sys` declares.
 #[cfg(test)]

@@ -168,6 +168,9 @@ api! {
 
     fn SessionOptionsAppendExecutionProvider_V2(options: *mut OrtSessionOptions, _environment: *mut OrtEnv, devices: *const *const OrtEpDevice, count: usize, keys: *const *const c_char, values: *const *const c_char, option_count: usize) {
         let given = pairs(keys, values, option_count)?;
+        if count == 0 {
+            return Err(Failure::argument("no device is given: at least one must be"));
+        }
         for device in array(devices, count, "devices")? {
             let device = get::<crate::devices::ProviderDevice>(*device)?;
             let mut given = given.clone();

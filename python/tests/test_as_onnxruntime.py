@@ -236,3 +236,32 @@ def test_debug_information(capsys):
     rukh.print_debug_info()
     printed = capsys.readouterr().out
     assert rukh.RUKH_VERSION in printed and "CPUExecutionProvider" in printed
+
+
+PROGRAM = """
+import sys
+import onnxruntime
+from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
+import beside
+
+print(__name__, sys.argv[1:], onnxruntime.InferenceSession.__module__.partition(".")[0], beside.WORD, InvalidArgument.__name__)
+"""
+
+
+@pytest.mark.parametrize("way", ["script", "module"])
+def test_a_program_runs_as_it_is(tmp_path, way):
+    (tmp_path / "program.py").write_text(PROGRAM)
+    (tmp_path / "beside.py").write_text("WORD = 'there'")
+    program = [str(tmp_path / "program.py")] if way == "script" else ["-m", "program"]
+    command = [sys.executable, "-m", "rukh.as_onnxruntime", *program, "--one", "two"]
+    # A module is looked for in the folder of the call, a script's modules in its own.
+    folder = tmp_path if way == "module" else tmp_path.parent
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, check=True)
+    assert done.stdout.split("\n")[0] == "__main__ ['--one', 'two'] rukh there InvalidArgument"
+
+
+@pytest.mark.parametrize("arguments", [[], ["-m"], ["--help"], ["no such file.py"]])
+def test_a_program_that_is_not_there(arguments):
+    command = [sys.executable, "-m", "rukh.as_onnxruntime", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and "script" in done.stderr.lower()

@@ -307,6 +307,22 @@ def test_streams_order_copies():
     assert back.numpy().tolist() == host.numpy().tolist()
 
 
+@pytest.mark.skipif(not ON_DEVICE, reason="streams are of GPUs")
+def test_a_stream_waits_for_another():
+    gpu = next(d for d in rukh.get_ep_devices() if d.ep_name != "CPUExecutionProvider")
+    writes, reads = gpu.create_sync_stream(), gpu.create_sync_stream()
+    there = rukh.OrtValue.ortvalue_from_shape_and_type([1000], np.float32, "hip")
+    back = rukh.OrtValue.ortvalue_from_numpy(np.zeros(1000, np.float32))
+    for step in range(3):
+        host = rukh.OrtValue.ortvalue_from_numpy(np.arange(1000, dtype=np.float32) + step)
+        rukh.copy_tensors([host], [there], writes)
+        reads.wait_for(writes)
+        rukh.copy_tensors([there], [back], reads)
+        writes.wait_for(reads)
+        reads.wait()
+        assert back.numpy().tolist() == host.numpy().tolist()
+
+
 def test_a_cpu_has_no_streams():
     cpu = next(d for d in rukh.get_ep_devices() if d.ep_name == "CPUExecutionProvider")
     with pytest.raises(rukh.UnsupportedError, match="a CPU has no streams"):

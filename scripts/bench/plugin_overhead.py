@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""What a run through ONNX Runtime with rukh's plugin costs more than one through rukh's own C API.
+"""What a run through ONNX Runtime with rukh's plugin, or through rukh in ONNX Runtime's place, costs more than one through
+rukh's own C API.
 
     plugin_overhead.py --plugin librukh_onnxruntime_ep.so --library librukh.so MODEL [--runs N] [--most MICROSECONDS]
+    plugin_overhead.py --drop-in libonnxruntime.so.1 --library librukh.so MODEL [--runs N] [--most MICROSECONDS]
 
 Both C APIs are called in turns, through ctypes, which costs both the same: the model's only input goes in from host
-memory, the outputs come back as new tensors. librukh is the one that the plugin is linked to.
+memory, the outputs come back as new tensors. librukh is the one that the other library is linked to.
 """
 
 import argparse
@@ -26,22 +28,22 @@ NAME = b"RukhCPUExecutionProvider"
 
 
 class OnnxRuntime:
-    """The model in ONNX Runtime, on the plugin."""
+    """The model in ONNX Runtime on the plugin, or in the library in its place."""
 
-    def __init__(self, plugin, model, names, values):
-        (library,) = pathlib.Path(onnxruntime.__file__).parent.glob("capi/libonnxruntime.so.*")
+    def __init__(self, plugin, drop_in, model, names, values):
+        (library,) = (
+            [drop_in]
+            if drop_in
+            else pathlib.Path(onnxruntime.__file__).parent.glob("capi/libonnxruntime.so.*")
+        )
         base = ctypes.CDLL(str(library)).OrtGetApiBase
         base.restype = POINTER(c_void_p)
         get_api = ctypes.CFUNCTYPE(POINTER(c_void_p), ctypes.c_uint32)(base()[0])
         self.table = get_api(24)
         self.environment = self.make(CREATE_ENV, c_int(3), b"overhead")
-        self.call(REGISTER, self.environment, NAME, str(plugin).encode())
-        devices, count = POINTER(c_void_p)(), c_size_t()
-        self.call(GET_DEVICES, self.environment, byref(devices), byref(count))
-        name = ctypes.CFUNCTYPE(c_char_p, c_void_p)(self.table[EP_NAME])
-        chosen = (c_void_p * 1)(next(devices[i] for i in range(count.value) if name(devices[i]) == NAME))
         options = self.make(SESSION_OPTIONS)
-        self.call(APPEND, options, self.environment, chosen, c_size_t(1), None, None, c_size_t(0))
+        if plugin:
+            self.append(plugin, options)
         self.session = self.make(CREATE_SESSION, self.environment, str(model).encode(), options)
         memory = self.make(CPU_MEMORY, c_int(0), c_int(0))
         shape = (c_int64 * values.ndim)(*values.shape)
@@ -53,6 +55,14 @@ class OnnxRuntime:
         status = ctypes.CFUNCTYPE(c_void_p, *[c_void_p] * 4, c_size_t, c_void_p, c_size_t, c_void_p)
         self.run_function = status(self.table[RUN])
         self.release = ctypes.CFUNCTYPE(None, c_void_p)(self.table[RELEASE_VALUE])
+
+    def append(self, plugin, options):
+        self.call(REGISTER, self.environment, NAME, str(plugin).encode())
+        devices, count = POINTER(c_void_p)(), c_size_t()
+        self.call(GET_DEVICES, self.environment, byref(devices), byref(count))
+        name = ctypes.CFUNCTYPE(c_char_p, c_void_p)(self.table[EP_NAME])
+        chosen = (c_void_p * 1)(next(devices[i] for i in range(count.value) if name(devices[i]) == NAME))
+        self.call(APPEND, options, self.environment, chosen, c_size_t(1), None, None, c_size_t(0))
 
     def call(self, slot, *arguments):
         status = ctypes.CFUNCTYPE(c_void_p)(self.table[slot])(*arguments)
@@ -112,7 +122,9 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--plugin", type=pathlib.Path, required=True)
+    through = parser.add_mutually_exclusive_group(required=True)
+    through.add_argument("--plugin", type=pathlib.Path)
+    through.add_argument("--drop-in", type=pathlib.Path)
     parser.add_argument("--library", type=pathlib.Path, required=True)
     parser.add_argument("--runs", type=int, default=2000)
     parser.add_argument("--most", type=float, help="fail above so many µs")
@@ -125,7 +137,7 @@ def main():
     del described
     sides = [
         Rukh(options.library, options.model, names, values),
-        OnnxRuntime(options.plugin, options.model, names, values),
+        OnnxRuntime(options.plugin, options.drop_in, options.model, names, values),
     ]
     times = [[], []]
     for _ in range(options.runs):
@@ -133,9 +145,10 @@ def main():
             start = time.perf_counter_ns()
             side.run()
             list_.append((time.perf_counter_ns() - start) / 1000)
-    own, plugin = (statistics.median(list_) for list_ in times)
-    print(f"rukh {own:.1f} µs, through the plugin {plugin:.1f} µs: {plugin - own:.1f} µs more")
-    if options.most is not None and plugin - own > options.most:
+    own, other = (statistics.median(list_) for list_ in times)
+    what = "the plugin" if options.plugin else "libonnxruntime.so.1"
+    print(f"rukh {own:.1f} µs, through {what} {other:.1f} µs: {other - own:.1f} µs more")
+    if options.most is not None and other - own > options.most:
         raise SystemExit(f"more than {options.most} µs")
 
 

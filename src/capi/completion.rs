@@ -33,6 +33,18 @@ impl CompletionObject {
     pub(super) fn of_started(started: Arc<Started>) -> Self {
         CompletionObject(Work::Started(started))
     }
+
+    /// The work on a device, for streams to wait for; an error for a run that has none.
+    pub(super) fn queued(&self) -> Result<&Mutex<Option<Box<Queued>>>> {
+        match &self.0 {
+            Work::Queued { queued, .. } => Ok(queued),
+            Work::Started(_) => fail!(
+                InvalidArgument,
+                "completion is one of rukh_session_start, which leaves nothing queued on a device; wait for it with \
+                 rukh_completion_wait"
+            ),
+        }
+    }
 }
 
 /// A run in the background, and its result once it has ended.
@@ -106,8 +118,9 @@ pub unsafe extern "C" fn rukh_io_binding_run_queued(
     })
 }
 
-/// Destroys a completion, and waits first for what is queued on a device. A run that `rukh_session_start` started goes on, and
-/// its callback is called. NULL, and a pointer that is no live handle of this kind, is left alone.
+/// Destroys a completion, and waits first for what is queued on a device, but for a mark of `rukh_stream_record`. A run that
+/// `rukh_session_start` started goes on, and its callback is called. NULL, and a pointer that is no live handle of this kind,
+/// is left alone.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]

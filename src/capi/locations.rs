@@ -9,6 +9,7 @@ use super::device_values::{check_alike, laid_over_any, size_of_tensor};
 use super::devices::DeviceObject;
 use super::guard::{call, call_on, create_on, destroy};
 use super::handles::{self, Handle, Kind};
+use super::locked;
 use super::read;
 use super::types::*;
 use super::values::{tensor, value_of};
@@ -166,11 +167,11 @@ pub unsafe extern "C" fn rukh_value_copy_queued(
         let (source, target) = (tensor(&from)?, tensor(&to)?);
         check_alike(source, target)?;
         // SAFETY: the caller's promise, as the comment above demands it.
-        let event = unsafe { queue_copy(source, target, stream)? };
+        let event = unsafe { queue_copy(source, target, stream, !out.is_null())? };
         if out.is_null() {
             return Ok(());
         }
-        let queued = event.map(|event| Box::new(Queued::copy(event, vec![from.clone(), to.clone()])));
+        let queued = event.map(|event| Box::new(Queued::up_to(event, vec![from.clone(), to.clone()])));
         let completion = CompletionObject::new(Mutex::new(queued), None);
         args::put(out, "out", handles::insert(std::sync::Arc::new(completion))?)
     })
@@ -234,4 +235,44 @@ pub unsafe extern "C" fn rukh_stream_wait(
     error: *mut *mut rukh_error,
 ) -> rukh_status {
     call_on(stream, error, |stream| stream.wait())
+}
+
+/// Marks the place that a stream has come to: a completion of all that it was given until now, which the host can wait for
+/// (`rukh_completion_wait`), and other streams too (`rukh_stream_wait_for`).
+///
+/// `stream`: not NULL. `out`: not NULL; receives the completion, which the caller destroys, before or after the stream; NULL
+/// on failure. `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for a stream that
+/// is being captured, `RUKH_ERROR_DEVICE`, and the handle errors.
+///
+/// Since: 0.1.1.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rukh_stream_record(
+    stream: *const rukh_stream,
+    out: *mut *mut rukh_completion,
+    error: *mut *mut rukh_error,
+) -> rukh_status {
+    create_on(stream, out, error, |stream| {
+        Ok(CompletionObject::new(Mutex::new(Some(Box::new(stream.record()?))), None))
+    })
+}
+
+/// Lets a stream wait for work in another: what it is given from now on begins when that work is done. The call returns
+/// without waiting.
+///
+/// `stream`: not NULL. `completion`: not NULL; of a run, a copy or `rukh_stream_record`; it may be destroyed when the call
+/// has returned. `error`: may be NULL. Threads: any, at the same time; a thread that waits for the completion holds up the
+/// call. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for a completion of `rukh_session_start`, whose outputs are there when it has
+/// ended, `RUKH_ERROR_UNSUPPORTED` for a stream of another runtime, `RUKH_ERROR_DEVICE`, and the handle errors.
+///
+/// Since: 0.1.1.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rukh_stream_wait_for(
+    stream: *const rukh_stream,
+    completion: *const rukh_completion,
+    error: *mut *mut rukh_error,
+) -> rukh_status {
+    call_on(stream, error, |stream| {
+        let completion = handles::pin(completion)?;
+        locked(completion.queued()?).as_ref().map_or(Ok(()), |work| stream.wait_for(work))
+    })
 }

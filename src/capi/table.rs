@@ -7,14 +7,14 @@
 #[repr(C)]
 pub struct rukh_table {
     count: usize,
-    functions: [*const (); 260],
+    functions: [*const (); 262],
 }
 
 // SAFETY: Only addresses of functions, which nothing changes.
 unsafe impl Sync for rukh_table {}
 
 pub(super) static TABLE: rukh_table = rukh_table {
-    count: 260,
+    count: 262,
     functions: [
         super::version::rukh_version as *const (),
         super::version::rukh_version_string as *const (),
@@ -276,5 +276,7 @@ pub(super) static TABLE: rukh_table = rukh_table {
         super::external_memory::rukh_external_memory_tensor as *const (),
         super::operator::rukh_operator_set_pure as *const (),
         super::operator::rukh_operator_set_capturable as *const (),
+        super::locations::rukh_stream_record as *const (),
+        super::locations::rukh_stream_wait_for as *const (),
     ],
 };

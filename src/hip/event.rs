@@ -49,6 +49,10 @@ impl Event {
         self.raw
     }
 
+    pub(crate) fn device(&self) -> &Arc<Device> {
+        &self.device
+    }
+
     /// Marks the point that the stream has come to with what it was given so far.
     pub(super) fn record(&self, stream: Raw) -> Result<(), HipError> {
         let _current = self.device.enter()?;

@@ -3,13 +3,13 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use crate::error::{Error, Result, Status};
+use crate::error::{Error, Result, Status, fail};
 use crate::hip::{Event, Platform, Stream};
 use crate::memory::device::statistics::Statistics;
 use crate::providers::hip;
 use crate::tensor::{Buffer, Place, Tensor};
 
-use super::Environment;
+use super::{Environment, Queued};
 
 impl Environment {
     /// Every statistic of a device's memory with its name: PyTorch's, then ONNX Runtime's. Those of several
@@ -128,19 +128,24 @@ pub(crate) fn copy_tensor(from: &Tensor, to: &Tensor) -> Result<()> {
     hip::copy_bytes(from, to)
 }
 
-/// Gives such a copy to a stream of the user's, or makes it now when both tensors are on the host. `None`: nobody can
-/// wait for it, as it is done already or recorded by the user.
+/// Gives such a copy to a stream of the user's, or makes it now when both tensors are on the host. `None`: nobody
+/// wants to wait for it, or can, as it is done already or recorded by the user.
 ///
 /// # Safety
 /// Both tensors must stay as they are until the stream has come past the copy.
-pub(crate) unsafe fn queue_copy(from: &Tensor, to: &Tensor, stream: u64) -> Result<Option<Event>> {
+pub(crate) unsafe fn queue_copy(
+    from: &Tensor,
+    to: &Tensor,
+    stream: u64,
+    wants_event: bool,
+) -> Result<Option<Event>> {
     let (from, to) = buffers(from, to)?;
     if from.place() == Place::Host && to.place() == Place::Host {
         copy_on_host(from, to);
         return Ok(None);
     }
     // SAFETY: the caller's promise.
-    unsafe { hip::queue_copy(from, to, stream) }
+    unsafe { hip::queue_copy(from, to, stream, wants_event) }
 }
 
 fn buffers<'t>(from: &'t Tensor, to: &'t Tensor) -> Result<(&'t Buffer, &'t Buffer)> {
@@ -166,6 +171,24 @@ impl DeviceStream {
     /// The runtime's handle, as a number.
     pub(crate) fn address(&self) -> u64 {
         self.0.id()
+    }
+
+    /// What stands for all that it was given until now.
+    pub(crate) fn record(&self) -> Result<Queued> {
+        if self.0.is_capturing() {
+            fail!(
+                InvalidArgument,
+                "stream: it is being captured, so that what it is given now is not done by itself; end the capture first"
+            );
+        }
+        let event = Event::new(self.0.device())?;
+        self.0.record(&event)?;
+        Ok(Queued::up_to(event, Vec::new()))
+    }
+
+    /// Lets what it is given from now on wait for work that may be in another stream.
+    pub(crate) fn wait_for(&self, work: &Queued) -> Result<()> {
+        work.comes_before(&self.0)
     }
 
     /// Waits for all that it was given.

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::error::Result;
-use crate::hip::Event;
+use crate::error::{Result, fail};
+use crate::hip::{Event, Stream};
 use crate::model::Adapter;
 use crate::plan::DevicePool;
 use crate::providers::hip::DeviceContext;
 use crate::tensor::Value;
 
-/// Keeps what the work uses. Dropping it waits for the work.
+/// Keeps what the work uses. Dropping it waits for the work, if it keeps anything.
 pub(crate) struct Queued {
     /// Behind everything that was given to the stream.
     event: Event,
@@ -22,7 +22,8 @@ pub(crate) struct Queued {
 
 enum Work {
     Run(Box<DeviceContext>, DevicePool),
-    Copy,
+    /// Nothing is to be done after the event.
+    Event,
     /// It was waited for.
     Done,
 }
@@ -40,9 +41,9 @@ impl Queued {
         })
     }
 
-    /// A copy between values.
-    pub(crate) fn copy(event: Event, values: Vec<Value>) -> Self {
-        Queued { event, work: Work::Copy, values, adapters: Vec::new() }
+    /// What comes before an event, such as a copy between values.
+    pub(crate) fn up_to(event: Event, values: Vec<Value>) -> Self {
+        Queued { event, work: Work::Event, values, adapters: Vec::new() }
     }
 
     /// Keeps values until the work is done.
@@ -60,6 +61,23 @@ impl Queued {
         self.event.id()
     }
 
+    /// Lets what a stream is given from now on wait for the work; the caller does not wait.
+    pub(crate) fn comes_before(&self, stream: &Stream) -> Result<()> {
+        if matches!(self.work, Work::Done) {
+            return Ok(());
+        }
+        let (of, device) = (self.event.device(), stream.device());
+        if !std::ptr::eq(of.runtime, device.runtime) {
+            fail!(
+                Unsupported,
+                "completion: its work is on device {} of another runtime than the stream, which is of device {}; wait for it with rukh_completion_wait",
+                of.index,
+                device.index
+            );
+        }
+        Ok(stream.wait_for(&self.event)?)
+    }
+
     /// Waits until the work is done, and tells what its kernels found wrong with the data.
     pub(crate) fn wait(&mut self) -> Result<()> {
         let result = match std::mem::replace(&mut self.work, Work::Done) {
@@ -68,7 +86,7 @@ impl Queued {
                 pool.give_back(*context);
                 result
             }
-            Work::Copy => self.event.synchronize().map_err(Into::into),
+            Work::Event => self.event.synchronize().map_err(Into::into),
             Work::Done => Ok(()),
         };
         self.values.clear();
@@ -79,7 +97,9 @@ impl Queued {
 
 impl Drop for Queued {
     fn drop(&mut self) {
-        // Who wants to know calls `wait`.
-        let _ = self.wait();
+        // Who wants to know calls `wait`. A mark in a stream keeps nothing that its work uses.
+        if !(matches!(self.work, Work::Event) && self.values.is_empty()) {
+            let _ = self.wait();
+        }
     }
 }

@@ -1458,6 +1458,18 @@ unsafe extern "C" {
     ) -> rukh_status;
     /// Waits until a stream has done all that it was given.
     pub fn rukh_stream_wait(stream: *const rukh_stream, error: *mut *mut rukh_error) -> rukh_status;
+    /// Marks the place that a stream has come to: a completion of all that it was given until now, which the host can wait for (`rukh_completion_wait`), and other streams too (`rukh_stream_wait_for`).
+    pub fn rukh_stream_record(
+        stream: *const rukh_stream,
+        out: *mut *mut rukh_completion,
+        error: *mut *mut rukh_error,
+    ) -> rukh_status;
+    /// Lets a stream wait for work in another: what it is given from now on begins when that work is done.
+    pub fn rukh_stream_wait_for(
+        stream: *const rukh_stream,
+        completion: *const rukh_completion,
+        error: *mut *mut rukh_error,
+    ) -> rukh_status;
     /// Imports memory that another API exported, such as Vulkan (`vkGetMemoryFdKHR`), another process or a driver of a camera, so that a device computes where it lies.
     pub fn rukh_external_memory_import(
         device: *const rukh_device,
@@ -1713,7 +1725,7 @@ unsafe extern "C" {
         out: *mut *mut rukh_completion,
         error: *mut *mut rukh_error,
     ) -> rukh_status;
-    /// Destroys a completion, and waits first for what is queued on a device.
+    /// Destroys a completion, and waits first for what is queued on a device, but for a mark of `rukh_stream_record`.
     pub fn rukh_completion_destroy(completion: *mut rukh_completion);
     /// Whether the run or copy is done; does not wait.
     pub fn rukh_completion_is_done(

@@ -171,6 +171,8 @@ var described = [...]struct{ name, since string }{
 	{"stream_destroy", "0.1.1"},
 	{"stream_address", "0.1.1"},
 	{"stream_wait", "0.1.1"},
+	{"stream_record", "0.1.1"},
+	{"stream_wait_for", "0.1.1"},
 	{"external_memory_import", "0.1.1"},
 	{"external_memory_destroy", "0.1.1"},
 	{"external_memory_tensor", "0.1.1"},
@@ -225,6 +227,8 @@ var described = [...]struct{ name, since string }{
 	{"operator_set_shape_function", "0.1.0"},
 	{"operator_set_kernel", "0.1.0"},
 	{"operator_set_gpu_kernel", "0.1.0"},
+	{"operator_set_pure", "0.1.1"},
+	{"operator_set_capturable", "0.1.1"},
 	{"session_options_add_operator", "0.1.0"},
 	{"environment_add_operator", "0.1.0"},
 	{"operator_add_attribute", "0.1.0"},
@@ -3572,6 +3576,45 @@ func StreamWait(stream unsafe.Pointer) error {
 	return failed(C.go_stream_wait(fn, stream, &failure), &failure)
 }
 
+// StreamRecord calls rukh_stream_record.
+//
+// Marks the place that a stream has come to: a completion of all that it was given until now, which the host can wait for
+// (`rukh_completion_wait`), and other streams too (`rukh_stream_wait_for`).
+//
+// `stream`: not NULL. `out`: not NULL; receives the completion, which the caller destroys, before or after the stream; NULL
+// on failure. `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for a stream that
+// is being captured, `RUKH_ERROR_DEVICE`, and the handle errors.
+//
+// Since 0.1.1.
+func StreamRecord(stream unsafe.Pointer, out *unsafe.Pointer) error {
+	fn, err := function(159)
+	if err != nil {
+		return err
+	}
+	var failure unsafe.Pointer
+	return failed(C.go_stream_record(fn, stream, out, &failure), &failure)
+}
+
+// StreamWaitFor calls rukh_stream_wait_for.
+//
+// Lets a stream wait for work in another: what it is given from now on begins when that work is done. The call returns
+// without waiting.
+//
+// `stream`: not NULL. `completion`: not NULL; of a run, a copy or `rukh_stream_record`; it may be destroyed when the call
+// has returned. `error`: may be NULL. Threads: any, at the same time; a thread that waits for the completion holds up the
+// call. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for a completion of `rukh_session_start`, whose outputs are there when it has
+// ended, `RUKH_ERROR_UNSUPPORTED` for a stream of another runtime, `RUKH_ERROR_DEVICE`, and the handle errors.
+//
+// Since 0.1.1.
+func StreamWaitFor(stream unsafe.Pointer, completion unsafe.Pointer) error {
+	fn, err := function(160)
+	if err != nil {
+		return err
+	}
+	var failure unsafe.Pointer
+	return failed(C.go_stream_wait_for(fn, stream, completion, &failure), &failure)
+}
+
 // ExternalMemoryImport calls rukh_external_memory_import.
 //
 // Imports memory that another API exported, such as Vulkan (`vkGetMemoryFdKHR`), another process or a driver of a camera, so
@@ -3591,7 +3634,7 @@ func StreamWait(stream unsafe.Pointer) error {
 //
 // Since 0.1.1.
 func ExternalMemoryImport(device unsafe.Pointer, kind ExternalHandle, handle int64, bytes uint, release unsafe.Pointer, user unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(159)
+	fn, err := function(161)
 	if err != nil {
 		return err
 	}
@@ -3608,7 +3651,7 @@ func ExternalMemoryImport(device unsafe.Pointer, kind ExternalHandle, handle int
 //
 // Since 0.1.1.
 func ExternalMemoryDestroy(memory unsafe.Pointer) {
-	fn, err := function(160)
+	fn, err := function(162)
 	if err != nil {
 		return
 	}
@@ -3626,7 +3669,7 @@ func ExternalMemoryDestroy(memory unsafe.Pointer) {
 //
 // Since 0.1.1.
 func ExternalMemoryTensor(memory unsafe.Pointer, offset uint, element ElementType, shape *int64, rank uint, out *unsafe.Pointer) error {
-	fn, err := function(161)
+	fn, err := function(163)
 	if err != nil {
 		return err
 	}
@@ -3647,7 +3690,7 @@ func ExternalMemoryTensor(memory unsafe.Pointer, offset uint, element ElementTyp
 //
 // Since 0.1.0.
 func ValueCreateStrings(shape *int64, rank uint, strings []string, lengths *uint, count uint, out *unsafe.Pointer) error {
-	fn, err := function(162)
+	fn, err := function(164)
 	if err != nil {
 		return err
 	}
@@ -3672,7 +3715,7 @@ func ValueCreateStrings(shape *int64, rank uint, strings []string, lengths *uint
 //
 // Since 0.1.0.
 func ValueString(value unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(163)
+	fn, err := function(165)
 	if err != nil {
 		return err
 	}
@@ -3691,7 +3734,7 @@ func ValueString(value unsafe.Pointer, index uint, buf *byte, cap uint, needed *
 //
 // Since 0.1.0.
 func ValueSetString(value unsafe.Pointer, index uint, string string) error {
-	fn, err := function(164)
+	fn, err := function(166)
 	if err != nil {
 		return err
 	}
@@ -3716,7 +3759,7 @@ func ValueSetString(value unsafe.Pointer, index uint, string string) error {
 //
 // Since 0.1.0.
 func ValueCreateSequence(items *unsafe.Pointer, count uint, element ElementType, out *unsafe.Pointer) error {
-	fn, err := function(165)
+	fn, err := function(167)
 	if err != nil {
 		return err
 	}
@@ -3737,7 +3780,7 @@ func ValueCreateSequence(items *unsafe.Pointer, count uint, element ElementType,
 //
 // Since 0.1.0.
 func ValueCreateMap(keys unsafe.Pointer, values *unsafe.Pointer, count uint, element ElementType, out *unsafe.Pointer) error {
-	fn, err := function(166)
+	fn, err := function(168)
 	if err != nil {
 		return err
 	}
@@ -3756,7 +3799,7 @@ func ValueCreateMap(keys unsafe.Pointer, values *unsafe.Pointer, count uint, ele
 //
 // Since 0.1.0.
 func ValueCreateOptional(value unsafe.Pointer, element ElementType, out *unsafe.Pointer) error {
-	fn, err := function(167)
+	fn, err := function(169)
 	if err != nil {
 		return err
 	}
@@ -3773,7 +3816,7 @@ func ValueCreateOptional(value unsafe.Pointer, element ElementType, out *unsafe.
 //
 // Since 0.1.0.
 func ValueItemCount(value unsafe.Pointer, count *uint) error {
-	fn, err := function(168)
+	fn, err := function(170)
 	if err != nil {
 		return err
 	}
@@ -3791,7 +3834,7 @@ func ValueItemCount(value unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func ValueItem(value unsafe.Pointer, index uint, out *unsafe.Pointer) error {
-	fn, err := function(169)
+	fn, err := function(171)
 	if err != nil {
 		return err
 	}
@@ -3809,7 +3852,7 @@ func ValueItem(value unsafe.Pointer, index uint, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueMapKeys(value unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(170)
+	fn, err := function(172)
 	if err != nil {
 		return err
 	}
@@ -3830,7 +3873,7 @@ func ValueMapKeys(value unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueToDLPack(value unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(171)
+	fn, err := function(173)
 	if err != nil {
 		return err
 	}
@@ -3848,7 +3891,7 @@ func ValueToDLPack(value unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueToDLPackLegacy(value unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(172)
+	fn, err := function(174)
 	if err != nil {
 		return err
 	}
@@ -3872,7 +3915,7 @@ func ValueToDLPackLegacy(value unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueFromDLPack(managed unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(173)
+	fn, err := function(175)
 	if err != nil {
 		return err
 	}
@@ -3890,7 +3933,7 @@ func ValueFromDLPack(managed unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func ValueFromDLPackLegacy(managed unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(174)
+	fn, err := function(176)
 	if err != nil {
 		return err
 	}
@@ -3923,7 +3966,7 @@ func ValueFromDLPackLegacy(managed unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func RunOptionsCreate(out *unsafe.Pointer) error {
-	fn, err := function(175)
+	fn, err := function(177)
 	if err != nil {
 		return err
 	}
@@ -3940,7 +3983,7 @@ func RunOptionsCreate(out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func RunOptionsDestroy(options unsafe.Pointer) {
-	fn, err := function(176)
+	fn, err := function(178)
 	if err != nil {
 		return
 	}
@@ -3956,7 +3999,7 @@ func RunOptionsDestroy(options unsafe.Pointer) {
 //
 // Since 0.1.0.
 func RunOptionsSet(options unsafe.Pointer, key string, value string) error {
-	fn, err := function(177)
+	fn, err := function(179)
 	if err != nil {
 		return err
 	}
@@ -3984,7 +4027,7 @@ func RunOptionsSet(options unsafe.Pointer, key string, value string) error {
 //
 // Since 0.1.0.
 func RunOptionsGet(options unsafe.Pointer, key string, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(178)
+	fn, err := function(180)
 	if err != nil {
 		return err
 	}
@@ -4007,7 +4050,7 @@ func RunOptionsGet(options unsafe.Pointer, key string, buf *byte, cap uint, need
 //
 // Since 0.1.0.
 func RunOptionsKey(options unsafe.Pointer, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(179)
+	fn, err := function(181)
 	if err != nil {
 		return err
 	}
@@ -4025,7 +4068,7 @@ func RunOptionsKey(options unsafe.Pointer, index uint, buf *byte, cap uint, need
 //
 // Since 0.1.0.
 func RunOptionsCancel(options unsafe.Pointer) error {
-	fn, err := function(180)
+	fn, err := function(182)
 	if err != nil {
 		return err
 	}
@@ -4042,7 +4085,7 @@ func RunOptionsCancel(options unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func RunOptionsReset(options unsafe.Pointer) error {
-	fn, err := function(181)
+	fn, err := function(183)
 	if err != nil {
 		return err
 	}
@@ -4068,7 +4111,7 @@ func RunOptionsReset(options unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func SessionRun(session unsafe.Pointer, options unsafe.Pointer, inputNames []string, inputs *unsafe.Pointer, inputCount uint, outputNames []string, outputCount uint, outputs *unsafe.Pointer) error {
-	fn, err := function(182)
+	fn, err := function(184)
 	if err != nil {
 		return err
 	}
@@ -4105,7 +4148,7 @@ func SessionRun(session unsafe.Pointer, options unsafe.Pointer, inputNames []str
 //
 // Since 0.1.1.
 func SessionStart(session unsafe.Pointer, options unsafe.Pointer, inputNames []string, inputs *unsafe.Pointer, inputCount uint, outputNames []string, outputCount uint, callback unsafe.Pointer, user unsafe.Pointer, release unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(183)
+	fn, err := function(185)
 	if err != nil {
 		return err
 	}
@@ -4139,7 +4182,7 @@ func SessionStart(session unsafe.Pointer, options unsafe.Pointer, inputNames []s
 //
 // Since 0.1.0.
 func SessionRunAsync(session unsafe.Pointer, options unsafe.Pointer, inputNames []string, inputs *unsafe.Pointer, inputCount uint, outputNames []string, outputCount uint, callback unsafe.Pointer, user unsafe.Pointer) error {
-	fn, err := function(184)
+	fn, err := function(186)
 	if err != nil {
 		return err
 	}
@@ -4169,7 +4212,7 @@ func SessionRunAsync(session unsafe.Pointer, options unsafe.Pointer, inputNames 
 //
 // Since 0.1.0.
 func IOBindingCreate(session unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(185)
+	fn, err := function(187)
 	if err != nil {
 		return err
 	}
@@ -4186,7 +4229,7 @@ func IOBindingCreate(session unsafe.Pointer, out *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func IOBindingDestroy(binding unsafe.Pointer) {
-	fn, err := function(186)
+	fn, err := function(188)
 	if err != nil {
 		return
 	}
@@ -4204,7 +4247,7 @@ func IOBindingDestroy(binding unsafe.Pointer) {
 //
 // Since 0.1.0.
 func IOBindingBindInput(binding unsafe.Pointer, name string, value unsafe.Pointer) error {
-	fn, err := function(187)
+	fn, err := function(189)
 	if err != nil {
 		return err
 	}
@@ -4230,7 +4273,7 @@ func IOBindingBindInput(binding unsafe.Pointer, name string, value unsafe.Pointe
 //
 // Since 0.1.0.
 func IOBindingBindOutput(binding unsafe.Pointer, name string, value unsafe.Pointer) error {
-	fn, err := function(188)
+	fn, err := function(190)
 	if err != nil {
 		return err
 	}
@@ -4254,7 +4297,7 @@ func IOBindingBindOutput(binding unsafe.Pointer, name string, value unsafe.Point
 //
 // Since 0.1.0.
 func IOBindingBindOutputAllocated(binding unsafe.Pointer, name string) error {
-	fn, err := function(189)
+	fn, err := function(191)
 	if err != nil {
 		return err
 	}
@@ -4275,7 +4318,7 @@ func IOBindingBindOutputAllocated(binding unsafe.Pointer, name string) error {
 //
 // Since 0.1.0.
 func IOBindingClearInputs(binding unsafe.Pointer) error {
-	fn, err := function(190)
+	fn, err := function(192)
 	if err != nil {
 		return err
 	}
@@ -4291,7 +4334,7 @@ func IOBindingClearInputs(binding unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func IOBindingClearOutputs(binding unsafe.Pointer) error {
-	fn, err := function(191)
+	fn, err := function(193)
 	if err != nil {
 		return err
 	}
@@ -4309,7 +4352,7 @@ func IOBindingClearOutputs(binding unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func IOBindingRun(binding unsafe.Pointer, options unsafe.Pointer) error {
-	fn, err := function(192)
+	fn, err := function(194)
 	if err != nil {
 		return err
 	}
@@ -4328,7 +4371,7 @@ func IOBindingRun(binding unsafe.Pointer, options unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func IOBindingOutput(binding unsafe.Pointer, name string, out *unsafe.Pointer) error {
-	fn, err := function(193)
+	fn, err := function(195)
 	if err != nil {
 		return err
 	}
@@ -4358,7 +4401,7 @@ func IOBindingOutput(binding unsafe.Pointer, name string, out *unsafe.Pointer) e
 //
 // Since 0.1.0.
 func IOBindingRunQueued(binding unsafe.Pointer, options unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(194)
+	fn, err := function(196)
 	if err != nil {
 		return err
 	}
@@ -4368,14 +4411,15 @@ func IOBindingRunQueued(binding unsafe.Pointer, options unsafe.Pointer, out *uns
 
 // CompletionDestroy calls rukh_completion_destroy.
 //
-// Destroys a completion, and waits first for what is queued on a device. A run that `rukh_session_start` started goes on, and
-// its callback is called. NULL, and a pointer that is no live handle of this kind, is left alone.
+// Destroys a completion, and waits first for what is queued on a device, but for a mark of `rukh_stream_record`. A run that
+// `rukh_session_start` started goes on, and its callback is called. NULL, and a pointer that is no live handle of this kind,
+// is left alone.
 //
 // Threads: any.
 //
 // Since 0.1.0.
 func CompletionDestroy(completion unsafe.Pointer) {
-	fn, err := function(195)
+	fn, err := function(197)
 	if err != nil {
 		return
 	}
@@ -4391,7 +4435,7 @@ func CompletionDestroy(completion unsafe.Pointer) {
 //
 // Since 0.1.0.
 func CompletionIsDone(completion unsafe.Pointer, done *int32) error {
-	fn, err := function(196)
+	fn, err := function(198)
 	if err != nil {
 		return err
 	}
@@ -4410,7 +4454,7 @@ func CompletionIsDone(completion unsafe.Pointer, done *int32) error {
 //
 // Since 0.1.0.
 func CompletionWait(completion unsafe.Pointer) error {
-	fn, err := function(197)
+	fn, err := function(199)
 	if err != nil {
 		return err
 	}
@@ -4428,7 +4472,7 @@ func CompletionWait(completion unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func CompletionEvent(completion unsafe.Pointer, event *uint64) error {
-	fn, err := function(198)
+	fn, err := function(200)
 	if err != nil {
 		return err
 	}
@@ -4446,7 +4490,7 @@ func CompletionEvent(completion unsafe.Pointer, event *uint64) error {
 //
 // Since 0.1.1.
 func CompletionOutputCount(completion unsafe.Pointer, count *uint) error {
-	fn, err := function(199)
+	fn, err := function(201)
 	if err != nil {
 		return err
 	}
@@ -4465,7 +4509,7 @@ func CompletionOutputCount(completion unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.1.
 func CompletionOutput(completion unsafe.Pointer, index uint, out *unsafe.Pointer) error {
-	fn, err := function(200)
+	fn, err := function(202)
 	if err != nil {
 		return err
 	}
@@ -4486,7 +4530,7 @@ func CompletionOutput(completion unsafe.Pointer, index uint, out *unsafe.Pointer
 //
 // Since 0.1.0.
 func SessionTuningResults(session unsafe.Pointer, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(201)
+	fn, err := function(203)
 	if err != nil {
 		return err
 	}
@@ -4508,7 +4552,7 @@ func SessionTuningResults(session unsafe.Pointer, buf *byte, cap uint, needed *u
 //
 // Since 0.1.0.
 func SessionAddTuningResults(session unsafe.Pointer, text_ string, taken *uint) error {
-	fn, err := function(202)
+	fn, err := function(204)
 	if err != nil {
 		return err
 	}
@@ -4536,7 +4580,7 @@ func SessionAddTuningResults(session unsafe.Pointer, text_ string, taken *uint) 
 //
 // Since 0.1.1.
 func EnvironmentTune(environment unsafe.Pointer, options unsafe.Pointer, shapes string, tuned *uint, without *uint) error {
-	fn, err := function(203)
+	fn, err := function(205)
 	if err != nil {
 		return err
 	}
@@ -4563,7 +4607,7 @@ func EnvironmentTune(environment unsafe.Pointer, options unsafe.Pointer, shapes 
 //
 // Since 0.1.0.
 func OperatorCreate(domain string, name string, since int64, user unsafe.Pointer, release unsafe.Pointer, out *unsafe.Pointer) error {
-	fn, err := function(204)
+	fn, err := function(206)
 	if err != nil {
 		return err
 	}
@@ -4590,7 +4634,7 @@ func OperatorCreate(domain string, name string, since int64, user unsafe.Pointer
 //
 // Since 0.1.0.
 func OperatorDestroy(operator unsafe.Pointer) {
-	fn, err := function(205)
+	fn, err := function(207)
 	if err != nil {
 		return
 	}
@@ -4607,7 +4651,7 @@ func OperatorDestroy(operator unsafe.Pointer) {
 //
 // Since 0.1.0.
 func OperatorAddTypeVariable(operator unsafe.Pointer, name string, allowed *ElementType, count uint) error {
-	fn, err := function(206)
+	fn, err := function(208)
 	if err != nil {
 		return err
 	}
@@ -4631,7 +4675,7 @@ func OperatorAddTypeVariable(operator unsafe.Pointer, name string, allowed *Elem
 //
 // Since 0.1.0.
 func OperatorAddInput(operator unsafe.Pointer, name string, ty string, arity Arity) error {
-	fn, err := function(207)
+	fn, err := function(209)
 	if err != nil {
 		return err
 	}
@@ -4658,7 +4702,7 @@ func OperatorAddInput(operator unsafe.Pointer, name string, ty string, arity Ari
 //
 // Since 0.1.0.
 func OperatorAddOutput(operator unsafe.Pointer, name string, ty string, arity Arity) error {
-	fn, err := function(208)
+	fn, err := function(210)
 	if err != nil {
 		return err
 	}
@@ -4686,7 +4730,7 @@ func OperatorAddOutput(operator unsafe.Pointer, name string, ty string, arity Ar
 //
 // Since 0.1.0.
 func OperatorSetShapeInput(operator unsafe.Pointer, index uint) error {
-	fn, err := function(209)
+	fn, err := function(211)
 	if err != nil {
 		return err
 	}
@@ -4705,7 +4749,7 @@ func OperatorSetShapeInput(operator unsafe.Pointer, index uint) error {
 //
 // Since 0.1.0.
 func OperatorSetShapeFunction(operator unsafe.Pointer, function_ unsafe.Pointer) error {
-	fn, err := function(210)
+	fn, err := function(212)
 	if err != nil {
 		return err
 	}
@@ -4723,7 +4767,7 @@ func OperatorSetShapeFunction(operator unsafe.Pointer, function_ unsafe.Pointer)
 //
 // Since 0.1.0.
 func OperatorSetKernel(operator unsafe.Pointer, create unsafe.Pointer, compute unsafe.Pointer) error {
-	fn, err := function(211)
+	fn, err := function(213)
 	if err != nil {
 		return err
 	}
@@ -4739,17 +4783,61 @@ func OperatorSetKernel(operator unsafe.Pointer, create unsafe.Pointer, compute u
 // the CPU. `prepare`: may be NULL; called when a run of new shapes is planned, with the shapes known, to ask for temporary
 // memory by `rukh_node_info_set_scratch`. `compute`: not NULL; called in each run. It must give its work to the
 // stream of `rukh_kernel_context_stream`, must not wait for it, and must not use tensors or temporary memory after work
-// in that stream. A run with such a node is not replayed as a graph of the runtime's. `error`: may be NULL. Threads:
+// in that stream. A run with such a node is replayed as a graph of the runtime's only where
+// `rukh_operator_set_capturable` says that it may be. `error`: may be NULL. Threads:
 // any. Errors: `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
 //
 // Since 0.1.0.
 func OperatorSetGpuKernel(operator unsafe.Pointer, create unsafe.Pointer, prepare unsafe.Pointer, compute unsafe.Pointer) error {
-	fn, err := function(212)
+	fn, err := function(214)
 	if err != nil {
 		return err
 	}
 	var failure unsafe.Pointer
 	return failed(C.go_operator_set_gpu_kernel(fn, operator, create, prepare, compute, &failure), &failure)
+}
+
+// OperatorSetPure calls rukh_operator_set_pure.
+//
+// Says whether an operator is pure: the same inputs and attributes give the same outputs, bit for bit, and its
+// functions do nothing else. A node of a pure operator with a kernel for the CPU is computed once where all its inputs
+// are constants, when a model is opened with optimisation, or follow from the shapes of runs, when a run of new shapes
+// is planned; each run then takes the result. A kernel that fails meanwhile leaves the node as it is, for the runs to
+// tell. A result of more than 1 MiB is kept only where it has at most 16 times the bytes of the inputs.
+//
+// `operator`: not NULL. `pure`: 1 or 0; 0 when this is not called. `error`: may be NULL. Threads: any. Errors:
+// `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
+//
+// Since 0.1.1.
+func OperatorSetPure(operator unsafe.Pointer, pure int32) error {
+	fn, err := function(215)
+	if err != nil {
+		return err
+	}
+	var failure unsafe.Pointer
+	return failed(C.go_operator_set_pure(fn, operator, C.int32_t(pure), &failure), &failure)
+}
+
+// OperatorSetCapturable calls rukh_operator_set_capturable.
+//
+// Says whether the work of the kernel for GPUs may be captured: all that `compute` does is to give work to the stream
+// of the run, and that work is the same each time for the same shapes and addresses. Runs with such nodes are replayed as
+// graphs of the runtime's, in which `compute` is not called: it is called in the first run of given shapes, and again each
+// time that its work is recorded. What it passes to its kernels must live as long as the node's state. A kernel that fails
+// while it is recorded, or makes a call that the runtime does not allow then, leaves the run without a graph.
+//
+// `operator`: not NULL. `capturable`: 1 or 0; 0 when this is not called: `compute` is called in each run, and a run
+// whose stream the caller captures is an error. `error`: may be NULL. Threads: any. Errors:
+// `RUKH_ERROR_INVALID_ARGUMENT`, and the handle errors.
+//
+// Since 0.1.1.
+func OperatorSetCapturable(operator unsafe.Pointer, capturable int32) error {
+	fn, err := function(216)
+	if err != nil {
+		return err
+	}
+	var failure unsafe.Pointer
+	return failed(C.go_operator_set_capturable(fn, operator, C.int32_t(capturable), &failure), &failure)
 }
 
 // SessionOptionsAddOperator calls rukh_session_options_add_operator.
@@ -4764,7 +4852,7 @@ func OperatorSetGpuKernel(operator unsafe.Pointer, create unsafe.Pointer, prepar
 //
 // Since 0.1.0.
 func SessionOptionsAddOperator(options unsafe.Pointer, operator unsafe.Pointer) error {
-	fn, err := function(213)
+	fn, err := function(217)
 	if err != nil {
 		return err
 	}
@@ -4781,7 +4869,7 @@ func SessionOptionsAddOperator(options unsafe.Pointer, operator unsafe.Pointer) 
 //
 // Since 0.1.0.
 func EnvironmentAddOperator(environment unsafe.Pointer, operator unsafe.Pointer) error {
-	fn, err := function(214)
+	fn, err := function(218)
 	if err != nil {
 		return err
 	}
@@ -4800,7 +4888,7 @@ func EnvironmentAddOperator(environment unsafe.Pointer, operator unsafe.Pointer)
 //
 // Since 0.1.0.
 func OperatorAddAttribute(operator unsafe.Pointer, name string, ty AttributeType, required int32) error {
-	fn, err := function(215)
+	fn, err := function(219)
 	if err != nil {
 		return err
 	}
@@ -4824,7 +4912,7 @@ func OperatorAddAttribute(operator unsafe.Pointer, name string, ty AttributeType
 //
 // Since 0.1.0.
 func OperatorAddAttributeWithDefault(operator unsafe.Pointer, name string, ty AttributeType, data unsafe.Pointer, count uint) error {
-	fn, err := function(216)
+	fn, err := function(220)
 	if err != nil {
 		return err
 	}
@@ -4856,7 +4944,7 @@ func OperatorAddAttributeWithDefault(operator unsafe.Pointer, name string, ty At
 //
 // Since 0.1.0.
 func SessionOptionsLoadOperators(options unsafe.Pointer, path string) error {
-	fn, err := function(217)
+	fn, err := function(221)
 	if err != nil {
 		return err
 	}
@@ -4879,7 +4967,7 @@ func SessionOptionsLoadOperators(options unsafe.Pointer, path string) error {
 //
 // Since 0.1.0.
 func EnvironmentLoadOperators(environment unsafe.Pointer, path string) error {
-	fn, err := function(218)
+	fn, err := function(222)
 	if err != nil {
 		return err
 	}
@@ -4901,7 +4989,7 @@ func EnvironmentLoadOperators(environment unsafe.Pointer, path string) error {
 //
 // Since 0.1.0.
 func OperatorRegistryAdd(registry unsafe.Pointer, operator unsafe.Pointer) error {
-	fn, err := function(219)
+	fn, err := function(223)
 	if err != nil {
 		return err
 	}
@@ -4918,7 +5006,7 @@ func OperatorRegistryAdd(registry unsafe.Pointer, operator unsafe.Pointer) error
 //
 // Since 0.1.0.
 func OperatorRegistrySetError(registry unsafe.Pointer, text_ string) error {
-	fn, err := function(220)
+	fn, err := function(224)
 	if err != nil {
 		return err
 	}
@@ -4940,7 +5028,7 @@ func OperatorRegistrySetError(registry unsafe.Pointer, text_ string) error {
 //
 // Since 0.1.0.
 func NodeInfoName(node unsafe.Pointer, name *string) error {
-	fn, err := function(221)
+	fn, err := function(225)
 	if err != nil {
 		return err
 	}
@@ -4962,7 +5050,7 @@ func NodeInfoName(node unsafe.Pointer, name *string) error {
 //
 // Since 0.1.0.
 func NodeInfoVersion(node unsafe.Pointer, version *int64) error {
-	fn, err := function(222)
+	fn, err := function(226)
 	if err != nil {
 		return err
 	}
@@ -4979,7 +5067,7 @@ func NodeInfoVersion(node unsafe.Pointer, version *int64) error {
 //
 // Since 0.1.0.
 func NodeInfoInputCount(node unsafe.Pointer, count *uint) error {
-	fn, err := function(223)
+	fn, err := function(227)
 	if err != nil {
 		return err
 	}
@@ -4996,7 +5084,7 @@ func NodeInfoInputCount(node unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func NodeInfoOutputCount(node unsafe.Pointer, count *uint) error {
-	fn, err := function(224)
+	fn, err := function(228)
 	if err != nil {
 		return err
 	}
@@ -5013,7 +5101,7 @@ func NodeInfoOutputCount(node unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func NodeInfoHasInput(node unsafe.Pointer, index uint, given *int32) error {
-	fn, err := function(225)
+	fn, err := function(229)
 	if err != nil {
 		return err
 	}
@@ -5032,7 +5120,7 @@ func NodeInfoHasInput(node unsafe.Pointer, index uint, given *int32) error {
 //
 // Since 0.1.0.
 func NodeInfoInputType(node unsafe.Pointer, index uint, kind *Kind, element *ElementType) error {
-	fn, err := function(226)
+	fn, err := function(230)
 	if err != nil {
 		return err
 	}
@@ -5052,7 +5140,7 @@ func NodeInfoInputType(node unsafe.Pointer, index uint, kind *Kind, element *Ele
 //
 // Since 0.1.0.
 func NodeInfoInputShape(node unsafe.Pointer, index uint, dims *int64, cap uint, rank *int64) error {
-	fn, err := function(227)
+	fn, err := function(231)
 	if err != nil {
 		return err
 	}
@@ -5070,7 +5158,7 @@ func NodeInfoInputShape(node unsafe.Pointer, index uint, dims *int64, cap uint, 
 //
 // Since 0.1.0.
 func NodeInfoInputValue(node unsafe.Pointer, index uint, value *unsafe.Pointer) error {
-	fn, err := function(228)
+	fn, err := function(232)
 	if err != nil {
 		return err
 	}
@@ -5088,7 +5176,7 @@ func NodeInfoInputValue(node unsafe.Pointer, index uint, value *unsafe.Pointer) 
 //
 // Since 0.1.0.
 func NodeInfoSetError(node unsafe.Pointer, text_ string) error {
-	fn, err := function(229)
+	fn, err := function(233)
 	if err != nil {
 		return err
 	}
@@ -5112,7 +5200,7 @@ func NodeInfoSetError(node unsafe.Pointer, text_ string) error {
 //
 // Since 0.1.0.
 func NodeInfoSetState(node unsafe.Pointer, state unsafe.Pointer, release unsafe.Pointer) error {
-	fn, err := function(230)
+	fn, err := function(234)
 	if err != nil {
 		return err
 	}
@@ -5129,7 +5217,7 @@ func NodeInfoSetState(node unsafe.Pointer, state unsafe.Pointer, release unsafe.
 //
 // Since 0.1.0.
 func NodeInfoState(node unsafe.Pointer, state *unsafe.Pointer) error {
-	fn, err := function(231)
+	fn, err := function(235)
 	if err != nil {
 		return err
 	}
@@ -5146,7 +5234,7 @@ func NodeInfoState(node unsafe.Pointer, state *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func NodeInfoSetScratch(node unsafe.Pointer, bytes uint) error {
-	fn, err := function(232)
+	fn, err := function(236)
 	if err != nil {
 		return err
 	}
@@ -5163,7 +5251,7 @@ func NodeInfoSetScratch(node unsafe.Pointer, bytes uint) error {
 //
 // Since 0.1.0.
 func NodeInfoHasOutput(node unsafe.Pointer, index uint, wanted *int32) error {
-	fn, err := function(233)
+	fn, err := function(237)
 	if err != nil {
 		return err
 	}
@@ -5181,7 +5269,7 @@ func NodeInfoHasOutput(node unsafe.Pointer, index uint, wanted *int32) error {
 //
 // Since 0.1.0.
 func NodeInfoSetOutputType(node unsafe.Pointer, index uint, element ElementType) error {
-	fn, err := function(234)
+	fn, err := function(238)
 	if err != nil {
 		return err
 	}
@@ -5200,7 +5288,7 @@ func NodeInfoSetOutputType(node unsafe.Pointer, index uint, element ElementType)
 //
 // Since 0.1.0.
 func NodeInfoSetOutputShape(node unsafe.Pointer, index uint, dims *int64, rank uint) error {
-	fn, err := function(235)
+	fn, err := function(239)
 	if err != nil {
 		return err
 	}
@@ -5219,7 +5307,7 @@ func NodeInfoSetOutputShape(node unsafe.Pointer, index uint, dims *int64, rank u
 //
 // Since 0.1.0.
 func NodeInfoSetOutputShapeOf(node unsafe.Pointer, index uint, input uint) error {
-	fn, err := function(236)
+	fn, err := function(240)
 	if err != nil {
 		return err
 	}
@@ -5238,7 +5326,7 @@ func NodeInfoSetOutputShapeOf(node unsafe.Pointer, index uint, input uint) error
 //
 // Since 0.1.0.
 func NodeInfoSetOutputDimOf(node unsafe.Pointer, index uint, axis uint, input uint, inputAxis uint) error {
-	fn, err := function(237)
+	fn, err := function(241)
 	if err != nil {
 		return err
 	}
@@ -5255,7 +5343,7 @@ func NodeInfoSetOutputDimOf(node unsafe.Pointer, index uint, axis uint, input ui
 //
 // Since 0.1.0.
 func NodeInfoHasAttribute(node unsafe.Pointer, name string, given *int32) error {
-	fn, err := function(238)
+	fn, err := function(242)
 	if err != nil {
 		return err
 	}
@@ -5277,7 +5365,7 @@ func NodeInfoHasAttribute(node unsafe.Pointer, name string, given *int32) error 
 //
 // Since 0.1.0.
 func NodeInfoAttributeInt(node unsafe.Pointer, name string, value *int64) error {
-	fn, err := function(239)
+	fn, err := function(243)
 	if err != nil {
 		return err
 	}
@@ -5298,7 +5386,7 @@ func NodeInfoAttributeInt(node unsafe.Pointer, name string, value *int64) error 
 //
 // Since 0.1.0.
 func NodeInfoAttributeFloat(node unsafe.Pointer, name string, value *float32) error {
-	fn, err := function(240)
+	fn, err := function(244)
 	if err != nil {
 		return err
 	}
@@ -5321,7 +5409,7 @@ func NodeInfoAttributeFloat(node unsafe.Pointer, name string, value *float32) er
 //
 // Since 0.1.0.
 func NodeInfoAttributeString(node unsafe.Pointer, name string, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(241)
+	fn, err := function(245)
 	if err != nil {
 		return err
 	}
@@ -5343,7 +5431,7 @@ func NodeInfoAttributeString(node unsafe.Pointer, name string, buf *byte, cap ui
 //
 // Since 0.1.0.
 func NodeInfoAttributeInts(node unsafe.Pointer, name string, values **int64, count *uint) error {
-	fn, err := function(242)
+	fn, err := function(246)
 	if err != nil {
 		return err
 	}
@@ -5364,7 +5452,7 @@ func NodeInfoAttributeInts(node unsafe.Pointer, name string, values **int64, cou
 //
 // Since 0.1.0.
 func NodeInfoAttributeFloats(node unsafe.Pointer, name string, values **float32, count *uint) error {
-	fn, err := function(243)
+	fn, err := function(247)
 	if err != nil {
 		return err
 	}
@@ -5385,7 +5473,7 @@ func NodeInfoAttributeFloats(node unsafe.Pointer, name string, values **float32,
 //
 // Since 0.1.0.
 func NodeInfoAttributeStringCount(node unsafe.Pointer, name string, count *uint) error {
-	fn, err := function(244)
+	fn, err := function(248)
 	if err != nil {
 		return err
 	}
@@ -5408,7 +5496,7 @@ func NodeInfoAttributeStringCount(node unsafe.Pointer, name string, count *uint)
 //
 // Since 0.1.0.
 func NodeInfoAttributeStringAt(node unsafe.Pointer, name string, index uint, buf *byte, cap uint, needed *uint) error {
-	fn, err := function(245)
+	fn, err := function(249)
 	if err != nil {
 		return err
 	}
@@ -5430,7 +5518,7 @@ func NodeInfoAttributeStringAt(node unsafe.Pointer, name string, index uint, buf
 //
 // Since 0.1.0.
 func NodeInfoAttributeTensor(node unsafe.Pointer, name string, value *unsafe.Pointer) error {
-	fn, err := function(246)
+	fn, err := function(250)
 	if err != nil {
 		return err
 	}
@@ -5452,7 +5540,7 @@ func NodeInfoAttributeTensor(node unsafe.Pointer, name string, value *unsafe.Poi
 //
 // Since 0.1.0.
 func KernelContextInputCount(context unsafe.Pointer, count *uint) error {
-	fn, err := function(247)
+	fn, err := function(251)
 	if err != nil {
 		return err
 	}
@@ -5469,7 +5557,7 @@ func KernelContextInputCount(context unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func KernelContextOutputCount(context unsafe.Pointer, count *uint) error {
-	fn, err := function(248)
+	fn, err := function(252)
 	if err != nil {
 		return err
 	}
@@ -5489,7 +5577,7 @@ func KernelContextOutputCount(context unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func KernelContextInput(context unsafe.Pointer, index uint, value *unsafe.Pointer) error {
-	fn, err := function(249)
+	fn, err := function(253)
 	if err != nil {
 		return err
 	}
@@ -5510,7 +5598,7 @@ func KernelContextInput(context unsafe.Pointer, index uint, value *unsafe.Pointe
 //
 // Since 0.1.0.
 func KernelContextOutput(context unsafe.Pointer, index uint, shape *int64, rank uint, value *unsafe.Pointer) error {
-	fn, err := function(250)
+	fn, err := function(254)
 	if err != nil {
 		return err
 	}
@@ -5529,7 +5617,7 @@ func KernelContextOutput(context unsafe.Pointer, index uint, shape *int64, rank 
 //
 // Since 0.1.0.
 func KernelContextSetOutput(context unsafe.Pointer, index uint, value unsafe.Pointer) error {
-	fn, err := function(251)
+	fn, err := function(255)
 	if err != nil {
 		return err
 	}
@@ -5546,7 +5634,7 @@ func KernelContextSetOutput(context unsafe.Pointer, index uint, value unsafe.Poi
 //
 // Since 0.1.0.
 func KernelContextState(context unsafe.Pointer, state *unsafe.Pointer) error {
-	fn, err := function(252)
+	fn, err := function(256)
 	if err != nil {
 		return err
 	}
@@ -5564,7 +5652,7 @@ func KernelContextState(context unsafe.Pointer, state *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func KernelContextCancelled(context unsafe.Pointer, cancelled *int32) error {
-	fn, err := function(253)
+	fn, err := function(257)
 	if err != nil {
 		return err
 	}
@@ -5581,7 +5669,7 @@ func KernelContextCancelled(context unsafe.Pointer, cancelled *int32) error {
 //
 // Since 0.1.0.
 func KernelContextThreadCount(context unsafe.Pointer, count *uint) error {
-	fn, err := function(254)
+	fn, err := function(258)
 	if err != nil {
 		return err
 	}
@@ -5601,7 +5689,7 @@ func KernelContextThreadCount(context unsafe.Pointer, count *uint) error {
 //
 // Since 0.1.0.
 func KernelContextParallelFor(context unsafe.Pointer, count uint, body unsafe.Pointer, user unsafe.Pointer) error {
-	fn, err := function(255)
+	fn, err := function(259)
 	if err != nil {
 		return err
 	}
@@ -5618,7 +5706,7 @@ func KernelContextParallelFor(context unsafe.Pointer, count uint, body unsafe.Po
 //
 // Since 0.1.0.
 func KernelContextStream(context unsafe.Pointer, stream *unsafe.Pointer) error {
-	fn, err := function(256)
+	fn, err := function(260)
 	if err != nil {
 		return err
 	}
@@ -5635,7 +5723,7 @@ func KernelContextStream(context unsafe.Pointer, stream *unsafe.Pointer) error {
 //
 // Since 0.1.0.
 func KernelContextScratch(context unsafe.Pointer, address *unsafe.Pointer, bytes *uint) error {
-	fn, err := function(257)
+	fn, err := function(261)
 	if err != nil {
 		return err
 	}
@@ -5653,7 +5741,7 @@ func KernelContextScratch(context unsafe.Pointer, address *unsafe.Pointer, bytes
 //
 // Since 0.1.0.
 func KernelContextSetError(context unsafe.Pointer, text_ string) error {
-	fn, err := function(258)
+	fn, err := function(262)
 	if err != nil {
 		return err
 	}

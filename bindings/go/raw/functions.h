@@ -639,6 +639,14 @@ static inline int32_t go_stream_wait(void *function, void *a0, void **a1) {
     return ((int32_t (*)(void *, void **))function)(a0, a1);
 }
 
+static inline int32_t go_stream_record(void *function, void *a0, void **a1, void **a2) {
+    return ((int32_t (*)(void *, void **, void **))function)(a0, a1, a2);
+}
+
+static inline int32_t go_stream_wait_for(void *function, void *a0, void *a1, void **a2) {
+    return ((int32_t (*)(void *, void *, void **))function)(a0, a1, a2);
+}
+
 static inline int32_t go_external_memory_import(void *function, void *a0, int32_t a1, int64_t a2, size_t a3, void *a4, void *a5, void **a6, void **a7) {
     return ((int32_t (*)(void *, int32_t, int64_t, size_t, void *, void *, void **, void **))function)(a0, a1, a2, a3, a4, a5, a6, a7);
 }

@@ -2211,6 +2211,35 @@ export interface Functions {
     async(stream: Address): Promise<void>;
   };
   /**
+   * Marks the place that a stream has come to: a completion of all that it was given until now, which the host can wait for
+   * (`rukh_completion_wait`), and other streams too (`rukh_stream_wait_for`).
+   *
+   * `stream`: not NULL. `out`: not NULL; receives the completion, which the caller destroys, before or after the stream; NULL
+   * on failure. `error`: may be NULL. Threads: any, at the same time. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for a stream that
+   * is being captured, `RUKH_ERROR_DEVICE`, and the handle errors.
+   *
+   * @since 0.1.1
+   */
+  stream_record: {
+    (stream: Address, out: Out<Address>): void;
+    async(stream: Address, out: Out<Address>): Promise<void>;
+  };
+  /**
+   * Lets a stream wait for work in another: what it is given from now on begins when that work is done. The call returns
+   * without waiting.
+   *
+   * `stream`: not NULL. `completion`: not NULL; of a run, a copy or `rukh_stream_record`; it may be destroyed when the call
+   * has returned. `error`: may be NULL. Threads: any, at the same time; a thread that waits for the completion holds up the
+   * call. Errors: `RUKH_ERROR_INVALID_ARGUMENT` for a completion of `rukh_session_start`, whose outputs are there when it has
+   * ended, `RUKH_ERROR_UNSUPPORTED` for a stream of another runtime, `RUKH_ERROR_DEVICE`, and the handle errors.
+   *
+   * @since 0.1.1
+   */
+  stream_wait_for: {
+    (stream: Address, completion: Address): void;
+    async(stream: Address, completion: Address): Promise<void>;
+  };
+  /**
    * Imports memory that another API exported, such as Vulkan (`vkGetMemoryFdKHR`), another process or a driver of a camera, so
    * that a device computes where it lies.
    *
@@ -2744,8 +2773,9 @@ export interface Functions {
     async(binding: Address, options: Address, out: Out<Address>): Promise<void>;
   };
   /**
-   * Destroys a completion, and waits first for what is queued on a device. A run that `rukh_session_start` started goes on, and
-   * its callback is called. NULL, and a pointer that is no live handle of this kind, is left alone.
+   * Destroys a completion, and waits first for what is queued on a device, but for a mark of `rukh_stream_record`. A run that
+   * `rukh_session_start` started goes on, and its callback is called. NULL, and a pointer that is no live handle of this kind,
+   * is left alone.
    *
    * Threads: any.
    *

@@ -11,11 +11,12 @@ use ort_sys::{OrtAllocator, OrtHardwareDevice, OrtMemoryInfo, OrtSessionOptions}
 
 use crate::error::{Result, fail};
 use crate::library::{Device, Environment};
-use crate::memory::Allocator;
+use crate::memory::{Allocator, MemoryKind};
 use crate::options::Options;
-use crate::ort::interface::OrtEpFactory;
+use crate::ort::interface::{OrtEpFactory, OrtMemoryDevice, OrtSyncStreamImpl};
 use crate::ort::{Logger, MemoryPlace, Ort};
 use crate::provider::{Gpu, Provider};
+use crate::streams::Streams;
 use name::Name;
 
 /// AMD's number among makers of PCI devices.
@@ -35,6 +36,7 @@ pub(crate) struct Factory {
     /// The name as a C text.
     provider_name: CString,
     environment: Arc<Environment>,
+    streams: Arc<Streams>,
     gpus: Vec<Device>,
     /// What ONNX Runtime was told of devices, which it looks at while the factory lives.
     told: Mutex<Told>,
@@ -75,6 +77,7 @@ impl Factory {
             provider_name: crate::ort::c_string(&name.provider),
             name,
             gpus: environment.gpus()?,
+            streams: Streams::new(ort, environment.clone()),
             environment,
             told: Mutex::default(),
         }))
@@ -117,7 +120,8 @@ impl Factory {
                 None
             }
         };
-        Provider::new(self.ort, logger, self.provider_name.clone(), self.environment.clone(), gpu, options)
+        let shared = (self.environment.clone(), self.streams.clone());
+        Provider::new(self.ort, logger, self.provider_name.clone(), shared, gpu, options)
     }
 
     /// An allocator of the memory that is described.
@@ -126,10 +130,13 @@ impl Factory {
     /// `info` is live.
     unsafe fn allocator(&self, info: *const OrtMemoryInfo) -> Result<*mut OrtAllocator> {
         // SAFETY: the caller's promise; what the memory is of lives as long.
-        let place = unsafe { self.ort.place_of((self.ort.ep.MemoryInfo_GetMemoryDevice)(info)) };
-        let device = match place {
-            MemoryPlace::Device(device) => Some((self.environment.clone(), device as usize)),
-            MemoryPlace::Host => None,
+        let (place, gpu) = unsafe {
+            let device = (self.ort.ep.MemoryInfo_GetMemoryDevice)(info);
+            (self.ort.place_of(device), (self.ort.ep.MemoryDevice_GetDeviceId)(device) as usize)
+        };
+        let kind = match place {
+            MemoryPlace::Device(_) => MemoryKind::Device,
+            MemoryPlace::Host => MemoryKind::Pinned,
         };
         // Our own description of the memory, which lives as long as the factory; the one that is given need not.
         let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
@@ -142,7 +149,29 @@ impl Factory {
                 self.name.provider
             );
         };
-        Ok(Box::into_raw(Allocator::new(self.ort, self.logger, own, device)).cast())
+        let shared = (self.environment.clone(), self.streams.clone());
+        Ok(Box::into_raw(Allocator::new((self.ort, self.logger), own, shared, kind, gpu)).cast())
+    }
+
+    /// Whether there is a GPU, which has streams.
+    fn has_streams(&self) -> bool {
+        !self.name.is_cpu() && !self.gpus.is_empty()
+    }
+
+    /// A stream of the GPU whose memory is described, which ONNX Runtime releases.
+    ///
+    /// # Safety
+    /// `device` is NULL or live.
+    unsafe fn sync_stream(&self, device: *const OrtMemoryDevice) -> Result<*mut OrtSyncStreamImpl> {
+        // SAFETY: the caller's promise.
+        match unsafe { self.ort.place_of(device) } {
+            MemoryPlace::Device(gpu) if self.has_streams() => self.streams.make(gpu as usize),
+            _ => fail!(
+                InvalidArgument,
+                "a stream was asked for memory of no GPU of {}; ask for one of a GPU's own memory",
+                self.name.provider
+            ),
+        }
     }
 
     /// # Safety

@@ -189,7 +189,9 @@ unsafe extern "system" fn create_data_transfer(
         let vendors = vec![AMD, NVIDIA];
         let made = match factory.name.is_cpu() {
             true => null_mut(),
-            false => Transfer::make(factory.ort, factory.environment.clone(), vendors),
+            false => {
+                Transfer::make(factory.ort, factory.environment.clone(), factory.streams.clone(), vendors)
+            }
         };
         // SAFETY: ONNX Runtime gives a place, and releases the transfer.
         unsafe { transfer.write(made) };
@@ -197,21 +199,29 @@ unsafe extern "system" fn create_data_transfer(
     })
 }
 
-/// Runs and copies have ended when they return, so there are no streams to wait for.
-unsafe extern "system" fn is_stream_aware(_this: *const OrtEpFactory) -> bool {
-    guard_or(false, || false)
+/// Whether what ONNX Runtime gives to a GPU goes into streams of ours.
+unsafe extern "system" fn is_stream_aware(this: *const OrtEpFactory) -> bool {
+    guard_or(false, || {
+        // SAFETY: as above.
+        unsafe { factory(this) }.has_streams()
+    })
 }
 
 unsafe extern "system" fn create_sync_stream(
-    _this: *mut OrtEpFactory,
-    _device: *const OrtMemoryDevice,
+    this: *mut OrtEpFactory,
+    device: *const OrtMemoryDevice,
     _options: *const OrtKeyValuePairs,
     stream: *mut *mut OrtSyncStreamImpl,
 ) -> OrtStatusPtr {
-    guard_or(OrtStatusPtr::default(), || {
-        // SAFETY: ONNX Runtime gives a place; NULL stands for a provider without streams.
-        unsafe { stream.write(null_mut()) };
-        OrtStatusPtr::default()
+    // SAFETY: as above.
+    let factory = unsafe { factory(this) };
+    guard(&factory.ort, || {
+        // SAFETY: ONNX Runtime gives a place, which is NULL after an error; the device is NULL or live.
+        unsafe {
+            stream.write(null_mut());
+            stream.write(factory.sync_stream(device)?);
+        }
+        Ok(())
     })
 }
 

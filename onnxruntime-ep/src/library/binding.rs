@@ -7,6 +7,7 @@ use rukh_sys::*;
 
 use super::call::{call, make};
 use super::session::Session;
+use super::stream::{Completion, RunOptions};
 use super::value::Value;
 use crate::error::Result;
 
@@ -57,15 +58,12 @@ impl Binding {
         call(|error| unsafe { rukh_io_binding_run(self.0, null(), error) })
     }
 
-    /// As `run`, where the program gave a stream of its own: returns when the work in it is done.
-    pub(crate) fn run_in_user_stream(&mut self) -> Result<()> {
-        // SAFETY: as above; the completion is ours and destroyed once.
-        unsafe {
-            let completion = make(|out, error| rukh_io_binding_run_queued(self.0, null(), out, error))?;
-            let waited = call(|error| rukh_completion_wait(completion, error));
-            rukh_completion_destroy(completion);
-            waited
-        }
+    /// Gives a run to the stream of its options, or to that of the session, and returns without waiting for the GPU where all
+    /// values are in its memory.
+    pub(crate) fn run_queued(&mut self, options: Option<&RunOptions>) -> Result<Completion> {
+        let options = options.map_or(null(), |options| options.0.cast_const());
+        // SAFETY: as above; the options are NULL or live.
+        make(|out, error| unsafe { rukh_io_binding_run_queued(self.0, options, out, error) }).map(Completion)
     }
 
     /// What the last run wrote.

@@ -149,6 +149,19 @@ impl Session {
         Ok(session)
     }
 
+    /// Whether a GPU runs nodes of the session, so that values of runs may lie in its memory.
+    pub(crate) fn is_on_gpu(&self) -> Result<bool> {
+        // SAFETY: the session is live; the device is destroyed once, after its name was read.
+        unsafe {
+            let device = make(|out, error| rukh_session_device(self.handle, out, error))?;
+            let mut provider = null();
+            let asked = call(|error| rukh_device_provider(device, &mut provider, error));
+            let is_gpu = asked.map(|()| copy(provider) != "cpu");
+            rukh_device_destroy(device);
+            is_gpu
+        }
+    }
+
     /// How many nodes the provider of that name runs.
     pub(crate) fn nodes_on(&self, wanted: &CStr) -> Result<usize> {
         let mut count = Count { wanted, nodes: 0 };

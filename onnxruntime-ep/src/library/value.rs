@@ -111,10 +111,10 @@ impl Value {
         .map(Value)
     }
 
-    /// A block of a device's memory, with its address.
+    /// A block of a GPU's memory, with its address.
     pub(crate) fn device_block(
         environment: &Environment,
-        device: usize,
+        gpu: usize,
         bytes: usize,
     ) -> Result<(Value, *mut c_void)> {
         let shape = [i64::try_from(bytes).unwrap_or(i64::MAX)];
@@ -122,7 +122,7 @@ impl Value {
         let value = make(|out, error| unsafe {
             rukh_value_create_device_tensor(
                 environment.0,
-                device,
+                gpu,
                 RUKH_ELEMENT_UINT8,
                 shape.as_ptr(),
                 1,
@@ -137,9 +137,44 @@ impl Value {
         Ok((value, std::ptr::with_exposed_provenance_mut(address as usize)))
     }
 
+    /// A block of host memory that is pinned for a GPU, with its address.
+    pub(crate) fn pinned_block(
+        environment: &Environment,
+        gpu: usize,
+        bytes: usize,
+    ) -> Result<(Value, *mut c_void)> {
+        let shape = [i64::try_from(bytes).unwrap_or(i64::MAX)];
+        // SAFETY: the environment is live, the name NUL-terminated, the shape an array of its length; the device is destroyed
+        // once.
+        let made = unsafe {
+            let device = make(|out, error| {
+                rukh_environment_find_device(environment.0, c"hip".as_ptr(), gpu, out, error)
+            })?;
+            let (kind, element) = (RUKH_MEMORY_PINNED, RUKH_ELEMENT_UINT8);
+            let made = make(|out, error| {
+                rukh_value_create_tensor_in(device, kind, element, shape.as_ptr(), 1, out, error)
+            });
+            rukh_device_destroy(device);
+            made
+        };
+        let (value, mut address) = (Value(made?), null_mut());
+        // SAFETY: the value is live and nobody else's; the place is a local; NULL is allowed for what is not wanted.
+        call(|error| unsafe { rukh_value_data_mut(value.0, &mut address, null_mut(), error) })?;
+        Ok((value, address))
+    }
+
     pub(crate) fn copy_to(&self, to: &mut Value) -> Result<()> {
         // SAFETY: both are live, and nobody else uses `to`.
         call(|error| unsafe { rukh_value_copy(self.0, to.0, error) })
+    }
+
+    /// Gives a copy to a stream, and returns without waiting for it.
+    ///
+    /// # Safety
+    /// What both lie over stays until the stream has come past the copy, and nobody else uses `to`'s.
+    pub(crate) unsafe fn copy_in_stream(&self, to: &mut Value, stream: u64) -> Result<()> {
+        // SAFETY: both are live; the caller's promise.
+        call(|error| unsafe { rukh_value_copy_queued(self.0, to.0, stream, null_mut(), error) })
     }
 
     /// A copy in host memory of a tensor that is in a device's; none for one that is in host memory.

@@ -1,18 +1,16 @@
-//! Allocators of a device's memory, and of host memory that values for a device may lie in.
+//! Allocators of a GPU's memory, and of host memory that is pinned for it.
 
-use std::alloc::Layout;
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ort_sys::{OrtAllocator, OrtMemoryInfo};
 
-use crate::library::{Environment, Value};
+use crate::error::Result;
+use crate::library::{Completion, Environment, Value};
 use crate::ort::{Logger, Ort, guard_or};
-
-/// Where blocks of host memory begin: at a page.
-const PAGE: usize = 4096;
+use crate::streams::Streams;
 
 /// An allocator. The table comes first: ONNX Runtime knows this by its address.
 #[repr(C)]
@@ -21,29 +19,60 @@ pub(crate) struct Allocator {
     ort: Ort,
     logger: Logger,
     info: *const OrtMemoryInfo,
-    source: Source,
+    environment: Arc<Environment>,
+    streams: Arc<Streams>,
+    kind: MemoryKind,
+    gpu: usize,
+    blocks: Mutex<Blocks>,
+}
+
+/// Which memory an allocator has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MemoryKind {
+    /// The GPU's own.
+    Device,
+    /// The host's, pinned for the GPU.
+    Pinned,
+}
+
+#[derive(Default)]
+struct Blocks {
     /// What is given out, by its address.
-    blocks: Mutex<HashMap<usize, Block>>,
+    out: HashMap<usize, Value>,
+    /// What came back, and may still be used.
+    back: Vec<Back>,
 }
 
-enum Source {
-    /// The memory of a GPU, from librukh's arena.
-    Device(Arc<Environment>, usize),
-    Host,
+/// A block that came back while streams had work that may use it.
+struct Back {
+    /// Behind that work.
+    marks: Vec<Completion>,
+    _block: Value,
 }
 
-enum Block {
-    Device(#[expect(dead_code, reason = "owns the memory")] Value),
-    Host(Layout),
+impl Drop for Back {
+    fn drop(&mut self) {
+        for mark in &self.marks {
+            // A stream that failed does nothing more.
+            let _ = mark.wait();
+        }
+    }
+}
+
+impl Blocks {
+    /// Lets go of what came back and is used no more.
+    fn sweep(&mut self) {
+        self.back.retain(|back| !back.marks.iter().all(|mark| mark.is_done().unwrap_or(true)));
+    }
 }
 
 impl Allocator {
-    /// An allocator of a device's memory; of the host's where there is no device.
     pub(crate) fn new(
-        ort: Ort,
-        logger: Logger,
+        (ort, logger): (Ort, Logger),
         info: *const OrtMemoryInfo,
-        device: Option<(Arc<Environment>, usize)>,
+        (environment, streams): (Arc<Environment>, Arc<Streams>),
+        kind: MemoryKind,
+        gpu: usize,
     ) -> Box<Allocator> {
         let table = OrtAllocator {
             version: 24,
@@ -56,40 +85,69 @@ impl Allocator {
             // Members of later versions are not read.
             Shrink: None,
         };
-        let source = device.map_or(Source::Host, |(environment, device)| Source::Device(environment, device));
-        Box::new(Allocator { table, ort, logger, info, source, blocks: Mutex::default() })
+        Box::new(Allocator {
+            table,
+            ort,
+            logger,
+            info,
+            environment,
+            streams,
+            kind,
+            gpu,
+            blocks: Mutex::default(),
+        })
+    }
+
+    fn blocks(&self) -> MutexGuard<'_, Blocks> {
+        self.blocks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn block(&self, bytes: usize) -> Result<(Value, *mut c_void)> {
+        match self.kind {
+            MemoryKind::Device => Value::device_block(&self.environment, self.gpu, bytes),
+            MemoryKind::Pinned => Value::pinned_block(&self.environment, self.gpu, bytes),
+        }
     }
 
     fn alloc(&self, bytes: usize) -> *mut c_void {
         let bytes = bytes.max(1);
-        let (address, block) = match &self.source {
-            Source::Device(environment, device) => match Value::device_block(environment, *device, bytes) {
-                Ok((value, address)) => (address, Block::Device(value)),
-                Err(error) => {
-                    self.ort.warn(self.logger, &format!("{bytes} bytes of GPU {device}: {error}"));
-                    return null_mut();
-                }
-            },
-            Source::Host => {
-                let Ok(layout) = Layout::from_size_align(bytes, PAGE) else {
-                    return null_mut();
-                };
-                // SAFETY: the layout has a size.
-                let address: *mut c_void = unsafe { std::alloc::alloc(layout) }.cast();
-                (address, Block::Host(layout))
+        self.blocks().sweep();
+        let mut made = self.block(bytes);
+        if made.is_err() {
+            // What came back may be what is missing.
+            let back = std::mem::take(&mut self.blocks().back);
+            if !back.is_empty() {
+                drop(back);
+                made = self.block(bytes);
             }
-        };
-        if !address.is_null() {
-            self.blocks.lock().unwrap_or_else(PoisonError::into_inner).insert(address.addr(), block);
         }
-        address
+        match made {
+            Ok((value, address)) => {
+                self.blocks().out.insert(address.addr(), value);
+                address
+            }
+            Err(error) => {
+                let what =
+                    if self.kind == MemoryKind::Pinned { "host memory pinned for" } else { "memory of" };
+                self.ort.warn(self.logger, &format!("{bytes} bytes of {what} GPU {}: {error}", self.gpu));
+                null_mut()
+            }
+        }
     }
 
     fn free(&self, address: *mut c_void) {
-        let block = self.blocks.lock().unwrap_or_else(PoisonError::into_inner).remove(&address.addr());
-        if let Some(Block::Host(layout)) = block {
-            // SAFETY: the block was allocated with this layout, and leaves the map once.
-            unsafe { std::alloc::dealloc(address.cast(), layout) };
+        let Some(block) = self.blocks().out.remove(&address.addr()) else {
+            return;
+        };
+        match self.streams.marks(self.gpu) {
+            Ok(marks) if marks.is_empty() => drop(block),
+            Ok(marks) => {
+                let mut blocks = self.blocks();
+                blocks.sweep();
+                blocks.back.push(Back { marks, _block: block });
+            }
+            // A GPU that takes no mark does nothing more.
+            Err(error) => self.ort.warn(self.logger, &format!("GPU {}: {error}", self.gpu)),
         }
     }
 }

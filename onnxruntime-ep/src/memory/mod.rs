@@ -3,5 +3,5 @@
 mod allocator;
 mod transfer;
 
-pub(crate) use allocator::Allocator;
+pub(crate) use allocator::{Allocator, MemoryKind};
 pub(crate) use transfer::Transfer;

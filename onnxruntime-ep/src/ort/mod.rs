@@ -40,6 +40,11 @@ pub(crate) struct Ort {
     pub(crate) version: u32,
 }
 
+// SAFETY: tables of functions that may be called from any thread, which nothing changes.
+unsafe impl Send for Ort {}
+// SAFETY: as above.
+unsafe impl Sync for Ort {}
+
 impl Ort {
     /// The functions of the ONNX Runtime that loaded this library.
     ///

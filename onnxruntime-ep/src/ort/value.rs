@@ -73,6 +73,16 @@ impl<'a> Tensor<'a> {
         }
     }
 
+    /// The number of the GPU whose own memory it lies in, or that its memory of the host is pinned for.
+    pub(crate) fn gpu(&self) -> Option<usize> {
+        // SAFETY: the value is live, and so is what it says of its memory.
+        unsafe {
+            let device = (self.ort.ep.Value_GetMemoryDevice)(self.pointer);
+            let is_gpu = !device.is_null() && self.ort.is_gpu(device);
+            is_gpu.then(|| (self.ort.ep.MemoryDevice_GetDeviceId)(device) as usize)
+        }
+    }
+
     pub(crate) fn is_on_device(&self) -> bool {
         matches!(self.place(), MemoryPlace::Device(_))
     }
@@ -114,6 +124,16 @@ impl OwnedTensor {
 }
 
 impl Ort {
+    /// Whether memory is a GPU's, or the host's and pinned for one.
+    ///
+    /// # Safety
+    /// `device` is live.
+    unsafe fn is_gpu(&self, device: *const super::interface::OrtMemoryDevice) -> bool {
+        // SAFETY: the caller's promise.
+        let kind = unsafe { (self.ep.MemoryDevice_GetDeviceType)(device) };
+        kind == ort_sys::OrtMemoryInfoDeviceType::OrtMemoryInfoDeviceType_GPU as i32
+    }
+
     /// # Safety
     /// `device` is NULL or live.
     pub(crate) unsafe fn place_of(&self, device: *const super::interface::OrtMemoryDevice) -> MemoryPlace {
@@ -122,8 +142,7 @@ impl Ort {
         }
         // SAFETY: the caller's promise.
         unsafe {
-            let host = (self.ep.MemoryDevice_GetDeviceType)(device)
-                != ort_sys::OrtMemoryInfoDeviceType::OrtMemoryInfoDeviceType_GPU as i32
+            let host = !self.is_gpu(device)
                 || (self.ep.MemoryDevice_GetMemoryType)(device)
                     == ort_sys::OrtDeviceMemoryType::OrtDeviceMemoryType_HOST_ACCESSIBLE as i32;
             if host {

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use ort_sys::{OrtGraph, OrtLoggingLevel, OrtNode};
 
 use crate::capability::{Opener, Taken, is_within_a_part};
-use crate::compute::Compute;
+use crate::compute::{Compute, Order};
 use crate::context::{self, Source, Written};
 use crate::error::{Result, fail};
 use crate::library::{Compilation, Environment, Port, Session, SessionOptions};
@@ -18,6 +18,7 @@ use crate::ort::interface::{OrtEp, OrtEpGraphSupportInfo, OrtNodeFusionOptions};
 use crate::ort::{Graph, Logger, Node, Ort, c_string};
 use crate::part::Part;
 use crate::snapshot::Snapshot;
+use crate::streams::Streams;
 
 /// The table comes first: ONNX Runtime knows this by its address.
 #[repr(C)]
@@ -27,6 +28,7 @@ pub(crate) struct Provider {
     logger: Logger,
     name: CString,
     environment: Arc<Environment>,
+    streams: Arc<Streams>,
     /// The GPU that parts run on; none for the CPU.
     gpu: Option<Gpu>,
     options: Options,
@@ -55,7 +57,7 @@ impl Provider {
         ort: Ort,
         logger: Logger,
         name: CString,
-        environment: Arc<Environment>,
+        (environment, streams): (Arc<Environment>, Arc<Streams>),
         gpu: Option<Gpu>,
         options: Options,
     ) -> Result<Box<Provider>> {
@@ -66,6 +68,7 @@ impl Provider {
             logger,
             name,
             environment,
+            streams,
             gpu,
             options,
             library_options,
@@ -239,9 +242,18 @@ impl Provider {
         inputs: Vec<usize>,
         outputs: Vec<(usize, usize)>,
     ) -> Result<Box<Compute>> {
-        let (environment, stream) = (self.environment.clone(), self.options.in_user_stream());
-        let compute = Compute::new(self.ort, self.logger, environment, session, (inputs, outputs), stream)?;
-        Ok(Box::new(compute))
+        let order = match &self.gpu {
+            None => Order::Cpu,
+            Some(_) if self.options.in_user_stream() => Order::UserStream(self.streams.clone()),
+            Some(_) => Order::Streams(self.streams.clone()),
+        };
+        let environment = self.environment.clone();
+        Ok(Box::new(Compute::new(self.ort, environment, session, (inputs, outputs), order)?))
+    }
+
+    /// Waits for all that streams of the GPU were given.
+    fn sync(&self) -> Result<()> {
+        self.gpu.as_ref().map_or(Ok(()), |gpu| self.streams.settle(gpu.index))
     }
 
     /// Compiles a part for a model that is made.

@@ -133,7 +133,9 @@ unsafe extern "system" fn is_concurrent_run_supported(
     })
 }
 
-/// Runs and copies have ended when they return, so there is nothing to wait for.
-unsafe extern "system" fn sync(_this: *mut OrtEp) -> OrtStatusPtr {
-    guard_or(OrtStatusPtr::default(), OrtStatusPtr::default)
+/// Called before a run whose inputs are bound, which copies may still be on their way to.
+unsafe extern "system" fn sync(this: *mut OrtEp) -> OrtStatusPtr {
+    // SAFETY: as above.
+    let provider = unsafe { provider(this) };
+    guard(&provider.ort, || provider.sync())
 }

@@ -27,6 +27,14 @@ class OrtSyncStream:
         call("stream_wait", self._handle)
         self._copies.clear()
 
+    def wait_for(self, other: OrtSyncStream) -> None:
+        """Lets what this stream is given from now on begin when all is done that the other was given until now.
+
+        The call itself does not wait.
+        """
+        done = make("completion", "stream_record", other._handle)
+        call("stream_wait_for", self._handle, done)
+
     def copy(self, source: Handle, target: Handle) -> None:
         """Queues a copy between tensors of one type and shape, and returns without waiting for it."""
         copy = make("completion", "value_copy_queued", source, target, c_uint64(self.get_handle()))

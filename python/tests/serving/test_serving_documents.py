@@ -73,8 +73,10 @@ def test_the_configuration_file_starts_a_server(folder):
     (asking,) = blocks("sh", "request.json")
     env = {key: value for key, value in os.environ.items() if key != "RAY_ADDRESS"}
     with open(folder / "log", "w") as log:
-        # In a session of its own, so that it can be ended with all that it started.
-        server = subprocess.Popen(command.split(), stdout=log, stderr=log, env=env, start_new_session=True)
+        # In a session of its own, so that it can be ended with all that it started. What a shell starts in the background
+        # ignores SIGINT, and so would the server.
+        command = ["env", "--default-signal=INT", *command.split()]
+        server = subprocess.Popen(command, stdout=log, stderr=log, env=env, start_new_session=True)
     try:
         wait_for(lambda: server.poll() is not None or is_ready(client.PORT + 1), 180)
         assert server.poll() is None, (folder / "log").read_text()

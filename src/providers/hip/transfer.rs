@@ -65,7 +65,12 @@ pub(crate) fn copy_bytes(from: &Buffer, to: &Buffer) -> Result<()> {
 ///
 /// # Safety
 /// Both buffers must stay as they are until the stream has come past the copy.
-pub(crate) unsafe fn queue_copy(from: &Buffer, to: &Buffer, stream: u64) -> Result<Option<Event>> {
+pub(crate) unsafe fn queue_copy(
+    from: &Buffer,
+    to: &Buffer,
+    stream: u64,
+    wants_event: bool,
+) -> Result<Option<Event>> {
     if let (Some(one), Some(other)) = (from.device(), to.device())
         && one != other
     {
@@ -78,7 +83,7 @@ pub(crate) unsafe fn queue_copy(from: &Buffer, to: &Buffer, stream: u64) -> Resu
     let stream = Stream::of_user(&device, stream)?;
     // SAFETY: the caller's promise.
     unsafe { give_copy(from, to, &stream)? };
-    if stream.is_capturing() {
+    if !wants_event || stream.is_capturing() {
         return Ok(None);
     }
     let event = Event::new(&device)?;
