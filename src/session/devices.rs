@@ -35,11 +35,12 @@ pub(crate) fn devices() -> Vec<Device> {
     gpus.chain([cpu()]).collect()
 }
 
-/// The device of a provider by its number there.
+/// The device of a provider by its number there. For the CPU no runtime of a GPU is loaded: a program that is linked
+/// statically could not.
 pub(crate) fn device_of(provider: ProviderKind, id: usize) -> Result<Device> {
     match provider {
         ProviderKind::Hip => hip::check_device(id)?,
-        ProviderKind::Cpu if id == 0 => {}
+        ProviderKind::Cpu if id == 0 => return Ok(cpu()),
         ProviderKind::Cpu => fail!(InvalidArgument, "device_id {id} is not there: the CPU is one device, 0"),
     }
     let found = devices().into_iter().find(|device| device.provider == provider && device.id == Some(id));
