@@ -257,15 +257,17 @@ struct Count<'a> {
 
 /// Counts a node when it runs where the count that `user` is says.
 unsafe extern "C" fn count_placement(placement: *const rukh_placement, user: *mut c_void) -> rukh_status {
-    let mut provider = null();
-    // SAFETY: the placement lives during the call, its texts as long as it does; `user` is the count of `nodes_on`, which
-    // nobody else uses meanwhile.
-    unsafe {
-        let status = rukh_placement_text(placement, RUKH_PLACEMENT_PROVIDER, &mut provider, null_mut());
-        if status == RUKH_OK {
-            let count = &mut *user.cast::<Count<'_>>();
-            count.nodes += usize::from(CStr::from_ptr(provider) == count.wanted);
+    guard_or(RUKH_ERROR_INTERNAL, || {
+        let mut provider = null();
+        // SAFETY: the placement lives during the call, its texts as long as it does; `user` is the count of `nodes_on`,
+        // which nobody else uses meanwhile.
+        unsafe {
+            let status = rukh_placement_text(placement, RUKH_PLACEMENT_PROVIDER, &mut provider, null_mut());
+            if status == RUKH_OK {
+                let count = &mut *user.cast::<Count<'_>>();
+                count.nodes += usize::from(CStr::from_ptr(provider) == count.wanted);
+            }
+            status
         }
-        status
-    }
+    })
 }
