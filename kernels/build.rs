@@ -27,7 +27,9 @@ const TARGETS: [&str; 16] = [
 const HOPPER: &str = "hopper_";
 
 /// Families whose names begin so are built for these targets alone: others have other kernels for the same.
-const ONLY_FOR: [(&str, &[&str]); 2] = [(HOPPER, &["sm_90"]), ("mma_", &["sm_80", "sm_90"])];
+/// The first that fits counts.
+const ONLY_FOR: [(&str, &[&str]); 3] =
+    [(HOPPER, &["sm_90"]), ("mma_flash_", &["sm_90"]), ("mma_", &["sm_80", "sm_90"])];
 
 /// Kernels for this target may be started while those before them still run.
 const DEPENDENT: &str = "sm_90";
@@ -180,8 +182,6 @@ fn compile(
         // The oldest PTX that has each architecture's instructions.
         let ptx = match arch.as_str() {
             "sm_70" => "60",
-            // Blocks that are transposed within a wave (movmatrix) came with 7.8.
-            "sm_80" if family.starts_with("mma_flash") => "78",
             "sm_80" => "70",
             "sm_90" => "78",
             _ => "80",

@@ -15,9 +15,9 @@ struct GatedParams {
   Divider columns;
   u32 gate, other;
   // Of `Activation`.
-  u32 function, unused[2];
+  u32 function;
 };
-static_assert(sizeof(GatedParams) == 56, "the mirror in providers/hip/map/gated.rs");
+static_assert(sizeof(GatedParams) == 48, "the mirror in providers/hip/map/gated.rs");
 
 template <class T> DEVICE void gated(const GatedParams &p) {
   constexpr u32 TOGETHER = 2, UNITS = sizeof(T) / 2, BYTES = UNITS * 16;

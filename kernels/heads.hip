@@ -66,14 +66,6 @@ DEVICE u32 split(u64 &x, u32 by) {
   return rest;
 }
 
-// The elements of 16 bytes.
-template <class T> struct alignas(16) Pack16 {
-  T at[16 / sizeof(T)];
-};
-template <class T> DEVICE Pack16<T> load_pack16(const T *from) {
-  return bits<Pack16<T>>(*(const GLOBAL Unit16 *)from);
-}
-
 // A number as it is after it was stored.
 template <class T, class C> DEVICE C rounded(C x) {
   if constexpr (sizeof(T) == 2) return widen(narrow<T>(x));
@@ -95,27 +87,26 @@ template <class T, class C> struct FreshRow {
   }
 };
 
-// Rotates a whole pack whose partners, cosines and sines are packs as well; false where they are not, and nothing is done.
+// Rotates a whole pack of f32 or a half type whose partners, cosines and sines are packs as well; false where they are not,
+// and nothing is done.
 template <class T, class C>
 DEVICE bool rotate_pack(const GatherParams &p, const GatherPart &g, const T *from, u32 column, i64 position, T *out) {
   constexpr u32 PACK = 16 / sizeof(T);
-  if constexpr (sizeof(T) == 8) return false;
-  else {
-  u64 at = p.cosines + (u64)position * p.half * sizeof(T), sines = p.sines + (u64)position * p.half * sizeof(T);
+  typedef Pack<T, PACK> Elements;
+  const T *cosines = (const T *)p.cosines + position * p.half, *sines = (const T *)p.sines + position * p.half;
   u32 pair = column < p.half ? column : column - p.half;
   bool packs = g.step == PACK && p.half % PACK == 0 && column < 2 * p.half && !p.interleaved;
-  if (!packs || ((u64)from | (u64)out | at | sines) % 16) return false;
+  if (!packs || ((u64)from | (u64)out | (u64)cosines | (u64)sines) % 16) return false;
   bool second = column >= p.half;
-  Pack16<T> own = load_pack16(from), partner = load_pack16(second ? from - p.half : from + p.half);
-  Pack16<T> c = load_pack16((const T *)at + pair), s = load_pack16((const T *)sines + pair);
+  Elements own = *(const Elements *)from, partner = *(const Elements *)(second ? from - p.half : from + p.half);
+  Elements c = *(const Elements *)(cosines + pair), s = *(const Elements *)(sines + pair);
   UNROLL
   for (u32 e = 0; e < PACK; e++) {
     C x = widen(own.at[e]), y = widen(partner.at[e]), by = widen(c.at[e]), with = widen(s.at[e]);
     own.at[e] = round_to<T>(second ? with * y + by * x : by * x - with * y);
   }
-  *(Pack16<T> *)out = own;
+  *(Elements *)out = own;
   return true;
-  }
 }
 
 template <class T, class C> DEVICE void gather(const GatherParams &p) {
@@ -185,7 +176,9 @@ template <class T, class C> DEVICE void gather(const GatherParams &p) {
       position = 0;
     }
   }
-  if (rotates && !g.bias && !g.weight && rotate_pack<T, C>(p, g, from, column, position, out)) return;
+  if constexpr (sizeof(T) < 8) {
+    if (rotates && !g.bias && !g.weight && rotate_pack<T, C>(p, g, from, column, position, out)) return;
+  }
   for (u32 e = 0; e < g.step; e++) {
     u32 i = column + e;
     C own = x.at(i);

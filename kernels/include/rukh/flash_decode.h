@@ -57,7 +57,7 @@ template <class T, u32 LANES, u32 ROWS> DEVICE void flash_decode(const DecodePar
     for (u32 u = 0; u < AHEAD; u++) load_key(u, row_of(own, u, limit)), load_value(u, row_of(own, u, limit));
   }
   alignas(16) SHARED T new_key[SIZE], new_value[SIZE];
-  o.begin(new_key, new_value, [&](u32 r, u32 i, f32 x) __attribute__((always_inline)) { memory[r * SIZE + i] = x * m.scale; });
+  o.bring_rows(new_key, new_value, [&](u32 r, u32 i, f32 x) __attribute__((always_inline)) { memory[r * SIZE + i] = x * m.scale; });
   barrier();
   if (o.fresh) {
     UNROLL

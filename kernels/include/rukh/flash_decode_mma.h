@@ -1,9 +1,10 @@
 // Attention of few queries along many keys (flash_decode_parts.h) by mma.sync, for half-precision numbers: 8 rows of queries
 // at a time, so that heads that share keys read them once and cost no more than one.
 //
-// Scores are Kᵀ's side: 16 keys × 8 rows. The sum over a head's numbers may go in any order, the same for keys and queries, so
-// a lane multiplies the packs that it has. The powers of scores turn round within the wave (movmatrix) and are multiplied with
-// values whose neighbours along the keys come together in a register: 16 numbers of a head × 8 rows.
+// Keys are the left operand of the first product, whose sums are the scores of 16 keys and 8 rows. A lane multiplies the
+// packs that it has: the sum over a head's numbers may go in any order, the same for keys and queries. The exponentials of the
+// scores are transposed within the wave (movmatrix) and are the right operand of the second product; the left one is 16 numbers
+// of the values, of which a register holds those of two neighbouring keys.
 //
 // Access: 4 lanes read neighbouring packs of 16 bytes of a key, 8 lanes those of a value; the next block's are on their way
 // while one is used. Bound: the bytes of the keys and values that are seen.
@@ -108,7 +109,7 @@ template <class T, u32 SIZE, u32 KEYS> DEVICE void flash_decode_mma(const Decode
   }
   T *rows_of = (T *)memory;
   alignas(16) SHARED T new_key[SIZE], new_value[SIZE];
-  o.begin(new_key, new_value, [&](u32 r, u32 i, f32 x) __attribute__((always_inline)) { rows_of[r * ROW + i] = narrow<T>(x); });
+  o.bring_rows(new_key, new_value, [&](u32 r, u32 i, f32 x) __attribute__((always_inline)) { rows_of[r * ROW + i] = narrow<T>(x); });
   barrier();
   if (o.fresh) {
     UNROLL

@@ -143,7 +143,7 @@ template <class T, u32 ROWS, u32 SIZE> struct DecodePart {
 
   // Brings the rows of queries to workgroup memory, rotated: `put` stores element `i` of row `r`. The new key and value go into
   // the caches, and to `new_key` and `new_value`. Workgroups of several tiles write the same into the caches.
-  template <class Put> METHOD void begin(T *new_key, T *new_value, Put put) const {
+  template <class Put> METHOD void bring_rows(T *new_key, T *new_value, Put put) const {
     constexpr u32 ROUNDS = ROWS * SIZE / DECODE_ITEMS > 0 ? ROWS * SIZE / DECODE_ITEMS : 1;
     constexpr u32 HEADS = SIZE / DECODE_ITEMS > 0 ? SIZE / DECODE_ITEMS : 1;
     const FlashParams &f = p.flash;

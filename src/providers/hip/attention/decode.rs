@@ -36,7 +36,9 @@ const READ_BY_ROWS: usize = 128 << 20;
 
 /// Rows that share keys from which on `mma.sync` is faster, and how many it takes together. On an H100, heads of 64 numbers
 /// with 4 rows each: 13.2 in place of 16.0 µs along 8000 keys, 7.0 as before along 512; with one row 6.8 in place of 5.7.
-const MMA_ROWS: std::ops::RangeInclusive<usize> = 3..=8;
+/// It was measured on sm_90 alone, for which its kernels are built.
+const LEAST_MMA_ROWS: usize = 3;
+const MMA_ROWS: usize = 8;
 /// Workgroups for each processor, by their registers.
 const RESIDENT_OF_MMA: usize = 3;
 /// The parts that cost least to join, and more for caches that have so many keys.
@@ -81,6 +83,19 @@ pub(super) struct DecodeKernel {
     part: usize,
 }
 
+/// A kernel, and what its launches follow from.
+struct Way {
+    kernel: KernelName,
+    /// Rows and numbers of a head that a workgroup has room for.
+    rows: usize,
+    size: usize,
+    /// Keys that it loads before it uses one.
+    keys_at_once: usize,
+    /// Workgroups for each processor, and parts of the keys at most.
+    resident: usize,
+    most_splits: usize,
+}
+
 /// A new key and value of each sample and key head, which the launch puts into the caches that it reads.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fresh {
@@ -105,16 +120,9 @@ impl Problem {
         }
     }
 
-    /// The kernel that serves this problem, for operands at multiples of 16 bytes.
+    /// The kernel that serves this problem, for operands at multiples of 16 bytes, and how it is launched.
     pub(super) fn decode_kernel(&self, unit: Unit) -> Option<DecodeKernel> {
-        let (family, pack, sizes): (_, usize, &[usize]) = match self.ty {
-            ElementType::F16 => ("flash_decode_f16", 8, &[64, 128, 256]),
-            ElementType::BF16 => ("flash_decode_bf16", 8, &[64, 128, 256]),
-            ElementType::F32 => ("flash_decode_f32", 4, &[64, 128]),
-            _ => return None,
-        };
-        let size = self.k.size.max(self.v.size);
-        let at = sizes.iter().position(|&most| size <= most)?;
+        let pack = 16 / self.ty.size().max(1);
         let mask = self.mask.is_none_or(|m| [ElementType::Bool, ElementType::F32, self.ty].contains(&m.ty));
         let whole = |x: &Heads| {
             let numbers = [x.offset, x.size].into_iter().chain(x.strides);
@@ -124,10 +132,37 @@ impl Problem {
         if !mask || self.kept.is_some() || !caches.iter().all(whole) || self.k.heads == 0 {
             return None;
         }
+        let size = self.k.size.max(self.v.size);
         let rows = self.q.heads / self.k.heads * self.q.rows;
-        if let Some(kernel) = self.mma_kernel(unit, rows, size) {
-            return Some(kernel);
+        let way = self.by_mma(unit, rows, size).or_else(|| self.by_numbers(unit, rows, size))?;
+        let tiles = rows.div_ceil(way.rows);
+        let heads = self.batch * self.k.heads * tiles;
+        let fit = [self.k.heads, self.batch].iter().all(|&n| n <= usize::from(u16::MAX));
+        if !fit || heads == 0 {
+            return None;
         }
+        // One part more would begin a second round, in which most processors have nothing to do; and a part has as many
+        // keys at least as a workgroup loads at a time.
+        let splits = (way.resident * unit.compute_units / heads)
+            .min(self.k.rows.div_ceil(way.keys_at_once))
+            .min(way.most_splits);
+        Some(DecodeKernel {
+            kernel: way.kernel,
+            splits: if heads <= COUNTERS { splits.max(1) } else { 1 },
+            tiles,
+            part: way.rows * (way.size + 2) * size_of::<f32>(),
+        })
+    }
+
+    /// By multiplications and additions of single numbers, for `rows` that share keys; `size`: of the larger head.
+    fn by_numbers(&self, unit: Unit, rows: usize, size: usize) -> Option<Way> {
+        let (family, sizes): (_, &[usize]) = match self.ty {
+            ElementType::F16 => ("flash_decode_f16", &[64, 128, 256]),
+            ElementType::BF16 => ("flash_decode_bf16", &[64, 128, 256]),
+            ElementType::F32 => ("flash_decode_f32", &[64, 128]),
+            _ => return None,
+        };
+        let at = sizes.iter().position(|&most| size <= most)?;
         let most_rows = [1, 4, 8];
         let few = self.batch * self.k.heads * rows <= RESIDENT * unit.compute_units;
         let bytes = self.batch * self.k.heads * self.k.rows * (self.k.size + self.v.size) * self.ty.size();
@@ -135,57 +170,38 @@ impl Problem {
             true => 0,
             false => most_rows.iter().position(|&most| rows <= most).unwrap_or(2),
         };
-        let tiles = rows.div_ceil(most_rows[by_rows]);
-        let heads = self.batch * self.k.heads * tiles;
-        let fit = [self.k.heads, self.batch].iter().all(|&n| n <= usize::from(u16::MAX));
-        if !fit || heads == 0 {
-            return None;
-        }
-        // A part has as many keys at least as a workgroup loads at a time.
-        let at_once = ITEMS / (sizes[at] / pack) * AHEAD;
-        let resident = if by_rows == 0 { RESIDENT_OF_ONE_ROW } else { RESIDENT };
-        // One part more would begin a second round, in which most processors have nothing to do.
-        let splits =
-            (resident * unit.compute_units / heads).min(self.k.rows.div_ceil(at_once)).min(MOST_SPLITS);
-        Some(DecodeKernel {
+        Some(Way {
             kernel: KernelName { family, name: NAMES[at][by_rows] },
-            splits: if heads <= COUNTERS { splits.max(1) } else { 1 },
-            tiles,
-            part: most_rows[by_rows] * (sizes[at] + 2) * size_of::<f32>(),
+            rows: most_rows[by_rows],
+            size: sizes[at],
+            keys_at_once: ITEMS * (16 / self.ty.size()) / sizes[at] * AHEAD,
+            resident: if by_rows == 0 { RESIDENT_OF_ONE_ROW } else { RESIDENT },
+            most_splits: MOST_SPLITS,
         })
     }
 
-    /// The kernel for several rows that share keys of half-precision numbers; `size`: of the larger head.
-    fn mma_kernel(&self, unit: Unit, rows: usize, size: usize) -> Option<DecodeKernel> {
+    /// By `mma.sync`, where that is faster.
+    fn by_mma(&self, unit: Unit, rows: usize, size: usize) -> Option<Way> {
         let family = match self.ty {
             ElementType::F16 => "mma_flash_decode_f16",
             ElementType::BF16 => "mma_flash_decode_bf16",
             _ => return None,
         };
-        // The sizes of heads that there are kernels for, and keys that a workgroup loads at once.
-        let (name, size, at_once) = match size {
+        let (name, size, keys_at_once) = match size {
             0..=64 => (c"mma_flash_decode_64", 64, 128),
             65..=128 => (c"mma_flash_decode_128", 128, 64),
             _ => return None,
         };
+        // The kernel counts the bytes of a row in 32 bits.
         let row_bytes = [self.k, self.v].map(|x| x.strides[2] * self.ty.size());
         let fits = row_bytes.iter().all(|&bytes| u32::try_from(bytes).is_ok());
-        let most = *MMA_ROWS.end();
-        let tiles = rows.div_ceil(most);
-        let heads = self.batch * self.k.heads * tiles;
-        let grid_fits = [self.k.heads, self.batch].iter().all(|&n| n <= usize::from(u16::MAX));
-        if !unit.mma_sync || rows < *MMA_ROWS.start() || !fits || !grid_fits || heads == 0 {
-            return None;
-        }
-        let most_splits = if self.k.rows > MANY_KEYS { 2 * MMA_SPLITS } else { MMA_SPLITS };
-        let splits = (RESIDENT_OF_MMA * unit.compute_units / heads)
-            .min(self.k.rows.div_ceil(at_once))
-            .min(most_splits);
-        Some(DecodeKernel {
+        (unit.wgmma && rows >= LEAST_MMA_ROWS && fits).then_some(Way {
             kernel: KernelName { family, name },
-            splits: if heads <= COUNTERS { splits.max(1) } else { 1 },
-            tiles,
-            part: most * (size + 2) * size_of::<f32>(),
+            rows: MMA_ROWS,
+            size,
+            keys_at_once,
+            resident: RESIDENT_OF_MMA,
+            most_splits: if self.k.rows > MANY_KEYS { 2 * MMA_SPLITS } else { MMA_SPLITS },
         })
     }
 

@@ -87,10 +87,9 @@ struct GatedParams {
     gate: u32,
     other: u32,
     function: u32,
-    unused: [u32; 2],
 }
 
-const _: () = assert!(size_of::<GatedParams>() == 56);
+const _: () = assert!(size_of::<GatedParams>() == 48);
 
 impl Gated {
     fn launch(
