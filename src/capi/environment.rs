@@ -8,7 +8,7 @@ use super::executor::Executor;
 use super::guard::{call_on, create, destroy};
 use super::handles::{self, Handle, Kind};
 use super::locked;
-use super::log::{LEVELS, Listener};
+use super::log::Listener;
 use super::options::{self, TextOptions};
 use super::parallel::{CallersThreads, MAX_THREADS};
 use super::types::*;
@@ -41,8 +41,8 @@ impl TextOptions for EnvironmentOptions {
                     "environment option \"threads\": \"{value}\" is not allowed; allowed is 0 (all the process may use) to {MAX_THREADS}"
                 ),
             },
-            "log_level" => match LEVELS.iter().find(|(name, _)| *name == value) {
-                Some((_, level)) => self.level = *level,
+            "log_level" => match Level::parse(value) {
+                Some(level) => self.level = level,
                 None => fail!(
                     InvalidArgument,
                     "environment option \"log_level\": \"{value}\" is not allowed; allowed is debug, info, warning or error"
@@ -57,8 +57,7 @@ impl TextOptions for EnvironmentOptions {
     }
 
     fn entries(&self) -> Vec<(String, String)> {
-        let level = LEVELS[self.level as usize].0;
-        vec![("log_level".into(), level.into()), ("threads".into(), self.threads.to_string())]
+        vec![("log_level".into(), self.level.name().into()), ("threads".into(), self.threads.to_string())]
     }
 }
 

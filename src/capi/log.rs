@@ -15,9 +15,6 @@ use crate::session::{Level, Log, Record};
 type MessageCallback = unsafe extern "C" fn(*mut c_void, rukh_log_level, *const c_char);
 type RecordCallback = unsafe extern "C" fn(*const rukh_log_record, *mut c_void);
 
-pub(super) const LEVELS: [(&str, Level); 4] =
-    [("debug", Level::Debug), ("info", Level::Info), ("warning", Level::Warning), ("error", Level::Error)];
-
 /// A function of the caller's that receives messages. Clones share `user`.
 #[derive(Clone)]
 pub(super) struct Listener {
@@ -80,8 +77,8 @@ impl Handle for rukh_log_record {
 
 /// The level of a number, which is a caller's.
 fn level_of(level: rukh_log_level) -> Result<Level> {
-    match usize::try_from(level).ok().and_then(|i| LEVELS.get(i)) {
-        Some((_, level)) => Ok(*level),
+    match Level::from_number(level) {
+        Some(level) => Ok(level),
         None => fail!(InvalidArgument, "level: {level} is not known; known are 0 to 3"),
     }
 }

@@ -17,6 +17,24 @@ pub(crate) enum Level {
     Error = 3,
 }
 
+/// Their names, in the order of their numbers.
+const LEVELS: [(&str, Level); 4] =
+    [("debug", Level::Debug), ("info", Level::Info), ("warning", Level::Warning), ("error", Level::Error)];
+
+impl Level {
+    pub(crate) fn parse(name: &str) -> Option<Level> {
+        LEVELS.iter().find(|(known, _)| *known == name).map(|(_, level)| *level)
+    }
+
+    pub(crate) fn from_number(number: i32) -> Option<Level> {
+        usize::try_from(number).ok().and_then(|i| LEVELS.get(i)).map(|(_, level)| *level)
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        LEVELS[self as usize].0
+    }
+}
+
 /// From which level on messages are told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Threshold {
@@ -25,31 +43,32 @@ pub(crate) enum Threshold {
     Off,
 }
 
-/// The names of thresholds as options have them, and ONNX Runtime's numbers.
-const THRESHOLDS: &[(&str, &str, Threshold)] = &[
-    ("debug", "0", Threshold::From(Level::Debug)),
-    ("info", "1", Threshold::From(Level::Info)),
-    ("warning", "2", Threshold::From(Level::Warning)),
-    ("error", "3", Threshold::From(Level::Error)),
-    ("off", "4", Threshold::Off),
-];
+/// The name of no level at all, and ONNX Runtime's number for it. Its other numbers are those of the levels.
+const OFF: [&str; 2] = ["off", "4"];
 
 impl Threshold {
     /// What values of an option "log_level" may be.
-    pub(crate) const ALLOWED: &str = "debug, info, warning, error or off, as in ONNX Runtime 0 to 4, or nothing for the level of what is above it";
+    pub(crate) const ALLOWED: &str = "debug, info, warning, error or off, as in ONNX Runtime 0 to 4, or nothing for the level of the session or the environment";
 
     /// The threshold of an option; `None` inside for no own one, outside for a value that is not allowed.
     pub(crate) fn parse(value: &str) -> Option<Option<Threshold>> {
         if value.is_empty() {
             return Some(None);
         }
-        let found = THRESHOLDS.iter().find(|(name, number, _)| *name == value || *number == value);
-        found.map(|(.., threshold)| Some(*threshold))
+        if OFF.contains(&value) {
+            return Some(Some(Threshold::Off));
+        }
+        let level = Level::parse(value).or_else(|| value.parse().ok().and_then(Level::from_number));
+        level.map(|level| Some(Threshold::From(level)))
     }
 
     /// As `parse` takes it.
     pub(crate) fn text(threshold: Option<Threshold>) -> &'static str {
-        THRESHOLDS.iter().find(|(.., known)| Some(*known) == threshold).map_or("", |(name, ..)| name)
+        match threshold {
+            Some(Threshold::From(level)) => level.name(),
+            Some(Threshold::Off) => OFF[0],
+            None => "",
+        }
     }
 
     fn number(self) -> i32 {
