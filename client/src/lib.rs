@@ -22,6 +22,6 @@ pub use element::Element;
 pub use environment::{Environment, EnvironmentOptions, LogLevel};
 pub use options::{RunOptions, SessionOptions};
 pub use port::{Kind, Port};
-pub use session::{Placement, Session};
+pub use session::{Placement, Session, placements_of};
 pub use status::{Error, Result, Status};
 pub use value::Value;

@@ -72,13 +72,8 @@ impl Session {
 
     /// Each node that runs, with the provider that runs it.
     pub fn placement(&self) -> Result<Vec<Placement>> {
-        let mut found = Vec::new();
-        let user = (&raw mut found).cast();
-        // SAFETY: the session is live; `add_placement` gets the list, which outlives the call.
-        call(|error| unsafe {
-            rukh_session_for_each_placement(self.handle(), Some(add_placement), user, error)
-        })?;
-        Ok(found)
+        // SAFETY: the session is live.
+        unsafe { placements_of(self.handle()) }
     }
 
     /// What the model's maker added to the file: keys and values.
@@ -98,9 +93,21 @@ impl Session {
     }
 }
 
+/// Each node that a session runs, with the provider that runs it.
+///
+/// # Safety
+/// The session is live.
+pub unsafe fn placements_of(session: *const rukh_session) -> Result<Vec<Placement>> {
+    let mut found = Vec::new();
+    let user = (&raw mut found).cast();
+    // SAFETY: the session is live, by the caller's promise; `add_placement` gets the list, which outlives the call.
+    call(|error| unsafe { rukh_session_for_each_placement(session, Some(add_placement), user, error) })?;
+    Ok(found)
+}
+
 /// Adds a node to the list that `user` is.
 unsafe extern "C" fn add_placement(placement: *const rukh_placement, user: *mut c_void) -> rukh_status {
-    // SAFETY: the placement lives during the call, its texts as long as it does; `user` is the list of `placement`, which
+    // SAFETY: the placement lives during the call, its texts as long as it does; `user` is the list of `placements_of`, which
     // nobody else uses meanwhile.
     unsafe {
         let text = |which| {

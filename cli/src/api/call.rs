@@ -21,6 +21,12 @@ impl std::fmt::Display for Error {
     }
 }
 
+impl From<rukh_client::Error> for Error {
+    fn from(error: rukh_client::Error) -> Error {
+        Error { status: error.status as rukh_status, message: error.message }
+    }
+}
+
 impl From<Error> for String {
     fn from(error: Error) -> String {
         error.message

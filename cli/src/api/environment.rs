@@ -1,9 +1,9 @@
 //! The environment and the devices it sees.
 
-use std::ffi::{CStr, c_void};
-use std::ptr::{null, null_mut};
+use std::ffi::CStr;
 
 use rukh::capi::*;
+use rukh_client::LogLevel;
 
 use super::call::{Result, borrowed, c_string, call, copy, get, make, text};
 use super::options::{self, Options};
@@ -53,26 +53,12 @@ impl Environment {
     /// `threads`: 0 for as many as the process may use. Messages of the library go to standard error:
     /// warnings and errors, or everything when `verbose`.
     pub fn new(threads: usize, verbose: bool) -> Result<Environment> {
-        // SAFETY: in this function, handles are live and locals are written to; the callback needs no
-        // user data.
-        let options = make(|out, error| unsafe { rukh_environment_options_create(out, error) })?;
-        let level = if verbose { RUKH_LOG_DEBUG } else { RUKH_LOG_WARNING };
-        let (key, value) = (c_string("threads"), c_string(&threads.to_string()));
-        // SAFETY: as above.
-        let made = call(|error| unsafe {
-            rukh_environment_options_set(options, key.as_ptr(), value.as_ptr(), error)
-        })
-        // SAFETY: as above.
-        .and_then(|()| {
-            call(|error| unsafe {
-                rukh_environment_options_set_log_callback(options, level, Some(log), null_mut(), None, error)
-            })
-        })
-        // SAFETY: as above.
-        .and_then(|()| make(|out, error| unsafe { rukh_environment_create(options, out, error) }));
-        // SAFETY: as above; destroyed once.
-        unsafe { rukh_environment_options_destroy(options) };
-        made.map(Environment)
+        let mut options = rukh_client::EnvironmentOptions::new()?;
+        options.set("threads", &threads.to_string())?;
+        options.set_log(if verbose { LogLevel::Debug } else { LogLevel::Warning }, print)?;
+        let options = options.handle().cast();
+        // SAFETY: the options are live, and the place written to is a local.
+        make(|out, error| unsafe { rukh_environment_create(options, out, error) }).map(Environment)
     }
 
     /// What sessions do with a GPU's memory, as a table.
@@ -184,23 +170,12 @@ fn property(handle: *const rukh_device, index: usize) -> Result<(String, String)
     Ok((copy(key), copy(value)))
 }
 
-unsafe extern "C" fn log(record: *const rukh_log_record, _user: *mut c_void) {
-    let (mut level, mut message) = (RUKH_LOG_ERROR, null());
-    // SAFETY: the record lives during the call; the places are locals.
-    let told = unsafe {
-        rukh_log_record_level(record, &mut level, null_mut()) == RUKH_OK
-            && rukh_log_record_text(record, RUKH_LOG_TEXT_MESSAGE, &mut message, null_mut()) == RUKH_OK
-    };
-    if !told {
-        return;
-    }
+fn print(level: LogLevel, message: &str) {
     let level = match level {
-        RUKH_LOG_DEBUG => "debug",
-        RUKH_LOG_INFO => "info",
-        RUKH_LOG_WARNING => "warning",
-        _ => "error",
+        LogLevel::Debug => "debug",
+        LogLevel::Info => "info",
+        LogLevel::Warning => "warning",
+        LogLevel::Error => "error",
     };
-    // SAFETY: the text lives as long as the record.
-    let message = unsafe { CStr::from_ptr(message) }.to_string_lossy();
     eprintln!("{level}: {message}");
 }

@@ -1,9 +1,9 @@
 //! What a model file says about itself, and what opening it did.
 
-use std::ffi::c_void;
-use std::ptr::{null, null_mut};
+use std::ptr::null;
 
 use rukh::capi::*;
+use rukh_client::Placement;
 
 use super::Session;
 use super::call::{Result, borrowed, call, copy, get};
@@ -19,14 +19,6 @@ pub struct Metadata {
     /// Operator sets by domain; "" is the standard's own.
     pub opsets: Vec<(String, i64)>,
     pub properties: Vec<(String, String)>,
-}
-
-/// Where a node runs.
-pub struct Placement {
-    pub node: String,
-    pub operator: String,
-    pub provider: String,
-    pub reason: String,
 }
 
 /// Bytes, but for the last.
@@ -83,13 +75,8 @@ impl Session {
 
     /// Every node that is left after optimisation.
     pub fn placement(&self) -> Result<Vec<Placement>> {
-        let mut found = Vec::new();
-        let user = (&raw mut found).cast();
-        // SAFETY: the session is live; `add_placement` gets the list, which outlives the call.
-        call(|error| unsafe {
-            rukh_session_for_each_placement(self.handle, Some(add_placement), user, error)
-        })?;
-        Ok(found)
+        // SAFETY: see above.
+        Ok(unsafe { rukh_client::placements_of(self.handle.cast_const().cast()) }?)
     }
 
     pub fn load_counters(&self) -> Result<LoadCounters> {
@@ -104,32 +91,4 @@ impl Session {
             copied_weights: counter(RUKH_LOAD_COPIED_WEIGHTS)?,
         })
     }
-}
-
-/// Adds a node to the list that `user` is.
-unsafe extern "C" fn add_placement(placement: *const rukh_placement, user: *mut c_void) -> rukh_status {
-    // SAFETY: the placement lives during the call, its texts as long as it does; `user` is the list of `placement`, which
-    // nobody else uses meanwhile.
-    unsafe {
-        let text = |which| {
-            let mut text = null();
-            match rukh_placement_text(placement, which, &mut text, null_mut()) {
-                RUKH_OK => Ok(copy(text)),
-                status => Err(status),
-            }
-        };
-        let row = || {
-            Ok(Placement {
-                node: text(RUKH_PLACEMENT_NODE)?,
-                operator: text(RUKH_PLACEMENT_OPERATOR)?,
-                provider: text(RUKH_PLACEMENT_PROVIDER)?,
-                reason: text(RUKH_PLACEMENT_REASON)?,
-            })
-        };
-        match row() {
-            Ok(row) => (*user.cast::<Vec<Placement>>()).push(row),
-            Err(status) => return status,
-        }
-    }
-    RUKH_OK
 }
