@@ -10,21 +10,6 @@ use std::ptr::{null, null_mut};
 use ort_sys::*;
 use support::*;
 
-type Function = unsafe extern "C" fn(
-    usize,
-    usize,
-    usize,
-    usize,
-    usize,
-    usize,
-    usize,
-    usize,
-    usize,
-    usize,
-    usize,
-    usize,
-) -> usize;
-
 /// Calls functions with an object and nothing else. Those before the word `fine` must tell what is wrong in a status; those
 /// behind it give none, or have nothing to complain of, and must return.
 macro_rules! with_nothing_else {
@@ -47,7 +32,7 @@ fn call(function: *const (), object: usize) -> usize {
     // SAFETY: a function of at most 12 arguments, all of them numbers or pointers, which C passes in registers and on the
     // stack, and whose surplus it ignores. The object is of the kind that it wants.
     unsafe {
-        let function = std::mem::transmute::<*const (), Function>(function);
+        let function = std::mem::transmute::<*const (), AnyFunction>(function);
         function(object, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
     }
 }

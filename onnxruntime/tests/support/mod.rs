@@ -10,6 +10,23 @@ use ort_sys::*;
 // The functions that the library under test calls.
 use rukh as _;
 
+/// A function of the table as one of 12 numbers, which is as many as any has. C passes them in registers and on the stack, and
+/// ignores those that a function does not have.
+pub type AnyFunction = unsafe extern "C" fn(
+    usize,
+    usize,
+    usize,
+    usize,
+    usize,
+    usize,
+    usize,
+    usize,
+    usize,
+    usize,
+    usize,
+    usize,
+) -> usize;
+
 /// A status's code and message.
 pub type Failure = (OrtErrorCode, String);
 pub type Result<T> = std::result::Result<T, Failure>;
