@@ -2,7 +2,7 @@ package rukh
 
 // #include <stdint.h>
 // #include <stdlib.h>
-// extern void rukhGoLog(void *user, int32_t level, char *message);
+// extern void rukhGoLog(void *record, void *user);
 // extern void rukhGoRelease(void *user);
 import "C"
 
@@ -21,13 +21,19 @@ func setLog(settings unsafe.Pointer, level raw.LogLevel, log logFunction) error 
 	user := C.malloc(C.size_t(unsafe.Sizeof(C.uintptr_t(0))))
 	*(*C.uintptr_t)(user) = C.uintptr_t(cgo.NewHandle(log))
 	write, release := unsafe.Pointer(C.rukhGoLog), unsafe.Pointer(C.rukhGoRelease)
-	return raw.EnvironmentOptionsSetLog(settings, level, write, user, release)
+	return raw.EnvironmentOptionsSetLogCallback(settings, level, write, user, release)
 }
 
 //export rukhGoLog
-func rukhGoLog(user unsafe.Pointer, level C.int32_t, message *C.char) {
+func rukhGoLog(record, user unsafe.Pointer) {
+	var level raw.LogLevel
+	var message string
+	// The record is valid during this call, so that neither fails.
+	if raw.LogRecordLevel(record, &level) != nil || raw.LogRecordText(record, raw.LogTextMessage, &message) != nil {
+		return
+	}
 	log := cgo.Handle(*(*C.uintptr_t)(user)).Value().(logFunction)
-	log(raw.LogLevel(level), C.GoString(message))
+	log(level, message)
 }
 
 // The library calls it once, also when setting the log failed.

@@ -2,7 +2,7 @@
 
 import koffi from "koffi";
 
-import { LogLevel, Status } from "./constants.js";
+import { LogLevel, LogText, Status } from "./constants.js";
 import { RukhError } from "./errors.js";
 import { Handle } from "./handle.js";
 import { raw, resultOf, textOf } from "./raw.js";
@@ -77,7 +77,10 @@ function setLog(settings, log, level) {
   const callbacks = [];
   // Called when nothing logs any more; a callback cannot end itself.
   const release = () => setImmediate(() => callbacks.forEach((callback) => koffi.unregister(callback)));
-  const write = (_user, given, message) => log(LEVELS[given] ?? String(given), message);
-  callbacks.push(koffi.register(write, "rukh_log_callback *"), koffi.register(release, "rukh_release *"));
-  raw.environment_options_set_log(settings, number, callbacks[0], null, callbacks[1]);
+  const write = (record) => {
+    const given = resultOf("log_record_level", record);
+    log(LEVELS[given] ?? String(given), resultOf("log_record_text", record, LogText.MESSAGE));
+  };
+  callbacks.push(koffi.register(write, "rukh_log_record_callback *"), koffi.register(release, "rukh_release *"));
+  raw.environment_options_set_log_callback(settings, number, callbacks[0], null, callbacks[1]);
 }
