@@ -169,8 +169,8 @@ pub unsafe extern "C" fn rukh_completion_wait(
 /// The event behind the work, for streams of the caller's to wait for (`hipStreamWaitEvent`).
 ///
 /// `completion`: not NULL; owns the event. `event`: not NULL; receives the `hipEvent_t` (`CUevent` on the
-/// nvidia platform) as a number, 0 when the run left nothing queued, as one of `rukh_session_start` does. `error`: may be NULL. Threads: any, at the
-/// same time. Errors: the handle errors.
+/// nvidia platform) as a number, 0 when the run left nothing queued, as one of `rukh_session_start` does. `error`: may be
+/// NULL. Threads: any, at the same time. Errors: the handle errors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rukh_completion_event(
     completion: *const rukh_completion,

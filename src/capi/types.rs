@@ -321,9 +321,9 @@ pub type rukh_placement_callback =
 pub type rukh_completion_callback =
     Option<unsafe extern "C" fn(completion: *const rukh_completion, user: *mut c_void)>;
 
-/// Receives a log message for `rukh_environment_options_set_log`, which is deprecated: a NUL-terminated text that is valid during the call. Called from any
-/// thread, from several at the same time, and with no lock held, so it may call the library. It must
-/// return normally: no C++ exception, no `longjmp`.
+/// Receives a log message for `rukh_environment_options_set_log`, which is deprecated: a NUL-terminated text that is valid
+/// during the call. Called from any thread, from several at the same time, and with no lock held, so it may call the
+/// library. It must return normally: no C++ exception, no `longjmp`.
 pub type rukh_log_callback =
     Option<unsafe extern "C" fn(user: *mut c_void, level: rukh_log_level, message: *const c_char)>;
 

@@ -2602,9 +2602,10 @@ export interface Functions {
    * `rukh_run_options_cancel` on them ends the run. `input_names`, `inputs`, `input_count`,
    * `output_names`, `output_count`: as for `rukh_session_run`; names are copied, values shared until the run
    * has ended. `callback`: NULL for none; called once when the run has ended, if and only if this call returns
-   * `RUKH_OK`, maybe before it returns. `user`: passed to the callback as it is; may be NULL. `release`: may be NULL; else called once with `user`
-   * when the callback has returned, also when this call fails. `out`: NULL for none; receives a completion that can be waited
-   * for and asked for outputs, which the caller destroys, at any time; the run goes on without it. `error`: may be NULL.
+   * `RUKH_OK`, maybe before it returns. `user`: passed to the callback as it is; may be NULL. `release`: may be NULL; else
+   * called once with `user` when the callback has returned, also when this call fails. `out`: NULL for none; receives a
+   * completion that can be waited for and asked for outputs, which the caller destroys, at any time; the run goes on without
+   * it. `error`: may be NULL.
    * Threads: any, at the same time. At most as many runs as the environment has threads are under way; further ones wait
    * their turn, those with the higher option "priority" first, then those that were started first. Errors: of this call for
    * arguments (also when `callback` and `out` are both NULL), `RUKH_ERROR_OUT_OF_MEMORY` when no thread can be had,
@@ -2812,8 +2813,8 @@ export interface Functions {
    * The event behind the work, for streams of the caller's to wait for (`hipStreamWaitEvent`).
    *
    * `completion`: not NULL; owns the event. `event`: not NULL; receives the `hipEvent_t` (`CUevent` on the
-   * nvidia platform) as a number, 0 when the run left nothing queued, as one of `rukh_session_start` does. `error`: may be NULL. Threads: any, at the
-   * same time. Errors: the handle errors.
+   * nvidia platform) as a number, 0 when the run left nothing queued, as one of `rukh_session_start` does. `error`: may be
+   * NULL. Threads: any, at the same time. Errors: the handle errors.
    *
    * @since 0.1.0
    */
