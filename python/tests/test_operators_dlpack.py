@@ -194,3 +194,23 @@ def test_pure_functions_of_constants_are_called_once(pure, level, calls, shapes,
         assert run(made, X).tolist() == [3, -6, 9]
     # With known shapes the call comes when the first run is planned.
     assert len(called) == (1 if pure and shapes else calls)
+
+
+def test_models_whose_operators_were_computed_ahead_need_them_no_more(tmp_path):
+    @rukh.operator("my", "Twice", inputs={"x": "float"}, outputs={"y": "float"}, shapes=lambda x: x, pure=True)
+    def twice(x):
+        return x * 2
+
+    nodes = [
+        helper.make_node("Twice", ["c"], ["w"], domain="my"),
+        helper.make_node("Add", ["x", "w"], ["y"]),
+    ]
+    path = tmp_path / "model.onnx"
+    path.write_bytes(model({"x": FLOAT}, {"y": FLOAT}, nodes, {"c": X}))
+    options = rukh.SessionOptions()
+    options.add_operator(twice)
+    rukh.compile_model(path, tmp_path / "model.rukh", targets="cpu", sess_options=options)
+    options.optimized_model_filepath = str(tmp_path / "saved.onnx")
+    rukh.InferenceSession(str(path), options)
+    for file in ("model.rukh", "saved.onnx"):
+        np.testing.assert_array_equal(run(rukh.InferenceSession(str(tmp_path / file)), X), 3 * X)
