@@ -11,9 +11,14 @@ use crate::providers::hip::testing::provider;
 
 type Plan = Arc<dyn Any + Send + Sync>;
 
-/// A graph of no work.
+/// A graph of no work. On a card the threads of other tests may end a capture by what they allocate meanwhile: it is tried
+/// again then.
 fn recorded(provider: &Provider, plan: &Plan, movable: bool) -> Option<RecordedRun> {
-    let Ok(Captured::Graph(graph)) = Graph::capture(provider.uploads(), || true) else { return None };
+    let captured = || match Graph::capture(provider.uploads(), || true) {
+        Ok(Captured::Graph(graph)) => Some(graph),
+        _ => None,
+    };
+    let graph = (0..1000).find_map(|_| captured())?;
     let moving: Option<Vec<MovingStep>> = movable.then(Vec::new);
     Some(RecordedRun::new(graph, moving, plan.clone()))
 }
