@@ -144,20 +144,13 @@ template <class T, u32 ROWS, u32 SIZE> struct DecodePart {
   // Brings the rows of queries to workgroup memory, rotated: `put` stores element `i` of row `r`. The new key and value go into
   // the caches, and to `new_key` and `new_value`. Workgroups of several tiles write the same into the caches.
   template <class Put> METHOD void bring_rows(T *new_key, T *new_value, Put put) const {
-    constexpr u32 ROUNDS = ROWS * SIZE / DECODE_ITEMS > 0 ? ROWS * SIZE / DECODE_ITEMS : 1;
-    constexpr u32 HEADS = SIZE / DECODE_ITEMS > 0 ? SIZE / DECODE_ITEMS : 1;
+    constexpr u32 ROUNDS = (ROWS * SIZE + DECODE_ITEMS - 1) / DECODE_ITEMS, TOGETHER = ROUNDS < 4 ? ROUNDS : 4;
+    constexpr u32 HEADS = (SIZE + DECODE_ITEMS - 1) / DECODE_ITEMS;
     const FlashParams &f = p.flash;
     u64 key = p.fresh_k + (batch * p.fresh_k_strides[0] + kv_head * p.fresh_k_strides[1]) * sizeof(T);
     u64 value = p.fresh_v + (batch * p.fresh_v_strides[0] + kv_head * p.fresh_v_strides[1]) * sizeof(T);
-    // All loads are on their way before the first number is stored. Places outside read the row's first number.
-    f32 q[ROUNDS], k[HEADS], v[HEADS];
-    UNROLL
-    for (u32 n = 0; n < ROUNDS; n++) {
-      u32 at = item_id() + n * DECODE_ITEMS, r = at / SIZE < rows ? at / SIZE : 0, i = at % SIZE;
-      i64 from = batch * f.q_strides[0] + head_of(r) * f.q_strides[1] + query_of(r) * f.q_strides[2];
-      q[n] = rotated<T>(p, f.q + from * sizeof(T), i < f.size ? i : 0, position);
-      if (i >= f.size) q[n] = 0;
-    }
+    // Loads are on their way before the first number is stored. Places outside read the row's first number.
+    f32 k[HEADS], v[HEADS];
     if (fresh) {
       UNROLL
       for (u32 n = 0; n < HEADS; n++) {
@@ -165,10 +158,21 @@ template <class T, u32 ROWS, u32 SIZE> struct DecodePart {
         k[n] = rotated<T>(p, key, i < f.size ? i : 0, position), v[n] = load_one<T>(value, i < f.v_size ? i : 0);
       }
     }
-    UNROLL
-    for (u32 n = 0; n < ROUNDS; n++) {
-      u32 at = item_id() + n * DECODE_ITEMS;
-      if (at < rows * SIZE) put(at / SIZE, at % SIZE, q[n]);
+#pragma unroll 1
+    for (u32 first = item_id(); first < rows * SIZE; first += TOGETHER * DECODE_ITEMS) {
+      f32 q[TOGETHER];
+      UNROLL
+      for (u32 n = 0; n < TOGETHER; n++) {
+        u32 at = first + n * DECODE_ITEMS, r = at / SIZE < rows ? at / SIZE : 0, i = at % SIZE;
+        i64 from = batch * f.q_strides[0] + head_of(r) * f.q_strides[1] + query_of(r) * f.q_strides[2];
+        q[n] = rotated<T>(p, f.q + from * sizeof(T), i < f.size ? i : 0, position);
+        if (i >= f.size) q[n] = 0;
+      }
+      UNROLL
+      for (u32 n = 0; n < TOGETHER; n++) {
+        u32 at = first + n * DECODE_ITEMS;
+        if (at < rows * SIZE) put(at / SIZE, at % SIZE, q[n]);
+      }
     }
     if (!fresh) return;
     UNROLL
